@@ -1,0 +1,77 @@
+package host
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ExitError says that a command ran and failed. Only this kind can mean
+// "the thing is not there".
+type ExitError struct {
+	Host    string
+	Command string // quoted, redacted
+	Status  int    // exit status; 128+n if ended by signal n
+	Signal  string // without SIG, if the transport reported one
+	Stdout  string
+	Stderr  string
+}
+
+func (e *ExitError) Error() string {
+	s := fmt.Sprintf("%s: command ended with status %d: %s", e.Host, e.Status, e.Command)
+	if t := strings.TrimSpace(e.Stderr); t != "" {
+		s += ": " + firstLine(t)
+	}
+	return s
+}
+
+// UnreachableError says that the host did not answer, or that the answer was
+// lost. MayHaveRun is true if the command had been handed over: its outcome is
+// then unknown and must be read back.
+type UnreachableError struct {
+	Host       string
+	Address    string
+	Op         string // "connect", "authenticate", "verify host key", "run", "upload", "download"
+	Command    string
+	MayHaveRun bool
+	Advice     string // what to check, one or more sentences
+	Err        error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("%s (%s): unable to %s: %v", e.Host, e.Address, e.Op, e.Err)
+}
+
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// OutputError says that a command ran and its output was not understood.
+type OutputError struct {
+	Host    string
+	Command string
+	Problem string // what was expected and what was there, with the line number
+	Output  string
+}
+
+func (e *OutputError) Error() string {
+	return fmt.Sprintf("%s: output of %s not understood: %s", e.Host, e.Command, e.Problem)
+}
+
+// PrivilegeError says that the host answered and that root was refused.
+type PrivilegeError struct {
+	Host   string
+	User   string
+	Reason string // "sudo not installed", "password needed", "not in sudoers", "requiretty", "wrong password"
+	Stderr string
+}
+
+func (e *PrivilegeError) Error() string {
+	return fmt.Sprintf("%s: user %s cannot become root: %s", e.Host, e.User, e.Reason)
+}
+
+// ObserveError says that a change was asked of a host in observe mode.
+type ObserveError struct{ Host, Command string }
+
+func (e *ObserveError) Error() string {
+	return fmt.Sprintf("%s is in observe mode; refused: %s", e.Host, e.Command)
+}
+
+func firstLine(s string) string { line, _, _ := strings.Cut(s, "\n"); return line }

@@ -1,0 +1,97 @@
+// Package shellcmd describes a program to run on a host as an argument vector,
+// and turns it into the text of a POSIX shell script with every value quoted.
+//
+// It must not run anything, open a file or know what a host is.
+package shellcmd
+
+import (
+	"strings"
+	"time"
+
+	"al.essio.dev/pkg/shellescape"
+)
+
+// Command is one program with its arguments, or one constant script with
+// positional parameters. The zero value is not a command; use New or Script.
+//
+// Its fields are unexported so that no caller can build one from a string that
+// holds values: a value is always an element of the argument vector.
+type Command struct {
+	argv    []string
+	script  string
+	stdin   string
+	root    bool
+	changes bool
+	timeout time.Duration
+	secrets []string
+}
+
+// New returns the command that runs program with args, each passed verbatim.
+func New(program string, args ...string) Command {
+	return Command{argv: append([]string{program}, args...)}
+}
+
+// Script returns a command that runs a constant POSIX sh script with args as
+// $1, $2 … Values never go into text; they are positional parameters.
+// name stands for the script in messages.
+func Script(name, text string, args ...string) Command {
+	return Command{argv: append([]string{name}, args...), script: text}
+}
+
+// WithStdin gives the command text to read. It must be valid UTF-8 without
+// NUL, because it travels inside the script as a here-document.
+func (c Command) WithStdin(text string) Command { c.stdin = text; return c }
+
+// AsRoot marks the command as one that needs uid 0.
+func (c Command) AsRoot() Command { c.root = true; return c }
+
+// Changes marks the command as one that changes the host. Such a command is
+// refused on a host in observe mode and makes cached facts of the host stale.
+func (c Command) Changes() Command { c.changes = true; return c }
+
+// WithTimeout bounds the run; zero means the transport's default.
+func (c Command) WithTimeout(d time.Duration) Command { c.timeout = d; return c }
+
+// Redacting names strings that String and error messages must not show.
+func (c Command) Redacting(secrets ...string) Command {
+	c.secrets = append(append([]string(nil), c.secrets...), secrets...)
+	return c
+}
+
+// Argv returns a copy of the argument vector; of a script, its name and parameters.
+func (c Command) Argv() []string { return append([]string(nil), c.argv...) }
+
+// IsScript reports whether the command is a constant script.
+func (c Command) IsScript() bool { return c.script != "" }
+
+// Stdin returns the text that the command reads.
+func (c Command) Stdin() string { return c.stdin }
+
+// Root reports whether the command needs uid 0.
+func (c Command) Root() bool { return c.root }
+
+// Changing reports whether the command changes the host.
+func (c Command) Changing() bool { return c.changes }
+
+// Timeout returns the bound set by WithTimeout, or zero.
+func (c Command) Timeout() time.Duration { return c.timeout }
+
+// String returns the command quoted for a POSIX shell, secrets replaced; it is
+// what messages show and what a person may paste into a terminal.
+func (c Command) String() string { return c.Redact(Join(c.argv)) }
+
+// Redact replaces the command's secrets in text.
+func (c Command) Redact(text string) string {
+	for _, s := range c.secrets {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "(redacted)")
+		}
+	}
+	return text
+}
+
+// Quote returns s as one word of a POSIX shell.
+func Quote(s string) string { return shellescape.Quote(s) }
+
+// Join returns argv as shell text, each element quoted.
+func Join(argv []string) string { return shellescape.QuoteCommand(argv) }
