@@ -1,0 +1,185 @@
+// Package archtest holds the rules of the architecture as tests. It has no
+// code of its own and nothing may import it.
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/ibfabric/terraform-provider-infiniband"
+
+type goPackage struct {
+	ImportPath   string
+	Dir          string
+	Name         string
+	Doc          string
+	GoFiles      []string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+	Deps         []string
+}
+
+// local returns the path below internal/, or "" for the root package.
+func local(path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(path, module), "/internal/")
+}
+
+func list(t *testing.T, args ...string) []goPackage {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json"}, args...)...)
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("go list %v: %v\n%s", args, err, exit.Stderr)
+		}
+		t.Fatalf("go list %v: %v", args, err)
+	}
+	var pkgs []goPackage
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+// rule says what packages below a prefix may import: of this module the
+// packages below the prefixes in own; of others, those in outside. The
+// standard library is free but for what noStd names.
+type rule struct {
+	own     []string
+	outside []string
+	noStd   []string
+}
+
+const framework = "github.com/hashicorp/terraform-plugin-"
+
+var rules = map[string]rule{
+	"ib":              {noStd: []string{"context", "os", "net/http", "os/exec"}},
+	"fwimage":         {own: []string{"ib"}, noStd: []string{"context", "os", "os/exec"}},
+	"fwimage/synth":   {own: []string{"ib"}, noStd: []string{"context", "os", "os/exec"}},
+	"safety":          {own: []string{"ib", "fwimage"}, noStd: []string{"context", "os", "os/exec"}},
+	"shellcmd":        {own: []string{"ib"}, outside: []string{"al.essio.dev/pkg/shellescape"}, noStd: []string{"context", "os", "os/exec"}},
+	"tool":            {own: []string{"ib", "shellcmd"}, outside: []string{"github.com/goccy/go-yaml"}, noStd: []string{"context", "os", "os/exec"}},
+	"host":            {own: []string{"shellcmd"}},
+	"host/sshhost":    {own: []string{"host", "shellcmd"}, outside: []string{"golang.org/x/", "github.com/pkg/sftp", "github.com/skeema/knownhosts", "github.com/kevinburke/ssh_config", "github.com/cenkalti/backoff/v5"}},
+	"host/hostpool":   {own: []string{"host", "shellcmd"}, outside: []string{"golang.org/x/sync"}},
+	"inventory":       {own: []string{"ib", "shellcmd", "host", "tool"}, outside: []string{"golang.org/x/sync"}},
+	"platform":        {own: []string{"ib", "safety", "shellcmd", "host", "tool", "inventory"}, outside: []string{"github.com/cenkalti/backoff/v5"}},
+	"hca":             {own: []string{"ib", "fwimage", "safety", "shellcmd", "host", "tool", "inventory", "platform"}, outside: []string{"github.com/cenkalti/backoff/v5"}},
+	"opensm":          {own: []string{"ib", "safety", "shellcmd", "host", "tool", "inventory", "platform"}},
+	"ipoib":           {own: []string{"ib", "safety", "shellcmd", "host", "tool", "inventory", "platform"}},
+	"provider":        {own: []string{"ib", "fwimage", "safety", "host", "inventory", "platform", "hca", "opensm", "ipoib", "provider"}, outside: []string{framework, "golang.org/x/sync"}},
+	"labsim":          {own: []string{"labsim"}, outside: []string{"golang.org/x/crypto", "github.com/pkg/sftp", "mvdan.cc/sh/v3", "github.com/goccy/go-yaml"}},
+	"labsim/card":     {own: []string{"labsim"}},
+	"demo":            {own: []string{"labsim"}},
+	"acctest":         {own: []string{"labsim", "provider", "ib", "fwimage"}, outside: []string{framework, "golang.org/x/crypto"}},
+	"provider/schema": {own: []string{"provider"}, outside: []string{framework}},
+}
+
+// ruleFor finds the rule of the longest matching prefix.
+func ruleFor(pkg string) (rule, bool) {
+	for p := pkg; p != ""; {
+		if r, ok := rules[p]; ok {
+			return r, true
+		}
+		i := strings.LastIndexByte(p, '/')
+		if i < 0 {
+			return rule{}, false
+		}
+		p = p[:i]
+	}
+	return rule{}, false
+}
+
+func below(path, prefix string) bool {
+	return path == prefix || strings.HasPrefix(path, prefix+"/")
+}
+
+func TestImports_followTheLayers(t *testing.T) {
+	for _, p := range list(t, "./internal/...") {
+		name := local(p.ImportPath)
+		r, ok := ruleFor(name)
+		if !ok || len(p.GoFiles) == 0 {
+			continue
+		}
+		for _, imp := range p.Imports {
+			if why := r.refuses(name, imp); why != "" {
+				t.Errorf("internal/%s imports %s: %s", name, imp, why)
+			}
+		}
+	}
+}
+
+func (r rule) refuses(name, imp string) string {
+	switch {
+	case strings.HasPrefix(imp, module):
+		target := local(imp)
+		// A package may use the parts below itself that its own rule covers.
+		for _, own := range append(r.own, name) {
+			if below(target, own) {
+				return ""
+			}
+		}
+		return "this layer may not know that package"
+	case !strings.Contains(strings.SplitN(imp, "/", 2)[0], "."):
+		for _, no := range r.noStd {
+			if imp == no {
+				return "this package does no I/O"
+			}
+		}
+		return ""
+	default:
+		for _, o := range r.outside {
+			if strings.HasPrefix(imp, o) {
+				return ""
+			}
+		}
+		return "not a library of this layer"
+	}
+}
+
+// Objects of the provider know neither commands, nor tools, nor the transport:
+// they reach a host only through the operations. Only the provider package
+// itself, which wires them, may name the transport.
+func TestImports_objectsDoNotReachHosts(t *testing.T) {
+	for _, p := range list(t, "./internal/provider/...") {
+		if p.ImportPath == module+"/internal/provider" {
+			continue
+		}
+		for _, imp := range p.Imports {
+			for _, no := range []string{"shellcmd", "tool", "host/sshhost", "host/hostpool"} {
+				if strings.HasPrefix(imp, module) && below(local(imp), no) {
+					t.Errorf("%s imports %s", local(p.ImportPath), imp)
+				}
+			}
+		}
+	}
+}
+
+func TestImports_binaryLinksNoLabAndNoTests(t *testing.T) {
+	pkgs := list(t, ".")
+	if len(pkgs) != 1 || len(pkgs[0].Deps) < 50 {
+		t.Fatalf("go list . gave %d packages; expected the provider with its dependencies", len(pkgs))
+	}
+	for _, dep := range pkgs[0].Deps {
+		bad := dep == "testing" || strings.HasPrefix(dep, "mvdan.cc/sh") || strings.HasPrefix(dep, framework+"testing")
+		for _, no := range []string{"labsim", "acctest", "archtest", "demo", "bench", "fwimage/synth"} {
+			bad = bad || (strings.HasPrefix(dep, module) && below(local(dep), no))
+		}
+		if bad {
+			t.Errorf("the shipped binary links %s", dep)
+		}
+	}
+}

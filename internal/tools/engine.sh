@@ -1,0 +1,33 @@
+#!/bin/sh
+# Prints the path of the Terraform-compatible engine to use. Order: $ENGINE if
+# set, terraform on PATH, tofu on PATH, else an OpenTofu built from source into
+# .tools/bin (a few minutes, once). With "tofu" as first argument the answer is
+# an OpenTofu in any case.
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+built=$root/.tools/bin/tofu-1.12.6
+
+build_tofu() {
+	[ -x "$built" ] && return
+	echo "Building OpenTofu 1.12.6 from source (once, about 4 minutes on 2 cores) …" >&2
+	mkdir -p "$root/.tools/bin"
+	# `go install module@version` is refused: OpenTofu's go.mod has a replace line.
+	# A module of our own repeats it.
+	(cd "$root/internal/tools/tofu" && GOFLAGS=-mod=readonly go build -trimpath -o "$built" github.com/opentofu/opentofu/cmd/tofu) >&2
+}
+
+if [ "${1:-}" = tofu ]; then
+	command -v tofu && exit 0
+	build_tofu
+	echo "$built"
+	exit 0
+fi
+if [ -n "${ENGINE:-}" ]; then
+	command -v "$ENGINE" && exit 0
+	echo "ENGINE=$ENGINE is not a program on PATH" >&2
+	exit 1
+fi
+command -v terraform && exit 0
+command -v tofu && exit 0
+build_tofu
+echo "$built"
