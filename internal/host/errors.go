@@ -59,13 +59,41 @@ func (e *OutputError) Error() string {
 type PrivilegeError struct {
 	Host   string
 	User   string
-	Reason string // "sudo not installed", "password needed", "not in sudoers", "requiretty", "wrong password"
-	Stderr string
+	Reason string // one of the Reason constants
+	Advice string // what to do about it, one or more sentences
+	Stderr string // what sudo said, redacted
 }
+
+// Why root was refused.
+const (
+	ReasonNoSudo         = "sudo not installed"
+	ReasonPasswordNeeded = "password needed"
+	ReasonWrongPassword  = "wrong password"
+	ReasonNotInSudoers   = "not in sudoers"
+	ReasonRequireTTY     = "requiretty"
+	ReasonRefused        = "sudo refused"
+)
 
 func (e *PrivilegeError) Error() string {
 	return fmt.Sprintf("%s: user %s cannot become root: %s", e.Host, e.User, e.Reason)
 }
+
+// TransferError says that the host answered and that a file could not be moved
+// to it or from it: no space, no permission, another content than promised.
+// What was at Path before is still there.
+type TransferError struct {
+	Host   string
+	Op     string // "upload" or "download"
+	Path   string
+	Advice string // what to check, one or more sentences; may be empty
+	Err    error
+}
+
+func (e *TransferError) Error() string {
+	return fmt.Sprintf("%s: unable to %s %s: %v", e.Host, e.Op, e.Path, e.Err)
+}
+
+func (e *TransferError) Unwrap() error { return e.Err }
 
 // ObserveError says that a change was asked of a host in observe mode.
 type ObserveError struct{ Host, Command string }

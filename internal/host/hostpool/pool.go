@@ -1,0 +1,165 @@
+// Package hostpool holds the hosts of one provider configuration: each is
+// dialled once, when first used, and shared by all resources.
+//
+// It must not run a command of its own, or know what resources do.
+package hostpool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+)
+
+// Pool is the hosts of one provider configuration. It is safe for concurrent use.
+type Pool struct {
+	names   []string
+	entries map[string]*entry
+}
+
+type entry struct {
+	cfg    sshhost.Config
+	writer chan struct{} // holds one token while nobody writes to the host
+
+	once sync.Once
+	host *sshhost.Host
+	err  error
+
+	mu    sync.Mutex
+	stats Stats
+}
+
+// Stats counts what was done with one host.
+type Stats struct {
+	Dials, Commands, Uploads, Downloads int
+	// RoundTrips is the number of waits for the host, connection included.
+	RoundTrips int
+	// Failed counts those of the above that ended with an error.
+	Failed int
+}
+
+// New returns a pool of the hosts in configs, keyed by name. It neither dials
+// nor reads a file.
+func New(configs map[string]sshhost.Config) *Pool {
+	p := &Pool{entries: make(map[string]*entry, len(configs))}
+	for name, cfg := range configs {
+		e := &entry{cfg: cfg, writer: make(chan struct{}, 1)}
+		e.writer <- struct{}{}
+		p.names = append(p.names, name)
+		p.entries[name] = e
+	}
+	slices.Sort(p.names)
+	return p
+}
+
+// Names returns the names of all hosts, sorted.
+func (p *Pool) Names() []string { return slices.Clone(p.names) }
+
+// Host returns the host called name, always the same one. It does not dial.
+// The error is *UnknownHostError, or says what is wrong with the configuration.
+func (p *Pool) Host(name string) (host.Host, error) {
+	e, err := p.entry(name)
+	if err != nil {
+		return nil, err
+	}
+	e.once.Do(func() { e.open(name) })
+	if e.err != nil {
+		return nil, e.err
+	}
+	return e.host, nil
+}
+
+// Lock waits until nobody else in this process writes to the host, or ctx ends.
+// The caller calls unlock exactly once, or more often without harm.
+func (p *Pool) Lock(ctx context.Context, name string) (unlock func(), err error) {
+	e, err := p.entry(name)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-e.writer:
+		return sync.OnceFunc(func() { e.writer <- struct{}{} }), nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for another change on host %s to finish: %w", name, context.Cause(ctx))
+	}
+}
+
+// Stats returns the counts for one host so far; zero for an unknown name.
+func (p *Pool) Stats(name string) Stats {
+	e, ok := p.entries[name]
+	if !ok {
+		return Stats{}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.stats
+}
+
+// Close closes every connection.
+func (p *Pool) Close() error {
+	var errs []error
+	for _, name := range p.names {
+		e := p.entries[name]
+		e.once.Do(func() { e.err = fmt.Errorf("host %s: the pool is closed", name) })
+		if e.host != nil {
+			errs = append(errs, e.host.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (p *Pool) entry(name string) (*entry, error) {
+	if e, ok := p.entries[name]; ok {
+		return e, nil
+	}
+	return nil, &UnknownHostError{Name: name, Known: p.Names()}
+}
+
+func (e *entry) open(name string) {
+	cfg := e.cfg
+	outer := cfg.Trace
+	cfg.Trace = func(ev sshhost.Event) {
+		e.count(ev)
+		if outer != nil {
+			outer(ev)
+		}
+	}
+	e.host, e.err = sshhost.New(name, cfg)
+}
+
+func (e *entry) count(ev sshhost.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch ev.Kind {
+	case "dial":
+		e.stats.Dials++
+	case "run":
+		e.stats.Commands++
+	case "upload":
+		e.stats.Uploads++
+	case "download":
+		e.stats.Downloads++
+	}
+	e.stats.RoundTrips += ev.RoundTrips
+	if ev.Err != nil {
+		e.stats.Failed++
+	}
+}
+
+// UnknownHostError says that a name is no key of the provider's hosts map.
+type UnknownHostError struct {
+	Name  string
+	Known []string // sorted
+}
+
+func (e *UnknownHostError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("host %q is not configured: the provider's hosts map is empty", e.Name)
+	}
+	return fmt.Sprintf("host %q is not configured; the provider's hosts map has: %s", e.Name, strings.Join(e.Known, ", "))
+}

@@ -1,0 +1,99 @@
+// Package sshhost reaches a host over SSH: it dials, authenticates, runs
+// commands as the user or as root, and moves files.
+//
+// It must not know what a command means, parse a tool's output, decide whether
+// a change is wanted, or import Terraform.
+package sshhost
+
+import "time"
+
+// Become says how a command that needs root gets it.
+type Become string
+
+// The ways to root.
+const (
+	BecomeAuto Become = "auto" // directly if the user has uid 0, else with sudo
+	BecomeNone Become = "none" // never elevate: the command runs as the user
+	BecomeSudo Become = "sudo" // always with sudo
+)
+
+// HostKeyPolicy says what happens with a host whose key nobody vouches for.
+// A key that differs from a known one is refused under every policy.
+type HostKeyPolicy string
+
+// The host key policies.
+const (
+	HostKeyStrict    HostKeyPolicy = "strict"     // refuse (default)
+	HostKeyAcceptNew HostKeyPolicy = "accept-new" // accept once and record it in Config.RecordFile
+)
+
+// Config is what is known about reaching one host. Only Address is required.
+// What is empty comes from ~/.ssh/config (looked up under Address, as
+// `ssh ADDRESS` does) and then from OpenSSH's defaults.
+type Config struct {
+	Address string // host name, alias in ~/.ssh/config, or IP; IPv6 without brackets
+	Port    int
+	User    string
+
+	PrivateKey     string // PEM text of a private key
+	PrivateKeyFile string // or its path; ~ is the home directory
+	Passphrase     string // of PrivateKey, PrivateKeyFile and identity files
+	Certificate    string // path of an OpenSSH user certificate for the key
+	Password       string // tried at most once per connection, after the keys
+
+	// UseAgent: nil asks the agent unless a private key is configured here.
+	UseAgent *bool
+	// AgentSocket replaces SSH_AUTH_SOCK and IdentityAgent.
+	AgentSocket string
+	// AgentIdentity picks agent keys by SHA256 fingerprint, comment, public key
+	// line, or path of a public key file.
+	AgentIdentity string
+	// IdentitiesOnly offers only configured identities, from file or agent.
+	IdentitiesOnly *bool
+
+	// HostKeys pins the host: authorized_keys lines or SHA256:… fingerprints.
+	// If set, known_hosts files are not consulted.
+	HostKeys        []string
+	KnownHostsFiles []string
+	HostKeyPolicy   HostKeyPolicy
+	// RecordFile is where accept-new writes. Default:
+	// terraform-provider-infiniband/known_hosts in the user's configuration
+	// directory. The user's own known_hosts is only written if named here.
+	RecordFile string
+
+	// Jumps are the hops to pass, nearest first; see ParseJump. If nil, ProxyJump
+	// of ~/.ssh/config counts; an empty non-nil slice means none.
+	Jumps []Config
+
+	Become       Become // default auto
+	SudoPassword string // sent only inside the script text on standard input
+
+	// SSHConfigFile replaces ~/.ssh/config and /etc/ssh/ssh_config; "none" reads none.
+	SSHConfigFile string
+
+	ConnectTimeout    time.Duration // one attempt: TCP, handshake, authentication; default 10s
+	ConnectAttempts   int           // attempts while the failure may pass; default 3
+	CommandTimeout    time.Duration // commands without a timeout of their own; default 5m
+	KeepaliveInterval time.Duration // default 15s; negative switches it off
+	KeepaliveCount    int           // unanswered keepalives until the connection counts as lost; default 3
+	MaxSessions       int           // concurrent channels on the one connection; default 8 (sshd's own default is 10)
+	MaxOutput         int64         // bytes of standard output one command may print; default 64 MiB
+
+	// Observe refuses every command that changes the host.
+	Observe bool
+
+	// Trace, if set, is told of each dial, command and transfer as it ends. It
+	// is called from several goroutines.
+	Trace func(Event)
+}
+
+// Event is one thing done over the transport, for counting and tests.
+type Event struct {
+	Host       string
+	Kind       string // "dial", "run", "upload", "download"
+	What       string // address, redacted command, or path
+	Fresh      bool   // over a connection of its own
+	Duration   time.Duration
+	RoundTrips int // waits for the other side, as seen on the wire; meaningful if nothing ran beside it
+	Err        error
+}
