@@ -2,7 +2,8 @@
 # Prints the path of the Terraform-compatible engine to use. Order: $ENGINE if
 # set, terraform on PATH, tofu on PATH, else an OpenTofu built from source into
 # .tools/bin (a few minutes, once). With "tofu" as first argument the answer is
-# an OpenTofu in any case.
+# an OpenTofu in any case; with
+# "registry ENGINE" it is the name of that engine's registry.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 built=$root/.tools/bin/tofu-1.12.6
@@ -16,6 +17,14 @@ build_tofu() {
 	(cd "$root/internal/tools/tofu" && GOFLAGS=-mod=readonly go build -trimpath -o "$built" github.com/opentofu/opentofu/cmd/tofu) >&2
 }
 
+# The registry name under which that engine looks providers up.
+if [ "${1:-}" = registry ]; then
+	case $("$2" version | head -n 1) in
+	OpenTofu*) echo registry.opentofu.org ;;
+	*) echo registry.terraform.io ;;
+	esac
+	exit 0
+fi
 if [ "${1:-}" = tofu ]; then
 	command -v tofu && exit 0
 	build_tofu
