@@ -1,0 +1,169 @@
+package fwimage
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// MaxSize is the largest file in bytes that is read: twice the largest flash
+// of the supported chips. It bounds memory.
+const MaxSize = 64 << 20
+
+// Format is the container format of an image.
+type Format string
+
+// The formats by chip generation: FS2 is ConnectX-3 and ConnectX-3 Pro, FS3 is
+// Connect-IB and ConnectX-4, FS4 is ConnectX-5 to 7.
+const (
+	FS2 Format = "FS2"
+	FS3 Format = "FS3"
+	FS4 Format = "FS4"
+	FS5 Format = "FS5"
+)
+
+// Identity says whose GUIDs and MACs an image carries.
+type Identity string
+
+const (
+	// IdentityPlaceholder is what vendors put into files for distribution:
+	// GUIDs 0002c9000100d0xx, MACs 0002c90000xx.
+	IdentityPlaceholder Identity = "placeholder"
+	// IdentityBlank is a GUID section that was never programmed, marked as such
+	// by its checksum. mstflint calls such an image not bootable.
+	IdentityBlank Identity = "blank"
+	// IdentityNone is a valid GUID section with nothing but zeros or ones.
+	IdentityNone Identity = "none"
+	// IdentityUnique is the identity of one card: the image is a backup. It is
+	// given by the MACs alone on cards with Ethernet-only firmware, whose GUIDs
+	// are all ones.
+	IdentityUnique Identity = "unique"
+)
+
+// ROM is one component of the expansion ROM inside an image.
+type ROM struct {
+	Type     string // "PXE", "UEFI", "CLP", "NVMe", or the number of an unknown kind, "0x1f"
+	Version  string // "3.4.752"
+	CPU      string // "AMD64", "AARCH64", "AMD64,AARCH64", "IA32", or "" if not stated
+	DeviceID uint16 // PCI device id that the component is for
+}
+
+// Image is what a verified firmware image says of itself. Texts hold printable
+// ASCII only; other bytes are written as \x escapes.
+type Image struct {
+	Format   Format
+	Start    int64 // physical offset of the image in the file: 0, or the chunk size in a raw dump
+	Failsafe bool  // made for a flash with two slots
+	Chunk    int64 // bytes of a chunk of the two-slot layout, 0 if not failsafe
+	Striped  bool  // read from a raw dump with the two-slot layout
+
+	PSID           ib.PSID // may be empty, which never fits anything
+	FWVersion      ib.FWVersion
+	MICVersion     ib.FWVersion // tool that made the image; zero if not stated
+	ProductVersion string       // "02.42.50.00"
+	ReleaseDate    string       // "2017-09-05", or "" if not stated
+	HWIDs          []ib.HWID    // chips that the image is for; never empty
+	DeviceType     uint16       // PCI device id of the chip, 4103 for ConnectX-3 Pro; 0 if not stated
+	VSD            string       // vendor specific data: free text of the card's vendor
+	VSDVendor      uint16       // PCI vendor id of the VSD's owner; mstflint hides VSD and PSID unless 0 or 0x15b3
+	PRSName        string       // name of the board definition that the image was made from
+	ConfigSectors  int          // flash sectors reserved for configuration; 0 if not stated
+
+	GUIDs    ib.GUIDSet
+	Identity Identity
+	ROMs     []ROM
+
+	// Checksum is the digest that `mstflint checksum` prints: MD5 over the image
+	// without its identity (GUIDs, MACs, VSD), bytes in reverse order.
+	Checksum string
+	// End is the number of bytes, from the image's start and without striping,
+	// that belong to the image.
+	End int64
+	// HeaderCRC says that the image carries a CRC over its header, and that it
+	// is right. Images made by old tools have none.
+	HeaderCRC bool
+	// Warnings are sentences on what is unusual but does not make the image
+	// unusable.
+	Warnings []string
+
+	sections []section
+	content  [32]byte // digest of everything but identity, ROM and addresses
+}
+
+// Fits reports whether the image lists this chip. Id and revision must both be
+// equal: ConnectX-3 A0 and A1 need different images.
+func (img *Image) Fits(hw ib.HWID) bool { return slices.Contains(img.HWIDs, hw) }
+
+// SameFirmware reports whether two images differ in nothing but the identity
+// of the card: GUIDs, MACs, VSD and the checksums over them.
+func SameFirmware(a, b *Image) bool {
+	return a.Format == b.Format && a.Checksum != "" && a.Checksum == b.Checksum
+}
+
+// SameFirmwareExceptROM is SameFirmware without regard to the expansion ROM.
+// mstflint copies the card's ROM into an image that has none when it burns it,
+// so what is read back then equals the file only in this sense.
+func SameFirmwareExceptROM(a, b *Image) bool {
+	return a.Format == b.Format && a.PSID == b.PSID && a.FWVersion == b.FWVersion && a.content == b.content
+}
+
+// Parse reads and verifies the image in the first size bytes of r. A file that
+// it accepts has correct checksums throughout, and every field of the result
+// comes from bytes under such a checksum.
+//
+// Errors are *NotAnImageError, *TruncatedError, *CRCError, *MalformedError,
+// *UnsupportedFormatError, *RawDumpError for the content of a whole flash (see
+// ParseFlash), and whatever r returns.
+func Parse(r io.ReaderAt, size int64) (*Image, error) {
+	data, err := load(r, size)
+	if err != nil {
+		return nil, err
+	}
+	loc, err := locate(data)
+	if err != nil {
+		return nil, err
+	}
+	switch loc.format {
+	case FS2:
+		return parseFS2File(data, loc)
+	default:
+		return nil, &UnsupportedFormatError{Format: loc.format, Offset: loc.first()}
+	}
+}
+
+// load reads the whole file, after its first bytes have shown that it may be
+// an image: what is too large is most often no image at all, and the message
+// should say so.
+func load(r io.ReaderAt, size int64) ([]byte, error) {
+	if size <= 0 {
+		return nil, &NotAnImageError{Kind: KindEmpty, Advice: "the file has no content: fetch it again"}
+	}
+	head := make([]byte, min(size, recognizeLen))
+	if err := readFull(r, head); err != nil {
+		return nil, err
+	}
+	if err := recognize(head); err != nil {
+		return nil, err
+	}
+	if size > MaxSize {
+		return nil, &NotAnImageError{Kind: KindTooLarge, Advice: fmt.Sprintf("%d bytes are more than the flash of any supported card holds (%d)", size, int64(MaxSize))}
+	}
+	data := make([]byte, size)
+	if err := readFull(r, data); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+func readFull(r io.ReaderAt, buf []byte) error {
+	n, err := r.ReadAt(buf, 0)
+	if n == len(buf) {
+		return nil // io.ReaderAt may report io.EOF together with the last byte
+	}
+	if err == nil || err == io.EOF { //nolint:errorlint // io.ReaderAt returns io.EOF itself
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("reading the image at offset %d: %w", n, err)
+}
