@@ -19,10 +19,11 @@ build_tofu() {
 
 # The registry name under which that engine looks providers up.
 if [ "${1:-}" = registry ]; then
-	case $("$2" version | head -n 1) in
-	OpenTofu*) echo registry.opentofu.org ;;
-	*) echo registry.terraform.io ;;
-	esac
+	if "$2" version 2>/dev/null | grep -q '^OpenTofu'; then
+		echo registry.opentofu.org
+	else
+		echo registry.terraform.io
+	fi
 	exit 0
 fi
 if [ "${1:-}" = tofu ]; then
