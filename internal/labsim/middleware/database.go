@@ -1,0 +1,80 @@
+package middleware
+
+// database is the part of the configuration database that is simulated.
+type database struct {
+	net           netTables
+	scripts       []*Object
+	tunables      []*Object
+	kernelOptions string
+	nextScript    int
+	nextTunable   int
+}
+
+// netTables are the tables that a pending change snapshots and a rollback
+// restores, all of them together.
+type netTables struct {
+	rows        []row
+	nextRow     int
+	gateway     string
+	nameservers [3]string
+}
+
+// row is one row of network.interfaces with its aliases.
+type row struct {
+	id      int
+	name    string
+	dhcp    bool
+	auto6   bool
+	aliases []alias
+	desc    string
+	mtu     *int
+}
+
+type alias struct {
+	v6      bool
+	ip      string
+	netmask int
+}
+
+func newDatabase() *database {
+	return &database{nextScript: 1, nextTunable: 1, net: netTables{nextRow: 1}}
+}
+
+func (t netTables) clone() netTables {
+	c := t
+	c.rows = make([]row, len(t.rows))
+	for i, r := range t.rows {
+		c.rows[i] = r
+		c.rows[i].aliases = append([]alias(nil), r.aliases...)
+		if r.mtu != nil {
+			m := *r.mtu
+			c.rows[i].mtu = &m
+		}
+	}
+	return c
+}
+
+func (t *netTables) row(name string) *row {
+	for i := range t.rows {
+		if t.rows[i].name == name {
+			return &t.rows[i]
+		}
+	}
+	return nil
+}
+
+func (t *netTables) add(name string) *row {
+	t.rows = append(t.rows, row{id: t.nextRow, name: name})
+	t.nextRow++
+	return &t.rows[len(t.rows)-1]
+}
+
+func (t *netTables) remove(name string) {
+	kept := t.rows[:0]
+	for _, r := range t.rows {
+		if r.name != name {
+			kept = append(kept, r)
+		}
+	}
+	t.rows = kept
+}

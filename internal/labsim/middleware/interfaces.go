@@ -1,0 +1,394 @@
+package middleware
+
+import (
+	"fmt"
+	"net/netip"
+	"sort"
+	"strings"
+)
+
+const (
+	minMTU     = 68
+	maxMTU     = 9216
+	defaultMTU = 1500
+	// An IPv6 interface needs 1280 bytes.
+	minMTUv6 = 1280
+)
+
+var aliasFields = []field{
+	{name: "type", kind: kindString, enum: []string{"INET", "INET6"}},
+	{name: "address", kind: kindString, required: true},
+	{name: "netmask", kind: kindInt, required: true},
+}
+
+// updateFields is the model of interface.update; type is not part of it. The
+// fields of bridges, aggregates and failover pairs are accepted by the model
+// and refused here by not being simulated.
+var updateFields = []field{
+	{name: "name", kind: kindString},
+	{name: "description", kind: kindString},
+	{name: "ipv4_dhcp", kind: kindBool},
+	{name: "ipv6_auto", kind: kindBool},
+	{name: "aliases", kind: kindList, items: true, fields: aliasFields, model: "InterfaceCreateAlias"},
+	{name: "mtu", kind: kindInt, nullable: true, bounded: true, min: minMTU, max: maxMTU},
+}
+
+var interfaceMethods = map[string]method{
+	"interface.query": {params: queryParams, role: ifaceRead, call: (*Server).interfaceQuery},
+	"interface.get_instance": {role: ifaceRead, call: (*Server).interfaceGet, params: []field{
+		{name: "id", kind: kindString, required: true}, {name: "options", kind: kindAny},
+	}},
+	"interface.create": {role: ifaceWrite, call: (*Server).interfaceCreate, params: []field{
+		{name: "data", kind: kindAny, required: true},
+	}},
+	"interface.update": {role: ifaceWrite, call: (*Server).interfaceUpdate, params: []field{
+		{name: "id", kind: kindString, required: true},
+		{name: "data", kind: kindModel, required: true, model: "InterfaceUpdate", fields: updateFields},
+	}},
+	"interface.delete": {role: ifaceWrite, call: (*Server).interfaceDelete, params: []field{
+		{name: "id", kind: kindString, required: true},
+	}},
+}
+
+func (s *Server) interfaceQuery(args []any) (any, error) {
+	filters, _ := args[0].([]any)
+	return runQuery(s.entries(), filters, asMap(args[1]))
+}
+
+func (s *Server) interfaceGet(args []any) (any, error) {
+	name, _ := args[0].(string)
+	e := s.entry(name)
+	if e == nil {
+		return nil, notFound("Interface " + name + " does not exist")
+	}
+	return extended(e), nil
+}
+
+// extended adds the defaults that a single instance carries and a query omits.
+func extended(e *Object) *Object {
+	return e.clone().Set("lag_ports", []any{}).Set("bridge_members", []any{})
+}
+
+func (s *Server) entry(name string) *Object {
+	for _, e := range s.entries() {
+		if id, _ := e.Get("id"); id == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// entries returns the kernel interfaces and then the rows whose device is
+// missing, which appear as fake ones.
+func (s *Server) entries() []*Object {
+	var out []*Object
+	seen := map[string]bool{}
+	for _, l := range s.sys.Links() {
+		if internalName(l.Name) && s.db.net.row(l.Name) == nil {
+			continue
+		}
+		seen[l.Name] = true
+		e := Obj("id", l.Name, "name", l.Name, "fake", false, "type", interfaceType(l.Name), "state", s.liveState(l))
+		out = append(out, s.addConfig(e, l.Name))
+	}
+	for _, r := range s.db.net.rows {
+		if !seen[r.name] {
+			e := Obj("id", r.name, "name", r.name, "fake", true, "type", "UNKNOWN", "state", fakeState(r))
+			out = append(out, s.addConfig(e, r.name))
+		}
+	}
+	return out
+}
+
+// The middleware decides by name only; IPoIB names match none of these.
+func internalName(name string) bool {
+	for _, p := range []string{"wg", "lo", "tun", "tap", "docker", "veth", "vnet", "ix", "tailscale", "mac"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func interfaceType(name string) string {
+	switch {
+	case strings.HasPrefix(name, "br"):
+		return "BRIDGE"
+	case strings.HasPrefix(name, "bond"):
+		return "LINK_AGGREGATION"
+	case strings.HasPrefix(name, "vlan"):
+		return "VLAN"
+	}
+	return "PHYSICAL"
+}
+
+// addConfig adds the configured half. Without any row in the database every
+// interface reads as DHCP and automatic: the sign of a fresh installation.
+func (s *Server) addConfig(e *Object, name string) *Object {
+	r := s.db.net.row(name)
+	if r == nil {
+		none := len(s.db.net.rows) == 0
+		return e.Set("aliases", []any{}).Set("ipv4_dhcp", none).Set("ipv6_auto", none).
+			Set("description", "").Set("mtu", nil)
+	}
+	var mtu any
+	if r.mtu != nil {
+		mtu = *r.mtu
+	}
+	return e.Set("aliases", aliasObjects(r.aliases)).Set("ipv4_dhcp", r.dhcp).Set("ipv6_auto", r.auto6).
+		Set("description", r.desc).Set("mtu", mtu)
+}
+
+func aliasObjects(list []alias) []any {
+	out := make([]any, 0, len(list))
+	for _, a := range list {
+		out = append(out, Obj("type", family(a.v6), "address", a.ip, "netmask", a.netmask))
+	}
+	return out
+}
+
+func family(v6 bool) string {
+	if v6 {
+		return "INET6"
+	}
+	return "INET"
+}
+
+// cutAddresses reports whether the release still cuts link addresses to six
+// bytes and lists LINK aliases (before 25.10.2).
+func (s *Server) cutAddresses() bool {
+	return s.opts.Version == "25.10.0" || s.opts.Version == "25.10.0.1" || s.opts.Version == "25.10.1"
+}
+
+func (s *Server) liveState(l Link) *Object {
+	link := l.Address
+	flags := linkFlags(l)
+	if s.cutAddresses() {
+		link = firstBytes(link, 6)
+		sort.Strings(flags)
+	}
+	var permanent any
+	if l.Permanent != "" {
+		permanent = l.Permanent
+	}
+	state := "LINK_STATE_DOWN"
+	if l.Up && l.Running {
+		state = "LINK_STATE_UP"
+	}
+	return Obj("name", l.Name, "orig_name", l.Name, "description", l.Name, "mtu", l.MTU, "cloned", false,
+		"flags", flags, "nd6_flags", []any{}, "capabilities", []any{},
+		"link_state", state, "media_type", "Ethernet", "media_subtype", "autoselect",
+		"active_media_type", "Ethernet", "active_media_subtype", l.Media,
+		"supported_media", []any{}, "media_options", nil,
+		"link_address", link, "permanent_link_address", permanent, "hardware_link_address", permanent,
+		"rx_queues", 1, "tx_queues", 1, "aliases", s.liveAliases(l, link),
+		"vrrp_config", nil, "ports", []any{}, "xmit_hash_policy", nil, "lacpdu_rate", nil)
+}
+
+func linkFlags(l Link) []string {
+	var f []string
+	if l.Up {
+		f = append(f, "UP")
+	}
+	f = append(f, "BROADCAST")
+	if l.Up && l.Running {
+		return append(f, "RUNNING", "MULTICAST", "LOWER_UP")
+	}
+	return append(f, "MULTICAST")
+}
+
+func firstBytes(addr string, n int) string {
+	parts := strings.Split(addr, ":")
+	return strings.Join(parts[:min(n, len(parts))], ":")
+}
+
+func (s *Server) liveAliases(l Link, link string) []any {
+	out := []any{}
+	for _, a := range l.Addrs {
+		o := Obj("type", family(a.V6()), "address", a.IP, "netmask", a.Prefix)
+		switch {
+		case a.Broadcast != "":
+			o.Set("broadcast", a.Broadcast)
+		case a.V6() && s.cutAddresses():
+			o.Set("broadcast", lastAddress(a))
+		}
+		out = append(out, o)
+	}
+	if s.cutAddresses() {
+		out = append(out, Obj("type", "LINK", "address", link))
+	}
+	return out
+}
+
+// lastAddress is the highest address of the network, which the old parser
+// showed as broadcast of IPv6 addresses.
+func lastAddress(a Addr) string {
+	ip, err := netip.ParseAddr(a.IP)
+	if err != nil {
+		return ""
+	}
+	b := ip.AsSlice()
+	for i := range b {
+		for bit := range 8 {
+			if i*8+bit >= a.Prefix {
+				b[i] |= 0x80 >> bit
+			}
+		}
+	}
+	last, _ := netip.AddrFromSlice(b)
+	return last.String()
+}
+
+func fakeState(r row) *Object {
+	return Obj("name", r.name, "orig_name", r.name, "description", r.desc, "mtu", defaultMTU, "cloned", true,
+		"flags", []any{}, "nd6_flags", []any{}, "capabilities", []any{}, "link_state", "",
+		"media_type", "", "media_subtype", "", "active_media_type", "", "active_media_subtype", "",
+		"supported_media", []any{}, "media_options", []any{},
+		"link_address", "", "permanent_link_address", nil, "hardware_link_address", "",
+		"aliases", []any{}, "vrrp_config", []any{}, "ports", []any{}, "xmit_hash_policy", nil, "lacpdu_rate", nil)
+}
+
+// interfaceCreate knows only the refusals: none of the types that create
+// accepts can be built on IPoIB.
+func (s *Server) interfaceCreate(args []any) (any, error) {
+	m, ok := args[0].(map[string]any)
+	if !ok {
+		return nil, invalid("data", "Input should be a valid dictionary or instance of InterfaceCreate")
+	}
+	types := field{kind: kindString, enum: []string{"BRIDGE", "LINK_AGGREGATION", "VLAN"}}
+	v, there := m["type"]
+	if !there {
+		return nil, invalid("data.type", "Field required")
+	}
+	if errs := check("data.type", types, v); len(errs) > 0 {
+		return nil, errs
+	}
+	s.sys.Unsimulated("interface.create of type " + fmt.Sprint(v))
+	return nil, &CallError{"EFAULT", "interface.create of this type is not simulated"}
+}
+
+func (s *Server) interfaceUpdate(args []any) (any, error) {
+	name, _ := args[0].(string)
+	data := asMap(args[1])
+	old := s.entry(name)
+	if old == nil {
+		return nil, notFound("Interface " + name + " does not exist")
+	}
+	next := s.merged(name, data)
+	if errs := s.checkUpdate(next, data); len(errs) > 0 {
+		return nil, errs
+	}
+	s.snapshot()
+	r := s.db.net.row(name)
+	if r == nil {
+		r = s.db.net.add(name)
+	}
+	next.id = r.id
+	*r = next
+	return extended(s.entry(next.name)), nil
+}
+
+// merged lays the submitted fields over the present configuration. On a
+// fresh installation that configuration says DHCP, so a payload that does not
+// turn it off gets a row with DHCP.
+func (s *Server) merged(name string, data map[string]any) row {
+	none := len(s.db.net.rows) == 0
+	next := row{name: name, dhcp: none, auto6: none}
+	if r := s.db.net.row(name); r != nil {
+		next = *r
+	}
+	if v, ok := data["name"].(string); ok {
+		next.name = v
+	}
+	if v, ok := data["description"].(string); ok {
+		next.desc = v
+	}
+	next.dhcp = boolOr(data, "ipv4_dhcp", next.dhcp)
+	next.auto6 = boolOr(data, "ipv6_auto", next.auto6)
+	if v, ok := data["mtu"]; ok {
+		next.mtu = nil
+		if n, isInt := v.(int); isInt {
+			next.mtu = &n
+		}
+	}
+	if v, ok := data["aliases"].([]any); ok {
+		next.aliases = nil
+		for _, it := range v {
+			m := asMap(it)
+			ip := str(m, "address")
+			next.aliases = append(next.aliases, alias{v6: strings.Contains(ip, ":"), ip: ip, netmask: intOr(m, "netmask", 0)})
+		}
+	}
+	return next
+}
+
+func (s *Server) checkUpdate(next row, data map[string]any) ValidationErrors {
+	var errs ValidationErrors
+	for i, a := range next.aliases {
+		errs = append(errs, s.checkAlias(next.name, i, a)...)
+	}
+	for _, r := range s.db.net.rows {
+		if r.name == next.name {
+			continue
+		}
+		if r.dhcp && boolOr(data, "ipv4_dhcp", false) {
+			errs = append(errs, invalid("interface_update.ipv4_dhcp", "Only one interface can be used for DHCP.")...)
+		}
+		if r.auto6 && boolOr(data, "ipv6_auto", false) {
+			errs = append(errs, invalid("interface_update.ipv6_auto",
+				"Only one interface can have IPv6 autoconfiguration enabled.")...)
+		}
+	}
+	if next.mtu != nil && *next.mtu < minMTUv6 && hasV6(next.aliases) {
+		errs = append(errs, invalid("interface_update.mtu",
+			"When specifying an IPv6 address, the MTU cannot be smaller than 1280")...)
+	}
+	return errs
+}
+
+func hasV6(list []alias) bool {
+	for _, a := range list {
+		if a.v6 {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) checkAlias(name string, i int, a alias) ValidationErrors {
+	net, err := a.network()
+	if err != nil {
+		return invalid(fmt.Sprintf("data.aliases.%d.address", i), "Please provide a valid IP address.")
+	}
+	// Only configured aliases count, not what the kernel has.
+	for _, r := range s.db.net.rows {
+		if r.name == name {
+			continue
+		}
+		for _, other := range r.aliases {
+			if o, err := other.network(); err == nil && o.Overlaps(net) {
+				return invalid(fmt.Sprintf("interface_update.aliases.%d", i),
+					"The network "+net.String()+" is already in use by another interface.")
+			}
+		}
+	}
+	return nil
+}
+
+func (a alias) network() (netip.Prefix, error) {
+	ip, err := netip.ParseAddr(a.ip)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	return ip.Prefix(a.netmask)
+}
+
+func (s *Server) interfaceDelete(args []any) (any, error) {
+	name, _ := args[0].(string)
+	if s.entry(name) == nil {
+		return nil, notFound("Interface " + name + " does not exist")
+	}
+	s.snapshot()
+	s.db.net.remove(name)
+	return name, nil
+}
