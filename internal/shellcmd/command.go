@@ -5,6 +5,8 @@
 package shellcmd
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,16 +80,37 @@ func (c Command) Timeout() time.Duration { return c.timeout }
 
 // String returns the command quoted for a POSIX shell, secrets replaced; it is
 // what messages show and what a person may paste into a terminal.
-func (c Command) String() string { return c.Redact(Join(c.argv)) }
-
-// Redact replaces the command's secrets in text.
-func (c Command) Redact(text string) string {
-	for _, s := range c.secrets {
-		if s != "" {
-			text = strings.ReplaceAll(text, s, "(redacted)")
-		}
+func (c Command) String() string {
+	// Before quoting, because quoting breaks up a secret that holds a quote.
+	argv := c.Argv()
+	for i := range argv {
+		argv[i] = c.Redact(argv[i])
 	}
-	return text
+	return Join(argv)
+}
+
+// Redact replaces the command's secrets in text, as they are and as a shell or a
+// log would quote them.
+func (c Command) Redact(text string) string { return Redact(text, c.secrets...) }
+
+// Redact replaces secrets in text, as they are and in their quoted forms.
+func Redact(text string, secrets ...string) string {
+	var forms []string
+	for _, s := range secrets {
+		if s == "" {
+			continue
+		}
+		escaped := strconv.Quote(s)
+		forms = append(forms, s, Quote(s), escaped[1:len(escaped)-1],
+			strings.ReplaceAll(s, "'", `'"'"'`), strings.ReplaceAll(s, "'", `'\''`))
+	}
+	// The longest first, so that a secret inside another one leaves no rest.
+	slices.SortStableFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	pairs := make([]string, 0, 2*len(forms))
+	for _, f := range forms {
+		pairs = append(pairs, f, "(redacted)")
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
 }
 
 // Quote returns s as one word of a POSIX shell.

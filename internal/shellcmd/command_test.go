@@ -1,0 +1,66 @@
+package shellcmd
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func TestJoin_readBackByRealShell(t *testing.T) {
+	args := []string{"", " ", "a b", "'", "''", `"`, `\`, `\'`, "$HOME", "$(id)", "`id`", "*", "?", "[a]", "~", "a\nb", "\t", "-n", "--", "#x", "!x", "a=b", "é", "\x01", "\x7f", ";", "|", "&&", ">x"}
+	if got := echoed(t, args); strings.Join(got, "\x00") != strings.Join(args, "\x00") {
+		t.Errorf("got %q, want %q", got, args)
+	}
+}
+
+// echoed has /bin/sh take the joined arguments apart and print them back.
+func echoed(t *testing.T, args []string) []string {
+	t.Helper()
+	text := Join(append([]string{"printf", `%s\0`}, args...))
+	out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", text).Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+}
+
+func FuzzJoin(f *testing.F) {
+	f.Add("a b", "'")
+	f.Add(`\`, "$x\n")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if strings.ContainsRune(a+b, 0) || len(a)+len(b) > 4096 {
+			return
+		}
+		if got := echoed(t, []string{a, b}); len(got) != 2 || got[0] != a || got[1] != b {
+			t.Errorf("got %q, want %q", got, []string{a, b})
+		}
+	})
+}
+
+func TestCommand_redaction(t *testing.T) {
+	const secret = `p'w "1"\x`
+	cmd := New("tool", "--key="+secret, secret, "open").Redacting(secret, "open sesame")
+	for _, text := range []string{cmd.String(), cmd.Redact("said " + secret), cmd.Redact(Quote("x " + secret)), cmd.Redact("open sesame")} {
+		if strings.Contains(text, `"1"`) || strings.Contains(text, "sesame") {
+			t.Errorf("a secret shows in %q", text)
+		}
+	}
+	if want := "tool '--key=(redacted)' '(redacted)' open"; cmd.String() != want {
+		t.Errorf("got %q, want %q", cmd.String(), want)
+	}
+	if got := Redact("ab abc", "ab", "abc", ""); got != "(redacted) (redacted)" {
+		t.Errorf("overlapping secrets leave a rest: %q", got)
+	}
+}
+
+func TestCommand_copiesWhatItIsGiven(t *testing.T) {
+	base := New("ls", "-l").Redacting("a")
+	_ = base.Redacting("b")
+	base.Argv()[0] = "rm"
+	if got := base.String(); got != "ls -l" {
+		t.Errorf("got %q", got)
+	}
+	if got := base.Redact("a b"); got != "(redacted) b" {
+		t.Errorf("secrets of one command leak into another: %q", got)
+	}
+}
