@@ -15,8 +15,11 @@ const (
 	// SlotInvalidated is the predecessor of the active image, its signature
 	// erased by the burn.
 	SlotInvalidated SlotState = "invalidated"
-	// SlotEmpty is a slot without any trace of an image.
+	// SlotEmpty is a slot whose first chunk is erased.
 	SlotEmpty SlotState = "empty"
+	// SlotUnfinished is a slot with content but without any signature: a burn
+	// was interrupted while it wrote.
+	SlotUnfinished SlotState = "unfinished"
 )
 
 // Slot is one of the two places for an image in a flash.
@@ -33,7 +36,7 @@ type Flash struct {
 	Size       int64
 	Chunk      int64 // bytes of a chunk of the two-slot layout; 0 if there is only one place
 	Active     *Image
-	ActiveSlot int
+	ActiveSlot int    // -1 if no slot has a signature
 	Slots      []Slot // one or two, in order of their addresses
 	Warnings   []string
 }

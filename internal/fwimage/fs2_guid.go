@@ -1,0 +1,115 @@
+package fwimage
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+const (
+	guidEntry      = 8
+	guidEntries    = 6 // four GUIDs and two MACs
+	oldGUIDEntries = 4 // without MACs
+)
+
+// guidSection reads the identity. Values are taken as they are: cards with
+// Ethernet-only firmware have GUIDs of all ones and are healthy.
+func (r *fs2Reader) guidSection() error {
+	if r.guid == nil {
+		return malformed(r.img.End, "no section GUID")
+	}
+	off, n := r.guid.offset+sectionHeader, (r.guid.size-sectionHeader-4)/guidEntry
+	if rest := (r.guid.size - sectionHeader - 4) % guidEntry; rest != 0 || n != guidEntries && n != oldGUIDEntries {
+		return malformed(r.guid.offset, "section GUID of %d bytes, possible are %d and %d entries of %d bytes", r.guid.size-sectionHeader-4, oldGUIDEntries, guidEntries, guidEntry)
+	}
+	entry := func(i int64) uint64 { return binary.BigEndian.Uint64(r.data[off+i*guidEntry:]) }
+	g := &r.img.GUIDs
+	g.Node, g.Port1, g.Port2, g.SystemImage = ib.GUID(entry(0)), ib.GUID(entry(1)), ib.GUID(entry(2)), ib.GUID(entry(3))
+	if n == guidEntries {
+		g.MAC1, g.MAC2 = r.mac(1, entry(4)), r.mac(2, entry(5))
+	} else {
+		r.warn("The image is of an old kind that has no room for MACs.")
+	}
+	if r.img.Identity == "" {
+		r.img.Identity = identityOf(*g)
+	}
+	return nil
+}
+
+// mac takes the low 48 bits. All 64 bits set is "never programmed".
+func (r *fs2Reader) mac(port int, v uint64) ib.MAC {
+	m := ib.MAC(v & (1<<48 - 1))
+	switch {
+	case v == ^uint64(0):
+	case v>>48 != 0:
+		r.warn(fmt.Sprintf("MAC %d has more than 48 bits (%016x).", port, v))
+	case m.IsMulticast():
+		r.warn(fmt.Sprintf("MAC %d is not the address of a card: its multicast bit is set (%s).", port, m))
+	}
+	return m
+}
+
+// identityOf classifies by values. A single unique one makes the whole unique,
+// since burning it elsewhere would make a duplicate.
+func identityOf(g ib.GUIDSet) Identity {
+	id := IdentityNone
+	for _, v := range []ib.GUID{g.Node, g.Port1, g.Port2, g.SystemImage} {
+		switch {
+		case v.IsZero() || v.IsUnset():
+		case v>>8 == 0x0002c9000100d0:
+			id = IdentityPlaceholder
+		default:
+			return IdentityUnique
+		}
+	}
+	for _, m := range []ib.MAC{g.MAC1, g.MAC2} {
+		switch {
+		case m.IsZero() || m.IsBroadcast():
+		case m>>8 == 0x0002c90000:
+			id = IdentityPlaceholder
+		default:
+			return IdentityUnique
+		}
+	}
+	return id
+}
+
+// pointers checks that header and chain agree on where the sections are, since
+// the card's boot code and mstflint follow the pointers of the header.
+func (r *fs2Reader) pointers() error {
+	if p := int64(r.word(offInfoPtr) & 0xffffff); p != r.info.offset+sectionHeader {
+		return malformed(offInfoPtr, "the header says that the data of section Image Info is at 0x%x, but it is at 0x%x", p, r.info.offset+sectionHeader)
+	}
+	if p := int64(r.word(offGUIDPtr)); p != r.guid.offset+sectionHeader {
+		return malformed(offGUIDPtr, "the header says that the data of section GUID is at 0x%x, but it is at 0x%x", p, r.guid.offset+sectionHeader)
+	}
+	return nil
+}
+
+// imageCRC verifies the CRC over the whole image, the only one over the
+// header. mstflint prints a mismatch and calls the image bootable.
+//
+// Images of tools too old to state their version have none, so nothing can be
+// demanded there.
+func (r *fs2Reader) imageCRC() error {
+	stored := r.word(offImageCRC)
+	want := uint32(r.crc ^ crcFinal)
+	r.img.HeaderCRC = stored&0xffff == want
+	if r.mic && !r.img.HeaderCRC {
+		return &CRCError{Section: nameImage, Offset: 0, Want: want, Got: stored & 0xffff}
+	}
+	if !r.img.HeaderCRC {
+		r.warn("The image has no CRC over its header (made by an old tool); the pointers in it were checked instead.")
+	}
+	if length := int64(r.word(offLength)); length != r.img.End {
+		if !r.img.HeaderCRC {
+			return malformed(offLength, "the header says that the image has 0x%x bytes, but its last section ends at 0x%x", length, r.img.End)
+		}
+		r.warn(fmt.Sprintf("The header states a length of 0x%x bytes, the sections have 0x%x.", length, r.img.End))
+	}
+	if r.gaps > 0 {
+		r.warn(fmt.Sprintf("There is padding between sections (%d times).", r.gaps))
+	}
+	return nil
+}
