@@ -1,0 +1,80 @@
+// Package capture loads outputs of tools that were captured on real cards, for
+// the tests of the parsers: NAME.txt is the text, NAME.json beside it says
+// where it comes from and what a careful reader finds in it.
+//
+// It must not be imported by anything but tests.
+package capture
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Capture is one output with its provenance.
+type Capture struct {
+	Name     string
+	Text     string
+	Tool     string         `json:"tool"`
+	Command  string         `json:"command"`
+	Card     string         `json:"card"`
+	Source   string         `json:"source"`
+	Complete bool           `json:"complete"` // false: cut or edited by its publisher
+	Notes    string         `json:"notes"`
+	Expected map[string]any `json:"expected"` // what is printed, by field
+}
+
+// Load reads all captures of a directory, at least one.
+func Load(t *testing.T, dir string) []Capture {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(names) == 0 {
+		t.Fatalf("no captures in %s", dir)
+	}
+	all := make([]Capture, 0, len(names))
+	for _, name := range names {
+		all = append(all, load(t, name))
+	}
+	return all
+}
+
+func load(t *testing.T, name string) Capture {
+	t.Helper()
+	about, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := strings.TrimSuffix(name, ".json")
+	text, err := os.ReadFile(base + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Capture{Name: filepath.Base(base), Text: string(text)}
+	if err := json.Unmarshal(about, &c); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if c.Source == "" || c.Expected == nil {
+		t.Fatalf("%s: want source and expected", name)
+	}
+	return c
+}
+
+// Plain turns a value into what encoding/json would read back, for comparing
+// with Expected.
+func Plain(t *testing.T, v any) any {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain any
+	if err := json.Unmarshal(text, &plain); err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}

@@ -1,0 +1,161 @@
+package mstflint
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/capture"
+)
+
+// refused are the captures that must not be read: what their publishers left
+// out is needed.
+var refused = map[string]string{
+	"cx3-freebsd-collapsed-running-only": `no line "FW Version"`,
+}
+
+func TestParseQuery_reads_captures(t *testing.T) {
+	for _, c := range capture.Load(t, "testdata/query") {
+		t.Run(c.Name, func(t *testing.T) {
+			img, err := ParseQuery(c.Text)
+			if want, ok := refused[c.Name]; ok {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Fatalf("got error %v, want one with %q", err, want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := queryFields(img)
+			for key, want := range c.Expected {
+				value, ok := got[key]
+				if !ok {
+					t.Errorf("field %q is not covered", key)
+					continue
+				}
+				if diff := cmp.Diff(want, capture.Plain(t, value)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", key, diff)
+				}
+			}
+		})
+	}
+}
+
+// queryFields spells an Image as the captures' notes do.
+func queryFields(img Image) map[string]any {
+	roms := []map[string]string{}
+	for _, r := range img.ROMs {
+		rom := map[string]string{"type": r.Type, "version": r.Version}
+		if r.CPU != "" {
+			rom["cpu"] = r.CPU
+		}
+		roms = append(roms, rom)
+	}
+	g := img.GUIDs
+	return map[string]any{
+		"image_type": img.Type, "fw_version": img.FW.String(), "fw_version_running": img.RunningFW.String(),
+		"fw_release_date": img.ReleaseDate, "product_version": img.ProductVersion, "device_id": img.DeviceID,
+		"mic_version": img.MICVersion, "config_sectors": img.ConfigSectors, "prs_name": img.PRSName,
+		"table_heading": img.TableHeading,
+		"guids":         []string{g.Node.Hex(), g.Port1.Hex(), g.Port2.Hex(), g.SystemImage.Hex()},
+		"macs":          []string{g.MAC1.Hex(), g.MAC2.Hex()},
+		"vsd":           img.VSD, "psid": img.PSID, "rom": roms,
+		"base_guid": base(img.BaseGUID.Hex(), img.GUIDCount),
+		"base_mac":  baseMAC(img),
+		"image_vsd": img.ImageVSD, "device_vsd": img.DeviceVSD,
+		"security_attributes": img.SecurityAttrs,
+		"base_mac_normalised": img.BaseMAC.Hex(),
+	}
+}
+
+func base(value string, count int) map[string]any {
+	return map[string]any{"value": value, "count": count}
+}
+
+// baseMAC undoes the one normalisation: the notes record 16 digits where the
+// tool printed 16.
+func baseMAC(img Image) map[string]any {
+	value := img.BaseMAC.Hex()
+	if img.wideMAC {
+		value = "0000" + value
+	}
+	return base(value, img.MACCount)
+}
+
+func TestParseSession_reads_captures(t *testing.T) {
+	for _, c := range capture.Load(t, "testdata/burn") {
+		t.Run(c.Name, func(t *testing.T) {
+			s := ParseSession(c.Text)
+			got := sessionFields(t, c, s)
+			for key, want := range c.Expected {
+				value, ok := got[key]
+				if !ok {
+					t.Errorf("field %q is not covered", key)
+					continue
+				}
+				if diff := cmp.Diff(want, capture.Plain(t, value)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", key, diff)
+				}
+			}
+		})
+	}
+}
+
+func sessionFields(t *testing.T, c capture.Capture, s Session) map[string]any {
+	t.Helper()
+	steps := [][]string{}
+	for _, st := range s.Steps {
+		steps = append(steps, []string{st.Name, st.Result})
+	}
+	var errs, infos []string
+	for _, e := range s.Errors {
+		if !strings.HasPrefix(e, "FATAL") {
+			e = "-E- " + e
+		}
+		errs = append(errs, e)
+	}
+	for _, i := range s.Infos {
+		infos = append(infos, "-I- "+i)
+	}
+	answer, outcome := "", "failure"
+	if len(s.Asked) == 1 {
+		answer = s.Asked[0].Answer
+	}
+	if s.Wrote() {
+		outcome = "success"
+	}
+	fields := map[string]any{
+		"current_version": s.CurrentFW, "new_version": s.NewFW, "errors": errs, "info": infos, "steps": steps,
+		"same_version": s.Was(QuestionSame), "downgrade": s.Was(QuestionOlder), "not_failsafe_warning": s.Was(QuestionNotFailsafe),
+		"prompt_answer": answer, "notes": s.Notes,
+		"psid_mismatch": map[string]ib.PSID{"flash": s.PSIDFrom, "image": s.PSIDTo},
+	}
+	if _, verify := c.Expected["verified_sections"]; verify {
+		v, err := ParseVerify(c.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields["verified_sections"] = len(v.Sections)
+		if v.OK {
+			outcome = "success"
+		}
+	}
+	fields["outcome"] = outcome
+	return fields
+}
+
+func TestParseVersion_reads_captures(t *testing.T) {
+	for _, c := range capture.Load(t, "testdata/version") {
+		v, err := ParseVersion(c.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]any{"tool": "mstflint", "version": v.String(), "hash": v.Hash}
+		if diff := cmp.Diff(c.Expected, want); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.Name, diff)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package mstflint
+
+import (
+	"strings"
+)
+
+// FailureKind tells failures of the tool apart by what to do about them.
+type FailureKind string
+
+// The kinds of failure.
+const (
+	FailureNone          FailureKind = ""
+	FailureLocked        FailureKind = "another operation of ours holds the card"
+	FailureSemaphore     FailureKind = "flash semaphore taken"
+	FailureNoDevice      FailureKind = "no such device"
+	FailureNotRoot       FailureKind = "not permitted"
+	FailureUnsupported   FailureKind = "device not supported by the tool"
+	FailureCrashed       FailureKind = "the tool crashed"
+	FailureInterrupted   FailureKind = "the tool was interrupted"
+	FailureDisabled      FailureKind = "access to the device is disabled"
+	FailureBadImage      FailureKind = "bad image"
+	FailureWrongCard     FailureKind = "image is for other silicon"
+	FailurePSID          FailureKind = "PSID differs"
+	FailureRefused       FailureKind = "a question was not answered with yes"
+	FailureNotFailsafe   FailureKind = "not failsafe"
+	FailureTooLarge      FailureKind = "image too large for half of the flash"
+	FailureBadAddress    FailureKind = "invalid GUID or MAC"
+	FailureWrite         FailureKind = "writing the flash failed"
+	FailureAccess        FailureKind = "access to the device failed"
+	FailureUsage         FailureKind = "command line not accepted"
+	FailureSectionAbsent FailureKind = "section not in the image"
+	FailureToolMissing   FailureKind = "tool not installed"
+	FailureOther         FailureKind = "other"
+)
+
+// Failure is what went wrong, in the words of the tool.
+type Failure struct {
+	Kind FailureKind
+	Line string // the line that tells, without "-E- "; empty if the tool said nothing
+}
+
+// failureTexts are looked for in order; the first that is in a line decides,
+// so that a particular text stands before a general one.
+var failureTexts = []struct {
+	text string
+	kind FailureKind
+}{
+	{"Can not obtain Flash semaphore", FailureSemaphore},
+	{"PSID mismatch", FailurePSID},
+	{"Changing PSID is unsupported", FailurePSID},
+	{"Device/Image mismatch", FailureWrongCard},
+	{"Failsafe burn failed", FailureNotFailsafe},
+	{"is greater than max failsafe image size", FailureTooLarge},
+	{"Bad mac", FailureBadAddress},
+	{"Invalid Guid/Mac/Uid syntax", FailureUsage},
+	{"Aborted by user", FailureRefused},
+	{"Flash write failed", FailureWrite},
+	{"MFE_VERIFY_ERROR", FailureWrite},
+	{"HW access is disabled", FailureDisabled},
+	{"Flash cache replacement is active", FailureDisabled},
+	{"Operation not permitted", FailureDisabled},
+	{"Permission denied", FailureNotRoot},
+	{"Operation not supported", FailureUnsupported},
+	{"Unsupported device", FailureUnsupported},
+	{"MFE_UNSUPPORTED_DEVICE", FailureNoDevice},
+	{"No such file or directory", FailureNoDevice},
+	{"No such device", FailureNoDevice},
+	{"Unable to parse device name", FailureUsage},
+	{"Bad CRC", FailureBadImage},
+	{"is out of image limits", FailureBadImage},
+	{"Failed to query image", FailureBadImage},
+	{"FW image verification failed", FailureBadImage},
+	{"Cannot open Image", FailureBadImage},
+	{"does not contain a ROM section", FailureSectionAbsent},
+	{"Too few arguments", FailureUsage},
+	{"Invalid command", FailureUsage},
+	{"unrecognized option", FailureUsage},
+	{"not allowed", FailureUsage},
+	{"crspace read", FailureAccess},
+	{"MFE_", FailureAccess},
+}
+
+// Diagnose reads the cause out of a run that failed. Statuses above 128 are
+// signals: of the tool itself, 4.30 to 4.34 end with 139 on ConnectX-3.
+// Status 75 is that of flock with a taken lock, 7 that of a declined version
+// question, 127 that of a shell without the program.
+func Diagnose(status int, stdout, stderr string) Failure {
+	errs := ParseSession(stdout + "\n" + stderr).Errors
+	line := ""
+	switch {
+	case len(errs) > 0:
+		// The last error names the device or image; those before it are details
+		// of the layers below.
+		line = errs[len(errs)-1]
+	case status != 0:
+		line = firstLine(stderr + "\n" + stdout)
+	}
+	switch status {
+	case 75:
+		return Failure{Kind: FailureLocked, Line: line}
+	case 132, 134, 135, 136, 139:
+		return Failure{Kind: FailureCrashed, Line: line}
+	case 129, 130, 137, 141, 143:
+		return Failure{Kind: FailureInterrupted, Line: line}
+	case 7:
+		return Failure{Kind: FailureRefused, Line: line}
+	case 126, 127:
+		return Failure{Kind: FailureToolMissing, Line: line}
+	}
+	if status == 0 && line == "" {
+		return Failure{}
+	}
+	for _, f := range failureTexts {
+		if strings.Contains(stdout, f.text) || strings.Contains(stderr, f.text) {
+			return Failure{Kind: f.kind, Line: line}
+		}
+	}
+	if strings.Contains(line, "Segmentation fault") {
+		return Failure{Kind: FailureCrashed, Line: line}
+	}
+	return Failure{Kind: FailureOther, Line: line}
+}
