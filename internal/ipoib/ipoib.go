@@ -1,0 +1,84 @@
+// Package ipoib configures one IP-over-InfiniBand interface in a host's own
+// network stack: mode, MTU and addresses, now and after every boot, each change
+// confirmed over a new connection or undone by the host itself.
+//
+// It must not touch an interface that is not InfiniBand except where its owner
+// consented, a card, or a subnet manager, nor import Terraform.
+package ipoib
+
+import (
+	"net/netip"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// DefaultPKey is the default partition with full membership; it is the parent
+// interface of a port.
+const DefaultPKey uint16 = 0xffff
+
+// Desired is what the configuration asks for.
+type Desired struct {
+	Host     string
+	PortGUID ib.GUID
+	PKey     uint16 // zero means DefaultPKey; others are refused for now
+	Config   Config
+	Consent  Consent
+}
+
+// Config is the part of an interface that is configured.
+type Config struct {
+	Mode      ib.IPoIBMode
+	MTU       int // bytes; zero means what the mode allows everywhere: see DefaultMTU
+	Addresses []netip.Prefix
+}
+
+// Consent holds the tokens by which an operator agrees to what is refused by
+// default. Each names the thing it is about, so that it cannot fit another one.
+type Consent struct {
+	// SessionInterface names the interface that may be changed although the SSH
+	// session or the default route rides on it.
+	// HCL: allow_session_interface = "ibp1s0"
+	SessionInterface string
+	// AdoptInterface names the TrueNAS interface whose existing configuration,
+	// not made by this provider, may be replaced.
+	// HCL: adopt_interface = "ibs4d1"
+	AdoptInterface string
+	// KeepInterface names the management interface of a TrueNAS host without any
+	// configured interface; its present configuration is stored in the same
+	// transaction, because the first stored interface makes the middleware
+	// clear all others.
+	// HCL: truenas_keep_interface = "eno1"
+	KeepInterface string
+	// PrivateMTU is the MTU above 9216 that may be stored on TrueNAS past its
+	// public API.
+	// HCL: truenas_private_mtu = 65520
+	PrivateMTU int
+}
+
+// Observed is what is on the host.
+type Observed struct {
+	Present   bool   // the interface exists
+	Name      string // "ibp1s0"; empty if it does not exist
+	Driver    string // of the card: "mlx4_core"
+	Capable   bool   // connected mode is possible
+	Live      Config
+	Up        bool // administratively up
+	Carrier   bool // up, a subnet manager and a joined broadcast group
+	LinkLayer string
+	PortState string
+	Physical  string
+	SMLID     uint16
+
+	// Persisted is what our own files or database rows bring back at boot.
+	Persisted Persisted
+	// Foreign is what others configured for the same interface, one line each.
+	Foreign []string
+}
+
+// Persisted is the configuration that survives a reboot.
+type Persisted struct {
+	Found     bool // anything of ours, complete or not
+	Interface string
+	Config    Config
+	Sources   []string // paths of files, or "interface ibs4d1", "udev tunable …"
+}

@@ -1,0 +1,39 @@
+package platform
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
+)
+
+// Owner is what every file of ours says in its first line. What does not say so
+// is not ours and is never written to or removed.
+const Owner = "# Managed by Terraform (ibfabric/infiniband)."
+
+// OwnedHeader begins a file of ours; resource names the resources that write it.
+func OwnedHeader(resource string) string {
+	return Owner + " Written by " + resource + ".\n# Changes made here are shown by the next plan and overwritten by the next apply.\n"
+}
+
+// Owned reports whether a file is ours.
+func Owned(content string) bool { return strings.HasPrefix(content, Owner) }
+
+// WriteFile replaces a file on a host atomically.
+func WriteFile(ctx context.Context, h host.Host, path string, mode uint32, content string) error {
+	sum := sha256.Sum256([]byte(content))
+	err := h.Upload(ctx, strings.NewReader(content), int64(len(content)), host.RemoteFile{
+		Path: path, Mode: mode, SHA256: hex.EncodeToString(sum[:]),
+	})
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+func removeFile(path string) shellcmd.Command { return coreutils.RemoveFile(path) }

@@ -1,0 +1,168 @@
+package platform
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/modprobe"
+)
+
+// ModprobePath is our own file of module options.
+const ModprobePath = "/etc/modprobe.d/terraform-infiniband.conf"
+
+const (
+	mlx4Module    = "mlx4_core"
+	portTypeParam = "port_type_array"
+)
+
+// portTypeArray spells link types as mlx4_core wants them: per port 0 (what the
+// firmware prefers), 1 (InfiniBand) or 2 (Ethernet). Other numbers are taken
+// without complaint and misread (Linux 6.1 to 7.3, drivers/net/ethernet/mellanox/mlx4).
+func portTypeArray(types map[int]ib.LinkType) (string, error) {
+	ports := slices.Sorted(mapKeys(types))
+	words := make([]string, 0, len(ports))
+	for i, p := range ports {
+		if p != i+1 {
+			return "", fmt.Errorf("link types are for the ports %v; want them from 1 on without gaps", ports)
+		}
+		switch types[p] {
+		case ib.LinkTypeIB:
+			words = append(words, "1")
+		case ib.LinkTypeETH:
+			words = append(words, "2")
+		case ib.LinkTypeAuto:
+			words = append(words, "0")
+		default:
+			return "", fmt.Errorf("port %d: unknown link type %q", p, types[p])
+		}
+	}
+	if len(words) == 0 {
+		return "", fmt.Errorf("no port has a link type")
+	}
+	return strings.Join(words, ","), nil
+}
+
+func mapKeys(types map[int]ib.LinkType) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		for p := range types {
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// parsePortTypeArray is the inverse; nil if the text is not understood.
+func parsePortTypeArray(text string) map[int]ib.LinkType {
+	types := map[int]ib.LinkType{}
+	for i, w := range strings.Split(strings.TrimSpace(text), ",") {
+		switch n, err := strconv.Atoi(w); {
+		case err != nil:
+			return nil
+		case n == 0:
+			types[i+1] = ib.LinkTypeAuto
+		case n == 1:
+			types[i+1] = ib.LinkTypeIB
+		case n == 2:
+			types[i+1] = ib.LinkTypeETH
+		default:
+			return nil
+		}
+	}
+	return types
+}
+
+// onlyMLX4Card refuses a module-wide setting where a second card would get it
+// as well, unless that card already runs with the same types.
+func onlyMLX4Card(s *inventory.Snapshot, card ib.PCIAddress, types map[int]ib.LinkType) error {
+	for i := range s.Cards {
+		c := &s.Cards[i]
+		if c.PCI == card || c.Virtual || c.Chip.Driver != mlx4Module {
+			continue
+		}
+		for _, p := range c.Ports {
+			if want, ok := types[p.Number]; ok && p.TypeNow != "" && !strings.HasPrefix(p.TypeNow, string(want)) {
+				return fmt.Errorf("%s: mlx4_core takes one %s for all its cards, and port %d of %s is %q now; it would become %q at the next boot",
+					s.Host, portTypeParam, p.Number, c.PCI, p.TypeNow, want)
+			}
+		}
+	}
+	return nil
+}
+
+// LinkTypeRung implements Platform.
+func (ubuntu) LinkTypeRung() string { return "modprobe.d" }
+
+// PersistLinkTypes implements Platform.
+func (u ubuntu) PersistLinkTypes(ctx context.Context, h *inventory.Host, card ib.PCIAddress, types map[int]ib.LinkType) error {
+	array, err := portTypeArray(types)
+	if err != nil {
+		return err
+	}
+	s, err := h.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	if err := onlyMLX4Card(s, card, types); err != nil {
+		return err
+	}
+	if old, ok := s.Files[ModprobePath]; ok && !Owned(old.Content) {
+		return fmt.Errorf("%s: %s exists and was not written by this provider; move it away", h.Name(), ModprobePath)
+	}
+	text := OwnedHeader("infiniband_link_type") +
+		"# Port types of mlx4 cards when the driver loads: 1 is InfiniBand, 2 Ethernet, 0 what the firmware prefers.\n" +
+		"options " + mlx4Module + " " + portTypeParam + "=" + array + "\n"
+	if s.Files[ModprobePath].Content == text {
+		return nil
+	}
+	if err := WriteFile(ctx, h, ModprobePath, 0o644, text); err != nil {
+		return err
+	}
+	return updateInitramfs(ctx, h)
+}
+
+// updateInitramfs is needed because initramfs-tools packs mlx4_core together
+// with a copy of /etc/modprobe.d: without it the old value wins at boot.
+func updateInitramfs(ctx context.Context, h *inventory.Host) error {
+	if _, err := h.Run(ctx, modprobe.UpdateInitramfs()); err != nil {
+		return fmt.Errorf("rebuilding the initial RAM disk, which has its own copy of %s: %w", ModprobePath, err)
+	}
+	return nil
+}
+
+// PersistedLinkTypes implements Platform.
+func (u ubuntu) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) LinkTypeRecord {
+	r := LinkTypeRecord{Rung: u.LinkTypeRung()}
+	for _, p := range s.FilesUnder(path.Dir(ModprobePath)) {
+		value, ok := modprobe.ParseOption(s.Files[p].Content, mlx4Module, portTypeParam)
+		switch {
+		case !ok:
+		case p == ModprobePath && Owned(s.Files[p].Content):
+			r.Found, r.Types = true, parsePortTypeArray(value)
+		default:
+			r.Foreign = append(r.Foreign, fmt.Sprintf("%s: options %s %s=%s", p, mlx4Module, portTypeParam, value))
+		}
+	}
+	return r
+}
+
+// ForgetLinkTypes implements Platform.
+func (u ubuntu) ForgetLinkTypes(ctx context.Context, h *inventory.Host) error {
+	s, err := h.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	if !Owned(s.Files[ModprobePath].Content) {
+		return nil
+	}
+	if _, err := h.Run(ctx, removeFile(ModprobePath)); err != nil {
+		return fmt.Errorf("removing %s: %w", ModprobePath, err)
+	}
+	return updateInitramfs(ctx, h)
+}

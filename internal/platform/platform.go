@@ -1,0 +1,142 @@
+// Package platform knows how each operating system does what the provider needs
+// of it: reboot with proof, packages, kernel modules, and the port types of
+// mlx4 cards from the next boot on.
+//
+// It must not decide whether a change is wise, touch a card's flash, configure
+// a network interface, or import Terraform.
+package platform
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+)
+
+// Kind names a family of operating systems that is configured in one way.
+type Kind string
+
+// The kinds that are supported.
+const (
+	KindUbuntu  Kind = "ubuntu"
+	KindTrueNAS Kind = "truenas"
+)
+
+// Feature is something that may need packages of the distribution.
+type Feature string
+
+// The features that need packages.
+const (
+	FeatureFirmware Feature = "firmware" // mstflint: query and burn
+	FeatureOpenSM   Feature = "opensm"   // the subnet manager
+	FeatureModules  Feature = "modules"  // kernel modules of InfiniBand
+)
+
+// Platform is one operating system. Implementations hold no state and are safe
+// for concurrent use; all state is on the host.
+type Platform interface {
+	Kind() Kind
+	// Name is what messages call it, for example "Ubuntu 24.04".
+	Name() string
+
+	// Reboot restarts the host and returns the id of the new boot, read after
+	// the host had finished starting. Its error is *RebootError, except for
+	// *host.ObserveError.
+	Reboot(ctx context.Context, h *inventory.Host, policy RebootPolicy) (bootID string, err error)
+
+	// PackagesFor names the packages of a feature; none where the feature is
+	// part of the system or cannot be had. kernel is the running kernel's
+	// release, because Ubuntu packs modules per kernel.
+	PackagesFor(f Feature, kernel string) []string
+	// Install installs packages that are not there and proves that they are
+	// there afterwards. A platform without packages returns *UnsupportedError.
+	Install(ctx context.Context, h *inventory.Host, packages ...string) error
+
+	// EnsureModules loads kernel modules that are not loaded and has them loaded
+	// at every boot.
+	EnsureModules(ctx context.Context, h *inventory.Host, modules ...string) error
+	// MissingModules names the modules of want that are not loaded now, and
+	// those that nothing of ours loads at boot.
+	MissingModules(s *inventory.Snapshot, want ...string) (now, boot []string)
+
+	// LinkTypeRung names the mechanism of PersistLinkTypes: "modprobe.d" or
+	// "kernel_extra_options".
+	LinkTypeRung() string
+	// PersistLinkTypes has mlx4_core give the ports of a card these types from
+	// the next boot on. The parameter is one for all mlx4 cards of the host.
+	PersistLinkTypes(ctx context.Context, h *inventory.Host, card ib.PCIAddress, types map[int]ib.LinkType) error
+	// PersistedLinkTypes reads what PersistLinkTypes left.
+	PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddress) LinkTypeRecord
+	// ForgetLinkTypes takes away what PersistLinkTypes left, and only that.
+	ForgetLinkTypes(ctx context.Context, h *inventory.Host) error
+}
+
+// LinkTypeRecord is what a host will ask of mlx4_core at its next boot.
+type LinkTypeRecord struct {
+	Rung  string              // "modprobe.d" or "kernel_extra_options"
+	Found bool                // something of ours is there
+	Types map[int]ib.LinkType // by port from 1; "auto" is what the firmware prefers
+	// AfterReboot is true if the running kernel was started without it.
+	AfterReboot bool
+	// Foreign names files or settings of others that set the same parameter.
+	Foreign []string
+}
+
+// Default waiting times.
+const (
+	// DefaultRebootTimeout covers a server whose firmware checks its memory.
+	DefaultRebootTimeout = 15 * time.Minute
+	defaultPoll          = 2 * time.Second
+	maxPoll              = 15 * time.Second
+)
+
+// RebootPolicy says how a host may be restarted.
+type RebootPolicy struct {
+	// Timeout bounds the whole, from the request to the finished start; zero
+	// means DefaultRebootTimeout.
+	Timeout time.Duration
+	// Reason is kept in the host's log.
+	Reason string
+	// DrainCommands and ResumeCommands are the user's own shell commands; they
+	// run as root before the request and after the start. A drain command that
+	// fails stops the reboot.
+	DrainCommands, ResumeCommands []string
+	// Poll is the first pause between two looks at the host; zero means two
+	// seconds. Later pauses are longer.
+	Poll time.Duration
+}
+
+// UnsupportedError says that a platform cannot do something, why, and what to
+// do instead.
+type UnsupportedError struct {
+	Host, Platform, What, Reason, Alternative string
+}
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("%s (%s): %s is not possible: %s. %s", e.Host, e.Platform, e.What, e.Reason, e.Alternative)
+}
+
+// UnknownError says that the operating system of a host is not supported.
+type UnknownError struct{ Host, ID, PrettyName string }
+
+func (e *UnknownError) Error() string {
+	name := e.PrettyName
+	if name == "" {
+		name = e.ID
+	}
+	return fmt.Sprintf("%s runs %q, which is not supported: Ubuntu 24.04 and TrueNAS SCALE 25.10 are", e.Host, name)
+}
+
+// Of tells from a snapshot which platform a host is. Another system than the
+// supported ones is *UnknownError.
+func Of(s *inventory.Snapshot) (Platform, error) {
+	switch {
+	case s.TrueNAS != nil || s.OS.ID == "truenas":
+		return trueNAS{version: s.OS.VersionID}, nil
+	case s.OS.ID == "ubuntu":
+		return ubuntu{version: s.OS.VersionID}, nil
+	}
+	return nil, &UnknownError{Host: s.Host, ID: s.OS.ID, PrettyName: s.OS.PrettyName}
+}

@@ -1,0 +1,233 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
+)
+
+// Steps of a reboot, as RebootError names them.
+const (
+	StepBootID  = "reading the boot id before the restart"
+	StepDrain   = "running a drain command"
+	StepRequest = "asking for the restart"
+	StepReturn  = "waiting for the host to answer with a new boot id"
+	StepStarted = "waiting for the system to finish starting"
+	StepResume  = "running a resume command"
+)
+
+// RebootError says in which step a reboot ended, and after what time.
+type RebootError struct {
+	Host      string
+	Step      string
+	Elapsed   time.Duration // since the first step
+	Limit     time.Duration // of the policy
+	Rebooted  bool          // the boot id has changed
+	LastState string        // what the host said last, if anything
+	Err       error
+}
+
+func (e *RebootError) Error() string {
+	s := fmt.Sprintf("%s: reboot failed in step %q after %s (limit %s)", e.Host, e.Step, e.Elapsed.Round(time.Second), e.Limit)
+	if e.LastState != "" {
+		s += "; last seen: " + e.LastState
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s + ". " + e.meaning()
+}
+
+func (e *RebootError) Unwrap() error { return e.Err }
+
+// meaning says what state the host was left in.
+func (e *RebootError) meaning() string {
+	switch e.Step {
+	case StepBootID, StepDrain:
+		return "The host was not restarted."
+	case StepRequest:
+		return "The request was refused, so the host was not restarted."
+	case StepReturn:
+		if strings.HasPrefix(e.LastState, "still the old boot") {
+			return "The host never went down. Nothing else was done."
+		}
+		return "The restart was asked for and nothing was done after that. Look at the host's console; run apply again when it answers."
+	case StepResume:
+		return "The host was restarted and has finished starting; only the resume commands are incomplete."
+	}
+	return "The host was restarted; nothing was done after that."
+}
+
+// restart is how one platform restarts and how it says that it has started.
+type restart struct {
+	request shellcmd.Command
+	// started reports whether the system has finished starting, and what it said.
+	started func(ctx context.Context, h host.Host) (done bool, said string, err error)
+}
+
+// rebooter carries one reboot through its steps.
+type rebooter struct {
+	h      *inventory.Host
+	policy RebootPolicy
+	begin  time.Time
+	last   string
+	done   bool // boot id changed
+}
+
+func reboot(ctx context.Context, h *inventory.Host, policy RebootPolicy, r restart) (string, error) {
+	if policy.Timeout <= 0 {
+		policy.Timeout = DefaultRebootTimeout
+	}
+	if policy.Poll <= 0 {
+		policy.Poll = defaultPoll
+	}
+	b := &rebooter{h: h, policy: policy, begin: time.Now()}
+	before, err := readBootID(ctx, h)
+	if err != nil {
+		return "", b.failed(StepBootID, err)
+	}
+	if err := b.runAll(ctx, policy.DrainCommands); err != nil {
+		// What was drained so far is given back: the host goes on running.
+		resumeErr := b.runAll(context.WithoutCancel(ctx), policy.ResumeCommands)
+		return "", b.failed(StepDrain, errors.Join(err, resumeErr))
+	}
+	if err := b.request(ctx, r.request); err != nil {
+		resumeErr := b.runAll(context.WithoutCancel(ctx), policy.ResumeCommands)
+		return "", b.failed(StepRequest, errors.Join(err, resumeErr))
+	}
+	waiting, cancel := context.WithTimeout(ctx, policy.Timeout)
+	defer cancel()
+	after, err := b.waitForReturn(waiting, before)
+	if err != nil {
+		return "", b.failed(StepReturn, err)
+	}
+	b.done = true
+	if err := b.waitForStart(waiting, r); err != nil {
+		return "", b.failed(StepStarted, err)
+	}
+	h.Invalidate() // facts read while the host was starting are of no use
+	if err := b.runAll(ctx, policy.ResumeCommands); err != nil {
+		return "", b.failed(StepResume, err)
+	}
+	return after, nil
+}
+
+func (b *rebooter) failed(step string, err error) error {
+	var observe *host.ObserveError
+	if errors.As(err, &observe) {
+		return err
+	}
+	return &RebootError{
+		Host: b.h.Name(), Step: step, Elapsed: time.Since(b.begin), Limit: b.policy.Timeout,
+		Rebooted: b.done, LastState: b.last, Err: err,
+	}
+}
+
+// request asks for the restart and drops the connection. An answer that never
+// came is no error: the boot id decides.
+func (b *rebooter) request(ctx context.Context, cmd shellcmd.Command) error {
+	_, err := b.h.Run(ctx, cmd)
+	var lost *host.UnreachableError
+	if errors.As(err, &lost) && lost.MayHaveRun {
+		b.last = "connection lost while asking"
+		err = nil
+	}
+	b.h.Drop()
+	return err
+}
+
+func (b *rebooter) runAll(ctx context.Context, commands []string) error {
+	for _, text := range commands {
+		if _, err := b.h.Run(ctx, coreutils.UserCommand(text)); err != nil {
+			return fmt.Errorf("%q: %w", text, err)
+		}
+	}
+	return nil
+}
+
+// waitForReturn waits until the host answers with another boot id than before.
+// A host that answers with the old one has not gone down yet.
+func (b *rebooter) waitForReturn(ctx context.Context, before string) (string, error) {
+	var after string
+	err := poll(ctx, b.policy.Poll, func(ctx context.Context) (bool, error) {
+		id, err := readBootID(ctx, b.h)
+		switch {
+		case permanent(err):
+			return false, err
+		case err != nil:
+			b.last = err.Error()
+			// A connection that broke half-way must not be tried again.
+			b.h.Drop()
+			return false, nil
+		case id == before:
+			b.last = "still the old boot " + before
+			return false, nil
+		}
+		after = id
+		return true, nil
+	})
+	return after, err
+}
+
+func (b *rebooter) waitForStart(ctx context.Context, r restart) error {
+	return poll(ctx, b.policy.Poll, func(ctx context.Context) (bool, error) {
+		done, said, err := r.started(ctx, b.h)
+		if permanent(err) {
+			return false, err
+		}
+		if err != nil {
+			// sshd answers early in the boot, and may be restarted by it.
+			said = err.Error()
+			b.h.Drop()
+		}
+		b.last = said
+		return done && err == nil, nil
+	})
+}
+
+// permanent reports whether waiting cannot mend an error: another machine, or
+// another operating system, answers at this address.
+func permanent(err error) bool {
+	var u *host.UnreachableError
+	return errors.As(err, &u) && u.Op == "verify host key"
+}
+
+func readBootID(ctx context.Context, h host.Host) (string, error) {
+	r, err := h.Run(ctx, coreutils.BootID())
+	if err != nil {
+		return "", err
+	}
+	id := strings.TrimSpace(string(r.Stdout))
+	if len(id) != len("00000000-0000-0000-0000-000000000000") {
+		return "", &host.OutputError{
+			Host: h.Name(), Command: coreutils.BootID().String(),
+			Problem: "expected a boot id of 36 characters", Output: id,
+		}
+	}
+	return id, nil
+}
+
+// poll calls look until it is done, fails, or ctx ends; the pauses grow from
+// first to maxPoll, so that a host that takes minutes is not hammered.
+func poll(ctx context.Context, first time.Duration, look func(context.Context) (bool, error)) error {
+	for pause := first; ; pause = min(pause*3/2, maxPoll) {
+		done, err := look(ctx)
+		if err != nil || done {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		case <-timer.C:
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/modprobe"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
+)
+
+// trueNAS is TrueNAS SCALE: an appliance whose middleware owns /etc and the
+// boot loader. Nothing is installed on it and no file of /etc is edited,
+// because the middleware rewrites them and an upgrade loses them.
+type trueNAS struct{ version string }
+
+const (
+	modulesLoadToken = "modules_load"
+	postInitUnit     = "ix-postinit.service"
+	kernelOptionsMax = 1024 // characters; the middleware refuses more
+	truenasDelay     = 5 * time.Second
+)
+
+func (trueNAS) Kind() Kind     { return KindTrueNAS }
+func (t trueNAS) Name() string { return "TrueNAS SCALE " + t.version }
+
+// Reboot implements Platform.
+func (trueNAS) Reboot(ctx context.Context, h *inventory.Host, policy RebootPolicy) (string, error) {
+	reason := policy.Reason
+	if reason == "" {
+		reason = "Terraform (infiniband provider)"
+	}
+	return reboot(ctx, h, policy, restart{
+		request: midclt.Reboot(reason, truenasDelay),
+		started: trueNASStarted,
+	})
+}
+
+// trueNASStarted wants the middleware ready and the post-init scripts done:
+// READY is set before they run.
+func trueNASStarted(ctx context.Context, h host.Host) (bool, string, error) {
+	r, err := h.Run(ctx, midclt.SystemState())
+	if err != nil {
+		return false, "", notYet(err)
+	}
+	state := strings.TrimSpace(string(r.Stdout))
+	if state != "READY" {
+		return false, "the middleware says " + strconv.Quote(state), nil
+	}
+	r, err = h.Run(ctx, systemctl.IsActive(postInitUnit))
+	out := string(r.Stdout)
+	var exit *host.ExitError
+	if errors.As(err, &exit) {
+		out, err = exit.Stdout, nil
+	}
+	unit := strings.TrimSpace(out)
+	return err == nil && unit == "active", postInitUnit + " is " + strconv.Quote(unit), err
+}
+
+// notYet turns the answer of a midclt whose middleware does not run yet into a
+// plain message; other failures stay what they are.
+func notYet(err error) error {
+	var exit *host.ExitError
+	if errors.As(err, &exit) {
+		return fmt.Errorf("the middleware does not answer yet: %s", strings.TrimSpace(exit.Stderr))
+	}
+	return err
+}
+
+// PackagesFor implements Platform: everything TrueNAS has is part of its image.
+func (trueNAS) PackagesFor(Feature, string) []string { return nil }
+
+// Install implements Platform.
+func (t trueNAS) Install(_ context.Context, h *inventory.Host, packages ...string) error {
+	if len(packages) == 0 {
+		return nil
+	}
+	return &UnsupportedError{
+		Host: h.Name(), Platform: t.Name(), What: "installing " + strings.Join(packages, ", "),
+		Reason:      "package management is disabled on the appliance, and the next update would remove what was added",
+		Alternative: "Use another host for what needs the package.",
+	}
+}
+
+// MissingModules implements Platform.
+func (trueNAS) MissingModules(s *inventory.Snapshot, want ...string) (now, boot []string) {
+	listed := loadedByOptions(kernelOptions(s))
+	for _, m := range want {
+		if !s.Modules[m] {
+			now = append(now, m)
+		}
+		if !slices.Contains(listed, m) {
+			boot = append(boot, m)
+		}
+	}
+	return now, boot
+}
+
+// EnsureModules implements Platform. modules_load= on the kernel command line
+// is read by systemd-modules-load, which runs before the middleware configures
+// the network.
+func (t trueNAS) EnsureModules(ctx context.Context, h *inventory.Host, modules ...string) error {
+	s, err := h.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	now, boot := t.MissingModules(s, modules...)
+	for _, m := range now {
+		if _, err := h.Run(ctx, modprobe.Load(m)); err != nil {
+			return fmt.Errorf("loading the kernel module %s: %w", m, err)
+		}
+	}
+	if len(boot) == 0 {
+		return nil
+	}
+	return setKernelOptions(ctx, h, s, func(tokens []string) []string {
+		return addModules(tokens, boot)
+	})
+}
+
+// addModules extends the first modules_load= token, or adds one.
+func addModules(tokens, modules []string) []string {
+	out := slices.Clone(tokens)
+	for i, tok := range out {
+		if key, value, ok := strings.Cut(tok, "="); ok && key == modulesLoadToken {
+			out[i] = key + "=" + strings.Join(append(strings.Split(value, ","), modules...), ",")
+			return out
+		}
+	}
+	return append(out, modulesLoadToken+"="+strings.Join(modules, ","))
+}
+
+func loadedByOptions(tokens []string) []string {
+	var modules []string
+	for _, tok := range tokens {
+		if key, value, ok := strings.Cut(tok, "="); ok && key == modulesLoadToken {
+			modules = append(modules, strings.Split(value, ",")...)
+		}
+	}
+	return modules
+}
+
+// kernelOptions returns the tokens of the shared kernel_extra_options string.
+func kernelOptions(s *inventory.Snapshot) []string {
+	if s.TrueNAS == nil {
+		return nil
+	}
+	c, err := midclt.ParseAdvancedConfig(s.TrueNAS.AdvancedConfig)
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(c.KernelExtraOptions)
+}
+
+// setKernelOptions edits the shared string token by token: what others put
+// there stays, in its place.
+func setKernelOptions(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, edit func([]string) []string) error {
+	if s.TrueNAS == nil {
+		return fmt.Errorf("%s: the middleware did not answer, so its kernel options are not known", h.Name())
+	}
+	if _, err := midclt.ParseAdvancedConfig(s.TrueNAS.AdvancedConfig); err != nil {
+		return fmt.Errorf("%s: reading kernel_extra_options: %w", h.Name(), err)
+	}
+	old := kernelOptions(s)
+	text := strings.Join(edit(slices.Clone(old)), " ")
+	if text == strings.Join(old, " ") {
+		return nil
+	}
+	if len(text) > kernelOptionsMax || strings.ContainsAny(text, "\"\n") {
+		return fmt.Errorf("%s: the middleware would refuse the kernel options %q: at most %d characters, no quotes", h.Name(), text, kernelOptionsMax)
+	}
+	if _, err := h.Run(ctx, midclt.SetKernelOptions(text)); err != nil {
+		return fmt.Errorf("storing kernel_extra_options %q: %w", text, err)
+	}
+	return nil
+}
+
+// LinkTypeRung implements Platform.
+func (trueNAS) LinkTypeRung() string { return "kernel_extra_options" }
+
+const portTypeToken = mlx4Module + "." + portTypeParam
+
+// PersistLinkTypes implements Platform.
+func (trueNAS) PersistLinkTypes(ctx context.Context, h *inventory.Host, card ib.PCIAddress, types map[int]ib.LinkType) error {
+	array, err := portTypeArray(types)
+	if err != nil {
+		return err
+	}
+	s, err := h.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	if err := onlyMLX4Card(s, card, types); err != nil {
+		return err
+	}
+	return setKernelOptions(ctx, h, s, func(tokens []string) []string {
+		return append(withoutKey(tokens, portTypeToken), portTypeToken+"="+array)
+	})
+}
+
+func withoutKey(tokens []string, key string) []string {
+	return slices.DeleteFunc(tokens, func(t string) bool { return strings.HasPrefix(t, key+"=") })
+}
+
+// PersistedLinkTypes implements Platform. The token carries no mark of its
+// owner, so whoever set it, it is the record.
+func (t trueNAS) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) LinkTypeRecord {
+	r := LinkTypeRecord{Rung: t.LinkTypeRung()}
+	for _, tok := range kernelOptions(s) {
+		if value, ok := strings.CutPrefix(tok, portTypeToken+"="); ok {
+			r.Found, r.Types = true, parsePortTypeArray(value)
+			// The middleware raises no reboot-required flag for it.
+			r.AfterReboot = !slices.Contains(strings.Fields(s.Cmdline), tok)
+		}
+	}
+	return r
+}
+
+// ForgetLinkTypes implements Platform.
+func (trueNAS) ForgetLinkTypes(ctx context.Context, h *inventory.Host) error {
+	s, err := h.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	return setKernelOptions(ctx, h, s, func(tokens []string) []string { return withoutKey(tokens, portTypeToken) })
+}

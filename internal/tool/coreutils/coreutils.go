@@ -1,0 +1,49 @@
+// Package coreutils builds the small commands that every Linux host has: read
+// and write a kernel file, make and remove a directory, remove a file.
+//
+// It must not run anything.
+package coreutils
+
+import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+const bootIDPath = "/proc/sys/kernel/random/boot_id"
+
+// BootID reads the id that the kernel draws at each boot.
+func BootID() shellcmd.Command { return shellcmd.New("cat", bootIDPath) }
+
+// Cat reads files, one after the other, as root.
+func Cat(paths ...string) shellcmd.Command {
+	return shellcmd.New("cat", append([]string{"--"}, paths...)...).AsRoot()
+}
+
+// WriteKernelFile writes a line to a file of sysfs or procfs. tee is used
+// because a shell's redirection would run without root, and because it prints
+// the kernel's reason for a refusal. The newline is needed: attributes such as
+// "mode" of IPoIB and "mlx4_port1" compare it too.
+func WriteKernelFile(path, value string) shellcmd.Command {
+	return shellcmd.New("tee", "--", path).WithStdin(value + "\n").AsRoot().Changes()
+}
+
+// MakeDirectory makes a directory that must not exist, with mode 0700. It fails
+// if the directory exists, which makes it a test-and-set.
+func MakeDirectory(path string) shellcmd.Command {
+	return shellcmd.New("mkdir", "-m", "0700", "--", path).AsRoot().Changes()
+}
+
+// RemoveFile removes a file if it is there.
+func RemoveFile(path string) shellcmd.Command {
+	return shellcmd.New("rm", "-f", "--", path).AsRoot().Changes()
+}
+
+// RemoveTree removes a directory with its content.
+func RemoveTree(path string) shellcmd.Command {
+	return shellcmd.New("rm", "-rf", "--", path).AsRoot().Changes()
+}
+
+// UserCommand runs a command line that the user wrote into the configuration.
+// It is the one place where text is a shell's: it is the user's own.
+func UserCommand(text string) shellcmd.Command {
+	return shellcmd.New("sh", "-c", text).AsRoot().Changes()
+}

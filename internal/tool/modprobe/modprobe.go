@@ -1,0 +1,58 @@
+// Package modprobe builds the commands that load kernel modules, and reads and
+// writes the files that say what is loaded at boot and with which options.
+//
+// It must not run anything.
+package modprobe
+
+import (
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+const initramfsTimeout = 10 * time.Minute
+
+// Load loads a module with what it depends on; loading a loaded one is no error.
+func Load(module string) shellcmd.Command {
+	return shellcmd.New("modprobe", "--", module).AsRoot().Changes()
+}
+
+// NotFound reports whether modprobe failed because the running kernel has no
+// such module (kmod 30 and later).
+func NotFound(stderr string) bool { return strings.Contains(stderr, "not found in directory") }
+
+// UpdateInitramfs rebuilds the initial RAM disks of all installed kernels
+// (initramfs-tools).
+func UpdateInitramfs() shellcmd.Command {
+	return shellcmd.New("update-initramfs", "-u", "-k", "all").AsRoot().Changes().WithTimeout(initramfsTimeout)
+}
+
+// ParseLoadList reads a file of modules-load.d(5).
+func ParseLoadList(text string) []string {
+	var modules []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, ";") {
+			modules = append(modules, line)
+		}
+	}
+	return modules
+}
+
+// ParseOption finds the last value that a file of modprobe.d(5) gives to a
+// parameter of a module.
+func ParseOption(text, module, parameter string) (value string, ok bool) {
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
+		f := strings.Fields(line)
+		if len(f) < 3 || f[0] != "options" || strings.ReplaceAll(f[1], "-", "_") != module {
+			continue
+		}
+		for _, o := range f[2:] {
+			if v, found := strings.CutPrefix(o, parameter+"="); found {
+				value, ok = v, true
+			}
+		}
+	}
+	return value, ok
+}

@@ -1,0 +1,51 @@
+package systemctl
+
+import (
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+const jobTimeout = 2 * time.Minute
+
+func change(args ...string) shellcmd.Command {
+	return shellcmd.New("systemctl", args...).AsRoot().Changes().WithTimeout(jobTimeout)
+}
+
+// Start starts units.
+func Start(units ...string) shellcmd.Command {
+	return change(append([]string{"start", "--"}, units...)...)
+}
+
+// Restart restarts units, or starts those that do not run.
+func Restart(units ...string) shellcmd.Command {
+	return change(append([]string{"restart", "--"}, units...)...)
+}
+
+// Stop stops units; one that does not run is no error, one that systemd does
+// not know is (status 5).
+func Stop(units ...string) shellcmd.Command {
+	return change(append([]string{"stop", "--"}, units...)...)
+}
+
+// Enable has units started at boot.
+func Enable(units ...string) shellcmd.Command {
+	return change(append([]string{"enable", "--quiet", "--"}, units...)...)
+}
+
+// Disable has units not started at boot.
+func Disable(units ...string) shellcmd.Command {
+	return change(append([]string{"disable", "--quiet", "--"}, units...)...)
+}
+
+// DaemonReload has systemd read its unit files again.
+func DaemonReload() shellcmd.Command { return change("daemon-reload") }
+
+// IsActive prints the state of a unit; it exits 0 only if that is "active".
+func IsActive(unit string) shellcmd.Command {
+	return shellcmd.New("systemctl", "is-active", "--", unit)
+}
+
+// IsSystemRunning prints the state of the whole system; it exits 0 only if that
+// is "running".
+func IsSystemRunning() shellcmd.Command { return shellcmd.New("systemctl", "is-system-running") }
