@@ -1,0 +1,241 @@
+package labsim
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
+)
+
+// defaultBootDelay is the simulated time a machine needs to come back.
+const defaultBootDelay = 300 * time.Millisecond
+
+// AddMachine makes a machine, runs the lab's Setup on it and boots it.
+func (l *Lab) AddMachine(c Config) (*Machine, error) {
+	if l.Machine(c.Name) != nil {
+		return nil, fmt.Errorf("labsim: machine %s exists", c.Name)
+	}
+	c = c.withDefaults()
+	m := &Machine{
+		Name: c.Name, OS: c.OS, Kernel: c.Kernel, Lab: l, Config: c, Faults: &Faults{},
+		FS: vfs.New(l.Clock.Now), Tools: map[string]string{},
+		modules: map[string]bool{}, procs: map[int]*Proc{}, locks: map[string]*fileLock{},
+		values: map[string]any{}, initramfs: map[string]string{}, moduleOpts: map[string]string{}, nextPID: 900,
+	}
+	m.users = append([]User{{Name: "root", Home: "/root", Shell: "/bin/bash", NoKey: true, Sudo: SudoNoPasswd}}, c.Users...)
+	if c.MstflintVersion != "none" {
+		m.Tools["mstflint"] = c.MstflintVersion
+	}
+	for _, cc := range c.Cards {
+		hw, err := card.New(cc.Config)
+		if err != nil {
+			return nil, fmt.Errorf("labsim: card %s of %s: %w", cc.BDF, c.Name, err)
+		}
+		m.cards = append(m.cards, newCard(m, cc, hw))
+	}
+	m.seedFiles()
+	l.mu.Lock()
+	l.machines[c.Name] = m
+	l.mu.Unlock()
+	for _, setup := range l.Options.Setup {
+		setup(m)
+	}
+	m.UpdateInitramfs()
+	m.boot()
+	return m, nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.OS == "" {
+		c.OS = Ubuntu
+	}
+	if c.Kernel == "" {
+		c.Kernel = map[OS]string{Ubuntu: "6.8.0-49-generic", TrueNAS: "6.12.15-production+truenas"}[c.OS]
+	}
+	if c.MstflintVersion == "" {
+		c.MstflintVersion = map[OS]string{Ubuntu: "4.26.0", TrueNAS: "4.21.0"}[c.OS]
+	}
+	if c.BootDelay == 0 {
+		c.BootDelay = defaultBootDelay
+	}
+	return c
+}
+
+func newCard(m *Machine, cc CardConfig, hw *card.Card) *Card {
+	if cc.LinkWidth == 0 {
+		cc.LinkWidth = 8
+	}
+	if cc.MaxIBMTU == 0 {
+		cc.MaxIBMTU = 4096
+	}
+	c := &Card{Card: hw, Config: cc, Machine: m}
+	for n := 1; n <= 2; n++ {
+		c.Ports = append(c.Ports, &Port{Card: c, Number: n, admin: true, state: StateDown, phys: PhysPolling})
+	}
+	return c
+}
+
+// boot brings the machine up. Network devices and modules are there before the
+// OnBoot hooks run; OnNetdevAdd has by then run for each of them, as udev does
+// before services start.
+func (m *Machine) boot() {
+	m.mu.Lock()
+	m.boots++
+	m.bootID, m.booted = newBootID(), m.Lab.Clock.Now()
+	m.bootCtx, m.powerOff = context.WithCancelCause(context.Background())
+	m.procs, m.locks, m.kernelLog = map[int]*Proc{}, map[string]*fileLock{}, nil
+	m.modules, m.moduleOpts = map[string]bool{}, map[string]string{}
+	m.netdevs, m.nextIndex = nil, 0
+	cards := append([]*Card{}, m.cards...)
+	m.mu.Unlock()
+	m.seedVolatile()
+	for _, c := range cards {
+		c.Boot()
+		m.publishCard(c)
+	}
+	m.AddNetdev(Netdev{Name: "lo", Type: TypeLoopback, Address: make([]byte, 6), MTU: 65536, Up: true,
+		Addrs: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}, Driver: ""})
+	for _, d := range m.Config.Netdevs {
+		m.AddNetdev(d)
+	}
+	m.setUp(true)
+	m.loadBootModules()
+	m.Lab.Recompute()
+	for _, hook := range m.Hooks.OnBoot {
+		hook(m)
+	}
+}
+
+func (m *Machine) setUp(up bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.up = up
+}
+
+// loadBootModules loads what the initramfs, PCI autoloading and modules-load.d
+// ask for. Options come from the initramfs' copy of modprobe.d: the reason why a
+// changed file needs update-initramfs on Ubuntu.
+func (m *Machine) loadBootModules() {
+	m.mu.Lock()
+	options := m.initramfs
+	m.mu.Unlock()
+	if len(m.Cards()) > 0 {
+		_ = m.loadModule("mlx4_core", options)
+	}
+	for _, dir := range []string{"/usr/lib/modules-load.d", "/etc/modules-load.d"} {
+		infos, err := m.FS.ReadDir(vfs.Root, dir)
+		if err != nil {
+			continue
+		}
+		for _, i := range infos {
+			m.loadListed(dir + "/" + i.Name())
+		}
+	}
+	m.loadListed("/etc/modules")
+}
+
+func (m *Machine) loadListed(file string) {
+	data, err := m.FS.ReadFile(file)
+	if err != nil {
+		return
+	}
+	for _, line := range strings.Split(string(data), "\n") {
+		name := strings.TrimSpace(line)
+		if name == "" || strings.HasPrefix(name, "#") || strings.HasPrefix(name, ";") {
+			continue
+		}
+		if err := m.LoadModule(name); err != nil {
+			m.KernelLog("systemd-modules-load: Failed to find module '%s'", name)
+		}
+	}
+}
+
+// Reboot goes down with the services' hooks and comes back after BootDelay with
+// flash as running firmware. It returns at once.
+func (m *Machine) Reboot() {
+	spec := m.Faults.Get()
+	if spec.RebootIgnored {
+		return
+	}
+	go func() {
+		for _, hook := range m.Hooks.OnShutdown {
+			hook(m)
+		}
+		m.cycle(spec)
+	}()
+}
+
+// PowerCut drops everything at once, without shutdown hooks, and boots again
+// after BootDelay. It returns when the machine is down.
+func (m *Machine) PowerCut() {
+	down := make(chan struct{})
+	go func() {
+		m.goDown()
+		close(down)
+		m.comeBack(m.Faults.Get())
+	}()
+	<-down
+}
+
+func (m *Machine) cycle(spec FaultSpec) {
+	m.goDown()
+	m.comeBack(spec)
+}
+
+func (m *Machine) comeBack(spec FaultSpec) {
+	if spec.RebootNever {
+		return
+	}
+	_ = m.Lab.Clock.Sleep(context.Background(), m.Config.BootDelay)
+	m.Start()
+}
+
+// Halt goes down with the services' hooks and stays down; it returns when down.
+func (m *Machine) Halt() {
+	for _, hook := range m.Hooks.OnShutdown {
+		hook(m)
+	}
+	m.goDown()
+}
+
+// Start boots a machine that is down.
+func (m *Machine) Start() {
+	if m.Up() {
+		return
+	}
+	if m.Faults.Get().NewKeyAtReboot {
+		m.Faults.Update(func(s *FaultSpec) { s.NewKeyAtReboot, s.WrongHostKey = false, true })
+	}
+	m.boot()
+}
+
+func (m *Machine) goDown() {
+	m.mu.Lock()
+	if !m.up {
+		m.mu.Unlock()
+		return
+	}
+	m.up, m.bootID = false, ""
+	power := m.powerOff
+	cards := append([]*Card{}, m.cards...)
+	m.mu.Unlock()
+	power(ErrPowerCut)
+	for _, d := range m.Netdevs() {
+		m.unpublishNetdev(&d)
+	}
+	for _, c := range cards {
+		m.unpublishRDMA(c)
+	}
+	m.Lab.mu.Lock()
+	for _, c := range cards {
+		m.mu.Lock()
+		c.bound = false
+		m.mu.Unlock()
+	}
+	m.Lab.mu.Unlock()
+	m.Lab.Recompute()
+}

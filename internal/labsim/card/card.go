@@ -1,0 +1,122 @@
+// Package card is the model of one ConnectX-3 class adapter: its flash holds the
+// bytes of an FS2 image in the two-slot layout, the firmware it booted is
+// separate from it, and so is the non-volatile configuration.
+//
+// It reads and builds FS2 by itself. It must not import anything else of this
+// project: the provider's parser and this one check each other.
+package card
+
+import "sync"
+
+// Chip is a kind of adapter silicon.
+type Chip struct {
+	Name      string // as mstflint prints it
+	Family    string // as lspci prints it
+	HWID      uint16
+	PCIDevice uint16
+	Recovery  uint16 // PCI id without bootable firmware
+}
+
+// The simulated chips.
+var (
+	ConnectX3    = Chip{"ConnectX-3", "MT27500 Family [ConnectX-3]", 0x1f5, 0x1003, 0x01f6}
+	ConnectX3Pro = Chip{"ConnectX-3Pro", "MT27520 Family [ConnectX-3 Pro]", 0x1f7, 0x1007, 0x01f8}
+)
+
+// Values of LINK_TYPE_Pn.
+const (
+	LinkUnset = 0 // never configured: the firmware's own default, Ethernet
+	LinkIB    = 1
+	LinkETH   = 2
+	LinkVPI   = 3
+)
+
+// NV is the non-volatile configuration; index 0 is port 1.
+type NV struct{ LinkType [2]int }
+
+// Firmware is what a card booted.
+type Firmware struct {
+	Loaded  bool
+	Version [3]uint16
+	PSID    string
+	Device  uint16 // PCI device id of the image
+	VPI     bool   // InfiniBand capable; an EN image is not
+	GUIDs   [4]uint64
+	MACs    [2]uint64
+	Config  NV // the configuration it booted with
+}
+
+// Config describes a card to be made.
+type Config struct {
+	Chip     Chip
+	Rev      uint8
+	Image    []byte // contiguous FS2 image in flash at delivery
+	GUIDs    [4]uint64
+	MACs     [2]uint64
+	Previous []byte // an older image, dead, in the other slot
+}
+
+// Card is one adapter. It is safe for concurrent use.
+type Card struct {
+	Chip  Chip
+	Rev   uint8
+	Flash *Flash
+
+	mu        sync.Mutex
+	running   Firmware
+	next      NV
+	semaphore bool
+}
+
+// Running returns what the card booted.
+func (c *Card) Running() Firmware {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running
+}
+
+// NextNV returns the configuration that the next boot will use.
+func (c *Card) NextNV() NV {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.next
+}
+
+// SetNV changes the configuration of the next boot.
+func (c *Card) SetNV(nv NV) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next = nv
+}
+
+// TakeSemaphore takes the flash semaphore and says whether it was free.
+func (c *Card) TakeSemaphore() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.semaphore {
+		return false
+	}
+	c.semaphore = true
+	return true
+}
+
+// ReleaseSemaphore frees the flash semaphore, whoever holds it.
+func (c *Card) ReleaseSemaphore() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.semaphore = false
+}
+
+// Boot makes flash the running firmware and the next configuration the current
+// one. Without a bootable image the card comes up in recovery mode.
+func (c *Card) Boot() {
+	fw := Firmware{}
+	if img, err := c.Flash.Bootable(); err == nil {
+		fw = img.Firmware()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.semaphore = false
+	fw.Config = c.next
+	c.running = fw
+}

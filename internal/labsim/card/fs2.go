@@ -1,0 +1,372 @@
+package card
+
+import (
+	"bytes"
+	"crypto/md5" //nolint:gosec // the tool's identity-free digest is an MD5
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrNoImage says that no signature was found.
+var ErrNoImage = errors.New("No valid image found") //nolint:revive,staticcheck // the tool's own text
+
+// Image is an FS2 image in logical (contiguous) addresses.
+type Image struct {
+	Data  []byte
+	Start uint32 // physical address of its slot; 0 for a file
+
+	GUIDs    [4]uint64
+	MACs     [2]uint64
+	Blank    bool // blank GUIDs: all ones and an unset CRC
+	Version  [3]uint16
+	Date     uint32
+	Device   uint16
+	PSID     string
+	VSD      string
+	Product  string
+	Vendor   uint16
+	HWIDs    []uint32
+	MIC      [3]uint16
+	HasMIC   bool
+	PRS      string
+	Sectors  uint32 // configuration area
+	CfgPad   uint32
+	ROMs     []ROM
+	Checks   []Check
+	End      uint32
+	guidData uint32
+	vsdAt    uint32
+	infoAt   uint32
+	romAt    uint32
+}
+
+// ROM is one expansion ROM component.
+type ROM struct {
+	Type, Version, CPU string
+}
+
+// Check is one line of a verification.
+type Check struct {
+	Name      string
+	From, To  uint32
+	Bad       bool
+	BlankCRC  bool
+	Want, Got uint32 // of a bad CRC: computed and stored
+	ReadError string
+}
+
+// Failsafe says whether the image is for the two-slot layout.
+func (i *Image) Failsafe() bool { return be32(i.Data, 0x28)&8 != 0 }
+
+// Chunk is the stripe size of a failsafe image.
+func (i *Image) Chunk() uint32 { return 1 << (16 + be32(i.Data, 0x28)&7) }
+
+// Firmware is what a card that boots this image runs.
+func (i *Image) Firmware() Firmware {
+	return Firmware{Loaded: true, Version: i.Version, PSID: i.PSID, Device: i.Device, VPI: IsVPI(i.PSID), GUIDs: i.GUIDs, MACs: i.MACs}
+}
+
+// IsVPI tells InfiniBand capable firmware from Ethernet-only firmware by the
+// parameter set in the PSID: sets ending in 023 belong to EN boards.
+func IsVPI(psid string) bool { return !strings.HasSuffix(strings.TrimRight(psid, "\x00"), "023") }
+
+// Parse reads an image file. The error of a broken file carries the text that
+// the vendor's tool prints.
+func Parse(data []byte) (*Image, error) {
+	if len(data)%4 != 0 {
+		return nil, &AlignError{}
+	}
+	start := findMagic(data)
+	if start < 0 {
+		return nil, ErrNoImage
+	}
+	return parseAt(data[start:])
+}
+
+// AlignError says that the length is no multiple of 4.
+type AlignError struct{}
+
+func (*AlignError) Error() string { return "Image size should be 4-bytes aligned" }
+
+// CRCError says that a section's CRC is wrong.
+type CRCError struct{}
+
+func (*CRCError) Error() string { return "Bad CRC." }
+
+var slots = []int{0, 0x10000, 0x20000, 0x40000, 0x80000, 0x100000, 0x200000, 0x400000, 0x800000, 0x1000000}
+
+func findMagic(data []byte) int {
+	for _, off := range slots {
+		if off+0x38 <= len(data) && bytes.Equal(data[off:off+16], magic) {
+			return off
+		}
+	}
+	return -1
+}
+
+func parseAt(data []byte) (*Image, error) {
+	i := &Image{Data: data}
+	if err := i.walk(); err != nil {
+		return i, err
+	}
+	for _, c := range i.Checks {
+		if c.Bad && c.Name != "Full Image" {
+			return i, &CRCError{}
+		}
+	}
+	i.Data = data[:i.End]
+	return i, nil
+}
+
+// read returns length bytes at off or fails as the tool does: at the first dword
+// outside.
+func (i *Image) read(off, length uint32, name string) ([]byte, error) {
+	if uint64(off)+uint64(length) <= uint64(len(i.Data)) {
+		return i.Data[off : off+length], nil
+	}
+	c := Check{Name: name, From: off, To: off + length - 1, Bad: true}
+	// The tool reads a block in one go and reports its first address outside.
+	c.ReadError = fmt.Sprintf("read error (Reading 0x4 bytes from  address 0x%x is out of image limits (0x%x bytes))", off, len(i.Data))
+	i.Checks = append(i.Checks, c)
+	return nil, &ReadError{Check: c}
+}
+
+// ReadError says that the image is cut short.
+type ReadError struct{ Check Check }
+
+func (e *ReadError) Error() string { return e.Check.Line() }
+
+// Line is the verification line of a check without its end.
+func (c Check) Line() string {
+	if c.Bad && c.ReadError == "" && !c.BlankCRC {
+		return fmt.Sprintf("     /0x%08x-0x%08x (0x%06x)/ (%s) /0x%08x/ - wrong CRC (exp:0x%x, act:0x%x)",
+			c.From, c.To, c.To-c.From+1, c.Name, c.From, c.Want, c.Got)
+	}
+	s := fmt.Sprintf("     /0x%08x-0x%08x (0x%06x)/ (%s)", c.From, c.To, c.To-c.From+1, c.Name)
+	switch {
+	case c.ReadError != "":
+		return s + " - " + c.ReadError
+	case c.BlankCRC:
+		return s + " - BLANK CRC (0xffff)"
+	}
+	return s + " - OK"
+}
+
+func (i *Image) walk() error {
+	off := uint32(0x38)
+	for off == 0x38 || off+4 <= uint32(len(i.Data)) && (be32(i.Data, off) < 1 || be32(i.Data, off) > 12) {
+		head, err := i.read(off, 8, "BOOT2")
+		if err != nil {
+			return err
+		}
+		n := binary.BigEndian.Uint32(head[4:])
+		if n < 4 || n > 1<<20 {
+			return errors.New("(null)")
+		}
+		block, err := i.read(off, (n+4)*4, "BOOT2")
+		if err != nil {
+			return err
+		}
+		i.check("BOOT2", off, block)
+		off += (n + 4) * 4
+	}
+	seen := map[uint32]bool{}
+	for off != 0 && off>>24 != 0xff {
+		if seen[off] {
+			return errors.New("section chain loops")
+		}
+		seen[off] = true
+		next, err := i.section(off)
+		if err != nil {
+			return err
+		}
+		off = next
+	}
+	return i.whole()
+}
+
+// check appends the verdict over a block whose last dword is its CRC.
+func (i *Image) check(name string, off uint32, block []byte) bool {
+	n := uint32(len(block)) - 4
+	want, got := uint32(crc16(block[:n])), be32(block, n)
+	c := Check{Name: name, From: off, To: off + n + 3, Want: want, Got: got, Bad: want != got}
+	i.Checks = append(i.Checks, c)
+	i.End = off + n + 4
+	return !c.Bad
+}
+
+func (i *Image) section(off uint32) (next uint32, err error) {
+	head, err := i.read(off, 16, "SECTION")
+	if err != nil {
+		return 0, err
+	}
+	kind, size := be32(head, 0), be32(head, 4)*4
+	name := sectionNames[kind]
+	if name == "" {
+		name = fmt.Sprintf("UNKNOWN (%d)", kind)
+	}
+	if size > 4<<20 {
+		return 0, errors.New("(null)")
+	}
+	block, err := i.read(off, 16+size+4, name)
+	if err != nil {
+		return 0, err
+	}
+	good := i.check(name, off, block)
+	data := block[16 : 16+size]
+	switch kind {
+	case secGUID:
+		i.guids(off, data, block)
+	case secROM:
+		i.romAt = off
+		i.ROMs = parseROM(data)
+	case secInfo:
+		i.infoAt = off
+		if good {
+			i.info(off+16, data)
+		}
+	}
+	return be32(head, 12), nil
+}
+
+func (i *Image) guids(off uint32, data, block []byte) {
+	i.guidData = off + 16
+	for n := range i.GUIDs {
+		if len(data) >= 8*(n+1) {
+			i.GUIDs[n] = be64(data, uint32(8*n))
+		}
+	}
+	for n := range i.MACs {
+		if len(data) >= 8*(n+5) {
+			i.MACs[n] = be64(data, uint32(8*(n+4)))
+		}
+	}
+	if i.GUIDs[0] == ^uint64(0) && be32(block, uint32(len(block))-4) == 0xffff {
+		i.Blank = true
+		last := &i.Checks[len(i.Checks)-1]
+		last.Bad, last.BlankCRC = false, true
+	}
+}
+
+func (i *Image) info(base uint32, data []byte) {
+	for off := uint32(0); off+4 <= uint32(len(data)); {
+		tag, size := be32(data, off)>>24, be32(data, off)&0xffffff
+		if tag == 0xff || off+4+size > uint32(len(data)) {
+			return
+		}
+		i.tag(tag, base+off+4, data[off+4:off+4+size])
+		off += 4 + size
+	}
+}
+
+func (i *Image) tag(tag, at uint32, d []byte) {
+	switch tag {
+	case 1:
+		i.Version = [3]uint16{uint16(be32(d, 0) >> 16), uint16(be32(d, 4) >> 16), uint16(be32(d, 4))}
+	case 2:
+		i.Date = be32(d, 4)
+	case 3:
+		i.Device = uint16(be32(d, 0))
+	case 4:
+		i.PSID = cstring(d)
+	case 5:
+		i.VSD, i.vsdAt = cstring(d), at
+	case 7:
+		i.Product = cstring(d)
+	case 8:
+		i.Vendor = uint16(be32(d, 0))
+	case 10:
+		for n := uint32(0); n+4 <= uint32(len(d)); n += 4 {
+			i.HWIDs = append(i.HWIDs, be32(d, n))
+		}
+	case 11:
+		i.MIC, i.HasMIC = [3]uint16{uint16(be32(d, 0) >> 16), uint16(be32(d, 4) >> 16), uint16(be32(d, 4))}, true
+	case 19:
+		i.Sectors, i.CfgPad = be32(d, 0), be32(d, 4)
+	case 20:
+		i.PRS = cstring(d)
+	}
+}
+
+func cstring(b []byte) string {
+	if n := bytes.IndexByte(b, 0); n >= 0 {
+		b = b[:n]
+	}
+	return string(b)
+}
+
+// whole checks the CRC over the image; the tool looks at it only when the image
+// has a MIC version, and a mismatch does not fail its verification.
+func (i *Image) whole() error {
+	if !i.HasMIC || i.End > uint32(len(i.Data)) {
+		return nil
+	}
+	b := append([]byte{}, i.Data[:i.End]...)
+	stored := be32(b, 0x20) & 0xffff
+	put32(b, 0x20, be32(b, 0x20)|0xffff)
+	want := uint32(crc16(b))
+	i.Checks = append(i.Checks, Check{Name: "Full Image", From: 0, To: i.End - 1, Want: want, Got: stored, Bad: want != stored})
+	return nil
+}
+
+// Verify returns why a card would not boot the image, or nil.
+func (i *Image) Verify() error {
+	if i.Blank {
+		return errors.New("BLANK GUIDS")
+	}
+	for _, c := range i.Checks {
+		if c.Bad && c.Name != "Full Image" {
+			return &CRCError{}
+		}
+	}
+	return nil
+}
+
+// Checksum is the digest without identity: GUIDs, VSD and the CRCs that depend on
+// them are masked. The bytes are printed in reverse order.
+func (i *Image) Checksum() string {
+	b := append([]byte{}, i.Data[:i.End]...)
+	mask := func(off, n uint32) {
+		for k := off; k < off+n && k < uint32(len(b)); k++ {
+			b[k] = 0xff
+		}
+	}
+	mask(0x20, 4)
+	mask(i.guidData-16, 0x44)
+	mask(i.vsdAt, 208)
+	mask(i.infoAt+16+be32(i.Data, i.infoAt+4)*4, 4)
+	sum := md5.Sum(b) //nolint:gosec // see above
+	var s strings.Builder
+	for n := len(sum) - 1; n >= 0; n-- {
+		fmt.Fprintf(&s, "%02x", sum[n])
+	}
+	return s.String()
+}
+
+var romProducts = map[uint32]string{0x10: "PXE", 0x11: "UEFI", 0x12: "CLP", 0x13: "NVMe"}
+
+func parseROM(data []byte) []ROM {
+	var list []ROM
+	for off := 0; ; {
+		n := bytes.Index(data[off:], []byte("mlxsign:"))
+		if n < 0 || off+n+20 > len(data) {
+			return list
+		}
+		at := off + n + 8
+		w0, w1, w2 := binary.LittleEndian.Uint32(data[at:]), binary.LittleEndian.Uint32(data[at+4:]), binary.LittleEndian.Uint32(data[at+8:])
+		r := ROM{Type: romProducts[w0>>16], Version: fmt.Sprintf("%d.%d.%d", w0&0xff, w1>>16&0xff, w1&0xffff)}
+		r.CPU = map[uint32]string{1: "AMD64", 2: "AARCH64", 3: "AMD64,AARCH64", 4: "IA32"}[w2>>8&0xf]
+		list = append(list, r)
+		off = at + 12
+	}
+}
+
+// VersionText formats a firmware version as the tool does.
+func VersionText(v [3]uint16) string {
+	if v[1] > 99 {
+		return fmt.Sprintf("%d.%04d.%04d", v[0], v[1], v[2])
+	}
+	return fmt.Sprintf("%d.%d.%04d", v[0], v[1], v[2])
+}

@@ -1,0 +1,137 @@
+package labsim
+
+import (
+	"fmt"
+	"sort"
+	"sync"
+)
+
+// Options configure a lab.
+type Options struct {
+	Dir   string  // where keys and images are written; may be empty in process
+	Speed float64 // simulated seconds per real second, default 1
+	// Setup runs once per machine before its first boot: it installs programs
+	// and hooks.
+	Setup []func(*Machine)
+}
+
+// Lab is everything.
+type Lab struct {
+	Clock   *Clock
+	Options Options
+
+	mu       sync.Mutex
+	machines map[string]*Machine
+	switches map[string]*Switch
+	cables   []*Cable
+	sms      []*SM
+	lids     map[uint64]uint16 // port or switch GUID -> LID, survives SM changes
+	nextLID  uint16
+}
+
+// New makes an empty lab.
+func New(o Options) *Lab {
+	return &Lab{
+		Clock: NewClock(o.Speed), Options: o,
+		machines: map[string]*Machine{}, switches: map[string]*Switch{}, lids: map[uint64]uint16{}, nextLID: 1,
+	}
+}
+
+// Machine returns a machine by name, or nil.
+func (l *Lab) Machine(name string) *Machine {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.machines[name]
+}
+
+// Machines returns all machines in name order.
+func (l *Lab) Machines() []*Machine {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := make([]*Machine, 0, len(l.machines))
+	for _, m := range l.machines {
+		list = append(list, m)
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	return list
+}
+
+// AddSwitch adds an unmanaged InfiniBand switch.
+func (l *Lab) AddSwitch(name string, guid uint64, ports int) *Switch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := &Switch{Name: name, GUID: guid, Ports: ports, Desc: "Infiniscale-IV Mellanox Technologies"}
+	l.switches[name] = s
+	return s
+}
+
+// Switches returns the switches in name order.
+func (l *Lab) Switches() []*Switch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := make([]*Switch, 0, len(l.switches))
+	for _, s := range l.switches {
+		list = append(list, s)
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	return list
+}
+
+// Connect plugs a cable between two ends and recomputes the fabric.
+func (l *Lab) Connect(a, b End) error {
+	l.mu.Lock()
+	for _, c := range l.cables {
+		for _, e := range []End{c.A, c.B} {
+			if e == a || e == b {
+				l.mu.Unlock()
+				return fmt.Errorf("labsim: %v is already connected", e)
+			}
+		}
+	}
+	l.cables = append(l.cables, &Cable{A: a, B: b})
+	l.mu.Unlock()
+	l.Recompute()
+	return nil
+}
+
+// Disconnect pulls the cable at an end and recomputes the fabric.
+func (l *Lab) Disconnect(e End) bool {
+	l.mu.Lock()
+	found := false
+	for i, c := range l.cables {
+		if c.A == e || c.B == e {
+			l.cables = append(l.cables[:i:i], l.cables[i+1:]...)
+			found = true
+			break
+		}
+	}
+	l.mu.Unlock()
+	l.Recompute()
+	return found
+}
+
+// End is one end of a cable: a card's port or a switch's port.
+type End struct {
+	Machine string // empty for a switch
+	BDF     string // PCI address of the card
+	Switch  string
+	Port    int // from 1
+}
+
+// CardEnd is the end at a card's port.
+func CardEnd(machine, bdf string, port int) End { return End{Machine: machine, BDF: bdf, Port: port} }
+
+// SwitchEnd is the end at a switch's port.
+func SwitchEnd(name string, port int) End { return End{Switch: name, Port: port} }
+
+// Cable joins two ends.
+type Cable struct{ A, B End }
+
+// Switch is an unmanaged InfiniBand switch.
+type Switch struct {
+	Name  string
+	GUID  uint64
+	Ports int
+	Desc  string
+	LID   uint16
+}

@@ -1,0 +1,229 @@
+package labsim
+
+import (
+	"fmt"
+	"path"
+	"sort"
+	"strings"
+	"syscall"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
+)
+
+// moduleInfo is what the lab knows of a kernel module.
+type moduleInfo struct {
+	dir  string   // below kernel/
+	deps []string // loaded first
+}
+
+var knownModules = map[string]moduleInfo{
+	"mlx4_core": {dir: "drivers/net/ethernet/mellanox/mlx4"},
+	"mlx4_en":   {dir: "drivers/net/ethernet/mellanox/mlx4", deps: []string{"mlx4_core"}},
+	"mlx5_core": {dir: "drivers/net/ethernet/mellanox/mlx5/core"},
+	"ib_core":   {dir: "drivers/infiniband/core"},
+	"ib_uverbs": {dir: "drivers/infiniband/core", deps: []string{"ib_core"}},
+	"ib_umad":   {dir: "drivers/infiniband/core", deps: []string{"ib_core"}},
+	"ib_cm":     {dir: "drivers/infiniband/core", deps: []string{"ib_core"}},
+	"rdma_cm":   {dir: "drivers/infiniband/core", deps: []string{"ib_core", "ib_cm"}},
+	"rdma_ucm":  {dir: "drivers/infiniband/core", deps: []string{"rdma_cm", "ib_uverbs"}},
+	"mlx4_ib":   {dir: "drivers/infiniband/hw/mlx4", deps: []string{"mlx4_core", "ib_core", "ib_uverbs"}},
+	"mlx5_ib":   {dir: "drivers/infiniband/hw/mlx5", deps: []string{"mlx5_core", "ib_core", "ib_uverbs"}},
+	"ib_ipoib":  {dir: "drivers/infiniband/ulp/ipoib", deps: []string{"ib_core", "ib_cm"}},
+}
+
+// InfiniBandModules are the modules that Ubuntu ships in linux-modules-extra.
+var InfiniBandModules = []string{"ib_core", "ib_uverbs", "ib_umad", "ib_cm", "rdma_cm", "rdma_ucm", "mlx4_ib", "mlx5_ib", "ib_ipoib"}
+
+// ModuleFile is where a module of the running kernel lies; the extension is that
+// of the system.
+func (m *Machine) ModuleFile(name string) string {
+	ext := ".ko.zst"
+	if m.OS == TrueNAS {
+		ext = ".ko"
+	}
+	return path.Join("/usr/lib/modules", m.Kernel, "kernel", knownModules[name].dir, name+ext)
+}
+
+// AddModuleFiles installs modules, as a kernel package does.
+func (m *Machine) AddModuleFiles(names ...string) {
+	for _, n := range names {
+		m.FS.Put(m.ModuleFile(n), "synthetic kernel module "+n+"\n", 0o644)
+	}
+}
+
+// ModuleKnown says whether the running kernel has the module's file.
+func (m *Machine) ModuleKnown(name string) bool {
+	_, ok := knownModules[name]
+	return ok && m.FS.Exists(m.ModuleFile(name))
+}
+
+// ModuleDeps returns what a module needs, nearest last.
+func (m *Machine) ModuleDeps(name string) []string { return knownModules[name].deps }
+
+// Modules returns the loaded modules in name order.
+func (m *Machine) Modules() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := make([]string, 0, len(m.modules))
+	for name := range m.modules {
+		list = append(list, name)
+	}
+	sort.Strings(list)
+	return list
+}
+
+// ModuleLoaded says whether a module is loaded.
+func (m *Machine) ModuleLoaded(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.modules[name]
+}
+
+// LoadModule loads a module with its dependencies and the options of
+// /etc/modprobe.d, as modprobe does. ENOENT means it is not there.
+func (m *Machine) LoadModule(name string) error {
+	return m.loadModule(strings.ReplaceAll(name, "-", "_"), m.modprobeFiles())
+}
+
+func (m *Machine) loadModule(name string, files map[string]string) error {
+	if !m.ModuleKnown(name) {
+		return syscall.ENOENT
+	}
+	if m.ModuleLoaded(name) {
+		return nil
+	}
+	for _, dep := range knownModules[name].deps {
+		if err := m.loadModule(dep, files); err != nil {
+			return err
+		}
+	}
+	options := moduleOptions(name, files) + " " + m.cmdlineOptions(name)
+	m.mu.Lock()
+	m.modules[name] = true
+	m.moduleOpts[name] = strings.TrimSpace(options)
+	m.mu.Unlock()
+	m.publishModule(name)
+	m.moduleArrived(name)
+	for _, hook := range m.Hooks.OnModule {
+		hook(m, name, true)
+	}
+	return nil
+}
+
+// UnloadModule removes a module; EBUSY while another uses it.
+func (m *Machine) UnloadModule(name string) error {
+	if !m.ModuleLoaded(name) {
+		return syscall.ENOENT
+	}
+	for _, other := range m.Modules() {
+		for _, dep := range knownModules[other].deps {
+			if dep == name {
+				return syscall.EBUSY
+			}
+		}
+	}
+	m.moduleLeaves(name)
+	m.mu.Lock()
+	delete(m.modules, name)
+	delete(m.moduleOpts, name)
+	m.mu.Unlock()
+	m.FS.Drop("/sys/module/" + name)
+	m.Lab.Recompute()
+	for _, hook := range m.Hooks.OnModule {
+		hook(m, name, false)
+	}
+	return nil
+}
+
+// ModuleUsers lists the loaded modules that depend on one.
+func (m *Machine) ModuleUsers(name string) []string {
+	var users []string
+	for _, other := range m.Modules() {
+		for _, dep := range knownModules[other].deps {
+			if dep == name {
+				users = append(users, other)
+			}
+		}
+	}
+	return users
+}
+
+// modprobeFiles reads /etc/modprobe.d.
+func (m *Machine) modprobeFiles() map[string]string {
+	files := map[string]string{}
+	infos, err := m.FS.ReadDir(vfs.Root, "/etc/modprobe.d")
+	if err != nil {
+		return files
+	}
+	for _, i := range infos {
+		if strings.HasSuffix(i.Name(), ".conf") {
+			if data, err := m.FS.ReadFile("/etc/modprobe.d/" + i.Name()); err == nil {
+				files[i.Name()] = string(data)
+			}
+		}
+	}
+	return files
+}
+
+// UpdateInitramfs copies /etc/modprobe.d into the initramfs.
+func (m *Machine) UpdateInitramfs() {
+	files := m.modprobeFiles()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.initramfs = files
+}
+
+func moduleOptions(name string, files map[string]string) string {
+	var options []string
+	for _, file := range sortedKeys(files) {
+		for _, line := range strings.Split(files[file], "\n") {
+			f := strings.Fields(line)
+			if len(f) >= 3 && f[0] == "options" && strings.ReplaceAll(f[1], "-", "_") == name {
+				options = append(options, f[2:]...)
+			}
+		}
+	}
+	return strings.Join(options, " ")
+}
+
+// Cmdline is /proc/cmdline of the next boot; change it with SetCmdline.
+func (m *Machine) Cmdline() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return strings.TrimSpace(fmt.Sprintf("BOOT_IMAGE=/boot/vmlinuz-%s root=/dev/sda2 ro %s", m.Kernel, m.Config.Cmdline))
+}
+
+// SetCmdline changes the kernel options of the next boot (TrueNAS
+// kernel_extra_options).
+func (m *Machine) SetCmdline(extra string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Config.Cmdline = extra
+}
+
+func (m *Machine) cmdlineOptions(name string) string {
+	data, err := m.FS.ReadFile("/proc/cmdline")
+	if err != nil {
+		return ""
+	}
+	var options []string
+	for _, word := range strings.Fields(string(data)) {
+		if mod, opt, ok := strings.Cut(word, "."); ok && strings.ReplaceAll(mod, "-", "_") == name {
+			options = append(options, opt)
+		}
+	}
+	return strings.Join(options, " ")
+}
+
+// moduleOption returns the last value of an option a module was loaded with.
+func (m *Machine) moduleOption(module, option string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	value := ""
+	for _, word := range strings.Fields(m.moduleOpts[module]) {
+		if k, v, ok := strings.Cut(word, "="); ok && k == option {
+			value = v
+		}
+	}
+	return value
+}

@@ -1,0 +1,128 @@
+package labsim
+
+import (
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
+)
+
+// seedFiles writes what a fresh installation has on disk.
+func (m *Machine) seedFiles() {
+	for _, d := range []string{"/etc", "/root", "/home", "/var/log", "/var/lib", "/var/cache", "/usr/bin", "/usr/sbin",
+		"/usr/local/bin", "/usr/local/sbin", "/usr/lib", "/mnt", "/opt", "/srv", "/boot", "/etc/modprobe.d", "/etc/modules-load.d",
+		"/etc/udev/rules.d", "/etc/systemd/system", "/sys/class/net", "/sys/bus/pci/devices", "/sys/module", "/sys/kernel/security"} {
+		m.FS.PutDir(d, 0o755, 0, 0)
+	}
+	m.FS.PutDir("/root", 0o700, 0, 0)
+	for _, d := range []string{"bin", "sbin", "lib"} {
+		m.FS.PutLink("usr/"+d, "/"+d)
+	}
+	m.FS.PutDir("/var/tmp", fs.ModeSticky|0o777, 0, 0)
+	m.FS.PutLink("../run", "/var/run")
+	m.FS.PutDevices()
+	m.FS.Put("/etc/hostname", m.Name+"\n", 0o644)
+	m.FS.Put("/etc/os-release", osRelease(m.OS), 0o644)
+	m.FS.Put("/etc/machine-id", strings.ReplaceAll(newBootID(), "-", "")+"\n", 0o444)
+	m.FS.Put("/etc/modules", "# /etc/modules: kernel modules to load at boot time.\n", 0o644)
+	m.seedUsers()
+	m.AddModuleFiles("mlx4_core", "mlx4_en", "mlx5_core")
+	if m.OS == TrueNAS {
+		m.AddModuleFiles(InfiniBandModules...)
+		// SCALE mounts its system datasets read-only.
+		for _, d := range []string{"/usr", "/opt", "/boot"} {
+			m.FS.SetReadOnly(d, true)
+		}
+	}
+	m.FS.SetReadOnly("/sys", false)
+}
+
+func (m *Machine) seedUsers() {
+	var passwd, group strings.Builder
+	for _, u := range m.Users() {
+		fmt.Fprintf(&passwd, "%s:x:%d:%d::%s:%s\n", u.Name, u.UID, u.GID, u.Home, u.Shell)
+		fmt.Fprintf(&group, "%s:x:%d:\n", u.Name, u.GID)
+		if u.UID != 0 {
+			m.FS.PutDir(u.Home, 0o750, u.UID, u.GID)
+		}
+	}
+	m.FS.Put("/etc/passwd", passwd.String(), 0o644)
+	m.FS.Put("/etc/group", group.String(), 0o644)
+}
+
+func osRelease(os OS) string {
+	if os == TrueNAS {
+		return "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nNAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\n" +
+			"VERSION=\"12 (bookworm)\"\nVERSION_CODENAME=bookworm\nID=debian\n"
+	}
+	return "PRETTY_NAME=\"Ubuntu 24.04.1 LTS\"\nNAME=\"Ubuntu\"\nVERSION_ID=\"24.04\"\n" +
+		"VERSION=\"24.04.1 LTS (Noble Numbat)\"\nVERSION_CODENAME=noble\nID=ubuntu\nID_LIKE=debian\n"
+}
+
+// seedVolatile makes what a boot makes: /proc, /run and /tmp.
+func (m *Machine) seedVolatile() {
+	m.FS.Drop("/run")
+	m.FS.Drop("/tmp")
+	m.FS.Drop("/sys/class/infiniband_mad")
+	m.FS.Drop("/sys/module")
+	m.FS.PutDir("/sys/module", 0o755, 0, 0)
+	m.FS.PutDir("/run/lock", fs.ModeSticky|0o777, 0, 0)
+	m.FS.PutDir("/run/systemd/system", 0o755, 0, 0)
+	m.FS.PutDir("/tmp", fs.ModeSticky|0o777, 0, 0)
+	cmdline := m.Cmdline()
+	m.FS.PutDynamic("/proc/cmdline", 0o444, text(cmdline), nil)
+	m.FS.PutDynamic("/proc/sys/kernel/random/boot_id", 0o444, line(m.BootID), nil)
+	m.FS.PutDynamic("/proc/sys/kernel/hostname", 0o644, text(m.Name), nil)
+	m.FS.PutDynamic("/proc/sys/kernel/osrelease", 0o444, text(m.Kernel), nil)
+	m.FS.PutDynamic("/proc/version", 0o444, text("Linux version "+m.Kernel), nil)
+	m.FS.PutDynamic("/proc/uptime", 0o444, line(func() string {
+		s := m.Lab.Clock.Now().Sub(m.Booted()).Seconds()
+		return fmt.Sprintf("%.2f %.2f", s, s)
+	}), nil)
+	m.FS.PutDynamic("/proc/modules", 0o444, func() (string, error) {
+		var b strings.Builder
+		for _, name := range m.Modules() {
+			users := m.ModuleUsers(name)
+			list := "-"
+			if len(users) > 0 {
+				list = strings.Join(users, ",") + ","
+			}
+			fmt.Fprintf(&b, "%s 131072 %d %s Live 0x0000000000000000\n", name, len(users), list)
+		}
+		return b.String(), nil
+	}, nil)
+	m.FS.PutDynamic("/proc/mounts", 0o444, func() (string, error) {
+		return "/dev/sda2 / ext4 rw,relatime 0 0\ntmpfs /run tmpfs rw 0 0\n", nil
+	}, nil)
+	m.FS.PutDynamic("/sys/kernel/security/lockdown", 0o644, text("[none] integrity confidentiality"), nil)
+	m.FS.PutDynamicDir("/proc", &vfs.Dynamic{List: m.pidNames, Lookup: m.procNode})
+}
+
+func (m *Machine) pidNames() []string {
+	var names []string
+	for _, p := range m.Processes() {
+		names = append(names, strconv.Itoa(p.PID))
+	}
+	return names
+}
+
+func (m *Machine) procNode(name string) *vfs.Node {
+	pid, err := strconv.Atoi(name)
+	if err != nil {
+		return nil
+	}
+	p := m.Process(pid)
+	if p == nil {
+		return nil
+	}
+	return vfs.NewDir(name,
+		vfs.NewFile("cmdline", 0o444, func() (string, error) { return strings.Join(p.Args, "\x00") + "\x00", nil }, nil),
+		vfs.NewFile("comm", 0o444, text(p.Name()), nil),
+		vfs.NewFile("stat", 0o444, text(fmt.Sprintf("%d (%s) S %d %d %d 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0", pid, p.Name(), p.PPID, pid, pid,
+			p.Started.Sub(m.Booted()).Milliseconds()/10)), nil),
+		vfs.NewFile("status", 0o444, text(fmt.Sprintf("Name:\t%s\nState:\tS (sleeping)\nPid:\t%d\nPPid:\t%d\nUid:\t%d\t%d\t%d\t%d",
+			p.Name(), pid, p.PPID, p.UID, p.UID, p.UID, p.UID)), nil),
+	)
+}

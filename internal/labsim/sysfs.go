@@ -1,0 +1,331 @@
+package labsim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
+)
+
+// text is a read function of a constant line.
+func text(s string) vfs.ReadFunc { return func() (string, error) { return s + "\n", nil } }
+
+func line(f func() string) vfs.ReadFunc { return func() (string, error) { return f() + "\n", nil } }
+
+// cardDir is the device directory of a card behind its bridge.
+func (c *Card) dir() string { return "/sys/devices/pci0000:00/0000:00:01.0/" + c.Config.BDF }
+
+// publishCard makes the PCI function's directory (Linux 6.x, linux-pci and mlx4).
+func (m *Machine) publishCard(c *Card) {
+	dir, fw := c.dir(), c.Running()
+	m.FS.Drop(dir)
+	device := c.Chip.Recovery
+	if fw.Loaded {
+		device = c.Chip.PCIDevice
+	}
+	for name, value := range map[string]string{
+		"vendor": "0x15b3", "device": fmt.Sprintf("0x%04x", device), "subsystem_vendor": "0x15b3",
+		"subsystem_device": fmt.Sprintf("0x%04x", c.Config.SubsystemID), "class": c.class(), "revision": "0x00",
+		"current_link_speed": "8.0 GT/s PCIe", "current_link_width": strconv.Itoa(c.Config.LinkWidth),
+		"max_link_speed": "8.0 GT/s PCIe", "max_link_width": "8", "enable": "1", "numa_node": "-1", "irq": "32",
+		"uevent": "PCI_SLOT_NAME=" + c.Config.BDF,
+	} {
+		m.FS.PutDynamic(dir+"/"+name, 0o444, text(value), nil)
+	}
+	m.FS.PutDynamic(dir+"/config", 0o600, func() (string, error) { return strings.Repeat("\x00", 256), nil }, nil)
+	m.FS.PutLink("../../../bus/pci", dir+"/subsystem")
+	m.FS.PutLink("../../../devices/pci0000:00/0000:00:01.0/"+c.Config.BDF, "/sys/bus/pci/devices/"+c.Config.BDF)
+	if !c.Bound() {
+		m.FS.Drop("/sys/bus/pci/drivers/mlx4_core/" + c.Config.BDF)
+		return
+	}
+	m.FS.PutLink("../../../../bus/pci/drivers/mlx4_core", dir+"/driver")
+	m.FS.PutLink("../../../../devices/pci0000:00/0000:00:01.0/"+c.Config.BDF, "/sys/bus/pci/drivers/mlx4_core/"+c.Config.BDF)
+	for _, p := range c.Ports {
+		file := fmt.Sprintf("%s/mlx4_port%d", dir, p.Number)
+		m.FS.PutDynamic(file, 0o644, line(func() string { return portTypeText(p.View()) }),
+			func(s string) error { return m.writePortType(c, p.Number, s) })
+		m.FS.PutDynamic(file+"_mtu", 0o644, line(func() string { return strconv.Itoa(c.Config.MaxIBMTU) }), nil)
+	}
+}
+
+func portTypeText(v PortView) string {
+	if v.Auto {
+		return "auto (" + v.LinkType + ")"
+	}
+	return v.LinkType
+}
+
+// class is 0x020700 for an InfiniBand capable function, 0x020000 for Ethernet.
+func (c *Card) class() string {
+	if c.Running().VPI {
+		return "0x028000"
+	}
+	return "0x020000"
+}
+
+// publishRDMA makes the RDMA device of a card.
+func (m *Machine) publishRDMA(c *Card) {
+	index := 0
+	for _, other := range m.Cards() {
+		if other == c {
+			break
+		}
+		index++
+	}
+	name := fmt.Sprintf("mlx4_%d", index)
+	if m.FS.Exists("/usr/lib/udev/rules.d/60-rdma-persistent-naming.rules") &&
+		!m.FS.Exists("/etc/udev/rules.d/60-rdma-persistent-naming.rules") {
+		prefix := "roce"
+		if c.Ports[0].View().LinkType == LinkIB {
+			prefix = "ib"
+		}
+		name = prefix + pathName(c.Config.BDF)
+	}
+	m.Lab.mu.Lock()
+	c.RDMA = name
+	m.Lab.mu.Unlock()
+	m.publishRDMAFiles(c, name)
+}
+
+func (m *Machine) publishRDMAFiles(c *Card, name string) {
+	fw := c.Running()
+	dir := c.dir() + "/infiniband/" + name
+	desc := fmt.Sprintf("MT%d ConnectX Mellanox Technologies", c.Chip.PCIDevice)
+	if m.rdmaCore() {
+		desc = m.Name + " " + name
+	}
+	for file, value := range map[string]string{
+		"node_type": "1: CA", "node_guid": sysfsGUID(fw.GUIDs[0]), "sys_image_guid": sysfsGUID(fw.GUIDs[3]),
+		"fw_ver": fmt.Sprintf("%d.%d.%d", fw.Version[0], fw.Version[1], fw.Version[2]),
+		"hw_rev": fmt.Sprintf("%x", c.Rev), "hca_type": fmt.Sprintf("MT%d", c.Chip.PCIDevice), "board_id": fw.PSID,
+	} {
+		m.FS.PutDynamic(dir+"/"+file, 0o444, text(value), nil)
+	}
+	m.FS.PutDynamic(dir+"/node_desc", 0o644, line(func() string { return desc }), func(s string) error {
+		desc = strings.TrimSuffix(s, "\n")
+		return nil
+	})
+	m.FS.PutLink("../../../"+c.Config.BDF, dir+"/device")
+	m.FS.PutLink("../../devices/pci0000:00/0000:00:01.0/"+c.Config.BDF+"/infiniband/"+name, "/sys/class/infiniband/"+name)
+	for _, p := range c.Ports {
+		m.publishPort(dir, p)
+	}
+}
+
+func (m *Machine) publishPort(device string, p *Port) {
+	dir := fmt.Sprintf("%s/ports/%d", device, p.Number)
+	files := map[string]func(PortView) string{
+		"state":      func(v PortView) string { return stateName(v.State) },
+		"phys_state": func(v PortView) string { return physName(v.PhysState) },
+		"rate":       rateText,
+		"lid":        func(v PortView) string { return fmt.Sprintf("0x%x", v.LID) },
+		"sm_lid":     func(v PortView) string { return fmt.Sprintf("0x%x", v.SMLID) },
+		"sm_sl":      func(PortView) string { return "0" },
+		"cap_mask":   capMask,
+		"link_layer": func(v PortView) string {
+			if v.LinkType == LinkIB {
+				return "InfiniBand"
+			}
+			return "Ethernet"
+		},
+		"lid_mask_count": func(PortView) string { return "0" },
+		"gids/0":         gidText,
+		"gids/1":         func(PortView) string { return "0000:0000:0000:0000:0000:0000:0000:0000" },
+		"pkeys/0":        func(PortView) string { return "0xffff" },
+		"pkeys/1":        func(PortView) string { return "0x0000" },
+	}
+	for name, f := range files {
+		m.FS.PutDynamic(dir+"/"+name, 0o444, line(func() string { return f(p.View()) }), nil)
+	}
+}
+
+func stateName(s int) string {
+	return map[int]string{StateDown: "1: DOWN", StateInit: "2: INIT", StateActive: "4: ACTIVE"}[s]
+}
+
+func physName(s int) string {
+	return map[int]string{PhysPolling: "2: Polling", PhysDisabled: "3: Disabled", PhysLinkUp: "5: LinkUp"}[s]
+}
+
+// rateText follows mlx4, which reports SDR while a port is down.
+func rateText(v PortView) string {
+	switch {
+	case v.State == StateDown:
+		return "10 Gb/sec (4X SDR)"
+	case v.LinkType == LinkETH:
+		return "40 Gb/sec (4X QDR)"
+	}
+	return "56 Gb/sec (4X FDR)"
+}
+
+func capMask(v PortView) string {
+	switch {
+	case v.LinkType == LinkETH:
+		return "0x00010000"
+	case v.IsSM:
+		return "0x0259486a"
+	}
+	return "0x02594868"
+}
+
+func gidText(v PortView) string {
+	g := v.GUID
+	if v.LinkType == LinkETH {
+		// RoCE: a link-local address made from the MAC.
+		mac := v.MAC ^ 0x020000000000
+		g = mac>>24<<40 | 0xfffe<<24 | mac&0xffffff
+	}
+	return "fe80:0000:0000:0000:" + sysfsGUID(g)
+}
+
+func sysfsGUID(g uint64) string {
+	return fmt.Sprintf("%04x:%04x:%04x:%04x", g>>48, g>>32&0xffff, g>>16&0xffff, g&0xffff)
+}
+
+func (m *Machine) unpublishRDMA(c *Card) {
+	m.Lab.mu.Lock()
+	name := c.RDMA
+	c.RDMA = ""
+	m.Lab.mu.Unlock()
+	if name == "" {
+		return
+	}
+	m.FS.Drop("/sys/class/infiniband/" + name)
+	m.FS.Drop(c.dir() + "/infiniband")
+}
+
+func (m *Machine) publishModule(name string) {
+	dir := "/sys/module/" + name
+	m.FS.PutDir(dir, 0o755, 0, 0)
+	m.FS.PutDynamic(dir+"/initstate", 0o444, text("live"), nil)
+	if name == "mlx4_core" {
+		value := m.moduleOption(name, "port_type_array")
+		if value == "" {
+			value = "0,0"
+		}
+		m.FS.PutDynamic(dir+"/parameters/port_type_array", 0o444, text(value), nil)
+		m.FS.PutDir("/sys/bus/pci/drivers/mlx4_core", 0o755, 0, 0)
+	}
+}
+
+// netdevDir is the device directory of an interface.
+func (d *Netdev) dir() string {
+	switch {
+	case d.Port != nil:
+		return d.Port.Card.dir() + "/net/" + d.Name
+	case d.Type == TypeLoopback || d.Driver == "":
+		return "/sys/devices/virtual/net/" + d.Name
+	}
+	return "/sys/devices/pci0000:00/0000:00:1f.6/net/" + d.Name
+}
+
+func (m *Machine) publishNetdev(name string) {
+	d, ok := m.Netdev(name)
+	if !ok {
+		return
+	}
+	dir := d.dir()
+	for file, f := range netdevFiles(m) {
+		m.FS.PutDynamic(dir+"/"+file, 0o444, func() (string, error) {
+			now, ok := m.Netdev(name)
+			if !ok {
+				return "", syscall.ENODEV
+			}
+			v, err := f(&now)
+			return v + "\n", err
+		}, nil)
+	}
+	m.FS.PutDynamic(dir+"/mtu", 0o644, line(func() string { n, _ := m.Netdev(name); return strconv.Itoa(n.MTU) }),
+		func(s string) error {
+			mtu, err := strconv.Atoi(strings.TrimSpace(s))
+			if err != nil {
+				return syscall.EINVAL
+			}
+			if err := m.SetMTU(name, mtu); err != nil {
+				return syscall.EINVAL
+			}
+			return nil
+		})
+	if d.Port != nil {
+		m.FS.PutLink("../../../"+d.Port.Card.Config.BDF, dir+"/device")
+	} else if d.Driver != "" {
+		m.FS.PutLink("../../../0000:00:1f.6", dir+"/device")
+	}
+	m.FS.PutLink(strings.Replace(dir, "/sys/", "../../", 1), "/sys/class/net/"+name)
+	if d.Type == TypeInfiniBand {
+		m.publishIPoIB(dir, &d)
+	}
+}
+
+func netdevFiles(m *Machine) map[string]func(*Netdev) (string, error) {
+	return map[string]func(*Netdev) (string, error){
+		"type":      func(d *Netdev) (string, error) { return strconv.Itoa(d.Type), nil },
+		"address":   func(d *Netdev) (string, error) { return d.HardwareAddress(), nil },
+		"broadcast": func(d *Netdev) (string, error) { return d.Broadcast(), nil },
+		"ifindex":   func(d *Netdev) (string, error) { return strconv.Itoa(d.Index), nil },
+		"iflink": func(d *Netdev) (string, error) {
+			if p, ok := m.Netdev(d.Parent); ok {
+				return strconv.Itoa(p.Index), nil
+			}
+			return strconv.Itoa(d.Index), nil
+		},
+		"dev_port": func(d *Netdev) (string, error) { return strconv.Itoa(d.DevPort), nil },
+		"dev_id":   func(d *Netdev) (string, error) { return fmt.Sprintf("0x%x", d.DevPort), nil },
+		"flags": func(d *Netdev) (string, error) {
+			if d.Up {
+				return "0x1003", nil
+			}
+			return "0x1002", nil
+		},
+		"carrier": func(d *Netdev) (string, error) {
+			switch {
+			case !d.Up:
+				return "", syscall.EINVAL
+			case m.Carrier(d):
+				return "1", nil
+			}
+			return "0", nil
+		},
+		"operstate": func(d *Netdev) (string, error) {
+			switch {
+			case d.Type == TypeLoopback:
+				return "unknown", nil
+			case m.Carrier(d):
+				return "up", nil
+			}
+			return "down", nil
+		},
+	}
+}
+
+// publishIPoIB adds what only IPoIB interfaces have; children made by netlink
+// have no mode, pkey and umcast files.
+func (m *Machine) publishIPoIB(dir string, d *Netdev) {
+	name := d.Name
+	if d.Parent != "" && !d.LegacyChild {
+		return
+	}
+	m.FS.PutDynamic(dir+"/mode", 0o644, line(func() string { n, _ := m.Netdev(name); return n.Mode }),
+		func(s string) error { return m.SetMode(name, s) })
+	m.FS.PutDynamic(dir+"/pkey", 0o444, text(fmt.Sprintf("0x%04x", d.PKey)), nil)
+	m.FS.PutDynamic(dir+"/umcast", 0o644, line(func() string { n, _ := m.Netdev(name); return strconv.Itoa(n.Umcast) }),
+		func(s string) error {
+			v, err := strconv.Atoi(strings.TrimSpace(s))
+			if err != nil || v < 0 || v > 1 {
+				return syscall.EINVAL
+			}
+			m.UpdateNetdev(name, func(n *Netdev) { n.Umcast = v })
+			return nil
+		})
+	if d.LegacyChild {
+		m.FS.PutDynamic(dir+"/parent", 0o444, text(d.Parent), nil)
+	}
+}
+
+func (m *Machine) unpublishNetdev(d *Netdev) {
+	m.FS.Drop("/sys/class/net/" + d.Name)
+	m.FS.Drop(d.dir())
+}
