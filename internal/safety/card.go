@@ -1,0 +1,178 @@
+package safety
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// cardReach gives the findings that say whether the card can be worked on at
+// all. If any blocks, the facts below it mean nothing.
+func cardReach(card CardFacts, host HostFacts) []Finding {
+	var found []Finding
+	switch {
+	case card.Virtual:
+		found = append(found, find("FW053", "%s is a virtual function", card.PCI))
+	case card.VendorID != ib.MellanoxVendor:
+		found = append(found, find("FW040", "%s has PCI id %04x:%04x", card.PCI, card.VendorID, card.DeviceID))
+	case card.Livefish:
+		found = append(found, find("FW041", "%s shows its recovery id %04x:%04x", card.PCI, card.VendorID, card.DeviceID))
+	case card.Chip.Name == "":
+		found = append(found, find("FW040", "%s has PCI id %04x:%04x, which the table of chips does not hold", card.PCI, card.VendorID, card.DeviceID))
+	}
+	if card.PCI.Function() != 0 {
+		found = append(found, find("FW054", "%s is function %d", card.PCI, card.PCI.Function()).way("Name "+card.PCI.Slot()+".0."))
+	}
+	return append(found, toolFindings(card, host)...)
+}
+
+func toolFindings(card CardFacts, host HostFacts) []Finding {
+	if !host.ToolPresent {
+		f := find("FW051", "No mstflint on %s's PATH", host.Name)
+		if host.Platform == "truenas" {
+			f = f.way("TrueNAS carries mstflint with its system, and nothing may be installed on it. Update TrueNAS, or move the card to another machine for the time of the burn.")
+		}
+		return []Finding{f}
+	}
+	grade, why := CheckTool("mstflint", host.ToolVersion, card.Chip.Format)
+	switch grade {
+	case ToolCrashes, ToolRemoved:
+		return []Finding{find("FW052", "%s has mstflint %s: %s", host.Name, host.ToolVersion, why).way(fs2PackageAdvice)}
+	case ToolUnproven:
+		return []Finding{find("FW057", "%s has mstflint %s: %s", host.Name, host.ToolVersion, why)}
+	case ToolWorks:
+	}
+	return nil
+}
+
+// cardState gives the findings on what is in the card's flash now.
+func cardState(card CardFacts) []Finding {
+	if !card.FlashKnown {
+		return []Finding{find("FW044", "%s", orText(card.FlashError, "the query gave no answer"))}
+	}
+	var found []Finding
+	if s := secured(card.Security); s != "" {
+		found = append(found, find("FW042", "Security attributes: %s", s))
+	}
+	switch card.Verified {
+	case VerifyBad:
+		found = append(found, find("FW043", "%s", orText(card.VerifyError, "mstflint verify failed")))
+	case VerifyUnknown:
+		found = append(found, find("FW056", "%s", orText(card.VerifyError, "mstflint verify has not been run")))
+	case VerifyGood, VerifyBlank:
+	}
+	found = append(found, staged(card)...)
+	if isOEM(card) {
+		found = append(found, find("FW050", "PSID %s (%s), vendor data %q", card.PSID, orText(ib.PSID(card.PSID).Vendor(), "unknown company"), card.VSD))
+	}
+	return found
+}
+
+// secured gives the attributes that forbid another image; a plain "signed-fw"
+// still lets the tool write flash directly.
+func secured(attrs string) string {
+	low := strings.ToLower(attrs)
+	if strings.Contains(low, "secure") || strings.Contains(low, "controlled") {
+		return attrs
+	}
+	return ""
+}
+
+func staged(card CardFacts) []Finding {
+	if !card.RunningKnown {
+		return []Finding{find("FW055", "Driver: %s", orText(card.Driver, "none"))}
+	}
+	if card.RunningPSID == card.PSID && card.RunningFW == card.FW {
+		return nil
+	}
+	return []Finding{find("FW045", "In flash: %s %s. Running: %s %s.", orText(card.PSID, "no PSID"), card.FW, orText(card.RunningPSID, "no PSID"), card.RunningFW)}
+}
+
+func isOEM(card CardFacts) bool {
+	switch ib.PSID(card.PSID).Vendor() {
+	case "Mellanox", "NVIDIA":
+		return false
+	}
+	return card.PSID != ""
+}
+
+// identity gives the findings on the GUIDs and MACs that are in flash now.
+// For a burn they are remarks: the burn keeps them.
+func identity(card CardFacts, lab LabFacts) []Finding {
+	if !card.FlashKnown {
+		return nil
+	}
+	g := card.GUIDs
+	var found []Finding
+	switch {
+	case card.BlankGUIDs:
+		found = append(found, find("FW047", "mstflint: GUIDs/MACs values and their CRC are not set"))
+	case g.Node.IsZero() || g.Port1.IsZero() || g.MAC1.IsZero():
+		found = append(found, find("FW046", "Node %s, port 1 %s, port 2 %s, MAC %s", g.Node, g.Port1, g.Port2, g.MAC1))
+	case g.Node.IsUnset():
+		found = append(found, find("FW048", "Node %s, MAC %s", g.Node, g.MAC1))
+	}
+	for _, clash := range lab.clashes(card.Host, card.PCI, g) {
+		found = append(found, find("FW049", "%s", clash))
+	}
+	return found
+}
+
+// clashes names the values of want that other cards have.
+func (l LabFacts) clashes(host string, pci ib.PCIAddress, want ib.GUIDSet) []string {
+	var out []string
+	for _, other := range l.Cards {
+		if other.Host == host && other.PCI.Slot() == pci.Slot() {
+			continue
+		}
+		out = append(out, clashesWith(other, want)...)
+	}
+	return out
+}
+
+func clashesWith(other CardIdentity, want ib.GUIDSet) []string {
+	where := fmt.Sprintf("%s/%s", other.Host, other.PCI)
+	if other.Planned {
+		where += " (planned)"
+	}
+	var out []string
+	for _, w := range guidsOf(want) {
+		for _, o := range guidsOf(other.GUIDs) {
+			// A node GUID that equals its own card's system image GUID is usual;
+			// between cards any equality is a clash.
+			if usableGUID(w.guid) && w.guid == o.guid {
+				out = append(out, fmt.Sprintf("%s %s is the %s of %s", w.name, w.guid, o.name, where))
+			}
+		}
+	}
+	for _, w := range macsOf(want) {
+		for _, o := range macsOf(other.GUIDs) {
+			if usableMAC(w.mac) && w.mac == o.mac {
+				out = append(out, fmt.Sprintf("%s %s is the %s of %s", w.name, w.mac, o.name, where))
+			}
+		}
+	}
+	return out
+}
+
+type namedGUID struct {
+	name string
+	guid ib.GUID
+}
+
+type namedMAC struct {
+	name string
+	mac  ib.MAC
+}
+
+func guidsOf(s ib.GUIDSet) []namedGUID {
+	return []namedGUID{{"node GUID", s.Node}, {"port 1 GUID", s.Port1}, {"port 2 GUID", s.Port2}, {"system image GUID", s.SystemImage}}
+}
+
+func macsOf(s ib.GUIDSet) []namedMAC {
+	return []namedMAC{{"port 1 MAC", s.MAC1}, {"port 2 MAC", s.MAC2}}
+}
+
+func usableGUID(g ib.GUID) bool { return !g.IsZero() && !g.IsUnset() }
+func usableMAC(m ib.MAC) bool   { return !m.IsZero() && !m.IsBroadcast() }

@@ -1,0 +1,178 @@
+package safety
+
+import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// CardFacts is what is known of one card when the question is asked.
+type CardFacts struct {
+	Host     string
+	PCI      ib.PCIAddress
+	VendorID uint16
+	DeviceID uint16
+	Chip     ib.Chip // zero Name: not in the table of chips
+	Livefish bool    // runs no firmware and shows its recovery PCI id
+	Virtual  bool    // an SR-IOV virtual function
+	Driver   string  // empty: none is bound
+	Ports    int     // as the kernel sees them; 0: unknown
+
+	// HWID is the silicon's own id from the vendor tool; HWIDErr says why it is
+	// not known. Deep facts are zero before the card was inspected.
+	HWID    ib.HWID
+	HWKnown bool
+	HWIDErr string
+
+	FlashKnown bool   // the query of the flash succeeded
+	FlashError string // why it did not
+	Format     string // "FS2"
+	PSID       string // as printed; empty: none or not printable
+	FW         ib.FWVersion
+	GUIDs      ib.GUIDSet
+	BlankGUIDs bool
+	HasROM     bool
+	Product    string // product version; empty: none
+	VSD        string
+	Security   string // "Security Attributes" of the query; empty or N/A: none
+	Failsafe   FailsafeState
+	Checksum   string // identity-free, as mstflint checksum prints it; empty: unknown
+
+	Verified    VerifyState
+	VerifyError string // what the tool said if it is not good
+
+	RunningKnown bool // the driver shows what runs
+	RunningPSID  string
+	RunningFW    ib.FWVersion
+}
+
+// Identified reports whether the flash could be read and names its board.
+func (c CardFacts) Identified() bool { return c.FlashKnown && c.PSID != "" }
+
+// VerifyState is the outcome of the tool's verification of the flash.
+type VerifyState int
+
+// The outcomes.
+const (
+	VerifyUnknown VerifyState = iota // not asked yet
+	VerifyGood
+	VerifyBad
+	VerifyBlank // good but for GUIDs that were never set
+)
+
+// FailsafeState says whether flash or image is in the two-slot layout.
+type FailsafeState int
+
+// The layouts.
+const (
+	FailsafeUnknown FailsafeState = iota
+	FailsafeYes
+	FailsafeNo
+)
+
+// ImageProblem says why a file is not a usable image.
+type ImageProblem string
+
+// The problems; ImageOK means none.
+const (
+	ImageOK          ImageProblem = ""
+	ImageUnreadable  ImageProblem = "unreadable"
+	ImageTruncated   ImageProblem = "truncated"
+	ImageCRC         ImageProblem = "crc"
+	ImageContainer   ImageProblem = "container"
+	ImageRawDump     ImageProblem = "raw dump"
+	ImageUnsupported ImageProblem = "unsupported format"
+	ImageMalformed   ImageProblem = "malformed"
+)
+
+// ImageFacts is what is known of one firmware file.
+type ImageFacts struct {
+	Name    string // what the user calls it, a path or an image id
+	Problem ImageProblem
+	Kind    string // of ImageContainer: "MFA2 archive", "zip archive", …
+	Detail  string // of a problem: offsets, sections
+	Advice  string // of a problem: what to do; empty: the usual
+
+	SHA256   string // of the content
+	Declared string // what the configuration says; empty: nothing
+
+	Format    string
+	Failsafe  bool
+	PSID      string
+	FW        ib.FWVersion
+	HWIDs     []ib.HWID
+	HasROM    bool
+	Product   string
+	VSD       string
+	Identity  string // "placeholder", "blank", "none", "unique"
+	GUIDs     ib.GUIDSet
+	Checksum  string
+	Size, End int64
+}
+
+// NetPath is one interface that something important uses.
+type NetPath struct {
+	Dev string
+	PCI ib.PCIAddress // the card behind the interface; not valid if none
+}
+
+// JobFacts is one flash job recorded on the host.
+type JobFacts struct {
+	ID       string
+	Kind     string
+	PCI      ib.PCIAddress
+	Running  bool
+	Settled  bool
+	Ended    bool // its exit status is recorded
+	Operator string
+	Since    string
+}
+
+// OtherCard is another card of the same driver on the host.
+type OtherCard struct {
+	PCI   ib.PCIAddress
+	Types []string // of its ports, in order: "ib", "eth", "auto (ib)"
+}
+
+// HostFacts is what is known of the card's host.
+type HostFacts struct {
+	Name          string
+	Platform      string // "ubuntu", "truenas"; chooses package advice
+	Observe       bool
+	Lockdown      string // empty: the kernel has no such file
+	SSH           NetPath
+	DefaultRoutes []NetPath
+	SMPorts       []int // ports of this card to which a subnet manager is bound
+	Jobs          []JobFacts
+	StateFree     int64 // bytes free for images, jobs and backups
+	RebootAllowed bool
+	ToolPresent   bool
+	ToolVersion   string
+	Missing       []string // programs that the job needs and the host lacks
+	BackupDir     string   // on the operator's machine; empty: not configured
+	Others        []OtherCard
+}
+
+// CardIdentity is the identity that another card has or is planned to have.
+type CardIdentity struct {
+	Host    string
+	PCI     ib.PCIAddress
+	GUIDs   ib.GUIDSet
+	Planned bool // not on the card yet
+}
+
+// LabFacts is the identity of every card of every configured host, as far as
+// they are known. The card in question may be among them.
+type LabFacts struct {
+	Cards []CardIdentity
+}
+
+// BackupFacts says what the backup of this card proves.
+type BackupFacts struct {
+	Path          string // on the operator's machine
+	SHA256        string
+	TwoReadsEqual bool // two reads of the flash gave the same bytes
+	ToolVerified  bool // the vendor tool verified the file
+	Parsed        bool // our own parser verified the copy on the operator's disk
+	PSID          string
+	FW            ib.FWVersion
+	GUIDs         ib.GUIDSet
+}

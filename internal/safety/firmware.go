@@ -1,0 +1,84 @@
+package safety
+
+import "github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+
+// spaceReserve is what must stay free on the host beside the files themselves:
+// the journal, the tool's output, and some air for the system.
+const spaceReserve = 16 << 20
+
+// Firmware gives the verdict on having the image in the card's flash.
+func Firmware(in FirmwareInput) Verdict {
+	v := Verdict{Action: ActionBurn, Activation: ActivationNone}
+	v.From = Flash{PSID: ib.PSID(in.Card.PSID), FW: in.Card.FW}
+	v.To = Flash{PSID: ib.PSID(in.Image.PSID), FW: in.Image.FW}
+
+	v.Findings = Image(in.Image)
+	v.Findings = append(v.Findings, cardReach(in.Card, in.Host)...)
+	if v.Blocked() {
+		return seal(v, in.Card, false)
+	}
+	if holds(in.Card, in.Image) {
+		return alreadyThere(v, in)
+	}
+	v.Findings = append(v.Findings, cardState(in.Card)...)
+	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
+	if in.Card.FlashKnown {
+		v.Findings = append(v.Findings, match(in)...)
+	}
+	v.Findings = append(v.Findings, machine(in.Card, in.Host, 4*in.Image.Size+spaceReserve)...)
+	v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
+	act, found := activation(in.Host, in.Request.Activation)
+	v.Activation, v.Findings = act, append(v.Findings, found...)
+	v.Findings = append(v.Findings, backup(in.Card, in.Backup)...)
+	v.Answers = burnAnswers(in)
+	if len(v.Answers) > 0 && v.Answers[0] == QuestionROM {
+		v.Findings = append(v.Findings, find("FW032", "Neither states a product version"))
+	}
+	return seal(v, in.Card, in.Backup != nil)
+}
+
+// holds reports whether the flash already has the image. The checksum decides
+// where both are known; an empty PSID never equals another.
+func holds(card CardFacts, img ImageFacts) bool {
+	if !card.Identified() || card.PSID != img.PSID || card.FW != img.FW {
+		return false
+	}
+	return card.Checksum == "" || img.Checksum == "" || card.Checksum == img.Checksum
+}
+
+// alreadyThere is the verdict when nothing is to be written: what may be left
+// to do is to make the card run it.
+func alreadyThere(v Verdict, in FirmwareInput) Verdict {
+	v.Action = ActionNone
+	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
+	running := in.Card.RunningKnown && in.Card.RunningPSID == in.Card.PSID && in.Card.RunningFW == in.Card.FW
+	if running || !in.Card.RunningKnown {
+		return seal(v, in.Card, false)
+	}
+	act, found := activation(in.Host, in.Request.Activation)
+	v.Activation, v.Findings = act, append(v.Findings, found...)
+	if act == ActivationReboot {
+		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
+		if in.Host.Observe {
+			v.Findings = append(v.Findings, find("HO008", "Host %s", in.Host.Name))
+		}
+	}
+	return seal(v, in.Card, false)
+}
+
+// burnAnswers gives the questions that mstflint will ask in this burn and that
+// may be answered with yes. The second gate in the job makes sure that flash
+// and image are still those the questions were derived from.
+func burnAnswers(in FirmwareInput) []Question {
+	var qs []Question
+	if in.Card.HasROM && in.Image.HasROM && in.Card.Product == "" && in.Image.Product == "" {
+		qs = append(qs, QuestionROM)
+	}
+	if in.Image.FW.Compare(in.Card.FW) <= 0 {
+		qs = append(qs, QuestionVersion)
+	}
+	if in.Card.PSID != in.Image.PSID {
+		qs = append(qs, QuestionPSID)
+	}
+	return qs
+}

@@ -1,0 +1,202 @@
+package safety
+
+import (
+	"fmt"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// vendorOUIs are the prefixes that Mellanox and the makers of OEM boards have
+// used for GUIDs and MACs of these cards, as far as they have been seen.
+var vendorOUIs = map[string]string{
+	"0002c9": "Mellanox", "00258b": "Mellanox", "043f72": "Mellanox", "08c0eb": "Mellanox", "0c42a1": "Mellanox",
+	"1070fd": "Mellanox", "1c34da": "Mellanox", "248a07": "Mellanox", "506b4b": "Mellanox", "7cfe90": "Mellanox",
+	"98039b": "Mellanox", "9c0591": "Mellanox", "a088c2": "Mellanox", "b83fd2": "Mellanox", "b8599f": "Mellanox",
+	"b8cef6": "Mellanox", "e41d2d": "Mellanox", "e8ebd3": "Mellanox", "ec0d9a": "Mellanox", "f45214": "Mellanox",
+	"b88303": "HPE", "24be05": "HPE", "5cb901": "HPE", "5820b1": "HPE", "e0071b": "HPE", "0010e0": "Oracle", "002128": "Oracle",
+	"002590": "Supermicro", "003048": "Supermicro", "ac1f6b": "Supermicro", "f04da2": "Dell",
+}
+
+// GUIDValues gives the findings on requested values alone and against the rest
+// of the lab; it needs nothing of the card but its name.
+func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []Finding {
+	var found []Finding
+	if req.HasGUIDs {
+		found = append(found, guidValues(req.Want)...)
+	}
+	if req.HasMACs {
+		found = append(found, macValues(req.Want)...)
+	}
+	found = append(found, baseRoom(req)...)
+	for _, clash := range lab.clashes(host, pci, asked(req)) {
+		found = append(found, find("GU006", "%s", clash))
+	}
+	return append(found, overlaps(host, pci, req, lab)...)
+}
+
+// asked blanks the half that is not asked for, so that it is not compared.
+func asked(req GUIDRequest) ib.GUIDSet {
+	set := req.Want
+	if !req.HasGUIDs {
+		set.Node, set.Port1, set.Port2, set.SystemImage = 0, 0, 0, 0
+	}
+	if !req.HasMACs {
+		set.MAC1, set.MAC2 = 0, 0
+	}
+	return set
+}
+
+func guidValues(s ib.GUIDSet) []Finding {
+	var found []Finding
+	unknown := map[string]bool{}
+	for _, g := range guidsOf(s) {
+		attr := guidAttribute(g.name)
+		switch {
+		case g.guid.IsZero():
+			found = append(found, find("GU001", "%s", g.name).on(attr))
+		case g.guid.IsUnset():
+			found = append(found, find("GU002", "%s", g.name).on(attr))
+		case uint64(g.guid)>>56&1 == 1:
+			found = append(found, find("GU003", "%s %s", g.name, g.guid).on(attr))
+		case vendorOUIs[g.guid.OUI()] == "" && !unknown[g.guid.OUI()]:
+			unknown[g.guid.OUI()] = true
+			found = append(found, find("GU005", "%s %s has prefix %s%s", g.name, g.guid, g.guid.OUI(), localBit(uint64(g.guid)>>56)).on(attr))
+		}
+	}
+	// Node and system image GUID may be one value; ports may not.
+	if usableGUID(s.Port1) && s.Port1 == s.Port2 {
+		found = append(found, find("GU009", "Port 1 and port 2 both have %s", s.Port1).on("port_guids"))
+	}
+	return found
+}
+
+func localBit(first uint64) string {
+	if first&2 == 2 {
+		return ", which is marked as locally administered"
+	}
+	return ""
+}
+
+func guidAttribute(name string) string {
+	switch name {
+	case "node GUID":
+		return "node_guid"
+	case "system image GUID":
+		return "system_image_guid"
+	}
+	return "port_guids"
+}
+
+func macValues(s ib.GUIDSet) []Finding {
+	var found []Finding
+	unknown := map[string]bool{}
+	for _, m := range macsOf(s) {
+		switch {
+		case m.mac.IsZero() || m.mac.IsMulticast():
+			found = append(found, find("GU008", "%s %s", m.name, m.mac).on("macs"))
+		case vendorOUIs[m.mac.OUI()] == "" && !unknown[m.mac.OUI()]:
+			unknown[m.mac.OUI()] = true
+			found = append(found, find("GU012", "%s %s has prefix %s%s", m.name, m.mac, m.mac.OUI(), localBit(uint64(m.mac)>>40)).on("macs"))
+		}
+	}
+	if usableMAC(s.MAC1) && s.MAC1 == s.MAC2 {
+		found = append(found, find("GU009", "Port 1 and port 2 both have MAC %s", s.MAC1).on("macs"))
+	}
+	return found
+}
+
+func baseRoom(req GUIDRequest) []Finding {
+	var found []Finding
+	if req.BaseGUID != 0 {
+		if _, err := req.BaseGUID.Add(3); err != nil {
+			found = append(found, find("GU004", "%v", err).on("base_guid"))
+		}
+	}
+	if req.BaseMAC != 0 {
+		if _, err := req.BaseMAC.Add(1); err != nil {
+			found = append(found, find("GU004", "%v", err).on("base_mac"))
+		}
+	}
+	return found
+}
+
+// overlaps finds other cards whose four GUIDs reach into the four from this
+// base, also where no single value of today is equal.
+func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []Finding {
+	if req.BaseGUID == 0 || !req.HasGUIDs {
+		return nil
+	}
+	var found []Finding
+	for _, other := range lab.Cards {
+		if other.Host == host && other.PCI.Slot() == pci.Slot() || !usableGUID(other.GUIDs.Node) {
+			continue
+		}
+		a, b := uint64(req.BaseGUID), uint64(other.GUIDs.Node)
+		if a > b {
+			a, b = b, a
+		}
+		if b-a > 0 && b-a < 4 {
+			found = append(found, find("GU007", "Base %s is %d from node GUID %s of %s/%s", req.BaseGUID, b-a, other.GUIDs.Node, other.Host, other.PCI).on("base_guid"))
+		}
+	}
+	return found
+}
+
+// GUIDs gives the verdict on programming GUIDs and MACs. On FS2 that re-burns
+// the image in flash, so that the card must be in the state a burn needs.
+func GUIDs(in GUIDInput) Verdict {
+	v := Verdict{Action: ActionSetGUIDs, GUIDs: completed(in)}
+	v.From = Flash{PSID: ib.PSID(in.Card.PSID), FW: in.Card.FW}
+	v.To = v.From
+	v.Findings = append(GUIDValues(in.Card.Host, in.Card.PCI, in.Request, in.Lab), cardReach(in.Card, in.Host)...)
+	if v.Blocked() {
+		return seal(v, in.Card, false)
+	}
+	if in.Card.FlashKnown && !in.Card.BlankGUIDs && in.Card.GUIDs == v.GUIDs {
+		v.Action = ActionNone
+		return seal(v, in.Card, false)
+	}
+	v.Findings = append(v.Findings, cardState(in.Card)...)
+	if _, err := ib.ParsePSID(in.Card.PSID); in.Card.FlashKnown && err != nil {
+		v.Findings = append(v.Findings, find("FW025", "mstflint query: %v", err))
+	}
+	v.Findings = append(v.Findings, replaced(in)...)
+	v.Findings = append(v.Findings, machine(in.Card, in.Host, spaceReserve+16<<20)...)
+	act, found := activation(in.Host, in.Request.Activation)
+	v.Activation, v.Findings = act, append(v.Findings, found...)
+	if act == ActivationReboot {
+		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
+	}
+	v.Findings = append(v.Findings, backup(in.Card, in.Backup)...)
+	if !in.Card.BlankGUIDs {
+		v.Answers = []Question{QuestionGUIDs}
+	}
+	return seal(v, in.Card, in.Backup != nil)
+}
+
+func replaced(in GUIDInput) []Finding {
+	req, g := in.Request, in.Card.GUIDs
+	if in.Card.BlankGUIDs {
+		if req.HasGUIDs && req.HasMACs {
+			return nil
+		}
+		return []Finding{find("GU010", "GUIDs given: %t, MACs given: %t", req.HasGUIDs, req.HasMACs)}
+	}
+	if req.HasGUIDs && usableGUID(g.Node) && g.Node != req.Want.Node {
+		return []Finding{find("GU011", "%s", fmt.Sprintf("Node GUID %s becomes %s", g.Node, req.Want.Node))}
+	}
+	return nil
+}
+
+// completed fills the half that is not asked for with what the card has, as
+// mstflint keeps it.
+func completed(in GUIDInput) ib.GUIDSet {
+	set := in.Request.Want
+	if !in.Request.HasGUIDs {
+		set.Node, set.Port1, set.Port2, set.SystemImage = in.Card.GUIDs.Node, in.Card.GUIDs.Port1, in.Card.GUIDs.Port2, in.Card.GUIDs.SystemImage
+	}
+	if !in.Request.HasMACs {
+		set.MAC1, set.MAC2 = in.Card.GUIDs.MAC1, in.Card.GUIDs.MAC2
+	}
+	return set
+}

@@ -1,0 +1,58 @@
+package safety
+
+import (
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+var problemCodes = map[ImageProblem]string{
+	ImageUnreadable:  "FW001",
+	ImageTruncated:   "FW002",
+	ImageCRC:         "FW003",
+	ImageContainer:   "FW004",
+	ImageRawDump:     "FW006",
+	ImageUnsupported: "FW010",
+	ImageMalformed:   "FW012",
+}
+
+// Image gives the findings on a file alone, as the image resource and data
+// source need them before any card is known.
+func Image(img ImageFacts) []Finding {
+	var found []Finding
+	if img.Declared != "" && img.SHA256 != "" && !strings.EqualFold(img.Declared, img.SHA256) {
+		found = append(found, find("FW005", "%s: declared %s, found %s", img.Name, strings.ToLower(img.Declared), img.SHA256))
+	}
+	if img.Problem != ImageOK {
+		return append(found, imageProblem(img))
+	}
+	if _, err := ib.ParsePSID(img.PSID); err != nil {
+		found = append(found, find("FW009", "%s: %v", img.Name, err))
+	}
+	if img.Format != "FS2" {
+		found = append(found, find("FW010", "%s is an %s image", img.Name, img.Format))
+	}
+	if len(img.HWIDs) == 0 {
+		found = append(found, find("FW011", "%s: the list of hardware ids is empty", img.Name))
+	}
+	if img.Identity == "unique" {
+		found = append(found, find("FW013", "%s holds node GUID %s and MAC %s", img.Name, img.GUIDs.Node, img.GUIDs.MAC1))
+	}
+	return found
+}
+
+func imageProblem(img ImageFacts) Finding {
+	code, known := problemCodes[img.Problem]
+	if !known {
+		code = "FW001"
+	}
+	what := img.Detail
+	if img.Kind != "" {
+		what = "it is " + img.Kind + "; " + what
+	}
+	f := find(code, "%s: %s", img.Name, strings.TrimSuffix(what, "; "))
+	if img.Advice != "" {
+		f = f.way(img.Advice)
+	}
+	return f
+}

@@ -1,0 +1,182 @@
+package safety
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// LinkTypes gives the verdict on the types of a card's ports.
+func LinkTypes(in LinkTypeInput) Verdict {
+	v := Verdict{Action: ActionLinkTypes}
+	v.Findings = linkPorts(in)
+	if in.Card.Chip.Name != "" && in.Card.Chip.Driver != "mlx4_core" {
+		v.Findings = append(v.Findings, find("LT005", "%s uses %s", in.Card.Chip.Name, in.Card.Chip.Driver))
+		return seal(v, in.Card, false)
+	}
+	if in.PlannedPSID != "" && in.PlannedPSID != ib.PSID(in.Card.RunningPSID) {
+		v.Findings = append(v.Findings, plannedFirmware(in)...)
+	} else {
+		v.Findings = append(v.Findings, linkNow(in)...)
+	}
+	if !v.Blocked() && linkDone(in) {
+		v.Action = ActionNone
+		return seal(v, in.Card, false)
+	}
+	if in.Host.Observe {
+		v.Findings = append(v.Findings, find("HO008", "Host %s", in.Host.Name))
+	}
+	v.Findings = append(v.Findings, lasting(in)...)
+	if linkChanges(in) {
+		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
+		v.Findings = append(v.Findings, find("LT006", "Card %s", in.Card.PCI))
+	}
+	return seal(v, in.Card, false)
+}
+
+// linkPorts looks at the request alone.
+func linkPorts(in LinkTypeInput) []Finding {
+	var found []Finding
+	one, two := in.Request.Ports[1], in.Request.Ports[2]
+	switch {
+	case one == ib.LinkTypeETH && two == ib.LinkTypeIB:
+		found = append(found, find("LT002", "ports = { \"1\" = \"eth\", \"2\" = \"ib\" }"))
+	case one == ib.LinkTypeIB && two == ib.LinkTypeETH:
+		found = append(found, find("LT009", "ports = { \"1\" = \"ib\", \"2\" = \"eth\" }"))
+	}
+	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
+		if n < 1 || n > 2 {
+			found = append(found, find("LT004", "Port %d; a card of this generation has ports 1 and 2", n))
+		}
+	}
+	return found
+}
+
+// linkNow looks at the card as it runs.
+func linkNow(in LinkTypeInput) []Finding {
+	if len(in.Current) == 0 {
+		return []Finding{find("LT008", "No mlx4_port1 under %s; driver: %s", in.Card.PCI, orText(in.Card.Driver, "none"))}
+	}
+	var found []Finding
+	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
+		if _, ok := in.Current[n]; !ok && (n == 1 || n == 2) {
+			found = append(found, find("LT004", "Port %d; the kernel shows %d", n, len(in.Current)))
+		}
+	}
+	if why := ethernetOnly(in, in.Card.RunningPSID); why != "" && wantsIB(in) {
+		found = append(found, find("LT001", "%s", why))
+	}
+	return found
+}
+
+func plannedFirmware(in LinkTypeInput) []Finding {
+	if psidSaysEN(string(in.PlannedPSID), in.Card.Chip) && wantsIB(in) {
+		return []Finding{find("LT001", "Planned PSID %s is one of the Ethernet-only boards by its number (it ends in 23)", in.PlannedPSID)}
+	}
+	return []Finding{find("LT012", "Running PSID %s, planned %s", orText(in.Card.RunningPSID, "unknown"), in.PlannedPSID)}
+}
+
+func wantsIB(in LinkTypeInput) bool {
+	for _, t := range in.Request.Ports {
+		if t != ib.LinkTypeETH {
+			return true
+		}
+	}
+	return false
+}
+
+// ethernetOnly says why the firmware knows Ethernet only, or "" if it may know
+// more. The configuration decides where it could be read; a port that is or
+// has sensed InfiniBand decides too; the number of the PSID is the last resort.
+func ethernetOnly(in LinkTypeInput, psid string) string {
+	if in.ConfigRead {
+		if in.ConfigHasType {
+			return ""
+		}
+		return fmt.Sprintf("mstconfig shows no LINK_TYPE for %s (PSID %s)", in.Card.PCI, orText(psid, "unknown"))
+	}
+	for _, t := range in.Current {
+		if strings.Contains(t, "ib") || strings.Contains(t, "auto") {
+			return ""
+		}
+	}
+	if psidSaysEN(psid, in.Card.Chip) {
+		return fmt.Sprintf("Running PSID %s is one of the Ethernet-only boards by its number (it ends in 23), and every port is Ethernet", psid)
+	}
+	return ""
+}
+
+// psidSaysEN reads the parameter-set number at the end of a ConnectX-3 PSID:
+// all EN boards seen in public (10 and 40 GbE, Mellanox and OEM) end in 23,
+// VPI boards in 17, 18 or 19.
+func psidSaysEN(psid string, chip ib.Chip) bool {
+	return chip.IsFS2() && len(psid) >= 10 && strings.HasSuffix(psid, "23")
+}
+
+// lasting looks at what keeps the types over a reboot.
+func lasting(in LinkTypeInput) []Finding {
+	if in.Rung == "mstconfig" {
+		return nil
+	}
+	var found []Finding
+	for _, t := range in.Request.Ports {
+		if t == ib.LinkTypeAuto {
+			found = append(found, find("LT003", "%s", orText(in.RungErr, "The way that lasts here is "+orText(in.Rung, "none")+", which knows ib and eth only")))
+			break
+		}
+	}
+	if in.Rung == "" {
+		return append(found, find("LT011", "%s", orText(in.RungErr, "This platform has no way to keep it")))
+	}
+	for _, other := range in.Host.Others {
+		found = append(found, sharedParameter(in, other))
+	}
+	return found
+}
+
+func sharedParameter(in LinkTypeInput, other OtherCard) Finding {
+	for i, t := range other.Types {
+		want, asked := in.Request.Ports[i+1]
+		if asked && !linkIs(t, want) {
+			return find("LT007", "%s has %s on port %d; %s asks for %s", other.PCI, t, i+1, in.Card.PCI, want)
+		}
+	}
+	return find("LT010", "%s: %s", other.PCI, strings.Join(other.Types, ", "))
+}
+
+// linkIs compares what the kernel shows with a wanted type.
+func linkIs(now string, want ib.LinkType) bool {
+	if want == ib.LinkTypeAuto {
+		return strings.HasPrefix(now, "auto")
+	}
+	return now == string(want)
+}
+
+func linkChanges(in LinkTypeInput) bool {
+	for n, want := range in.Request.Ports {
+		if now, ok := in.Current[n]; !ok || !linkIs(now, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// linkDone reports whether the ports are as asked now and stay so.
+func linkDone(in LinkTypeInput) bool {
+	if linkChanges(in) || in.PlannedPSID != "" && in.PlannedPSID != ib.PSID(in.Card.RunningPSID) {
+		return false
+	}
+	kept := in.Persisted
+	if in.Rung == "mstconfig" {
+		kept = in.Next
+	}
+	for n, want := range in.Request.Ports {
+		if kept[n] != want {
+			return false
+		}
+	}
+	return true
+}

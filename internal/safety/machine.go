@@ -1,0 +1,132 @@
+package safety
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// machine gives the findings on the host that hold for every write of flash.
+func machine(card CardFacts, host HostFacts, need int64) []Finding {
+	var found []Finding
+	if host.Observe {
+		found = append(found, find("HO008", "Host %s", host.Name))
+	}
+	if host.Lockdown != "" && host.Lockdown != "none" {
+		found = append(found, find("HO003", "/sys/kernel/security/lockdown of %s: %s", host.Name, host.Lockdown))
+	}
+	if len(host.Missing) > 0 {
+		found = append(found, find("HO010", "Not found on %s: %s", host.Name, strings.Join(host.Missing, ", ")))
+	}
+	found = append(found, jobs(card, host)...)
+	if host.StateFree < need {
+		found = append(found, find("HO006", "%d MiB are free, %d MiB are needed", host.StateFree>>20, need>>20))
+	}
+	if host.BackupDir == "" {
+		found = append(found, find("BK002", "backup_dir is not set"))
+	}
+	if len(host.SMPorts) > 0 {
+		found = append(found, find("HO009", "Ports with a subnet manager: %s", joinInts(host.SMPorts)))
+	}
+	return found
+}
+
+func jobs(card CardFacts, host HostFacts) []Finding {
+	var found []Finding
+	for _, j := range host.Jobs {
+		what := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", j.ID, j.Kind, j.PCI, orText(j.Operator, "unknown"), orText(j.Since, "an unknown time"))
+		switch {
+		case j.Running && j.PCI.Slot() == card.PCI.Slot():
+			found = append(found, find("HO005", "%s is running; the next apply waits for it and reads the card afterwards.", what))
+		case j.Running:
+			found = append(found, find("HO004", "%s", what))
+		case !j.Settled && j.PCI.Slot() == card.PCI.Slot() && j.Ended:
+			found = append(found, find("HO005", "%s has ended.", what))
+		case !j.Settled && j.PCI.Slot() == card.PCI.Slot():
+			found = append(found, find("HO005", "%s was interrupted before it ended, by a power cut or a reset of the host.", what))
+		}
+	}
+	return found
+}
+
+// path gives the findings on what reaches the host through this card. Both
+// ports count: they are one PCI function and go down together.
+func path(card CardFacts, host HostFacts, consent string) []Finding {
+	var found []Finding
+	if onCard(card, host.SSH) {
+		found = append(found, pathFinding("HO001", "The session to "+host.Name, host.SSH.Dev, card.PCI, consent))
+	}
+	for _, r := range host.DefaultRoutes {
+		if onCard(card, r) && !(onCard(card, host.SSH) && r.Dev == host.SSH.Dev) {
+			found = append(found, pathFinding("HO002", "The default route of "+host.Name, r.Dev, card.PCI, consent))
+		}
+	}
+	return found
+}
+
+func pathFinding(code, what, dev string, pci ib.PCIAddress, consent string) Finding {
+	f := find(code, "%s uses %s, an interface of %s", what, dev, pci)
+	if consent == dev {
+		return f.granted(fmt.Sprintf("%s, as allowed", f.Summary))
+	}
+	if consent != "" {
+		f.Evidence += fmt.Sprintf("; allow_management_path is %q", consent)
+	}
+	return f.consent(fmt.Sprintf("allow_management_path = %q", dev))
+}
+
+func onCard(card CardFacts, p NetPath) bool {
+	return p.Dev != "" && p.PCI.IsValid() && p.PCI.Slot() == card.PCI.Slot()
+}
+
+// activation gives the activation and the findings on it.
+func activation(host HostFacts, want Activation) (Activation, []Finding) {
+	if want != ActivationReboot {
+		return ActivationNone, []Finding{find("HO011", "activation = %q", orText(string(want), "none"))}
+	}
+	if !host.RebootAllowed {
+		return ActivationReboot, []Finding{find("HO007", "activation = \"reboot\", and the entry of %s has no reboot = { allowed = true }", host.Name)}
+	}
+	return ActivationReboot, nil
+}
+
+func joinInts(ns []int) string {
+	ns = slices.Clone(ns)
+	slices.Sort(ns)
+	out := make([]string, 0, len(ns))
+	for _, n := range ns {
+		out = append(out, fmt.Sprint(n))
+	}
+	return strings.Join(out, ", ")
+}
+
+// backup gives the findings on the backup; nil means that it was not asked for
+// yet.
+func backup(card CardFacts, b *BackupFacts) []Finding {
+	if b == nil {
+		return nil
+	}
+	var missing []string
+	for _, c := range []struct {
+		ok   bool
+		what string
+	}{
+		{b.Path != "" && b.SHA256 != "", "it is not on the operator's machine"},
+		{b.TwoReadsEqual, "two reads of the flash differ"},
+		{b.ToolVerified, "mstflint does not verify it"},
+		{b.Parsed, "the copy on the operator's machine does not verify"},
+		{b.PSID == card.PSID, fmt.Sprintf("it holds PSID %q, the card has %q", b.PSID, card.PSID)},
+		{b.FW == card.FW, fmt.Sprintf("it holds version %s, the card has %s", b.FW, card.FW)},
+		{b.GUIDs == card.GUIDs || card.BlankGUIDs, "its GUIDs or MACs are not those of the card"},
+	} {
+		if !c.ok {
+			missing = append(missing, c.what)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return []Finding{find("BK001", "Backup %s: %s", orText(b.Path, "(none)"), strings.Join(missing, "; "))}
+}

@@ -1,0 +1,143 @@
+package safety
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// match compares image and card; both are readable.
+func match(in FirmwareInput) []Finding {
+	var found []Finding
+	found = append(found, matchSilicon(in.Card, in.Image)...)
+	found = append(found, matchLayout(in.Card, in.Image)...)
+	found = append(found, matchPSID(in.Card, in.Image, in.Request.PSIDChange)...)
+	if in.Card.PSID == in.Image.PSID || in.Card.FW.Major == in.Image.FW.Major {
+		found = append(found, matchVersion(in)...)
+	}
+	return found
+}
+
+func matchSilicon(card CardFacts, img ImageFacts) []Finding {
+	var found []Finding
+	if card.Chip.Format != "" && img.Format != card.Chip.Format {
+		found = append(found, find("FW030", "The card is a %s, which boots %s; %s is %s", card.Chip.Name, card.Chip.Format, img.Name, img.Format))
+	}
+	if !card.HWKnown {
+		return append(found, find("FW022", "%s", orText(card.HWIDErr, "the vendor tool has not been asked")))
+	}
+	if slices.Contains(img.HWIDs, card.HWID) || len(img.HWIDs) == 0 {
+		return found
+	}
+	names := make([]string, 0, len(img.HWIDs))
+	sameChip := false
+	for _, h := range img.HWIDs {
+		names = append(names, h.Describe())
+		sameChip = sameChip || h.ID == card.HWID.ID
+	}
+	code := "FW020"
+	if sameChip {
+		code = "FW021"
+	}
+	return append(found, find(code, "The card is %s; %s is for %s", card.HWID.Describe(), img.Name, strings.Join(names, ", ")))
+}
+
+func matchLayout(card CardFacts, img ImageFacts) []Finding {
+	switch {
+	case card.Failsafe == FailsafeYes && !img.Failsafe:
+		return []Finding{find("FW007", "The flash is failsafe; %s is not", img.Name)}
+	case card.Failsafe == FailsafeNo:
+		return []Finding{find("FW008", "mstflint verify calls the image in flash non-failsafe; %s is failsafe: %t", img.Name, img.Failsafe)}
+	}
+	return nil
+}
+
+func matchPSID(card CardFacts, img ImageFacts, consent *PSIDChange) []Finding {
+	if _, err := ib.ParsePSID(card.PSID); err != nil {
+		return []Finding{find("FW025", "mstflint query: %v", err)}
+	}
+	if card.PSID == img.PSID {
+		return nil
+	}
+	from, to := ib.PSID(card.PSID), ib.PSID(img.PSID)
+	line := fmt.Sprintf(`allow_psid_change = { from = %q, to = %q }`, from, to)
+	observed := fmt.Sprintf("In flash: %s. In the image: %s.", describePSID(from), describePSID(to))
+	var found []Finding
+	switch {
+	case consent == nil:
+		found = append(found, find("FW023", "%s", observed).consent(line))
+	case consent.From != from || consent.To != to:
+		found = append(found, find("FW024", "%s %s", offBy("allow_psid_change", string(consent.From), string(consent.To), string(from), string(to)), observed).consent(line))
+	default:
+		found = append(found, find("FW023", "%s", observed).granted(fmt.Sprintf("Cross-flash from %s to %s, as allowed", from, to)))
+	}
+	if a, b := from.Vendor(), to.Vendor(); a != b && (a != "" || b != "") {
+		found = append(found, find("FW031", "In flash: %s. In the image: %s.", describePSID(from), describePSID(to)))
+	}
+	return found
+}
+
+func describePSID(p ib.PSID) string {
+	if v := p.Vendor(); v != "" {
+		return fmt.Sprintf("%s (%s)", p, v)
+	}
+	return string(p)
+}
+
+// offBy says which half of a consent does not hold.
+func offBy(attribute, haveFrom, haveTo, from, to string) string {
+	var off []string
+	if haveFrom != from {
+		off = append(off, fmt.Sprintf("%s.from is %q but the card has %q", attribute, haveFrom, from))
+	}
+	if haveTo != to {
+		off = append(off, fmt.Sprintf("%s.to is %q but the image has %q", attribute, haveTo, to))
+	}
+	return strings.Join(off, "; ") + "."
+}
+
+func matchVersion(in FirmwareInput) []Finding {
+	card, img := in.Card, in.Image
+	switch c := img.FW.Compare(card.FW); {
+	case c < 0:
+		return []Finding{olderVersion(card.FW, img.FW, in.Request.Downgrade)}
+	case c == 0 && card.PSID == img.PSID:
+		return []Finding{sameVersion(card, img, in.Request.Reinstall)}
+	}
+	return nil
+}
+
+func olderVersion(from, to ib.FWVersion, consent *Downgrade) Finding {
+	line := fmt.Sprintf(`allow_downgrade = { from = %q, to = %q }`, from, to)
+	observed := fmt.Sprintf("In flash: %s. In the image: %s.", from, to)
+	switch {
+	case consent == nil:
+		return find("FW026", "%s", observed).consent(line)
+	case consent.From != from || consent.To != to:
+		return find("FW027", "%s %s", offBy("allow_downgrade", consent.From.String(), consent.To.String(), from.String(), to.String()), observed).consent(line)
+	}
+	return find("FW026", "%s", observed).granted(fmt.Sprintf("Downgrade from %s to %s, as allowed", from, to))
+}
+
+// sameVersion is only asked when the contents are known to differ.
+func sameVersion(card CardFacts, img ImageFacts, consent string) Finding {
+	line := fmt.Sprintf(`allow_reinstall = %q`, img.FW)
+	observed := fmt.Sprintf("Both have PSID %s and version %s; checksum in flash %s, of the image %s (GUIDs and vendor data left out).",
+		img.PSID, img.FW, orText(card.Checksum, "unknown"), orText(img.Checksum, "unknown"))
+	switch {
+	case consent == "":
+		return find("FW028", "%s", observed).consent(line)
+	case consent != img.FW.String():
+		return find("FW029", "allow_reinstall is %q. %s", consent, observed).consent(line)
+	}
+	return find("FW028", "%s", observed).granted("Reinstallation of " + img.FW.String() + ", as allowed")
+}
+
+func orText(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}

@@ -1,0 +1,88 @@
+package safety
+
+import "github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+
+// PSIDChange is the consent to a cross-flash: exactly this pair.
+type PSIDChange struct{ From, To ib.PSID }
+
+// Downgrade is the consent to an older version: exactly this pair.
+type Downgrade struct{ From, To ib.FWVersion }
+
+// Consents are the arguments of infiniband_firmware that allow a risk. Each
+// holds the value that is expected, so that it cannot serve another change.
+type Consents struct {
+	PSIDChange *PSIDChange // allow_psid_change = { from = "…", to = "…" }
+	Downgrade  *Downgrade  // allow_downgrade = { from = "…", to = "…" }
+	Reinstall  string      // allow_reinstall = "<version>": same version, other content
+	// ManagementPath names the interface of this card that carries the SSH
+	// session or the default route: allow_management_path = "<interface>".
+	ManagementPath string
+}
+
+// FirmwareRequest is what infiniband_firmware asks.
+type FirmwareRequest struct {
+	Consents
+	Activation Activation // reboot, or none to leave it to the user
+}
+
+// FirmwareInput is everything the verdict on a burn depends on.
+type FirmwareInput struct {
+	Card    CardFacts
+	Image   ImageFacts
+	Host    HostFacts
+	Lab     LabFacts
+	Request FirmwareRequest
+	// Backup is nil at plan time. With it, the verdict is the last one before
+	// the burn, and the only one that permits it.
+	Backup *BackupFacts
+}
+
+// GUIDRequest is what infiniband_guids asks, completed to all six values; HasX
+// says which half is asked for.
+type GUIDRequest struct {
+	Want              ib.GUIDSet
+	HasGUIDs, HasMACs bool
+	// BaseGUID and BaseMAC are set if the values were derived from a base.
+	BaseGUID       ib.GUID
+	BaseMAC        ib.MAC
+	ManagementPath string
+	Activation     Activation
+}
+
+// GUIDInput is everything the verdict on programming GUIDs depends on.
+type GUIDInput struct {
+	Card    CardFacts
+	Host    HostFacts
+	Lab     LabFacts
+	Request GUIDRequest
+	Backup  *BackupFacts
+}
+
+// LinkTypeRequest is what infiniband_link_type asks.
+type LinkTypeRequest struct {
+	Ports          map[int]ib.LinkType
+	ManagementPath string
+}
+
+// LinkTypeInput is everything the verdict on link types depends on.
+type LinkTypeInput struct {
+	Card    CardFacts
+	Host    HostFacts
+	Request LinkTypeRequest
+	// Current is what each port is now: "ib", "eth", "auto (ib)", "auto (eth)";
+	// no entry if the kernel shows no such port.
+	Current map[int]string
+	// ConfigRead says that the tool could read the configuration, ConfigHasType
+	// that it has a link type. Without the first the second means nothing.
+	ConfigRead, ConfigHasType bool
+	// Next is what the card's own configuration has for the next boot.
+	Next map[int]ib.LinkType
+	// Persisted is what the host's configuration has for the next boot, of the
+	// rung named; empty if none.
+	Persisted map[int]ib.LinkType
+	Rung      string // rung that will make it persistent; empty: none exists
+	RungErr   string // why none exists
+	// PlannedPSID is the PSID that the card will run before this is applied;
+	// empty if no change is planned.
+	PlannedPSID ib.PSID
+}

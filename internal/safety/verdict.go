@@ -1,0 +1,126 @@
+package safety
+
+import (
+	"slices"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// Action is what a verdict says should be done.
+type Action string
+
+// The actions.
+const (
+	ActionNone      Action = "none" // the card already is what was asked
+	ActionBurn      Action = "burn"
+	ActionSetGUIDs  Action = "set guids"
+	ActionLinkTypes Action = "set link types"
+	ActionRefuse    Action = "refuse"
+)
+
+// Activation is what makes the result take effect.
+type Activation string
+
+// The activations that ConnectX-3 knows: its firmware is only loaded at boot.
+const (
+	ActivationNone   Activation = "none"
+	ActivationReboot Activation = "reboot"
+)
+
+// Question is one confirmation that mstflint asks for and that the verdict
+// allows to be answered with yes. Any other question must get no answer, which
+// makes the tool stop before it writes.
+type Question string
+
+// The questions, in the order in which mstflint 4.21 asks them.
+const (
+	QuestionROM     Question = "use the expansion ROM of the image"
+	QuestionGUIDs   Question = "change GUIDs and MACs"
+	QuestionVersion Question = "version is not newer"
+	QuestionPSID    Question = "replace the PSID"
+)
+
+// Flash names the content of a card's flash.
+type Flash struct {
+	PSID ib.PSID
+	FW   ib.FWVersion
+}
+
+// Verdict is the answer. Only this package can make one that permits a write:
+// permission is in unexported fields, so that neither a literal nor an edited
+// copy grants it.
+type Verdict struct {
+	Action     Action
+	Findings   []Finding
+	Activation Activation
+	From, To   Flash      // of ActionBurn
+	GUIDs      ib.GUIDSet // of ActionSetGUIDs: what to write
+	Answers    []Question // what may be answered with yes, in order
+
+	seal permit
+}
+
+type permit struct {
+	action Action
+	final  bool // asked with a proven backup at hand
+	card   string
+}
+
+// seal computes the permission from the findings; it is the only place that
+// grants one.
+func seal(v Verdict, card CardFacts, final bool) Verdict {
+	if v.Blocked() {
+		v.Action, v.Activation, v.Answers = ActionRefuse, ActivationNone, nil
+		return v
+	}
+	v.seal = permit{action: v.Action, final: final, card: cardKey(card)}
+	return v
+}
+
+func cardKey(c CardFacts) string { return c.Host + "/" + c.PCI.String() }
+
+// Blocked reports whether any finding stops the action.
+func (v Verdict) Blocked() bool {
+	return slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.Severity.Blocks() })
+}
+
+// Permits reports whether action may be done now to the card "host/pci". A
+// verdict given at plan time, without a backup, permits no write of flash.
+func (v Verdict) Permits(action Action, card string) bool {
+	if v.seal.action != action || v.seal.card != card || v.Action != action || v.Blocked() {
+		return false
+	}
+	return v.seal.final || action == ActionLinkTypes
+}
+
+// Blocking gives the findings that stop the action.
+func (v Verdict) Blocking() []Finding {
+	return slices.DeleteFunc(slices.Clone(v.Findings), func(f Finding) bool { return !f.Severity.Blocks() })
+}
+
+// Warnings gives the findings that should be shown but do not stop anything.
+func (v Verdict) Warnings() []Finding {
+	return slices.DeleteFunc(slices.Clone(v.Findings), func(f Finding) bool { return f.Severity != Warn })
+}
+
+// Has reports whether a finding of the code is in the verdict.
+func (v Verdict) Has(code string) bool {
+	return slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.Code == code })
+}
+
+// Equal reports whether two verdicts lead to the same thing: plan and apply
+// must agree on everything that decides, but not on wording, warnings or notes.
+func (v Verdict) Equal(w Verdict) bool {
+	return v.Action == w.Action && v.Activation == w.Activation && v.From == w.From && v.To == w.To &&
+		v.GUIDs == w.GUIDs && slices.Equal(v.Answers, w.Answers) &&
+		slices.Equal(codes(v.Blocking()), codes(w.Blocking()))
+}
+
+func codes(findings []Finding) []string {
+	out := make([]string, 0, len(findings))
+	for _, f := range findings {
+		out = append(out, f.Code)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
