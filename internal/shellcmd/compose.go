@@ -77,7 +77,9 @@ func body(cmd Command, frame Frame) (string, error) {
 	if err := feed(&b, inner, cmd.stdin, frame.delimiter("IN")); err != nil {
 		return "", fmt.Errorf("%s: %w", cmd, err)
 	}
-	fmt.Fprintf(&b, "printf '%%s %%s\\n' '%s' \"$?\"\n}\n", frame.end())
+	// Both streams end with a marker, so that the answer is complete without
+	// waiting for the session to close: a child left behind may hold it open.
+	fmt.Fprintf(&b, "set -- \"$?\"\nprintf '%%s\\n' '%s' >&2\nprintf '%%s %%s\\n' '%s' \"$1\"\n}\n", frame.end(), frame.end())
 	return b.String(), nil
 }
 

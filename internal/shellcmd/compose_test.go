@@ -44,7 +44,8 @@ func scan(t *testing.T, frame Frame, stdout, stderr []byte, chunk int) answer {
 		stdout = stdout[n:]
 	}
 	status, _ := s.Ended()
-	return answer{sink.String(), string(frame.TrimStderr(stderr)), status, s}
+	own, _ := frame.TrimStderr(stderr)
+	return answer{sink.String(), string(own), status, s}
 }
 
 // composeCase is one command and what its answer must be.

@@ -168,10 +168,13 @@ func (s *Scanner) reported(mark string) string {
 func (s *Scanner) Preamble() []byte { return s.preamble }
 
 // TrimStderr returns the command's own part of what arrived on standard error,
-// and all of it if the command was never started.
-func (f Frame) TrimStderr(stderr []byte) []byte {
-	if _, own, ok := bytes.Cut(stderr, []byte(f.begin()+"\n")); ok {
-		return own
+// all of it if the command was never started, and whether it is complete.
+func (f Frame) TrimStderr(stderr []byte) (own []byte, complete bool) {
+	if _, after, ok := bytes.Cut(stderr, []byte(f.begin()+"\n")); ok {
+		stderr = after
 	}
-	return stderr
+	if before, _, ok := bytes.Cut(stderr, []byte(f.end()+"\n")); ok {
+		return before, true
+	}
+	return stderr, false
 }

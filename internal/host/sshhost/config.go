@@ -5,7 +5,15 @@
 // a change is wanted, or import Terraform.
 package sshhost
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Become says how a command that needs root gets it.
 type Become string
@@ -96,4 +104,76 @@ type Event struct {
 	Duration   time.Duration
 	RoundTrips int // waits for the other side, as seen on the wire; meaningful if nothing ran beside it
 	Err        error
+}
+
+// ParseJump reads a jump host as ssh's -J takes it: [user@]host[:port] or
+// ssh://[user@]host[:port].
+func ParseJump(spec string) (Config, error) {
+	var c Config
+	rest := strings.TrimSuffix(strings.TrimPrefix(spec, "ssh://"), "/")
+	if i := strings.LastIndex(rest, "@"); i >= 0 {
+		c.User, rest = rest[:i], rest[i+1:]
+	}
+	c.Address = rest
+	if name, port, err := net.SplitHostPort(rest); err == nil {
+		n, err := strconv.Atoi(port)
+		if err != nil || n < 1 || n > 65535 {
+			return Config{}, fmt.Errorf("jump host %q: port %q is not a number from 1 to 65535", spec, port)
+		}
+		c.Address, c.Port = name, n
+	}
+	c.Address = strings.TrimSuffix(strings.TrimPrefix(c.Address, "["), "]")
+	if c.Address == "" || strings.ContainsAny(c.Address, " /") {
+		return Config{}, fmt.Errorf("jump host %q is not [user@]host[:port]", spec)
+	}
+	return c, nil
+}
+
+// check refuses a configuration that cannot work, and fills in the defaults
+// that no other file can change.
+func (c *Config) check() error {
+	switch {
+	case c.Address == "":
+		return errors.New("no address is configured")
+	case strings.ContainsAny(c.Address, " \t\n/@"):
+		return fmt.Errorf("address %q is not a host name or IP address; user and port are settings of their own", c.Address)
+	case c.Port < 0 || c.Port > 65535:
+		return fmt.Errorf("port %d is not between 1 and 65535", c.Port)
+	case c.PrivateKey != "" && c.PrivateKeyFile != "":
+		return errors.New("a private key is configured both as text and as a file; one of them has to go")
+	case strings.ContainsAny(c.SudoPassword, "\n\x00"):
+		return errors.New("the sudo password contains a line break, which sudo cannot read")
+	}
+	if !slices.Contains([]Become{"", BecomeAuto, BecomeNone, BecomeSudo}, c.Become) {
+		return fmt.Errorf("become %q is none of auto, none, sudo", c.Become)
+	}
+	if !slices.Contains([]HostKeyPolicy{"", HostKeyStrict, HostKeyAcceptNew}, c.HostKeyPolicy) {
+		return fmt.Errorf("host key policy %q is neither strict nor accept-new", c.HostKeyPolicy)
+	}
+	for i := range c.Jumps {
+		if err := c.Jumps[i].check(); err != nil {
+			return fmt.Errorf("jump host %d: %w", i+1, err)
+		}
+	}
+	_, err := parsePins(c.HostKeys)
+	return err
+}
+
+func (c *Config) setDefaults() {
+	c.Address = strings.TrimSuffix(strings.TrimPrefix(c.Address, "["), "]")
+	if c.Become == "" {
+		c.Become = BecomeAuto
+	}
+	if c.ConnectAttempts <= 0 {
+		c.ConnectAttempts = 3
+	}
+	if c.CommandTimeout <= 0 {
+		c.CommandTimeout = 5 * time.Minute
+	}
+	if c.MaxSessions <= 0 {
+		c.MaxSessions = 8
+	}
+	if c.MaxOutput <= 0 {
+		c.MaxOutput = 64 << 20
+	}
 }

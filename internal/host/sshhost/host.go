@@ -3,58 +3,207 @@ package sshhost
 import (
 	"context"
 	"errors"
-	"io"
+	"fmt"
+	"sync"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
-var errNotBuilt = errors.New("the SSH transport is not built yet")
-
 // Host is a machine reached over SSH. It is safe for concurrent use; all users
-// share one connection, dialled when first needed.
+// share one connection, dialled when first needed and again after a loss.
 type Host struct {
-	name string
-	cfg  Config
+	name  string
+	cfg   Config
+	chain []*hop
+	fresh bool
+
+	mu      sync.Mutex
+	link    *link
+	dialing *dialing
+	failed  *failure
+	way     shellcmd.Way
+	closed  bool
 }
 
 var _ host.FreshHost = (*Host)(nil)
 
-// New checks the configuration and returns the host. It reads ~/.ssh/config and
-// does not dial.
-func New(name string, cfg Config) (*Host, error) {
-	return &Host{name: name, cfg: cfg}, nil
+// dialing is an attempt to connect that several callers wait for.
+type dialing struct {
+	done    chan struct{}
+	cancel  context.CancelFunc
+	waiters int
+	link    *link
+	err     error
 }
+
+// failure remembers that a host could not be reached.
+type failure struct {
+	err error
+	at  time.Time
+}
+
+// failureMemory is for how long a failed connection answers for the next ones.
+// Terraform reads a host's many resources ten at a time; without it a dead host
+// would cost its timeout once per ten.
+var failureMemory = 10 * time.Second
+
+// New checks the configuration and returns the host. It reads ~/.ssh/config; it
+// neither dials nor reads keys.
+func New(name string, cfg Config) (*Host, error) {
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("host %s: %w", name, err)
+	}
+	cfg.setDefaults()
+	chain, err := resolve(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("host %s: %w", name, err)
+	}
+	return &Host{name: name, cfg: cfg, chain: chain}, nil
+}
+
+func (h *Host) target() *hop { return h.chain[len(h.chain)-1] }
 
 // Name is the key of the provider's hosts map.
 func (h *Host) Name() string { return h.name }
 
 // Address is host:port as dialled.
-func (h *Host) Address() string { return h.cfg.Address }
+func (h *Host) Address() string { return h.target().address() }
+
+// User is the name the host is logged in to with.
+func (h *Host) User() string { return h.target().user }
 
 // Observe reports whether the host is in observe mode.
 func (h *Host) Observe() bool { return h.cfg.Observe }
 
-// Run runs one command.
-func (h *Host) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
-	return host.Result{}, errNotBuilt
-}
-
-// Upload writes a file as root.
-func (h *Host) Upload(ctx context.Context, r io.ReaderAt, size int64, file host.RemoteFile) error {
-	return errNotBuilt
-}
-
-// Download copies a file that root can read.
-func (h *Host) Download(ctx context.Context, path string, w io.Writer) (int64, string, error) {
-	return 0, "", errNotBuilt
-}
-
 // Fresh dials the same host anew.
-func (h *Host) Fresh(ctx context.Context) (host.FreshHost, error) { return nil, errNotBuilt }
+func (h *Host) Fresh(ctx context.Context) (host.FreshHost, error) {
+	f := &Host{name: h.name, cfg: h.cfg, chain: h.chain, fresh: true, way: h.knownWay()}
+	if _, err := f.connect(ctx); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
 
-// Drop closes the present connection.
-func (h *Host) Drop() {}
+// Drop closes the present connection, so that the next command dials anew, and
+// forgets that the host could not be reached.
+func (h *Host) Drop() {
+	h.mu.Lock()
+	l := h.link
+	h.link, h.failed = nil, nil
+	h.mu.Unlock()
+	if l != nil {
+		l.close(errDropped)
+	}
+}
 
 // Close closes the connection for good.
-func (h *Host) Close() error { return nil }
+func (h *Host) Close() error {
+	h.mu.Lock()
+	h.closed = true
+	if h.dialing != nil {
+		h.dialing.cancel()
+	}
+	h.mu.Unlock()
+	h.Drop()
+	return nil
+}
+
+var errClosed = errors.New("this connection was closed for good")
+
+// connect returns the shared connection, dialling if there is none. Callers that
+// come while another one dials share its result.
+func (h *Host) connect(ctx context.Context) (*link, error) {
+	h.mu.Lock()
+	switch {
+	case h.closed:
+		h.mu.Unlock()
+		return nil, h.unreachable("connect", "", errClosed)
+	case h.link != nil && !h.link.lost():
+		defer h.mu.Unlock()
+		return h.link, nil
+	case h.failed != nil && time.Since(h.failed.at) < failureMemory:
+		defer h.mu.Unlock()
+		return nil, h.failed.err
+	}
+	d := h.dialing
+	if d == nil {
+		d = h.startDialing(ctx)
+	}
+	d.waiters++
+	h.mu.Unlock()
+	select {
+	case <-d.done:
+		return d.link, d.err
+	case <-ctx.Done():
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if d.waiters--; d.waiters == 0 {
+			d.cancel() // nobody wants it any more
+		}
+		return nil, h.unreachable("connect", "", context.Cause(ctx))
+	}
+}
+
+// startDialing dials on behalf of all who wait: the end of the first caller's
+// context must not fail the others. The caller holds h.mu.
+func (h *Host) startDialing(ctx context.Context) *dialing {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	d := &dialing{done: make(chan struct{}), cancel: cancel}
+	h.dialing = d
+	go func() {
+		defer cancel()
+		begin := time.Now()
+		l, err := dial(ctx, h.name, h.chain, h.cfg)
+		h.mu.Lock()
+		h.dialing, h.failed = nil, nil
+		switch {
+		case err == nil && h.closed:
+			l.close(errClosed)
+			l, err = nil, h.unreachable("connect", "", errClosed)
+		case err == nil:
+			h.link = l
+		case ctx.Err() == nil:
+			h.failed = &failure{err, time.Now()}
+		}
+		d.link, d.err = l, err
+		h.mu.Unlock()
+		ev := Event{Kind: "dial", What: h.Address(), Duration: time.Since(begin), Err: err}
+		if l != nil {
+			ev.RoundTrips = l.allTurns()
+		}
+		h.trace(ev)
+		close(d.done)
+	}()
+	return d
+}
+
+func (h *Host) unreachable(op, command string, err error) *host.UnreachableError {
+	return &host.UnreachableError{Host: h.name, Address: h.Address(), Op: op, Command: command, Err: err}
+}
+
+func (h *Host) trace(ev Event) {
+	if h.cfg.Trace == nil {
+		return
+	}
+	ev.Host, ev.Fresh = h.name, h.fresh
+	h.cfg.Trace(ev)
+}
+
+func (h *Host) knownWay() shellcmd.Way {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.way
+}
+
+func (h *Host) learnWay(way shellcmd.Way) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.way = way
+}
+
+// redact keeps the host's own secrets out of what is reported.
+func (h *Host) redact(text string) string {
+	return shellcmd.Redact(text, h.cfg.SudoPassword, h.cfg.Password, h.cfg.Passphrase)
+}

@@ -1,0 +1,197 @@
+package sshhost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+)
+
+// dialError is one failed attempt to reach one hop.
+type dialError struct {
+	hop    *hop
+	op     string // as host.UnreachableError.Op
+	advice string
+	passes bool // another attempt may succeed
+	err    error
+}
+
+func (e *dialError) Error() string { return e.err.Error() }
+func (e *dialError) Unwrap() error { return e.err }
+
+// dial reaches the last hop through the ones before it, and tries again while
+// the failure is one that passes: sshd drops connections beyond MaxStartups
+// before its banner, and a host that boots refuses them.
+func dial(ctx context.Context, name string, chain []*hop, cfg Config) (*link, error) {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = 300*time.Millisecond, 3*time.Second
+	tries := 0
+	l, err := backoff.Retry(ctx, func() (*link, error) {
+		tries++
+		l, err := attempt(ctx, chain, cfg.MaxSessions)
+		var failed *dialError
+		if errors.As(err, &failed) && !failed.passes {
+			return nil, backoff.Permanent(err)
+		}
+		return l, err
+	}, backoff.WithBackOff(pause), backoff.WithMaxTries(uint(cfg.ConnectAttempts)), backoff.WithMaxElapsedTime(0))
+	if err != nil {
+		return nil, unreachable(name, chain, tries, err)
+	}
+	return l, nil
+}
+
+// unreachable turns the last attempt's failure into the error that callers see.
+func unreachable(name string, chain []*hop, tries int, err error) error {
+	target := chain[len(chain)-1]
+	out := &host.UnreachableError{Host: name, Address: target.address(), Op: "connect", Err: err}
+	var failed *dialError
+	if !errors.As(err, &failed) {
+		return out
+	}
+	out.Op, out.Advice, out.Err = failed.op, failed.advice, failed.err
+	if tries > 1 {
+		out.Err = fmt.Errorf("%w (%d attempts)", failed.err, tries)
+	}
+	if failed.hop != target {
+		out.Err = fmt.Errorf("jump host %s: %w", failed.hop.address(), out.Err)
+	}
+	return out
+}
+
+// attempt dials every hop once.
+func attempt(ctx context.Context, chain []*hop, sessions int) (*link, error) {
+	l := newLink(sessions)
+	for _, h := range chain {
+		client, err := step(ctx, h, l)
+		if err != nil {
+			l.close(err)
+			return nil, err
+		}
+		l.clients = append(l.clients, client)
+	}
+	l.watch(chain[len(chain)-1])
+	return l, nil
+}
+
+// step dials one hop, from here or through the hop before it.
+func step(ctx context.Context, h *hop, l *link) (*ssh.Client, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, h.timeout, fmt.Errorf("no answer within %s: %w", h.timeout, os.ErrDeadlineExceeded))
+	defer cancel()
+	conn, err := open(ctx, h, l)
+	if err != nil {
+		return nil, connectError(ctx, h, err)
+	}
+	w := &wire{Conn: conn}
+	l.wires = append(l.wires, w)
+	client, err := handshake(ctx, h, w)
+	if err != nil {
+		_ = conn.Close()
+	}
+	return client, err
+}
+
+func open(ctx context.Context, h *hop, l *link) (net.Conn, error) {
+	if n := len(l.clients); n > 0 {
+		return l.clients[n-1].DialContext(ctx, "tcp", h.address())
+	}
+	d := net.Dialer{Control: setUserTimeout(h.interval * time.Duration(h.count+1))}
+	return d.DialContext(ctx, "tcp", h.address())
+}
+
+// handshake agrees on keys, checks the host's, and logs in. The library knows no
+// context; closing the connection is what ends it.
+func handshake(ctx context.Context, h *hop, w *wire) (*ssh.Client, error) {
+	t, err := newTrust(h)
+	if err != nil {
+		return nil, &dialError{hop: h, op: "verify host key", err: err, advice: "Mend or remove the line that is named."}
+	}
+	ring, err := loadKeys(ctx, h)
+	if err != nil {
+		return nil, &dialError{hop: h, op: "authenticate", err: err, advice: "Check the private key that is configured."}
+	}
+	defer ring.close()
+	l := &login{hop: h, ring: ring}
+	stop := context.AfterFunc(ctx, func() { _ = w.Close(); ring.close() })
+	defer stop()
+	conn, channels, requests, err := ssh.NewClientConn(w, h.address(), &ssh.ClientConfig{
+		User:              h.user,
+		HostKeyCallback:   t.check,
+		HostKeyAlgorithms: t.algorithms(),
+		AuthCallback:      l.choose,
+		ClientVersion:     "SSH-2.0-terraform-provider-infiniband",
+	})
+	if err != nil {
+		return nil, handshakeError(ctx, h, t, l, w, err)
+	}
+	return ssh.NewClient(conn, channels, requests), nil
+}
+
+// connectError says why a hop could not be reached at all.
+func connectError(ctx context.Context, h *hop, err error) *dialError {
+	e := &dialError{hop: h, op: "connect", err: err, passes: true}
+	var dns *net.DNSError
+	var refused *ssh.OpenChannelError
+	switch {
+	case errors.As(err, &dns):
+		e.passes = dns.IsTemporary || dns.IsTimeout
+		e.advice = fmt.Sprintf("The name %s does not resolve here. Check the host's address, or give it a HostName in ~/.ssh/config.", h.host)
+	case errors.As(err, &refused):
+		e.advice = "The jump host did not open the way to it. Check the address as seen from the jump host, and AllowTcpForwarding there."
+		e.passes = refused.Reason == ssh.ConnectionFailed || refused.Reason == ssh.ResourceShortage
+	case errors.Is(err, syscall.ECONNREFUSED):
+		e.advice = fmt.Sprintf("The machine answers, but nothing listens on port %d. Check that sshd runs there and that the port is right.", h.port)
+	default:
+		e.advice = "Check that the host is switched on, that address and port are right, and that no firewall is in between."
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		e.err = cause
+		e.passes = errors.Is(cause, os.ErrDeadlineExceeded)
+	}
+	return e
+}
+
+// handshakeError sorts what went wrong after the connection stood.
+func handshakeError(ctx context.Context, h *hop, t *trust, l *login, w *wire, err error) *dialError {
+	var key *HostKeyError
+	var auth *AuthError
+	var negotiation *ssh.AlgorithmNegotiationError
+	switch {
+	case errors.As(err, &key):
+		return &dialError{hop: h, op: "verify host key", err: key, advice: key.Advice}
+	case errors.As(err, &negotiation) && negotiation.What == "host key":
+		if errors.As(t.noCommonKey(negotiation), &key) {
+			return &dialError{hop: h, op: "verify host key", err: key, advice: key.Advice}
+		}
+	case errors.As(err, &negotiation):
+		return &dialError{hop: h, op: "connect", err: err, advice: "The host's SSH server is too old or too restricted for this client; allow one of the algorithms offered."}
+	case context.Cause(ctx) != nil:
+		cause := context.Cause(ctx)
+		return &dialError{hop: h, op: "connect", err: fmt.Errorf("the SSH handshake did not end: %w", cause),
+			advice: "The port answers, but not as an SSH server would in time. Check that it is sshd, and whether the host is overloaded or its logins hang.",
+			passes: errors.Is(cause, os.ErrDeadlineExceeded) && t.shown == nil}
+	case t.shown == nil:
+		return &dialError{hop: h, op: "connect", err: err, passes: dropped(err),
+			advice: "The connection was closed before the host showed a key. sshd does so beyond its MaxStartups, and while the host shuts down; other programs on that port do so too."}
+	}
+	failed := l.failure()
+	if !errors.As(err, &auth) || w.failed.Load() {
+		failed.Notes = append(failed.Notes, fmt.Sprintf("the server ended the attempt: %v", err))
+	}
+	return &dialError{hop: h, op: "authenticate", err: failed, advice: failed.advice()}
+}
+
+// dropped reports whether the other side merely went away.
+func dropped(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}

@@ -1,0 +1,235 @@
+package sshhost
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+// startLimit is how long a login may take until our script's first line is run.
+// The exec request is sent without asking for a reply, which saves a round trip;
+// the price is that a server which refuses it in silence is only noticed so.
+var startLimit = time.Minute
+
+// stderrLimit bounds what is kept of standard error; the rest is dropped.
+const stderrLimit = 1 << 20
+
+// outcome is what is known after a script was sent.
+type outcome struct {
+	scanner *shellcmd.Scanner
+	stderr  []byte
+	handed  bool   // the whole script was given to the connection: it may have run
+	status  int    // of the session, if it said so
+	exited  bool   // the session said how it ended
+	signal  string // the session's shell was killed
+	err     error  // why there is no complete answer, if anything but the session ended it
+}
+
+// complete reports whether the end marker came.
+func (o *outcome) complete() bool {
+	_, ok := o.scanner.Ended()
+	return ok
+}
+
+// execute runs one composed text on a new session and feeds its output to sink.
+// The limit does not count the time that the session had to be waited for.
+func execute(ctx context.Context, l *link, frame shellcmd.Frame, text string, sink io.Writer, limit time.Duration) *outcome {
+	o := &outcome{scanner: &shellcmd.Scanner{Frame: frame, Sink: sink}}
+	ch, err := l.open(ctx)
+	if err != nil {
+		o.err = err
+		return o
+	}
+	defer ch.shut()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end within the command's time limit of %s: %w", limit, os.ErrDeadlineExceeded))
+	defer cancel()
+	if _, err := ch.SendRequest("exec", false, ssh.Marshal(struct{ Command string }{shellcmd.Interpreter})); err != nil {
+		o.err = l.reason(err)
+		return o
+	}
+	s := &session{frame: frame, outcome: o, done: make(chan struct{}), changed: make(chan struct{}, 1)}
+	s.start(ch, text)
+	s.wait(ctx, l, ch)
+	return o
+}
+
+// reason prefers what is known about the connection over what a channel says.
+func (l *link) reason(err error) error {
+	select {
+	case <-l.gone:
+		return l.why
+	case <-time.After(100 * time.Millisecond):
+		return err
+	}
+}
+
+// session gathers what one session says. Its goroutines end with the channel.
+type session struct {
+	frame   shellcmd.Frame
+	mu      sync.Mutex // guards outcome and stderr
+	outcome *outcome
+	stderr  bytes.Buffer
+	frozen  bool
+	done    chan struct{} // all streams of the session ended
+	changed chan struct{} // something arrived
+}
+
+func (s *session) start(ch *channel, text string) {
+	go func() {
+		// The last byte is the brace that makes the text complete: whatever was not
+		// sent in full cannot have run.
+		_, err := io.WriteString(ch, strings.TrimRight(text, "\n"))
+		_ = s.update(func(o *outcome) { o.handed = err == nil })
+		_ = ch.CloseWrite()
+	}()
+	var streams sync.WaitGroup
+	streams.Go(func() { _, _ = io.Copy(stdoutWriter{s}, ch) })
+	streams.Go(func() { _, _ = io.Copy(stderrWriter{s}, ch.Stderr()) })
+	streams.Go(func() { s.requests(ch.requests) })
+	go func() { streams.Wait(); close(s.done) }()
+}
+
+// update changes the outcome, unless it was already given out.
+func (s *session) update(f func(*outcome)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.frozen {
+		return io.ErrClosedPipe
+	}
+	f(s.outcome)
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// requests learns how the session ended.
+func (s *session) requests(in <-chan *ssh.Request) {
+	for r := range in {
+		switch r.Type {
+		case "exit-status":
+			var m struct{ Status uint32 }
+			if ssh.Unmarshal(r.Payload, &m) == nil {
+				_ = s.update(func(o *outcome) { o.status, o.exited = int(m.Status), true })
+			}
+		case "exit-signal":
+			var m struct {
+				Signal string
+				Core   bool
+				Text   string
+				Lang   string
+			}
+			if ssh.Unmarshal(r.Payload, &m) == nil {
+				_ = s.update(func(o *outcome) { o.signal, o.exited = m.Signal, true })
+			}
+		}
+		if r.WantReply {
+			_ = r.Reply(false, nil)
+		}
+	}
+}
+
+type stdoutWriter struct{ s *session }
+
+func (w stdoutWriter) Write(p []byte) (n int, err error) {
+	late := w.s.update(func(o *outcome) {
+		if n, err = o.scanner.Write(p); err != nil {
+			o.err = err
+		}
+	})
+	return n, errors.Join(late, err)
+}
+
+type stderrWriter struct{ s *session }
+
+func (w stderrWriter) Write(p []byte) (int, error) {
+	return len(p), w.s.update(func(*outcome) {
+		w.s.stderr.Write(p)
+		if w.s.stderr.Len() > 2*stderrLimit {
+			// Keep both ends: the first says what went wrong, the last holds the marker.
+			tail := bytes.Clone(w.s.stderr.Bytes()[w.s.stderr.Len()-stderrLimit/2:])
+			w.s.stderr.Truncate(stderrLimit)
+			w.s.stderr.WriteString("\n[…]\n")
+			w.s.stderr.Write(tail)
+		}
+	})
+}
+
+// wait returns when the answer is complete, the session or connection ended, or
+// ctx did; then nothing changes the outcome any more.
+func (s *session) wait(ctx context.Context, l *link, ch *channel) {
+	err := s.settle(ctx, l)
+	if err != nil && ctx.Err() != nil {
+		// Best effort: sshd passes it on since OpenSSH 7.9, and not to root's
+		// processes if the user is another one.
+		_, _ = ch.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{"TERM"}))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frozen = true
+	own, _ := s.frame.TrimStderr(s.stderr.Bytes())
+	s.outcome.stderr = bytes.Clone(own)
+	if s.outcome.err == nil {
+		s.outcome.err = err
+	}
+}
+
+// settle waits for one of the ends and returns nil if the session ended by
+// itself or answered.
+func (s *session) settle(ctx context.Context, l *link) error {
+	late := time.NewTimer(startLimit)
+	defer late.Stop()
+	for {
+		select {
+		case <-s.done:
+			if l.lost() && !s.outcomeComplete() {
+				return l.why
+			}
+			return nil
+		case <-s.changed:
+			if s.answered() {
+				return nil
+			}
+		case <-late.C:
+			if !s.began() {
+				return fmt.Errorf("%w within %s: the login shell did not run /bin/sh", errSilent, startLimit)
+			}
+		case <-l.gone:
+			<-s.done // the streams end with the connection; what came before counts
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// answered reports whether both streams came to their end marker, or the sink
+// refuses more.
+func (s *session) answered() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, whole := s.frame.TrimStderr(s.stderr.Bytes())
+	return s.outcome.err != nil || (s.outcome.complete() && whole)
+}
+
+func (s *session) outcomeComplete() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.outcome.complete() || s.outcome.exited
+}
+
+func (s *session) began() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.outcome.scanner.Began()
+}

@@ -1,0 +1,259 @@
+package sshhost
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+)
+
+// identity is a key that can be offered, and where it came from.
+type identity struct {
+	signer ssh.Signer
+	source string
+}
+
+func (i identity) String() string { return describe(i.signer.PublicKey()) + " (" + i.source + ")" }
+
+// keyring is what one hop can authenticate with.
+type keyring struct {
+	offer []identity
+	notes []string // what could not be offered, and why
+	agent net.Conn // open while authenticating: the agent signs
+}
+
+// maxOffers bounds the keys offered to one server: sshd's default MaxAuthTries
+// is 6 and counts each key, and the password must still fit.
+const maxOffers = 5
+
+func (k *keyring) note(format string, args ...any) {
+	k.notes = append(k.notes, fmt.Sprintf(format, args...))
+}
+
+func (k *keyring) close() {
+	if k.agent != nil {
+		_ = k.agent.Close()
+	}
+}
+
+// loadKeys gathers the keys of a hop in the order to offer them: configured
+// ones, then the agent's, then OpenSSH's default files. An explicitly configured
+// key that cannot be used is an error, because falling back to another one would
+// hide it.
+func loadKeys(ctx context.Context, h *hop) (*keyring, error) {
+	k := &keyring{}
+	held := k.askAgent(ctx, h)
+	var wanted []identity
+	if h.cfg.PrivateKey != "" {
+		id, err := parseKey([]byte(h.cfg.PrivateKey), h, "private_key")
+		if err != nil {
+			k.close()
+			return nil, err
+		}
+		wanted = append(wanted, id)
+	}
+	for _, f := range h.identities {
+		id, err := k.fromFile(f, h, held)
+		switch {
+		case err == nil:
+			wanted = append(wanted, id)
+		case f.source == "private_key_file":
+			k.close()
+			return nil, err
+		default:
+			k.note("%v", err)
+		}
+	}
+	wanted = append(wanted, k.pickFromAgent(h, held, wanted)...)
+	for _, f := range h.defaults {
+		id, err := k.fromFile(f, h, held)
+		if err == nil {
+			wanted = append(wanted, id)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			k.note("%v", err)
+		}
+	}
+	k.choose(wanted, h)
+	return k, nil
+}
+
+// choose drops doubles, puts certificates before their keys, and bounds the rest.
+func (k *keyring) choose(wanted []identity, h *hop) {
+	var seen [][]byte
+	for _, id := range wanted {
+		blob := id.signer.PublicKey().Marshal()
+		if slices.ContainsFunc(seen, func(b []byte) bool { return bytes.Equal(b, blob) }) {
+			continue
+		}
+		seen = append(seen, blob)
+		if len(k.offer) >= maxOffers {
+			k.note("%s: not offered, because servers close the connection after about six attempts; choose a key with private_key_file, agent_identity or identities_only", id)
+			continue
+		}
+		if certified, ok := certify(id, h, k); ok && len(k.offer) < maxOffers-1 {
+			k.offer = append(k.offer, certified)
+		}
+		k.offer = append(k.offer, id)
+	}
+}
+
+// askAgent returns the keys that the agent holds.
+func (k *keyring) askAgent(ctx context.Context, h *hop) []identity {
+	if h.agent == "" {
+		if h.agentNote != "" {
+			k.note("agent: %s", h.agentNote)
+		}
+		return nil
+	}
+	conn, err := dialAgent(ctx, h.agent)
+	if err != nil {
+		k.note("agent: the socket %s does not answer: %v", h.agent, err)
+		return nil
+	}
+	k.agent = conn
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = conn.SetDeadline(deadline) // an agent may hang, waiting for a person
+	}
+	client := agent.NewClient(conn)
+	keys, err := client.List()
+	if err != nil {
+		k.note("agent: %s: %v", h.agent, err)
+		return nil
+	}
+	signers, err := client.Signers()
+	if err != nil || len(signers) != len(keys) {
+		k.note("agent: %s: its keys cannot be used: %v", h.agent, err)
+		return nil
+	}
+	if len(keys) == 0 {
+		k.note("agent: %s holds no keys; add one with ssh-add", h.agent)
+	}
+	held := make([]identity, 0, len(keys))
+	for i, key := range keys {
+		held = append(held, identity{signers[i], "agent: " + key.Comment})
+	}
+	return held
+}
+
+// pickFromAgent returns the agent's keys that may be offered without a file.
+func (k *keyring) pickFromAgent(h *hop, held, wanted []identity) []identity {
+	if h.cfg.AgentIdentity == "" {
+		if h.only || (len(wanted) > 0 && h.cfg.UseAgent == nil && h.explicitKey()) {
+			return nil
+		}
+		return held
+	}
+	var out []identity
+	for _, id := range held {
+		if matches(id, h.cfg.AgentIdentity) {
+			out = append(out, id)
+		}
+	}
+	if len(out) == 0 && h.agent != "" {
+		k.note("agent: no key matches agent_identity %q", h.cfg.AgentIdentity)
+	}
+	return out
+}
+
+func (h *hop) explicitKey() bool { return h.cfg.PrivateKey != "" || h.cfg.PrivateKeyFile != "" }
+
+// matches compares an agent's key with a fingerprint, comment, public key line,
+// or the path of a public key file.
+func matches(id identity, want string) bool {
+	pub := id.signer.PublicKey()
+	if want == ssh.FingerprintSHA256(pub) || "agent: "+want == id.source {
+		return true
+	}
+	text := []byte(want)
+	if data, err := os.ReadFile(want); err == nil {
+		text = data
+	}
+	key, _, _, _, err := ssh.ParseAuthorizedKey(text)
+	return err == nil && bytes.Equal(key.Marshal(), pub.Marshal())
+}
+
+// fromFile loads a private key. If the agent holds the same key, the agent's is
+// used: the file may be encrypted, or be a public key only.
+func (k *keyring) fromFile(f sourced, h *hop, held []identity) (identity, error) {
+	for _, path := range []string{f.value + ".pub", f.value} {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		key, _, _, _, err := ssh.ParseAuthorizedKey(data)
+		if err != nil {
+			continue
+		}
+		for _, id := range held {
+			if bytes.Equal(id.signer.PublicKey().Marshal(), key.Marshal()) {
+				return identity{id.signer, f.value + ", " + f.source + ", by the agent"}, nil
+			}
+		}
+	}
+	data, err := os.ReadFile(f.value)
+	if err != nil {
+		return identity{}, fmt.Errorf("%s: %w", f.source, err)
+	}
+	return parseKey(data, h, f.value+", "+f.source)
+}
+
+func parseKey(data []byte, h *hop, source string) (identity, error) {
+	signer, err := ssh.ParsePrivateKey(data)
+	var encrypted *ssh.PassphraseMissingError
+	if errors.As(err, &encrypted) {
+		if h.cfg.Passphrase == "" {
+			return identity{}, fmt.Errorf("%s: the key is encrypted; give its passphrase, or add it to the agent with ssh-add", source)
+		}
+		signer, err = ssh.ParsePrivateKeyWithPassphrase(data, []byte(h.cfg.Passphrase))
+		if err != nil {
+			return identity{}, fmt.Errorf("%s: the key cannot be decrypted with the passphrase given: %w", source, err)
+		}
+	}
+	if err != nil {
+		return identity{}, fmt.Errorf("%s: not a private key that can be used: %w", source, err)
+	}
+	return identity{signer, source}, nil
+}
+
+// certify returns the key with its certificate, if there is one: as configured,
+// or beside the key file under OpenSSH's name.
+func certify(id identity, h *hop, k *keyring) (identity, bool) {
+	path := h.cfg.Certificate
+	if path == "" {
+		file, _, ok := strings.Cut(id.source, ", ")
+		if !ok {
+			return identity{}, false
+		}
+		path = file + "-cert.pub"
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		if h.cfg.Certificate != "" {
+			k.note("certificate: %v", err)
+		}
+		return identity{}, false
+	}
+	key, _, _, _, err := ssh.ParseAuthorizedKey(data)
+	if err != nil {
+		k.note("certificate %s: %v", path, err)
+		return identity{}, false
+	}
+	cert, ok := key.(*ssh.Certificate)
+	if !ok || !bytes.Equal(cert.Key.Marshal(), id.signer.PublicKey().Marshal()) {
+		return identity{}, false
+	}
+	signer, err := ssh.NewCertSigner(cert, id.signer)
+	if err != nil {
+		k.note("certificate %s: %v", path, err)
+		return identity{}, false
+	}
+	return identity{signer, "certificate " + path}, true
+}

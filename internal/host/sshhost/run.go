@@ -1,0 +1,169 @@
+package sshhost
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+// Run runs one command; see host.Host for the errors.
+func (h *Host) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
+	begin := time.Now()
+	buffer := &limited{max: h.cfg.MaxOutput}
+	stderr, turns, err := h.run(ctx, cmd, buffer)
+	took := time.Since(begin)
+	h.trace(Event{Kind: "run", What: h.show(cmd), Duration: took, RoundTrips: turns, Err: err})
+	var exit *host.ExitError
+	if errors.As(err, &exit) {
+		exit.Stdout = h.clean(cmd, buffer.Bytes())
+	}
+	var odd *host.OutputError
+	if errors.As(err, &odd) && odd.Output == "" {
+		odd.Output = h.clean(cmd, buffer.Bytes())
+	}
+	if err != nil {
+		return host.Result{}, err
+	}
+	return host.Result{Stdout: buffer.Bytes(), Stderr: stderr, Duration: took}, nil
+}
+
+// show is the command as messages may name it.
+func (h *Host) show(cmd shellcmd.Command) string { return h.redact(cmd.String()) }
+
+// clean is a command's output as messages may show it.
+func (h *Host) clean(cmd shellcmd.Command, out []byte) string {
+	return h.redact(cmd.Redact(string(out)))
+}
+
+// run runs cmd and passes its standard output to sink as it comes. It repeats
+// what certainly did not run: a command whose text was not handed over whole to
+// a connection that turned out to be dead, or one that sudo refused on a way
+// that had worked before.
+func (h *Host) run(ctx context.Context, cmd shellcmd.Command, sink io.Writer) (stderr []byte, turns int, err error) {
+	if cmd.Changing() && h.cfg.Observe {
+		return nil, 0, &host.ObserveError{Host: h.name, Command: h.show(cmd)}
+	}
+	for try := 1; ; try++ {
+		l, err := h.connect(ctx)
+		if err != nil {
+			return nil, turns, named(err, h.show(cmd))
+		}
+		known, before := h.knownWay(), l.turns()
+		o, err := h.once(ctx, l, cmd, h.elevation(known), sink)
+		turns += l.turns() - before
+		if err != nil {
+			return nil, turns, err
+		}
+		err = h.judge(cmd, o)
+		var refused *host.PrivilegeError
+		switch {
+		case try == 1 && ctx.Err() == nil && !o.handed && l.lost():
+		case try == 1 && errors.As(err, &refused) && known != shellcmd.WayUnknown:
+			h.learnWay(shellcmd.WayUnknown)
+		default:
+			if way := o.scanner.Way(); err == nil && way != shellcmd.WayUnknown {
+				h.learnWay(way)
+			}
+			return o.stderr, turns, err
+		}
+	}
+}
+
+// once composes and runs cmd over one connection.
+func (h *Host) once(ctx context.Context, l *link, cmd shellcmd.Command, how shellcmd.Elevation, sink io.Writer) (*outcome, error) {
+	limit := cmd.Timeout()
+	if limit <= 0 {
+		limit = h.cfg.CommandTimeout
+	}
+	frame := shellcmd.NewFrame()
+	text, err := shellcmd.Compose(cmd, frame, how)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", h.name, err)
+	}
+	return execute(ctx, l, frame, text, sink, limit), nil
+}
+
+// named fills in which command could not be run; it copies, because the error of
+// a failed connection is shared.
+func named(err error, command string) error {
+	var u *host.UnreachableError
+	if !errors.As(err, &u) {
+		return err
+	}
+	c := *u
+	c.Command = command
+	return &c
+}
+
+// judge turns an outcome into one of the kinds of error, or nil.
+func (h *Host) judge(cmd shellcmd.Command, o *outcome) error {
+	status, complete := o.scanner.Ended()
+	switch {
+	case complete && o.err == nil && status == 0:
+		return nil
+	case complete && o.err == nil:
+		return &host.ExitError{Host: h.name, Command: h.show(cmd), Status: status, Stderr: h.clean(cmd, o.stderr)}
+	case errors.Is(o.err, errSink):
+		return &host.OutputError{Host: h.name, Command: h.show(cmd), Problem: o.err.Error()}
+	case o.err != nil || !o.exited || o.signal != "":
+		return h.unknown(cmd, o)
+	}
+	if left, ok := o.scanner.Left(); ok {
+		return h.privilegeError(left, o.stderr)
+	}
+	return h.noAnswer(cmd, o)
+}
+
+// unknown is the error for a command that may have run to whatever point.
+func (h *Host) unknown(cmd shellcmd.Command, o *outcome) error {
+	e := h.unreachable("run", h.show(cmd), o.err)
+	e.MayHaveRun = o.handed
+	switch {
+	case o.err == nil && o.signal != "":
+		e.Err = fmt.Errorf("the session was ended by signal %s before the command reported its end", o.signal)
+		e.Advice = "The host may be shutting down, or it ran out of memory."
+	case o.err == nil:
+		e.Err = errors.New("the session ended without saying how")
+	case !o.handed:
+		e.Advice = "The command was not handed over, so nothing ran. If this persists, check sshd's MaxSessions and its log on the host."
+	}
+	if o.handed {
+		e.Advice = "The command may have run, in part or to its end. " + e.Advice
+	}
+	return e
+}
+
+// noAnswer is the error for a session that ended properly without our markers.
+func (h *Host) noAnswer(cmd shellcmd.Command, o *outcome) error {
+	e := &host.OutputError{Host: h.name, Command: h.show(cmd)}
+	if o.scanner.Began() {
+		e.Problem = fmt.Sprintf("the output ends before its end marker; the session ended with status %d", o.status)
+		return e
+	}
+	e.Problem = fmt.Sprintf("the begin marker is missing, so the command did not start; the session ended with status %d. "+
+		"The login shell may be restricted or a forced command be set, or /bin/sh is missing", o.status)
+	e.Output = h.clean(cmd, bytes.Join([][]byte{o.scanner.Preamble(), o.stderr}, nil))
+	return e
+}
+
+// errSink marks errors of the place that output goes to.
+var errSink = errors.New("output not taken")
+
+// limited is a buffer that refuses more than max bytes.
+type limited struct {
+	bytes.Buffer
+	max int64
+}
+
+func (b *limited) Write(p []byte) (int, error) {
+	if int64(b.Len())+int64(len(p)) > b.max {
+		return 0, fmt.Errorf("%w: the command printed more than %d bytes", errSink, b.max)
+	}
+	return b.Buffer.Write(p)
+}
