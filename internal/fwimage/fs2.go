@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 )
 
 // The FS2 header, by logical offset: signature, image CRC (low half of its
@@ -120,6 +121,9 @@ func (r *fs2Reader) header() error {
 	if ptr := r.word(offInfoPtr); !sumsToZero(ptr) {
 		return malformed(offInfoPtr, "wrong checksum in the pointer to the info section (%08x)", ptr)
 	}
+	// Everything in the header but the image CRC and addresses.
+	fixed := slices.Concat(r.data[magicLen:offImageCRC+2], r.data[offImageCRC+4:offInfoPtr])
+	r.img.headerSum = contentSum(kindBoot, fixed)
 	// The image CRC covers the header with its own sixteen bits set.
 	r.crc = updateCRC(crcInit, r.data[:offImageCRC+2])
 	r.crc = updateCRC(r.crc, []byte{0xff, 0xff})

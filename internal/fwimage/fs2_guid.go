@@ -96,20 +96,33 @@ func (r *fs2Reader) imageCRC() error {
 	stored := r.word(offImageCRC)
 	want := uint32(r.crc ^ crcFinal)
 	r.img.HeaderCRC = stored&0xffff == want
-	if r.mic && !r.img.HeaderCRC {
-		return &CRCError{Section: nameImage, Offset: 0, Want: want, Got: stored & 0xffff}
-	}
-	if !r.img.HeaderCRC {
+	switch {
+	case r.img.HeaderCRC:
+	case r.img.Identity == IdentityBlank && stored&0xffff == blankCRC:
+		r.warn("The image has no CRC over its header, since its GUIDs are blank; the pointers in it were checked instead.")
+	case !r.mic:
 		r.warn("The image has no CRC over its header (made by an old tool); the pointers in it were checked instead.")
-	}
-	if length := int64(r.word(offLength)); length != r.img.End {
-		if !r.img.HeaderCRC {
-			return malformed(offLength, "the header says that the image has 0x%x bytes, but its last section ends at 0x%x", length, r.img.End)
-		}
-		r.warn(fmt.Sprintf("The header states a length of 0x%x bytes, the sections have 0x%x.", length, r.img.End))
+	default:
+		return &CRCError{Section: nameImage, Offset: 0, Want: want, Got: stored & 0xffff}
 	}
 	if r.gaps > 0 {
 		r.warn(fmt.Sprintf("There is padding between sections (%d times).", r.gaps))
 	}
+	return r.length()
+}
+
+// length compares the length in the header with the end of the chain. Under a
+// right CRC a difference is the will of who made the image.
+func (r *fs2Reader) length() error {
+	length := int64(r.word(offLength))
+	switch {
+	case length == r.img.End:
+		return nil
+	case length > int64(len(r.data)):
+		return &TruncatedError{What: "image", Offset: 0, Need: length, Have: int64(len(r.data))}
+	case !r.img.HeaderCRC:
+		return malformed(offLength, "the header says that the image has 0x%x bytes, but its last section ends at 0x%x", length, r.img.End)
+	}
+	r.warn(fmt.Sprintf("The header states a length of 0x%x bytes, the sections have 0x%x.", length, r.img.End))
 	return nil
 }

@@ -88,7 +88,8 @@ type Image struct {
 	// unusable.
 	Warnings []string
 
-	sections []section
+	sections  []section
+	headerSum uint64
 }
 
 // Fits reports whether the image lists this chip. Id and revision must both be
@@ -96,22 +97,24 @@ type Image struct {
 func (img *Image) Fits(hw ib.HWID) bool { return slices.Contains(img.HWIDs, hw) }
 
 // SameFirmware reports whether two images differ in nothing but the identity
-// of the card: GUIDs, MACs, VSD and the checksums over them.
-func SameFirmware(a, b *Image) bool {
-	return a.Format == b.Format && a.Checksum != "" && a.Checksum == b.Checksum
-}
+// of the card: GUIDs, MACs, VSD and the checksums over them. It compares
+// contents, which an equal Checksum alone does not prove: mstflint 4.21 leaves
+// most of the info section out for images without VSD.
+func SameFirmware(a, b *Image) bool { return sameContent(a, b, kindGUID) }
 
 // SameFirmwareExceptROM is SameFirmware without regard to the expansion ROM.
 // mstflint copies the card's ROM into an image that has none when it burns it,
 // so what is read back then equals the file only in this sense.
-func SameFirmwareExceptROM(a, b *Image) bool {
-	if a.Format != b.Format || a.PSID != b.PSID || a.FWVersion != b.FWVersion {
+func SameFirmwareExceptROM(a, b *Image) bool { return sameContent(a, b, kindGUID, kindROM) }
+
+func sameContent(a, b *Image, except ...uint32) bool {
+	if a.Format != b.Format || a.PSID != b.PSID || a.FWVersion != b.FWVersion || a.headerSum != b.headerSum {
 		return false
 	}
 	fixed := func(all []section) []section {
 		var fixed []section
 		for _, s := range all {
-			if s.kind != kindGUID && s.kind != kindROM {
+			if !slices.Contains(except, s.kind) {
 				s.offset = 0 // the ROM moves what follows it
 				fixed = append(fixed, s)
 			}

@@ -1,0 +1,297 @@
+package fwimage
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// capture is what mstflint 4.21 says of one file of testdata.
+type capture struct {
+	Mstflint map[string]struct {
+		RC  int    `json:"rc"`
+		Out string `json:"out"`
+	} `json:"mstflint"`
+}
+
+func captures(t *testing.T) map[string]capture {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", "mstflint-output.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]capture
+	if err := json.Unmarshal(raw, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// fields parses the output of `mstflint q full`: repeated labels and
+// continuation lines are appended to a list.
+func fields(out string) map[string][]string {
+	f, label := map[string][]string{}, ""
+	for line := range strings.Lines(out) {
+		line = strings.TrimRight(line, "\n")
+		if !strings.HasPrefix(line, " ") {
+			l, _, ok := strings.Cut(line, ":")
+			if !ok {
+				continue
+			}
+			label = l
+			line = line[len(l)+1:]
+		}
+		f[label] = append(f[label], strings.TrimSpace(line))
+	}
+	return f
+}
+
+// compareFields checks every field that mstflint prints of an FS2 image.
+func compareFields(t *testing.T, img *Image, out string) {
+	t.Helper()
+	f := fields(out)
+	want := func(label, value string) {
+		t.Helper()
+		if got := strings.Join(f[label], "|"); got != value {
+			t.Errorf("%s: mstflint says %q, here %q", label, got, value)
+		}
+	}
+	want("Image type", string(img.Format))
+	want("FW Version", img.FWVersion.String())
+	want("FW Release Date", toolDate(img.ReleaseDate))
+	want("Product Version", img.ProductVersion)
+	want("PRS Name", img.PRSName)
+	want("PSID", img.PSID.String())
+	want("VSD", img.VSD)
+	if img.DeviceType != 0 {
+		want("Device ID", fmt.Sprint(img.DeviceType))
+	}
+	if !img.MICVersion.IsZero() {
+		want("MIC Version", fmt.Sprintf("%d.%d.%d", img.MICVersion.Major, img.MICVersion.Minor, img.MICVersion.Sub))
+	}
+	if img.ConfigSectors != 0 {
+		want("Config Sectors", fmt.Sprint(img.ConfigSectors))
+	}
+	var roms []string
+	for _, r := range img.ROMs {
+		s := "type=" + r.Type + " version=" + r.Version
+		if r.CPU != "" {
+			s += " cpu=" + r.CPU
+		}
+		roms = append(roms, s)
+	}
+	want("Rom Info", strings.Join(roms, "|"))
+	g := img.GUIDs
+	guids := g.Node.Hex() + " " + g.Port1.Hex() + " " + g.Port2.Hex() + " " + g.SystemImage.Hex()
+	if len(f["MACs"]) == 0 {
+		guids += " -W- Cannot get MAC address: Expecting 6 entries in guid section, got 4. Probably an old FW image. Please update."
+	}
+	want("GUIDs", guids)
+	if len(f["MACs"]) != 0 {
+		want("MACs", g.MAC1.Hex()+"     "+g.MAC2.Hex())
+	}
+}
+
+// toolDate turns 2017-09-05 into 5.9.2017.
+func toolDate(iso string) string {
+	var y, m, d int
+	if _, err := fmt.Sscanf(iso, "%d-%d-%d", &y, &m, &d); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d.%d", d, m, y)
+}
+
+func TestParse_samples(t *testing.T) {
+	all := captures(t)
+	for _, name := range []string{"fs2-cx3pro-en.bin", "fs2-cx3pro-vpi.bin", "fs2-cx3.bin"} {
+		t.Run(name, func(t *testing.T) {
+			img, err := parse(sample(t, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := all[name].Mstflint
+			compareFields(t, img, c["q full"].Out)
+			if want := "Checksum: " + img.Checksum; !strings.Contains(c["checksum"].Out, want) {
+				t.Errorf("mstflint says %q, here %q", c["checksum"].Out, want)
+			}
+			for _, s := range img.sections {
+				want := fmt.Sprintf("/0x%08x-0x%08x (0x%06x)/ (%s) - OK", s.offset, s.end()-1, s.size, s.name())
+				if !strings.Contains(c["v"].Out, want) {
+					t.Errorf("mstflint does not say %q", want)
+				}
+			}
+			if len(img.Warnings) != 0 || !img.HeaderCRC || img.Start != 0 || img.Striped || img.End != int64(len(sample(t, name))) {
+				t.Errorf("got %+v", img)
+			}
+		})
+	}
+}
+
+func TestParse_sample_details(t *testing.T) {
+	pro, a0, a1 := ib.HWID{ID: 0x1f7}, ib.HWID{ID: 0x1f5}, ib.HWID{ID: 0x1f5, Rev: 1}
+	for name, c := range map[string]struct {
+		identity Identity
+		chunk    int64
+		fits     []ib.HWID
+		not      []ib.HWID
+	}{
+		"fs2-cx3pro-en.bin":  {IdentityPlaceholder, 0, []ib.HWID{pro}, []ib.HWID{a0, a1, {ID: 0x1f7, Rev: 1}, {}}},
+		"fs2-cx3pro-vpi.bin": {IdentityUnique, 0x80000, []ib.HWID{pro}, []ib.HWID{a0, a1}},
+		"fs2-cx3.bin":        {IdentityUnique, 0x80000, []ib.HWID{a0, a1}, []ib.HWID{pro, {ID: 0x1f5, Rev: 2}}},
+	} {
+		img, err := parse(sample(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if img.Identity != c.identity || img.Chunk != c.chunk || img.Failsafe != (c.chunk != 0) {
+			t.Errorf("%s: %s, chunk 0x%x, failsafe %v", name, img.Identity, img.Chunk, img.Failsafe)
+		}
+		for _, hw := range c.fits {
+			if !img.Fits(hw) {
+				t.Errorf("%s does not fit %v", name, hw)
+			}
+		}
+		for _, hw := range c.not {
+			if img.Fits(hw) {
+				t.Errorf("%s fits %v", name, hw)
+			}
+		}
+	}
+}
+
+func TestParse_names_formats_it_cannot_verify(t *testing.T) {
+	fs4 := sample(t, "fs4-cx5.bin")
+	fs5 := edited(t, fs4, false, func(p []byte) { p[formatByteFS4] = 2 })
+	for name, c := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"FS3": {sample(t, "fs3-cx4.bin"), "unsupported FS3"}, "FS4": {fs4, "unsupported FS4"}, "FS5": {fs5, "unsupported FS5"},
+		"unknown": {edited(t, fs4, false, func(p []byte) { p[formatByteFS4] = 9 }), "malformed"},
+		"cut FS4": {fs4[:16], "truncated"},
+	} {
+		if _, err := parse(c.data); errorKind(err) != c.want {
+			t.Errorf("%s: Parse gives %v", name, err)
+		}
+		if _, err := parseFlash(c.data); errorKind(err) != c.want {
+			t.Errorf("%s: ParseFlash gives %v", name, err)
+		}
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	ones := ib.GUIDSet{Node: ^ib.GUID(0), Port1: ^ib.GUID(0), Port2: ^ib.GUID(0), SystemImage: ^ib.GUID(0), MAC1: 1<<48 - 1, MAC2: 1<<48 - 1}
+	en := ones
+	en.MAC1, en.MAC2 = 0xe41d2ddd7850, 0xe41d2ddd7851
+	mixed := synth.Placeholder()
+	mixed.Node = 0xe41d2d0300e44ed0
+	guidsOnly := synth.Placeholder()
+	guidsOnly.MAC1, guidsOnly.MAC2 = 0, 0
+	for name, c := range map[string]struct {
+		guids ib.GUIDSet
+		want  Identity
+	}{
+		"zeros": {ib.GUIDSet{}, IdentityNone}, "ones": {ones, IdentityNone}, "Ethernet-only card": {en, IdentityUnique},
+		"distribution": {synth.Placeholder(), IdentityPlaceholder}, "distribution without MACs": {guidsOnly, IdentityPlaceholder},
+		"distribution with one real GUID": {mixed, IdentityUnique}, "backup": {unique(), IdentityUnique},
+	} {
+		if got := identityOf(c.guids); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestSameFirmware(t *testing.T) {
+	rom := []synth.ROM{{Product: synth.ProductPXE, Major: 3}}
+	base := synth.Options{ROMs: rom, Chunk: 1 << 19, Payload: 1000}
+	with := func(change func(o *synth.Options)) *Image {
+		o := base
+		change(&o)
+		img, err := parse(build(t, o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return img
+	}
+	a := with(func(*synth.Options) {})
+	for name, c := range map[string]struct {
+		b               *Image
+		same, exceptROM bool
+	}{
+		"identity": {with(func(o *synth.Options) { o.GUIDs, o.VSD = unique(), "other" }), true, true},
+		"blank":    {with(func(o *synth.Options) { o.Blank = true }), true, true},
+		"no ROM":   {with(func(o *synth.Options) { o.ROMs = nil }), false, true},
+		"ROM":      {with(func(o *synth.Options) { o.ROMs = []synth.ROM{{Product: synth.ProductPXE, Major: 4}} }), false, true},
+		"PSID":     {with(func(o *synth.Options) { o.PSID = "MT_9200111023" }), false, false},
+		"version":  {with(func(o *synth.Options) { o.Version.Sub++ }), false, false},
+		"hw ids":   {with(func(o *synth.Options) { o.HWIDs = []ib.HWID{{ID: 0x1f5}} }), false, false},
+		"code":     {with(func(o *synth.Options) { o.Seed = 1 }), false, false},
+		"size":     {with(func(o *synth.Options) { o.Payload += 4 }), false, false},
+		"failsafe": {with(func(o *synth.Options) { o.Chunk = 0 }), false, false},
+		"name":     {with(func(o *synth.Options) { o.PRSName = "synthetic.prx" }), false, false},
+	} {
+		if got := SameFirmware(a, c.b); got != c.same {
+			t.Errorf("%s: SameFirmware %v", name, got)
+		}
+		if got := SameFirmwareExceptROM(c.b, a); got != c.exceptROM {
+			t.Errorf("%s: SameFirmwareExceptROM %v", name, got)
+		}
+		if (a.Checksum == c.b.Checksum) != c.same {
+			t.Errorf("%s: checksums %s and %s", name, a.Checksum, c.b.Checksum)
+		}
+	}
+}
+
+func TestParse_reading_fails(t *testing.T) {
+	data := build(t, synth.Options{})
+	broken := errors.New("input/output error")
+	r := &failingReader{data: data, after: 600, err: broken}
+	if _, err := Parse(r, int64(len(data))); !errors.Is(err, broken) || !strings.Contains(err.Error(), "offset 600") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Parse(bytes.NewReader(data), int64(len(data)+4)); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a file that is shorter than stated: %v", err)
+	}
+	if err := iotest.TestReader(bytes.NewReader(data), data); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Parse(bytes.NewReader(data), MaxSize+4); err == nil || errorKind(err) != "not an image" {
+		t.Errorf("a file that is too large: %v", err)
+	}
+}
+
+// failingReader fails behind an offset, as a bad disk does.
+type failingReader struct {
+	data  []byte
+	after int
+	err   error
+}
+
+func (r *failingReader) ReadAt(p []byte, off int64) (int, error) {
+	n := copy(p, r.data[min(int(off), r.after):r.after])
+	if n < len(p) {
+		return n, r.err
+	}
+	return n, nil
+}
+
+func BenchmarkParse16MiB(b *testing.B) {
+	data := build(b, synth.Options{Chunk: 1 << 23, Payload: 16<<20 - 8192, GUIDs: unique()})
+	r := bytes.NewReader(data)
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if _, err := Parse(r, int64(len(data))); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

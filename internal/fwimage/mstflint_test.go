@@ -1,0 +1,217 @@
+package fwimage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// tool runs the real mstflint on files that a test makes.
+type tool struct {
+	path string
+	file string
+	// patience is how long it may run; it usually takes 5 ms.
+	patience time.Duration
+}
+
+// newTool skips where there is no mstflint: the captures in testdata and the
+// verdicts in variants_test.go stand in for it there.
+func newTool(t *testing.T) *tool {
+	t.Helper()
+	path, err := exec.LookPath("mstflint")
+	if err != nil {
+		t.Skip("mstflint is not installed: no comparison with the real tool")
+	}
+	out, err := exec.Command(path, "--version").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "4.21.") {
+		t.Skipf("the differences are those from mstflint 4.21, this is %q", out)
+	}
+	return &tool{path: path, file: filepath.Join(t.TempDir(), "image.bin"), patience: 10 * time.Second}
+}
+
+var errHangs = errors.New("mstflint does not end")
+
+func (m *tool) run(t *testing.T, data []byte, args ...string) (string, error) {
+	t.Helper()
+	if err := os.WriteFile(m.file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), m.patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, m.path, append([]string{"-i", m.file}, args...)...).CombinedOutput()
+	if ctx.Err() != nil {
+		return "", errHangs
+	}
+	return string(out), err
+}
+
+// intendedDifferences are those in the package comment, by their key there.
+func intendedDifferences(t *testing.T) map[string]bool {
+	t.Helper()
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^//   - ([^:]+): `).FindAllStringSubmatch(string(doc), -1) {
+		seen[m[1]] = false
+	}
+	if len(seen) < 5 {
+		t.Fatalf("found only %d differences in doc.go", len(seen))
+	}
+	return seen
+}
+
+// TestParse_agrees_with_mstflint compares the verdict on several hundred
+// changed images, and the checksum of those that both accept.
+func TestParse_agrees_with_mstflint(t *testing.T) {
+	m := newTool(t)
+	differences := intendedDifferences(t)
+	all := append(variants(t), changedBytes(t)...)
+	same, differ := 0, 0
+	for _, v := range all {
+		img, err := parse(v.data)
+		patience := m.patience
+		if v.hangs {
+			m.patience = time.Second / 2
+		}
+		out, toolErr := m.run(t, v.data, "v")
+		m.patience = patience
+		if (toolErr == errHangs) != v.hangs { //nolint:errorlint // own value
+			t.Errorf("%s: hangs: %v", v.name, toolErr)
+		}
+		agree := (err == nil) == (toolErr == nil)
+		if agree != (v.differs == "") {
+			t.Errorf("%s: here %v, mstflint %v, intended difference %q\n%s", v.name, err, toolErr, v.differs, out)
+		}
+		if !agree {
+			differ++
+			if _, known := differences[v.differs]; !known {
+				t.Errorf("%s: difference %q is not in the package comment", v.name, v.differs)
+			}
+			differences[v.differs] = true
+			continue
+		}
+		same++
+		if err == nil {
+			compareChecksum(t, m, v, img)
+		}
+	}
+	for name, seen := range differences {
+		if !seen {
+			t.Errorf("the package comment has a difference %q that no variant shows", name)
+		}
+	}
+	t.Logf("%d images: same verdict on %d, intended difference on %d", len(all), same, differ)
+}
+
+func compareChecksum(t *testing.T, m *tool, v variant, img *Image) {
+	t.Helper()
+	out, err := m.run(t, v.data, "checksum")
+	if err != nil || !strings.Contains(out, "Checksum: "+img.Checksum+"\n") {
+		t.Errorf("%s: checksum here %s, mstflint %v %s", v.name, img.Checksum, err, out)
+	}
+}
+
+// changedBytes flips a bit at every place of interest of an image and cuts it
+// at every border.
+func changedBytes(t *testing.T) []variant {
+	s := newSubject(t)
+	var vs []variant
+	add := func(name string, off int64, differs string) {
+		vs = append(vs, variant{
+			name: fmt.Sprintf("%s, byte 0x%x", name, off), differs: differs,
+			data: edited(t, s.data, false, func(p []byte) { p[off] ^= 0x10 }),
+		})
+	}
+	for off := range int64(headerFS2) {
+		// mstflint prints a wrong image CRC, and nothing else protects these.
+		onlyImageCRC := off >= 0x10 && off < offFailsafe || off >= offLength && off < offGUIDPtr
+		add("header", off, map[bool]string{true: "image CRC"}[onlyImageCRC])
+	}
+	for _, sec := range s.img.sections {
+		for _, off := range []int64{0, 3, 4, 7, 8, 11, 12, 15, 16, 20, sec.size / 2, sec.size - 4, sec.size - 1} {
+			add(sec.name(), sec.offset+off, "")
+		}
+		for _, cut := range []int64{sec.offset, sec.offset + 4, sec.offset + 16, sec.end() - 4} {
+			vs = append(vs, variant{name: fmt.Sprintf("%s cut at 0x%x", sec.name(), cut), data: s.data[:cut]})
+		}
+	}
+	return vs
+}
+
+// TestParse_reads_what_mstflint_prints compares fields on images that are not
+// in testdata.
+func TestParse_reads_what_mstflint_prints(t *testing.T) {
+	m := newTool(t)
+	for name, o := range map[string]synth.Options{
+		"HPE":         {PSID: "HP_9370110017", Version: ib.FWVersion{Major: 2, Minor: 42, Sub: 5700}, Chunk: 1 << 19, VSD: "HP544", GUIDs: unique()},
+		"old version": {PSID: "DEL9100001019", Version: ib.FWVersion{Major: 2, Minor: 9, Sub: 55}, HWIDs: []ib.HWID{{ID: 0x1f5}}, Chunk: 1 << 20, GUIDs: unique()},
+		"large minor": {PSID: "MT_9000000000", Version: ib.FWVersion{Major: 2, Minor: 142, Sub: 5}, GUIDs: synth.Placeholder()},
+		"all ROMs": {PSID: "MT_9090111019", ROMs: []synth.ROM{
+			{Product: synth.ProductUEFI, Major: 14, CPU: 3},
+			{Product: synth.ProductCLP, Major: 8, Minor: 1, Sub: 2},
+			{Product: synth.ProductPXE, Major: 3, Minor: 4, Sub: 752, CPU: 1},
+		}},
+		"no MACs":   {PSID: "MT_9090111019", OldGUID: true, GUIDs: unique()},
+		"bare":      {PSID: "MT_9090111019", BareInfo: true},
+		"long text": {PSID: "MT_9090111019", PRSName: strings.Repeat("x", 120), VSD: strings.Repeat("v", 207)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := build(t, o)
+			img, err := parse(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := m.run(t, data, "q", "full")
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			compareFields(t, img, out)
+		})
+	}
+}
+
+// TestParseFlash_agrees_with_mstflint reads striped flashes with both.
+func TestParseFlash_agrees_with_mstflint(t *testing.T) {
+	m := newTool(t)
+	short := build(t, synth.Options{Chunk: 1 << 16, GUIDs: unique()})
+	long := build(t, synth.Options{Chunk: 1 << 16, Payload: 200_000, Version: ib.FWVersion{Major: 2, Minor: 40, Sub: 7000}, GUIDs: unique()})
+	damaged := edited(t, long, false, func(p []byte) { p[len(p)/2] ^= 1 })
+	for name, slots := range map[string][]synth.Slot{
+		"slot 0":             {{Image: long}},
+		"slot 1":             {{}, {Image: long}},
+		"slot 1 over slot 0": {{Image: short, Invalidated: true}, {Image: long}},
+		"slot 0 over slot 1": {{Image: long}, {Image: short, Invalidated: true}},
+		"both":               {{Image: short}, {Image: long}},
+		"unfinished":         {{Image: short}, {Image: long, Unfinished: true}},
+		"damaged":            {{Image: short, Invalidated: true}, {Image: damaged}},
+		"damaged slot 0":     {{Image: damaged}, {Image: short}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := buildFlash(t, 1<<20, 1<<16, slots...)
+			flash, err := parseFlash(data)
+			out, toolErr := m.run(t, data, "-striped_image", "v")
+			if (err == nil) != (toolErr == nil) {
+				t.Fatalf("here %v, mstflint %v\n%s", err, toolErr, out)
+			}
+			if err != nil {
+				return
+			}
+			if out, toolErr = m.run(t, data, "-striped_image", "q", "full"); toolErr != nil {
+				t.Fatalf("%v\n%s", toolErr, out)
+			}
+			compareFields(t, flash.Active, out)
+		})
+	}
+}
