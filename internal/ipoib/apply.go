@@ -2,10 +2,20 @@ package ipoib
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// Defaults of Options.
+const (
+	defaultConfirmTimeout = 90 * time.Second
+	defaultSettleTimeout  = 15 * time.Second
+	defaultPoll           = 300 * time.Millisecond
 )
 
 // Options tune how a change is confirmed; the zero value is what users get.
@@ -20,19 +30,247 @@ type Options struct {
 	Poll time.Duration
 }
 
+func (o Options) withDefaults() Options {
+	if o.ConfirmTimeout <= 0 {
+		o.ConfirmTimeout = defaultConfirmTimeout
+	}
+	if o.SettleTimeout <= 0 {
+		o.SettleTimeout = defaultSettleTimeout
+	}
+	if o.Poll <= 0 {
+		o.Poll = defaultPoll
+	}
+	return o
+}
+
 // Result is what Apply and Remove did.
 type Result struct {
+	Changed  bool     // something on the host was changed
 	Observed Observed // read back after the change
 	Warnings []string // what the operator should know, one sentence each
 	Left     []string // of Remove: what stays on the host, one sentence each
 }
 
-// Apply makes the interface what d says, now and at boot. It is safe to repeat.
-func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result, error) {
-	return Result{}, errors.New("ipoib: apply is being written")
+// RefusedError says that a check found reasons against a change at the moment
+// of it. Nothing was changed.
+type RefusedError struct {
+	Host     string
+	Findings []safety.Finding // those that block
 }
 
-// Remove takes away what Apply left on the host and nothing else.
+func (e *RefusedError) Error() string {
+	lines := make([]string, len(e.Findings))
+	for i, f := range e.Findings {
+		lines[i] = fmt.Sprintf("%s (%s): %s", f.Summary, f.Code, f.Evidence)
+	}
+	return e.Host + ": " + strings.Join(lines, "; ")
+}
+
+// UnconfirmedError says that a change was made and not confirmed: the host
+// could not be reached anew, or did not show what was asked. The host undoes
+// it, by itself if need be.
+type UnconfirmedError struct {
+	Host      string
+	Interface string
+	Problem   string    // what was missing
+	Undone    bool      // the former configuration is back already
+	UndoneBy  time.Time // operator's clock: when the host undoes it, unless Undone
+	UndoErr   error     // undoing at once failed
+	Err       error
+}
+
+func (e *UnconfirmedError) Error() string {
+	s := fmt.Sprintf("%s: the change of %s could not be confirmed: %s", e.Host, e.Interface, e.Problem)
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	if e.Undone {
+		return s + ". The former configuration was restored."
+	}
+	s += fmt.Sprintf(". The host restores the former configuration by itself at about %s", e.UndoneBy.Format("15:04:05 MST"))
+	if e.UndoErr != nil {
+		s += fmt.Sprintf(" (restoring it at once failed: %v)", e.UndoErr)
+	}
+	return s + "; nothing has to be done. Run plan again after that."
+}
+
+func (e *UnconfirmedError) Unwrap() error { return e.Err }
+
+// Apply makes the interface what d says, now and at boot. It is safe to repeat.
+// It checks d again; what blocks is *RefusedError. A change that could not be
+// confirmed over a new connection is *UnconfirmedError.
+func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result, error) {
+	o = o.withDefaults()
+	c, err := begin(ctx, h, d, o)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := c.prepare(ctx); err != nil {
+		return Result{}, err
+	}
+	if c.before.Satisfies(d.Config) {
+		return Result{Observed: c.before, Warnings: c.warnings}, nil
+	}
+	if err := c.net.apply(ctx, c); err != nil {
+		return Result{Changed: true}, err
+	}
+	return c.result(ctx, d)
+}
+
+// Remove takes away what Apply left on the host and nothing else, with the same
+// confirmation.
 func Remove(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result, error) {
-	return Result{}, errors.New("ipoib: remove is being written")
+	o = o.withDefaults()
+	c, err := begin(ctx, h, d, o)
+	if err != nil {
+		return Result{}, err
+	}
+	if !c.before.Persisted.Found {
+		return Result{Observed: c.before, Left: []string{"Nothing of ours was on the host."}}, nil
+	}
+	// Taking the addresses away can cut the session as well as changing them.
+	check := &checker{s: c.s, d: Desired{Host: d.Host, PortGUID: d.PortGUID, Consent: d.Consent}, observed: c.before}
+	check.session()
+	if blocking := blockingOf(check.found); len(blocking) > 0 {
+		return Result{}, &RefusedError{Host: h.Name(), Findings: blocking}
+	}
+	if err := c.net.remove(ctx, c); err != nil {
+		return Result{Changed: true}, err
+	}
+	r, err := c.result(ctx, d)
+	r.Left = c.left
+	return r, err
+}
+
+// change carries one Apply or Remove through its steps.
+type change struct {
+	h        *inventory.Host
+	d        Desired
+	o        Options
+	plat     platform.Platform
+	net      stack
+	s        *inventory.Snapshot
+	before   Observed
+	warnings []string
+	left     []string
+}
+
+// stack is a host's way of configuring an interface.
+type stack interface {
+	apply(ctx context.Context, c *change) error
+	remove(ctx context.Context, c *change) error
+	// recover undoes a former change that was never confirmed, and reports
+	// whether there was one.
+	recover(ctx context.Context, c *change) (bool, error)
+}
+
+func begin(ctx context.Context, h *inventory.Host, d Desired, o Options) (*change, error) {
+	c := &change{h: h, d: d, o: o}
+	if err := c.look(ctx); err != nil {
+		return nil, err
+	}
+	plat, err := platform.Of(c.s)
+	if err != nil {
+		return nil, err
+	}
+	c.plat = plat
+	c.net = ubuntuStack{}
+	if plat.Kind() == platform.KindTrueNAS {
+		c.net = trueNASStack{}
+	}
+	undone, err := c.net.recover(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if undone {
+		c.warnings = append(c.warnings, fmt.Sprintf("An earlier change of the interface of port %s was never confirmed; it was undone first.", d.PortGUID))
+		return c, c.look(ctx)
+	}
+	return c, nil
+}
+
+// look reads the host; it collects anew only if something was changed.
+func (c *change) look(ctx context.Context) error {
+	s, err := c.h.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	c.s, c.before = s, Observe(s, c.d.PortGUID, c.d.PKey)
+	return nil
+}
+
+// prepare checks, loads the modules, and waits for the interface.
+func (c *change) prepare(ctx context.Context) error {
+	if c.d.Config.MTU == 0 {
+		c.d.Config.MTU = DefaultMTU(c.plat.Kind(), c.d.Config.Mode)
+	}
+	if blocking := blockingOf(Check(c.s, c.d, Planned{})); len(blocking) > 0 {
+		return &RefusedError{Host: c.h.Name(), Findings: blocking}
+	}
+	modules := []string{"ib_ipoib"}
+	switch c.before.Driver {
+	case "mlx4_core":
+		modules = append(modules, "mlx4_ib")
+	case "mlx5_core":
+		modules = append(modules, "mlx5_ib")
+	}
+	if err := c.plat.EnsureModules(ctx, c.h, modules...); err != nil {
+		return err
+	}
+	err := within(ctx, c.o.SettleTimeout, c.o.Poll, func(ctx context.Context) (bool, error) {
+		if err := c.look(ctx); err != nil {
+			return false, err
+		}
+		if !c.before.Present {
+			c.h.Invalidate() // the interface appears without a command of ours
+		}
+		return c.before.Present, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: ib_ipoib is loaded, but no interface of port %s (link layer %q, driver %q) appeared: %w",
+			c.h.Name(), c.d.PortGUID, c.before.LinkLayer, c.before.Driver, err)
+	}
+	// What only the interface shows is checked now that it is there.
+	if blocking := blockingOf(Check(c.s, c.d, Planned{})); len(blocking) > 0 {
+		return &RefusedError{Host: c.h.Name(), Findings: blocking}
+	}
+	return nil
+}
+
+func blockingOf(findings []safety.Finding) []safety.Finding {
+	var blocking []safety.Finding
+	for _, f := range findings {
+		if f.Severity.Blocks() {
+			blocking = append(blocking, f)
+		}
+	}
+	return blocking
+}
+
+// result reads the host after a change.
+func (c *change) result(ctx context.Context, d Desired) (Result, error) {
+	s, err := c.h.Snapshot(ctx)
+	if err != nil {
+		return Result{Changed: true, Warnings: c.warnings}, err
+	}
+	return Result{Changed: true, Observed: Observe(s, d.PortGUID, d.PKey), Warnings: c.warnings}, nil
+}
+
+// within calls look until it is done, fails, or limit has passed.
+func within(ctx context.Context, limit, pause time.Duration, look func(context.Context) (bool, error)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not within %s", limit))
+	defer cancel()
+	for {
+		done, err := look(ctx)
+		if err != nil || done {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		case <-timer.C:
+		}
+	}
 }

@@ -1,9 +1,35 @@
 package ipoib
 
 import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
+
+// MTUs in bytes.
+const (
+	minMTU          = 1280
+	trueNASMaxMTU   = 9216
+	safeDatagramMTU = 2044
+	largestIBMTU    = 4096
+)
+
+// DefaultMTU is the MTU in bytes that a mode has if none is asked for: the
+// largest that works on every fabric and, on TrueNAS, without private methods.
+func DefaultMTU(kind platform.Kind, mode ib.IPoIBMode) int {
+	switch {
+	case mode != ib.ModeConnected:
+		return safeDatagramMTU
+	case kind == platform.KindTrueNAS:
+		return trueNASMaxMTU
+	}
+	return ib.ConnectedMaxMTU
+}
 
 // Planned is what other resources of the same plan will have done before this
 // one is applied.
@@ -13,11 +39,215 @@ type Planned struct {
 	Port bool
 	// LinkType is true if a resource of this plan will make the port InfiniBand.
 	LinkType bool
+	// SM is true if a resource of this plan will run a subnet manager on the fabric.
+	SM bool
 }
 
 // Check finds what speaks against d on this host. It neither asks nor changes
 // the host. What cannot be seen before other resources are applied is postponed:
-// it is checked again at apply.
+// Apply checks again.
 func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
-	return nil
+	plat, err := platform.Of(s)
+	if err != nil {
+		return []safety.Finding{rulePlatform.Find("%v.", err)}
+	}
+	c := &checker{s: s, d: d, kind: plat.Kind(), observed: Observe(s, d.PortGUID, d.PKey)}
+	c.config()
+	c.port(p)
+	c.carrier(p)
+	if plat.Kind() == platform.KindTrueNAS {
+		c.trueNAS()
+	} else {
+		c.ubuntu()
+	}
+	c.overlap()
+	return c.found
+}
+
+// CheckConfig finds what speaks against a configuration whatever host it is
+// for; it needs no host and may run while a configuration is validated.
+func CheckConfig(d Desired) []safety.Finding {
+	c := &checker{d: d}
+	c.config()
+	return c.found
+}
+
+type checker struct {
+	s        *inventory.Snapshot
+	d        Desired
+	kind     platform.Kind
+	observed Observed
+	found    []safety.Finding
+}
+
+func (c *checker) add(f safety.Finding) { c.found = append(c.found, f) }
+
+// config checks what follows from the configuration alone.
+func (c *checker) config() {
+	if c.d.PKey != 0 && c.d.PKey != DefaultPKey {
+		c.add(rulePKey.Find("pkey = \"0x%04x\"", c.d.PKey))
+	}
+	c.mtu()
+	seen := map[netip.Addr]bool{}
+	for _, p := range c.d.Config.Addresses {
+		switch a := p.Addr(); {
+		case !p.IsValid() || a.IsUnspecified() || a.IsMulticast() || a.IsLoopback():
+			c.add(ruleAddress.Find("%s is not the address of a host.", p))
+		case a.IsLinkLocalUnicast():
+			c.add(ruleAddress.Find("%s is a link-local address; the kernel gives those itself.", p))
+		case a.Is4() && p.Bits() < 31 && (p.Masked().Addr() == a || broadcast(p) == a):
+			c.add(ruleAddress.Find("%s is the network or broadcast address of %s.", p, p.Masked()))
+		case seen[a]:
+			c.add(ruleAddress.Find("%s is there twice.", a))
+		}
+		seen[p.Addr()] = true
+	}
+}
+
+// broadcast gives the last address of an IPv4 network.
+func broadcast(p netip.Prefix) netip.Addr {
+	b := p.Masked().Addr().As4()
+	for i := p.Bits(); i < 32; i++ {
+		b[i/8] |= 1 << (7 - i%8)
+	}
+	return netip.AddrFrom4(b)
+}
+
+func (c *checker) mtu() {
+	mtu, mode := c.d.Config.MTU, c.d.Config.Mode
+	limit := ib.MaxMTU(ib.ModeDatagram, largestIBMTU)
+	switch {
+	case mtu == 0:
+	case mtu < minMTU:
+		c.add(ruleMinMTU.Find("mtu = %d.", mtu))
+	case mtu > ib.ConnectedMaxMTU:
+		f := ruleMaxMTU.Find("mtu = %d, which is %d more than %d.", mtu, mtu-ib.ConnectedMaxMTU, ib.ConnectedMaxMTU)
+		f.WayOut = fmt.Sprintf("Use at most mtu = %d with mode = \"connected\".", ib.ConnectedMaxMTU)
+		c.add(f)
+	case mode == ib.ModeDatagram && mtu > limit:
+		f := ruleDatagramMTU.Find("mtu = %d with mode = \"datagram\": datagram carries at most IB MTU − %d = %d − %d = %d bytes; %d is %d too many.",
+			mtu, ib.DatagramOverhead, largestIBMTU, ib.DatagramOverhead, limit, mtu, mtu-limit)
+		f.Summary = fmt.Sprintf("Refusing MTU %d in datagram mode", mtu)
+		f.WayOut = fmt.Sprintf("%d needs mode = \"connected\". In datagram mode use mtu = %d, which works on every fabric, or %d where the subnet manager's partition has mtu=5.",
+			mtu, safeDatagramMTU, limit)
+		c.add(f)
+	case mode == ib.ModeDatagram && mtu > safeDatagramMTU:
+		c.add(ruleGroupMTU.Find("mtu = %d with mode = \"datagram\" needs a broadcast group of %d − %d = %d bytes.",
+			mtu, largestIBMTU, ib.DatagramOverhead, limit))
+	}
+}
+
+// port checks the port and the interface as they are now.
+func (c *checker) port(p Planned) {
+	o := c.observed
+	switch {
+	case o.LinkLayer == "" && o.Name == "":
+		if p.Port || p.LinkType {
+			c.add(rulePostponed.Find("No port of %s has the GUID %s yet.", c.s.Host, c.d.PortGUID))
+			return
+		}
+		f := rulePort.Find("No port of %s has the GUID %s now. %s", c.s.Host, c.d.PortGUID, portsOf(c.s))
+		f.WayOut = "Use port_guids of the infiniband_guids or infiniband_card resource; if the GUID is new, make this resource depend on infiniband_guids."
+		c.add(f)
+		return
+	case o.LinkLayer == "Ethernet" && !p.LinkType:
+		c.add(ruleEthernet.Find("Port %s of %s has link layer Ethernet.", c.d.PortGUID, c.s.Host))
+		return
+	case o.LinkLayer == "Ethernet":
+		c.add(rulePostponed.Find("Port %s of %s is in Ethernet mode now.", c.d.PortGUID, c.s.Host))
+		return
+	}
+	if c.d.Config.Mode == ib.ModeConnected && o.Present && !o.Capable {
+		c.add(ruleConnected.Find("Interface %s of %s, driver %s: bit 0x80 of its hardware address is clear.", o.Name, c.s.Host, o.Driver))
+	}
+	if c.d.Config.Mode == ib.ModeConnected && !o.Present && o.Driver == "mlx5_core" {
+		c.add(ruleConnected.Find("Port %s of %s belongs to a card of driver mlx5_core.", c.d.PortGUID, c.s.Host))
+	}
+	c.session()
+}
+
+func portsOf(s *inventory.Snapshot) string {
+	var ports []string
+	for _, card := range s.Cards {
+		for _, p := range card.Ports {
+			if !p.PortGUID.IsZero() {
+				ports = append(ports, fmt.Sprintf("%s port %d: %s (%s)", card.PCI, p.Number, p.PortGUID, p.LinkLayer))
+			}
+		}
+	}
+	if len(ports) == 0 {
+		return "It shows no InfiniBand port."
+	}
+	return "It has " + strings.Join(ports, ", ") + "."
+}
+
+// session checks that the change does not cut the branch that it sits on.
+func (c *checker) session() {
+	name := c.observed.Name
+	if name == "" || c.satisfied() {
+		return
+	}
+	var rides []string
+	if c.s.SSH.Dev == name {
+		rides = append(rides, "the SSH session from "+c.s.SSH.Client)
+	}
+	for _, r := range c.s.Routes.Default {
+		if r.Dev == name {
+			rides = append(rides, "the default route")
+		}
+	}
+	if len(rides) == 0 {
+		return
+	}
+	f := ruleSession.Find("%s of %s carries %s.", name, c.s.Host, strings.Join(rides, " and "))
+	c.addConsent(f, ConsentSession, name, c.d.Consent.SessionInterface)
+}
+
+// satisfied reports whether there is nothing to change.
+func (c *checker) satisfied() bool {
+	return c.observed.Satisfies(c.d.Config)
+}
+
+// addConsent adds a finding that the right token turns into a warning. A wrong
+// token is worth saying: it was given for another interface.
+func (c *checker) addConsent(f safety.Finding, attribute, want, given string) {
+	switch given {
+	case want:
+		f.Severity, f.WayOut = safety.Warn, "Allowed by "+attribute+"."
+	case "":
+		f.Consent = fmt.Sprintf("%s = %q", attribute, want)
+		f.WayOut = strings.TrimSpace(f.WayOut + " If you accept that, add:")
+	default:
+		f.Evidence += fmt.Sprintf(" %s names %q instead.", attribute, given)
+		f.Consent = fmt.Sprintf("%s = %q", attribute, want)
+		f.WayOut = strings.TrimSpace(f.WayOut + " If you accept that, change it to:")
+	}
+	c.add(f)
+}
+
+func (c *checker) carrier(p Planned) {
+	o := c.observed
+	if !p.SM && o.Physical == "LinkUp" && o.LinkLayer == "InfiniBand" && o.SMLID == 0 {
+		c.add(ruleNoSM.Find("Port %s of %s: physical state LinkUp, state %s, no SM LID.", c.d.PortGUID, c.s.Host, o.PortState))
+	}
+}
+
+// overlap compares the subnets with those of the host's other interfaces.
+func (c *checker) overlap() {
+	for _, p := range c.d.Config.Addresses {
+		for _, n := range c.s.Netdevs {
+			if n.Name == c.observed.Name {
+				continue
+			}
+			for _, a := range n.Addresses {
+				if a.Overlaps(p) && !a.Addr().IsLoopback() && !a.Addr().IsLinkLocalUnicast() {
+					f := ruleOverlap.Find("%s overlaps %s of %s on %s.", p, a, n.Name, c.s.Host)
+					if c.kind != platform.KindTrueNAS {
+						f.Severity = safety.Warn
+					}
+					c.add(f)
+				}
+			}
+		}
+	}
 }

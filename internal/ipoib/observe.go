@@ -1,17 +1,160 @@
 package ipoib
 
 import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
 // Observe reads from a snapshot what is on the host for one port.
 func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observed {
-	return Observed{}
+	var o Observed
+	if card, p, ok := s.CardByPortGUID(port); ok {
+		o.Driver, o.LinkLayer, o.PortState, o.Physical, o.SMLID = card.Driver, p.LinkLayer, p.State, p.Physical, p.SMLID
+	}
+	if n, ok := s.NetdevByPortGUID(port); ok && (pkey == 0 || pkey == DefaultPKey) {
+		o.Present, o.Name, o.Capable, o.Up, o.Carrier = true, n.Name, n.Connected, n.Up, n.Carrier
+		o.Live = Config{Mode: ib.IPoIBMode(n.Mode), MTU: n.MTU, Addresses: global(n.Addresses)}
+	}
+	if s.TrueNAS != nil {
+		observeTrueNAS(s, port, &o)
+	} else {
+		observeUbuntu(s, port, &o)
+	}
+	return o
 }
 
-// Report is what the state should show: of each setting, what differs from
+// global drops link-local addresses, which the kernel gives and takes itself,
+// and sorts the rest.
+func global(addresses []netip.Prefix) []netip.Prefix {
+	var all []netip.Prefix
+	for _, a := range addresses {
+		if !a.Addr().IsLinkLocalUnicast() {
+			all = append(all, a)
+		}
+	}
+	return sorted(all)
+}
+
+func sorted(addresses []netip.Prefix) []netip.Prefix {
+	all := slices.Clone(addresses)
+	slices.SortFunc(all, func(a, b netip.Prefix) int {
+		if c := a.Addr().Compare(b.Addr()); c != 0 {
+			return c
+		}
+		return a.Bits() - b.Bits()
+	})
+	return all
+}
+
+func sameAddresses(a, b []netip.Prefix) bool { return slices.Equal(sorted(a), sorted(b)) }
+
+// Satisfies reports whether the interface is what want says, now and at boot.
+func (o Observed) Satisfies(want Config) bool {
+	return o.Present && o.Up && o.Persisted.Found && o.Persisted.Interface == o.Name &&
+		len(o.Differences(want)) == 0
+}
+
+// Differences says in what the host differs from want, one line each; empty if
+// nothing has to be done.
+func (o Observed) Differences(want Config) []string {
+	var diff []string
+	add := func(format string, args ...any) { diff = append(diff, fmt.Sprintf(format, args...)) }
+	if !o.Present {
+		return []string{"there is no interface of this port"}
+	}
+	if !o.Up {
+		add("%s is down", o.Name)
+	}
+	if o.Live.Mode != want.Mode {
+		add("mode is %s, not %s", o.Live.Mode, want.Mode)
+	}
+	if o.Live.MTU != want.MTU {
+		add("MTU is %d, not %d", o.Live.MTU, want.MTU)
+	}
+	if !sameAddresses(o.Live.Addresses, want.Addresses) {
+		add("addresses are %s, not %s", joinPrefixes(o.Live.Addresses), joinPrefixes(want.Addresses))
+	}
+	p := o.Persisted
+	switch {
+	case !p.Found:
+		add("nothing brings this back at boot")
+	case p.Interface != o.Name:
+		add("the configuration for boot is for interface %q, but the port's interface is %s now", p.Interface, o.Name)
+	case p.Config.Mode != want.Mode:
+		add("mode at boot is %q, not %s", p.Config.Mode, want.Mode)
+	case p.Config.MTU != want.MTU:
+		add("MTU at boot is %d, not %d", p.Config.MTU, want.MTU)
+	case !sameAddresses(p.Config.Addresses, want.Addresses):
+		add("addresses at boot are %s, not %s", joinPrefixes(p.Config.Addresses), joinPrefixes(want.Addresses))
+	}
+	return diff
+}
+
+func joinPrefixes(prefixes []netip.Prefix) string {
+	if len(prefixes) == 0 {
+		return "none"
+	}
+	words := make([]string, len(prefixes))
+	for i, p := range prefixes {
+		words[i] = p.String()
+	}
+	return strings.Join(words, ", ")
+}
+
+// Report is what the state should show: of each setting what differs from
 // known, the live value before the persisted one, so that a plan shows drift of
-// either; known itself where both agree with it. With a nil known, as after an
-// import, it is what is persisted, or else live.
-func (o Observed) Report(known *Config) Config { return o.Live }
+// either; known itself where both agree with it, addresses in known's order.
+// With a nil known, as after an import, it is what is live, or else persisted.
+func (o Observed) Report(known *Config) Config {
+	if known == nil {
+		if !o.Present {
+			return o.Persisted.Config
+		}
+		return o.Live
+	}
+	report := *known
+	switch {
+	case o.Live.Mode != known.Mode:
+		report.Mode = o.Live.Mode
+	case o.Persisted.Config.Mode != known.Mode:
+		report.Mode = o.Persisted.Config.Mode
+	}
+	switch {
+	case o.Live.MTU != known.MTU:
+		report.MTU = o.Live.MTU
+	case o.Persisted.Config.MTU != known.MTU:
+		report.MTU = o.Persisted.Config.MTU
+	}
+	switch {
+	case !sameAddresses(o.Live.Addresses, known.Addresses):
+		report.Addresses = o.Live.Addresses
+	case !sameAddresses(o.Persisted.Config.Addresses, known.Addresses):
+		report.Addresses = sorted(o.Persisted.Config.Addresses)
+	}
+	return report
+}
+
+// managementInterface is the interface that leads to the host: that of the SSH
+// session, or else of the default route.
+func managementInterface(s *inventory.Snapshot) string {
+	if s.SSH.Dev != "" && s.SSH.Dev != "lo" {
+		return s.SSH.Dev
+	}
+	for _, r := range s.Routes.Default {
+		if r.Dev != "" {
+			return r.Dev
+		}
+	}
+	return ""
+}
+
+// ownerMark is how a database row of the middleware says that it is ours.
+func ownerMark(port ib.GUID) string {
+	return strings.TrimPrefix(platform.Owner, "# ") + " " + port.String()
+}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
@@ -124,23 +123,6 @@ func QueryInterface(name string) shellcmd.Command {
 	return call("interface.query", [][]string{{"id", "=", name}})
 }
 
-// UpdateInterface stores the configuration of an interface; it becomes live
-// with Commit.
-func UpdateInterface(name string, u Update) shellcmd.Command {
-	return call("interface.update", name, u).Changes()
-}
-
-// DeleteInterface removes the stored configuration of an interface.
-func DeleteInterface(name string) shellcmd.Command { return call("interface.delete", name).Changes() }
-
-// Commit makes stored configuration live and undoes it unless Checkin follows
-// within timeout.
-func Commit(timeout time.Duration) shellcmd.Command {
-	return slow("interface.commit", map[string]any{
-		"rollback": true, "checkin_timeout": int(timeout.Seconds()),
-	}).Changes()
-}
-
 // Checkin keeps what was committed.
 func Checkin() shellcmd.Command { return call("interface.checkin").Changes() }
 
@@ -166,11 +148,10 @@ func ParseWaiting(out []byte) (int, error) {
 	return max(int(f), 1), nil
 }
 
-// QueryRow asks the datastore for the stored row of an interface. It is a
-// private method of the middleware.
-func QueryRow(name string) shellcmd.Command {
-	return call("datastore.query", "network.interfaces", [][]string{{"int_interface", "=", name}})
-}
+// QueryRows asks the datastore for the stored rows of all interfaces. It is a
+// private method of the middleware; the public one does not say which interfaces
+// are stored.
+func QueryRows() shellcmd.Command { return call("datastore.query", "network.interfaces") }
 
 // Row is one row of network.interfaces.
 type Row struct {
@@ -179,15 +160,9 @@ type Row struct {
 	MTU       *int   `json:"int_mtu"`
 }
 
-// ParseRows reads the answer of QueryRow.
+// ParseRows reads the answer of QueryRows.
 func ParseRows(out []byte) ([]Row, error) {
 	var rows []Row
 	err := decode(out, &rows)
 	return rows, err
-}
-
-// SetRowMTU stores an MTU past the API's validation. It is a private method of
-// the middleware, which applies the value like any other at each commit.
-func SetRowMTU(row, mtu int) shellcmd.Command {
-	return call("datastore.update", "network.interfaces", row, map[string]int{"int_mtu": mtu}).Changes()
 }

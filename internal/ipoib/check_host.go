@@ -1,0 +1,117 @@
+package ipoib
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
+)
+
+const networkdUnit = "systemd-networkd.service"
+
+// ubuntu checks what only a host of netplan and networkd has.
+func (c *checker) ubuntu() {
+	if u, ok := c.s.Units[networkdUnit]; ok && u.ActiveState != "active" {
+		c.add(ruleNetworkd.Find("%s of %s is %s.", networkdUnit, c.s.Host, u.ActiveState))
+	}
+	for _, line := range c.observed.Foreign {
+		c.add(ruleForeign.Find("%s of %s: %s.", c.observed.Name, c.s.Host, line))
+	}
+}
+
+// trueNAS checks what only the middleware knows.
+func (c *checker) trueNAS() {
+	c.privateMTU()
+	t := c.s.TrueNAS
+	if t == nil || c.satisfied() {
+		return
+	}
+	if t.PendingChanges || t.CheckinWaiting > 0 {
+		c.add(rulePending.Find("%s: pending changes: %t, seconds left for a check-in: %d.", c.s.Host, t.PendingChanges, t.CheckinWaiting))
+	}
+	all, err := midclt.ParseInterfaces(t.Interfaces)
+	if err != nil {
+		c.add(rulePlatform.Find("%s: the middleware's list of interfaces is not understood: %v.", c.s.Host, err))
+		return
+	}
+	if midclt.NothingStored(all) {
+		c.firstRow(all)
+	} else if len(c.observed.Foreign) > 0 {
+		f := ruleAdopt.Find("%s of %s: %s.", c.observed.Name, c.s.Host, strings.Join(c.observed.Foreign, "; "))
+		c.addConsent(f, ConsentAdopt, c.observed.Name, c.d.Consent.AdoptInterface)
+	}
+	c.udevWipe()
+}
+
+func (c *checker) privateMTU() {
+	mtu := c.d.Config.MTU
+	if mtu <= trueNASMaxMTU || mtu > ib.ConnectedMaxMTU || c.d.Config.Mode != ib.ModeConnected {
+		return
+	}
+	f := ruleTrueNASMTU.Find("mtu = %d is %d more than the %d that the API of %s takes.", mtu, mtu-trueNASMaxMTU, trueNASMaxMTU, c.s.Host)
+	switch c.d.Consent.PrivateMTU {
+	case mtu:
+		f.Severity = safety.Warn
+		f.Summary = "The MTU is stored past the API of TrueNAS"
+		f.WayOut = "Allowed by " + ConsentPrivateMTU + "."
+	case 0:
+		f.WayOut = fmt.Sprintf("Use mtu = %d with mode = \"connected\": it is within the API and loses little. If you accept the private method, add:", trueNASMaxMTU)
+		f.Consent = fmt.Sprintf("%s = %d", ConsentPrivateMTU, mtu)
+	default:
+		f.Evidence += fmt.Sprintf(" %s names %d instead.", ConsentPrivateMTU, c.d.Consent.PrivateMTU)
+		f.WayOut = fmt.Sprintf("Use mtu = %d, or change the consent to:", trueNASMaxMTU)
+		f.Consent = fmt.Sprintf("%s = %d", ConsentPrivateMTU, mtu)
+	}
+	c.add(f)
+}
+
+// firstRow guards the trap of a fresh TrueNAS: the interface that leads to the
+// host has to be stored together with ours.
+func (c *checker) firstRow(all []midclt.Interface) {
+	management := managementInterface(c.s)
+	if management == "" {
+		c.add(ruleOthersLost.Find("%s has no stored interface, and the one that leads to it is not known.", c.s.Host))
+		return
+	}
+	var lost []string
+	for _, i := range all {
+		if i.Name != management && i.Name != c.observed.Name && len(i.State.Addresses()) > 0 {
+			lost = append(lost, fmt.Sprintf("%s (%s)", i.Name, joinPrefixes(i.State.Addresses())))
+		}
+	}
+	if len(lost) > 0 {
+		c.add(ruleOthersLost.Find("%s has no stored interface, and besides %s these have addresses: %s.", c.s.Host, management, strings.Join(lost, ", ")))
+		return
+	}
+	f := ruleFirstRow.Find("%s has no stored interface; %s leads to it.", c.s.Host, management)
+	f.WayOut = fmt.Sprintf("Store %s in the TrueNAS web interface (Network, Interfaces, Edit, Save, Test), or have this change store it with DHCP in the same transaction.", management)
+	c.addConsent(f, ConsentKeep, management, c.d.Consent.KeepInterface)
+}
+
+// udevWipe finds the rules that the middleware would delete.
+func (c *checker) udevWipe() {
+	tunables, err := midclt.ParseTunables(c.s.TrueNAS.Tunables)
+	if err != nil {
+		c.add(rulePlatform.Find("%s: the middleware's list of tunables is not understood: %v.", c.s.Host, err))
+		return
+	}
+	if t, ok := findTunable(tunables, c.d.PortGUID); ok && t.Enabled && t.Value == udevRule(c.d.PortGUID, c.d.Config.Mode) {
+		return // stays as it is
+	}
+	var foreign []string
+	for _, file := range c.s.TrueNAS.UdevRulesDirectory {
+		stem, isRule := strings.CutSuffix(file, ".rules")
+		known := slices.ContainsFunc(tunables, func(t midclt.Tunable) bool {
+			return t.Type == "UDEV" && t.Enabled && t.Var == stem
+		})
+		if !isRule || !known {
+			foreign = append(foreign, file)
+		}
+	}
+	if len(foreign) > 0 {
+		c.add(ruleUdevWipe.Find("/etc/udev/rules.d of %s holds %s.", c.s.Host, strings.Join(foreign, ", ")))
+	}
+}

@@ -1,0 +1,80 @@
+package ipoib
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
+)
+
+// live is what the kernel has for an interface now; one command, because it is
+// read again and again while the interface settles.
+type live struct {
+	Config
+	Up, Carrier bool
+}
+
+func readLive(ctx context.Context, h host.Host, name string) (live, error) {
+	cmd := iproute.Show(name)
+	r, err := h.Run(ctx, cmd)
+	if err != nil {
+		return live{}, err
+	}
+	links, err := iproute.ParseLinks(string(r.Stdout))
+	if err != nil || len(links) != 1 {
+		return live{}, &host.OutputError{
+			Host: h.Name(), Command: cmd.String(), Output: string(r.Stdout),
+			Problem: fmt.Sprintf("expected one interface, found %d (%v)", len(links), err),
+		}
+	}
+	l := links[0]
+	found := live{Up: l.Up(), Carrier: l.Carrier()}
+	found.MTU, found.Mode = l.MTU, ib.IPoIBMode(l.Info.Data.Mode)
+	for _, a := range l.Addresses {
+		p, err := a.Prefix()
+		if err != nil {
+			return live{}, err
+		}
+		found.Addresses = append(found.Addresses, p)
+	}
+	found.Addresses = global(found.Addresses)
+	return found, nil
+}
+
+// missing says what the interface does not show yet; empty if it is as wanted.
+func (l live) missing(want Config) string {
+	switch {
+	case !l.Up:
+		return "it is down"
+	case l.Mode != want.Mode:
+		return fmt.Sprintf("mode is %s, not %s", l.Mode, want.Mode)
+	case l.MTU != want.MTU:
+		return fmt.Sprintf("MTU is %d, not %d", l.MTU, want.MTU)
+	case !sameAddresses(l.Addresses, want.Addresses):
+		return fmt.Sprintf("addresses are %s, not %s", joinPrefixes(l.Addresses), joinPrefixes(want.Addresses))
+	}
+	return ""
+}
+
+// explain adds to a difference what the kernel does not say.
+func (l live) explain(problem string, want Config) string {
+	if l.MTU < want.MTU && l.Mode == ib.ModeDatagram && want.Mode == ib.ModeDatagram {
+		// The kernel takes the smaller of what is asked and what the broadcast
+		// group allows, without a word.
+		return fmt.Sprintf("%s: the broadcast group of the fabric allows datagrams of %d + %d = %d bytes, so the kernel uses %d. "+
+			"Have the subnet manager create the partition with mtu=5 (4096), or ask for mtu = %d",
+			problem, l.MTU, ib.DatagramOverhead, l.MTU+ib.DatagramOverhead, l.MTU, l.MTU)
+	}
+	if l.MTU != want.MTU && want.Mode == ib.ModeConnected {
+		return problem + ": the driver has fewer receive buffers than a packet of this size needs, or something else sets the MTU too"
+	}
+	return problem
+}
+
+func without(all, drop []netip.Prefix) []netip.Prefix {
+	return slices.DeleteFunc(slices.Clone(all), func(p netip.Prefix) bool { return slices.Contains(drop, p) })
+}

@@ -1,0 +1,277 @@
+package ipoib
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
+)
+
+// trueNASStack is the middleware: what it stores is committed with its own
+// rollback timer and checked in over a new connection. The mode, which it does
+// not know, is a udev tunable.
+type trueNASStack struct{}
+
+const tunableComment = "Terraform (ibfabric/infiniband): IPoIB mode"
+
+// recover implements stack. The middleware undoes a commit that nobody checked
+// in by itself; until then Check refuses.
+func (trueNASStack) recover(context.Context, *change) (bool, error) { return false, nil }
+
+func (t trueNASStack) apply(ctx context.Context, c *change) error {
+	if err := c.nothingPending(ctx); err != nil {
+		return err
+	}
+	if err := c.storeMode(ctx); err != nil {
+		return err
+	}
+	oldMode := c.before.Live.Mode
+	if oldMode != c.d.Config.Mode {
+		// Before the commit: the mode decides which MTU the kernel accepts, and
+		// the middleware does not say if it was refused.
+		cmd := coreutils.WriteKernelFile(modeFile(c.before.Name), c.d.Config.Mode.String())
+		if _, err := c.h.Run(ctx, cmd); err != nil {
+			return fmt.Errorf("switching %s to %s mode: %w", c.before.Name, c.d.Config.Mode, err)
+		}
+	}
+	err := t.storeAddresses(ctx, c)
+	var unconfirmed *UnconfirmedError
+	if errors.As(err, &unconfirmed) && oldMode != c.d.Config.Mode && oldMode != "" {
+		back := coreutils.WriteKernelFile(modeFile(c.before.Name), oldMode.String())
+		if _, modeErr := c.h.Run(context.WithoutCancel(ctx), back); modeErr != nil {
+			err = errors.Join(err, fmt.Errorf("%s stays in %s mode: %w", c.before.Name, c.d.Config.Mode, modeErr))
+		}
+	}
+	return err
+}
+
+// nothingPending looks at the moment of the change: a rollback or commit is for
+// all pending changes of the host, also for those of a person at the web interface.
+func (c *change) nothingPending(ctx context.Context) error {
+	r, err := c.h.Run(ctx, midclt.HasPendingChanges())
+	if err != nil {
+		return err
+	}
+	pending, err := midclt.ParseBool(r.Stdout)
+	if err != nil {
+		return c.misread(midclt.HasPendingChanges().String(), r, err)
+	}
+	r, err = c.h.Run(ctx, midclt.CheckinWaiting())
+	if err != nil {
+		return err
+	}
+	waiting, err := midclt.ParseWaiting(r.Stdout)
+	if err != nil {
+		return c.misread(midclt.CheckinWaiting().String(), r, err)
+	}
+	if pending || waiting > 0 {
+		f := rulePending.Find("%s: pending changes: %t, seconds left for a check-in: %d.", c.h.Name(), pending, waiting)
+		return &RefusedError{Host: c.h.Name(), Findings: []safety.Finding{f}}
+	}
+	return nil
+}
+
+func (c *change) misread(command string, r host.Result, err error) error {
+	return &host.OutputError{Host: c.h.Name(), Command: command, Problem: err.Error(), Output: string(r.Stdout)}
+}
+
+// storeMode has the mode set whenever the interface appears.
+func (c *change) storeMode(ctx context.Context) error {
+	tunables, err := midclt.ParseTunables(c.s.TrueNAS.Tunables)
+	if err != nil {
+		return fmt.Errorf("%s: the middleware's tunables are not understood: %w", c.h.Name(), err)
+	}
+	rule := udevRule(c.d.PortGUID, c.d.Config.Mode)
+	cmd := midclt.CreateUdevTunable(tunableStem(c.d.PortGUID), rule, tunableComment)
+	if t, ok := findTunable(tunables, c.d.PortGUID); ok {
+		if t.Enabled && ruleMode(t.Value, c.d.PortGUID) == c.d.Config.Mode {
+			return nil
+		}
+		cmd = midclt.UpdateTunable(t.ID, rule)
+	}
+	if _, err := c.h.Run(ctx, cmd); err != nil {
+		return fmt.Errorf("storing the udev tunable that sets the mode: %w", err)
+	}
+	return nil
+}
+
+// storeAddresses stores addresses and MTU. An MTU above the API's limit goes
+// into the row afterwards, so the row has to exist.
+func (trueNASStack) storeAddresses(ctx context.Context, c *change) error {
+	all, err := midclt.ParseInterfaces(c.s.TrueNAS.Interfaces)
+	if err != nil {
+		return fmt.Errorf("%s: the middleware's interfaces are not understood: %w", c.h.Name(), err)
+	}
+	var steps []midclt.Step
+	if midclt.NothingStored(all) {
+		// Without it the first stored interface has all others cleared. Check has
+		// seen the consent and that no other interface has addresses.
+		steps = append(steps, midclt.Store(c.d.Consent.KeepInterface, midclt.Update{DHCP: true, IPv6Auto: true}))
+	}
+	want, private := c.d.Config, c.d.Config.MTU > midclt.MaxMTU
+	first := want
+	first.MTU = min(want.MTU, midclt.MaxMTU)
+	row := 0
+	if private {
+		if row, err = c.rowOf(ctx, c.before.Name); err != nil {
+			return err
+		}
+	}
+	if !private || row == 0 {
+		if err := c.commit(ctx, first, append(steps, c.step(first, true))...); err != nil {
+			return err
+		}
+	}
+	if !private {
+		return nil
+	}
+	if row == 0 {
+		if row, err = c.rowOf(ctx, c.before.Name); err != nil {
+			return err
+		}
+	}
+	if row == 0 {
+		return fmt.Errorf("%s: the middleware stored %s, but its row is not found; the MTU is %d", c.h.Name(), c.before.Name, first.MTU)
+	}
+	return c.commit(ctx, want, c.step(want, false), midclt.StoreRowMTU(row, want.MTU))
+}
+
+// step stores our interface. DHCP and autoconfiguration are always said to be
+// off: a row made without that inherits "on" on a fresh host. The MTU too: a
+// row without one makes the middleware set 1500.
+func (c *change) step(want Config, withMTU bool) midclt.Step {
+	mark, aliases := ownerMark(c.d.PortGUID), midclt.Aliases(sorted(want.Addresses))
+	u := midclt.Update{Description: &mark, Aliases: &aliases}
+	if withMTU {
+		u.MTU = &want.MTU
+	}
+	return midclt.Store(c.before.Name, u)
+}
+
+func (c *change) rows(ctx context.Context) ([]midclt.Row, error) {
+	r, err := c.h.Run(ctx, midclt.QueryRows())
+	if err != nil {
+		return nil, fmt.Errorf("reading the stored interfaces by the middleware's private method: %w", err)
+	}
+	rows, err := midclt.ParseRows(r.Stdout)
+	if err != nil {
+		return nil, c.misread(midclt.QueryRows().String(), r, err)
+	}
+	return rows, nil
+}
+
+func (c *change) rowOf(ctx context.Context, name string) (int, error) {
+	rows, err := c.rows(ctx)
+	for _, r := range rows {
+		if r.Interface == name {
+			return r.ID, nil
+		}
+	}
+	return 0, err
+}
+
+// commit makes stored configuration live, proves it over a new connection and
+// checks in over that; otherwise it is rolled back.
+func (c *change) commit(ctx context.Context, want Config, steps ...midclt.Step) error {
+	deadline := time.Now().Add(c.o.ConfirmTimeout)
+	_, err := c.h.Run(ctx, midclt.Transaction(c.o.ConfirmTimeout, steps...))
+	var exit *host.ExitError
+	if errors.As(err, &exit) {
+		return fmt.Errorf("the middleware refused the change of %s and took back what was stored: %s: %w",
+			c.before.Name, midclt.Messages(exit.Stderr), err)
+	}
+	if err != nil {
+		return c.rollback(ctx, deadline, "the connection was lost during the commit", err)
+	}
+	if err := c.checkin(ctx, want); err != nil {
+		return c.rollback(ctx, deadline, "it could not be proved over a new connection", err)
+	}
+	return nil
+}
+
+func (c *change) checkin(ctx context.Context, want Config) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConfirmTimeout*2/3, errors.New("no time is left before the middleware undoes the change"))
+	defer cancel()
+	// A check-in over the connection in use would prove nothing.
+	fresh, err := c.h.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	defer fresh.Close() //nolint:errcheck // the connection has served its purpose
+	// The commit reports success also if an interface could not be configured.
+	if err := settled(ctx, fresh, c.before.Name, want, c.o); err != nil {
+		return err
+	}
+	_, err = fresh.Run(ctx, midclt.Checkin())
+	return err
+}
+
+func (c *change) rollback(ctx context.Context, deadline time.Time, problem string, cause error) error {
+	e := &UnconfirmedError{Host: c.h.Name(), Interface: c.before.Name, Problem: problem, UndoneBy: deadline, Err: cause}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.ConfirmTimeout)
+	defer cancel()
+	var lost *host.UnreachableError
+	if errors.As(cause, &lost) {
+		c.h.Drop()
+	}
+	_, e.UndoErr = c.h.Run(ctx, midclt.Rollback())
+	e.Undone = e.UndoErr == nil
+	return e
+}
+
+func (trueNASStack) remove(ctx context.Context, c *change) error {
+	if err := c.nothingPending(ctx); err != nil {
+		return err
+	}
+	if name := c.before.Persisted.Interface; name != "" {
+		if err := c.removeRow(ctx, name); err != nil {
+			return err
+		}
+	}
+	tunables, err := midclt.ParseTunables(c.s.TrueNAS.Tunables)
+	if err != nil {
+		return fmt.Errorf("%s: the middleware's tunables are not understood: %w", c.h.Name(), err)
+	}
+	if t, ok := findTunable(tunables, c.d.PortGUID); ok {
+		if _, err := c.h.Run(ctx, midclt.DeleteTunable(t.ID)); err != nil {
+			return fmt.Errorf("removing the udev tunable %s: %w", t.Var, err)
+		}
+	}
+	c.left = append(c.left, "The kernel option modules_load=ib_ipoib stays, and the mode of the interface until the next boot; both are harmless.")
+	return nil
+}
+
+// removeRow takes our stored interface away. The last row of a host is emptied
+// and stays: without any row the middleware would run DHCP on every interface.
+func (c *change) removeRow(ctx context.Context, name string) error {
+	rows, err := c.rows(ctx)
+	if err != nil {
+		return err
+	}
+	last := !slices.ContainsFunc(rows, func(r midclt.Row) bool { return r.Interface != name })
+	steps := []midclt.Step{midclt.Drop(name)}
+	if last {
+		none, mtu, text := []midclt.Alias{}, safeDatagramMTU, ""
+		steps = []midclt.Step{midclt.Store(name, midclt.Update{Description: &text, Aliases: &none, MTU: &mtu})}
+		c.left = append(c.left, fmt.Sprintf("The stored interface %s stays, without addresses: it is the only one, and without any the middleware would run DHCP on every interface.", name))
+	}
+	deadline := time.Now().Add(c.o.ConfirmTimeout)
+	if _, err := c.h.Run(ctx, midclt.Transaction(c.o.ConfirmTimeout, steps...)); err != nil {
+		return fmt.Errorf("removing the stored interface %s: %w", name, err)
+	}
+	fresh, err := c.h.Fresh(ctx)
+	if err != nil {
+		return c.rollback(ctx, deadline, "the host could not be reached anew", err)
+	}
+	defer fresh.Close() //nolint:errcheck // the connection has served its purpose
+	if _, err := fresh.Run(ctx, midclt.Checkin()); err != nil {
+		return c.rollback(ctx, deadline, "the check-in failed", err)
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package ipoib
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+const resourceName = "infiniband_ipoib_interface"
+
+// udevRule sets the mode of a port's interface when it appears. networkd cannot:
+// it ignores the [IPoIB] section that netplan writes (systemd 252 to 257). The
+// rule matches the last 8 bytes of the hardware address, the port GUID, because
+// the bytes before it change with every load of the driver. The shell's echo
+// adds the newline that the kernel wants.
+func udevRule(port ib.GUID, mode ib.IPoIBMode) string {
+	return platform.OwnedHeader(resourceName) + fmt.Sprintf(
+		"ACTION==\"add\", SUBSYSTEM==\"net\", ATTR{type}==\"32\", ATTR{address}==\"?*%s\", RUN+=\"/bin/sh -c 'echo %s > /sys$devpath/mode'\"\n",
+		bytePairs(port), mode)
+}
+
+// ruleMode reads the mode back from a rule of ours; empty if the text is not
+// exactly what udevRule writes for this port.
+func ruleMode(text string, port ib.GUID) ib.IPoIBMode {
+	for _, m := range []ib.IPoIBMode{ib.ModeDatagram, ib.ModeConnected} {
+		if strings.TrimSpace(text) == strings.TrimSpace(udevRule(port, m)) {
+			return m
+		}
+	}
+	return ""
+}
+
+// bytePairs spells a GUID as in a hardware address: e4:1d:2d:03:00:e4:4e:d1.
+func bytePairs(g ib.GUID) string {
+	hex := g.Hex()
+	pairs := make([]string, 0, 8)
+	for i := 0; i+2 <= len(hex); i += 2 {
+		pairs = append(pairs, hex[i:i+2])
+	}
+	return strings.Join(pairs, ":")
+}

@@ -1,0 +1,11 @@
+// Package udev builds the commands of udevadm.
+//
+// It must not run anything.
+package udev
+
+import "github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+
+// Reload has udev read its rules again; devices that are there are not touched.
+func Reload() shellcmd.Command {
+	return shellcmd.New("udevadm", "control", "--reload").AsRoot().Changes()
+}
