@@ -1,0 +1,221 @@
+package collect
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+)
+
+// Answer is the script's output, taken apart but not interpreted.
+type Answer struct {
+	UID      int
+	Values   map[string]Value  // first line of small files, by path
+	Denied   map[string]bool   // files that are there and could not be read
+	Files    map[string]string // whole text files, by path
+	Runs     map[string]Run    // what commands printed, by name
+	Commands map[string]bool
+	Modules  map[string]bool
+	Rules    []string // paths of all files in /etc/udev/rules.d
+	Devices  []Device // PCI functions of makers of InfiniBand cards, as listed by the kernel
+	Netdevs  map[string]string
+	Jobs     []Job
+	Client   string // address of the SSH client; empty if unknown
+}
+
+// Value is one line of a file.
+type Value struct {
+	Text string
+	Line int // of the answer, for messages
+}
+
+// Run is what one command printed, on both streams.
+type Run struct {
+	Status int
+	Output string
+	Line   int // of the answer on which it begins
+}
+
+// Device is a PCI function.
+type Device struct {
+	Address string
+	Driver  string
+	RDMA    string
+	Virtual bool
+}
+
+// Job is a job directory.
+type Job struct {
+	ID      string
+	Settled bool
+}
+
+// reader walks through the answer.
+type reader struct {
+	answer *Answer
+	device *Device
+	ended  bool
+
+	section string // "file" or "run"; empty outside of sections
+	name    string
+	run     Run
+	text    strings.Builder
+}
+
+// Parse takes an answer apart. An answer without its beginning, without its
+// end, and a line that has no place in it are errors.
+func Parse(output string) (*Answer, error) {
+	r := &reader{answer: &Answer{
+		Values: map[string]Value{}, Denied: map[string]bool{}, Files: map[string]string{}, Runs: map[string]Run{},
+		Commands: map[string]bool{}, Modules: map[string]bool{}, Netdevs: map[string]string{}, UID: -1,
+	}}
+	begun := false
+	for n, line := range tool.Lines(output) {
+		if !begun {
+			if line != "@begin 1" {
+				return nil, tool.Errorf(n, line, `want "@begin 1"`)
+			}
+			begun = true
+			continue
+		}
+		if r.ended {
+			return nil, tool.Errorf(n, line, "a line behind the end")
+		}
+		if err := r.line(n, line); err != nil {
+			return nil, err
+		}
+	}
+	if !r.ended {
+		return nil, errors.New("the answer is cut: it has no end mark")
+	}
+	return r.answer, nil
+}
+
+func (r *reader) line(n int, line string) error {
+	if r.section != "" {
+		return r.content(n, line)
+	}
+	if line == "" {
+		return tool.Errorf(n, line, "an empty line outside of a section")
+	}
+	rest := line[1:]
+	switch line[0] {
+	case '=':
+		path, value, ok := strings.Cut(rest, "\t")
+		if !ok {
+			return tool.Errorf(n, line, "a value without its path")
+		}
+		r.answer.Values[path] = Value{Text: value, Line: n}
+		return nil
+	case '!':
+		r.answer.Denied[rest] = true
+		return nil
+	case '@':
+		word, args, _ := strings.Cut(rest, " ")
+		return r.fact(n, line, word, args)
+	}
+	return tool.Errorf(n, line, "a line that has no place here")
+}
+
+// content reads a line of a section or its end.
+func (r *reader) content(n int, line string) error {
+	if text, ok := strings.CutPrefix(line, "|"); ok {
+		r.text.WriteString(text + "\n")
+		return nil
+	}
+	if line != "@." && line != "@.+" {
+		return tool.Errorf(n, line, "a line that does not belong to section %q", r.name)
+	}
+	text := r.text.String()
+	if line == "@.+" {
+		text = strings.TrimSuffix(text, "\n")
+	}
+	if r.section == "file" {
+		r.answer.Files[r.name] = text
+	} else {
+		r.run.Output = text
+		r.answer.Runs[r.name] = r.run
+	}
+	r.section = ""
+	r.text.Reset()
+	return nil
+}
+
+// fact reads a line that begins with "@".
+func (r *reader) fact(n int, line, word, args string) error {
+	switch word {
+	case "end":
+		r.ended = true
+	case "file":
+		r.section, r.name = word, args
+	case "run":
+		return r.begin(n, line, args)
+	case "uid":
+		uid, err := strconv.Atoi(args)
+		if err != nil {
+			return tool.Errorf(n, line, "want a number")
+		}
+		r.answer.UID = uid
+	case "ssh":
+		r.answer.Client = args
+	case "command":
+		r.answer.Commands[args] = true
+	case "module":
+		r.answer.Modules[args] = true
+	case "rule":
+		r.answer.Rules = append(r.answer.Rules, args)
+	default:
+		return r.object(n, line, word, args)
+	}
+	return nil
+}
+
+// object reads a line about a device, an interface or a job.
+func (r *reader) object(n int, line, word, args string) error {
+	id, value, _ := strings.Cut(args, " ")
+	switch word {
+	case "pci":
+		r.answer.Devices = append(r.answer.Devices, Device{Address: id})
+		r.device = &r.answer.Devices[len(r.answer.Devices)-1]
+		return nil
+	case "net":
+		r.answer.Netdevs[value] = id
+		return nil
+	case "job":
+		r.answer.Jobs = append(r.answer.Jobs, Job{ID: id})
+		return nil
+	case "settled":
+		if last := len(r.answer.Jobs) - 1; last >= 0 && r.answer.Jobs[last].ID == id {
+			r.answer.Jobs[last].Settled = true
+			return nil
+		}
+	case "driver", "rdma", "virtual":
+		if r.device != nil && r.device.Address == id {
+			r.device.set(word, value)
+			return nil
+		}
+	}
+	return tool.Errorf(n, line, "a fact that has no place here")
+}
+
+func (d *Device) set(word, value string) {
+	switch word {
+	case "driver":
+		d.Driver = value
+	case "rdma":
+		d.RDMA = value
+	case "virtual":
+		d.Virtual = true
+	}
+}
+
+func (r *reader) begin(n int, line, args string) error {
+	status, name, ok := strings.Cut(args, "\t")
+	code, err := strconv.Atoi(status)
+	if !ok || err != nil {
+		return tool.Errorf(n, line, "want a status and a name")
+	}
+	r.section, r.name, r.run = "run", name, Run{Status: code, Line: n}
+	return nil
+}

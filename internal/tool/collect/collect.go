@@ -1,0 +1,37 @@
+// Package collect asks a host for everything that the provider wants to know
+// about it, with one constant script in one command, and takes the answer
+// apart into sections.
+//
+// It must not know what the sections mean, and its script must not change the
+// host.
+package collect
+
+import (
+	_ "embed"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+//go:embed collect.sh
+var script string
+
+// timeout leaves room for several cards whose flash semaphore is taken, each
+// of which answers after about five seconds.
+const timeout = 2 * time.Minute
+
+// Places says where the script looks.
+type Places struct {
+	Root     string   // of the file system; empty for the real one
+	StateDir string   // where jobs and images are kept
+	LockFile string   // of the cards
+	Packages []string // whose versions are wanted, on Debian and its kin
+}
+
+// Command returns the collection of all facts. It needs root: the flash of a
+// card, its VPD and the configuration of the network are not open to others.
+func Command(p Places) shellcmd.Command {
+	return shellcmd.Script("collect facts", script, append([]string{p.Root, p.StateDir, p.LockFile}, p.Packages...)...).
+		AsRoot().
+		WithTimeout(timeout)
+}

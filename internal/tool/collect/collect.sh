@@ -1,0 +1,249 @@
+# Prints everything about a host that the provider wants to know, in one run.
+#   $1  root of the file system, empty for the real one (a fixture in tests)
+#   $2  state directory   $3  lock file   $4…  kernel-independent package names
+# Changes nothing but that flock makes the empty lock file. For uid 0; sh, dash,
+# bash and busybox. Built-ins read files, because every fork costs a millisecond
+# on the host and there are a hundred files; what is not there is not printed.
+#
+#   =PATH<TAB>LINE  first line of a file        !PATH  there but not readable
+#   @WORD …         a fact, or the begin of a section whose lines follow
+#   |LINE           a line of the section       @.     its end
+R=$1 S=$2 L=$3
+shift 3
+P=$*
+T=$(printf '\t')
+
+# g PATH…: one line of each file.
+g() {
+	for f do
+		[ -f "$f" ] || continue
+		v=
+		# A file without a newline at its end makes read fail and still read.
+		if IFS= read -r v 2>/dev/null <"$f" || [ -n "$v" ]; then
+			printf '=%s\t%s\n' "${f#"$R"}" "$v"
+		else
+			printf '!%s\n' "${f#"$R"}"
+		fi
+	done
+}
+
+# c PATH…: whole text files. "@.+" says that the last line has no newline.
+c() {
+	for f do
+		[ -f "$f" ] || continue
+		if [ ! -r "$f" ]; then
+			printf '!%s\n' "${f#"$R"}"
+			continue
+		fi
+		printf '@file %s\n' "${f#"$R"}"
+		v=
+		while IFS= read -r v; do
+			printf '|%s\n' "$v"
+			v=
+		done <"$f"
+		if [ -n "$v" ]; then
+			printf '|%s\n@.+\n' "$v"
+		else
+			echo '@.'
+		fi
+	done
+}
+
+# t TEXT: lines of a section.
+t() {
+	[ -n "$1" ] || return 0
+	while IFS= read -r v; do
+		printf '|%s\n' "$v"
+	done <<E
+$1
+E
+}
+
+# r NAME COMMAND…: what a command prints, and its status. Errors go into the
+# same stream: mstflint reports on standard output, getopt on the other one.
+r() {
+	n=$1
+	shift
+	o=$("$@" 2>&1 </dev/null)
+	printf '@run %s\t%s\n' "$?" "$n"
+	t "$o"
+	echo '@.'
+}
+
+# h COMMAND: whether it is there.
+h() { command -v "$1" >/dev/null 2>&1; }
+
+# k COMMAND…: under the shared lock of the cards, and not for ever: a card that
+# hangs must not hang the plan.
+k() {
+	h timeout && set -- timeout 90 "$@"
+	h flock && set -- flock -s -n -E 75 "$L" "$@"
+	"$@"
+}
+
+echo '@begin 1'
+printf '@uid %s\n' "${SUDO_UID:-$(id -u)}"
+g "$R"/proc/sys/kernel/osrelease "$R"/proc/sys/kernel/hostname "$R"/proc/sys/kernel/random/boot_id \
+	"$R"/proc/cmdline "$R"/sys/kernel/security/lockdown
+c "$R"/etc/os-release
+
+# Functions of network and InfiniBand class, and chips in recovery mode, of the
+# makers of InfiniBand cards: Mellanox, QLogic, PathScale, Topspin.
+for d in "$R"/sys/bus/pci/devices/*; do
+	v='' b=''
+	[ -f "$d"/vendor ] && IFS= read -r v <"$d"/vendor
+	for n in "$d"/net/*; do
+		[ -e "$n" ] && printf '@net %s %s\n' "${d##*/}" "${n##*/}"
+	done
+	case $v in 0x15b3 | 0x1077 | 0x1fc1 | 0x1867) ;; *) continue ;; esac
+	[ -f "$d"/class ] && IFS= read -r b <"$d"/class
+	case $v$b in 0x15b30x06????) continue ;; 0x15b3* | *0x0207?? | *0x0c06??) ;; *) continue ;; esac
+	printf '@pci %s\n' "${d##*/}"
+	g "$d"/vendor "$d"/device "$d"/subsystem_vendor "$d"/subsystem_device "$d"/class \
+		"$d"/current_link_speed "$d"/current_link_width "$d"/max_link_speed "$d"/max_link_width \
+		"$d"/mlx4_port1 "$d"/mlx4_port2 "$d"/mlx4_port1_mtu "$d"/mlx4_port2_mtu "$d"/net/*/dev_port
+	[ -e "$d"/physfn ] && printf '@virtual %s\n' "${d##*/}"
+	if [ -f "$d"/uevent ]; then
+		while IFS= read -r v; do
+			case $v in DRIVER=*) printf '@driver %s %s\n' "${d##*/}" "${v#DRIVER=}" ;; esac
+		done <"$d"/uevent
+	fi
+	for n in "$d"/infiniband/*; do
+		[ -e "$n" ] && printf '@rdma %s %s\n' "${d##*/}" "${n##*/}"
+	done
+done
+
+for d in "$R"/sys/class/infiniband/*; do
+	g "$d"/node_guid "$d"/sys_image_guid "$d"/node_desc "$d"/fw_ver "$d"/hw_rev "$d"/hca_type "$d"/board_id
+	for n in "$d"/ports/*; do
+		# Counters and the rest of the tables are left alone: each read of them
+		# is a command to the firmware.
+		g "$n"/state "$n"/phys_state "$n"/rate "$n"/lid "$n"/sm_lid "$n"/cap_mask "$n"/link_layer "$n"/gids/0 "$n"/pkeys/0
+	done
+done
+
+for d in "$R"/sys/class/net/*; do
+	v=
+	[ -f "$d"/type ] && IFS= read -r v <"$d"/type
+	[ "$v" = 32 ] || continue
+	g "$d"/type "$d"/address "$d"/mtu "$d"/flags "$d"/mode "$d"/pkey "$d"/parent "$d"/umcast "$d"/dev_port \
+		"$d"/operstate "$d"/carrier "$d"/ifindex "$d"/iflink
+done
+
+g "$R"/sys/module/mlx4_core/parameters/port_type_array "$R"/sys/class/infiniband_mad/abi_version
+for m in mlx4_core mlx4_en mlx4_ib mlx5_core mlx5_ib ib_qib ib_mthca ib_core ib_uverbs ib_ipoib ib_umad rdma_cm mstflint_access; do
+	[ -d "$R"/sys/module/$m ] && printf '@module %s\n' "$m"
+done
+for m in mstflint mstconfig lspci flock ip netplan networkctl nmcli ifup udevadm systemctl systemd-run systemd-inhibit opensm ibstat sminfo \
+	saquery ibnetdiscover upsc apt-get dpkg-query dnf pacman midclt modprobe update-initramfs dracut mkinitcpio; do
+	h $m && printf '@command %s\n' "$m"
+done
+
+# Which way the operator's connection comes in. sudo drops SSH_CONNECTION from
+# the environment, so look for it among the ancestors. Their environment is
+# separated by NUL, which read skips, so the value ends at its first blank.
+x=${SSH_CONNECTION:-} p=${PPID:-1}
+while [ -z "$x" ] && [ "$p" -gt 1 ] && [ -f "$R"/proc/"$p"/environ ] && [ -r "$R"/proc/"$p"/environ ]; do
+	while IFS= read -r v || [ -n "$v" ]; do
+		case $v in *SSH_CONNECTION=*)
+			x=${v##*SSH_CONNECTION=}
+			break
+			;;
+		esac
+		v=
+	done 2>/dev/null <"$R"/proc/"$p"/environ
+	q=1
+	while IFS=":$T " read -r m v; do
+		[ "$m" = PPid ] && q=$v
+	done 2>/dev/null <"$R"/proc/"$p"/status
+	p=$q
+done
+x=${x%% *}
+[ -n "$x" ] && printf '@ssh %s\n' "$x"
+
+if h ip; then
+	r ip-addr ip -j -d addr show
+	r ip-route ip -j route show default
+	r ip-route6 ip -j -6 route show default
+	[ -n "$x" ] && r ip-ssh ip -o route get "$x"
+fi
+
+if h mstflint; then
+	r mstflint-v mstflint -v
+fi
+for d in "$R"/sys/bus/pci/devices/*; do
+	v='' b=''
+	[ -f "$d"/vendor ] && IFS= read -r v <"$d"/vendor
+	[ -f "$d"/class ] && IFS= read -r b <"$d"/class
+	[ -e "$d"/physfn ] && continue
+	case $v$b in 0x15b30x06????) continue ;; 0x15b3*) ;; *) continue ;; esac
+	d=${d##*/}
+	h mstflint && r "flash $d" k mstflint -d "$d" q
+	h mstconfig && r "config $d" k mstconfig -d "$d" q
+	h lspci && r "vpd $d" lspci -vvs "$d"
+done
+
+if h systemctl; then
+	r systemctl systemctl show --property=Id,LoadState,ActiveState,SubState,UnitFileState,ActiveEnterTimestamp -- \
+		opensm.service NetworkManager.service systemd-networkd.service networking.service \
+		'opensm@*.service' 'infiniband-*.service' 'infiniband-*.timer'
+fi
+if h dpkg-query; then
+	v=
+	[ -r "$R"/proc/sys/kernel/osrelease ] && IFS= read -r v <"$R"/proc/sys/kernel/osrelease
+	# shellcheck disable=SC2086,SC2016 # a list of words; dpkg-query expands the format
+	r dpkg dpkg-query -W -f '${Package}\t${db:Status-Abbrev}\t${Version}\n' -- $P "linux-modules-extra-$v"
+fi
+
+c "$R"/etc/netplan/*.yaml "$R"/etc/udev/rules.d/*ipoib*.rules "$R"/etc/udev/rules.d/*infiniband*.rules \
+	"$R"/etc/modules-load.d/*infiniband*.conf "$R"/etc/modules "$R"/etc/default/opensm \
+	"$R"/etc/opensm/opensm.conf "$R"/etc/opensm/partitions.conf \
+	"$R"/etc/systemd/system/opensm.service.d/*.conf "$R"/etc/systemd/system/opensm@*.service.d/*.conf \
+	"$R"/etc/network/interfaces "$R"/etc/network/interfaces.d/* \
+	"$R"/etc/systemd/network/*infiniband* "$R"/etc/systemd/network/*ipoib*
+for f in "$R"/etc/modprobe.d/*.conf; do
+	[ -r "$f" ] || continue
+	m=
+	while IFS= read -r v || [ -n "$v" ]; do
+		case $v in *mlx4_core* | *ib_ipoib*) m=1 ;; esac
+		v=
+	done <"$f"
+	[ -n "$m" ] && c "$f"
+done
+for f in "$R"/etc/udev/rules.d/*; do
+	[ -f "$f" ] && printf '@rule %s\n' "${f#"$R"}"
+done
+
+for d in "$R$S"/jobs/*; do
+	[ -d "$d" ] || continue
+	printf '@job %s\n' "${d##*/}"
+	c "$d"/request "$d"/states "$d"/exit
+	if [ -e "$d"/settled ]; then
+		printf '@settled %s\n' "${d##*/}"
+	elif [ -f "$d"/output ]; then
+		r "log ${d##*/}" tail -n 40 "$d"/output
+	fi
+done
+
+if h stat; then
+	set --
+	for f in "$R"/etc/netplan/*.yaml "$R"/etc/udev/rules.d/*ipoib*.rules "$R"/etc/udev/rules.d/*infiniband*.rules \
+		"$R"/etc/modprobe.d/*.conf "$R"/etc/modules-load.d/*infiniband*.conf "$R"/etc/default/opensm \
+		"$R"/etc/opensm/opensm.conf "$R"/etc/opensm/partitions.conf \
+		"$R"/etc/systemd/system/opensm.service.d/*.conf "$R"/etc/systemd/system/opensm@*.service.d/*.conf \
+		"$R$S"/images/*.bin; do
+		[ -f "$f" ] && set -- "$@" "$f"
+	done
+	[ $# -gt 0 ] && r stat stat -c '%a %U:%G %s %n' "$@"
+fi
+d=$R$S
+while [ ! -d "$d" ] && [ -n "$d" ]; do d=${d%/*}; done
+h df && r df df -Pk "${d:-/}"
+
+if h midclt; then
+	for m in system.version interface.query system.advanced.config initshutdownscript.query tunable.query \
+		interface.has_pending_changes interface.checkin_waiting; do
+		r "midclt $m" midclt call "$m"
+	done
+fi
+echo '@end'

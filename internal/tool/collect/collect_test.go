@@ -1,0 +1,222 @@
+package collect
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+func TestScript_is_POSIX(t *testing.T) {
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(script), "collect.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	syntax.Walk(f, func(node syntax.Node) bool {
+		switch n := node.(type) {
+		case *syntax.Redirect:
+			if n.N != nil && n.N.Value > "2" {
+				t.Errorf("%s: file descriptor %s", n.Pos(), n.N.Value)
+			}
+			if n.Op == syntax.RdrOut && n.Word.Lit() != "/dev/null" || n.Op == syntax.AppOut {
+				t.Errorf("%s: the script writes a file", n.Pos())
+			}
+		case *syntax.ProcSubst, *syntax.ArrayExpr:
+			t.Errorf("%s: not of POSIX", n.Pos())
+		}
+		return true
+	})
+}
+
+// TestScript_changes_nothing names every program that the script may call.
+func TestScript_changes_nothing(t *testing.T) {
+	harmless := map[string]bool{
+		"g": true, "c": true, "t": true, "r": true, "h": true, "k": true, // its own functions
+		"echo": true, "printf": true, "read": true, "set": true, "shift": true, "[": true, "command": true, "continue": true,
+		"break": true, "return": true, "id": true,
+	}
+	asked := regexp.MustCompile(`^(ip|mstflint|mstconfig|lspci|systemctl|dpkg-query|tail|stat|df|midclt|k|timeout|flock)$`)
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(script), "collect.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	syntax.Walk(f, func(node syntax.Node) bool {
+		call, ok := node.(*syntax.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		name := call.Args[0].Lit()
+		if name == "r" {
+			if program := call.Args[2].Lit(); !asked.MatchString(program) {
+				t.Errorf("%s: runs %q", call.Pos(), program)
+			}
+		}
+		if name != "" && !harmless[name] {
+			t.Errorf("%s: calls %q", call.Pos(), name)
+		}
+		return true
+	})
+}
+
+func TestScript_passes_shellcheck(t *testing.T) {
+	if _, err := exec.LookPath("shellcheck"); err != nil {
+		t.Skip("shellcheck is not installed")
+	}
+	out, err := exec.CommandContext(t.Context(), "shellcheck", "-s", "sh", "collect.sh").CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// shells returns the POSIX shells of this machine.
+func shells() [][]string {
+	var found [][]string
+	for _, argv := range [][]string{{"/bin/sh"}, {"dash"}, {"bash", "--posix"}, {"bash"}, {"busybox", "sh"}, {"mksh"}} {
+		if _, err := exec.LookPath(argv[0]); err == nil {
+			found = append(found, argv)
+		}
+	}
+	return found
+}
+
+// write makes a file of the fixture.
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestScript_reads_any_text holds the framing against content that looks like
+// it, in every shell.
+func TestScript_reads_any_text(t *testing.T) {
+	texts := map[string]string{
+		"plain":      "network:\n  version: 2\n",
+		"no-newline": "a\nb",
+		"empty":      "",
+		"blank":      "\n\n",
+		"framing":    "@end\n@.\n|x\n=/etc\ty\n!z\n",
+		"shell":      "$(exit 3) `id` \\n %s \\\\ 'q' \"d\" $HOME\n\\",
+		"blanks":     "  two  \n\tone\t\n",
+		"unicode":    "größe ∞\n",
+	}
+	for _, shell := range shells() {
+		t.Run(strings.Join(shell, " "), func(t *testing.T) {
+			root := t.TempDir()
+			for name, text := range texts {
+				write(t, filepath.Join(root, "etc/netplan", name+".yaml"), text)
+			}
+			write(t, filepath.Join(root, "proc/sys/kernel/osrelease"), "6.8.0-45-generic\n")
+			write(t, filepath.Join(root, "sys/kernel/security/lockdown"), "[none] integrity confidentiality\n")
+			run := exec.CommandContext(t.Context(), shell[0], append(shell[1:], "collect.sh", root, "/var/lib/state", filepath.Join(root, "lock"))...)
+			out, err := run.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := Parse(string(out))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, text := range texts {
+				got, ok := a.Files["/etc/netplan/"+name+".yaml"]
+				if !ok {
+					t.Errorf("%s is missing", name)
+				}
+				if diff := cmp.Diff(text, got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", name, diff)
+				}
+			}
+			if got := a.Values["/proc/sys/kernel/osrelease"].Text; got != "6.8.0-45-generic" {
+				t.Errorf("kernel %q", got)
+			}
+		})
+	}
+}
+
+// TestScript_finds_the_SSH_client_behind_sudo runs the script without
+// SSH_CONNECTION below a process that has it, as sudo does.
+func TestScript_finds_the_SSH_client_behind_sudo(t *testing.T) {
+	for _, shell := range shells() {
+		script := "env -u SSH_CONNECTION " + strings.Join(shell, " ") + ` collect.sh "" /var/lib/state ` + filepath.Join(t.TempDir(), "lock") + "; true"
+		run := exec.CommandContext(t.Context(), "sh", "-c", script)
+		run.Env = append(os.Environ(), "SSH_CONNECTION=192.0.2.7 50022 192.0.2.20 22")
+		out, err := run.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Parse(string(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Client != "192.0.2.7" {
+			t.Errorf("%v: client %q", shell, a.Client)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	const output = `@begin 1
+@uid 1000
+=/proc/sys/kernel/osrelease	6.8.0
+!/etc/secret
+@net 0000:01:00.0 ib0
+@pci 0000:01:00.0
+@virtual 0000:01:00.0
+@driver 0000:01:00.0 mlx4_core
+@rdma 0000:01:00.0 mlx4_0
+@module ib_ipoib
+@command ip
+@ssh 192.0.2.1
+@run 75	flash 0000:01:00.0
+|-E- two
+@.
+@rule /etc/udev/rules.d/70-x.rules
+@job 1
+@settled 1
+@end
+`
+	got, err := Parse(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Answer{
+		UID: 1000, Values: map[string]Value{"/proc/sys/kernel/osrelease": {Text: "6.8.0", Line: 3}}, Denied: map[string]bool{"/etc/secret": true},
+		Files: map[string]string{}, Runs: map[string]Run{"flash 0000:01:00.0": {Status: 75, Output: "-E- two\n", Line: 13}},
+		Commands: map[string]bool{"ip": true}, Modules: map[string]bool{"ib_ipoib": true}, Rules: []string{"/etc/udev/rules.d/70-x.rules"},
+		Devices: []Device{{Address: "0000:01:00.0", Driver: "mlx4_core", RDMA: "mlx4_0", Virtual: true}},
+		Netdevs: map[string]string{"ib0": "0000:01:00.0"}, Jobs: []Job{{ID: "1", Settled: true}}, Client: "192.0.2.1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// Cut anywhere, an answer must not be taken for a whole one.
+	for i := range len(output) - 1 {
+		if _, err := Parse(output[:i]); err == nil && output[:i] != strings.TrimSuffix(output, "\n") {
+			t.Errorf("the answer was read although it was cut behind %d bytes", i)
+		}
+	}
+	for name, bad := range map[string]string{
+		"no beginning":             "@end\n",
+		"a line behind the end":    output + "x\n",
+		"a stray line":             strings.Replace(output, "@uid 1000", "uid 1000", 1),
+		"an empty line":            strings.Replace(output, "@uid 1000", "", 1),
+		"a fact of no device":      strings.Replace(output, "@pci 0000:01:00.0\n", "", 1),
+		"a fact of another device": strings.Replace(output, "@driver 0000:01", "@driver 0000:02", 1),
+		"a status that is none":    strings.Replace(output, "@run 75", "@run x", 1),
+		"a line out of a section":  strings.Replace(output, "|-E-", "-E-", 1),
+		"an unknown fact":          strings.Replace(output, "@module", "@modules", 1),
+		"a value without path":     strings.Replace(output, "osrelease\t", "osrelease ", 1),
+	} {
+		if _, err := Parse(bad); err == nil {
+			t.Errorf("%s was read", name)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+// Package mstconfig builds the command lines of mstconfig and reads its tables,
+// of the versions 4.6 to 4.36 (mlxconfig of MFT prints the same).
+//
+// It must not run anything, and has no way to ask for a reset: without a
+// device the tool resets every card of the host.
+package mstconfig
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+const (
+	program = "mstconfig"
+	timeout = 60 * time.Second
+)
+
+// Query reads the non-volatile configuration of a card. ConnectX-3 needs a
+// tool before 4.26 and firmware from 2.31.5000 on.
+func Query(pci ib.PCIAddress) shellcmd.Command {
+	return shellcmd.New(program, "-d", pci.String(), "q").AsRoot().WithTimeout(timeout)
+}
+
+// LinkType is a value of LINK_TYPE_Pn.
+type LinkType int
+
+// The link types. VPI lets the port sense its peer and exists on ConnectX-3
+// only; later tools refuse it.
+const (
+	IB  LinkType = 1
+	ETH LinkType = 2
+	VPI LinkType = 3
+)
+
+// String gives the tool's name of the type, "IB", "ETH" or "VPI".
+func (t LinkType) String() string {
+	switch t {
+	case IB:
+		return "IB"
+	case ETH:
+		return "ETH"
+	case VPI:
+		return "VPI"
+	}
+	return strconv.Itoa(int(t))
+}
+
+// SetLinkTypes sets the link type of the given ports for the next boot. The
+// tool's one question, whether to apply, is answered with yes.
+func SetLinkTypes(pci ib.PCIAddress, types map[int]LinkType) (shellcmd.Command, error) {
+	if len(types) == 0 {
+		return shellcmd.Command{}, fmt.Errorf("no port of card %s to set", pci)
+	}
+	argv := []string{"-d", pci.String(), "set"}
+	for _, port := range slices.Sorted(maps.Keys(types)) {
+		t := types[port]
+		if port < 1 || port > 2 || t < IB || t > VPI {
+			return shellcmd.Command{}, fmt.Errorf("invalid link type %s of port %d of card %s", t, port, pci)
+		}
+		argv = append(argv, fmt.Sprintf("LINK_TYPE_P%d=%d", port, t))
+	}
+	return shellcmd.New(program, argv...).AsRoot().Changes().WithStdin("y\n").WithTimeout(timeout), nil
+}

@@ -1,0 +1,237 @@
+package mstconfig
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+)
+
+// Table is the configuration of one card.
+type Table struct {
+	DeviceType  string // "ConnectX3Pro"
+	Name        string
+	Description string
+	Device      string
+	Columns     []string // of "Default", "Current", "Next Boot", "New"
+	Params      map[string]Param
+	Starred     bool // the closing remark about '*' was printed
+}
+
+// Param is one row.
+type Param struct {
+	Values  map[string]Value // by column
+	Starred bool             // the next value differs from the default or current one
+}
+
+// Value is one cell, such as "IB(1)", "8" or "Array[0..7]".
+type Value struct {
+	Raw    string
+	Text   string // "IB"; empty for a plain number
+	Number int64
+	HasNum bool
+}
+
+// Next returns the value that the card will have after the next boot.
+func (p Param) Next() (Value, bool) {
+	if v, ok := p.Values["New"]; ok {
+		return v, true
+	}
+	v, ok := p.Values["Next Boot"]
+	return v, ok
+}
+
+// LinkTypes returns what LINK_TYPE_Pn will be after the next boot, by port. A
+// firmware without link types (Ethernet-only) and a missing second port have
+// no entry.
+func (t Table) LinkTypes() (map[int]LinkType, error) {
+	types := map[int]LinkType{}
+	for port := 1; port <= 2; port++ {
+		p, ok := t.Params[fmt.Sprintf("LINK_TYPE_P%d", port)]
+		if !ok {
+			continue
+		}
+		v, ok := p.Next()
+		if !ok || !v.HasNum || v.Number < int64(IB) || v.Number > int64(VPI) {
+			return nil, fmt.Errorf("LINK_TYPE_P%d is %q, want IB(1), ETH(2) or VPI(3)", port, v.Raw)
+		}
+		types[port] = LinkType(v.Number)
+	}
+	return types, nil
+}
+
+// ErrorLine is what the tool says behind "-E- "; it ends with status 3, or 2 if
+// a question was not answered with yes.
+type ErrorLine struct{ Text string }
+
+func (e *ErrorLine) Error() string { return "mstconfig: " + e.Text }
+
+// Unsupported reports whether the tool cannot handle the card at all, as
+// versions from 4.26 on cannot handle ConnectX-3.
+func (e *ErrorLine) Unsupported() bool {
+	return strings.Contains(e.Text, "Unsupported device") || strings.Contains(e.Text, "Unsupported FW")
+}
+
+// NoSuchParameter reports whether the firmware lacks the parameter.
+func (e *ErrorLine) NoSuchParameter() bool {
+	return strings.Contains(e.Text, "support") && strings.Contains(e.Text, "parameter") ||
+		strings.Contains(e.Text, "doesn't support LINK_TYPE") || strings.Contains(e.Text, "Unknown Parameter")
+}
+
+var (
+	headLine  = regexp.MustCompile(`^(Device type|PCI device|Device|Name|Description):\s*(.*?)\s*$`)
+	wideBlank = regexp.MustCompile(`\s{2,}|\t`)
+	anyBlank  = regexp.MustCompile(`\s+`)
+	paramName = regexp.MustCompile(`^_?[A-Z][A-Z0-9_]*(?:\[[0-9.]+\])?$`)
+	cellText  = regexp.MustCompile(`^([^()]+)\((-?\d+|0x[0-9a-fA-F]+)\)$`)
+)
+
+// ParseQuery reads the table of one card. Rows end at an empty line. An "-E- "
+// line is *ErrorLine; output without a table, tables of two cards, dots that
+// stand for rows left out and a row of a link type that cannot be read are
+// errors. Other rows that cannot be read are ignored.
+func ParseQuery(output string) (Table, error) {
+	t := Table{Params: map[string]Param{}}
+	inRows := false
+	for n, line := range tool.Lines(output) {
+		text := strings.TrimSpace(line)
+		if at := strings.Index(text, "-E- "); at >= 0 {
+			return Table{}, &ErrorLine{Text: strings.TrimSpace(text[at+len("-E- "):])}
+		}
+		var err error
+		switch {
+		case strings.HasPrefix(text, "Configurations:"):
+			err = t.heading(n, text)
+			inRows = true
+		case text == "" || !inRows:
+			inRows = inRows && text != ""
+			err = t.head(n, text)
+		case strings.HasPrefix(text, "The '*' shows"):
+			t.Starred, inRows = true, false
+		default:
+			err = t.row(n, text)
+		}
+		if err != nil {
+			return Table{}, err
+		}
+	}
+	if t.Columns == nil {
+		return Table{}, errors.New(`no line "Configurations:": this is not the table of a card`)
+	}
+	return t, nil
+}
+
+func (t *Table) head(n int, text string) error {
+	if strings.HasPrefix(text, "Device #") && t.DeviceType != "" {
+		return tool.Errorf(n, text, "a second card")
+	}
+	m := headLine.FindStringSubmatch(text)
+	if m == nil {
+		return nil
+	}
+	switch m[1] {
+	case "Device type":
+		t.DeviceType = m[2]
+	case "Device", "PCI device":
+		t.Device = m[2]
+	case "Name":
+		t.Name = m[2]
+	case "Description":
+		t.Description = m[2]
+	}
+	return nil
+}
+
+// heading reads the columns by name, not by place: the width has changed
+// several times, and "New" has stood beside its column.
+func (t *Table) heading(n int, text string) error {
+	if t.Columns != nil {
+		return tool.Errorf(n, text, "a second table")
+	}
+	rest := strings.TrimSpace(strings.TrimPrefix(text, "Configurations:"))
+	if rest == "" {
+		return tool.Errorf(n, text, "no column is named")
+	}
+	for _, c := range wideBlank.Split(rest, -1) {
+		switch c {
+		case "Default", "Current", "Next Boot", "New":
+			t.Columns = append(t.Columns, c)
+		default:
+			return tool.Errorf(n, text, "column %q is not known", c)
+		}
+	}
+	return nil
+}
+
+func (t *Table) row(n int, text string) error {
+	starred := strings.HasPrefix(text, "*")
+	text = strings.TrimSpace(strings.TrimPrefix(text, "*"))
+	// From 4.26 on a row that cannot be set begins with "RO".
+	text = strings.TrimSpace(strings.TrimPrefix(text, "RO "))
+	cells := anyBlank.Split(text, -1)
+	if strings.Trim(text, ".") == "" {
+		return tool.Errorf(n, text, "rows were left out")
+	}
+	if !paramName.MatchString(cells[0]) {
+		return nil
+	}
+	if len(cells) != len(t.Columns)+1 {
+		if strings.HasPrefix(cells[0], "LINK_TYPE") {
+			return tool.Errorf(n, text, "want %d values, one for each column", len(t.Columns))
+		}
+		return nil
+	}
+	if _, twice := t.Params[cells[0]]; twice {
+		return tool.Errorf(n, text, "second row %s", cells[0])
+	}
+	p := Param{Values: map[string]Value{}, Starred: starred}
+	for i, c := range t.Columns {
+		p.Values[c] = parseValue(cells[i+1])
+	}
+	t.Params[cells[0]] = p
+	return nil
+}
+
+func parseValue(raw string) Value {
+	v := Value{Raw: raw}
+	number := raw
+	if m := cellText.FindStringSubmatch(raw); m != nil {
+		v.Text, number = m[1], m[2]
+	}
+	if n, err := strconv.ParseInt(number, 0, 64); err == nil {
+		v.Number, v.HasNum = n, true
+	}
+	return v
+}
+
+// Change is the outcome of SetLinkTypes.
+type Change struct {
+	Table   Table
+	Applied bool // the tool said "Applying... Done!"
+}
+
+// ParseSet reads the output of SetLinkTypes.
+func ParseSet(output string) (Change, error) {
+	t, err := ParseQuery(output)
+	if err != nil {
+		return Change{}, err
+	}
+	return Change{Table: t, Applied: strings.Contains(output, "Applying... Done!")}, nil
+}
+
+// FromLinkType gives the tool's value of a wanted link type.
+func FromLinkType(t ib.LinkType) (LinkType, error) {
+	switch t {
+	case ib.LinkTypeIB:
+		return IB, nil
+	case ib.LinkTypeETH:
+		return ETH, nil
+	case ib.LinkTypeAuto:
+		return VPI, nil
+	}
+	return 0, fmt.Errorf("invalid link type %q", t)
+}

@@ -1,0 +1,187 @@
+package mstconfig
+
+import (
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/capture"
+)
+
+// refused are captures in which rows were replaced or left out so that what is
+// left cannot be told from the whole.
+var refused = map[string]string{
+	"cx4-lenovo-dots": "no column is named",
+}
+
+func TestParseQuery_reads_captures(t *testing.T) {
+	for _, c := range append(capture.Load(t, "testdata/query"), capture.Load(t, "testdata/set")...) {
+		t.Run(c.Name, func(t *testing.T) {
+			set := c.Tool == "mstconfig-set"
+			got, err := ParseSet(c.Text)
+			if want, ok := refused[c.Name]; ok {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Fatalf("got error %v, want one with %q", err, want)
+				}
+				return
+			}
+			if errs, ok := c.Expected["errors"].([]any); ok {
+				var said *ErrorLine
+				if !errors.As(err, &said) || "-E- "+said.Text != errs[0] || !said.NoSuchParameter() {
+					t.Fatalf("got error %v, want %v", err, errs)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			devices := c.Expected["devices"].([]any)
+			if len(devices) != 1 {
+				t.Fatalf("capture of %d devices", len(devices))
+			}
+			checkTable(t, got.Table, devices[0].(map[string]any))
+			if set && (!got.Applied || c.Expected["outcome"] != "applied") {
+				t.Errorf("applied is %v, want outcome %v", got.Applied, c.Expected["outcome"])
+			}
+			if got.Table.Starred != (c.Expected["star_footer"] == true) {
+				t.Errorf("remark about stars: %v", got.Table.Starred)
+			}
+		})
+	}
+}
+
+func checkTable(t *testing.T, got Table, want map[string]any) {
+	t.Helper()
+	params := map[string]any{}
+	for name, p := range got.Params {
+		row := map[string]any{}
+		for column, v := range p.Values {
+			cell := map[string]any{"raw": v.Raw}
+			if v.Text != "" {
+				cell["text"] = v.Text
+			}
+			if v.HasNum {
+				cell["number"] = v.Number
+			}
+			row[strings.ReplaceAll(strings.ToLower(column), " ", "_")] = cell
+		}
+		if p.Starred {
+			row["starred"] = true
+		}
+		params[name] = row
+	}
+	fields := map[string]any{"index": 1, "params": params, "columns": got.Columns}
+	for key, value := range map[string]string{"device_type": got.DeviceType, "name": got.Name, "description": got.Description, "device": got.Device} {
+		if value != "" {
+			fields[key] = value
+		}
+	}
+	if _, ok := want["index"]; !ok {
+		delete(fields, "index") // picked by egrep
+	}
+	if diff := cmp.Diff(any(want), capture.Plain(t, fields)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTable_LinkTypes(t *testing.T) {
+	head := "Device type:    ConnectX3Pro\n\nConfigurations:    Next Boot\n"
+	tests := []struct {
+		name, rows, wantErr string
+		want                map[int]LinkType
+	}{
+		{name: "two ports", rows: "  LINK_TYPE_P1   VPI(3)\n  LINK_TYPE_P2   IB(1)\n", want: map[int]LinkType{1: VPI, 2: IB}},
+		{name: "one port", rows: "  LINK_TYPE_P1   ETH(2)\n", want: map[int]LinkType{1: ETH}},
+		{name: "Ethernet-only firmware", rows: "  SRIOV_EN   True(1)\n", want: map[int]LinkType{}},
+		{name: "a value that nobody knows", rows: "  LINK_TYPE_P1   XYZ(9)\n", wantErr: `LINK_TYPE_P1 is "XYZ(9)"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			table, err := ParseQuery(head + tt.rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := table.LinkTypes()
+			if tt.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
+					t.Fatalf("got error %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestParseQuery_refuses(t *testing.T) {
+	head := "Device #1:\nDevice type:    ConnectX3\nConfigurations:    Next Boot\n"
+	for name, output := range map[string]string{
+		"nothing":               "",
+		"a missing value":       head + "   LINK_TYPE_P1\n",
+		"a value too many":      head + "   LINK_TYPE_P1   IB(1)   ETH(2)\n",
+		"a row given twice":     head + "   NUM_OF_VFS   8\n   NUM_OF_VFS   9\n",
+		"rows left out":         head + "   NUM_OF_VFS   8\n   .....\n",
+		"dots for left out":     head + "   NUM_OF_VFS   8\n   ...\n",
+		"tables of two cards":   head + "   NUM_OF_VFS   8\n\nDevice #2:\n",
+		"an unsupported device": "-E- Unsupported device\n",
+	} {
+		if _, err := ParseQuery(output); err == nil {
+			t.Errorf("%s was read", name)
+		}
+	}
+}
+
+func TestParseQuery_ignores_other_rows(t *testing.T) {
+	table, err := ParseQuery("Configurations:    Next Boot\n RO   SOME_TEXT   two words\n RO  LINK_TYPE_P1   IB(1)\n  a remark\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := table.LinkTypes(); err != nil || len(table.Params) != 1 || got[1] != IB {
+		t.Errorf("got %v, %v of %v", got, err, table.Params)
+	}
+}
+
+func TestCommands(t *testing.T) {
+	pci := ib.MustParsePCIAddress("0000:01:00.0")
+	if got := Query(pci); got.String() != "mstconfig -d 0000:01:00.0 q" || got.Changing() || !got.Root() {
+		t.Errorf("query: %s", got)
+	}
+	set, err := SetLinkTypes(pci, map[int]LinkType{2: ETH, 1: IB})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set.String() != "mstconfig -d 0000:01:00.0 set LINK_TYPE_P1=1 LINK_TYPE_P2=2" || !set.Changing() || set.Stdin() != "y\n" {
+		t.Errorf("set: %s", set)
+	}
+	for name, types := range map[string]map[int]LinkType{"no port": {}, "port 3": {3: IB}, "type 0": {1: 0}} {
+		if _, err := SetLinkTypes(pci, types); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
+
+func TestCommands_are_accepted_by_the_real_tool(t *testing.T) {
+	if _, err := exec.LookPath(program); err != nil {
+		t.Skip("mstconfig is not installed")
+	}
+	pci := ib.MustParsePCIAddress("00ff:1f:1f.7")
+	set, err := SetLinkTypes(pci, map[int]LinkType{1: IB, 2: IB})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, argv := range [][]string{Query(pci).Argv(), set.Argv()} {
+		out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "Failed to open the device") {
+			t.Errorf("%v: %v\n%s", argv, err, out)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package systemctl
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseShow(t *testing.T) {
+	// The order of properties is systemd's own, whatever was asked for.
+	const output = `Id=opensm.service
+LoadState=loaded
+ActiveState=active
+SubState=exited
+UnitFileState=enabled
+ActiveEnterTimestamp=Sat 2026-11-21 08:52:11 UTC
+
+LoadState=not-found
+Id=NetworkManager.service
+ActiveState=inactive
+SubState=dead
+UnitFileState=
+ActiveEnterTimestamp=
+`
+	got, err := ParseShow(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]Unit{
+		"opensm.service": {
+			ID: "opensm.service", LoadState: "loaded", ActiveState: "active", SubState: "exited", UnitFileState: "enabled",
+			ActiveEnter: "Sat 2026-11-21 08:52:11 UTC",
+		},
+		"NetworkManager.service": {ID: "NetworkManager.service", LoadState: "not-found", ActiveState: "inactive", SubState: "dead"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if none, err := ParseShow(""); err != nil || len(none) != 0 {
+		t.Errorf("no unit: %v, %v", none, err)
+	}
+	for name, bad := range map[string]string{
+		"a message":           "Failed to connect to bus: Host is down\n",
+		"a block without id":  "LoadState=loaded\n\n" + output,
+		"a last without id":   output + "\nLoadState=loaded\n",
+		"a line without sign": output + "\nId\n",
+	} {
+		if _, err := ParseShow(bad); err == nil {
+			t.Errorf("%s was read", name)
+		}
+	}
+}
+
+func TestShow(t *testing.T) {
+	got := Show("opensm.service", "opensm@*.service")
+	want := "systemctl show --property=" + Properties + " -- opensm.service 'opensm@*.service'"
+	if got.String() != want || got.Changing() || got.Root() {
+		t.Errorf("got %s", got)
+	}
+}
