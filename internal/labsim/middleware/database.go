@@ -78,3 +78,26 @@ func (t *netTables) remove(name string) {
 	}
 	t.rows = kept
 }
+
+// SeedRow is an interface row that a host begins with.
+type SeedRow struct {
+	Name        string
+	Description string
+	DHCP        bool
+	Addrs       []Addr
+	MTU         int // 0: not set
+}
+
+// Seed adds a row without a pending change.
+func (s *Server) Seed(r SeedRow) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dst := s.db.net.add(r.Name)
+	dst.desc, dst.dhcp = r.Description, r.DHCP
+	for _, a := range r.Addrs {
+		dst.aliases = append(dst.aliases, alias{v6: a.V6(), ip: a.IP, netmask: a.Prefix})
+	}
+	if r.MTU != 0 {
+		dst.mtu = &r.MTU
+	}
+}

@@ -70,13 +70,17 @@ func (s *Server) reboot(args []any) (any, error) {
 	reason, _ := args[0].(string)
 	delay := intOr(asMap(args[1]), "delay", 0)
 	s.sys.AfterFunc(time.Duration(delay)*time.Second, func() {
-		s.mu.Lock()
-		s.mem.stopping = true
-		s.mu.Unlock()
-		s.RunInitTasks("SHUTDOWN")
 		s.sys.Reboot(reason)
 	})
 	return nil, nil //nolint:nilnil // null is the answer
+}
+
+// Shutdown is the middleware's part of an orderly shutdown, whoever asked for it.
+func (s *Server) Shutdown() {
+	s.mu.Lock()
+	s.mem.stopping = true
+	s.mu.Unlock()
+	s.RunInitTasks("SHUTDOWN")
 }
 
 func (s *Server) advanced() *Object {

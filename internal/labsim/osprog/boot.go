@@ -1,0 +1,115 @@
+package osprog
+
+import (
+	"net/netip"
+	"path"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+)
+
+// earlyBoot runs once per boot, before the first device event: on TrueNAS the
+// udev rules are regenerated from the database, so a file put there by hand is
+// gone.
+func (s *state) earlyBoot() {
+	s.mu.Lock()
+	first := s.earlyDone != s.m.Boots()
+	s.earlyDone = s.m.Boots()
+	s.mu.Unlock()
+	if !first {
+		return
+	}
+	s.mu.Lock()
+	s.units, s.lines, s.networks = map[string]*unit{}, nil, nil
+	s.inhibitors, s.hup = map[int]Inhibitor{}, map[int]func(){}
+	s.managed = map[string][]netip.Prefix{}
+	s.mu.Unlock()
+	if s.nas != nil {
+		s.replaceRules(s.nas.UdevRules())
+	}
+}
+
+// boot is the operating system's part of a boot, after the kernel has its
+// devices: whatever was only set live before is gone, whatever is configured is
+// applied.
+func (s *state) boot() {
+	s.earlyBoot()
+	for _, d := range s.m.Netdevs() {
+		// The lab's description of an interface says what DHCP leases to it,
+		// not what the kernel starts with.
+		if d.Port == nil && d.Type != labsim.TypeLoopback {
+			s.m.UpdateNetdev(d.Name, func(n *labsim.Netdev) { n.Up, n.Addrs, n.Gateway = false, nil, netip.Addr{} })
+		}
+	}
+	for name, body := range s.builtins() {
+		if strings.Contains(body, builtinMark) {
+			_ = s.start(name)
+		}
+	}
+	if s.nas != nil {
+		s.bootTrueNAS()
+	} else {
+		s.bootUbuntu()
+	}
+	s.mu.Lock()
+	s.readyBoot = s.m.Boots()
+	s.mu.Unlock()
+	s.startWanted()
+	if s.nas != nil {
+		s.nas.Boot()
+		_ = s.start("ix-postinit.service")
+	}
+}
+
+func (s *state) builtins() map[string]string {
+	all := map[string]string{}
+	for n, b := range baseUnits {
+		all[n] = b
+	}
+	if s.nas != nil {
+		return all
+	}
+	for n, b := range ubuntuUnits {
+		all[n] = b
+	}
+	return all
+}
+
+// startWanted starts what is enabled; links to masked units are skipped.
+func (s *state) startWanted() {
+	for _, link := range s.wantedLinks() {
+		name := path.Base(link)
+		if err := s.start(name); err != nil {
+			s.log(name, "systemd", err.Error())
+		}
+	}
+}
+
+func (s *state) bootUbuntu() {
+	plan, err := s.readPlan("", func(string) {})
+	if err != nil {
+		// An invalid file leaves the host without any generated configuration.
+		s.log("netplan", "netplan", err.Error())
+	} else {
+		s.render("", plan)
+	}
+	s.loadNetworks()
+	s.configureAll()
+}
+
+func (s *state) bootTrueNAS() {
+	data, err := s.m.FS.ReadFile("/proc/cmdline")
+	if err != nil {
+		return
+	}
+	for _, word := range strings.Fields(string(data)) {
+		list, ok := strings.CutPrefix(word, "modules_load=")
+		if !ok {
+			continue
+		}
+		for _, mod := range strings.Split(list, ",") {
+			_ = s.m.LoadModule(mod)
+		}
+	}
+	s.nas.ApplySysctls()
+}

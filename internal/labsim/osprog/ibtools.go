@@ -1,0 +1,216 @@
+package osprog
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
+)
+
+// hca is an RDMA device as infiniband-diags reads it from sysfs.
+type hca struct {
+	s    *state
+	name string
+}
+
+func (s *state) hcas() []hca {
+	infos, err := s.m.FS.ReadDir(vfs.Root, "/sys/class/infiniband")
+	if err != nil {
+		return nil
+	}
+	list := make([]hca, 0, len(infos))
+	for _, i := range infos {
+		list = append(list, hca{s, i.Name()})
+	}
+	return list
+}
+
+func (h hca) read(file string) string {
+	data, err := h.s.m.FS.ReadFile("/sys/class/infiniband/" + h.name + "/" + file)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}
+
+func (h hca) ports() []string {
+	infos, err := h.s.m.FS.ReadDir(vfs.Root, "/sys/class/infiniband/"+h.name+"/ports")
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, i := range infos {
+		list = append(list, i.Name())
+	}
+	sort.Strings(list)
+	return list
+}
+
+func (h hca) portGUID(port string) string {
+	groups := strings.Split(h.read("ports/"+port+"/gids/0"), ":")
+	if len(groups) != 8 {
+		return "0x0000000000000000"
+	}
+	return "0x" + strings.Join(groups[4:], "")
+}
+
+func (h hca) portGUIDs() []string {
+	var list []string
+	for _, p := range h.ports() {
+		list = append(list, h.portGUID(p))
+	}
+	return list
+}
+
+// ibstat prints the RDMA devices.
+func ibstat(_ context.Context, p *labsim.Proc) int {
+	o, bad := parseOptions(p.Args[1:], false, option{"-p --port_list", false}, option{"-l --list_of_cas", false})
+	if bad != "" || len(o.rest) > 2 {
+		return p.Unknown("form of ibstat " + bad)
+	}
+	all := stateOf(p.Machine).hcas()
+	if len(all) == 0 || len(o.rest) > 0 && !known(all, o.rest[0]) {
+		name := "mthca0"
+		if len(o.rest) > 0 {
+			name = o.rest[0]
+		}
+		p.Errorf("ibpanic: [%d] main: stat of IB device '%s' failed: No such file or directory\n", p.PID, name)
+		return 255
+	}
+	for _, h := range all {
+		switch {
+		case len(o.rest) > 0 && h.name != o.rest[0]:
+		case o.has("-l"):
+			p.Printf("%s\n", h.name)
+		case o.has("-p"):
+			p.Printf("%s\n", strings.Join(h.portGUIDs(), "\n"))
+		case len(o.rest) == 2:
+			p.Printf("CA: '%s'\n", h.name)
+			h.printPort(p, o.rest[1], "")
+		default:
+			h.print(p)
+		}
+	}
+	return 0
+}
+
+func known(all []hca, name string) bool {
+	for _, h := range all {
+		if h.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (h hca) print(p *labsim.Proc) {
+	p.Printf("CA '%s'\n\tCA type: %s\n\tNumber of ports: %d\n\tFirmware version: %s\n\tHardware version: %s\n", h.name,
+		h.read("hca_type"), len(h.ports()), h.read("fw_ver"), h.read("hw_rev"))
+	p.Printf("\tNode GUID: %s\n\tSystem image GUID: %s\n", plainGUID(h.read("node_guid")), plainGUID(h.read("sys_image_guid")))
+	for _, port := range h.ports() {
+		h.printPort(p, port, "\t")
+	}
+}
+
+func plainGUID(sysfs string) string { return "0x" + strings.ReplaceAll(sysfs, ":", "") }
+
+var ibstatStates = map[string]string{"1": "Down", "2": "Initializing", "3": "Armed", "4": "Active"}
+
+func (h hca) printPort(p *labsim.Proc, port, indent string) {
+	read := func(f string) string { return h.read("ports/" + port + "/" + f) }
+	state, _, _ := strings.Cut(read("state"), ":")
+	_, phys, _ := strings.Cut(read("phys_state"), ": ")
+	rate, _, _ := strings.Cut(read("rate"), " ")
+	number := func(f string) uint64 { n, _ := strconv.ParseUint(read(f), 0, 32); return n }
+	p.Printf("%sPort %s:\n", indent, port)
+	for _, l := range []string{
+		"State: " + ibstatStates[state], "Physical state: " + phys, "Rate: " + rate,
+		fmt.Sprintf("Base lid: %d", number("lid")), "LMC: " + read("lid_mask_count"), fmt.Sprintf("SM lid: %d", number("sm_lid")),
+		"Capability mask: " + read("cap_mask"), "Port GUID: " + h.portGUID(port), "Link layer: " + read("link_layer"),
+	} {
+		p.Printf("%s\t%s\n", indent, l)
+	}
+}
+
+// madPort is the port that a fabric tool uses: -C and -P, or the first InfiniBand
+// port with a link.
+func (s *state) madPort(o parsed) *labsim.Port {
+	for _, c := range s.m.Cards() {
+		for _, port := range c.Ports {
+			v := port.View()
+			if c.RDMA == "" || v.LinkType != labsim.LinkIB || o.has("-C") && o.last("-C", "") != c.RDMA ||
+				o.has("-P") && o.last("-P", "") != strconv.Itoa(v.Number) {
+				continue
+			}
+			if o.has("-P") || v.PhysState == labsim.PhysLinkUp {
+				return port
+			}
+		}
+	}
+	return nil
+}
+
+func (s *state) openMAD(p *labsim.Proc, o parsed) *labsim.Port {
+	port := s.madPort(o)
+	if port != nil && p.UID == 0 && s.m.FS.Exists(umadFile) {
+		return port
+	}
+	p.Errorf("ibwarn: [%d] mad_rpc_open_port2: can't open UMAD port ((null):0)\n", p.PID)
+	p.Errorf("%s: iberror: failed: Failed to open '(null)' port '0'\n", p.Name())
+	return nil
+}
+
+// sminfo asks the master of the subnet, or what the port takes for it.
+func sminfo(_ context.Context, p *labsim.Proc) int {
+	o, bad := parseOptions(p.Args[1:], false, option{"-C --Ca", true}, option{"-P --Port", true})
+	if bad != "" || len(o.rest) > 0 {
+		return p.Unknown("form of sminfo " + bad)
+	}
+	s := stateOf(p.Machine)
+	port := s.openMAD(p, o)
+	if port == nil {
+		return 255
+	}
+	names := map[int]string{0: "SMINFO_NOTACT", 1: "SMINFO_DISCOVER", 2: "SMINFO_STANDBY", 3: "SMINFO_MASTER"}
+	var best *labsim.SMView
+	for _, v := range s.m.Lab.SubnetManagers(port) {
+		if best == nil || v.State > best.State {
+			best = &v
+		}
+	}
+	if best == nil {
+		p.Errorf("ibwarn: [%d] mad_rpc: _do_madrpc failed; dport (DR path slid 0; dlid 0; 0)\nsminfo: iberror: failed: query\n", p.PID)
+		return 255
+	}
+	count := int(s.m.Lab.Clock.Now().Sub(s.m.Booted()).Seconds()) + 1
+	p.Printf("sminfo: sm lid %d sm guid 0x%x, activity count %d priority %d state %d %s\n",
+		best.LID, best.GUID, count, best.Priority, best.State, names[best.State])
+	return 0
+}
+
+// ibhosts lists the channel adapters of the subnet.
+func ibhosts(_ context.Context, p *labsim.Proc) int {
+	o, bad := parseOptions(p.Args[1:], false, option{"-C", true}, option{"-P", true})
+	if bad != "" || len(o.rest) > 0 {
+		return p.Unknown("form of ibhosts " + bad)
+	}
+	s := stateOf(p.Machine)
+	port := s.openMAD(p, o)
+	if port == nil {
+		return 255
+	}
+	seen := map[uint64]bool{}
+	for _, other := range s.m.Lab.Reachable(port) {
+		v := other.View()
+		if seen[v.NodeGUID] {
+			continue
+		}
+		seen[v.NodeGUID] = true
+		p.Printf("Ca\t: 0x%016x ports %d \"%s\"\n", v.NodeGUID, len(other.Card.Ports), v.Description)
+	}
+	return 0
+}

@@ -1,0 +1,181 @@
+package osprog
+
+import (
+	"net/netip"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+)
+
+type ipRoute struct {
+	Type     string   `json:"type,omitempty"`
+	Dst      string   `json:"dst"`
+	Gateway  string   `json:"gateway,omitempty"`
+	Dev      string   `json:"dev"`
+	Protocol string   `json:"protocol,omitempty"`
+	Scope    string   `json:"scope,omitempty"`
+	Prefsrc  string   `json:"prefsrc,omitempty"`
+	Flags    []string `json:"flags"`
+	UID      *int     `json:"uid,omitempty"`
+	Cache    *[]any   `json:"cache,omitempty"`
+}
+
+func (c *ipCall) route(command string, args []string) int {
+	switch {
+	case isShow(command):
+		return c.routeShow(args)
+	case command == "get":
+		return c.routeGet(args)
+	case c.denied():
+		return 2
+	case command == "add" || command == "replace" || command == "del" || command == "delete":
+		return c.routeChange(command, args)
+	}
+	return c.p.Unknown("ip route " + command)
+}
+
+func (c *ipCall) routes() []ipRoute {
+	list := []ipRoute{}
+	if gw, dev := c.s.defaultRoute(); gw.IsValid() {
+		list = append(list, ipRoute{Dst: "default", Gateway: gw.String(), Dev: dev, Protocol: "static", Flags: []string{}})
+	}
+	for _, d := range c.s.m.Netdevs() {
+		for _, p := range d.Addrs {
+			if !d.Up || !p.Addr().Is4() || d.Type == labsim.TypeLoopback || p.Bits() == 32 {
+				continue
+			}
+			flags := []string{}
+			if !c.s.m.Carrier(&d) {
+				flags = append(flags, "linkdown")
+			}
+			list = append(list, ipRoute{
+				Dst: p.Masked().String(), Dev: d.Name, Protocol: "kernel", Scope: "link", Prefsrc: p.Addr().String(), Flags: flags,
+			})
+		}
+	}
+	return list
+}
+
+func (c *ipCall) routeShow(args []string) int {
+	var only, dev string
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "default" || args[i] == "0.0.0.0/0":
+			only = "default"
+		case args[i] == "dev" && i+1 < len(args):
+			dev = args[i+1]
+			i++
+		default:
+			return c.p.Unknown("ip route show " + args[i])
+		}
+	}
+	if c.family == 6 {
+		return c.p.Unknown("ip -6 route")
+	}
+	list := []ipRoute{}
+	for _, r := range c.routes() {
+		if (only == "" || r.Dst == only) && (dev == "" || r.Dev == dev) {
+			list = append(list, r)
+		}
+	}
+	if c.json {
+		return c.printJSON(list)
+	}
+	for _, r := range list {
+		c.p.Printf("%s", r.Dst)
+		if r.Gateway != "" {
+			c.p.Printf(" via %s", r.Gateway)
+		}
+		c.p.Printf(" dev %s proto %s ", r.Dev, r.Protocol)
+		if r.Scope != "" {
+			c.p.Printf("scope %s src %s ", r.Scope, r.Prefsrc)
+		}
+		if len(r.Flags) > 0 {
+			c.p.Printf("linkdown ")
+		}
+		c.p.Printf("\n")
+	}
+	return 0
+}
+
+func (c *ipCall) routeGet(args []string) int {
+	if len(args) != 1 {
+		return c.p.Unknown("form of ip route get")
+	}
+	dst, err := netip.ParseAddr(args[0])
+	if err != nil {
+		c.p.Errorf("Error: any valid address is expected rather than \"%s\".\n", args[0])
+		return 1
+	}
+	uid := c.p.UID
+	r := ipRoute{Dst: dst.String(), Flags: []string{}, UID: &uid, Cache: &[]any{}}
+	if d, ok := c.s.rides(c.p, dst); ok {
+		r.Dev = d.Name
+		if len(d.Addrs) > 0 {
+			r.Prefsrc = d.Addrs[0].Addr().String()
+		}
+	} else if !c.fillRoute(&r, dst) {
+		c.p.Errorf("RTNETLINK answers: Network is unreachable\n")
+		return 2
+	}
+	if c.json {
+		return c.printJSON([]ipRoute{r})
+	}
+	if r.Type != "" {
+		c.p.Printf("%s ", r.Type)
+	}
+	c.p.Printf("%s ", r.Dst)
+	if r.Gateway != "" {
+		c.p.Printf("via %s ", r.Gateway)
+	}
+	sep, cache := "\n", "    cache \n"
+	if c.oneline {
+		sep = "\\"
+	}
+	if r.Type == "local" {
+		cache = "    cache <local> \n"
+	}
+	c.p.Printf("dev %s src %s uid %d %s%s", r.Dev, r.Prefsrc, uid, sep, cache)
+	return 0
+}
+
+func (c *ipCall) fillRoute(r *ipRoute, dst netip.Addr) bool {
+	if c.s.localAddr(dst) {
+		r.Type, r.Dev, r.Prefsrc, r.Flags = "local", "lo", dst.String(), []string{}
+		return true
+	}
+	d, src, via, ok := c.s.route(dst)
+	if !ok {
+		return false
+	}
+	r.Dev, r.Prefsrc = d.Name, src.String()
+	if via.IsValid() {
+		r.Gateway = via.String()
+	}
+	return true
+}
+
+// routeChange knows the default route only.
+func (c *ipCall) routeChange(command string, args []string) int {
+	if len(args) == 0 || args[0] != "default" {
+		return c.p.Unknown("ip route " + command + " of a route that is not the default")
+	}
+	if command == "del" || command == "delete" {
+		if gw, _ := c.s.defaultRoute(); !gw.IsValid() {
+			c.p.Errorf("RTNETLINK answers: No such process\n")
+			return 2
+		}
+		c.s.setDefault(netip.Addr{})
+		return 0
+	}
+	opts, bad := c.selection(args[1:], "via", "dev")
+	gw, err := netip.ParseAddr(opts["via"])
+	if bad != "" || err != nil {
+		return c.p.Unknown("form of ip route " + command)
+	}
+	if old, _ := c.s.defaultRoute(); old.IsValid() && command == "add" {
+		c.p.Errorf("RTNETLINK answers: File exists\n")
+		return 2
+	}
+	c.s.setDefault(gw)
+	return 0
+}

@@ -1,0 +1,175 @@
+package osprog
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+)
+
+// logLine is one entry of the journal of this boot.
+type logLine struct {
+	at    time.Time
+	unit  string
+	ident string
+	text  string
+}
+
+func (s *state) log(unit, ident, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, logLine{s.m.Lab.Clock.Now(), unit, ident, text})
+}
+
+// journalWriter turns a unit's output into journal lines.
+type journalWriter struct {
+	s           *state
+	unit, ident string
+	mu          sync.Mutex
+	partial     []byte
+}
+
+func (w *journalWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.partial = append(w.partial, b...)
+	for {
+		i := bytes.IndexByte(w.partial, '\n')
+		if i < 0 {
+			return len(b), nil
+		}
+		w.s.log(w.unit, w.ident, string(w.partial[:i]))
+		w.partial = w.partial[i+1:]
+	}
+}
+
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// journalctl shows the lines of one unit or of the kernel.
+func journalctl(_ context.Context, p *labsim.Proc) int {
+	o, bad := parseOptions(p.Args[1:], false,
+		option{"--unit -u", true}, option{"--dmesg -k", false}, option{"--lines -n", true}, option{"--output -o", true},
+		option{"--no-pager", false}, option{"--boot -b", false}, option{"--quiet -q", false}, option{"--reverse -r", false})
+	if bad != "" || len(o.rest) > 0 {
+		return p.Unknown("option " + bad + strings.Join(o.rest, " "))
+	}
+	format := o.last("--output", "short")
+	if format != "short" && format != "cat" && format != "short-iso" {
+		return p.Unknown("output format " + format)
+	}
+	lines := stateOf(p.Machine).journalLines(o)
+	if n, err := strconv.Atoi(o.last("--lines", "")); err == nil && n < len(lines) {
+		lines = lines[len(lines)-n:]
+	}
+	if len(lines) == 0 {
+		p.Printf("-- No entries --\n")
+	}
+	for _, l := range lines {
+		stamp := l.at.UTC().Format("Jan 02 15:04:05")
+		if format == "short-iso" {
+			stamp = l.at.UTC().Format("2006-01-02T15:04:05-0700")
+		}
+		if format == "cat" {
+			p.Printf("%s\n", l.text)
+			continue
+		}
+		p.Printf("%s %s %s: %s\n", stamp, p.Machine.Name, l.ident, l.text)
+	}
+	return 0
+}
+
+func (s *state) journalLines(o parsed) []logLine {
+	var out []logLine
+	if o.has("--dmesg") {
+		for _, t := range s.m.KernelLines() {
+			out = append(out, logLine{at: s.m.Booted(), ident: "kernel", text: t})
+		}
+		return out
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.lines {
+		if !o.has("--unit") || matchesAny(l.unit, o.opts["--unit"]) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func matchesAny(unit string, patterns []string) bool {
+	for _, pat := range patterns {
+		if globMatch(fullName(pat), unit) {
+			return true
+		}
+	}
+	return false
+}
+
+// systemdInhibit runs a command under an inhibitor lock.
+func systemdInhibit(ctx context.Context, p *labsim.Proc) int {
+	o, bad := parseOptions(p.Args[1:], true, option{"--what", true}, option{"--who", true}, option{"--why", true},
+		option{"--mode", true}, option{"--list", false}, option{"--no-pager", false}, option{"--no-legend", false})
+	if bad != "" {
+		return p.Unknown("option " + bad)
+	}
+	s := stateOf(p.Machine)
+	if o.has("--list") {
+		for _, i := range Inhibitors(p.Machine) {
+			p.Printf("%s 0 root %d systemd-inhibit %s %s %s\n", i.Who, i.PID, i.What, i.Why, i.Mode)
+		}
+		return 0
+	}
+	if len(o.rest) == 0 {
+		return p.Fail(1, "Missing command line to execute.")
+	}
+	mode := o.last("--mode", "block")
+	if mode != "block" && mode != "delay" {
+		return p.Fail(1, "Failed to inhibit: Invalid argument")
+	}
+	if p.UID != 0 && mode == "block" {
+		return p.Fail(1, "Failed to inhibit: Access denied")
+	}
+	lock := Inhibitor{What: o.last("--what", "idle:sleep:shutdown"), Who: o.last("--who", o.rest[0]),
+		Why: o.last("--why", "Unknown reason"), Mode: mode, PID: p.PID}
+	s.mu.Lock()
+	s.inhibitors[p.PID] = lock
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.inhibitors, p.PID)
+	}()
+	st := p.Run(ctx, o.rest...)
+	if st == 127 {
+		return p.Fail(1, "Failed to execute %s: No such file or directory", o.rest[0])
+	}
+	return st
+}
+
+func usec(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
+
+// timestamp is how systemctl show prints a point in time.
+func timestamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("Mon 2006-01-02 15:04:05 MST")
+}
+
+func monotonic(s *state, t time.Time) string {
+	if t.IsZero() {
+		return "0"
+	}
+	return fmt.Sprint(t.Sub(s.m.Booted()).Microseconds())
+}

@@ -1,0 +1,315 @@
+package osprog
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
+)
+
+// network is a .network file as systemd-networkd 255 reads it.
+type network struct {
+	unitFile
+	routes []map[string]string
+}
+
+// networkSections are those that networkd knows; [IPoIB] is not one of them, so
+// a mode written there has no effect and only a line in the journal says so.
+var networkSections = map[string]bool{"Match": true, "Link": true, "Network": true, "Address": true, "Route": true, "DHCP": true, "DHCPv4": true, "DHCPv6": true}
+
+// loadNetworks reads the .network files, as networkd does at start and reload.
+func (s *state) loadNetworks() {
+	files := map[string]string{} // base name to path; /etc wins over /run
+	for _, dir := range []string{"/run/systemd/network", "/etc/systemd/network"} {
+		infos, err := s.m.FS.ReadDir(vfs.Root, dir)
+		if err != nil {
+			continue
+		}
+		for _, i := range infos {
+			if strings.HasSuffix(i.Name(), ".network") {
+				files[i.Name()] = dir + "/" + i.Name()
+			}
+		}
+	}
+	names := make([]string, 0, len(files))
+	for n := range files {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	var list []*network
+	for _, n := range names {
+		data, err := s.m.FS.ReadFile(files[n])
+		if err == nil {
+			list = append(list, s.parseNetwork(files[n], string(data)))
+		}
+	}
+	s.mu.Lock()
+	s.networks = list
+	s.mu.Unlock()
+}
+
+func (s *state) parseNetwork(file, body string) *network {
+	n := &network{unitFile: unitFile{path: file, values: map[string][]string{}}}
+	section := ""
+	for i, line := range strings.Split(body, "\n") {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || line[0] == '#' || line[0] == ';':
+		case line[0] == '[':
+			section = strings.Trim(line, "[]")
+			if !networkSections[section] {
+				s.log("systemd-networkd.service", "systemd-networkd", file+":"+strconv.Itoa(i+1)+": Unknown section '"+section+"'. Ignoring.")
+			}
+			if section == "Route" {
+				n.routes = append(n.routes, map[string]string{})
+			}
+		case networkSections[section]:
+			k, v, _ := strings.Cut(line, "=")
+			k, v = strings.TrimSpace(k), strings.TrimSpace(v)
+			n.values[section+"."+k] = append(n.values[section+"."+k], v)
+			if section == "Route" {
+				n.routes[len(n.routes)-1][k] = v
+			}
+		}
+	}
+	return n
+}
+
+// networkFor returns the first file that matches an interface.
+func (s *state) networkFor(name string) *network {
+	d, ok := s.m.Netdev(name)
+	if !ok {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.networks {
+		if n.matches(&d) {
+			return n
+		}
+	}
+	return nil
+}
+
+func (n *network) matches(d *labsim.Netdev) bool {
+	tests := map[string]string{"Name": d.Name, "PermanentMACAddress": d.HardwareAddress(), "MACAddress": d.HardwareAddress(), "Driver": d.Driver}
+	any := false
+	for key, have := range tests {
+		patterns := words(n.values["Match."+key])
+		if len(patterns) == 0 {
+			continue
+		}
+		any = true
+		if !slices.ContainsFunc(patterns, func(p string) bool { return globMatch(p, have) || strings.EqualFold(p, have) }) {
+			return false
+		}
+	}
+	return any && d.Type != labsim.TypeLoopback
+}
+
+// reconfigure applies the file of one interface. Failures are logged and the
+// link still ends as configured.
+func (s *state) reconfigure(name string) {
+	n := s.networkFor(name)
+	if n == nil {
+		s.dropManaged(name, nil)
+		return
+	}
+	unit, ident := "systemd-networkd.service", "systemd-networkd"
+	if v := n.last("Link.MTUBytes"); v != "" {
+		mtu, err := strconv.Atoi(v)
+		if err == nil {
+			err = s.m.SetMTU(name, min(mtu, s.maxMTU(name)))
+		}
+		if err != nil {
+			s.log(unit, ident, name+": Failed to set MTU, ignoring: "+errnoText(err))
+		}
+	}
+	if p := n.last("Link.ActivationPolicy"); p != "manual" && p != "down" {
+		s.setLink(name, true)
+	}
+	want, gateway := s.wantedAddrs(n, name)
+	s.dropManaged(name, want)
+	for _, a := range want {
+		if err := s.addAddr(name, a); err != nil && !errors.Is(err, errAddrExists) {
+			s.log(unit, ident, name+": Could not set address: "+err.Error())
+		}
+	}
+	s.mu.Lock()
+	s.managed[name] = want
+	s.mu.Unlock()
+	if gateway.IsValid() {
+		s.setDefault(gateway)
+	}
+}
+
+func (s *state) maxMTU(name string) int {
+	if d, ok := s.m.Netdev(name); ok && d.Type == labsim.TypeInfiniBand {
+		return labsim.ConnectedMaxMTU
+	}
+	return 9978
+}
+
+func errnoText(err error) string {
+	if errors.Is(err, syscall.EINVAL) {
+		return "Invalid argument"
+	}
+	return err.Error()
+}
+
+// wantedAddrs are the static addresses of a file and what DHCP leases.
+func (s *state) wantedAddrs(n *network, name string) (want []netip.Prefix, gateway netip.Addr) {
+	for _, a := range append(append([]string{}, n.values["Network.Address"]...), n.values["Address.Address"]...) {
+		if p, err := netip.ParsePrefix(a); err == nil {
+			want = append(want, p)
+		}
+	}
+	if dhcp := n.last("Network.DHCP"); dhcp == "yes" || dhcp == "ipv4" {
+		lease, gw := s.lease(name)
+		want = append(want, lease...)
+		gateway = gw
+	}
+	if gw, err := netip.ParseAddr(n.last("Network.Gateway")); err == nil {
+		gateway = gw
+	}
+	for _, r := range n.routes {
+		gw, err := netip.ParseAddr(r["Gateway"])
+		dst := r["Destination"]
+		if err == nil && (dst == "" || dst == "0.0.0.0/0") {
+			gateway = gw
+		}
+	}
+	return want, gateway
+}
+
+// lease is what the management network's DHCP server would give.
+func (s *state) lease(name string) ([]netip.Prefix, netip.Addr) {
+	for _, d := range s.m.Config.Netdevs {
+		if d.Name == name {
+			gw := d.Gateway
+			if !gw.IsValid() && d.SSH {
+				gw = s.m.Config.Gateway
+			}
+			return d.Addrs, gw
+		}
+	}
+	return nil, netip.Addr{}
+}
+
+// dropManaged removes every address but the wanted ones from an interface that
+// networkd manages, and only its own from one that it no longer does.
+func (s *state) dropManaged(name string, want []netip.Prefix) {
+	s.mu.Lock()
+	own := s.managed[name]
+	delete(s.managed, name)
+	s.mu.Unlock()
+	d, ok := s.m.Netdev(name)
+	if !ok {
+		return
+	}
+	for _, a := range d.Addrs {
+		mine := want != nil || slices.Contains(own, a)
+		if mine && !slices.Contains(want, a) && !(a.Addr().Is6() && isLinkLocal(a)) {
+			_ = s.delAddr(name, a)
+		}
+	}
+}
+
+// configureAll applies the files of all interfaces.
+func (s *state) configureAll() {
+	for _, d := range s.m.Netdevs() {
+		if d.Type != labsim.TypeLoopback {
+			s.reconfigure(d.Name)
+		}
+	}
+}
+
+// networkReload re-reads the files and reconfigures the interfaces whose file
+// changed, came or went.
+func (s *state) networkReload() {
+	before := map[string]string{}
+	for _, d := range s.m.Netdevs() {
+		before[d.Name] = s.networkText(d.Name)
+	}
+	s.loadNetworks()
+	for _, d := range s.m.Netdevs() {
+		if before[d.Name] != s.networkText(d.Name) {
+			s.reconfigure(d.Name)
+		}
+	}
+}
+
+func (s *state) networkText(name string) string {
+	n := s.networkFor(name)
+	if n == nil {
+		return ""
+	}
+	keys := make([]string, 0, len(n.values))
+	for k := range n.values {
+		keys = append(keys, k+"="+strings.Join(n.values[k], "\n"))
+	}
+	sort.Strings(keys)
+	return n.path + strings.Join(keys, "\n")
+}
+
+// networkctl knows reload, reconfigure, list and status.
+func networkctl(_ context.Context, p *labsim.Proc) int {
+	o, bad := parseOptions(p.Args[1:], false, option{"--no-pager", false}, option{"--no-legend", false})
+	if bad != "" || len(o.rest) == 0 {
+		return p.Unknown("form of networkctl " + bad)
+	}
+	s := stateOf(p.Machine)
+	names := o.rest[1:]
+	for _, n := range names {
+		if _, ok := p.Machine.Netdev(n); !ok {
+			p.Errorf("Failed to find link \"%s\": No such device\n", n)
+			return 1
+		}
+	}
+	if p.UID != 0 && (o.rest[0] == "reload" || o.rest[0] == "reconfigure") {
+		p.Errorf("Failed to %s: Interactive authentication required.\n", o.rest[0])
+		return 1
+	}
+	switch {
+	case o.rest[0] == "reload" && len(names) == 0:
+		s.networkReload()
+	case o.rest[0] == "reconfigure" && len(names) > 0:
+		for _, n := range names {
+			s.reconfigure(n)
+		}
+	case o.rest[0] == "list" || o.rest[0] == "status":
+		s.networkList(p, names)
+	default:
+		return p.Unknown("networkctl " + o.rest[0])
+	}
+	return 0
+}
+
+func (s *state) networkList(p *labsim.Proc, names []string) {
+	kinds := map[int]string{labsim.TypeLoopback: "loopback", labsim.TypeEthernet: "ether", labsim.TypeInfiniBand: "infiniband"}
+	for _, d := range p.Machine.Netdevs() {
+		if len(names) > 0 && !slices.Contains(names, d.Name) {
+			continue
+		}
+		setup, oper := "unmanaged", "off"
+		if s.networkFor(d.Name) != nil {
+			setup = "configured"
+		}
+		switch {
+		case d.Up && p.Machine.Carrier(&d) && len(d.Addrs) > 0:
+			oper = "routable"
+		case d.Up && p.Machine.Carrier(&d):
+			oper = "carrier"
+		case d.Up:
+			oper = "no-carrier"
+		}
+		p.Printf("%3d %s %s %s %s\n", d.Index, d.Name, kinds[d.Type], oper, setup)
+	}
+}

@@ -1,0 +1,330 @@
+package osprog
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
+)
+
+const (
+	umadFile     = "/sys/class/infiniband_mad/abi_version"
+	opensmConf   = "/etc/opensm/opensm.conf"
+	partitions   = "/etc/opensm/partitions.conf"
+	maxPriority  = 15
+	opensmBanner = "-------------------------------------------------\nOpenSM 3.3.23\n"
+)
+
+var opensmUnits = map[string]string{
+	"opensm.service": `[Unit]
+Description=Starts OpenSM InfiniBand fabric Subnet Managers
+ConditionPathExists=` + umadFile + `
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/libexec/opensm-ports
+[Install]
+WantedBy=network-online.target
+`,
+	"opensm@.service": `[Unit]
+Description=Starts OpenSM InfiniBand fabric Subnet Manager on port %i
+PartOf=opensm.service
+ConditionPathExists=` + umadFile + `
+[Service]
+Type=simple
+ExecStart=/usr/sbin/opensm --guid %I --log_file /var/log/opensm.%I.log
+`,
+}
+
+// opensmPorts is what opensm.service runs: it starts an instance per port of
+// PORTS in /etc/default/opensm, where ALL means the ports of this moment.
+func opensmPorts(_ context.Context, p *labsim.Proc) int {
+	s := stateOf(p.Machine)
+	env := map[string]string{"PORTS": "ALL"}
+	if data, err := p.Machine.FS.ReadFile("/etc/default/opensm"); err == nil {
+		addEnv(env, strings.Split(string(data), "\n"))
+	}
+	ports := strings.Fields(env["PORTS"])
+	switch {
+	case len(ports) == 1 && ports[0] == "NONE":
+		return 0
+	case len(ports) == 1 && ports[0] == "ALL":
+		ports = nil
+		for _, port := range s.hcas() {
+			ports = append(ports, port.portGUIDs()...)
+		}
+	}
+	for _, g := range ports {
+		if err := s.start("opensm@" + g + ".service"); err != nil {
+			p.Errorf("%v\n", err)
+		}
+	}
+	return 0
+}
+
+// smOptions is what opensm reads from its file and command line.
+type smOptions struct {
+	guid       uint64
+	priority   int
+	partitions string
+}
+
+// readConf reads an opensm.conf. Complaints are printed and it goes on; a
+// missing file is no error.
+func (s *state) readConf(file string, out io.Writer) smOptions {
+	o := smOptions{partitions: partitions}
+	data, err := s.m.FS.ReadFile(file)
+	if err != nil {
+		return o
+	}
+	for _, line := range strings.Split(string(data), "\n") {
+		f := strings.Fields(line)
+		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
+			continue
+		}
+		value := ""
+		if len(f) > 1 {
+			value = f[1]
+		}
+		switch f[0] {
+		case "guid":
+			o.guid, _ = strconv.ParseUint(value, 0, 64)
+		case "sm_priority":
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 0 || n > maxPriority {
+				_, _ = fmt.Fprintf(out, " Invalid Cached Option Value:sm_priority = %s:Using Default:0\n", value)
+				n = 0
+			}
+			o.priority = n
+		case "partition_config_file":
+			o.partitions = value
+		default:
+			if !smKeys[f[0]] {
+				_, _ = fmt.Fprintf(out, " Unrecognized token: %q\n", f[0])
+			}
+		}
+	}
+	return o
+}
+
+// smKeys are options of opensm.conf that change nothing in the lab.
+var smKeys = map[string]bool{
+	"m_key": true, "m_key_protection_level": true, "sm_key": true, "sa_key": true, "subnet_prefix": true, "lmc": true,
+	"sweep_interval": true, "sminfo_polling_timeout": true, "polling_retry_number": true, "routing_engine": true,
+	"ignore_other_sm": true, "force_link_speed": true, "force_link_width": true, "max_op_vls": true, "daemon": true,
+	"log_file": true, "force_log_flush": true, "exit_on_fatal": true, "log_flags": true, "log_max_size": true,
+	"max_wire_smps": true, "transaction_timeout": true, "transaction_retries": true, "qos": true, "console": true,
+	"no_partition_enforcement": true, "part_enforce": true, "allow_both_pkeys": true, "babbling_port_policy": true,
+	"honor_guid2lid_file": true, "drop_event_subscriptions": true, "event_plugin_name": true, "dump_files_dir": true,
+	"reassign_lids": true, "sm_inactive": true, "disable_multicast": true, "sm_assign_guid_func": true,
+}
+
+// opensm is one subnet manager on one port. It exits 0 when it cannot bind: only
+// the fabric says whether it works.
+func opensm(ctx context.Context, p *labsim.Proc) int {
+	o, bad := parseOptions(p.Args[1:], false,
+		option{"--guid -g", true}, option{"--priority -p", true}, option{"--log_file -f", true}, option{"--config -F", true},
+		option{"--Pconfig -P", true}, option{"--create-config -c", true}, option{"--version", false}, option{"--daemon -B", false})
+	if bad != "" || len(o.rest) > 0 {
+		return p.Unknown("option " + bad)
+	}
+	s := stateOf(p.Machine)
+	if o.has("--version") {
+		p.Printf("%s", opensmBanner)
+		return 0
+	}
+	if file := o.last("--create-config", ""); file != "" {
+		if err := p.WriteFile(file, []byte("guid 0x0000000000000000\nsm_priority 0\npartition_config_file "+partitions+"\n")); err != nil {
+			return p.Fail(1, "%v", err)
+		}
+		return 0
+	}
+	if o.has("--daemon") {
+		return p.Unknown("--daemon")
+	}
+	p.Printf("%s", opensmBanner)
+	conf := s.readConf(o.last("--config", opensmConf), p.Stdout)
+	if o.has("--priority") {
+		n, err := strconv.Atoi(o.last("--priority", ""))
+		if err != nil || n < 0 || n > maxPriority {
+			p.Errorf("ERROR: priority must be between 0 and 15\n")
+			return 255
+		}
+		conf.priority = n
+	}
+	if o.has("--guid") {
+		g, err := strconv.ParseUint(o.last("--guid", ""), 0, 64)
+		if err != nil {
+			return p.Unknown("guid " + o.last("--guid", ""))
+		}
+		conf.guid = g
+	}
+	return s.runSM(ctx, p, o, conf)
+}
+
+func (s *state) runSM(ctx context.Context, p *labsim.Proc, o parsed, conf smOptions) int {
+	logFile := s.smLog(o.last("--log_file", "/var/log/opensm.log"))
+	say := func(line string) {
+		p.Printf("%s\n", line)
+		logFile("0x80 -> " + line)
+	}
+	port := s.smPort(p, conf.guid)
+	if port == nil || p.UID != 0 || !s.claim(port, p.PID) {
+		say("Error from osm_opensm_bind (0x2A)")
+		say("Perhaps another instance of OpenSM is already running")
+		say("Exiting SM")
+		return 0
+	}
+	defer s.release(port)
+	say("Entering DISCOVERING state")
+	sm := &labsim.SM{Port: port, Priority: conf.priority}
+	conf.partitions = o.last("--Pconfig", conf.partitions)
+	sm.GroupMTU, sm.PKeys = s.readPartitions(conf.partitions, say)
+	noGroup := sm.GroupMTU == 0
+	sm.OnState = func(st int) {
+		switch st {
+		case labsim.SMMaster:
+			say("Entering MASTER state")
+			logFile("0x02 -> SUBNET UP")
+		case labsim.SMStandby:
+			say("Entering STANDBY state")
+		case labsim.SMDiscover:
+			logFile("0x01 -> state_mgr_check_master: discovering")
+		}
+	}
+	s.m.Lab.AddSM(sm)
+	if noGroup {
+		sm.Update(func(sm *labsim.SM) { sm.GroupMTU = 0 })
+	}
+	s.mu.Lock()
+	s.hup[p.PID] = func() {
+		fresh := s.readConf(o.last("--config", opensmConf), io.Discard)
+		mtu, keys := s.readPartitions(conf.partitions, say)
+		sm.Update(func(sm *labsim.SM) {
+			if !o.has("--priority") {
+				sm.Priority = fresh.priority
+			}
+			sm.GroupMTU, sm.PKeys = mtu, keys
+		})
+	}
+	s.mu.Unlock()
+	<-ctx.Done()
+	s.mu.Lock()
+	delete(s.hup, p.PID)
+	s.mu.Unlock()
+	sm.Stop()
+	if st := labsim.SignalStatus(ctx); st != 128+15 && st != 128+2 {
+		return st
+	}
+	say("Exiting SM")
+	return 0
+}
+
+// smPort finds the port to bind: by GUID, or the first one whose link is up.
+func (s *state) smPort(p *labsim.Proc, guid uint64) *labsim.Port {
+	if !s.m.FS.Exists(umadFile) {
+		return nil
+	}
+	if guid != 0 {
+		return s.m.PortByGUID(guid)
+	}
+	for _, c := range s.m.Cards() {
+		for _, port := range c.Ports {
+			v := port.View()
+			if c.Bound() && v.LinkType == labsim.LinkIB && v.PhysState == labsim.PhysLinkUp {
+				p.Printf("Using default GUID 0x%x\n", v.GUID)
+				return port
+			}
+		}
+	}
+	return nil
+}
+
+// claim makes sure that a port has one opensm on this host.
+func (s *state) claim(port *labsim.Port, pid int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if holder := s.smPorts[port]; holder != 0 && s.m.Process(holder) != nil {
+		return false
+	}
+	s.smPorts[port] = pid
+	return true
+}
+
+func (s *state) release(port *labsim.Port) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.smPorts, port)
+}
+
+func (s *state) smLog(file string) func(string) {
+	return func(line string) {
+		h, err := s.m.FS.Open(vfs.Root, file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+		if err == nil {
+			_, _ = fmt.Fprintf(h, "%s 000000 [0000AAAA] %s\n", s.m.Lab.Clock.Now().UTC().Format("Jan 02 15:04:05"), line)
+		}
+	}
+}
+
+// mtuCodes are the MTU codes of partitions.conf; another number is not
+// realizable and leaves the partition without a broadcast group.
+var mtuCodes = map[string]int{"1": 256, "2": 512, "3": 1024, "4": 2048, "5": 4096}
+
+// readPartitions reads a partitions.conf: the broadcast group's MTU of the
+// default partition and the other partitions. A file in error is dropped whole.
+func (s *state) readPartitions(file string, say func(string)) (int, map[uint16]int) {
+	keys := map[uint16]int{}
+	group := 2048
+	data, err := s.m.FS.ReadFile(file)
+	if err != nil {
+		return group, keys
+	}
+	for n, def := range definitions(string(data)) {
+		head, members, ok := strings.Cut(def, ":")
+		if !ok || strings.TrimSpace(members) == "" {
+			say(fmt.Sprintf("PARSE ERROR: line %d: bad partition definition", n+1))
+			say("Partition configuration in error; retrying with default config")
+			return 2048, map[uint16]int{}
+		}
+		name, mtu := strings.SplitN(head, ",", 2)[0], partitionMTU(head)
+		label, number, hasKey := strings.Cut(name, "=")
+		key, err := strconv.ParseUint(strings.TrimSpace(number), 0, 16)
+		if strings.TrimSpace(label) == "Default" {
+			group = mtu
+			continue
+		}
+		if hasKey && err == nil {
+			keys[uint16(key)&0x7fff] = mtu
+		}
+	}
+	return group, keys
+}
+
+func definitions(body string) []string {
+	var clean strings.Builder
+	for _, line := range strings.Split(body, "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		clean.WriteString(line + " ")
+	}
+	var out []string
+	for _, def := range strings.Split(clean.String(), ";") {
+		if strings.TrimSpace(def) != "" {
+			out = append(out, strings.TrimSpace(def))
+		}
+	}
+	return out
+}
+
+func partitionMTU(head string) int {
+	for _, flag := range strings.Split(head, ",")[1:] {
+		if code, ok := strings.CutPrefix(strings.TrimSpace(flag), "mtu="); ok {
+			return mtuCodes[strings.TrimSpace(code)]
+		}
+	}
+	return 2048
+}

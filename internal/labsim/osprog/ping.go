@@ -1,0 +1,181 @@
+package osprog
+
+import (
+	"context"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+)
+
+const (
+	icmpHeader = 8
+	ipHeader   = 20
+)
+
+// ping is iputils ping for IPv4 over the simulated fabric.
+func ping(ctx context.Context, p *labsim.Proc) int {
+	o, bad := parseOptions(p.Args[1:], false, option{"-c", true}, option{"-W", true}, option{"-M", true}, option{"-s", true},
+		option{"-I", true}, option{"-i", true}, option{"-q", false}, option{"-n", false}, option{"-4", false}, option{"-w", true})
+	if bad != "" || len(o.rest) != 1 || o.has("-M") && o.last("-M", "") != "do" {
+		return p.Unknown("form of ping " + bad)
+	}
+	dst, err := netip.ParseAddr(o.rest[0])
+	if err != nil {
+		p.Errorf("ping: %s: Name or service not known\n", o.rest[0])
+		return 2
+	}
+	count, err1 := strconv.Atoi(o.last("-c", ""))
+	size, err2 := strconv.Atoi(o.last("-s", "56"))
+	wait, err3 := strconv.ParseFloat(o.last("-W", "10"), 64)
+	if err1 != nil || err2 != nil || err3 != nil || count < 1 || dst.Is6() {
+		return p.Unknown("form of ping: count, size, IPv4")
+	}
+	s := stateOf(p.Machine)
+	dev, src, _, ok := s.route(dst)
+	if s.localAddr(dst) {
+		dev, _ = p.Machine.Netdev("lo")
+		src, ok = dst, true
+	}
+	if !ok {
+		p.Errorf("ping: connect: Network is unreachable\n")
+		return 2
+	}
+	if i := o.last("-I", ""); i != "" && i != dev.Name && i != src.String() {
+		p.Errorf("ping: unknown iface: %s\n", i)
+		return 2
+	}
+	p.Printf("PING %s (%s) %d(%d) bytes of data.\n", dst, dst, size, size+icmpHeader+ipHeader)
+	return s.pingLoop(ctx, p, pingJob{dev, src, dst, size, count, wait, o.has("-M"), o.has("-q")})
+}
+
+type pingJob struct {
+	dev      labsim.Netdev
+	src, dst netip.Addr
+	size     int
+	count    int
+	wait     float64
+	dontFrag bool
+	quiet    bool
+}
+
+func (s *state) pingLoop(ctx context.Context, p *labsim.Proc, j pingJob) int {
+	start := s.m.Lab.Clock.Now()
+	total := j.size + icmpHeader + ipHeader
+	received, failures := 0, 0
+	answer := s.reaches(&j.dev, j.src, j.dst, total)
+	tooLong := j.dontFrag && total > j.dev.MTU
+	for seq := 1; seq <= j.count; seq++ {
+		switch {
+		case tooLong:
+			failures++
+			p.Errorf("ping: local error: message too long, mtu=%d\n", j.dev.MTU)
+		case answer == pingOK:
+			received++
+			if !j.quiet {
+				p.Printf("%d bytes from %s: icmp_seq=%d ttl=64 time=0.0%d ms\n", j.size+icmpHeader, j.dst, seq, 40+seq%50)
+			}
+		case answer == pingUnreachable:
+			failures++
+			p.Printf("From %s icmp_seq=%d Destination Host Unreachable\n", j.src, seq)
+		}
+	}
+	if received < j.count {
+		// The last packet is waited for; the lab shortens the pauses in between.
+		_ = s.m.Lab.Clock.Sleep(ctx, time.Duration(j.wait*float64(time.Second)))
+	}
+	elapsed := s.m.Lab.Clock.Now().Sub(start).Milliseconds() + int64(j.count-1)
+	errs := ""
+	if failures > 0 {
+		errs = "+" + strconv.Itoa(failures) + " errors, "
+	}
+	p.Printf("\n--- %s ping statistics ---\n", j.dst)
+	p.Printf("%d packets transmitted, %d received, %s%s%% packet loss, time %dms\n", j.count, received, errs,
+		strconv.FormatFloat(float64(j.count-received)/float64(j.count)*100, 'g', 6, 64), elapsed)
+	if received == 0 {
+		p.Printf("\n")
+		return 1
+	}
+	p.Printf("rtt min/avg/max/mdev = 0.041/0.045/0.052/0.004 ms\n")
+	return 0
+}
+
+type pingAnswer int
+
+const (
+	pingLost pingAnswer = iota
+	pingUnreachable
+	pingOK
+)
+
+// reaches says whether a packet gets to the host that has dst and back: both
+// interfaces up with carrier, in one subnet and partition. A connected sender
+// whose peer takes less loses large packets until path MTU discovery has cut
+// them; a datagram cannot exceed the receiver's MTU.
+func (s *state) reaches(dev *labsim.Netdev, src, dst netip.Addr, total int) pingAnswer {
+	if dev.Type == labsim.TypeLoopback {
+		return pingOK
+	}
+	if !s.m.Carrier(dev) {
+		return pingUnreachable
+	}
+	for _, peer := range s.m.Lab.Machines() {
+		if !peer.Up() {
+			continue
+		}
+		for _, d := range peer.Netdevs() {
+			if !hasAddr(&d, dst) {
+				continue
+			}
+			if !d.Up || !peer.Carrier(&d) || !s.joined(dev, &d) || !backRoute(&d, src) {
+				return pingUnreachable
+			}
+			if min(total, dev.MTU) > d.MTU {
+				return pingLost
+			}
+			return pingOK
+		}
+	}
+	return pingUnreachable
+}
+
+func hasAddr(d *labsim.Netdev, a netip.Addr) bool {
+	for _, p := range d.Addrs {
+		if p.Addr() == a {
+			return true
+		}
+	}
+	return false
+}
+
+// backRoute says whether the peer answers on the same network.
+func backRoute(d *labsim.Netdev, src netip.Addr) bool {
+	for _, p := range d.Addrs {
+		if p.Masked().Contains(src) {
+			return true
+		}
+	}
+	return false
+}
+
+// joined says whether two interfaces share a medium. Interfaces that are not a
+// card's are all on the management network; Ethernet ports reach what their
+// cable ends in.
+func (s *state) joined(a, b *labsim.Netdev) bool {
+	if a.Port == nil || b.Port == nil {
+		return a.Port == nil && b.Port == nil
+	}
+	if a.Type != b.Type || a.PKey&0x7fff != b.PKey&0x7fff {
+		return false
+	}
+	if a.Type == labsim.TypeEthernet {
+		return true
+	}
+	for _, p := range s.m.Lab.Reachable(a.Port) {
+		if p == b.Port {
+			return true
+		}
+	}
+	return false
+}

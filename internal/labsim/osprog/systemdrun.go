@@ -1,0 +1,266 @@
+package osprog
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+)
+
+// runProperties are the service properties that systemd-run may set here; those
+// with false change nothing in the lab.
+var runProperties = map[string]bool{
+	"Type": true, "RemainAfterExit": true, "StandardOutput": true, "StandardError": true, "Environment": true,
+	"WorkingDirectory": true, "User": true, "Description": true, "ExecStopPost": false,
+	"KillMode": false, "TimeoutStopSec": false, "TimeoutStartSec": false, "RuntimeMaxSec": false, "SendSIGKILL": false,
+	"OOMScoreAdjust": false, "OOMPolicy": false, "IgnoreSIGPIPE": false, "UMask": false, "Nice": false,
+	"DefaultDependencies": false, "CollectMode": false, "StandardInput": false, "FinalKillSignal": false,
+	"KillSignal": false, "SuccessExitStatus": false, "RefuseManualStop": false, "Restart": false,
+}
+
+var timerProperties = map[string]bool{"AccuracySec": true, "RemainAfterElapse": true, "Persistent": true, "RandomizedDelaySec": true}
+
+// systemdRun starts a transient service, at once or by a timer. The service is
+// not a child of the caller: it goes on when the SSH session ends and dies with
+// the machine.
+func systemdRun(ctx context.Context, p *labsim.Proc) int {
+	o, bad := parseOptions(p.Args[1:], true,
+		option{"--unit -u", true}, option{"--collect -G", false}, option{"--property -p", true},
+		option{"--description", true}, option{"--on-active", true}, option{"--timer-property", true},
+		option{"--no-block", false}, option{"--quiet -q", false}, option{"--wait", false}, option{"--pipe -P", false},
+		option{"--setenv -E", true}, option{"--service-type", true}, option{"--working-directory", true},
+		option{"--remain-after-exit -r", false}, option{"--no-ask-password", false}, option{"--system", false},
+		option{"--expand-environment", true}, option{"--uid", true})
+	if bad != "" {
+		return p.Unknown("option " + bad)
+	}
+	if o.has("--expand-environment") && p.Machine.OS == labsim.TrueNAS {
+		p.Errorf("systemd-run: unrecognized option '--expand-environment=%s'\n", o.last("--expand-environment", ""))
+		return 1
+	}
+	if p.UID != 0 {
+		p.Errorf("Failed to start transient service unit: Interactive authentication required.\n")
+		return 1
+	}
+	if len(o.rest) == 0 && !o.has("--unit") {
+		p.Errorf("Command line to execute required.\n")
+		return 1
+	}
+	s := stateOf(p.Machine)
+	u, rc := s.transientUnit(p, o)
+	if rc != 0 {
+		return rc
+	}
+	if o.has("--on-active") {
+		return s.runTimer(p, o, u)
+	}
+	return s.runNow(ctx, p, o, u)
+}
+
+func (s *state) transientUnit(p *labsim.Proc, o parsed) (*unit, int) {
+	name := fullName(o.last("--unit", "run-u"+strconv.Itoa(p.PID)))
+	argv := o.rest
+	if o.last("--expand-environment", "yes") == "no" {
+		for i := range argv {
+			argv[i] = strings.ReplaceAll(argv[i], "$", "$$")
+		}
+	}
+	u := &unit{
+		name: name, desc: o.last("--description", strings.Join(o.rest, " ")), transient: true, collect: o.has("--collect"),
+		active: "inactive", sub: "dead", result: "success", invocation: newID(),
+		spec: serviceSpec{
+			kind: o.last("--service-type", "simple"), main: [][]string{argv}, remain: o.has("--remain-after-exit"),
+			env: map[string]string{}, dir: o.last("--working-directory", ""), user: o.last("--uid", "root"),
+		},
+	}
+	for _, e := range o.opts["--setenv"] {
+		k, v, ok := strings.Cut(e, "=")
+		if !ok {
+			v = p.Getenv(k)
+		}
+		u.spec.env[k] = v
+	}
+	for _, prop := range o.opts["--property"] {
+		k, v, ok := strings.Cut(prop, "=")
+		if _, known := runProperties[k]; !ok || !known {
+			p.Machine.Violate("systemd-run: property %q is not simulated", prop)
+			p.Errorf("Unknown assignment: %s\n", prop)
+			return nil, 1
+		}
+		u.setProperty(k, v)
+	}
+	return u, 0
+}
+
+func (u *unit) setProperty(k, v string) {
+	switch k {
+	case "Type":
+		u.spec.kind = v
+	case "RemainAfterExit":
+		u.spec.remain = v == "yes" || v == "true"
+	case "StandardOutput":
+		u.spec.stdout = v
+	case "StandardError":
+		u.spec.stderr = v
+	case "Environment":
+		addEnv(u.spec.env, splitExec(v))
+	case "WorkingDirectory":
+		u.spec.dir = v
+	case "User":
+		u.spec.user = v
+	case "Description":
+		u.desc = v
+	}
+}
+
+// taken says whether a unit of that name is loaded; a failed transient unit
+// stays so until reset-failed.
+func (s *state) taken(name string) bool {
+	s.mu.Lock()
+	_, loaded := s.units[name]
+	s.mu.Unlock()
+	return loaded || s.loadUnit(name) != nil
+}
+
+func (s *state) put(u *unit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.units[u.name] = u
+}
+
+func (s *state) runNow(ctx context.Context, p *labsim.Proc, o parsed, u *unit) int {
+	if s.taken(u.name) {
+		p.Errorf("Failed to start transient service unit: Unit %s was already loaded or has a fragment file.\n", u.name)
+		return 1
+	}
+	s.put(u)
+	done := make(chan error, 1)
+	go func() { done <- s.start(u.name) }()
+	if o.has("--no-block") {
+		s.announce(p, o, u)
+		return 0
+	}
+	// A oneshot is waited for: start returns when it has ended.
+	select {
+	case err := <-done:
+		if err != nil {
+			p.Errorf("%s\n", err.Error())
+			return 1
+		}
+	case <-ctx.Done():
+		return labsim.SignalStatus(ctx)
+	}
+	s.announce(p, o, u)
+	if o.has("--wait") || o.has("--pipe") {
+		if o.has("--pipe") {
+			return p.Unknown("--pipe")
+		}
+		select {
+		case <-u.done:
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return u.status
+		case <-ctx.Done():
+			return labsim.SignalStatus(ctx)
+		}
+	}
+	return 0
+}
+
+func (s *state) announce(p *labsim.Proc, o parsed, u *unit) {
+	if o.has("--quiet") {
+		return
+	}
+	if s.m.OS == labsim.TrueNAS {
+		p.Errorf("Running as unit: %s\n", u.name)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.Errorf("Running as unit: %s; invocation ID: %s\n", u.name, u.invocation)
+}
+
+func (s *state) runTimer(p *labsim.Proc, o parsed, u *unit) int {
+	wait, err := parseSpan(o.last("--on-active", ""))
+	if err != nil {
+		p.Errorf("Failed to parse timer value: %s\n", o.last("--on-active", ""))
+		return 1
+	}
+	for _, prop := range o.opts["--timer-property"] {
+		if k, _, ok := strings.Cut(prop, "="); !ok || !timerProperties[k] {
+			return p.Unknown("timer property " + prop)
+		}
+	}
+	base := strings.TrimSuffix(strings.TrimSuffix(u.name, ".service"), ".timer")
+	u.name = base + ".service"
+	t := &unit{name: base + ".timer", desc: u.desc, transient: true, active: "active", sub: "waiting",
+		result: "success", started: s.m.Lab.Clock.Now(), invocation: newID()}
+	if s.taken(t.name) || s.taken(u.name) {
+		p.Errorf("Failed to start transient timer unit: Unit %s was already loaded or has a fragment file.\n", t.name)
+		return 1
+	}
+	s.put(u)
+	boot := s.m.BootContext()
+	s.mu.Lock()
+	t.timer = s.m.Lab.Clock.AfterFunc(wait, func() {
+		if boot.Err() != nil { // the machine went down meanwhile: the timer is gone
+			return
+		}
+		s.mu.Lock()
+		delete(s.units, t.name)
+		s.mu.Unlock()
+		_ = s.start(u.name)
+	})
+	s.units[t.name] = t
+	s.mu.Unlock()
+	if !o.has("--quiet") {
+		p.Errorf("Running timer as unit: %s\nWill run service as unit: %s\n", t.name, u.name)
+	}
+	return 0
+}
+
+// parseSpan reads a systemd time span: "90", "90s", "5min", "1h 30min", "500ms".
+func parseSpan(text string) (time.Duration, error) {
+	units := map[string]time.Duration{
+		"": time.Second, "s": time.Second, "sec": time.Second, "ms": time.Millisecond, "m": time.Minute,
+		"min": time.Minute, "h": time.Hour, "us": time.Microsecond,
+	}
+	var total time.Duration
+	rest := strings.ReplaceAll(text, " ", "")
+	if rest == "" {
+		return 0, fmt.Errorf("empty time span")
+	}
+	for rest != "" {
+		n := 0
+		for n < len(rest) && (rest[n] >= '0' && rest[n] <= '9' || rest[n] == '.') {
+			n++
+		}
+		k := n
+		for k < len(rest) && (rest[k] < '0' || rest[k] > '9') {
+			k++
+		}
+		value, err := strconv.ParseFloat(rest[:n], 64)
+		scale, ok := units[rest[n:k]]
+		if err != nil || !ok {
+			return 0, fmt.Errorf("time span %q", text)
+		}
+		total += time.Duration(value * float64(scale))
+		rest = rest[k:]
+	}
+	return total, nil
+}
+
+// spanText prints a time span as systemctl does.
+func spanText(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	}
+	m, sec := int(d.Minutes()), d-time.Duration(int(d.Minutes()))*time.Minute
+	if m == 0 {
+		return strconv.FormatFloat(sec.Seconds(), 'f', -1, 64) + "s"
+	}
+	return fmt.Sprintf("%dmin %ss", m, strconv.FormatFloat(sec.Seconds(), 'f', -1, 64))
+}

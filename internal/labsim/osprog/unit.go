@@ -1,0 +1,460 @@
+package osprog
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
+)
+
+// unit is what systemd keeps in memory of one unit; a reboot forgets it.
+type unit struct {
+	name      string
+	desc      string
+	transient bool
+	collect   bool
+	file      *unitFile
+	spec      serviceSpec
+
+	active, sub, result string
+	proc                *labsim.Proc
+	done                chan struct{} // closed when the main process has ended
+	mainPID             int
+	code, status        int
+	started, exited     time.Time
+	stopping            bool
+	invocation          string
+
+	timer *labsim.Timer // of a .timer unit
+}
+
+// serviceSpec is how a service is run.
+type serviceSpec struct {
+	kind           string // simple, oneshot, exec
+	pre, main      [][]string
+	post, stop     [][]string
+	remain         bool
+	env            map[string]string
+	dir, user      string
+	stdout, stderr string // journal, null, file:PATH, append:PATH, truncate:PATH
+}
+
+const unitPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
+
+// unit returns the unit of a name, loading its file; nil if there is none.
+func (s *state) unit(name string) *unit {
+	s.mu.Lock()
+	u := s.units[name]
+	s.mu.Unlock()
+	if u != nil && u.transient {
+		return u
+	}
+	// systemd keeps units that are active or wanted by a target loaded: edits
+	// of their files show only after daemon-reload.
+	keep := u != nil && u.file != nil && (u.active == "active" || s.fileState(name) == "enabled")
+	if keep {
+		return u
+	}
+	f := s.loadUnit(name)
+	if f == nil {
+		return nil
+	}
+	if u == nil {
+		u = &unit{name: name, active: "inactive", sub: "dead", result: "success"}
+	}
+	u.file = f
+	u.desc = strings.ReplaceAll(f.last("Unit.Description"), "%i", instanceOf(name))
+	u.spec = s.specOf(f, name)
+	s.mu.Lock()
+	s.units[name] = u
+	s.mu.Unlock()
+	return u
+}
+
+func instanceOf(name string) string {
+	_, inst := templateOf(name)
+	return inst
+}
+
+func (s *state) specOf(f *unitFile, name string) serviceSpec {
+	spec := serviceSpec{
+		kind: f.last("Service.Type"), remain: f.last("Service.RemainAfterExit") == "yes",
+		env: map[string]string{"PATH": unitPath}, user: "root",
+		stdout: f.last("Service.StandardOutput"), stderr: f.last("Service.StandardError"),
+	}
+	if spec.kind == "" {
+		spec.kind = "simple"
+	}
+	inst := instanceOf(name)
+	commands := func(key string) (out [][]string) {
+		for _, line := range f.values[key] {
+			line = strings.NewReplacer("%i", inst, "%I", inst, "%n", name, "%%", "%").Replace(line)
+			out = append(out, splitExec(line))
+		}
+		return out
+	}
+	spec.pre, spec.main = commands("Service.ExecStartPre"), commands("Service.ExecStart")
+	spec.post, spec.stop = commands("Service.ExecStartPost"), commands("Service.ExecStop")
+	for _, file := range f.values["Service.EnvironmentFile"] {
+		data, err := s.m.FS.ReadFile(strings.TrimPrefix(file, "-"))
+		if err == nil {
+			addEnv(spec.env, strings.Split(string(data), "\n"))
+		}
+	}
+	for _, line := range f.values["Service.Environment"] {
+		addEnv(spec.env, splitExec(line))
+	}
+	return spec
+}
+
+func addEnv(env map[string]string, assignments []string) {
+	for _, a := range assignments {
+		a = strings.TrimSpace(a)
+		if k, v, ok := strings.Cut(a, "="); ok && !strings.HasPrefix(a, "#") {
+			env[k] = strings.Trim(v, `"'`)
+		}
+	}
+}
+
+// errStart is a refused or failed start; status is systemctl's exit status.
+type errStart struct {
+	text   string
+	status int
+}
+
+func (e *errStart) Error() string { return e.text }
+
+// start starts a unit and waits for what its type waits for.
+func (s *state) start(name string) error {
+	if s.masked(name) {
+		return &errStart{fmt.Sprintf("Failed to start %s: Unit %s is masked.", name, name), 1}
+	}
+	u := s.unit(name)
+	if u == nil {
+		return &errStart{fmt.Sprintf("Failed to start %s: Unit %s not found.", name, name), 5}
+	}
+	s.mu.Lock()
+	running := u.active == "active" || u.active == "activating"
+	s.mu.Unlock()
+	if running {
+		return nil
+	}
+	if u.file != nil && u.file.builtin() {
+		s.set(u, "active", map[bool]string{true: "active", false: "running"}[strings.HasSuffix(name, ".target")])
+		return nil
+	}
+	if !s.conditionsMet(u) {
+		s.log(name, "systemd", u.desc+" was skipped because of an unmet condition check.")
+		return nil
+	}
+	return s.run(u)
+}
+
+func (s *state) set(u *unit, active, sub string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u.active, u.sub = active, sub
+}
+
+// conditionsMet checks ConditionPathExists; a unit whose condition fails is
+// skipped without an error.
+func (s *state) conditionsMet(u *unit) bool {
+	if u.file == nil {
+		return true
+	}
+	for _, c := range u.file.values["Unit.ConditionPathExists"] {
+		want := !strings.HasPrefix(c, "!")
+		if s.m.FS.Exists(strings.TrimPrefix(c, "!")) != want {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *state) run(u *unit) error {
+	s.mu.Lock()
+	u.result, u.code, u.status, u.stopping = "success", 0, 0, false
+	u.started, u.exited, u.invocation = s.m.Lab.Clock.Now(), time.Time{}, newID()
+	u.active, u.sub, u.done = "activating", "start", make(chan struct{})
+	s.mu.Unlock()
+	for _, argv := range u.spec.pre {
+		if st := s.step(u, argv); st != 0 {
+			return s.failed(u, st)
+		}
+	}
+	if u.spec.kind == "oneshot" {
+		for _, argv := range u.spec.main {
+			if st := s.step(u, argv); st != 0 {
+				return s.failed(u, st)
+			}
+		}
+		s.finish(u, 0)
+		return nil
+	}
+	if len(u.spec.main) != 1 {
+		return s.failed(u, 203)
+	}
+	ch, st := s.spawn(u, u.spec.main[0])
+	if st != 0 {
+		return s.failed(u, st)
+	}
+	s.set(u, "active", "running")
+	go func() { s.finish(u, <-ch) }()
+	for _, argv := range u.spec.post {
+		_ = s.step(u, argv)
+	}
+	return nil
+}
+
+// step runs one command of a unit to its end; a leading dash forgives failure.
+func (s *state) step(u *unit, argv []string) int {
+	forgive := strings.HasPrefix(argv[0], "-")
+	argv = append([]string{strings.TrimPrefix(argv[0], "-")}, argv[1:]...)
+	ch, st := s.spawn(u, argv)
+	if st == 0 {
+		st = <-ch
+	}
+	if forgive {
+		return 0
+	}
+	return st
+}
+
+// spawn starts a process of a unit. 203 is systemd's status for a program that
+// cannot be executed.
+func (s *state) spawn(u *unit, argv []string) (<-chan int, int) {
+	argv = expandExec(argv, u.spec.env)
+	if len(argv) == 0 {
+		return nil, 203
+	}
+	user, _ := s.m.LookupUser(u.spec.user)
+	p := &labsim.Proc{
+		Machine: s.m, PPID: 1, Args: argv, Dir: u.spec.dir, User: user.Name, UID: user.UID, GID: user.GID,
+		Env:    map[string]string{"PATH": unitPath, "LANG": "C.UTF-8", "INVOCATION_ID": u.invocation},
+		Stdout: s.sink(u, u.spec.stdout), Stderr: s.sink(u, firstOf(u.spec.stderr, u.spec.stdout)),
+	}
+	for k, v := range u.spec.env {
+		p.Env[k] = v
+	}
+	if _, _, st := s.m.LookPath(vfs.Cred{UID: p.UID}, "/", p.Env["PATH"], argv[0]); st != 0 {
+		s.log(u.name, "systemd", fmt.Sprintf("%s: Failed at step EXEC spawning %s: No such file or directory", u.name, argv[0]))
+		return nil, 203
+	}
+	ch := s.m.Spawn(p)
+	s.mu.Lock()
+	u.proc, u.mainPID = p, p.PID
+	s.mu.Unlock()
+	return ch, 0
+}
+
+func firstOf(list ...string) string {
+	for _, s := range list {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// sink is where a unit's output goes.
+func (s *state) sink(u *unit, to string) io.Writer {
+	kind, file, _ := strings.Cut(to, ":")
+	switch kind {
+	case "null":
+		return io.Discard
+	case "file", "append", "truncate":
+		flag := syscall.O_WRONLY | syscall.O_CREAT
+		if kind == "append" {
+			flag |= syscall.O_APPEND
+		}
+		if kind == "truncate" {
+			flag |= syscall.O_TRUNC
+		}
+		h, err := s.m.FS.Open(vfs.Root, file, flag, 0o644)
+		if err != nil {
+			s.log(u.name, "systemd", "Failed to set up standard output: "+err.Error())
+			return io.Discard
+		}
+		return h
+	}
+	id := u.name
+	if len(u.spec.main) > 0 && len(u.spec.main[0]) > 0 {
+		id = path.Base(strings.TrimPrefix(u.spec.main[0][0], "-"))
+	}
+	return &journalWriter{s: s, unit: u.name, ident: id}
+}
+
+// failed records a start that did not succeed.
+func (s *state) failed(u *unit, status int) error {
+	s.finish(u, status)
+	return &errStart{fmt.Sprintf("Job for %s failed because the control process exited with error code.\n"+
+		"See \"systemctl status %s\" and \"journalctl -xeu %s\" for details.", u.name, u.name, u.name), 1}
+}
+
+// finish records the end of a unit's main process. A transient unit that ended
+// well is unloaded at once; one that failed stays until reset-failed, unless it
+// was started with --collect.
+func (s *state) finish(u *unit, status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u.exited, u.mainPID, u.proc = s.m.Lab.Clock.Now(), 0, nil
+	u.code, u.status = 1, status // CLD_EXITED
+	killed := status > 128 && status < 192
+	if killed {
+		u.code, u.status = 2, status-128 // CLD_KILLED
+	}
+	clean := status == 0 || killed && (u.stopping || cleanSignal(status-128))
+	switch {
+	case clean && status == 0 && u.spec.remain && !u.stopping:
+		u.active, u.sub = "active", "exited"
+	case clean:
+		u.active, u.sub = "inactive", "dead"
+	case killed:
+		u.active, u.sub, u.result = "failed", "failed", "signal"
+	default:
+		u.active, u.sub, u.result = "failed", "failed", "exit-code"
+	}
+	if u.transient && (u.active == "inactive" || u.active == "failed" && u.collect) {
+		delete(s.units, u.name)
+	}
+	closeOnce(u.done)
+}
+
+// cleanSignal: a service ended by one of these has ended well.
+func cleanSignal(n int) bool {
+	sig := syscall.Signal(n)
+	return sig == syscall.SIGTERM || sig == syscall.SIGHUP || sig == syscall.SIGINT || sig == syscall.SIGPIPE
+}
+
+func closeOnce(ch chan struct{}) {
+	if ch == nil {
+		return
+	}
+	select {
+	case <-ch:
+	default:
+		close(ch)
+	}
+}
+
+// stop stops a unit and what is PartOf it.
+func (s *state) stop(ctx context.Context, name string) error {
+	u := s.unit(name)
+	if u == nil {
+		return &errStart{fmt.Sprintf("Failed to stop %s: Unit %s not loaded.", name, name), 5}
+	}
+	for _, part := range s.partsOf(name) {
+		if err := s.stop(ctx, part); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	p, done := u.proc, u.done
+	u.stopping = true
+	if u.timer != nil {
+		u.timer.Stop()
+		delete(s.units, u.name)
+		s.dropIdle(strings.TrimSuffix(u.name, ".timer") + ".service")
+	}
+	s.mu.Unlock()
+	for _, argv := range u.spec.stop {
+		_ = s.step(u, argv)
+	}
+	if p == nil {
+		s.mu.Lock()
+		u.active, u.sub = "inactive", "dead"
+		if u.transient {
+			delete(s.units, u.name)
+		}
+		s.mu.Unlock()
+		return nil
+	}
+	p.Signal(syscall.SIGTERM)
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// dropIdle unloads a transient unit that never ran. s.mu is held.
+func (s *state) dropIdle(name string) {
+	if u := s.units[name]; u != nil && u.transient && u.active == "inactive" {
+		delete(s.units, name)
+	}
+}
+
+// partsOf lists the running units that name PartOf=name.
+func (s *state) partsOf(name string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var parts []string
+	for n, u := range s.units {
+		if u.file == nil || u.active != "active" {
+			continue
+		}
+		for _, p := range words(u.file.values["Unit.PartOf"]) {
+			if p == name {
+				parts = append(parts, n)
+			}
+		}
+	}
+	return parts
+}
+
+// restart stops and starts a unit; parts that were running are restarted too,
+// even those that the unit itself would no longer start.
+func (s *state) restart(ctx context.Context, name string) error {
+	if s.masked(name) || s.unit(name) == nil {
+		return s.start(name)
+	}
+	parts := s.partsOf(name)
+	if err := s.stop(ctx, name); err != nil {
+		return err
+	}
+	if err := s.start(name); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if err := s.start(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reload forgets the parsed unit files.
+func (s *state) daemonReload() {
+	s.mu.Lock()
+	names := make([]string, 0, len(s.units))
+	for n := range s.units {
+		names = append(names, n)
+	}
+	s.mu.Unlock()
+	for _, n := range names {
+		s.mu.Lock()
+		u := s.units[n]
+		s.mu.Unlock()
+		if u == nil || u.transient {
+			continue
+		}
+		f := s.loadUnit(n)
+		s.mu.Lock()
+		if f == nil && u.active != "active" {
+			delete(s.units, n)
+		}
+		s.mu.Unlock()
+		if f != nil {
+			spec := s.specOf(f, n)
+			s.mu.Lock()
+			u.file, u.spec, u.desc = f, spec, strings.ReplaceAll(f.last("Unit.Description"), "%i", instanceOf(n))
+			s.mu.Unlock()
+		}
+	}
+}
