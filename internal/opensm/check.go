@@ -1,8 +1,14 @@
 package opensm
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
 // Planned is what other resources of the same configuration say.
@@ -19,5 +25,107 @@ type Planned struct {
 // Check finds what speaks against d on this host. It neither asks nor changes
 // the host.
 func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
+	found := CheckConfig(d, p.Others)
+	plat, err := platform.Of(s)
+	if err != nil {
+		f := rulePlatform.Find("%v.", err)
+		f.Summary, f.WayOut = "Refusing to run a subnet manager on an unsupported system", "Run it on an Ubuntu host of the fabric."
+		return append(found, f)
+	}
+	if plat.Kind() == platform.KindTrueNAS {
+		return append(found, rulePlatform.Find("%s runs %s.", s.Host, plat.Name()))
+	}
+	o := Observe(s, d.PortGUID)
+	found = append(found, checkPort(s, d, o, p)...)
+	return append(found, checkService(s, d, o)...)
+}
+
+// CheckConfig finds what speaks against a configuration whatever host it is for.
+func CheckConfig(d Desired, others []Desired) []safety.Finding {
+	var found []safety.Finding
+	if d.Priority < 0 || d.Priority > MaxPriority {
+		found = append(found, rulePriority.Find("priority = %d.", d.Priority))
+	}
+	for _, other := range others {
+		if other.PortGUID == d.PortGUID && other.Host == d.Host {
+			continue
+		}
+		if other.Priority == d.Priority {
+			f := ruleEqual.Find("%s on %s and %s on %s both have priority %d.", d.PortGUID, d.Host, other.PortGUID, other.Host, d.Priority)
+			f.Summary += fmt.Sprintf(" (%s and %s)", d.Host, other.Host)
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+func checkPort(s *inventory.Snapshot, d Desired, o Observed, p Planned) []safety.Finding {
+	switch {
+	case !o.PortPresent && (p.Port || p.LinkType):
+		return []safety.Finding{rulePostponed.Find("No port of %s has the GUID %s yet.", s.Host, d.PortGUID)}
+	case !o.PortPresent:
+		return []safety.Finding{rulePort.Find("No port of %s has the GUID %s now.%s", s.Host, d.PortGUID, portsOf(s))}
+	case o.LinkLayer == "Ethernet" && p.LinkType:
+		return []safety.Finding{rulePostponed.Find("Port %s of %s is in Ethernet mode now.", d.PortGUID, s.Host)}
+	case o.LinkLayer == "Ethernet":
+		return []safety.Finding{ruleEthernet.Find("Port %s of %s has link layer Ethernet.", d.PortGUID, s.Host)}
+	case o.SMLID != 0 && !o.IsSM && o.SMLID != o.LID:
+		return []safety.Finding{ruleOther.Find("Port %s of %s has SM LID %d.", d.PortGUID, s.Host, o.SMLID)}
+	}
 	return nil
+}
+
+func portsOf(s *inventory.Snapshot) string {
+	var ports []string
+	for _, c := range s.Cards {
+		for _, p := range c.Ports {
+			if !p.PortGUID.IsZero() {
+				ports = append(ports, fmt.Sprintf("%s port %d: %s (%s)", c.PCI, p.Number, p.PortGUID, p.LinkLayer))
+			}
+		}
+	}
+	if len(ports) == 0 {
+		return " It shows no port with a GUID."
+	}
+	return " It has " + strings.Join(ports, ", ") + "."
+}
+
+func checkService(s *inventory.Snapshot, d Desired, o Observed) []safety.Finding {
+	var found []safety.Finding
+	if o.Installed == "" {
+		found = append(found, rulePackage.Find("opensm is not installed on %s.", s.Host))
+	}
+	ports, err := opensm.ParseDefault(s.Files[opensm.DefaultPath].Content)
+	switch _, there := s.Files[opensm.DefaultPath]; {
+	case err != nil:
+		found = append(found, ruleFile.Find("%s: %v.", s.Host, err))
+	case there && ports.All && o.Installed != "":
+		found = append(found, ruleAll.Find("%s of %s says PORTS=ALL.", opensm.DefaultPath, s.Host))
+	}
+	if o.Active && !o.Managed {
+		found = append(found, ruleAdopt.Find("%s of %s is active.", o.Unit, s.Host))
+	}
+	if kernelFrom(s.OS.Kernel, 6, 11) && (o.Installed == "" || strings.HasPrefix(o.Installed, "3.3.23")) && !o.IsSM {
+		found = append(found, ruleKernel.Find("%s runs Linux %s; opensm %s.", s.Host, s.OS.Kernel, firstNonEmpty(o.Installed, "of the distribution")))
+	}
+	return found
+}
+
+func firstNonEmpty(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// kernelFrom reports whether a release such as "6.8.0-90-generic" is at least
+// major.minor.
+func kernelFrom(release string, major, minor int) bool {
+	f := strings.SplitN(release, ".", 3)
+	if len(f) < 2 {
+		return false
+	}
+	a, errA := strconv.Atoi(f[0])
+	b, errB := strconv.Atoi(f[1])
+	return errA == nil && errB == nil && (a > major || a == major && b >= minor)
 }

@@ -1,6 +1,7 @@
 package systemctl
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
@@ -49,3 +50,8 @@ func IsActive(unit string) shellcmd.Command {
 // IsSystemRunning prints the state of the whole system; it exits 0 only if that
 // is "running".
 func IsSystemRunning() shellcmd.Command { return shellcmd.New("systemctl", "is-system-running") }
+
+// Journal prints the last lines of a unit's log, without times and names.
+func Journal(unit string, lines int) shellcmd.Command {
+	return shellcmd.New("journalctl", "-u", unit, "-n", strconv.Itoa(lines), "--no-pager", "-o", "cat").AsRoot()
+}

@@ -1,0 +1,137 @@
+// Package opensm reads and writes the files by which Debian and Ubuntu start
+// subnet managers (opensm 3.3.23): /etc/default/opensm lists the ports, and each
+// has an instance of opensm@.service.
+//
+// It must not run anything.
+package opensm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// Files and units of the package.
+const (
+	DefaultPath = "/etc/default/opensm"
+	Service     = "opensm.service"
+)
+
+// Unit is the instance of one port.
+func Unit(port ib.GUID) string { return "opensm@" + port.String() + ".service" }
+
+// DropInPath is our own file of options of one instance.
+func DropInPath(port ib.GUID) string {
+	return "/etc/systemd/system/" + Unit(port) + ".d/terraform-infiniband.conf"
+}
+
+// PortOfUnit is the inverse of Unit.
+func PortOfUnit(unit string) (ib.GUID, bool) {
+	name, ok := strings.CutPrefix(unit, "opensm@")
+	name, isService := strings.CutSuffix(name, ".service")
+	if !ok || !isService {
+		return 0, false
+	}
+	g, err := ib.ParseGUID(name)
+	return g, err == nil
+}
+
+// DropIn gives an instance its priority. All instances share one opensm.conf, so
+// the option goes onto the command line. opensm exits with 0 where it cannot
+// bind, for example because the port is not there yet while the host boots, so
+// it is started again however it ended.
+func DropIn(header string, priority int) string {
+	return header + "[Unit]\nStartLimitIntervalSec=0\n\n[Service]\nExecStart=\n" +
+		"ExecStart=/usr/sbin/opensm --guid %I --priority " + strconv.Itoa(priority) + " --log_file /var/log/opensm.%I.log\n" +
+		"Restart=always\nRestartSec=5\n"
+}
+
+// Priority reads the priority back from a drop-in; not ok if it has none.
+func Priority(text string) (priority int, ok bool) {
+	for line := range strings.Lines(text) {
+		command, found := strings.CutPrefix(strings.TrimSpace(line), "ExecStart=")
+		words := strings.Fields(command)
+		for i, w := range words {
+			if found && (w == "--priority" || w == "-p") && i+1 < len(words) {
+				n, err := strconv.Atoi(words[i+1])
+				priority, ok = n, err == nil
+			}
+		}
+	}
+	return priority, ok
+}
+
+// Ports is the list of /etc/default/opensm.
+type Ports struct {
+	All   bool // PORTS=ALL, the package's default: every port that ibstat lists
+	GUIDs []ib.GUID
+}
+
+// Has reports whether a port is listed by its GUID.
+func (p Ports) Has(port ib.GUID) bool {
+	for _, g := range p.GUIDs {
+		if g == port {
+			return true
+		}
+	}
+	return false
+}
+
+// ParseDefault reads the list; without a PORTS line it is ALL, as the package
+// has it.
+func ParseDefault(text string) (Ports, error) {
+	value, found := "ALL", false
+	for line := range strings.Lines(text) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "PORTS="); ok {
+			value, found = strings.Trim(strings.TrimSpace(v), `"'`), true
+		}
+	}
+	switch strings.ToUpper(value) {
+	case "ALL":
+		return Ports{All: true}, nil
+	case "NONE", "":
+		return Ports{}, nil
+	}
+	var p Ports
+	for _, w := range strings.Fields(value) {
+		g, err := ib.ParseGUID(w)
+		if err != nil {
+			return Ports{}, fmt.Errorf("%s: PORTS (present: %t): %w", DefaultPath, found, err)
+		}
+		p.GUIDs = append(p.GUIDs, g)
+	}
+	return p, nil
+}
+
+// EditDefault replaces the list and leaves everything else as it is.
+func EditDefault(text string, ports []ib.GUID) string {
+	value := "NONE"
+	if len(ports) > 0 {
+		words := make([]string, len(ports))
+		for i, g := range ports {
+			words[i] = g.String()
+		}
+		value = `"` + strings.Join(words, " ") + `"`
+	}
+	var b strings.Builder
+	written := false
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimSpace(line), "PORTS=") {
+			if !written {
+				b.WriteString("PORTS=" + value + "\n")
+			}
+			written = true
+			continue
+		}
+		b.WriteString(line)
+	}
+	if !written {
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			b.WriteString("\n")
+		}
+		b.WriteString("# Ports with a subnet manager; Terraform (ibfabric/infiniband) adds and removes its own.\nPORTS=" + value + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,73 @@
+// Package sysfs builds the commands that read a few files of sysfs by
+// themselves, for looks that are repeated while something settles.
+//
+// It must not run anything; what is read for every plan is collected elsewhere.
+package sysfs
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
+)
+
+// Port is the state of one port of an RDMA device.
+type Port struct {
+	State      string // "DOWN", "INIT", "ARMED", "ACTIVE"
+	Physical   string // "LinkUp", "Polling", "Disabled", …
+	LinkLayer  string // "InfiniBand", "Ethernet"
+	LID, SMLID uint16
+	IsSM       bool // an SM is bound to the port
+}
+
+var portFiles = []string{"state", "phys_state", "link_layer", "lid", "sm_lid", "cap_mask"}
+
+// capIsSM is the bit IsSM of the port's capability mask (PortInfo).
+const capIsSM = 1 << 1
+
+// ReadPort asks for the state of a port.
+func ReadPort(device string, port int) shellcmd.Command {
+	paths := make([]string, len(portFiles))
+	for i, f := range portFiles {
+		paths[i] = "/sys/class/infiniband/" + device + "/ports/" + strconv.Itoa(port) + "/" + f
+	}
+	return coreutils.Cat(paths...)
+}
+
+// ParsePort reads the answer of ReadPort.
+func ParsePort(out []byte) (Port, error) {
+	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
+	if len(lines) != len(portFiles) {
+		return Port{}, tool.Errorf(0, "", "expected %d lines, one a file, found %d", len(portFiles), len(lines))
+	}
+	p := Port{LinkLayer: lines[2]}
+	var ok bool
+	// "4: ACTIVE"
+	if _, p.State, ok = strings.Cut(lines[0], ": "); !ok {
+		return Port{}, tool.Errorf(1, lines[0], "expected a port state such as \"4: ACTIVE\"")
+	}
+	if _, p.Physical, ok = strings.Cut(lines[1], ": "); !ok {
+		return Port{}, tool.Errorf(2, lines[1], "expected a physical state such as \"5: LinkUp\"")
+	}
+	numbers := [3]uint64{}
+	for i := range numbers {
+		n, err := strconv.ParseUint(lines[3+i], 0, 32)
+		if err != nil {
+			return Port{}, tool.Errorf(4+i, lines[3+i], "expected a number in %s", portFiles[3+i])
+		}
+		numbers[i] = n
+	}
+	p.LID, p.SMLID = lid(numbers[0]), lid(numbers[1])
+	p.IsSM = numbers[2]&capIsSM != 0
+	return p, nil
+}
+
+// lid maps 0xffff, which ib_qib shows for an unset LID, to zero.
+func lid(n uint64) uint16 {
+	if n >= 0xffff {
+		return 0
+	}
+	return uint16(n)
+}
