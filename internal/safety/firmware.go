@@ -13,6 +13,9 @@ func Firmware(in FirmwareInput) Verdict {
 	v.To = Flash{PSID: ib.PSID(in.Image.PSID), FW: in.Image.FW}
 
 	v.Findings = Image(in.Image)
+	if w, running := waiting(in.Card, in.Host, v.Findings); running {
+		return w
+	}
 	v.Findings = append(v.Findings, cardReach(in.Card, in.Host)...)
 	if v.Blocked() {
 		return seal(v, in.Card, false)

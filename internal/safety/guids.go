@@ -148,7 +148,11 @@ func GUIDs(in GUIDInput) Verdict {
 	v := Verdict{Action: ActionSetGUIDs, GUIDs: completed(in)}
 	v.From = Flash{PSID: ib.PSID(in.Card.PSID), FW: in.Card.FW}
 	v.To = v.From
-	v.Findings = append(GUIDValues(in.Card.Host, in.Card.PCI, in.Request, in.Lab), cardReach(in.Card, in.Host)...)
+	v.Findings = GUIDValues(in.Card.Host, in.Card.PCI, in.Request, in.Lab)
+	if w, running := waiting(in.Card, in.Host, v.Findings); running {
+		return w
+	}
+	v.Findings = append(v.Findings, cardReach(in.Card, in.Host)...)
 	if v.Blocked() {
 		return seal(v, in.Card, false)
 	}

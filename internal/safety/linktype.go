@@ -13,6 +13,9 @@ import (
 func LinkTypes(in LinkTypeInput) Verdict {
 	v := Verdict{Action: ActionLinkTypes}
 	v.Findings = linkPorts(in)
+	if w, running := waiting(in.Card, in.Host, v.Findings); running {
+		return w
+	}
 	if in.Card.Chip.Name != "" && in.Card.Chip.Driver != "mlx4_core" {
 		v.Findings = append(v.Findings, find("LT005", "%s uses %s", in.Card.Chip.Name, in.Card.Chip.Driver))
 		return seal(v, in.Card, false)
@@ -169,12 +172,8 @@ func linkDone(in LinkTypeInput) bool {
 	if linkChanges(in) || in.PlannedPSID != "" && in.PlannedPSID != ib.PSID(in.Card.RunningPSID) {
 		return false
 	}
-	kept := in.Persisted
-	if in.Rung == "mstconfig" {
-		kept = in.Next
-	}
 	for n, want := range in.Request.Ports {
-		if kept[n] != want {
+		if in.Persisted[n] != want {
 			return false
 		}
 	}

@@ -51,6 +51,18 @@ func jobs(card CardFacts, host HostFacts) []Finding {
 	return found
 }
 
+// waiting is the verdict while a job of an earlier run changes the card: the
+// job holds the lock, so that the card cannot even be read. ok is false if no
+// job runs.
+func waiting(card CardFacts, host HostFacts, known []Finding) (v Verdict, ok bool) {
+	for _, j := range host.Jobs {
+		if j.Running && j.PCI.Slot() == card.PCI.Slot() {
+			return seal(Verdict{Action: ActionWait, Findings: append(known, jobs(card, host)...)}, card, false), true
+		}
+	}
+	return Verdict{}, false
+}
+
 // path gives the findings on what reaches the host through this card. Both
 // ports count: they are one PCI function and go down together.
 func path(card CardFacts, host HostFacts, consent string) []Finding {

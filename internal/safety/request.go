@@ -75,10 +75,8 @@ type LinkTypeInput struct {
 	// ConfigRead says that the tool could read the configuration, ConfigHasType
 	// that it has a link type. Without the first the second means nothing.
 	ConfigRead, ConfigHasType bool
-	// Next is what the card's own configuration has for the next boot.
-	Next map[int]ib.LinkType
-	// Persisted is what the host's configuration has for the next boot, of the
-	// rung named; empty if none.
+	// Persisted is what the ports will be after the next boot; no entry where
+	// nothing says.
 	Persisted map[int]ib.LinkType
 	Rung      string // rung that will make it persistent; empty: none exists
 	RungErr   string // why none exists

@@ -16,6 +16,9 @@ const (
 	ActionSetGUIDs  Action = "set guids"
 	ActionLinkTypes Action = "set link types"
 	ActionRefuse    Action = "refuse"
+	// ActionWait means that a job of an earlier run is changing this card now:
+	// nothing can be said of it before that has ended.
+	ActionWait Action = "wait"
 )
 
 // Activation is what makes the result take effect.

@@ -1,0 +1,209 @@
+package hca
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// BackupStore keeps what is read from cards in a directory on the operator's
+// machine: HOST/CARD/TIME/firmware.bin and card.json. It only ever adds.
+type BackupStore struct {
+	root string
+	now  func() time.Time
+}
+
+// NewBackupStore returns the store in root, which need not exist yet. An empty
+// root is a store that refuses everything.
+func NewBackupStore(root string, now func() time.Time) *BackupStore {
+	return &BackupStore{root: root, now: now}
+}
+
+// BackupRecord is card.json: what is known of the card besides its firmware.
+type BackupRecord struct {
+	Version      int           `json:"version"`
+	Taken        time.Time     `json:"taken"`
+	Host         string        `json:"host"`
+	PCI          ib.PCIAddress `json:"pci_address"`
+	PartNumber   string        `json:"part_number,omitempty"`
+	SerialNumber string        `json:"serial_number,omitempty"`
+	Chip         string        `json:"chip"`
+	PSID         string        `json:"psid"`
+	FW           ib.FWVersion  `json:"firmware_version"`
+	RunningPSID  string        `json:"running_psid,omitempty"`
+	RunningFW    string        `json:"running_firmware_version,omitempty"`
+	GUIDs        ib.GUIDSet    `json:"identity"`
+	VSD          string        `json:"vsd,omitempty"`
+	ROM          []string      `json:"rom,omitempty"`
+	Query        string        `json:"query_output,omitempty"`
+	ToolVersion  string        `json:"mstflint_version,omitempty"`
+	Operator     string        `json:"operator,omitempty"`
+	SHA256       string        `json:"firmware_sha256"`
+	Size         int64         `json:"firmware_size"`
+}
+
+const (
+	firmwareFile = "firmware.bin"
+	recordFile   = "card.json"
+)
+
+// cardDir names the card by its place and by what stays with it.
+func (r BackupRecord) cardDir() string {
+	id := r.GUIDs.Node.Hex()
+	if r.GUIDs.Node.IsZero() || r.GUIDs.Node.IsUnset() {
+		id = r.GUIDs.MAC1.Hex()
+	}
+	return safeName(r.PCI.String()) + "-" + id
+}
+
+// safeName keeps what every file system takes.
+func safeName(s string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_':
+			return c
+		case c == '.':
+			return c
+		}
+		return '-'
+	}, strings.TrimLeft(s, "."))
+}
+
+// Save stores firmware, which fetch writes, with its record, and gives the
+// directory. When it returns without an error, both files are on the disk
+// (fsync of files and directories), were read again, hash as fetch said, and
+// the firmware parses. Nothing that existed is overwritten.
+func (b *BackupStore) Save(record BackupRecord, fetch func(io.Writer) (sha string, err error)) (string, *fwimage.Image, error) {
+	if b.root == "" {
+		return "", nil, errors.New("no backup_dir is configured")
+	}
+	record.Version, record.Taken = 1, b.now().UTC()
+	parent := filepath.Join(b.root, safeName(record.Host), record.cardDir())
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return "", nil, err
+	}
+	temp, err := os.MkdirTemp(parent, ".incomplete-")
+	if err != nil {
+		return "", nil, err
+	}
+	img, err := b.fill(temp, &record, fetch)
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(temp))
+	}
+	dir, err := publish(temp, parent, record.Taken)
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(temp))
+	}
+	return dir, img, nil
+}
+
+// publish renames the finished directory to its time; os.Rename refuses to
+// replace a directory that is not empty, and a second backup in one second
+// gets a number.
+func publish(temp, parent string, taken time.Time) (string, error) {
+	for n := range 100 {
+		name := taken.Format("20060102T150405Z")
+		if n > 0 {
+			name += fmt.Sprintf("-%d", n)
+		}
+		dir := filepath.Join(parent, name)
+		if _, err := os.Lstat(dir); err == nil {
+			continue
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		if err := os.Rename(temp, dir); err != nil {
+			return "", err
+		}
+		return dir, syncDir(parent)
+	}
+	return "", fmt.Errorf("%s holds a hundred backups of one second", parent)
+}
+
+func (b *BackupStore) fill(dir string, record *BackupRecord, fetch func(io.Writer) (string, error)) (*fwimage.Image, error) {
+	path := filepath.Join(dir, firmwareFile)
+	var said string
+	err := writeFile(path, func(w io.Writer) error {
+		var err error
+		said, err = fetch(w)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	img, sum, size, err := ReadBackup(path)
+	if err != nil {
+		return nil, err
+	}
+	if sum != said {
+		return nil, fmt.Errorf("%s has SHA-256 %s on this machine and %s on the host", path, sum, said)
+	}
+	record.SHA256, record.Size = sum, size
+	text, err := json.MarshalIndent(record, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	err = writeFile(filepath.Join(dir, recordFile), func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return img, syncDir(dir)
+}
+
+// ReadBackup reads a firmware file from the disk, verifies it, and gives its
+// SHA-256 and size in bytes.
+func ReadBackup(path string) (img *fwimage.Image, sum string, size int64, err error) {
+	data, err := os.ReadFile(path) //nolint:gosec // the path is ours or the user's own
+	if err != nil {
+		return nil, "", 0, err
+	}
+	digest := sha256.Sum256(data)
+	img, err = fwimage.Parse(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, "", 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return img, hex.EncodeToString(digest[:]), int64(len(data)), nil
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // below backup_dir
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Sync(); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return f.Close()
+}
+
+// syncDir makes the names in a directory last. Systems whose directories
+// cannot be synced (Windows) keep them in order themselves.
+func syncDir(path string) error {
+	d, err := os.Open(path) //nolint:gosec // below backup_dir
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrInvalid) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}

@@ -1,0 +1,248 @@
+package hca
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
+)
+
+// ApplyFirmware has the card hold the image and, if asked, run it. It converges
+// from whatever it finds: a job of an earlier run is waited for and settled
+// first, a card that has the image is not burned again, and a card that has it
+// but does not run it is only activated.
+//
+// The state is what was read back; it is also returned, as far as it is known,
+// beside an error, with what was done in Did. Errors are *RefusedError,
+// *Error, *NoCardError and those of the host.
+func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, error) {
+	var did []string
+	adopted, err := o.Adopt(ctx, f.Card)
+	did = append(did, adopted...)
+	if err != nil {
+		return FirmwareState{Did: did}, err
+	}
+	f.Compare = true
+	a, err := o.AssessFirmware(ctx, f)
+	if err != nil {
+		return FirmwareState{Did: did}, err
+	}
+	if a.Verdict.Blocked() {
+		return FirmwareState{Did: did}, &RefusedError{What: "burn firmware on " + f.Card.ID(), Verdict: a.Verdict}
+	}
+	state := FirmwareState{Did: did}
+	if a.Verdict.Action == safety.ActionBurn {
+		if err := o.burn(ctx, f, a, &state); err != nil {
+			return state, err
+		}
+	}
+	if err := o.makeRun(ctx, f.Card, a.Verdict.Activation, firmwareGoal(a.Verdict.To), &state.Did); err != nil {
+		return state, err
+	}
+	return o.readBackFirmware(ctx, f.Card, state)
+}
+
+func (o *Ops) readBackFirmware(ctx context.Context, c Card, state FirmwareState) (FirmwareState, error) {
+	s, err := c.Host.Snapshot(ctx)
+	if err != nil {
+		return state, err
+	}
+	now, err := ReadFirmware(s, c.PCI)
+	if err != nil {
+		return state, err
+	}
+	now.BackupPath, now.Did = state.BackupPath, state.Did
+	return now, nil
+}
+
+// burn writes the image: backup, last verdict, job, verification.
+func (o *Ops) burn(ctx context.Context, f Firmware, planned Assessment, state *FirmwareState) error {
+	s, card, err := snapshotCard(ctx, f.Card)
+	if err != nil {
+		return err
+	}
+	if err := o.stagedForBurn(ctx, f); err != nil {
+		return err
+	}
+	backup, err := o.backUp(ctx, f.Card, s, planned.Card)
+	if err != nil {
+		return err
+	}
+	final := safety.Firmware(safety.FirmwareInput{
+		Card: planned.Card, Image: f.Image, Host: planned.Host, Lab: f.Lab, Request: f.Request, Backup: backup,
+	})
+	if !final.Permits(safety.ActionBurn, f.Card.ID()) || !final.Equal(planned.Verdict) {
+		return &RefusedError{What: "burn firmware on " + f.Card.ID(), Verdict: final}
+	}
+	state.BackupPath = backup.Path
+	state.Did = append(state.Did, fmt.Sprintf("Backed up %s %s of card %s to %s.", planned.Card.PSID, planned.Card.FW, f.Card.ID(), backup.Path))
+	j, err := o.burnJob(f, final, s, card)
+	if err != nil {
+		return err
+	}
+	state.JobID = j.id
+	out, err := o.run(ctx, f.Card, j)
+	if err != nil {
+		return withBackup(err, backup.Path)
+	}
+	done, err := o.conclude(ctx, f.Card, out, expectation{
+		kind: KindBurn, flash: final.To, before: final.From, guids: planned.Card.GUIDs, blank: planned.Card.BlankGUIDs,
+		checksum: f.Image.Checksum, ownROM: f.Image.HasROM || !planned.Card.HasROM,
+	})
+	state.Did = append(state.Did, done...)
+	return withBackup(err, backup.Path)
+}
+
+// burnJob builds the job of a burn; only a verdict that permits it gives one.
+func (o *Ops) burnJob(f Firmware, v safety.Verdict, s *inventory.Snapshot, card *inventory.Card) (job, error) {
+	if !v.Permits(safety.ActionBurn, f.Card.ID()) {
+		return job{}, &RefusedError{What: "burn firmware on " + f.Card.ID(), Verdict: v}
+	}
+	path := ImagePath(f.Image.SHA256)
+	cmd, err := mstflint.Burn(f.Card.PCI, path, mstflint.BurnOptions{AllowPSIDChange: v.From.PSID != v.To.PSID, Answers: len(v.Answers)})
+	if err != nil {
+		return job{}, fmt.Errorf("build the burn of %s: %w", f.Card.ID(), err)
+	}
+	j := o.newJob(KindBurn, f.Card, s, card)
+	j.set("image_path", path)
+	j.set("image_sha256", f.Image.SHA256)
+	j.set("to_psid", v.To.PSID.String())
+	j.set("to_fw", v.To.FW.String())
+	j.set("to_checksum", f.Image.Checksum)
+	j.answerWith(cmd.Argv(), v.Answers)
+	return j, nil
+}
+
+// answerWith sets the tool's command line and how many of its questions are
+// answered with yes.
+func (j *job) answerWith(argv []string, answers []safety.Question) {
+	j.argv, j.answers = argv, len(answers)
+	j.set("answers", fmt.Sprint(len(answers)))
+	for _, q := range answers {
+		j.set("answer", string(q))
+	}
+}
+
+// stagedForBurn makes sure that the image is on the host with its content; the
+// job hashes it again under the lock.
+func (o *Ops) stagedForBurn(ctx context.Context, f Firmware) error {
+	path := ImagePath(f.Image.SHA256)
+	sums, err := o.hashes(ctx, f.Card, path)
+	if err == nil && sums[0] == f.Image.SHA256 {
+		return nil
+	}
+	if _, exit := exitOf(err); err != nil && exit == nil {
+		return err
+	}
+	e := &Error{
+		Summary: "Unable to burn firmware on card " + f.Card.ID(),
+		What:    "The image is not on the host, or not with the content it is named after.",
+		Means:   "Nothing was written to the card.",
+		Check:   "Apply the infiniband_firmware_image resource of this host again; it stages the image.",
+		Facts:   []Fact{{"Host", f.Card.Host.Name()}, {"File", path}, {"SHA-256 wanted", f.Image.SHA256}},
+		Err:     err,
+	}
+	if err == nil {
+		e.Facts = append(e.Facts, Fact{"SHA-256 found", sums[0]})
+	}
+	return e
+}
+
+// withBackup adds the path of the backup to an error about the card it is of.
+func withBackup(err error, path string) error {
+	var e *Error
+	if errors.As(err, &e) && path != "" {
+		e.Facts = append(e.Facts, Fact{"Backup", path})
+	}
+	return err
+}
+
+// ApplyGUIDs programs GUIDs and MACs and, if asked, has them take effect. It
+// converges like ApplyFirmware, with the same errors.
+func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
+	var state GUIDState
+	adopted, err := o.Adopt(ctx, g.Card)
+	state.Did = append(state.Did, adopted...)
+	if err != nil {
+		return state, err
+	}
+	a, err := o.AssessGUIDs(ctx, g)
+	if err != nil {
+		return state, err
+	}
+	if a.Verdict.Blocked() {
+		return state, &RefusedError{What: "set GUIDs of " + g.Card.ID(), Verdict: a.Verdict}
+	}
+	if a.Verdict.Action == safety.ActionSetGUIDs {
+		if err := o.programGUIDs(ctx, g, a, &state); err != nil {
+			return state, err
+		}
+	}
+	if err := o.makeRun(ctx, g.Card, g.Request.Activation, guidGoal(a.Verdict), &state.Did); err != nil {
+		return state, err
+	}
+	return o.readBackGUIDs(ctx, g.Card, state)
+}
+
+func (o *Ops) readBackGUIDs(ctx context.Context, c Card, state GUIDState) (GUIDState, error) {
+	s, err := c.Host.Snapshot(ctx)
+	if err != nil {
+		return state, err
+	}
+	now, err := ReadGUIDs(s, c.PCI)
+	if err != nil {
+		return state, err
+	}
+	now.BackupPath, now.Did = state.BackupPath, state.Did
+	return now, nil
+}
+
+// programGUIDs takes the same care as a burn: on FS2 it burns the image in
+// flash again.
+func (o *Ops) programGUIDs(ctx context.Context, g GUIDs, planned Assessment, state *GUIDState) error {
+	s, card, err := snapshotCard(ctx, g.Card)
+	if err != nil {
+		return err
+	}
+	backup, err := o.backUp(ctx, g.Card, s, planned.Card)
+	if err != nil {
+		return err
+	}
+	final := safety.GUIDs(safety.GUIDInput{Card: planned.Card, Host: planned.Host, Lab: g.Lab, Request: g.Request, Backup: backup})
+	if !final.Permits(safety.ActionSetGUIDs, g.Card.ID()) || !final.Equal(planned.Verdict) {
+		return &RefusedError{What: "set GUIDs of " + g.Card.ID(), Verdict: final}
+	}
+	state.BackupPath = backup.Path
+	state.Did = append(state.Did, fmt.Sprintf("Backed up %s %s of card %s to %s.", planned.Card.PSID, planned.Card.FW, g.Card.ID(), backup.Path))
+	j, err := o.guidJob(g.Card, final.GUIDs, final.Answers, s, card)
+	if err != nil {
+		return err
+	}
+	state.JobID = j.id
+	out, err := o.run(ctx, g.Card, j)
+	if err != nil {
+		return withBackup(err, backup.Path)
+	}
+	done, err := o.conclude(ctx, g.Card, out, expectation{
+		kind: KindGUIDs, flash: final.To, before: final.From, guids: final.GUIDs, oldGUIDs: planned.Card.GUIDs,
+		checksum: planned.Card.Checksum, ownROM: true,
+	})
+	state.Did = append(state.Did, done...)
+	return withBackup(err, backup.Path)
+}
+
+func (o *Ops) guidJob(c Card, set ib.GUIDSet, answers []safety.Question, s *inventory.Snapshot, card *inventory.Card) (job, error) {
+	cmd, err := mstflint.SetGUIDs(c.PCI, set, len(answers))
+	if err != nil {
+		return job{}, fmt.Errorf("build the command that sets the GUIDs of %s: %w", c.ID(), err)
+	}
+	j := o.newJob(KindGUIDs, c, s, card)
+	j.set("to_guids", guidWords(set))
+	j.set("to_macs", set.MAC1.Hex()+" "+set.MAC2.Hex())
+	j.answerWith(cmd.Argv(), answers)
+	return j, nil
+}

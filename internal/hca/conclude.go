@@ -1,0 +1,379 @@
+package hca
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
+)
+
+// expectation is what a card must hold after a job.
+type expectation struct {
+	kind     string
+	flash    safety.Flash // after
+	before   safety.Flash
+	guids    ib.GUIDSet // after; of a burn those before it
+	oldGUIDs ib.GUIDSet // of KindGUIDs: before
+	blank    bool       // the card had no identity before a burn
+	checksum string     // identity-free; empty: not compared
+	ownROM   bool       // the ROM in flash is that of the image
+}
+
+// Statuses of the job script besides those of the tool.
+const (
+	exitGate    = 70 // the second gate refused; nothing was written
+	exitPrinted = 71 // the tool ended with 0 and printed an error
+	exitLocked  = 75 // another job holds the host's lock
+	exitStart   = 76 // systemd-run failed
+)
+
+// conclude reads the card after a job, mends what the job lost, and settles
+// the job. It gives sentences on what was found and done. A card that is not
+// as expected is an error, and the job is settled then only if what the card
+// holds is known and verified.
+func (o *Ops) conclude(ctx context.Context, c Card, out outcome, want expectation) ([]string, error) {
+	if out.ended && out.exit == 0 && out.last() != "failed" {
+		return o.concludeWritten(ctx, c, out, want)
+	}
+	if !out.wrote() {
+		return o.concludeRefused(ctx, c, out)
+	}
+	return o.concludeFailed(ctx, c, out, want)
+}
+
+// concludeWritten verifies a write that the tool calls done.
+func (o *Ops) concludeWritten(ctx context.Context, c Card, out outcome, want expectation) ([]string, error) {
+	facts, err := o.readCard(ctx, c)
+	if err != nil {
+		return nil, o.unread(c, out, err)
+	}
+	var did []string
+	if lostIdentity(facts, want) {
+		restored, err := o.restoreIdentity(ctx, c, want.guids)
+		did = append(did, restored...)
+		if err != nil {
+			return did, err
+		}
+		if facts, err = o.readCard(ctx, c); err != nil {
+			return did, o.unread(c, out, err)
+		}
+	}
+	if wrong := mismatches(facts, want); len(wrong) > 0 {
+		e := o.failed(c, out, "The tool says that it has written the flash, but the card does not hold what it should: "+strings.Join(wrong, "; ")+".")
+		e.Means = "Do not restart the host: the card still runs its old firmware from memory, and what is in its flash now may not start."
+		return did, e
+	}
+	if err := o.settle(ctx, c, out.id, "verified"); err != nil {
+		return did, err
+	}
+	return append(did, fmt.Sprintf("Job %s wrote the flash of card %s: %s %s, verified.", out.id, c.ID(), facts.PSID, facts.FW)), nil
+}
+
+// readCard reads card and flash anew, with verification and checksum.
+func (o *Ops) readCard(ctx context.Context, c Card) (safety.CardFacts, error) {
+	c.Host.Invalidate()
+	_, card, err := snapshotCard(ctx, c)
+	if err != nil {
+		return safety.CardFacts{}, err
+	}
+	facts := cardFacts(c.Host.Name(), card)
+	if !facts.FlashKnown {
+		return facts, nil
+	}
+	return facts, o.inspect(ctx, c.Host, &facts)
+}
+
+// mismatches names what a card should hold and does not.
+func mismatches(f safety.CardFacts, want expectation) []string {
+	if !f.FlashKnown {
+		return []string{"its flash cannot be queried: " + f.FlashError}
+	}
+	var wrong []string
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
+		}
+	}
+	verified := f.Verified == safety.VerifyGood || want.blank && f.Verified == safety.VerifyBlank
+	add(!verified, "its flash does not verify: %s", f.VerifyError)
+	add(ib.PSID(f.PSID) != want.flash.PSID, "its PSID is %q instead of %q", f.PSID, want.flash.PSID)
+	add(f.FW != want.flash.FW, "its version is %s instead of %s", f.FW, want.flash.FW)
+	add(!want.blank && f.GUIDs != want.guids, "its identity is %s instead of %s", describeIdentity(f.GUIDs), describeIdentity(want.guids))
+	add(want.ownROM && want.checksum != "" && f.Checksum != "" && f.Checksum != want.checksum,
+		"its content has checksum %s instead of %s", f.Checksum, want.checksum)
+	return wrong
+}
+
+func describeIdentity(g ib.GUIDSet) string {
+	return fmt.Sprintf("GUIDs %s MACs %s %s", guidWords(g), g.MAC1, g.MAC2)
+}
+
+// lostIdentity reports whether a burn left other GUIDs or MACs than before.
+func lostIdentity(f safety.CardFacts, want expectation) bool {
+	return want.kind == KindBurn && !want.blank && f.FlashKnown && f.GUIDs != want.guids
+}
+
+// restoreIdentity writes the recorded GUIDs and MACs again, before anything
+// reboots. The burn that lost them had a proven backup, which is the way back
+// here too.
+func (o *Ops) restoreIdentity(ctx context.Context, c Card, set ib.GUIDSet) ([]string, error) {
+	s, card, err := snapshotCard(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var answers []safety.Question
+	if card.Flash != nil && !card.Flash.BlankGUIDs {
+		answers = []safety.Question{safety.QuestionGUIDs}
+	}
+	j, err := o.guidJob(c, set, answers, s, card)
+	if err != nil {
+		return nil, &Error{
+			Summary: "Unable to restore the GUIDs of card " + c.ID(),
+			What:    "The burn has changed the GUIDs or MACs of the card, and those from before cannot be written back.",
+			Means:   "The new firmware is in flash with another identity than before. The host was not restarted.",
+			Check:   "Set the identity with an infiniband_guids resource.",
+			Facts:   []Fact{{"Identity before", describeIdentity(set)}},
+			Err:     err,
+		}
+	}
+	out, err := o.run(ctx, c, j)
+	if err != nil {
+		return nil, err
+	}
+	if !out.ended || out.exit != 0 {
+		return nil, o.failed(c, out, "The burn has changed the GUIDs or MACs of the card, and writing back those from before failed.")
+	}
+	if err := o.settle(ctx, c, out.id, "verified with the burn that it mends"); err != nil {
+		return nil, err
+	}
+	return []string{fmt.Sprintf("The burn had changed the identity of card %s; job %s wrote it back: %s.", c.ID(), out.id, describeIdentity(set))}, nil
+}
+
+// concludeRefused settles a job that ended before it wrote anything.
+func (o *Ops) concludeRefused(ctx context.Context, c Card, out outcome) ([]string, error) {
+	e := &Error{
+		Summary: "Unable to write the flash of card " + c.ID(),
+		What:    "The job on the host ended before it wrote anything: " + orNothing(out.reason) + ".",
+		Means:   "Nothing was written to the card.",
+		Check:   "Plan again: the facts that the plan was made on have changed.",
+		Facts:   jobFactsOf(c, out),
+	}
+	switch {
+	case out.exit == exitLocked && len(out.held) > 0:
+		e.Summary = "Refusing to write the flash of card " + c.ID()
+		e.What = fmt.Sprintf("Another job holds the lock of the host: %s of card %s, started by %s, since %s.",
+			out.held["job"], out.held["pci"], out.held["operator"], out.held["since"])
+		e.Check = "Wait until it ends, then plan again."
+	case out.exit == exitStart:
+		e.Check = "Look at the host's log with journalctl -u " + unitName(out.id) + "."
+	case !out.ended:
+		e.What = "The job on the host was interrupted before it wrote anything."
+		e.Check = "Run apply again."
+	}
+	return nil, both(e, o.settle(ctx, c, out.id, "nothing was written"))
+}
+
+// both adds a second error, if there is one, to the one that matters.
+func both(e *Error, second error) error {
+	if second == nil {
+		return e
+	}
+	return errors.Join(e, second)
+}
+
+// concludeFailed reads the card after a write that failed or was interrupted,
+// says which image it has, and settles the job if that image is whole.
+func (o *Ops) concludeFailed(ctx context.Context, c Card, out outcome, want expectation) ([]string, error) {
+	what := fmt.Sprintf("mstflint ended with status %d: %s.", out.exit, toolFailure(out))
+	if !out.ended {
+		what = "The job was interrupted while it wrote, by a power cut, a reset of the host, or a kill."
+	}
+	facts, err := o.readCard(ctx, c)
+	if err != nil {
+		e := o.failed(c, out, what)
+		e.Err = err
+		return nil, e
+	}
+	e := o.failed(c, out, what)
+	now := safety.Flash{PSID: ib.PSID(facts.PSID), FW: facts.FW}
+	if !facts.FlashKnown || facts.Verified != safety.VerifyGood && facts.Verified != safety.VerifyBlank {
+		e.Facts = append(e.Facts, Fact{"Flash", orNothing(facts.FlashError + facts.VerifyError)})
+		return nil, e
+	}
+	text := fmt.Sprintf("The flash of card %s holds one whole image, %s %s", c.ID(), now.PSID, now.FW)
+	switch {
+	case now == want.flash && now == want.before:
+		text += ", the version from before and after being equal."
+	case now == want.flash:
+		text += ": the new one."
+	case now == want.before:
+		text += ": the old one."
+	default:
+		text += ", which is neither the old one nor the new one."
+	}
+	e.Means = text + " The card boots from it. The host was not restarted."
+	e.Check = "Run apply again; it burns again if it has to. " + e.Check
+	return []string{text}, both(e, o.settle(ctx, c, out.id, "failed; "+text))
+}
+
+// failed is the error of a write that went wrong, with the runbook.
+func (o *Ops) failed(c Card, out outcome, what string) *Error {
+	return &Error{
+		Summary: "Unable to write the flash of card " + c.ID(),
+		What:    what,
+		Means:   "What is in the flash is not proven. Do not restart the host and do not switch it off: the card still runs its old firmware from memory.",
+		Check: "1. Look at the card: mstflint -d " + c.PCI.String() + " q, then the same with v.\n" +
+			"2. If v says that the image is bootable, run apply again.\n" +
+			"3. If not, burn the backup while the card still runs: mstflint -d " + c.PCI.String() + " -allow_psid_change -i <backup>/firmware.bin b. " +
+			"The copies on the host are in " + StateDir + "/backups.\n" +
+			"4. If mstflint says that the flash semaphore is taken, make sure that no other program uses the card before clearing it.",
+		Facts: jobFactsOf(c, out),
+	}
+}
+
+func (o *Ops) unread(c Card, out outcome, err error) error {
+	e := o.failed(c, out, "The tool has ended, and the card could not be read afterwards.")
+	e.Check = "Run apply again when the host answers: it reads the card and settles the job."
+	e.Err = err
+	return e
+}
+
+func jobFactsOf(c Card, out outcome) []Fact {
+	facts := []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", jobDir(out.id)}, {"Last state", out.last()}}
+	if out.ended {
+		facts = append(facts, Fact{"Exit status", fmt.Sprint(out.exit)})
+	}
+	return append(facts, Fact{"Output", tail(readable(out.output), 2000)})
+}
+
+// readable turns the carriage returns of a progress display into lines.
+func readable(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r", "\n")) }
+
+func toolFailure(out outcome) string {
+	session := mstflint.ParseSession(out.output)
+	if len(session.Errors) > 0 {
+		return session.Errors[len(session.Errors)-1]
+	}
+	d := mstflint.Diagnose(out.exit, out.output, "")
+	return string(d.Kind)
+}
+
+func orNothing(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "it left no reason"
+	}
+	return strings.TrimSpace(s)
+}
+
+func (o *Ops) settle(ctx context.Context, c Card, id, how string) error {
+	if _, err := c.Host.Run(context.WithoutCancel(ctx), settleJob(id, how)); err != nil {
+		return &Error{
+			Summary: "Unable to settle job " + id + " on card " + c.ID(),
+			What:    "The card was read after the job, and the note of that could not be stored.",
+			Means:   "The next apply reads the card once more.",
+			Facts:   []Fact{{"Host", c.Host.Name()}, {"Job directory", jobDir(id)}},
+			Err:     err,
+		}
+	}
+	return nil
+}
+
+// Adopt finishes what earlier runs began on the card: it waits for jobs that
+// run, reads the card, and settles them. It gives sentences on what it found.
+// A job that failed or was interrupted is no error here as long as the card
+// holds one whole image; the caller goes on from what the card is now.
+func (o *Ops) Adopt(ctx context.Context, c Card) ([]string, error) {
+	s, _, err := snapshotCard(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var did []string
+	for _, pending := range PendingJobs(s, c.PCI) {
+		record, ok := s.Job(pending.ID)
+		if !ok || c.Host.Observe() {
+			continue
+		}
+		text, err := o.adoptOne(ctx, c, record)
+		did = append(did, text...)
+		if err != nil {
+			return did, err
+		}
+	}
+	return did, nil
+}
+
+func (o *Ops) adoptOne(ctx context.Context, c Card, record *inventory.Job) ([]string, error) {
+	o.cfg.Progress(ctx, report(record).String())
+	out, err := o.watch(ctx, c, record.ID, 2*o.cfg.Poll)
+	if err != nil {
+		return nil, err
+	}
+	if out.absent || out.settled {
+		return nil, nil
+	}
+	want := expectationOf(record)
+	did, err := o.conclude(ctx, c, out, want)
+	if err == nil {
+		return append([]string{"Found job " + record.ID + " of an earlier run (" + record.Operator + ")."}, did...), nil
+	}
+	// Read again: a settled job leaves a card that is whole, and this run can
+	// go on from there.
+	after, lookErr := o.look(ctx, c.Host, record.ID)
+	if lookErr == nil && after.settled {
+		var e *Error
+		if errors.As(err, &e) {
+			did = append(did, "Job "+record.ID+" of an earlier run had not succeeded: "+e.What)
+		}
+		return did, nil
+	}
+	return did, err
+}
+
+// expectationOf reads from a job's request what the card should hold.
+func expectationOf(j *inventory.Job) expectation {
+	want := expectation{kind: j.Kind, before: flashFrom(j, "from_psid", "from_fw")}
+	from, hasFrom := identityFrom(j.Request["from_guids"], j.Request["from_macs"])
+	if j.Kind == KindGUIDs {
+		want.flash, want.oldGUIDs, want.ownROM = want.before, from, true
+		want.guids, _ = identityFrom(j.Request["to_guids"], j.Request["to_macs"])
+		return want
+	}
+	want.flash, want.guids, want.blank = flashFrom(j, "to_psid", "to_fw"), from, !hasFrom
+	return want
+}
+
+func flashFrom(j *inventory.Job, psid, fw string) safety.Flash {
+	f := safety.Flash{PSID: ib.PSID(j.Request[psid])}
+	if v, err := ib.ParseFWVersion(j.Request[fw]); err == nil {
+		f.FW = v
+	}
+	return f
+}
+
+func identityFrom(guids, macs string) (ib.GUIDSet, bool) {
+	g, m := strings.Fields(guids), strings.Fields(macs)
+	if len(g) != 4 || len(m) != 2 {
+		return ib.GUIDSet{}, false
+	}
+	var set ib.GUIDSet
+	for i, to := range []*ib.GUID{&set.Node, &set.Port1, &set.Port2, &set.SystemImage} {
+		v, err := ib.ParseGUID(g[i])
+		if err != nil {
+			return ib.GUIDSet{}, false
+		}
+		*to = v
+	}
+	for i, to := range []*ib.MAC{&set.MAC1, &set.MAC2} {
+		v, err := ib.ParseMAC(m[i])
+		if err != nil {
+			return ib.GUIDSet{}, false
+		}
+		*to = v
+	}
+	return set, true
+}

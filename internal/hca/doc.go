@@ -1,0 +1,8 @@
+// Package hca works on cards: it stages and burns firmware, programs GUIDs and
+// sets link types, each with a backup, a journal on the host and a read-back.
+// It joins what is observed with what package safety decides, and does nothing
+// without its verdict.
+//
+// It must not decide whether a write is safe, parse a tool's output itself,
+// know Terraform, or end a job that has begun on a host.
+package hca

@@ -1,0 +1,241 @@
+package hca
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// GUIDSpec is how a configuration names GUIDs and MACs: by a base, or one by
+// one. Nil and empty mean not given.
+type GUIDSpec struct {
+	BaseGUID    *ib.GUID
+	BaseMAC     *ib.MAC
+	Node        *ib.GUID
+	Ports       []ib.GUID // one or two
+	SystemImage *ib.GUID
+	MACs        []ib.MAC // one or two
+}
+
+// Resolve completes the values as mstflint lays them out on ConnectX-3: node,
+// port 1, port 2 and system image are base+0 to base+3, the MACs base+0 and
+// base+1. base_mac alone gives the GUIDs as well, with 0300 in the middle. A
+// single value given beside a base replaces the derived one. Its errors name
+// what is missing or does not fit.
+func (g GUIDSpec) Resolve() (safety.GUIDRequest, error) {
+	var req safety.GUIDRequest
+	if err := g.resolveGUIDs(&req); err != nil {
+		return safety.GUIDRequest{}, err
+	}
+	if err := g.resolveMACs(&req); err != nil {
+		return safety.GUIDRequest{}, err
+	}
+	if !req.HasGUIDs && !req.HasMACs {
+		return safety.GUIDRequest{}, errors.New("no GUID and no MAC is given: set base_guid, base_mac, or single values")
+	}
+	return req, nil
+}
+
+func (g GUIDSpec) resolveGUIDs(req *safety.GUIDRequest) error {
+	single := g.Node != nil || len(g.Ports) > 0 || g.SystemImage != nil
+	base, hasBase := ib.GUID(0), false
+	switch {
+	case g.BaseGUID != nil:
+		base, hasBase = *g.BaseGUID, true
+	case g.BaseMAC != nil && !(g.Node != nil && len(g.Ports) > 0 && g.SystemImage != nil):
+		base, hasBase = ib.GUIDFromMAC(*g.BaseMAC), true
+	}
+	if hasBase {
+		req.BaseGUID = base
+		node, p1, p2, sys, err := ib.GUIDsFromBase(base)
+		if err != nil {
+			return err
+		}
+		req.Want.Node, req.Want.Port1, req.Want.Port2, req.Want.SystemImage = node, p1, p2, sys
+		req.HasGUIDs = true
+	}
+	if !single {
+		return nil
+	}
+	if !hasBase && (g.Node == nil || len(g.Ports) == 0) {
+		return errors.New("without base_guid or base_mac, node_guid and port_guids must both be given")
+	}
+	req.HasGUIDs = true
+	return g.singles(req, hasBase)
+}
+
+func (g GUIDSpec) singles(req *safety.GUIDRequest, hasBase bool) error {
+	if g.Node != nil {
+		req.Want.Node = *g.Node
+	}
+	if len(g.Ports) > 2 {
+		return errors.New("port_guids has more than two values; a ConnectX-3 has two ports")
+	}
+	if len(g.Ports) > 0 {
+		req.Want.Port1 = g.Ports[0]
+	}
+	switch {
+	case len(g.Ports) == 2:
+		req.Want.Port2 = g.Ports[1]
+	case len(g.Ports) == 1 && !hasBase:
+		// mstflint wants four values on a single-port card too.
+		next, err := g.Ports[0].Add(1)
+		if err != nil {
+			return err
+		}
+		req.Want.Port2 = next
+	}
+	switch {
+	case g.SystemImage != nil:
+		req.Want.SystemImage = *g.SystemImage
+	case !hasBase:
+		// One card is one system: its node GUID is the usual system image GUID.
+		req.Want.SystemImage = *g.Node
+	}
+	return nil
+}
+
+func (g GUIDSpec) resolveMACs(req *safety.GUIDRequest) error {
+	if g.BaseMAC != nil {
+		req.BaseMAC, req.HasMACs = *g.BaseMAC, true
+		second, err := g.BaseMAC.Add(1)
+		if err != nil {
+			return err
+		}
+		req.Want.MAC1, req.Want.MAC2 = *g.BaseMAC, second
+	}
+	switch len(g.MACs) {
+	case 0:
+		return nil
+	case 1, 2:
+	default:
+		return errors.New("macs has more than two values; a ConnectX-3 has two ports")
+	}
+	req.HasMACs = true
+	req.Want.MAC1 = g.MACs[0]
+	if len(g.MACs) == 2 {
+		req.Want.MAC2 = g.MACs[1]
+		return nil
+	}
+	second, err := g.MACs[0].Add(1)
+	if err != nil {
+		return err
+	}
+	req.Want.MAC2 = second
+	return nil
+}
+
+// GUIDs asks for GUIDs and MACs on a card.
+type GUIDs struct {
+	Card    Card
+	Request safety.GUIDRequest // from GUIDSpec.Resolve, with activation and consent added
+	Lab     safety.LabFacts
+}
+
+// GUIDState is what was read back about a card's identity.
+type GUIDState struct {
+	InFlash   ib.GUIDSet
+	Blank     bool       // never set
+	Effective ib.GUIDSet // what the driver shows; zero where it shows nothing
+	// Pending says that the flash holds other GUIDs than those in effect.
+	Pending    bool
+	BackupPath string
+	JobID      string
+	Did        []string
+}
+
+// AssessGUIDs gives the verdict on GUIDs for a card. It reads and never writes.
+func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (Assessment, error) {
+	s, card, err := snapshotCard(ctx, g.Card)
+	if err != nil {
+		return Assessment{}, err
+	}
+	a := Assessment{Card: cardFacts(g.Card.Host.Name(), card), Host: o.hostFacts(g.Card, s), Jobs: PendingJobs(s, g.Card.PCI)}
+	in := safety.GUIDInput{Card: a.Card, Host: a.Host, Lab: g.Lab, Request: g.Request}
+	first := safety.GUIDs(in)
+	if first.Action != safety.ActionNone && a.Card.FlashKnown && !a.Host.Observe && !anyRunning(a.Host) && a.Host.ToolPresent {
+		if err := o.inspect(ctx, g.Card.Host, &in.Card); err != nil {
+			return Assessment{}, err
+		}
+		a.Card = in.Card
+	}
+	a.Verdict = safety.GUIDs(in)
+	return a, nil
+}
+
+func anyRunning(h safety.HostFacts) bool {
+	for _, j := range h.Jobs {
+		if j.Running {
+			return true
+		}
+	}
+	return false
+}
+
+// ReadGUIDs gives the identity of a card from a snapshot.
+func ReadGUIDs(s *inventory.Snapshot, pci ib.PCIAddress) (GUIDState, error) {
+	card, ok := s.Card(pci)
+	if !ok {
+		return GUIDState{}, &NoCardError{Host: s.Host, PCI: pci}
+	}
+	state := GUIDState{Effective: effective(s, card)}
+	for _, j := range s.JobsOf(pci) {
+		if j.Kind == KindGUIDs {
+			state.JobID = j.ID
+		}
+	}
+	if card.Flash == nil {
+		return state, nil
+	}
+	state.InFlash, state.Blank = card.Flash.GUIDs, card.Flash.BlankGUIDs
+	state.Pending = differs(state.InFlash, state.Effective)
+	return state, nil
+}
+
+// effective reads what runs from the driver. A port GUID is only shown by a
+// port that is InfiniBand, a MAC only by one that is Ethernet.
+func effective(s *inventory.Snapshot, card *inventory.Card) ib.GUIDSet {
+	set := ib.GUIDSet{Node: card.NodeGUID, SystemImage: card.SystemGUID}
+	for _, p := range card.Ports {
+		if p.LinkLayer != "InfiniBand" && !p.PortGUID.IsZero() {
+			continue // the GID of an Ethernet port is made from its MAC
+		}
+		switch p.Number {
+		case 1:
+			set.Port1 = p.PortGUID
+		case 2:
+			set.Port2 = p.PortGUID
+		}
+	}
+	for i := range s.Netdevs {
+		n := &s.Netdevs[i]
+		if n.IB || n.PCI != card.PCI || n.Parent != "" {
+			continue
+		}
+		mac, err := ib.ParseMAC(n.Address)
+		if err != nil {
+			continue
+		}
+		if n.DevPort == 0 {
+			set.MAC1 = mac
+		} else if n.DevPort == 1 {
+			set.MAC2 = mac
+		}
+	}
+	return set
+}
+
+// differs compares what the driver shows, and nothing that it does not show.
+// An Ethernet-only card has all-ones GUIDs in flash, for which drivers show
+// various things, so these are not compared.
+func differs(flash, now ib.GUIDSet) bool {
+	for _, p := range [][2]ib.GUID{{flash.Node, now.Node}, {flash.SystemImage, now.SystemImage}, {flash.Port1, now.Port1}, {flash.Port2, now.Port2}} {
+		if !p[0].IsUnset() && !p[1].IsZero() && p[0] != p[1] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,270 @@
+package hca
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+)
+
+// job is one change of a flash, as it is stored on the host.
+type job struct {
+	id      string
+	kind    string
+	pci     ib.PCIAddress
+	request [][2]string
+	argv    []string
+	answers int
+}
+
+func unitName(id string) string { return "infiniband-flash-" + id + ".service" }
+
+func (j job) unit() string { return unitName(j.id) }
+
+// newJob names a job by its time, card and chance, so that names sort and two
+// operators never meet in one.
+func (o *Ops) newJob(kind string, c Card, s *inventory.Snapshot, card *inventory.Card) job {
+	id := fmt.Sprintf("%s-%s-%s", o.cfg.Now().UTC().Format("20060102T150405Z"),
+		strings.NewReplacer(":", "-", ".", "-").Replace(c.PCI.String()), newSuffix()[:4])
+	j := job{id: id, kind: kind, pci: c.PCI}
+	j.set("version", "1")
+	j.set("job", id)
+	j.set("kind", kind)
+	j.set("pci", c.PCI.String())
+	j.set("operator", o.cfg.Operator)
+	j.set("boot_id", s.BootID)
+	j.set("unit", j.unit())
+	if f := card.Flash; f != nil {
+		j.set("from_psid", f.PSID)
+		j.set("from_fw", f.FW.String())
+		if !f.BlankGUIDs {
+			j.set("from_guids", guidWords(f.GUIDs))
+			j.set("from_macs", f.GUIDs.MAC1.Hex()+" "+f.GUIDs.MAC2.Hex())
+		}
+	}
+	return j
+}
+
+func guidWords(g ib.GUIDSet) string {
+	return strings.Join([]string{g.Node.Hex(), g.Port1.Hex(), g.Port2.Hex(), g.SystemImage.Hex()}, " ")
+}
+
+// set adds a line of the request; a line break in a value would begin another.
+func (j *job) set(key, value string) {
+	value = strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' || r == 0 {
+			return ' '
+		}
+		return r
+	}, value)
+	j.request = append(j.request, [2]string{key, value})
+}
+
+func (j job) requestText() string {
+	var b strings.Builder
+	for _, kv := range j.request {
+		b.WriteString(kv[0] + "=" + kv[1] + "\n")
+	}
+	return b.String()
+}
+
+// outcome is what is known of a job after looking at it.
+type outcome struct {
+	id      string
+	absent  bool // the host has no such job
+	ended   bool // its exit status is recorded
+	exit    int
+	active  bool // its unit runs
+	settled bool
+	bootID  string
+	states  []inventory.JobState
+	reason  string
+	held    map[string]string
+	output  string
+}
+
+// last gives the name of the last state.
+func (o outcome) last() string {
+	if len(o.states) == 0 {
+		return "none"
+	}
+	return o.states[len(o.states)-1].Name
+}
+
+// wrote reports whether the tool was started, so that the flash may have
+// changed.
+func (o outcome) wrote() bool {
+	for _, s := range o.states {
+		if s.Name == "burning" {
+			return true
+		}
+	}
+	return false
+}
+
+// over reports whether nothing more will come of the job.
+func (o outcome) over() bool { return o.absent || o.ended || !o.active }
+
+// fresh reports whether the job may be about to start.
+func (o outcome) fresh() bool { return !o.ended && !o.active && (o.absent || len(o.states) <= 1) }
+
+// look reads a job once.
+func (o *Ops) look(ctx context.Context, h host.Host, id string) (outcome, error) {
+	cmd := lookAtJob(id)
+	r, err := h.Run(ctx, cmd)
+	if err != nil {
+		return outcome{}, err
+	}
+	out, err := parseLook(id, string(r.Stdout))
+	if err != nil {
+		return outcome{}, &host.OutputError{Host: h.Name(), Command: cmd.String(), Problem: err.Error(), Output: string(r.Stdout)}
+	}
+	return out, nil
+}
+
+func parseLook(id, text string) (outcome, error) {
+	out := outcome{id: id, held: map[string]string{}}
+	head, output, _ := strings.Cut(text, "\n\n")
+	out.output = output
+	seen := false
+	for line := range strings.Lines(head) {
+		key, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
+		switch key {
+		case "absent":
+			out.absent, seen = true, true
+		case "unit":
+			seen = true
+			out.active = value == "active" || value == "activating" || value == "deactivating" || value == "reloading"
+		case "boot":
+			out.bootID = value
+		case "exit":
+			n, err := strconv.Atoi(strings.TrimSpace(value))
+			if err != nil {
+				return out, fmt.Errorf("exit status %q of the job is not a number", value)
+			}
+			out.ended, out.exit = true, n
+		case "settled":
+			out.settled = true
+		case "reason":
+			out.reason = value
+		case "state":
+			if f := strings.Fields(value); len(f) >= 2 {
+				out.states = append(out.states, inventory.JobState{Name: f[1], Time: strings.Join(f[2:], " ")})
+			}
+		case "held":
+			k, v, _ := strings.Cut(value, "=")
+			out.held[k] = v
+		}
+	}
+	if !seen {
+		return out, errors.New(`neither "unit" nor "absent" in it`)
+	}
+	return out, nil
+}
+
+// watch looks at a job until it has ended, was interrupted, or is absent. It
+// never stops a job. A connection that breaks is dialled anew by the next
+// look; its errors say that the job goes on and where.
+//
+// For a moment a job may be there without its unit, or not yet be there, if the
+// connection broke while it was started; grace is how long that is waited for.
+func (o *Ops) watch(ctx context.Context, c Card, id string, grace time.Duration) (outcome, error) {
+	begin := time.Now()
+	deadline, contact := begin.Add(o.cfg.Deadline), begin
+	said := ""
+	for {
+		out, err := o.look(ctx, c.Host, id)
+		switch {
+		case err == nil:
+			contact = time.Now()
+			if out.over() && (!out.fresh() || time.Since(begin) >= grace) {
+				c.Host.Invalidate()
+				return out, nil
+			}
+			if now := out.last(); now != said {
+				said = now
+				o.cfg.Progress(ctx, fmt.Sprintf("Job %s: %s", id, now))
+			}
+		case ctx.Err() != nil:
+			return out, o.goesOn(c, id, "this run was interrupted", context.Cause(ctx))
+		case !passing(err):
+			return out, o.goesOn(c, id, "it cannot be watched", err)
+		case time.Since(contact) > o.cfg.Lost:
+			return out, o.goesOn(c, id, fmt.Sprintf("the host has not answered for %s", o.cfg.Lost), err)
+		}
+		if time.Now().After(deadline) {
+			return out, o.goesOn(c, id, fmt.Sprintf("it has not ended within %s", o.cfg.Deadline), err)
+		}
+		if err := sleep(ctx, o.cfg.Poll); err != nil {
+			return out, o.goesOn(c, id, "this run was interrupted", err)
+		}
+	}
+}
+
+// passing reports whether an error may be gone at the next try.
+func passing(err error) bool {
+	var lost *host.UnreachableError
+	if errors.As(err, &lost) {
+		return lost.Op != "verify host key" && lost.Op != "authenticate"
+	}
+	var output *host.OutputError
+	return errors.As(err, &output) // an answer cut by a broken connection
+}
+
+func (o *Ops) goesOn(c Card, id, why string, err error) error {
+	return &Error{
+		Summary: "Unable to follow job " + id + " on card " + c.ID(),
+		What:    "The change of the flash was started as a job of the host, and " + why + ".",
+		Means:   "The job is not affected by this: it goes on on the host and was not stopped. Do not restart the host or unplug the card before it has ended.",
+		Check:   "Run plan or apply again: the next one finds the job, waits for it, reads the card and settles it. To look by hand: systemctl status " + unitName(id),
+		Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", jobDir(id)}, {"Unit", unitName(id)}},
+		Err:     err,
+	}
+}
+
+// run stores and starts a job and watches it to its end.
+func (o *Ops) run(ctx context.Context, c Card, j job) (outcome, error) {
+	_, err := c.Host.Run(ctx, startJob(j))
+	grace := 2 * o.cfg.Poll
+	var lost *host.UnreachableError
+	switch {
+	case err == nil:
+	case errors.As(err, &lost) && lost.MayHaveRun:
+		// The job's directory tells whether the start arrived.
+		grace = 10 * o.cfg.Poll
+		o.cfg.Progress(ctx, fmt.Sprintf("Connection lost while starting job %s; looking for it", j.id))
+	default:
+		e := &Error{
+			Summary: "Unable to start the flash job of card " + c.ID(),
+			What:    "The job could not be stored or started on the host.",
+			Means:   "Nothing was written to the card.",
+			Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", jobDir(j.id)}},
+			Err:     err,
+		}
+		if _, exit := exitOf(err); exit != nil {
+			e.Facts = append(e.Facts, exitFacts(exit)...)
+		}
+		return outcome{}, e
+	}
+	out, watchErr := o.watch(ctx, c, j.id, grace)
+	if watchErr != nil {
+		return out, watchErr
+	}
+	if out.absent {
+		return out, &Error{
+			Summary: "Unable to start the flash job of card " + c.ID(),
+			What:    "The connection was lost before the request to start it arrived.",
+			Means:   "Nothing was written to the card.",
+			Check:   "Run apply again.",
+			Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
+			Err:     err,
+		}
+	}
+	return out, nil
+}

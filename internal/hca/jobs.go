@@ -1,0 +1,68 @@
+package hca
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+)
+
+// Kinds of jobs.
+const (
+	KindBurn  = "burn"
+	KindGUIDs = "guids"
+)
+
+// JobReport says what is known of a job that nobody has settled yet.
+type JobReport struct {
+	ID       string
+	Kind     string
+	PCI      ib.PCIAddress
+	Operator string
+	Since    string
+	Last     string // name of its last state
+	Running  bool
+	Ended    bool
+	// Interrupted says that it neither runs nor has ended: the host lost power
+	// or was reset, or the job was killed.
+	Interrupted bool
+	Dir         string // on the host
+}
+
+// String gives one sentence for a plan.
+func (j JobReport) String() string {
+	what := fmt.Sprintf("Job %s (%s of card %s), started by %s at %s", j.ID, j.Kind, j.PCI, j.Operator, j.Since)
+	switch {
+	case j.Running:
+		return what + ", is running in state " + j.Last + ". The next apply waits for it, reads the card and settles it."
+	case j.Interrupted:
+		return what + ", was interrupted in state " + j.Last + ". A burn keeps the old image bootable until the new one is complete; the next apply reads the card, says which image it has, and settles the job."
+	}
+	return what + ", has ended in state " + j.Last + ". The next apply reads the card and settles it."
+}
+
+// PendingJobs gives the jobs of a card that are not settled, oldest first.
+func PendingJobs(s *inventory.Snapshot, pci ib.PCIAddress) []JobReport {
+	var out []JobReport
+	for _, j := range s.JobsOf(pci) {
+		if !j.Settled {
+			out = append(out, report(j))
+		}
+	}
+	return out
+}
+
+func report(j *inventory.Job) JobReport {
+	r := JobReport{
+		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Operator: j.Operator, Running: j.Running,
+		Ended: strings.TrimSpace(j.Exit) != "", Dir: jobDir(j.ID),
+	}
+	r.Interrupted = !r.Running && !r.Ended
+	if n := len(j.States); n > 0 {
+		r.Since, r.Last = j.States[0].Time, j.States[n-1].Name
+	}
+	return r
+}
+
+func jobDir(id string) string { return StateDir + "/jobs/" + id }

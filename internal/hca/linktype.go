@@ -1,0 +1,146 @@
+package hca
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// RungConfig is the rung that keeps a link type in the card itself.
+const RungConfig = "mstconfig"
+
+// LinkTypes asks for the types of a card's ports.
+type LinkTypes struct {
+	Card        Card
+	Request     safety.LinkTypeRequest
+	PlannedPSID ib.PSID // what the card will run by then; empty if no change is planned
+}
+
+// PortLink is the type of one port, now and after the next boot.
+type PortLink struct {
+	Port       int
+	Shown      string      // as the kernel shows it: "ib", "eth", "auto (ib)"
+	Effective  ib.LinkType // "ib" or "eth": what is on the wire
+	Configured ib.LinkType // "ib", "eth" or "auto": what was asked of the kernel
+	Persistent ib.LinkType // after the next boot; empty if nothing keeps it
+}
+
+// LinkTypeState is what was read back about a card's ports.
+type LinkTypeState struct {
+	Ports map[int]PortLink
+	Rung  string // mechanism that keeps the types; empty if there is none
+	// Pending says that a port will have another type after the next boot.
+	Pending bool
+	Did     []string
+}
+
+// AssessLinkTypes gives the verdict on link types. It reads and never writes.
+func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (Assessment, error) {
+	s, card, err := snapshotCard(ctx, l.Card)
+	if err != nil {
+		return Assessment{}, err
+	}
+	a := Assessment{Card: cardFacts(l.Card.Host.Name(), card), Host: o.hostFacts(l.Card, s), Jobs: PendingJobs(s, l.Card.PCI)}
+	in := safety.LinkTypeInput{
+		Card: a.Card, Host: a.Host, Request: l.Request, PlannedPSID: l.PlannedPSID,
+		Current: map[int]string{}, ConfigRead: card.Config != nil,
+	}
+	for _, p := range card.Ports {
+		if p.TypeNow != "" {
+			in.Current[p.Number] = p.TypeNow
+		}
+	}
+	if card.Config != nil {
+		in.ConfigHasType = len(card.Config.LinkTypeNext) > 0
+	}
+	in.Rung, in.RungErr = rungOf(l.Card, s, card)
+	in.Persisted = persistent(l.Card, s, card)
+	a.Verdict = safety.LinkTypes(in)
+	return a, nil
+}
+
+// rungOf chooses what will keep the types: the card's own configuration where
+// the tool can write it, else the host's. A card that is about to get other
+// firmware may gain the first; that shows when it runs.
+func rungOf(c Card, s *inventory.Snapshot, card *inventory.Card) (rung, whyNot string) {
+	if card.Config != nil && len(card.Config.LinkTypeNext) > 0 {
+		return RungConfig, ""
+	}
+	if c.Keeper == nil {
+		return "", "the platform of " + s.Host + " has no way to keep link types"
+	}
+	return c.Keeper.Rung()
+}
+
+// persistent gives what the ports will be after the next boot. A module
+// parameter wins over the card's configuration where it names a type (Linux
+// drivers/net/ethernet/mellanox/mlx4/main.c: port_type_array is applied after
+// the firmware's suggestion), so that a forgotten one shows.
+func persistent(c Card, s *inventory.Snapshot, card *inventory.Card) map[int]ib.LinkType {
+	types := map[int]ib.LinkType{}
+	if card.Config != nil {
+		types = configTypes(card.Config.LinkTypeNext)
+	}
+	if c.Keeper == nil {
+		return types
+	}
+	for port, t := range c.Keeper.Kept(s) {
+		if t != ib.LinkTypeAuto {
+			types[port] = t
+		}
+	}
+	return types
+}
+
+func configTypes(next map[int]string) map[int]ib.LinkType {
+	out := make(map[int]ib.LinkType, len(next))
+	for port, t := range next {
+		switch t {
+		case "IB":
+			out[port] = ib.LinkTypeIB
+		case "ETH":
+			out[port] = ib.LinkTypeETH
+		case "VPI":
+			out[port] = ib.LinkTypeAuto
+		}
+	}
+	return out
+}
+
+// ReadLinkTypes gives the types of a card's ports from a snapshot.
+func ReadLinkTypes(s *inventory.Snapshot, c Card) (LinkTypeState, error) {
+	card, ok := s.Card(c.PCI)
+	if !ok {
+		return LinkTypeState{}, &NoCardError{Host: s.Host, PCI: c.PCI}
+	}
+	state := LinkTypeState{Ports: map[int]PortLink{}}
+	state.Rung, _ = rungOf(c, s, card)
+	kept := persistent(c, s, card)
+	for _, p := range card.Ports {
+		if p.TypeNow == "" {
+			continue
+		}
+		link := PortLink{Port: p.Number, Shown: p.TypeNow, Persistent: kept[p.Number]}
+		link.Configured, link.Effective = shownType(p.TypeNow)
+		state.Ports[p.Number] = link
+		state.Pending = state.Pending || link.Persistent != "" && link.Persistent != link.Configured
+	}
+	return state, nil
+}
+
+// shownType splits "auto (ib)" into what was asked and what came of it.
+func shownType(s string) (configured, effective ib.LinkType) {
+	word, rest, _ := strings.Cut(s, " ")
+	configured = ib.LinkType(word)
+	if configured != ib.LinkTypeAuto {
+		return configured, configured
+	}
+	return configured, ib.LinkType(strings.Trim(rest, "()"))
+}
+
+func sortedPorts(types map[int]ib.LinkType) []int { return slices.Sorted(maps.Keys(types)) }

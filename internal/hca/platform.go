@@ -1,0 +1,40 @@
+package hca
+
+import (
+	"context"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+// CardOn makes a Card whose reboot and persistence are those of its host's
+// platform.
+func CardOn(h *inventory.Host, pci ib.PCIAddress, p platform.Platform, allowed bool, policy platform.RebootPolicy) Card {
+	on := onPlatform{host: h, pci: pci, platform: p, policy: policy}
+	return Card{Host: h, PCI: pci, PlatformName: string(p.Kind()), RebootAllowed: allowed, Rebooter: on, Keeper: on}
+}
+
+// onPlatform is Rebooter and Keeper of one card.
+type onPlatform struct {
+	host     *inventory.Host
+	pci      ib.PCIAddress
+	platform platform.Platform
+	policy   platform.RebootPolicy
+}
+
+func (o onPlatform) Reboot(ctx context.Context, reason string) (string, error) {
+	policy := o.policy
+	policy.Reason = reason
+	return o.platform.Reboot(ctx, o.host, policy)
+}
+
+func (o onPlatform) Rung() (rung, whyNot string) { return o.platform.LinkTypeRung(), "" }
+
+func (o onPlatform) Keep(ctx context.Context, types map[int]ib.LinkType) error {
+	return o.platform.PersistLinkTypes(ctx, o.host, o.pci, types)
+}
+
+func (o onPlatform) Kept(s *inventory.Snapshot) map[int]ib.LinkType {
+	return o.platform.PersistedLinkTypes(s, o.pci).Types
+}

@@ -1,0 +1,121 @@
+# Changes the flash of one card, as a systemd unit of its own.
+#   job.sh DIR LOCK HOLDER outer|inner
+# DIR holds: request (key=value), argv (one word a line), answers (lines for
+# the tool's questions). Written here: states, query, output, reason, held,
+# exit. The file exit is the last one written; if it is missing and the unit
+# is gone, the job was interrupted.
+set -u
+umask 077
+LC_ALL=C
+export LC_ALL
+# These make the tool print or log more than is understood.
+unset FLINT_LOG_FILE FLASH_DEBUG FW_COMPS_DEBUG MFT_DEBUG
+dir=$1
+lock=$2
+holder=$3
+phase=$4
+
+state() {
+  printf '%s %s %s\n' "$1" "$2" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >>"$dir/states"
+  sync "$dir/states"
+}
+
+# The rename makes exit appear whole or not at all.
+finish() {
+  printf '%s\n' "$1" >"$dir/exit.new"
+  sync "$dir/exit.new"
+  mv "$dir/exit.new" "$dir/exit"
+  sync "$dir"
+  exit 0
+}
+
+refuse() {
+  printf '%s\n' "$2" >"$dir/reason"
+  state 5 failed
+  if [ "$phase" = inner ]; then rm -f "$holder"; fi
+  finish "$1"
+}
+
+kind= pci= operator= image_path= image_sha256= from_psid= from_fw= from_guids= from_macs= job=
+while IFS='=' read -r key value; do
+  case $key in
+    job) job=$value ;;
+    kind) kind=$value ;;
+    pci) pci=$value ;;
+    operator) operator=$value ;;
+    image_path) image_path=$value ;;
+    image_sha256) image_sha256=$value ;;
+    from_psid) from_psid=$value ;;
+    from_fw) from_fw=$value ;;
+    from_guids) from_guids=$value ;;
+    from_macs) from_macs=$value ;;
+  esac
+done <"$dir/request"
+
+if [ "$phase" = outer ]; then
+  # A reader holds the lock for a moment and leaves no holder file; another
+  # job holds it for minutes and does.
+  try=0
+  while :; do
+    flock -n -E 75 "$lock" /bin/sh "$dir/job.sh" "$dir" "$lock" "$holder" inner
+    status=$?
+    if [ "$status" -ne 75 ]; then exit "$status"; fi
+    if [ -f "$holder" ]; then
+      cp "$holder" "$dir/held"
+      refuse 75 'another job holds the lock of this host'
+    fi
+    try=$((try + 1))
+    if [ "$try" -ge 60 ]; then refuse 75 'the lock of this host was not free for a minute'; fi
+    sleep 1
+  done
+fi
+
+printf 'job=%s\npci=%s\noperator=%s\nsince=%s\n' "$job" "$pci" "$operator" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$holder"
+state 2 locked
+
+# The second gate: card and image are still those that the verdict was about.
+if [ "$kind" = burn ]; then
+  sum=$(sha256sum <"$image_path") || refuse 70 "the image $image_path cannot be read"
+  sum=${sum%% *}
+  if [ "$sum" != "$image_sha256" ]; then
+    refuse 70 "the image has SHA-256 $sum instead of $image_sha256"
+  fi
+fi
+mstflint -d "$pci" q </dev/null >"$dir/query" 2>&1 || refuse 70 "the card cannot be queried: mstflint ended with status $?"
+psid= fw= guids= macs=
+while read -r a b c d e rest; do
+  case "$a $b" in
+    'PSID: '*) psid=$b ;;
+    'FW Version:') fw=$c ;;
+    'GUIDs: '*) guids="$b $c $d $e" ;;
+    'MACs: '*) macs="$b $c" ;;
+  esac
+done <"$dir/query"
+if [ -z "$psid" ] || [ "$psid" != "$from_psid" ]; then
+  refuse 70 "the card has PSID '$psid' instead of '$from_psid'"
+fi
+if [ -z "$fw" ] || [ "$fw" != "$from_fw" ]; then
+  refuse 70 "the card has firmware '$fw' instead of '$from_fw'"
+fi
+if [ -n "$from_guids" ] && [ "$guids" != "$from_guids" ]; then
+  refuse 70 "the card has GUIDs '$guids' instead of '$from_guids': it may be another card"
+fi
+if [ -n "$from_macs" ] && [ "$macs" != "$from_macs" ]; then
+  refuse 70 "the card has MACs '$macs' instead of '$from_macs': it may be another card"
+fi
+state 3 inspected
+
+set --
+while IFS= read -r word; do set -- "$@" "$word"; done <"$dir/argv"
+
+# The answers are counted: a question that nobody foresaw meets the end of the
+# file, which the tool takes as no, before it writes anything.
+state 4 burning
+"$@" <"$dir/answers" >"$dir/output" 2>&1
+status=$?
+sync "$dir/output"
+# The tool has been seen to end with 0 after an error that it printed.
+if [ "$status" -eq 0 ] && grep -q -e '-E- ' "$dir/output"; then status=71; fi
+if [ "$status" -eq 0 ]; then state 5 burned; else state 5 failed; fi
+rm -f "$holder"
+finish "$status"

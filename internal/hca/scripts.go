@@ -1,0 +1,84 @@
+package hca
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	_ "embed" // the scripts are files so that a shell checker can read them
+	"encoding/hex"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
+)
+
+// The scripts are constants of POSIX sh; values reach them as positional
+// parameters and files only. They use no descriptor above 2 and no trap.
+var (
+	//go:embed script/job.sh
+	jobScript string
+	//go:embed script/start.sh
+	startScript string
+	//go:embed script/look.sh
+	lookScript string
+	//go:embed script/settle.sh
+	settleScript string
+	//go:embed script/activation.sh
+	activationScript string
+)
+
+// holderFile names the job that holds the host's lock; like the lock it is gone
+// after a boot.
+const holderFile = "/run/lock/terraform-provider-infiniband.holder"
+
+// startJob stores a job and starts its unit. A lost answer is harmless: the
+// directory tells whether it ran.
+func startJob(j job) shellcmd.Command {
+	sum := sha256.Sum256([]byte(jobScript))
+	return shellcmd.Script("start-flash-job", startScript,
+		StateDir, j.id, j.unit(), flock.File, holderFile, hex.EncodeToString(sum[:]), jobScript,
+		j.requestText(), lines(j.argv), answerText(j.answers)).AsRoot().Changes()
+}
+
+func lookAtJob(id string) shellcmd.Command {
+	return shellcmd.Script("look-at-flash-job", lookScript, jobDir(id), unitName(id)).AsRoot()
+}
+
+func settleJob(id, how string) shellcmd.Command {
+	return shellcmd.Script("settle-flash-job", settleScript, jobDir(id), how).AsRoot().Changes()
+}
+
+func noteActivation(card, content, bootID string) shellcmd.Command {
+	return shellcmd.Script("note-activation", activationScript, StateDir, card, content, bootID).AsRoot().Changes()
+}
+
+func makeBackupDir(dir string) shellcmd.Command {
+	return shellcmd.Script("make-backup-directory", `umask 077; mkdir -p "${1%/*}" && mkdir "$1"`, dir).AsRoot().Changes()
+}
+
+// keepBackup gives a copy its lasting name; equal content has an equal name.
+func keepBackup(from, to string) shellcmd.Command {
+	return shellcmd.Script("keep-backup", `chmod 600 "$1" && sync "$1" && mv -f "$1" "$2" && sync "${2%/*}"`, from, to).AsRoot().Changes()
+}
+
+func lines(words []string) string {
+	text := ""
+	for _, w := range words {
+		text += w + "\n"
+	}
+	return text
+}
+
+func answerText(n int) string {
+	text := ""
+	for range n {
+		text += "y\n"
+	}
+	return text
+}
+
+// newSuffix makes names unique among operators.
+func newSuffix() string {
+	var b [4]byte
+	// rand.Read never fails (Go 1.24 and later).
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}

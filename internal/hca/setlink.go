@@ -1,0 +1,244 @@
+package hca
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstconfig"
+)
+
+// ApplyLinkTypes sets the types of a card's ports, for the next boot and now,
+// and returns what was read back. Errors are *RefusedError, *Error,
+// *NoCardError and those of the host.
+func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, error) {
+	l.PlannedPSID = "" // at apply, what runs is what counts
+	var state LinkTypeState
+	adopted, err := o.Adopt(ctx, l.Card)
+	state.Did = append(state.Did, adopted...)
+	if err != nil {
+		return state, err
+	}
+	a, err := o.AssessLinkTypes(ctx, l)
+	if err != nil {
+		return state, err
+	}
+	if a.Verdict.Blocked() {
+		return state, &RefusedError{What: "set link types of " + l.Card.ID(), Verdict: a.Verdict}
+	}
+	if a.Verdict.Action == safety.ActionLinkTypes {
+		if !a.Verdict.Permits(safety.ActionLinkTypes, l.Card.ID()) {
+			return state, &RefusedError{What: "set link types of " + l.Card.ID(), Verdict: a.Verdict}
+		}
+		// What lasts first: if the run ends in between, the next boot is right.
+		if err := o.keepLinkTypes(ctx, l, &state.Did); err != nil {
+			return state, err
+		}
+		if err := o.setLinkTypesNow(ctx, l, &state.Did); err != nil {
+			return state, err
+		}
+	}
+	s, err := l.Card.Host.Snapshot(ctx)
+	if err != nil {
+		return state, err
+	}
+	now, err := ReadLinkTypes(s, l.Card)
+	if err != nil {
+		return state, err
+	}
+	now.Did = state.Did
+	return now, nil
+}
+
+// keepLinkTypes writes the rung that lasts over a reboot.
+func (o *Ops) keepLinkTypes(ctx context.Context, l LinkTypes, did *[]string) error {
+	s, card, err := snapshotCard(ctx, l.Card)
+	if err != nil {
+		return err
+	}
+	rung, whyNot := rungOf(l.Card, s, card)
+	types := wholeCard(l.Request.Ports, card)
+	if rung == RungConfig {
+		if err := o.writeConfig(ctx, l.Card, types); err != nil {
+			return err
+		}
+		*did = append(*did, "Stored the link types in card "+l.Card.ID()+" with mstconfig.")
+		// A module parameter of ours from before would win over the card.
+		if l.Card.Keeper == nil || !overridden(l.Card.Keeper.Kept(s), types) {
+			return nil
+		}
+	}
+	if l.Card.Keeper == nil || rung == "" {
+		return o.linkFailed(l.Card, "nothing on this host keeps link types over a reboot: "+whyNot, nil)
+	}
+	if err := l.Card.Keeper.Keep(ctx, types); err != nil {
+		return o.linkFailed(l.Card, "the setting for the next boot could not be stored", err)
+	}
+	name, _ := l.Card.Keeper.Rung()
+	*did = append(*did, fmt.Sprintf("Stored the link types for the next boot of %s (%s).", l.Card.Host.Name(), name))
+	return nil
+}
+
+func overridden(kept, want map[int]ib.LinkType) bool {
+	for port, t := range kept {
+		if w, asked := want[port]; asked && t != ib.LinkTypeAuto && t != w {
+			return true
+		}
+	}
+	return false
+}
+
+// wholeCard adds the ports that are not asked for with the type they have: the
+// module parameter is a list without gaps.
+func wholeCard(want map[int]ib.LinkType, card *inventory.Card) map[int]ib.LinkType {
+	all := make(map[int]ib.LinkType, len(card.Ports))
+	for _, p := range card.Ports {
+		if p.TypeNow == "" {
+			continue
+		}
+		all[p.Number], _ = shownType(p.TypeNow)
+	}
+	for port, t := range want {
+		all[port] = t
+	}
+	return all
+}
+
+func (o *Ops) writeConfig(ctx context.Context, c Card, types map[int]ib.LinkType) error {
+	values := make(map[int]mstconfig.LinkType, len(types))
+	for _, port := range sortedPorts(types) {
+		v, err := mstconfig.FromLinkType(types[port])
+		if err != nil {
+			return o.linkFailed(c, fmt.Sprintf("port %d", port), err)
+		}
+		values[port] = v
+	}
+	cmd, err := mstconfig.SetLinkTypes(c.PCI, values)
+	if err != nil {
+		return o.linkFailed(c, "the command of mstconfig could not be built", err)
+	}
+	r, err := c.Host.Run(ctx, flock.Exclusive(cmd))
+	if err != nil {
+		return o.linkFailed(c, "mstconfig failed", err)
+	}
+	change, err := mstconfig.ParseSet(string(r.Stdout))
+	if err != nil {
+		return o.linkFailed(c, "the answer of mstconfig was not understood", err)
+	}
+	if !change.Applied {
+		return o.linkFailed(c, "mstconfig does not say that it applied the change: "+tail(string(r.Stdout), 500), nil)
+	}
+	return nil
+}
+
+// setNowScript writes the types into the driver, port 1 before port 2. On a
+// card that cannot have two types at once the first of two changes fails with
+// "Operation not supported" and is remembered by the driver; the second then
+// changes both (Linux drivers/net/ethernet/mellanox/mlx4/main.c,
+// mlx4_change_port_types). So a failure counts only if the outcome is wrong,
+// which the read-back decides. A pair is a port and its type.
+const setNowScript = `dir=$1
+shift
+while [ $# -ge 2 ]; do
+  if ! printf '%s\n' "$2" >"$dir/mlx4_port$1"; then echo "port $1: writing $2 failed" >&2; fi
+  shift 2
+done
+for f in "$dir"/mlx4_port[12]; do
+  if [ -f "$f" ]; then printf '%s ' "${f##*/}"; cat "$f"; fi
+done`
+
+func setNow(pci ib.PCIAddress, pairs []string) shellcmd.Command {
+	args := append([]string{"/sys/bus/pci/devices/" + pci.String()}, pairs...)
+	return shellcmd.Script("set-port-types", setNowScript, args...).AsRoot().Changes().WithTimeout(2 * time.Minute)
+}
+
+func (o *Ops) setLinkTypesNow(ctx context.Context, l LinkTypes, did *[]string) error {
+	_, card, err := snapshotCard(ctx, l.Card)
+	if err != nil {
+		return err
+	}
+	var pairs, text []string
+	for _, port := range sortedPorts(l.Request.Ports) {
+		want := l.Request.Ports[port]
+		p, ok := card.Port(port)
+		if !ok {
+			continue
+		}
+		if configured, _ := shownType(p.TypeNow); configured != want {
+			pairs = append(pairs, fmt.Sprint(port), string(want))
+			text = append(text, fmt.Sprintf("port %d from %s to %s", port, p.TypeNow, want))
+		}
+	}
+	if len(pairs) == 0 {
+		return nil
+	}
+	r, err := l.Card.Host.Run(ctx, setNow(l.Card.PCI, pairs))
+	if err != nil {
+		return o.linkFailed(l.Card, "writing the types into the driver failed", err)
+	}
+	if err := o.waitForTypes(ctx, l, strings.TrimSpace(string(r.Stderr))); err != nil {
+		return err
+	}
+	*did = append(*did, "Changed "+strings.Join(text, ", ")+" on card "+l.Card.ID()+".")
+	return nil
+}
+
+// waitForTypes waits until the driver has registered its ports anew.
+func (o *Ops) waitForTypes(ctx context.Context, l LinkTypes, said string) error {
+	deadline := time.Now().Add(o.cfg.Settle)
+	for {
+		l.Card.Host.Invalidate()
+		_, card, err := snapshotCard(ctx, l.Card)
+		if err != nil {
+			return err
+		}
+		wrong := wrongTypes(l.Request.Ports, card)
+		if len(wrong) == 0 {
+			return nil
+		}
+		if said != "" || time.Now().After(deadline) {
+			e := o.linkFailed(l.Card, "the driver did not take them: "+strings.Join(wrong, ", "), nil)
+			e.Facts = append(e.Facts, Fact{"Stderr", said})
+			return e
+		}
+		if err := sleep(ctx, o.cfg.Poll); err != nil {
+			return err
+		}
+	}
+}
+
+func wrongTypes(want map[int]ib.LinkType, card *inventory.Card) []string {
+	var wrong []string
+	for _, port := range sortedPorts(want) {
+		p, ok := card.Port(port)
+		if !ok {
+			wrong = append(wrong, fmt.Sprintf("port %d is not there", port))
+			continue
+		}
+		if configured, _ := shownType(p.TypeNow); configured != want[port] {
+			wrong = append(wrong, fmt.Sprintf("port %d is %q instead of %q", port, p.TypeNow, want[port]))
+		}
+	}
+	return wrong
+}
+
+func (o *Ops) linkFailed(c Card, what string, err error) *Error {
+	e := &Error{
+		Summary: "Unable to set link types of card " + c.ID(),
+		What:    "The link types were not set as asked: " + what + ".",
+		Means:   "The firmware of the card was not changed.",
+		Check:   "Look into the kernel log of the host: the driver says there why it refuses a type (Only same port types supported, Requested port type is not supported).",
+		Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
+		Err:     err,
+	}
+	if _, exit := exitOf(err); exit != nil {
+		e.Facts = append(e.Facts, exitFacts(exit)...)
+	}
+	return e
+}
