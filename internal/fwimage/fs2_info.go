@@ -72,35 +72,42 @@ func (r *fs2Reader) infoSection() error {
 }
 
 func (r *fs2Reader) tag(tag uint32, off int64, data []byte) error {
-	img := r.img
 	switch tag {
-	case tagVersion:
-		img.FWVersion = version(data)
-	case tagMIC:
-		img.MICVersion, r.mic = version(data), true
-	case tagTime:
-		img.ReleaseDate = bcdDate(binary.BigEndian.Uint32(data[4:]))
-	case tagDeviceType:
-		img.DeviceType = binary.BigEndian.Uint16(data[2:])
 	case tagPSID:
 		return r.psid(off, data)
-	case tagVSD:
-		img.VSD, r.vsd = printable(data), off
-	case tagProduct:
-		img.ProductVersion = printable(data)
-	case tagVSDVendor:
-		img.VSDVendor = binary.BigEndian.Uint16(data[2:])
 	case tagHWIDs:
 		return r.hwIDs(off, data)
-	case tagPRSName:
-		img.PRSName = printable(data[:min(len(data), maxPRSName)])
 	case tagConfigSectors:
 		if len(data) != 8 && len(data) != 12 {
 			return malformed(off, "configuration sectors in %d bytes instead of 8 or 12", len(data))
 		}
-		img.ConfigSectors = int(binary.BigEndian.Uint32(data))
+		r.img.ConfigSectors = int(binary.BigEndian.Uint32(data))
+	case tagVSD:
+		r.img.VSD, r.vsd = printable(data), off
+	case tagMIC:
+		r.img.MICVersion, r.mic = version(data), true
+	default:
+		r.img.describe(tag, data)
 	}
 	return nil
+}
+
+// describe takes the tags that need no check beyond their length.
+func (img *Image) describe(tag uint32, data []byte) {
+	switch tag {
+	case tagVersion:
+		img.FWVersion = version(data)
+	case tagTime:
+		img.ReleaseDate = bcdDate(binary.BigEndian.Uint32(data[4:]))
+	case tagDeviceType:
+		img.DeviceType = binary.BigEndian.Uint16(data[2:])
+	case tagProduct:
+		img.ProductVersion = printable(data)
+	case tagVSDVendor:
+		img.VSDVendor = binary.BigEndian.Uint16(data[2:])
+	case tagPRSName:
+		img.PRSName = printable(data[:min(len(data), maxPRSName)])
+	}
 }
 
 // requiredTags refuses images that say too little to be matched with a card.

@@ -50,13 +50,19 @@ func (r *fs2Reader) romSection(data []byte) {
 	if len(r.img.ROMs) == before {
 		r.warn("The ROM section describes no component.")
 	}
-	for _, rom := range r.img.ROMs[before:] {
+	r.romDevices(r.img.ROMs[before:])
+	if !hasUEFI {
+		r.legacyROM(data)
+	}
+}
+
+// romDevices compares the components with the image: a burn asks a question if
+// they are for another device.
+func (r *fs2Reader) romDevices(roms []ROM) {
+	for _, rom := range roms {
 		if r.img.DeviceType != 0 && rom.DeviceID != r.img.DeviceType {
 			r.warn(fmt.Sprintf("ROM component %s is for PCI device id %d, the image for %d.", rom.Type, rom.DeviceID, r.img.DeviceType))
 		}
-	}
-	if !hasUEFI {
-		r.legacyROM(data)
 	}
 }
 

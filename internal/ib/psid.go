@@ -15,17 +15,17 @@ const maxPSID = 16
 
 // ParsePSID accepts 1 to 16 printable ASCII characters without spaces.
 // Everything else is refused: mstflint prints what the flash holds as it is,
-// escape sequences included.
+// escape sequences included. The error therefore quotes it in pure ASCII.
 func ParsePSID(s string) (PSID, error) {
 	if s == "" {
-		return "", fmt.Errorf("invalid PSID %q: empty", s)
+		return "", fmt.Errorf("invalid PSID %+q: empty", s)
 	}
 	if len(s) > maxPSID {
-		return "", fmt.Errorf("invalid PSID %q: %d characters, at most %d fit", s, len(s), maxPSID)
+		return "", fmt.Errorf("invalid PSID %+q: %d characters, at most %d fit", s, len(s), maxPSID)
 	}
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {
-			return "", fmt.Errorf("invalid PSID %q: character %d is not printable ASCII", s, i+1)
+			return "", fmt.Errorf("invalid PSID %+q: character %d is not printable ASCII", s, i+1)
 		}
 	}
 	return PSID(s), nil

@@ -40,37 +40,20 @@ func Reseal(image []byte) error {
 	if len(image) < headerBytes {
 		return errChain
 	}
-	word := func(off int) int { return int(binary.BigEndian.Uint32(image[off:])) }
 	off := headerBytes
 	for range 2 {
-		if off+8 > len(image) || word(off+4) > len(image) {
-			return errChain
+		end, err := extent(image, off, 8)
+		if err != nil {
+			return err
 		}
-		end := off + 4*(word(off+4)+4)
 		if err := seal(image, off, end); err != nil {
 			return err
 		}
 		off = end
 	}
-	end := off
-	for {
-		if off < end || off+16 > len(image) || word(off+4) > len(image) {
-			return errChain
-		}
-		end = off + 16 + 4*word(off+4) + 4
-		if err := seal(image, off, end); err != nil {
-			return err
-		}
-		if word(off) == typeInfo {
-			if err := checkTags(image[off+16 : end-4]); err != nil {
-				return err
-			}
-		}
-		next := word(off + 12)
-		if next == 0 || next == lastNext {
-			break
-		}
-		off = next
+	end, err := resealChain(image, off)
+	if err != nil {
+		return err
 	}
 	binary.BigEndian.PutUint16(image[0x20:], 0)
 	sum := crc(image[:0x22], []byte{0xff, 0xff}, image[0x24:end])
@@ -78,12 +61,55 @@ func Reseal(image []byte) error {
 	return nil
 }
 
-func seal(image []byte, off, end int) error {
-	if end > len(image) || end-4 < off {
-		return errChain
+// extent gives the end of a boot block (header of 8 bytes, two words more than
+// its size says) or section (header of 16 bytes, one word more).
+func extent(image []byte, off, header int) (int, error) {
+	if off+header > len(image) {
+		return 0, errChain
 	}
+	n := int(binary.BigEndian.Uint32(image[off+4:]))
+	if n > len(image)/4 {
+		return 0, errChain
+	}
+	end := off + header + 4*n + 4
+	if header == 8 {
+		end += 4
+	}
+	if end > len(image) {
+		return 0, errChain
+	}
+	return end, nil
+}
+
+// resealChain returns the end of the last section.
+func resealChain(image []byte, off int) (int, error) {
+	for {
+		end, err := extent(image, off, 16)
+		if err != nil {
+			return 0, err
+		}
+		if err := seal(image, off, end); err != nil {
+			return 0, err
+		}
+		if binary.BigEndian.Uint32(image[off:]) == typeInfo {
+			if err := checkTags(image[off+16 : end-4]); err != nil {
+				return 0, err
+			}
+		}
+		next := int(binary.BigEndian.Uint32(image[off+12:]))
+		if next == 0 || next == lastNext {
+			return end, nil
+		}
+		if next < end {
+			return 0, errChain
+		}
+		off = next
+	}
+}
+
+func seal(image []byte, off, end int) error {
 	last := image[end-4 : end]
-	isGUID := binary.BigEndian.Uint32(image[off:]) == typeGUID
+	isGUID := end-off >= 28 && binary.BigEndian.Uint32(image[off:]) == typeGUID
 	if isGUID && binary.BigEndian.Uint32(last) == blankGUIDsCRC && string(image[off+16:off+24]) == "\xff\xff\xff\xff\xff\xff\xff\xff" {
 		return nil
 	}
