@@ -78,6 +78,9 @@ func (m *Machine) Spawn(p *Proc) <-chan int {
 	if p.Env == nil {
 		p.Env = map[string]string{"PATH": DefaultPath}
 	}
+	if !p.umask {
+		p.SetUmask(0o022)
+	}
 	file, info, status := m.LookPath(p.Cred(), p.Dir, p.Env["PATH"], p.Args[0])
 	if status != 0 {
 		m.notFound(p, status)

@@ -1,38 +1,71 @@
 package labsim
 
-// fileLock is an exclusive flock(2) lock on a path.
-type fileLock struct{ pid int }
+// fileLock is a flock(2) lock on a path: one exclusive holder or several shared.
+type fileLock struct {
+	holders   map[int]bool
+	exclusive bool
+}
 
-// TryLock takes the exclusive flock of a path for a process, or returns the PID
-// of the holder.
-func (m *Machine) TryLock(path string, pid int) (holder int, ok bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if l := m.locks[path]; l != nil && l.pid != pid {
-		if _, alive := m.procs[l.pid]; alive {
-			return l.pid, false
+// liveLock returns the lock of a path without holders that died. m.mu is held.
+func (m *Machine) liveLock(path string) *fileLock {
+	l := m.locks[path]
+	if l == nil {
+		return nil
+	}
+	for pid := range l.holders {
+		if _, alive := m.procs[pid]; !alive {
+			delete(l.holders, pid)
 		}
 	}
-	m.locks[path] = &fileLock{pid: pid}
-	return pid, true
+	if len(l.holders) == 0 {
+		delete(m.locks, path)
+		return nil
+	}
+	return l
+}
+
+// TryLock takes the flock of a path for a process and says whether it got it.
+func (m *Machine) TryLock(path string, pid int, shared bool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.liveLock(path)
+	if l == nil {
+		m.locks[path] = &fileLock{holders: map[int]bool{pid: true}, exclusive: !shared}
+		return true
+	}
+	if l.exclusive || !shared {
+		return len(l.holders) == 1 && l.holders[pid]
+	}
+	l.holders[pid] = true
+	return true
 }
 
 // Unlock releases a flock held by a process. A lock also ends with its holder.
 func (m *Machine) Unlock(path string, pid int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if l := m.locks[path]; l != nil && l.pid == pid {
-		delete(m.locks, path)
+	if l := m.liveLock(path); l != nil {
+		delete(l.holders, pid)
 	}
 }
 
-// LockHolder returns the PID of the process that holds the flock of a path, or 0.
+// PassLock hands a lock over, as a child that outlives its parent keeps the
+// inherited descriptor.
+func (m *Machine) PassLock(path string, from, to int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l := m.locks[path]; l != nil && l.holders[from] {
+		l.holders[to] = true
+	}
+}
+
+// LockHolder returns the PID of a process that holds the flock of a path, or 0.
 func (m *Machine) LockHolder(path string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if l := m.locks[path]; l != nil {
-		if _, alive := m.procs[l.pid]; alive {
-			return l.pid
+	if l := m.liveLock(path); l != nil {
+		for pid := range l.holders {
+			return pid
 		}
 	}
 	return 0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"strings"
 	"sync"
@@ -36,9 +37,11 @@ type Proc struct {
 	Stderr  io.Writer
 	Session *Session // nil for services
 	Started time.Time
+	Umask   fs.FileMode // default 022
 
 	cancel context.CancelCauseFunc
 	mu     sync.Mutex
+	umask  bool // Umask is set, even to 0
 	traps  map[syscall.Signal]bool
 }
 
@@ -98,7 +101,7 @@ func (p *Proc) Unknown(what string) int {
 
 // Open opens a file with the rights of the process.
 func (p *Proc) Open(name string, flag int) (*vfs.File, error) {
-	return p.Machine.FS.Open(p.Cred(), p.Abs(name), flag, 0o666&^0o022)
+	return p.Machine.FS.Open(p.Cred(), p.Abs(name), flag, 0o666&^p.Umask)
 }
 
 // ReadFile reads a file with the rights of the process.
@@ -153,6 +156,9 @@ func SignalStatus(ctx context.Context) int {
 	return 137
 }
 
+// SetUmask changes the file mode creation mask.
+func (p *Proc) SetUmask(mask fs.FileMode) { p.Umask, p.umask = mask, true }
+
 // Child prepares a process with the environment, directory, user and streams of
 // p; the caller changes what differs and passes it to Machine.Exec.
 func (p *Proc) Child(args ...string) *Proc {
@@ -163,6 +169,7 @@ func (p *Proc) Child(args ...string) *Proc {
 	return &Proc{
 		Machine: p.Machine, PPID: p.PID, Args: args, Dir: p.Dir, User: p.User, UID: p.UID, GID: p.GID,
 		Env: env, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Session: p.Session,
+		Umask: p.Umask, umask: p.umask,
 	}
 }
 

@@ -1,0 +1,105 @@
+package card
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// PSIDs of the synthetic boards: MT_9… so that no real board ever takes them.
+const (
+	PSIDEN    = "MT_9200111023" // ConnectX-3 Pro, Ethernet only
+	PSIDVPI   = "MT_9090111019" // ConnectX-3 Pro, VPI
+	PSIDCX3   = "MT_9090120019" // ConnectX-3, VPI
+	PSIDOther = "MT_9100111019" // ConnectX-3 Pro, VPI, another board
+)
+
+// imageCode is the size of the made-up code: enough to span two stripes of flash.
+const imageCode = 0x98000
+
+func proSpec(psid, prs string, version [3]uint16, date uint32) Spec {
+	return Spec{
+		PSID: psid, Version: version, Product: fmt.Sprintf("%02d.%02d.%02d.%02d", version[0], version[1], version[2]/100, version[2]%100),
+		Date: date, Device: 0x1007, HWIDs: []uint32{0x1f7}, VSD: "n/a", PRS: prs,
+		GUIDs: PlaceholderGUIDs, MACs: PlaceholderMACs, Failsafe: true, Code: imageCode,
+	}
+}
+
+var current = [3]uint16{2, 42, 5000}
+
+// EN is the Ethernet-only firmware that the lab's cards are delivered with.
+func EN() []byte {
+	return Build(proSpec(PSIDEN, "synthetic_cx3pro_en.prs", [3]uint16{2, 40, 5032}, 0x20170116))
+}
+
+// VPI is the firmware of the lab's main scenario.
+func VPI() []byte { return Build(proSpec(PSIDVPI, "synthetic_cx3pro_vpi.prs", current, 0x20170905)) }
+
+// OldVPI is an older version of VPI.
+func OldVPI() []byte {
+	return Build(proSpec(PSIDVPI, "synthetic_cx3pro_vpi.prs", [3]uint16{2, 36, 5000}, 0x20160114))
+}
+
+// CX3 is for the chip before: it does not fit a ConnectX-3 Pro.
+func CX3() []byte {
+	s := proSpec(PSIDCX3, "synthetic_cx3_vpi.prs", current, 0x20170905)
+	s.Device, s.HWIDs = 0x1003, []uint32{0x1f5, 0x101f5}
+	return Build(s)
+}
+
+// NonFailsafeVPI is VPI without the two-slot layout, as some vendor files are.
+func NonFailsafeVPI() []byte {
+	s := proSpec(PSIDVPI, "synthetic_cx3pro_vpi.prs", current, 0x20170905)
+	s.Failsafe = false
+	return Build(s)
+}
+
+// Corrupt is VPI with one byte of its code changed.
+func Corrupt() []byte {
+	b := VPI()
+	b[0x2000] ^= 0x40
+	return b
+}
+
+// Truncated is VPI as a broken download leaves it.
+func Truncated() []byte { return VPI()[:0x40000] }
+
+// File is an image written for the user.
+type File struct {
+	Name   string `json:"name"`
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+	Size   int    `json:"size"`
+}
+
+// Files are the images that WriteImages makes, by file name.
+func Files() map[string][]byte {
+	return map[string][]byte{
+		"fw-ConnectX3Pro-en.bin":            EN(),
+		"fw-ConnectX3Pro-vpi.bin":           VPI(),
+		"fw-ConnectX3Pro-vpi-2_36_5000.bin": OldVPI(),
+		"fw-ConnectX3Pro-vpi-nofs.bin":      NonFailsafeVPI(),
+		"fw-ConnectX3-vpi.bin":              CX3(),
+		"fw-ConnectX3Pro-vpi-corrupt.bin":   Corrupt(),
+		"fw-ConnectX3Pro-vpi-short.bin":     Truncated(),
+	}
+}
+
+// WriteImages writes every image into a directory and returns them by name.
+func WriteImages(dir string) (map[string]File, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // images are no secret
+		return nil, fmt.Errorf("card: make image directory: %w", err)
+	}
+	out := map[string]File{}
+	for name, data := range Files() {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, data, 0o644); err != nil { //nolint:gosec // images are no secret
+			return nil, fmt.Errorf("card: write image: %w", err)
+		}
+		sum := sha256.Sum256(data)
+		out[name] = File{Name: name, Path: file, SHA256: hex.EncodeToString(sum[:]), Size: len(data)}
+	}
+	return out, nil
+}

@@ -1,0 +1,216 @@
+// Package shell gives a simulated host its shells: scripts are run by a real
+// shell interpreter over the host's virtual files and simulated programs, so that
+// quoting, globs, here-documents and truncation are those of a shell.
+//
+// It must never look at the real file system or start a real program.
+package shell
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+)
+
+// Install puts the shells into a machine.
+func Install(m *labsim.Machine) {
+	for _, name := range []string{"sh", "dash", "bash"} {
+		m.Install("/usr/bin/"+name, Program)
+	}
+}
+
+// invocation is how a shell was called.
+type invocation struct {
+	command *string
+	stdin   bool
+	file    string
+	name    string
+	params  []string
+	options []string
+}
+
+// parseArgs knows sh [-eufx] [-o opt] (-c command [name [arg...]] | -s [arg...] | file [arg...]).
+func parseArgs(args []string) (inv invocation, unknown string) {
+	inv.name = args[0]
+	rest := args[1:]
+	wantCommand := false
+	for len(rest) > 0 && strings.HasPrefix(rest[0], "-") && rest[0] != "-" {
+		arg := rest[0]
+		rest = rest[1:]
+		if arg == "--" {
+			break
+		}
+		if arg == "-o" && len(rest) > 0 {
+			inv.options, rest = append(inv.options, "-o", rest[0]), rest[1:]
+			continue
+		}
+		for _, letter := range arg[1:] {
+			switch letter {
+			case 'c':
+				wantCommand = true
+			case 's':
+				inv.stdin = true
+			case 'e', 'u', 'f', 'x':
+				inv.options = append(inv.options, "-"+string(letter))
+			case 'l':
+			default:
+				return inv, "option -" + string(letter)
+			}
+		}
+	}
+	switch {
+	case wantCommand && len(rest) == 0:
+		return inv, "-c without a command"
+	case wantCommand:
+		inv.command, rest = &rest[0], rest[1:]
+		if len(rest) > 0 {
+			inv.name, rest = rest[0], rest[1:]
+		}
+	case !inv.stdin && len(rest) > 0:
+		inv.file, inv.name, rest = rest[0], rest[0], rest[1:]
+	}
+	inv.params = rest
+	return inv, ""
+}
+
+// Program is /bin/sh.
+func Program(ctx context.Context, p *labsim.Proc) int {
+	inv, unknown := parseArgs(p.Args)
+	if unknown != "" {
+		return p.Unknown(unknown)
+	}
+	var script []byte
+	var err error
+	stdin := p.Stdin
+	switch {
+	case inv.command != nil:
+		script = []byte(*inv.command)
+	case inv.file != "":
+		if script, err = p.ReadFile(inv.file); err != nil {
+			return p.Fail(2, "0: cannot open %s: No such file", inv.file)
+		}
+	default:
+		// A script on standard input ends where the input ends: a cut connection
+		// leaves its complete statements, as with a real shell.
+		script, _ = io.ReadAll(stdin)
+		stdin = nil
+	}
+	return Run(ctx, p, inv.name, string(script), stdin, inv.options, inv.params)
+}
+
+// session is the state of one running shell.
+type session struct {
+	proc *labsim.Proc
+}
+
+// Run interprets a script as the process p and returns its status.
+func Run(ctx context.Context, p *labsim.Proc, name, script string, stdin io.Reader, options, params []string) int {
+	s := &session{proc: p}
+	env := make([]string, 0, len(p.Env)+4)
+	for k, v := range p.Env {
+		env = append(env, k+"="+v)
+	}
+	env = append(env, "UID="+strconv.Itoa(p.UID), "EUID="+strconv.Itoa(p.UID), "LABSIM_PID="+strconv.Itoa(p.PID), "LABSIM_PPID="+strconv.Itoa(p.PPID))
+	runner, err := interp.New(
+		interp.Env(expand.ListEnviron(env...)),
+		interp.StdIO(stdin, p.Stdout, p.Stderr),
+		interp.Params(append(append(append([]string{}, options...), "--"), params...)...),
+		interp.CallHandler(s.call),
+		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.exec }),
+		interp.OpenHandler(s.open),
+		interp.StatHandler(s.stat),
+		interp.ReadDirHandler2(s.readDir),
+		interp.AccessHandler(s.access),
+		withDir(p.Dir),
+	)
+	if err != nil {
+		return p.Fail(2, "cannot start: %v", err)
+	}
+	return s.interpret(ctx, runner, name, script)
+}
+
+// withDir sets the directory without asking the real file system for it.
+func withDir(dir string) interp.RunnerOption {
+	return func(r *interp.Runner) error {
+		r.Dir = dir
+		return nil
+	}
+}
+
+// interpret runs statement by statement, so that what precedes a syntax error or
+// the end of a truncated script has run.
+func (s *session) interpret(ctx context.Context, runner *interp.Runner, name, script string) int {
+	lang := syntax.LangPOSIX
+	if path.Base(s.proc.Args[0]) == "bash" {
+		lang = syntax.LangBash
+	}
+	parser := syntax.NewParser(syntax.Variant(lang))
+	var last error
+	err := parser.Stmts(bytes.NewReader([]byte(script)), func(st *syntax.Stmt) bool {
+		rewritePID(st)
+		last = runner.Run(ctx, st)
+		return ctx.Err() == nil && !runner.Exited() && !fatal(last)
+	})
+	if status := labsim.SignalStatus(ctx); status != 0 {
+		return status
+	}
+	if err != nil {
+		s.proc.Errorf("%s: %v\n", path.Base(name), err)
+		s.trapExit(ctx, runner)
+		return 2
+	}
+	if fatal(last) {
+		s.proc.Machine.Violate("shell: %v", last)
+		s.proc.Errorf("%s: %v\n", path.Base(name), last)
+		return 2
+	}
+	status := statusOf(last)
+	s.trapExit(ctx, runner)
+	return status
+}
+
+// trapExit runs an EXIT trap: the interpreter runs it at the end of a whole file.
+func (s *session) trapExit(ctx context.Context, runner *interp.Runner) {
+	if !runner.Exited() {
+		_ = runner.Run(ctx, &syntax.File{})
+	}
+}
+
+func statusOf(err error) int {
+	var status interp.ExitStatus
+	if errors.As(err, &status) {
+		return int(status)
+	}
+	return 0
+}
+
+// fatal says whether err is more than an exit status: something the interpreter
+// cannot do.
+func fatal(err error) bool {
+	var status interp.ExitStatus
+	return err != nil && !errors.As(err, &status) && !errors.Is(err, context.Canceled)
+}
+
+// rewritePID makes $$ and $PPID those of the simulated process.
+func rewritePID(st *syntax.Stmt) {
+	syntax.Walk(st, func(n syntax.Node) bool {
+		if pe, ok := n.(*syntax.ParamExp); ok && pe.Param != nil {
+			switch pe.Param.Value {
+			case "$":
+				pe.Param.Value = "LABSIM_PID"
+			case "PPID":
+				pe.Param.Value = "LABSIM_PPID"
+			}
+		}
+		return true
+	})
+}

@@ -1,0 +1,140 @@
+package simssh
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+)
+
+// session serves the requests of one channel: env, then exec or SFTP.
+func (s *Server) session(conn *ssh.ServerConn, wire *line, ch ssh.Channel, reqs <-chan *ssh.Request) {
+	extra := map[string]string{}
+	var proc *labsim.Proc
+	for req := range reqs {
+		switch req.Type {
+		case "env":
+			var kv struct{ Name, Value string }
+			ok := ssh.Unmarshal(req.Payload, &kv) == nil && (kv.Name == "LANG" || strings.HasPrefix(kv.Name, "LC_"))
+			if ok {
+				extra[kv.Name] = kv.Value
+			}
+			_ = req.Reply(ok, nil)
+		case "exec":
+			var command struct{ Text string }
+			if ssh.Unmarshal(req.Payload, &command) != nil || proc != nil {
+				_ = req.Reply(false, nil)
+				continue
+			}
+			proc = s.exec(conn, wire, ch, req, command.Text, extra)
+		case "subsystem":
+			var name struct{ Text string }
+			ok := ssh.Unmarshal(req.Payload, &name) == nil && name.Text == "sftp"
+			_ = req.Reply(ok, nil)
+			if ok {
+				go s.sftp(conn, wire, ch)
+			}
+		case "signal":
+			var name struct{ Text string }
+			if ssh.Unmarshal(req.Payload, &name) == nil && proc != nil {
+				if sig, known := sshSignals[name.Text]; known {
+					proc.Signal(sig)
+				}
+			}
+		default:
+			// No terminals and no interactive shells in this lab.
+			_ = req.Reply(false, nil)
+		}
+	}
+}
+
+var sshSignals = map[string]syscall.Signal{
+	"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "QUIT": syscall.SIGQUIT,
+}
+
+// exec starts the user's login shell with the command, as sshd does, with the
+// faults that wait for this exec request.
+func (s *Server) exec(conn *ssh.ServerConn, wire *line, ch ssh.Channel, req *ssh.Request, command string, extra map[string]string) *labsim.Proc {
+	s.Machine.Count(func(n *labsim.Counters) { n.Sessions++ })
+	fault := s.Machine.Faults.NextExec()
+	switch {
+	case fault.Cut == labsim.CutBefore:
+		wire.cut()
+		return nil
+	case fault.Hang:
+		return nil
+	}
+	_ = req.Reply(true, nil)
+	if fault.Exit {
+		finish(ch, fault.Status)
+		return nil
+	}
+	user, _ := s.Machine.LookupUser(conn.User())
+	p := s.process(user, extra, user.Shell, "-c", command)
+	p.Stdin, p.Stdout, p.Stderr = ch, ch, ch.Stderr()
+	done := s.Machine.Spawn(p)
+	go func() {
+		if fault.Cut == labsim.CutDuring {
+			// The script has arrived when its first program starts or it ends.
+			wire.cut()
+		}
+		status := <-done
+		if fault.Cut == labsim.CutAfter {
+			wire.cut()
+			return
+		}
+		finish(ch, status)
+	}()
+	return p
+}
+
+func (s *Server) process(user labsim.User, extra map[string]string, args ...string) *labsim.Proc {
+	port := s.Addr.Port
+	server := "192.0.2.1"
+	for _, d := range s.Machine.Netdevs() {
+		if d.SSH && len(d.Addrs) > 0 {
+			server = d.Addrs[0].Addr().String()
+		}
+	}
+	id := s.nextSession()
+	env := map[string]string{
+		"HOME": user.Home, "USER": user.Name, "LOGNAME": user.Name, "SHELL": user.Shell,
+		"PATH":           "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"SSH_CONNECTION": fmt.Sprintf("%s %d %s 22", ClientAddress, 40000+id%20000, server),
+		"SSH_CLIENT":     fmt.Sprintf("%s %d 22", ClientAddress, 40000+id%20000),
+	}
+	for k, v := range extra {
+		env[k] = v
+	}
+	return &labsim.Proc{
+		Machine: s.Machine, Args: args, Dir: user.Home, User: user.Name, UID: user.UID, GID: user.GID, Env: env,
+		Session: &labsim.Session{ID: id, ClientAddr: ClientAddress, ServerPort: port, User: user.Name},
+	}
+}
+
+// finish sends the exit status, or the signal for 128+n as sshd does for a shell
+// killed by one.
+func finish(ch ssh.Channel, status int) {
+	var payload struct{ Status uint32 }
+	payload.Status = uint32(status) //nolint:gosec // 0..255
+	_, _ = ch.SendRequest("exit-status", false, ssh.Marshal(&payload))
+	_ = ch.CloseWrite()
+	_ = ch.Close()
+}
+
+// Run executes a command as a user without SSH, for tests and demos: it goes
+// through the same login shell.
+func (s *Server) Run(ctx context.Context, userName, command string, stdin io.Reader, stdout, stderr io.Writer) int {
+	user, known := s.Machine.LookupUser(userName)
+	if !known {
+		return 255
+	}
+	p := s.process(user, nil, user.Shell, "-c", command)
+	p.Stdin, p.Stdout, p.Stderr = stdin, stdout, stderr
+	return s.Machine.Exec(ctx, p)
+}
