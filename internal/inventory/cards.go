@@ -1,0 +1,245 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/lspci"
+)
+
+// readCards reads the cards in both views. What a tool says of one card is kept
+// with that card if it is not understood: it must not hide the other cards.
+func readCards(s *Snapshot, a *collect.Answer) error {
+	for _, d := range a.Devices {
+		c, err := card(d, a)
+		if err != nil {
+			return in("card "+d.Address, err)
+		}
+		c.readFlash(s, a)
+		c.readConfig(a)
+		c.readVPD(a)
+		s.Cards = append(s.Cards, c)
+	}
+	slices.SortFunc(s.Cards, func(x, y Card) int { return x.PCI.Compare(y.PCI) })
+	return nil
+}
+
+// card reads the kernel's view.
+func card(d collect.Device, a *collect.Answer) (Card, error) {
+	dir := "/sys/bus/pci/devices/" + d.Address + "/"
+	pci, err := ib.ParsePCIAddress(d.Address)
+	if err != nil {
+		return Card{}, err
+	}
+	c := Card{PCI: pci, Driver: d.Driver, RDMADevice: d.RDMA, Virtual: d.Virtual}
+	for _, id := range []struct {
+		file string
+		to   *uint16
+	}{{"vendor", &c.VendorID}, {"device", &c.DeviceID}, {"subsystem_vendor", &c.SubVendorID}, {"subsystem_device", &c.SubDevice}} {
+		n, err := number(a, dir+id.file, 0)
+		if err != nil {
+			return Card{}, err
+		}
+		*id.to = uint16(n)
+	}
+	c.identify()
+	c.PCIe = PCIe{
+		Width: lanes(a, dir+"current_link_width"), MaxWidth: lanes(a, dir+"max_link_width"),
+		Speed: speed(a, dir+"current_link_speed"), MaxSpeed: speed(a, dir+"max_link_speed"),
+	}
+	if d.RDMA != "" {
+		if err := c.readRDMA(a); err != nil {
+			return Card{}, err
+		}
+	}
+	c.readTypes(a)
+	return c, nil
+}
+
+// identify finds the chip. The vendor is checked first: the tool looks at the
+// device id alone, and other vendors use the same numbers.
+func (c *Card) identify() {
+	if c.VendorID != ib.MellanoxVendor {
+		return
+	}
+	if chip, ok := ib.ChipByPCI(c.DeviceID); ok {
+		c.Chip = chip
+	} else if chip, ok := ib.ChipByRecoveryPCI(c.DeviceID); ok {
+		c.Chip, c.Livefish = chip, true
+	}
+}
+
+// lanes gives 0 for what the kernel does not know.
+func lanes(a *collect.Answer, path string) int {
+	n, err := strconv.Atoi(a.Values[path].Text)
+	if err != nil || n > 32 {
+		return 0 // 63 and 255 mean that the port does not say
+	}
+	return n
+}
+
+// speed gives "8.0 GT/s"; empty for "Unknown".
+func speed(a *collect.Answer, path string) string {
+	text := strings.TrimSuffix(a.Values[path].Text, " PCIe")
+	if !strings.HasSuffix(text, "GT/s") {
+		return ""
+	}
+	return text
+}
+
+// readRDMA reads what the driver says is running.
+func (c *Card) readRDMA(a *collect.Answer) error {
+	dir := "/sys/class/infiniband/" + c.RDMADevice + "/"
+	c.RunningPSID = a.Values[dir+"board_id"].Text
+	c.HWRev = a.Values[dir+"hw_rev"].Text
+	c.RunningFW = a.Values[dir+"fw_ver"].Text
+	// mlx4 prints 2.42.500 where the tool prints 2.42.0500. ib_qib has no
+	// version, and others' need not have three numbers.
+	if v, err := ib.ParseFWVersion(c.RunningFW); err == nil {
+		c.RunningFW = v.String()
+	}
+	for file, to := range map[string]*ib.GUID{"node_guid": &c.NodeGUID, "sys_image_guid": &c.SystemGUID} {
+		if err := guid(a, dir+file, to); err != nil {
+			return err
+		}
+	}
+	for number := 1; ; number++ {
+		p, ok, err := port(a, dir+"ports/"+strconv.Itoa(number)+"/", number)
+		if err != nil || !ok {
+			return err
+		}
+		c.Ports = append(c.Ports, p)
+	}
+}
+
+func guid(a *collect.Answer, path string, to *ib.GUID) error {
+	v, ok := a.Values[path]
+	if !ok {
+		return nil
+	}
+	g, err := ib.ParseGUID(v.Text)
+	if err != nil {
+		return fmt.Errorf("line %d: %s: %w", v.Line, path, err)
+	}
+	*to = g
+	return nil
+}
+
+// unsetLID is what ib_qib shows for a port without one; others show 0.
+const unsetLID = 0xffff
+
+// isSM is the bit of the capability mask that says that a subnet manager is
+// bound to the port.
+const isSM = 0x2
+
+func port(a *collect.Answer, dir string, n int) (Port, bool, error) {
+	state, ok := a.Values[dir+"state"]
+	if !ok {
+		return Port{}, false, nil
+	}
+	p := Port{
+		Number: n, State: stateName(state.Text), Physical: behindColon(a.Values[dir+"phys_state"].Text),
+		Rate: a.Values[dir+"rate"].Text, LinkLayer: a.Values[dir+"link_layer"].Text,
+	}
+	lid, err1 := number(a, dir+"lid", 0)
+	smLID, err2 := number(a, dir+"sm_lid", 0)
+	capabilities, err3 := number(a, dir+"cap_mask", 0)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return Port{}, false, err
+	}
+	if lid != unsetLID {
+		p.LID = uint16(lid)
+	}
+	if smLID != unsetLID {
+		p.SMLID = uint16(smLID)
+	}
+	p.IsSM = capabilities&isSM != 0
+	// On Ethernet the first GID holds an address made of the MAC.
+	if gid, ok := a.Values[dir+"gids/0"]; ok && p.LinkLayer != "Ethernet" {
+		const prefix = len("fe80:0000:0000:0000:")
+		if len(gid.Text) < prefix {
+			return Port{}, false, fmt.Errorf("line %d: GID %q is too short", gid.Line, gid.Text)
+		}
+		g, err := ib.ParseGUID(gid.Text[prefix:])
+		if err != nil {
+			return Port{}, false, fmt.Errorf("line %d: %sgids/0: %w", gid.Line, dir, err)
+		}
+		p.PortGUID = g
+	}
+	return p, true, nil
+}
+
+// stateName gives the name that ibstat uses for "4: ACTIVE".
+func stateName(text string) string {
+	switch number, _, _ := strings.Cut(text, ":"); number {
+	case "1":
+		return "Down"
+	case "2":
+		return "Initializing"
+	case "3":
+		return "Armed"
+	case "4":
+		return "Active"
+	}
+	return behindColon(text)
+}
+
+func behindColon(text string) string {
+	if _, name, ok := strings.Cut(text, ": "); ok {
+		return name
+	}
+	return text
+}
+
+// readTypes reads mlx4's link types; while the driver has no RDMA device they
+// are also the only sign of a port.
+func (c *Card) readTypes(a *collect.Answer) {
+	for n := 1; n <= 2; n++ {
+		v, ok := a.Values["/sys/bus/pci/devices/"+c.PCI.String()+"/mlx4_port"+strconv.Itoa(n)]
+		if !ok {
+			continue
+		}
+		p, known := c.Port(n)
+		if !known {
+			c.Ports = append(c.Ports, Port{Number: n})
+			p = &c.Ports[len(c.Ports)-1]
+		}
+		p.TypeNow = v.Text
+	}
+	slices.SortFunc(c.Ports, func(x, y Port) int { return x.Number - y.Number })
+}
+
+// linkPorts gives each port its interface.
+func linkPorts(s *Snapshot, _ *collect.Answer) error {
+	for i := range s.Netdevs {
+		n := &s.Netdevs[i]
+		if n.Parent != "" || !n.PCI.IsValid() {
+			continue
+		}
+		c, ok := s.Card(n.PCI)
+		if !ok {
+			continue
+		}
+		if p, ok := c.Port(n.DevPort + 1); ok {
+			p.Netdev = n.Name
+		}
+	}
+	return nil
+}
+
+// readVPD reads part and serial number; a card whose VPD cannot be read has
+// none, which is common after a cross-flash.
+func (c *Card) readVPD(a *collect.Answer) {
+	run, ok := a.Runs["vpd "+c.PCI.String()]
+	if !ok || run.Status != 0 {
+		return
+	}
+	if d, err := lspci.ParseOne(run.Output); err == nil {
+		c.PartNumber, c.SerialNumber = d.PartNumber, d.SerialNumber
+	}
+}

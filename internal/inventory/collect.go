@@ -1,0 +1,142 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/apt"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
+)
+
+// StateDir is where jobs, images and backups lie on every host.
+const StateDir = "/var/lib/terraform-provider-infiniband"
+
+// packages are those whose versions matter, besides the extra modules of the
+// running kernel.
+var packages = []string{
+	"mstflint", "opensm", "infiniband-diags", "ibverbs-utils", "rdma-core", "pciutils", "netplan.io", "ifupdown", "network-manager",
+}
+
+// collectFrom asks the host once and reads the answer.
+func collectFrom(ctx context.Context, h host.Host) (*Snapshot, error) {
+	cmd := collect.Command(collect.Places{StateDir: StateDir, LockFile: flock.File, Packages: packages})
+	taken := time.Now()
+	result, err := h.Run(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	s, err := read(string(result.Stdout))
+	if err != nil {
+		// The answer as a whole holds every secret of the network configuration;
+		// the problem names the line.
+		return nil, &host.OutputError{Host: h.Name(), Command: cmd.String(), Problem: err.Error()}
+	}
+	s.Host, s.Taken = h.Name(), taken
+	return s, nil
+}
+
+// sectionError says in which part of the answer something was not understood.
+type sectionError struct {
+	section string
+	err     error
+}
+
+func (e *sectionError) Error() string { return fmt.Sprintf("section %q: %v", e.section, e.err) }
+func (e *sectionError) Unwrap() error { return e.err }
+
+func in(section string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &sectionError{section: section, err: err}
+}
+
+// read makes a snapshot of an answer of the collecting script.
+func read(output string) (*Snapshot, error) {
+	a, err := collect.Parse(output)
+	if err != nil {
+		return nil, err
+	}
+	s := &Snapshot{
+		UID: a.UID, Modules: a.Modules, Commands: a.Commands, Hostname: a.Values["/proc/sys/kernel/hostname"].Text,
+		BootID: a.Values["/proc/sys/kernel/random/boot_id"].Text, Cmdline: a.Values["/proc/cmdline"].Text,
+	}
+	if s.BootID == "" {
+		return nil, in("kernel", errors.New("no boot id: /proc is not mounted"))
+	}
+	for _, step := range []func(*Snapshot, *collect.Answer) error{
+		readOS, readLockdown, readTool, readUnits, readPackages, readFiles, readNetdevs, readRoutes, readCards, linkPorts, readJobs, readSpace,
+		readTrueNAS,
+	} {
+		if err := step(s, a); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// readLockdown reads "none [integrity] confidentiality": the kernel brackets
+// what is in force.
+func readLockdown(s *Snapshot, a *collect.Answer) error {
+	v, ok := a.Values["/sys/kernel/security/lockdown"]
+	if !ok {
+		return nil
+	}
+	_, rest, begun := strings.Cut(v.Text, "[")
+	mode, _, ended := strings.Cut(rest, "]")
+	if !begun || !ended {
+		return in("kernel", fmt.Errorf("line %d: no lockdown mode is marked in %q", v.Line, v.Text))
+	}
+	s.Lockdown = mode
+	return nil
+}
+
+func readTool(s *Snapshot, a *collect.Answer) error {
+	s.MSTFlint.Present = a.Commands["mstflint"]
+	run, ok := a.Runs["mstflint-v"]
+	if !ok || run.Status != 0 {
+		// A tool that cannot say its version is there; its queries will say why.
+		return nil
+	}
+	v, err := mstflint.ParseVersion(run.Output)
+	if err != nil {
+		return in("mstflint -v", err)
+	}
+	s.MSTFlint.Version = v.String()
+	return nil
+}
+
+func readUnits(s *Snapshot, a *collect.Answer) error {
+	s.Units = map[string]Unit{}
+	run, ok := a.Runs["systemctl"]
+	if !ok || run.Status != 0 {
+		// A container, or a host with another init system: it has no units.
+		return nil
+	}
+	units, err := systemctl.ParseShow(run.Output)
+	if err != nil {
+		return in("systemctl show", err)
+	}
+	for id, u := range units {
+		s.Units[id] = Unit{
+			LoadState: u.LoadState, ActiveState: u.ActiveState, SubState: u.SubState, UnitFileState: u.UnitFileState, ActiveEnter: u.ActiveEnter,
+		}
+	}
+	return nil
+}
+
+func readPackages(s *Snapshot, a *collect.Answer) error {
+	s.Packages = map[string]string{}
+	// The status is 1 if one of the packages is unknown; the others are listed.
+	if run, ok := a.Runs["dpkg"]; ok {
+		s.Packages = apt.ParseQuery([]byte(run.Output))
+	}
+	return nil
+}

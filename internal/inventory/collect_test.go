@@ -1,0 +1,319 @@
+package inventory
+
+import (
+	"maps"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+const (
+	pciDir  = "sys/bus/pci/devices/0000:01:00.0/"
+	rdmaDir = "sys/class/infiniband/ibp1s0/"
+	netDir  = "sys/class/net/ibp1s0/"
+	stateIn = "var/lib/terraform-provider-infiniband/"
+	sha     = "f3d90aecc4afc36bba3405e09d0cba7c9cf333f5316ff0ee68a4f775366b792b"
+	jobID   = "20261121T090000Z-0000-01-00-0-1a2b"
+)
+
+// common is what every fixture needs to be a host at all.
+var common = map[string]string{
+	"proc/sys/kernel/osrelease":      "6.8.0-45-generic\n",
+	"proc/sys/kernel/hostname":       "intel9\n",
+	"proc/sys/kernel/random/boot_id": "3f2cbc3b-48f3-4682-9a22-18a1dd694e21\n",
+	"proc/cmdline":                   "quiet\n",
+	"bin/df":                         "#!/bin/sh\necho Filesystem 1024-blocks Used Available Capacity Mounted on\necho /dev/sda1 1000 500 400 50% /\n",
+	"bin/ip": program(map[string]string{
+		"-j -d addr show": `[{"ifindex":1,"ifname":"lo","flags":["LOOPBACK","UP","LOWER_UP"],"mtu":65536,"operstate":"UNKNOWN","link_type":"loopback","address":"00:00:00:00:00:00","addr_info":[{"family":"inet","local":"127.0.0.1","prefixlen":8}]},` +
+			`{"ifindex":2,"ifname":"eth0","flags":["UP","LOWER_UP"],"mtu":1500,"operstate":"UP","link_type":"ether","address":"02:fc:00:00:00:01","addr_info":[{"family":"inet","local":"192.0.2.20","prefixlen":24,"dynamic":true}]},` +
+			`{"ifindex":3,"ifname":"ibp1s0","flags":["UP","LOWER_UP"],"mtu":65520,"operstate":"UP","link_type":"infiniband","address":"80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1","linkinfo":{"info_kind":"ipoib","info_data":{"key":"0xffff","mode":"connected"}},"addr_info":[{"family":"inet","local":"172.16.0.20","prefixlen":24}]},` +
+			`{"ifindex":4,"link":"ibp1s0","ifname":"ibp1s0.8001","flags":[],"mtu":2044,"operstate":"DOWN","link_type":"infiniband","address":"80:00:02:09:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1","linkinfo":{"info_kind":"ipoib","info_data":{"key":"0x8001","mode":"datagram"}},"addr_info":[]}]`,
+		"-j route show default":    `[{"dst":"default","gateway":"192.0.2.1","dev":"eth0","flags":[]}]`,
+		"-j -6 route show default": "status 2\nRTNETLINK answers: Operation not supported",
+		"-o route get 192.0.2.1":   `192.0.2.1 dev eth0 src 192.0.2.20 uid 0 \    cache`,
+	}),
+}
+
+// ubuntu is a host with a ConnectX-3 Pro whose flash was burned and is not yet
+// running.
+func ubuntu() map[string]string {
+	files := maps.Clone(common)
+	maps.Copy(files, map[string]string{
+		"etc/os-release":               "PRETTY_NAME=\"Ubuntu 24.04.1 LTS\"\nID=ubuntu\nVERSION_ID=\"24.04\"\n",
+		"sys/kernel/security/lockdown": "none [integrity] confidentiality\n",
+		pciDir + "vendor":              "0x15b3\n", pciDir + "device": "0x1007\n", pciDir + "subsystem_vendor": "0x15b3\n", pciDir + "subsystem_device": "0x0061\n",
+		pciDir + "class": "0x020700\n", pciDir + "current_link_speed": "5.0 GT/s PCIe\n", pciDir + "current_link_width": "4\n",
+		pciDir + "max_link_speed": "8.0 GT/s PCIe\n", pciDir + "max_link_width": "8\n", pciDir + "mlx4_port1": "ib\n", pciDir + "mlx4_port2": "auto (ib)\n",
+		pciDir + "uevent": "DRIVER=mlx4_core\nPCI_CLASS=20700\n", pciDir + "infiniband/ibp1s0": "->/", pciDir + "net/ibp1s0/dev_port": "0\n",
+		pciDir + "net/ibp1s0.8001/dev_port":       "0\n",
+		"sys/bus/pci/devices/0000:00:1f.6/vendor": "0x8086\n", "sys/bus/pci/devices/0000:00:1f.6/class": "0x020000\n", "sys/bus/pci/devices/0000:00:1f.6/net/eth0/dev_port": "0\n",
+		"sys/bus/pci/devices/0000:01:00.1/vendor": "0x15b3\n", "sys/bus/pci/devices/0000:01:00.1/device": "0x1004\n", "sys/bus/pci/devices/0000:01:00.1/class": "0x020700\n",
+		"sys/bus/pci/devices/0000:01:00.1/physfn": "->../0000:01:00.0",
+		"sys/bus/pci/devices/0000:02:00.0/vendor": "0x1077\n", "sys/bus/pci/devices/0000:02:00.0/device": "0x7322\n", "sys/bus/pci/devices/0000:02:00.0/class": "0x0c0600\n",
+		"sys/bus/pci/devices/0000:03:00.0/vendor": "0x15b3\n", "sys/bus/pci/devices/0000:03:00.0/device": "0x01f6\n", "sys/bus/pci/devices/0000:03:00.0/class": "0x088000\n",
+		"sys/bus/pci/devices/0000:04:00.0/vendor": "0x15b3\n", "sys/bus/pci/devices/0000:04:00.0/device": "0x1979\n", "sys/bus/pci/devices/0000:04:00.0/class": "0x060400\n",
+		rdmaDir + "node_guid": "e41d:2d03:00e4:4ed0\n", rdmaDir + "sys_image_guid": "e41d:2d03:00e4:4ed3\n", rdmaDir + "fw_ver": "2.40.500\n",
+		rdmaDir + "hw_rev": "0\n", rdmaDir + "board_id": "MT_9200111023\n",
+		rdmaDir + "ports/1/state": "4: ACTIVE\n", rdmaDir + "ports/1/phys_state": "5: LinkUp\n", rdmaDir + "ports/1/rate": "40 Gb/sec (4X QDR)\n",
+		rdmaDir + "ports/1/lid": "0x1\n", rdmaDir + "ports/1/sm_lid": "0x1\n", rdmaDir + "ports/1/cap_mask": "0x0251486a\n",
+		rdmaDir + "ports/1/link_layer": "InfiniBand\n", rdmaDir + "ports/1/gids/0": "fe80:0000:0000:0000:e41d:2d03:00e4:4ed1\n",
+		rdmaDir + "ports/2/state": "1: DOWN\n", rdmaDir + "ports/2/phys_state": "2: Polling\n", rdmaDir + "ports/2/rate": "10 Gb/sec (4X SDR)\n",
+		rdmaDir + "ports/2/lid": "0xffff\n", rdmaDir + "ports/2/sm_lid": "0x0\n", rdmaDir + "ports/2/cap_mask": "0x02514868\n",
+		rdmaDir + "ports/2/link_layer": "InfiniBand\n", rdmaDir + "ports/2/gids/0": "fe80:0000:0000:0000:e41d:2d03:00e4:4ed2\n",
+		netDir + "type": "32\n", netDir + "address": "80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1\n", netDir + "mode": "connected\n",
+		netDir + "pkey": "0xffff\n", netDir + "dev_port": "0\n", netDir + "carrier": "1\n",
+		"sys/module/mlx4_core/parameters/port_type_array": "1,1\n", "sys/module/ib_ipoib/version": "1\n",
+		"etc/netplan/60-ib.yaml": "network:\n  version: 2\n", "etc/modprobe.d/mlx4.conf": "options mlx4_core port_type_array=1,1\n",
+		"etc/modprobe.d/other.conf": "blacklist pcspkr\n", "etc/udev/rules.d/70-infiniband-ipoib.rules": "# rule\n", "etc/udev/rules.d/10-x.rules": "# x\n",
+		"etc/default/opensm":                                        "PORTS=ALL\n",
+		stateIn + "images/" + sha + ".bin":                          "image",
+		stateIn + "images/.partial":                                 "x",
+		stateIn + "jobs/" + jobID + "/request":                      "version=1\nkind=burn\npci=0000:01:00.0\noperator=ops@desk\nboot_id=old\nunit=" + JobUnit(jobID) + "\nimage_sha256=" + sha + "\n",
+		stateIn + "jobs/" + jobID + "/states":                       "1 requested 2026-11-21T09:00:00Z\n2 locked 2026-11-21T09:00:01Z\n3 bur",
+		stateIn + "jobs/" + jobID + "/output":                       "Burning FS2 FW image without signatures -  34%\n",
+		stateIn + "jobs/20261120T000000Z-0000-01-00-0-0000/request": "kind=guids\npci=0000:01:00.0\n",
+		stateIn + "jobs/20261120T000000Z-0000-01-00-0-0000/exit":    "0\n",
+		stateIn + "jobs/20261120T000000Z-0000-01-00-0-0000/settled": "",
+		"bin/mstflint": program(map[string]string{
+			"-v": "mstflint, mstflint 4.21.0, Git SHA Hash: N/A",
+			"-d 0000:01:00.0 q": `Image type:            FS2
+FW Version:            2.42.5000
+FW Version(Running):   2.40.0500
+FW Release Date:       5.9.2017
+Product Version:       02.42.50.00
+Rom Info:              type=UEFI version=14.11.49 cpu=AMD64
+                       type=PXE version=3.4.752
+Device ID:             4103
+Description:           Node             Port1            Port2            Sys image
+GUIDs:                 e41d2d0300e44ed0 e41d2d0300e44ed1 e41d2d0300e44ed2 e41d2d0300e44ed3 
+MACs:                                       e41d2de44ed0     e41d2de44ed1
+VSD:                   
+PSID:                  MT_9090111019
+`,
+			"-d 0000:03:00.0 q": "status 1\n-E- Can not obtain Flash semaphore-E- Cannot open Device: 0000:03:00.0. Can not obtain Flash semaphore. You can run \"flint -clear_semaphore -d <device>\" to force semaphore unlock. See help for details.",
+		}),
+		"bin/mstconfig": program(map[string]string{
+			"-d 0000:01:00.0 q": "\nDevice #1:\n----------\n\nDevice type:    ConnectX3Pro    \nDevice:         0000:01:00.0    \n\nConfigurations:                              Next Boot\n         SRIOV_EN                            True(1)         \n         LINK_TYPE_P1                        IB(1)          \n         LINK_TYPE_P2                        VPI(3)          ",
+			"-d 0000:03:00.0 q": "status 3\n-E- Device in Livefish mode is not supported",
+		}),
+		"bin/lspci": program(map[string]string{
+			"-vvs 0000:01:00.0": "01:00.0 Network controller: Mellanox Technologies MT27520 Family [ConnectX-3 Pro]\n\tCapabilities: [48] Vital Product Data\n\t\tRead-only fields:\n\t\t\t[PN] Part number: MCX354A-FCCT\n\t\t\t[SN] Serial number: MT9999X00001",
+			"-vvs 0000:03:00.0": "03:00.0 Memory controller: Mellanox Technologies MT27500 Family [ConnectX-3 Flash Recovery]",
+		}),
+		"bin/systemctl": program(map[string]string{
+			"show --property=Id,LoadState,ActiveState,SubState,UnitFileState,ActiveEnterTimestamp -- opensm.service NetworkManager.service systemd-networkd.service networking.service opensm@*.service infiniband-*.service infiniband-*.timer": "Id=opensm.service\nLoadState=not-found\nActiveState=inactive\nSubState=dead\n\nId=" +
+				JobUnit(jobID) + "\nLoadState=loaded\nActiveState=active\nSubState=running",
+		}),
+		"bin/dpkg-query": program(map[string]string{
+			`-W -f ${Package}\t${db:Status-Abbrev}\t${Version}\n -- mstflint opensm infiniband-diags ibverbs-utils rdma-core pciutils netplan.io ifupdown network-manager linux-modules-extra-6.8.0-45-generic`: "status 1\nmstflint\tii \t4.21.0+1-1\nopensm\trc \t3.3.23-2",
+		}),
+	})
+	return files
+}
+
+func TestRead_of_an_Ubuntu_host(t *testing.T) {
+	root := t.TempDir()
+	tree(t, root, ubuntu())
+	if err := os.Chmod(root+"/etc/netplan/60-ib.yaml", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := read(collected(t, root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkCards(t, s)
+	checkNetwork(t, s)
+	if s.OS != (OS{ID: "ubuntu", VersionID: "24.04", PrettyName: "Ubuntu 24.04.1 LTS", Kernel: "6.8.0-45-generic"}) || s.Lockdown != "integrity" ||
+		s.Hostname != "intel9" || s.BootID == "" || s.StateFree != 400*1024 || s.TrueNAS != nil || s.MSTFlint != (Tool{Present: true, Version: "4.21.0"}) {
+		t.Errorf("host: %+v, lockdown %q, free %d, tool %+v", s.OS, s.Lockdown, s.StateFree, s.MSTFlint)
+	}
+	if diff := cmp.Diff(map[string]string{"mstflint": "4.21.0+1-1"}, s.Packages); diff != "" {
+		t.Errorf("packages: %s", diff)
+	}
+	if !s.Modules["mlx4_core"] || !s.Modules["ib_ipoib"] || s.Modules["mlx5_core"] || !s.Commands["lspci"] || s.Commands["netplan"] {
+		t.Errorf("modules %v commands %v", s.Modules, s.Commands)
+	}
+	if f := s.Files["/etc/netplan/60-ib.yaml"]; f.Mode != "644" || f.Content != "network:\n  version: 2\n" || !strings.Contains(f.Owner, ":") {
+		t.Errorf("netplan file: %+v", f)
+	}
+	if diff := cmp.Diff([]string{"/etc/modprobe.d/mlx4.conf"}, s.FilesUnder("/etc/modprobe.d")); diff != "" {
+		t.Errorf("modprobe.d: %s", diff)
+	}
+	if i, ok := s.StagedImage(sha); !ok || i.Size != 5 || len(s.Staged) != 1 {
+		t.Errorf("staged: %+v", s.Staged)
+	}
+	checkJobs(t, s)
+}
+
+func checkCards(t *testing.T, s *Snapshot) {
+	t.Helper()
+	if len(s.Cards) != 4 {
+		t.Fatalf("%d cards, want the card, its virtual function, the other vendor's and the one in recovery", len(s.Cards))
+	}
+	chip, _ := ib.ChipByPCI(0x1007)
+	want := Card{
+		PCI: ib.MustParsePCIAddress("0000:01:00.0"), VendorID: 0x15b3, DeviceID: 0x1007, SubVendorID: 0x15b3, SubDevice: 0x61, Chip: chip, Driver: "mlx4_core",
+		PartNumber: "MCX354A-FCCT", SerialNumber: "MT9999X00001", PCIe: PCIe{Width: 4, MaxWidth: 8, Speed: "5.0 GT/s", MaxSpeed: "8.0 GT/s"},
+		RDMADevice: "ibp1s0", RunningPSID: "MT_9200111023", RunningFW: "2.40.0500", HWRev: "0", NodeGUID: 0xe41d2d0300e44ed0, SystemGUID: 0xe41d2d0300e44ed3,
+		Ports: []Port{
+			{
+				Number: 1, TypeNow: "ib", State: "Active", Physical: "LinkUp", Rate: "40 Gb/sec (4X QDR)", LinkLayer: "InfiniBand", LID: 1, SMLID: 1,
+				PortGUID: 0xe41d2d0300e44ed1, IsSM: true, Netdev: "ibp1s0",
+			},
+			{Number: 2, TypeNow: "auto (ib)", State: "Down", Physical: "Polling", Rate: "10 Gb/sec (4X SDR)", LinkLayer: "InfiniBand", PortGUID: 0xe41d2d0300e44ed2},
+		},
+		Flash: &Flash{
+			ImageType: "FS2", FW: ib.MustParseFWVersion("2.42.5000"), RunningFW: ib.MustParseFWVersion("2.40.500"), ReleaseDate: "5.9.2017",
+			ProductVersion: "02.42.50.00", DeviceID: 4103, PSID: "MT_9090111019",
+			GUIDs: ib.GUIDSet{
+				Node: 0xe41d2d0300e44ed0, Port1: 0xe41d2d0300e44ed1, Port2: 0xe41d2d0300e44ed2, SystemImage: 0xe41d2d0300e44ed3,
+				MAC1: 0xe41d2de44ed0, MAC2: 0xe41d2de44ed1,
+			},
+			ROM: []string{"type=UEFI version=14.11.49 cpu=AMD64", "type=PXE version=3.4.752"},
+		},
+		Config: &Config{LinkTypeNext: map[int]string{1: "IB", 2: "VPI"}},
+	}
+	compare := cmp.Options{cmp.Comparer(func(a, b ib.PCIAddress) bool { return a == b }), cmp.Comparer(func(a, b ib.Chip) bool { return a.Name == b.Name })}
+	if diff := cmp.Diff(want, s.Cards[0], compare); diff != "" {
+		t.Errorf("card (-want +got):\n%s", diff)
+	}
+	virtual, other, recovery := s.Cards[1], s.Cards[2], s.Cards[3]
+	if !virtual.Virtual || virtual.Flash != nil || virtual.FlashError != "a virtual function has no flash of its own" || virtual.FlashFailure != "" {
+		t.Errorf("virtual function: %+v", virtual)
+	}
+	if other.VendorID != 0x1077 || other.Flash != nil || !strings.Contains(other.FlashError, "not handled by mstflint") {
+		t.Errorf("other vendor: %+v", other)
+	}
+	if !recovery.Livefish || recovery.Chip.Name != "ConnectX-3" || recovery.FlashFailure != "flash semaphore taken" ||
+		!strings.HasPrefix(recovery.FlashError, "Cannot open Device: 0000:03:00.0.") || recovery.ConfigErr != "Device in Livefish mode is not supported" {
+		t.Errorf("recovery: %+v", recovery)
+	}
+	if c, p, ok := s.CardByPortGUID(0xe41d2d0300e44ed2); !ok || c != &s.Cards[0] || p.Number != 2 {
+		t.Error("port 2 is not found by its GUID")
+	}
+}
+
+func checkNetwork(t *testing.T, s *Snapshot) {
+	t.Helper()
+	pci := ib.MustParsePCIAddress("0000:01:00.0")
+	parent, ok := s.NetdevByPortGUID(0xe41d2d0300e44ed1)
+	if !ok || parent.Name != "ibp1s0" || parent.PCI != pci || parent.DevPort != 0 || !parent.Connected || parent.Mode != "connected" || parent.PKey != "0xffff" ||
+		parent.MTU != 65520 || !parent.Up || !parent.Carrier {
+		t.Errorf("interface: %+v", parent)
+	}
+	child, ok := s.Child("ibp1s0", "0x8001")
+	if !ok || child.Name != "ibp1s0.8001" || child.PCI != pci || child.Mode != "datagram" || child.Up {
+		t.Errorf("child: %+v", child)
+	}
+	eth, ok := s.Netdev("eth0")
+	p := netip.MustParsePrefix("192.0.2.20/24")
+	if !ok || eth.IB || len(eth.Addresses) != 1 || eth.Addresses[0] != p || !eth.Dynamic[p] || eth.PCI != ib.MustParsePCIAddress("0000:00:1f.6") {
+		t.Errorf("eth0: %+v", eth)
+	}
+	if diff := cmp.Diff(Routes{Default: []DefaultRoute{{Dev: "eth0", Gateway: "192.0.2.1"}}}, s.Routes); diff != "" {
+		t.Errorf("routes: %s", diff)
+	}
+	if s.SSH != (SSHPath{Client: "192.0.2.1", Dev: "eth0"}) {
+		t.Errorf("ssh: %+v", s.SSH)
+	}
+	if _, rides := s.SSHCard(); rides {
+		t.Error("the session is said to ride on a card")
+	}
+}
+
+func checkJobs(t *testing.T, s *Snapshot) {
+	t.Helper()
+	pci := ib.MustParsePCIAddress("0000:01:00.1")
+	jobs := s.JobsOf(pci) // another function of the same card
+	if len(jobs) != 2 {
+		t.Fatalf("%d jobs", len(jobs))
+	}
+	done, open := jobs[0], jobs[1]
+	if !done.Settled || done.Exit != "0" || done.Kind != "guids" || done.Running || done.LogTail != "" {
+		t.Errorf("settled job: %+v", done)
+	}
+	if open.ID != jobID || open.Settled || !open.Running || open.Exit != "" || open.State() != "locked" || open.Operator != "ops@desk" || open.BootID != "old" ||
+		open.Request["image_sha256"] != sha || !strings.Contains(open.LogTail, "34%") {
+		t.Errorf("open job: %+v", open)
+	}
+}
+
+func TestRead_of_a_host_without_tools(t *testing.T) {
+	files := maps.Clone(common)
+	for path, text := range ubuntu() {
+		if strings.HasPrefix(path, "sys/") {
+			files[path] = text
+		}
+	}
+	root := t.TempDir()
+	tree(t, root, files)
+	s, err := read(collected(t, root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.Cards[0]
+	if s.MSTFlint.Present || c.Flash != nil || c.FlashError != "mstflint is not installed" || c.Config != nil || c.ConfigErr != "mstconfig is not installed" ||
+		c.RunningFW != "2.40.0500" || len(s.Units) != 0 || s.Unit("opensm.service").LoadState != "not-found" {
+		t.Errorf("card %+v, units %v", c, s.Units)
+	}
+}
+
+func TestRead_of_a_TrueNAS_host(t *testing.T) {
+	files := maps.Clone(common)
+	files["etc/os-release"] = "ID=debian\nVERSION_ID=\"12\"\n"
+	files["etc/udev/rules.d/80-terraform-ipoib.rules"] = "# rule\n"
+	files["bin/midclt"] = program(map[string]string{
+		"call system.version":                  "TrueNAS-25.10.6",
+		"call interface.query":                 `[{"id": "ibs4d1", "name": "ibs4d1", "mtu": 4092, "state": {"mtu": 4092}}]`,
+		"call system.advanced.config":          `{"id": 1, "sed_passwd": "hunter2", "anonstats_token": "token", "kernel_extra_options": "mlx4_core.port_type_array=1,1"}`,
+		"call initshutdownscript.query":        `[]`,
+		"call tunable.query":                   `[]`,
+		"call interface.has_pending_changes":   "True",
+		"call interface.checkin_waiting":       "118",
+		"call interface.ups.must.not.be.asked": "status 1\n",
+	})
+	root := t.TempDir()
+	tree(t, root, files)
+	s, err := read(collected(t, root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := s.TrueNAS
+	if s.OS.ID != "truenas" || s.OS.VersionID != "25.10.6" || n == nil || n.Error != "" || !n.PendingChanges || n.CheckinWaiting != 118 ||
+		string(n.AdvancedConfig) != `{"kernel_extra_options":"mlx4_core.port_type_array=1,1"}` || !strings.HasPrefix(string(n.Interfaces), `[{"id": "ibs4d1"`) {
+		t.Errorf("%+v, %+v", s.OS, n)
+	}
+	if diff := cmp.Diff([]string{"/etc/udev/rules.d/80-terraform-ipoib.rules"}, n.UdevRulesDirectory); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRead_of_a_TrueNAS_host_without_its_middleware(t *testing.T) {
+	files := maps.Clone(common)
+	files["bin/midclt"] = "#!/bin/sh\necho 'Failed to run middleware call. Daemon not running?'\nexit 1\n"
+	root := t.TempDir()
+	tree(t, root, files)
+	s, err := read(collected(t, root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.OS.ID != "truenas" || s.TrueNAS == nil || !strings.Contains(s.TrueNAS.Error, "Daemon not running?") {
+		t.Errorf("%+v, %+v", s.OS, s.TrueNAS)
+	}
+}
+
+// TestRead_of_this_machine runs the script on the real root.
+func TestRead_of_this_machine(t *testing.T) {
+	s, err := read(ownFacts(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.Netdev("lo"); !ok || s.OS.ID == "" || s.BootID == "" || s.StateFree <= 0 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,180 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+// collectTimeout bounds one collection. A card whose flash semaphore is taken
+// makes each query take about five seconds, and a host may hold several.
+const collectTimeout = 3 * time.Minute
+
+// Host is a host.Host that remembers what was found on it. Everything that
+// changes the host goes through it, so the memory never outlives a change:
+// Run of a changing command, Upload and Drop make the snapshot stale, also if
+// they fail, because a command that failed may have changed something.
+//
+// A job that goes on after the command that started it has returned changes
+// the host too; whoever waits for one calls Invalidate at its end.
+//
+// It is safe for concurrent use.
+type Host struct {
+	host.Host
+
+	flight singleflight.Group
+
+	mu         sync.Mutex
+	generation uint64 // counts changes; a collection belongs to the one it began in
+	snapshot   *Snapshot
+}
+
+// New returns h with an empty memory. It does not dial.
+func New(h host.Host) *Host { return &Host{Host: h} }
+
+// Snapshot returns what is on the host: what is remembered, or else what one
+// collection finds, which all callers that need one at that time share. Its
+// errors are those of host.Host.Run, with *host.OutputError for an answer that
+// was not understood. The snapshot is shared and must not be modified.
+func (h *Host) Snapshot(ctx context.Context) (*Snapshot, error) {
+	snapshot, generation := h.remembered()
+	if snapshot != nil {
+		return snapshot, nil
+	}
+	// A caller that comes after a change must not join a collection that began
+	// before it, hence the generation as key.
+	answer := h.flight.DoChan(strconv.FormatUint(generation, 10), func() (any, error) {
+		// A collection serves several callers: the first one's cancellation
+		// must not end it for the others. Its own timeout bounds it.
+		shared, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectTimeout)
+		defer cancel()
+		return h.collectOnce(shared, generation)
+	})
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s: waiting for the facts of the host: %w", h.Name(), context.Cause(ctx))
+	case r := <-answer:
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		found, ok := r.Val.(*Snapshot)
+		if !ok {
+			return nil, fmt.Errorf("%s: collection returned %T", h.Name(), r.Val)
+		}
+		return found, nil
+	}
+}
+
+// collectOnce collects and remembers the result unless the host was changed
+// meanwhile.
+func (h *Host) collectOnce(ctx context.Context, generation uint64) (*Snapshot, error) {
+	// Another flight of the same generation may have ended just before.
+	if s, g := h.remembered(); s != nil && g == generation {
+		return s, nil
+	}
+	s, err := collectFrom(ctx, h.Host)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.generation == generation {
+		h.snapshot = s
+	}
+	return s, nil
+}
+
+func (h *Host) remembered() (*Snapshot, uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.snapshot, h.generation
+}
+
+// Peek returns what is remembered without asking the host; nil if nothing is.
+func (h *Host) Peek() *Snapshot {
+	s, _ := h.remembered()
+	return s
+}
+
+// Invalidate forgets what was found; the next Snapshot collects anew.
+func (h *Host) Invalidate() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.generation++
+	h.snapshot = nil
+}
+
+// changing runs do between two invalidations: the first so that nobody reads
+// old facts while the host changes, the second so that a collection that ran
+// at the same time, and saw half of the change, is not remembered.
+func (h *Host) changing(do func() error) error {
+	h.Invalidate()
+	defer h.Invalidate()
+	return do()
+}
+
+// Run implements host.Host.
+func (h *Host) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
+	if !cmd.Changing() {
+		return h.Host.Run(ctx, cmd)
+	}
+	var result host.Result
+	err := h.changing(func() error {
+		var err error
+		result, err = h.Host.Run(ctx, cmd)
+		return err
+	})
+	return result, err
+}
+
+// Upload implements host.Host.
+func (h *Host) Upload(ctx context.Context, r io.ReaderAt, size int64, file host.RemoteFile) error {
+	return h.changing(func() error { return h.Host.Upload(ctx, r, size, file) })
+}
+
+// Drop implements host.Host. A connection is dropped around a reboot, after
+// which nothing that was found can be relied on.
+func (h *Host) Drop() {
+	h.Invalidate()
+	h.Host.Drop()
+}
+
+// Fresh implements host.Host; changes made over the other connection make the
+// memory of this host stale as well.
+func (h *Host) Fresh(ctx context.Context) (host.FreshHost, error) {
+	fresh, err := h.Host.Fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &freshHost{FreshHost: fresh, parent: h}, nil
+}
+
+type freshHost struct {
+	host.FreshHost
+	parent *Host
+}
+
+func (f *freshHost) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
+	if !cmd.Changing() {
+		return f.FreshHost.Run(ctx, cmd)
+	}
+	var result host.Result
+	err := f.parent.changing(func() error {
+		var err error
+		result, err = f.FreshHost.Run(ctx, cmd)
+		return err
+	})
+	return result, err
+}
+
+func (f *freshHost) Upload(ctx context.Context, r io.ReaderAt, size int64, file host.RemoteFile) error {
+	return f.parent.changing(func() error { return f.FreshHost.Upload(ctx, r, size, file) })
+}

@@ -1,0 +1,163 @@
+package inventory
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// Card finds the card at a PCI address.
+func (s *Snapshot) Card(pci ib.PCIAddress) (*Card, bool) {
+	for i := range s.Cards {
+		if s.Cards[i].PCI == pci {
+			return &s.Cards[i], true
+		}
+	}
+	return nil, false
+}
+
+// CardByPortGUID finds the card and the port that carry a GUID now.
+func (s *Snapshot) CardByPortGUID(guid ib.GUID) (*Card, *Port, bool) {
+	if guid.IsZero() || guid.IsUnset() {
+		return nil, nil, false
+	}
+	for i := range s.Cards {
+		for j := range s.Cards[i].Ports {
+			if s.Cards[i].Ports[j].PortGUID == guid {
+				return &s.Cards[i], &s.Cards[i].Ports[j], true
+			}
+		}
+	}
+	return nil, nil, false
+}
+
+// CardByNetdev finds the card and the port behind an interface; of a P_Key
+// child, those of its port.
+func (s *Snapshot) CardByNetdev(name string) (*Card, *Port, bool) {
+	n, ok := s.Netdev(name)
+	if !ok || !n.PCI.IsValid() {
+		return nil, nil, false
+	}
+	card, ok := s.Card(n.PCI)
+	if !ok {
+		return nil, nil, false
+	}
+	port, ok := card.Port(n.DevPort + 1)
+	return card, port, ok
+}
+
+// Port finds a port of the card by its number, from 1.
+func (c *Card) Port(number int) (*Port, bool) {
+	for i := range c.Ports {
+		if c.Ports[i].Number == number {
+			return &c.Ports[i], true
+		}
+	}
+	return nil, false
+}
+
+// Netdev finds an interface by name.
+func (s *Snapshot) Netdev(name string) (*Netdev, bool) {
+	for i := range s.Netdevs {
+		if s.Netdevs[i].Name == name {
+			return &s.Netdevs[i], true
+		}
+	}
+	return nil, false
+}
+
+// NetdevByPortGUID finds the IPoIB interface of a port; with P_Key children
+// present, the parent, which is the one with the default P_Key.
+func (s *Snapshot) NetdevByPortGUID(guid ib.GUID) (*Netdev, bool) {
+	var found *Netdev
+	for i := range s.Netdevs {
+		n := &s.Netdevs[i]
+		if !n.IB || n.PortGUID != guid || guid.IsZero() {
+			continue
+		}
+		if n.Parent == "" {
+			return n, true
+		}
+		if found == nil {
+			found = n
+		}
+	}
+	return found, found != nil
+}
+
+// Child finds the P_Key child of an interface, such as "ib0.8001" of "ib0"
+// with key "0x8001".
+func (s *Snapshot) Child(parent, pkey string) (*Netdev, bool) {
+	for i := range s.Netdevs {
+		n := &s.Netdevs[i]
+		if n.Parent == parent && strings.EqualFold(n.PKey, pkey) {
+			return n, true
+		}
+	}
+	return nil, false
+}
+
+// Unit returns the state of a systemd unit; a unit that systemd does not know
+// has LoadState "not-found".
+func (s *Snapshot) Unit(name string) Unit {
+	if u, ok := s.Units[name]; ok {
+		return u
+	}
+	return Unit{LoadState: "not-found", ActiveState: "inactive", SubState: "dead"}
+}
+
+// FilesUnder returns the paths of the files that were read in a directory,
+// sorted.
+func (s *Snapshot) FilesUnder(dir string) []string {
+	dir = strings.TrimSuffix(dir, "/") + "/"
+	var paths []string
+	for p := range s.Files {
+		if strings.HasPrefix(p, dir) {
+			paths = append(paths, p)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// StagedImage finds an image staged on the host by its hash, lower-case hex.
+func (s *Snapshot) StagedImage(sha256 string) (StagedImage, bool) {
+	for _, i := range s.Staged {
+		if i.SHA256 == sha256 {
+			return i, true
+		}
+	}
+	return StagedImage{}, false
+}
+
+// Job finds a flash job by its id.
+func (s *Snapshot) Job(id string) (*Job, bool) {
+	for i := range s.Jobs {
+		if s.Jobs[i].ID == id {
+			return &s.Jobs[i], true
+		}
+	}
+	return nil, false
+}
+
+// JobsOf returns the jobs of all functions of a card, oldest first: they share
+// one flash.
+func (s *Snapshot) JobsOf(pci ib.PCIAddress) []*Job {
+	var jobs []*Job
+	for i := range s.Jobs {
+		if s.Jobs[i].PCI.IsValid() && s.Jobs[i].PCI.Slot() == pci.Slot() {
+			jobs = append(jobs, &s.Jobs[i])
+		}
+	}
+	return jobs
+}
+
+// SSHCard finds the card that carries the SSH session.
+func (s *Snapshot) SSHCard() (*Card, bool) {
+	n, ok := s.Netdev(s.SSH.Dev)
+	if !ok || !n.PCI.IsValid() {
+		return nil, false
+	}
+	return s.Card(n.PCI)
+}

@@ -1,0 +1,166 @@
+package inventory
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
+)
+
+// readNetdevs reads all interfaces from ip, and what only the kernel's files
+// tell of IPoIB interfaces.
+func readNetdevs(s *Snapshot, a *collect.Answer) error {
+	run, ok := a.Runs["ip-addr"]
+	if !ok {
+		return in("ip addr", errors.New("ip of iproute2 is not installed"))
+	}
+	if run.Status != 0 {
+		return in("ip addr", fmt.Errorf("ip ended with status %d: %s", run.Status, firstLine(run.Output)))
+	}
+	links, err := iproute.ParseLinks(run.Output)
+	if err != nil {
+		return in("ip addr", err)
+	}
+	for _, l := range links {
+		n, err := netdev(l, a)
+		if err != nil {
+			return in("interface "+l.Name, err)
+		}
+		s.Netdevs = append(s.Netdevs, n)
+	}
+	slices.SortFunc(s.Netdevs, func(x, y Netdev) int { return cmp.Compare(x.Name, y.Name) })
+	s.inheritFromParents()
+	return nil
+}
+
+func netdev(l iproute.Link, a *collect.Answer) (Netdev, error) {
+	n := Netdev{
+		Name: l.Name, IB: l.IsIPoIB(), MTU: l.MTU, Up: l.Up(), Carrier: l.Carrier(), Address: l.Address,
+		PKey: l.Info.Data.PKey, Mode: l.Info.Data.Mode, DevPort: -1,
+	}
+	for _, addr := range l.Addresses {
+		// ParseLinks has read every address already.
+		p, err := addr.Prefix()
+		if err != nil {
+			return n, err
+		}
+		n.Addresses = append(n.Addresses, p)
+		if addr.Dynamic {
+			if n.Dynamic == nil {
+				n.Dynamic = map[netip.Prefix]bool{}
+			}
+			n.Dynamic[p] = true
+		}
+	}
+	var err error
+	if bdf, ok := a.Netdevs[l.Name]; ok {
+		if n.PCI, err = ib.ParsePCIAddress(bdf); err != nil {
+			return n, err
+		}
+		if n.DevPort, err = number(a, "/sys/bus/pci/devices/"+bdf+"/net/"+l.Name+"/dev_port", -1); err != nil {
+			return n, err
+		}
+	}
+	if !n.IB {
+		return n, nil
+	}
+	hw, err := iproute.ParseHardwareAddress(l.Address)
+	if err != nil {
+		return n, err
+	}
+	n.Connected, n.PortGUID, n.Parent = hw.Connected, hw.PortGUID, l.Parent
+	dir := "/sys/class/net/" + l.Name + "/"
+	// Children made over netlink have neither file; ip tells of them.
+	n.Mode = cmp.Or(a.Values[dir+"mode"].Text, n.Mode)
+	n.PKey = cmp.Or(a.Values[dir+"pkey"].Text, n.PKey)
+	n.Parent = cmp.Or(a.Values[dir+"parent"].Text, n.Parent)
+	if n.Parent == l.Name {
+		n.Parent = ""
+	}
+	if n.DevPort < 0 {
+		n.DevPort, err = number(a, dir+"dev_port", -1)
+	}
+	return n, err
+}
+
+// inheritFromParents gives P_Key children the card and the port of the
+// interface that they were made from.
+func (s *Snapshot) inheritFromParents() {
+	for i := range s.Netdevs {
+		n := &s.Netdevs[i]
+		parent, ok := s.Netdev(n.Parent)
+		if !ok || !n.IB {
+			continue
+		}
+		if !n.PCI.IsValid() {
+			n.PCI = parent.PCI
+		}
+		n.DevPort = parent.DevPort
+	}
+}
+
+// number reads a decimal or hexadecimal number; absent if the file is not there.
+func number(a *collect.Answer, path string, absent int) (int, error) {
+	v, ok := a.Values[path]
+	if !ok {
+		return absent, nil
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(v.Text), 0, 64)
+	if err != nil {
+		return 0, fmt.Errorf("line %d: %s is %q, want a number", v.Line, path, v.Text)
+	}
+	return int(n), nil
+}
+
+// readRoutes reads the default routes of both families and the way to the
+// operator.
+func readRoutes(s *Snapshot, a *collect.Answer) error {
+	for _, name := range []string{"ip-route", "ip-route6"} {
+		run, ok := a.Runs[name]
+		if !ok || run.Status != 0 {
+			// A kernel without IPv6 refuses the question; without the answer for
+			// IPv4 nothing can be said about what a change would cut off.
+			if name == "ip-route6" {
+				continue
+			}
+			return in(name, fmt.Errorf("ip ended with status %d: %s", run.Status, firstLine(run.Output)))
+		}
+		routes, err := iproute.ParseRoutes(run.Output)
+		if err != nil {
+			return in(name, err)
+		}
+		for _, r := range routes {
+			s.addRoute(r)
+		}
+	}
+	s.SSH.Client = a.Client
+	if run, ok := a.Runs["ip-ssh"]; ok && run.Status == 0 {
+		dev, err := iproute.ParseRouteGet(run.Output)
+		if err != nil {
+			return in("ip-ssh", err)
+		}
+		s.SSH.Dev = dev
+	}
+	return nil
+}
+
+func (s *Snapshot) addRoute(r iproute.Route) {
+	if r.Dev != "" {
+		s.Routes.Default = append(s.Routes.Default, DefaultRoute{Dev: r.Dev, Gateway: r.Gateway})
+	}
+	for _, hop := range r.Nexthops {
+		s.Routes.Default = append(s.Routes.Default, DefaultRoute{Dev: hop.Dev, Gateway: hop.Gateway})
+	}
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}

@@ -1,0 +1,117 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
+)
+
+// readOS reads os-release(5). A host without that file has an empty ID, which
+// no platform matches.
+func readOS(s *Snapshot, a *collect.Answer) error {
+	s.OS.Kernel = a.Values["/proc/sys/kernel/osrelease"].Text
+	if s.OS.Kernel == "" {
+		return in("kernel", errors.New("no kernel release: /proc is not mounted"))
+	}
+	for n, line := range tool.Lines(a.Files["/etc/os-release"]) {
+		key, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if !ok || strings.HasPrefix(key, "#") {
+			continue
+		}
+		value, err := unquote(value)
+		if err != nil {
+			return in("/etc/os-release", tool.Errorf(n, line, "%v", err))
+		}
+		switch key {
+		case "ID":
+			s.OS.ID = value
+		case "VERSION_ID":
+			s.OS.VersionID = value
+		case "PRETTY_NAME":
+			s.OS.PrettyName = value
+		}
+	}
+	return nil
+}
+
+var escaped = regexp.MustCompile(`\\(.)`)
+
+// unquote undoes the shell quoting that os-release allows.
+func unquote(s string) (string, error) {
+	if s == "" || s[0] != '"' && s[0] != '\'' {
+		return s, nil
+	}
+	if len(s) < 2 || s[len(s)-1] != s[0] {
+		return "", errors.New("a quotation mark is not closed")
+	}
+	inner := s[1 : len(s)-1]
+	if s[0] == '"' {
+		inner = escaped.ReplaceAllString(inner, "$1")
+	}
+	return inner, nil
+}
+
+// imageName is how a staged image is called: by its SHA-256.
+var imageName = regexp.MustCompile(`^` + regexp.QuoteMeta(StateDir) + `/images/([0-9a-f]{64})\.bin$`)
+
+// readFiles joins the content of files with their modes, and finds the staged
+// images, of which only the size is read.
+func readFiles(s *Snapshot, a *collect.Answer) error {
+	s.Files = map[string]File{}
+	for path, content := range a.Files {
+		s.Files[path] = File{Content: content}
+	}
+	run, ok := a.Runs["stat"]
+	if !ok {
+		return nil
+	}
+	for n, line := range tool.Lines(run.Output) {
+		fields := strings.SplitN(line, " ", 4)
+		if len(fields) != 4 || !strings.HasPrefix(fields[3], "/") {
+			// A file that went away between listing and stat is reported by
+			// name; everything else must be readable.
+			if run.Status != 0 && strings.Contains(line, "stat") {
+				continue
+			}
+			return in("stat", tool.Errorf(n, line, "want mode, owner, size and path"))
+		}
+		size, err := strconv.ParseInt(fields[2], 10, 64)
+		if err != nil {
+			return in("stat", tool.Errorf(n, line, "invalid size"))
+		}
+		if m := imageName.FindStringSubmatch(fields[3]); m != nil {
+			s.Staged = append(s.Staged, StagedImage{SHA256: m[1], Size: size})
+			continue
+		}
+		if f, read := s.Files[fields[3]]; read {
+			f.Mode, f.Owner = fields[0], fields[1]
+			s.Files[fields[3]] = f
+		}
+	}
+	return nil
+}
+
+// readSpace reads "df -Pk": a heading and one line, whose fourth field are the
+// available blocks of 1024 bytes.
+func readSpace(s *Snapshot, a *collect.Answer) error {
+	run, ok := a.Runs["df"]
+	if !ok || run.Status != 0 {
+		return in("df", fmt.Errorf("the free space below %s is unknown: %q", StateDir, strings.TrimSpace(run.Output)))
+	}
+	lines := strings.Split(strings.TrimSpace(run.Output), "\n")
+	fields := strings.Fields(lines[len(lines)-1])
+	if len(lines) < 2 || len(fields) < 6 {
+		return in("df", tool.Errorf(len(lines), lines[len(lines)-1], "want the line of one file system"))
+	}
+	blocks, err := strconv.ParseInt(fields[3], 10, 64)
+	if err != nil {
+		return in("df", tool.Errorf(len(lines), lines[len(lines)-1], "invalid number of available blocks"))
+	}
+	s.StateFree = blocks * 1024
+	return nil
+}

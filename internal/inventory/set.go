@@ -1,0 +1,51 @@
+package inventory
+
+import (
+	"sync"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+)
+
+// Set holds the hosts of one provider instance, each opened once, so that all
+// resources of a host share its connection and its snapshot. It is safe for
+// concurrent use.
+type Set struct {
+	open func(name string) (host.Host, error)
+
+	mu    sync.Mutex
+	hosts map[string]*Host
+}
+
+// NewSet returns an empty set. open makes a host from its name; it must not
+// dial, because it is called while the set is locked.
+func NewSet(open func(name string) (host.Host, error)) *Set {
+	return &Set{open: open, hosts: map[string]*Host{}}
+}
+
+// Host returns the host of that name. Its errors are those of open and are not
+// remembered.
+func (s *Set) Host(name string) (*Host, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h, ok := s.hosts[name]; ok {
+		return h, nil
+	}
+	opened, err := s.open(name)
+	if err != nil {
+		return nil, err
+	}
+	h := New(opened)
+	s.hosts[name] = h
+	return h, nil
+}
+
+// Opened returns the hosts that were asked for so far, in no order.
+func (s *Set) Opened() []*Host {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*Host, 0, len(s.hosts))
+	for _, h := range s.hosts {
+		all = append(all, h)
+	}
+	return all
+}

@@ -1,0 +1,214 @@
+// Package inventory knows what is on a host: it collects everything that the
+// resources need in one command and keeps it until the host is changed.
+//
+// It must not decide anything, change a host, or import Terraform.
+package inventory
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// Snapshot is what one collection found on one host. It is read-only.
+type Snapshot struct {
+	Host      string
+	Taken     time.Time // operator's clock
+	OS        OS
+	BootID    string
+	Cmdline   string
+	Lockdown  string // "none", "integrity", "confidentiality"; empty if the kernel has no such file
+	UID       int    // of the login user
+	Hostname  string
+	Cards     []Card   // sorted by PCI address; also virtual functions and InfiniBand cards of other vendors
+	Netdevs   []Netdev // all, sorted by name
+	Routes    Routes
+	SSH       SSHPath
+	Modules   map[string]bool   // loaded, of those that matter here
+	Commands  map[string]bool   // present on PATH
+	Packages  map[string]string // Debian family: installed version by package, of those that matter here
+	MSTFlint  Tool
+	Units     map[string]Unit // systemd units that matter here, by name
+	Files     map[string]File // configuration files that matter here, by absolute path
+	Jobs      []Job           // flash jobs recorded on the host, oldest first
+	Staged    []StagedImage
+	TrueNAS   *TrueNAS // nil elsewhere
+	StateFree int64    // bytes free where jobs, backups and images are kept
+}
+
+// OS identifies the distribution.
+type OS struct {
+	ID         string // "ubuntu", "debian", "truenas", … ; TrueNAS is recognised by its middleware
+	VersionID  string // "24.04", "25.10.3"
+	PrettyName string
+	Kernel     string // uname -r
+}
+
+// Tool is an installed vendor tool.
+type Tool struct {
+	Present bool
+	Version string // "4.21.0"
+}
+
+// Card is one PCI function of the vendor with its two views: what the tool
+// reads from flash, and what the kernel sees running.
+type Card struct {
+	PCI                    ib.PCIAddress
+	VendorID, DeviceID     uint16
+	SubVendorID, SubDevice uint16
+	Chip                   ib.Chip // zero Name if unknown
+	Livefish               bool    // shows its recovery PCI id
+	Virtual                bool
+	Driver                 string // "mlx4_core"; empty if none is bound
+	PartNumber             string // from VPD; empty if unreadable
+	SerialNumber           string
+	PCIe                   PCIe
+
+	RDMADevice  string // "mlx4_0", "ibp1s0"; empty if the driver made none
+	RunningPSID string // sysfs board_id
+	RunningFW   string // sysfs fw_ver, normalised to %d.%d.%04d
+	HWRev       string
+	NodeGUID    ib.GUID // running, sysfs
+	SystemGUID  ib.GUID
+	Ports       []Port
+
+	Flash      *Flash // nil if the query did not succeed
+	FlashError string // first error line of the tool, or why it was not asked
+	// FlashFailure is the kind of failure behind FlashError, one of
+	// mstflint.FailureKind, "timeout" or "output not understood"; empty if the
+	// card has no flash to ask for.
+	FlashFailure string
+	Config       *Config
+	ConfigErr    string
+}
+
+// PCIe is the link of the card, now and at best.
+type PCIe struct {
+	Width, MaxWidth int    // lanes; 0 if unknown
+	Speed, MaxSpeed string // "8.0 GT/s"; empty if unknown
+}
+
+// Port is one port as the kernel sees it.
+type Port struct {
+	Number     int
+	TypeNow    string // mlx4_portN: "ib", "eth", "auto (ib)", "auto (eth)"; empty if there is no such file
+	State      string // "Down", "Initializing", "Armed", "Active"; empty if there is no RDMA port
+	Physical   string // "LinkUp", "Polling", "Disabled", …
+	Rate       string // "40 Gb/sec (4X QDR)"; meaningful only if Physical is LinkUp
+	LinkLayer  string // "InfiniBand" or "Ethernet"
+	LID, SMLID uint16
+	PortGUID   ib.GUID // low half of GID 0; zero if unknown
+	IsSM       bool    // an SM is bound to this port (capability mask bit 1)
+	Netdev     string  // interface of this port; empty if none
+}
+
+// Flash is what the tool reads from the card's flash.
+type Flash struct {
+	ImageType      string // "FS2"
+	FW             ib.FWVersion
+	RunningFW      ib.FWVersion // only if it differs from FW and is known
+	ReleaseDate    string
+	ProductVersion string
+	DeviceID       uint16
+	PSID           string // empty if the tool printed none
+	GUIDs          ib.GUIDSet
+	BlankGUIDs     bool
+	VSD            string
+	ROM            []string
+	SecurityAttrs  string
+}
+
+// Config is the non-volatile configuration, as far as the tool shows it.
+type Config struct {
+	LinkTypeNext map[int]string // by port: "IB", "ETH", "VPI"; no entry if the firmware has no such parameter
+}
+
+// Netdev is one network interface.
+type Netdev struct {
+	Name      string
+	IB        bool // hardware type 32
+	MTU       int
+	Up        bool
+	Carrier   bool
+	Address   string // hardware address as the kernel prints it
+	PortGUID  ib.GUID
+	Connected bool // the interface can do connected mode (bit 0x80 of the first address byte)
+	Mode      string
+	PKey      string
+	Parent    string        // of a P_Key child, the interface it was made from
+	DevPort   int           // port of the card less one; -1 if unknown
+	PCI       ib.PCIAddress // zero if it has no PCI device
+	Addresses []netip.Prefix
+	Dynamic   map[netip.Prefix]bool
+}
+
+// Routes holds the default routes.
+type Routes struct {
+	Default []DefaultRoute
+}
+
+// DefaultRoute is one default route.
+type DefaultRoute struct {
+	Dev     string
+	Gateway string
+}
+
+// SSHPath says over which interface the SSH session reaches the host.
+type SSHPath struct {
+	Client string // address of the operator as the host sees it
+	Dev    string // empty if unknown
+}
+
+// Unit is the state of a systemd unit.
+type Unit struct {
+	LoadState, ActiveState, SubState, UnitFileState string
+	ActiveEnter                                     string
+}
+
+// File is a configuration file that was read.
+type File struct {
+	Mode    string // octal, "600"
+	Owner   string // "root:root"
+	Content string
+}
+
+// Job is a flash job recorded on the host.
+type Job struct {
+	ID       string
+	PCI      ib.PCIAddress
+	Kind     string            // "burn" or "guids"
+	BootID   string            // boot in which it was started
+	States   []JobState        // in order
+	Request  map[string]string // what was asked: image sha256, from and to PSID and version, …
+	Exit     string            // status of the tool; empty if it has not ended
+	Running  bool              // its unit is active
+	Settled  bool              // an operator's apply has read the card afterwards and closed it
+	LogTail  string            // last lines of the tool's output
+	Operator string
+}
+
+// JobState is one step of a job with the host's time.
+type JobState struct {
+	Name string
+	Time string
+}
+
+// StagedImage is a firmware image stored on the host, named by its hash.
+type StagedImage struct {
+	SHA256 string
+	Size   int64
+}
+
+// TrueNAS is what the middleware says.
+type TrueNAS struct {
+	Error              string // why it did not answer one of the questions; empty if it answered all
+	Version            string
+	Interfaces         []byte // JSON of interface.query
+	AdvancedConfig     []byte // JSON of system.advanced.config, secrets removed
+	InitScripts        []byte // JSON of initshutdownscript.query
+	Tunables           []byte // JSON of tunable.query
+	PendingChanges     bool
+	CheckinWaiting     int // seconds; 0 if none
+	UdevRulesDirectory []string
+}

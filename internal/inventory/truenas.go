@@ -1,0 +1,91 @@
+package inventory
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
+)
+
+// readTrueNAS reads what the middleware says. Its os-release is that of Debian,
+// so the middleware's client is what tells the platform. A middleware that does
+// not answer is not an error of the collection: it says so in Error, and the
+// cards of the host can be read all the same.
+func readTrueNAS(s *Snapshot, a *collect.Answer) error {
+	if !a.Commands["midclt"] {
+		return nil
+	}
+	s.OS.ID = "truenas"
+	t := &TrueNAS{UdevRulesDirectory: a.Rules}
+	s.TrueNAS = t
+	for _, method := range slices.Sorted(maps.Keys(truenasReaders)) {
+		run, ok := a.Runs["midclt "+method]
+		if !ok {
+			return in("midclt "+method, fmt.Errorf("no answer in the collection"))
+		}
+		if run.Status != 0 {
+			t.Error = method + ": " + midclt.Messages(run.Output)
+			continue
+		}
+		if err := truenasReaders[method](t, run.Output); err != nil {
+			return in("midclt "+method, err)
+		}
+	}
+	s.OS.VersionID = t.Version
+	s.OS.PrettyName = "TrueNAS " + t.Version
+	return nil
+}
+
+var truenasReaders = map[string]func(*TrueNAS, string) error{
+	"system.version": func(t *TrueNAS, out string) error {
+		t.Version = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(out), "TrueNAS-"), "SCALE-")
+		return nil
+	},
+	"interface.query":          func(t *TrueNAS, out string) error { return list(&t.Interfaces, out) },
+	"initshutdownscript.query": func(t *TrueNAS, out string) error { return list(&t.InitScripts, out) },
+	"tunable.query":            func(t *TrueNAS, out string) error { return list(&t.Tunables, out) },
+	"system.advanced.config":   readAdvanced,
+	"interface.has_pending_changes": func(t *TrueNAS, out string) error {
+		pending, err := midclt.ParseBool([]byte(out))
+		t.PendingChanges = pending
+		return err
+	},
+	"interface.checkin_waiting": func(t *TrueNAS, out string) error {
+		waiting, err := midclt.ParseWaiting([]byte(out))
+		t.CheckinWaiting = waiting
+		return err
+	},
+}
+
+// list keeps a JSON list as it is, after a look that it is one. Warnings of the
+// client may stand before it.
+func list(to *[]byte, out string) error {
+	at := strings.Index(out, "[")
+	if at < 0 {
+		return fmt.Errorf("no JSON list in %q", firstLine(out))
+	}
+	text := []byte(strings.TrimSpace(out[at:]))
+	var entries []json.RawMessage
+	if err := json.Unmarshal(text, &entries); err != nil {
+		return err
+	}
+	*to = text
+	return nil
+}
+
+// readAdvanced keeps the one setting that is used: the configuration holds the
+// password of self-encrypting drives and tokens, which must not stay in memory
+// or reach a message.
+func readAdvanced(t *TrueNAS, out string) error {
+	c, err := midclt.ParseAdvancedConfig([]byte(out))
+	if err != nil {
+		return fmt.Errorf("not the JSON of a configuration (%d bytes, not shown)", len(out))
+	}
+	kept, err := json.Marshal(c)
+	t.AdvancedConfig = kept
+	return err
+}
