@@ -35,7 +35,7 @@ func TestSectionCRC_vectors(t *testing.T) {
 }
 
 func TestAppendCRC_equals_one_pass(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // repeatable
+	rnd := rand.New(rand.NewPCG(1, 2))
 	data := make([]byte, 5000)
 	for i := range data {
 		data[i] = byte(rnd.Uint32())

@@ -21,7 +21,7 @@ func parseFS2File(data []byte, loc location) (*Image, error) {
 		return nil, err
 	}
 	if reason := dumpReason(data, img); reason != "" {
-		flash, _ := parseFS2Flash(data, loc) //nolint:errcheck // only adds to the message
+		flash, _ := parseFS2Flash(data, loc) // only adds to the message
 		return nil, &RawDumpError{Reason: reason, Flash: flash}
 	}
 	img.Warnings = append(img.Warnings, trailing(data, img)...)
@@ -43,7 +43,7 @@ func notAtStart(data []byte, loc location) error {
 	if chunk != first {
 		return malformed(first, "the image starts here; an FS2 image starts at 0, or in the second slot of a flash at its chunk size (0x%x)", chunk)
 	}
-	flash, _ := parseFS2Flash(data, loc) //nolint:errcheck // only adds to the message
+	flash, _ := parseFS2Flash(data, loc) // only adds to the message
 	return &RawDumpError{Reason: fmt.Sprintf("its image starts in the second slot, at 0x%x", first), Flash: flash}
 }
 

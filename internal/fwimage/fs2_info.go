@@ -171,7 +171,7 @@ func (r *fs2Reader) hwIDs(off int64, data []byte) error {
 		if w == 0 {
 			break
 		}
-		r.img.HWIDs = append(r.img.HWIDs, ib.HWID{ID: uint16(w), Rev: uint8(w >> 16)}) //nolint:gosec // fields of the word
+		r.img.HWIDs = append(r.img.HWIDs, ib.HWID{ID: uint16(w), Rev: uint8(w >> 16)})
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func parseROM(desc []byte) (rom ROM, product uint16) {
 	w0 := binary.LittleEndian.Uint32(desc)
 	w1 := binary.LittleEndian.Uint32(desc[4:])
 	w2 := binary.LittleEndian.Uint32(desc[8:])
-	product = uint16(w0 >> 16) //nolint:gosec // field of the word
+	product = uint16(w0 >> 16)
 	name, ok := romTypes[product]
 	if !ok {
 		name = fmt.Sprintf("0x%x", product)
@@ -97,6 +97,6 @@ func parseROM(desc []byte) (rom ROM, product uint16) {
 		Type:     name,
 		Version:  fmt.Sprintf("%d.%d.%d", w0&0xff, w1>>16&0xff, w1&0xffff),
 		CPU:      romCPUs[byte(w2>>8&0xf)],
-		DeviceID: uint16(w2 >> 16), //nolint:gosec // field of the word
+		DeviceID: uint16(w2 >> 16),
 	}, product
 }

@@ -177,7 +177,7 @@ func readFull(r io.ReaderAt, buf []byte) error {
 	if n == len(buf) {
 		return nil // io.ReaderAt may report io.EOF together with the last byte
 	}
-	if err == nil || err == io.EOF { //nolint:errorlint // io.ReaderAt returns io.EOF itself
+	if err == nil || err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
 	return fmt.Errorf("reading the image at offset %d: %w", n, err)

@@ -87,7 +87,7 @@ func TestParse_agrees_with_mstflint(t *testing.T) {
 		}
 		out, toolErr := m.run(t, v.data, "v")
 		m.patience = patience
-		if (toolErr == errHangs) != v.hangs { //nolint:errorlint // own value
+		if errors.Is(toolErr, errHangs) != v.hangs {
 			t.Errorf("%s: hangs: %v", v.name, toolErr)
 		}
 		agree := (err == nil) == (toolErr == nil)

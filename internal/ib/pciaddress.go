@@ -58,10 +58,10 @@ func parsePCIAddress(s string) (PCIAddress, error) {
 		return PCIAddress{}, err
 	}
 	return PCIAddress{
-		domain:   uint32(domain),  //nolint:gosec // at most 8 digits
-		bus:      uint8(bus),      //nolint:gosec // at most 0xff
-		device:   uint8(device),   //nolint:gosec // at most 31
-		function: uint8(function), //nolint:gosec // at most 7
+		domain:   uint32(domain),
+		bus:      uint8(bus),
+		device:   uint8(device),
+		function: uint8(function),
 		valid:    true,
 	}, nil
 }

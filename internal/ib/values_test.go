@@ -42,7 +42,7 @@ func TestParsePCIAddress(t *testing.T) {
 	if a.Slot() != "0000:01:00" || a.Function() != 1 {
 		t.Errorf("Slot %s Function %d", a.Slot(), a.Function())
 	}
-	if a.Compare(MustParsePCIAddress("0000:01:01.0")) >= 0 || a.Compare(a) != 0 || a.Compare(MustParsePCIAddress("01:00.0")) <= 0 {
+	if a.Compare(MustParsePCIAddress("0000:01:01.0")) >= 0 || a.Compare(MustParsePCIAddress("01:00.1")) != 0 || a.Compare(MustParsePCIAddress("01:00.0")) <= 0 {
 		t.Error("wrong order")
 	}
 	var zero PCIAddress
@@ -114,7 +114,7 @@ func TestFWVersion_Compare(t *testing.T) {
 	if !slices.IsSortedFunc(vs, FWVersion.Compare) {
 		t.Errorf("not in order: %v", vs)
 	}
-	if vs[3].Compare(vs[2]) != 1 || vs[3].Compare(vs[3]) != 0 || !vs[0].IsZero() || vs[1].IsZero() {
+	if vs[3].Compare(vs[2]) != 1 || vs[3].Compare(MustParseFWVersion("2.42.5000")) != 0 || !vs[0].IsZero() || vs[1].IsZero() {
 		t.Error("Compare or IsZero is wrong")
 	}
 }

@@ -86,7 +86,7 @@ func (b *builder) filler(n int) []byte {
 }
 
 func (b *builder) boot(first uint32, n int) {
-	b.image = append(b.image, words(first, uint32(n))...) //nolint:gosec // small constant
+	b.image = append(b.image, words(first, uint32(n))...)
 	b.image = append(b.image, b.filler(4*n+4)...)
 	b.image = append(b.image, words(0)...)
 }
@@ -95,10 +95,10 @@ func (b *builder) boot(first uint32, n int) {
 func (b *builder) section(kind uint32, data []byte) int {
 	off := len(b.image)
 	if b.lastHeader != 0 {
-		b.put(b.lastHeader+12, uint32(off)) //nolint:gosec // images are small
+		b.put(b.lastHeader+12, uint32(off))
 	}
 	b.lastHeader = off
-	b.image = append(b.image, words(kind, uint32(len(data)/4), 0, 0)...) //nolint:gosec // images are small
+	b.image = append(b.image, words(kind, uint32(len(data)/4), 0, 0)...)
 	b.image = append(b.image, data...)
 	crc := uint32(0)
 	if kind == typeGUID && b.o.Blank {
@@ -128,13 +128,13 @@ func (b *builder) header(infoPtr, guidPtr int) {
 	b.put(0x24, 4)
 	failsafe := uint32(0)
 	if b.o.Chunk != 0 {
-		bits, _ := chunkBits(b.o.Chunk) //nolint:errcheck // checked with the options
+		bits, _ := chunkBits(b.o.Chunk)
 		failsafe = 8 | bits
 	}
 	b.put(0x28, balanced(failsafe))
-	b.put(0x2c, balanced(uint32(infoPtr))) //nolint:gosec // images are small
-	b.put(0x30, uint32(len(b.image)))      //nolint:gosec // images are small
-	b.put(0x34, uint32(guidPtr))           //nolint:gosec // images are small
+	b.put(0x2c, balanced(uint32(infoPtr)))
+	b.put(0x30, uint32(len(b.image)))
+	b.put(0x34, uint32(guidPtr))
 }
 
 // balanced sets the top byte so that the four bytes add up to zero.
@@ -143,7 +143,7 @@ func balanced(w uint32) uint32 {
 }
 
 func tag(id uint32, data []byte) []byte {
-	return append(words(id<<24|uint32(len(data))), data...) //nolint:gosec // small
+	return append(words(id<<24|uint32(len(data))), data...)
 }
 
 func padded(s string, n int) []byte { return append([]byte(s), make([]byte, n-len(s))...) }

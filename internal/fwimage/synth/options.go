@@ -88,7 +88,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, checkPSID(o.PSID)
 	}
 	for _, hw := range o.HWIDs {
-		if _, real := ib.ChipByHWID(hw); real {
+		if _, exists := ib.ChipByHWID(hw); exists {
 			return o, fmt.Errorf("refusing to build an image without PSID for the existing chip %s: it would pass the tool's PSID check on every board", hw.Describe())
 		}
 	}

@@ -67,10 +67,10 @@ func TestFlash_layout(t *testing.T) {
 	if !bytes.Equal(f[chunk:2*chunk], image[:chunk]) || !bytes.Equal(f[3*chunk:3*chunk+100], image[chunk:]) || f[3*chunk+100] != 0xff {
 		t.Error("slot 1 is not in the odd chunks")
 	}
-	if _, err := Flash(2*chunk, chunk, Slot{Image: image}); err == nil {
+	if _, err = Flash(2*chunk, chunk, Slot{Image: image}); err == nil {
 		t.Error("an image larger than its slot was accepted")
 	}
-	if _, err := Flash(2*chunk, 0, Slot{}, Slot{}); err == nil {
+	if _, err = Flash(2*chunk, 0, Slot{}, Slot{}); err == nil {
 		t.Error("two slots without chunks were accepted")
 	}
 	if f, err = Flash(4*chunk, chunk, Slot{}, Slot{Image: image, Unfinished: true}); err != nil || f[chunk+15] != 0xff || f[chunk+16] == 0xff {
