@@ -14,7 +14,7 @@ import (
 )
 
 // StateDir is where images, jobs and backups are kept on every host, mode 0700.
-const StateDir = "/var/lib/terraform-provider-infiniband"
+const StateDir = inventory.StateDir
 
 // Host is a host with remembered facts; *inventory.Host is one.
 type Host interface {

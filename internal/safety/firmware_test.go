@@ -1,0 +1,241 @@
+package safety
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// firmwareCases makes each finding on a burn appear.
+var firmwareCases = []struct {
+	code     string
+	severity Severity
+	name     string
+	change   func(*FirmwareInput)
+}{
+	{"FW001", Refuse, "unreadable", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageUnreadable, "permission denied" }},
+	{"FW002", Refuse, "truncated", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageTruncated, "ends at 0x100" }},
+	{"FW003", Refuse, "wrong CRC", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageCRC, "DDR at 0x88" }},
+	{"FW004", Refuse, "zip", func(in *FirmwareInput) { in.Image.Problem, in.Image.Kind = ImageContainer, "a zip archive" }},
+	{"FW005", Refuse, "other hash", func(in *FirmwareInput) { in.Image.Declared = "ffff" }},
+	{"FW006", Refuse, "raw dump", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageRawDump, "two slots" }},
+	{"FW007", Refuse, "not failsafe", func(in *FirmwareInput) { in.Image.Failsafe = false }},
+	{"FW008", Refuse, "flash not failsafe", func(in *FirmwareInput) { in.Card.Failsafe = FailsafeNo }},
+	{"FW009", Refuse, "no PSID in the image", func(in *FirmwareInput) { in.Image.PSID = "" }},
+	{"FW009", Refuse, "PSID not printable", func(in *FirmwareInput) { in.Image.PSID = "MT_\x1b[1m" }},
+	{"FW010", Refuse, "FS4", func(in *FirmwareInput) { in.Image.Format = "FS4" }},
+	{"FW010", Refuse, "FS3 not parsed", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageUnsupported, "FS3" }},
+	{"FW011", Refuse, "no hardware ids", func(in *FirmwareInput) { in.Image.HWIDs = nil }},
+	{"FW012", Refuse, "malformed", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageMalformed, "loop at 0x20" }},
+	{"FW013", Note, "backup of a card", func(in *FirmwareInput) { in.Image.Identity = "unique" }},
+	{"FW020", Refuse, "other chip", func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f5}, {ID: 0x1f5, Rev: 1}} }},
+	{"FW021", Refuse, "other revision", func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f7, Rev: 1}} }},
+	{"FW022", Refuse, "silicon unknown", func(in *FirmwareInput) { in.Card.HWKnown, in.Card.HWIDErr = false, "not permitted" }},
+	{"FW023", NeedsConsent, "cross-flash", func(in *FirmwareInput) { in.Card.PSID, in.Card.RunningPSID = psidEN, psidEN }},
+	{"FW023", Note, "cross-flash allowed", func(in *FirmwareInput) {
+		in.Card.PSID, in.Card.RunningPSID = psidEN, psidEN
+		in.Request.PSIDChange = &PSIDChange{From: psidEN, To: psidVPI}
+	}},
+	{"FW024", NeedsConsent, "consent to another pair", func(in *FirmwareInput) {
+		in.Card.PSID, in.Card.RunningPSID = psidEN, psidEN
+		in.Request.PSIDChange = &PSIDChange{From: "MT_9999999999", To: psidVPI}
+	}},
+	{"FW025", Refuse, "no PSID in flash", func(in *FirmwareInput) { in.Card.PSID, in.Card.RunningPSID = "", "" }},
+	{"FW025", Refuse, "PSID only in the running firmware", func(in *FirmwareInput) { in.Card.PSID, in.Image.PSID = "", ""; in.Image.PSID = psidVPI }},
+	{"FW026", NeedsConsent, "older", func(in *FirmwareInput) {
+		in.Card.FW, in.Card.RunningFW = ib.MustParseFWVersion("2.42.5700"), ib.MustParseFWVersion("2.42.5700")
+	}},
+	{"FW027", NeedsConsent, "downgrade of another pair", func(in *FirmwareInput) {
+		in.Card.FW, in.Card.RunningFW = ib.MustParseFWVersion("2.42.5700"), ib.MustParseFWVersion("2.42.5700")
+		in.Request.Downgrade = &Downgrade{From: fw242, To: fw236}
+	}},
+	{"FW028", NeedsConsent, "same version, other content", func(in *FirmwareInput) { in.Card.FW, in.Card.RunningFW = fw242, fw242 }},
+	{"FW029", NeedsConsent, "reinstall of another version", func(in *FirmwareInput) {
+		in.Card.FW, in.Card.RunningFW = fw242, fw242
+		in.Request.Reinstall = "2.36.5000"
+	}},
+	{"FW030", Refuse, "format of another generation", func(in *FirmwareInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
+	{"FW031", Warn, "OEM board", func(in *FirmwareInput) {
+		in.Card.PSID, in.Card.RunningPSID = "HP_9380110017", "HP_9380110017"
+		in.Request.PSIDChange = &PSIDChange{From: "HP_9380110017", To: psidVPI}
+	}},
+	{"FW032", Note, "both have a ROM", func(in *FirmwareInput) {
+		in.Card.HasROM, in.Image.HasROM, in.Card.Product, in.Image.Product = true, true, "", ""
+	}},
+	{"FW040", Refuse, "other vendor", func(in *FirmwareInput) { in.Card.VendorID = 0x8086 }},
+	{"FW040", Refuse, "unknown chip", func(in *FirmwareInput) { in.Card.Chip = ib.Chip{} }},
+	{"FW041", Refuse, "livefish", func(in *FirmwareInput) { in.Card.Livefish = true }},
+	{"FW042", Refuse, "secure firmware", func(in *FirmwareInput) { in.Card.Security = "secure-fw, dev" }},
+	{"FW043", Refuse, "flash damaged", func(in *FirmwareInput) { in.Card.Verified, in.Card.VerifyError = VerifyBad, "DDR: wrong CRC" }},
+	{"FW044", Refuse, "flash unreadable", func(in *FirmwareInput) { in.Card.FlashKnown, in.Card.FlashError = false, "semaphore" }},
+	{"FW045", Refuse, "staged image", func(in *FirmwareInput) { in.Card.RunningFW = ib.MustParseFWVersion("2.30.8000") }},
+	{"FW045", Refuse, "staged PSID", func(in *FirmwareInput) { in.Card.RunningPSID = psidEN }},
+	{"FW046", Warn, "zero GUIDs", func(in *FirmwareInput) { in.Card.GUIDs.Node = 0 }},
+	{"FW047", Refuse, "blank card", func(in *FirmwareInput) { in.Card.BlankGUIDs = true }},
+	{"FW048", Note, "EN card", func(in *FirmwareInput) { in.Card.GUIDs.Node = ^ib.GUID(0) }},
+	{"FW049", Warn, "duplicate", func(in *FirmwareInput) {
+		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: in.Card.GUIDs}}
+	}},
+	{"FW050", Warn, "OEM", func(in *FirmwareInput) {
+		in.Card.PSID, in.Card.RunningPSID, in.Image.PSID = "DEL9100001019", "DEL9100001019", "DEL9100001019"
+	}},
+	{"FW051", Refuse, "no tool", func(in *FirmwareInput) { in.Host.ToolPresent = false }},
+	{"FW051", Refuse, "no tool on TrueNAS", func(in *FirmwareInput) { in.Host.ToolPresent, in.Host.Platform = false, "truenas" }},
+	{"FW052", Refuse, "tool crashes", func(in *FirmwareInput) { in.Host.ToolVersion = "4.31.0" }},
+	{"FW053", Refuse, "virtual function", func(in *FirmwareInput) { in.Card.Virtual = true }},
+	{"FW054", Refuse, "second function", func(in *FirmwareInput) { in.Card.PCI = ib.MustParsePCIAddress("0000:01:00.1") }},
+	{"FW055", Warn, "no driver", func(in *FirmwareInput) { in.Card.RunningKnown, in.Card.Driver = false, "" }},
+	{"FW056", Refuse, "not verified", func(in *FirmwareInput) { in.Card.Verified = VerifyUnknown }},
+	{"FW057", Warn, "tool prints junk", func(in *FirmwareInput) { in.Host.ToolVersion = "4.29.0" }},
+	{"HO001", NeedsConsent, "SSH over the card", func(in *FirmwareInput) { in.Host.SSH = NetPath{Dev: "enp1s0d1", PCI: here} }},
+	{"HO001", Note, "SSH over the card, allowed", func(in *FirmwareInput) {
+		in.Host.SSH = NetPath{Dev: "enp1s0", PCI: here}
+		in.Request.ManagementPath = "enp1s0"
+	}},
+	{"HO002", NeedsConsent, "default route over the card", func(in *FirmwareInput) { in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0", PCI: here}} }},
+	{"HO003", Refuse, "lockdown", func(in *FirmwareInput) { in.Host.Lockdown = "integrity" }},
+	{"HO004", Refuse, "job on another card", func(in *FirmwareInput) {
+		in.Host.Jobs = []JobFacts{{ID: "j", PCI: there, Running: true, Operator: "bob", Since: "now"}}
+	}},
+	{"HO005", Warn, "job not settled", func(in *FirmwareInput) { in.Host.Jobs = []JobFacts{{ID: "j", PCI: here, Ended: true}} }},
+	{"HO005", Warn, "job interrupted", func(in *FirmwareInput) { in.Host.Jobs = []JobFacts{{ID: "j", PCI: here}} }},
+	{"HO006", Refuse, "no space", func(in *FirmwareInput) { in.Host.StateFree = 1 << 20 }},
+	{"HO007", Refuse, "reboot not allowed", func(in *FirmwareInput) { in.Host.RebootAllowed = false }},
+	{"HO008", Refuse, "observe", func(in *FirmwareInput) { in.Host.Observe = true }},
+	{"HO009", Warn, "SM on the card", func(in *FirmwareInput) { in.Host.SMPorts = []int{2, 1} }},
+	{"HO010", Refuse, "no systemd-run", func(in *FirmwareInput) { in.Host.Missing = []string{"systemd-run"} }},
+	{"HO011", Warn, "no activation", func(in *FirmwareInput) { in.Request.Activation = ActivationNone }},
+	{"BK001", Refuse, "no second read", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.TwoReadsEqual = false }},
+	{"BK001", Refuse, "backup of another card", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.GUIDs.Node++ }},
+	{"BK001", Refuse, "backup not parsed", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.Parsed = false }},
+	{"BK001", Refuse, "backup of another version", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.FW = fw242 }},
+	{"BK001", Refuse, "backup not verified by the tool", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.ToolVerified = false }},
+	{"BK002", Refuse, "no backup_dir", func(in *FirmwareInput) { in.Host.BackupDir = "" }},
+}
+
+func TestFirmware_findings(t *testing.T) {
+	for _, c := range firmwareCases {
+		t.Run(c.code+" "+c.name, func(t *testing.T) {
+			in := goodFirmware()
+			c.change(&in)
+			v := Firmware(in)
+			expectFinding(t, v.Findings, c.code, c.severity)
+			if c.severity.Blocks() != v.Blocked() {
+				t.Errorf("blocked is %t; findings %+v", v.Blocked(), v.Findings)
+			}
+			if v.Blocked() && (v.Action != ActionRefuse || v.Permits(ActionBurn, "intel9/0000:01:00.0")) {
+				t.Errorf("blocked, and yet action %s", v.Action)
+			}
+		})
+	}
+}
+
+func TestFirmware_clean_burn(t *testing.T) {
+	in := goodFirmware()
+	planned := Firmware(in)
+	if planned.Action != ActionBurn || planned.Activation != ActivationReboot || len(planned.Findings) != 0 || len(planned.Answers) != 0 {
+		t.Fatalf("verdict %+v", planned)
+	}
+	if planned.Permits(ActionBurn, "intel9/0000:01:00.0") {
+		t.Error("a verdict without a backup permits a burn")
+	}
+	in.Backup = goodBackup()
+	final := Firmware(in)
+	if !final.Permits(ActionBurn, "intel9/0000:01:00.0") || !final.Equal(planned) {
+		t.Errorf("the final verdict does not permit the burn: %+v", final)
+	}
+	for _, other := range []string{"intel9/0000:02:00.0", "xeon2zfs/0000:01:00.0"} {
+		if final.Permits(ActionBurn, other) {
+			t.Errorf("the verdict on one card permits the burn of %s", other)
+		}
+	}
+	if final.Permits(ActionSetGUIDs, "intel9/0000:01:00.0") {
+		t.Error("the verdict on a burn permits another action")
+	}
+}
+
+func TestVerdict_cannot_be_forged(t *testing.T) {
+	forged := Verdict{Action: ActionBurn, Activation: ActivationReboot}
+	if forged.Permits(ActionBurn, "intel9/0000:01:00.0") {
+		t.Error("a literal permits a burn")
+	}
+	in := goodFirmware()
+	in.Host.Observe = true
+	in.Backup = goodBackup()
+	edited := Firmware(in)
+	edited.Findings, edited.Action = nil, ActionBurn
+	if edited.Permits(ActionBurn, "intel9/0000:01:00.0") {
+		t.Error("a refusal with its findings removed permits a burn")
+	}
+}
+
+func TestFirmware_answers_only_what_was_allowed(t *testing.T) {
+	in := goodFirmware()
+	in.Card.PSID, in.Card.RunningPSID, in.Card.FW, in.Card.RunningFW = psidEN, psidEN, fw242, fw242
+	in.Request.PSIDChange = &PSIDChange{From: psidEN, To: psidVPI}
+	v := Firmware(in)
+	if len(v.Answers) != 2 || v.Answers[0] != QuestionVersion || v.Answers[1] != QuestionPSID {
+		t.Errorf("answers %v of %+v", v.Answers, v)
+	}
+	in.Request.PSIDChange = nil
+	if v := Firmware(in); len(v.Answers) != 0 {
+		t.Errorf("a refusal answers %v", v.Answers)
+	}
+}
+
+func TestFirmware_nothing_to_do(t *testing.T) {
+	in := goodFirmware()
+	in.Card.FW, in.Card.RunningFW, in.Card.Checksum = fw242, fw242, "bb"
+	if v := Firmware(in); v.Action != ActionNone || v.Activation != ActivationNone || v.Blocked() {
+		t.Errorf("the same content: %+v", v)
+	}
+	in.Card.Checksum = ""
+	if v := Firmware(in); v.Action != ActionNone {
+		t.Errorf("content not compared: %+v", v)
+	}
+	in.Card.RunningFW = fw236
+	if v := Firmware(in); v.Action != ActionNone || v.Activation != ActivationReboot || v.Blocked() {
+		t.Errorf("in flash and not running: %+v", v)
+	}
+	in.Host.RebootAllowed = false
+	if v := Firmware(in); !v.Has("HO007") {
+		t.Errorf("reboot not allowed: %+v", v)
+	}
+}
+
+func TestFirmware_waits_for_a_running_job(t *testing.T) {
+	in := goodFirmware()
+	in.Card.FlashKnown = false // the job holds the lock
+	in.Host.Jobs = []JobFacts{{ID: "j", PCI: here, Running: true}}
+	if v := Firmware(in); v.Action != ActionWait || v.Blocked() || v.Permits(ActionBurn, "intel9/0000:01:00.0") {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+func TestFirmware_consents_are_literal(t *testing.T) {
+	in := goodFirmware()
+	in.Card.PSID, in.Card.RunningPSID = psidEN, psidEN
+	f := expectFinding(t, Firmware(in).Findings, "FW023", NeedsConsent)
+	if want := `allow_psid_change = { from = "MT_9200111023", to = "MT_9090111019" }`; f.Consent != want {
+		t.Errorf("consent %s, want %s", f.Consent, want)
+	}
+	if !strings.Contains(f.Detail(), f.Consent) || !strings.Contains(f.Detail(), "FW023") {
+		t.Errorf("detail lacks the line or the code:\n%s", f.Detail())
+	}
+	in.Request.PSIDChange = &PSIDChange{From: psidVPI, To: psidVPI}
+	f = expectFinding(t, Firmware(in).Findings, "FW024", NeedsConsent)
+	if !strings.Contains(f.Evidence, "allow_psid_change.from is") || strings.Contains(f.Evidence, "allow_psid_change.to is") {
+		t.Errorf("evidence does not say which half is off: %s", f.Evidence)
+	}
+	in = goodFirmware()
+	in.Card.FW, in.Card.RunningFW, in.Image.FW = fw242, fw242, fw236
+	f = expectFinding(t, Firmware(in).Findings, "FW026", NeedsConsent)
+	if want := `allow_downgrade = { from = "2.42.5000", to = "2.36.5000" }`; f.Consent != want {
+		t.Errorf("consent %s, want %s", f.Consent, want)
+	}
+	in.Request.Downgrade = &Downgrade{From: fw242, To: fw236}
+	if v := Firmware(in); v.Action != ActionBurn {
+		t.Errorf("downgrade with consent: %+v", v)
+	}
+}

@@ -1,0 +1,98 @@
+package safety
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+const (
+	psidEN  = "MT_9200111023"
+	psidVPI = "MT_9090111019"
+)
+
+var (
+	here  = ib.MustParsePCIAddress("0000:01:00.0")
+	there = ib.MustParsePCIAddress("0000:41:00.0")
+	fw236 = ib.MustParseFWVersion("2.36.5000")
+	fw242 = ib.MustParseFWVersion("2.42.5000")
+)
+
+func guidSet(base ib.GUID, mac ib.MAC) ib.GUIDSet {
+	return ib.GUIDSet{Node: base, Port1: base + 1, Port2: base + 2, SystemImage: base + 3, MAC1: mac, MAC2: mac + 1}
+}
+
+func goodCard() CardFacts {
+	chip, _ := ib.ChipByPCI(0x1007)
+	return CardFacts{
+		Host: "intel9", PCI: here, VendorID: ib.MellanoxVendor, DeviceID: 0x1007, Chip: chip, Driver: "mlx4_core", Ports: 2,
+		HWID: ib.HWID{ID: 0x1f7}, HWKnown: true, FlashKnown: true, Format: "FS2", PSID: psidVPI, FW: fw236,
+		GUIDs: guidSet(0xe41d2d0300e44ed0, 0xe41d2de44ed0), Product: "02.36.50.00", Failsafe: FailsafeYes,
+		Checksum: "aa", Verified: VerifyGood, RunningKnown: true, RunningPSID: psidVPI, RunningFW: fw236,
+	}
+}
+
+func goodImage() ImageFacts {
+	return ImageFacts{
+		Name: "vpi.bin", SHA256: "00ff", Format: "FS2", Failsafe: true, PSID: psidVPI, FW: fw242,
+		HWIDs: []ib.HWID{{ID: 0x1f7}}, Product: "02.42.50.00", Identity: "placeholder", Checksum: "bb", Size: 1 << 20, End: 1 << 20,
+	}
+}
+
+func goodHost() HostFacts {
+	return HostFacts{
+		Name: "intel9", Platform: "ubuntu", Lockdown: "none", StateFree: 1 << 30, RebootAllowed: true,
+		ToolPresent: true, ToolVersion: "4.21.0", BackupDir: "/backups",
+		SSH: NetPath{Dev: "eno1"}, DefaultRoutes: []NetPath{{Dev: "eno1"}},
+	}
+}
+
+func goodFirmware() FirmwareInput {
+	return FirmwareInput{Card: goodCard(), Image: goodImage(), Host: goodHost(), Request: FirmwareRequest{Activation: ActivationReboot}}
+}
+
+func goodBackup() *BackupFacts {
+	c := goodCard()
+	return &BackupFacts{Path: "/backups/x", SHA256: "11", TwoReadsEqual: true, ToolVerified: true, Parsed: true, PSID: c.PSID, FW: c.FW, GUIDs: c.GUIDs}
+}
+
+func goodGUIDs() GUIDInput {
+	return GUIDInput{
+		Card: goodCard(), Host: goodHost(),
+		Request: GUIDRequest{Want: guidSet(0xe41d2d0300e44ee0, 0xe41d2de44ee0), HasGUIDs: true, HasMACs: true, Activation: ActivationReboot},
+	}
+}
+
+func goodLink() LinkTypeInput {
+	return LinkTypeInput{
+		Card: goodCard(), Host: goodHost(),
+		Request: LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}},
+		Current: map[int]string{1: "eth", 2: "eth"}, ConfigRead: true, ConfigHasType: true, Rung: "mstconfig",
+	}
+}
+
+// expectFinding checks that a code is there with its severity, evidence and
+// all that a rule promises.
+func expectFinding(t *testing.T, found []Finding, code string, severity Severity) Finding {
+	t.Helper()
+	i := slices.IndexFunc(found, func(f Finding) bool { return f.Code == code && f.Severity == severity })
+	if i < 0 {
+		t.Fatalf("no finding %s (%s); found %+v", code, severity, found)
+	}
+	f := found[i]
+	rule, ok := Lookup(code)
+	if !ok {
+		t.Fatalf("%s is not in the catalogue", code)
+	}
+	if f.Evidence == "" || f.Summary == "" {
+		t.Errorf("%s has no evidence or no summary: %+v", code, f)
+	}
+	if severity.Blocks() && f.WayOut == "" {
+		t.Errorf("%s blocks and shows no way out", code)
+	}
+	if rule.ConsentAttribute != "" && severity == NeedsConsent && f.Consent == "" {
+		t.Errorf("%s needs consent and does not say which line to add", code)
+	}
+	return f
+}

@@ -1,0 +1,191 @@
+package safety
+
+import (
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+var guidCases = []struct {
+	code     string
+	severity Severity
+	name     string
+	change   func(*GUIDInput)
+}{
+	{"GU001", Refuse, "zero", func(in *GUIDInput) { in.Request.Want.Node = 0 }},
+	{"GU002", Refuse, "all ones", func(in *GUIDInput) { in.Request.Want.Port2 = ^ib.GUID(0) }},
+	{"GU003", Refuse, "multicast", func(in *GUIDInput) { in.Request.Want.Port1 |= 1 << 56 }},
+	{"GU004", Refuse, "base wraps", func(in *GUIDInput) { in.Request.BaseGUID = ^ib.GUID(0) - 1 }},
+	{"GU004", Refuse, "base MAC wraps", func(in *GUIDInput) { in.Request.BaseMAC = 0xfffffffffffe }},
+	{"GU005", Warn, "invented prefix", func(in *GUIDInput) { in.Request.Want.Port1 = 0xe61d2dfffee44ed0 }},
+	{"GU006", Refuse, "port GUID of another card", func(in *GUIDInput) {
+		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(in.Request.Want.Port1, 0)}}
+	}},
+	{"GU006", Refuse, "MAC of a planned card", func(in *GUIDInput) {
+		in.Lab.Cards = []CardIdentity{{Host: "intel9", PCI: there, Planned: true, GUIDs: ib.GUIDSet{MAC2: in.Request.Want.MAC1}}}
+	}},
+	{"GU007", Refuse, "bases too near", func(in *GUIDInput) {
+		in.Request.BaseGUID = in.Request.Want.Node
+		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: ib.GUIDSet{Node: in.Request.Want.Node - 3}}}
+	}},
+	{"GU008", Refuse, "group MAC", func(in *GUIDInput) { in.Request.Want.MAC1 = 0x010203040506 }},
+	{"GU009", Refuse, "ports equal", func(in *GUIDInput) { in.Request.Want.Port2 = in.Request.Want.Port1 }},
+	{"GU010", Refuse, "blank card, GUIDs only", func(in *GUIDInput) { in.Card.BlankGUIDs, in.Request.HasMACs = true, false }},
+	{"GU011", Note, "replaces", func(*GUIDInput) {}},
+	{"GU012", Warn, "invented MAC prefix", func(in *GUIDInput) { in.Request.Want.MAC1 = 0x020000000001 }},
+	{"FW045", Refuse, "staged image", func(in *GUIDInput) { in.Card.RunningFW = fw242 }},
+	{"FW025", Refuse, "no PSID", func(in *GUIDInput) { in.Card.PSID, in.Card.RunningPSID = "", "" }},
+	{"BK001", Refuse, "no proven backup", func(in *GUIDInput) { in.Backup = &BackupFacts{} }},
+	{"HO007", Refuse, "reboot not allowed", func(in *GUIDInput) { in.Host.RebootAllowed = false }},
+	{"HO008", Refuse, "observe", func(in *GUIDInput) { in.Host.Observe = true }},
+}
+
+func TestGUIDs_findings(t *testing.T) {
+	for _, c := range guidCases {
+		t.Run(c.code+" "+c.name, func(t *testing.T) {
+			in := goodGUIDs()
+			c.change(&in)
+			v := GUIDs(in)
+			expectFinding(t, v.Findings, c.code, c.severity)
+			if c.severity.Blocks() != v.Blocked() {
+				t.Errorf("blocked is %t; findings %+v", v.Blocked(), v.Findings)
+			}
+		})
+	}
+}
+
+func TestGUIDs_keeps_the_half_not_asked_for(t *testing.T) {
+	in := goodGUIDs()
+	in.Request.HasMACs, in.Request.Want.MAC1, in.Request.Want.MAC2 = false, 0, 0
+	in.Backup = goodBackup()
+	v := GUIDs(in)
+	if v.Blocked() || v.GUIDs.MAC1 != in.Card.GUIDs.MAC1 || v.GUIDs.Node != in.Request.Want.Node {
+		t.Fatalf("verdict %+v", v)
+	}
+	if !v.Permits(ActionSetGUIDs, "intel9/0000:01:00.0") || len(v.Answers) != 1 || v.Answers[0] != QuestionGUIDs {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+func TestGUIDs_nothing_to_do(t *testing.T) {
+	in := goodGUIDs()
+	in.Request.Want = in.Card.GUIDs
+	if v := GUIDs(in); v.Action != ActionNone || v.Blocked() {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+func TestGUIDs_do_not_clash_with_the_card_itself(t *testing.T) {
+	in := goodGUIDs()
+	in.Lab.Cards = []CardIdentity{{Host: "intel9", PCI: here, GUIDs: in.Request.Want}, {Host: "xeon2zfs", PCI: here, GUIDs: guidSet(0xe41d2d0300e44ef0, 0xe41d2de44ef0)}}
+	if v := GUIDs(in); v.Blocked() {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+var linkCases = []struct {
+	code     string
+	severity Severity
+	name     string
+	change   func(*LinkTypeInput)
+}{
+	{"LT001", Refuse, "EN by configuration", func(in *LinkTypeInput) { in.ConfigHasType = false }},
+	{"LT001", Refuse, "EN by PSID", func(in *LinkTypeInput) {
+		in.ConfigRead, in.ConfigHasType, in.Card.RunningPSID, in.Rung = false, false, psidEN, "modprobe.d"
+	}},
+	{"LT001", Refuse, "planned PSID is EN", func(in *LinkTypeInput) { in.PlannedPSID = psidEN }},
+	{"LT002", Refuse, "eth,ib", func(in *LinkTypeInput) { in.Request.Ports[1] = ib.LinkTypeETH }},
+	{"LT003", Refuse, "auto without mstconfig", func(in *LinkTypeInput) { in.Request.Ports[2], in.Rung = ib.LinkTypeAuto, "modprobe.d" }},
+	{"LT004", Refuse, "single port", func(in *LinkTypeInput) { delete(in.Current, 2) }},
+	{"LT004", Refuse, "port 3", func(in *LinkTypeInput) { in.Request.Ports[3] = ib.LinkTypeIB }},
+	{"LT005", Refuse, "mlx5", func(in *LinkTypeInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
+	{"LT006", Warn, "flap", func(*LinkTypeInput) {}},
+	{"LT007", Refuse, "other card differs", func(in *LinkTypeInput) {
+		in.Rung, in.Host.Others = "modprobe.d", []OtherCard{{PCI: there, Types: []string{"eth", "eth"}}}
+	}},
+	{"LT008", Refuse, "no types", func(in *LinkTypeInput) { in.Current = nil }},
+	{"LT009", Warn, "mixed", func(in *LinkTypeInput) { in.Request.Ports[2] = ib.LinkTypeETH }},
+	{"LT010", Warn, "other card equal", func(in *LinkTypeInput) {
+		in.Rung, in.Host.Others = "modprobe.d", []OtherCard{{PCI: there, Types: []string{"ib", "ib"}}}
+	}},
+	{"LT011", Refuse, "nothing lasts", func(in *LinkTypeInput) { in.Rung, in.RungErr = "", "no rung" }},
+	{"LT012", Warn, "firmware planned", func(in *LinkTypeInput) { in.Card.RunningPSID, in.PlannedPSID = psidEN, psidVPI }},
+	{"HO001", NeedsConsent, "SSH on the other port", func(in *LinkTypeInput) { in.Host.SSH = NetPath{Dev: "enp1s0d1", PCI: here} }},
+	{"HO002", NeedsConsent, "default route", func(in *LinkTypeInput) { in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0", PCI: here}} }},
+	{"HO008", Refuse, "observe", func(in *LinkTypeInput) { in.Host.Observe = true }},
+}
+
+func TestLinkTypes_findings(t *testing.T) {
+	for _, c := range linkCases {
+		t.Run(c.code+" "+c.name, func(t *testing.T) {
+			in := goodLink()
+			c.change(&in)
+			v := LinkTypes(in)
+			expectFinding(t, v.Findings, c.code, c.severity)
+			if c.severity.Blocks() != v.Blocked() {
+				t.Errorf("blocked is %t; findings %+v", v.Blocked(), v.Findings)
+			}
+		})
+	}
+}
+
+func TestLinkTypes_nothing_to_do_only_if_it_lasts(t *testing.T) {
+	in := goodLink()
+	in.Current = map[int]string{1: "ib", 2: "ib"}
+	if v := LinkTypes(in); v.Action != ActionLinkTypes {
+		t.Errorf("types that do not last are done: %+v", v)
+	}
+	in.Persisted = map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}
+	if v := LinkTypes(in); v.Action != ActionNone || v.Blocked() {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+// TestCatalogue_every_code_appears holds the tables above against the rules.
+func TestCatalogue_every_code_appears(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range firmwareCases {
+		seen[c.code] = true
+	}
+	for _, c := range guidCases {
+		seen[c.code] = true
+	}
+	for _, c := range linkCases {
+		seen[c.code] = true
+	}
+	rules := Catalogue()
+	if len(rules) < 70 {
+		t.Errorf("only %d rules", len(rules))
+	}
+	for _, r := range rules {
+		if !seen[r.Code] {
+			t.Errorf("no test makes %s (%s) appear", r.Code, r.Title)
+		}
+		if r.Title == "" || r.Meaning == "" || r.Severity.Blocks() && r.WayOut == "" {
+			t.Errorf("%s lacks a title, a meaning or a way out", r.Code)
+		}
+		if (r.Severity == NeedsConsent) != (r.ConsentAttribute != "") {
+			t.Errorf("%s: severity %s and consent attribute %q do not agree", r.Code, r.Severity, r.ConsentAttribute)
+		}
+	}
+}
+
+func TestCheckTool(t *testing.T) {
+	for _, c := range []struct {
+		tool, version string
+		want          ToolSupport
+	}{
+		{"mstflint", "4.21.0", ToolWorks},
+		{"mstflint", "4.26.0", ToolWorks},
+		{"mstflint", "4.29.0", ToolUnproven},
+		{"mstflint", "4.30.0", ToolCrashes},
+		{"mstflint", "4.36.0", ToolCrashes},
+		{"mstflint", "", ToolUnproven},
+		{"mstconfig", "4.25.0", ToolWorks},
+		{"mstconfig", "4.26.0", ToolRemoved},
+	} {
+		if got, why := CheckTool(c.tool, c.version, "FS2"); got != c.want || why == "" {
+			t.Errorf("%s %s: %v (%s), want %v", c.tool, c.version, got, why, c.want)
+		}
+	}
+}
