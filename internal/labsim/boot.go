@@ -73,6 +73,17 @@ func newCard(m *Machine, cc CardConfig, hw *card.Card) *Card {
 		cc.MaxIBMTU = 4096
 	}
 	c := &Card{Card: hw, Config: cc, Machine: m}
+	hw.Flash.SetHook(func(op card.Op) error {
+		cut, bad := m.Faults.NextFlash()
+		switch {
+		case cut:
+			m.PowerCut()
+			return card.ErrPowerLost
+		case bad:
+			return &card.VerifyError{Addr: op.Addr, Size: op.Size}
+		}
+		return nil
+	})
 	for n := 1; n <= 2; n++ {
 		c.Ports = append(c.Ports, &Port{Card: c, Number: n, admin: true, state: StateDown, phys: PhysPolling})
 	}

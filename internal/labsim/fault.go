@@ -45,13 +45,14 @@ type Faults struct {
 	mu    sync.Mutex
 	spec  FaultSpec
 	execs int
+	flash int
 }
 
 // Set replaces the injected faults and restarts the counters.
 func (f *Faults) Set(spec FaultSpec) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.spec, f.execs = spec, 0
+	f.spec, f.execs, f.flash = spec, 0, 0
 }
 
 // Update changes some faults and keeps the rest.
@@ -96,4 +97,13 @@ func (f *Faults) NextExec() ExecFault {
 		e.Exit, e.Status = true, f.spec.ExitStatus
 	}
 	return e
+}
+
+// NextFlash counts an erase or program operation on any of the machine's cards
+// and returns what strikes it.
+func (f *Faults) NextFlash() (powerCut, verifyFail bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.flash++
+	return f.spec.PowerCutAtFlash == f.flash, f.spec.FlashVerifyFail == f.flash
 }

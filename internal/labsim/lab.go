@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sort"
 	"sync"
+	"time"
 )
 
 // Options configure a lab.
@@ -13,6 +14,9 @@ type Options struct {
 	// Setup runs once per machine before its first boot: it installs programs
 	// and hooks.
 	Setup []func(*Machine)
+	// FlashDelay is the real time that programming one 4 KiB sector takes, so that
+	// a burn can be interrupted; a machine's FlashSlow fault overrides it.
+	FlashDelay time.Duration
 }
 
 // Lab is everything.

@@ -127,8 +127,8 @@ func (i *Image) read(off, length uint32, name string) ([]byte, error) {
 		return i.Data[off : off+length], nil
 	}
 	c := Check{Name: name, From: off, To: off + length - 1, Bad: true}
-	// The tool reads a block in one go and reports its first address outside.
-	c.ReadError = fmt.Sprintf("read error (Reading 0x4 bytes from  address 0x%x is out of image limits (0x%x bytes))", off, len(i.Data))
+	// The tool reads a block's last dword, its CRC, first.
+	c.ReadError = fmt.Sprintf("read error (Reading 0x4 bytes from  address 0x%x is out of image limits (0x%x bytes))", off+length-4, len(i.Data))
 	i.Checks = append(i.Checks, c)
 	return nil, &ReadError{Check: c}
 }
