@@ -1,0 +1,227 @@
+// Package labs builds whole simulated labs: the two-host lab of the main
+// scenario, and fleets of any size for measurements. It installs every
+// simulated program and puts an SSH server in front of each host.
+//
+// It must not know the provider, and holds no behaviour of hosts or cards.
+package labs
+
+import (
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/cardprog"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/coreutil"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/shell"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/simssh"
+)
+
+// Hosts of the two-host lab.
+const (
+	Intel9   = "intel9"   // Ubuntu 24.04, user ops with password-less sudo
+	Xeon2zfs = "xeon2zfs" // TrueNAS SCALE 25.10.3, user truenas_admin with password-less sudo
+)
+
+// Lab is a running lab.
+type Lab struct {
+	*labsim.Lab
+	Dir     string // keys, known_hosts and images for the operator
+	Servers map[string]*simssh.Server
+	Images  map[string]card.File // firmware files by name
+	users   map[string]string
+	key     ssh.Signer
+}
+
+// Host is one machine of a lab to be made.
+type Host struct {
+	labsim.Config
+	// Modules says that the kernel's InfiniBand modules are installed, which
+	// Ubuntu keeps in a package of their own.
+	Modules bool
+}
+
+// User is the account that the operator logs in with.
+func (h *Host) User() string { return h.Users[0].Name }
+
+// TwoHosts describes the lab of the main scenario as it was bought: a
+// ConnectX-3 Pro with Ethernet-only firmware in each host, both ports of each
+// on one unmanaged switch.
+func TwoHosts() []Host {
+	intel9 := ubuntu(Intel9, "192.0.2.20", 0)
+	xeon2zfs := trueNAS(Xeon2zfs, "192.0.2.10", 1)
+	return []Host{intel9, xeon2zfs}
+}
+
+// Fleet describes n hosts, Ubuntu and TrueNAS in turn, whose cards run VPI
+// firmware with GUIDs of their own already.
+func Fleet(n int) []Host {
+	hosts := make([]Host, 0, n)
+	for i := range n {
+		name, address := fmt.Sprintf("host%04d", i), fmt.Sprintf("198.18.%d.%d", i/250, i%250+2)
+		h := ubuntu(name, address, i)
+		if i%2 == 1 {
+			h = trueNAS(name, address, i)
+		}
+		mac := baseMAC + uint64(i)*0x10
+		h.Cards[0].Image = card.VPI()
+		h.Cards[0].GUIDs = card.GUIDsFromBase(card.GUIDFromMAC(mac))
+		h.Cards[0].MACs = [2]uint64{mac, mac + 1}
+		hosts = append(hosts, h)
+	}
+	return hosts
+}
+
+// baseMAC is the first address of the lab's cards.
+const baseMAC = 0xe41d2de44ed0
+
+func ubuntu(name, address string, i int) Host {
+	h := Host{Modules: true, Config: labsim.Config{
+		Name: name, OS: labsim.Ubuntu,
+		Users: []labsim.User{{Name: "ops", UID: 1000, GID: 1000, Home: "/home/ops", Shell: "/bin/bash", Sudo: labsim.SudoNoPasswd}},
+		Cards: []labsim.CardConfig{pro("0000:01:00.0", i)},
+	}}
+	h.network(address, i)
+	return h
+}
+
+func trueNAS(name, address string, i int) Host {
+	slot := pro("0000:04:00.0", i)
+	slot.Slot = "4" // udev names its interfaces ibs4 and ibs4d1
+	h := Host{Config: labsim.Config{
+		Name: name, OS: labsim.TrueNAS,
+		Users: []labsim.User{{Name: "truenas_admin", UID: 950, GID: 950, Groups: []int{544}, Home: "/home/truenas_admin", Shell: "/usr/bin/zsh", Sudo: labsim.SudoNoPasswd}},
+		Cards: []labsim.CardConfig{slot},
+	}}
+	h.network(address, i)
+	return h
+}
+
+func (h *Host) network(address string, i int) {
+	net := netip.PrefixFrom(netip.MustParseAddr(address), 24)
+	h.Netdevs = []labsim.Netdev{{
+		Name: "eno1", Type: labsim.TypeEthernet, Address: []byte{0x3c, 0xec, 0xef, 0, byte(i >> 8), byte(i)},
+		Up: true, SSH: true, Driver: "igb", Addrs: []netip.Prefix{net},
+	}}
+	h.Gateway = net.Masked().Addr().Next()
+}
+
+// pro is a second-hand ConnectX-3 Pro: its MACs are real, its GUIDs are all
+// ones, as Ethernet-only cards leave the factory.
+func pro(bdf string, i int) labsim.CardConfig {
+	unset := ^uint64(0)
+	mac := baseMAC + uint64(i)*0x10
+	return labsim.CardConfig{
+		BDF: bdf, Product: "CX314A - ConnectX-3 Pro QSFP", PartNumber: "MCX314A-BCCT", SerialNumber: fmt.Sprintf("MT1234X%05d", i),
+		Config: card.Config{
+			Chip: card.ConnectX3Pro, Image: card.EN(), GUIDs: [4]uint64{unset, unset, unset, unset}, MACs: [2]uint64{mac, mac + 1},
+		},
+	}
+}
+
+// Start makes a lab of hosts with both ports of every card on one unmanaged
+// switch, boots it and serves it on loopback ports. dir receives what the
+// operator needs. The caller closes it.
+func Start(dir string, options labsim.Options, hosts ...Host) (*Lab, error) {
+	signer, err := writeKey(dir)
+	if err != nil {
+		return nil, err
+	}
+	options.Dir = dir
+	options.Setup = append([]func(*labsim.Machine){coreutil.Install, shell.Install, cardprog.Install, osprog.Install}, options.Setup...)
+	l := &Lab{Lab: labsim.New(options), Dir: dir, Servers: map[string]*simssh.Server{}, users: map[string]string{}, key: signer}
+	if l.Images, err = card.WriteImages(filepath.Join(dir, "images")); err != nil {
+		return nil, err
+	}
+	l.AddSwitch("switch", 0x0002c902004a1b00, 2*len(hosts)+2)
+	for i, h := range hosts {
+		if err := l.add(i, h); err != nil {
+			l.Close()
+			return nil, err
+		}
+	}
+	return l, l.writeKnownHosts()
+}
+
+func (l *Lab) add(i int, h Host) error {
+	m, err := l.AddMachine(h.Config)
+	if err != nil {
+		return err
+	}
+	if h.Modules {
+		if err := osprog.InstallPackage(m, "linux-modules-extra-"+m.Kernel); err != nil {
+			return err
+		}
+	}
+	for port := 1; port <= 2; port++ {
+		if err := l.Connect(labsim.CardEnd(h.Name, h.Cards[0].BDF, port), labsim.SwitchEnd("switch", 2*i+port)); err != nil {
+			return err
+		}
+	}
+	server, err := simssh.Serve(m, l.key.PublicKey())
+	if err != nil {
+		return err
+	}
+	l.Servers[h.Name], l.users[h.Name] = server, h.User()
+	return nil
+}
+
+// Close stops all servers.
+func (l *Lab) Close() {
+	for _, s := range l.Servers {
+		s.Close()
+	}
+}
+
+// KeyFile is the private key that logs in to every host.
+func (l *Lab) KeyFile() string { return filepath.Join(l.Dir, "id_ed25519") }
+
+// KnownHostsFile vouches for every host.
+func (l *Lab) KnownHostsFile() string { return filepath.Join(l.Dir, "known_hosts") }
+
+// User is the account to log in with on a host.
+func (l *Lab) User(host string) string { return l.users[host] }
+
+// Violations are what no real host would have been asked, over all hosts.
+func (l *Lab) Violations() []string {
+	var all []string
+	for _, m := range l.Machines() {
+		for _, v := range m.Violations() {
+			all = append(all, m.Name+": "+v)
+		}
+	}
+	return all
+}
+
+func writeKey(dir string) (ssh.Signer, error) {
+	signer, private, err := simssh.NewKey()
+	if err != nil {
+		return nil, err
+	}
+	block, err := ssh.MarshalPrivateKey(private, "simulated lab")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return signer, os.WriteFile(filepath.Join(dir, "id_ed25519"), pem.EncodeToMemory(block), 0o600)
+}
+
+func (l *Lab) writeKnownHosts() error {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
+		s := l.Servers[name]
+		fmt.Fprintf(&text, "[%s]:%d %s", s.Addr.IP, s.Addr.Port, ssh.MarshalAuthorizedKey(s.HostKey()))
+	}
+	return os.WriteFile(l.KnownHostsFile(), []byte(text.String()), 0o600)
+}
