@@ -80,10 +80,19 @@ var failureTexts = []struct {
 	{"MFE_", FailureAccess},
 }
 
-// Diagnose reads the cause out of a run that failed. Statuses above 128 are
-// signals: of the tool itself, 4.30 to 4.34 end with 139 on ConnectX-3.
-// Status 75 is that of flock with a taken lock, 7 that of a declined version
-// question, 127 that of a shell without the program.
+// failureStatuses are those that say more than the text. Above 128 they are
+// signals: of the tool itself, 4.30 to 4.34 end with 139 on ConnectX-3. 75 is
+// that of flock with a taken lock, 7 that of a declined version question, 126
+// and 127 those of a shell without the program.
+var failureStatuses = map[int]FailureKind{
+	7: FailureRefused, 75: FailureLocked, 126: FailureToolMissing, 127: FailureToolMissing,
+	129: FailureInterrupted, 130: FailureInterrupted, 137: FailureInterrupted, 141: FailureInterrupted, 143: FailureInterrupted,
+	132: FailureCrashed, 134: FailureCrashed, 135: FailureCrashed, 136: FailureCrashed, 139: FailureCrashed,
+}
+
+// Diagnose reads the cause out of a run that failed: from its status, and from
+// the texts of the tool, which are on standard output with few exceptions. A
+// run with status 0 that printed no error did not fail.
 func Diagnose(status int, stdout, stderr string) Failure {
 	errs := ParseSession(stdout + "\n" + stderr).Errors
 	line := ""
@@ -95,17 +104,8 @@ func Diagnose(status int, stdout, stderr string) Failure {
 	case status != 0:
 		line = firstLine(stderr + "\n" + stdout)
 	}
-	switch status {
-	case 75:
-		return Failure{Kind: FailureLocked, Line: line}
-	case 132, 134, 135, 136, 139:
-		return Failure{Kind: FailureCrashed, Line: line}
-	case 129, 130, 137, 141, 143:
-		return Failure{Kind: FailureInterrupted, Line: line}
-	case 7:
-		return Failure{Kind: FailureRefused, Line: line}
-	case 126, 127:
-		return Failure{Kind: FailureToolMissing, Line: line}
+	if kind, ok := failureStatuses[status]; ok {
+		return Failure{Kind: kind, Line: line}
 	}
 	if status == 0 && line == "" {
 		return Failure{}

@@ -97,18 +97,20 @@ func (img *Image) line(n int, line string) error {
 		return nil
 	case img.lastKey == "Rom Info" && isROM(text):
 		// Further ROMs stand alone below the first, indented.
-		return img.addROM(n, text)
+		return img.addROM(text, n)
 	}
 	m := keyLine.FindStringSubmatch(text)
 	if m == nil {
 		return nil
 	}
-	key, value := strings.TrimSpace(m[1]), m[2]
+	return img.pair(n, text, strings.TrimSpace(m[1]), m[2])
+}
+
+// pair reads a label with its value.
+func (img *Image) pair(n int, text, key, value string) error {
 	img.lastKey = key
 	if key == "Description" {
-		if heading := strings.Join(strings.Fields(value), " "); heading == "Node Port1 Port2 Sys image" || strings.HasPrefix(heading, "UID GuidsNumber") {
-			img.TableHeading = heading
-		}
+		img.heading(value)
 		return nil
 	}
 	parse, known := queryKeys[key]
@@ -119,13 +121,20 @@ func (img *Image) line(n int, line string) error {
 		return tool.Errorf(n, text, "second line %q", key)
 	}
 	img.seen[key] = true
+	if key == "Rom Info" {
+		return img.addROM(value, n)
+	}
 	if err := parse(img, value); err != nil {
 		return tool.Errorf(n, text, "%v", err)
 	}
-	if key == "Rom Info" {
-		return img.addROM(n, value)
-	}
 	return nil
+}
+
+func (img *Image) heading(value string) {
+	heading := strings.Join(strings.Fields(value), " ")
+	if heading == "Node Port1 Port2 Sys image" || strings.HasPrefix(heading, "UID GuidsNumber") {
+		img.TableHeading = heading
+	}
 }
 
 // queryKeys are the labels that are read once. "Description" is not among them:
@@ -139,7 +148,7 @@ var queryKeys = map[string]func(*Image, string) error{
 	"MIC Version":           func(i *Image, v string) error { i.MICVersion = v; return nil },
 	"PRS Name":              func(i *Image, v string) error { i.PRSName = v; return nil },
 	"Part Number":           func(i *Image, v string) error { i.PartNumber = v; return nil },
-	"Rom Info":              func(*Image, string) error { return nil },
+	"Rom Info":              nil, // its lines go on below it
 	"Config Sectors":        parseConfigSectors,
 	"Device ID":             parseDeviceID,
 	"GUIDs":                 parseGUIDs,
@@ -234,7 +243,7 @@ func isROM(text string) bool {
 	return strings.HasPrefix(text, "type=") || strings.HasPrefix(text, "version_id=")
 }
 
-func (img *Image) addROM(n int, text string) error {
+func (img *Image) addROM(text string, n int) error {
 	var rom ROM
 	for _, m := range romField.FindAllStringSubmatch(text, -1) {
 		switch m[1] {

@@ -1,0 +1,46 @@
+package sminfo
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/capture"
+)
+
+func TestParse_reads_captures(t *testing.T) {
+	for _, c := range capture.Load(t, "testdata") {
+		t.Run(c.Name, func(t *testing.T) {
+			got, err := Parse(c.Text)
+			if _, failed := c.Expected["errors"]; failed {
+				if err == nil || NoManager(c.Text) {
+					t.Errorf("got %v, %v of a tool that could not ask", got, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			fields := map[string]any{
+				"sm_lid": got.LID, "sm_guid_normalised": got.GUID.Hex(), "activity_count": got.Activity, "priority": got.Priority,
+				"state": got.State, "state_name": got.StateName, "sm_guid": c.Expected["sm_guid"],
+			}
+			if diff := cmp.Diff(any(c.Expected), capture.Plain(t, fields)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParse_without_a_manager(t *testing.T) {
+	const output = "ibwarn: [1234] mad_rpc: _do_madrpc failed; dport (DR path slid 0; dlid 0; 0)\nsminfo: iberror: failed: query\n"
+	if got, err := Parse(output); err == nil || !NoManager(output) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestQuery(t *testing.T) {
+	if got := Query("mlx4_0", 2); got.String() != "sminfo -C mlx4_0 -P 2" || got.Changing() || !got.Root() {
+		t.Errorf("got %s", got)
+	}
+}
