@@ -99,7 +99,7 @@ func trueNAS(name, address string, i int) Host {
 	slot.Slot = "4" // udev names its interfaces ibs4 and ibs4d1
 	h := Host{Config: labsim.Config{
 		Name: name, OS: labsim.TrueNAS,
-		Users: []labsim.User{{Name: "truenas_admin", UID: 950, GID: 950, Groups: []int{544}, Home: "/home/truenas_admin", Shell: "/usr/bin/zsh", Sudo: labsim.SudoNoPasswd}},
+		Users: []labsim.User{{Name: "truenas_admin", UID: 950, GID: 950, Groups: []int{544}, Home: "/home/truenas_admin", Shell: "/bin/bash", Sudo: labsim.SudoNoPasswd}},
 		Cards: []labsim.CardConfig{slot},
 	}}
 	h.network(address, i)

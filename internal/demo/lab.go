@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+const (
+	psidEN  = card.PSIDEN
+	psidVPI = card.PSIDVPI
+	image   = "fw-ConnectX3Pro-vpi.bin"
+)
+
+// lab is the simulated lab as the demo sees it: hosts to run commands on.
+type lab struct {
+	*labs.Lab
+	say    func(format string, args ...any)
+	pci    map[string]string
+	checks map[string][]check
+}
+
+// check is a command on a host and what its output must show.
+type check struct {
+	argv  []string
+	holds func(output string) error
+}
+
+func startLab(dir string, say func(string, ...any)) (*lab, error) {
+	started, err := labs.Start(dir, labsim.Options{}, labs.TwoHosts()...)
+	if err != nil {
+		return nil, err
+	}
+	l := &lab{Lab: started, say: say, pci: map[string]string{}}
+	for _, m := range l.Machines() {
+		l.pci[m.Name] = m.Config.Cards[0].BDF
+	}
+	active := matches(`(?s)State: Active.*Physical state: LinkUp.*Base lid: [1-9].*SM lid: [1-9].*State: Active.*Physical state: LinkUp.*Base lid: [1-9].*SM lid: [1-9]`)
+	l.checks = map[string][]check{
+		labs.Intel9: {
+			{[]string{"mstflint", "-d", l.pci[labs.Intel9], "q"}, contains(psidVPI, "2.42.5000", "e41d2d0300e44ed0 e41d2d0300e44ed1 e41d2d0300e44ed2 e41d2d0300e44ed3")},
+			{[]string{"ibstat"}, active},
+			{[]string{"sminfo"}, contains("SMINFO_MASTER")},
+			{[]string{"ip", "addr", "show", "dev", "ibp1s0"}, contains("172.16.0.20/24")},
+			{[]string{"ping", "-c", "3", "172.16.0.10"}, contains(" 0% packet loss")},
+		},
+		labs.Xeon2zfs: {
+			{[]string{"mstflint", "-d", l.pci[labs.Xeon2zfs], "q"}, contains(psidVPI, "2.42.5000", "e41d2d0300e44ee0 e41d2d0300e44ee1 e41d2d0300e44ee2 e41d2d0300e44ee3")},
+			// TrueNAS has no ibstat; the kernel says the same.
+			{[]string{"grep", "-H", ".", "/sys/class/infiniband/mlx4_0/ports/1/state", "/sys/class/infiniband/mlx4_0/ports/1/lid", "/sys/class/infiniband/mlx4_0/ports/1/sm_lid",
+				"/sys/class/infiniband/mlx4_0/ports/2/state", "/sys/class/infiniband/mlx4_0/ports/2/lid", "/sys/class/infiniband/mlx4_0/ports/2/sm_lid"},
+				matches(`(?s)1/state:4: ACTIVE.*1/lid:0x[1-9a-f].*1/sm_lid:0x[1-9a-f].*2/state:4: ACTIVE.*2/lid:0x[1-9a-f].*2/sm_lid:0x[1-9a-f]`)},
+			{[]string{"ip", "addr", "show", "dev", "ibs4d1"}, contains("172.16.0.10/24")},
+		},
+	}
+	return l, nil
+}
+
+func contains(texts ...string) func(string) error {
+	return func(output string) error {
+		for _, t := range texts {
+			if !strings.Contains(output, t) {
+				return fmt.Errorf("%q is not in the output", t)
+			}
+		}
+		return nil
+	}
+}
+
+func matches(pattern string) func(string) error {
+	re := regexp.MustCompile(pattern)
+	return func(output string) error {
+		if !re.MatchString(output) {
+			return fmt.Errorf("the output does not match %s", pattern)
+		}
+		return nil
+	}
+}
+
+// run executes a command as root on a host's console, past Terraform and SSH.
+func (l *lab) run(ctx context.Context, host string, argv ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var out bytes.Buffer
+	status := l.Servers[host].Run(ctx, "root", quote(argv), strings.NewReader(""), &out, &out)
+	if status != 0 {
+		return out.String(), fmt.Errorf("%s on %s ended with status %d: %s", argv[0], host, status, strings.TrimSpace(out.String()))
+	}
+	return out.String(), nil
+}
+
+func quote(argv []string) string {
+	words := make([]string, len(argv))
+	for i, a := range argv {
+		words[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+	}
+	return strings.Join(words, " ")
+}
+
+// show runs a command, prints it with its output, and checks the output.
+func (l *lab) show(ctx context.Context, host string, holds func(string) error, argv ...string) error {
+	l.say("\n  root@%s:~# %s", host, strings.Join(argv, " "))
+	out, err := l.run(ctx, host, argv...)
+	for line := range strings.Lines(out) {
+		l.say("    %s", strings.TrimRight(line, "\n"))
+	}
+	if err != nil {
+		return err
+	}
+	if err := holds(out); err != nil {
+		return fmt.Errorf("%s on %s: %w", strings.Join(argv, " "), host, err)
+	}
+	return nil
+}
+
+// drift is what somebody does on the hosts without telling anybody.
+func (l *lab) drift(ctx context.Context) error {
+	anything := func(string) error { return nil }
+	for _, change := range []struct {
+		host, script string
+	}{
+		{labs.Xeon2zfs, "ip link set dev ibs4d1 mtu 1500"},
+		{labs.Intel9, "systemctl stop 'opensm@0xe41d2d0300e44ed1.service'"},
+		{labs.Intel9, "echo eth > /sys/bus/pci/devices/" + l.pci[labs.Intel9] + "/mlx4_port2"},
+	} {
+		if err := l.show(ctx, change.host, anything, "sh", "-c", change.script); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// variables writes the values that point the example at the lab.
+func (l *lab) variables(file string) error {
+	hosts := map[string]any{}
+	for _, m := range l.Machines() {
+		s := l.Servers[m.Name]
+		hosts[m.Name] = map[string]any{"address": s.Addr.IP.String(), "port": s.Addr.Port, "user": l.User(m.Name)}
+	}
+	text, err := json.MarshalIndent(map[string]any{
+		"hosts":             hosts,
+		"private_key_file":  l.KeyFile(),
+		"known_hosts_files": []string{l.KnownHostsFile()},
+		"image":             l.Images[image].Path,
+		"image_sha256":      l.Images[image].SHA256,
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o600)
+}
+
+// variablesFile is read by the engine without being named.
+func variablesFile(dir string) string { return filepath.Join(dir, "lab.auto.tfvars.json") }

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// demo is one run of the main job.
+type demo struct {
+	engine  *engine
+	lab     *lab
+	consent string // the -var argument that names the PSID change
+}
+
+// step is one thing that a user does, with what must hold afterwards.
+type step struct {
+	title string
+	why   string
+	do    func(*demo, context.Context) error
+}
+
+var steps = []step{
+	{"The lab as it was bought", "Both cards run Ethernet-only firmware: no InfiniBand port anywhere.", (*demo).asBought},
+	{"init", "The provider comes from a local mirror; no registry is asked.", (*demo).initialise},
+	{"A plan without consent", "Burning firmware with another PSID is refused until the configuration names the change.", (*demo).refused},
+	{"The plan with consent", "The refusal printed the line to add; it is given as a variable here.", (*demo).planned},
+	{"apply", "On both hosts at once: backup, burn, restart, GUIDs, link types; then opensm and IPoIB.", (*demo).applied},
+	{"Evidence from the lab itself", "Asked of the hosts, not of Terraform's state.", (*demo).evidence},
+	{"A second plan", "Nothing is left to do.", (*demo).settled},
+	{"Drift behind Terraform's back", "A port set to Ethernet, an MTU changed, the subnet manager stopped: the plan shows all three.", (*demo).drifted},
+	{"The next apply mends it", "And the plan after it is empty again.", (*demo).mended},
+	{"destroy", "Software that we put there goes; the hardware stays as it is, and the plan says so.", (*demo).destroyed},
+}
+
+func (d *demo) play(ctx context.Context) error {
+	began := time.Now()
+	for i, s := range steps {
+		d.say("\n━━ %d/%d  %s\n   %s", i+1, len(steps), s.title, s.why)
+		if err := s.do(d, ctx); err != nil {
+			return fmt.Errorf("step %d (%s): %w", i+1, s.title, err)
+		}
+	}
+	d.say("\n━━ All %d steps held, in %s.", len(steps), time.Since(began).Round(time.Second))
+	return nil
+}
+
+func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.engine.out, format+"\n", args...) }
+
+// expect runs the engine and checks its status and that every text is there.
+func (d *demo) expect(ctx context.Context, status int, texts []string, args ...string) error {
+	got, err := d.engine.run(ctx, args...)
+	if err != nil {
+		return err
+	}
+	if got.status != status {
+		return fmt.Errorf("%s ended with status %d, expected %d", args[0], got.status, status)
+	}
+	for _, text := range texts {
+		if !strings.Contains(flat(got.text), text) {
+			return fmt.Errorf("%s did not print %q", args[0], text)
+		}
+	}
+	return nil
+}
+
+// flat undoes the engine's line breaks and borders, so that a sentence can be
+// looked for.
+func flat(text string) string {
+	text = strings.NewReplacer("│", " ", "╷", " ", "╵", " ").Replace(text)
+	return strings.Join(strings.Fields(text), " ")
+}
+
+func (d *demo) asBought(ctx context.Context) error {
+	return errors.Join(
+		d.lab.show(ctx, "intel9", contains(psidEN), "mstflint", "-d", d.lab.pci["intel9"], "q"),
+		d.lab.show(ctx, "xeon2zfs", contains(psidEN), "mstflint", "-d", d.lab.pci["xeon2zfs"], "q"),
+	)
+}
+
+func (d *demo) initialise(ctx context.Context) error {
+	return d.expect(ctx, 0, []string{"successfully initialized"}, "init", "-no-color")
+}
+
+func (d *demo) refused(ctx context.Context) error {
+	return d.expect(ctx, 1, []string{"Refusing to burn", "allow_psid_change", psidEN, psidVPI}, "plan", "-no-color")
+}
+
+func (d *demo) planned(ctx context.Context) error {
+	return d.expect(ctx, 0, []string{"to add, 0 to change, 0 to destroy"}, "plan", "-no-color", d.consent)
+}
+
+func (d *demo) applied(ctx context.Context) error {
+	return d.expect(ctx, 0, []string{"Apply complete!"}, "apply", "-no-color", "-auto-approve", d.consent)
+}
+
+func (d *demo) settled(ctx context.Context) error {
+	return d.expect(ctx, 0, []string{"No changes."}, "plan", "-no-color", "-detailed-exitcode", d.consent)
+}
+
+func (d *demo) evidence(ctx context.Context) error {
+	for _, host := range []string{"intel9", "xeon2zfs"} {
+		for _, check := range d.lab.checks[host] {
+			if err := d.lab.show(ctx, host, check.holds, check.argv...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *demo) drifted(ctx context.Context) error {
+	if err := d.lab.drift(ctx); err != nil {
+		return err
+	}
+	return d.expect(ctx, 2, []string{
+		`infiniband_link_type.card["intel9"]`, `infiniband_ipoib_interface.fabric["xeon2zfs"]`, `infiniband_opensm.intel9`,
+	}, "plan", "-no-color", "-detailed-exitcode", d.consent)
+}
+
+func (d *demo) mended(ctx context.Context) error {
+	if err := d.applied(ctx); err != nil {
+		return err
+	}
+	return errors.Join(d.settled(ctx), d.evidence(ctx))
+}
+
+// destroyed checks that the firmware and the GUIDs are still on the cards, and
+// the backups still on this machine.
+func (d *demo) destroyed(ctx context.Context) error {
+	err := d.expect(ctx, 0, []string{"Destroy complete!", "Left as it is"}, "destroy", "-no-color", "-auto-approve", d.consent)
+	if err != nil {
+		return err
+	}
+	for _, host := range []string{"intel9", "xeon2zfs"} {
+		if err := d.lab.show(ctx, host, contains(psidVPI), "mstflint", "-d", d.lab.pci[host], "q"); err != nil {
+			return err
+		}
+	}
+	backups, err := filepath.Glob(filepath.Join(d.engine.dir, "firmware-backups", "*", "*", "*", "firmware.bin"))
+	if err != nil || len(backups) < 2 {
+		return fmt.Errorf("expected the firmware of both cards in firmware-backups, found %d files: %w", len(backups), err)
+	}
+	d.say("\n  The firmware as it was before each change:")
+	for _, b := range backups {
+		info, err := os.Stat(b)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(d.engine.dir, b)
+		if err != nil {
+			return err
+		}
+		d.say("    %s  %d bytes", rel, info.Size())
+	}
+	return nil
+}
