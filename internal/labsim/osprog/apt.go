@@ -247,7 +247,9 @@ func dpkgQuery(_ context.Context, p *labsim.Proc) int {
 				"Use dpkg --info (= dpkg-deb --info) to examine archive files.\n", name)
 			status = 1
 		case o.has("-W"):
-			p.Printf("%s", packageFormat(o.last("-f", "${binary:Package}\t${Version}\n"), name, v))
+			// dpkg takes "-f=FORMAT" for a short option, too.
+			format := strings.TrimPrefix(o.last("-f", "${binary:Package}\t${Version}\n"), "=")
+			p.Printf("%s", packageFormat(format, name, v))
 		default:
 			p.Printf("Package: %s\nStatus: install ok installed\nArchitecture: amd64\nVersion: %s\n", name, v)
 		}
@@ -299,7 +301,7 @@ func (s *state) installUbuntu() {
 	}
 	s.installUnits(ubuntuUnits)
 	s.seedNetplan()
-	for _, d := range []string{"/etc/udev/rules.d", "/etc/modprobe.d", "/etc/modules-load.d", "/etc/systemd/network", "/etc/systemd/system"} {
+	for _, d := range []string{"/etc/udev/rules.d", "/etc/modprobe.d", "/etc/modules-load.d", "/etc/systemd/network", "/etc/systemd/system", "/etc/default"} {
 		s.m.FS.PutDir(d, 0o755, 0, 0)
 	}
 }

@@ -65,15 +65,15 @@ func (s *state) unit(name string) *unit {
 	if f == nil {
 		return nil
 	}
-	if u == nil {
-		u = &unit{name: name, active: "inactive", sub: "dead", result: "success"}
-	}
-	u.file = f
-	u.desc = strings.ReplaceAll(f.last("Unit.Description"), "%i", instanceOf(name))
-	u.spec = s.specOf(f, name)
+	spec := s.specOf(f, name)
 	s.mu.Lock()
-	s.units[name] = u
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if u = s.units[name]; u == nil {
+		u = &unit{name: name, active: "inactive", sub: "dead", result: "success"}
+		s.units[name] = u
+	}
+	u.file, u.spec = f, spec
+	u.desc = strings.ReplaceAll(f.last("Unit.Description"), "%i", instanceOf(name))
 	return u
 }
 
