@@ -1,0 +1,136 @@
+package card
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+type attrType = attr.Type
+
+type model struct {
+	ID         types.String `tfsdk:"id"`
+	Host       types.String `tfsdk:"host"`
+	PCIAddress tfkit.PCI    `tfsdk:"pci_address"`
+	Expect     types.Object `tfsdk:"expect"`
+
+	Chip           types.String  `tfsdk:"chip"`
+	PCIDeviceID    types.String  `tfsdk:"pci_device_id"`
+	PCISubsystemID types.String  `tfsdk:"pci_subsystem_id"`
+	PartNumber     types.String  `tfsdk:"part_number"`
+	SerialNumber   types.String  `tfsdk:"serial_number"`
+	Livefish       types.Bool    `tfsdk:"livefish"`
+	Driver         types.String  `tfsdk:"driver"`
+	RDMADevice     types.String  `tfsdk:"rdma_device"`
+	PSID           tfkit.PSID    `tfsdk:"psid"`
+	FlashVersion   tfkit.Version `tfsdk:"flash_version"`
+	RunningPSID    tfkit.PSID    `tfsdk:"running_psid"`
+	RunningVersion tfkit.Version `tfsdk:"running_version"`
+	ImageFormat    types.String  `tfsdk:"image_format"`
+	Security       types.String  `tfsdk:"security_attributes"`
+	FlashError     types.String  `tfsdk:"flash_error"`
+	NodeGUID       tfkit.GUID    `tfsdk:"node_guid"`
+	PortGUIDs      types.List    `tfsdk:"port_guids"`
+	SystemGUID     tfkit.GUID    `tfsdk:"system_image_guid"`
+	MACs           types.List    `tfsdk:"macs"`
+	PCIe           types.Object  `tfsdk:"pcie"`
+	Ports          types.Map     `tfsdk:"ports"`
+}
+
+// ref names the card; ok is false while host or address are not known.
+func (m *model) ref() (tfkit.CardRef, bool) {
+	if m.Host.IsUnknown() || m.PCIAddress.IsUnknown() {
+		return tfkit.CardRef{}, false
+	}
+	ref, err := tfkit.ParseCardRef(m.Host.ValueString() + "/" + m.PCIAddress.ValueString())
+	return ref, err == nil
+}
+
+// observe fills every computed attribute from what was found.
+func (m *model) observe(ref tfkit.CardRef, c *inventory.Card) {
+	m.identify(ref, c)
+	m.Livefish = types.BoolValue(c.Livefish)
+	m.Driver = tfkit.OrNull(c.Driver)
+	m.RDMADevice = tfkit.OrNull(c.RDMADevice)
+	m.RunningPSID = tfkit.PSIDText(c.RunningPSID)
+	m.RunningVersion = tfkit.VersionString(c.RunningFW)
+	m.FlashError = tfkit.OrNull(c.FlashError)
+	m.observeFlash(c.Flash)
+	m.PCIe = types.ObjectValueMust(pcieTypes, map[string]attr.Value{
+		"width":     types.Int64Value(int64(c.PCIe.Width)),
+		"max_width": types.Int64Value(int64(c.PCIe.MaxWidth)),
+		"speed":     tfkit.OrNull(c.PCIe.Speed),
+		"max_speed": tfkit.OrNull(c.PCIe.MaxSpeed),
+	})
+	m.Ports = portsValue(c.Ports)
+}
+
+// identify fills what no change of firmware alters; the plan shows it.
+func (m *model) identify(ref tfkit.CardRef, c *inventory.Card) {
+	m.ID = types.StringValue(ref.String())
+	m.Chip = tfkit.OrNull(c.Chip.Name)
+	m.PCIDeviceID = types.StringValue(fmt.Sprintf("%04x:%04x", c.VendorID, c.DeviceID))
+	m.PCISubsystemID = types.StringValue(fmt.Sprintf("%04x:%04x", c.SubVendorID, c.SubDevice))
+	m.PartNumber = tfkit.OrNull(c.PartNumber)
+	m.SerialNumber = tfkit.OrNull(c.SerialNumber)
+}
+
+func (m *model) observeFlash(f *inventory.Flash) {
+	if f == nil {
+		f = &inventory.Flash{}
+	}
+	m.PSID = tfkit.PSIDText(f.PSID)
+	m.FlashVersion = tfkit.VersionText(f.FW)
+	m.ImageFormat = tfkit.OrNull(f.ImageType)
+	m.Security = tfkit.OrNull(f.SecurityAttrs)
+	m.NodeGUID = tfkit.GUIDText(f.GUIDs.Node)
+	m.SystemGUID = tfkit.GUIDText(f.GUIDs.SystemImage)
+	m.PortGUIDs = tfkit.TextList([]tfkit.GUID{tfkit.GUIDText(f.GUIDs.Port1), tfkit.GUIDText(f.GUIDs.Port2)})
+	m.MACs = tfkit.TextList([]tfkit.MAC{tfkit.MACText(f.GUIDs.MAC1), tfkit.MACText(f.GUIDs.MAC2)})
+}
+
+var pcieTypes = map[string]attr.Type{
+	"width": types.Int64Type, "max_width": types.Int64Type, "speed": types.StringType, "max_speed": types.StringType,
+}
+
+func portsValue(ports []inventory.Port) types.Map {
+	elems := make(map[string]attr.Value, len(ports))
+	for _, p := range ports {
+		rate := p.Rate
+		if p.Physical != "LinkUp" {
+			rate = "" // the kernel shows a rate of ports without a link, too
+		}
+		elems[strconv.Itoa(p.Number)] = types.ObjectValueMust(portTypes.AttrTypes, map[string]attr.Value{
+			"link_type":      tfkit.OrNull(p.TypeNow),
+			"link_layer":     tfkit.OrNull(p.LinkLayer),
+			"state":          tfkit.OrNull(p.State),
+			"physical_state": tfkit.OrNull(p.Physical),
+			"rate":           tfkit.OrNull(rate),
+			"lid":            types.Int64Value(int64(p.LID)),
+			"sm_lid":         types.Int64Value(int64(p.SMLID)),
+			"port_guid":      tfkit.GUIDText(p.PortGUID),
+			"netdev":         tfkit.OrNull(p.Netdev),
+		})
+	}
+	return types.MapValueMust(portTypes, elems)
+}
+
+// mismatches compares the card with what the configuration expects of it.
+func (m *model) mismatches(c *inventory.Card) []string {
+	found := map[string]string{"serial_number": c.SerialNumber, "part_number": c.PartNumber, "chip": c.Chip.Name}
+	var out []string
+	for _, name := range []string{"serial_number", "part_number", "chip"} {
+		want, ok := m.Expect.Attributes()[name].(types.String)
+		if !ok || want.IsNull() || want.IsUnknown() || strings.TrimSpace(want.ValueString()) == strings.TrimSpace(found[name]) {
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s is %q, expected %q", name, found[name], want.ValueString()))
+	}
+	return out
+}

@@ -1,0 +1,113 @@
+package card
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+// Schema implements resource.Resource.
+func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	attrs := observedAttributes()
+	attrs["id"] = tfkit.IDAttribute("`host/pci_address`")
+	attrs["host"] = tfkit.HostAttribute()
+	attrs["pci_address"] = schema.StringAttribute{
+		Required:            true,
+		CustomType:          tfkit.PCIType{},
+		MarkdownDescription: "PCI address of the card, `0000:01:00.0`; the domain may be left out. Another address is another card.",
+		PlanModifiers:       []planmodifier.String{tfkit.ReplaceIfOther[tfkit.PCIKind]()},
+	}
+	attrs["expect"] = expectAttribute()
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "Adopts one InfiniBand card (a host channel adapter) that is in a host, and shows everything that can be observed about it. " +
+			"It never changes the card: `infiniband_firmware`, `infiniband_guids` and `infiniband_link_type` do. " +
+			"What is in flash and what the card runs are different attributes. Destroying it only forgets the card.",
+		Attributes: attrs,
+	}
+}
+
+func expectAttribute() schema.SingleNestedAttribute {
+	text := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}}
+	}
+	return schema.SingleNestedAttribute{
+		Optional:            true,
+		MarkdownDescription: "What the card at this address must be. A plan fails if another one is there, for example after the cards of two slots were swapped.",
+		Attributes: map[string]schema.Attribute{
+			"serial_number": text("Serial number in the card's vital product data."),
+			"part_number":   text("Part number in the card's vital product data, such as `MCX354A-FCCT`."),
+			"chip":          text("Name of the chip, such as `ConnectX-3 Pro`."),
+		},
+	}
+}
+
+func observedAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"chip":                tfkit.Computed("Name of the chip that the silicon's own ids stand for, such as `ConnectX-3 Pro`; null if it is not known."),
+		"pci_device_id":       tfkit.Computed("PCI vendor and device id, `15b3:1007`."),
+		"pci_subsystem_id":    tfkit.Computed("PCI subsystem vendor and device id."),
+		"part_number":         tfkit.Computed("Part number in the card's vital product data; null if it cannot be read."),
+		"serial_number":       tfkit.Computed("Serial number in the card's vital product data; null if it cannot be read."),
+		"livefish":            tfkit.ComputedBool("Whether the card runs no firmware and shows its recovery PCI id."),
+		"driver":              tfkit.Computed("Kernel driver that is bound, `mlx4_core`; null if none is."),
+		"rdma_device":         tfkit.Computed("Name of the RDMA device, such as `mlx4_0`; null if the driver made none."),
+		"psid":                tfkit.ComputedPSID("PSID of the image in flash: the board id that says which firmware fits."),
+		"flash_version":       tfkit.ComputedVersion("Firmware version in flash."),
+		"running_psid":        tfkit.ComputedPSID("PSID of the firmware that the card booted."),
+		"running_version":     tfkit.ComputedVersion("Firmware version that the card booted."),
+		"image_format":        tfkit.Computed("Container format of the image in flash, such as `FS2`."),
+		"security_attributes": tfkit.Computed("Security attributes that the vendor's tool reports; null if it reports none."),
+		"flash_error":         tfkit.Computed("Why the flash could not be read; null if it was."),
+		"node_guid":           tfkit.ComputedGUID("Node GUID in flash; null if it was never set."),
+		"port_guids":          tfkit.ComputedList(tfkit.GUIDType{}, "Port GUIDs in flash, port 1 first."),
+		"system_image_guid":   tfkit.ComputedGUID("System image GUID in flash; null if it was never set."),
+		"macs":                tfkit.ComputedList(tfkit.MACType{}, "MAC addresses in flash, port 1 first."),
+		"pcie": schema.SingleNestedAttribute{
+			Computed:            true,
+			MarkdownDescription: "PCI Express link, now and at best. A card that has fewer lanes than it could is in the wrong slot.",
+			Attributes: map[string]schema.Attribute{
+				"width":     tfkit.ComputedInt("Lanes in use."),
+				"max_width": tfkit.ComputedInt("Lanes that the card could use."),
+				"speed":     tfkit.Computed("Speed in use, such as `8.0 GT/s PCIe`."),
+				"max_speed": tfkit.Computed("Speed that the card could use."),
+			},
+		},
+		"ports": schema.MapNestedAttribute{
+			Computed:            true,
+			MarkdownDescription: "Ports by number, as the kernel sees them when the state was refreshed.",
+			NestedObject:        schema.NestedAttributeObject{Attributes: portAttributes()},
+		},
+	}
+}
+
+func portAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"link_type":      tfkit.Computed("Protocol of the port: `ib`, `eth`, `auto (ib)` or `auto (eth)`; null if the driver does not tell."),
+		"link_layer":     tfkit.Computed("`InfiniBand` or `Ethernet`; null if there is no RDMA port."),
+		"state":          tfkit.Computed("`Down`, `Initializing`, `Armed` or `Active`."),
+		"physical_state": tfkit.Computed("`LinkUp`, `Polling`, `Disabled` and so on."),
+		"rate":           tfkit.Computed("Rate of the link; null unless it is up."),
+		"lid":            tfkit.ComputedInt("LID that the subnet manager assigned; 0 if none did."),
+		"sm_lid":         tfkit.ComputedInt("LID of the subnet manager; 0 if there is none."),
+		"port_guid":      tfkit.ComputedGUID("GUID that the port has on the wire."),
+		"netdev":         tfkit.Computed("Network interface of the port; null if there is none."),
+	}
+}
+
+// portTypes are the attribute types of one port.
+var portTypes = types.ObjectType{AttrTypes: attrTypes(portAttributes())}
+
+func attrTypes(attrs map[string]schema.Attribute) map[string]attrType {
+	out := make(map[string]attrType, len(attrs))
+	for name, a := range attrs {
+		out[name] = a.GetType()
+	}
+	return out
+}

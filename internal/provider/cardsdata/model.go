@@ -1,0 +1,86 @@
+package cardsdata
+
+import (
+	"strconv"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+type model struct {
+	ID               types.String `tfsdk:"id"`
+	Hosts            types.Set    `tfsdk:"hosts"`
+	AllowUnreachable types.Bool   `tfsdk:"allow_unreachable"`
+	Unreachable      types.Map    `tfsdk:"unreachable"`
+	Cards            types.Map    `tfsdk:"cards"`
+}
+
+var portTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"link_type": types.StringType, "state": types.StringType, "physical_state": types.StringType, "rate": types.StringType,
+	"port_guid": tfkit.GUIDType{}, "lid": types.Int64Type, "sm_lid": types.Int64Type, "netdev": types.StringType,
+}}
+
+var cardTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"host": types.StringType, "pci_address": tfkit.PCIType{}, "chip": types.StringType, "part_number": types.StringType,
+	"serial_number": types.StringType, "driver": types.StringType, "psid": tfkit.PSIDType{}, "flash_version": tfkit.VersionType{},
+	"running_psid": tfkit.PSIDType{}, "running_version": tfkit.VersionType{}, "node_guid": tfkit.GUIDType{}, "ports": types.MapType{ElemType: portTypes},
+}}
+
+func (m *model) names() []string {
+	var names []string
+	for _, v := range m.Hosts.Elements() {
+		if text, ok := v.(types.String); ok {
+			names = append(names, text.ValueString())
+		}
+	}
+	return names
+}
+
+func (m *model) observe(found map[string]*inventory.Snapshot, missing map[string]error) {
+	reasons := map[string]string{}
+	for name, err := range missing {
+		reasons[name] = err.Error()
+	}
+	m.Unreachable = tfkit.StringMap(reasons)
+	cards := map[string]attr.Value{}
+	for name, s := range found {
+		for i := range s.Cards {
+			c := &s.Cards[i]
+			cards[tfkit.CardRef{Host: name, PCI: c.PCI}.String()] = cardValue(name, c)
+		}
+	}
+	m.Cards = types.MapValueMust(cardTypes, cards)
+}
+
+func cardValue(host string, c *inventory.Card) types.Object {
+	flash := c.Flash
+	if flash == nil {
+		flash = &inventory.Flash{}
+	}
+	ports := make(map[string]attr.Value, len(c.Ports))
+	for _, p := range c.Ports {
+		ports[strconv.Itoa(p.Number)] = portValue(p)
+	}
+	return types.ObjectValueMust(cardTypes.AttrTypes, map[string]attr.Value{
+		"host": types.StringValue(host), "pci_address": tfkit.PCIText(c.PCI), "chip": tfkit.OrNull(c.Chip.Name),
+		"part_number": tfkit.OrNull(c.PartNumber), "serial_number": tfkit.OrNull(c.SerialNumber), "driver": tfkit.OrNull(c.Driver),
+		"psid": tfkit.PSIDText(flash.PSID), "flash_version": tfkit.VersionText(flash.FW),
+		"running_psid": tfkit.PSIDText(c.RunningPSID), "running_version": tfkit.VersionString(c.RunningFW),
+		"node_guid": tfkit.GUIDText(flash.GUIDs.Node), "ports": types.MapValueMust(portTypes, ports),
+	})
+}
+
+func portValue(p inventory.Port) types.Object {
+	rate := p.Rate
+	if p.Physical != "LinkUp" {
+		rate = "" // the kernel shows a rate of ports without a link, too
+	}
+	return types.ObjectValueMust(portTypes.AttrTypes, map[string]attr.Value{
+		"link_type": tfkit.OrNull(p.TypeNow), "state": tfkit.OrNull(p.State), "physical_state": tfkit.OrNull(p.Physical),
+		"rate": tfkit.OrNull(rate), "port_guid": tfkit.GUIDText(p.PortGUID), "lid": types.Int64Value(int64(p.LID)),
+		"sm_lid": types.Int64Value(int64(p.SMLID)), "netdev": tfkit.OrNull(p.Netdev),
+	})
+}

@@ -1,0 +1,174 @@
+package firmware
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+type model struct {
+	ID              types.String   `tfsdk:"id"`
+	CardID          tfkit.CardID   `tfsdk:"card_id"`
+	ImageID         tfkit.ImageID  `tfsdk:"image_id"`
+	AllowPSIDChange types.Object   `tfsdk:"allow_psid_change"`
+	AllowDowngrade  types.Object   `tfsdk:"allow_downgrade"`
+	AllowReinstall  tfkit.Version  `tfsdk:"allow_reinstall"`
+	AllowManagement types.String   `tfsdk:"allow_management_path"`
+	Activation      types.String   `tfsdk:"activation"`
+	Timeout         tfkit.Duration `tfsdk:"timeout"`
+
+	ImageSHA256    types.String  `tfsdk:"image_sha256"`
+	ImagePSID      tfkit.PSID    `tfsdk:"image_psid"`
+	ImageVersion   tfkit.Version `tfsdk:"image_version"`
+	Change         types.String  `tfsdk:"change"`
+	FlashPSID      tfkit.PSID    `tfsdk:"flash_psid"`
+	FlashVersion   tfkit.Version `tfsdk:"flash_version"`
+	RunningPSID    tfkit.PSID    `tfsdk:"running_psid"`
+	RunningVersion tfkit.Version `tfsdk:"running_version"`
+	RebootRequired types.Bool    `tfsdk:"reboot_required"`
+	BackupPath     types.String  `tfsdk:"backup_path"`
+}
+
+// known reports whether everything that the verdict needs is known.
+func (m *model) known() bool {
+	_, psidUnknown := tfkit.ConsentOf(m.AllowPSIDChange)
+	_, downgradeUnknown := tfkit.ConsentOf(m.AllowDowngrade)
+	return !m.CardID.IsUnknown() && !m.ImageID.IsUnknown() && !psidUnknown && !downgradeUnknown &&
+		!m.AllowReinstall.IsUnknown() && !m.AllowManagement.IsUnknown() && !m.Activation.IsUnknown()
+}
+
+// request reads what is asked and consented to. m must come from the
+// configuration, with the activation's default applied: what a plan or a state
+// holds is no consent.
+func (m *model) request() (safety.FirmwareRequest, error) {
+	req := safety.FirmwareRequest{Activation: safety.Activation(m.Activation.ValueString())}
+	req.Reinstall = m.AllowReinstall.ValueString()
+	req.ManagementPath = m.AllowManagement.ValueString()
+	if c, _ := tfkit.ConsentOf(m.AllowPSIDChange); c.From != "" || c.To != "" {
+		req.PSIDChange = &safety.PSIDChange{From: ib.PSID(c.From), To: ib.PSID(c.To)}
+	}
+	if c, _ := tfkit.ConsentOf(m.AllowDowngrade); c.From != "" || c.To != "" {
+		from, err := ib.ParseFWVersion(c.From)
+		if err != nil {
+			return req, fmt.Errorf("allow_downgrade: %w", err)
+		}
+		to, err := ib.ParseFWVersion(c.To)
+		if err != nil {
+			return req, fmt.Errorf("allow_downgrade: %w", err)
+		}
+		req.Downgrade = &safety.Downgrade{From: from, To: to}
+	}
+	return req, nil
+}
+
+// setImage fills what follows from the image.
+func (m *model) setImage(img safety.ImageFacts) {
+	m.ImageSHA256 = types.StringValue(img.SHA256)
+	m.ImagePSID = tfkit.PSIDText(img.PSID)
+	m.ImageVersion = tfkit.VersionText(img.FW)
+}
+
+// observe fills what was read back from the card.
+func (m *model) observe(ref tfkit.CardRef, s hca.FirmwareState) {
+	m.ID = types.StringValue(ref.String())
+	m.FlashPSID = tfkit.PSIDText(s.Flash.PSID)
+	m.FlashVersion = tfkit.VersionText(s.Flash.FW)
+	m.RunningPSID = tfkit.PSIDText(s.Running.PSID)
+	m.RunningVersion = tfkit.VersionText(s.Running.FW)
+	m.RebootRequired = types.BoolValue(s.Pending)
+	if s.BackupPath != "" {
+		m.BackupPath = types.StringValue(s.BackupPath)
+	}
+}
+
+// plan fills what the change will lead to, as far as it is known before.
+func (m *model) plan(ref tfkit.CardRef, img safety.ImageFacts, v safety.Verdict, now hca.FirmwareState, prior model) {
+	burn := v.Action == safety.ActionBurn
+	after := now
+	m.BackupPath, m.Change = prior.BackupPath, prior.Change
+	if burn {
+		after.Flash = safety.Flash{PSID: ib.PSID(img.PSID), FW: img.FW}
+		m.Change = types.StringValue(changeText(now, img))
+	}
+	if m.Activation.ValueString() == tfkit.ActivationReboot {
+		after.Running, after.RunningKnown = after.Flash, true
+	}
+	after.Pending = after.RunningKnown && after.Flash != after.Running
+	after.BackupPath = ""
+	m.setImage(img)
+	m.observe(ref, after)
+	if burn || v.Action == safety.ActionWait {
+		m.BackupPath = types.StringUnknown()
+	}
+	if v.Action == safety.ActionWait {
+		m.waiting()
+	}
+	m.settleConsents(tfkit.NullConsent[tfkit.PSIDKind](), tfkit.NullConsent[tfkit.VersionKind](), types.StringNull())
+}
+
+// waiting leaves open what a job of an earlier apply, which still runs, decides.
+func (m *model) waiting() {
+	m.Change = types.StringUnknown()
+	m.FlashPSID, m.RunningPSID = tfkit.UnknownText[tfkit.PSIDKind](), tfkit.UnknownText[tfkit.PSIDKind]()
+	m.FlashVersion, m.RunningVersion = tfkit.UnknownText[tfkit.VersionKind](), tfkit.UnknownText[tfkit.VersionKind]()
+	m.RebootRequired = types.BoolUnknown()
+}
+
+// settleConsents gives consents that the configuration leaves open a value. In
+// state they are never null, so that adding one that changes nothing is no
+// change; see tfkit.NoConsent.
+func (m *model) settleConsents(psid, version types.Object, text types.String) {
+	if m.AllowPSIDChange.IsUnknown() || m.AllowPSIDChange.IsNull() {
+		m.AllowPSIDChange = psid
+	}
+	if m.AllowDowngrade.IsUnknown() || m.AllowDowngrade.IsNull() {
+		m.AllowDowngrade = version
+	}
+	if m.AllowReinstall.IsUnknown() || m.AllowReinstall.IsNull() {
+		m.AllowReinstall = tfkit.Version{StringValue: text}
+	}
+	if m.AllowManagement.IsUnknown() || m.AllowManagement.IsNull() {
+		m.AllowManagement = text
+	}
+}
+
+// normalise gives what an import leaves null a value that a plan may keep.
+func (m *model) normalise(ref tfkit.CardRef, imageSHA256 string) {
+	m.settleConsents(tfkit.NoConsent[tfkit.PSIDKind](), tfkit.NoConsent[tfkit.VersionKind](), types.StringValue(""))
+	if m.Activation.IsNull() {
+		m.Activation = types.StringValue(tfkit.ActivationNone)
+	}
+	if m.Timeout.IsNull() {
+		m.Timeout = tfkit.DurationText("45m")
+	}
+	if !m.ImageID.IsNull() {
+		return
+	}
+	m.ImageID = tfkit.NewText[tfkit.ImageIDKind]("")
+	if imageSHA256 != "" {
+		m.ImageID = tfkit.NewText[tfkit.ImageIDKind](tfkit.ImageRef{Host: ref.Host, SHA256: imageSHA256}.String())
+	}
+	m.ImageSHA256 = types.StringValue(imageSHA256)
+	m.ImagePSID, m.ImageVersion = m.FlashPSID, m.FlashVersion
+}
+
+// finish fills the state after a successful apply from what was read back.
+func (m *model) finish(a *assessment, done hca.FirmwareState) {
+	backup := m.BackupPath
+	m.setImage(a.image)
+	m.observe(a.at.Ref, done)
+	if done.BackupPath == "" && !backup.IsUnknown() {
+		m.BackupPath = backup
+	}
+	if m.BackupPath.IsUnknown() {
+		m.BackupPath = types.StringNull()
+	}
+	if m.Change.IsUnknown() {
+		m.Change = types.StringNull()
+	}
+}

@@ -1,0 +1,195 @@
+package firmware
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+const notKnownYet = "the card, the image or a consent comes from something that is not there yet"
+
+// ModifyPlan gives the verdict on the burn: it runs while planning, and again
+// at apply just before Create or Update, in a new process.
+func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var plan, config, state model
+	if req.Plan.Raw.IsNull() {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		warnForgotten(&resp.Diagnostics, state.CardID.ValueString())
+		return
+	}
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	exists := !req.State.Raw.IsNull()
+	if exists {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	}
+	if resp.Diagnostics.HasError() || r.Data == nil {
+		return
+	}
+	config.Activation = plan.Activation // with the default
+	a := r.ask(ctx, config, &resp.Diagnostics)
+	if a == nil || !r.assess(ctx, a, config, state, &resp.Diagnostics) {
+		return
+	}
+	if a.Verdict.Action == safety.ActionBurn {
+		r.Planned.UpdateCard(a.at.Ref, func(c *tfkit.PlannedCard) { c.PSID, c.FW = ib.PSID(a.image.PSID), a.image.FW })
+	}
+	if exists && a.converged(config) && state.CardID.Same(plan.CardID) {
+		resp.Plan.Raw = req.State.Raw
+		return
+	}
+	plan.plan(a.at.Ref, a.image, a.Verdict, a.now, state)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// assessment is the verdict with what it is about.
+type assessment struct {
+	hca.Assessment
+	at    *tfkit.CardAt
+	image safety.ImageFacts
+	now   hca.FirmwareState
+	ask   hca.Firmware
+}
+
+// ask gathers what is asked of the card; nil if that is not known yet or wrong,
+// with the reason in diags.
+func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostics) *assessment {
+	if config.CardID.IsUnknown() {
+		tfkit.AddPostponed(diags, "firmware of a card", notKnownYet)
+		return nil
+	}
+	ref, err := tfkit.ParseCardRef(config.CardID.ValueString())
+	if err != nil {
+		return nil // the attribute validated itself
+	}
+	if !config.known() || r.Data == nil || !r.Ready || r.Hosts[ref.Host].Pending {
+		tfkit.AddPostponed(diags, "firmware of card "+ref.String(), notKnownYet)
+		return nil
+	}
+	what := "plan firmware of card " + ref.String()
+	request, err := config.request()
+	if err != nil {
+		tfkit.AddAttributeError(diags, path.Root("allow_downgrade"), what, err)
+		return nil
+	}
+	at := r.CardAt(ctx, ref, what, diags)
+	if at == nil {
+		return nil
+	}
+	now, err := hca.ReadFirmware(at.Snap, ref.PCI)
+	if err != nil {
+		tfkit.AddAttributeError(diags, path.Root("card_id"), what, err)
+		return nil
+	}
+	image, ok := r.image(ctx, at, config, diags)
+	if !ok {
+		return nil
+	}
+	return &assessment{at: at, image: image, now: now, ask: hca.Firmware{Card: at.HCA, Image: image, Request: request}}
+}
+
+// assess gives the verdict and reports it; false if nothing may be planned.
+func (r *Resource) assess(ctx context.Context, a *assessment, config, state model, diags *diag.Diagnostics) bool {
+	// A comparison of the content reads the whole flash.
+	a.ask.Compare = !state.ImageID.Same(config.ImageID)
+	if a.ask.Compare || !a.hasImage() {
+		a.ask.Lab = r.Lab(ctx, a.at.Ref, diags)
+	}
+	var err error
+	a.Assessment, err = r.Cards.AssessFirmware(ctx, a.ask)
+	if err != nil {
+		tfkit.AddAttributeError(diags, path.Root("card_id"), "plan firmware of card "+a.at.Ref.String(), err)
+		return false
+	}
+	return !a.report(ctx, diags)
+}
+
+// image finds the facts of the configured image: from this plan's image
+// resource, or else from the copy on the host.
+func (r *Resource) image(ctx context.Context, at *tfkit.CardAt, config model, diags *diag.Diagnostics) (safety.ImageFacts, bool) {
+	what := "plan firmware of card " + at.Ref.String()
+	ref, err := tfkit.ParseImageRef(config.ImageID.ValueString())
+	if err != nil {
+		return safety.ImageFacts{}, false // the attribute validated itself
+	}
+	if ref.Host != at.Ref.Host {
+		diags.AddAttributeError(path.Root("image_id"), "Refusing to "+what+": the image is on another host",
+			"The image is staged on host "+ref.Host+", the card is in host "+at.Ref.Host+". An image must be staged on the host of the card that it is for.\n\n"+
+				"Use an infiniband_firmware_image with host = \""+at.Ref.Host+"\".")
+		return safety.ImageFacts{}, false
+	}
+	if img, ok := r.Planned.Image(ref); ok {
+		return hca.ImageFacts(img.Name, img.SHA256, "", img.Size, img.Parsed, nil), true
+	}
+	if _, ok := at.Snap.StagedImage(ref.SHA256); !ok {
+		diags.AddAttributeError(path.Root("image_id"), "Unable to "+what+": the image is not on the host",
+			"No image with this SHA-256 is staged on host "+ref.Host+", and no infiniband_firmware_image that this plan knows stages it.\n\n"+
+				"Refer to the image resource by its id, so that Terraform stages it first.")
+		return safety.ImageFacts{}, false
+	}
+	parsed, size, err := r.Cards.OpenStagedImage(ctx, at.Host, ref.SHA256)
+	if err != nil && parsed == nil && tfkit.IsTransport(err) {
+		tfkit.AddAttributeError(diags, path.Root("image_id"), what, err)
+		return safety.ImageFacts{}, false
+	}
+	return hca.ImageFacts(ref.String(), ref.SHA256, "", size, parsed, err), true
+}
+
+// hasImage reports whether flash already has the image's PSID and version.
+func (a *assessment) hasImage() bool {
+	return string(a.now.Flash.PSID) == a.image.PSID && a.now.Flash.FW == a.image.FW
+}
+
+// report adds findings, and what an earlier apply left unfinished.
+func (a *assessment) report(ctx context.Context, diags *diag.Diagnostics) (blocked bool) {
+	tfkit.AddJobs(diags, a.at.Ref, a.Jobs)
+	return tfkit.AddFindings(ctx, diags, "burn firmware on card "+a.at.Ref.String(), tfkit.WithoutJobs(a.Verdict.Findings))
+}
+
+// converged reports whether nothing is left to do.
+func (a *assessment) converged(config model) bool {
+	waiting := a.now.Pending && config.Activation.ValueString() == tfkit.ActivationReboot
+	return a.Verdict.Action == safety.ActionNone && len(a.Jobs) == 0 && !waiting
+}
+
+func warnForgotten(diags *diag.Diagnostics, card string) {
+	tfkit.AddForgotten(diags, "firmware of card", card,
+		"The card keeps the firmware that is in its flash; nothing is written to it. To go back to the firmware that it had before, burn the backup from backup_dir with an infiniband_firmware_image and an infiniband_firmware resource.")
+}
+
+// changeText says what a burn does, from what is in flash now.
+func changeText(now hca.FirmwareState, img safety.ImageFacts) string {
+	return fmt.Sprintf("%s %s -> %s %s", now.Flash.PSID, now.Flash.FW, img.PSID, img.FW)
+}
+
+// planned compares the card of now with what was planned. Core compares the
+// planned values as well, but blames the provider if they differ. A card that
+// has the image already, or on which a job of an earlier apply is not settled,
+// is no surprise: the operation converges from there.
+func (r *Resource) planned(at *tfkit.CardAt, img safety.ImageFacts, plan model, diags *diag.Diagnostics) bool {
+	now, err := hca.ReadFirmware(at.Snap, at.Ref.PCI)
+	if err != nil {
+		tfkit.AddError(diags, "read firmware of card "+at.Ref.String(), err)
+		return false
+	}
+	has := string(now.Flash.PSID) == img.PSID && now.Flash.FW == img.FW
+	if has || plan.Change.IsUnknown() || len(hca.PendingJobs(at.Snap, at.Ref.PCI)) > 0 || plan.Change.ValueString() == changeText(now, img) {
+		return true
+	}
+	wanted := "leave its flash as it is"
+	if !plan.Change.IsNull() {
+		wanted = "change " + plan.Change.ValueString()
+	}
+	diags.AddError("Refusing to burn firmware on card "+at.Ref.String()+": the card is not as it was planned for",
+		"The plan was to "+wanted+"; now the change would be "+changeText(now, img)+". Nothing was changed.\n\n"+
+			"Somebody else may have changed the card since. Plan again and read what has become of it.")
+	return false
+}

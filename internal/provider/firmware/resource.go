@@ -1,0 +1,135 @@
+// Package firmware is the resource infiniband_firmware: which image is in a
+// card's flash, and runs.
+//
+// It must not run commands or decide about safety; internal/hca and
+// internal/safety do.
+package firmware
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+const standardTimeout = 45 * time.Minute
+
+var (
+	_ resource.ResourceWithConfigure   = &Resource{}
+	_ resource.ResourceWithModifyPlan  = &Resource{}
+	_ resource.ResourceWithImportState = &Resource{}
+)
+
+// Resource is infiniband_firmware.
+type Resource struct{ tfkit.Resource }
+
+// New returns the resource.
+func New() resource.Resource { return &Resource{} }
+
+// Metadata implements resource.Resource.
+func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_firmware"
+}
+
+// Create burns the image unless the card has it. A failure sets no state: a
+// tainted object would be destroyed and created again, and hardware cannot be.
+func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+}
+
+// Update does the same as Create: both converge.
+func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+}
+
+func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config, to *tfsdk.State, diags *diag.Diagnostics) {
+	var plan, config model
+	diags.Append(from.Get(ctx, &plan)...)
+	diags.Append(conf.Get(ctx, &config)...)
+	ref, err := tfkit.ParseCardRef(plan.CardID.ValueString())
+	if err != nil || diags.HasError() {
+		tfkit.AddError(diags, "burn firmware on card "+plan.CardID.ValueString(), err)
+		return
+	}
+	config.Activation = plan.Activation
+	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
+	defer cancel()
+	err = r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
+		a := r.ask(ctx, config, diags)
+		if a == nil || !r.planned(a.at, a.image, plan, diags) {
+			return nil
+		}
+		a.ask.Lab = r.Lab(ctx, ref, diags)
+		done, burnErr := r.Cards.ApplyFirmware(ctx, a.ask)
+		if burnErr == nil {
+			r.Planned.DoneCard(ref)
+			plan.finish(a, done)
+		}
+		return burnErr
+	})
+	tfkit.AddOpError(ctx, diags, "burn firmware on card "+ref.String(), err)
+	if diags.HasError() {
+		return
+	}
+	diags.Append(to.Set(ctx, &plan)...)
+}
+
+// Read refreshes what is in flash and what runs.
+func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	ref, err := tfkit.ParseCardRef(state.CardID.ValueString())
+	if err != nil || resp.Diagnostics.HasError() || !r.HostReady(types.StringValue(ref.Host)) {
+		tfkit.AddError(&resp.Diagnostics, "read firmware of card "+state.CardID.ValueString(), err)
+		return
+	}
+	_, _, snap, err := r.Look(ctx, ref.Host)
+	var now hca.FirmwareState
+	if err == nil {
+		now, err = hca.ReadFirmware(snap, ref.PCI)
+	}
+	if tfkit.CardGone(err) {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, "read firmware of card "+ref.String(), err)
+		return
+	}
+	if tfkit.FlashUnread(&resp.Diagnostics, snap, ref) {
+		return // what was read last stays in the state
+	}
+	state.observe(ref, now)
+	burned := ""
+	if job, ok := snap.Job(now.JobID); ok {
+		burned = job.Request["image_sha256"]
+	}
+	state.normalise(ref, burned)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// Delete forgets: the card keeps its firmware.
+func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	warnForgotten(&resp.Diagnostics, state.CardID.ValueString())
+}
+
+// ImportState takes the id of the card.
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	ref, err := tfkit.ParseCardRef(req.ID)
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, "import firmware of card "+req.ID, err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(ref.String()))...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("card_id"), tfkit.NewText[tfkit.CardIDKind](ref.String()))...)
+}

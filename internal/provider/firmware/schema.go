@@ -1,0 +1,57 @@
+package firmware
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+const description = "What is in a card's flash, and what it runs. " +
+	"Every fact that decides whether a burn is safe is read and checked while planning, and again at the moment of the burn. The default answer is refusal, with a stable code, the evidence and the way out; " +
+	"[the findings](../guides/findings.md) lists them all. Consent is an argument that names exactly the change that is allowed.\n\n" +
+	"An apply proves a backup and copies it to `backup_dir`, burns in a job of the host's own that survives lost connections, verifies flash, PSID, version, GUIDs and MACs afterwards, " +
+	"and reboots if `activation` says so. If it is interrupted, the next plan says what happened and the next apply goes on from there.\n\n" +
+	"Destroying it only forgets: the firmware stays in the card. Use `lifecycle { prevent_destroy = true }` if even that would be a mistake."
+
+// Schema implements resource.Resource.
+func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: description,
+		Attributes: map[string]schema.Attribute{
+			"id":      tfkit.IDAttribute("that of the card"),
+			"card_id": tfkit.CardIDAttribute(),
+			"image_id": schema.StringAttribute{
+				Required: true, CustomType: tfkit.ImageIDType{},
+				MarkdownDescription: "Id of the image, `host/sha256`, as `infiniband_firmware_image.….id` gives it. It must be staged on the card's host. Another image with the same PSID, version and content is no change.",
+				PlanModifiers:       []planmodifier.String{tfkit.KeepSpelling[tfkit.ImageIDKind]()},
+			},
+			"allow_psid_change": tfkit.ConsentAttribute[tfkit.PSIDKind]("Consent to a cross-flash: exactly this PSID `from` may become that PSID `to`."),
+			"allow_downgrade":   tfkit.ConsentAttribute[tfkit.VersionKind]("Consent to an older firmware: exactly this version `from` may become that version `to`."),
+			"allow_reinstall": schema.StringAttribute{
+				Optional: true, Computed: true, CustomType: tfkit.VersionType{},
+				MarkdownDescription: "Consent to burn other content of the version that is in flash already: that version. A change of this argument alone is no change.",
+			},
+			"allow_management_path": schema.StringAttribute{
+				Optional: true, Computed: true,
+				MarkdownDescription: "Consent to change the card although the SSH session or the default route of the host rides on it: the name of that interface. A change of this argument alone is no change.",
+			},
+			"activation": tfkit.ActivationAttribute(),
+			"timeout":    tfkit.TimeoutAttribute("45m", "backup, burn, verification and reboot together"),
+
+			"image_sha256":    tfkit.Computed("SHA-256 of the image that the configuration asks for."),
+			"image_psid":      tfkit.ComputedPSID("PSID of that image."),
+			"image_version":   tfkit.ComputedVersion("Firmware version of that image."),
+			"change":          tfkit.Computed("What the last change was or the planned one will be, `MT_… 2.40.7000 -> MT_… 2.42.5000`. It is part of the plan so that an apply stops if the card has changed since."),
+			"flash_psid":      tfkit.ComputedPSID("PSID in flash."),
+			"flash_version":   tfkit.ComputedVersion("Firmware version in flash."),
+			"running_psid":    tfkit.ComputedPSID("PSID that the card booted; differs from flash until the next restart."),
+			"running_version": tfkit.ComputedVersion("Firmware version that the card booted."),
+			"reboot_required": tfkit.ComputedBool("Whether the host must restart before the card runs what is in flash."),
+			"backup_path":     tfkit.Computed("File on the operator's machine with the firmware that was in flash before the last burn; its JSON is beside it. Null if this resource has burned nothing."),
+		},
+	}
+}

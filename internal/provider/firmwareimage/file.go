@@ -1,0 +1,100 @@
+package firmwareimage
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// readFile reads and verifies a local image file. The findings say what is
+// wrong with it; the file is usable if none of them blocks.
+func readFile(source, declared string) (file, []safety.Finding) {
+	f := file{path: expandHome(source)}
+	content, err := os.Open(f.path)
+	if err != nil {
+		return f, judge(f, declared, plainer(err))
+	}
+	defer content.Close() //nolint:errcheck // only read
+	info, err := content.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = fmt.Errorf("it is %s, not a file", kindOf(info.Mode()))
+	default:
+		f.size = info.Size()
+		f.sha256, err = hash(content)
+	}
+	if err == nil {
+		f.image, err = fwimage.Parse(content, f.size)
+	}
+	return f, judge(f, declared, err)
+}
+
+func judge(f file, declared string, err error) []safety.Finding {
+	found := safety.Image(hca.ImageFacts(f.path, f.sha256, declared, f.size, f.image, err))
+	for i := range found {
+		// The catalogue speaks of the resource that burns; here it is the file.
+		if found[i].Attribute == "image_id" {
+			found[i].Attribute = "source"
+		}
+		if found[i].Code == "FW005" {
+			found[i].Attribute = "sha256"
+		}
+	}
+	return found
+}
+
+func hash(r io.Reader) (string, error) {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, r); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// plainer drops the system call that os names in front of the path.
+func plainer(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}
+
+func kindOf(mode fs.FileMode) string {
+	if mode.IsDir() {
+		return "a directory"
+	}
+	return "a special file"
+}
+
+func expandHome(p string) string {
+	rest, ok := strings.CutPrefix(p, "~/")
+	if !ok {
+		return p
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return p
+	}
+	return filepath.Join(home, rest)
+}
+
+func blocked(found []safety.Finding) bool {
+	for _, f := range found {
+		if f.Severity.Blocks() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,94 @@
+package firmwareimage
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+// facts are the computed attributes that resource and data source share.
+type facts struct {
+	Format         types.String  `tfsdk:"format"`
+	Version        tfkit.Version `tfsdk:"firmware_version"`
+	ProductVersion types.String  `tfsdk:"product_version"`
+	ReleaseDate    types.String  `tfsdk:"release_date"`
+	PSID           tfkit.PSID    `tfsdk:"psid"`
+	HardwareIDs    types.List    `tfsdk:"hardware_ids"`
+	Failsafe       types.Bool    `tfsdk:"failsafe"`
+	GUIDs          types.List    `tfsdk:"guids"`
+	MACs           types.List    `tfsdk:"macs"`
+	Identity       types.String  `tfsdk:"identity"`
+	Size           types.Int64   `tfsdk:"size"`
+	Checksum       types.String  `tfsdk:"checksum"`
+}
+
+type model struct {
+	ID         types.String `tfsdk:"id"`
+	Host       types.String `tfsdk:"host"`
+	Source     types.String `tfsdk:"source"`
+	SHA256     tfkit.Hash   `tfsdk:"sha256"`
+	StagedPath types.String `tfsdk:"staged_path"`
+	facts
+}
+
+type dataModel struct {
+	ID     types.String `tfsdk:"id"`
+	Source types.String `tfsdk:"source"`
+	SHA256 tfkit.Hash   `tfsdk:"sha256"`
+	facts
+}
+
+// file is a local image file that was read and verified.
+type file struct {
+	path   string
+	sha256 string
+	size   int64
+	image  *fwimage.Image
+}
+
+func factsOf(f file) facts {
+	img := f.image
+	ids := make([]string, len(img.HWIDs))
+	for i, id := range img.HWIDs {
+		ids[i] = fmt.Sprintf("0x%x rev %x", id.ID, id.Rev)
+	}
+	g := img.GUIDs
+	return facts{
+		Format:         types.StringValue(string(img.Format)),
+		Version:        tfkit.VersionText(img.FWVersion),
+		ProductVersion: tfkit.OrNull(img.ProductVersion),
+		ReleaseDate:    tfkit.OrNull(img.ReleaseDate),
+		PSID:           tfkit.PSIDText(img.PSID),
+		HardwareIDs:    tfkit.StringList(ids),
+		Failsafe:       types.BoolValue(img.Failsafe),
+		GUIDs:          tfkit.StringList(texts(g.Node, g.Port1, g.Port2, g.SystemImage)),
+		MACs:           tfkit.StringList(texts(g.MAC1, g.MAC2)),
+		Identity:       types.StringValue(string(img.Identity)),
+		Size:           types.Int64Value(f.size),
+		Checksum:       tfkit.OrNull(img.Checksum),
+	}
+}
+
+func texts[T interface {
+	ib.GUID | ib.MAC
+	fmt.Stringer
+}](values ...T) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = v.String()
+	}
+	return out
+}
+
+// fill sets everything that follows from the file.
+func (m *model) fill(f file) {
+	m.facts = factsOf(f)
+	if m.SHA256.IsNull() || m.SHA256.IsUnknown() || !m.SHA256.Same(tfkit.HashText(f.sha256)) {
+		m.SHA256 = tfkit.HashText(f.sha256)
+	}
+	m.ID = types.StringValue(tfkit.ImageRef{Host: m.Host.ValueString(), SHA256: f.sha256}.String())
+}

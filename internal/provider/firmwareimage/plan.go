@@ -1,0 +1,69 @@
+package firmwareimage
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+// ModifyPlan verifies the file, so that a bad one fails the plan and the plan
+// shows what the image is. It does not ask the host.
+func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() || r.Data == nil {
+		return // a staged copy is content-addressed and harmless; forgetting it needs no warning
+	}
+	var plan, config model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if config.Source.IsUnknown() || config.SHA256.IsUnknown() || !r.HostReady(config.Host) {
+		tfkit.AddPostponed(&resp.Diagnostics, "firmware image for host "+config.Host.ValueString(), "the host or the file comes from something that is not there yet")
+		return
+	}
+	f := r.usable(ctx, config, &resp.Diagnostics)
+	if f == nil {
+		return
+	}
+	plan.SHA256 = config.SHA256
+	plan.fill(*f)
+	var state model
+	if !req.State.Raw.IsNull() {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		if state.ID.Equal(plan.ID) && !state.StagedPath.IsNull() {
+			resp.Plan.Raw = req.State.Raw // another spelling of the path, the same file
+			return
+		}
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// usable reads the file and checks that it may be staged; nil if not. It
+// remembers the image for the resources that burn it.
+func (r *Resource) usable(ctx context.Context, m model, diags *diag.Diagnostics) *file {
+	what := fmt.Sprintf("use firmware image %s for host %s", m.Source.ValueString(), m.Host.ValueString())
+	if _, _, err := r.Host(m.Host.ValueString()); err != nil {
+		tfkit.AddAttributeError(diags, path.Root("host"), what, err)
+		return nil
+	}
+	f, found := readFile(m.Source.ValueString(), m.SHA256.ValueString())
+	if tfkit.AddFindings(ctx, diags, what, found) {
+		return nil
+	}
+	r.Planned.SetImage(tfkit.ImageRef{Host: m.Host.ValueString(), SHA256: f.sha256},
+		tfkit.Image{Name: f.path, SHA256: f.sha256, Size: f.size, Parsed: f.image})
+	return &f
+}
+
+// stagedPath is where a staged image is on a host.
+func stagedPath(sha256 string) types.String {
+	return types.StringValue(hca.ImagePath(sha256))
+}

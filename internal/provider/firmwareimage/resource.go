@@ -1,0 +1,121 @@
+// Package firmwareimage is the resource and the data source
+// infiniband_firmware_image: a verified firmware file, and its copy on a host.
+//
+// It must not write to a card.
+package firmwareimage
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+var (
+	_ resource.ResourceWithConfigure   = &Resource{}
+	_ resource.ResourceWithModifyPlan  = &Resource{}
+	_ resource.ResourceWithImportState = &Resource{}
+)
+
+// Resource is infiniband_firmware_image.
+type Resource struct{ tfkit.Resource }
+
+// New returns the resource.
+func New() resource.Resource { return &Resource{} }
+
+// Metadata implements resource.Resource.
+func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_firmware_image"
+}
+
+// Create stages the image on the host.
+func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	r.stage(ctx, req.Plan, &resp.State, &resp.Diagnostics)
+}
+
+// Update stages the new content; the old copy stays.
+func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	r.stage(ctx, req.Plan, &resp.State, &resp.Diagnostics)
+}
+
+func (r *Resource) stage(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, diags *diag.Diagnostics) {
+	var plan model
+	diags.Append(from.Get(ctx, &plan)...)
+	if diags.HasError() {
+		return
+	}
+	f := r.usable(ctx, plan, diags)
+	if f == nil {
+		return
+	}
+	content, err := os.Open(f.path)
+	if err != nil {
+		tfkit.AddAttributeError(diags, path.Root("source"), "read firmware image "+f.path, err)
+		return
+	}
+	defer content.Close() //nolint:errcheck // only read
+	err = r.WithHost(ctx, plan.Host.ValueString(), func(h *inventory.Host, _ tfkit.HostConfig) error {
+		return r.Cards.StageImage(ctx, h, content, f.size, f.sha256)
+	})
+	if err != nil {
+		tfkit.AddError(diags, "stage firmware image on host "+plan.Host.ValueString(), err)
+		return
+	}
+	plan.fill(*f)
+	plan.StagedPath = stagedPath(f.sha256)
+	diags.Append(to.Set(ctx, &plan)...)
+}
+
+// Read checks that the copy is on the host. After an import it also reads the
+// local file, which says what the copy is called.
+func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() || !r.HostReady(state.Host) {
+		return
+	}
+	if state.SHA256.IsNull() {
+		f := r.usable(ctx, state, &resp.Diagnostics)
+		if f == nil {
+			return
+		}
+		state.fill(*f)
+	}
+	_, _, snap, err := r.Look(ctx, state.Host.ValueString())
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, "read firmware image "+state.ID.ValueString(), err)
+		return
+	}
+	sum := strings.ToLower(state.SHA256.ValueString())
+	if _, ok := snap.StagedImage(sum); !ok {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	state.StagedPath = stagedPath(sum)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// Delete forgets the copy. It is named by its hash, so that another resource
+// may be using it, and a later one finds it there.
+func (r *Resource) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {}
+
+// ImportState takes host/path/of/the/file; the first slash splits, so that an
+// absolute path has two.
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	host, source, ok := strings.Cut(req.ID, "/")
+	if !ok || host == "" || source == "" {
+		resp.Diagnostics.AddError("Unable to import firmware image "+req.ID,
+			"The id must be host/path/of/the/file, for example intel9/images/fw.bin, or intel9//home/ops/fw.bin with an absolute path.")
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("host"), types.StringValue(host))...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("source"), types.StringValue(source))...)
+}

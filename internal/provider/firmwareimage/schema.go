@@ -1,0 +1,127 @@
+package firmwareimage
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	dsschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+const (
+	sourceDescription = "Path of the image file on the machine that runs Terraform. It must be the plain image (`.bin`), not an archive."
+	sha256Description = "SHA-256 of the file. If given, another content is refused; otherwise it is computed."
+)
+
+// Schema implements resource.Resource.
+func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	attrs := map[string]schema.Attribute{
+		"id":     tfkit.IDAttribute("`host/sha256`. Import takes `host/path/of/the/file` instead"),
+		"host":   tfkit.HostAttribute(),
+		"source": schema.StringAttribute{Required: true, MarkdownDescription: sourceDescription, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
+		"sha256": schema.StringAttribute{
+			Optional: true, Computed: true, CustomType: tfkit.HashType{}, MarkdownDescription: sha256Description,
+			PlanModifiers: []planmodifier.String{tfkit.KeepSpelling[tfkit.HashKind]()},
+		},
+		"staged_path": tfkit.Computed("Where the verified copy is on the host, named by its hash."),
+	}
+	for name, d := range factDescriptions {
+		attrs[name] = d.resourceAttribute()
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "A firmware image, verified on this machine (every checksum in it), copied to a host under its hash and verified there. " +
+			"Nothing is written to a card. Destroying it forgets the copy, which is named by its content and stays on the host.",
+		Attributes: attrs,
+	}
+}
+
+// Schema implements datasource.DataSource.
+func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	attrs := map[string]dsschema.Attribute{
+		"id":     dsschema.StringAttribute{Computed: true, MarkdownDescription: "The SHA-256 of the file."},
+		"source": dsschema.StringAttribute{Required: true, MarkdownDescription: sourceDescription, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
+		"sha256": dsschema.StringAttribute{Optional: true, Computed: true, CustomType: tfkit.HashType{}, MarkdownDescription: sha256Description},
+	}
+	for name, d := range factDescriptions {
+		attrs[name] = d.dataSourceAttribute()
+	}
+	resp.Schema = dsschema.Schema{
+		MarkdownDescription: "Reads and verifies a firmware image on the machine that runs Terraform, without any host or vendor tool. " +
+			"A file that is damaged, truncated, of another kind or not of the declared hash fails the plan with the offset of the first wrong byte.",
+		Attributes: attrs,
+	}
+}
+
+// fact describes one computed attribute of an image, the same in the resource
+// and in the data source.
+type fact struct {
+	kind        factKind
+	description string
+}
+
+type factKind int
+
+const (
+	textFact factKind = iota
+	boolFact
+	intFact
+	listFact
+	psidFact
+	versionFact
+)
+
+var factDescriptions = map[string]fact{
+	"format":           {textFact, "Container format: `FS2` for ConnectX-3 and ConnectX-3 Pro."},
+	"firmware_version": {versionFact, "Firmware version, `2.42.5000`."},
+	"product_version":  {textFact, "Product version as the vendor wrote it; null if the image has none."},
+	"release_date":     {textFact, "Release date, `2017-09-05`; null if the image has none."},
+	"psid":             {psidFact, "PSID: the board that the image was made for."},
+	"hardware_ids":     {listFact, "Hardware ids of the chips that the image is for, such as `0x1f7 rev 0`."},
+	"failsafe":         {boolFact, "Whether the image is made for a flash with two slots, of which one always boots."},
+	"guids":            {listFact, "GUIDs in the image: node, port 1, port 2, system image. A vendor's file holds placeholders."},
+	"macs":             {listFact, "MAC addresses in the image."},
+	"identity":         {textFact, "Whose GUIDs these are: `placeholder` (a vendor's file), `blank`, `none`, or `unique` (a backup of one card)."},
+	"size":             {intFact, "Size of the file in bytes."},
+	"checksum":         {textFact, "Checksum over the image without its identity, as the vendor's tool prints it."},
+}
+
+func (f fact) resourceAttribute() schema.Attribute {
+	switch f.kind {
+	case boolFact:
+		return tfkit.ComputedBool(f.description)
+	case intFact:
+		return tfkit.ComputedInt(f.description)
+	case listFact:
+		return tfkit.ComputedList(types.StringType, f.description)
+	case psidFact:
+		return tfkit.ComputedPSID(f.description)
+	case versionFact:
+		return tfkit.ComputedVersion(f.description)
+	case textFact:
+	}
+	return tfkit.Computed(f.description)
+}
+
+func (f fact) dataSourceAttribute() dsschema.Attribute {
+	switch f.kind {
+	case boolFact:
+		return dsschema.BoolAttribute{Computed: true, MarkdownDescription: f.description}
+	case intFact:
+		return dsschema.Int64Attribute{Computed: true, MarkdownDescription: f.description}
+	case listFact:
+		return dsschema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: f.description}
+	case psidFact:
+		return dsschema.StringAttribute{Computed: true, CustomType: tfkit.PSIDType{}, MarkdownDescription: f.description}
+	case versionFact:
+		return dsschema.StringAttribute{Computed: true, CustomType: tfkit.VersionType{}, MarkdownDescription: f.description}
+	case textFact:
+	}
+	return dsschema.StringAttribute{Computed: true, MarkdownDescription: f.description}
+}

@@ -1,0 +1,189 @@
+// Package functions holds the provider-defined functions. They are pure: the
+// same arguments give the same result on every machine, without any host.
+package functions
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+// All returns the constructors of the functions.
+func All() []func() function.Function {
+	return []func() function.Function{
+		func() function.Function { return guidFromMAC{} },
+		func() function.Function { return guidsFromBase{} },
+		func() function.Function { return parsePSID{} },
+		func() function.Function { return ipoibMaxMTU{} },
+	}
+}
+
+type guidFromMAC struct{}
+
+func (guidFromMAC) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "guid_from_mac"
+}
+
+func (guidFromMAC) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary:             "GUID that belongs to a MAC address",
+		MarkdownDescription: "Derives a GUID from a MAC address as the card vendor does: `0300` goes between the two halves, so that `e4:1d:2d:e4:4e:d0` becomes `0xe41d2d0300e44ed0`.",
+		Parameters: []function.Parameter{function.StringParameter{
+			Name: "mac", CustomType: tfkit.MACType{}, MarkdownDescription: "MAC address, with colons, dashes or no separator.",
+		}},
+		Return: function.StringReturn{},
+	}
+}
+
+func (guidFromMAC) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var text tfkit.MAC
+	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
+		return
+	}
+	mac, err := ib.ParseMAC(text.ValueString())
+	switch {
+	case err != nil:
+		resp.Error = function.NewArgumentFuncError(0, tfkit.Sentence(err.Error()))
+	case mac.IsZero() || mac.IsMulticast():
+		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("The MAC %s is not the address of a device: it is zero, broadcast or a group address.", mac))
+	default:
+		resp.Error = resp.Result.Set(ctx, ib.GUIDFromMAC(mac).String())
+	}
+}
+
+type guidsFromBase struct{}
+
+type guidSet struct {
+	NodeGUID   types.String `tfsdk:"node_guid"`
+	PortGUIDs  types.List   `tfsdk:"port_guids"`
+	SystemGUID types.String `tfsdk:"system_image_guid"`
+}
+
+func (guidsFromBase) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "guids_from_base"
+}
+
+func (guidsFromBase) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary: "GUIDs of a card by their base",
+		MarkdownDescription: "Lays out the GUIDs of a ConnectX-3 as the vendor's tool does: node, port 1, port 2 and system image are the base plus 0 to 3. " +
+			"A base that would wrap around is an error.",
+		Parameters: []function.Parameter{function.StringParameter{
+			Name: "base_guid", CustomType: tfkit.GUIDType{}, MarkdownDescription: "The node GUID, in any usual spelling.",
+		}},
+		Return: function.ObjectReturn{AttributeTypes: map[string]attr.Type{
+			"node_guid": types.StringType, "port_guids": types.ListType{ElemType: types.StringType}, "system_image_guid": types.StringType,
+		}},
+	}
+}
+
+func (guidsFromBase) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var text tfkit.GUID
+	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
+		return
+	}
+	base, err := ib.ParseGUID(text.ValueString())
+	if err != nil {
+		resp.Error = function.NewArgumentFuncError(0, tfkit.Sentence(err.Error()))
+		return
+	}
+	node, port1, port2, system, err := ib.GUIDsFromBase(base)
+	if err != nil {
+		resp.Error = function.NewArgumentFuncError(0, tfkit.Sentence(err.Error()))
+		return
+	}
+	resp.Error = resp.Result.Set(ctx, guidSet{
+		NodeGUID:   types.StringValue(node.String()),
+		PortGUIDs:  tfkit.StringList([]string{port1.String(), port2.String()}),
+		SystemGUID: types.StringValue(system.String()),
+	})
+}
+
+type parsePSID struct{}
+
+type psidParts struct {
+	PSID   types.String `tfsdk:"psid"`
+	Vendor types.String `tfsdk:"vendor"`
+	OEM    types.Bool   `tfsdk:"oem"`
+}
+
+func (parsePSID) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "parse_psid"
+}
+
+func (parsePSID) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary: "Who issued a PSID",
+		MarkdownDescription: "Checks a PSID and tells who issued it: `psid` as given, `vendor` (null if the prefix is not known) and `oem`, which is true " +
+			"for boards of other companies than Mellanox and NVIDIA. Which image fits a board is decided by the silicon's ids and the PSID, never by a vendor's name.",
+		Parameters: []function.Parameter{function.StringParameter{
+			Name: "psid", CustomType: tfkit.PSIDType{}, MarkdownDescription: "The PSID; case matters.",
+		}},
+		Return: function.ObjectReturn{AttributeTypes: map[string]attr.Type{
+			"psid": types.StringType, "vendor": types.StringType, "oem": types.BoolType,
+		}},
+	}
+}
+
+func (parsePSID) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var text tfkit.PSID
+	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
+		return
+	}
+	psid, err := ib.ParsePSID(text.ValueString())
+	if err != nil {
+		resp.Error = function.NewArgumentFuncError(0, tfkit.Sentence(err.Error()))
+		return
+	}
+	out := psidParts{PSID: types.StringValue(psid.String()), Vendor: types.StringNull(), OEM: types.BoolNull()}
+	if v := psid.Vendor(); v != "" {
+		out.Vendor = types.StringValue(v)
+		out.OEM = types.BoolValue(v != "Mellanox" && v != "NVIDIA")
+	}
+	resp.Error = resp.Result.Set(ctx, out)
+}
+
+type ipoibMaxMTU struct{}
+
+func (ipoibMaxMTU) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "ipoib_max_mtu"
+}
+
+func (ipoibMaxMTU) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary: "Largest MTU of an IPoIB interface",
+		MarkdownDescription: "Gives the largest MTU in bytes that an IPoIB interface can have: in datagram mode the IB MTU less 4 bytes of encapsulation, " +
+			"2044 or 4092; in connected mode 65520, whatever the IB MTU is.",
+		Parameters: []function.Parameter{
+			function.StringParameter{Name: "mode", MarkdownDescription: "`datagram` or `connected`."},
+			function.Int64Parameter{Name: "ib_mtu", MarkdownDescription: "IB MTU of the fabric: 256, 512, 1024, 2048 or 4096."},
+		},
+		Return: function.Int64Return{},
+	}
+}
+
+func (ipoibMaxMTU) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var (
+		modeText string
+		ibMTU    int64
+	)
+	if resp.Error = req.Arguments.Get(ctx, &modeText, &ibMTU); resp.Error != nil {
+		return
+	}
+	mode, err := ib.ParseIPoIBMode(modeText)
+	if err != nil {
+		resp.Error = function.NewArgumentFuncError(0, tfkit.Sentence(err.Error()))
+		return
+	}
+	if ib.MaxMTU(ib.ModeDatagram, int(ibMTU)) == 0 {
+		resp.Error = function.NewArgumentFuncError(1, fmt.Sprintf("%d is no InfiniBand MTU: want 256, 512, 1024, 2048 or 4096.", ibMTU))
+		return
+	}
+	resp.Error = resp.Result.Set(ctx, int64(ib.MaxMTU(mode, int(ibMTU))))
+}

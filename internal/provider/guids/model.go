@@ -1,0 +1,220 @@
+package guids
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+type model struct {
+	ID              types.String   `tfsdk:"id"`
+	CardID          tfkit.CardID   `tfsdk:"card_id"`
+	BaseMAC         tfkit.MAC      `tfsdk:"base_mac"`
+	BaseGUID        tfkit.GUID     `tfsdk:"base_guid"`
+	NodeGUID        tfkit.GUID     `tfsdk:"node_guid"`
+	SystemGUID      tfkit.GUID     `tfsdk:"system_image_guid"`
+	PortGUIDs       types.List     `tfsdk:"port_guids"`
+	MACs            types.List     `tfsdk:"macs"`
+	AllowManagement types.String   `tfsdk:"allow_management_path"`
+	Activation      types.String   `tfsdk:"activation"`
+	Timeout         tfkit.Duration `tfsdk:"timeout"`
+
+	Effective      types.Object `tfsdk:"effective"`
+	RebootRequired types.Bool   `tfsdk:"reboot_required"`
+	BackupPath     types.String `tfsdk:"backup_path"`
+}
+
+var effectiveTypes = map[string]attr.Type{
+	"node_guid": tfkit.GUIDType{}, "port_guids": types.ListType{ElemType: tfkit.GUIDType{}}, "system_image_guid": tfkit.GUIDType{},
+}
+
+// known reports whether everything that the verdict needs is known.
+func (m *model) known() bool {
+	for _, v := range []attr.Value{m.CardID, m.BaseMAC, m.BaseGUID, m.NodeGUID, m.SystemGUID, m.AllowManagement, m.Activation} {
+		if v.IsUnknown() {
+			return false
+		}
+	}
+	for _, list := range []types.List{m.PortGUIDs, m.MACs} {
+		if list.IsUnknown() {
+			return false
+		}
+		for _, v := range list.Elements() {
+			if v.IsUnknown() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// request reads what is asked. m must come from the configuration, with the
+// activation's default applied.
+func (m *model) request() (safety.GUIDRequest, error) {
+	var (
+		spec hca.GUIDSpec
+		errs [5]error
+	)
+	spec.BaseMAC, errs[0] = optional(m.BaseMAC, ib.ParseMAC)
+	spec.BaseGUID, errs[1] = optional(m.BaseGUID, ib.ParseGUID)
+	spec.Node, errs[2] = optional(m.NodeGUID, ib.ParseGUID)
+	spec.SystemImage, errs[3] = optional(m.SystemGUID, ib.ParseGUID)
+	spec.Ports, errs[4] = elements[tfkit.GUIDKind](m.PortGUIDs, ib.ParseGUID)
+	for _, err := range errs {
+		if err != nil {
+			return safety.GUIDRequest{}, err
+		}
+	}
+	var err error
+	if spec.MACs, err = elements[tfkit.MACKind](m.MACs, ib.ParseMAC); err != nil {
+		return safety.GUIDRequest{}, err
+	}
+	req, err := spec.Resolve()
+	req.ManagementPath = m.AllowManagement.ValueString()
+	req.Activation = safety.Activation(m.Activation.ValueString())
+	return req, err
+}
+
+func optional[K tfkit.Kind, T any](v tfkit.Text[K], parse func(string) (T, error)) (*T, error) {
+	if v.IsNull() || v.IsUnknown() {
+		return nil, nil //nolint:nilnil // not given, and that is no error
+	}
+	out, err := parse(v.ValueString())
+	return &out, err
+}
+
+func elements[K tfkit.Kind, T any](list types.List, parse func(string) (T, error)) ([]T, error) {
+	out := make([]T, 0, len(list.Elements()))
+	for _, v := range list.Elements() {
+		text, ok := v.(tfkit.Text[K])
+		if !ok {
+			continue
+		}
+		one, err := parse(text.ValueString())
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// setIdentity fills the arguments from a whole identity, keeping the spelling
+// that is there where it means the same.
+func (m *model) setIdentity(set ib.GUIDSet) {
+	keepGUID(&m.NodeGUID, tfkit.GUIDText(set.Node))
+	keepGUID(&m.SystemGUID, tfkit.GUIDText(set.SystemImage))
+	m.PortGUIDs = keepList(m.PortGUIDs, []tfkit.GUID{tfkit.GUIDText(set.Port1), tfkit.GUIDText(set.Port2)})
+	m.MACs = keepList(m.MACs, []tfkit.MAC{tfkit.MACText(set.MAC1), tfkit.MACText(set.MAC2)})
+	m.keepBases(set)
+}
+
+func keepGUID(to *tfkit.GUID, v tfkit.GUID) {
+	if !to.Same(v) {
+		*to = v
+	}
+}
+
+// keepList keeps the old list if its elements mean the same; a list of one port
+// stays one.
+func keepList[K tfkit.Kind](old types.List, values []tfkit.Text[K]) types.List {
+	if old.IsNull() || old.IsUnknown() || len(old.Elements()) == 0 || len(old.Elements()) > len(values) {
+		return tfkit.TextList(values)
+	}
+	for i, v := range old.Elements() {
+		if text, ok := v.(tfkit.Text[K]); !ok || !text.Same(values[i]) {
+			return tfkit.TextList(values)
+		}
+	}
+	return old
+}
+
+// keepBases fills the base values that lead to an identity. Where none does,
+// what is there stays: single values may override a base.
+func (m *model) keepBases(set ib.GUIDSet) {
+	node, port1, port2, system, err := ib.GUIDsFromBase(set.Node)
+	if err == nil && !set.Node.IsZero() && port1 == set.Port1 && port2 == set.Port2 && system == set.SystemImage {
+		keepGUID(&m.BaseGUID, tfkit.GUIDRaw(node))
+	}
+	second, err := set.MAC1.Add(1)
+	if err == nil && !set.MAC1.IsZero() && second == set.MAC2 && !m.BaseMAC.Same(tfkit.MACText(set.MAC1)) {
+		m.BaseMAC = tfkit.MACText(set.MAC1)
+	}
+	if m.BaseGUID.IsUnknown() {
+		m.BaseGUID = tfkit.NullText[tfkit.GUIDKind]()
+	}
+	if m.BaseMAC.IsUnknown() {
+		m.BaseMAC = tfkit.NullText[tfkit.MACKind]()
+	}
+}
+
+// observe fills everything from what was read back.
+func (m *model) observe(ref tfkit.CardRef, s hca.GUIDState) {
+	m.ID = types.StringValue(ref.String())
+	m.setIdentity(s.InFlash)
+	m.RebootRequired = types.BoolValue(s.Pending)
+	m.Effective = effective(s.Effective)
+	if s.BackupPath != "" {
+		m.BackupPath = types.StringValue(s.BackupPath)
+	}
+}
+
+func effective(set ib.GUIDSet) types.Object {
+	var ports []tfkit.GUID
+	for _, g := range []ib.GUID{set.Port1, set.Port2} {
+		if !g.IsZero() {
+			ports = append(ports, tfkit.GUIDText(g))
+		}
+	}
+	return types.ObjectValueMust(effectiveTypes, map[string]attr.Value{
+		"node_guid": tfkit.GUIDText(set.Node), "port_guids": tfkit.TextList(ports), "system_image_guid": tfkit.GUIDText(set.SystemImage),
+	})
+}
+
+// plan fills what the change will lead to, as far as it is known before.
+func (m *model) plan(ref tfkit.CardRef, want ib.GUIDSet, writes bool, now hca.GUIDState, prior model) {
+	m.ID = types.StringValue(ref.String())
+	m.setIdentity(want)
+	m.BackupPath = prior.BackupPath
+	m.RebootRequired = types.BoolValue(now.Pending)
+	m.Effective = effective(now.Effective)
+	if writes {
+		m.BackupPath = types.StringUnknown()
+		m.RebootRequired = types.BoolValue(true)
+	}
+	if m.Activation.ValueString() == tfkit.ActivationReboot && (writes || now.Pending) {
+		m.RebootRequired = types.BoolValue(false)
+		m.Effective = types.ObjectUnknown(effectiveTypes)
+	}
+	if m.AllowManagement.IsUnknown() {
+		m.AllowManagement = types.StringNull()
+	}
+}
+
+// keepGiven puts back base values of the configuration that single values
+// override: a plan must hold what the configuration says.
+func (m *model) keepGiven(given model) {
+	if !given.BaseGUID.IsNull() && !m.BaseGUID.Same(given.BaseGUID) {
+		m.BaseGUID = given.BaseGUID
+	}
+	if !given.BaseMAC.IsNull() && !m.BaseMAC.Same(given.BaseMAC) {
+		m.BaseMAC = given.BaseMAC
+	}
+}
+
+// normalise gives what an import leaves null a value that a plan may keep.
+func (m *model) normalise() {
+	if m.AllowManagement.IsNull() {
+		m.AllowManagement = types.StringValue("")
+	}
+	if m.Activation.IsNull() {
+		m.Activation = types.StringValue(tfkit.ActivationNone)
+	}
+	if m.Timeout.IsNull() {
+		m.Timeout = tfkit.DurationText("45m")
+	}
+}

@@ -1,0 +1,117 @@
+package guids
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+const notKnownYet = "the card or a value comes from something that is not there yet"
+
+// ModifyPlan gives the verdict on the values, and shows all of them.
+func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var plan, config, state model
+	if req.Plan.Raw.IsNull() {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		warnForgotten(&resp.Diagnostics, state.CardID.ValueString())
+		return
+	}
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	exists := !req.State.Raw.IsNull()
+	if exists {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	}
+	if resp.Diagnostics.HasError() || r.Data == nil {
+		return
+	}
+	config.Activation = plan.Activation // with the default
+	a := r.ask(ctx, config, &resp.Diagnostics)
+	if a == nil || !r.assess(ctx, a, &resp.Diagnostics) {
+		return
+	}
+	want := a.Verdict.GUIDs
+	writes := a.Verdict.Action != safety.ActionNone
+	if writes {
+		r.Planned.UpdateCard(a.at.Ref, func(c *tfkit.PlannedCard) { c.GUIDs = &want })
+	}
+	if exists && a.converged(config) && state.CardID.Same(plan.CardID) {
+		resp.Plan.Raw = req.State.Raw
+		return
+	}
+	given := plan
+	given.BaseGUID, given.BaseMAC = config.BaseGUID, config.BaseMAC
+	plan.plan(a.at.Ref, want, writes, a.now, state)
+	plan.keepGiven(given)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// assessment is the verdict with what it is about.
+type assessment struct {
+	hca.Assessment
+	at  *tfkit.CardAt
+	now hca.GUIDState
+	ask hca.GUIDs
+}
+
+// ask gathers what is asked of the card; nil if that is not known yet or wrong,
+// with the reason in diags.
+func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostics) *assessment {
+	if config.CardID.IsUnknown() {
+		tfkit.AddPostponed(diags, "GUIDs of a card", notKnownYet)
+		return nil
+	}
+	ref, err := tfkit.ParseCardRef(config.CardID.ValueString())
+	if err != nil {
+		return nil // the attribute validated itself
+	}
+	if !config.known() || r.Data == nil || !r.Ready || r.Hosts[ref.Host].Pending {
+		tfkit.AddPostponed(diags, "GUIDs of card "+ref.String(), notKnownYet)
+		return nil
+	}
+	what := "plan GUIDs of card " + ref.String()
+	request, err := config.request()
+	if err != nil {
+		tfkit.AddError(diags, what, err)
+		return nil
+	}
+	at := r.CardAt(ctx, ref, what, diags)
+	if at == nil {
+		return nil
+	}
+	now, err := hca.ReadGUIDs(at.Snap, ref.PCI)
+	if err != nil {
+		tfkit.AddAttributeError(diags, path.Root("card_id"), what, err)
+		return nil
+	}
+	return &assessment{at: at, now: now, ask: hca.GUIDs{Card: at.HCA, Request: request}}
+}
+
+// assess gives the verdict and reports it; false if nothing may be planned.
+func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagnostics) bool {
+	a.ask.Lab = r.Lab(ctx, a.at.Ref, diags)
+	var err error
+	a.Assessment, err = r.Cards.AssessGUIDs(ctx, a.ask)
+	if err != nil {
+		tfkit.AddAttributeError(diags, path.Root("card_id"), "plan GUIDs of card "+a.at.Ref.String(), err)
+		return false
+	}
+	tfkit.AddJobs(diags, a.at.Ref, a.Jobs)
+	return !tfkit.AddFindings(ctx, diags, "set GUIDs of card "+a.at.Ref.String(), tfkit.WithoutJobs(a.Verdict.Findings))
+}
+
+// converged reports whether nothing is left to do.
+func (a *assessment) converged(config model) bool {
+	waiting := a.now.Pending && config.Activation.ValueString() == tfkit.ActivationReboot
+	return a.Verdict.Action == safety.ActionNone && len(a.Jobs) == 0 && !waiting
+}
+
+func warnForgotten(diags *diag.Diagnostics, card string) {
+	tfkit.AddForgotten(diags, "GUIDs of card", card, "The card keeps its GUIDs and MAC addresses; nothing is written to it.")
+}

@@ -1,0 +1,142 @@
+// Package guids is the resource infiniband_guids: the identity of a card.
+//
+// It must not run commands or decide about safety; internal/hca and
+// internal/safety do.
+package guids
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+const standardTimeout = 45 * time.Minute
+
+var (
+	_ resource.ResourceWithConfigure   = &Resource{}
+	_ resource.ResourceWithModifyPlan  = &Resource{}
+	_ resource.ResourceWithImportState = &Resource{}
+)
+
+// Resource is infiniband_guids.
+type Resource struct{ tfkit.Resource }
+
+// New returns the resource.
+func New() resource.Resource { return &Resource{} }
+
+// Metadata implements resource.Resource.
+func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_guids"
+}
+
+// Create writes the values unless the card has them. A failure sets no state.
+func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+}
+
+// Update does the same as Create: both converge.
+func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+}
+
+func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config, to *tfsdk.State, diags *diag.Diagnostics) {
+	var plan, config model
+	diags.Append(from.Get(ctx, &plan)...)
+	diags.Append(conf.Get(ctx, &config)...)
+	ref, err := tfkit.ParseCardRef(plan.CardID.ValueString())
+	if err != nil || diags.HasError() {
+		tfkit.AddError(diags, "set GUIDs of card "+plan.CardID.ValueString(), err)
+		return
+	}
+	config.Activation = plan.Activation
+	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
+	defer cancel()
+	err = r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
+		a := r.ask(ctx, config, diags)
+		if a == nil {
+			return nil
+		}
+		a.ask.Lab = r.Lab(ctx, ref, diags)
+		done, setErr := r.Cards.ApplyGUIDs(ctx, a.ask)
+		if setErr == nil {
+			r.Planned.DoneCard(ref)
+			plan.finish(ref, done)
+		}
+		return setErr
+	})
+	tfkit.AddOpError(ctx, diags, "set GUIDs of card "+ref.String(), err)
+	if diags.HasError() {
+		return
+	}
+	diags.Append(to.Set(ctx, &plan)...)
+}
+
+// Read refreshes the values in flash and those in use.
+func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	ref, err := tfkit.ParseCardRef(state.CardID.ValueString())
+	if err != nil || resp.Diagnostics.HasError() || !r.HostReady(types.StringValue(ref.Host)) {
+		tfkit.AddError(&resp.Diagnostics, "read GUIDs of card "+state.CardID.ValueString(), err)
+		return
+	}
+	_, _, snap, err := r.Look(ctx, ref.Host)
+	var now hca.GUIDState
+	if err == nil {
+		now, err = hca.ReadGUIDs(snap, ref.PCI)
+	}
+	if tfkit.CardGone(err) {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, "read GUIDs of card "+ref.String(), err)
+		return
+	}
+	if tfkit.FlashUnread(&resp.Diagnostics, snap, ref) {
+		return // what was read last stays in the state
+	}
+	state.observe(ref, now)
+	state.normalise()
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// Delete forgets: the card keeps its identity.
+func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	warnForgotten(&resp.Diagnostics, state.CardID.ValueString())
+}
+
+// ImportState takes the id of the card.
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	ref, err := tfkit.ParseCardRef(req.ID)
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, "import GUIDs of card "+req.ID, err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(ref.String()))...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("card_id"), tfkit.NewText[tfkit.CardIDKind](ref.String()))...)
+}
+
+// finish fills the state after a successful apply from what was read back.
+func (m *model) finish(ref tfkit.CardRef, done hca.GUIDState) {
+	given := *m
+	m.observe(ref, done)
+	m.keepGiven(given)
+	if done.BackupPath == "" {
+		m.BackupPath = given.BackupPath
+	}
+	if m.BackupPath.IsUnknown() {
+		m.BackupPath = types.StringNull()
+	}
+}

@@ -1,0 +1,79 @@
+package guids
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+const description = "The GUIDs and MAC addresses of a card, from one base value (`base_mac` or `base_guid`) or one by one; a single value beside a base replaces the one that would follow from it. " +
+	"A cross-flash from Ethernet-only firmware leaves a card without GUIDs, and without GUIDs there is no subnet. Duplicates over all configured cards, zero and multicast values are refused while planning.\n\n" +
+	"The values are written into flash after a proven backup; the card uses them after the next restart (`effective`, `reboot_required`). Destroying it only forgets: the card keeps its identity."
+
+// Schema implements resource.Resource.
+func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: description,
+		Attributes: map[string]schema.Attribute{
+			"id":      tfkit.IDAttribute("that of the card"),
+			"card_id": tfkit.CardIDAttribute(),
+			"base_mac": schema.StringAttribute{
+				Optional: true, Computed: true, CustomType: tfkit.MACType{},
+				MarkdownDescription: "MAC address of port 1, usually printed on the card. Port 2 gets the next one; unless they are given, the GUIDs follow from it as the vendor derives them, with `0300` in the middle. If it is left out, this is the MAC in flash if port 2 has the next one.",
+				PlanModifiers:       []planmodifier.String{tfkit.KeepSpelling[tfkit.MACKind]()},
+			},
+			"base_guid": schema.StringAttribute{
+				Optional: true, Computed: true, CustomType: tfkit.GUIDType{},
+				MarkdownDescription: "Node GUID; port 1, port 2 and the system image get the next three. With `base_mac` it replaces the GUIDs that would follow from that.",
+				PlanModifiers:       []planmodifier.String{tfkit.KeepSpelling[tfkit.GUIDKind]()},
+			},
+			"node_guid":         guidArgument("GUID of the card itself."),
+			"system_image_guid": guidArgument("GUID of the system image; equal on cards of one chassis. Default: with a base value that plus 3, else the GUID of the node."),
+			"port_guids": schema.ListAttribute{
+				Optional: true, Computed: true, ElementType: tfkit.GUIDType{},
+				MarkdownDescription: "GUIDs of the ports, port 1 first.",
+				Validators:          []validator.List{listvalidator.SizeBetween(1, 2)},
+			},
+			"macs": schema.ListAttribute{
+				Optional: true, Computed: true, ElementType: tfkit.MACType{},
+				MarkdownDescription: "MAC addresses of the ports, port 1 first.",
+				Validators:          []validator.List{listvalidator.SizeBetween(1, 2)},
+			},
+			"allow_management_path": schema.StringAttribute{
+				Optional: true, Computed: true,
+				MarkdownDescription: "Consent to change the card although the SSH session or the default route of the host rides on it: the name of that interface. A change of this argument alone is no change.",
+			},
+			"activation": tfkit.ActivationAttribute(),
+			"timeout":    tfkit.TimeoutAttribute("45m", "backup, write, verification and reboot together"),
+
+			"effective":       effectiveAttribute(),
+			"reboot_required": tfkit.ComputedBool("Whether the host must restart before the card uses what is in flash."),
+			"backup_path":     tfkit.Computed("File on the operator's machine with the firmware that was in flash before the last change. Null if this resource has written nothing."),
+		},
+	}
+}
+
+func guidArgument(text string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional: true, Computed: true, CustomType: tfkit.GUIDType{}, MarkdownDescription: text,
+		PlanModifiers: []planmodifier.String{tfkit.KeepSpelling[tfkit.GUIDKind]()},
+	}
+}
+
+func effectiveAttribute() schema.SingleNestedAttribute {
+	return schema.SingleNestedAttribute{
+		Computed:            true,
+		MarkdownDescription: "What the card uses now, as the kernel sees it; null values where it shows none.",
+		Attributes: map[string]schema.Attribute{
+			"node_guid":         tfkit.ComputedGUID("Node GUID in use."),
+			"port_guids":        tfkit.ComputedList(tfkit.GUIDType{}, "Port GUIDs in use, port 1 first; empty while the ports are Ethernet."),
+			"system_image_guid": tfkit.ComputedGUID("System image GUID in use."),
+		},
+	}
+}

@@ -1,0 +1,48 @@
+// Package hostdata is the data source infiniband_host: facts of one host.
+//
+// It must not change a host.
+package hostdata
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+var _ datasource.DataSourceWithConfigure = &DataSource{}
+
+// DataSource is infiniband_host.
+type DataSource struct{ tfkit.DataSource }
+
+// New returns the data source.
+func New() datasource.DataSource { return &DataSource{} }
+
+// Metadata implements datasource.DataSource.
+func (s *DataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_host"
+}
+
+// Read shows what one collection found on the host.
+func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	name := m.Host.ValueString()
+	if _, known := s.Hosts[name]; known && !s.HostReady(m.Host) {
+		resp.Diagnostics.AddAttributeError(path.Root("host"), "Unable to read host "+name,
+			"The provider's configuration of this host holds a value that is not known yet, so that the host cannot be asked. Let the data source depend on what makes it known.")
+		return
+	}
+	_, _, snap, err := s.Look(ctx, name)
+	if err != nil {
+		tfkit.AddAttributeError(&resp.Diagnostics, path.Root("host"), "read host "+name, err)
+		return
+	}
+	m.observe(snap)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}

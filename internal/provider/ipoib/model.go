@@ -1,0 +1,174 @@
+package ipoib
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+type model struct {
+	ID        types.String   `tfsdk:"id"`
+	Host      types.String   `tfsdk:"host"`
+	PortGUID  tfkit.GUID     `tfsdk:"port_guid"`
+	PKey      tfkit.PKey     `tfsdk:"pkey"`
+	Mode      types.String   `tfsdk:"mode"`
+	MTU       types.Int64    `tfsdk:"mtu"`
+	Addresses types.Set      `tfsdk:"addresses"`
+	Timeout   tfkit.Duration `tfsdk:"timeout"`
+
+	SessionInterface types.String `tfsdk:"allow_session_interface"`
+	AdoptInterface   types.String `tfsdk:"adopt_interface"`
+	KeepInterface    types.String `tfsdk:"truenas_keep_interface"`
+	PrivateMTU       types.Int64  `tfsdk:"truenas_private_mtu"`
+
+	Interface types.String `tfsdk:"interface"`
+	Up        types.Bool   `tfsdk:"up"`
+	Carrier   types.Bool   `tfsdk:"carrier"`
+	StoredIn  types.List   `tfsdk:"stored_in"`
+	Effective types.Object `tfsdk:"effective"`
+}
+
+var effectiveTypes = map[string]attr.Type{
+	"mode": types.StringType, "mtu": types.Int64Type, "addresses": types.ListType{ElemType: types.StringType},
+}
+
+// known reports whether everything that a check needs is known. An MTU that the
+// configuration leaves out is known: it follows from the mode.
+func (m *model) known() bool {
+	for _, v := range m.Addresses.Elements() {
+		if v.IsUnknown() {
+			return false
+		}
+	}
+	return !m.Host.IsUnknown() && !m.PortGUID.IsUnknown() && !m.PKey.IsUnknown() && !m.Mode.IsUnknown() &&
+		!m.MTU.IsUnknown() && !m.Addresses.IsUnknown()
+}
+
+// desired reads a configuration with defaults applied; an MTU that is null or
+// unknown is left to the mode.
+func (m *model) desired() (ops.Desired, error) {
+	guid, err := ib.ParseGUID(m.PortGUID.ValueString())
+	if err != nil {
+		return ops.Desired{}, err
+	}
+	d := ops.Desired{
+		Host: m.Host.ValueString(), PortGUID: guid,
+		Config: ops.Config{Mode: ib.IPoIBMode(m.Mode.ValueString()), MTU: int(m.MTU.ValueInt64())},
+		Consent: ops.Consent{
+			SessionInterface: m.SessionInterface.ValueString(), AdoptInterface: m.AdoptInterface.ValueString(),
+			KeepInterface: m.KeepInterface.ValueString(), PrivateMTU: int(m.PrivateMTU.ValueInt64()),
+		},
+	}
+	if d.PKey, err = pkeyOf(m.PKey); err != nil {
+		return ops.Desired{}, err
+	}
+	for _, v := range m.Addresses.Elements() {
+		text, ok := v.(tfkit.Prefix)
+		if !ok {
+			continue
+		}
+		prefix, parseErr := netip.ParsePrefix(text.ValueString())
+		if parseErr != nil {
+			return ops.Desired{}, parseErr
+		}
+		d.Config.Addresses = append(d.Config.Addresses, prefix)
+	}
+	return d, nil
+}
+
+// pkeyOf gives zero for the default partition.
+func pkeyOf(v tfkit.PKey) (uint16, error) {
+	if v.IsNull() || v.IsUnknown() {
+		return 0, nil
+	}
+	text, err := v.Canonical()
+	if err != nil {
+		return 0, err
+	}
+	key, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 16)
+	if uint16(key) == ops.DefaultPKey {
+		key = 0
+	}
+	return uint16(key), err
+}
+
+func ref(d ops.Desired) tfkit.PortRef {
+	r := tfkit.PortRef{Host: d.Host, GUID: d.PortGUID}
+	if d.PKey != 0 {
+		r.PKey = fmt.Sprintf("0x%04x", d.PKey)
+	}
+	return r
+}
+
+// observe fills everything from what was found. known is what the state holds;
+// nil after an import.
+func (m *model) observe(d ops.Desired, o ops.Observed, known *ops.Config) {
+	report := o.Report(known)
+	m.ID = types.StringValue(ref(d).String())
+	m.Mode = types.StringValue(report.Mode.String())
+	m.MTU = types.Int64Value(int64(report.MTU))
+	m.Addresses = prefixSet(report.Addresses)
+	m.Interface = tfkit.OrNull(o.Name)
+	m.Up = types.BoolValue(o.Up)
+	m.Carrier = types.BoolValue(o.Carrier)
+	m.StoredIn = tfkit.StringList(o.Persisted.Sources)
+	m.Effective = effective(o)
+}
+
+func effective(o ops.Observed) types.Object {
+	if !o.Present {
+		return types.ObjectNull(effectiveTypes)
+	}
+	addresses := make([]string, len(o.Live.Addresses))
+	for i, p := range o.Live.Addresses {
+		addresses[i] = p.String()
+	}
+	return types.ObjectValueMust(effectiveTypes, map[string]attr.Value{
+		"mode": types.StringValue(o.Live.Mode.String()), "mtu": types.Int64Value(int64(o.Live.MTU)), "addresses": tfkit.StringList(addresses),
+	})
+}
+
+// plan fills what is known before the change is made.
+func (m *model) plan(d ops.Desired, o ops.Observed) {
+	m.ID = types.StringValue(ref(d).String())
+	m.MTU = types.Int64Value(int64(d.Config.MTU))
+	m.Interface = types.StringUnknown()
+	if o.Present {
+		m.Interface = types.StringValue(o.Name)
+	}
+	m.Up = types.BoolValue(true)
+	m.Carrier = types.BoolUnknown()
+	m.StoredIn = types.ListUnknown(types.StringType)
+	m.Effective = types.ObjectUnknown(effectiveTypes)
+	m.settleConsents(types.StringNull(), types.Int64Null())
+}
+
+// settleConsents gives consents that the configuration leaves open a value. In
+// state they are never null, so that adding one that changes nothing is no
+// change; see tfkit.NoConsent.
+func (m *model) settleConsents(text types.String, number types.Int64) {
+	for _, v := range []*types.String{&m.SessionInterface, &m.AdoptInterface, &m.KeepInterface} {
+		if v.IsUnknown() || v.IsNull() {
+			*v = text
+		}
+	}
+	if m.PrivateMTU.IsUnknown() || m.PrivateMTU.IsNull() {
+		m.PrivateMTU = number
+	}
+}
+
+func prefixSet(prefixes []netip.Prefix) types.Set {
+	elems := make([]attr.Value, len(prefixes))
+	for i, p := range prefixes {
+		elems[i] = tfkit.PrefixText(p)
+	}
+	return types.SetValueMust(tfkit.PrefixType{}, elems)
+}

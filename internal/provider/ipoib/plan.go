@@ -1,0 +1,96 @@
+package ipoib
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+// ModifyPlan checks what speaks against the interface and says what will be done.
+func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		var state model
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		warnRemoval(&resp.Diagnostics, state.ID.ValueString())
+		return
+	}
+	var plan, config model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() || r.Data == nil {
+		return
+	}
+	wanted := config
+	wanted.Mode = plan.Mode // with the default
+	if !wanted.known() || !r.HostReady(wanted.Host) {
+		tfkit.AddPostponed(&resp.Diagnostics, "IPoIB interface on host "+wanted.Host.ValueString(), "the host, the port GUID or the settings come from something that is not there yet")
+		return
+	}
+	d, err := wanted.desired()
+	if err != nil {
+		return // the attributes validated themselves
+	}
+	_, _, snap, err := r.Look(ctx, d.Host)
+	if err != nil {
+		tfkit.AddAttributeError(&resp.Diagnostics, path.Root("host"), "plan IPoIB interface "+ref(d).String(), err)
+		return
+	}
+	settleMTU(&d, snap)
+	observed := ops.Observe(snap, d.PortGUID, d.PKey)
+	r.check(ctx, &resp.Diagnostics, snap, d)
+	if observed.Satisfies(d.Config) && !req.State.Raw.IsNull() {
+		resp.Plan.Raw = req.State.Raw
+		return
+	}
+	plan.plan(d, observed)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// settleMTU fills in the MTU that follows from the mode. An unknown platform
+// keeps none; its finding says why.
+func settleMTU(d *ops.Desired, snap *inventory.Snapshot) {
+	if d.Config.MTU != 0 {
+		return
+	}
+	if p, err := platform.Of(snap); err == nil {
+		d.Config.MTU = ops.DefaultMTU(p.Kind(), d.Config.Mode)
+	}
+}
+
+// check adds what speaks against d and reports whether it may be done.
+func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Desired) bool {
+	port := r.PortPlan(snap, d.Host, d.PortGUID)
+	planned := ops.Planned{Port: port.Planned, LinkType: port.InfiniBand, SM: len(r.Planned.SMs()) > 0}
+	return !tfkit.AddFindings(ctx, diags, "configure IPoIB interface "+ref(d).String(), ops.Check(snap, d, planned))
+}
+
+func warnRemoval(diags *diag.Diagnostics, id string) {
+	diags.AddWarning("Removing the configuration of IPoIB interface "+id+": the interface stays",
+		"Addresses and settings that this resource made are removed, now and for the next boot. The interface belongs to the card and stays.")
+}
+
+// configured is the part of the model that the host must match; nil if the
+// model holds none yet, as after an import.
+func (m *model) configured() (*ops.Config, error) {
+	if m.Mode.IsNull() || m.Addresses.IsNull() {
+		return nil, nil //nolint:nilnil // nothing is configured, and that is no error
+	}
+	d, err := m.desired()
+	return &d.Config, err
+}
+
+// normalise gives operational arguments the values that a plan may keep.
+func (m *model) normalise() {
+	m.settleConsents(types.StringValue(""), types.Int64Value(0))
+	if m.Timeout.IsNull() {
+		m.Timeout = tfkit.DurationText("10m")
+	}
+}

@@ -1,0 +1,81 @@
+package ipoib
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+const description = "An IP-over-InfiniBand interface in the host's own network stack: mode, MTU and addresses, now and after every restart. " +
+	"On Ubuntu it is a netplan file and a udev rule of its own, on TrueNAS the middleware's own configuration.\n\n" +
+	"A change of the network is confirmed over a new connection, or undone by the host itself. The interface that carries the SSH session is not touched without consent. " +
+	"Destroying it removes this configuration and the addresses; the interface itself belongs to the card and stays."
+
+// Schema implements resource.Resource.
+func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	attrs := map[string]schema.Attribute{
+		"id":        tfkit.IDAttribute("`host/port_guid`, and `/pkey` for another partition than the default"),
+		"host":      tfkit.HostAttribute(),
+		"port_guid": tfkit.PortGUIDAttribute(),
+		"pkey": schema.StringAttribute{
+			Optional: true, CustomType: tfkit.PKeyType{},
+			MarkdownDescription: "P_Key of the partition, `0x8001`; the default partition if left out. Another partition is another interface.",
+			PlanModifiers:       []planmodifier.String{tfkit.ReplaceIfOther[tfkit.PKeyKind]()},
+		},
+		"mode": schema.StringAttribute{
+			Optional: true, Computed: true, Default: stringdefault.StaticString("datagram"),
+			MarkdownDescription: "`datagram` (the default) or `connected`. All hosts of a subnet should agree. Cards newer than ConnectX-3 usually offer datagram only.",
+			Validators:          []validator.String{stringvalidator.OneOf("datagram", "connected")},
+		},
+		"mtu": schema.Int64Attribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: "MTU in bytes. In datagram mode at most the IB MTU less 4, usually 2044, and 4092 on a fabric set up for it; in connected mode at most 65520, on TrueNAS 9216. " +
+				"The default is what the mode allows everywhere.",
+			Validators: []validator.Int64{int64validator.Between(68, 65520)},
+		},
+		"addresses": schema.SetAttribute{
+			Required: true, ElementType: tfkit.PrefixType{},
+			MarkdownDescription: "Addresses of the host with their prefix lengths, `172.16.0.20/24`. The interface has exactly these; empty for none.",
+		},
+		"timeout": tfkit.TimeoutAttribute("10m", "the change and its confirmation"),
+
+		"interface": tfkit.Computed("Name of the interface on the host."),
+		"up":        tfkit.ComputedBool("Whether the interface is administratively up."),
+		"carrier":   tfkit.ComputedBool("Whether it works: up, a subnet manager is there and the broadcast group was joined."),
+		"stored_in": tfkit.ComputedList(types.StringType, "Where the configuration that survives a restart is: paths of files, or rows of the middleware."),
+		"effective": schema.SingleNestedAttribute{
+			Computed:            true,
+			MarkdownDescription: "What is in effect now.",
+			Attributes: map[string]schema.Attribute{
+				"mode":      tfkit.Computed("Mode in effect."),
+				"mtu":       tfkit.ComputedInt("MTU in effect, in bytes."),
+				"addresses": tfkit.ComputedList(types.StringType, "Addresses in effect, sorted."),
+			},
+		},
+	}
+	for name, text := range consents {
+		attrs[name] = schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: text}
+	}
+	attrs["truenas_private_mtu"] = schema.Int64Attribute{
+		Optional: true, Computed: true,
+		MarkdownDescription: "Consent to store an MTU above 9216 on TrueNAS past its public API: that MTU. It survives restarts, but an update of TrueNAS may lose it.",
+	}
+	resp.Schema = schema.Schema{MarkdownDescription: description, Attributes: attrs}
+}
+
+// consents are the arguments that name the thing an operator agrees to touch.
+var consents = map[string]string{
+	"allow_session_interface": "Consent to change the interface although the SSH session or the default route rides on it: its name.",
+	"adopt_interface":         "Consent to replace what others configured for the interface on TrueNAS: its name.",
+	"truenas_keep_interface": "Name of the management interface of a TrueNAS host on which nothing is configured yet. Its present configuration is stored in the same transaction, " +
+		"because the first stored interface makes the middleware clear all others.",
+}

@@ -1,0 +1,118 @@
+package linktype
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+type model struct {
+	ID              types.String   `tfsdk:"id"`
+	CardID          tfkit.CardID   `tfsdk:"card_id"`
+	Ports           types.Map      `tfsdk:"ports"`
+	AllowManagement types.String   `tfsdk:"allow_management_path"`
+	Timeout         tfkit.Duration `tfsdk:"timeout"`
+
+	Rung           types.String `tfsdk:"rung"`
+	Effective      types.Map    `tfsdk:"effective"`
+	NextBoot       types.Map    `tfsdk:"next_boot"`
+	RebootRequired types.Bool   `tfsdk:"reboot_required"`
+}
+
+// known reports whether everything that the verdict needs is known.
+func (m *model) known() bool {
+	for _, v := range m.Ports.Elements() {
+		if v.IsUnknown() {
+			return false
+		}
+	}
+	return !m.CardID.IsUnknown() && !m.Ports.IsUnknown() && !m.AllowManagement.IsUnknown()
+}
+
+// request reads what is asked from the configuration.
+func (m *model) request() (safety.LinkTypeRequest, error) {
+	req := safety.LinkTypeRequest{Ports: map[int]ib.LinkType{}, ManagementPath: m.AllowManagement.ValueString()}
+	for key, v := range m.Ports.Elements() {
+		number, err := strconv.Atoi(key)
+		if err != nil {
+			return req, fmt.Errorf("invalid port %q: want a number", key)
+		}
+		text, ok := v.(types.String)
+		if !ok {
+			continue
+		}
+		if req.Ports[number], err = ib.ParseLinkType(text.ValueString()); err != nil {
+			return req, err
+		}
+	}
+	return req, nil
+}
+
+// observe fills everything from what was read back. Ports that the state names
+// show drift of now before drift of the next boot; after an import, all ports.
+func (m *model) observe(ref tfkit.CardRef, s hca.LinkTypeState) {
+	m.ID = types.StringValue(ref.String())
+	m.Rung = tfkit.OrNull(s.Rung)
+	m.RebootRequired = types.BoolValue(s.Pending)
+	effective, next, ports := map[string]string{}, map[string]string{}, map[string]string{}
+	for number, p := range s.Ports {
+		key := strconv.Itoa(number)
+		effective[key] = p.Shown
+		if p.Persistent != "" {
+			next[key] = p.Persistent.String()
+		}
+		if old, named := m.Ports.Elements()[key].(types.String); named || m.Ports.IsNull() {
+			ports[key] = report(old.ValueString(), p)
+		}
+	}
+	m.Effective, m.NextBoot, m.Ports = tfkit.StringMap(effective), tfkit.StringMap(next), tfkit.StringMap(ports)
+}
+
+// report is what state shows of one port: what it is now, or what it will be if
+// only that differs from what is known.
+func report(known string, p hca.PortLink) string {
+	if known != "" && p.Configured.String() == known && p.Persistent != "" {
+		return p.Persistent.String()
+	}
+	return p.Configured.String()
+}
+
+// plan leaves open what the change decides.
+func (m *model) plan(ref tfkit.CardRef, changes bool, now hca.LinkTypeState) {
+	ports := m.Ports
+	m.observe(ref, now)
+	m.Ports = ports
+	if changes {
+		m.Rung = types.StringUnknown()
+		m.Effective = types.MapUnknown(types.StringType)
+		m.NextBoot = types.MapUnknown(types.StringType)
+		m.RebootRequired = types.BoolUnknown()
+	}
+	if m.AllowManagement.IsUnknown() {
+		m.AllowManagement = types.StringNull()
+	}
+}
+
+// finish fills the state after a successful apply from what was read back. A
+// port that is "auto" in the configuration has what the cable decides in effect.
+func (m *model) finish(ref tfkit.CardRef, done hca.LinkTypeState) {
+	ports := m.Ports
+	m.observe(ref, done)
+	m.Ports = ports
+}
+
+// normalise gives what an import leaves null a value that a plan may keep.
+func (m *model) normalise() {
+	if m.AllowManagement.IsNull() {
+		m.AllowManagement = types.StringValue("")
+	}
+	if m.Timeout.IsNull() {
+		m.Timeout = tfkit.DurationText("20m")
+	}
+}

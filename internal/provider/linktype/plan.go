@@ -1,0 +1,117 @@
+package linktype
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+const notKnownYet = "the card or a port's type comes from something that is not there yet"
+
+// ModifyPlan gives the verdict on the types. A firmware that this plan burns
+// before counts: it may be what makes InfiniBand possible.
+func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var plan, config, state model
+	if req.Plan.Raw.IsNull() {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		warnForgotten(&resp.Diagnostics, state.CardID.ValueString())
+		return
+	}
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	exists := !req.State.Raw.IsNull()
+	if exists {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	}
+	if resp.Diagnostics.HasError() || r.Data == nil {
+		return
+	}
+	a := r.ask(ctx, config, &resp.Diagnostics)
+	if a == nil || !r.assess(ctx, a, &resp.Diagnostics) {
+		return
+	}
+	changes := a.Verdict.Action != safety.ActionNone
+	if changes {
+		r.Planned.UpdateCard(a.at.Ref, func(c *tfkit.PlannedCard) { c.LinkTypes = a.ask.Request.Ports })
+	}
+	if exists && !changes && len(a.Jobs) == 0 && state.CardID.Same(plan.CardID) && !state.Ports.IsNull() && samePorts(state, config) {
+		resp.Plan.Raw = req.State.Raw
+		return
+	}
+	plan.plan(a.at.Ref, changes, a.now)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// samePorts reports whether the configuration names no other ports than the
+// state; after an import the state has all of them.
+func samePorts(state, config model) bool {
+	for key := range config.Ports.Elements() {
+		if _, ok := state.Ports.Elements()[key]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// assessment is the verdict with what it is about.
+type assessment struct {
+	hca.Assessment
+	at  *tfkit.CardAt
+	now hca.LinkTypeState
+	ask hca.LinkTypes
+}
+
+// ask gathers what is asked of the card; nil if that is not known yet or wrong,
+// with the reason in diags.
+func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostics) *assessment {
+	if config.CardID.IsUnknown() {
+		tfkit.AddPostponed(diags, "link types of a card", notKnownYet)
+		return nil
+	}
+	ref, err := tfkit.ParseCardRef(config.CardID.ValueString())
+	if err != nil {
+		return nil // the attribute validated itself
+	}
+	if !config.known() || r.Data == nil || !r.Ready || r.Hosts[ref.Host].Pending {
+		tfkit.AddPostponed(diags, "link types of card "+ref.String(), notKnownYet)
+		return nil
+	}
+	what := "plan link types of card " + ref.String()
+	request, err := config.request()
+	if err != nil {
+		tfkit.AddAttributeError(diags, path.Root("ports"), what, err)
+		return nil
+	}
+	at := r.CardAt(ctx, ref, what, diags)
+	if at == nil {
+		return nil
+	}
+	now, err := hca.ReadLinkTypes(at.Snap, at.HCA)
+	if err != nil {
+		tfkit.AddAttributeError(diags, path.Root("card_id"), what, err)
+		return nil
+	}
+	return &assessment{at: at, now: now, ask: hca.LinkTypes{Card: at.HCA, Request: request, PlannedPSID: r.Planned.Card(ref).PSID}}
+}
+
+// assess gives the verdict and reports it; false if nothing may be planned.
+func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagnostics) bool {
+	var err error
+	a.Assessment, err = r.Cards.AssessLinkTypes(ctx, a.ask)
+	if err != nil {
+		tfkit.AddAttributeError(diags, path.Root("card_id"), "plan link types of card "+a.at.Ref.String(), err)
+		return false
+	}
+	tfkit.AddJobs(diags, a.at.Ref, a.Jobs)
+	return !tfkit.AddFindings(ctx, diags, "set link types of card "+a.at.Ref.String(), tfkit.WithoutJobs(a.Verdict.Findings))
+}
+
+func warnForgotten(diags *diag.Diagnostics, card string) {
+	tfkit.AddForgotten(diags, "link types of card", card, "The ports stay as they are, now and after a restart; what makes them so stays on the host or in the card.")
+}

@@ -1,0 +1,136 @@
+// Package linktype is the resource infiniband_link_type: InfiniBand or Ethernet per
+// port.
+//
+// It must not run commands or decide about safety; internal/hca and
+// internal/safety do.
+package linktype
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+const standardTimeout = 20 * time.Minute
+
+var (
+	_ resource.ResourceWithConfigure   = &Resource{}
+	_ resource.ResourceWithModifyPlan  = &Resource{}
+	_ resource.ResourceWithImportState = &Resource{}
+)
+
+// Resource is infiniband_link_type.
+type Resource struct{ tfkit.Resource }
+
+// New returns the resource.
+func New() resource.Resource { return &Resource{} }
+
+// Metadata implements resource.Resource.
+func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_link_type"
+}
+
+// Create sets the types, whatever they are.
+func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+}
+
+// Update does the same as Create: both converge.
+func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+}
+
+func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config, to *tfsdk.State, diags *diag.Diagnostics) {
+	var plan, config model
+	diags.Append(from.Get(ctx, &plan)...)
+	diags.Append(conf.Get(ctx, &config)...)
+	ref, err := tfkit.ParseCardRef(plan.CardID.ValueString())
+	if err != nil || diags.HasError() {
+		tfkit.AddError(diags, "set link types of card "+plan.CardID.ValueString(), err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
+	defer cancel()
+	err = r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
+		a := r.ask(ctx, config, diags)
+		if a == nil {
+			return nil
+		}
+		done, setErr := r.Cards.ApplyLinkTypes(ctx, a.ask)
+		if setErr == nil {
+			r.Planned.DoneCard(ref)
+			plan.finish(ref, done)
+		}
+		return setErr
+	})
+	tfkit.AddOpError(ctx, diags, "set link types of card "+ref.String(), err)
+	if diags.HasError() {
+		return
+	}
+	diags.Append(to.Set(ctx, &plan)...)
+}
+
+// Read refreshes what the ports are, and what they will be after a restart.
+func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	ref, err := tfkit.ParseCardRef(state.CardID.ValueString())
+	if err != nil || resp.Diagnostics.HasError() || !r.HostReady(types.StringValue(ref.Host)) {
+		tfkit.AddError(&resp.Diagnostics, "read link types of card "+state.CardID.ValueString(), err)
+		return
+	}
+	now, err := r.read(ctx, ref)
+	if tfkit.CardGone(err) {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, "read link types of card "+ref.String(), err)
+		return
+	}
+	state.observe(ref, now)
+	state.normalise()
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// Delete forgets: the ports stay as they are.
+func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	warnForgotten(&resp.Diagnostics, state.CardID.ValueString())
+}
+
+// ImportState takes the id of the card.
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	ref, err := tfkit.ParseCardRef(req.ID)
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, "import link types of card "+req.ID, err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(ref.String()))...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("card_id"), tfkit.NewText[tfkit.CardIDKind](ref.String()))...)
+}
+
+// read gives the types of a card's ports. A host of an unknown platform keeps
+// none that is known of.
+func (r *Resource) read(ctx context.Context, ref tfkit.CardRef) (hca.LinkTypeState, error) {
+	h, cfg, snap, err := r.Look(ctx, ref.Host)
+	if err != nil {
+		return hca.LinkTypeState{}, err
+	}
+	p, err := platform.Of(snap)
+	if err != nil {
+		return hca.LinkTypeState{}, err
+	}
+	return hca.ReadLinkTypes(snap, hca.CardOn(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot))
+}

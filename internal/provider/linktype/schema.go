@@ -1,0 +1,48 @@
+package linktype
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+const description = "InfiniBand or Ethernet, for each port of a card, at once and after every restart. " +
+	"`rung` says which mechanism makes it last: the card's own configuration where firmware and tool allow it, else the driver's parameter in `modprobe.d` (Ubuntu) or in the kernel command line (TrueNAS).\n\n" +
+	"A card with Ethernet-only firmware cannot do InfiniBand at all; the plan says so and names the PSID. Destroying it only forgets: the ports stay as they are."
+
+// Schema implements resource.Resource.
+func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: description,
+		Attributes: map[string]schema.Attribute{
+			"id":      tfkit.IDAttribute("that of the card"),
+			"card_id": tfkit.CardIDAttribute(),
+			"ports": schema.MapAttribute{
+				Required: true, ElementType: types.StringType,
+				MarkdownDescription: "Link type by port number: `ib`, `eth`, or `auto`, which lets the card sense the cable.",
+				Validators: []validator.Map{
+					mapvalidator.SizeAtLeast(1),
+					mapvalidator.KeysAre(stringvalidator.OneOf("1", "2")),
+					mapvalidator.ValueStringsAre(stringvalidator.OneOf("ib", "eth", "auto")),
+				},
+			},
+			"allow_management_path": schema.StringAttribute{
+				Optional: true, Computed: true,
+				MarkdownDescription: "Consent to change the ports although the SSH session or the default route of the host rides on one of them: the name of that interface. A change of this argument alone is no change.",
+			},
+			"timeout": tfkit.TimeoutAttribute("20m", "the change"),
+
+			"rung":            tfkit.Computed("Mechanism that makes the types last: `mstconfig`, `modprobe.d` or `kernel_extra_options`."),
+			"effective":       schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Link type in effect by port: `ib`, `eth`, `auto (ib)` or `auto (eth)`."},
+			"next_boot":       schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Link type by port after the next restart, as the mechanism of `rung` has it; a port without an entry is decided by the firmware."},
+			"reboot_required": tfkit.ComputedBool("Whether a port will have another type after the next restart than it has now."),
+		},
+	}
+}

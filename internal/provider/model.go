@@ -1,0 +1,192 @@
+package provider
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+const (
+	modeManage  = "manage"
+	modeObserve = "observe"
+)
+
+type model struct {
+	BackupDir types.String `tfsdk:"backup_dir"`
+	SSH       types.Object `tfsdk:"ssh"`
+	Hosts     types.Map    `tfsdk:"hosts"`
+}
+
+// settings reads the attributes of an ssh block or of a host entry, with those
+// of another one behind them; null means that it is set in neither.
+type settings struct{ own, defaults map[string]attr.Value }
+
+func (s settings) find(name string) attr.Value {
+	for _, attrs := range []map[string]attr.Value{s.own, s.defaults} {
+		if v, ok := attrs[name]; ok && !v.IsNull() {
+			return v
+		}
+	}
+	return nil
+}
+
+// pending reports whether any value is not known yet.
+func (s settings) pending() bool {
+	for _, v := range s.own {
+		if holdsUnknown(v) {
+			return true
+		}
+	}
+	for name, v := range s.defaults {
+		if own, ok := s.own[name]; (!ok || own.IsNull()) && holdsUnknown(v) {
+			return true
+		}
+	}
+	return false
+}
+
+func holdsUnknown(v attr.Value) bool {
+	if v.IsUnknown() {
+		return true
+	}
+	switch c := v.(type) {
+	case types.List:
+		for _, e := range c.Elements() {
+			if holdsUnknown(e) {
+				return true
+			}
+		}
+	case types.Object:
+		for _, e := range c.Attributes() {
+			if holdsUnknown(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s settings) text(name string) string {
+	v, ok := s.find(name).(basetypes.StringValuable)
+	if !ok {
+		return ""
+	}
+	text, _ := v.ToStringValue(context.Background())
+	return text.ValueString()
+}
+
+// secret is text that may also come from the environment.
+func (s settings) secret(name, variable string) string {
+	if v := s.text(name); v != "" {
+		return v
+	}
+	return os.Getenv(variable)
+}
+
+func (s settings) number(name string) int {
+	v, ok := s.find(name).(types.Int64)
+	if !ok {
+		return 0
+	}
+	return int(v.ValueInt64())
+}
+
+func (s settings) flag(name string) *bool {
+	v, ok := s.find(name).(types.Bool)
+	if !ok {
+		return nil
+	}
+	return v.ValueBoolPointer()
+}
+
+// list is nil if the setting is absent and empty if the list is.
+func (s settings) list(name string) []string {
+	v, ok := s.find(name).(types.List)
+	if !ok {
+		return nil
+	}
+	out := make([]string, 0, len(v.Elements()))
+	for _, e := range v.Elements() {
+		if text, isText := e.(types.String); isText {
+			out = append(out, text.ValueString())
+		}
+	}
+	return out
+}
+
+func (s settings) duration(name string) time.Duration {
+	d, err := time.ParseDuration(s.text(name))
+	if err != nil {
+		return 0 // absent; the attribute validated itself
+	}
+	return d
+}
+
+// transport builds the configuration of the transport.
+func (s settings) transport() (sshhost.Config, error) {
+	cfg := sshhost.Config{
+		Address: s.text("address"), Port: s.number("port"), User: s.text("user"),
+		PrivateKey: s.text("private_key"), PrivateKeyFile: s.text("private_key_file"), Certificate: s.text("certificate"),
+		Passphrase:    s.secret("passphrase", "INFINIBAND_SSH_PASSPHRASE"),
+		Password:      s.secret("password", "INFINIBAND_SSH_PASSWORD"),
+		SudoPassword:  s.secret("sudo_password", "INFINIBAND_SUDO_PASSWORD"),
+		UseAgent:      s.flag("use_agent"),
+		AgentIdentity: s.text("agent_identity"),
+		HostKeys:      s.list("host_keys"), KnownHostsFiles: s.list("known_hosts_files"),
+		HostKeyPolicy: sshhost.HostKeyPolicy(s.text("host_key_policy")), RecordFile: s.text("known_hosts_record"),
+		Become: sshhost.Become(s.text("become")), SSHConfigFile: s.text("config_file"),
+		ConnectTimeout: s.duration("connect_timeout"), CommandTimeout: s.duration("command_timeout"), KeepaliveInterval: s.duration("keepalive_interval"),
+		Observe: s.text("mode") == modeObserve,
+	}
+	jumps := s.list("jump_hosts")
+	if jumps == nil {
+		return cfg, nil
+	}
+	cfg.Jumps = make([]sshhost.Config, 0, len(jumps))
+	for _, text := range jumps {
+		jump, err := sshhost.ParseJump(text)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Jumps = append(cfg.Jumps, s.asJump(jump, cfg))
+	}
+	return cfg, nil
+}
+
+// asJump gives a hop the keys and the trust of the host behind it, as OpenSSH
+// gives them from one configuration file.
+func (s settings) asJump(jump, target sshhost.Config) sshhost.Config {
+	if jump.User == "" {
+		jump.User = target.User
+	}
+	jump.PrivateKey, jump.PrivateKeyFile, jump.Passphrase = target.PrivateKey, target.PrivateKeyFile, target.Passphrase
+	jump.Certificate, jump.UseAgent, jump.AgentIdentity = target.Certificate, target.UseAgent, target.AgentIdentity
+	jump.KnownHostsFiles, jump.HostKeyPolicy, jump.RecordFile = target.KnownHostsFiles, target.HostKeyPolicy, target.RecordFile
+	jump.SSHConfigFile, jump.ConnectTimeout = target.SSHConfigFile, target.ConnectTimeout
+	return jump
+}
+
+// policy is the part of a host's configuration that resources need.
+func (s settings) policy(name string) tfkit.HostConfig {
+	cfg := tfkit.HostConfig{Name: name, Address: s.text("address"), Observe: s.text("mode") == modeObserve}
+	reboot, ok := s.own["reboot"].(types.Object)
+	if !ok || reboot.IsNull() {
+		return cfg
+	}
+	r := settings{own: reboot.Attributes()}
+	if allowed := r.flag("allowed"); allowed != nil {
+		cfg.RebootAllowed = *allowed
+	}
+	cfg.Reboot = platform.RebootPolicy{
+		Timeout: r.duration("timeout"), DrainCommands: r.list("drain_commands"), ResumeCommands: r.list("resume_commands"),
+	}
+	return cfg
+}

@@ -1,0 +1,141 @@
+// Package opensm is the resource infiniband_opensm: a subnet manager on one
+// port of a host.
+//
+// It must not run commands; the operations of internal/opensm do.
+package opensm
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+const standardTimeout = 10 * time.Minute
+
+var (
+	_ resource.ResourceWithConfigure   = &Resource{}
+	_ resource.ResourceWithModifyPlan  = &Resource{}
+	_ resource.ResourceWithImportState = &Resource{}
+)
+
+// Resource is infiniband_opensm.
+type Resource struct{ tfkit.Resource }
+
+// New returns the resource.
+func New() resource.Resource { return &Resource{} }
+
+// Metadata implements resource.Resource.
+func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_opensm"
+}
+
+// Create installs, binds, starts and enables the subnet manager.
+func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	r.apply(ctx, req.Plan, &resp.State, &resp.Diagnostics)
+}
+
+// Update does the same as Create: both converge.
+func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	r.apply(ctx, req.Plan, &resp.State, &resp.Diagnostics)
+}
+
+func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, diags *diag.Diagnostics) {
+	var plan model
+	diags.Append(from.Get(ctx, &plan)...)
+	d, err := plan.desired()
+	if err != nil || diags.HasError() {
+		tfkit.AddError(diags, "run subnet manager "+plan.PortGUID.ValueString(), err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
+	defer cancel()
+	var result ops.Result
+	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
+		snap, lookErr := h.Snapshot(ctx)
+		if lookErr != nil || !r.check(ctx, diags, snap, d) {
+			return lookErr
+		}
+		var applyErr error
+		result, applyErr = ops.Apply(ctx, h, d, ops.Options{})
+		return applyErr
+	})
+	tfkit.AddError(diags, "run subnet manager "+ref(d).String(), err)
+	if diags.HasError() {
+		return
+	}
+	tfkit.AddNotes(diags, "Subnet manager "+ref(d).String(), result.Warnings)
+	plan.observe(d, result.Observed)
+	diags.Append(to.Set(ctx, &plan)...)
+}
+
+// Read refreshes the state; a host that answers and has nothing of ours is
+// reported as such.
+func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() || !r.HostReady(state.Host) {
+		return
+	}
+	d, err := state.desired()
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, "read subnet manager "+state.ID.ValueString(), err)
+		return
+	}
+	_, _, snap, err := r.Look(ctx, d.Host)
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, "read subnet manager "+ref(d).String(), err)
+		return
+	}
+	observed := ops.Observe(snap, d.PortGUID)
+	if !observed.Managed && !observed.Listed && !observed.Active {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	state.observe(d, observed)
+	if state.Timeout.IsNull() {
+		state.Timeout = tfkit.DurationText("10m")
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// Delete stops the subnet manager and removes its configuration.
+func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	d, err := state.desired()
+	if err != nil || resp.Diagnostics.HasError() {
+		tfkit.AddError(&resp.Diagnostics, "remove subnet manager "+state.ID.ValueString(), err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(state.Timeout, standardTimeout))
+	defer cancel()
+	var result ops.Result
+	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
+		var removeErr error
+		result, removeErr = ops.Remove(ctx, h, d.PortGUID, ops.Options{})
+		return removeErr
+	})
+	tfkit.AddError(&resp.Diagnostics, "remove subnet manager "+ref(d).String(), err)
+	tfkit.AddNotes(&resp.Diagnostics, "Removed subnet manager "+ref(d).String(), append(result.Warnings, result.Left...))
+}
+
+// ImportState takes host/port_guid.
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	port, err := tfkit.ParsePortRef(req.ID)
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, "import subnet manager "+req.ID, err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(port.String()))...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("host"), types.StringValue(port.Host))...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("port_guid"), tfkit.GUIDRaw(port.GUID))...)
+}

@@ -1,0 +1,124 @@
+// Package provider is the Terraform provider: its configuration, and the list
+// of its resources, data sources and functions.
+//
+// It must not do the work of a resource, or dial while it is configured.
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/hostpool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/cardsdata"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmware"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmwareimage"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/functions"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/guids"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/hostdata"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/linktype"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+// Address is the provider's address in the registry.
+const Address = "registry.terraform.io/ibfabric/infiniband"
+
+var _ provider.ProviderWithFunctions = &Provider{}
+
+// Provider is the provider "infiniband".
+type Provider struct {
+	version string
+	trace   func(sshhost.Event)
+}
+
+// New returns the provider's constructor for a released version.
+func New(version string) func() provider.Provider {
+	return NewTraced(version, nil)
+}
+
+// NewTraced is New with a listener for what is done over SSH, for counting in
+// tests and measurements.
+func NewTraced(version string, trace func(sshhost.Event)) func() provider.Provider {
+	return func() provider.Provider { return &Provider{version: version, trace: trace} }
+}
+
+// Metadata implements provider.Provider.
+func (p *Provider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+	resp.TypeName = "infiniband"
+	resp.Version = p.version
+}
+
+// Configure reads the configuration. It never dials: a host is reached when a
+// resource first needs it.
+func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	var cfg model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &cfg)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	data := p.data(cfg, &resp.Diagnostics)
+	resp.ResourceData, resp.DataSourceData = data, data
+}
+
+func (p *Provider) data(cfg model, diags *diag.Diagnostics) *tfkit.Data {
+	data := &tfkit.Data{
+		Hosts:     map[string]tfkit.HostConfig{},
+		Ready:     !cfg.Hosts.IsUnknown() && !cfg.SSH.IsUnknown() && !cfg.BackupDir.IsUnknown(),
+		BackupDir: cfg.BackupDir.ValueString(),
+		Planned:   tfkit.NewPlanned(),
+		Cards: hca.New(hca.Config{
+			BackupDir: cfg.BackupDir.ValueString(),
+			Progress:  func(ctx context.Context, message string) { tflog.Info(ctx, message) },
+		}),
+	}
+	transports := map[string]sshhost.Config{}
+	for name, v := range cfg.Hosts.Elements() {
+		entry, ok := v.(types.Object)
+		if !ok {
+			continue
+		}
+		s := settings{own: entry.Attributes(), defaults: cfg.SSH.Attributes()}
+		host := s.policy(name)
+		host.Pending = entry.IsUnknown() || s.pending()
+		data.Hosts[name] = host
+		transport, err := s.transport()
+		if err != nil {
+			tfkit.AddAttributeError(diags, path.Root("hosts").AtMapKey(name).AtName("jump_hosts"), "configure host "+name, err)
+			continue
+		}
+		transport.Trace = p.trace
+		transports[name] = transport
+	}
+	pool := hostpool.New(transports)
+	data.Set = inventory.NewSet(pool.Host)
+	data.Lock = pool.Lock
+	return data
+}
+
+// Resources implements provider.Provider.
+func (p *Provider) Resources(context.Context) []func() resource.Resource {
+	return []func() resource.Resource{
+		card.New, firmwareimage.New, firmware.New, guids.New, linktype.New, opensm.New, ipoib.New,
+	}
+}
+
+// DataSources implements provider.Provider.
+func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{hostdata.New, cardsdata.New, firmwareimage.NewDataSource}
+}
+
+// Functions implements provider.ProviderWithFunctions.
+func (p *Provider) Functions(context.Context) []func() function.Function { return functions.All() }

@@ -1,0 +1,120 @@
+package provider
+
+import (
+	"context"
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+const description = "Manages the InfiniBand side of a lab over SSH: cards and their firmware, GUIDs, link types, subnet managers and IP-over-InfiniBand interfaces. " +
+	"Nothing is installed on the hosts but packages of their distribution. One provider instance manages all hosts, so `for_each` works."
+
+// Schema implements provider.Provider.
+func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
+	host := sshAttributes()
+	maps.Copy(host, map[string]schema.Attribute{
+		"address": schema.StringAttribute{
+			Required:            true,
+			MarkdownDescription: "Name, alias of `~/.ssh/config`, or IP address of the host.",
+			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+		},
+		"mode": schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: "`manage` (the default), or `observe`: the host is read and every change of it is refused while planning.",
+			Validators:          []validator.String{stringvalidator.OneOf(modeManage, modeObserve)},
+		},
+		"reboot": rebootAttribute(),
+	})
+	resp.Schema = schema.Schema{
+		MarkdownDescription: description,
+		Attributes: map[string]schema.Attribute{
+			"backup_dir": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Directory on the machine that runs Terraform for the firmware of every card, as it was before each change, such as `${path.root}/firmware-backups`. Without it no card is written to.",
+				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+			},
+			"ssh": schema.SingleNestedAttribute{
+				Optional:            true,
+				MarkdownDescription: "How hosts are reached; each host may override any of it. What is set nowhere comes from `~/.ssh/config` and then from OpenSSH's defaults.",
+				Attributes:          sshAttributes(),
+			},
+			"hosts": schema.MapNestedAttribute{
+				Optional:            true,
+				MarkdownDescription: "The hosts by name. Resources name a host by its key here.",
+				NestedObject:        schema.NestedAttributeObject{Attributes: host},
+			},
+		},
+	}
+}
+
+func rebootAttribute() schema.SingleNestedAttribute {
+	commands := func(text string) schema.ListAttribute {
+		return schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: text}
+	}
+	return schema.SingleNestedAttribute{
+		Optional:            true,
+		MarkdownDescription: "Whether and how the host may be restarted for `activation = \"reboot\"`.",
+		Attributes: map[string]schema.Attribute{
+			"allowed":         schema.BoolAttribute{Required: true, MarkdownDescription: "Whether the provider may restart the host."},
+			"timeout":         schema.StringAttribute{Optional: true, CustomType: tfkit.DurationType{}, MarkdownDescription: "How long a restart may take, such as `15m` (the default)."},
+			"drain_commands":  commands("Shell commands that run as root before the restart; one that fails stops it."),
+			"resume_commands": commands("Shell commands that run as root after the host has come back."),
+		},
+	}
+}
+
+func sshAttributes() map[string]schema.Attribute {
+	text := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
+	}
+	secret := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: description}
+	}
+	duration := func(description string) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, CustomType: tfkit.DurationType{}, MarkdownDescription: description}
+	}
+	list := func(description string) schema.ListAttribute {
+		return schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description,
+			Validators: []validator.List{listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}}
+	}
+	privateKey := secret("Private key in PEM form, instead of a file.")
+	privateKey.Validators = []validator.String{stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("private_key_file"))}
+	return map[string]schema.Attribute{
+		"user": text("User to log in as."),
+		"port": schema.Int64Attribute{Optional: true, MarkdownDescription: "TCP port of the SSH server.",
+			Validators: []validator.Int64{int64validator.Between(1, 65535)}},
+		"private_key_file": text("Path of a private key file; `~` is the home directory."),
+		"private_key":      privateKey,
+		"passphrase":       secret("Passphrase of the private key. Also from the environment: `INFINIBAND_SSH_PASSPHRASE`."),
+		"certificate":      text("Path of an OpenSSH user certificate for the private key."),
+		"password":         secret("Password, tried after the keys. Also from the environment: `INFINIBAND_SSH_PASSWORD`."),
+		"use_agent":        schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the SSH agent is asked; the default is yes unless a private key is configured."},
+		"agent_identity":   text("Which key of the agent to use: SHA256 fingerprint, comment, public key line, or path of a public key file."),
+		"known_hosts_files": list("Files with the keys of known hosts, in OpenSSH's format; the default is `~/.ssh/known_hosts` and the system's. " +
+			"A host whose key is not known is refused, a host whose key differs always."),
+		"host_keys": list("Keys that the host may show: `authorized_keys` lines or `SHA256:…` fingerprints. If given, known_hosts files are not consulted."),
+		"host_key_policy": schema.StringAttribute{Optional: true,
+			MarkdownDescription: "`strict` (the default) refuses a host whose key nobody vouches for; `accept-new` accepts such a key once, records it and refuses another one later.",
+			Validators:          []validator.String{stringvalidator.OneOf("strict", "accept-new")}},
+		"known_hosts_record": text("File in which `accept-new` records keys; the user's own known_hosts is written only if it is named here."),
+		"config_file":        text("SSH client configuration to read instead of `~/.ssh/config` and the system's; `none` reads none."),
+		"jump_hosts":         list("Hosts to pass on the way, nearest first, as `[user@]host[:port]`; an empty list overrules `ProxyJump` of the configuration file."),
+		"become": schema.StringAttribute{Optional: true,
+			MarkdownDescription: "How commands get root: `auto` (the default) uses sudo unless the user is root, `sudo` always does, `none` never.",
+			Validators:          []validator.String{stringvalidator.OneOf("auto", "sudo", "none")}},
+		"sudo_password":      secret("Password for sudo; it never appears in a command line or a log. Also from the environment: `INFINIBAND_SUDO_PASSWORD`."),
+		"connect_timeout":    duration("How long one attempt to connect may take; default `10s`."),
+		"command_timeout":    duration("How long a command without a bound of its own may take; default `5m`."),
+		"keepalive_interval": duration("Pause between two keepalives; default `15s`."),
+	}
+}

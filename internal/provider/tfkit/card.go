@@ -1,0 +1,110 @@
+package tfkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// CardAt is a card with its host and what was found there.
+type CardAt struct {
+	Ref  CardRef
+	Host *inventory.Host
+	Snap *inventory.Snapshot
+	Card *inventory.Card
+	HCA  hca.Card
+}
+
+// CardAt looks a card up. It adds an error at card_id and returns nil if the
+// host is unknown, does not answer, is not supported, or has no such card.
+func (d *Data) CardAt(ctx context.Context, ref CardRef, what string, diags *diag.Diagnostics) *CardAt {
+	at := path.Root("card_id")
+	h, cfg, snap, err := d.Look(ctx, ref.Host)
+	if err != nil {
+		AddAttributeError(diags, at, what, err)
+		return nil
+	}
+	c, ok := snap.Card(ref.PCI)
+	if !ok {
+		diags.AddAttributeError(at, "Unable to "+what, NoCard(snap, ref))
+		return nil
+	}
+	p, err := platform.Of(snap)
+	if err != nil {
+		AddAttributeError(diags, at, what, err)
+		return nil
+	}
+	return &CardAt{Ref: ref, Host: h, Snap: snap, Card: c, HCA: hca.CardOn(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot)}
+}
+
+// CardGone reports whether err says that a reachable host has no such card.
+func CardGone(err error) bool {
+	var gone *hca.NoCardError
+	return errors.As(err, &gone)
+}
+
+// FlashUnread reports whether the flash of a card could not be read, and warns
+// with the reason. Nothing is concluded from that.
+func FlashUnread(diags *diag.Diagnostics, snap *inventory.Snapshot, ref CardRef) bool {
+	c, ok := snap.Card(ref.PCI)
+	if !ok || c.Flash != nil {
+		return false
+	}
+	diags.AddWarning("Card "+ref.String()+": its flash could not be read",
+		"The state keeps what was read last. A job that writes to the card keeps others from reading it; the vendor's tool may also be missing.\n\nReason: "+c.FlashError)
+	return true
+}
+
+// Lab collects the identities of the cards of all configured hosts that answer
+// and of those that this plan changes; except names the card in question. A
+// host that does not answer is named in a warning: its cards are not compared.
+func (d *Data) Lab(ctx context.Context, except CardRef, diags *diag.Diagnostics) safety.LabFacts {
+	snapshots, missing := d.Snapshots(ctx)
+	for name, err := range missing {
+		diags.AddWarning(fmt.Sprintf("Card %s: GUIDs of host %s are not compared", except, name),
+			"The host did not answer, so that a duplicate on its cards would not be found.\n\n"+Detail(err))
+	}
+	var planned []safety.CardIdentity
+	for ref, c := range d.Planned.Cards() {
+		if ref != except && c.GUIDs != nil {
+			planned = append(planned, safety.CardIdentity{Host: ref.Host, PCI: ref.PCI, GUIDs: *c.GUIDs, Planned: true})
+		}
+	}
+	return hca.LabFacts(snapshots, planned)
+}
+
+// AddOpError adds what an operation on a card returned: findings at their
+// attributes if it was refused, else an error.
+func AddOpError(ctx context.Context, diags *diag.Diagnostics, what string, err error) {
+	var refused *hca.RefusedError
+	if errors.As(err, &refused) {
+		AddFindings(ctx, diags, what, refused.Verdict.Findings)
+		return
+	}
+	AddError(diags, what, err)
+}
+
+// AddJobs warns of flash jobs that nobody has settled: what an interrupted
+// apply left.
+func AddJobs(diags *diag.Diagnostics, ref CardRef, jobs []hca.JobReport) {
+	for _, j := range jobs {
+		diags.AddWarning(fmt.Sprintf("Card %s: an earlier apply did not finish (job %s)", ref, j.ID), j.String())
+	}
+}
+
+// OrNull returns a string, or null if it is empty.
+func OrNull(s string) types.String {
+	if s == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(s)
+}

@@ -1,0 +1,187 @@
+package tfkit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+// Data is what the provider hands to its resources and data sources. It is
+// shared by all of them and safe for concurrent use.
+type Data struct {
+	Set   *inventory.Set
+	Hosts map[string]HostConfig
+	// Ready is false while the provider's configuration holds values that are
+	// not known yet; nothing can be reached then.
+	Ready     bool
+	BackupDir string
+	Planned   *Planned
+	Cards     *hca.Ops
+	// Lock serialises the writers of one host within this process.
+	Lock func(ctx context.Context, host string) (unlock func(), err error)
+}
+
+// HostConfig is the part of a host's configuration that resources need.
+type HostConfig struct {
+	Name          string
+	Address       string
+	Observe       bool
+	RebootAllowed bool
+	Reboot        platform.RebootPolicy
+	// Pending is true while a value of the host's configuration is not known.
+	Pending bool
+}
+
+// UnknownHostError says that a name is no key of the provider's hosts map.
+type UnknownHostError struct {
+	Name  string
+	Known []string // sorted
+}
+
+func (e *UnknownHostError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("host %q is not in the provider's hosts map, which is empty", e.Name)
+	}
+	return fmt.Sprintf("host %q is not in the provider's hosts map; known hosts: %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+// HostNames returns the names of all configured hosts, sorted.
+func (d *Data) HostNames() []string {
+	names := make([]string, 0, len(d.Hosts))
+	for name := range d.Hosts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// HostReady reports whether a host can be asked: the provider is configured, and
+// the name and the host's configuration are known. An unknown name counts as
+// ready, so that it is reported.
+func (d *Data) HostReady(name types.String) bool {
+	return d != nil && d.Ready && !name.IsUnknown() && !name.IsNull() && !d.Hosts[name.ValueString()].Pending
+}
+
+// NoCard explains that a host has no card at an address.
+func NoCard(s *inventory.Snapshot, ref CardRef) string {
+	if len(s.Cards) == 0 {
+		return fmt.Sprintf("The host %s answers and has no card of this vendor at all.\n\nCheck that the card is seated and shown by lspci.", ref.Host)
+	}
+	known := make([]string, len(s.Cards))
+	for i, c := range s.Cards {
+		known[i] = strings.TrimSpace(fmt.Sprintf("%s %s %s", c.PCI, c.Chip.Name, c.PartNumber))
+	}
+	return fmt.Sprintf("The host %s answers and has no card at %s.\n\nIts cards are: %s.", ref.Host, ref.PCI, strings.Join(known, "; "))
+}
+
+// Host returns a host and its configuration without dialling. An unknown name
+// is *UnknownHostError.
+func (d *Data) Host(name string) (*inventory.Host, HostConfig, error) {
+	cfg, ok := d.Hosts[name]
+	if !ok {
+		return nil, HostConfig{}, &UnknownHostError{Name: name, Known: d.HostNames()}
+	}
+	h, err := d.Set.Host(name)
+	if err != nil {
+		return nil, cfg, err
+	}
+	return h, cfg, nil
+}
+
+// Look returns a host, its configuration and what is on it.
+func (d *Data) Look(ctx context.Context, name string) (*inventory.Host, HostConfig, *inventory.Snapshot, error) {
+	h, cfg, err := d.Host(name)
+	if err != nil {
+		return nil, cfg, nil, err
+	}
+	snap, err := h.Snapshot(ctx)
+	if err != nil {
+		return h, cfg, nil, err
+	}
+	return h, cfg, snap, nil
+}
+
+// WithHost runs do while nobody else in this process writes to the host.
+func (d *Data) WithHost(ctx context.Context, name string, do func(*inventory.Host, HostConfig) error) error {
+	h, cfg, err := d.Host(name)
+	if err != nil {
+		return err
+	}
+	unlock, err := d.Lock(ctx, name)
+	if err != nil {
+		return fmt.Errorf("wait for other changes of host %s: %w", name, err)
+	}
+	defer unlock()
+	return do(h, cfg)
+}
+
+// Snapshots returns what is on every configured host that answers, by name; it
+// is what duplicates of GUIDs are searched in. Hosts that do not answer are
+// named in missing with the reason.
+func (d *Data) Snapshots(ctx context.Context) (found map[string]*inventory.Snapshot, missing map[string]error) {
+	return d.SnapshotsOf(ctx, d.HostNames())
+}
+
+// SnapshotsOf is Snapshots for some hosts.
+func (d *Data) SnapshotsOf(ctx context.Context, names []string) (found map[string]*inventory.Snapshot, missing map[string]error) {
+	type answer struct {
+		name string
+		snap *inventory.Snapshot
+		err  error
+	}
+	answers := make(chan answer, len(names))
+	for _, name := range names {
+		go func() {
+			_, _, snap, err := d.Look(ctx, name)
+			answers <- answer{name, snap, err}
+		}()
+	}
+	found, missing = map[string]*inventory.Snapshot{}, map[string]error{}
+	for range names {
+		if a := <-answers; a.err != nil {
+			missing[a.name] = a.err
+		} else {
+			found[a.name] = a.snap
+		}
+	}
+	return found, missing
+}
+
+// Resource is embedded by resources; it takes the provider's data.
+type Resource struct{ *Data }
+
+// Configure implements resource.ResourceWithConfigure.
+func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.Data = dataFrom(req.ProviderData, &resp.Diagnostics)
+}
+
+// DataSource is embedded by data sources; it takes the provider's data.
+type DataSource struct{ *Data }
+
+// Configure implements datasource.DataSourceWithConfigure.
+func (s *DataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	s.Data = dataFrom(req.ProviderData, &resp.Diagnostics)
+}
+
+// dataFrom is nil while Terraform only validates.
+func dataFrom(v any, diags *diag.Diagnostics) *Data {
+	if v == nil {
+		return nil
+	}
+	data, ok := v.(*Data)
+	if !ok {
+		diags.AddError("Unable to configure resource infiniband", fmt.Sprintf("The provider handed over %T. This is a bug in the provider.", v))
+		return nil
+	}
+	return data
+}

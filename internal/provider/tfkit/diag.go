@@ -1,0 +1,224 @@
+package tfkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+// AddError adds "Unable to <what>" with a detail that fits the kind of err.
+// what is verb, thing and identity: "read card intel9/0000:01:00.0".
+func AddError(diags *diag.Diagnostics, what string, err error) {
+	if err != nil {
+		diags.AddError("Unable to "+what, Detail(err))
+	}
+}
+
+// AddAttributeError is AddError for an attribute, so that Terraform shows the line.
+func AddAttributeError(diags *diag.Diagnostics, at path.Path, what string, err error) {
+	if err != nil {
+		diags.AddAttributeError(at, "Unable to "+what, Detail(err))
+	}
+}
+
+// explained is implemented by errors that bring the paragraphs of a detail.
+type explained interface {
+	// Explain says what happened, what it means and what to check.
+	Explain() string
+}
+
+// Detail says what happened, what it means and what to check, then gives the
+// facts under labels.
+func Detail(err error) string {
+	text, facts := describe(err)
+	if len(facts) == 0 {
+		return text
+	}
+	return text + "\n\n" + strings.Join(facts, "\n")
+}
+
+func describe(err error) (string, []string) {
+	var (
+		exit   *host.ExitError
+		lost   *host.UnreachableError
+		output *host.OutputError
+		priv   *host.PrivilegeError
+		move   *host.TransferError
+		watch  *host.ObserveError
+		exp    explained
+	)
+	switch {
+	case errors.As(err, &exp):
+		return exp.Explain(), nil
+	case errors.As(err, &exit):
+		return describeExit(err, exit)
+	case errors.As(err, &lost):
+		return describeLost(err, lost)
+	case errors.As(err, &output):
+		return describeOutput(err, output)
+	case errors.As(err, &priv):
+		return describePrivilege(priv)
+	case errors.As(err, &move):
+		return describeTransfer(err, move)
+	case errors.As(err, &watch):
+		return "The host is in observe mode (mode = \"observe\" in the provider's hosts map), so nothing may change it. " +
+				"Nothing was changed.\n\nSet mode = \"manage\" for this host if Terraform is to change it.",
+			facts("Host", watch.Host, "Command", watch.Command)
+	}
+	return describeOther(err)
+}
+
+func describeOther(err error) (string, []string) {
+	var (
+		unknown     *UnknownHostError
+		unsupported *platform.UnsupportedError
+		noPlatform  *platform.UnknownError
+	)
+	switch {
+	case errors.As(err, &unknown):
+		return Sentence(unknown.Error()) + "\n\nCheck the spelling, or add the host to the hosts map of the provider block.", nil
+	case errors.As(err, &unsupported):
+		return Sentence(unsupported.Error()), facts("Host", unsupported.Host)
+	case errors.As(err, &noPlatform):
+		return Sentence(noPlatform.Error()), facts("Host", noPlatform.Host)
+	case errors.Is(err, context.DeadlineExceeded):
+		return "The time allowed for this ran out. " + Sentence(err.Error()) +
+			"\n\nThe host may be slow or hang; what was begun is shown by the next plan.", nil
+	case errors.Is(err, context.Canceled):
+		return "The run was interrupted. " + Sentence(err.Error()) + "\n\nWhat was begun is shown by the next plan.", nil
+	}
+	return Sentence(err.Error()), nil
+}
+
+func describeExit(err error, e *host.ExitError) (string, []string) {
+	text := prefix(err, e) + "A command ran on the host and failed."
+	f := facts("Host", e.Host, "Command", e.Command, "Exit status", fmt.Sprint(e.Status))
+	if e.Signal != "" {
+		f = append(f, "Signal: "+e.Signal)
+	}
+	stderr := e.Stderr
+	if strings.TrimSpace(stderr) == "" {
+		return text + " It said nothing on standard error.", append(f, facts("Stdout", Excerpt(e.Stdout))...)
+	}
+	return text, append(f, facts("Stderr", Excerpt(stderr))...)
+}
+
+func describeLost(err error, e *host.UnreachableError) (string, []string) {
+	var text string
+	switch {
+	case e.MayHaveRun:
+		text = "The connection was lost while a command ran, so its outcome is not known. The next plan reads it back."
+	case e.Op == "verify host key":
+		text = "The host's key could not be trusted, so no password or command was sent to it."
+	case e.Op == "authenticate":
+		text = "The host answered and refused every way to log in that was offered."
+	default:
+		text = "The host could not be reached, so nothing is known about it and nothing was changed by this step. The state is kept as it is."
+	}
+	if e.Advice != "" {
+		text += "\n\n" + Sentence(e.Advice)
+	}
+	f := facts("Host", e.Host, "Address", e.Address, "Step", e.Op, "Command", e.Command)
+	if e.Err != nil {
+		f = append(f, facts("Error", e.Err.Error())...)
+	}
+	return prefix(err, e) + text, f
+}
+
+func describeOutput(err error, e *host.OutputError) (string, []string) {
+	return prefix(err, e) + "A command ran and its output was not understood, so nothing was concluded from it. " +
+			"Another version of the program, or a wrapper around it, may print something else.\n\n" + Sentence(e.Problem),
+		facts("Host", e.Host, "Command", e.Command, "Output", Excerpt(e.Output))
+}
+
+func describePrivilege(e *host.PrivilegeError) (string, []string) {
+	text := fmt.Sprintf("The host answered, but the user %s could not become root: %s. Nothing was changed.", e.User, e.Reason)
+	if e.Advice != "" {
+		text += "\n\n" + Sentence(e.Advice)
+	}
+	return text, facts("Host", e.Host, "User", e.User, "Stderr", Excerpt(e.Stderr))
+}
+
+func describeTransfer(err error, e *host.TransferError) (string, []string) {
+	text := prefix(err, e) + "The host answered, but a file could not be moved. What was at that path before is still there."
+	if e.Advice != "" {
+		text += "\n\n" + Sentence(e.Advice)
+	}
+	return text, facts("Host", e.Host, "Step", e.Op, "Path", e.Path, "Error", fmt.Sprint(e.Err))
+}
+
+// prefix returns what the callers of the transport said before its error,
+// "stage the image: ", as a sentence of its own.
+func prefix(err, inner error) string {
+	before, ok := strings.CutSuffix(err.Error(), inner.Error())
+	before = strings.TrimRight(before, ": ")
+	if !ok || before == "" {
+		return ""
+	}
+	return Sentence("while trying to "+before) + " "
+}
+
+// facts returns "Label: value" for pairs with a value; a value of several lines
+// goes below its label, indented.
+func facts(pairs ...string) []string {
+	var out []string
+	for i := 0; i+1 < len(pairs); i += 2 {
+		label, value := pairs[i], strings.TrimSpace(pairs[i+1])
+		switch {
+		case value == "":
+		case strings.Contains(value, "\n"):
+			out = append(out, label+":\n    "+strings.ReplaceAll(value, "\n", "\n    "))
+		default:
+			out = append(out, label+": "+value)
+		}
+	}
+	return out
+}
+
+// Excerpt returns at most the last 20 lines of text and says what was left out.
+func Excerpt(text string) string {
+	const most = 20
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) <= most {
+		return strings.Join(lines, "\n")
+	}
+	return fmt.Sprintf("(%d lines before)\n%s", len(lines)-most, strings.Join(lines[len(lines)-most:], "\n"))
+}
+
+// Sentence returns text with a capital first letter and a final period.
+func Sentence(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return ""
+	}
+	// Tool, file and host names keep their case; only plain lower-case words of
+	// ours are raised.
+	first, _, _ := strings.Cut(text, " ")
+	if strings.Trim(first, "abcdefghijklmnopqrstuvwxyz,") == "" {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	if strings.HasSuffix(text, ".") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, "?") || strings.HasSuffix(text, ":") {
+		return text
+	}
+	return text + "."
+}
+
+// IsTransport reports whether err says that a host could not be asked, rather
+// than what is there.
+func IsTransport(err error) bool {
+	var (
+		exit   *host.ExitError
+		lost   *host.UnreachableError
+		output *host.OutputError
+		priv   *host.PrivilegeError
+		move   *host.TransferError
+	)
+	return errors.As(err, &exit) || errors.As(err, &lost) || errors.As(err, &output) || errors.As(err, &priv) || errors.As(err, &move)
+}

@@ -1,0 +1,44 @@
+package tfkit
+
+import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+)
+
+// PortPlan says what will have happened to a port before a resource that needs
+// it is applied.
+type PortPlan struct {
+	Card       CardRef
+	Number     int  // 0 if no card is known to have or to get the port
+	Planned    bool // a resource of this plan will give the card this port GUID
+	InfiniBand bool // a resource of this plan will make the port InfiniBand
+}
+
+// PortPlan finds the port of a GUID on a host: on the wire, in the flash of a
+// card whose port is Ethernet now, or among what this plan will write.
+func (d *Data) PortPlan(s *inventory.Snapshot, host string, guid ib.GUID) PortPlan {
+	p := PortPlan{}
+	if ref, number, ok := d.Planned.PortOf(host, guid); ok {
+		p = PortPlan{Card: ref, Number: number, Planned: true}
+	} else if c, port, found := s.CardByPortGUID(guid); found {
+		p = PortPlan{Card: CardRef{Host: host, PCI: c.PCI}, Number: port.Number}
+	} else if c, number := inFlash(s, guid); c != nil {
+		p = PortPlan{Card: CardRef{Host: host, PCI: c.PCI}, Number: number}
+	}
+	p.InfiniBand = p.Number != 0 && d.Planned.Card(p.Card).LinkTypes[p.Number] == ib.LinkTypeIB
+	return p
+}
+
+func inFlash(s *inventory.Snapshot, guid ib.GUID) (*inventory.Card, int) {
+	for i := range s.Cards {
+		c := &s.Cards[i]
+		switch {
+		case c.Flash == nil:
+		case c.Flash.GUIDs.Port1 == guid:
+			return c, 1
+		case c.Flash.GUIDs.Port2 == guid:
+			return c, 2
+		}
+	}
+	return nil, 0
+}

@@ -1,0 +1,81 @@
+// Command terraform-provider-infiniband is the provider's plugin process.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	debug := flag.Bool("debug", false, "serve for a debugger and print how to reattach")
+	show := flag.Bool("version", false, "print the version and exit")
+	flag.Parse()
+	if *show {
+		fmt.Println("terraform-provider-infiniband", version)
+		return
+	}
+	quietLogs()
+	// Core's death closes the pipe behind stderr; a write to it must not end the
+	// process in the middle of a change.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	if !*debug {
+		go watchParent(ctx, os.Getppid())
+	}
+	err := providerserver.Serve(ctx, provider.New(version), providerserver.ServeOpts{Address: provider.Address, Debug: *debug})
+	if err != nil {
+		log.Print(err)
+		os.Exit(1)
+	}
+}
+
+// quietLogs switches the SDK's loggers off unless the user asked for logs.
+// plugin-log means TRACE when no level is set, which costs a third of the time
+// of a plan for lines that core drops.
+func quietLogs() {
+	for _, kv := range os.Environ() {
+		if strings.HasPrefix(kv, "TF_LOG") && !strings.HasSuffix(kv, "=") {
+			return
+		}
+	}
+	for _, name := range []string{"TF_LOG_SDK", "TF_LOG_SDK_PROTO", "TF_LOG_SDK_FRAMEWORK", "TF_LOG_PROVIDER"} {
+		_ = os.Setenv(name, "OFF") // fails only for names with "=" or NUL
+	}
+}
+
+// orphanGrace is what remains to a change that only watches a job of the host
+// when core was killed. The job itself goes on without us.
+const orphanGrace = 3 * time.Second
+
+// watchParent ends the process some time after its parent did: core that is
+// killed cannot stop its plugins, which would live for ever.
+func watchParent(ctx context.Context, parent int) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if os.Getppid() != parent {
+				time.Sleep(orphanGrace)
+				os.Exit(1)
+			}
+		}
+	}
+}
