@@ -27,15 +27,17 @@ var common = map[string]string{
 	"proc/sys/kernel/hostname":       "intel9\n",
 	"proc/sys/kernel/random/boot_id": "3f2cbc3b-48f3-4682-9a22-18a1dd694e21\n",
 	"proc/cmdline":                   "quiet\n",
-	"bin/df":                         "#!/bin/sh\necho Filesystem 1024-blocks Used Available Capacity Mounted on\necho /dev/sda1 1000 500 400 50% /\n",
+	"proc/net/ipv6_route": "fe800000000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000002 00000000 00000001     eth0\n" +
+		"00000000000000000000000000000000 00 00000000000000000000000000000000 00 fe800000000000000000000000000001 00000400 00000002 00000000 00000003     eth0\n" +
+		"00000000000000000000000000000000 00 00000000000000000000000000000000 00 00000000000000000000000000000000 ffffffff 00000001 00000000 00200200       lo\n",
+	"bin/df": "#!/bin/sh\necho Filesystem 1024-blocks Used Available Capacity Mounted on\necho /dev/sda1 1000 500 400 50% /\n",
 	"bin/ip": program(map[string]string{
 		"-j -d addr show": `[{"ifindex":1,"ifname":"lo","flags":["LOOPBACK","UP","LOWER_UP"],"mtu":65536,"operstate":"UNKNOWN","link_type":"loopback","address":"00:00:00:00:00:00","addr_info":[{"family":"inet","local":"127.0.0.1","prefixlen":8}]},` +
 			`{"ifindex":2,"ifname":"eth0","flags":["UP","LOWER_UP"],"mtu":1500,"operstate":"UP","link_type":"ether","address":"02:fc:00:00:00:01","addr_info":[{"family":"inet","local":"192.0.2.20","prefixlen":24,"dynamic":true}]},` +
 			`{"ifindex":3,"ifname":"ibp1s0","flags":["UP","LOWER_UP"],"mtu":65520,"operstate":"UP","link_type":"infiniband","address":"80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1","linkinfo":{"info_kind":"ipoib","info_data":{"key":"0xffff","mode":"connected"}},"addr_info":[{"family":"inet","local":"172.16.0.20","prefixlen":24}]},` +
 			`{"ifindex":4,"link":"ibp1s0","ifname":"ibp1s0.8001","flags":[],"mtu":2044,"operstate":"DOWN","link_type":"infiniband","address":"80:00:02:09:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1","linkinfo":{"info_kind":"ipoib","info_data":{"key":"0x8001","mode":"datagram"}},"addr_info":[]}]`,
-		"-j route show default":    `[{"dst":"default","gateway":"192.0.2.1","dev":"eth0","flags":[]}]`,
-		"-j -6 route show default": "status 2\nRTNETLINK answers: Operation not supported",
-		"-o route get 192.0.2.1":   `192.0.2.1 dev eth0 src 192.0.2.20 uid 0 \    cache`,
+		"-j route show default":  `[{"dst":"default","gateway":"192.0.2.1","dev":"eth0","flags":[]}]`,
+		"-o route get 192.0.2.1": `192.0.2.1 dev eth0 src 192.0.2.20 uid 0 \    cache`,
 	}),
 }
 
@@ -49,7 +51,7 @@ func ubuntu() map[string]string {
 		pciDir + "vendor":              "0x15b3\n", pciDir + "device": "0x1007\n", pciDir + "subsystem_vendor": "0x15b3\n", pciDir + "subsystem_device": "0x0061\n",
 		pciDir + "class": "0x020700\n", pciDir + "current_link_speed": "5.0 GT/s PCIe\n", pciDir + "current_link_width": "4\n",
 		pciDir + "max_link_speed": "8.0 GT/s PCIe\n", pciDir + "max_link_width": "8\n", pciDir + "mlx4_port1": "ib\n", pciDir + "mlx4_port2": "auto (ib)\n",
-		pciDir + "uevent": "DRIVER=mlx4_core\nPCI_CLASS=20700\n", pciDir + "infiniband/ibp1s0": "->/", pciDir + "net/ibp1s0/dev_port": "0\n",
+		pciDir + "driver": "->../../../../bus/pci/drivers/mlx4_core", "sys/bus/pci/drivers/mlx4_core/bind": "", pciDir + "infiniband/ibp1s0": "->/", pciDir + "net/ibp1s0/dev_port": "0\n",
 		pciDir + "net/ibp1s0.8001/dev_port":       "0\n",
 		"sys/bus/pci/devices/0000:00:1f.6/vendor": "0x8086\n", "sys/bus/pci/devices/0000:00:1f.6/class": "0x020000\n", "sys/bus/pci/devices/0000:00:1f.6/net/eth0/dev_port": "0\n",
 		"sys/bus/pci/devices/0000:01:00.1/vendor": "0x15b3\n", "sys/bus/pci/devices/0000:01:00.1/device": "0x1004\n", "sys/bus/pci/devices/0000:01:00.1/class": "0x020700\n",
@@ -215,7 +217,7 @@ func checkNetwork(t *testing.T, s *Snapshot) {
 	if !ok || eth.IB || len(eth.Addresses) != 1 || eth.Addresses[0] != p || !eth.Dynamic[p] || eth.PCI != ib.MustParsePCIAddress("0000:00:1f.6") {
 		t.Errorf("eth0: %+v", eth)
 	}
-	if diff := cmp.Diff(Routes{Default: []DefaultRoute{{Dev: "eth0", Gateway: "192.0.2.1"}}}, s.Routes); diff != "" {
+	if diff := cmp.Diff(Routes{Default: []DefaultRoute{{Dev: "eth0", Gateway: "192.0.2.1"}, {Dev: "eth0", Gateway: "fe80::1"}}}, s.Routes); diff != "" {
 		t.Errorf("routes: %s", diff)
 	}
 	if s.SSH != (SSHPath{Client: "192.0.2.1", Dev: "eth0"}) {

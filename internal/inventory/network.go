@@ -122,23 +122,24 @@ func number(a *collect.Answer, path string, absent int) (int, error) {
 // readRoutes reads the default routes of both families and the way to the
 // operator.
 func readRoutes(s *Snapshot, a *collect.Answer) error {
-	for _, name := range []string{"ip-route", "ip-route6"} {
-		run, ok := a.Runs[name]
-		if !ok || run.Status != 0 {
-			// A kernel without IPv6 refuses the question; without the answer for
-			// IPv4 nothing can be said about what a change would cut off.
-			if name == "ip-route6" {
-				continue
-			}
-			return in(name, fmt.Errorf("ip ended with status %d: %s", run.Status, firstLine(run.Output)))
+	run, ok := a.Runs["ip-route"]
+	if !ok || run.Status != 0 {
+		// Without the answer nothing can be said about what a change cuts off.
+		return in("ip-route", fmt.Errorf("ip ended with status %d: %s", run.Status, firstLine(run.Output)))
+	}
+	routes, err := iproute.ParseRoutes(run.Output)
+	if err != nil {
+		return in("ip-route", err)
+	}
+	for _, r := range routes {
+		s.addRoute(r)
+	}
+	for _, r := range a.Routes6 {
+		gateway := ""
+		if !r.Gateway.IsUnspecified() {
+			gateway = r.Gateway.String()
 		}
-		routes, err := iproute.ParseRoutes(run.Output)
-		if err != nil {
-			return in(name, err)
-		}
-		for _, r := range routes {
-			s.addRoute(r)
-		}
+		s.Routes.Default = append(s.Routes.Default, DefaultRoute{Dev: r.Dev, Gateway: gateway})
 	}
 	s.SSH.Client = a.Client
 	if run, ok := a.Runs["ip-ssh"]; ok && run.Status == 0 {

@@ -1,7 +1,9 @@
 package collect
 
 import (
+	"encoding/hex"
 	"errors"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -22,6 +24,7 @@ type Answer struct {
 	Netdevs  map[string]string
 	Jobs     []Job
 	Client   string // address of the SSH client; empty if unknown
+	Routes6  []Route6
 }
 
 // Value is one line of a file.
@@ -43,6 +46,12 @@ type Device struct {
 	Driver  string
 	RDMA    string
 	Virtual bool
+}
+
+// Route6 is a default route of IPv6 as the kernel's table has it.
+type Route6 struct {
+	Dev     string
+	Gateway netip.Addr // unspecified if the link itself is the way
 }
 
 // Job is a job directory.
@@ -182,6 +191,8 @@ func (r *reader) object(n int, line, word, args string) error {
 	case "net":
 		r.answer.Netdevs[value] = id
 		return nil
+	case "route6":
+		return r.route6(n, line, id, value)
 	case "job":
 		r.answer.Jobs = append(r.answer.Jobs, Job{ID: id})
 		return nil
@@ -197,6 +208,15 @@ func (r *reader) object(n int, line, word, args string) error {
 		}
 	}
 	return tool.Errorf(n, line, "a fact that has no place here")
+}
+
+func (r *reader) route6(n int, line, dev, gateway string) error {
+	b, err := hex.DecodeString(gateway)
+	if err != nil || len(b) != 16 {
+		return tool.Errorf(n, line, "want an interface and a gateway of 32 hexadecimal digits")
+	}
+	r.answer.Routes6 = append(r.answer.Routes6, Route6{Dev: dev, Gateway: netip.AddrFrom16([16]byte(b))})
+	return nil
 }
 
 func (d *Device) set(word, value string) {

@@ -103,10 +103,9 @@ for d in "$R"/sys/bus/pci/devices/*; do
 		"$d"/current_link_speed "$d"/current_link_width "$d"/max_link_speed "$d"/max_link_width \
 		"$d"/mlx4_port1 "$d"/mlx4_port2 "$d"/mlx4_port1_mtu "$d"/mlx4_port2_mtu "$d"/net/*/dev_port
 	[ -e "$d"/physfn ] && printf '@virtual %s\n' "${d##*/}"
-	if [ -f "$d"/uevent ]; then
-		while IFS= read -r v; do
-			case $v in DRIVER=*) printf '@driver %s %s\n' "${d##*/}" "${v#DRIVER=}" ;; esac
-		done <"$d"/uevent
+	if [ -e "$d"/driver ]; then
+		n=$(readlink "$d"/driver)
+		printf '@driver %s %s\n' "${d##*/}" "${n##*/}"
 	fi
 	for n in "$d"/infiniband/*; do
 		[ -e "$n" ] && printf '@rdma %s %s\n' "${d##*/}" "${n##*/}"
@@ -164,8 +163,16 @@ x=${x%% *}
 if h ip; then
 	r ip-addr ip -j -d addr show
 	r ip-route ip -j route show default
-	r ip-route6 ip -j -6 route show default
 	[ -n "$x" ] && r ip-ssh ip -o route get "$x"
+fi
+
+# The kernel's table: destination, prefix length, four more columns, metric, two
+# counters, flags, interface. The entry of "lo" stands for "no route".
+if [ -r "$R"/proc/net/ipv6_route ]; then
+	while IFS=' ' read -r v b m m n m m m m x; do
+		case $v/$b in 00000000000000000000000000000000/00) ;; *) continue ;; esac
+		[ "$x" = lo ] || printf '@route6 %s %s\n' "$x" "$n"
+	done <"$R"/proc/net/ipv6_route
 fi
 
 if h mstflint; then

@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -38,7 +40,7 @@ func TestScript_changes_nothing(t *testing.T) {
 	harmless := map[string]bool{
 		"g": true, "c": true, "t": true, "r": true, "h": true, "k": true, // its own functions
 		"echo": true, "printf": true, "read": true, "set": true, "shift": true, "[": true, "command": true, "continue": true,
-		"break": true, "return": true, "id": true,
+		"break": true, "return": true, "id": true, "readlink": true,
 	}
 	asked := regexp.MustCompile(`^(ip|mstflint|mstconfig|lspci|systemctl|dpkg-query|tail|stat|df|midclt|k|timeout|flock)$`)
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(script), "collect.sh")
@@ -175,6 +177,7 @@ func TestParse(t *testing.T) {
 @module ib_ipoib
 @command ip
 @ssh 192.0.2.1
+@route6 eth0 fd000000000000000000000000000001
 @run 75	flash 0000:01:00.0
 |-E- two
 @.
@@ -189,12 +192,13 @@ func TestParse(t *testing.T) {
 	}
 	want := &Answer{
 		UID: 1000, Values: map[string]Value{"/proc/sys/kernel/osrelease": {Text: "6.8.0", Line: 3}}, Denied: map[string]bool{"/etc/secret": true},
-		Files: map[string]string{}, Runs: map[string]Run{"flash 0000:01:00.0": {Status: 75, Output: "-E- two\n", Line: 13}},
+		Files: map[string]string{}, Runs: map[string]Run{"flash 0000:01:00.0": {Status: 75, Output: "-E- two\n", Line: 14}},
 		Commands: map[string]bool{"ip": true}, Modules: map[string]bool{"ib_ipoib": true}, Rules: []string{"/etc/udev/rules.d/70-x.rules"},
 		Devices: []Device{{Address: "0000:01:00.0", Driver: "mlx4_core", RDMA: "mlx4_0", Virtual: true}},
 		Netdevs: map[string]string{"ib0": "0000:01:00.0"}, Jobs: []Job{{ID: "1", Settled: true}}, Client: "192.0.2.1",
+		Routes6: []Route6{{Dev: "eth0", Gateway: netip.MustParseAddr("fd00::1")}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// Cut anywhere, an answer must not be taken for a whole one.
@@ -213,6 +217,7 @@ func TestParse(t *testing.T) {
 		"a status that is none":    strings.Replace(output, "@run 75", "@run x", 1),
 		"a line out of a section":  strings.Replace(output, "|-E-", "-E-", 1),
 		"an unknown fact":          strings.Replace(output, "@module", "@modules", 1),
+		"a gateway of 4 digits":    strings.Replace(output, "fd000000000000000000000000000001", "fd00", 1),
 		"a value without path":     strings.Replace(output, "osrelease\t", "osrelease ", 1),
 	} {
 		if _, err := Parse(bad); err == nil {

@@ -1,0 +1,84 @@
+package inventory
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// labHost opens a host of a simulated lab over SSH and counts its commands.
+func labHost(t *testing.T, lab *labs.Lab, name string) (*Host, *atomic.Int32) {
+	t.Helper()
+	agent := false
+	var runs atomic.Int32
+	server := lab.Servers[name]
+	h, err := sshhost.New(name, sshhost.Config{
+		Address: server.Addr.IP.String(), Port: server.Addr.Port, User: lab.User(name), PrivateKeyFile: lab.KeyFile(), UseAgent: &agent,
+		KnownHostsFiles: []string{lab.KnownHostsFile()}, SSHConfigFile: "none",
+		Trace: func(e sshhost.Event) {
+			if e.Kind == "run" {
+				runs.Add(1)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Drop() })
+	return New(h), &runs
+}
+
+// TestHost_over_SSH collects the facts of the simulated lab's hosts: the real
+// script in a shell, below sudo, over a real SSH connection.
+func TestHost_over_SSH(t *testing.T) {
+	lab, err := labs.Start(t.TempDir(), labsim.Options{}, labs.TwoHosts()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(lab.Close)
+	for _, tt := range []struct {
+		name, os string
+		pci      string
+		rdma     string
+		psid     string
+	}{
+		// Ubuntu loads mlx4_ib only with rdma-core, so nothing says what runs.
+		{labs.Intel9, "ubuntu", "0000:01:00.0", "", ""},
+		{labs.Xeon2zfs, "truenas", "0000:04:00.0", "mlx4_0", "MT_9200111023"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h, runs := labHost(t, lab, tt.name)
+			s := snapshot(t, h)
+			if got := runs.Load(); got != 1 {
+				t.Errorf("%d commands", got)
+			}
+			if s.OS.ID != tt.os || s.Hostname != tt.name || s.StateFree <= 0 || (s.TrueNAS != nil) != (tt.os == "truenas") {
+				t.Errorf("host: %+v name %q free %d", s.OS, s.Hostname, s.StateFree)
+			}
+			if s.TrueNAS != nil && s.TrueNAS.Error != "" {
+				t.Errorf("middleware: %s", s.TrueNAS.Error)
+			}
+			if len(s.Routes.Default) != 1 || s.Routes.Default[0].Dev != "eno1" {
+				t.Errorf("routes %+v", s.Routes)
+			}
+			c, ok := s.Card(ib.MustParsePCIAddress(tt.pci))
+			if !ok {
+				t.Fatalf("no card, only %+v", s.Cards)
+			}
+			if c.Chip.Name != "ConnectX-3 Pro" || c.Driver != "mlx4_core" || c.PartNumber == "" || c.SerialNumber == "" || c.RDMADevice != tt.rdma || c.RunningPSID != tt.psid ||
+				len(c.Ports) != 2 || c.Ports[0].TypeNow != "eth" || c.Ports[1].Netdev == "" {
+				t.Errorf("card: %+v", c)
+			}
+			if c.Flash == nil || c.Flash.PSID != "MT_9200111023" || !c.Flash.GUIDs.Node.IsUnset() || c.Flash.GUIDs.MAC1.OUI() != "e41d2d" {
+				t.Errorf("flash: %+v (%s: %s)", c.Flash, c.FlashFailure, c.FlashError)
+			}
+		})
+	}
+	for _, v := range lab.Violations() {
+		t.Errorf("the lab was asked for what no real host would answer: %s", v)
+	}
+}
