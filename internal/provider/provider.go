@@ -96,7 +96,7 @@ func (p *Provider) data(cfg model, diags *diag.Diagnostics) *tfkit.Data {
 		data.Hosts[name] = host
 		transport, err := s.transport()
 		if err != nil {
-			tfkit.AddAttributeError(diags, path.Root("hosts").AtMapKey(name).AtName("jump_hosts"), "configure host "+name, err)
+			tfkit.AddErrorAt(diags, path.Root("hosts").AtMapKey(name).AtName("jump_hosts"), "configure host "+name, err)
 			continue
 		}
 		transport.Trace = p.trace

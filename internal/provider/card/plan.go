@@ -54,7 +54,7 @@ func keepObserved(ctx context.Context, req resource.ModifyPlanRequest, resp *res
 func (r *Resource) find(ctx context.Context, ref tfkit.CardRef, diags *diag.Diagnostics) *inventory.Card {
 	_, _, snap, err := r.Look(ctx, ref.Host)
 	if err != nil {
-		tfkit.AddAttributeError(diags, path.Root("host"), "read card "+ref.String(), err)
+		tfkit.AddErrorAt(diags, path.Root("host"), "read card "+ref.String(), err)
 		return nil
 	}
 	c, ok := snap.Card(ref.PCI)

@@ -47,7 +47,7 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	}
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
 		if !m.AllowUnreachable.ValueBool() || !tfkit.IsTransport(missing[name]) {
-			tfkit.AddAttributeError(&resp.Diagnostics, path.Root("hosts"), "read cards of host "+name, missing[name])
+			tfkit.AddErrorAt(&resp.Diagnostics, path.Root("hosts"), "read cards of host "+name, missing[name])
 		}
 	}
 	if resp.Diagnostics.HasError() {

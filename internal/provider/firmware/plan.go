@@ -77,7 +77,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	what := "plan firmware of card " + ref.String()
 	request, err := config.request()
 	if err != nil {
-		tfkit.AddAttributeError(diags, path.Root("allow_downgrade"), what, err)
+		tfkit.AddErrorAt(diags, path.Root("allow_downgrade"), what, err)
 		return nil
 	}
 	at := r.CardAt(ctx, ref, what, diags)
@@ -86,7 +86,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	}
 	now, err := hca.ReadFirmware(at.Snap, ref.PCI)
 	if err != nil {
-		tfkit.AddAttributeError(diags, path.Root("card_id"), what, err)
+		tfkit.AddErrorAt(diags, path.Root("card_id"), what, err)
 		return nil
 	}
 	image, ok := r.image(ctx, at, config, diags)
@@ -106,7 +106,7 @@ func (r *Resource) assess(ctx context.Context, a *assessment, config, state mode
 	var err error
 	a.Assessment, err = r.Cards.AssessFirmware(ctx, a.ask)
 	if err != nil {
-		tfkit.AddAttributeError(diags, path.Root("card_id"), "plan firmware of card "+a.at.Ref.String(), err)
+		tfkit.AddErrorAt(diags, path.Root("card_id"), "plan firmware of card "+a.at.Ref.String(), err)
 		return false
 	}
 	return !a.report(ctx, diags)
@@ -137,7 +137,7 @@ func (r *Resource) image(ctx context.Context, at *tfkit.CardAt, config model, di
 	}
 	parsed, size, err := r.Cards.OpenStagedImage(ctx, at.Host, ref.SHA256)
 	if err != nil && parsed == nil && tfkit.IsTransport(err) {
-		tfkit.AddAttributeError(diags, path.Root("image_id"), what, err)
+		tfkit.AddErrorAt(diags, path.Root("image_id"), what, err)
 		return safety.ImageFacts{}, false
 	}
 	return hca.ImageFacts(ref.String(), ref.SHA256, "", size, parsed, err), true

@@ -51,7 +51,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 func (r *Resource) usable(ctx context.Context, m model, diags *diag.Diagnostics) *file {
 	what := fmt.Sprintf("use firmware image %s for host %s", m.Source.ValueString(), m.Host.ValueString())
 	if _, _, err := r.Host(m.Host.ValueString()); err != nil {
-		tfkit.AddAttributeError(diags, path.Root("host"), what, err)
+		tfkit.AddErrorAt(diags, path.Root("host"), what, err)
 		return nil
 	}
 	f, found := readFile(m.Source.ValueString(), m.SHA256.ValueString())

@@ -58,7 +58,7 @@ func (r *Resource) stage(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 	}
 	content, err := os.Open(f.path)
 	if err != nil {
-		tfkit.AddAttributeError(diags, path.Root("source"), "read firmware image "+f.path, err)
+		tfkit.AddErrorAt(diags, path.Root("source"), "read firmware image "+f.path, err)
 		return
 	}
 	defer content.Close() //nolint:errcheck // only read

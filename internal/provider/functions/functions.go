@@ -1,5 +1,7 @@
 // Package functions holds the provider-defined functions. They are pure: the
-// same arguments give the same result on every machine, without any host.
+// same arguments give the same result on every machine.
+//
+// It must not ask a host or the environment.
 package functions
 
 import (

@@ -87,7 +87,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	}
 	now, err := hca.ReadGUIDs(at.Snap, ref.PCI)
 	if err != nil {
-		tfkit.AddAttributeError(diags, path.Root("card_id"), what, err)
+		tfkit.AddErrorAt(diags, path.Root("card_id"), what, err)
 		return nil
 	}
 	return &assessment{at: at, now: now, ask: hca.GUIDs{Card: at.HCA, Request: request}}
@@ -99,7 +99,7 @@ func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagno
 	var err error
 	a.Assessment, err = r.Cards.AssessGUIDs(ctx, a.ask)
 	if err != nil {
-		tfkit.AddAttributeError(diags, path.Root("card_id"), "plan GUIDs of card "+a.at.Ref.String(), err)
+		tfkit.AddErrorAt(diags, path.Root("card_id"), "plan GUIDs of card "+a.at.Ref.String(), err)
 		return false
 	}
 	tfkit.AddJobs(diags, a.at.Ref, a.Jobs)

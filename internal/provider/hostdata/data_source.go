@@ -40,7 +40,7 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	}
 	_, _, snap, err := s.Look(ctx, name)
 	if err != nil {
-		tfkit.AddAttributeError(&resp.Diagnostics, path.Root("host"), "read host "+name, err)
+		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read host "+name, err)
 		return
 	}
 	m.observe(snap)

@@ -40,7 +40,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	_, _, snap, err := r.Look(ctx, d.Host)
 	if err != nil {
-		tfkit.AddAttributeError(&resp.Diagnostics, path.Root("host"), "plan IPoIB interface "+ref(d).String(), err)
+		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan IPoIB interface "+ref(d).String(), err)
 		return
 	}
 	settleMTU(&d, snap)

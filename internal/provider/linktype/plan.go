@@ -85,7 +85,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	what := "plan link types of card " + ref.String()
 	request, err := config.request()
 	if err != nil {
-		tfkit.AddAttributeError(diags, path.Root("ports"), what, err)
+		tfkit.AddErrorAt(diags, path.Root("ports"), what, err)
 		return nil
 	}
 	at := r.CardAt(ctx, ref, what, diags)
@@ -94,7 +94,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	}
 	now, err := hca.ReadLinkTypes(at.Snap, at.HCA)
 	if err != nil {
-		tfkit.AddAttributeError(diags, path.Root("card_id"), what, err)
+		tfkit.AddErrorAt(diags, path.Root("card_id"), what, err)
 		return nil
 	}
 	return &assessment{at: at, now: now, ask: hca.LinkTypes{Card: at.HCA, Request: request, PlannedPSID: r.Planned.Card(ref).PSID}}
@@ -105,7 +105,7 @@ func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagno
 	var err error
 	a.Assessment, err = r.Cards.AssessLinkTypes(ctx, a.ask)
 	if err != nil {
-		tfkit.AddAttributeError(diags, path.Root("card_id"), "plan link types of card "+a.at.Ref.String(), err)
+		tfkit.AddErrorAt(diags, path.Root("card_id"), "plan link types of card "+a.at.Ref.String(), err)
 		return false
 	}
 	tfkit.AddJobs(diags, a.at.Ref, a.Jobs)

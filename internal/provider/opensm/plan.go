@@ -36,7 +36,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	_, _, snap, err := r.Look(ctx, d.Host)
 	if err != nil {
-		tfkit.AddAttributeError(&resp.Diagnostics, path.Root("host"), "plan subnet manager "+ref(d).String(), err)
+		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan subnet manager "+ref(d).String(), err)
 		return
 	}
 	r.Planned.SetSM(ref(d), d.Priority)

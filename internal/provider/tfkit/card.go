@@ -30,7 +30,7 @@ func (d *Data) CardAt(ctx context.Context, ref CardRef, what string, diags *diag
 	at := path.Root("card_id")
 	h, cfg, snap, err := d.Look(ctx, ref.Host)
 	if err != nil {
-		AddAttributeError(diags, at, what, err)
+		AddErrorAt(diags, at, what, err)
 		return nil
 	}
 	c, ok := snap.Card(ref.PCI)
@@ -40,7 +40,7 @@ func (d *Data) CardAt(ctx context.Context, ref CardRef, what string, diags *diag
 	}
 	p, err := platform.Of(snap)
 	if err != nil {
-		AddAttributeError(diags, at, what, err)
+		AddErrorAt(diags, at, what, err)
 		return nil
 	}
 	return &CardAt{Ref: ref, Host: h, Snap: snap, Card: c, HCA: hca.CardOn(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot)}

@@ -21,8 +21,8 @@ func AddError(diags *diag.Diagnostics, what string, err error) {
 	}
 }
 
-// AddAttributeError is AddError for an attribute, so that Terraform shows the line.
-func AddAttributeError(diags *diag.Diagnostics, at path.Path, what string, err error) {
+// AddErrorAt is AddError for an attribute, so that Terraform shows the line.
+func AddErrorAt(diags *diag.Diagnostics, at path.Path, what string, err error) {
 	if err != nil {
 		diags.AddAttributeError(at, "Unable to "+what, Detail(err))
 	}

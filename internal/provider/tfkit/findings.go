@@ -60,7 +60,7 @@ func AddPostponed(diags *diag.Diagnostics, what, why string) {
 
 // AddForgotten warns that destroying a resource leaves its object as it is.
 func AddForgotten(diags *diag.Diagnostics, thing, identity, stays string) {
-	diags.AddWarning(fmt.Sprintf("Only forgetting %s %s: it stays as it is", thing, identity), stays)
+	diags.AddWarning(fmt.Sprintf("Left as it is: %s %s", thing, identity), stays)
 }
 
 func capital(s string) string {

@@ -1,0 +1,93 @@
+provider "infiniband" {
+  backup_dir = "${path.root}/firmware-backups"
+
+  ssh = {
+    private_key_file  = var.private_key_file
+    known_hosts_files = var.known_hosts_files
+  }
+
+  hosts = {
+    for name, host in var.hosts : name => {
+      address           = host.address
+      port              = host.port
+      user              = host.user
+      private_key_file  = host.private_key_file
+      known_hosts_files = host.known_hosts_file == null ? null : [host.known_hosts_file]
+      reboot            = { allowed = true }
+    }
+  }
+}
+
+resource "infiniband_card" "card" {
+  for_each = var.cards
+
+  host        = each.key
+  pci_address = each.value.pci_address
+}
+
+# The image is verified here, copied to each host under its hash, and verified there.
+resource "infiniband_firmware_image" "vpi" {
+  for_each = var.cards
+
+  host   = each.key
+  source = var.image
+  sha256 = var.image_sha256
+}
+
+# Ethernet-only cards become VPI cards. The old firmware is in backup_dir first.
+resource "infiniband_firmware" "card" {
+  for_each = var.cards
+
+  card_id           = infiniband_card.card[each.key].id
+  image_id          = infiniband_firmware_image.vpi[each.key].id
+  allow_psid_change = var.allow_psid_change
+  activation        = "reboot"
+}
+
+# Ethernet-only firmware has no GUIDs, and the cross-flash cannot invent them.
+resource "infiniband_guids" "card" {
+  for_each = var.cards
+
+  card_id    = infiniband_card.card[each.key].id
+  base_mac   = each.value.base_mac
+  activation = "reboot"
+
+  depends_on = [infiniband_firmware.card]
+}
+
+resource "infiniband_link_type" "card" {
+  for_each = var.cards
+
+  card_id = infiniband_card.card[each.key].id
+  ports   = { "1" = "ib", "2" = "ib" }
+
+  depends_on = [infiniband_guids.card]
+}
+
+# An unmanaged switch has no subnet manager: one host runs it.
+resource "infiniband_opensm" "intel9" {
+  host      = "intel9"
+  port_guid = infiniband_guids.card["intel9"].port_guids[0]
+  priority  = 14
+
+  depends_on = [infiniband_link_type.card]
+}
+
+resource "infiniband_ipoib_interface" "fabric" {
+  for_each = var.cards
+
+  host      = each.key
+  port_guid = infiniband_guids.card[each.key].port_guids[0]
+  mode      = var.ipoib_mode
+  mtu       = var.ipoib_mtu
+  addresses = [each.value.address]
+
+  truenas_keep_interface = each.key == "xeon2zfs" ? var.truenas_keep_interface : null
+
+  depends_on = [infiniband_opensm.intel9]
+}
+
+# What the hosts themselves say once everything is done.
+data "infiniband_cards" "fabric" {
+  depends_on = [infiniband_ipoib_interface.fabric]
+}

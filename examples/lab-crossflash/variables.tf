@@ -1,0 +1,80 @@
+variable "hosts" {
+  description = "How the two hosts are reached. What is left out comes from ~/.ssh/config and the agent."
+  type = map(object({
+    address          = string
+    port             = optional(number)
+    user             = optional(string)
+    private_key_file = optional(string)
+    known_hosts_file = optional(string)
+  }))
+}
+
+variable "private_key_file" {
+  description = "Private key for all hosts, unless a host has its own."
+  type        = string
+  default     = null
+}
+
+variable "known_hosts_files" {
+  description = "Files with the keys of the hosts; null means ~/.ssh/known_hosts and the system's."
+  type        = list(string)
+  default     = null
+}
+
+variable "cards" {
+  description = "The card of each host: where it is, the MAC address on its label, and its address on the fabric."
+  type = map(object({
+    pci_address = string
+    base_mac    = string
+    address     = string
+  }))
+  default = {
+    intel9 = {
+      pci_address = "0000:01:00.0"
+      base_mac    = "e4:1d:2d:e4:4e:d0"
+      address     = "172.16.0.20/24"
+    }
+    xeon2zfs = {
+      pci_address = "0000:04:00.0"
+      base_mac    = "e4:1d:2d:e4:4e:e0"
+      address     = "172.16.0.10/24"
+    }
+  }
+}
+
+variable "image" {
+  description = "The VPI firmware, a .bin file on this machine."
+  type        = string
+}
+
+variable "image_sha256" {
+  description = "Its SHA-256, so that nobody can exchange the file unnoticed."
+  type        = string
+}
+
+variable "allow_psid_change" {
+  description = "Consent to the cross-flash: the PSID that the cards have, and the one of the image. Without it the plan refuses and prints the pair."
+  type = object({
+    from = string
+    to   = string
+  })
+  default = null
+}
+
+variable "ipoib_mode" {
+  description = "connected or datagram, the same on all hosts."
+  type        = string
+  default     = "connected"
+}
+
+variable "ipoib_mtu" {
+  description = "MTU of the IPoIB interfaces, the same on all hosts. TrueNAS stores at most 9216."
+  type        = number
+  default     = 9000
+}
+
+variable "truenas_keep_interface" {
+  description = "The management interface of the TrueNAS host, if nothing is configured in its network settings yet; see the README."
+  type        = string
+  default     = null
+}
