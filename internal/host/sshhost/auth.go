@@ -52,6 +52,7 @@ func (e *AuthError) advice() string {
 type login struct {
 	hop     *hop
 	ring    *keyring
+	wire    *wire
 	next    int
 	spent   bool // the password was sent: it is never sent twice
 	offered []string
@@ -63,6 +64,11 @@ type login struct {
 // It is ours to drive, rather than a list of methods, because only so is known
 // what the server accepts and which key was refused.
 func (l *login) choose(ctx *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
+	if l.wire.failed.Load() {
+		// The library goes on to the next method after a connection is lost.
+		l.notes = append(l.notes, "the server closed the connection during the attempt before")
+		return nil, l.failure()
+	}
 	for _, m := range ctx.AllowedMethods {
 		if !slices.Contains(l.offered, m) {
 			l.offered = append(l.offered, m)

@@ -102,7 +102,7 @@ type Event struct {
 	What       string // address, redacted command, or path
 	Fresh      bool   // over a connection of its own
 	Duration   time.Duration
-	RoundTrips int // waits for the other side, as seen on the wire; meaningful if nothing ran beside it
+	RoundTrips int // times that the transport waited for the host; a file's bytes count as one
 	Err        error
 }
 

@@ -120,7 +120,7 @@ func handshake(ctx context.Context, h *hop, w *wire) (*ssh.Client, error) {
 		return nil, &dialError{hop: h, op: "authenticate", err: err, advice: "Check the private key that is configured."}
 	}
 	defer ring.close()
-	l := &login{hop: h, ring: ring}
+	l := &login{hop: h, ring: ring, wire: w}
 	stop := context.AfterFunc(ctx, func() { _ = w.Close(); ring.close() })
 	defer stop()
 	conn, channels, requests, err := ssh.NewClientConn(w, h.address(), &ssh.ClientConfig{
@@ -131,7 +131,7 @@ func handshake(ctx context.Context, h *hop, w *wire) (*ssh.Client, error) {
 		ClientVersion:     "SSH-2.0-terraform-provider-infiniband",
 	})
 	if err != nil {
-		return nil, handshakeError(ctx, h, t, l, w, err)
+		return nil, handshakeError(ctx, h, t, l, err)
 	}
 	return ssh.NewClient(conn, channels, requests), nil
 }
@@ -161,7 +161,7 @@ func connectError(ctx context.Context, h *hop, err error) *dialError {
 }
 
 // handshakeError sorts what went wrong after the connection stood.
-func handshakeError(ctx context.Context, h *hop, t *trust, l *login, w *wire, err error) *dialError {
+func handshakeError(ctx context.Context, h *hop, t *trust, l *login, err error) *dialError {
 	var key *HostKeyError
 	var auth *AuthError
 	var negotiation *ssh.AlgorithmNegotiationError
@@ -184,7 +184,7 @@ func handshakeError(ctx context.Context, h *hop, t *trust, l *login, w *wire, er
 			advice: "The connection was closed before the host showed a key. sshd does so beyond its MaxStartups, and while the host shuts down; other programs on that port do so too."}
 	}
 	failed := l.failure()
-	if !errors.As(err, &auth) || w.failed.Load() {
+	if !errors.As(err, &auth) {
 		failed.Notes = append(failed.Notes, fmt.Sprintf("the server ended the attempt: %v", err))
 	}
 	return &dialError{hop: h, op: "authenticate", err: failed, advice: failed.advice()}

@@ -32,6 +32,7 @@ type outcome struct {
 	status  int    // of the session, if it said so
 	exited  bool   // the session said how it ended
 	signal  string // the session's shell was killed
+	waits   int    // round trips: opening the session, and the script with its answer
 	err     error  // why there is no complete answer, if anything but the session ended it
 }
 
@@ -50,27 +51,35 @@ func execute(ctx context.Context, l *link, frame shellcmd.Frame, text string, si
 		o.err = err
 		return o
 	}
-	defer ch.shut()
+	o.waits = ch.tries + 1
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end within the command's time limit of %s: %w", limit, os.ErrDeadlineExceeded))
 	defer cancel()
 	if _, err := ch.SendRequest("exec", false, ssh.Marshal(struct{ Command string }{shellcmd.Interpreter})); err != nil {
+		ch.shut()
 		o.err = l.reason(err)
 		return o
 	}
 	s := &session{frame: frame, outcome: o, done: make(chan struct{}), changed: make(chan struct{}, 1)}
 	s.start(ch, text)
 	s.wait(ctx, l, ch)
+	go s.end(l, ch, o.err == nil)
 	return o
 }
 
-// reason prefers what is known about the connection over what a channel says.
-func (l *link) reason(err error) error {
-	select {
-	case <-l.gone:
-		return l.why
-	case <-time.After(100 * time.Millisecond):
-		return err
+// end gives the session back. After a whole answer the server closes it in a
+// moment, and counts it among MaxSessions until then; only a session that a
+// child of the command holds open is closed from here.
+func (s *session) end(l *link, ch *channel, whole bool) {
+	if whole {
+		patience := time.NewTimer(time.Second)
+		defer patience.Stop()
+		select {
+		case <-s.done:
+		case <-l.gone:
+		case <-patience.C:
+		}
 	}
+	ch.shut()
 }
 
 // session gathers what one session says. Its goroutines end with the channel.
@@ -193,7 +202,7 @@ func (s *session) settle(ctx context.Context, l *link) error {
 	for {
 		select {
 		case <-s.done:
-			if l.lost() && !s.outcomeComplete() {
+			if !s.outcomeComplete() && l.lostSoon() {
 				return l.why
 			}
 			return nil

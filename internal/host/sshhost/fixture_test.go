@@ -69,7 +69,7 @@ func newWAN(t *testing.T, target string, rtt time.Duration) *wan {
 			far, err := net.Dial("tcp", target)
 			if err != nil {
 				_ = near.Close()
-				return
+				continue
 			}
 			go w.pump(far, near, w.cutAfter)
 			go w.pump(near, far, 0)

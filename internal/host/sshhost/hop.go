@@ -53,8 +53,9 @@ func resolve(cfg Config) ([]*hop, error) {
 }
 
 func resolveChain(u *userConfig, cfg Config, above []string) ([]*hop, error) {
-	if len(above) >= maxHops || slices.Contains(above, cfg.Address) {
-		return nil, fmt.Errorf("the jump hosts lead in a circle or are more than %d: %s", maxHops, strings.Join(append(above, cfg.Address), " <- "))
+	name := net.JoinHostPort(cfg.Address, strconv.Itoa(cfg.Port))
+	if len(above) >= maxHops || slices.Contains(above, name) {
+		return nil, fmt.Errorf("the jump hosts lead in a circle or are more than %d: %s", maxHops, strings.Join(append(above, name), " <- "))
 	}
 	h, err := u.hop(cfg)
 	if err != nil {
@@ -69,7 +70,7 @@ func resolveChain(u *userConfig, cfg Config, above []string) ([]*hop, error) {
 		if i > 0 && j.Jumps == nil {
 			j.Jumps = []Config{} // reached from the hop before, whatever its own ProxyJump
 		}
-		sub, err := resolveChain(u, j, append(above, cfg.Address))
+		sub, err := resolveChain(u, j, append(slices.Clone(above), name))
 		if err != nil {
 			return nil, err
 		}

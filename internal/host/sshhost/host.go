@@ -171,7 +171,7 @@ func (h *Host) startDialing(ctx context.Context) *dialing {
 		h.mu.Unlock()
 		ev := Event{Kind: "dial", What: h.Address(), Duration: time.Since(begin), Err: err}
 		if l != nil {
-			ev.RoundTrips = l.allTurns()
+			ev.RoundTrips = l.turns()
 		}
 		h.trace(ev)
 		close(d.done)

@@ -88,6 +88,7 @@ func loadKeys(ctx context.Context, h *hop) (*keyring, error) {
 // choose drops doubles, puts certificates before their keys, and bounds the rest.
 func (k *keyring) choose(wanted []identity, h *hop) {
 	var seen [][]byte
+	var rest []string
 	for _, id := range wanted {
 		blob := id.signer.PublicKey().Marshal()
 		if slices.ContainsFunc(seen, func(b []byte) bool { return bytes.Equal(b, blob) }) {
@@ -95,13 +96,17 @@ func (k *keyring) choose(wanted []identity, h *hop) {
 		}
 		seen = append(seen, blob)
 		if len(k.offer) >= maxOffers {
-			k.note("%s: not offered, because servers close the connection after about six attempts; choose a key with private_key_file, agent_identity or identities_only", id)
+			rest = append(rest, id.String())
 			continue
 		}
 		if certified, ok := certify(id, h, k); ok && len(k.offer) < maxOffers-1 {
 			k.offer = append(k.offer, certified)
 		}
 		k.offer = append(k.offer, id)
+	}
+	if len(rest) > 0 {
+		k.note("%s: not offered, because servers close the connection after about six attempts; choose a key with private_key_file, agent_identity or identities_only",
+			strings.Join(rest, ", "))
 	}
 }
 

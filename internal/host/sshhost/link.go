@@ -28,11 +28,8 @@ func newLink(sessions int) *link {
 
 func (l *link) client() *ssh.Client { return l.clients[len(l.clients)-1] }
 
-// turns is the number of waits for the target so far.
-func (l *link) turns() int { return int(l.wires[len(l.wires)-1].turns.Load()) }
-
-// allTurns counts the waits for jump hosts too.
-func (l *link) allTurns() (n int) {
+// turns is the number of waits for any hop so far.
+func (l *link) turns() (n int) {
 	for _, w := range l.wires {
 		n += int(w.turns.Load())
 	}
@@ -59,6 +56,27 @@ func (l *link) lost() bool {
 	default:
 		return false
 	}
+}
+
+// lostSoon reports whether the connection is lost, for use when something on it
+// ended too early: the end of the whole may be noticed a moment after its parts.
+func (l *link) lostSoon() bool {
+	moment := time.NewTimer(100 * time.Millisecond)
+	defer moment.Stop()
+	select {
+	case <-l.gone:
+		return true
+	case <-moment.C:
+		return false
+	}
+}
+
+// reason prefers what is known about the connection over what a channel says.
+func (l *link) reason(err error) error {
+	if l.lostSoon() {
+		return l.why
+	}
+	return err
 }
 
 var (
@@ -117,6 +135,7 @@ type channel struct {
 	ssh.Channel
 	requests <-chan *ssh.Request
 	release  func()
+	tries    int // it took to open: one round trip each
 }
 
 // shut gives the place back and closes the channel, once.
@@ -140,11 +159,22 @@ func (l *link) open(ctx context.Context) (*channel, error) {
 	for try := 1; ; try++ {
 		c, err := l.openOnce(ctx, release)
 		var refused *ssh.OpenChannelError
-		if err == nil || !errors.As(err, &refused) || try == openTries {
-			if err != nil {
-				release()
+		if err == nil {
+			c.tries = try
+			return c, nil
+		}
+		if !errors.As(err, &refused) {
+			release()
+			if ctx.Err() == nil {
+				// Anything but a refusal is the connection's end, seen before watch saw it.
+				l.close(fmt.Errorf("connection lost: %w", err))
+				err = l.why
 			}
-			return c, err
+			return nil, err
+		}
+		if try == openTries {
+			release()
+			return nil, err
 		}
 		select {
 		case <-time.After(pause):
@@ -168,7 +198,7 @@ func (l *link) openOnce(ctx context.Context, release func()) (*channel, error) {
 			result <- opened{err: err}
 			return
 		}
-		result <- opened{c: &channel{ch, requests, release}}
+		result <- opened{c: &channel{Channel: ch, requests: requests, release: release}}
 	}()
 	select {
 	case r := <-result:

@@ -54,16 +54,16 @@ func (h *Host) run(ctx context.Context, cmd shellcmd.Command, sink io.Writer) (s
 		if err != nil {
 			return nil, turns, named(err, h.show(cmd))
 		}
-		known, before := h.knownWay(), l.turns()
+		known := h.knownWay()
 		o, err := h.once(ctx, l, cmd, h.elevation(known), sink)
-		turns += l.turns() - before
 		if err != nil {
 			return nil, turns, err
 		}
+		turns += o.waits
 		err = h.judge(cmd, o)
 		var refused *host.PrivilegeError
 		switch {
-		case try == 1 && ctx.Err() == nil && !o.handed && l.lost():
+		case try == 1 && o.err != nil && ctx.Err() == nil && !o.handed && l.lost():
 		case try == 1 && errors.As(err, &refused) && known != shellcmd.WayUnknown:
 			h.learnWay(shellcmd.WayUnknown)
 		default:

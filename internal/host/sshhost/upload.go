@@ -61,6 +61,7 @@ type upload struct {
 	file   host.RemoteFile
 	nonce  string
 	staged string // absolute path on the host, once it is known
+	waits  int    // round trips of staging
 }
 
 // Upload writes a file as root: staged by the user over SFTP, hashed and moved
@@ -102,20 +103,19 @@ func (u *upload) check() error {
 }
 
 func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
+	defer func() { turns += u.waits }()
 	for try := 1; ; try++ {
 		l, err := h.connect(ctx)
 		if err != nil {
 			return turns, err
 		}
-		before := l.turns()
 		err = h.stage(ctx, l, u)
-		turns += l.turns() - before
 		if err == nil {
 			break
 		}
 		// Staging again under the same name is harmless, so a connection that
 		// proves dead is worth a second one.
-		if try > 1 || !l.lost() || ctx.Err() != nil {
+		if ctx.Err() != nil || !l.lostSoon() || try > 1 {
 			h.sweep(ctx, u)
 			return turns, h.stageError(ctx, l, u, err)
 		}
@@ -123,8 +123,7 @@ func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
 	cmd := shellcmd.Script("install-upload", installScript, u.staged, u.file.Path,
 		strconv.FormatInt(u.size, 10), u.file.SHA256, "0"+strconv.FormatUint(uint64(u.file.Mode), 8), u.temporary()).AsRoot().Changes()
 	_, more, err := h.run(ctx, cmd, &limited{max: 1 << 20})
-	turns += more
-	if err == nil {
+	if turns += more; err == nil {
 		return turns, nil
 	}
 	var exit *host.ExitError
@@ -157,6 +156,7 @@ func (h *Host) stage(ctx context.Context, l *link, u *upload) error {
 		return err
 	}
 	defer done()
+	u.waits += 5 // the session, its SFTP server, the protocol's version, the file, its bytes
 	// Both answers come in the round trip of one.
 	home := make(chan string, 1)
 	go func() {

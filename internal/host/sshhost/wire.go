@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// wire counts how often this side had to wait for the other: the times a read
-// delivers something after a write. With one thing going on at a time that is
-// the number of round trips, whatever their duration.
+// wire counts how often this side had to wait for the other while connecting:
+// the times a read delivers something after a write. Later the library mixes in
+// window adjustments, which nobody waits for.
 type wire struct {
 	net.Conn
 	written atomic.Bool

@@ -1,0 +1,165 @@
+package sshhost
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/skeema/knownhosts"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+)
+
+// untrusting returns a server and a configuration that nothing vouches for.
+func untrusting(t *testing.T) (s *server, cfg Config, addr, known string) {
+	t.Helper()
+	s = newServer(t)
+	cfg = s.config()
+	known = filepath.Join(t.TempDir(), "known_hosts")
+	cfg.HostKeys, cfg.KnownHostsFiles = nil, []string{known}
+	return s, cfg, net.JoinHostPort(cfg.Address, strconv.Itoa(cfg.Port)), known
+}
+
+func hostKeyError(t *testing.T, err error, want ...string) {
+	t.Helper()
+	var gone *host.UnreachableError
+	var key *HostKeyError
+	if !errors.As(err, &gone) || gone.Op != "verify host key" || !errors.As(err, &key) {
+		t.Fatalf("got %T %v", err, err)
+	}
+	text := gone.Error() + "\n" + gone.Advice
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("the error lacks %q:\n%s", w, text)
+		}
+	}
+}
+
+func ecdsaKey(t *testing.T) ssh.Signer {
+	t.Helper()
+	priv, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewSignerFromKey(priv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer
+}
+
+func TestHostKey_unknownThenKnown(t *testing.T) {
+	s, cfg, addr, known := untrusting(t)
+	key := s.hostKeys[0].PublicKey()
+	line := knownhosts.Line([]string{addr}, key)
+	err := reach(t, cfg)
+	hostKeyError(t, err, ssh.FingerprintSHA256(key), line, known, `host_key = "ssh-ed25519 `, "ssh_host_ed25519_key.pub")
+	if len(s.auths) != 0 {
+		t.Error("a credential was sent to a host that nobody vouches for")
+	}
+	write(t, known, line+"\n")
+	if err := reach(t, cfg); err != nil {
+		t.Error(err)
+	}
+	cfg.KnownHostsFiles = []string{}
+	cfg.HostKeys = []string{strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))}
+	if err := reach(t, cfg); err != nil {
+		t.Errorf("pinned by its key: %v", err)
+	}
+}
+
+func TestHostKey_changed(t *testing.T) {
+	s, cfg, addr, known := untrusting(t)
+	old := newKey(t).PublicKey()
+	write(t, known, "# comment\n"+knownhosts.Line([]string{addr}, old)+"\n")
+	for _, policy := range []HostKeyPolicy{HostKeyStrict, HostKeyAcceptNew} {
+		cfg.HostKeyPolicy, cfg.RecordFile = policy, filepath.Join(t.TempDir(), "record")
+		hostKeyError(t, reach(t, cfg), ssh.FingerprintSHA256(old), ssh.FingerprintSHA256(s.hostKeys[0].PublicKey()),
+			known+":2", "ssh-keygen -R '["+cfg.Address+"]:"+strconv.Itoa(cfg.Port)+"' -f "+known)
+	}
+	cfg.HostKeys = []string{ssh.FingerprintSHA256(old)}
+	hostKeyError(t, reach(t, cfg), "pinned to "+ssh.FingerprintSHA256(old))
+	if len(s.auths) != 0 {
+		t.Error("a credential was sent to an impostor")
+	}
+}
+
+func TestHostKey_revoked(t *testing.T) {
+	s, cfg, addr, known := untrusting(t)
+	write(t, known, "@revoked "+knownhosts.Line([]string{addr}, s.hostKeys[0].PublicKey())+"\n")
+	hostKeyError(t, reach(t, cfg), "revoked", known+":1")
+}
+
+func TestHostKey_knownByAnotherKind(t *testing.T) {
+	s, cfg, addr, known := untrusting(t)
+	second := ecdsaKey(t)
+	s.hostKeys = append(s.hostKeys, second)
+	write(t, known, knownhosts.Line([]string{addr}, second.PublicKey())+"\n")
+	if err := reach(t, cfg); err != nil {
+		t.Errorf("a host with two keys, of which the less preferred is known: %v", err)
+	}
+	s.hostKeys = s.hostKeys[:1]
+	hostKeyError(t, reach(t, cfg), "known are ecdsa-sha2-nistp256", "the host offers ssh-ed25519")
+}
+
+func TestHostKey_authority(t *testing.T) {
+	s, cfg, _, known := untrusting(t)
+	ca := newKey(t)
+	cert := &ssh.Certificate{Key: s.hostKeys[0].PublicKey(), CertType: ssh.HostCert, ValidPrincipals: []string{cfg.Address}, ValidBefore: ssh.CertTimeInfinity}
+	if err := cert.SignCert(rand.Reader, ca); err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewCertSigner(cert, s.hostKeys[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.hostKeys = append(s.hostKeys, signer)
+	write(t, known, "@cert-authority * "+string(ssh.MarshalAuthorizedKey(ca.PublicKey())))
+	if err := reach(t, cfg); err != nil {
+		t.Error(err)
+	}
+	write(t, known, "@cert-authority * "+string(ssh.MarshalAuthorizedKey(newKey(t).PublicKey())))
+	if err := reach(t, cfg); err == nil {
+		t.Error("a certificate of another authority is taken")
+	}
+}
+
+func TestHostKey_acceptNew(t *testing.T) {
+	s, cfg, addr, known := untrusting(t)
+	write(t, known, "")
+	record := filepath.Join(t.TempDir(), "new", "known_hosts")
+	cfg.HostKeyPolicy, cfg.RecordFile = HostKeyAcceptNew, record
+	for range 2 {
+		if err := reach(t, cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(record)
+	if want := knownhosts.Line([]string{addr}, s.hostKeys[0].PublicKey()) + "\n"; err != nil || string(got) != want {
+		t.Errorf("recorded %q, want %q (%v)", got, want, err)
+	}
+	if own, _ := os.ReadFile(known); len(own) != 0 {
+		t.Error("the user's own file was written")
+	}
+	s.hostKeys = []ssh.Signer{newKey(t)}
+	hostKeyError(t, reach(t, cfg), "has changed", record+":1")
+	cfg.RecordFile = filepath.Join(known, "not-a-directory")
+	hostKeyError(t, reach(t, cfg), "cannot be recorded")
+}
+
+func TestHostKey_brokenList(t *testing.T) {
+	_, cfg, _, known := untrusting(t)
+	write(t, known, "host ssh-ed25519 not-base64!\n")
+	err := reach(t, cfg)
+	if err == nil || !strings.Contains(err.Error(), known+":1") {
+		t.Errorf("got %v", err)
+	}
+}

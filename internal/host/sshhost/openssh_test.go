@@ -1,0 +1,183 @@
+package sshhost
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+// startSSHD runs the real OpenSSH server as the current user on a free port.
+func startSSHD(t *testing.T, more string) Config {
+	t.Helper()
+	const sshd = "/usr/sbin/sshd"
+	if _, err := os.Stat(sshd); err != nil {
+		t.Skip("the OpenSSH server is not installed: ", err)
+	}
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if me.Uid == "0" {
+		// As root, sshd insists on its directory for privilege separation.
+		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
+			t.Skip("sshd cannot start here: ", err)
+		}
+	}
+	dir := t.TempDir()
+	hostKey, hostPub := writeKey(t, "")
+	userKey, userPub := writeKey(t, "")
+	write(t, filepath.Join(dir, "authorized_keys"), string(ssh.MarshalAuthorizedKey(userPub)))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	_ = l.Close()
+	write(t, filepath.Join(dir, "config"), fmt.Sprintf(`ListenAddress 127.0.0.1:%d
+HostKey %s
+AuthorizedKeysFile %s/authorized_keys
+StrictModes no
+UsePAM no
+PermitRootLogin prohibit-password
+PidFile none
+Subsystem sftp internal-sftp
+%s
+`, port, hostKey, dir, more))
+	log := &bytes.Buffer{}
+	cmd := exec.Command(sshd, "-D", "-e", "-f", filepath.Join(dir, "config"))
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("sshd said:\n%s", log)
+		}
+	})
+	return Config{
+		Address: "127.0.0.1", Port: port, User: me.Username, PrivateKeyFile: userKey, SSHConfigFile: "none",
+		HostKeys: []string{string(ssh.MarshalAuthorizedKey(hostPub))}, Become: BecomeNone, ConnectAttempts: 20, ConnectTimeout: 5 * time.Second,
+	}
+}
+
+func TestOpenSSH(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	cfg := startSSHD(t, "MaxSessions 4")
+	h := mustHost(t, cfg)
+	for range 2 {
+		res, err := h.Run(t.Context(), shellcmd.Script("s", `cat; echo "$1" "$LC_ALL"; echo err >&2`, "it's").WithStdin("in\n"))
+		if err != nil || string(res.Stdout) != "in\nit's C\n" || string(res.Stderr) != "err\n" {
+			t.Fatalf("got %q %q %v", res.Stdout, res.Stderr, err)
+		}
+	}
+	_, err := h.Run(t.Context(), shellcmd.New("sh", "-c", "exit 5"))
+	var exit *host.ExitError
+	if !errors.As(err, &exit) || exit.Status != 5 {
+		t.Errorf("got %v", err)
+	}
+	_, err = h.Run(t.Context(), shellcmd.New("sleep", "5").WithTimeout(100*time.Millisecond))
+	var gone *host.UnreachableError
+	if !errors.As(err, &gone) || !gone.MayHaveRun {
+		t.Errorf("got %v", err)
+	}
+	_, err = h.Run(t.Context(), shellcmd.Script("s", "kill -KILL $$"))
+	if !errors.As(err, &gone) || !gone.MayHaveRun || !strings.Contains(err.Error(), "KILL") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := h.Run(t.Context(), shellcmd.New("true")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOpenSSH_roundTrips times commands near and far: the difference is what
+// OpenSSH makes the client wait for, whatever the host's shells take to start.
+func TestOpenSSH_roundTrips(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures time")
+	}
+	cfg := startSSHD(t, "")
+	const rtt = 100 * time.Millisecond
+	fastest := func(cfg Config) time.Duration {
+		h := mustHost(t, cfg)
+		best := time.Hour
+		for range 5 {
+			res, err := h.Run(t.Context(), shellcmd.New("true"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			best = min(best, res.Duration)
+		}
+		return best
+	}
+	near := fastest(cfg)
+	cfg.Port = newWAN(t, fmt.Sprintf("127.0.0.1:%d", cfg.Port), rtt).port()
+	far := fastest(cfg)
+	trips := float64(far-near) / float64(rtt)
+	t.Logf("a command takes %s near, %s at a round trip of %s: %.1f round trips", near, far, rtt, trips)
+	if trips > 2.8 {
+		t.Errorf("a command took %.1f round trips, want 2", trips)
+	}
+}
+
+func TestOpenSSH_transfer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	me, err := user.Current()
+	if err != nil || me.Uid != "0" {
+		t.Skip("only root may give the file to root without sudo")
+	}
+	cfg := startSSHD(t, "")
+	w := newWAN(t, fmt.Sprintf("127.0.0.1:%d", cfg.Port), 20*time.Millisecond)
+	cfg.Port = w.port()
+	h := mustHost(t, cfg)
+	if _, err := h.Run(t.Context(), shellcmd.New("true")); err != nil {
+		t.Fatal(err)
+	}
+	data, file := randomFile(t, 16<<20)
+	begin := time.Now()
+	if err := h.Upload(t.Context(), bytes.NewReader(data), int64(len(data)), file); err != nil {
+		t.Fatal(err)
+	}
+	up := time.Since(begin)
+	begin = time.Now()
+	var back bytes.Buffer
+	if _, _, err := h.Download(t.Context(), file.Path, &back); err != nil || !bytes.Equal(back.Bytes(), data) {
+		t.Fatal(err)
+	}
+	t.Logf("16 MiB to and from OpenSSH at a round trip of 20 ms: up %s, down %s", up, time.Since(begin))
+	staging := filepath.Join(me.HomeDir, stagingDir)
+	if left := leftovers(t, staging); left != nil {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestOpenSSH_refusesKey(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	cfg := startSSHD(t, "")
+	cfg.PrivateKeyFile, _ = writeKey(t, "")
+	err := reach(t, cfg)
+	var auth *AuthError
+	if !errors.As(err, &auth) || len(auth.Offered) == 0 || len(auth.Tried) != 1 {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,240 @@
+package sshhost
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+)
+
+func randomFile(t *testing.T, size int) ([]byte, host.RemoteFile) {
+	t.Helper()
+	data := make([]byte, size)
+	if _, err := rand.Read(data); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(data)
+	return data, host.RemoteFile{Path: filepath.Join(t.TempDir(), "deep er", "it's.bin"), Mode: 0o640, SHA256: hex.EncodeToString(sum[:])}
+}
+
+// leftovers returns the files under dir whose names are not in want.
+func leftovers(t *testing.T, dir string, want ...string) (out []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !strings.HasPrefix(d.Name(), "sudo-") {
+			for _, w := range want {
+				if p == w {
+					return nil
+				}
+			}
+			out = append(out, p)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestHost_UploadAndDownload(t *testing.T) {
+	s := newServer(t)
+	h := mustHost(t, s.config())
+	for _, size := range []int{0, 1, 32<<10 - 1, 32<<10 + 1, 3 << 20} {
+		data, file := randomFile(t, size)
+		for range 2 { // the second time over the first
+			if err := h.Upload(t.Context(), bytes.NewReader(data), int64(size), file); err != nil {
+				t.Fatalf("%d bytes: %v", size, err)
+			}
+		}
+		st, err := os.Stat(file.Path)
+		if err != nil || st.Mode().Perm() != 0o640 {
+			t.Errorf("%v %v", st, err)
+		}
+		var back bytes.Buffer
+		n, sum, err := h.Download(t.Context(), file.Path, &back)
+		if err != nil || n != int64(size) || sum != file.SHA256 || !bytes.Equal(back.Bytes(), data) {
+			t.Errorf("%d bytes came back as %d, %v", size, n, err)
+		}
+		if left := leftovers(t, filepath.Dir(file.Path), file.Path); left != nil {
+			t.Errorf("left beside the target: %q", left)
+		}
+	}
+	if left := leftovers(t, s.home); left != nil {
+		t.Errorf("left in the home directory: %q", left)
+	}
+	st, err := os.Stat(filepath.Join(s.home, stagingDir))
+	if err != nil || st.Mode().Perm() != 0o700 {
+		t.Errorf("staging directory: %v %v", st, err)
+	}
+}
+
+// TestHost_transferTime holds the budget of 0.5 s for 16 MiB at a round trip of 20 ms.
+func TestHost_transferTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures time")
+	}
+	s := newServer(t)
+	cfg := s.config()
+	w := newWAN(t, s.listener.Addr().String(), 20*time.Millisecond)
+	cfg.Port = w.port()
+	h := mustHost(t, cfg)
+	if _, err := h.connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	data, file := randomFile(t, 16<<20)
+	begin := time.Now()
+	if err := h.Upload(t.Context(), bytes.NewReader(data), int64(len(data)), file); err != nil {
+		t.Fatal(err)
+	}
+	up := time.Since(begin)
+	begin = time.Now()
+	if _, _, err := h.Download(t.Context(), file.Path, &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	down := time.Since(begin)
+	t.Logf("16 MiB at a round trip of 20 ms: up %s, down %s", up, down)
+	// Client, server and proxy share this machine's cores; one request per round
+	// trip would take 11 s.
+	if up > 3*time.Second || down > 3*time.Second {
+		t.Errorf("up %s, down %s", up, down)
+	}
+}
+
+func TestHost_Upload_refusals(t *testing.T) {
+	s := newServer(t)
+	h := mustHost(t, s.config())
+	data, file := randomFile(t, 100)
+	change := func(f func(*host.RemoteFile)) host.RemoteFile { c := file; f(&c); return c }
+	tests := []struct {
+		name string
+		file host.RemoteFile
+		size int64
+		want string
+	}{
+		{"relative path", change(func(f *host.RemoteFile) { f.Path = "x" }), 100, "not the absolute path"},
+		{"path with dots", change(func(f *host.RemoteFile) { f.Path = "/tmp/../x" }), 100, "not the absolute path"},
+		{"no hash", change(func(f *host.RemoteFile) { f.SHA256 = "" }), 100, "not a SHA-256"},
+		{"mode", change(func(f *host.RemoteFile) { f.Mode = 0o100644 }), 100, "permission bits"},
+		{"other content", change(func(f *host.RemoteFile) { f.SHA256 = strings.Repeat("0", 64) }), 100, "the SHA-256 on the host is " + file.SHA256},
+		{"source too short", file, 101, "the source has 100 bytes, not 101"},
+		{"directory in the way", change(func(f *host.RemoteFile) { f.Path = s.home }), 100, "is a directory"},
+		{"parent is a file", change(func(f *host.RemoteFile) { f.Path = filepath.Join(s.bin, "chown", "x") }), 100, "cannot make the directory"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := h.Upload(t.Context(), bytes.NewReader(data), tt.size, tt.file)
+			var bad *host.TransferError
+			if !errors.As(err, &bad) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %T %v", err, err)
+			}
+			if left := leftovers(t, s.home); left != nil {
+				t.Errorf("left in the home directory: %q", left)
+			}
+		})
+	}
+}
+
+func TestHost_Upload_noSpace(t *testing.T) {
+	s := newServer(t)
+	s.tool("cp", `head -c 10 "$1" >"$2"; echo "cp: error writing '$2': No space left on device" >&2; exit 1`)
+	h := mustHost(t, s.config())
+	data, file := randomFile(t, 100)
+	err := h.Upload(t.Context(), bytes.NewReader(data), 100, file)
+	var bad *host.TransferError
+	if !errors.As(err, &bad) || !errors.Is(err, errNoSpace) || !strings.Contains(bad.Advice, "full") {
+		t.Errorf("got %v", err)
+	}
+	if left := append(leftovers(t, s.home), leftovers(t, filepath.Dir(file.Path))...); left != nil {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestHost_Upload_observeAndRefusedRoot(t *testing.T) {
+	s := newServer(t)
+	s.fakeSudo("exit 1")
+	data, file := randomFile(t, 100)
+	cfg := s.config()
+	err := mustHost(t, cfg).Upload(t.Context(), bytes.NewReader(data), 100, file)
+	var refused *host.PrivilegeError
+	if !errors.As(err, &refused) {
+		t.Errorf("got %v", err)
+	}
+	if left := leftovers(t, s.home); left != nil {
+		t.Errorf("left behind: %q", left)
+	}
+	cfg.Observe = true
+	err = mustHost(t, cfg).Upload(t.Context(), bytes.NewReader(data), 100, file)
+	var observe *host.ObserveError
+	if !errors.As(err, &observe) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestHost_Upload_cutAnywhere cuts the line after every so many bytes: the target
+// is whole or absent, success is claimed only when it is whole.
+func TestHost_Upload_cutAnywhere(t *testing.T) {
+	s := newServer(t)
+	base := s.config()
+	data, file := randomFile(t, 100<<10)
+	for _, cut := range []int64{3000, 5000, 6000, 32 << 10, 64 << 10, 100 << 10, 103 << 10, 106 << 10} {
+		_ = os.Remove(file.Path)
+		cfg := base
+		w := newWAN(t, s.listener.Addr().String(), 0)
+		w.cutAfter = cut
+		cfg.Port = w.port()
+		h := mustHost(t, cfg)
+		err := h.Upload(t.Context(), bytes.NewReader(data), int64(len(data)), file)
+		got, readErr := os.ReadFile(file.Path)
+		var gone *host.UnreachableError
+		switch {
+		case err == nil && !bytes.Equal(got, data):
+			t.Errorf("cut after %d: success, but the file is not whole (%v)", cut, readErr)
+		case err != nil && !errors.As(err, &gone):
+			t.Errorf("cut after %d: %T %v", cut, err, err)
+		case readErr == nil && !bytes.Equal(got, data):
+			t.Errorf("cut after %d: a part of the file is in place", cut)
+		}
+	}
+}
+
+func TestHost_Download_failures(t *testing.T) {
+	s := newServer(t)
+	h := mustHost(t, s.config())
+	file := filepath.Join(s.home, "f")
+	write(t, file, "content")
+	run := func(name, path, want string) {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := h.Download(t.Context(), path, &bytes.Buffer{})
+			var bad *host.TransferError
+			if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %T %v", err, err)
+			}
+		})
+	}
+	run("absent", filepath.Join(s.home, "none"), "none")
+	run("directory", s.home, "is a directory")
+	run("relative", "f", "not an absolute path")
+	s.tool("sha256sum", "echo 0000000000000000000000000000000000000000000000000000000000000000\n")
+	run("other hash", file, "may be changing")
+	s.tool("sha256sum", "echo nonsense\n")
+	run("malformed header", file, "size and SHA-256 expected")
+	s.tool("sha256sum", "echo 'sha256sum: f: Permission denied' >&2; exit 1\n")
+	run("unreadable", file, "Permission denied")
+	_, _, err := h.Download(t.Context(), file, failingWriter{})
+	if err == nil {
+		t.Error("a full disk here goes unnoticed")
+	}
+}
+
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("disk full here") }
