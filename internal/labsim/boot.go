@@ -119,6 +119,9 @@ func (m *Machine) boot() {
 	for _, hook := range m.Hooks.OnBoot {
 		hook(m)
 	}
+	m.mu.Lock()
+	m.ready = m.up
+	m.mu.Unlock()
 }
 
 func (m *Machine) setUp(up bool) {
@@ -215,7 +218,10 @@ func (m *Machine) Halt() {
 
 // Start boots a machine that is down.
 func (m *Machine) Start() {
-	if m.Up() {
+	m.mu.Lock()
+	idle := !m.up && !m.destroyed
+	m.mu.Unlock()
+	if !idle {
 		return
 	}
 	if m.Faults.Get().NewKeyAtReboot {
@@ -230,7 +236,7 @@ func (m *Machine) goDown() {
 		m.mu.Unlock()
 		return
 	}
-	m.up, m.bootID = false, ""
+	m.up, m.ready, m.bootID = false, false, ""
 	power := m.powerOff
 	cards := append([]*Card{}, m.cards...)
 	m.mu.Unlock()
@@ -249,4 +255,13 @@ func (m *Machine) goDown() {
 	}
 	m.Lab.mu.Unlock()
 	m.Lab.Recompute()
+}
+
+// Destroy takes the machine down for good, without hooks.
+func (m *Machine) Destroy() {
+	m.Faults.Update(func(s *FaultSpec) { s.RebootNever = true })
+	m.mu.Lock()
+	m.destroyed = true
+	m.mu.Unlock()
+	m.goDown()
 }

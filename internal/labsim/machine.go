@@ -83,6 +83,8 @@ type Machine struct {
 	booted     time.Time
 	boots      int
 	up         bool
+	destroyed  bool
+	ready      bool // the OnBoot hooks have run
 	bootCtx    context.Context
 	powerOff   context.CancelCauseFunc
 	nextPID    int
@@ -174,6 +176,26 @@ func (m *Machine) Up() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.up
+}
+
+// Ready says whether the machine runs and its services have started: SSH answers
+// from then on.
+func (m *Machine) Ready() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ready
+}
+
+// AwaitBoot waits until the machine has booted n times and is ready.
+func (m *Machine) AwaitBoot(ctx context.Context, n int) error {
+	for m.Boots() < n || !m.Ready() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("labsim: %s has booted %d times, not %d: %w", m.Name, m.Boots(), n, ctx.Err())
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return nil
 }
 
 // BootContext ends when the machine goes down; services run under it.

@@ -15,6 +15,7 @@ import (
 	"mvdan.cc/sh/v3/interp"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
 
 // intercepted are builtins that the interpreter lacks or answers from the real
@@ -24,8 +25,14 @@ var intercepted = map[string]bool{"umask": true, "kill": true, "hash": true, "ul
 const internalPrefix = "labsim-builtin-"
 
 // call renames intercepted builtins before the interpreter sees them.
-func (s *session) call(_ context.Context, args []string) ([]string, error) {
+func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 	switch {
+	case args[0] == "echo" || args[0] == "printf":
+		// The interpreter writes piecemeal and drops errors; a store to a kernel
+		// file is one write, and its error is the builtin's.
+		if h, ok := interp.HandlerCtx(ctx).Stdout.(*vfs.File); ok && h.Computed() {
+			return append([]string{internalPrefix + args[0]}, args[1:]...), nil
+		}
 	case intercepted[args[0]]:
 		return append([]string{internalPrefix + args[0]}, args[1:]...), nil
 	case args[0] == "command" && len(args) > 1 && (args[1] == "-v" || args[1] == "-V"):
@@ -100,6 +107,8 @@ func (s *session) builtin(p *labsim.Proc, name string, args []string) int {
 	switch name {
 	case "umask":
 		return s.umask(p, args)
+	case "echo", "printf":
+		return s.store(p, name, args)
 	case "hash", "ulimit":
 		return 0
 	case "command", "type":
@@ -109,6 +118,35 @@ func (s *session) builtin(p *labsim.Proc, name string, args []string) int {
 	p.Args = append([]string{"/bin/" + name}, args...)
 	return p.Machine.Exec(context.Background(), p)
 }
+
+// store writes to a kernel file at once and reports the error as the shell does:
+// dash hides the reason.
+func (s *session) store(p *labsim.Proc, name string, args []string) int {
+	text := strings.Join(args, " ") + "\n"
+	if name == "printf" {
+		if len(args) == 0 {
+			return p.Unknown("printf without a format")
+		}
+		formatted, _, err := expand.Format(nil, args[0], args[1:])
+		if err != nil {
+			return p.Unknown("printf " + args[0])
+		}
+		text = formatted
+	}
+	if _, err := io.WriteString(p.Stdout, text); err != nil {
+		reason := "I/O error"
+		if path.Base(s.proc.Args[0]) == "bash" {
+			reason = "write error: " + capital(errno(err).Error())
+		} else {
+			name = "1: " + name + ": " + name
+		}
+		p.Errorf("%s: %s: %s\n", path.Base(s.proc.Args[0]), name, reason)
+		return 1
+	}
+	return 0
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func (s *session) umask(p *labsim.Proc, args []string) int {
 	if len(args) == 0 {

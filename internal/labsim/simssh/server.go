@@ -124,7 +124,7 @@ func (s *Server) accept() {
 			return
 		}
 		tcp, ok := c.(*net.TCPConn)
-		if !ok || !s.Machine.Up() || s.Machine.Faults.Get().Refuse || !s.reachable() {
+		if !ok || !s.Machine.Ready() || s.Machine.Faults.Get().Refuse || !s.reachable() {
 			if ok {
 				_ = tcp.SetLinger(0)
 			}

@@ -88,6 +88,9 @@ func (f *FS) create(cred Cred, name string, perm fs.FileMode) (*Node, error) {
 // Name returns the name the file was opened with.
 func (h *File) Name() string { return h.name }
 
+// Computed says whether writes go to a function: every write is one store then.
+func (h *File) Computed() bool { return h.node.write != nil }
+
 // Info describes the open file.
 func (h *File) Info() Info {
 	h.fs.mu.Lock()
