@@ -7,8 +7,8 @@ package capture
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
+	"io/fs"
+	"path"
 	"strings"
 	"testing"
 )
@@ -27,34 +27,34 @@ type Capture struct {
 }
 
 // Load reads all captures of a directory, at least one.
-func Load(t *testing.T, dir string) []Capture {
+func Load(t *testing.T, dir fs.FS) []Capture {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	names, err := fs.Glob(dir, "*.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(names) == 0 {
-		t.Fatalf("no captures in %s", dir)
+		t.Fatal("no captures")
 	}
 	all := make([]Capture, 0, len(names))
 	for _, name := range names {
-		all = append(all, load(t, name))
+		all = append(all, load(t, dir, name))
 	}
 	return all
 }
 
-func load(t *testing.T, name string) Capture {
+func load(t *testing.T, dir fs.FS, name string) Capture {
 	t.Helper()
-	about, err := os.ReadFile(name)
+	about, err := fs.ReadFile(dir, name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	base := strings.TrimSuffix(name, ".json")
-	text, err := os.ReadFile(base + ".txt")
+	text, err := fs.ReadFile(dir, base+".txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Capture{Name: filepath.Base(base), Text: string(text)}
+	c := Capture{Name: path.Base(base), Text: string(text)}
 	if err := json.Unmarshal(about, &c); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

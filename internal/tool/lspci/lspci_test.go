@@ -1,6 +1,7 @@
 package lspci
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 const refused = "cx3-lnksta"
 
 func TestParse_reads_captures(t *testing.T) {
-	for _, c := range capture.Load(t, "testdata") {
+	for _, c := range capture.Load(t, os.DirFS("testdata")) {
 		t.Run(c.Name, func(t *testing.T) {
 			devices, err := Parse(c.Text)
 			if c.Name == refused {

@@ -2,6 +2,7 @@ package mstconfig
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ var refused = map[string]string{
 }
 
 func TestParseQuery_reads_captures(t *testing.T) {
-	for _, c := range append(capture.Load(t, "testdata/query"), capture.Load(t, "testdata/set")...) {
+	for _, c := range append(capture.Load(t, os.DirFS("testdata/query")), capture.Load(t, os.DirFS("testdata/set"))...) {
 		t.Run(c.Name, func(t *testing.T) {
 			set := c.Tool == "mstconfig-set"
 			got, err := ParseSet(c.Text)

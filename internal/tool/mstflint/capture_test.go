@@ -1,6 +1,7 @@
 package mstflint
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ var refused = map[string]string{
 }
 
 func TestParseQuery_reads_captures(t *testing.T) {
-	for _, c := range capture.Load(t, "testdata/query") {
+	for _, c := range capture.Load(t, os.DirFS("testdata/query")) {
 		t.Run(c.Name, func(t *testing.T) {
 			img, err := ParseQuery(c.Text)
 			if want, ok := refused[c.Name]; ok {
@@ -86,7 +87,7 @@ func baseMAC(img Image) map[string]any {
 }
 
 func TestParseSession_reads_captures(t *testing.T) {
-	for _, c := range capture.Load(t, "testdata/burn") {
+	for _, c := range capture.Load(t, os.DirFS("testdata/burn")) {
 		t.Run(c.Name, func(t *testing.T) {
 			s := ParseSession(c.Text)
 			got := sessionFields(t, c, s)
@@ -148,7 +149,7 @@ func sessionFields(t *testing.T, c capture.Capture, s Session) map[string]any {
 }
 
 func TestParseVersion_reads_captures(t *testing.T) {
-	for _, c := range capture.Load(t, "testdata/version") {
+	for _, c := range capture.Load(t, os.DirFS("testdata/version")) {
 		v, err := ParseVersion(c.Text)
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package netplan
 
 import (
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,7 +10,7 @@ import (
 )
 
 func TestParse_reads_captures(t *testing.T) {
-	for _, c := range capture.Load(t, "testdata") {
+	for _, c := range capture.Load(t, os.DirFS("testdata")) {
 		t.Run(c.Name, func(t *testing.T) {
 			devices, err := Parse(c.Text)
 			if err != nil {

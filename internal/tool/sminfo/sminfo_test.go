@@ -1,6 +1,7 @@
 package sminfo
 
 import (
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,7 +10,7 @@ import (
 )
 
 func TestParse_reads_captures(t *testing.T) {
-	for _, c := range capture.Load(t, "testdata") {
+	for _, c := range capture.Load(t, os.DirFS("testdata")) {
 		t.Run(c.Name, func(t *testing.T) {
 			got, err := Parse(c.Text)
 			if _, failed := c.Expected["errors"]; failed {
