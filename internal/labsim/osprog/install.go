@@ -73,6 +73,7 @@ func Install(m *labsim.Machine) {
 	}
 	m.Hooks.OnNetdevAdd = append(m.Hooks.OnNetdevAdd, func(_ *labsim.Machine, d *labsim.Netdev) { s.netdevAdded(d.Name) })
 	m.Hooks.OnBoot = append(m.Hooks.OnBoot, func(*labsim.Machine) { s.boot() })
+	m.Hooks.OnShutdown = append(m.Hooks.OnShutdown, func(*labsim.Machine) { s.stopAll() })
 	m.Hooks.OnPortChange = append(m.Hooks.OnPortChange, func(*labsim.Machine, *labsim.Port) { s.refreshLinkLocal() })
 }
 

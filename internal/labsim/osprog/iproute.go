@@ -33,6 +33,7 @@ func (c *ipCall) route(command string, args []string) int {
 	return c.p.Unknown("ip route " + command)
 }
 
+// routes lists the IPv4 routes; the lab's networks have no IPv6 router.
 func (c *ipCall) routes() []ipRoute {
 	list := []ipRoute{}
 	if gw, dev := c.s.defaultRoute(); gw.IsValid() {
@@ -68,12 +69,9 @@ func (c *ipCall) routeShow(args []string) int {
 			return c.p.Unknown("ip route show " + args[i])
 		}
 	}
-	if c.family == 6 {
-		return c.p.Unknown("ip -6 route")
-	}
 	list := []ipRoute{}
 	for _, r := range c.routes() {
-		if (only == "" || r.Dst == only) && (dev == "" || r.Dev == dev) {
+		if c.family != 6 && (only == "" || r.Dst == only) && (dev == "" || r.Dev == dev) {
 			list = append(list, r)
 		}
 	}

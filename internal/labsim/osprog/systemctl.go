@@ -321,6 +321,7 @@ func listUnits(_ context.Context, p *labsim.Proc, o parsed, names []string) int 
 
 var signals = map[string]syscall.Signal{
 	"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "INT": syscall.SIGINT, "USR1": syscall.SIGUSR1,
+	"CONT": syscall.SIGCONT,
 }
 
 func killUnits(_ context.Context, p *labsim.Proc, o parsed, names []string) int {
@@ -358,7 +359,11 @@ func (s *state) deliver(proc *labsim.Proc, sig syscall.Signal) {
 		reread()
 		return
 	}
+	if sig == syscall.SIGCONT {
+		return
+	}
 	proc.Signal(sig)
+	signalAll(s.descendants(proc.PID), sig)
 }
 
 func systemRunning(_ context.Context, p *labsim.Proc, _ parsed, _ []string) int {

@@ -160,3 +160,25 @@ func TestUnknownFlagsAreViolations(t *testing.T) {
 	}
 	w.tolerate = true
 }
+
+func TestStopSignal(t *testing.T) {
+	w := newWorld(t, labsim.Ubuntu)
+	w.must(w.a, `systemd-run --unit=burn --property=KillMode=mixed --property=KillSignal=SIGCONT --property=SendSIGKILL=no --property=TimeoutStopSec=45min systemd-inhibit --mode=block /bin/sh -c 'sleep 120; echo x > /root/finished'`)
+	w.eventually("the job runs", func() bool { return len(Inhibitors(w.a)) == 1 })
+	boots := w.a.Boots()
+	w.must(w.a, "systemctl reboot")
+	for range 10 {
+		w.lab.Clock.Skip(15e9)
+	}
+	w.booted(w.a, boots+1)
+	if !w.a.FS.Exists("/root/finished") {
+		t.Error("an orderly reboot must wait for a job that no stop signal ends")
+	}
+	w.must(w.a, `systemd-run --unit=plain systemd-inhibit --mode=block /bin/sh -c 'sleep 120; echo x > /root/late'`)
+	w.eventually("the job runs", func() bool { return len(Inhibitors(w.a)) == 1 })
+	w.must(w.a, "systemctl stop plain")
+	w.lab.Clock.Skip(300e9)
+	if w.a.FS.Exists("/root/late") {
+		t.Error("the children of a stopped unit went on")
+	}
+}

@@ -15,10 +15,10 @@ import (
 var runProperties = map[string]bool{
 	"Type": true, "RemainAfterExit": true, "StandardOutput": true, "StandardError": true, "Environment": true,
 	"WorkingDirectory": true, "User": true, "Description": true, "ExecStopPost": false,
-	"KillMode": false, "TimeoutStopSec": false, "TimeoutStartSec": false, "RuntimeMaxSec": false, "SendSIGKILL": false,
+	"KillMode": true, "TimeoutStopSec": true, "TimeoutStartSec": false, "RuntimeMaxSec": false, "SendSIGKILL": true,
 	"OOMScoreAdjust": false, "OOMPolicy": false, "IgnoreSIGPIPE": false, "UMask": false, "Nice": false,
 	"DefaultDependencies": false, "CollectMode": false, "StandardInput": false, "FinalKillSignal": false,
-	"KillSignal": false, "SuccessExitStatus": false, "RefuseManualStop": false, "Restart": false,
+	"KillSignal": true, "SuccessExitStatus": false, "RefuseManualStop": false, "Restart": false,
 }
 
 var timerProperties = map[string]bool{"AccuracySec": true, "RemainAfterElapse": true, "Persistent": true, "RandomizedDelaySec": true}
@@ -90,17 +90,21 @@ func (s *state) transientUnit(p *labsim.Proc, o parsed) (*unit, int) {
 			p.Errorf("Unknown assignment: %s\n", prop)
 			return nil, 1
 		}
-		u.setProperty(k, v)
+		if !u.setProperty(k, v) {
+			p.Errorf("Failed to parse %s= parameter: %s\n", k, v)
+			return nil, 1
+		}
 	}
 	return u, 0
 }
 
-func (u *unit) setProperty(k, v string) {
+func (u *unit) setProperty(k, v string) bool {
+	ok := true
 	switch k {
 	case "Type":
 		u.spec.kind = v
 	case "RemainAfterExit":
-		u.spec.remain = v == "yes" || v == "true"
+		u.spec.remain = isYes(v)
 	case "StandardOutput":
 		u.spec.stdout = v
 	case "StandardError":
@@ -113,7 +117,32 @@ func (u *unit) setProperty(k, v string) {
 		u.spec.user = v
 	case "Description":
 		u.desc = v
+	default:
+		ok = u.spec.setKill(k, v)
 	}
+	return ok
+}
+
+func isYes(v string) bool { return v == "yes" || v == "true" || v == "1" || v == "on" }
+
+// setKill sets how a service is stopped.
+func (s *serviceSpec) setKill(k, v string) bool {
+	switch k {
+	case "KillMode":
+		s.killMode = v
+		return v == "control-group" || v == "mixed" || v == "process"
+	case "SendSIGKILL":
+		s.noSigkill = !isYes(v)
+	case "KillSignal":
+		sig, ok := signals[strings.TrimPrefix(v, "SIG")]
+		s.killSignal = sig
+		return ok
+	case "TimeoutStopSec":
+		d, err := parseSpan(v)
+		s.stopTimeout = d
+		return err == nil
+	}
+	return true
 }
 
 // taken says whether a unit of that name is loaded; a failed transient unit

@@ -1,7 +1,6 @@
 package osprog
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"path"
@@ -43,6 +42,11 @@ type serviceSpec struct {
 	env            map[string]string
 	dir, user      string
 	stdout, stderr string // journal, null, file:PATH, append:PATH, truncate:PATH
+
+	killSignal  syscall.Signal // 0 means SIGTERM
+	killMode    string         // control-group, mixed, process
+	noSigkill   bool
+	stopTimeout time.Duration // 0 means 90 s
 }
 
 const unitPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
@@ -87,7 +91,9 @@ func (s *state) specOf(f *unitFile, name string) serviceSpec {
 		kind: f.last("Service.Type"), remain: f.last("Service.RemainAfterExit") == "yes",
 		env: map[string]string{"PATH": unitPath}, user: "root",
 		stdout: f.last("Service.StandardOutput"), stderr: f.last("Service.StandardError"),
+		killMode: f.last("Service.KillMode"),
 	}
+	spec.stopTimeout, _ = parseSpan(f.last("Service.TimeoutStopSec"))
 	if spec.kind == "" {
 		spec.kind = "simple"
 	}
@@ -340,121 +346,5 @@ func closeOnce(ch chan struct{}) {
 	case <-ch:
 	default:
 		close(ch)
-	}
-}
-
-// stop stops a unit and what is PartOf it.
-func (s *state) stop(ctx context.Context, name string) error {
-	u := s.unit(name)
-	if u == nil {
-		return &errStart{fmt.Sprintf("Failed to stop %s: Unit %s not loaded.", name, name), 5}
-	}
-	for _, part := range s.partsOf(name) {
-		if err := s.stop(ctx, part); err != nil {
-			return err
-		}
-	}
-	s.mu.Lock()
-	p, done := u.proc, u.done
-	u.stopping = true
-	if u.timer != nil {
-		u.timer.Stop()
-		delete(s.units, u.name)
-		s.dropIdle(strings.TrimSuffix(u.name, ".timer") + ".service")
-	}
-	s.mu.Unlock()
-	for _, argv := range u.spec.stop {
-		_ = s.step(u, argv)
-	}
-	if p == nil {
-		s.mu.Lock()
-		u.active, u.sub = "inactive", "dead"
-		if u.transient {
-			delete(s.units, u.name)
-		}
-		s.mu.Unlock()
-		return nil
-	}
-	p.Signal(syscall.SIGTERM)
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
-	return nil
-}
-
-// dropIdle unloads a transient unit that never ran. s.mu is held.
-func (s *state) dropIdle(name string) {
-	if u := s.units[name]; u != nil && u.transient && u.active == "inactive" {
-		delete(s.units, name)
-	}
-}
-
-// partsOf lists the running units that name PartOf=name.
-func (s *state) partsOf(name string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var parts []string
-	for n, u := range s.units {
-		if u.file == nil || u.active != "active" {
-			continue
-		}
-		for _, p := range words(u.file.values["Unit.PartOf"]) {
-			if p == name {
-				parts = append(parts, n)
-			}
-		}
-	}
-	return parts
-}
-
-// restart stops and starts a unit; parts that were running are restarted too,
-// even those that the unit itself would no longer start.
-func (s *state) restart(ctx context.Context, name string) error {
-	if s.masked(name) || s.unit(name) == nil {
-		return s.start(name)
-	}
-	parts := s.partsOf(name)
-	if err := s.stop(ctx, name); err != nil {
-		return err
-	}
-	if err := s.start(name); err != nil {
-		return err
-	}
-	for _, part := range parts {
-		if err := s.start(part); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// reload forgets the parsed unit files.
-func (s *state) daemonReload() {
-	s.mu.Lock()
-	names := make([]string, 0, len(s.units))
-	for n := range s.units {
-		names = append(names, n)
-	}
-	s.mu.Unlock()
-	for _, n := range names {
-		s.mu.Lock()
-		u := s.units[n]
-		s.mu.Unlock()
-		if u == nil || u.transient {
-			continue
-		}
-		f := s.loadUnit(n)
-		s.mu.Lock()
-		if f == nil && u.active != "active" {
-			delete(s.units, n)
-		}
-		s.mu.Unlock()
-		if f != nil {
-			spec := s.specOf(f, n)
-			s.mu.Lock()
-			u.file, u.spec, u.desc = f, spec, strings.ReplaceAll(f.last("Unit.Description"), "%i", instanceOf(n))
-			s.mu.Unlock()
-		}
 	}
 }

@@ -1,0 +1,110 @@
+package osprog
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
+)
+
+// render writes the networkd files below root.
+func (s *state) render(root string, p *plan) {
+	dir := root + "/run/systemd/network"
+	if infos, err := s.m.FS.ReadDir(vfs.Root, dir); err == nil {
+		for _, i := range infos {
+			if strings.HasPrefix(i.Name(), "10-netplan-") {
+				s.m.FS.Drop(path.Join(dir, i.Name()))
+			}
+		}
+	}
+	for _, id := range p.ids {
+		i := p.ifaces[id]
+		if i.renderer == "NetworkManager" || i.renderer == "" && p.renderer == "NetworkManager" {
+			continue
+		}
+		s.m.FS.Put(dir+"/10-netplan-"+id+".network", i.networkFile(), 0o640)
+		if i.mtu != 0 {
+			s.m.FS.Put(dir+"/10-netplan-"+id+".link", fmt.Sprintf("[Match]\nOriginalName=%s\n\n[Link]\nWakeOnLan=off\nMTUBytes=%d\n", id, i.mtu), 0o640)
+		}
+	}
+}
+
+func (i *planIface) networkFile() string {
+	var b strings.Builder
+	b.WriteString("[Match]\n" + i.matchLines())
+	if i.optional || i.mtu != 0 || i.activation != "" {
+		b.WriteString("\n[Link]\n")
+		if i.optional {
+			b.WriteString("RequiredForOnline=no\n")
+		}
+		if i.activation != "" {
+			b.WriteString("ActivationPolicy=" + i.activation + "\n")
+		}
+		if i.mtu != 0 {
+			fmt.Fprintf(&b, "MTUBytes=%d\n", i.mtu)
+		}
+	}
+	b.WriteString("\n[Network]\n")
+	if mode := dhcpMode(i.dhcp4, i.dhcp6); mode != "" {
+		b.WriteString("DHCP=" + mode + "\n")
+	}
+	b.WriteString("LinkLocalAddressing=" + i.linkLocalValue() + "\n")
+	for _, a := range i.addresses {
+		b.WriteString("Address=" + a + "\n")
+	}
+	for _, d := range i.dns {
+		b.WriteString("DNS=" + d + "\n")
+	}
+	if i.gateway != "" {
+		b.WriteString("\n[Route]\nDestination=0.0.0.0/0\nGateway=" + i.gateway + "\n")
+	}
+	if i.mode != "" {
+		b.WriteString("\n[IPoIB]\nMode=" + i.mode + "\n")
+	}
+	return b.String()
+}
+
+func (i *planIface) matchLines() string {
+	out := ""
+	if i.matchMA != "" {
+		out += "PermanentMACAddress=" + i.matchMA + "\n"
+	}
+	if i.matchDriver != "" {
+		out += "Driver=" + i.matchDriver + "\n"
+	}
+	if i.matchName != "" {
+		out += "Name=" + i.matchName + "\n"
+	}
+	if out == "" {
+		out = "Name=" + i.id + "\n"
+	}
+	return out
+}
+
+func dhcpMode(v4, v6 bool) string {
+	switch {
+	case v4 && v6:
+		return "yes"
+	case v4:
+		return "ipv4"
+	case v6:
+		return "ipv6"
+	}
+	return ""
+}
+
+func (i *planIface) linkLocalValue() string {
+	if !i.linkLocalSet {
+		return "ipv6"
+	}
+	switch strings.Join(i.linkLocal, ",") {
+	case "":
+		return "no"
+	case "ipv4":
+		return "ipv4"
+	case "ipv6":
+		return "ipv6"
+	}
+	return "yes"
+}
