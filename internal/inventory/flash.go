@@ -88,7 +88,7 @@ func (c *Card) readConfig(a *collect.Answer) {
 		return
 	}
 	table, err := mstconfig.ParseQuery(run.Output)
-	var said *mstconfig.ErrorLine
+	var said *mstconfig.ToolError
 	switch {
 	case errors.As(err, &said):
 		c.ConfigErr = said.Text

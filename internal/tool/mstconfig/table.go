@@ -48,7 +48,7 @@ func (p Param) Next() (Value, bool) {
 // LinkTypes returns what LINK_TYPE_Pn will be after the next boot, by port. A
 // firmware without link types (Ethernet-only) and a missing second port have
 // no entry.
-func (t Table) LinkTypes() (map[int]LinkType, error) {
+func (t *Table) LinkTypes() (map[int]LinkType, error) {
 	types := map[int]LinkType{}
 	for port := 1; port <= 2; port++ {
 		p, ok := t.Params[fmt.Sprintf("LINK_TYPE_P%d", port)]
@@ -64,20 +64,20 @@ func (t Table) LinkTypes() (map[int]LinkType, error) {
 	return types, nil
 }
 
-// ErrorLine is what the tool says behind "-E- "; it ends with status 3, or 2 if
+// ToolError is what the tool says behind "-E- "; it ends with status 3, or 2 if
 // a question was not answered with yes.
-type ErrorLine struct{ Text string }
+type ToolError struct{ Text string }
 
-func (e *ErrorLine) Error() string { return "mstconfig: " + e.Text }
+func (e *ToolError) Error() string { return "mstconfig: " + e.Text }
 
 // Unsupported reports whether the tool cannot handle the card at all, as
 // versions from 4.26 on cannot handle ConnectX-3.
-func (e *ErrorLine) Unsupported() bool {
+func (e *ToolError) Unsupported() bool {
 	return strings.Contains(e.Text, "Unsupported device") || strings.Contains(e.Text, "Unsupported FW")
 }
 
 // NoSuchParameter reports whether the firmware lacks the parameter.
-func (e *ErrorLine) NoSuchParameter() bool {
+func (e *ToolError) NoSuchParameter() bool {
 	return strings.Contains(e.Text, "support") && strings.Contains(e.Text, "parameter") ||
 		strings.Contains(e.Text, "doesn't support LINK_TYPE") || strings.Contains(e.Text, "Unknown Parameter")
 }
@@ -91,7 +91,7 @@ var (
 )
 
 // ParseQuery reads the table of one card. Rows end at an empty line. An "-E- "
-// line is *ErrorLine; output without a table, tables of two cards, dots that
+// line is *ToolError; output without a table, tables of two cards, dots that
 // stand for rows left out and a row of a link type that cannot be read are
 // errors. Other rows that cannot be read are ignored.
 func ParseQuery(output string) (Table, error) {
@@ -100,7 +100,7 @@ func ParseQuery(output string) (Table, error) {
 	for n, line := range tool.Lines(output) {
 		text := strings.TrimSpace(line)
 		if at := strings.Index(text, "-E- "); at >= 0 {
-			return Table{}, &ErrorLine{Text: strings.TrimSpace(text[at+len("-E- "):])}
+			return Table{}, &ToolError{Text: strings.TrimSpace(text[at+len("-E- "):])}
 		}
 		var err error
 		switch {

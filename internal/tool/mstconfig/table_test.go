@@ -31,7 +31,7 @@ func TestParseQuery_reads_captures(t *testing.T) {
 				return
 			}
 			if errs, ok := c.Expected["errors"].([]any); ok {
-				var said *ErrorLine
+				var said *ToolError
 				if !errors.As(err, &said) || "-E- "+said.Text != errs[0] || !said.NoSuchParameter() {
 					t.Fatalf("got error %v, want %v", err, errs)
 				}
