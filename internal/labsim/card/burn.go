@@ -11,10 +11,37 @@ func New(c Config) (*Card, error) {
 	}
 	card := &Card{Chip: c.Chip, Rev: c.Rev, Flash: &Flash{sectors: map[uint32][]byte{}}}
 	if len(c.Previous) > 0 {
-		card.Flash.load(c.Previous, 1<<(16+be32(c.Previous, 0x28)&7), true)
+		card.Flash.load(split(c.Previous), 1<<(16+be32(c.Previous, 0x28)&7), true)
 	}
-	card.Flash.load(img.WithIdentity(c.GUIDs, c.MACs, ""), 0, false)
+	card.Flash.load(shareWith(img.WithIdentity(c.GUIDs, c.MACs, ""), img.Data), 0, false)
 	return card, nil
+}
+
+// split cuts an image into sectors.
+func split(image []byte) [][]byte {
+	var list [][]byte
+	for a := 0; a < len(image); a += SectorSize {
+		list = append(list, image[a:min(a+SectorSize, len(image))])
+	}
+	return list
+}
+
+// shareWith cuts an image into sectors, taking those of base that are equal, so
+// that cards with the same firmware share memory.
+func shareWith(image, base []byte) [][]byte {
+	list := split(image)
+	for i, s := range split(base) {
+		if i < len(list) && string(s) == string(list[i]) {
+			list[i] = s
+		}
+	}
+	// A slice of the patched copy would keep all of it alive.
+	for i := range list {
+		if a := i * SectorSize; a >= len(base) || &list[i][0] != &base[a] {
+			list[i] = append([]byte{}, list[i]...)
+		}
+	}
+	return list
 }
 
 // WithIdentity returns the image's bytes with GUIDs, MACs and VSD replaced and

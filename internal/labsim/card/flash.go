@@ -213,25 +213,25 @@ func (f *Flash) Bootable() (*Image, error) {
 	return nil, ErrNoImage
 }
 
-// load puts an image into a slot without counting operations; sectors share the
-// image's memory. A dead image has its first dword zeroed.
-func (f *Flash) load(image []byte, start uint32, dead bool) {
-	failsafe, chunk := be32(image, 0x28)&8 != 0, uint32(1)<<(16+be32(image, 0x28)&7)
-	for a := uint32(0); a < uint32(len(image)); a += SectorSize {
+// load puts an image, cut into sectors, into a slot without counting operations.
+// A dead image has its first dword zeroed.
+func (f *Flash) load(image [][]byte, start uint32, dead bool) {
+	word := be32(image[0], 0x28)
+	failsafe, chunk := word&8 != 0, uint32(1)<<(16+word&7)
+	for i, sector := range image {
+		a := uint32(i) * SectorSize
 		p := start + a
 		if failsafe {
 			p = stripe(a, chunk, start)
 		}
-		sector := image[a:]
 		if len(sector) < SectorSize {
 			last := make([]byte, SectorSize)
-			for i := copy(last, sector); i < SectorSize; i++ {
-				last[i] = 0xff
+			for k := copy(last, sector); k < SectorSize; k++ {
+				last[k] = 0xff
 			}
 			sector = last
 		}
-		sector = sector[:SectorSize:SectorSize]
-		if a == 0 && dead {
+		if i == 0 && dead {
 			sector = append([]byte{}, sector...)
 			put32(sector, 0, 0)
 		}

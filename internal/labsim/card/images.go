@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // PSIDs of the synthetic boards: MT_9… so that no real board ever takes them.
@@ -29,13 +30,22 @@ func proSpec(psid, prs string, version [3]uint16, date uint32) Spec {
 
 var current = [3]uint16{2, 42, 5000}
 
-// EN is the Ethernet-only firmware that the lab's cards are delivered with.
-func EN() []byte {
-	return Build(proSpec(PSIDEN, "synthetic_cx3pro_en.prs", [3]uint16{2, 40, 5032}, 0x20170116))
-}
+// EN and VPI are built once: hundreds of cards share their bytes.
+var (
+	buildEN = sync.OnceValue(func() []byte {
+		return Build(proSpec(PSIDEN, "synthetic_cx3pro_en.prs", [3]uint16{2, 40, 5032}, 0x20170116))
+	})
+	buildVPI = sync.OnceValue(func() []byte {
+		return Build(proSpec(PSIDVPI, "synthetic_cx3pro_vpi.prs", current, 0x20170905))
+	})
+)
 
-// VPI is the firmware of the lab's main scenario.
-func VPI() []byte { return Build(proSpec(PSIDVPI, "synthetic_cx3pro_vpi.prs", current, 0x20170905)) }
+// EN is the Ethernet-only firmware that the lab's cards are delivered with. The
+// caller must not change it.
+func EN() []byte { return buildEN() }
+
+// VPI is the firmware of the lab's main scenario. The caller must not change it.
+func VPI() []byte { return buildVPI() }
 
 // OldVPI is an older version of VPI.
 func OldVPI() []byte {
@@ -58,7 +68,7 @@ func NonFailsafeVPI() []byte {
 
 // Corrupt is VPI with one byte of its code changed.
 func Corrupt() []byte {
-	b := VPI()
+	b := append([]byte{}, VPI()...)
 	b[0x2000] ^= 0x40
 	return b
 }

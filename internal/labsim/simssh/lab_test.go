@@ -1,9 +1,10 @@
-package scenario
+package simssh_test
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,22 +13,36 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-func start(t *testing.T, o Options) *Running {
+// start makes the two-host lab with a clock twenty times as fast.
+func start(t *testing.T, o labsim.Options) *labs.Lab {
 	t.Helper()
-	o.Dir = t.TempDir()
-	r, err := Crossflash(o)
+	o.Speed = 20
+	l, err := labs.Start(t.TempDir(), o, labs.TwoHosts()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.Close)
-	return r
+	t.Cleanup(l.Close)
+	return l
 }
 
-func dial(t *testing.T, r *Running, machine string) *ssh.Client {
+func dial(t *testing.T, l *labs.Lab, machine string) *ssh.Client {
 	t.Helper()
-	c, err := ssh.Dial("tcp", r.Addr(machine), r.ClientConfig(machine))
+	key, err := os.ReadFile(l.KeyFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.ParsePrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := l.Servers[machine]
+	c, err := ssh.Dial("tcp", server.Addr.String(), &ssh.ClientConfig{
+		User: l.User(machine), Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, Timeout: 10 * time.Second,
+		HostKeyCallback: ssh.FixedHostKey(server.HostKey()),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,10 +103,10 @@ func awaitReboot(t *testing.T, m *labsim.Machine, boots int) {
 
 const oneImage = "fw-ConnectX3Pro-vpi.bin"
 
-func burnVPI(t *testing.T, r *Running, name, bdf string) {
+func burnVPI(t *testing.T, r *labs.Lab, name, bdf string) {
 	t.Helper()
 	c := dial(t, r, name)
-	image, err := readFile(r.Images[oneImage].Path)
+	image, err := os.ReadFile(r.Images[oneImage].Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +128,8 @@ func burnVPI(t *testing.T, r *Running, name, bdf string) {
 }
 
 func TestCrossflash_burnRebootAndLinkType(t *testing.T) {
-	r := start(t, Options{})
-	name, bdf := Intel9, "0000:01:00.0"
+	r := start(t, labsim.Options{})
+	name, bdf := labs.Intel9, "0000:01:00.0"
 	burnVPI(t, r, name, bdf)
 	c := dial(t, r, name)
 	out := must(t, c, "mstflint -d "+bdf+" q; mstflint -d "+bdf+" v >/dev/null && echo bootable")
@@ -130,9 +145,8 @@ func TestCrossflash_burnRebootAndLinkType(t *testing.T) {
 	if _, err := sh(t, c, "reboot"); err != nil {
 		t.Logf("reboot: %v", err)
 	}
-	awaitReboot(t, r.Lab.Machine(name), 2)
+	awaitReboot(t, r.Machine(name), 2)
 	c = dial(t, r, name)
-	r.Lab.Machine(name).AddModuleFiles(labsim.InfiniBandModules...)
 	must(t, c, "set -e; modprobe mlx4_ib; modprobe ib_ipoib; echo ib >"+dev+"/mlx4_port1; echo ib >"+dev+"/mlx4_port2")
 	out = must(t, c, "cat /sys/class/infiniband/*/ports/1/state /sys/class/infiniband/*/ports/1/phys_state "+dev+"/mlx4_port1; ls /sys/class/net")
 	if !strings.Contains(out, "2: INIT\n5: LinkUp\nib\n") || !strings.Contains(out, "ibp1s0d1") {
@@ -144,16 +158,16 @@ func TestCrossflash_burnRebootAndLinkType(t *testing.T) {
 }
 
 func TestCrossflash_mstconfigNeedsAnOldTool(t *testing.T) {
-	r := start(t, Options{})
-	out, err := sh(t, dial(t, r, Intel9), "mstconfig -d 0000:01:00.0 q")
+	r := start(t, labsim.Options{})
+	out, err := sh(t, dial(t, r, labs.Intel9), "mstconfig -d 0000:01:00.0 q")
 	if err == nil || out != "-E- Unsupported device\n" {
 		t.Errorf("4.26.0: %v %q", err, out)
 	}
-	burnVPI(t, r, Xeon2ZFS, "0000:04:00.0")
-	m := r.Lab.Machine(Xeon2ZFS)
+	burnVPI(t, r, labs.Xeon2zfs, "0000:04:00.0")
+	m := r.Machine(labs.Xeon2zfs)
 	m.PowerCut()
 	awaitReboot(t, m, 2)
-	c := dial(t, r, Xeon2ZFS)
+	c := dial(t, r, labs.Xeon2zfs)
 	out = must(t, c, "mstconfig -y -d 0000:04:00.0 set LINK_TYPE_P1=1 LINK_TYPE_P2=IB")
 	if !strings.HasSuffix(out, "Applying... Done!\n-I- Please reboot machine to load new configurations.\n") {
 		t.Errorf("set printed %q", out)
@@ -163,16 +177,16 @@ func TestCrossflash_mstconfigNeedsAnOldTool(t *testing.T) {
 	}
 	m.PowerCut()
 	awaitReboot(t, m, 3)
-	if got := must(t, dial(t, r, Xeon2ZFS), "cat /sys/bus/pci/devices/0000:04:00.0/mlx4_port1"); got != "ib\n" {
+	if got := must(t, dial(t, r, labs.Xeon2zfs), "cat /sys/bus/pci/devices/0000:04:00.0/mlx4_port1"); got != "ib\n" {
 		t.Errorf("after the reboot: %q", got)
 	}
 }
 
 func TestFaults_cutAtExec(t *testing.T) {
 	for when, ran := range map[labsim.CutWhen]bool{labsim.CutBefore: false, labsim.CutAfter: true} {
-		r := start(t, Options{NoImages: true})
-		m := r.Lab.Machine(Intel9)
-		c := dial(t, r, Intel9)
+		r := start(t, labsim.Options{})
+		m := r.Machine(labs.Intel9)
+		c := dial(t, r, labs.Intel9)
 		must(t, c, "true")
 		m.Faults.Set(labsim.FaultSpec{CutAtExec: 2, CutWhen: when})
 		must(t, c, "true")
@@ -184,16 +198,16 @@ func TestFaults_cutAtExec(t *testing.T) {
 		if m.FS.Exists("/root/ran") != ran {
 			t.Errorf("%s: ran is %v", when, !ran)
 		}
-		must(t, dial(t, r, Intel9), "true")
+		must(t, dial(t, r, labs.Intel9), "true")
 	}
 }
 
 func TestFaults_powerCutLeavesABootableCard(t *testing.T) {
 	for _, op := range []int{1, 2, 150, 305, 306, 307, 308} {
-		r := start(t, Options{FlashDelay: time.Nanosecond})
-		m := r.Lab.Machine(Intel9)
-		c := dial(t, r, Intel9)
-		image, err := readFile(r.Images[oneImage].Path)
+		r := start(t, labsim.Options{FlashDelay: time.Nanosecond})
+		m := r.Machine(labs.Intel9)
+		c := dial(t, r, labs.Intel9)
+		image, err := os.ReadFile(r.Images[oneImage].Path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +221,7 @@ func TestFaults_powerCutLeavesABootableCard(t *testing.T) {
 		if fw := m.Cards()[0].Running(); !fw.Loaded {
 			t.Errorf("operation %d: nothing bootable", op)
 		}
-		out := must(t, dial(t, r, Intel9), "mstflint -d 0000:01:00.0 -y -allow_psid_change -i /root/vpi.bin b </dev/null && mstflint -d 0000:01:00.0 v")
+		out := must(t, dial(t, r, labs.Intel9), "mstflint -d 0000:01:00.0 -y -allow_psid_change -i /root/vpi.bin b </dev/null && mstflint -d 0000:01:00.0 v")
 		if !strings.Contains(out, "Image is bootable") {
 			t.Errorf("operation %d: after burning again: %s", op, out)
 		}
@@ -215,9 +229,9 @@ func TestFaults_powerCutLeavesABootableCard(t *testing.T) {
 }
 
 func TestServer_latencyDelaysWithoutThrottling(t *testing.T) {
-	r := start(t, Options{NoImages: true})
-	r.Lab.Machine(Intel9).Faults.Set(labsim.FaultSpec{Latency: 20 * time.Millisecond})
-	c := dial(t, r, Intel9)
+	r := start(t, labsim.Options{})
+	r.Machine(labs.Intel9).Faults.Set(labsim.FaultSpec{Latency: 20 * time.Millisecond})
+	c := dial(t, r, labs.Intel9)
 	must(t, c, "true")
 	begin := time.Now()
 	must(t, c, "true")
@@ -232,10 +246,10 @@ func TestServer_latencyDelaysWithoutThrottling(t *testing.T) {
 }
 
 func TestServer_stdoutGoneKillsABurn(t *testing.T) {
-	r := start(t, Options{FlashDelay: 2 * time.Millisecond})
-	m := r.Lab.Machine(Intel9)
-	c := dial(t, r, Intel9)
-	image, err := readFile(r.Images[oneImage].Path)
+	r := start(t, labsim.Options{FlashDelay: 2 * time.Millisecond})
+	m := r.Machine(labs.Intel9)
+	c := dial(t, r, labs.Intel9)
+	image, err := os.ReadFile(r.Images[oneImage].Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +275,7 @@ func TestServer_stdoutGoneKillsABurn(t *testing.T) {
 	if !found {
 		t.Error("mstflint never ran")
 	}
-	if got := must(t, dial(t, r, Intel9), "mstflint -d 0000:01:00.0 q | grep ^PSID"); !strings.Contains(got, "MT_9200111023") {
+	if got := must(t, dial(t, r, labs.Intel9), "mstflint -d 0000:01:00.0 q | grep ^PSID"); !strings.Contains(got, "MT_9200111023") {
 		t.Errorf("flash after the cut: %s", got)
 	}
 }
