@@ -26,7 +26,7 @@ type Snapshot struct {
 	Routes    Routes
 	SSH       SSHPath
 	Modules   map[string]bool   // loaded, of those that matter here
-	Commands  map[string]bool   // present on PATH
+	Commands  map[string]bool   // those that were looked for: true if on the PATH
 	Packages  map[string]string // Debian family: installed version by package, of those that matter here
 	MSTFlint  Tool
 	Units     map[string]Unit // systemd units that matter here, by name

@@ -135,7 +135,11 @@ for m in mlx4_core mlx4_en mlx4_ib mlx5_core mlx5_ib ib_qib ib_mthca ib_core ib_
 done
 for m in mstflint mstconfig lspci flock ip netplan networkctl nmcli ifup udevadm systemctl systemd-run systemd-inhibit opensm ibstat sminfo \
 	saquery ibnetdiscover upsc apt-get dpkg-query dnf pacman midclt modprobe update-initramfs dracut mkinitcpio; do
-	h $m && printf '@command %s\n' "$m"
+	if h $m; then
+		printf '@command %s\n' "$m"
+	else
+		printf '@absent %s\n' "$m"
+	fi
 done
 
 # Which way the operator's connection comes in. sudo drops SSH_CONNECTION from

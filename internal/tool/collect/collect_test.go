@@ -176,6 +176,7 @@ func TestParse(t *testing.T) {
 @rdma 0000:01:00.0 mlx4_0
 @module ib_ipoib
 @command ip
+@absent lspci
 @ssh 192.0.2.1
 @route6 eth0 fd000000000000000000000000000001
 @run 75	flash 0000:01:00.0
@@ -192,8 +193,8 @@ func TestParse(t *testing.T) {
 	}
 	want := &Answer{
 		UID: 1000, Values: map[string]Value{"/proc/sys/kernel/osrelease": {Text: "6.8.0", Line: 3}}, Denied: map[string]bool{"/etc/secret": true},
-		Files: map[string]string{}, Runs: map[string]Run{"flash 0000:01:00.0": {Status: 75, Output: "-E- two\n", Line: 14}},
-		Commands: map[string]bool{"ip": true}, Modules: map[string]bool{"ib_ipoib": true}, Rules: []string{"/etc/udev/rules.d/70-x.rules"},
+		Files: map[string]string{}, Runs: map[string]Run{"flash 0000:01:00.0": {Status: 75, Output: "-E- two\n", Line: 15}},
+		Commands: map[string]bool{"ip": true, "lspci": false}, Modules: map[string]bool{"ib_ipoib": true}, Rules: []string{"/etc/udev/rules.d/70-x.rules"},
 		Devices: []Device{{Address: "0000:01:00.0", Driver: "mlx4_core", RDMA: "mlx4_0", Virtual: true}},
 		Netdevs: map[string]string{"ib0": "0000:01:00.0"}, Jobs: []Job{{ID: "1", Settled: true}}, Client: "192.0.2.1",
 		Routes6: []Route6{{Dev: "eth0", Gateway: netip.MustParseAddr("fd00::1")}},
