@@ -112,15 +112,14 @@ func (c *CLI) parseCall(args []string) (call, int) {
 	run, literal := 0, false // run: 0 before, 1 inside, 2 after the positionals
 	for i := 0; i < len(args); i++ {
 		a := args[i]
-		if !literal && a == "--" {
+		switch word := literal || !looksLikeOption(a); {
+		case !literal && a == "--":
 			literal = true
 			continue
-		}
-		if literal || !looksLikeOption(a) {
-			if run == 2 {
-				unknown = append(unknown, a)
-				continue
-			}
+		case word && run == 2:
+			unknown = append(unknown, a)
+			continue
+		case word:
 			run = 1
 			words = append(words, a)
 			continue

@@ -82,20 +82,25 @@ func ibstat(_ context.Context, p *labsim.Proc) int {
 		return 255
 	}
 	for _, h := range all {
-		switch {
-		case len(o.rest) > 0 && h.name != o.rest[0]:
-		case o.has("-l"):
-			p.Printf("%s\n", h.name)
-		case o.has("-p"):
-			p.Printf("%s\n", strings.Join(h.portGUIDs(), "\n"))
-		case len(o.rest) == 2:
-			p.Printf("CA: '%s'\n", h.name)
-			h.printPort(p, o.rest[1], "")
-		default:
-			h.print(p)
+		if len(o.rest) == 0 || h.name == o.rest[0] {
+			h.show(p, o)
 		}
 	}
 	return 0
+}
+
+func (h hca) show(p *labsim.Proc, o parsed) {
+	switch {
+	case o.has("-l"):
+		p.Printf("%s\n", h.name)
+	case o.has("-p"):
+		p.Printf("%s\n", strings.Join(h.portGUIDs(), "\n"))
+	case len(o.rest) == 2:
+		p.Printf("CA: '%s'\n", h.name)
+		h.printPort(p, o.rest[1], "")
+	default:
+		h.print(p)
+	}
 }
 
 func known(all []hca, name string) bool {

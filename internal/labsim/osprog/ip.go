@@ -127,11 +127,7 @@ func (c *ipCall) devices(opts map[string]string) ([]labsim.Netdev, int) {
 
 func (c *ipCall) address(command string, args []string) int {
 	switch {
-	case isShow(command) || isDevName(command) && command != "add" && command != "del" && command != "delete" &&
-		command != "flush" && command != "replace":
-		if !isShow(command) {
-			args = append([]string{command}, args...)
-		}
+	case isShow(command):
 		opts, bad := c.selection(args, "dev", "scope")
 		if bad != "" {
 			return c.p.Unknown("ip address show " + bad)
@@ -151,7 +147,7 @@ func (c *ipCall) address(command string, args []string) int {
 
 func (c *ipCall) flush(args []string) int {
 	opts, bad := c.selection(args, "dev", "scope")
-	if bad != "" || opts["dev"] == "" || opts["scope"] != "" && opts["scope"] != "global" {
+	if scope := opts["scope"]; bad != "" || opts["dev"] == "" || scope != "" && scope != "global" {
 		return c.p.Unknown("form of ip address flush")
 	}
 	d, ok := c.s.m.Netdev(opts["dev"])
@@ -160,12 +156,17 @@ func (c *ipCall) flush(args []string) int {
 		return 1
 	}
 	for _, a := range d.Addrs {
-		if opts["scope"] == "global" && isLinkLocal(a) || c.family == 4 && a.Addr().Is6() || c.family == 6 && a.Addr().Is4() {
+		if opts["scope"] == "global" && isLinkLocal(a) || !c.wants(a) {
 			continue
 		}
 		_ = c.s.delAddr(d.Name, a)
 	}
 	return 0
+}
+
+// wants says whether an address is of the family asked for.
+func (c *ipCall) wants(a netip.Prefix) bool {
+	return c.family == 0 || (c.family == 6) == a.Addr().Is6()
 }
 
 func (c *ipCall) changeAddr(command string, args []string) int {

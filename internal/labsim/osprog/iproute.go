@@ -2,6 +2,7 @@ package osprog
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
@@ -69,12 +70,12 @@ func (c *ipCall) routeShow(args []string) int {
 			return c.p.Unknown("ip route show " + args[i])
 		}
 	}
-	list := []ipRoute{}
-	for _, r := range c.routes() {
-		if c.family != 6 && (only == "" || r.Dst == only) && (dev == "" || r.Dev == dev) {
-			list = append(list, r)
-		}
-	}
+	return c.printRoutes(slices.DeleteFunc(c.routes(), func(r ipRoute) bool {
+		return c.family == 6 || only != "" && r.Dst != only || dev != "" && r.Dev != dev
+	}))
+}
+
+func (c *ipCall) printRoutes(list []ipRoute) int {
 	if c.json {
 		return c.printJSON(list)
 	}

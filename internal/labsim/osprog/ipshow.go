@@ -130,7 +130,7 @@ func (c *ipCall) addrs(d *labsim.Netdev, scope string) []ipAddr {
 		if p.Addr().Is6() {
 			a.Family, a.Label = "inet6", ""
 		}
-		if c.family == 4 && p.Addr().Is6() || c.family == 6 && p.Addr().Is4() || scope != "" && a.Scope != scope {
+		if !c.wants(p) || scope != "" && a.Scope != scope {
 			continue
 		}
 		out = append(out, a)

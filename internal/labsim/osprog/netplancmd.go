@@ -33,18 +33,23 @@ func netplan(_ context.Context, p *labsim.Proc) int {
 	case p.Args[1] == "generate" && len(o.rest) == 0:
 		return s.planGenerate(p, root, 1)
 	case p.Args[1] == "apply" && len(o.rest) == 0 && root == "":
-		if rc := s.planGenerate(p, "", exitConfig); rc != 0 {
-			return rc
-		}
-		s.networkReload()
-		for _, d := range s.m.Netdevs() {
-			if s.networkFor(d.Name) != nil {
-				s.reconfigure(d.Name)
-			}
-		}
-		return 0
+		return s.planApply(p)
 	}
 	return p.Unknown("netplan " + p.Args[1])
+}
+
+// planApply reconfigures every interface that networkd manages, changed or not.
+func (s *state) planApply(p *labsim.Proc) int {
+	if rc := s.planGenerate(p, "", exitConfig); rc != 0 {
+		return rc
+	}
+	s.networkReload()
+	for _, d := range s.m.Netdevs() {
+		if s.networkFor(d.Name) != nil {
+			s.reconfigure(d.Name)
+		}
+	}
+	return 0
 }
 
 func (s *state) warnPermissions(p *labsim.Proc) func(string) {

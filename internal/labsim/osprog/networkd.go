@@ -277,17 +277,21 @@ func networkctl(_ context.Context, p *labsim.Proc) int {
 		p.Errorf("Failed to %s: Interactive authentication required.\n", o.rest[0])
 		return 1
 	}
+	return s.networkVerb(p, o.rest[0], names)
+}
+
+func (s *state) networkVerb(p *labsim.Proc, verb string, names []string) int {
 	switch {
-	case o.rest[0] == "reload" && len(names) == 0:
+	case verb == "reload" && len(names) == 0:
 		s.networkReload()
-	case o.rest[0] == "reconfigure" && len(names) > 0:
+	case verb == "reconfigure" && len(names) > 0:
 		for _, n := range names {
 			s.reconfigure(n)
 		}
-	case o.rest[0] == "list" || o.rest[0] == "status":
+	case verb == "list" || verb == "status":
 		s.networkList(p, names)
 	default:
-		return p.Unknown("networkctl " + o.rest[0])
+		return p.Unknown("networkctl " + verb)
 	}
 	return 0
 }

@@ -83,33 +83,38 @@ func (s *state) readConf(file string, out io.Writer) smOptions {
 		return o
 	}
 	for _, line := range strings.Split(string(data), "\n") {
-		f := strings.Fields(line)
-		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
-			continue
-		}
-		value := ""
-		if len(f) > 1 {
-			value = f[1]
-		}
-		switch f[0] {
-		case "guid":
-			o.guid, _ = strconv.ParseUint(value, 0, 64)
-		case "sm_priority":
-			n, err := strconv.Atoi(value)
-			if err != nil || n < 0 || n > maxPriority {
-				_, _ = fmt.Fprintf(out, " Invalid Cached Option Value:sm_priority = %s:Using Default:0\n", value)
-				n = 0
-			}
-			o.priority = n
-		case "partition_config_file":
-			o.partitions = value
-		default:
-			if !smKeys[f[0]] {
-				_, _ = fmt.Fprintf(out, " Unrecognized token: %q\n", f[0])
-			}
+		if f := strings.Fields(line); len(f) > 0 && !strings.HasPrefix(f[0], "#") {
+			o.set(f[0], strings.Join(f[1:], " "), out)
 		}
 	}
 	return o
+}
+
+func (o *smOptions) set(key, value string, out io.Writer) {
+	switch key {
+	case "guid":
+		o.guid, _ = strconv.ParseUint(value, 0, 64)
+	case "sm_priority":
+		n, err := parsePriority(value)
+		if err != nil {
+			_, _ = fmt.Fprintf(out, " Invalid Cached Option Value:sm_priority = %s:Using Default:0\n", value)
+		}
+		o.priority = n
+	case "partition_config_file":
+		o.partitions = value
+	default:
+		if !smKeys[key] {
+			_, _ = fmt.Fprintf(out, " Unrecognized token: %q\n", key)
+		}
+	}
+}
+
+func parsePriority(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > maxPriority {
+		return 0, fmt.Errorf("priority %q is not 0 to %d", text, maxPriority)
+	}
+	return n, nil
 }
 
 // smKeys are options of opensm.conf that change nothing in the lab.
@@ -139,10 +144,7 @@ func opensm(ctx context.Context, p *labsim.Proc) int {
 		return 0
 	}
 	if file := o.last("--create-config", ""); file != "" {
-		if err := p.WriteFile(file, []byte("guid 0x0000000000000000\nsm_priority 0\npartition_config_file "+partitions+"\n")); err != nil {
-			return p.Fail(1, "%v", err)
-		}
-		return 0
+		return createConf(p, file)
 	}
 	if o.has("--daemon") {
 		return p.Unknown("--daemon")
@@ -150,8 +152,8 @@ func opensm(ctx context.Context, p *labsim.Proc) int {
 	p.Printf("%s", opensmBanner)
 	conf := s.readConf(o.last("--config", opensmConf), p.Stdout)
 	if o.has("--priority") {
-		n, err := strconv.Atoi(o.last("--priority", ""))
-		if err != nil || n < 0 || n > maxPriority {
+		n, err := parsePriority(o.last("--priority", ""))
+		if err != nil {
 			p.Errorf("ERROR: priority must be between 0 and 15\n")
 			return 255
 		}
@@ -165,6 +167,14 @@ func opensm(ctx context.Context, p *labsim.Proc) int {
 		conf.guid = g
 	}
 	return s.runSM(ctx, p, o, conf)
+}
+
+func createConf(p *labsim.Proc, file string) int {
+	body := "guid 0x0000000000000000\nsm_priority 0\npartition_config_file " + partitions + "\n"
+	if err := p.WriteFile(file, []byte(body)); err != nil {
+		return p.Fail(1, "%v", err)
+	}
+	return 0
 }
 
 func (s *state) runSM(ctx context.Context, p *labsim.Proc, o parsed, conf smOptions) int {

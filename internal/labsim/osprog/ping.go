@@ -18,7 +18,7 @@ const (
 func ping(ctx context.Context, p *labsim.Proc) int {
 	o, bad := parseOptions(p.Args[1:], false, option{"-c", true}, option{"-W", true}, option{"-M", true}, option{"-s", true},
 		option{"-I", true}, option{"-i", true}, option{"-q", false}, option{"-n", false}, option{"-4", false}, option{"-w", true})
-	if bad != "" || len(o.rest) != 1 || o.has("-M") && o.last("-M", "") != "do" {
+	if bad != "" || len(o.rest) != 1 || o.last("-M", "do") != "do" {
 		return p.Unknown("form of ping " + bad)
 	}
 	dst, err := netip.ParseAddr(o.rest[0])
@@ -26,10 +26,8 @@ func ping(ctx context.Context, p *labsim.Proc) int {
 		p.Errorf("ping: %s: Name or service not known\n", o.rest[0])
 		return 2
 	}
-	count, err1 := strconv.Atoi(o.last("-c", ""))
-	size, err2 := strconv.Atoi(o.last("-s", "56"))
-	wait, err3 := strconv.ParseFloat(o.last("-W", "10"), 64)
-	if err1 != nil || err2 != nil || err3 != nil || count < 1 || dst.Is6() {
+	j, err := newPing(o)
+	if err != nil || dst.Is6() {
 		return p.Unknown("form of ping: count, size, IPv4")
 	}
 	s := stateOf(p.Machine)
@@ -42,12 +40,26 @@ func ping(ctx context.Context, p *labsim.Proc) int {
 		p.Errorf("ping: connect: Network is unreachable\n")
 		return 2
 	}
-	if i := o.last("-I", ""); i != "" && i != dev.Name && i != src.String() {
+	if i := o.last("-I", dev.Name); i != dev.Name && i != src.String() {
 		p.Errorf("ping: unknown iface: %s\n", i)
 		return 2
 	}
-	p.Printf("PING %s (%s) %d(%d) bytes of data.\n", dst, dst, size, size+icmpHeader+ipHeader)
-	return s.pingLoop(ctx, p, pingJob{dev, src, dst, size, count, wait, o.has("-M"), o.has("-q")})
+	p.Printf("PING %s (%s) %d(%d) bytes of data.\n", dst, dst, j.size, j.size+icmpHeader+ipHeader)
+	j.dev, j.src, j.dst = dev, src, dst
+	return s.pingLoop(ctx, p, j)
+}
+
+// newPing reads the numbers of the command line.
+func newPing(o parsed) (j pingJob, err error) {
+	j.dontFrag, j.quiet = o.has("-M"), o.has("-q")
+	if j.count, err = strconv.Atoi(o.last("-c", "")); err != nil {
+		return j, err
+	}
+	if j.size, err = strconv.Atoi(o.last("-s", "56")); err != nil {
+		return j, err
+	}
+	j.wait, err = strconv.ParseFloat(o.last("-W", "10"), 64)
+	return j, err
 }
 
 type pingJob struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,12 +42,8 @@ func show(_ context.Context, p *labsim.Proc, o parsed, names []string) int {
 	if len(asked) == 0 || len(names) == 0 {
 		return p.Unknown("show without --property or unit")
 	}
-	known := map[string]bool{}
-	for _, k := range showOrder {
-		known[k] = true
-	}
 	for k := range asked {
-		if !known[k] {
+		if !slices.Contains(showOrder, k) {
 			p.Machine.Violate("systemctl show: property %s is not simulated", k)
 		}
 	}
@@ -54,18 +51,22 @@ func show(_ context.Context, p *labsim.Proc, o parsed, names []string) int {
 		if i > 0 {
 			p.Printf("\n")
 		}
-		props := s.properties(n)
-		for _, k := range showOrder {
-			switch {
-			case !asked[k], timerOnly[k] && path.Ext(n) != ".timer", serviceOnly[k] && path.Ext(n) != ".service":
-			case o.has("--value"):
-				p.Printf("%s\n", props[k])
-			default:
-				p.Printf("%s=%s\n", k, props[k])
-			}
-		}
+		s.showUnit(p, n, asked, o.has("--value"))
 	}
 	return 0
+}
+
+func (s *state) showUnit(p *labsim.Proc, name string, asked map[string]bool, bare bool) {
+	props := s.properties(name)
+	for _, k := range showOrder {
+		switch {
+		case !asked[k], timerOnly[k] && path.Ext(name) != ".timer", serviceOnly[k] && path.Ext(name) != ".service":
+		case bare:
+			p.Printf("%s\n", props[k])
+		default:
+			p.Printf("%s=%s\n", k, props[k])
+		}
+	}
 }
 
 func yesNo(b bool) string {
@@ -124,4 +125,21 @@ func (s *state) properties(name string) map[string]string {
 		props["FragmentPath"] = "/run/systemd/transient/" + name
 	}
 	return props
+}
+
+func catUnits(_ context.Context, p *labsim.Proc, _ parsed, names []string) int {
+	s := stateOf(p.Machine)
+	for _, n := range names {
+		f := s.loadUnit(n)
+		if f == nil {
+			p.Errorf("No files found for %s.\n", n)
+			return 1
+		}
+		data, err := p.Machine.FS.ReadFile(f.path)
+		if err != nil {
+			return p.Fail(1, "%v", err)
+		}
+		p.Printf("# %s\n%s", f.path, data)
+	}
+	return 0
 }

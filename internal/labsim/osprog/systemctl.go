@@ -306,17 +306,25 @@ func listUnits(_ context.Context, p *labsim.Proc, o parsed, names []string) int 
 		s.mu.Lock()
 		u := *s.units[n]
 		s.mu.Unlock()
-		switch {
-		case len(names) > 0 && !matchesAny(n, names):
-		case o.has("--type") && strings.TrimPrefix(path.Ext(n), ".") != o.last("--type", ""):
-		case o.has("--failed") && u.active != "failed":
-		case o.has("--state") && u.active != o.last("--state", "") && u.sub != o.last("--state", ""):
-		case !o.has("--all") && !o.has("--state") && u.active == "inactive":
-		default:
+		if (len(names) == 0 || matchesAny(n, names)) && u.listed(o) {
 			p.Printf("%s loaded %s %s %s\n", n, u.active, u.sub, u.desc)
 		}
 	}
 	return 0
+}
+
+// listed says whether the options of list-units let a unit through.
+func (u *unit) listed(o parsed) bool {
+	state := o.last("--state", "")
+	switch {
+	case o.has("--type") && strings.TrimPrefix(path.Ext(u.name), ".") != o.last("--type", ""):
+		return false
+	case o.has("--failed"):
+		return u.active == "failed"
+	case state != "":
+		return u.active == state || u.sub == state
+	}
+	return o.has("--all") || u.active != "inactive"
 }
 
 var signals = map[string]syscall.Signal{
@@ -375,22 +383,5 @@ func systemRunning(_ context.Context, p *labsim.Proc, _ parsed, _ []string) int 
 		}
 	}
 	p.Printf("running\n")
-	return 0
-}
-
-func catUnits(_ context.Context, p *labsim.Proc, _ parsed, names []string) int {
-	s := stateOf(p.Machine)
-	for _, n := range names {
-		f := s.loadUnit(n)
-		if f == nil {
-			p.Errorf("No files found for %s.\n", n)
-			return 1
-		}
-		data, err := p.Machine.FS.ReadFile(f.path)
-		if err != nil {
-			return p.Fail(1, "%v", err)
-		}
-		p.Printf("# %s\n%s", f.path, data)
-	}
 	return 0
 }

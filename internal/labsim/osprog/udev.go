@@ -144,20 +144,27 @@ func (s *state) applyRule(d *device, where string, clauses []clause) (run []clau
 	for _, c := range clauses {
 		switch {
 		case c.op == "==" || c.op == "!=":
-		case c.key == "ATTR":
-			s.writeAttr(d, where, c)
-		case c.key == "RUN" && (c.arg == "" || c.arg == "program" || c.arg == "builtin"):
+		case c.key == "RUN":
 			run = append(run, c)
-		case c.key == "ENV":
-			d.env[c.arg] = c.value
-		case c.key == "NAME":
-			s.m.RenameNetdev(d.kernel, c.value)
-			d.kernel, d.sys = c.value, path.Join(path.Dir(d.sys), c.value)
 		default:
-			s.m.Violate("udev rule %s: not simulated: %s{%s}%s", where, c.key, c.arg, c.op)
+			s.assign(d, where, c)
 		}
 	}
 	return run
+}
+
+func (s *state) assign(d *device, where string, c clause) {
+	switch c.key {
+	case "ATTR":
+		s.writeAttr(d, where, c)
+	case "ENV":
+		d.env[c.arg] = c.value
+	case "NAME":
+		s.m.RenameNetdev(d.kernel, c.value)
+		d.kernel, d.sys = c.value, path.Join(path.Dir(d.sys), c.value)
+	default:
+		s.m.Violate("udev rule %s: not simulated: %s{%s}%s", where, c.key, c.arg, c.op)
+	}
 }
 
 func (s *state) ruleMatch(d *device, c clause) (hit, known bool) {
@@ -226,6 +233,7 @@ func (s *state) runRule(d *device, c clause) {
 		return
 	}
 	if c.arg == "builtin" {
+		// kmod is the one builtin that rules here use.
 		if len(argv) == 3 && argv[0] == "kmod" && argv[1] == "load" {
 			_ = s.m.LoadModule(argv[2])
 			return
@@ -329,23 +337,32 @@ func udevadm(_ context.Context, p *labsim.Proc) int {
 	return p.Unknown("udevadm " + p.Args[1])
 }
 
+// named says whether a device is among those given; none given means all.
+func (s *state) named(sys string, given []string) bool {
+	for _, g := range given {
+		if g == sys || s.devpath(g) == s.devpath(sys) {
+			return true
+		}
+	}
+	return len(given) == 0
+}
+
 func (s *state) trigger(p *labsim.Proc, o parsed) int {
-	if o.has("--type") && o.last("--type", "") != "devices" || o.has("--attr-match") {
+	if o.last("--type", "devices") != "devices" || o.has("--attr-match") {
 		return p.Unknown("form of udevadm trigger")
 	}
 	action := o.last("--action", "change")
 	subsystem := o.last("--subsystem-match", "")
+	if subsystem != "" && subsystem != "net" && subsystem != "infiniband" {
+		return p.Unknown("subsystem " + subsystem)
+	}
 	for _, d := range s.m.Netdevs() {
-		sys := "/sys/class/net/" + d.Name
-		named := len(o.rest) == 0
-		for _, r := range o.rest {
-			named = named || r == sys || s.devpath(r) == s.devpath(sys)
-		}
-		if named && (subsystem == "" || subsystem == "net") && ruleGlob(o.last("--sysname-match", "*"), d.Name) {
+		matches := subsystem != "infiniband" && ruleGlob(o.last("--sysname-match", "*"), d.Name)
+		if matches && s.named("/sys/class/net/"+d.Name, o.rest) {
 			s.netEvent(d.Name, action)
 		}
 	}
-	if (subsystem == "" || subsystem == "infiniband") && len(o.rest) == 0 && !o.has("--sysname-match") {
+	if len(o.rest) == 0 && !o.has("--sysname-match") && subsystem != "net" {
 		s.rdmaEvents(action)
 	}
 	return 0

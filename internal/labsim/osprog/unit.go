@@ -315,9 +315,17 @@ func (s *state) finish(u *unit, status int) {
 	if killed {
 		u.code, u.status = 2, status-128 // CLD_KILLED
 	}
-	clean := status == 0 || killed && (u.stopping || cleanSignal(status-128))
+	u.conclude(killed, status == 0 || killed && (u.stopping || cleanSignal(status-128)))
+	if u.transient && (u.active == "inactive" || u.active == "failed" && u.collect) {
+		delete(s.units, u.name)
+	}
+	closeOnce(u.done)
+}
+
+// conclude sets the state that a unit ends in.
+func (u *unit) conclude(killed, clean bool) {
 	switch {
-	case clean && status == 0 && u.spec.remain && !u.stopping:
+	case clean && !killed && u.spec.remain && !u.stopping:
 		u.active, u.sub = "active", "exited"
 	case clean:
 		u.active, u.sub = "inactive", "dead"
@@ -326,10 +334,6 @@ func (s *state) finish(u *unit, status int) {
 	default:
 		u.active, u.sub, u.result = "failed", "failed", "exit-code"
 	}
-	if u.transient && (u.active == "inactive" || u.active == "failed" && u.collect) {
-		delete(s.units, u.name)
-	}
-	closeOnce(u.done)
 }
 
 // cleanSignal: a service ended by one of these has ended well.

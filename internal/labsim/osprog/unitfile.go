@@ -209,6 +209,13 @@ func splitExec(line string) []string {
 	var out []string
 	var cur strings.Builder
 	quote, in := byte(0), false
+	flush := func() {
+		if in {
+			out = append(out, cur.String())
+		}
+		cur.Reset()
+		in = false
+	}
 	for i := 0; i < len(line); i++ {
 		c := line[i]
 		switch {
@@ -218,22 +225,16 @@ func splitExec(line string) []string {
 			in = true
 		case quote != 0 && c == quote:
 			quote = 0
-		case quote == 0 && (c == '"' || c == '\''):
+		case quote == 0 && strings.IndexByte(`"'`, c) >= 0:
 			quote, in = c, true
-		case quote == 0 && (c == ' ' || c == '\t'):
-			if in {
-				out = append(out, cur.String())
-				cur.Reset()
-			}
-			in = false
+		case quote == 0 && strings.IndexByte(" \t", c) >= 0:
+			flush()
 		default:
 			cur.WriteByte(c)
 			in = true
 		}
 	}
-	if in {
-		out = append(out, cur.String())
-	}
+	flush()
 	return out
 }
 
