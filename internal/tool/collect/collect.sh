@@ -133,7 +133,7 @@ g "$R"/sys/module/mlx4_core/parameters/port_type_array "$R"/sys/class/infiniband
 for m in mlx4_core mlx4_en mlx4_ib mlx5_core mlx5_ib ib_qib ib_mthca ib_core ib_uverbs ib_ipoib ib_umad rdma_cm mstflint_access; do
 	[ -d "$R"/sys/module/$m ] && printf '@module %s\n' "$m"
 done
-for m in mstflint mstconfig lspci flock ip netplan networkctl nmcli ifup udevadm systemctl systemd-run systemd-inhibit opensm ibstat sminfo \
+for m in mstflint mstconfig lspci flock sha256sum ip netplan networkctl nmcli ifup udevadm systemctl systemd-run systemd-inhibit opensm ibstat sminfo \
 	saquery ibnetdiscover upsc apt-get dpkg-query dnf pacman midclt modprobe update-initramfs dracut mkinitcpio; do
 	if h $m; then
 		printf '@command %s\n' "$m"
