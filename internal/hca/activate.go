@@ -81,7 +81,12 @@ func (o *Ops) makeRun(ctx context.Context, c Card, how safety.Activation, g goal
 // breakLoop notes the restart on the host and refuses a second one that would
 // be for the same content.
 func (o *Ops) breakLoop(ctx context.Context, c Card, s *inventory.Snapshot, g goal) error {
-	r, err := c.Host.Run(ctx, noteActivation(safeName(c.PCI.String()), g.content, s.BootID))
+	content := g.content
+	if jobs := s.JobsOf(c.PCI); len(jobs) > 0 {
+		// The same firmware written a second time may be started a second time.
+		content += " " + jobs[len(jobs)-1].ID
+	}
+	r, err := c.Host.Run(ctx, noteActivation(safeName(c.PCI.String()), content, s.BootID))
 	if err != nil {
 		return &Error{
 			Summary: "Unable to prepare the reboot of host " + c.Host.Name(),
@@ -95,7 +100,7 @@ func (o *Ops) breakLoop(ctx context.Context, c Card, s *inventory.Snapshot, g go
 		k, v, _ := strings.Cut(strings.TrimSpace(line), "=")
 		before[k] = v
 	}
-	if before["content"] != g.content || before["boot_id"] == "" || before["boot_id"] == s.BootID {
+	if before["content"] != content || before["boot_id"] == "" || before["boot_id"] == s.BootID {
 		return nil
 	}
 	return &Error{

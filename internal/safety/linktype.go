@@ -69,7 +69,13 @@ func linkNow(in LinkTypeInput) []Finding {
 			found = append(found, find("LT004", "Port %d; the kernel shows %d", n, len(in.Current)))
 		}
 	}
-	if why := ethernetOnly(in, in.Card.RunningPSID); why != "" && wantsIB(in) {
+	psid := in.Card.RunningPSID
+	if !in.Card.RunningKnown {
+		// Without an RDMA device, which Ethernet-only firmware may not even
+		// have, the flash is what says.
+		psid = in.Card.PSID
+	}
+	if why := ethernetOnly(in, psid); why != "" && wantsIB(in) {
 		found = append(found, find("LT001", "%s", why))
 	}
 	return found
@@ -107,7 +113,7 @@ func ethernetOnly(in LinkTypeInput, psid string) string {
 		}
 	}
 	if psidSaysEN(psid, in.Card.Chip) {
-		return fmt.Sprintf("Running PSID %s is one of the Ethernet-only boards by its number (it ends in 23), and every port is Ethernet", psid)
+		return fmt.Sprintf("PSID %s is one of the Ethernet-only boards by its number (it ends in 23), and every port is Ethernet", psid)
 	}
 	return ""
 }

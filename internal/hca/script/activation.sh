@@ -1,8 +1,20 @@
 # Notes that a reboot is about to make a card run what is in its flash, and
-# prints the note before it.
+# prints the note before it. A note on the same content from another boot stays
+# as it is: that reboot has been tried.
 #   STATEDIR CARD CONTENT BOOTID
 umask 077
+note=$1/activation/$2
 mkdir -p "$1/activation" || exit
-if [ -f "$1/activation/$2" ]; then cat "$1/activation/$2"; fi
-printf 'content=%s\nboot_id=%s\n' "$3" "$4" >"$1/activation/$2.new" &&
-  sync "$1/activation/$2.new" && mv "$1/activation/$2.new" "$1/activation/$2" && sync "$1/activation"
+if [ -f "$note" ]; then
+  content= boot_id=
+  while IFS='=' read -r key value; do
+    case $key in
+      content) content=$value ;;
+      boot_id) boot_id=$value ;;
+    esac
+  done <"$note"
+  printf 'content=%s\nboot_id=%s\n' "$content" "$boot_id"
+  if [ "$content" = "$3" ] && [ "$boot_id" != "$4" ]; then exit 0; fi
+fi
+printf 'content=%s\nboot_id=%s\n' "$3" "$4" >"$note.new" &&
+  sync "$note.new" && mv "$note.new" "$note" && sync "$1/activation"

@@ -1,0 +1,163 @@
+package hca
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+var vpiVersion = ib.MustParseFWVersion("2.42.5000")
+
+func TestApplyFirmware_cross_flash(t *testing.T) {
+	for _, system := range []string{labs.Intel9, labs.Xeon2zfs} {
+		t.Run(system, func(t *testing.T) {
+			ctx := context.Background()
+			b := newBench(t, system, 0)
+			o, c := b.ops("alice"), b.card(ctx)
+			f := crossFlash(c, b.image(card.VPI()))
+			before := b.machine.BootID()
+			state, err := o.ApplyFirmware(ctx, f)
+			if err != nil {
+				t.Fatal(explain(err))
+			}
+			flash, running := b.flash()
+			if flash.PSID != card.PSIDVPI || running.PSID != card.PSIDVPI || b.machine.BootID() == before {
+				t.Fatalf("flash %+v, running %+v, boot id changed: %t", flash, running, b.machine.BootID() != before)
+			}
+			if state.Pending || state.Running.PSID != card.PSIDVPI || state.Flash.FW != vpiVersion {
+				t.Errorf("state %+v", state)
+			}
+			if !state.GUIDs.Node.IsUnset() || state.GUIDs.MAC1 == 0 {
+				t.Errorf("the burn changed the identity: %+v", state.GUIDs)
+			}
+			checkBackup(t, state.BackupPath)
+
+			// Again: nothing is burned and nothing restarts.
+			boots := b.machine.Boots()
+			operations := b.device().Flash.Operations()
+			again, err := o.ApplyFirmware(ctx, f)
+			if err != nil {
+				t.Fatal(explain(err))
+			}
+			if again.BackupPath != "" || b.machine.Boots() != boots || b.device().Flash.Operations() != operations {
+				t.Errorf("the second apply did something: %+v", again)
+			}
+			b.clean()
+		})
+	}
+}
+
+func checkBackup(t *testing.T, dir string) {
+	t.Helper()
+	img, sum, _, err := ReadBackup(BackupFile(dir))
+	if err != nil {
+		t.Fatalf("backup: %v", err)
+	}
+	if img.PSID != card.PSIDEN {
+		t.Errorf("backup holds %s", img.PSID)
+	}
+	text, err := os.ReadFile(dir + "/card.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{sum, card.PSIDEN, "e4:1d:2d:e4:4e:"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("card.json lacks %q:\n%s", want, text)
+		}
+	}
+	info, err := os.Stat(BackupFile(dir))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode of the backup: %v, %v", info.Mode(), err)
+	}
+}
+
+func TestAssessFirmware_refuses_without_consent_and_writes_nothing(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	o, c := b.ops("alice"), b.card(ctx)
+	f := crossFlash(c, b.image(card.VPI()))
+	f.Request.PSIDChange = &safety.PSIDChange{From: card.PSIDOther, To: card.PSIDVPI}
+	operations := b.device().Flash.Operations()
+	a, err := o.AssessFirmware(ctx, f)
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	if !a.Verdict.Has("FW024") || !a.Verdict.Blocked() {
+		t.Errorf("findings %+v", a.Verdict.Findings)
+	}
+	_, err = o.ApplyFirmware(ctx, f)
+	var refused *RefusedError
+	if !errors.As(err, &refused) || !strings.Contains(refused.Explain(), "allow_psid_change = {") {
+		t.Fatalf("apply: %v", err)
+	}
+	if n := b.device().Flash.Operations(); n != operations {
+		t.Errorf("a refusal wrote to the flash: %d operations", n-operations)
+	}
+	b.clean()
+}
+
+func TestApplyFirmware_adopts_a_burn_whose_watcher_died(t *testing.T) {
+	b := newBench(t, labs.Intel9, 2*time.Millisecond)
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	o, c := b.ops("alice"), b.card(ctx)
+	img := b.image(card.VPI())
+	o.cfg.Progress = func(_ context.Context, m string) {
+		if strings.HasSuffix(m, ": burning") {
+			stop()
+		}
+	}
+	_, err := o.ApplyFirmware(ctx, crossFlash(c, img))
+	if err == nil || !strings.Contains(explain(err), "goes on on the host") {
+		t.Fatalf("the killed run said %v", err)
+	}
+	later := context.Background()
+	second := b.card(later)
+	plan, err := b.ops("bob").AssessFirmware(later, crossFlash(second, img))
+	if err != nil || len(plan.Jobs) != 1 {
+		t.Fatalf("plan: %v, jobs %+v, findings %+v", err, plan.Jobs, plan.Verdict.Findings)
+	}
+	if plan.Verdict.Blocked() {
+		t.Errorf("the plan refuses while the burn runs: %+v", plan.Verdict.Findings)
+	}
+	state, err := b.ops("bob").ApplyFirmware(later, crossFlash(second, img))
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	if flash, running := b.flash(); flash.PSID != card.PSIDVPI || running.PSID != card.PSIDVPI {
+		t.Errorf("flash %+v, running %+v", flash, running)
+	}
+	if state.BackupPath != "" {
+		t.Errorf("it was burned twice: %+v", state.Did)
+	}
+	b.clean()
+}
+
+func TestApplyFirmware_survives_cut_connections(t *testing.T) {
+	b := newBench(t, labs.Intel9, 2*time.Millisecond)
+	ctx := context.Background()
+	o, c := b.ops("alice"), b.card(ctx)
+	img := b.image(card.VPI())
+	burning := false
+	o.cfg.Progress = func(_ context.Context, m string) {
+		if strings.HasSuffix(m, ": burning") && !burning {
+			burning = true
+			b.server.DropAll()
+		}
+	}
+	if _, err := o.ApplyFirmware(ctx, crossFlash(c, img)); err != nil {
+		t.Fatal(explain(err))
+	}
+	if flash, _ := b.flash(); flash.PSID != card.PSIDVPI || !burning {
+		t.Errorf("flash %+v, cut %t", flash, burning)
+	}
+	b.clean()
+}

@@ -1,0 +1,218 @@
+package hca
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fakeTool answers "q" from a file and otherwise asks two questions and writes
+// a file if both are answered with y.
+const fakeTool = `#!/bin/sh
+if [ "$3" = q ]; then cat "$FAKE/query"; exit 0; fi
+for q in one two; do
+  printf '\n Do you want to continue ? (y/n) [n] : '
+  answer=
+  read -r answer
+  if [ "$answer" != y ]; then echo '-E- Aborted by user'; exit 1; fi
+done
+printf '%s\n' "$@" >"$FAKE/written"
+echo 'Burning FS2 FW image without signatures - OK'
+cat "$FAKE/extra" 2>/dev/null
+exit 0
+`
+
+const fakeQuery = `Image type:            FS2
+FW Version:            2.40.5032
+FW Version(Running):   2.36.5000
+GUIDs:                 ffffffffffffffff ffffffffffffffff ffffffffffffffff ffffffffffffffff 
+MACs:                                       e41d2de44ed0     e41d2de44ed1
+PSID:                  MT_9200111023
+`
+
+// shellJob runs the job's script in the machine's own shell with a fake tool.
+type shellJob struct {
+	t         *testing.T
+	dir, root string
+	j         job
+}
+
+func newShellJob(t *testing.T) *shellJob {
+	t.Helper()
+	for _, p := range []string{"/bin/sh", "flock", "sha256sum"} {
+		if _, err := exec.LookPath(p); err != nil {
+			t.Skipf("%s is not installed; the script is also run in the simulated lab", p)
+		}
+	}
+	root := t.TempDir()
+	s := &shellJob{t: t, root: root, dir: filepath.Join(root, "jobs", "j1")}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.put(filepath.Join(root, "bin", "mstflint"), fakeTool, 0o755)
+	s.put(filepath.Join(root, "query"), fakeQuery, 0o600)
+	image := filepath.Join(root, "image with blank.bin")
+	s.put(image, "image", 0o600)
+	sum := sha256.Sum256([]byte("image"))
+	s.j = job{id: "j1", kind: KindBurn, argv: []string{"mstflint", "-d", "0000:01:00.0", "-i", image, "b"}, answers: 2}
+	for _, kv := range [][2]string{
+		{"job", "j1"}, {"kind", KindBurn}, {"pci", "0000:01:00.0"}, {"operator", "alice=ops $(touch x)"}, {"image_path", image},
+		{"image_sha256", hex.EncodeToString(sum[:])}, {"from_psid", "MT_9200111023"}, {"from_fw", "2.40.5032"},
+		{"from_guids", strings.TrimSpace(strings.Repeat("ffffffffffffffff ", 4))}, {"from_macs", "e41d2de44ed0 e41d2de44ed1"},
+	} {
+		s.j.set(kv[0], kv[1])
+	}
+	return s
+}
+
+func (s *shellJob) put(path, text string, mode os.FileMode) {
+	s.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *shellJob) change(key, value string) {
+	for i := range s.j.request {
+		if s.j.request[i][0] == key {
+			s.j.request[i][1] = value
+		}
+	}
+}
+
+// run gives the exit status that the job recorded.
+func (s *shellJob) run() string {
+	s.t.Helper()
+	s.put(filepath.Join(s.dir, "job.sh"), jobScript, 0o600)
+	s.put(filepath.Join(s.dir, "request"), s.j.requestText(), 0o600)
+	s.put(filepath.Join(s.dir, "argv"), lines(s.j.argv), 0o600)
+	s.put(filepath.Join(s.dir, "answers"), answerText(s.j.answers), 0o600)
+	s.put(filepath.Join(s.dir, "states"), "1 requested 2026-01-01T00:00:00Z\n", 0o600)
+	cmd := exec.Command("/bin/sh", filepath.Join(s.dir, "job.sh"), s.dir, s.lock(), s.holder(), "outer") //nolint:gosec // a test's own files
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(s.root, "bin")+":"+os.Getenv("PATH"), "FAKE="+s.root)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+	return strings.TrimSpace(s.read("exit"))
+}
+
+func (s *shellJob) lock() string   { return filepath.Join(s.root, "lock") }
+func (s *shellJob) holder() string { return filepath.Join(s.root, "holder") }
+
+func (s *shellJob) read(name string) string {
+	text, err := os.ReadFile(filepath.Join(s.dir, name))
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+func (s *shellJob) states() string {
+	var names []string
+	for line := range strings.Lines(s.read("states")) {
+		names = append(names, strings.Fields(line)[1])
+	}
+	return strings.Join(names, " ")
+}
+
+func (s *shellJob) written() bool {
+	_, err := os.Stat(filepath.Join(s.root, "written"))
+	return err == nil
+}
+
+func TestJobScript_writes_and_records(t *testing.T) {
+	s := newShellJob(t)
+	if exit := s.run(); exit != "0" || s.states() != "requested locked inspected burning burned" || !s.written() {
+		t.Errorf("exit %s, states %s, reason %s, output %s", exit, s.states(), s.read("reason"), s.read("output"))
+	}
+	if got := s.read("../../written"); got != "-d\n0000:01:00.0\n-i\n"+filepath.Join(s.root, "image with blank.bin")+"\nb\n" {
+		t.Errorf("the tool was called with %q", got)
+	}
+	if _, err := os.Stat(s.holder()); err == nil {
+		t.Error("the holder file is left")
+	}
+}
+
+func TestJobScript_second_gate(t *testing.T) {
+	for name, change := range map[string]func(*shellJob){
+		"PSID": func(s *shellJob) { s.change("from_psid", "MT_9090111019") },
+		"no PSID": func(s *shellJob) {
+			s.change("from_psid", "")
+			s.put(filepath.Join(s.root, "query"), "FW Version: 2.40.5032\n", 0o600)
+		},
+		"version":      func(s *shellJob) { s.change("from_fw", "2.42.5000") },
+		"running only": func(s *shellJob) { s.change("from_fw", "2.36.5000") },
+		"MACs":         func(s *shellJob) { s.change("from_macs", "e41d2de44ee0 e41d2de44ee1") },
+		"GUIDs":        func(s *shellJob) { s.change("from_guids", "1 2 3 4") },
+		"image":        func(s *shellJob) { s.change("image_sha256", strings.Repeat("0", 64)) },
+		"no image":     func(s *shellJob) { s.change("image_path", filepath.Join(s.root, "absent.bin")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShellJob(t)
+			change(s)
+			if exit := s.run(); exit != "70" || s.written() || s.read("reason") == "" {
+				t.Errorf("exit %s, written %t, reason %q", exit, s.written(), s.read("reason"))
+			}
+			if s.states() != "requested locked failed" {
+				t.Errorf("states %s", s.states())
+			}
+		})
+	}
+}
+
+func TestJobScript_answers_no_question_too_many(t *testing.T) {
+	s := newShellJob(t)
+	s.j.answers = 1
+	if exit := s.run(); exit != "1" || s.written() || s.states() != "requested locked inspected burning failed" {
+		t.Errorf("exit %s, written %t, states %s", exit, s.written(), s.states())
+	}
+}
+
+func TestJobScript_believes_a_printed_error(t *testing.T) {
+	s := newShellJob(t)
+	s.put(filepath.Join(s.root, "extra"), "Restoring signature - \r 3%-E- something\n", 0o600)
+	if exit := s.run(); exit != "71" {
+		t.Errorf("exit %s: status 0 with an error in the output", exit)
+	}
+}
+
+func TestJobScript_lock_of_another_job(t *testing.T) {
+	s := newShellJob(t)
+	s.put(s.holder(), "job=other\noperator=bob\nsince=2026-01-01T00:00:00Z\n", 0o600)
+	ready := filepath.Join(s.root, "ready")
+	other := exec.Command("flock", s.lock(), "sh", "-c", `touch "$1"; exec sleep 60`, "sh", ready) //nolint:gosec // a test's own files
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
+	waitFor(t, ready)
+	if exit := s.run(); exit != "75" || s.written() || !strings.Contains(s.read("held"), "operator=bob") {
+		t.Errorf("exit %s, written %t, held %q", exit, s.written(), s.read("held"))
+	}
+	if text, err := os.ReadFile(s.holder()); err != nil || !strings.Contains(string(text), "bob") {
+		t.Errorf("the holder's own file: %q, %v", text, err)
+	}
+}
+
+func waitFor(t *testing.T, path string) {
+	t.Helper()
+	for range 500 {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		shortSleep()
+	}
+	t.Fatalf("%s never came", path)
+}
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
