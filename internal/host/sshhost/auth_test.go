@@ -22,6 +22,7 @@ import (
 // reach runs one command over a connection of its own.
 func reach(t *testing.T, cfg Config) error {
 	t.Helper()
+	fence.Add(1)
 	h, err := New("lab1", cfg)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ func TestDial_retriesWhatPasses(t *testing.T) {
 	s := newServer(t)
 	cfg := s.config()
 	s.onConn = func(n int) connFault {
-		if n <= 2 {
+		if n != 3 {
 			return connReset
 		}
 		return connOK
@@ -31,7 +31,6 @@ func TestDial_retriesWhatPasses(t *testing.T) {
 	if err := reach(t, cfg); err != nil || s.get(&s.dials) != 3 {
 		t.Errorf("%d dials: %v", s.dials, err)
 	}
-	s.onConn = func(int) connFault { return connReset }
 	err := reach(t, cfg)
 	var gone *host.UnreachableError
 	if !errors.As(err, &gone) || gone.Op != "connect" || gone.MayHaveRun || !strings.Contains(err.Error(), "3 attempts") || !strings.Contains(gone.Advice, "MaxStartups") {
@@ -105,7 +104,12 @@ func TestDial_oneForAll(t *testing.T) {
 func TestDial_deadHostCostsOneTimeout(t *testing.T) {
 	s := newServer(t)
 	cfg := s.config()
-	s.onConn = func(int) connFault { return connSilent }
+	s.onConn = func(n int) connFault {
+		if n == 1 {
+			return connSilent
+		}
+		return connOK
+	}
 	cfg.ConnectTimeout = 100 * time.Millisecond
 	h := mustHost(t, cfg)
 	for range 10 {
@@ -116,7 +120,6 @@ func TestDial_deadHostCostsOneTimeout(t *testing.T) {
 	if n := s.get(&s.dials); n != 1 {
 		t.Errorf("%d attempts", n)
 	}
-	s.onConn = nil
 	h.Drop()
 	if _, err := h.Run(t.Context(), shellcmd.New("true")); err != nil {
 		t.Errorf("Drop does not forget the failure: %v", err)

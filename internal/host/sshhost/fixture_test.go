@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,7 +49,7 @@ func write(t *testing.T, path, text string) {
 type wan struct {
 	listener net.Listener
 	delay    time.Duration
-	cutAfter int64         // bytes from the client until both sides are closed; 0: never
+	cutAfter atomic.Int64  // bytes from the client until both sides are closed; 0: never
 	stalled  chan struct{} // closed: nothing passes any more, and nobody is told
 }
 
@@ -71,7 +72,7 @@ func newWAN(t *testing.T, target string, rtt time.Duration) *wan {
 				_ = near.Close()
 				continue
 			}
-			go w.pump(far, near, w.cutAfter)
+			go w.pump(far, near, w.cutAfter.Load())
 			go w.pump(near, far, 0)
 		}
 	}()

@@ -113,22 +113,23 @@ func TestOpenSSH_roundTrips(t *testing.T) {
 		t.Skip("measures time")
 	}
 	cfg := startSSHD(t, "")
-	const rtt = 100 * time.Millisecond
-	fastest := func(cfg Config) time.Duration {
-		h := mustHost(t, cfg)
-		best := time.Hour
-		for range 5 {
+	const rtt = 300 * time.Millisecond
+	there := cfg
+	there.Port = newWAN(t, fmt.Sprintf("127.0.0.1:%d", cfg.Port), rtt).port()
+	hosts, best := []*Host{mustHost(t, cfg), mustHost(t, there)}, []time.Duration{time.Hour, time.Hour}
+	for range 4 { // by turns, so that other work on this machine slows both
+		for i, h := range hosts {
+			if _, err := h.connect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			res, err := h.Run(t.Context(), shellcmd.New("true"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			best = min(best, res.Duration)
+			best[i] = min(best[i], res.Duration)
 		}
-		return best
 	}
-	near := fastest(cfg)
-	cfg.Port = newWAN(t, fmt.Sprintf("127.0.0.1:%d", cfg.Port), rtt).port()
-	far := fastest(cfg)
+	near, far := best[0], best[1]
 	trips := float64(far-near) / float64(rtt)
 	t.Logf("a command takes %s near, %s at a round trip of %s: %.1f round trips", near, far, rtt, trips)
 	if trips > 2.8 {

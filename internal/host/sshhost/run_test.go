@@ -43,33 +43,32 @@ func TestHost_Run(t *testing.T) {
 }
 
 func TestHost_Run_roundTrips(t *testing.T) {
+	const rtt = 100 * time.Millisecond
 	s := newServer(t)
 	cfg := s.config()
-	w := newWAN(t, s.listener.Addr().String(), 40*time.Millisecond)
-	cfg.Port = w.port()
+	cfg.Port = newWAN(t, s.listener.Addr().String(), rtt).port()
 	var mu sync.Mutex
 	var events []Event
 	cfg.Trace = func(e Event) { mu.Lock(); events = append(events, e); mu.Unlock() }
 	h := mustHost(t, cfg)
-	for range 3 {
-		if _, err := h.Run(t.Context(), shellcmd.New("true")); err != nil {
+	best := time.Hour
+	for range 4 {
+		res, err := h.Run(t.Context(), shellcmd.New("true"))
+		if err != nil {
 			t.Fatal(err)
 		}
+		best = min(best, res.Duration)
 	}
-	for _, e := range events {
-		if e.Kind == "run" && e.RoundTrips != 2 {
-			t.Errorf("a command took %d round trips, want 2: the session, and the script with its answer", e.RoundTrips)
-		}
-		if e.Kind == "dial" && e.RoundTrips > 9 {
-			t.Errorf("connecting took %d round trips", e.RoundTrips)
-		}
+	if trips := float64(best) / float64(rtt); trips > 2.8 {
+		t.Errorf("a command took %s, %.1f round trips, want 2: the session, and the script with its answer", best, trips)
 	}
-	begin := time.Now()
-	if _, err := h.Run(t.Context(), shellcmd.New("true")); err != nil {
-		t.Fatal(err)
+	mu.Lock()
+	defer mu.Unlock()
+	if e := events[0]; e.Kind != "dial" || e.RoundTrips < 5 || e.RoundTrips > 9 {
+		t.Errorf("connecting: %+v", e)
 	}
-	if took := time.Since(begin); took > 2*40*time.Millisecond+60*time.Millisecond {
-		t.Errorf("a command took %s at a round trip of 40ms", took)
+	if e := events[1]; e.Kind != "run" || e.RoundTrips != 2 || e.What != "true" {
+		t.Errorf("the first command: %+v", e)
 	}
 }
 
@@ -273,6 +272,7 @@ func TestHost_Run_shellKilledOrRestricted(t *testing.T) {
 		t.Errorf("killed shell: %v", err)
 	}
 	s.login = "echo 'This account is currently not available.'; exit 1; "
+	fence.Add(1)
 	_, err = h.Run(t.Context(), shellcmd.New("true"))
 	var odd *host.OutputError
 	if !errors.As(err, &odd) || !strings.Contains(odd.Problem, "did not start") || !strings.Contains(odd.Output, "not available") {

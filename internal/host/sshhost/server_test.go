@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -49,6 +50,10 @@ type server struct {
 	open     int      // sessions at the moment
 	maxOpen  int
 }
+
+// fence orders a test's changes of a server before the server's next step; the
+// network in between does so too, but the race detector cannot see that.
+var fence atomic.Int64
 
 type connFault int
 
@@ -167,6 +172,7 @@ func (s *server) get(field *int) int {
 }
 
 func (s *server) serve(c net.Conn) {
+	fence.Load()
 	s.mu.Lock()
 	s.conns = append(s.conns, c)
 	s.mu.Unlock()
@@ -232,6 +238,7 @@ func (s *server) forward(ch ssh.NewChannel) {
 }
 
 func (s *server) session(conn *ssh.ServerConn, nc ssh.NewChannel) {
+	fence.Load()
 	n := s.count(&s.channels)
 	if s.onChannel != nil {
 		if err := s.onChannel(n); err != nil {
@@ -357,6 +364,7 @@ func (s *server) config() Config {
 
 func mustHost(t *testing.T, cfg Config) *Host {
 	t.Helper()
+	fence.Add(1)
 	h, err := New("lab1", cfg)
 	if err != nil {
 		t.Fatal(err)

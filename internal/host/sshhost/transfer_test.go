@@ -189,7 +189,7 @@ func TestHost_Upload_cutAnywhere(t *testing.T) {
 		_ = os.Remove(file.Path)
 		cfg := base
 		w := newWAN(t, s.listener.Addr().String(), 0)
-		w.cutAfter = cut
+		w.cutAfter.Store(cut)
 		cfg.Port = w.port()
 		h := mustHost(t, cfg)
 		err := h.Upload(t.Context(), bytes.NewReader(data), int64(len(data)), file)
