@@ -137,6 +137,10 @@ func (c *CLI) parseCall(args []string) (call, int) {
 		}
 		i += n
 	}
+	return c.finishCall(cl, words, unknown)
+}
+
+func (c *CLI) finishCall(cl call, words, unknown []string) (call, int) {
 	if len(words) == 0 {
 		return cl, c.usage(callUsage, "midclt call", "the following arguments are required: method")
 	}

@@ -59,6 +59,17 @@ func (s *state) boot() {
 		s.nas.Boot()
 		_ = s.start("ix-postinit.service")
 	}
+	s.mu.Lock()
+	s.bootDone = s.m.Boots()
+	s.mu.Unlock()
+}
+
+// started says whether the present boot has started everything.
+func (s *state) started() bool {
+	boots := s.m.Boots()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bootDone == boots
 }
 
 func (s *state) builtins() map[string]string {

@@ -33,6 +33,7 @@ type state struct {
 	networks  []*network
 	earlyDone int // number of the boot whose early part has run
 	readyBoot int // number of the boot whose network service is up
+	bootDone  int // number of the boot that has started everything
 
 	smPorts map[*labsim.Port]int // PID of the opensm on a port
 	ups     string

@@ -139,10 +139,5 @@ func (w *world) reboot(m *labsim.Machine) {
 func (w *world) booted(m *labsim.Machine, n int) {
 	w.t.Helper()
 	s := stateOf(m)
-	w.eventually("boot "+m.Name, func() bool {
-		s.mu.Lock()
-		ready := s.readyBoot
-		s.mu.Unlock()
-		return m.Boots() >= n && ready == m.Boots() && m.Up()
-	})
+	w.eventually("boot "+m.Name, func() bool { return m.Boots() >= n && m.Up() && s.started() })
 }

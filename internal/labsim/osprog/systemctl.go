@@ -376,6 +376,10 @@ func (s *state) deliver(proc *labsim.Proc, sig syscall.Signal) {
 
 func systemRunning(_ context.Context, p *labsim.Proc, _ parsed, _ []string) int {
 	s := stateOf(p.Machine)
+	if !s.started() {
+		p.Printf("starting\n")
+		return 1
+	}
 	for _, n := range s.loaded() {
 		if s.activeState(n) == "failed" {
 			p.Printf("degraded\n")

@@ -348,17 +348,14 @@ func (s *state) named(sys string, given []string) bool {
 }
 
 func (s *state) trigger(p *labsim.Proc, o parsed) int {
-	if o.last("--type", "devices") != "devices" || o.has("--attr-match") {
+	known := map[string]bool{"": true, "net": true, "infiniband": true}
+	if o.last("--type", "devices") != "devices" || o.has("--attr-match") || !known[o.last("--subsystem-match", "")] {
 		return p.Unknown("form of udevadm trigger")
 	}
 	action := o.last("--action", "change")
 	subsystem := o.last("--subsystem-match", "")
-	if subsystem != "" && subsystem != "net" && subsystem != "infiniband" {
-		return p.Unknown("subsystem " + subsystem)
-	}
 	for _, d := range s.m.Netdevs() {
-		matches := subsystem != "infiniband" && ruleGlob(o.last("--sysname-match", "*"), d.Name)
-		if matches && s.named("/sys/class/net/"+d.Name, o.rest) {
+		if subsystem != "infiniband" && ruleGlob(o.last("--sysname-match", "*"), d.Name) && s.named("/sys/class/net/"+d.Name, o.rest) {
 			s.netEvent(d.Name, action)
 		}
 	}
