@@ -21,7 +21,7 @@ import (
 func (s *Server) sftp(conn *ssh.ServerConn, wire *line, ch ssh.Channel) {
 	s.Machine.Count(func(n *labsim.Counters) { n.SFTP++ })
 	user, _ := s.Machine.LookupUser(conn.User())
-	h := &files{server: s, wire: wire, cred: vfs.Cred{UID: user.UID, GIDs: s.Machine.GroupIDs(user.Name, user.GID)}}
+	h := &files{server: s, wire: wire, home: user.Home, cred: vfs.Cred{UID: user.UID, GIDs: s.Machine.GroupIDs(user.Name, user.GID)}}
 	srv := sftp.NewRequestServer(ch, sftp.Handlers{FileGet: h, FilePut: h, FileCmd: h, FileList: h},
 		sftp.WithStartDirectory(user.Home))
 	_ = srv.Serve()
@@ -32,6 +32,7 @@ func (s *Server) sftp(conn *ssh.ServerConn, wire *line, ch ssh.Channel) {
 type files struct {
 	server *Server
 	wire   *line
+	home   string
 	cred   vfs.Cred
 
 	mu      sync.Mutex
@@ -175,8 +176,14 @@ func (f *files) Readlink(name string) (string, error) {
 	return t, wireError(err)
 }
 
-// RealPath implements sftp.RealPathFileLister.
-func (f *files) RealPath(name string) (string, error) { return path.Clean("/" + name), nil }
+// RealPath implements sftp.RealPathFileLister. Clients ask it for "." to learn
+// their home directory, and get the name as they wrote it.
+func (f *files) RealPath(name string) (string, error) {
+	if !path.IsAbs(name) {
+		name = path.Join(f.home, name)
+	}
+	return path.Clean(name), nil
+}
 
 // StatVFS implements sftp.StatVFSFileCmder.
 func (f *files) StatVFS(r *sftp.Request) (*sftp.StatVFS, error) {
