@@ -77,7 +77,7 @@ resource "infiniband_ipoib_interface" "fabric" {
   for_each = var.cards
 
   host      = each.key
-  port_guid = infiniband_guids.card[each.key].port_guids[0]
+  port_guid = infiniband_guids.card[each.key].port_guids[each.value.port - 1]
   mode      = var.ipoib_mode
   mtu       = var.ipoib_mtu
   addresses = [each.value.address]

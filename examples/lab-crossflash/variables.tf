@@ -22,21 +22,24 @@ variable "known_hosts_files" {
 }
 
 variable "cards" {
-  description = "The card of each host: where it is, the MAC address on its label, and its address on the fabric."
+  description = "The card of each host: where it is, the MAC address on its label, and the port and the address for IPoIB."
   type = map(object({
     pci_address = string
     base_mac    = string
+    port        = number
     address     = string
   }))
   default = {
     intel9 = {
       pci_address = "0000:01:00.0"
       base_mac    = "e4:1d:2d:e4:4e:d0"
+      port        = 1
       address     = "172.16.0.20/24"
     }
     xeon2zfs = {
       pci_address = "0000:04:00.0"
       base_mac    = "e4:1d:2d:e4:4e:e0"
+      port        = 2 # ibs4d1
       address     = "172.16.0.10/24"
     }
   }

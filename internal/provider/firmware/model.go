@@ -12,15 +12,15 @@ import (
 )
 
 type model struct {
-	ID              types.String   `tfsdk:"id"`
-	CardID          tfkit.CardID   `tfsdk:"card_id"`
-	ImageID         tfkit.ImageID  `tfsdk:"image_id"`
-	AllowPSIDChange types.Object   `tfsdk:"allow_psid_change"`
-	AllowDowngrade  types.Object   `tfsdk:"allow_downgrade"`
-	AllowReinstall  tfkit.Version  `tfsdk:"allow_reinstall"`
-	AllowManagement types.String   `tfsdk:"allow_management_path"`
-	Activation      types.String   `tfsdk:"activation"`
-	Timeout         tfkit.Duration `tfsdk:"timeout"`
+	ID              types.String         `tfsdk:"id"`
+	CardID          tfkit.CardID         `tfsdk:"card_id"`
+	ImageID         tfkit.ImageID        `tfsdk:"image_id"`
+	AllowPSIDChange types.Object         `tfsdk:"allow_psid_change"`
+	AllowDowngrade  types.Object         `tfsdk:"allow_downgrade"`
+	AllowReinstall  tfkit.ConsentVersion `tfsdk:"allow_reinstall"`
+	AllowManagement types.String         `tfsdk:"allow_management_path"`
+	Activation      types.String         `tfsdk:"activation"`
+	Timeout         tfkit.Duration       `tfsdk:"timeout"`
 
 	ImageSHA256    types.String  `tfsdk:"image_sha256"`
 	ImagePSID      tfkit.PSID    `tfsdk:"image_psid"`
@@ -88,6 +88,7 @@ func (m *model) observe(ref tfkit.CardRef, s hca.FirmwareState) {
 
 // plan fills what the change will lead to, as far as it is known before.
 func (m *model) plan(ref tfkit.CardRef, img safety.ImageFacts, v safety.Verdict, now hca.FirmwareState, prior model) {
+	prior = prior.orNull()
 	burn := v.Action == safety.ActionBurn
 	after := now
 	m.BackupPath, m.Change = prior.BackupPath, prior.Change
@@ -108,7 +109,16 @@ func (m *model) plan(ref tfkit.CardRef, img safety.ImageFacts, v safety.Verdict,
 	if v.Action == safety.ActionWait {
 		m.waiting()
 	}
-	m.settleConsents(tfkit.NullConsent[tfkit.PSIDKind](), tfkit.NullConsent[tfkit.VersionKind](), types.StringNull())
+	m.settleConsents(prior)
+}
+
+// orNull replaces objects without a type, as a model has before the first
+// apply, by null ones.
+func (m model) orNull() model {
+	if m.ID.IsNull() {
+		m.AllowPSIDChange, m.AllowDowngrade = tfkit.NullConsent[tfkit.PSIDKind](), tfkit.NullConsent[tfkit.VersionKind]()
+	}
+	return m
 }
 
 // waiting leaves open what a job of an earlier apply, which still runs, decides.
@@ -119,27 +129,23 @@ func (m *model) waiting() {
 	m.RebootRequired = types.BoolUnknown()
 }
 
-// settleConsents gives consents that the configuration leaves open a value. In
-// state they are never null, so that adding one that changes nothing is no
-// change; see tfkit.NoConsent.
-func (m *model) settleConsents(psid, version types.Object, text types.String) {
-	if m.AllowPSIDChange.IsUnknown() || m.AllowPSIDChange.IsNull() {
-		m.AllowPSIDChange = psid
-	}
-	if m.AllowDowngrade.IsUnknown() || m.AllowDowngrade.IsNull() {
-		m.AllowDowngrade = version
-	}
-	if m.AllowReinstall.IsUnknown() || m.AllowReinstall.IsNull() {
-		m.AllowReinstall = tfkit.Version{StringValue: text}
-	}
-	if m.AllowManagement.IsUnknown() || m.AllowManagement.IsNull() {
-		m.AllowManagement = text
-	}
+// settleConsents gives consents that the configuration leaves open the value of
+// prior: null before the first apply, what state holds later. In state they are
+// never null, so that adding one that changes nothing is no change; see
+// tfkit.NoConsent.
+func (m *model) settleConsents(prior model) {
+	tfkit.Settle(&m.AllowPSIDChange, prior.AllowPSIDChange)
+	tfkit.Settle(&m.AllowDowngrade, prior.AllowDowngrade)
+	tfkit.Settle(&m.AllowReinstall, prior.AllowReinstall)
+	tfkit.Settle(&m.AllowManagement, prior.AllowManagement)
 }
 
 // normalise gives what an import leaves null a value that a plan may keep.
 func (m *model) normalise(ref tfkit.CardRef, imageSHA256 string) {
-	m.settleConsents(tfkit.NoConsent[tfkit.PSIDKind](), tfkit.NoConsent[tfkit.VersionKind](), types.StringValue(""))
+	m.settleConsents(model{
+		AllowPSIDChange: tfkit.NoConsent[tfkit.PSIDKind](), AllowDowngrade: tfkit.NoConsent[tfkit.VersionKind](),
+		AllowReinstall: tfkit.NewText[tfkit.OrEmpty[tfkit.VersionKind]](""), AllowManagement: types.StringValue(""),
+	})
 	if m.Activation.IsNull() {
 		m.Activation = types.StringValue(tfkit.ActivationNone)
 	}
@@ -149,9 +155,9 @@ func (m *model) normalise(ref tfkit.CardRef, imageSHA256 string) {
 	if !m.ImageID.IsNull() {
 		return
 	}
-	m.ImageID = tfkit.NewText[tfkit.ImageIDKind]("")
+	m.ImageID = tfkit.NewText[tfkit.OrEmpty[tfkit.ImageIDKind]]("")
 	if imageSHA256 != "" {
-		m.ImageID = tfkit.NewText[tfkit.ImageIDKind](tfkit.ImageRef{Host: ref.Host, SHA256: imageSHA256}.String())
+		m.ImageID = tfkit.NewText[tfkit.OrEmpty[tfkit.ImageIDKind]](tfkit.ImageRef{Host: ref.Host, SHA256: imageSHA256}.String())
 	}
 	m.ImageSHA256 = types.StringValue(imageSHA256)
 	m.ImagePSID, m.ImageVersion = m.FlashPSID, m.FlashVersion

@@ -118,7 +118,8 @@ func (r *Resource) image(ctx context.Context, at *tfkit.CardAt, config model, di
 	what := "plan firmware of card " + at.Ref.String()
 	ref, err := tfkit.ParseImageRef(config.ImageID.ValueString())
 	if err != nil {
-		return safety.ImageFacts{}, false // the attribute validated itself
+		tfkit.AddErrorAt(diags, path.Root("image_id"), what, err)
+		return safety.ImageFacts{}, false
 	}
 	if ref.Host != at.Ref.Host {
 		diags.AddAttributeError(path.Root("image_id"), "Refusing to "+what+": the image is on another host",

@@ -190,9 +190,7 @@ func (m *model) plan(ref tfkit.CardRef, want ib.GUIDSet, writes bool, now hca.GU
 		m.RebootRequired = types.BoolValue(false)
 		m.Effective = types.ObjectUnknown(effectiveTypes)
 	}
-	if m.AllowManagement.IsUnknown() {
-		m.AllowManagement = types.StringNull()
-	}
+	tfkit.Settle(&m.AllowManagement, prior.AllowManagement)
 }
 
 // keepGiven puts back base values of the configuration that single values
@@ -208,9 +206,7 @@ func (m *model) keepGiven(given model) {
 
 // normalise gives what an import leaves null a value that a plan may keep.
 func (m *model) normalise() {
-	if m.AllowManagement.IsNull() {
-		m.AllowManagement = types.StringValue("")
-	}
+	tfkit.Settle(&m.AllowManagement, types.StringValue(""))
 	if m.Activation.IsNull() {
 		m.Activation = types.StringValue(tfkit.ActivationNone)
 	}

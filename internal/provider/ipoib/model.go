@@ -137,7 +137,7 @@ func effective(o ops.Observed) types.Object {
 }
 
 // plan fills what is known before the change is made.
-func (m *model) plan(d ops.Desired, o ops.Observed) {
+func (m *model) plan(d ops.Desired, o ops.Observed, prior model) {
 	m.ID = types.StringValue(ref(d).String())
 	m.MTU = types.Int64Value(int64(d.Config.MTU))
 	m.Interface = types.StringUnknown()
@@ -148,21 +148,18 @@ func (m *model) plan(d ops.Desired, o ops.Observed) {
 	m.Carrier = types.BoolUnknown()
 	m.StoredIn = types.ListUnknown(types.StringType)
 	m.Effective = types.ObjectUnknown(effectiveTypes)
-	m.settleConsents(types.StringNull(), types.Int64Null())
+	m.settleConsents(prior)
 }
 
-// settleConsents gives consents that the configuration leaves open a value. In
-// state they are never null, so that adding one that changes nothing is no
-// change; see tfkit.NoConsent.
-func (m *model) settleConsents(text types.String, number types.Int64) {
-	for _, v := range []*types.String{&m.SessionInterface, &m.AdoptInterface, &m.KeepInterface} {
-		if v.IsUnknown() || v.IsNull() {
-			*v = text
-		}
-	}
-	if m.PrivateMTU.IsUnknown() || m.PrivateMTU.IsNull() {
-		m.PrivateMTU = number
-	}
+// settleConsents gives consents that the configuration leaves open the value of
+// prior: null before the first apply, what state holds later. In state they are
+// never null, so that adding one that changes nothing is no change; see
+// tfkit.NoConsent.
+func (m *model) settleConsents(prior model) {
+	tfkit.Settle(&m.SessionInterface, prior.SessionInterface)
+	tfkit.Settle(&m.AdoptInterface, prior.AdoptInterface)
+	tfkit.Settle(&m.KeepInterface, prior.KeepInterface)
+	tfkit.Settle(&m.PrivateMTU, prior.PrivateMTU)
 }
 
 func prefixSet(prefixes []netip.Prefix) types.Set {

@@ -22,7 +22,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		warnRemoval(&resp.Diagnostics, state.ID.ValueString())
 		return
 	}
-	var plan, config model
+	var plan, config, state model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() || r.Data == nil {
@@ -46,11 +46,14 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	settleMTU(&d, snap)
 	observed := ops.Observe(snap, d.PortGUID, d.PKey)
 	r.check(ctx, &resp.Diagnostics, snap, d)
-	if observed.Satisfies(d.Config) && !req.State.Raw.IsNull() {
-		resp.Plan.Raw = req.State.Raw
-		return
+	if !req.State.Raw.IsNull() {
+		if observed.Satisfies(d.Config) {
+			resp.Plan.Raw = req.State.Raw
+			return
+		}
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	}
-	plan.plan(d, observed)
+	plan.plan(d, observed, state)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
@@ -89,7 +92,8 @@ func (m *model) configured() (*ops.Config, error) {
 
 // normalise gives operational arguments the values that a plan may keep.
 func (m *model) normalise() {
-	m.settleConsents(types.StringValue(""), types.Int64Value(0))
+	none := types.StringValue("")
+	m.settleConsents(model{SessionInterface: none, AdoptInterface: none, KeepInterface: none, PrivateMTU: types.Int64Value(0)})
 	if m.Timeout.IsNull() {
 		m.Timeout = tfkit.DurationText("10m")
 	}

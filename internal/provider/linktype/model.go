@@ -83,20 +83,21 @@ func report(known string, p hca.PortLink) string {
 	return p.Configured.String()
 }
 
-// plan leaves open what the change decides.
-func (m *model) plan(ref tfkit.CardRef, changes bool, now hca.LinkTypeState) {
+// plan leaves open what the change decides. burned says that the card gets other
+// firmware before.
+func (m *model) plan(ref tfkit.CardRef, changes, burned bool, now hca.LinkTypeState, prior model) {
 	ports := m.Ports
 	m.observe(ref, now)
 	m.Ports = ports
 	if changes {
-		m.Rung = types.StringUnknown()
+		if burned {
+			m.Rung = types.StringUnknown() // other firmware may have its own configuration
+		}
 		m.Effective = types.MapUnknown(types.StringType)
 		m.NextBoot = types.MapUnknown(types.StringType)
 		m.RebootRequired = types.BoolUnknown()
 	}
-	if m.AllowManagement.IsUnknown() {
-		m.AllowManagement = types.StringNull()
-	}
+	tfkit.Settle(&m.AllowManagement, prior.AllowManagement)
 }
 
 // finish fills the state after a successful apply from what was read back. A
@@ -109,9 +110,7 @@ func (m *model) finish(ref tfkit.CardRef, done hca.LinkTypeState) {
 
 // normalise gives what an import leaves null a value that a plan may keep.
 func (m *model) normalise() {
-	if m.AllowManagement.IsNull() {
-		m.AllowManagement = types.StringValue("")
-	}
+	tfkit.Settle(&m.AllowManagement, types.StringValue(""))
 	if m.Timeout.IsNull() {
 		m.Timeout = tfkit.DurationText("20m")
 	}

@@ -44,7 +44,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		resp.Plan.Raw = req.State.Raw
 		return
 	}
-	plan.plan(a.at.Ref, changes, a.now)
+	plan.plan(a.at.Ref, changes, a.ask.PlannedPSID != "", a.now, state)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 

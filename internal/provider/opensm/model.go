@@ -53,12 +53,14 @@ func (m *model) observe(d ops.Desired, o ops.Observed) {
 }
 
 // plan fills what is known before the change is made.
-func (m *model) plan(d ops.Desired) {
+func (m *model) plan(d ops.Desired, o ops.Observed) {
 	m.ID = types.StringValue(ref(d).String())
-	m.Unit = types.StringUnknown()
+	m.Unit, m.PackageVersion = types.StringUnknown(), types.StringUnknown()
+	if o.Unit != "" && o.Installed != "" {
+		m.Unit, m.PackageVersion = types.StringValue(o.Unit), types.StringValue(o.Installed)
+	}
 	m.Active = types.BoolValue(true)
 	m.Enabled = types.BoolValue(true)
-	m.PackageVersion = types.StringUnknown()
 	m.PortState = types.StringUnknown()
 	m.LID = types.Int64Unknown()
 	m.SMLID = types.Int64Unknown()

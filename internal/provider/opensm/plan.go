@@ -46,7 +46,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		resp.Plan.Raw = req.State.Raw
 		return
 	}
-	plan.plan(d)
+	plan.plan(d, observed)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 

@@ -54,9 +54,13 @@ type (
 	// CardID names a card, "intel9/0000:01:00.0" in canonical form.
 	CardID = Text[CardIDKind]
 	// ImageIDType is the type of image ids.
-	ImageIDType = TextType[ImageIDKind]
+	ImageIDType = TextType[OrEmpty[ImageIDKind]]
 	// ImageID names a staged image, host and SHA-256.
-	ImageID = Text[ImageIDKind]
+	ImageID = Text[OrEmpty[ImageIDKind]]
+	// ConsentVersionType is the type of consents that hold one version.
+	ConsentVersionType = TextType[OrEmpty[VersionKind]]
+	// ConsentVersion is the version that is consented to; empty for none.
+	ConsentVersion = Text[OrEmpty[VersionKind]]
 )
 
 type (
@@ -117,6 +121,25 @@ func (PrefixKind) Canonical(s string) (string, error) {
 		return "", fmt.Errorf("invalid interface address %q: %s is the network's own address; give the address of the host", s, a)
 	}
 	return p.String(), nil
+}
+
+// OrEmpty is a kind whose value may also be empty. State holds an empty text
+// where null would keep a plan from leaving an argument as it is; see NoConsent.
+type OrEmpty[K Kind] struct{}
+
+// Noun implements Kind.
+func (OrEmpty[K]) Noun() string {
+	var k K
+	return k.Noun()
+}
+
+// Canonical implements Kind.
+func (OrEmpty[K]) Canonical(s string) (string, error) {
+	var k K
+	if s == "" {
+		return "", nil
+	}
+	return k.Canonical(s)
 }
 
 // pkeyMembership is the full-member bit; IPoIB names children with it set.

@@ -126,7 +126,7 @@ func ComputedList(t attr.Type, description string) schema.ListAttribute {
 // other change.
 func ConsentAttribute[K Kind](description string) schema.SingleNestedAttribute {
 	part := func(what string) schema.StringAttribute {
-		return schema.StringAttribute{Required: true, CustomType: TextType[K]{}, MarkdownDescription: what}
+		return schema.StringAttribute{Required: true, CustomType: TextType[OrEmpty[K]]{}, MarkdownDescription: what}
 	}
 	return schema.SingleNestedAttribute{
 		Optional:            true,
@@ -219,12 +219,19 @@ func ConsentOf(v types.Object) (c Consent, unknown bool) {
 // rather than null because Terraform lets a provider keep a known prior value,
 // but not null, when the configuration adds an argument that changes nothing.
 func NoConsent[K Kind]() types.Object {
-	return types.ObjectValueMust(consentTypes[K](), map[string]attr.Value{"from": NewText[K](""), "to": NewText[K]("")})
+	return types.ObjectValueMust(consentTypes[K](), map[string]attr.Value{"from": NewText[OrEmpty[K]](""), "to": NewText[OrEmpty[K]]("")})
 }
 
 // NullConsent is what a plan holds where nothing is consented to.
 func NullConsent[K Kind]() types.Object { return types.ObjectNull(consentTypes[K]()) }
 
 func consentTypes[K Kind]() map[string]attr.Type {
-	return map[string]attr.Type{"from": TextType[K]{}, "to": TextType[K]{}}
+	return map[string]attr.Type{"from": TextType[OrEmpty[K]]{}, "to": TextType[OrEmpty[K]]{}}
+}
+
+// Settle gives a value that is unknown or null the value of another one.
+func Settle[V attr.Value](to *V, value V) {
+	if (*to).IsUnknown() || (*to).IsNull() {
+		*to = value
+	}
 }
