@@ -1,0 +1,127 @@
+package acctest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
+)
+
+// process is one life of the provider: Terraform starts a new one for every
+// walk, so that nothing may be remembered from a plan to its apply.
+type process struct {
+	server tfprotov6.ProviderServer
+	schema *tfprotov6.GetProviderSchemaResponse
+}
+
+var providerSchema = sync.OnceValues(func() (*tfprotov6.GetProviderSchemaResponse, error) {
+	server, err := providerserver.NewProtocol6WithError(provider.New("test")())()
+	if err != nil {
+		return nil, err
+	}
+	return server.GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
+})
+
+// newProcess starts a provider; it is not configured yet.
+func newProcess(factory Factory) (*process, error) {
+	schema, err := providerSchema()
+	if err != nil {
+		return nil, err
+	}
+	server, err := factory()
+	return &process{server: server, schema: schema}, err
+}
+
+func (p *process) configure(ctx context.Context, config map[string]any) (Diags, error) {
+	typ := p.schema.Provider.ValueType()
+	value, err := Encode(typ, config)
+	if err != nil {
+		return nil, fmt.Errorf("provider configuration: %w", err)
+	}
+	dynamic, err := tfprotov6.NewDynamicValue(typ, value)
+	if err != nil {
+		return nil, err
+	}
+	checked, err := p.server.ValidateProviderConfig(ctx, &tfprotov6.ValidateProviderConfigRequest{Config: &dynamic})
+	if err != nil {
+		return nil, err
+	}
+	found := diagsOf(PhaseValidate, "provider", checked.Diagnostics)
+	if found.HasError() {
+		return found, nil
+	}
+	done, err := p.server.ConfigureProvider(ctx, &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.11.4", Config: &dynamic})
+	if err != nil {
+		return found, err
+	}
+	return append(found, diagsOf(PhasePlan, "provider", done.Diagnostics)...), nil
+}
+
+// resourceType gives the object type of a resource's values.
+func (p *process) resourceType(name string) (*tfprotov6.Schema, tftypes.Object, error) {
+	schema, ok := p.schema.ResourceSchemas[name]
+	if !ok {
+		return nil, tftypes.Object{}, fmt.Errorf("there is no resource type %q", name)
+	}
+	typ, ok := schema.ValueType().(tftypes.Object)
+	if !ok {
+		return nil, tftypes.Object{}, fmt.Errorf("%s is no object", name)
+	}
+	return schema, typ, nil
+}
+
+// proposed merges a configuration with what is computed in the prior state, as
+// core does before it asks for a plan.
+func proposed(schema *tfprotov6.Schema, typ tftypes.Object, config, prior tftypes.Value) tftypes.Value {
+	given := decodeAs[map[string]tftypes.Value](config)
+	had := map[string]tftypes.Value{}
+	if !prior.IsNull() {
+		had = decodeAs[map[string]tftypes.Value](prior)
+	}
+	out := map[string]tftypes.Value{}
+	for _, a := range schema.Block.Attributes {
+		out[a.Name] = given[a.Name]
+		if old, ok := had[a.Name]; ok && a.Computed && given[a.Name].IsNull() {
+			out[a.Name] = old
+		}
+	}
+	return tftypes.NewValue(typ, out)
+}
+
+// invalid lists where a plan takes liberties with the configuration.
+func invalid(schema *tfprotov6.Schema, config, prior, planned tftypes.Value) []string {
+	if planned.IsNull() {
+		return []string{"the plan of an object that is configured is null"}
+	}
+	given, got := decodeAs[map[string]tftypes.Value](config), decodeAs[map[string]tftypes.Value](planned)
+	had := map[string]tftypes.Value{}
+	if !prior.IsNull() {
+		had = decodeAs[map[string]tftypes.Value](prior)
+	}
+	var out []string
+	for _, a := range schema.Block.Attributes {
+		want, is := given[a.Name], got[a.Name]
+		old, existed := had[a.Name]
+		switch {
+		case existed && is.Equal(old) && (!want.IsNull() || a.Computed):
+		case want.IsNull() && !a.Computed && !is.IsNull():
+			out = append(out, fmt.Sprintf("%s is not configured, and planned as %v", a.Name, Decode(is)))
+		case !want.IsNull() && !is.Equal(want):
+			out = append(out, fmt.Sprintf("%s is configured as %v, and planned as %v", a.Name, Decode(want), Decode(is)))
+		}
+	}
+	return out
+}
+
+func dynamic(typ tftypes.Type, v tftypes.Value) *tfprotov6.DynamicValue {
+	d, err := tfprotov6.NewDynamicValue(typ, v)
+	if err != nil {
+		panic("acctest: " + err.Error())
+	}
+	return &d
+}

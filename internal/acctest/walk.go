@@ -1,0 +1,285 @@
+package acctest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// Validate checks a configuration without a configured provider.
+func (w *Workspace) Validate(ctx context.Context, cfg Config) (Diags, error) {
+	p, err := newProcess(w.factory)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]any{}
+	for _, r := range cfg {
+		values[r.Address()] = Unknown
+	}
+	var found Diags
+	for _, r := range cfg {
+		_, typ, err := p.resourceType(r.Type)
+		if err != nil {
+			return found, err
+		}
+		config, _, err := ready(r, typ, values)
+		if err != nil {
+			return found, err
+		}
+		resp, err := p.server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: r.Type, Config: dynamic(typ, config)})
+		if err != nil {
+			return found, err
+		}
+		found = append(found, diagsOf(PhaseValidate, r.Address(), resp.Diagnostics)...)
+	}
+	return found, nil
+}
+
+// Plan validates, refreshes the state and plans. A problem of one resource keeps
+// those from being planned that refer to it, and no others.
+func (w *Workspace) Plan(ctx context.Context, cfg Config) (*Plan, error) {
+	plan := &Plan{}
+	var err error
+	if plan.Diags, err = w.Validate(ctx, cfg); err != nil || plan.Diags.HasError() {
+		return plan, err
+	}
+	defer w.Ended()
+	p, diags, err := w.start(ctx)
+	plan.Diags = append(plan.Diags, diags...)
+	if err != nil || diags.HasError() {
+		return plan, err
+	}
+	read, err := w.refresh(ctx, p)
+	plan.Diags = append(plan.Diags, read...)
+	if err != nil || read.HasError() {
+		return plan, err
+	}
+	values := map[string]any{}
+	for _, r := range cfg {
+		change, diags, err := w.planOne(ctx, p, r, values)
+		if err != nil {
+			return plan, err
+		}
+		plan.Diags = append(plan.Diags, diags...)
+		if change == nil || diags.HasError() {
+			continue
+		}
+		schema := p.schema.ResourceSchemas[r.Type]
+		for _, text := range invalid(schema, change.config, change.Prior, change.Planned) {
+			plan.Broken = append(plan.Broken, r.Address()+": "+text)
+		}
+		values[r.Address()] = Decode(change.Planned)
+		plan.Changes = append(plan.Changes, change)
+	}
+	return plan, w.planDeletes(ctx, p, cfg, plan)
+}
+
+func (w *Workspace) planDeletes(ctx context.Context, p *process, cfg Config, plan *Plan) error {
+	for address, obj := range w.State {
+		if slices.ContainsFunc(cfg, func(r Resource) bool { return r.Address() == address }) {
+			continue
+		}
+		_, typ, err := p.resourceType(obj.Type)
+		if err != nil {
+			return err
+		}
+		null := tftypes.NewValue(typ, nil)
+		resp, err := p.server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
+			TypeName: obj.Type, PriorState: dynamic(typ, obj.Value), ProposedNewState: dynamic(typ, null), Config: dynamic(typ, null), PriorPrivate: obj.Private,
+		})
+		if err != nil {
+			return err
+		}
+		plan.Diags = append(plan.Diags, diagsOf(PhasePlan, address, resp.Diagnostics)...)
+		name := address[len(obj.Type)+1:]
+		plan.Changes = append(plan.Changes, &Change{
+			Resource: Resource{Type: obj.Type, Name: name}, Action: Delete, Prior: obj.Value, Planned: null, config: null, private: resp.PlannedPrivate,
+		})
+	}
+	return nil
+}
+
+// planOne plans one resource with the values that are known of others; nil if
+// something that it needs failed.
+func (w *Workspace) planOne(ctx context.Context, p *process, r Resource, values map[string]any) (*Change, Diags, error) {
+	schema, typ, err := p.resourceType(r.Type)
+	if err != nil {
+		return nil, nil, err
+	}
+	config, ok, err := ready(r, typ, values)
+	if err != nil || !ok {
+		return nil, nil, err
+	}
+	change := &Change{Resource: r, Prior: tftypes.NewValue(typ, nil), config: config, Action: Create}
+	var private []byte
+	if obj, exists := w.State[r.Address()]; exists && !obj.Tainted {
+		change.Prior, private = obj.Value, obj.Private
+	}
+	resp, err := p.server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
+		TypeName: r.Type, PriorState: dynamic(typ, change.Prior), Config: dynamic(typ, config), PriorPrivate: private,
+		ProposedNewState: dynamic(typ, proposed(schema, typ, config, change.Prior)),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	diags := diagsOf(PhasePlan, r.Address(), resp.Diagnostics)
+	if diags.HasError() {
+		return change, diags, nil
+	}
+	if change.Planned, err = resp.PlannedState.Unmarshal(typ); err != nil {
+		return nil, diags, err
+	}
+	change.private = resp.PlannedPrivate
+	switch {
+	case len(resp.RequiresReplace) > 0:
+		change.Action = Replace
+	case w.State[r.Address()] != nil && w.State[r.Address()].Tainted:
+		change.Action = Replace
+	case !change.Prior.IsNull() && change.Planned.Equal(change.Prior):
+		change.Action = NoOp
+	case !change.Prior.IsNull():
+		change.Action = Update
+	}
+	return change, diags, nil
+}
+
+// Apply carries out a plan in a new provider. It plans each resource again just
+// before, as core does, and keeps going past failures of others.
+func (w *Workspace) Apply(ctx context.Context, plan *Plan) (Diags, error) {
+	defer w.Ended()
+	p, found, err := w.start(ctx)
+	if err != nil || found.HasError() {
+		return found, err
+	}
+	values := map[string]any{}
+	for address, obj := range w.State {
+		values[address] = Decode(obj.Value)
+	}
+	for _, c := range plan.Changes {
+		if c.Action != NoOp {
+			delete(values, c.Resource.Address())
+		}
+	}
+	for _, c := range ordered(plan.Changes) {
+		if c.Action == NoOp {
+			continue
+		}
+		diags, err := w.applyOne(ctx, p, c, values)
+		found = append(found, diags...)
+		if err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// ordered puts deletions first, last made first gone.
+func ordered(changes []*Change) []*Change {
+	out := slices.Clone(changes)
+	slices.SortStableFunc(out, func(a, b *Change) int { return rank(a) - rank(b) })
+	return out
+}
+
+func rank(c *Change) int {
+	if c.Action != Delete {
+		return 100
+	}
+	return -slices.Index(teardown, c.Resource.Type)
+}
+
+// teardown lists types in the order in which they depend on each other.
+var teardown = []string{
+	"infiniband_card", "infiniband_firmware_image", "infiniband_firmware", "infiniband_guids", "infiniband_link_type",
+	"infiniband_opensm", "infiniband_ipoib_interface",
+}
+
+func (w *Workspace) applyOne(ctx context.Context, p *process, c *Change, values map[string]any) (Diags, error) {
+	r := c.Resource
+	address := r.Address()
+	if c.Action == Replace {
+		return nil, fmt.Errorf("%s: a replace is planned, which nothing of this provider should need here", address)
+	}
+	_, typ, err := p.resourceType(r.Type)
+	if err != nil {
+		return nil, err
+	}
+	again := c
+	var diags Diags
+	if c.Action != Delete {
+		if again, diags, err = w.planOne(ctx, p, r, values); err != nil || again == nil {
+			return diags, err
+		}
+		if diags.HasError() {
+			return diags, nil
+		}
+		if off := differences("", c.Planned, again.Planned); len(off) > 0 && again.Action != NoOp {
+			return append(diags, Diag{Phase: PhaseApply, Address: address, Error: true, Summary: "Provider produced inconsistent final plan", Detail: fmt.Sprint(off)}), nil
+		}
+	}
+	resp, err := p.server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: r.Type, PriorState: dynamic(typ, c.Prior), PlannedState: dynamic(typ, again.Planned), Config: dynamic(typ, again.config), PlannedPrivate: again.private,
+	})
+	if err != nil {
+		return diags, err
+	}
+	applied := diagsOf(PhaseApply, address, resp.Diagnostics)
+	return append(diags, w.record(c, again, resp, typ, applied, values)...), nil
+}
+
+// record stores what core would store, and complains where core would.
+func (w *Workspace) record(c, again *Change, resp *tfprotov6.ApplyResourceChangeResponse, typ tftypes.Object, applied Diags, values map[string]any) Diags {
+	address := c.Resource.Address()
+	state, err := resp.NewState.Unmarshal(typ)
+	if err != nil {
+		return append(applied, Diag{Phase: PhaseApply, Address: address, Error: true, Summary: "Unreadable state", Detail: err.Error()})
+	}
+	failed := applied.HasError()
+	switch {
+	case state.IsNull() && c.Action == Delete, state.IsNull() && failed && c.Action == Create:
+		delete(w.State, address)
+		return applied
+	case state.IsNull():
+		return append(applied, Diag{Phase: PhaseApply, Address: address, Error: true, Summary: "Missing resource state after apply"})
+	}
+	w.State[address] = &Object{Type: c.Resource.Type, Value: state, Private: resp.Private, Tainted: failed && c.Action == Create}
+	if failed {
+		return applied
+	}
+	values[address] = Decode(state)
+	if off := differences("", again.Planned, state); len(off) > 0 {
+		w.State[address].Tainted = c.Action == Create
+		return append(applied, Diag{Phase: PhaseApply, Address: address, Error: true, Summary: "Provider produced inconsistent result after apply", Detail: fmt.Sprint(off)})
+	}
+	return applied
+}
+
+// Import adopts an object by its id and reads it, as core does.
+func (w *Workspace) Import(ctx context.Context, address Resource, id string) (Diags, error) {
+	defer w.Ended()
+	p, found, err := w.start(ctx)
+	if err != nil || found.HasError() {
+		return found, err
+	}
+	_, typ, err := p.resourceType(address.Type)
+	if err != nil {
+		return found, err
+	}
+	resp, err := p.server.ImportResourceState(ctx, &tfprotov6.ImportResourceStateRequest{TypeName: address.Type, ID: id})
+	if err != nil {
+		return found, err
+	}
+	found = append(found, diagsOf(PhaseRead, address.Address(), resp.Diagnostics)...)
+	if found.HasError() || len(resp.ImportedResources) != 1 {
+		return found, nil
+	}
+	obj := &Object{Type: address.Type, Private: resp.ImportedResources[0].Private}
+	if obj.Value, err = resp.ImportedResources[0].State.Unmarshal(typ); err != nil {
+		return found, err
+	}
+	w.State[address.Address()] = obj
+	read, err := w.refresh(ctx, p)
+	return append(found, read...), err
+}

@@ -1,0 +1,212 @@
+package acctest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
+)
+
+// Names of the firmware files that every lab has.
+const (
+	ImageVPI     = "fw-ConnectX3Pro-vpi.bin"
+	ImageEN      = "fw-ConnectX3Pro-en.bin"
+	ImageOldVPI  = "fw-ConnectX3Pro-vpi-2_36_5000.bin"
+	ImageNoFS    = "fw-ConnectX3Pro-vpi-nofs.bin"
+	ImageCX3     = "fw-ConnectX3-vpi.bin"
+	ImageCorrupt = "fw-ConnectX3Pro-vpi-corrupt.bin"
+	ImageShort   = "fw-ConnectX3Pro-vpi-short.bin"
+)
+
+// Options configure a world.
+type Options struct {
+	Lab   labsim.Options // Speed 0 means 20
+	Hosts []labs.Host    // nil means the two hosts of the main scenario
+	// Tolerate says that the scenario asks hosts for what the lab does not
+	// simulate, on purpose.
+	Tolerate bool
+}
+
+// World is a running lab and an operator's machine next to it.
+type World struct {
+	*labs.Lab
+	Backups string // backup_dir of the operator
+	t       testing.TB
+}
+
+// Start makes a lab, which ends with the test. At its end no host may have been
+// asked for something that no real one would understand.
+func Start(t testing.TB, o Options) *World {
+	t.Helper()
+	if o.Lab.Speed == 0 {
+		o.Lab.Speed = 20
+	}
+	if o.Hosts == nil {
+		o.Hosts = labs.TwoHosts()
+	}
+	lab, err := labs.Start(t.TempDir(), o.Lab, o.Hosts...)
+	if err != nil {
+		t.Fatalf("start the lab: %v", err)
+	}
+	w := &World{Lab: lab, Backups: filepath.Join(t.TempDir(), "firmware-backups"), t: t}
+	t.Cleanup(func() {
+		lab.Close()
+		for _, m := range lab.Machines() {
+			m.Destroy()
+		}
+		if v := lab.Violations(); len(v) > 0 && !o.Tolerate {
+			t.Errorf("hosts were asked for what they do not know:\n%s", strings.Join(v, "\n"))
+		}
+	})
+	return w
+}
+
+// Providers serves the provider in this process, for the testing library.
+func Providers() map[string]func() (tfprotov6.ProviderServer, error) {
+	return map[string]func() (tfprotov6.ProviderServer, error){"infiniband": InProcess}
+}
+
+// InProcess serves the provider in this process.
+func InProcess() (tfprotov6.ProviderServer, error) {
+	return providerserver.NewProtocol6WithError(provider.New("test")())()
+}
+
+// Provider is the provider's configuration for all hosts of the lab.
+func (w *World) Provider() map[string]any {
+	hosts := map[string]any{}
+	for name := range w.Servers {
+		hosts[name] = w.Host(name)
+	}
+	return map[string]any{
+		"backup_dir": w.Backups,
+		"ssh": map[string]any{
+			"private_key_file": w.KeyFile(), "known_hosts_files": []string{w.KnownHostsFile()}, "config_file": "none", "use_agent": false,
+		},
+		"hosts": hosts,
+	}
+}
+
+// Host is the entry of one host in the provider's configuration.
+func (w *World) Host(name string) map[string]any {
+	addr := w.Servers[name].Addr
+	return map[string]any{"address": addr.IP.String(), "port": addr.Port, "user": w.User(name), "reboot": map[string]any{"allowed": true}}
+}
+
+// Workspace is an operator who has not applied anything yet. When a walk ends,
+// the connections of its provider break, as those of a process that ends do.
+func (w *World) Workspace() *Workspace {
+	ws := NewWorkspace(InProcess, w.Provider())
+	ws.Ended = w.DropAll
+	return ws
+}
+
+// DropAll breaks all connections to all hosts.
+func (w *World) DropAll() {
+	for _, s := range w.Servers {
+		s.DropAll()
+	}
+}
+
+// PCI is the address of the first card of a host.
+func (w *World) PCI(host string) string { return w.Machine(host).Config.Cards[0].BDF }
+
+// Card is the first card of a host, the thing itself.
+func (w *World) Card(host string) *labsim.Card { return w.Machine(host).Card(w.PCI(host)) }
+
+// Flash is the firmware that a card's flash holds.
+func (w *World) Flash(host string) card.Firmware {
+	w.t.Helper()
+	img, err := w.Card(host).Flash.Active()
+	if err != nil {
+		w.t.Fatalf("the card of %s holds no whole image: %v", host, err)
+	}
+	return img.Firmware()
+}
+
+// Run executes a shell command as root on a host's console.
+func (w *World) Run(host, command string) string {
+	w.t.Helper()
+	out, status := w.Try(host, command)
+	if status != 0 {
+		w.t.Fatalf("%s on %s ended with %d:\n%s", command, host, status, out)
+	}
+	return out
+}
+
+// Try is Run for a command that may fail.
+func (w *World) Try(host, command string) (string, int) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var out bytes.Buffer
+	status := w.Servers[host].Run(ctx, "root", command, strings.NewReader(""), &out, &out)
+	return out.String(), status
+}
+
+// Image is the path of one of the lab's firmware files.
+func (w *World) Image(name string) string { return w.Images[name].Path }
+
+// Count gives how many programs ended on a host whose arguments hold all words.
+func (w *World) Count(host string, words ...string) int {
+	n := 0
+	for _, e := range w.Machine(host).Journal() {
+		if containsAll(strings.Join(e.Args, " "), words) {
+			n++
+		}
+	}
+	return n
+}
+
+// Print is a fingerprint of everything about a host that a plan must leave
+// alone: flash, boots, files, interfaces, ports and modules.
+func (w *World) Print(host string) string {
+	m := w.Machine(host)
+	var b strings.Builder
+	for _, c := range m.Cards() {
+		fmt.Fprintf(&b, "card %s: %d flash operations, %v\n", c.Config.BDF, c.Flash.Operations(), c.Running())
+		for _, p := range c.Ports {
+			v := p.View()
+			fmt.Fprintf(&b, "port %d: %s %t %d\n", p.Number, v.LinkType, v.Auto, v.GUID)
+		}
+	}
+	fmt.Fprintf(&b, "boots %d, modules %v\n", m.Boots(), m.Modules())
+	for _, d := range m.Netdevs() {
+		fmt.Fprintf(&b, "%s up %t mtu %d mode %s %v\n", d.Name, d.Up, d.MTU, d.Mode, d.Addrs)
+	}
+	for _, dir := range []string{"/etc", "/usr/lib", "/var/lib", "/root", "/home"} {
+		printFiles(&b, m.FS, dir)
+	}
+	return b.String()
+}
+
+func printFiles(b *strings.Builder, files *vfs.FS, dir string) {
+	entries, err := files.ReadDir(vfs.Root, dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		name := dir + "/" + e.Name()
+		switch {
+		case e.IsDir():
+			printFiles(b, files, name)
+		case e.Mode()&os.ModeSymlink != 0:
+			fmt.Fprintf(b, "%s -> \n", name)
+		default:
+			data, _ := files.ReadFile(name)
+			fmt.Fprintf(b, "%s %v %x\n", name, e.Mode(), sha256.Sum256(data))
+		}
+	}
+}
