@@ -1,0 +1,158 @@
+package ipoib_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+func truenasDesired() ipoib.Desired {
+	return ipoib.Desired{Host: "xeon2zfs", PortGUID: truenasPort, Config: ipoib.Config{
+		Mode: ib.ModeConnected, MTU: 9216, Addresses: prefixes("172.16.0.10/24"),
+	}}
+}
+
+func TestLab_Apply_truenas(t *testing.T) {
+	l := withSM(t)
+	d := truenasDesired()
+	if r := apply(t, l, d); !r.Changed {
+		t.Errorf("first apply: %+v", r)
+	}
+	if r := apply(t, l, d); r.Changed {
+		t.Errorf("the second apply changed something: %+v", r)
+	}
+	if s := l.snapshot(t, "xeon2zfs"); s.TrueNAS.PendingChanges || s.TrueNAS.CheckinWaiting > 0 {
+		t.Error("the change was not checked in")
+	}
+	// Live drift.
+	name := ipoib.Observe(l.snapshot(t, "xeon2zfs"), truenasPort, 0).Name
+	l.Machine("xeon2zfs").UpdateNetdev(name, func(n *labsim.Netdev) { n.MTU, n.AdminMTU = 2044, 2044 })
+	if got := ipoib.Observe(l.snapshot(t, "xeon2zfs"), truenasPort, 0).Report(&d.Config).MTU; got != 2044 {
+		t.Errorf("the state would show MTU %d", got)
+	}
+	apply(t, l, d)
+}
+
+func TestLab_Apply_truenasSurvivesReboot(t *testing.T) {
+	l := withSM(t)
+	d := truenasDesired()
+	d.Config.MTU, d.Consent.PrivateMTU = 65520, 65520
+	apply(t, l, d)
+	s := l.snapshot(t, "xeon2zfs")
+	plat, err := platform.Of(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}
+	pci := ib.MustParsePCIAddress(labCard)
+	if err := plat.PersistLinkTypes(t.Context(), l.hosts["xeon2zfs"], pci, types); err != nil {
+		t.Fatal(err)
+	}
+	if r := plat.PersistedLinkTypes(l.snapshot(t, "xeon2zfs"), pci); !r.Found || r.Types[1] != ib.LinkTypeIB {
+		t.Errorf("stored link types: %+v", r)
+	}
+	if _, err := plat.Reboot(t.Context(), l.hosts["xeon2zfs"], platform.RebootPolicy{Timeout: 30 * time.Second, Poll: 50 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	if r := plat.PersistedLinkTypes(l.snapshot(t, "xeon2zfs"), pci); r.AfterReboot {
+		t.Errorf("link types are still not in effect: %+v", r)
+	}
+	if diff := ipoib.Observe(l.snapshot(t, "xeon2zfs"), truenasPort, 0).Differences(d.Config); len(diff) > 0 {
+		t.Errorf("after the reboot: %v", diff)
+	}
+	if r := apply(t, l, d); r.Changed {
+		t.Errorf("apply after the reboot changed something: %+v", r)
+	}
+}
+
+func TestLab_Apply_truenasMTU(t *testing.T) {
+	l := withSM(t)
+	d := truenasDesired()
+	d.Config.MTU = 65520
+	_, err := ipoib.Apply(t.Context(), l.hosts["xeon2zfs"], d, ipoib.Options{})
+	var refused *ipoib.RefusedError
+	if !errors.As(err, &refused) || refused.Findings[0].Code != "IP008" || refused.Findings[0].Consent != "truenas_private_mtu = 65520" {
+		t.Fatalf("apply: %+v", err)
+	}
+	mustContain(t, err.Error(), "65520 is 56304 more than the 9216")
+	d.Consent.PrivateMTU = 65520
+	apply(t, l, d)
+	if r := apply(t, l, d); r.Changed {
+		t.Errorf("the second apply changed something: %+v", r)
+	}
+	d.Config.Addresses = prefixes("172.16.3.10/24")
+	apply(t, l, d)
+}
+
+func TestLab_Apply_truenasFresh(t *testing.T) {
+	l := withSM(t, freshTrueNAS)
+	d := truenasDesired()
+	_, err := ipoib.Apply(t.Context(), l.hosts["xeon2zfs"], d, ipoib.Options{})
+	var refused *ipoib.RefusedError
+	if !errors.As(err, &refused) || refused.Findings[0].Code != "IP014" || refused.Findings[0].Consent != `truenas_keep_interface = "eno1"` {
+		t.Fatalf("apply: %+v", err)
+	}
+	d.Consent.KeepInterface = "eno1"
+	apply(t, l, d)
+}
+
+func TestLab_Apply_truenasRefusals(t *testing.T) {
+	l := withSM(t)
+	m := l.Machine("xeon2zfs")
+	m.FS.Put("/etc/udev/rules.d/99-mine.rules", "# mine\n", 0o644)
+	_, err := ipoib.Apply(t.Context(), l.hosts["xeon2zfs"], truenasDesired(), ipoib.Options{})
+	if err == nil {
+		t.Fatal("a foreign udev rule would have been deleted")
+	}
+	mustContain(t, err.Error(), "IP017", "99-mine.rules")
+	m.FS.Drop("/etc/udev/rules.d/99-mine.rules")
+	overlap := truenasDesired()
+	overlap.Config.Addresses = prefixes("192.0.2.77/24")
+	_, err = ipoib.Apply(t.Context(), l.hosts["xeon2zfs"], overlap, ipoib.Options{})
+	if err == nil {
+		t.Fatal("an overlapping subnet was accepted")
+	}
+	mustContain(t, err.Error(), "IP013", "192.0.2.10/24 of eno1")
+}
+
+// The middleware goes back by itself if nobody checks in.
+func TestLab_Apply_truenasRollsBack(t *testing.T) {
+	l := withSM(t, speed(20))
+	d := truenasDesired()
+	apply(t, l, d)
+	change := d
+	change.Config = ipoib.Config{Mode: ib.ModeConnected, MTU: 4092, Addresses: prefixes("172.16.5.10/24")}
+	m := l.Machine("xeon2zfs")
+	_, err := ipoib.Apply(t.Context(), l.cutOff("xeon2zfs"), change, ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
+	var unconfirmed *ipoib.UnconfirmedError
+	if !errors.As(err, &unconfirmed) {
+		t.Fatalf("apply: %v", err)
+	}
+	time.Sleep(4 * time.Second) // 80 seconds of the lab
+	m.Faults.Set(labsim.FaultSpec{})
+	l.hosts["xeon2zfs"].Drop()
+	if diff := ipoib.Observe(l.snapshot(t, "xeon2zfs"), truenasPort, 0).Differences(d.Config); len(diff) > 0 {
+		t.Errorf("the middleware did not go back: %v\nerror was: %v", diff, err)
+	}
+}
+
+func TestLab_Remove_truenas(t *testing.T) {
+	l := withSM(t)
+	d := truenasDesired()
+	apply(t, l, d)
+	r, err := ipoib.Remove(t.Context(), l.hosts["xeon2zfs"], d, ipoib.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Observed.Persisted.Found || len(r.Observed.Live.Addresses) > 0 {
+		t.Errorf("after remove: %+v", r.Observed)
+	}
+	if s := l.snapshot(t, "xeon2zfs"); s.TrueNAS.PendingChanges || s.TrueNAS.CheckinWaiting > 0 {
+		t.Error("the removal was not checked in")
+	}
+}

@@ -1,0 +1,268 @@
+package ipoib_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+const (
+	netplanFile = "/etc/netplan/60-infiniband-e41d2d0300e44e01.yaml"
+	udevFile    = "/etc/udev/rules.d/70-infiniband-e41d2d0300e44e01.rules"
+)
+
+func ubuntuDesired() ipoib.Desired {
+	return ipoib.Desired{Host: "intel9", PortGUID: ubuntuPort, Config: ipoib.Config{
+		Mode: ib.ModeConnected, MTU: 65520, Addresses: prefixes("172.16.0.20/24"),
+	}}
+}
+
+// withSM starts a lab whose fabric is up.
+func withSM(t *testing.T, options ...labOption) *testLab {
+	t.Helper()
+	l := startLab(t, options...)
+	r, err := opensm.Apply(t.Context(), l.hosts["intel9"], opensm.Desired{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}, opensm.Options{})
+	if err != nil {
+		t.Fatalf("opensm: %v", err)
+	}
+	if o := r.Observed; !o.Active || !o.Enabled || !o.IsSM || o.SMLID == 0 || o.State != "Active" || o.Priority != 14 {
+		t.Fatalf("opensm: %+v", o)
+	}
+	return l
+}
+
+func apply(t *testing.T, l *testLab, d ipoib.Desired) ipoib.Result {
+	t.Helper()
+	r, err := ipoib.Apply(t.Context(), l.hosts[d.Host], d, ipoib.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := r.Observed.Differences(d.Config); len(diff) > 0 {
+		t.Fatalf("after apply: %v", diff)
+	}
+	return r
+}
+
+func TestLab_Apply_ubuntu(t *testing.T) {
+	l := withSM(t)
+	d := ubuntuDesired()
+	if r := apply(t, l, d); !r.Changed || len(r.Warnings) > 0 {
+		t.Errorf("first apply: %+v", r)
+	}
+	if r := apply(t, l, d); r.Changed {
+		t.Errorf("the second apply changed something: %+v", r)
+	}
+	s := l.snapshot(t, "intel9")
+	if f := s.Files[netplanFile]; f.Mode != "600" || !strings.HasPrefix(f.Content, platform.Owner) {
+		t.Errorf("netplan file: %+v", f)
+	}
+	mustContain(t, l.file("intel9", udevFile), `ATTR{address}=="?*e4:1d:2d:03:00:e4:4e:01"`, "echo connected > /sys$devpath/mode")
+	if left := s.Units["infiniband-undo-e41d2d0300e44e01.timer"]; left.ActiveState == "active" {
+		t.Errorf("the timer still runs: %+v", left)
+	}
+	if l.Machine("intel9").FS.Exists("/var/lib/terraform-provider-infiniband/undo/e41d2d0300e44e01") {
+		t.Error("the saved state was not removed after the confirmation")
+	}
+	// A change of everything at once, back to what is small.
+	d.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.1.20/24", "172.16.0.20/24")}
+	apply(t, l, d)
+}
+
+func TestLab_Apply_ubuntuMendsDrift(t *testing.T) {
+	l := withSM(t)
+	d := ubuntuDesired()
+	apply(t, l, d)
+	name := ipoib.Observe(l.snapshot(t, "intel9"), ubuntuPort, 0).Name
+	m := l.Machine("intel9")
+	for _, tt := range []struct {
+		name  string
+		spoil func()
+		want  string
+		diff  func(ipoib.Config) bool // what the state shows then
+	}{
+		{"MTU", func() { run(t, l, "ip", "link", "set", "dev", name, "mtu", "9000") }, "MTU is 9000, not 65520",
+			func(c ipoib.Config) bool { return c.MTU == 9000 }},
+		{"mode", func() { m.FS.Put("/tmp/m", "", 0o644); runText(t, l, "echo datagram > /sys/class/net/"+name+"/mode") }, "mode is datagram, not connected",
+			func(c ipoib.Config) bool { return c.Mode == ib.ModeDatagram }},
+		{"address", func() { run(t, l, "ip", "addr", "del", "172.16.0.20/24", "dev", name) }, "addresses are none",
+			func(c ipoib.Config) bool { return len(c.Addresses) == 0 }},
+		{"extra address", func() { run(t, l, "ip", "addr", "add", "10.9.9.9/24", "dev", name) }, "10.9.9.9/24",
+			func(c ipoib.Config) bool { return len(c.Addresses) == 2 }},
+		{"down", func() { run(t, l, "ip", "link", "set", "dev", name, "down") }, "is down", nil},
+		{"netplan file gone", func() { m.FS.Drop(netplanFile) }, "configuration for boot", nil},
+		{"udev rule edited", func() {
+			m.FS.Put(udevFile, strings.Replace(l.file("intel9", udevFile), "connected", "datagram", 1), 0o644)
+		},
+			`mode at boot is "datagram"`, func(c ipoib.Config) bool { return c.Mode == ib.ModeDatagram }},
+		{"netplan MTU edited", func() {
+			m.FS.Put(netplanFile, strings.Replace(l.file("intel9", netplanFile), "65520", "4092", 1), 0o600)
+		},
+			"MTU at boot is 4092", func(c ipoib.Config) bool { return c.MTU == 4092 }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.spoil()
+			o := ipoib.Observe(l.snapshot(t, "intel9"), ubuntuPort, 0)
+			mustContain(t, strings.Join(o.Differences(d.Config), "; "), tt.want)
+			if report := o.Report(&d.Config); tt.diff != nil && !tt.diff(report) {
+				t.Errorf("the state would show %+v", report)
+			}
+			apply(t, l, d)
+		})
+	}
+}
+
+// run runs a command on the Ubuntu host as root.
+func run(t *testing.T, l *testLab, args ...string) {
+	t.Helper()
+	m := l.Machine("intel9")
+	var out strings.Builder
+	p := &labsim.Proc{Machine: m, PPID: 1, Args: args, User: "root", Stdout: &out, Stderr: &out}
+	if status := m.Exec(context.Background(), p); status != 0 {
+		t.Fatalf("%v: status %d: %s", args, status, out.String())
+	}
+}
+
+func runText(t *testing.T, l *testLab, text string) {
+	t.Helper()
+	run(t, l, "/bin/sh", "-c", text)
+}
+
+func TestLab_Apply_ubuntuSurvivesReboot(t *testing.T) {
+	l := withSM(t)
+	d := ubuntuDesired()
+	apply(t, l, d)
+	h := l.hosts["intel9"]
+	before := l.snapshot(t, "intel9")
+	plat, err := platform.Of(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := plat.Reboot(t.Context(), h, platform.RebootPolicy{Timeout: 20 * time.Second, Poll: 50 * time.Millisecond, ResumeCommands: []string{"touch /tmp/resumed"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := l.snapshot(t, "intel9")
+	if id == before.BootID || after.BootID != id {
+		t.Errorf("boot ids: %s before, %s after, %s returned", before.BootID, after.BootID, id)
+	}
+	if !l.Machine("intel9").FS.Exists("/tmp/resumed") {
+		t.Error("the resume command did not run")
+	}
+	if diff := ipoib.Observe(after, ubuntuPort, 0).Differences(d.Config); len(diff) > 0 {
+		t.Errorf("after the reboot: %v", diff)
+	}
+	sm := opensm.Desired{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}
+	if diff := opensm.Observe(after, ubuntuPort).Differences(sm); len(diff) > 0 {
+		t.Errorf("opensm after the reboot: %v", diff)
+	}
+}
+
+// A provider that dies after the change leaves the undo to the host.
+func TestLab_Apply_hostUndoesWhatNobodyConfirms(t *testing.T) {
+	l := withSM(t, speed(20))
+	d := ubuntuDesired()
+	apply(t, l, d)
+	before := l.file("intel9", netplanFile)
+	change := d
+	change.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.9.20/24")}
+	_, err := ipoib.Apply(t.Context(), l.cutOff("intel9"), change, ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
+	var unconfirmed *ipoib.UnconfirmedError
+	if !errors.As(err, &unconfirmed) {
+		t.Fatalf("apply: %v", err)
+	}
+	mustContain(t, err.Error(), "could not be")
+	time.Sleep(4 * time.Second) // 80 seconds of the lab
+	l.Machine("intel9").Faults.Set(labsim.FaultSpec{})
+	l.hosts["intel9"].Drop()
+	o := ipoib.Observe(l.snapshot(t, "intel9"), ubuntuPort, 0)
+	if diff := o.Differences(d.Config); len(diff) > 0 {
+		t.Errorf("the host did not go back: %v\nerror was: %v", diff, err)
+	}
+	if l.file("intel9", netplanFile) != before {
+		t.Errorf("the netplan file is not the former one:\n%s", l.file("intel9", netplanFile))
+	}
+	apply(t, l, change)
+}
+
+func TestLab_Apply_silentlyClampedMTU(t *testing.T) {
+	l := withSM(t)
+	d := ubuntuDesired()
+	apply(t, l, d)
+	clamped := d
+	clamped.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 4092, Addresses: d.Config.Addresses}
+	_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], clamped, ipoib.Options{SettleTimeout: time.Second})
+	var unconfirmed *ipoib.UnconfirmedError
+	if !errors.As(err, &unconfirmed) || !unconfirmed.Undone {
+		t.Fatalf("apply: %v", err)
+	}
+	mustContain(t, err.Error(), "MTU is 2044, not 4092", "broadcast group", "2044 + 4 = 2048", "mtu=5", "was restored")
+	if diff := ipoib.Observe(l.snapshot(t, "intel9"), ubuntuPort, 0).Differences(d.Config); len(diff) > 0 {
+		t.Errorf("the former configuration is not back: %v", diff)
+	}
+}
+
+func TestLab_Remove_ubuntu(t *testing.T) {
+	l := withSM(t)
+	d := ubuntuDesired()
+	foreign := "network: {version: 2, ethernets: {eno2: {dhcp4: true}}}\n"
+	l.Machine("intel9").FS.Put("/etc/netplan/10-other.yaml", foreign, 0o600)
+	apply(t, l, d)
+	r, err := ipoib.Remove(t.Context(), l.hosts["intel9"], d, ipoib.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Observed.Persisted.Found || len(r.Observed.Live.Addresses) > 0 || len(r.Left) == 0 {
+		t.Errorf("after remove: %+v", r)
+	}
+	if l.file("intel9", "/etc/netplan/10-other.yaml") != foreign {
+		t.Error("a foreign file was touched")
+	}
+	rm, err := opensm.Remove(t.Context(), l.hosts["intel9"], ubuntuPort, opensm.Options{})
+	if err != nil || rm.Observed.Active || rm.Observed.Enabled || rm.Observed.Managed {
+		t.Errorf("opensm after remove: %+v, %v", rm, err)
+	}
+	mustContain(t, l.file("intel9", "/etc/default/opensm"), "PORTS=NONE")
+	mustContain(t, strings.Join(rm.Left, " "), "package opensm stays")
+}
+
+func TestLab_Check_foreignNetplan(t *testing.T) {
+	l := withSM(t)
+	name := ipoib.Observe(l.snapshot(t, "intel9"), ubuntuPort, 0).Name
+	l.Machine("intel9").FS.Put("/etc/netplan/60-infiniband.yaml",
+		"network:\n  version: 2\n  ethernets:\n    "+name+":\n      addresses: [172.16.0.20/24]\n      mtu: 65520\n", 0o600)
+	_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], ubuntuDesired(), ipoib.Options{})
+	var refused *ipoib.RefusedError
+	if !errors.As(err, &refused) {
+		t.Fatalf("apply: %v", err)
+	}
+	mustContain(t, err.Error(), "IP011", "/etc/netplan/60-infiniband.yaml defines ethernets."+name)
+}
+
+func TestLab_Apply_overTheSession(t *testing.T) {
+	l := withSM(t)
+	m := l.Machine("intel9")
+	name := ipoib.Observe(l.snapshot(t, "intel9"), ubuntuPort, 0).Name
+	m.UpdateNetdev("eno1", func(d *labsim.Netdev) { d.SSH, d.Gateway = false, netip.Addr{} })
+	m.UpdateNetdev(name, func(d *labsim.Netdev) {
+		d.SSH, d.Up, d.Gateway = true, true, netip.MustParseAddr("172.16.0.1")
+		d.Addrs = append(d.Addrs, netip.MustParsePrefix("172.16.0.20/24"))
+	})
+	l.hosts["intel9"].Invalidate()
+	d := ubuntuDesired()
+	_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], d, ipoib.Options{})
+	var refused *ipoib.RefusedError
+	if !errors.As(err, &refused) || refused.Findings[0].Consent != `allow_session_interface = "`+name+`"` {
+		t.Fatalf("apply without consent: %+v", err)
+	}
+	d.Consent.SessionInterface = name
+	apply(t, l, d)
+}
