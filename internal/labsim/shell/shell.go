@@ -149,11 +149,15 @@ func withDir(dir string) interp.RunnerOption {
 // interpret runs statement by statement, so that what precedes a syntax error or
 // the end of a truncated script has run.
 func (s *session) interpret(ctx context.Context, runner *interp.Runner, name, script string) int {
-	lang := syntax.LangPOSIX
-	if path.Base(s.proc.Args[0]) == "bash" {
-		lang = syntax.LangBash
+	if path.Base(s.proc.Args[0]) != "bash" {
+		if err := bashism(script); err != nil {
+			s.proc.Machine.Violate("sh: not POSIX: %v", err)
+			s.proc.Errorf("%s: %v\n", path.Base(name), err)
+			return 2
+		}
 	}
-	parser := syntax.NewParser(syntax.Variant(lang))
+	// The interpreter knows export, readonly and local only in the bash dialect.
+	parser := syntax.NewParser(syntax.Variant(syntax.LangBash))
 	var last error
 	err := parser.Stmts(bytes.NewReader([]byte(script)), func(st *syntax.Stmt) bool {
 		rewritePID(st)
@@ -176,6 +180,18 @@ func (s *session) interpret(ctx context.Context, runner *interp.Runner, name, sc
 	status := statusOf(last)
 	s.trapExit(ctx, runner)
 	return status
+}
+
+// bashism returns the syntax error that only a POSIX shell sees in a script.
+func bashism(script string) error {
+	_, posix := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(script), "")
+	if posix == nil {
+		return nil
+	}
+	if _, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), ""); err != nil {
+		return nil //nolint:nilerr // broken in both: the statements before the error still run
+	}
+	return posix
 }
 
 // trapExit runs an EXIT trap: the interpreter runs it at the end of a whole file.

@@ -47,6 +47,7 @@ func TestProgram_scripts(t *testing.T) {
 		"functions and globs":    {`f() { for x; do [ -e "$x" ] && echo "${x##*/}"; done; }; f /etc/host* /etc/nothing*`, "hostname\n", 1},
 		"read without fork":      {`read -r v </etc/hostname; echo "$v"; [ -r /etc/shadow ] || echo none`, "host\nnone\n", 0},
 		"command -v":             {`command -v cat; command -v nonesuch; echo $?`, "/usr/bin/cat\n127\n", 0},
+		"export and local":       {`V=1; export V; f() { local V=2; echo $V; }; f; sh -c 'echo $V'`, "2\n1\n", 0},
 		"exit status":            {`exit 7`, "", 7},
 		"set -e":                 {`set -e; false; echo no`, "", 1},
 		"set -u":                 {`set -u; echo "$nope"`, "", 1},
@@ -82,7 +83,7 @@ func TestProgram_truncatedScriptRunsItsCompleteStatements(t *testing.T) {
 
 func TestProgram_unknownIsRecorded(t *testing.T) {
 	m := machine(t)
-	for _, script := range []string{"nonesuch --x", "ls --color", "mstflint -d 0000:01:00.0 bb"} {
+	for _, script := range []string{"a=(1 2)", "nonesuch --x", "ls --color", "mstflint -d 0000:01:00.0 bb"} {
 		before := len(m.Violations())
 		if _, status := run(t, m, "root", script, "/bin/sh", "-s"); status == 0 || len(m.Violations()) != before+1 {
 			t.Errorf("%s: status %d, violations %q", script, status, m.Violations())
