@@ -1,0 +1,167 @@
+// Command labsim runs a simulated InfiniBand lab in the foreground and talks to a
+// running one:
+//
+//	labsim start    --dir DIR [--hosts N] [--speed X]
+//	labsim status   --dir DIR
+//	labsim evidence --dir DIR
+//	labsim exec     --dir DIR HOST COMMAND
+//	labsim fault    --dir DIR HOST JSON
+//	labsim power    --dir DIR HOST cut|reboot|halt|start
+//	labsim drift    --dir DIR HOST link-type PCI_ADDRESS PORT | mtu INTERFACE MTU | opensm-stop
+//
+// It must not contain behaviour of hosts: that belongs into the packages below it.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/control"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	status, err := run(ctx, os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "labsim:", err)
+		status = 1
+	}
+	stop()
+	os.Exit(status) //nolint:gocritic // stop has run
+}
+
+const usage = "usage: labsim start|status|evidence|exec|fault|power|drift --dir DIR [arguments]"
+
+func run(ctx context.Context, args []string) (int, error) {
+	if len(args) == 0 {
+		return 2, errors.New(usage)
+	}
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	dir := flags.String("dir", "", "directory of the lab")
+	hosts := flags.Int("hosts", 0, "start: a fleet of so many hosts instead of the two-host lab")
+	speed := flags.Float64("speed", 20, "start: simulated seconds per second")
+	if err := flags.Parse(args[1:]); err != nil {
+		return 2, err
+	}
+	if *dir == "" {
+		return 2, errors.New("--dir is required")
+	}
+	if args[0] == "start" {
+		return 0, serve(ctx, *dir, *hosts, *speed)
+	}
+	return talk(ctx, control.Dial(*dir), args[0], flags.Args())
+}
+
+func serve(ctx context.Context, dir string, hosts int, speed float64) error {
+	machines := labs.TwoHosts()
+	if hosts > 0 {
+		machines = labs.Fleet(hosts)
+	}
+	l, err := labs.Start(dir, labsim.Options{Speed: speed, FlashDelay: time.Millisecond}, machines...)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if err := control.WriteFiles(l); err != nil {
+		return err
+	}
+	s, err := control.Serve(l)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	fmt.Printf("The lab runs; its files are in %s. Stop it with Ctrl-C.\n", dir)
+	<-ctx.Done()
+	return nil
+}
+
+func talk(ctx context.Context, c *control.Client, verb string, args []string) (int, error) {
+	switch verb {
+	case "status", "evidence":
+		return show(c.Get(ctx, verb))
+	case "exec":
+		if len(args) != 2 {
+			return 2, errors.New("exec needs HOST and COMMAND")
+		}
+		return execute(ctx, c, args[0], args[1])
+	case "power":
+		if len(args) != 2 {
+			return 2, errors.New("power needs HOST and an action")
+		}
+		return show(c.Post(ctx, verb, control.Request{Host: args[0], Action: args[1]}))
+	case "fault":
+		if len(args) != 2 {
+			return 2, errors.New("fault needs HOST and the fault as JSON; {} makes the host healthy")
+		}
+		var spec labsim.FaultSpec
+		if err := json.Unmarshal([]byte(args[1]), &spec); err != nil {
+			return 2, fmt.Errorf("fault: %w", err)
+		}
+		return show(c.Post(ctx, verb, control.Request{Host: args[0], Fault: &spec}))
+	case "drift":
+		command, err := driftCommand(args)
+		if err != nil {
+			return 2, err
+		}
+		return execute(ctx, c, args[0], command)
+	}
+	return 2, errors.New(usage)
+}
+
+// driftCommand is what somebody types on a host without telling anybody.
+func driftCommand(args []string) (string, error) {
+	if len(args) < 2 {
+		return "", errors.New("drift needs HOST and a kind: link-type, mtu or opensm-stop")
+	}
+	for _, a := range args[2:] {
+		if strings.Trim(a, "abcdefghijklmnopqrstuvwxyz0123456789.:_-") != "" {
+			return "", fmt.Errorf("%q is no name, address or number", a)
+		}
+	}
+	switch {
+	case args[1] == "link-type" && len(args) == 4:
+		return fmt.Sprintf("echo eth > /sys/bus/pci/devices/%s/mlx4_port%s", args[2], args[3]), nil
+	case args[1] == "mtu" && len(args) == 4:
+		return fmt.Sprintf("ip link set dev %s mtu %s", args[2], args[3]), nil
+	case args[1] == "opensm-stop" && len(args) == 2:
+		return "systemctl stop opensm.service", nil
+	}
+	return "", fmt.Errorf("no drift %q with these arguments", args[1])
+}
+
+func execute(ctx context.Context, c *control.Client, host, command string) (int, error) {
+	r, err := c.Exec(ctx, host, command)
+	if err != nil {
+		return 1, err
+	}
+	fmt.Print(r.Stdout)
+	fmt.Fprint(os.Stderr, r.Stderr)
+	return r.Exit, nil
+}
+
+func show(answer []byte, err error) (int, error) {
+	if err != nil {
+		return 1, err
+	}
+	var v any
+	if err := json.Unmarshal(answer, &v); err != nil {
+		return 1, err
+	}
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return 1, err
+	}
+	fmt.Println(string(text))
+	return 0, nil
+}

@@ -1,0 +1,80 @@
+package control
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+func serve(t *testing.T) (*labs.Lab, *Client) {
+	t.Helper()
+	l, err := labs.Start(t.TempDir(), labsim.Options{Speed: 20}, labs.TwoHosts()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	s, err := Serve(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return l, Dial(l.Dir)
+}
+
+func TestClient_readsAndDisturbsALab(t *testing.T) {
+	l, c := serve(t)
+	r, err := c.Exec(t.Context(), labs.Intel9, "hostname; exit 3")
+	if err != nil || r.Exit != 3 || r.Stdout != labs.Intel9+"\n" {
+		t.Errorf("exec: %+v, %v", r, err)
+	}
+	answer, err := c.Get(t.Context(), "evidence")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hosts map[string]HostEvidence
+	if err := json.Unmarshal(answer, &hosts); err != nil {
+		t.Fatal(err)
+	}
+	if e := hosts[labs.Xeon2zfs].Cards[0]; e.FlashPSID != card.PSIDEN || !e.FlashBootable || len(e.Ports) != 2 || e.Ports[0].LinkType != "eth" {
+		t.Errorf("evidence: %+v", e)
+	}
+	if _, err := c.Post(t.Context(), "fault", Request{Host: labs.Intel9, Fault: &labsim.FaultSpec{SudoRefused: true}}); err != nil {
+		t.Error(err)
+	}
+	if !l.Machine(labs.Intel9).Faults.Get().SudoRefused {
+		t.Error("the fault was not set")
+	}
+	if _, err := c.Post(t.Context(), "power", Request{Host: labs.Intel9, Action: "cut"}); err != nil {
+		t.Error(err)
+	}
+	if err := l.Machine(labs.Intel9).AwaitBoot(t.Context(), 2); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Post(t.Context(), "power", Request{Host: "nobody", Action: "cut"}); err == nil || !strings.Contains(err.Error(), "no host") {
+		t.Errorf("unknown host: %v", err)
+	}
+}
+
+func TestWriteFiles_namesEveryHost(t *testing.T) {
+	l, _ := serve(t)
+	if err := WriteFiles(l); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(l.Dir, "terraform.tfvars.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v struct {
+		Hosts map[string]HostAccess `json:"hosts"`
+		Image string                `json:"image"`
+	}
+	if err := json.Unmarshal(data, &v); err != nil || len(v.Hosts) != 2 || v.Hosts[labs.Intel9].Port == 0 || !filepath.IsAbs(v.Image) {
+		t.Errorf("%+v, %v", v, err)
+	}
+}

@@ -1,0 +1,44 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// HostAccess is how a client reaches a host of the lab.
+type HostAccess struct {
+	Address        string `json:"address"`
+	Port           int    `json:"port"`
+	User           string `json:"user"`
+	PrivateKeyFile string `json:"private_key_file"`
+	KnownHostsFile string `json:"known_hosts_file"`
+}
+
+// WriteFiles writes lab.json and terraform.tfvars.json into the lab's directory.
+func WriteFiles(l *labs.Lab) error {
+	hosts := map[string]HostAccess{}
+	for name, s := range l.Servers {
+		hosts[name] = HostAccess{Address: s.Addr.IP.String(), Port: s.Addr.Port, User: l.User(name), PrivateKeyFile: l.KeyFile(), KnownHostsFile: l.KnownHostsFile()}
+	}
+	vpi := l.Images["fw-ConnectX3Pro-vpi.bin"]
+	for name, v := range map[string]any{
+		"lab.json": map[string]any{"hosts": hosts, "images": l.Images, "control": filepath.Join(l.Dir, SocketName)},
+		"terraform.tfvars.json": map[string]any{
+			"hosts": hosts, "image": vpi.Path, "image_sha256": vpi.SHA256, "psid_from": card.PSIDEN, "psid_to": card.PSIDVPI,
+		},
+	} {
+		data, err := json.MarshalIndent(v, "", "  ")
+		if err == nil {
+			err = os.WriteFile(filepath.Join(l.Dir, name), append(data, '\n'), 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("control: write %s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+// Package control lets another process look at a running lab and disturb it: a
+// small JSON interface over a unix socket in the lab's directory.
+//
+// It must not offer anything that a test cannot do in process.
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// SocketName is the socket in the lab's directory.
+const SocketName = "control.sock"
+
+// Server answers requests about one lab.
+type Server struct {
+	lab  *labs.Lab
+	http *http.Server
+	file string
+	done chan error
+}
+
+// Serve starts answering on DIR/control.sock.
+func Serve(lab *labs.Lab) (*Server, error) {
+	file := filepath.Join(lab.Dir, SocketName)
+	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	l, err := net.Listen("unix", file)
+	if err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	s := &Server{lab: lab, file: file, done: make(chan error, 1)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", s.reply(s.status))
+	mux.HandleFunc("GET /evidence", s.reply(s.evidence))
+	mux.HandleFunc("POST /exec", s.reply(s.exec))
+	mux.HandleFunc("POST /fault", s.reply(s.fault))
+	mux.HandleFunc("POST /power", s.reply(s.power))
+	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() { s.done <- s.http.Serve(l) }()
+	return s, nil
+}
+
+// Close stops answering.
+func (s *Server) Close() {
+	_ = s.http.Close()
+	<-s.done
+	_ = os.Remove(s.file)
+}
+
+func (s *Server) reply(handle func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v, err := handle(r)
+		w.Header().Set("Content-Type", "application/json")
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			v = map[string]string{"error": err.Error()}
+		}
+		_ = json.NewEncoder(w).Encode(v)
+	}
+}
+
+// Request is the body of every POST.
+type Request struct {
+	Host    string            `json:"host"`
+	User    string            `json:"user,omitempty"`    // exec, default root
+	Command string            `json:"command,omitempty"` // exec: for the user's shell
+	Stdin   string            `json:"stdin,omitempty"`   // exec
+	Action  string            `json:"action,omitempty"`  // power: cut, reboot, halt, start
+	Fault   *labsim.FaultSpec `json:"fault,omitempty"`   // fault: replaces what is set
+}
+
+// Result is what a command printed.
+type Result struct {
+	Exit   int    `json:"exit"`
+	Stdout string `json:"stdout"`
+	Stderr string `json:"stderr"`
+}
+
+func (s *Server) request(r *http.Request) (Request, *labsim.Machine, error) {
+	var q Request
+	dec := json.NewDecoder(http.MaxBytesReader(nil, r.Body, 1<<20))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&q); err != nil {
+		return q, nil, fmt.Errorf("request: %w", err)
+	}
+	m := s.lab.Machine(q.Host)
+	if m == nil {
+		return q, nil, fmt.Errorf("no host %q in this lab", q.Host)
+	}
+	return q, m, nil
+}
+
+func (s *Server) exec(r *http.Request) (any, error) {
+	q, m, err := s.request(r)
+	if err != nil {
+		return nil, err
+	}
+	if q.User == "" {
+		q.User = "root"
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Minute)
+	defer cancel()
+	var out, errOut bytes.Buffer
+	status := s.lab.Servers[m.Name].Run(ctx, q.User, q.Command, strings.NewReader(q.Stdin), &out, &errOut)
+	return Result{Exit: status, Stdout: out.String(), Stderr: errOut.String()}, nil
+}
+
+func (s *Server) fault(r *http.Request) (any, error) {
+	q, m, err := s.request(r)
+	if err != nil {
+		return nil, err
+	}
+	if q.Fault == nil {
+		return nil, errors.New("no fault given; {} makes the host healthy")
+	}
+	m.Faults.Set(*q.Fault)
+	return m.Faults.Get(), nil
+}
+
+func (s *Server) power(r *http.Request) (any, error) {
+	q, m, err := s.request(r)
+	if err != nil {
+		return nil, err
+	}
+	switch q.Action {
+	case "cut":
+		m.PowerCut()
+	case "reboot":
+		m.Reboot()
+	case "halt":
+		m.Halt()
+	case "start":
+		m.Start()
+	default:
+		return nil, fmt.Errorf("no power action %q: cut, reboot, halt or start", q.Action)
+	}
+	return map[string]any{"host": m.Name, "boots": m.Boots()}, nil
+}
