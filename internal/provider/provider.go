@@ -6,6 +6,7 @@ package provider
 
 import (
 	"context"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -41,7 +42,16 @@ var _ provider.ProviderWithFunctions = &Provider{}
 // Provider is the provider "infiniband".
 type Provider struct {
 	version string
-	trace   func(sshhost.Event)
+	tuning  Tuning
+}
+
+// Tuning is what tests and measurements change; a release runs with the zero value.
+type Tuning struct {
+	// Trace listens to what is done over SSH.
+	Trace func(sshhost.Event)
+	// Pace is the pause between two looks at a job or a restarting host, and Lost
+	// how long a host may stay away while a job is watched. Zero means the usual.
+	Pace, Lost time.Duration
 }
 
 // New returns the provider's constructor for a released version.
@@ -52,7 +62,12 @@ func New(version string) func() provider.Provider {
 // NewTraced is New with a listener for what is done over SSH, for counting in
 // tests and measurements.
 func NewTraced(version string, trace func(sshhost.Event)) func() provider.Provider {
-	return func() provider.Provider { return &Provider{version: version, trace: trace} }
+	return NewTuned(version, Tuning{Trace: trace})
+}
+
+// NewTuned is New with another pace than that of real hosts.
+func NewTuned(version string, tuning Tuning) func() provider.Provider {
+	return func() provider.Provider { return &Provider{version: version, tuning: tuning} }
 }
 
 // Metadata implements provider.Provider.
@@ -80,8 +95,8 @@ func (p *Provider) data(cfg model, diags *diag.Diagnostics) *tfkit.Data {
 		BackupDir: cfg.BackupDir.ValueString(),
 		Planned:   tfkit.NewPlanned(),
 		Cards: hca.New(hca.Config{
-			BackupDir: cfg.BackupDir.ValueString(),
-			Progress:  func(ctx context.Context, message string) { tflog.Info(ctx, message) },
+			BackupDir: cfg.BackupDir.ValueString(), Poll: p.tuning.Pace, Lost: p.tuning.Lost,
+			Progress: func(ctx context.Context, message string) { tflog.Info(ctx, message) },
 		}),
 	}
 	transports := map[string]sshhost.Config{}
@@ -93,13 +108,14 @@ func (p *Provider) data(cfg model, diags *diag.Diagnostics) *tfkit.Data {
 		s := settings{own: entry.Attributes(), defaults: cfg.SSH.Attributes()}
 		host := s.policy(name)
 		host.Pending = entry.IsUnknown() || s.pending()
+		host.Reboot.Poll = p.tuning.Pace
 		data.Hosts[name] = host
 		transport, err := s.transport()
 		if err != nil {
 			tfkit.AddErrorAt(diags, path.Root("hosts").AtMapKey(name).AtName("jump_hosts"), "configure host "+name, err)
 			continue
 		}
-		transport.Trace = p.trace
+		transport.Trace = p.tuning.Trace
 		transports[name] = transport
 	}
 	pool := hostpool.New(transports)
