@@ -58,7 +58,7 @@ func (o *Ops) makeRun(ctx context.Context, c Card, how safety.Activation, g goal
 			Check:   "Restart the host by hand, or write reboot = { allowed = true } into its entry.",
 		}
 	}
-	if err := o.breakLoop(ctx, c, s, g); err != nil {
+	if err = o.breakLoop(ctx, c, s, g); err != nil {
 		return err
 	}
 	o.cfg.Progress(ctx, "Rebooting "+c.Host.Name()+" so that card "+c.PCI.String()+" runs "+g.text)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
@@ -155,7 +156,7 @@ func (o *Ops) backupFailed(c Card, what string, err error) error {
 }
 
 func exitFacts(exit *host.ExitError) []Fact {
-	return []Fact{{"Command", exit.Command}, {"Exit status", fmt.Sprint(exit.Status)}, {"Stdout", tail(exit.Stdout, 2000)}, {"Stderr", tail(exit.Stderr, 2000)}}
+	return []Fact{{"Command", exit.Command}, {"Exit status", strconv.Itoa(exit.Status)}, {"Stdout", tail(exit.Stdout, 2000)}, {"Stderr", tail(exit.Stderr, 2000)}}
 }
 
 // tail gives the end of a text, in bytes.

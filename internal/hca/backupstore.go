@@ -156,8 +156,8 @@ func (b *BackupStore) fill(dir string, record *BackupRecord, fetch func(io.Write
 		return nil, err
 	}
 	err = writeFile(filepath.Join(dir, recordFile), func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
+		_, writeErr := w.Write(append(text, '\n'))
+		return writeErr
 	})
 	if err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (b *BackupStore) fill(dir string, record *BackupRecord, fetch func(io.Write
 // ReadBackup reads a firmware file from the disk, verifies it, and gives its
 // SHA-256 and size in bytes.
 func ReadBackup(path string) (img *fwimage.Image, sum string, size int64, err error) {
-	data, err := os.ReadFile(path) //nolint:gosec // the path is ours or the user's own
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, "", 0, err
 	}
@@ -181,7 +181,7 @@ func ReadBackup(path string) (img *fwimage.Image, sum string, size int64, err er
 }
 
 func writeFile(path string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // below backup_dir
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 // syncDir makes the names in a directory last. Systems whose directories
 // cannot be synced (Windows) keep them in order themselves.
 func syncDir(path string) error {
-	d, err := os.Open(path) //nolint:gosec // below backup_dir
+	d, err := os.Open(path)
 	if err != nil {
 		return err
 	}

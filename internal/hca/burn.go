@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -65,7 +66,7 @@ func (o *Ops) burn(ctx context.Context, f Firmware, planned Assessment, state *F
 	if err != nil {
 		return err
 	}
-	if err := o.stagedForBurn(ctx, f); err != nil {
+	if err = o.stagedForBurn(ctx, f); err != nil {
 		return err
 	}
 	backup, err := o.backUp(ctx, f.Card, s, planned.Card)
@@ -121,7 +122,7 @@ func (o *Ops) burnJob(f Firmware, v safety.Verdict, s *inventory.Snapshot, card 
 // answered with yes.
 func (j *job) answerWith(argv []string, answers []safety.Question) {
 	j.argv, j.answers = argv, len(answers)
-	j.set("answers", fmt.Sprint(len(answers)))
+	j.set("answers", strconv.Itoa(len(answers)))
 	for _, q := range answers {
 		j.set("answer", string(q))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -207,7 +208,7 @@ func (o *Ops) concludeFailed(ctx context.Context, c Card, out outcome, want expe
 	}
 	text := fmt.Sprintf("The flash of card %s holds one whole image, %s %s", c.ID(), now.PSID, now.FW)
 	switch {
-	case now == want.flash && now == want.before:
+	case now == want.flash && want.flash == want.before:
 		text += ", the version from before and after being equal."
 	case now == want.flash:
 		text += ": the new one."
@@ -246,7 +247,7 @@ func (o *Ops) unread(c Card, out outcome, err error) error {
 func jobFactsOf(c Card, out outcome) []Fact {
 	facts := []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", jobDir(out.id)}, {"Last state", out.last()}}
 	if out.ended {
-		facts = append(facts, Fact{"Exit status", fmt.Sprint(out.exit)})
+		facts = append(facts, Fact{"Exit status", strconv.Itoa(out.exit)})
 	}
 	return append(facts, Fact{"Output", tail(readable(out.output), 2000)})
 }

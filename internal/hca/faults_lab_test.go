@@ -102,8 +102,8 @@ func TestApplyFirmware_two_operators(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() {
-		_, err := first.ApplyFirmware(ctx, crossFlash(card1, img))
-		done <- err
+		_, applyErr := first.ApplyFirmware(ctx, crossFlash(card1, img))
+		done <- applyErr
 	}()
 	<-burning
 	out, err := second.run(ctx, card2, withArgv(second.newJob(KindGUIDs, card2, s, device), "mstflint", "-d", b.pci.String(), "q"))
@@ -212,4 +212,49 @@ func TestApplyFirmware_image_changed_on_the_host(t *testing.T) {
 		t.Errorf("flash %+v", flash)
 	}
 	b.clean()
+}
+
+// TestApplyFirmware_connection_cut_at_every_command cuts the connection at the
+// k-th command of a run, before, while and after it runs. Whatever that run
+// says, the next one must end with the new image, burned once.
+func TestApplyFirmware_connection_cut_at_every_command(t *testing.T) {
+	moments := []labsim.CutWhen{labsim.CutBefore, labsim.CutDuring, labsim.CutAfter}
+	for k := 2; k < 26; k += 2 {
+		moment := moments[(k/2)%len(moments)]
+		t.Run(fmt.Sprintf("%s command %d", moment, k), func(t *testing.T) {
+			ctx := context.Background()
+			b := newBench(t, labs.Intel9, 0)
+			img, c := b.image(card.VPI()), b.card(ctx)
+			b.machine.Faults.Set(labsim.FaultSpec{CutAtExec: k, CutWhen: moment})
+			_, first := b.ops("alice").ApplyFirmware(ctx, crossFlash(c, img))
+			b.machine.Faults.Clear()
+			if first != nil {
+				t.Logf("the cut run: %v", first)
+			}
+			b.powerOn()
+			state, err := b.ops("alice").ApplyFirmware(ctx, crossFlash(b.card(ctx), img))
+			if err != nil {
+				t.Fatal(explain(err))
+			}
+			flash, running := b.flash()
+			if flash.PSID != card.PSIDVPI || running.PSID != card.PSIDVPI || state.Pending {
+				t.Errorf("flash %+v, running %+v, state %+v", flash, running, state)
+			}
+			if n := b.burns(); n != 1 {
+				t.Errorf("the flash was burned %d times", n)
+			}
+			b.clean()
+		})
+	}
+}
+
+// burns counts the burns that the simulated host has run to the end.
+func (b *bench) burns() int {
+	n := 0
+	for _, e := range b.machine.Journal() {
+		if len(e.Args) > 1 && strings.HasSuffix(e.Args[0], "mstflint") && e.Args[len(e.Args)-1] == "b" && e.Exit == 0 {
+			n++
+		}
+	}
+	return n
 }

@@ -41,13 +41,7 @@ func (g GUIDSpec) Resolve() (safety.GUIDRequest, error) {
 
 func (g GUIDSpec) resolveGUIDs(req *safety.GUIDRequest) error {
 	single := g.Node != nil || len(g.Ports) > 0 || g.SystemImage != nil
-	base, hasBase := ib.GUID(0), false
-	switch {
-	case g.BaseGUID != nil:
-		base, hasBase = *g.BaseGUID, true
-	case g.BaseMAC != nil && !(g.Node != nil && len(g.Ports) > 0 && g.SystemImage != nil):
-		base, hasBase = ib.GUIDFromMAC(*g.BaseMAC), true
-	}
+	base, hasBase := g.base()
 	if hasBase {
 		req.BaseGUID = base
 		node, p1, p2, sys, err := ib.GUIDsFromBase(base)
@@ -65,6 +59,19 @@ func (g GUIDSpec) resolveGUIDs(req *safety.GUIDRequest) error {
 	}
 	req.HasGUIDs = true
 	return g.singles(req, hasBase)
+}
+
+// base gives the GUID that the others follow: base_guid, or what base_mac
+// makes unless every GUID is given one by one.
+func (g GUIDSpec) base() (ib.GUID, bool) {
+	complete := g.Node != nil && len(g.Ports) > 0 && g.SystemImage != nil
+	switch {
+	case g.BaseGUID != nil:
+		return *g.BaseGUID, true
+	case g.BaseMAC != nil && !complete:
+		return ib.GUIDFromMAC(*g.BaseMAC), true
+	}
+	return 0, false
 }
 
 func (g GUIDSpec) singles(req *safety.GUIDRequest, hasBase bool) error {
@@ -210,22 +217,27 @@ func effective(s *inventory.Snapshot, card *inventory.Card) ib.GUIDSet {
 			set.Port2 = p.PortGUID
 		}
 	}
+	set.MAC1, set.MAC2 = ethernetMACs(s, card)
+	return set
+}
+
+// ethernetMACs reads the addresses of the card's Ethernet interfaces, zero
+// where a port has none.
+func ethernetMACs(s *inventory.Snapshot, card *inventory.Card) (first, second ib.MAC) {
 	for i := range s.Netdevs {
 		n := &s.Netdevs[i]
-		if n.IB || n.PCI != card.PCI || n.Parent != "" {
-			continue
-		}
 		mac, err := ib.ParseMAC(n.Address)
-		if err != nil {
+		if err != nil || n.IB || n.PCI != card.PCI || n.Parent != "" {
 			continue
 		}
-		if n.DevPort == 0 {
-			set.MAC1 = mac
-		} else if n.DevPort == 1 {
-			set.MAC2 = mac
+		switch n.DevPort {
+		case 0:
+			first = mac
+		case 1:
+			second = mac
 		}
 	}
-	return set
+	return first, second
 }
 
 // differs compares what the driver shows, and nothing that it does not show.

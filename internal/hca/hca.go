@@ -10,7 +10,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // StateDir is where images, jobs and backups are kept on every host, mode 0700.
@@ -145,12 +144,4 @@ type NoCardError struct {
 
 func (e *NoCardError) Error() string {
 	return fmt.Sprintf("%s has no card at %s", e.Host, e.PCI)
-}
-
-// flashOf is what the snapshot says of the flash.
-func flashOf(card *inventory.Card) (safety.Flash, bool) {
-	if card.Flash == nil {
-		return safety.Flash{}, false
-	}
-	return safety.Flash{PSID: ib.PSID(card.Flash.PSID), FW: card.Flash.FW}, true
 }

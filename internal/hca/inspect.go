@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
@@ -91,7 +90,7 @@ func (o *Ops) verifyFlash(ctx context.Context, h host.Host, facts *safety.CardFa
 		if exit != nil {
 			facts.VerifyError = failureText(exit)
 		}
-		return nil //nolint:nilerr // a flash that is not verified is a finding, and a refusal
+		return nil // a flash that is not verified is a finding, and a refusal
 	}
 	facts.Failsafe = safety.FailsafeNo
 	if v.Failsafe {
@@ -150,17 +149,4 @@ func failureText(exit *host.ExitError) string {
 		text += " (releases from 4.30 on are known to crash on ConnectX-3)"
 	}
 	return text
-}
-
-// queryFlash reads the flash anew, without the snapshot.
-func (o *Ops) queryFlash(ctx context.Context, h host.Host, pci ib.PCIAddress) (mstflint.Image, error) {
-	r, err := o.shared(ctx, h, mstflint.Query(pci, false))
-	if err != nil {
-		return mstflint.Image{}, err
-	}
-	img, err := mstflint.ParseQuery(string(r.Stdout))
-	if err != nil {
-		return mstflint.Image{}, &host.OutputError{Host: h.Name(), Command: mstflint.Query(pci, false).String(), Problem: err.Error(), Output: string(r.Stdout)}
-	}
-	return img, nil
 }

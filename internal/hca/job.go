@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -135,37 +136,45 @@ func parseLook(id, text string) (outcome, error) {
 	seen := false
 	for line := range strings.Lines(head) {
 		key, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
-		switch key {
-		case "absent":
-			out.absent, seen = true, true
-		case "unit":
-			seen = true
-			out.active = value == "active" || value == "activating" || value == "deactivating" || value == "reloading"
-		case "boot":
-			out.bootID = value
-		case "exit":
-			n, err := strconv.Atoi(strings.TrimSpace(value))
-			if err != nil {
-				return out, fmt.Errorf("exit status %q of the job is not a number", value)
-			}
-			out.ended, out.exit = true, n
-		case "settled":
-			out.settled = true
-		case "reason":
-			out.reason = value
-		case "state":
-			if f := strings.Fields(value); len(f) >= 2 {
-				out.states = append(out.states, inventory.JobState{Name: f[1], Time: strings.Join(f[2:], " ")})
-			}
-		case "held":
-			k, v, _ := strings.Cut(value, "=")
-			out.held[k] = v
+		seen = seen || key == "absent" || key == "unit"
+		if err := out.set(key, value); err != nil {
+			return out, err
 		}
 	}
 	if !seen {
 		return out, errors.New(`neither "unit" nor "absent" in it`)
 	}
 	return out, nil
+}
+
+// set takes one line of the look at a job.
+func (o *outcome) set(key, value string) error {
+	switch key {
+	case "absent":
+		o.absent = true
+	case "unit":
+		o.active = slices.Contains([]string{"active", "activating", "deactivating", "reloading"}, value)
+	case "boot":
+		o.bootID = value
+	case "exit":
+		n, err := strconv.Atoi(strings.TrimSpace(value))
+		if err != nil {
+			return fmt.Errorf("exit status %q of the job is not a number", value)
+		}
+		o.ended, o.exit = true, n
+	case "settled":
+		o.settled = true
+	case "reason":
+		o.reason = value
+	case "state":
+		_, rest, _ := strings.Cut(value, " ") // the number is the order already
+		name, when, _ := strings.Cut(rest, " ")
+		o.states = append(o.states, inventory.JobState{Name: name, Time: when})
+	case "held":
+		k, v, _ := strings.Cut(value, "=")
+		o.held[k] = v
+	}
+	return nil
 }
 
 // watch looks at a job until it has ended, was interrupted, or is absent. It
@@ -221,7 +230,7 @@ func (o *Ops) goesOn(c Card, id, why string, err error) error {
 	return &Error{
 		Summary: "Unable to follow job " + id + " on card " + c.ID(),
 		What:    "The change of the flash was started as a job of the host, and " + why + ".",
-		Means:   "The job is not affected by this: it goes on on the host and was not stopped. Do not restart the host or unplug the card before it has ended.",
+		Means:   "The job is not affected by this: it was not stopped and continues on the host. Do not restart the host or unplug the card before it has ended.",
 		Check:   "Run plan or apply again: the next one finds the job, waits for it, reads the card and settles it. To look by hand: systemctl status " + unitName(id),
 		Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", jobDir(id)}, {"Unit", unitName(id)}},
 		Err:     err,

@@ -88,12 +88,15 @@ func (b *bench) ops(name string) *Ops {
 	})
 }
 
-// image puts an image where staging leaves it and gives its facts.
+// image stages an image and gives its facts.
 func (b *bench) image(data []byte) safety.ImageFacts {
 	b.t.Helper()
 	sum := sha256.Sum256(data)
 	hash := hex.EncodeToString(sum[:])
-	b.machine.FS.Put(ImagePath(hash), string(data), 0o600)
+	ctx := context.Background()
+	if err := b.ops("staging").StageImage(ctx, b.host(), bytes.NewReader(data), int64(len(data)), hash); err != nil {
+		b.t.Fatalf("stage: %s", explain(err))
+	}
 	img, err := fwimage.Parse(bytes.NewReader(data), int64(len(data)))
 	return ImageFacts("vpi.bin", hash, "", int64(len(data)), img, err)
 }
@@ -124,7 +127,7 @@ func (b *bench) clean() {
 }
 
 func explain(err error) string {
-	if e, ok := err.(interface{ Explain() string }); ok { //nolint:errorlint // only the outermost is shown
+	if e, ok := err.(interface{ Explain() string }); ok {
 		return fmt.Sprintf("%v\n%s", err, e.Explain())
 	}
 	return fmt.Sprint(err)

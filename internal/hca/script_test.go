@@ -95,7 +95,7 @@ func (s *shellJob) run() string {
 	s.put(filepath.Join(s.dir, "argv"), lines(s.j.argv), 0o600)
 	s.put(filepath.Join(s.dir, "answers"), answerText(s.j.answers), 0o600)
 	s.put(filepath.Join(s.dir, "states"), "1 requested 2026-01-01T00:00:00Z\n", 0o600)
-	cmd := exec.Command("/bin/sh", filepath.Join(s.dir, "job.sh"), s.dir, s.lock(), s.holder(), "outer") //nolint:gosec // a test's own files
+	cmd := exec.Command("/bin/sh", filepath.Join(s.dir, "job.sh"), s.dir, s.lock(), s.holder(), "outer")
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(s.root, "bin")+":"+os.Getenv("PATH"), "FAKE="+s.root)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		s.t.Fatalf("%v: %s", err, out)
@@ -187,7 +187,7 @@ func TestJobScript_lock_of_another_job(t *testing.T) {
 	s := newShellJob(t)
 	s.put(s.holder(), "job=other\noperator=bob\nsince=2026-01-01T00:00:00Z\n", 0o600)
 	ready := filepath.Join(s.root, "ready")
-	other := exec.Command("flock", s.lock(), "sh", "-c", `touch "$1"; exec sleep 60`, "sh", ready) //nolint:gosec // a test's own files
+	other := exec.Command("flock", s.lock(), "sh", "-c", `touch "$1"; exec sleep 60`, "sh", ready)
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}

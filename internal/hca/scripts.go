@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	_ "embed" // the scripts are files so that a shell checker can read them
 	"encoding/hex"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
@@ -59,21 +60,15 @@ func keepBackup(from, to string) shellcmd.Command {
 	return shellcmd.Script("keep-backup", `chmod 600 "$1" && sync "$1" && mv -f "$1" "$2" && sync "${2%/*}"`, from, to).AsRoot().Changes()
 }
 
+// lines ends each word with a line end.
 func lines(words []string) string {
-	text := ""
-	for _, w := range words {
-		text += w + "\n"
+	if len(words) == 0 {
+		return ""
 	}
-	return text
+	return strings.Join(words, "\n") + "\n"
 }
 
-func answerText(n int) string {
-	text := ""
-	for range n {
-		text += "y\n"
-	}
-	return text
-}
+func answerText(n int) string { return strings.Repeat("y\n", n) }
 
 // newSuffix makes names unique among operators.
 func newSuffix() string {

@@ -3,6 +3,7 @@ package hca
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,10 +38,10 @@ func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, e
 			return state, &RefusedError{What: "set link types of " + l.Card.ID(), Verdict: a.Verdict}
 		}
 		// What lasts first: if the run ends in between, the next boot is right.
-		if err := o.keepLinkTypes(ctx, l, &state.Did); err != nil {
+		if err = o.keepLinkTypes(ctx, l, &state.Did); err != nil {
 			return state, err
 		}
-		if err := o.setLinkTypesNow(ctx, l, &state.Did); err != nil {
+		if err = o.setLinkTypesNow(ctx, l, &state.Did); err != nil {
 			return state, err
 		}
 	}
@@ -171,7 +172,7 @@ func (o *Ops) setLinkTypesNow(ctx context.Context, l LinkTypes, did *[]string) e
 			continue
 		}
 		if configured, _ := shownType(p.TypeNow); configured != want {
-			pairs = append(pairs, fmt.Sprint(port), string(want))
+			pairs = append(pairs, strconv.Itoa(port), string(want))
 			text = append(text, fmt.Sprintf("port %d from %s to %s", port, p.TypeNow, want))
 		}
 	}

@@ -98,8 +98,6 @@ func find(code, format string, args ...any) Finding {
 	return rule.Find(format, args...)
 }
 
-func (f Finding) as(s Severity) Finding       { f.Severity = s; return f }
-func (f Finding) summary(s string) Finding    { f.Summary = s; return f }
 func (f Finding) way(s string) Finding        { f.WayOut = s; return f }
 func (f Finding) on(attribute string) Finding { f.Attribute = attribute; return f }
 func (f Finding) consent(line string) Finding { f.Consent = line; return f }

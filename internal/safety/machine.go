@@ -3,6 +3,7 @@ package safety
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -71,7 +72,7 @@ func path(card CardFacts, host HostFacts, consent string) []Finding {
 		found = append(found, pathFinding("HO001", "The session to "+host.Name, host.SSH.Dev, card.PCI, consent))
 	}
 	for _, r := range host.DefaultRoutes {
-		if onCard(card, r) && !(onCard(card, host.SSH) && r.Dev == host.SSH.Dev) {
+		if onCard(card, r) && (!onCard(card, host.SSH) || r.Dev != host.SSH.Dev) {
 			found = append(found, pathFinding("HO002", "The default route of "+host.Name, r.Dev, card.PCI, consent))
 		}
 	}
@@ -109,7 +110,7 @@ func joinInts(ns []int) string {
 	slices.Sort(ns)
 	out := make([]string, 0, len(ns))
 	for _, n := range ns {
-		out = append(out, fmt.Sprint(n))
+		out = append(out, strconv.Itoa(n))
 	}
 	return strings.Join(out, ", ")
 }

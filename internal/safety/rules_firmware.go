@@ -1,7 +1,7 @@
 package safety
 
-// imageRules are about the file alone.
-var imageRules = Register(
+// Rules about the file alone.
+var _ = Register(
 	Rule{Code: "FW001", Severity: Refuse, Title: "Firmware image cannot be read", Attribute: "image_id",
 		Meaning: "What cannot be read cannot be checked.",
 		WayOut:  "Check the path and the permissions of the file."},
@@ -43,8 +43,8 @@ var imageRules = Register(
 		WayOut:  ""},
 )
 
-// matchRules are about image against card.
-var matchRules = Register(
+// Rules about image against card.
+var _ = Register(
 	Rule{Code: "FW020", Severity: Refuse, Title: "Firmware image is for another chip", Attribute: "image_id",
 		Meaning: "The silicon's own id decides, never a product name or a file name: ConnectX-3 and ConnectX-3 Pro are different chips, and marketing names mix them up.",
 		WayOut:  "Use an image whose hardware ids name this chip."},
@@ -86,8 +86,8 @@ var matchRules = Register(
 		WayOut:  ""},
 )
 
-// cardRules are about the card as it is now.
-var cardRules = Register(
+// Rules about the card as it is now.
+var _ = Register(
 	Rule{Code: "FW040", Severity: Refuse, Title: "Card is not a supported one", Attribute: "card_id",
 		Meaning: "Only chips in the provider's table are written to; mstflint itself looks at the device id alone and not at the vendor.",
 		WayOut:  "Check the PCI address."},

@@ -1,7 +1,7 @@
 package safety
 
-// hostRules are about the machine around the card.
-var hostRules = Register(
+// Rules about the machine around the card.
+var _ = Register(
 	Rule{Code: "HO001", Severity: NeedsConsent, Title: "SSH session runs over this card", Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
 		Meaning: "The change can take away the only way to the host, for good if the port becomes InfiniBand.",
 		WayOut:  "Reach the host over another interface. If losing this one is acceptable, add to the resource:"},
@@ -37,8 +37,8 @@ var hostRules = Register(
 		WayOut:  "Restart the host, or write activation = \"reboot\"."},
 )
 
-// backupRules are about the way back.
-var backupRules = Register(
+// Rules about the way back.
+var _ = Register(
 	Rule{Code: "BK001", Severity: Refuse, Title: "Backup of the card is not proven",
 		Meaning: "No byte is written before the old firmware is on the operator's machine, read twice with the same result, verified by the vendor's tool and by the provider, and of this card.",
 		WayOut:  "Read what failed below. Nothing was written to the card."},
@@ -47,8 +47,8 @@ var backupRules = Register(
 		WayOut:  "Set backup_dir in the provider configuration, for example backup_dir = \"${path.root}/firmware-backups\"."},
 )
 
-// guidRules are about GUIDs and MACs that were asked for.
-var guidRules = Register(
+// Rules about GUIDs and MACs that were asked for.
+var _ = Register(
 	Rule{Code: "GU001", Severity: Refuse, Title: "GUID is zero",
 		Meaning: "A zero GUID means that there is none.", WayOut: "Write another value."},
 	Rule{Code: "GU002", Severity: Refuse, Title: "GUID is all ones",
@@ -79,8 +79,8 @@ var guidRules = Register(
 		Meaning: "The first three bytes are assigned by IEEE.", WayOut: "Take the value from the card's label."},
 )
 
-// linkRules are about link types.
-var linkRules = Register(
+// Rules about link types.
+var _ = Register(
 	Rule{Code: "LT001", Severity: Refuse, Title: "Firmware of the card knows Ethernet only", Attribute: "ports",
 		Meaning: "An \"EN\" build of the firmware has no InfiniBand in it, whatever the hardware can do. No tool and no module parameter changes that; only the VPI firmware of the same board does, a cross-flash.",
 		WayOut:  "Burn the VPI image of this board with an infiniband_firmware resource that allows the PSID change, and let this resource depend on it."},

@@ -1,0 +1,126 @@
+package hca
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+func TestApply_from_Ethernet_to_InfiniBand(t *testing.T) {
+	for _, name := range []string{labs.Intel9, labs.Xeon2zfs} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			b := newBench(t, name, 0)
+			o, c := b.ops("alice"), b.card(ctx)
+			if _, err := o.ApplyFirmware(ctx, crossFlash(c, b.image(card.VPI()))); err != nil {
+				t.Fatal(explain(err))
+			}
+			base := ib.MustParseMAC("e4:1d:2d:e4:4f:00")
+			req, err := GUIDSpec{BaseMAC: &base}.Resolve()
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Activation = safety.ActivationReboot
+			ids, err := o.ApplyGUIDs(ctx, GUIDs{Card: c, Request: req})
+			if err != nil {
+				t.Fatal(explain(err))
+			}
+			if ids.InFlash.Node != 0xe41d2d0300e44f00 || ids.Effective.Node != ids.InFlash.Node || ids.InFlash.MAC2 != base+1 || ids.Pending {
+				t.Errorf("identity %+v", ids)
+			}
+			operations := b.device().Flash.Operations()
+			if _, err = o.ApplyGUIDs(ctx, GUIDs{Card: c, Request: req}); err != nil {
+				t.Fatal(explain(err))
+			}
+			if b.device().Flash.Operations() != operations {
+				t.Error("GUIDs that are there were written again")
+			}
+			want := map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}
+			links, err := o.ApplyLinkTypes(ctx, LinkTypes{Card: c, Request: safety.LinkTypeRequest{Ports: want}})
+			if err != nil {
+				t.Fatal(explain(err))
+			}
+			for port, w := range want {
+				if got := links.Ports[port]; got.Effective != w || got.Persistent != w {
+					t.Errorf("port %d: %+v", port, got)
+				}
+			}
+			if links.Pending || links.Rung == "" {
+				t.Errorf("links %+v", links)
+			}
+			t.Logf("rung %s, did %q", links.Rung, links.Did)
+			again, err := o.AssessLinkTypes(ctx, LinkTypes{Card: c, Request: safety.LinkTypeRequest{Ports: want}})
+			if err != nil || again.Verdict.Action != safety.ActionNone {
+				t.Errorf("second look: %v, %+v", err, again.Verdict)
+			}
+			b.clean()
+		})
+	}
+}
+
+func TestAssessLinkTypes_explains_Ethernet_only_firmware(t *testing.T) {
+	for _, name := range []string{labs.Intel9, labs.Xeon2zfs} {
+		ctx := context.Background()
+		b := newBench(t, name, 0)
+		ports := map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}
+		a, err := b.ops("alice").AssessLinkTypes(ctx, LinkTypes{Card: b.card(ctx), Request: safety.LinkTypeRequest{Ports: ports}})
+		if err != nil {
+			t.Fatal(explain(err))
+		}
+		if !a.Verdict.Has("LT001") {
+			t.Errorf("%s: findings %+v", name, a.Verdict.Findings)
+		}
+	}
+}
+
+func TestApplyGUIDs_refuses_another_cards_values(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	mac := ib.MustParseMAC("e4:1d:2d:e4:4f:00")
+	req, err := GUIDSpec{BaseMAC: &mac}.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab := LabFacts(nil, []safety.CardIdentity{{Host: labs.Xeon2zfs, PCI: b.pci, GUIDs: req.Want}})
+	_, err = b.ops("alice").ApplyGUIDs(ctx, GUIDs{Card: b.card(ctx), Request: req, Lab: lab})
+	if err == nil || !strings.Contains(err.Error(), "GU006") || !strings.Contains(explain(err), labs.Xeon2zfs) {
+		t.Errorf("apply: %v", err)
+	}
+	b.clean()
+}
+
+// TestConclude_restores_a_lost_identity has the card come out of a burn with
+// another identity than it had before.
+func TestConclude_restores_a_lost_identity(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	o, c := b.ops("alice"), b.card(ctx)
+	if _, err := o.ApplyFirmware(ctx, crossFlash(c, b.image(card.VPI()))); err != nil {
+		t.Fatal(explain(err))
+	}
+	s, _, err := snapshotCard(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := s.JobsOf(c.PCI)[0]
+	out, err := o.look(ctx, c.Host, last.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := expectationOf(last)
+	node := ib.GUID(0xe41d2d0300e44f00)
+	want.guids = ib.GUIDSet{Node: node, Port1: node + 1, Port2: node + 2, SystemImage: node + 3, MAC1: 0xe41d2de44f00, MAC2: 0xe41d2de44f01}
+	did, err := o.conclude(ctx, c, out, want)
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	if flash, _ := b.flash(); flash.GUIDs[0] != uint64(node) || flash.MACs[1] != 0xe41d2de44f01 {
+		t.Errorf("identity %+v, did %q", flash, did)
+	}
+	b.clean()
+}
