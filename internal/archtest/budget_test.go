@@ -20,6 +20,8 @@ const (
 	// without logic.
 	maxLiteralLines = 150
 	maxCyclomatic   = 12
+	// A simulated program is mostly one switch over the flags it knows.
+	maxCyclomaticLab = 20
 )
 
 type source struct {
@@ -99,8 +101,12 @@ func TestBudget_functions(t *testing.T) {
 			if lines > limit {
 				t.Errorf("%s: %s has %d lines; at most %d", s.path, f.Name.Name, lines, limit)
 			}
-			if n := cyclomatic(f.Body); n > maxCyclomatic {
-				t.Errorf("%s: %s has a cyclomatic complexity of %d; at most %d", s.path, f.Name.Name, n, maxCyclomatic)
+			bound := maxCyclomatic
+			if strings.HasPrefix(s.path, "internal/labsim/") {
+				bound = maxCyclomaticLab
+			}
+			if n := cyclomatic(f.Body); n > bound {
+				t.Errorf("%s: %s has a cyclomatic complexity of %d; at most %d", s.path, f.Name.Name, n, bound)
 			}
 		}
 	}

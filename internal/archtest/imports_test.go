@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -71,7 +72,7 @@ var rules = map[string]rule{
 	"fwimage/synth":   {own: []string{"ib"}, noStd: []string{"context", "os", "os/exec"}},
 	"safety":          {own: []string{"ib", "fwimage"}, noStd: []string{"context", "os", "os/exec"}},
 	"shellcmd":        {own: []string{"ib"}, outside: []string{"al.essio.dev/pkg/shellescape"}, noStd: []string{"context", "os", "os/exec"}},
-	"tool":            {own: []string{"ib", "shellcmd"}, outside: []string{"github.com/goccy/go-yaml"}, noStd: []string{"context", "os", "os/exec"}},
+	"tool":            {own: []string{"ib", "shellcmd", "tool"}, outside: []string{"github.com/goccy/go-yaml"}, noStd: []string{"context", "os", "os/exec"}},
 	"host":            {own: []string{"shellcmd"}},
 	"host/sshhost":    {own: []string{"host", "shellcmd"}, outside: []string{"golang.org/x/", "github.com/pkg/sftp", "github.com/skeema/knownhosts", "github.com/kevinburke/ssh_config", "github.com/cenkalti/backoff/v5"}},
 	"host/hostpool":   {own: []string{"host", "shellcmd"}, outside: []string{"golang.org/x/sync"}},
@@ -173,8 +174,14 @@ func TestImports_binaryLinksNoLabAndNoTests(t *testing.T) {
 	if len(pkgs) != 1 || len(pkgs[0].Deps) < 50 {
 		t.Fatalf("go list . gave %d packages; expected the provider with its dependencies", len(pkgs))
 	}
+	for _, p := range list(t, "./internal/...") {
+		// hashicorp/go-plugin links the standard library's testing; we do not.
+		if slices.Contains(pkgs[0].Deps, p.ImportPath) && slices.Contains(p.Imports, "testing") {
+			t.Errorf("%s is in the shipped binary and imports testing", local(p.ImportPath))
+		}
+	}
 	for _, dep := range pkgs[0].Deps {
-		bad := dep == "testing" || strings.HasPrefix(dep, "mvdan.cc/sh") || strings.HasPrefix(dep, framework+"testing")
+		bad := strings.HasPrefix(dep, "mvdan.cc/sh") || strings.HasPrefix(dep, framework+"testing")
 		for _, no := range []string{"labsim", "acctest", "archtest", "demo", "bench", "fwimage/synth"} {
 			bad = bad || (strings.HasPrefix(dep, module) && below(local(dep), no))
 		}

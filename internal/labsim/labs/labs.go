@@ -48,6 +48,9 @@ type Host struct {
 	// Modules says that the kernel's InfiniBand modules are installed, which
 	// Ubuntu keeps in a package of their own.
 	Modules bool
+	// Switch is the switch that both ports are plugged into; hosts of one name
+	// are on one fabric.
+	Switch string
 }
 
 // User is the account that the operator logs in with.
@@ -62,16 +65,14 @@ func TwoHosts() []Host {
 	return []Host{intel9, xeon2zfs}
 }
 
-// Fleet describes n hosts, Ubuntu and TrueNAS in turn, whose cards run VPI
-// firmware with GUIDs of their own already.
+// Fleet describes n Ubuntu hosts, each on a fabric of its own, whose cards run
+// VPI firmware with GUIDs of their own already.
 func Fleet(n int) []Host {
 	hosts := make([]Host, 0, n)
 	for i := range n {
 		name, address := fmt.Sprintf("host%04d", i), fmt.Sprintf("198.18.%d.%d", i/250, i%250+2)
 		h := ubuntu(name, address, i)
-		if i%2 == 1 {
-			h = trueNAS(name, address, i)
-		}
+		h.Switch = "switch-" + name
 		mac := baseMAC + uint64(i)*0x10
 		h.Cards[0].Image = card.VPI()
 		h.Cards[0].GUIDs = card.GUIDsFromBase(card.GUIDFromMAC(mac))
@@ -142,9 +143,16 @@ func Start(dir string, options labsim.Options, hosts ...Host) (*Lab, error) {
 	if l.Images, err = card.WriteImages(filepath.Join(dir, "images")); err != nil {
 		return nil, err
 	}
-	l.AddSwitch("switch", 0x0002c902004a1b00, 2*len(hosts)+2)
-	for i, h := range hosts {
-		if err := l.add(i, h); err != nil {
+	used := map[string]int{} // ports taken, by switch
+	for _, h := range hosts {
+		if h.Switch == "" {
+			h.Switch = "switch"
+		}
+		if used[h.Switch] == 0 {
+			l.AddSwitch(h.Switch, 0x0002c902004a1b00+uint64(len(used)), 36)
+		}
+		used[h.Switch] += 2
+		if err := l.add(used[h.Switch]-1, h); err != nil {
 			l.Close()
 			return nil, err
 		}
@@ -152,7 +160,8 @@ func Start(dir string, options labsim.Options, hosts ...Host) (*Lab, error) {
 	return l, l.writeKnownHosts()
 }
 
-func (l *Lab) add(i int, h Host) error {
+// add puts a host into the lab, its two ports into the switch from port first on.
+func (l *Lab) add(first int, h Host) error {
 	m, err := l.AddMachine(h.Config)
 	if err != nil {
 		return err
@@ -163,7 +172,7 @@ func (l *Lab) add(i int, h Host) error {
 		}
 	}
 	for port := 1; port <= 2; port++ {
-		if err := l.Connect(labsim.CardEnd(h.Name, h.Cards[0].BDF, port), labsim.SwitchEnd("switch", 2*i+port)); err != nil {
+		if err := l.Connect(labsim.CardEnd(h.Name, h.Cards[0].BDF, port), labsim.SwitchEnd(h.Switch, first+port-1)); err != nil {
 			return err
 		}
 	}
