@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"io"
+	"slices"
 	"strconv"
 )
 
@@ -95,7 +96,7 @@ func (s *Scanner) pass(p []byte) error {
 	marker := []byte(s.Frame.end() + " ")
 	data := p
 	if len(s.tail) > 0 {
-		data = append(s.tail, p...)
+		data = slices.Concat(s.tail, p)
 		s.tail = nil
 	}
 	if i := bytes.Index(data, marker); i >= 0 {

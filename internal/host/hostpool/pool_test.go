@@ -50,18 +50,18 @@ func TestPool_Host(t *testing.T) {
 	cfg := config(port)
 	cfg.Trace = func(sshhost.Event) { traced.Add(1) }
 	p := New(map[string]sshhost.Config{"b": cfg, "a": config(port), "bad": {}})
-	defer p.Close()
+	t.Cleanup(func() { _ = p.Close() })
 	first, err := p.Host("b")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second, err := p.Host("b"); err != nil || second != first {
-		t.Errorf("another host under the same name: %v %v", second, err)
+	if second, again := p.Host("b"); again != nil || second != first {
+		t.Errorf("another host under the same name: %v %v", second, again)
 	}
 	if dials.Load() != 0 {
 		t.Error("dialled before anything was asked of the host")
 	}
-	if _, err := p.Host("bad"); err == nil || err.Error() != "host bad: no address is configured" {
+	if _, err = p.Host("bad"); err == nil || err.Error() != "host bad: no address is configured" {
 		t.Errorf("got %v", err)
 	}
 	_, err = p.Host("c")
@@ -100,19 +100,19 @@ func TestPool_empty(t *testing.T) {
 
 func TestPool_Lock(t *testing.T) {
 	p := New(map[string]sshhost.Config{"a": config(1), "b": config(1)})
-	defer p.Close()
+	t.Cleanup(func() { _ = p.Close() })
 	unlock, err := p.Lock(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other, err := p.Lock(t.Context(), "b"); err != nil {
-		t.Errorf("hosts hold each other up: %v", err)
+	if other, busy := p.Lock(t.Context(), "b"); busy != nil {
+		t.Errorf("hosts hold each other up: %v", busy)
 	} else {
 		other()
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := p.Lock(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err = p.Lock(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	unlock()

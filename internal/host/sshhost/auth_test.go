@@ -27,7 +27,7 @@ func reach(t *testing.T, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	defer h.Close()
+	defer func() { _ = h.Close() }()
 	_, err = h.Run(t.Context(), shellcmd.New("true"))
 	return err
 }
@@ -225,12 +225,12 @@ func TestAuth_agentThatHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	l, err := net.Listen("unix", filepath.Join(dir, "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	cfg.PrivateKey, cfg.AgentSocket, cfg.ConnectTimeout = "", filepath.Join(dir, "s"), 300*time.Millisecond
 	begin := time.Now()
 	if err := reach(t, cfg); err == nil {

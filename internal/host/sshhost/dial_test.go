@@ -181,8 +181,8 @@ func TestUserConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.Close()
-	if _, err := h.Run(t.Context(), shellcmd.New("true")); err != nil {
+	defer func() { _ = h.Close() }()
+	if _, err = h.Run(t.Context(), shellcmd.New("true")); err != nil {
 		t.Fatal(err)
 	}
 	if near.get(&near.dials) != 1 || far.get(&far.dials) != 1 {

@@ -91,11 +91,7 @@ func (u *userConfig) jumps(h *hop) ([]Config, error) {
 			return nil, err
 		}
 		if spec == "" {
-			command, file, err := u.get(h.alias, "ProxyCommand")
-			if err != nil || command == "" || command == "none" {
-				return nil, err
-			}
-			return nil, fmt.Errorf("ProxyCommand in %s is not supported; write it as ProxyJump, or configure the jump hosts in the provider", file)
+			return nil, u.noProxyCommand(h)
 		}
 		if spec == "none" {
 			return nil, nil
@@ -113,6 +109,15 @@ func (u *userConfig) jumps(h *hop) ([]Config, error) {
 		out = append(out, j.inherit(h.cfg))
 	}
 	return out, nil
+}
+
+// noProxyCommand refuses a host that ssh would reach through a program.
+func (u *userConfig) noProxyCommand(h *hop) error {
+	command, file, err := u.get(h.alias, "ProxyCommand")
+	if err != nil || command == "" || command == "none" {
+		return err
+	}
+	return fmt.Errorf("ProxyCommand in %s is not supported; write it as ProxyJump, or configure the jump hosts in the provider", file)
 }
 
 // inherit fills a hop's gaps from the host behind it: what names the operator
@@ -204,7 +209,7 @@ func (u *userConfig) keys(h *hop) error {
 	if err != nil {
 		return err
 	}
-	explicit := h.cfg.PrivateKeyFile != "" || h.cfg.PrivateKey != ""
+	explicit := h.explicitKey()
 	for _, f := range files {
 		if f.value != "none" && !explicit {
 			h.identities = append(h.identities, sourced{u.expand(f.value, h), f.source})
@@ -225,31 +230,35 @@ func (u *userConfig) keys(h *hop) error {
 }
 
 func (u *userConfig) useAgent(h *hop) error {
-	explicit := h.cfg.PrivateKeyFile != "" || h.cfg.PrivateKey != ""
+	named := h.cfg.AgentIdentity != "" || h.cfg.AgentSocket != ""
 	switch {
 	case h.cfg.UseAgent != nil && !*h.cfg.UseAgent:
 		h.agentNote = "switched off by the configuration"
 		return nil
-	case h.cfg.UseAgent == nil && explicit && h.cfg.AgentIdentity == "" && h.cfg.AgentSocket == "":
+	case h.cfg.UseAgent == nil && h.explicitKey() && !named:
 		h.agentNote = "not asked, because a private key is configured"
 		return nil
+	case h.cfg.AgentSocket != "":
+		h.agent = u.tilde(h.cfg.AgentSocket)
+		return nil
 	}
-	h.agent = h.cfg.AgentSocket
-	if h.agent == "" {
-		socket, _, err := u.get(h.alias, "IdentityAgent")
-		if err != nil {
-			return err
-		}
-		if socket == "none" {
-			h.agentNote = "switched off by IdentityAgent none"
-			return nil
-		}
-		if name, ok := strings.CutPrefix(socket, "$"); ok && !strings.HasPrefix(name, "{") {
-			socket = os.Getenv(name)
-		}
-		if socket != "" && socket != "SSH_AUTH_SOCK" {
-			h.agent = u.expand(socket, h)
-		}
+	return u.findAgent(h)
+}
+
+// findAgent takes the agent that ~/.ssh/config names, or else the environment's.
+func (u *userConfig) findAgent(h *hop) error {
+	socket, _, err := u.get(h.alias, "IdentityAgent")
+	if err != nil {
+		return err
+	}
+	switch name, variable := strings.CutPrefix(socket, "$"); {
+	case socket == "none":
+		h.agentNote = "switched off by IdentityAgent none"
+		return nil
+	case variable && !strings.HasPrefix(name, "{"):
+		h.agent = os.Getenv(name)
+	case socket != "SSH_AUTH_SOCK":
+		h.agent = u.expand(socket, h)
 	}
 	if h.agent == "" {
 		h.agent = os.Getenv("SSH_AUTH_SOCK")

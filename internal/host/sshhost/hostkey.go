@@ -93,7 +93,7 @@ func newTrust(h *hop) (*trust, error) {
 	}
 	var files []string
 	for _, f := range h.knownHosts {
-		if st, err := os.Stat(f); err == nil && st.Mode().IsRegular() {
+		if st, missing := os.Stat(f); missing == nil && st.Mode().IsRegular() {
 			files = append(files, f)
 		}
 	}

@@ -32,7 +32,7 @@ func startSSHD(t *testing.T, more string) Config {
 	}
 	if me.Uid == "0" {
 		// As root, sshd insists on its directory for privilege separation.
-		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
+		if err = os.MkdirAll("/run/sshd", 0o755); err != nil {
 			t.Skip("sshd cannot start here: ", err)
 		}
 	}

@@ -41,10 +41,8 @@ func (h *Host) clean(cmd shellcmd.Command, out []byte) string {
 	return h.redact(cmd.Redact(string(out)))
 }
 
-// run runs cmd and passes its standard output to sink as it comes. It repeats
-// what certainly did not run: a command whose text was not handed over whole to
-// a connection that turned out to be dead, or one that sudo refused on a way
-// that had worked before.
+// run runs cmd and passes its standard output to sink as it comes. What
+// certainly did not run is tried once more: see again.
 func (h *Host) run(ctx context.Context, cmd shellcmd.Command, sink io.Writer) (stderr []byte, turns int, err error) {
 	if cmd.Changing() && h.cfg.Observe {
 		return nil, 0, &host.ObserveError{Host: h.name, Command: h.show(cmd)}
@@ -61,18 +59,26 @@ func (h *Host) run(ctx context.Context, cmd shellcmd.Command, sink io.Writer) (s
 		}
 		turns += o.waits
 		err = h.judge(cmd, o)
-		var refused *host.PrivilegeError
-		switch {
-		case try == 1 && o.err != nil && ctx.Err() == nil && !o.handed && l.lost():
-		case try == 1 && errors.As(err, &refused) && known != shellcmd.WayUnknown:
-			h.learnWay(shellcmd.WayUnknown)
-		default:
-			if way := o.scanner.Way(); err == nil && way != shellcmd.WayUnknown {
-				h.learnWay(way)
-			}
-			return o.stderr, turns, err
+		if try == 1 && ctx.Err() == nil && h.again(l, o, known, err) {
+			continue
 		}
+		if way := o.scanner.Way(); err == nil && way != shellcmd.WayUnknown {
+			h.learnWay(way)
+		}
+		return o.stderr, turns, err
 	}
+}
+
+// again reports whether a command certainly did not run for a reason that a
+// second attempt does not meet: its text was not handed over whole to a
+// connection that proved dead, or sudo refused it on a way that worked before.
+func (h *Host) again(l *link, o *outcome, known shellcmd.Way, err error) bool {
+	var refused *host.PrivilegeError
+	if errors.As(err, &refused) && known != shellcmd.WayUnknown {
+		h.learnWay(shellcmd.WayUnknown)
+		return true
+	}
+	return o.err != nil && !o.handed && l.lost()
 }
 
 // once composes and runs cmd over one connection.

@@ -176,7 +176,7 @@ func (s *server) serve(c net.Conn) {
 	s.mu.Lock()
 	s.conns = append(s.conns, c)
 	s.mu.Unlock()
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	if n := s.count(&s.dials); s.onConn != nil {
 		switch s.onConn(n) {
 		case connReset:
@@ -196,7 +196,7 @@ func (s *server) serve(c net.Conn) {
 	if err != nil {
 		return
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	go ssh.DiscardRequests(requests)
 	for ch := range channels {
 		switch ch.ChannelType() {
@@ -226,12 +226,12 @@ func (s *server) forward(ch ssh.NewChannel) {
 		_ = ch.Reject(ssh.ConnectionFailed, err.Error())
 		return
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	near, requests, err := ch.Accept()
 	if err != nil {
 		return
 	}
-	defer near.Close()
+	defer func() { _ = near.Close() }()
 	go ssh.DiscardRequests(requests)
 	go func() { _, _ = io.Copy(c, near); _ = c.Close() }()
 	_, _ = io.Copy(near, c)
@@ -255,7 +255,7 @@ func (s *server) session(conn *ssh.ServerConn, nc ssh.NewChannel) {
 	s.maxOpen = max(s.maxOpen, s.open)
 	s.mu.Unlock()
 	defer func() { s.mu.Lock(); s.open--; s.mu.Unlock() }()
-	defer ch.Close()
+	defer func() { _ = ch.Close() }()
 	for r := range requests {
 		switch r.Type {
 		case "exec":
@@ -296,16 +296,15 @@ func (s *server) exec(conn *ssh.ServerConn, ch ssh.Channel, command string, faul
 	s.scripts = append(s.scripts, text)
 	s.argv = append(s.argv, command)
 	s.mu.Unlock()
-	switch fault {
-	case execCutDuring:
+	if fault == execCutDuring {
 		_ = conn.Close()
 		return
-	case execSilent:
+	}
+	if fault == execSilent {
 		_ = conn.Wait()
 		return
 	}
 	cmd := exec.Command("/bin/sh", "-c", s.login+command)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Env = []string{"HOME=" + s.home, "PATH=/usr/bin:/bin", "LANG=de_DE.UTF-8"}
 	cmd.Dir, cmd.Stdin = s.home, strings.NewReader(text)
 	var whole bytes.Buffer
@@ -323,6 +322,7 @@ func (s *server) exec(conn *ssh.ServerConn, ch ssh.Channel, command string, faul
 		_, _ = ch.Write(whole.Bytes()[:whole.Len()-20])
 	case execNoStatus:
 		return
+	default:
 	}
 	status := cmd.ProcessState.ExitCode()
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {

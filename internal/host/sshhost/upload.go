@@ -105,8 +105,8 @@ func (u *upload) check() error {
 func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
 	defer func() { turns += u.waits }()
 	for try := 1; ; try++ {
-		l, err := h.connect(ctx)
-		if err != nil {
+		var l *link
+		if l, err = h.connect(ctx); err != nil {
 			return turns, err
 		}
 		err = h.stage(ctx, l, u)
@@ -160,10 +160,7 @@ func (h *Host) stage(ctx context.Context, l *link, u *upload) error {
 	// Both answers come in the round trip of one.
 	home := make(chan string, 1)
 	go func() {
-		dir, err := client.RealPath(".")
-		if err != nil {
-			dir = ""
-		}
+		dir, _ := client.RealPath(".") // empty if the server does not say
 		home <- dir
 	}()
 	f, err := create(client, u.relative())

@@ -60,7 +60,7 @@ func (u *userConfig) read(path string) error {
 		return fmt.Errorf("the SSH client configuration cannot be read: %w", err)
 	}
 	cfg, err := ssh_config.Decode(f)
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		// The library reads Host, Include and most of Match, not `Match exec`.
 		return fmt.Errorf("the SSH client configuration %s is not understood: %w", path, err)
 	}
