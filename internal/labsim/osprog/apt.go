@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/cardprog"
 )
 
 // aptState is the package database and what may be wrong with it.
@@ -33,11 +34,6 @@ func SetAptLock(m *labsim.Machine, pid int) {
 	s.apt.lockedBy = pid
 }
 
-// OnPackage are functions that complete the installation of packages whose
-// programs belong to other parts of the lab (mstflint). Set it before the lab
-// is made.
-var OnPackage = map[string]func(*labsim.Machine){}
-
 type packageInfo struct {
 	version string
 	depends []string
@@ -50,7 +46,7 @@ func (s *state) available() map[string]packageInfo {
 		"opensm":           {"3.3.23-3", []string{"infiniband-diags"}, (*state).installOpensm},
 		"infiniband-diags": {"50.0-2ubuntu0.2", nil, (*state).installDiags},
 		"rdma-core":        {"50.0-2ubuntu0.2", nil, (*state).installRDMA},
-		"mstflint":         {"4.26.0+1-4ubuntu0.1", nil, func(*state) {}},
+		"mstflint":         {"4.26.0+1-4ubuntu0.1", nil, (*state).installMstflint},
 		"linux-modules-extra-" + s.m.Kernel: {strings.TrimSuffix(s.m.Kernel, "-generic") + ".49", nil, func(s *state) {
 			s.m.AddModuleFiles(labsim.InfiniBandModules...)
 		}},
@@ -66,6 +62,11 @@ func (s *state) installOpensm() {
 	s.m.FS.PutDir("/etc/opensm", 0o755, 0, 0)
 	s.m.FS.PutDir("/var/cache/opensm", 0o755, 0, 0)
 	s.installUnits(opensmUnits)
+}
+
+func (s *state) installMstflint() {
+	s.m.Tools["mstflint"] = "4.26.0"
+	cardprog.InstallMstflint(s.m)
 }
 
 func (s *state) installDiags() {
@@ -208,9 +209,6 @@ func (s *state) version(name string) string {
 // the unit is masked or a policy-rc.d forbids it.
 func (s *state) setUp(ctx context.Context, p *labsim.Proc, name string, info packageInfo) {
 	info.install(s)
-	if f := OnPackage[name]; f != nil {
-		f(s.m)
-	}
 	s.mu.Lock()
 	s.apt.installed[name] = info.version
 	s.mu.Unlock()

@@ -117,7 +117,7 @@ func TestIbstatLooksLikeTheRealOne(t *testing.T) {
 func TestPing(t *testing.T) {
 	w := newWorld(t, labsim.Ubuntu)
 	up := func(m *labsim.Machine, addr string) {
-		w.must(m, "echo connected | tee /sys/class/net/ibp1s0/mode; ip link set ibp1s0 up; ip addr add "+addr+" dev ibp1s0")
+		w.must(m, "echo connected > /sys/class/net/ibp1s0/mode; ip link set ibp1s0 up; ip addr add "+addr+" dev ibp1s0")
 	}
 	up(w.a, "10.9.9.1/24")
 	up(w.b, "10.9.9.2/24")
@@ -131,7 +131,7 @@ func TestPing(t *testing.T) {
 		!strings.Contains(big, "2 packets transmitted, 2 received, 0% packet loss, time ") {
 		t.Errorf("%s", big)
 	}
-	w.must(w.b, "echo datagram | tee /sys/class/net/ibp1s0/mode")
+	w.must(w.b, "echo datagram > /sys/class/net/ibp1s0/mode")
 	if r := w.run(w.b, "ping -c 1 -W 1 -M do -s 65492 10.9.9.1"); r.status != 1 || !strings.HasPrefix(r.stderr, "ping: local error: message too long, mtu=2044\n") {
 		t.Errorf("%+v", r)
 	}
@@ -156,5 +156,16 @@ func TestAptRefusals(t *testing.T) {
 	}
 	if r := w.run(w.b, "apt-get install -y opensm"); r.status != 1 || !strings.HasPrefix(r.stdout, "Package management tools are disabled on TrueNAS appliances.\n") {
 		t.Errorf("%+v", r)
+	}
+}
+
+func TestInstallMstflint(t *testing.T) {
+	w := newWorld(t, labsim.Ubuntu, func(m *labsim.Machine) { delete(stateOf(m).apt.installed, "mstflint") })
+	if w.a.FS.Exists("/usr/bin/mstflint") {
+		t.Fatal("the host has mstflint already")
+	}
+	w.must(w.a, "DEBIAN_FRONTEND=noninteractive apt-get install -y mstflint")
+	if out := w.must(w.a, "mstflint -v"); !strings.Contains(out, "4.26.0") {
+		t.Errorf("%q", out)
 	}
 }

@@ -109,7 +109,7 @@ func TestUdevRulePersistsTheMode(t *testing.T) {
 	w := newWorld(t, labsim.Ubuntu)
 	w.write(w.a, "/etc/netplan/60-ib.yaml", ibNetplan, 0o600)
 	w.write(w.a, "/etc/udev/rules.d/70-ipoib.rules",
-		`ACTION=="add", SUBSYSTEM=="net", ATTR{type}=="32", ATTR{address}=="?*e4:1d:2d:03:00:e4:4e:01", RUN+="/bin/sh -c 'echo connected | tee /sys$devpath/mode'"`+"\n", 0o644)
+		`ACTION=="add", SUBSYSTEM=="net", ATTR{type}=="32", ATTR{address}=="?*e4:1d:2d:03:00:e4:4e:01", RUN+="/bin/sh -c 'echo connected > /sys$devpath/mode'"`+"\n", 0o644)
 	w.must(w.a, "udevadm control --reload; udevadm trigger --action=add --subsystem-match=net; udevadm settle; netplan apply")
 	check := func(when string) {
 		t.Helper()
@@ -140,7 +140,7 @@ func TestUdevAttributeLacksTheNewline(t *testing.T) {
 
 func TestLiveChangesAreLostAtReboot(t *testing.T) {
 	w := newWorld(t, labsim.Ubuntu)
-	w.must(w.a, "echo connected | tee /sys/class/net/ibp1s0/mode; ip link set dev ibp1s0 mtu 65520 up; ip addr add 10.9.9.1/24 dev ibp1s0")
+	w.must(w.a, "echo connected > /sys/class/net/ibp1s0/mode; ip link set dev ibp1s0 mtu 65520 up; ip addr add 10.9.9.1/24 dev ibp1s0")
 	w.reboot(w.a)
 	d, _ := w.a.Netdev("ibp1s0")
 	if d.Up || len(d.Addrs) != 0 || d.Mode != labsim.ModeDatagram {
