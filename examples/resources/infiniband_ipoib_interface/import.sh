@@ -1,0 +1,1 @@
+terraform import infiniband_ipoib_interface.intel9 intel9/0xe41d2d0300e44ed1

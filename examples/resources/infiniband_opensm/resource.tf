@@ -1,0 +1,5 @@
+resource "infiniband_opensm" "intel9" {
+  host      = "intel9"
+  port_guid = "0xe41d2d0300e44ed1" # or infiniband_guids.intel9.port_guids[0]
+  priority  = 14
+}

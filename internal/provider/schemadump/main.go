@@ -1,0 +1,187 @@
+// Command schemadump writes what the documentation is generated from: the
+// provider's schema in the form of `terraform providers schema -json`, or, with
+// -guides, the page of all findings.
+//
+// It must not configure the provider or need a Terraform.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+func main() {
+	guides := flag.String("guides", "", "directory to write the page of findings to, instead of the schema to standard output")
+	flag.Parse()
+	run := printSchema
+	if *guides != "" {
+		run = func() error { return writeFindings(filepath.Join(*guides, "findings.md")) }
+	}
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "schemadump:", err)
+		os.Exit(1)
+	}
+}
+
+func printSchema() error {
+	server, err := providerserver.NewProtocol6WithError(provider.New("dev")())()
+	if err != nil {
+		return err
+	}
+	resp, err := server.GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		return err
+	}
+	for _, d := range resp.Diagnostics {
+		return fmt.Errorf("%s: %s", d.Summary, d.Detail)
+	}
+	all := map[string]any{
+		"provider":            schema(resp.Provider),
+		"resource_schemas":    schemas(resp.ResourceSchemas),
+		"data_source_schemas": schemas(resp.DataSourceSchemas),
+		"functions":           functions(resp.Functions),
+	}
+	out := json.NewEncoder(os.Stdout)
+	out.SetIndent("", "  ")
+	return out.Encode(map[string]any{"format_version": "1.0", "provider_schemas": map[string]any{"infiniband": all}})
+}
+
+func schemas(all map[string]*tfprotov6.Schema) map[string]any {
+	out := make(map[string]any, len(all))
+	for name, s := range all {
+		out[name] = schema(s)
+	}
+	return out
+}
+
+func schema(s *tfprotov6.Schema) map[string]any {
+	return map[string]any{"version": s.Version, "block": map[string]any{
+		"attributes": attributes(s.Block.Attributes), "description": s.Block.Description, "description_kind": kind(s.Block.DescriptionKind),
+	}}
+}
+
+func attributes(attrs []*tfprotov6.SchemaAttribute) map[string]any {
+	out := make(map[string]any, len(attrs))
+	for _, a := range attrs {
+		one := map[string]any{"description": a.Description, "description_kind": kind(a.DescriptionKind)}
+		if a.NestedType != nil {
+			one["nested_type"] = map[string]any{"attributes": attributes(a.NestedType.Attributes), "nesting_mode": nesting(a.NestedType.Nesting)}
+		} else {
+			one["type"] = a.Type
+		}
+		for name, set := range map[string]bool{
+			"required": a.Required, "optional": a.Optional, "computed": a.Computed, "sensitive": a.Sensitive, "write_only": a.WriteOnly,
+		} {
+			if set {
+				one[name] = true
+			}
+		}
+		out[a.Name] = one
+	}
+	return out
+}
+
+func kind(k tfprotov6.StringKind) string {
+	if k == tfprotov6.StringKindMarkdown {
+		return "markdown"
+	}
+	return "plain"
+}
+
+func nesting(m tfprotov6.SchemaObjectNestingMode) string {
+	return strings.ToLower(m.String())
+}
+
+func functions(all map[string]*tfprotov6.Function) map[string]any {
+	out := make(map[string]any, len(all))
+	for name, f := range all {
+		params := make([]any, 0, len(f.Parameters))
+		for _, p := range f.Parameters {
+			params = append(params, map[string]any{"name": p.Name, "description": p.Description, "type": p.Type})
+		}
+		out[name] = map[string]any{
+			"summary": f.Summary, "description": f.Description, "return_type": f.Return.Type, "parameters": params,
+		}
+	}
+	return out
+}
+
+const findingsHead = `---
+page_title: "Findings"
+subcategory: ""
+description: |-
+  Every reason for which the provider refuses, asks for consent, or warns.
+---
+
+<!-- Written by internal/provider/schemadump from the catalogue in the code. -->
+
+# Findings
+
+Every finding has a stable code. **refused** stops the plan, and nothing allows it. **needs consent** stops the plan unless
+an argument names exactly the change that is meant; the message prints the line to add. A **warning** stops nothing,
+a **note** is only logged (` + "`TF_LOG=INFO`" + `).
+
+The same verdict is given while planning, again at apply just before the change, and once more on the host under its lock.
+`
+
+// families are the headings, by the first letters of the codes.
+var families = []struct{ prefix, title, text string }{
+	{"FW", "Firmware and cards", "Of `infiniband_firmware_image`, `infiniband_firmware`, and of every other resource that writes to a card."},
+	{"BK", "Backups", "The old firmware is kept on the operator's machine before anything is written."},
+	{"GU", "GUIDs and MACs", "Of `infiniband_guids`."},
+	{"LT", "Link types", "Of `infiniband_link_type`."},
+	{"HO", "Hosts", "The machine around a card: what rides on it, what runs on it, what it allows."},
+	{"SM", "Subnet managers", "Of `infiniband_opensm`."},
+	{"IP", "IPoIB interfaces", "Of `infiniband_ipoib_interface`."},
+}
+
+func writeFindings(file string) error {
+	var b strings.Builder
+	b.WriteString(findingsHead)
+	written := 0
+	for _, family := range families {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", family.title, family.text)
+		for _, rule := range safety.Catalogue() {
+			if strings.HasPrefix(rule.Code, family.prefix) {
+				writeRule(&b, rule)
+				written++
+			}
+		}
+	}
+	if n := len(safety.Catalogue()); written != n {
+		return fmt.Errorf("%d of %d findings belong to no family", n-written, n)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(b.String()), 0o600)
+}
+
+func writeRule(b *strings.Builder, r safety.Rule) {
+	fmt.Fprintf(b, "\n### %s: %s\n\n*%s*", r.Code, r.Title, r.Severity)
+	if r.ConsentAttribute != "" {
+		fmt.Fprintf(b, ", `%s`", r.ConsentAttribute)
+	}
+	b.WriteString("\n")
+	for _, text := range []string{r.Meaning, r.WayOut} {
+		if text != "" {
+			fmt.Fprintf(b, "\n%s\n", escape(text))
+		}
+	}
+}
+
+// escape keeps <words in angle brackets> from being read as HTML.
+func escape(text string) string {
+	return strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(text)
+}
