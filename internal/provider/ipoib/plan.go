@@ -71,7 +71,8 @@ func settleMTU(d *ops.Desired, snap *inventory.Snapshot) {
 // check adds what speaks against d and reports whether it may be done.
 func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Desired) bool {
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
-	planned := ops.Planned{Port: port.Planned, LinkType: port.InfiniBand, SM: len(r.Planned.SMs()) > 0}
+	// A port that is Ethernet now shows no GUID, though its flash holds one.
+	planned := ops.Planned{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand, SM: len(r.Planned.SMs()) > 0}
 	return !tfkit.AddFindings(ctx, diags, "configure IPoIB interface "+ref(d).String(), ops.Check(snap, d, planned))
 }
 

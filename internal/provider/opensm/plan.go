@@ -53,7 +53,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 // check adds what speaks against d and reports whether it may be done.
 func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Desired) bool {
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
-	planned := ops.Planned{Port: port.Planned, LinkType: port.InfiniBand}
+	// A port that is Ethernet now shows no GUID, though its flash holds one.
+	planned := ops.Planned{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand}
 	for other, priority := range r.Planned.SMs() {
 		if other != ref(d) {
 			planned.Others = append(planned.Others, ops.Desired{Host: other.Host, PortGUID: other.GUID, Priority: priority})
