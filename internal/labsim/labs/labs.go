@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -85,6 +86,16 @@ func Fleet(n int) []Host {
 // baseMAC is the first address of the lab's cards.
 const baseMAC = 0xe41d2de44ed0
 
+// MAC is the first address of the i-th card of a lab, as a label shows it.
+func MAC(i int) string {
+	n := baseMAC + uint64(i)*0x10
+	octets := make(net.HardwareAddr, 6)
+	for k := range octets {
+		octets[k] = byte(n >> (40 - 8*k))
+	}
+	return octets.String()
+}
+
 func ubuntu(name, address string, i int) Host {
 	h := Host{Modules: true, Config: labsim.Config{
 		Name: name, OS: labsim.Ubuntu,
@@ -108,12 +119,12 @@ func trueNAS(name, address string, i int) Host {
 }
 
 func (h *Host) network(address string, i int) {
-	net := netip.PrefixFrom(netip.MustParseAddr(address), 24)
+	prefix := netip.PrefixFrom(netip.MustParseAddr(address), 24)
 	h.Netdevs = []labsim.Netdev{{
 		Name: "eno1", Type: labsim.TypeEthernet, Address: []byte{0x3c, 0xec, 0xef, 0, byte(i >> 8), byte(i)},
-		Up: true, SSH: true, Driver: "igb", Addrs: []netip.Prefix{net},
+		Up: true, SSH: true, Driver: "igb", Addrs: []netip.Prefix{prefix},
 	}}
-	h.Gateway = net.Masked().Addr().Next()
+	h.Gateway = prefix.Masked().Addr().Next()
 }
 
 // pro is a second-hand ConnectX-3 Pro: its MACs are real, its GUIDs are all
