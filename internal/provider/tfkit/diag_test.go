@@ -1,0 +1,125 @@
+package tfkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// The texts are what an operator reads on a bad day, so they are asserted whole.
+func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"a command that failed": {
+			&host.ExitError{Host: "intel9", Command: "mstflint -d 01:00.0 q", Status: 1, Stderr: "-E- Cannot open Device\n"},
+			"A command ran on the host and failed.\n\nHost: intel9\nCommand: mstflint -d 01:00.0 q\nExit status: 1\nStderr: -E- Cannot open Device",
+		},
+		"a command that failed inside an operation": {
+			fmt.Errorf("read the flash: %w", &host.ExitError{Host: "intel9", Command: "mstflint", Status: 3, Stdout: "half\na line"}),
+			"While trying to read the flash. A command ran on the host and failed. It said nothing on standard error.\n\n" +
+				"Host: intel9\nCommand: mstflint\nExit status: 3\nStdout:\n    half\n    a line",
+		},
+		"a host that does not answer": {
+			&host.UnreachableError{Host: "intel9", Address: "192.0.2.20:22", Op: "connect", Advice: "is sshd running?", Err: errors.New("connection refused")},
+			"The host could not be reached, so nothing is known about it and nothing was changed by this step. The state is kept as it is.\n\n" +
+				"Is sshd running?\n\nHost: intel9\nAddress: 192.0.2.20:22\nStep: connect\nError: connection refused",
+		},
+		"a connection lost in between": {
+			&host.UnreachableError{Host: "intel9", Op: "run", Command: "netplan apply", MayHaveRun: true, Err: errors.New("EOF")},
+			"The connection was lost while a command ran, so its outcome is not known. The next plan reads it back.\n\n" +
+				"Host: intel9\nStep: run\nCommand: netplan apply\nError: EOF",
+		},
+		"a host with another key": {
+			&host.UnreachableError{Host: "intel9", Op: "verify host key", Err: errors.New("key mismatch")},
+			"The host's key could not be trusted, so no password or command was sent to it.\n\nHost: intel9\nStep: verify host key\nError: key mismatch",
+		},
+		"output that was not understood": {
+			&host.OutputError{Host: "intel9", Command: "ibstat", Problem: "line 3: want a state", Output: "CA 'x'"},
+			"A command ran and its output was not understood, so nothing was concluded from it. Another version of the program, or a wrapper around it, may print something else.\n\n" +
+				"Line 3: want a state.\n\nHost: intel9\nCommand: ibstat\nOutput: CA 'x'",
+		},
+		"a user without rights": {
+			&host.PrivilegeError{Host: "intel9", User: "ops", Reason: host.ReasonNotInSudoers, Stderr: "ops is not in the sudoers file."},
+			"The host answered, but the user ops could not become root: not in sudoers. Nothing was changed.\n\nHost: intel9\nUser: ops\nStderr: ops is not in the sudoers file.",
+		},
+		"a file that did not arrive": {
+			&host.TransferError{Host: "intel9", Op: "upload", Path: "/x", Err: errors.New("no space left")},
+			"The host answered, but a file could not be moved. What was at that path before is still there.\n\nHost: intel9\nStep: upload\nPath: /x\nError: no space left",
+		},
+		"a host in observe mode": {
+			&host.ObserveError{Host: "intel9", Command: "reboot"},
+			"The host is in observe mode (mode = \"observe\" in the provider's hosts map), so nothing may change it. Nothing was changed.\n\n" +
+				"Set mode = \"manage\" for this host if Terraform is to change it.\n\nHost: intel9\nCommand: reboot",
+		},
+		"an unknown host": {
+			&UnknownHostError{Name: "intel", Known: []string{"intel9", "xeon2zfs"}},
+			"Host \"intel\" is not in the provider's hosts map; known hosts: intel9, xeon2zfs.\n\nCheck the spelling, or add the host to the hosts map of the provider block.",
+		},
+		"a deadline": {
+			fmt.Errorf("wait for the job: %w", context.DeadlineExceeded),
+			"The time allowed for this ran out. Wait for the job: context deadline exceeded.\n\nThe host may be slow or hang; what was begun is shown by the next plan.",
+		},
+		"anything else": {errors.New("no such thing"), "No such thing."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Detail(tc.err); got != tc.want {
+				t.Errorf("got:\n%s\nwant:\n%s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestExcerpt_keepsTheEnd(t *testing.T) {
+	text := ""
+	for i := range 30 {
+		text += fmt.Sprintf("line %d\n", i)
+	}
+	got := Excerpt(text)
+	if want := "(10 lines before)\nline 10\n"; got[:len(want)] != want || got[len(got)-7:] != "line 29" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAddFindings_putEachOnItsAttribute(t *testing.T) {
+	var diags diag.Diagnostics
+	findings := []safety.Finding{
+		{Code: "FW023", Severity: safety.NeedsConsent, Summary: "Burn would replace the PSID", Evidence: "In flash A.", Attribute: "allow_psid_change", Consent: "allow_psid_change = { … }"},
+		{Code: "LT004", Severity: safety.Refuse, Summary: "No such port", Evidence: "Port 3.", Attribute: "ports.3"},
+		{Code: "HO009", Severity: safety.Warn, Summary: "A subnet manager runs on this card", Evidence: "Port 1."},
+		{Code: "FW013", Severity: safety.Note, Summary: "only for the log"},
+	}
+	if !AddFindings(t.Context(), &diags, "burn firmware on card intel9/0000:01:00.0", findings) {
+		t.Error("findings that refuse do not block")
+	}
+	want := diag.Diagnostics{
+		diag.NewAttributeErrorDiagnostic(path.Root("allow_psid_change"), "Refusing to burn firmware on card intel9/0000:01:00.0: FW023 Burn would replace the PSID", findings[0].Detail()),
+		diag.NewAttributeErrorDiagnostic(path.Root("ports").AtMapKey("3"), "Refusing to burn firmware on card intel9/0000:01:00.0: LT004 No such port", findings[1].Detail()),
+		diag.NewWarningDiagnostic("Firmware on card intel9/0000:01:00.0: HO009 A subnet manager runs on this card", findings[2].Detail()),
+	}
+	if !diags.Equal(want) {
+		t.Errorf("got %v", diags)
+	}
+	diags = nil
+	if AddFindings(t.Context(), &diags, "burn firmware on card x", findings[2:]) {
+		t.Error("warnings and notes block")
+	}
+}
+
+func TestAddOpError_showsTheFindingsOfARefusal(t *testing.T) {
+	var diags diag.Diagnostics
+	refused := &hca.RefusedError{What: "burn", Verdict: safety.Verdict{Findings: []safety.Finding{{Code: "HO004", Severity: safety.Refuse, Summary: "Another flash job is running on the host"}}}}
+	AddOpError(t.Context(), &diags, "burn firmware on card a/0000:01:00.0", fmt.Errorf("apply: %w", refused))
+	if len(diags) != 1 || diags[0].Summary() != "Refusing to burn firmware on card a/0000:01:00.0: HO004 Another flash job is running on the host" {
+		t.Errorf("got %v", diags)
+	}
+}
