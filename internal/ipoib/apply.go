@@ -207,13 +207,7 @@ func (c *change) prepare(ctx context.Context) error {
 	if blocking := blockingOf(Check(c.s, c.d, Planned{})); len(blocking) > 0 {
 		return &RefusedError{Host: c.h.Name(), Findings: blocking}
 	}
-	modules := []string{"ib_ipoib"}
-	switch c.before.Driver {
-	case "mlx4_core":
-		modules = append(modules, "mlx4_ib")
-	case "mlx5_core":
-		modules = append(modules, "mlx5_ib")
-	}
+	modules := append([]string{"ib_ipoib"}, platform.RDMAModules(c.s)...)
 	if err := c.plat.EnsureModules(ctx, c.h, modules...); err != nil {
 		return err
 	}

@@ -141,6 +141,9 @@ func (c *checker) mtu() {
 func (c *checker) port(p Planned) {
 	o := c.observed
 	switch {
+	case o.Sleeping && o.LinkLayer != "Ethernet":
+		c.add(rulePostponed.Find("The module of the card that has port %s is not loaded on %s; it will be.", c.d.PortGUID, c.s.Host))
+		return
 	case o.LinkLayer == "" && o.Name == "":
 		if p.Port || p.LinkType {
 			c.add(rulePostponed.Find("No port of %s has the GUID %s yet.", c.s.Host, c.d.PortGUID))

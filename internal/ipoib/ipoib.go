@@ -60,6 +60,7 @@ type Observed struct {
 	Present   bool   // the interface exists
 	Name      string // "ibp1s0"; empty if it does not exist
 	Driver    string // of the card: "mlx4_core"
+	Sleeping  bool   // the port is known from the card's flash only: its module is not loaded
 	Capable   bool   // connected mode is possible
 	Live      Config
 	Up        bool // administratively up

@@ -56,6 +56,16 @@ func freshTrueNAS(o *labsim.Options, _ map[string]*labsim.Config) {
 // modules are loaded on every host before anything is asked of it.
 var modules = []string{"mlx4_ib", "ib_ipoib"}
 
+// asleep has hosts with only what their installers left: no package of modules,
+// and nothing loaded but what the PCI bus asks for.
+func asleep(_ *labsim.Options, configs map[string]*labsim.Config) {
+	for _, c := range configs {
+		c.BootDelay = asleepDelay
+	}
+}
+
+const asleepDelay = 301 * time.Millisecond
+
 func startLab(t *testing.T, options ...labOption) *testLab {
 	t.Helper()
 	opts := labsim.Options{Speed: 1, Setup: []func(*labsim.Machine){coreutil.Install, shell.Install, osprog.Install, cardprog.Install}}
@@ -95,12 +105,16 @@ func startLab(t *testing.T, options ...labOption) *testLab {
 		if err != nil {
 			t.Fatal(err)
 		}
+		m.FS.PutDir("/.cache", 0o700, 1000, 1000)
+		if asleep := configs[name].BootDelay == asleepDelay; asleep {
+			l.connect(t, m, i, signer.PublicKey(), string(pem.EncodeToMemory(block)))
+			continue
+		}
 		if m.OS == labsim.Ubuntu {
 			if err := osprog.InstallPackage(m, "linux-modules-extra-"+m.Kernel); err != nil {
 				t.Fatal(err)
 			}
 		}
-		m.FS.PutDir("/.cache", 0o700, 1000, 1000)
 		for _, module := range modules {
 			if err := m.LoadModule(module); err != nil {
 				t.Fatal(err)

@@ -16,6 +16,8 @@ func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observed {
 	var o Observed
 	if card, p, ok := s.CardByPortGUID(port); ok {
 		o.Driver, o.LinkLayer, o.PortState, o.Physical, o.SMLID = card.Driver, p.LinkLayer, p.State, p.Physical, p.SMLID
+	} else if sleeping, ok := platform.FindSleepingPort(s, port); ok {
+		o.Sleeping, o.Driver, o.LinkLayer = true, sleeping.Card.Driver, sleeping.LinkLayer
 	}
 	if n, ok := s.NetdevByPortGUID(port); ok && (pkey == 0 || pkey == DefaultPKey) {
 		o.Present, o.Name, o.Capable, o.Up, o.Carrier = true, n.Name, n.Connected, n.Up, n.Carrier

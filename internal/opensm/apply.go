@@ -71,14 +71,8 @@ func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result
 	if err != nil {
 		return Result{}, err
 	}
-	var blocking []safety.Finding
-	for _, f := range Check(s, d, Planned{}) {
-		if f.Severity.Blocks() {
-			blocking = append(blocking, f)
-		}
-	}
-	if len(blocking) > 0 {
-		return Result{}, &RefusedError{Host: h.Name(), Findings: blocking}
+	if err := refuse(s, d); err != nil {
+		return Result{}, err
 	}
 	if before := Observe(s, d.PortGUID); len(before.Differences(d)) == 0 {
 		return Result{Observed: before}, nil
@@ -87,13 +81,20 @@ func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result
 	if err != nil {
 		return Result{}, err
 	}
+	if err := plat.EnsureModules(ctx, h, append([]string{"ib_umad"}, platform.RDMAModules(s)...)...); err != nil {
+		return Result{}, err
+	}
+	// Modules may have brought the port to light; what only it shows is checked now.
+	if s, err = h.Snapshot(ctx); err != nil {
+		return Result{}, err
+	}
+	if err := refuse(s, d); err != nil {
+		return Result{}, err
+	}
 	// The file is written before the package is installed: the package starts
 	// itself at once, with its default PORTS=ALL an SM on every port.
 	if err := writePorts(ctx, h, s, func(ports []ib.GUID) []ib.GUID { return append(ports, d.PortGUID) }); err != nil {
 		return Result{}, err
-	}
-	if err := plat.EnsureModules(ctx, h, "ib_umad"); err != nil {
-		return Result{Changed: true}, err
 	}
 	if err := writeDropIn(ctx, h, s, d); err != nil {
 		return Result{Changed: true}, err
@@ -108,6 +109,20 @@ func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result
 		return Result{Changed: true}, err
 	}
 	return result(ctx, h, d.PortGUID)
+}
+
+// refuse checks at the moment of the change.
+func refuse(s *inventory.Snapshot, d Desired) error {
+	var blocking []safety.Finding
+	for _, f := range Check(s, d, Planned{}) {
+		if f.Severity.Blocks() {
+			blocking = append(blocking, f)
+		}
+	}
+	if len(blocking) > 0 {
+		return &RefusedError{Host: s.Host, Findings: blocking}
+	}
+	return nil
 }
 
 func result(ctx context.Context, h *inventory.Host, port ib.GUID) (Result, error) {

@@ -61,9 +61,11 @@ func CheckConfig(d Desired, others []Desired) []safety.Finding {
 
 func checkPort(s *inventory.Snapshot, d Desired, o Observed, p Planned) []safety.Finding {
 	switch {
-	case !o.PortPresent && (p.Port || p.LinkType):
+	case o.Sleeping && o.LinkLayer != "Ethernet":
+		return []safety.Finding{rulePostponed.Find("The module of the card that has port %s is not loaded on %s; it will be.", d.PortGUID, s.Host)}
+	case !o.PortPresent && !o.Sleeping && (p.Port || p.LinkType):
 		return []safety.Finding{rulePostponed.Find("No port of %s has the GUID %s yet.", s.Host, d.PortGUID)}
-	case !o.PortPresent:
+	case !o.PortPresent && !o.Sleeping:
 		return []safety.Finding{rulePort.Find("No port of %s has the GUID %s now.%s", s.Host, d.PortGUID, portsOf(s))}
 	case o.LinkLayer == "Ethernet" && p.LinkType:
 		return []safety.Finding{rulePostponed.Find("Port %s of %s is in Ethernet mode now.", d.PortGUID, s.Host)}

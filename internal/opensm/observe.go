@@ -35,6 +35,8 @@ func Observe(s *inventory.Snapshot, port ib.GUID) Observed {
 		o.PortPresent = true
 		o.LinkLayer, o.State, o.Physical = p.LinkLayer, p.State, p.Physical
 		o.LID, o.SMLID, o.IsSM = p.LID, p.SMLID, p.IsSM
+	} else if sleeping, ok := platform.FindSleepingPort(s, port); ok {
+		o.Sleeping, o.LinkLayer = true, sleeping.LinkLayer
 	}
 	o.Others = others(s, ports, port)
 	return o

@@ -30,6 +30,7 @@ type Observed struct {
 	Priority  int    // of our drop-in; -1 if there is none
 
 	PortPresent bool
+	Sleeping    bool   // the port is known from the card's flash only: its module is not loaded
 	LinkLayer   string // "InfiniBand" or "Ethernet"
 	State       string // "Active", "Initializing", …
 	Physical    string // "LinkUp", "Polling", …

@@ -1,0 +1,225 @@
+package ipoib
+
+import (
+	"encoding/json"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+const testPort = ib.GUID(0xe41d2d0300e44ed1)
+
+func pfx(texts ...string) []netip.Prefix {
+	all := make([]netip.Prefix, len(texts))
+	for i, p := range texts {
+		all[i] = netip.MustParsePrefix(p)
+	}
+	return all
+}
+
+// host is an Ubuntu host with one InfiniBand port and its interface.
+func testHost(change ...func(*inventory.Snapshot)) *inventory.Snapshot {
+	s := &inventory.Snapshot{
+		Host: "intel9", OS: inventory.OS{ID: "ubuntu", VersionID: "24.04"},
+		Cards: []inventory.Card{{PCI: ib.MustParsePCIAddress("0000:01:00.0"), Driver: "mlx4_core", RDMADevice: "mlx4_0", Ports: []inventory.Port{{
+			Number: 1, State: "Active", Physical: "LinkUp", LinkLayer: "InfiniBand", LID: 2, SMLID: 1, PortGUID: testPort,
+		}}}},
+		Netdevs: []inventory.Netdev{
+			{Name: "eno1", Up: true, MTU: 1500, Addresses: pfx("192.0.2.20/24")},
+			{Name: "ibp1s0", IB: true, Up: true, MTU: 2044, Mode: "datagram", Connected: true, PortGUID: testPort},
+		},
+		SSH:   inventory.SSHPath{Client: "192.0.2.100", Dev: "eno1"},
+		Files: map[string]inventory.File{}, Units: map[string]inventory.Unit{},
+	}
+	for _, c := range change {
+		c(s)
+	}
+	return s
+}
+
+func onTrueNAS(interfaces ...string) func(*inventory.Snapshot) {
+	return func(s *inventory.Snapshot) {
+		s.Host, s.OS = "xeon2zfs", inventory.OS{ID: "truenas", VersionID: "25.10.3"}
+		s.TrueNAS = &inventory.TrueNAS{Tunables: []byte("[]"), Interfaces: []byte("[" + strings.Join(interfaces, ",") + "]")}
+	}
+}
+
+func storedInterface(t *testing.T, name string, dhcp bool, live ...string) string {
+	t.Helper()
+	var aliases []map[string]any
+	for _, p := range pfx(live...) {
+		aliases = append(aliases, map[string]any{"type": "INET", "address": p.Addr().String(), "netmask": p.Bits()})
+	}
+	b, err := json.Marshal(map[string]any{
+		"id": name, "name": name, "fake": false, "type": "PHYSICAL", "aliases": []any{}, "ipv4_dhcp": dhcp, "ipv6_auto": dhcp,
+		"description": "", "mtu": nil, "state": map[string]any{"mtu": 1500, "flags": []string{"UP"}, "aliases": aliases},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func desired(mode ib.IPoIBMode, mtu int, addresses ...string) Desired {
+	return Desired{Host: "intel9", PortGUID: testPort, Config: Config{Mode: mode, MTU: mtu, Addresses: pfx(addresses...)}}
+}
+
+func TestCheck(t *testing.T) {
+	connected := desired(ib.ModeConnected, 65520, "172.16.0.20/24")
+	for _, tt := range []struct {
+		name     string
+		s        *inventory.Snapshot
+		d        Desired
+		planned  Planned
+		code     string // empty: nothing blocks
+		severity safety.Severity
+		text     []string
+	}{
+		{name: "good", s: testHost(), d: connected},
+		{name: "datagram with 65520", s: testHost(), d: desired(ib.ModeDatagram, 65520, "172.16.0.20/24"), code: "IP005", severity: safety.Refuse,
+			text: []string{"Refusing MTU 65520 in datagram mode", "datagram carries at most IB MTU − 4 = 4096 − 4 = 4092 bytes; 65520 is 61428 too many",
+				`65520 needs mode = "connected"`, "mtu = 2044, which works on every fabric, or 4092"}},
+		{name: "datagram 4092", s: testHost(), d: desired(ib.ModeDatagram, 4092), code: "IP018", severity: safety.Warn, text: []string{"mtu=5"}},
+		{name: "too large", s: testHost(), d: desired(ib.ModeConnected, 65521), code: "IP006", severity: safety.Refuse, text: []string{"1 more than 65520"}},
+		{name: "too small", s: testHost(), d: desired(ib.ModeDatagram, 576), code: "IP007", severity: safety.Refuse, text: []string{"1280"}},
+		{name: "P_Key child", s: testHost(), d: Desired{PortGUID: testPort, PKey: 0x8001, Config: connected.Config}, code: "IP002", severity: safety.Refuse, text: []string{"0x8001"}},
+		{name: "unknown port", s: testHost(), d: Desired{PortGUID: 0x1234, Config: connected.Config}, code: "IP003", severity: safety.Refuse,
+			text: []string{"No port of intel9 has the GUID 0x0000000000001234", "0000:01:00.0 port 1: 0xe41d2d0300e44ed1 (InfiniBand)"}},
+		{name: "planned port", s: testHost(), d: Desired{PortGUID: 0x1234, Config: connected.Config}, planned: Planned{Port: true}, code: "IP022", severity: safety.Note, text: []string{"postponed"}},
+		{name: "Ethernet port", s: testHost(ethernet), d: connected, code: "IP004", severity: safety.Refuse, text: []string{"infiniband_link_type"}},
+		{name: "Ethernet port, planned", s: testHost(ethernet), d: connected, planned: Planned{LinkType: true}, code: "IP022", severity: safety.Note, text: []string{"Ethernet mode now"}},
+		{name: "connected on mlx5", s: testHost(mlx5), d: connected, code: "IP009", severity: safety.Refuse, text: []string{"bit 0x80", "mlx5_core"}},
+		{name: "session", s: testHost(func(s *inventory.Snapshot) { s.SSH.Dev = "ibp1s0" }), d: connected, code: "IP010", severity: safety.NeedsConsent,
+			text: []string{"ibp1s0 of intel9 carries the SSH session from 192.0.2.100", `allow_session_interface = "ibp1s0"`}},
+		{name: "default route", s: testHost(func(s *inventory.Snapshot) { s.Routes.Default = []inventory.DefaultRoute{{Dev: "ibp1s0"}} }), d: connected,
+			code: "IP010", severity: safety.NeedsConsent, text: []string{"the default route"}},
+		{name: "consent for another interface", s: testHost(func(s *inventory.Snapshot) { s.SSH.Dev = "ibp1s0" }),
+			d: withConsent(connected, Consent{SessionInterface: "ib0"}), code: "IP010", severity: safety.NeedsConsent, text: []string{`names "ib0" instead`}},
+		{name: "consent", s: testHost(func(s *inventory.Snapshot) { s.SSH.Dev = "ibp1s0" }),
+			d: withConsent(connected, Consent{SessionInterface: "ibp1s0"}), code: "IP010", severity: safety.Warn, text: []string{"Allowed by allow_session_interface"}},
+		{name: "no SM", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].SMLID, s.Cards[0].Ports[0].State = 0, "Initializing" }), d: connected,
+			code: "IP020", severity: safety.Warn, text: []string{"state Initializing, no SM LID"}},
+		{name: "networkd is off", s: testHost(func(s *inventory.Snapshot) { s.Units[networkdUnit] = inventory.Unit{ActiveState: "inactive"} }), d: connected,
+			code: "IP019", severity: safety.Refuse, text: []string{"is inactive"}},
+		{name: "overlap", s: testHost(), d: desired(ib.ModeConnected, 65520, "192.0.2.99/25"), code: "IP013", severity: safety.Warn, text: []string{"192.0.2.20/24 of eno1"}},
+		{name: "network address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.0/24"), code: "IP021", severity: safety.Refuse, text: []string{"network or broadcast"}},
+		{name: "broadcast address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.1.255/23"), code: "IP021", severity: safety.Refuse, text: []string{"network or broadcast"}},
+		{name: "twice", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.1/24", "172.16.0.1/16"), code: "IP021", severity: safety.Refuse, text: []string{"twice"}},
+		{name: "link-local", s: testHost(), d: desired(ib.ModeConnected, 65520, "fe80::1/64"), code: "IP021", severity: safety.Refuse, text: []string{"link-local"}},
+		{name: "other system", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "arch", PrettyName: "Arch Linux"} }), d: connected,
+			code: "IP001", severity: safety.Refuse, text: []string{`"Arch Linux", which is not supported: Ubuntu 24.04 and TrueNAS SCALE 25.10 are`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { mustFind(t, Check(tt.s, tt.d, tt.planned), tt.code, tt.severity, tt.text) })
+	}
+}
+
+func TestCheck_trueNAS(t *testing.T) {
+	eno1, ibp := storedInterface(t, "eno1", true, "192.0.2.10/24"), storedInterface(t, "ibp1s0", true)
+	stored := storedInterface(t, "eno1", false, "192.0.2.10/24")
+	free := storedInterface(t, "ibp1s0", false)
+	d := desired(ib.ModeConnected, 9216, "172.16.0.10/24")
+	large := desired(ib.ModeConnected, 65520, "172.16.0.10/24")
+	foreign := strings.Replace(free, `"description":""`, `"description":"by hand"`, 1)
+	for _, tt := range []struct {
+		name     string
+		s        *inventory.Snapshot
+		d        Desired
+		code     string
+		severity safety.Severity
+		text     []string
+	}{
+		{name: "good", s: testHost(onTrueNAS(stored, free)), d: d},
+		{name: "large MTU", s: testHost(onTrueNAS(stored, free)), d: large, code: "IP008", severity: safety.NeedsConsent,
+			text: []string{"56304 more than the 9216 that the API of xeon2zfs takes", "mtu = 9216", "truenas_private_mtu = 65520"}},
+		{name: "large MTU, other consent", s: testHost(onTrueNAS(stored, free)), d: withConsent(large, Consent{PrivateMTU: 10000}), code: "IP008", severity: safety.NeedsConsent,
+			text: []string{"names 10000 instead"}},
+		{name: "large MTU, consent", s: testHost(onTrueNAS(stored, free)), d: withConsent(large, Consent{PrivateMTU: 65520}), code: "IP008", severity: safety.Warn,
+			text: []string{"past the API"}},
+		{name: "fresh", s: testHost(onTrueNAS(eno1, ibp)), d: d, code: "IP014", severity: safety.NeedsConsent, text: []string{"eno1 leads to it", `truenas_keep_interface = "eno1"`, "clears and switches off"}},
+		{name: "fresh, consent", s: testHost(onTrueNAS(eno1, ibp)), d: withConsent(d, Consent{KeepInterface: "eno1"}), code: "IP014", severity: safety.Warn, text: []string{"Allowed by"}},
+		{name: "fresh, two networks", s: testHost(onTrueNAS(eno1, ibp, storedInterface(t, "eno2", true, "198.51.100.3/24"))), d: withConsent(d, Consent{KeepInterface: "eno1"}),
+			code: "IP015", severity: safety.Refuse, text: []string{"eno2 (198.51.100.3/24)"}},
+		{name: "someone else's row", s: testHost(onTrueNAS(stored, foreign)), d: d, code: "IP012", severity: safety.NeedsConsent,
+			text: []string{`description "by hand"`, `adopt_interface = "ibp1s0"`}},
+		{name: "pending", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.PendingChanges = true }), d: d, code: "IP016", severity: safety.Refuse,
+			text: []string{"pending changes: true", "Revert"}},
+		{name: "check-in", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.CheckinWaiting = 30 }), d: d, code: "IP016", severity: safety.Refuse, text: []string{"30"}},
+		{name: "foreign rules", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.UdevRulesDirectory = []string{"99-mine.rules"} }), d: d,
+			code: "IP017", severity: safety.Refuse, text: []string{"99-mine.rules"}},
+		{name: "overlap", s: testHost(onTrueNAS(stored, free)), d: desired(ib.ModeConnected, 9216, "192.0.2.99/24"), code: "IP013", severity: safety.Refuse, text: []string{"eno1"}},
+		{name: "unreadable", s: testHost(onTrueNAS("{")), d: d, code: "IP001", severity: safety.Refuse, text: []string{"not understood"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { mustFind(t, Check(tt.s, tt.d, Planned{}), tt.code, tt.severity, tt.text) })
+	}
+}
+
+// mustFind wants exactly the finding of that code; without one, nothing that blocks.
+func mustFind(t *testing.T, found []safety.Finding, code string, severity safety.Severity, text []string) {
+	t.Helper()
+	var hit *safety.Finding
+	for i, f := range found {
+		if f.Code == code {
+			hit = &found[i]
+		} else if f.Severity.Blocks() {
+			t.Errorf("unexpected %s: %s", f.Code, f.Evidence)
+		}
+	}
+	if code == "" {
+		return
+	}
+	if hit == nil {
+		t.Fatalf("%s is missing in %+v", code, found)
+	}
+	if hit.Severity != severity {
+		t.Errorf("severity is %s, want %s", hit.Severity, severity)
+	}
+	all := hit.Summary + "\n" + hit.Detail()
+	for _, part := range text {
+		if !strings.Contains(all, part) {
+			t.Errorf("want %q in:\n%s", part, all)
+		}
+	}
+}
+
+func withConsent(d Desired, c Consent) Desired { d.Consent = c; return d }
+
+func ethernet(s *inventory.Snapshot) {
+	s.Cards[0].Ports[0].LinkLayer = "Ethernet"
+	s.Netdevs = s.Netdevs[:1]
+}
+
+func mlx5(s *inventory.Snapshot) {
+	s.Cards[0].Driver = "mlx5_core"
+	s.Netdevs[1].Connected = false
+}
+
+func TestRules_areComplete(t *testing.T) {
+	for _, r := range Rules {
+		if r.Title == "" || (r.Severity.Blocks() && r.Meaning == "" && r.WayOut == "") {
+			t.Errorf("%s says too little: %+v", r.Code, r)
+		}
+		if r.Severity == safety.NeedsConsent && r.ConsentAttribute == "" {
+			t.Errorf("%s needs a consent that has no attribute", r.Code)
+		}
+	}
+}
+
+func TestDefaultMTU(t *testing.T) {
+	for _, tt := range []struct {
+		kind platform.Kind
+		mode ib.IPoIBMode
+		want int
+	}{
+		{platform.KindUbuntu, ib.ModeDatagram, 2044}, {platform.KindUbuntu, ib.ModeConnected, 65520},
+		{platform.KindTrueNAS, ib.ModeDatagram, 2044}, {platform.KindTrueNAS, ib.ModeConnected, 9216},
+	} {
+		if got := DefaultMTU(tt.kind, tt.mode); got != tt.want {
+			t.Errorf("DefaultMTU(%s, %s) = %d, want %d", tt.kind, tt.mode, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package ipoib_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+)
+
+// The subnet manager is tested here because IPoIB and it need the same lab.
+
+const smDropIn = "/etc/systemd/system/opensm@0xe41d2d0300e44e01.service.d/terraform-infiniband.conf"
+
+func smDesired() opensm.Desired {
+	return opensm.Desired{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}
+}
+
+func TestLab_OpenSM_mendsDrift(t *testing.T) {
+	l := withSM(t)
+	m := l.Machine("intel9")
+	for _, tt := range []struct {
+		name  string
+		spoil func()
+		want  string
+	}{
+		{"stopped", func() { run(t, l, "systemctl", "stop", "opensm@0xe41d2d0300e44e01.service") }, "does not run"},
+		{"disabled", func() { run(t, l, "systemctl", "disable", "opensm.service") }, "does not start at boot"},
+		{"priority", func() { m.FS.Put(smDropIn, strings.Replace(l.file("intel9", smDropIn), "14", "3", 1), 0o644) }, "priority is 3, not 14"},
+		{"options edited", func() { m.FS.Put(smDropIn, l.file("intel9", smDropIn)+"RestartSec=9\n", 0o644) }, "priority is not set"},
+		{"list edited", func() { m.FS.Put("/etc/default/opensm", "PORTS=NONE\n", 0o644) }, "does not start at boot"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.spoil()
+			o := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort)
+			mustContain(t, strings.Join(o.Differences(smDesired()), "; "), tt.want)
+			r, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := r.Observed.Differences(smDesired()); len(diff) > 0 || !r.Changed {
+				t.Errorf("after apply: %v", diff)
+			}
+		})
+	}
+	if r, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{}); err != nil || r.Changed {
+		t.Errorf("an apply without drift changed something: %+v, %v", r, err)
+	}
+}
+
+func TestLab_OpenSM_keepsOtherPorts(t *testing.T) {
+	l := startLab(t)
+	l.Machine("intel9").FS.Put("/etc/default/opensm", "# mine\nPORTS=\"0xe41d2d0300e44e02\"\nOTHER=1\n", 0o644)
+	l.hosts["intel9"].Invalidate()
+	if _, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	want := "# mine\nPORTS=\"0xe41d2d0300e44e01 0xe41d2d0300e44e02\"\nOTHER=1\n"
+	if got := l.file("intel9", "/etc/default/opensm"); got != want {
+		t.Errorf("list of ports:\n%s", got)
+	}
+	if _, err := opensm.Remove(t.Context(), l.hosts["intel9"], ubuntuPort, opensm.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.file("intel9", "/etc/default/opensm"); got != strings.Replace(want, "0xe41d2d0300e44e01 ", "", 1) {
+		t.Errorf("after remove:\n%s", got)
+	}
+	if o := opensm.Observe(l.snapshot(t, "intel9"), 0xe41d2d0300e44e02); !o.Enabled {
+		t.Errorf("the other port's SM does not start at boot any more: %+v", o)
+	}
+}
+
+func TestLab_OpenSM_namesTheCause(t *testing.T) {
+	l := startLab(t)
+	l.Disconnect(labsim.CardEnd("intel9", labCard, 1))
+	_, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{ProofTimeout: time.Second})
+	var e *opensm.NotServingError
+	if !errors.As(err, &e) {
+		t.Fatalf("apply: %v", err)
+	}
+	if !e.IsSM || e.Active != "active" || e.Physical != "Polling" {
+		t.Errorf("error: %+v", e)
+	}
+	mustContain(t, err.Error(), "nobody answers at the other end of the cable", "not in Ethernet mode")
+	// The configuration stayed, so the cable is all that was missing.
+	if err := l.Connect(labsim.CardEnd("intel9", labCard, 1), labsim.SwitchEnd("sw1", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort).Differences(smDesired()); len(diff) > 0 {
+		t.Errorf("after the cable is back: %v", diff)
+	}
+}
+
+func TestLab_OpenSM_refusals(t *testing.T) {
+	l := startLab(t)
+	for _, tt := range []struct {
+		host string
+		d    opensm.Desired
+		want []string
+	}{
+		{"xeon2zfs", opensm.Desired{Host: "xeon2zfs", PortGUID: truenasPort, Priority: 1}, []string{"SM001", "TrueNAS SCALE 25.10"}},
+		{"intel9", opensm.Desired{Host: "intel9", PortGUID: 0x42, Priority: 1}, []string{"SM002", "0xe41d2d0300e44e01 (InfiniBand)"}},
+		{"intel9", opensm.Desired{Host: "intel9", PortGUID: ubuntuPort, Priority: 16}, []string{"SM004", "priority = 16"}},
+	} {
+		_, err := opensm.Apply(t.Context(), l.hosts[tt.host], tt.d, opensm.Options{})
+		var refused *opensm.RefusedError
+		if !errors.As(err, &refused) {
+			t.Errorf("%+v: %v", tt.d, err)
+			continue
+		}
+		mustContain(t, err.Error(), tt.want...)
+	}
+}
+
+// From a host without the modules' package: it is installed, the modules are
+// loaded, and the port is found by the GUID in flash until then.
+func TestLab_OpenSM_wakesThePort(t *testing.T) {
+	l := startLab(t, asleep)
+	o := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort)
+	if !o.Sleeping || o.PortPresent || o.LinkLayer != "InfiniBand" {
+		t.Fatalf("before: %+v", o)
+	}
+	for _, f := range opensm.Check(l.snapshot(t, "intel9"), smDesired(), opensm.Planned{}) {
+		if f.Severity.Blocks() {
+			t.Errorf("plan refuses: %s: %s", f.Code, f.Evidence)
+		}
+	}
+	r, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := r.Observed.Differences(smDesired()); len(diff) > 0 || r.Observed.State != "Active" {
+		t.Errorf("after apply: %v, %+v", diff, r.Observed)
+	}
+	mustContain(t, l.file("intel9", "/etc/modules-load.d/terraform-infiniband.conf"), "ib_umad\n", "mlx4_ib\n")
+	apply(t, l, ubuntuDesired())
+	apply(t, l, truenasDesired())
+}
+
+func TestOpenSM_equalPriorities(t *testing.T) {
+	found := opensm.CheckConfig(smDesired(), []opensm.Desired{smDesired(), {Host: "other", PortGUID: ib.GUID(7), Priority: 14}, {Host: "third", PortGUID: 8, Priority: 3}})
+	if len(found) != 1 || found[0].Code != "SM005" || found[0].Severity.Blocks() {
+		t.Fatalf("findings: %+v", found)
+	}
+	mustContain(t, found[0].Summary+found[0].Detail(), "(intel9 and other)", "lower port GUID wins", "both have priority 14")
+}

@@ -1,0 +1,119 @@
+package ipoib_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+func platformOf(t *testing.T, l *testLab, name string) platform.Platform {
+	t.Helper()
+	p, err := platform.Of(l.snapshot(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestLab_Reboot_failures(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		fault  labsim.FaultSpec
+		policy platform.RebootPolicy
+		step   string
+		want   []string
+	}{
+		{"never returns", labsim.FaultSpec{RebootNever: true}, platform.RebootPolicy{Timeout: 4 * time.Second}, platform.StepReturn,
+			[]string{"limit 4s", "The restart was asked for and nothing was done after that"}},
+		{"does not go down", labsim.FaultSpec{RebootIgnored: true}, platform.RebootPolicy{Timeout: 4 * time.Second}, platform.StepReturn,
+			[]string{"still the old boot", "The host never went down"}},
+		{"another key", labsim.FaultSpec{NewKeyAtReboot: true}, platform.RebootPolicy{Timeout: 20 * time.Second}, platform.StepReturn,
+			[]string{"verify host key"}},
+		{"drain fails", labsim.FaultSpec{}, platform.RebootPolicy{DrainCommands: []string{"touch /tmp/drained; false"}, ResumeCommands: []string{"rm /tmp/drained"}},
+			platform.StepDrain, []string{"The host was not restarted", "touch /tmp/drained; false"}},
+		{"resume fails", labsim.FaultSpec{}, platform.RebootPolicy{Timeout: 20 * time.Second, ResumeCommands: []string{"false"}}, platform.StepResume,
+			[]string{"only the resume commands are incomplete"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := startLab(t)
+			p := platformOf(t, l, "intel9")
+			l.Machine("intel9").Faults.Set(tt.fault)
+			tt.policy.Poll = 50 * time.Millisecond
+			_, err := p.Reboot(t.Context(), l.hosts["intel9"], tt.policy)
+			var e *platform.RebootError
+			if !errors.As(err, &e) || e.Step != tt.step {
+				t.Fatalf("reboot: %v", err)
+			}
+			mustContain(t, err.Error(), tt.want...)
+			if l.Machine("intel9").FS.Exists("/tmp/drained") {
+				t.Error("what was drained was not given back")
+			}
+		})
+	}
+}
+
+func TestLab_PersistLinkTypes_ubuntu(t *testing.T) {
+	l := startLab(t)
+	p, h, pci := platformOf(t, l, "intel9"), l.hosts["intel9"], ib.MustParsePCIAddress(labCard)
+	types := map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeETH}
+	if err := p.PersistLinkTypes(t.Context(), h, pci, types); err != nil {
+		t.Fatal(err)
+	}
+	mustContain(t, l.file("intel9", platform.ModprobePath), platform.Owner, "\noptions mlx4_core port_type_array=1,2\n")
+	l.Machine("intel9").FS.Put("/etc/modprobe.d/mlx4-ib.conf", "options mlx4_core port_type_array=1,1\n", 0o644)
+	r := p.PersistedLinkTypes(l.snapshot(t, "intel9"), pci)
+	if !r.Found || r.Types[1] != ib.LinkTypeIB || r.Types[2] != ib.LinkTypeETH || len(r.Foreign) != 1 {
+		t.Errorf("record: %+v", r)
+	}
+	if err := p.ForgetLinkTypes(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	if l.file("intel9", platform.ModprobePath) != "" || l.file("intel9", "/etc/modprobe.d/mlx4-ib.conf") == "" {
+		t.Error("the wrong file was removed")
+	}
+	if err := p.PersistLinkTypes(t.Context(), h, pci, map[int]ib.LinkType{2: ib.LinkTypeIB}); err == nil {
+		t.Error("a gap in the ports was accepted")
+	}
+}
+
+func TestLab_PersistLinkTypes_truenas(t *testing.T) {
+	l := startLab(t)
+	p, h, pci := platformOf(t, l, "xeon2zfs"), l.hosts["xeon2zfs"], ib.MustParsePCIAddress(labCard)
+	if err := p.EnsureModules(t.Context(), h, "ib_ipoib"); err != nil {
+		t.Fatal(err)
+	}
+	for _, second := range []ib.LinkType{ib.LinkTypeETH, ib.LinkTypeIB} {
+		if err := p.PersistLinkTypes(t.Context(), h, pci, map[int]ib.LinkType{1: ib.LinkTypeIB, 2: second}); err != nil {
+			t.Fatal(err)
+		}
+		if r := p.PersistedLinkTypes(l.snapshot(t, "xeon2zfs"), pci); r.Types[2] != second {
+			t.Errorf("record: %+v", r)
+		}
+	}
+	if now, boot := p.MissingModules(l.snapshot(t, "xeon2zfs"), "ib_ipoib"); len(now)+len(boot) > 0 {
+		t.Errorf("the modules' option was lost: %v %v", now, boot)
+	}
+	if err := p.ForgetLinkTypes(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	if r := p.PersistedLinkTypes(l.snapshot(t, "xeon2zfs"), pci); r.Found {
+		t.Errorf("record after forgetting: %+v", r)
+	}
+}
+
+func TestLab_Install(t *testing.T) {
+	l := startLab(t)
+	if err := platformOf(t, l, "intel9").Install(t.Context(), l.hosts["intel9"], "mstflint"); err != nil {
+		t.Fatal(err)
+	}
+	var unsupported *platform.UnsupportedError
+	err := platformOf(t, l, "xeon2zfs").Install(t.Context(), l.hosts["xeon2zfs"], "opensm")
+	if !errors.As(err, &unsupported) {
+		t.Fatalf("install on TrueNAS: %v", err)
+	}
+	mustContain(t, err.Error(), "installing opensm is not possible", "Use another host")
+}

@@ -1,0 +1,62 @@
+package platform
+
+import (
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+)
+
+// RDMAModules names the modules that make RDMA devices of the cards of a host:
+// the driver of the PCI function alone shows neither ports nor GUIDs.
+func RDMAModules(s *inventory.Snapshot) []string {
+	var modules []string
+	seen := map[string]bool{}
+	for _, c := range s.Cards {
+		m := map[string]string{"mlx4_core": "mlx4_ib", "mlx5_core": "mlx5_ib"}[c.Driver]
+		if m != "" && !seen[m] {
+			seen[m] = true
+			modules = append(modules, m)
+		}
+	}
+	return modules
+}
+
+// SleepingPort is a port that the kernel does not show, because the module that
+// makes the RDMA device of its card is not loaded, while the flash of the card
+// says that it has this GUID.
+type SleepingPort struct {
+	Card      *inventory.Card
+	Number    int
+	LinkLayer string // "InfiniBand" or "Ethernet", as the driver will have it; empty if unknown
+}
+
+// FindSleepingPort finds a port by the GUID in flash.
+func FindSleepingPort(s *inventory.Snapshot, guid ib.GUID) (SleepingPort, bool) {
+	if guid.IsZero() || guid.IsUnset() {
+		return SleepingPort{}, false
+	}
+	for i := range s.Cards {
+		c := &s.Cards[i]
+		if c.RDMADevice != "" || c.Flash == nil || c.Driver == "" {
+			continue
+		}
+		for n, g := range []ib.GUID{c.Flash.GUIDs.Port1, c.Flash.GUIDs.Port2} {
+			if g == guid {
+				return SleepingPort{Card: c, Number: n + 1, LinkLayer: linkLayer(c, n+1)}, true
+			}
+		}
+	}
+	return SleepingPort{}, false
+}
+
+func linkLayer(c *inventory.Card, number int) string {
+	p, ok := c.Port(number)
+	switch {
+	case ok && strings.Contains(p.TypeNow, string(ib.LinkTypeETH)):
+		return "Ethernet"
+	case ok && strings.Contains(p.TypeNow, string(ib.LinkTypeIB)):
+		return "InfiniBand"
+	}
+	return ""
+}
