@@ -150,6 +150,8 @@ func connectError(ctx context.Context, h *hop, err error) *dialError {
 		e.passes = refused.Reason == ssh.ConnectionFailed || refused.Reason == ssh.ResourceShortage
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.advice = fmt.Sprintf("The machine answers, but nothing listens on port %d. Check that sshd runs there and that the port is right.", h.port)
+	case dropped(err):
+		e.advice = adviceDropped
 	default:
 		e.advice = "Check that the host is switched on, that address and port are right, and that no firewall is in between."
 	}
@@ -181,7 +183,7 @@ func handshakeError(ctx context.Context, h *hop, t *trust, l *login, err error) 
 			passes: errors.Is(cause, os.ErrDeadlineExceeded) && t.shown == nil}
 	case t.shown == nil:
 		return &dialError{hop: h, op: "connect", err: err, passes: dropped(err),
-			advice: "The connection was closed before the host showed a key. sshd does so beyond its MaxStartups, and while the host shuts down; other programs on that port do so too."}
+			advice: adviceDropped}
 	}
 	failed := l.failure()
 	if !errors.As(err, &auth) {
@@ -189,6 +191,9 @@ func handshakeError(ctx context.Context, h *hop, t *trust, l *login, err error) 
 	}
 	return &dialError{hop: h, op: "authenticate", err: failed, advice: failed.advice()}
 }
+
+const adviceDropped = "The connection was closed before the host showed a key. " +
+	"sshd does so beyond its MaxStartups, and while the host shuts down; other programs on that port do so too."
 
 // dropped reports whether the other side merely went away.
 func dropped(err error) bool {

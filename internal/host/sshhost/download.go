@@ -45,7 +45,7 @@ func (h *Host) download(ctx context.Context, name string, in *incoming) (int64, 
 	if !path.IsAbs(name) || strings.ContainsRune(name, 0) {
 		return 0, "", 0, h.transferError("download", name, fmt.Errorf("%q is not an absolute path", name))
 	}
-	_, turns, err := h.run(ctx, shellcmd.Script("send-file", sendScript, name).AsRoot(), in)
+	_, turns, err := h.run(ctx, nil, shellcmd.Script("send-file", sendScript, name).AsRoot(), in)
 	if in.err != nil {
 		return 0, "", turns, h.transferError("download", name, in.err)
 	}

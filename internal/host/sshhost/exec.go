@@ -44,26 +44,89 @@ func (o *outcome) complete() bool {
 
 // execute runs one composed text on a new session and feeds its output to sink.
 // The limit does not count the time that the session had to be waited for.
-func execute(ctx context.Context, l *link, frame shellcmd.Frame, text string, sink io.Writer, limit time.Duration) *outcome {
-	o := &outcome{scanner: &shellcmd.Scanner{Frame: frame, Sink: sink}}
-	ch, err := l.open(ctx)
-	if err != nil {
-		o.err = err
-		return o
+// A shell that was started before is used if it is one of l's.
+func execute(ctx context.Context, l *link, early *earlyShell, frame shellcmd.Frame, text string, sink io.Writer, limit time.Duration) *outcome {
+	o := &outcome{scanner: &shellcmd.Scanner{Frame: frame, Sink: sink}, waits: 1}
+	ch := early.take(l)
+	if ch == nil {
+		var err error
+		if ch, err = l.open(ctx); err != nil {
+			o.err = err
+			return o
+		}
+		o.waits += ch.tries
+		if err = ch.startShell(); err != nil {
+			ch.shut()
+			o.err = l.reason(err)
+			return o
+		}
 	}
-	o.waits = ch.tries + 1
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end within the command's time limit of %s: %w", limit, os.ErrDeadlineExceeded))
 	defer cancel()
-	if _, err := ch.SendRequest("exec", false, ssh.Marshal(struct{ Command string }{shellcmd.Interpreter})); err != nil {
-		ch.shut()
-		o.err = l.reason(err)
-		return o
-	}
 	s := &session{frame: frame, outcome: o, done: make(chan struct{}), changed: make(chan struct{}, 1)}
 	s.start(ch, text)
 	s.wait(ctx, l, ch)
 	go s.end(l, ch, o.err == nil)
 	return o
+}
+
+// startShell asks for the interpreter, which then waits for its script.
+func (c *channel) startShell() error {
+	_, err := c.SendRequest("exec", false, ssh.Marshal(struct{ Command string }{shellcmd.Interpreter}))
+	return err
+}
+
+// earlyShell is a shell started while something else is under way, so that
+// neither the session nor a slow login shell is waited for afterwards. nil is one
+// that does not exist.
+type earlyShell struct {
+	link *link
+	got  chan *channel // one value, nil if the server did not give a session
+}
+
+// startEarly starts a shell if a session is free.
+func startEarly(ctx context.Context, l *link) *earlyShell {
+	if !l.sessions.TryAcquire(1) {
+		return nil
+	}
+	release := sync.OnceFunc(func() { l.sessions.Release(1) })
+	e := &earlyShell{link: l, got: make(chan *channel, 1)}
+	go func() {
+		ch, err := l.openOnce(ctx, release)
+		if err == nil {
+			if err = ch.startShell(); err != nil {
+				_ = ch.Close()
+			}
+		}
+		if err != nil {
+			release()
+			ch = nil
+		}
+		e.got <- ch
+	}()
+	return e
+}
+
+// take returns the shell's session, or nil if there is none on l.
+func (e *earlyShell) take(l *link) *channel {
+	if e == nil || e.link != l {
+		return nil
+	}
+	ch := <-e.got
+	e.got <- nil // for a second attempt, and for drop
+	return ch
+}
+
+// drop ends the shell if nobody took it. Without a script it does nothing.
+func (e *earlyShell) drop() {
+	if e == nil {
+		return
+	}
+	if ch := <-e.got; ch != nil {
+		go ssh.DiscardRequests(ch.requests)
+		ch.shut()
+	}
+	e.got <- nil
 }
 
 // end gives the session back. After a whole answer the server closes it in a

@@ -16,7 +16,7 @@ import (
 func (h *Host) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
 	begin := time.Now()
 	buffer := &limited{max: h.cfg.MaxOutput}
-	stderr, turns, err := h.run(ctx, cmd, buffer)
+	stderr, turns, err := h.run(ctx, nil, cmd, buffer)
 	took := time.Since(begin)
 	h.trace(Event{Kind: "run", What: h.show(cmd), Duration: took, RoundTrips: turns, Err: err})
 	var exit *host.ExitError
@@ -43,7 +43,7 @@ func (h *Host) clean(cmd shellcmd.Command, out []byte) string {
 
 // run runs cmd and passes its standard output to sink as it comes. What
 // certainly did not run is tried once more: see again.
-func (h *Host) run(ctx context.Context, cmd shellcmd.Command, sink io.Writer) (stderr []byte, turns int, err error) {
+func (h *Host) run(ctx context.Context, early *earlyShell, cmd shellcmd.Command, sink io.Writer) (stderr []byte, turns int, err error) {
 	if cmd.Changing() && h.cfg.Observe {
 		return nil, 0, &host.ObserveError{Host: h.name, Command: h.show(cmd)}
 	}
@@ -53,7 +53,7 @@ func (h *Host) run(ctx context.Context, cmd shellcmd.Command, sink io.Writer) (s
 			return nil, turns, named(err, h.show(cmd))
 		}
 		known := h.knownWay()
-		o, err := h.once(ctx, l, cmd, h.elevation(known), sink)
+		o, err := h.once(ctx, l, early, cmd, h.elevation(known), sink)
 		if err != nil {
 			return nil, turns, err
 		}
@@ -82,7 +82,7 @@ func (h *Host) again(l *link, o *outcome, known shellcmd.Way, err error) bool {
 }
 
 // once composes and runs cmd over one connection.
-func (h *Host) once(ctx context.Context, l *link, cmd shellcmd.Command, how shellcmd.Elevation, sink io.Writer) (*outcome, error) {
+func (h *Host) once(ctx context.Context, l *link, early *earlyShell, cmd shellcmd.Command, how shellcmd.Elevation, sink io.Writer) (*outcome, error) {
 	limit := cmd.Timeout()
 	if limit <= 0 {
 		limit = h.cfg.CommandTimeout
@@ -92,7 +92,7 @@ func (h *Host) once(ctx context.Context, l *link, cmd shellcmd.Command, how shel
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", h.name, err)
 	}
-	return execute(ctx, l, frame, text, sink, limit), nil
+	return execute(ctx, l, early, frame, text, sink, limit), nil
 }
 
 // named fills in which command could not be run; it copies, because the error of

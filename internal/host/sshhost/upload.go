@@ -104,13 +104,16 @@ func (u *upload) check() error {
 
 func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
 	defer func() { turns += u.waits }()
+	var early *earlyShell
+	defer func() { early.drop() }()
 	for try := 1; ; try++ {
 		var l *link
 		if l, err = h.connect(ctx); err != nil {
 			return turns, err
 		}
-		err = h.stage(ctx, l, u)
-		if err == nil {
+		early.drop()
+		early = startEarly(ctx, l)
+		if err = h.stage(ctx, l, u); err == nil {
 			break
 		}
 		// Staging again under the same name is harmless, so a connection that
@@ -122,7 +125,7 @@ func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
 	}
 	cmd := shellcmd.Script("install-upload", installScript, u.staged, u.file.Path,
 		strconv.FormatInt(u.size, 10), u.file.SHA256, "0"+strconv.FormatUint(uint64(u.file.Mode), 8), u.temporary()).AsRoot().Changes()
-	_, more, err := h.run(ctx, cmd, &limited{max: 1 << 20})
+	_, more, err := h.run(ctx, early, cmd, &limited{max: 1 << 20})
 	if turns += more; err == nil {
 		return turns, nil
 	}
@@ -310,6 +313,6 @@ func (h *Host) sweep(ctx context.Context, u *upload) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepLimit)
 	defer cancel()
 	// As the user: the staged file is the user's, and root may be out of reach.
-	_, _, _ = h.run(ctx, shellcmd.New("rm", "-f", u.staged).Changes(), &bytes.Buffer{})
-	_, _, _ = h.run(ctx, shellcmd.New("rm", "-f", u.temporary()).AsRoot().Changes(), &bytes.Buffer{})
+	_, _, _ = h.run(ctx, nil, shellcmd.New("rm", "-f", u.staged).Changes(), &bytes.Buffer{})
+	_, _, _ = h.run(ctx, nil, shellcmd.New("rm", "-f", u.temporary()).AsRoot().Changes(), &bytes.Buffer{})
 }
