@@ -1,0 +1,62 @@
+package provider_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
+)
+
+// importIDs are the ids of all resources of the main scenario on one host.
+func importIDs(w *acctest.World, host string, port int) map[string]string {
+	card := host + "/" + w.PCI(host)
+	guid := map[string]string{intel9: "0xe41d2d0300e44ed", xeon2zfs: "0xe41d2d0300e44ee"}[host] + string(rune('0'+port))
+	return map[string]string{
+		"infiniband_card": card, "infiniband_firmware": card, "infiniband_guids": card, "infiniband_link_type": card,
+		"infiniband_firmware_image": host + "/" + w.Image(acctest.ImageVPI),
+		"infiniband_opensm":         host + "/" + guid, "infiniband_ipoib_interface": host + "/" + guid,
+	}
+}
+
+func TestImport_isFollowedByAnEmptyPlan(t *testing.T) {
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{})
+	cfg := w.BothHosts()
+	apply(t, w.Workspace(), cfg)
+
+	ws := w.Workspace() // another operator, who knows nothing
+	ids := map[string]map[string]string{intel9: importIDs(w, intel9, 1), xeon2zfs: importIDs(w, xeon2zfs, 2)}
+	for _, r := range cfg {
+		said, err := ws.Import(context.Background(), r, ids[r.Name][r.Type])
+		if err != nil || said.HasError() {
+			t.Fatalf("import %s: %v\n%s", r.Address(), err, said)
+		}
+	}
+	unchanged(t, ws, cfg)
+}
+
+func TestImport_refusesIdsThatAreNone(t *testing.T) {
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{})
+	for typ, ids := range map[string]map[string]string{
+		"infiniband_card":            {"intel9": "want host/pci_address", "intel9/mlx4_0": "invalid PCI address", "nobody/0000:01:00.0": "known hosts: intel9, xeon2zfs"},
+		"infiniband_firmware":        {"0000:01:00.0": "want host/pci_address", "nobody/0000:01:00.0": "known hosts"},
+		"infiniband_guids":           {"intel9/": "invalid PCI address"},
+		"infiniband_link_type":       {"/0000:01:00.0": "want host/pci_address"},
+		"infiniband_firmware_image":  {"intel9": "must be host/path", "intel9/no/such.bin": "cannot be read"},
+		"infiniband_opensm":          {"intel9": "want host/port_guid", "intel9/0xzz": "invalid GUID"},
+		"infiniband_ipoib_interface": {"intel9/0xe41d2d0300e44ed1/0x0": "are not partitions"},
+	} {
+		for id, want := range ids {
+			ws := w.Workspace()
+			said, err := ws.Import(context.Background(), acctest.Resource{Type: typ, Name: "x"}, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !said.HasError() || !strings.Contains(strings.ToLower(said.String()), strings.ToLower(want)) {
+				t.Errorf("import %s %q: want %q in\n%s", typ, id, want, said)
+			}
+		}
+	}
+}
