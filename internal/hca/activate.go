@@ -66,7 +66,7 @@ func (o *Ops) makeRun(ctx context.Context, c Card, how safety.Activation, g goal
 	if err != nil {
 		return &Error{
 			Summary: "Unable to activate the flash of card " + c.ID(),
-			What:    "The host was to be restarted and has not come back as it should.",
+			What:    "The restart of the host, after which the card should run " + g.text + ", did not go as it should.",
 			Means:   "The flash is written and verified. What the card runs now is not known.",
 			Check:   "Run apply again when the host answers.",
 			Facts:   []Fact{{"Host", c.Host.Name()}, {"Boot id before", s.BootID}},

@@ -79,6 +79,13 @@ func (o *Ops) concludeWritten(ctx context.Context, c Card, out outcome, want exp
 func (o *Ops) readCard(ctx context.Context, c Card) (safety.CardFacts, error) {
 	c.Host.Invalidate()
 	_, card, err := snapshotCard(ctx, c)
+	for try := 1; passing(err) && try < lostTries; try++ {
+		// A connection that broke now must not leave a written card unread.
+		if waitErr := sleep(ctx, o.cfg.Poll); waitErr != nil {
+			return safety.CardFacts{}, waitErr
+		}
+		_, card, err = snapshotCard(ctx, c)
+	}
 	if err != nil {
 		return safety.CardFacts{}, err
 	}

@@ -219,8 +219,8 @@ func TestApplyFirmware_image_changed_on_the_host(t *testing.T) {
 // says, the next one must end with the new image, burned once.
 func TestApplyFirmware_connection_cut_at_every_command(t *testing.T) {
 	moments := []labsim.CutWhen{labsim.CutBefore, labsim.CutDuring, labsim.CutAfter}
-	for k := 2; k < 26; k += 2 {
-		moment := moments[(k/2)%len(moments)]
+	for k := 2; k < 26; k += 3 {
+		moment := moments[(k/3)%len(moments)]
 		t.Run(fmt.Sprintf("%s command %d", moment, k), func(t *testing.T) {
 			ctx := context.Background()
 			b := newBench(t, labs.Intel9, 0)
@@ -257,4 +257,53 @@ func (b *bench) burns() int {
 		}
 	}
 	return n
+}
+
+func TestApplyFirmware_host_that_stays_away(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, time.Millisecond)
+	o := b.ops("alice")
+	o.cfg.Lost = 100 * time.Millisecond
+	o.cfg.Progress = func(_ context.Context, m string) {
+		if strings.HasSuffix(m, ": burning") {
+			b.machine.Faults.Update(func(f *labsim.FaultSpec) { f.Refuse = true })
+			b.server.DropAll()
+		}
+	}
+	img := b.image(card.VPI())
+	_, err := o.ApplyFirmware(ctx, crossFlash(b.card(ctx), img))
+	if err == nil {
+		t.Fatal("a host that stays away is not reported")
+	}
+	for _, want := range []string{"has not answered", "continues on the host", "Job directory: /var/lib/", "Unit: infiniband-flash-", "Backup: "} {
+		if !strings.Contains(explain(err), want) {
+			t.Errorf("the error lacks %q:\n%s", want, explain(err))
+		}
+	}
+	b.machine.Faults.Clear()
+	state, err := b.ops("bob").ApplyFirmware(ctx, crossFlash(b.card(ctx), img))
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	if state.Pending || b.burns() != 1 {
+		t.Errorf("%d burns, state %+v", b.burns(), state)
+	}
+	b.clean()
+}
+
+func TestAssess_observe_mode(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	img := b.image(card.VPI())
+	b.observe = true
+	c := b.card(ctx)
+	o := b.ops("alice")
+	_, err := o.ApplyFirmware(ctx, crossFlash(c, img))
+	if err == nil || !strings.Contains(err.Error(), "HO008") {
+		t.Errorf("firmware: %v", err)
+	}
+	if operations := b.device().Flash.Operations(); operations != 0 {
+		t.Errorf("%d operations on the flash of an observed host", operations)
+	}
+	b.clean()
 }

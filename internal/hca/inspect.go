@@ -17,14 +17,28 @@ import (
 // A reader only ever waits for the moment in which a job takes the lock.
 const lockTries = 10
 
+// lostTries bounds how often a command that only reads is given to a host whose
+// connection broke.
+const lostTries = 3
+
 // shared runs a command that reads the card under the host's shared lock, so
 // that it never meets a burn: two users of one card can make each other fail,
 // and have stopped a burn (mstflint 4.21).
 func (o *Ops) shared(ctx context.Context, h host.Host, cmd shellcmd.Command) (host.Result, error) {
-	locked := flock.Shared(cmd)
+	return o.locked(ctx, h, flock.Shared(cmd))
+}
+
+// exclusive is shared for a command that writes the card without a job.
+func (o *Ops) exclusive(ctx context.Context, h host.Host, cmd shellcmd.Command) (host.Result, error) {
+	return o.locked(ctx, h, flock.Exclusive(cmd))
+}
+
+func (o *Ops) locked(ctx context.Context, h host.Host, cmd shellcmd.Command) (host.Result, error) {
 	for try := 1; ; try++ {
-		r, err := h.Run(ctx, locked)
-		if status, _ := exitOf(err); status != flock.Taken || try == lockTries {
+		r, err := h.Run(ctx, cmd)
+		status, _ := exitOf(err)
+		again := status == flock.Taken && try < lockTries || !cmd.Changing() && passing(err) && try < lostTries
+		if !again {
 			return r, err
 		}
 		if waitErr := sleep(ctx, min(time.Second, o.cfg.Poll)); waitErr != nil {

@@ -32,6 +32,7 @@ type bench struct {
 	server  *simssh.Server
 	pci     ib.PCIAddress
 	backups string
+	observe bool // hosts opened from now on are only observed
 }
 
 func newBench(t *testing.T, name string, flashDelay time.Duration) *bench {
@@ -55,7 +56,7 @@ func (b *bench) host() *inventory.Host {
 	b.t.Helper()
 	h, err := sshhost.New(b.name, sshhost.Config{
 		Address: "127.0.0.1", Port: b.server.Addr.Port, User: b.lab.User(b.name), PrivateKeyFile: b.lab.KeyFile(), SSHConfigFile: "none",
-		KnownHostsFiles: []string{b.lab.KnownHostsFile()}, ConnectAttempts: 2,
+		KnownHostsFiles: []string{b.lab.KnownHostsFile()}, ConnectAttempts: 2, Observe: b.observe,
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstconfig"
 )
 
@@ -124,7 +123,7 @@ func (o *Ops) writeConfig(ctx context.Context, c Card, types map[int]ib.LinkType
 	if err != nil {
 		return o.linkFailed(c, "the command of mstconfig could not be built", err)
 	}
-	r, err := c.Host.Run(ctx, flock.Exclusive(cmd))
+	r, err := o.exclusive(ctx, c.Host, cmd)
 	if err != nil {
 		return o.linkFailed(c, "mstconfig failed", err)
 	}
