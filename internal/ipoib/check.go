@@ -90,18 +90,27 @@ func (c *checker) config() {
 	c.mtu()
 	seen := map[netip.Addr]bool{}
 	for _, p := range c.d.Config.Addresses {
-		switch a := p.Addr(); {
-		case !p.IsValid() || a.IsUnspecified() || a.IsMulticast() || a.IsLoopback():
-			c.add(ruleAddress.Find("%s is not the address of a host.", p))
-		case a.IsLinkLocalUnicast():
-			c.add(ruleAddress.Find("%s is a link-local address; the kernel gives those itself.", p))
-		case a.Is4() && p.Bits() < 31 && (p.Masked().Addr() == a || broadcast(p) == a):
-			c.add(ruleAddress.Find("%s is the network or broadcast address of %s.", p, p.Masked()))
-		case seen[a]:
-			c.add(ruleAddress.Find("%s is there twice.", a))
+		if problem := addressProblem(p); problem != "" {
+			c.add(ruleAddress.Find("%s %s.", p, problem))
+		} else if seen[p.Addr()] {
+			c.add(ruleAddress.Find("%s is there twice.", p.Addr()))
 		}
 		seen[p.Addr()] = true
 	}
+}
+
+// addressProblem says why an interface cannot have an address; empty if it can.
+func addressProblem(p netip.Prefix) string {
+	a := p.Addr()
+	switch {
+	case !p.IsValid() || a.IsUnspecified() || a.IsMulticast() || a.IsLoopback():
+		return "is not the address of a host"
+	case a.IsLinkLocalUnicast():
+		return "is a link-local address; the kernel gives those itself"
+	case a.Is4() && p.Bits() < 31 && (p.Masked().Addr() == a || broadcast(p) == a):
+		return "is the network or broadcast address of " + p.Masked().String()
+	}
+	return ""
 }
 
 // broadcast gives the last address of an IPv4 network.
@@ -140,33 +149,37 @@ func (c *checker) mtu() {
 // port checks the port and the interface as they are now.
 func (c *checker) port(p Planned) {
 	o := c.observed
+	ethernet, unknown := o.LinkLayer == "Ethernet", o.LinkLayer == "" && o.Name == "" && !o.Sleeping
 	switch {
-	case o.Sleeping && o.LinkLayer != "Ethernet":
-		c.add(rulePostponed.Find("The module of the card that has port %s is not loaded on %s; it will be.", c.d.PortGUID, c.s.Host))
-		return
-	case o.LinkLayer == "" && o.Name == "":
-		if p.Port || p.LinkType {
-			c.add(rulePostponed.Find("No port of %s has the GUID %s yet.", c.s.Host, c.d.PortGUID))
-			return
-		}
+	case unknown && (p.Port || p.LinkType):
+		c.add(rulePostponed.Find("No port of %s has the GUID %s yet.", c.s.Host, c.d.PortGUID))
+	case unknown:
 		f := rulePort.Find("No port of %s has the GUID %s now. %s", c.s.Host, c.d.PortGUID, portsOf(c.s))
 		f.WayOut = "Use port_guids of the infiniband_guids or infiniband_card resource; if the GUID is new, make this resource depend on infiniband_guids."
 		c.add(f)
-		return
-	case o.LinkLayer == "Ethernet" && !p.LinkType:
-		c.add(ruleEthernet.Find("Port %s of %s has link layer Ethernet.", c.d.PortGUID, c.s.Host))
-		return
-	case o.LinkLayer == "Ethernet":
+	case ethernet && p.LinkType:
 		c.add(rulePostponed.Find("Port %s of %s is in Ethernet mode now.", c.d.PortGUID, c.s.Host))
-		return
+	case ethernet:
+		c.add(ruleEthernet.Find("Port %s of %s has link layer Ethernet.", c.d.PortGUID, c.s.Host))
+	case o.Sleeping:
+		c.add(rulePostponed.Find("The module of the card that has port %s is not loaded on %s; it will be.", c.d.PortGUID, c.s.Host))
+	default:
+		c.mode()
+		c.session()
 	}
-	if c.d.Config.Mode == ib.ModeConnected && o.Present && !o.Capable {
+}
+
+// mode checks that the card can do what is asked: the flag is in the hardware
+// address of the interface; before there is one, the driver tells.
+func (c *checker) mode() {
+	o := c.observed
+	switch {
+	case c.d.Config.Mode != ib.ModeConnected:
+	case o.Present && !o.Capable:
 		c.add(ruleConnected.Find("Interface %s of %s, driver %s: bit 0x80 of its hardware address is clear.", o.Name, c.s.Host, o.Driver))
-	}
-	if c.d.Config.Mode == ib.ModeConnected && !o.Present && o.Driver == "mlx5_core" {
+	case !o.Present && o.Driver == "mlx5_core":
 		c.add(ruleConnected.Find("Port %s of %s belongs to a card of driver mlx5_core.", c.d.PortGUID, c.s.Host))
 	}
-	c.session()
 }
 
 func portsOf(s *inventory.Snapshot) string {

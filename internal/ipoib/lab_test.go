@@ -68,7 +68,7 @@ const asleepDelay = 301 * time.Millisecond
 
 func startLab(t *testing.T, options ...labOption) *testLab {
 	t.Helper()
-	opts := labsim.Options{Speed: 1, Setup: []func(*labsim.Machine){coreutil.Install, shell.Install, osprog.Install, cardprog.Install}}
+	opts := labsim.Options{Speed: 10, Setup: []func(*labsim.Machine){coreutil.Install, shell.Install, osprog.Install, cardprog.Install}}
 	configs := map[string]*labsim.Config{}
 	for i, name := range []string{"intel9", "xeon2zfs"} {
 		mac := uint64(0xe41d2de44e00) + uint64(i)*0x10

@@ -37,30 +37,42 @@ func observeUbuntu(s *inventory.Snapshot, port ib.GUID, o *Observed) {
 		p.Config.Mode = ruleMode(f.Content, port)
 	}
 	for _, path := range s.FilesUnder(netplanDir) {
-		f := s.Files[path]
-		devices, err := netplan.Parse(f.Content)
-		ours := path == netplanPath(port) && platform.Owned(f.Content)
-		if ours {
-			p.Found, p.Sources = true, append(p.Sources, path)
-		}
-		if path == netplanPath(port) && !ours {
-			o.Foreign = append(o.Foreign, path+" was not written by this provider")
-		}
-		if err != nil && ours {
-			continue // the next apply replaces it
-		}
-		if err != nil {
-			// netplan itself stops at such a file, whoever it belongs to.
-			o.Foreign = append(o.Foreign, fmt.Sprintf("%s is not valid: %v", path, err))
+		if path == netplanPath(port) && platform.Owned(s.Files[path].Content) {
+			observeOwnPlan(path, s.Files[path].Content, p)
 			continue
 		}
-		for _, d := range devices {
-			switch {
-			case ours:
-				p.Interface, p.Config.MTU, p.Config.Addresses = d.ID, d.MTU, sorted(d.Addresses)
-			case o.Name != "" && d.Covers(o.Name):
-				o.Foreign = append(o.Foreign, fmt.Sprintf("%s defines %s.%s", path, d.Section, d.ID))
-			}
+		if path == netplanPath(port) {
+			o.Foreign = append(o.Foreign, path+" was not written by this provider")
+		}
+		o.Foreign = append(o.Foreign, foreignPlan(path, s.Files[path].Content, o.Name)...)
+	}
+}
+
+// observeOwnPlan reads our file. One that is not valid any more is there and
+// says nothing; the next apply replaces it.
+func observeOwnPlan(path, content string, p *Persisted) {
+	p.Found, p.Sources = true, append(p.Sources, path)
+	devices, err := netplan.Parse(content)
+	if err != nil {
+		return
+	}
+	for _, d := range devices {
+		p.Interface, p.Config.MTU, p.Config.Addresses = d.ID, d.MTU, sorted(d.Addresses)
+	}
+}
+
+// foreignPlan says what another file has to do with our interface.
+func foreignPlan(path, content, name string) []string {
+	devices, err := netplan.Parse(content)
+	if err != nil {
+		// netplan itself stops at such a file, whoever it belongs to.
+		return []string{fmt.Sprintf("%s is not valid: %v", path, err)}
+	}
+	var lines []string
+	for _, d := range devices {
+		if name != "" && d.Covers(name) {
+			lines = append(lines, fmt.Sprintf("%s defines %s.%s", path, d.Section, d.ID))
 		}
 	}
+	return lines
 }

@@ -20,6 +20,7 @@ func smDesired() opensm.Desired {
 }
 
 func TestLab_OpenSM_mendsDrift(t *testing.T) {
+	t.Parallel()
 	l := withSM(t)
 	m := l.Machine("intel9")
 	for _, tt := range []struct {
@@ -52,6 +53,7 @@ func TestLab_OpenSM_mendsDrift(t *testing.T) {
 }
 
 func TestLab_OpenSM_keepsOtherPorts(t *testing.T) {
+	t.Parallel()
 	l := startLab(t)
 	l.Machine("intel9").FS.Put("/etc/default/opensm", "# mine\nPORTS=\"0xe41d2d0300e44e02\"\nOTHER=1\n", 0o644)
 	l.hosts["intel9"].Invalidate()
@@ -74,6 +76,7 @@ func TestLab_OpenSM_keepsOtherPorts(t *testing.T) {
 }
 
 func TestLab_OpenSM_namesTheCause(t *testing.T) {
+	t.Parallel()
 	l := startLab(t)
 	l.Disconnect(labsim.CardEnd("intel9", labCard, 1))
 	_, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{ProofTimeout: time.Second})
@@ -95,6 +98,7 @@ func TestLab_OpenSM_namesTheCause(t *testing.T) {
 }
 
 func TestLab_OpenSM_refusals(t *testing.T) {
+	t.Parallel()
 	l := startLab(t)
 	for _, tt := range []struct {
 		host string
@@ -118,6 +122,7 @@ func TestLab_OpenSM_refusals(t *testing.T) {
 // From a host without the modules' package: it is installed, the modules are
 // loaded, and the port is found by the GUID in flash until then.
 func TestLab_OpenSM_wakesThePort(t *testing.T) {
+	t.Parallel()
 	l := startLab(t, asleep)
 	o := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort)
 	if !o.Sleeping || o.PortPresent || o.LinkLayer != "InfiniBand" {

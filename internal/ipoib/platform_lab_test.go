@@ -20,6 +20,7 @@ func platformOf(t *testing.T, l *testLab, name string) platform.Platform {
 }
 
 func TestLab_Reboot_failures(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		fault  labsim.FaultSpec
@@ -27,9 +28,9 @@ func TestLab_Reboot_failures(t *testing.T) {
 		step   string
 		want   []string
 	}{
-		{"never returns", labsim.FaultSpec{RebootNever: true}, platform.RebootPolicy{Timeout: 4 * time.Second}, platform.StepReturn,
-			[]string{"limit 4s", "The restart was asked for and nothing was done after that"}},
-		{"does not go down", labsim.FaultSpec{RebootIgnored: true}, platform.RebootPolicy{Timeout: 4 * time.Second}, platform.StepReturn,
+		{"never returns", labsim.FaultSpec{RebootNever: true}, platform.RebootPolicy{Timeout: 2 * time.Second}, platform.StepReturn,
+			[]string{"limit 2s", "The restart was asked for and nothing was done after that"}},
+		{"does not go down", labsim.FaultSpec{RebootIgnored: true}, platform.RebootPolicy{Timeout: 2 * time.Second}, platform.StepReturn,
 			[]string{"still the old boot", "The host never went down"}},
 		{"another key", labsim.FaultSpec{NewKeyAtReboot: true}, platform.RebootPolicy{Timeout: 20 * time.Second}, platform.StepReturn,
 			[]string{"verify host key"}},
@@ -57,6 +58,7 @@ func TestLab_Reboot_failures(t *testing.T) {
 }
 
 func TestLab_PersistLinkTypes_ubuntu(t *testing.T) {
+	t.Parallel()
 	l := startLab(t)
 	p, h, pci := platformOf(t, l, "intel9"), l.hosts["intel9"], ib.MustParsePCIAddress(labCard)
 	types := map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeETH}
@@ -81,6 +83,7 @@ func TestLab_PersistLinkTypes_ubuntu(t *testing.T) {
 }
 
 func TestLab_PersistLinkTypes_truenas(t *testing.T) {
+	t.Parallel()
 	l := startLab(t)
 	p, h, pci := platformOf(t, l, "xeon2zfs"), l.hosts["xeon2zfs"], ib.MustParsePCIAddress(labCard)
 	if err := p.EnsureModules(t.Context(), h, "ib_ipoib"); err != nil {
@@ -106,6 +109,7 @@ func TestLab_PersistLinkTypes_truenas(t *testing.T) {
 }
 
 func TestLab_Install(t *testing.T) {
+	t.Parallel()
 	l := startLab(t)
 	if err := platformOf(t, l, "intel9").Install(t.Context(), l.hosts["intel9"], "mstflint"); err != nil {
 		t.Fatal(err)

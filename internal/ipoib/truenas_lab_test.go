@@ -18,6 +18,7 @@ func truenasDesired() ipoib.Desired {
 }
 
 func TestLab_Apply_truenas(t *testing.T) {
+	t.Parallel()
 	l := withSM(t)
 	d := truenasDesired()
 	if r := apply(t, l, d); !r.Changed {
@@ -39,6 +40,7 @@ func TestLab_Apply_truenas(t *testing.T) {
 }
 
 func TestLab_Apply_truenasSurvivesReboot(t *testing.T) {
+	t.Parallel()
 	l := withSM(t)
 	d := truenasDesired()
 	d.Config.MTU, d.Consent.PrivateMTU = 65520, 65520
@@ -71,6 +73,7 @@ func TestLab_Apply_truenasSurvivesReboot(t *testing.T) {
 }
 
 func TestLab_Apply_truenasMTU(t *testing.T) {
+	t.Parallel()
 	l := withSM(t)
 	d := truenasDesired()
 	d.Config.MTU = 65520
@@ -90,6 +93,7 @@ func TestLab_Apply_truenasMTU(t *testing.T) {
 }
 
 func TestLab_Apply_truenasFresh(t *testing.T) {
+	t.Parallel()
 	l := withSM(t, freshTrueNAS)
 	d := truenasDesired()
 	_, err := ipoib.Apply(t.Context(), l.hosts["xeon2zfs"], d, ipoib.Options{})
@@ -102,6 +106,7 @@ func TestLab_Apply_truenasFresh(t *testing.T) {
 }
 
 func TestLab_Apply_truenasRefusals(t *testing.T) {
+	t.Parallel()
 	l := withSM(t)
 	m := l.Machine("xeon2zfs")
 	m.FS.Put("/etc/udev/rules.d/99-mine.rules", "# mine\n", 0o644)
@@ -122,6 +127,7 @@ func TestLab_Apply_truenasRefusals(t *testing.T) {
 
 // The middleware goes back by itself if nobody checks in.
 func TestLab_Apply_truenasRollsBack(t *testing.T) {
+	t.Parallel()
 	l := withSM(t, speed(20))
 	d := truenasDesired()
 	apply(t, l, d)
@@ -142,6 +148,7 @@ func TestLab_Apply_truenasRollsBack(t *testing.T) {
 }
 
 func TestLab_Remove_truenas(t *testing.T) {
+	t.Parallel()
 	l := withSM(t)
 	d := truenasDesired()
 	apply(t, l, d)

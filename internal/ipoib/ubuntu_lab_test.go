@@ -53,6 +53,7 @@ func apply(t *testing.T, l *testLab, d ipoib.Desired) ipoib.Result {
 }
 
 func TestLab_Apply_ubuntu(t *testing.T) {
+	t.Parallel()
 	l := withSM(t)
 	d := ubuntuDesired()
 	if r := apply(t, l, d); !r.Changed || len(r.Warnings) > 0 {
@@ -78,6 +79,7 @@ func TestLab_Apply_ubuntu(t *testing.T) {
 }
 
 func TestLab_Apply_ubuntuMendsDrift(t *testing.T) {
+	t.Parallel()
 	l := withSM(t)
 	d := ubuntuDesired()
 	apply(t, l, d)
@@ -137,6 +139,7 @@ func runText(t *testing.T, l *testLab, text string) {
 }
 
 func TestLab_Apply_ubuntuSurvivesReboot(t *testing.T) {
+	t.Parallel()
 	l := withSM(t)
 	d := ubuntuDesired()
 	apply(t, l, d)
@@ -168,6 +171,7 @@ func TestLab_Apply_ubuntuSurvivesReboot(t *testing.T) {
 
 // A provider that dies after the change leaves the undo to the host.
 func TestLab_Apply_hostUndoesWhatNobodyConfirms(t *testing.T) {
+	t.Parallel()
 	l := withSM(t, speed(20))
 	d := ubuntuDesired()
 	apply(t, l, d)
@@ -194,6 +198,7 @@ func TestLab_Apply_hostUndoesWhatNobodyConfirms(t *testing.T) {
 }
 
 func TestLab_Apply_silentlyClampedMTU(t *testing.T) {
+	t.Parallel()
 	l := withSM(t)
 	d := ubuntuDesired()
 	apply(t, l, d)
@@ -211,6 +216,7 @@ func TestLab_Apply_silentlyClampedMTU(t *testing.T) {
 }
 
 func TestLab_Remove_ubuntu(t *testing.T) {
+	t.Parallel()
 	l := withSM(t)
 	d := ubuntuDesired()
 	foreign := "network: {version: 2, ethernets: {eno2: {dhcp4: true}}}\n"
@@ -235,6 +241,7 @@ func TestLab_Remove_ubuntu(t *testing.T) {
 }
 
 func TestLab_Check_foreignNetplan(t *testing.T) {
+	t.Parallel()
 	l := withSM(t)
 	name := ipoib.Observe(l.snapshot(t, "intel9"), ubuntuPort, 0).Name
 	l.Machine("intel9").FS.Put("/etc/netplan/60-infiniband.yaml",
@@ -248,6 +255,7 @@ func TestLab_Check_foreignNetplan(t *testing.T) {
 }
 
 func TestLab_Apply_overTheSession(t *testing.T) {
+	t.Parallel()
 	l := withSM(t)
 	m := l.Machine("intel9")
 	name := ipoib.Observe(l.snapshot(t, "intel9"), ubuntuPort, 0).Name

@@ -91,24 +91,29 @@ func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result
 	if err := refuse(s, d); err != nil {
 		return Result{}, err
 	}
-	// The file is written before the package is installed: the package starts
-	// itself at once, with its default PORTS=ALL an SM on every port.
-	if err := writePorts(ctx, h, s, func(ports []ib.GUID) []ib.GUID { return append(ports, d.PortGUID) }); err != nil {
-		return Result{}, err
-	}
-	if err := writeDropIn(ctx, h, s, d); err != nil {
-		return Result{Changed: true}, err
-	}
-	if err := plat.Install(ctx, h, plat.PackagesFor(platform.FeatureOpenSM, s.OS.Kernel)...); err != nil {
-		return Result{Changed: true}, err
-	}
-	if err := start(ctx, h, d.PortGUID); err != nil {
+	if err := configure(ctx, h, s, d, plat); err != nil {
 		return Result{Changed: true}, err
 	}
 	if err := prove(ctx, h, s, d.PortGUID, o); err != nil {
 		return Result{Changed: true}, err
 	}
 	return result(ctx, h, d.PortGUID)
+}
+
+// configure writes the files, installs the package and starts the instance.
+func configure(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, d Desired, plat platform.Platform) error {
+	// The list of ports is written before the package is installed: the package
+	// starts itself at once, with its default PORTS=ALL an SM on every port.
+	if err := writePorts(ctx, h, s, func(ports []ib.GUID) []ib.GUID { return append(ports, d.PortGUID) }); err != nil {
+		return err
+	}
+	if err := writeDropIn(ctx, h, s, d); err != nil {
+		return err
+	}
+	if err := plat.Install(ctx, h, plat.PackagesFor(platform.FeatureOpenSM, s.OS.Kernel)...); err != nil {
+		return err
+	}
+	return start(ctx, h, d.PortGUID)
 }
 
 // refuse checks at the moment of the change.

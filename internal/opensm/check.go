@@ -60,18 +60,20 @@ func CheckConfig(d Desired, others []Desired) []safety.Finding {
 }
 
 func checkPort(s *inventory.Snapshot, d Desired, o Observed, p Planned) []safety.Finding {
+	ethernet, unknown := o.LinkLayer == "Ethernet", !o.PortPresent && !o.Sleeping
 	switch {
-	case o.Sleeping && o.LinkLayer != "Ethernet":
-		return []safety.Finding{rulePostponed.Find("The module of the card that has port %s is not loaded on %s; it will be.", d.PortGUID, s.Host)}
-	case !o.PortPresent && !o.Sleeping && (p.Port || p.LinkType):
+	case unknown && (p.Port || p.LinkType):
 		return []safety.Finding{rulePostponed.Find("No port of %s has the GUID %s yet.", s.Host, d.PortGUID)}
-	case !o.PortPresent && !o.Sleeping:
+	case unknown:
 		return []safety.Finding{rulePort.Find("No port of %s has the GUID %s now.%s", s.Host, d.PortGUID, portsOf(s))}
-	case o.LinkLayer == "Ethernet" && p.LinkType:
+	case ethernet && p.LinkType:
 		return []safety.Finding{rulePostponed.Find("Port %s of %s is in Ethernet mode now.", d.PortGUID, s.Host)}
-	case o.LinkLayer == "Ethernet":
+	case ethernet:
 		return []safety.Finding{ruleEthernet.Find("Port %s of %s has link layer Ethernet.", d.PortGUID, s.Host)}
-	case o.SMLID != 0 && !o.IsSM && o.SMLID != o.LID:
+	case o.Sleeping:
+		return []safety.Finding{rulePostponed.Find("The module of the card that has port %s is not loaded on %s; it will be.", d.PortGUID, s.Host)}
+	}
+	if o.SMLID != 0 && !o.IsSM {
 		return []safety.Finding{ruleOther.Find("Port %s of %s has SM LID %d.", d.PortGUID, s.Host, o.SMLID)}
 	}
 	return nil

@@ -52,29 +52,31 @@ func prove(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, port i
 		return fmt.Errorf("%s: no RDMA device has the port %s", h.Name(), port)
 	}
 	begin := time.Now()
-	waiting, cancel := context.WithTimeout(ctx, o.ProofTimeout)
-	defer cancel()
+	last, err := watch(ctx, h, card.RDMADevice, p.Number, o)
+	switch {
+	case err != nil:
+		return err
+	case served(last):
+		return nil
+	}
+	return diagnose(ctx, h, port, last, time.Since(begin))
+}
+
+// watch looks at the port until it is served, cannot become so, or the time is
+// over, and returns what it saw last.
+func watch(ctx context.Context, h host.Host, device string, number int, o Options) (sysfs.Port, error) {
+	deadline := time.Now().Add(o.ProofTimeout)
 	for {
-		now, err := readPort(waiting, h, card.RDMADevice, p.Number)
-		if err == nil && served(now) {
-			return nil
-		}
-		if err != nil && waiting.Err() == nil {
-			return err
+		now, err := readPort(ctx, h, device, number)
+		if err != nil {
+			return now, err
 		}
 		// A port in the wrong mode does not change by waiting.
-		if now.LinkLayer == "Ethernet" || !pause(waiting, o.Poll) {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			last, err := readPort(ctx, h, card.RDMADevice, p.Number)
-			if err != nil {
-				return err
-			}
-			if served(last) {
-				return nil
-			}
-			return diagnose(ctx, h, port, last, time.Since(begin))
+		if served(now) || now.LinkLayer == "Ethernet" || time.Now().After(deadline) {
+			return now, nil
+		}
+		if !pause(ctx, o.Poll) {
+			return now, context.Cause(ctx)
 		}
 	}
 }
