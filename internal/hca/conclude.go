@@ -180,8 +180,8 @@ func (o *Ops) concludeRefused(ctx context.Context, c Card, out outcome) ([]strin
 	case out.exit == exitStart:
 		e.Check = "Look at the host's log with journalctl -u " + unitName(out.id) + "."
 	case !out.ended:
-		e.What = "The job on the host was interrupted before it wrote anything."
-		e.Check = "Run apply again."
+		e.What = "The job on the host ended or was interrupted before it wrote anything, and left no reason."
+		e.Check = "Run apply again. If it happens again, look at the host's log with journalctl -u " + unitName(out.id) + ": systemd-inhibit needs systemd-logind to run."
 	}
 	return nil, both(e, o.settle(ctx, c, out.id, "nothing was written"))
 }
