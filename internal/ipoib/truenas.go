@@ -28,9 +28,6 @@ func (t trueNASStack) apply(ctx context.Context, c *change) error {
 	if err := c.nothingPending(ctx); err != nil {
 		return err
 	}
-	if err := c.storeMode(ctx); err != nil {
-		return err
-	}
 	oldMode := c.before.Live.Mode
 	if oldMode != c.d.Config.Mode {
 		// Before the commit: the mode decides which MTU the kernel accepts, and
@@ -41,6 +38,10 @@ func (t trueNASStack) apply(ctx context.Context, c *change) error {
 		}
 	}
 	err := t.storeAddresses(ctx, c)
+	if err == nil {
+		// Last, so that a boot never gets a mode whose MTU was taken back.
+		return c.storeMode(ctx)
+	}
 	var unconfirmed *UnconfirmedError
 	if errors.As(err, &unconfirmed) && oldMode != c.d.Config.Mode && oldMode != "" {
 		back := coreutils.WriteKernelFile(modeFile(c.before.Name), oldMode.String())

@@ -25,6 +25,10 @@ type ubuntuStack struct{}
 // recover implements stack: the provider, or its machine, died between a change
 // and its confirmation, and the timer has not run yet.
 func (ubuntuStack) recover(ctx context.Context, c *change) (bool, error) {
+	unit := c.guard().Unit()
+	if c.s.Unit(unit+".timer").ActiveState != "active" && c.s.Unit(unit+".service").ActiveState != "active" {
+		return false, nil
+	}
 	r, err := c.h.Run(ctx, c.guard().UndoNow())
 	if err != nil {
 		return false, fmt.Errorf("undoing an earlier change that was never confirmed: %w", err)

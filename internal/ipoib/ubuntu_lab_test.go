@@ -274,3 +274,28 @@ func TestLab_Apply_overTheSession(t *testing.T) {
 	d.Consent.SessionInterface = name
 	apply(t, l, d)
 }
+
+// A provider that was killed between a change and its confirmation: the next
+// apply undoes it first, instead of waiting for the timer to fall into its own.
+func TestLab_Apply_undoesWhatAKilledProviderLeft(t *testing.T) {
+	t.Parallel()
+	l := withSM(t)
+	d := ubuntuDesired()
+	apply(t, l, d)
+	change := d
+	change.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.9.20/24")}
+	_, err := ipoib.Apply(t.Context(), l.cutOff("intel9"), change, ipoib.Options{ConfirmTimeout: time.Hour, SettleTimeout: time.Second})
+	if err == nil {
+		t.Fatal("the change was confirmed over a connection that there was not")
+	}
+	l.Machine("intel9").Faults.Set(labsim.FaultSpec{})
+	l.hosts["intel9"].Drop()
+	if diff := ipoib.Observe(l.snapshot(t, "intel9"), ubuntuPort, 0).Differences(d.Config); len(diff) == 0 {
+		t.Fatal("nothing was left to undo")
+	}
+	r := apply(t, l, d)
+	mustContain(t, strings.Join(r.Warnings, " "), "never confirmed; it was undone first")
+	if r.Changed {
+		t.Errorf("the undo alone should have sufficed: %+v", r)
+	}
+}
