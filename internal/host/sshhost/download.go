@@ -53,7 +53,9 @@ func (h *Host) download(ctx context.Context, name string, in *incoming) (int64, 
 	var exit *host.ExitError
 	switch {
 	case errors.As(err, &gone):
-		gone.Op = "download"
+		if gone.Op == "run" {
+			gone.Op = "download"
+		}
 		return 0, "", turns, err
 	case errors.As(err, &exit):
 		return 0, "", turns, h.transferError("download", name, err)

@@ -238,3 +238,19 @@ func TestHost_Download_failures(t *testing.T) {
 type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("disk full here") }
+
+func TestHost_transferToUnreachableHost(t *testing.T) {
+	s := newServer(t)
+	cfg := s.config()
+	cfg.HostKeys = []string{"SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}
+	h := mustHost(t, cfg)
+	data, file := randomFile(t, 10)
+	up := h.Upload(t.Context(), bytes.NewReader(data), 10, file)
+	_, _, down := h.Download(t.Context(), "/etc/hostname", &bytes.Buffer{})
+	for _, err := range []error{up, down} {
+		var gone *host.UnreachableError
+		if !errors.As(err, &gone) || gone.Op != "verify host key" || gone.MayHaveRun || gone.Command == "" {
+			t.Errorf("the cause is hidden: %+v", err)
+		}
+	}
+}

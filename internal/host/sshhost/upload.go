@@ -109,7 +109,7 @@ func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
 	for try := 1; ; try++ {
 		var l *link
 		if l, err = h.connect(ctx); err != nil {
-			return turns, err
+			return turns, named(err, u.command())
 		}
 		early.drop()
 		early = startEarly(ctx, l)
@@ -135,7 +135,7 @@ func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
 	}
 	h.sweep(ctx, u)
 	var gone *host.UnreachableError
-	if errors.As(err, &gone) {
+	if errors.As(err, &gone) && gone.Op == "run" {
 		gone.Op = "upload"
 	}
 	var refused *host.PrivilegeError
@@ -149,6 +149,9 @@ func (u *upload) temporary() string {
 	dir, name := path.Split(u.file.Path)
 	return dir + "." + name + "." + u.nonce + ".tmp"
 }
+
+// command is how messages name the upload.
+func (u *upload) command() string { return "upload " + shellcmd.Quote(u.file.Path) }
 
 func (u *upload) relative() string { return stagingDir + "/upload-" + u.nonce }
 
@@ -262,7 +265,7 @@ func (h *Host) stageError(ctx context.Context, l *link, u *upload, err error) er
 	} else {
 		return h.transferError("upload", u.file.Path, err)
 	}
-	e := h.unreachable("upload", "upload "+shellcmd.Quote(u.file.Path), err)
+	e := h.unreachable("upload", u.command(), err)
 	e.Advice = "The file at its place is untouched."
 	return e
 }
