@@ -169,7 +169,7 @@ func (t *trust) vouch(key ssh.PublicKey) string {
 	}
 	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
 	return fmt.Sprintf("Compare the fingerprint with what `ssh-keygen -lf /etc/ssh/ssh_host_%s_key.pub` prints on the host's own console. "+
-		"If they are equal, either add this line to %s:\n%s\nor pin the key in the host's configuration:\nhost_key = %q\n"+
+		"If they are equal, either add this line to %s:\n%s\nor pin the key in the host's configuration:\nhost_keys = [%q]\n"+
 		"or set host_key_policy = \"accept-new\" to accept the first key that a new host shows.",
 		fileKind(key.Type()), file, knownhosts.Line([]string{t.name}, key), line)
 }
@@ -182,7 +182,7 @@ func (t *trust) pinMismatch(key ssh.PublicKey) error {
 	want = append(want, t.pins.fingerprints...)
 	return t.fail(key, fmt.Sprintf("the host showed the key %s, but is pinned to %s", describe(key), strings.Join(want, ", ")),
 		"Either the host was installed anew or given other keys, or another machine answers under its address. "+
-			"Find out which before you change host_key: credentials sent to an impostor are lost. "+
+			"Find out which before you change host_keys: credentials sent to an impostor are lost. "+
 			"A fingerprint pins one key, and a host has one of each kind; pin the one of kind "+key.Type()+" if the host is the right one.")
 }
 
@@ -200,7 +200,7 @@ func (t *trust) changed(key ssh.PublicKey, want []xknownhosts.KnownKey) error {
 // noCommonKey explains a handshake in which the host has no key of a kind that
 // is known of it.
 func (t *trust) noCommonKey(err *ssh.AlgorithmNegotiationError) error {
-	where := "host_key"
+	where := "host_keys"
 	if t.db != nil && t.pins.empty() {
 		where = strings.Join(t.hop.knownHosts, ", ")
 	}

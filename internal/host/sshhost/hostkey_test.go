@@ -61,7 +61,7 @@ func TestHostKey_unknownThenKnown(t *testing.T) {
 	key := s.hostKeys[0].PublicKey()
 	line := knownhosts.Line([]string{addr}, key)
 	err := reach(t, cfg)
-	hostKeyError(t, err, ssh.FingerprintSHA256(key), line, known, `host_key = "ssh-ed25519 `, "ssh_host_ed25519_key.pub")
+	hostKeyError(t, err, ssh.FingerprintSHA256(key), line, known, `host_keys = ["ssh-ed25519 `, "ssh_host_ed25519_key.pub")
 	if len(s.auths) != 0 {
 		t.Error("a credential was sent to a host that nobody vouches for")
 	}

@@ -105,7 +105,7 @@ func (k *keyring) choose(wanted []identity, h *hop) {
 		k.offer = append(k.offer, id)
 	}
 	if len(rest) > 0 {
-		k.note("%s: not offered, because servers close the connection after about six attempts; choose a key with private_key_file, agent_identity or identities_only",
+		k.note("%s: not offered, because servers close the connection after about six attempts; choose a key with private_key_file, agent_identity or IdentitiesOnly in ~/.ssh/config",
 			strings.Join(rest, ", "))
 	}
 }

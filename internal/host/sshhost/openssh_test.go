@@ -149,18 +149,18 @@ func TestOpenSSH_transfer(t *testing.T) {
 	w := newWAN(t, fmt.Sprintf("127.0.0.1:%d", cfg.Port), 20*time.Millisecond)
 	cfg.Port = w.port()
 	h := mustHost(t, cfg)
-	if _, err := h.Run(t.Context(), shellcmd.New("true")); err != nil {
+	if _, err = h.Run(t.Context(), shellcmd.New("true")); err != nil {
 		t.Fatal(err)
 	}
 	data, file := randomFile(t, 16<<20)
 	begin := time.Now()
-	if err := h.Upload(t.Context(), bytes.NewReader(data), int64(len(data)), file); err != nil {
+	if err = h.Upload(t.Context(), bytes.NewReader(data), int64(len(data)), file); err != nil {
 		t.Fatal(err)
 	}
 	up := time.Since(begin)
 	begin = time.Now()
 	var back bytes.Buffer
-	if _, _, err := h.Download(t.Context(), file.Path, &back); err != nil || !bytes.Equal(back.Bytes(), data) {
+	if _, _, err = h.Download(t.Context(), file.Path, &back); err != nil || !bytes.Equal(back.Bytes(), data) {
 		t.Fatal(err)
 	}
 	t.Logf("16 MiB to and from OpenSSH at a round trip of 20 ms: up %s, down %s", up, time.Since(begin))
