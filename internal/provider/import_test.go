@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
 // importIDs are the ids of all resources of the main scenario on one host.
@@ -34,6 +37,21 @@ func TestImport_isFollowedByAnEmptyPlan(t *testing.T) {
 		}
 	}
 	unchanged(t, ws, cfg)
+}
+
+// The engine's own import of each kind plans nothing, either.
+func TestAccImport_isFollowedByAnEmptyPlan(t *testing.T) {
+	engine(t)
+	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
+	cfg := w.CrossFlash(intel9)
+	text := acctest.HCL(w.Provider(), cfg)
+	steps := []resource.TestStep{{Config: text}}
+	for typ, id := range importIDs(w, intel9, 1) {
+		steps = append(steps, resource.TestStep{
+			Config: text, ResourceName: typ + "." + intel9, ImportState: true, ImportStateId: id, ImportStateKind: resource.ImportBlockWithID,
+		})
+	}
+	resource.UnitTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers(), Steps: steps})
 }
 
 func TestImport_refusesIdsThatAreNone(t *testing.T) {

@@ -1,0 +1,216 @@
+package provider_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/config"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+const example = "../../examples/lab-crossflash"
+
+// engine skips a test if there is neither Terraform nor OpenTofu: the testing
+// library would download one.
+func engine(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TF_ACC_TERRAFORM_PATH") != "" {
+		return
+	}
+	if _, err := exec.LookPath("terraform"); err != nil {
+		t.Skip("needs terraform on PATH, or TF_ACC_TERRAFORM_PATH with the path of terraform or tofu; make test sets it")
+	}
+}
+
+// exampleVariables are the variables of the example for a lab.
+func exampleVariables(w *acctest.World, consent bool) config.Variables {
+	hosts := map[string]config.Variable{}
+	for name, s := range w.Servers {
+		hosts[name] = config.ObjectVariable(map[string]config.Variable{
+			"address": config.StringVariable(s.Addr.IP.String()), "port": config.IntegerVariable(s.Addr.Port), "user": config.StringVariable(w.User(name)),
+		})
+	}
+	vars := config.Variables{
+		"hosts":             config.MapVariable(hosts),
+		"private_key_file":  config.StringVariable(w.KeyFile()),
+		"known_hosts_files": config.ListVariable(config.StringVariable(w.KnownHostsFile())),
+		"image":             config.StringVariable(w.Image(acctest.ImageVPI)),
+		"image_sha256":      config.StringVariable(w.Images[acctest.ImageVPI].SHA256),
+	}
+	if consent {
+		vars["allow_psid_change"] = config.ObjectVariable(map[string]config.Variable{
+			"from": config.StringVariable(card.PSIDEN), "to": config.StringVariable(card.PSIDVPI),
+		})
+	}
+	return vars
+}
+
+// The whole main scenario by the real engine: refusal, apply, nothing left,
+// drift and its mending, destroy.
+func TestAccExample_labCrossflash(t *testing.T) {
+	engine(t)
+	w := acctest.Start(t, acctest.Options{})
+	dir := config.StaticDirectory(example)
+	consented := exampleVariables(w, true)
+	intelPort := tfjsonpath.New("port_guids").AtSliceIndex(0)
+	updates := func(addresses ...string) resource.ConfigPlanChecks {
+		var checks []plancheck.PlanCheck
+		for _, a := range addresses {
+			checks = append(checks, plancheck.ExpectResourceAction(a, plancheck.ResourceActionUpdate))
+		}
+		return resource.ConfigPlanChecks{PreApply: checks}
+	}
+	resource.UnitTest(t, resource.TestCase{Steps: withProviders([]resource.TestStep{
+		{
+			ConfigDirectory: dir, ConfigVariables: exampleVariables(w, false),
+			ExpectError: regexp.MustCompile(`(?s)Refusing\s+to\s+burn\s+firmware\s+on\s+card\s+intel9/0000:01:00\.0:\s+FW023.*allow_psid_change\s+=\s+{\s+from\s+=\s+"` + card.PSIDEN),
+		},
+		{
+			ConfigDirectory: dir, ConfigVariables: consented,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+				plancheck.ExpectKnownValue(`infiniband_firmware.card["intel9"]`, tfjsonpath.New("flash_psid"), knownvalue.StringExact(card.PSIDVPI)),
+				plancheck.ExpectKnownValue(`infiniband_guids.card["intel9"]`, intelPort, knownvalue.StringExact("0xe41d2d0300e44ed1")),
+			}},
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownValue(`infiniband_firmware.card["xeon2zfs"]`, tfjsonpath.New("running_psid"), knownvalue.StringExact(card.PSIDVPI)),
+				statecheck.ExpectKnownValue(`infiniband_firmware.card["xeon2zfs"]`, tfjsonpath.New("reboot_required"), knownvalue.Bool(false)),
+				statecheck.ExpectKnownValue(`infiniband_guids.card["intel9"]`, tfjsonpath.New("effective").AtMapKey("node_guid"), knownvalue.StringExact("0xe41d2d0300e44ed0")),
+				statecheck.ExpectKnownValue(`infiniband_link_type.card["intel9"]`, tfjsonpath.New("effective").AtMapKey("2"), knownvalue.StringExact("ib")),
+				statecheck.ExpectKnownValue(`infiniband_opensm.intel9`, tfjsonpath.New("port_state"), knownvalue.StringExact("Active")),
+				statecheck.ExpectKnownValue(`infiniband_ipoib_interface.fabric["xeon2zfs"]`, tfjsonpath.New("interface"), knownvalue.StringExact("ibs4d1")),
+				statecheck.ExpectKnownValue(`infiniband_ipoib_interface.fabric["xeon2zfs"]`, tfjsonpath.New("carrier"), knownvalue.Bool(true)),
+			},
+		},
+		{ConfigDirectory: dir, ConfigVariables: consented, PlanOnly: true},
+		{
+			PreConfig: func() {
+				w.Run(xeon2zfs, "ip link set dev ibs4d1 mtu 1500")
+				w.Run(intel9, "systemctl stop 'opensm@0xe41d2d0300e44ed1.service'")
+				w.Run(intel9, "echo eth > /sys/bus/pci/devices/0000:01:00.0/mlx4_port2")
+			},
+			ConfigDirectory: dir, ConfigVariables: consented,
+			ConfigPlanChecks: updates(`infiniband_link_type.card["intel9"]`, `infiniband_opensm.intel9`, `infiniband_ipoib_interface.fabric["xeon2zfs"]`),
+		},
+		{ConfigDirectory: dir, ConfigVariables: consented, PlanOnly: true},
+		// The library's own clean-up cannot read a state with for_each.
+		{ConfigDirectory: dir, ConfigVariables: consented, Destroy: true},
+	})})
+	for _, host := range []string{intel9, xeon2zfs} {
+		if flash := w.Flash(host); flash.PSID != card.PSIDVPI {
+			t.Errorf("destroy changed the flash of %s: %s", host, flash.PSID)
+		}
+	}
+	if out := w.Run(intel9, "ip addr show dev ibp1s0"); strings.Contains(out, "172.16.0.20") {
+		t.Errorf("destroy left the address:\n%s", out)
+	}
+}
+
+// withProviders names the provider in each step: a directory may not have it in
+// the case.
+func withProviders(steps []resource.TestStep) []resource.TestStep {
+	for i := range steps {
+		steps[i].ProtoV6ProviderFactories = acctest.Providers()
+	}
+	return steps
+}
+
+// Every example of a resource is applied on a lab whose card it fits.
+func TestAccExamples_resources(t *testing.T) {
+	engine(t)
+	files, err := filepath.Glob("../../examples/resources/*/resource.tf")
+	if err != nil || len(files) < 7 {
+		t.Fatalf("found %d examples: %v", len(files), err)
+	}
+	for _, file := range files {
+		name := filepath.Base(filepath.Dir(file))
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, readErr := os.ReadFile(file)
+			if readErr != nil {
+				t.Fatal(readErr)
+			}
+			w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
+			if strings.Contains(string(text), "port_guid") || name == "infiniband_link_type" {
+				vpiFabric(t, w, strings.Contains(name, "ipoib"))
+			}
+			step := exampleStep(w, string(text))
+			resource.UnitTest(t, resource.TestCase{
+				ProtoV6ProviderFactories: acctest.Providers(),
+				Steps:                    []resource.TestStep{step, {Config: step.Config, PlanOnly: true}},
+			})
+		})
+	}
+}
+
+func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
+	engine(t)
+	var files []string
+	for _, pattern := range []string{"../../examples/data-sources/*/data-source.tf", "../../examples/functions/*/function.tf"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) < 3 {
+			t.Fatalf("found %d of %s: %v", len(found), pattern, err)
+		}
+		files = append(files, found...)
+	}
+	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
+	want := map[string]string{
+		"guid_from_mac": "0xe41d2d0300e44ed0", "guids_from_base": "0xe41d2d0300e44ed1", "parse_psid": "Mellanox", "ipoib_max_mtu": "4092",
+		"infiniband_host": "Ubuntu 24.04", "infiniband_cards": "ConnectX-3 Pro " + card.PSIDEN, "infiniband_firmware_image": card.PSIDVPI + " 2.42.5000",
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(filepath.Dir(file))
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			step := exampleStep(w, string(text))
+			step.ConfigStateChecks = []statecheck.StateCheck{outputHolds{want[name]}}
+			resource.UnitTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers(), Steps: []resource.TestStep{step}})
+		})
+	}
+}
+
+// outputHolds looks for a text among the outputs.
+type outputHolds struct{ text string }
+
+// CheckState implements statecheck.StateCheck.
+func (o outputHolds) CheckState(_ context.Context, req statecheck.CheckStateRequest, resp *statecheck.CheckStateResponse) {
+	outputs, err := json.Marshal(req.State.Values.Outputs)
+	if err == nil && !strings.Contains(string(outputs), o.text) {
+		err = fmt.Errorf("want %q in %s", o.text, outputs)
+	}
+	resp.Error = err
+}
+
+// exampleStep applies an example with the lab's provider block in front.
+func exampleStep(w *acctest.World, text string) resource.TestStep {
+	text = strings.ReplaceAll(text, "images/", filepath.Join(w.Dir, "images")+"/")
+	return resource.TestStep{Config: acctest.HCL(w.Provider(), nil) + text}
+}
+
+// vpiFabric brings the card to where the examples of ports and networks begin.
+func vpiFabric(t *testing.T, w *acctest.World, sm bool) {
+	t.Helper()
+	cfg := w.CrossFlash(intel9).Without("infiniband_ipoib_interface.intel9")
+	if !sm {
+		cfg = cfg.Without("infiniband_opensm.intel9")
+	}
+	apply(t, w.Workspace(), cfg)
+}
