@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/crypto/ssh"
@@ -71,12 +72,13 @@ func (s *Server) exec(conn *ssh.ServerConn, wire *line, ch ssh.Channel, req *ssh
 	}
 	_ = req.Reply(true, nil)
 	if fault.Exit {
-		finish(ch, fault.Status)
+		(&gate{ch: ch}).finish(fault.Status)
 		return nil
 	}
 	user, _ := s.Machine.LookupUser(conn.User())
 	p := s.process(user, extra, user.Shell, "-c", command)
-	p.Stdin, p.Stdout, p.Stderr = ch, ch, ch.Stderr()
+	gate := &gate{ch: ch}
+	p.Stdin, p.Stdout, p.Stderr = ch, gate, &gateErr{gate}
 	done := s.Machine.Spawn(p)
 	go func() {
 		if fault.Cut == labsim.CutDuring {
@@ -88,7 +90,7 @@ func (s *Server) exec(conn *ssh.ServerConn, wire *line, ch ssh.Channel, req *ssh
 			wire.cut()
 			return
 		}
-		finish(ch, status)
+		gate.finish(status)
 	}()
 	return p
 }
@@ -117,14 +119,48 @@ func (s *Server) process(user labsim.User, extra map[string]string, args ...stri
 	}
 }
 
-// finish sends the exit status, or the signal for 128+n as sshd does for a shell
-// killed by one.
-func finish(ch ssh.Channel, status int) {
-	var payload struct{ Status uint32 }
-	payload.Status = uint32(status) //nolint:gosec // 0..255
-	_, _ = ch.SendRequest("exit-status", false, ssh.Marshal(&payload))
-	_ = ch.CloseWrite()
-	_ = ch.Close()
+// gate is the output of a session. Whoever still writes after its end, such as an
+// orphan of a killed shell, gets the error of a closed pipe.
+type gate struct {
+	ch ssh.Channel
+
+	mu     sync.Mutex
+	closed bool
+}
+
+func (g *gate) write(w io.Writer, p []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return 0, syscall.EPIPE
+	}
+	return w.Write(p)
+}
+
+// Write implements io.Writer for standard output.
+func (g *gate) Write(p []byte) (int, error) { return g.write(g.ch, p) }
+
+// Read implements io.Reader for the SFTP server.
+func (g *gate) Read(p []byte) (int, error) { return g.ch.Read(p) }
+
+// Close implements io.Closer for the SFTP server.
+func (g *gate) Close() error { return g.ch.Close() }
+
+// gateErr is standard error.
+type gateErr struct{ *gate }
+
+// Write implements io.Writer.
+func (g *gateErr) Write(p []byte) (int, error) { return g.write(g.ch.Stderr(), p) }
+
+// finish sends the exit status and ends the session.
+func (g *gate) finish(status int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	payload := struct{ Status uint32 }{uint32(status)} //nolint:gosec // 0..255
+	_, _ = g.ch.SendRequest("exit-status", false, ssh.Marshal(&payload))
+	_ = g.ch.CloseWrite()
+	_ = g.ch.Close()
 }
 
 // Run executes a command as a user without SSH, for tests and demos: it goes

@@ -22,11 +22,12 @@ func (s *Server) sftp(conn *ssh.ServerConn, wire *line, ch ssh.Channel) {
 	s.Machine.Count(func(n *labsim.Counters) { n.SFTP++ })
 	user, _ := s.Machine.LookupUser(conn.User())
 	h := &files{server: s, wire: wire, home: user.Home, cred: vfs.Cred{UID: user.UID, GIDs: s.Machine.GroupIDs(user.Name, user.GID)}}
-	srv := sftp.NewRequestServer(ch, sftp.Handlers{FileGet: h, FilePut: h, FileCmd: h, FileList: h},
+	out := &gate{ch: ch}
+	srv := sftp.NewRequestServer(out, sftp.Handlers{FileGet: h, FilePut: h, FileCmd: h, FileList: h},
 		sftp.WithStartDirectory(user.Home))
 	_ = srv.Serve()
 	_ = srv.Close()
-	finish(ch, 0)
+	out.finish(0)
 }
 
 type files struct {
