@@ -134,7 +134,7 @@ func Remove(ctx context.Context, h *inventory.Host, d Desired, o Options) (Resul
 	if blocking := blockingOf(check.found); len(blocking) > 0 {
 		return Result{}, &RefusedError{Host: h.Name(), Findings: blocking}
 	}
-	if err := c.net.remove(ctx, c); err != nil {
+	if err = c.net.remove(ctx, c); err != nil {
 		return Result{Changed: true}, err
 	}
 	r, err := c.result(ctx, d)

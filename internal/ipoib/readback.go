@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
 )
 
@@ -34,6 +36,14 @@ func readLive(ctx context.Context, h host.Host, name string) (live, error) {
 	l := links[0]
 	found := live{Up: l.Up(), Carrier: l.Carrier()}
 	found.MTU, found.Mode = l.MTU, ib.IPoIBMode(l.Info.Data.Mode)
+	if found.Mode == "" {
+		// Older iproute2 and drivers do not report it there.
+		mode, err := h.Run(ctx, coreutils.Cat(modeFile(name)))
+		if err != nil {
+			return live{}, err
+		}
+		found.Mode = ib.IPoIBMode(strings.TrimSpace(string(mode.Stdout)))
+	}
 	for _, a := range l.Addresses {
 		p, err := a.Prefix()
 		if err != nil {

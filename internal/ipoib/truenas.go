@@ -125,7 +125,7 @@ func (trueNASStack) storeAddresses(ctx context.Context, c *change) error {
 		}
 	}
 	if !private || row == 0 {
-		if err := c.commit(ctx, first, append(steps, c.step(first, true))...); err != nil {
+		if err = c.commit(ctx, first, append(steps, c.step(first, true))...); err != nil {
 			return err
 		}
 	}
@@ -206,7 +206,7 @@ func (c *change) checkin(ctx context.Context, want Config) error {
 	}
 	defer fresh.Close() //nolint:errcheck // the connection has served its purpose
 	// The commit reports success also if an interface could not be configured.
-	if err := settled(ctx, fresh, c.before.Name, want, c.o); err != nil {
+	if err = settled(ctx, fresh, c.before.Name, want, c.o); err != nil {
 		return err
 	}
 	_, err = fresh.Run(ctx, midclt.Checkin())
@@ -263,7 +263,7 @@ func (c *change) removeRow(ctx context.Context, name string) error {
 		c.left = append(c.left, fmt.Sprintf("The stored interface %s stays, without addresses: it is the only one, and without any the middleware would run DHCP on every interface.", name))
 	}
 	deadline := time.Now().Add(c.o.ConfirmTimeout)
-	if _, err := c.h.Run(ctx, midclt.Transaction(c.o.ConfirmTimeout, steps...)); err != nil {
+	if _, err = c.h.Run(ctx, midclt.Transaction(c.o.ConfirmTimeout, steps...)); err != nil {
 		return fmt.Errorf("removing the stored interface %s: %w", name, err)
 	}
 	fresh, err := c.h.Fresh(ctx)

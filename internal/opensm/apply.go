@@ -71,7 +71,7 @@ func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result
 	if err != nil {
 		return Result{}, err
 	}
-	if err := refuse(s, d); err != nil {
+	if err = refuse(s, d); err != nil {
 		return Result{}, err
 	}
 	if before := Observe(s, d.PortGUID); len(before.Differences(d)) == 0 {
@@ -81,20 +81,20 @@ func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result
 	if err != nil {
 		return Result{}, err
 	}
-	if err := plat.EnsureModules(ctx, h, append([]string{"ib_umad"}, platform.RDMAModules(s)...)...); err != nil {
+	if err = plat.EnsureModules(ctx, h, append([]string{"ib_umad"}, platform.RDMAModules(s)...)...); err != nil {
 		return Result{}, err
 	}
 	// Modules may have brought the port to light; what only it shows is checked now.
 	if s, err = h.Snapshot(ctx); err != nil {
 		return Result{}, err
 	}
-	if err := refuse(s, d); err != nil {
+	if err = refuse(s, d); err != nil {
 		return Result{}, err
 	}
-	if err := configure(ctx, h, s, d, plat); err != nil {
+	if err = configure(ctx, h, s, d, plat); err != nil {
 		return Result{Changed: true}, err
 	}
-	if err := prove(ctx, h, s, d.PortGUID, o); err != nil {
+	if err = prove(ctx, h, s, d.PortGUID, o); err != nil {
 		return Result{Changed: true}, err
 	}
 	return result(ctx, h, d.PortGUID)
@@ -208,7 +208,7 @@ func Remove(ctx context.Context, h *inventory.Host, port ib.GUID, _ Options) (Re
 		commands = append(commands, systemctl.Disable(opensm.Service), systemctl.Stop(opensm.Service))
 	}
 	for _, cmd := range commands {
-		if _, err := h.Run(ctx, cmd); err != nil {
+		if _, err = h.Run(ctx, cmd); err != nil {
 			return Result{Changed: true}, fmt.Errorf("stopping the subnet manager of port %s: %w", port, err)
 		}
 	}

@@ -37,7 +37,7 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
 	}
 	o := Observe(s, d.PortGUID)
 	found = append(found, checkPort(s, d, o, p)...)
-	return append(found, checkService(s, d, o)...)
+	return append(found, checkService(s, o)...)
 }
 
 // CheckConfig finds what speaks against a configuration whatever host it is for.
@@ -94,7 +94,7 @@ func portsOf(s *inventory.Snapshot) string {
 	return " It has " + strings.Join(ports, ", ") + "."
 }
 
-func checkService(s *inventory.Snapshot, d Desired, o Observed) []safety.Finding {
+func checkService(s *inventory.Snapshot, o Observed) []safety.Finding {
 	var found []safety.Finding
 	if o.Installed == "" {
 		found = append(found, rulePackage.Find("opensm is not installed on %s.", s.Host))

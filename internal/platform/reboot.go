@@ -93,12 +93,12 @@ func reboot(ctx context.Context, h *inventory.Host, policy RebootPolicy, r resta
 	if err != nil {
 		return "", b.failed(StepBootID, err)
 	}
-	if err := b.runAll(ctx, policy.DrainCommands); err != nil {
+	if err = b.runAll(ctx, policy.DrainCommands); err != nil {
 		// What was drained so far is given back: the host goes on running.
 		resumeErr := b.runAll(context.WithoutCancel(ctx), policy.ResumeCommands)
 		return "", b.failed(StepDrain, errors.Join(err, resumeErr))
 	}
-	if err := b.request(ctx, r.request); err != nil {
+	if err = b.request(ctx, r.request); err != nil {
 		resumeErr := b.runAll(context.WithoutCancel(ctx), policy.ResumeCommands)
 		return "", b.failed(StepRequest, errors.Join(err, resumeErr))
 	}
@@ -158,20 +158,20 @@ func (b *rebooter) waitForReturn(ctx context.Context, before string) (string, er
 	var after string
 	err := poll(ctx, b.policy.Poll, func(ctx context.Context) (bool, error) {
 		id, err := readBootID(ctx, b.h)
-		switch {
-		case permanent(err):
+		if permanent(err) {
 			return false, err
+		}
+		switch {
 		case err != nil:
 			b.last = err.Error()
 			// A connection that broke half-way must not be tried again.
 			b.h.Drop()
-			return false, nil
 		case id == before:
 			b.last = "still the old boot " + before
-			return false, nil
+		default:
+			after = id
 		}
-		after = id
-		return true, nil
+		return after != "", nil
 	})
 	return after, err
 }
