@@ -1,0 +1,102 @@
+package opensm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+)
+
+const testPort = ib.GUID(0xe41d2d0300e44ed1)
+
+func testHost(change ...func(*inventory.Snapshot)) *inventory.Snapshot {
+	s := &inventory.Snapshot{
+		Host: "intel9", OS: inventory.OS{ID: "ubuntu", VersionID: "24.04", Kernel: "6.8.0-90-generic"},
+		Cards: []inventory.Card{{PCI: ib.MustParsePCIAddress("0000:01:00.0"), RDMADevice: "mlx4_0", Ports: []inventory.Port{{
+			Number: 1, State: "Initializing", Physical: "LinkUp", LinkLayer: "InfiniBand", PortGUID: testPort,
+		}}}},
+		Packages: map[string]string{"opensm": "3.3.23-3"}, Units: map[string]inventory.Unit{},
+		Files: map[string]inventory.File{opensm.DefaultPath: {Content: "PORTS=NONE\n"}},
+	}
+	for _, c := range change {
+		c(s)
+	}
+	return s
+}
+
+func TestCheck(t *testing.T) {
+	d := Desired{Host: "intel9", PortGUID: testPort, Priority: 14}
+	for _, tt := range []struct {
+		name     string
+		s        *inventory.Snapshot
+		d        Desired
+		planned  Planned
+		code     string // the only finding; empty: none
+		severity safety.Severity
+		text     []string
+	}{
+		{name: "good", s: testHost(), d: d},
+		{name: "TrueNAS", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "truenas", VersionID: "25.10.3"} }), d: d,
+			code: "SM001", severity: safety.Refuse, text: []string{"TrueNAS SCALE 25.10.3", "Run it on another host of the fabric", "managed switch"}},
+		{name: "another system", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "arch"} }), d: d,
+			code: "SM001", severity: safety.Refuse, text: []string{`"arch", which is not supported`}},
+		{name: "unknown port", s: testHost(), d: Desired{PortGUID: 0x42}, code: "SM002", severity: safety.Refuse,
+			text: []string{"0x0000000000000042", "0000:01:00.0 port 1: 0xe41d2d0300e44ed1 (InfiniBand)"}},
+		{name: "planned port", s: testHost(), d: Desired{PortGUID: 0x42}, planned: Planned{Port: true}, code: "SM009", severity: safety.Note, text: []string{"postponed"}},
+		{name: "Ethernet", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].LinkLayer = "Ethernet" }), d: d,
+			code: "SM003", severity: safety.Refuse, text: []string{"infiniband_link_type"}},
+		{name: "Ethernet, planned", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].LinkLayer = "Ethernet" }), d: d,
+			planned: Planned{LinkType: true}, code: "SM009", severity: safety.Note, text: []string{"Ethernet mode now"}},
+		{name: "equal priority", s: testHost(), d: d, planned: Planned{Others: []Desired{d, {Host: "b", PortGUID: 9, Priority: 14}}},
+			code: "SM005", severity: safety.Warn, text: []string{"(intel9 and b)", "lower port GUID wins"}},
+		{name: "not installed", s: testHost(func(s *inventory.Snapshot) { s.Packages, s.Files = nil, nil }), d: d,
+			code: "SM006", severity: safety.Note, text: []string{"will be installed"}},
+		{name: "PORTS=ALL", s: testHost(func(s *inventory.Snapshot) { s.Files[opensm.DefaultPath] = inventory.File{Content: "PORTS=ALL\n"} }), d: d,
+			code: "SM007", severity: safety.Warn, text: []string{"PORTS=ALL"}},
+		{name: "PORTS unreadable", s: testHost(func(s *inventory.Snapshot) { s.Files[opensm.DefaultPath] = inventory.File{Content: "PORTS=mlx4_0\n"} }), d: d,
+			code: "SM012", severity: safety.Refuse, text: []string{"mlx4_0"}},
+		{name: "another master", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].SMLID = 7 }), d: d, code: "SM008", severity: safety.Note, text: []string{"SM LID 7"}},
+		{name: "runs already", s: testHost(func(s *inventory.Snapshot) {
+			s.Units[opensm.Unit(testPort)] = inventory.Unit{ActiveState: "active"}
+		}), d: d, code: "SM010", severity: safety.Warn, text: []string{"opensm@0xe41d2d0300e44ed1.service"}},
+		{name: "new kernel", s: testHost(func(s *inventory.Snapshot) { s.OS.Kernel = "6.11.0-9-generic" }), d: d, code: "SM011", severity: safety.Warn, text: []string{"Unable to register class 129"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			found := Check(tt.s, tt.d, tt.planned)
+			if tt.code == "" {
+				if len(found) > 0 {
+					t.Fatalf("findings: %+v", found)
+				}
+				return
+			}
+			if len(found) != 1 || found[0].Code != tt.code || found[0].Severity != tt.severity {
+				t.Fatalf("findings: %+v", found)
+			}
+			all := found[0].Summary + "\n" + found[0].Detail()
+			for _, part := range tt.text {
+				if !strings.Contains(all, part) {
+					t.Errorf("want %q in:\n%s", part, all)
+				}
+			}
+		})
+	}
+}
+
+func TestRules_areComplete(t *testing.T) {
+	for _, r := range Rules {
+		if r.Title == "" || (r.Severity.Blocks() && r.Meaning == "" && r.WayOut == "") {
+			t.Errorf("%s says too little: %+v", r.Code, r)
+		}
+	}
+}
+
+func TestKernelFrom(t *testing.T) {
+	for release, want := range map[string]bool{"6.8.0-90-generic": false, "6.11.0-9-generic": true, "6.10.14": false, "7.0.0": true, "6.12.15-production+truenas": true, "": false, "x.y.z": false} {
+		if got := kernelFrom(release, 6, 11); got != want {
+			t.Errorf("%q: %t", release, got)
+		}
+	}
+}
