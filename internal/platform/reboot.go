@@ -79,7 +79,14 @@ type rebooter struct {
 	begin  time.Time
 	last   string
 	done   bool // boot id changed
+	// unsure is true if the connection was lost while the restart was asked for,
+	// so that the host may never have been told.
+	unsure bool
 }
+
+// patience is how many looks see the old boot before a request that may have
+// been lost is repeated. To a host that is going down already it means nothing.
+const patience = 5
 
 func reboot(ctx context.Context, h *inventory.Host, policy RebootPolicy, r restart) (string, error) {
 	if policy.Timeout <= 0 {
@@ -104,7 +111,7 @@ func reboot(ctx context.Context, h *inventory.Host, policy RebootPolicy, r resta
 	}
 	waiting, cancel := context.WithTimeout(ctx, policy.Timeout)
 	defer cancel()
-	after, err := b.waitForReturn(waiting, before)
+	after, err := b.waitForReturn(waiting, before, r.request)
 	if err != nil {
 		return "", b.failed(StepReturn, err)
 	}
@@ -135,7 +142,8 @@ func (b *rebooter) failed(step string, err error) error {
 func (b *rebooter) request(ctx context.Context, cmd shellcmd.Command) error {
 	_, err := b.h.Run(ctx, cmd)
 	var lost *host.UnreachableError
-	if errors.As(err, &lost) && lost.MayHaveRun {
+	b.unsure = errors.As(err, &lost) && lost.MayHaveRun
+	if b.unsure {
 		b.last = "connection lost while asking"
 		err = nil
 	}
@@ -154,8 +162,9 @@ func (b *rebooter) runAll(ctx context.Context, commands []string) error {
 
 // waitForReturn waits until the host answers with another boot id than before.
 // A host that answers with the old one has not gone down yet.
-func (b *rebooter) waitForReturn(ctx context.Context, before string) (string, error) {
+func (b *rebooter) waitForReturn(ctx context.Context, before string, request shellcmd.Command) (string, error) {
 	var after string
+	old := 0 // looks that saw the old boot since the last request
 	err := poll(ctx, b.policy.Poll, func(ctx context.Context) (bool, error) {
 		id, err := readBootID(ctx, b.h)
 		if permanent(err) {
@@ -168,6 +177,10 @@ func (b *rebooter) waitForReturn(ctx context.Context, before string) (string, er
 			b.h.Drop()
 		case id == before:
 			b.last = "still the old boot " + before
+			if old++; b.unsure && old >= patience {
+				old = 0
+				return false, b.request(ctx, request)
+			}
 		default:
 			after = id
 		}
