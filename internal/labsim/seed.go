@@ -3,6 +3,8 @@ package labsim
 import (
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -119,10 +121,21 @@ func (m *Machine) procNode(name string) *vfs.Node {
 	}
 	return vfs.NewDir(name,
 		vfs.NewFile("cmdline", 0o444, func() (string, error) { return strings.Join(p.Args, "\x00") + "\x00", nil }, nil),
+		vfs.NewFile("environ", 0o400, func() (string, error) { return environ(p), nil }, nil),
 		vfs.NewFile("comm", 0o444, text(p.Name()), nil),
 		vfs.NewFile("stat", 0o444, text(fmt.Sprintf("%d (%s) S %d %d %d 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0", pid, p.Name(), p.PPID, pid, pid,
 			p.Started.Sub(m.Booted()).Milliseconds()/10)), nil),
 		vfs.NewFile("status", 0o444, text(fmt.Sprintf("Name:\t%s\nState:\tS (sleeping)\nPid:\t%d\nPPid:\t%d\nUid:\t%d\t%d\t%d\t%d",
 			p.Name(), pid, p.PPID, p.UID, p.UID, p.UID, p.UID)), nil),
 	)
+}
+
+// environ is the environment that the process was started with, as the kernel
+// shows it: each variable ends with NUL.
+func environ(p *Proc) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		fmt.Fprintf(&b, "%s=%s\x00", name, p.Env[name])
+	}
+	return b.String()
 }

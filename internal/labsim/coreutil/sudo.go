@@ -2,6 +2,7 @@ package coreutil
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -102,7 +103,7 @@ func runAs(ctx context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	child.User, child.UID, child.GID = as.Name, as.UID, as.GID
 	child.Env = map[string]string{
 		"PATH": labsim.DefaultPath, "HOME": as.Home, "USER": as.Name, "LOGNAME": as.Name, "SHELL": as.Shell,
-		"SUDO_USER": p.User, "SUDO_COMMAND": strings.Join(f.Args, " "),
+		"SUDO_USER": p.User, "SUDO_UID": strconv.Itoa(p.UID), "SUDO_GID": strconv.Itoa(p.GID), "SUDO_COMMAND": strings.Join(f.Args, " "),
 	}
 	for _, keep := range []string{"LANG", "LC_ALL", "TERM"} {
 		if v, ok := p.Env[keep]; ok {
