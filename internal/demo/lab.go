@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,13 +11,13 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/control"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
 const (
 	psidEN  = card.PSIDEN
 	psidVPI = card.PSIDVPI
-	image   = "fw-ConnectX3Pro-vpi.bin"
 )
 
 // lab is the simulated lab as the demo sees it: hosts to run commands on.
@@ -39,6 +37,10 @@ type check struct {
 func startLab(dir string, say func(string, ...any)) (*lab, error) {
 	started, err := labs.Start(dir, labsim.Options{}, labs.TwoHosts()...)
 	if err != nil {
+		return nil, err
+	}
+	if err = control.WriteFiles(started); err != nil {
+		started.Close()
 		return nil, err
 	}
 	l := &lab{Lab: started, say: say, pci: map[string]string{}}
@@ -138,26 +140,6 @@ func (l *lab) drift(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// variables writes the values that point the example at the lab.
-func (l *lab) variables(file string) error {
-	hosts := map[string]any{}
-	for _, m := range l.Machines() {
-		s := l.Servers[m.Name]
-		hosts[m.Name] = map[string]any{"address": s.Addr.IP.String(), "port": s.Addr.Port, "user": l.User(m.Name)}
-	}
-	text, err := json.MarshalIndent(map[string]any{
-		"hosts":             hosts,
-		"private_key_file":  l.KeyFile(),
-		"known_hosts_files": []string{l.KnownHostsFile()},
-		"image":             l.Images[image].Path,
-		"image_sha256":      l.Images[image].SHA256,
-	}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, append(text, '\n'), 0o600)
 }
 
 // variablesFile is read by the engine without being named.

@@ -13,6 +13,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/control"
 )
 
 const example = "examples/lab-crossflash"
@@ -49,13 +51,13 @@ func run(ctx context.Context, enginePath, provider string, serve bool) (err erro
 		return err
 	}
 	if serve {
-		return keep(ctx, l, dir, rc)
+		return keep(ctx, l, rc)
 	}
 	e := &engine{path: enginePath, dir: filepath.Join(dir, "work"), rc: rc, out: os.Stdout}
 	if err = copyConfiguration(example, e.dir); err != nil {
 		return err
 	}
-	if err = l.variables(variablesFile(e.dir)); err != nil {
+	if err = copyFile(filepath.Join(l.Dir, control.VariablesFile), variablesFile(e.dir), 0o600); err != nil {
 		return err
 	}
 	d := &demo{engine: e, lab: l, consent: fmt.Sprintf(`-var=allow_psid_change={from=%q,to=%q}`, psidEN, psidVPI)}
@@ -69,32 +71,41 @@ func run(ctx context.Context, enginePath, provider string, serve bool) (err erro
 }
 
 // keep prints how to use the lab and waits.
-func keep(ctx context.Context, l *lab, dir, rc string) error {
-	vars := filepath.Join(dir, "lab.tfvars.json")
-	if err := l.variables(vars); err != nil {
-		return err
-	}
-	root, err := filepath.Abs(example)
+func keep(ctx context.Context, l *lab, rc string) error {
+	server, err := control.Serve(l.Lab)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("The simulated lab runs. Stop it with Ctrl-C.\n\n")
+	defer server.Close()
+	root, err := filepath.Abs(".")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("The simulated lab runs. Stop it with Ctrl-C.\n\nLog in:\n")
 	for _, m := range l.Machines() {
 		s := l.Servers[m.Name]
-		fmt.Printf("  %-9s ssh -i %s -o UserKnownHostsFile=%s -p %d %s@%s\n", m.Name, l.KeyFile(), l.KnownHostsFile(), s.Addr.Port, l.User(m.Name), s.Addr.IP)
+		fmt.Printf("  ssh -i %s -o UserKnownHostsFile=%s -p %d %s@%s   # %s\n", l.KeyFile(), l.KnownHostsFile(), s.Addr.Port, l.User(m.Name), s.Addr.IP, m.Name)
 	}
-	fmt.Printf(`
-Point the example at it, in another terminal:
-
-  cp -r %s lab-crossflash && cd lab-crossflash
-  export TF_CLI_CONFIG_FILE=%s
-  terraform init
-  terraform plan  -var-file=%s
-  terraform apply -var-file=%s -var 'allow_psid_change={from="%s",to="%s"}'
-
-Firmware images to try (good, older, for another chip, corrupt, cut): %s
-`, root, rc, vars, vars, psidEN, psidVPI, filepath.Join(l.Dir, "images"))
+	fmt.Printf(usage, filepath.Join(root, example), rc, filepath.Join(l.Dir, control.VariablesFile), psidEN, psidVPI, root, l.Dir, filepath.Join(l.Dir, "images"))
 	<-ctx.Done()
 	fmt.Println("\nThe lab has stopped.")
 	return nil
 }
+
+const usage = `
+Point the example at it, in another terminal:
+  cp -r %[1]s lab-crossflash && cd lab-crossflash
+  export TF_CLI_CONFIG_FILE=%[2]s
+  export TF_CLI_ARGS_plan='-var-file=%[3]s' TF_CLI_ARGS_apply='-var-file=%[3]s' TF_CLI_ARGS_destroy='-var-file=%[3]s'
+  terraform init
+  terraform plan
+  terraform apply -var 'allow_psid_change={from="%[4]s",to="%[5]s"}'
+
+Break things, from %[6]s:
+  go run ./internal/labsim/cmd/labsim evidence --dir %[7]s
+  go run ./internal/labsim/cmd/labsim fault    --dir %[7]s intel9 '{"flash_slow":200000000}'   # 0.2 s a sector: time to kill terraform
+  go run ./internal/labsim/cmd/labsim power    --dir %[7]s intel9 cut
+  go run ./internal/labsim/cmd/labsim exec     --dir %[7]s intel9 'systemctl list-units'
+
+Firmware images to try (good, older, for another chip, not fail-safe, corrupt, cut): %[8]s
+`

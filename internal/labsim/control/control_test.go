@@ -66,7 +66,7 @@ func TestWriteFiles_namesEveryHost(t *testing.T) {
 	if err := WriteFiles(l); err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(filepath.Join(l.Dir, "terraform.tfvars.json"))
+	data, err := os.ReadFile(filepath.Join(l.Dir, VariablesFile))
 	if err != nil {
 		t.Fatal(err)
 	}

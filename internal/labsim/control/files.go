@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -19,7 +18,11 @@ type HostAccess struct {
 	KnownHostsFile string `json:"known_hosts_file"`
 }
 
-// WriteFiles writes lab.json and terraform.tfvars.json into the lab's directory.
+// VariablesFile has the values that point examples/lab-crossflash at a lab.
+const VariablesFile = "lab.tfvars.json"
+
+// WriteFiles writes lab.json, for programs that look at the lab, and the file of
+// variables into the lab's directory.
 func WriteFiles(l *labs.Lab) error {
 	hosts := map[string]HostAccess{}
 	for name, s := range l.Servers {
@@ -27,10 +30,8 @@ func WriteFiles(l *labs.Lab) error {
 	}
 	vpi := l.Images["fw-ConnectX3Pro-vpi.bin"]
 	for name, v := range map[string]any{
-		"lab.json": map[string]any{"hosts": hosts, "images": l.Images, "control": filepath.Join(l.Dir, SocketName)},
-		"terraform.tfvars.json": map[string]any{
-			"hosts": hosts, "image": vpi.Path, "image_sha256": vpi.SHA256, "psid_from": card.PSIDEN, "psid_to": card.PSIDVPI,
-		},
+		"lab.json":    map[string]any{"hosts": hosts, "images": l.Images, "control": filepath.Join(l.Dir, SocketName)},
+		VariablesFile: map[string]any{"hosts": hosts, "image": vpi.Path, "image_sha256": vpi.SHA256},
 	} {
 		data, err := json.MarshalIndent(v, "", "  ")
 		if err == nil {

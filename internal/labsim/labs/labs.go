@@ -149,7 +149,7 @@ func Start(dir string, options labsim.Options, hosts ...Host) (*Lab, error) {
 		return nil, err
 	}
 	options.Dir = dir
-	options.Setup = append([]func(*labsim.Machine){coreutil.Install, shell.Install, cardprog.Install, osprog.Install}, options.Setup...)
+	options.Setup = append([]func(*labsim.Machine){coreutil.Install, shell.Install, cardprog.Install, osprog.Install, moduleInstaller(hosts)}, options.Setup...)
 	l := &Lab{Lab: labsim.New(options), Dir: dir, Servers: map[string]*simssh.Server{}, users: map[string]string{}, key: signer}
 	if l.Images, err = card.WriteImages(filepath.Join(dir, "images")); err != nil {
 		return nil, err
@@ -171,16 +171,28 @@ func Start(dir string, options labsim.Options, hosts ...Host) (*Lab, error) {
 	return l, l.writeKnownHosts()
 }
 
+// moduleInstaller installs the kernel's InfiniBand modules before the first boot,
+// so that drivers come up as on a host that has been set up for a while.
+func moduleInstaller(hosts []Host) func(*labsim.Machine) {
+	wanted := map[string]bool{}
+	for _, h := range hosts {
+		wanted[h.Name] = h.Modules
+	}
+	return func(m *labsim.Machine) {
+		if !wanted[m.Name] {
+			return
+		}
+		if err := osprog.InstallPackage(m, "linux-modules-extra-"+m.Kernel); err != nil {
+			m.Violate("labs: %v", err)
+		}
+	}
+}
+
 // add puts a host into the lab, its two ports into the switch from port first on.
 func (l *Lab) add(first int, h Host) error {
 	m, err := l.AddMachine(h.Config)
 	if err != nil {
 		return err
-	}
-	if h.Modules {
-		if err := osprog.InstallPackage(m, "linux-modules-extra-"+m.Kernel); err != nil {
-			return err
-		}
 	}
 	for port := 1; port <= 2; port++ {
 		if err := l.Connect(labsim.CardEnd(h.Name, h.Cards[0].BDF, port), labsim.SwitchEnd(h.Switch, first+port-1)); err != nil {

@@ -1,7 +1,5 @@
-// Command labsim runs a simulated InfiniBand lab in the foreground and talks to a
-// running one:
+// Command labsim talks to a simulated lab that `make lab` keeps running:
 //
-//	labsim start    --dir DIR [--hosts N] [--speed X]
 //	labsim status   --dir DIR
 //	labsim evidence --dir DIR
 //	labsim exec     --dir DIR HOST COMMAND
@@ -22,11 +20,9 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/control"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
 func main() {
@@ -41,7 +37,7 @@ func main() {
 	os.Exit(status) //nolint:gocritic // stop has run
 }
 
-const usage = "usage: labsim start|status|evidence|exec|fault|power|drift --dir DIR [arguments]"
+const usage = "usage: labsim status|evidence|exec|fault|power|drift --dir DIR [arguments]"
 
 func run(ctx context.Context, args []string) (int, error) {
 	if len(args) == 0 {
@@ -49,41 +45,13 @@ func run(ctx context.Context, args []string) (int, error) {
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	dir := flags.String("dir", "", "directory of the lab")
-	hosts := flags.Int("hosts", 0, "start: a fleet of so many hosts instead of the two-host lab")
-	speed := flags.Float64("speed", 20, "start: simulated seconds per second")
 	if err := flags.Parse(args[1:]); err != nil {
 		return 2, err
 	}
 	if *dir == "" {
 		return 2, errors.New("--dir is required")
 	}
-	if args[0] == "start" {
-		return 0, serve(ctx, *dir, *hosts, *speed)
-	}
 	return talk(ctx, control.Dial(*dir), args[0], flags.Args())
-}
-
-func serve(ctx context.Context, dir string, hosts int, speed float64) error {
-	machines := labs.TwoHosts()
-	if hosts > 0 {
-		machines = labs.Fleet(hosts)
-	}
-	l, err := labs.Start(dir, labsim.Options{Speed: speed, FlashDelay: time.Millisecond}, machines...)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	if err := control.WriteFiles(l); err != nil {
-		return err
-	}
-	s, err := control.Serve(l)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	fmt.Printf("The lab runs; its files are in %s. Stop it with Ctrl-C.\n", dir)
-	<-ctx.Done()
-	return nil
 }
 
 func talk(ctx context.Context, c *control.Client, verb string, args []string) (int, error) {
