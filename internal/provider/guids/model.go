@@ -34,7 +34,12 @@ var effectiveTypes = map[string]attr.Type{
 
 // known reports whether everything that the verdict needs is known.
 func (m *model) known() bool {
-	for _, v := range []attr.Value{m.CardID, m.BaseMAC, m.BaseGUID, m.NodeGUID, m.SystemGUID, m.AllowManagement, m.Activation} {
+	return m.valuesKnown() && !m.CardID.IsUnknown() && !m.AllowManagement.IsUnknown() && !m.Activation.IsUnknown()
+}
+
+// valuesKnown reports whether all GUIDs and MACs that are given are known.
+func (m *model) valuesKnown() bool {
+	for _, v := range []attr.Value{m.BaseMAC, m.BaseGUID, m.NodeGUID, m.SystemGUID} {
 		if v.IsUnknown() {
 			return false
 		}

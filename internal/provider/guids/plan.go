@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -50,6 +51,25 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	plan.plan(a.at.Ref, want, writes, a.now, state)
 	plan.keepGiven(given)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// ValidateConfig refuses values that no card may have, before any host is asked.
+func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var config model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() || !config.valuesKnown() {
+		return
+	}
+	what := "set GUIDs of a card"
+	if !config.CardID.IsUnknown() {
+		what = "set GUIDs of card " + config.CardID.ValueString()
+	}
+	request, err := config.request()
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, what, err)
+		return
+	}
+	tfkit.AddBlocking(ctx, &resp.Diagnostics, what, safety.GUIDValues("", ib.PCIAddress{}, request, safety.LabFacts{}))
 }
 
 // assessment is the verdict with what it is about.

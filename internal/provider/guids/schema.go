@@ -38,12 +38,12 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"port_guids": schema.ListAttribute{
 				Optional: true, Computed: true, ElementType: tfkit.GUIDType{},
 				MarkdownDescription: "GUIDs of the ports, port 1 first.",
-				Validators:          []validator.List{listvalidator.SizeBetween(1, 2)},
+				Validators:          []validator.List{listvalidator.SizeBetween(1, 2), tfkit.ValidElements[tfkit.GUIDKind]{}},
 			},
 			"macs": schema.ListAttribute{
 				Optional: true, Computed: true, ElementType: tfkit.MACType{},
 				MarkdownDescription: "MAC addresses of the ports, port 1 first.",
-				Validators:          []validator.List{listvalidator.SizeBetween(1, 2)},
+				Validators:          []validator.List{listvalidator.SizeBetween(1, 2), tfkit.ValidElements[tfkit.MACKind]{}},
 			},
 			"allow_management_path": schema.StringAttribute{
 				Optional: true, Computed: true,

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -55,6 +56,21 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	plan.plan(d, observed, state)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// ValidateConfig refuses what no host could do, before any is asked.
+func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var config model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() || config.Mode.IsUnknown() || config.MTU.IsUnknown() || config.Addresses.IsUnknown() {
+		return
+	}
+	if config.Mode.IsNull() {
+		config.Mode = types.StringValue(ib.ModeDatagram.String())
+	}
+	var d ops.Desired
+	d.Config.Mode, d.Config.MTU = ib.IPoIBMode(config.Mode.ValueString()), int(config.MTU.ValueInt64())
+	tfkit.AddBlocking(ctx, &resp.Diagnostics, "configure IPoIB interface on host "+config.Host.ValueString(), ops.CheckConfig(d))
 }
 
 // settleMTU fills in the MTU that follows from the mode. An unknown platform

@@ -45,6 +45,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 		"addresses": schema.SetAttribute{
 			Required: true, ElementType: tfkit.PrefixType{},
 			MarkdownDescription: "Addresses of the host with their prefix lengths, `172.16.0.20/24`. The interface has exactly these; empty for none.",
+			Validators:          []validator.Set{tfkit.ValidElements[tfkit.PrefixKind]{}},
 		},
 		"timeout": tfkit.TimeoutAttribute("10m", "the change and its confirmation"),
 

@@ -95,6 +95,7 @@ func TestAddFindings_putEachOnItsAttribute(t *testing.T) {
 	findings := []safety.Finding{
 		{Code: "FW023", Severity: safety.NeedsConsent, Summary: "Burn would replace the PSID", Evidence: "In flash A.", Attribute: "allow_psid_change", Consent: "allow_psid_change = { … }"},
 		{Code: "LT004", Severity: safety.Refuse, Summary: "No such port", Evidence: "Port 3.", Attribute: "ports.3"},
+		{Code: "IP005", Severity: safety.Refuse, Summary: "Refusing an MTU that datagram mode cannot carry", Evidence: "65520.", Attribute: "mtu"},
 		{Code: "HO009", Severity: safety.Warn, Summary: "A subnet manager runs on this card", Evidence: "Port 1."},
 		{Code: "FW013", Severity: safety.Note, Summary: "only for the log"},
 	}
@@ -104,13 +105,14 @@ func TestAddFindings_putEachOnItsAttribute(t *testing.T) {
 	want := diag.Diagnostics{
 		diag.NewAttributeErrorDiagnostic(path.Root("allow_psid_change"), "Refusing to burn firmware on card intel9/0000:01:00.0: FW023 Burn would replace the PSID", findings[0].Detail()),
 		diag.NewAttributeErrorDiagnostic(path.Root("ports").AtMapKey("3"), "Refusing to burn firmware on card intel9/0000:01:00.0: LT004 No such port", findings[1].Detail()),
-		diag.NewWarningDiagnostic("Firmware on card intel9/0000:01:00.0: HO009 A subnet manager runs on this card", findings[2].Detail()),
+		diag.NewAttributeErrorDiagnostic(path.Root("mtu"), "Refusing an MTU that datagram mode cannot carry: IP005 firmware on card intel9/0000:01:00.0", findings[2].Detail()),
+		diag.NewWarningDiagnostic("Firmware on card intel9/0000:01:00.0: HO009 A subnet manager runs on this card", findings[3].Detail()),
 	}
 	if !diags.Equal(want) {
 		t.Errorf("got %v", diags)
 	}
 	diags = nil
-	if AddFindings(t.Context(), &diags, "burn firmware on card x", findings[2:]) {
+	if AddFindings(t.Context(), &diags, "burn firmware on card x", findings[3:]) {
 		t.Error("warnings and notes block")
 	}
 }

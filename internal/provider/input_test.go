@@ -1,0 +1,228 @@
+package provider_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+const (
+	cardAddr = "infiniband_card.intel9"
+	image    = "infiniband_firmware_image.intel9"
+	firmware = "infiniband_firmware.intel9"
+	guids    = "infiniband_guids.intel9"
+	links    = "infiniband_link_type.intel9"
+	sm       = "infiniband_opensm.intel9"
+	ipoib    = "infiniband_ipoib_interface.intel9"
+)
+
+// bad is one mistake and how it must show: in which phase, at which attribute
+// of which object, with which words.
+type bad struct {
+	at     string
+	change map[string]any
+	path   string
+	want   string
+}
+
+// Values that no host has to be asked about fail while validating.
+var badValues = map[string]bad{
+	"pci address that is a name":   {cardAddr, map[string]any{"pci_address": "mlx4_0"}, "pci_address", "the function is missing"},
+	"sha256 that is short":         {image, map[string]any{"sha256": "abc"}, "sha256", "want 64 hexadecimal digits"},
+	"PSID with a space":            {firmware, map[string]any{"allow_psid_change": map[string]any{"from": "MT 1", "to": card.PSIDVPI}}, "allow_psid_change.from", "not printable ASCII"},
+	"version of two numbers":       {firmware, map[string]any{"allow_downgrade": map[string]any{"from": "2.42", "to": "2.36.5000"}}, "allow_downgrade.from", "want three numbers"},
+	"unknown activation":           {firmware, map[string]any{"activation": "now"}, "activation", `"none" "reboot"`},
+	"timeout without a unit":       {firmware, map[string]any{"timeout": "45"}, "timeout", "a number with a unit"},
+	"MAC with five pairs":          {guids, map[string]any{"base_mac": "e4:1d:2d:e4:4e"}, "base_mac", "want 6 pairs"},
+	"GUID that is short":           {guids, map[string]any{"node_guid": "e41d2d03"}, "node_guid", "want 16 hexadecimal digits"},
+	"GUID that is zero":            {guids, map[string]any{"node_guid": "0x0"}, "node_guid", "GU001"},
+	"GUID that is all ones":        {guids, map[string]any{"node_guid": "0xffffffffffffffff"}, "node_guid", "GU002"},
+	"GUID of a group":              {guids, map[string]any{"node_guid": "0x011d2d0300e44ed0"}, "node_guid", "GU003"},
+	"ports with one GUID":          {guids, map[string]any{"port_guids": []any{"0xe41d2d0300e44ed9", "0xe41d2d0300e44ed9"}}, "port_guids", "GU009"},
+	"MAC of a group":               {guids, map[string]any{"base_mac": nil, "base_guid": "0xe41d2d0300e44ed0", "macs": []any{"01:00:5e:00:00:01", "e4:1d:2d:e4:4e:d1"}}, "macs", "GU008"},
+	"three ports":                  {guids, map[string]any{"macs": []any{"e4:1d:2d:e4:4e:d0", "e4:1d:2d:e4:4e:d1", "e4:1d:2d:e4:4e:d2"}}, "macs", "at most 2"},
+	"base without room":            {guids, map[string]any{"base_mac": nil, "base_guid": "0xfefffffffffffffe"}, "", "GU00"},
+	"no value at all":              {guids, map[string]any{"base_mac": nil}, "", "No GUID and no MAC is given"},
+	"port 3":                       {links, map[string]any{"ports": map[string]any{"3": "ib"}}, "ports.3", `"1" "2"`},
+	"no port":                      {links, map[string]any{"ports": map[string]any{}}, "ports", "at least 1"},
+	"unknown link type":            {links, map[string]any{"ports": map[string]any{"1": "infiniband"}}, "ports.1", `"ib" "eth" "auto"`},
+	"port GUID that is none":       {sm, map[string]any{"port_guid": "port one"}, "port_guid", "want 16 hexadecimal digits"},
+	"priority 16":                  {sm, map[string]any{"priority": 16}, "priority", "between 0 and 15"},
+	"unknown mode":                 {ipoib, map[string]any{"mode": "fast"}, "mode", `"datagram" "connected"`},
+	"address without a length":     {ipoib, map[string]any{"addresses": []any{"172.16.0.20"}}, "addresses", "prefix length"},
+	"address of a network":         {ipoib, map[string]any{"addresses": []any{"172.16.0.0/24"}}, "addresses", "network's own address"},
+	"datagram with MTU 65520":      {ipoib, map[string]any{"mode": "datagram", "mtu": 65520}, "mtu", "4096 − 4 = 4092"},
+	"MTU beyond everything":        {ipoib, map[string]any{"mtu": 70000}, "mtu", "between 68 and 65520"},
+	"malformed GUID of a port":     {guids, map[string]any{"port_guids": []any{"0xe41d2d0300e44ed1", "e41d"}}, "port_guids", "want 16 hexadecimal digits"},
+	"one address twice":            {ipoib, map[string]any{"addresses": []any{"fd00::20/64", "fd00:0::20/64"}}, "addresses", "mean the same"},
+	"P_Key of no partition":        {ipoib, map[string]any{"pkey": "0x8000"}, "pkey", "are not partitions"},
+	"card id without a host":       {links, map[string]any{"card_id": "0000:01:00.0"}, "card_id", "want host/pci_address"},
+	"image id that is a file name": {firmware, map[string]any{"image_id": "intel9/fw.bin"}, "image_id", "invalid SHA-256"},
+}
+
+// Values that a host, a file or another resource contradicts fail while planning.
+func contradictions(t *testing.T, w *acctest.World) map[string]bad {
+	t.Helper()
+	text := filepath.Join(t.TempDir(), "readme.bin")
+	if err := os.WriteFile(text, []byte(strings.Repeat("firmware release notes\n", 40)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := func(name string) map[string]any {
+		return map[string]any{"source": w.Image(name), "sha256": nil}
+	}
+	return map[string]bad{
+		"unknown host":                 {cardAddr, map[string]any{"host": "intel"}, "host", "known hosts: intel9"},
+		"unknown host of an image":     {image, map[string]any{"host": "intel"}, "host", "known hosts: intel9"},
+		"unknown host of an SM":        {sm, map[string]any{"host": "intel"}, "host", "known hosts: intel9"},
+		"unknown host of an interface": {ipoib, map[string]any{"host": "intel"}, "host", "known hosts: intel9"},
+		"unknown host in a card id":    {links, map[string]any{"card_id": "intel/0000:01:00.0"}, "card_id", "known hosts: intel9"},
+		"unknown card":                 {cardAddr, map[string]any{"pci_address": "0000:02:00.0"}, "pci_address", "Its cards are: 0000:01:00.0 ConnectX-3 Pro"},
+		"unknown card of a change":     {guids, map[string]any{"card_id": "intel9/0000:02:00.0"}, "card_id", "Its cards are: 0000:01:00.0"},
+		"another card than expected":   {cardAddr, map[string]any{"expect": map[string]any{"serial_number": "MT0000X00000"}}, "expect", `expected "MT0000X00000"`},
+		"missing image":                {image, map[string]any{"source": "/no/such.bin"}, "source", "FW001"},
+		"image that is a directory":    {image, map[string]any{"source": t.TempDir()}, "source", "it is a directory"},
+		"image that is a text":         {image, map[string]any{"source": text, "sha256": nil}, "source", "FW004"},
+		"damaged image":                {image, file(acctest.ImageCorrupt), "source", "FW003"},
+		"truncated image":              {image, file(acctest.ImageShort), "source", "FW002"},
+		"wrong sha256":                 {image, map[string]any{"sha256": strings.Repeat("0", 64)}, "sha256", "FW005"},
+		"image for another chip":       {image, file(acctest.ImageCX3), "", "FW020"},
+		"image without failsafe":       {image, file(acctest.ImageNoFS), "", "FW007"},
+		"image of another host":        {firmware, map[string]any{"image_id": "xeon2zfs/" + strings.Repeat("0", 64)}, "image_id", "the image is on another host"},
+		"image that is nowhere":        {firmware, map[string]any{"image_id": "intel9/" + strings.Repeat("0", 64)}, "image_id", "the image is not on the host"},
+		"no consent":                   {firmware, map[string]any{"allow_psid_change": nil}, "allow_psid_change", "FW023"},
+		"consent to another pair":      {firmware, map[string]any{"allow_psid_change": map[string]any{"from": card.PSIDVPI, "to": card.PSIDEN}}, "allow_psid_change", "FW024"},
+		"older image":                  {image, file(acctest.ImageOldVPI), "", "FW026"},
+		"unknown port of an SM":        {sm, map[string]any{"port_guid": "0xe41d2d0300aaaaa1"}, "port_guid", "SM002"},
+		"unknown port of an interface": {ipoib, map[string]any{"port_guid": "0xe41d2d0300aaaaa1"}, "port_guid", "IP003"},
+		"Ethernet before InfiniBand":   {links, map[string]any{"ports": map[string]any{"1": "eth", "2": "ib"}}, "ports", "LT002"},
+		"another P_Key":                {ipoib, map[string]any{"pkey": "0x8001"}, "pkey", "IP002"},
+	}
+}
+
+func TestInput_malformedValuesFailWhileValidating(t *testing.T) {
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
+	for name, b := range badValues {
+		t.Run(name, func(t *testing.T) {
+			said, err := w.Workspace().Validate(context.Background(), w.CrossFlash(intel9).With(b.at, b.change))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.shows(t, acctest.PhaseValidate, said)
+		})
+	}
+}
+
+func TestInput_contradictionsFailWhilePlanning(t *testing.T) {
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
+	before := w.Print(intel9)
+	for name, b := range contradictions(t, w) {
+		t.Run(name, func(t *testing.T) {
+			b.shows(t, acctest.PhasePlan, plan(t, w.Workspace(), w.CrossFlash(intel9).With(b.at, b.change)).Diags)
+		})
+	}
+	if after := w.Print(intel9); after != before {
+		t.Errorf("planning changed the host:\n%s\nwas\n%s", after, before)
+	}
+}
+
+// shows looks for the diagnostic. An image that is wrong for a card shows at
+// the firmware that would burn it.
+func (b bad) shows(t *testing.T, phase acctest.Phase, said acctest.Diags) {
+	t.Helper()
+	for _, d := range said.Errors() {
+		onObject := d.Address == b.at || (b.path == "" && d.Address == firmware)
+		if d.Phase == phase && onObject && strings.HasPrefix(d.Path, b.path) && strings.Contains(strings.Join(strings.Fields(d.Text()), " "), b.want) {
+			return
+		}
+	}
+	t.Errorf("want %q at %s %s while %s; said:\n%s", b.want, b.at, b.path, phase, said)
+}
+
+// trouble is something wrong with the host itself.
+type trouble struct {
+	provider func(host map[string]any) // changes the host's entry
+	whole    func(cfg map[string]any)  // changes the provider's configuration
+	host     func(*labs.Host)          // changes the host before it is made
+	running  func(*acctest.World)      // changes the running host
+	at, want string
+	read     bool // also fails a refresh
+}
+
+func troubles(t *testing.T) map[string]trouble {
+	t.Helper()
+	return map[string]trouble{
+		"unreachable": {provider: func(h map[string]any) { h["port"] = closedPort(t) }, at: cardAddr, want: "could not be reached"},
+		"wrong host key": {running: func(w *acctest.World) { w.Machine(intel9).Faults.Set(labsim.FaultSpec{WrongHostKey: true}) },
+			at: cardAddr, want: "key could not be trusted"},
+		"unknown host key": {whole: func(c map[string]any) { ssh(c)["known_hosts_files"] = []string{os.DevNull} }, at: cardAddr, want: "key could not be trusted"},
+		"wrong user":       {provider: func(h map[string]any) { h["user"] = "nobody" }, at: cardAddr, want: "refused every way to log in"},
+		"sudo refused": {running: func(w *acctest.World) { w.Machine(intel9).Faults.Set(labsim.FaultSpec{SudoRefused: true}) },
+			at: cardAddr, want: "could not become root"},
+		"no sudo": {running: func(w *acctest.World) { w.Machine(intel9).Faults.Set(labsim.FaultSpec{SudoMissing: true}) },
+			at: cardAddr, want: "could not become root"},
+		"no mstflint":         {host: func(h *labs.Host) { h.MstflintVersion = "none" }, at: firmware, want: "FW051"},
+		"observe mode":        {provider: func(h map[string]any) { h["mode"] = "observe" }, at: firmware, want: "HO008"},
+		"reboot not allowed":  {provider: func(h map[string]any) { delete(h, "reboot") }, at: firmware, want: "HO007"},
+		"no backup directory": {whole: func(c map[string]any) { delete(c, "backup_dir") }, at: firmware, want: "BK002"},
+		"output that is not what mstflint prints": {running: func(w *acctest.World) {
+			w.Machine(intel9).Install("/usr/bin/mstflint", func(_ context.Context, p *labsim.Proc) int {
+				fmt.Fprintln(p.Stdout, "Usage: see the manual")
+				return 0
+			})
+		}, at: cardAddr, want: "was not understood"},
+	}
+}
+
+func ssh(cfg map[string]any) map[string]any { return cfg["ssh"].(map[string]any) }
+
+// closedPort is a port of this machine on which nobody listens.
+func closedPort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // only its number is wanted
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func TestInput_troubleWithAHostFailsWhilePlanning(t *testing.T) {
+	t.Parallel()
+	for name, x := range troubles(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			hosts := labs.TwoHosts()[:1]
+			if x.host != nil {
+				x.host(&hosts[0])
+			}
+			w := acctest.Start(t, acctest.Options{Hosts: hosts})
+			if x.running != nil {
+				x.running(w)
+			}
+			ws := w.Workspace()
+			if x.provider != nil {
+				x.provider(ws.Provider["hosts"].(map[string]any)[intel9].(map[string]any))
+			}
+			if x.whole != nil {
+				x.whole(ws.Provider)
+			}
+			before := w.Print(intel9)
+			p := plan(t, ws, w.CrossFlash(intel9))
+			bad{at: x.at, want: x.want}.shows(t, acctest.PhasePlan, p.Diags)
+			if after := w.Print(intel9); after != before {
+				t.Errorf("planning changed the host:\n%s\nwas\n%s", after, before)
+			}
+		})
+	}
+}
