@@ -62,7 +62,6 @@ func cardState(card CardFacts) []Finding {
 		found = append(found, find("FW056", "%s", orText(card.VerifyError, "mstflint verify has not been run")))
 	case VerifyGood, VerifyBlank:
 	}
-	found = append(found, staged(card)...)
 	if isOEM(card) {
 		found = append(found, find("FW050", "PSID %s (%s), vendor data %q", card.PSID, orText(ib.PSID(card.PSID).Vendor(), "unknown company"), card.VSD))
 	}
@@ -79,14 +78,19 @@ func secured(attrs string) string {
 	return ""
 }
 
-func staged(card CardFacts) []Finding {
+// staged compares flash and running firmware; code is what a difference means to
+// the caller.
+func staged(card CardFacts, code string) []Finding {
+	if !card.FlashKnown {
+		return nil
+	}
 	if !card.RunningKnown {
 		return []Finding{find("FW055", "Driver: %s", orText(card.Driver, "none"))}
 	}
 	if card.RunningPSID == card.PSID && card.RunningFW == card.FW {
 		return nil
 	}
-	return []Finding{find("FW045", "In flash: %s %s. Running: %s %s.", orText(card.PSID, "no PSID"), card.FW, orText(card.RunningPSID, "no PSID"), card.RunningFW)}
+	return []Finding{find(code, "In flash: %s %s. Running: %s %s.", orText(card.PSID, "no PSID"), card.FW, orText(card.RunningPSID, "no PSID"), card.RunningFW)}
 }
 
 func isOEM(card CardFacts) bool {

@@ -24,6 +24,7 @@ func Firmware(in FirmwareInput) Verdict {
 		return alreadyThere(v, in)
 	}
 	v.Findings = append(v.Findings, cardState(in.Card)...)
+	v.Findings = append(v.Findings, staged(in.Card, "FW045")...)
 	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
 	if in.Card.FlashKnown {
 		v.Findings = append(v.Findings, match(in)...)

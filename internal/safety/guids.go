@@ -161,6 +161,7 @@ func GUIDs(in GUIDInput) Verdict {
 		return seal(v, in.Card, false)
 	}
 	v.Findings = append(v.Findings, cardState(in.Card)...)
+	v.Findings = append(v.Findings, staged(in.Card, "GU013")...)
 	if _, err := ib.ParsePSID(in.Card.PSID); in.Card.FlashKnown && err != nil {
 		v.Findings = append(v.Findings, find("FW025", "mstflint query: %v", err))
 	}

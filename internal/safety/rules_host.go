@@ -77,6 +77,9 @@ var _ = Register(
 		Meaning: "Subnet manager configuration, partitions and addresses that name the old ones have to follow.", WayOut: ""},
 	Rule{Code: "GU012", Severity: Warn, Title: "MAC has a prefix of no known vendor",
 		Meaning: "The first three bytes are assigned by IEEE.", WayOut: "Take the value from the card's label."},
+	Rule{Code: "GU013", Severity: Warn, Title: "GUIDs go into firmware that has not run yet", Attribute: "card_id",
+		Meaning: "The image in flash was burned and verified and waits for a restart. Writing GUIDs burns it once more; image and GUIDs take effect with the same restart.",
+		WayOut:  "To see the new firmware run first, set activation = \"reboot\" on the infiniband_firmware resource."},
 )
 
 // Rules about link types.
