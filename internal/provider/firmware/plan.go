@@ -39,7 +39,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if a == nil || !r.assess(ctx, a, config, state, &resp.Diagnostics) {
 		return
 	}
-	if a.Verdict.Action == safety.ActionBurn {
+	// Also what an earlier apply left to finish: a job to settle, a restart.
+	if !a.converged(config) {
 		r.Planned.UpdateCard(a.at.Ref, func(c *tfkit.PlannedCard) { c.PSID, c.FW = ib.PSID(a.image.PSID), a.image.FW })
 	}
 	if exists && a.converged(config) && state.CardID.Same(plan.CardID) {
