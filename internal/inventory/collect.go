@@ -73,7 +73,7 @@ func read(output string) (*Snapshot, error) {
 	}
 	for _, step := range []func(*Snapshot, *collect.Answer) error{
 		readOS, readLockdown, readTool, readUnits, readPackages, readFiles, readNetdevs, readRoutes, readCards, linkPorts, readJobs, readSpace,
-		readTrueNAS,
+		readTrueNAS, readStorage, readServers, readPools, readUPS,
 	} {
 		if err := step(s, a); err != nil {
 			return nil, err

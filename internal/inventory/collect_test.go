@@ -108,7 +108,7 @@ PSID:                  MT_9090111019
 			"-vvs 0000:03:00.0": "03:00.0 Memory controller: Mellanox Technologies MT27500 Family [ConnectX-3 Flash Recovery]",
 		}),
 		"bin/systemctl": program(map[string]string{
-			"show --property=Id,LoadState,ActiveState,SubState,UnitFileState,ActiveEnterTimestamp -- opensm.service NetworkManager.service systemd-networkd.service networking.service opensm@*.service infiniband-*.service infiniband-*.timer": "Id=opensm.service\nLoadState=not-found\nActiveState=inactive\nSubState=dead\n\nId=" +
+			"show --property=Id,LoadState,ActiveState,SubState,UnitFileState,ActiveEnterTimestamp -- opensm.service NetworkManager.service systemd-networkd.service networking.service kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service opensm@*.service infiniband-*.service infiniband-*.timer": "Id=opensm.service\nLoadState=not-found\nActiveState=inactive\nSubState=dead\n\nId=" +
 				JobUnit(jobID) + "\nLoadState=loaded\nActiveState=active\nSubState=running",
 		}),
 		"bin/dpkg-query": program(map[string]string{

@@ -8,6 +8,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/simssh"
 )
 
 // labHost opens a host of a simulated lab over SSH and counts its commands.
@@ -42,13 +43,13 @@ func TestHost_over_SSH(t *testing.T) {
 	t.Cleanup(lab.Close)
 	for _, tt := range []struct {
 		name, os string
+		uid      int
 		pci      string
 		rdma     string
 		psid     string
 	}{
-		// Ubuntu loads mlx4_ib only with rdma-core, so nothing says what runs.
-		{labs.Intel9, "ubuntu", "0000:01:00.0", "", ""},
-		{labs.Xeon2zfs, "truenas", "0000:04:00.0", "mlx4_0", "MT_9200111023"},
+		{labs.Intel9, "ubuntu", 1000, "0000:01:00.0", "mlx4_0", "MT_9200111023"},
+		{labs.Xeon2zfs, "truenas", 950, "0000:04:00.0", "mlx4_0", "MT_9200111023"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h, runs := labHost(t, lab, tt.name)
@@ -64,6 +65,9 @@ func TestHost_over_SSH(t *testing.T) {
 			}
 			if len(s.Routes.Default) != 1 || s.Routes.Default[0].Dev != "eno1" {
 				t.Errorf("routes %+v", s.Routes)
+			}
+			if want := (SSHPath{Client: simssh.ClientAddress, Dev: "eno1"}); s.UID != tt.uid || s.SSH != want {
+				t.Errorf("logged in as %d over %+v, want %d over %+v", s.UID, s.SSH, tt.uid, want)
 			}
 			c, ok := s.Card(ib.MustParsePCIAddress(tt.pci))
 			if !ok {

@@ -153,11 +153,34 @@ func (s *Snapshot) JobsOf(pci ib.PCIAddress) []*Job {
 	return jobs
 }
 
-// SSHCard finds the card that carries the SSH session.
-func (s *Snapshot) SSHCard() (*Card, bool) {
-	n, ok := s.Netdev(s.SSH.Dev)
-	if !ok || !n.PCI.IsValid() {
-		return nil, false
+// CardsBelow gives the PCI addresses of all devices that carry an interface:
+// its own, or those below a VLAN, a bond or a bridge; sorted. An interface of
+// which nothing is known has none.
+func (s *Snapshot) CardsBelow(dev string) []ib.PCIAddress {
+	var cards []ib.PCIAddress
+	seen := map[string]bool{}
+	for todo := []string{dev}; len(todo) > 0; todo = todo[1:] {
+		n, ok := s.Netdev(todo[0])
+		if !ok || seen[n.Name] {
+			continue
+		}
+		seen[n.Name] = true
+		if n.PCI.IsValid() && !slices.Contains(cards, n.PCI) {
+			cards = append(cards, n.PCI)
+		}
+		todo = append(todo, n.Lower...)
 	}
-	return s.Card(n.PCI)
+	slices.SortFunc(cards, func(a, b ib.PCIAddress) int { return strings.Compare(a.String(), b.String()) })
+	return cards
+}
+
+// SSHCard finds the card that carries the SSH session; of several below one
+// interface, the first.
+func (s *Snapshot) SSHCard() (*Card, bool) {
+	for _, pci := range s.CardsBelow(s.SSH.Dev) {
+		if card, ok := s.Card(pci); ok {
+			return card, true
+		}
+	}
+	return nil, false
 }

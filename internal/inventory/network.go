@@ -36,8 +36,22 @@ func readNetdevs(s *Snapshot, a *collect.Answer) error {
 		s.Netdevs = append(s.Netdevs, n)
 	}
 	slices.SortFunc(s.Netdevs, func(x, y Netdev) int { return cmp.Compare(x.Name, y.Name) })
+	s.stack(links)
 	s.inheritFromParents()
 	return nil
+}
+
+// stack notes what lies below each interface. A VLAN names the one below it; a
+// port of a bond, a bridge or a VRF names the one above.
+func (s *Snapshot) stack(links []iproute.Link) {
+	for _, l := range links {
+		if upper, ok := s.Netdev(l.Name); ok && l.Parent != "" && l.Parent != l.Name {
+			upper.Lower = append(upper.Lower, l.Parent)
+		}
+		if upper, ok := s.Netdev(l.Master); ok {
+			upper.Lower = append(upper.Lower, l.Name)
+		}
+	}
 }
 
 func netdev(l iproute.Link, a *collect.Answer) (Netdev, error) {

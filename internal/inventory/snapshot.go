@@ -33,8 +33,12 @@ type Snapshot struct {
 	Files     map[string]File // configuration files that matter here, by absolute path
 	Jobs      []Job           // flash jobs recorded on the host, oldest first
 	Staged    []StagedImage
-	TrueNAS   *TrueNAS // nil elsewhere
-	StateFree int64    // bytes free where jobs, backups and images are kept
+	TrueNAS   *TrueNAS  // nil elsewhere
+	StateFree int64     // bytes free where jobs, backups and images are kept
+	Storage   []Storage // that this host uses over the network, and the way to each
+	Servers   []Server  // of files and blocks that this host is, sorted by name
+	Pools     []Pool    // of ZFS
+	UPS       []UPS     // that the host knows and that answered
 }
 
 // OS identifies the distribution.
@@ -137,6 +141,7 @@ type Netdev struct {
 	Mode      string
 	PKey      string
 	Parent    string        // of a P_Key child, the interface it was made from
+	Lower     []string      // interfaces right below this one: of a VLAN, a bond, a bridge
 	DevPort   int           // port of the card less one; -1 if unknown
 	PCI       ib.PCIAddress // zero if it has no PCI device
 	Addresses []netip.Prefix
@@ -158,6 +163,35 @@ type DefaultRoute struct {
 type SSHPath struct {
 	Client string // address of the operator as the host sees it
 	Dev    string // empty if unknown
+}
+
+// Storage is one thing that the host reads or writes over the network.
+type Storage struct {
+	Kind   string // "nfs4", "cifs", "iscsi", "nvme-tcp", "nvme-rdma", "srp"
+	What   string // "192.0.2.30:/tank", or the name that the kernel gives
+	Where  string // directory of a mount; empty otherwise
+	Server string // address; empty for SRP
+	Dev    string // interface to the server; empty if unknown
+	RDMA   string // of SRP: the device itself
+}
+
+// Server is a network service whose clients lose it while the host restarts.
+type Server struct {
+	Name    string // "NFS", "SMB", "iSCSI", "NVMe over TCP"
+	Clients int    // established connections from other machines, at least
+}
+
+// Pool is a ZFS pool.
+type Pool struct {
+	Name  string
+	State string // "ONLINE", "DEGRADED", "SUSPENDED", …
+	Doing string // "scrub" or "resilver" while one is in progress
+}
+
+// UPS is an uninterruptible power supply.
+type UPS struct {
+	Name   string // "ups@localhost:3493"
+	Status string // words of NUT: "OL", "OB", "LB", …
 }
 
 // Unit is the state of a systemd unit.

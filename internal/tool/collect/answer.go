@@ -17,7 +17,7 @@ type Answer struct {
 	Denied   map[string]bool   // files that are there and could not be read
 	Files    map[string]string // whole text files, by path
 	Runs     map[string]Run    // what commands printed, by name
-	Commands map[string]bool // those that were looked for
+	Commands map[string]bool   // those that were looked for
 	Modules  map[string]bool
 	Rules    []string // paths of all files in /etc/udev/rules.d
 	Devices  []Device // PCI functions of makers of InfiniBand cards, as listed by the kernel

@@ -81,6 +81,20 @@ k() {
 	"$@"
 }
 
+# l SECONDS COMMAND…: not for long, for what asks another machine or a disk.
+l() {
+	if h timeout; then set -- timeout "$@"; else shift; fi
+	"$@"
+}
+
+# w ADDRESS: the way to a server of storage, once for each.
+W=
+w() {
+	case " $W " in *" $1 "*) return 0 ;; esac
+	W="$W $1"
+	h ip && r "way $1" ip -o route get "$1"
+}
+
 echo '@begin 1'
 printf '@uid %s\n' "${SUDO_UID:-$(id -u)}"
 g "$R"/proc/sys/kernel/osrelease "$R"/proc/sys/kernel/hostname "$R"/proc/sys/kernel/random/boot_id \
@@ -179,6 +193,65 @@ if [ -r "$R"/proc/net/ipv6_route ]; then
 	done <"$R"/proc/net/ipv6_route
 fi
 
+# Storage that comes over the network: mounts, iSCSI sessions, NVMe over
+# fabrics, and SRP targets, which name the InfiniBand device itself.
+if h grep; then
+	r mounts grep -sE ' (nfs4?|cifs|smb3) ' "$R"/proc/mounts
+	while IFS=' ' read -r m m m q m; do
+		case ,$q in *,addr=*)
+			q=,$q
+			q=${q##*,addr=}
+			w "${q%%,*}"
+			;;
+		esac
+	done <<E
+$o
+E
+	# Sockets of NFS, SMB, iSCSI and NVMe/TCP servers that listen or have clients.
+	r sockets grep -shE -m 500 ': [0-9A-F]+:(0801|01BD|0CBC|1144) [0-9A-F]+:[0-9A-F]+ (01|0A) ' "$R"/proc/net/tcp "$R"/proc/net/tcp6
+fi
+for d in "$R"/sys/class/iscsi_connection/*; do
+	g "$d"/address
+	v=
+	[ -f "$d"/address ] && IFS= read -r v <"$d"/address
+	[ -n "$v" ] && w "$v"
+done
+for d in "$R"/sys/class/nvme/*; do
+	v=
+	[ -f "$d"/transport ] && IFS= read -r v <"$d"/transport
+	case $v in tcp | rdma) ;; *) continue ;; esac
+	g "$d"/transport "$d"/address
+	IFS= read -r v <"$d"/address
+	v=${v#*traddr=}
+	w "${v%%,*}"
+done
+g "$R"/sys/class/scsi_host/*/local_ib_device
+
+# A pool that is suspended keeps whoever asks for its status waiting in the kernel.
+m=
+for f in "$R"/proc/spl/kstat/zfs/*/state; do
+	g "$f"
+	v=
+	[ -f "$f" ] && IFS= read -r v <"$f"
+	case $v in SUSPENDED) m=1 ;; esac
+done
+[ -z "$m" ] && [ -d "$R"/sys/module/zfs ] && h zpool && r zpool l 5 zpool status
+
+# The lines of upsmon.conf hold passwords; only the name behind MONITOR is used.
+if h upsc; then
+	x=
+	for f in "$R"/etc/nut/upsmon.conf "$R"/etc/ups/upsmon.conf; do
+		[ -r "$f" ] || continue
+		while IFS=" $T" read -r m v q || [ -n "$m" ]; do
+			[ "$m" = MONITOR ] && x="$x $v"
+		done <"$f"
+	done
+	[ -n "$x" ] || x=$(l 3 upsc -l 2>/dev/null </dev/null)
+	for v in $x; do
+		r "ups $v" l 3 upsc "$v" ups.status
+	done
+fi
+
 if h mstflint; then
 	r mstflint-v mstflint -v
 fi
@@ -197,6 +270,7 @@ done
 if h systemctl; then
 	r systemctl systemctl show --property=Id,LoadState,ActiveState,SubState,UnitFileState,ActiveEnterTimestamp -- \
 		opensm.service NetworkManager.service systemd-networkd.service networking.service \
+		kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service \
 		'opensm@*.service' 'infiniband-*.service' 'infiniband-*.timer'
 fi
 if h dpkg-query; then

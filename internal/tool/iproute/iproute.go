@@ -25,7 +25,8 @@ type Link struct {
 	State     string    `json:"operstate"` // "UP", "DOWN", "UNKNOWN", …
 	Type      string    `json:"link_type"` // "infiniband", "ether", "loopback", …
 	Address   string    `json:"address"`
-	Parent    string    `json:"link"` // of a P_Key child or a VLAN, the interface below
+	Parent    string    `json:"link"`   // of a P_Key child or a VLAN, the interface below
+	Master    string    `json:"master"` // of a port of a bond or bridge, that one
 	Info      Info      `json:"linkinfo"`
 	Addresses []Address `json:"addr_info"`
 }

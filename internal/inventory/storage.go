@@ -1,0 +1,180 @@
+package inventory
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
+)
+
+// readStorage reads what the host uses over the network: mounts of NFS and SMB,
+// iSCSI connections, NVMe over fabrics, and SRP targets.
+func readStorage(s *Snapshot, a *collect.Answer) error {
+	if err := s.readMounts(a); err != nil {
+		return err
+	}
+	for _, p := range slices.Sorted(maps.Keys(a.Values)) {
+		v := a.Values[p].Text
+		dir, base := path.Split(p)
+		name := path.Base(dir)
+		switch {
+		case base == "address" && strings.HasPrefix(p, "/sys/class/iscsi_connection/"):
+			s.addStorage(a, Storage{Kind: "iscsi", What: name, Server: v})
+		case base == "address" && strings.HasPrefix(p, "/sys/class/nvme/"):
+			s.addStorage(a, Storage{Kind: "nvme-" + a.Values[dir+"transport"].Text, What: name, Server: option(v, "traddr")})
+		case base == "local_ib_device":
+			s.Storage = append(s.Storage, Storage{Kind: "srp", What: name, RDMA: v})
+		}
+	}
+	return nil
+}
+
+// readMounts reads lines of /proc/mounts; grep has kept those of network file
+// systems and ends with 1 if there are none.
+func (s *Snapshot) readMounts(a *collect.Answer) error {
+	for n, line := range tool.Lines(a.Runs["mounts"].Output) {
+		fields := strings.Fields(line)
+		if len(fields) != 6 {
+			return in("mounts", tool.Errorf(n, line, "want the six fields of a mount"))
+		}
+		s.addStorage(a, Storage{Kind: fields[2], What: unescape(fields[0]), Where: unescape(fields[1]), Server: option(fields[3], "addr")})
+	}
+	return nil
+}
+
+// addStorage adds the interface on the way to the server. A server without a
+// way is one that cannot be reached at all; then no card carries it.
+func (s *Snapshot) addStorage(a *collect.Answer, st Storage) {
+	if run, ok := a.Runs["way "+st.Server]; ok && run.Status == 0 {
+		if dev, err := iproute.ParseRouteGet(run.Output); err == nil {
+			st.Dev = dev
+		}
+	}
+	s.Storage = append(s.Storage, st)
+}
+
+// option finds a value in "a=1,b=2".
+func option(list, name string) string {
+	for o := range strings.SplitSeq(list, ",") {
+		if v, ok := strings.CutPrefix(o, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// unescape undoes the octal escapes of /proc/mounts.
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// services are those whose sockets the collection looks for, by port.
+var services = map[string]string{"0801": "NFS", "01BD": "SMB", "0CBC": "iSCSI", "1144": "NVMe over TCP"}
+
+// states of a socket in the kernel's tables.
+const (
+	tcpEstablished = "01"
+	tcpListen      = "0A"
+)
+
+// readServers reads lines of /proc/net/tcp and tcp6: number, local address and
+// port, remote address and port, state, … A service that does not listen is not
+// one, and connections of the host to itself do not count.
+func readServers(s *Snapshot, a *collect.Answer) error {
+	listens, clients := map[string]bool{}, map[string]int{}
+	for n, line := range tool.Lines(a.Runs["sockets"].Output) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 {
+			return in("sockets", tool.Errorf(n, line, "want the columns of /proc/net/tcp"))
+		}
+		_, port, _ := strings.Cut(fields[1], ":")
+		remote, _, _ := strings.Cut(fields[2], ":")
+		local, _, _ := strings.Cut(fields[1], ":")
+		name, known := services[port]
+		switch {
+		case !known:
+			return in("sockets", tool.Errorf(n, line, "a port that was not looked for"))
+		case fields[3] == tcpListen:
+			listens[name] = true
+		case fields[3] == tcpEstablished && remote != local:
+			clients[name]++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(listens)) {
+		s.Servers = append(s.Servers, Server{Name: name, Clients: clients[name]})
+	}
+	return nil
+}
+
+// readPools reads "zpool status": the lines "pool:", "state:" and "scan:" of
+// each pool. A pool that is suspended is known from the kernel alone.
+func readPools(s *Snapshot, a *collect.Answer) error {
+	states := map[string]string{}
+	for p, v := range a.Values {
+		if strings.HasPrefix(p, "/proc/spl/kstat/zfs/") && path.Base(p) == "state" {
+			states[path.Base(path.Dir(p))] = v.Text
+		}
+	}
+	doing := map[string]string{}
+	pool := ""
+	for _, line := range tool.Lines(a.Runs["zpool"].Output) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch key {
+		case "pool":
+			pool = value
+		case "state":
+			states[pool] = value
+		case "scan":
+			doing[pool] = scanning(value)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(states)) {
+		if name != "" {
+			s.Pools = append(s.Pools, Pool{Name: name, State: states[name], Doing: doing[name]})
+		}
+	}
+	return nil
+}
+
+// scanning reads "scrub in progress since …" and "resilver (draid1) in progress
+// since …"; a scan that has ended, was cancelled or is paused is none.
+func scanning(text string) string {
+	what, _, running := strings.Cut(text, " in progress")
+	if !running {
+		return ""
+	}
+	what, _, _ = strings.Cut(what, " ")
+	return what
+}
+
+// readUPS reads "upsc NAME ups.status". One that does not answer is not known,
+// and nothing is said of it.
+func readUPS(s *Snapshot, a *collect.Answer) error {
+	for _, name := range slices.Sorted(maps.Keys(a.Runs)) {
+		ups, ok := strings.CutPrefix(name, "ups ")
+		run := a.Runs[name]
+		if !ok || run.Status != 0 {
+			continue
+		}
+		// A line about SSL may stand before the status.
+		lines := strings.Split(strings.TrimSpace(run.Output), "\n")
+		s.UPS = append(s.UPS, UPS{Name: ups, Status: strings.TrimSpace(lines[len(lines)-1])})
+	}
+	return nil
+}
+
+// Battery gives the power supplies that run on battery or are low.
+func (s *Snapshot) Battery() []UPS {
+	var found []UPS
+	for _, u := range s.UPS {
+		words := strings.Fields(u.Status)
+		if slices.Contains(words, "OB") || slices.Contains(words, "LB") {
+			found = append(found, u)
+		}
+	}
+	return found
+}

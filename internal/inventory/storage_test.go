@@ -1,0 +1,141 @@
+package inventory
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// stacked is a host whose default route is a VLAN on a bond of two cards, with
+// a bridge below a container's interface, and two interfaces that name each
+// other.
+const stacked = `[{"ifindex":2,"ifname":"eno1","flags":["UP"],"mtu":1500,"operstate":"UP","link_type":"ether","address":"02:fc:00:00:00:01","master":"bond0","addr_info":[]},` +
+	`{"ifindex":3,"ifname":"enp1s0","flags":["UP"],"mtu":1500,"operstate":"UP","link_type":"ether","address":"02:fc:00:00:00:02","master":"bond0","addr_info":[]},` +
+	`{"ifindex":4,"ifname":"enp1s0d1","flags":["UP"],"mtu":1500,"operstate":"UP","link_type":"ether","address":"02:fc:00:00:00:03","master":"br0","addr_info":[]},` +
+	`{"ifindex":5,"ifname":"bond0","flags":["UP"],"mtu":1500,"operstate":"UP","link_type":"ether","address":"02:fc:00:00:00:01","linkinfo":{"info_kind":"bond","info_data":{"mode":"active-backup","miimon":100}},"addr_info":[]},` +
+	`{"ifindex":6,"link":"bond0","ifname":"bond0.7","flags":["UP"],"mtu":1500,"operstate":"UP","link_type":"ether","address":"02:fc:00:00:00:01","linkinfo":{"info_kind":"vlan","info_data":{"protocol":"802.1Q","id":7,"flags":["REORDER_HDR"]}},"addr_info":[{"family":"inet","local":"192.0.2.20","prefixlen":24}]},` +
+	`{"ifindex":7,"ifname":"br0","flags":["UP"],"mtu":1500,"operstate":"UP","link_type":"ether","address":"02:fc:00:00:00:03","linkinfo":{"info_kind":"bridge","info_data":{"vlan_filtering":0}},"addr_info":[]},` +
+	`{"ifindex":8,"link":"veth1","ifname":"veth0","flags":["UP"],"mtu":1500,"operstate":"UP","link_type":"ether","address":"02:fc:00:00:00:08","addr_info":[]},` +
+	`{"ifindex":9,"link":"veth0","ifname":"veth1","flags":["UP"],"mtu":1500,"operstate":"UP","link_type":"ether","address":"02:fc:00:00:00:09","addr_info":[]}]`
+
+// server is a host that uses storage of others and has storage of its own.
+func server() map[string]string {
+	files := maps.Clone(common)
+	maps.Copy(files, map[string]string{
+		pciDir + "vendor": "0x15b3\n", pciDir + "device": "0x1007\n", pciDir + "class": "0x020000\n",
+		pciDir + "net/enp1s0/dev_port": "0\n", pciDir + "net/enp1s0d1/dev_port": "1\n",
+		"sys/bus/pci/devices/0000:00:1f.6/vendor": "0x8086\n", "sys/bus/pci/devices/0000:00:1f.6/class": "0x020000\n", "sys/bus/pci/devices/0000:00:1f.6/net/eno1/dev_port": "0\n",
+		"proc/mounts": "/dev/sda2 / ext4 rw,relatime 0 0\n" +
+			"nas:/tank/my\\040data /mnt/my\\040data nfs4 rw,vers=4.2,proto=tcp,clientaddr=192.0.2.20,local_lock=none,addr=192.0.2.30 0 0\n" +
+			"nas:/tank/b /mnt/b nfs rw,vers=3,mountaddr=192.0.2.31,addr=192.0.2.30 0 0\n" +
+			"//far/share /mnt/s cifs rw,username=x,addr=198.51.100.9 0 0\n",
+		"sys/class/iscsi_connection/connection1:0/address": "192.0.2.40\n",
+		"sys/class/nvme/nvme0/transport":                   "pcie\n",
+		"sys/class/nvme/nvme0/address":                     "0000:02:00.0\n",
+		"sys/class/nvme/nvme1/transport":                   "rdma\n",
+		"sys/class/nvme/nvme1/address":                     "traddr=192.0.2.30,trsvcid=4420,src_addr=192.0.2.20\n",
+		"sys/class/scsi_host/host3/local_ib_device":        "mlx4_0\n",
+		"sys/class/scsi_host/host0/proc_name":              "ahci\n",
+		"sys/module/zfs/version":                           "2.3.4-1\n",
+		"proc/spl/kstat/zfs/tank/state":                    "ONLINE\n",
+		"proc/net/tcp": "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n" +
+			"   0: 00000000:0801 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 20123 1 0 100 0 0 10 0\n" +
+			"   1: 140200C0:0801 1E0200C0:02BC 01 00000000:00000000 02:000AF0C8 00000000     0        0 20200 2 0 20 4 30 10 -1\n" +
+			"   2: 0100007F:0801 0100007F:02BD 01 00000000:00000000 02:000AF0C8 00000000     0        0 20201 2 0 20 4 30 10 -1\n" +
+			"   3: 140200C0:02BE 1E0200C0:0801 01 00000000:00000000 02:000AF0C8 00000000     0        0 20202 2 0 20 4 30 10 -1\n" +
+			"   4: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 20203 1 0 100 0 0 10 0\n",
+		"proc/net/tcp6":       "   0: 00000000000000000000000000000000:01BD 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 20300 1 0 100 0 0 10 0\n",
+		"etc/nut/upsmon.conf": "# MONITOR no@where 1 a b primary\nMONITOR ups@nas 1 monuser hunter2 secondary\n  MONITOR gone@nas 1 monuser hunter2 secondary\n",
+		"bin/upsc": program(map[string]string{
+			"ups@nas ups.status":  "Init SSL without certificate database\nOB DISCHRG LB",
+			"gone@nas ups.status": "status 1\nError: Connection failure: No route to host",
+		}),
+		"bin/zpool": program(map[string]string{"status": "  pool: boot-pool\n state: ONLINE\n  scan: scrub repaired 0B in 00:00:12 with 0 errors on Sun Nov 15 03:45:13 2026\nconfig:\n\n\tNAME  STATE\n\n" +
+			"  pool: tank\n state: DEGRADED\nstatus: One or more devices is currently being resilvered.\n\tThe pool will continue to function.\n  scan: resilver in progress since Sat Nov 21 09:00:00 2026\n\t1T scanned\nconfig:\n\nerrors: No known data errors\n"}),
+		"bin/ip": program(map[string]string{
+			"-j -d addr show":           stacked,
+			"-j route show default":     `[{"dst":"default","gateway":"192.0.2.1","dev":"bond0.7","flags":[]}]`,
+			"-o route get 192.0.2.1":    `192.0.2.1 dev bond0.7 src 192.0.2.20 uid 0 \    cache`,
+			"-o route get 192.0.2.30":   `192.0.2.30 dev br0 src 192.0.2.20 uid 0 \    cache`,
+			"-o route get 192.0.2.40":   `192.0.2.40 dev eno1 src 192.0.2.20 uid 0 \    cache`,
+			"-o route get 198.51.100.9": "status 2\nRTNETLINK answers: Network is unreachable",
+		}),
+	})
+	return files
+}
+
+func TestRead_of_a_host_with_storage(t *testing.T) {
+	root := t.TempDir()
+	tree(t, root, server())
+	answer := collected(t, root)
+	if strings.Contains(answer, "hunter2") {
+		t.Error("the answer holds the password of upsmon.conf")
+	}
+	s, err := read(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what      string
+		want, got any
+	}{
+		{"storage", []Storage{
+			{Kind: "nfs4", What: "nas:/tank/my data", Where: "/mnt/my data", Server: "192.0.2.30", Dev: "br0"},
+			{Kind: "nfs", What: "nas:/tank/b", Where: "/mnt/b", Server: "192.0.2.30", Dev: "br0"},
+			{Kind: "cifs", What: "//far/share", Where: "/mnt/s", Server: "198.51.100.9"},
+			{Kind: "iscsi", What: "connection1:0", Server: "192.0.2.40", Dev: "eno1"},
+			{Kind: "nvme-rdma", What: "nvme1", Server: "192.0.2.30", Dev: "br0"},
+			{Kind: "srp", What: "host3", RDMA: "mlx4_0"},
+		}, s.Storage},
+		{"servers", []Server{{Name: "NFS", Clients: 1}, {Name: "SMB"}}, s.Servers},
+		{"pools", []Pool{{Name: "boot-pool", State: "ONLINE"}, {Name: "tank", State: "DEGRADED", Doing: "resilver"}}, s.Pools},
+		{"UPS", []UPS{{Name: "ups@nas", Status: "OB DISCHRG LB"}}, s.UPS},
+	} {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.what, diff)
+		}
+	}
+	if len(s.Battery()) != 1 {
+		t.Errorf("on battery: %+v", s.Battery())
+	}
+}
+
+func TestSnapshot_finds_cards_below_stacked_interfaces(t *testing.T) {
+	root := t.TempDir()
+	tree(t, root, server())
+	s, err := read(collected(t, root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	card, other := ib.MustParsePCIAddress("0000:01:00.0"), ib.MustParsePCIAddress("0000:00:1f.6")
+	for dev, want := range map[string][]ib.PCIAddress{
+		"bond0.7": {other, card}, "bond0": {other, card}, "br0": {card}, "enp1s0": {card}, "eno1": {other}, "veth0": nil, "tun0": nil,
+	} {
+		same := cmp.Comparer(func(a, b ib.PCIAddress) bool { return a == b })
+		if diff := cmp.Diff(want, s.CardsBelow(dev), same); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", dev, diff)
+		}
+	}
+	if c, ok := s.SSHCard(); !ok || c.PCI != card {
+		t.Errorf("the session over a VLAN on a bond is not seen to use the card: %+v", s.SSH)
+	}
+}
+
+// TestRead_asks_no_suspended_pool: zpool would wait in the kernel for ever.
+func TestRead_asks_no_suspended_pool(t *testing.T) {
+	files := server()
+	files["proc/spl/kstat/zfs/tank/state"] = "SUSPENDED\n"
+	root := t.TempDir()
+	tree(t, root, files)
+	s, err := read(collected(t, root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Pool{{Name: "tank", State: "SUSPENDED"}}, s.Pools); diff != "" {
+		t.Errorf("pools (-want +got):\n%s", diff)
+	}
+}
