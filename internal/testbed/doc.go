@@ -1,0 +1,25 @@
+// Package testbed is the second grade of the lab: hosts that boot Debian with
+// systemd in containers, with the real sshd, mstflint and lspci, and a card that
+// exists only as registers. The card's flash is the model of labsim/card; here
+// the vendor's own tool reads and writes it, through the configuration space of
+// a PCI function whose "config" file is served by FUSE.
+//
+// It needs Linux and root, and is compiled with the build tag "testbed" only.
+// It must not decide what the provider should do, nor hold a second model of a
+// card; the shipped binary must never link it.
+//
+// What is real: kernel, systemd, sshd, sudo, dash, flock, systemd-run and
+// systemd-inhibit, mstflint and lspci of Debian 12, boot ids, and every access
+// of mstflint to the chip's registers. What is not, and where exactly it ends:
+//
+//   - /etc/os-release says Ubuntu 24.04, a family that the provider knows; apt,
+//     systemd and dpkg are of the same family.
+//   - The driver is a picture: /sys/class/infiniband and the driver link show
+//     what the card booted, and no packet ever passes a port.
+//   - The tools command interface of the firmware (0x80780) answers nothing, so
+//     mstconfig ends with "Unsupported FW (version 2.31.5000 or above required
+//     for CX3/PRO)".
+//   - Power that fails takes the processes and the flash operation under way,
+//     half done; what the host's disk had not synced is not lost.
+//   - Operations of the flash take no time unless a test makes them.
+package testbed

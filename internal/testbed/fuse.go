@@ -1,0 +1,166 @@
+//go:build testbed && linux
+
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// entry is one name of a served tree: a directory, a symbolic link, a text, or a
+// file of registers.
+type entry struct {
+	dir   func() map[string]entry
+	link  string
+	text  func() string
+	set   func(string) syscall.Errno // nil: read only
+	regs  *Device
+	value []byte
+}
+
+func dir(list func() map[string]entry) entry { return entry{dir: list} }
+
+func line(format string, args ...any) entry {
+	s := fmt.Sprintf(format, args...) + "\n"
+	return entry{text: func() string { return s }}
+}
+
+func (e entry) mode() uint32 {
+	switch {
+	case e.dir != nil:
+		return syscall.S_IFDIR | 0o755
+	case e.link != "":
+		return syscall.S_IFLNK | 0o777
+	case e.regs != nil, e.set != nil:
+		return syscall.S_IFREG | 0o644
+	}
+	return syscall.S_IFREG | 0o444
+}
+
+// node serves an entry. Nothing is cached, neither names nor contents: a card
+// that boots other firmware shows other files at once.
+type node struct {
+	fs.Inode
+	entry
+	path string
+}
+
+// size is what sysfs says of a text file; a reader sees its end earlier.
+const (
+	textSize   = 4096
+	configSize = 4096
+)
+
+// Getattr implements fs.NodeGetattrer.
+func (n *node) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	out.Mode, out.Nlink = n.mode(), 1
+	switch {
+	case n.regs != nil:
+		out.Size = configSize
+	case n.text != nil:
+		out.Size = textSize
+	}
+	return 0
+}
+
+// Setattr implements fs.NodeSetattrer: shells truncate what they write to.
+func (n *node) Setattr(ctx context.Context, f fs.FileHandle, _ *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+	return n.Getattr(ctx, f, out)
+}
+
+// Lookup implements fs.NodeLookuper.
+func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+	if n.dir == nil {
+		return nil, syscall.ENOTDIR
+	}
+	e, ok := n.dir()[name]
+	if !ok {
+		return nil, syscall.ENOENT
+	}
+	child := &node{entry: e, path: n.path + "/" + name}
+	var attr fuse.AttrOut
+	child.Getattr(ctx, nil, &attr)
+	out.Attr = attr.Attr
+	stable := fs.StableAttr{Mode: e.mode() & syscall.S_IFMT}
+	if e.dir != nil {
+		// The kernel takes another number for another directory and would drop what
+		// is mounted on it. Files get a new one at each look, with their new text.
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(child.path))
+		stable.Ino = h.Sum64()
+	}
+	return n.NewInode(ctx, child, stable), 0
+}
+
+// Readdir implements fs.NodeReaddirer.
+func (n *node) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
+	if n.dir == nil {
+		return nil, syscall.ENOTDIR
+	}
+	all := n.dir()
+	var list []fuse.DirEntry
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		e := all[name]
+		list = append(list, fuse.DirEntry{Name: name, Mode: e.mode()})
+	}
+	return fs.NewListDirStream(list), 0
+}
+
+// Readlink implements fs.NodeReadlinker.
+func (n *node) Readlink(context.Context) ([]byte, syscall.Errno) { return []byte(n.link), 0 }
+
+// Open implements fs.NodeOpener. Direct I/O hands every access through, in order
+// and size: one for each register.
+func (n *node) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
+	return nil, fuse.FOPEN_DIRECT_IO, 0
+}
+
+// Read implements fs.NodeReader.
+func (n *node) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	if n.regs != nil {
+		size := min(int64(len(dest)), configSize-off)
+		return fuse.ReadResultData(n.regs.readConfig(off, int(max(0, size)))), 0
+	}
+	s := n.value
+	if n.text != nil {
+		s = []byte(n.text())
+	}
+	if off >= int64(len(s)) {
+		return fuse.ReadResultData(nil), 0
+	}
+	return fuse.ReadResultData(s[off:min(int64(len(s)), off+int64(len(dest)))]), 0
+}
+
+// Write implements fs.NodeWriter.
+func (n *node) Write(_ context.Context, _ fs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
+	switch {
+	case n.regs != nil:
+		n.regs.writeConfig(off, data)
+	case n.set != nil:
+		if errno := n.set(string(data)); errno != 0 {
+			return 0, errno
+		}
+	default:
+		return 0, syscall.EACCES
+	}
+	return uint32(len(data)), 0
+}
+
+// mountTree serves a tree at a directory. The process that serves it must not
+// look into it: it would wait for itself.
+func mountTree(at string, root entry) (*fuse.Server, error) {
+	// No time-outs: the kernel asks anew for every name.
+	options := &fs.Options{MountOptions: fuse.MountOptions{DisableXAttrs: true, DirectMountStrict: true, AllowOther: true, Name: "card", FsName: "emulated-card"}}
+	server, err := fs.Mount(at, &node{entry: root}, options)
+	if err != nil {
+		return nil, fmt.Errorf("testbed: serve the card at %s: %w", at, err)
+	}
+	return server, nil
+}

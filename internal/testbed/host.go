@@ -1,0 +1,430 @@
+//go:build testbed && linux
+
+package testbed
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
+)
+
+// exitReboot is how systemd-nspawn ends when its system wants to restart and it
+// does not manage the unit that it runs in.
+const exitReboot = 133
+
+// startTimeout bounds one boot, up to the greeting of sshd.
+const startTimeout = time.Minute
+
+// Host is one machine of the testbed. Its disk is a layer of its own over the
+// shared system, and outlives reboots and power cuts.
+type Host struct {
+	Name   string
+	Addr   string // of sshd, port 22
+	BDF    string // of the card
+	Device *Device
+	Key    ssh.PublicKey // of sshd
+
+	dir     string
+	servers []*fuse.Server
+	log     *os.File
+
+	mu      sync.Mutex
+	process *exec.Cmd
+	boots   int
+	down    chan struct{} // closed when the machine is off
+	noBoot  bool          // a reboot is not to come back
+}
+
+// newHost prepares a machine, which is off.
+func newHost(number int, name, bdf string, d *Device, operator ssh.PublicKey) (*Host, error) {
+	h := &Host{
+		Name: name, BDF: bdf, Device: d, Addr: fmt.Sprintf("10.77.%d.2", number), dir: filepath.Join(runDir, name), down: closed(),
+	}
+	d.PowerLost = func() { _ = h.Cut() }
+	for _, step := range []func() error{
+		h.mountDisk, func() error { return h.furnish(operator) }, func() error { return h.plug(number) }, h.mountCard,
+	} {
+		if err := step(); err != nil {
+			return h, fmt.Errorf("testbed: host %s: %w", name, err)
+		}
+	}
+	var err error
+	h.log, err = os.Create(h.path("console"))
+	return h, err
+}
+
+func closed() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+func (h *Host) path(name string) string { return filepath.Join(h.dir, name) }
+
+// mountDisk lays the host's own disk over the shared system. Both disk and mount
+// are in the sandbox and go with it.
+func (h *Host) mountDisk() error {
+	for _, d := range []string{"disk", "work", "root", "pci", "class", "sys"} {
+		if err := os.MkdirAll(h.path(d), 0o755); err != nil { //nolint:gosec // the host's users walk through it
+			return err
+		}
+	}
+	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", baseDir(), h.path("disk"), h.path("work"))
+	if err := unix.Mount("overlay", h.path("root"), "overlay", 0, options); err != nil {
+		return fmt.Errorf("lay its disk over %s: %w", baseDir(), err)
+	}
+	return nil
+}
+
+// furnish gives the host an identity and lets the operator in.
+func (h *Host) furnish(operator ssh.PublicKey) error {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return err
+	}
+	block, err := ssh.MarshalPrivateKey(private, h.Name)
+	if err != nil {
+		return err
+	}
+	if h.Key, err = ssh.NewPublicKey(public); err != nil {
+		return err
+	}
+	var id [16]byte
+	_, _ = rand.Read(id[:])
+	root, keys := h.path("root"), filepath.Join("home", User, ".ssh", "authorized_keys")
+	for name, f := range map[string]struct {
+		text string
+		mode os.FileMode
+	}{
+		"etc/hostname":                 {h.Name + "\n", 0o644},
+		"etc/hosts":                    {"127.0.0.1 localhost " + h.Name + "\n", 0o644},
+		"etc/machine-id":               {hex.EncodeToString(id[:]) + "\n", 0o444},
+		"etc/ssh/ssh_host_ed25519_key": {string(pem.EncodeToMemory(block)), 0o600},
+		keys:                           {string(ssh.MarshalAuthorizedKey(operator)), 0o600},
+	} {
+		if err := writeFile(filepath.Join(root, name), f.text, f.mode); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{filepath.Dir(keys), keys} {
+		if err := os.Chown(filepath.Join(root, name), userID, userID); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(filepath.Join(root, filepath.Dir(keys)), 0o700) //nolint:gosec // a directory
+}
+
+// plug gives the host a network of its own, with one cable to the operator.
+func (h *Host) plug(number int) error {
+	out, in := "to-"+strconv.Itoa(number), "eno1"
+	for _, args := range [][]string{
+		{"netns", "add", h.Name},
+		{"link", "add", out, "type", "veth", "peer", "name", in, "netns", h.Name},
+		{"addr", "add", fmt.Sprintf("10.77.%d.1/24", number), "dev", out},
+		{"link", "set", out, "up"},
+		{"-n", h.Name, "link", "set", "lo", "up"},
+		{"-n", h.Name, "addr", "add", h.Addr + "/24", "dev", in},
+		{"-n", h.Name, "link", "set", in, "up"},
+		{"-n", h.Name, "route", "add", "default", "via", fmt.Sprintf("10.77.%d.1", number)},
+	} {
+		if err := command("ip", args...); err != nil {
+			return err
+		}
+	}
+	// A sysfs shows the interfaces of the network that it was mounted in.
+	return command("nsenter", "--net="+h.netns(), "mount", "-t", "sysfs", "sysfs", h.path("sys"))
+}
+
+func (h *Host) netns() string { return "/run/netns/" + h.Name }
+
+func (h *Host) mountCard() error {
+	for at, tree := range map[string]entry{"pci": pciTree(map[string]*Device{h.BDF: h.Device}), "class": classTree(h.Device)} {
+		server, err := mountTree(h.path(at), tree)
+		if err != nil {
+			return err
+		}
+		h.servers = append(h.servers, server)
+	}
+	return nil
+}
+
+// Boot switches the machine on and waits until sshd greets.
+func (h *Host) Boot(ctx context.Context) error {
+	h.mu.Lock()
+	if h.process != nil {
+		h.mu.Unlock()
+		return fmt.Errorf("testbed: host %s is on already", h.Name)
+	}
+	h.down = make(chan struct{})
+	err := h.start()
+	if err != nil {
+		close(h.down)
+	}
+	h.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return h.WaitSSH(ctx)
+}
+
+// start begins one boot: the card takes what is in flash, then the system runs.
+// The caller holds the lock.
+func (h *Host) start() error {
+	h.Device.PowerOn()
+	h.boots++
+	cmd := exec.Command("systemd-nspawn", "--quiet", "--directory="+h.path("root"), "--machine="+h.Name, //nolint:gosec,noctx // paths of ours; it runs until the host goes off
+		"--register=no", "--keep-unit", "--console=pipe", "--network-namespace-path="+h.netns(), "--capability=CAP_NET_ADMIN,CAP_NET_RAW",
+		"--resolv-conf=off", "--timezone=off", "--link-journal=no",
+		"--bind="+h.path("pci")+":/sys/bus/pci/devices", "--bind="+h.path("class")+":/sys/class", "--bind="+h.path("sys/class/net")+":/sys/class/net",
+		"--boot", "--", "systemd.log_level=notice")
+	cmd.Stdout, cmd.Stderr = h.log, h.log
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("testbed: host %s: %w", h.Name, err)
+	}
+	h.process = cmd
+	go h.watch(cmd)
+	return nil
+}
+
+// watch waits for the end of a boot, and begins the next one if the system asked
+// for it.
+func (h *Host) watch(cmd *exec.Cmd) {
+	err := cmd.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.process = nil
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == exitReboot && !h.noBoot {
+		if err := h.start(); err == nil {
+			return
+		}
+	}
+	h.Device.PowerOff()
+	close(h.down)
+}
+
+// WaitSSH waits until sshd greets.
+func (h *Host) WaitSSH(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		err := h.greeting(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-h.Down():
+			return fmt.Errorf("testbed: host %s went off while it started:\n%s", h.Name, lastLines(h.Console(), 30))
+		case <-ctx.Done():
+			return fmt.Errorf("testbed: sshd of %s does not answer: %w\n%s", h.Name, err, lastLines(h.Console(), 30))
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func (h *Host) greeting(ctx context.Context) error {
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", h.Addr+":22")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
+	var text [4]byte
+	if _, err := conn.Read(text[:]); err != nil || !bytes.Equal(text[:], []byte("SSH-")) {
+		return fmt.Errorf("no greeting but %q: %w", text, err)
+	}
+	return nil
+}
+
+// Down is closed when the machine goes off; a reboot is not off.
+func (h *Host) Down() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.down
+}
+
+// Boots counts how often the machine was started.
+func (h *Host) Boots() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.boots
+}
+
+// Console is what the system printed since the host was made.
+func (h *Host) Console() string {
+	text, err := os.ReadFile(h.path("console"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// Cut takes the power away: every process dies at once, and the card is deaf.
+// It waits until the machine is off.
+func (h *Host) Cut() error {
+	h.Device.PowerOff()
+	h.mu.Lock()
+	cmd := h.process
+	h.noBoot = true
+	h.mu.Unlock()
+	if cmd != nil {
+		// Without its first process the whole system is gone; the container's own
+		// process then ends by itself.
+		for _, pid := range children(cmd.Process.Pid) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	select {
+	case <-h.Down():
+	case <-time.After(10 * time.Second):
+		return fmt.Errorf("testbed: host %s does not go off", h.Name)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.noBoot = false
+	return nil
+}
+
+// Exec runs a shell command as root on the host, not over SSH.
+func (h *Host) Exec(ctx context.Context, script string) (string, error) {
+	pid, err := h.leader()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "nsenter", "--target", strconv.Itoa(pid), "--mount", "--uts", "--ipc", "--net", "--pid", "--", "/bin/sh", "-c", script) //nolint:gosec // for tests
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C"}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// Put writes a file on the host's disk, for root only.
+func (h *Host) Put(name string, data []byte) error {
+	return writeFile(filepath.Join(h.path("root"), name), string(data), 0o600)
+}
+
+// leader is the first process of the running system.
+func (h *Host) leader() (int, error) {
+	h.mu.Lock()
+	cmd := h.process
+	h.mu.Unlock()
+	if cmd == nil {
+		return 0, fmt.Errorf("testbed: host %s is off", h.Name)
+	}
+	if list := children(cmd.Process.Pid); len(list) > 0 {
+		return list[0], nil
+	}
+	return 0, fmt.Errorf("testbed: host %s has no process", h.Name)
+}
+
+// Signal sends a signal to every process of a name on the host, and says how many
+// there were.
+func (h *Host) Signal(program string, sig syscall.Signal) int {
+	leader, err := h.leader()
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for _, p := range processes() {
+		if p.name == program && p.below(leader) && syscall.Kill(p.pid, sig) == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// remove ends the host for good.
+func (h *Host) remove() error {
+	err := h.Cut()
+	for _, s := range h.servers {
+		err = errors.Join(err, s.Unmount())
+	}
+	err = errors.Join(err, unix.Unmount(h.path("sys"), unix.MNT_DETACH), unix.Unmount(h.path("root"), unix.MNT_DETACH))
+	if h.log != nil {
+		err = errors.Join(err, h.log.Close())
+	}
+	return errors.Join(err, command("ip", "netns", "del", h.Name), os.RemoveAll(h.dir))
+}
+
+// proc is one process.
+type proc struct {
+	pid, parent int
+	name        string
+}
+
+// below reports whether a process is another or stems from it.
+func (p proc) below(ancestor int) bool {
+	for pid := p.pid; pid > 1; {
+		if pid == ancestor {
+			return true
+		}
+		q, ok := readProc(pid)
+		if !ok {
+			return false
+		}
+		pid = q.parent
+	}
+	return false
+}
+
+func readProc(pid int) (proc, bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return proc{}, false
+	}
+	// The name is in parentheses and may hold any character.
+	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if open < 0 || end < open {
+		return proc{}, false
+	}
+	fields := strings.Fields(string(text[end+1:]))
+	if len(fields) < 2 {
+		return proc{}, false
+	}
+	parent, err := strconv.Atoi(fields[1])
+	return proc{pid: pid, parent: parent, name: string(text[open+1 : end])}, err == nil
+}
+
+// processes lists those of the sandbox.
+func processes() []proc {
+	names, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var list []proc
+	for _, n := range names {
+		if pid, err := strconv.Atoi(n.Name()); err == nil {
+			if p, ok := readProc(pid); ok {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+func children(parent int) []int {
+	var list []int
+	for _, p := range processes() {
+		if p.parent == parent {
+			list = append(list, p.pid)
+		}
+	}
+	return list
+}

@@ -1,0 +1,203 @@
+//go:build testbed && linux
+
+package testbed
+
+import (
+	"encoding/binary"
+	"errors"
+	"sync"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+)
+
+// Registers of the chip's own address space (ConnectX-3, ConnectX-3 Pro).
+const (
+	regHWID        = 0xf0014
+	regSemaphores  = 0xf0380
+	regFlashLock   = 0xf03fc // the last semaphore guards the flash
+	regGateway     = 0xf0400
+	regGatewayAddr = 0xf0404
+	regGatewayData = 0xf0410 // 16 bytes
+	gatewayData    = 16
+
+	// The last word of the firmware's command register: bit 23 starts a command
+	// and is cleared at its end, bits 31:24 are its status.
+	regCommand = 0x80798
+	commandGo  = 1 << 23
+	badOpcode  = 0x03 << 24
+)
+
+// Offsets in the configuration space through which the tool reaches them.
+const (
+	windowAddr = 0x58
+	windowData = 0x5c
+)
+
+// Device is a card as software sees it on the bus: registers in front of the
+// model of flash and firmware. It is safe for concurrent use.
+type Device struct {
+	// PowerLost is called, in a goroutine of its own, when a hook of the flash
+	// cut the power in an operation. Set it before the card is used.
+	PowerLost func()
+
+	mu     sync.Mutex
+	card   *card.Card
+	off    bool
+	window uint32
+	regs   map[uint32]uint32
+	spi    spi
+	links  [2]string
+}
+
+// NewDevice puts registers in front of a card and switches it on.
+func NewDevice(c *card.Card) *Device {
+	d := &Device{}
+	d.Insert(c)
+	return d
+}
+
+// Insert replaces the card, as a hand in the machine does, and switches it on.
+func (d *Device) Insert(c *card.Card) {
+	d.mu.Lock()
+	d.card = c
+	d.mu.Unlock()
+	d.PowerOn()
+}
+
+// Card is the model behind the registers.
+func (d *Device) Card() *card.Card {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.card
+}
+
+// PowerOn resets the registers and boots what is in flash.
+func (d *Device) PowerOn() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.off, d.window, d.regs, d.spi = false, 0, map[uint32]uint32{}, spi{}
+	d.card.Boot()
+	fw := d.card.Running()
+	for i := range d.links {
+		d.links[i] = "eth"
+		if fw.VPI && fw.Config.LinkType[i] == card.LinkIB {
+			d.links[i] = "ib"
+		}
+	}
+}
+
+// PowerOff makes the card deaf.
+func (d *Device) PowerOff() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.off = true
+}
+
+// readConfig is a read of the configuration space. Reads of the data window of
+// other sizes than a register see nothing, as the tool never makes them.
+func (d *Device) readConfig(off int64, size int) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := make([]byte, size)
+	if d.off {
+		for i := range out {
+			out[i] = 0xff
+		}
+		return out
+	}
+	if off == windowData && size == 4 {
+		binary.LittleEndian.PutUint32(out, d.read(d.window))
+		return out
+	}
+	header := d.header()
+	if off < int64(len(header)) {
+		copy(out, header[off:])
+	}
+	return out
+}
+
+func (d *Device) writeConfig(off int64, data []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.off || len(data) != 4 {
+		return
+	}
+	switch v := binary.LittleEndian.Uint32(data); off {
+	case windowAddr:
+		d.window = v
+	case windowData:
+		d.write(d.window, v)
+	}
+}
+
+// header is the standard part of the configuration space. There are no
+// capabilities: with one of the vendor's the tool would take another way in.
+func (d *Device) header() []byte {
+	h := make([]byte, 64)
+	binary.LittleEndian.PutUint16(h[0x00:], vendor)
+	binary.LittleEndian.PutUint16(h[0x02:], d.pciDevice())
+	binary.LittleEndian.PutUint16(h[0x04:], 0x0406) // memory, bus master, no INTx
+	binary.LittleEndian.PutUint32(h[0x08:], d.class()<<8)
+	binary.LittleEndian.PutUint16(h[0x2c:], vendor)
+	binary.LittleEndian.PutUint16(h[0x2e:], subsystem)
+	return h
+}
+
+func (d *Device) pciDevice() uint16 {
+	if d.card.Running().Loaded {
+		return d.card.Chip.PCIDevice
+	}
+	return d.card.Chip.Recovery
+}
+
+func (d *Device) read(addr uint32) uint32 {
+	switch {
+	case addr == regHWID:
+		return uint32(d.card.Rev)<<16 | uint32(d.card.Chip.HWID)
+	case addr == regFlashLock:
+		if d.card.TakeSemaphore() {
+			return 0
+		}
+		return 1
+	case addr >= regSemaphores && addr < regFlashLock:
+		// A read takes a free semaphore.
+		v := d.regs[addr]
+		d.regs[addr] = 1
+		return v
+	}
+	return d.regs[addr]
+}
+
+func (d *Device) write(addr, v uint32) {
+	switch {
+	case addr == regFlashLock && v == 0:
+		d.card.ReleaseSemaphore()
+	case addr == regGateway && v&gwBusy != 0:
+		d.command(v)
+		d.regs[addr] = v &^ uint32(gwBusy)
+	case addr == regCommand && v&commandGo != 0:
+		// No command is implemented. Without an answer the tool would poll for
+		// many seconds, in every collection of facts.
+		d.regs[addr] = v&^uint32(commandGo|0xff000000) | badOpcode
+	default:
+		d.regs[addr] = v
+	}
+}
+
+// command runs one access of the flash gateway.
+func (d *Device) command(v uint32) {
+	data := make([]byte, gatewayData)
+	for i := 0; i < gatewayData; i += 4 {
+		binary.BigEndian.PutUint32(data[i:], d.regs[regGatewayData+uint32(i)])
+	}
+	err := d.spi.access(d.card.Flash, v, d.regs[regGatewayAddr], data)
+	for i := 0; i < gatewayData; i += 4 {
+		d.regs[regGatewayData+uint32(i)] = binary.BigEndian.Uint32(data[i:])
+	}
+	if errors.Is(err, card.ErrPowerLost) {
+		d.off = true
+		if d.PowerLost != nil {
+			go d.PowerLost()
+		}
+	}
+}

@@ -1,0 +1,131 @@
+//go:build testbed && linux
+
+package testbed
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// insideMark tells the process in the sandbox from the one outside.
+const insideMark = "TESTBED_INSIDE"
+
+// runDir is where hosts live in the sandbox: memory that nobody else sees.
+const runDir = "/run/testbed"
+
+// programs that the machine must have, with the Debian package of each.
+var programs = map[string]string{
+	"systemd-nspawn": "systemd-container", "ip": "iproute2", "nsenter": "util-linux", "mount": "mount",
+}
+
+// Missing says what this machine lacks to run the testbed; nothing if it can.
+func Missing() []string {
+	var lacks []string
+	if os.Geteuid() != 0 {
+		return []string{"root: namespaces, mounts and the containers' devices need it"}
+	}
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		lacks = append(lacks, fmt.Sprintf("FUSE, which serves the emulated card: %v", err))
+	} else {
+		_ = f.Close()
+	}
+	for program, pkg := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			lacks = append(lacks, fmt.Sprintf("%s: apt-get install %s", program, pkg))
+		}
+	}
+	if known, err := os.ReadFile("/proc/filesystems"); err == nil && !strings.Contains(string(known), "\toverlay\n") {
+		lacks = append(lacks, "overlayfs in this kernel: hosts share one installed system")
+	}
+	if _, err := exec.LookPath("debootstrap"); err != nil && !baseReady() {
+		lacks = append(lacks, "debootstrap, which installs the hosts' system once: apt-get install debootstrap")
+	}
+	return lacks
+}
+
+// Main runs the tests of a package in namespaces of their own, so that mounts,
+// interfaces and containers end with the process, however it ends. A machine that
+// cannot do that runs them as they are; Start then says what is missing.
+func Main(run func() int) {
+	if os.Getenv(insideMark) != "" {
+		if err := settleIn(); err != nil {
+			fmt.Fprintln(os.Stderr, "testbed: set up the sandbox:", err)
+			os.Exit(1)
+		}
+		os.Exit(run())
+	}
+	if len(Missing()) > 0 || listing() {
+		os.Exit(run())
+	}
+	if err := buildBase(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(enter())
+}
+
+// listing reports whether the tests are only to be listed.
+func listing() bool {
+	for _, a := range os.Args[1:] {
+		if strings.HasPrefix(a, "-test.list=") && a != "-test.list=" {
+			return true
+		}
+	}
+	return false
+}
+
+// enter starts this program again, in the sandbox, and gives its exit status.
+func enter() int {
+	// The signal for the death of the parent comes when the thread that made the
+	// child ends, so it must not.
+	runtime.LockOSThread()
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...) //nolint:gosec // this very program
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), insideMark+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC, Pdeathsig: syscall.SIGKILL,
+	}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return max(1, exit.ExitCode())
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "testbed: enter the sandbox:", err)
+		return 1
+	}
+	return 0
+}
+
+// settleIn makes the new namespaces usable.
+func settleIn() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("keep mounts private: %w", err)
+	}
+	for at, kind := range map[string]string{"/proc": "proc", "/run": "tmpfs"} {
+		if err := unix.Mount(kind, at, kind, 0, ""); err != nil {
+			return fmt.Errorf("mount %s: %w", at, err)
+		}
+	}
+	if err := os.MkdirAll(runDir, 0o755); err != nil { //nolint:gosec // hosts' users walk through it
+		return err
+	}
+	return command("ip", "link", "set", "lo", "up")
+}
+
+// command runs a short program and reports what it said if it failed.
+func command(name string, args ...string) error {
+	out, err := exec.Command(name, args...).CombinedOutput() //nolint:gosec,noctx // fixed programs that end at once
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+//go:build testbed && linux
+
+package testbed
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+)
+
+// Identity of the board on the bus, whatever its firmware.
+const (
+	vendor    = 0x15b3
+	subsystem = 0x0055
+	rdmaName  = "mlx4_0"
+)
+
+// pciTree is what stands at /sys/bus/pci/devices: one function per slot.
+func pciTree(slots map[string]*Device) entry {
+	return dir(func() map[string]entry {
+		all := map[string]entry{}
+		for bdf, d := range slots {
+			all[bdf] = dir(d.pciFiles)
+		}
+		return all
+	})
+}
+
+// pciFiles is one function as linux-pci and mlx4_core show it.
+func (d *Device) pciFiles() map[string]entry {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.off {
+		return nil
+	}
+	files := map[string]entry{
+		"vendor": line("0x%04x", vendor), "device": line("0x%04x", d.pciDevice()), "class": line("0x%06x", d.class()), "revision": line("0x00"),
+		"subsystem_vendor": line("0x%04x", vendor), "subsystem_device": line("0x%04x", subsystem), "irq": line("16"),
+		"current_link_speed": line("8.0 GT/s PCIe"), "current_link_width": line("8"), "max_link_speed": line("8.0 GT/s PCIe"), "max_link_width": line("8"),
+		// lspci insists on the file; all regions are unused.
+		"resource": line("%s", strings.TrimSuffix(strings.Repeat("0x0000000000000000 0x0000000000000000 0x0000000000000000\n", 7), "\n")),
+		"config":   {regs: d},
+	}
+	if !d.card.Running().Loaded {
+		return files
+	}
+	// The link's target is beside it: /sys/bus/pci/drivers has no mlx4_core here.
+	files["driver"] = entry{link: ".drivers/mlx4_core"}
+	files[".drivers"] = dir(func() map[string]entry {
+		return map[string]entry{"mlx4_core": dir(func() map[string]entry { return nil })}
+	})
+	files["infiniband"] = dir(func() map[string]entry {
+		return map[string]entry{rdmaName: dir(func() map[string]entry { return nil })}
+	})
+	for i := range d.links {
+		files[fmt.Sprintf("mlx4_port%d", i+1)] = entry{
+			text: func() string { return d.link(i) + "\n" },
+			set:  func(s string) syscall.Errno { return d.setLink(i, strings.TrimSpace(s)) },
+		}
+	}
+	return files
+}
+
+// class is the PCI class: VPI firmware calls the function a network controller
+// of no kind, and the recovery mode a memory controller.
+func (d *Device) class() uint32 {
+	switch fw := d.card.Running(); {
+	case !fw.Loaded:
+		return 0x058000
+	case fw.VPI:
+		return 0x028000
+	}
+	return 0x020000
+}
+
+func (d *Device) link(i int) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.links[i]
+}
+
+// setLink changes the type of a port as mlx4_core does; Ethernet-only firmware
+// cannot (Linux drivers/net/ethernet/mellanox/mlx4/main.c, set_port_type).
+func (d *Device) setLink(i int, s string) syscall.Errno {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case s != "ib" && s != "eth" && s != "auto":
+		return syscall.EINVAL
+	case s != "eth" && !d.card.Running().VPI:
+		return syscall.EOPNOTSUPP
+	case s == "auto":
+		s = "auto (eth)"
+	}
+	d.links[i] = s
+	return 0
+}
+
+// classTree is what stands at /sys/class. The interfaces of the container are
+// mounted over "net".
+func classTree(d *Device) entry {
+	return dir(func() map[string]entry {
+		all := map[string]entry{"net": dir(func() map[string]entry { return nil })}
+		if d.Card().Running().Loaded {
+			all["infiniband"] = dir(func() map[string]entry { return map[string]entry{rdmaName: dir(d.rdmaFiles)} })
+		}
+		return all
+	})
+}
+
+// rdmaFiles is the RDMA device as mlx4_ib shows it.
+func (d *Device) rdmaFiles() map[string]entry {
+	fw := d.Card().Running()
+	return map[string]entry{
+		"node_guid": line("%s", sysfsGUID(fw.GUIDs[0])), "sys_image_guid": line("%s", sysfsGUID(fw.GUIDs[3])), "node_desc": line("testbed"),
+		"fw_ver":   line("%d.%d.%d", fw.Version[0], fw.Version[1], fw.Version[2]),
+		"hw_rev":   line("%x", d.Card().Rev),
+		"hca_type": line("MT%d", fw.Device), "board_id": line("%s", fw.PSID),
+		"ports": dir(func() map[string]entry {
+			ports := map[string]entry{}
+			for i := range d.links {
+				ports[fmt.Sprint(i+1)] = dir(func() map[string]entry { return d.portFiles(i) })
+			}
+			return ports
+		}),
+	}
+}
+
+func (d *Device) portFiles(i int) map[string]entry {
+	fw := d.Card().Running()
+	layer, gid := "Ethernet", fmt.Sprintf("fe80:0000:0000:0000:%s", sysfsGUID(fw.MACs[i]>>24<<40|0xfffe<<24|fw.MACs[i]&0xffffff))
+	if strings.Contains(d.link(i), "ib") {
+		layer, gid = "InfiniBand", fmt.Sprintf("fe80:0000:0000:0000:%s", sysfsGUID(fw.GUIDs[i+1]))
+	}
+	return map[string]entry{
+		"state": line("1: DOWN"), "phys_state": line("2: Polling"), "rate": line("10 Gb/sec (4X SDR)"), "lid": line("0x0"), "sm_lid": line("0x0"),
+		"cap_mask": line("0x02594868"), "link_layer": line("%s", layer),
+		"gids":  dir(func() map[string]entry { return map[string]entry{"0": line("%s", gid)} }),
+		"pkeys": dir(func() map[string]entry { return map[string]entry{"0": line("0xffff")} }),
+	}
+}
+
+// sysfsGUID writes a GUID in four groups.
+func sysfsGUID(g uint64) string {
+	return fmt.Sprintf("%04x:%04x:%04x:%04x", g>>48, g>>32&0xffff, g>>16&0xffff, g&0xffff)
+}
