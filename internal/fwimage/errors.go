@@ -66,6 +66,18 @@ func (e *RawDumpError) Error() string {
 	return s + "; read the card with `mstflint -d DEVICE ri FILE` to get an image"
 }
 
+// EncryptedError says that an image, or a part of it, can only be read by the
+// chip that it is for, so that nobody else can tell whether it is whole.
+// mstflint 4.21 queries such an image and cannot verify it either.
+type EncryptedError struct {
+	What   string // what cannot be read
+	Offset int64  // logical offset in bytes where it should be
+}
+
+func (e *EncryptedError) Error() string {
+	return fmt.Sprintf("encrypted or damaged image: %s at 0x%x cannot be read, so nothing can be verified", e.What, e.Offset)
+}
+
 // UnsupportedFormatError says that a file is an image of a chip generation
 // that this package cannot verify.
 type UnsupportedFormatError struct {
@@ -74,7 +86,7 @@ type UnsupportedFormatError struct {
 }
 
 func (e *UnsupportedFormatError) Error() string {
-	return fmt.Sprintf("%s firmware image (signature at 0x%x): only FS2 images, for ConnectX-3 and ConnectX-3 Pro, can be verified", e.Format, e.Offset)
+	return fmt.Sprintf("%s firmware image (signature at 0x%x): only FS2, FS3 and FS4 images, for ConnectX-3 to ConnectX-7, can be verified", e.Format, e.Offset)
 }
 
 func malformed(offset int64, format string, args ...any) error {

@@ -54,8 +54,12 @@ func ParseFlash(r io.ReaderAt, size int64) (*Flash, error) {
 	if err != nil {
 		return nil, err
 	}
-	if loc.format != FS2 {
+	switch loc.format {
+	case FS2:
+		return parseFS2Flash(data, loc)
+	case FS3, FS4:
+		return parseTOCFlash(data, loc)
+	default:
 		return nil, &UnsupportedFormatError{Format: loc.format, Offset: loc.first()}
 	}
-	return parseFS2Flash(data, loc)
 }

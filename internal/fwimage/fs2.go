@@ -52,8 +52,21 @@ type section struct {
 	size   int64 // with header and CRC
 	// sum tells contents apart that have the same size, without the bytes that
 	// depend on addresses or on the identity of a card.
-	sum uint64
+	sum  uint64
+	role sectionRole
 }
+
+// sectionRole says what changes when an image is burnt into a card.
+type sectionRole uint8
+
+const (
+	rolePlain    sectionRole = iota
+	roleIdentity             // replaced by that of the card
+	roleROM                  // that of the card is kept if the image has none
+)
+
+// tocKind is added to the section types of FS3 and FS4.
+const tocKind = 0x100
 
 func (s section) name() string {
 	if s.kind <= maxKnown {
@@ -104,7 +117,9 @@ func (r *fs2Reader) need(what string, off, n int64) error {
 	return nil
 }
 
-func (r *fs2Reader) warn(s string) { r.img.Warnings = append(r.img.Warnings, s) }
+func (r *fs2Reader) warn(s string) { r.img.warn(s) }
+
+func (img *Image) warn(s string) { img.Warnings = append(img.Warnings, s) }
 
 func (r *fs2Reader) header() error {
 	if err := r.need("header", 0, headerFS2); err != nil {
@@ -249,6 +264,12 @@ func (r *fs2Reader) add(s section) error {
 	r.crc = appendCRC(r.crc, reg, int64(len(body)))
 	r.crc = updateCRC(r.crc, r.data[s.end()-4:s.end()])
 	s.sum = contentSum(s.kind, body)
+	switch s.kind {
+	case kindGUID:
+		s.role = roleIdentity
+	case kindROM:
+		s.role = roleROM
+	}
 	r.img.sections = append(r.img.sections, s)
 	r.img.End = s.end()
 	switch s.kind {
@@ -279,7 +300,11 @@ func contentSum(kind uint32, body []byte) uint64 {
 		param = uint64(binary.BigEndian.Uint32(body[8:])) << 16
 		body = body[sectionHeader:] // the next pointer in it is an address
 	}
-	return param ^ uint64(crc32.Checksum(body, castagnoli))<<32 ^ uint64(crc32.ChecksumIEEE(body))
+	return param ^ sumBytes(body)
+}
+
+func sumBytes(p []byte) uint64 {
+	return uint64(crc32.Checksum(p, castagnoli))<<32 ^ uint64(crc32.ChecksumIEEE(p))
 }
 
 // sumInfo sums the info section up without the VSD.

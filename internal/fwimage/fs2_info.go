@@ -146,19 +146,24 @@ func (r *fs2Reader) checkDeviceType() {
 	r.warn(fmt.Sprintf("The image states PCI device id %d (%s), but no hardware id of that chip.", r.img.DeviceType, chip.Name))
 }
 
-// psid takes what ib.ParsePSID takes, and nothing behind the terminating
-// zeros: a burn compares all 16 bytes.
 func (r *fs2Reader) psid(off int64, data []byte) error {
+	p, err := parsePSID(off, data)
+	r.img.PSID = p
+	return err
+}
+
+// parsePSID takes what ib.ParsePSID takes, and nothing behind the terminating
+// zeros: a burn compares all 16 bytes.
+func parsePSID(off int64, data []byte) (ib.PSID, error) {
 	text := strings.TrimRight(string(data), "\x00")
 	if text == "" {
-		return nil
+		return "", nil
 	}
 	p, err := ib.ParsePSID(text)
 	if err != nil {
-		return malformed(off, "%v", err)
+		return "", malformed(off, "%v", err)
 	}
-	r.img.PSID = p
-	return nil
+	return p, nil
 }
 
 // hwIDs reads the list of chips, which an entry of zero ends.

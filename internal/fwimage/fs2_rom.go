@@ -24,53 +24,53 @@ var romCPUs = map[byte]string{1: "AMD64", 2: "AARCH64", 3: "AMD64,AARCH64", 4: "
 // romSections runs behind the info section, which the ROM must agree with.
 func (r *fs2Reader) romSections() error {
 	for _, s := range r.roms {
-		r.romSection(r.data[s.offset+sectionHeader : s.end()-4])
+		r.img.readROM(r.data[s.offset+sectionHeader : s.end()-4])
 	}
 	return nil
 }
 
-// romSection lists the components of an expansion ROM. What is odd about it
+// readROM lists the components of an expansion ROM. What is odd about it
 // only warns: the card boots its firmware without a ROM.
-func (r *fs2Reader) romSection(data []byte) {
+func (img *Image) readROM(data []byte) {
 	if len(data) < 3 || data[0] != 0x55 || data[1] != 0xaa {
-		r.warn("The ROM section does not begin like an expansion ROM (55 aa).")
+		img.warn("The ROM section does not begin like an expansion ROM (55 aa).")
 		return
 	}
-	rest, hasUEFI, before := data, false, len(r.img.ROMs)
-	for len(r.img.ROMs) < maxROMs {
+	rest, hasUEFI, before := data, false, len(img.ROMs)
+	for len(img.ROMs) < maxROMs {
 		_, desc, found := bytes.Cut(rest, []byte(romSignature))
 		if !found || len(desc) < romDescBytes {
 			break
 		}
 		rom, product := parseROM(desc)
 		hasUEFI = hasUEFI || product == romUEFI
-		r.img.ROMs = append(r.img.ROMs, rom)
+		img.ROMs = append(img.ROMs, rom)
 		rest = desc[romDescBytes:]
 	}
-	if len(r.img.ROMs) == before {
-		r.warn("The ROM section describes no component.")
+	if len(img.ROMs) == before {
+		img.warn("The ROM section describes no component.")
 	}
-	r.romDevices(r.img.ROMs[before:])
+	img.romDevices(img.ROMs[before:])
 	if !hasUEFI {
-		r.legacyROM(data)
+		img.legacyROM(data)
 	}
 }
 
 // romDevices compares the components with the image: a burn asks a question if
 // they are for another device.
-func (r *fs2Reader) romDevices(roms []ROM) {
+func (img *Image) romDevices(roms []ROM) {
 	for _, rom := range roms {
-		if r.img.DeviceType != 0 && rom.DeviceID != r.img.DeviceType {
-			r.warn(fmt.Sprintf("ROM component %s is for PCI device id %d, the image for %d.", rom.Type, rom.DeviceID, r.img.DeviceType))
+		if img.DeviceType != 0 && rom.DeviceID != img.DeviceType {
+			img.warn(fmt.Sprintf("ROM component %s is for PCI device id %d, the image for %d.", rom.Type, rom.DeviceID, img.DeviceType))
 		}
 	}
 }
 
 // legacyROM checks the length and checksum of a ROM for BIOS boot.
-func (r *fs2Reader) legacyROM(data []byte) {
+func (img *Image) legacyROM(data []byte) {
 	n := int(data[2]) * 512
 	if n == 0 || n > len(data) {
-		r.warn(fmt.Sprintf("The ROM states %d bytes, its section has %d.", n, len(data)))
+		img.warn(fmt.Sprintf("The ROM states %d bytes, its section has %d.", n, len(data)))
 		return
 	}
 	var sum byte
@@ -78,7 +78,7 @@ func (r *fs2Reader) legacyROM(data []byte) {
 		sum += b
 	}
 	if sum != 0 {
-		r.warn("The checksum of the ROM is wrong.")
+		img.warn("The checksum of the ROM is wrong.")
 	}
 }
 

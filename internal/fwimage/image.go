@@ -50,6 +50,21 @@ type ROM struct {
 	DeviceID uint16 // PCI device id that the component is for
 }
 
+// GUIDRange is a block of GUIDs. Nothing may be computed from Step 0, whose
+// meaning the tools do not state.
+type GUIDRange struct {
+	Base  ib.GUID // 0 if none is assigned
+	Count int
+	Step  int
+}
+
+// MACRange is a block of MACs, like GUIDRange.
+type MACRange struct {
+	Base  ib.MAC
+	Count int
+	Step  int
+}
+
 // Image is what a verified firmware image says of itself. Texts hold printable
 // ASCII only; other bytes are written as \x escapes.
 type Image struct {
@@ -66,23 +81,41 @@ type Image struct {
 	ReleaseDate    string       // "2017-09-05", or "" if not stated
 	HWIDs          []ib.HWID    // chips that the image is for; never empty
 	DeviceType     uint16       // PCI device id of the chip, 4103 for ConnectX-3 Pro; 0 if not stated
-	VSD            string       // vendor specific data: free text of the card's vendor
+	VSD            string       // vendor specific data: free text of the card's vendor; of the device in FS3 and FS4
+	ImageVSD       string       // vendor specific data of the image; FS3 and FS4 only
 	VSDVendor      uint16       // PCI vendor id of the VSD's owner; mstflint hides VSD and PSID unless 0 or 0x15b3
 	PRSName        string       // name of the board definition that the image was made from
+	OrigPRSName    string       // the one that the board was made with; FS3 and FS4 only
+	PartNumber     string       // of the board, "MCX555A-ECAT"; FS3 and FS4 only
+	Description    string       // of the board; FS3 and FS4 only
 	ConfigSectors  int          // flash sectors reserved for configuration; 0 if not stated
+	ISSU           uint16       // version of the interface for updates in service; 0 if none
 
+	// GUIDs holds in FS3 and FS4 the bases of the ranges below: as Node and
+	// MAC1, and those of the second port of Connect-IB as Port2 and MAC2.
 	GUIDs    ib.GUIDSet
 	Identity Identity
 	ROMs     []ROM
 
+	// What a card with an FS3 or FS4 image owns: one range of each kind, on
+	// Connect-IB one for each port. The Orig ones are what the card was made
+	// with, given where that is something else.
+	GUIDRanges, OrigGUIDRanges []GUIDRange
+	MACRanges, OrigMACRanges   []MACRange
+	OrigPSID                   string // PSID that the board was made with, if that is another one
+	// GUIDOverride says that GUIDs may be set; mstflint refuses it without.
+	GUIDOverride bool
+	Security     Security
+
 	// Checksum is the digest that `mstflint checksum` prints: MD5 over the image
-	// without its identity (GUIDs, MACs, VSD), bytes in reverse order.
+	// without its identity (GUIDs, MACs, VSD; in FS3 and FS4 all device data),
+	// bytes in reverse order.
 	Checksum string
 	// End is the number of bytes, from the image's start and without striping,
 	// that belong to the image.
 	End int64
 	// HeaderCRC says that the image carries a CRC over its header, and that it
-	// is right. Images made by old tools have none.
+	// is right. FS2 images made by old tools, and all of FS3, have none.
 	HeaderCRC bool
 	// Warnings are sentences on what is unusual but does not make the image
 	// unusable.
@@ -100,21 +133,22 @@ func (img *Image) Fits(hw ib.HWID) bool { return slices.Contains(img.HWIDs, hw) 
 // of the card: GUIDs, MACs, VSD and the checksums over them. It compares
 // contents, which an equal Checksum alone does not prove: mstflint 4.21 leaves
 // most of the info section out for images without VSD.
-func SameFirmware(a, b *Image) bool { return sameContent(a, b, kindGUID) }
+func SameFirmware(a, b *Image) bool { return sameContent(a, b, roleIdentity) }
 
 // SameFirmwareExceptROM is SameFirmware without regard to the expansion ROM.
 // mstflint copies the card's ROM into an image that has none when it burns it,
 // so what is read back then equals the file only in this sense.
-func SameFirmwareExceptROM(a, b *Image) bool { return sameContent(a, b, kindGUID, kindROM) }
+func SameFirmwareExceptROM(a, b *Image) bool { return sameContent(a, b, roleIdentity, roleROM) }
 
-func sameContent(a, b *Image, except ...uint32) bool {
+// sameContent compares what a burn puts into a card as it is in the image.
+func sameContent(a, b *Image, except ...sectionRole) bool {
 	if a.Format != b.Format || a.PSID != b.PSID || a.FWVersion != b.FWVersion || a.headerSum != b.headerSum {
 		return false
 	}
 	fixed := func(all []section) []section {
 		var fixed []section
 		for _, s := range all {
-			if !slices.Contains(except, s.kind) {
+			if !slices.Contains(except, s.role) {
 				s.offset = 0 // the ROM moves what follows it
 				fixed = append(fixed, s)
 			}
@@ -129,8 +163,8 @@ func sameContent(a, b *Image, except ...uint32) bool {
 // comes from bytes under such a checksum.
 //
 // Errors are *NotAnImageError, *TruncatedError, *CRCError, *MalformedError,
-// *UnsupportedFormatError, *RawDumpError for the content of a whole flash (see
-// ParseFlash), and whatever r returns.
+// *EncryptedError, *UnsupportedFormatError, *RawDumpError for the content of a
+// whole flash (see ParseFlash), and whatever r returns.
 func Parse(r io.ReaderAt, size int64) (*Image, error) {
 	data, err := load(r, size)
 	if err != nil {
@@ -143,6 +177,8 @@ func Parse(r io.ReaderAt, size int64) (*Image, error) {
 	switch loc.format {
 	case FS2:
 		return parseFS2File(data, loc)
+	case FS3, FS4:
+		return parseTOCFile(data, loc)
 	default:
 		return nil, &UnsupportedFormatError{Format: loc.format, Offset: loc.first()}
 	}

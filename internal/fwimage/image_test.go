@@ -176,7 +176,7 @@ func TestParse_names_formats_it_cannot_verify(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"FS3": {sample(t, "fs3-cx4.bin"), "unsupported FS3"}, "FS4": {fs4, "unsupported FS4"}, "FS5": {fs5, "unsupported FS5"},
+		"FS5":     {fs5, "unsupported FS5"},
 		"unknown": {edited(t, fs4, false, func(p []byte) { p[formatByteFS4] = 9 }), "malformed"},
 		"cut FS4": {fs4[:16], "truncated"},
 	} {

@@ -82,9 +82,11 @@ func findMagic(data []byte, magic string) []int64 {
 // hasErasedMagic reports whether an image was invalidated at off: the last
 // step of a burn zeroes the first word of the image in the other slot.
 func hasErasedMagic(data []byte, off int64) bool {
-	return off+magicLen <= int64(len(data)) &&
-		binary.BigEndian.Uint32(data[off:]) == 0 &&
-		string(data[off+4:off+magicLen]) == magicFS23[4:]
+	if off+magicLen > int64(len(data)) || binary.BigEndian.Uint32(data[off:]) != 0 {
+		return false
+	}
+	tail := string(data[off+4 : off+magicLen])
+	return tail == magicFS23[4:] || tail == magicFS4[4:]
 }
 
 func hexList(offsets []int64) string {

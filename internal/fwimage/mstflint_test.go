@@ -77,9 +77,15 @@ func intendedDifferences(t *testing.T) map[string]bool {
 func TestParse_agrees_with_mstflint(t *testing.T) {
 	m := newTool(t)
 	differences := intendedDifferences(t)
-	all := append(variants(t), changedBytes(t)...)
+	all := append(append(variants(t), changedBytes(t)...), tocChangedBytes(t)...)
 	same, differ := 0, 0
+	count := map[string]int{}
 	for _, v := range all {
+		format := v.name[:3]
+		if format != string(FS3) && format != string(FS4) {
+			format = string(FS2)
+		}
+		count[format]++
 		img, err := parse(v.data)
 		patience := m.patience
 		if v.hangs {
@@ -112,7 +118,12 @@ func TestParse_agrees_with_mstflint(t *testing.T) {
 			t.Errorf("the package comment has a difference %q that no variant shows", name)
 		}
 	}
-	t.Logf("%d images: same verdict on %d, intended difference on %d", len(all), same, differ)
+	t.Logf("%d images (%v): same verdict on %d, intended difference on %d", len(all), count, same, differ)
+	for _, format := range []Format{FS2, FS3, FS4} {
+		if count[string(format)] < 150 {
+			t.Errorf("only %d %s images", count[string(format)], format)
+		}
+	}
 }
 
 func compareChecksum(t *testing.T, m *tool, v variant, img *Image) {

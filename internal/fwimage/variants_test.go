@@ -31,6 +31,7 @@ func errorKind(err error) string {
 		malformed   *MalformedError
 		rawDump     *RawDumpError
 		unsupported *UnsupportedFormatError
+		encrypted   *EncryptedError
 	)
 	switch {
 	case err == nil:
@@ -47,6 +48,8 @@ func errorKind(err error) string {
 		return "raw dump"
 	case errors.As(err, &unsupported):
 		return "unsupported " + string(unsupported.Format)
+	case errors.As(err, &encrypted):
+		return "encrypted"
 	}
 	return "untyped: " + err.Error()
 }
@@ -140,7 +143,7 @@ func padTo(data []byte, n int) []byte {
 
 func variants(t testing.TB) []variant {
 	s := newSubject(t)
-	return append(append(append(s.built(), s.tags()...), s.structure()...), s.files()...)
+	return append(append(append(append(s.built(), s.tags()...), s.structure()...), s.files()...), tocVariants(t)...)
 }
 
 // built are images that a tool would make so.

@@ -1,4 +1,5 @@
-// Package synth builds synthetic FS2 firmware images and flashes for tests.
+// Package synth builds synthetic FS2, FS3 and FS4 firmware images and flashes
+// for tests.
 //
 // What it builds has the structure, checksums and hardware ids of the real
 // thing and arithmetic filler in place of code: a card that it were burnt into

@@ -224,7 +224,7 @@ func (b *builder) rom() []byte {
 func (b *builder) ini() []byte {
 	var z bytes.Buffer
 	w := zlib.NewWriter(&z)
-	fmt.Fprintf(w, ";; synthetic image, no vendor content\n[image_info]\npsid = %s\nname = %s\n", b.o.PSID, b.o.PRSName) //nolint:errcheck // memory
-	w.Close()                                                                                                            //nolint:errcheck,gosec // memory
+	fmt.Fprintf(w, ";; synthetic image, no vendor content\n[image_info]\npsid = %s\nname = %s\n", b.o.PSID, b.o.PRSName)
+	w.Close() //nolint:errcheck,gosec // memory
 	return padded(z.String(), (z.Len()+3)&^3)
 }

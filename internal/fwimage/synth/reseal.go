@@ -35,8 +35,12 @@ var errChain = errors.New("the boot blocks or the section chain do not fit into 
 
 // Reseal recomputes every CRC of a contiguous image in place, so that a test
 // can change a field and keep the image whole. The CRC of a blank GUID section
-// stays as it is. It refuses PSIDs as FS2 does.
+// stays as it is. It refuses PSIDs as the builders do. FS3 and FS4 images must
+// be in the first slot.
 func Reseal(image []byte) error {
+	if bits, ok := isTOC(image); ok {
+		return resealAt(image, bits, 0)
+	}
 	if len(image) < headerBytes {
 		return errChain
 	}

@@ -1,0 +1,227 @@
+package fwimage
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// Flags of IMAGE_INFO, in the low half of its first word.
+const (
+	flagSecure    = 0x8000
+	flagSigned    = 0x4000
+	flagDebug     = 0x2000
+	flagControl   = 0x0100 // updates go through the firmware itself
+	flagEncrypted = 0x0018
+)
+
+// Lengths that mstflint keeps of texts.
+const (
+	maxTOCPRSName = 96
+	maxHWIDsTOC   = 4
+)
+
+// identityInfo is what MFG_INFO and DEV_INFO have in common.
+type identityInfo struct {
+	guids []GUIDRange
+	macs  []MACRange
+	wide  bool // a MAC has more than 48 bits
+}
+
+// imageInfo reads the section that describes the image. Its layout is the same
+// in FS3 and FS4.
+func (r *tocReader) imageInfo(e tocEntry, p []byte) error {
+	if p[0] != 0 {
+		return malformed(e.addr, "section IMAGE_INFO of unknown version %d.%d", p[0], p[1])
+	}
+	img := r.img
+	u16 := func(off int) uint16 { return binary.BigEndian.Uint16(p[off:]) }
+	u32 := func(off int) uint32 { return binary.BigEndian.Uint32(p[off:]) }
+	r.imageVersion, r.flags = p[1], u16(2)
+	img.FWVersion = ib.FWVersion{Major: u16(4), Minor: u16(8), Sub: u16(10)}
+	img.MICVersion = ib.FWVersion{Major: u16(20), Minor: u16(24), Sub: u16(26)}
+	img.ReleaseDate = bcdDate(u32(16))
+	if img.ReleaseDate == "" && u32(16) != 0 {
+		r.warn("The release date is not a date.")
+	}
+	if img.Format == FS4 && r.imageVersion >= 3 {
+		img.DeviceType = u16(28)
+	}
+	img.VSDVendor = u16(54)
+	img.ImageVSD = printable(p[56:][:vsdBytes])
+	img.ProductVersion = printable(p[448:][:16])
+	img.ISSU = u16(788) >> 4
+	if r.imageVersion == 2 || r.imageVersion == 3 {
+		img.Description = printable(p[464:][:256])
+		img.PartNumber = printable(p[832:][:64])
+		img.PRSName = printable(p[896:][:maxTOCPRSName])
+	}
+	psid, err := parsePSID(e.addr+36, p[36:][:16])
+	if err != nil {
+		return err
+	}
+	img.PSID = psid
+	return r.chips(e, p[280:][:4*maxHWIDsTOC])
+}
+
+// chips reads the list of chips, which an entry of zero ends. mstflint fails
+// on an image whose first one it does not know.
+func (r *tocReader) chips(e tocEntry, p []byte) error {
+	for ; len(p) > 0; p = p[4:] {
+		w := binary.BigEndian.Uint32(p)
+		if w == 0 {
+			break
+		}
+		r.img.HWIDs = append(r.img.HWIDs, ib.HWID{ID: uint16(w), Rev: uint8(w >> 16)})
+	}
+	switch {
+	case len(r.img.HWIDs) == 0:
+		return malformed(e.addr+280, "the image does not state which chips it is for")
+	case !knownChips[r.img.HWIDs[0].ID]:
+		return malformed(e.addr+280, "the first chip that the image is for is unknown (%s)", r.img.HWIDs[0])
+	case r.img.FWVersion.IsZero():
+		return malformed(e.addr+4, "the image does not state its firmware version")
+	}
+	chip, ok := ib.ChipByHWID(r.img.HWIDs[0])
+	if !ok {
+		return nil
+	}
+	if r.img.DeviceType == 0 {
+		r.img.DeviceType = chip.PCIDevice
+	}
+	if chip.Format != string(r.img.Format) {
+		r.warn("The image is %s, but for %s, which boots %s.", r.img.Format, chip.Name, chip.Format)
+	}
+	return nil
+}
+
+// knownChips are the hardware ids that mstflint 4.21 knows, those of ConnectX,
+// BlueField, switches and gearboxes.
+var knownChips = map[uint16]bool{
+	0x1f5: true, 0x1f7: true, 0x1ff: true, 0x209: true, 0x20b: true, 0x20d: true, 0x20f: true, 0x212: true, 0x216: true,
+	0x218: true, 0x21e: true, 0x211: true, 0x214: true, 0x21c: true, 0x220: true, 0x247: true, 0x249: true, 0x24b: true,
+	0x24d: true, 0x24e: true, 0x250: true, 0x257: true, 0x25b: true, 0x254: true, 0x252: true, 0x253: true, 0x256: true,
+}
+
+// mfgInfo reads what the manufacturer has put into the card.
+func (r *tocReader) mfgInfo(e tocEntry, p []byte) error {
+	r.img.GUIDOverride = p[31]&1 != 0
+	r.origPSID = printable(p[:16])
+	if p[29] == 1 {
+		r.origPRS = printable(p[96:][:maxTOCPRSName])
+	}
+	var err error
+	r.made, err = uids(e, p[32:96], uint16(p[28]), 1)
+	return err
+}
+
+// devInfo reads what the card has now.
+func (r *tocReader) devInfo(e tocEntry, p []byte) error {
+	if !isDevInfo(p) { // only FS3 gets here with it
+		r.warn("Section DEV_INFO has no signature.")
+	}
+	r.hasDevInfo = true
+	r.img.VSD = printable(p[112:][:vsdBytes])
+	var err error
+	r.device, err = uids(e, p[32:96], uint16(binary.BigEndian.Uint32(p[16:])>>8)&0x1ff, 2)
+	return err
+}
+
+// uids reads the addresses of a card. The present layout, whose major version
+// the caller gives, has one range of each kind; its predecessor, of Connect-IB,
+// one for each port.
+func uids(e tocEntry, p []byte, major, present uint16) (identityInfo, error) {
+	ports := 1
+	switch major {
+	case present:
+	case present - 1:
+		ports = 2
+	default:
+		return identityInfo{}, malformed(e.addr, "section %s of unknown version %d", e.name(), major)
+	}
+	var id identityInfo
+	for i := range 2 * ports {
+		raw := p[16*i:]
+		uid, step := binary.BigEndian.Uint64(raw[8:]), int(raw[2])
+		count := int(raw[1])<<8 | int(raw[3]) // 4.21 knows the low byte only
+		if i < ports {
+			id.guids = append(id.guids, GUIDRange{Base: ib.GUID(uid), Count: count, Step: step})
+			continue
+		}
+		id.wide = id.wide || uid>>48 != 0
+		id.macs = append(id.macs, MACRange{Base: ib.MAC(uid & (1<<48 - 1)), Count: count, Step: step})
+	}
+	return id, nil
+}
+
+// finish puts together what the sections say.
+func (r *tocReader) finish() error {
+	img := r.img
+	if _, ok := r.seen[tocImageInfo]; !ok {
+		return malformed(r.tableAt, "no section IMAGE_INFO")
+	}
+	if img.PSID == "" {
+		r.warn("The image has no PSID, so it cannot be matched with any board.")
+	}
+	if !r.hasDevInfo {
+		r.warn("The image has no section DEV_INFO: it has no GUIDs and no MACs.")
+	}
+	r.identity()
+	if r.origPSID != string(img.PSID) {
+		img.OrigPSID = r.origPSID
+	}
+	img.OrigPRSName = r.origPRS
+	img.Security = r.security()
+	if r.flags&flagEncrypted != 0 {
+		r.warn("The image says that its code is encrypted.")
+	}
+	if r.unprotected > 0 {
+		r.warn("%d sections of the firmware carry no CRC.", r.unprotected)
+	}
+	for _, rom := range r.roms {
+		img.readROM(rom)
+	}
+	return nil
+}
+
+// identity takes the addresses that the card has, and those that it was made
+// with where they differ.
+func (r *tocReader) identity() {
+	img := r.img
+	img.GUIDRanges, img.MACRanges = r.device.guids, r.device.macs
+	if !slices.Equal(r.made.guids, r.device.guids) {
+		img.OrigGUIDRanges = r.made.guids
+	}
+	if !slices.Equal(r.made.macs, r.device.macs) {
+		img.OrigMACRanges = r.made.macs
+	}
+	if len(r.device.guids) > 0 {
+		img.GUIDs.Node, img.GUIDs.MAC1 = r.device.guids[0].Base, r.device.macs[0].Base
+	}
+	if len(r.device.guids) > 1 {
+		img.GUIDs.Port2, img.GUIDs.MAC2 = r.device.guids[1].Base, r.device.macs[1].Base
+	}
+	img.Identity = identityOf(img.GUIDs)
+	if r.device.wide {
+		r.warn("A MAC has more than 48 bits.")
+	}
+	for _, m := range img.MACRanges {
+		if m.Base.IsMulticast() && !m.Base.IsBroadcast() {
+			r.warn("MAC %s is not the address of a card: its multicast bit is set.", m.Base)
+		}
+	}
+}
+
+// security follows the tool: the flags count only in a signed image that has
+// the keys to check others with.
+func (r *tocReader) security() Security {
+	s := Security{Version: r.secVersion}
+	if !r.hasSignature || !r.hasKeys || r.flags&flagControl == 0 {
+		return s
+	}
+	s.FWControl = true
+	s.Secure, s.Signed = r.flags&flagSecure != 0, r.flags&flagSigned != 0
+	s.Debug, s.Dev = r.flags&flagDebug != 0, r.devSignature
+	return s
+}

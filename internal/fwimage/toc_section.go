@@ -1,0 +1,173 @@
+package fwimage
+
+import (
+	"encoding/binary"
+)
+
+// Section types that are looked into.
+const (
+	tocImageInfo    = 0x10
+	tocROM          = 0x18
+	tocSignature256 = 0xa0
+	tocKeys2048     = 0xa1
+	tocSignature512 = 0xa3
+	tocKeys4096     = 0xa4
+	tocMfgInfo      = 0xe0
+	tocDevInfo      = 0xe1
+
+	magicDevInfo = "mDevInfo\x23\x42\xca\xfa\xba\xca\xfe\x00"
+)
+
+// tocSectionNames are those of `mstflint v`.
+var tocSectionNames = map[uint8]string{
+	0x01: "BOOT_CODE", 0x02: "PCI_CODE", 0x03: "MAIN_CODE", 0x04: "PCIE_LINK_CODE", 0x05: "IRON_PREP_CODE",
+	0x06: "POST_IRON_BOOT_CODE", 0x07: "UPGRADE_CODE", 0x08: "HW_BOOT_CFG", 0x09: "HW_MAIN_CFG", 0x0a: "PHY_UC_CODE",
+	0x0b: "PHY_UC_CONSTS", 0x0c: "PCIE_PHY_UC_CODE", 0x0f: "BOOT3_CODE",
+	tocImageInfo: "IMAGE_INFO", 0x11: "FW_BOOT_CFG", 0x12: "FW_MAIN_CFG", tocROM: "ROM_CODE", 0x20: "RESET_INFO",
+	0x30: "DBG_FW_INI", 0x32: "DBG_FW_PARAMS", 0x33: "FW_ADB",
+	tocSignature256: "IMAGE_SIGNATURE_256", tocKeys2048: "PUBLIC_KEYS_2048", 0xa2: "FORBIDDEN_VERSIONS",
+	tocSignature512: "IMAGE_SIGNATURE_512", tocKeys4096: "PUBLIC_KEYS_4096", 0xa5: "HMAC_DIGEST", 0xa6: "RSA_PUBLIC_KEY",
+	0xa7: "RSA_4096_SIGNATURES", tocMfgInfo: "MFG_INFO", tocDevInfo: "DEV_INFO", 0xe2: "NV_DATA", 0xe3: "VPD_R0",
+	0xe4: "NV_DATA", 0xe5: "FW_NV_LOG", 0xe6: "NV_DATA", 0xe9: "CRDUMP_MASK_DATA", 0xea: "FW_INTERNAL_USAGE",
+	0xeb: "PROGRAMMABLE_HW_FW", 0xec: "PROGRAMMABLE_HW_FW", 0xed: "DIGITAL_CERT_PTR", 0xee: "DIGITAL_CERT_RW",
+	0xf2: "CERT_CHAIN_0", 0xf3: "DIGITAL_CACERT_RW",
+}
+
+func tocSectionName(kind uint8) string {
+	if name, ok := tocSectionNames[kind]; ok {
+		return name
+	}
+	return "UNKNOWN"
+}
+
+// sectionMinimum is the length of what is read of the sections that are looked
+// into; mstflint reads past the end of shorter ones.
+var sectionMinimum = map[uint8]int64{
+	tocImageInfo: 1024, tocMfgInfo: 320, tocDevInfo: 512, tocSignature256: 32, tocSignature512: 32,
+}
+
+// sections verifies what the entries of one table lead to.
+func (r *tocReader) sections(entries []tocEntry) error {
+	for _, e := range entries {
+		body, err := r.read(e.name(), e.addr, e.size, e.absolute)
+		if err != nil {
+			return err
+		}
+		if least := sectionMinimum[e.kind]; e.size < least {
+			return malformed(e.at, "section %s of 0x%x bytes, its content needs 0x%x", e.name(), e.size, least)
+		}
+		// FS4 keeps two copies of the device information; the one that is not
+		// in use has no signature, and its CRC does not count.
+		if r.img.Format == FS4 && e.kind == tocDevInfo && !isDevInfo(body) {
+			continue
+		}
+		if err := r.verifySection(e, body); err != nil {
+			return err
+		}
+		if err := r.only(e); err != nil {
+			return err
+		}
+		if err := r.look(e, body); err != nil {
+			return err
+		}
+		r.remember(e, body)
+	}
+	return nil
+}
+
+func isDevInfo(body []byte) bool { return string(body[:len(magicDevInfo)]) == magicDevInfo }
+
+// verifySection compares the CRC of a section, wherever that is.
+func (r *tocReader) verifySection(e tocEntry, body []byte) error {
+	switch e.mode {
+	case crcNone:
+		return nil
+	case crcInSection:
+		if len(body) < 4 {
+			return malformed(e.at, "section %s has no room for its CRC", e.name())
+		}
+		return r.orEncrypted(e, body, lowCRC(e.name(), e.addr, body))
+	case crcInEntry:
+		if want, got := sectionCRC(body), uint32(e.crc); want != got {
+			return r.orEncrypted(e, body, &CRCError{Section: e.name(), Offset: e.addr, Want: want, Got: got})
+		}
+		return nil
+	}
+	return malformed(e.at, "section %s has its CRC at an unknown place (%d)", e.name(), e.mode)
+}
+
+// orEncrypted explains a wrong CRC. Encrypted code has authentication tags of
+// 32 bits behind its cache lines where else is a CRC of 16 bits. mstflint then
+// ignores the CRC of the section.
+func (r *tocReader) orEncrypted(e tocEntry, body []byte, err error) error {
+	if err == nil || r.img.Format != FS4 || !e.cacheLines || len(body) < cacheLineBytes+4 {
+		return err
+	}
+	if binary.BigEndian.Uint32(body[cacheLineBytes:])&0xffff0000 == 0 {
+		return err
+	}
+	return &EncryptedError{What: e.name(), Offset: e.addr}
+}
+
+// only refuses a second section of a kind that an image has once. FS3 reads
+// the last one, FS4 refuses a second valid DEV_INFO itself.
+func (r *tocReader) only(e tocEntry) error {
+	first, again := r.seen[e.kind]
+	r.seen[e.kind] = e.addr
+	switch e.kind {
+	case tocImageInfo, tocMfgInfo, tocDevInfo:
+		if again {
+			return malformed(e.at, "second section %s, the first is at 0x%x", e.name(), first)
+		}
+	}
+	return nil
+}
+
+// look reads what a section says of the image.
+func (r *tocReader) look(e tocEntry, body []byte) error {
+	switch e.kind {
+	case tocImageInfo:
+		return r.imageInfo(e, body)
+	case tocMfgInfo:
+		return r.mfgInfo(e, body)
+	case tocDevInfo:
+		return r.devInfo(e, body)
+	case tocSignature256, tocSignature512:
+		r.signature(body)
+	case tocKeys2048, tocKeys4096:
+		r.hasKeys = true
+	case tocROM:
+		r.roms = append(r.roms, body)
+	}
+	return nil
+}
+
+// signature notes whether the image is signed, and with a key of which kind:
+// the id of a key for development has no low part.
+func (r *tocReader) signature(body []byte) {
+	r.hasSignature = true
+	id := body[16:32]
+	if !allBytes(id[:12], 0) && allBytes(id[10:], 0) {
+		r.devSignature = true
+	}
+}
+
+// remember keeps what tells the firmware of two images apart.
+func (r *tocReader) remember(e tocEntry, body []byte) {
+	role := rolePlain
+	switch {
+	case e.device:
+		role = roleIdentity
+	case e.kind == tocROM:
+		role = roleROM
+	}
+	s := section{kind: tocKind | uint32(e.kind), offset: e.addr, size: e.size, role: role}
+	if role != roleIdentity {
+		s.sum = sumBytes(body) ^ sumBytes(e.params[:])<<1
+	}
+	r.img.sections = append(r.img.sections, s)
+	// Signatures and keys never have one.
+	if role != roleIdentity && e.mode == crcNone && e.kind < tocSignature256 {
+		r.unprotected++
+	}
+}
