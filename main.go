@@ -28,20 +28,23 @@ func main() {
 		fmt.Println("terraform-provider-infiniband", version)
 		return
 	}
+	if err := serve(*debug); err != nil {
+		log.Print(err)
+		os.Exit(1)
+	}
+}
+
+func serve(debug bool) error {
 	quietLogs()
 	// Core's death closes the pipe behind stderr; a write to it must not end the
 	// process in the middle of a change.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	if !*debug {
+	if !debug {
 		go watchParent(ctx, os.Getppid())
 	}
-	err := providerserver.Serve(ctx, provider.New(version), providerserver.ServeOpts{Address: provider.Address, Debug: *debug})
-	if err != nil {
-		log.Print(err)
-		os.Exit(1)
-	}
+	return providerserver.Serve(ctx, provider.New(version), providerserver.ServeOpts{Address: provider.Address, Debug: debug})
 }
 
 // quietLogs switches the SDK's loggers off unless the user asked for logs.
@@ -66,16 +69,14 @@ const orphanGrace = 3 * time.Second
 // killed cannot stop its plugins, which would live for ever.
 func watchParent(ctx context.Context, parent int) {
 	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
+	for os.Getppid() == parent {
 		select {
 		case <-ctx.Done():
+			tick.Stop()
 			return
 		case <-tick.C:
-			if os.Getppid() != parent {
-				time.Sleep(orphanGrace)
-				os.Exit(1)
-			}
 		}
 	}
+	time.Sleep(orphanGrace)
+	os.Exit(1)
 }

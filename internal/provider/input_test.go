@@ -156,7 +156,6 @@ type trouble struct {
 	host     func(*labs.Host)          // changes the host before it is made
 	running  func(*acctest.World)      // changes the running host
 	at, want string
-	read     bool // also fails a refresh
 }
 
 func troubles(t *testing.T) map[string]trouble {
@@ -177,7 +176,7 @@ func troubles(t *testing.T) map[string]trouble {
 		"no backup directory": {whole: func(c map[string]any) { delete(c, "backup_dir") }, at: firmware, want: "BK002"},
 		"output that is not what mstflint prints": {running: func(w *acctest.World) {
 			w.Machine(intel9).Install("/usr/bin/mstflint", func(_ context.Context, p *labsim.Proc) int {
-				fmt.Fprintln(p.Stdout, "Usage: see the manual")
+				_, _ = fmt.Fprintln(p.Stdout, "Usage: see the manual")
 				return 0
 			})
 		}, at: cardAddr, want: "was not understood"},

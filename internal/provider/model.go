@@ -1,13 +1,11 @@
 package provider
 
 import (
-	"context"
 	"os"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -74,14 +72,7 @@ func holdsUnknown(v attr.Value) bool {
 	return false
 }
 
-func (s settings) text(name string) string {
-	v, ok := s.find(name).(basetypes.StringValuable)
-	if !ok {
-		return ""
-	}
-	text, _ := v.ToStringValue(context.Background())
-	return text.ValueString()
-}
+func (s settings) text(name string) string { return tfkit.StringOf(s.find(name)) }
 
 // secret is text that may also come from the environment.
 func (s settings) secret(name, variable string) string {

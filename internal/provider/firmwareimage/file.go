@@ -89,12 +89,3 @@ func expandHome(p string) string {
 	}
 	return filepath.Join(home, rest)
 }
-
-func blocked(found []safety.Finding) bool {
-	for _, f := range found {
-		if f.Severity.Blocks() {
-			return true
-		}
-	}
-	return false
-}

@@ -40,7 +40,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if changes {
 		r.Planned.UpdateCard(a.at.Ref, func(c *tfkit.PlannedCard) { c.LinkTypes = a.ask.Request.Ports })
 	}
-	if exists && !changes && len(a.Jobs) == 0 && state.CardID.Same(plan.CardID) && !state.Ports.IsNull() && samePorts(state, config) {
+	if exists && !changes && len(a.Jobs) == 0 && state.covers(config) {
 		resp.Plan.Raw = req.State.Raw
 		return
 	}
@@ -48,15 +48,15 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// samePorts reports whether the configuration names no other ports than the
-// state; after an import the state has all of them.
-func samePorts(state, config model) bool {
+// covers reports whether the state is of the configured card and has every port
+// that the configuration names; after an import it has all of them.
+func (m *model) covers(config model) bool {
 	for key := range config.Ports.Elements() {
-		if _, ok := state.Ports.Elements()[key]; !ok {
+		if _, ok := m.Ports.Elements()[key]; !ok {
 			return false
 		}
 	}
-	return true
+	return m.CardID.Same(config.CardID)
 }
 
 // assessment is the verdict with what it is about.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -99,7 +100,7 @@ func describeOther(err error) (string, []string) {
 
 func describeExit(err error, e *host.ExitError) (string, []string) {
 	text := prefix(err, e) + "A command ran on the host and failed."
-	f := facts("Host", e.Host, "Command", e.Command, "Exit status", fmt.Sprint(e.Status))
+	f := facts("Host", e.Host, "Command", e.Command, "Exit status", strconv.Itoa(e.Status))
 	if e.Signal != "" {
 		f = append(f, "Signal: "+e.Signal)
 	}

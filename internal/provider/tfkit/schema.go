@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 )
 
 // What happens after flash was written.
@@ -204,15 +203,21 @@ func ConsentOf(v types.Object) (c Consent, unknown bool) {
 		return Consent{}, true
 	}
 	token := func(name string) string {
-		s, ok := v.Attributes()[name].(basetypes.StringValuable)
-		if !ok {
-			return ""
-		}
-		unknown = unknown || s.IsUnknown()
-		text, _ := s.ToStringValue(context.Background())
-		return text.ValueString()
+		part, ok := v.Attributes()[name]
+		unknown = unknown || ok && part.IsUnknown()
+		return StringOf(part)
 	}
 	return Consent{From: token("from"), To: token("to")}, unknown
+}
+
+// StringOf returns the text of a string value of any type; empty if it is
+// something else, null or unknown.
+func StringOf(v attr.Value) string {
+	s, ok := v.(interface{ ValueString() string })
+	if !ok {
+		return ""
+	}
+	return s.ValueString()
 }
 
 // NoConsent is what state holds where nothing was consented to. It is a value
