@@ -1,0 +1,46 @@
+package linktype
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+func TestReport_showsDriftOfNowBeforeDriftOfTheNextBoot(t *testing.T) {
+	for name, tc := range map[string]struct {
+		known string
+		port  hca.PortLink
+		want  string
+	}{
+		"as configured":            {"ib", hca.PortLink{Configured: "ib", Persistent: "ib"}, "ib"},
+		"changed now":              {"ib", hca.PortLink{Configured: "eth", Persistent: "ib"}, "eth"},
+		"changed at the next boot": {"ib", hca.PortLink{Configured: "ib", Persistent: "eth"}, "eth"},
+		"nothing keeps it":         {"ib", hca.PortLink{Configured: "ib"}, "ib"},
+		"after an import":          {"", hca.PortLink{Configured: "ib", Persistent: "eth"}, "ib"},
+	} {
+		if got := report(tc.known, tc.port); got != tc.want {
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+func TestModel_observeKeepsToTheConfiguredPorts(t *testing.T) {
+	ref := tfkit.CardRef{Host: "intel9"}
+	state := hca.LinkTypeState{Rung: "modprobe.d", Ports: map[int]hca.PortLink{
+		1: {Port: 1, Shown: "ib", Configured: "ib", Effective: "ib", Persistent: "ib"},
+		2: {Port: 2, Shown: "auto (eth)", Configured: "auto", Effective: "eth"},
+	}}
+	m := model{Ports: tfkit.StringMap(map[string]string{"1": "eth"})}
+	m.observe(ref, state)
+	if len(m.Ports.Elements()) != 1 || !m.Ports.Elements()["1"].Equal(types.StringValue("ib")) || len(m.Effective.Elements()) != 2 || len(m.NextBoot.Elements()) != 1 {
+		t.Errorf("got %+v", m)
+	}
+	imported := model{Ports: types.MapNull(types.StringType)}
+	imported.observe(ref, state)
+	if len(imported.Ports.Elements()) != 2 {
+		t.Errorf("an import has the ports %v", imported.Ports)
+	}
+}
