@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -174,12 +175,37 @@ func troubles(t *testing.T) map[string]trouble {
 		"observe mode":        {provider: func(h map[string]any) { h["mode"] = "observe" }, at: firmware, want: "HO008"},
 		"reboot not allowed":  {provider: func(h map[string]any) { delete(h, "reboot") }, at: firmware, want: "HO007"},
 		"no backup directory": {whole: func(c map[string]any) { delete(c, "backup_dir") }, at: firmware, want: "BK002"},
+		"kernel lockdown": {running: func(w *acctest.World) {
+			w.Machine(intel9).FS.Put("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n", 0o444)
+		}, at: firmware, want: "HO003"},
+		"no space for a backup": {running: func(w *acctest.World) {
+			if err := w.Machine(intel9).FS.SetQuota("/var/lib", 4<<20); err != nil {
+				t.Fatal(err)
+			}
+		}, at: firmware, want: "HO006"},
+		"default route over the card": {running: func(w *acctest.World) {
+			w.Machine(intel9).UpdateNetdev("eno1", func(n *labsim.Netdev) { n.Gateway = netip.Addr{} })
+			onCard(w, func(n *labsim.Netdev) { n.Gateway = netip.MustParseAddr("198.51.100.1") })
+		}, at: firmware, want: "HO002"},
 		"output that is not what mstflint prints": {running: func(w *acctest.World) {
 			w.Machine(intel9).Install("/usr/bin/mstflint", func(_ context.Context, p *labsim.Proc) int {
 				_, _ = fmt.Fprintln(p.Stdout, "Usage: see the manual")
 				return 0
 			})
 		}, at: cardAddr, want: "was not understood"},
+	}
+}
+
+// onCard gives the interface of the card's first port an address, and more.
+func onCard(w *acctest.World, change func(*labsim.Netdev)) {
+	m := w.Machine(intel9)
+	for _, d := range m.Netdevs() {
+		if d.Port != nil && d.DevPort == 0 {
+			m.UpdateNetdev(d.Name, func(n *labsim.Netdev) {
+				n.Up, n.Addrs = true, []netip.Prefix{netip.MustParsePrefix("198.51.100.20/24")}
+				change(n)
+			})
+		}
 	}
 }
 
