@@ -147,22 +147,9 @@ func (s settings) transport() (sshhost.Config, error) {
 		if err != nil {
 			return cfg, err
 		}
-		cfg.Jumps = append(cfg.Jumps, s.asJump(jump, cfg))
+		cfg.Jumps = append(cfg.Jumps, jump)
 	}
 	return cfg, nil
-}
-
-// asJump gives a hop the keys and the trust of the host behind it, as OpenSSH
-// gives them from one configuration file.
-func (s settings) asJump(jump, target sshhost.Config) sshhost.Config {
-	if jump.User == "" {
-		jump.User = target.User
-	}
-	jump.PrivateKey, jump.PrivateKeyFile, jump.Passphrase = target.PrivateKey, target.PrivateKeyFile, target.Passphrase
-	jump.Certificate, jump.UseAgent, jump.AgentIdentity = target.Certificate, target.UseAgent, target.AgentIdentity
-	jump.KnownHostsFiles, jump.HostKeyPolicy, jump.RecordFile = target.KnownHostsFiles, target.HostKeyPolicy, target.RecordFile
-	jump.SSHConfigFile, jump.ConnectTimeout = target.SSHConfigFile, target.ConnectTimeout
-	return jump
 }
 
 // policy is the part of a host's configuration that resources need.

@@ -108,7 +108,7 @@ func sshAttributes() map[string]schema.Attribute {
 			Validators:          []validator.String{stringvalidator.OneOf("strict", "accept-new")}},
 		"known_hosts_record": text("File in which `accept-new` records keys; the user's own known_hosts is written only if it is named here."),
 		"config_file":        text("SSH client configuration to read instead of `~/.ssh/config` and the system's; `none` reads none."),
-		"jump_hosts":         list("Hosts to pass on the way, nearest first, as `[user@]host[:port]`; an empty list overrules `ProxyJump` of the configuration file."),
+		"jump_hosts":         list("Hosts to pass on the way, nearest first, as `[user@]host[:port]`, with the keys and the trust of the host itself; a user that is not named comes from `~/.ssh/config`, else it is your own name. An empty list overrules `ProxyJump` of the configuration file."),
 		"become": schema.StringAttribute{Optional: true,
 			MarkdownDescription: "How commands get root: `auto` (the default) uses sudo unless the user is root, `sudo` always does, `none` never.",
 			Validators:          []validator.String{stringvalidator.OneOf("auto", "sudo", "none")}},
