@@ -22,9 +22,9 @@ func RDMAModules(s *inventory.Snapshot) []string {
 	return modules
 }
 
-// SleepingPort is a port that the kernel does not show, because the module that
-// makes the RDMA device of its card is not loaded, while the flash of the card
-// says that it has this GUID.
+// SleepingPort is a port of which the kernel does not show the GUID that the flash
+// of its card holds: the module that makes RDMA devices is not loaded, or the port
+// is an Ethernet one.
 type SleepingPort struct {
 	Card      *inventory.Card
 	Number    int
@@ -38,12 +38,13 @@ func FindSleepingPort(s *inventory.Snapshot, guid ib.GUID) (SleepingPort, bool) 
 	}
 	for i := range s.Cards {
 		c := &s.Cards[i]
-		if c.RDMADevice != "" || c.Flash == nil || c.Driver == "" {
+		if c.Flash == nil || c.Driver == "" {
 			continue
 		}
 		for n, g := range []ib.GUID{c.Flash.GUIDs.Port1, c.Flash.GUIDs.Port2} {
-			if g == guid {
-				return SleepingPort{Card: c, Number: n + 1, LinkLayer: linkLayer(c, n+1)}, true
+			layer := linkLayer(c, n+1)
+			if g == guid && (c.RDMADevice == "" || layer == "Ethernet") {
+				return SleepingPort{Card: c, Number: n + 1, LinkLayer: layer}, true
 			}
 		}
 	}

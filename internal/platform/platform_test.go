@@ -112,7 +112,10 @@ func TestFindSleepingPort(t *testing.T) {
 		t.Error("GUID zero was found")
 	}
 	s.Cards[0].RDMADevice = "mlx4_0"
-	if _, ok := FindSleepingPort(s, 0x11); ok {
-		t.Error("a card whose ports are visible sleeps")
+	if _, ok := FindSleepingPort(s, 0x12); ok {
+		t.Error("a port whose GUID is visible sleeps")
+	}
+	if p, ok := FindSleepingPort(s, 0x11); !ok || p.LinkLayer != "Ethernet" {
+		t.Errorf("a port in Ethernet mode, of which the kernel shows no GUID: %+v, %t", p, ok)
 	}
 }
