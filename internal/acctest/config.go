@@ -63,10 +63,14 @@ func (w *World) BothHosts() Config {
 	return append(w.CrossFlash(labs.Intel9), w.CrossFlash(labs.Xeon2zfs)...)
 }
 
+// Required is the block that says where the built provider comes from; the
+// testing library, which serves it in process, does not want one.
+const Required = "terraform {\n  required_providers {\n    infiniband = { source = \"ibfabric/infiniband\" }\n  }\n}\n\n"
+
 // HCL writes a configuration with its provider block as the engines read it.
 func HCL(provider map[string]any, cfg Config) string {
 	var b strings.Builder
-	b.WriteString("terraform {\n  required_providers {\n    infiniband = { source = \"ibfabric/infiniband\" }\n  }\n}\n\nprovider \"infiniband\" {\n")
+	b.WriteString("provider \"infiniband\" {\n")
 	attributes(&b, provider)
 	b.WriteString("}\n")
 	for _, r := range cfg {

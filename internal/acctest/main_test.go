@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 )
 
 func TestMain(m *testing.M) {
@@ -15,6 +17,7 @@ func TestMain(m *testing.M) {
 			_ = os.Setenv(name, "OFF")
 		}
 	}
+	UseEngine()
 	os.Exit(m.Run())
 }
 
@@ -71,4 +74,24 @@ func untainted(t *testing.T, ws *Workspace) {
 			t.Errorf("%s is tainted", address)
 		}
 	}
+}
+
+// readBackup gives the PSID of an image file, read by the provider's parser; the
+// labs check the parser against a reading of their own.
+func readBackup(t *testing.T, path string) string {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := fwimage.Parse(f, info.Size())
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return string(img.PSID)
 }

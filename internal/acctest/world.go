@@ -80,10 +80,13 @@ func Providers() map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer, error){"infiniband": InProcess}
 }
 
-// InProcess serves the provider in this process.
+// InProcess serves the provider in this process, at a pace that suits the lab.
 func InProcess() (tfprotov6.ProviderServer, error) {
-	return providerserver.NewProtocol6WithError(provider.New("test")())()
+	return providerserver.NewProtocol6WithError(provider.NewTuned("test", provider.Tuning{Pace: pace, Lost: 10 * time.Second})())()
 }
+
+// pace is the pause between two looks at a job or a restarting host.
+const pace = 40 * time.Millisecond
 
 // Provider is the provider's configuration for all hosts of the lab.
 func (w *World) Provider() map[string]any {

@@ -1,0 +1,298 @@
+package acctest
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+func fileCase(code, at string, source func(*World) string, says ...string) finding {
+	return finding{code: code, at: at, says: says, config: func(w *World) Config { return w.burn(labs.Intel9, source(w), nil) }}
+}
+
+func named(name string) func(*World) string { return func(w *World) string { return w.Image(name) } }
+
+func content(name string, data func(*World) []byte) func(*World) string {
+	return func(w *World) string { return w.file(name, data(w)) }
+}
+
+// fs4 is an image of the format that later cards use.
+func fs4(w *World) []byte {
+	w.t.Helper()
+	data, err := synth.FS4(synth.TOCOptions{PSID: "MT_9000000008"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return data
+}
+
+func imageFindings() []finding {
+	built := func(change func(*card.Spec)) func(*World) string {
+		return content("built.bin", func(*World) []byte { return spec(change) })
+	}
+	return []finding{
+		fileCase("FW001", "source", func(*World) string { return "/nowhere/fw.bin" }, "/nowhere/fw.bin", "no such file"),
+		fileCase("FW002", "source", named(ImageShort), "truncated", "0x40000"),
+		fileCase("FW003", "source", named(ImageCorrupt), "CRC"),
+		fileCase("FW004", "source", content("fw.zip", func(*World) []byte { return []byte("PK\x03\x04 and more") }), "zip archive", "Unpack"),
+		{code: "FW005", at: "sha256", says: []string{strings.Repeat("0", 64)}, config: func(w *World) Config {
+			return w.burn(labs.Intel9, w.Image(ImageVPI), nil).With("infiniband_firmware_image.it", map[string]any{"sha256": strings.Repeat("0", 64)})
+		}},
+		fileCase("FW006", "source", content("dump.bin", func(w *World) []byte { return w.Card(labs.Intel9).Flash.Dump() }), "raw dump", "`ri`"),
+		{code: "FW007", at: "image_id", hosts: func() []labs.Host { return bought() }, says: []string{"-nofs"}, config: func(w *World) Config {
+			return w.burn(labs.Intel9, w.Image(ImageNoFS), nil)
+		}},
+		fileCase("FW009", "source", built(func(s *card.Spec) { s.PSID = "" }), "PSID"),
+		fileCase("FW010", "source", content("fs4.bin", fs4), "FS4"),
+		fileCase("FW012", "source", content("odd.bin", func(*World) []byte { return malformed() }), "0x"),
+		fileCase("FW013", "", built(func(s *card.Spec) {
+			s.GUIDs, s.MACs = card.GUIDsFromBase(0xe41d2d0300aaaa00), [2]uint64{0xe41d2daaaa00, 0xe41d2daaaa01}
+		}), "0xe41d2d0300aaaa00"),
+	}
+}
+
+// malformed is an image whose signature is there three times.
+func malformed() []byte {
+	b := make([]byte, 0x40000)
+	for _, at := range []int{0, 0x10000, 0x20000} {
+		copy(b[at:], card.VPI()[:0x40])
+	}
+	return b
+}
+
+func matchFindings() []finding {
+	boughtHosts := func() []labs.Host { return bought() }
+	without := map[string]any{"allow_psid_change": nil}
+	return []finding{
+		{code: "FW008", at: "card_id", says: []string{"failsafe"}, hosts: func() []labs.Host { return bought(image(card.NonFailsafeVPI())) },
+			config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), nil) }},
+		{code: "FW020", at: "image_id", hosts: boughtHosts, says: []string{"ConnectX-3 Pro", "0x1f7", "0x1f5"},
+			config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageCX3), nil) }},
+		{code: "FW021", at: "image_id", hosts: boughtHosts, says: []string{"rev"}, config: func(w *World) Config {
+			return w.burn(labs.Intel9, w.file("rev.bin", spec(func(s *card.Spec) { s.HWIDs = []uint32{0x101f7} })), nil)
+		}},
+		{code: "FW022", at: "card_id", hosts: boughtHosts, says: []string{"hw query"},
+			prepare: func(w *World) { w.mstflintSays(labs.Intel9, "hw query", "-E- Cannot open the device\n", 1) },
+			config:  func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
+		{code: "FW023", at: "allow_psid_change", hosts: boughtHosts, says: []string{card.PSIDEN, card.PSIDVPI, `allow_psid_change = { from = "` + card.PSIDEN + `", to = "` + card.PSIDVPI + `" }`},
+			config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), without) }},
+		{code: "FW024", at: "allow_psid_change", hosts: boughtHosts, says: []string{`allow_psid_change.from is "` + card.PSIDOther, `from = "` + card.PSIDEN},
+			config: func(w *World) Config {
+				return w.burn(labs.Intel9, w.Image(ImageVPI), map[string]any{"allow_psid_change": map[string]any{"from": card.PSIDOther, "to": card.PSIDVPI}})
+			}},
+		{code: "FW025", at: "card_id", hosts: func() []labs.Host { return bought(image(spec(func(s *card.Spec) { s.PSID = "" }))) },
+			says: []string{"PSID"}, config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
+		{code: "FW026", at: "allow_downgrade", says: []string{"2.42.5000", "2.36.5000", `allow_downgrade = { from = "2.42.5000", to = "2.36.5000" }`},
+			config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), without) }},
+		{code: "FW027", at: "allow_downgrade", says: []string{`allow_downgrade.from is "2.41.0001"`}, config: func(w *World) Config {
+			return w.burn(labs.Intel9, w.Image(ImageOldVPI), map[string]any{"allow_downgrade": map[string]any{"from": "2.41.0001", "to": "2.36.5000"}})
+		}},
+		{code: "FW028", at: "allow_reinstall", says: []string{`allow_reinstall = "2.42.5000"`, "checksum"}, config: func(w *World) Config {
+			return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x30000 })), without)
+		}},
+		{code: "FW029", at: "allow_reinstall", says: []string{`allow_reinstall is "2.41.0001"`}, config: func(w *World) Config {
+			return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x30000 })), map[string]any{"allow_reinstall": "2.41.0001"})
+		}},
+		{code: "FW031", at: "image_id", hosts: func() []labs.Host { return bought(image(oem())) }, says: []string{"HPE", "Mellanox"},
+			config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
+		{code: "FW032", hosts: func() []labs.Host {
+			return bought(image(spec(func(s *card.Spec) { s.Product, s.Version = "", [3]uint16{2, 40, 0} })))
+		},
+			says: []string{"product version"}, config: func(w *World) Config {
+				return w.burn(labs.Intel9, w.file("noproduct.bin", spec(func(s *card.Spec) { s.Product = "" })), without)
+			}},
+	}
+}
+
+// oem is firmware of another company's board.
+func oem() []byte {
+	return spec(func(s *card.Spec) { s.PSID, s.Version = "HP_9090111019", [3]uint16{2, 40, 0} })
+}
+
+func cardFindings() []finding {
+	plain := func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }
+	older := func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), nil) }
+	version := func(v string) func() []labs.Host {
+		return func() []labs.Host { return bought(func(h *labs.Host) { h.MstflintVersion = v }) }
+	}
+	cx9 := card.Chip{Name: "ConnectX-9", Family: "MT99999 Family [ConnectX-9]", HWID: 0x1f7, PCIDevice: 0x1fff, Recovery: 0x01f8}
+	return []finding{
+		{code: "FW040", at: "card_id", hosts: func() []labs.Host { return bought(func(h *labs.Host) { h.Cards[0].Chip = cx9 }) }, says: []string{"15b3:1fff"}, config: plain, tolerate: true},
+		{code: "FW041", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"recovery"}, prepare: func(w *World) { w.brick(labs.Intel9) }, config: plain},
+		{code: "FW042", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"secure-fw"}, config: plain, prepare: func(w *World) {
+			w.mstflintEdits(labs.Intel9, " q", func(s string) string { return s + "Security Attributes:   secure-fw\n" })
+		}},
+		{code: "FW043", at: "card_id", says: []string{"Bad CRC"}, config: older, prepare: func(w *World) {
+			w.mstflintSays(labs.Intel9, "0000:01:00.0 v", "-E- FW image verification failed: Bad CRC.. AN HCA DEVICE CAN NOT BOOT FROM THIS IMAGE.\n", 1)
+		}},
+		{code: "FW044", at: "card_id", says: []string{"Cannot open"}, config: older,
+			prepare: func(w *World) { w.mstflintSays(labs.Intel9, " q", "-E- Cannot open 0000:01:00.0\n", 1) }},
+		{code: "FW045", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"In flash: " + card.PSIDVPI, "Running: " + card.PSIDEN}, config: older,
+			prepare: func(w *World) { w.write(labs.Intel9, card.VPI()) }},
+		{code: "FW046", at: "card_id", says: []string{"0x0000000000000000"}, config: older, hosts: func() []labs.Host {
+			return vpi(func(h *labs.Host) { h.Cards[0].GUIDs = [4]uint64{} })
+		}},
+		{code: "FW047", at: "card_id", says: []string{"blank"}, config: older, prepare: func(w *World) {
+			w.mstflintEdits(labs.Intel9, " q", blank)
+		}},
+		{code: "FW048", hosts: func() []labs.Host { return bought() }, says: []string{"0xffffffffffffffff"}, config: plain},
+		{code: "FW049", at: "card_id", says: []string{"xeon2zfs"}, config: older, hosts: func() []labs.Host {
+			return vpi(func(h *labs.Host) { h.Cards[0].MACs = labs.TwoHosts()[1].Cards[0].MACs })
+		}},
+		{code: "FW050", at: "card_id", hosts: func() []labs.Host { return bought(image(oem())) }, says: []string{"HPE"}, config: plain},
+		{code: "FW051", at: "card_id", hosts: version("none"), says: []string{"mstflint"}, config: plain},
+		{code: "FW052", at: "card_id", hosts: version("4.30.0"), says: []string{"4.30.0", "4.25"}, config: plain},
+		{code: "FW053", at: "card_id", says: []string{"virtual function"}, config: plain, prepare: func(w *World) {
+			w.Machine(labs.Intel9).FS.Put("/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/physfn", "", 0o444)
+		}},
+		{code: "FW054", at: "card_id", says: []string{"function 1"}, config: plain,
+			hosts: func() []labs.Host { return bought(func(h *labs.Host) { h.Cards[0].BDF = "0000:01:00.1" }) }},
+		{code: "FW055", at: "card_id", says: []string{"none"}, config: plain, hosts: func() []labs.Host { return bought() },
+			prepare: func(w *World) { w.unbind(labs.Intel9) }},
+		{code: "FW056", at: "card_id", says: []string{"verif"}, config: older,
+			prepare: func(w *World) { w.mstflintSays(labs.Intel9, "0000:01:00.0 v", "", 139) }},
+		{code: "FW057", at: "card_id", hosts: version("4.29.0"), says: []string{"4.29.0"}, config: plain},
+	}
+}
+
+// blank makes the answer of a query look as that of a card whose GUIDs and MACs
+// were never written.
+func blank(s string) string {
+	return s + "-W- GUIDs/MACs values and their CRC are not set.\n"
+}
+
+// write burns an image past everything, as somebody else would.
+func (w *World) write(host string, data []byte) {
+	w.t.Helper()
+	if err := w.Card(host).Write(data, func(int) error { return nil }); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// unbind takes the drivers away from a host's cards.
+func (w *World) unbind(host string) {
+	w.t.Helper()
+	m := w.Machine(host)
+	for _, name := range []string{"ib_ipoib", "ib_umad", "mlx4_ib", "mlx4_en", "mlx4_core"} {
+		if !m.ModuleLoaded(name) {
+			continue
+		}
+		if err := m.UnloadModule(name); err != nil {
+			w.t.Fatalf("unload %s on %s: %v", name, host, err)
+		}
+	}
+}
+
+// brick erases the flash of a host's card and restarts the host.
+func (w *World) brick(host string) {
+	w.t.Helper()
+	for at := range uint32(card.FlashSize / card.SectorSize) {
+		if err := w.Card(host).Flash.Erase(at * card.SectorSize); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.Machine(host).Halt()
+	w.Machine(host).Start()
+}
+
+func hostFindings() []finding {
+	older := func(w *World) Config {
+		return w.burn(labs.Intel9, w.Image(ImageOldVPI), map[string]any{"allow_psid_change": nil, "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
+	}
+	plain := func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }
+	host := func(change func(map[string]any)) func(map[string]any) {
+		return func(p map[string]any) { change(entry(p, labs.Intel9)) }
+	}
+	return []finding{
+		{code: "HO001", at: "allow_management_path", hosts: func() []labs.Host { return bought() }, says: []string{"enp1s0", `allow_management_path = "enp1s0`}, config: plain,
+			prepare: func(w *World) { w.rides(labs.Intel9) }},
+		{code: "HO002", at: "allow_management_path", hosts: func() []labs.Host { return bought() }, says: []string{"enp1s0"}, config: plain,
+			prepare: func(w *World) {
+				w.Run(labs.Intel9, "ip addr add 198.51.100.2/24 dev enp1s0 && ip link set dev enp1s0 up && ip route replace default via 198.51.100.1 dev enp1s0")
+			}},
+		{code: "HO003", says: []string{"integrity"}, config: older, prepare: func(w *World) {
+			w.Machine(labs.Intel9).FS.Put("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n", 0o644)
+		}},
+		{code: "HO004", moving: true, says: []string{"0000:01:00.0"}, hosts: func() []labs.Host { return vpi(anotherCard) }, prepare: func(w *World) { w.busy(labs.Intel9, older(w)) },
+			config: func(w *World) Config {
+				return older(w).With("infiniband_firmware.it", map[string]any{"card_id": "intel9/0000:02:00.0"})
+			}},
+		{code: "HO006", says: []string{"MiB"}, config: older, prepare: func(w *World) {
+			if err := w.Machine(labs.Intel9).FS.SetQuota("/var", 4<<20); err != nil {
+				w.t.Fatal(err)
+			}
+		}},
+		{code: "HO007", at: "activation", says: []string{"reboot = { allowed = true }"}, config: older, provider: host(func(h map[string]any) { delete(h, "reboot") })},
+		{code: "HO008", says: []string{`mode = "observe"`}, config: older, provider: host(func(h map[string]any) { h["mode"] = "observe" })},
+		{code: "HO009", says: []string{"subnet manager"}, config: older, prepare: func(w *World) {
+			drivers(w)
+			w.AddSM(&labsim.SM{Port: w.Card(labs.Intel9).Ports[0], Priority: 1})
+		}},
+		{code: "HO010", says: []string{"flock"}, config: older, prepare: func(w *World) { w.Machine(labs.Intel9).Uninstall("/usr/bin/flock") }, tolerate: true},
+		{code: "HO011", at: "activation", says: []string{"restart"}, config: func(w *World) Config {
+			return older(w).With("infiniband_firmware.it", map[string]any{"activation": nil})
+		}},
+		{code: "BK002", says: []string{"backup_dir"}, config: older, provider: func(p map[string]any) { delete(p, "backup_dir") }},
+	}
+}
+
+// entry is a host's entry of a provider configuration.
+func entry(provider map[string]any, host string) map[string]any {
+	hosts, _ := provider["hosts"].(map[string]any)
+	one, _ := hosts[host].(map[string]any)
+	return one
+}
+
+// rides makes the SSH sessions to a host use its card.
+func (w *World) rides(host string) {
+	w.t.Helper()
+	w.edits(host, "/usr/sbin/ip", " get ", func(s string) string { return strings.ReplaceAll(s, "dev eno1", "dev enp1s0") })
+}
+
+// busy starts a burn that goes on until the test ends.
+func (w *World) busy(host string, cfg Config) {
+	w.t.Helper()
+	m := w.Machine(host)
+	m.Faults.Set(labsim.FaultSpec{FlashSlow: 50 * time.Millisecond})
+	ws := w.Workspace()
+	ws.Ended = func() {}
+	plan, err := ws.Plan(context.Background(), cfg)
+	if err != nil || plan.Diags.HasError() {
+		w.t.Fatalf("%v\n%s", err, plan.Diags)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = ws.Apply(context.Background(), plan)
+	}()
+	cleanup, _ := w.t.(interface{ Cleanup(func()) })
+	cleanup.Cleanup(func() {
+		m.Faults.Clear()
+		<-done
+	})
+	w.await(host, "burning")
+}
+
+// await waits until a job of a host has reached a state.
+func (w *World) await(host, state string) {
+	w.t.Helper()
+	for range 2000 {
+		if bytes.Contains([]byte(w.states(host)), []byte(state)) {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	w.t.Fatalf("no job of %s reached %q; their states:\n%s", host, state, w.states(host))
+}
+
+// states gives the states of all jobs of a host.
+func (w *World) states(host string) string {
+	out, _ := w.Try(host, "cat /var/lib/terraform-provider-infiniband/jobs/*/states 2>/dev/null")
+	return out
+}

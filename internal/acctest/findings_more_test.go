@@ -1,0 +1,170 @@
+package acctest
+
+import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+func guidFindings() []finding {
+	values := func(code, at string, attrs map[string]any, says ...string) finding {
+		return finding{code: code, at: at, says: says, config: func(w *World) Config { return w.guids(labs.Intel9, attrs) }}
+	}
+	malformed := func(code, at string, attrs map[string]any, says ...string) finding {
+		f := values(code, at, attrs, says...)
+		f.phase = PhaseValidate
+		return f
+	}
+	ports := func(one, two string) map[string]any {
+		return map[string]any{"node_guid": "0xe41d2d0300aaaa00", "port_guids": []any{one, two}}
+	}
+	return []finding{
+		malformed("GU001", "node_guid", map[string]any{"node_guid": "0x0", "port_guids": []any{"0xe41d2d0300aaaa01", "0xe41d2d0300aaaa02"}}, "node GUID"),
+		malformed("GU002", "port_guids", ports("0xffffffffffffffff", "0xe41d2d0300aaaa02"), "port 1 GUID"),
+		malformed("GU003", "port_guids", ports("0xe51d2d0300aaaa01", "0xe41d2d0300aaaa02"), "0xe51d2d0300aaaa01"),
+		values("GU005", "port_guids", ports("0x02aabb0300aaaa01", "0x02aabb0300aaaa02"), "02aabb", "locally administered"),
+		values("GU006", "", map[string]any{"base_guid": "0xe41d2d0300e44ee0"}, "xeon2zfs/0000:04:00.0", "0xe41d2d0300e44ee0"),
+		values("GU007", "base_guid", map[string]any{"base_guid": "0xe41d2d0300e44ede"}, "xeon2zfs/0000:04:00.0"),
+		malformed("GU008", "macs", map[string]any{"macs": []any{"01:00:5e:00:00:01", "e4:1d:2d:aa:aa:01"}}, "01:00:5e:00:00:01"),
+		malformed("GU009", "port_guids", ports("0xe41d2d0300aaaa01", "0xe41d2d0300aaaa01"), "0xe41d2d0300aaaa01"),
+		{code: "GU010", says: []string{"MACs given: false"}, prepare: func(w *World) { w.mstflintEdits(labs.Intel9, " q", blank) },
+			config: func(w *World) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300aaaa00"}) }},
+		values("GU011", "", map[string]any{"base_guid": "0xe41d2d0300aaaa00"}, "0xe41d2d0300e44ed0", "0xe41d2d0300aaaa00"),
+		{code: "GU013", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"In flash"}, prepare: func(w *World) { w.write(labs.Intel9, card.VPI()) },
+			config: func(w *World) Config { return w.guids(labs.Intel9, map[string]any{"base_mac": baseMACs[labs.Intel9]}) }},
+		values("GU012", "macs", map[string]any{"macs": []any{"02:aa:bb:00:00:01", "02:aa:bb:00:00:02"}}, "02aabb"),
+	}
+}
+
+func linkFindings() []finding {
+	types := func(one, two string) func(*World) Config {
+		return func(w *World) Config { return w.types(labs.Intel9, one, two) }
+	}
+	return []finding{
+		{code: "LT001", at: "ports", hosts: func() []labs.Host { return bought() }, says: []string{"MT_9200111023", "infiniband_firmware"}, config: types("ib", "ib")},
+		{code: "LT002", at: "ports", says: []string{`"1" = "eth", "2" = "ib"`}, config: types("eth", "ib")},
+		{code: "LT003", at: "ports", says: []string{"auto"}, config: types("auto", "auto")},
+		{code: "LT004", at: "ports", says: []string{"the kernel shows 1"}, config: types("eth", "eth"), prepare: func(w *World) {
+			w.Machine(labs.Intel9).FS.Drop("/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/mlx4_port2")
+		}},
+		{code: "LT006", at: "ports", says: []string{"0000:01:00.0"}, config: types("eth", "eth")},
+		{code: "LT007", at: "ports", hosts: func() []labs.Host { return vpi(anotherCard) }, says: []string{"0000:02:00.0"}, config: types("eth", "eth")},
+		{code: "LT008", at: "card_id", says: []string{"none"}, prepare: func(w *World) { w.unbind(labs.Intel9) }, config: types("eth", "eth")},
+		{code: "LT009", at: "ports", says: []string{`"1" = "ib", "2" = "eth"`}, config: types("ib", "eth")},
+		{code: "LT010", at: "ports", hosts: func() []labs.Host { return vpi(anotherCard) }, says: []string{"0000:02:00.0"}, config: types("ib", "ib")},
+		{code: "LT012", at: "ports", hosts: func() []labs.Host { return bought() }, says: []string{"MT_9090111019"}, config: func(w *World) Config {
+			link := w.types(labs.Intel9, "ib", "ib")[0]
+			link.After = []string{"infiniband_firmware.it"}
+			return append(w.burn(labs.Intel9, w.Image(ImageVPI), nil), link)
+		}},
+	}
+}
+
+// ethernet puts both ports of the Ubuntu host into Ethernet mode.
+func ethernet(w *World) {
+	drivers(w)
+	w.Run(labs.Intel9, "echo eth > /sys/bus/pci/devices/0000:01:00.0/mlx4_port2; echo eth > /sys/bus/pci/devices/0000:01:00.0/mlx4_port1")
+}
+
+// wants is a configuration of one IPoIB interface.
+func wants(host string, attrs map[string]any) func(*World) Config {
+	return func(*World) Config { return ipoib(host, attrs) }
+}
+
+func networkFindings() []finding {
+	const ubuntu, nas = labs.Intel9, labs.Xeon2zfs
+	return append(middlewareFindings(), []finding{
+		{code: "IP001", says: []string{"Fedora Linux 42"}, config: wants(ubuntu, nil), prepare: func(w *World) {
+			w.Machine(ubuntu).FS.Put("/etc/os-release", "NAME=\"Fedora Linux\"\nID=fedora\nVERSION_ID=\"42\"\nPRETTY_NAME=\"Fedora Linux 42\"\n", 0o644)
+		}},
+		{code: "IP002", at: "pkey", says: []string{"0x8001"}, prepare: drivers, config: wants(ubuntu, map[string]any{"pkey": "0x8001"})},
+		{code: "IP003", at: "port_guid", says: []string{"0xe41d2d0300ffff01", "port 1: 0xe41d2d0300e44ed1"}, prepare: drivers, config: wants(ubuntu, map[string]any{"port_guid": "0xe41d2d0300ffff01"})},
+		{code: "IP004", at: "port_guid", says: []string{"infiniband_link_type"}, config: wants(ubuntu, nil), prepare: ethernet},
+		{code: "IP005", phase: PhaseValidate, at: "mtu", says: []string{"4096 − 4 = 4092", "connected"}, prepare: drivers, config: wants(ubuntu, map[string]any{"mode": "datagram", "mtu": 65520})},
+		{code: "IP007", phase: PhaseValidate, at: "mtu", says: []string{"1279"}, prepare: drivers, config: wants(ubuntu, map[string]any{"mtu": 1279})},
+		{code: "IP009", at: "mode", says: []string{"0x80"}, config: wants(ubuntu, nil), prepare: func(w *World) {
+			drivers(w)
+			w.Machine(ubuntu).UpdateNetdev("ibp1s0", func(d *labsim.Netdev) { d.Address[0] &^= 0x80 })
+		}},
+		{code: "IP010", says: []string{"ibp1s0", `allow_session_interface = "ibp1s0"`}, config: wants(ubuntu, nil), prepare: func(w *World) {
+			drivers(w)
+			w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up && ip route replace default via 198.51.100.1 dev ibp1s0")
+		}},
+		{code: "IP011", says: []string{"60-by-hand.yaml"}, config: wants(ubuntu, nil), prepare: func(w *World) {
+			drivers(w)
+			w.Machine(ubuntu).FS.Put("/etc/netplan/60-by-hand.yaml", "network:\n  version: 2\n  ethernets:\n    ibp1s0:\n      addresses: [10.9.8.7/24]\n", 0o600)
+		}},
+		{code: "IP018", at: "mtu", says: []string{"4092"}, prepare: drivers, config: wants(ubuntu, map[string]any{"mode": "datagram", "mtu": 4092})},
+		{code: "IP019", says: []string{"systemd-networkd"}, config: wants(ubuntu, nil), prepare: func(w *World) {
+			drivers(w)
+			w.Run(ubuntu, "systemctl stop systemd-networkd.service")
+		}},
+		{code: "IP020", at: "port_guid", says: []string{"LinkUp"}, prepare: drivers, config: wants(ubuntu, nil)},
+		{code: "IP021", at: "addresses", says: []string{"172.16.0.255"}, prepare: drivers, config: wants(ubuntu, map[string]any{"addresses": []any{"172.16.0.255/24"}})},
+		{code: "IP022", hosts: func() []labs.Host { return labs.TwoHosts() }, says: []string{"0xe41d2d0300e44ed1"}, config: func(w *World) Config { return w.CrossFlash(ubuntu) }},
+		{code: "IP013", at: "addresses", says: []string{"192.0.2.10/24", "eno1"}, prepare: drivers, config: wants(nas, map[string]any{"addresses": []any{"192.0.2.77/24"}})},
+	}...)
+}
+
+// fresh makes the TrueNAS host one on which no interface was ever stored.
+func fresh(w *World) {
+	drivers(w)
+	w.Run(labs.Xeon2zfs, `midclt call interface.delete eno1 && midclt call interface.commit '{"rollback": false}'`)
+}
+
+// middlewareFindings are those that only TrueNAS knows.
+func middlewareFindings() []finding {
+	const nas = labs.Xeon2zfs
+	return []finding{
+		{code: "IP008", at: "mtu", says: []string{"9216", "truenas_private_mtu = 65520"}, prepare: drivers, config: wants(nas, map[string]any{"mtu": 65520})},
+		{code: "IP012", says: []string{"ibs4", `adopt_interface = "ibs4"`}, config: wants(nas, nil), prepare: func(w *World) {
+			drivers(w)
+			w.Run(nas, `midclt call interface.update eno1 '{"ipv4_dhcp": true}' && midclt call interface.update ibs4 '{"aliases": [{"type": "INET", "address": "10.9.8.7", "netmask": 24}]}' && midclt call interface.commit '{"rollback": false}'`)
+		}},
+		{code: "IP014", says: []string{"eno1", `truenas_keep_interface = "eno1"`}, prepare: fresh, config: wants(nas, nil)},
+		{code: "IP015", says: []string{"ibs4d1", "10.9.8.7/24"}, config: wants(nas, nil), prepare: func(w *World) {
+			fresh(w)
+			w.Run(nas, "ip addr add 10.9.8.7/24 dev ibs4d1 && ip link set dev ibs4d1 up")
+		}},
+		{code: "IP016", says: []string{"pending changes: true"}, config: wants(nas, nil), prepare: func(w *World) {
+			drivers(w)
+			w.Run(nas, `midclt call interface.update eno1 '{"ipv4_dhcp": true}'`)
+		}},
+		{code: "IP017", says: []string{"99-by-hand.rules"}, config: wants(nas, nil), prepare: func(w *World) {
+			drivers(w)
+			w.Machine(nas).FS.Put("/etc/udev/rules.d/99-by-hand.rules", "# mine\n", 0o644)
+		}},
+	}
+}
+
+func smFindings() []finding {
+	const ubuntu = labs.Intel9
+	plain := func(*World) Config { return sm(ubuntu, nil) }
+	installed := func(w *World) {
+		drivers(w)
+		w.Run(ubuntu, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q opensm")
+	}
+	return []finding{
+		{code: "SM001", at: "host", says: []string{"xeon2zfs"}, prepare: drivers, config: func(*World) Config { return sm(labs.Xeon2zfs, nil) }},
+		{code: "SM002", at: "port_guid", says: []string{"0xe41d2d0300ffff01"}, prepare: drivers, config: func(*World) Config { return sm(ubuntu, map[string]any{"port_guid": "0xe41d2d0300ffff01"}) }},
+		{code: "SM003", at: "port_guid", says: []string{"infiniband_link_type"}, config: plain, prepare: ethernet},
+		{code: "SM005", at: "priority", says: []string{"priority 5"}, prepare: drivers, config: func(*World) Config {
+			second := sm(ubuntu, map[string]any{"port_guid": portGUID(ubuntu, 2)})[0]
+			second.Name = "second"
+			return append(sm(ubuntu, nil), second)
+		}},
+		{code: "SM006", says: []string{"opensm"}, prepare: drivers, config: plain},
+		{code: "SM007", says: []string{"PORTS=ALL"}, prepare: installed, config: plain},
+		{code: "SM008", says: []string{"SM LID"}, config: plain, prepare: func(w *World) {
+			drivers(w)
+			w.AddSM(&labsim.SM{Port: w.Card(labs.Xeon2zfs).Ports[0], Priority: 1})
+		}},
+		{code: "SM009", hosts: func() []labs.Host { return labs.TwoHosts() }, says: []string{"0xe41d2d0300e44ed1"}, config: func(w *World) Config { return w.CrossFlash(ubuntu) }},
+		{code: "SM010", says: []string{"opensm@0xe41d2d0300e44ed1"}, prepare: installed, config: plain},
+		{code: "SM011", says: []string{"6.14.0"}, prepare: drivers, config: plain, hosts: func() []labs.Host { return vpi(func(h *labs.Host) { h.Kernel = "6.14.0-24-generic" }) }},
+		{code: "SM012", says: []string{"/etc/default/opensm"}, config: plain, prepare: func(w *World) {
+			drivers(w)
+			w.Machine(ubuntu).FS.Put("/etc/default/opensm", "PORTS=(broken\n", 0o644)
+		}},
+	}
+}

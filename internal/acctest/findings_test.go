@@ -1,0 +1,154 @@
+package acctest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-log/tflogtest"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+
+	// They register their findings.
+	_ "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	_ "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+)
+
+// finding is how one finding of the catalogue comes about in a plan.
+type finding struct {
+	code     string
+	hosts    func() []labs.Host // default: the lab after the cross-flash
+	prepare  func(*World)
+	provider func(map[string]any) // changes the provider's configuration
+	config   func(*World) Config
+	at       string   // attribute path
+	says     []string // parts of summary and detail
+	phase    Phase    // default: plan
+	moving   bool     // the host changes by itself meanwhile
+	tolerate bool     // the case asks the lab for what it does not simulate
+}
+
+// notInAPlan are the findings of the catalogue that a plan of this lab cannot
+// show, with the reason. What a note says is logged and not shown.
+var notInAPlan = map[string]string{
+	"FW011": "the image reader calls such an image malformed, which is FW012",
+	"FW030": "every image that is not FS2 is refused by FW010 first, in this release",
+	"LT005": "the table of chips holds mlx4 chips only, in this release; others are refused as FW040",
+	"LT011": "both platforms of this release have a way to keep link types",
+	"GU004": "values that would wrap cannot be derived, which validation says before",
+	"IP006": "the attribute's own validation refuses an MTU above 65520 before",
+	"SM004": "the attribute's own validation refuses a priority above 15 before",
+	"HO005": "the plan shows it as the warning on the job, with all that is known of it: see TestInterrupted_provider_killed",
+	"BK001": "the backup is made at apply: see TestFindings_at_apply",
+}
+
+func TestFindings_each_appears_in_a_plan(t *testing.T) {
+	t.Parallel()
+	cases := slices.Concat(imageFindings(), matchFindings(), cardFindings(), hostFindings(), guidFindings(), linkFindings(), networkFindings(), smFindings())
+	covered := map[string]bool{}
+	for _, c := range cases {
+		covered[c.code] = true
+	}
+	for _, rule := range safety.Catalogue() {
+		reason, excused := notInAPlan[rule.Code]
+		switch {
+		case !covered[rule.Code] && !excused:
+			t.Errorf("no case makes %s (%s) appear", rule.Code, rule.Title)
+		case covered[rule.Code] && excused:
+			t.Errorf("%s appears after all; it is excused because %s", rule.Code, reason)
+		}
+		delete(covered, rule.Code)
+	}
+	if len(covered) > 0 {
+		t.Errorf("cases without a rule: %v", covered)
+	}
+	for _, c := range cases {
+		name := c.code
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.run(t)
+		})
+	}
+}
+
+func (c finding) run(t *testing.T) {
+	if c.hosts == nil {
+		c.hosts = func() []labs.Host { return vpi() }
+	}
+	w := Start(t, Options{Hosts: c.hosts(), Tolerate: c.tolerate})
+	if c.prepare != nil {
+		c.prepare(w)
+	}
+	ws := w.Workspace()
+	if c.provider != nil {
+		c.provider(ws.Provider)
+	}
+	before := w.prints()
+	var log bytes.Buffer
+	ctx := tflogtest.RootLogger(context.Background(), &log)
+	plan, err := ws.Plan(ctx, c.config(w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after := w.prints(); after != before && !c.moving {
+		t.Error("the plan changed a host")
+	}
+	rule, _ := safety.Lookup(c.code)
+	if rule.Severity == safety.Note {
+		c.logged(t, log.String(), plan.Diags)
+		return
+	}
+	found := plan.Diags.Find("Finding: " + c.code)
+	if len(found) == 0 {
+		t.Fatalf("not in the plan, which says:\n%s", plan.Diags)
+	}
+	d := found[0]
+	if c.phase == "" {
+		c.phase = PhasePlan
+	}
+	if d.Phase != c.phase || d.Path != c.at || d.Error != rule.Severity.Blocks() {
+		t.Errorf("in phase %s at %q as error %t; expected %s, %q, %t", d.Phase, d.Path, d.Error, c.phase, c.at, rule.Severity.Blocks())
+	}
+	for _, s := range c.says {
+		if !strings.Contains(d.Text(), s) {
+			t.Errorf("does not say %q:\n%s", s, d)
+		}
+	}
+	if rule.ConsentAttribute != "" && !strings.Contains(d.Text(), rule.ConsentAttribute+" = ") {
+		t.Errorf("does not show the line to add:\n%s", d)
+	}
+}
+
+// logged looks for a note in the log.
+func (c finding) logged(t *testing.T, log string, diags Diags) {
+	t.Helper()
+	entries := json.NewDecoder(strings.NewReader(log))
+	for entries.More() {
+		var entry map[string]any
+		if err := entries.Decode(&entry); err != nil {
+			t.Fatal(err)
+		}
+		if entry["code"] != c.code {
+			continue
+		}
+		text, err := json.Marshal(entry)
+		if err != nil || !containsAll(string(text), c.says) {
+			t.Errorf("the note lacks one of %q: %s", c.says, text)
+		}
+		return
+	}
+	t.Errorf("not in the log; the plan says:\n%s", diags)
+}
+
+// prints is the fingerprint of all hosts.
+func (w *World) prints() string {
+	var b strings.Builder
+	for _, m := range w.Machines() {
+		b.WriteString(w.Print(m.Name))
+	}
+	return b.String()
+}
