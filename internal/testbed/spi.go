@@ -54,24 +54,31 @@ func (s *spi) access(f *card.Flash, v, addr uint32, data []byte) error {
 		s.op, s.addr = byte(v>>16), addr&0xffffff
 		s.start, s.page = s.addr, nil
 	}
-	var err error
 	switch s.op {
 	case opJEDEC:
 		copy(data, jedecID)
 	case opStatus:
 		clear(data)
-	case opWriteOn:
-		s.writable = true
-	case opWriteOff:
-		s.writable = false
+	case opWriteOn, opWriteOff:
+		s.writable = s.op == opWriteOn
 	case opRead, opFastRead:
 		if v&gwData != 0 {
 			copy(data, readAround(f, s.addr, size))
 			s.addr += uint32(size)
 		}
+	default:
+		return s.change(f, v, data[:size])
+	}
+	return nil
+}
+
+// change is access for the operations that change the flash.
+func (s *spi) change(f *card.Flash, v uint32, data []byte) error {
+	var err error
+	switch s.op {
 	case opPageProgram:
 		if v&gwData != 0 {
-			s.page = append(s.page, data[:size]...)
+			s.page = append(s.page, data...)
 		}
 		if v&gwHold == 0 {
 			err = s.program(f)
