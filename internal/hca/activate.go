@@ -23,7 +23,7 @@ func firmwareGoal(want safety.Flash) goal {
 	return goal{
 		content: want.PSID.String() + " " + want.FW.String(), text: want.PSID.String() + " " + want.FW.String(),
 		reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
-			f := cardFacts(s.Host, card)
+			f := cardFacts(s, card)
 			return f.RunningPSID == want.PSID.String() && f.RunningFW == want.FW, f.RunningKnown
 		},
 	}

@@ -78,18 +78,18 @@ func (o *Ops) concludeWritten(ctx context.Context, c Card, out outcome, want exp
 // readCard reads card and flash anew, with verification and checksum.
 func (o *Ops) readCard(ctx context.Context, c Card) (safety.CardFacts, error) {
 	c.Host.Invalidate()
-	_, card, err := snapshotCard(ctx, c)
+	s, card, err := snapshotCard(ctx, c)
 	for try := 1; passing(err) && try < lostTries; try++ {
 		// A connection that broke now must not leave a written card unread.
 		if waitErr := sleep(ctx, o.cfg.Poll); waitErr != nil {
 			return safety.CardFacts{}, waitErr
 		}
-		_, card, err = snapshotCard(ctx, c)
+		s, card, err = snapshotCard(ctx, c)
 	}
 	if err != nil {
 		return safety.CardFacts{}, err
 	}
-	facts := cardFacts(c.Host.Name(), card)
+	facts := cardFacts(s, card)
 	if !facts.FlashKnown {
 		return facts, nil
 	}

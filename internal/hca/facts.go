@@ -15,11 +15,11 @@ var jobPrograms = []string{"systemd-run", "systemd-inhibit", "flock", "sha256sum
 
 // cardFacts turns the snapshot of a card into what the verdict needs. Facts
 // that only an inspection gives stay unknown.
-func cardFacts(hostName string, c *inventory.Card) safety.CardFacts {
+func cardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
 	f := safety.CardFacts{
-		Host: hostName, PCI: c.PCI, VendorID: c.VendorID, DeviceID: c.DeviceID, Chip: c.Chip,
+		Host: s.Host, PCI: c.PCI, VendorID: c.VendorID, DeviceID: c.DeviceID, Chip: c.Chip,
 		Livefish: c.Livefish, Virtual: c.Virtual, Driver: c.Driver, Ports: len(c.Ports),
-		FlashError: c.FlashError, RunningPSID: c.RunningPSID,
+		FlashError: c.FlashError, RunningPSID: c.RunningPSID, PartNumber: c.PartNumber,
 	}
 	if v, err := ib.ParseFWVersion(c.RunningFW); err == nil && c.RunningPSID != "" {
 		f.RunningFW, f.RunningKnown = v, true
@@ -31,25 +31,46 @@ func cardFacts(hostName string, c *inventory.Card) safety.CardFacts {
 	f.Format, f.PSID, f.FW = c.Flash.ImageType, c.Flash.PSID, c.Flash.FW
 	f.GUIDs, f.BlankGUIDs = c.Flash.GUIDs, c.Flash.BlankGUIDs
 	f.HasROM, f.Product, f.VSD, f.Security = len(c.Flash.ROM) > 0, c.Flash.ProductVersion, c.Flash.VSD, c.Flash.SecurityAttrs
-	if !f.RunningKnown && !c.Flash.RunningFW.IsZero() {
-		// No RDMA device shows the board id, but the tool says that another
-		// version runs than the flash holds.
-		f.RunningKnown, f.RunningFW, f.RunningPSID = true, c.Flash.RunningFW, c.Flash.PSID
-	}
+	assumeRunning(&f, s, c)
 	return f
+}
+
+// assumeRunning says what a card runs whose PSID no RDMA device shows: mlx4_ib is
+// not loaded, or the firmware is Ethernet-only. mstflint asks the card for the
+// running version and prints it if it is another than that in flash (4.21), so
+// that a query without it means that they are equal. The PSID is then taken from
+// the flash, unless a job has written to it since the host started: a burn of
+// the same version under another PSID would not show.
+func assumeRunning(f *safety.CardFacts, s *inventory.Snapshot, c *inventory.Card) {
+	if f.RunningKnown || f.RunningPSID != "" || f.Driver == "" || f.Livefish || c.Flash.ImageType != "FS2" {
+		return
+	}
+	f.RunningFW, f.RunningPSID = c.Flash.FW, c.Flash.PSID
+	if !c.Flash.RunningFW.IsZero() {
+		f.RunningFW = c.Flash.RunningFW
+	}
+	f.RunningKnown, f.RunningAssumed = true, true
+	for _, j := range s.JobsOf(c.PCI) {
+		if j.Kind == KindBurn && j.BootID == s.BootID && f.RunningFW == f.FW {
+			f.RunningKnown, f.RunningAssumed, f.RunningPSID, f.RunningFW = false, false, "", ib.FWVersion{}
+			return
+		}
+	}
 }
 
 // hostFacts turns the snapshot of a host into what the verdict on one of its
 // cards needs.
 func (o *Ops) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
 	f := safety.HostFacts{
-		Name: c.Host.Name(), Platform: c.PlatformName, Observe: c.Host.Observe(), Lockdown: s.Lockdown,
+		Name: c.Host.Name(), Platform: c.PlatformName, OSID: s.OS.ID, Release: s.OS.VersionID, Kernel: s.OS.Kernel,
+		Observe: c.Host.Observe(), Lockdown: s.Lockdown, AccessModule: s.Modules["mstflint_access"],
 		SSH: netPath(s, s.SSH.Dev), StateFree: s.StateFree, RebootAllowed: c.RebootAllowed,
 		ToolPresent: s.MSTFlint.Present, ToolVersion: s.MSTFlint.Version, BackupDir: o.cfg.BackupDir,
 	}
 	for _, r := range s.Routes.Default {
 		f.DefaultRoutes = append(f.DefaultRoutes, netPath(s, r.Dev))
 	}
+	surroundings(&f, s)
 	for _, p := range jobPrograms {
 		// Programs that the collection does not look for are not in the map.
 		if there, looked := s.Commands[p]; looked && !there {
@@ -90,25 +111,62 @@ func portTypes(c *inventory.Card) []string {
 	return types
 }
 
-// netPath finds the card behind an interface; a VLAN, a P_Key child or another
-// interface on top of one leads to its parent.
-func netPath(s *inventory.Snapshot, dev string) safety.NetPath {
-	path := safety.NetPath{Dev: dev}
-	for range 8 { // bounds a loop of parents
-		n, ok := s.Netdev(dev)
-		if !ok {
-			return path
+// surroundings adds what a change of a card or a restart would take from others.
+func surroundings(f *safety.HostFacts, s *inventory.Snapshot) {
+	for _, st := range s.Storage {
+		f.Storage = append(f.Storage, safety.StoragePath{What: storageText(st), Via: storageVia(s, st)})
+	}
+	for _, srv := range s.Servers {
+		f.Servers = append(f.Servers, safety.Server{Name: srv.Name, Clients: srv.Clients})
+	}
+	for _, p := range s.Pools {
+		if p.Doing != "" {
+			f.Scans = append(f.Scans, safety.PoolScan{Pool: p.Name, Doing: p.Doing})
 		}
-		if n.PCI.IsValid() {
-			path.PCI = n.PCI
-			return path
+	}
+	for _, u := range s.Battery() {
+		f.Battery = append(f.Battery, safety.Battery{Name: u.Name, Status: u.Status})
+	}
+	for _, name := range kubernetesUnits {
+		if s.Unit(name).ActiveState == "active" {
+			f.Kubernetes = append(f.Kubernetes, name)
 		}
-		if n.Parent == "" {
-			return path
+	}
+}
+
+// kubernetesUnits are the services of a node, of Kubernetes itself and of the
+// distributions that hold the kubelet in a program of their own.
+var kubernetesUnits = []string{"kubelet.service", "k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.service"}
+
+func storageText(st inventory.Storage) string {
+	text := st.Kind + " " + st.What
+	if st.Where != "" {
+		return text + " on " + st.Where
+	}
+	if st.Server != "" {
+		text += " at " + st.Server
+	}
+	return text
+}
+
+// storageVia gives the way to the server. SRP names the InfiniBand device
+// itself; its name stands for an interface then.
+func storageVia(s *inventory.Snapshot, st inventory.Storage) safety.NetPath {
+	if st.RDMA == "" {
+		return netPath(s, st.Dev)
+	}
+	path := safety.NetPath{Dev: st.RDMA}
+	for i := range s.Cards {
+		if s.Cards[i].RDMADevice == st.RDMA {
+			path.Cards = append(path.Cards, s.Cards[i].PCI)
 		}
-		dev = n.Parent
 	}
 	return path
+}
+
+// netPath finds the cards behind an interface, through whatever lies between.
+func netPath(s *inventory.Snapshot, dev string) safety.NetPath {
+	return safety.NetPath{Dev: dev, Cards: s.CardsBelow(dev)}
 }
 
 func jobFacts(j *inventory.Job) safety.JobFacts {
@@ -133,7 +191,7 @@ func ImageFacts(name, sha256, declared string, size int64, img *fwimage.Image, e
 	}
 	f.Format, f.Failsafe = string(img.Format), img.Failsafe
 	f.PSID, f.FW, f.HWIDs = string(img.PSID), img.FWVersion, img.HWIDs
-	f.HasROM, f.Product, f.VSD = len(img.ROMs) > 0, img.ProductVersion, img.VSD
+	f.HasROM, f.Product, f.VSD, f.PRSName = len(img.ROMs) > 0, img.ProductVersion, img.VSD, img.PRSName
 	f.Identity, f.GUIDs, f.Checksum, f.End = string(img.Identity), img.GUIDs, img.Checksum, img.End
 	return f
 }

@@ -55,7 +55,7 @@ func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (Assessment, error
 	if err != nil {
 		return Assessment{}, err
 	}
-	a := Assessment{Card: cardFacts(f.Card.Host.Name(), card), Host: o.hostFacts(f.Card, s), Jobs: PendingJobs(s, f.Card.PCI)}
+	a := Assessment{Card: cardFacts(s, card), Host: o.hostFacts(f.Card, s), Jobs: PendingJobs(s, f.Card.PCI)}
 	in := safety.FirmwareInput{Card: a.Card, Image: f.Image, Host: a.Host, Lab: f.Lab, Request: f.Request}
 	if o.worthInspecting(a, f) {
 		if err := o.inspect(ctx, f.Card.Host, &in.Card); err != nil {
@@ -93,7 +93,7 @@ func ReadFirmware(s *inventory.Snapshot, pci ib.PCIAddress) (FirmwareState, erro
 }
 
 func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
-	facts := cardFacts(s.Host, card)
+	facts := cardFacts(s, card)
 	state := FirmwareState{
 		Flash:        safety.Flash{PSID: ib.PSID(facts.PSID), FW: facts.FW},
 		Running:      safety.Flash{PSID: ib.PSID(facts.RunningPSID), FW: facts.RunningFW},

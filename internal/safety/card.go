@@ -17,33 +17,62 @@ func cardReach(card CardFacts, host HostFacts) []Finding {
 	case card.VendorID != ib.MellanoxVendor:
 		found = append(found, find("FW040", "%s has PCI id %04x:%04x", card.PCI, card.VendorID, card.DeviceID))
 	case card.Livefish:
-		found = append(found, find("FW041", "%s shows its recovery id %04x:%04x", card.PCI, card.VendorID, card.DeviceID))
+		found = append(found, find("FW041", "%s shows its recovery id %04x:%04x", card.PCI, card.VendorID, card.DeviceID).way(recovery(card, host)))
 	case card.Chip.Name == "":
 		found = append(found, find("FW040", "%s has PCI id %04x:%04x, which the table of chips does not hold", card.PCI, card.VendorID, card.DeviceID))
 	}
 	if card.PCI.Function() != 0 {
 		found = append(found, find("FW054", "%s is function %d", card.PCI, card.PCI.Function()).way("Name "+card.PCI.Slot()+".0."))
 	}
+	found = append(found, driverFindings(card, host)...)
 	return append(found, toolFindings(card, host)...)
+}
+
+// recovery is the runbook for a card without firmware: what to prove, and the
+// two commands that bring a card back. The second is not failsafe and takes
+// the identity from the file, which is right for an empty flash and for the
+// backup of this very card only.
+func recovery(card CardFacts, host HostFacts) string {
+	return fmt.Sprintf("Nothing but a recovery by hand is allowed now:\n"+
+		"1. Read part number and PSID off the card's label, and look at what is left: mstflint -d %[1]s q, then mstflint -d %[1]s v.\n"+
+		"2. Switch the machine off, wait half a minute, switch it on. A card that only missed its start is back.\n"+
+		"3. If not, find this card's backup: firmware.bin below %[2]s/%[3]s on the operator's machine, or below /var/lib/terraform-provider-infiniband/backups on the host. "+
+		"card.json beside it holds PSID, GUIDs, MACs and serial number; compare them with the label.\n"+
+		"4. Burn it over the empty flash: mstflint -d %[1]s -nofs -use_image_guids -use_image_ps -i firmware.bin b. "+
+		"Never do so with the backup of another card.\n"+
+		"5. Restart the host and plan again.", card.PCI, orText(host.BackupDir, "backup_dir"), card.Host)
 }
 
 func toolFindings(card CardFacts, host HostFacts) []Finding {
 	if !host.ToolPresent {
 		f := find("FW051", "No mstflint on %s's PATH", host.Name)
-		if host.Platform == "truenas" {
-			f = f.way("TrueNAS carries mstflint with its system, and nothing may be installed on it. Update TrueNAS, or move the card to another machine for the time of the burn.")
+		if advice := PackageAdvice(host, card.Chip.Format); advice != "" {
+			f = f.way(advice)
 		}
 		return []Finding{f}
 	}
 	grade, why := CheckTool("mstflint", host.ToolVersion, card.Chip.Format)
 	switch grade {
 	case ToolCrashes, ToolRemoved:
-		return []Finding{find("FW052", "%s has mstflint %s: %s", host.Name, host.ToolVersion, why).way(fs2PackageAdvice)}
+		return []Finding{find("FW052", "%s has mstflint %s: %s", host.Name, host.ToolVersion, why).way(PackageAdvice(host, card.Chip.Format))}
 	case ToolUnproven:
-		return []Finding{find("FW057", "%s has mstflint %s: %s", host.Name, host.ToolVersion, why)}
+		return []Finding{find("FW057", "%s has mstflint %s: %s", host.Name, host.ToolVersion, why).way(PackageAdvice(host, card.Chip.Format))}
 	case ToolWorks:
 	}
 	return nil
+}
+
+// driverFindings says so if the host's kernel is one that has no driver for the
+// chip: the card can be burned there, and nothing will run it.
+func driverFindings(card CardFacts, host HostFacts) []Finding {
+	if card.Driver != "" || card.Chip.Driver == "" {
+		return nil
+	}
+	why := CheckKernel(card.Chip.Driver, host)
+	if why == "" {
+		return nil
+	}
+	return []Finding{find("FW058", "%s runs %s: %s", host.Name, orText(host.Kernel, "an unknown kernel"), why)}
 }
 
 // cardState gives the findings on what is in the card's flash now.
@@ -86,6 +115,10 @@ func staged(card CardFacts, code string) []Finding {
 	}
 	if !card.RunningKnown {
 		return []Finding{find("FW055", "Driver: %s", orText(card.Driver, "none"))}
+	}
+	if card.RunningAssumed && card.RunningPSID == card.PSID && card.RunningFW == card.FW {
+		return []Finding{find("FW055", "No RDMA device of %s shows its PSID; mstflint sees no other version running than %s, which is in flash", card.PCI, card.FW).
+			granted("What the card runs is taken to be what is in its flash")}
 	}
 	if card.RunningPSID == card.PSID && card.RunningFW == card.FW {
 		return nil

@@ -15,6 +15,9 @@ type CardFacts struct {
 	Virtual  bool    // an SR-IOV virtual function
 	Driver   string  // empty: none is bound
 	Ports    int     // as the kernel sees them; 0: unknown
+	// PartNumber is the board's, from its vital product data: "MCX354A-FCBT";
+	// empty: unreadable.
+	PartNumber string
 
 	// HWID is the silicon's own id from the vendor tool; HWIDErr says why it is
 	// not known. Deep facts are zero before the card was inspected.
@@ -39,9 +42,12 @@ type CardFacts struct {
 	Verified    VerifyState
 	VerifyError string // what the tool said if it is not good
 
-	RunningKnown bool // the driver shows what runs
-	RunningPSID  string
-	RunningFW    ib.FWVersion
+	RunningKnown bool // the driver or the tool shows what runs
+	// RunningAssumed says that no driver shows the PSID of what runs, and that
+	// the one in flash is taken for it, because the tool sees no other version.
+	RunningAssumed bool
+	RunningPSID    string
+	RunningFW      ib.FWVersion
 }
 
 // Identified reports whether the flash could be read and names its board.
@@ -102,6 +108,7 @@ type ImageFacts struct {
 	HasROM    bool
 	Product   string
 	VSD       string
+	PRSName   string // name of the board definition it was made from; may be empty
 	Identity  string // "placeholder", "blank", "none", "unique"
 	GUIDs     ib.GUIDSet
 	Checksum  string
@@ -111,7 +118,33 @@ type ImageFacts struct {
 // NetPath is one interface that something important uses.
 type NetPath struct {
 	Dev string
-	PCI ib.PCIAddress // the card behind the interface; not valid if none
+	// Cards are the devices that carry it, through VLANs, bonds and bridges;
+	// empty if none is known.
+	Cards []ib.PCIAddress
+}
+
+// StoragePath is storage that the host uses over the network.
+type StoragePath struct {
+	What string // "nfs4 192.0.2.30:/tank on /mnt/tank"
+	Via  NetPath
+}
+
+// Server is a service of the host whose clients lose it during a restart.
+type Server struct {
+	Name    string // "NFS"
+	Clients int    // connected now, at least
+}
+
+// PoolScan is a ZFS pool that reads all its disks.
+type PoolScan struct {
+	Pool  string
+	Doing string // "scrub" or "resilver"
+}
+
+// Battery is a power supply that runs on its battery.
+type Battery struct {
+	Name   string
+	Status string // words of NUT, "OB LB"
 }
 
 // JobFacts is one flash job recorded on the host.
@@ -134,13 +167,24 @@ type OtherCard struct {
 
 // HostFacts is what is known of the card's host.
 type HostFacts struct {
-	Name          string
-	Platform      string // "ubuntu", "truenas"; chooses package advice
-	Observe       bool
-	Lockdown      string // empty: the kernel has no such file
+	Name     string
+	Platform string // "ubuntu", "truenas"; chooses package advice
+	OSID     string // of os-release: "debian", "rocky"; chooses package advice
+	Release  string // of os-release: "24.04"
+	Kernel   string // "6.8.0-45-generic"
+	Observe  bool
+	Lockdown string // empty: the kernel has no such file
+	// AccessModule says that mstflint's own kernel module is loaded, which a
+	// locked-down kernel lets reach the card.
+	AccessModule  bool
 	SSH           NetPath
 	DefaultRoutes []NetPath
-	SMPorts       []int // ports of this card to which a subnet manager is bound
+	Storage       []StoragePath
+	Servers       []Server
+	Scans         []PoolScan
+	Battery       []Battery
+	Kubernetes    []string // units of Kubernetes that run here
+	SMPorts       []int    // ports of this card to which a subnet manager is bound
 	Jobs          []JobFacts
 	StateFree     int64 // bytes free for images, jobs and backups
 	RebootAllowed bool

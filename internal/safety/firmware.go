@@ -12,7 +12,7 @@ func Firmware(in FirmwareInput) Verdict {
 	v.From = Flash{PSID: ib.PSID(in.Card.PSID), FW: in.Card.FW}
 	v.To = Flash{PSID: ib.PSID(in.Image.PSID), FW: in.Image.FW}
 
-	v.Findings = Image(in.Image)
+	v.Findings = append(Image(in.Image), burnable(in.Image)...)
 	if w, running := waiting(in.Card, in.Host, v.Findings); running {
 		return w
 	}
@@ -63,6 +63,7 @@ func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 	v.Activation, v.Findings = act, append(v.Findings, found...)
 	if act == ActivationReboot {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
+		v.Findings = append(v.Findings, battery(in.Host)...)
 		if in.Host.Observe {
 			v.Findings = append(v.Findings, find("HO008", "Host %s", in.Host.Name))
 		}

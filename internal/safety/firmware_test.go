@@ -63,6 +63,13 @@ var firmwareCases = []struct {
 	{"FW032", Note, "both have a ROM", func(in *FirmwareInput) {
 		in.Card.HasROM, in.Image.HasROM, in.Card.Product, in.Image.Product = true, true, "", ""
 	}},
+	{"FW033", Warn, "board of another model", func(in *FirmwareInput) {
+		in.Card.PartNumber, in.Image.PRSName = "MCX314A-BCCT", "cx3pro-1_MCX354A_FCC.prs"
+	}},
+	{"FW034", Warn, "two ports for one by part number", func(in *FirmwareInput) {
+		in.Card.PartNumber, in.Image.PRSName = "MCX353A-FCBT", "cx3-1_MCX354A.prs"
+	}},
+	{"FW034", Warn, "one port for two by the kernel", func(in *FirmwareInput) { in.Image.PRSName = "cx3-1_MCX311A.prs" }},
 	{"FW040", Refuse, "other vendor", func(in *FirmwareInput) { in.Card.VendorID = 0x8086 }},
 	{"FW040", Refuse, "unknown chip", func(in *FirmwareInput) { in.Card.Chip = ib.Chip{} }},
 	{"FW041", Refuse, "livefish", func(in *FirmwareInput) { in.Card.Livefish = true }},
@@ -85,16 +92,24 @@ var firmwareCases = []struct {
 	{"FW052", Refuse, "tool crashes", func(in *FirmwareInput) { in.Host.ToolVersion = "4.31.0" }},
 	{"FW053", Refuse, "virtual function", func(in *FirmwareInput) { in.Card.Virtual = true }},
 	{"FW054", Refuse, "second function", func(in *FirmwareInput) { in.Card.PCI = ib.MustParsePCIAddress("0000:01:00.1") }},
+	{"FW055", Note, "no RDMA device, and the tool sees no other version", func(in *FirmwareInput) { in.Card.RunningAssumed = true }},
 	{"FW055", Warn, "no driver", func(in *FirmwareInput) { in.Card.RunningKnown, in.Card.Driver = false, "" }},
 	{"FW056", Refuse, "not verified", func(in *FirmwareInput) { in.Card.Verified = VerifyUnknown }},
 	{"FW057", Warn, "tool prints junk", func(in *FirmwareInput) { in.Host.ToolVersion = "4.29.0" }},
-	{"HO001", NeedsConsent, "SSH over the card", func(in *FirmwareInput) { in.Host.SSH = NetPath{Dev: "enp1s0d1", PCI: here} }},
+	{"FW058", Warn, "kernel without mlx4", func(in *FirmwareInput) { in.Card.Driver, in.Host.OSID, in.Host.Release = "", "almalinux", "10.1" }},
+	{"HO001", NeedsConsent, "SSH over a bond of two cards", func(in *FirmwareInput) {
+		in.Host.SSH = NetPath{Dev: "bond0.7", Cards: []ib.PCIAddress{there, here}}
+	}},
+	{"HO001", NeedsConsent, "SSH over the card", func(in *FirmwareInput) { in.Host.SSH = NetPath{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}} }},
 	{"HO001", Note, "SSH over the card, allowed", func(in *FirmwareInput) {
-		in.Host.SSH = NetPath{Dev: "enp1s0", PCI: here}
+		in.Host.SSH = NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}
 		in.Request.ManagementPath = "enp1s0"
 	}},
-	{"HO002", NeedsConsent, "default route over the card", func(in *FirmwareInput) { in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0", PCI: here}} }},
+	{"HO002", NeedsConsent, "default route over the card", func(in *FirmwareInput) {
+		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}}
+	}},
 	{"HO003", Refuse, "lockdown", func(in *FirmwareInput) { in.Host.Lockdown = "integrity" }},
+	{"HO003", Note, "lockdown with mstflint's module", func(in *FirmwareInput) { in.Host.Lockdown, in.Host.AccessModule = "integrity", true }},
 	{"HO004", Refuse, "job on another card", func(in *FirmwareInput) {
 		in.Host.Jobs = []JobFacts{{ID: "j", PCI: there, Running: true, Operator: "bob", Since: "now"}}
 	}},
@@ -106,6 +121,20 @@ var firmwareCases = []struct {
 	{"HO009", Warn, "SM on the card", func(in *FirmwareInput) { in.Host.SMPorts = []int{2, 1} }},
 	{"HO010", Refuse, "no systemd-run", func(in *FirmwareInput) { in.Host.Missing = []string{"systemd-run"} }},
 	{"HO011", Warn, "no activation", func(in *FirmwareInput) { in.Request.Activation = ActivationNone }},
+	{"HO012", NeedsConsent, "NFS over the card", func(in *FirmwareInput) {
+		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}}}
+	}},
+	{"HO012", Note, "NFS over the card, allowed", func(in *FirmwareInput) {
+		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}}}
+		in.Request.ManagementPath = "enp1s0"
+	}},
+	{"HO013", Warn, "NFS server", func(in *FirmwareInput) { in.Host.Servers = []Server{{Name: "NFS", Clients: 3}, {Name: "SMB"}} }},
+	{"HO014", Refuse, "resilver", func(in *FirmwareInput) { in.Host.Scans = []PoolScan{{Pool: "tank", Doing: "resilver"}} }},
+	{"HO015", Refuse, "on battery", func(in *FirmwareInput) { in.Host.Battery = []Battery{{Name: "ups@localhost", Status: "OB DISCHRG"}} }},
+	{"HO015", Refuse, "on battery, without a restart", func(in *FirmwareInput) {
+		in.Host.Battery, in.Request.Activation = []Battery{{Name: "ups@localhost", Status: "OB DISCHRG"}}, ActivationNone
+	}},
+	{"HO016", Warn, "kubelet", func(in *FirmwareInput) { in.Host.Kubernetes = []string{"kubelet.service"} }},
 	{"BK001", Refuse, "no second read", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.TwoReadsEqual = false }},
 	{"BK001", Refuse, "backup of another card", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.GUIDs.Node++ }},
 	{"BK001", Refuse, "backup not parsed", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.Parsed = false }},
@@ -201,6 +230,57 @@ func TestFirmware_nothing_to_do(t *testing.T) {
 	in.Host.RebootAllowed = false
 	if v := Firmware(in); !v.Has("HO007") {
 		t.Errorf("reboot not allowed: %+v", v)
+	}
+}
+
+// TestFirmware_without_a_restart_disturbs_nobody: what only a restart concerns
+// is no reason against writing flash.
+func TestFirmware_without_a_restart_disturbs_nobody(t *testing.T) {
+	in := goodFirmware()
+	in.Host.Servers, in.Host.Kubernetes = []Server{{Name: "NFS"}}, []string{"k3s.service"}
+	in.Host.Scans = []PoolScan{{Pool: "tank", Doing: "scrub"}}
+	in.Request.Activation = ActivationNone
+	v := Firmware(in)
+	if v.Blocked() || v.Has("HO013") || v.Has("HO014") || v.Has("HO016") {
+		t.Errorf("findings %+v", v.Findings)
+	}
+	in.Request.Activation = ActivationReboot
+	in.Card.FW, in.Card.Checksum = fw242, "bb" // burned, and only the restart is left
+	if v := Firmware(in); !v.Blocked() || !v.Has("HO014") || !v.Has("HO013") {
+		t.Errorf("a restart that is left over: %+v", v.Findings)
+	}
+	in.Host.Scans, in.Host.Battery = nil, []Battery{{Name: "ups", Status: "OB LB"}}
+	if v := Firmware(in); !v.Blocked() || !v.Has("HO015") {
+		t.Errorf("a restart on battery: %+v", v.Findings)
+	}
+}
+
+// TestFirmware_storage_on_another_card: only what rides on this card counts, and
+// every interface is asked about once.
+func TestFirmware_storage_on_another_card(t *testing.T) {
+	in := goodFirmware()
+	far := NetPath{Dev: "enp65s0", Cards: []ib.PCIAddress{there}}
+	near := NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}
+	in.Host.Storage = []StoragePath{{What: "a", Via: far}, {What: "b", Via: NetPath{}}}
+	if v := Firmware(in); v.Has("HO012") {
+		t.Errorf("findings %+v", v.Findings)
+	}
+	in.Host.Storage = []StoragePath{{What: "a", Via: far}, {What: "b", Via: near}, {What: "c", Via: near}}
+	f := expectFinding(t, Firmware(in).Findings, "HO012", NeedsConsent)
+	if !strings.Contains(f.Evidence, "(b, c) uses enp1s0") || f.Consent != `allow_management_path = "enp1s0"` {
+		t.Errorf("evidence %q, consent %q", f.Evidence, f.Consent)
+	}
+}
+
+// TestFirmware_names_the_way_out_of_recovery: the message is the runbook.
+func TestFirmware_names_the_way_out_of_recovery(t *testing.T) {
+	in := goodFirmware()
+	in.Card.Livefish, in.Card.DeviceID = true, 0x01f8
+	f := expectFinding(t, Firmware(in).Findings, "FW041", Refuse)
+	for _, part := range []string{"mstflint -d 0000:01:00.0 q", "/backups/intel9", "-use_image_guids", "another card"} {
+		if !strings.Contains(f.WayOut, part) {
+			t.Errorf("the runbook lacks %q:\n%s", part, f.WayOut)
+		}
 	}
 }
 

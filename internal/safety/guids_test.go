@@ -110,8 +110,10 @@ var linkCases = []struct {
 	}},
 	{"LT011", Refuse, "nothing lasts", func(in *LinkTypeInput) { in.Rung, in.RungErr = "", "no rung" }},
 	{"LT012", Warn, "firmware planned", func(in *LinkTypeInput) { in.Card.RunningPSID, in.PlannedPSID = psidEN, psidVPI }},
-	{"HO001", NeedsConsent, "SSH on the other port", func(in *LinkTypeInput) { in.Host.SSH = NetPath{Dev: "enp1s0d1", PCI: here} }},
-	{"HO002", NeedsConsent, "default route", func(in *LinkTypeInput) { in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0", PCI: here}} }},
+	{"HO001", NeedsConsent, "SSH on the other port", func(in *LinkTypeInput) { in.Host.SSH = NetPath{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}} }},
+	{"HO002", NeedsConsent, "default route", func(in *LinkTypeInput) {
+		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}}
+	}},
 	{"HO008", Refuse, "observe", func(in *LinkTypeInput) { in.Host.Observe = true }},
 }
 
@@ -166,26 +168,6 @@ func TestCatalogue_every_code_appears(t *testing.T) {
 		}
 		if (r.Severity == NeedsConsent) != (r.ConsentAttribute != "") {
 			t.Errorf("%s: severity %s and consent attribute %q do not agree", r.Code, r.Severity, r.ConsentAttribute)
-		}
-	}
-}
-
-func TestCheckTool(t *testing.T) {
-	for _, c := range []struct {
-		tool, version string
-		want          ToolSupport
-	}{
-		{"mstflint", "4.21.0", ToolWorks},
-		{"mstflint", "4.26.0", ToolWorks},
-		{"mstflint", "4.29.0", ToolUnproven},
-		{"mstflint", "4.30.0", ToolCrashes},
-		{"mstflint", "4.36.0", ToolCrashes},
-		{"mstflint", "", ToolUnproven},
-		{"mstconfig", "4.25.0", ToolWorks},
-		{"mstconfig", "4.26.0", ToolRemoved},
-	} {
-		if got, why := CheckTool(c.tool, c.version, "FS2"); got != c.want || why == "" {
-			t.Errorf("%s %s: %v (%s), want %v", c.tool, c.version, got, why, c.want)
 		}
 	}
 }

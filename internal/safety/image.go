@@ -29,9 +29,6 @@ func Image(img ImageFacts) []Finding {
 	if _, err := ib.ParsePSID(img.PSID); err != nil {
 		found = append(found, find("FW009", "%s: %v", img.Name, err))
 	}
-	if img.Format != "FS2" {
-		found = append(found, find("FW010", "%s is an %s image", img.Name, img.Format))
-	}
 	if len(img.HWIDs) == 0 {
 		found = append(found, find("FW011", "%s: the list of hardware ids is empty", img.Name))
 	}
@@ -39,6 +36,15 @@ func Image(img ImageFacts) []Finding {
 		found = append(found, find("FW013", "%s holds node GUID %s and MAC %s", img.Name, img.GUIDs.Node, img.GUIDs.MAC1))
 	}
 	return found
+}
+
+// burnable gives the finding on a good image of a generation whose cards this
+// release only reads.
+func burnable(img ImageFacts) []Finding {
+	if img.Problem != ImageOK || img.Format == "FS2" {
+		return nil
+	}
+	return []Finding{find("FW010", "%s is an %s image", img.Name, img.Format)}
 }
 
 func imageProblem(img ImageFacts) Finding {

@@ -2,6 +2,7 @@ package safety
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,9 +16,8 @@ func machine(card CardFacts, host HostFacts, need int64) []Finding {
 	if host.Observe {
 		found = append(found, find("HO008", "Host %s", host.Name))
 	}
-	if host.Lockdown != "" && host.Lockdown != "none" {
-		found = append(found, find("HO003", "/sys/kernel/security/lockdown of %s: %s", host.Name, host.Lockdown))
-	}
+	found = append(found, lockdown(card, host)...)
+	found = append(found, battery(host)...)
 	if len(host.Missing) > 0 {
 		found = append(found, find("HO010", "Not found on %s: %s", host.Name, strings.Join(host.Missing, ", ")))
 	}
@@ -32,6 +32,19 @@ func machine(card CardFacts, host HostFacts, need int64) []Finding {
 		found = append(found, find("HO009", "Ports with a subnet manager: %s", joinInts(host.SMPorts)))
 	}
 	return found
+}
+
+// lockdown forbids direct access to PCI devices. mstflint's own module is the
+// way around it; that it works is known if the flash could be read.
+func lockdown(card CardFacts, host HostFacts) []Finding {
+	if host.Lockdown == "" || host.Lockdown == "none" {
+		return nil
+	}
+	f := find("HO003", "/sys/kernel/security/lockdown of %s: %s", host.Name, host.Lockdown)
+	if host.AccessModule && card.FlashKnown {
+		f = f.granted("Kernel is locked down; the module mstflint_access gives access to the card")
+	}
+	return []Finding{f}
 }
 
 func jobs(card CardFacts, host HostFacts) []Finding {
@@ -64,8 +77,9 @@ func waiting(card CardFacts, host HostFacts, known []Finding) (v Verdict, ok boo
 	return Verdict{}, false
 }
 
-// path gives the findings on what reaches the host through this card. Both
-// ports count: they are one PCI function and go down together.
+// path gives the findings on what reaches the host through this card, and what
+// the host reaches. Both ports count: they are one PCI function and go down
+// together.
 func path(card CardFacts, host HostFacts, consent string) []Finding {
 	var found []Finding
 	if onCard(card, host.SSH) {
@@ -75,6 +89,22 @@ func path(card CardFacts, host HostFacts, consent string) []Finding {
 		if onCard(card, r) && (!onCard(card, host.SSH) || r.Dev != host.SSH.Dev) {
 			found = append(found, pathFinding("HO002", "The default route of "+host.Name, r.Dev, card.PCI, consent))
 		}
+	}
+	return append(found, storage(card, host, consent)...)
+}
+
+// storage gives one finding for each interface, so that a host with many mounts
+// does not say the same many times.
+func storage(card CardFacts, host HostFacts, consent string) []Finding {
+	uses := map[string][]string{}
+	for _, st := range host.Storage {
+		if onCard(card, st.Via) {
+			uses[st.Via.Dev] = append(uses[st.Via.Dev], st.What)
+		}
+	}
+	var found []Finding
+	for _, dev := range slices.Sorted(maps.Keys(uses)) {
+		found = append(found, pathFinding("HO012", "Storage of "+host.Name+" ("+strings.Join(uses[dev], ", ")+")", dev, card.PCI, consent))
 	}
 	return found
 }
@@ -91,7 +121,36 @@ func pathFinding(code, what, dev string, pci ib.PCIAddress, consent string) Find
 }
 
 func onCard(card CardFacts, p NetPath) bool {
-	return p.Dev != "" && p.PCI.IsValid() && p.PCI.Slot() == card.PCI.Slot()
+	return p.Dev != "" && slices.ContainsFunc(p.Cards, func(pci ib.PCIAddress) bool { return pci.Slot() == card.PCI.Slot() })
+}
+
+// battery is asked before flash is written and before a restart: what the power
+// supply still holds may not last.
+func battery(host HostFacts) []Finding {
+	var found []Finding
+	for _, b := range host.Battery {
+		found = append(found, find("HO015", "%s says %s", b.Name, b.Status))
+	}
+	return found
+}
+
+// restart gives the findings on what else of the host a restart concerns.
+func restart(host HostFacts) []Finding {
+	var found []Finding
+	if len(host.Servers) > 0 {
+		list := make([]string, 0, len(host.Servers))
+		for _, s := range host.Servers {
+			list = append(list, fmt.Sprintf("%s (clients connected: %d)", s.Name, s.Clients))
+		}
+		found = append(found, find("HO013", "%s serves %s", host.Name, strings.Join(list, ", ")))
+	}
+	for _, p := range host.Scans {
+		found = append(found, find("HO014", "Pool %s of %s: %s in progress", p.Pool, host.Name, p.Doing))
+	}
+	if len(host.Kubernetes) > 0 {
+		found = append(found, find("HO016", "Running on %s: %s", host.Name, strings.Join(host.Kubernetes, ", ")))
+	}
+	return found
 }
 
 // activation gives the activation and the findings on it.
@@ -102,7 +161,7 @@ func activation(host HostFacts, want Activation) (Activation, []Finding) {
 	if !host.RebootAllowed {
 		return ActivationReboot, []Finding{find("HO007", "activation = \"reboot\", and the entry of %s has no reboot = { allowed = true }", host.Name)}
 	}
-	return ActivationReboot, nil
+	return ActivationReboot, restart(host)
 }
 
 func joinInts(ns []int) string {

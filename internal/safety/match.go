@@ -2,6 +2,7 @@ package safety
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,10 +15,46 @@ func match(in FirmwareInput) []Finding {
 	found = append(found, matchSilicon(in.Card, in.Image)...)
 	found = append(found, matchLayout(in.Card, in.Image)...)
 	found = append(found, matchPSID(in.Card, in.Image, in.Request.PSIDChange)...)
+	found = append(found, matchBoard(in.Card, in.Image)...)
 	if in.Card.PSID == in.Image.PSID || in.Card.FW.Major == in.Image.FW.Major {
 		found = append(found, matchVersion(in)...)
 	}
 	return found
+}
+
+// boardModel finds the model of a board in a part number ("MCX354A-FCBT") or in
+// the name of a board definition ("cx3-1_MCX311A.prs"): all boards of one model
+// have the same ports and the same connectors.
+var boardModel = regexp.MustCompile(`MCX3[0-9]{2}[A-Z]`)
+
+// matchBoard compares the boards that card and image name, where they do: the
+// PSID says that they differ, and this says in what.
+func matchBoard(card CardFacts, img ImageFacts) []Finding {
+	has, wants := boardModel.FindString(card.PartNumber), boardModel.FindString(img.PRSName)
+	if wants == "" {
+		return nil
+	}
+	ports := card.Ports
+	if has != "" {
+		ports = modelPorts(has)
+	}
+	var found []Finding
+	if has != "" && has != wants {
+		found = append(found, find("FW033", "The card's part number is %s; %s was made for %s (%s)", card.PartNumber, img.Name, wants, img.PRSName))
+	}
+	if n := modelPorts(wants); ports > 0 && n != ports {
+		found = append(found, find("FW034", "The card (%s) has %d; %s was made for %s with %d", orText(card.PartNumber, "no part number"), ports, img.Name, wants, n))
+	}
+	return found
+}
+
+// modelPorts reads the number of ports out of a ConnectX-3 model: the last
+// digit is odd for one port and even for two (MCX311A, MCX353A; MCX312A, MCX354A).
+func modelPorts(model string) int {
+	if (model[5]-'0')%2 == 1 {
+		return 1
+	}
+	return 2
 }
 
 func matchSilicon(card CardFacts, img ImageFacts) []Finding {

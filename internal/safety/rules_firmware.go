@@ -84,6 +84,12 @@ var _ = Register(
 	Rule{Code: "FW032", Severity: Note, Title: "Burn replaces the expansion ROM by the image's",
 		Meaning: "Both hold a boot ROM and neither states a product version, so mstflint asks which one to keep.",
 		WayOut:  ""},
+	Rule{Code: "FW033", Severity: Warn, Title: "Image was made for another model of the board", Attribute: "image_id",
+		Meaning: "The part number in the card's vital product data and the board definition in the image name different models. Models of one chip differ in connectors, speeds and power.",
+		WayOut:  "Look both part numbers up before the burn. Keep the backup."},
+	Rule{Code: "FW034", Severity: Warn, Title: "Image was made for another number of ports", Attribute: "image_id",
+		Meaning: "Firmware for two ports on a board with one, or the other way round, is known to make ports misbehave.",
+		WayOut:  "Use the image of a board with as many ports."},
 )
 
 // Rules about the card as it is now.
@@ -93,7 +99,7 @@ var _ = Register(
 		WayOut:  "Check the PCI address."},
 	Rule{Code: "FW041", Severity: Refuse, Title: "Card is in recovery mode", Attribute: "card_id",
 		Meaning: "It found no firmware that boots (\"livefish\"). Its PSID and GUIDs cannot be proven, and a failsafe burn is not possible.",
-		WayOut:  "Restore the backup of this card by hand as the runbook for recovery says, then plan again."},
+		WayOut:  "Restore the backup of this card by hand, as the message says step by step, then plan again."},
 	Rule{Code: "FW042", Severity: Refuse, Title: "Firmware of the card is signed or controlled", Attribute: "card_id",
 		Meaning: "Secure and controlled firmware does not take another image this way. There is no software override.",
 		WayOut:  "Update with an image that the card's vendor signed for this board."},
@@ -142,4 +148,7 @@ var _ = Register(
 	Rule{Code: "FW057", Severity: Warn, Title: "mstflint on the host is newer than proven for this chip", Attribute: "card_id",
 		Meaning: "It works by the experience of few. Fields that it invents are ignored.",
 		WayOut:  "Version 4.25 or older is recommended for ConnectX-3."},
+	Rule{Code: "FW058", Severity: Warn, Title: "Kernel of the host has no driver for the card", Attribute: "card_id",
+		Meaning: "The card can be burned there; nothing can run it afterwards, so that the result cannot be seen.",
+		WayOut:  "Move the card to a host whose kernel has the driver."},
 )

@@ -35,6 +35,21 @@ var _ = Register(
 	Rule{Code: "HO011", Severity: Warn, Title: "New firmware will not run before a restart", Attribute: "activation",
 		Meaning: "ConnectX-3 loads its firmware only when the host starts, and the configuration does not ask for a reboot.",
 		WayOut:  "Restart the host, or write activation = \"reboot\"."},
+	Rule{Code: "HO012", Severity: NeedsConsent, Title: "Storage of the host is reached over this card", Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
+		Meaning: "Mounts, iSCSI sessions and NVMe namespaces stand still while the card is away, and whoever uses them with them; for good if the port becomes InfiniBand.",
+		WayOut:  "Unmount it or log out of it for the time of the change. If losing it is acceptable, add to the resource:"},
+	Rule{Code: "HO013", Severity: Warn, Title: "Clients lose the host's shares while it restarts", Attribute: "activation",
+		Meaning: "The host serves files or blocks to other machines. NFS clients that are idle drop their connections and mount all the same, so that none connected does not mean that there are none.",
+		WayOut:  "Choose a time at which the clients can wait, or write activation = \"none\" and restart the host yourself."},
+	Rule{Code: "HO014", Severity: Refuse, Title: "A ZFS pool is being scrubbed or resilvered", Attribute: "activation",
+		Meaning: "A pool that resilvers has lost a disk or more and depends on the others; a restart stops the work and stresses the disks. A scrub is stopped too.",
+		WayOut:  "Wait until it ends (zpool status), pause a scrub with zpool scrub -p, or write activation = \"none\" and restart the host yourself."},
+	Rule{Code: "HO015", Severity: Refuse, Title: "Host runs on battery",
+		Meaning: "A power cut in the middle of a burn leaves half an image, and one during a restart leaves the host down.",
+		WayOut:  "Wait until mains power is back and the battery is charged (upsc says OL)."},
+	Rule{Code: "HO016", Severity: Warn, Title: "Host is a node of a Kubernetes cluster", Attribute: "activation",
+		Meaning: "Its pods die with the restart, unless they were moved away before.",
+		WayOut:  "Drain the node before, for example with reboot = { drain_commands = [\"…\"], resume_commands = [\"…\"] } in the host's entry of the provider."},
 )
 
 // Rules about the way back.

@@ -1,0 +1,101 @@
+package hca
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// quietCard is a card whose driver made no RDMA device.
+func quietCard() (*inventory.Snapshot, *inventory.Card) {
+	s := &inventory.Snapshot{Host: "intel9", BootID: "now", Cards: []inventory.Card{{
+		PCI: ib.MustParsePCIAddress("0000:01:00.0"), VendorID: ib.MellanoxVendor, DeviceID: 0x1007, Driver: "mlx4_core",
+		Flash: &inventory.Flash{ImageType: "FS2", PSID: card.PSIDEN, FW: ib.MustParseFWVersion("2.40.5032")},
+	}}}
+	return s, &s.Cards[0]
+}
+
+func TestCardFacts_running_firmware_without_RDMA_device(t *testing.T) {
+	older := ib.MustParseFWVersion("2.36.5000")
+	burn := inventory.Job{PCI: ib.MustParsePCIAddress("0000:01:00.0"), Kind: KindBurn, BootID: "now"}
+	for _, c := range []struct {
+		name           string
+		change         func(*inventory.Snapshot, *inventory.Card)
+		known, assumed bool
+		version        string
+	}{
+		{"no other version shows", func(*inventory.Snapshot, *inventory.Card) {}, true, true, "2.40.5032"},
+		{"another version runs", func(_ *inventory.Snapshot, c *inventory.Card) { c.Flash.RunningFW = older }, true, true, "2.36.5000"},
+		{"no driver", func(_ *inventory.Snapshot, c *inventory.Card) { c.Driver = "" }, false, false, "0.0.0000"},
+		{"recovery", func(_ *inventory.Snapshot, c *inventory.Card) { c.Livefish = true }, false, false, "0.0.0000"},
+		{"written since the start", func(s *inventory.Snapshot, _ *inventory.Card) { s.Jobs = []inventory.Job{burn} }, false, false, "0.0.0000"},
+		{"written before the start", func(s *inventory.Snapshot, _ *inventory.Card) {
+			s.Jobs = []inventory.Job{burn}
+			s.BootID = "later"
+		}, true, true, "2.40.5032"},
+		{"written since the start with another version", func(s *inventory.Snapshot, c *inventory.Card) {
+			s.Jobs, c.Flash.RunningFW = []inventory.Job{burn}, older
+		}, true, true, "2.36.5000"},
+		{"the driver shows it", func(_ *inventory.Snapshot, c *inventory.Card) {
+			c.RunningPSID, c.RunningFW = card.PSIDVPI, "2.42.5000"
+		}, true, false, "2.42.5000"},
+	} {
+		s, hw := quietCard()
+		c.change(s, hw)
+		f := cardFacts(s, hw)
+		if f.RunningKnown != c.known || f.RunningAssumed != c.assumed || f.RunningFW.String() != c.version {
+			t.Errorf("%s: known %t, assumed %t, version %s", c.name, f.RunningKnown, f.RunningAssumed, f.RunningFW)
+		}
+		if c.assumed && f.RunningPSID != card.PSIDEN {
+			t.Errorf("%s: PSID %q", c.name, f.RunningPSID)
+		}
+	}
+}
+
+func TestHostFacts_surroundings(t *testing.T) {
+	pci := ib.MustParsePCIAddress("0000:01:00.0")
+	s := &inventory.Snapshot{
+		Host: "intel9", OS: inventory.OS{ID: "debian", VersionID: "12", Kernel: "6.1.0-26-amd64"},
+		Modules: map[string]bool{"mstflint_access": true}, SSH: inventory.SSHPath{Dev: "bond0.7"},
+		Netdevs: []inventory.Netdev{{Name: "bond0", Lower: []string{"enp1s0"}}, {Name: "bond0.7", Lower: []string{"bond0"}}, {Name: "enp1s0", PCI: pci}},
+		Cards:   []inventory.Card{{PCI: pci, RDMADevice: "mlx4_0"}},
+		Storage: []inventory.Storage{
+			{Kind: "nfs4", What: "nas:/tank", Where: "/mnt", Dev: "enp1s0"}, {Kind: "iscsi", What: "connection1:0", Server: "192.0.2.9"},
+			{Kind: "srp", What: "host3", RDMA: "mlx4_0"},
+		},
+		Servers: []inventory.Server{{Name: "NFS", Clients: 2}},
+		Pools:   []inventory.Pool{{Name: "boot-pool"}, {Name: "tank", Doing: "scrub"}},
+		UPS:     []inventory.UPS{{Name: "a", Status: "OL CHRG"}, {Name: "b", Status: "OB DISCHRG"}},
+		Units:   map[string]inventory.Unit{"kubelet.service": {ActiveState: "inactive"}, "k3s.service": {ActiveState: "active"}},
+	}
+	f := New(Config{}).hostFacts(Card{Host: fixedHost{name: "intel9"}, PCI: pci}, s)
+	on := func(p safety.NetPath) bool { return len(p.Cards) == 1 && p.Cards[0] == pci }
+	if !on(f.SSH) || !f.AccessModule || f.OSID != "debian" || f.Release != "12" || f.Kernel != "6.1.0-26-amd64" {
+		t.Errorf("%+v", f)
+	}
+	var storage []string
+	for _, st := range f.Storage {
+		storage = append(storage, st.What+" via "+st.Via.Dev)
+	}
+	if got := strings.Join(storage, "; "); got != "nfs4 nas:/tank on /mnt via enp1s0; iscsi connection1:0 at 192.0.2.9 via ; srp host3 via mlx4_0" ||
+		!on(f.Storage[0].Via) || on(f.Storage[1].Via) || !on(f.Storage[2].Via) {
+		t.Errorf("storage: %s", got)
+	}
+	if len(f.Servers) != 1 || len(f.Scans) != 1 || f.Scans[0].Pool != "tank" || len(f.Battery) != 1 || f.Battery[0].Name != "b" ||
+		len(f.Kubernetes) != 1 || f.Kubernetes[0] != "k3s.service" {
+		t.Errorf("servers %+v, scans %+v, battery %+v, Kubernetes %v", f.Servers, f.Scans, f.Battery, f.Kubernetes)
+	}
+}
+
+// fixedHost has a name and nothing else.
+type fixedHost struct {
+	Host
+	name string
+}
+
+func (h fixedHost) Name() string  { return h.name }
+func (h fixedHost) Observe() bool { return false }
