@@ -33,6 +33,8 @@
 //     places is refused; mstflint does not check it.
 //   - encrypted code: an FS4 image with sections that only the chip can verify
 //     is refused; mstflint ignores their CRC.
+//   - address overflow: an address of FS4 that lies in no file is refused;
+//     mstflint computes with 32 bits and may read it from somewhere else.
 //   - raw dump: the content of a whole flash is refused even if the image in
 //     one of its slots can be read like a file.
 //   - blank GUIDs: accepted and reported as IdentityBlank; mstflint says that

@@ -54,6 +54,7 @@ type section struct {
 	// depend on addresses or on the identity of a card.
 	sum  uint64
 	role sectionRole
+	toc  bool // kind is one of FS3 and FS4
 }
 
 // sectionRole says what changes when an image is burnt into a card.
@@ -65,10 +66,10 @@ const (
 	roleROM                  // that of the card is kept if the image has none
 )
 
-// tocKind is added to the section types of FS3 and FS4.
-const tocKind = 0x100
-
 func (s section) name() string {
+	if s.toc {
+		return tocSectionName(uint8(s.kind))
+	}
 	if s.kind <= maxKnown {
 		return sectionNames[s.kind]
 	}

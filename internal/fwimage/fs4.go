@@ -34,7 +34,12 @@ func (r *tocReader) readFS4() error {
 	}
 	r.secVersion = ptr[ptrSecurity]
 	at := func(i int, read func(int64) error) func() error {
-		return func() error { return read(int64(ptr[i])) }
+		return func() error {
+			if ptr[i]%4 != 0 {
+				return malformed(int64(offPointers+i*pointerBytes), "hardware pointer %d is 0x%x, no multiple of 4", i, ptr[i])
+			}
+			return read(int64(ptr[i]))
+		}
 	}
 	for _, step := range []func() error{
 		at(ptrTools, r.toolsArea),

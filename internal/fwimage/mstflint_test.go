@@ -193,6 +193,49 @@ func TestParse_reads_what_mstflint_prints(t *testing.T) {
 	}
 }
 
+// TestParse_reads_what_mstflint_prints_of_later_formats does so for FS3 and
+// FS4, among them those whose GUIDs were set after the card was made.
+func TestParse_reads_what_mstflint_prints_of_later_formats(t *testing.T) {
+	m := newTool(t)
+	for name, change := range map[string]func(o *synth.TOCOptions){
+		"plain": nil,
+		"OEM": func(o *synth.TOCOptions) {
+			o.PSID, o.OrigPSID, o.OrigPRSName = "DEL9000000033", "MT_9140110023", "original.prs"
+		},
+		"other GUIDs": func(o *synth.TOCOptions) {
+			o.OrigGUID, o.OrigMAC = &synth.Range{Base: 0xec0d9a0300d50000, Count: 8}, &synth.Range{Base: 0xec0d9ad50000, Count: 8}
+		},
+		"no GUIDs":    func(o *synth.TOCOptions) { o.GUID, o.MAC = synth.Range{}, synth.Range{} },
+		"Connect-IB":  func(o *synth.TOCOptions) { o.PerPort, o.GUID.Step, o.MAC.Step = true, 1, 0 },
+		"secure":      func(o *synth.TOCOptions) { o.Signature, o.Flags, o.SecurityVersion = true, 0xc100, 3 },
+		"signed, dev": func(o *synth.TOCOptions) { o.Signature, o.Flags, o.DevKey = true, 0x6100, true },
+		"not signed":  func(o *synth.TOCOptions) { o.Flags = 0xe100 },
+		"not through": func(o *synth.TOCOptions) { o.Signature, o.Flags = true, 0xe000 },
+		"ISSU":        func(o *synth.TOCOptions) { o.ISSU = 0xfff },
+		"old info":    func(o *synth.TOCOptions) { o.InfoMinor = 1 },
+		"long texts": func(o *synth.TOCOptions) {
+			o.PRSName, o.PartNumber, o.Description = strings.Repeat("p", 128), strings.Repeat("n", 64), strings.Repeat("d", 256)
+			o.VSD, o.ImageVSD, o.ProductVersion = strings.Repeat("v", 208), strings.Repeat("i", 208), strings.Repeat("1", 16)
+		},
+		"short": func(o *synth.TOCOptions) { o.ROMs, o.VSD, o.ImageVSD, o.Description = nil, "", "", "" },
+	} {
+		for _, format := range []Format{FS3, FS4} {
+			t.Run(string(format)+" "+name, func(t *testing.T) {
+				data := buildTOC(t, format, change)
+				img, err := parse(data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := m.run(t, data, "q", "full")
+				if err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				compareFields(t, img, out)
+			})
+		}
+	}
+}
+
 // TestParseFlash_agrees_with_mstflint reads striped flashes with both.
 func TestParseFlash_agrees_with_mstflint(t *testing.T) {
 	m := newTool(t)

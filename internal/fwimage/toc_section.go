@@ -161,7 +161,7 @@ func (r *tocReader) remember(e tocEntry, body []byte) {
 	case e.kind == tocROM:
 		role = roleROM
 	}
-	s := section{kind: tocKind | uint32(e.kind), offset: e.addr, size: e.size, role: role}
+	s := section{kind: uint32(e.kind), offset: e.addr, size: e.size, role: role, toc: true}
 	if role != roleIdentity {
 		s.sum = sumBytes(body) ^ sumBytes(e.params[:])<<1
 	}

@@ -334,6 +334,12 @@ func (s *tocSubject) onlyFS4() []variant {
 		{name: "table behind the file", data: pointer(2, 0x100000), want: "truncated"},
 		{name: "tools area behind the file", data: pointer(3, 0xfffffff0), want: "truncated"},
 		{name: "hashes behind the file", data: pointer(15, 0x100000), want: "truncated"},
+		{name: "pointer that overflows", data: edited(t, hashed, false, func(p []byte) {
+			putWord(p, 0x90, 0x80001800)
+			putWord(p, 0x94, uint32(pointerCRC(p[0x90:])))
+		}), want: "truncated", differs: "address overflow"},
+		{name: "pointer to an odd address", data: pointer(3, 0x502), want: "malformed", text: "no multiple of 4"},
+		{name: "pointer to an odd table", data: pointer(2, 0x2001), want: "malformed", text: "pointer 2 is 0x2001"},
 		{name: "security version", data: pointer(13, 7)},
 		{name: "pointer that is not read", data: pointer(4, 0x12345678)},
 		{name: "slots of no size", data: s.with(func(p []byte) { p[0x505] = 0 })},

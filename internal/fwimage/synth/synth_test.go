@@ -77,3 +77,51 @@ func TestFlash_layout(t *testing.T) {
 		t.Errorf("unfinished slot: %v", err)
 	}
 }
+
+func TestFS3_and_FS4_refuse_dangerous_images(t *testing.T) {
+	for name, o := range map[string]TOCOptions{
+		"no PSID":                          {},
+		"PSID of a range that boards use":  {PSID: "MT" + "_2" + "140110023"},
+		"original PSID of such a range":    {PSID: "MT_9140110023", OrigPSID: "MT" + "_2" + "140110023"},
+		"PSID too long":                    {PSID: "MT_90000000000000"},
+		"five hardware ids":                {PSID: "MT_9140110023", HWIDs: make([]ib.HWID, 5)},
+		"odd size":                         {PSID: "MT_9140110023", Size: 1<<17 + 1},
+		"more than its slot holds":         {PSID: "MT_9140110023", Payload: 1 << 20, Size: 4 << 20},
+		"more than its size":               {PSID: "MT_9140110023", Payload: 1 << 20, SlotBits: 22},
+		"second slot behind the flash end": {PSID: "MT_9140110023", Second: true},
+	} {
+		for format, build := range map[string]func(TOCOptions) ([]byte, error){"FS3": FS3, "FS4": FS4} {
+			if _, err := build(o); err == nil {
+				t.Errorf("%s %s: built", format, name)
+			}
+		}
+	}
+}
+
+func TestReseal_refuses_to_change_the_PSID_of_later_formats(t *testing.T) {
+	for format, build := range map[string]func(TOCOptions) ([]byte, error){"FS3": FS3, "FS4": FS4} {
+		image, err := build(TOCOptions{PSID: "MT_9140110023"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = Reseal(bytes.Clone(image)); err != nil {
+			t.Errorf("%s: %v", format, err)
+		}
+		first := bytes.Index(image, []byte("MT_9"))
+		for _, at := range []int{first, bytes.LastIndex(image, []byte("MT_9"))} {
+			changed := bytes.Clone(image)
+			changed[at+3] = '2'
+			if err := Reseal(changed); err == nil || !strings.Contains(err.Error(), "real card") {
+				t.Errorf("%s 0x%x: got %v", format, at, err)
+			}
+		}
+	}
+}
+
+func TestHardwareCRC_vectors(t *testing.T) {
+	for addr, want := range map[uint32]uint16{0x1000: 0xeb67, 0x500: 0x8359, 0x2000: 0xd6cf, 0: 0} {
+		if got := hardwareCRC(words(addr)); got != want {
+			t.Errorf("%x: %04x, want %04x", addr, got, want)
+		}
+	}
+}

@@ -1,0 +1,296 @@
+package fwimage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// compareTOCFields checks every field that mstflint prints of an FS3 or FS4
+// image.
+func compareTOCFields(t *testing.T, img *Image, out string) {
+	t.Helper()
+	f := fields(out)
+	notStated := func(s string) string {
+		if s == "" {
+			return "N/A"
+		}
+		return s
+	}
+	var roms []string
+	for _, r := range img.ROMs {
+		s := "type=" + r.Type + " version=" + r.Version
+		if r.CPU != "" {
+			s += " cpu=" + r.CPU
+		}
+		roms = append(roms, s)
+	}
+	heading := "UID                GuidsNumber"
+	if len(img.GUIDRanges) > 1 {
+		heading += "  Step"
+	}
+	description := heading
+	if img.Description != "" {
+		description = img.Description + "|" + heading
+	}
+	want := map[string]string{
+		"Image type": string(img.Format), "FW Version": img.FWVersion.String(), "FW Release Date": toolDate(img.ReleaseDate),
+		"MIC Version": fmt.Sprintf("%d.%d.%d", img.MICVersion.Major, img.MICVersion.Minor, img.MICVersion.Sub),
+		"PRS Name":    img.PRSName, "Orig PRS Name": img.OrigPRSName, "Part Number": img.PartNumber,
+		"Description": description, "Product Version": img.ProductVersion, "Rom Info": strings.Join(roms, "|"),
+		"Image VSD": notStated(img.ImageVSD), "Device VSD": notStated(img.VSD),
+		"PSID": img.PSID.String(), "Orig PSID": img.OrigPSID,
+		"Security Attributes": img.Security.Attributes(), "Default Update Method": img.Security.UpdateMethod(),
+	}
+	if img.ISSU != 0 {
+		want["FW ISSU Version"] = strconv.Itoa(int(img.ISSU))
+	}
+	if img.Format == FS4 {
+		want["Security Ver"] = strconv.FormatUint(uint64(img.Security.Version), 10)
+	}
+	uidFields(want, img)
+	for label, value := range want {
+		if got := strings.Join(strings.Fields(strings.Join(f[label], "|")), " "); got != strings.Join(strings.Fields(value), " ") {
+			t.Errorf("%s: mstflint says %q, here %q", label, got, value)
+		}
+		delete(f, label)
+	}
+	for label, value := range f {
+		t.Errorf("mstflint says %s: %q, here nothing", label, value)
+	}
+}
+
+// uidFields writes the addresses as mstflint prints them.
+func uidFields(want map[string]string, img *Image) {
+	steps := len(img.GUIDRanges) > 1
+	line := func(label string, i int, uid string, count, step int) {
+		if steps {
+			label += strconv.Itoa(i + 1)
+		}
+		number := func(n int) string {
+			if n == 0 {
+				return "N/A"
+			}
+			return strconv.Itoa(n)
+		}
+		if strings.Trim(uid, "0") == "" {
+			uid = "N/A"
+		}
+		want[label] = uid + " " + number(count)
+		if steps {
+			want[label] += " " + number(step)
+		}
+	}
+	guids := func(label string, all []GUIDRange) {
+		for i, r := range all {
+			line(label, i, r.Base.Hex(), r.Count, r.Step)
+		}
+	}
+	macs := func(label string, all []MACRange) {
+		for i, r := range all {
+			line(label, i, r.Base.Hex(), r.Count, r.Step)
+		}
+	}
+	guids("Base GUID", img.GUIDRanges)
+	macs("Base MAC", img.MACRanges)
+	guids("Orig Base GUID", img.OrigGUIDRanges)
+	macs("Orig Base MAC", img.OrigMACRanges)
+}
+
+// What is under a checksum cannot change unnoticed: the header of FS4, the boot
+// block, the tables, the sections with a CRC.
+func TestParse_finds_changed_bytes_of_later_formats(t *testing.T) {
+	for _, format := range []Format{FS3, FS4} {
+		s := newTOCSubject(t, format, nil)
+		var covered []int64
+		span := func(from, n int64) {
+			for off := range n {
+				covered = append(covered, from+off)
+			}
+		}
+		span(s.r.bootAt, s.r.bootBytes)
+		span(s.r.tableAt, tocHeaderBytes-4)
+		if format == FS4 {
+			span(0x18, pointerCount*pointerBytes)
+			span(0x500, toolsBytes-4)
+			span(int64(len(s.data))-tocSectorBytes, tocHeaderBytes-4)
+		}
+		for _, e := range s.all() {
+			span(e.at, tocEntryBytes-4)
+			span(e.at+tocEntryBytes-2, 2)
+			if e.mode == crcInEntry {
+				span(e.addr, e.size)
+			}
+		}
+		p := bytes.Clone(s.data)
+		for _, off := range covered {
+			p[off] ^= 0x01
+			if img, err := parse(p); err == nil || img != nil {
+				t.Errorf("%s: byte 0x%x was changed unnoticed", format, off)
+			}
+			p[off] ^= 0x01
+		}
+	}
+}
+
+func TestParse_says_where_a_section_is_wrong(t *testing.T) {
+	s := newTOCSubject(t, FS4, nil)
+	e := s.entry(0x12)
+	_, err := parse(s.raw(func(p []byte) { p[e.addr+5] ^= 1 }))
+	var crc *CRCError
+	if !errors.As(err, &crc) || crc.Section != "FW_MAIN_CFG" || crc.Offset != e.addr || crc.Got != uint32(e.crc) || crc.Want == crc.Got {
+		t.Errorf("got %+v (%v)", crc, err)
+	}
+}
+
+func TestParse_escapes_texts_of_later_formats(t *testing.T) {
+	for _, format := range []Format{FS3, FS4} {
+		img, err := parse(buildTOC(t, format, func(o *synth.TOCOptions) {
+			o.VSD, o.ImageVSD, o.Description, o.PartNumber, o.PRSName = "a\x1b[31m", "b\xff", "c\n", "d\r", "e\x7f"
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := []string{img.VSD, img.ImageVSD, img.Description, img.PartNumber, img.PRSName}; strings.Join(got, " ") != `a\x1b[31m b\xff c\x0a d\x0d e\x7f` {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+func TestSameFirmware_of_later_formats(t *testing.T) {
+	for _, format := range []Format{FS3, FS4} {
+		with := func(change func(o *synth.TOCOptions)) *Image {
+			img, err := parse(buildTOC(t, format, change))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return img
+		}
+		a := with(nil)
+		for name, c := range map[string]struct {
+			b               *Image
+			same, exceptROM bool
+		}{
+			"identity": {with(func(o *synth.TOCOptions) {
+				o.GUID.Base, o.MAC.Base, o.VSD = 0x1c34da0300000000, 0x1c34da000000, "other"
+			}), true, true},
+			"origin":     {with(func(o *synth.TOCOptions) { o.OrigPSID, o.LockGUIDs = "MT_9140110099", true }), true, true},
+			"flash size": {with(func(o *synth.TOCOptions) { o.Size = 1 << 17 }), true, true},
+			"no ROM":     {with(func(o *synth.TOCOptions) { o.ROMs = nil }), false, true},
+			"ROM":        {with(func(o *synth.TOCOptions) { o.ROMs[0].Major++ }), false, true},
+			"PSID":       {with(func(o *synth.TOCOptions) { o.PSID = "MT_9140110099" }), false, false},
+			"version":    {with(func(o *synth.TOCOptions) { o.Version = ib.FWVersion{Major: 12, Minor: 28, Sub: 1} }), false, false},
+			"code":       {with(func(o *synth.TOCOptions) { o.Seed = 1 }), false, false},
+			"more code":  {with(func(o *synth.TOCOptions) { o.Payload = 4 }), false, false},
+			"slots":      {with(func(o *synth.TOCOptions) { o.SlotBits = 20 }), false, false},
+			"part":       {with(func(o *synth.TOCOptions) { o.PartNumber = "OTHER" }), false, false},
+			"signature":  {with(func(o *synth.TOCOptions) { o.Signature = true }), false, false},
+		} {
+			if got := SameFirmware(a, c.b); got != c.same {
+				t.Errorf("%s %s: SameFirmware %v", format, name, got)
+			}
+			if got := SameFirmwareExceptROM(c.b, a); got != c.exceptROM {
+				t.Errorf("%s %s: SameFirmwareExceptROM %v", format, name, got)
+			}
+			if c.same && a.Checksum != c.b.Checksum {
+				t.Errorf("%s %s: checksums %s and %s", format, name, a.Checksum, c.b.Checksum)
+			}
+		}
+	}
+	fs4 := buildTOC(t, FS4, func(o *synth.TOCOptions) { o.SecurityVersion = 1 })
+	a, errA := parse(fs4)
+	b, errB := parse(buildTOC(t, FS4, nil))
+	if errA != nil || errB != nil || SameFirmware(a, b) {
+		t.Errorf("security version: %v, %v, or the same", errA, errB)
+	}
+}
+
+func TestParseFlash_of_later_formats(t *testing.T) {
+	const slot = 1 << 17
+	for _, format := range []Format{FS3, FS4} {
+		first := buildTOC(t, format, func(o *synth.TOCOptions) { o.Size = 2 * slot })
+		second := buildTOC(t, format, func(o *synth.TOCOptions) {
+			o.Size, o.Second, o.Version = 2*slot, true, ib.FWVersion{Major: 16, Minor: 9, Sub: 1}
+		})
+		both := append(bytes.Clone(first[:slot]), second[slot:]...)
+		cut := func(off int, n int) []byte {
+			return edited(t, both, false, func(p []byte) {
+				if n == 4 {
+					clear(p[off:][:4])
+				} else {
+					copy(p[off:], bytes.Repeat([]byte{0xff}, n))
+				}
+			})
+		}
+		for name, c := range map[string]struct {
+			data   []byte
+			active int
+			states string
+			err    string
+		}{
+			"only the first":     {first, 0, "active empty", ""},
+			"only the second":    {second, 1, "empty active", ""},
+			"second over first":  {cut(0, 4), 1, "invalidated active", ""},
+			"first over second":  {cut(slot, 4), 0, "active invalidated", ""},
+			"interrupted":        {cut(slot, 16), 0, "active unfinished", ""},
+			"both":               {both, 0, "active valid", ""},
+			"a file of one slot": {buildTOC(t, format, nil), 0, "active", ""},
+			"damaged": {edited(t, second, false, func(p []byte) { p[slot+0x4010] ^= 1; p[slot+0x3010] ^= 1 }), 1, "empty active",
+				"CRC MAIN_CODE"},
+		} {
+			flash, err := parseFlash(c.data)
+			if errorKind(err) != c.err || flash == nil {
+				t.Errorf("%s %s: %v", format, name, err)
+				continue
+			}
+			var states []string
+			for _, s := range flash.Slots {
+				states = append(states, string(s.State))
+			}
+			if got := strings.Join(states, " "); got != c.states || flash.ActiveSlot != c.active || flash.Chunk != slot {
+				t.Errorf("%s %s: active %d, states %q", format, name, flash.ActiveSlot, got)
+			}
+			if err == nil && (flash.Active.Start != int64(c.active)*slot || flash.Active.Striped != (c.active == 1)) {
+				t.Errorf("%s %s: start 0x%x", format, name, flash.Active.Start)
+			}
+			for _, s := range flash.Slots {
+				if s.State == SlotInvalidated && s.Err != nil {
+					t.Errorf("%s %s: slot %d: %v", format, name, s.Number, s.Err)
+				}
+			}
+		}
+	}
+}
+
+// The image in the second slot is the same as one in the first.
+func TestParseFlash_second_slot_content(t *testing.T) {
+	for _, format := range []Format{FS3, FS4} {
+		want, err := parse(buildTOC(t, format, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		flash, err := parseFlash(buildTOC(t, format, func(o *synth.TOCOptions) { o.Size, o.Second = 1<<18, true }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := flash.Active; !SameFirmware(got, want) || got.Checksum != want.Checksum || got.GUIDs != want.GUIDs {
+			t.Errorf("%s: got %+v, want %+v", format, got, want)
+		}
+	}
+}
+
+func TestPointerCRC_vectors(t *testing.T) {
+	for addr, want := range map[uint32]uint16{0x1000: 0xeb67, 0x500: 0x8359, 0x2000: 0xd6cf, 0: 0} {
+		p := make([]byte, pointerBytes)
+		putWord(p, 0, addr)
+		if got := pointerCRC(p); got != want {
+			t.Errorf("%x: %04x, want %04x", addr, got, want)
+		}
+	}
+}
