@@ -8,6 +8,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/simssh"
 )
 
@@ -81,6 +82,33 @@ func TestHost_over_SSH(t *testing.T) {
 				t.Errorf("flash: %+v (%s: %s)", c.Flash, c.FlashFailure, c.FlashError)
 			}
 		})
+	}
+	for _, v := range lab.Violations() {
+		t.Errorf("the lab was asked for what no real host would answer: %s", v)
+	}
+}
+
+// TestHost_over_SSH_sees_what_is_around collects what the verdict on a restart
+// needs from simulated hosts that have it.
+func TestHost_over_SSH_sees_what_is_around(t *testing.T) {
+	lab, err := labs.Start(t.TempDir(), labsim.Options{}, labs.TwoHosts()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(lab.Close)
+	nas := lab.Machine(labs.Xeon2zfs)
+	osprog.SetUPS(nas, "OB LB")
+	osprog.SetScan(nas, osprog.ScanScrub)
+	h, _ := labHost(t, lab, labs.Xeon2zfs)
+	s := snapshot(t, h)
+	if len(s.Pools) != 2 || s.Pools[1] != (Pool{Name: "tank", State: "ONLINE", Doing: "scrub"}) || s.Pools[0].Doing != "" {
+		t.Errorf("pools: %+v", s.Pools)
+	}
+	if b := s.Battery(); len(b) != 1 || b[0] != (UPS{Name: "ups", Status: "OB LB"}) {
+		t.Errorf("batteries: %+v of %+v", b, s.UPS)
+	}
+	if u, asked := s.Units["kubelet.service"]; !asked || u.LoadState != "not-found" {
+		t.Errorf("kubelet: %+v, asked %t", u, asked)
 	}
 	for _, v := range lab.Violations() {
 		t.Errorf("the lab was asked for what no real host would answer: %s", v)

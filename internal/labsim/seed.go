@@ -98,9 +98,14 @@ func (m *Machine) seedVolatile() {
 	m.FS.PutDynamic("/proc/mounts", 0o444, func() (string, error) {
 		return "/dev/sda2 / ext4 rw,relatime 0 0\ntmpfs /run tmpfs rw 0 0\n", nil
 	}, nil)
+	m.FS.PutDynamic("/proc/net/tcp", 0o444, text(sockets), nil)
 	m.FS.PutDynamic("/sys/kernel/security/lockdown", 0o644, text("[none] integrity confidentiality"), nil)
 	m.FS.PutDynamicDir("/proc", &vfs.Dynamic{List: m.pidNames, Lookup: m.procNode})
 }
+
+// sockets is the kernel's table of a host on which only sshd listens.
+const sockets = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n" +
+	"   0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 17611 1 0000000000000000 100 0 0 10 0"
 
 func (m *Machine) pidNames() []string {
 	var names []string

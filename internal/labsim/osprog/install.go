@@ -37,6 +37,7 @@ type state struct {
 
 	smPorts map[*labsim.Port]int // PID of the opensm on a port
 	ups     string
+	scan    string // of the data pool
 
 	apt *aptState
 	nas *middleware.Server

@@ -196,10 +196,14 @@ func upsc(_ context.Context, p *labsim.Proc) int {
 		p.Errorf("Error: Connection failure: Connection refused\n")
 		return 1
 	}
-	if len(p.Args) != 3 || p.Args[2] != "ups.status" {
+	switch {
+	case len(p.Args) == 2 && p.Args[1] == "-l":
+		p.Printf("ups\n")
+	case len(p.Args) == 3 && p.Args[2] == "ups.status":
+		p.Printf("%s\n", status)
+	default:
 		return p.Unknown("form of upsc")
 	}
-	p.Printf("%s\n", status)
 	return 0
 }
 
@@ -237,6 +241,7 @@ func (s *state) installTrueNAS() {
 	}
 	s.m.Install("/usr/bin/midclt", midclt)
 	s.m.Install("/usr/bin/upsc", upsc)
+	s.installZFS()
 	for _, name := range []string{"/usr/bin/apt", "/usr/bin/apt-get", "/usr/bin/apt-cache", "/usr/bin/dpkg", "/usr/bin/dpkg-query"} {
 		s.m.Install(name, noPackages)
 	}

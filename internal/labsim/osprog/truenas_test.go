@@ -109,7 +109,18 @@ func TestMidcltCallers(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	SetUPS(w.b, "OB LB")
-	if got := w.must(w.b, "upsc ups@localhost:3493 ups.status"); got != "OB LB\n" {
+	if got := w.must(w.b, "for u in $(upsc -l); do upsc $u ups.status; done"); got != "OB LB\n" {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestZpoolSaysWhatThePoolDoes(t *testing.T) {
+	w := newWorld(t, labsim.TrueNAS)
+	if got := w.must(w.b, "zpool status"); strings.Count(got, "  pool: ") != 2 || strings.Contains(got, "in progress") {
+		t.Errorf("%s", got)
+	}
+	SetScan(w.b, ScanResilver)
+	if got := w.must(w.b, "zpool status"); !strings.Contains(got, "  pool: tank\n state: ONLINE\n  scan: resilver in progress since ") {
+		t.Errorf("%s", got)
 	}
 }
