@@ -49,7 +49,7 @@ func imageFindings() []finding {
 			return w.burn(labs.Intel9, w.Image(ImageNoFS), nil)
 		}},
 		fileCase("FW009", "source", built(func(s *card.Spec) { s.PSID = "" }), "PSID"),
-		fileCase("FW010", "source", content("fs4.bin", fs4), "FS4"),
+		fileCase("FW010", "image_id", content("fs4.bin", fs4), "FS4"),
 		fileCase("FW012", "source", content("odd.bin", func(*World) []byte { return malformed() }), "0x"),
 		fileCase("FW013", "", built(func(s *card.Spec) {
 			s.GUIDs, s.MACs = card.GUIDsFromBase(0xe41d2d0300aaaa00), [2]uint64{0xe41d2daaaa00, 0xe41d2daaaa01}

@@ -84,11 +84,14 @@ func PackageAdvice(host HostFacts, format string) string {
 	if f, ok := family[id]; ok {
 		id = f
 	}
-	advice := "Install the package mstflint; for ConnectX-3 and ConnectX-3 Pro release 4.25 or older, such as Debian 12's 4.21.0+1-1."
+	advice := "Install the package mstflint."
 	for _, r := range PackageTable {
 		if r.OSID == id && (r.Release == "" || sameRelease(host.Release, r.Release)) && (r.Format == "" || r.Format == format) {
 			advice = r.Advice
 		}
+	}
+	if format == "FS2" {
+		return "For ConnectX-3 and ConnectX-3 Pro mstflint 4.25 or older is best. " + advice
 	}
 	return advice
 }

@@ -1,0 +1,51 @@
+package acctest
+
+import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
+)
+
+// boardFindings are about the board that card and image name.
+func boardFindings() []finding {
+	part := func(number string) func() []labs.Host {
+		return func() []labs.Host { return bought(func(h *labs.Host) { h.Cards[0].PartNumber = number }) }
+	}
+	board := func(w *World) Config {
+		return w.burn(labs.Intel9, w.file("board.bin", spec(func(s *card.Spec) { s.PRS = "cx3pro-1_MCX354A_FCC.prs" })), nil)
+	}
+	return []finding{
+		{code: "FW033", at: "image_id", hosts: part("MCX314A-BCCT"), says: []string{"MCX314A-BCCT", "cx3pro-1_MCX354A_FCC.prs"}, config: board},
+		{code: "FW034", at: "image_id", hosts: part("MCX353A-FCCT"), says: []string{"has 1", "with 2"}, config: board},
+	}
+}
+
+// listening is the kernel's table of a host that serves NFS to one client.
+const listening = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n" +
+	"   0: 00000000:0801 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 20123 1 0 100 0 0 10 0\n" +
+	"   1: 0A0200C0:0801 1E0200C0:02BC 01 00000000:00000000 02:000AF0C8 00000000     0        0 20200 2 0 20 4 30 10 -1\n"
+
+// aroundFindings are about what else a change of the card or a restart takes away.
+func aroundFindings() []finding {
+	const nas = labs.Xeon2zfs
+	bare := func() []labs.Host { return bought() }
+	both := func() []labs.Host { return labs.TwoHosts() }
+	on := func(host string) func(*World) Config {
+		return func(w *World) Config { return w.burn(host, w.Image(ImageVPI), nil) }
+	}
+	return []finding{
+		{code: "HO012", at: "allow_management_path", hosts: bare, says: []string{"nas:/tank on /mnt/tank", "enp1s0", `allow_management_path = "enp1s0"`}, config: on(labs.Intel9),
+			prepare: func(w *World) {
+				w.Run(labs.Intel9, "ip addr add 198.51.100.2/24 dev enp1s0 && ip link set dev enp1s0 up")
+				w.Machine(labs.Intel9).FS.Put("/proc/mounts", "/dev/sda2 / ext4 rw 0 0\nnas:/tank /mnt/tank nfs4 rw,vers=4.2,addr=198.51.100.9 0 0\n", 0o444)
+			}},
+		{code: "HO013", at: "activation", hosts: both, says: []string{"NFS (clients connected: 1)"}, config: on(nas),
+			prepare: func(w *World) { w.Machine(nas).FS.Put("/proc/net/tcp", listening, 0o444) }},
+		{code: "HO014", at: "activation", hosts: both, says: []string{"tank", "resilver"}, config: on(nas), prepare: func(w *World) { osprog.SetScan(w.Machine(nas), osprog.ScanResilver) }},
+		{code: "HO015", hosts: both, says: []string{"OB LB"}, config: on(nas), prepare: func(w *World) { osprog.SetUPS(w.Machine(nas), "OB LB") }},
+		{code: "HO016", at: "activation", hosts: bare, says: []string{"kubelet.service", "drain_commands"}, config: on(labs.Intel9), prepare: func(w *World) {
+			w.Machine(labs.Intel9).FS.Put("/etc/systemd/system/kubelet.service", "[Unit]\nDescription=kubelet\n[Service]\nExecStart=/usr/bin/sleep 100000\n", 0o644)
+			w.Run(labs.Intel9, "systemctl daemon-reload && systemctl start kubelet.service")
+		}},
+	}
+}
