@@ -198,6 +198,18 @@ func (m *model) plan(ref tfkit.CardRef, want ib.GUIDSet, writes bool, now hca.GU
 	tfkit.Settle(&m.AllowManagement, prior.AllowManagement)
 }
 
+// waiting leaves open what a job of an earlier apply, which still runs, decides.
+func (m *model) waiting(req safety.GUIDRequest) {
+	if !req.HasGUIDs {
+		m.BaseGUID, m.NodeGUID, m.SystemGUID = tfkit.UnknownText[tfkit.GUIDKind](), tfkit.UnknownText[tfkit.GUIDKind](), tfkit.UnknownText[tfkit.GUIDKind]()
+		m.PortGUIDs = types.ListUnknown(tfkit.GUIDType{})
+	}
+	if !req.HasMACs {
+		m.BaseMAC, m.MACs = tfkit.UnknownText[tfkit.MACKind](), types.ListUnknown(tfkit.MACType{})
+	}
+	m.BackupPath, m.RebootRequired, m.Effective = types.StringUnknown(), types.BoolUnknown(), types.ObjectUnknown(effectiveTypes)
+}
+
 // keepGiven puts back base values of the configuration that single values
 // override: a plan must hold what the configuration says.
 func (m *model) keepGiven(given model) {

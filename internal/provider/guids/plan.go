@@ -37,9 +37,12 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if a == nil || !r.assess(ctx, a, &resp.Diagnostics) {
 		return
 	}
-	want := a.Verdict.GUIDs
+	want, waiting := a.Verdict.GUIDs, a.Verdict.Action == safety.ActionWait
+	if waiting {
+		want = a.ask.Request.Want // the card cannot be read; it completes the rest at apply
+	}
 	writes := a.Verdict.Action != safety.ActionNone
-	if writes {
+	if writes && (!waiting || a.ask.Request.HasGUIDs) {
 		r.Planned.UpdateCard(a.at.Ref, func(c *tfkit.PlannedCard) { c.GUIDs = &want })
 	}
 	if exists && a.converged(config) && state.CardID.Same(plan.CardID) {
@@ -49,6 +52,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	given := plan
 	given.BaseGUID, given.BaseMAC = config.BaseGUID, config.BaseMAC
 	plan.plan(a.at.Ref, want, writes, a.now, state)
+	if waiting {
+		plan.waiting(a.ask.Request)
+	}
 	plan.keepGiven(given)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
