@@ -82,7 +82,7 @@ func Providers() map[string]func() (tfprotov6.ProviderServer, error) {
 
 // InProcess serves the provider in this process, at a pace that suits the lab.
 func InProcess() (tfprotov6.ProviderServer, error) {
-	return providerserver.NewProtocol6WithError(provider.NewTuned("test", provider.Tuning{Pace: pace, Lost: 10 * time.Second})())()
+	return providerserver.NewProtocol6WithError(provider.NewTuned("test", provider.Tuning{Pace: pace, Lost: 30 * time.Second})())()
 }
 
 // pace is the pause between two looks at a job or a restarting host.

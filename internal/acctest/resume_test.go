@@ -1,0 +1,215 @@
+package acctest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// cardOnly is the part of the main scenario that writes to the card.
+func (w *World) cardOnly(host string) Config {
+	return w.CrossFlash(host).Without("infiniband_opensm."+host, "infiniband_ipoib_interface."+host)
+}
+
+// The power fails at the n-th erase or program operation of the flash. The host
+// comes back by itself, with the old firmware or the new one, and the next apply
+// goes on from there.
+func TestInterrupted_power_cut_at_flash_operations(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	whole := Start(t, Options{Hosts: bought()})
+	before := whole.Card(host).Flash.Operations()
+	applied(t, whole.Workspace(), whole.cardOnly(host))
+	total := whole.Card(host).Flash.Operations() - before
+	if total < 100 {
+		t.Fatalf("the job took %d flash operations; too few to mean anything", total)
+	}
+	// The first and last ones decide which slot boots; those between are alike.
+	points := []int{1, 2, 3, total / 7, total / 4, total/2 - 2, total/2 - 1, total / 2, total/2 + 1, total/2 + 2, total * 3 / 4, total - 3, total - 2, total - 1, total}
+	for _, n := range points {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			w := Start(t, Options{Hosts: bought()})
+			ws, cfg := w.Workspace(), w.cardOnly(host)
+			w.Machine(host).Faults.Set(labsim.FaultSpec{PowerCutAtFlash: n})
+			plan := cleanPlan(t, ws, cfg)
+			diags, err := ws.Apply(context.Background(), plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			untainted(t, ws)
+			if !diags.HasError() {
+				t.Errorf("the apply in which the power failed reports success")
+			}
+			w.Machine(host).Faults.Clear()
+			w.up(host)
+			said := settle(t, ws, cfg)
+			if images, guids := burns(w, host); images > 2 || guids > 2 {
+				t.Errorf("%d firmware burns and %d GUID changes: one of each was due, and one again after the power cut", images, guids)
+			}
+			converged(t, w, ws, cfg, host)
+			if t.Failed() {
+				t.Logf("at first:\n%s\nthen:\n%s", diags, said)
+			}
+		})
+	}
+}
+
+// up waits until a host has booted.
+func (w *World) up(host string) {
+	w.t.Helper()
+	for range 1000 {
+		if w.Machine(host).Up() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	w.t.Fatalf("%s does not come back", host)
+}
+
+// The upload of the image breaks off after so many bytes. What is staged is whole
+// or absent, and the next apply stages it.
+func TestInterrupted_upload_cut(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	for _, n := range []int64{1, 32767, 32768, 32769, 400_000} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			w := Start(t, Options{Hosts: bought()})
+			ws, cfg := w.Workspace(), w.cardOnly(host)[:2]
+			w.Machine(host).Faults.Set(labsim.FaultSpec{CutUploadAt: n})
+			diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, cfg))
+			if err != nil {
+				t.Fatal(err)
+			}
+			untainted(t, ws)
+			staged := "/var/lib/terraform-provider-infiniband/images/" + w.Images[ImageVPI].SHA256 + ".bin"
+			if data, err := w.Machine(host).FS.ReadFile(staged); err == nil && string(data) != string(card.VPI()) {
+				t.Errorf("%d bytes are staged under the hash of the whole image:\n%s", len(data), diags)
+			}
+			w.Machine(host).Faults.Clear()
+			settle(t, ws, cfg)
+			emptyPlan(t, ws, cfg)
+			if data, err := w.Machine(host).FS.ReadFile(staged); err != nil || string(data) != string(card.VPI()) {
+				t.Errorf("%d bytes are staged: %v", len(data), err)
+			}
+		})
+	}
+}
+
+// The provider dies in the middle of the burn: the job goes on on the host. A plan
+// in another process says so and what will be done, and its apply waits for the
+// job, reads the card and settles it. Nothing is burned twice.
+func TestInterrupted_provider_killed(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct{ host, program string }{{labs.Intel9, "b"}, {labs.Xeon2zfs, "b"}, {labs.Intel9, "sg"}} {
+		t.Run(x.host+" "+x.program, func(t *testing.T) {
+			t.Parallel()
+			w := Start(t, Options{})
+			m := w.Machine(x.host)
+			ws, cfg := w.Workspace(), w.cardOnly(x.host)
+			if x.program == "sg" {
+				applied(t, ws, cfg[:3])
+			}
+			m.Faults.Set(labsim.FaultSpec{FlashSlow: 15 * time.Millisecond})
+			plan := cleanPlan(t, ws, cfg)
+			ctx, kill := context.WithCancel(context.Background())
+			defer kill()
+			ended := make(chan Diags)
+			go func() {
+				diags, err := ws.Apply(ctx, plan)
+				if err != nil {
+					diags = append(diags, Diag{Error: true, Summary: err.Error()})
+				}
+				ended <- diags
+			}()
+			w.running(x.host, x.program)
+			kill()
+			killed := <-ended
+			untainted(t, ws)
+			if len(killed.Errors().Find("was not stopped", "systemctl status")) == 0 {
+				t.Errorf("the interrupted apply does not say that the job goes on:\n%s", killed)
+			}
+
+			again := cleanPlan(t, ws, cfg)
+			if len(again.Diags.Warnings().Find("an earlier apply did not finish")) == 0 {
+				t.Errorf("the plan does not say what happened:\n%s", again.Diags)
+			}
+			m.Faults.Clear()
+			diags, err := ws.Apply(context.Background(), again)
+			if err != nil || diags.HasError() {
+				t.Fatalf("apply: %v\n%s", err, diags.Errors())
+			}
+			once(t, w, x.host)
+			converged(t, w, ws, cfg, x.host)
+		})
+	}
+}
+
+// running waits until mstflint runs on a host with a last argument.
+func (w *World) running(host, last string) {
+	w.t.Helper()
+	for range 4000 {
+		for _, p := range w.Machine(host).Processes() {
+			if strings.HasSuffix(p.Args[0], "mstflint") && p.Args[len(p.Args)-1] == last {
+				return
+			}
+		}
+		time.Sleep(3 * time.Millisecond)
+	}
+	w.t.Fatalf("no mstflint … %s ran on %s; states of the jobs:\n%s", last, host, w.states(host))
+}
+
+// The host cannot be reached for a while during the burn. The apply waits for it.
+func TestInterrupted_host_away_during_the_burn(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: bought()})
+	m := w.Machine(host)
+	ws, cfg := w.Workspace(), w.cardOnly(host)
+	m.Faults.Set(labsim.FaultSpec{FlashSlow: 2 * time.Millisecond})
+	plan := cleanPlan(t, ws, cfg)
+	ended := make(chan Diags)
+	go func() {
+		diags, err := ws.Apply(context.Background(), plan)
+		if err != nil {
+			diags = append(diags, Diag{Error: true, Summary: err.Error()})
+		}
+		ended <- diags
+	}()
+	w.running(host, "b")
+	m.Faults.Update(func(s *labsim.FaultSpec) { s.Refuse = true })
+	w.DropAll()
+	time.Sleep(1500 * time.Millisecond)
+	m.Faults.Clear()
+	if diags := <-ended; diags.HasError() {
+		t.Fatalf("apply:\n%s", diags.Errors())
+	}
+	once(t, w, host)
+	converged(t, w, ws, cfg, host)
+}
+
+// A second operator who applies while the first one's burn runs is not let near
+// the card, and is told who is at it.
+func TestInterrupted_second_operator(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: bought()})
+	cfg := w.cardOnly(host)
+	w.busy(host, cfg)
+	second := w.Workspace()
+	second.Ended = func() {}
+	plan := mustPlan(t, second, cfg)
+	if len(plan.Diags.Find("an earlier apply did not finish", "running")) == 0 {
+		t.Errorf("the second operator's plan does not mention the running job:\n%s", plan.Diags)
+	}
+	if images, _ := burns(w, host); images > 0 {
+		t.Errorf("the burn had ended, or was done twice: %d", images)
+	}
+}
