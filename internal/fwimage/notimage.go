@@ -20,6 +20,10 @@ const (
 	KindBzip2       Kind = "a bzip2 file"
 	KindZstd        Kind = "a zstd file"
 	KindTar         Kind = "a tar archive"
+	Kind7z          Kind = "a 7z archive"
+	KindRAR         Kind = "a RAR archive"
+	KindCabinet     Kind = "a Windows cabinet"
+	KindDeb         Kind = "a Debian package"
 	KindRPM         Kind = "an RPM package"
 	KindPLDM        Kind = "a PLDM package"
 	KindCable       Kind = "cable firmware"
@@ -36,6 +40,7 @@ const (
 	adviceExtract = "extract the .bin file for this PSID with the vendor's tools (mstarchive, mlx_fwmgr)"
 	adviceUnpack  = "unpack it first and name the .bin file inside"
 	adviceWrong   = "this is the wrong file"
+	advicePLDM    = "PLDM packages are for servers' management controllers: fetch the .bin file"
 )
 
 // recognizeLen is how much of a file's start recognize looks at; it reaches
@@ -59,7 +64,15 @@ var knownFiles = []struct {
 	{0, "\x28\xb5\x2f\xfd", KindZstd, adviceUnpack},
 	{0, "\xed\xab\xee\xdb", KindRPM, adviceUnpack},
 	{257, "ustar", KindTar, adviceUnpack},
-	{0, "\xf0\x18\x87\x8c\xcb\x7d\x49\x43\x98\x00\xa0\x2f\x05\x9a\xca\x02", KindPLDM, "PLDM packages are for servers' management controllers: fetch the .bin file"},
+	{0, "7z\xbc\xaf\x27\x1c", Kind7z, adviceUnpack},
+	{0, "Rar!\x1a\x07", KindRAR, adviceUnpack},
+	{0, "MSCF\x00\x00\x00\x00", KindCabinet, adviceUnpack},
+	{0, "!<arch>\n", KindDeb, adviceUnpack},
+	// One identifier for each revision of the header, DSP0267 1.0 to 1.3.
+	{0, "\xf0\x18\x87\x8c\xcb\x7d\x49\x43\x98\x00\xa0\x2f\x05\x9a\xca\x02", KindPLDM, advicePLDM},
+	{0, "\x12\x44\xd2\x64\x8d\x7d\x47\x18\xa0\x30\xfc\x8a\x56\x58\x7d\x5a", KindPLDM, advicePLDM},
+	{0, "\x31\x19\xce\x2f\xe8\x0a\x4a\x99\xaf\x6d\x46\xf8\xb1\x21\xf6\xbf", KindPLDM, advicePLDM},
+	{0, "\x7b\x29\x1c\x99\x6d\xb6\x42\x08\x80\x1b\x02\x02\x6e\x46\x3c\x78", KindPLDM, advicePLDM},
 	{0, "MTCF", KindCable, "it is for a cable's transceiver, not for a card"},
 	{0, "\x55\xaa", KindOptionROM, "name a full firmware image; the ROM is only a part of one"},
 	{0, "\x7fELF", KindELF, adviceWrong},
