@@ -172,7 +172,7 @@ func (img *Image) complete() error {
 		return errors.New(`no line "Image type": this is not the output of a query`)
 	case !img.seen["FW Version"]:
 		return errors.New(`no line "FW Version"`)
-	case img.Type == "FS2" && !(img.seen["GUIDs"] && img.seen["MACs"]):
+	case img.Type == "FS2" && (!img.seen["GUIDs"] || !img.seen["MACs"]):
 		return errors.New(`no lines "GUIDs" and "MACs" in a query of an FS2 image`)
 	}
 	return nil

@@ -22,7 +22,7 @@ VSD:
 PSID:                  MT_9090111019
 `
 
-func replaced(old, new string) string { return strings.Replace(fs2, old, new, 1) }
+func replaced(line, by string) string { return strings.Replace(fs2, line, by, 1) }
 
 func TestParseQuery_oddities(t *testing.T) {
 	const ff = "ffffffffffffffff"
@@ -154,8 +154,8 @@ func TestParsers_read_the_real_tool(t *testing.T) {
 		t.Fatalf("no synthetic images beside the image reader: %v", err)
 	}
 	ok := must(t)
-	for _, path := range images {
-		path, err := filepath.Abs(path)
+	for _, image := range images {
+		path, err := filepath.Abs(image)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func FuzzParseQuery(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, output string) {
 		img, err := ParseQuery(output)
-		if err == nil && img.Type == "FS2" && !(strings.Contains(output, "GUIDs") && strings.Contains(output, "MACs")) {
+		if err == nil && img.Type == "FS2" && (!strings.Contains(output, "GUIDs") || !strings.Contains(output, "MACs")) {
 			t.Errorf("an FS2 image without identity was read from %q", output)
 		}
 		if s := ParseSession(output); s.Wrote() && len(s.Errors) > 0 {
