@@ -2,7 +2,7 @@ package card
 
 import (
 	"bytes"
-	"crypto/md5" //nolint:gosec // the tool's identity-free digest is an MD5
+	"crypto/md5" // the tool's identity-free digest is an MD5
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // ErrNoImage says that no signature was found.
-var ErrNoImage = errors.New("No valid image found") //nolint:revive,staticcheck // the tool's own text
+var ErrNoImage = errors.New("No valid image found") //nolint:staticcheck // the tool's own text
 
 // Image is an FS2 image in logical (contiguous) addresses.
 type Image struct {
@@ -337,7 +337,7 @@ func (i *Image) Checksum() string {
 	mask(i.guidData-16, 0x44)
 	mask(i.vsdAt, 208)
 	mask(i.infoAt+16+be32(i.Data, i.infoAt+4)*4, 4)
-	sum := md5.Sum(b) //nolint:gosec // see above
+	sum := md5.Sum(b)
 	var s strings.Builder
 	for n := len(sum) - 1; n >= 0; n-- {
 		fmt.Fprintf(&s, "%02x", sum[n])

@@ -20,7 +20,7 @@ func randomName(n int) string {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	b := make([]byte, n)
 	for i := range b {
-		b[i] = letters[rand.IntN(len(letters))] //nolint:gosec // a file name of a simulation
+		b[i] = letters[rand.IntN(len(letters))]
 	}
 	return string(b)
 }

@@ -38,7 +38,7 @@ func (e *CallError) Error() string { return "[" + e.Errno + "] " + e.Message }
 var ErrNoMethod = errors.New("Method does not exist") //nolint:staticcheck // the literal text of midclt
 
 // ErrMatchNotFound is what {"get": true} without a match raises.
-var ErrMatchNotFound = errors.New("MatchNotFound()") //nolint:staticcheck // the literal text of midclt
+var ErrMatchNotFound = errors.New("MatchNotFound()") // the literal text of midclt
 
 // errorText renders an error the way midclt prints it on stderr.
 func errorText(err error) string {

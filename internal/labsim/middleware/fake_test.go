@@ -95,7 +95,7 @@ func (f *fakeSystem) SetUp(name string, up bool) error {
 func (f *fakeSystem) SetMTU(name string, mtu int) error {
 	l := f.link(name)
 	if l.InfiniBand && mtu > 4092 {
-		return errors.New("Invalid argument") //nolint:staticcheck // the kernel's text
+		return errors.New("Invalid argument") // the kernel's text
 	}
 	l.MTU = mtu
 	return nil

@@ -37,7 +37,7 @@ var scriptMethods = map[string]method{
 	"initshutdownscript.execute_init_tasks": {role: fullAdmin, job: true, call: func(s *Server, args []any) (any, error) {
 		when, _ := args[0].(string)
 		s.runTasks(when)
-		return nil, nil //nolint:nilnil // null is the answer
+		return nil, nil // null is the answer
 	}, params: []field{
 		{name: "when", kind: kindString, required: true, enum: []string{"PREINIT", "POSTINIT", "SHUTDOWN"}},
 	}},

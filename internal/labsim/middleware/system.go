@@ -72,7 +72,7 @@ func (s *Server) reboot(args []any) (any, error) {
 	s.sys.AfterFunc(time.Duration(delay)*time.Second, func() {
 		s.sys.Reboot(reason)
 	})
-	return nil, nil //nolint:nilnil // null is the answer
+	return nil, nil // null is the answer
 }
 
 // Shutdown is the middleware's part of an orderly shutdown, whoever asked for it.

@@ -35,7 +35,7 @@ var transactionMethods = map[string]method{
 	"interface.sync": {role: fullAdmin, params: []field{{name: "wait_dhcp", kind: kindBool}},
 		call: func(s *Server, _ []any) (any, error) {
 			s.sync()
-			return nil, nil //nolint:nilnil // null is the answer
+			return nil, nil // null is the answer
 		}},
 }
 
@@ -63,7 +63,7 @@ func (s *Server) commit(args []any) (any, error) {
 	timeout := intOr(opts, "checkin_timeout", defaultCheckin)
 	if !boolOr(opts, "rollback", true) || timeout == 0 {
 		s.mem.snapshot = nil
-		return nil, nil //nolint:nilnil // null is the answer
+		return nil, nil // null is the answer
 	}
 	s.stopTimer()
 	wait := time.Duration(timeout) * time.Second
@@ -75,12 +75,12 @@ func (s *Server) commit(args []any) (any, error) {
 			s.rollback()
 		}
 	})
-	return nil, nil //nolint:nilnil // null is the answer
+	return nil, nil // null is the answer
 }
 
 func (s *Server) checkinWaiting([]any) (any, error) {
 	if s.mem.stopTimer == nil {
-		return nil, nil //nolint:nilnil // null is the answer
+		return nil, nil // null is the answer
 	}
 	return int(s.mem.deadline.Sub(s.sys.Now()) / time.Second), nil
 }
@@ -88,17 +88,17 @@ func (s *Server) checkinWaiting([]any) (any, error) {
 func (s *Server) checkin([]any) (any, error) {
 	s.stopTimer()
 	s.mem.snapshot = nil
-	return nil, nil //nolint:nilnil // null is the answer
+	return nil, nil // null is the answer
 }
 
 func (s *Server) cancelRollback([]any) (any, error) {
 	s.stopTimer()
-	return nil, nil //nolint:nilnil // null is the answer
+	return nil, nil // null is the answer
 }
 
 func (s *Server) rollbackCall([]any) (any, error) {
 	s.rollback()
-	return nil, nil //nolint:nilnil // null is the answer
+	return nil, nil // null is the answer
 }
 
 func (s *Server) rollback() {
@@ -141,7 +141,7 @@ func (s *Server) saveNetworkConfig(args []any) (any, error) {
 			s.db.net.nameservers[i] = ns
 		}
 	}
-	return nil, nil //nolint:nilnil // null is the answer
+	return nil, nil // null is the answer
 }
 
 func (s *Server) gatewayReachable(gw string) bool {

@@ -126,7 +126,7 @@ func (s *Server) tunableDelete(args []any) (any, error) {
 	s.db.tunables = append(s.db.tunables[:i:i], s.db.tunables[i+1:]...)
 	orig, _ := e.vals["orig_value"].(string)
 	s.applyTunable(e, orig)
-	return nil, nil //nolint:nilnil // null is the answer
+	return nil, nil // null is the answer
 }
 
 // applyTunable makes one tunable effective. Any change of a UDEV tunable

@@ -168,7 +168,7 @@ func decodeArg(arg string) any {
 	if err := dec.Decode(&v); err != nil {
 		return arg
 	}
-	if _, err := dec.Token(); err != io.EOF { //nolint:errorlint // Token returns io.EOF itself
+	if _, err := dec.Token(); err != io.EOF {
 		return arg
 	}
 	return normalise(v)

@@ -157,7 +157,7 @@ func (g *gate) finish(status int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
-	payload := struct{ Status uint32 }{uint32(status)} //nolint:gosec // 0..255
+	payload := struct{ Status uint32 }{uint32(status)} // 0..255
 	_, _ = g.ch.SendRequest("exit-status", false, ssh.Marshal(&payload))
 	_ = g.ch.CloseWrite()
 	_ = g.ch.Close()

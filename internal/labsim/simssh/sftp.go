@@ -143,7 +143,7 @@ func (f *files) setstat(r *sftp.Request) error {
 		if err != nil {
 			return err
 		}
-		return h.Truncate(int64(attrs.Size)) //nolint:gosec // a simulated file's length
+		return h.Truncate(int64(attrs.Size))
 	}
 	return nil
 }
@@ -192,8 +192,8 @@ func (f *files) StatVFS(r *sftp.Request) (*sftp.StatVFS, error) {
 	if err != nil {
 		return nil, wireError(err)
 	}
-	free := uint64(max(limit-used, 0)) / 4096                                                                                   //nolint:gosec // not negative
-	return &sftp.StatVFS{Bsize: 4096, Frsize: 4096, Blocks: uint64(limit) / 4096, Bfree: free, Bavail: free, Namemax: 255}, nil //nolint:gosec // not negative
+	free := uint64(max(limit-used, 0)) / 4096
+	return &sftp.StatVFS{Bsize: 4096, Frsize: 4096, Blocks: uint64(limit) / 4096, Bfree: free, Bavail: free, Namemax: 255}, nil
 }
 
 func (f *files) one(name string, follow bool) (sftp.ListerAt, error) {
