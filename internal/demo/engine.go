@@ -52,7 +52,7 @@ func (e *engine) run(ctx context.Context, args ...string) (outcome, error) {
 		}
 	}()
 	err := cmd.Run()
-	write.Close()
+	_ = write.Close() // a pipe in memory
 	<-done
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Exited() {

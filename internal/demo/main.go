@@ -72,7 +72,7 @@ func run(ctx context.Context, enginePath, provider string, serve bool) (err erro
 
 // keep prints how to use the lab and waits.
 func keep(ctx context.Context, l *lab, rc string) error {
-	server, err := control.Serve(l.Lab)
+	server, err := control.Serve(ctx, l.Lab)
 	if err != nil {
 		return err
 	}

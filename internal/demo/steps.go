@@ -137,7 +137,7 @@ func (d *demo) destroyed(ctx context.Context) error {
 		return err
 	}
 	for _, host := range []string{"intel9", "xeon2zfs"} {
-		if err := d.lab.show(ctx, host, contains(psidVPI), "mstflint", "-d", d.lab.pci[host], "q"); err != nil {
+		if err = d.lab.show(ctx, host, contains(psidVPI), "mstflint", "-d", d.lab.pci[host], "q"); err != nil {
 			return err
 		}
 	}

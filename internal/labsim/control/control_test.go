@@ -19,7 +19,7 @@ func serve(t *testing.T) (*labs.Lab, *Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
-	s, err := Serve(l)
+	s, err := Serve(t.Context(), l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,20 +29,21 @@ type Server struct {
 	lab  *labs.Lab
 	http *http.Server
 	file string
-	done chan error
+	done chan struct{}
 }
 
-// Serve starts answering on DIR/control.sock.
-func Serve(lab *labs.Lab) (*Server, error) {
+// Serve starts answering on DIR/control.sock, until Close.
+func Serve(ctx context.Context, lab *labs.Lab) (*Server, error) {
 	file := filepath.Join(lab.Dir, SocketName)
 	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("control: %w", err)
 	}
-	l, err := net.Listen("unix", file)
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "unix", file)
 	if err != nil {
 		return nil, fmt.Errorf("control: %w", err)
 	}
-	s := &Server{lab: lab, file: file, done: make(chan error, 1)}
+	s := &Server{lab: lab, file: file, done: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", s.reply(s.status))
 	mux.HandleFunc("GET /evidence", s.reply(s.evidence))
@@ -50,7 +51,10 @@ func Serve(lab *labs.Lab) (*Server, error) {
 	mux.HandleFunc("POST /fault", s.reply(s.fault))
 	mux.HandleFunc("POST /power", s.reply(s.power))
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() { s.done <- s.http.Serve(l) }()
+	go func() {
+		defer close(s.done)
+		_ = s.http.Serve(l) // ends when Close ends it
+	}()
 	return s, nil
 }
 
