@@ -42,10 +42,11 @@ func bench(ctx context.Context, engine, provider, sizes string, runs int) error 
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	fmt.Printf("# %s, %d CPUs, %s/%s, medians of %d\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runs)
 	floor := filepath.Join(dir, "terraform-provider-floor")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", floor, "./internal/bench/floor").CombinedOutput(); err != nil {
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", floor, "./internal/bench/floor").CombinedOutput()
+	if err != nil {
 		return fmt.Errorf("build the provider that does nothing: %w\n%s", err, out)
 	}
 	if provider, err = filepath.Abs(provider); err != nil {
@@ -80,23 +81,23 @@ func (b *suite) fleet(ctx context.Context, n int) error {
 		return err
 	}
 	defer lab.Close()
-	real := &workspace{dir: filepath.Join(dir, "real"), engine: b.engine, overrides: map[string]string{"infiniband": b.provider}}
+	full := &workspace{dir: filepath.Join(dir, "real"), engine: b.engine, overrides: map[string]string{"infiniband": b.provider}}
 	base := &workspace{dir: filepath.Join(dir, "floor"), engine: b.engine, overrides: map[string]string{"floor": b.floor}}
-	if err = real.write(fleetConfiguration(lab)); err != nil {
+	if err = full.write(fleetConfiguration(lab)); err != nil {
 		return err
 	}
 	if err = base.write(floorConfiguration(n)); err != nil {
 		return err
 	}
 	began := time.Now()
-	for _, w := range []*workspace{real, base} {
+	for _, w := range []*workspace{full, base} {
 		if _, err = w.run(ctx, "apply", "-auto-approve"); err != nil {
 			return err
 		}
 	}
 	fmt.Printf("\n%d hosts, %d resources (state made in %s)\n", n, n*resourcesPerHost, time.Since(began).Round(time.Second))
 	before := sessions(lab)
-	a, z, err := b.paired(ctx, real, base)
+	a, z, err := b.paired(ctx, full, base)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (b *suite) fleet(ctx context.Context, n int) error {
 	fmt.Printf("  memory of provider   %6.1f MB  nothing-provider %6.1f MB  ratio %.2f\n", a.megabytes, z.megabytes, a.megabytes/z.megabytes)
 	fmt.Printf("  commands per host and refresh: %.2f\n", perPlan)
 	if n <= 2 {
-		return b.slowLine(ctx, lab, real, a)
+		return b.slowLine(ctx, lab, full, a)
 	}
 	return nil
 }

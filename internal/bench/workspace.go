@@ -28,7 +28,8 @@ func (w *workspace) write(text string) error {
 		return err
 	}
 	// Development overrides need no init and no lock file.
-	rc := "provider_installation {\n  dev_overrides {\n"
+	var rc strings.Builder
+	rc.WriteString("provider_installation {\n  dev_overrides {\n")
 	for name, program := range w.overrides {
 		at := filepath.Join(w.dir, name)
 		if err := os.MkdirAll(at, 0o755); err != nil {
@@ -38,11 +39,11 @@ func (w *workspace) write(text string) error {
 			return err
 		}
 		for _, registry := range []string{"registry.terraform.io", "registry.opentofu.org"} {
-			rc += fmt.Sprintf("    %q = %q\n", registry+"/ibfabric/"+name, at)
+			fmt.Fprintf(&rc, "    %q = %q\n", registry+"/ibfabric/"+name, at)
 		}
 	}
-	rc += "  }\n  direct {}\n}\n"
-	if err := os.WriteFile(filepath.Join(w.dir, "rc"), []byte(rc), 0o600); err != nil {
+	rc.WriteString("  }\n  direct {}\n}\n")
+	if err := os.WriteFile(filepath.Join(w.dir, "rc"), []byte(rc.String()), 0o600); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(w.dir, "main.tf"), []byte(text), 0o600)
