@@ -67,16 +67,16 @@ func (m *Machine) SetMode(name, written string) error {
 	if !ok || dev.Type != TypeInfiniBand {
 		return syscall.ENODEV
 	}
-	switch {
-	case written == dev.Mode+"\n":
+	switch written {
+	case dev.Mode + "\n":
 		return nil
-	case written == "connected\n":
+	case "connected\n":
 		if dev.Address[0]&0x80 == 0 {
 			return syscall.EINVAL
 		}
 		m.KernelLog("%s: enabling connected mode will cause multicast packet drops", name)
 		m.UpdateNetdev(name, func(d *Netdev) { d.Mode, d.MTU = ModeConnected, ConnectedMaxMTU })
-	case written == "datagram\n":
+	case "datagram\n":
 		limit := m.groupLimit(&dev)
 		m.UpdateNetdev(name, func(d *Netdev) {
 			d.Mode = ModeDatagram

@@ -100,7 +100,7 @@ func (m *Machine) publishRDMAFiles(c *Card, name string) {
 	for file, value := range map[string]string{
 		"node_type": "1: CA", "node_guid": sysfsGUID(fw.GUIDs[0]), "sys_image_guid": sysfsGUID(fw.GUIDs[3]),
 		"fw_ver": fmt.Sprintf("%d.%d.%d", fw.Version[0], fw.Version[1], fw.Version[2]),
-		"hw_rev": fmt.Sprintf("%x", c.Rev), "hca_type": fmt.Sprintf("MT%d", c.Chip.PCIDevice), "board_id": fw.PSID,
+		"hw_rev": strconv.FormatUint(uint64(c.Rev), 16), "hca_type": fmt.Sprintf("MT%d", c.Chip.PCIDevice), "board_id": fw.PSID,
 	} {
 		m.FS.PutDynamic(dir+"/"+file, 0o444, text(value), nil)
 	}

@@ -5,6 +5,7 @@ import (
 	"compress/zlib"
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // Section types of FS2.
@@ -56,12 +57,10 @@ func Build(s Spec) []byte {
 	if s.ChunkLog == 0 {
 		s.ChunkLog = 19
 	}
-	b := make([]byte, 0x38)
-	copy(b, magic)
-	put32(b, 0x24, 4)
-	b = append(b, bootBlock(0xb0070001, 20)...)
-	b = append(b, bootBlock(0xb0070002, 24)...)
-	chain := &chainBuilder{out: b}
+	head := make([]byte, 0x38)
+	copy(head, magic)
+	put32(head, 0x24, 4)
+	chain := &chainBuilder{out: slices.Concat(head, bootBlock(0xb0070001, 20), bootBlock(0xb0070002, 24))}
 	chain.add(secConfig, filler(0x80, 7))
 	chain.add(secROM, romData(s.Device))
 	guidAt := chain.add(secGUID, guidData(s.GUIDs, s.MACs))
@@ -74,7 +73,7 @@ func Build(s Spec) []byte {
 	chain.add(secConfig, filler(0x60, 3))
 	chain.add(secJump, filler(0x60, 5))
 	chain.add(secFWConfig, configData(s))
-	b = chain.finish()
+	b := chain.finish()
 	if s.Failsafe {
 		put32(b, 0x28, checkByte(8|uint32(s.ChunkLog-16)))
 	}

@@ -69,20 +69,20 @@ func runReal(t *testing.T, file string, args ...string) (out, errOut string, sta
 
 // TestMstflint_imagesAsTheRealTool compares both tools byte for byte.
 func TestMstflint_imagesAsTheRealTool(t *testing.T) {
-	real, dir := realMstflint(t), t.TempDir()
+	tool, dir := realMstflint(t), t.TempDir()
 	m := contractMachine(t, dir)
 	for name := range card.Files() {
 		for _, command := range [][]string{{"q"}, {"q", "full"}, {"v"}, {"checksum"}, {"query"}, {"sg"}, {"ri", "/tmp/x"}, {"hw", "query"}, {"b"}} {
 			args := append([]string{"-i", filepath.Join(dir, name)}, command...)
-			compareTools(t, m, real, args)
+			compareTools(t, m, tool, args)
 		}
-		compareTools(t, m, real, []string{"--flashed_version", "-i", filepath.Join(dir, name), "q"})
+		compareTools(t, m, tool, []string{"--flashed_version", "-i", filepath.Join(dir, name), "q"})
 	}
 }
 
 // TestMstflint_grammarAsTheRealTool covers what never opens an image.
 func TestMstflint_grammarAsTheRealTool(t *testing.T) {
-	real, dir := realMstflint(t), t.TempDir()
+	tool, dir := realMstflint(t), t.TempDir()
 	m := contractMachine(t, dir)
 	image := filepath.Join(dir, "fw-ConnectX3Pro-vpi.bin")
 	for _, args := range [][]string{
@@ -93,13 +93,13 @@ func TestMstflint_grammarAsTheRealTool(t *testing.T) {
 		{"-d", "0000:7f:00.0", "v"}, {"-y", "-i", image, "v"}, {"--image=" + image, "q"}, {"-i", image, "-mac", "xyz", "sg"},
 		{"-i", image, "-uid", "1", "sg"}, {"-d", "0000:7f:00.0", "-i", image, "-y", "b"}, {"-d", "0000:7f:00.0", "hw", "query"},
 	} {
-		compareTools(t, m, real, args)
+		compareTools(t, m, tool, args)
 	}
 	// The real synopsis is long and not ours to repeat: only its beginning counts.
 	for _, args := range [][]string{{"q", "-y"}, {"-nonsense", "-i", image, "q"}, {"-i", image, "nonsense"}, {"-d"}} {
 		out, errOut, status := runSimulated(t, m, append([]string{"mstflint"}, args...)...)
-		wantOut, wantErr, wantStatus := runReal(t, real, args...)
-		if !strings.HasPrefix(wantOut, strings.TrimSuffix(out, synopsis)) || errOut != strings.ReplaceAll(wantErr, real, "mstflint") || status != wantStatus {
+		wantOut, wantErr, wantStatus := runReal(t, tool, args...)
+		if !strings.HasPrefix(wantOut, strings.TrimSuffix(out, synopsis)) || errOut != strings.ReplaceAll(wantErr, tool, "mstflint") || status != wantStatus {
 			t.Errorf("%q:\n got %d %q %q\nwant %d %.200q %q", args, status, out, errOut, wantStatus, wantOut, wantErr)
 		}
 	}
@@ -108,11 +108,11 @@ func TestMstflint_grammarAsTheRealTool(t *testing.T) {
 	}
 }
 
-func compareTools(t *testing.T, m *labsim.Machine, real string, args []string) {
+func compareTools(t *testing.T, m *labsim.Machine, tool string, args []string) {
 	t.Helper()
 	out, errOut, status := runSimulated(t, m, append([]string{"mstflint"}, args...)...)
-	wantOut, wantErr, wantStatus := runReal(t, real, args...)
-	if out != wantOut || errOut != strings.ReplaceAll(wantErr, real, "mstflint") || status != wantStatus {
+	wantOut, wantErr, wantStatus := runReal(t, tool, args...)
+	if out != wantOut || errOut != strings.ReplaceAll(wantErr, tool, "mstflint") || status != wantStatus {
 		t.Errorf("%q:\n got %d %q %q\nwant %d %q %q", args, status, tail(out), errOut, wantStatus, tail(wantOut), wantErr)
 	}
 }

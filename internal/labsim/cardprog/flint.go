@@ -21,7 +21,7 @@ import (
 
 // flint is one run of mstflint.
 type flint struct {
-	ctx     context.Context //nolint:containedctx // one run is one process
+	ctx     context.Context // one run is one process
 	p       *labsim.Proc
 	call    *flintCall
 	version toolVersion
@@ -223,7 +223,7 @@ func (f *flint) clearSemaphore() int {
 
 // openImage reads and parses the file of -i. prefix is "Cannot open Image" or the
 // like for what fails at opening.
-func (f *flint) openImage() (data []byte, img *card.Image, openErr string, parseErr error) {
+func (f *flint) openImage() (img *card.Image, openErr string, parseErr error) {
 	name := f.call.options["image"]
 	data, err := f.p.ReadFile(name)
 	if err != nil {
@@ -232,14 +232,14 @@ func (f *flint) openImage() (data []byte, img *card.Image, openErr string, parse
 		if errors.As(err, &errno) {
 			text = strings.ToUpper(errno.Error()[:1]) + errno.Error()[1:]
 		}
-		return nil, nil, fmt.Sprintf("Can not open file \"%s\" - %s", name, text), nil
+		return nil, fmt.Sprintf("Can not open file \"%s\" - %s", name, text), nil
 	}
 	img, parseErr = card.Parse(data)
 	var align *card.AlignError
 	if errors.As(parseErr, &align) {
-		return nil, nil, fmt.Sprintf("Image size should be 4-bytes aligned. Make sure file %s is in the right format (binary image)", name), nil
+		return nil, fmt.Sprintf("Image size should be 4-bytes aligned. Make sure file %s is in the right format (binary image)", name), nil
 	}
-	return data, img, "", parseErr
+	return img, "", parseErr
 }
 
 // ask is a yes/no question; aborted is the exit status after a no.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -21,7 +22,7 @@ type identity struct {
 // CRCs, GUID question, failsafe, version, PSID, chip, MACs, size, write.
 func (f *flint) burn() int {
 	name := f.call.options["image"]
-	_, img, openErr, parseErr := f.openImage()
+	img, openErr, parseErr := f.openImage()
 	if openErr != "" {
 		return f.fail("Cannot open Image: %s. %s", name, openErr)
 	}
@@ -223,15 +224,12 @@ func chipName(id uint32) string {
 
 func (f *flint) checkFit(ids identity) int {
 	if !f.card.FitsChip(f.image) {
-		names := ""
-		for i, id := range f.image.HWIDs {
-			if i > 0 {
-				names += ", "
-			}
-			names += chipName(id)
+		names := make([]string, 0, len(f.image.HWIDs))
+		for _, id := range f.image.HWIDs {
+			names = append(names, chipName(id))
 		}
 		return f.fail("Burning FS2 image failed: Device/Image mismatch: FW image file cannot be programmed to device %s, it is intended for: %s only\n",
-			chipName(uint32(f.card.Rev)<<16|uint32(f.card.Chip.HWID)), names)
+			chipName(uint32(f.card.Rev)<<16|uint32(f.card.Chip.HWID)), strings.Join(names, ", "))
 	}
 	for _, mac := range ids.macs {
 		if problem := macProblem(mac); problem != "" {

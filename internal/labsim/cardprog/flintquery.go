@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -23,7 +24,7 @@ func errorText(err error) string {
 // everything is printed.
 func (f *flint) subject(verb string) (*card.Image, int) {
 	if f.call.has("image") {
-		_, img, openErr, err := f.openImage()
+		img, openErr, err := f.openImage()
 		name := f.call.options["image"]
 		switch {
 		case openErr != "":
@@ -80,7 +81,7 @@ func (f *flint) query() int {
 		}
 		f.row(label, text)
 	}
-	f.row("Device ID:", fmt.Sprint(img.Device))
+	f.row("Device ID:", strconv.FormatUint(uint64(img.Device), 10))
 	f.identityRows(img)
 	f.junkRows()
 	return 0
@@ -93,10 +94,10 @@ func (f *flint) fullRows(img *card.Image) {
 		f.row("MIC Version:", fmt.Sprintf("%d.%d.%d", img.MIC[0], img.MIC[1], img.MIC[2]))
 	}
 	if img.Sectors != 0 {
-		f.row("Config Sectors:", fmt.Sprint(img.Sectors))
+		f.row("Config Sectors:", strconv.FormatUint(uint64(img.Sectors), 10))
 	}
 	if img.CfgPad != 0 {
-		f.row("Config Pad:", fmt.Sprint(img.CfgPad))
+		f.row("Config Pad:", strconv.FormatUint(uint64(img.CfgPad), 10))
 	}
 	if img.PRS != "" {
 		f.row("PRS Name:", img.PRS)
@@ -156,7 +157,7 @@ func (f *flint) verify() int {
 	if f.call.has("image") {
 		name := f.call.options["image"]
 		var openErr string
-		_, img, openErr, err = f.openImage()
+		img, openErr, err = f.openImage()
 		if openErr != "" {
 			f.fail("Cannot open Image: %s. %s", name, openErr)
 			return f.unopenable()
@@ -221,7 +222,7 @@ func (f *flint) checksum() int {
 	var err error
 	if f.call.has("image") {
 		var openErr string
-		_, img, openErr, err = f.openImage()
+		img, openErr, err = f.openImage()
 		if openErr != "" {
 			return f.fail("Cannot open Image: %s. %s", f.call.options["image"], openErr)
 		}

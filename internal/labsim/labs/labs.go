@@ -195,7 +195,7 @@ func (l *Lab) add(first int, h Host) error {
 		return err
 	}
 	for port := 1; port <= 2; port++ {
-		if err := l.Connect(labsim.CardEnd(h.Name, h.Cards[0].BDF, port), labsim.SwitchEnd(h.Switch, first+port-1)); err != nil {
+		if err = l.Connect(labsim.CardEnd(h.Name, h.Cards[0].BDF, port), labsim.SwitchEnd(h.Switch, first+port-1)); err != nil {
 			return err
 		}
 	}

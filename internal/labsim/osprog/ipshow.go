@@ -3,6 +3,7 @@ package osprog
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -112,7 +113,7 @@ func details(d *labsim.Netdev) *ipDetails {
 	}
 	if d.Type == labsim.TypeInfiniBand {
 		v.MinMTU, v.MaxMTU = 0, labsim.ConnectedMaxMTU
-		v.Linkinfo = &ipLinkinfo{"ipoib", ipIPoIB{fmt.Sprintf("%#x", d.PKey), d.Mode, fmt.Sprintf("%d", d.Umcast)}}
+		v.Linkinfo = &ipLinkinfo{"ipoib", ipIPoIB{fmt.Sprintf("%#x", d.PKey), d.Mode, strconv.Itoa(d.Umcast)}}
 	}
 	if d.Port != nil && d.Parent == "" {
 		v.ParentBus, v.ParentDev = "pci", d.Port.Card.Config.BDF

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -157,8 +156,6 @@ func systemdInhibit(ctx context.Context, p *labsim.Proc) int {
 	return st
 }
 
-func usec(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
-
 // timestamp is how systemctl show prints a point in time.
 func timestamp(t time.Time) string {
 	if t.IsZero() {
@@ -171,5 +168,5 @@ func monotonic(s *state, t time.Time) string {
 	if t.IsZero() {
 		return "0"
 	}
-	return fmt.Sprint(t.Sub(s.m.Booted()).Microseconds())
+	return strconv.FormatInt(t.Sub(s.m.Booted()).Microseconds(), 10)
 }

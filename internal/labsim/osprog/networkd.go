@@ -100,18 +100,18 @@ func (s *state) networkFor(name string) *network {
 
 func (n *network) matches(d *labsim.Netdev) bool {
 	tests := map[string]string{"Name": d.Name, "PermanentMACAddress": d.HardwareAddress(), "MACAddress": d.HardwareAddress(), "Driver": d.Driver}
-	any := false
+	some := false
 	for key, have := range tests {
 		patterns := words(n.values["Match."+key])
 		if len(patterns) == 0 {
 			continue
 		}
-		any = true
+		some = true
 		if !slices.ContainsFunc(patterns, func(p string) bool { return globMatch(p, have) || strings.EqualFold(p, have) }) {
 			return false
 		}
 	}
-	return any && d.Type != labsim.TypeLoopback
+	return some && d.Type != labsim.TypeLoopback
 }
 
 // reconfigure applies the file of one interface. Failures are logged and the
@@ -216,7 +216,7 @@ func (s *state) dropManaged(name string, want []netip.Prefix) {
 	}
 	for _, a := range d.Addrs {
 		mine := want != nil || slices.Contains(own, a)
-		if mine && !slices.Contains(want, a) && !(a.Addr().Is6() && isLinkLocal(a)) {
+		if mine && !slices.Contains(want, a) && (!a.Addr().Is6() || !isLinkLocal(a)) {
 			_ = s.delAddr(name, a)
 		}
 	}

@@ -273,11 +273,11 @@ func (s *state) netEvent(name, action string) {
 }
 
 func (s *state) devpath(sys string) string {
-	real, err := s.m.FS.RealPath(vfs.Root, sys)
+	at, err := s.m.FS.RealPath(vfs.Root, sys)
 	if err != nil {
 		return ""
 	}
-	return strings.TrimPrefix(real, "/sys")
+	return strings.TrimPrefix(at, "/sys")
 }
 
 // rdmaEvents are the events of all RDMA devices.

@@ -128,22 +128,22 @@ func addEnv(env map[string]string, assignments []string) {
 	}
 }
 
-// errStart is a refused or failed start; status is systemctl's exit status.
-type errStart struct {
+// startError is a refused or failed start; status is systemctl's exit status.
+type startError struct {
 	text   string
 	status int
 }
 
-func (e *errStart) Error() string { return e.text }
+func (e *startError) Error() string { return e.text }
 
 // start starts a unit and waits for what its type waits for.
 func (s *state) start(name string) error {
 	if s.masked(name) {
-		return &errStart{fmt.Sprintf("Failed to start %s: Unit %s is masked.", name, name), 1}
+		return &startError{fmt.Sprintf("Failed to start %s: Unit %s is masked.", name, name), 1}
 	}
 	u := s.unit(name)
 	if u == nil {
-		return &errStart{fmt.Sprintf("Failed to start %s: Unit %s not found.", name, name), 5}
+		return &startError{fmt.Sprintf("Failed to start %s: Unit %s not found.", name, name), 5}
 	}
 	s.mu.Lock()
 	running := u.active == "active" || u.active == "activating"
@@ -299,7 +299,7 @@ func (s *state) sink(u *unit, to string) io.Writer {
 // failed records a start that did not succeed.
 func (s *state) failed(u *unit, status int) error {
 	s.finish(u, status)
-	return &errStart{fmt.Sprintf("Job for %s failed because the control process exited with error code.\n"+
+	return &startError{fmt.Sprintf("Job for %s failed because the control process exited with error code.\n"+
 		"See \"systemctl status %s\" and \"journalctl -xeu %s\" for details.", u.name, u.name, u.name), 1}
 }
 

@@ -15,7 +15,7 @@ import (
 func (s *state) stop(ctx context.Context, name string) error {
 	u := s.unit(name)
 	if u == nil {
-		return &errStart{fmt.Sprintf("Failed to stop %s: Unit %s not loaded.", name, name), 5}
+		return &startError{fmt.Sprintf("Failed to stop %s: Unit %s not loaded.", name, name), 5}
 	}
 	for _, part := range s.partsOf(name) {
 		if err := s.stop(ctx, part); err != nil {

@@ -80,7 +80,7 @@ func (s *session) exec(ctx context.Context, args []string) error {
 	if hc.Stdin != nil {
 		child.Stdin = hc.Stdin
 	}
-	status := 0
+	var status int
 	if name, ok := strings.CutPrefix(args[0], internalPrefix); ok {
 		status = s.builtin(child, name, args[1:])
 	} else {

@@ -6,7 +6,6 @@
 package shell
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -159,16 +158,23 @@ func (s *session) interpret(ctx context.Context, runner *interp.Runner, name, sc
 	// The interpreter knows export, readonly and local only in the bash dialect.
 	parser := syntax.NewParser(syntax.Variant(syntax.LangBash))
 	var last error
-	err := parser.Stmts(bytes.NewReader([]byte(script)), func(st *syntax.Stmt) bool {
+	var broken error
+	for st, err := range parser.StmtsSeq(strings.NewReader(script)) {
+		if err != nil {
+			broken = err
+			break
+		}
 		rewritePID(st)
 		last = runner.Run(ctx, st)
-		return ctx.Err() == nil && !runner.Exited() && !fatal(last)
-	})
+		if ctx.Err() != nil || runner.Exited() || fatal(last) {
+			break
+		}
+	}
 	if status := labsim.SignalStatus(ctx); status != 0 {
 		return status
 	}
-	if err != nil {
-		s.proc.Errorf("%s: %v\n", path.Base(name), err)
+	if broken != nil {
+		s.proc.Errorf("%s: %v\n", path.Base(name), broken)
 		s.trapExit(ctx, runner)
 		return 2
 	}

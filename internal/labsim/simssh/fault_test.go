@@ -25,7 +25,7 @@ func TestFaults_uploadIsCutInsideTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Write(make([]byte, 300000)); err == nil {
+	if _, err = f.Write(make([]byte, 300000)); err == nil {
 		t.Error("the upload was not cut")
 	}
 	data, err := m.FS.ReadFile("/home/ops/big")

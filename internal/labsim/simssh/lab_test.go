@@ -139,8 +139,9 @@ func TestCrossflash_burnRebootAndLinkType(t *testing.T) {
 		}
 	}
 	dev := "/sys/bus/pci/devices/" + bdf
-	if out, err := sh(t, c, "echo ib | tee "+dev+"/mlx4_port1"); err == nil || !strings.Contains(out, "Operation not supported") {
-		t.Errorf("EN firmware is still running, yet: %v %q", err, out)
+	early, err := sh(t, c, "echo ib | tee "+dev+"/mlx4_port1")
+	if err == nil || !strings.Contains(early, "Operation not supported") {
+		t.Errorf("EN firmware is still running, yet: %v %q", err, early)
 	}
 	if _, err := sh(t, c, "reboot"); err != nil {
 		t.Logf("reboot: %v", err)

@@ -61,7 +61,8 @@ func Serve(m *labsim.Machine, clientKey ssh.PublicKey) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	var config net.ListenConfig
+	l, err := config.Listen(context.Background(), "tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("simssh: listen for %s: %w", m.Name, err)
 	}

@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"crypto/rand"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -37,7 +38,7 @@ const accessMask = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 func (f *FS) open(cred Cred, name string, flag int, perm fs.FileMode) (*Node, error) {
 	n, err := f.walk(name, true, cred)
 	if err != nil {
-		if err != syscall.ENOENT || flag&os.O_CREATE == 0 { //nolint:errorlint // errno from walk, never wrapped
+		if !errors.Is(err, syscall.ENOENT) || flag&os.O_CREATE == 0 {
 			return nil, err
 		}
 		return f.create(cred, name, perm)
@@ -122,7 +123,7 @@ func (h *File) content() ([]byte, error) {
 func (h *File) Read(p []byte) (int, error) {
 	n, err := h.ReadAt(p, h.offset)
 	h.offset += int64(n)
-	if n > 0 && err == io.EOF { //nolint:errorlint // our own ReadAt
+	if n > 0 && errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return n, err

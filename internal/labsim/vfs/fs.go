@@ -3,6 +3,7 @@ package vfs
 import (
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -172,17 +173,12 @@ func (f *FS) SetReadOnly(prefix string, on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	prefix = path.Clean(prefix)
-	kept := f.readOnly[:0]
-	for _, r := range f.readOnly {
-		if strings.TrimPrefix(r, "!") != prefix {
-			kept = append(kept, r)
-		}
-	}
+	f.readOnly = slices.DeleteFunc(f.readOnly, func(r string) bool { return strings.TrimPrefix(r, "!") == prefix })
 	mark := prefix
 	if !on {
 		mark = "!" + prefix
 	}
-	f.readOnly = append(kept, mark)
+	f.readOnly = append(f.readOnly, mark)
 }
 
 // SetQuota limits the bytes below a directory; what is there counts at once.

@@ -194,7 +194,7 @@ func (f *FS) RemoveAll(cred Cred, name string) error {
 	defer f.mu.Unlock()
 	dir, n, err := f.entry(cred, name)
 	if err != nil {
-		return nil //nolint:nilerr // rm -f: what is not there need not be removed
+		return nil // rm -f: what is not there need not be removed
 	}
 	if err := f.mayDelete(dir, n, cred); err != nil {
 		return pathErr("remove", name, err)
@@ -215,7 +215,7 @@ func (f *FS) rename(cred Cred, from, to string) error {
 	if err != nil {
 		return err
 	}
-	if err := f.mayDelete(dir, n, cred); err != nil {
+	if err = f.mayDelete(dir, n, cred); err != nil {
 		return err
 	}
 	toDir, base, err := f.parentOf(to, cred)

@@ -34,7 +34,7 @@ func TestFS_permissionsAreChecked(t *testing.T) {
 	wantErrno(t, "read", err, syscall.EACCES)
 	_, err = f.Open(ops, "/etc/new", os.O_WRONLY|os.O_CREATE, 0o644)
 	wantErrno(t, "create in /etc", err, syscall.EACCES)
-	if _, err := f.Open(ops, "/tmp/a", os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
+	if _, err = f.Open(ops, "/tmp/a", os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	wantErrno(t, "remove from sticky", f.Remove(Cred{UID: 1001}, "/tmp/a"), syscall.EPERM)
@@ -72,7 +72,7 @@ func TestFS_quotaAndReadOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Write(make([]byte, 10)); err != nil {
+	if _, err = h.Write(make([]byte, 10)); err != nil {
 		t.Fatal(err)
 	}
 	_, err = h.Write([]byte{1})
@@ -111,7 +111,8 @@ func TestFS_computedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, err := io.ReadAll(h); err != nil || string(b) != "b\n" {
+	b, err := io.ReadAll(h)
+	if err != nil || string(b) != "b\n" {
 		t.Errorf("%q, %v", b, err)
 	}
 	_, err = f.Open(ops, "/sys/x", os.O_WRONLY, 0)

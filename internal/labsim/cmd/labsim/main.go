@@ -27,14 +27,13 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	status, err := run(ctx, os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "labsim:", err)
 		status = 1
 	}
 	stop()
-	os.Exit(status) //nolint:gocritic // stop has run
+	os.Exit(status)
 }
 
 const usage = "usage: labsim status|evidence|exec|fault|power|drift --dir DIR [arguments]"
@@ -123,7 +122,7 @@ func show(answer []byte, err error) (int, error) {
 		return 1, err
 	}
 	var v any
-	if err := json.Unmarshal(answer, &v); err != nil {
+	if err = json.Unmarshal(answer, &v); err != nil {
 		return 1, err
 	}
 	text, err := json.MarshalIndent(v, "", "  ")
