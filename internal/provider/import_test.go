@@ -44,7 +44,7 @@ func TestAccImport_isFollowedByAnEmptyPlan(t *testing.T) {
 	engine(t)
 	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
 	cfg := w.CrossFlash(intel9)
-	text := acctest.HCL(w.Provider(), cfg)
+	text := acctest.Required + acctest.HCL(w.Provider(), cfg)
 	steps := []resource.TestStep{{Config: text}}
 	for typ, id := range importIDs(w, intel9, 1) {
 		steps = append(steps, resource.TestStep{
