@@ -1,6 +1,7 @@
 package acctest
 
 import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
@@ -14,7 +15,15 @@ func boardFindings() []finding {
 	board := func(w *World) Config {
 		return w.burn(labs.Intel9, w.file("board.bin", spec(func(s *card.Spec) { s.PRS = "cx3pro-1_MCX354A_FCC.prs" })), nil)
 	}
+	sealed := content("sealed.bin", func(w *World) []byte {
+		data, err := synth.FS4(synth.TOCOptions{PSID: "MT_9000000008", NoTable: true})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		return data
+	})
 	return []finding{
+		fileCase("FW014", "source", sealed, "encrypted"),
 		{code: "FW033", at: "image_id", hosts: part("MCX314A-BCCT"), says: []string{"MCX314A-BCCT", "cx3pro-1_MCX354A_FCC.prs"}, config: board},
 		{code: "FW034", at: "image_id", hosts: part("MCX353A-FCCT"), says: []string{"has 1", "with 2"}, config: board},
 	}

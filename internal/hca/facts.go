@@ -204,6 +204,7 @@ func problem(f *safety.ImageFacts, err error) {
 		malformed   *fwimage.MalformedError
 		unsupported *fwimage.UnsupportedFormatError
 		dump        *fwimage.RawDumpError
+		encrypted   *fwimage.EncryptedError
 	)
 	f.Problem = safety.ImageUnreadable
 	switch {
@@ -214,6 +215,8 @@ func problem(f *safety.ImageFacts, err error) {
 		f.Problem, f.Kind, f.Advice = safety.ImageContainer, string(not.Kind), sentence(not.Advice)
 		f.Detail = "nothing of an image in it"
 		return
+	case errors.As(err, &encrypted):
+		f.Problem = safety.ImageEncrypted
 	case errors.As(err, &dump):
 		f.Problem = safety.ImageRawDump
 	case errors.As(err, &truncated):

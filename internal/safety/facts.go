@@ -87,6 +87,7 @@ const (
 	ImageRawDump     ImageProblem = "raw dump"
 	ImageUnsupported ImageProblem = "unsupported format"
 	ImageMalformed   ImageProblem = "malformed"
+	ImageEncrypted   ImageProblem = "encrypted"
 )
 
 // ImageFacts is what is known of one firmware file.

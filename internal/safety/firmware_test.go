@@ -29,6 +29,7 @@ var firmwareCases = []struct {
 	{"FW011", Refuse, "no hardware ids", func(in *FirmwareInput) { in.Image.HWIDs = nil }},
 	{"FW012", Refuse, "malformed", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageMalformed, "loop at 0x20" }},
 	{"FW013", Note, "backup of a card", func(in *FirmwareInput) { in.Image.Identity = "unique" }},
+	{"FW014", Refuse, "encrypted", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageEncrypted, "the section table" }},
 	{"FW020", Refuse, "other chip", func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f5}, {ID: 0x1f5, Rev: 1}} }},
 	{"FW021", Refuse, "other revision", func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f7, Rev: 1}} }},
 	{"FW022", Refuse, "silicon unknown", func(in *FirmwareInput) { in.Card.HWKnown, in.Card.HWIDErr = false, "not permitted" }},

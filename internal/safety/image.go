@@ -14,6 +14,7 @@ var problemCodes = map[ImageProblem]string{
 	ImageRawDump:     "FW006",
 	ImageUnsupported: "FW010",
 	ImageMalformed:   "FW012",
+	ImageEncrypted:   "FW014",
 }
 
 // Image gives the findings on a file alone, as the image resource and data

@@ -41,6 +41,9 @@ var _ = Register(
 	Rule{Code: "FW013", Severity: Note, Title: "Firmware image carries the identity of one card", Attribute: "image_id",
 		Meaning: "It was read from a card. The burn keeps the GUIDs and MACs of the card it goes to; those in the image are not used.",
 		WayOut:  ""},
+	Rule{Code: "FW014", Severity: Refuse, Title: "Firmware image is encrypted", Attribute: "image_id",
+		Meaning: "Only the chip that it is for can read it, so that nobody can tell before the burn whether it is whole.",
+		WayOut:  "Use the vendor's image that is not encrypted; cards with life cycle and key management need the vendor's own tool."},
 )
 
 // Rules about image against card.

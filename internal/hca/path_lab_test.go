@@ -1,0 +1,102 @@
+package hca
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// overCard moves address, default route and SSH sessions of the host to its
+// card's first Ethernet port, and gives that a peer: an InfiniBand switch is none.
+func (b *bench) overCard() {
+	b.t.Helper()
+	one, other := labsim.CardEnd(labs.Intel9, "0000:01:00.0", 1), labsim.CardEnd(labs.Xeon2zfs, "0000:04:00.0", 1)
+	b.lab.Disconnect(one)
+	b.lab.Disconnect(other)
+	if err := b.lab.Connect(one, other); err != nil {
+		b.t.Fatal(err)
+	}
+	var address netip.Prefix
+	var gateway netip.Addr
+	b.machine.UpdateNetdev("eno1", func(d *labsim.Netdev) {
+		address, gateway = d.Addrs[0], d.Gateway
+		d.Addrs, d.Gateway, d.SSH = nil, netip.Addr{}, false
+	})
+	if !b.machine.UpdateNetdev("enp1s0", func(d *labsim.Netdev) {
+		d.Addrs, d.Gateway, d.Up, d.SSH = []netip.Prefix{address}, gateway, true, true
+	}) {
+		b.t.Fatal("the card has no Ethernet interface enp1s0")
+	}
+}
+
+// TestAssess_over_the_cards_own_port asks, below sudo and over real SSH, for a
+// burn on the card that the session and the default route use.
+func TestAssess_over_the_cards_own_port(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	b.overCard()
+	o, c := b.ops("alice"), b.card(ctx)
+	ask := crossFlash(c, b.image(card.VPI()))
+	a, err := o.AssessFirmware(ctx, ask)
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	if a.Host.SSH.Dev != "enp1s0" || len(a.Host.SSH.Cards) != 1 || a.Host.SSH.Cards[0] != b.pci {
+		t.Errorf("session over %+v", a.Host.SSH)
+	}
+	i := slices.IndexFunc(a.Verdict.Findings, func(f safety.Finding) bool { return f.Code == "HO001" })
+	if i < 0 || !a.Verdict.Blocked() {
+		t.Fatalf("nothing is said of the session: %+v", a.Verdict.Findings)
+	}
+	if f := a.Verdict.Findings[i]; f.Severity != safety.NeedsConsent || f.Consent != `allow_management_path = "enp1s0"` {
+		t.Errorf("%+v", f)
+	}
+	ask.Request.ManagementPath = "enp1s0"
+	if a, err = o.AssessFirmware(ctx, ask); err != nil || a.Verdict.Blocked() {
+		t.Errorf("with consent: %v, %+v", err, a.Verdict.Blocking())
+	}
+	// The session over another interface leaves the default route.
+	b.machine.UpdateNetdev("enp1s0", func(d *labsim.Netdev) { d.SSH = false })
+	b.machine.UpdateNetdev("eno1", func(d *labsim.Netdev) {
+		d.Addrs, d.SSH = []netip.Prefix{netip.MustParsePrefix("198.51.100.7/24")}, true
+	})
+	ask.Request.ManagementPath, ask.Card = "", b.card(ctx)
+	a, err = o.AssessFirmware(ctx, ask)
+	if err != nil || !a.Verdict.Has("HO002") || a.Verdict.Has("HO001") || !a.Verdict.Blocked() {
+		t.Errorf("default route: %v, %+v", err, a.Verdict.Findings)
+	}
+	b.clean()
+}
+
+// TestAssess_without_RDMA_device is about an Ethernet-only card whose mlx4_ib is
+// not loaded: mstflint says that nothing else runs, so that there is no warning.
+func TestAssess_without_RDMA_device(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	for _, module := range []string{"ib_ipoib", "ib_umad", "mlx4_ib"} {
+		if b.machine.ModuleLoaded(module) {
+			if err := b.machine.UnloadModule(module); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a, err := b.ops("alice").AssessFirmware(ctx, crossFlash(b.card(ctx), b.image(card.VPI())))
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	i := slices.IndexFunc(a.Verdict.Findings, func(f safety.Finding) bool { return f.Code == "FW055" })
+	if i < 0 || a.Verdict.Findings[i].Severity != safety.Note || !strings.Contains(a.Verdict.Findings[i].Evidence, "2.40.5032") {
+		t.Errorf("%+v", a.Verdict.Findings)
+	}
+	if a.Verdict.Action != safety.ActionBurn || a.Card.RunningPSID != card.PSIDEN {
+		t.Errorf("action %s, running %s", a.Verdict.Action, a.Card.RunningPSID)
+	}
+	b.clean()
+}
