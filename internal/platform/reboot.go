@@ -168,6 +168,7 @@ func (b *rebooter) waitForReturn(ctx context.Context, before string, request she
 	err := poll(ctx, b.policy.Poll, func(ctx context.Context) (bool, error) {
 		id, err := readBootID(ctx, b.h)
 		if permanent(err) {
+			b.last = "another host key than before"
 			return false, err
 		}
 		switch {
