@@ -38,7 +38,7 @@ const listening = "  sl  local_address rem_address   st tx_queue rx_queue tr tm-
 func aroundFindings() []finding {
 	const nas = labs.Xeon2zfs
 	bare := func() []labs.Host { return bought() }
-	both := func() []labs.Host { return labs.TwoHosts() }
+	both := labs.TwoHosts
 	on := func(host string) func(*World) Config {
 		return func(w *World) Config { return w.burn(host, w.Image(ImageVPI), nil) }
 	}
