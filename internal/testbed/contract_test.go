@@ -87,18 +87,17 @@ func blankGUIDs(c *card.Card) {
 	}
 	data := append([]byte{}, img.Data...)
 	at := bytes.Index(data, guidBytes(img))
-	if at < 0 {
-		panic("no GUID section")
+	if at < 0 || at+52 > card.SectorSize {
+		panic("no GUID section in the first sector")
 	}
 	for i := range 48 {
 		data[at+i] = 0xff
 	}
 	copy(data[at+48:], []byte{0, 0, 0xff, 0xff})
-	page := data[at/card.SectorSize*card.SectorSize:]
-	page = page[:min(len(page), card.SectorSize)]
-	sector := uint32(at / card.SectorSize * card.SectorSize)
-	_ = c.Flash.Erase(sector)
-	_ = c.Flash.Program(sector, page)
+	data[0x22], data[0x23] = 0xff, 0xff // the CRC over the whole is not set either
+	sector := data[:min(len(data), card.SectorSize)]
+	_ = c.Flash.Erase(0)
+	_ = c.Flash.Program(0, sector)
 }
 
 func guidBytes(img *card.Image) []byte {

@@ -13,6 +13,8 @@ import (
 // Registers of the chip's own address space (ConnectX-3, ConnectX-3 Pro).
 const (
 	regHWID        = 0xf0014
+	regMajor       = 0x1f064 // version of the running firmware, bits 31:16
+	regMinor       = 0x1f068 // bits 31:16 minor, 15:0 subminor
 	regSemaphores  = 0xf0380
 	regFlashLock   = 0xf03fc // the last semaphore guards the flash
 	regGateway     = 0xf0400
@@ -154,6 +156,11 @@ func (d *Device) read(addr uint32) uint32 {
 	switch {
 	case addr == regHWID:
 		return uint32(d.card.Rev)<<16 | uint32(d.card.Chip.HWID)
+	case addr == regMajor:
+		return uint32(d.card.Running().Version[0]) << 16
+	case addr == regMinor:
+		v := d.card.Running().Version
+		return uint32(v[1])<<16 | uint32(v[2])
 	case addr == regFlashLock:
 		if d.card.TakeSemaphore() {
 			return 0
