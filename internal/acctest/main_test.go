@@ -2,6 +2,7 @@ package acctest
 
 import (
 	"context"
+	"flag"
 	"os"
 	"testing"
 
@@ -17,6 +18,8 @@ func TestMain(m *testing.M) {
 			_ = os.Setenv(name, "OFF")
 		}
 	}
+	// Scenarios mostly wait for simulated hosts; an explicit -parallel wins.
+	_ = flag.Set("test.parallel", "6")
 	UseEngine()
 	os.Exit(m.Run())
 }

@@ -1,0 +1,94 @@
+package acctest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// trips is what one plan costs on a host: connections, commands and transfers.
+type trips struct{ connections, commands, transfers int }
+
+func (w *World) trips(host string, do func()) trips {
+	before := w.Machine(host).Counters()
+	do()
+	after := w.Machine(host).Counters()
+	return trips{after.Connections - before.Connections, after.Sessions - before.Sessions, after.SFTP - before.SFTP}
+}
+
+// A refresh and plan of all seven kinds of a host costs one connection and one
+// command, however many resources there are.
+func TestRoundTrips_one_collection_for_a_host(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{})
+	ws, cfg := w.Workspace(), w.BothHosts()
+	applied(t, ws, cfg)
+	for _, host := range []string{labs.Intel9, labs.Xeon2zfs} {
+		got := w.trips(host, func() { emptyPlan(t, ws, cfg) })
+		if want := (trips{connections: 1, commands: 1}); got != want {
+			t.Errorf("%s: a plan without changes cost %+v, expected %+v", host, got, want)
+		}
+	}
+	// Many more resources of the same kinds ask nothing more.
+	for _, name := range []string{"b", "c", "d", "e", "f"} {
+		for _, r := range w.CrossFlash(labs.Intel9) {
+			if r.Type == "infiniband_card" {
+				r.Name = name
+				cfg = append(cfg, r)
+			}
+		}
+	}
+	applied(t, ws, cfg)
+	if got := w.trips(labs.Intel9, func() { emptyPlan(t, ws, cfg) }); got.commands != 1 || got.connections != 1 {
+		t.Errorf("with five cards more it cost %+v", got)
+	}
+}
+
+// With a delay on the line, a plan waits for the host a few times after the
+// handshake, not once for each resource.
+func TestRoundTrips_few_waits_at_a_distance(t *testing.T) {
+	t.Parallel()
+	const oneWay = 50 * time.Millisecond
+	w := Start(t, Options{Hosts: bought()})
+	ws, cfg := w.Workspace(), w.CrossFlash(labs.Intel9)
+	applied(t, ws, cfg)
+	near := elapsed(func() { emptyPlan(t, ws, cfg) })
+	w.Machine(labs.Intel9).Faults.Set(labsim.FaultSpec{Latency: oneWay})
+	far := elapsed(func() { emptyPlan(t, ws, cfg) })
+	// TCP does not pass the delay; the SSH handshake takes 4 to 5 round trips, the
+	// session and its command 3. A wait for each of eight resources would be as much
+	// again.
+	waits := float64(far-near) / float64(2*oneWay)
+	t.Logf("%.1f round trips, handshake included (%s near, %s far)", waits, near, far)
+	if waits > 11 {
+		t.Errorf("a plan waited %.1f round trips for the host, the handshake included", waits)
+	}
+}
+
+func elapsed(do func()) time.Duration {
+	began := time.Now()
+	do()
+	return time.Since(began)
+}
+
+// A plan dials only the hosts that its resources are on, and those whose GUIDs a
+// new identity is compared with.
+func TestRoundTrips_nothing_for_hosts_without_resources(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{})
+	ws := w.Workspace()
+	cfg := Config{w.CrossFlash(labs.Intel9)[0]}
+	applied(t, ws, cfg)
+	if got := w.trips(labs.Xeon2zfs, func() { emptyPlan(t, ws, cfg) }); got != (trips{}) {
+		t.Errorf("a host without resources was asked: %+v", got)
+	}
+	if _, err := ws.Validate(context.Background(), w.BothHosts()); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Machine(labs.Xeon2zfs).Counters().Connections; n != 0 {
+		t.Errorf("validation dialled: %d connections", n)
+	}
+}
