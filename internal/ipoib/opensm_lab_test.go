@@ -89,7 +89,7 @@ func TestLab_OpenSM_namesTheCause(t *testing.T) {
 	}
 	mustContain(t, err.Error(), "nobody answers at the other end of the cable", "not in Ethernet mode")
 	// The configuration stayed, so the cable is all that was missing.
-	if err := l.Connect(labsim.CardEnd("intel9", labCard, 1), labsim.SwitchEnd("sw1", 1)); err != nil {
+	if err := l.Connect(labsim.CardEnd("intel9", labCard, 1), labsim.SwitchEnd("switch", 1)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort).Differences(smDesired()); len(diff) > 0 {
