@@ -96,20 +96,25 @@ func onlyMLX4Card(s *inventory.Snapshot, card ib.PCIAddress, types map[int]ib.Li
 	return nil
 }
 
+// portTypesFor spells types for the driver once it is sure that the driver's
+// option, which counts for all its cards, changes no other card.
+func portTypesFor(ctx context.Context, h *inventory.Host, card ib.PCIAddress, types map[int]ib.LinkType) (s *inventory.Snapshot, array string, err error) {
+	if array, err = portTypeArray(types); err != nil {
+		return nil, "", err
+	}
+	if s, err = h.Snapshot(ctx); err != nil {
+		return nil, "", err
+	}
+	return s, array, onlyMLX4Card(s, card, types)
+}
+
 // LinkTypeRung implements Platform.
 func (ubuntu) LinkTypeRung() string { return "modprobe.d" }
 
 // PersistLinkTypes implements Platform.
 func (u ubuntu) PersistLinkTypes(ctx context.Context, h *inventory.Host, card ib.PCIAddress, types map[int]ib.LinkType) error {
-	array, err := portTypeArray(types)
+	s, array, err := portTypesFor(ctx, h, card, types)
 	if err != nil {
-		return err
-	}
-	s, err := h.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	if err := onlyMLX4Card(s, card, types); err != nil {
 		return err
 	}
 	if old, ok := s.Files[ModprobePath]; ok && !Owned(old.Content) {

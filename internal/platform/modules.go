@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -60,4 +61,18 @@ func linkLayer(c *inventory.Card, number int) string {
 		return "InfiniBand"
 	}
 	return ""
+}
+
+// missingModules names what of want is not loaded now, and what is not listed
+// to be loaded at boot.
+func missingModules(s *inventory.Snapshot, listed, want []string) (now, boot []string) {
+	for _, m := range want {
+		if !s.Modules[m] {
+			now = append(now, m)
+		}
+		if !slices.Contains(listed, m) {
+			boot = append(boot, m)
+		}
+	}
+	return now, boot
 }

@@ -92,16 +92,7 @@ func (t trueNAS) Install(_ context.Context, h *inventory.Host, packages ...strin
 
 // MissingModules implements Platform.
 func (trueNAS) MissingModules(s *inventory.Snapshot, want ...string) (now, boot []string) {
-	listed := loadedByOptions(kernelOptions(s))
-	for _, m := range want {
-		if !s.Modules[m] {
-			now = append(now, m)
-		}
-		if !slices.Contains(listed, m) {
-			boot = append(boot, m)
-		}
-	}
-	return now, boot
+	return missingModules(s, loadedByOptions(kernelOptions(s)), want)
 }
 
 // EnsureModules implements Platform. modules_load= on the kernel command line
@@ -190,15 +181,8 @@ const portTypeToken = mlx4Module + "." + portTypeParam
 
 // PersistLinkTypes implements Platform.
 func (trueNAS) PersistLinkTypes(ctx context.Context, h *inventory.Host, card ib.PCIAddress, types map[int]ib.LinkType) error {
-	array, err := portTypeArray(types)
+	s, array, err := portTypesFor(ctx, h, card, types)
 	if err != nil {
-		return err
-	}
-	s, err := h.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	if err := onlyMLX4Card(s, card, types); err != nil {
 		return err
 	}
 	return setKernelOptions(ctx, h, s, func(tokens []string) []string {

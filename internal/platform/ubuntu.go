@@ -130,16 +130,7 @@ func notInstalled(ctx context.Context, h *inventory.Host, packages []string) ([]
 
 // MissingModules implements Platform.
 func (ubuntu) MissingModules(s *inventory.Snapshot, want ...string) (now, boot []string) {
-	listed := modprobe.ParseLoadList(s.Files[ModulesLoadPath].Content)
-	for _, m := range want {
-		if !s.Modules[m] {
-			now = append(now, m)
-		}
-		if !slices.Contains(listed, m) {
-			boot = append(boot, m)
-		}
-	}
-	return now, boot
+	return missingModules(s, modprobe.ParseLoadList(s.Files[ModulesLoadPath].Content), want)
 }
 
 // EnsureModules implements Platform.
