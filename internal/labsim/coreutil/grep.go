@@ -10,6 +10,16 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
 
+// expressions are those of -e or, without any, the first operand; files are the
+// other operands.
+func expressions(f *labsim.Flags) (all, files []string) {
+	all, files = f.All("e"), f.Args
+	if len(all) == 0 && len(files) > 0 {
+		return files[:1], files[1:]
+	}
+	return all, files
+}
+
 // grep uses Go's regular expressions: -E patterns of scripts mean the same; a
 // basic pattern with a backslash is refused, since it would not.
 func grep(_ context.Context, p *labsim.Proc) int {
@@ -17,12 +27,9 @@ func grep(_ context.Context, p *labsim.Proc) int {
 	if !good {
 		return 2
 	}
-	patterns, files := f.All("e"), f.Args
+	patterns, files := expressions(f)
 	if len(patterns) == 0 {
-		if len(files) == 0 {
-			return p.Unknown("grep without a pattern")
-		}
-		patterns, files = files[:1], files[1:]
+		return p.Unknown("grep without a pattern")
 	}
 	re, bad := grepPattern(f, patterns)
 	if bad != "" {

@@ -28,12 +28,9 @@ func sed(_ context.Context, p *labsim.Proc) int {
 	if !good {
 		return 2
 	}
-	scripts, files := f.All("e"), f.Args
+	scripts, files := expressions(f)
 	if len(scripts) == 0 {
-		if len(files) == 0 {
-			return p.Unknown("sed without a script")
-		}
-		scripts, files = files[:1], files[1:]
+		return p.Unknown("sed without a script")
 	}
 	var commands []sedCommand
 	for _, s := range scripts {
