@@ -37,12 +37,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if a == nil || !r.assess(ctx, a, &resp.Diagnostics) {
 		return
 	}
-	want, waiting := a.Verdict.GUIDs, a.Verdict.Action == safety.ActionWait
-	if waiting {
-		want = a.ask.Request.Want // the card cannot be read; it completes the rest at apply
-	}
-	writes := a.Verdict.Action != safety.ActionNone
-	if writes && (!waiting || a.ask.Request.HasGUIDs) {
+	want := a.want()
+	if a.writes() && (!a.waiting() || a.ask.Request.HasGUIDs) {
 		r.Planned.UpdateCard(a.at.Ref, func(c *tfkit.PlannedCard) { c.GUIDs = &want })
 	}
 	if exists && a.converged(config) && state.CardID.Same(plan.CardID) {
@@ -51,8 +47,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	given := plan
 	given.BaseGUID, given.BaseMAC = config.BaseGUID, config.BaseMAC
-	plan.plan(a.at.Ref, want, writes, a.now, state)
-	if waiting {
+	plan.plan(a.at.Ref, want, a.writes(), a.now, state)
+	if a.waiting() {
 		plan.waiting(a.ask.Request)
 	}
 	plan.keepGiven(given)
@@ -130,6 +126,21 @@ func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagno
 	}
 	tfkit.AddJobs(diags, a.at.Ref, a.Jobs)
 	return !tfkit.AddFindings(ctx, diags, "set GUIDs of card "+a.at.Ref.String(), tfkit.WithoutJobs(a.Verdict.Findings))
+}
+
+// waiting reports whether a job of an earlier apply has the card.
+func (a *assessment) waiting() bool { return a.Verdict.Action == safety.ActionWait }
+
+// writes reports whether the card is going to be changed.
+func (a *assessment) writes() bool { return a.Verdict.Action != safety.ActionNone }
+
+// want is the identity that the card will have. A card that waits cannot be
+// read; what is not asked for is completed at apply.
+func (a *assessment) want() ib.GUIDSet {
+	if a.waiting() {
+		return a.ask.Request.Want
+	}
+	return a.Verdict.GUIDs
 }
 
 // converged reports whether nothing is left to do.
