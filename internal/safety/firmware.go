@@ -8,6 +8,9 @@ const spaceReserve = 16 << 20
 
 // Firmware gives the verdict on having the image in the card's flash.
 func Firmware(in FirmwareInput) Verdict {
+	if in.Restore != nil {
+		return restore(in)
+	}
 	v := Verdict{Action: ActionBurn, Activation: ActivationNone}
 	v.From = Flash{PSID: ib.PSID(in.Card.PSID), FW: in.Card.FW}
 	v.To = Flash{PSID: ib.PSID(in.Image.PSID), FW: in.Image.FW}

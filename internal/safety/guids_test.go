@@ -149,6 +149,9 @@ func TestCatalogue_every_code_appears(t *testing.T) {
 	for _, c := range firmwareCases {
 		seen[c.code] = true
 	}
+	for _, c := range restoreCases {
+		seen[c.code] = true
+	}
 	for _, c := range guidCases {
 		seen[c.code] = true
 	}

@@ -32,6 +32,8 @@ type FirmwareInput struct {
 	Host    HostFacts
 	Lab     LabFacts
 	Request FirmwareRequest
+	// Restore is set if the image is the backup that a destroy burns back.
+	Restore *RestoreFacts
 	// Backup is nil at plan time. With it, the verdict is the last one before
 	// the burn, and the only one that permits it.
 	Backup *BackupFacts

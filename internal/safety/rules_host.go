@@ -60,6 +60,18 @@ var _ = Register(
 	Rule{Code: "BK002", Severity: Refuse, Title: "No directory for backups is configured",
 		Meaning: "The old firmware is kept on the operator's machine before anything is written.",
 		WayOut:  "Set backup_dir in the provider configuration, for example backup_dir = \"${path.root}/firmware-backups\"."},
+	Rule{Code: "BK003", Severity: Refuse, Title: "Backup to restore is missing",
+		Meaning: "on_destroy = \"restore\" burns back what the card had before the resource first burned it, from the backup that was taken then.",
+		WayOut:  "Put the directory back where the evidence says. To leave the firmware as it is, write on_destroy = \"keep\" and apply first."},
+	Rule{Code: "BK004", Severity: Refuse, Title: "Backup to restore does not verify",
+		Meaning: "A file that changed since it was written is not burned.",
+		WayOut:  "Put back an intact copy; the host keeps one, named by its SHA-256, in /var/lib/terraform-provider-infiniband/backups. To leave the firmware as it is, write on_destroy = \"keep\" and apply first."},
+	Rule{Code: "BK005", Severity: Refuse, Title: "Backup to restore is of another card",
+		Meaning: "A backup goes back to the card that it was read from and to no other; the card in this slot may have been changed.",
+		WayOut:  "Check which card is in the slot. To leave the firmware as it is, write on_destroy = \"keep\" and apply first."},
+	Rule{Code: "BK006", Severity: Refuse, Title: "Card holds other firmware than the one to be undone",
+		Meaning: "Somebody has burned the card since. on_destroy = \"restore\" allows one change only: from what the resource put into flash to what was there before.",
+		WayOut:  "Apply once more, so that the card is as configured, and destroy then; or write on_destroy = \"keep\" and apply first."},
 )
 
 // Rules about GUIDs and MACs that were asked for.

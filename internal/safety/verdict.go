@@ -15,6 +15,7 @@ const (
 	ActionBurn      Action = "burn"
 	ActionSetGUIDs  Action = "set guids"
 	ActionLinkTypes Action = "set link types"
+	ActionBackup    Action = "back up"
 	ActionRefuse    Action = "refuse"
 	// ActionWait means that a job of an earlier run is changing this card now:
 	// nothing can be said of it before that has ended.

@@ -1,0 +1,119 @@
+package safety
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// RestoreFacts is what is known of a backup that is to be burned back. With it
+// in a FirmwareInput, the consents to the PSID and to the version are those of
+// the recorded pair: what was put into flash may become what was there before,
+// and nothing else.
+type RestoreFacts struct {
+	Path    string // on the operator's machine
+	Missing string // why it cannot be read; empty: it is there
+	Damaged string // what is wrong with it; empty: it verifies
+	Other   string // why it is another card's; empty: it is this card's
+	Left    Flash  // what was put into flash, the only firmware that may be replaced
+}
+
+// restore gives the verdict on burning a backup back.
+func restore(in FirmwareInput) Verdict {
+	r := *in.Restore
+	in.Restore = nil
+	if found := r.refusals(in); len(found) > 0 {
+		return seal(Verdict{Action: ActionBurn, Activation: ActivationNone, Findings: found}, in.Card, false)
+	}
+	in.Request.PSIDChange = &PSIDChange{From: r.Left.PSID, To: ib.PSID(in.Image.PSID)}
+	in.Request.Downgrade = &Downgrade{From: r.Left.FW, To: in.Image.FW}
+	in.Request.Reinstall = in.Image.FW.String()
+	v := Firmware(in)
+	for i := range v.Findings {
+		v.Findings[i] = atDestroy(v.Findings[i])
+	}
+	return v
+}
+
+// refusals are the reasons that lie in the backup and in what became of the card.
+func (r RestoreFacts) refusals(in FirmwareInput) []Finding {
+	switch {
+	case r.Missing != "":
+		return []Finding{find("BK003", "%s: %s", orText(r.Path, "(none)"), r.Missing)}
+	case r.Damaged != "":
+		return []Finding{find("BK004", "%s: %s", r.Path, r.Damaged)}
+	case r.Other != "":
+		return []Finding{find("BK005", "%s: %s", r.Path, r.Other)}
+	}
+	_, busy := waiting(in.Card, in.Host, nil)
+	now := Flash{PSID: ib.PSID(in.Card.PSID), FW: in.Card.FW}
+	if busy || !in.Card.Identified() || now == r.Left || holds(in.Card, in.Image) {
+		return nil
+	}
+	return []Finding{find("BK006", "In flash: %s. Put there: %s. In the backup: %s %s.", describeFlash(now), describeFlash(r.Left), in.Image.PSID, in.Image.FW)}
+}
+
+func describeFlash(f Flash) string {
+	return fmt.Sprintf("%s %s", orText(string(f.PSID), "no PSID"), f.FW)
+}
+
+// atDestroy rewrites a finding for a moment at which the resource has no
+// configuration that could be pointed at or changed.
+func atDestroy(f Finding) Finding {
+	f.Attribute = ""
+	if f.Consent != "" {
+		f.WayOut = "If that is acceptable, add the line below to the resource and apply, so that it is recorded, and destroy then. " +
+			"To leave the firmware as it is, write on_destroy = \"keep\" and apply first."
+	}
+	return f
+}
+
+// backupSpace is what two reads of a flash need at most: 16 MiB is the largest
+// one that these cards have.
+const backupSpace = 2*16<<20 + spaceReserve
+
+// backupCodes are the findings on a host that also hold if nothing is written
+// to the card.
+var backupCodes = []string{"HO003", "HO004", "HO006", "HO008", "BK002"}
+
+// BackupInput is everything the verdict on taking a backup depends on.
+type BackupInput struct {
+	Card CardFacts
+	Host HostFacts
+	// Backup is nil before it was taken.
+	Backup *BackupFacts
+}
+
+// Backup gives the verdict on taking a backup without writing to the card. It
+// permits no write.
+func Backup(in BackupInput) Verdict {
+	v := Verdict{Action: ActionBackup, Activation: ActivationNone}
+	v.Findings = append(v.Findings, cardReach(in.Card, in.Host)...)
+	for _, f := range machine(in.Card, in.Host, backupSpace) {
+		if slices.Contains(backupCodes, f.Code) {
+			v.Findings = append(v.Findings, f)
+		}
+	}
+	for _, j := range in.Host.Jobs {
+		if j.Running && j.PCI.Slot() == in.Card.PCI.Slot() {
+			v.Findings = append(v.Findings, find("HO004", "Job %s, started by %s, is changing this card", j.ID, orText(j.Operator, "unknown")))
+		}
+	}
+	if !v.Blocked() {
+		v.Findings = append(v.Findings, readable(in.Card)...)
+		v.Findings = append(v.Findings, backup(in.Card, in.Backup)...)
+	}
+	return seal(v, in.Card, false)
+}
+
+// readable gives the findings on a flash that is to be read and not written.
+func readable(card CardFacts) []Finding {
+	var found []Finding
+	for _, f := range cardState(card) {
+		if f.Severity.Blocks() && f.Code != "FW042" { // signed firmware can be kept, too
+			found = append(found, f)
+		}
+	}
+	return found
+}

@@ -1,0 +1,145 @@
+package safety
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// goodRestore is a card that was cross-flashed, and its backup.
+func goodRestore() FirmwareInput {
+	in := goodFirmware()
+	in.Card.PSID, in.Card.RunningPSID, in.Card.FW, in.Card.RunningFW = psidVPI, psidVPI, fw242, fw242
+	in.Image.PSID, in.Image.FW, in.Image.Identity = psidEN, fw236, "unique"
+	in.Restore = &RestoreFacts{Path: "/backups/x", Left: Flash{PSID: psidVPI, FW: fw242}}
+	return in
+}
+
+func TestRestore_consents_are_the_recorded_pair(t *testing.T) {
+	in := goodRestore()
+	v := Firmware(in)
+	if v.Blocked() || v.Action != ActionBurn || v.To != (Flash{PSID: psidEN, FW: fw236}) || len(v.Answers) != 2 {
+		t.Fatalf("verdict %+v", v)
+	}
+	if v.Permits(ActionBurn, "intel9/0000:01:00.0") {
+		t.Error("a verdict without a backup of the present firmware permits the restore")
+	}
+	in.Backup = goodBackup()
+	in.Backup.PSID, in.Backup.FW = psidVPI, fw242
+	if final := Firmware(in); !final.Permits(ActionBurn, "intel9/0000:01:00.0") || !final.Equal(v) {
+		t.Errorf("the final verdict does not permit it: %+v", final)
+	}
+	// Consents from elsewhere count for nothing.
+	in = goodRestore()
+	in.Restore.Left.PSID = "MT_9999999999"
+	in.Request.PSIDChange = &PSIDChange{From: psidVPI, To: psidEN}
+	expectFinding(t, Firmware(in).Findings, "BK006", Refuse)
+}
+
+func TestRestore_same_version_other_content(t *testing.T) {
+	in := goodRestore()
+	in.Image.PSID, in.Image.FW = psidVPI, fw242
+	if v := Firmware(in); v.Blocked() || v.Action != ActionBurn {
+		t.Errorf("verdict %+v", v)
+	}
+	in.Image.Checksum = in.Card.Checksum
+	if v := Firmware(in); v.Blocked() || v.Action != ActionNone {
+		t.Errorf("the same content: %+v", v)
+	}
+}
+
+// restoreCases makes each finding on a restore appear.
+var restoreCases = []struct {
+	code   string
+	name   string
+	change func(*FirmwareInput)
+}{
+	{"BK003", "missing", func(in *FirmwareInput) { in.Restore.Missing = "no such file" }},
+	{"BK004", "damaged", func(in *FirmwareInput) { in.Restore.Damaged = "another SHA-256" }},
+	{"BK005", "of another card", func(in *FirmwareInput) { in.Restore.Other = "serial number 1" }},
+	{"BK006", "other version in flash", func(in *FirmwareInput) { in.Card.FW = ib.MustParseFWVersion("2.42.5700") }},
+	{"BK006", "other PSID in flash", func(in *FirmwareInput) { in.Card.PSID = "MT_9100111019" }},
+	{"FW020", "backup for another chip", func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f5}} }},
+	{"FW041", "recovery mode", func(in *FirmwareInput) { in.Card.Livefish = true }},
+	{"FW043", "flash damaged", func(in *FirmwareInput) { in.Card.Verified = VerifyBad }},
+	{"FW044", "flash unreadable", func(in *FirmwareInput) { in.Card.FlashKnown = false }},
+	{"FW045", "staged image", func(in *FirmwareInput) { in.Card.RunningFW = fw236 }},
+	{"HO007", "reboot not allowed", func(in *FirmwareInput) { in.Host.RebootAllowed = false }},
+	{"HO008", "observe", func(in *FirmwareInput) { in.Host.Observe = true }},
+	{"BK002", "no backup_dir", func(in *FirmwareInput) { in.Host.BackupDir = "" }},
+}
+
+func TestRestore_findings(t *testing.T) {
+	for _, c := range restoreCases {
+		t.Run(c.code+" "+c.name, func(t *testing.T) {
+			in := goodRestore()
+			c.change(&in)
+			v := Firmware(in)
+			f := expectFinding(t, v.Findings, c.code, Refuse)
+			if !v.Blocked() || v.Action != ActionRefuse || f.Attribute != "" {
+				t.Errorf("action %s, attribute %q", v.Action, f.Attribute)
+			}
+		})
+	}
+}
+
+func TestRestore_waits_for_a_running_job(t *testing.T) {
+	in := goodRestore()
+	in.Card.FlashKnown, in.Card.PSID = false, ""
+	in.Host.Jobs = []JobFacts{{ID: "j", PCI: here, Running: true}}
+	if v := Firmware(in); v.Blocked() || v.Action != ActionWait {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+func TestRestore_consent_that_needs_an_apply_says_so(t *testing.T) {
+	f := atDestroy(Finding{Code: "HO001", Severity: NeedsConsent, Attribute: "allow_management_path", Consent: `allow_management_path = "enp1s0"`})
+	if f.Attribute != "" || !strings.Contains(f.WayOut, "apply, so that it is recorded") || f.Consent == "" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestBackup_findings(t *testing.T) {
+	for _, c := range []struct {
+		code   string
+		name   string
+		change func(*BackupInput)
+	}{
+		{"FW040", "other vendor", func(in *BackupInput) { in.Card.VendorID = 0x8086 }},
+		{"FW043", "flash damaged", func(in *BackupInput) { in.Card.Verified, in.Card.VerifyError = VerifyBad, "DDR: wrong CRC" }},
+		{"FW044", "flash unreadable", func(in *BackupInput) { in.Card.FlashKnown, in.Card.FlashError = false, "semaphore" }},
+		{"FW051", "no tool", func(in *BackupInput) { in.Host.ToolPresent = false }},
+		{"HO003", "lockdown", func(in *BackupInput) { in.Host.Lockdown = "integrity" }},
+		{"HO004", "this card is being burned", func(in *BackupInput) { in.Host.Jobs = []JobFacts{{ID: "j", PCI: here, Running: true}} }},
+		{"HO004", "another card is being burned", func(in *BackupInput) { in.Host.Jobs = []JobFacts{{ID: "j", PCI: there, Running: true}} }},
+		{"HO006", "no space", func(in *BackupInput) { in.Host.StateFree = 1 << 20 }},
+		{"HO008", "observe", func(in *BackupInput) { in.Host.Observe = true }},
+		{"BK001", "reads differ", func(in *BackupInput) { in.Backup = goodBackup(); in.Backup.TwoReadsEqual = false }},
+		{"BK002", "no backup_dir", func(in *BackupInput) { in.Host.BackupDir = "" }},
+	} {
+		t.Run(c.code+" "+c.name, func(t *testing.T) {
+			in := BackupInput{Card: goodCard(), Host: goodHost()}
+			c.change(&in)
+			v := Backup(in)
+			expectFinding(t, v.Findings, c.code, Refuse)
+			if v.Action != ActionRefuse {
+				t.Errorf("action %s", v.Action)
+			}
+		})
+	}
+}
+
+func TestBackup_permits_no_write(t *testing.T) {
+	in := BackupInput{Card: goodCard(), Host: goodHost(), Backup: goodBackup()}
+	in.Card.Security, in.Host.Missing = "secure-fw", []string{"systemd-run"} // neither keeps a card from being read
+	v := Backup(in)
+	if v.Blocked() || v.Action != ActionBackup {
+		t.Fatalf("verdict %+v", v)
+	}
+	for _, a := range []Action{ActionBurn, ActionSetGUIDs, ActionBackup} {
+		if v.Permits(a, "intel9/0000:01:00.0") {
+			t.Errorf("it permits %s", a)
+		}
+	}
+}
