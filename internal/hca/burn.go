@@ -12,6 +12,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
+// purposeRestore marks the job of a burn that undoes another one.
+const purposeRestore = "restore"
+
 // ApplyFirmware has the card hold the image and, if asked, run it. It converges
 // from whatever it finds: a job of an earlier run is waited for and settled
 // first, a card that has the image is not burned again, and a card that has it
@@ -74,7 +77,7 @@ func (o *Ops) burn(ctx context.Context, f Firmware, planned Assessment, state *F
 		return err
 	}
 	final := safety.Firmware(safety.FirmwareInput{
-		Card: planned.Card, Image: f.Image, Host: planned.Host, Lab: f.Lab, Request: f.Request, Backup: backup,
+		Card: planned.Card, Image: f.Image, Host: planned.Host, Lab: f.Lab, Request: f.Request, Restore: f.Restore, Backup: backup,
 	})
 	if !final.Permits(safety.ActionBurn, f.Card.ID()) || !final.Equal(planned.Verdict) {
 		return &RefusedError{What: "burn firmware on " + f.Card.ID(), Verdict: final}
@@ -84,6 +87,10 @@ func (o *Ops) burn(ctx context.Context, f Firmware, planned Assessment, state *F
 	j, err := o.burnJob(f, final, s, card)
 	if err != nil {
 		return err
+	}
+	j.set("backup_path", backup.Path)
+	if f.Restore != nil {
+		j.set("purpose", purposeRestore)
 	}
 	state.JobID = j.id
 	out, err := o.run(ctx, f.Card, j)

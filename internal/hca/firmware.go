@@ -19,6 +19,8 @@ type Firmware struct {
 	// it when the resource is created or its image changes, and not on every
 	// plan.
 	Compare bool
+	// Restore is set if the image is a backup that goes back; see Restore.
+	Restore *safety.RestoreFacts
 }
 
 // FirmwareState is what was read back about a card's firmware.
@@ -32,6 +34,10 @@ type FirmwareState struct {
 	// BackupPath is the directory on the operator's machine with the firmware
 	// that this run replaced; empty if it replaced none.
 	BackupPath string
+	// JobBackup is the directory with what the last burn replaced, as the
+	// host's journal names it: a run that was interrupted left no other note.
+	// Empty if the flash is not what that burn wrote, or if it was a restore.
+	JobBackup string
 	// JobID is the job that wrote the flash in this run, or the last one that
 	// did; empty if none is recorded.
 	JobID string
@@ -56,7 +62,7 @@ func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (Assessment, error
 		return Assessment{}, err
 	}
 	a := Assessment{Card: cardFacts(s, card), Host: o.hostFacts(f.Card, s), Jobs: PendingJobs(s, f.Card.PCI)}
-	in := safety.FirmwareInput{Card: a.Card, Image: f.Image, Host: a.Host, Lab: f.Lab, Request: f.Request}
+	in := safety.FirmwareInput{Card: a.Card, Image: f.Image, Host: a.Host, Lab: f.Lab, Request: f.Request, Restore: f.Restore}
 	if o.worthInspecting(a, f) {
 		if err := o.inspect(ctx, f.Card.Host, &in.Card); err != nil {
 			return Assessment{}, err
@@ -105,5 +111,24 @@ func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
 			state.JobID = j.ID
 		}
 	}
+	state.JobBackup = jobBackup(s.JobsOf(card.PCI), state.Flash)
 	return state
+}
+
+// jobBackup finds the backup that was taken before the burn to which the flash
+// owes its content: the last that succeeded with it, else the last that tried.
+func jobBackup(jobs []*inventory.Job, flash safety.Flash) string {
+	var source *inventory.Job
+	for _, j := range jobs {
+		if j.Kind != KindBurn || flashFrom(j, "to_psid", "to_fw") != flash {
+			continue
+		}
+		if source == nil || j.Exit == "0" || source.Exit != "0" {
+			source = j
+		}
+	}
+	if source == nil || source.Request["purpose"] == purposeRestore {
+		return ""
+	}
+	return source.Request["backup_path"]
 }

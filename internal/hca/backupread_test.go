@@ -1,0 +1,131 @@
+package hca
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+func testRecord() BackupRecord {
+	return BackupRecord{
+		Host: "intel9", PCI: ib.MustParsePCIAddress("0000:01:00.0"), PSID: card.PSIDVPI, FW: vpiVersion, SerialNumber: "MT1",
+		GUIDs: ib.GUIDSet{Node: 0xe41d2d0300e44ed0, MAC1: 0xe41d2de44ed0},
+	}
+}
+
+func save(t *testing.T, root string, r BackupRecord, at time.Time) string {
+	t.Helper()
+	dir, _, err := NewBackupStore(root, func() time.Time { return at }).Save(r, func(w io.Writer) (string, error) {
+		_, err := w.Write(card.VPI())
+		return fmt.Sprintf("%x", sha256.Sum256(card.VPI())), err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestBackupStore_opens_what_it_saved_and_nothing_else(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "a[b]*") // means itself in a search, too
+	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	dir := save(t, root, testRecord(), begin)
+	store := NewBackupStore(root, time.Now)
+	b, err := store.Open(dir)
+	if err != nil || b.Record.Host != "intel9" || b.Record.PCI != testRecord().PCI || b.Record.GUIDs != testRecord().GUIDs || !b.Record.Taken.Equal(begin) {
+		t.Fatalf("%v, %+v", err, b.Record)
+	}
+	// The directory of another working directory is found below the root.
+	if moved, openErr := store.Open(filepath.Join("elsewhere", filepath.Base(filepath.Dir(filepath.Dir(dir))), filepath.Base(filepath.Dir(dir)), filepath.Base(dir))); openErr != nil || moved.Dir != dir {
+		t.Errorf("moved: %v, %s", openErr, moved.Dir)
+	}
+	var bad *BackupError
+	if _, err = store.Open(filepath.Join(root, "intel9", "x", "y")); !errors.As(err, &bad) || !bad.Missing {
+		t.Errorf("missing: %v", err)
+	}
+	// A record that says something else than the firmware.
+	other := testRecord()
+	other.PSID = card.PSIDEN
+	if _, err = store.Open(save(t, root, other, begin)); !errors.As(err, &bad) || bad.Missing || !strings.Contains(err.Error(), card.PSIDEN) {
+		t.Errorf("other PSID: %v", err)
+	}
+
+	newest := save(t, root, testRecord(), begin.Add(time.Hour))
+	c := &inventory.Card{PCI: testRecord().PCI, SerialNumber: "MT1"}
+	if b, err = store.Newest("intel9", c); err != nil || b.Dir != newest {
+		t.Errorf("newest: %v, %s", err, b.Dir)
+	}
+	if err = os.WriteFile(filepath.Join(newest, recordFile), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if b, err = store.Newest("intel9", c); err != nil || b.Dir != dir {
+		t.Errorf("newest that verifies: %v, %s", err, b.Dir)
+	}
+	c.SerialNumber = "MT2"
+	if _, err = store.Newest("intel9", c); err == nil || !strings.Contains(err.Error(), "no valid backup of card intel9/0000:01:00.0") {
+		t.Errorf("another card: %v", err)
+	}
+}
+
+func TestBackupRecord_otherCard(t *testing.T) {
+	flash := func(g ib.GUIDSet) *inventory.Flash { return &inventory.Flash{GUIDs: g} }
+	r := testRecord()
+	ones := ib.GUID(0xffffffffffffffff)
+	for name, c := range map[string]struct {
+		host string
+		card inventory.Card
+		want string
+	}{
+		"the same":                    {"intel9", inventory.Card{PCI: r.PCI, SerialNumber: "MT1"}, ""},
+		"the same with new GUIDs":     {"intel9", inventory.Card{PCI: r.PCI, SerialNumber: "MT1", Flash: flash(ib.GUIDSet{Node: 1, MAC1: 2})}, ""},
+		"other serial, same GUIDs":    {"intel9", inventory.Card{PCI: r.PCI, SerialNumber: "MT2", Flash: flash(r.GUIDs)}, "serial number MT1"},
+		"other host":                  {"intel8", inventory.Card{PCI: r.PCI, SerialNumber: "MT1"}, "intel9/0000:01:00.0"},
+		"other slot":                  {"intel9", inventory.Card{PCI: ib.MustParsePCIAddress("0000:02:00.0"), SerialNumber: "MT1"}, "intel9/0000:01:00.0"},
+		"no serial, same MAC":         {"intel9", inventory.Card{PCI: r.PCI, Flash: flash(ib.GUIDSet{Node: ones, MAC1: r.GUIDs.MAC1})}, ""},
+		"no serial, nothing the same": {"intel9", inventory.Card{PCI: r.PCI, Flash: flash(ib.GUIDSet{Node: ones, MAC1: 7})}, "none of the card's GUIDs and MACs"},
+		"no serial, flash unread":     {"intel9", inventory.Card{PCI: r.PCI}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := r.otherCard(c.host, &c.card); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestJobBackup_is_that_of_the_burn_the_flash_comes_from(t *testing.T) {
+	job := func(id, exit, psid, backup, purpose string) *inventory.Job {
+		return &inventory.Job{ID: id, Kind: KindBurn, Exit: exit, Request: map[string]string{
+			"to_psid": psid, "to_fw": vpiVersion.String(), "backup_path": backup, "purpose": purpose,
+		}}
+	}
+	guids := &inventory.Job{ID: "g", Kind: KindGUIDs, Exit: "0", Request: map[string]string{}}
+	for name, c := range map[string]struct {
+		jobs []*inventory.Job
+		want string
+	}{
+		"none":                   {nil, ""},
+		"burned":                 {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""), guids}, "a"},
+		"other firmware failed":  {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""), job("2", "1", card.PSIDOther, "b", "")}, "a"},
+		"failed, then succeeded": {[]*inventory.Job{job("1", "1", card.PSIDVPI, "a", ""), job("2", "0", card.PSIDVPI, "b", "")}, "b"},
+		"again, and failed":      {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""), job("2", "1", card.PSIDVPI, "b", "")}, "a"},
+		"interrupted at the end": {[]*inventory.Job{job("1", "", card.PSIDVPI, "a", "")}, "a"},
+		"restored":               {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""), job("2", "0", card.PSIDVPI, "b", purposeRestore)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := jobBackup(c.jobs, safety.Flash{PSID: card.PSIDVPI, FW: vpiVersion}); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

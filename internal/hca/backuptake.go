@@ -1,0 +1,74 @@
+package hca
+
+import (
+	"context"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// AssessBackup gives the verdict on taking a backup of a card. It reads and
+// never writes. Errors are those of the host and *NoCardError.
+func (o *Ops) AssessBackup(ctx context.Context, c Card) (Assessment, error) {
+	s, card, err := snapshotCard(ctx, c)
+	if err != nil {
+		return Assessment{}, err
+	}
+	a := Assessment{Card: cardFacts(s, card), Host: o.hostFacts(c, s), Jobs: PendingJobs(s, c.PCI)}
+	if !a.Host.Observe && a.Card.FlashKnown && a.Host.ToolPresent && !anyRunning(a.Host) {
+		if err = o.verifyFlash(ctx, c.Host, &a.Card); err != nil {
+			return Assessment{}, err
+		}
+	}
+	a.Verdict = safety.Backup(safety.BackupInput{Card: a.Card, Host: a.Host})
+	return a, nil
+}
+
+// TakeBackup takes a proven backup of a card and writes nothing to it: the
+// flash is read twice under the host's shared lock with equal results, verified
+// by the vendor's tool and by the parser, compared with the query, and synced
+// to the operator's disk. Errors are *RefusedError, *Error, *NoCardError,
+// *BackupError and those of the host.
+func (o *Ops) TakeBackup(ctx context.Context, c Card) (Backup, error) {
+	c.Host.Invalidate() // what is stored beside the firmware is of this moment
+	a, err := o.AssessBackup(ctx, c)
+	if err != nil {
+		return Backup{}, err
+	}
+	what := "back up firmware of card " + c.ID()
+	if a.Verdict.Blocked() {
+		return Backup{}, &RefusedError{What: what, Verdict: a.Verdict}
+	}
+	s, _, err := snapshotCard(ctx, c)
+	if err != nil {
+		return Backup{}, err
+	}
+	taken, err := o.backUp(ctx, c, s, a.Card)
+	if err != nil {
+		return Backup{}, err
+	}
+	final := safety.Backup(safety.BackupInput{Card: a.Card, Host: a.Host, Backup: taken})
+	if final.Blocked() {
+		return Backup{}, &RefusedError{What: what, Verdict: final}
+	}
+	return o.backups.Open(taken.Path)
+}
+
+// OpenBackup reads and verifies a backup by its directory. Errors are
+// *BackupError.
+func (o *Ops) OpenBackup(dir string) (Backup, error) { return o.backups.Open(dir) }
+
+// NewestBackup gives the newest backup of a card that verifies.
+func (o *Ops) NewestBackup(s *inventory.Snapshot, c Card) (Backup, error) {
+	card, ok := s.Card(c.PCI)
+	if !ok {
+		return Backup{}, &NoCardError{Host: s.Host, PCI: c.PCI}
+	}
+	return o.backups.Newest(c.Host.Name(), card)
+}
+
+// BackupOfOther says why a backup is not of the card that is in its place now;
+// empty if it is.
+func BackupOfOther(b Backup, s *inventory.Snapshot, card *inventory.Card) string {
+	return b.Record.otherCard(s.Host, card)
+}

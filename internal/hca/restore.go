@@ -1,0 +1,108 @@
+package hca
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// Restore asks for the firmware that a card had before: the one in a backup.
+type Restore struct {
+	Card   Card
+	Backup string // its directory on the operator's machine
+	// Left is what the resource put into flash; no other firmware is replaced.
+	Left           safety.Flash
+	Activation     safety.Activation
+	ManagementPath string // consent, as of a burn
+	Lab            safety.LabFacts
+}
+
+// AssessRestore gives the verdict on burning a backup back. It reads and never
+// writes. Errors are those of the host and *NoCardError; what is wrong with the
+// backup is in the findings.
+func (o *Ops) AssessRestore(ctx context.Context, r Restore) (Assessment, error) {
+	f, _, err := o.restoring(ctx, r)
+	if err != nil {
+		return Assessment{}, err
+	}
+	return o.AssessFirmware(ctx, f)
+}
+
+// restoring makes the request for firmware that a restore is, with the backup
+// that it is about.
+func (o *Ops) restoring(ctx context.Context, r Restore) (Firmware, Backup, error) {
+	s, card, err := snapshotCard(ctx, r.Card)
+	if err != nil {
+		return Firmware{}, Backup{}, err
+	}
+	facts := &safety.RestoreFacts{Path: r.Backup, Left: r.Left}
+	f := Firmware{Card: r.Card, Lab: r.Lab, Compare: true, Restore: facts}
+	f.Request.Activation, f.Request.ManagementPath = r.Activation, r.ManagementPath
+	b, err := o.backups.Open(r.Backup)
+	var bad *BackupError
+	switch {
+	case err == nil:
+		facts.Path, facts.Other = b.Dir, BackupOfOther(b, s, card)
+		f.Image = ImageFacts(b.File(), b.Record.SHA256, "", b.Record.Size, b.Image, nil)
+	case errors.As(err, &bad) && bad.Missing:
+		facts.Missing = bad.Err.Error()
+	default:
+		facts.Damaged = err.Error()
+	}
+	return f, b, nil
+}
+
+// RestoreFirmware burns a backup back with everything that a burn needs: a
+// backup of what is replaced, a job with its journal, verification, and the
+// activation that is asked for. mstflint keeps the GUIDs and MACs that the card
+// has now. It converges like ApplyFirmware, with the same errors: what an
+// interrupted restore began is adopted, and a card that already holds the
+// backup is not burned.
+func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, error) {
+	did, err := o.Adopt(ctx, r.Card)
+	if err != nil {
+		return FirmwareState{Did: did}, err
+	}
+	f, b, err := o.restoring(ctx, r)
+	if err != nil {
+		return FirmwareState{Did: did}, err
+	}
+	a, err := o.AssessFirmware(ctx, f)
+	if err != nil {
+		return FirmwareState{Did: did}, err
+	}
+	if a.Verdict.Blocked() {
+		return FirmwareState{Did: did}, &RefusedError{What: "restore firmware of card " + r.Card.ID(), Verdict: a.Verdict}
+	}
+	ours := false
+	if a.Verdict.Action == safety.ActionBurn {
+		if ours, err = o.stageBackup(ctx, r.Card, b); err != nil {
+			return FirmwareState{Did: did}, err
+		}
+	}
+	state, err := o.ApplyFirmware(ctx, f)
+	state.Did = append(did, state.Did...)
+	if err == nil && ours {
+		// The host keeps the backup itself; this copy was for the burn alone.
+		err = o.UnstageImage(ctx, r.Card.Host, b.Record.SHA256)
+	}
+	return state, err
+}
+
+// stageBackup copies the firmware of a backup to the host; ours is false if an
+// image with this content was staged there before.
+func (o *Ops) stageBackup(ctx context.Context, c Card, b Backup) (ours bool, err error) {
+	s, err := c.Host.Snapshot(ctx)
+	if err != nil {
+		return false, err
+	}
+	_, staged := s.StagedImage(b.Record.SHA256)
+	file, err := os.Open(b.File())
+	if err != nil {
+		return false, &BackupError{Dir: b.Dir, Missing: true, Err: err}
+	}
+	defer func() { _ = file.Close() }() // only read
+	return !staged, o.StageImage(ctx, c.Host, file, b.Record.Size, b.Record.SHA256)
+}
