@@ -1,6 +1,7 @@
 package firmware
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -20,6 +21,7 @@ type model struct {
 	AllowReinstall  tfkit.ConsentVersion `tfsdk:"allow_reinstall"`
 	AllowManagement types.String         `tfsdk:"allow_management_path"`
 	Activation      types.String         `tfsdk:"activation"`
+	OnDestroy       types.String         `tfsdk:"on_destroy"`
 	Timeout         tfkit.Duration       `tfsdk:"timeout"`
 
 	ImageSHA256    types.String  `tfsdk:"image_sha256"`
@@ -32,6 +34,7 @@ type model struct {
 	RunningVersion tfkit.Version `tfsdk:"running_version"`
 	RebootRequired types.Bool    `tfsdk:"reboot_required"`
 	BackupPath     types.String  `tfsdk:"backup_path"`
+	OriginalBackup types.String  `tfsdk:"original_backup_path"`
 }
 
 // known reports whether everything that the verdict needs is known.
@@ -91,7 +94,7 @@ func (m *model) plan(ref tfkit.CardRef, img safety.ImageFacts, v safety.Verdict,
 	prior = prior.orNull()
 	burn := v.Action == safety.ActionBurn
 	after := now
-	m.BackupPath, m.Change = prior.BackupPath, prior.Change
+	m.BackupPath, m.OriginalBackup, m.Change = prior.BackupPath, prior.OriginalBackup, prior.Change
 	if burn {
 		after.Flash = safety.Flash{PSID: ib.PSID(img.PSID), FW: img.FW}
 		m.Change = types.StringValue(changeText(now, img))
@@ -105,6 +108,9 @@ func (m *model) plan(ref tfkit.CardRef, img safety.ImageFacts, v safety.Verdict,
 	m.observe(ref, after)
 	if burn || v.Action == safety.ActionWait {
 		m.BackupPath = types.StringUnknown()
+	}
+	if m.OriginalBackup.IsNull() && (prior.ID.IsNull() || m.BackupPath.IsUnknown()) {
+		m.OriginalBackup = types.StringUnknown()
 	}
 	if v.Action == safety.ActionWait {
 		m.waiting()
@@ -141,7 +147,7 @@ func (m *model) settleConsents(prior model) {
 }
 
 // normalise gives what an import leaves null a value that a plan may keep.
-func (m *model) normalise(ref tfkit.CardRef, imageSHA256 string) {
+func (m *model) normalise(ref tfkit.CardRef, now hca.FirmwareState, imageSHA256 string) {
 	m.settleConsents(model{
 		AllowPSIDChange: tfkit.NoConsent[tfkit.PSIDKind](), AllowDowngrade: tfkit.NoConsent[tfkit.VersionKind](),
 		AllowReinstall: tfkit.NewText[tfkit.OrEmpty[tfkit.VersionKind]](""), AllowManagement: types.StringValue(""),
@@ -152,9 +158,13 @@ func (m *model) normalise(ref tfkit.CardRef, imageSHA256 string) {
 	if m.Timeout.IsNull() {
 		m.Timeout = tfkit.DurationText("45m")
 	}
+	if m.OnDestroy.IsNull() {
+		m.OnDestroy = types.StringValue(destroyKeep)
+	}
 	if !m.ImageID.IsNull() {
 		return
 	}
+	m.OriginalBackup = tfkit.OrNull(now.JobBackup)
 	m.ImageID = tfkit.NewText[tfkit.OrEmpty[tfkit.ImageIDKind]]("")
 	if imageSHA256 != "" {
 		m.ImageID = tfkit.NewText[tfkit.OrEmpty[tfkit.ImageIDKind]](tfkit.ImageRef{Host: ref.Host, SHA256: imageSHA256}.String())
@@ -176,5 +186,8 @@ func (m *model) finish(a *assessment, done hca.FirmwareState) {
 	}
 	if m.Change.IsUnknown() {
 		m.Change = types.StringNull()
+	}
+	if m.OriginalBackup.IsUnknown() {
+		m.OriginalBackup = tfkit.OrNull(cmp.Or(done.BackupPath, done.JobBackup))
 	}
 }

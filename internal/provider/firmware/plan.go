@@ -20,31 +20,41 @@ const notKnownYet = "the card, the image or a consent comes from something that 
 // at apply just before Create or Update, in a new process.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var plan, config, state model
-	if req.Plan.Raw.IsNull() {
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-		warnForgotten(&resp.Diagnostics, state.CardID.ValueString())
-		return
-	}
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	exists := !req.State.Raw.IsNull()
 	if exists {
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	}
+	if req.Plan.Raw.IsNull() {
+		r.planDestroy(ctx, state, &resp.Diagnostics)
+		return
+	}
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() || r.Data == nil {
 		return
+	}
+	if exists && !state.CardID.Same(plan.CardID) {
+		r.planDestroy(ctx, state, &resp.Diagnostics) // another card: this one is destroyed first
 	}
 	config.Activation = plan.Activation // with the default
 	a := r.ask(ctx, config, &resp.Diagnostics)
 	if a == nil || !r.assess(ctx, a, config, state, &resp.Diagnostics) {
 		return
 	}
+	r.modify(ctx, a, plan, config, state, req, resp)
+}
+
+// modify plans what the verdict allows.
+func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, state model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	// Also what an earlier apply left to finish: a job to settle, a restart.
 	if !a.converged(config) {
 		r.Planned.UpdateCard(a.at.Ref, func(c *tfkit.PlannedCard) { c.PSID, c.FW = ib.PSID(a.image.PSID), a.image.FW })
 	}
-	if exists && a.converged(config) && state.CardID.Same(plan.CardID) {
+	if !req.State.Raw.IsNull() && a.converged(config) && state.CardID.Same(plan.CardID) {
 		resp.Plan.Raw = req.State.Raw
+		if state.keep(plan, config) {
+			resp.Diagnostics.Append(resp.Plan.Set(ctx, &state)...)
+		}
 		return
 	}
 	plan.plan(a.at.Ref, a.image, a.Verdict, a.now, state)
@@ -160,11 +170,6 @@ func (a *assessment) report(ctx context.Context, diags *diag.Diagnostics) (block
 func (a *assessment) converged(config model) bool {
 	waiting := a.now.Pending && config.Activation.ValueString() == tfkit.ActivationReboot
 	return a.Verdict.Action == safety.ActionNone && len(a.Jobs) == 0 && !waiting
-}
-
-func warnForgotten(diags *diag.Diagnostics, card string) {
-	tfkit.AddForgotten(diags, "firmware of card", card,
-		"The card keeps the firmware that is in its flash; nothing is written to it. To go back to the firmware that it had before, burn the backup from backup_dir with an infiniband_firmware_image and an infiniband_firmware resource.")
 }
 
 // changeText says what a burn does, from what is in flash now.

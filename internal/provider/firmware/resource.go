@@ -45,8 +45,13 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
-// Update does the same as Create: both converge.
+// Update does the same as Create: both converge. What only a later destroy will
+// need is stored without asking the card for anything.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	if onlyKept(req.Plan, req.State) {
+		resp.State.Raw = req.Plan.Raw
+		return
+	}
 	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
@@ -112,15 +117,23 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if job, ok := snap.Job(now.JobID); ok {
 		burned = job.Request["image_sha256"]
 	}
-	state.normalise(ref, burned)
+	state.normalise(ref, now, burned)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
-// Delete forgets: the card keeps its firmware.
+// Delete forgets, and restores the earlier firmware before if on_destroy says
+// so. If that fails, the object stays in the state.
 func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	warnForgotten(&resp.Diagnostics, state.CardID.ValueString())
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if !state.restores() {
+		state.warnForgotten(&resp.Diagnostics)
+		return
+	}
+	r.restore(ctx, state, &resp.Diagnostics)
 }
 
 // ImportState takes the id of the card.

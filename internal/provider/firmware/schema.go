@@ -3,9 +3,12 @@ package firmware
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
 )
@@ -15,7 +18,8 @@ const description = "What is in a card's flash, and what it runs. " +
 	"[the findings](../guides/findings.md) lists them all. Consent is an argument that names exactly the change that is allowed.\n\n" +
 	"An apply proves a backup and copies it to `backup_dir`, burns in a job of the host's own that survives lost connections, verifies flash, PSID, version, GUIDs and MACs afterwards, " +
 	"and reboots if `activation` says so. If it is interrupted, the next plan says what happened and the next apply goes on from there.\n\n" +
-	"Destroying it only forgets: the firmware stays in the card. Use `lifecycle { prevent_destroy = true }` if even that would be a mistake."
+	"Destroying it only forgets: the firmware stays in the card. Use `lifecycle { prevent_destroy = true }` if even that would be a mistake. " +
+	"With `on_destroy = \"restore\"` it burns back what the card had before."
 
 // Schema implements resource.Resource.
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -40,18 +44,27 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 				MarkdownDescription: "Consent to change the card although the SSH session or the default route of the host rides on it: the name of that interface. A change of this argument alone is no change.",
 			},
 			"activation": tfkit.ActivationAttribute(),
-			"timeout":    tfkit.TimeoutAttribute("45m", "backup, burn, verification and reboot together"),
+			"on_destroy": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString(destroyKeep),
+				MarkdownDescription: "What a destroy does with the card. `keep` (the default) leaves the firmware as it is. `restore` burns back what the card had before this resource first burned it, from `original_backup_path`: " +
+					"with a backup of what is replaced, a verdict, a job and a verification like any burn, and with the restart that `activation` asks for. The card keeps its present GUIDs and MACs. " +
+					"The change of PSID and version back is consented to by this argument, for exactly the recorded pair; every other reason to refuse holds, and a backup that is missing or damaged is refused while planning. " +
+					"If the restore fails, the resource stays in the state, and the next destroy goes on from there. It must have been applied before the destroy that it is to act in, and so must a change of `activation`, `timeout` or `allow_management_path` beside it.",
+				Validators: []validator.String{stringvalidator.OneOf(destroyKeep, destroyRestore)},
+			},
+			"timeout": tfkit.TimeoutAttribute("45m", "backup, burn, verification and reboot together"),
 
-			"image_sha256":    tfkit.Computed("SHA-256 of the image that the configuration asks for."),
-			"image_psid":      tfkit.ComputedPSID("PSID of that image."),
-			"image_version":   tfkit.ComputedVersion("Firmware version of that image."),
-			"change":          tfkit.Computed("What the last change was or the planned one will be, `MT_… 2.40.7000 -> MT_… 2.42.5000`. It is part of the plan so that an apply stops if the card has changed since."),
-			"flash_psid":      tfkit.ComputedPSID("PSID in flash."),
-			"flash_version":   tfkit.ComputedVersion("Firmware version in flash."),
-			"running_psid":    tfkit.ComputedPSID("PSID that the card booted; differs from flash until the next restart."),
-			"running_version": tfkit.ComputedVersion("Firmware version that the card booted."),
-			"reboot_required": tfkit.ComputedBool("Whether the host must restart before the card runs what is in flash."),
-			"backup_path":     tfkit.Computed("File on the operator's machine with the firmware that was in flash before the last burn; its JSON is beside it. Null if this resource has burned nothing."),
+			"image_sha256":         tfkit.Computed("SHA-256 of the image that the configuration asks for."),
+			"image_psid":           tfkit.ComputedPSID("PSID of that image."),
+			"image_version":        tfkit.ComputedVersion("Firmware version of that image."),
+			"change":               tfkit.Computed("What the last change was or the planned one will be, `MT_… 2.40.7000 -> MT_… 2.42.5000`. It is part of the plan so that an apply stops if the card has changed since."),
+			"flash_psid":           tfkit.ComputedPSID("PSID in flash."),
+			"flash_version":        tfkit.ComputedVersion("Firmware version in flash."),
+			"running_psid":         tfkit.ComputedPSID("PSID that the card booted; differs from flash until the next restart."),
+			"running_version":      tfkit.ComputedVersion("Firmware version that the card booted."),
+			"reboot_required":      tfkit.ComputedBool("Whether the host must restart before the card runs what is in flash."),
+			"backup_path":          tfkit.Computed("Directory on the operator's machine with the firmware that was in flash before the last burn, `firmware.bin`, and what was known of the card, `card.json`. Null if this resource has burned nothing."),
+			"original_backup_path": tfkit.Computed("Directory with the firmware that was in flash before the first burn by this resource, which `on_destroy = \"restore\"` burns back. It stays the same over later burns. After an import or an interrupted apply it is what the host's journal says of the burn that gave the card its firmware; null if nothing is known."),
 		},
 	}
 }

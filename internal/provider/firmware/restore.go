@@ -1,0 +1,188 @@
+package firmware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// What a destroy does with the card.
+const (
+	destroyKeep    = "keep"
+	destroyRestore = "restore"
+)
+
+// restores reports whether a destroy of what the state holds burns the card.
+func (m *model) restores() bool {
+	return m.OnDestroy.ValueString() == destroyRestore && m.OriginalBackup.ValueString() != ""
+}
+
+// kept are the arguments that a destroy needs from the state, where there is no
+// configuration any more.
+var kept = []string{"on_destroy", "activation", "timeout", "allow_management_path"}
+
+// keep takes over what a destroy will need and reports whether that changed
+// anything. m is what the state holds.
+func (m *model) keep(plan, config model) bool {
+	before := *m
+	m.OnDestroy = plan.OnDestroy
+	if plan.OnDestroy.ValueString() == destroyRestore {
+		m.Activation, m.Timeout = plan.Activation, plan.Timeout
+		m.AllowManagement = types.StringValue(config.AllowManagement.ValueString())
+	}
+	return !m.OnDestroy.Equal(before.OnDestroy) || !m.Activation.Equal(before.Activation) ||
+		m.Timeout.ValueString() != before.Timeout.ValueString() || m.AllowManagement.ValueString() != before.AllowManagement.ValueString()
+}
+
+// onlyKept reports whether a plan differs from the state in nothing but what a
+// destroy needs, so that the card has no part in it.
+func onlyKept(plan tfsdk.Plan, state tfsdk.State) bool {
+	diffs, err := plan.Raw.Diff(state.Raw)
+	if err != nil {
+		return false
+	}
+	for _, d := range diffs {
+		steps := d.Path.Steps()
+		if len(steps) == 0 {
+			continue // the object as a whole
+		}
+		if name, ok := steps[0].(tftypes.AttributeName); !ok || !slices.Contains(kept, string(name)) {
+			return false
+		}
+	}
+	return len(diffs) > 0
+}
+
+// planDestroy says what a destroy will do to the card, and refuses one that
+// cannot be done.
+func (r *Resource) planDestroy(ctx context.Context, state model, diags *diag.Diagnostics) {
+	if !state.restores() {
+		state.warnForgotten(diags)
+		return
+	}
+	card := state.CardID.ValueString()
+	ref, err := tfkit.ParseCardRef(card)
+	if err != nil {
+		tfkit.AddError(diags, "restore firmware of card "+card, err)
+		return
+	}
+	if !r.HostReady(types.StringValue(ref.Host)) {
+		tfkit.AddPostponed(diags, "restoring the firmware of card "+card, "the provider's configuration is not known yet")
+		return
+	}
+	ask, ok := r.restoreOf(ctx, ref, state, diags)
+	if !ok {
+		return
+	}
+	a, err := r.Cards.AssessRestore(ctx, ask)
+	if err != nil {
+		tfkit.AddError(diags, "plan to restore firmware of card "+card, err)
+		return
+	}
+	tfkit.AddJobs(diags, ref, a.Jobs)
+	if !tfkit.AddFindings(ctx, diags, "restore firmware of card "+card, tfkit.WithoutJobs(a.Verdict.Findings)) {
+		announce(diags, card, ask, a.Verdict)
+	}
+}
+
+// restoreOf gathers what a restore needs from the state.
+func (r *Resource) restoreOf(ctx context.Context, ref tfkit.CardRef, state model, diags *diag.Diagnostics) (hca.Restore, bool) {
+	what := "restore firmware of card " + ref.String()
+	at := r.CardAt(ctx, ref, what, diags)
+	if at == nil {
+		return hca.Restore{}, false
+	}
+	left, err := ib.ParseFWVersion(state.ImageVersion.ValueString())
+	if err != nil {
+		tfkit.AddError(diags, what, fmt.Errorf("the version that was burned is not in the state: %w", err))
+		return hca.Restore{}, false
+	}
+	return hca.Restore{
+		Card: at.HCA, Backup: state.OriginalBackup.ValueString(), Lab: r.Lab(ctx, ref, diags),
+		Left:       safety.Flash{PSID: ib.PSID(state.ImagePSID.ValueString()), FW: left},
+		Activation: safety.Activation(state.Activation.ValueString()), ManagementPath: state.AllowManagement.ValueString(),
+	}, true
+}
+
+// announce is the plan of a restore.
+func announce(diags *diag.Diagnostics, card string, ask hca.Restore, v safety.Verdict) {
+	var then string
+	switch {
+	case v.Activation == safety.ActivationReboot:
+		then = "Afterwards the host is restarted, so that the card runs it."
+	case v.Action == safety.ActionBurn:
+		then = "The host is not restarted: the card runs the firmware that it has now until somebody does that."
+	}
+	switch v.Action {
+	case safety.ActionBurn:
+		diags.AddWarning(fmt.Sprintf("Restoring at destroy: firmware of card %s, %s %s -> %s %s", card, v.From.PSID, v.From.FW, v.To.PSID, v.To.FW),
+			strings.TrimSpace("on_destroy is \"restore\": destroying this resource burns back the firmware that the card had before, from the backup "+ask.Backup+", with a backup of the present one first. "+
+				"The card keeps its present GUIDs and MACs. "+then))
+	case safety.ActionNone:
+		diags.AddWarning(fmt.Sprintf("Restored already: firmware of card %s, %s %s", card, v.To.PSID, v.To.FW),
+			strings.TrimSpace("The flash holds the firmware of the backup "+ask.Backup+"; nothing is written. "+then))
+	case safety.ActionWait:
+		diags.AddWarning("Restoring at destroy: firmware of card "+card+", after a job that is running",
+			"The destroy waits for the job, reads the card, and burns back the backup "+ask.Backup+" if the card does not hold it by then.")
+	case safety.ActionRefuse, safety.ActionSetGUIDs, safety.ActionLinkTypes, safety.ActionBackup:
+	}
+}
+
+// restore burns the backup back.
+func (r *Resource) restore(ctx context.Context, state model, diags *diag.Diagnostics) {
+	card := state.CardID.ValueString()
+	ref, err := tfkit.ParseCardRef(card)
+	if err == nil && !r.HostReady(types.StringValue(ref.Host)) {
+		err = errors.New("the provider's configuration is not known yet, so that the host cannot be reached")
+	}
+	if err != nil {
+		tfkit.AddError(diags, "restore firmware of card "+card, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(state.Timeout, standardTimeout))
+	defer cancel()
+	var done hca.FirmwareState
+	err = r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
+		ask, ok := r.restoreOf(ctx, ref, state, diags)
+		if !ok {
+			return nil
+		}
+		var opErr error
+		done, opErr = r.Cards.RestoreFirmware(ctx, ask)
+		return opErr
+	})
+	tfkit.AddOpError(ctx, diags, "restore firmware of card "+card, err)
+	if diags.HasError() {
+		diags.AddWarning("Card "+card+" stays in the state: its firmware was not restored",
+			"Destroy again to go on from what the card is then; a job that runs on the host is adopted. To leave the firmware as it is, write on_destroy = \"keep\" and apply before.")
+		return
+	}
+	tfkit.AddNotes(diags, fmt.Sprintf("Restored: firmware of card %s, %s %s", card, done.Flash.PSID, done.Flash.FW), done.Did)
+}
+
+func (m *model) warnForgotten(diags *diag.Diagnostics) {
+	card := m.CardID.ValueString()
+	stays := "The card keeps the firmware that is in its flash; nothing is written to it."
+	switch {
+	case m.OnDestroy.ValueString() == destroyRestore:
+		stays += " on_destroy is \"restore\", but no backup of an earlier firmware is recorded: this resource has not burned the card."
+	case m.OriginalBackup.ValueString() != "":
+		stays += " To go back to the firmware that it had before, write on_destroy = \"restore\" and apply before you destroy; the backup is " + m.OriginalBackup.ValueString() + "."
+	default:
+		stays += " To go back to the firmware that it had before, burn the backup from backup_dir with an infiniband_firmware_image and an infiniband_firmware resource."
+	}
+	tfkit.AddForgotten(diags, "firmware of card", card, stays)
+}
