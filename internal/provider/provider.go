@@ -24,6 +24,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/cardsdata"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmware"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmwarebackup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmwareimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/functions"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/guids"
@@ -127,7 +128,7 @@ func (p *Provider) data(cfg model, diags *diag.Diagnostics) *tfkit.Data {
 // Resources implements provider.Provider.
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
-		card.New, firmwareimage.New, firmware.New, guids.New, linktype.New, opensm.New, ipoib.New,
+		card.New, firmwarebackup.New, firmwareimage.New, firmware.New, guids.New, linktype.New, opensm.New, ipoib.New,
 	}
 }
 

@@ -1,0 +1,66 @@
+package firmwarebackup
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+// ModifyPlan gives the verdict on taking a backup, if one is to be taken.
+func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var plan, state model
+	exists := !req.State.Raw.IsNull()
+	if exists {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	}
+	if req.Plan.Raw.IsNull() {
+		state.warnForgotten(&resp.Diagnostics)
+		return
+	}
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() || r.Data == nil {
+		return
+	}
+	if exists && state.CardID.Same(plan.CardID) && state.Triggers.Equal(plan.Triggers) {
+		resp.Plan.Raw = req.State.Raw
+		return
+	}
+	r.assess(ctx, plan.CardID, &resp.Diagnostics)
+}
+
+// assess reports what speaks against taking a backup now.
+func (r *Resource) assess(ctx context.Context, id tfkit.CardID, diags *diag.Diagnostics) {
+	if id.IsUnknown() {
+		tfkit.AddPostponed(diags, "backup of a card", "the card comes from something that is not there yet")
+		return
+	}
+	ref, err := tfkit.ParseCardRef(id.ValueString())
+	if err != nil {
+		return // the attribute validated itself
+	}
+	if !r.HostReady(types.StringValue(ref.Host)) {
+		tfkit.AddPostponed(diags, "backup of card "+ref.String(), "the provider's configuration is not known yet")
+		return
+	}
+	what := "back up firmware of card " + ref.String()
+	at := r.CardAt(ctx, ref, what, diags)
+	if at == nil {
+		return
+	}
+	a, err := r.Cards.AssessBackup(ctx, at.HCA)
+	if err != nil {
+		tfkit.AddErrorAt(diags, path.Root("card_id"), what, err)
+		return
+	}
+	tfkit.AddFindings(ctx, diags, what, a.Verdict.Findings)
+}
+
+func (m *model) warnForgotten(diags *diag.Diagnostics) {
+	tfkit.AddForgotten(diags, "firmware backup of card", m.CardID.ValueString(),
+		"The files stay in "+m.Path.ValueString()+" and beside it. Delete them by hand if they are not wanted any more.")
+}

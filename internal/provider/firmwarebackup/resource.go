@@ -1,0 +1,165 @@
+// Package firmwarebackup is the resource infiniband_firmware_backup: a proven
+// backup of a card's firmware on the operator's machine.
+//
+// It must not run commands or decide about safety; internal/hca and
+// internal/safety do. It never deletes a backup.
+package firmwarebackup
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+// timeout bounds one backup: two reads of some seconds each, and a copy.
+const timeout = 15 * time.Minute
+
+var (
+	_ resource.ResourceWithConfigure   = &Resource{}
+	_ resource.ResourceWithModifyPlan  = &Resource{}
+	_ resource.ResourceWithImportState = &Resource{}
+)
+
+// Resource is infiniband_firmware_backup.
+type Resource struct{ tfkit.Resource }
+
+// New returns the resource.
+func New() resource.Resource { return &Resource{} }
+
+// Metadata implements resource.Resource.
+func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_firmware_backup"
+}
+
+// Create takes a backup.
+func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	r.take(ctx, req.Plan, &resp.State, &resp.Diagnostics)
+}
+
+// Update takes another backup: the triggers changed.
+func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	r.take(ctx, req.Plan, &resp.State, &resp.Diagnostics)
+}
+
+func (r *Resource) take(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, diags *diag.Diagnostics) {
+	var plan model
+	diags.Append(from.Get(ctx, &plan)...)
+	if diags.HasError() {
+		return
+	}
+	what := "back up firmware of card " + plan.CardID.ValueString()
+	ref, err := tfkit.ParseCardRef(plan.CardID.ValueString())
+	if err != nil {
+		tfkit.AddError(diags, what, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err = r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
+		at := r.CardAt(ctx, ref, what, diags)
+		if at == nil {
+			return nil
+		}
+		taken, takeErr := r.Cards.TakeBackup(ctx, at.HCA)
+		if takeErr == nil {
+			plan.fill(ref, taken)
+			plan.MatchesFlash = types.BoolValue(true)
+		}
+		return takeErr
+	})
+	tfkit.AddOpError(ctx, diags, what, err)
+	if !diags.HasError() {
+		diags.Append(to.Set(ctx, &plan)...)
+	}
+}
+
+// Read verifies the file and compares it with the card. A backup that cannot be
+// relied on any more is removed from the state, so that a new one is planned;
+// what is on the disk stays.
+func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	ref, err := tfkit.ParseCardRef(state.CardID.ValueString())
+	if err != nil || resp.Diagnostics.HasError() || !r.HostReady(types.StringValue(ref.Host)) {
+		tfkit.AddError(&resp.Diagnostics, "read backup of card "+state.CardID.ValueString(), err)
+		return
+	}
+	_, _, snap, err := r.Look(ctx, ref.Host)
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, "read backup of card "+ref.String(), err)
+		return
+	}
+	card, ok := snap.Card(ref.PCI)
+	if !ok {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	backup, why := r.open(state, snap, card)
+	if why != "" {
+		resp.Diagnostics.AddWarning("Backup of card "+ref.String()+" is lost: a new one is planned", why+"\n\nNothing on the disk was changed or deleted.")
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	tfkit.FlashUnread(&resp.Diagnostics, snap, ref)
+	state.fill(ref, backup)
+	state.compare(card, backup)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// open reads the backup of the state and says why it cannot be relied on.
+func (r *Resource) open(state model, snap *inventory.Snapshot, card *inventory.Card) (backup hca.Backup, why string) {
+	backup, err := r.Cards.OpenBackup(filepath.Dir(state.Path.ValueString()))
+	switch {
+	case err != nil:
+		return backup, tfkit.Sentence(err.Error())
+	case backup.Record.SHA256 != state.SHA256.ValueString() && !state.SHA256.IsNull():
+		return backup, "The file " + backup.File() + " is another backup: it has SHA-256 " + backup.Record.SHA256 + " instead of " + state.SHA256.ValueString() + "."
+	}
+	if other := hca.BackupOfOther(backup, snap, card); other != "" {
+		return backup, "The backup " + backup.Dir + " is not of the card that is in its place now: " + tfkit.Sentence(other)
+	}
+	return backup, ""
+}
+
+// Delete forgets: a backup is never deleted.
+func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	state.warnForgotten(&resp.Diagnostics)
+}
+
+// ImportState takes the id of a card and finds its newest backup that verifies.
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	what := "import backup of card " + req.ID
+	ref, err := tfkit.ParseCardRef(req.ID)
+	if err == nil && !r.HostReady(types.StringValue(ref.Host)) {
+		err = errors.New("the provider's configuration is not known yet")
+	}
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, what, err)
+		return
+	}
+	at := r.CardAt(ctx, ref, what, &resp.Diagnostics)
+	if at == nil {
+		return
+	}
+	newest, err := r.Cards.NewestBackup(at.Snap, at.HCA)
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, what, err)
+		return
+	}
+	state := model{CardID: tfkit.NewText[tfkit.CardIDKind](ref.String()), Triggers: types.MapNull(types.StringType)}
+	state.fill(ref, newest)
+	state.compare(at.Card, newest)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}

@@ -1,0 +1,305 @@
+package provider_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// restoring is a card that was cross-flashed and given GUIDs, and whose destroy
+// restores it.
+func restoring(t *testing.T, lab labsim.Options) (*acctest.World, *acctest.Workspace, acctest.Config) {
+	t.Helper()
+	w := acctest.Start(t, acctest.Options{Lab: lab, Hosts: labs.TwoHosts()[:1]})
+	cfg := w.CrossFlash(intel9)[:4].With(firmware, map[string]any{"on_destroy": "restore"})
+	ws := w.Workspace()
+	apply(t, ws, cfg)
+	return w, ws, cfg
+}
+
+// destroy applies the plan of a destroy and gives what was said.
+func destroy(t *testing.T, ws *acctest.Workspace) (planned, said acctest.Diags) {
+	t.Helper()
+	p := plan(t, ws, nil)
+	if p.Diags.HasError() {
+		return p.Diags, nil
+	}
+	said, err := ws.Apply(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Diags, said
+}
+
+// restored holds that the card is what it was before, with its present identity.
+func restored(t *testing.T, w *acctest.World, ws *acctest.Workspace) {
+	t.Helper()
+	flash, running := w.Flash(intel9), w.Card(intel9).Running()
+	if flash.PSID != card.PSIDEN || running.PSID != card.PSIDEN || flash.Version != [3]uint16{2, 40, 5032} {
+		t.Errorf("in flash %s %v, running %s", flash.PSID, flash.Version, running.PSID)
+	}
+	if node := acctest.NodeGUID(intel9); flash.GUIDs[0] != node || flash.MACs != w.Machine(intel9).Config.Cards[0].MACs {
+		t.Errorf("the card lost its identity: GUIDs %x, MACs %x", flash.GUIDs, flash.MACs)
+	}
+	if ws.State[firmware] != nil {
+		t.Error("the restored firmware is still in the state")
+	}
+}
+
+const fromTo = card.PSIDVPI + " 2.42.5000 -> " + card.PSIDEN + " 2.40.5032"
+
+func TestRestore_burnsBackWhatTheCardHad(t *testing.T) {
+	t.Parallel()
+	w, ws, cfg := restoring(t, labsim.Options{})
+	unchanged(t, ws, cfg)
+	original := text(t, ws, firmware, "original_backup_path")
+	boots := w.Machine(intel9).Boots()
+	planned, said := destroy(t, ws)
+	says(t, planned.Warnings(), "Restoring at destroy: firmware of card intel9/0000:01:00.0, "+fromTo, original, "the host is restarted")
+	if said.HasError() {
+		t.Fatal(said)
+	}
+	says(t, said.Warnings(), "Restored: firmware of card intel9/0000:01:00.0", "Backed up "+card.PSIDVPI)
+	restored(t, w, ws)
+	if n := w.Machine(intel9).Boots(); n != boots+1 {
+		t.Errorf("%d restarts", n-boots)
+	}
+	if files := w.Run(intel9, "ls /var/lib/terraform-provider-infiniband/images"); strings.Count(files, ".bin") != 1 {
+		t.Errorf("the copy for the burn is left on the host:\n%s", files)
+	}
+	// What begins anew knows nothing of the earlier life.
+	apply(t, ws, cfg)
+	if again := text(t, ws, firmware, "original_backup_path"); again == original {
+		t.Errorf("the backup of the earlier life is taken for the new one: %s", again)
+	}
+}
+
+func TestRestore_keepsTheFirstBackupOverLaterBurns(t *testing.T) {
+	t.Parallel()
+	w, ws, cfg := restoring(t, labsim.Options{})
+	original := text(t, ws, firmware, "original_backup_path")
+	older := cfg.With(image, map[string]any{"source": w.Image(acctest.ImageOldVPI), "sha256": nil}).
+		With(firmware, map[string]any{"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
+	apply(t, ws, older)
+	if now := text(t, ws, firmware, "original_backup_path"); now != original || ws.Get(firmware, "backup_path") == original {
+		t.Errorf("original_backup_path %s, was %s; backup_path %v", now, original, ws.Get(firmware, "backup_path"))
+	}
+	if _, said := destroy(t, ws); said.HasError() {
+		t.Fatal(said)
+	}
+	restored(t, w, ws)
+}
+
+func TestRestore_isRecordedByAnApplyThatLeavesTheCardAlone(t *testing.T) {
+	t.Parallel()
+	w, ws, cfg := restoring(t, labsim.Options{})
+	operations := w.Card(intel9).Flash.Operations()
+	keep := cfg.With(firmware, map[string]any{"on_destroy": nil})
+	for _, step := range []struct {
+		cfg  acctest.Config
+		want string
+	}{{keep, "keep"}, {cfg, "restore"}, {keep, "keep"}} {
+		if got := plan(t, ws, step.cfg).Actions(); len(got) != 1 || got[firmware] != acctest.Update {
+			t.Fatalf("planned %v", got)
+		}
+		apply(t, ws, step.cfg)
+		if got := ws.Get(firmware, "on_destroy"); got != step.want {
+			t.Errorf("on_destroy is %v", got)
+		}
+		unchanged(t, ws, step.cfg)
+	}
+	planned, said := destroy(t, ws)
+	for _, phase := range []acctest.Diags{planned, said} {
+		says(t, phase, "Left as it is: firmware of card intel9/0000:01:00.0", `on_destroy = "restore"`)
+	}
+	if n := w.Card(intel9).Flash.Operations(); n != operations || w.Flash(intel9).PSID != card.PSIDVPI {
+		t.Errorf("%d operations on the flash", n-operations)
+	}
+}
+
+func TestRestore_refusesWithoutAGoodBackup(t *testing.T) {
+	t.Parallel()
+	w, ws, _ := restoring(t, labsim.Options{})
+	operations := w.Card(intel9).Flash.Operations()
+	dir := text(t, ws, firmware, "original_backup_path")
+	file := filepath.Join(dir, "firmware.bin")
+	good, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuses := func(code string) {
+		t.Helper()
+		planned, _ := destroy(t, ws)
+		says(t, planned.Errors(), "Refusing to restore firmware of card intel9/0000:01:00.0: "+code, dir)
+		if ws.State[firmware] == nil {
+			t.Error("the firmware left the state")
+		}
+	}
+	damaged := append([]byte{}, good...)
+	damaged[len(damaged)/3] ^= 4
+	if err = os.WriteFile(file, damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuses("BK004")
+	if err = os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	refuses("BK003")
+
+	// Missing only when the destroy is applied: nothing is written, and the
+	// object stays.
+	if err = os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	if err = os.WriteFile(file, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := plan(t, ws, nil)
+	if err = os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	said, err := ws.Apply(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, said.Errors(), "Refusing to restore firmware of card intel9/0000:01:00.0: BK003")
+	says(t, said.Warnings(), "stays in the state")
+	if ws.State[firmware] == nil || w.Card(intel9).Flash.Operations() != operations {
+		t.Error("a refused restore wrote to the card or forgot it")
+	}
+	if err = os.WriteFile(file, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, said = destroy(t, ws); said.HasError() {
+		t.Fatal(said)
+	}
+	restored(t, w, ws)
+}
+
+func TestRestore_ofACardThatSomebodyChanged(t *testing.T) {
+	t.Parallel()
+	w, ws, _ := restoring(t, labsim.Options{})
+	burn := func(name string) {
+		w.Run(intel9, "mstflint -y -d 0000:01:00.0 -i "+stage(t, w, name)+" --allow_psid_change burn")
+		w.Machine(intel9).Halt()
+		w.Machine(intel9).Start()
+		waitUp(t, w)
+	}
+	burn(acctest.ImageOldVPI)
+	planned, _ := destroy(t, ws)
+	says(t, planned.Errors(), "BK006", "2.36.5000")
+
+	// Somebody has restored it already: nothing is left to do.
+	burn(acctest.ImageEN)
+	operations := w.Card(intel9).Flash.Operations()
+	planned, said := destroy(t, ws)
+	says(t, planned.Warnings(), "Restored already: firmware of card intel9/0000:01:00.0, "+card.PSIDEN)
+	if said.HasError() || w.Card(intel9).Flash.Operations() != operations {
+		t.Errorf("%d operations:\n%s", w.Card(intel9).Flash.Operations()-operations, said)
+	}
+	restored(t, w, ws)
+}
+
+func TestRestore_killedInTheMiddleIsAdopted(t *testing.T) {
+	t.Parallel()
+	w, ws, _ := restoring(t, labsim.Options{FlashDelay: 2 * time.Millisecond})
+	images := burned(w)
+	p := plan(t, ws, nil)
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() {
+		for range 4000 {
+			if out, _ := w.Try(intel9, "cat /run/lock/terraform-provider-infiniband.holder"); strings.Contains(out, "job=") {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		stop()
+	}()
+	said, err := ws.Apply(ctx, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, said.Errors(), "Unable to restore firmware of card intel9/0000:01:00.0", "The job is not affected by this")
+	if ws.State[firmware] == nil {
+		t.Fatal("the interrupted restore left the state")
+	}
+	planned, said := destroy(t, ws)
+	says(t, planned.Warnings(), "an earlier apply did not finish")
+	if said.HasError() {
+		t.Fatal(said)
+	}
+	restored(t, w, ws)
+	if n := burned(w) - images; n != 1 {
+		t.Errorf("the restore burned %d times", n)
+	}
+}
+
+// A power cut in the middle of the restore leaves one whole image, and the next
+// destroy ends right.
+func TestRestore_afterAPowerCut(t *testing.T) {
+	t.Parallel()
+	w, ws, _ := restoring(t, labsim.Options{})
+	p := plan(t, ws, nil)
+	w.Machine(intel9).Faults.Set(labsim.FaultSpec{PowerCutAtFlash: 60})
+	said, err := ws.Apply(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Machine(intel9).Faults.Clear()
+	if !said.HasError() || ws.State[firmware] == nil {
+		t.Fatalf("in state: %t\n%s", ws.State[firmware] != nil, said)
+	}
+	if !w.Machine(intel9).Up() {
+		w.Machine(intel9).Start()
+	}
+	waitUp(t, w)
+	if _, said = destroy(t, ws); said.HasError() {
+		t.Fatal(said)
+	}
+	restored(t, w, ws)
+}
+
+// A create whose provider died after the burn has the backup only in the
+// host's journal.
+func TestRestore_findsTheBackupOfAnInterruptedCreate(t *testing.T) {
+	t.Parallel()
+	w, ws, cfg := oneHost(t)
+	cfg = cfg[:4].With(firmware, map[string]any{"on_destroy": "restore"})
+	p := plan(t, ws, cfg)
+	w.Machine(intel9).Faults.Set(labsim.FaultSpec{RebootIgnored: true})
+	host := entry(ws.Provider["hosts"])
+	host["reboot"] = map[string]any{"allowed": true, "timeout": "2s"}
+	if said, err := ws.Apply(context.Background(), p); err != nil || !said.HasError() || ws.State[firmware] != nil {
+		t.Fatalf("apply: %v, in state: %t\n%s", err, ws.State[firmware] != nil, said)
+	}
+	w.Machine(intel9).Faults.Clear()
+	host["reboot"] = map[string]any{"allowed": true}
+	apply(t, ws, cfg)
+	unchanged(t, ws, cfg)
+	planned, said := destroy(t, ws)
+	says(t, planned.Warnings(), "Restoring at destroy", fromTo)
+	if said.HasError() {
+		t.Fatal(said)
+	}
+	restored(t, w, ws)
+}
+
+// burned counts the burns of firmware on the host.
+func burned(w *acctest.World) int {
+	n := 0
+	for _, e := range w.Machine(intel9).Journal() {
+		if len(e.Args) > 1 && filepath.Base(e.Args[0]) == "mstflint" && (e.Args[len(e.Args)-1] == "b" || e.Args[len(e.Args)-1] == "burn") {
+			n++
+		}
+	}
+	return n
+}
