@@ -15,14 +15,15 @@ const description = "A proven backup of a card's firmware in `backup_dir`, witho
 	"`card.json` beside the firmware holds PSID, versions, GUIDs, MACs, serial number and the tool's full query. Nothing is written to the card. " +
 	"On the host the reading needs some files for a moment and leaves a copy below `/var/lib/terraform-provider-infiniband/backups`, so it is refused on a host in observe mode.\n\n" +
 	"Each plan reads the file again. One that is missing or damaged, or of a card that is no longer in its place, is reported, and a new backup is planned. " +
-	"Backups are only ever added: neither a new one nor a destroy deletes an old one."
+	"Backups are only ever added: neither a new one nor a destroy deletes an old one. " +
+	"Import finds the newest backup of the card that verifies; with `triggers` in the configuration the next apply takes another one."
 
 // Schema implements resource.Resource.
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
-			"id":      tfkit.IDAttribute("that of the card. Import takes the newest backup of the card that verifies; with `triggers` in the configuration the next apply takes another one"),
+			"id":      tfkit.IDAttribute("that of the card"),
 			"card_id": tfkit.CardIDAttribute(),
 			"triggers": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
