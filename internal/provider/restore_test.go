@@ -2,11 +2,16 @@ package provider_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -302,4 +307,35 @@ func burned(w *acctest.World) int {
 		}
 	}
 	return n
+}
+
+// The real engine shows the refusal of a destroy and carries out the restore.
+func TestAccRestore_atDestroy(t *testing.T) {
+	engine(t)
+	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
+	cfg := acctest.HCL(w.Provider(), w.CrossFlash(intel9)[:4].With(firmware, map[string]any{"on_destroy": "restore"}))
+	away := func(from, to string) func() {
+		return func() {
+			if err := os.Rename(w.Backups+from, w.Backups+to); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	resource.UnitTest(t, resource.TestCase{
+		ProtoV6ProviderFactories: acctest.Providers(),
+		Steps: []resource.TestStep{
+			{Config: cfg},
+			{
+				PreConfig: away("", ".away"), Config: cfg, Destroy: true,
+				ExpectError: regexp.MustCompile(`Refusing\s+to\s+restore\s+firmware\s+of\s+card\s+intel9/0000:01:00\.0:\s+BK003`),
+			},
+			{PreConfig: away(".away", ""), Config: cfg, PlanOnly: true},
+		},
+		CheckDestroy: func(*terraform.State) error {
+			if flash := w.Flash(intel9); flash.PSID != card.PSIDEN {
+				return fmt.Errorf("after the destroy the flash holds %s", flash.PSID)
+			}
+			return nil
+		},
+	})
 }
