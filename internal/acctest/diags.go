@@ -2,6 +2,7 @@ package acctest
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -66,7 +67,7 @@ func pathText(p *tftypes.AttributePath) string {
 		case tftypes.ElementKeyString:
 			steps = append(steps, string(s))
 		case tftypes.ElementKeyInt:
-			steps = append(steps, fmt.Sprint(int64(s)))
+			steps = append(steps, strconv.FormatInt(int64(s), 10))
 		default:
 			steps = append(steps, "(element)")
 		}

@@ -101,7 +101,7 @@ func networkFindings() []finding {
 		}},
 		{code: "IP020", at: "port_guid", says: []string{"LinkUp"}, prepare: drivers, config: wants(ubuntu, nil)},
 		{code: "IP021", at: "addresses", says: []string{"172.16.0.255"}, prepare: drivers, config: wants(ubuntu, map[string]any{"addresses": []any{"172.16.0.255/24"}})},
-		{code: "IP022", hosts: func() []labs.Host { return labs.TwoHosts() }, says: []string{"0xe41d2d0300e44ed1"}, config: func(w *World) Config { return w.CrossFlash(ubuntu) }},
+		{code: "IP022", hosts: labs.TwoHosts, says: []string{"0xe41d2d0300e44ed1"}, config: func(w *World) Config { return w.CrossFlash(ubuntu) }},
 		{code: "IP013", at: "addresses", says: []string{"192.0.2.10/24", "eno1"}, prepare: drivers, config: wants(nas, map[string]any{"addresses": []any{"192.0.2.77/24"}})},
 	}...)
 }
@@ -159,7 +159,7 @@ func smFindings() []finding {
 			drivers(w)
 			w.AddSM(&labsim.SM{Port: w.Card(labs.Xeon2zfs).Ports[0], Priority: 1})
 		}},
-		{code: "SM009", hosts: func() []labs.Host { return labs.TwoHosts() }, says: []string{"0xe41d2d0300e44ed1"}, config: func(w *World) Config { return w.CrossFlash(ubuntu) }},
+		{code: "SM009", hosts: labs.TwoHosts, says: []string{"0xe41d2d0300e44ed1"}, config: func(w *World) Config { return w.CrossFlash(ubuntu) }},
 		{code: "SM010", says: []string{"opensm@0xe41d2d0300e44ed1"}, prepare: installed, config: plain},
 		{code: "SM011", says: []string{"6.14.0"}, prepare: drivers, config: plain, hosts: func() []labs.Host { return vpi(func(h *labs.Host) { h.Kernel = "6.14.0-24-generic" }) }},
 		{code: "SM012", says: []string{"/etc/default/opensm"}, config: plain, prepare: func(w *World) {

@@ -87,7 +87,7 @@ func readBackup(t *testing.T, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() { _ = f.Close() })
 	info, err := f.Stat()
 	if err != nil {
 		t.Fatal(err)

@@ -106,9 +106,10 @@ func invalid(schema *tfprotov6.Schema, config, prior, planned tftypes.Value) []s
 	var out []string
 	for _, a := range schema.Block.Attributes {
 		want, is := given[a.Name], got[a.Name]
-		old, existed := had[a.Name]
+		if old, existed := had[a.Name]; existed && is.Equal(old) && (!want.IsNull() || a.Computed) {
+			continue // core lets a provider keep the prior value
+		}
 		switch {
-		case existed && is.Equal(old) && (!want.IsNull() || a.Computed):
 		case want.IsNull() && !a.Computed && !is.IsNull():
 			out = append(out, fmt.Sprintf("%s is not configured, and planned as %v", a.Name, Decode(is)))
 		case !want.IsNull() && !is.Equal(want):

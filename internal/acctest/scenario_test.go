@@ -79,7 +79,7 @@ func TestScenario_cross_flash(t *testing.T) {
 }
 
 func crossFlashed() []statecheck.StateCheck {
-	at := func(name string) tfjsonpath.Path { return tfjsonpath.New(name) }
+	at := tfjsonpath.New[string]
 	return []statecheck.StateCheck{
 		statecheck.ExpectKnownValue("infiniband_firmware.intel9", at("flash_psid"), knownvalue.StringExact(card.PSIDVPI)),
 		statecheck.ExpectKnownValue("infiniband_firmware.intel9", at("running_psid"), knownvalue.StringExact(card.PSIDVPI)),

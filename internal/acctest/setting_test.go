@@ -110,7 +110,7 @@ func (w *World) types(host, one, two string) Config {
 
 // portGUID is the GUID of a port that a host of vpi has, as Terraform writes it.
 func portGUID(host string, port int) string {
-	return fmt.Sprintf("0x%016x", NodeGUID(host)+uint64(port)) //nolint:gosec // 1 or 2
+	return fmt.Sprintf("0x%016x", NodeGUID(host)+uint64(port))
 }
 
 func sm(host string, attrs map[string]any) Config {

@@ -133,17 +133,22 @@ func (w *Workspace) planOne(ctx context.Context, p *process, r Resource, values 
 		return nil, diags, err
 	}
 	change.private = resp.PlannedPrivate
-	switch {
-	case len(resp.RequiresReplace) > 0:
-		change.Action = Replace
-	case w.State[r.Address()] != nil && w.State[r.Address()].Tainted:
-		change.Action = Replace
-	case !change.Prior.IsNull() && change.Planned.Equal(change.Prior):
-		change.Action = NoOp
-	case !change.Prior.IsNull():
-		change.Action = Update
-	}
+	change.Action = w.action(change, len(resp.RequiresReplace) > 0)
 	return change, diags, nil
+}
+
+// action is what core makes of a planned value.
+func (w *Workspace) action(c *Change, replace bool) Action {
+	obj := w.State[c.Resource.Address()]
+	switch {
+	case replace, obj != nil && obj.Tainted:
+		return Replace
+	case c.Prior.IsNull():
+		return Create
+	case c.Planned.Equal(c.Prior):
+		return NoOp
+	}
+	return Update
 }
 
 // Apply carries out a plan in a new provider. It plans each resource again just
