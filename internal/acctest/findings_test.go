@@ -45,6 +45,10 @@ var notInAPlan = map[string]string{
 	"SM004": "the attribute's own validation refuses a priority above 15 before",
 	"HO005": "the plan shows it as the warning on the job, with all that is known of it: see TestInterrupted_provider_killed",
 	"BK001": "the backup is made at apply: see TestFindings_at_apply",
+	"BK003": "only the plan of a destroy shows it: see TestRestore_refusesWithoutAGoodBackup of the provider",
+	"BK004": "only the plan of a destroy shows it: see TestRestore_refusesWithoutAGoodBackup of the provider",
+	"BK005": "only the plan of a destroy shows it: see TestRestore_refusesWithoutAGoodBackup of the provider",
+	"BK006": "only the plan of a destroy shows it: see TestRestore_ofACardThatSomebodyChanged of the provider",
 }
 
 func TestFindings_each_appears_in_a_plan(t *testing.T) {

@@ -148,6 +148,18 @@ func TestRestore_refusesWithoutAGoodBackup(t *testing.T) {
 			t.Error("the firmware left the state")
 		}
 	}
+	record := filepath.Join(dir, "card.json")
+	ours, err := os.ReadFile(record)
+	if err != nil || !strings.Contains(string(ours), `"serial_number": "MT`) {
+		t.Fatalf("%v\n%s", err, ours)
+	}
+	if err = os.WriteFile(record, []byte(strings.Replace(string(ours), `"serial_number": "MT`, `"serial_number": "XX`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuses("BK005")
+	if err = os.WriteFile(record, ours, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	damaged := append([]byte{}, good...)
 	damaged[len(damaged)/3] ^= 4
 	if err = os.WriteFile(file, damaged, 0o600); err != nil {
