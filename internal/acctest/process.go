@@ -93,6 +93,13 @@ func proposed(schema *tfprotov6.Schema, typ tftypes.Object, config, prior tftype
 	return tftypes.NewValue(typ, out)
 }
 
+// keeps reports whether a provider keeps the prior value, which core allows
+// wherever something is configured or computed.
+func keeps(had map[string]tftypes.Value, a *tfprotov6.SchemaAttribute, want, is tftypes.Value) bool {
+	old, existed := had[a.Name]
+	return existed && is.Equal(old) && (!want.IsNull() || a.Computed)
+}
+
 // invalid lists where a plan takes liberties with the configuration.
 func invalid(schema *tfprotov6.Schema, config, prior, planned tftypes.Value) []string {
 	if planned.IsNull() {
@@ -106,10 +113,8 @@ func invalid(schema *tfprotov6.Schema, config, prior, planned tftypes.Value) []s
 	var out []string
 	for _, a := range schema.Block.Attributes {
 		want, is := given[a.Name], got[a.Name]
-		if old, existed := had[a.Name]; existed && is.Equal(old) && (!want.IsNull() || a.Computed) {
-			continue // core lets a provider keep the prior value
-		}
 		switch {
+		case keeps(had, a, want, is):
 		case want.IsNull() && !a.Computed && !is.IsNull():
 			out = append(out, fmt.Sprintf("%s is not configured, and planned as %v", a.Name, Decode(is)))
 		case !want.IsNull() && !is.Equal(want):

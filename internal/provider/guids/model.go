@@ -198,8 +198,12 @@ func (m *model) plan(ref tfkit.CardRef, want ib.GUIDSet, writes bool, now hca.GU
 	tfkit.Settle(&m.AllowManagement, prior.AllowManagement)
 }
 
-// waiting leaves open what a job of an earlier apply, which still runs, decides.
-func (m *model) waiting(req safety.GUIDRequest) {
+// waiting leaves open what a job of an earlier apply decides, if one still runs.
+func (m *model) waiting(a *assessment) {
+	if !a.waiting() {
+		return
+	}
+	req := a.ask.Request
 	if !req.HasGUIDs {
 		m.BaseGUID, m.NodeGUID, m.SystemGUID = tfkit.UnknownText[tfkit.GUIDKind](), tfkit.UnknownText[tfkit.GUIDKind](), tfkit.UnknownText[tfkit.GUIDKind]()
 		m.PortGUIDs = types.ListUnknown(tfkit.GUIDType{})

@@ -38,9 +38,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	want := a.want()
-	if a.writes() && (!a.waiting() || a.ask.Request.HasGUIDs) {
-		r.Planned.UpdateCard(a.at.Ref, func(c *tfkit.PlannedCard) { c.GUIDs = &want })
-	}
+	r.remember(a, want)
 	if exists && a.converged(config) && state.CardID.Same(plan.CardID) {
 		resp.Plan.Raw = req.State.Raw
 		return
@@ -48,9 +46,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	given := plan
 	given.BaseGUID, given.BaseMAC = config.BaseGUID, config.BaseMAC
 	plan.plan(a.at.Ref, want, a.writes(), a.now, state)
-	if a.waiting() {
-		plan.waiting(a.ask.Request)
-	}
+	plan.waiting(a)
 	plan.keepGiven(given)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
@@ -126,6 +122,13 @@ func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagno
 	}
 	tfkit.AddJobs(diags, a.at.Ref, a.Jobs)
 	return !tfkit.AddFindings(ctx, diags, "set GUIDs of card "+a.at.Ref.String(), tfkit.WithoutJobs(a.Verdict.Findings))
+}
+
+// remember tells the rest of the plan which GUIDs the card will have.
+func (r *Resource) remember(a *assessment, want ib.GUIDSet) {
+	if a.writes() && (!a.waiting() || a.ask.Request.HasGUIDs) {
+		r.Planned.UpdateCard(a.at.Ref, func(c *tfkit.PlannedCard) { c.GUIDs = &want })
+	}
 }
 
 // waiting reports whether a job of an earlier apply has the card.
