@@ -161,17 +161,27 @@ func median(all []figure) figure {
 	return figure{seconds: s[len(s)/2], megabytes: m[len(m)/2]}
 }
 
+// floorConfiguration has the shape of fleetConfiguration: as many blocks, with
+// for_each, each after the one before.
 func floorConfiguration(hosts int) string {
-	return fmt.Sprintf(`terraform {
+	var b strings.Builder
+	fmt.Fprintf(&b, `terraform {
   required_providers {
     floor = { source = "ibfabric/floor" }
   }
 }
-resource "floor_thing" "thing" {
-  count = %d
-  host  = "host${count.index}"
+locals {
+  hosts = toset([for i in range(%d) : "host${i}"])
 }
-`, hosts*resourcesPerHost)
+`, hosts)
+	for i := range resourcesPerHost {
+		fmt.Fprintf(&b, "resource \"floor_thing\" \"r%d\" {\n  for_each = local.hosts\n  host     = each.key\n", i)
+		if i > 0 {
+			fmt.Fprintf(&b, "  depends_on = [floor_thing.r%d]\n", i-1)
+		}
+		b.WriteString("}\n")
+	}
+	return b.String()
 }
 
 // fleetConfiguration gives every host the seven kinds of resources.

@@ -5,10 +5,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log"
 	"os"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -45,44 +47,41 @@ func (floor) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{func() resource.Resource { return thing{} }}
 }
 
-// thing has as many attributes as a resource of the real provider has on
-// average.
+// thing has 16 attributes, as many as a resource of the real provider has on
+// average (9 to 25), so that both move states of the same size.
 type thing struct{}
 
-type model struct {
-	ID   types.String `tfsdk:"id"`
-	Host types.String `tfsdk:"host"`
-	A    types.String `tfsdk:"a"`
-	B    types.String `tfsdk:"b"`
-	C    types.String `tfsdk:"c"`
-	D    types.String `tfsdk:"d"`
-}
+// computed are the attributes beside id and host.
+const computed = 14
+
+func attribute(i int) string { return fmt.Sprintf("a%02d", i) }
 
 func (thing) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = "floor_thing"
 }
 
 func (thing) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	computed := schema.StringAttribute{Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}}
-	resp.Schema = schema.Schema{Attributes: map[string]schema.Attribute{
-		"id": computed, "host": schema.StringAttribute{Required: true},
-		"a": computed, "b": computed, "c": computed, "d": computed,
-	}}
+	keep := schema.StringAttribute{Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}}
+	resp.Schema = schema.Schema{Attributes: map[string]schema.Attribute{"id": keep, "host": schema.StringAttribute{Required: true}}}
+	for i := range computed {
+		resp.Schema.Attributes[attribute(i)] = keep
+	}
 }
 
 func (thing) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	var m model
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	m.ID, m.A, m.B, m.C, m.D = m.Host, m.Host, m.Host, m.Host, m.Host
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	var host types.String
+	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root("host"), &host)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("host"), host)...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), host)...)
+	for i := range computed {
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(attribute(i)), host)...)
+	}
 }
 
 func (thing) Read(context.Context, resource.ReadRequest, *resource.ReadResponse) {}
 
-func (thing) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var m model
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+func (thing) Update(_ context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	resp.State.Raw = req.Plan.Raw
 }
 
 func (thing) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {}
