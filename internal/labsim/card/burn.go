@@ -77,12 +77,12 @@ func (c *Card) FitsChip(i *Image) bool {
 
 // Write burns a prepared image in the failsafe order of mstflint 4.21: the other
 // slot from byte 16 on, then its signature, then zeros over the first dword of
-// every other image. progress gets the percentage and may return an error to
-// stop, as a signal does.
+// every other image. progress gets the percentage after each piece, 0 while there
+// is none, and may return an error to stop, as a signal does.
 func (c *Card) Write(image []byte, progress func(percent int) error) error {
 	start, chunk := uint32(0), uint32(1)<<(16+be32(image, 0x28)&7)
 	failsafe := be32(image, 0x28)&8 != 0
-	others := c.Flash.Starts()
+	others, percent := c.Flash.Starts(), 0
 	if failsafe && len(others) > 0 && others[0] == 0 {
 		start = chunk
 	}
@@ -94,7 +94,7 @@ func (c *Card) Write(image []byte, progress func(percent int) error) error {
 		if err := c.writeSector(image, a, p); err != nil {
 			return err
 		}
-		if err := progress(int(uint64(a) * 100 / uint64(len(image)))); err != nil {
+		if err := progress(percentAfter(a+SectorSize, uint32(len(image)), &percent)); err != nil {
 			return err
 		}
 	}
@@ -110,6 +110,16 @@ func (c *Card) Write(image []byte, progress func(percent int) error) error {
 		}
 	}
 	return nil
+}
+
+// percentAfter is the progress that the tool shows when written bytes are in
+// flash. Its pieces of 4096 bytes begin behind the signature, at byte 16, and the
+// last, shorter one is not shown.
+func percentAfter(written, size uint32, last *int) int {
+	if written+uint32(len(magic)) <= size {
+		*last = int(uint64(written) * 100 / uint64(size))
+	}
+	return *last
 }
 
 // writeSector erases and programs one sector and reads it back. The signature of

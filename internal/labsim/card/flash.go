@@ -176,7 +176,8 @@ func (f *Flash) Starts() []uint32 {
 	return list
 }
 
-// At reads the image that starts at an address.
+// At reads the image that starts at an address. Like the tool's query it does not
+// notice damaged code; Verify does.
 func (f *Flash) At(start uint32) (*Image, error) {
 	head := f.Read(start, 0x38)
 	word := be32(head, 0x28)
@@ -186,6 +187,9 @@ func (f *Flash) At(start uint32) (*Image, error) {
 		return nil, ErrNoImage
 	}
 	img, err := parseAt(data)
+	if err == nil {
+		err = img.sound(quickSections)
+	}
 	if img != nil {
 		img.Start = start
 	}

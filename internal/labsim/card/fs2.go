@@ -78,12 +78,28 @@ func Parse(data []byte) (*Image, error) {
 	if len(data)%4 != 0 {
 		return nil, &AlignError{}
 	}
+	if len(data) < formatWord+4 {
+		return nil, &FormatError{}
+	}
 	start := findMagic(data)
 	if start < 0 {
 		return nil, ErrNoImage
 	}
-	return parseAt(data[start:])
+	img, err := parseAt(data[start:])
+	if err == nil {
+		err = img.sound(nil)
+	}
+	return img, err
 }
+
+// formatWord is where the tool looks for an image's format; a file that ends
+// before it has none.
+const formatWord = 0x24
+
+// FormatError says that a file is too short to have a format.
+type FormatError struct{}
+
+func (*FormatError) Error() string { return "Invalid Firmware Format (found FS Gen 1)" }
 
 // AlignError says that the length is no multiple of 4.
 type AlignError struct{}
@@ -111,13 +127,23 @@ func parseAt(data []byte) (*Image, error) {
 	if err := i.walk(); err != nil {
 		return i, err
 	}
-	for _, c := range i.Checks {
-		if c.Bad && c.Name != "Full Image" {
-			return i, &CRCError{}
-		}
-	}
 	i.Data = data[:i.End]
 	return i, nil
+}
+
+// quickSections are those whose CRCs the tool looks at when it only queries a
+// flash; of a file, and to verify, it looks at all.
+var quickSections = map[string]bool{sectionNames[secGUID]: true, sectionNames[secInfo]: true}
+
+// sound returns an error if a CRC is wrong in one of the sections, nil meaning in
+// any.
+func (i *Image) sound(only map[string]bool) error {
+	for _, c := range i.Checks {
+		if c.Bad && c.Name != "Full Image" && (only == nil || only[c.Name]) {
+			return &CRCError{}
+		}
+	}
+	return nil
 }
 
 // read returns length bytes at off or fails as the tool does: at the first dword
@@ -307,7 +333,11 @@ func (i *Image) whole() error {
 	stored := be32(b, 0x20) & 0xffff
 	put32(b, 0x20, be32(b, 0x20)|0xffff)
 	want := uint32(crc16(b))
-	i.Checks = append(i.Checks, Check{Name: "Full Image", From: 0, To: i.End - 1, Want: want, Got: stored, Bad: want != stored})
+	c := Check{Name: "Full Image", From: 0, To: i.End - 1, Want: want, Got: stored, Bad: want != stored}
+	if i.Blank && stored == 0xffff {
+		c.Bad, c.BlankCRC = false, true
+	}
+	i.Checks = append(i.Checks, c)
 	return nil
 }
 
@@ -316,12 +346,7 @@ func (i *Image) Verify() error {
 	if i.Blank {
 		return errors.New("BLANK GUIDS")
 	}
-	for _, c := range i.Checks {
-		if c.Bad && c.Name != "Full Image" {
-			return &CRCError{}
-		}
-	}
-	return nil
+	return i.sound(nil)
 }
 
 // Checksum is the digest without identity: GUIDs, VSD and the CRCs that depend on

@@ -127,7 +127,11 @@ func (f *flint) checkCommand() int {
 	case c.command.full == "sg" && !c.has("guid") && !c.has("guids") && !c.has("mac") && !c.has("macs") && !c.has("uid"):
 		return f.fail("For sg command, Please specify GUIDs / MACs / UID (using command line flags -guid(s) / -mac(s) / -uid).")
 	case c.has("device") == c.has("image"):
-		return f.fail("Please specify either Device or Image.")
+		f.fail("Please specify either Device or Image.")
+		if c.command.full == "verify" {
+			return f.unopenable()
+		}
+		return 1
 	}
 	return 0
 }
@@ -183,7 +187,6 @@ func (f *flint) openDevice() int {
 		return 128 + int(syscall.SIGSEGV)
 	}
 	if !c.TakeSemaphore() {
-		f.p.Printf("-E- Can not obtain Flash semaphore")
 		return f.fail("Cannot open Device: %s. Can not obtain Flash semaphore. You can run \"flint -clear_semaphore -d <device>\" to force semaphore unlock. See help for details.", name)
 	}
 	f.card, f.held = c, true
@@ -216,7 +219,9 @@ func (f *flint) clearSemaphore() int {
 	case f.p.UID != 0:
 		return f.fail("Failed to open Device: Permission denied. MFE_CR_ERROR")
 	}
-	f.p.Printf("Warning: Taking flash lock even though semaphore is set.\n")
+	if !c.TakeSemaphore() {
+		f.p.Printf("Warning: Taking flash lock even though semaphore is set.\n")
+	}
 	c.ReleaseSemaphore()
 	return 0
 }
@@ -238,6 +243,10 @@ func (f *flint) openImage() (img *card.Image, openErr string, parseErr error) {
 	var align *card.AlignError
 	if errors.As(parseErr, &align) {
 		return nil, fmt.Sprintf("Image size should be 4-bytes aligned. Make sure file %s is in the right format (binary image)", name), nil
+	}
+	var format *card.FormatError
+	if errors.As(parseErr, &format) {
+		return nil, format.Error(), nil
 	}
 	return img, "", parseErr
 }

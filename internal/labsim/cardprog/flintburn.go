@@ -43,7 +43,7 @@ func (f *flint) checkAndBurn() int {
 	dev, devErr := f.card.Flash.Active()
 	if devErr != nil && !f.call.has("nofs") {
 		f.fail("Can not extract GUIDs/MACs info from flash, No valid image found")
-		f.p.Printf("    Can not burn in a failsafe mode.\n")
+		f.p.Printf("    Can not burn in a failsafe mode.\n    If you want to burn in non failsafe mode, use the \"-nofs\" switch.\n")
 		return 1
 	}
 	if devErr != nil {
@@ -91,7 +91,7 @@ func (f *flint) burnIdentity(dev *card.Image) (identity, int) {
 	if dev != nil && !f.call.has("use_image_guids") {
 		base = dev
 	}
-	ids := f.overlay(identity{base.GUIDs, base.MACs}, base.Blank)
+	ids := f.overlay(identity{base.GUIDs, base.MACs}, false)
 	given := f.call.has("guid") || f.call.has("guids") || f.call.has("mac") || f.call.has("macs")
 	if !given && !f.call.has("use_image_guids") || dev == nil {
 		return ids, 0
@@ -100,8 +100,9 @@ func (f *flint) burnIdentity(dev *card.Image) (identity, int) {
 	return ids, f.ask(1)
 }
 
-// overlay applies the GUID and MAC options to what is there. MACs that are blank
-// and not given are derived from the old GUIDs.
+// overlay applies the GUID and MAC options to what is there. MACs that are all
+// ones and not given are derived from the old GUIDs, but sg leaves those of a
+// blank card alone.
 func (f *flint) overlay(ids identity, blank bool) identity {
 	old := ids
 	switch {
@@ -254,7 +255,7 @@ const (
 
 // write burns and prints the progress: a carriage return, no newline.
 func (f *flint) write(image []byte) int {
-	last := -1
+	last := 0
 	err := f.card.Write(image, func(percent int) error {
 		if percent != last && !f.call.has("silent") {
 			f.p.Printf("\r%s%3d%%", burnLabel, percent)
@@ -270,7 +271,7 @@ func (f *flint) write(image []byte) int {
 		return f.fail("Burning FS2 image failed: Flash write failed: %s", flashText(err))
 	}
 	if !f.call.has("silent") {
-		f.p.Printf("\r%sOK  \n%sOK\n", burnLabel, signatureLabel)
+		f.p.Printf("\r%sOK  \n\r%sOK\n", burnLabel, signatureLabel)
 	}
 	return labsim.SignalStatus(f.ctx)
 }

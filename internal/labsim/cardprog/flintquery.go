@@ -47,7 +47,7 @@ func (f *flint) subject(verb string) (*card.Image, int) {
 func (f *flint) query() int {
 	full := len(f.call.params) == 1 && f.call.params[0] == "full"
 	if len(f.call.params) == 1 && !full {
-		return f.p.Unknown("query " + f.call.params[0])
+		return f.fail("Unknown option \"%s\" for the \"query\" command. you can use full.", f.call.params[0])
 	}
 	img, status := f.subject("query")
 	if status != 0 {
@@ -113,13 +113,13 @@ func (f *flint) identityRows(img *card.Image) {
 	g := img.GUIDs
 	f.p.Printf("%-23s%016x %016x %016x %016x \n", "GUIDs:", g[0], g[1], g[2], g[3])
 	f.p.Printf("%-23s%17s    %012x     %012x\n", "MACs:", "", img.MACs[0], img.MACs[1])
-	f.row("VSD:", img.VSD)
-	f.row("PSID:", img.PSID)
-	for _, mac := range img.MACs {
+	for i, mac := range img.MACs {
 		if text := macProblem(mac); text != "" && !img.Blank {
-			f.p.Printf("\n\n-W- Bad mac address ( %012x ): %s\n", mac, text)
+			f.p.Printf("%s-W- Bad mac address ( %012x ): %s\n\n", []string{"\n\n", ""}[i], mac, text)
 		}
 	}
+	f.row("VSD:", img.VSD)
+	f.row("PSID:", img.PSID)
 	if img.Blank {
 		f.p.Printf("-W- GUIDs/MACs values and their CRC are not set.\n")
 	}
@@ -202,6 +202,9 @@ func (f *flint) printVerify(img *card.Image, err error) int {
 			continue
 		}
 		f.p.Printf("%s\n", c.Line())
+		if c.Name == "Full Image" && c.BlankCRC {
+			f.p.Printf("\n\n")
+		}
 		if c.Bad {
 			err = &card.CRCError{}
 			break
@@ -252,7 +255,7 @@ func (f *flint) readImage() int {
 	}
 	img, err := f.card.Flash.Active()
 	if err != nil {
-		return f.fail("Read image failed. %s", errorText(err))
+		return f.fail("Failed to read image. %s", errorText(err))
 	}
 	if _, err := h.Write(img.Data[:img.End]); err != nil {
 		return f.fail("Failed to write to %s: %s", name, capital(err))
@@ -276,7 +279,8 @@ func (f *flint) hardware() int {
 		return status
 	}
 	f.p.Printf("HW Info:\n  HwDevId                 %d\n  HwRevId                 0x%x\nFlash Info:\n", f.card.Chip.HWID, f.card.Rev)
-	f.p.Printf("  Type                    N25QXXX\n  TotalSize               0x%x\n  Banks                   0x1\n", card.FlashSize)
-	f.p.Printf("  SectorSize              0x%x\n  WriteBlockSize          0x10\n  CmdSet                  0x80\n  JEDEC_ID                0x1620ba\n", card.SectorSize)
+	f.p.Printf("  Type                    N25Q0XX\n  TotalSize               0x%x\n  Banks                   0x1\n", card.FlashSize)
+	f.p.Printf("  SectorSize              0x%x\n  WriteBlockSize          0x10\n  CmdSet                  0x80\n", card.SectorSize)
+	f.p.Printf("  QuadEn                  0\n  DummyCycles             2\n  Flash0.WriteProtected   Disabled\n  JEDEC_ID                0x16ba20\n")
 	return 0
 }
