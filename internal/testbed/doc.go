@@ -16,10 +16,11 @@
 //     systemd and dpkg are of the same family.
 //   - The driver is a picture: /sys/class/infiniband and the driver link show
 //     what the card booted, and no packet ever passes a port.
-//   - The tools command interface of the firmware (0x80780) answers nothing, so
-//     mstconfig ends with "Unsupported FW (version 2.31.5000 or above required
-//     for CX3/PRO)".
+//   - The firmware's command interface (0x80780) refuses every command, so
+//     mstconfig ends with "Failed to open device" and configures nothing.
 //   - Power that fails takes the processes and the flash operation under way,
 //     half done; what the host's disk had not synced is not lost.
+//   - Reboots and power cuts take under a second, and no firmware of a machine
+//     runs in between.
 //   - Operations of the flash take no time unless a test makes them.
 package testbed

@@ -349,6 +349,9 @@ func (h *Host) Signal(program string, sig syscall.Signal) int {
 	return n
 }
 
+// Running counts the processes of a name on the host.
+func (h *Host) Running(program string) int { return h.Signal(program, 0) }
+
 // remove ends the host for good.
 func (h *Host) remove() error {
 	err := h.Cut()

@@ -25,9 +25,13 @@ const baseMAC = 0xe41d2de44ed0
 const smallCode = 0x2000
 
 func image(psid string, version [3]uint16, date uint32) []byte {
+	return imageOf(smallCode, psid, version, date)
+}
+
+func imageOf(code int, psid string, version [3]uint16, date uint32) []byte {
 	return card.Build(card.Spec{
 		PSID: psid, Version: version, Product: "02.00.00.00", Date: date, Device: 0x1007, HWIDs: []uint32{0x1f7}, VSD: "n/a", PRS: "testbed.prs",
-		GUIDs: card.PlaceholderGUIDs, MACs: card.PlaceholderMACs, Failsafe: true, ChunkLog: 17, Code: smallCode,
+		GUIDs: card.PlaceholderGUIDs, MACs: card.PlaceholderMACs, Failsafe: true, ChunkLog: 17, Code: code,
 	})
 }
 

@@ -16,7 +16,8 @@ const (
 	regMajor       = 0x1f064 // version of the running firmware, bits 31:16
 	regMinor       = 0x1f068 // bits 31:16 minor, 15:0 subminor
 	regSemaphores  = 0xf0380
-	regFlashLock   = 0xf03fc // the last semaphore guards the flash
+	regFlashLock   = 0xf03a0 // the semaphore that one run of the tool takes from another
+	regSemaphoreN  = 0xf03fc // the last one guards the gateway; a burn holds both
 	regGateway     = 0xf0400
 	regGatewayAddr = 0xf0404
 	regGatewayData = 0xf0410 // 16 bytes
@@ -86,6 +87,14 @@ func (d *Device) PowerOn() {
 			d.links[i] = "ib"
 		}
 	}
+}
+
+// FreeSemaphores does what "mstflint -clear_semaphore" is for.
+func (d *Device) FreeSemaphores() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.card.ReleaseSemaphore()
+	delete(d.regs, regSemaphoreN)
 }
 
 // PowerOff makes the card deaf.
@@ -166,7 +175,7 @@ func (d *Device) read(addr uint32) uint32 {
 			return 0
 		}
 		return 1
-	case addr >= regSemaphores && addr < regFlashLock:
+	case addr >= regSemaphores && addr <= regSemaphoreN:
 		// A read takes a free semaphore.
 		v := d.regs[addr]
 		d.regs[addr] = 1

@@ -1,0 +1,224 @@
+//go:build testbed && linux
+
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+)
+
+// faultPoints is how many operations of a burn each fault hits.
+const faultPoints = 20
+
+// tinyCode makes images of a few kilobytes: each case reads the flash a dozen
+// times, and burns it twice.
+const tinyCode = 0x600
+
+func tinyCard() card.Config {
+	c := secondHand()
+	c.Image = imageOf(tinyCode, card.PSIDEN, [3]uint16{2, 40, 5032}, 0x20170116)
+	return c
+}
+
+// tinyFlash burns without a restart.
+func (o *operator) tinyFlash() acctest.Config {
+	vpi := imageOf(tinyCode, card.PSIDVPI, [3]uint16{2, 42, 5000}, 0x20170905)
+	return o.crossFlashTo(vpi).With(firmwareAddress, map[string]any{"activation": "none"}).Without(guidsAddress)
+}
+
+// points spreads over the operations 1 to n: the erases, the pages, and each of
+// the last three, where the new image becomes valid and the old one dead.
+func points(n int) []int {
+	list := []int{n - 2, n - 1, n}
+	for i := range faultPoints - 3 {
+		list = append(list, 1+i*(n-4)/(faultPoints-4))
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// fault is one way to disturb a burn at its k-th operation.
+type fault struct {
+	name string
+	hit  func(box *Host) error // in the operation; card.ErrPowerLost tears it
+}
+
+func kill(sig syscall.Signal) func(*Host) error {
+	return func(box *Host) error {
+		box.Signal("mstflint", sig)
+		return nil
+	}
+}
+
+// killAndClear is a SIGKILL, which leaves the semaphores of the flash taken, and
+// an operator who clears them at once. Nobody can use the card before that;
+// TestFault_kill_leaves_the_semaphore holds what is said then.
+func killAndClear(box *Host) error {
+	box.Signal("mstflint", syscall.SIGKILL)
+	go func() {
+		for box.Running("mstflint") > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		box.Device.FreeSemaphores()
+	}()
+	return nil
+}
+
+func cutPower(*Host) error { return card.ErrPowerLost }
+
+// TestFault_kill kills the vendor's tool in the middle of a burn.
+func TestFault_kill(t *testing.T) {
+	t.Parallel()
+	underFault(t, "killed", fault{"SIGKILL", killAndClear}, fault{"SIGTERM", kill(syscall.SIGTERM)})
+}
+
+// TestFault_kill_leaves_the_semaphore holds that a plan after a SIGKILL refuses
+// and names the way out, and that the way out is one. The real tool waits twenty
+// seconds for a semaphore each time, so that there is one such case.
+func TestFault_kill_leaves_the_semaphore(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, "semaphore", tinyCard())
+	cfg := o.tinyFlash()
+	model := o.box.Device.Card()
+	model.Flash.SetHook(func(op card.Op) error {
+		if op.Number == 25 {
+			return kill(syscall.SIGKILL)(o.box)
+		}
+		return nil
+	})
+	if errs := o.apply(cfg); !errs.HasError() {
+		t.Error("the apply whose tool was killed ended without an error")
+	}
+	model.Flash.SetHook(nil)
+	o.bootable(model)
+	if found := o.plan(cfg).Diags.Errors().Find("FW044", "clear_semaphore"); len(found) == 0 {
+		t.Error("the plan does not say that the semaphore is taken")
+	}
+	if out, err := o.box.Exec(o.context(), "mstflint -clear_semaphore -d "+o.box.BDF); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	o.again(cfg, model, "killed")
+}
+
+// TestFault_power cuts the power of host and card in the middle of a burn.
+func TestFault_power(t *testing.T) {
+	t.Parallel()
+	underFault(t, "power", fault{"power cut", cutPower})
+}
+
+// hostsUnderFault share the points of a fault, because most of a case is waiting.
+const hostsUnderFault = 2
+
+// underFault measures one burn and then disturbs one at each point, with the
+// faults in turn.
+func underFault(t *testing.T, name string, faults ...fault) {
+	t.Helper()
+	for part := range hostsUnderFault {
+		t.Run(fmt.Sprint("host ", part), func(t *testing.T) {
+			t.Parallel()
+			o := newOperator(t, name+fmt.Sprint(part), tinyCard())
+			cfg := o.tinyFlash()
+			o.applied(cfg)
+			n := o.box.Device.Card().Flash.Operations()
+			for i, k := range points(n) {
+				if i%hostsUnderFault != part {
+					continue
+				}
+				f := faults[i/hostsUnderFault%len(faults)]
+				t.Run(fmt.Sprintf("%s at %d of %d", f.name, k, n), func(t *testing.T) {
+					each := *o
+					each.t = t
+					each.disturb(cfg, f, k)
+				})
+			}
+		})
+	}
+}
+
+// disturb burns a fresh card, with a fault at the k-th operation of its flash,
+// and expects that the next apply ends right.
+func (o *operator) disturb(cfg acctest.Config, f fault, k int) {
+	o.t.Helper()
+	model, err := card.New(tinyCard())
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.box.Device.Insert(model)
+	o.work = o.workspace()
+	var hit atomic.Bool
+	model.Flash.SetHook(func(op card.Op) error {
+		if op.Number != k {
+			return nil
+		}
+		hit.Store(true)
+		return f.hit(o.box)
+	})
+	down, back := o.box.Down(), make(chan error, 1)
+	ctx, cancel := context.WithCancel(o.context())
+	go func() {
+		select {
+		case <-down:
+			back <- o.box.Boot(ctx)
+		case <-ctx.Done():
+			back <- nil
+		}
+	}()
+	errs := o.apply(cfg)
+	select {
+	case <-down:
+		if err := <-back; err != nil {
+			o.t.Fatalf("the host does not come back: %v", err)
+		}
+	default:
+	}
+	cancel()
+	if !hit.Load() {
+		o.t.Fatalf("the burn ended before operation %d", k)
+	}
+	model.Flash.SetHook(nil)
+	o.bootable(model)
+	first := "no error"
+	if errs.HasError() {
+		first = errs[0].Summary
+	}
+	o.again(cfg, model, first)
+}
+
+// bootable holds that the card starts one of the two images, with its own MACs.
+func (o *operator) bootable(model *card.Card) {
+	o.t.Helper()
+	img, err := model.Flash.Bootable()
+	if err != nil {
+		o.t.Fatalf("the card boots nothing: %v", err)
+	}
+	if img.PSID != card.PSIDEN && img.PSID != card.PSIDVPI || img.MACs != macs {
+		o.t.Errorf("the card boots %s with MACs %x", img.PSID, img.MACs)
+	}
+	o.t.Logf("the card boots %s", img.PSID)
+}
+
+// again applies until it ends right, which the next apply must.
+func (o *operator) again(cfg acctest.Config, model *card.Card, first string) {
+	o.t.Helper()
+	begin := time.Now()
+	if errs := o.apply(cfg); errs.HasError() {
+		o.t.Fatalf("first apply: %s\nnext apply:\n%s", first, errs)
+	}
+	img, err := model.Flash.Bootable()
+	if err != nil || img.PSID != card.PSIDVPI || img.Version != [3]uint16{2, 42, 5000} || img.MACs != macs {
+		o.t.Errorf("after the next apply the card boots %+v: %v", img, err)
+	}
+	if len(o.backups(card.PSIDEN)) == 0 {
+		o.t.Error("there is no backup of the first firmware")
+	}
+	o.nothingToDo(cfg)
+	o.t.Logf("first apply: %s; next one ended right after %s", first, time.Since(begin).Round(time.Millisecond))
+}
