@@ -20,7 +20,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
 )
@@ -41,9 +40,8 @@ type Host struct {
 	Device *Device
 	Key    ssh.PublicKey // of sshd
 
-	dir     string
-	servers []*fuse.Server
-	log     *os.File
+	dir string
+	log *os.File
 
 	mu      sync.Mutex
 	process *exec.Cmd
@@ -156,11 +154,9 @@ func (h *Host) netns() string { return "/run/netns/" + h.Name }
 
 func (h *Host) mountCard() error {
 	for at, tree := range map[string]entry{"pci": pciTree(map[string]*Device{h.BDF: h.Device}), "class": classTree(h.Device)} {
-		server, err := mountTree(h.path(at), tree)
-		if err != nil {
+		if err := mountTree(h.path(at), tree); err != nil {
 			return err
 		}
-		h.servers = append(h.servers, server)
 	}
 	return nil
 }
@@ -226,14 +222,17 @@ func (h *Host) WaitSSH(ctx context.Context) error {
 	defer cancel()
 	for {
 		err := h.greeting(ctx)
-		if err == nil {
+		switch {
+		case err == nil && h.letsIn():
 			return nil
+		case err == nil:
+			err = errors.New("/run/nologin is still there")
 		}
 		select {
 		case <-h.Down():
 			return fmt.Errorf("testbed: host %s went off while it started:\n%s", h.Name, lastLines(h.Console(), 30))
 		case <-ctx.Done():
-			return fmt.Errorf("testbed: sshd of %s does not answer: %w\n%s", h.Name, err, lastLines(h.Console(), 30))
+			return fmt.Errorf("testbed: sshd of %s does not let anybody in: %w\n%s", h.Name, err, lastLines(h.Console(), 30))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -251,6 +250,17 @@ func (h *Host) greeting(ctx context.Context) error {
 		return fmt.Errorf("no greeting but %q: %w", text, err)
 	}
 	return nil
+}
+
+// letsIn reports whether users may log in: sshd greets earlier in the boot than
+// pam_nologin lets anybody but root pass.
+func (h *Host) letsIn() bool {
+	pid, err := h.leader()
+	if err != nil {
+		return false
+	}
+	_, err = os.Lstat(fmt.Sprintf("/proc/%d/root/run/nologin", pid))
+	return errors.Is(err, os.ErrNotExist)
 }
 
 // Down is closed when the machine goes off; a reboot is not off.
@@ -355,8 +365,10 @@ func (h *Host) Running(program string) int { return h.Signal(program, 0) }
 // remove ends the host for good.
 func (h *Host) remove() error {
 	err := h.Cut()
-	for _, s := range h.servers {
-		err = errors.Join(err, s.Unmount())
+	for _, at := range []string{"pci", "class"} {
+		// Not the server's own Unmount, which waits for the end of the file system:
+		// containers of other hosts hold a hidden copy of the mount while they run.
+		err = errors.Join(err, unix.Unmount(h.path(at), unix.MNT_DETACH))
 	}
 	err = errors.Join(err, unix.Unmount(h.path("sys"), unix.MNT_DETACH), unix.Unmount(h.path("root"), unix.MNT_DETACH))
 	if h.log != nil {
