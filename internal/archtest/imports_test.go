@@ -85,6 +85,7 @@ var rules = map[string]rule{
 	"labsim":          {own: []string{"labsim"}, outside: []string{"golang.org/x/crypto", "github.com/pkg/sftp", "mvdan.cc/sh/v3", "github.com/goccy/go-yaml"}},
 	"labsim/card":     {own: []string{"labsim"}},
 	"demo":            {own: []string{"labsim"}},
+	"testbed":         {own: []string{"labsim"}, outside: []string{"github.com/hanwen/go-fuse/v2", "golang.org/x/"}},
 	"acctest":         {own: []string{"labsim", "provider", "ib", "fwimage"}, outside: []string{framework, "golang.org/x/crypto"}},
 	"provider/schema": {own: []string{"provider"}, outside: []string{framework}},
 }
@@ -182,7 +183,7 @@ func TestImports_binaryLinksNoLabAndNoTests(t *testing.T) {
 	}
 	for _, dep := range pkgs[0].Deps {
 		bad := strings.HasPrefix(dep, "mvdan.cc/sh") || strings.HasPrefix(dep, framework+"testing")
-		for _, no := range []string{"labsim", "acctest", "archtest", "demo", "bench", "fwimage/synth"} {
+		for _, no := range []string{"labsim", "testbed", "acctest", "archtest", "demo", "bench", "fwimage/synth"} {
 			bad = bad || (strings.HasPrefix(dep, module) && below(local(dep), no))
 		}
 		if bad {
