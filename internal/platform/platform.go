@@ -32,6 +32,8 @@ const (
 	FeatureFirmware Feature = "firmware" // mstflint: query and burn
 	FeatureOpenSM   Feature = "opensm"   // the subnet manager
 	FeatureModules  Feature = "modules"  // kernel modules of InfiniBand
+	// FeatureDiagnostics is ibportstate, ibnetdiscover, saquery and their kin.
+	FeatureDiagnostics Feature = "diagnostics"
 )
 
 // Platform is one operating system. Implementations hold no state and are safe

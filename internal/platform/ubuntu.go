@@ -62,6 +62,8 @@ func (ubuntu) PackagesFor(f Feature, kernel string) []string {
 		return []string{"mstflint"}
 	case FeatureOpenSM:
 		return []string{"opensm"}
+	case FeatureDiagnostics:
+		return []string{"infiniband-diags"}
 	case FeatureModules:
 		// The GA kernel 6.8 has mlx4_ib, ib_ipoib and ib_umad in a package of
 		// their own; from the 7.0 HWE kernel on they are in linux-modules.

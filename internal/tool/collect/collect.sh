@@ -148,7 +148,7 @@ for m in mlx4_core mlx4_en mlx4_ib mlx5_core mlx5_ib ib_qib ib_mthca ib_core ib_
 	[ -d "$R"/sys/module/$m ] && printf '@module %s\n' "$m"
 done
 for m in mstflint mstconfig lspci flock sha256sum ip netplan networkctl nmcli ifup udevadm systemctl systemd-run systemd-inhibit opensm ibstat sminfo \
-	saquery ibnetdiscover upsc apt-get dpkg-query dnf pacman midclt modprobe update-initramfs dracut mkinitcpio; do
+	saquery ibnetdiscover ibportstate upsc apt-get dpkg-query dnf pacman midclt modprobe update-initramfs dracut mkinitcpio; do
 	if h $m; then
 		printf '@command %s\n' "$m"
 	else
@@ -284,6 +284,7 @@ c "$R"/etc/netplan/*.yaml "$R"/etc/udev/rules.d/*ipoib*.rules "$R"/etc/udev/rule
 	"$R"/etc/modules-load.d/*infiniband*.conf "$R"/etc/modules "$R"/etc/default/opensm \
 	"$R"/etc/opensm/opensm.conf "$R"/etc/opensm/partitions.conf \
 	"$R"/etc/systemd/system/opensm.service.d/*.conf "$R"/etc/systemd/system/opensm@*.service.d/*.conf \
+	"$R"/etc/systemd/system/infiniband-port-*.service "$R"/usr/local/sbin/terraform-infiniband-port \
 	"$R"/etc/network/interfaces "$R"/etc/network/interfaces.d/* \
 	"$R"/etc/systemd/network/*infiniband* "$R"/etc/systemd/network/*ipoib*
 for f in "$R"/etc/modprobe.d/*.conf; do
