@@ -20,6 +20,9 @@ func (l *Lab) AddMachine(c Config) (*Machine, error) {
 		return nil, fmt.Errorf("labsim: machine %s exists", c.Name)
 	}
 	c = c.withDefaults()
+	if _, ok := systems[c.OS]; !ok {
+		return nil, fmt.Errorf("labsim: %s: unknown system %q", c.Name, c.OS)
+	}
 	m := &Machine{
 		Name: c.Name, OS: c.OS, Kernel: c.Kernel, Lab: l, Config: c, Faults: &Faults{},
 		FS: vfs.New(l.Clock.Now), Tools: map[string]string{},
@@ -54,10 +57,19 @@ func (c Config) withDefaults() Config {
 		c.OS = Ubuntu
 	}
 	if c.Kernel == "" {
-		c.Kernel = map[OS]string{Ubuntu: "6.8.0-49-generic", TrueNAS: "6.12.15-production+truenas"}[c.OS]
+		c.Kernel = systems[c.OS].Kernel
 	}
 	if c.MstflintVersion == "" {
-		c.MstflintVersion = map[OS]string{Ubuntu: "4.26.0", TrueNAS: "4.21.0"}[c.OS]
+		c.MstflintVersion = systems[c.OS].MSTFlint
+	}
+	if c.MstflintVersion == "" {
+		c.MstflintVersion = "none"
+	}
+	if c.Stack == "" {
+		c.Stack = systems[c.OS].Stack
+	}
+	if c.Release == "" {
+		c.Release = systems[c.OS].Release
 	}
 	if c.BootDelay == 0 {
 		c.BootDelay = defaultBootDelay

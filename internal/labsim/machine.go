@@ -11,15 +11,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
 
-// OS is a kind of host.
-type OS string
-
-// The simulated systems.
-const (
-	Ubuntu  OS = "ubuntu"  // 24.04
-	TrueNAS OS = "truenas" // SCALE 25.10.3
-)
-
 // SudoRule is what a user may do with sudo.
 type SudoRule string
 
@@ -49,7 +40,9 @@ type Config struct {
 	OS              OS
 	Kernel          string // default: the stock kernel of the system
 	Cmdline         string // kernel command line beyond root=
-	MstflintVersion string // default 4.26.0 on Ubuntu, 4.21.0 on TrueNAS; "none": not installed
+	MstflintVersion string // default: what the system packages; "none": not installed
+	Stack           Stack  // what configures the network; default: the system's own
+	Release         string // /etc/os-release; default: the system's own
 	Users           []User
 	Cards           []CardConfig
 	Netdevs         []Netdev // what is not a card's: eno1

@@ -28,20 +28,18 @@ var knownModules = map[string]moduleInfo{
 	"rdma_ucm":  {dir: "drivers/infiniband/core", deps: []string{"rdma_cm", "ib_uverbs"}},
 	"mlx4_ib":   {dir: "drivers/infiniband/hw/mlx4", deps: []string{"mlx4_core", "ib_core", "ib_uverbs"}},
 	"mlx5_ib":   {dir: "drivers/infiniband/hw/mlx5", deps: []string{"mlx5_core", "ib_core", "ib_uverbs"}},
+	"ib_qib":    {dir: "drivers/infiniband/hw/qib", deps: []string{"ib_core", "ib_uverbs"}},
+	"ib_mthca":  {dir: "drivers/infiniband/hw/mthca", deps: []string{"ib_core", "ib_uverbs"}},
 	"ib_ipoib":  {dir: "drivers/infiniband/ulp/ipoib", deps: []string{"ib_core", "ib_cm"}},
 }
 
 // InfiniBandModules are the modules that Ubuntu ships in linux-modules-extra.
-var InfiniBandModules = []string{"ib_core", "ib_uverbs", "ib_umad", "ib_cm", "rdma_cm", "rdma_ucm", "mlx4_ib", "mlx5_ib", "ib_ipoib"}
+var InfiniBandModules = []string{"ib_core", "ib_uverbs", "ib_umad", "ib_cm", "rdma_cm", "rdma_ucm", "mlx4_ib", "mlx5_ib", "ib_qib", "ib_mthca", "ib_ipoib"}
 
 // ModuleFile is where a module of the running kernel lies; the extension is that
 // of the system.
 func (m *Machine) ModuleFile(name string) string {
-	ext := ".ko.zst"
-	if m.OS == TrueNAS {
-		ext = ".ko"
-	}
-	return path.Join("/usr/lib/modules", m.Kernel, "kernel", knownModules[name].dir, name+ext)
+	return path.Join("/usr/lib/modules", m.Kernel, "kernel", knownModules[name].dir, name+systems[m.OS].ModuleExt)
 }
 
 // AddModuleFiles installs modules, as a kernel package does.

@@ -26,13 +26,12 @@ func (m *Machine) seedFiles() {
 	m.FS.PutLink("../run", "/var/run")
 	m.FS.PutDevices()
 	m.FS.Put("/etc/hostname", m.Name+"\n", 0o644)
-	m.FS.Put("/etc/os-release", osRelease(m.OS), 0o644)
+	m.FS.Put("/etc/os-release", m.Config.Release, 0o644)
 	m.FS.Put("/etc/machine-id", strings.ReplaceAll(newBootID(), "-", "")+"\n", 0o444)
 	m.FS.Put("/etc/modules", "# /etc/modules: kernel modules to load at boot time.\n", 0o644)
 	m.seedUsers()
-	m.AddModuleFiles("mlx4_core", "mlx4_en", "mlx5_core")
+	m.AddModuleFiles(m.OS.modulesOf(m.Kernel)...)
 	if m.OS == TrueNAS {
-		m.AddModuleFiles(InfiniBandModules...)
 		// SCALE mounts its system datasets read-only.
 		for _, d := range []string{"/usr", "/opt", "/boot"} {
 			m.FS.SetReadOnly(d, true)
@@ -52,15 +51,6 @@ func (m *Machine) seedUsers() {
 	}
 	m.FS.Put("/etc/passwd", passwd.String(), 0o644)
 	m.FS.Put("/etc/group", group.String(), 0o644)
-}
-
-func osRelease(os OS) string {
-	if os == TrueNAS {
-		return "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nNAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\n" +
-			"VERSION=\"12 (bookworm)\"\nVERSION_CODENAME=bookworm\nID=debian\n"
-	}
-	return "PRETTY_NAME=\"Ubuntu 24.04.1 LTS\"\nNAME=\"Ubuntu\"\nVERSION_ID=\"24.04\"\n" +
-		"VERSION=\"24.04.1 LTS (Noble Numbat)\"\nVERSION_CODENAME=noble\nID=ubuntu\nID_LIKE=debian\n"
 }
 
 // seedVolatile makes what a boot makes: /proc, /run and /tmp.

@@ -2,96 +2,12 @@ package osprog
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"sort"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/cardprog"
 )
-
-// aptState is the package database and what may be wrong with it.
-type aptState struct {
-	installed map[string]string
-	offline   bool
-	lockedBy  int
-}
-
-// SetOffline makes the package mirrors unreachable.
-func SetOffline(m *labsim.Machine, offline bool) {
-	s := stateOf(m)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.apt.offline = offline
-}
-
-// SetAptLock makes another process hold the dpkg lock; 0 frees it.
-func SetAptLock(m *labsim.Machine, pid int) {
-	s := stateOf(m)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.apt.lockedBy = pid
-}
-
-type packageInfo struct {
-	version string
-	depends []string
-	install func(s *state)
-}
-
-// available is what the mirrors offer, with the versions of Ubuntu 24.04.
-func (s *state) available() map[string]packageInfo {
-	return map[string]packageInfo{
-		"opensm":           {"3.3.23-3", []string{"infiniband-diags"}, (*state).installOpensm},
-		"infiniband-diags": {"50.0-2ubuntu0.2", nil, (*state).installDiags},
-		"rdma-core":        {"50.0-2ubuntu0.2", nil, (*state).installRDMA},
-		"mstflint":         {"4.26.0+1-4ubuntu0.1", nil, (*state).installMstflint},
-		"linux-modules-extra-" + s.m.Kernel: {strings.TrimSuffix(s.m.Kernel, "-generic") + ".49", nil, func(s *state) {
-			s.m.AddModuleFiles(labsim.InfiniBandModules...)
-		}},
-	}
-}
-
-func (s *state) installOpensm() {
-	s.m.Install("/usr/sbin/opensm", opensm)
-	s.m.Install("/usr/libexec/opensm-ports", opensmPorts)
-	if !s.m.FS.Exists("/etc/default/opensm") {
-		s.m.FS.Put("/etc/default/opensm", "# Ports to start an SM on: NONE, ALL or a list of port GUIDs.\nPORTS=\"ALL\"\n", 0o644)
-	}
-	s.m.FS.PutDir("/etc/opensm", 0o755, 0, 0)
-	s.m.FS.PutDir("/var/cache/opensm", 0o755, 0, 0)
-	s.installUnits(opensmUnits)
-}
-
-func (s *state) installMstflint() {
-	s.m.Tools["mstflint"] = "4.26.0"
-	cardprog.InstallMstflint(s.m)
-}
-
-func (s *state) installDiags() {
-	for name, program := range map[string]labsim.Program{"ibstat": ibstat, "sminfo": sminfo, "ibhosts": ibhosts} {
-		s.m.Install("/usr/sbin/"+name, program)
-	}
-}
-
-// installRDMA brings the rules that load the upper modules whenever a card's
-// driver has bound, and that give RDMA devices persistent names.
-func (s *state) installRDMA() {
-	for name, body := range map[string]string{
-		"/usr/lib/udev/rules.d/90-rdma-hw-modules.rules":        "# loads mlx4_ib when mlx4_core binds\n",
-		"/usr/lib/udev/rules.d/60-rdma-persistent-naming.rules": "# NAME_FALLBACK\n",
-		"/etc/rdma/modules/infiniband.conf":                     "ib_ipoib\nib_umad\n",
-		"/etc/modprobe.d/mlx4.conf":                             "# options of mlx4 drivers\n",
-	} {
-		s.m.FS.Put(name, body, 0o644)
-	}
-	if s.m.ModuleLoaded("mlx4_core") {
-		for _, mod := range []string{"mlx4_ib", "ib_umad", "ib_ipoib"} {
-			_ = s.m.LoadModule(mod)
-		}
-	}
-}
 
 // aptGet knows update, install and remove of the packages that hosts here need.
 func aptGet(ctx context.Context, p *labsim.Proc) int {
@@ -107,7 +23,7 @@ func aptGet(ctx context.Context, p *labsim.Proc) int {
 		lock = "/var/lib/apt/lists/lock"
 	}
 	s.mu.Lock()
-	locked, offline := s.apt.lockedBy, s.apt.offline
+	locked, offline := s.packages.lockedBy, s.packages.offline
 	s.mu.Unlock()
 	switch {
 	case p.UID != 0:
@@ -182,50 +98,6 @@ func (s *state) aptInstall(ctx context.Context, p *labsim.Proc, o parsed, offlin
 	return 0
 }
 
-// missing adds a package and what it depends on, unless installed.
-func (s *state) missing(name string, list []string) []string {
-	for _, have := range list {
-		if have == name {
-			return list
-		}
-	}
-	if s.version(name) == "" {
-		list = append(list, name)
-	}
-	for _, d := range s.available()[name].depends {
-		list = s.missing(d, list)
-	}
-	return list
-}
-
-func (s *state) version(name string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.apt.installed[name]
-}
-
-// setUp unpacks and configures a package. A package with a service enables and
-// starts it: installing opensm begins a subnet manager on every port, unless
-// the unit is masked or a policy-rc.d forbids it.
-func (s *state) setUp(ctx context.Context, p *labsim.Proc, name string, info packageInfo) {
-	info.install(s)
-	s.mu.Lock()
-	s.apt.installed[name] = info.version
-	s.mu.Unlock()
-	p.Printf("Setting up %s (%s) ...\n", name, info.version)
-	if name != "opensm" {
-		return
-	}
-	s.daemonReload()
-	if s.m.FS.Exists("/usr/sbin/policy-rc.d") && p.Run(ctx, "/usr/sbin/policy-rc.d", "opensm", "start") == 101 {
-		p.Printf("invoke-rc.d: policy-rc.d denied execution of start.\n")
-		return
-	}
-	if !s.masked("opensm.service") {
-		_ = s.start("opensm.service")
-	}
-}
-
 // dpkgQuery knows -W with a format, and dpkg -s.
 func dpkgQuery(_ context.Context, p *labsim.Proc) int {
 	o, bad := parseOptions(p.Args[1:], false, option{"-W --show", false}, option{"-f --showformat", true}, option{"-s --status", false})
@@ -284,47 +156,4 @@ func noPackages(_ context.Context, p *labsim.Proc) int {
 	_, _ = io.WriteString(p.Stdout, "Package management tools are disabled on TrueNAS appliances.\n"+
 		"\nAttempting to update TrueNAS with apt or methods other than the TrueNAS web\ninterface can result in a nonbootable system.\n")
 	return 1
-}
-
-func (s *state) installUbuntu() {
-	s.apt = &aptState{installed: map[string]string{}}
-	if v := s.m.Tools["mstflint"]; v != "" {
-		s.apt.installed["mstflint"] = fmt.Sprintf("%s+1-4ubuntu0.1", v)
-	}
-	for name, program := range map[string]labsim.Program{
-		"/usr/bin/apt-get": aptGet, "/usr/bin/dpkg-query": dpkgQuery, "/usr/bin/dpkg": dpkgQuery, "/usr/bin/apt-cache": aptCache,
-		"/usr/sbin/netplan": netplan, "/usr/bin/networkctl": networkctl,
-	} {
-		s.m.Install(name, program)
-	}
-	s.installUnits(ubuntuUnits)
-	s.seedNetplan()
-	for _, d := range []string{"/etc/udev/rules.d", "/etc/modprobe.d", "/etc/modules-load.d", "/etc/systemd/network", "/etc/systemd/system", "/etc/default"} {
-		s.m.FS.PutDir(d, 0o755, 0, 0)
-	}
-}
-
-var ubuntuUnits = map[string]string{
-	"systemd-networkd.service": "[Unit]\nDescription=Network Configuration\n" + builtinMark + "[Install]\nWantedBy=multi-user.target\n",
-	"systemd-resolved.service": "[Unit]\nDescription=Network Name Resolution\n" + builtinMark,
-}
-
-// InstallPackage installs a package without apt-get, for labs that begin with
-// it. Call it in Setup, after Install.
-func InstallPackage(m *labsim.Machine, names ...string) error {
-	s := stateOf(m)
-	for _, name := range names {
-		if name == "linux-modules-extra" {
-			name += "-" + m.Kernel
-		}
-		info, ok := s.available()[name]
-		if !ok {
-			return fmt.Errorf("osprog: no package %s", name)
-		}
-		for _, n := range append(info.depends, name) {
-			s.available()[n].install(s)
-			s.apt.installed[n] = s.available()[n].version
-		}
-	}
-	return nil
 }

@@ -46,11 +46,7 @@ func (s *state) boot() {
 			_ = s.start(name)
 		}
 	}
-	if s.nas != nil {
-		s.bootTrueNAS()
-	} else {
-		s.bootUbuntu()
-	}
+	netStacks[s.m.Config.Stack].boot(s)
 	s.mu.Lock()
 	s.readyBoot = s.m.Boots()
 	s.mu.Unlock()
@@ -77,10 +73,7 @@ func (s *state) builtins() map[string]string {
 	for n, b := range baseUnits {
 		all[n] = b
 	}
-	if s.nas != nil {
-		return all
-	}
-	for n, b := range ubuntuUnits {
+	for n, b := range netStacks[s.m.Config.Stack].units {
 		all[n] = b
 	}
 	return all
@@ -96,7 +89,8 @@ func (s *state) startWanted() {
 	}
 }
 
-func (s *state) bootUbuntu() {
+// bootNetplan renders what netplan is configured for and has networkd apply it.
+func (s *state) bootNetplan() {
 	plan, err := s.readPlan("", func(string) {})
 	if err != nil {
 		// An invalid file leaves the host without any generated configuration.

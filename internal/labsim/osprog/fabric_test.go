@@ -142,11 +142,11 @@ func TestAptRefusals(t *testing.T) {
 	if r := w.as(w.a, "ops", "apt-get install -y opensm"); r.status != 100 || !strings.HasPrefix(r.stderr, "E: Could not open lock file /var/lib/dpkg/lock-frontend") {
 		t.Errorf("%+v", r)
 	}
-	SetAptLock(w.a, 1234)
+	SetPackageLock(w.a, 1234)
 	if r := w.run(w.a, "apt-get install -y opensm"); r.status != 100 || !strings.Contains(r.stderr, "It is held by process 1234") {
 		t.Errorf("%+v", r)
 	}
-	SetAptLock(w.a, 0)
+	SetPackageLock(w.a, 0)
 	SetOffline(w.a, true)
 	if r := w.run(w.a, "DEBIAN_FRONTEND=noninteractive apt-get install -y opensm"); r.status != 100 || w.a.FS.Exists("/usr/sbin/opensm") {
 		t.Errorf("%+v", r)
@@ -160,7 +160,7 @@ func TestAptRefusals(t *testing.T) {
 }
 
 func TestInstallMstflint(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu, func(m *labsim.Machine) { delete(stateOf(m).apt.installed, "mstflint") })
+	w := newWorld(t, labsim.Ubuntu, func(m *labsim.Machine) { delete(stateOf(m).packages.installed, "mstflint") })
 	if w.a.FS.Exists("/usr/bin/mstflint") {
 		t.Fatal("the host has mstflint already")
 	}

@@ -1,7 +1,7 @@
 // Package osprog holds the programs and services of the simulated hosts'
-// operating systems: systemd, the package manager, netplan with networkd, udev,
-// iproute2, opensm and the InfiniBand tools on Ubuntu, the middleware on
-// TrueNAS, and what each of them does at boot.
+// operating systems: systemd, the package managers, the network stacks, udev,
+// iproute2, opensm and the InfiniBand tools, the middleware on TrueNAS, and what
+// each of them does at boot.
 //
 // It must not know cards, flash or SSH, and it imports nothing of the provider.
 // A flag, file or form that it does not model is refused and recorded as a
@@ -39,8 +39,8 @@ type state struct {
 	ups     string
 	scan    string // of the data pool
 
-	apt *aptState
-	nas *middleware.Server
+	packages *packageState // nil where nothing can be installed
+	nas      *middleware.Server
 }
 
 // Inhibitor is a lock taken with systemd-inhibit.
@@ -68,11 +68,8 @@ func Install(m *labsim.Machine) {
 		m.Install(name, program)
 	}
 	s.installUnits(baseUnits)
-	if m.OS == labsim.TrueNAS {
-		s.installTrueNAS()
-	} else {
-		s.installUbuntu()
-	}
+	s.installPackages()
+	netStacks[m.Config.Stack].install(s)
 	m.Hooks.OnNetdevAdd = append(m.Hooks.OnNetdevAdd, func(_ *labsim.Machine, d *labsim.Netdev) { s.netdevAdded(d.Name) })
 	m.Hooks.OnBoot = append(m.Hooks.OnBoot, func(*labsim.Machine) { s.boot() })
 	m.Hooks.OnShutdown = append(m.Hooks.OnShutdown, func(*labsim.Machine) { s.stopAll() })
@@ -95,16 +92,15 @@ func Inhibitors(m *labsim.Machine) []Inhibitor {
 }
 
 var commonPrograms = map[string]labsim.Program{
-	"/usr/bin/systemctl":         systemctl,
-	"/usr/bin/systemd-run":       systemdRun,
-	"/usr/bin/systemd-inhibit":   systemdInhibit,
-	"/usr/bin/journalctl":        journalctl,
-	"/usr/bin/udevadm":           udevadm,
-	"/usr/sbin/ip":               ipProgram,
-	"/usr/bin/ping":              ping,
-	"/usr/sbin/reboot":           rebootProgram,
-	"/usr/sbin/shutdown":         shutdownProgram,
-	"/usr/sbin/update-initramfs": updateInitramfs,
+	"/usr/bin/systemctl":       systemctl,
+	"/usr/bin/systemd-run":     systemdRun,
+	"/usr/bin/systemd-inhibit": systemdInhibit,
+	"/usr/bin/journalctl":      journalctl,
+	"/usr/bin/udevadm":         udevadm,
+	"/usr/sbin/ip":             ipProgram,
+	"/usr/bin/ping":            ping,
+	"/usr/sbin/reboot":         rebootProgram,
+	"/usr/sbin/shutdown":       shutdownProgram,
 }
 
 // baseUnits are there on every host and only carry a state.

@@ -156,7 +156,7 @@ func isActive(_ context.Context, p *labsim.Proc, o parsed, names []string) int {
 		}
 	}
 	// systemd 254 and later have a status of its own for what is not there.
-	if status != 0 && !found && p.Machine.OS == labsim.Ubuntu {
+	if status != 0 && !found && p.Machine.OS.System().Systemd >= 254 {
 		return 4
 	}
 	return status
@@ -183,7 +183,7 @@ func isEnabled(_ context.Context, p *labsim.Proc, o parsed, names []string) int 
 	for _, n := range names {
 		st := s.fileState(n)
 		if st == "" {
-			if p.Machine.OS == labsim.Ubuntu {
+			if p.Machine.OS.System().Systemd >= 254 {
 				p.Printf("not-found\n")
 				status = 4
 				continue

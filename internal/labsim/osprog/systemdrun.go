@@ -37,7 +37,7 @@ func systemdRun(ctx context.Context, p *labsim.Proc) int {
 	if bad != "" {
 		return p.Unknown("option " + bad)
 	}
-	if o.has("--expand-environment") && p.Machine.OS == labsim.TrueNAS {
+	if o.has("--expand-environment") && p.Machine.OS.System().Systemd < 254 {
 		p.Errorf("systemd-run: unrecognized option '--expand-environment=%s'\n", o.last("--expand-environment", ""))
 		return 1
 	}
@@ -203,7 +203,7 @@ func (s *state) announce(p *labsim.Proc, o parsed, u *unit) {
 	if o.has("--quiet") {
 		return
 	}
-	if s.m.OS == labsim.TrueNAS {
+	if s.m.OS.System().Systemd < 254 {
 		p.Errorf("Running as unit: %s\n", u.name)
 		return
 	}

@@ -1,0 +1,161 @@
+package labsim
+
+import "strings"
+
+// OS is a kind of host.
+type OS string
+
+// The simulated systems.
+const (
+	Ubuntu   OS = "ubuntu"   // 24.04
+	TrueNAS  OS = "truenas"  // SCALE 25.10.3
+	Debian12 OS = "debian12" // bookworm
+	Debian13 OS = "debian13" // trixie
+	RHEL9    OS = "rhel9"
+	RHEL10   OS = "rhel10"
+	Arch     OS = "arch"
+)
+
+// PackageManager is what installs software on a system.
+type PackageManager string
+
+// Package managers.
+const (
+	PackagesNone   PackageManager = ""
+	PackagesApt    PackageManager = "apt"
+	PackagesDnf    PackageManager = "dnf"
+	PackagesPacman PackageManager = "pacman"
+)
+
+// Stack is what configures the network of a host.
+type Stack string
+
+// Network stacks.
+const (
+	StackNetplan        Stack = "netplan"                // netplan over systemd-networkd
+	StackNetplanNM      Stack = "netplan+NetworkManager" // netplan over NetworkManager
+	StackIfupdown       Stack = "ifupdown"
+	StackNetworkManager Stack = "NetworkManager"
+	StackNetworkd       Stack = "systemd-networkd"
+	StackMiddleware     Stack = "middleware" // of TrueNAS
+)
+
+// System is what the lab knows of one kind of host as its installer leaves it.
+type System struct {
+	Release   string // /etc/os-release
+	Kernel    string // of the first boot
+	Systemd   int    // version
+	Packages  PackageManager
+	Stack     Stack
+	MSTFlint  string // version that the distribution packages; empty: none
+	ModuleExt string // how the kernel's package compresses modules
+	// Modules are those that the kernel's own package holds.
+	Modules []string
+	// Initramfs says that the initramfs holds card drivers and a copy of
+	// /etc/modprobe.d.
+	Initramfs bool
+}
+
+// upstream are the modules of a kernel that leaves nothing out, up to 6.x;
+// ib_qib was removed after 6.12 (facts: absent in 7.0 and later).
+var upstream = []string{
+	"mlx4_core", "mlx4_en", "mlx4_ib", "mlx5_core", "mlx5_ib", "ib_qib", "ib_mthca",
+	"ib_core", "ib_uverbs", "ib_umad", "ib_cm", "rdma_cm", "rdma_ucm", "ib_ipoib",
+}
+
+func without(list []string, names ...string) []string {
+	var out []string
+	for _, m := range list {
+		if !contains(names, m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func contains(list []string, name string) bool {
+	for _, have := range list {
+		if have == name {
+			return true
+		}
+	}
+	return false
+}
+
+// systems: kernels and module sets follow the support matrix of the packages
+// (Debian, Ubuntu, RHEL-derived configurations); where a distribution's choice is
+// not known, the module is left out.
+var systems = map[OS]System{
+	Ubuntu: {
+		Release: "PRETTY_NAME=\"Ubuntu 24.04.1 LTS\"\nNAME=\"Ubuntu\"\nVERSION_ID=\"24.04\"\n" +
+			"VERSION=\"24.04.1 LTS (Noble Numbat)\"\nVERSION_CODENAME=noble\nID=ubuntu\nID_LIKE=debian\n",
+		Kernel: "6.8.0-49-generic", Systemd: 255, Packages: PackagesApt, Stack: StackNetplan, MSTFlint: "4.26.0", ModuleExt: ".ko.zst",
+		Modules: []string{"mlx4_core", "mlx4_en", "mlx5_core"}, Initramfs: true,
+	},
+	TrueNAS: {
+		Release: "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nNAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\n" +
+			"VERSION=\"12 (bookworm)\"\nVERSION_CODENAME=bookworm\nID=debian\n",
+		Kernel: "6.12.15-production+truenas", Systemd: 252, Stack: StackMiddleware, MSTFlint: "4.21.0", ModuleExt: ".ko",
+		Modules: upstream, Initramfs: true,
+	},
+	Debian12: {
+		Release: "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nNAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\n" +
+			"VERSION=\"12 (bookworm)\"\nVERSION_CODENAME=bookworm\nID=debian\nHOME_URL=\"https://www.debian.org/\"\n",
+		Kernel: "6.1.0-28-amd64", Systemd: 252, Packages: PackagesApt, Stack: StackIfupdown, MSTFlint: "4.21.0", ModuleExt: ".ko",
+		Modules: upstream, Initramfs: true,
+	},
+	Debian13: {
+		Release: "PRETTY_NAME=\"Debian GNU/Linux 13 (trixie)\"\nNAME=\"Debian GNU/Linux\"\nVERSION_ID=\"13\"\n" +
+			"VERSION=\"13 (trixie)\"\nVERSION_CODENAME=trixie\nID=debian\nHOME_URL=\"https://www.debian.org/\"\n",
+		Kernel: "6.12.48+deb13-amd64", Systemd: 257, Packages: PackagesApt, Stack: StackIfupdown, MSTFlint: "4.31.0", ModuleExt: ".ko.xz",
+		Modules: upstream, Initramfs: true,
+	},
+	RHEL9: {
+		Release: "NAME=\"Red Hat Enterprise Linux\"\nVERSION=\"9.4 (Plow)\"\nID=\"rhel\"\nID_LIKE=\"fedora\"\nVERSION_ID=\"9.4\"\n" +
+			"PLATFORM_ID=\"platform:el9\"\nPRETTY_NAME=\"Red Hat Enterprise Linux 9.4 (Plow)\"\n",
+		Kernel: "5.14.0-427.13.1.el9_4.x86_64", Systemd: 252, Packages: PackagesDnf, Stack: StackNetworkManager, MSTFlint: "4.25.0", ModuleExt: ".ko.xz",
+		Modules: without(upstream, "ib_qib", "ib_mthca"), Initramfs: true,
+	},
+	RHEL10: {
+		Release: "NAME=\"Red Hat Enterprise Linux\"\nVERSION=\"10.1 (Coughlan)\"\nID=\"rhel\"\nID_LIKE=\"centos fedora\"\nVERSION_ID=\"10.1\"\n" +
+			"PLATFORM_ID=\"platform:el10\"\nPRETTY_NAME=\"Red Hat Enterprise Linux 10.1 (Coughlan)\"\n",
+		Kernel: "6.12.0-124.8.1.el10_1.x86_64", Systemd: 257, Packages: PackagesDnf, Stack: StackNetworkManager, MSTFlint: "4.28.0", ModuleExt: ".ko.xz",
+		Modules: without(upstream, "mlx4_core", "mlx4_en", "mlx4_ib", "ib_qib", "ib_mthca"), Initramfs: true,
+	},
+	Arch: {
+		// Arch keeps packages of the LTS kernel, which still has ib_qib.
+		Release: "NAME=\"Arch Linux\"\nPRETTY_NAME=\"Arch Linux\"\nID=arch\nBUILD_ID=rolling\nANSI_COLOR=\"38;2;23;147;209\"\n",
+		Kernel:  "6.12.57-1-lts", Systemd: 258, Packages: PackagesPacman, Stack: StackNetworkd, ModuleExt: ".ko.zst",
+		Modules: upstream, Initramfs: true,
+	},
+}
+
+// System returns what is known of a kind of host.
+func (o OS) System() System { return systems[o] }
+
+// modulesOf are the modules that a kernel's own package holds: those of the
+// system, less what that very release lacks.
+func (o OS) modulesOf(kernel string) []string {
+	list := systems[o].Modules
+	if strings.Contains(kernel, "-cloud-") { // Debian's kernel for virtual machines
+		list = []string{"mlx4_core", "mlx4_en", "mlx4_ib", "mlx5_core", "mlx5_ib", "ib_core", "ib_uverbs", "ib_umad", "ib_cm", "rdma_cm", "rdma_ucm"}
+	}
+	if major(kernel) >= 7 {
+		list = without(list, "ib_qib")
+		if o == Ubuntu { // the 7.0 HWE kernel has no package of extra modules
+			list = without(upstream, "ib_qib")
+		}
+	}
+	return list
+}
+
+func major(kernel string) int {
+	n := 0
+	for _, r := range kernel {
+		if r < '0' || r > '9' {
+			break
+		}
+		n = 10*n + int(r-'0')
+	}
+	return n
+}

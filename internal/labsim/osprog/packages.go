@@ -1,0 +1,244 @@
+package osprog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/cardprog"
+)
+
+// packageState is the package database of a machine and what may be wrong with it.
+type packageState struct {
+	installed map[string]string // versions
+	offline   bool
+	lockedBy  int
+}
+
+// SetOffline makes the package mirrors unreachable.
+func SetOffline(m *labsim.Machine, offline bool) {
+	s := stateOf(m)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.packages.offline = offline
+}
+
+// SetPackageLock makes another process hold the lock of the package database; 0 frees it.
+func SetPackageLock(m *labsim.Machine, pid int) {
+	s := stateOf(m)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.packages.lockedBy = pid
+}
+
+type packageInfo struct {
+	version string
+	depends []string
+	install func(s *state)
+}
+
+// available is what the repositories of the machine's system offer.
+func (s *state) available() map[string]packageInfo {
+	switch s.m.OS.System().Packages {
+	case labsim.PackagesApt:
+		return s.debianPackages()
+	case labsim.PackagesDnf:
+		return s.redHatPackages()
+	case labsim.PackagesPacman:
+		return archPackages
+	}
+	return nil
+}
+
+// debianVersions are those of Ubuntu 24.04 and of Debian 12 and 13: opensm,
+// rdma-core, mstflint.
+var debianVersions = map[labsim.OS][3]string{
+	labsim.Ubuntu:   {"3.3.23-3", "50.0-2ubuntu0.2", "4.26.0+1-4ubuntu0.1"},
+	labsim.Debian12: {"3.3.23-2", "44.0-2", "4.21.0+1-1"},
+	labsim.Debian13: {"3.3.23-4", "56.1-1", "4.31.0+1-3"},
+}
+
+func (s *state) debianPackages() map[string]packageInfo {
+	v := debianVersions[s.m.OS]
+	all := map[string]packageInfo{
+		"opensm":           {v[0], []string{"infiniband-diags"}, (*state).installOpensm},
+		"infiniband-diags": {v[1], nil, (*state).installDiags},
+		"rdma-core":        {v[1], nil, (*state).installRDMA},
+		"mstflint":         {v[2], nil, (*state).installMstflint},
+	}
+	if s.m.OS == labsim.Ubuntu && strings.HasSuffix(s.m.Kernel, "-generic") && s.m.Kernel < "7" {
+		all["linux-modules-extra-"+s.m.Kernel] = packageInfo{strings.TrimSuffix(s.m.Kernel, "-generic") + ".49", nil, func(s *state) {
+			s.m.AddModuleFiles(labsim.InfiniBandModules...)
+		}}
+	}
+	return all
+}
+
+// redHatPackages: versions of RHEL 9.4 and 10.1. rdma-core brings the rules that
+// run mlx4-setup.sh.
+func (s *state) redHatPackages() map[string]packageInfo {
+	el, rdma, mst := ".el9", "48.0-1.el9", "4.25.0-1.el9"
+	if s.m.OS == labsim.RHEL10 {
+		el, rdma, mst = ".el10", "57.0-2.el10", "4.28.0-1.el10"
+	}
+	return map[string]packageInfo{
+		"opensm":           {"3.3.24-2" + el, []string{"opensm-libs", "infiniband-diags"}, (*state).installOpensm},
+		"opensm-libs":      {"3.3.24-2" + el, nil, func(*state) {}},
+		"infiniband-diags": {rdma, nil, (*state).installDiags},
+		"rdma-core":        {rdma, nil, (*state).installRDMA},
+		"mstflint":         {mst, nil, (*state).installMstflint},
+		"pciutils":         {"3.7.0-5" + el, nil, func(*state) {}},
+	}
+}
+
+// archPackages are those of the official repositories: opensm and mstflint are
+// in the user repository only.
+var archPackages = map[string]packageInfo{
+	"rdma-core": {"59.0-1", nil, func(s *state) {
+		s.installRDMA()
+		s.installDiags()
+	}},
+	"pciutils": {"3.14.0-1", nil, func(*state) {}},
+}
+
+// installPackages puts the package manager on the machine, and what the installer
+// left.
+func (s *state) installPackages() {
+	for _, d := range []string{"/etc/udev/rules.d", "/etc/modprobe.d", "/etc/modules-load.d", "/etc/systemd/system"} {
+		s.m.FS.PutDir(d, 0o755, 0, 0)
+	}
+	manager := s.m.OS.System().Packages
+	if manager == labsim.PackagesNone {
+		return
+	}
+	s.packages = &packageState{installed: map[string]string{}}
+	for name, program := range managerPrograms[manager] {
+		s.m.Install(name, program)
+	}
+	if manager == labsim.PackagesApt {
+		s.m.FS.PutDir("/etc/default", 0o755, 0, 0)
+	}
+	if v := s.m.Tools["mstflint"]; v != "" {
+		have := s.available()["mstflint"].version
+		_, revision, _ := strings.Cut(have, "-")
+		s.packages.installed["mstflint"] = v + "-" + revision
+		if manager == labsim.PackagesApt {
+			s.packages.installed["mstflint"] = v + "+1-" + revision
+		}
+	}
+}
+
+// managerPrograms are the programs of each package manager, and those that
+// rebuild the initramfs of its systems.
+var managerPrograms = map[labsim.PackageManager]map[string]labsim.Program{
+	labsim.PackagesApt: {
+		"/usr/bin/apt-get": aptGet, "/usr/bin/dpkg-query": dpkgQuery, "/usr/bin/dpkg": dpkgQuery, "/usr/bin/apt-cache": aptCache,
+		"/usr/sbin/update-initramfs": updateInitramfs,
+	},
+}
+
+func (s *state) installOpensm() {
+	s.m.Install("/usr/sbin/opensm", opensm)
+	s.m.Install("/usr/libexec/opensm-ports", opensmPorts)
+	if !s.m.FS.Exists("/etc/default/opensm") {
+		s.m.FS.Put("/etc/default/opensm", "# Ports to start an SM on: NONE, ALL or a list of port GUIDs.\nPORTS=\"ALL\"\n", 0o644)
+	}
+	s.m.FS.PutDir("/etc/opensm", 0o755, 0, 0)
+	s.m.FS.PutDir("/var/cache/opensm", 0o755, 0, 0)
+	s.installUnits(opensmUnits)
+}
+
+func (s *state) installMstflint() {
+	s.m.Tools["mstflint"] = s.m.OS.System().MSTFlint
+	cardprog.InstallMstflint(s.m)
+}
+
+func (s *state) installDiags() {
+	for name, program := range map[string]labsim.Program{"ibstat": ibstat, "sminfo": sminfo, "ibhosts": ibhosts} {
+		s.m.Install("/usr/sbin/"+name, program)
+	}
+}
+
+// installRDMA brings the rules that load the upper modules whenever a card's
+// driver has bound, and that give RDMA devices persistent names.
+func (s *state) installRDMA() {
+	for name, body := range map[string]string{
+		"/usr/lib/udev/rules.d/90-rdma-hw-modules.rules":        "# loads mlx4_ib when mlx4_core binds\n",
+		"/usr/lib/udev/rules.d/60-rdma-persistent-naming.rules": "# NAME_FALLBACK\n",
+		"/etc/rdma/modules/infiniband.conf":                     "ib_ipoib\nib_umad\n",
+		"/etc/modprobe.d/mlx4.conf":                             "# options of mlx4 drivers\n",
+	} {
+		s.m.FS.Put(name, body, 0o644)
+	}
+	if s.m.ModuleLoaded("mlx4_core") {
+		for _, mod := range []string{"mlx4_ib", "ib_umad", "ib_ipoib"} {
+			_ = s.m.LoadModule(mod)
+		}
+	}
+}
+
+// missing adds a package and what it depends on, unless installed.
+func (s *state) missing(name string, list []string) []string {
+	for _, have := range list {
+		if have == name {
+			return list
+		}
+	}
+	if s.version(name) == "" {
+		list = append(list, name)
+	}
+	for _, d := range s.available()[name].depends {
+		list = s.missing(d, list)
+	}
+	return list
+}
+
+func (s *state) version(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.packages.installed[name]
+}
+
+// setUp unpacks and configures a package. A package with a service enables and
+// starts it: installing opensm begins a subnet manager on every port, unless
+// the unit is masked or a policy-rc.d forbids it.
+func (s *state) setUp(ctx context.Context, p *labsim.Proc, name string, info packageInfo) {
+	info.install(s)
+	s.mu.Lock()
+	s.packages.installed[name] = info.version
+	s.mu.Unlock()
+	p.Printf("Setting up %s (%s) ...\n", name, info.version)
+	if name != "opensm" {
+		return
+	}
+	s.daemonReload()
+	if s.m.FS.Exists("/usr/sbin/policy-rc.d") && p.Run(ctx, "/usr/sbin/policy-rc.d", "opensm", "start") == 101 {
+		p.Printf("invoke-rc.d: policy-rc.d denied execution of start.\n")
+		return
+	}
+	if !s.masked("opensm.service") {
+		_ = s.start("opensm.service")
+	}
+}
+
+// InstallPackage installs packages without the package manager, for labs that begin with
+// it. Call it in Setup, after Install.
+func InstallPackage(m *labsim.Machine, names ...string) error {
+	s := stateOf(m)
+	for _, name := range names {
+		if name == "linux-modules-extra" {
+			name += "-" + m.Kernel
+		}
+		info, ok := s.available()[name]
+		if !ok {
+			return fmt.Errorf("osprog: no package %s", name)
+		}
+		for _, n := range append(slices.Clone(info.depends), name) {
+			s.available()[n].install(s)
+			s.packages.installed[n] = s.available()[n].version
+		}
+	}
+	return nil
+}
