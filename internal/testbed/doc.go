@@ -9,15 +9,17 @@
 // card; the shipped binary must never link it.
 //
 // What is real: kernel, systemd, sshd, sudo, dash, flock, systemd-run and
-// systemd-inhibit, mstflint and lspci of Debian 12, boot ids, and every access
-// of mstflint to the chip's registers. What is not, and where exactly it ends:
+// systemd-inhibit, mstflint, mstconfig and lspci of Debian 12, boot ids, and every
+// access of the tools to the chip's registers. What is not, and where exactly it ends:
 //
 //   - /etc/os-release says Ubuntu 24.04, a family that the provider knows; apt,
 //     systemd and dpkg are of the same family.
 //   - The driver is a picture: /sys/class/infiniband and the driver link show
 //     what the card booted, and no packet ever passes a port.
-//   - The firmware's command interface (0x80780) refuses every command, so
-//     mstconfig ends with "Failed to open device" and configures nothing.
+//   - Of the firmware's command interface (0x80780) there is what mstconfig uses:
+//     capabilities, defaults, and the registers of the non-volatile
+//     configuration. Every other command ends with "bad opcode". The link types
+//     are the model's; other settings are kept and change nothing.
 //   - Power that fails takes the processes and the flash operation under way,
 //     half done; what the host's disk had not synced is not lost.
 //   - Reboots and power cuts take under a second, and no firmware of a machine

@@ -22,12 +22,6 @@ const (
 	regGatewayAddr = 0xf0404
 	regGatewayData = 0xf0410 // 16 bytes
 	gatewayData    = 16
-
-	// The last word of the firmware's command register: bit 23 starts a command
-	// and is cleared at its end, bits 31:24 are its status.
-	regCommand = 0x80798
-	commandGo  = 1 << 23
-	badOpcode  = 0x03 << 24
 )
 
 // Offsets in the configuration space through which the tool reaches them.
@@ -50,6 +44,10 @@ type Device struct {
 	regs   map[uint32]uint32
 	spi    spi
 	links  [2]string
+	box    mailbox
+	// stored is the part of the non-volatile configuration that the model does
+	// not hold, by group and port.
+	stored map[[2]uint32][]uint32
 }
 
 // NewDevice puts registers in front of a card and switches it on.
@@ -82,11 +80,19 @@ func (d *Device) PowerOn() {
 	d.card.Boot()
 	fw := d.card.Running()
 	for i := range d.links {
-		d.links[i] = "eth"
-		if fw.VPI && fw.Config.LinkType[i] == card.LinkIB {
-			d.links[i] = "ib"
-		}
+		d.links[i] = bootLink(fw, i)
 	}
+}
+
+// bootLink is the type that mlx4_core gives a port when it loads.
+func bootLink(fw card.Firmware, i int) string {
+	switch {
+	case fw.VPI && fw.Config.LinkType[i] == card.LinkIB:
+		return "ib"
+	case fw.VPI && fw.Config.LinkType[i] == card.LinkVPI:
+		return "auto (eth)"
+	}
+	return "eth"
 }
 
 // FreeSemaphores does what "mstflint -clear_semaphore" is for.
@@ -191,10 +197,8 @@ func (d *Device) write(addr, v uint32) {
 	case addr == regGateway && v&gwBusy != 0:
 		d.command(v)
 		d.regs[addr] = v &^ uint32(gwBusy)
-	case addr == regCommand && v&commandGo != 0:
-		// No command is implemented. Without an answer the tool would poll for
-		// many seconds, in every collection of facts.
-		d.regs[addr] = v&^uint32(commandGo|0xff000000) | badOpcode
+	case addr == hcrCommand && v&hcrGo != 0:
+		d.regs[addr] = d.toolCommand(v)
 	default:
 		d.regs[addr] = v
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -68,14 +69,17 @@ func parseConfig(args []string) (c configCall, bad string) {
 	return c, ""
 }
 
+// failure says what is wrong and gives the status of it.
+type failure func(format string, args ...any) int
+
 // mstconfig is the simulated program for ConnectX-3 and ConnectX-3 Pro.
 func mstconfig(_ context.Context, p *labsim.Proc) int {
 	c, bad := parseConfig(p.Args[1:])
 	version := versionOf(p)
-	fail := func(format string, args ...any) int {
+	fail := failure(func(format string, args ...any) int {
 		p.Printf("-E- "+format+"\n", args...)
 		return 3
-	}
+	})
 	switch c.command {
 	case "version":
 		p.Printf("mstconfig, mstflint %s, Git SHA Hash: N/A\n", version.text)
@@ -87,10 +91,17 @@ func mstconfig(_ context.Context, p *labsim.Proc) int {
 	if bad != "" {
 		return p.Unknown(bad)
 	}
-	if c.device == "" {
-		if strings.HasPrefix(c.command, "s") {
+	var list []setting
+	if strings.HasPrefix(c.command, "s") {
+		var wrong string
+		if list, wrong = settings(c.args); wrong != "" {
+			return fail("%s", wrong)
+		}
+		if c.device == "" {
 			return fail("set command expects device to be specified.")
 		}
+	}
+	if c.device == "" {
 		return p.Unknown("query of all devices")
 	}
 	dev, found := findCard(p, c.device)
@@ -105,40 +116,62 @@ func mstconfig(_ context.Context, p *labsim.Proc) int {
 		return fail("Failed to open device: %s. Cannot perform operation, Driver might be down.", c.device)
 	}
 	if strings.HasPrefix(c.command, "q") {
-		return configQuery(p, c, dev)
+		return configQuery(p, c, dev, fail)
 	}
-	return configSet(p, c, dev, fail)
+	return configSet(p, c, dev, list, fail)
 }
 
-func configHead(p *labsim.Proc, c configCall, dev *labsim.Card, column string) {
+// table prints the head of a card's table and the names of the columns.
+func table(p *labsim.Proc, c configCall, dev *labsim.Card, columns string) {
 	kind := strings.ReplaceAll(dev.Chip.Name, "-", "")
-	p.Printf("\nDevice #1:\n----------\n\nDevice type:    %-16s\nDevice:         %-16s\n\n%-45s%s\n", kind, c.device, "Configurations:", column)
+	p.Printf("\nDevice #1:\n----------\n\nDevice type:    %-16s\nDevice:         %-16s\n\n%-45s%s\n", kind, c.device, "Configurations:", columns)
 }
 
-func configQuery(p *labsim.Proc, c configCall, dev *labsim.Card) int {
-	rows := parameters(dev.Running(), dev.NextNV())
-	if len(c.args) > 0 {
-		var picked []parameter
-		for _, a := range c.args {
-			row, ok := find(rows, a)
-			if !ok {
-				p.Printf("-E- %s\n", missing(a))
-				return 3
-			}
-			picked = append(picked, row)
+func configQuery(p *labsim.Proc, c configCall, dev *labsim.Card, fail failure) int {
+	fw := dev.Running()
+	rows, defaults := parameters(fw, dev.NextNV()), parameters(fw, card.NV{})
+	if c.verbose {
+		table(p, c, dev, "Default         Next Boot")
+	} else {
+		table(p, c, dev, "Next Boot")
+	}
+	var picked []parameter
+	for _, a := range c.args {
+		row, ok := find(rows, a)
+		if !ok {
+			return fail("%s", missing(a))
 		}
+		picked = append(picked, row)
+	}
+	if len(c.args) > 0 {
 		rows = picked
 	}
-	configHead(p, c, dev, "Next Boot")
+	differs := false
 	for _, r := range rows {
-		p.Printf("         %-36s%-16s\n", r.name, r.value)
+		if !c.verbose {
+			p.Printf("         %-36s%-16s\n", r.name, r.value)
+			continue
+		}
+		mark := " "
+		was, _ := find(defaults, r.name)
+		if r.value != was.value {
+			mark, differs = "*", true
+		}
+		p.Printf("%s        %-36s%-16s%-16s\n", mark, r.name, was.value, r.value)
+	}
+	if differs {
+		p.Printf("The '*' shows parameters with next value different from default/current value.\n")
+	}
+	if c.verbose {
+		p.Printf("Device Firmware does not support reading current configurations\n")
 	}
 	return 0
 }
 
+// find looks a parameter up; the tool knows names in capitals only.
 func find(rows []parameter, name string) (parameter, bool) {
 	for _, r := range rows {
-		if strings.EqualFold(r.name, name) {
+		if r.name == name {
 			return r, true
 		}
 	}
@@ -147,60 +180,93 @@ func find(rows []parameter, name string) (parameter, bool) {
 
 // missing tells a parameter that this firmware lacks from an unknown word.
 func missing(name string) string {
-	if strings.HasPrefix(strings.ToUpper(name), "LINK_TYPE_P") {
+	if name == "LINK_TYPE_P1" || name == "LINK_TYPE_P2" {
 		return fmt.Sprintf("Device doesn't support %s configuration", name)
 	}
 	return "Unknown Parameter: " + name
 }
 
-var linkValues = map[string]int{"1": card.LinkIB, "0x1": card.LinkIB, "ib": card.LinkIB, "2": card.LinkETH, "0x2": card.LinkETH, "eth": card.LinkETH,
-	"3": card.LinkVPI, "0x3": card.LinkVPI, "vpi": card.LinkVPI}
+// setting is one argument of set.
+type setting struct {
+	name, text string
+	value      int
+}
 
-func configSet(p *labsim.Proc, c configCall, dev *labsim.Card, fail func(string, ...any) int) int {
-	rows, nv := parameters(dev.Running(), dev.NextNV()), dev.NextNV()
-	next := nv
-	var lines []string
+// settings reads the arguments of set as the tool does before it opens the card.
+func settings(args []string) (list []setting, wrong string) {
 	seen := map[string]bool{}
-	for _, a := range c.args {
-		name, value, ok := strings.Cut(a, "=")
-		name = strings.ToUpper(name)
-		row, known := find(rows, name)
-		port, isLink := map[string]int{"LINK_TYPE_P1": 0, "LINK_TYPE_P2": 1}[name]
+	for _, a := range args {
+		name, text, ok := strings.Cut(a, "=")
 		switch {
-		case !ok:
-			return p.Unknown("set " + a)
+		case !ok || name == "" || text == "":
+			return nil, "Invalid Configuration argument " + a
 		case seen[name]:
-			return fail("Duplicate parameter, %s.", name)
-		case !known:
-			return fail("%s", missing(name))
-		case !isLink:
-			return p.Unknown("set " + name)
+			return nil, fmt.Sprintf("Duplicate parameter, %s.", name)
 		}
 		seen[name] = true
-		v, legal := linkValues[strings.ToLower(value)]
-		if !legal {
-			return fail("illegal VPI link type (should be 1|2|3).")
+		list = append(list, setting{name: name, text: text})
+	}
+	if len(list) == 0 {
+		return nil, "missing configuration arguments. For more information please run mstconfig -h|--help."
+	}
+	return list, ""
+}
+
+// linkValue reads a value of LINK_TYPE: a name in any spelling, or any number.
+func linkValue(text string) (int, bool) {
+	for n, name := range linkNames {
+		if n != card.LinkUnset && strings.EqualFold(text, strings.TrimSuffix(name, fmt.Sprintf("(%d)", n))) {
+			return n, true
 		}
-		next.LinkType[port] = v
-		lines = append(lines, fmt.Sprintf("         %-36s%-16s%-16s\n", name, row.value, linkNames[v]))
 	}
-	if len(lines) == 0 {
-		return p.Unknown("set without parameters")
+	n, err := strconv.ParseUint(text, 0, 31)
+	return int(n), err == nil
+}
+
+func configSet(p *labsim.Proc, c configCall, dev *labsim.Card, list []setting, fail failure) int {
+	rows, next := parameters(dev.Running(), dev.NextNV()), dev.NextNV()
+	table(p, c, dev, "Next Boot       New")
+	for i, s := range list {
+		port, isLink := map[string]int{"LINK_TYPE_P1": 0, "LINK_TYPE_P2": 1}[s.name]
+		if !isLink {
+			if _, known := find(rows, s.name); known {
+				return p.Unknown("set " + s.name)
+			}
+			return fail("Unknown Parameter: %s", s.name)
+		}
+		v, ok := linkValue(s.text)
+		if !ok {
+			return fail("Failed to parse %s=%s", s.name, s.text)
+		}
+		list[i].value, next.LinkType[port] = v, v
 	}
-	configHead(p, c, dev, "Next Boot       New")
-	p.Printf("%s", strings.Join(lines, ""))
-	p.Printf("\n Apply new Configuration? (y/n) [n] : ")
+	legal, lines := true, ""
+	for _, s := range list {
+		row, known := find(rows, s.name)
+		if !known {
+			return fail("%s", missing(s.name))
+		}
+		name, ok := linkNames[s.value]
+		if !ok || s.value == card.LinkUnset {
+			legal, name = false, strconv.Itoa(s.value)
+		}
+		lines += fmt.Sprintf("         %-36s%-16s%-16s\n", s.name, row.value, name)
+	}
+	p.Printf("%s\n Apply new Configuration? (y/n) [n] : ", lines)
 	if c.yes {
 		p.Printf("y\n")
 	} else {
 		answer, _ := bufio.NewReader(p.Stdin).ReadString('\n')
-		if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+		if a := strings.ToLower(strings.TrimSuffix(answer, "\n")); a != "y" && a != "yes" {
 			p.Printf("-E- Aborted by user.\n")
 			return 2
 		}
 	}
-	p.Printf("Applying... ")
+	if !legal {
+		p.Printf("Applying... Failed!\n")
+		return fail("Failed to set configuration: illegal VPI link type (should be 1|2|3).")
+	}
 	dev.SetNV(next)
-	p.Printf("Done!\n-I- Please reboot machine to load new configurations.\n")
+	p.Printf("Applying... Done!\n-I- Please reboot machine to load new configurations.\n")
 	return 0
 }

@@ -201,13 +201,13 @@ func TestMstconfig_ofConnectX3(t *testing.T) {
 	}{
 		"query one":     {"", []string{"-d", bdf, "q", "LINK_TYPE_P1"}, 0, "\nDevice #1:\n----------\n\nDevice type:    ConnectX3Pro    \nDevice:         0000:01:00.0    \n\nConfigurations:                              Next Boot\n         LINK_TYPE_P1                        ETH(2)          \n"},
 		"not confirmed": {"", []string{"-d", bdf, "set", "LINK_TYPE_P1=1"}, 2, ""},
-		"illegal":       {"", []string{"-y", "-d", bdf, "set", "LINK_TYPE_P1=4"}, 3, "-E- illegal VPI link type (should be 1|2|3).\n"},
+		"illegal":       {"", []string{"-y", "-d", bdf, "set", "LINK_TYPE_P1=4"}, 3, "Applying... Failed!\n-E- Failed to set configuration: illegal VPI link type (should be 1|2|3).\n"},
 		"unknown":       {"", []string{"-y", "-d", bdf, "set", "FOO=4"}, 3, "-E- Unknown Parameter: FOO\n"},
 		"twice":         {"", []string{"-y", "-d", bdf, "set", "LINK_TYPE_P1=1", "LINK_TYPE_P1=2"}, 3, "-E- Duplicate parameter, LINK_TYPE_P1.\n"},
 		"no device":     {"", []string{"set", "LINK_TYPE_P1=1"}, 3, "-E- set command expects device to be specified.\n"},
 	} {
 		out, status := answer(t, m, tc.stdin, append([]string{"mstconfig"}, tc.args...)...)
-		if status != tc.status || tc.out != "" && out != tc.out {
+		if status != tc.status || !strings.HasSuffix(out, tc.out) {
 			t.Errorf("%s: %d %q", name, status, out)
 		}
 	}
@@ -215,7 +215,7 @@ func TestMstconfig_ofConnectX3(t *testing.T) {
 		t.Errorf("something was set: %+v", nv)
 	}
 	en := deviceMachine(t, "4.21.0", card.EN())
-	if out, status := answer(t, en, "", "mstconfig", "-d", bdf, "q", "LINK_TYPE_P1"); status != 3 || out != "-E- Device doesn't support LINK_TYPE_P1 configuration\n" {
+	if out, status := answer(t, en, "", "mstconfig", "-d", bdf, "q", "LINK_TYPE_P1"); status != 3 || !strings.HasSuffix(out, "-E- Device doesn't support LINK_TYPE_P1 configuration\n") {
 		t.Errorf("EN: %d %q", status, out)
 	}
 }
