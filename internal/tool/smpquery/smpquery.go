@@ -1,0 +1,131 @@
+// Package smpquery builds the command lines of smpquery of infiniband-diags and
+// reads what it prints about one port: its PortInfo and its P_Keys. PortInfo is
+// also what ibportstate prints, so its reader is here.
+//
+// It must not run anything.
+package smpquery
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+)
+
+// timeout bounds the tool: a port that does not answer costs three tries of a
+// second.
+const timeout = 30 * time.Second
+
+// Target is how a management datagram finds a node: its LID, or the ports to
+// leave by from here, "0,1,3", which works without a subnet manager.
+type Target struct {
+	LID   uint16
+	Route string
+}
+
+// Args is the target as the diagnostic programs take it.
+func (t Target) Args() []string {
+	if t.Route != "" {
+		return []string{"-D", t.Route}
+	}
+	return []string{strconv.Itoa(int(t.LID))}
+}
+
+func query(device string, port int, op string, t Target, more ...string) shellcmd.Command {
+	args := []string{"-C", device, "-P", strconv.Itoa(port)}
+	if t.Route != "" {
+		args = append(args, "-D", op, t.Route)
+	} else {
+		args = append(args, op, strconv.Itoa(int(t.LID)))
+	}
+	return shellcmd.New("smpquery", append(args, more...)...).AsRoot().WithTimeout(timeout)
+}
+
+// PortInfo asks a node about one of its ports, through a port of this host.
+func PortInfo(device string, port int, t Target, number int) shellcmd.Command {
+	return query(device, port, "portinfo", t, strconv.Itoa(number))
+}
+
+// NodeInfo asks what a node is, through a port of this host.
+func NodeInfo(device string, port int, t Target) shellcmd.Command {
+	return query(device, port, "nodeinfo", t)
+}
+
+// PKeys asks for the P_Key table of a port, through a port of this host.
+func PKeys(device string, port int, t Target, number int) shellcmd.Command {
+	return query(device, port, "pkeys", t, strconv.Itoa(number))
+}
+
+// fields yields the "Name:....value" lines of an answer. Lines that begin with a
+// tab list bits of the field before; those with # are headings.
+func fields(output string, each func(n int, line, name, value string) error) error {
+	for n, line := range tool.Lines(output) {
+		if line == "" || line[0] == '\t' || line[0] == '#' || line[0] == ' ' {
+			continue
+		}
+		name, rest, ok := strings.Cut(line, ":")
+		value := strings.TrimLeft(rest, ".")
+		if !ok || len(value) == len(rest) || strings.ContainsAny(name, " \t") {
+			continue
+		}
+		if err := each(n, line, name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Node is the NodeInfo of a node.
+type Node struct {
+	Type       string // "Channel Adapter", "Switch", "Router"
+	Ports      int
+	SystemGUID ib.GUID
+	GUID       ib.GUID
+	PortGUID   ib.GUID // of the port that was asked through
+	LocalPort  int
+	DeviceID   uint16
+	VendorID   uint32
+}
+
+// ParseNodeInfo reads the answer of NodeInfo.
+func ParseNodeInfo(output string) (Node, error) {
+	var node Node
+	err := fields(output, func(n int, line, name, value string) error {
+		if err := node.set(name, value); err != nil {
+			return tool.Errorf(n, line, "%v", err)
+		}
+		return nil
+	})
+	if err == nil && (node.Type == "" || node.VendorID == 0) {
+		return node, tool.Errorf(0, "", "no node information in the answer: the output is cut, or nobody answered")
+	}
+	return node, err
+}
+
+func (node *Node) set(name, value string) (err error) {
+	var number uint64
+	switch name {
+	case "NodeType":
+		node.Type = value
+	case "NumPorts":
+		node.Ports, err = strconv.Atoi(value)
+	case "SystemGuid":
+		node.SystemGUID, err = ib.ParseGUID(value)
+	case "Guid":
+		node.GUID, err = ib.ParseGUID(value)
+	case "PortGuid":
+		node.PortGUID, err = ib.ParseGUID(value)
+	case "LocalPort":
+		node.LocalPort, err = strconv.Atoi(value)
+	case "DevId":
+		number, err = strconv.ParseUint(value, 0, 16)
+		node.DeviceID = uint16(number)
+	case "VendorId": // the last line that is printed
+		number, err = strconv.ParseUint(value, 0, 32)
+		node.VendorID = uint32(number)
+	}
+	return err
+}
