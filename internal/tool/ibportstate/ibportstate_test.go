@@ -64,17 +64,8 @@ func TestParse_refusals(t *testing.T) {
 
 // The real tool understands every command line, and Parse what it answers.
 func TestAgainstTheRealTool(t *testing.T) {
-	const pve1 = "H-e41d2d0300e44ed0"
 	f := ibsimtest.Start(t, ibsimtest.Net(t, "two-hca-one-switch"))
-	run := func(c shellcmd.Command) Answer {
-		t.Helper()
-		r := f.Run(pve1, "ibportstate", c.Argv()[1:]...)
-		a, err := Parse(r.Stdout)
-		if err != nil || r.Status != 0 {
-			t.Fatalf("%s: %d %s %s %v", c, r.Status, r.Stdout, r.Stderr, err)
-		}
-		return a
-	}
+	run := runner(t, f)
 	must := func(c shellcmd.Command, err error) shellcmd.Command {
 		t.Helper()
 		if err != nil {
@@ -91,17 +82,40 @@ func TestAgainstTheRealTool(t *testing.T) {
 			t.Errorf("%s: %+v", c, a)
 		}
 	}
+	if a := run(must(Widths(ca, 1, 1))); a.After == nil || !cmp.Equal(a.After.WidthEnabled, []int{1}) || !cmp.Equal(a.Before.WidthEnabled, []int{1, 4}) {
+		t.Errorf("%+v", a)
+	}
+	// The tool looks for a peer only of a port that is Active.
+	f.StartSM(pve1, ibsimtest.SM{}).Wait("SUBNET UP")
 	r := f.Run("H-e41d2d0300e44f10", "ibportstate", "-D", "0,1", "1")
 	if a, err := Parse(r.Stdout); err != nil || a.Peer == nil || a.Peer.Of.Route != "0,1,1" || a.After != nil {
 		t.Errorf("%+v %v", a, err)
 	}
-	if a := run(must(Widths(ca, 1, 1))); a.After == nil || !cmp.Equal(a.After.WidthEnabled, []int{1}) || !cmp.Equal(a.Before.WidthEnabled, []int{1, 4}) {
-		t.Errorf("%+v", a)
-	}
+}
+
+// A port without a LID gets a stand-in for one by any set.
+func TestAgainstTheRealTool_standInLID(t *testing.T) {
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "two-hca-one-switch"))
+	const ca = "ibsim0"
+	run := runner(t, f)
 	if a := run(Disable(ca, 1)); a.After == nil || a.After.Physical != "Disabled" || a.After.SMLID != 0x1234 {
 		t.Errorf("%+v", a)
 	}
 	if a := run(Enable(ca, 1)); a.After == nil || a.After.Physical != "Polling" {
 		t.Errorf("%+v", a)
+	}
+}
+
+const pve1 = "H-e41d2d0300e44ed0"
+
+func runner(t *testing.T, f *ibsimtest.Fabric) func(shellcmd.Command) Answer {
+	return func(c shellcmd.Command) Answer {
+		t.Helper()
+		r := f.Run(pve1, "ibportstate", c.Argv()[1:]...)
+		a, err := Parse(r.Stdout)
+		if err != nil || r.Status != 0 {
+			t.Fatalf("%s: %d %s %s %v", c, r.Status, r.Stdout, r.Stderr, err)
+		}
+		return a
 	}
 }
