@@ -33,7 +33,7 @@ func local(path string) string {
 
 func list(t *testing.T, args ...string) []goPackage {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-tags=testbed", "-json"}, args...)...)
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
 	if err != nil {

@@ -8,26 +8,39 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// release is the Debian that hosts run: the last whose mstflint (4.21) burns and
-// configures ConnectX-3.
-const release = "bookworm"
-
-// packages are installed beside the minimal system.
-var packages = []string{
-	"systemd", "systemd-sysv", "dbus", "openssh-server", "sudo", "iproute2", "iputils-ping", "kmod", "pciutils", "procps", "mstflint",
+// Base is a system that hosts run: what is installed on the disk that they share.
+// Packages that need other configuration at install time than apt's defaults do
+// not fit in here.
+type Base struct {
+	Suite    string            // of Debian, "bookworm" or "trixie"
+	Packages []string          // beside hostPackages
+	Files    map[string]string // beside hostFiles
+	Masked   []string          // units beside hostMasked
 }
 
-// baseFiles turn the installed system into a host. The first two let the
-// provider take it for a system that it knows.
-var baseFiles = map[string]string{
+// Firmware is Debian 12, the last whose mstflint (4.21) burns and configures
+// ConnectX-3.
+var Firmware = Base{Suite: "bookworm", Packages: []string{"mstflint", "pciutils"}}
+
+// hostPackages are what a host cannot do without.
+var hostPackages = []string{
+	"systemd", "systemd-sysv", "dbus", "openssh-server", "sudo", "iproute2", "iputils-ping", "kmod", "procps",
+}
+
+// hostFiles turn an installed system into a host. The first lets the provider
+// take it for a system that it knows.
+var hostFiles = map[string]string{
 	"etc/os-release": "NAME=\"Ubuntu\"\nID=ubuntu\nID_LIKE=debian\nVERSION_ID=\"24.04\"\n" +
 		"PRETTY_NAME=\"Ubuntu 24.04 (testbed, really Debian 12)\"\n",
 	"etc/sudoers.d/testbed":                    User + " ALL=(ALL:ALL) NOPASSWD: ALL\n",
@@ -35,8 +48,8 @@ var baseFiles = map[string]string{
 	"etc/systemd/journald.conf.d/testbed.conf": "[Journal]\nStorage=persistent\nSyncIntervalSec=1s\n",
 }
 
-// masked units would slow a boot down or wait for hardware.
-var masked = []string{
+// hostMasked are units that slow a boot down or wait for hardware.
+var hostMasked = []string{
 	"apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "fstrim.timer", "man-db.timer",
 	"console-getty.service", "getty.target", "systemd-networkd-wait-online.service", "e2scrub_reap.service", "systemd-pstore.service",
 	"systemd-firstboot.service", "ldconfig.service", "systemd-update-utmp-runlevel.service", "systemd-binfmt.service",
@@ -47,28 +60,41 @@ const User = "ops"
 
 const userID = 1000
 
-// baseDir is where the installed system is kept. Its name holds all that makes
-// one differ from another.
-func baseDir() string {
+// buildTimeout bounds one installation, on a slow line.
+const buildTimeout = 15 * time.Minute
+
+func (b Base) packages() []string { return slices.Concat(hostPackages, b.Packages) }
+
+func (b Base) files() map[string]string {
+	all := maps.Clone(hostFiles)
+	maps.Copy(all, b.Files)
+	return all
+}
+
+func (b Base) masked() []string { return slices.Concat(hostMasked, b.Masked) }
+
+// dir is where the installed system is kept between runs. Its name holds all
+// that makes one differ from another.
+func (b Base) dir() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = "/var/cache"
 	}
 	h := sha256.New()
-	fmt.Fprintln(h, 1, release, packages, masked, baseFiles)
-	return filepath.Join(cache, "terraform-provider-infiniband", "testbed-"+hex.EncodeToString(h.Sum(nil))[:12])
+	fmt.Fprintln(h, 1, b.Suite, b.packages(), b.masked(), b.files())
+	return filepath.Join(cache, "terraform-provider-infiniband", "testbed-"+b.Suite+"-"+hex.EncodeToString(h.Sum(nil))[:12])
 }
 
-func baseReady() bool {
-	_, err := os.Stat(baseDir())
+func (b Base) ready() bool {
+	_, err := os.Stat(b.dir())
 	return err == nil
 }
 
-// buildBase installs the system unless it is there: minutes once, then nothing.
-// Two runs at once build it once.
-func buildBase() error {
-	at := baseDir()
-	if baseReady() {
+// Build installs the system unless it is there: minutes once, then nothing. Two
+// runs at once build it once.
+func (b Base) Build() error {
+	at := b.dir()
+	if b.ready() {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil { //nolint:gosec // hosts' users read the system
@@ -82,43 +108,47 @@ func buildBase() error {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return fmt.Errorf("testbed: wait for another run that builds %s: %w", at, err)
 	}
-	if baseReady() {
+	if b.ready() {
 		return nil
 	}
-	fmt.Fprintf(os.Stderr, "testbed: installing Debian %s into %s, once; this takes some minutes\n", release, at)
+	begin := time.Now()
+	fmt.Fprintf(os.Stderr, "testbed: installing Debian %s into %s, once; this takes some minutes\n", b.Suite, at)
 	building := at + ".new" // of a run that was stopped, if it is there
 	if err := os.RemoveAll(building); err != nil {
 		return err
 	}
-	if err := debootstrap(building); err != nil {
+	if err := b.debootstrap(building); err != nil {
 		return err
 	}
-	if err := furnish(building); err != nil {
+	if err := b.furnish(building); err != nil {
 		return fmt.Errorf("testbed: prepare %s: %w", building, err)
 	}
+	fmt.Fprintf(os.Stderr, "testbed: installed in %s\n", time.Since(begin).Round(time.Second))
 	return os.Rename(building, at)
 }
 
-func debootstrap(at string) error {
-	args := []string{"--variant=minbase", "--include=" + strings.Join(packages, ","), release, at}
+func (b Base) debootstrap(at string) error {
+	args := []string{"--variant=minbase", "--include=" + strings.Join(b.packages(), ","), b.Suite, at}
 	// Without one debootstrap takes the mirror that it was built with.
 	if mirror := os.Getenv("TESTBED_MIRROR"); mirror != "" {
 		args = append(args, mirror)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
+	// The signal for the death of the parent comes when the thread ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, "debootstrap", args...) //nolint:gosec // fixed but for the mirror
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	// What it mounts and starts must not stay behind.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Unshareflags: syscall.CLONE_NEWNS}
+	// What it mounts and starts ends with it, and it with this program.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return errors.Join(fmt.Errorf("testbed: debootstrap of Debian %s: %w\n%s", release, err, lastLines(string(out), 15)), os.RemoveAll(at))
+		return errors.Join(fmt.Errorf("testbed: debootstrap of Debian %s (TESTBED_MIRROR names another mirror): %w\n%s", b.Suite, err, lastLines(string(out), 15)), os.RemoveAll(at))
 	}
 	return nil
 }
 
-func furnish(root string) error {
-	for name, text := range baseFiles {
+func (b Base) furnish(root string) error {
+	for name, text := range b.files() {
 		file := filepath.Join(root, name)
 		// os-release is a link to what the system's own package owns.
 		_ = os.Remove(file)
@@ -129,7 +159,7 @@ func furnish(root string) error {
 	if err := os.Chmod(filepath.Join(root, "etc/sudoers.d/testbed"), 0o440); err != nil { //nolint:gosec // sudo wants it so
 		return err
 	}
-	for _, unit := range masked {
+	for _, unit := range b.masked() {
 		at := filepath.Join(root, "etc/systemd/system", unit)
 		if err := os.Symlink("/dev/null", at); err != nil && !errors.Is(err, os.ErrExist) {
 			return err

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -25,6 +26,7 @@ const DefaultBDF = "0000:01:00.0"
 // HostConfig describes a machine to be made.
 type HostConfig struct {
 	Name string
+	Base *Base  // default Firmware
 	BDF  string // default DefaultBDF
 	Card card.Config
 }
@@ -44,9 +46,6 @@ var numbers struct {
 // Start makes hosts, all at once, and waits until they can be reached. dir
 // receives what the operator needs. The caller closes the bed.
 func Start(ctx context.Context, dir string, hosts ...HostConfig) (*Bed, error) {
-	if lacks := Missing(); len(lacks) > 0 {
-		return nil, fmt.Errorf("this machine cannot run the testbed; it lacks\n  %s", strings.Join(lacks, "\n  "))
-	}
 	if os.Getenv(insideMark) == "" {
 		return nil, errors.New("testbed: the tests of this package do not start with testbed.Main")
 	}
@@ -70,6 +69,9 @@ func (b *Bed) add(c HostConfig, operator ssh.PublicKey) error {
 	if c.BDF == "" {
 		c.BDF = DefaultBDF
 	}
+	if c.Base == nil {
+		c.Base = &Firmware
+	}
 	model, err := card.New(c.Card)
 	if err != nil {
 		return err
@@ -78,9 +80,29 @@ func (b *Bed) add(c HostConfig, operator ssh.PublicKey) error {
 	numbers.last++
 	number := numbers.last
 	numbers.Unlock()
-	h, err := newHost(number, c.Name, c.BDF, NewDevice(model), operator)
+	h, err := newHost(number, c, NewDevice(model), operator)
 	b.Hosts[c.Name] = h
 	return err
+}
+
+// Cable connects two hosts with a pair of interfaces, named as the hosts know
+// them. Interfaces of IP over InfiniBand have an MTU of up to 65520, which such a
+// pair takes.
+func (b *Bed) Cable(one, name, two, peer string, mtu int) error {
+	from, to := b.Hosts[one], b.Hosts[two]
+	if from == nil || to == nil {
+		return fmt.Errorf("testbed: cable from %s to %s: no such host", one, two)
+	}
+	for _, args := range [][]string{
+		{"link", "add", name, "netns", from.Name, "type", "veth", "peer", "name", peer, "netns", to.Name},
+		{"-n", from.Name, "link", "set", name, "mtu", strconv.Itoa(mtu)},
+		{"-n", to.Name, "link", "set", peer, "mtu", strconv.Itoa(mtu)},
+	} {
+		if err := command("ip", args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // each does something with all hosts at once.

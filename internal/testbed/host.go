@@ -3,7 +3,6 @@
 package testbed
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -11,25 +10,16 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
 )
-
-// exitReboot is how systemd-nspawn ends when its system wants to restart and it
-// does not manage the unit that it runs in.
-const exitReboot = 133
-
-// startTimeout bounds one boot, up to the greeting of sshd.
-const startTimeout = time.Minute
 
 // Host is one machine of the testbed. Its disk is a layer of its own over the
 // shared system, and outlives reboots and power cuts.
@@ -40,8 +30,9 @@ type Host struct {
 	Device *Device
 	Key    ssh.PublicKey // of sshd
 
-	dir string
-	log *os.File
+	base *Base
+	dir  string
+	log  *os.File
 
 	mu      sync.Mutex
 	process *exec.Cmd
@@ -51,16 +42,17 @@ type Host struct {
 }
 
 // newHost prepares a machine, which is off.
-func newHost(number int, name, bdf string, d *Device, operator ssh.PublicKey) (*Host, error) {
+func newHost(number int, c HostConfig, d *Device, operator ssh.PublicKey) (*Host, error) {
 	h := &Host{
-		Name: name, BDF: bdf, Device: d, Addr: fmt.Sprintf("10.77.%d.2", number), dir: filepath.Join(runDir, name), down: closed(),
+		Name: c.Name, BDF: c.BDF, Device: d, Addr: fmt.Sprintf("10.77.%d.2", number),
+		base: c.Base, dir: filepath.Join(runDir, c.Name), down: closed(),
 	}
 	d.PowerLost = func() { _ = h.Cut() }
 	for _, step := range []func() error{
 		h.mountDisk, func() error { return h.furnish(operator) }, func() error { return h.plug(number) }, h.mountCard,
 	} {
 		if err := step(); err != nil {
-			return h, fmt.Errorf("testbed: host %s: %w", name, err)
+			return h, fmt.Errorf("testbed: host %s: %w", c.Name, err)
 		}
 	}
 	var err error
@@ -84,9 +76,9 @@ func (h *Host) mountDisk() error {
 			return err
 		}
 	}
-	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", baseDir(), h.path("disk"), h.path("work"))
+	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", h.base.dir(), h.path("disk"), h.path("work"))
 	if err := unix.Mount("overlay", h.path("root"), "overlay", 0, options); err != nil {
-		return fmt.Errorf("lay its disk over %s: %w", baseDir(), err)
+		return fmt.Errorf("lay its disk over %s: %w", h.base.dir(), err)
 	}
 	return nil
 }
@@ -150,6 +142,7 @@ func (h *Host) plug(number int) error {
 	return command("nsenter", "--net="+h.netns(), "mount", "-t", "sysfs", "sysfs", h.path("sys"))
 }
 
+// netns is the host's network; its name is the host's.
 func (h *Host) netns() string { return "/run/netns/" + h.Name }
 
 func (h *Host) mountCard() error {
@@ -158,157 +151,6 @@ func (h *Host) mountCard() error {
 			return err
 		}
 	}
-	return nil
-}
-
-// Boot switches the machine on and waits until sshd greets.
-func (h *Host) Boot(ctx context.Context) error {
-	h.mu.Lock()
-	if h.process != nil {
-		h.mu.Unlock()
-		return fmt.Errorf("testbed: host %s is on already", h.Name)
-	}
-	h.down = make(chan struct{})
-	err := h.start()
-	if err != nil {
-		close(h.down)
-	}
-	h.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	return h.WaitSSH(ctx)
-}
-
-// start begins one boot: the card takes what is in flash, then the system runs.
-// The caller holds the lock.
-func (h *Host) start() error {
-	h.Device.PowerOn()
-	h.boots++
-	cmd := exec.Command("systemd-nspawn", "--quiet", "--directory="+h.path("root"), "--machine="+h.Name, //nolint:gosec,noctx // paths of ours; it runs until the host goes off
-		"--register=no", "--keep-unit", "--console=pipe", "--network-namespace-path="+h.netns(), "--capability=CAP_NET_ADMIN,CAP_NET_RAW",
-		"--resolv-conf=off", "--timezone=off", "--link-journal=no",
-		"--bind="+h.path("pci")+":/sys/bus/pci/devices", "--bind="+h.path("class")+":/sys/class", "--bind="+h.path("sys/class/net")+":/sys/class/net",
-		"--boot", "--", "systemd.log_level=notice")
-	cmd.Stdout, cmd.Stderr = h.log, h.log
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("testbed: host %s: %w", h.Name, err)
-	}
-	h.process = cmd
-	go h.watch(cmd)
-	return nil
-}
-
-// watch waits for the end of a boot, and begins the next one if the system asked
-// for it.
-func (h *Host) watch(cmd *exec.Cmd) {
-	err := cmd.Wait()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.process = nil
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == exitReboot && !h.noBoot {
-		if err := h.start(); err == nil {
-			return
-		}
-	}
-	h.Device.PowerOff()
-	close(h.down)
-}
-
-// WaitSSH waits until sshd greets.
-func (h *Host) WaitSSH(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for {
-		err := h.greeting(ctx)
-		switch {
-		case err == nil && h.letsIn():
-			return nil
-		case err == nil:
-			err = errors.New("/run/nologin is still there")
-		}
-		select {
-		case <-h.Down():
-			return fmt.Errorf("testbed: host %s went off while it started:\n%s", h.Name, lastLines(h.Console(), 30))
-		case <-ctx.Done():
-			return fmt.Errorf("testbed: sshd of %s does not let anybody in: %w\n%s", h.Name, err, lastLines(h.Console(), 30))
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
-func (h *Host) greeting(ctx context.Context) error {
-	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", h.Addr+":22")
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
-	var text [4]byte
-	if _, err := conn.Read(text[:]); err != nil || !bytes.Equal(text[:], []byte("SSH-")) {
-		return fmt.Errorf("no greeting but %q: %w", text, err)
-	}
-	return nil
-}
-
-// letsIn reports whether users may log in: sshd greets earlier in the boot than
-// pam_nologin lets anybody but root pass.
-func (h *Host) letsIn() bool {
-	pid, err := h.leader()
-	if err != nil {
-		return false
-	}
-	_, err = os.Lstat(fmt.Sprintf("/proc/%d/root/run/nologin", pid))
-	return errors.Is(err, os.ErrNotExist)
-}
-
-// Down is closed when the machine goes off; a reboot is not off.
-func (h *Host) Down() <-chan struct{} {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.down
-}
-
-// Boots counts how often the machine was started.
-func (h *Host) Boots() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.boots
-}
-
-// Console is what the system printed since the host was made.
-func (h *Host) Console() string {
-	text, err := os.ReadFile(h.path("console"))
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
-}
-
-// Cut takes the power away: every process dies at once, and the card is deaf.
-// It waits until the machine is off.
-func (h *Host) Cut() error {
-	h.Device.PowerOff()
-	h.mu.Lock()
-	cmd := h.process
-	h.noBoot = true
-	h.mu.Unlock()
-	if cmd != nil {
-		// Without its first process the whole system is gone; the container's own
-		// process then ends by itself.
-		for _, pid := range children(cmd.Process.Pid) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
-	select {
-	case <-h.Down():
-	case <-time.After(10 * time.Second):
-		return fmt.Errorf("testbed: host %s does not go off", h.Name)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.noBoot = false
 	return nil
 }
 

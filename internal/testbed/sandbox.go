@@ -20,41 +20,11 @@ const insideMark = "TESTBED_INSIDE"
 // runDir is where hosts live in the sandbox: memory that nobody else sees.
 const runDir = "/run/testbed"
 
-// programs that the machine must have, with the Debian package of each.
-var programs = map[string]string{
-	"systemd-nspawn": "systemd-container", "ip": "iproute2", "nsenter": "util-linux", "mount": "mount",
-}
-
-// Missing says what this machine lacks to run the testbed; nothing if it can.
-func Missing() []string {
-	var lacks []string
-	if os.Geteuid() != 0 {
-		return []string{"root: namespaces, mounts and the containers' devices need it"}
-	}
-	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-	if err != nil {
-		lacks = append(lacks, fmt.Sprintf("FUSE, which serves the emulated card: %v", err))
-	} else {
-		_ = f.Close()
-	}
-	for program, pkg := range programs {
-		if _, err := exec.LookPath(program); err != nil {
-			lacks = append(lacks, fmt.Sprintf("%s: apt-get install %s", program, pkg))
-		}
-	}
-	if known, err := os.ReadFile("/proc/filesystems"); err == nil && !strings.Contains(string(known), "\toverlay\n") {
-		lacks = append(lacks, "overlayfs in this kernel: hosts share one installed system")
-	}
-	if _, err := exec.LookPath("debootstrap"); err != nil && !baseReady() {
-		lacks = append(lacks, "debootstrap, which installs the hosts' system once: apt-get install debootstrap")
-	}
-	return lacks
-}
-
 // Main runs the tests of a package in namespaces of their own, so that mounts,
-// interfaces and containers end with the process, however it ends. A machine that
-// cannot do that runs them as they are; Start then says what is missing.
-func Main(run func() int) {
+// interfaces and containers end with the process, however it ends. It installs
+// the systems that hosts run, if they are not there. On a machine that cannot run
+// the testbed it says what is missing, and the tests fail.
+func Main(run func() int, bases ...Base) {
 	if os.Getenv(insideMark) != "" {
 		if err := settleIn(); err != nil {
 			fmt.Fprintln(os.Stderr, "testbed: set up the sandbox:", err)
@@ -62,14 +32,14 @@ func Main(run func() int) {
 		}
 		os.Exit(run())
 	}
-	if len(Missing()) > 0 || listing() {
+	if listing() {
 		os.Exit(run())
 	}
-	if err := buildBase(); err != nil {
+	if err := Prepare(append(bases, Firmware)...); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(enter())
+	os.Exit(enter(insideMark + "=tests"))
 }
 
 // listing reports whether the tests are only to be listed.
@@ -83,13 +53,13 @@ func listing() bool {
 }
 
 // enter starts this program again, in the sandbox, and gives its exit status.
-func enter() int {
+func enter(mark string) int {
 	// The signal for the death of the parent comes when the thread that made the
 	// child ends, so it must not.
 	runtime.LockOSThread()
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...) //nolint:gosec // this very program
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), insideMark+"=1")
+	cmd.Env = append(os.Environ(), mark)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC, Pdeathsig: syscall.SIGKILL,
 	}

@@ -1,0 +1,135 @@
+//go:build testbed && linux
+
+package testbed
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// programs that the machine must have, with the Debian package of each.
+var programs = map[string]string{
+	"systemd-nspawn": "systemd-container", "ip": "iproute2", "nsenter": "util-linux", "mount": "mount", "chroot": "coreutils",
+}
+
+// Lacking says what a machine lacks to run the testbed, one thing a line.
+type Lacking []string
+
+func (l Lacking) Error() string {
+	return "testbed: this machine cannot run the testbed. It lacks\n  " + strings.Join(l, "\n  ")
+}
+
+// missing looks for what can be seen from outside.
+func missing(bases []Base) Lacking {
+	if os.Geteuid() != 0 {
+		return Lacking{"root: namespaces, mounts and the containers' devices need it"}
+	}
+	var (
+		lacks    Lacking
+		packages []string
+	)
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		lacks = append(lacks, fmt.Sprintf("FUSE, which serves the emulated card: %v", err))
+	} else {
+		_ = f.Close()
+	}
+	need := maps.Clone(programs)
+	if slices.ContainsFunc(bases, func(b Base) bool { return !b.ready() }) {
+		need["debootstrap"] = "debootstrap" // installs the hosts' system, once
+	}
+	for _, program := range slices.Sorted(maps.Keys(need)) {
+		if _, err := exec.LookPath(program); err != nil {
+			packages = append(packages, need[program])
+			lacks = append(lacks, "the program "+program)
+		}
+	}
+	if len(packages) > 0 {
+		lacks = append(lacks, "on Debian and Ubuntu: apt-get install --no-install-recommends "+strings.Join(packages, " "))
+	}
+	if known, err := os.ReadFile("/proc/filesystems"); err == nil && !strings.Contains(string(known), "\toverlay\n") {
+		// A module that is not loaded yet is not listed.
+		if exec.Command("modprobe", "overlay").Run() != nil { //nolint:noctx // ends at once
+			lacks = append(lacks, "overlayfs in this kernel: hosts share one installed system")
+		}
+	}
+	return lacks
+}
+
+// Check reports whether this machine can run the testbed, with namespaces,
+// mounts and interfaces tried out. The error is Lacking if it cannot.
+func Check(bases ...Base) error {
+	if lacks := missing(bases); len(lacks) > 0 {
+		return lacks
+	}
+	if enter(insideMark+"=check") != 0 {
+		return Lacking{"namespaces, or what has to work inside them; the reason is above"}
+	}
+	return nil
+}
+
+// CheckInside is what Check starts in the sandbox. It returns outside of it.
+func CheckInside() {
+	if os.Getenv(insideMark) != "check" {
+		return
+	}
+	err := settleIn()
+	for _, try := range []func() error{tryNetwork, tryFUSE, tryOverlay} {
+		if err == nil {
+			err = try()
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testbed:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func tryNetwork() error {
+	if err := command("ip", "netns", "add", "check"); err != nil {
+		return err
+	}
+	return command("ip", "link", "add", "check", "type", "veth", "peer", "name", "eno1", "netns", "check")
+}
+
+func tryFUSE() error {
+	at := runDir + "/fuse"
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		return err
+	}
+	if err := mountTree(at, dir(func() map[string]entry { return map[string]entry{"there": line("yes")} })); err != nil {
+		return err
+	}
+	// Not from this process, which serves the answer.
+	return command("test", "-f", at+"/there")
+}
+
+func tryOverlay() error {
+	var dirs []any
+	for _, name := range []string{"lower", "upper", "work", "root"} {
+		at := runDir + "/" + name
+		if err := os.MkdirAll(at, 0o700); err != nil {
+			return err
+		}
+		dirs = append(dirs, at)
+	}
+	return command("mount", "-t", "overlay", "overlay", "-o", fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", dirs[:3]...), runDir+"/root")
+}
+
+// Prepare installs the systems that are not there yet.
+func Prepare(bases ...Base) error {
+	if lacks := missing(bases); len(lacks) > 0 {
+		return lacks
+	}
+	for _, b := range bases {
+		if err := b.Build(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
