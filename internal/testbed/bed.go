@@ -29,6 +29,8 @@ type HostConfig struct {
 	Base *Base  // default Firmware
 	BDF  string // default DefaultBDF
 	Card card.Config
+	// Board is written into the card's vital product data; empty: it has none.
+	Board Board
 }
 
 // Bed is a running testbed and the operator's keys to it.
@@ -80,7 +82,9 @@ func (b *Bed) add(c HostConfig, operator ssh.PublicKey) error {
 	numbers.last++
 	number := numbers.last
 	numbers.Unlock()
-	h, err := newHost(number, c, NewDevice(model), operator)
+	device := NewDevice(model)
+	device.Board = c.Board
+	h, err := newHost(number, c, device, operator)
 	b.Hosts[c.Name] = h
 	return err
 }

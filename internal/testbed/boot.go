@@ -50,7 +50,9 @@ func (h *Host) Boot(ctx context.Context) error {
 // start begins one boot: the card takes what is in flash, then the system runs.
 // The caller holds the lock.
 func (h *Host) start() error {
-	h.Device.PowerOn()
+	for _, d := range h.slots {
+		d.PowerOn()
+	}
 	h.boots++
 	cmd := exec.Command("systemd-nspawn", "--quiet", "--directory="+h.path("root"), "--machine="+h.Name, //nolint:gosec,noctx // paths of ours; it runs until the host goes off
 		"--register=no", "--keep-unit", "--console=pipe", "--network-namespace-path="+h.netns(), "--capability=CAP_NET_ADMIN,CAP_NET_RAW",
@@ -79,7 +81,9 @@ func (h *Host) watch(cmd *exec.Cmd) {
 			return
 		}
 	}
-	h.Device.PowerOff()
+	for _, d := range h.slots {
+		d.PowerOff()
+	}
 	close(h.down)
 }
 
@@ -156,8 +160,10 @@ func (h *Host) Console() string {
 // Cut takes the power away: every process dies at once, and the card is deaf.
 // It waits until the machine is off.
 func (h *Host) Cut() error {
-	h.Device.PowerOff()
 	h.mu.Lock()
+	for _, d := range h.slots {
+		d.PowerOff()
+	}
 	cmd := h.process
 	h.noBoot = true
 	h.mu.Unlock()

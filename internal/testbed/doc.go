@@ -14,6 +14,9 @@
 //
 //   - /etc/os-release says Ubuntu 24.04, a family that the provider knows; apt,
 //     systemd and dpkg are of the same family.
+//   - Capabilities of the function are those that lspci shows of a ConnectX-3: the
+//     link and the vital product data, as the board's maker writes them. Power
+//     management and MSI-X are not there.
 //   - The driver is a picture: /sys/class/infiniband and the driver link show
 //     what the card booted, and no packet ever passes a port.
 //   - Of the firmware's command interface (0x80780) there is what mstconfig uses:

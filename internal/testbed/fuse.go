@@ -66,6 +66,8 @@ func (n *node) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) sy
 		out.Size = configSize
 	case n.text != nil:
 		out.Size = textSize
+	case n.value != nil:
+		out.Size = uint64(len(n.value))
 	}
 	return 0
 }

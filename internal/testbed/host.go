@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,7 +27,7 @@ import (
 type Host struct {
 	Name   string
 	Addr   string // of sshd, port 22
-	BDF    string // of the card
+	BDF    string // of the first card
 	Device *Device
 	Key    ssh.PublicKey // of sshd
 
@@ -39,6 +40,7 @@ type Host struct {
 	boots   int
 	down    chan struct{} // closed when the machine is off
 	noBoot  bool          // a reboot is not to come back
+	slots   map[string]*Device
 }
 
 // newHost prepares a machine, which is off.
@@ -47,7 +49,7 @@ func newHost(number int, c HostConfig, d *Device, operator ssh.PublicKey) (*Host
 		Name: c.Name, BDF: c.BDF, Device: d, Addr: fmt.Sprintf("10.77.%d.2", number),
 		base: c.Base, dir: filepath.Join(runDir, c.Name), down: closed(),
 	}
-	d.PowerLost = func() { _ = h.Cut() }
+	h.Slot(c.BDF, d)
 	for _, step := range []func() error{
 		h.mountDisk, func() error { return h.furnish(operator) }, func() error { return h.plug(number) }, h.mountCard,
 	} {
@@ -145,8 +147,33 @@ func (h *Host) plug(number int) error {
 // netns is the host's network; its name is the host's.
 func (h *Host) netns() string { return "/run/netns/" + h.Name }
 
+// Slot puts a card into a slot, or takes it out if d is nil. A running system is
+// not told, but sees it when it looks.
+func (h *Host) Slot(bdf string, d *Device) {
+	if d != nil {
+		d.PowerLost = func() { _ = h.Cut() }
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.slots = maps.Clone(h.slots)
+	if h.slots == nil {
+		h.slots = map[string]*Device{}
+	}
+	if h.slots[bdf] = d; d == nil {
+		delete(h.slots, bdf)
+	}
+}
+
+// cards are the host's cards by slot.
+func (h *Host) cards() map[string]*Device {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.slots
+}
+
+// mountCard serves the cards: functions on the bus, and devices of the driver.
 func (h *Host) mountCard() error {
-	for at, tree := range map[string]entry{"pci": pciTree(map[string]*Device{h.BDF: h.Device}), "class": classTree(h.Device)} {
+	for at, tree := range map[string]entry{"pci": pciTree(h.cards), "class": classTree(h.cards)} {
 		if err := mountTree(h.path(at), tree); err != nil {
 			return err
 		}

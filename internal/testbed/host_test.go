@@ -117,8 +117,9 @@ func TestHost_real_tools_over_SSH(t *testing.T) {
 
 func TestHost_snapshot_of_the_provider(t *testing.T) {
 	t.Parallel()
-	b := start(t, HostConfig{Name: "facts", Card: secondHand()})
-	s := snapshot(t, open(t, b, "facts"))
+	b := start(t, HostConfig{Name: "facts", Card: secondHand(), Board: Board{Product: "CX314A - ConnectX-3 Pro QSFP", PartNumber: "MCX314A-BCCT", SerialNumber: "MT1234X00001"}})
+	host := open(t, b, "facts")
+	s := snapshot(t, host)
 	if s.OS.ID != "ubuntu" || s.MSTFlint.Version != "4.21.0" || s.SSH.Dev != "eno1" {
 		t.Errorf("system %+v, mstflint %v, SSH over %q", s.OS, s.MSTFlint.Version, s.SSH.Dev)
 	}
@@ -131,6 +132,36 @@ func TestHost_snapshot_of_the_provider(t *testing.T) {
 	}
 	if c.Driver != "mlx4_core" || c.RunningPSID != card.PSIDEN || c.RunningFW != "2.40.5032" || c.DeviceID != 0x1007 || len(c.Ports) != 2 {
 		t.Errorf("card %+v", c)
+	}
+	// Read by lspci from the emulated capabilities.
+	if c.PartNumber != "MCX314A-BCCT" || c.SerialNumber != "MT1234X00001" {
+		t.Errorf("part number %q, serial number %q\n%s", c.PartNumber, c.SerialNumber, run(t, host, shellcmd.New("lspci", "-vvs", DefaultBDF).AsRoot()))
+	}
+	if c.Config == nil || c.ConfigErr != "" {
+		t.Errorf("configuration %+v, %s", c.Config, c.ConfigErr)
+	}
+	twoCards(t, b.Hosts["facts"], host)
+}
+
+// twoCards puts a ConnectX-3 beside the first card.
+func twoCards(t *testing.T, box *Host, host *inventory.Host) {
+	t.Helper()
+	const slot = "0000:02:00.0"
+	model, err := card.New(oldCard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := NewDevice(model)
+	second.RDMA = "mlx4_1"
+	box.Slot(slot, second)
+	s := snapshot(t, host)
+	c, ok := s.Card(ib.MustParsePCIAddress(slot))
+	if !ok || c.Flash == nil || c.DeviceID != 0x1003 || c.Flash.PSID != card.PSIDCX3 || c.RunningPSID != card.PSIDCX3 || len(s.Cards) != 2 {
+		t.Errorf("a ConnectX-3 beside the first card: %+v of %d", c, len(s.Cards))
+	}
+	box.Slot(slot, nil)
+	if s := snapshot(t, host); len(s.Cards) != 1 {
+		t.Errorf("without the second card there are %d", len(s.Cards))
 	}
 }
 

@@ -37,6 +37,10 @@ type Device struct {
 	// cut the power in an operation. Set it before the card is used.
 	PowerLost func()
 
+	// Board and RDMA, the name of the RDMA device, are set before the card is used.
+	Board Board
+	RDMA  string
+
 	mu     sync.Mutex
 	card   *card.Card
 	off    bool
@@ -52,7 +56,7 @@ type Device struct {
 
 // NewDevice puts registers in front of a card and switches it on.
 func NewDevice(c *card.Card) *Device {
-	d := &Device{}
+	d := &Device{RDMA: "mlx4_0"}
 	d.Insert(c)
 	return d
 }
@@ -147,16 +151,16 @@ func (d *Device) writeConfig(off int64, data []byte) {
 	}
 }
 
-// header is the standard part of the configuration space. There are no
-// capabilities: with one of the vendor's the tool would take another way in.
+// header is the standard part of the configuration space and the capabilities.
 func (d *Device) header() []byte {
-	h := make([]byte, 64)
+	h := make([]byte, 256)
 	binary.LittleEndian.PutUint16(h[0x00:], vendor)
 	binary.LittleEndian.PutUint16(h[0x02:], d.pciDevice())
 	binary.LittleEndian.PutUint16(h[0x04:], 0x0406) // memory, bus master, no INTx
 	binary.LittleEndian.PutUint32(h[0x08:], d.class()<<8)
 	binary.LittleEndian.PutUint16(h[0x2c:], vendor)
 	binary.LittleEndian.PutUint16(h[0x2e:], subsystem)
+	putCapabilities(h)
 	return h
 }
 

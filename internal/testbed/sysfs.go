@@ -12,14 +12,13 @@ import (
 const (
 	vendor    = 0x15b3
 	subsystem = 0x0055
-	rdmaName  = "mlx4_0"
 )
 
 // pciTree is what stands at /sys/bus/pci/devices: one function per slot.
-func pciTree(slots map[string]*Device) entry {
+func pciTree(slots func() map[string]*Device) entry {
 	return dir(func() map[string]entry {
 		all := map[string]entry{}
-		for bdf, d := range slots {
+		for bdf, d := range slots() {
 			all[bdf] = dir(d.pciFiles)
 		}
 		return all
@@ -41,6 +40,9 @@ func (d *Device) pciFiles() map[string]entry {
 		"resource": line("%s", strings.TrimSuffix(strings.Repeat("0x0000000000000000 0x0000000000000000 0x0000000000000000\n", 7), "\n")),
 		"config":   {regs: d},
 	}
+	if data := d.Board.vpd(); data != nil {
+		files["vpd"] = entry{value: data}
+	}
 	if !d.card.Running().Loaded {
 		return files
 	}
@@ -50,7 +52,7 @@ func (d *Device) pciFiles() map[string]entry {
 		return map[string]entry{"mlx4_core": dir(func() map[string]entry { return nil })}
 	})
 	files["infiniband"] = dir(func() map[string]entry {
-		return map[string]entry{rdmaName: dir(func() map[string]entry { return nil })}
+		return map[string]entry{d.RDMA: dir(func() map[string]entry { return nil })}
 	})
 	for i := range d.links {
 		files[fmt.Sprintf("mlx4_port%d", i+1)] = entry{
@@ -98,11 +100,22 @@ func (d *Device) setLink(i int, s string) syscall.Errno {
 
 // classTree is what stands at /sys/class. The interfaces of the container are
 // mounted over "net".
-func classTree(d *Device) entry {
+func classTree(slots func() map[string]*Device) entry {
+	// Listed anew at each look: a directory that is known to the kernel keeps the
+	// entry that it had first.
+	rdma := func() map[string]entry {
+		all := map[string]entry{}
+		for _, d := range slots() {
+			if d.Card().Running().Loaded {
+				all[d.RDMA] = dir(d.rdmaFiles)
+			}
+		}
+		return all
+	}
 	return dir(func() map[string]entry {
 		all := map[string]entry{"net": dir(func() map[string]entry { return nil })}
-		if d.Card().Running().Loaded {
-			all["infiniband"] = dir(func() map[string]entry { return map[string]entry{rdmaName: dir(d.rdmaFiles)} })
+		if len(rdma()) > 0 {
+			all["infiniband"] = dir(rdma)
 		}
 		return all
 	})

@@ -61,7 +61,9 @@ func Parse(output string) ([]Device, error) {
 			continue
 		}
 		text := strings.TrimSpace(line)
-		if text == "" {
+		// Remarks on standard error: of lspci if the kernel's modules are not
+		// installed, of its library if the VPD cannot be read.
+		if text == "" || strings.HasPrefix(text, "lspci: ") || strings.HasPrefix(text, "pcilib: ") {
 			continue
 		}
 		if len(all) == 0 {

@@ -76,6 +76,11 @@ func TestParseOne(t *testing.T) {
 	if diff := cmp.Diff(want, d); diff != "" {
 		t.Error(diff)
 	}
+	// Standard error is collected with the rest and may come first.
+	remarks := "lspci: Unable to load libkmod resources: error -2\npcilib: sysfs_read_vpd: read failed: No such device\n"
+	if again, err := ParseOne(remarks + withVPD); err != nil || again != d {
+		t.Errorf("behind remarks: %v, %+v", err, again)
+	}
 	if _, err := ParseOne(""); err == nil {
 		t.Error("no function was read as one")
 	}
