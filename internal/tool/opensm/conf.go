@@ -1,0 +1,230 @@
+package opensm
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// SharedConf are the files that opensm reads if it is given none: Debian's and
+// Arch's, then RHEL's. All instances of a host share them.
+var SharedConf = []string{"/etc/opensm/opensm.conf", "/etc/rdma/opensm.conf"}
+
+// SharedPartitions are the partition files that an opensm.conf without
+// partition_config_file means.
+var SharedPartitions = []string{"/etc/opensm/partitions.conf", "/etc/rdma/partitions.conf"}
+
+// ConfPath is our own file of options of one instance.
+func ConfPath(port ib.GUID) string { return "/etc/opensm/terraform-" + port.String() + ".conf" }
+
+// PartitionsPath is our own partition file of one instance.
+func PartitionsPath(port ib.GUID) string {
+	return "/etc/opensm/terraform-" + port.String() + ".partitions.conf"
+}
+
+// Defaults of opensm 3.3.23, as `opensm -c` writes them.
+const (
+	DefaultPollingTimeout = 10000 // milliseconds
+	DefaultPollingRetries = 4
+	DefaultSubnetPrefix   = ib.GUID(0xfe80000000000000)
+)
+
+// Tuning are the options of an instance besides its priority. A zero field is
+// not written, which leaves it to opensm.
+type Tuning struct {
+	SubnetPrefix   ib.GUID
+	RoutingEngine  string // names separated by commas, in the order of preference
+	LogLevel       string // a key of LogLevels
+	LogMaxSize     int    // MB; the file is emptied when it is full
+	PollingTimeout int    // milliseconds between two looks of a standby at its master
+	PollingRetries int    // looks without an answer before it takes over
+}
+
+// LogLevels are the bits of log_flags by our names. Errors and system messages
+// are always written.
+var LogLevels = map[string]string{"error": "0x01", "info": "0x03", "verbose": "0x07", "debug": "0x0f"}
+
+// RoutingEngines are the names that opensm 3.3.23 knows.
+var RoutingEngines = []string{"minhop", "updn", "dnup", "file", "ftree", "lash", "dor", "torus-2QoS", "nue", "dfsssp", "sssp"}
+
+// HandOver is how many milliseconds pass at most between the death of a master
+// and the moment a standby with these options takes over.
+func (t Tuning) HandOver() int {
+	timeout, retries := t.PollingTimeout, t.PollingRetries
+	if timeout == 0 {
+		timeout = DefaultPollingTimeout
+	}
+	if retries == 0 {
+		retries = DefaultPollingRetries
+	}
+	return timeout * (retries + 2)
+}
+
+// Conf is what our file of options says.
+type Conf struct {
+	Priority      int
+	Tuning        Tuning
+	PartitionFile string // empty: opensm's own place
+}
+
+// Text writes the file. Keys that it does not hold keep opensm's defaults.
+func (c Conf) Text(header string) string {
+	var b strings.Builder
+	b.WriteString(header)
+	add := func(key, value string) { b.WriteString(key + " " + value + "\n") }
+	add("sm_priority", strconv.Itoa(c.Priority))
+	t := c.Tuning
+	for _, n := range []struct {
+		key   string
+		value int
+	}{{"sminfo_polling_timeout", t.PollingTimeout}, {"polling_retry_number", t.PollingRetries}, {"log_max_size", t.LogMaxSize}} {
+		if n.value != 0 {
+			add(n.key, strconv.Itoa(n.value))
+		}
+	}
+	for _, s := range [][2]string{{"log_flags", LogLevels[t.LogLevel]}, {"routing_engine", t.RoutingEngine}, {"partition_config_file", c.PartitionFile}} {
+		if s[1] != "" {
+			add(s[0], s[1])
+		}
+	}
+	if t.SubnetPrefix != 0 {
+		add("subnet_prefix", t.SubnetPrefix.String())
+	}
+	return b.String()
+}
+
+// ParseConf reads our file back. What it does not know or cannot read it
+// leaves out: the caller compares with Text of the result.
+func ParseConf(text string) Conf {
+	c := Conf{Priority: -1}
+	number := func(s string) int {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	for _, s := range Settings(text) {
+		switch s.Key {
+		case "sm_priority":
+			if n, err := strconv.Atoi(s.Value); err == nil {
+				c.Priority = n
+			}
+		case "sminfo_polling_timeout":
+			c.Tuning.PollingTimeout = number(s.Value)
+		case "polling_retry_number":
+			c.Tuning.PollingRetries = number(s.Value)
+		case "log_max_size":
+			c.Tuning.LogMaxSize = number(s.Value)
+		case "log_flags":
+			c.Tuning.LogLevel = levelOf(s.Value)
+		case "routing_engine":
+			c.Tuning.RoutingEngine = s.Value
+		case "partition_config_file":
+			c.PartitionFile = s.Value
+		case "subnet_prefix":
+			if g, err := ib.ParseGUID(s.Value); err == nil {
+				c.Tuning.SubnetPrefix = g
+			}
+		}
+	}
+	return c
+}
+
+func levelOf(flags string) string {
+	n, err := strconv.ParseUint(flags, 0, 8)
+	for level, f := range LogLevels {
+		if err == nil && f == fmt.Sprintf("0x%02x", n) {
+			return level
+		}
+	}
+	return ""
+}
+
+// Setting is one line of an opensm.conf.
+type Setting struct{ Key, Value string }
+
+// Settings reads the lines of an opensm.conf that say something: a key, blanks,
+// and a value of which opensm takes the first word.
+func Settings(text string) []Setting {
+	var all []Setting
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) < 2 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		all = append(all, Setting{Key: words[0], Value: words[1]})
+	}
+	return all
+}
+
+// NeedsRestart reports whether a running opensm has to be restarted to go from
+// one file of options to another; the keys below alone are read again on SIGHUP
+// (opensm 3.3.23, tried on ibsim: the log names them as "Loading Cached Option").
+func NeedsRestart(from, to Conf) bool {
+	for _, c := range []*Conf{&from, &to} {
+		c.Priority = 0
+		c.Tuning.PollingTimeout, c.Tuning.PollingRetries, c.Tuning.LogLevel, c.Tuning.LogMaxSize = 0, 0, "", 0
+	}
+	return from != to
+}
+
+// Key says how one of the secrets of a fabric is set.
+type Key struct {
+	Name string // "m_key"
+	Set  bool   // another value than the one that every opensm has
+}
+
+// keyDefaults are the secrets with the values that every opensm has.
+var keyDefaults = []struct {
+	name  string
+	value uint64
+}{{"m_key", 0}, {"sm_key", 1}, {"sa_key", 1}, {"cc_key", 0}}
+
+// Keys tells which secrets a file of options sets, without their values.
+func Keys(text string) []Key {
+	settings := Settings(text)
+	keys := make([]Key, len(keyDefaults))
+	for i, d := range keyDefaults {
+		keys[i] = Key{Name: d.name}
+		for _, s := range settings {
+			if n, err := strconv.ParseUint(s.Value, 0, 64); s.Key == d.name && err == nil {
+				keys[i].Set = n != d.value
+			}
+		}
+	}
+	return keys
+}
+
+// standard are the values that `opensm -c` writes for keys that people change;
+// a file that was made that way sets nothing by them.
+var standard = map[string][]string{
+	"guid": {"0x0000000000000000"}, "sm_priority": {"0"}, "subnet_prefix": {"0xfe80000000000000"}, "routing_engine": {"(null)"},
+	"sminfo_polling_timeout": {"10000"}, "polling_retry_number": {"4"}, "lmc": {"0"}, "sweep_interval": {"10"}, "qos": {"FALSE"},
+	"log_flags": {"0x03"}, "log_max_size": {"0"}, "log_file": {"/var/log/opensm.log"}, "partition_config_file": SharedPartitions,
+	"force_link_speed": {"15"}, "ignore_other_sm": {"FALSE"}, "max_op_vls": {"5"}, "daemon": {"FALSE"}, "force_log_flush": {"FALSE"},
+	"m_key": {"0x0000000000000000"}, "sm_key": {"0x0000000000000001"}, "sa_key": {"0x0000000000000001"}, "cc_key": {"0x0000000000000000"},
+	"part_enforce": {"both"}, "exit_on_fatal": {"TRUE"}, "honor_guid2lid_file": {"FALSE"}, "reassign_lids": {"FALSE"},
+	"no_partition_enforcement": {"FALSE"}, "allow_both_pkeys": {"FALSE"}, "root_guid_file": {"(null)"}, "m_key_protection_level": {"0"},
+}
+
+// Chosen are the settings of a file that differ from opensm's defaults, by name,
+// as far as the defaults are known here. A file with hundreds of other lines was
+// written by `opensm -c`, and its unknown keys are taken for defaults.
+func Chosen(text string) []string {
+	settings := Settings(text)
+	dump := len(settings) > 60
+	var names []string
+	for _, s := range settings {
+		defaults, known := standard[s.Key]
+		if known && slices.Contains(defaults, s.Value) || !known && dump {
+			continue
+		}
+		names = append(names, s.Key)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
