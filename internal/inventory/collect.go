@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/apt"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
@@ -18,10 +17,11 @@ import (
 // StateDir is where jobs, images and backups lie on every host.
 const StateDir = "/var/lib/terraform-provider-infiniband"
 
-// packages are those whose versions matter, besides the extra modules of the
-// running kernel.
+// packages are those whose versions matter, in the names of every distribution,
+// besides the extra modules of the running kernel.
 var packages = []string{
 	"mstflint", "opensm", "infiniband-diags", "ibverbs-utils", "rdma-core", "pciutils", "netplan.io", "ifupdown", "network-manager",
+	"NetworkManager", "networkmanager", "libibverbs-utils", "kernel-modules",
 }
 
 // collectFrom asks the host once and reads the answer.
@@ -33,6 +33,11 @@ func collectFrom(ctx context.Context, h host.Host) (*Snapshot, error) {
 		return nil, err
 	}
 	s, err := read(string(result.Stdout))
+	var other *NotLinuxError
+	if errors.As(err, &other) {
+		other.Host = h.Name()
+		return nil, other
+	}
 	if err != nil {
 		// The answer as a whole holds every secret of the network configuration;
 		// the problem names the line.
@@ -64,6 +69,9 @@ func read(output string) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
+	if run, ok := a.Runs["uname"]; ok && !strings.HasPrefix(run.Output, "Linux ") {
+		return nil, &NotLinuxError{System: strings.TrimSpace(run.Output)}
+	}
 	s := &Snapshot{
 		UID: a.UID, Modules: a.Modules, Commands: a.Commands, Hostname: a.Values["/proc/sys/kernel/hostname"].Text,
 		BootID: a.Values["/proc/sys/kernel/random/boot_id"].Text, Cmdline: a.Values["/proc/cmdline"].Text,
@@ -72,7 +80,7 @@ func read(output string) (*Snapshot, error) {
 		return nil, in("kernel", errors.New("no boot id: /proc is not mounted"))
 	}
 	for _, step := range []func(*Snapshot, *collect.Answer) error{
-		readOS, readLockdown, readTool, readUnits, readPackages, readFiles, readNetdevs, readRoutes, readCards, linkPorts, readJobs, readSpace,
+		readOS, readLockdown, readTool, readUnits, readPackages, readKernelModules, readFiles, readNetdevs, readRoutes, readCards, linkPorts, readJobs, readSpace,
 		readTrueNAS, readStorage, readServers, readPools, readUPS,
 	} {
 		if err := step(s, a); err != nil {
@@ -128,15 +136,6 @@ func readUnits(s *Snapshot, a *collect.Answer) error {
 		s.Units[id] = Unit{
 			LoadState: u.LoadState, ActiveState: u.ActiveState, SubState: u.SubState, UnitFileState: u.UnitFileState, ActiveEnter: u.ActiveEnter,
 		}
-	}
-	return nil
-}
-
-func readPackages(s *Snapshot, a *collect.Answer) error {
-	s.Packages = map[string]string{}
-	// The status is 1 if one of the packages is unknown; the others are listed.
-	if run, ok := a.Runs["dpkg"]; ok {
-		s.Packages = apt.ParseQuery([]byte(run.Output))
 	}
 	return nil
 }

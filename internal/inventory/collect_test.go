@@ -111,8 +111,13 @@ PSID:                  MT_9090111019
 			"show --property=Id,LoadState,ActiveState,SubState,UnitFileState,ActiveEnterTimestamp -- opensm.service NetworkManager.service systemd-networkd.service networking.service kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service opensm@*.service infiniband-*.service infiniband-*.timer": "Id=opensm.service\nLoadState=not-found\nActiveState=inactive\nSubState=dead\n\nId=" +
 				JobUnit(jobID) + "\nLoadState=loaded\nActiveState=active\nSubState=running",
 		}),
+		"lib/modules/6.8.0-45-generic/modules.dep": "",
+		"bin/modinfo": program(map[string]string{
+			"-n mlx4_core mlx4_ib mlx5_core mlx5_ib ib_qib ib_mthca ib_ipoib ib_umad": "status 1\n/lib/modules/6.8.0-45-generic/kernel/drivers/net/ethernet/mellanox/mlx4/mlx4_core.ko.zst\n" +
+				"modinfo: ERROR: Module mlx4_ib not found.\nname:           mlx5_core\n(builtin)\nmodinfo: ERROR: Module ib_qib not found.",
+		}),
 		"bin/dpkg-query": program(map[string]string{
-			`-W -f ${Package}\t${db:Status-Abbrev}\t${Version}\n -- mstflint opensm infiniband-diags ibverbs-utils rdma-core pciutils netplan.io ifupdown network-manager linux-modules-extra-6.8.0-45-generic`: "status 1\nmstflint\tii \t4.21.0+1-1\nopensm\trc \t3.3.23-2",
+			`-W -f ${Package}\t${db:Status-Abbrev}\t${Version}\n -- mstflint opensm infiniband-diags ibverbs-utils rdma-core pciutils netplan.io ifupdown network-manager NetworkManager networkmanager libibverbs-utils kernel-modules linux-modules-extra-6.8.0-45-generic`: "status 1\nmstflint\tii \t4.21.0+1-1\nopensm\trc \t3.3.23-2",
 		}),
 	})
 	return files
@@ -136,6 +141,9 @@ func TestRead_of_an_Ubuntu_host(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"mstflint": "4.21.0+1-1"}, s.Packages); diff != "" {
 		t.Errorf("packages: %s", diff)
+	}
+	if diff := cmp.Diff(map[string]bool{"mlx4_core": true, "mlx4_ib": false, "mlx5_core": true, "ib_qib": false}, s.KernelModules); diff != "" || s.NoModules {
+		t.Errorf("modules of the kernel: %s", diff)
 	}
 	if !s.Modules["mlx4_core"] || !s.Modules["ib_ipoib"] || s.Modules["mlx5_core"] || !s.Commands["lspci"] {
 		t.Errorf("modules %v commands %v", s.Modules, s.Commands)

@@ -13,21 +13,27 @@ import (
 
 // Snapshot is what one collection found on one host. It is read-only.
 type Snapshot struct {
-	Host      string
-	Taken     time.Time // operator's clock
-	OS        OS
-	BootID    string
-	Cmdline   string
-	Lockdown  string // "none", "integrity", "confidentiality"; empty if the kernel has no such file
-	UID       int    // of the login user
-	Hostname  string
-	Cards     []Card   // sorted by PCI address; also virtual functions and InfiniBand cards of other vendors
-	Netdevs   []Netdev // all, sorted by name
-	Routes    Routes
-	SSH       SSHPath
-	Modules   map[string]bool   // loaded, of those that matter here
-	Commands  map[string]bool   // those that were looked for: true if on the PATH
-	Packages  map[string]string // Debian family: installed version by package, of those that matter here
+	Host     string
+	Taken    time.Time // operator's clock
+	OS       OS
+	BootID   string
+	Cmdline  string
+	Lockdown string // "none", "integrity", "confidentiality"; empty if the kernel has no such file
+	UID      int    // of the login user
+	Hostname string
+	Cards    []Card   // sorted by PCI address; also virtual functions and InfiniBand cards of other vendors
+	Netdevs  []Netdev // all, sorted by name
+	Routes   Routes
+	SSH      SSHPath
+	Modules  map[string]bool   // loaded, of those that matter here
+	Commands map[string]bool   // those that were looked for: true if on the PATH
+	Packages map[string]string // installed version by package, of those that matter here, in the names of the distribution
+	// KernelModules says of each module that matters here whether the running kernel
+	// has it, loaded or not; nil if that is not known.
+	KernelModules map[string]bool
+	// NoModules is true if the modules of the running kernel are not installed: the
+	// host is a container, or an upgrade has removed them and waits for a restart.
+	NoModules bool
 	MSTFlint  Tool
 	Units     map[string]Unit // systemd units that matter here, by name
 	Files     map[string]File // configuration files that matter here, by absolute path
@@ -44,6 +50,7 @@ type Snapshot struct {
 // OS identifies the distribution.
 type OS struct {
 	ID         string // "ubuntu", "debian", "truenas", … ; TrueNAS is recognised by its middleware
+	IDLike     string // families that it belongs to, nearest first, separated by blanks
 	VersionID  string // "24.04", "25.10.3"
 	PrettyName string
 	Kernel     string // uname -r

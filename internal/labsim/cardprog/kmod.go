@@ -85,16 +85,28 @@ func lsmod(_ context.Context, p *labsim.Proc) int {
 	return 0
 }
 
-// modinfo knows modinfo [-F FIELD] NAME; fields filename, name, depends, vermagic.
+// modinfo knows modinfo -n NAME... and modinfo [-F FIELD] NAME; fields filename,
+// name, depends, vermagic.
 func modinfo(_ context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(false, "F=")
+	f, good := p.ParseFlags(false, "F=", "n")
 	if !good {
 		return 1
 	}
-	if len(f.Args) != 1 {
+	if len(f.Args) == 0 || len(f.Args) > 1 && !f.Has("n") {
 		return p.Unknown("modinfo operands")
 	}
-	name := strings.ReplaceAll(f.Args[0], "-", "_")
+	field := f.Get("F")
+	if f.Has("n") {
+		field = "filename"
+	}
+	status := 0
+	for _, name := range f.Args {
+		status = max(status, moduleFields(p, strings.ReplaceAll(name, "-", "_"), field))
+	}
+	return status
+}
+
+func moduleFields(p *labsim.Proc, name, field string) int {
 	if !p.Machine.ModuleKnown(name) {
 		return p.Fail(1, "ERROR: Module %s not found.", name)
 	}
@@ -102,7 +114,7 @@ func modinfo(_ context.Context, p *labsim.Proc) int {
 		{"depends", strings.Join(p.Machine.ModuleDeps(name), ",")}, {"vermagic", p.Machine.Kernel + " SMP preempt mod_unload modversions"}}
 	shown := false
 	for _, kv := range fields {
-		switch f.Get("F") {
+		switch field {
 		case "":
 			p.Printf("%-16s%s\n", kv[0]+":", kv[1])
 			shown = true
@@ -112,7 +124,7 @@ func modinfo(_ context.Context, p *labsim.Proc) int {
 		}
 	}
 	if !shown {
-		return p.Unknown("field " + f.Get("F"))
+		return p.Unknown("field " + field)
 	}
 	return 0
 }

@@ -19,6 +19,7 @@ type Answer struct {
 	Runs     map[string]Run    // what commands printed, by name
 	Commands map[string]bool   // those that were looked for
 	Modules  map[string]bool
+	Kernel   bool     // the modules of the running kernel are installed
 	Rules    []string // paths of all files in /etc/udev/rules.d
 	Devices  []Device // PCI functions of makers of InfiniBand cards, as listed by the kernel
 	Netdevs  map[string]string
@@ -160,6 +161,8 @@ func (r *reader) fact(n int, line, word, args string) error {
 		r.section, r.name = word, args
 	case "run":
 		return r.begin(n, line, args)
+	case "kernel-installed":
+		r.answer.Kernel = true
 	case "uid":
 		uid, err := strconv.Atoi(args)
 		if err != nil {

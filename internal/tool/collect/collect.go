@@ -25,7 +25,7 @@ type Places struct {
 	Root     string   // of the file system; empty for the real one
 	StateDir string   // where jobs and images are kept
 	LockFile string   // of the cards
-	Packages []string // whose versions are wanted, on Debian and its kin
+	Packages []string // whose versions are wanted, in the names of any distribution
 }
 
 // Command returns the collection of all facts. It needs root: the flash of a

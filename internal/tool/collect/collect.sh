@@ -100,6 +100,18 @@ printf '@uid %s\n' "${SUDO_UID:-$(id -u)}"
 g "$R"/proc/sys/kernel/osrelease "$R"/proc/sys/kernel/hostname "$R"/proc/sys/kernel/random/boot_id \
 	"$R"/proc/cmdline "$R"/sys/kernel/security/lockdown
 c "$R"/etc/os-release
+v=
+if [ -r "$R"/proc/sys/kernel/osrelease ]; then
+	IFS= read -r v <"$R"/proc/sys/kernel/osrelease
+elif h uname; then
+	r uname uname -sr
+fi
+# What the running kernel has, loaded or not; nothing where its modules are not
+# installed (a container, or a kernel that an upgrade has removed).
+if [ -n "$v" ] && [ -d "$R/lib/modules/$v" ] && h modinfo; then
+	r modinfo modinfo -n mlx4_core mlx4_ib mlx5_core mlx5_ib ib_qib ib_mthca ib_ipoib ib_umad
+fi
+[ -d "$R/lib/modules/$v" ] && echo '@kernel-installed'
 
 # Functions of network and InfiniBand class, and chips in recovery mode, of the
 # makers of InfiniBand cards: Mellanox, QLogic, PathScale, Topspin.
@@ -148,7 +160,7 @@ for m in mlx4_core mlx4_en mlx4_ib mlx5_core mlx5_ib ib_qib ib_mthca ib_core ib_
 	[ -d "$R"/sys/module/$m ] && printf '@module %s\n' "$m"
 done
 for m in mstflint mstconfig lspci flock sha256sum ip netplan networkctl nmcli ifup udevadm systemctl systemd-run systemd-inhibit opensm ibstat sminfo \
-	saquery ibnetdiscover ibportstate upsc apt-get dpkg-query dnf pacman midclt modprobe update-initramfs dracut mkinitcpio; do
+	saquery ibnetdiscover ibportstate upsc apt-get dpkg-query dnf rpm pacman midclt modprobe update-initramfs dracut mkinitcpio; do
 	if h $m; then
 		printf '@command %s\n' "$m"
 	else
@@ -278,10 +290,16 @@ if h dpkg-query; then
 	[ -r "$R"/proc/sys/kernel/osrelease ] && IFS= read -r v <"$R"/proc/sys/kernel/osrelease
 	# shellcheck disable=SC2086,SC2016 # a list of words; dpkg-query expands the format
 	r dpkg dpkg-query -W -f '${Package}\t${db:Status-Abbrev}\t${Version}\n' -- $P "linux-modules-extra-$v"
+elif h pacman; then
+	# shellcheck disable=SC2086 # a list of words
+	r pacman pacman -Q -- $P
+elif h rpm; then
+	# shellcheck disable=SC2086 # a list of words
+	r rpm rpm -q --qf '%{NAME}\t%{VERSION}-%{RELEASE}\n' -- $P
 fi
 
 c "$R"/etc/netplan/*.yaml "$R"/etc/udev/rules.d/*ipoib*.rules "$R"/etc/udev/rules.d/*infiniband*.rules \
-	"$R"/etc/modules-load.d/*infiniband*.conf "$R"/etc/modules "$R"/etc/default/opensm \
+	"$R"/etc/modules-load.d/*infiniband*.conf "$R"/etc/modules "$R"/etc/default/opensm "$R"/etc/rdma/mlx4.conf \
 	"$R"/etc/opensm/opensm.conf "$R"/etc/opensm/partitions.conf \
 	"$R"/etc/systemd/system/opensm.service.d/*.conf "$R"/etc/systemd/system/opensm@*.service.d/*.conf \
 	"$R"/etc/systemd/system/infiniband-port-*.service "$R"/usr/local/sbin/terraform-infiniband-port \
@@ -314,7 +332,7 @@ done
 if h stat; then
 	set --
 	for f in "$R"/etc/netplan/*.yaml "$R"/etc/udev/rules.d/*ipoib*.rules "$R"/etc/udev/rules.d/*infiniband*.rules \
-		"$R"/etc/modprobe.d/*.conf "$R"/etc/modules-load.d/*infiniband*.conf "$R"/etc/default/opensm \
+		"$R"/etc/modprobe.d/*.conf "$R"/etc/modules-load.d/*infiniband*.conf "$R"/etc/default/opensm "$R"/etc/rdma/mlx4.conf \
 		"$R"/etc/opensm/opensm.conf "$R"/etc/opensm/partitions.conf \
 		"$R"/etc/systemd/system/opensm.service.d/*.conf "$R"/etc/systemd/system/opensm@*.service.d/*.conf \
 		"$R$S"/images/*.bin; do

@@ -28,6 +28,16 @@ func UpdateInitramfs() shellcmd.Command {
 	return shellcmd.New("update-initramfs", "-u", "-k", "all").AsRoot().Changes().WithTimeout(initramfsTimeout)
 }
 
+// Dracut rebuilds the initial RAM disks of all installed kernels (dracut).
+func Dracut() shellcmd.Command {
+	return shellcmd.New("dracut", "--force", "--regenerate-all").AsRoot().Changes().WithTimeout(initramfsTimeout)
+}
+
+// Mkinitcpio rebuilds the initial RAM disks of all presets (mkinitcpio).
+func Mkinitcpio() shellcmd.Command {
+	return shellcmd.New("mkinitcpio", "-P").AsRoot().Changes().WithTimeout(initramfsTimeout)
+}
+
 // ParseLoadList reads a file of modules-load.d(5).
 func ParseLoadList(text string) []string {
 	var modules []string

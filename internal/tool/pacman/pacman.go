@@ -1,0 +1,41 @@
+// Package pacman builds the commands that install packages on Arch Linux and
+// reads what pacman lists.
+//
+// It must not run anything.
+package pacman
+
+import (
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+const installTimeout = 15 * time.Minute
+
+// Install installs packages that are not there, without asking anything. It does
+// not refresh the package lists: on a rolling distribution a package of today's
+// lists needs today's libraries, and a partial upgrade breaks the host. Who
+// upgrades the whole system, and when, is its owner's decision.
+func Install(packages ...string) shellcmd.Command {
+	args := append([]string{"-S", "--noconfirm", "--needed", "--noprogressbar", "--"}, packages...)
+	return shellcmd.New("pacman", args...).AsRoot().Changes().WithTimeout(installTimeout)
+}
+
+// Query lists the versions of packages. It exits 1 if one of them is not
+// installed and lists the others.
+func Query(packages ...string) shellcmd.Command {
+	return shellcmd.New("pacman", append([]string{"-Q", "--"}, packages...)...)
+}
+
+// ParseQuery returns the versions of the packages that are installed.
+func ParseQuery(out []byte) map[string]string {
+	versions := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		// "error: package 'opensm' was not found" has more words.
+		if f := strings.Fields(line); len(f) == 2 {
+			versions[f[0]] = f[1]
+		}
+	}
+	return versions
+}
