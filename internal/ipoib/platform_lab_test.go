@@ -71,7 +71,7 @@ func TestLab_PersistLinkTypes_ubuntu(t *testing.T) {
 	if !r.Found || r.Types[1] != ib.LinkTypeIB || r.Types[2] != ib.LinkTypeETH || len(r.Foreign) != 1 {
 		t.Errorf("record: %+v", r)
 	}
-	if err := p.ForgetLinkTypes(t.Context(), h); err != nil {
+	if err := p.ForgetLinkTypes(t.Context(), h, pci); err != nil {
 		t.Fatal(err)
 	}
 	if l.file("intel9", platform.ModprobePath) != "" || l.file("intel9", "/etc/modprobe.d/mlx4-ib.conf") == "" {
@@ -100,7 +100,7 @@ func TestLab_PersistLinkTypes_truenas(t *testing.T) {
 	if now, boot := p.MissingModules(l.snapshot(t, "xeon2zfs"), "ib_ipoib"); len(now)+len(boot) > 0 {
 		t.Errorf("the modules' option was lost: %v %v", now, boot)
 	}
-	if err := p.ForgetLinkTypes(t.Context(), h); err != nil {
+	if err := p.ForgetLinkTypes(t.Context(), h, pci); err != nil {
 		t.Fatal(err)
 	}
 	if r := p.PersistedLinkTypes(l.snapshot(t, "xeon2zfs"), pci); r.Found {

@@ -22,6 +22,9 @@ type Kind string
 const (
 	KindUbuntu  Kind = "ubuntu"
 	KindTrueNAS Kind = "truenas"
+	KindDebian  Kind = "debian" // with Proxmox VE
+	KindRHEL    Kind = "rhel"   // and what is built from its sources
+	KindArch    Kind = "arch"
 )
 
 // Feature is something that may need packages of the distribution.
@@ -32,6 +35,7 @@ const (
 	FeatureFirmware Feature = "firmware" // mstflint: query and burn
 	FeatureOpenSM   Feature = "opensm"   // the subnet manager
 	FeatureModules  Feature = "modules"  // kernel modules of InfiniBand
+	FeatureRDMA     Feature = "rdma"     // the rules that load the upper modules when a card appears
 	// FeatureDiagnostics is ibportstate, ibnetdiscover, saquery and their kin.
 	FeatureDiagnostics Feature = "diagnostics"
 )
@@ -63,21 +67,27 @@ type Platform interface {
 	// those that nothing of ours loads at boot.
 	MissingModules(s *inventory.Snapshot, want ...string) (now, boot []string)
 
-	// LinkTypeRung names the mechanism of PersistLinkTypes: "modprobe.d" or
-	// "kernel_extra_options".
+	portTypeStore
+}
+
+// portTypeStore keeps the port types of mlx4 cards for the next boot.
+type portTypeStore interface {
+	// LinkTypeRung names the mechanism of PersistLinkTypes: "modprobe.d",
+	// "mlx4.conf" or "kernel_extra_options".
 	LinkTypeRung() string
 	// PersistLinkTypes has mlx4_core give the ports of a card these types from
-	// the next boot on. The parameter is one for all mlx4 cards of the host.
+	// the next boot on. Except with mlx4.conf it is one setting for all mlx4 cards
+	// of the host.
 	PersistLinkTypes(ctx context.Context, h *inventory.Host, card ib.PCIAddress, types map[int]ib.LinkType) error
 	// PersistedLinkTypes reads what PersistLinkTypes left.
 	PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddress) LinkTypeRecord
-	// ForgetLinkTypes takes away what PersistLinkTypes left, and only that.
-	ForgetLinkTypes(ctx context.Context, h *inventory.Host) error
+	// ForgetLinkTypes takes away what PersistLinkTypes left for a card, and only that.
+	ForgetLinkTypes(ctx context.Context, h *inventory.Host, card ib.PCIAddress) error
 }
 
 // LinkTypeRecord is what a host will ask of mlx4_core at its next boot.
 type LinkTypeRecord struct {
-	Rung  string              // "modprobe.d" or "kernel_extra_options"
+	Rung  string              // "modprobe.d", "mlx4.conf" or "kernel_extra_options"
 	Found bool                // something of ours is there
 	Types map[int]ib.LinkType // by port from 1; "auto" is what the firmware prefers
 	// AfterReboot is true if the running kernel was started without it.
@@ -118,27 +128,4 @@ type UnsupportedError struct {
 
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s (%s): %s is not possible: %s. %s", e.Host, e.Platform, e.What, e.Reason, e.Alternative)
-}
-
-// UnknownError says that the operating system of a host is not supported.
-type UnknownError struct{ Host, ID, PrettyName string }
-
-func (e *UnknownError) Error() string {
-	name := e.PrettyName
-	if name == "" {
-		name = e.ID
-	}
-	return fmt.Sprintf("%s runs %q, which is not supported: Ubuntu 24.04 and TrueNAS SCALE 25.10 are", e.Host, name)
-}
-
-// Of tells from a snapshot which platform a host is. Another system than the
-// supported ones is *UnknownError.
-func Of(s *inventory.Snapshot) (Platform, error) {
-	switch {
-	case s.TrueNAS != nil || s.OS.ID == "truenas":
-		return trueNAS{version: s.OS.VersionID}, nil
-	case s.OS.ID == "ubuntu":
-		return ubuntu{version: s.OS.VersionID}, nil
-	}
-	return nil, &UnknownError{Host: s.Host, ID: s.OS.ID, PrettyName: s.OS.PrettyName}
 }

@@ -13,20 +13,47 @@ import (
 func TestOf(t *testing.T) {
 	for _, tt := range []struct {
 		os   inventory.OS
-		want string
+		kind Kind
+		name string
 	}{
-		{inventory.OS{ID: "ubuntu", VersionID: "24.04"}, "Ubuntu 24.04"},
-		{inventory.OS{ID: "truenas", VersionID: "25.10.3"}, "TrueNAS SCALE 25.10.3"},
+		{inventory.OS{ID: "ubuntu", VersionID: "24.04", IDLike: "debian"}, KindUbuntu, "Ubuntu 24.04"},
+		{inventory.OS{ID: "linuxmint", VersionID: "22", IDLike: "ubuntu debian", PrettyName: "Linux Mint 22"}, KindUbuntu, "Linux Mint 22"},
+		{inventory.OS{ID: "pop", VersionID: "22.04", IDLike: "ubuntu debian", PrettyName: "Pop!_OS 22.04 LTS"}, KindUbuntu, "Pop!_OS 22.04 LTS"},
+		{inventory.OS{ID: "linuxmint", VersionID: "6", IDLike: "debian", PrettyName: "LMDE 6 (faye)"}, KindDebian, "LMDE 6 (faye)"},
+		{inventory.OS{ID: "debian", VersionID: "12"}, KindDebian, "Debian 12"},
+		{inventory.OS{ID: "debian", PrettyName: "Debian GNU/Linux forky/sid"}, KindDebian, "Debian"},
+		{inventory.OS{ID: "debian", VersionID: "13", Kernel: "6.14.8-2-pve"}, KindDebian, "Proxmox VE on Debian 13"},
+		{inventory.OS{ID: "rhel", VersionID: "9.4", IDLike: "fedora", PrettyName: "Red Hat Enterprise Linux 9.4 (Plow)"}, KindRHEL, "Red Hat Enterprise Linux 9.4 (Plow)"},
+		{inventory.OS{ID: "almalinux", VersionID: "10.0", IDLike: "rhel centos fedora", PrettyName: "AlmaLinux 10.0"}, KindRHEL, "AlmaLinux 10.0"},
+		{inventory.OS{ID: "rocky", VersionID: "9.5", IDLike: "rhel centos fedora", PrettyName: "Rocky Linux 9.5"}, KindRHEL, "Rocky Linux 9.5"},
+		{inventory.OS{ID: "centos", VersionID: "9", IDLike: "rhel fedora", PrettyName: "CentOS Stream 9"}, KindRHEL, "CentOS Stream 9"},
+		{inventory.OS{ID: "arch", PrettyName: "Arch Linux"}, KindArch, "Arch Linux"},
+		{inventory.OS{ID: "endeavouros", IDLike: "arch", PrettyName: "EndeavourOS"}, KindArch, "EndeavourOS"},
+		{inventory.OS{ID: "truenas", VersionID: "25.10.3"}, KindTrueNAS, "TrueNAS SCALE 25.10.3"},
 	} {
 		p, err := Of(&inventory.Snapshot{OS: tt.os})
-		if err != nil || p.Name() != tt.want {
+		if err != nil || p.Kind() != tt.kind || p.Name() != tt.name {
 			t.Errorf("%+v: %v, %v", tt.os, p, err)
 		}
 	}
-	_, err := Of(&inventory.Snapshot{Host: "h", OS: inventory.OS{ID: "debian", PrettyName: "Debian GNU/Linux 13 (trixie)"}})
-	var unknown *UnknownError
-	if !errors.As(err, &unknown) || !strings.Contains(err.Error(), `h runs "Debian GNU/Linux 13 (trixie)", which is not supported`) {
-		t.Errorf("Debian: %v", err)
+}
+
+func TestOf_not_supported(t *testing.T) {
+	for _, tt := range []struct {
+		os   inventory.OS
+		want string
+	}{
+		{inventory.OS{ID: "opensuse-leap", IDLike: "suse opensuse", PrettyName: "openSUSE Leap 15.6"}, `h runs "openSUSE Leap 15.6", which is not supported: its cards can be read`},
+		{inventory.OS{ID: "fedora", VersionID: "42", PrettyName: "Fedora Linux 42"}, `h runs "Fedora Linux 42", which is not supported: `},
+		{inventory.OS{ID: "debian", VersionID: "11", PrettyName: "Debian GNU/Linux 11 (bullseye)"}, "not supported (older than 12)"},
+		{inventory.OS{ID: "almalinux", VersionID: "8.10", IDLike: "rhel centos fedora"}, `h runs "almalinux", which is not supported (older than 9)`},
+		{inventory.OS{}, `h runs ""`},
+	} {
+		_, err := Of(&inventory.Snapshot{Host: "h", OS: tt.os})
+		var unknown *UnknownError
+		if !errors.As(err, &unknown) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), Supported) {
+			t.Errorf("%+v: %v", tt.os, err)
+		}
 	}
 }
 
@@ -87,16 +114,65 @@ func TestKernelOptionTokens(t *testing.T) {
 	}
 }
 
-func TestUbuntu_PackagesFor(t *testing.T) {
-	u := ubuntu{}
-	if got := u.PackagesFor(FeatureModules, "6.8.0-90-generic"); !slices.Equal(got, []string{"linux-modules-extra-6.8.0-90-generic"}) {
-		t.Errorf("GA kernel: %q", got)
+func TestPackagesFor(t *testing.T) {
+	const generic = "6.8.0-90-generic"
+	for _, tt := range []struct {
+		p       Platform
+		feature Feature
+		kernel  string
+		want    []string
+	}{
+		{newUbuntu(""), FeatureModules, generic, []string{"linux-modules-extra-" + generic}},
+		{newUbuntu(""), FeatureModules, "7.0.0-14-generic", nil},
+		{newDebian(""), FeatureModules, "6.1.0-28-amd64", nil},
+		{newDebian(""), FeatureOpenSM, "", []string{"opensm"}},
+		{newRHEL(""), FeatureFirmware, "", []string{"mstflint"}},
+		{newRHEL(""), FeatureDiagnostics, "", []string{"infiniband-diags"}},
+		{newArch(""), FeatureDiagnostics, "", []string{"rdma-core"}},
+		{newArch(""), FeatureOpenSM, "", nil},
+		{trueNAS{}, FeatureOpenSM, "6.12", nil},
+	} {
+		if got := tt.p.PackagesFor(tt.feature, tt.kernel); !slices.Equal(got, tt.want) {
+			t.Errorf("%s, %s, %s: %q", tt.p.Kind(), tt.feature, tt.kernel, got)
+		}
 	}
-	if got := u.PackagesFor(FeatureModules, "7.0.0-14-generic"); len(got) != 0 {
-		t.Errorf("HWE kernel: %q", got)
+	s := &inventory.Snapshot{Packages: map[string]string{"opensm": "3.3.23-2"}}
+	if got := MissingPackages(newDebian(""), s, FeatureOpenSM); len(got) != 0 {
+		t.Errorf("an installed package is missing: %q", got)
 	}
-	if got := (trueNAS{}).PackagesFor(FeatureOpenSM, "6.12"); len(got) != 0 {
-		t.Errorf("TrueNAS: %q", got)
+	if got := MissingPackages(newDebian(""), s, FeatureFirmware); !slices.Equal(got, []string{"mstflint"}) {
+		t.Errorf("missing: %q", got)
+	}
+}
+
+func TestMLX4Conf(t *testing.T) {
+	card := ib.MustParsePCIAddress("0000:0b:00.0")
+	const stock = "# Config file for mlx4 hardware port settings\n# <pci_device_of_card> <port1_type> [port2_type]\n"
+	c := parseMLX4Conf(stock, card)
+	line, err := mlx4Line(card, map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeETH})
+	if err != nil || line != "0000:0b:00.0 ib eth" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	text := c.with(line)
+	if text != stock+mlx4ConfMark+"\n0000:0b:00.0 ib eth\n" {
+		t.Errorf("%q", text)
+	}
+	s := &inventory.Snapshot{Files: map[string]inventory.File{MLX4ConfPath: {Content: text + "0000:0c:00.0 eth eth\n"}}}
+	r := mlx4ConfStore{}.PersistedLinkTypes(s, card)
+	if !r.Found || r.Types[1] != ib.LinkTypeIB || r.Types[2] != ib.LinkTypeETH || r.Rung != "mlx4.conf" || len(r.Foreign) != 0 {
+		t.Errorf("%+v", r)
+	}
+	if got := parseMLX4Conf(text, card).with(""); got != stock {
+		t.Errorf("forgotten: %q", got)
+	}
+	other := mlx4ConfStore{}.PersistedLinkTypes(s, ib.MustParsePCIAddress("0000:0c:00.0"))
+	if other.Found || len(other.Foreign) != 1 || other.Foreign[0] != "/etc/rdma/mlx4.conf: 0000:0c:00.0 eth eth" {
+		t.Errorf("a line of somebody else: %+v", other)
+	}
+	for _, types := range []map[int]ib.LinkType{{1: ib.LinkTypeETH, 2: ib.LinkTypeIB}, {2: ib.LinkTypeIB}} {
+		if _, err := mlx4Line(card, types); err == nil {
+			t.Errorf("%v was accepted", types)
+		}
 	}
 }
 

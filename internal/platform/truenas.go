@@ -209,7 +209,7 @@ func (t trueNAS) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) Link
 }
 
 // ForgetLinkTypes implements Platform.
-func (trueNAS) ForgetLinkTypes(ctx context.Context, h *inventory.Host) error {
+func (trueNAS) ForgetLinkTypes(ctx context.Context, h *inventory.Host, _ ib.PCIAddress) error {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return err

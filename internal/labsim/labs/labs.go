@@ -118,6 +118,19 @@ func trueNAS(name, address string, i int) Host {
 	return h
 }
 
+// Server describes a host of any distribution with one ConnectX-3 Pro that runs
+// VPI firmware with GUIDs of its own, the i-th of its lab. Its user is ops, with
+// password-less sudo.
+func Server(name string, os labsim.OS, address string, i int) Host {
+	h := ubuntu(name, address, i)
+	h.OS = os
+	mac := baseMAC + uint64(i)*0x10
+	h.Cards[0].Image = card.VPI()
+	h.Cards[0].GUIDs = card.GUIDsFromBase(card.GUIDFromMAC(mac))
+	h.Cards[0].MACs = [2]uint64{mac, mac + 1}
+	return h
+}
+
 func (h *Host) network(address string, i int) {
 	prefix := netip.PrefixFrom(netip.MustParseAddr(address), 24)
 	h.Netdevs = []labsim.Netdev{{
@@ -179,8 +192,8 @@ func moduleInstaller(hosts []Host) func(*labsim.Machine) {
 		wanted[h.Name] = h.Modules
 	}
 	return func(m *labsim.Machine) {
-		if !wanted[m.Name] {
-			return
+		if !wanted[m.Name] || m.OS != labsim.Ubuntu {
+			return // others have them in the kernel's own package
 		}
 		if err := osprog.InstallPackage(m, "linux-modules-extra-"+m.Kernel); err != nil {
 			m.Violate("labs: %v", err)

@@ -1,0 +1,143 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/modprobe"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemdrun"
+)
+
+// ModulesLoadPath is our own list of modules for systemd-modules-load.
+const ModulesLoadPath = "/etc/modules-load.d/terraform-infiniband.conf"
+
+// rebootDelay is long enough for the answer to the request to arrive, so that
+// the death of the connection is not mistaken for its failure.
+const rebootDelay = 2 * time.Second
+
+// distribution is a Linux distribution with systemd and a package manager. What
+// differs between them is data.
+type distribution struct {
+	kind     Kind
+	name     string
+	packages packager
+	// features names the packages of each feature. A feature without an entry
+	// needs none, or cannot be had.
+	features map[Feature][]string
+	portTypeStore
+}
+
+// Kind implements Platform.
+func (d distribution) Kind() Kind { return d.kind }
+
+// Name implements Platform.
+func (d distribution) Name() string { return d.name }
+
+// Reboot implements Platform.
+func (distribution) Reboot(ctx context.Context, h *inventory.Host, policy RebootPolicy) (string, error) {
+	return reboot(ctx, h, policy, restart{
+		request: systemdrun.After(rebootDelay, "infiniband-reboot", "systemctl", "reboot"),
+		started: systemdStarted,
+	})
+}
+
+// systemdStarted asks systemd. "degraded" has finished starting too: some unit
+// of the host failed, which is its owner's matter.
+func systemdStarted(ctx context.Context, h host.Host) (bool, string, error) {
+	r, err := h.Run(ctx, systemctl.IsSystemRunning())
+	out := string(r.Stdout)
+	var exit *host.ExitError
+	if errors.As(err, &exit) {
+		// It exits 1 for every state but "running".
+		out, err = exit.Stdout, nil
+	}
+	if err != nil {
+		return false, "", err
+	}
+	state := strings.TrimSpace(out)
+	return state == "running" || state == "degraded", "systemd says " + strconv.Quote(state), nil
+}
+
+// PackagesFor implements Platform.
+func (d distribution) PackagesFor(f Feature, kernel string) []string {
+	if f == FeatureModules && d.kind == KindUbuntu {
+		return ubuntuModules(kernel)
+	}
+	return d.features[f]
+}
+
+// ubuntuModules: the GA kernel 6.8 has mlx4_ib, ib_ipoib and ib_umad in a package
+// of their own; from the 7.0 HWE kernel on they are in linux-modules.
+func ubuntuModules(kernel string) []string {
+	if major := kernelMajor(kernel); major > 0 && major < 7 {
+		return []string{"linux-modules-extra-" + kernel}
+	}
+	return nil
+}
+
+// kernelMajor gives 6 for "6.8.0-49-generic"; 0 if it is not known.
+func kernelMajor(release string) int {
+	major, _, _ := strings.Cut(release, ".")
+	n, err := strconv.Atoi(major)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// MissingModules implements Platform.
+func (distribution) MissingModules(s *inventory.Snapshot, want ...string) (now, boot []string) {
+	return missingModules(s, modprobe.ParseLoadList(s.Files[ModulesLoadPath].Content), want)
+}
+
+// EnsureModules implements Platform.
+func (d distribution) EnsureModules(ctx context.Context, h *inventory.Host, modules ...string) error {
+	s, err := h.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	now, boot := d.MissingModules(s, modules...)
+	for _, m := range now {
+		if err := d.loadModule(ctx, h, s.OS.Kernel, m); err != nil {
+			return err
+		}
+	}
+	if len(boot) == 0 {
+		return nil
+	}
+	// Modules that an earlier apply listed stay: another resource needs them.
+	all := append(modprobe.ParseLoadList(s.Files[ModulesLoadPath].Content), boot...)
+	slices.Sort(all)
+	text := OwnedHeader("infiniband_opensm and infiniband_ipoib_interface") +
+		"# Modules that systemd loads at boot.\n" + strings.Join(slices.Compact(all), "\n") + "\n"
+	return WriteFile(ctx, h, ModulesLoadPath, 0o644, text)
+}
+
+// loadModule loads a module; one that the running kernel has no file of is
+// installed first where it is in a package of its own.
+func (d distribution) loadModule(ctx context.Context, h *inventory.Host, kernel, module string) error {
+	_, err := h.Run(ctx, modprobe.Load(module))
+	var exit *host.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	extra := d.PackagesFor(FeatureModules, kernel)
+	if !modprobe.NotFound(exit.Stderr) || len(extra) == 0 {
+		return fmt.Errorf("loading the kernel module %s: %w", module, err)
+	}
+	if err := d.Install(ctx, h, extra...); err != nil {
+		return fmt.Errorf("kernel %s has no module %s, and the package that holds it cannot be installed: %w", kernel, module, err)
+	}
+	if _, err := h.Run(ctx, modprobe.Load(module)); err != nil {
+		return fmt.Errorf("loading the kernel module %s: %w", module, err)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package platform
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+)
+
+// MLX4ConfPath is the RHEL family's file of port types: "ADDRESS TYPE [TYPE]", one
+// line a card. mlx4-setup.sh of rdma-core writes them to the driver right after it
+// has loaded.
+const MLX4ConfPath = "/etc/rdma/mlx4.conf"
+
+// mlx4ConfMark stands above a line of ours: the file is the distribution's, and a
+// line has no room for a remark, because the script takes everything behind the
+// first type for the second one.
+const mlx4ConfMark = Owner + " The next line is of infiniband_link_type."
+
+// mlx4ConfStore keeps port types in mlx4.conf: the RHEL family.
+type mlx4ConfStore struct{}
+
+// LinkTypeRung implements Platform.
+func (mlx4ConfStore) LinkTypeRung() string { return "mlx4.conf" }
+
+// mlx4Line spells the line of a card. The script refuses Ethernet on port 1 with
+// InfiniBand on port 2.
+func mlx4Line(card ib.PCIAddress, types map[int]ib.LinkType) (string, error) {
+	words := []string{card.String()}
+	ports := slices.Sorted(mapKeys(types))
+	for i, p := range ports {
+		if p != i+1 {
+			return "", fmt.Errorf("link types are for the ports %v; want them from 1 on without gaps", ports)
+		}
+		words = append(words, string(types[p]))
+	}
+	if types[1] == ib.LinkTypeETH && len(ports) == 2 && types[2] != ib.LinkTypeETH {
+		return "", fmt.Errorf("port 1 Ethernet with port 2 %s: mlx4-setup.sh of rdma-core refuses it (for port 1 to be eth, port 2 must also be eth); the mixed form is ib on port 1 and eth on port 2", types[2])
+	}
+	return strings.Join(words, " "), nil
+}
+
+// mlx4Conf is the file taken apart at the line of one card.
+type mlx4Conf struct {
+	others  []string // all other lines, in order
+	ours    string   // the line of the card below our mark
+	foreign string   // a line of the card that is not ours
+}
+
+func parseMLX4Conf(content string, card ib.PCIAddress) mlx4Conf {
+	var c mlx4Conf
+	lines := strings.Split(strings.TrimSuffix(content, "\n"), "\n")
+	if content == "" {
+		lines = nil
+	}
+	for i := 0; i < len(lines); i++ {
+		marked := lines[i] == mlx4ConfMark && i+1 < len(lines)
+		line := lines[i]
+		if marked {
+			line = lines[i+1]
+		}
+		f := strings.Fields(line)
+		switch mine := len(f) > 1 && f[0] == card.String(); {
+		case mine && marked:
+			c.ours = line
+			i++
+		case mine:
+			c.foreign = line
+			c.others = append(c.others, line)
+		default:
+			c.others = append(c.others, lines[i])
+		}
+	}
+	return c
+}
+
+func (c mlx4Conf) with(line string) string {
+	lines := slices.Clone(c.others)
+	if line != "" {
+		lines = append(lines, mlx4ConfMark, line)
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// PersistLinkTypes implements Platform.
+func (mlx4ConfStore) PersistLinkTypes(ctx context.Context, h *inventory.Host, card ib.PCIAddress, types map[int]ib.LinkType) error {
+	line, err := mlx4Line(card, types)
+	if err != nil {
+		return err
+	}
+	s, err := h.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	c := parseMLX4Conf(s.Files[MLX4ConfPath].Content, card)
+	switch {
+	case c.foreign != "":
+		return fmt.Errorf("%s: %s has a line of this card that was not written by this provider: %q; take it out", h.Name(), MLX4ConfPath, c.foreign)
+	case c.ours == line:
+		return nil
+	}
+	return writeMLX4Conf(ctx, h, c.with(line))
+}
+
+func writeMLX4Conf(ctx context.Context, h *inventory.Host, content string) error {
+	if err := WriteFile(ctx, h, MLX4ConfPath, 0o644, content); err != nil {
+		return err
+	}
+	return rebuildInitramfs(ctx, h, MLX4ConfPath)
+}
+
+// PersistedLinkTypes implements Platform.
+func (m mlx4ConfStore) PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddress) LinkTypeRecord {
+	r := LinkTypeRecord{Rung: m.LinkTypeRung()}
+	c := parseMLX4Conf(s.Files[MLX4ConfPath].Content, card)
+	if c.foreign != "" {
+		r.Foreign = append(r.Foreign, MLX4ConfPath+": "+c.foreign)
+	}
+	if c.ours == "" {
+		return r
+	}
+	r.Found, r.Types = true, map[int]ib.LinkType{}
+	for i, word := range strings.Fields(c.ours)[1:] {
+		r.Types[i+1] = ib.LinkType(word)
+	}
+	return r
+}
+
+// ForgetLinkTypes implements Platform.
+func (mlx4ConfStore) ForgetLinkTypes(ctx context.Context, h *inventory.Host, card ib.PCIAddress) error {
+	s, err := h.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	c := parseMLX4Conf(s.Files[MLX4ConfPath].Content, card)
+	if c.ours == "" {
+		return nil
+	}
+	return writeMLX4Conf(ctx, h, c.with(""))
+}

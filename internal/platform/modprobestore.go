@@ -1,0 +1,72 @@
+package platform
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/modprobe"
+)
+
+// ModprobePath is our own file of module options.
+const ModprobePath = "/etc/modprobe.d/terraform-infiniband.conf"
+
+// modprobeStore keeps port types as an option of mlx4_core: Ubuntu, Debian, Arch.
+type modprobeStore struct{}
+
+// LinkTypeRung implements Platform.
+func (modprobeStore) LinkTypeRung() string { return "modprobe.d" }
+
+// PersistLinkTypes implements Platform.
+func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *inventory.Host, card ib.PCIAddress, types map[int]ib.LinkType) error {
+	s, array, err := portTypesFor(ctx, h, card, types)
+	if err != nil {
+		return err
+	}
+	if old, ok := s.Files[ModprobePath]; ok && !Owned(old.Content) {
+		return fmt.Errorf("%s: %s exists and was not written by this provider; move it away", h.Name(), ModprobePath)
+	}
+	text := OwnedHeader("infiniband_link_type") +
+		"# Port types of mlx4 cards when the driver loads: 1 is InfiniBand, 2 Ethernet, 0 what the firmware prefers.\n" +
+		"options " + mlx4Module + " " + portTypeParam + "=" + array + "\n"
+	if s.Files[ModprobePath].Content == text {
+		return nil
+	}
+	if err := WriteFile(ctx, h, ModprobePath, 0o644, text); err != nil {
+		return err
+	}
+	return rebuildInitramfs(ctx, h, ModprobePath)
+}
+
+// PersistedLinkTypes implements Platform.
+func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) LinkTypeRecord {
+	r := LinkTypeRecord{Rung: m.LinkTypeRung()}
+	for _, p := range s.FilesUnder(path.Dir(ModprobePath)) {
+		value, ok := modprobe.ParseOption(s.Files[p].Content, mlx4Module, portTypeParam)
+		switch {
+		case !ok:
+		case p == ModprobePath && Owned(s.Files[p].Content):
+			r.Found, r.Types = true, parsePortTypeArray(value)
+		default:
+			r.Foreign = append(r.Foreign, fmt.Sprintf("%s: options %s %s=%s", p, mlx4Module, portTypeParam, value))
+		}
+	}
+	return r
+}
+
+// ForgetLinkTypes implements Platform.
+func (m modprobeStore) ForgetLinkTypes(ctx context.Context, h *inventory.Host, _ ib.PCIAddress) error {
+	s, err := h.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	if !Owned(s.Files[ModprobePath].Content) {
+		return nil
+	}
+	if _, err := h.Run(ctx, removeFile(ModprobePath)); err != nil {
+		return fmt.Errorf("removing %s: %w", ModprobePath, err)
+	}
+	return rebuildInitramfs(ctx, h, ModprobePath)
+}
