@@ -146,9 +146,9 @@ func TestLab_OpenSM_wakesThePort(t *testing.T) {
 }
 
 func TestOpenSM_equalPriorities(t *testing.T) {
-	found := opensm.CheckConfig(smDesired(), []opensm.Desired{smDesired(), {Host: "other", PortGUID: ib.GUID(7), Priority: 14}, {Host: "third", PortGUID: 8, Priority: 3}})
+	found := opensm.CheckConfig(smDesired(), opensm.Planned{Rivals: []opensm.Desired{{Host: "other", PortGUID: ib.GUID(7), Priority: 14}}})
 	if len(found) != 1 || found[0].Code != "SM005" || found[0].Severity.Blocks() {
 		t.Fatalf("findings: %+v", found)
 	}
-	mustContain(t, found[0].Summary+found[0].Detail(), "(intel9 and other)", "lower port GUID wins", "both have priority 14")
+	mustContain(t, found[0].Summary+found[0].Detail(), "(intel9 and other)", "lower port GUID wins", "have priority 14")
 }

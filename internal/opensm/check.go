@@ -18,14 +18,16 @@ type Planned struct {
 	Port bool
 	// LinkType is true if a resource of this plan will make the port InfiniBand.
 	LinkType bool
-	// Others are the other SMs of the configuration.
-	Others []Desired
+	// Rivals are other SMs of the configuration that have the same priority and
+	// may be on the same fabric; of many the first few, with the number of the rest.
+	Rivals     []Desired
+	MoreRivals int
 }
 
 // Check finds what speaks against d on this host. It neither asks nor changes
 // the host.
 func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
-	found := CheckConfig(d, p.Others)
+	found := CheckConfig(d, p)
 	plat, err := platform.Of(s)
 	if err != nil {
 		f := rulePlatform.Find("%v.", err)
@@ -41,22 +43,34 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
 }
 
 // CheckConfig finds what speaks against a configuration whatever host it is for.
-func CheckConfig(d Desired, others []Desired) []safety.Finding {
+func CheckConfig(d Desired, p Planned) []safety.Finding {
 	var found []safety.Finding
 	if d.Priority < 0 || d.Priority > MaxPriority {
 		found = append(found, rulePriority.Find("priority = %d.", d.Priority))
 	}
-	for _, other := range others {
-		if other.PortGUID == d.PortGUID && other.Host == d.Host {
-			continue
-		}
-		if other.Priority == d.Priority {
-			f := ruleEqual.Find("%s on %s and %s on %s both have priority %d.", d.PortGUID, d.Host, other.PortGUID, other.Host, d.Priority)
-			f.Summary += fmt.Sprintf(" (%s and %s)", d.Host, other.Host)
-			found = append(found, f)
-		}
+	return append(found, checkRivals(d, p)...)
+}
+
+// checkRivals gives one finding however many rivals there are: a plan shows
+// each finding at length, and pairs grow with the square of the hosts.
+func checkRivals(d Desired, p Planned) []safety.Finding {
+	if len(p.Rivals) == 0 {
+		return nil
 	}
-	return found
+	names, others := []string{fmt.Sprintf("%s on %s", d.PortGUID, d.Host)}, p.Rivals[0].Host
+	for _, r := range p.Rivals {
+		names = append(names, fmt.Sprintf("%s on %s", r.PortGUID, r.Host))
+	}
+	if p.MoreRivals > 0 {
+		names = append(names, fmt.Sprintf("%d more", p.MoreRivals))
+	}
+	if n := len(p.Rivals) + p.MoreRivals; n > 1 {
+		others = fmt.Sprintf("%d others", n)
+	}
+	last := len(names) - 1
+	f := ruleEqual.Find("%s and %s have priority %d.", strings.Join(names[:last], ", "), names[last], d.Priority)
+	f.Summary += fmt.Sprintf(" (%s and %s)", d.Host, others)
+	return []safety.Finding{f}
 }
 
 func checkPort(s *inventory.Snapshot, d Desired, o Observed, p Planned) []safety.Finding {

@@ -54,6 +54,12 @@ func others(s *inventory.Snapshot, ports opensm.Ports, port ib.GUID) []ib.GUID {
 	return slices.DeleteFunc(slices.Compact(all), func(g ib.GUID) bool { return g == port })
 }
 
+// Master reports whether the SM of this port rules its fabric now: the port's SM
+// is on the port's own LID.
+func (o Observed) Master() bool {
+	return o.IsSM && o.State == "Active" && o.LID != 0 && o.LID == o.SMLID
+}
+
 // Differences says in what the host differs from d, one line each; empty if
 // nothing has to be done.
 func (o Observed) Differences(d Desired) []string {

@@ -24,8 +24,9 @@ var (
 	}
 	ruleEqual = safety.Rule{
 		Code: "SM005", Severity: safety.Warn, Title: "Two subnet managers have the same priority", Attribute: "priority",
-		Meaning: "Of equal priorities the lower port GUID wins, and takes over from a running master: which one rules the fabric follows from hardware, not from the configuration.",
-		WayOut:  "Give each a priority of its own.",
+		Meaning: "Of equal priorities the lower port GUID wins, and takes over from a running master: which one rules the fabric follows from hardware, not from the configuration. " +
+			"Two that both run as masters are on two fabrics and are not named here.",
+		WayOut: "Give those of one fabric a priority each.",
 	}
 	rulePackage = safety.Rule{
 		Code: "SM006", Severity: safety.Note, Title: "The package opensm will be installed",

@@ -88,7 +88,7 @@ func settleMTU(d *ops.Desired, snap *inventory.Snapshot) {
 func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Desired) bool {
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
-	planned := ops.Planned{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand, SM: len(r.Planned.SMs()) > 0}
+	planned := ops.Planned{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand, SM: r.Planned.HasSM()}
 	return !tfkit.AddFindings(ctx, diags, "configure IPoIB interface "+ref(d).String(), ops.Check(snap, d, planned))
 }
 

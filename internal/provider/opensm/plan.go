@@ -39,8 +39,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan subnet manager "+ref(d).String(), err)
 		return
 	}
-	r.Planned.SetSM(ref(d), d.Priority)
 	observed := ops.Observe(snap, d.PortGUID)
+	r.Planned.SetSM(ref(d), tfkit.PlannedSM{Priority: d.Priority, Master: observed.Master()})
 	r.check(ctx, &resp.Diagnostics, snap, d)
 	if satisfies(observed, d) && !req.State.Raw.IsNull() {
 		resp.Plan.Raw = req.State.Raw
@@ -50,16 +50,19 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
+// namedRivals is how many subnet managers of equal priority a warning names.
+const namedRivals = 3
+
 // check adds what speaks against d and reports whether it may be done.
 func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Desired) bool {
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := ops.Planned{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand}
-	for other, priority := range r.Planned.SMs() {
-		if other != ref(d) {
-			planned.Others = append(planned.Others, ops.Desired{Host: other.Host, PortGUID: other.GUID, Priority: priority})
-		}
+	rivals, total := r.Planned.RivalSMs(ref(d), namedRivals)
+	for _, other := range rivals {
+		planned.Rivals = append(planned.Rivals, ops.Desired{Host: other.Host, PortGUID: other.GUID, Priority: d.Priority})
 	}
+	planned.MoreRivals = total - len(rivals)
 	return !tfkit.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(), ops.Check(snap, d, planned))
 }
 

@@ -2,6 +2,7 @@ package tfkit
 
 import (
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
@@ -16,7 +17,16 @@ type Planned struct {
 	mu     sync.Mutex
 	cards  map[CardRef]PlannedCard
 	images map[ImageRef]Image
-	sms    map[PortRef]int
+	sms    map[PortRef]PlannedSM
+	rivals map[PlannedSM][]PortRef // the same the other way round
+}
+
+// PlannedSM is a subnet manager of the configuration.
+type PlannedSM struct {
+	Priority int
+	// Master is true if it runs and is the master of its fabric, which then has
+	// no other: two such are on two fabrics.
+	Master bool
 }
 
 // Image is a verified image file of this plan.
@@ -43,7 +53,7 @@ func (c PlannedCard) Changes() bool {
 
 // NewPlanned returns an empty registry.
 func NewPlanned() *Planned {
-	return &Planned{cards: map[CardRef]PlannedCard{}, images: map[ImageRef]Image{}, sms: map[PortRef]int{}}
+	return &Planned{cards: map[CardRef]PlannedCard{}, images: map[ImageRef]Image{}, sms: map[PortRef]PlannedSM{}, rivals: map[PlannedSM][]PortRef{}}
 }
 
 // Image returns a parsed image by its id.
@@ -111,17 +121,52 @@ func (p *Planned) PortOf(host string, guid ib.GUID) (CardRef, int, bool) {
 	return CardRef{}, 0, false
 }
 
-// SetSM remembers the priority of a subnet manager of the configuration.
-func (p *Planned) SetSM(port PortRef, priority int) {
+// SetSM remembers a subnet manager of the configuration.
+func (p *Planned) SetSM(port PortRef, sm PlannedSM) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.sms[port] = priority
+	if old, ok := p.sms[port]; ok {
+		p.rivals[old] = slices.DeleteFunc(p.rivals[old], func(r PortRef) bool { return r == port })
+	}
+	p.sms[port] = sm
+	p.rivals[sm] = append(p.rivals[sm], port)
 }
 
-// SMs returns the priorities of the subnet managers of the configuration that
-// were planned so far, by port.
-func (p *Planned) SMs() map[PortRef]int {
+// HasSM reports whether a subnet manager was planned so far.
+func (p *Planned) HasSM() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return maps.Clone(p.sms)
+	return len(p.sms) > 0
+}
+
+// RivalSMs gives the subnet managers planned so far that have the priority of
+// the one on port and may be on its fabric: the first few, and how many there
+// are. A configuration may hold a thousand, each on a fabric of its own, so
+// that neither the answer nor the search grows with their number.
+func (p *Planned) RivalSMs(port PortRef, atMost int) (some []PortRef, total int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	own, ok := p.sms[port]
+	if !ok {
+		return nil, 0
+	}
+	groups := []PlannedSM{{Priority: own.Priority}}
+	if !own.Master {
+		groups = append(groups, PlannedSM{Priority: own.Priority, Master: true})
+	}
+	for _, g := range groups {
+		total += len(p.rivals[g])
+		if g == own {
+			total--
+		}
+		for _, r := range p.rivals[g] {
+			if len(some) == atMost {
+				break
+			}
+			if r != port {
+				some = append(some, r)
+			}
+		}
+	}
+	return some, total
 }
