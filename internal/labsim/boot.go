@@ -78,11 +78,14 @@ func (c Config) withDefaults() Config {
 }
 
 func newCard(m *Machine, cc CardConfig, hw *card.Card) *Card {
+	if cc.Model == nil {
+		cc.Model = MLX4()
+	}
 	if cc.LinkWidth == 0 {
-		cc.LinkWidth = 8
+		cc.LinkWidth = cc.Model.Lanes
 	}
 	if cc.MaxIBMTU == 0 {
-		cc.MaxIBMTU = 4096
+		cc.MaxIBMTU = cc.Model.MaxIBMTU
 	}
 	c := &Card{Card: hw, Config: cc, Machine: m}
 	hw.Flash.SetHook(func(op card.Op) error {
@@ -96,7 +99,7 @@ func newCard(m *Machine, cc CardConfig, hw *card.Card) *Card {
 		}
 		return nil
 	})
-	for n := 1; n <= 2; n++ {
+	for n := 1; n <= cc.Model.Ports; n++ {
 		c.Ports = append(c.Ports, &Port{Card: c, Number: n, admin: true, state: StateDown, phys: PhysPolling})
 	}
 	return c
@@ -149,8 +152,8 @@ func (m *Machine) loadBootModules() {
 	m.mu.Lock()
 	options := m.initramfs
 	m.mu.Unlock()
-	if len(m.Cards()) > 0 {
-		_ = m.loadModule("mlx4_core", options)
+	for _, c := range m.Cards() {
+		_ = m.loadModule(c.Config.Model.Driver, options)
 	}
 	for _, dir := range []string{"/usr/lib/modules-load.d", "/etc/modules-load.d"} {
 		infos, err := m.FS.ReadDir(vfs.Root, dir)

@@ -12,28 +12,41 @@ import (
 // moduleArrived is what a driver does when it is loaded.
 func (m *Machine) moduleArrived(name string) {
 	switch name {
-	case "mlx4_core":
-		for _, c := range m.Cards() {
-			m.bind(c)
-		}
-	case "mlx4_en", "mlx4_ib", "ib_ipoib":
+	case "mlx4_en", "mlx4_ib", "mlx5_ib", "ib_ipoib":
 		for _, c := range m.Cards() {
 			m.registerInterfaces(c)
 		}
 		m.Lab.Recompute()
 	case "ib_umad":
 		m.FS.PutDynamic("/sys/class/infiniband_mad/abi_version", 0o444, text("5"), nil)
+	default:
+		for _, c := range m.Cards() {
+			if c.Config.Model.Driver == name && !m.rejected(c) {
+				m.bind(c)
+			}
+		}
 	}
+}
+
+// rejected says whether the kernel has the driver and keeps it from the card, as
+// RHEL 9 does with ConnectX and ConnectX-2 (kernel/rh_messages.h).
+func (m *Machine) rejected(c *Card) bool {
+	d := c.device()
+	if m.OS == RHEL9 && c.Config.Model.Driver == "mlx4_core" && d >= 0x6340 && d <= 0x676e {
+		m.KernelLog("Warning: mlx4_core %s - Hardware support is disabled", c.Config.BDF)
+		return true
+	}
+	return false
 }
 
 func (m *Machine) moduleLeaves(name string) {
 	for _, c := range m.Cards() {
 		switch name {
-		case "mlx4_core":
+		case c.Config.Model.Driver:
 			m.unregister(c)
 			m.setBound(c, false)
 			m.publishCard(c)
-		case "mlx4_ib":
+		case c.Config.Model.Verbs:
 			m.removeInterfaces(c, LinkIB)
 			m.unpublishRDMA(c)
 		case "mlx4_en":
@@ -53,16 +66,25 @@ func (m *Machine) setBound(c *Card, bound bool) {
 	c.bound = bound
 }
 
-// bind is mlx4_core's probe: it decides the link types and loads the drivers that
+// bind is the driver's probe: it decides the link types and loads the drivers that
 // the ports need. A card without bootable firmware is not bound.
 func (m *Machine) bind(c *Card) {
 	fw := c.Running()
 	if !fw.Loaded {
-		m.KernelLog("mlx4_core %s: device is going to recovery mode", c.Config.BDF)
+		m.KernelLog("%s %s: device is going to recovery mode", c.Config.Model.Driver, c.Config.BDF)
 		m.publishCard(c)
 		return
 	}
-	types := m.initialTypes(c, fw)
+	types := [2]string{LinkIB, LinkIB}
+	if c.Config.Model.Switchable {
+		types = m.initialTypes(c, fw)
+	} else {
+		for i, t := range fw.Config.LinkType {
+			if t == card.LinkETH {
+				types[i] = LinkETH
+			}
+		}
+	}
 	m.Lab.mu.Lock()
 	for i, p := range c.Ports {
 		p.link, p.auto, p.wanted, p.admin = types[i], fw.Config.LinkType[i] == card.LinkVPI && fw.VPI, "", true
@@ -72,10 +94,12 @@ func (m *Machine) bind(c *Card) {
 	m.setBound(c, true)
 	m.publishCard(c)
 	files := m.modprobeFiles()
-	if types[0] == LinkETH || types[1] == LinkETH {
+	if c.Config.Model.Switchable && types[0] == LinkETH || c.Config.Model.Switchable && types[1] == LinkETH {
 		_ = m.loadModule("mlx4_en", files)
 	}
-	_ = m.loadModule("mlx4_ib", files)
+	// mlx5_ib comes by itself with its auxiliary device, mlx4_ib by a request of
+	// mlx4_core; the older drivers are both in one.
+	_ = m.loadModule(c.Config.Model.Verbs, files)
 	m.register(c)
 }
 
@@ -130,7 +154,7 @@ func (m *Machine) registerInterfaces(c *Card) {
 	if !c.Bound() {
 		return
 	}
-	if m.ModuleLoaded("mlx4_ib") && c.RDMA == "" {
+	if m.ModuleLoaded(c.Config.Model.Verbs) && c.RDMA == "" {
 		m.publishRDMA(c)
 		if m.rdmaCore() {
 			files := m.modprobeFiles()
@@ -151,7 +175,7 @@ func (m *Machine) rdmaCore() bool {
 }
 
 func (m *Machine) registerPort(p *Port) {
-	v := p.View()
+	v, c := p.View(), p.Card.Config.Model
 	for _, d := range m.Netdevs() {
 		if d.Port == p && d.Parent == "" {
 			return
@@ -159,15 +183,21 @@ func (m *Machine) registerPort(p *Port) {
 	}
 	dev := Netdev{Port: p, DevPort: p.Number - 1, MTU: 1500}
 	switch {
-	case v.LinkType == LinkETH && m.ModuleLoaded("mlx4_en"):
+	case v.LinkType == LinkETH && (m.ModuleLoaded("mlx4_en") || c.Driver == "mlx5_core"):
 		mac := make([]byte, 8)
 		binary.BigEndian.PutUint64(mac, v.MAC)
 		dev.Type, dev.Address, dev.Driver = TypeEthernet, mac[2:], "mlx4_en"
+		if c.Driver == "mlx5_core" {
+			dev.Driver = c.Driver
+		}
 	case v.LinkType == LinkIB && m.ModuleLoaded("ib_ipoib") && p.Card.RDMA != "":
 		dev.Type, dev.Driver, dev.Mode, dev.PKey = TypeInfiniBand, "ib_ipoib", ModeDatagram, 0xffff
 		dev.MTU = v.MaxIBMTU - 4
 		dev.AdminMTU = dev.MTU
 		dev.Address = m.ipoibAddress(v.GUID, p.Number)
+		if !c.Connected { // enhanced IPoIB: the card's driver makes the interface
+			dev.Address[0], dev.Driver = 0, "mlx5_core[ib_ipoib]"
+		}
 	default:
 		return
 	}

@@ -32,8 +32,9 @@ type CardConfig struct {
 	PartNumber   string // VPD PN
 	SerialNumber string // VPD SN
 	SubsystemID  uint16
-	LinkWidth    int // lanes in use, default 8
-	MaxIBMTU     int // default 4096
+	LinkWidth    int    // lanes in use, default: all
+	MaxIBMTU     int    // default: the model's
+	Model        *Model // default: MLX4
 	SamePorts    bool
 }
 
@@ -99,7 +100,7 @@ func (p *Port) view(l *Lab) PortView {
 	v := PortView{
 		Machine: p.Card.Machine.Name, BDF: p.Card.Config.BDF, Number: p.Number, LinkType: p.link, Auto: p.auto,
 		NodeGUID: fw.GUIDs[0], GUID: fw.GUIDs[p.Number], SystemGUID: fw.GUIDs[3], MAC: fw.MACs[p.Number-1],
-		State: p.state, PhysState: p.phys, LID: p.lid, SMLID: p.smLID,
+		State: p.state, PhysState: p.phys, LID: p.lid, SMLID: p.smLID, // as the port has them; drivers show 0 in ways of their own
 		MaxIBMTU: p.Card.Config.MaxIBMTU, GroupMTU: p.mcastMTU, RDMA: p.Card.RDMA,
 		Description: fmt.Sprintf("%s %s", p.Card.Machine.Name, p.Card.RDMA),
 	}

@@ -19,17 +19,13 @@ func (c *Card) dir() string { return "/sys/devices/pci0000:00/0000:00:01.0/" + c
 
 // publishCard makes the PCI function's directory (Linux 6.x, linux-pci and mlx4).
 func (m *Machine) publishCard(c *Card) {
-	dir, fw := c.dir(), c.Running()
+	dir, model := c.dir(), c.Config.Model
 	m.FS.Drop(dir)
-	device := c.Chip.Recovery
-	if fw.Loaded {
-		device = c.Chip.PCIDevice
-	}
 	for name, value := range map[string]string{
-		"vendor": "0x15b3", "device": fmt.Sprintf("0x%04x", device), "subsystem_vendor": "0x15b3",
+		"vendor": fmt.Sprintf("0x%04x", model.Vendor), "device": fmt.Sprintf("0x%04x", c.device()), "subsystem_vendor": fmt.Sprintf("0x%04x", model.Subsystem),
 		"subsystem_device": fmt.Sprintf("0x%04x", c.Config.SubsystemID), "class": c.class(), "revision": "0x00",
-		"current_link_speed": "8.0 GT/s PCIe", "current_link_width": strconv.Itoa(c.Config.LinkWidth),
-		"max_link_speed": "8.0 GT/s PCIe", "max_link_width": "8", "enable": "1", "numa_node": "-1", "irq": "32",
+		"current_link_speed": model.PCIe, "current_link_width": strconv.Itoa(c.Config.LinkWidth),
+		"max_link_speed": model.PCIe, "max_link_width": strconv.Itoa(model.Lanes), "enable": "1", "numa_node": "-1", "irq": "32",
 		"uevent": "PCI_SLOT_NAME=" + c.Config.BDF,
 	} {
 		m.FS.PutDynamic(dir+"/"+name, 0o444, text(value), nil)
@@ -37,12 +33,16 @@ func (m *Machine) publishCard(c *Card) {
 	m.FS.PutDynamic(dir+"/config", 0o600, func() (string, error) { return strings.Repeat("\x00", 256), nil }, nil)
 	m.FS.PutLink("../../../bus/pci", dir+"/subsystem")
 	m.FS.PutLink("../../../devices/pci0000:00/0000:00:01.0/"+c.Config.BDF, "/sys/bus/pci/devices/"+c.Config.BDF)
+	drivers := "bus/pci/drivers/" + model.Driver
 	if !c.Bound() {
-		m.FS.Drop("/sys/bus/pci/drivers/mlx4_core/" + c.Config.BDF)
+		m.FS.Drop("/sys/" + drivers + "/" + c.Config.BDF)
 		return
 	}
-	m.FS.PutLink("../../../../bus/pci/drivers/mlx4_core", dir+"/driver")
-	m.FS.PutLink("../../../../devices/pci0000:00/0000:00:01.0/"+c.Config.BDF, "/sys/bus/pci/drivers/mlx4_core/"+c.Config.BDF)
+	m.FS.PutLink("../../../../"+drivers, dir+"/driver")
+	m.FS.PutLink("../../../../devices/pci0000:00/0000:00:01.0/"+c.Config.BDF, "/sys/"+drivers+"/"+c.Config.BDF)
+	if !model.Switchable {
+		return
+	}
 	for _, p := range c.Ports {
 		file := fmt.Sprintf("%s/mlx4_port%d", dir, p.Number)
 		m.FS.PutDynamic(file, 0o644, line(func() string { return portTypeText(p.View()) }),
@@ -60,6 +60,9 @@ func portTypeText(v PortView) string {
 
 // class is 0x020700 for an InfiniBand capable function, 0x020000 for Ethernet.
 func (c *Card) class() string {
+	if class := c.Config.Model.Class; class != "" {
+		return class
+	}
 	if c.Running().VPI {
 		return "0x028000"
 	}
@@ -73,9 +76,11 @@ func (m *Machine) publishRDMA(c *Card) {
 		if other == c {
 			break
 		}
-		index++
+		if other.Config.Model.RDMA == c.Config.Model.RDMA {
+			index++
+		}
 	}
-	name := fmt.Sprintf("mlx4_%d", index)
+	name := fmt.Sprintf("%s%d", c.Config.Model.RDMA, index)
 	if m.FS.Exists("/usr/lib/udev/rules.d/60-rdma-persistent-naming.rules") &&
 		!m.FS.Exists("/etc/udev/rules.d/60-rdma-persistent-naming.rules") {
 		prefix := "roce"
@@ -93,14 +98,20 @@ func (m *Machine) publishRDMA(c *Card) {
 func (m *Machine) publishRDMAFiles(c *Card, name string) {
 	fw := c.Running()
 	dir := c.dir() + "/infiniband/" + name
-	desc := fmt.Sprintf("MT%d ConnectX Mellanox Technologies", c.Chip.PCIDevice)
+	model := c.Config.Model
+	hcaType := firstOf(model.HCAType, fmt.Sprintf("MT%d", c.device()))
+	desc := hcaType + " ConnectX Mellanox Technologies"
+	version := ""
+	if model.Version != nil {
+		version = model.Version(fw.Version)
+	}
 	if m.rdmaCore() {
 		desc = m.Name + " " + name
 	}
 	for file, value := range map[string]string{
 		"node_type": "1: CA", "node_guid": sysfsGUID(fw.GUIDs[0]), "sys_image_guid": sysfsGUID(fw.GUIDs[3]),
-		"fw_ver": fmt.Sprintf("%d.%d.%d", fw.Version[0], fw.Version[1], fw.Version[2]),
-		"hw_rev": strconv.FormatUint(uint64(c.Rev), 16), "hca_type": fmt.Sprintf("MT%d", c.Chip.PCIDevice), "board_id": fw.PSID,
+		"fw_ver": version, "hw_rev": firstOf(model.HWRev, strconv.FormatUint(uint64(c.Rev), 16)), "hca_type": hcaType,
+		"board_id": firstOf(model.BoardID, fw.PSID),
 	} {
 		m.FS.PutDynamic(dir+"/"+file, 0o444, text(value), nil)
 	}
@@ -121,8 +132,8 @@ func (m *Machine) publishPort(device string, p *Port) {
 		"state":      func(v PortView) string { return stateName(v.State) },
 		"phys_state": func(v PortView) string { return physName(v.PhysState) },
 		"rate":       rateText,
-		"lid":        func(v PortView) string { return fmt.Sprintf("0x%x", v.LID) },
-		"sm_lid":     func(v PortView) string { return fmt.Sprintf("0x%x", v.SMLID) },
+		"lid":        func(v PortView) string { return fmt.Sprintf("0x%x", p.Card.shownLID(v.LID)) },
+		"sm_lid":     func(v PortView) string { return fmt.Sprintf("0x%x", p.Card.shownLID(v.SMLID)) },
 		"sm_sl":      func(PortView) string { return "0" },
 		"cap_mask":   capMask,
 		"link_layer": func(v PortView) string {
@@ -207,7 +218,11 @@ func (m *Machine) publishModule(name string) {
 			value = "0,0"
 		}
 		m.FS.PutDynamic(dir+"/parameters/port_type_array", 0o444, text(value), nil)
-		m.FS.PutDir("/sys/bus/pci/drivers/mlx4_core", 0o755, 0, 0)
+	}
+	for _, c := range m.Cards() {
+		if c.Config.Model.Driver == name {
+			m.FS.PutDir("/sys/bus/pci/drivers/"+name, 0o755, 0, 0)
+		}
 	}
 }
 
@@ -328,4 +343,13 @@ func (m *Machine) publishIPoIB(dir string, d *Netdev) {
 func (m *Machine) unpublishNetdev(d *Netdev) {
 	m.FS.Drop("/sys/class/net/" + d.Name)
 	m.FS.Drop(d.dir())
+}
+
+func firstOf(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
 }

@@ -42,7 +42,7 @@ func TestCheck(t *testing.T) {
 		{name: "TrueNAS", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "truenas", VersionID: "25.10.3"} }), d: d,
 			code: "SM001", severity: safety.Refuse, text: []string{"TrueNAS SCALE 25.10.3", "Run it on another host of the fabric", "managed switch"}},
 		{name: "another system", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "fedora"} }), d: d,
-			code: "SM001", severity: safety.Refuse, text: []string{`"arch", which is not supported`}},
+			code: "SM001", severity: safety.Refuse, text: []string{`"fedora", which is not supported`}},
 		{name: "unknown port", s: testHost(), d: Desired{PortGUID: 0x42}, code: "SM002", severity: safety.Refuse,
 			text: []string{"0x0000000000000042", "0000:01:00.0 port 1: 0xe41d2d0300e44ed1 (InfiniBand)"}},
 		{name: "planned port", s: testHost(), d: Desired{PortGUID: 0x42}, planned: Planned{Port: true}, code: "SM009", severity: safety.Note, text: []string{"postponed"}},

@@ -54,6 +54,9 @@ type Config struct {
 	GUIDs    [4]uint64
 	MACs     [2]uint64
 	Previous []byte // an older image, dead, in the other slot
+	// Fixed is the firmware of a card whose flash no tool here can read: it always
+	// runs. Such a card has no Image.
+	Fixed *Firmware
 }
 
 // Card is one adapter. It is safe for concurrent use.
@@ -63,6 +66,7 @@ type Card struct {
 	Flash *Flash
 
 	mu        sync.Mutex
+	fixed     *Firmware
 	running   Firmware
 	next      NV
 	semaphore bool
@@ -111,12 +115,16 @@ func (c *Card) ReleaseSemaphore() {
 // one. Without a bootable image the card comes up in recovery mode.
 func (c *Card) Boot() {
 	fw := Firmware{}
-	if img, err := c.Flash.Bootable(); err == nil {
+	if c.fixed != nil {
+		fw = *c.fixed
+	} else if img, err := c.Flash.Bootable(); err == nil {
 		fw = img.Firmware()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.semaphore = false
-	fw.Config = c.next
+	if c.fixed == nil {
+		fw.Config = c.next
+	}
 	c.running = fw
 }

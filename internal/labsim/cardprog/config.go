@@ -108,7 +108,7 @@ func mstconfig(_ context.Context, p *labsim.Proc) int {
 	switch {
 	case !found || p.UID != 0:
 		return fail("Failed to open the device")
-	case version.atLeast(26):
+	case !dev.HasFlash(), version.atLeast(26) && dev.Config.Model.Switchable:
 		return fail("Unsupported device")
 	case !dev.Running().Loaded:
 		return fail("Device in Livefish mode is not supported")

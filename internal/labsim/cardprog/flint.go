@@ -182,7 +182,9 @@ func (f *flint) openDevice() int {
 		return f.fail("Cannot open Device: %s. No such file or directory. MFE_CR_ERROR", name)
 	case f.p.UID != 0:
 		return f.fail("Cannot open Device: %s. Permission denied. MFE_CR_ERROR", name)
-	case f.version.atLeast(30) && !f.version.atLeast(35):
+	case !c.HasFlash(): // MT25208, QLogic: the tool knows neither
+		return f.fail("Cannot open Device: %s. Operation not supported. MFE_CR_ERROR", name)
+	case f.version.atLeast(30) && !f.version.atLeast(35) && c.Config.Model.Switchable:
 		// Reported for real ConnectX-3 cards with 4.30 to 4.33.
 		return 128 + int(syscall.SIGSEGV)
 	}
