@@ -238,27 +238,15 @@ func sentence(s string) string {
 	return strings.ToUpper(s[:1]) + strings.TrimSuffix(s[1:], ".") + "."
 }
 
-// LabFacts collects the identity of every card of the given hosts, and adds
-// what is planned for cards. A planned identity replaces the present one of the
-// same card.
-func LabFacts(snapshots map[string]*inventory.Snapshot, planned []safety.CardIdentity) safety.LabFacts {
-	var lab safety.LabFacts
-	replaced := map[string]bool{}
-	for _, p := range planned {
-		p.Planned = true
-		lab.Cards = append(lab.Cards, p)
-		replaced[p.Host+"/"+p.PCI.Slot()] = true
-	}
-	for name, s := range snapshots {
-		for i := range s.Cards {
-			c := &s.Cards[i]
-			if c.Virtual || replaced[name+"/"+c.PCI.Slot()] {
-				continue
-			}
-			lab.Cards = append(lab.Cards, safety.CardIdentity{Host: name, PCI: c.PCI, GUIDs: identityOf(c)})
+// Identities are those of all cards of a host.
+func Identities(s *inventory.Snapshot) []safety.CardIdentity {
+	all := make([]safety.CardIdentity, 0, len(s.Cards))
+	for i := range s.Cards {
+		if c := &s.Cards[i]; !c.Virtual {
+			all = append(all, safety.CardIdentity{Host: s.Host, PCI: c.PCI, GUIDs: identityOf(c)})
 		}
 	}
-	return lab
+	return all
 }
 
 // identityOf takes the flash first: it is what the card will have after its

@@ -86,7 +86,7 @@ func TestApplyGUIDs_refuses_another_cards_values(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab := LabFacts(nil, []safety.CardIdentity{{Host: labs.Xeon2zfs, PCI: b.pci, GUIDs: req.Want}})
+	lab := safety.LabFacts{Cards: []safety.CardIdentity{{Host: labs.Xeon2zfs, PCI: b.pci, GUIDs: req.Want}}}
 	_, err = b.ops("alice").ApplyGUIDs(ctx, GUIDs{Card: b.card(ctx), Request: req, Lab: lab})
 	if err == nil || !strings.Contains(err.Error(), "GU006") || !strings.Contains(explain(err), labs.Xeon2zfs) {
 		t.Errorf("apply: %v", err)

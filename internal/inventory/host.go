@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -35,6 +36,7 @@ type Host struct {
 	mu         sync.Mutex
 	generation uint64 // counts changes; a collection belongs to the one it began in
 	snapshot   *Snapshot
+	changes    *atomic.Uint64 // of the set, if the host is in one
 }
 
 // New returns h with an empty memory. It does not dial.
@@ -88,6 +90,7 @@ func (h *Host) collectOnce(ctx context.Context, generation uint64) (*Snapshot, e
 	defer h.mu.Unlock()
 	if h.generation == generation {
 		h.snapshot = s
+		h.count()
 	}
 	return s, nil
 }
@@ -110,6 +113,13 @@ func (h *Host) Invalidate() {
 	defer h.mu.Unlock()
 	h.generation++
 	h.snapshot = nil
+	h.count()
+}
+
+func (h *Host) count() {
+	if h.changes != nil {
+		h.changes.Add(1)
+	}
 }
 
 // changing runs do between two invalidations: the first so that nobody reads

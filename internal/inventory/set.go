@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 )
@@ -10,7 +11,8 @@ import (
 // resources of a host share its connection and its snapshot. It is safe for
 // concurrent use.
 type Set struct {
-	open func(name string) (host.Host, error)
+	open    func(name string) (host.Host, error)
+	changes atomic.Uint64
 
 	mu    sync.Mutex
 	hosts map[string]*Host
@@ -35,17 +37,12 @@ func (s *Set) Host(name string) (*Host, error) {
 		return nil, err
 	}
 	h := New(opened)
+	h.changes = &s.changes
 	s.hosts[name] = h
 	return h, nil
 }
 
-// Opened returns the hosts that were asked for so far, in no order.
-func (s *Set) Opened() []*Host {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := make([]*Host, 0, len(s.hosts))
-	for _, h := range s.hosts {
-		all = append(all, h)
-	}
-	return all
-}
+// Changes grows whenever something was found on a host, or what was found there
+// became stale. What was derived from the snapshots of all hosts holds as long
+// as it stays the same.
+func (s *Set) Changes() uint64 { return s.changes.Load() }

@@ -159,7 +159,7 @@ func identity(card CardFacts, lab LabFacts) []Finding {
 // clashes names the values of want that other cards have.
 func (l LabFacts) clashes(host string, pci ib.PCIAddress, want ib.GUIDSet) []string {
 	var out []string
-	for _, other := range l.Cards {
+	for _, other := range l.near(want) {
 		if other.Host == host && other.PCI.Slot() == pci.Slot() {
 			continue
 		}

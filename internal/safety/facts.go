@@ -196,20 +196,6 @@ type HostFacts struct {
 	Others        []OtherCard
 }
 
-// CardIdentity is the identity that another card has or is planned to have.
-type CardIdentity struct {
-	Host    string
-	PCI     ib.PCIAddress
-	GUIDs   ib.GUIDSet
-	Planned bool // not on the card yet
-}
-
-// LabFacts is the identity of every card of every configured host, as far as
-// they are known. The card in question may be among them.
-type LabFacts struct {
-	Cards []CardIdentity
-}
-
 // BackupFacts says what the backup of this card proves.
 type BackupFacts struct {
 	Path          string // on the operator's machine

@@ -127,7 +127,7 @@ func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []F
 		return nil
 	}
 	var found []Finding
-	for _, other := range lab.Cards {
+	for _, other := range lab.near(ib.GUIDSet{Node: req.BaseGUID}) {
 		if other.Host == host && other.PCI.Slot() == pci.Slot() || !usableGUID(other.GUIDs.Node) {
 			continue
 		}
@@ -135,7 +135,7 @@ func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []F
 		if a > b {
 			a, b = b, a
 		}
-		if b-a > 0 && b-a < 4 {
+		if b-a > 0 && b-a < neighbourhood {
 			found = append(found, find("GU007", "Base %s is %d from node GUID %s of %s/%s", req.BaseGUID, b-a, other.GUIDs.Node, other.Host, other.PCI).on("base_guid"))
 		}
 	}

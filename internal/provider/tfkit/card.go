@@ -12,7 +12,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // CardAt is a card with its host and what was found there.
@@ -62,24 +61,6 @@ func FlashUnread(diags *diag.Diagnostics, snap *inventory.Snapshot, ref CardRef)
 	diags.AddWarning("Card "+ref.String()+": its flash could not be read",
 		"The state keeps what was read last. A job that writes to the card keeps others from reading it; the vendor's tool may also be missing.\n\nReason: "+c.FlashError)
 	return true
-}
-
-// Lab collects the identities of the cards of all configured hosts that answer
-// and of those that this plan changes; except names the card in question. A
-// host that does not answer is named in a warning: its cards are not compared.
-func (d *Data) Lab(ctx context.Context, except CardRef, diags *diag.Diagnostics) safety.LabFacts {
-	snapshots, missing := d.Snapshots(ctx)
-	for name, err := range missing {
-		diags.AddWarning(fmt.Sprintf("Card %s: GUIDs of host %s are not compared", except, name),
-			"The host did not answer, so that a duplicate on its cards would not be found.\n\n"+Detail(err))
-	}
-	var planned []safety.CardIdentity
-	for ref, c := range d.Planned.Cards() {
-		if ref != except && c.GUIDs != nil {
-			planned = append(planned, safety.CardIdentity{Host: ref.Host, PCI: ref.PCI, GUIDs: *c.GUIDs, Planned: true})
-		}
-	}
-	return hca.LabFacts(snapshots, planned)
 }
 
 // AddOpError adds what an operation on a card returned: findings at their

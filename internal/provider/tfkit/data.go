@@ -29,6 +29,8 @@ type Data struct {
 	Cards     *hca.Ops
 	// Lock serialises the writers of one host within this process.
 	Lock func(ctx context.Context, host string) (unlock func(), err error)
+
+	known known
 }
 
 // HostConfig is the part of a host's configuration that resources need.
@@ -123,38 +125,6 @@ func (d *Data) WithHost(ctx context.Context, name string, do func(*inventory.Hos
 	}
 	defer unlock()
 	return do(h, cfg)
-}
-
-// Snapshots returns what is on every configured host that answers, by name; it
-// is what duplicates of GUIDs are searched in. Hosts that do not answer are
-// named in missing with the reason.
-func (d *Data) Snapshots(ctx context.Context) (found map[string]*inventory.Snapshot, missing map[string]error) {
-	return d.SnapshotsOf(ctx, d.HostNames())
-}
-
-// SnapshotsOf is Snapshots for some hosts.
-func (d *Data) SnapshotsOf(ctx context.Context, names []string) (found map[string]*inventory.Snapshot, missing map[string]error) {
-	type answer struct {
-		name string
-		snap *inventory.Snapshot
-		err  error
-	}
-	answers := make(chan answer, len(names))
-	for _, name := range names {
-		go func() {
-			_, _, snap, err := d.Look(ctx, name)
-			answers <- answer{name, snap, err}
-		}()
-	}
-	found, missing = map[string]*inventory.Snapshot{}, map[string]error{}
-	for range names {
-		if a := <-answers; a.err != nil {
-			missing[a.name] = a.err
-		} else {
-			found[a.name] = a.snap
-		}
-	}
-	return found, missing
 }
 
 // Resource is embedded by resources; it takes the provider's data.

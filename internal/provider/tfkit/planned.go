@@ -1,12 +1,12 @@
 package tfkit
 
 import (
-	"maps"
 	"slices"
 	"sync"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // Planned remembers what one plan will do, so that resources further down can
@@ -19,6 +19,13 @@ type Planned struct {
 	images map[ImageRef]Image
 	sms    map[PortRef]PlannedSM
 	rivals map[PlannedSM][]PortRef // the same the other way round
+	ports  map[PortRef]plannedPort // where a GUID will be
+	lab    *safety.Lab             // found and planned identities of all cards
+}
+
+type plannedPort struct {
+	card   CardRef
+	number int
 }
 
 // PlannedSM is a subnet manager of the configuration.
@@ -53,7 +60,10 @@ func (c PlannedCard) Changes() bool {
 
 // NewPlanned returns an empty registry.
 func NewPlanned() *Planned {
-	return &Planned{cards: map[CardRef]PlannedCard{}, images: map[ImageRef]Image{}, sms: map[PortRef]PlannedSM{}, rivals: map[PlannedSM][]PortRef{}}
+	return &Planned{
+		cards: map[CardRef]PlannedCard{}, images: map[ImageRef]Image{}, sms: map[PortRef]PlannedSM{}, rivals: map[PlannedSM][]PortRef{},
+		ports: map[PortRef]plannedPort{}, lab: safety.NewLab(),
+	}
 }
 
 // Image returns a parsed image by its id.
@@ -83,8 +93,14 @@ func (p *Planned) UpdateCard(ref CardRef, change func(*PlannedCard)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.cards[ref]
+	p.unindex(ref, c)
 	change(&c)
 	p.cards[ref] = c
+	if c.GUIDs != nil {
+		p.lab.Plan(ref.Host, ref.PCI, *c.GUIDs)
+		p.ports[PortRef{Host: ref.Host, GUID: c.GUIDs.Port2}] = plannedPort{ref, 2}
+		p.ports[PortRef{Host: ref.Host, GUID: c.GUIDs.Port1}] = plannedPort{ref, 1}
+	}
 }
 
 // DoneCard forgets what was planned for a card once it was applied: from then
@@ -92,14 +108,21 @@ func (p *Planned) UpdateCard(ref CardRef, change func(*PlannedCard)) {
 func (p *Planned) DoneCard(ref CardRef) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.unindex(ref, p.cards[ref])
 	delete(p.cards, ref)
 }
 
-// Cards returns what is planned for all cards.
-func (p *Planned) Cards() map[CardRef]PlannedCard {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return maps.Clone(p.cards)
+func (p *Planned) unindex(ref CardRef, c PlannedCard) {
+	if c.GUIDs == nil {
+		return
+	}
+	p.lab.Unplan(ref.Host, ref.PCI)
+	for _, guid := range []ib.GUID{c.GUIDs.Port1, c.GUIDs.Port2} {
+		at := PortRef{Host: ref.Host, GUID: guid}
+		if p.ports[at].card == ref {
+			delete(p.ports, at)
+		}
+	}
 }
 
 // PortOf finds the card on a host that will carry a port GUID after the changes
@@ -107,18 +130,8 @@ func (p *Planned) Cards() map[CardRef]PlannedCard {
 func (p *Planned) PortOf(host string, guid ib.GUID) (CardRef, int, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for ref, c := range p.cards {
-		if ref.Host != host || c.GUIDs == nil {
-			continue
-		}
-		switch guid {
-		case c.GUIDs.Port1:
-			return ref, 1, true
-		case c.GUIDs.Port2:
-			return ref, 2, true
-		}
-	}
-	return CardRef{}, 0, false
+	at, ok := p.ports[PortRef{Host: host, GUID: guid}]
+	return at.card, at.number, ok
 }
 
 // SetSM remembers a subnet manager of the configuration.

@@ -1,0 +1,175 @@
+package safety
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// CardIdentity is the identity that another card has or is planned to have.
+type CardIdentity struct {
+	Host    string
+	PCI     ib.PCIAddress
+	GUIDs   ib.GUIDSet
+	Planned bool // not on the card yet
+}
+
+// LabFacts is the identity of every card of every configured host, as far as
+// they are known: those listed and those of an index. The card in question may
+// be among them.
+type LabFacts struct {
+	Cards []CardIdentity
+	Lab   *Lab // may be nil
+}
+
+// near gives the cards that may clash with want: all that are listed, and of
+// the index those that share a value or whose node GUID is less than four away.
+func (l LabFacts) near(want ib.GUIDSet) []CardIdentity {
+	if l.Lab == nil {
+		return l.Cards
+	}
+	return append(slices.Clone(l.Cards), l.Lab.near(want)...)
+}
+
+// Lab is an index of the identities of all cards of a configuration. Every card
+// is compared with all others, which without an index takes a time that grows
+// with their square. It is safe for concurrent use.
+type Lab struct {
+	mu      sync.RWMutex
+	cards   map[identityKey]CardIdentity
+	byValue map[valueKey][]identityKey
+	byHost  map[string][]identityKey // those that were found, not those planned
+	planned map[slotKey]int          // cards with a planned identity, which replaces the found one
+}
+
+type identityKey struct {
+	host    string
+	pci     ib.PCIAddress
+	planned bool
+}
+
+type slotKey struct{ host, slot string }
+
+// valueKey is one value that an identity is found by.
+type valueKey struct {
+	kind  byte // 'g' GUID, 'm' MAC, 'n' neighbourhood of a node GUID
+	value uint64
+}
+
+// neighbourhood is how many GUIDs from a base belong to one card.
+const neighbourhood = 4
+
+// NewLab returns an empty index.
+func NewLab() *Lab {
+	return &Lab{cards: map[identityKey]CardIdentity{}, byValue: map[valueKey][]identityKey{}, byHost: map[string][]identityKey{}, planned: map[slotKey]int{}}
+}
+
+// Found replaces what is known of the cards of a host.
+func (l *Lab) Found(host string, cards []CardIdentity) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, k := range l.byHost[host] {
+		l.remove(k)
+	}
+	keys := make([]identityKey, 0, len(cards))
+	for _, c := range cards {
+		k := identityKey{host: host, pci: c.PCI}
+		l.add(k, CardIdentity{Host: host, PCI: c.PCI, GUIDs: c.GUIDs})
+		keys = append(keys, k)
+	}
+	l.byHost[host] = keys
+}
+
+// Plan says which identity a card will have. It counts instead of the one that
+// was found.
+func (l *Lab) Plan(host string, pci ib.PCIAddress, guids ib.GUIDSet) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unplan(host, pci)
+	l.add(identityKey{host, pci, true}, CardIdentity{Host: host, PCI: pci, GUIDs: guids, Planned: true})
+	l.planned[slotKey{host, pci.Slot()}]++
+}
+
+// Unplan forgets what was planned for a card.
+func (l *Lab) Unplan(host string, pci ib.PCIAddress) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unplan(host, pci)
+}
+
+func (l *Lab) unplan(host string, pci ib.PCIAddress) {
+	k := identityKey{host, pci, true}
+	if _, ok := l.cards[k]; ok {
+		l.remove(k)
+		l.planned[slotKey{host, pci.Slot()}]--
+	}
+}
+
+func (l *Lab) add(k identityKey, c CardIdentity) {
+	if _, ok := l.cards[k]; ok {
+		l.remove(k)
+	}
+	l.cards[k] = c
+	for _, v := range valuesOf(c.GUIDs) {
+		l.byValue[v] = append(l.byValue[v], k)
+	}
+}
+
+func (l *Lab) remove(k identityKey) {
+	for _, v := range valuesOf(l.cards[k].GUIDs) {
+		rest := slices.DeleteFunc(l.byValue[v], func(other identityKey) bool { return other == k })
+		if len(rest) == 0 {
+			delete(l.byValue, v)
+		} else {
+			l.byValue[v] = rest
+		}
+	}
+	delete(l.cards, k)
+}
+
+func (l *Lab) near(want ib.GUIDSet) []CardIdentity {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	values := valuesOf(want)
+	if usableGUID(want.Node) {
+		home := uint64(want.Node) / neighbourhood
+		values = append(values, valueKey{'n', home - 1}, valueKey{'n', home + 1})
+	}
+	seen := map[identityKey]bool{}
+	var found []CardIdentity
+	for _, v := range values {
+		for _, k := range l.byValue[v] {
+			if seen[k] || !k.planned && l.planned[slotKey{k.host, k.pci.Slot()}] > 0 {
+				continue
+			}
+			seen[k] = true
+			found = append(found, l.cards[k])
+		}
+	}
+	slices.SortFunc(found, func(a, b CardIdentity) int {
+		return strings.Compare(a.Host+"/"+a.PCI.String(), b.Host+"/"+b.PCI.String())
+	})
+	return found
+}
+
+// valuesOf are the values that an identity is found by. Values that many cards
+// share because none of them was ever set are no identity.
+func valuesOf(s ib.GUIDSet) []valueKey {
+	var keys []valueKey
+	for _, g := range guidsOf(s) {
+		if k := (valueKey{'g', uint64(g.guid)}); usableGUID(g.guid) && !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	for _, m := range macsOf(s) {
+		if k := (valueKey{'m', uint64(m.mac)}); usableMAC(m.mac) && !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	if usableGUID(s.Node) {
+		keys = append(keys, valueKey{'n', uint64(s.Node) / neighbourhood})
+	}
+	return keys
+}
