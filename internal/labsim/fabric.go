@@ -1,11 +1,15 @@
 package labsim
 
-import "sort"
+import (
+	"fmt"
+	"sort"
+)
 
 // subnet is a set of InfiniBand ports that reach each other.
 type subnet struct {
 	ports    []*Port
 	switches []*Switch
+	adapters []End // ports of adapters without a machine
 }
 
 // ibUp says whether the driver runs the port as InfiniBand and it is enabled.
@@ -51,32 +55,88 @@ func (l *Lab) peers() map[End]End {
 	return peers
 }
 
-// linkUp computes the physical state of every port.
-func (l *Lab) linkUp(ports []*Port) map[*Port]bool {
-	peers := l.peers()
+// cableUp says whether the InfiniBand side of a cable works: both ends are
+// enabled and powered.
+func (l *Lab) cableUp(c *Cable, byEnd map[End]*Port) bool {
+	for _, e := range []End{c.A, c.B} {
+		switch {
+		case e.Switch != "":
+			if s := l.switches[e.Switch]; s == nil || s.disabled[e.Port] {
+				return false
+			}
+		case e.Adapter != "":
+		case byEnd[e] == nil || !byEnd[e].ibUp():
+			return false
+		}
+	}
+	return true
+}
+
+// portsByEnd finds the port of a card that a cable ends at.
+func portsByEnd(ports []*Port) map[End]*Port {
 	byEnd := make(map[End]*Port, len(ports))
 	for _, p := range ports {
 		byEnd[p.end()] = p
 	}
+	return byEnd
+}
+
+// linkUp computes the physical state of every port and what its link trains at.
+func (l *Lab) linkUp(ports []*Port) map[*Port]bool {
+	byEnd := portsByEnd(ports)
 	up := make(map[*Port]bool, len(ports))
-	for _, p := range ports {
-		peer, connected := peers[p.end()]
+	for _, c := range l.cables {
+		a, b := byEnd[c.A], byEnd[c.B]
 		switch {
-		case !connected:
-		case peer.Switch != "":
-			up[p] = p.ibUp()
-		case p.ibUp():
-			up[p] = byEnd[peer] != nil && byEnd[peer].ibUp()
-		default:
-			up[p] = p.ethUp() && byEnd[peer] != nil && byEnd[peer].ethUp()
+		case l.cableUp(c, byEnd):
+			trained := l.trains(c, byEnd).train()
+			for _, p := range []*Port{a, b} {
+				if p == nil {
+					continue
+				}
+				up[p] = true
+				if p.trained == (Trained{}) || p.phys != PhysLinkUp {
+					p.trained = trained
+				}
+			}
+		case a != nil && b != nil && a.ethUp() && b.ethUp():
+			up[a], up[b] = true, true
 		}
 	}
 	return up
 }
 
+// trains is what both ends of a cable and the cable itself allow.
+func (l *Lab) trains(c *Cable, byEnd map[End]*Port) LinkCaps {
+	common := c.Limit
+	if common.isZero() {
+		common = LinkCaps{-1, -1, -1}
+	}
+	for _, e := range []End{c.A, c.B} {
+		switch {
+		case e.Switch != "":
+			common = common.and(l.switches[e.Switch].Link.allowed(l.switches[e.Switch].May))
+		case e.Adapter != "":
+			common = common.and(l.adapters[e.Adapter].Link.allowed(l.adapters[e.Adapter].May))
+		default:
+			common = common.and(byEnd[e].allowed())
+		}
+	}
+	return common
+}
+
+func (e End) key() string {
+	switch {
+	case e.Switch != "":
+		return "switch " + e.Switch
+	case e.Adapter != "":
+		return fmt.Sprintf("adapter %s %d", e.Adapter, e.Port)
+	}
+	return fmt.Sprintf("port %s %s %d", e.Machine, e.BDF, e.Port)
+}
+
 // subnets groups the ports with an InfiniBand link.
 func (l *Lab) subnets(ports []*Port, up map[*Port]bool) []subnet {
-	peers := l.peers()
 	parent := map[string]string{}
 	var find func(string) string
 	find = func(x string) string {
@@ -87,20 +147,10 @@ func (l *Lab) subnets(ports []*Port, up map[*Port]bool) []subnet {
 		parent[x] = find(parent[x])
 		return parent[x]
 	}
-	key := func(e End) string {
-		if e.Switch != "" {
-			return "switch " + e.Switch
-		}
-		return "port " + e.Machine + " " + e.BDF + string(rune('0'+e.Port))
-	}
+	byEnd := portsByEnd(ports)
 	for _, c := range l.cables {
-		if c.A.Switch != "" && c.B.Switch != "" {
-			parent[find(key(c.A))] = find(key(c.B))
-		}
-	}
-	for _, p := range ports {
-		if up[p] && p.link == LinkIB {
-			parent[find(key(p.end()))] = find(key(peers[p.end()]))
+		if l.cableUp(c, byEnd) {
+			parent[find(c.A.key())] = find(c.B.key())
 		}
 	}
 	groups := map[string]*subnet{}
@@ -109,7 +159,7 @@ func (l *Lab) subnets(ports []*Port, up map[*Port]bool) []subnet {
 		if !up[p] || p.link != LinkIB {
 			continue
 		}
-		root := find(key(p.end()))
+		root := find(p.end().key())
 		if groups[root] == nil {
 			groups[root] = &subnet{}
 			order = append(order, root)
@@ -119,6 +169,13 @@ func (l *Lab) subnets(ports []*Port, up map[*Port]bool) []subnet {
 	for _, name := range sortedKeys(l.switches) {
 		if g := groups[find("switch "+name)]; g != nil {
 			g.switches = append(g.switches, l.switches[name])
+		}
+	}
+	for _, name := range sortedKeys(l.adapters) {
+		for port := 1; port <= l.adapters[name].Ports; port++ {
+			if g := groups[find(AdapterEnd(name, port).key())]; g != nil {
+				g.adapters = append(g.adapters, AdapterEnd(name, port))
+			}
 		}
 	}
 	list := make([]subnet, 0, len(order))
@@ -222,7 +279,7 @@ func (p *Port) settlePhysical(up bool) {
 			p.state = StateInit
 		}
 	default:
-		p.state, p.phys, p.lid, p.smLID, p.mcastMTU = StateDown, PhysPolling, 0, 0, 0
+		p.state, p.phys, p.lid, p.smLID, p.mcastMTU, p.trained = StateDown, PhysPolling, 0, 0, 0, Trained{}
 		if p.link == LinkETH || !p.admin {
 			p.phys = PhysDisabled
 		}
@@ -238,110 +295,4 @@ func (sm *SM) setState(state int) []func() {
 		return nil
 	}
 	return []func(){func() { sm.OnState(state) }}
-}
-
-func validGUID(g uint64) bool { return g != 0 && g != ^uint64(0) }
-
-// duplicates says whether two different nodes or ports of a subnet have one GUID.
-// All-ones GUIDs count: two cards cross-flashed from EN firmware have them.
-func (s subnet) duplicates() bool {
-	nodes, seen := map[uint64]*Card{}, map[uint64]*Port{}
-	for _, p := range s.ports {
-		fw := p.Card.Running()
-		node, guid := fw.GUIDs[0], fw.GUIDs[p.Number]
-		if node != 0 {
-			if c := nodes[node]; c != nil && c != p.Card {
-				return true
-			}
-			nodes[node] = p.Card
-		}
-		if guid != 0 {
-			if q := seen[guid]; q != nil && q != p {
-				return true
-			}
-			seen[guid] = p
-		}
-	}
-	return false
-}
-
-// manage runs the subnet managers of one subnet: one duplicated GUID keeps them
-// all discovering and every port at Initialize (opensm 3.3.23, ERR 0D01); a zero
-// GUID keeps only its own port there (ERR 0D16).
-func (l *Lab) manage(s subnet, inSubnet map[*SM]bool) []func() {
-	member := map[*Port]bool{}
-	for _, p := range s.ports {
-		member[p] = true
-	}
-	var notify []func()
-	var master *SM
-	var here []*SM
-	for _, sm := range l.sms {
-		if !member[sm.Port] {
-			continue
-		}
-		inSubnet[sm] = true
-		here = append(here, sm)
-		if master == nil || sm.beats(master) {
-			master = sm
-		}
-	}
-	if master == nil {
-		return nil
-	}
-	if s.duplicates() {
-		for _, sm := range here {
-			notify = append(notify, sm.setState(SMDiscover)...)
-		}
-		for _, p := range s.ports {
-			p.state, p.lid, p.smLID, p.mcastMTU = StateInit, 0, 0, 0
-		}
-		return notify
-	}
-	for _, sm := range here {
-		state := SMStandby
-		if sm == master {
-			state = SMMaster
-		}
-		notify = append(notify, sm.setState(state)...)
-	}
-	l.program(s, master)
-	return notify
-}
-
-func (sm *SM) beats(other *SM) bool {
-	if sm.Priority != other.Priority {
-		return sm.Priority > other.Priority
-	}
-	return sm.guid() < other.guid()
-}
-
-func (sm *SM) guid() uint64 { return sm.Port.Card.Running().GUIDs[sm.Port.Number] }
-
-// program is the master's sweep: LIDs, SM LID, Active, broadcast group.
-func (l *Lab) program(s subnet, master *SM) {
-	smLID := l.lidFor(master.guid())
-	for _, sw := range s.switches {
-		sw.LID = l.lidFor(sw.GUID)
-	}
-	for _, p := range s.ports {
-		fw := p.Card.Running()
-		if !validGUID(fw.GUIDs[0]) || !validGUID(fw.GUIDs[p.Number]) {
-			p.state, p.lid, p.smLID, p.mcastMTU = StateInit, 0, 0, 0
-			continue
-		}
-		p.state, p.lid, p.smLID = StateActive, l.lidFor(fw.GUIDs[p.Number]), smLID
-		p.mcastMTU = 0
-		if master.GroupMTU <= p.Card.Config.MaxIBMTU && master.GroupMTU > 0 {
-			p.mcastMTU = master.GroupMTU
-		}
-	}
-}
-
-func (l *Lab) lidFor(guid uint64) uint16 {
-	if l.lids[guid] == 0 {
-		l.lids[guid] = l.nextLID
-		l.nextLID++
-	}
-	return l.lids[guid]
 }

@@ -27,7 +27,9 @@ type Lab struct {
 	mu       sync.Mutex
 	machines map[string]*Machine
 	switches map[string]*Switch
+	adapters map[string]*Adapter
 	cables   []*Cable
+	counters map[End]map[string]uint64
 	sms      []*SM
 	lids     map[uint64]uint16 // port or switch GUID -> LID, survives SM changes
 	nextLID  uint16
@@ -37,7 +39,8 @@ type Lab struct {
 func New(o Options) *Lab {
 	return &Lab{
 		Clock: NewClock(o.Speed), Options: o,
-		machines: map[string]*Machine{}, switches: map[string]*Switch{}, lids: map[uint64]uint16{}, nextLID: 1,
+		machines: map[string]*Machine{}, switches: map[string]*Switch{}, adapters: map[string]*Adapter{},
+		counters: map[End]map[string]uint64{}, lids: map[uint64]uint16{}, nextLID: 1,
 	}
 }
 
@@ -60,13 +63,27 @@ func (l *Lab) Machines() []*Machine {
 	return list
 }
 
-// AddSwitch adds an unmanaged InfiniBand switch.
+// AddSwitch adds an unmanaged FDR switch.
 func (l *Lab) AddSwitch(name string, guid uint64, ports int) *Switch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := &Switch{Name: name, GUID: guid, Ports: ports, Desc: "Infiniscale-IV Mellanox Technologies"}
+	s := &Switch{
+		Name: name, GUID: guid, SystemGUID: guid, Ports: ports, Desc: "SwitchX -  Mellanox Technologies", VendorID: 0x2c9, DeviceID: 0xc738, Link: FDR4X,
+	}
 	l.switches[name] = s
 	return s
+}
+
+// AddAdapter adds a channel adapter of a host that is no machine of the lab: the
+// fabric sees it, nobody logs in to it.
+func (l *Lab) AddAdapter(a Adapter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a.Link.isZero() {
+		a.Link = FDR4X
+	}
+	a.lids = map[int]uint16{}
+	l.adapters[a.Name] = &a
 }
 
 // Switches returns the switches in name order.
@@ -119,7 +136,8 @@ type End struct {
 	Machine string // empty for a switch
 	BDF     string // PCI address of the card
 	Switch  string
-	Port    int // from 1
+	Adapter string // name of an adapter without a machine
+	Port    int    // from 1
 }
 
 // CardEnd is the end at a card's port.
@@ -128,8 +146,14 @@ func CardEnd(machine, bdf string, port int) End { return End{Machine: machine, B
 // SwitchEnd is the end at a switch's port.
 func SwitchEnd(name string, port int) End { return End{Switch: name, Port: port} }
 
+// AdapterEnd is the end at the port of an adapter without a machine.
+func AdapterEnd(name string, port int) End { return End{Adapter: name, Port: port} }
+
 // Cable joins two ends.
-type Cable struct{ A, B End }
+type Cable struct {
+	A, B  End
+	Limit LinkCaps // what it carries; zero: anything
+}
 
 // Switch is an unmanaged InfiniBand switch.
 type Switch struct {
@@ -138,4 +162,30 @@ type Switch struct {
 	Ports int
 	Desc  string
 	LID   uint16
+
+	SystemGUID uint64
+	VendorID   uint32
+	DeviceID   uint16
+	Link, May  LinkCaps // supported and enabled; May zero: all
+	MaxMTU     int      // default 4096
+	SMLID      uint16
+	active     bool // a subnet manager has set it up
+	disabled   map[int]bool
+}
+
+// Adapter is a channel adapter that the lab knows from the fabric only.
+type Adapter struct {
+	Name             string
+	Desc             string
+	GUID, SystemGUID uint64 // the GUID of port N is GUID + N
+	Ports            int
+	VendorID         uint32
+	DeviceID         uint16
+	Link, May        LinkCaps // supported and enabled; May zero: all
+	MaxMTU           int      // default 4096
+	CapMask          uint32   // default that of a ConnectX-3
+
+	active bool
+	smLID  uint16
+	lids   map[int]uint16 // by port
 }

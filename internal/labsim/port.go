@@ -1,6 +1,7 @@
 package labsim
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -36,7 +37,17 @@ type CardConfig struct {
 	MaxIBMTU     int    // default: the model's
 	Model        *Model // default: MLX4
 	SamePorts    bool
+	// Link is what the ports can do, by default what the model can.
+	Link    LinkCaps
+	CapMask uint32 // of the ports, without IsSM; default that of a ConnectX-3
 }
+
+// defaultCapMask is what a ConnectX-3 shows; isSM is set while a subnet manager
+// runs on the port.
+const (
+	defaultCapMask = 0x02594868
+	isSM           = 2
+)
 
 // Card is an adapter in a machine: the card model and how the kernel sees it.
 type Card struct {
@@ -62,7 +73,9 @@ type Port struct {
 	phys     int
 	lid      uint16
 	smLID    uint16
-	mcastMTU int // IB MTU of the broadcast group the port joined; 0: none
+	mcastMTU int      // IB MTU of the broadcast group the port joined; 0: none
+	may      LinkCaps // what the port may train at; zero: all it can
+	trained  Trained  // of the present link
 }
 
 // PortView is a consistent copy of a port's state.
@@ -85,6 +98,10 @@ type PortView struct {
 	GroupMTU    int    // IB MTU of the broadcast group; 0: not joined
 	RDMA        string // device name
 	Description string // node description
+	Trained     Trained
+	Can, May    LinkCaps // supported and enabled
+	Enabled     bool     // false: disabled by ibportstate
+	CapMask     uint32
 }
 
 // View returns the state of the port.
@@ -102,15 +119,19 @@ func (p *Port) view(l *Lab) PortView {
 		NodeGUID: fw.GUIDs[0], GUID: fw.GUIDs[p.Number], SystemGUID: fw.GUIDs[3], MAC: fw.MACs[p.Number-1],
 		State: p.state, PhysState: p.phys, LID: p.lid, SMLID: p.smLID, // as the port has them; drivers show 0 in ways of their own
 		MaxIBMTU: p.Card.Config.MaxIBMTU, GroupMTU: p.mcastMTU, RDMA: p.Card.RDMA,
-		Description: fmt.Sprintf("%s %s", p.Card.Machine.Name, p.Card.RDMA),
+		Description: fmt.Sprintf("%s %s", p.Card.Machine.Name, p.Card.RDMA), Trained: p.trained, Can: p.canDo(), May: p.allowed(), Enabled: p.admin,
+		CapMask: cmp.Or(p.Card.Config.CapMask, defaultCapMask),
 	}
 	for _, sm := range l.sms {
 		if sm.Port == p {
 			v.IsSM = true
+			v.CapMask |= isSM
 		}
 	}
 	return v
 }
+
+func (p *Port) allowed() LinkCaps { return p.canDo().allowed(p.may) }
 
 func (p *Port) end() End {
 	return CardEnd(p.Card.Machine.Name, p.Card.Config.BDF, p.Number)

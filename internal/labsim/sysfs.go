@@ -169,17 +169,14 @@ func rateText(v PortView) string {
 	case v.LinkType == LinkETH:
 		return "40 Gb/sec (4X QDR)"
 	}
-	return "56 Gb/sec (4X FDR)"
+	return v.Trained.rate()
 }
 
 func capMask(v PortView) string {
-	switch {
-	case v.LinkType == LinkETH:
+	if v.LinkType == LinkETH {
 		return "0x00010000"
-	case v.IsSM:
-		return "0x0259486a"
 	}
-	return "0x02594868"
+	return fmt.Sprintf("0x%08x", v.CapMask)
 }
 
 func gidText(v PortView) string {

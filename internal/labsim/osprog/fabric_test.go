@@ -109,7 +109,7 @@ func TestIbstatLooksLikeTheRealOne(t *testing.T) {
 	if got := w.must(w.a, "ibstat -p"); got != portA+"\n0xe41d2d0300e44e02\n" {
 		t.Errorf("%q", got)
 	}
-	if got := w.must(w.a, "ibhosts"); got != "Ca\t: 0xe41d2d0300e44e00 ports 2 \"a ibp1s0\"\nCa\t: 0xe41d2d0300e44e10 ports 2 \"b ibp1s0\"\n" {
+	if got := w.must(w.a, "ibhosts"); got != "Ca\t: 0xe41d2d0300e44e10 ports 2 \"b ibp1s0\"\nCa\t: 0xe41d2d0300e44e00 ports 2 \"a ibp1s0\"\n" {
 		t.Errorf("%q", got)
 	}
 }

@@ -196,26 +196,3 @@ func sminfo(_ context.Context, p *labsim.Proc) int {
 		best.LID, best.GUID, count, best.Priority, best.State, names[best.State])
 	return 0
 }
-
-// ibhosts lists the channel adapters of the subnet.
-func ibhosts(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, option{"-C", true}, option{"-P", true})
-	if bad != "" || len(o.rest) > 0 {
-		return p.Unknown("form of ibhosts " + bad)
-	}
-	s := stateOf(p.Machine)
-	port := s.openMAD(p, o)
-	if port == nil {
-		return 255
-	}
-	seen := map[uint64]bool{}
-	for _, other := range s.m.Lab.Reachable(port) {
-		v := other.View()
-		if seen[v.NodeGUID] {
-			continue
-		}
-		seen[v.NodeGUID] = true
-		p.Printf("Ca\t: 0x%016x ports %d \"%s\"\n", v.NodeGUID, len(other.Card.Ports), v.Description)
-	}
-	return 0
-}
