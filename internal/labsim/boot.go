@@ -151,10 +151,14 @@ func (m *Machine) setUp(up bool) {
 func (m *Machine) loadBootModules() {
 	m.mu.Lock()
 	options := m.initramfs
+	m.early = true
 	m.mu.Unlock()
 	for _, c := range m.Cards() {
 		_ = m.loadModule(c.Config.Model.Driver, options)
 	}
+	m.mu.Lock()
+	m.early = false
+	m.mu.Unlock()
 	for _, dir := range []string{"/usr/lib/modules-load.d", "/etc/modules-load.d"} {
 		infos, err := m.FS.ReadDir(vfs.Root, dir)
 		if err != nil {

@@ -101,6 +101,7 @@ func (m *Machine) bind(c *Card) {
 	// mlx4_core; the older drivers are both in one.
 	_ = m.loadModule(c.Config.Model.Verbs, files)
 	m.register(c)
+	m.mlx4Setup(c)
 }
 
 // initialTypes applies linux drivers/net/ethernet/mellanox/mlx4: a firmware that

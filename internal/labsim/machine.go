@@ -90,6 +90,7 @@ type Machine struct {
 	counters   Counters
 	moduleOpts map[string]string
 	initramfs  map[string]string
+	early      bool // the initramfs is at work
 	values     map[string]any
 }
 

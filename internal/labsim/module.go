@@ -163,9 +163,12 @@ func (m *Machine) modprobeFiles() map[string]string {
 	return files
 }
 
-// UpdateInitramfs copies /etc/modprobe.d into the initramfs.
+// UpdateInitramfs copies /etc/modprobe.d and mlx4.conf into the initramfs.
 func (m *Machine) UpdateInitramfs() {
 	files := m.modprobeFiles()
+	if data, err := m.FS.ReadFile(MLX4Conf); err == nil {
+		files[MLX4Conf] = string(data)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.initramfs = files

@@ -137,16 +137,26 @@ var managerPrograms = map[labsim.PackageManager]map[string]labsim.Program{
 		"/usr/bin/apt-get": aptGet, "/usr/bin/dpkg-query": dpkgQuery, "/usr/bin/dpkg": dpkgQuery, "/usr/bin/apt-cache": aptCache,
 		"/usr/sbin/update-initramfs": updateInitramfs,
 	},
+	labsim.PackagesDnf:    {"/usr/bin/dnf": dnf, "/usr/bin/rpm": rpm, "/usr/bin/dracut": dracut},
+	labsim.PackagesPacman: {"/usr/bin/pacman": pacman, "/usr/bin/mkinitcpio": mkinitcpio},
 }
 
 func (s *state) installOpensm() {
 	s.m.Install("/usr/sbin/opensm", opensm)
+	s.m.FS.PutDir("/var/cache/opensm", 0o755, 0, 0)
+	if s.m.OS.System().Packages == labsim.PackagesDnf {
+		// The package of RHEL starts nothing and has no unit for one port.
+		s.m.FS.Put("/etc/sysconfig/opensm", "# GUIDS=\n# PRIORITY=15\n", 0o644)
+		s.m.FS.Put("/etc/rdma/opensm.conf", "# DEVICE ATTRIBUTES OPTIONS\nguid 0x0000000000000000\n", 0o644)
+		s.m.FS.Put("/etc/rdma/partitions.conf", "# For reference: IPv4 IANA reserved multicast addresses\nDefault=0x7fff, rate=3, mtu=4, scope=2, defmember=full:\n\tALL, ALL_SWITCHES=full;\n", 0o644)
+		s.m.FS.Put(unitDir+"opensm.service", redHatOpensm, 0o644)
+		return
+	}
 	s.m.Install("/usr/libexec/opensm-ports", opensmPorts)
 	if !s.m.FS.Exists("/etc/default/opensm") {
 		s.m.FS.Put("/etc/default/opensm", "# Ports to start an SM on: NONE, ALL or a list of port GUIDs.\nPORTS=\"ALL\"\n", 0o644)
 	}
 	s.m.FS.PutDir("/etc/opensm", 0o755, 0, 0)
-	s.m.FS.PutDir("/var/cache/opensm", 0o755, 0, 0)
 	s.installUnits(opensmUnits)
 }
 
@@ -175,12 +185,23 @@ func (s *state) installRDMA() {
 	} {
 		s.m.FS.Put(name, body, 0o644)
 	}
-	if s.m.ModuleLoaded("mlx4_core") {
-		for _, mod := range []string{"mlx4_ib", "ib_umad", "ib_ipoib"} {
+	if s.m.OS.System().Packages == labsim.PackagesDnf {
+		s.m.FS.Put(labsim.MLX4Conf, "# Config file for mlx4 hardware port settings\n# This file is read when the mlx4_core module is loaded and used to\n"+
+			"# set the port types for any hardware found.\n", 0o644)
+		s.m.FS.Put(labsim.MLX4Setup, "#!/bin/bash\n", 0o755)
+	}
+	for _, c := range s.m.Cards() {
+		if !c.Bound() {
+			continue
+		}
+		for _, mod := range []string{c.Config.Model.Verbs, "ib_umad", "ib_ipoib"} {
 			_ = s.m.LoadModule(mod)
 		}
 	}
 }
+
+const redHatOpensm = "[Unit]\nDescription=Starts the OpenSM InfiniBand fabric Subnet Manager\nAfter=network.target\n" +
+	"[Service]\nType=forking\nExecStart=/usr/libexec/opensm-launch\n[Install]\nWantedBy=network-online.target\n"
 
 // missing adds a package and what it depends on, unless installed.
 func (s *state) missing(name string, list []string) []string {
@@ -204,14 +225,18 @@ func (s *state) version(name string) string {
 	return s.packages.installed[name]
 }
 
-// setUp unpacks and configures a package. A package with a service enables and
-// starts it: installing opensm begins a subnet manager on every port, unless
-// the unit is masked or a policy-rc.d forbids it.
+// setUp unpacks and configures a package. On Debian and Ubuntu a package with a
+// service enables and starts it: installing opensm begins a subnet manager on every
+// port, unless the unit is masked or a policy-rc.d forbids it.
 func (s *state) setUp(ctx context.Context, p *labsim.Proc, name string, info packageInfo) {
 	info.install(s)
 	s.mu.Lock()
 	s.packages.installed[name] = info.version
 	s.mu.Unlock()
+	if s.m.OS.System().Packages != labsim.PackagesApt {
+		s.daemonReload()
+		return
+	}
 	p.Printf("Setting up %s (%s) ...\n", name, info.version)
 	if name != "opensm" {
 		return

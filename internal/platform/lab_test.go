@@ -1,0 +1,156 @@
+package platform_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+const labCard = "0000:01:00.0"
+
+func startHost(t *testing.T, os labsim.OS, setup ...func(*labsim.Machine)) (*labs.Lab, *inventory.Host, platform.Platform) {
+	t.Helper()
+	l, err := labs.Start(t.TempDir(), labsim.Options{Speed: 10, Setup: setup}, labs.Server("h", os, "192.0.2.20", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	no, server := false, l.Servers["h"]
+	h, err := sshhost.New("h", sshhost.Config{
+		Address: server.Addr.IP.String(), Port: server.Addr.Port, User: l.User("h"), PrivateKeyFile: l.KeyFile(), UseAgent: &no,
+		KnownHostsFiles: []string{l.KnownHostsFile()}, SSHConfigFile: "none", ConnectTimeout: 3 * time.Second, ConnectAttempts: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		h.Drop()
+		l.Close()
+	})
+	known := inventory.New(h)
+	p, err := platform.Of(look(t, known))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, known, p
+}
+
+func look(t *testing.T, h *inventory.Host) *inventory.Snapshot {
+	t.Helper()
+	h.Invalidate()
+	s, err := h.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestLab_distributions does on a host of every distribution what the resources
+// need of a platform, and restarts it to see what lasts.
+func TestLab_distributions(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		os       labsim.OS
+		kind     platform.Kind
+		firmware bool // has mstflint from the beginning
+		rung     string
+		file     string // that holds the port types
+		line     string
+	}{
+		{labsim.Debian12, platform.KindDebian, true, "modprobe.d", platform.ModprobePath, "options mlx4_core port_type_array=1,2"},
+		{labsim.Debian13, platform.KindDebian, true, "modprobe.d", platform.ModprobePath, "options mlx4_core port_type_array=1,2"},
+		{labsim.RHEL9, platform.KindRHEL, true, "mlx4.conf", platform.MLX4ConfPath, labCard + " ib eth"},
+		{labsim.Arch, platform.KindArch, false, "modprobe.d", platform.ModprobePath, "options mlx4_core port_type_array=1,2"},
+	} {
+		t.Run(string(tt.os), func(t *testing.T) {
+			l, h, p := startHost(t, tt.os)
+			if p.Kind() != tt.kind || p.LinkTypeRung() != tt.rung {
+				t.Fatalf("%s with %s", p.Kind(), p.LinkTypeRung())
+			}
+			if got := len(platform.MissingPackages(p, look(t, h), platform.FeatureRDMA)); got != 1 {
+				t.Errorf("%d packages of the RDMA rules are missing", got)
+			}
+			kernel := look(t, h).OS.Kernel
+			for _, f := range []platform.Feature{platform.FeatureRDMA, platform.FeatureDiagnostics, platform.FeatureOpenSM} {
+				if err := p.Install(t.Context(), h, p.PackagesFor(f, kernel)...); err != nil {
+					t.Fatalf("%s: %v", f, err)
+				}
+				if missing := platform.MissingPackages(p, look(t, h), f); len(missing) > 0 {
+					t.Errorf("%s: missing after the installation: %q", f, missing)
+				}
+			}
+			if err := p.EnsureModules(t.Context(), h, "mlx4_ib", "ib_ipoib", "ib_umad"); err != nil {
+				t.Fatal(err)
+			}
+			pci := ib.MustParsePCIAddress(labCard)
+			types := map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeETH}
+			if err := p.PersistLinkTypes(t.Context(), h, pci, types); err != nil {
+				t.Fatal(err)
+			}
+			content := look(t, h).Files[tt.file].Content
+			if !strings.Contains(content, "\n"+tt.line+"\n") || !strings.Contains(content, platform.Owner) {
+				t.Errorf("%s:\n%s", tt.file, content)
+			}
+			if _, err := p.Reboot(t.Context(), h, platform.RebootPolicy{Timeout: 20 * time.Second, Poll: 50 * time.Millisecond}); err != nil {
+				t.Fatal(err)
+			}
+			s := look(t, h)
+			if now, boot := p.MissingModules(s, "mlx4_ib", "ib_ipoib", "ib_umad"); len(now)+len(boot) > 0 {
+				t.Errorf("after the restart: not loaded %q, not listed %q", now, boot)
+			}
+			if c, ok := s.Card(pci); !ok || len(c.Ports) != 2 || c.Ports[0].TypeNow != "ib" || c.Ports[1].TypeNow != "eth" {
+				t.Errorf("after the restart: %+v", c)
+			}
+			if r := p.PersistedLinkTypes(s, pci); !r.Found || r.Types[2] != ib.LinkTypeETH {
+				t.Errorf("record: %+v", r)
+			}
+			if err := p.ForgetLinkTypes(t.Context(), h, pci); err != nil {
+				t.Fatal(err)
+			}
+			if r := p.PersistedLinkTypes(look(t, h), pci); r.Found {
+				t.Errorf("not forgotten: %+v", r)
+			}
+			for _, v := range l.Violations() {
+				t.Error(v)
+			}
+		})
+	}
+}
+
+// TestLab_installation_fails: what the package manager said reaches the reader.
+func TestLab_installation_fails(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		os      labsim.OS
+		feature platform.Feature
+		broken  func(*labsim.Machine)
+		want    []string
+	}{
+		{labsim.Debian13, platform.FeatureOpenSM, func(m *labsim.Machine) { osprog.SetOffline(m, true) }, []string{"installing opensm", "Temporary failure resolving"}},
+		{labsim.RHEL9, platform.FeatureOpenSM, func(m *labsim.Machine) { osprog.SetOffline(m, true) },
+			[]string{"installing opensm", "Errors during downloading metadata for repository 'baseos'", "refreshing the package lists failed too"}},
+		{labsim.Arch, platform.FeatureRDMA, func(m *labsim.Machine) { osprog.SetOffline(m, true) },
+			[]string{"installing rdma-core", "failed retrieving file", "upgrade the system first (pacman -Syu)"}},
+		{labsim.Arch, platform.FeatureRDMA, func(m *labsim.Machine) { osprog.SetPackageLock(m, 77) }, []string{"unable to lock database"}},
+	} {
+		l, h, p := startHost(t, tt.os)
+		tt.broken(l.Machine("h"))
+		err := p.Install(t.Context(), h, p.PackagesFor(tt.feature, "")...)
+		if err == nil {
+			t.Errorf("%s: an installation succeeded", tt.os)
+			continue
+		}
+		for _, part := range tt.want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: %q is missing in %v", tt.os, part, err)
+			}
+		}
+	}
+}
