@@ -87,6 +87,9 @@ type Config struct {
 	MaxSessions       int           // concurrent channels on the one connection; default 8 (sshd's own default is 10)
 	MaxOutput         int64         // bytes of standard output one command may print; default 64 MiB
 
+	// Shared, if set, is what this host reads in common with others.
+	Shared *Shared
+
 	// Observe refuses every command that changes the host.
 	Observe bool
 

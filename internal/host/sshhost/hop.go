@@ -45,7 +45,7 @@ const maxHops = 8
 // resolve decides the settings of a host and of all hops before it. The host
 // itself is last.
 func resolve(cfg Config) ([]*hop, error) {
-	u, err := loadUserConfig(cfg.SSHConfigFile)
+	u, err := cfg.Shared.userConfig(cfg.SSHConfigFile)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +70,7 @@ func resolveChain(u *userConfig, cfg Config, above []string) ([]*hop, error) {
 		if i > 0 && j.Jumps == nil {
 			j.Jumps = []Config{} // reached from the hop before, whatever its own ProxyJump
 		}
+		j.Shared = cfg.Shared
 		sub, err := resolveChain(u, j, append(slices.Clone(above), name))
 		if err != nil {
 			return nil, err

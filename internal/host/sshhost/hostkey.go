@@ -98,7 +98,7 @@ func newTrust(h *hop) (*trust, error) {
 		}
 	}
 	if len(files) > 0 {
-		if t.db, err = knownhosts.NewDB(files...); err != nil {
+		if t.db, err = h.cfg.Shared.knownHosts(files); err != nil {
 			return nil, fmt.Errorf("the list of known hosts cannot be read: %w", err)
 		}
 	}

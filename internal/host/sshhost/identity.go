@@ -217,7 +217,7 @@ func parseKey(data []byte, h *hop, source string) (identity, error) {
 		if h.cfg.Passphrase == "" {
 			return identity{}, fmt.Errorf("%s: the key is encrypted; give its passphrase, or add it to the agent with ssh-add", source)
 		}
-		signer, err = ssh.ParsePrivateKeyWithPassphrase(data, []byte(h.cfg.Passphrase))
+		signer, err = h.cfg.Shared.privateKey(data, []byte(h.cfg.Passphrase))
 		if err != nil {
 			return identity{}, fmt.Errorf("%s: the key cannot be decrypted with the passphrase given: %w", source, err)
 		}

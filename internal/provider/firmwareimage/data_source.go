@@ -28,7 +28,7 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	f, found := readFile(m.Source.ValueString(), m.SHA256.ValueString())
+	f, found := readFile(&imageFiles{}, m.Source.ValueString(), m.SHA256.ValueString())
 	if tfkit.AddFindings(ctx, &resp.Diagnostics, "use firmware image "+m.Source.ValueString(), found) {
 		return
 	}

@@ -13,31 +13,48 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
+// imageFiles are the files read so far, by path.
+type imageFiles = memo.Map[string, tfkit.ImageFile]
+
 // readFile reads and verifies a local image file. The findings say what is
-// wrong with it; the file is usable if none of them blocks.
-func readFile(source, declared string) (file, []safety.Finding) {
+// wrong with it; the file is usable if none of them blocks. A file that a
+// hundred hosts use is read once, and again when its size or time has changed;
+// what is staged is compared with its hash once more, on the host.
+func readFile(files *imageFiles, source, declared string) (file, []safety.Finding) {
 	f := file{path: expandHome(source)}
-	content, err := os.Open(f.path)
-	if err != nil {
+	info, err := os.Stat(f.path)
+	switch {
+	case err != nil:
 		return f, judge(f, declared, plainer(err))
+	case !info.Mode().IsRegular():
+		return f, judge(f, declared, fmt.Errorf("it is %s, not a file", kindOf(info.Mode())))
+	}
+	version := fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+	read, err := files.Get(f.path, version, func() (tfkit.ImageFile, error) { return parseFile(f.path) })
+	f.size, f.sha256, f.image = read.Size, read.SHA256, read.Parsed
+	return f, judge(f, declared, err)
+}
+
+func parseFile(path string) (read tfkit.ImageFile, err error) {
+	content, err := os.Open(path)
+	if err != nil {
+		return read, plainer(err)
 	}
 	defer content.Close() //nolint:errcheck // only read
 	info, err := content.Stat()
-	switch {
-	case err != nil:
-	case !info.Mode().IsRegular():
-		err = fmt.Errorf("it is %s, not a file", kindOf(info.Mode()))
-	default:
-		f.size = info.Size()
-		f.sha256, err = hash(content)
+	if err != nil {
+		return read, err
 	}
-	if err == nil {
-		f.image, err = fwimage.Parse(content, f.size)
+	read.Size = info.Size()
+	if read.SHA256, err = hash(content); err == nil {
+		read.Parsed, err = fwimage.Parse(content, read.Size)
 	}
-	return f, judge(f, declared, err)
+	return read, err
 }
 
 func judge(f file, declared string, err error) []safety.Finding {

@@ -54,7 +54,7 @@ func (r *Resource) usable(ctx context.Context, m model, diags *diag.Diagnostics)
 		tfkit.AddErrorAt(diags, path.Root("host"), what, err)
 		return nil
 	}
-	f, found := readFile(m.Source.ValueString(), m.SHA256.ValueString())
+	f, found := readFile(&r.ImageFiles, m.Source.ValueString(), m.SHA256.ValueString())
 	if tfkit.AddFindings(ctx, diags, what, found) {
 		return nil
 	}

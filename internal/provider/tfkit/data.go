@@ -13,6 +13,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
@@ -29,6 +30,9 @@ type Data struct {
 	Cards     *hca.Ops
 	// Lock serialises the writers of one host within this process.
 	Lock func(ctx context.Context, host string) (unlock func(), err error)
+
+	// ImageFiles holds the firmware files of this machine that were read.
+	ImageFiles memo.Map[string, ImageFile]
 
 	known known
 }

@@ -36,6 +36,14 @@ type PlannedSM struct {
 	Master bool
 }
 
+// ImageFile is what reading a firmware file of this machine gave. The parsed
+// image is shared and must not be modified.
+type ImageFile struct {
+	SHA256 string
+	Size   int64
+	Parsed *fwimage.Image
+}
+
 // Image is a verified image file of this plan.
 type Image struct {
 	Name   string // path on the operator's machine

@@ -1,0 +1,65 @@
+package sshhost
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/skeema/knownhosts"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
+)
+
+// Shared is what the hosts of one configuration read in common: the lists of
+// known hosts, the private keys, the SSH client configuration. Read for each of
+// a thousand hosts, a list of a thousand known hosts is a million lines, and a
+// key with a passphrase costs a tenth of a second each time, by design of its
+// format. The zero value is ready; a nil *Shared shares nothing. It is safe for
+// concurrent use.
+type Shared struct {
+	lists   memo.Map[string, *knownhosts.HostKeyDB]
+	keys    memo.Map[[sha256.Size]byte, ssh.Signer]
+	configs memo.Map[string, *userConfig]
+}
+
+// knownHosts reads lists of known hosts, anew if a file has changed: accept-new
+// adds to one.
+func (s *Shared) knownHosts(files []string) (*knownhosts.HostKeyDB, error) {
+	read := func() (*knownhosts.HostKeyDB, error) { return knownhosts.NewDB(files...) }
+	if s == nil {
+		return read()
+	}
+	var version strings.Builder
+	for _, f := range files {
+		st, err := os.Stat(f)
+		if err != nil {
+			return read() // says what is wrong
+		}
+		fmt.Fprintf(&version, "%d %d\n", st.Size(), st.ModTime().UnixNano())
+	}
+	return s.lists.Get(strings.Join(files, "\x00"), version.String(), read)
+}
+
+// privateKey decrypts a private key.
+func (s *Shared) privateKey(pem, passphrase []byte) (ssh.Signer, error) {
+	decrypt := func() (ssh.Signer, error) { return ssh.ParsePrivateKeyWithPassphrase(pem, passphrase) }
+	if s == nil {
+		return decrypt()
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%d\x00", len(pem))
+	_, _ = sum.Write(pem)
+	_, _ = sum.Write(passphrase)
+	return s.keys.Get([sha256.Size]byte(sum.Sum(nil)), "", decrypt)
+}
+
+// userConfig reads the SSH client configuration once.
+func (s *Shared) userConfig(path string) (*userConfig, error) {
+	read := func() (*userConfig, error) { return loadUserConfig(path) }
+	if s == nil {
+		return read()
+	}
+	return s.configs.Get(path, "", read)
+}

@@ -1,0 +1,38 @@
+package sshhost
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestShared_known_hosts(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "known_hosts")
+	line := "a ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ4Gvmmdd8VKBYKCCiNeF40tl2AbZ6UQwWwAQ5Q0pXvs\n"
+	if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var s Shared
+	a, err := s.knownHosts([]string{file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := s.knownHosts([]string{file}); err != nil || a != b {
+		t.Errorf("the list was read twice: %v", err)
+	}
+	if err = os.WriteFile(file, []byte(line+"b "+line[2:]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.knownHosts([]string{file})
+	if err != nil || len(c.HostKeyAlgorithms("b:22")) == 0 {
+		t.Errorf("a line that was added is not seen: %v", err)
+	}
+	var none *Shared
+	if d, err := none.knownHosts([]string{file}); err != nil || d == c {
+		t.Errorf("without sharing: %v", err)
+	}
+	if _, err = s.knownHosts([]string{file + ".missing"}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a list that is missing: %v", err)
+	}
+}
