@@ -34,7 +34,7 @@ func sysfsText(t *testing.T, m *Machine, file string) string {
 // values per driver.
 func TestModels(t *testing.T) {
 	qib := WithoutFlash("0000:01:00.0", QIB(), [3]uint16{}, "", [4]uint64{0x0011750000791fec, 0x0011750000791fec, 0, 0x0011750000791fec})
-	mthca := WithoutFlash("0000:01:00.0", MTHCA(), [3]uint16{5, 3, 0}, "MT_0190000001", [4]uint64{0x0005ad0000042a10, 0x0005ad0000042a11, 0x0005ad0000042a12, 0x0005ad0000042a13})
+	mthca := WithoutFlash("0000:01:00.0", MTHCA(), [3]uint16{5, 3, 0}, "MT_9190000001", [4]uint64{0x0005ad0000042a10, 0x0005ad0000042a11, 0x0005ad0000042a12, 0x0005ad0000042a13})
 	mlx5 := WithoutFlash("0000:81:00.0", MLX5(), [3]uint16{12, 28, 2006}, "MT_9180110032", [4]uint64{0x506b4b03003cf842, 0x506b4b03003cf842, 0, 0x506b4b03003cf842})
 	for _, tt := range []struct {
 		os     OS

@@ -15,6 +15,7 @@ const (
 	PSIDVPI   = "MT_9090111019" // ConnectX-3 Pro, VPI
 	PSIDCX3   = "MT_9090120019" // ConnectX-3, VPI
 	PSIDOther = "MT_9100111019" // ConnectX-3 Pro, VPI, another board
+	PSIDHP    = "HP_9380110017" // HP's ConnectX-3 Pro, VPI
 )
 
 // imageCode is the size of the made-up code: enough to span two stripes of flash.
@@ -46,6 +47,13 @@ func EN() []byte { return buildEN() }
 
 // VPI is the firmware of the lab's main scenario. The caller must not change it.
 func VPI() []byte { return buildVPI() }
+
+// HP is the firmware of an OEM's board: VPI, with the OEM's PSID and version data.
+var HP = sync.OnceValue(func() []byte {
+	s := proSpec(PSIDHP, "synthetic_hp_544flr.prs", [3]uint16{2, 42, 5700}, 0x20180618)
+	s.VSD = "764285-B21"
+	return Build(s)
+})
 
 // OldVPI is an older version of VPI.
 func OldVPI() []byte {

@@ -49,9 +49,14 @@ type Host struct {
 	// Modules says that the kernel's InfiniBand modules are installed, which
 	// Ubuntu keeps in a package of their own.
 	Modules bool
-	// Switch is the switch that both ports are plugged into; hosts of one name
+	// Packages are installed from the beginning.
+	Packages []string
+	// Switch is the switch that all ports are plugged into; hosts of one name
 	// are on one fabric.
 	Switch string
+	// Direct names another host: each port of the first card is cabled to the same
+	// port of the other's, without a switch.
+	Direct string
 }
 
 // User is the account that the operator logs in with.
@@ -162,55 +167,95 @@ func Start(dir string, options labsim.Options, hosts ...Host) (*Lab, error) {
 		return nil, err
 	}
 	options.Dir = dir
-	options.Setup = append([]func(*labsim.Machine){coreutil.Install, shell.Install, cardprog.Install, osprog.Install, moduleInstaller(hosts)}, options.Setup...)
+	options.Setup = append([]func(*labsim.Machine){coreutil.Install, shell.Install, cardprog.Install, osprog.Install, softwareInstaller(hosts)}, options.Setup...)
 	l := &Lab{Lab: labsim.New(options), Dir: dir, Servers: map[string]*simssh.Server{}, users: map[string]string{}, key: signer}
 	if l.Images, err = card.WriteImages(filepath.Join(dir, "images")); err != nil {
 		return nil, err
+	}
+	for _, h := range hosts {
+		if err := l.add(h); err != nil {
+			l.Close()
+			return nil, err
+		}
+	}
+	if err := l.cable(hosts); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, l.writeKnownHosts()
+}
+
+// cable joins the cards of all hosts: two hosts to each other, or all to switches.
+func (l *Lab) cable(hosts []Host) error {
+	direct := map[string]bool{}
+	for _, h := range hosts {
+		if h.Direct != "" {
+			direct[h.Name], direct[h.Direct] = true, true
+		}
 	}
 	used := map[string]int{} // ports taken, by switch
 	for _, h := range hosts {
 		if h.Switch == "" {
 			h.Switch = "switch"
 		}
-		if used[h.Switch] == 0 {
-			l.AddSwitch(h.Switch, 0x0002c902004a1b00+uint64(len(used)), 36)
+		if used[h.Switch] == 0 && !direct[h.Name] {
+			l.addSwitch(h.Switch, len(used))
 		}
-		used[h.Switch] += 2
-		if err := l.add(used[h.Switch]-1, h); err != nil {
-			l.Close()
-			return nil, err
+		for _, c := range l.Machine(h.Name).Cards() {
+			for _, p := range c.Ports {
+				near := labsim.CardEnd(h.Name, c.Config.BDF, p.Number)
+				far := labsim.SwitchEnd(h.Switch, used[h.Switch]+1)
+				switch {
+				case h.Direct != "":
+					far = labsim.CardEnd(h.Direct, l.Machine(h.Direct).Cards()[0].Config.BDF, p.Number)
+				case direct[h.Name]:
+					continue
+				default:
+					used[h.Switch]++
+				}
+				if err := l.Connect(near, far); err != nil {
+					return err
+				}
+			}
 		}
 	}
-	return l, l.writeKnownHosts()
+	return nil
 }
 
-// moduleInstaller installs the kernel's InfiniBand modules before the first boot,
-// so that drivers come up as on a host that has been set up for a while.
-func moduleInstaller(hosts []Host) func(*labsim.Machine) {
-	wanted := map[string]bool{}
+func (l *Lab) addSwitch(name string, i int) {
+	guid := 0x0002c902004a1b00 + uint64(i)
+	if name != IS5022 {
+		l.AddSwitch(name, guid, 36)
+		return
+	}
+	s := l.AddSwitch(name, guid, 8)
+	s.Desc, s.Link, s.DeviceID = "Infiniscale-IV Mellanox Technologies", labsim.QDR4X, 0xbd36
+}
+
+// softwareInstaller installs the kernel's InfiniBand modules, which Ubuntu has in a
+// package of their own, and other packages before the first boot, so that drivers
+// come up as on a host that has been set up for a while.
+func softwareInstaller(hosts []Host) func(*labsim.Machine) {
+	byName := map[string]Host{}
 	for _, h := range hosts {
-		wanted[h.Name] = h.Modules
+		byName[h.Name] = h
 	}
 	return func(m *labsim.Machine) {
-		if !wanted[m.Name] || m.OS != labsim.Ubuntu {
-			return // others have them in the kernel's own package
+		packages := slices.Clone(byName[m.Name].Packages)
+		if byName[m.Name].Modules && m.OS == labsim.Ubuntu {
+			packages = append(packages, "linux-modules-extra-"+m.Kernel)
 		}
-		if err := osprog.InstallPackage(m, "linux-modules-extra-"+m.Kernel); err != nil {
+		if err := osprog.InstallPackage(m, packages...); err != nil {
 			m.Violate("labs: %v", err)
 		}
 	}
 }
 
-// add puts a host into the lab, its two ports into the switch from port first on.
-func (l *Lab) add(first int, h Host) error {
+// add puts a host into the lab.
+func (l *Lab) add(h Host) error {
 	m, err := l.AddMachine(h.Config)
 	if err != nil {
 		return err
-	}
-	for port := 1; port <= 2; port++ {
-		if err = l.Connect(labsim.CardEnd(h.Name, h.Cards[0].BDF, port), labsim.SwitchEnd(h.Switch, first+port-1)); err != nil {
-			return err
-		}
 	}
 	server, err := simssh.Serve(m, l.key.PublicKey())
 	if err != nil {

@@ -32,3 +32,34 @@ func TestServer(t *testing.T) {
 		t.Error(v)
 	}
 }
+
+// TestNamed starts every lab: with nothing but what its user bought and installed,
+// the links are up and no port is active, because nobody runs a subnet manager.
+func TestNamed(t *testing.T) {
+	for _, name := range Names() {
+		if name == "crossflash" {
+			continue // Ethernet-only firmware
+		}
+		l, err := Start(t.TempDir(), labsim.Options{}, Named[name]()...)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, m := range l.Machines() {
+			c := m.Cards()[0]
+			if !c.Bound() {
+				t.Errorf("%s: the card of %s has no driver", name, m.Name)
+				continue
+			}
+			for _, p := range c.Ports {
+				if v := p.View(); name != "oem" && (v.PhysState != labsim.PhysLinkUp || v.State != labsim.StateInit) {
+					t.Errorf("%s: %s port %d: %+v", name, m.Name, p.Number, v)
+				}
+			}
+		}
+		for _, v := range l.Violations() {
+			t.Errorf("%s: %s", name, v)
+		}
+		l.Close()
+	}
+}
