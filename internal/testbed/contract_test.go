@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -125,11 +126,13 @@ func files() map[string][]byte {
 	rev.HWIDs = []uint32{0x101f7}
 	corrupt := append([]byte{}, imageVPI()...)
 	corrupt[0x1000] ^= 0x40
-	return map[string][]byte{
+	all := map[string][]byte{
 		"vpi.bin": imageVPI(), "en.bin": imageEN(), "old.bin": image(card.PSIDVPI, [3]uint16{2, 36, 5000}, 0x20160114), "flat.bin": card.Build(flat),
 		"cx3.bin": card.Build(cx3), "cx3a0.bin": card.Build(cx3a0), "rev.bin": card.Build(rev), "corrupt.bin": corrupt, "short.bin": imageVPI()[:0x1000],
 		"text.bin": []byte("; not an image\n\x00"), "odd.bin": imageVPI()[:0x1001], "newer.bin": image(card.PSIDVPI, [3]uint16{2, 42, 5700}, 0x20180101),
 	}
+	maps.Copy(all, gen5Files())
+	return all
 }
 
 const guidArgs = "-guid 0xe41d2d0300e44ed0 -mac 0xe41d2de44ed0"

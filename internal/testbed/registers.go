@@ -5,6 +5,7 @@ package testbed
 import (
 	"encoding/binary"
 	"errors"
+	"strings"
 	"sync"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -56,7 +57,7 @@ type Device struct {
 
 // NewDevice puts registers in front of a card and switches it on.
 func NewDevice(c *card.Card) *Device {
-	d := &Device{RDMA: "mlx4_0"}
+	d := &Device{RDMA: strings.TrimSuffix(c.Chip.Driver(), "core") + "0"}
 	d.Insert(c)
 	return d
 }
@@ -80,7 +81,7 @@ func (d *Device) Card() *card.Card {
 func (d *Device) PowerOn() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.off, d.window, d.regs, d.spi = false, 0, map[uint32]uint32{}, spi{}
+	d.off, d.window, d.regs, d.spi = false, 0, map[uint32]uint32{}, spi{blocks: d.card.Chip.Format != card.FS2}
 	d.card.Boot()
 	fw := d.card.Running()
 	for i := range d.links {
@@ -175,6 +176,8 @@ func (d *Device) read(addr uint32) uint32 {
 	switch {
 	case addr == regHWID:
 		return uint32(d.card.Rev)<<16 | uint32(d.card.Chip.HWID)
+	case d.card.Chip.Format != card.FS2 && (addr == regMajor || addr == regMinor):
+		return 0 // its firmware gives the version to a command only
 	case addr == regMajor:
 		return uint32(d.card.Running().Version[0]) << 16
 	case addr == regMinor:
@@ -201,7 +204,7 @@ func (d *Device) write(addr, v uint32) {
 	case addr == regGateway && v&gwBusy != 0:
 		d.command(v)
 		d.regs[addr] = v &^ uint32(gwBusy)
-	case addr == hcrCommand && v&hcrGo != 0:
+	case addr == hcrCommand && v&hcrGo != 0 && d.card.Chip.Format == card.FS2:
 		d.regs[addr] = d.toolCommand(v)
 	default:
 		d.regs[addr] = v

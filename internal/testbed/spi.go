@@ -43,6 +43,7 @@ type spi struct {
 	start    uint32
 	page     []byte
 	writable bool // the latch that each program or erase clears
+	blocks   bool // an erase of 64 KiB is one operation; else one for each sector
 }
 
 // access carries out one command of the gateway; data is read or written in
@@ -118,6 +119,9 @@ func (s *spi) erase(f *card.Flash, sectors uint32) error {
 		return nil
 	}
 	s.writable = false
+	if s.blocks && sectors > 1 {
+		return f.EraseBlock(s.addr)
+	}
 	size := sectors * card.SectorSize
 	for a := s.addr &^ (size - 1); sectors > 0; sectors-- {
 		if err := f.Erase(a); err != nil {

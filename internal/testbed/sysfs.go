@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 )
 
 // Identity of the board on the bus, whatever its firmware.
@@ -46,14 +48,18 @@ func (d *Device) pciFiles() map[string]entry {
 	if !d.card.Running().Loaded {
 		return files
 	}
+	driver := d.card.Chip.Driver()
 	// The link's target is beside it: /sys/bus/pci/drivers has no mlx4_core here.
-	files["driver"] = entry{link: ".drivers/mlx4_core"}
+	files["driver"] = entry{link: ".drivers/" + driver}
 	files[".drivers"] = dir(func() map[string]entry {
-		return map[string]entry{"mlx4_core": dir(func() map[string]entry { return nil })}
+		return map[string]entry{driver: dir(func() map[string]entry { return nil })}
 	})
 	files["infiniband"] = dir(func() map[string]entry {
 		return map[string]entry{d.RDMA: dir(func() map[string]entry { return nil })}
 	})
+	if d.card.Chip.Format != card.FS2 {
+		return files // mlx5 has no files for the types of ports
+	}
 	for i := range d.links {
 		files[fmt.Sprintf("mlx4_port%d", i+1)] = entry{
 			text: func() string { return d.link(i) + "\n" },
@@ -131,7 +137,7 @@ func (d *Device) rdmaFiles() map[string]entry {
 		"hca_type": line("MT%d", fw.Device), "board_id": line("%s", fw.PSID),
 		"ports": dir(func() map[string]entry {
 			ports := map[string]entry{}
-			for i := range d.links {
+			for i := range d.Card().Chip.Ports {
 				ports[fmt.Sprint(i+1)] = dir(func() map[string]entry { return d.portFiles(i) })
 			}
 			return ports

@@ -13,6 +13,9 @@ func New(c Config) (*Card, error) {
 		return nil, fmt.Errorf("card: image: %w", err)
 	}
 	card := &Card{Chip: c.Chip, Rev: c.Rev, Flash: &Flash{sectors: map[uint32][]byte{}}}
+	if img.TOC != nil {
+		return card, card.Flash.installTOC(c)
+	}
 	if len(c.Previous) > 0 {
 		card.Flash.load(split(c.Previous), 1<<(16+be32(c.Previous, 0x28)&7), true)
 	}

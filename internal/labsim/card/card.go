@@ -1,8 +1,8 @@
-// Package card is the model of one ConnectX-3 class adapter: its flash holds the
-// bytes of an FS2 image in the two-slot layout, the firmware it booted is
-// separate from it, and so is the non-volatile configuration.
+// Package card is the model of one ConnectX adapter, from ConnectX-3 to ConnectX-5:
+// its flash holds the bytes of an FS2, FS3 or FS4 image in the two-slot layout, the
+// firmware it booted is separate from it, and so is the non-volatile configuration.
 //
-// It reads and builds FS2 by itself. It must not import anything else of this
+// It reads and builds the formats by itself. It must not import anything else of this
 // project: the provider's parser and this one check each other.
 package card
 
@@ -15,12 +15,24 @@ type Chip struct {
 	HWID      uint16
 	PCIDevice uint16
 	Recovery  uint16 // PCI id without bootable firmware
+	Format    string // of its images
+	Ports     int    // of one PCI function
+}
+
+// Driver is the kernel's.
+func (c Chip) Driver() string {
+	if c.Format == FS2 {
+		return "mlx4_core"
+	}
+	return "mlx5_core"
 }
 
 // The simulated chips.
 var (
-	ConnectX3    = Chip{"ConnectX-3", "MT27500 Family [ConnectX-3]", 0x1f5, 0x1003, 0x01f6}
-	ConnectX3Pro = Chip{"ConnectX-3Pro", "MT27520 Family [ConnectX-3 Pro]", 0x1f7, 0x1007, 0x01f8}
+	ConnectX3    = Chip{"ConnectX-3", "MT27500 Family [ConnectX-3]", 0x1f5, 0x1003, 0x01f6, FS2, 2}
+	ConnectX3Pro = Chip{"ConnectX-3Pro", "MT27520 Family [ConnectX-3 Pro]", 0x1f7, 0x1007, 0x01f8, FS2, 2}
+	ConnectX4    = Chip{"ConnectX-4", "MT27700 Family [ConnectX-4]", 0x209, 0x1013, 0x0209, FS3, 1}
+	ConnectX5    = Chip{"ConnectX-5", "MT27800 Family [ConnectX-5]", 0x20d, 0x1017, 0x020d, FS4, 1}
 )
 
 // Values of LINK_TYPE_Pn.
@@ -50,10 +62,15 @@ type Firmware struct {
 type Config struct {
 	Chip     Chip
 	Rev      uint8
-	Image    []byte // contiguous FS2 image in flash at delivery
+	Image    []byte // image file in flash at delivery
 	GUIDs    [4]uint64
-	MACs     [2]uint64
-	Previous []byte // an older image, dead, in the other slot
+	MACs     [2]uint64 // of ConnectX-4 and later the first of each is the base of four
+	Previous []byte    // an older image, dead, in the other slot
+
+	// ConnectX-4 and later only.
+	OrigPSID  string // that the board was made with; default that of the image
+	LockGUIDs bool   // the board does not allow them to be set
+
 	// Fixed is the firmware of a card whose flash no tool here can read: it always
 	// runs. Such a card has no Image.
 	Fixed *Firmware

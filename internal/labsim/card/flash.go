@@ -86,6 +86,26 @@ func (f *Flash) Erase(addr uint32) error {
 	return err
 }
 
+// EraseBlock sets the 64 KiB around an address to ones, in one operation. Power
+// that fails in it leaves the second half as it was.
+func (f *Flash) EraseBlock(addr uint32) error {
+	addr &^= blockSize - 1
+	cut, err := f.begin(Op{Erase: true, Addr: addr, Size: blockSize})
+	if err != nil && !cut {
+		return err
+	}
+	size := uint32(blockSize)
+	if cut {
+		size /= 2
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for a := addr; a < addr+size; a += SectorSize {
+		delete(f.sectors, a/SectorSize)
+	}
+	return err
+}
+
 // Program clears bits of at most one sector.
 func (f *Flash) Program(addr uint32, data []byte) error {
 	if int(addr%SectorSize)+len(data) > SectorSize || addr >= FlashSize {
@@ -169,7 +189,10 @@ func (f *Flash) readLogical(start, chunk uint32, failsafe bool, size uint32) []b
 func (f *Flash) Starts() []uint32 {
 	var list []uint32
 	for _, s := range slots {
-		if s < FlashSize && string(f.Read(uint32(s), 16)) == string(magic) {
+		if s >= FlashSize {
+			continue
+		}
+		if b := f.Read(uint32(s), 16); string(b) == string(magic) || string(b) == string(magic4) {
 			list = append(list, uint32(s))
 		}
 	}
@@ -180,6 +203,9 @@ func (f *Flash) Starts() []uint32 {
 // notice damaged code; Verify does.
 func (f *Flash) At(start uint32) (*Image, error) {
 	head := f.Read(start, 0x38)
+	if format := formatOf(head); format != FS2 {
+		return f.atTOC(format, start)
+	}
 	word := be32(head, 0x28)
 	failsafe, chunk := word&8 != 0, uint32(1)<<(16+word&7)
 	data := f.readLogical(start, chunk, failsafe, min(be32(head, 0x30), FlashSize/2))
@@ -192,6 +218,19 @@ func (f *Flash) At(start uint32) (*Image, error) {
 	}
 	if img != nil {
 		img.Start = start
+	}
+	return img, err
+}
+
+func (f *Flash) atTOC(format string, start uint32) (*Image, error) {
+	img, err := parseTOC(format, func(addr uint32, n int) []byte {
+		if uint64(addr)+uint64(n) > FlashSize {
+			return nil
+		}
+		return f.Read(addr, n)
+	}, FlashSize, start)
+	if err == nil {
+		err = img.sound(needed)
 	}
 	return img, err
 }

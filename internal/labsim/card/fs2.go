@@ -12,10 +12,13 @@ import (
 // ErrNoImage says that no signature was found.
 var ErrNoImage = errors.New("No valid image found") //nolint:staticcheck // the tool's own text
 
-// Image is an FS2 image in logical (contiguous) addresses.
+// Image is an image as the tool reads it: of FS2 in logical (contiguous) addresses,
+// of FS3 and FS4 with what its table of contents names.
 type Image struct {
-	Data  []byte
-	Start uint32 // physical address of its slot; 0 for a file
+	Format string
+	Data   []byte // of FS2
+	Start  uint32 // physical address of its slot; 0 for a file
+	TOC    *TOC   // of FS3 and FS4
 
 	GUIDs    [4]uint64
 	MACs     [2]uint64
@@ -42,26 +45,27 @@ type Image struct {
 	romAt    uint32
 }
 
-// ROM is one expansion ROM component.
-type ROM struct {
-	Type, Version, CPU string
-}
-
 // Check is one line of a verification.
 type Check struct {
 	Name      string
 	From, To  uint32
 	Bad       bool
 	BlankCRC  bool
+	Ignored   bool   // the section has no CRC
 	Want, Got uint32 // of a bad CRC: computed and stored
 	ReadError string
 }
 
 // Failsafe says whether the image is for the two-slot layout.
-func (i *Image) Failsafe() bool { return be32(i.Data, 0x28)&8 != 0 }
+func (i *Image) Failsafe() bool { return i.TOC != nil || be32(i.Data, 0x28)&8 != 0 }
 
 // Chunk is the stripe size of a failsafe image.
-func (i *Image) Chunk() uint32 { return 1 << (16 + be32(i.Data, 0x28)&7) }
+func (i *Image) Chunk() uint32 {
+	if i.TOC != nil {
+		return 1 << i.TOC.Log
+	}
+	return 1 << (16 + be32(i.Data, 0x28)&7)
+}
 
 // Firmware is what a card that boots this image runs.
 func (i *Image) Firmware() Firmware {
@@ -69,8 +73,12 @@ func (i *Image) Firmware() Firmware {
 }
 
 // IsVPI tells InfiniBand capable firmware from Ethernet-only firmware by the
-// parameter set in the PSID: sets ending in 023 belong to EN boards.
-func IsVPI(psid string) bool { return !strings.HasSuffix(strings.TrimRight(psid, "\x00"), "023") }
+// parameter set in the PSID: sets ending in 023, and 033 on ConnectX-4, belong to EN
+// boards.
+func IsVPI(psid string) bool {
+	psid = strings.TrimRight(psid, "\x00")
+	return !strings.HasSuffix(psid, "023") && !strings.HasSuffix(psid, "033")
+}
 
 // Parse reads an image file. The error of a broken file carries the text that
 // the vendor's tool prints.
@@ -84,6 +92,9 @@ func Parse(data []byte) (*Image, error) {
 	start := findMagic(data)
 	if start < 0 {
 		return nil, ErrNoImage
+	}
+	if format := formatOf(data[start:]); format != FS2 {
+		return parseTOCFile(format, data, uint32(start))
 	}
 	img, err := parseAt(data[start:])
 	if err == nil {
@@ -115,7 +126,7 @@ var slots = []int{0, 0x10000, 0x20000, 0x40000, 0x80000, 0x100000, 0x200000, 0x4
 
 func findMagic(data []byte) int {
 	for _, off := range slots {
-		if off+0x38 <= len(data) && bytes.Equal(data[off:off+16], magic) {
+		if off+0x38 <= len(data) && (bytes.Equal(data[off:off+16], magic) || bytes.Equal(data[off:off+16], magic4)) {
 			return off
 		}
 	}
@@ -123,7 +134,7 @@ func findMagic(data []byte) int {
 }
 
 func parseAt(data []byte) (*Image, error) {
-	i := &Image{Data: data}
+	i := &Image{Format: FS2, Data: data}
 	if err := i.walk(); err != nil {
 		return i, err
 	}
@@ -176,6 +187,8 @@ func (c Check) Line() string {
 		return s + " - " + c.ReadError
 	case c.BlankCRC:
 		return s + " - BLANK CRC (0xffff)"
+	case c.Ignored:
+		return s + " - CRC IGNORED"
 	}
 	return s + " - OK"
 }
@@ -352,6 +365,9 @@ func (i *Image) Verify() error {
 // Checksum is the digest without identity: GUIDs, VSD and the CRCs that depend on
 // them are masked. The bytes are printed in reverse order.
 func (i *Image) Checksum() string {
+	if i.TOC != nil {
+		return i.tocChecksum()
+	}
 	b := append([]byte{}, i.Data[:i.End]...)
 	mask := func(off, n uint32) {
 		for k := off; k < off+n && k < uint32(len(b)); k++ {
@@ -368,30 +384,4 @@ func (i *Image) Checksum() string {
 		fmt.Fprintf(&s, "%02x", sum[n])
 	}
 	return s.String()
-}
-
-var romProducts = map[uint32]string{0x10: "PXE", 0x11: "UEFI", 0x12: "CLP", 0x13: "NVMe"}
-
-func parseROM(data []byte) []ROM {
-	var list []ROM
-	for off := 0; ; {
-		n := bytes.Index(data[off:], []byte("mlxsign:"))
-		if n < 0 || off+n+20 > len(data) {
-			return list
-		}
-		at := off + n + 8
-		w0, w1, w2 := binary.LittleEndian.Uint32(data[at:]), binary.LittleEndian.Uint32(data[at+4:]), binary.LittleEndian.Uint32(data[at+8:])
-		r := ROM{Type: romProducts[w0>>16], Version: fmt.Sprintf("%d.%d.%d", w0&0xff, w1>>16&0xff, w1&0xffff)}
-		r.CPU = map[uint32]string{1: "AMD64", 2: "AARCH64", 3: "AMD64,AARCH64", 4: "IA32"}[w2>>8&0xf]
-		list = append(list, r)
-		off = at + 12
-	}
-}
-
-// VersionText formats a firmware version as the tool does.
-func VersionText(v [3]uint16) string {
-	if v[1] > 99 {
-		return fmt.Sprintf("%d.%04d.%04d", v[0], v[1], v[2])
-	}
-	return fmt.Sprintf("%d.%d.%04d", v[0], v[1], v[2])
 }

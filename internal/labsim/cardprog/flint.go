@@ -148,7 +148,7 @@ func findCard(p *labsim.Proc, name string) (*labsim.Card, bool) {
 	if strings.HasPrefix(name, "/sys/bus/pci/devices/") {
 		bdf = strings.TrimSuffix(strings.TrimPrefix(name, "/sys/bus/pci/devices/"), "/config")
 	}
-	if strings.HasPrefix(name, "mlx4_") {
+	if strings.HasPrefix(name, "mlx4_") || strings.HasPrefix(name, "mlx5_") {
 		target, err := p.Machine.FS.RealPath(p.Cred(), "/sys/class/infiniband/"+name+"/device")
 		if err != nil {
 			return nil, false
@@ -192,6 +192,7 @@ func (f *flint) openDevice() int {
 		return f.fail("Cannot open Device: %s. Can not obtain Flash semaphore. You can run \"flint -clear_semaphore -d <device>\" to force semaphore unlock. See help for details.", name)
 	}
 	f.card, f.held = c, true
+	f.cacheWarning()
 	return 0
 }
 
@@ -245,6 +246,10 @@ func (f *flint) openImage() (img *card.Image, openErr string, parseErr error) {
 	var align *card.AlignError
 	if errors.As(parseErr, &align) {
 		return nil, fmt.Sprintf("Image size should be 4-bytes aligned. Make sure file %s is in the right format (binary image)", name), nil
+	}
+	var cut *card.TOCReadError
+	if errors.As(parseErr, &cut) && f.call.command.full == "burn" {
+		return nil, "", nil
 	}
 	var format *card.FormatError
 	if errors.As(parseErr, &format) {

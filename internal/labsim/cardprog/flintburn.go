@@ -23,7 +23,7 @@ type identity struct {
 func (f *flint) burn() int {
 	name := f.call.options["image"]
 	img, openErr, parseErr := f.openImage()
-	if openErr != "" {
+	if openErr != "" || img == nil && parseErr == nil {
 		return f.fail("Cannot open Image: %s. %s", name, openErr)
 	}
 	if status := f.openDevice(); status != 0 {
@@ -34,12 +34,19 @@ func (f *flint) burn() int {
 	}
 	f.image = img
 	f.log("Started burn")
-	status := f.checkAndBurn()
+	check := f.checkAndBurn
+	if f.gen5() {
+		check = f.burnTOC
+	}
+	status := check()
 	f.log(map[bool]string{true: "Burn completed successfully", false: "Burn failed"}[status == 0])
 	return status
 }
 
 func (f *flint) checkAndBurn() int {
+	if f.image.TOC != nil {
+		return f.p.Unknown("burn of an image of FS3 or FS4 on a card of FS2")
+	}
 	dev, devErr := f.card.Flash.Active()
 	if devErr != nil && !f.call.has("nofs") {
 		f.fail("Can not extract GUIDs/MACs info from flash, No valid image found")
@@ -219,6 +226,12 @@ func chipName(id uint32) string {
 		return "ConnectX-3 A1"
 	case 0x1f7:
 		return "ConnectX-3Pro"
+	case 0x209:
+		return "ConnectX-4"
+	case 0x20b:
+		return "ConnectX-4LX"
+	case 0x20d:
+		return "ConnectX-5"
 	}
 	return fmt.Sprintf("MT%d-%02X", id&0xffff, id>>16)
 }

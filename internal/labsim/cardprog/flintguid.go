@@ -9,6 +9,12 @@ import (
 // setGUIDs is sg. On FS2 a card with an identity gets its whole image re-burned;
 // a blank one is patched in place without a question.
 func (f *flint) setGUIDs() int {
+	if status := f.openForGUIDs(); status != 0 {
+		return status
+	}
+	if f.gen5() {
+		return f.setUID()
+	}
 	// "nocrc" changes nothing for a card that has an identity.
 	if len(f.call.params) > 0 && f.call.params[0] != "nocrc" {
 		return f.p.Unknown("sg " + f.call.params[0])
@@ -16,6 +22,9 @@ func (f *flint) setGUIDs() int {
 	img, status := f.guidSubject()
 	if status != 0 {
 		return status
+	}
+	if img.TOC != nil {
+		return f.setUID()
 	}
 	if f.call.has("uid") {
 		return f.refuseUID(img)
@@ -54,14 +63,19 @@ func (f *flint) guidSubject() (*card.Image, int) {
 	if f.call.has("image") {
 		return f.subject("query")
 	}
-	if status := f.openDevice(); status != 0 {
-		return nil, status
-	}
 	img, err := f.card.Flash.Active()
 	if err != nil {
 		return nil, f.fail("Cannot set GUIDs: %s", errorText(err))
 	}
 	return img, 0
+}
+
+// openForGUIDs opens the card of sg; of an image there is none.
+func (f *flint) openForGUIDs() int {
+	if f.call.has("image") {
+		return 0
+	}
+	return f.openDevice()
 }
 
 // refuseUID ends sg with an option that is for later chips.

@@ -37,7 +37,7 @@ func (f *flint) subject(verb string) (*card.Image, int) {
 	if status := f.openDevice(); status != 0 {
 		return nil, status
 	}
-	img, err := f.card.Flash.Active()
+	img, err := f.flashImage()
 	if err != nil {
 		return nil, f.fail("Failed to %s Device: %s. %s", verb, f.call.options["device"], errorText(err))
 	}
@@ -52,6 +52,9 @@ func (f *flint) query() int {
 	img, status := f.subject("query")
 	if status != 0 {
 		return status
+	}
+	if img.TOC != nil {
+		return f.queryTOC(img, full)
 	}
 	f.row("Image type:", "FS2")
 	f.row("FW Version:", card.VersionText(img.Version))
@@ -70,6 +73,14 @@ func (f *flint) query() int {
 	if img.Product != "" {
 		f.row("Product Version:", img.Product)
 	}
+	f.romRows(img)
+	f.row("Device ID:", strconv.FormatUint(uint64(img.Device), 10))
+	f.identityRows(img)
+	f.junkRows()
+	return 0
+}
+
+func (f *flint) romRows(img *card.Image) {
 	for i, r := range img.ROMs {
 		label := ""
 		if i == 0 {
@@ -81,10 +92,6 @@ func (f *flint) query() int {
 		}
 		f.row(label, text)
 	}
-	f.row("Device ID:", strconv.FormatUint(uint64(img.Device), 10))
-	f.identityRows(img)
-	f.junkRows()
-	return 0
 }
 
 func (f *flint) row(label, value string) { f.p.Printf("%-23s%s\n", label, value) }
@@ -169,7 +176,7 @@ func (f *flint) verify() int {
 			}
 			return f.unopenable()
 		}
-		img, err = f.card.Flash.Active()
+		img, err = f.flashImage()
 	}
 	return f.printVerify(img, err)
 }
@@ -184,6 +191,9 @@ func (f *flint) unopenable() int {
 func (f *flint) printVerify(img *card.Image, err error) int {
 	if img == nil {
 		return f.fail("FW image verification failed: %s. AN HCA DEVICE CAN NOT BOOT FROM THIS IMAGE.", errorText(err))
+	}
+	if img.TOC != nil {
+		return f.verifyTOC(img, err)
 	}
 	f.p.Printf("\n")
 	if img.Failsafe() {
@@ -233,11 +243,15 @@ func (f *flint) checksum() int {
 		if status := f.openDevice(); status != 0 {
 			return status
 		}
-		img, err = f.card.Flash.Active()
+		img, err = f.flashImage()
 	}
 	f.p.Printf("-I- Calculating Checksum ...\n")
 	if err != nil {
-		return f.fail("Failed to calculate checksum on image: %s", errorText(err))
+		on := "image"
+		if f.gen5() {
+			on = "device"
+		}
+		return f.fail("Failed to calculate checksum on %s: %s", on, errorText(err))
 	}
 	f.p.Printf("Checksum: %s\n", img.Checksum())
 	return 0
@@ -253,11 +267,14 @@ func (f *flint) readImage() int {
 	if err != nil {
 		return f.fail("Can not open %s: %s", name, capital(err))
 	}
-	img, err := f.card.Flash.Active()
+	img, err := f.flashImage()
+	if err == nil && img.TOC != nil {
+		err = img.Verify()
+	}
 	if err != nil {
 		return f.fail("Failed to read image. %s", errorText(err))
 	}
-	if _, err := h.Write(img.Data[:img.End]); err != nil {
+	if _, err := h.Write(img.File()); err != nil {
 		return f.fail("Failed to write to %s: %s", name, capital(err))
 	}
 	return labsim.SignalStatus(f.ctx)
