@@ -79,7 +79,7 @@ func (c Config) withDefaults() Config {
 
 func newCard(m *Machine, cc CardConfig, hw *card.Card) *Card {
 	if cc.Model == nil {
-		cc.Model = MLX4()
+		cc.Model = modelOf(cc.Chip)
 	}
 	if cc.LinkWidth == 0 {
 		cc.LinkWidth = cc.Model.Lanes

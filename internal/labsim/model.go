@@ -60,6 +60,16 @@ func MLX5() *Model {
 	}
 }
 
+// modelOf is the model of a card of which only the chip is given.
+func modelOf(chip card.Chip) *Model {
+	if chip.Driver() == "mlx4_core" {
+		return MLX4()
+	}
+	m := MLX5()
+	m.Name, m.Device = chip.Family, chip.PCIDevice
+	return m
+}
+
 // QIB is the model of the QLogic QLE7340 with its IBA7322: it has no firmware
 // that anybody can name or change, and its port has the GUID of its node.
 func QIB() *Model {

@@ -21,10 +21,10 @@ type Chip struct {
 
 // Driver is the kernel's.
 func (c Chip) Driver() string {
-	if c.Format == FS2 {
-		return "mlx4_core"
+	if c.Format == FS3 || c.Format == FS4 {
+		return "mlx5_core"
 	}
-	return "mlx5_core"
+	return "mlx4_core"
 }
 
 // The simulated chips.

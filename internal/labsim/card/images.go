@@ -16,6 +16,9 @@ const (
 	PSIDCX3   = "MT_9090120019" // ConnectX-3, VPI
 	PSIDOther = "MT_9100111019" // ConnectX-3 Pro, VPI, another board
 	PSIDHP    = "HP_9380110017" // HP's ConnectX-3 Pro, VPI
+	PSIDCX4   = "MT_9180110032" // ConnectX-4, one port
+	PSIDCX4B  = "MT_9190110032" // ConnectX-4, another board
+	PSIDCX5   = "MT_9000000012" // ConnectX-5
 )
 
 // imageCode is the size of the made-up code: enough to span two stripes of flash.
@@ -74,6 +77,25 @@ func NonFailsafeVPI() []byte {
 	return Build(s)
 }
 
+// CX4 is an image of ConnectX-4.
+func CX4(psid string, version [3]uint16) []byte { return BuildTOC(CX4Spec(psid, version)) }
+
+// CX4Spec describes an image of ConnectX-4.
+func CX4Spec(psid string, version [3]uint16) TOCSpec {
+	return TOCSpec{
+		Format: FS3, PSID: psid, Version: version, Product: fmt.Sprintf("%d.%d.%04d", version[0], version[1], version[2]), Date: 0x20200915,
+		Device: 0x1013, HWIDs: []uint32{0x209}, PRS: "synthetic_cx4.prs", Part: "MCX455A-ECA_Ax", Log: 17, Code: 0x8000,
+	}
+}
+
+// CX5 is an image of ConnectX-5: as long as the flash, because its device data lie
+// at the end.
+func CX5(version [3]uint16) []byte {
+	s := CX4Spec(PSIDCX5, version)
+	s.Format, s.Device, s.HWIDs, s.PRS, s.Part = FS4, 0x1017, []uint32{0x20d}, "synthetic_cx5.prs", "MCX555A-ECA_Ax"
+	return BuildTOC(s)
+}
+
 // Corrupt is VPI with one byte of its code changed.
 func Corrupt() []byte {
 	b := append([]byte{}, VPI()...)
@@ -102,6 +124,10 @@ func Files() map[string][]byte {
 		"fw-ConnectX3-vpi.bin":              CX3(),
 		"fw-ConnectX3Pro-vpi-corrupt.bin":   Corrupt(),
 		"fw-ConnectX3Pro-vpi-short.bin":     Truncated(),
+		"fw-ConnectX4.bin":                  CX4(PSIDCX4, [3]uint16{12, 28, 4706}),
+		"fw-ConnectX4-12_18_1000.bin":       CX4(PSIDCX4, [3]uint16{12, 18, 1000}),
+		"fw-ConnectX4-other-board.bin":      CX4(PSIDCX4B, [3]uint16{12, 28, 4706}),
+		"fw-ConnectX5.bin":                  CX5([3]uint16{16, 35, 8008}),
 	}
 }
 

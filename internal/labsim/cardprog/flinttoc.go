@@ -12,7 +12,7 @@ import (
 // What follows is for FS3 and FS4: ConnectX-4 and later.
 
 // gen5 says whether the open card is of a chip of these formats.
-func (f *flint) gen5() bool { return f.card != nil && f.card.Chip.Format != card.FS2 }
+func (f *flint) gen5() bool { return f.card != nil && f.card.Chip.Driver() == "mlx5_core" }
 
 // flashImage reads the flash of the open card. An empty one has the error of the
 // chip's own format.
@@ -27,7 +27,9 @@ func (f *flint) flashImage() (*card.Image, error) {
 func (f *flint) queryTOC(img *card.Image, full bool) int {
 	f.row("Image type:", img.Format)
 	if f.call.has("flashed_version") {
-		f.row("FW Version:", flashedVersion(img))
+		if v := flashedVersion(img); v != "" || f.card != nil {
+			f.row("FW Version:", v)
+		}
 		return 0
 	}
 	f.row("FW Version:", card.VersionText(img.Version))
