@@ -16,6 +16,7 @@ import (
 	// They register their findings.
 	_ "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	_ "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	_ "github.com/ibfabric/terraform-provider-infiniband/internal/port"
 )
 
 // finding is how one finding of the catalogue comes about in a plan.
@@ -53,7 +54,7 @@ var notInAPlan = map[string]string{
 
 func TestFindings_each_appears_in_a_plan(t *testing.T) {
 	t.Parallel()
-	cases := slices.Concat(imageFindings(), matchFindings(), cardFindings(), boardFindings(), hostFindings(), aroundFindings(), guidFindings(), linkFindings(), networkFindings(), smFindings())
+	cases := slices.Concat(imageFindings(), matchFindings(), cardFindings(), boardFindings(), hostFindings(), aroundFindings(), guidFindings(), linkFindings(), networkFindings(), smFindings(), portFindings())
 	covered := map[string]bool{}
 	for _, c := range cases {
 		covered[c.code] = true

@@ -32,6 +32,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/port"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
 )
 
@@ -128,7 +129,7 @@ func (p *Provider) data(cfg model, diags *diag.Diagnostics) *tfkit.Data {
 // Resources implements provider.Provider.
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
-		card.New, firmwarebackup.New, firmwareimage.New, firmware.New, guids.New, linktype.New, opensm.New, ipoib.New,
+		card.New, firmwarebackup.New, firmwareimage.New, firmware.New, guids.New, linktype.New, port.New, opensm.New, ipoib.New,
 	}
 }
 

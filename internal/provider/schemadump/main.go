@@ -143,6 +143,7 @@ var families = []struct{ prefix, title, text string }{
 	{"LT", "Link types", "Of `infiniband_link_type`."},
 	{"HO", "Hosts", "The machine around a card: what rides on it, what runs on it, what it allows."},
 	{"SM", "Subnet managers", "Of `infiniband_opensm`."},
+	{"PO", "Ports", "Of `infiniband_port`."},
 	{"IP", "IPoIB interfaces", "Of `infiniband_ipoib_interface`."},
 }
 

@@ -302,7 +302,8 @@ c "$R"/etc/netplan/*.yaml "$R"/etc/udev/rules.d/*ipoib*.rules "$R"/etc/udev/rule
 	"$R"/etc/modules-load.d/*infiniband*.conf "$R"/etc/modules "$R"/etc/default/opensm "$R"/etc/rdma/mlx4.conf \
 	"$R"/etc/opensm/opensm.conf "$R"/etc/opensm/partitions.conf \
 	"$R"/etc/systemd/system/opensm.service.d/*.conf "$R"/etc/systemd/system/opensm@*.service.d/*.conf \
-	"$R"/etc/systemd/system/infiniband-port-*.service "$R"/usr/local/sbin/terraform-infiniband-port \
+	"$R"/etc/systemd/system/infiniband-port-*.service \
+	"$R"/etc/systemd/system/multi-user.target.wants/infiniband-port-*.service "$R"/usr/local/sbin/terraform-infiniband-port \
 	"$R"/etc/network/interfaces "$R"/etc/network/interfaces.d/* \
 	"$R"/etc/systemd/network/*infiniband* "$R"/etc/systemd/network/*ipoib*
 for f in "$R"/etc/modprobe.d/*.conf; do

@@ -1,0 +1,278 @@
+package port
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
+)
+
+// Options tune the waiting; the zero value is what users get.
+type Options struct {
+	// Settle is how long a link may take to train; zero means 15 seconds.
+	Settle time.Duration
+	// Poll is the pause between two looks; zero means half a second.
+	Poll time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Settle <= 0 {
+		o.Settle = 15 * time.Second
+	}
+	if o.Poll <= 0 {
+		o.Poll = 500 * time.Millisecond
+	}
+	return o
+}
+
+// Result is what Apply and Remove did.
+type Result struct {
+	Observed Observed // read back after the change
+	Warnings []string // what the operator should know, one sentence each
+	Left     []string // of Remove: what stays on the host, one sentence each
+}
+
+// RefusedError says that a check found reasons against a change at the moment
+// of it. Nothing was changed.
+type RefusedError struct {
+	Host     string
+	Findings []safety.Finding // those that block
+}
+
+func (e *RefusedError) Error() string {
+	lines := make([]string, len(e.Findings))
+	for i, f := range e.Findings {
+		lines[i] = fmt.Sprintf("%s (%s): %s", f.Summary, f.Code, f.Evidence)
+	}
+	return e.Host + ": " + strings.Join(lines, "; ")
+}
+
+// NotSetError says that the port did not become what was asked for.
+type NotSetError struct {
+	Port  string
+	Wrong []string
+}
+
+func (e *NotSetError) Error() string {
+	return fmt.Sprintf("%s: the setting was made and stored for the next boot, but %s. The driver or the firmware of the card may not let a port be set from the host; "+
+		"ibportstate names no error in that case.", e.Port, strings.Join(e.Wrong, ", and "))
+}
+
+// Look observes a port; if speeds or widths matter, it asks the port itself.
+func Look(ctx context.Context, h *inventory.Host, d Desired) (Observed, error) {
+	s, err := h.Snapshot(ctx)
+	if err != nil {
+		return Observed{}, err
+	}
+	o := Observe(s, d.Card, d.Number)
+	if !d.tuned() || !o.Present || o.LinkLayer == "Ethernet" || !s.Commands["ibportstate"] {
+		return o, nil
+	}
+	o.Link, err = readLink(ctx, h, o.Device, d.Number)
+	return o, err
+}
+
+// Apply makes the port what d says, now and at boot. It is safe to repeat. It
+// checks d again; what blocks is *RefusedError. A port that did not follow is
+// *NotSetError.
+func Apply(ctx context.Context, h *inventory.Host, d Desired, opt Options) (Result, error) {
+	opt = opt.withDefaults()
+	if err := prepare(ctx, h, d); err != nil {
+		return Result{}, err
+	}
+	before, err := Look(ctx, h, d)
+	if err != nil {
+		return Result{}, err
+	}
+	// Speeds could not be checked before ibportstate was there.
+	if err = refuse(ctx, h, d, before); err != nil {
+		return Result{}, err
+	}
+	if len(before.Differences(d)) == 0 {
+		return Result{Observed: before}, nil
+	}
+	if err = store(ctx, h, d, extended(before)); err != nil {
+		return Result{}, err
+	}
+	if len(before.live(d)) > 0 {
+		if _, err = h.Run(ctx, set(d, extended(before))); err != nil {
+			return Result{}, fmt.Errorf("setting the port: %w", err)
+		}
+	}
+	after, err := wait(ctx, h, d, opt)
+	if err != nil {
+		return Result{Observed: after}, err
+	}
+	return Result{Observed: after, Warnings: remarks(d, after)}, nil
+}
+
+// prepare checks d and provides what a look at the port needs.
+func prepare(ctx context.Context, h *inventory.Host, d Desired) error {
+	s, err := h.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	o, err := Look(ctx, h, d)
+	if err != nil {
+		return err
+	}
+	if err = refuse(ctx, h, d, o); err != nil || len(o.Differences(d)) == 0 && (o.Link != nil || !d.tuned()) {
+		return err
+	}
+	plat, err := platform.Of(s)
+	if err != nil {
+		return err
+	}
+	if !s.Commands["ibportstate"] {
+		if err = plat.Install(ctx, h, plat.PackagesFor(platform.FeatureDiagnostics, s.OS.Kernel)...); err != nil {
+			return err
+		}
+	}
+	return plat.EnsureModules(ctx, h, append([]string{"ib_umad"}, platform.RDMAModules(s)...)...)
+}
+
+func refuse(ctx context.Context, h *inventory.Host, d Desired, o Observed) error {
+	s, err := h.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	var blocking []safety.Finding
+	for _, f := range Check(s, d, o, Planned{}) {
+		if f.Severity.Blocks() {
+			blocking = append(blocking, f)
+		}
+	}
+	if len(blocking) > 0 {
+		return &RefusedError{Host: s.Host, Findings: blocking}
+	}
+	return nil
+}
+
+// extended reports whether the port knows speeds beyond QDR.
+func extended(o Observed) bool {
+	return o.Link != nil && o.Link.SpeedsSupported>>extShift != 0
+}
+
+// store has the setting made again at every boot; it comes before the change, so
+// that a run that ends in between leaves a host that is right after its next boot.
+func store(ctx context.Context, h *inventory.Host, d Desired, extended bool) error {
+	if err := platform.WriteFile(ctx, h, ScriptPath, 0o755, script); err != nil {
+		return err
+	}
+	if err := platform.WriteFile(ctx, h, UnitPath(d.Card, d.Number), 0o644, unit(d, extended)); err != nil {
+		return err
+	}
+	for _, cmd := range []shellcmd.Command{systemctl.DaemonReload(), systemctl.Enable(UnitName(d.Card, d.Number))} {
+		if _, err := h.Run(ctx, cmd); err != nil {
+			return fmt.Errorf("enabling %s: %w", UnitName(d.Card, d.Number), err)
+		}
+	}
+	return nil
+}
+
+// set runs the program that the service runs, from the same text.
+func set(d Desired, extended bool) shellcmd.Command {
+	return shellcmd.Script("set-port", script, arguments(d, extended)...).AsRoot().Changes().WithTimeout(2 * time.Minute)
+}
+
+// wait waits until the port is as asked, and its link is up if it had one.
+func wait(ctx context.Context, h *inventory.Host, d Desired, opt Options) (Observed, error) {
+	deadline := time.Now().Add(opt.Settle)
+	for {
+		h.Invalidate()
+		o, err := Look(ctx, h, d)
+		if err != nil {
+			return o, err
+		}
+		wrong := o.live(d)
+		settled := len(wrong) == 0 && (!d.Enabled || o.Physical == "LinkUp")
+		if settled || time.Now().After(deadline) {
+			if len(wrong) > 0 {
+				return o, &NotSetError{Port: d.Name(), Wrong: wrong}
+			}
+			return o, nil
+		}
+		timer := time.NewTimer(opt.Poll)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return o, context.Cause(ctx)
+		case <-timer.C:
+		}
+	}
+}
+
+// initialLID is what ibportstate writes as LID and SM LID of a port of a host
+// that has none yet (infiniband-diags 44, seen on ibsim); a subnet manager
+// replaces it.
+const initialLID = 0x1234
+
+func remarks(d Desired, o Observed) []string {
+	var all []string
+	switch {
+	case !d.Enabled:
+	case o.Physical != "LinkUp":
+		all = append(all, fmt.Sprintf("The port is enabled and has no link (%s): check the cable, and that the other end is on and allows a common speed and width.", o.Physical))
+	case o.State != "Active" && (o.SMLID == 0 || o.SMLID == initialLID):
+		all = append(all, fmt.Sprintf("The link is up and the port is %s: no subnet manager has set it up yet.", o.State))
+	}
+	return all
+}
+
+// Remove takes away what Apply left for the next boot. The port stays as it is.
+func Remove(ctx context.Context, h *inventory.Host, pci ib.PCIAddress, number int) (Result, error) {
+	s, err := h.Snapshot(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	o := Observe(s, pci, number)
+	if !o.Stored {
+		return Result{Observed: o}, nil
+	}
+	commands := []shellcmd.Command{
+		systemctl.Disable(UnitName(pci, number)),
+		coreutils.RemoveFile(UnitPath(pci, number)),
+	}
+	if !othersStored(s, UnitPath(pci, number)) {
+		commands = append(commands, coreutils.RemoveFile(ScriptPath))
+	}
+	for _, cmd := range append(commands, systemctl.DaemonReload()) {
+		if _, err = h.Run(ctx, cmd); err != nil {
+			return Result{Observed: o}, fmt.Errorf("removing %s: %w", UnitName(pci, number), err)
+		}
+	}
+	left := fmt.Sprintf("The port stays %s until the driver is loaded anew or the host restarts; then firmware and driver decide.", word(o.Enabled()))
+	return Result{Observed: o, Left: []string{left}}, nil
+}
+
+func othersStored(s *inventory.Snapshot, except string) bool {
+	for path := range s.Files {
+		if path != except && strings.HasPrefix(path, "/etc/systemd/system/infiniband-port-") {
+			return true
+		}
+	}
+	return false
+}
+
+// IsRefused reports whether err is a refusal, and gives its findings.
+func IsRefused(err error) ([]safety.Finding, bool) {
+	var refused *RefusedError
+	if errors.As(err, &refused) {
+		return refused.Findings, true
+	}
+	return nil, false
+}
+
+func outputError(h *inventory.Host, cmd shellcmd.Command, out []byte, err error) error {
+	return &host.OutputError{Host: h.Name(), Command: cmd.String(), Problem: err.Error(), Output: string(out)}
+}

@@ -1,0 +1,187 @@
+package port
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// Planned is what other resources of the same plan will have done before this
+// one is applied.
+type Planned struct {
+	// InfiniBand is true if a resource of this plan makes the port InfiniBand.
+	InfiniBand bool
+}
+
+// Check finds what speaks against d on this host. o is what Observe gave, with
+// Link where speeds or widths are asked for and could be read.
+func Check(s *inventory.Snapshot, d Desired, o Observed, p Planned) []safety.Finding {
+	plat, err := platform.Of(s)
+	if err != nil {
+		return []safety.Finding{rulePlatform.Find("%v.", err)}
+	}
+	packages := plat.PackagesFor(platform.FeatureDiagnostics, s.OS.Kernel)
+	present := s.Commands["ibportstate"]
+	if !present && len(packages) == 0 {
+		return []safety.Finding{rulePlatform.Find("%s runs %s, and has no ibportstate.", s.Host, plat.Name())}
+	}
+	found := foreign(s, d)
+	if f := portThere(s, d, o, p); f != nil {
+		return append(found, *f)
+	}
+	found = append(found, unsupported(d, o)...)
+	if len(o.Differences(d)) == 0 {
+		return found
+	}
+	if !present {
+		f := rulePackage.Find("%s has no ibportstate.", s.Host)
+		f.Summary = "The package " + strings.Join(packages, ", ") + " will be installed"
+		found = append(found, f)
+	}
+	if interrupts(d, o) {
+		found = append(found, users(s, d, o)...)
+	}
+	return found
+}
+
+// foreign finds files of our names that are not ours.
+func foreign(s *inventory.Snapshot, d Desired) []safety.Finding {
+	var found []safety.Finding
+	for _, path := range []string{UnitPath(d.Card, d.Number), ScriptPath} {
+		f, there := s.Files[path]
+		if there && !platform.Owned(strings.TrimPrefix(f.Content, "#!/bin/sh\n")) {
+			found = append(found, ruleForeign.Find("%s of %s.", path, s.Host))
+		}
+	}
+	return found
+}
+
+func portThere(s *inventory.Snapshot, d Desired, o Observed, p Planned) *safety.Finding {
+	var f safety.Finding
+	switch {
+	case (!o.Present || o.LinkLayer == "Ethernet") && p.InfiniBand:
+		f = rulePostponed.Find("Port %d of card %s is not InfiniBand yet.", d.Number, d.Card)
+	case !o.Present:
+		f = rulePort.Find("Card %s of %s shows no port %d.%s", d.Card, s.Host, d.Number, portsOf(s, d))
+	case o.LinkLayer == "Ethernet":
+		f = ruleEthernet.Find("Port %d of card %s has link layer Ethernet.", d.Number, d.Card)
+	default:
+		return nil
+	}
+	return &f
+}
+
+func portsOf(s *inventory.Snapshot, d Desired) string {
+	card, ok := s.Card(d.Card)
+	if !ok {
+		return " The card is not there."
+	}
+	var ports []string
+	for _, p := range card.Ports {
+		if p.State != "" {
+			ports = append(ports, fmt.Sprintf("%d (%s)", p.Number, p.LinkLayer))
+		}
+	}
+	if len(ports) == 0 {
+		return fmt.Sprintf(" It has no RDMA port at all; driver: %s.", orNone(card.Driver))
+	}
+	return " Its ports are " + strings.Join(ports, ", ") + "."
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+func unsupported(d Desired, o Observed) []safety.Finding {
+	if o.Link == nil {
+		return nil
+	}
+	var found []safety.Finding
+	if more := d.Speeds &^ o.Link.SpeedsSupported; more != 0 {
+		found = append(found, ruleSpeeds.Find("speeds: %s supports %s, and not %s.", d.Name(), o.Link.SpeedsSupported, more))
+	}
+	if more := d.Widths &^ o.Link.WidthsSupported; more != 0 {
+		f := ruleSpeeds.Find("widths: %s supports %s, and not %s.", d.Name(), o.Link.WidthsSupported, more)
+		f.Attribute = "widths"
+		found = append(found, f)
+	}
+	return found
+}
+
+// interrupts reports whether d takes away a link that may be in use.
+func interrupts(d Desired, o Observed) bool {
+	if !o.Enabled() {
+		return false
+	}
+	if !d.Enabled {
+		return true
+	}
+	return d.Speeds != 0 && (o.Link == nil || o.Link.SpeedsEnabled != d.Speeds) ||
+		d.Widths != 0 && (o.Link == nil || o.Link.WidthsEnabled != d.Widths)
+}
+
+// users finds who loses the port.
+func users(s *inventory.Snapshot, d Desired, o Observed) []safety.Finding {
+	found := []safety.Finding{ruleInterrupt.Find("%s is %s %s.", d.Name(), o.State, o.Physical)}
+	for _, use := range uses(s, d) {
+		f := ruleSession.Find("%s.", use.what)
+		if d.Consent == use.dev {
+			f.Severity, f.Summary, f.WayOut = safety.Note, "Port carries what the host is reached by or depends on, as agreed", ""
+		} else {
+			f.Consent = fmt.Sprintf("%s = %q", ConsentPath, use.dev)
+		}
+		found = append(found, f)
+	}
+	if o.IsSM {
+		found = append(found, ruleSM.Find("%s.", d.Name()))
+	}
+	return found
+}
+
+type use struct{ dev, what string }
+
+// uses names what goes over the port.
+func uses(s *inventory.Snapshot, d Desired) []use {
+	var all []use
+	if on(s, d, s.SSH.Dev) {
+		all = append(all, use{s.SSH.Dev, fmt.Sprintf("The SSH session to %s comes in over %s", s.Host, s.SSH.Dev)})
+	}
+	for _, r := range s.Routes.Default {
+		if on(s, d, r.Dev) {
+			all = append(all, use{r.Dev, fmt.Sprintf("The default route of %s goes over %s", s.Host, r.Dev)})
+		}
+	}
+	for _, st := range s.Storage {
+		if on(s, d, st.Dev) {
+			all = append(all, use{st.Dev, fmt.Sprintf("%s %s of %s is reached over %s", st.Kind, st.What, s.Host, st.Dev)})
+		}
+	}
+	return all
+}
+
+// on reports whether an interface, or one below it, belongs to the port.
+func on(s *inventory.Snapshot, d Desired, dev string) bool {
+	for seen := map[string]bool{}; dev != "" && !seen[dev]; {
+		seen[dev] = true
+		if card, p, ok := s.CardByNetdev(dev); ok {
+			return card.PCI == d.Card && p.Number == d.Number
+		}
+		n, ok := s.Netdev(dev)
+		if !ok {
+			return false
+		}
+		for _, lower := range n.Lower {
+			if on(s, d, lower) {
+				return true
+			}
+		}
+		dev = n.Parent
+	}
+	return false
+}

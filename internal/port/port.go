@@ -1,0 +1,126 @@
+// Package port sets the administrative state of one InfiniBand port of a host,
+// and the speeds and widths that it may negotiate, now and at every boot.
+//
+// It must not change a card's flash, its link type, ports of switches, or import
+// Terraform.
+package port
+
+import (
+	"fmt"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+// ConsentPath is the attribute that allows to take away a port in use; it holds
+// the name of the interface.
+const ConsentPath = "allow_management_path"
+
+// Desired is what the configuration asks for.
+type Desired struct {
+	Host    string
+	Card    ib.PCIAddress
+	Number  int // from 1
+	Enabled bool
+	Speeds  Speeds // zero: whatever the port allows now
+	Widths  Widths // zero: whatever the port allows now
+	// Consent names the interface that may go away.
+	Consent string
+}
+
+// Name is "host/0000:01:00.0 port 1".
+func (d Desired) Name() string { return fmt.Sprintf("%s/%s port %d", d.Host, d.Card, d.Number) }
+
+// tuned reports whether anything but the administrative state is asked for.
+func (d Desired) tuned() bool { return d.Speeds != 0 || d.Widths != 0 }
+
+// Observed is what is on the host.
+type Observed struct {
+	Card      bool // the card is there
+	Present   bool // the port is there, as an RDMA port
+	LinkLayer string
+	State     string // "Active", "Initializing", "Down", …
+	Physical  string // "LinkUp", "Polling", "Disabled", …
+	Rate      string // meaningful only while Physical is "LinkUp"
+	LID       uint16
+	SMLID     uint16
+	IsSM      bool
+	PortGUID  ib.GUID
+	Device    string // RDMA device, "mlx4_0"
+	Netdev    string
+
+	Stored  bool // a unit of ours sets the port at boot
+	AtBoot  bool // that unit is enabled
+	Setting Desired
+	// Link is what the port itself says about speeds and widths; nil unless asked.
+	Link *Link
+}
+
+// Enabled reports whether the port tries to bring up its link.
+func (o Observed) Enabled() bool { return o.Physical != "Disabled" }
+
+// Observe reads from a snapshot what is known about a port.
+func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observed {
+	var o Observed
+	if f := s.Files[UnitPath(pci, number)]; platform.Owned(f.Content) {
+		o.Stored = true
+		o.Setting = settingOf(f.Content)
+		// systemctl shows units that are in memory, which an enabled one that has
+		// not run in this boot is not. The link is what enables it.
+		_, o.AtBoot = s.Files[wantsPath(pci, number)]
+	}
+	card, ok := s.Card(pci)
+	if !ok {
+		return o
+	}
+	o.Card, o.Device = true, card.RDMADevice
+	p, ok := card.Port(number)
+	if !ok || p.State == "" {
+		return o
+	}
+	o.Present = true
+	o.LinkLayer, o.State, o.Physical, o.Rate = p.LinkLayer, p.State, p.Physical, p.Rate
+	o.LID, o.SMLID, o.IsSM, o.PortGUID, o.Netdev = p.LID, p.SMLID, p.IsSM, p.PortGUID, p.Netdev
+	return o
+}
+
+// Differences says in what the host differs from d, one line each; empty if
+// nothing has to be done.
+func (o Observed) Differences(d Desired) []string {
+	diff := o.live(d)
+	switch {
+	case !o.Stored:
+		diff = append(diff, "nothing sets it at boot")
+	case !o.AtBoot:
+		diff = append(diff, UnitName(d.Card, d.Number)+" is not enabled")
+	case o.Setting.Enabled != d.Enabled || o.Setting.Speeds != d.Speeds || o.Setting.Widths != d.Widths:
+		diff = append(diff, "another setting is stored for the next boot")
+	}
+	return diff
+}
+
+// live gives the differences of the port itself.
+func (o Observed) live(d Desired) []string {
+	var diff []string
+	if o.Present && o.Enabled() != d.Enabled {
+		diff = append(diff, "it is "+word(o.Enabled()))
+	}
+	if o.Link == nil {
+		return diff
+	}
+	if d.Speeds != 0 && o.Link.SpeedsEnabled != d.Speeds {
+		diff = append(diff, "it may negotiate "+o.Link.SpeedsEnabled.String())
+	}
+	if d.Widths != 0 && o.Link.WidthsEnabled != d.Widths {
+		diff = append(diff, "it may negotiate "+o.Link.WidthsEnabled.String())
+	}
+	return diff
+}
+
+func word(enabled bool) string {
+	if enabled {
+		return "enabled"
+	}
+	return "disabled"
+}

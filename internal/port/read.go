@@ -1,0 +1,51 @@
+package port
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibportstate"
+)
+
+// readLink asks the port itself. It is the one look that the collection does not
+// have: a management datagram for each port is worth it only where speeds or
+// widths are configured.
+func readLink(ctx context.Context, h *inventory.Host, device string, number int) (*Link, error) {
+	cmd := ibportstate.Query(device, number)
+	r, err := h.Run(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	a, err := ibportstate.Parse(string(r.Stdout))
+	if err != nil {
+		return nil, outputError(h, cmd, r.Stdout, err)
+	}
+	return &Link{
+		SpeedsSupported: speedsOf(a.Before.SpeedsSupported), SpeedsEnabled: speedsOf(a.Before.SpeedsEnabled),
+		WidthsSupported: widthsOf(a.Before.WidthSupported), WidthsEnabled: widthsOf(a.Before.WidthEnabled),
+	}, nil
+}
+
+// speedsOf leaves out FDR10, which has a switch of its own and is not managed.
+func speedsOf(speeds []ib.Speed) Speeds {
+	var s Speeds
+	for _, v := range speeds {
+		if i := slices.Index(speedNames, v.String()); i >= 0 {
+			s |= 1 << i
+		}
+	}
+	return s
+}
+
+func widthsOf(lanes []int) Widths {
+	var w Widths
+	for _, n := range lanes {
+		if i := slices.Index(widthNames, strconv.Itoa(n)+"X"); i >= 0 {
+			w |= 1 << i
+		}
+	}
+	return w
+}

@@ -1,0 +1,135 @@
+package port
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+// wantsPath is the link that "systemctl enable" makes.
+func wantsPath(pci ib.PCIAddress, number int) string {
+	return "/etc/systemd/system/multi-user.target.wants/" + UnitName(pci, number)
+}
+
+const resourceName = "infiniband_port"
+
+// ScriptPath is our own program that sets a port, for the apply and for the boot.
+const ScriptPath = "/usr/local/sbin/terraform-infiniband-port"
+
+// UnitName is the service that sets a port at boot.
+func UnitName(pci ib.PCIAddress, number int) string {
+	return fmt.Sprintf("infiniband-port-%s-%d.service", pci, number)
+}
+
+// UnitPath is its file.
+func UnitPath(pci ib.PCIAddress, number int) string {
+	return "/etc/systemd/system/" + UnitName(pci, number)
+}
+
+// script sets one port. ibportstate needs the device and the port by name: it
+// otherwise takes the first port with a link, and a disabled port has none
+// ("can't open UMAD port ((null):0)"). A link takes new speeds and widths when it
+// trains anew, which disabling and enabling the port makes it do; a disabled port
+// of one's own can be enabled again because the request never leaves the host.
+// At boot the driver may come later than the service.
+const script = `#!/bin/sh
+` + platform.Owner + ` Written by infiniband_port.
+# $1 PCI address  $2 port  $3 enable or disable
+# $4 speeds, $5 extended speeds, $6 widths: numbers of PortInfo, or - to leave them
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+pci=$1 port=$2 state=$3 speed=$4 extended=$5 width=$6
+left=30 device=
+while :; do
+  for d in /sys/bus/pci/devices/"$pci"/infiniband/*; do
+    [ -e "$d/ports/$port/state" ] && device=${d##*/}
+  done
+  [ -n "$device" ] && break
+  left=$((left - 1))
+  if [ "$left" -le 0 ]; then
+    echo "no RDMA device of $pci has a port $port" >&2
+    exit 3
+  fi
+  sleep 1
+done
+set_port() {
+  timeout 20 ibportstate -C "$device" -P "$port" -D 0 "$port" "$@" >/dev/null
+}
+train=
+if [ "$speed" != - ]; then set_port speed "$speed" && train=1 || exit 4; fi
+if [ "$extended" != - ]; then set_port espeed "$extended" && train=1 || exit 4; fi
+if [ "$width" != - ]; then set_port width "$width" && train=1 || exit 4; fi
+if [ -n "$train" ] && [ "$state" = enable ]; then
+  set_port disable || exit 4
+  sleep 1
+fi
+set_port "$state" || exit 4
+`
+
+// arguments are those of the script. A port without extended speeds takes none.
+func arguments(d Desired, extended bool) []string {
+	state, speed, ext, width := "disable", "-", "-", "-"
+	if d.Enabled {
+		state = "enable"
+	}
+	if d.Speeds != 0 {
+		speed = strconv.Itoa(d.Speeds.base())
+		if extended {
+			ext = strconv.Itoa(d.Speeds.extended())
+		}
+	}
+	if d.Widths != 0 {
+		width = strconv.Itoa(int(d.Widths))
+	}
+	return []string{d.Card.String(), strconv.Itoa(d.Number), state, speed, ext, width}
+}
+
+// unit is the text of the service. opensm comes after it: a port that is
+// disabled while opensm starts has no SM.
+func unit(d Desired, extended bool) string {
+	return platform.OwnedHeader(resourceName) + fmt.Sprintf(`[Unit]
+Description=Set InfiniBand port %d of %s as Terraform configured it
+After=rdma-hw.target systemd-modules-load.service
+Before=opensm.service
+ConditionPathExists=%s
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=%s %s
+
+[Install]
+WantedBy=multi-user.target
+`, d.Number, d.Card, ScriptPath, ScriptPath, strings.Join(arguments(d, extended), " "))
+}
+
+// settingOf reads back what a unit of ours asks for; the zero value if it was
+// edited beyond recognition.
+func settingOf(text string) Desired {
+	var d Desired
+	for line := range strings.Lines(text) {
+		command, ok := strings.CutPrefix(strings.TrimSpace(line), "ExecStart="+ScriptPath+" ")
+		words := strings.Fields(command)
+		if !ok || len(words) != 6 {
+			continue
+		}
+		d.Enabled = words[2] == "enable"
+		base, ext := number(words[3]), number(words[4])
+		if ext == extNone {
+			ext = 0
+		}
+		d.Speeds = Speeds(base&baseSpeeds | ext&extSpeeds<<extShift)
+		d.Widths = Widths(number(words[5]))
+	}
+	return d
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 || n > 31 {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,173 @@
+package port
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/port"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+type model struct {
+	ID              types.String   `tfsdk:"id"`
+	CardID          tfkit.CardID   `tfsdk:"card_id"`
+	Port            types.Int64    `tfsdk:"port"`
+	Enabled         types.Bool     `tfsdk:"enabled"`
+	Speeds          types.Set      `tfsdk:"speeds"`
+	Widths          types.Set      `tfsdk:"widths"`
+	AllowManagement types.String   `tfsdk:"allow_management_path"`
+	Timeout         tfkit.Duration `tfsdk:"timeout"`
+
+	AtBoot        types.Bool   `tfsdk:"at_boot"`
+	Unit          types.String `tfsdk:"unit"`
+	PortGUID      tfkit.GUID   `tfsdk:"port_guid"`
+	State         types.String `tfsdk:"state"`
+	PhysicalState types.String `tfsdk:"physical_state"`
+	Rate          types.String `tfsdk:"rate"`
+	LID           types.Int64  `tfsdk:"lid"`
+	SMLID         types.Int64  `tfsdk:"sm_lid"`
+}
+
+// known reports whether everything that a check needs is known.
+func (m *model) known() bool {
+	for _, set := range []types.Set{m.Speeds, m.Widths} {
+		for _, v := range set.Elements() {
+			if v.IsUnknown() {
+				return false
+			}
+		}
+	}
+	return !m.CardID.IsUnknown() && !m.Port.IsUnknown() && !m.Enabled.IsUnknown() && !m.Speeds.IsUnknown() && !m.Widths.IsUnknown()
+}
+
+// desired reads what is asked for; consent is that of the configuration.
+func (m *model) desired(consent types.String) (ops.Desired, tfkit.CardRef, error) {
+	ref, err := tfkit.ParseCardRef(m.CardID.ValueString())
+	if err != nil {
+		return ops.Desired{}, ref, err
+	}
+	d := ops.Desired{
+		Host: ref.Host, Card: ref.PCI, Number: int(m.Port.ValueInt64()), Enabled: m.Enabled.ValueBool(), Consent: consent.ValueString(),
+	}
+	if d.Speeds, err = ops.ParseSpeeds(texts(m.Speeds)); err != nil {
+		return d, ref, err
+	}
+	d.Widths, err = ops.ParseWidths(texts(m.Widths))
+	return d, ref, err
+}
+
+func texts(set types.Set) []string {
+	out := make([]string, 0, len(set.Elements()))
+	for _, v := range set.Elements() {
+		out = append(out, tfkit.StringOf(v))
+	}
+	return out
+}
+
+func setOf(names []string) types.Set {
+	elems := make([]attr.Value, len(names))
+	for i, n := range names {
+		elems[i] = types.StringValue(n)
+	}
+	return types.SetValueMust(types.StringType, elems)
+}
+
+// id is "host/pci_address/port".
+func id(ref tfkit.CardRef, number int) string { return ref.String() + "/" + strconv.Itoa(number) }
+
+func parseID(text string) (tfkit.CardRef, int, error) {
+	i := strings.LastIndexByte(text, '/')
+	if i > 0 {
+		ref, err := tfkit.ParseCardRef(text[:i])
+		number, errNumber := strconv.Atoi(text[i+1:])
+		if err == nil && errNumber == nil && number >= 1 && number <= 2 {
+			return ref, number, nil
+		}
+	}
+	return tfkit.CardRef{}, 0, fmt.Errorf("invalid port id %q: want host/pci_address/port, for example pve3/0000:01:00.0/1", text)
+}
+
+// observe fills everything from what was read. Of a setting, what the port is now
+// shows before what it will be after the next boot.
+func (m *model) observe(ref tfkit.CardRef, number int, o ops.Observed) {
+	m.ID = types.StringValue(id(ref, number))
+	if o.Present {
+		known := m.Enabled
+		m.Enabled = types.BoolValue(o.Enabled())
+		if o.Stored && known.Equal(m.Enabled) {
+			m.Enabled = types.BoolValue(o.Setting.Enabled)
+		}
+	}
+	m.Speeds = drift(m.Speeds, o, func(l *ops.Link) []string { return l.SpeedsEnabled.Names() }, o.Setting.Speeds.Names())
+	m.Widths = drift(m.Widths, o, func(l *ops.Link) []string { return l.WidthsEnabled.Names() }, o.Setting.Widths.Names())
+	m.facts(o)
+	m.AtBoot = types.BoolValue(o.AtBoot)
+	m.Unit = types.StringNull()
+	if o.Stored {
+		m.Unit = types.StringValue(ops.UnitName(ref.PCI, number))
+	}
+}
+
+func (m *model) facts(o ops.Observed) {
+	m.PortGUID = tfkit.NullText[tfkit.GUIDKind]()
+	if !o.PortGUID.IsZero() {
+		m.PortGUID = tfkit.NewText[tfkit.GUIDKind](o.PortGUID.String())
+	}
+	m.State, m.PhysicalState = tfkit.OrNull(o.State), tfkit.OrNull(o.Physical)
+	m.Rate = types.StringNull()
+	if o.Physical == "LinkUp" {
+		m.Rate = tfkit.OrNull(o.Rate)
+	}
+	m.LID, m.SMLID = types.Int64Value(int64(o.LID)), types.Int64Value(int64(o.SMLID))
+}
+
+// drift is what state shows of a set that the configuration names: what the port
+// may negotiate now, or what is stored if only that differs. A set that is not
+// managed stays null; after an import it is what a unit of ours says.
+func drift(known types.Set, o ops.Observed, live func(*ops.Link) []string, stored []string) types.Set {
+	switch {
+	case known.IsNull() && len(stored) == 0:
+		return types.SetNull(types.StringType)
+	case known.IsNull() || o.Link == nil:
+		if o.Stored {
+			return setOf(stored)
+		}
+		return known
+	}
+	now := setOf(live(o.Link))
+	if o.Stored && now.Equal(known) {
+		return setOf(stored)
+	}
+	return now
+}
+
+// plan fills what is known before the change is made.
+func (m *model) plan(ref tfkit.CardRef, number int, prior model) {
+	m.ID = types.StringValue(id(ref, number))
+	m.AtBoot = types.BoolValue(true)
+	m.Unit = types.StringValue(ops.UnitName(ref.PCI, number))
+	m.PortGUID = tfkit.UnknownText[tfkit.GUIDKind]()
+	m.State, m.PhysicalState, m.Rate = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+	m.LID, m.SMLID = types.Int64Unknown(), types.Int64Unknown()
+	tfkit.Settle(&m.AllowManagement, prior.AllowManagement)
+}
+
+// finish fills the state after a change; what was asked for was proven.
+func (m *model) finish(ref tfkit.CardRef, number int, o ops.Observed) {
+	m.facts(o)
+	m.ID = types.StringValue(id(ref, number))
+	m.AtBoot = types.BoolValue(o.AtBoot)
+	m.Unit = types.StringValue(ops.UnitName(ref.PCI, number))
+}
+
+// normalise gives what an import leaves null a value that a plan may keep.
+func (m *model) normalise() {
+	tfkit.Settle(&m.AllowManagement, types.StringValue(""))
+	if m.Timeout.IsNull() {
+		m.Timeout = tfkit.DurationText("5m")
+	}
+}

@@ -1,0 +1,75 @@
+package port
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/port"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+// ModifyPlan checks what speaks against the setting and says what will be done.
+func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var plan, config, state model
+	if req.Plan.Raw.IsNull() {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		tfkit.AddForgotten(&resp.Diagnostics, "port", state.ID.ValueString(),
+			"The port stays as it is until the driver is loaded anew or the host restarts; what makes the setting at boot is removed.")
+		return
+	}
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	exists := !req.State.Raw.IsNull()
+	if exists {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	}
+	if resp.Diagnostics.HasError() || r.Data == nil {
+		return
+	}
+	if !plan.known() || config.AllowManagement.IsUnknown() {
+		tfkit.AddPostponed(&resp.Diagnostics, "a port", "the card or a part of its setting comes from something that is not there yet")
+		return
+	}
+	d, ref, err := plan.desired(config.AllowManagement)
+	if err != nil {
+		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("speeds"), "plan port "+plan.CardID.ValueString(), err)
+		return
+	}
+	o, ok := r.assess(ctx, d, ref, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	if exists && len(o.Differences(d)) == 0 && plan.sameTuning(state) {
+		resp.Plan.Raw = req.State.Raw
+		return
+	}
+	plan.plan(ref, d.Number, state)
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// sameTuning reports whether state holds the sets of the configuration: one that
+// the configuration no longer names has to leave the state.
+func (m *model) sameTuning(state model) bool {
+	return m.Speeds.Equal(state.Speeds) && m.Widths.Equal(state.Widths)
+}
+
+// assess looks at the port and reports what speaks against d; not ok if nothing
+// may be planned.
+func (r *Resource) assess(ctx context.Context, d ops.Desired, ref tfkit.CardRef, diags *diag.Diagnostics) (ops.Observed, bool) {
+	what := "set port " + id(ref, d.Number)
+	at := r.CardAt(ctx, ref, what, diags)
+	if at == nil {
+		return ops.Observed{}, false
+	}
+	o, err := ops.Look(ctx, at.Host, d)
+	if err != nil {
+		tfkit.AddErrorAt(diags, path.Root("port"), what, err)
+		return o, false
+	}
+	planned := ops.Planned{InfiniBand: r.Planned.Card(ref).LinkTypes[d.Number] == ib.LinkTypeIB}
+	return o, !tfkit.AddFindings(ctx, diags, what, ops.Check(at.Snap, d, o, planned))
+}

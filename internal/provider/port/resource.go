@@ -1,0 +1,147 @@
+// Package port is the resource infiniband_port: the administrative state, speeds
+// and widths of one port.
+//
+// It must not run commands; the operations of internal/port do.
+package port
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/port"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+const standardTimeout = 5 * time.Minute
+
+var (
+	_ resource.ResourceWithConfigure   = &Resource{}
+	_ resource.ResourceWithModifyPlan  = &Resource{}
+	_ resource.ResourceWithImportState = &Resource{}
+)
+
+// Resource is infiniband_port.
+type Resource struct{ tfkit.Resource }
+
+// New returns the resource.
+func New() resource.Resource { return &Resource{} }
+
+// Metadata implements resource.Resource.
+func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_port"
+}
+
+// Create makes the setting, whatever the port is.
+func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+}
+
+// Update does the same as Create: both converge.
+func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+}
+
+func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config, to *tfsdk.State, diags *diag.Diagnostics) {
+	var plan, config model
+	diags.Append(from.Get(ctx, &plan)...)
+	diags.Append(conf.Get(ctx, &config)...)
+	d, ref, err := plan.desired(config.AllowManagement)
+	what := "set port " + id(ref, d.Number)
+	if err != nil || diags.HasError() {
+		tfkit.AddError(diags, what, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
+	defer cancel()
+	var result ops.Result
+	err = r.WithHost(ctx, ref.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
+		// What warns or refuses now belongs to the operator's screen as it did in
+		// the plan.
+		if _, ok := r.assess(ctx, d, ref, diags); !ok {
+			return nil
+		}
+		var applyErr error
+		result, applyErr = ops.Apply(ctx, h, d, ops.Options{})
+		return applyErr
+	})
+	if findings, refused := ops.IsRefused(err); refused {
+		tfkit.AddFindings(ctx, diags, what, findings)
+		return
+	}
+	tfkit.AddError(diags, what, err)
+	if diags.HasError() {
+		return
+	}
+	tfkit.AddNotes(diags, "Port "+id(ref, d.Number), result.Warnings)
+	plan.finish(ref, d.Number, result.Observed)
+	diags.Append(to.Set(ctx, &plan)...)
+}
+
+// Read refreshes what the port is, and what it will be after a restart.
+func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	d, ref, err := state.desired(types.StringNull())
+	if err != nil || resp.Diagnostics.HasError() || !r.HostReady(types.StringValue(ref.Host)) {
+		tfkit.AddError(&resp.Diagnostics, "read port "+state.ID.ValueString(), err)
+		return
+	}
+	h, _, err := r.Host(ref.Host)
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, "read port "+id(ref, d.Number), err)
+		return
+	}
+	o, err := ops.Look(ctx, h, d)
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, "read port "+id(ref, d.Number), err)
+		return
+	}
+	if !o.Card && !o.Stored {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	state.observe(ref, d.Number, o)
+	state.normalise()
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// Delete removes what makes the setting at boot; the port stays as it is.
+func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state model
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	d, ref, err := state.desired(types.StringNull())
+	what := "forget port " + id(ref, d.Number)
+	if err != nil || resp.Diagnostics.HasError() {
+		tfkit.AddError(&resp.Diagnostics, what, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(state.Timeout, standardTimeout))
+	defer cancel()
+	var result ops.Result
+	err = r.WithHost(ctx, ref.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
+		var removeErr error
+		result, removeErr = ops.Remove(ctx, h, d.Card, d.Number)
+		return removeErr
+	})
+	tfkit.AddError(&resp.Diagnostics, what, err)
+	tfkit.AddNotes(&resp.Diagnostics, "Port "+id(ref, d.Number), result.Left)
+}
+
+// ImportState takes host/pci_address/port.
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	ref, number, err := parseID(req.ID)
+	if err != nil {
+		tfkit.AddError(&resp.Diagnostics, "import port "+req.ID, err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(id(ref, number)))...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("card_id"), tfkit.NewText[tfkit.CardIDKind](ref.String()))...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("port"), types.Int64Value(int64(number)))...)
+}

@@ -1,0 +1,71 @@
+package port
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/port"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+const description = "The administrative state of one InfiniBand port, and the speeds and widths that it may negotiate: what `ibportstate` sets, and what is otherwise lost at every boot.\n\n" +
+	"Most ports need none of this. It is for cards that come up disabled (QLogic), for a port that has to stay dark, and for a link that only holds at a lower speed. " +
+	"The setting is made at once and stored in a systemd unit of its own for every boot. " +
+	"Destroying the resource removes the unit and leaves the port as it is.\n\n" +
+	"Ports of switches are not managed."
+
+// Schema implements resource.Resource.
+func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: description,
+		Attributes: map[string]schema.Attribute{
+			"id":      tfkit.IDAttribute("`host/pci_address/port`"),
+			"card_id": tfkit.CardIDAttribute(),
+			"port": schema.Int64Attribute{
+				Required:            true,
+				MarkdownDescription: "Number of the port, from 1. Another port is another object.",
+				Validators:          []validator.Int64{int64validator.Between(1, 2)},
+				PlanModifiers:       []planmodifier.Int64{int64planmodifier.RequiresReplace()},
+			},
+			"enabled": schema.BoolAttribute{
+				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
+				MarkdownDescription: "Whether the port tries to bring up its link (default true). A disabled port of a host can be enabled again.",
+			},
+			"speeds": namesAttribute("Speeds per lane that the port may negotiate: `SDR`, `DDR`, `QDR`, `FDR`, `EDR`, `HDR`. `SDR` has to be among them, because every link begins to train with it. "+
+				"Left out, they stay as they are.", ops.SpeedNames()),
+			"widths": namesAttribute("Widths that the port may negotiate: `1X`, `2X`, `4X`, `8X`, `12X`. Left out, they stay as they are.", ops.WidthNames()),
+			"allow_management_path": schema.StringAttribute{
+				Optional: true, Computed: true,
+				MarkdownDescription: "Consent to take the port away although the SSH session, the default route or storage of the host goes over it: the name of that interface. A change of this argument alone is no change.",
+			},
+			"timeout": tfkit.TimeoutAttribute("5m", "the change"),
+
+			"at_boot":        tfkit.ComputedBool("Whether the setting is made at every boot."),
+			"unit":           tfkit.Computed("systemd unit that makes the setting at boot."),
+			"port_guid":      tfkit.ComputedGUID("GUID of the port."),
+			"state":          tfkit.Computed("Logical state: `Down`, `Initializing` (a link, and no subnet manager yet), `Armed`, `Active`."),
+			"physical_state": tfkit.Computed("Physical state: `LinkUp`, `Polling` (nobody answers), `Disabled`, `PortConfigurationTraining`, …"),
+			"rate":           tfkit.Computed("Rate of the link, such as `40 Gb/sec (4X QDR)`; null without a link."),
+			"lid":            tfkit.ComputedInt("LID of the port."),
+			"sm_lid":         tfkit.ComputedInt("LID of the subnet manager that set the port up."),
+		},
+	}
+}
+
+func namesAttribute(description string, known []string) schema.SetAttribute {
+	return schema.SetAttribute{
+		Optional: true, ElementType: types.StringType,
+		MarkdownDescription: description,
+		Validators:          []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.ValueStringsAre(stringvalidator.OneOf(known...))},
+	}
+}
