@@ -25,7 +25,7 @@ import (
 func main() {
 	engine := flag.String("engine", "terraform", "Terraform or OpenTofu program")
 	provider := flag.String("provider", "bin/terraform-provider-infiniband", "built provider")
-	sizes := flag.String("hosts", "2,20,100", "numbers of hosts to plan")
+	sizes := flag.String("hosts", "1x20,2,20,50x20,100", "numbers of hosts to plan, each with seven resources or as many as follow an x")
 	runs := flag.Int("runs", 5, "plans per figure; the median is printed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -43,7 +43,6 @@ func bench(ctx context.Context, engine, provider, sizes string, runs int) error 
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	fmt.Printf("# %s, %d CPUs, %s/%s, medians of %d\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runs)
 	floor := filepath.Join(dir, "terraform-provider-floor")
 	out, err := exec.CommandContext(ctx, "go", "build", "-o", floor, "./internal/bench/floor").CombinedOutput()
 	if err != nil {
@@ -53,29 +52,49 @@ func bench(ctx context.Context, engine, provider, sizes string, runs int) error 
 		return err
 	}
 	b := &suite{dir: dir, engine: engine, provider: provider, floor: floor, runs: runs}
+	fmt.Printf("%s; plans without changes, medians of %d.\n\n%s\n", machine(ctx, engine), runs, tableHead)
 	for size := range strings.SplitSeq(sizes, ",") {
-		n, err := strconv.Atoi(size)
-		if err != nil || n < 1 {
-			return fmt.Errorf("not a number of hosts: %q", size)
+		hosts, perHost, found := strings.Cut(size, "x")
+		if !found {
+			perHost = strconv.Itoa(resourcesPerHost)
 		}
-		if err := b.fleet(ctx, n); err != nil {
-			return fmt.Errorf("%d hosts: %w", n, err)
+		n, err := strconv.Atoi(hosts)
+		each, err2 := strconv.Atoi(perHost)
+		if err != nil || err2 != nil || n < 1 || each < resourcesPerHost {
+			return fmt.Errorf("not a number of hosts, or of hosts x resources: %q", size)
+		}
+		if err := b.fleet(ctx, n, each); err != nil {
+			return fmt.Errorf("%s hosts: %w", size, err)
 		}
 	}
+	fmt.Println()
+	for _, line := range b.notes {
+		fmt.Println("- " + line)
+	}
 	return b.image(ctx)
+}
+
+// machine describes what was measured on.
+func machine(ctx context.Context, engine string) string {
+	version, _ := exec.CommandContext(ctx, engine, "version").Output()
+	name, _, _ := strings.Cut(string(version), "\n")
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	_, model, _ := strings.Cut(string(info), "model name\t: ")
+	model, _, _ = strings.Cut(model, "\n")
+	load, _ := os.ReadFile("/proc/loadavg")
+	return fmt.Sprintf("%s, %s, %s/%s, %d CPUs (%s), load before %.4s", name, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), model, load)
 }
 
 // suite holds what all measurements share.
 type suite struct {
 	dir, engine, provider, floor string
 	runs                         int
+	notes                        []string // lines for below the table
 }
 
-const resourcesPerHost = 7
-
-// fleet measures a lab of n hosts with seven resources each.
-func (b *suite) fleet(ctx context.Context, n int) error {
-	dir := filepath.Join(b.dir, fmt.Sprintf("fleet%d", n))
+// fleet measures a lab of n hosts with some resources each.
+func (b *suite) fleet(ctx context.Context, n, perHost int) error {
+	dir := filepath.Join(b.dir, fmt.Sprintf("fleet%d-%d", n, perHost))
 	lab, err := labs.Start(filepath.Join(dir, "lab"), labsim.Options{}, labs.Fleet(n)...)
 	if err != nil {
 		return err
@@ -83,10 +102,10 @@ func (b *suite) fleet(ctx context.Context, n int) error {
 	defer lab.Close()
 	full := &workspace{dir: filepath.Join(dir, "real"), engine: b.engine, overrides: map[string]string{"infiniband": b.provider}}
 	base := &workspace{dir: filepath.Join(dir, "floor"), engine: b.engine, overrides: map[string]string{"floor": b.floor}}
-	if err = full.write(fleetConfiguration(lab)); err != nil {
+	if err = full.write(fleetConfiguration(lab, perHost)); err != nil {
 		return err
 	}
-	if err = base.write(floorConfiguration(n)); err != nil {
+	if err = base.write(floorConfiguration(n, perHost)); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -95,21 +114,23 @@ func (b *suite) fleet(ctx context.Context, n int) error {
 			return err
 		}
 	}
-	fmt.Printf("\n%d hosts, %d resources (state made in %s)\n", n, n*resourcesPerHost, time.Since(began).Round(time.Second))
+	fmt.Fprintf(os.Stderr, "%d hosts, %d resources: state made in %s\n", n, n*perHost, time.Since(began).Round(time.Second))
 	before := sessions(lab)
 	a, z, err := b.paired(ctx, full, base)
 	if err != nil {
 		return err
 	}
 	perPlan := float64(sessions(lab)-before) / float64(b.runs+1) / float64(n)
-	fmt.Printf("  plan, no changes     %6.2f s   nothing-provider %6.2f s   ratio %.2f\n", a.seconds, z.seconds, a.seconds/z.seconds)
-	fmt.Printf("  memory of provider   %6.1f MB  nothing-provider %6.1f MB  ratio %.2f\n", a.megabytes, z.megabytes, a.megabytes/z.megabytes)
-	fmt.Printf("  commands per host and refresh: %.2f\n", perPlan)
+	fmt.Printf("| %d × %d | %.2f | %.2f | %.2f | %.2f | %.2f | **%.2f** | %.2f | %.2f | %.2f | %.0f | %.0f | %.2f |\n", n, perHost,
+		a.wall, z.wall, a.wall/z.wall, a.cpu, z.cpu, a.cpu/z.cpu, a.provider, z.provider, a.lab, a.megabytes, z.megabytes, perPlan)
 	if n <= 2 {
 		return b.slowLine(ctx, lab, full, a)
 	}
 	return nil
 }
+
+const tableHead = `| hosts × resources | plan s | floor s | ratio | CPU s | floor CPU s | CPU ratio | provider CPU s | floor's provider CPU s | lab CPU s | provider MB | floor's provider MB | commands per host |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|`
 
 // slowLine repeats the plan with latency between operator and hosts.
 func (b *suite) slowLine(ctx context.Context, lab *labs.Lab, w *workspace, fast figure) error {
@@ -121,7 +142,8 @@ func (b *suite) slowLine(ctx context.Context, lab *labs.Lab, w *workspace, fast 
 		if err != nil {
 			return err
 		}
-		fmt.Printf("  plan at %3d ms round trip  %.2f s, %.2f s more than at 0 ms\n", rtt.Milliseconds(), slow.seconds, slow.seconds-fast.seconds)
+		b.notes = append(b.notes, fmt.Sprintf("%d hosts at %d ms round trip: plan %.2f s, %.2f s more than at 0 ms",
+			len(lab.Machines()), rtt.Milliseconds(), slow.wall, slow.wall-fast.wall))
 	}
 	for _, m := range lab.Machines() {
 		m.Faults.Clear()
@@ -139,7 +161,7 @@ func sessions(lab *labs.Lab) int {
 
 // image runs the Go benchmark of the image reader.
 func (b *suite) image(ctx context.Context) error {
-	fmt.Println("\nfirmware image, 16 MiB, read, parsed and verified")
+	fmt.Println("\nFirmware image of 16 MiB, parsed and verified, in memory:")
 	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", ".", "-benchtime", "1s", "./internal/fwimage")
 	out, err := cmd.CombinedOutput()
 	for line := range strings.Lines(string(out)) {
