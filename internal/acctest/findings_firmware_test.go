@@ -3,6 +3,7 @@ package acctest
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -38,13 +39,18 @@ func imageFindings() []finding {
 	}
 	return []finding{
 		fileCase("FW001", "source", func(*World) string { return "/nowhere/fw.bin" }, "/nowhere/fw.bin", "no such file"),
-		fileCase("FW002", "source", named(ImageShort), "truncated", "0x40000"),
+		fileCase("FW002", "source", named(ImageShort), "truncated", fmt.Sprintf("0x%x", len(card.Truncated()))),
 		fileCase("FW003", "source", named(ImageCorrupt), "CRC"),
 		fileCase("FW004", "source", content("fw.zip", func(*World) []byte { return []byte("PK\x03\x04 and more") }), "zip archive", "Unpack"),
 		{code: "FW005", at: "sha256", says: []string{strings.Repeat("0", 64)}, config: func(w *World) Config {
 			return w.burn(labs.Intel9, w.Image(ImageVPI), nil).With("infiniband_firmware_image.it", map[string]any{"sha256": strings.Repeat("0", 64)})
 		}},
-		fileCase("FW006", "source", content("dump.bin", func(w *World) []byte { return w.Card(labs.Intel9).Flash.Dump() }), "raw dump", "`ri`"),
+		{code: "FW006", at: "source", says: []string{"raw dump", "`ri`"},
+			// A small image that was burned once lies in the second slot.
+			prepare: func(w *World) { w.write(labs.Intel9, card.VPI()) },
+			config: func(w *World) Config {
+				return w.burn(labs.Intel9, w.file("dump.bin", w.Card(labs.Intel9).Flash.Dump()), nil)
+			}},
 		{code: "FW007", at: "image_id", hosts: func() []labs.Host { return bought() }, says: []string{"-nofs"}, config: func(w *World) Config {
 			return w.burn(labs.Intel9, w.Image(ImageNoFS), nil)
 		}},
@@ -94,10 +100,10 @@ func matchFindings() []finding {
 			return w.burn(labs.Intel9, w.Image(ImageOldVPI), map[string]any{"allow_downgrade": map[string]any{"from": "2.41.0001", "to": "2.36.5000"}})
 		}},
 		{code: "FW028", at: "allow_reinstall", says: []string{`allow_reinstall = "2.42.5000"`, "checksum"}, config: func(w *World) Config {
-			return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x30000 })), without)
+			return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x4000 })), without)
 		}},
 		{code: "FW029", at: "allow_reinstall", says: []string{`allow_reinstall is "2.41.0001"`}, config: func(w *World) Config {
-			return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x30000 })), map[string]any{"allow_reinstall": "2.41.0001"})
+			return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x4000 })), map[string]any{"allow_reinstall": "2.41.0001"})
 		}},
 		{code: "FW031", at: "image_id", hosts: func() []labs.Host { return bought(image(oem())) }, says: []string{"HPE", "Mellanox"},
 			config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
@@ -197,8 +203,7 @@ func (w *World) brick(host string) {
 			w.t.Fatal(err)
 		}
 	}
-	w.Machine(host).Halt()
-	w.Machine(host).Start()
+	w.Restart(host)
 }
 
 func hostFindings() []finding {

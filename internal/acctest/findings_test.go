@@ -153,8 +153,8 @@ func (c finding) logged(t *testing.T, log string, diags Diags) {
 // prints is the fingerprint of all hosts.
 func (w *World) prints() string {
 	var b strings.Builder
-	for _, m := range w.Machines() {
-		b.WriteString(w.Print(m.Name))
+	for _, name := range w.Names() {
+		b.WriteString(w.Print(name))
 	}
 	return b.String()
 }

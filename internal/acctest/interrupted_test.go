@@ -13,20 +13,7 @@ import (
 )
 
 // burns counts what wrote to the flash of a host: firmware and GUIDs.
-func burns(w *World, host string) (images, guids int) {
-	for _, e := range w.Machine(host).Journal() {
-		if len(e.Args) < 2 || filepath.Base(e.Args[0]) != "mstflint" {
-			continue
-		}
-		switch e.Args[len(e.Args)-1] {
-		case "b", "burn":
-			images++
-		case "sg":
-			guids++
-		}
-	}
-	return images, guids
-}
+func burns(w *World, host string) (images, guids int) { return w.Burns(host) }
 
 // converged holds what must be true of a host after the main scenario, whatever
 // happened on the way: the right card, burned as often as was due and no more,
@@ -41,8 +28,7 @@ func converged(t *testing.T, w *World, ws *Workspace, cfg Config, host string) {
 	if want := [4]uint64{node, node + 1, node + 2, node + 3}; flash.GUIDs != want || running.GUIDs != want {
 		t.Errorf("GUIDs in flash %x, running %x, expected %x", flash.GUIDs, running.GUIDs, want)
 	}
-	mac := w.Machine(host).Config.Cards[0].MACs
-	if flash.MACs != mac {
+	if mac := w.MACs(host); flash.MACs != mac {
 		t.Errorf("MACs %x, expected %x", flash.MACs, mac)
 	}
 	backupHolds(t, w, host, card.PSIDEN)

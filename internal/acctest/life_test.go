@@ -68,13 +68,13 @@ func TestLife_create_over_what_is_there(t *testing.T) {
 	cfg := w.BothHosts()
 	applied(t, w.Workspace(), cfg)
 	ws := w.Workspace()
-	boots := w.Machine(labs.Intel9).Boots() + w.Machine(labs.Xeon2zfs).Boots()
+	boots := w.Boots(labs.Intel9) + w.Boots(labs.Xeon2zfs)
 	applied(t, ws, cfg)
 	for _, host := range []string{labs.Intel9, labs.Xeon2zfs} {
 		once(t, w, host)
 		converged(t, w, ws, cfg, host)
 	}
-	if now := w.Machine(labs.Intel9).Boots() + w.Machine(labs.Xeon2zfs).Boots(); now != boots {
+	if now := w.Boots(labs.Intel9) + w.Boots(labs.Xeon2zfs); now != boots {
 		t.Errorf("hosts restarted %d times for nothing", now-boots)
 	}
 	if err := w.works(); err != nil {

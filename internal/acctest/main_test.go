@@ -19,10 +19,16 @@ func TestMain(m *testing.M) {
 		}
 	}
 	// Scenarios mostly wait for simulated hosts; an explicit -parallel wins.
-	_ = flag.Set("test.parallel", "6")
+	_ = flag.Set("test.parallel", parallel)
 	UseEngine()
-	os.Exit(m.Run())
+	enter(m.Run)
 }
+
+// The testbed, if it is compiled in and asked for, has other needs.
+var (
+	parallel = "6"
+	enter    = func(run func() int) { os.Exit(run()) }
+)
 
 // mustPlan plans and fails the test if the provider breaks the protocol.
 func mustPlan(t *testing.T, ws *Workspace, cfg Config) *Plan {

@@ -56,7 +56,7 @@ func image(data []byte) func(*labs.Host) { return func(h *labs.Host) { h.Cards[0
 func spec(change func(*card.Spec)) []byte {
 	s := card.Spec{
 		PSID: card.PSIDVPI, Version: [3]uint16{2, 42, 5000}, Product: "02.42.50.00", Date: 0x20170905, Device: 0x1007, HWIDs: []uint32{0x1f7},
-		VSD: "n/a", PRS: "synthetic_cx3pro_vpi.prs", GUIDs: card.PlaceholderGUIDs, MACs: card.PlaceholderMACs, Failsafe: true, Code: 0x20000,
+		VSD: "n/a", PRS: "synthetic_cx3pro_vpi.prs", GUIDs: card.PlaceholderGUIDs, MACs: card.PlaceholderMACs, Failsafe: true, Code: 0x3000,
 	}
 	change(&s)
 	return card.Build(s)

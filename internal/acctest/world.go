@@ -43,9 +43,13 @@ type Options struct {
 
 // World is a running lab and an operator's machine next to it.
 type World struct {
-	*labs.Lab
-	Backups string // backup_dir of the operator
-	t       testing.TB
+	*labs.Lab                      // nil on another ground
+	Folder    string               // of the operator
+	Images    map[string]card.File // firmware files by name
+	Backups   string               // backup_dir of the operator
+	t         testing.TB
+	hosts     []labs.Host
+	site      Site
 }
 
 // Start makes a lab, which ends with the test. At its end no host may have been
@@ -58,11 +62,16 @@ func Start(t testing.TB, o Options) *World {
 	if o.Hosts == nil {
 		o.Hosts = labs.TwoHosts()
 	}
+	w := &World{Backups: filepath.Join(t.TempDir(), "firmware-backups"), t: t, hosts: o.Hosts}
+	if ground != nil {
+		w.stand(o.Hosts)
+		return w
+	}
 	lab, err := labs.Start(t.TempDir(), o.Lab, o.Hosts...)
 	if err != nil {
 		t.Fatalf("start the lab: %v", err)
 	}
-	w := &World{Lab: lab, Backups: filepath.Join(t.TempDir(), "firmware-backups"), t: t}
+	w.Lab, w.Folder, w.Images = lab, lab.Dir, lab.Images
 	t.Cleanup(func() {
 		lab.Close()
 		for _, m := range lab.Machines() {
@@ -91,13 +100,14 @@ const pace = 40 * time.Millisecond
 // Provider is the provider's configuration for all hosts of the lab.
 func (w *World) Provider() map[string]any {
 	hosts := map[string]any{}
-	for name := range w.Servers {
+	for _, name := range w.Names() {
 		hosts[name] = w.Host(name)
 	}
+	key, known := w.keys()
 	return map[string]any{
 		"backup_dir": w.Backups,
 		"ssh": map[string]any{
-			"private_key_file": w.KeyFile(), "known_hosts_files": []string{w.KnownHostsFile()}, "config_file": "none", "use_agent": false,
+			"private_key_file": key, "known_hosts_files": []string{known}, "config_file": "none", "use_agent": false,
 		},
 		"hosts": hosts,
 	}
@@ -105,8 +115,20 @@ func (w *World) Provider() map[string]any {
 
 // Host is the entry of one host in the provider's configuration.
 func (w *World) Host(name string) map[string]any {
+	if w.site != nil {
+		ip, port, user := w.site.Address(name)
+		return map[string]any{"address": ip, "port": port, "user": user, "reboot": map[string]any{"allowed": true, "timeout": "2m"}}
+	}
 	addr := w.Servers[name].Addr
 	return map[string]any{"address": addr.IP.String(), "port": addr.Port, "user": w.User(name), "reboot": map[string]any{"allowed": true}}
+}
+
+// keys are the files of the operator's key and of the hosts' keys.
+func (w *World) keys() (key, known string) {
+	if w.site != nil {
+		return w.site.KeyFile(), w.site.KnownHostsFile()
+	}
+	return w.KeyFile(), w.KnownHostsFile()
 }
 
 // Workspace is an operator who has not applied anything yet. When a walk ends,
@@ -119,16 +141,28 @@ func (w *World) Workspace() *Workspace {
 
 // DropAll breaks all connections to all hosts.
 func (w *World) DropAll() {
+	if w.site != nil {
+		for _, name := range w.Names() {
+			w.site.Drop(name)
+		}
+		return
+	}
 	for _, s := range w.Servers {
 		s.DropAll()
 	}
 }
 
 // PCI is the address of the first card of a host.
-func (w *World) PCI(host string) string { return w.Machine(host).Config.Cards[0].BDF }
+func (w *World) PCI(host string) string { return w.described(host).Cards[0].BDF }
 
-// Card is the first card of a host, the thing itself.
-func (w *World) Card(host string) *labsim.Card { return w.Machine(host).Card(w.PCI(host)) }
+// Card is the first card of a host, the thing itself. On another ground than the
+// simulated lab it is not connected to anything.
+func (w *World) Card(host string) *labsim.Card {
+	if w.site != nil {
+		return &labsim.Card{Card: w.site.Card(host, w.PCI(host)), Config: w.described(host).Cards[0]}
+	}
+	return w.Lab.Machine(host).Card(w.PCI(host))
+}
 
 // Flash is the firmware that a card's flash holds.
 func (w *World) Flash(host string) card.Firmware {
@@ -154,6 +188,9 @@ func (w *World) Run(host, command string) string {
 func (w *World) Try(host, command string) (string, int) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	if w.site != nil {
+		return w.site.Run(ctx, host, command)
+	}
 	var out bytes.Buffer
 	status := w.Servers[host].Run(ctx, "root", command, strings.NewReader(""), &out, &out)
 	return out.String(), status
@@ -176,8 +213,16 @@ func (w *World) Count(host string, words ...string) int {
 // Print is a fingerprint of everything about a host that a plan must leave
 // alone: flash, boots, files, interfaces, ports and modules.
 func (w *World) Print(host string) string {
-	m := w.Machine(host)
 	var b strings.Builder
+	if w.site != nil {
+		for _, c := range w.described(host).Cards {
+			model := w.site.Card(host, c.BDF)
+			fmt.Fprintf(&b, "card %s: %d flash operations, %v\n", c.BDF, model.Flash.Operations(), model.Running())
+		}
+		fmt.Fprintf(&b, "boots %d\n%s", w.site.Boots(host), w.site.Print(host))
+		return b.String()
+	}
+	m := w.Lab.Machine(host)
 	for _, c := range m.Cards() {
 		fmt.Fprintf(&b, "card %s: %d flash operations, %v\n", c.Config.BDF, c.Flash.Operations(), c.Running())
 		for _, p := range c.Ports {

@@ -88,6 +88,7 @@ var rules = map[string]rule{
 	"labsim/card":     {own: []string{"labsim"}},
 	"demo":            {own: []string{"labsim"}},
 	"testbed":         {own: []string{"labsim"}, outside: []string{"github.com/hanwen/go-fuse/v2", "golang.org/x/"}},
+	"testbed/cmd":     {own: []string{"testbed"}},
 	"acctest":         {own: []string{"labsim", "provider", "ib", "fwimage"}, outside: []string{framework, "golang.org/x/crypto"}},
 	"provider/schema": {own: []string{"provider"}, outside: []string{framework}},
 }

@@ -44,7 +44,7 @@ func TestBackup_isTakenWithoutTouchingTheCard(t *testing.T) {
 	t.Parallel()
 	w, ws, cfg := withBackup(t, map[string]any{"triggers": map[string]any{"why": "first"}})
 	apply(t, ws, cfg)
-	if n, boots := w.Card(intel9).Flash.Operations(), w.Machine(intel9).Boots(); n != 0 || boots != 1 {
+	if n, boots := w.Card(intel9).Flash.Operations(), w.Boots(intel9); n != 0 || boots != 1 {
 		t.Errorf("%d operations on the flash, %d boots", n, boots)
 	}
 	file := text(t, ws, backup, "path")

@@ -103,8 +103,7 @@ func TestApply_refusesACardThatChangedSinceThePlan(t *testing.T) {
 	p := plan(t, ws, cfg)
 	// Between plan and apply somebody burns another image.
 	w.Run(intel9, "mstflint -y -d 0000:01:00.0 -i "+stage(t, w, acctest.ImageOldVPI)+" --allow_psid_change burn")
-	w.Machine(intel9).Halt()
-	w.Machine(intel9).Start()
+	w.Restart(intel9)
 	waitUp(t, w)
 	said, err := ws.Apply(context.Background(), p)
 	if err != nil {

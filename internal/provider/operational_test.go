@@ -23,7 +23,7 @@ func TestPlan_isEmptyAfterOperationalEdits(t *testing.T) {
 		"activation of GUIDs":     cfg.With("infiniband_guids.intel9", map[string]any{"activation": nil}),
 		"timeout":                 cfg.With("infiniband_link_type.intel9", map[string]any{"timeout": "1h"}),
 		"timeout of opensm":       cfg.With("infiniband_opensm.intel9", map[string]any{"timeout": "1h"}),
-		"path of the image":       cfg.With("infiniband_firmware_image.intel9", map[string]any{"source": w.Dir + "/images/../images/" + acctest.ImageVPI}),
+		"path of the image":       cfg.With("infiniband_firmware_image.intel9", map[string]any{"source": w.Folder + "/images/../images/" + acctest.ImageVPI}),
 		"no hash of the image":    cfg.With("infiniband_firmware_image.intel9", map[string]any{"sha256": nil}),
 		"MAC with dashes":         cfg.With("infiniband_guids.intel9", map[string]any{"base_mac": "E4-1D-2D-E4-4E-D0"}),
 		"base GUID instead":       cfg.With("infiniband_guids.intel9", map[string]any{"base_mac": nil, "base_guid": "e41d:2d03:00e4:4ed0"}),

@@ -51,7 +51,7 @@ func restored(t *testing.T, w *acctest.World, ws *acctest.Workspace) {
 	if flash.PSID != card.PSIDEN || running.PSID != card.PSIDEN || flash.Version != [3]uint16{2, 40, 5032} {
 		t.Errorf("in flash %s %v, running %s", flash.PSID, flash.Version, running.PSID)
 	}
-	if node := acctest.NodeGUID(intel9); flash.GUIDs[0] != node || flash.MACs != w.Machine(intel9).Config.Cards[0].MACs {
+	if node := acctest.NodeGUID(intel9); flash.GUIDs[0] != node || flash.MACs != w.MACs(intel9) {
 		t.Errorf("the card lost its identity: GUIDs %x, MACs %x", flash.GUIDs, flash.MACs)
 	}
 	if ws.State[firmware] != nil {
@@ -66,7 +66,7 @@ func TestRestore_burnsBackWhatTheCardHad(t *testing.T) {
 	w, ws, cfg := restoring(t, labsim.Options{})
 	unchanged(t, ws, cfg)
 	original := text(t, ws, firmware, "original_backup_path")
-	boots := w.Machine(intel9).Boots()
+	boots := w.Boots(intel9)
 	planned, said := destroy(t, ws)
 	says(t, planned.Warnings(), "Restoring at destroy: firmware of card intel9/0000:01:00.0, "+fromTo, original, "the host is restarted")
 	if said.HasError() {
@@ -74,7 +74,7 @@ func TestRestore_burnsBackWhatTheCardHad(t *testing.T) {
 	}
 	says(t, said.Warnings(), "Restored: firmware of card intel9/0000:01:00.0", "Backed up "+card.PSIDVPI)
 	restored(t, w, ws)
-	if n := w.Machine(intel9).Boots(); n != boots+1 {
+	if n := w.Boots(intel9); n != boots+1 {
 		t.Errorf("%d restarts", n-boots)
 	}
 	if files := w.Run(intel9, "ls /var/lib/terraform-provider-infiniband/images"); strings.Count(files, ".bin") != 1 {
@@ -206,8 +206,7 @@ func TestRestore_ofACardThatSomebodyChanged(t *testing.T) {
 	w, ws, _ := restoring(t, labsim.Options{})
 	burn := func(name string) {
 		w.Run(intel9, "mstflint -y -d 0000:01:00.0 -i "+stage(t, w, name)+" --allow_psid_change burn")
-		w.Machine(intel9).Halt()
-		w.Machine(intel9).Start()
+		w.Restart(intel9)
 		waitUp(t, w)
 	}
 	burn(acctest.ImageOldVPI)
@@ -312,13 +311,8 @@ func TestRestore_findsTheBackupOfAnInterruptedCreate(t *testing.T) {
 
 // burned counts the burns of firmware on the host.
 func burned(w *acctest.World) int {
-	n := 0
-	for _, e := range w.Machine(intel9).Journal() {
-		if len(e.Args) > 1 && filepath.Base(e.Args[0]) == "mstflint" && (e.Args[len(e.Args)-1] == "b" || e.Args[len(e.Args)-1] == "burn") {
-			n++
-		}
-	}
-	return n
+	images, _ := w.Burns(intel9)
+	return images
 }
 
 // The real engine shows the refusal of a destroy and carries out the restore.

@@ -57,7 +57,7 @@ func Start(ctx context.Context, dir string, hosts ...HostConfig) (*Bed, error) {
 		return nil, err
 	}
 	for _, c := range hosts {
-		if err := b.add(c, operator); err != nil {
+		if _, err := b.add(c, operator); err != nil {
 			return nil, errors.Join(err, b.Close())
 		}
 	}
@@ -67,7 +67,7 @@ func Start(ctx context.Context, dir string, hosts ...HostConfig) (*Bed, error) {
 	return b, b.writeKnownHosts()
 }
 
-func (b *Bed) add(c HostConfig, operator ssh.PublicKey) error {
+func (b *Bed) add(c HostConfig, operator ssh.PublicKey) (*Host, error) {
 	if c.BDF == "" {
 		c.BDF = DefaultBDF
 	}
@@ -76,7 +76,7 @@ func (b *Bed) add(c HostConfig, operator ssh.PublicKey) error {
 	}
 	model, err := card.New(c.Card)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	numbers.Lock()
 	numbers.last++
@@ -86,7 +86,7 @@ func (b *Bed) add(c HostConfig, operator ssh.PublicKey) error {
 	device.Board = c.Board
 	h, err := newHost(number, c, device, operator)
 	b.Hosts[c.Name] = h
-	return err
+	return h, err
 }
 
 // Cable connects two hosts with a pair of interfaces, named as the hosts know

@@ -141,6 +141,12 @@ func (h *Host) Down() <-chan struct{} {
 	return h.down
 }
 
+func (h *Host) on() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.process != nil
+}
+
 // Boots counts how often the machine was started.
 func (h *Host) Boots() int {
 	h.mu.Lock()

@@ -72,6 +72,13 @@ func oldCard() card.Config {
 	return c
 }
 
+// flatCard has an image without the two-slot layout.
+func flatCard() card.Config {
+	c := vpiCard()
+	c.Image = files()["flat.bin"]
+	return c
+}
+
 func wiped(c *card.Card) {
 	for a := uint32(0); a < card.FlashSize; a += card.SectorSize {
 		_ = c.Flash.Erase(a)
@@ -159,6 +166,7 @@ func deals() []deal {
 		{name: "verify an empty flash", card: enCard, flash: wiped, args: "@ v"},
 		{name: "verify a damaged flash", card: vpiCard, flash: damaged, args: "@ v"},
 		{name: "verify blank GUIDs", card: enCard, flash: blankGUIDs, args: "@ v"},
+		{name: "verify a flash that is not failsafe", card: flatCard, args: "@ v", then: []string{"@ q", "-y @ -i /img/newer.bin b"}},
 		{name: "verify device and image", card: vpiCard, args: "@ -i /img/vpi.bin v"},
 		{name: "hardware", card: enCard, args: "@ hw query"},
 		{name: "hardware ConnectX-3", card: oldCard, args: "@ hw query"},

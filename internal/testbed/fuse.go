@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fs"
@@ -49,7 +50,27 @@ func (e entry) mode() uint32 {
 type node struct {
 	fs.Inode
 	entry
-	path string
+	root *node // nil for the root itself
+	path []string
+}
+
+// list gives the names below a directory, or nil. The kernel keeps the node of a
+// directory, in which another card may stand meanwhile: the way is gone anew.
+func (n *node) list() map[string]entry {
+	at := n.entry
+	if n.root != nil {
+		at = n.root.entry
+	}
+	for _, name := range n.path {
+		if at.dir == nil {
+			return nil
+		}
+		at = at.dir()[name]
+	}
+	if at.dir == nil {
+		return nil
+	}
+	return at.dir()
 }
 
 // size is what sysfs says of a text file; a reader sees its end earlier.
@@ -82,11 +103,14 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs
 	if n.dir == nil {
 		return nil, syscall.ENOTDIR
 	}
-	e, ok := n.dir()[name]
+	e, ok := n.list()[name]
 	if !ok {
 		return nil, syscall.ENOENT
 	}
-	child := &node{entry: e, path: n.path + "/" + name}
+	child := &node{entry: e, root: n.root, path: append(slices.Clip(n.path), name)}
+	if child.root == nil {
+		child.root = n
+	}
 	var attr fuse.AttrOut
 	child.Getattr(ctx, nil, &attr)
 	out.Attr = attr.Attr
@@ -95,7 +119,7 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs
 		// The kernel takes another number for another directory and would drop what
 		// is mounted on it. Files get a new one at each look, with their new text.
 		h := fnv.New64a()
-		_, _ = h.Write([]byte(child.path))
+		_, _ = h.Write([]byte(strings.Join(child.path, "/")))
 		stable.Ino = h.Sum64()
 	}
 	return n.NewInode(ctx, child, stable), 0
@@ -106,7 +130,7 @@ func (n *node) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
 	if n.dir == nil {
 		return nil, syscall.ENOTDIR
 	}
-	all := n.dir()
+	all := n.list()
 	var list []fuse.DirEntry
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		e := all[name]

@@ -5,6 +5,7 @@ package testbed
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -53,6 +54,10 @@ type Device struct {
 	// stored is the part of the non-volatile configuration that the model does
 	// not hold, by group and port.
 	stored map[[2]uint32][]uint32
+	// inFlash is the firmware that was in flash before the last burn, burns what
+	// each burn found and left.
+	inFlash card.Firmware
+	burns   [][2]card.Firmware
 }
 
 // NewDevice puts registers in front of a card and switches it on.
@@ -65,7 +70,10 @@ func NewDevice(c *card.Card) *Device {
 // Insert replaces the card, as a hand in the machine does, and switches it on.
 func (d *Device) Insert(c *card.Card) {
 	d.mu.Lock()
-	d.card = c
+	d.card, d.burns = c, nil
+	if img, err := c.Flash.Active(); err == nil {
+		d.inFlash = img.Firmware()
+	}
 	d.mu.Unlock()
 	d.PowerOn()
 }
@@ -211,13 +219,34 @@ func (d *Device) write(addr, v uint32) {
 	}
 }
 
+// burned notes that an image was completed.
+func (d *Device) burned(at uint32) {
+	img, err := d.card.Flash.At(at)
+	if err != nil {
+		return
+	}
+	d.burns = append(d.burns, [2]card.Firmware{d.inFlash, img.Firmware()})
+	d.inFlash = img.Firmware()
+}
+
+// written are the burns since the card was put in: what each found and left.
+func (d *Device) written() [][2]card.Firmware {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.burns)
+}
+
 // command runs one access of the flash gateway.
 func (d *Device) command(v uint32) {
 	data := make([]byte, gatewayData)
 	for i := 0; i < gatewayData; i += 4 {
 		binary.BigEndian.PutUint32(data[i:], d.regs[regGatewayData+uint32(i)])
 	}
+	d.spi.signed = false
 	err := d.spi.access(d.card.Flash, v, d.regs[regGatewayAddr], data)
+	if d.spi.signed {
+		d.burned(d.spi.start)
+	}
 	for i := 0; i < gatewayData; i += 4 {
 		d.regs[regGatewayData+uint32(i)] = binary.BigEndian.Uint32(data[i:])
 	}

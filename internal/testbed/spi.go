@@ -3,6 +3,7 @@
 package testbed
 
 import (
+	"encoding/binary"
 	"errors"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -31,6 +32,9 @@ const (
 
 const pageSize = 256
 
+// signature is what an image begins with; a burn writes it last.
+const signature = 0x4d5446578cdfd000
+
 // jedecID is a Micron N25Q of 4 MiB with sectors of 4 KiB.
 var jedecID = []byte{0x20, 0xba, 0x16, 0x10}
 
@@ -44,6 +48,7 @@ type spi struct {
 	page     []byte
 	writable bool // the latch that each program or erase clears
 	blocks   bool // an erase of 64 KiB is one operation; else one for each sector
+	signed   bool // the last page that was programmed began with an image's signature
 }
 
 // access carries out one command of the gateway; data is read or written in
@@ -111,6 +116,7 @@ func (s *spi) program(f *card.Flash) error {
 		return nil
 	}
 	s.writable = false
+	s.signed = len(page) >= 16 && binary.BigEndian.Uint64(page) == signature
 	return f.Program(s.start, page)
 }
 

@@ -1,0 +1,170 @@
+package acctest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// Ground is what worlds stand on instead of the simulated lab: the testbed. The
+// same scenarios run on both; one that bends the simulation itself, say replaces
+// a program by a liar, is skipped where the programs are real, and says so.
+type Ground interface {
+	// Site takes hosts for one world, with the cards that they describe. It says
+	// what of the description the ground cannot give, or gives the site.
+	Site(hosts []labs.Host) (site Site, cannot string, err error)
+}
+
+// Site is the hosts of one world.
+type Site interface {
+	KeyFile() string
+	KnownHostsFile() string
+	// Address is where a host's SSH server listens, and who may log in.
+	Address(host string) (ip string, port int, user string)
+	Card(host, bdf string) *card.Card
+	// Boots counts how often a host was started since it has been the world's.
+	Boots(host string) int
+	// Restart takes the power away and gives it back.
+	Restart(host string) error
+	// Run executes a command as root, not over SSH.
+	Run(ctx context.Context, host, command string) (output string, status int)
+	// Print is a fingerprint of what a plan must leave alone, without the cards.
+	Print(host string) string
+	// Burns counts what wrote to the flash of a host's cards.
+	Burns(host string) (images, guids int)
+	// Drop breaks all connections to a host.
+	Drop(host string)
+	// Release ends the world.
+	Release()
+}
+
+// ground is nil for the simulated lab.
+var ground Ground
+
+// UseGround makes worlds stand on something else, for the whole process. It is
+// called before any test, and before any image is built.
+func UseGround(g Ground) {
+	ground = g
+	// Real tools read every sixteen bytes of a flash with some eighty calls.
+	card.SmallImages()
+}
+
+// stand makes a world on the ground.
+func (w *World) stand(hosts []labs.Host) {
+	w.t.Helper()
+	site, cannot, err := ground.Site(hosts)
+	switch {
+	case err != nil:
+		w.t.Fatalf("take hosts for the test: %v", err)
+	case cannot != "":
+		w.t.Skip("only in the simulated lab: real hosts have no " + cannot)
+	}
+	w.site = site
+	w.t.Cleanup(site.Release)
+	w.Folder = w.t.TempDir()
+	if w.Images, err = card.WriteImages(filepath.Join(w.Folder, "images")); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// simulated ends a test that asks a real host for what only a simulated one has.
+func (w *World) simulated(what string) {
+	w.t.Helper()
+	if w.site != nil {
+		w.t.Skip("only in the simulated lab: the scenario " + what)
+	}
+}
+
+// Machine is a host as the simulated lab holds it.
+func (w *World) Machine(host string) *labsim.Machine {
+	w.t.Helper()
+	w.simulated("reaches into a simulated host")
+	return w.Lab.Machine(host)
+}
+
+// Machines are all of them.
+func (w *World) Machines() []*labsim.Machine {
+	w.t.Helper()
+	w.simulated("reaches into simulated hosts")
+	return w.Lab.Machines()
+}
+
+// AddSM adds a subnet manager to the simulated fabric.
+func (w *World) AddSM(sm *labsim.SM) {
+	w.t.Helper()
+	w.simulated("needs a fabric")
+	w.Lab.AddSM(sm)
+}
+
+// Names are the hosts of the world.
+func (w *World) Names() []string {
+	var names []string
+	for _, h := range w.hosts {
+		names = append(names, h.Name)
+	}
+	return names
+}
+
+func (w *World) described(host string) labs.Host {
+	w.t.Helper()
+	for _, h := range w.hosts {
+		if h.Name == host {
+			return h
+		}
+	}
+	w.t.Fatalf("the world has no host %s", host)
+	return labs.Host{}
+}
+
+// Boots counts how often a host was started.
+func (w *World) Boots(host string) int {
+	if w.site != nil {
+		return w.site.Boots(host)
+	}
+	return w.Lab.Machine(host).Boots()
+}
+
+// Restart takes the power of a host away and gives it back.
+func (w *World) Restart(host string) {
+	w.t.Helper()
+	if w.site == nil {
+		w.Lab.Machine(host).Halt()
+		w.Lab.Machine(host).Start()
+		return
+	}
+	if err := w.site.Restart(host); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// MACs are those of a host's first card at delivery.
+func (w *World) MACs(host string) [2]uint64 { return w.described(host).Cards[0].MACs }
+
+// Burns counts what wrote to the flash of a host: firmware and GUIDs.
+func (w *World) Burns(host string) (images, guids int) {
+	if w.site != nil {
+		return w.site.Burns(host)
+	}
+	for _, e := range w.Lab.Machine(host).Journal() {
+		if len(e.Args) < 2 || filepath.Base(e.Args[0]) != "mstflint" {
+			continue
+		}
+		switch e.Args[len(e.Args)-1] {
+		case "b", "burn":
+			images++
+		case "sg":
+			guids++
+		}
+	}
+	return images, guids
+}
+
+// LabVariable is the environment variable that says what worlds stand on.
+const LabVariable = "INFINIBAND_LAB"
+
+// OnTestbed reports whether tests are to use real hosts.
+func OnTestbed() bool { return os.Getenv(LabVariable) == "testbed" }

@@ -1,0 +1,223 @@
+//go:build testbed && linux
+
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// Yard lends hosts to tests, one test after another: what takes time is the boot,
+// and what a test changes is its cards and a few files.
+type Yard struct {
+	most int // hosts at a time
+
+	mu       sync.Mutex
+	back     *sync.Cond
+	bed      *Bed
+	operator ssh.PublicKey
+	idle     []*Host
+	made     int
+	sites    int
+}
+
+// NewYard has up to as many hosts at a time; they boot when they are asked for.
+func NewYard(most int) *Yard {
+	y := &Yard{most: most}
+	y.back = sync.NewCond(&y.mu)
+	return y
+}
+
+// borrowTimeout bounds the boot of a host and what is done to it before a test.
+const borrowTimeout = startTimeout + time.Minute
+
+// Site lends hosts with the cards that are described. What of the description a
+// real host cannot have is named instead. The caller releases the site.
+func (y *Yard) Site(hosts []labs.Host) (site *Site, cannot string, err error) {
+	for _, h := range hosts {
+		if cannot := unreal(h); cannot != "" {
+			return nil, cannot, nil
+		}
+	}
+	boxes, err := y.borrow(len(hosts))
+	if err != nil {
+		return nil, "", err
+	}
+	s := &Site{yard: y, boxes: map[string]*Host{}, boots: map[string]int{}, dir: filepath.Join(y.bed.Dir, fmt.Sprint("site", y.next()))}
+	for i, h := range hosts {
+		s.boxes[h.Name] = boxes[i]
+	}
+	if err := s.furnish(hosts); err != nil {
+		s.Release()
+		return nil, "", err
+	}
+	return s, "", nil
+}
+
+func (y *Yard) next() int {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.sites++
+	return y.sites
+}
+
+// unreal says what of a described host cannot be had here. The operating system
+// is no matter: whatever is asked for, hosts are Debian and say Ubuntu.
+func unreal(h labs.Host) string {
+	plain := labsim.User{Name: h.Users[0].Name, UID: h.Users[0].UID, GID: h.Users[0].GID, Home: h.Users[0].Home, Shell: h.Users[0].Shell, Sudo: labsim.SudoNoPasswd}
+	switch {
+	case h.MstflintVersion != "" && h.MstflintVersion != "4.21.0":
+		return "other mstflint than 4.21.0"
+	case h.Kernel != "":
+		return "kernel of its own"
+	case len(h.Users) != 1 || fmt.Sprint(h.Users[0].Sudo, h.Users[0].NoKey, h.Users[0].Password) != fmt.Sprint(plain.Sudo, plain.NoKey, plain.Password):
+		return "users who log in otherwise"
+	}
+	for _, c := range h.Cards {
+		if c.Chip != card.ConnectX3 && c.Chip != card.ConnectX3Pro {
+			return "such a chip: " + c.Chip.Name
+		}
+	}
+	return ""
+}
+
+// borrow takes hosts, all at once so that nobody waits for the other's.
+func (y *Yard) borrow(n int) ([]*Host, error) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if n > y.most {
+		return nil, fmt.Errorf("testbed: %d hosts at a time; the yard has %d", n, y.most)
+	}
+	if err := y.open(); err != nil {
+		return nil, err
+	}
+	for len(y.idle)+y.most-y.made < n {
+		y.back.Wait()
+	}
+	for len(y.idle) < n {
+		y.made++
+		h, err := y.bed.add(HostConfig{Name: fmt.Sprint("yard", y.made), Card: card.Config{Chip: card.ConnectX3Pro, Image: card.EN()}}, y.operator)
+		if err != nil {
+			return nil, err
+		}
+		y.idle = append(y.idle, h)
+	}
+	boxes := y.idle[:n:n]
+	y.idle = y.idle[n:]
+	return boxes, nil
+}
+
+func (y *Yard) open() error {
+	if y.bed != nil {
+		return nil
+	}
+	if os.Getenv(insideMark) == "" {
+		return errors.New("testbed: the tests of this package do not start with testbed.Main")
+	}
+	bed := &Bed{Hosts: map[string]*Host{}, Dir: filepath.Join(runDir, "yard")}
+	operator, err := bed.writeKey()
+	if err != nil {
+		return err
+	}
+	y.bed, y.operator = bed, operator
+	return nil
+}
+
+// Site is the hosts of one test.
+type Site struct {
+	yard  *Yard
+	dir   string
+	boxes map[string]*Host
+	boots map[string]int // before
+}
+
+// cleaning takes away what a test, or the provider in it, left on a host.
+const cleaning = `
+for u in $(systemctl list-units --all --plain --no-legend 'terraform-*' 'infiniband-*' | awk '{print $1}'); do systemctl kill -s KILL "$u"; systemctl stop "$u"; done 2>/dev/null
+systemctl reset-failed
+rm -rf /var/lib/terraform-provider-infiniband /run/lock/terraform-provider-infiniband.* /tmp/mstflint_lockfiles /tmp/terraform* \
+	/etc/modprobe.d/terraform-infiniband.conf /etc/modules-load.d/terraform-infiniband.conf
+`
+
+// furnish puts the cards in and switches everything on.
+func (s *Site) furnish(hosts []labs.Host) error {
+	var known strings.Builder
+	errs := make(chan error, len(hosts))
+	for _, h := range hosts {
+		box := s.boxes[h.Name]
+		fmt.Fprintf(&known, "%s %s", box.Addr, ssh.MarshalAuthorizedKey(box.Key))
+		go func() { errs <- box.take(h) }()
+	}
+	var err error
+	for range hosts {
+		err = errors.Join(err, <-errs)
+	}
+	for name, box := range s.boxes {
+		s.boots[name] = box.Boots()
+	}
+	return errors.Join(err, writeFile(s.KnownHostsFile(), known.String(), 0o600))
+}
+
+// take makes the host what is described, and boots it if it is off.
+func (h *Host) take(d labs.Host) error {
+	ctx, cancel := context.WithTimeout(context.Background(), borrowTimeout)
+	defer cancel()
+	for bdf := range h.cards() {
+		h.Slot(bdf, nil)
+	}
+	for i, c := range d.Cards {
+		model, err := card.New(c.Config)
+		if err != nil {
+			return err
+		}
+		// Hosts of the simulated lab may tell the driver; here the card tells it.
+		if strings.Contains(d.Cmdline, "port_type_array=1,1") {
+			model.SetNV(card.NV{LinkType: [2]int{card.LinkIB, card.LinkIB}})
+		}
+		device := NewDevice(model)
+		device.Board = Board{Product: c.Product, PartNumber: c.PartNumber, SerialNumber: c.SerialNumber}
+		device.RDMA = strings.TrimSuffix(c.Chip.Driver(), "core") + fmt.Sprint(i)
+		if i == 0 {
+			h.BDF, h.Device = c.BDF, device
+		}
+		h.Slot(c.BDF, device)
+	}
+	if !h.on() {
+		if err := h.Boot(ctx); err != nil {
+			return err
+		}
+		// Until then it still writes files of its own. What it thinks of itself in
+		// the end is no matter.
+		_, _ = h.Exec(ctx, "systemctl is-system-running --wait")
+	}
+	if out, err := h.Exec(ctx, cleaning); err != nil {
+		return fmt.Errorf("testbed: clean %s: %w\n%s", h.Name, err, out)
+	}
+	return nil
+}
+
+// Release gives the hosts back.
+func (s *Site) Release() {
+	for name, box := range s.boxes {
+		s.Drop(name)
+		box.Device.Card().Flash.SetHook(nil)
+	}
+	s.yard.mu.Lock()
+	defer s.yard.mu.Unlock()
+	for _, box := range s.boxes {
+		s.yard.idle = append(s.yard.idle, box)
+	}
+	s.yard.back.Broadcast()
+}
