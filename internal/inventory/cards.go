@@ -23,6 +23,7 @@ func readCards(s *Snapshot, a *collect.Answer) error {
 		c.readFlash(s, a)
 		c.readConfig(a)
 		c.readVPD(a)
+		c.nameBoard()
 		s.Cards = append(s.Cards, c)
 	}
 	slices.SortFunc(s.Cards, func(x, y Card) int { return x.PCI.Compare(y.PCI) })
@@ -73,6 +74,21 @@ func (c *Card) identify() {
 		c.Chip, c.Livefish = chip, true
 	}
 }
+
+// nameBoard moves what ib_qib shows as board_id to where it belongs: it is the name
+// of the board, of which nothing else is known, and no PSID.
+func (c *Card) nameBoard() {
+	if a, ok := c.Adapter(); !ok || a.Driver != "ib_qib" {
+		return
+	}
+	if c.PartNumber == "" {
+		c.PartNumber = c.RunningPSID
+	}
+	c.RunningPSID = ""
+}
+
+// Adapter is what the card is by its PCI id; ok is false for an unknown one.
+func (c *Card) Adapter() (a ib.Adapter, ok bool) { return ib.AdapterByPCI(c.VendorID, c.DeviceID) }
 
 // lanes gives 0 for what the kernel does not know.
 func lanes(a *collect.Answer, path string) int {

@@ -20,6 +20,9 @@ func (c *Card) readFlash(s *Snapshot, a *collect.Answer) {
 	case c.Virtual:
 		c.FlashError = "a virtual function has no flash of its own"
 		return
+	case c.fixed() != "":
+		c.FlashError = "the firmware of this card is left alone: " + c.fixed()
+		return
 	case c.VendorID != ib.MellanoxVendor:
 		c.FlashError = fmt.Sprintf("the firmware of vendor %#04x is not handled by mstflint", c.VendorID)
 		return
@@ -41,6 +44,12 @@ func (c *Card) readFlash(s *Snapshot, a *collect.Answer) {
 		return
 	}
 	c.Flash = flash(img)
+}
+
+// fixed says why nobody can read or burn the firmware of a card; empty if somebody can.
+func (c *Card) fixed() string {
+	a, _ := c.Adapter()
+	return a.Firmware
 }
 
 // timedOut is the status of timeout of coreutils.

@@ -53,6 +53,7 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
 	}
 	c := &checker{s: s, d: d, kind: plat.Kind(), observed: Observe(s, d.PortGUID, d.PKey)}
 	c.config()
+	c.found = append(c.found, platform.CheckPort(s, plat, d.PortGUID, "ib_ipoib")...)
 	c.port(p)
 	c.carrier(p)
 	if plat.Kind() == platform.KindTrueNAS {

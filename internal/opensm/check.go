@@ -37,9 +37,21 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
 	if plat.Kind() == platform.KindTrueNAS {
 		return append(found, rulePlatform.Find("%s runs %s.", s.Host, plat.Name()))
 	}
+	if len(plat.PackagesFor(platform.FeatureOpenSM, s.OS.Kernel)) == 0 && !s.Commands["opensm"] {
+		return append(found, noPackage(s, plat))
+	}
 	o := Observe(s, d.PortGUID)
+	found = append(found, platform.CheckPort(s, plat, d.PortGUID, "ib_umad")...)
 	found = append(found, checkPort(s, d, o, p)...)
 	return append(found, checkService(s, o)...)
+}
+
+// noPackage is for distributions that do not pack opensm: what an operator built
+// is used, nothing is built here.
+func noPackage(s *inventory.Snapshot, plat platform.Platform) safety.Finding {
+	f := rulePlatform.Find("%s runs %s, whose repositories have no package opensm.", s.Host, plat.Name())
+	f.WayOut = "Run the subnet manager on another host of the fabric, or install opensm on this one by hand (on Arch from the user repository) and plan again."
+	return f
 }
 
 // CheckConfig finds what speaks against a configuration whatever host it is for.

@@ -15,17 +15,30 @@ func cardReach(card CardFacts, host HostFacts) []Finding {
 	case card.Virtual:
 		found = append(found, find("FW053", "%s is a virtual function", card.PCI))
 	case card.VendorID != ib.MellanoxVendor:
-		found = append(found, find("FW040", "%s has PCI id %04x:%04x", card.PCI, card.VendorID, card.DeviceID))
+		found = append(found, unsupported(card))
 	case card.Livefish:
 		found = append(found, find("FW041", "%s shows its recovery id %04x:%04x", card.PCI, card.VendorID, card.DeviceID).way(recovery(card, host)))
 	case card.Chip.Name == "":
-		found = append(found, find("FW040", "%s has PCI id %04x:%04x, which the table of chips does not hold", card.PCI, card.VendorID, card.DeviceID))
+		found = append(found, unsupported(card))
 	}
 	if card.PCI.Function() != 0 {
 		found = append(found, find("FW054", "%s is function %d", card.PCI, card.PCI.Function()).way("Name "+card.PCI.Slot()+".0."))
 	}
 	found = append(found, driverFindings(card, host)...)
 	return append(found, toolFindings(card, host)...)
+}
+
+// unsupported says what a card is whose firmware and GUIDs are left alone.
+func unsupported(card CardFacts) Finding {
+	a, known := ib.AdapterByPCI(card.VendorID, card.DeviceID)
+	switch {
+	case known && a.Firmware != "":
+		return find("FW040", "%s is %s (%04x:%04x): %s", card.PCI, a.Name, card.VendorID, card.DeviceID, a.Firmware).
+			way("Remove the resource. infiniband_card, infiniband_opensm and infiniband_ipoib_interface work with this card.")
+	case card.VendorID == ib.MellanoxVendor:
+		return find("FW040", "%s has PCI id %04x:%04x, which the table of chips does not hold", card.PCI, card.VendorID, card.DeviceID)
+	}
+	return find("FW040", "%s has PCI id %04x:%04x", card.PCI, card.VendorID, card.DeviceID)
 }
 
 // recovery is the runbook for a card without firmware: what to prove, and the

@@ -16,8 +16,8 @@ func LinkTypes(in LinkTypeInput) Verdict {
 	if w, running := waiting(in.Card, in.Host, v.Findings); running {
 		return w
 	}
-	if in.Card.Chip.Name != "" && in.Card.Chip.Driver != "mlx4_core" {
-		v.Findings = append(v.Findings, find("LT005", "%s uses %s", in.Card.Chip.Name, in.Card.Chip.Driver))
+	if name, driver := driverOf(in.Card); driver != "" && driver != "mlx4_core" {
+		v.Findings = append(v.Findings, find("LT005", "%s uses %s", name, driver))
 		return seal(v, in.Card, false)
 	}
 	if in.PlannedPSID != "" && in.PlannedPSID != ib.PSID(in.Card.RunningPSID) {
@@ -38,6 +38,15 @@ func LinkTypes(in LinkTypeInput) Verdict {
 		v.Findings = append(v.Findings, find("LT006", "Card %s", in.Card.PCI))
 	}
 	return seal(v, in.Card, false)
+}
+
+// driverOf names a card and the driver that it takes; both empty if it is not known.
+func driverOf(card CardFacts) (name, driver string) {
+	if card.Chip.Name != "" {
+		return card.Chip.Name, card.Chip.Driver
+	}
+	a, _ := ib.AdapterByPCI(card.VendorID, card.DeviceID)
+	return a.Name, a.Driver
 }
 
 // linkPorts looks at the request alone.
@@ -61,7 +70,11 @@ func linkPorts(in LinkTypeInput) []Finding {
 // linkNow looks at the card as it runs.
 func linkNow(in LinkTypeInput) []Finding {
 	if len(in.Current) == 0 {
-		return []Finding{find("LT008", "No mlx4_port1 under %s; driver: %s", in.Card.PCI, orText(in.Card.Driver, "none"))}
+		f := find("LT008", "No mlx4_port1 under %s; driver: %s", in.Card.PCI, orText(in.Card.Driver, "none"))
+		if why := CheckKernel("mlx4_core", in.Host); why != "" && in.Card.Driver == "" {
+			f.Evidence += "; " + why
+		}
+		return []Finding{f}
 	}
 	var found []Finding
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {

@@ -242,7 +242,7 @@ func softwareInstaller(hosts []Host) func(*labsim.Machine) {
 	}
 	return func(m *labsim.Machine) {
 		packages := slices.Clone(byName[m.Name].Packages)
-		if byName[m.Name].Modules && m.OS == labsim.Ubuntu {
+		if byName[m.Name].Modules && m.OS == labsim.Ubuntu && m.Kernel < "7" {
 			packages = append(packages, "linux-modules-extra-"+m.Kernel)
 		}
 		if err := osprog.InstallPackage(m, packages...); err != nil {

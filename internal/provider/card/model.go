@@ -62,6 +62,9 @@ func (m *model) observe(ref tfkit.CardRef, c *inventory.Card) {
 	m.RunningVersion = tfkit.VersionString(c.RunningFW)
 	m.FlashError = tfkit.OrNull(c.FlashError)
 	m.observeFlash(c.Flash)
+	if a, ok := c.Adapter(); ok && a.Firmware != "" {
+		m.observeRunning(c)
+	}
 	m.PCIe = types.ObjectValueMust(pcieTypes, map[string]attr.Value{
 		"width":     types.Int64Value(int64(c.PCIe.Width)),
 		"max_width": types.Int64Value(int64(c.PCIe.MaxWidth)),
@@ -74,11 +77,31 @@ func (m *model) observe(ref tfkit.CardRef, c *inventory.Card) {
 // identify fills what no change of firmware alters; the plan shows it.
 func (m *model) identify(ref tfkit.CardRef, c *inventory.Card) {
 	m.ID = types.StringValue(ref.String())
-	m.Chip = tfkit.OrNull(c.Chip.Name)
+	m.Chip = tfkit.OrNull(chipName(c))
 	m.PCIDeviceID = types.StringValue(fmt.Sprintf("%04x:%04x", c.VendorID, c.DeviceID))
 	m.PCISubsystemID = types.StringValue(fmt.Sprintf("%04x:%04x", c.SubVendorID, c.SubDevice))
 	m.PartNumber = tfkit.OrNull(c.PartNumber)
 	m.SerialNumber = tfkit.OrNull(c.SerialNumber)
+}
+
+// chipName is the chip, or of a card that the chip table does not hold what its PCI
+// id stands for.
+func chipName(c *inventory.Card) string {
+	if a, ok := c.Adapter(); ok && c.Chip.Name == "" {
+		return a.Name
+	}
+	return c.Chip.Name
+}
+
+// observeRunning fills the identity of a card whose flash no tool can read from what
+// its driver shows.
+func (m *model) observeRunning(c *inventory.Card) {
+	m.NodeGUID, m.SystemGUID = tfkit.GUIDText(c.NodeGUID), tfkit.GUIDText(c.SystemGUID)
+	ports := make([]tfkit.GUID, 0, len(c.Ports))
+	for _, p := range c.Ports {
+		ports = append(ports, tfkit.GUIDText(p.PortGUID))
+	}
+	m.PortGUIDs, m.MACs = tfkit.TextList(ports), tfkit.TextList([]tfkit.MAC{})
 }
 
 func (m *model) observeFlash(f *inventory.Flash) {
@@ -123,7 +146,7 @@ func portsValue(ports []inventory.Port) types.Map {
 
 // mismatches compares the card with what the configuration expects of it.
 func (m *model) mismatches(c *inventory.Card) []string {
-	found := map[string]string{"serial_number": c.SerialNumber, "part_number": c.PartNumber, "chip": c.Chip.Name}
+	found := map[string]string{"serial_number": c.SerialNumber, "part_number": c.PartNumber, "chip": chipName(c)}
 	var out []string
 	for _, name := range []string{"serial_number", "part_number", "chip"} {
 		want, ok := m.Expect.Attributes()[name].(types.String)

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
 )
 
@@ -30,12 +31,29 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	expected(&resp.Diagnostics, ref, plan, found)
+	r.driver(ctx, ref, found, resp)
 	if !req.State.Raw.IsNull() {
 		keepObserved(ctx, req, resp, plan)
 		return
 	}
 	plan.identify(ref, found)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// driver warns of a card that the host's kernel cannot run. It can be adopted all the
+// same: its firmware can be read, and another kernel may come.
+func (r *Resource) driver(ctx context.Context, ref tfkit.CardRef, c *inventory.Card, resp *resource.ModifyPlanResponse) {
+	_, _, snap, err := r.Look(ctx, ref.Host)
+	if err != nil {
+		return // find has said so
+	}
+	p, err := platform.Of(snap)
+	if err != nil {
+		return // reading works on every system
+	}
+	if f, bad := platform.CheckDriver(snap, p, c); bad {
+		resp.Diagnostics.AddAttributeWarning(path.Root("pci_address"), "Card "+ref.String()+" has no driver on this host", f.Detail())
+	}
 }
 
 // keepObserved plans a change of expectations alone: what was observed stays

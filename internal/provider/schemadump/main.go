@@ -141,6 +141,7 @@ var families = []struct{ prefix, title, text string }{
 	{"BK", "Backups", "The old firmware is kept on the operator's machine before anything is written."},
 	{"GU", "GUIDs and MACs", "Of `infiniband_guids`."},
 	{"LT", "Link types", "Of `infiniband_link_type`."},
+	{"PF", "Platforms", "What a distribution or its kernel cannot do. Of every resource that needs an InfiniBand port."},
 	{"HO", "Hosts", "The machine around a card: what rides on it, what runs on it, what it allows."},
 	{"SM", "Subnet managers", "Of `infiniband_opensm`."},
 	{"PO", "Ports", "Of `infiniband_port`."},
