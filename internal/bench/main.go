@@ -43,15 +43,16 @@ func bench(ctx context.Context, engine, provider, sizes string, runs int) error 
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	floor := filepath.Join(dir, "terraform-provider-floor")
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", floor, "./internal/bench/floor").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("build the provider that does nothing: %w\n%s", err, out)
+	for _, name := range []string{"floor", "hollow"} {
+		out, err := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, name), "./internal/bench/"+name).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("build the provider that does nothing: %w\n%s", err, out)
+		}
 	}
 	if provider, err = filepath.Abs(provider); err != nil {
 		return err
 	}
-	b := &suite{dir: dir, engine: engine, provider: provider, floor: floor, runs: runs}
+	b := &suite{dir: dir, engine: engine, provider: provider, floor: filepath.Join(dir, "floor"), hollow: filepath.Join(dir, "hollow"), runs: runs}
 	fmt.Printf("%s; plans without changes, medians of %d.\n\n%s\n", machine(ctx, engine), runs, tableHead)
 	for size := range strings.SplitSeq(sizes, ",") {
 		hosts, perHost, found := strings.Cut(size, "x")
@@ -87,9 +88,10 @@ func machine(ctx context.Context, engine string) string {
 
 // suite holds what all measurements share.
 type suite struct {
-	dir, engine, provider, floor string
-	runs                         int
-	notes                        []string // lines for below the table
+	dir, engine, provider string
+	floor, hollow         string // two providers that do nothing
+	runs                  int
+	notes                 []string // lines for below the table
 }
 
 // fleet measures a lab of n hosts with some resources each.
@@ -102,6 +104,10 @@ func (b *suite) fleet(ctx context.Context, n, perHost int) error {
 	defer lab.Close()
 	full := &workspace{dir: filepath.Join(dir, "real"), engine: b.engine, overrides: map[string]string{"infiniband": b.provider}}
 	base := &workspace{dir: filepath.Join(dir, "floor"), engine: b.engine, overrides: map[string]string{"floor": b.floor}}
+	shape := &workspace{dir: filepath.Join(dir, "hollow"), engine: b.engine, overrides: map[string]string{"infiniband": b.hollow}}
+	if err = shape.write(fleetConfiguration(lab, perHost)); err != nil {
+		return err
+	}
 	if err = full.write(fleetConfiguration(lab, perHost)); err != nil {
 		return err
 	}
@@ -115,22 +121,26 @@ func (b *suite) fleet(ctx context.Context, n, perHost int) error {
 		}
 	}
 	fmt.Fprintf(os.Stderr, "%d hosts, %d resources: state made in %s\n", n, n*perHost, time.Since(began).Round(time.Second))
+	if err = os.Link(filepath.Join(full.dir, "terraform.tfstate"), filepath.Join(shape.dir, "terraform.tfstate")); err != nil {
+		return err
+	}
 	before := sessions(lab)
-	a, z, err := b.paired(ctx, full, base)
+	all, err := b.together(ctx, full, base, shape)
 	if err != nil {
 		return err
 	}
+	a, z, h := all[0], all[1], all[2]
 	perPlan := float64(sessions(lab)-before) / float64(b.runs+1) / float64(n)
-	fmt.Printf("| %d × %d | %.2f | %.2f | %.2f | %.2f | %.2f | **%.2f** | %.2f | %.2f | %.2f | %.0f | %.0f | %.2f |\n", n, perHost,
-		a.wall, z.wall, a.wall/z.wall, a.cpu, z.cpu, a.cpu/z.cpu, a.provider, z.provider, a.lab, a.megabytes, z.megabytes, perPlan)
+	fmt.Printf("| %d × %d | %.2f | %.2f | %.2f | %.2f | %.2f | **%.2f** | %.2f | **%.2f** | %.2f | %.2f | %.2f | %.2f | %.0f | %.0f | %.0f | %.2f |\n", n, perHost,
+		a.wall, z.wall, a.wall/z.wall, a.cpu, z.cpu, a.cpu/z.cpu, h.cpu, a.cpu/h.cpu, a.provider, z.provider, h.provider, a.lab, a.megabytes, z.megabytes, h.megabytes, perPlan)
 	if n <= 2 {
 		return b.slowLine(ctx, lab, full, a)
 	}
 	return nil
 }
 
-const tableHead = `| hosts × resources | plan s | floor s | ratio | CPU s | floor CPU s | CPU ratio | provider CPU s | floor's provider CPU s | lab CPU s | provider MB | floor's provider MB | commands per host |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|`
+const tableHead = `| hosts × resources | plan s | floor s | ratio | CPU s | floor CPU s | ratio | hollow CPU s | ratio | provider's part | floor's | hollow's | lab CPU s | provider MB | floor's | hollow's | commands per host |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|`
 
 // slowLine repeats the plan with latency between operator and hosts.
 func (b *suite) slowLine(ctx context.Context, lab *labs.Lab, w *workspace, fast figure) error {

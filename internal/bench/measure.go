@@ -116,28 +116,30 @@ func field(status, key string) float64 {
 
 // repeated gives the medians of several plans after one that does not count.
 func (b *suite) repeated(ctx context.Context, w *workspace) (figure, error) {
-	a, _, err := b.paired(ctx, w, nil)
-	return a, err
+	all, err := b.together(ctx, w)
+	if err != nil {
+		return figure{}, err
+	}
+	return all[0], nil
 }
 
-// paired plans two workspaces in turn, so that both see the same machine.
-func (b *suite) paired(ctx context.Context, w, other *workspace) (figure, figure, error) {
-	var a, z []figure
+// together plans several workspaces in turn, so that all see the same machine.
+func (b *suite) together(ctx context.Context, workspaces ...*workspace) ([]figure, error) {
+	all := make([][]figure, len(workspaces))
 	for range b.runs + 1 {
-		f, err := w.run(ctx, "plan")
-		if err != nil {
-			return figure{}, figure{}, err
+		for i, w := range workspaces {
+			f, err := w.run(ctx, "plan")
+			if err != nil {
+				return nil, err
+			}
+			all[i] = append(all[i], f)
 		}
-		a = append(a, f)
-		if other == nil {
-			continue
-		}
-		if f, err = other.run(ctx, "plan"); err != nil {
-			return figure{}, figure{}, err
-		}
-		z = append(z, f)
 	}
-	return median(a), median(z), nil
+	medians := make([]figure, len(all))
+	for i, figures := range all {
+		medians[i] = median(figures)
+	}
+	return medians, nil
 }
 
 func median(all []figure) figure {
