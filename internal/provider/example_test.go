@@ -65,7 +65,14 @@ func exampleVariables(w *acctest.World, consent bool) config.Variables {
 func TestAccExample_labCrossflash(t *testing.T) {
 	engine(t)
 	w := acctest.Start(t, acctest.Options{})
-	dir := config.StaticDirectory(example)
+	source, err := filepath.Abs(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The provider runs in this process, so that path.root, which is ".", and with
+	// it the backup_dir of the example, is where the test stands.
+	t.Chdir(t.TempDir())
+	dir := config.StaticDirectory(source)
 	consented := exampleVariables(w, true)
 	intelPort := tfjsonpath.New("port_guids").AtSliceIndex(0)
 	updates := func(addresses ...string) resource.ConfigPlanChecks {

@@ -99,7 +99,11 @@ func sshAttributes() map[string]schema.Attribute {
 		"certificate":      text("Path of an OpenSSH user certificate for the private key."),
 		"password":         secret("Password, tried after the keys. Also from the environment: `INFINIBAND_SSH_PASSWORD`."),
 		"use_agent":        schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the SSH agent is asked; the default is yes unless a private key is configured."},
-		"agent_identity":   text("Which key of the agent to use: SHA256 fingerprint, comment, public key line, or path of a public key file."),
+		"agent_socket":     text("Socket of the SSH agent; the default is `IdentityAgent` of `~/.ssh/config`, then the environment's `SSH_AUTH_SOCK`."),
+		"identities_only": schema.BoolAttribute{Optional: true,
+			MarkdownDescription: "Whether only configured keys are offered, as with `IdentitiesOnly`: those of `private_key`, `private_key_file` and `agent_identity`, and `IdentityFile` of `~/.ssh/config`. " +
+				"Servers close the connection after about six keys; an agent that holds more needs it."},
+		"agent_identity": text("Which key of the agent to use: SHA256 fingerprint, comment, public key line, or path of a public key file."),
 		"known_hosts_files": list("Files with the keys of known hosts, in OpenSSH's format; the default is `~/.ssh/known_hosts` and the system's. " +
 			"A host whose key is not known is refused, a host whose key differs always."),
 		"host_keys": list("Keys that the host may show: `authorized_keys` lines or `SHA256:…` fingerprints. If given, known_hosts files are not consulted."),
@@ -112,8 +116,11 @@ func sshAttributes() map[string]schema.Attribute {
 		"become": schema.StringAttribute{Optional: true,
 			MarkdownDescription: "How commands get root: `auto` (the default) uses sudo unless the user is root, `sudo` always does, `none` never.",
 			Validators:          []validator.String{stringvalidator.OneOf("auto", "sudo", "none")}},
-		"sudo_password":      secret("Password for sudo; it never appears in a command line or a log. Also from the environment: `INFINIBAND_SUDO_PASSWORD`."),
-		"connect_timeout":    duration("How long one attempt to connect may take; default `10s`."),
+		"sudo_password":   secret("Password for sudo; it never appears in a command line or a log. Also from the environment: `INFINIBAND_SUDO_PASSWORD`."),
+		"connect_timeout": duration("How long one attempt to connect may take; default `10s`."),
+		"connect_attempts": schema.Int64Attribute{Optional: true,
+			MarkdownDescription: "How often a connection is tried while the failure may pass, such as a refused or silent port; default 3. A wrong key or host key is never tried again.",
+			Validators:          []validator.Int64{int64validator.Between(1, 100)}},
 		"command_timeout":    duration("How long a command without a bound of its own may take; default `5m`."),
 		"keepalive_interval": duration("Pause between two keepalives; default `15s`."),
 	}
