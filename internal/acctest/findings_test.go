@@ -52,7 +52,7 @@ var notInAPlan = map[string]string{
 
 func TestFindings_each_appears_in_a_plan(t *testing.T) {
 	t.Parallel()
-	cases := slices.Concat(imageFindings(), matchFindings(), cardFindings(), boardFindings(), hostFindings(), aroundFindings(), guidFindings(), linkFindings(), networkFindings(), smFindings(), platformFindings(), portFindings())
+	cases := slices.Concat(imageFindings(), matchFindings(), cardFindings(), boardFindings(), hostFindings(), aroundFindings(), guidFindings(), linkFindings(), networkFindings(), smFindings(), partitionFindings(), fabricFindings(), platformFindings(), portFindings())
 	covered := map[string]bool{}
 	for _, c := range cases {
 		covered[c.code] = true

@@ -89,6 +89,12 @@ func (r *RunningSM) Wait(text string) *RunningSM {
 	return r
 }
 
+// WaitFor waits until done, which what describes.
+func (r *RunningSM) WaitFor(what string, done func() bool) {
+	r.f.t.Helper()
+	r.out.waitFor(r.f.t, "opensm: "+what, done)
+}
+
 // Signal sends a signal, such as syscall.SIGHUP after a change of files.
 func (r *RunningSM) Signal(s os.Signal) {
 	r.f.t.Helper()

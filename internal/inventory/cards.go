@@ -226,6 +226,12 @@ func (c *Card) readTypes(a *collect.Answer) {
 			p = &c.Ports[len(c.Ports)-1]
 		}
 		p.TypeNow = v.Text
+		// What the driver gave the port: the largest that any group may have.
+		if mtu, ok := a.Values["/sys/bus/pci/devices/"+c.PCI.String()+"/mlx4_port"+strconv.Itoa(n)+"_mtu"]; ok {
+			if bytes, err := strconv.Atoi(mtu.Text); err == nil {
+				p.IBMTU = bytes
+			}
+		}
 	}
 	slices.SortFunc(c.Ports, func(x, y Port) int { return x.Number - y.Number })
 }

@@ -110,6 +110,7 @@ type Port struct {
 	LinkLayer  string // "InfiniBand" or "Ethernet"
 	LID, SMLID uint16
 	PortGUID   ib.GUID // low half of GID 0; zero if unknown
+	IBMTU      int     // largest InfiniBand MTU in bytes; 0 if the driver does not show it (mlx5)
 	IsSM       bool    // an SM is bound to this port (capability mask bit 1)
 	Netdev     string  // interface of this port; empty if none
 }

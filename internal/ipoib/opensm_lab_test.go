@@ -15,6 +15,8 @@ import (
 
 const smDropIn = "/etc/systemd/system/opensm@0xe41d2d0300e44e01.service.d/terraform-infiniband.conf"
 
+const smConf = "/etc/opensm/terraform-0xe41d2d0300e44e01.conf"
+
 func smDesired() opensm.Desired {
 	return opensm.Desired{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}
 }
@@ -30,8 +32,11 @@ func TestLab_OpenSM_mendsDrift(t *testing.T) {
 	}{
 		{"stopped", func() { run(t, l, "systemctl", "stop", "opensm@0xe41d2d0300e44e01.service") }, "does not run"},
 		{"disabled", func() { run(t, l, "systemctl", "disable", "opensm.service") }, "does not start at boot"},
-		{"priority", func() { m.FS.Put(smDropIn, strings.Replace(l.file("intel9", smDropIn), "14", "3", 1), 0o644) }, "priority is 3, not 14"},
-		{"options edited", func() { m.FS.Put(smDropIn, l.file("intel9", smDropIn)+"RestartSec=9\n", 0o644) }, "priority is not set"},
+		{"priority", func() { m.FS.Put(smConf, strings.Replace(l.file("intel9", smConf), "14", "3", 1), 0o644) }, "priority is 3, not 14"},
+		{"option added", func() { m.FS.Put(smConf, l.file("intel9", smConf)+"routing_engine updn\n", 0o644) }, "routing_engine updn"},
+		{"option unknown", func() { m.FS.Put(smConf, l.file("intel9", smConf)+"lmc 2\n", 0o644) }, smConf + " was changed by hand"},
+		{"file gone", func() { m.FS.Drop(smConf) }, "priority is not set"},
+		{"drop-in edited", func() { m.FS.Put(smDropIn, l.file("intel9", smDropIn)+"RestartSec=9\n", 0o644) }, smDropIn + " was changed by hand"},
 		{"list edited", func() { m.FS.Put("/etc/default/opensm", "PORTS=NONE\n", 0o644) }, "does not start at boot"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,7 +92,7 @@ func TestLab_OpenSM_namesTheCause(t *testing.T) {
 	if !e.IsSM || e.Active != "active" || e.Physical != "Polling" {
 		t.Errorf("error: %+v", e)
 	}
-	mustContain(t, err.Error(), "nobody answers at the other end of the cable", "not in Ethernet mode")
+	mustContain(t, err.Error(), "nobody answers at the other end of the cable", "a port in Ethernet mode never answers")
 	// The configuration stayed, so the cable is all that was missing.
 	if err := l.Connect(labsim.CardEnd("intel9", labCard, 1), labsim.SwitchEnd("switch", 1)); err != nil {
 		t.Fatal(err)

@@ -225,10 +225,13 @@ func (l *Lab) SubnetSwitches(port *Port) []Switch {
 	return list
 }
 
-type portState struct{ state, phys, lid, smLID, mtu int }
+type portState struct {
+	state, phys, lid, smLID, mtu int
+	pkeys                        string
+}
 
 func (p *Port) snapshot() portState {
-	return portState{p.state, p.phys, int(p.lid), int(p.smLID), p.mcastMTU}
+	return portState{p.state, p.phys, int(p.lid), int(p.smLID), p.mcastMTU, fmt.Sprint(p.pkeys)}
 }
 
 // Recompute derives link and port states, elects subnet managers, hands out LIDs
@@ -279,7 +282,7 @@ func (p *Port) settlePhysical(up bool) {
 			p.state = StateInit
 		}
 	default:
-		p.state, p.phys, p.lid, p.smLID, p.mcastMTU, p.trained = StateDown, PhysPolling, 0, 0, 0, Trained{}
+		p.state, p.phys, p.lid, p.smLID, p.mcastMTU, p.trained, p.pkeys = StateDown, PhysPolling, 0, 0, 0, Trained{}, nil
 		if p.link == LinkETH || !p.admin {
 			p.phys = PhysDisabled
 		}

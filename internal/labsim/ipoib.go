@@ -116,8 +116,7 @@ func (m *Machine) hasPKey(d *Netdev) bool {
 	for _, p := range l.subnetOf(d.Port).ports {
 		for _, sm := range l.sms {
 			if sm.Port == p && sm.state == SMMaster {
-				_, ok := sm.PKeys[d.PKey&0x7fff]
-				return ok
+				return sm.admits(d)
 			}
 		}
 	}

@@ -82,7 +82,7 @@ func (l *Lab) AddAdapter(a Adapter) {
 	if a.Link.isZero() {
 		a.Link = FDR4X
 	}
-	a.lids = map[int]uint16{}
+	a.lids, a.pkeys = map[int]uint16{}, map[int][]uint16{}
 	l.adapters[a.Name] = &a
 }
 
@@ -188,4 +188,5 @@ type Adapter struct {
 	active bool
 	smLID  uint16
 	lids   map[int]uint16 // by port
+	pkeys  map[int][]uint16
 }

@@ -18,6 +18,9 @@ type SM struct {
 	// PKeys are the partitions of the subnet by P_Key without the member bit,
 	// beyond the default one, with their broadcast group's IB MTU.
 	PKeys map[uint16]int
+	// Partitions are all partitions with their members, if a partition file was
+	// read; GroupMTU and PKeys follow from it then.
+	Partitions []Partition
 	// OnState is called without locks when the state changes.
 	OnState func(state int)
 

@@ -134,6 +134,7 @@ func (l *Lab) program(s subnet, master *SM) {
 	for _, e := range s.adapters {
 		a := l.adapters[e.Adapter]
 		a.active, a.smLID, a.lids[e.Port] = true, smLID, l.lidFor(a.GUID+uint64(e.Port))
+		a.pkeys[e.Port] = master.table(a.GUID + uint64(e.Port))
 	}
 	for _, p := range s.ports {
 		fw := p.Card.Running()
@@ -142,7 +143,7 @@ func (l *Lab) program(s subnet, master *SM) {
 			continue
 		}
 		p.state, p.lid, p.smLID = StateActive, l.lidFor(fw.GUIDs[p.Number]), smLID
-		p.mcastMTU = 0
+		p.mcastMTU, p.pkeys = 0, master.table(fw.GUIDs[p.Number])
 		if master.GroupMTU <= p.Card.Config.MaxIBMTU && master.GroupMTU > 0 {
 			p.mcastMTU = master.GroupMTU
 		}

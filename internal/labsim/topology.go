@@ -110,7 +110,7 @@ func (l *Lab) surveyCard(all survey, nodes map[*Card]*Node, p *Port) {
 	}
 	np := &NodePort{
 		Node: n, Number: v.Number, GUID: v.GUID, End: p.end(), LID: v.LID, SMLID: v.SMLID, State: v.State, PhysState: v.PhysState,
-		Can: v.Can, May: v.May, MTU: v.MaxIBMTU, MTUCap: v.MaxIBMTU, CapMask: v.CapMask, IsSM: v.IsSM, PKeys: []uint16{0xffff}, Counters: l.counters[p.end()],
+		Can: v.Can, May: v.May, MTU: v.MaxIBMTU, MTUCap: v.MaxIBMTU, CapMask: v.CapMask, IsSM: v.IsSM, PKeys: v.PKeys, Counters: l.counters[p.end()],
 	}
 	if v.LinkType != LinkIB {
 		np.State, np.LID, np.SMLID = StateDown, 0, 0
@@ -164,7 +164,7 @@ func (l *Lab) surveyAdapter(all survey, a *Adapter) {
 	for i := 1; i <= a.Ports; i++ {
 		end := AdapterEnd(a.Name, i)
 		p := &NodePort{Node: n, Number: i, GUID: a.GUID + uint64(i), End: end, State: StateDown, PhysState: PhysPolling, Can: a.Link, May: a.Link.allowed(a.May),
-			MTU: a.maxMTU(), MTUCap: a.maxMTU(), CapMask: a.capMask(), PKeys: []uint16{0xffff}, Counters: l.counters[end]}
+			MTU: a.maxMTU(), MTUCap: a.maxMTU(), CapMask: a.capMask(), PKeys: keysOr(a.pkeys[i]), Counters: l.counters[end]}
 		if a.lids[i] != 0 {
 			p.LID, p.SMLID, p.State = a.lids[i], a.smLID, StateActive
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +26,9 @@ type Options struct {
 	ProofTimeout time.Duration
 	// Poll is the pause between two looks; zero means half a second.
 	Poll time.Duration
+	// Known are the ports of all managed hosts, with a word on each: a subnet
+	// manager on another port is a foreign one.
+	Known map[ib.GUID]string
 }
 
 func (o Options) withDefaults() Options {
@@ -74,7 +76,8 @@ func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result
 	if err = refuse(s, d); err != nil {
 		return Result{}, err
 	}
-	if before := Observe(s, d.PortGUID); len(before.Differences(d)) == 0 {
+	before := Observe(s, d.PortGUID)
+	if len(before.Differences(d)) == 0 {
 		return Result{Observed: before}, nil
 	}
 	plat, err := platform.Of(s)
@@ -91,29 +94,69 @@ func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result
 	if err = refuse(s, d); err != nil {
 		return Result{}, err
 	}
-	if err = configure(ctx, h, s, d, plat); err != nil {
+	before = Observe(s, d.PortGUID)
+	if err = write(ctx, h, s, d, plat); err != nil {
 		return Result{Changed: true}, err
 	}
-	if err = prove(ctx, h, s, d.PortGUID, o); err != nil {
+	if err = effect(ctx, h, layoutOf(s), before, d); err != nil {
 		return Result{Changed: true}, err
 	}
-	return result(ctx, h, d.PortGUID)
+	if err = prove(ctx, h, s, d, o); err != nil {
+		return Result{Changed: true}, err
+	}
+	return result(ctx, h, d, o)
 }
 
-// configure writes the files, installs the package and starts the instance.
-func configure(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, d Desired, plat platform.Platform) error {
-	// The list of ports is written before the package is installed: the package
-	// starts itself at once, with its default PORTS=ALL an SM on every port.
-	if err := writePorts(ctx, h, s, func(ports []ib.GUID) []ib.GUID { return append(ports, d.PortGUID) }); err != nil {
+// write puts the files there and installs the package. The files come first: the
+// package starts itself at once.
+func write(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, d Desired, plat platform.Platform) error {
+	if err := layoutOf(s).prepare(ctx, h, s, d.PortGUID); err != nil {
 		return err
 	}
-	if err := writeDropIn(ctx, h, s, d); err != nil {
-		return err
+	type file struct{ path, text string }
+	files := []file{{opensm.DropInPath(d.PortGUID), dropInText(d.PortGUID)}}
+	if len(d.Partitions) > 0 {
+		files = append(files, file{opensm.PartitionsPath(d.PortGUID), opensm.PartitionsText(header(), d.Partitions)})
 	}
-	if err := plat.Install(ctx, h, plat.PackagesFor(platform.FeatureOpenSM, s.OS.Kernel)...); err != nil {
-		return err
+	// The options last: they name the partition file.
+	files = append(files, file{opensm.ConfPath(d.PortGUID), d.conf().Text(header())})
+	for _, f := range files {
+		if s.Files[f.path].Content == f.text {
+			continue
+		}
+		if err := platform.WriteFile(ctx, h, f.path, 0o644, f.text); err != nil {
+			return err
+		}
 	}
-	return start(ctx, h, d.PortGUID)
+	return plat.Install(ctx, h, plat.PackagesFor(platform.FeatureOpenSM, s.OS.Kernel)...)
+}
+
+// effect has the instance work with the files. A signal is enough for what
+// opensm reads again; it keeps the role and the port's registrations.
+func effect(ctx context.Context, h *inventory.Host, l layout, before Observed, d Desired) error {
+	commands := l.starting(d.PortGUID)
+	if before.rereads(d) {
+		commands = []shellcmd.Command{systemctl.Kill("HUP", before.Unit)}
+	}
+	if err := run(ctx, h, commands...); err != nil {
+		return fmt.Errorf("starting the subnet manager of port %s: %w", d.PortGUID, err)
+	}
+	return nil
+}
+
+// rereads reports whether the running instance takes the change on SIGHUP.
+func (o Observed) rereads(d Desired) bool {
+	if !o.Active || !o.Enabled || !o.IsSM || o.Priority < 0 || o.PartitionError != "" {
+		return false
+	}
+	for _, path := range o.Edited {
+		// What an edited file of options made of the running opensm is not known.
+		if path != opensm.PartitionsPath(d.PortGUID) {
+			return false
+		}
+	}
+	was := Desired{PortGUID: d.PortGUID, Priority: o.Priority, Tuning: o.Tuning, Partitions: o.Partitions}
+	return !opensm.NeedsRestart(was.conf(), d.conf()) && opensm.SameGroups(o.Partitions, d.Partitions)
 }
 
 // refuse checks at the moment of the change.
@@ -130,56 +173,26 @@ func refuse(s *inventory.Snapshot, d Desired) error {
 	return nil
 }
 
-func result(ctx context.Context, h *inventory.Host, port ib.GUID) (Result, error) {
+// result reads back; an SM that has become a standby is asked about its master.
+func result(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result, error) {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return Result{Changed: true}, err
 	}
-	return Result{Changed: true, Observed: Observe(s, port)}, nil
-}
-
-// writePorts edits the list of ports. The other GUIDs that are listed stay.
-func writePorts(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, edit func([]ib.GUID) []ib.GUID) error {
-	old := s.Files[opensm.DefaultPath].Content
-	ports, err := opensm.ParseDefault(old)
+	r := Result{Changed: true, Observed: Observe(s, d.PortGUID)}
+	view, err := Survey(ctx, h, s, d.PortGUID)
 	if err != nil {
-		return fmt.Errorf("%s: %w", h.Name(), err)
+		return r, err
 	}
-	guids := edit(slices.Clone(ports.GUIDs))
-	slices.Sort(guids)
-	text := opensm.EditDefault(old, slices.Compact(guids))
-	if text == old {
-		return nil
+	for _, f := range CheckFabric(d, view, o.Known) {
+		r.Warnings = append(r.Warnings, f.Code+" "+f.Summary+": "+f.Evidence)
 	}
-	return platform.WriteFile(ctx, h, opensm.DefaultPath, 0o644, text)
+	return r, nil
 }
 
-func writeDropIn(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, d Desired) error {
-	path, text := opensm.DropInPath(d.PortGUID), dropIn(d.Priority)
-	if s.Files[path].Content == text {
-		return nil
-	}
-	return platform.WriteFile(ctx, h, path, 0o644, text)
-}
+func header() string { return platform.OwnedHeader(resourceName) }
 
-func dropIn(priority int) string { return opensm.DropIn(platform.OwnedHeader(resourceName), priority) }
-
-// start has the instance run with its present options, now and at boot. The
-// instance is restarted by itself: a restart of opensm.service would reach the
-// instances of other ports too.
-func start(ctx context.Context, h *inventory.Host, port ib.GUID) error {
-	for _, cmd := range []shellcmd.Command{
-		systemctl.DaemonReload(),
-		systemctl.Enable(opensm.Service),
-		systemctl.Restart(opensm.Unit(port)),
-		systemctl.Start(opensm.Service),
-	} {
-		if _, err := h.Run(ctx, cmd); err != nil {
-			return fmt.Errorf("starting the subnet manager of port %s: %w", port, err)
-		}
-	}
-	return nil
-}
+func dropInText(port ib.GUID) string { return opensm.DropIn(header(), port) }
 
 // Remove stops the port's SM and takes away what Apply left, nothing else.
 func Remove(ctx context.Context, h *inventory.Host, port ib.GUID, _ Options) (Result, error) {
@@ -191,29 +204,31 @@ func Remove(ctx context.Context, h *inventory.Host, port ib.GUID, _ Options) (Re
 	if !before.Managed {
 		return Result{Observed: before, Left: []string{fmt.Sprintf("%s was not set up by Terraform and is left as it is.", before.Unit)}}, nil
 	}
-	var rest []ib.GUID
-	err = writePorts(ctx, h, s, func(ports []ib.GUID) []ib.GUID {
-		rest = slices.DeleteFunc(ports, func(g ib.GUID) bool { return g == port })
-		return rest
-	})
+	after, err := layoutOf(s).forget(ctx, h, s, port)
 	if err != nil {
-		return Result{}, err
+		return Result{Changed: true}, err
 	}
 	commands := []shellcmd.Command{
 		systemctl.Stop(opensm.Unit(port)),
 		coreutils.RemoveTree(strings.TrimSuffix(opensm.DropInPath(port), "/terraform-infiniband.conf")),
-		systemctl.DaemonReload(),
 	}
-	if len(rest) == 0 {
-		commands = append(commands, systemctl.Disable(opensm.Service), systemctl.Stop(opensm.Service))
-	}
-	for _, cmd := range commands {
-		if _, err = h.Run(ctx, cmd); err != nil {
-			return Result{Changed: true}, fmt.Errorf("stopping the subnet manager of port %s: %w", port, err)
+	for _, path := range []string{opensm.ConfPath(port), opensm.PartitionsPath(port)} {
+		if platform.Owned(s.Files[path].Content) {
+			commands = append(commands, coreutils.RemoveFile(path))
 		}
 	}
-	r, err := result(ctx, h, port)
-	if err == nil && r.Observed.Active {
+	if f, there := s.Files[opensm.TemplatePath]; there && platform.Owned(f.Content) && len(before.Others) == 0 {
+		commands = append(commands, coreutils.RemoveFile(opensm.TemplatePath))
+	}
+	commands = append(append(commands, systemctl.DaemonReload()), after...)
+	if err = run(ctx, h, commands...); err != nil {
+		return Result{Changed: true}, fmt.Errorf("stopping the subnet manager of port %s: %w", port, err)
+	}
+	if s, err = h.Snapshot(ctx); err != nil {
+		return Result{Changed: true}, err
+	}
+	r := Result{Changed: true, Observed: Observe(s, port)}
+	if r.Observed.Active {
 		err = errors.New(h.Name() + ": " + before.Unit + " was stopped and still runs")
 	}
 	r.Left = []string{

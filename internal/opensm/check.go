@@ -22,6 +22,11 @@ type Planned struct {
 	// may be on the same fabric; of many the first few, with the number of the rest.
 	Rivals     []Desired
 	MoreRivals int
+	// Lab are the ports of all managed hosts; the zero value where the hosts are
+	// not compared, because nothing is to change.
+	Lab Lab
+	// OtherPartitions is another SM of the configuration whose partitions differ.
+	OtherPartitions *Desired
 }
 
 // Check finds what speaks against d on this host. It neither asks nor changes
@@ -31,7 +36,7 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
 	plat, err := platform.Of(s)
 	if err != nil {
 		f := rulePlatform.Find("%v.", err)
-		f.Summary, f.WayOut = "Refusing to run a subnet manager on an unsupported system", "Run it on an Ubuntu host of the fabric."
+		f.Summary, f.WayOut = "Refusing to run a subnet manager on an unsupported system", "Run it on a supported host of the fabric."
 		return append(found, f)
 	}
 	if plat.Kind() == platform.KindTrueNAS {
@@ -43,7 +48,8 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
 	o := Observe(s, d.PortGUID)
 	found = append(found, platform.CheckPort(s, plat, d.PortGUID, "ib_umad")...)
 	found = append(found, checkPort(s, d, o, p)...)
-	return append(found, checkService(s, o)...)
+	found = append(found, checkService(s, o)...)
+	return append(found, checkFiles(s, d, o)...)
 }
 
 // noPackage is for distributions that do not pack opensm: what an operator built
@@ -60,7 +66,32 @@ func CheckConfig(d Desired, p Planned) []safety.Finding {
 	if d.Priority < 0 || d.Priority > MaxPriority {
 		found = append(found, rulePriority.Find("priority = %d.", d.Priority))
 	}
-	return append(found, checkRivals(d, p)...)
+	found = append(found, checkRivals(d, p)...)
+	found = append(found, Lint(d.Partitions, p.Lab.Ports)...)
+	if other := p.OtherPartitions; other != nil {
+		f := rulePeers.Find("The partitions of %s on %s are others than those of %s on %s.", d.PortGUID, d.Host, other.PortGUID, other.Host)
+		f.Summary += fmt.Sprintf(" (%s and %s)", d.Host, other.Host)
+		found = append(found, f)
+	}
+	return append(found, checkGUIDs(d, p.Lab)...)
+}
+
+// checkGUIDs looks for what would stop opensm, among the managed hosts. Two
+// fabrics may each have one of two cards with one GUID, so that only the port's
+// own is a reason to refuse.
+func checkGUIDs(d Desired, lab Lab) []safety.Finding {
+	var found []safety.Finding
+	if where, twice := lab.Duplicate[d.PortGUID]; twice {
+		found = append(found, ruleGUIDs.Find("%s is on %s.", d.PortGUID, strings.Join(where, " and on ")))
+	} else if g, where, ok := lab.firstDuplicate(); ok {
+		f := ruleGUIDs.Find("%s is on %s.", g, strings.Join(where, " and on "))
+		f.Severity, f.Summary = safety.Warn, "Two cards have one GUID, which stops a fabric that has both"
+		found = append(found, f)
+	}
+	if len(lab.Zero) > 0 {
+		found = append(found, ruleZero.Find("Without GUID: %s.", strings.Join(lab.Zero, ", ")))
+	}
+	return found
 }
 
 // checkRivals gives one finding however many rivals there are: a plan shows
@@ -86,20 +117,27 @@ func checkRivals(d Desired, p Planned) []safety.Finding {
 }
 
 func checkPort(s *inventory.Snapshot, d Desired, o Observed, p Planned) []safety.Finding {
-	ethernet, unknown := o.LinkLayer == "Ethernet", !o.PortPresent && !o.Sleeping
 	switch {
-	case unknown && (p.Port || p.LinkType):
+	case !o.PortPresent && !o.Sleeping && (p.Port || p.LinkType):
 		return []safety.Finding{rulePostponed.Find("No port of %s has the GUID %s yet.", s.Host, d.PortGUID)}
-	case unknown:
+	case !o.PortPresent && !o.Sleeping:
 		return []safety.Finding{rulePort.Find("No port of %s has the GUID %s now.%s", s.Host, d.PortGUID, portsOf(s))}
-	case ethernet && p.LinkType:
+	case o.LinkLayer == "Ethernet" && p.LinkType:
 		return []safety.Finding{rulePostponed.Find("Port %s of %s is in Ethernet mode now.", d.PortGUID, s.Host)}
-	case ethernet:
+	case o.LinkLayer == "Ethernet":
 		return []safety.Finding{ruleEthernet.Find("Port %s of %s has link layer Ethernet.", d.PortGUID, s.Host)}
 	case o.Sleeping:
 		return []safety.Finding{rulePostponed.Find("The module of the card that has port %s is not loaded on %s; it will be.", d.PortGUID, s.Host)}
 	}
-	if o.SMLID != 0 && !o.IsSM {
+	return checkBound(s, d, o)
+}
+
+// checkBound looks at who serves the port now.
+func checkBound(s *inventory.Snapshot, d Desired, o Observed) []safety.Finding {
+	switch {
+	case o.IsSM && !o.Active:
+		return []safety.Finding{ruleHeld.Find("A subnet manager is bound to port %s of %s, and %s does not run.", d.PortGUID, s.Host, o.Unit)}
+	case o.Served() && !o.IsSM:
 		return []safety.Finding{ruleOther.Find("Port %s of %s has SM LID %d.", d.PortGUID, s.Host, o.SMLID)}
 	}
 	return nil
@@ -135,8 +173,64 @@ func checkService(s *inventory.Snapshot, o Observed) []safety.Finding {
 	if o.Active && !o.Managed {
 		found = append(found, ruleAdopt.Find("%s of %s is active.", o.Unit, s.Host))
 	}
-	if kernelFrom(s.OS.Kernel, 6, 11) && (o.Installed == "" || strings.HasPrefix(o.Installed, "3.3.23")) && !o.IsSM {
-		found = append(found, ruleKernel.Find("%s runs Linux %s; opensm %s.", s.Host, s.OS.Kernel, firstNonEmpty(o.Installed, "of the distribution")))
+	return append(found, checkKernel(s, o)...)
+}
+
+func checkKernel(s *inventory.Snapshot, o Observed) []safety.Finding {
+	for _, known := range incompatible {
+		// A subnet manager that is bound shows that this host is an exception.
+		if kernelFrom(s.OS.Kernel, known.major, known.minor) && (o.Installed == "" || strings.HasPrefix(o.Installed, known.opensm)) && !o.IsSM {
+			return []safety.Finding{ruleKernel.Find("%s runs Linux %s; opensm %s.", s.Host, s.OS.Kernel, firstNonEmpty(o.Installed, "of the distribution"))}
+		}
+	}
+	return nil
+}
+
+// incompatible are releases of opensm with the first kernel that they are
+// reported not to work with (linux-rdma/opensm issue 37).
+var incompatible = []struct {
+	opensm       string // beginning of the package's version; of the distribution if none is installed
+	major, minor int
+}{{"3.3.23", 6, 11}, {"3.3.24", 6, 11}}
+
+// checkFiles looks at the files of others, and at others' files in our places.
+func checkFiles(s *inventory.Snapshot, d Desired, o Observed) []safety.Finding {
+	var found []safety.Finding
+	for _, path := range o.Foreign {
+		f := ruleFile.Find("%s of %s was not written by Terraform.", path, s.Host)
+		f.WayOut = "Move the file away, and put what it says into this resource."
+		found = append(found, f)
+	}
+	if !o.Managed {
+		found = append(found, checkShared(s)...)
+	}
+	if len(d.Partitions) > 0 {
+		return found
+	}
+	for _, path := range opensm.SharedPartitions {
+		if _, there := s.Files[path]; there {
+			f := ruleForeignFile.Find("%s of %s.", path, s.Host)
+			if _, err := opensm.ParsePartitions(s.Files[path].Content); err != nil {
+				f.Evidence += fmt.Sprintf(" It has an error (%v), for which opensm drops the whole file: every port is a full member of one partition.", err)
+			}
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// checkShared is about the file that a new instance would read and that ours
+// does not.
+func checkShared(s *inventory.Snapshot) []safety.Finding {
+	var found []safety.Finding
+	text := sharedConf(s)
+	for _, key := range opensm.Keys(text) {
+		if key.Set {
+			found = append(found, ruleKeys.Find("The opensm.conf of %s sets %s.", s.Host, key.Name))
+		}
+	}
+	if chosen := opensm.Chosen(text); len(chosen) > 0 {
+		found = append(found, ruleShared.Find("The opensm.conf of %s sets %s.", s.Host, strings.Join(chosen, ", ")))
 	}
 	return found
 }

@@ -3,6 +3,7 @@ package opensm
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -13,24 +14,14 @@ import (
 // Observe reads from a snapshot what is on the host for one port.
 func Observe(s *inventory.Snapshot, port ib.GUID) Observed {
 	o := Observed{
-		Installed: s.Packages["opensm"],
+		Installed: installed(s),
 		Unit:      opensm.Unit(port),
 		Priority:  -1,
 	}
 	o.Active = s.Unit(o.Unit).ActiveState == "active"
-	// A list that does not parse lists nothing; Check reports it.
-	ports, err := opensm.ParseDefault(s.Files[opensm.DefaultPath].Content)
-	if err == nil {
-		o.Listed = ports.Has(port)
-	}
-	o.Enabled = o.Listed && s.Unit(opensm.Service).UnitFileState == "enabled"
-	if f := s.Files[opensm.DropInPath(port)]; platform.Owned(f.Content) {
-		o.Managed = true
-		// A drop-in that was edited in other ways has no priority of ours.
-		if p, ok := opensm.Priority(f.Content); ok && f.Content == dropIn(p) {
-			o.Priority = p
-		}
-	}
+	lists := layoutOf(s)
+	o.Listed, o.Enabled = lists.atBoot(s, port)
+	o.files(s, port)
 	if _, p, ok := s.CardByPortGUID(port); ok {
 		o.PortPresent = true
 		o.LinkLayer, o.State, o.Physical = p.LinkLayer, p.State, p.Physical
@@ -38,12 +29,85 @@ func Observe(s *inventory.Snapshot, port ib.GUID) Observed {
 	} else if sleeping, ok := platform.FindSleepingPort(s, port); ok {
 		o.Sleeping, o.LinkLayer = true, sleeping.LinkLayer
 	}
-	o.Others = others(s, ports, port)
+	o.Others = others(s, port)
 	return o
 }
 
+// installed is the version of the package; where packages are not listed, the
+// program counts.
+func installed(s *inventory.Snapshot) string {
+	if v := s.Packages["opensm"]; v != "" || len(s.Packages) > 0 || !s.Commands["opensm"] {
+		return v
+	}
+	return "unknown"
+}
+
+// files reads what is ours.
+func (o *Observed) files(s *inventory.Snapshot, port ib.GUID) {
+	paths := []string{opensm.DropInPath(port), opensm.ConfPath(port), opensm.PartitionsPath(port)}
+	for _, path := range paths {
+		if f, there := s.Files[path]; there && !platform.Owned(f.Content) {
+			o.Foreign = append(o.Foreign, path)
+		}
+	}
+	dropIn, conf := s.Files[paths[0]].Content, s.Files[paths[1]].Content
+	o.Managed = platform.Owned(dropIn)
+	o.Keys = opensm.Keys(conf)
+	if !o.Managed {
+		o.Keys = opensm.Keys(sharedConf(s))
+		return
+	}
+	if dropIn != dropInText(port) {
+		o.Edited = append(o.Edited, paths[0])
+	}
+	if !platform.Owned(conf) {
+		return
+	}
+	o.conf(s, conf, paths)
+}
+
+// conf reads our file of options and what it names.
+func (o *Observed) conf(s *inventory.Snapshot, conf string, paths []string) {
+	c := opensm.ParseConf(conf)
+	o.Priority, o.Tuning = c.Priority, c.Tuning
+	if c.PartitionFile != "" {
+		o.partitions(s.Files[paths[2]].Content)
+	}
+	if c.Text(header()) != conf || c.PartitionFile != "" && c.PartitionFile != paths[2] {
+		o.Edited = append(o.Edited, paths[1])
+	}
+	if text := opensm.PartitionsText(header(), o.Partitions); c.PartitionFile != "" && text != s.Files[paths[2]].Content {
+		o.Edited = append(o.Edited, paths[2])
+	}
+}
+
+func (o *Observed) partitions(text string) {
+	all, err := opensm.ParsePartitions(text)
+	if err != nil {
+		// opensm drops such a file whole: every port is a full member of one partition.
+		o.PartitionError = err.Error()
+		return
+	}
+	o.Partitions = all
+}
+
+// sharedConf is the file that an instance without one of its own reads.
+func sharedConf(s *inventory.Snapshot) string {
+	for _, path := range opensm.SharedConf {
+		if f, there := s.Files[path]; there {
+			return f.Content
+		}
+	}
+	return ""
+}
+
 // others are the ports of other instances: those listed and those that run.
-func others(s *inventory.Snapshot, ports opensm.Ports, port ib.GUID) []ib.GUID {
+func others(s *inventory.Snapshot, port ib.GUID) []ib.GUID {
+	// A list that does not parse lists nothing; Check reports it.
+	ports, err := opensm.ParseDefault(s.Files[opensm.DefaultPath].Content)
+	if err != nil {
+		ports.GUIDs = nil
+	}
 	all := slices.Clone(ports.GUIDs)
 	for name, u := range s.Units {
 		if g, ok := opensm.PortOfUnit(name); ok && u.ActiveState == "active" {
@@ -80,8 +144,34 @@ func (o Observed) Differences(d Desired) []string {
 	case o.Priority != d.Priority:
 		add("its priority is %d, not %d", o.Priority, d.Priority)
 	}
+	if o.Tuning != d.Tuning {
+		add("its options are %s, not %s", tuning(o.Tuning), tuning(d.Tuning))
+	}
+	return append(diff, o.effective(d)...)
+}
+
+// effective says what differs in files that have no attribute for it, and
+// whether the instance works.
+func (o Observed) effective(d Desired) []string {
+	var diff []string
+	add := func(format string, args ...any) { diff = append(diff, fmt.Sprintf(format, args...)) }
+	if opensm.PartitionsText("", o.Partitions) != opensm.PartitionsText("", d.Partitions) || o.PartitionError != "" {
+		add("its partitions are others than configured")
+	}
+	for _, path := range o.Edited {
+		add("%s was changed by hand", path)
+	}
 	if o.PortPresent && o.Active && !o.IsSM {
 		add("%s runs, but no SM is bound to the port", o.Unit)
 	}
 	return diff
+}
+
+// tuning are the options in the words of the file.
+func tuning(t opensm.Tuning) string {
+	lines := strings.Split(strings.TrimSpace(opensm.Conf{Tuning: t}.Text("")), "\n")[1:]
+	if len(lines) == 0 {
+		return "the standard ones"
+	}
+	return strings.Join(lines, ", ")
 }

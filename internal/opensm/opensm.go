@@ -1,12 +1,15 @@
 // Package opensm runs a subnet manager on one port of a host and proves by the
-// port that it works.
+// port and by the fabric that it works.
 //
 // It must not trust the exit status of opensm, touch instances of others, or
 // import Terraform.
 package opensm
 
 import (
+	"time"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
 // MaxPriority is the highest priority of an SM (InfiniBand Architecture, SMInfo).
@@ -14,9 +17,26 @@ const MaxPriority = 15
 
 // Desired is what the configuration asks for.
 type Desired struct {
-	Host     string
-	PortGUID ib.GUID
-	Priority int // 0 to 15; the highest wins, of equals the lower port GUID
+	Host       string
+	PortGUID   ib.GUID
+	Priority   int // 0 to 15; the highest wins, of equals the lower port GUID
+	Tuning     opensm.Tuning
+	Partitions []opensm.Partition // sorted; none: no partition file of ours
+}
+
+// HandOver is how long the fabric has no subnet manager if its master dies and
+// this one is the standby, at most.
+func (d Desired) HandOver() time.Duration {
+	return time.Duration(d.Tuning.HandOver()) * time.Millisecond
+}
+
+// conf is our file of options.
+func (d Desired) conf() opensm.Conf {
+	c := opensm.Conf{Priority: d.Priority, Tuning: d.Tuning}
+	if len(d.Partitions) > 0 {
+		c.PartitionFile = opensm.PartitionsPath(d.PortGUID)
+	}
+	return c
 }
 
 // Observed is what is on the host.
@@ -24,10 +44,22 @@ type Observed struct {
 	Installed string // version of the package; empty if it is not installed
 	Unit      string // "opensm@0xe41d2d0300e44ed1.service"
 	Active    bool   // the unit runs
-	Enabled   bool   // it starts at boot: opensm.service enabled and the port listed
-	Listed    bool   // the port is in PORTS of /etc/default/opensm
+	Enabled   bool   // it starts at boot
+	Listed    bool   // the port is in PORTS of /etc/default/opensm, or its own unit is enabled
 	Managed   bool   // our drop-in is there
-	Priority  int    // of our drop-in; -1 if there is none
+	Priority  int    // of our file of options; -1 if there is none
+	Tuning    opensm.Tuning
+	// Partitions are those of our partition file; PartitionError says why it is
+	// not in force.
+	Partitions     []opensm.Partition
+	PartitionError string
+	// Edited are the files of ours that hold something else than we write.
+	Edited []string
+	// Foreign are files of others at our paths.
+	Foreign []string
+	// Keys are the secrets of the fabric that this instance sets, by the file of
+	// options that it reads.
+	Keys []opensm.Key
 
 	PortPresent bool
 	Sleeping    bool   // the port is known from the card's flash only: its module is not loaded
@@ -39,4 +71,30 @@ type Observed struct {
 
 	// Others are the ports that other instances on this host manage.
 	Others []ib.GUID
+}
+
+// Roles of a subnet manager as the port shows them.
+const (
+	RoleMaster  = "master"
+	RoleStandby = "standby"
+)
+
+// placeholderLID is what ibportstate writes as LID and SM LID of a port that has
+// none; it stays until a subnet manager sets the real ones.
+const placeholderLID = 0x1234
+
+// Role is RoleMaster or RoleStandby; empty while the port is not served.
+func (o Observed) Role() string {
+	switch {
+	case o.Master():
+		return RoleMaster
+	case !o.IsSM || o.SMLID == 0 || o.State != "Active":
+		return ""
+	}
+	return RoleStandby
+}
+
+// Served reports whether some subnet manager serves the port.
+func (o Observed) Served() bool {
+	return o.SMLID != 0 && (o.SMLID != placeholderLID || o.State == "Active")
 }

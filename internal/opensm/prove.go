@@ -15,15 +15,14 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
-const logLines = 15
+const logLines = 40
 
 // NotServingError says that the SM is configured and the port is not served,
-// and why as far as the port shows it. The configuration stays on the host.
+// and why as far as host, port and fabric show it. The configuration stays.
 type NotServingError struct {
 	Host     string
 	Port     ib.GUID
-	Cause    string // one sentence
-	Check    string // what to look at, one sentence
+	Cause    Cause
 	Waited   time.Duration
 	State    string
 	Physical string
@@ -36,8 +35,8 @@ type NotServingError struct {
 
 func (e *NotServingError) Error() string {
 	return fmt.Sprintf("%s: the subnet manager of port %s is configured, but after %s the port is not served: %s %s "+
-		"(state %s, physical state %s, SM LID %d, SM bound: %t, %s: %s)",
-		e.Host, e.Port, e.Waited.Round(time.Second), e.Cause, e.Check, e.State, e.Physical, e.SMLID, e.IsSM, e.Unit, e.Active)
+		"(cause: %s, state %s, physical state %s, SM LID %d, SM bound: %t, %s: %s)",
+		e.Host, e.Port, e.Waited.Round(time.Second), e.Cause.What, e.Cause.Check, e.Cause.Kind, e.State, e.Physical, e.SMLID, e.IsSM, e.Unit, e.Active)
 }
 
 // served is the proof: an SM is bound to the port, a master has given it LIDs,
@@ -45,21 +44,30 @@ func (e *NotServingError) Error() string {
 // status nor systemd's word counts.
 func served(p sysfs.Port) bool { return p.IsSM && p.SMLID != 0 && p.State == "ACTIVE" }
 
-// prove waits until the port is served, and finds the cause if it is not.
-func prove(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, port ib.GUID, o Options) error {
-	card, p, ok := s.CardByPortGUID(port)
+// prove waits until the port is served and the partitions are in force, and
+// finds the cause if they are not.
+func prove(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, d Desired, o Options) error {
+	card, p, ok := s.CardByPortGUID(d.PortGUID)
 	if !ok || card.RDMADevice == "" {
-		return fmt.Errorf("%s: no RDMA device has the port %s", h.Name(), port)
+		return fmt.Errorf("%s: no RDMA device has the port %s", h.Name(), d.PortGUID)
 	}
 	begin := time.Now()
 	last, err := watch(ctx, h, card.RDMADevice, p.Number, o)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case served(last):
-		return nil
 	}
-	return diagnose(ctx, h, port, last, time.Since(begin))
+	var missing []uint16
+	if served(last) {
+		at := device{card.RDMADevice, p.Number, last.LID}
+		// A standby programs nothing; the master's partitions are in force.
+		if last.SMLID != last.LID || len(d.Partitions) == 0 {
+			return nil
+		}
+		if missing, err = provePartitions(ctx, h, at, d, o); err != nil || len(missing) == 0 {
+			return err
+		}
+	}
+	return diagnose(ctx, h, d, last, missing, time.Since(begin))
 }
 
 // watch looks at the port until it is served, cannot become so, or the time is
@@ -105,37 +113,26 @@ func readPort(ctx context.Context, h host.Host, device string, number int) (sysf
 	return p, nil
 }
 
-// diagnose names the cause, from the wire upwards.
-func diagnose(ctx context.Context, h host.Host, port ib.GUID, p sysfs.Port, waited time.Duration) error {
+// diagnose collects the symptoms and names the cause.
+func diagnose(ctx context.Context, h *inventory.Host, d Desired, p sysfs.Port, missing []uint16, waited time.Duration) error {
 	e := &NotServingError{
-		Host: h.Name(), Port: port, Waited: waited, Unit: opensm.Unit(port),
+		Host: h.Name(), Port: d.PortGUID, Waited: waited, Unit: opensm.Unit(d.PortGUID),
 		State: p.State, Physical: p.Physical, SMLID: p.SMLID, IsSM: p.IsSM,
 	}
 	e.Active = answer(h.Run(ctx, systemctl.IsActive(e.Unit)))
 	e.Log = answer(h.Run(ctx, systemctl.Journal(e.Unit, logLines)))
-	switch {
-	case p.LinkLayer == "Ethernet":
-		e.Cause = "the port is in Ethernet mode."
-		e.Check = "Set it to \"ib\" with infiniband_link_type."
-	case e.Active != "active":
-		e.Cause = "opensm does not run."
-		e.Check = "Look at the log: without the module ib_umad the unit is skipped, and opensm ends with status 0 if another one holds the port."
-	case p.Physical == "Polling":
-		e.Cause = "the port has no link: nobody answers at the other end of the cable."
-		e.Check = "Check the cable, that the other end is on, and that it is in InfiniBand mode and not in Ethernet mode."
-	case p.Physical == "Disabled":
-		e.Cause = "the port is switched off."
-		e.Check = "Enable it (ibportstate), or reload the driver."
-	case p.Physical != "LinkUp":
-		e.Cause = "the link is not trained."
-		e.Check = "Check cable and switch; this state should not last."
-	case !p.IsSM:
-		e.Cause = "opensm runs without being bound to the port."
-		e.Check = "Look at the log for \"Error from osm_opensm_bind\"."
-	default:
-		e.Cause = "opensm is bound to the port and does not bring the fabric up."
-		e.Check = "Look at the log: ERR 0D01 means that two ports of the fabric have one GUID, which stops every port."
+	symptoms := Symptoms{Port: d.PortGUID, Sysfs: p, Unit: e.Active, Log: opensm.ParseLog(e.Log), Missing: missing, HasUMAD: true}
+	// The diagnosis goes as far as the host answers.
+	if s, err := h.Snapshot(ctx); err == nil {
+		symptoms.HasUMAD, symptoms.Kernel, symptoms.Version = s.Modules["ib_umad"], s.OS.Kernel, installed(s)
+		if view, err := Survey(ctx, h, s, d.PortGUID); err == nil {
+			symptoms.View = view
+		}
 	}
+	// opensm has its errors in its own log only, the journal what it prints.
+	file := answer(h.Run(ctx, opensm.Tail(d.PortGUID, logLines)))
+	symptoms.Log = opensm.ParseLog(e.Log + "\n" + file)
+	e.Cause = FindCause(symptoms)
 	return e
 }
 

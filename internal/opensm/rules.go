@@ -58,8 +58,74 @@ var (
 		Code: "SM012", Severity: safety.Refuse, Title: "Refusing to edit a file that is not understood",
 		WayOut: "Mend the PORTS line by hand: ALL, NONE, or GUIDs in quotes.",
 	}
+	ruleNoDefault = safety.Rule{
+		Code: "SM013", Severity: safety.Refuse, Title: "Refusing partitions without the default one", Attribute: "partitions",
+		Meaning: "opensm then makes every port but its own a limited member of the default partition, and limited members cannot talk to each other.",
+		WayOut:  "Add the partition \"Default\" in so many words, for example: Default = { ipoib = true, full = [\"ALL\"] }.",
+	}
+	ruleDefaultWeak = safety.Rule{
+		Code: "SM014", Severity: safety.Warn, Title: "The default partition does not carry ordinary traffic", Attribute: "partitions",
+		Meaning: "opensm prepares the broadcast group of IPoIB by itself only where there is no partition file; without it, or among limited members, IPoIB in the default partition stays down or silent.",
+		WayOut:  "If that is not meant, write: Default = { ipoib = true, full = [\"ALL\"] }.",
+	}
+	ruleContradiction = safety.Rule{
+		Code: "SM015", Severity: safety.Refuse, Title: "Refusing partitions that contradict each other", Attribute: "partitions",
+		Meaning: "opensm merges partitions of one P_Key under the first name, and of two entries for a port the last one counts: what it does is not what is written.",
+		WayOut:  "Give each partition a P_Key of its own, and each port one entry in it.",
+	}
+	ruleGroup = safety.Rule{
+		Code: "SM016", Severity: safety.Refuse, Title: "Refusing a broadcast group that a member cannot join", Attribute: "partitions",
+		Meaning: "A host whose port has a smaller IB MTU or rate than the group is refused the join; its interface stays without carrier (\"multicast join failed, status -22\").",
+		WayOut:  "Lower mtu or rate of the partition to what the weakest member has.",
+	}
+	ruleLimited = safety.Rule{
+		Code: "SM017", Severity: safety.Warn, Title: "Members of a partition cannot talk to each other", Attribute: "partitions",
+		Meaning: "A limited member reaches full members only.",
+		WayOut:  "Make one of the two a full member, if they are to talk.",
+	}
+	ruleRival = safety.Rule{
+		Code: "SM018", Severity: safety.Warn, Title: "A subnet manager that Terraform does not manage competes with this one", Attribute: "priority",
+		Meaning: "The higher priority rules, of equals the lower port GUID. Its partitions are then in force and not these; the subnet manager of a switch may also hold keys of the fabric.",
+		WayOut:  "Choose a priority that says which one is to rule, or switch the other one off.",
+	}
+	ruleGUIDs = safety.Rule{
+		Code: "SM019", Severity: safety.Refuse, Title: "Refusing to start a subnet manager on a fabric with a duplicate GUID", Attribute: "port_guid",
+		Meaning: "opensm then starts its discovery over and over (ERR 0D01), and no port of the fabric becomes active; back to back it ends at once.",
+		WayOut:  "Give one of the cards GUIDs of its own with infiniband_guids, and make this resource depend on it.",
+	}
+	ruleHeld = safety.Rule{
+		Code: "SM020", Severity: safety.Refuse, Title: "Refusing a second subnet manager on one port", Attribute: "port_guid",
+		Meaning: "A port has room for one. opensm that finds the port taken ends with status 0.",
+		WayOut:  "Stop the other one (pgrep -a opensm), or import it if it is an instance of opensm@.service.",
+	}
+	ruleShared = safety.Rule{
+		Code: "SM021", Severity: safety.Warn, Title: "Options in the host's opensm.conf do not apply to this subnet manager", Attribute: "host",
+		Meaning: "It gets a file of options of its own, because all instances of a host share that one.",
+		WayOut:  "Put those that matter into this resource.",
+	}
+	ruleKeys = safety.Rule{
+		Code: "SM022", Severity: safety.Refuse, Title: "Refusing to drop the keys of a fabric", Attribute: "host",
+		Meaning: "The host's opensm.conf sets keys by which ports and other subnet managers know this one. A subnet manager that starts without them cannot change ports that are protected.",
+		WayOut:  "This resource does not manage keys. Leave this subnet manager as it is, or take the keys out of the fabric first.",
+	}
+	rulePeers = safety.Rule{
+		Code: "SM023", Severity: safety.Warn, Title: "Subnet managers of this configuration differ in their partitions", Attribute: "partitions",
+		Meaning: "A hand-over then changes who may talk to whom.",
+		WayOut:  "Use one value, for example a local, for all subnet managers of a fabric.",
+	}
+	ruleForeignFile = safety.Rule{
+		Code: "SM024", Severity: safety.Warn, Title: "A partition file of others is in force", Attribute: "partitions",
+		Meaning: "Without partitions in this resource opensm reads its standard file.",
+		WayOut:  "Declare the partitions here, or keep that file under your own care.",
+	}
+	ruleZero = safety.Rule{
+		Code: "SM025", Severity: safety.Warn, Title: "A card without GUIDs will be left out of the fabric", Attribute: "port_guid",
+		Meaning: "opensm ignores a node with the GUID 0 (ERR 0D16); its port stays in Initializing.",
+		WayOut:  "Set its GUIDs with infiniband_guids.",
+	}
 )
 
 // Rules are the findings of this package, for the catalogue.
 var Rules = safety.Register(rulePlatform, rulePort, ruleEthernet, rulePriority, ruleEqual, rulePackage, ruleAll,
-	ruleOther, rulePostponed, ruleAdopt, ruleKernel, ruleFile)
+	ruleOther, rulePostponed, ruleAdopt, ruleKernel, ruleFile, ruleNoDefault, ruleDefaultWeak, ruleContradiction, ruleGroup,
+	ruleLimited, ruleRival, ruleGUIDs, ruleHeld, ruleShared, ruleKeys, rulePeers, ruleForeignFile, ruleZero)

@@ -159,16 +159,6 @@ func (s *state) madPort(o parsed) *labsim.Port {
 	return nil
 }
 
-func (s *state) openMAD(p *labsim.Proc, o parsed) *labsim.Port {
-	port := s.madPort(o)
-	if port != nil && p.UID == 0 && s.m.FS.Exists(umadFile) {
-		return port
-	}
-	p.Errorf("ibwarn: [%d] mad_rpc_open_port2: can't open UMAD port ((null):0)\n", p.PID)
-	p.Errorf("%s: iberror: failed: Failed to open '(null)' port '0'\n", p.Name())
-	return nil
-}
-
 // sminfo asks the master of the subnet, or what the port takes for it.
 func sminfo(_ context.Context, p *labsim.Proc) int {
 	o, bad := parseOptions(p.Args[1:], false, option{"-C --Ca", true}, option{"-P --Port", true})
@@ -176,7 +166,7 @@ func sminfo(_ context.Context, p *labsim.Proc) int {
 		return p.Unknown("form of sminfo " + bad)
 	}
 	s := stateOf(p.Machine)
-	port := s.openMAD(p, o)
+	port := s.openForSMP(p, o)
 	if port == nil {
 		return 255
 	}
@@ -188,8 +178,8 @@ func sminfo(_ context.Context, p *labsim.Proc) int {
 		}
 	}
 	if best == nil {
-		p.Errorf("ibwarn: [%d] mad_rpc: _do_madrpc failed; dport (DR path slid 0; dlid 0; 0)\nsminfo: iberror: failed: query\n", p.PID)
-		return 255
+		p.Errorf("ibwarn: [%d] mad_rpc: _do_madrpc failed; dport (DR path slid 0; dlid 0; 0)\n", p.PID)
+		return iberror(p, "query")
 	}
 	count := int(s.m.Lab.Clock.Now().Sub(s.m.Booted()).Seconds()) + 1
 	p.Printf("sminfo: sm lid %d sm guid 0x%x, activity count %d priority %d state %d %s\n",

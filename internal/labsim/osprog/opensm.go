@@ -150,7 +150,11 @@ func opensm(ctx context.Context, p *labsim.Proc) int {
 		return p.Unknown("--daemon")
 	}
 	p.Printf("%s", opensmBanner)
-	conf := s.readConf(o.last("--config", opensmConf), p.Stdout)
+	file := o.last("--config", opensmConf)
+	if s.m.FS.Exists(file) {
+		p.Printf("Config file is `%s`:\n Reading Cached Option File: %s\n", file, file)
+	}
+	conf := s.readConf(file, p.Stdout)
 	if o.has("--priority") {
 		n, err := parsePriority(o.last("--priority", ""))
 		if err != nil {
@@ -194,7 +198,7 @@ func (s *state) runSM(ctx context.Context, p *labsim.Proc, o parsed, conf smOpti
 	say("Entering DISCOVERING state")
 	sm := &labsim.SM{Port: port, Priority: conf.priority}
 	conf.partitions = o.last("--Pconfig", conf.partitions)
-	sm.GroupMTU, sm.PKeys = s.readPartitions(conf.partitions, say)
+	s.readPartitions(conf.partitions, say).give(sm)
 	noGroup := sm.GroupMTU == 0
 	sm.OnState = func(st int) {
 		switch st {
@@ -214,12 +218,13 @@ func (s *state) runSM(ctx context.Context, p *labsim.Proc, o parsed, conf smOpti
 	s.mu.Lock()
 	s.hup[p.PID] = func() {
 		fresh := s.readConf(o.last("--config", opensmConf), io.Discard)
-		mtu, keys := s.readPartitions(conf.partitions, say)
+		// The place of the file stays; only what it says is read again.
+		read := s.readPartitions(conf.partitions, say)
 		sm.Update(func(sm *labsim.SM) {
 			if !o.has("--priority") {
 				sm.Priority = fresh.priority
 			}
-			sm.GroupMTU, sm.PKeys = mtu, keys
+			read.keepGroups(sm.Groups()).give(sm)
 		})
 	}
 	s.mu.Unlock()
@@ -279,62 +284,4 @@ func (s *state) smLog(file string) func(string) {
 			_, _ = fmt.Fprintf(h, "%s 000000 [0000AAAA] %s\n", s.m.Lab.Clock.Now().UTC().Format("Jan 02 15:04:05"), line)
 		}
 	}
-}
-
-// mtuCodes are the MTU codes of partitions.conf; another number is not
-// realizable and leaves the partition without a broadcast group.
-var mtuCodes = map[string]int{"1": 256, "2": 512, "3": 1024, "4": 2048, "5": 4096}
-
-// readPartitions reads a partitions.conf: the broadcast group's MTU of the
-// default partition and the other partitions. A file in error is dropped whole.
-func (s *state) readPartitions(file string, say func(string)) (int, map[uint16]int) {
-	keys := map[uint16]int{}
-	group := 2048
-	data, err := s.m.FS.ReadFile(file)
-	if err != nil {
-		return group, keys
-	}
-	for n, def := range definitions(string(data)) {
-		head, members, ok := strings.Cut(def, ":")
-		if !ok || strings.TrimSpace(members) == "" {
-			say(fmt.Sprintf("PARSE ERROR: line %d: bad partition definition", n+1))
-			say("Partition configuration in error; retrying with default config")
-			return 2048, map[uint16]int{}
-		}
-		name, mtu := strings.SplitN(head, ",", 2)[0], partitionMTU(head)
-		label, number, hasKey := strings.Cut(name, "=")
-		key, err := strconv.ParseUint(strings.TrimSpace(number), 0, 16)
-		if strings.TrimSpace(label) == "Default" {
-			group = mtu
-			continue
-		}
-		if hasKey && err == nil {
-			keys[uint16(key)&0x7fff] = mtu
-		}
-	}
-	return group, keys
-}
-
-func definitions(body string) []string {
-	var clean strings.Builder
-	for _, line := range strings.Split(body, "\n") {
-		line, _, _ = strings.Cut(line, "#")
-		clean.WriteString(line + " ")
-	}
-	var out []string
-	for _, def := range strings.Split(clean.String(), ";") {
-		if strings.TrimSpace(def) != "" {
-			out = append(out, strings.TrimSpace(def))
-		}
-	}
-	return out
-}
-
-func partitionMTU(head string) int {
-	for _, flag := range strings.Split(head, ",")[1:] {
-		if code, ok := strings.CutPrefix(strings.TrimSpace(flag), "mtu="); ok {
-			return mtuCodes[strings.TrimSpace(code)]
-		}
-	}
-	return 2048
 }

@@ -167,7 +167,7 @@ func (s *state) installMstflint() {
 
 func (s *state) installDiags() {
 	for name, program := range map[string]labsim.Program{
-		"ibstat": ibstat, "sminfo": sminfo, "ibhosts": ibhosts, "ibswitches": ibswitches, "ibnodes": ibnodes, "ibnetdiscover": ibnetdiscover,
+		"ibstat": ibstat, "sminfo": sminfo, "saquery": saquery, "ibhosts": ibhosts, "ibswitches": ibswitches, "ibnodes": ibnodes, "ibnetdiscover": ibnetdiscover,
 		"iblinkinfo": iblinkinfo, "ibqueryerrors": ibqueryerrors, "smpquery": smpquery, "ibportstate": ibportstate,
 	} {
 		s.m.Install("/usr/sbin/"+name, program)

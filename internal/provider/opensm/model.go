@@ -1,6 +1,11 @@
 package opensm
 
 import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -9,11 +14,18 @@ import (
 )
 
 type model struct {
-	ID       types.String   `tfsdk:"id"`
-	Host     types.String   `tfsdk:"host"`
-	PortGUID tfkit.GUID     `tfsdk:"port_guid"`
-	Priority types.Int64    `tfsdk:"priority"`
-	Timeout  tfkit.Duration `tfsdk:"timeout"`
+	ID             types.String   `tfsdk:"id"`
+	Host           types.String   `tfsdk:"host"`
+	PortGUID       tfkit.GUID     `tfsdk:"port_guid"`
+	Priority       types.Int64    `tfsdk:"priority"`
+	SubnetPrefix   types.String   `tfsdk:"subnet_prefix"`
+	RoutingEngine  types.String   `tfsdk:"routing_engine"`
+	LogLevel       types.String   `tfsdk:"log_level"`
+	LogMaxSize     types.Int64    `tfsdk:"log_max_size"`
+	PollingTimeout types.Int64    `tfsdk:"sminfo_polling_timeout"`
+	PollingRetries types.Int64    `tfsdk:"polling_retry_number"`
+	Partitions     types.Map      `tfsdk:"partitions"`
+	Timeout        tfkit.Duration `tfsdk:"timeout"`
 
 	Unit           types.String `tfsdk:"unit"`
 	Active         types.Bool   `tfsdk:"active"`
@@ -22,26 +34,77 @@ type model struct {
 	PortState      types.String `tfsdk:"port_state"`
 	LID            types.Int64  `tfsdk:"lid"`
 	SMLID          types.Int64  `tfsdk:"sm_lid"`
+	Role           types.String `tfsdk:"role"`
+	HandOver       types.String `tfsdk:"handover_time"`
+	Keys           types.Map    `tfsdk:"security_keys"`
 }
 
 // known reports whether everything that a check needs is known.
 func (m *model) known() bool {
-	return !m.Host.IsUnknown() && !m.PortGUID.IsUnknown() && !m.Priority.IsUnknown()
+	for _, v := range []attr.Value{m.Host, m.PortGUID, m.Priority, m.SubnetPrefix, m.RoutingEngine, m.LogLevel, m.LogMaxSize, m.PollingTimeout, m.PollingRetries} {
+		if v.IsUnknown() {
+			return false
+		}
+	}
+	return wholly(m.Partitions)
 }
 
-func (m *model) desired() (ops.Desired, error) {
+// wholly reports whether a value and everything in it is known.
+func wholly(v attr.Value) bool {
+	if v.IsUnknown() {
+		return false
+	}
+	switch c := v.(type) {
+	case types.Map:
+		for _, e := range c.Elements() {
+			if !wholly(e) {
+				return false
+			}
+		}
+	case types.Object:
+		for _, e := range c.Attributes() {
+			if !wholly(e) {
+				return false
+			}
+		}
+	case types.Set:
+		for _, e := range c.Elements() {
+			if !wholly(e) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (m *model) desired(ctx context.Context) (ops.Desired, error) {
 	guid, err := ib.ParseGUID(m.PortGUID.ValueString())
-	return ops.Desired{Host: m.Host.ValueString(), PortGUID: guid, Priority: int(m.Priority.ValueInt64())}, err
+	d := ops.Desired{Host: m.Host.ValueString(), PortGUID: guid, Priority: int(m.Priority.ValueInt64()), Tuning: ops.Tuning{
+		RoutingEngine: m.RoutingEngine.ValueString(), LogLevel: m.LogLevel.ValueString(), LogMaxSize: int(m.LogMaxSize.ValueInt64()),
+		PollingTimeout: int(m.PollingTimeout.ValueInt64()), PollingRetries: int(m.PollingRetries.ValueInt64()),
+	}}
+	if err != nil {
+		return d, err
+	}
+	if prefix := m.SubnetPrefix.ValueString(); prefix != "" {
+		if d.Tuning.SubnetPrefix, err = ib.ParseGUID(prefix); err != nil {
+			return d, err
+		}
+	}
+	d.Partitions, err = m.partitions(ctx)
+	return d, err
 }
 
 func ref(d ops.Desired) tfkit.PortRef { return tfkit.PortRef{Host: d.Host, GUID: d.PortGUID} }
 
 // observe fills the computed attributes from what was found; the configured
-// priority follows what the host has.
-func (m *model) observe(d ops.Desired, o ops.Observed) {
+// ones follow what the host has.
+func (m *model) observe(ctx context.Context, d ops.Desired, o ops.Observed) (diags diag.Diagnostics) {
 	m.ID = types.StringValue(ref(d).String())
 	if o.Priority >= 0 {
 		m.Priority = types.Int64Value(int64(o.Priority))
+		m.observeTuning(o.Tuning)
+		diags = m.observePartitions(ctx, o.Partitions)
 	}
 	m.Unit = types.StringValue(o.Unit)
 	m.Active = types.BoolValue(o.Active)
@@ -50,6 +113,29 @@ func (m *model) observe(d ops.Desired, o ops.Observed) {
 	m.PortState = tfkit.OrNull(o.State)
 	m.LID = types.Int64Value(int64(o.LID))
 	m.SMLID = types.Int64Value(int64(o.SMLID))
+	m.Role = tfkit.OrNull(o.Role())
+	m.HandOver = handOver(o.Tuning)
+	m.Keys = keyReport(o.Keys)
+	return diags
+}
+
+func (m *model) observeTuning(t ops.Tuning) {
+	if prefix, err := ib.ParseGUID(m.SubnetPrefix.ValueString()); err != nil || prefix != t.SubnetPrefix {
+		m.SubnetPrefix = types.StringNull()
+		if t.SubnetPrefix != 0 {
+			m.SubnetPrefix = types.StringValue(t.SubnetPrefix.String())
+		}
+	}
+	m.RoutingEngine, m.LogLevel = tfkit.OrNull(t.RoutingEngine), tfkit.OrNull(t.LogLevel)
+	for _, n := range []struct {
+		to    *types.Int64
+		value int
+	}{{&m.LogMaxSize, t.LogMaxSize}, {&m.PollingTimeout, t.PollingTimeout}, {&m.PollingRetries, t.PollingRetries}} {
+		*n.to = types.Int64Null()
+		if n.value != 0 {
+			*n.to = types.Int64Value(int64(n.value))
+		}
+	}
 }
 
 // plan fills what is known before the change is made.
@@ -64,9 +150,39 @@ func (m *model) plan(d ops.Desired, o ops.Observed) {
 	m.PortState = types.StringUnknown()
 	m.LID = types.Int64Unknown()
 	m.SMLID = types.Int64Unknown()
+	m.Role = types.StringUnknown()
+	m.HandOver = handOver(d.Tuning)
+	// Our file of options sets none.
+	m.Keys = keyReport(ops.OurKeys())
+}
+
+func handOver(t ops.Tuning) types.String {
+	return types.StringValue((time.Duration(t.HandOver()) * time.Millisecond).String())
+}
+
+// keyReport says of each secret of the fabric whether it is set, never its value.
+func keyReport(keys []ops.Key) types.Map {
+	elements := map[string]attr.Value{}
+	for _, k := range keys {
+		word := "open"
+		if k.Set {
+			word = "set"
+		}
+		elements[k.Name] = types.StringValue(word)
+	}
+	return types.MapValueMust(types.StringType, elements)
 }
 
 // satisfies reports whether the host is as configured, now and at boot.
 func satisfies(o ops.Observed, d ops.Desired) bool {
-	return o.Active && o.Enabled && o.Managed && o.Priority == d.Priority
+	return o.Managed && len(o.Differences(d)) == 0
+}
+
+func contains(list []string, word string) bool {
+	for _, w := range list {
+		if w == word {
+			return true
+		}
+	}
+	return false
 }

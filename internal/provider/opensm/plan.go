@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
@@ -30,21 +31,25 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		tfkit.AddPostponed(&resp.Diagnostics, "subnet manager on host "+plan.Host.ValueString(), "the host or the port GUID comes from something that is not there yet")
 		return
 	}
-	d, err := plan.desired()
+	d, err := plan.desired(ctx)
 	if err != nil {
-		return // the attribute validated itself
+		return // the attributes validated themselves
 	}
-	_, _, snap, err := r.Look(ctx, d.Host)
+	h, _, snap, err := r.Look(ctx, d.Host)
 	if err != nil {
 		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan subnet manager "+ref(d).String(), err)
 		return
 	}
 	observed := ops.Observe(snap, d.PortGUID)
 	r.Planned.SetSM(ref(d), tfkit.PlannedSM{Priority: d.Priority, Master: observed.Master()})
-	r.check(ctx, &resp.Diagnostics, snap, d)
-	if satisfies(observed, d) && !req.State.Raw.IsNull() {
+	settled := satisfies(observed, d)
+	r.check(ctx, &resp.Diagnostics, snap, d, settled)
+	if settled && !req.State.Raw.IsNull() {
 		resp.Plan.Raw = req.State.Raw
 		return
+	}
+	if !settled {
+		r.survey(ctx, &resp.Diagnostics, h, snap, d)
 	}
 	plan.plan(d, observed)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
@@ -53,8 +58,10 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 // namedRivals is how many subnet managers of equal priority a warning names.
 const namedRivals = 3
 
-// check adds what speaks against d and reports whether it may be done.
-func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Desired) bool {
+// check adds what speaks against d and reports whether it may be done. The
+// cards of other hosts count only if something is to change: whoever plans
+// nothing waits for nobody.
+func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Desired, settled bool) bool {
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := ops.Planned{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand}
@@ -63,7 +70,33 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 		planned.Rivals = append(planned.Rivals, ops.Desired{Host: other.Host, PortGUID: other.GUID, Priority: d.Priority})
 	}
 	planned.MoreRivals = total - len(rivals)
+	if other, differs := r.Planned.OtherPartitions(ref(d), ops.PartitionText(d.Partitions)); differs {
+		planned.OtherPartitions = &ops.Desired{Host: other.Host, PortGUID: other.GUID}
+	}
+	if !settled {
+		planned.Lab = r.lab(ctx)
+	}
 	return !tfkit.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(), ops.Check(snap, d, planned))
+}
+
+// lab are the ports of the hosts that answer, without the cards whose GUIDs
+// this plan changes.
+func (r *Resource) lab(ctx context.Context) ops.Lab {
+	snapshots, _ := r.Snapshots(ctx)
+	return ops.LabOf(snapshots, func(host string, pci ib.PCIAddress) bool {
+		return r.Planned.Card(tfkit.CardRef{Host: host, PCI: pci}).GUIDs != nil
+	})
+}
+
+// survey asks the fabric what it thinks of the change. A fabric that cannot be
+// asked is asked at apply again, by the port itself.
+func (r *Resource) survey(ctx context.Context, diags *diag.Diagnostics, h *inventory.Host, snap *inventory.Snapshot, d ops.Desired) {
+	view, err := ops.Survey(ctx, h, snap, d.PortGUID)
+	if err != nil {
+		tfkit.AddError(diags, "ask the fabric of subnet manager "+ref(d).String(), err)
+		return
+	}
+	tfkit.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(), ops.CheckFabric(d, view, r.lab(ctx).Known))
 }
 
 func warnRemoval(diags *diag.Diagnostics, id string) {

@@ -22,9 +22,10 @@ import (
 const standardTimeout = 10 * time.Minute
 
 var (
-	_ resource.ResourceWithConfigure   = &Resource{}
-	_ resource.ResourceWithModifyPlan  = &Resource{}
-	_ resource.ResourceWithImportState = &Resource{}
+	_ resource.ResourceWithConfigure      = &Resource{}
+	_ resource.ResourceWithModifyPlan     = &Resource{}
+	_ resource.ResourceWithImportState    = &Resource{}
+	_ resource.ResourceWithValidateConfig = &Resource{}
 )
 
 // Resource is infiniband_opensm.
@@ -51,7 +52,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, diags *diag.Diagnostics) {
 	var plan model
 	diags.Append(from.Get(ctx, &plan)...)
-	d, err := plan.desired()
+	d, err := plan.desired(ctx)
 	if err != nil || diags.HasError() {
 		tfkit.AddError(diags, "run subnet manager "+plan.PortGUID.ValueString(), err)
 		return
@@ -61,11 +62,16 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 	var result ops.Result
 	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
 		snap, lookErr := h.Snapshot(ctx)
-		if lookErr != nil || !r.check(ctx, diags, snap, d) {
+		if lookErr != nil || !r.check(ctx, diags, snap, d, satisfies(ops.Observe(snap, d.PortGUID), d)) {
 			return lookErr
 		}
+		leave, enterErr := ops.Turn(ctx, ops.Observe(snap, d.PortGUID))
+		if enterErr != nil {
+			return enterErr
+		}
+		defer leave()
 		var applyErr error
-		result, applyErr = ops.Apply(ctx, h, d, ops.Options{})
+		result, applyErr = ops.Apply(ctx, h, d, ops.Options{Known: r.lab(ctx).Known})
 		return applyErr
 	})
 	tfkit.AddError(diags, "run subnet manager "+ref(d).String(), err)
@@ -73,7 +79,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 		return
 	}
 	tfkit.AddNotes(diags, "Subnet manager "+ref(d).String(), result.Warnings)
-	plan.observe(d, result.Observed)
+	diags.Append(plan.observe(ctx, d, result.Observed)...)
 	diags.Append(to.Set(ctx, &plan)...)
 }
 
@@ -85,7 +91,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if resp.Diagnostics.HasError() || !r.HostReady(state.Host) {
 		return
 	}
-	d, err := state.desired()
+	d, err := state.desired(ctx)
 	if err != nil {
 		tfkit.AddError(&resp.Diagnostics, "read subnet manager "+state.ID.ValueString(), err)
 		return
@@ -100,7 +106,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	state.observe(d, observed)
+	resp.Diagnostics.Append(state.observe(ctx, d, observed)...)
 	if state.Timeout.IsNull() {
 		state.Timeout = tfkit.DurationText("10m")
 	}
@@ -111,7 +117,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	d, err := state.desired()
+	d, err := state.desired(ctx)
 	if err != nil || resp.Diagnostics.HasError() {
 		tfkit.AddError(&resp.Diagnostics, "remove subnet manager "+state.ID.ValueString(), err)
 		return
@@ -120,7 +126,15 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	defer cancel()
 	var result ops.Result
 	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
-		var removeErr error
+		snap, removeErr := h.Snapshot(ctx)
+		if removeErr != nil {
+			return removeErr
+		}
+		leave, removeErr := ops.Turn(ctx, ops.Observe(snap, d.PortGUID))
+		if removeErr != nil {
+			return removeErr
+		}
+		defer leave()
 		result, removeErr = ops.Remove(ctx, h, d.PortGUID, ops.Options{})
 		return removeErr
 	})

@@ -2,19 +2,55 @@ package opensm
 
 import (
 	"context"
+	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/float64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
 )
 
+// partitionsAttribute is partitions.conf as data.
+func partitionsAttribute() schema.MapNestedAttribute {
+	members := func(kind, more string) schema.SetAttribute {
+		return schema.SetAttribute{
+			Optional: true, ElementType: types.StringType,
+			MarkdownDescription: kind + " members: port GUIDs, or `ALL`, `ALL_CAS` (adapters), `ALL_SWITCHES`, `ALL_ROUTERS`, `SELF` (the subnet manager's port). " + more,
+			Validators:          []validator.Set{setvalidator.SizeAtLeast(1)},
+		}
+	}
+	return schema.MapNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "Partitions by name, written to a `partitions.conf` of this instance alone. The one called `Default` (P_Key `0x7fff`) has to be there: every port reaches the subnet manager by it. " +
+			"The plan refuses what opensm would silently drop or do otherwise. All subnet managers of a fabric need the same partitions; keep them in a local. " +
+			"Members and new partitions take effect without a restart; a change of a group's `mtu` or `rate` restarts the instance. Without this attribute opensm reads the host's own file, if there is one, and else makes every port a full member of the default partition.",
+		Validators: []validator.Map{mapvalidator.SizeAtLeast(1)},
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"pkey":  schema.StringAttribute{Optional: true, MarkdownDescription: "P_Key, `0x0001` to `0x7ffe`; the membership bit `0x8000` may be written and means nothing. Only `Default` has one by itself."},
+			"ipoib": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether opensm makes the broadcast group that IPoIB interfaces of the partition join. Without it they stay without carrier unless the first of them may make the group."},
+			"mtu": schema.Int64Attribute{Optional: true, MarkdownDescription: "IB MTU of the broadcast group in bytes: 256, 512, 1024, 2048 (opensm's default) or 4096. Every member has to have at least this.",
+				Validators: []validator.Int64{int64validator.OneOf(256, 512, 1024, 2048, 4096)}},
+			"rate": schema.Float64Attribute{Optional: true, MarkdownDescription: "Rate of the broadcast group in Gb/s: 2.5, 5, 10 (opensm's default), 14, 20, 25, 30, 40, 56, 60, 80, 100, 112, 120, 200 or 400. Every member has to have at least this.",
+				Validators: []validator.Float64{float64validator.OneOf(2.5, 5, 10, 14, 20, 25, 30, 40, 56, 60, 80, 100, 112, 120, 200, 400)}},
+			"index0":  schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the P_Key goes into the first place of each member's table, which some programs use without asking."},
+			"full":    members("Full", "They reach every member. A port that is named has what its own entry says, whatever a word such as `ALL` says."),
+			"limited": members("Limited", "They reach full members only, not each other."),
+		}},
+	}
+}
+
 const description = "A subnet manager on one port of a host. An unmanaged switch has none, and without one every port stays in `Initializing` for ever: run it on one host, or on two with different priorities.\n\n" +
-	"The distribution's package is installed if needed, an instance is bound to the port by its GUID, started, and enabled for every boot; the apply waits until the port itself is `Active`. " +
+	"The distribution's package is installed if needed, an instance is bound to the port by its GUID, started, and enabled for every boot; it gets a file of options of its own, because all instances of a host share `opensm.conf` otherwise. opensm ends with status 0 where it fails and drops files that have an error, " +
+	"so the apply asks the port and the fabric: it ends when the port is `Active` and the partitions are in force, or names the cause. Of several subnet managers in one apply the standby is changed before the master, one at a time. " +
 	"TrueNAS cannot run one, which the plan says. Destroying it stops and disables the instance and removes its configuration; the package stays."
 
 // Schema implements resource.Resource.
@@ -30,7 +66,41 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 				MarkdownDescription: "Priority, 0 to 15 (default 0). The highest of all subnet managers of the fabric is the master; of equals, the one with the lower port GUID.",
 				Validators:          []validator.Int64{int64validator.Between(0, ops.MaxPriority)},
 			},
-			"timeout": tfkit.TimeoutAttribute("10m", "installation, start and the proof that the fabric works"),
+			"subnet_prefix": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Subnet prefix, the upper half of every GID, such as `0xfec0000000000001` (opensm's default is `0xfe80000000000000`). Subnets that a router joins, and hosts on two fabrics, need different ones. " +
+					"A change restarts the instance, and every port of the fabric gets new GIDs.",
+				Validators: []validator.String{prefixValidator{}},
+			},
+			"routing_engine": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Routing engines in the order of preference, separated by commas, such as `ftree,updn` (opensm's default is `minhop`): `" + strings.Join(ops.RoutingEngines(), "`, `") +
+					"`. opensm falls back to `minhop` where none of them fits the fabric. A change restarts the instance.",
+				Validators: []validator.String{engineValidator{}},
+			},
+			"log_level": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "What goes into `/var/log/opensm.<port_guid>.log`: `error`, `info` (opensm's default), `verbose` or `debug`.",
+				Validators:          []validator.String{stringvalidator.OneOf("error", "info", "verbose", "debug")},
+			},
+			"log_max_size": schema.Int64Attribute{
+				Optional: true,
+				MarkdownDescription: "Size in MB at which opensm empties its log, 1 to 4095; without it the log grows until it is rotated. The packages of Debian, Ubuntu and RHEL rotate `/var/log/opensm*.log` weekly " +
+					"by logrotate, which this resource leaves alone.",
+				Validators: []validator.Int64{int64validator.Between(1, 4095)},
+			},
+			"sminfo_polling_timeout": schema.Int64Attribute{
+				Optional:            true,
+				MarkdownDescription: "Milliseconds between two looks of a standby at its master, 100 to 600000 (opensm's default is 10000).",
+				Validators:          []validator.Int64{int64validator.Between(100, 600000)},
+			},
+			"polling_retry_number": schema.Int64Attribute{
+				Optional:            true,
+				MarkdownDescription: "Looks without an answer before a standby takes over, 1 to 100 (opensm's default is 4).",
+				Validators:          []validator.Int64{int64validator.Between(1, 100)},
+			},
+			"partitions": partitionsAttribute(),
+			"timeout":    tfkit.TimeoutAttribute("10m", "installation, start and the proof that the fabric works"),
 
 			"unit":            tfkit.Computed("systemd unit of the instance."),
 			"active":          tfkit.ComputedBool("Whether the instance runs."),
@@ -39,6 +109,14 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"port_state":      tfkit.Computed("State of the port: `Active` once a subnet manager has set it up."),
 			"lid":             tfkit.ComputedInt("LID of the port."),
 			"sm_lid":          tfkit.ComputedInt("LID of the master subnet manager; that of this port if it is the master."),
+			"role":            tfkit.Computed("`master` or `standby`; null while the port is not served."),
+			"handover_time": tfkit.Computed("How long the fabric goes without a subnet manager at most if its master dies and this one is the standby: `sminfo_polling_timeout` × (`polling_retry_number` + 2). " +
+				"Traffic in use goes on meanwhile; new ports, joins and paths wait."),
+			"security_keys": schema.MapAttribute{
+				Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "What protects the fabric from other subnet managers and from changes by any host: for each of `m_key`, `sm_key`, `sa_key` and `cc_key` `open`, if it has the value that every opensm has, or `set`. " +
+					"The values themselves are never read into the state, and this resource sets none.",
+			},
 		},
 	}
 }

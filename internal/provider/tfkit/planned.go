@@ -21,6 +21,8 @@ type Planned struct {
 	rivals map[PlannedSM][]PortRef // the same the other way round
 	ports  map[PortRef]plannedPort // where a GUID will be
 	lab    *safety.Lab             // found and planned identities of all cards
+	// partitions holds one subnet manager of each partition file.
+	partitions map[string]PortRef
 }
 
 type plannedPort struct {
@@ -70,7 +72,7 @@ func (c PlannedCard) Changes() bool {
 func NewPlanned() *Planned {
 	return &Planned{
 		cards: map[CardRef]PlannedCard{}, images: map[ImageRef]Image{}, sms: map[PortRef]PlannedSM{}, rivals: map[PlannedSM][]PortRef{},
-		ports: map[PortRef]plannedPort{}, lab: safety.NewLab(),
+		ports: map[PortRef]plannedPort{}, lab: safety.NewLab(), partitions: map[string]PortRef{},
 	}
 }
 
@@ -158,6 +160,24 @@ func (p *Planned) HasSM() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.sms) > 0
+}
+
+// OtherPartitions remembers the partitions of a subnet manager and names one
+// whose partitions differ, if the two may be on one fabric: not if each is the
+// master of its own.
+func (p *Planned) OtherPartitions(port PortRef, text string) (other PortRef, differs bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for known, holder := range p.partitions {
+		switch {
+		case holder == port:
+			delete(p.partitions, known)
+		case known != text && !(p.sms[port].Master && p.sms[holder].Master):
+			other, differs = holder, true
+		}
+	}
+	p.partitions[text] = port
+	return other, differs
 }
 
 // RivalSMs gives the subnet managers planned so far that have the priority of

@@ -300,12 +300,21 @@ fi
 
 c "$R"/etc/netplan/*.yaml "$R"/etc/udev/rules.d/*ipoib*.rules "$R"/etc/udev/rules.d/*infiniband*.rules \
 	"$R"/etc/modules-load.d/*infiniband*.conf "$R"/etc/modules "$R"/etc/default/opensm "$R"/etc/rdma/mlx4.conf \
-	"$R"/etc/opensm/opensm.conf "$R"/etc/opensm/partitions.conf \
+	"$R"/etc/opensm/*.conf "$R"/etc/rdma/partitions.conf "$R"/etc/systemd/system/opensm@.service \
 	"$R"/etc/systemd/system/opensm.service.d/*.conf "$R"/etc/systemd/system/opensm@*.service.d/*.conf \
 	"$R"/etc/systemd/system/infiniband-port-*.service \
 	"$R"/etc/systemd/system/multi-user.target.wants/infiniband-port-*.service "$R"/usr/local/sbin/terraform-infiniband-port \
 	"$R"/etc/network/interfaces "$R"/etc/network/interfaces.d/* \
 	"$R"/etc/systemd/network/*infiniband* "$R"/etc/systemd/network/*ipoib*
+# RHEL ships this one with hundreds of lines of comments.
+f=$R/etc/rdma/opensm.conf
+if [ -r "$f" ]; then
+	printf '@file %s\n' "${f#"$R"}"
+	while IFS= read -r v; do
+		case $v in '' | '#'*) ;; *) printf '|%s\n' "$v" ;; esac
+	done <"$f"
+	echo '@.'
+fi
 for f in "$R"/etc/modprobe.d/*.conf; do
 	[ -r "$f" ] || continue
 	m=
@@ -334,7 +343,7 @@ if h stat; then
 	set --
 	for f in "$R"/etc/netplan/*.yaml "$R"/etc/udev/rules.d/*ipoib*.rules "$R"/etc/udev/rules.d/*infiniband*.rules \
 		"$R"/etc/modprobe.d/*.conf "$R"/etc/modules-load.d/*infiniband*.conf "$R"/etc/default/opensm "$R"/etc/rdma/mlx4.conf \
-		"$R"/etc/opensm/opensm.conf "$R"/etc/opensm/partitions.conf \
+		"$R"/etc/opensm/*.conf "$R"/etc/systemd/system/opensm@.service \
 		"$R"/etc/systemd/system/opensm.service.d/*.conf "$R"/etc/systemd/system/opensm@*.service.d/*.conf \
 		"$R$S"/images/*.bin; do
 		[ -f "$f" ] && set -- "$@" "$f"

@@ -1,6 +1,7 @@
-// Package opensm reads and writes the files by which Debian and Ubuntu start
-// subnet managers (opensm 3.3.23): /etc/default/opensm lists the ports, and each
-// has an instance of opensm@.service.
+// Package opensm reads and writes the files of opensm 3.3.23: its options, its
+// partitions, its log, and those by which distributions start it. Of Debian and
+// Ubuntu /etc/default/opensm lists the ports, and each has an instance of
+// opensm@.service.
 //
 // It must not run anything.
 package opensm
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
 // Files and units of the package.
@@ -38,29 +40,26 @@ func PortOfUnit(unit string) (ib.GUID, bool) {
 	return g, err == nil
 }
 
-// DropIn gives an instance its priority. All instances share one opensm.conf, so
-// the option goes onto the command line. opensm exits with 0 where it cannot
-// bind, for example because the port is not there yet while the host boots, so
-// it is started again however it ended.
-func DropIn(header string, priority int) string {
-	return header + "[Unit]\nStartLimitIntervalSec=0\n\n[Service]\nExecStart=\n" +
-		"ExecStart=/usr/sbin/opensm --guid %I --priority " + strconv.Itoa(priority) + " --log_file /var/log/opensm.%I.log\n" +
-		"Restart=always\nRestartSec=5\n"
+// TemplatePath is our template unit where the package has none.
+const TemplatePath = "/etc/systemd/system/opensm@.service"
+
+// Template is a template unit like Debian's. RHEL's package starts opensm on one
+// port from a script, others have no unit at all.
+func Template(header string) string {
+	return header + "[Unit]\nDescription=OpenSM subnet manager on port %I\nDocumentation=man:opensm(8)\n" +
+		"Before=network.target remote-fs-pre.target\nConditionPathExists=/sys/class/infiniband_mad/abi_version\n\n" +
+		"[Service]\nType=simple\nExecStart=/usr/sbin/opensm --guid %I --log_file /var/log/opensm.%I.log\n\n" +
+		"[Install]\nWantedBy=multi-user.target\n"
 }
 
-// Priority reads the priority back from a drop-in; not ok if it has none.
-func Priority(text string) (priority int, ok bool) {
-	for line := range strings.Lines(text) {
-		command, found := strings.CutPrefix(strings.TrimSpace(line), "ExecStart=")
-		words := strings.Fields(command)
-		for i, w := range words {
-			if found && (w == "--priority" || w == "-p") && i+1 < len(words) {
-				n, err := strconv.Atoi(words[i+1])
-				priority, ok = n, err == nil
-			}
-		}
-	}
-	return priority, ok
+// DropIn gives an instance its own file of options: all instances share one
+// opensm.conf otherwise. opensm exits with 0 where it cannot bind, for example
+// because the port is not there yet while the host boots, so it is started again
+// however it ended.
+func DropIn(header string, port ib.GUID) string {
+	return header + "[Unit]\nStartLimitIntervalSec=0\n\n[Service]\nExecStart=\n" +
+		"ExecStart=/usr/sbin/opensm --config " + ConfPath(port) + " --guid %I --log_file /var/log/opensm.%I.log\n" +
+		"Restart=always\nRestartSec=5\n"
 }
 
 // Ports is the list of /etc/default/opensm.
@@ -134,4 +133,12 @@ func EditDefault(text string, ports []ib.GUID) string {
 		b.WriteString("# Ports with a subnet manager; Terraform (ibfabric/infiniband) adds and removes its own.\nPORTS=" + value + "\n")
 	}
 	return b.String()
+}
+
+// LogPath is the log file of an instance.
+func LogPath(port ib.GUID) string { return "/var/log/opensm." + port.String() + ".log" }
+
+// Tail prints the last lines of the log file of an instance.
+func Tail(port ib.GUID, lines int) shellcmd.Command {
+	return shellcmd.New("tail", "-n", strconv.Itoa(lines), "--", LogPath(port)).AsRoot()
 }

@@ -1,6 +1,7 @@
 package opensm
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,12 +61,9 @@ func TestEditDefault(t *testing.T) {
 }
 
 func TestDropIn(t *testing.T) {
-	text := DropIn("# head\n", 14)
-	if p, ok := Priority(text); !ok || p != 14 {
-		t.Errorf("priority %d, %t", p, ok)
-	}
-	if _, ok := Priority("[Service]\nExecStart=\nExecStart=/usr/sbin/opensm --guid %I\n"); ok {
-		t.Error("a priority was found where there is none")
+	text := DropIn("# head\n", port1)
+	if !strings.Contains(text, "\nExecStart=\nExecStart=/usr/sbin/opensm --config /etc/opensm/terraform-0xe41d2d0300e44ed1.conf --guid %I --log_file /var/log/opensm.%I.log\n") {
+		t.Errorf("%s", text)
 	}
 	if g, ok := PortOfUnit(Unit(port1)); !ok || g != port1 {
 		t.Errorf("PortOfUnit(%s) = %s, %t", Unit(port1), g, ok)

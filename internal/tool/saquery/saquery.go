@@ -44,6 +44,11 @@ type Group struct {
 	PKey uint16
 }
 
+// Broadcast reports whether it is the IPv4 broadcast group of IPoIB (RFC 4391).
+func (g Group) Broadcast() bool {
+	return strings.HasPrefix(g.MGID, "ff12:401b:") && strings.HasSuffix(g.MGID, "::ffff:ffff")
+}
+
 // fieldLine is "LID...................1": a name, dots, and the value.
 var fieldLine = regexp.MustCompile(`^([A-Za-z_]+)\.{2,}(.*)$`)
 

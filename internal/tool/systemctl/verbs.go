@@ -29,6 +29,11 @@ func Stop(units ...string) shellcmd.Command {
 	return change(append([]string{"stop", "--"}, units...)...)
 }
 
+// Kill sends a signal to the main processes of units.
+func Kill(signal string, units ...string) shellcmd.Command {
+	return change(append([]string{"kill", "--kill-whom=main", "--signal=" + signal, "--"}, units...)...)
+}
+
 // Enable has units started at boot.
 func Enable(units ...string) shellcmd.Command {
 	return change(append([]string{"enable", "--quiet", "--"}, units...)...)

@@ -1,0 +1,79 @@
+package acctest
+
+import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// everybody is the default partition as it is without a file.
+var everybody = map[string]any{"ipoib": true, "full": []any{"ALL"}}
+
+// partitioned is a subnet manager with partitions.
+func partitioned(partitions map[string]any) func(*World) Config {
+	return func(*World) Config { return sm(labs.Intel9, map[string]any{"partitions": partitions}) }
+}
+
+// partitionFindings are those of partitions, keys and files.
+func partitionFindings() []finding {
+	const ubuntu = labs.Intel9
+	one, two := portGUID(ubuntu, 1), portGUID(ubuntu, 2)
+	files := func(code, path, text, at string, says ...string) finding {
+		return finding{code: code, at: at, says: says, config: func(*World) Config { return sm(ubuntu, nil) }, prepare: func(w *World) {
+			drivers(w)
+			w.Machine(ubuntu).FS.Put(path, text, 0o644)
+		}}
+	}
+	lint := func(code string, partitions map[string]any, says ...string) finding {
+		return finding{code: code, at: "partitions", says: says, prepare: drivers, config: partitioned(partitions)}
+	}
+	return []finding{
+		lint("SM013", map[string]any{"storage": map[string]any{"pkey": "0x0001", "full": []any{"ALL"}}}, "partitions has storage", `full = ["ALL"]`),
+		lint("SM014", map[string]any{"Default": map[string]any{"full": []any{"ALL"}}}, "no ipoib = true"),
+		lint("SM015", map[string]any{"Default": everybody, "a": map[string]any{"pkey": "0x0001", "full": []any{"ALL"}}, "b": map[string]any{"pkey": "0x8001", "full": []any{one}}},
+			`"a" and "b" have the P_Key 0x0001`),
+		lint("SM016", map[string]any{"Default": everybody, "a": map[string]any{"pkey": "0x0001", "ipoib": true, "rate": 400, "full": []any{one}}}, one, "Gb/s, the group 400"),
+		lint("SM017", map[string]any{"Default": everybody, "a": map[string]any{"pkey": "0x0001", "limited": []any{one, two}}}, one, "limited members only"),
+		files("SM021", "/etc/opensm/opensm.conf", "sm_priority 3\n", "host", "sets sm_priority"),
+		files("SM022", "/etc/opensm/opensm.conf", "m_key 0x1234\n", "host", "sets m_key"),
+		files("SM024", "/etc/opensm/partitions.conf", "broken ;\n", "partitions", "/etc/opensm/partitions.conf", "drops the whole file"),
+		{code: "SM023", at: "partitions", says: []string{two}, prepare: drivers, config: func(*World) Config {
+			second := sm(ubuntu, map[string]any{"port_guid": two, "priority": 3, "partitions": map[string]any{"Default": everybody}})[0]
+			second.Name = "second"
+			return append(sm(ubuntu, nil), second)
+		}},
+	}
+}
+
+// fabricFindings are those that the fabric or another host knows.
+func fabricFindings() []finding {
+	const ubuntu, nas = labs.Intel9, labs.Xeon2zfs
+	plain := func(*World) Config { return sm(ubuntu, nil) }
+	with := func(change func(ubuntu, nas *labs.Host)) func() []labs.Host {
+		return func() []labs.Host {
+			hosts := vpi()
+			change(&hosts[0], &hosts[1])
+			return hosts
+		}
+	}
+	return []finding{
+		{code: "SM018", at: "priority", says: []string{portGUID(nas, 1), "priority 9 and is master", "the other one rules"}, config: plain,
+			provider: func(p map[string]any) {
+				if hosts, ok := p["hosts"].(map[string]any); ok {
+					delete(hosts, nas)
+				}
+			},
+			prepare: func(w *World) {
+				drivers(w)
+				w.Run(ubuntu, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q infiniband-diags")
+				w.AddSM(&labsim.SM{Port: w.Card(nas).Ports[0], Priority: 9})
+			}},
+		{code: "SM019", at: "port_guid", says: []string{portGUID(ubuntu, 1), "intel9 0000:01:00.0 port 1 and on xeon2zfs"}, prepare: drivers, config: plain,
+			hosts: with(func(ubuntu, nas *labs.Host) { nas.Cards[0].GUIDs = ubuntu.Cards[0].GUIDs })},
+		{code: "SM020", at: "port_guid", says: []string{"opensm@" + portGUID(ubuntu, 1) + ".service does not run"}, config: plain, prepare: func(w *World) {
+			drivers(w)
+			w.AddSM(&labsim.SM{Port: w.Card(ubuntu).Ports[0], Priority: 1})
+		}},
+		{code: "SM025", at: "port_guid", says: []string{"xeon2zfs 0000:04:00.0 port 1"}, prepare: drivers, config: plain,
+			hosts: with(func(_, nas *labs.Host) { nas.Cards[0].GUIDs = [4]uint64{} })},
+	}
+}

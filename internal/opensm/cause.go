@@ -1,0 +1,153 @@
+package opensm
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sysfs"
+)
+
+// Cause names what keeps a port from being served.
+type Cause struct {
+	Kind  CauseKind
+	What  string // one sentence
+	Check string // what to look at or to do, whole sentences
+}
+
+// CauseKind is a rung of the ladder.
+type CauseKind string
+
+// The rungs, from the host to the wire to the fabric.
+const (
+	CauseEthernet   CauseKind = "link type"
+	CauseUMAD       CauseKind = "umad"
+	CauseKernel     CauseKind = "kernel"
+	CauseCache      CauseKind = "cache"
+	CauseNotBound   CauseKind = "not bound"
+	CauseNotRunning CauseKind = "not running"
+	CauseBackToBack CauseKind = "duplicate GUID, back to back"
+	CauseCable      CauseKind = "cable"
+	CauseDisabled   CauseKind = "disabled"
+	CauseTraining   CauseKind = "training"
+	CauseDuplicate  CauseKind = "duplicate GUID"
+	CauseZeroGUID   CauseKind = "zero GUID"
+	CausePKey       CauseKind = "P_Key"
+	CauseForeign    CauseKind = "foreign SM"
+	CauseTimeouts   CauseKind = "no answers"
+	CauseSM         CauseKind = "SM"
+)
+
+// Symptoms are what was seen of a port that is not served.
+type Symptoms struct {
+	Port    ib.GUID
+	Sysfs   sysfs.Port
+	Unit    string // of systemd: "active", "activating", "inactive", …
+	HasUMAD bool   // the module ib_umad is loaded
+	Kernel  string
+	Version string // of opensm
+	Log     opensm.Log
+	View    View // what the fabric says of its subnet managers
+	// Missing are P_Keys that the port was to get and has not.
+	Missing []uint16
+}
+
+// rung is one cause: whether it is the one, and what to say.
+type rung struct {
+	kind  CauseKind
+	is    func(Symptoms) bool
+	what  func(Symptoms) string
+	check string
+}
+
+func says(text string) func(Symptoms) string { return func(Symptoms) string { return text } }
+
+// ladder is read from above; the first rung that holds is the cause. What keeps
+// opensm from running comes before what the port shows, because without an SM
+// the port shows only that.
+var ladder = []rung{
+	{CauseEthernet, func(s Symptoms) bool { return s.Sysfs.LinkLayer == "Ethernet" },
+		says("the port is in Ethernet mode."), "Set it to \"ib\" with infiniband_link_type."},
+	{CauseKernel, func(s Symptoms) bool { return s.Log.NoClass != "" },
+		func(s Symptoms) string {
+			return fmt.Sprintf("the kernel refuses opensm its management class %s (\"Unable to register class %s\"): Linux %s and opensm %s do not work together.",
+				s.Log.NoClass, s.Log.NoClass, s.Kernel, s.Version)
+		}, "Boot the GA kernel of the release, or install an opensm with the fix (linux-rdma/opensm issue 37)."},
+	{CauseCache, func(s Symptoms) bool { return s.Log.Cache != "" },
+		func(s Symptoms) string {
+			return "a cache of opensm is damaged (" + s.Log.Cache + "), as a power cut leaves it, and opensm does not start with it."
+		}, "Move the directory aside and start again; ports may get other LIDs, so that connections in use break: " +
+			"systemctl stop UNIT; mv /var/cache/opensm /var/cache/opensm.damaged; mkdir /var/cache/opensm; systemctl start UNIT. A standby that runs meanwhile keeps the fabric."},
+	{CauseBackToBack, func(s Symptoms) bool { return s.Log.BackToBack },
+		says("both ends of the cable have the same GUID, as two cards have that were flashed from one image; opensm ends at once."),
+		"Give one of the cards GUIDs of its own with infiniband_guids."},
+	{CauseUMAD, func(s Symptoms) bool { return s.Log.NoUMAD != "" || !s.HasUMAD && s.Unit != "active" },
+		says("opensm has no way to the port: the module ib_umad is not loaded, or its device /dev/infiniband/umad* is not there."),
+		"Load it (modprobe ib_umad) and look at the kernel's log; the unit is skipped without a word while it is missing."},
+	{CauseNotBound, func(s Symptoms) bool { return s.Log.CannotBind && !s.Sysfs.IsSM },
+		says("opensm cannot bind to the port: another opensm holds it, or no port of the host has this GUID."),
+		"Look for another one (pgrep -a opensm) and stop it. opensm ends with status 0 here, so that systemd calls it a success."},
+	{CauseNotRunning, func(s Symptoms) bool { return s.Unit != "active" },
+		func(s Symptoms) string { return fmt.Sprintf("opensm does not run: its unit is %q.", s.Unit) },
+		"Look at the log; opensm ends with status 0 where it fails."},
+	{CauseCable, func(s Symptoms) bool { return s.Sysfs.Physical == "Polling" || s.Sysfs.Physical == "Sleep" },
+		says("the port has no link: nobody answers at the other end of the cable."),
+		"Check the cable, that the other end is on, and that it is in InfiniBand mode: a port in Ethernet mode never answers an InfiniBand port."},
+	{CauseDisabled, func(s Symptoms) bool { return s.Sysfs.Physical == "Disabled" },
+		says("the port is switched off."), "Enable it with infiniband_port or ibportstate, or reload the driver."},
+	{CauseTraining, func(s Symptoms) bool { return s.Sysfs.Physical != "LinkUp" },
+		func(s Symptoms) string {
+			return fmt.Sprintf("the link is not trained: it stays in %s.", s.Sysfs.Physical)
+		},
+		"Check the cable and the port of the switch; a cable of another speed or a worn plug leaves a link so. This state should not last."},
+	{CauseDuplicate, func(s Symptoms) bool { return s.Log.Duplicated || len(s.View.Duplicate) > 0 },
+		func(s Symptoms) string {
+			return "two nodes of the fabric have one GUID" + guids(append(s.Log.Duplicate, s.View.Duplicate...)) +
+				"; opensm starts its discovery over and over (ERR 0D01), and every port of the fabric stays as it is."
+		}, "Give one of them GUIDs of its own with infiniband_guids; cards flashed from one image have the same."},
+	{CauseZeroGUID, func(s Symptoms) bool { return s.Port.IsZero() || s.Log.ZeroGUID && !s.Log.SubnetUp },
+		says("a card of the fabric has the GUID 0 and cannot be addressed (ERR 0D16)."),
+		"Set its GUIDs with infiniband_guids; a burn without the identity of the card leaves it so."},
+	{CauseNotBound, func(s Symptoms) bool { return !s.Sysfs.IsSM },
+		says("opensm runs without being bound to the port."),
+		"Look at the log for \"Error from osm_opensm_bind\"."},
+	{CauseForeign, func(s Symptoms) bool { return s.View.Asked && s.View.Master.State == 3 && s.View.Master.GUID != s.Port },
+		func(s Symptoms) string {
+			return fmt.Sprintf("the subnet manager on port %s rules the fabric with priority %d and has not set this port up.", s.View.Master.GUID, s.View.Master.Priority)
+		}, "Look at that subnet manager: a switch's may hold keys that keep new hosts out, and one that hangs keeps its role."},
+	{CausePKey, func(s Symptoms) bool { return len(s.Missing) > 0 },
+		func(s Symptoms) string { return "the port has not got the P_Keys " + keys(s.Missing) + "." },
+		"Compare the partitions with what the master says of them in its log; a file with an error is dropped as a whole."},
+	{CauseTimeouts, func(s Symptoms) bool { return s.Log.Timeouts > 0 && !s.Log.SubnetUp },
+		says("nodes of the fabric do not answer the subnet manager in time, so that its discovery does not end."),
+		"Look in the log for the directed route of the queries that ended with IB_TIMEOUT: the node at its end, or a cable on the way, is bad."},
+	{CauseSM, func(Symptoms) bool { return true },
+		says("opensm is bound to the port and does not bring the fabric up."),
+		"Look at its log, and at sminfo on this host."},
+}
+
+// FindCause walks the ladder.
+func FindCause(s Symptoms) Cause {
+	for _, r := range ladder {
+		if r.is(s) {
+			return Cause{Kind: r.kind, What: r.what(s), Check: strings.ReplaceAll(r.check, "UNIT", opensm.Unit(s.Port))}
+		}
+	}
+	return Cause{} // the last rung always holds
+}
+
+func guids(all []ib.GUID) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return ", " + all[0].String()
+}
+
+func keys(list []uint16) string {
+	words := make([]string, len(list))
+	for i, k := range list {
+		words[i] = fmt.Sprintf("0x%04x", k)
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,111 @@
+package opensm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
+)
+
+// layout is how a distribution starts an instance for a port at boot. Debian and
+// Ubuntu have a template unit and a list of ports; elsewhere the package runs
+// one opensm on one port, and the template unit is ours.
+type layout struct{ own bool }
+
+func layoutOf(s *inventory.Snapshot) layout {
+	plat, err := platform.Of(s)
+	if err != nil {
+		return layout{}
+	}
+	switch plat.Kind() {
+	case platform.KindRHEL, platform.KindArch:
+		return layout{own: true}
+	}
+	return layout{}
+}
+
+// atBoot says whether the port is listed, and whether its instance starts at boot.
+func (l layout) atBoot(s *inventory.Snapshot, port ib.GUID) (listed, enabled bool) {
+	if l.own {
+		enabled = s.Unit(opensm.Unit(port)).UnitFileState == "enabled"
+		return enabled, enabled
+	}
+	ports, err := opensm.ParseDefault(s.Files[opensm.DefaultPath].Content)
+	listed = err == nil && ports.Has(port)
+	return listed, listed && s.Unit(opensm.Service).UnitFileState == "enabled"
+}
+
+// prepare writes what has the instance started at boot. On Debian and Ubuntu
+// that is before the package is installed: it starts itself at once, with its
+// default PORTS=ALL an SM on every port.
+func (l layout) prepare(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, port ib.GUID) error {
+	if !l.own {
+		return writePorts(ctx, h, s, func(ports []ib.GUID) []ib.GUID { return append(ports, port) })
+	}
+	text := opensm.Template(header())
+	if s.Files[opensm.TemplatePath].Content == text {
+		return nil
+	}
+	return platform.WriteFile(ctx, h, opensm.TemplatePath, 0o644, text)
+}
+
+// starting are the commands that have the instance run with its present files,
+// now and at boot. It is restarted by itself: a restart of opensm.service would
+// reach the instances of other ports too.
+func (l layout) starting(port ib.GUID) []shellcmd.Command {
+	unit := opensm.Unit(port)
+	if l.own {
+		return []shellcmd.Command{systemctl.DaemonReload(), systemctl.Enable(unit), systemctl.Restart(unit)}
+	}
+	return []shellcmd.Command{
+		systemctl.DaemonReload(), systemctl.Enable(opensm.Service), systemctl.Restart(unit), systemctl.Start(opensm.Service),
+	}
+}
+
+// forget takes the instance out of what starts at boot and returns the commands
+// that are left to do after it was stopped.
+func (l layout) forget(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, port ib.GUID) ([]shellcmd.Command, error) {
+	if l.own {
+		return nil, run(ctx, h, systemctl.Disable(opensm.Unit(port)))
+	}
+	var rest []ib.GUID
+	err := writePorts(ctx, h, s, func(ports []ib.GUID) []ib.GUID {
+		rest = slices.DeleteFunc(ports, func(g ib.GUID) bool { return g == port })
+		return rest
+	})
+	if err != nil || len(rest) > 0 {
+		return nil, err
+	}
+	return []shellcmd.Command{systemctl.Disable(opensm.Service), systemctl.Stop(opensm.Service)}, nil
+}
+
+// writePorts edits the list of ports. The other GUIDs that are listed stay.
+func writePorts(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, edit func([]ib.GUID) []ib.GUID) error {
+	old := s.Files[opensm.DefaultPath].Content
+	ports, err := opensm.ParseDefault(old)
+	if err != nil {
+		return fmt.Errorf("%s: %w", h.Name(), err)
+	}
+	guids := edit(slices.Clone(ports.GUIDs))
+	slices.Sort(guids)
+	text := opensm.EditDefault(old, slices.Compact(guids))
+	if text == old {
+		return nil
+	}
+	return platform.WriteFile(ctx, h, opensm.DefaultPath, 0o644, text)
+}
+
+func run(ctx context.Context, h *inventory.Host, commands ...shellcmd.Command) error {
+	for _, cmd := range commands {
+		if _, err := h.Run(ctx, cmd); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package opensm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+)
+
+// MemberPort is what is known of a port that a partition may have as a member.
+type MemberPort struct {
+	Where string // "intel9 0000:01:00.0 port 1"
+	MTU   int    // largest IB MTU in bytes; 0 if unknown
+	Rate  int    // tenths of Gb/s of the link as it is; 0 if unknown
+}
+
+// Lint finds what is wrong with partitions. ports are those that are known, by
+// GUID as the file writes it.
+func Lint(all []opensm.Partition, ports map[string]MemberPort) []safety.Finding {
+	if len(all) == 0 {
+		return nil
+	}
+	found := lintDefault(all)
+	found = append(found, lintContradictions(all)...)
+	for _, p := range all {
+		found = append(found, lintGroup(p, ports)...)
+		found = append(found, lintLimited(p, ports)...)
+	}
+	return found
+}
+
+func lintDefault(all []opensm.Partition) []safety.Finding {
+	i := slices.IndexFunc(all, func(p opensm.Partition) bool { return p.PKey == opensm.DefaultPKey })
+	if i < 0 {
+		names := make([]string, len(all))
+		for j, p := range all {
+			names[j] = p.Name
+		}
+		return []safety.Finding{ruleNoDefault.Find("partitions has %s and no %q (P_Key 0x7fff).", strings.Join(names, ", "), opensm.DefaultPartition)}
+	}
+	p := all[i]
+	full := slices.ContainsFunc(p.Members, func(m opensm.Member) bool {
+		return (m.Port == "ALL" || m.Port == "ALL_CAS") && m.Membership != opensm.Limited
+	})
+	switch {
+	case !p.IPoIB && !full:
+		return []safety.Finding{ruleDefaultWeak.Find("Partition %q has no ipoib = true, and not all adapters are full members of it.", p.Name)}
+	case !p.IPoIB:
+		return []safety.Finding{ruleDefaultWeak.Find("Partition %q has no ipoib = true.", p.Name)}
+	case !full:
+		return []safety.Finding{ruleDefaultWeak.Find("Not all adapters are full members of partition %q.", p.Name)}
+	}
+	return nil
+}
+
+func lintContradictions(all []opensm.Partition) []safety.Finding {
+	var found []safety.Finding
+	first := map[uint16]string{}
+	for _, p := range all {
+		if name, twice := first[p.PKey]; twice {
+			found = append(found, ruleContradiction.Find("Partitions %q and %q have the P_Key 0x%04x.", name, p.Name, p.PKey))
+		}
+		first[p.PKey] = p.Name
+		seen := map[string]bool{}
+		for _, m := range p.Members {
+			if seen[m.Port] {
+				found = append(found, ruleContradiction.Find("Partition %q has %s twice, as full and as limited member or in two spellings.", p.Name, m.Port))
+			}
+			seen[m.Port] = true
+		}
+	}
+	return found
+}
+
+// lintGroup compares the broadcast group with the ports that are to join it. A
+// port that a keyword brings in may be on another fabric: that is a warning.
+func lintGroup(p opensm.Partition, ports map[string]MemberPort) []safety.Finding {
+	if !p.IPoIB {
+		return nil
+	}
+	group := MemberPort{MTU: cmp.Or(p.MTU, 2048), Rate: cmp.Or(p.Rate, 100)}
+	all := names(p, "ALL") || names(p, "ALL_CAS")
+	var weak []string
+	named := false
+	for guid, port := range sorted(ports) {
+		explicit := names(p, guid)
+		if problem := port.weaker(group); problem != "" && (explicit || all) {
+			weak = append(weak, fmt.Sprintf("%s (%s) %s", guid, port.Where, problem))
+			named = named || explicit
+		}
+	}
+	if len(weak) == 0 {
+		return nil
+	}
+	f := ruleGroup.Find("Partition %q: %s.", p.Name, strings.Join(weak, "; "))
+	if !named {
+		f.Severity = safety.Warn
+		f.Summary = "A broadcast group is more than a port of a managed host can join"
+	}
+	return []safety.Finding{f}
+}
+
+func names(p opensm.Partition, member string) bool {
+	return slices.ContainsFunc(p.Members, func(m opensm.Member) bool { return m.Port == member })
+}
+
+// weaker says what a port lacks of a group; empty if nothing that is known.
+func (port MemberPort) weaker(group MemberPort) string {
+	switch {
+	case port.MTU != 0 && port.MTU < group.MTU:
+		return fmt.Sprintf("has IB MTU %d, the group %d", port.MTU, group.MTU)
+	case port.Rate != 0 && port.Rate < group.Rate:
+		return fmt.Sprintf("has %s Gb/s, the group %s", gigabits(port.Rate), gigabits(group.Rate))
+	}
+	return ""
+}
+
+// gigabits writes tenths of Gb/s.
+func gigabits(tenths int) string {
+	if tenths%10 == 0 {
+		return fmt.Sprint(tenths / 10)
+	}
+	return fmt.Sprintf("%d.%d", tenths/10, tenths%10)
+}
+
+// lintLimited looks for partitions whose members are told to be silent: two or
+// more limited ones and no full one to talk to.
+func lintLimited(p opensm.Partition, ports map[string]MemberPort) []safety.Finding {
+	var limited []string
+	for _, m := range p.Members {
+		if m.Membership != opensm.Limited {
+			return nil
+		}
+		name := m.Port
+		if port, known := ports[m.Port]; known {
+			name += " (" + port.Where + ")"
+		}
+		limited = append(limited, name)
+	}
+	many := slices.ContainsFunc(p.Members, func(m opensm.Member) bool { return strings.HasPrefix(m.Port, "ALL") })
+	if len(limited) < 2 && !many {
+		return nil
+	}
+	return []safety.Finding{ruleLimited.Find("Partition %q has limited members only: %s.", p.Name, strings.Join(limited, ", "))}
+}

@@ -1,0 +1,101 @@
+package opensm
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+)
+
+// Lab are the ports of all managed hosts.
+type Lab struct {
+	Ports map[string]MemberPort // by GUID as the partition file writes it
+	Known map[ib.GUID]string    // with a word on each
+	// Duplicate are lines on GUIDs that two cards or ports have; of those with
+	// InfiniBand ports only.
+	Duplicate map[ib.GUID][]string
+	Zero      []string // cards whose ports have no GUID
+}
+
+// firstDuplicate is the lowest of them.
+func (lab Lab) firstDuplicate() (guid ib.GUID, where []string, ok bool) {
+	for g, w := range lab.Duplicate {
+		if !ok || g < guid {
+			guid, where, ok = g, w, true
+		}
+	}
+	return guid, where, ok
+}
+
+// LabOf collects the ports of hosts; changing says of which cards this plan
+// changes the GUIDs, which are not compared as they are now.
+func LabOf(snapshots map[string]*inventory.Snapshot, changing func(host string, pci ib.PCIAddress) bool) Lab {
+	lab := Lab{Ports: map[string]MemberPort{}, Known: map[ib.GUID]string{}, Duplicate: map[ib.GUID][]string{}}
+	owners := map[ib.GUID][]string{}
+	for name := range sorted(snapshots) {
+		s := snapshots[name]
+		for i := range s.Cards {
+			if !changing(name, s.Cards[i].PCI) {
+				lab.card(name, &s.Cards[i], owners)
+			}
+		}
+	}
+	for g, where := range owners {
+		if len(where) > 1 {
+			lab.Duplicate[g] = where
+		}
+	}
+	return lab
+}
+
+func (lab *Lab) card(host string, c *inventory.Card, owners map[ib.GUID][]string) {
+	infiniband := false
+	for _, p := range c.Ports {
+		if p.LinkLayer != "InfiniBand" {
+			continue
+		}
+		infiniband = true
+		where := fmt.Sprintf("%s %s port %d", host, c.PCI, p.Number)
+		if p.PortGUID.IsZero() || p.PortGUID.IsUnset() {
+			lab.Zero = append(lab.Zero, where)
+			continue
+		}
+		lab.Known[p.PortGUID] = where
+		lab.Ports[p.PortGUID.String()] = MemberPort{Where: where, MTU: p.IBMTU, Rate: rate(p)}
+		owners[p.PortGUID] = append(owners[p.PortGUID], where)
+	}
+	// Functions of one mlx5 card may share nothing but the system image GUID; the
+	// node GUID is each function's own.
+	if infiniband && !c.NodeGUID.IsZero() && !slices.ContainsFunc(c.Ports, func(p inventory.Port) bool { return p.PortGUID == c.NodeGUID }) {
+		owners[c.NodeGUID] = append(owners[c.NodeGUID], fmt.Sprintf("%s %s", host, c.PCI))
+	}
+}
+
+// rate reads "40 Gb/sec (4X QDR)" as tenths; 0 while there is no link, because
+// the kernel shows a rate then too.
+func rate(p inventory.Port) int {
+	if p.Physical != "LinkUp" {
+		return 0
+	}
+	number, _, _ := strings.Cut(p.Rate, " ")
+	f, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0
+	}
+	return int(f*10 + 0.5)
+}
+
+func sorted[K ~string, V any](m map[K]V) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if !yield(k, m[k]) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package opensm
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+)
+
+// partition is one element of the map partitions; the key is its name.
+type partition struct {
+	PKey    types.String  `tfsdk:"pkey"`
+	IPoIB   types.Bool    `tfsdk:"ipoib"`
+	MTU     types.Int64   `tfsdk:"mtu"`
+	Rate    types.Float64 `tfsdk:"rate"`
+	Index0  types.Bool    `tfsdk:"index0"`
+	Full    types.Set     `tfsdk:"full"`
+	Limited types.Set     `tfsdk:"limited"`
+}
+
+var partitionType = types.ObjectType{AttrTypes: map[string]attr.Type{
+	"pkey": types.StringType, "ipoib": types.BoolType, "mtu": types.Int64Type, "rate": types.Float64Type, "index0": types.BoolType,
+	"full": types.SetType{ElemType: types.StringType}, "limited": types.SetType{ElemType: types.StringType},
+}}
+
+// partitions reads the map; it is wholly known. What cannot be a partition is
+// an error that names it.
+func (m *model) partitions(ctx context.Context) ([]ops.Partition, error) {
+	var all map[string]partition
+	if m.Partitions.IsNull() {
+		return nil, nil
+	}
+	if diags := m.Partitions.ElementsAs(ctx, &all, false); diags.HasError() {
+		return nil, fmt.Errorf("partitions: %v", diags)
+	}
+	var list []ops.Partition
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		p, err := all[name].read(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("partition %q: %w", name, err)
+		}
+		list = append(list, p)
+	}
+	ops.SortPartitions(list)
+	return list, nil
+}
+
+func (p partition) read(ctx context.Context, name string) (ops.Partition, error) {
+	out := ops.Partition{
+		Name: name, SL: -1, Scope: -1, IPoIB: p.IPoIB.ValueBool(), Index0: p.Index0.ValueBool(),
+		MTU: int(p.MTU.ValueInt64()), Rate: int(p.Rate.ValueFloat64()*10 + 0.5),
+	}
+	if err := validName(name); err != nil {
+		return out, err
+	}
+	var err error
+	if out.PKey, err = pkey(name, p.PKey.ValueString()); err != nil {
+		return out, err
+	}
+	for kind, set := range map[ops.Membership]types.Set{ops.Full: p.Full, ops.Limited: p.Limited} {
+		var words []string
+		if diags := set.ElementsAs(ctx, &words, false); !set.IsNull() && diags.HasError() {
+			return out, fmt.Errorf("members: %v", diags)
+		}
+		for _, w := range words {
+			port, err := member(w)
+			if err != nil {
+				return out, err
+			}
+			out.Members = append(out.Members, ops.Member{Port: port, Membership: kind})
+		}
+	}
+	if len(out.Members) == 0 {
+		return out, fmt.Errorf("it has no members: give it full or limited ones, such as full = [\"ALL\"]")
+	}
+	return out, nil
+}
+
+// validName keeps out what the file would read as something else.
+func validName(name string) error {
+	if name == "" || strings.ContainsAny(name, " \t\n,=:;#\"'") {
+		return fmt.Errorf("the name must be one word without , = : ; # and quotes")
+	}
+	return nil
+}
+
+// pkey reads a P_Key; the membership bit is not part of it, but people write it.
+func pkey(name, text string) (uint16, error) {
+	if text == "" {
+		if name == ops.DefaultPartition {
+			return ops.DefaultPKey, nil
+		}
+		// opensm would draw one, and another when partitions are added before it.
+		return 0, fmt.Errorf("it needs a pkey from 0x0001 to 0x7ffe")
+	}
+	n, err := strconv.ParseUint(text, 0, 16)
+	key := uint16(n) & ops.DefaultPKey
+	switch {
+	case err != nil || key == 0:
+		return 0, fmt.Errorf("%q is no P_Key: want 0x0001 to 0x7fff, with or without the membership bit 0x8000", text)
+	case (key == ops.DefaultPKey) != (name == ops.DefaultPartition):
+		return 0, fmt.Errorf("the P_Key 0x7fff belongs to the partition %q, and only to it", ops.DefaultPartition)
+	}
+	return key, nil
+}
+
+func member(word string) (string, error) {
+	if slices.Contains(ops.Keywords(), word) {
+		return word, nil
+	}
+	g, err := ib.ParseGUID(word)
+	if err != nil {
+		return "", fmt.Errorf("member %q is neither a port GUID nor one of %s", word, strings.Join(ops.Keywords(), ", "))
+	}
+	return g.String(), nil
+}
+
+// observePartitions replaces the map by what the host has, unless they mean the
+// same: the spelling of the configuration stays.
+func (m *model) observePartitions(ctx context.Context, found []ops.Partition) diag.Diagnostics {
+	mine, err := m.partitions(ctx)
+	if err == nil && !m.Partitions.IsUnknown() && ops.PartitionText(mine) == ops.PartitionText(found) {
+		return nil
+	}
+	if len(found) == 0 {
+		m.Partitions = types.MapNull(partitionType)
+		return nil
+	}
+	all := map[string]partition{}
+	for _, p := range found {
+		all[p.Name] = written(p)
+	}
+	value, diags := types.MapValueFrom(ctx, partitionType, all)
+	m.Partitions = value
+	return diags
+}
+
+// written is a partition as a configuration would write it.
+func written(p ops.Partition) partition {
+	out := partition{
+		PKey: types.StringValue(fmt.Sprintf("0x%04x", p.PKey)), IPoIB: types.BoolNull(), MTU: types.Int64Null(), Rate: types.Float64Null(), Index0: types.BoolNull(),
+		Full: types.SetNull(types.StringType), Limited: types.SetNull(types.StringType),
+	}
+	if p.IPoIB {
+		out.IPoIB = types.BoolValue(true)
+	}
+	if p.Index0 {
+		out.Index0 = types.BoolValue(true)
+	}
+	if p.MTU != 0 {
+		out.MTU = types.Int64Value(int64(p.MTU))
+	}
+	if p.Rate != 0 {
+		out.Rate = types.Float64Value(float64(p.Rate) / 10)
+	}
+	members := map[bool][]attr.Value{}
+	for _, m := range p.Members {
+		limited := m.Membership == ops.Limited
+		members[limited] = append(members[limited], types.StringValue(m.Port))
+	}
+	if len(members[false]) > 0 {
+		out.Full = types.SetValueMust(types.StringType, members[false])
+	}
+	if len(members[true]) > 0 {
+		out.Limited = types.SetValueMust(types.StringType, members[true])
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package opensm
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+// ValidateConfig says what no partition can be, before any host is asked.
+func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var config model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() || !wholly(config.Partitions) {
+		return
+	}
+	if _, err := config.partitions(ctx); err != nil {
+		resp.Diagnostics.AddAttributeError(path.Root("partitions"), "Invalid value for partitions", tfkit.Sentence(err.Error()))
+	}
+}
+
+// prefixValidator takes what can be the upper half of a GID.
+type prefixValidator struct{}
+
+func (prefixValidator) Description(context.Context) string {
+	return "must be 64 bits in hexadecimal, such as 0xfec0000000000001"
+}
+
+func (v prefixValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (v prefixValidator) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	prefix, err := ib.ParseGUID(req.ConfigValue.ValueString())
+	switch {
+	case err != nil:
+		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s", req.Path), "It "+v.Description(ctx)+".")
+	case prefix == 0 || prefix>>56 == 0xff:
+		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s", req.Path),
+			"Zero and what begins with 0xff, as multicast addresses do, cannot be a subnet prefix.")
+	}
+}
+
+// engineValidator takes lists of routing engines that opensm knows: it ignores
+// another word and goes on with minhop.
+type engineValidator struct{}
+
+func (engineValidator) Description(context.Context) string {
+	return "must be names of routing engines, separated by commas: " + strings.Join(ops.RoutingEngines(), ", ")
+}
+
+func (v engineValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (v engineValidator) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	for name := range strings.SplitSeq(req.ConfigValue.ValueString(), ",") {
+		if !contains(ops.RoutingEngines(), name) {
+			resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s: %q is no routing engine", req.Path, name), "It "+v.Description(ctx)+".")
+		}
+	}
+}
