@@ -80,7 +80,7 @@ func (m *Machine) bind(c *Card) {
 		types = m.initialTypes(c, fw)
 	} else {
 		for i, t := range fw.Config.LinkType {
-			if t == card.LinkETH {
+			if t == card.LinkETH || !fw.VPI {
 				types[i] = LinkETH
 			}
 		}

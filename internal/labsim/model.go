@@ -109,6 +109,17 @@ func (c *Card) device() uint16 {
 	return c.Chip.PCIDevice
 }
 
+// Running is the firmware that the card booted, with the GUIDs that it makes of what
+// is in flash: ConnectX-4 and later hold one base, and their one port has the GUID
+// of the node.
+func (c *Card) Running() card.Firmware {
+	fw := c.Card.Running()
+	if fw.Loaded && c.Config.Model.Driver == "mlx5_core" && fw.GUIDs[1] == 0 {
+		fw.GUIDs = [4]uint64{fw.GUIDs[0], fw.GUIDs[0], 0, fw.GUIDs[0]}
+	}
+	return fw
+}
+
 // HasFlash says whether the vendor's tools can read the card.
 func (c *Card) HasFlash() bool { return c.Config.Fixed == nil }
 

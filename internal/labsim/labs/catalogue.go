@@ -59,10 +59,9 @@ func GPU() []Host {
 		distribution("r730b", labsim.RHEL10, "192.0.2.53", 2),
 	}
 	for i := range hosts {
-		guid := 0x506b4b03003cf840 + uint64(i)*0x10
-		c := labsim.WithoutFlash("0000:81:00.0", labsim.MLX5(), [3]uint16{12, 28, 2006}, "MT_9180110032", [4]uint64{guid, guid, 0, guid})
-		c.Product, c.PartNumber, c.SerialNumber = "CX455A - ConnectX-4 QSFP28", "MCX455A-ECAT", fmt.Sprintf("MT1616X0%04d", i)
-		hosts[i].Cards, hosts[i].Packages, hosts[i].Switch = []labsim.CardConfig{c}, []string{"rdma-core"}, IS5022
+		hosts[i].Cards = ConnectX4("", "192.0.2.1", i).Cards
+		hosts[i].Cards[0].BDF, hosts[i].Cards[0].Product = "0000:81:00.0", "CX455A - ConnectX-4 QSFP28"
+		hosts[i].Packages, hosts[i].Switch = []string{"rdma-core"}, IS5022
 	}
 	return hosts
 }
