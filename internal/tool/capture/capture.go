@@ -7,10 +7,15 @@ package capture
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 )
 
 // Capture is one output with its provenance.
@@ -26,8 +31,46 @@ type Capture struct {
 	Expected map[string]any `json:"expected"` // what is printed, by field
 }
 
-// Load reads all captures of a directory, at least one.
-func Load(t *testing.T, dir fs.FS) []Capture {
+// Folder is the environment variable that names a folder of more captures, with
+// a directory for each tool. Those are read as well, so that a parser can be held
+// to captures that are not in the repository.
+const Folder = "INFINIBAND_CORPUS"
+
+// Load reads all captures of a directory, at least one, and those of other names
+// that Folder has in the directory called of.
+func Load(t *testing.T, dir fs.FS, of string) []Capture {
+	t.Helper()
+	all := read(t, dir)
+	folder := os.Getenv(Folder)
+	if folder == "" {
+		return all
+	}
+	known := map[string]bool{}
+	for _, c := range all {
+		known[c.Name] = true
+	}
+	more := 0
+	for _, c := range read(t, os.DirFS(filepath.Join(folder, of))) {
+		if !known[c.Name] {
+			all = append(all, c)
+			more++
+		}
+	}
+	t.Logf("%s: %d captures of the repository, %d more of the folder", of, len(all)-more, more)
+	return all
+}
+
+// NamesALine holds that a parser which refuses an output says which line of it
+// it did not understand.
+func NamesALine(t *testing.T, name string, err error) {
+	t.Helper()
+	var at *tool.LineError
+	if !errors.As(err, &at) || at.Number == 0 {
+		t.Errorf("%s is not refused with the number of a line: %v", name, err)
+	}
+}
+
+func read(t *testing.T, dir fs.FS) []Capture {
 	t.Helper()
 	names, err := fs.Glob(dir, "*.json")
 	if err != nil {

@@ -21,7 +21,7 @@ var refused = map[string]string{
 }
 
 func TestParse_reads_captures(t *testing.T) {
-	for _, c := range capture.Load(t, os.DirFS("testdata")) {
+	for _, c := range capture.Load(t, os.DirFS("testdata"), "ibstat") {
 		t.Run(c.Name, func(t *testing.T) {
 			cas, err := Parse(c.Text)
 			if want, ok := refused[c.Name]; ok {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestParseLinks_reads_captures(t *testing.T) {
-	for _, c := range capture.Load(t, os.DirFS("testdata/json")) {
+	for _, c := range capture.Load(t, os.DirFS("testdata/json"), "ip-json") {
 		t.Run(c.Name, func(t *testing.T) {
 			links, err := ParseLinks(c.Text)
 			if err != nil {
@@ -40,7 +40,7 @@ func TestParseLinks_reads_captures(t *testing.T) {
 // "ip addr" of hosts where no JSON was captured.
 func TestParseHardwareAddress_reads_captures(t *testing.T) {
 	read := 0
-	for _, c := range capture.Load(t, os.DirFS("testdata/text")) {
+	for _, c := range capture.Load(t, os.DirFS("testdata/text"), "ip-addr") {
 		for _, i := range c.Expected["interfaces"].([]any) {
 			want := i.(map[string]any)
 			hw, err := ParseHardwareAddress(want["hwaddr"].(string))

@@ -20,7 +20,7 @@ var refused = map[string]string{
 }
 
 func TestParseQuery_reads_captures(t *testing.T) {
-	for _, c := range append(capture.Load(t, os.DirFS("testdata/query")), capture.Load(t, os.DirFS("testdata/set"))...) {
+	for _, c := range append(capture.Load(t, os.DirFS("testdata/query"), "mstconfig-query"), capture.Load(t, os.DirFS("testdata/set"), "mstconfig-set")...) {
 		t.Run(c.Name, func(t *testing.T) {
 			set := c.Tool == "mstconfig-set"
 			got, err := ParseSet(c.Text)
@@ -28,6 +28,7 @@ func TestParseQuery_reads_captures(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Fatalf("got error %v, want one with %q", err, want)
 				}
+				capture.NamesALine(t, c.Name, err)
 				return
 			}
 			if errs, ok := c.Expected["errors"].([]any); ok {

@@ -18,7 +18,7 @@ var refused = map[string]string{
 }
 
 func TestParseQuery_reads_captures(t *testing.T) {
-	for _, c := range capture.Load(t, os.DirFS("testdata/query")) {
+	for _, c := range capture.Load(t, os.DirFS("testdata/query"), "mstflint-query") {
 		t.Run(c.Name, func(t *testing.T) {
 			img, err := ParseQuery(c.Text)
 			if want, ok := refused[c.Name]; ok {
@@ -87,7 +87,7 @@ func baseMAC(img Image) map[string]any {
 }
 
 func TestParseSession_reads_captures(t *testing.T) {
-	for _, c := range capture.Load(t, os.DirFS("testdata/burn")) {
+	for _, c := range capture.Load(t, os.DirFS("testdata/burn"), "mstflint-burn") {
 		t.Run(c.Name, func(t *testing.T) {
 			s := ParseSession(c.Text)
 			got := sessionFields(t, c, s)
@@ -149,7 +149,7 @@ func sessionFields(t *testing.T, c capture.Capture, s Session) map[string]any {
 }
 
 func TestParseVersion_reads_captures(t *testing.T) {
-	for _, c := range capture.Load(t, os.DirFS("testdata/version")) {
+	for _, c := range capture.Load(t, os.DirFS("testdata/version"), "mstflint-version") {
 		v, err := ParseVersion(c.Text)
 		if err != nil {
 			t.Fatal(err)
@@ -158,5 +158,14 @@ func TestParseVersion_reads_captures(t *testing.T) {
 		if diff := cmp.Diff(c.Expected, want); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.Name, diff)
 		}
+	}
+}
+
+// What mlxfwmanager and mlxup print is like a query at a glance; no command of
+// ours prints it, and it is refused at its first line.
+func TestParseQuery_refuses_mlxfwmanager(t *testing.T) {
+	for _, c := range capture.Load(t, os.DirFS("testdata/mlxfwmanager"), "mlxfwmanager") {
+		_, err := ParseQuery(c.Text)
+		capture.NamesALine(t, c.Name, err)
 	}
 }

@@ -95,6 +95,8 @@ func (img *Image) line(n int, line string) error {
 	case strings.HasPrefix(text, "-W- "):
 		img.warning(strings.TrimPrefix(text, "-W- "))
 		return nil
+	case strings.HasPrefix(text, "Device #"), strings.HasPrefix(text, "Querying Mellanox devices"):
+		return tool.Errorf(n, text, "this is the list of mlxfwmanager, not a query of mstflint")
 	case img.lastKey == "Rom Info" && isROM(text):
 		// Further ROMs stand alone below the first, indented.
 		return img.addROM(text, n)

@@ -10,7 +10,7 @@ import (
 )
 
 func TestParse_reads_captures(t *testing.T) {
-	for _, c := range capture.Load(t, os.DirFS("testdata")) {
+	for _, c := range capture.Load(t, os.DirFS("testdata"), "netplan") {
 		t.Run(c.Name, func(t *testing.T) {
 			devices, err := Parse(c.Text)
 			if err != nil {

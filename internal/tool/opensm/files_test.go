@@ -155,7 +155,7 @@ func TestSameGroups(t *testing.T) {
 }
 
 func TestParseLog_captures(t *testing.T) {
-	for _, c := range capture.Load(t, os.DirFS("testdata")) {
+	for _, c := range capture.Load(t, os.DirFS("testdata"), "opensm-log") {
 		t.Run(c.Name, func(t *testing.T) {
 			l := ParseLog(c.Text)
 			fields := map[string]any{"states_entered": l.States, "subnet_up": l.SubnetUp, "port_down": l.PortDown, "exiting": l.Exiting}

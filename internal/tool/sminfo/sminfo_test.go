@@ -10,7 +10,7 @@ import (
 )
 
 func TestParse_reads_captures(t *testing.T) {
-	for _, c := range capture.Load(t, os.DirFS("testdata")) {
+	for _, c := range capture.Load(t, os.DirFS("testdata"), "sminfo") {
 		t.Run(c.Name, func(t *testing.T) {
 			got, err := Parse(c.Text)
 			if _, failed := c.Expected["errors"]; failed {
