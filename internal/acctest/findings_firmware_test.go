@@ -23,13 +23,14 @@ func content(name string, data func(*World) []byte) func(*World) string {
 	return func(w *World) string { return w.file(name, data(w)) }
 }
 
-// fs4 is an image of the format that later cards use.
-func fs4(w *World) []byte {
+// fs5 is an image of the format that ConnectX-8 uses, as far as its first bytes go.
+func fs5(w *World) []byte {
 	w.t.Helper()
 	data, err := synth.FS4(synth.TOCOptions{PSID: "MT_9000000008"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	data[0x10] = 2
 	return data
 }
 
@@ -55,7 +56,7 @@ func imageFindings() []finding {
 			return w.burn(labs.Intel9, w.Image(ImageNoFS), nil)
 		}},
 		fileCase("FW009", "source", built(func(s *card.Spec) { s.PSID = "" }), "PSID"),
-		fileCase("FW010", "image_id", content("fs4.bin", fs4), "FS4"),
+		fileCase("FW010", "source", content("fs5.bin", fs5), "FS5"),
 		fileCase("FW012", "source", content("odd.bin", func(*World) []byte { return malformed() }), "0x"),
 		fileCase("FW013", "", built(func(s *card.Spec) {
 			s.GUIDs, s.MACs = card.GUIDsFromBase(0xe41d2d0300aaaa00), [2]uint64{0xe41d2daaaa00, 0xe41d2daaaa01}
@@ -128,7 +129,7 @@ func cardFindings() []finding {
 		return func() []labs.Host { return bought(func(h *labs.Host) { h.MstflintVersion = v }) }
 	}
 	cx9 := card.Chip{Name: "ConnectX-9", Family: "MT99999 Family [ConnectX-9]", HWID: 0x1f7, PCIDevice: 0x1fff, Recovery: 0x01f8}
-	return []finding{
+	return append(laterFindings(), []finding{
 		{code: "FW040", at: "card_id", hosts: func() []labs.Host { return bought(func(h *labs.Host) { h.Cards[0].Chip = cx9 }) }, says: []string{"15b3:1fff"}, config: plain, tolerate: true},
 		{code: "FW041", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"recovery"}, prepare: func(w *World) { w.brick(labs.Intel9) }, config: plain},
 		{code: "FW042", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"secure-fw"}, config: plain, prepare: func(w *World) {
@@ -164,7 +165,7 @@ func cardFindings() []finding {
 		{code: "FW056", at: "card_id", says: []string{"verif"}, config: older,
 			prepare: func(w *World) { w.mstflintSays(labs.Intel9, "0000:01:00.0 v", "", 139) }},
 		{code: "FW057", at: "card_id", hosts: version("4.29.0"), says: []string{"4.29.0"}, config: plain},
-	}
+	}...)
 }
 
 // blank makes the answer of a query look as that of a card whose GUIDs and MACs

@@ -37,7 +37,7 @@ type finding struct {
 // show, with the reason. What a note says is logged and not shown.
 var notInAPlan = map[string]string{
 	"FW011": "the image reader calls such an image malformed, which is FW012",
-	"FW030": "every image that is not FS2 is refused by FW010 first, in this release",
+	"FW060": "what the card has is read with the backup, at apply",
 	"LT011": "both platforms of this release have a way to keep link types",
 	"GU004": "values that would wrap cannot be derived, which validation says before",
 	"IP006": "the attribute's own validation refuses an MTU above 65520 before",

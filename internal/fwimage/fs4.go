@@ -140,6 +140,10 @@ func (r *tocReader) hashes(at int64) error {
 
 // fs4Table takes the table of contents that the header names, or the copy one
 // sector behind if that is damaged. Without any the image is encrypted.
+// layoutByte is where the header of a table holds the version of the flash's layout
+// (image_layout_itoc_header of mstflint 4.21).
+const layoutByte = 16
+
 func (r *tocReader) fs4Table(first int64) error {
 	var damage error
 	for _, at := range []int64{first, first + tocSectorBytes} {
@@ -154,7 +158,7 @@ func (r *tocReader) fs4Table(first int64) error {
 			damage = cmp.Or(damage, wrong)
 			continue
 		}
-		r.tableAt = at
+		r.tableAt, r.img.Layout = at, head[layoutByte]
 		if at != first {
 			r.warn("The first table of contents (0x%x) is erased or damaged, that at 0x%x is used.", first, at)
 		}
@@ -184,6 +188,7 @@ func (r *tocReader) deviceData() error {
 	if err = lowCRC("DTOC_HEADER", at, head); err != nil {
 		return err
 	}
+	r.img.DeviceLayout = head[layoutByte]
 	entries, err := r.table(at, true)
 	if err != nil {
 		return err

@@ -73,6 +73,9 @@ type Image struct {
 	Failsafe bool  // made for a flash with two slots
 	Chunk    int64 // bytes of a chunk of the two-slot layout, 0 if not failsafe
 	Striped  bool  // read from a raw dump with the two-slot layout
+	// Layout is the version of the flash's layout that the firmware needs, and
+	// DeviceLayout the one that the device data have; FS4 only.
+	Layout, DeviceLayout uint8
 
 	PSID           ib.PSID // may be empty, which never fits anything
 	FWVersion      ib.FWVersion

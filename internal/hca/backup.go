@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -67,7 +68,10 @@ func (o *Ops) bringHome(ctx context.Context, c Card, s *inventory.Snapshot, fact
 		return nil, o.backupFailed(c, "storing it on this machine failed", err)
 	}
 	b.Path, b.SHA256, b.Parsed = dir, sum, true
-	b.PSID, b.FW, b.GUIDs = string(img.PSID), img.FWVersion, img.GUIDs
+	b.PSID, b.FW, b.GUIDs = string(img.PSID), img.FWVersion, identityIn(img)
+	if img.Format != fwimage.FS2 {
+		b.Layout = safety.FlashLayout{Slot: img.Chunk, Version: img.DeviceLayout}
+	}
 	if _, err := c.Host.Run(ctx, keepBackup(path, fmt.Sprintf("%s/backups/%s.bin", StateDir, sum))); err != nil {
 		return nil, o.backupFailed(c, "keeping the copy on the host failed", err)
 	}

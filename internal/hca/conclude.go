@@ -121,9 +121,10 @@ func describeIdentity(g ib.GUIDSet) string {
 	return fmt.Sprintf("GUIDs %s MACs %s %s", guidWords(g), g.MAC1, g.MAC2)
 }
 
-// lostIdentity reports whether a burn left other GUIDs or MACs than before.
+// lostIdentity reports whether a burn left other GUIDs or MACs than before, and the
+// way back is known: on later chips it would go past the running firmware.
 func lostIdentity(f safety.CardFacts, want expectation) bool {
-	return want.kind == KindBurn && !want.blank && f.FlashKnown && f.GUIDs != want.guids
+	return want.kind == KindBurn && !want.blank && f.FlashKnown && f.Format == "FS2" && f.GUIDs != want.guids
 }
 
 // restoreIdentity writes the recorded GUIDs and MACs again, before anything

@@ -192,8 +192,22 @@ func ImageFacts(name, sha256, declared string, size int64, img *fwimage.Image, e
 	f.Format, f.Failsafe = string(img.Format), img.Failsafe
 	f.PSID, f.FW, f.HWIDs = string(img.PSID), img.FWVersion, img.HWIDs
 	f.HasROM, f.Product, f.VSD, f.PRSName = len(img.ROMs) > 0, img.ProductVersion, img.VSD, img.PRSName
-	f.Identity, f.GUIDs, f.Checksum, f.End = string(img.Identity), img.GUIDs, img.Checksum, img.End
+	f.Identity, f.GUIDs, f.Checksum, f.End = string(img.Identity), identityIn(img), img.Checksum, img.End
+	f.PartNumber = img.PartNumber
+	if img.Format != fwimage.FS2 {
+		f.FlashLayout = safety.FlashLayout{Slot: img.Chunk, Version: img.Layout}
+	}
 	return f
+}
+
+// identityIn gives the identity in an image as the snapshot gives that in a flash:
+// of later chips the base stands for all GUIDs, and there is one MAC.
+func identityIn(img *fwimage.Image) ib.GUIDSet {
+	g := img.GUIDs
+	if img.Format == fwimage.FS2 {
+		return g
+	}
+	return ib.GUIDSet{Node: g.Node, Port1: g.Node, SystemImage: g.Node, MAC1: g.MAC1}
 }
 
 func problem(f *safety.ImageFacts, err error) {

@@ -61,7 +61,7 @@ func exitOf(err error) (int, *host.ExitError) {
 // apart; what cannot be read stays unknown with its reason, for the verdict to
 // judge. Only a host that does not answer is an error.
 func (o *Ops) inspect(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
-	steps := []func(context.Context, host.Host, *safety.CardFacts) error{o.readHardware, o.verifyFlash, o.readChecksum}
+	steps := []func(context.Context, host.Host, *safety.CardFacts) error{o.readHardware, o.readMethod, o.verifyFlash, o.readChecksum}
 	for _, step := range steps {
 		if err := step(ctx, h, facts); err != nil {
 			return err
@@ -85,6 +85,22 @@ func (o *Ops) readHardware(ctx context.Context, h host.Host, facts *safety.CardF
 		return nil //nolint:nilerr // an id that is not known is a finding, and a refusal
 	}
 	facts.HWID, facts.HWKnown = hw.ID, true
+	return nil
+}
+
+// readMethod asks who writes the flash in a burn; only the full query tells, and
+// ConnectX-3 has one way only.
+func (o *Ops) readMethod(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
+	if facts.Format == "FS2" {
+		return nil
+	}
+	out, reason, err := o.ask(ctx, h, mstflint.Query(facts.PCI, true))
+	if err != nil || reason != "" {
+		return err
+	}
+	if img, parseErr := mstflint.ParseQuery(out); parseErr == nil {
+		facts.UpdateMethod = img.UpdateMethod
+	}
 	return nil
 }
 

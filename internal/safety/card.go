@@ -46,14 +46,18 @@ func unsupported(card CardFacts) Finding {
 // the identity from the file, which is right for an empty flash and for the
 // backup of this very card only.
 func recovery(card CardFacts, host HostFacts) string {
+	identity := "-use_image_guids -use_image_ps"
+	if laterChip(card) {
+		identity = "-ignore_dev_data" // there GUIDs are device data beside the firmware
+	}
 	return fmt.Sprintf("Nothing but a recovery by hand is allowed now:\n"+
 		"1. Read part number and PSID off the card's label, and look at what is left: mstflint -d %[1]s q, then mstflint -d %[1]s v.\n"+
 		"2. Switch the machine off, wait half a minute, switch it on. A card that only missed its start is back.\n"+
 		"3. If not, find this card's backup: firmware.bin below %[2]s/%[3]s on the operator's machine, or below /var/lib/terraform-provider-infiniband/backups on the host. "+
 		"card.json beside it holds PSID, GUIDs, MACs and serial number; compare them with the label.\n"+
-		"4. Burn it over the empty flash: mstflint -d %[1]s -nofs -use_image_guids -use_image_ps -i firmware.bin b. "+
+		"4. Burn it over the empty flash: mstflint -d %[1]s -nofs %[4]s -i firmware.bin b. "+
 		"Never do so with the backup of another card.\n"+
-		"5. Restart the host and plan again.", card.PCI, orText(host.BackupDir, "backup_dir"), card.Host)
+		"5. Restart the host and plan again.", card.PCI, orText(host.BackupDir, "backup_dir"), card.Host, identity)
 }
 
 func toolFindings(card CardFacts, host HostFacts) []Finding {

@@ -36,8 +36,11 @@ type CardFacts struct {
 	Product    string // product version; empty: none
 	VSD        string
 	Security   string // "Security Attributes" of the query; empty or N/A: none
-	Failsafe   FailsafeState
-	Checksum   string // identity-free, as mstflint checksum prints it; empty: unknown
+	// UpdateMethod is who writes the flash in a burn, "Legacy" for mstflint itself
+	// and "fw_ctrl" for the running firmware; empty: not asked. Not of FS2.
+	UpdateMethod string
+	Failsafe     FailsafeState
+	Checksum     string // identity-free, as mstflint checksum prints it; empty: unknown
 
 	Verified    VerifyState
 	VerifyError string // what the tool said if it is not good
@@ -101,19 +104,29 @@ type ImageFacts struct {
 	SHA256   string // of the content
 	Declared string // what the configuration says; empty: nothing
 
-	Format    string
-	Failsafe  bool
-	PSID      string
-	FW        ib.FWVersion
-	HWIDs     []ib.HWID
-	HasROM    bool
-	Product   string
-	VSD       string
-	PRSName   string // name of the board definition it was made from; may be empty
-	Identity  string // "placeholder", "blank", "none", "unique"
-	GUIDs     ib.GUIDSet
-	Checksum  string
-	Size, End int64
+	Format   string
+	Failsafe bool
+	PSID     string
+	FW       ib.FWVersion
+	HWIDs    []ib.HWID
+	HasROM   bool
+	Product  string
+	VSD      string
+	PRSName  string // name of the board definition it was made from; may be empty
+	// PartNumber is the board's, in images of later chips.
+	PartNumber string
+	Identity   string // "placeholder", "blank", "none", "unique"
+	GUIDs      ib.GUIDSet
+	Checksum   string
+	Size, End  int64
+	FlashLayout
+}
+
+// FlashLayout is how an image of ConnectX-4 or later divides the flash. Where image
+// and card differ in it, the vendor tool rearranges the flash first.
+type FlashLayout struct {
+	Slot    int64 // bytes
+	Version uint8
 }
 
 // NetPath is one interface that something important uses.
@@ -206,4 +219,5 @@ type BackupFacts struct {
 	PSID          string
 	FW            ib.FWVersion
 	GUIDs         ib.GUIDSet
+	Layout        FlashLayout // of the card's flash; not of FS2
 }

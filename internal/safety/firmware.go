@@ -27,6 +27,9 @@ func Firmware(in FirmwareInput) Verdict {
 		return alreadyThere(v, in)
 	}
 	v.Findings = append(v.Findings, cardState(in.Card)...)
+	if in.Card.FlashKnown {
+		v.Findings = append(v.Findings, later(in.Card)...)
+	}
 	v.Findings = append(v.Findings, staged(in.Card, "FW045")...)
 	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
 	if in.Card.FlashKnown {
@@ -37,6 +40,7 @@ func Firmware(in FirmwareInput) Verdict {
 	act, found := activation(in.Host, in.Request.Activation)
 	v.Activation, v.Findings = act, append(v.Findings, found...)
 	v.Findings = append(v.Findings, backup(in.Card, in.Backup)...)
+	v.Findings = append(v.Findings, rearranged(in.Card, in.Image, in.Backup)...)
 	v.Answers = burnAnswers(in)
 	if len(v.Answers) > 0 && v.Answers[0] == QuestionROM {
 		v.Findings = append(v.Findings, find("FW032", "Neither states a product version"))
@@ -79,7 +83,8 @@ func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 // and image are still those the questions were derived from.
 func burnAnswers(in FirmwareInput) []Question {
 	var qs []Question
-	if in.Card.HasROM && in.Image.HasROM && in.Card.Product == "" && in.Image.Product == "" {
+	// Of later chips the image's ROM is taken without a question.
+	if !laterChip(in.Card) && in.Card.HasROM && in.Image.HasROM && in.Card.Product == "" && in.Image.Product == "" {
 		qs = append(qs, QuestionROM)
 	}
 	if in.Image.FW.Compare(in.Card.FW) <= 0 {

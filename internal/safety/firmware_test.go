@@ -24,7 +24,24 @@ var firmwareCases = []struct {
 	{"FW008", Refuse, "flash not failsafe", func(in *FirmwareInput) { in.Card.Failsafe = FailsafeNo }},
 	{"FW009", Refuse, "no PSID in the image", func(in *FirmwareInput) { in.Image.PSID = "" }},
 	{"FW009", Refuse, "PSID not printable", func(in *FirmwareInput) { in.Image.PSID = "MT_\x1b[1m" }},
-	{"FW010", Refuse, "FS4", func(in *FirmwareInput) { in.Image.Format = "FS4" }},
+	{"FW010", Refuse, "FS5", func(in *FirmwareInput) { in.Image.Format = "FS5" }},
+	{"FW059", Refuse, "firmware controls updates", func(in *FirmwareInput) { laterCard(in, 0x1013).UpdateMethod = "fw_ctrl" }},
+	{"FW059", Refuse, "update method not known", func(in *FirmwareInput) { laterCard(in, 0x1017).UpdateMethod = "" }},
+	{"FW060", Refuse, "other slots", func(in *FirmwareInput) {
+		laterCard(in, 0x1013)
+		in.Backup, in.Image.Slot = goodBackup(), 1<<22
+		in.Backup.Layout.Slot = 1 << 23
+	}},
+	{"FW060", Refuse, "newer layout", func(in *FirmwareInput) {
+		laterCard(in, 0x1017)
+		in.Backup, in.Image.FlashLayout = goodBackup(), FlashLayout{Slot: 1 << 23, Version: 1}
+		in.Backup.Layout.Slot = 1 << 23
+	}},
+	{"FW061", Refuse, "chip that was not tried", func(in *FirmwareInput) { laterCard(in, 0x1021) }},
+	{"FW042", Refuse, "secure ConnectX-5", func(in *FirmwareInput) {
+		c := laterCard(in, 0x1017)
+		c.Security, c.UpdateMethod = "secure-fw", "fw_ctrl"
+	}},
 	{"FW010", Refuse, "FS3 not parsed", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageUnsupported, "FS3" }},
 	{"FW011", Refuse, "no hardware ids", func(in *FirmwareInput) { in.Image.HWIDs = nil }},
 	{"FW012", Refuse, "malformed", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageMalformed, "loop at 0x20" }},

@@ -153,6 +153,9 @@ func GUIDs(in GUIDInput) Verdict {
 		return w
 	}
 	v.Findings = append(v.Findings, cardReach(in.Card, in.Host)...)
+	if laterChip(in.Card) {
+		v.Findings = append(v.Findings, find("GU014", "The card is a %s (%s)", in.Card.Chip.Name, in.Card.Chip.Format))
+	}
 	if v.Blocked() {
 		return seal(v, in.Card, false)
 	}

@@ -33,6 +33,7 @@ var guidCases = []struct {
 	{"GU010", Refuse, "blank card, GUIDs only", func(in *GUIDInput) { in.Card.BlankGUIDs, in.Request.HasMACs = true, false }},
 	{"GU011", Note, "replaces", func(*GUIDInput) {}},
 	{"GU012", Warn, "invented MAC prefix", func(in *GUIDInput) { in.Request.Want.MAC1 = 0x020000000001 }},
+	{"GU014", Refuse, "ConnectX-4", func(in *GUIDInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
 	{"GU013", Warn, "staged image", func(in *GUIDInput) { in.Card.RunningFW = fw242 }},
 	{"FW025", Refuse, "no PSID", func(in *GUIDInput) { in.Card.PSID, in.Card.RunningPSID = "", "" }},
 	{"BK001", Refuse, "no proven backup", func(in *GUIDInput) { in.Backup = &BackupFacts{} }},

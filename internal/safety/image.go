@@ -39,10 +39,12 @@ func Image(img ImageFacts) []Finding {
 	return found
 }
 
-// burnable gives the finding on a good image of a generation whose cards this
-// release only reads.
+// burnable gives the finding on a good image of a format that is never burned.
 func burnable(img ImageFacts) []Finding {
-	if img.Problem != ImageOK || img.Format == "FS2" {
+	switch {
+	case img.Problem != ImageOK:
+		return nil
+	case img.Format == "FS2", img.Format == "FS3", img.Format == "FS4":
 		return nil
 	}
 	return []Finding{find("FW010", "%s is an %s image", img.Name, img.Format)}

@@ -25,22 +25,28 @@ func match(in FirmwareInput) []Finding {
 // boardModel finds the model of a board in a part number ("MCX354A-FCBT") or in
 // the name of a board definition ("cx3-1_MCX311A.prs"): all boards of one model
 // have the same ports and the same connectors.
-var boardModel = regexp.MustCompile(`MCX3[0-9]{2}[A-Z]`)
+var boardModel = regexp.MustCompile(`MCX[345][0-9]{2}[A-Z]`)
 
 // matchBoard compares the boards that card and image name, where they do: the
 // PSID says that they differ, and this says in what.
 func matchBoard(card CardFacts, img ImageFacts) []Finding {
 	has, wants := boardModel.FindString(card.PartNumber), boardModel.FindString(img.PRSName)
 	if wants == "" {
+		wants = boardModel.FindString(img.PartNumber)
+	}
+	if wants == "" {
 		return nil
 	}
 	ports := card.Ports
+	if laterChip(card) {
+		ports = 0 // each port is a PCI function of its own, and only the first is looked at
+	}
 	if has != "" {
 		ports = modelPorts(has)
 	}
 	var found []Finding
 	if has != "" && has != wants {
-		found = append(found, find("FW033", "The card's part number is %s; %s was made for %s (%s)", card.PartNumber, img.Name, wants, img.PRSName))
+		found = append(found, find("FW033", "The card's part number is %s; %s was made for %s (%s)", card.PartNumber, img.Name, wants, orText(img.PRSName, img.PartNumber)))
 	}
 	if n := modelPorts(wants); ports > 0 && n != ports {
 		found = append(found, find("FW034", "The card (%s) has %d; %s was made for %s with %d", orText(card.PartNumber, "no part number"), ports, img.Name, wants, n))
@@ -48,8 +54,9 @@ func matchBoard(card CardFacts, img ImageFacts) []Finding {
 	return found
 }
 
-// modelPorts reads the number of ports out of a ConnectX-3 model: the last
-// digit is odd for one port and even for two (MCX311A, MCX353A; MCX312A, MCX354A).
+// modelPorts reads the number of ports out of a model: the last
+// digit is odd for one port and even for two (MCX311A, MCX353A; MCX312A, MCX354A;
+// MCX455A and MCX456A, MCX555A and MCX556A).
 func modelPorts(model string) int {
 	if (model[5]-'0')%2 == 1 {
 		return 1

@@ -107,6 +107,9 @@ var _ = Register(
 	Rule{Code: "GU013", Severity: Warn, Title: "GUIDs go into firmware that has not run yet", Attribute: "card_id",
 		Meaning: "The image in flash was burned and verified and waits for a restart. Writing GUIDs burns it once more; image and GUIDs take effect with the same restart.",
 		WayOut:  "To see the new firmware run first, set activation = \"reboot\" on the infiniband_firmware resource."},
+	Rule{Code: "GU014", Severity: Refuse, Title: "GUIDs of this chip are not set", Attribute: "card_id",
+		Meaning: "From ConnectX-4 on a card has one base GUID and one base MAC, from which its firmware counts, in device data beside the firmware. Burns keep them. mstflint changes them at once and without a question, on ConnectX-4 only with -ocr, which goes past the running firmware and can make it hang; it is never passed.",
+		WayOut:  "Remove the resource: the card's own GUIDs survive every burn, and infiniband_card shows them. If they must change, use the vendor's own tool while no driver is bound."},
 )
 
 // Rules about link types.

@@ -88,6 +88,17 @@ while read -r a b c d e rest; do
     'PSID: '*) psid=$b ;;
     'FW Version:') fw=$c ;;
     'GUIDs: '*) guids="$b $c $d $e" ;;
+    # From ConnectX-4 on there is a base, which stands for all GUIDs, and one MAC.
+    'Base GUID:')
+      if [ "$c" = N/A ]; then c=0000000000000000; fi
+      guids="$c $c 0000000000000000 $c"
+      ;;
+    'Base MAC:')
+      # Old releases print sixteen digits.
+      if [ "$c" = N/A ]; then c=000000000000; fi
+      if [ "${#c}" -eq 16 ]; then c=${c#0000}; fi
+      macs="$c 000000000000"
+      ;;
     'MACs: '*) macs="$b $c" ;;
   esac
 done <"$dir/query"

@@ -1,0 +1,227 @@
+package acctest
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// later is a lab of one host with a ConnectX-4 or ConnectX-5.
+func later(t *testing.T, host labs.Host, change func(*labs.Host)) *World {
+	t.Helper()
+	if change != nil {
+		change(&host)
+	}
+	return Start(t, Options{Hosts: []labs.Host{host}})
+}
+
+func cx4() labs.Host { return labs.ConnectX4("cx4", "192.0.2.30", 1) }
+
+// lately is the configuration that wants an image in the card, with no consent.
+func (w *World) lately(data []byte, extra map[string]any) Config {
+	host := w.Machines()[0].Name
+	return w.burn(host, w.file("fw.bin", data), nil).With("infiniband_firmware.it", map[string]any{"allow_psid_change": nil}).
+		With("infiniband_firmware.it", extra)
+}
+
+// TestLater_chips_are_updated burns the same board's newer firmware: the card runs it
+// after the restart, keeps its GUIDs, and what it had is in a backup.
+func TestLater_chips_are_updated(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		host labs.Host
+		to   []byte
+		want [3]uint16
+	}{
+		"ConnectX-4": {cx4(), card.CX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), [3]uint16{12, 28, 4706}},
+		"ConnectX-5": {labs.ConnectX5("cx5", "192.0.2.31", 2), card.CX5([3]uint16{16, 35, 8008}), [3]uint16{16, 35, 8008}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := later(t, c.host, nil)
+			ws, cfg, before := w.Workspace(), w.lately(c.to, nil), w.Flash(c.host.Name)
+			applied(t, ws, cfg)
+			flash, running := w.Flash(c.host.Name), w.Card(c.host.Name).Running()
+			if flash.Version != c.want || running.Version != c.want || flash.GUIDs != before.GUIDs || flash.MACs != before.MACs || flash.PSID != before.PSID {
+				t.Errorf("before %+v\nin flash %+v\nrunning %+v", before, flash, running)
+			}
+			if plan := cleanPlan(t, ws, cfg); len(plan.Actions()) > 0 {
+				t.Errorf("there is something to do still: %v", plan.Actions())
+			}
+			if n := len(w.backups(before.PSID)); n != 1 {
+				t.Errorf("%d backups of the first firmware", n)
+			}
+		})
+	}
+}
+
+// backups gives the files in backup_dir whose image the lab's own reader finds whole.
+func (w *World) backups(psid string) []string {
+	w.t.Helper()
+	var found []string
+	err := filepath.WalkDir(w.Backups, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".bin" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if img, err := card.Parse(data); err == nil && img.Verify() == nil && img.PSID == psid {
+			found = append(found, path)
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Error(err)
+	}
+	return found
+}
+
+// TestLater_chips_are_cross_flashed_and_restored changes the PSID as allowed, and burns
+// the backup back.
+func TestLater_chips_are_cross_flashed_and_restored(t *testing.T) {
+	t.Parallel()
+	w := later(t, cx4(), nil)
+	ws, before := w.Workspace(), w.Flash("cx4")
+	applied(t, ws, w.lately(card.CX4(card.PSIDCX4B, [3]uint16{12, 28, 4706}), map[string]any{
+		"allow_psid_change": map[string]any{"from": card.PSIDCX4, "to": card.PSIDCX4B},
+	}))
+	if flash := w.Flash("cx4"); flash.PSID != card.PSIDCX4B || flash.GUIDs != before.GUIDs {
+		t.Errorf("after the cross-flash: %+v", flash)
+	}
+	found := w.backups(card.PSIDCX4)
+	if len(found) != 1 {
+		t.Fatalf("backups: %q", found)
+	}
+	data, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	applied(t, ws, w.lately(data, map[string]any{
+		"allow_psid_change": map[string]any{"from": card.PSIDCX4B, "to": card.PSIDCX4}, "allow_downgrade": map[string]any{"from": "12.28.4706", "to": "12.28.2006"},
+	}))
+	if flash, running := w.Flash("cx4"), w.Card("cx4").Running(); flash.PSID != card.PSIDCX4 || flash.Version != before.Version || flash.GUIDs != before.GUIDs || running.PSID != card.PSIDCX4 {
+		t.Errorf("after the restore: in flash %+v, running %+v", flash, running)
+	}
+}
+
+// TestLater_chips_are_refused plans what must not be burned on them.
+func TestLater_chips_are_refused(t *testing.T) {
+	t.Parallel()
+	newer := card.CX4(card.PSIDCX4, [3]uint16{12, 28, 4706})
+	built := func(change func(*card.TOCSpec)) []byte {
+		s := card.CX4Spec(card.PSIDCX4, [3]uint16{12, 28, 4706})
+		change(&s)
+		return card.BuildTOC(s)
+	}
+	flash := func(flags uint16) func(*labs.Host) {
+		return func(h *labs.Host) {
+			s := card.CX4Spec(card.PSIDCX4, [3]uint16{12, 28, 2006})
+			s.Signed, s.Flags = true, flags
+			h.Cards[0].Image = card.BuildTOC(s)
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*labs.Host)
+		image  []byte
+		says   []string
+	}{
+		"another PSID":     {nil, card.CX4(card.PSIDCX4B, [3]uint16{12, 28, 4706}), []string{"FW023", card.PSIDCX4B}},
+		"older":            {nil, card.CX4(card.PSIDCX4, [3]uint16{12, 18, 1000}), []string{"FW026", "12.18.1000"}},
+		"another chip":     {nil, built(func(s *card.TOCSpec) { s.HWIDs, s.Device = []uint32{0x20b}, 0x1015 }), []string{"FW020", "ConnectX-4"}},
+		"another format":   {nil, card.CX5([3]uint16{16, 35, 8008}), []string{"FW030", "FS4"}},
+		"ConnectX-3":       {nil, card.VPI(), []string{"FW030", "FS2"}},
+		"secure firmware":  {flash(card.FlagSecure | card.FlagControlled), newer, []string{"FW042", "secure-fw", "Changing PSID is unsupported"}},
+		"firmware control": {flash(card.FlagSigned | card.FlagControlled), newer, []string{"FW059", "fw_ctrl", "Read image is not supported"}},
+		"board model":      {func(h *labs.Host) { h.Cards[0].PartNumber = "MCX456A-ECAT" }, card.CX4(card.PSIDCX4B, [3]uint16{12, 28, 4706}), []string{"FW023"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := later(t, cx4(), c.change)
+			plan, err := w.Workspace().Plan(context.Background(), w.lately(c.image, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(plan.Diags.Errors().Find(c.says...)) == 0 {
+				t.Errorf("no error says %q:\n%s", c.says, plan.Diags)
+			}
+			if n := w.Card("cx4").Flash.Operations(); n != 0 {
+				t.Errorf("the plan made %d flash operations", n)
+			}
+		})
+	}
+}
+
+func TestLater_chips_keep_their_GUIDs(t *testing.T) {
+	t.Parallel()
+	w := later(t, cx4(), nil)
+	plan, err := w.Workspace().Plan(context.Background(), w.guids("cx4", map[string]any{"base_mac": "ec:0d:9a:76:ea:f0"}))
+	if err != nil || len(plan.Diags.Errors().Find("GU014", "ConnectX-4", "-ocr")) == 0 {
+		t.Errorf("%v\n%s", err, plan.Diags)
+	}
+}
+
+// TestLater_chips_survive_power_cuts cuts the power at flash operations of the burn.
+func TestLater_chips_survive_power_cuts(t *testing.T) {
+	t.Parallel()
+	to := card.CX4(card.PSIDCX4, [3]uint16{12, 28, 4706})
+	whole := later(t, cx4(), nil)
+	applied(t, whole.Workspace(), whole.lately(to, nil))
+	total := whole.Card("cx4").Flash.Operations()
+	for _, n := range []int{1, 2, total / 2, total - 2, total - 1, total} {
+		w := later(t, cx4(), nil)
+		ws, cfg, before := w.Workspace(), w.lately(to, nil), w.Flash("cx4")
+		w.Machine("cx4").Faults.Set(labsim.FaultSpec{PowerCutAtFlash: n})
+		diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, cfg))
+		if err != nil || !diags.HasError() {
+			t.Errorf("cut at %d of %d: %v, and the apply reports success", n, total, err)
+		}
+		w.Machine("cx4").Faults.Clear()
+		w.up("cx4")
+		if !w.Card("cx4").Running().Loaded {
+			t.Fatalf("cut at %d of %d: the card boots nothing", n, total)
+		}
+		said := settle(t, ws, cfg)
+		if now := w.Flash("cx4"); now.Version != [3]uint16{12, 28, 4706} || now.GUIDs != before.GUIDs || w.Card("cx4").Running().Version != now.Version {
+			t.Errorf("cut at %d of %d: %+v\n%s\n%s", n, total, now, diags, said)
+		}
+		if strings.Contains(diags.String(), "panic") {
+			t.Error(diags)
+		}
+	}
+}
+
+// laterFindings are the findings that only cards behind ConnectX-3 have.
+func laterFindings() []finding {
+	one := func(change func(*labs.Host)) func() []labs.Host {
+		return func() []labs.Host { return changed([]labs.Host{cx4()}, []func(*labs.Host){change}) }
+	}
+	plain := func(w *World) Config { return w.lately(card.CX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), nil) }
+	cx6 := card.Chip{Name: "ConnectX-6", Family: "MT28908 Family [ConnectX-6]", HWID: 0x20f, PCIDevice: 0x101b, Recovery: 0x020f, Format: card.FS4, Ports: 1}
+	image := func(version [3]uint16) []byte {
+		s := card.CX4Spec(card.PSIDCX5, version)
+		s.Format, s.HWIDs, s.Device = card.FS4, []uint32{0x20f}, 0x101b
+		return card.BuildTOC(s)
+	}
+	return []finding{
+		{code: "FW030", at: "image_id", hosts: one(func(*labs.Host) {}), says: []string{"FS3", "FS2"}, config: func(w *World) Config { return w.lately(card.VPI(), nil) }},
+		{code: "FW059", at: "card_id", hosts: one(func(h *labs.Host) {
+			s := card.CX4Spec(card.PSIDCX4, [3]uint16{12, 28, 2006})
+			s.Signed, s.Flags = true, card.FlagControlled
+			h.Cards[0].Image = card.BuildTOC(s)
+		}), says: []string{"fw_ctrl", "`ri`"}, config: plain},
+		{code: "FW061", at: "card_id", hosts: one(func(h *labs.Host) { h.Cards[0].Chip, h.Cards[0].Image = cx6, image([3]uint16{20, 40, 1000}) }),
+			says: []string{"ConnectX-6"}, config: func(w *World) Config { return w.lately(image([3]uint16{20, 43, 8004}), nil) }},
+		{code: "GU014", at: "card_id", hosts: one(func(*labs.Host) {}), says: []string{"ConnectX-4", "-ocr"}, config: func(w *World) Config {
+			return w.guids("cx4", map[string]any{"base_mac": "ec:0d:9a:76:ea:f0"})
+		}},
+	}
+}

@@ -1,0 +1,59 @@
+package safety
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// laterCard makes card and image those of a later chip, with nothing against a burn.
+func laterCard(in *FirmwareInput, device uint16) *CardFacts {
+	c := &in.Card
+	c.Chip, _ = ib.ChipByPCI(device)
+	c.DeviceID, c.Driver, c.Format, c.UpdateMethod, c.Security, c.Ports = device, "mlx5_core", c.Chip.Format, "Legacy", "N/A", 1
+	c.HWID = ib.HWID{ID: c.Chip.HWID}
+	c.GUIDs = ib.GUIDSet{Node: 0xec0d9a030076eae2, Port1: 0xec0d9a030076eae2, SystemImage: 0xec0d9a030076eae2, MAC1: 0xec0d9a76eae2}
+	in.Image.Format, in.Image.HWIDs = c.Chip.Format, []ib.HWID{c.HWID}
+	return c
+}
+
+func TestFirmware_of_later_chips(t *testing.T) {
+	for _, device := range []uint16{0x1013, 0x1015, 0x1017, 0x1019} {
+		in := goodFirmware()
+		laterCard(&in, device)
+		in.Backup = goodBackup()
+		in.Backup.GUIDs = in.Card.GUIDs
+		in.Backup.Layout = FlashLayout{Slot: 1 << 23}
+		in.Image.Slot = 1 << 23
+		v := Firmware(in)
+		if v.Blocked() || !v.Permits(ActionBurn, "intel9/"+here.String()) {
+			t.Errorf("%s: %+v", in.Card.Chip.Name, v.Blocking())
+		}
+	}
+}
+
+// TestFirmware_never_answers_for_the_ROM_of_later_chips holds the number of answers: the
+// tool of later chips asks no question about the ROM, so that an answer meant for it
+// would be taken for the next question.
+func TestFirmware_never_answers_for_the_ROM_of_later_chips(t *testing.T) {
+	in := goodFirmware()
+	laterCard(&in, 0x1013)
+	in.Card.HasROM, in.Image.HasROM, in.Card.Product, in.Image.Product = true, true, "", ""
+	in.Card.FW, in.Image.FW = fw242, fw236
+	in.Card.RunningFW = fw242
+	in.Request.Downgrade = &Downgrade{From: fw242, To: fw236}
+	if v := Firmware(in); !slices.Equal(v.Answers, []Question{QuestionVersion}) {
+		t.Errorf("answers %q; findings %+v", v.Answers, v.Blocking())
+	}
+}
+
+func TestRecovery_of_later_chips_takes_their_device_data(t *testing.T) {
+	in := goodFirmware()
+	laterCard(&in, 0x1013).Livefish = true
+	f := expectFinding(t, Firmware(in).Findings, "FW041", Refuse)
+	if !strings.Contains(f.WayOut, "-nofs -ignore_dev_data -i firmware.bin b") {
+		t.Errorf("%s", f.WayOut)
+	}
+}
