@@ -55,14 +55,9 @@ func bench(ctx context.Context, engine, provider, sizes string, runs int) error 
 	b := &suite{dir: dir, engine: engine, provider: provider, floor: filepath.Join(dir, "floor"), hollow: filepath.Join(dir, "hollow"), runs: runs}
 	fmt.Printf("%s; plans without changes, medians of %d.\n\n%s\n", machine(ctx, engine), runs, tableHead)
 	for size := range strings.SplitSeq(sizes, ",") {
-		hosts, perHost, found := strings.Cut(size, "x")
-		if !found {
-			perHost = strconv.Itoa(resourcesPerHost)
-		}
-		n, err := strconv.Atoi(hosts)
-		each, err2 := strconv.Atoi(perHost)
-		if err != nil || err2 != nil || n < 1 || each < resourcesPerHost {
-			return fmt.Errorf("not a number of hosts, or of hosts x resources: %q", size)
+		n, each, err := fleetSize(size)
+		if err != nil {
+			return err
 		}
 		if err := b.fleet(ctx, n, each); err != nil {
 			return fmt.Errorf("%s hosts: %w", size, err)
@@ -73,6 +68,22 @@ func bench(ctx context.Context, engine, provider, sizes string, runs int) error 
 		fmt.Println("- " + line)
 	}
 	return b.image(ctx)
+}
+
+// fleetSize reads "100" and "50x20": hosts, and resources for each of them.
+func fleetSize(text string) (hosts, perHost int, err error) {
+	first, second, found := strings.Cut(text, "x")
+	if !found {
+		second = strconv.Itoa(resourcesPerHost)
+	}
+	hosts, err = strconv.Atoi(first)
+	if err == nil {
+		perHost, err = strconv.Atoi(second)
+	}
+	if err != nil || hosts < 1 || perHost < resourcesPerHost {
+		return 0, 0, fmt.Errorf("not a number of hosts, or of hosts x resources: %q", text)
+	}
+	return hosts, perHost, nil
 }
 
 // machine describes what was measured on.
