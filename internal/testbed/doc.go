@@ -23,9 +23,20 @@
 //     capabilities, defaults, and the registers of the non-volatile
 //     configuration. Every other command ends with "bad opcode". The link types
 //     are the model's; other settings are kept and change nothing.
+//   - ConnectX-4 and later give their non-volatile configuration to the tools
+//     through a capability of the vendor's (0x9) in the configuration space. The
+//     emulated function has none, as the flash would then be reached by it too.
+//     mstconfig asks register 0x9030 (NVQC), finds no way, and ends with "-E- Error
+//     when trying to check if NV access registers are supported", status 3.
 //   - Power that fails takes the processes and the flash operation under way,
 //     half done; what the host's disk had not synced is not lost.
 //   - Reboots and power cuts take under a second, and no firmware of a machine
 //     runs in between.
 //   - Operations of the flash take no time unless a test makes them.
+//
+// Scenarios of internal/acctest run here unchanged (see acctest.Ground): a Yard
+// lends hosts to one test after another, with the cards that the test describes.
+// Everything that a run starts or mounts is in namespaces of its own and ends
+// with it, also if it is killed; what it keeps is the installed systems below the
+// user's cache directory.
 package testbed
