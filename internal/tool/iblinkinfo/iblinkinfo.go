@@ -1,0 +1,157 @@
+// Package iblinkinfo builds the command lines of iblinkinfo of infiniband-diags,
+// which lists every port of the fabric with its link, and reads what it prints.
+//
+// It must not run anything.
+package iblinkinfo
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+)
+
+const timeout = 2 * time.Minute
+
+// Query lists the ports of the fabric of a port of this host, one a line.
+func Query(device string, port int) shellcmd.Command {
+	return shellcmd.New("iblinkinfo", "-l", "-C", device, "-P", strconv.Itoa(port)).AsRoot().WithTimeout(timeout)
+}
+
+// Port is one port with its link.
+type Port struct {
+	GUID     ib.GUID // of the port; of a switch, the node's
+	Name     string  // description of its node
+	Kind     string  // "CA", "Switch"; "" in line mode, which does not say
+	LID      int
+	Number   int
+	Width    int // lanes; 0 without a link
+	Speed    ib.Speed
+	State    string // "Active", "Initialize", "Armed", "Down"
+	Physical string // "LinkUp", "Polling", "Disabled", …
+	Peer     *Peer  // nil without a link
+	// Silent says that the port has a link and nobody answers at its other end.
+	Silent bool
+	// CouldBe are the best width and speed that both ends support, where they are
+	// better than those in use.
+	CouldBeWidth int
+	CouldBeSpeed ib.Speed
+}
+
+// Peer is the other end of a link.
+type Peer struct {
+	GUID   ib.GUID // in line mode
+	LID    int
+	Number int
+	Name   string
+}
+
+var (
+	heading = regexp.MustCompile(`^(CA|Switch|Router): (?:(0x[0-9a-f]{16}) )?(.*):\s*$`)
+	row     = regexp.MustCompile(`^\s*(?:(0x[0-9a-f]{16})\s+)?(?:"(.*)"\s+)?(\d+)\s+(\d+)\[[ \d]*\] ==\(\s*(?:(\d+)X\s+(\S+)(?: Gbps)?(?: \(FDR10\))?\s+)?(\w+)/\s*(\w+)\)==>\s*(.*?)\s*$`)
+	far     = regexp.MustCompile(`^(?:(0x[0-9a-f]{16})\s+)?(\d+)\s+(\d+)\[[ \d]*\] "(.*)" \(([^"]*)\)$`)
+	could   = regexp.MustCompile(`Could be (?:(\d+)X|(\S+) Gbps)`)
+)
+
+// Parse reads the list, in line mode or under headings. Warnings of the MAD
+// library are passed over; any other line that is not understood is a
+// *tool.LineError.
+func Parse(output string) ([]Port, error) {
+	var all []Port
+	var kind, name string
+	var node ib.GUID
+	for n, line := range tool.Lines(output) {
+		if m := heading.FindStringSubmatch(line); m != nil {
+			kind, name, node = m[1], m[3], 0
+			if m[2] != "" {
+				node = ib.MustParseGUID(m[2])
+			}
+			continue
+		}
+		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "ibwarn: ") {
+			continue
+		}
+		m := row.FindStringSubmatch(line)
+		if m == nil {
+			return nil, tool.Errorf(n, line, "not a port of iblinkinfo")
+		}
+		p := Port{Kind: kind, Name: name, GUID: node, State: m[7], Physical: m[8]}
+		if err := p.fill(m); err != nil {
+			return nil, tool.Errorf(n, line, "%v", err)
+		}
+		all = append(all, p)
+	}
+	if len(all) == 0 {
+		return nil, tool.Errorf(0, "", "no port in the list of iblinkinfo: the output is cut, or the fabric was not walked")
+	}
+	return all, nil
+}
+
+func (p *Port) fill(m []string) (err error) {
+	if m[1] != "" {
+		p.GUID = ib.MustParseGUID(m[1])
+	}
+	if strings.TrimSpace(m[2]) != "" {
+		p.Name = strings.TrimLeft(m[2], " ") // padded to thirty columns
+	}
+	if p.LID, err = strconv.Atoi(m[3]); err != nil {
+		return err
+	}
+	if p.Number, err = strconv.Atoi(m[4]); err != nil {
+		return err
+	}
+	if m[5] != "" {
+		if p.Width, err = strconv.Atoi(m[5]); err != nil {
+			return err
+		}
+		if p.Speed, err = speed(m[6], strings.Contains(m[0], "(FDR10)")); err != nil {
+			return err
+		}
+	}
+	return p.other(m[9])
+}
+
+func speed(lane string, fdr10 bool) (ib.Speed, error) {
+	if fdr10 || lane == "FDR10" {
+		return ib.FDR10, nil
+	}
+	return ib.ParseLaneRate(lane)
+}
+
+// other reads what stands behind the arrow.
+func (p *Port) other(text string) (err error) {
+	if text == `"Port not available"` {
+		p.Silent = true
+		return nil
+	}
+	m := far.FindStringSubmatch(text)
+	if m == nil {
+		return nil // [  ] "" ( )
+	}
+	p.Peer = &Peer{Name: m[4]}
+	if m[1] != "" {
+		p.Peer.GUID = ib.MustParseGUID(m[1])
+	}
+	if p.Peer.LID, err = strconv.Atoi(m[2]); err != nil {
+		return err
+	}
+	if p.Peer.Number, err = strconv.Atoi(m[3]); err != nil {
+		return err
+	}
+	for _, c := range could.FindAllStringSubmatch(m[5], -1) {
+		switch {
+		case c[1] != "":
+			p.CouldBeWidth, err = strconv.Atoi(c[1])
+		default:
+			p.CouldBeSpeed, err = speed(c[2], strings.Contains(m[5], "(FDR10)"))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

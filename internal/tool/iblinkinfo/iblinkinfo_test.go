@@ -1,0 +1,102 @@
+package iblinkinfo
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ibsimtest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/capture"
+)
+
+func TestParse_reads_captures(t *testing.T) {
+	for _, c := range capture.Load(t, os.DirFS("testdata")) {
+		t.Run(c.Name, func(t *testing.T) {
+			ports, err := Parse(c.Text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, up, down := []any{}, 0, 0
+			for _, p := range ports {
+				got = append(got, fields(p))
+				if p.State == "Down" {
+					down++
+				} else {
+					up++
+				}
+			}
+			want := map[string]any{"links": got, "up": up, "down": down}
+			if diff := cmp.Diff(any(c.Expected), capture.Plain(t, want)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func fields(p Port) map[string]any {
+	lane := strconv.FormatFloat(p.Speed.Lane(), 'f', -1, 64)
+	if !strings.Contains(lane, ".") {
+		lane += ".0"
+	}
+	f := map[string]any{"guid": p.GUID.String(), "node": p.Name, "lid": p.LID, "port": p.Number, "width": p.Width, "lane_gbps": lane, "state": p.State, "phys_state": p.Physical}
+	if p.Kind != "" {
+		f["kind"] = p.Kind
+	}
+	if p.Peer != nil {
+		peer := map[string]any{"lid": p.Peer.LID, "port": p.Peer.Number, "name": p.Peer.Name}
+		if p.Peer.GUID != 0 {
+			peer["guid"] = p.Peer.GUID.String()
+		}
+		f["peer"] = peer
+	}
+	return f
+}
+
+func TestParse_refusals(t *testing.T) {
+	for _, c := range []struct{ output, want string }{
+		{"", "no port in the list of iblinkinfo: the output is cut, or the fabric was not walked"},
+		{"Failed to open foo port 1\n", `line 1: not a port of iblinkinfo: "Failed to open foo port 1"`},
+		{`0x248a07030017b128 "x"    612    1[  ] ==( 4X      26.0 Gbps Active/  LinkUp)==>  0xec0d9a030002b810    496   20[  ] "y" ( )`, `line 1: invalid lane rate "26.0": no InfiniBand speed has it: "0x248a07030017b128 \"x\"    612    1[  ] ==( 4X      26.0 Gbps Active/  LinkUp)==>  0xec0d9a030002b810    496   20[  ] \"y\"…"`},
+	} {
+		if _, err := Parse(c.output); err == nil || err.Error() != c.want {
+			t.Errorf("got %v\nwant %s", err, c.want)
+		}
+	}
+}
+
+func TestAgainstTheRealTool(t *testing.T) {
+	const pve1 = "H-e41d2d0300e44ed0"
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "one-switch-three-hca"))
+	lines, err := Parse(f.Run(pve1, "iblinkinfo", Query("ibsim0", 1).Argv()[1:]...).Stdout)
+	if err != nil || len(lines) != 11 {
+		t.Fatalf("%d ports, %v", len(lines), err)
+	}
+	byHeading, err := Parse(f.Run(pve1, "iblinkinfo").Stdout)
+	if err != nil || len(byHeading) != 11 {
+		t.Fatalf("%d ports, %v", len(byHeading), err)
+	}
+	for i, p := range byHeading {
+		p.Kind = ""
+		if p.Peer != nil {
+			p.Peer.GUID = lines[i].Peer.GUID
+		}
+		if diff := cmp.Diff(lines[i], p); diff != "" {
+			t.Errorf("the two forms differ (-line +heading):\n%s", diff)
+		}
+	}
+	slow := lines[0]
+	want := Port{GUID: 0x11750000791fed, Name: "pve3 qib0", Number: 1, Width: 4, Speed: ib.DDR, State: "Initialize", Physical: "LinkUp", CouldBeWidth: 12, CouldBeSpeed: ib.QDR,
+		Peer: &Peer{GUID: 0x2c902004a1b00, Number: 3, Name: "Infiniscale-IV Mellanox Technologies"}}
+	if diff := cmp.Diff(want, slow); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	dup := ibsimtest.Start(t, ibsimtest.Net(t, "duplicate-guid"))
+	ports, err := Parse(dup.Run(pve1, "iblinkinfo", "-l").Stdout)
+	if err != nil || !ports[1].Silent || ports[1].Peer != nil || ports[1].Physical != "LinkUp" {
+		t.Errorf("%+v, %v", ports, err)
+	}
+}
