@@ -159,10 +159,11 @@ func (s *state) madPort(o parsed) *labsim.Port {
 	return nil
 }
 
-// sminfo asks the master of the subnet, or what the port takes for it.
+// sminfo asks the master of the subnet, or what the port takes for it; or the
+// port at a LID or route.
 func sminfo(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, option{"-C --Ca", true}, option{"-P --Port", true})
-	if bad != "" || len(o.rest) > 0 {
+	o, bad := parseOptions(p.Args[1:], false, append(portFlags, option{"-D --Direct", false})...)
+	if bad != "" || len(o.rest) > 1 || o.has("-D") != (len(o.rest) == 1 && strings.HasPrefix(o.rest[0], "0")) {
 		return p.Unknown("form of sminfo " + bad)
 	}
 	s := stateOf(p.Machine)
@@ -170,19 +171,31 @@ func sminfo(_ context.Context, p *labsim.Proc) int {
 	if port == nil {
 		return 255
 	}
-	names := map[int]string{0: "SMINFO_NOTACT", 1: "SMINFO_DISCOVER", 2: "SMINFO_STANDBY", 3: "SMINFO_MASTER"}
+	where, a := "DR path slid 0; dlid 0; 0", aim{}
+	if len(o.rest) == 1 {
+		a = s.aimAt(port, o.has("-D"), o.rest[0])
+		where = a.text
+	}
 	var best *labsim.SMView
 	for _, v := range s.m.Lab.SubnetManagers(port) {
+		if len(o.rest) == 1 && (a.arrived == nil || a.arrived.GUID != v.GUID) {
+			continue
+		}
 		if best == nil || v.State > best.State {
 			best = &v
 		}
 	}
 	if best == nil {
-		p.Errorf("ibwarn: [%d] mad_rpc: _do_madrpc failed; dport (DR path slid 0; dlid 0; 0)\n", p.PID)
+		p.Errorf("ibwarn: [%d] mad_rpc: _do_madrpc failed; dport (%s)\n", p.PID, where)
 		return iberror(p, "query")
 	}
+	lid := best.LID
+	if o.has("-D") {
+		lid = 0
+	}
+	names := map[int]string{0: "SMINFO_NOTACT", 1: "SMINFO_DISCOVER", 2: "SMINFO_STANDBY", 3: "SMINFO_MASTER"}
 	count := int(s.m.Lab.Clock.Now().Sub(s.m.Booted()).Seconds()) + 1
 	p.Printf("sminfo: sm lid %d sm guid 0x%x, activity count %d priority %d state %d %s\n",
-		best.LID, best.GUID, count, best.Priority, best.State, names[best.State])
+		lid, best.GUID, count, best.Priority, best.State, names[best.State])
 	return 0
 }

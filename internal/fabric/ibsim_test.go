@@ -1,0 +1,107 @@
+package fabric
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ibsimtest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+// node runs the scripts on a node of ibsim, as the transport would.
+type node struct {
+	f  *ibsimtest.Fabric
+	id string
+}
+
+func (n node) Name() string { return n.id }
+
+func (n node) Run(_ context.Context, cmd shellcmd.Command) (host.Result, error) {
+	argv := cmd.Argv()
+	text := map[string]string{"fabric-walk": walkScript, "fabric-ports": portsScript}[argv[0]]
+	r := n.f.Shell(n.id, "set -- "+shellcmd.Join(argv[1:])+"\n"+text)
+	return host.Result{Stdout: []byte(r.Stdout), Stderr: []byte(r.Stderr)}, nil
+}
+
+func look(t *testing.T, f *ibsimtest.Fabric, id string, details bool) *Fabric {
+	t.Helper()
+	began := time.Now()
+	found, err := Observe(t.Context(), node{f, id}, Through{"ibsim0", 1}, details)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d nodes and %d links read in %v", len(found.Nodes), len(found.Links), time.Since(began).Round(time.Millisecond))
+	return found
+}
+
+func TestObserve_realTools(t *testing.T) {
+	ibsimtest.Need(t, "ibnetdiscover", "opensm")
+	f := ibsimtest.Start(t, ibsimtest.Net(t, "one-switch-three-hca"))
+	const pve1, pve2 = "H-e41d2d0300e44ed0", "H-e41d2d0300e44f10"
+	without := look(t, f, pve1, true)
+	if without.Master() != nil || without.Counted || !without.Detailed || len(without.Links) != 3 || without.Links[0].A.SpeedsSupported == nil {
+		t.Errorf("without a subnet manager: %+v", without)
+	}
+	f.StartSM(pve2, ibsimtest.SM{Priority: 14, Partitions: "Default=0x7fff, ipoib : ALL=full;\nstorage=0x8001 : 0xe41d2d0300e44ed1=limited, 0xe41d2d0300e44f11=full;\n"}).Wait("SUBNET UP")
+	f.StartSM(pve1, ibsimtest.SM{Priority: 5}).Wait("Entering STANDBY state")
+	f.Console(`PerformanceSet "S-0002c902004a1b00"[3] PortCounters.SymbolErrorCounter=70`)
+	got := look(t, f, pve1, true)
+	if len(got.SMs) != 2 || got.SMs[0].GUID != 0xe41d2d0300e44f11 || got.SMs[0].Priority != 14 || got.SMs[1].State != "standby" || got.SMs[1].Priority != 5 {
+		t.Errorf("%+v", got.SMs)
+	}
+	parts := got.Partitions()
+	if len(parts) != 2 || parts[1].PKey != 1 || len(parts[1].Full) != 1 || len(parts[1].Limited) != 1 || len(parts[0].Full) != 3 {
+		t.Errorf("%+v", parts)
+	}
+	var slow []string
+	for _, l := range got.Links {
+		if l.Degraded() {
+			slow = append(slow, l.Slow()...)
+		}
+	}
+	// ibsim enables on both ends what the link in the net file has.
+	want := "DDR instead of QDR: 16 Gb/s instead of 32 Gb/s; pve3 qib0 port 1 allows SDR, DDR only"
+	if strings.Join(slow, "|") != want {
+		t.Errorf("slow: %q", slow)
+	}
+	if c := got.Counters()["0x0002c902004a1b00/3"]; c["SymbolErrorCounter"] != 70 {
+		t.Errorf("%v", got.Counters())
+	}
+}
+
+func TestObserve_duplicateAndZeroGUIDs(t *testing.T) {
+	ibsimtest.Need(t, "ibnetdiscover")
+	dup := look(t, ibsimtest.Start(t, ibsimtest.Net(t, "duplicate-guid")), "H-e41d2d0300e44ed0", true)
+	zero := look(t, ibsimtest.Start(t, ibsimtest.Net(t, "zero-guid")), "H-e41d2d0300e44ed0", true)
+	kinds := func(f *Fabric) string {
+		var list []string
+		for _, d := range f.Compare(nil, nil, nil) {
+			list = append(list, d.Kind+" "+d.Where)
+		}
+		return strings.Join(list, "; ")
+	}
+	if len(dup.Duplicates) != 1 || dup.Duplicates[0] != ib.GUID(0xe41d2d0300e44ed1) ||
+		kinds(dup) != "duplicate_guid 0xe41d2d0300e44ed1; no_sm fabric; silent Infiniscale-IV Mellanox Technologies port 2" {
+		t.Errorf("%s", kinds(dup))
+	}
+	if kinds(zero) != "zero_guid pve2 mlx4_0; no_sm fabric" {
+		t.Errorf("%s", kinds(zero))
+	}
+}
+
+// Large fabrics: what matters is that they are read whole, and the time.
+func TestObserve_large(t *testing.T) {
+	ibsimtest.Need(t, "ibnetdiscover", "opensm")
+	for _, c := range []struct{ adapters, nodes, links int }{{64, 86, 136}, {512, 559, 1034}} {
+		f := ibsimtest.Start(t, ibsimtest.Generate(c.adapters))
+		f.StartSM(ibsimtest.AdapterID(0), ibsimtest.SM{}).Wait("SUBNET UP")
+		got := look(t, f, ibsimtest.AdapterID(c.adapters-1), false)
+		if len(got.Nodes) != c.nodes || len(got.Links) != c.links || got.Master() == nil || !got.Counted {
+			t.Errorf("%d adapters: %d nodes, %d links", c.adapters, len(got.Nodes), len(got.Links))
+		}
+	}
+}

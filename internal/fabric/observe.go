@@ -1,0 +1,205 @@
+package fabric
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibnetdiscover"
+)
+
+var (
+	//go:embed walk.sh
+	walkScript string
+	//go:embed ports.sh
+	portsScript string
+)
+
+// timeout leaves room for a fabric of hundreds of nodes and for ports that do not
+// answer, each of which costs seconds.
+const timeout = 5 * time.Minute
+
+// Runner runs commands on the host that looks at the fabric.
+type Runner interface {
+	Name() string
+	Run(ctx context.Context, cmd shellcmd.Command) (host.Result, error)
+}
+
+// Through is the port that the fabric is asked through.
+type Through struct {
+	Device string
+	Port   int
+}
+
+// LookError says why a fabric could not be looked at.
+type LookError struct {
+	Host    string
+	Through Through
+	Problem string // what happened, a sentence
+	Advice  string // what to check
+	Output  string // of the program, if that helps
+}
+
+func (e *LookError) Error() string { return e.Problem }
+
+// Explain says what happened, what it means and what to check.
+func (e *LookError) Explain() string {
+	text := e.Problem + "\n\n" + e.Advice + "\n\nHost: " + e.Host
+	if e.Through.Device != "" {
+		text += fmt.Sprintf("\nPort: %s/%d", e.Through.Device, e.Through.Port)
+	}
+	if out := strings.TrimSpace(Printable(strings.ReplaceAll(e.Output, "\n", " · "))); out != "" {
+		text += "\nOutput: " + shorten(out)
+	}
+	return text
+}
+
+func shorten(s string) string {
+	const most = 400
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
+// Observe looks at the fabric through a port: one command, and with details a
+// second one for the ports that the first has found.
+func Observe(ctx context.Context, h Runner, t Through, details bool) (*Fabric, error) {
+	res, err := h.Run(ctx, shellcmd.Script("fabric-walk", walkScript, t.Device, strconv.Itoa(t.Port)).AsRoot().WithTimeout(timeout))
+	if err != nil {
+		return nil, err
+	}
+	f, report, err := read(h.Name(), t, string(res.Stdout))
+	if err != nil || !details {
+		return f, err
+	}
+	ask := f.questions(report)
+	if len(ask) == 0 {
+		return f, nil
+	}
+	args := append([]string{t.Device, strconv.Itoa(t.Port)}, ask...)
+	res, err = h.Run(ctx, shellcmd.Script("fabric-ports", portsScript, args...).AsRoot().WithTimeout(timeout))
+	if err != nil {
+		return nil, err
+	}
+	if err := f.details(string(res.Stdout), report); err != nil {
+		return nil, &host.OutputError{Host: h.Name(), Command: "smpquery", Problem: err.Error(), Output: string(res.Stdout)}
+	}
+	f.sort()
+	return f, nil
+}
+
+// parts splits the answer of walk.sh: the text and the status of each program.
+type parts struct {
+	text    map[string]string
+	status  map[string]int
+	missing []string
+}
+
+func splitParts(output string) (parts, error) {
+	p := parts{text: map[string]string{}, status: map[string]int{}}
+	name, ended := "", false
+	for _, line := range tool.Lines(output) {
+		word, rest, _ := strings.Cut(line, " ")
+		switch {
+		case line == "@end":
+			ended = true
+		case word == "@missing":
+			p.missing = append(p.missing, rest)
+		case word == "@net" || word == "@links" || word == "@sm" || word == "@errors":
+			name = strings.TrimPrefix(word, "@")
+			status, err := strconv.Atoi(rest)
+			if err != nil {
+				return p, tool.Errorf(0, "", "status %q of %s", rest, name)
+			}
+			p.status[name] = status
+		case name != "":
+			p.text[name] += line + "\n"
+		}
+	}
+	if !ended {
+		return p, tool.Errorf(0, "", "the answer has no end mark: it is cut")
+	}
+	return p, nil
+}
+
+// read makes a fabric of what walk.sh printed.
+func read(name string, t Through, output string) (*Fabric, *ibnetdiscover.Report, error) {
+	p, err := splitParts(output)
+	if err != nil {
+		return nil, nil, &host.OutputError{Host: name, Command: "fabric-walk", Problem: err.Error(), Output: output}
+	}
+	if err := p.cannot(name, t); err != nil {
+		return nil, nil, err
+	}
+	b := builder{f: &Fabric{}, nodes: map[ib.GUID]*Node{}, ports: map[portKey]*Port{}}
+	report, err := b.build(p)
+	if err != nil {
+		return nil, nil, &host.OutputError{Host: name, Command: "ibnetdiscover, iblinkinfo, sminfo or ibqueryerrors", Problem: err.Error(), Output: output}
+	}
+	b.f.sort()
+	return b.f, report, nil
+}
+
+// cannot explains why there is nothing to read.
+func (p parts) cannot(name string, t Through) error {
+	if len(p.missing) > 0 {
+		return &LookError{Host: name, Through: t,
+			Problem: "The host has no " + strings.Join(p.missing, ", ") + ", with which a fabric is looked at.",
+			Advice: "They come with the package infiniband-diags (Debian, Ubuntu, RHEL) or rdma-core (Arch). TrueNAS does not have them and takes no packages: " +
+				"let another host on the same fabric look, any of its hosts sees all of it.",
+		}
+	}
+	if p.status["net"] == 0 {
+		return nil
+	}
+	e := &LookError{Host: name, Through: t, Output: p.text["net"], Problem: "The fabric could not be walked."}
+	switch ibnetdiscover.Reason(p.text["net"]) {
+	case ibnetdiscover.NoUmad:
+		e.Problem = "The kernel of the host offers no management datagrams: the module ib_umad is not loaded."
+		e.Advice = "Load it with modprobe ib_umad, and name it in /etc/modules-load.d so that it is loaded at boot."
+	case ibnetdiscover.NoPort:
+		e.Problem = fmt.Sprintf("The port %d of %s cannot be opened for management datagrams.", t.Port, t.Device)
+		e.Advice = "Check that the device has this port, that it is an InfiniBand port and not in Ethernet mode (infiniband_link_type), and that root may open /dev/infiniband/umad*."
+	default:
+		e.Advice = "Run the program on the host by hand; a port that does not answer in time is often one whose host is restarting."
+	}
+	return e
+}
+
+// Pick chooses the port of a host that looks at the fabric: the one asked for by
+// its GUID, or the first InfiniBand port whose link is up.
+func Pick(s *inventory.Snapshot, wanted ib.GUID) (Through, error) {
+	var seen []string
+	for _, c := range s.Cards {
+		for _, p := range c.Ports {
+			if c.RDMADevice == "" || p.LinkLayer != "InfiniBand" {
+				continue
+			}
+			seen = append(seen, fmt.Sprintf("%s/%d (%s, %s, %s)", c.RDMADevice, p.Number, p.PortGUID, p.State, p.Physical))
+			if wanted == p.PortGUID && wanted != 0 || wanted == 0 && p.Physical == "LinkUp" {
+				return Through{c.RDMADevice, p.Number}, nil
+			}
+		}
+	}
+	e := &LookError{Host: s.Host, Advice: "Its InfiniBand ports are: " + strings.Join(seen, ", ") + "."}
+	switch {
+	case len(seen) == 0:
+		e.Problem = "The host has no InfiniBand port, so it sees no fabric."
+		e.Advice = "Check that a card has its driver, that ib_core and the driver's verbs module are loaded, and that its ports are not in Ethernet mode (infiniband_link_type)."
+	case wanted != 0:
+		e.Problem = "The host has no InfiniBand port with the GUID " + wanted.String() + "."
+	default:
+		e.Problem = "No InfiniBand port of the host has a link, so it sees no fabric."
+		e.Advice += " Check the cable and that the other end is on and in InfiniBand mode. A name in port_guid lets a port without a link look all the same."
+	}
+	return Through{}, e
+}

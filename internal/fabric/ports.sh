@@ -1,0 +1,35 @@
+# PortInfo and P_Keys of many ports. $1 device, $2 port to ask through; then of
+# each port its kind (ca, sw), its way (a LID, or a route with a leading 0,) and
+# its number. Eight are asked at once: a process costs more than its answer. Each
+# answer leaves in one write, shorter than a pipe takes at once.
+device=$1 through=$2
+shift 2
+ask() {
+	case $2 in
+	0 | 0,*) direct=-D ;;
+	*) direct= ;;
+	esac
+	info=$(smpquery -C "$device" -P "$through" $direct portinfo "$2" "$3" 2>&1)
+	sm=
+	case $info in
+	*IsSM*) sm=$(sminfo -C "$device" -P "$through" $direct "$2" 2>&1) ;;
+	esac
+	info=$(printf '%s\n' "$info" | grep -E '^(# Port info|Lid:|SMLid:|CapMask:|Link(State|Width|Speed)|PhysLinkState|NeighborMTU|MtuCap)')
+	keys=
+	if [ "$1" = ca ]; then
+		keys=$(smpquery -C "$device" -P "$through" $direct pkeys "$2" "$3" 2>&1)
+	fi
+	printf '@port %s %s\n%s\n%s\n%s\n@done\n' "$2" "$3" "$info" "$sm" "$keys"
+}
+running=0
+while [ $# -ge 3 ]; do
+	ask "$1" "$2" "$3" &
+	shift 3
+	running=$((running + 1))
+	if [ "$running" -ge 8 ]; then
+		wait
+		running=0
+	fi
+done
+wait
+printf '@end\n'
