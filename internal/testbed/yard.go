@@ -73,11 +73,14 @@ func (y *Yard) next() int {
 	return y.sites
 }
 
-// unreal says what of a described host cannot be had here. The operating system
-// is no matter: whatever is asked for, hosts are Debian and say Ubuntu.
+// unreal says what of a described host cannot be had here. Hosts are Debian and
+// say Ubuntu, also where the second host of the main scenario has TrueNAS: what is
+// asked of its card is the same.
 func unreal(h labs.Host) string {
 	plain := labsim.User{Name: h.Users[0].Name, UID: h.Users[0].UID, GID: h.Users[0].GID, Home: h.Users[0].Home, Shell: h.Users[0].Shell, Sudo: labsim.SudoNoPasswd}
 	switch {
+	case h.OS != labsim.Ubuntu && h.OS != labsim.TrueNAS:
+		return fmt.Sprint("such a system: ", h.OS)
 	case h.MstflintVersion != "" && h.MstflintVersion != "4.21.0":
 		return "other mstflint than 4.21.0"
 	case h.Kernel != "":
