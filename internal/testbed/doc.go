@@ -33,6 +33,16 @@
 //   - Reboots and power cuts take under a second, and no firmware of a machine
 //     runs in between.
 //   - Operations of the flash take no time unless a test makes them.
+//   - ConnectX-4 (FS3) and ConnectX-5 (FS4): mstflint 4.21 queries, verifies, reads
+//     back, burns and sets GUIDs to the end. Their firmware answers no command, so
+//     that Fs3IsfuActivateImage fails and every burn says "-W- Failed to update FW
+//     boot address", as on a card whose firmware knows no such command. An image
+//     that says fw_ctrl is burned directly for the same reason: FsCtrlOperations
+//     finds no MCC register. How such firmware writes is not shown here.
+//   - Tried by hand with the same flash: ConnectX-4 Lx, Connect-IB, ConnectX-6,
+//     6 Dx and 6 Lx burn like these. On ConnectX-7 every command stops at "No valid
+//     FS4 image found" in FsVerifyAux (FindAllImageStart): the flash of that chip is
+//     not behind the gateway at 0xf0400.
 //
 // Scenarios of internal/acctest run here unchanged (see acctest.Ground): a Yard
 // lends hosts to one test after another, with the cards that the test describes.
