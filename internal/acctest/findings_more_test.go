@@ -40,6 +40,14 @@ func linkFindings() []finding {
 	types := func(one, two string) func(*World) Config {
 		return func(w *World) Config { return w.types(labs.Intel9, one, two) }
 	}
+	one := func(link string) func(*World) Config {
+		return func(w *World) Config {
+			it := w.types(labs.Intel9, link, link)
+			it[0].Attrs["ports"] = map[string]any{"1": link}
+			return it
+		}
+	}
+	connectX4 := func() []labs.Host { return []labs.Host{labs.ConnectX4(labs.Intel9, "192.0.2.20", 0)} }
 	return []finding{
 		{code: "LT001", at: "ports", hosts: func() []labs.Host { return bought() }, says: []string{"MT_9200111023", "infiniband_firmware"}, config: types("ib", "ib")},
 		{code: "LT002", at: "ports", says: []string{`"1" = "eth", "2" = "ib"`}, config: types("eth", "ib")},
@@ -47,6 +55,9 @@ func linkFindings() []finding {
 		{code: "LT004", at: "ports", says: []string{"the kernel shows 1"}, config: types("eth", "eth"), prepare: func(w *World) {
 			w.Machine(labs.Intel9).FS.Drop("/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/mlx4_port2")
 		}},
+		{code: "LT005", at: "card_id", hosts: labs.QLogic, says: []string{"ib_qib"}, config: func(w *World) Config { return w.types("ubuntu-pc", "ib", "ib") }},
+		{code: "LT013", at: "card_id", hosts: connectX4, says: []string{"mstconfig of intel9"}, config: one("eth"), prepare: func(w *World) { w.Machine(labs.Intel9).Uninstall("/usr/bin/mstconfig") }},
+		{code: "LT014", at: "activation", hosts: connectX4, says: []string{`activation = "reboot"`}, config: one("eth")},
 		{code: "LT006", at: "ports", says: []string{"0000:01:00.0"}, config: types("eth", "eth")},
 		{code: "LT007", at: "ports", hosts: func() []labs.Host { return vpi(anotherCard) }, says: []string{"0000:02:00.0"}, config: types("eth", "eth")},
 		{code: "LT008", at: "card_id", says: []string{"none"}, prepare: func(w *World) { w.unbind(labs.Intel9) }, config: types("eth", "eth")},

@@ -17,6 +17,15 @@ type goal struct {
 	// not show it.
 	reached func(s *inventory.Snapshot, card *inventory.Card) (yes, known bool)
 	text    string
+	// written says what was done before the restart; empty means the flash.
+	written string
+}
+
+func (g goal) done() string {
+	if g.written != "" {
+		return g.written
+	}
+	return "The flash is written and verified"
 }
 
 func firmwareGoal(want safety.Flash) goal {
@@ -54,7 +63,7 @@ func (o *Ops) makeRun(ctx context.Context, c Card, how safety.Activation, g goal
 		return &Error{
 			Summary: "Refusing to reboot host " + c.Host.Name(),
 			What:    "Card " + c.ID() + " has to be started anew to run " + g.text + ", and the host's entry in the provider does not allow a reboot.",
-			Means:   "The flash is written and verified; the card still runs what it started with.",
+			Means:   g.done() + "; the card still runs what it started with.",
 			Check:   "Restart the host by hand, or write reboot = { allowed = true } into its entry.",
 		}
 	}
@@ -67,7 +76,7 @@ func (o *Ops) makeRun(ctx context.Context, c Card, how safety.Activation, g goal
 		return &Error{
 			Summary: "Unable to activate the flash of card " + c.ID(),
 			What:    "The restart of the host, after which the card should run " + g.text + ", did not go as it should.",
-			Means:   "The flash is written and verified. What the card runs now is not known.",
+			Means:   g.done() + ". What the card runs now is not known.",
 			Check:   "Run apply again when the host answers.",
 			Facts:   []Fact{{"Host", c.Host.Name()}, {"Boot id before", s.BootID}},
 			Err:     err,
@@ -91,7 +100,7 @@ func (o *Ops) breakLoop(ctx context.Context, c Card, s *inventory.Snapshot, g go
 		return &Error{
 			Summary: "Unable to prepare the reboot of host " + c.Host.Name(),
 			What:    "The note that prevents a second reboot for the same firmware could not be stored.",
-			Means:   "The flash is written and verified; the host was not restarted.",
+			Means:   g.done() + "; the host was not restarted.",
 			Err:     err,
 		}
 	}
@@ -138,7 +147,7 @@ func notReached(c Card, s *inventory.Snapshot, card *inventory.Card, g goal, kno
 	e := &Error{
 		Summary: "Unable to activate the flash of card " + c.ID(),
 		What:    "The host was restarted, and the card does not run " + g.text + ".",
-		Means:   "The flash is written and verified.",
+		Means:   g.done() + ".",
 		Check:   "Switch the machine off and on again: some keep power on the card while they restart. The provider does not restart the host a second time for the same firmware.",
 		Facts: []Fact{
 			{"Host", c.Host.Name()}, {"Boot id", s.BootID}, {"Driver", orNothing(card.Driver)},

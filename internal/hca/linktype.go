@@ -28,12 +28,18 @@ type PortLink struct {
 	Effective  ib.LinkType // "ib" or "eth": what is on the wire
 	Configured ib.LinkType // "ib", "eth" or "auto": what was asked of the kernel
 	Persistent ib.LinkType // after the next boot; empty if nothing keeps it
+	// InCard says that only the card's own configuration decides, and only when
+	// the host starts.
+	InCard bool
 }
 
 // LinkTypeState is what was read back about a card's ports.
 type LinkTypeState struct {
 	Ports map[int]PortLink
 	Rung  string // mechanism that keeps the types; empty if there is none
+	// Rungs is what each mechanism says by itself, by its name, for the ports that
+	// it names: "driver" is what the kernel shows now.
+	Rungs map[string]map[int]string
 	// Pending says that a port will have another type after the next boot.
 	Pending bool
 	Did     []string
@@ -50,11 +56,10 @@ func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (Assessment, err
 		Card: a.Card, Host: a.Host, Request: l.Request, PlannedPSID: l.PlannedPSID,
 		Current: map[int]string{}, ConfigRead: card.Config != nil,
 	}
-	for _, p := range card.Ports {
-		if p.TypeNow != "" {
-			in.Current[p.Number] = p.TypeNow
-		}
+	for number, shown := range shownTypes(s, card) {
+		in.Current[number] = shown
 	}
+	in.ConfigErr = card.ConfigErr
 	if card.Config != nil {
 		in.ConfigHasType = len(card.Config.LinkTypeNext) > 0
 	}
@@ -71,6 +76,9 @@ func rungOf(c Card, s *inventory.Snapshot, card *inventory.Card) (rung, whyNot s
 	if card.Config != nil && len(card.Config.LinkTypeNext) > 0 {
 		return RungConfig, ""
 	}
+	if decidesItself(card) {
+		return "", "mstconfig shows no link type, and the driver of " + card.Chip.Name + " has no other way"
+	}
 	if c.Keeper == nil {
 		return "", "the platform of " + s.Host + " has no way to keep link types"
 	}
@@ -86,7 +94,7 @@ func persistent(c Card, s *inventory.Snapshot, card *inventory.Card) map[int]ib.
 	if card.Config != nil {
 		types = configTypes(card.Config.LinkTypeNext)
 	}
-	if c.Keeper == nil {
+	if c.Keeper == nil || decidesItself(card) {
 		return types
 	}
 	for port, t := range c.Keeper.Kept(s) {
@@ -118,19 +126,75 @@ func ReadLinkTypes(s *inventory.Snapshot, c Card) (LinkTypeState, error) {
 	if !ok {
 		return LinkTypeState{}, &NoCardError{Host: s.Host, PCI: c.PCI}
 	}
-	state := LinkTypeState{Ports: map[int]PortLink{}}
+	state := LinkTypeState{Ports: map[int]PortLink{}, Rungs: rungs(s, c, card)}
 	state.Rung, _ = rungOf(c, s, card)
 	kept := persistent(c, s, card)
-	for _, p := range card.Ports {
-		if p.TypeNow == "" {
-			continue
-		}
-		link := PortLink{Port: p.Number, Shown: p.TypeNow, Persistent: kept[p.Number]}
-		link.Configured, link.Effective = shownType(p.TypeNow)
-		state.Ports[p.Number] = link
+	for number, shown := range shownTypes(s, card) {
+		link := PortLink{Port: number, Shown: shown, Persistent: kept[number], InCard: decidesItself(card)}
+		link.Configured, link.Effective = shownType(shown)
+		state.Ports[number] = link
 		state.Pending = state.Pending || link.Persistent != "" && link.Persistent != link.Configured
 	}
 	return state, nil
+}
+
+// rungs gives what each mechanism says, so that a difference between them shows
+// where it is: a module parameter that somebody added, or a card that was set for
+// the next boot with a tool.
+func rungs(s *inventory.Snapshot, c Card, card *inventory.Card) map[string]map[int]string {
+	all := map[string]map[int]string{}
+	if shown := shownTypes(s, card); len(shown) > 0 {
+		all["driver"] = shown
+	}
+	add := func(name string, types map[int]ib.LinkType) {
+		if len(types) == 0 || name == "" {
+			return
+		}
+		all[name] = map[int]string{}
+		for port, t := range types {
+			all[name][port] = t.String()
+		}
+	}
+	if card.Config != nil {
+		add(RungConfig, configTypes(card.Config.LinkTypeNext))
+	}
+	if c.Keeper != nil && !decidesItself(card) {
+		name, _ := c.Keeper.Rung()
+		add(name, c.Keeper.Kept(s))
+	}
+	return all
+}
+
+// decidesItself reports whether nothing but the card's own configuration decides
+// on the types of its ports.
+func decidesItself(card *inventory.Card) bool { return card.Chip.Driver == "mlx5_core" }
+
+// shownTypes gives the types of the ports as the kernel shows them. mlx4 says it
+// itself; of mlx5 each port is a PCI function of its own, and the link layer of
+// its RDMA device tells.
+func shownTypes(s *inventory.Snapshot, card *inventory.Card) map[int]string {
+	types := map[int]string{}
+	for _, p := range card.Ports {
+		if p.TypeNow != "" {
+			types[p.Number] = p.TypeNow
+		}
+	}
+	if !decidesItself(card) {
+		return types
+	}
+	for i := range s.Cards {
+		c := &s.Cards[i]
+		if c.PCI.Slot() != card.PCI.Slot() || c.Virtual || len(c.Ports) != 1 {
+			continue
+		}
+		switch c.Ports[0].LinkLayer {
+		case "InfiniBand":
+			types[c.PCI.Function()+1] = ib.LinkTypeIB.String()
+		case "Ethernet":
+			types[c.PCI.Function()+1] = ib.LinkTypeETH.String()
+		}
+	}
+	return types
 }
 
 // shownType splits "auto (ib)" into what was asked and what came of it.

@@ -37,10 +37,7 @@ func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, e
 			return state, &RefusedError{What: "set link types of " + l.Card.ID(), Verdict: a.Verdict}
 		}
 		// What lasts first: if the run ends in between, the next boot is right.
-		if err = o.keepLinkTypes(ctx, l, &state.Did); err != nil {
-			return state, err
-		}
-		if err = o.setLinkTypesNow(ctx, l, &state.Did); err != nil {
+		if err = o.makeLinkTypes(ctx, l, a.Verdict.Activation, &state.Did); err != nil {
 			return state, err
 		}
 	}
@@ -54,6 +51,54 @@ func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, e
 	}
 	now.Did = state.Did
 	return now, nil
+}
+
+// makeLinkTypes stores the types and makes them effective, in the driver where it
+// can, else by the restart that the verdict allows.
+func (o *Ops) makeLinkTypes(ctx context.Context, l LinkTypes, how safety.Activation, did *[]string) error {
+	_, card, err := snapshotCard(ctx, l.Card)
+	if err != nil {
+		return err
+	}
+	if !decidesItself(card) {
+		if err = o.keepLinkTypes(ctx, l, did); err != nil {
+			return err
+		}
+		return o.setLinkTypesNow(ctx, l, did)
+	}
+	if stored := configTypes(card.Config.LinkTypeNext); !covers(stored, l.Request.Ports) {
+		if err = o.writeConfig(ctx, l.Card, l.Request.Ports); err != nil {
+			return err
+		}
+		*did = append(*did, "Stored the link types in card "+l.Card.ID()+" with mstconfig.")
+	}
+	return o.makeRun(ctx, l.Card, how, linkGoal(l.Request.Ports), did)
+}
+
+func covers(have, want map[int]ib.LinkType) bool {
+	for port, t := range want {
+		if have[port] != t {
+			return false
+		}
+	}
+	return true
+}
+
+// linkGoal is reached when the kernel shows the types.
+func linkGoal(want map[int]ib.LinkType) goal {
+	words := make([]string, 0, len(want))
+	for _, port := range sortedPorts(want) {
+		words = append(words, fmt.Sprintf("port %d %s", port, want[port]))
+	}
+	text := "link types " + strings.Join(words, ", ")
+	return goal{content: text, text: text, written: "The types are stored in the card", reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
+		shown := shownTypes(s, card)
+		now := make(map[int]ib.LinkType, len(shown))
+		for port, t := range shown {
+			now[port] = ib.LinkType(t)
+		}
+		return covers(now, want), len(shown) > 0
+	}}
 }
 
 // keepLinkTypes writes the rung that lasts over a reboot.
@@ -204,6 +249,7 @@ func (o *Ops) waitForTypes(ctx context.Context, l LinkTypes, said string) error 
 		}
 		if said != "" || time.Now().After(deadline) {
 			e := o.linkFailed(l.Card, "the driver did not take them: "+strings.Join(wrong, ", "), nil)
+			e.Means = "The firmware of the card was not changed. The driver remembers a type that it refused, and applies it as soon as a change of the other port makes it possible."
 			e.Facts = append(e.Facts, Fact{"Stderr", said})
 			return e
 		}

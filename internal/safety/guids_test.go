@@ -99,7 +99,26 @@ var linkCases = []struct {
 	{"LT003", Refuse, "auto without mstconfig", func(in *LinkTypeInput) { in.Request.Ports[2], in.Rung = ib.LinkTypeAuto, "modprobe.d" }},
 	{"LT004", Refuse, "single port", func(in *LinkTypeInput) { delete(in.Current, 2) }},
 	{"LT004", Refuse, "port 3", func(in *LinkTypeInput) { in.Request.Ports[3] = ib.LinkTypeIB }},
-	{"LT005", Refuse, "mlx5", func(in *LinkTypeInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
+	{"LT005", Refuse, "qib", func(in *LinkTypeInput) { in.Card.Chip, in.Card.Driver = ib.Chip{}, "ib_qib" }},
+	{"LT001", Refuse, "mlx5 without types", func(in *LinkTypeInput) { mlx5(in, nil) }},
+	{"LT003", Refuse, "mlx5 auto", func(in *LinkTypeInput) {
+		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
+		in.Request.Ports[1] = ib.LinkTypeAuto
+	}},
+	{"LT004", Refuse, "mlx5 with one port", func(in *LinkTypeInput) {
+		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
+		in.Request.Ports[2] = ib.LinkTypeIB
+	}},
+	{"LT012", Warn, "mlx5, firmware planned", func(in *LinkTypeInput) {
+		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
+		in.Card.RunningPSID, in.PlannedPSID = psidEN, psidVPI
+	}},
+	{"LT013", Refuse, "mlx5 unread", func(in *LinkTypeInput) { mlx5(in, nil); in.ConfigRead, in.ConfigErr = false, "no tool" }},
+	{"LT014", Warn, "mlx5 waits", func(in *LinkTypeInput) { mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH}) }},
+	{"HO007", Refuse, "mlx5 may not restart", func(in *LinkTypeInput) {
+		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
+		in.Request.Activation, in.Host.RebootAllowed = ActivationReboot, false
+	}},
 	{"LT006", Warn, "flap", func(*LinkTypeInput) {}},
 	{"LT007", Refuse, "other card differs", func(in *LinkTypeInput) {
 		in.Rung, in.Host.Others = "modprobe.d", []OtherCard{{PCI: there, Types: []string{"eth", "eth"}}}
@@ -116,6 +135,40 @@ var linkCases = []struct {
 		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}}
 	}},
 	{"HO008", Refuse, "observe", func(in *LinkTypeInput) { in.Host.Observe = true }},
+}
+
+// mlx5 makes the card a ConnectX-4 with one port that is Ethernet, and is wanted
+// as InfiniBand.
+func mlx5(in *LinkTypeInput, stored map[int]ib.LinkType) {
+	in.Card.Chip, _ = ib.ChipByPCI(0x1013)
+	in.Current, in.Persisted = map[int]string{1: "eth"}, stored
+	in.ConfigRead, in.ConfigHasType = true, stored != nil
+	in.Request.Ports = map[int]ib.LinkType{1: ib.LinkTypeIB}
+}
+
+func TestLinkTypes_ofAConnectX4(t *testing.T) {
+	for name, c := range map[string]struct {
+		current    string
+		stored     ib.LinkType
+		activation Activation
+		action     Action
+		how        Activation
+	}{
+		"as asked":                  {"ib", ib.LinkTypeIB, ActivationReboot, ActionNone, ActivationNone},
+		"waits for a restart":       {"eth", ib.LinkTypeIB, ActivationNone, ActionNone, ActivationNone},
+		"waits, and is to restart":  {"eth", ib.LinkTypeIB, ActivationReboot, ActionLinkTypes, ActivationReboot},
+		"to store":                  {"eth", ib.LinkTypeETH, ActivationNone, ActionLinkTypes, ActivationNone},
+		"to store and restart":      {"eth", ib.LinkTypeETH, ActivationReboot, ActionLinkTypes, ActivationReboot},
+		"set back for the next one": {"ib", ib.LinkTypeETH, ActivationReboot, ActionLinkTypes, ActivationNone},
+	} {
+		in := goodLink()
+		mlx5(&in, map[int]ib.LinkType{1: c.stored})
+		in.Current[1], in.Request.Activation, in.Host.RebootAllowed = c.current, c.activation, true
+		v := LinkTypes(in)
+		if v.Blocked() || v.Action != c.action || v.Activation != c.how && (c.how != ActivationNone || v.Activation != "") {
+			t.Errorf("%s: action %v, activation %q, findings %+v", name, v.Action, v.Activation, v.Findings)
+		}
+	}
 }
 
 func TestLinkTypes_findings(t *testing.T) {

@@ -12,14 +12,17 @@ import (
 // LinkTypes gives the verdict on the types of a card's ports.
 func LinkTypes(in LinkTypeInput) Verdict {
 	v := Verdict{Action: ActionLinkTypes}
-	v.Findings = linkPorts(in)
-	if w, running := waiting(in.Card, in.Host, v.Findings); running {
+	if w, running := waiting(in.Card, in.Host, nil); running {
 		return w
 	}
-	if name, driver := driverOf(in.Card); driver != "" && driver != "mlx4_core" {
+	switch name, driver := driverOf(in.Card); {
+	case driver == "mlx5_core":
+		return inCard(in, v)
+	case driver != "" && driver != "mlx4_core":
 		v.Findings = append(v.Findings, find("LT005", "%s uses %s", name, driver))
 		return seal(v, in.Card, false)
 	}
+	v.Findings = linkPorts(in)
 	if in.PlannedPSID != "" && in.PlannedPSID != ib.PSID(in.Card.RunningPSID) {
 		v.Findings = append(v.Findings, plannedFirmware(in)...)
 	} else {

@@ -64,6 +64,8 @@ type GUIDInput struct {
 type LinkTypeRequest struct {
 	Ports          map[int]ib.LinkType
 	ManagementPath string
+	// Activation matters only where a restart is what makes a type effective.
+	Activation Activation
 }
 
 // LinkTypeInput is everything the verdict on link types depends on.
@@ -77,6 +79,7 @@ type LinkTypeInput struct {
 	// ConfigRead says that the tool could read the configuration, ConfigHasType
 	// that it has a link type. Without the first the second means nothing.
 	ConfigRead, ConfigHasType bool
+	ConfigErr                 string // why it could not be read
 	// Persisted is what the ports will be after the next boot; no entry where
 	// nothing says.
 	Persisted map[int]ib.LinkType

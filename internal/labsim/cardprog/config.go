@@ -18,7 +18,10 @@ var linkNames = map[int]string{card.LinkIB: "IB(1)", card.LinkETH: "ETH(2)", car
 
 // parameters lists what the running firmware advertises: EN firmware has no
 // LINK_TYPE.
-func parameters(fw card.Firmware, nv card.NV) []parameter {
+func parameters(chip card.Chip, fw card.Firmware, nv card.NV) []parameter {
+	if chip.Format != card.FS2 {
+		return laterParameters(nv)
+	}
 	list := []parameter{{"SRIOV_EN", "True(1)"}, {"NUM_OF_VFS", "8"}}
 	if fw.VPI {
 		list = append(list, parameter{"LINK_TYPE_P1", linkNames[nv.LinkType[0]]}, parameter{"LINK_TYPE_P2", linkNames[nv.LinkType[1]]})
@@ -31,6 +34,16 @@ func parameters(fw card.Firmware, nv card.NV) []parameter {
 		{"LEGACY_BOOT_PROTOCOL_P2", "PXE(1)"}, {"BOOT_VLAN_P2", "1"},
 		{"IP_VER_P1", "IPv4(0)"}, {"IP_VER_P2", "IPv4(0)"}, {"CQ_TIMESTAMP", "True(1)"},
 	}...)
+}
+
+// laterParameters is the part of a VPI ConnectX-4's list that matters here: one
+// port for each function, and InfiniBand unless something else was set.
+func laterParameters(nv card.NV) []parameter {
+	link := linkNames[nv.LinkType[0]]
+	if nv.LinkType[0] == card.LinkUnset {
+		link = linkNames[card.LinkIB]
+	}
+	return []parameter{{"NUM_OF_VFS", "8"}, {"SRIOV_EN", "False(0)"}, {"LINK_TYPE_P1", link}}
 }
 
 // configCall is a parsed mstconfig command line.
@@ -129,7 +142,7 @@ func table(p *labsim.Proc, c configCall, dev *labsim.Card, columns string) {
 
 func configQuery(p *labsim.Proc, c configCall, dev *labsim.Card, fail failure) int {
 	fw := dev.Running()
-	rows, defaults := parameters(fw, dev.NextNV()), parameters(fw, card.NV{})
+	rows, defaults := parameters(dev.Chip, fw, dev.NextNV()), parameters(dev.Chip, fw, card.NV{})
 	if c.verbose {
 		table(p, c, dev, "Default         Next Boot")
 	} else {
@@ -224,7 +237,7 @@ func linkValue(text string) (int, bool) {
 }
 
 func configSet(p *labsim.Proc, c configCall, dev *labsim.Card, list []setting, fail failure) int {
-	rows, next := parameters(dev.Running(), dev.NextNV()), dev.NextNV()
+	rows, next := parameters(dev.Chip, dev.Running(), dev.NextNV()), dev.NextNV()
 	table(p, c, dev, "Next Boot       New")
 	for i, s := range list {
 		port, isLink := map[string]int{"LINK_TYPE_P1": 0, "LINK_TYPE_P2": 1}[s.name]
@@ -247,7 +260,7 @@ func configSet(p *labsim.Proc, c configCall, dev *labsim.Card, list []setting, f
 			return fail("%s", missing(s.name))
 		}
 		name, ok := linkNames[s.value]
-		if !ok || s.value == card.LinkUnset {
+		if !ok || s.value == card.LinkUnset || s.value == card.LinkVPI && dev.Chip.Format != card.FS2 {
 			legal, name = false, strconv.Itoa(s.value)
 		}
 		lines += fmt.Sprintf("         %-36s%-16s%-16s\n", s.name, row.value, name)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
@@ -17,11 +18,13 @@ type model struct {
 	CardID          tfkit.CardID   `tfsdk:"card_id"`
 	Ports           types.Map      `tfsdk:"ports"`
 	AllowManagement types.String   `tfsdk:"allow_management_path"`
+	Activation      types.String   `tfsdk:"activation"`
 	Timeout         tfkit.Duration `tfsdk:"timeout"`
 
 	Rung           types.String `tfsdk:"rung"`
 	Effective      types.Map    `tfsdk:"effective"`
 	NextBoot       types.Map    `tfsdk:"next_boot"`
+	Rungs          types.Map    `tfsdk:"rungs"`
 	RebootRequired types.Bool   `tfsdk:"reboot_required"`
 }
 
@@ -32,12 +35,12 @@ func (m *model) known() bool {
 			return false
 		}
 	}
-	return !m.CardID.IsUnknown() && !m.Ports.IsUnknown() && !m.AllowManagement.IsUnknown()
+	return !m.CardID.IsUnknown() && !m.Ports.IsUnknown() && !m.AllowManagement.IsUnknown() && !m.Activation.IsUnknown()
 }
 
 // request reads what is asked from the configuration.
 func (m *model) request() (safety.LinkTypeRequest, error) {
-	req := safety.LinkTypeRequest{Ports: map[int]ib.LinkType{}, ManagementPath: m.AllowManagement.ValueString()}
+	req := safety.LinkTypeRequest{Ports: map[int]ib.LinkType{}, ManagementPath: m.AllowManagement.ValueString(), Activation: safety.Activation(m.Activation.ValueString())}
 	for key, v := range m.Ports.Elements() {
 		number, err := strconv.Atoi(key)
 		if err != nil {
@@ -71,12 +74,32 @@ func (m *model) observe(ref tfkit.CardRef, s hca.LinkTypeState) {
 			ports[key] = report(old.ValueString(), p)
 		}
 	}
+	m.Rungs = rungsMap(s.Rungs)
 	m.Effective, m.NextBoot, m.Ports = tfkit.StringMap(effective), tfkit.StringMap(next), tfkit.StringMap(ports)
 }
 
+// rungType is a map of link types by port.
+var rungType = types.MapType{ElemType: types.StringType}
+
+func rungsMap(rungs map[string]map[int]string) types.Map {
+	elems := make(map[string]attr.Value, len(rungs))
+	for name, ports := range rungs {
+		byPort := make(map[string]string, len(ports))
+		for number, t := range ports {
+			byPort[strconv.Itoa(number)] = t
+		}
+		elems[name] = tfkit.StringMap(byPort)
+	}
+	return types.MapValueMust(rungType, elems)
+}
+
 // report is what state shows of one port: what it is now, or what it will be if
-// only that differs from what is known.
+// only that differs from what is known. Of a card that decides itself it is what
+// is stored: what runs follows with the next restart, and reboot_required says so.
 func report(known string, p hca.PortLink) string {
+	if p.InCard && p.Persistent != "" {
+		return p.Persistent.String()
+	}
 	if known != "" && p.Configured.String() == known && p.Persistent != "" {
 		return p.Persistent.String()
 	}
@@ -95,6 +118,7 @@ func (m *model) plan(ref tfkit.CardRef, changes, burned bool, now hca.LinkTypeSt
 		}
 		m.Effective = types.MapUnknown(types.StringType)
 		m.NextBoot = types.MapUnknown(types.StringType)
+		m.Rungs = types.MapUnknown(rungType)
 		m.RebootRequired = types.BoolUnknown()
 	}
 	tfkit.Settle(&m.AllowManagement, prior.AllowManagement)
@@ -111,6 +135,9 @@ func (m *model) finish(ref tfkit.CardRef, done hca.LinkTypeState) {
 // normalise gives what an import leaves null a value that a plan may keep.
 func (m *model) normalise() {
 	tfkit.Settle(&m.AllowManagement, types.StringValue(""))
+	if m.Activation.IsNull() {
+		m.Activation = types.StringValue(tfkit.ActivationNone)
+	}
 	if m.Timeout.IsNull() {
 		m.Timeout = tfkit.DurationText("20m")
 	}

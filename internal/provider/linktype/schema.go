@@ -14,8 +14,17 @@ import (
 )
 
 const description = "InfiniBand or Ethernet, for each port of a card, at once and after every restart. " +
-	"`rung` says which mechanism makes it last: the card's own configuration where firmware and tool allow it, else the driver's parameter in `modprobe.d` (Ubuntu) or in the kernel command line (TrueNAS).\n\n" +
+	"`rung` says which mechanism makes it last: the card's own configuration where firmware and tool allow it, else the driver's parameter in `modprobe.d` or, on TrueNAS, in the kernel command line. " +
+	"On ConnectX-4 and later there is only the card's own configuration, and it becomes effective with a restart; each port is a PCI function of its own there, and the card is named by the first.\n\n" +
 	"A card with Ethernet-only firmware cannot do InfiniBand at all; the plan says so and names the PSID. Destroying it only forgets: the ports stay as they are."
+
+// activation is the usual argument, with what is special here.
+func activation() schema.StringAttribute {
+	a := tfkit.ActivationAttribute()
+	a.MarkdownDescription = "What makes the types of ConnectX-4 and later cards effective: `reboot` restarts the host if the provider's `reboot.allowed` permits it and proves that it came back, " +
+		"`none` (the default) leaves them waiting for the next restart; `reboot_required` says so. ConnectX-3 cards change at once and need none. A change of this argument alone is no change."
+	return a
+}
 
 // Schema implements resource.Resource.
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -37,11 +46,13 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 				Optional: true, Computed: true,
 				MarkdownDescription: "Consent to change the ports although the SSH session or the default route of the host rides on one of them: the name of that interface. A change of this argument alone is no change.",
 			},
-			"timeout": tfkit.TimeoutAttribute("20m", "the change"),
+			"activation": activation(),
+			"timeout":    tfkit.TimeoutAttribute("20m", "the change"),
 
 			"rung":            tfkit.Computed("Mechanism that makes the types last: `mstconfig`, `modprobe.d` or `kernel_extra_options`."),
 			"effective":       schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Link type in effect by port: `ib`, `eth`, `auto (ib)` or `auto (eth)`."},
 			"next_boot":       schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Link type by port after the next restart, as the mechanism of `rung` has it; a port without an entry is decided by the firmware."},
+			"rungs":           schema.MapAttribute{Computed: true, ElementType: rungType, MarkdownDescription: "What each mechanism says by itself, by port: `driver` is what runs, `mstconfig` the card's own configuration for its next start, `modprobe.d`, `mlx4.conf` or `kernel_extra_options` the setting of the host. Where two differ, that is where the drift is."},
 			"reboot_required": tfkit.ComputedBool("Whether a port will have another type after the next restart than it has now."),
 		},
 	}

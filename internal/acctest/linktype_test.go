@@ -1,0 +1,46 @@
+package acctest
+
+import (
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// A ConnectX-4 takes another type with a restart only: without one the plan stays
+// empty and the state says what waits, with one the port is what was asked for.
+func TestLinkType_connectX4(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: []labs.Host{labs.ConnectX4(labs.Intel9, "192.0.2.20", 0)}})
+	ws := w.Workspace()
+	wants := func(link, activation string) Config {
+		return Config{{Type: "infiniband_link_type", Name: "it", Attrs: map[string]any{
+			"card_id": labs.Intel9 + "/" + w.PCI(labs.Intel9), "ports": map[string]any{"1": link}, "activation": activation,
+		}}}
+	}
+	state := func() map[string]any { return Decode(ws.State["infiniband_link_type.it"].Value).(map[string]any) }
+	applied(t, ws, wants("ib", "none"))
+	boots := w.Machine(labs.Intel9).Boots()
+	applied(t, ws, wants("eth", "none"))
+	emptyPlan(t, ws, wants("eth", "none"))
+	if got := state(); got["reboot_required"] != true || got["rung"] != "mstconfig" {
+		t.Errorf("reboot_required %v, rung %v; the type waits in the card", got["reboot_required"], got["rung"])
+	}
+	if w.Machine(labs.Intel9).Boots() != boots {
+		t.Error("the host was restarted without being asked for")
+	}
+	applied(t, ws, wants("eth", "reboot"))
+	if got := w.Machine(labs.Intel9).Boots(); got != boots+1 {
+		t.Errorf("the host restarted %d times", got-boots)
+	}
+	if got := w.Card(labs.Intel9).Ports[0].View().LinkType; got != "eth" {
+		t.Errorf("the port is %q", got)
+	}
+	emptyPlan(t, ws, wants("eth", "reboot"))
+	// Somebody sets it back, for the next boot.
+	w.Run(labs.Intel9, "mstconfig -y -d 0000:01:00.0 set LINK_TYPE_P1=1")
+	if changes := cleanPlan(t, ws, wants("eth", "none")).Changes; len(changes) != 1 || changes[0].Action != Update {
+		t.Errorf("the drift of the next boot is not planned: %v", changes)
+	}
+	applied(t, ws, wants("eth", "none"))
+	emptyPlan(t, ws, wants("eth", "none"))
+}

@@ -1,0 +1,80 @@
+package safety
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// inCard gives the verdict on a card of which only its own configuration decides:
+// the driver mlx5 has no switch for the type of a port (Linux 6.1 to 7.3,
+// drivers/net/ethernet/mellanox/mlx5). The setting becomes effective with a full
+// reset, that is a restart of the host.
+func inCard(in LinkTypeInput, v Verdict) Verdict {
+	v.Findings = append(v.Findings, cardPorts(in)...)
+	if v.Blocked() || storedDone(in) {
+		if !v.Blocked() {
+			v.Action = ActionNone
+		}
+		return seal(v, in.Card, false)
+	}
+	if in.Host.Observe {
+		v.Findings = append(v.Findings, find("HO008", "Host %s", in.Host.Name))
+	}
+	if linkChanges(in) {
+		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
+		if in.Request.Activation != ActivationReboot {
+			v.Findings = append(v.Findings, find("LT014", "Card %s, activation = %q", in.Card.PCI, orText(string(in.Request.Activation), "none")))
+			return seal(v, in.Card, false)
+		}
+		how, found := activation(in.Host, in.Request.Activation)
+		v.Activation = how
+		v.Findings = append(append(v.Findings, found...), battery(in.Host)...)
+	}
+	return seal(v, in.Card, false)
+}
+
+// cardPorts looks at the request against what the card can store.
+func cardPorts(in LinkTypeInput) []Finding {
+	var found []Finding
+	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
+		if in.Request.Ports[n] == ib.LinkTypeAuto {
+			found = append(found, find("LT003", "Port %d of %s; LINK_TYPE knows sensing on ConnectX-3 only", n, in.Card.Chip.Name))
+		}
+	}
+	switch {
+	case in.PlannedPSID != "" && in.PlannedPSID != ib.PSID(in.Card.RunningPSID):
+		return append(found, find("LT012", "Running PSID %s, planned %s", orText(in.Card.RunningPSID, "unknown"), in.PlannedPSID))
+	case !in.ConfigRead:
+		return append(found, find("LT013", "mstconfig of %s: %s", in.Host.Name, orText(in.ConfigErr, "the tool is missing")))
+	case !in.ConfigHasType && wantsIB(in):
+		return append(found, find("LT001", "mstconfig shows no LINK_TYPE for %s (%s, PSID %s)", in.Card.PCI, in.Card.Chip.Name, orText(in.Card.PSID, "unknown")))
+	case !in.ConfigHasType:
+		return found
+	}
+	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
+		if _, ok := in.Persisted[n]; !ok {
+			found = append(found, find("LT004", "Port %d; the card's configuration has %d", n, len(in.Persisted)))
+		}
+	}
+	return found
+}
+
+// storedDone reports whether the card is as asked. A type that waits for the next
+// restart is done unless this resource is to restart the host itself. Firmware
+// without link types is Ethernet, and as asked if that is.
+func storedDone(in LinkTypeInput) bool {
+	if in.PlannedPSID != "" && in.PlannedPSID != ib.PSID(in.Card.RunningPSID) {
+		return false
+	}
+	if !in.ConfigHasType {
+		return !wantsIB(in)
+	}
+	for n, want := range in.Request.Ports {
+		if in.Persisted[n] != want {
+			return false
+		}
+	}
+	return in.Request.Activation != ActivationReboot || !linkChanges(in)
+}
