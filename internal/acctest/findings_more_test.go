@@ -55,7 +55,6 @@ func linkFindings() []finding {
 		{code: "LT004", at: "ports", says: []string{"the kernel shows 1"}, config: types("eth", "eth"), prepare: func(w *World) {
 			w.Machine(labs.Intel9).FS.Drop("/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/mlx4_port2")
 		}},
-		{code: "LT005", at: "card_id", hosts: labs.QLogic, says: []string{"ib_qib"}, config: func(w *World) Config { return w.types("ubuntu-pc", "ib", "ib") }},
 		{code: "LT013", at: "card_id", hosts: connectX4, says: []string{"mstconfig of intel9"}, config: one("eth"), prepare: func(w *World) { w.Machine(labs.Intel9).Uninstall("/usr/bin/mstconfig") }},
 		{code: "LT014", at: "activation", hosts: connectX4, says: []string{`activation = "reboot"`}, config: one("eth")},
 		{code: "LT006", at: "ports", says: []string{"0000:01:00.0"}, config: types("eth", "eth")},

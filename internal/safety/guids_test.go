@@ -99,7 +99,7 @@ var linkCases = []struct {
 	{"LT003", Refuse, "auto without mstconfig", func(in *LinkTypeInput) { in.Request.Ports[2], in.Rung = ib.LinkTypeAuto, "modprobe.d" }},
 	{"LT004", Refuse, "single port", func(in *LinkTypeInput) { delete(in.Current, 2) }},
 	{"LT004", Refuse, "port 3", func(in *LinkTypeInput) { in.Request.Ports[3] = ib.LinkTypeIB }},
-	{"LT005", Refuse, "qib", func(in *LinkTypeInput) { in.Card.Chip, in.Card.Driver = ib.Chip{}, "ib_qib" }},
+	{"LT005", Refuse, "qib", func(in *LinkTypeInput) { in.Card.Chip, in.Card.VendorID, in.Card.DeviceID = ib.Chip{}, 0x1077, 0x7322 }},
 	{"LT001", Refuse, "mlx5 without types", func(in *LinkTypeInput) { mlx5(in, nil) }},
 	{"LT003", Refuse, "mlx5 auto", func(in *LinkTypeInput) {
 		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
