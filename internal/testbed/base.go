@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -104,7 +105,7 @@ func (b Base) Build() error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
+	defer func() { _ = lock.Close() }()
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return fmt.Errorf("testbed: wait for another run that builds %s: %w", at, err)
 	}
@@ -170,7 +171,7 @@ func (b Base) furnish(root string) error {
 		_ = os.Remove(filepath.Join(root, "etc/ssh/ssh_host_"+name+"_key"))
 		_ = os.Remove(filepath.Join(root, "etc/ssh/ssh_host_"+name+"_key.pub"))
 	}
-	return command("chroot", root, "useradd", "--create-home", "--uid", fmt.Sprint(userID), "--shell", "/bin/bash", User)
+	return command("chroot", root, "useradd", "--create-home", "--uid", strconv.Itoa(userID), "--shell", "/bin/bash", User)
 }
 
 func writeFile(at, text string, mode os.FileMode) error {

@@ -114,7 +114,7 @@ func (h *Host) greeting(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(2 * time.Second))
 	var text [4]byte
 	if _, err := conn.Read(text[:]); err != nil || !bytes.Equal(text[:], []byte("SSH-")) {

@@ -16,20 +16,20 @@ var programs = map[string]string{
 	"systemd-nspawn": "systemd-container", "ip": "iproute2", "nsenter": "util-linux", "mount": "mount", "chroot": "coreutils",
 }
 
-// Lacking says what a machine lacks to run the testbed, one thing a line.
-type Lacking []string
+// LackingError says what a machine lacks to run the testbed, one thing a line.
+type LackingError []string
 
-func (l Lacking) Error() string {
+func (l LackingError) Error() string {
 	return "testbed: this machine cannot run the testbed. It lacks\n  " + strings.Join(l, "\n  ")
 }
 
 // missing looks for what can be seen from outside.
-func missing(bases []Base) Lacking {
+func missing(bases []Base) LackingError {
 	if os.Geteuid() != 0 {
-		return Lacking{"root: namespaces, mounts and the containers' devices need it"}
+		return LackingError{"root: namespaces, mounts and the containers' devices need it"}
 	}
 	var (
-		lacks    Lacking
+		lacks    LackingError
 		packages []string
 	)
 	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
@@ -61,13 +61,13 @@ func missing(bases []Base) Lacking {
 }
 
 // Check reports whether this machine can run the testbed, with namespaces,
-// mounts and interfaces tried out. The error is Lacking if it cannot.
+// mounts and interfaces tried out. The error is LackingError if it cannot.
 func Check(bases ...Base) error {
 	if lacks := missing(bases); len(lacks) > 0 {
 		return lacks
 	}
 	if enter(insideMark+"=check") != 0 {
-		return Lacking{"namespaces, or what has to work inside them; the reason is above"}
+		return LackingError{"namespaces, or what has to work inside them; the reason is above"}
 	}
 	return nil
 }

@@ -351,10 +351,10 @@ func compare(t *testing.T, box *Host, d deal) bool {
 }
 
 // where tells the parts of a flash that differ, by sector.
-func where(real, sim []byte) string {
+func where(genuine, sim []byte) string {
 	var list []string
-	for a := 0; a < len(real); a += card.SectorSize {
-		if x, y := real[a:a+card.SectorSize], sim[a:a+card.SectorSize]; !bytes.Equal(x, y) {
+	for a := 0; a < len(genuine); a += card.SectorSize {
+		if x, y := genuine[a:a+card.SectorSize], sim[a:a+card.SectorSize]; !bytes.Equal(x, y) {
 			i := 0
 			for x[i] == y[i] {
 				i++

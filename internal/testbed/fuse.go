@@ -112,7 +112,7 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs
 		child.root = n
 	}
 	var attr fuse.AttrOut
-	child.Getattr(ctx, nil, &attr)
+	_ = child.Getattr(ctx, nil, &attr)
 	out.Attr = attr.Attr
 	stable := fs.StableAttr{Mode: e.mode() & syscall.S_IFMT}
 	if e.dir != nil {

@@ -88,20 +88,25 @@ func (d *Device) execute(op uint32, modifier int) uint32 {
 		// The modifier says which of the mailboxes the tool uses.
 		if at == 0 {
 			d.accessRegister(&d.box)
-			break
-		}
-		var direct mailbox
-		for i := range direct {
-			direct[i] = d.regs[directBox+uint32(4*i)]
-		}
-		d.accessRegister(&direct)
-		for i := range direct {
-			d.regs[directBox+uint32(4*i)] = direct[i]
+		} else {
+			d.accessDirectly()
 		}
 	default:
 		return statusBadOp
 	}
 	return statusOK
+}
+
+// accessDirectly is a register access through the mailbox that tools write to.
+func (d *Device) accessDirectly() {
+	var direct mailbox
+	for i := range direct {
+		direct[i] = d.regs[directBox+uint32(4*i)]
+	}
+	d.accessRegister(&direct)
+	for i := range direct {
+		d.regs[directBox+uint32(4*i)] = direct[i]
+	}
 }
 
 // capabilities is the part of the firmware's capabilities that tools look at.

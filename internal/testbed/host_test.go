@@ -212,13 +212,13 @@ func TestHost_power_cut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := box.Cut(); err != nil {
+	if err = box.Cut(); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := box.Exec(ctx, "true"); err == nil {
+	if out, failed := box.Exec(ctx, "true"); failed == nil {
 		t.Errorf("the host runs commands without power: %q", out)
 	}
-	if err := box.Boot(ctx); err != nil {
+	if err = box.Boot(ctx); err != nil {
 		t.Fatal(err)
 	}
 	second, err := box.Exec(ctx, "cat /root/kept /proc/sys/kernel/random/boot_id")

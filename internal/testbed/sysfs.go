@@ -4,6 +4,7 @@ package testbed
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -138,7 +139,7 @@ func (d *Device) rdmaFiles() map[string]entry {
 		"ports": dir(func() map[string]entry {
 			ports := map[string]entry{}
 			for i := range d.Card().Chip.Ports {
-				ports[fmt.Sprint(i+1)] = dir(func() map[string]entry { return d.portFiles(i) })
+				ports[strconv.Itoa(i+1)] = dir(func() map[string]entry { return d.portFiles(i) })
 			}
 			return ports
 		}),

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -191,7 +192,7 @@ func (h *Host) take(d labs.Host) error {
 		}
 		device := NewDevice(model)
 		device.Board = Board{Product: c.Product, PartNumber: c.PartNumber, SerialNumber: c.SerialNumber}
-		device.RDMA = strings.TrimSuffix(c.Chip.Driver(), "core") + fmt.Sprint(i)
+		device.RDMA = strings.TrimSuffix(c.Chip.Driver(), "core") + strconv.Itoa(i)
 		if i == 0 {
 			h.BDF, h.Device = c.BDF, device
 		}

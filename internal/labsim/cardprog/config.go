@@ -253,7 +253,8 @@ func configSet(p *labsim.Proc, c configCall, dev *labsim.Card, list []setting, f
 		}
 		list[i].value, next.LinkType[port] = v, v
 	}
-	legal, lines := true, ""
+	var lines strings.Builder
+	legal := true
 	for _, s := range list {
 		row, known := find(rows, s.name)
 		if !known {
@@ -263,9 +264,9 @@ func configSet(p *labsim.Proc, c configCall, dev *labsim.Card, list []setting, f
 		if !ok || s.value == card.LinkUnset || s.value == card.LinkVPI && dev.Chip.Format != card.FS2 {
 			legal, name = false, strconv.Itoa(s.value)
 		}
-		lines += fmt.Sprintf("         %-36s%-16s%-16s\n", s.name, row.value, name)
+		fmt.Fprintf(&lines, "         %-36s%-16s%-16s\n", s.name, row.value, name)
 	}
-	p.Printf("%s\n Apply new Configuration? (y/n) [n] : ", lines)
+	p.Printf("%s\n Apply new Configuration? (y/n) [n] : ", lines.String())
 	if c.yes {
 		p.Printf("y\n")
 	} else {

@@ -3,6 +3,7 @@ package cardprog
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -19,7 +20,7 @@ func (f *flint) gen5() bool { return f.card != nil && f.card.Chip.Driver() == "m
 func (f *flint) flashImage() (*card.Image, error) {
 	img, err := f.card.Flash.Active()
 	if errors.Is(err, card.ErrNoImage) && f.gen5() {
-		return nil, fmt.Errorf("\nNo valid %s image found. Check the flash parameters, if specified.", f.card.Chip.Format) //nolint:staticcheck // the tool's own text
+		return nil, fmt.Errorf("\nNo valid %s image found. Check the flash parameters, if specified.", f.card.Chip.Format) //nolint:staticcheck,revive // the tool's own text
 	}
 	return img, err
 }
@@ -52,7 +53,7 @@ func (f *flint) queryTOC(img *card.Image, full bool) int {
 	attributes, controlled := img.Security()
 	f.row("Security Attributes:", attributes)
 	if img.Format == card.FS4 && f.call.has("image") {
-		f.row("Security Ver:", fmt.Sprint(img.TOC.SecurityVersion))
+		f.row("Security Ver:", strconv.FormatUint(uint64(img.TOC.SecurityVersion), 10))
 	}
 	if full {
 		f.row("Default Update Method:", map[bool]string{true: "fw_ctrl", false: "Legacy"}[controlled])

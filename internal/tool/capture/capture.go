@@ -37,12 +37,12 @@ type Capture struct {
 const Folder = "INFINIBAND_CORPUS"
 
 // Load reads all captures of a directory, at least one, and those of other names
-// that Folder has in the directory called of.
-func Load(t *testing.T, dir fs.FS, of string) []Capture {
+// that Folder has in the directory of that tool.
+func Load(t *testing.T, dir fs.FS, of ...string) []Capture {
 	t.Helper()
 	all := read(t, dir)
 	folder := os.Getenv(Folder)
-	if folder == "" {
+	if folder == "" || len(of) == 0 {
 		return all
 	}
 	known := map[string]bool{}
@@ -50,18 +50,18 @@ func Load(t *testing.T, dir fs.FS, of string) []Capture {
 		known[c.Name] = true
 	}
 	more := 0
-	for _, c := range read(t, os.DirFS(filepath.Join(folder, of))) {
+	for _, c := range read(t, os.DirFS(filepath.Join(folder, of[0]))) {
 		if !known[c.Name] {
 			all = append(all, c)
 			more++
 		}
 	}
-	t.Logf("%s: %d captures of the repository, %d more of the folder", of, len(all)-more, more)
+	t.Logf("%s: %d captures of the repository, %d more of the folder", of[0], len(all)-more, more)
 	return all
 }
 
-// NamesALine holds that a parser which refuses an output says which line of it
-// it did not understand.
+// NamesALine holds that a parser which refuses an output names the line that
+// was not understood.
 func NamesALine(t *testing.T, name string, err error) {
 	t.Helper()
 	var at *tool.LineError

@@ -28,7 +28,7 @@ func main() {
 	if err == nil && os.Args[1] == "prepare" {
 		err = testbed.Prepare(testbed.Firmware)
 	}
-	var lacks testbed.Lacking
+	var lacks testbed.LackingError
 	switch {
 	case errors.As(err, &lacks):
 		fmt.Fprintln(os.Stderr, lacks)
