@@ -44,7 +44,8 @@ func bench(ctx context.Context, engine, provider, sizes string, runs int) error 
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	for _, name := range []string{"floor", "hollow"} {
-		out, err := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, name), "./internal/bench/"+name).CombinedOutput()
+		var out []byte
+		out, err = exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, name), "./internal/bench/"+name).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("build the provider that does nothing: %w\n%s", err, out)
 		}

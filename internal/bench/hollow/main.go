@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	real "github.com/ibfabric/terraform-provider-infiniband/internal/provider"
+	infiniband "github.com/ibfabric/terraform-provider-infiniband/internal/provider"
 )
 
 func main() {
@@ -24,8 +24,8 @@ func main() {
 			log.Fatal(err)
 		}
 	}
-	err := providerserver.Serve(context.Background(), func() provider.Provider { return hollow{real.New("hollow")()} },
-		providerserver.ServeOpts{Address: real.Address})
+	err := providerserver.Serve(context.Background(), func() provider.Provider { return hollow{infiniband.New("hollow")()} },
+		providerserver.ServeOpts{Address: infiniband.Address})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -18,7 +18,8 @@ func TestShared_known_hosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, err := s.knownHosts([]string{file}); err != nil || a != b {
+	b, err := s.knownHosts([]string{file})
+	if err != nil || a != b {
 		t.Errorf("the list was read twice: %v", err)
 	}
 	if err = os.WriteFile(file, []byte(line+"b "+line[2:]), 0o600); err != nil {
@@ -29,7 +30,8 @@ func TestShared_known_hosts(t *testing.T) {
 		t.Errorf("a line that was added is not seen: %v", err)
 	}
 	var none *Shared
-	if d, err := none.knownHosts([]string{file}); err != nil || d == c {
+	d, err := none.knownHosts([]string{file})
+	if err != nil || d == c {
 		t.Errorf("without sharing: %v", err)
 	}
 	if _, err = s.knownHosts([]string{file + ".missing"}); !errors.Is(err, os.ErrNotExist) {
