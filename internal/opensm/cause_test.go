@@ -1,0 +1,167 @@
+package opensm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/saquery"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sysfs"
+)
+
+// initialize is a port with a link that nobody has set up, with an SM bound.
+func initialize(change ...func(*Symptoms)) Symptoms {
+	s := Symptoms{Port: testPort, Unit: "active", HasUMAD: true, Kernel: "6.8.0-90-generic", Version: "3.3.23-3",
+		Sysfs: sysfs.Port{State: "INIT", Physical: "LinkUp", LinkLayer: "InfiniBand", IsSM: true}}
+	for _, c := range change {
+		c(&s)
+	}
+	return s
+}
+
+func logged(text string) func(*Symptoms) {
+	return func(s *Symptoms) { s.Log = opensm.ParseLog(text) }
+}
+
+func unbound(s *Symptoms) { s.Sysfs.IsSM = false }
+
+func unit(state string) func(*Symptoms) { return func(s *Symptoms) { s.Unit = state } }
+
+func physical(state string) func(*Symptoms) {
+	return func(s *Symptoms) { s.Sysfs.Physical, s.Sysfs.State = state, "DOWN" }
+}
+
+// Each failure that users report leads to its cause: the texts are those of
+// opensm 3.3.23 and of the port's state machine.
+func TestFindCause(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		s    Symptoms
+		kind CauseKind
+		text []string
+	}{
+		{"port in Ethernet mode", initialize(func(s *Symptoms) { s.Sysfs.LinkLayer = "Ethernet" }), CauseEthernet, []string{"infiniband_link_type"}},
+		{"kernel 6.11", initialize(unbound, unit("activating"), logged("x -> osm_vendor_bind: ERR 5426: Unable to register class 129 version 1\nExiting SM\n")), CauseKernel,
+			[]string{"Unable to register class 129", "Linux 6.8.0-90-generic", "3.3.23-3"}},
+		{"cache after a power cut", initialize(unbound, unit("activating"), logged("FATAL: Error restoring Guid-to-Lid persistent database\n")), CauseCache,
+			[]string{"Guid-to-Lid", "mv /var/cache/opensm", "opensm@0xe41d2d0300e44ed1.service"}},
+		{"keys after a power cut", initialize(unbound, unit("inactive"), logged("FATAL: Error restoring Guid-to-Mkey persistent database\n")), CauseCache, []string{"Guid-to-Mkey"}},
+		{"neighbours after a power cut", initialize(unbound, unit("inactive"), logged("FATAL: Error restoring neighbor link persistent database\n")), CauseCache, []string{"neighbor"}},
+		{"two cards of one image back to back", initialize(unbound, unit("activating"), logged("Errors on subnet. Duplicate GUID found by link from a port to itself. See verbose opensm.log\n")),
+			CauseBackToBack, []string{"same GUID", "infiniband_guids"}},
+		{"ib_umad missing", initialize(unbound, unit("inactive"), func(s *Symptoms) { s.HasUMAD = false }), CauseUMAD, []string{"modprobe ib_umad"}},
+		{"umad said so", initialize(unbound, unit("activating"), logged("ibwarn: [1] umad_init: can't read ABI version: is ib_umad module loaded?\n")), CauseUMAD, []string{"/dev/infiniband/umad"}},
+		{"another opensm", initialize(unbound, unit("activating"), logged("Error from osm_opensm_bind (0x2A)\nPerhaps another instance of OpenSM is already running\nExiting SM\n")), CauseNotBound, []string{"pgrep -a opensm", "status 0"}},
+		{"does not run", initialize(unbound, unit("inactive")), CauseNotRunning, []string{`"inactive"`}},
+		{"no cable, or Ethernet at the other end", initialize(physical("Polling")), CauseCable, []string{"cable", "Ethernet mode never answers"}},
+		{"asleep", initialize(physical("Sleep")), CauseCable, []string{"no link"}},
+		{"switched off", initialize(physical("Disabled")), CauseDisabled, []string{"ibportstate"}},
+		{"training", initialize(physical("PortConfigurationTraining")), CauseTraining, []string{"PortConfigurationTraining"}},
+		{"recovering", initialize(physical("LinkErrorRecovery")), CauseTraining, []string{"worn plug"}},
+		{"duplicate GUID on a switch", initialize(logged("ERR 0D01: Found duplicated node GUID.\nNode 0xe41d2d0300e44ed0 port 1 is reachable from remote node 0x1 port 1 and remote node 0x1 port 2.\n")),
+			CauseDuplicate, []string{"0xe41d2d0300e44ed0", "ERR 0D01"}},
+		{"duplicate seen by ibnetdiscover", initialize(func(s *Symptoms) { s.View.Duplicate = []ib.GUID{7} }), CauseDuplicate, []string{"0x0000000000000007"}},
+		{"zero GUID", initialize(logged("ERR 0D16: Got Zero Node GUID! Found on the directed route:\n")), CauseZeroGUID, []string{"ERR 0D16", "infiniband_guids"}},
+		{"runs unbound", initialize(unbound), CauseNotBound, []string{"without being bound"}},
+		{"foreign master", initialize(func(s *Symptoms) {
+			s.View = View{Asked: true, Master: saquery.Manager{GUID: 9, Priority: 15, State: 3}}
+		}), CauseForeign, []string{"priority 15", "0x0000000000000009"}},
+		{"P_Keys", initialize(func(s *Symptoms) { s.Missing = []uint16{0x8001} }), CausePKey, []string{"0x8001"}},
+		{"no answers", initialize(logged("sm_mad_ctrl_send_err_cb: ERR 3113: MAD completed in error (IB_TIMEOUT): SubnGet(SMInfo)\n")), CauseTimeouts, []string{"IB_TIMEOUT"}},
+		// 0x1234 is what ibportstate leaves as SM LID; it is no subnet manager.
+		{"placeholder of ibportstate", initialize(func(s *Symptoms) { s.Sysfs.SMLID = placeholderLID }), CauseSM, []string{"does not bring the fabric up"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := FindCause(tt.s)
+			if got.Kind != tt.kind {
+				t.Errorf("cause %q, expected %q", got.Kind, tt.kind)
+			}
+			for _, part := range tt.text {
+				if !strings.Contains(got.What+" "+got.Check, part) {
+					t.Errorf("want %q in: %s %s", part, got.What, got.Check)
+				}
+			}
+		})
+	}
+}
+
+func TestObserved_Served(t *testing.T) {
+	for _, tt := range []struct {
+		o    Observed
+		want bool
+	}{{Observed{}, false}, {Observed{SMLID: 1}, true}, {Observed{SMLID: placeholderLID, State: "Initializing"}, false}, {Observed{SMLID: placeholderLID, State: "Active"}, true}} {
+		if got := tt.o.Served(); got != tt.want {
+			t.Errorf("%+v: %t", tt.o, got)
+		}
+	}
+}
+
+func TestCheckFabric(t *testing.T) {
+	d := Desired{Host: "intel9", PortGUID: testPort, Priority: 5}
+	view := View{Asked: true, Managers: []saquery.Manager{{LID: 1, GUID: testPort, Priority: 5, State: 3}, {LID: 2, GUID: 1, Priority: 5, State: 2}, {LID: 3, GUID: 2, Priority: 1, State: 2}}}
+	found := CheckFabric(d, view, map[ib.GUID]string{2: "another host of ours"})
+	if len(found) != 1 || found[0].Code != "SM018" || !strings.Contains(found[0].Evidence, "the other one rules by its lower GUID") {
+		t.Errorf("findings: %+v", found)
+	}
+	found = CheckFabric(d, View{Duplicate: []ib.GUID{3}}, nil)
+	if len(found) != 1 || found[0].Code != "SM019" || !found[0].Severity.Blocks() {
+		t.Errorf("findings: %+v", found)
+	}
+}
+
+func TestLint(t *testing.T) {
+	standard := Partition{Name: "Default", PKey: DefaultPKey, IPoIB: true, Members: []Member{{"ALL", Full}}}
+	ports := map[string]MemberPort{"0x1": {Where: "a", MTU: 2048, Rate: 400}}
+	for _, tt := range []struct {
+		name  string
+		all   []Partition
+		codes string
+		text  string
+	}{
+		{"none", nil, "", ""},
+		{"good", []Partition{standard}, "", ""},
+		{"no default", []Partition{{Name: "a", PKey: 1, Members: []Member{{"ALL", Full}}}}, "SM013", "a and no"},
+		{"limited default", []Partition{{Name: "Default", PKey: DefaultPKey, IPoIB: true, Members: []Member{{"ALL", Limited}, {"SELF", Full}}}}, "SM014", "full members"},
+		{"one key twice", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{"ALL", Full}}}, {Name: "b", PKey: 1, Members: []Member{{"ALL", Full}}}}, "SM015", "0x0001"},
+		{"one port twice", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{"0x1", Full}, {"0x1", Limited}}}}, "SM015", "twice"},
+		{"MTU of a member", []Partition{standard, {Name: "a", PKey: 1, IPoIB: true, MTU: 4096, Members: []Member{{"0x1", Full}}}}, "SM016", "IB MTU 2048, the group 4096"},
+		{"MTU of somebody", []Partition{{Name: "Default", PKey: DefaultPKey, IPoIB: true, MTU: 4096, Members: []Member{{"ALL", Full}}}}, "SM016", "IB MTU 2048"},
+		{"rate", []Partition{standard, {Name: "a", PKey: 1, IPoIB: true, Rate: 560, Members: []Member{{"0x1", Full}}}}, "SM016", "40 Gb/s, the group 56"},
+		{"limited only", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{"0x1", Limited}, {"0x2", Limited}}}}, "SM017", "0x1 (a), 0x2"},
+		{"a single limited one", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{"0x1", Limited}}}}, "", ""},
+	} {
+		var codes, text []string
+		for _, f := range Lint(tt.all, ports) {
+			codes, text = append(codes, f.Code), append(text, f.Evidence)
+		}
+		if strings.Join(codes, " ") != tt.codes || !strings.Contains(strings.Join(text, " "), tt.text) {
+			t.Errorf("%s: %v %v", tt.name, codes, text)
+		}
+	}
+}
+
+func TestTurn_standbyBeforeMaster(t *testing.T) {
+	master := Observed{Active: true, IsSM: true, State: "Active", LID: 1, SMLID: 1}
+	standby := Observed{Active: true, IsSM: true, State: "Active", LID: 2, SMLID: 1}
+	order := make(chan string, 2)
+	done := make(chan error, 2)
+	work := func(name string, o Observed) {
+		leave, err := Turn(t.Context(), o)
+		if err == nil {
+			order <- name
+			leave()
+		}
+		done <- err
+	}
+	go work("master", master)
+	go work("standby", standby)
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first, second := <-order, <-order; first != "standby" || second != "master" {
+		t.Errorf("%s before %s", first, second)
+	}
+}
