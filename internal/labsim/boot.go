@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -38,7 +39,7 @@ func (l *Lab) AddMachine(c Config) (*Machine, error) {
 		if err != nil {
 			return nil, fmt.Errorf("labsim: card %s of %s: %w", cc.BDF, c.Name, err)
 		}
-		m.cards = append(m.cards, newCard(m, cc, hw))
+		m.installed = append(m.installed, newCard(m, cc, hw))
 	}
 	m.seedFiles()
 	l.mu.Lock()
@@ -89,13 +90,15 @@ func newCard(m *Machine, cc CardConfig, hw *card.Card) *Card {
 	}
 	c := &Card{Card: hw, Config: cc, Machine: m}
 	hw.Flash.SetHook(func(op card.Op) error {
-		cut, bad := m.Faults.NextFlash()
-		switch {
-		case cut:
+		switch fault := m.Faults.nextFlash(); {
+		case fault.powerCut:
 			m.PowerCut()
 			return card.ErrPowerLost
-		case bad:
+		case fault.verifyFail:
 			return &card.VerifyError{Addr: op.Addr, Size: op.Size}
+		case fault.kill != 0:
+			m.killFlasher(fault.kill)
+			return card.ErrPowerLost // the operation under way is torn all the same
 		}
 		return nil
 	})
@@ -103,6 +106,39 @@ func newCard(m *Machine, cc CardConfig, hw *card.Card) *Card {
 		c.Ports = append(c.Ports, &Port{Card: c, Number: n, admin: true, state: StateDown, phys: PhysPolling})
 	}
 	return c
+}
+
+// bootCards gives the cards power, and has the bus find them.
+func (m *Machine) bootCards() {
+	spec := m.Faults.Get()
+	m.mu.Lock()
+	m.cards = nil
+	if !spec.CardGone {
+		m.cards = append(m.cards, m.installed...)
+	}
+	first := m.boots == 1
+	m.mu.Unlock()
+	for _, c := range m.installed {
+		if !spec.CardKeepsPower || first {
+			c.Boot()
+		}
+		if !spec.CardGone {
+			m.publishCard(c)
+			continue
+		}
+		m.FS.Drop(c.dir())
+		m.FS.Drop("/sys/bus/pci/devices/" + c.Config.BDF)
+		m.FS.Drop("/sys/bus/pci/drivers/mlx4_core/" + c.Config.BDF)
+	}
+}
+
+// killFlasher ends the programs that have a card's flash open.
+func (m *Machine) killFlasher(sig syscall.Signal) {
+	for _, p := range m.Processes() {
+		if p.Name() == "mstflint" {
+			p.Signal(sig)
+		}
+	}
 }
 
 // boot brings the machine up. Network devices and modules are there before the
@@ -116,13 +152,9 @@ func (m *Machine) boot() {
 	m.procs, m.locks, m.kernelLog = map[int]*Proc{}, map[string]*fileLock{}, nil
 	m.modules, m.moduleOpts = map[string]bool{}, map[string]string{}
 	m.netdevs, m.nextIndex = nil, 0
-	cards := append([]*Card{}, m.cards...)
 	m.mu.Unlock()
 	m.seedVolatile()
-	for _, c := range cards {
-		c.Boot()
-		m.publishCard(c)
-	}
+	m.bootCards()
 	m.AddNetdev(Netdev{Name: "lo", Type: TypeLoopback, Address: make([]byte, 6), MTU: 65536, Up: true,
 		Addrs: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}, Driver: ""})
 	for _, d := range m.Config.Netdevs {

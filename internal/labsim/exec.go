@@ -93,8 +93,9 @@ func (m *Machine) Spawn(p *Proc) <-chan int {
 	}
 	p.Path = file
 	ctx := m.enter(p)
+	fault := m.Faults.nextProgram(p.Args)
 	go func() {
-		status := m.runProgram(ctx, program, p)
+		status := m.runProgram(ctx, fault.around(program), p)
 		m.leave(p, status)
 		done <- status
 	}()
@@ -128,6 +129,49 @@ func (m *Machine) runProgram(ctx context.Context, program Program, p *Proc) int 
 	p.Stdout = &sigpipeWriter{w: p.Stdout, p: p}
 	p.Stderr = &sigpipeWriter{w: p.Stderr, p: p}
 	return program(ctx, p)
+}
+
+// around is the program as it behaves with the fault.
+func (f ProgramFault) around(program Program) Program {
+	return func(ctx context.Context, p *Proc) int {
+		if f.Do != nil {
+			f.Do()
+		}
+		if f.Truncate {
+			p.Stdout = &firstBytes{w: p.Stdout, left: f.Keep}
+		}
+		switch {
+		case f.Signal != 0:
+			return 128 + int(f.Signal)
+		case f.Exit:
+			return f.Status
+		case f.Hang:
+			<-ctx.Done()
+			return SignalStatus(ctx)
+		}
+		status := program(ctx, p)
+		if f.Lie {
+			return f.Status
+		}
+		return status
+	}
+}
+
+// firstBytes lets the first bytes through and swallows the rest.
+type firstBytes struct {
+	w    io.Writer
+	left int
+}
+
+func (t *firstBytes) Write(b []byte) (int, error) {
+	n := min(len(b), t.left)
+	t.left -= n
+	if n > 0 {
+		if _, err := t.w.Write(b[:n]); err != nil {
+			return 0, err
+		}
+	}
+	return len(b), nil
 }
 
 // scriptProgram runs an executable file that carries no program: a script.

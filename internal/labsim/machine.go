@@ -69,7 +69,8 @@ type Machine struct {
 
 	mu         sync.Mutex
 	users      []User
-	cards      []*Card
+	installed  []*Card // in the slots
+	cards      []*Card // on the bus
 	netdevs    []*Netdev
 	modules    map[string]bool
 	bootID     string

@@ -210,7 +210,14 @@ func killedHard(ctx context.Context) bool {
 		return false
 	}
 	var s *labsim.SignalError
-	return !errors.As(context.Cause(ctx), &s) || s.Signal == syscall.SIGKILL
+	if !errors.As(context.Cause(ctx), &s) {
+		return true
+	}
+	switch s.Signal {
+	case syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGBUS:
+		return true // the tool catches none of these
+	}
+	return false
 }
 
 func (f *flint) clearSemaphore() int {

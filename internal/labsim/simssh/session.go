@@ -1,6 +1,7 @@
 package simssh
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -16,7 +17,7 @@ import (
 // session serves the requests of one channel: env, then exec or SFTP.
 func (s *Server) session(conn *ssh.ServerConn, wire *line, ch ssh.Channel, reqs <-chan *ssh.Request) {
 	extra := map[string]string{}
-	var proc *labsim.Proc
+	var run *execution
 	for req := range reqs {
 		switch req.Type {
 		case "env":
@@ -28,11 +29,12 @@ func (s *Server) session(conn *ssh.ServerConn, wire *line, ch ssh.Channel, reqs 
 			_ = req.Reply(ok, nil)
 		case "exec":
 			var command struct{ Text string }
-			if ssh.Unmarshal(req.Payload, &command) != nil || proc != nil {
+			if ssh.Unmarshal(req.Payload, &command) != nil || run != nil {
 				_ = req.Reply(false, nil)
 				continue
 			}
-			proc = s.exec(conn, wire, ch, req, command.Text, extra)
+			run = &execution{user: conn.User(), wire: wire, ch: ch, command: command.Text, env: extra}
+			s.exec(run, req)
 		case "subsystem":
 			var name struct{ Text string }
 			ok := ssh.Unmarshal(req.Payload, &name) == nil && name.Text == "sftp"
@@ -42,9 +44,9 @@ func (s *Server) session(conn *ssh.ServerConn, wire *line, ch ssh.Channel, reqs 
 			}
 		case "signal":
 			var name struct{ Text string }
-			if ssh.Unmarshal(req.Payload, &name) == nil && proc != nil {
+			if ssh.Unmarshal(req.Payload, &name) == nil && run != nil {
 				if sig, known := sshSignals[name.Text]; known {
-					proc.Signal(sig)
+					run.signal(sig)
 				}
 			}
 		default:
@@ -58,41 +60,86 @@ var sshSignals = map[string]syscall.Signal{
 	"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "QUIT": syscall.SIGQUIT,
 }
 
+// execution is one exec request.
+type execution struct {
+	user    string
+	wire    *line
+	ch      ssh.Channel
+	command string
+	env     map[string]string
+
+	mu   sync.Mutex
+	proc *labsim.Proc
+}
+
+func (e *execution) signal(sig syscall.Signal) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.proc != nil {
+		e.proc.Signal(sig)
+	}
+}
+
 // exec starts the user's login shell with the command, as sshd does, with the
-// faults that wait for this exec request.
-func (s *Server) exec(conn *ssh.ServerConn, wire *line, ch ssh.Channel, req *ssh.Request, command string, extra map[string]string) *labsim.Proc {
+// faults that wait for this exec request. If a fault waits for a certain text,
+// the shell starts when all of it has arrived.
+func (s *Server) exec(e *execution, req *ssh.Request) {
 	s.Machine.Count(func(n *labsim.Counters) { n.Sessions++ })
-	fault := s.Machine.Faults.NextExec()
+	if s.Machine.Faults.Get().ExecHolds != "" {
+		_ = req.Reply(true, nil)
+		go func() {
+			text, _ := io.ReadAll(e.ch) // what a lost connection has let through is run
+			s.run(e, s.Machine.Faults.NextExec(e.command+"\n"+string(text)), text)
+		}()
+		return
+	}
+	fault := s.Machine.Faults.NextExec("")
+	if fault.Cut != labsim.CutBefore && !fault.Hang {
+		_ = req.Reply(true, nil)
+	}
+	s.run(e, fault, nil)
+}
+
+// run runs the command of an exec request; text is its standard input, if it was
+// read already.
+func (s *Server) run(e *execution, fault labsim.ExecFault, text []byte) {
 	switch {
 	case fault.Cut == labsim.CutBefore:
-		wire.cut()
-		return nil
+		e.wire.cut()
+		return
 	case fault.Hang:
-		return nil
+		return
+	case fault.Exit:
+		(&gate{ch: e.ch}).finish(fault.Status)
+		return
 	}
-	_ = req.Reply(true, nil)
-	if fault.Exit {
-		(&gate{ch: ch}).finish(fault.Status)
-		return nil
+	user, _ := s.Machine.LookupUser(e.user)
+	p := s.process(user, e.env, user.Shell, "-c", e.command)
+	gate := &gate{ch: e.ch, wire: e.wire, left: fault.Output, limited: fault.Output > 0}
+	p.Stdin, p.Stdout, p.Stderr = e.ch, gate, &gateErr{gate}
+	if text != nil {
+		p.Stdin = bytes.NewReader(text)
 	}
-	user, _ := s.Machine.LookupUser(conn.User())
-	p := s.process(user, extra, user.Shell, "-c", command)
-	gate := &gate{ch: ch}
-	p.Stdin, p.Stdout, p.Stderr = ch, gate, &gateErr{gate}
+	if fault.Input > 0 {
+		p.Stdin = bytes.NewReader(text[:min(int(fault.Input), len(text))])
+		e.wire.cut()
+	}
 	done := s.Machine.Spawn(p)
+	e.mu.Lock()
+	e.proc = p
+	e.mu.Unlock()
 	go func() {
 		if fault.Cut == labsim.CutDuring {
 			// The script has arrived when its first program starts or it ends.
-			wire.cut()
+			e.wire.cut()
 		}
 		status := <-done
 		if fault.Cut == labsim.CutAfter {
-			wire.cut()
+			e.wire.cut()
 			return
 		}
 		gate.finish(status)
 	}()
-	return p
 }
 
 func (s *Server) process(user labsim.User, extra map[string]string, args ...string) *labsim.Proc {
@@ -124,8 +171,11 @@ func (s *Server) process(user labsim.User, extra map[string]string, args ...stri
 type gate struct {
 	ch ssh.Channel
 
-	mu     sync.Mutex
-	closed bool
+	mu      sync.Mutex
+	closed  bool
+	wire    *line
+	limited bool
+	left    int64 // bytes until the connection is cut
 }
 
 func (g *gate) write(w io.Writer, p []byte) (int, error) {
@@ -133,6 +183,16 @@ func (g *gate) write(w io.Writer, p []byte) (int, error) {
 	defer g.mu.Unlock()
 	if g.closed {
 		return 0, syscall.EPIPE
+	}
+	if g.limited {
+		if g.left < int64(len(p)) {
+			_, _ = w.Write(p[:g.left])
+			g.closed = true
+			// Close sends what is on its way first: the bytes before the cut arrive.
+			_ = g.wire.Close()
+			return 0, syscall.EPIPE
+		}
+		g.left -= int64(len(p))
 	}
 	return w.Write(p)
 }
