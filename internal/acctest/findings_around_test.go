@@ -1,6 +1,8 @@
 package acctest
 
 import (
+	"fmt"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -52,9 +54,19 @@ func aroundFindings() []finding {
 			prepare: func(w *World) { w.Machine(nas).FS.Put("/proc/net/tcp", listening, 0o444) }},
 		{code: "HO014", at: "activation", hosts: both, says: []string{"tank", "resilver"}, config: on(nas), prepare: func(w *World) { osprog.SetScan(w.Machine(nas), osprog.ScanResilver) }},
 		{code: "HO015", hosts: both, says: []string{"OB LB"}, config: on(nas), prepare: func(w *World) { osprog.SetUPS(w.Machine(nas), "OB LB") }},
+		{code: "HO017", hosts: bare, says: []string{"journal is of version 2", "started by eve", "/jobs/20200101T000000Z-0000-01-00-0-ffff/settled"}, config: on(labs.Intel9),
+			prepare: func(w *World) { w.foreignJournal(labs.Intel9, "2") }},
 		{code: "HO016", at: "activation", hosts: bare, says: []string{"kubelet.service", "drain_commands"}, config: on(labs.Intel9), prepare: func(w *World) {
 			w.Machine(labs.Intel9).FS.Put("/etc/systemd/system/kubelet.service", "[Unit]\nDescription=kubelet\n[Service]\nExecStart=/usr/bin/sleep 100000\n", 0o644)
 			w.Run(labs.Intel9, "systemctl daemon-reload && systemctl start kubelet.service")
 		}},
 	}
+}
+
+// foreignJournal leaves a job that another version of the provider has begun.
+func (w *World) foreignJournal(host, version string) {
+	dir, files := "/var/lib/terraform-provider-infiniband/jobs/20200101T000000Z-0000-01-00-0-ffff", w.Machine(host).FS
+	files.PutDir(dir, 0o700, 0, 0)
+	files.Put(dir+"/request", fmt.Sprintf("version=%s\njob=20200101T000000Z-0000-01-00-0-ffff\nkind=burn\npci=0000:01:00.0\noperator=eve\n", version), 0o600)
+	files.Put(dir+"/states", "1 requested 2020-01-01T00:00:00Z\n", 0o600)
 }

@@ -22,6 +22,7 @@ func guidFindings() []finding {
 		malformed("GU001", "node_guid", map[string]any{"node_guid": "0x0", "port_guids": []any{"0xe41d2d0300aaaa01", "0xe41d2d0300aaaa02"}}, "node GUID"),
 		malformed("GU002", "port_guids", ports("0xffffffffffffffff", "0xe41d2d0300aaaa02"), "port 1 GUID"),
 		malformed("GU003", "port_guids", ports("0xe51d2d0300aaaa01", "0xe41d2d0300aaaa02"), "0xe51d2d0300aaaa01"),
+		malformed("GU004", "base_guid", map[string]any{"base_guid": "0xfffffffffffffffd"}, "0xfffffffffffffffd"),
 		values("GU005", "port_guids", ports("0x02aabb0300aaaa01", "0x02aabb0300aaaa02"), "02aabb", "locally administered"),
 		values("GU006", "", map[string]any{"base_guid": "0xe41d2d0300e44ee0"}, "xeon2zfs/0000:04:00.0", "0xe41d2d0300e44ee0"),
 		values("GU007", "base_guid", map[string]any{"base_guid": "0xe41d2d0300e44ede"}, "xeon2zfs/0000:04:00.0"),

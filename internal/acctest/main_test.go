@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"runtime/debug"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
@@ -20,6 +21,8 @@ func TestMain(m *testing.M) {
 	}
 	// Scenarios mostly wait for simulated hosts; an explicit -parallel wins.
 	_ = flag.Set("test.parallel", parallel)
+	// A simulated lab makes much garbage that lives for a moment.
+	debug.SetGCPercent(400)
 	UseEngine()
 	enter(m.Run)
 }

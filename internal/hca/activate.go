@@ -67,7 +67,7 @@ func (o *Ops) makeRun(ctx context.Context, c Card, how safety.Activation, g goal
 			Check:   "Restart the host by hand, or write reboot = { allowed = true } into its entry.",
 		}
 	}
-	if err = o.breakLoop(ctx, c, s, g); err != nil {
+	if err = o.mayRestart(ctx, c, s, g); err != nil {
 		return err
 	}
 	o.cfg.Progress(ctx, "Rebooting "+c.Host.Name()+" so that card "+c.PCI.String()+" runs "+g.text)
@@ -85,6 +85,19 @@ func (o *Ops) makeRun(ctx context.Context, c Card, how safety.Activation, g goal
 	c.Host.Invalidate()
 	*did = append(*did, fmt.Sprintf("Rebooted %s (boot id %s, before %s).", c.Host.Name(), after, s.BootID))
 	return o.waitForGoal(ctx, c, s.BootID, g)
+}
+
+// mayRestart asks once more for what forbids a restart: the verdict on the burn is
+// some minutes old, and s is of after it. It notes the restart that is allowed.
+func (o *Ops) mayRestart(ctx context.Context, c Card, s *inventory.Snapshot, g goal) error {
+	found := safety.Restart(o.hostFacts(c, s))
+	if len(found) == 0 {
+		return o.breakLoop(ctx, c, s, g)
+	}
+	return &RefusedError{
+		What:    "reboot " + c.Host.Name() + " so that card " + c.ID() + " runs " + g.text,
+		Verdict: safety.Verdict{Action: safety.ActionRefuse, Findings: found}, Written: true,
+	}
 }
 
 // breakLoop notes the restart on the host and refuses a second one that would

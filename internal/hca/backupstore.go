@@ -21,14 +21,27 @@ import (
 // BackupStore keeps what is read from cards in a directory on the operator's
 // machine: HOST/CARD/TIME/firmware.bin and card.json. It only ever adds.
 type BackupStore struct {
-	root string
-	now  func() time.Time
+	root   string
+	now    func() time.Time
+	create func(path string) (File, error)
+}
+
+// File is a new file on the operator's disk.
+type File interface {
+	io.Writer
+	Sync() error
+	Close() error
+}
+
+// createFile makes a file that did not exist, for its owner only.
+func createFile(path string) (File, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // NewBackupStore returns the store in root, which need not exist yet. An empty
 // root is a store that refuses everything.
 func NewBackupStore(root string, now func() time.Time) *BackupStore {
-	return &BackupStore{root: root, now: now}
+	return &BackupStore{root: root, now: now, create: createFile}
 }
 
 // BackupRecord is card.json: what is known of the card besides its firmware.
@@ -135,7 +148,7 @@ func publish(temp, parent string, taken time.Time) (string, error) {
 func (b *BackupStore) fill(dir string, record *BackupRecord, fetch func(io.Writer) (string, error)) (*fwimage.Image, error) {
 	path := filepath.Join(dir, firmwareFile)
 	var said string
-	err := writeFile(path, func(w io.Writer) error {
+	err := b.writeFile(path, func(w io.Writer) error {
 		var err error
 		said, err = fetch(w)
 		return err
@@ -155,7 +168,7 @@ func (b *BackupStore) fill(dir string, record *BackupRecord, fetch func(io.Write
 	if err != nil {
 		return nil, err
 	}
-	err = writeFile(filepath.Join(dir, recordFile), func(w io.Writer) error {
+	err = b.writeFile(filepath.Join(dir, recordFile), func(w io.Writer) error {
 		_, writeErr := w.Write(append(text, '\n'))
 		return writeErr
 	})
@@ -180,8 +193,8 @@ func ReadBackup(path string) (img *fwimage.Image, sum string, size int64, err er
 	return img, hex.EncodeToString(digest[:]), int64(len(data)), nil
 }
 
-func writeFile(path string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+func (b *BackupStore) writeFile(path string, write func(io.Writer) error) error {
+	f, err := b.create(path)
 	if err != nil {
 		return err
 	}

@@ -240,7 +240,7 @@ func (o *Ops) failed(c Card, out outcome, what string) *Error {
 			"2. If v says that the image is bootable, run apply again.\n" +
 			"3. If not, burn the backup while the card still runs: mstflint -d " + c.PCI.String() + " -allow_psid_change -i <backup>/firmware.bin b. " +
 			"The copies on the host are in " + StateDir + "/backups.\n" +
-			"4. If mstflint says that the flash semaphore is taken, make sure that no other program uses the card before clearing it.",
+			"4. If mstflint says that the flash semaphore is taken, make sure that no other program uses the card (pgrep -a 'mst|flint|fwupd'), then clear it: mstflint -clear_semaphore -d " + c.PCI.String(),
 		Facts: jobFactsOf(c, out),
 	}
 }
@@ -260,8 +260,16 @@ func jobFactsOf(c Card, out outcome) []Fact {
 	return append(facts, Fact{"Output", tail(readable(out.output), 2000)})
 }
 
-// readable turns the carriage returns of a progress display into lines.
-func readable(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r", "\n")) }
+// readable keeps of a progress display, whose steps follow each other with
+// carriage returns, what would be seen at its end.
+func readable(s string) string {
+	var out []string
+	for line := range strings.Lines(s) {
+		line = strings.TrimRight(line, "\r\n")
+		out = append(out, strings.TrimRight(line[strings.LastIndexByte(line, '\r')+1:], " \t"))
+	}
+	return strings.TrimSpace(strings.Join(out, "\n"))
+}
 
 func toolFailure(out outcome) string {
 	session := mstflint.ParseSession(out.output)
@@ -304,8 +312,8 @@ func (o *Ops) Adopt(ctx context.Context, c Card) ([]string, error) {
 	var did []string
 	for _, pending := range PendingJobs(s, c.PCI) {
 		record, ok := s.Job(pending.ID)
-		if !ok || c.Host.Observe() {
-			continue
+		if !ok || c.Host.Observe() || foreign(record) != "" {
+			continue // a journal of another version is for the verdict to refuse
 		}
 		text, err := o.adoptOne(ctx, c, record)
 		did = append(did, text...)

@@ -58,11 +58,14 @@ func (e *Error) Explain() string {
 	return strings.Join(parts, "\n\n")
 }
 
-// RefusedError says that the verdict does not permit an operation. Nothing was
-// written. The findings are for the caller to show, each on its attribute.
+// RefusedError says that the verdict does not permit an operation. Unless Written
+// says otherwise, nothing was written. The findings are for the caller to show, each on its attribute.
 type RefusedError struct {
 	What    string // "burn firmware on intel9/0000:01:00.0"
 	Verdict safety.Verdict
+	// Written says that the flash was written before, and that only what follows
+	// is refused.
+	Written bool
 }
 
 // Error names the blocking findings.
@@ -80,6 +83,10 @@ func (e *RefusedError) Explain() string {
 	for _, f := range e.Verdict.Blocking() {
 		parts = append(parts, f.Summary+"\n"+f.Detail())
 	}
-	parts = append(parts, "Nothing was written to the card.")
+	if e.Written {
+		parts = append(parts, "The flash is written and verified; the host was not restarted, and the card runs what it ran before.")
+	} else {
+		parts = append(parts, "Nothing was written to the card.")
+	}
 	return strings.Join(parts, "\n\n")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
 // jobPrograms are what a flash job runs besides the tool.
@@ -19,7 +20,7 @@ func cardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
 	f := safety.CardFacts{
 		Host: s.Host, PCI: c.PCI, VendorID: c.VendorID, DeviceID: c.DeviceID, Chip: c.Chip,
 		Livefish: c.Livefish, Virtual: c.Virtual, Driver: c.Driver, Ports: len(c.Ports),
-		FlashError: c.FlashError, RunningPSID: c.RunningPSID, PartNumber: c.PartNumber,
+		FlashError: c.FlashError, FlashTaken: c.FlashFailure == string(mstflint.FailureSemaphore), RunningPSID: c.RunningPSID, PartNumber: c.PartNumber,
 	}
 	if v, err := ib.ParseFWVersion(c.RunningFW); err == nil && c.RunningPSID != "" {
 		f.RunningFW, f.RunningKnown = v, true
@@ -172,7 +173,7 @@ func netPath(s *inventory.Snapshot, dev string) safety.NetPath {
 func jobFacts(j *inventory.Job) safety.JobFacts {
 	f := safety.JobFacts{
 		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Running: j.Running, Settled: j.Settled,
-		Ended: j.Exit != "", Operator: j.Operator,
+		Ended: j.Exit != "", Operator: j.Operator, Foreign: foreign(j),
 	}
 	if len(j.States) > 0 {
 		f.Since = j.States[0].Time

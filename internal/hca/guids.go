@@ -44,12 +44,12 @@ func (g GUIDSpec) resolveGUIDs(req *safety.GUIDRequest) error {
 	base, hasBase := g.base()
 	if hasBase {
 		req.BaseGUID = base
+		req.HasGUIDs = true
 		node, p1, p2, sys, err := ib.GUIDsFromBase(base)
 		if err != nil {
-			return err
+			return nil //nolint:nilerr // a base that leaves no room is a finding, and a refusal
 		}
 		req.Want.Node, req.Want.Port1, req.Want.Port2, req.Want.SystemImage = node, p1, p2, sys
-		req.HasGUIDs = true
 	}
 	if !single {
 		return nil
@@ -110,7 +110,7 @@ func (g GUIDSpec) resolveMACs(req *safety.GUIDRequest) error {
 		req.BaseMAC, req.HasMACs = *g.BaseMAC, true
 		second, err := g.BaseMAC.Add(1)
 		if err != nil {
-			return err
+			return nil //nolint:nilerr // as with the GUIDs
 		}
 		req.Want.MAC1, req.Want.MAC2 = *g.BaseMAC, second
 	}

@@ -66,6 +66,9 @@ type Config struct {
 	Poll, Lost, Deadline, Settle time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// Create makes a new file of a backup; nil means on the disk. Tests have it
+	// fill up.
+	Create func(path string) (File, error)
 	// Progress is told about steps that take long; nil means nobody.
 	Progress func(ctx context.Context, message string)
 }
@@ -96,7 +99,11 @@ func New(cfg Config) *Ops {
 	if cfg.Operator == "" {
 		cfg.Operator = operator()
 	}
-	return &Ops{cfg: cfg, backups: NewBackupStore(cfg.BackupDir, cfg.Now)}
+	o := &Ops{cfg: cfg, backups: NewBackupStore(cfg.BackupDir, cfg.Now)}
+	if cfg.Create != nil {
+		o.backups.create = cfg.Create
+	}
+	return o
 }
 
 func operator() string {

@@ -28,13 +28,45 @@ func unitName(id string) string { return "infiniband-flash-" + id + ".service" }
 
 func (j job) unit() string { return unitName(j.id) }
 
+// journalVersion is that of the journal's files; one of another version is named
+// and not read.
+const journalVersion = "1"
+
+// foreign gives the version of a journal that this release does not read.
+func foreign(j *inventory.Job) string {
+	switch v := j.Request["version"]; v {
+	case journalVersion:
+		return ""
+	case "":
+		return "(none)"
+	default:
+		return v
+	}
+}
+
+const jobTime = "20060102T150405Z"
+
+// jobStamp is the time for a job's name, later than that of every job of the
+// host: names sort by age, also after a clock was set back, here or on the machine
+// of another operator.
+func jobStamp(now time.Time, s *inventory.Snapshot) string {
+	now = now.UTC().Truncate(time.Second)
+	for i := range s.Jobs {
+		head, _, _ := strings.Cut(s.Jobs[i].ID, "-")
+		if last, err := time.Parse(jobTime, head); err == nil && !now.After(last) {
+			now = last.Add(time.Second)
+		}
+	}
+	return now.Format(jobTime)
+}
+
 // newJob names a job by its time, card and chance, so that names sort and two
 // operators never meet in one.
 func (o *Ops) newJob(kind string, c Card, s *inventory.Snapshot, card *inventory.Card) job {
-	id := fmt.Sprintf("%s-%s-%s", o.cfg.Now().UTC().Format("20060102T150405Z"),
+	id := fmt.Sprintf("%s-%s-%s", jobStamp(o.cfg.Now(), s),
 		strings.NewReplacer(":", "-", ".", "-").Replace(c.PCI.String()), newSuffix()[:4])
 	j := job{id: id, kind: kind, pci: c.PCI}
-	j.set("version", "1")
+	j.set("version", journalVersion)
 	j.set("job", id)
 	j.set("kind", kind)
 	j.set("pci", c.PCI.String())
@@ -157,6 +189,9 @@ func (o *outcome) set(key, value string) error {
 	case "boot":
 		o.bootID = value
 	case "exit":
+		if strings.TrimSpace(value) == "" {
+			break // a full disk took its content
+		}
 		n, err := strconv.Atoi(strings.TrimSpace(value))
 		if err != nil {
 			return fmt.Errorf("exit status %q of the job is not a number", value)
@@ -206,6 +241,8 @@ func (o *Ops) watch(ctx context.Context, c Card, id string, grace time.Duration)
 			return out, o.goesOn(c, id, "it cannot be watched", err)
 		case time.Since(contact) > o.cfg.Lost:
 			return out, o.goesOn(c, id, fmt.Sprintf("the host has not answered for %s", o.cfg.Lost), err)
+		default:
+			redial(c.Host, err)
 		}
 		if time.Now().After(deadline) {
 			return out, o.goesOn(c, id, fmt.Sprintf("it has not ended within %s", o.cfg.Deadline), err)
@@ -213,6 +250,16 @@ func (o *Ops) watch(ctx context.Context, c Card, id string, grace time.Duration)
 		if err := sleep(ctx, o.cfg.Poll); err != nil {
 			return out, o.goesOn(c, id, "this run was interrupted", err)
 		}
+	}
+}
+
+// redial has the next command dial anew after a failed attempt to connect, which
+// the transport otherwise remembers for some seconds. A connection that stands is
+// left alone: others may be using it.
+func redial(h host.Host, err error) {
+	var lost *host.UnreachableError
+	if errors.As(err, &lost) && lost.Op == "connect" {
+		h.Drop()
 	}
 }
 

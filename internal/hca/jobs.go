@@ -28,12 +28,17 @@ type JobReport struct {
 	// or was reset, or the job was killed.
 	Interrupted bool
 	Dir         string // on the host
+	// Foreign is the version of a journal that this release does not read.
+	Foreign string
 }
 
 // String gives one sentence for a plan.
 func (j JobReport) String() string {
 	what := fmt.Sprintf("Job %s (%s of card %s), started by %s at %s", j.ID, j.Kind, j.PCI, j.Operator, j.Since)
 	switch {
+	case j.Foreign != "":
+		return what + ", has a journal of version " + j.Foreign + ", and this release reads version " + journalVersion +
+			". It is left alone: apply once with the version of the provider that wrote it. Its directory is " + j.Dir + "."
 	case j.Running:
 		return what + ", is running in state " + j.Last + ". The next apply waits for it, reads the card and settles it."
 	case j.Interrupted:
@@ -56,7 +61,7 @@ func PendingJobs(s *inventory.Snapshot, pci ib.PCIAddress) []JobReport {
 func report(j *inventory.Job) JobReport {
 	r := JobReport{
 		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Operator: j.Operator, Running: j.Running,
-		Ended: strings.TrimSpace(j.Exit) != "", Dir: jobDir(j.ID),
+		Ended: strings.TrimSpace(j.Exit) != "", Dir: jobDir(j.ID), Foreign: foreign(j),
 	}
 	r.Interrupted = !r.Running && !r.Ended
 	if n := len(j.States); n > 0 {

@@ -33,10 +33,11 @@ const holderFile = "/run/lock/terraform-provider-infiniband.holder"
 // startJob stores a job and starts its unit. A lost answer is harmless: the
 // directory tells whether it ran.
 func startJob(j job) shellcmd.Command {
-	sum := sha256.Sum256([]byte(jobScript))
+	request, argv, answers := j.requestText(), lines(j.argv), answerText(j.answers)
+	sum := sha256.Sum256([]byte(jobScript + request + argv + answers))
 	return shellcmd.Script("start-flash-job", startScript,
 		StateDir, j.id, j.unit(), flock.File, holderFile, hex.EncodeToString(sum[:]), jobScript,
-		j.requestText(), lines(j.argv), answerText(j.answers)).AsRoot().Changes()
+		request, argv, answers).AsRoot().Changes()
 }
 
 func lookAtJob(id string) shellcmd.Command {

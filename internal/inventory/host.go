@@ -7,17 +7,12 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/singleflight"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
-
-// collectTimeout bounds one collection. A card whose flash semaphore is taken
-// makes each query take about five seconds, and a host may hold several.
-const collectTimeout = 3 * time.Minute
 
 // Host is a host.Host that remembers what was found on it. Everything that
 // changes the host goes through it, so the memory never outlives a change:
@@ -55,10 +50,9 @@ func (h *Host) Snapshot(ctx context.Context) (*Snapshot, error) {
 	// before it, hence the generation as key.
 	answer := h.flight.DoChan(strconv.FormatUint(generation, 10), func() (any, error) {
 		// A collection serves several callers: the first one's cancellation
-		// must not end it for the others. Its own timeout bounds it.
-		shared, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectTimeout)
-		defer cancel()
-		return h.collectOnce(shared, generation)
+		// must not end it for the others. The transport's limit of a command,
+		// command_timeout, bounds it.
+		return h.collectOnce(context.WithoutCancel(ctx), generation)
 	})
 	select {
 	case <-ctx.Done():

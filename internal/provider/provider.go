@@ -54,6 +54,9 @@ type Tuning struct {
 	// Pace is the pause between two looks at a job or a restarting host, and Lost
 	// how long a host may stay away while a job is watched. Zero means the usual.
 	Pace, Lost time.Duration
+	// Cards changes how operations on cards are carried out: the operator's clock,
+	// the disk of the backups.
+	Cards func(*hca.Config)
 }
 
 // New returns the provider's constructor for a released version.
@@ -91,15 +94,19 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 }
 
 func (p *Provider) data(cfg model, diags *diag.Diagnostics) *tfkit.Data {
+	cards := hca.Config{
+		BackupDir: cfg.BackupDir.ValueString(), Poll: p.tuning.Pace, Lost: p.tuning.Lost,
+		Progress: func(ctx context.Context, message string) { tflog.Info(ctx, message) },
+	}
+	if p.tuning.Cards != nil {
+		p.tuning.Cards(&cards)
+	}
 	data := &tfkit.Data{
 		Hosts:     map[string]tfkit.HostConfig{},
 		Ready:     !cfg.Hosts.IsUnknown() && !cfg.SSH.IsUnknown() && !cfg.BackupDir.IsUnknown(),
 		BackupDir: cfg.BackupDir.ValueString(),
 		Planned:   tfkit.NewPlanned(),
-		Cards: hca.New(hca.Config{
-			BackupDir: cfg.BackupDir.ValueString(), Poll: p.tuning.Pace, Lost: p.tuning.Lost,
-			Progress: func(ctx context.Context, message string) { tflog.Info(ctx, message) },
-		}),
+		Cards:     hca.New(cards),
 	}
 	transports := map[string]sshhost.Config{}
 	for name, v := range cfg.Hosts.Elements() {

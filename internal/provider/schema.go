@@ -121,7 +121,7 @@ func sshAttributes() map[string]schema.Attribute {
 		"connect_attempts": schema.Int64Attribute{Optional: true,
 			MarkdownDescription: "How often a connection is tried while the failure may pass, such as a refused or silent port; default 3. A wrong key or host key is never tried again.",
 			Validators:          []validator.Int64{int64validator.Between(1, 100)}},
-		"command_timeout":    duration("How long a command without a bound of its own may take; default `5m`."),
+		"command_timeout":    duration("How long a command may take, reading the facts of a host among them; default `5m`. What is known to take its time, such as a burn or the installation of a package, has a bound of its own."),
 		"keepalive_interval": duration("Pause between two keepalives; default `15s`."),
 	}
 }

@@ -95,7 +95,11 @@ func driverFindings(card CardFacts, host HostFacts) []Finding {
 // cardState gives the findings on what is in the card's flash now.
 func cardState(card CardFacts) []Finding {
 	if !card.FlashKnown {
-		return []Finding{find("FW044", "%s", orText(card.FlashError, "the query gave no answer"))}
+		f := find("FW044", "%s", orText(card.FlashError, "the query gave no answer"))
+		if card.FlashTaken {
+			f = f.way(semaphore(card.PCI))
+		}
+		return []Finding{f}
 	}
 	var found []Finding
 	if s := secured(card.Security); s != "" {
@@ -112,6 +116,17 @@ func cardState(card CardFacts) []Finding {
 		found = append(found, find("FW050", "PSID %s (%s), vendor data %q", card.PSID, orText(ib.PSID(card.PSID).Vendor(), "unknown company"), card.VSD))
 	}
 	return found
+}
+
+// semaphore is the way out of a flash semaphore that nobody gives back: a tool
+// that was killed outright, or that crashed, leaves it set. The provider never
+// clears it, because it cannot see who else may hold it.
+func semaphore(pci ib.PCIAddress) string {
+	return fmt.Sprintf("The flash semaphore of the card is set. It stays set when mstflint is killed or crashes, and while another program uses the card.\n"+
+		"1. Make sure on the host that nothing does: pgrep -a 'mst|flint|fwupd' names no process, and no management controller is updating the card.\n"+
+		"2. Clear it: mstflint -clear_semaphore -d %[1]s\n"+
+		"3. Look at the card: mstflint -d %[1]s q, then mstflint -d %[1]s v. Do not restart the host before the flash verifies.\n"+
+		"4. Plan again.", pci)
 }
 
 // secured gives the attributes that forbid another image; a plain "signed-fw"

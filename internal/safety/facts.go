@@ -27,6 +27,7 @@ type CardFacts struct {
 
 	FlashKnown bool   // the query of the flash succeeded
 	FlashError string // why it did not
+	FlashTaken bool   // it did not because the flash semaphore is set
 	Format     string // "FS2"
 	PSID       string // as printed; empty: none or not printable
 	FW         ib.FWVersion
@@ -163,12 +164,15 @@ type Battery struct {
 
 // JobFacts is one flash job recorded on the host.
 type JobFacts struct {
-	ID       string
-	Kind     string
-	PCI      ib.PCIAddress
-	Running  bool
-	Settled  bool
-	Ended    bool // its exit status is recorded
+	ID      string
+	Kind    string
+	PCI     ib.PCIAddress
+	Running bool
+	Settled bool
+	Ended   bool // its exit status is recorded
+	// Foreign is the version of a journal that this release does not read; empty:
+	// it reads it.
+	Foreign  string
 	Operator string
 	Since    string
 }

@@ -123,6 +123,19 @@ var firmwareCases = []struct {
 		in.Host.SSH = NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}
 		in.Request.ManagementPath = "enp1s0"
 	}},
+	{"HO002", NeedsConsent, "two interfaces, one of them allowed", func(in *FirmwareInput) {
+		in.Host.SSH = NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}
+		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}}
+		in.Request.ManagementPath = "enp1s0"
+	}},
+	{"HO002", Note, "two interfaces, both allowed", func(in *FirmwareInput) {
+		in.Host.SSH = NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}
+		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}}
+		in.Request.ManagementPath = "enp1s0d1, enp1s0"
+	}},
+	{"HO017", Refuse, "journal of another version", func(in *FirmwareInput) {
+		in.Host.Jobs = []JobFacts{{ID: "J", Kind: "burn", PCI: here, Foreign: "2", Operator: "eve", Running: true}}
+	}},
 	{"HO002", NeedsConsent, "default route over the card", func(in *FirmwareInput) {
 		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}}
 	}},

@@ -20,6 +20,9 @@ var vendorOUIs = map[string]string{
 // GUIDValues gives the findings on requested values alone and against the rest
 // of the lab; it needs nothing of the card but its name.
 func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []Finding {
+	if found := baseRoom(req); len(found) > 0 {
+		return found // what follows from such a base is not worth a look
+	}
 	var found []Finding
 	if req.HasGUIDs {
 		found = append(found, guidValues(req.Want)...)
@@ -27,7 +30,6 @@ func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) [
 	if req.HasMACs {
 		found = append(found, macValues(req.Want)...)
 	}
-	found = append(found, baseRoom(req)...)
 	for _, clash := range lab.clashes(host, pci, asked(req)) {
 		found = append(found, find("GU006", "%s", clash))
 	}

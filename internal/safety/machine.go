@@ -51,18 +51,35 @@ func jobs(card CardFacts, host HostFacts) []Finding {
 	var found []Finding
 	for _, j := range host.Jobs {
 		what := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", j.ID, j.Kind, j.PCI, orText(j.Operator, "unknown"), orText(j.Since, "an unknown time"))
-		switch {
-		case j.Running && j.PCI.Slot() == card.PCI.Slot():
-			found = append(found, find("HO005", "%s is running; the next apply waits for it and reads the card afterwards.", what))
+		switch ours := j.PCI.Slot() == card.PCI.Slot(); {
+		case ours && (j.Running || !j.Settled):
+			found = append(found, ownJob(j, what))
 		case j.Running:
 			found = append(found, find("HO004", "%s", what))
-		case !j.Settled && j.PCI.Slot() == card.PCI.Slot() && j.Ended:
-			found = append(found, find("HO005", "%s has ended.", what))
-		case !j.Settled && j.PCI.Slot() == card.PCI.Slot():
-			found = append(found, find("HO005", "%s was interrupted before it ended, by a power cut or a reset of the host.", what))
 		}
 	}
 	return found
+}
+
+// ownJob gives the finding on a job of this very card that is not over.
+func ownJob(j JobFacts, what string) Finding {
+	switch {
+	case j.Foreign != "" && !j.Settled:
+		return find("HO017", "%s: its journal is of version %s", what, j.Foreign).way(foreignJournal(j.PCI, j.ID))
+	case j.Running:
+		return find("HO005", "%s is running; the next apply waits for it and reads the card afterwards.", what)
+	case j.Ended:
+		return find("HO005", "%s has ended.", what)
+	}
+	return find("HO005", "%s was interrupted before it ended, by a power cut or a reset of the host.", what)
+}
+
+// foreignJournal says how a job is brought to an end that only another version of
+// the provider understands.
+func foreignJournal(pci ib.PCIAddress, id string) string {
+	return fmt.Sprintf("Apply once with the version of the provider that wrote it; it settles the job.\n"+
+		"If there is none any more: wait until systemctl is-active infiniband-flash-%[2]s.service says inactive, look at the card with mstflint -d %[1]s q and mstflint -d %[1]s v, "+
+		"and if the image is bootable, write on the host: echo by hand >/var/lib/terraform-provider-infiniband/jobs/%[2]s/settled", pci, id)
 }
 
 // waiting is the verdict while a job of an earlier run changes the card: the
@@ -70,7 +87,7 @@ func jobs(card CardFacts, host HostFacts) []Finding {
 // job runs.
 func waiting(card CardFacts, host HostFacts, known []Finding) (v Verdict, ok bool) {
 	for _, j := range host.Jobs {
-		if j.Running && j.PCI.Slot() == card.PCI.Slot() {
+		if j.Running && j.Foreign == "" && j.PCI.Slot() == card.PCI.Slot() {
 			return seal(Verdict{Action: ActionWait, Findings: append(known, jobs(card, host)...)}, card, false), true
 		}
 	}
@@ -82,20 +99,44 @@ func waiting(card CardFacts, host HostFacts, known []Finding) (v Verdict, ok boo
 // together.
 func path(card CardFacts, host HostFacts, consent string) []Finding {
 	var found []Finding
+	ways := paths{need: used(card, host), consent: consent, pci: card.PCI}
 	if onCard(card, host.SSH) {
-		found = append(found, pathFinding("HO001", "The session to "+host.Name, host.SSH.Dev, card.PCI, consent))
+		found = append(found, ways.finding("HO001", "The session to "+host.Name, host.SSH.Dev))
 	}
 	for _, r := range host.DefaultRoutes {
 		if onCard(card, r) && (!onCard(card, host.SSH) || r.Dev != host.SSH.Dev) {
-			found = append(found, pathFinding("HO002", "The default route of "+host.Name, r.Dev, card.PCI, consent))
+			found = append(found, ways.finding("HO002", "The default route of "+host.Name, r.Dev))
 		}
 	}
-	return append(found, storage(card, host, consent)...)
+	return append(found, storage(card, host, ways)...)
+}
+
+// paths is what a consent to losing the interfaces of a card is judged by.
+type paths struct {
+	need    []string // interfaces of the card that something uses
+	consent string   // names, with commas between them
+	pci     ib.PCIAddress
+}
+
+// used gives the interfaces of a card that something of the host uses.
+func used(card CardFacts, host HostFacts) []string {
+	all := append([]NetPath{host.SSH}, host.DefaultRoutes...)
+	for _, st := range host.Storage {
+		all = append(all, st.Via)
+	}
+	var devs []string
+	for _, p := range all {
+		if onCard(card, p) {
+			devs = append(devs, p.Dev)
+		}
+	}
+	slices.Sort(devs)
+	return slices.Compact(devs)
 }
 
 // storage gives one finding for each interface, so that a host with many mounts
 // does not say the same many times.
-func storage(card CardFacts, host HostFacts, consent string) []Finding {
+func storage(card CardFacts, host HostFacts, ways paths) []Finding {
 	uses := map[string][]string{}
 	for _, st := range host.Storage {
 		if onCard(card, st.Via) {
@@ -104,20 +145,24 @@ func storage(card CardFacts, host HostFacts, consent string) []Finding {
 	}
 	var found []Finding
 	for _, dev := range slices.Sorted(maps.Keys(uses)) {
-		found = append(found, pathFinding("HO012", "Storage of "+host.Name+" ("+strings.Join(uses[dev], ", ")+")", dev, card.PCI, consent))
+		found = append(found, ways.finding("HO012", "Storage of "+host.Name+" ("+strings.Join(uses[dev], ", ")+")", dev))
 	}
 	return found
 }
 
-func pathFinding(code, what, dev string, pci ib.PCIAddress, consent string) Finding {
-	f := find(code, "%s uses %s, an interface of %s", what, dev, pci)
-	if consent == dev {
-		return f.granted(fmt.Sprintf("%s, as allowed", f.Summary))
+// finding is granted if the consent names the interface; the line to add names
+// all that are needed, so that two do not ask for each other's removal.
+func (p paths) finding(code, what, dev string) Finding {
+	f := find(code, "%s uses %s, an interface of %s", what, dev, p.pci)
+	for name := range strings.SplitSeq(p.consent, ",") {
+		if strings.TrimSpace(name) == dev {
+			return f.granted(fmt.Sprintf("%s, as allowed", f.Summary))
+		}
 	}
-	if consent != "" {
-		f.Evidence += fmt.Sprintf("; allow_management_path is %q", consent)
+	if p.consent != "" {
+		f.Evidence += fmt.Sprintf("; allow_management_path is %q", p.consent)
 	}
-	return f.consent(fmt.Sprintf("allow_management_path = %q", dev))
+	return f.consent(fmt.Sprintf("allow_management_path = %q", strings.Join(p.need, ",")))
 }
 
 func onCard(card CardFacts, p NetPath) bool {
@@ -132,6 +177,18 @@ func battery(host HostFacts) []Finding {
 		found = append(found, find("HO015", "%s says %s", b.Name, b.Status))
 	}
 	return found
+}
+
+// Restart gives the findings that stop a restart of the host in the moment
+// before it: what has come up since the verdict that it follows from.
+func Restart(host HostFacts) []Finding {
+	found := append(battery(host), restart(host)...)
+	for _, j := range host.Jobs {
+		if j.Running {
+			found = append(found, find("HO004", "Job %s (%s of %s), started by %s", j.ID, j.Kind, j.PCI, orText(j.Operator, "unknown")))
+		}
+	}
+	return slices.DeleteFunc(found, func(f Finding) bool { return !f.Severity.Blocks() })
 }
 
 // restart gives the findings on what else of the host a restart concerns.

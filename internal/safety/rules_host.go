@@ -50,6 +50,9 @@ var _ = Register(
 	Rule{Code: "HO016", Severity: Warn, Title: "Host is a node of a Kubernetes cluster", Attribute: "activation",
 		Meaning: "Its pods die with the restart, unless they were moved away before.",
 		WayOut:  "Drain the node before, for example with reboot = { drain_commands = [\"…\"], resume_commands = [\"…\"] } in the host's entry of the provider."},
+	Rule{Code: "HO017", Severity: Refuse, Title: "A flash job was left by another version of the provider",
+		Meaning: "What the files of its journal mean is not known to this version, so that it is neither waited for nor taken for settled.",
+		WayOut:  "Apply once with the version of the provider that wrote it, or settle it by hand."},
 )
 
 // Rules about the way back.

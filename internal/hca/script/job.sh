@@ -15,16 +15,28 @@ lock=$2
 holder=$3
 phase=$4
 
+# Reads back what it wrote: not every shell's printf says that the disk is full.
 state() {
-  printf '%s %s %s\n' "$1" "$2" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >>"$dir/states"
-  sync "$dir/states"
+  line="$1 $2 $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+  last=
+  printf '%s\n' "$line" >>"$dir/states"
+  while IFS= read -r text; do last=$text; done <"$dir/states"
+  [ "$last" = "$line" ] && sync "$dir/states"
+}
+
+# What is about to be done is on the disk before it is done, or it is not done:
+# whoever reads the journal of a full disk must not take a burned card for one
+# that was left alone.
+step() {
+  state "$1" "$2" || refuse 72 "the journal cannot be written, no space may be left"
 }
 
 # The rename makes exit appear whole or not at all.
 finish() {
   printf '%s\n' "$1" >"$dir/exit.new"
-  sync "$dir/exit.new"
-  mv "$dir/exit.new" "$dir/exit"
+  last=
+  IFS= read -r last <"$dir/exit.new"
+  if [ "$last" = "$1" ]; then sync "$dir/exit.new" && mv "$dir/exit.new" "$dir/exit"; fi
   sync "$dir"
   exit 0
 }
@@ -71,7 +83,7 @@ if [ "$phase" = outer ]; then
 fi
 
 printf 'job=%s\npci=%s\noperator=%s\nsince=%s\n' "$job" "$pci" "$operator" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$holder"
-state 2 locked
+step 2 locked
 
 # The second gate: card and image are still those that the verdict was about.
 if [ "$kind" = burn ]; then
@@ -114,14 +126,14 @@ fi
 if [ -n "$from_macs" ] && [ "$macs" != "$from_macs" ]; then
   refuse 70 "the card has MACs '$macs' instead of '$from_macs': it may be another card"
 fi
-state 3 inspected
+step 3 inspected
 
 set --
 while IFS= read -r word; do set -- "$@" "$word"; done <"$dir/argv"
 
 # The answers are counted: a question that nobody foresaw meets the end of the
 # file, which the tool takes as no, before it writes anything.
-state 4 burning
+step 4 burning
 "$@" <"$dir/answers" >"$dir/output" 2>&1
 status=$?
 sync "$dir/output"

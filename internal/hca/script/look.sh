@@ -10,7 +10,7 @@ fi
 unit=$(systemctl is-active -- "$2" 2>/dev/null)
 printf 'unit %s\n' "${unit:-unknown}"
 printf 'boot %s\n' "$(cat /proc/sys/kernel/random/boot_id)"
-if [ -f "$1/exit" ]; then printf 'exit %s\n' "$(cat "$1/exit")"; fi
+if [ -s "$1/exit" ]; then printf 'exit %s\n' "$(cat "$1/exit")"; fi
 if [ -f "$1/settled" ]; then echo 'settled'; fi
 if [ -f "$1/reason" ]; then printf 'reason %s\n' "$(cat "$1/reason")"; fi
 if [ -f "$1/states" ]; then

@@ -1,5 +1,6 @@
 # Stores a job and starts its unit.
-#   STATEDIR ID UNIT LOCK HOLDER JOB_SH_SHA256 JOB_SH REQUEST ARGV ANSWERS
+#   STATEDIR ID UNIT LOCK HOLDER SHA256 JOB_SH REQUEST ARGV ANSWERS
+# SHA256 is that of the four files together.
 umask 077
 jobs=$1/jobs
 id=$2
@@ -13,9 +14,9 @@ mkdir -p "$jobs" || exit 72
 mkdir "$dir" || exit 73
 printf '%s' "$1" >"$dir/job.sh" && printf '%s' "$2" >"$dir/request" &&
   printf '%s' "$3" >"$dir/argv" && printf '%s' "$4" >"$dir/answers" || exit 72
-sum=$(sha256sum <"$dir/job.sh")
+sum=$(cat "$dir/job.sh" "$dir/request" "$dir/argv" "$dir/answers" | sha256sum)
 if [ "${sum%% *}" != "$want" ]; then
-  echo "job.sh has SHA-256 ${sum%% *} instead of $want" >&2
+  echo "the files of the job have SHA-256 ${sum%% *} instead of $want; no space may be left" >&2
   exit 74
 fi
 printf '1 requested %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$dir/states" || exit 72

@@ -47,7 +47,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			},
 			"allow_management_path": schema.StringAttribute{
 				Optional: true, Computed: true,
-				MarkdownDescription: "Consent to change the card although the SSH session or the default route of the host rides on it: the name of that interface. A change of this argument alone is no change.",
+				MarkdownDescription: "Consent to change the card although the SSH session or the default route of the host rides on it: the name of that interface, or the names of all of them with commas between them. A change of this argument alone is no change.",
 			},
 			"activation": tfkit.ActivationAttribute(),
 			"timeout":    tfkit.TimeoutAttribute("45m", "backup, write, verification and reboot together"),

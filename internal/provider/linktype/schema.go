@@ -44,7 +44,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			},
 			"allow_management_path": schema.StringAttribute{
 				Optional: true, Computed: true,
-				MarkdownDescription: "Consent to change the ports although the SSH session or the default route of the host rides on one of them: the name of that interface. A change of this argument alone is no change.",
+				MarkdownDescription: "Consent to change the ports although the SSH session or the default route of the host rides on one of them: the name of that interface, or the names of all of them with commas between them. A change of this argument alone is no change.",
 			},
 			"activation": activation(),
 			"timeout":    tfkit.TimeoutAttribute("20m", "the change"),

@@ -8,17 +8,12 @@ package collect
 
 import (
 	_ "embed"
-	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
 //go:embed collect.sh
 var script string
-
-// timeout leaves room for several cards whose flash semaphore is taken, each
-// of which answers after about five seconds.
-const timeout = 2 * time.Minute
 
 // Places says where the script looks.
 type Places struct {
@@ -29,9 +24,9 @@ type Places struct {
 }
 
 // Command returns the collection of all facts. It needs root: the flash of a
-// card, its VPD and the configuration of the network are not open to others.
+// card, its VPD and the configuration of the network are not open to others. It
+// has no time limit of its own, so that the user's command_timeout holds.
 func Command(p Places) shellcmd.Command {
 	return shellcmd.Script("collect facts", script, append([]string{p.Root, p.StateDir, p.LockFile}, p.Packages...)...).
-		AsRoot().
-		WithTimeout(timeout)
+		AsRoot()
 }

@@ -1,0 +1,42 @@
+package safety
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+func TestPath_asksForAllInterfacesAtOnce(t *testing.T) {
+	host := HostFacts{Name: "intel9", SSH: NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}, DefaultRoutes: []NetPath{{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}}}
+	for _, f := range path(CardFacts{PCI: here}, host, "") {
+		if f.Consent != `allow_management_path = "enp1s0,enp1s0d1"` {
+			t.Errorf("%s asks for %s", f.Code, f.Consent)
+		}
+	}
+}
+
+func TestRestart_stopsForWhatCameUpSince(t *testing.T) {
+	for name, c := range map[string]struct {
+		host HostFacts
+		want string
+	}{
+		"nothing":          {HostFacts{}, ""},
+		"shares":           {HostFacts{Servers: []Server{{Name: "NFS"}}}, ""},
+		"battery":          {HostFacts{Battery: []Battery{{Name: "ups", Status: "OB"}}}, "HO015"},
+		"scrub":            {HostFacts{Scans: []PoolScan{{Pool: "tank", Doing: "scrub"}}}, "HO014"},
+		"job of a card":    {HostFacts{Jobs: []JobFacts{{ID: "J", Running: true}}}, "HO004"},
+		"job that is over": {HostFacts{Jobs: []JobFacts{{ID: "J", Settled: true}}}, ""},
+	} {
+		if got := strings.Join(codes(Restart(c.host)), " "); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestCardState_saysHowASemaphoreIsCleared(t *testing.T) {
+	found := cardState(CardFacts{PCI: here, FlashTaken: true, FlashError: "Can not obtain Flash semaphore"})
+	if len(found) != 1 || found[0].Code != "FW044" || !strings.Contains(found[0].Detail(), "mstflint -clear_semaphore -d "+here.String()) {
+		t.Errorf("got %+v", found)
+	}
+}
