@@ -36,8 +36,7 @@ func (o *Ops) exclusive(ctx context.Context, h host.Host, cmd shellcmd.Command) 
 func (o *Ops) locked(ctx context.Context, h host.Host, cmd shellcmd.Command) (host.Result, error) {
 	for try := 1; ; try++ {
 		r, err := h.Run(ctx, cmd)
-		status, _ := exitOf(err)
-		again := status == flock.Taken && try < lockTries || !cmd.Changing() && passing(err) && try < lostTries
+		again := taken(err) && try < lockTries || !cmd.Changing() && passing(err) && try < lostTries
 		if !again {
 			return r, err
 		}
@@ -45,6 +44,13 @@ func (o *Ops) locked(ctx context.Context, h host.Host, cmd shellcmd.Command) (ho
 			return r, waitErr
 		}
 	}
+}
+
+// taken reports whether somebody else was at the card: a job that holds the lock,
+// or another reader, which holds the flash semaphore for as long as it reads.
+func taken(err error) bool {
+	status, exit := exitOf(err)
+	return status == flock.Taken || exit != nil && mstflint.Diagnose(status, exit.Stdout, exit.Stderr).Kind == mstflint.FailureSemaphore
 }
 
 // exitOf gives the status of a command that ran and failed.

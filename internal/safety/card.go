@@ -122,7 +122,8 @@ func cardState(card CardFacts) []Finding {
 // that was killed outright, or that crashed, leaves it set. The provider never
 // clears it, because it cannot see who else may hold it.
 func semaphore(pci ib.PCIAddress) string {
-	return fmt.Sprintf("The flash semaphore of the card is set. It stays set when mstflint is killed or crashes, and while another program uses the card.\n"+
+	return fmt.Sprintf("The flash semaphore of the card is set. It is set while another program reads or writes the card, for example another plan: then plan again in a minute. "+
+		"It stays set when mstflint is killed or crashes; the provider does not clear it, because it cannot see who holds it.\n"+
 		"1. Make sure on the host that nothing does: pgrep -a 'mst|flint|fwupd' names no process, and no management controller is updating the card.\n"+
 		"2. Clear it: mstflint -clear_semaphore -d %[1]s\n"+
 		"3. Look at the card: mstflint -d %[1]s q, then mstflint -d %[1]s v. Do not restart the host before the flash verifies.\n"+
