@@ -56,11 +56,11 @@ func bench(ctx context.Context, engine, provider, sizes string, runs int) error 
 	b := &suite{dir: dir, engine: engine, provider: provider, floor: filepath.Join(dir, "floor"), hollow: filepath.Join(dir, "hollow"), runs: runs}
 	fmt.Printf("%s; plans without changes, medians of %d.\n\n%s\n", machine(ctx, engine), runs, tableHead)
 	for size := range strings.SplitSeq(sizes, ",") {
-		n, each, err := fleetSize(size)
-		if err != nil {
-			return err
+		n, each, wrong := fleetSize(size)
+		if wrong != nil {
+			return wrong
 		}
-		if err := b.fleet(ctx, n, each); err != nil {
+		if err = b.fleet(ctx, n, each); err != nil {
 			return fmt.Errorf("%s hosts: %w", size, err)
 		}
 	}
