@@ -111,7 +111,7 @@ func TestCheckFabric(t *testing.T) {
 }
 
 func TestLint(t *testing.T) {
-	standard := Partition{Name: "Default", PKey: DefaultPKey, IPoIB: true, Members: []Member{{"ALL", Full}}}
+	standard := Partition{Name: "Default", PKey: DefaultPKey, IPoIB: true, Members: []Member{{Port: "ALL", Membership: Full}}}
 	ports := map[string]MemberPort{"0x1": {Where: "a", MTU: 2048, Rate: 400}}
 	for _, tt := range []struct {
 		name  string
@@ -121,15 +121,15 @@ func TestLint(t *testing.T) {
 	}{
 		{"none", nil, "", ""},
 		{"good", []Partition{standard}, "", ""},
-		{"no default", []Partition{{Name: "a", PKey: 1, Members: []Member{{"ALL", Full}}}}, "SM013", "a and no"},
-		{"limited default", []Partition{{Name: "Default", PKey: DefaultPKey, IPoIB: true, Members: []Member{{"ALL", Limited}, {"SELF", Full}}}}, "SM014", "full members"},
-		{"one key twice", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{"ALL", Full}}}, {Name: "b", PKey: 1, Members: []Member{{"ALL", Full}}}}, "SM015", "0x0001"},
-		{"one port twice", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{"0x1", Full}, {"0x1", Limited}}}}, "SM015", "twice"},
-		{"MTU of a member", []Partition{standard, {Name: "a", PKey: 1, IPoIB: true, MTU: 4096, Members: []Member{{"0x1", Full}}}}, "SM016", "IB MTU 2048, the group 4096"},
-		{"MTU of somebody", []Partition{{Name: "Default", PKey: DefaultPKey, IPoIB: true, MTU: 4096, Members: []Member{{"ALL", Full}}}}, "SM016", "IB MTU 2048"},
-		{"rate", []Partition{standard, {Name: "a", PKey: 1, IPoIB: true, Rate: 560, Members: []Member{{"0x1", Full}}}}, "SM016", "40 Gb/s, the group 56"},
-		{"limited only", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{"0x1", Limited}, {"0x2", Limited}}}}, "SM017", "0x1 (a), 0x2"},
-		{"a single limited one", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{"0x1", Limited}}}}, "", ""},
+		{"no default", []Partition{{Name: "a", PKey: 1, Members: []Member{{Port: "ALL", Membership: Full}}}}, "SM013", "a and no"},
+		{"limited default", []Partition{{Name: "Default", PKey: DefaultPKey, IPoIB: true, Members: []Member{{Port: "ALL", Membership: Limited}, {Port: "SELF", Membership: Full}}}}, "SM014", "full members"},
+		{"one key twice", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{Port: "ALL", Membership: Full}}}, {Name: "b", PKey: 1, Members: []Member{{Port: "ALL", Membership: Full}}}}, "SM015", "0x0001"},
+		{"one port twice", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{Port: "0x1", Membership: Full}, {Port: "0x1", Membership: Limited}}}}, "SM015", "twice"},
+		{"MTU of a member", []Partition{standard, {Name: "a", PKey: 1, IPoIB: true, MTU: 4096, Members: []Member{{Port: "0x1", Membership: Full}}}}, "SM016", "IB MTU 2048, the group 4096"},
+		{"MTU of somebody", []Partition{{Name: "Default", PKey: DefaultPKey, IPoIB: true, MTU: 4096, Members: []Member{{Port: "ALL", Membership: Full}}}}, "SM016", "IB MTU 2048"},
+		{"rate", []Partition{standard, {Name: "a", PKey: 1, IPoIB: true, Rate: 560, Members: []Member{{Port: "0x1", Membership: Full}}}}, "SM016", "40 Gb/s, the group 56"},
+		{"limited only", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{Port: "0x1", Membership: Limited}, {Port: "0x2", Membership: Limited}}}}, "SM017", "0x1 (a), 0x2"},
+		{"a single limited one", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{Port: "0x1", Membership: Limited}}}}, "", ""},
 	} {
 		var codes, text []string
 		for _, f := range Lint(tt.all, ports) {

@@ -33,8 +33,8 @@ func realSM(f *ibsimtest.Fabric, node string, d Desired) *ibsimtest.RunningSM {
 
 func realPartitions() []Partition {
 	all := []Partition{
-		{Name: "Default", PKey: DefaultPKey, IPoIB: true, MTU: 4096, Rate: 400, SL: -1, Scope: -1, Members: []Member{{"ALL", Full}}},
-		{Name: "storage", PKey: 1, IPoIB: true, SL: -1, Scope: -1, Members: []Member{{testPort.String(), Full}, {"ALL_CAS", Limited}}},
+		{Name: "Default", PKey: DefaultPKey, IPoIB: true, MTU: 4096, Rate: 400, SL: -1, Scope: -1, Members: []Member{{Port: "ALL", Membership: Full}}},
+		{Name: "storage", PKey: 1, IPoIB: true, SL: -1, Scope: -1, Members: []Member{{Port: testPort.String(), Membership: Full}, {Port: "ALL_CAS", Membership: Limited}}},
 	}
 	SortPartitions(all)
 	return all
@@ -79,7 +79,7 @@ func TestReal_partitions(t *testing.T) {
 
 	after := d
 	after.Partitions = slices.Clone(d.Partitions)
-	after.Partitions[1].Members = []Member{{"ALL", Full}}
+	after.Partitions[1].Members = []Member{{Port: "ALL", Membership: Full}}
 	after.Priority = 9
 	if opensm.NeedsRestart(d.conf(), after.conf()) || !opensm.SameGroups(d.Partitions, after.Partitions) {
 		t.Fatal("the change is said to need a restart")

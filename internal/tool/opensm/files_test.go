@@ -72,8 +72,8 @@ func TestChosenAndKeys(t *testing.T) {
 }
 
 var storage = []Partition{
-	{Name: "Default", PKey: 0x7fff, IPoIB: true, MTU: 4096, Rate: 400, SL: -1, Scope: -1, Members: []Member{{"ALL", Full}}},
-	{Name: "storage", PKey: 1, IPoIB: true, SL: -1, Scope: -1, Members: []Member{{"ALL", Limited}, {port1.String(), Full}, {port2.String(), Limited}}},
+	{Name: "Default", PKey: 0x7fff, IPoIB: true, MTU: 4096, Rate: 400, SL: -1, Scope: -1, Members: []Member{{Port: "ALL", Membership: Full}}},
+	{Name: "storage", PKey: 1, IPoIB: true, SL: -1, Scope: -1, Members: []Member{{Port: "ALL", Membership: Limited}, {Port: port1.String(), Membership: Full}, {Port: port2.String(), Membership: Limited}}},
 }
 
 func TestPartitions_readBack(t *testing.T) {
@@ -92,8 +92,8 @@ func TestPartitions_readBack(t *testing.T) {
 func TestParsePartitions_ofOthers(t *testing.T) {
 	got, err := ParsePartitions("# x\nDefault , ipoib:ALL=full, SELF\n , ALL_SWITCHES=both;\n b=0x8002,indx0,mtu=1,rate=21,sl=3,scope=5,Q_Key=0x1,defmember=full : 0xe41d2d0300e44ed1 ; # end\n")
 	want := []Partition{
-		{Name: "Default", PKey: 0x7fff, IPoIB: true, SL: -1, Scope: -1, Members: []Member{{"ALL", Full}, {"ALL_SWITCHES", Both}, {"SELF", Limited}}},
-		{Name: "b", PKey: 2, Index0: true, MTU: 256, Rate: 4000, SL: 3, Scope: 5, QKey: 1, Members: []Member{{port1.String(), Full}}},
+		{Name: "Default", PKey: 0x7fff, IPoIB: true, SL: -1, Scope: -1, Members: []Member{{Port: "ALL", Membership: Full}, {Port: "ALL_SWITCHES", Membership: Both}, {Port: "SELF", Membership: Limited}}},
+		{Name: "b", PKey: 2, Index0: true, MTU: 256, Rate: 4000, SL: 3, Scope: 5, QKey: 1, Members: []Member{{Port: port1.String(), Membership: Full}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
@@ -143,7 +143,7 @@ func TestSameGroups(t *testing.T) {
 		want bool
 	}{
 		"same":       {storage, true},
-		"membership": {change(func(p []Partition) { p[1].Members = []Member{{"ALL", Full}} }), true},
+		"membership": {change(func(p []Partition) { p[1].Members = []Member{{Port: "ALL", Membership: Full}} }), true},
 		"new group":  {append(slices.Clone(storage), Partition{Name: "c", PKey: 3, IPoIB: true}), true},
 		"MTU":        {change(func(p []Partition) { p[1].MTU = 4096 }), false},
 		"group gone": {change(func(p []Partition) { p[1].IPoIB = false }), false},
