@@ -7,9 +7,17 @@ part() {
 	status=$?
 	printf '@%s %s\n%s\n' "$name" "$status" "$text"
 }
+lacking=
 for program in ibnetdiscover iblinkinfo ibqueryerrors sminfo smpquery; do
-	command -v "$program" >/dev/null 2>&1 || printf '@missing %s\n' "$program"
+	if ! command -v "$program" >/dev/null 2>&1; then
+		lacking=yes
+		printf '@missing %s\n' "$program"
+	fi
 done
+if [ -n "$lacking" ]; then
+	printf '@end\n'
+	exit 0
+fi
 part net ibnetdiscover -C "$1" -P "$2"
 part links iblinkinfo -l -C "$1" -P "$2"
 part sm sminfo -C "$1" -P "$2"

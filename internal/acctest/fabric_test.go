@@ -1,0 +1,99 @@
+package acctest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+func field(t *testing.T, v any, keys ...string) any {
+	t.Helper()
+	for _, k := range keys {
+		m, ok := v.(map[string]any)
+		if !ok {
+			t.Fatalf("no field %s in %v", k, v)
+		}
+		v = m[k]
+	}
+	return v
+}
+
+func messages(t *testing.T, fabric any) string {
+	t.Helper()
+	var all []string
+	list, ok := field(t, fabric, "differences").([]any)
+	if !ok {
+		t.Fatalf("%v", fabric)
+	}
+	for _, d := range list {
+		all = append(all, fmt.Sprintf("%s: %s", field(t, d, "kind"), field(t, d, "message")))
+	}
+	return strings.Join(all, "\n")
+}
+
+// The whole main scenario, then its fabric: what is there, what is not, what is
+// slow, what counts errors.
+func TestFabric_of_the_two_hosts(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{})
+	ws := w.Workspace()
+	applied(t, ws, w.BothHosts())
+	look := func(attrs map[string]any) any {
+		t.Helper()
+		attrs["host"] = labs.Intel9
+		v, diags, err := ws.Data(context.Background(), "infiniband_fabric", attrs)
+		if err != nil || diags.HasError() {
+			t.Fatalf("%v %v", err, diags)
+		}
+		return v
+	}
+	cables := []any{
+		map[string]any{"a": "intel9/1", "b": "0x0002c902004a1b00/1", "min_width": 4, "min_speed": "FDR"}, map[string]any{"a": "intel9/2", "b": "0x0002c902004a1b00/2"},
+		map[string]any{"a": "xeon2zfs/1", "b": "0x0002c902004a1b00/3"}, map[string]any{"a": "xeon2zfs/2", "b": "0x0002c902004a1b00/4"},
+	}
+	got := look(map[string]any{"expected_links": cables})
+	if m := messages(t, got); m != "" {
+		t.Errorf("differences:\n%s", m)
+	}
+	if svg, ok := field(t, got, "svg").(string); !ok || !strings.Contains(svg, "2 hosts, 2 cards, 1 switch, 4 links") || !strings.Contains(svg, "SM intel9, priority 14") {
+		t.Errorf("%s", svg)
+	}
+	if m, ok := field(t, got, "mermaid").(string); !ok || !strings.HasPrefix(m, "flowchart TD\n") {
+		t.Errorf("%s", m)
+	}
+	sw := labsim.SwitchEnd("switch", 3)
+	w.Lab.Limit(sw, labsim.LinkCaps{Widths: 1, Speeds: 7})
+	w.Lab.Count(sw, "SymbolErrorCounter", 70)
+	w.Lab.Disconnect(labsim.SwitchEnd("switch", 2))
+	got = look(map[string]any{"expected_links": cables, "baseline": map[string]any{"0x0002c902004a1b00/3": map[string]any{"SymbolErrorCounter": 20}}})
+	for _, want := range []string{
+		"missing: The cable intel9/2 - 0x0002c902004a1b00/2 is not there.",
+		"runs at 1X QDR: 1 of 4 lanes in use: 8 Gb/s instead of 32 Gb/s; the cable or a contact of its plugs is bad",
+		"errors: SwitchX -  Mellanox Technologies port 3 has counted 70 SymbolErrorCounter since the counter was last cleared, more than 10.",
+		"growing: SwitchX -  Mellanox Technologies port 3 has counted 50 more SymbolErrorCounter since the earlier reading.",
+	} {
+		if !strings.Contains(messages(t, got), want) {
+			t.Errorf("want %q in\n%s", want, messages(t, got))
+		}
+	}
+}
+
+func TestFabric_refusals(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{})
+	ws := w.Workspace()
+	applied(t, ws, w.BothHosts())
+	_, diags, err := ws.Data(context.Background(), "infiniband_fabric", map[string]any{"host": labs.Xeon2zfs})
+	if err != nil || !diags.HasError() {
+		t.Fatalf("%v %v", err, diags)
+	}
+	for _, want := range []string{"Unable to read the fabric of host xeon2zfs", "The host has no ibnetdiscover, iblinkinfo, ", "TrueNAS does not have them and takes no packages: let another host on the same fabric look"} {
+		if !strings.Contains(diags.String(), want) {
+			t.Errorf("want %q in\n%s", want, diags)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+// Package fabric is the data source infiniband_fabric: what one host's
+// diagnostics see of its fabric, compared with what is expected, and drawn.
+//
+// It must not change a host.
+package fabric
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+var _ datasource.DataSourceWithConfigure = &DataSource{}
+
+// DataSource is infiniband_fabric.
+type DataSource struct{ tfkit.DataSource }
+
+// New returns the data source.
+func New() datasource.DataSource { return &DataSource{} }
+
+// Metadata implements datasource.DataSource.
+func (s *DataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_fabric"
+}
+
+// Read looks at the fabric.
+func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	name := m.Host.ValueString()
+	if _, known := s.Hosts[name]; known && !s.HostReady(m.Host) {
+		resp.Diagnostics.AddAttributeError(path.Root("host"), "Unable to read the fabric of host "+name,
+			"The provider's configuration of this host holds a value that is not known yet, so that the host cannot be asked. Let the data source depend on what makes it known.")
+		return
+	}
+	wanted, err := m.expectations()
+	if err != nil {
+		resp.Diagnostics.AddAttributeError(path.Root("links"), "Invalid value for links", tfkit.Sentence(err.Error()))
+		return
+	}
+	h, _, snap, err := s.Look(ctx, name)
+	if err != nil {
+		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read the fabric of host "+name, err)
+		return
+	}
+	through, err := fabric.Pick(snap, m.portGUID())
+	if err != nil {
+		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read the fabric of host "+name, err)
+		return
+	}
+	found, err := fabric.Observe(ctx, h, through, !m.Brief.ValueBool())
+	if err != nil {
+		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read the fabric of host "+name, err)
+		return
+	}
+	found.Recognise(s.cards(ctx, m))
+	m.observe(found, wanted)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// cards are those of the hosts whose slots and names are wanted. A host that does
+// not answer has none: it must not keep the others' fabric from being seen.
+func (s *DataSource) cards(ctx context.Context, m model) map[string]*inventory.Snapshot {
+	names := m.slotHosts()
+	if names == nil {
+		names = s.HostNames()
+	}
+	found, _ := s.SnapshotsOf(ctx, names)
+	return found
+}

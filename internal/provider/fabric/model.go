@@ -1,0 +1,303 @@
+package fabric
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric/picture"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+type model struct {
+	ID        types.String `tfsdk:"id"`
+	Host      types.String `tfsdk:"host"`
+	PortGUID  tfkit.GUID   `tfsdk:"port_guid"`
+	Brief     types.Bool   `tfsdk:"brief"`
+	SlotHosts types.Set    `tfsdk:"slots_of"`
+	Expected  []expected   `tfsdk:"expected_links"`
+	Limits    types.Map    `tfsdk:"max_errors"`
+	Baseline  types.Map    `tfsdk:"baseline"`
+
+	Nodes       types.Map    `tfsdk:"nodes"`
+	Switches    types.Map    `tfsdk:"switches"`
+	Links       types.List   `tfsdk:"links"`
+	SMs         types.List   `tfsdk:"sms"`
+	Partitions  types.Map    `tfsdk:"partitions"`
+	Differences types.List   `tfsdk:"differences"`
+	Counters    types.Map    `tfsdk:"counters"`
+	Growth      types.Map    `tfsdk:"growth"`
+	Mermaid     types.String `tfsdk:"mermaid"`
+	DOT         types.String `tfsdk:"dot"`
+	SVG         types.String `tfsdk:"svg"`
+}
+
+type expected struct {
+	A        types.String `tfsdk:"a"`
+	B        types.String `tfsdk:"b"`
+	MinWidth types.Int64  `tfsdk:"min_width"`
+	MinSpeed types.String `tfsdk:"min_speed"`
+}
+
+var (
+	portTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"port_guid": tfkit.GUIDType{}, "lid": types.Int64Type, "state": types.StringType, "physical_state": types.StringType,
+		"width": types.Int64Type, "widths_enabled": types.ListType{ElemType: types.Int64Type}, "widths_supported": types.ListType{ElemType: types.Int64Type},
+		"speed": types.StringType, "speeds_enabled": types.ListType{ElemType: types.StringType}, "speeds_supported": types.ListType{ElemType: types.StringType},
+		"mtu": types.Int64Type, "pkeys": types.ListType{ElemType: types.StringType},
+	}}
+	nodeTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"description": types.StringType, "host": types.StringType, "system_image_guid": tfkit.GUIDType{}, "vendor_id": types.StringType, "device_id": types.StringType,
+		"lid": types.Int64Type, "port_count": types.Int64Type, "pcie_width": types.Int64Type, "pcie_speed": types.StringType, "ports": types.MapType{ElemType: portTypes},
+	}}
+	endTypes  = types.ObjectType{AttrTypes: map[string]attr.Type{"node_guid": tfkit.GUIDType{}, "description": types.StringType, "port": types.Int64Type}}
+	linkTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"a": endTypes, "b": endTypes, "state": types.StringType, "width": types.Int64Type, "speed": types.StringType, "gbps": types.NumberType,
+		"degraded": types.BoolType, "reasons": types.ListType{ElemType: types.StringType},
+	}}
+	smTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"port_guid": tfkit.GUIDType{}, "lid": types.Int64Type, "priority": types.Int64Type, "state": types.StringType, "description": types.StringType, "host": types.StringType,
+	}}
+	partitionTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
+		"full": types.ListType{ElemType: types.StringType}, "limited": types.ListType{ElemType: types.StringType},
+	}}
+	differenceTypes = types.ObjectType{AttrTypes: map[string]attr.Type{"kind": types.StringType, "where": types.StringType, "message": types.StringType}}
+	counterTypes    = types.MapType{ElemType: types.Int64Type}
+)
+
+// wanted is the part of the configuration that a fabric is compared with.
+type wanted struct {
+	links  []fabric.Expected
+	limits fabric.Limits
+	before map[string]map[string]uint64
+}
+
+func (m *model) portGUID() ib.GUID {
+	if m.PortGUID.ValueString() == "" {
+		return 0
+	}
+	g, err := ib.ParseGUID(m.PortGUID.ValueString())
+	if err != nil {
+		return 0 // refused by the attribute's type before
+	}
+	return g
+}
+
+func (m *model) slotHosts() []string {
+	if m.SlotHosts.IsNull() {
+		return nil
+	}
+	names := []string{}
+	for _, v := range m.SlotHosts.Elements() {
+		if text, ok := v.(types.String); ok {
+			names = append(names, text.ValueString())
+		}
+	}
+	return names
+}
+
+func (m *model) expectations() (w wanted, err error) {
+	for _, e := range m.Expected {
+		x := fabric.Expected{A: e.A.ValueString(), B: e.B.ValueString(), MinWidth: int(e.MinWidth.ValueInt64())}
+		if text := e.MinSpeed.ValueString(); text != "" {
+			if x.MinSpeed, err = ib.ParseSpeed(text); err != nil {
+				return w, err
+			}
+		}
+		w.links = append(w.links, x)
+	}
+	w.limits = fabric.Limits{"SymbolErrorCounter": 10, "LinkErrorRecoveryCounter": 10, "LinkDownedCounter": 10, "PortRcvErrors": 10, "LocalLinkIntegrityErrors": 10}
+	if !m.Limits.IsNull() {
+		w.limits = fabric.Limits{}
+		for name, v := range m.Limits.Elements() {
+			if n, ok := v.(types.Int64); ok {
+				w.limits[name] = n.ValueInt64()
+			}
+		}
+	}
+	w.before = m.baseline()
+	return w, nil
+}
+
+// baseline is nil without one.
+func (m *model) baseline() map[string]map[string]uint64 {
+	if m.Baseline.IsNull() {
+		return nil
+	}
+	before := map[string]map[string]uint64{}
+	for id, v := range m.Baseline.Elements() {
+		counters, ok := v.(types.Map)
+		if !ok {
+			continue
+		}
+		before[id] = map[string]uint64{}
+		for name, v := range counters.Elements() {
+			if n, ok := v.(types.Int64); ok && n.ValueInt64() > 0 {
+				before[id][name] = uint64(n.ValueInt64())
+			}
+		}
+	}
+	return before
+}
+
+func (m *model) observe(f *fabric.Fabric, w wanted) {
+	m.ID = m.Host
+	nodes, switches := map[string]attr.Value{}, map[string]attr.Value{}
+	for _, n := range f.Nodes {
+		if n.Switch {
+			switches[n.GUID.String()] = nodeValue(f, n)
+		} else {
+			nodes[n.GUID.String()] = nodeValue(f, n)
+		}
+	}
+	m.Nodes, m.Switches = types.MapValueMust(nodeTypes, nodes), types.MapValueMust(nodeTypes, switches)
+	m.Links = list(linkTypes, f.Links, linkValue)
+	m.SMs = list(smTypes, f.SMs, smValue)
+	m.Partitions = types.MapNull(partitionTypes)
+	if f.Detailed {
+		m.Partitions = types.MapValueMust(partitionTypes, partitionValues(f))
+	}
+	m.Differences = list(differenceTypes, f.Compare(w.links, w.limits, w.before), func(d fabric.Difference) attr.Value {
+		return types.ObjectValueMust(differenceTypes.AttrTypes, map[string]attr.Value{
+			"kind": types.StringValue(d.Kind), "where": types.StringValue(d.Where), "message": types.StringValue(d.Message),
+		})
+	})
+	m.Counters, m.Growth = types.MapNull(counterTypes), types.MapNull(counterTypes)
+	if f.Counted {
+		m.Counters = counterValues(f.Counters())
+		if w.before != nil {
+			m.Growth = counterValues(f.Growth(w.before))
+		}
+	}
+	missing := f.Absent(w.links)
+	m.Mermaid, m.DOT, m.SVG = types.StringValue(picture.Mermaid(f, missing)), types.StringValue(picture.DOT(f, missing)), types.StringValue(picture.SVG(f, missing))
+}
+
+func list[T any](of attr.Type, all []T, value func(T) attr.Value) types.List {
+	values := make([]attr.Value, 0, len(all))
+	for _, v := range all {
+		values = append(values, value(v))
+	}
+	return types.ListValueMust(of, values)
+}
+
+func number(n int) types.Int64 {
+	if n == 0 {
+		return types.Int64Null()
+	}
+	return types.Int64Value(int64(n))
+}
+
+func nodeValue(f *fabric.Fabric, n *fabric.Node) attr.Value {
+	ports, lid := map[string]attr.Value{}, n.LID
+	for _, p := range n.Ports {
+		ports[fmt.Sprint(p.Number)] = portValue(f, p)
+		if lid == 0 {
+			lid = p.LID
+		}
+	}
+	width, speed := types.Int64Null(), types.StringNull()
+	if n.PCIe != nil {
+		width, speed = number(n.PCIe.Width), tfkit.OrNull(n.PCIe.Speed)
+	}
+	return types.ObjectValueMust(nodeTypes.AttrTypes, map[string]attr.Value{
+		"description": types.StringValue(fabric.Printable(n.Name)), "host": tfkit.OrNull(n.Host), "system_image_guid": tfkit.GUIDText(n.SystemGUID),
+		"vendor_id": types.StringValue(fmt.Sprintf("0x%06x", n.VendorID)), "device_id": types.StringValue(fmt.Sprintf("0x%04x", n.DeviceID)),
+		"lid": types.Int64Value(int64(lid)), "port_count": types.Int64Value(int64(n.PortCount)), "pcie_width": width, "pcie_speed": speed,
+		"ports": types.MapValueMust(portTypes, ports),
+	})
+}
+
+func portValue(f *fabric.Fabric, p *fabric.Port) attr.Value {
+	widths := func(all []int) types.List {
+		if !f.Detailed || all == nil {
+			return types.ListNull(types.Int64Type)
+		}
+		return list(types.Int64Type, all, func(n int) attr.Value { return types.Int64Value(int64(n)) })
+	}
+	speeds := func(all []ib.Speed) types.List {
+		if !f.Detailed || all == nil {
+			return types.ListNull(types.StringType)
+		}
+		return list(types.StringType, all, func(s ib.Speed) attr.Value { return types.StringValue(s.String()) })
+	}
+	width, speed := number(p.Width), tfkit.OrNull(p.Speed.String())
+	if p.State == "Down" {
+		width, speed = types.Int64Null(), types.StringNull()
+	}
+	keys := types.ListNull(types.StringType)
+	if p.PKeys != nil {
+		keys = list(types.StringType, p.PKeys, func(k uint16) attr.Value { return types.StringValue(fmt.Sprintf("0x%04x", k)) })
+	}
+	return types.ObjectValueMust(portTypes.AttrTypes, map[string]attr.Value{
+		"port_guid": tfkit.GUIDText(p.GUID), "lid": types.Int64Value(int64(p.LID)), "state": tfkit.OrNull(p.State), "physical_state": tfkit.OrNull(p.Physical),
+		"width": width, "widths_enabled": widths(p.WidthEnabled), "widths_supported": widths(p.WidthSupported),
+		"speed": speed, "speeds_enabled": speeds(p.SpeedsEnabled), "speeds_supported": speeds(p.SpeedsSupported), "mtu": number(p.MTU), "pkeys": keys,
+	})
+}
+
+func endValue(p *fabric.Port) attr.Value {
+	if p == nil {
+		return types.ObjectNull(endTypes.AttrTypes)
+	}
+	return types.ObjectValueMust(endTypes.AttrTypes, map[string]attr.Value{
+		"node_guid": tfkit.GUIDText(p.Node.GUID), "description": types.StringValue(p.Node.Label()), "port": types.Int64Value(int64(p.Number)),
+	})
+}
+
+func linkValue(l *fabric.Link) attr.Value {
+	reasons := l.Slow()
+	if reasons == nil {
+		reasons = []string{}
+	}
+	state := l.A.State
+	if l.B == nil {
+		state = "Silent"
+	} else if l.B.State != "Active" {
+		state = l.B.State
+	}
+	return types.ObjectValueMust(linkTypes.AttrTypes, map[string]attr.Value{
+		"a": endValue(l.A), "b": endValue(l.B), "state": types.StringValue(state), "width": number(l.A.Width), "speed": tfkit.OrNull(l.A.Speed.String()),
+		"gbps": types.NumberValue(big.NewFloat(float64(int(l.Gbps()*10+0.5)) / 10)), "degraded": types.BoolValue(l.Degraded()), "reasons": tfkit.StringList(reasons),
+	})
+}
+
+func smValue(s fabric.SM) attr.Value {
+	description, host := types.StringNull(), types.StringNull()
+	if s.Node != nil {
+		description, host = types.StringValue(s.Node.Label()), tfkit.OrNull(s.Node.Host)
+	}
+	return types.ObjectValueMust(smTypes.AttrTypes, map[string]attr.Value{
+		"port_guid": tfkit.GUIDText(s.GUID), "lid": types.Int64Value(int64(s.LID)), "priority": types.Int64Value(int64(s.Priority)),
+		"state": types.StringValue(s.State), "description": description, "host": host,
+	})
+}
+
+func partitionValues(f *fabric.Fabric) map[string]attr.Value {
+	all := map[string]attr.Value{}
+	members := func(ports []*fabric.Port) attr.Value {
+		return list(types.StringType, ports, func(p *fabric.Port) attr.Value { return types.StringValue(p.GUID.String()) })
+	}
+	for _, p := range f.Partitions() {
+		all[fmt.Sprintf("0x%04x", p.PKey)] = types.ObjectValueMust(partitionTypes.AttrTypes, map[string]attr.Value{"full": members(p.Full), "limited": members(p.Limited)})
+	}
+	return all
+}
+
+func counterValues(all map[string]map[string]uint64) types.Map {
+	ports := map[string]attr.Value{}
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		counters := map[string]attr.Value{}
+		for name, n := range all[id] {
+			counters[name] = types.Int64Value(int64(min(n, 1<<62)))
+		}
+		ports[id] = types.MapValueMust(types.Int64Type, counters)
+	}
+	return types.MapValueMust(counterTypes, ports)
+}

@@ -1,0 +1,149 @@
+package fabric
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+func text(description string) schema.StringAttribute {
+	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+}
+
+func integer(description string) schema.Int64Attribute {
+	return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+}
+
+func guid(description string) schema.StringAttribute {
+	return schema.StringAttribute{Computed: true, CustomType: tfkit.GUIDType{}, MarkdownDescription: description}
+}
+
+func texts(description string) schema.ListAttribute {
+	return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
+}
+
+func integers(description string) schema.ListAttribute {
+	return schema.ListAttribute{Computed: true, ElementType: types.Int64Type, MarkdownDescription: description}
+}
+
+// Schema implements datasource.DataSource.
+func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "The InfiniBand fabric as one of its hosts sees it: nodes, switches, links, subnet managers, partitions and error counters, what differs from what is expected, and pictures. " +
+			"The host needs the programs of infiniband-diags (Arch: rdma-core). TrueNAS has none; any other host on the fabric sees the same. " +
+			"A read is one command on that host, and a second one for the details of the ports; nothing is changed.",
+		Attributes: s.attributes(),
+	}
+}
+
+func (s *DataSource) attributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"id":   text("The name of the host."),
+		"host": schema.StringAttribute{Required: true, MarkdownDescription: "Key of the host in the provider's `hosts` map that looks at the fabric."},
+		"port_guid": schema.StringAttribute{Optional: true, CustomType: tfkit.GUIDType{},
+			MarkdownDescription: "GUID of the host's port to look through, where its ports are on different fabrics; the first InfiniBand port with a link if left out."},
+		"brief": schema.BoolAttribute{Optional: true,
+			MarkdownDescription: "Whether to leave out the second command, which asks every port with a link what it supports and enables, its MTU and its P_Keys. Those attributes are null then. It takes 10 ms to 20 ms a port, eight at a time: leave it out on fabrics of hundreds of nodes."},
+		"slots_of": schema.SetAttribute{Optional: true, ElementType: types.StringType,
+			MarkdownDescription: "Hosts whose cards are looked for among the nodes, for their names and for PCIe slots that cannot keep up with a link; all configured hosts if left out, none with `[]`. A host that does not answer is passed over."},
+		"expected_links": schema.ListNestedAttribute{Optional: true,
+			MarkdownDescription: "The cables that should be there; all of them, because any other is a difference of the kind `unexpected`. An end is `node` or `node/port`; the node is a GUID, a description, a key of the `hosts` map, or the first word of a card's description.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"a":         schema.StringAttribute{Required: true, MarkdownDescription: "One end.", Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
+				"b":         schema.StringAttribute{Required: true, MarkdownDescription: "The other end.", Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
+				"min_width": schema.Int64Attribute{Optional: true, MarkdownDescription: "Lanes that it must have: 1, 2, 4, 8 or 12.", Validators: []validator.Int64{int64validator.OneOf(1, 2, 4, 8, 12)}},
+				"min_speed": schema.StringAttribute{Optional: true, MarkdownDescription: "Speed that it must have: `SDR`, `DDR`, `QDR`, `FDR10`, `FDR`, `EDR`, `HDR`, `NDR` or `XDR`.",
+					Validators: []validator.String{stringvalidator.OneOf("SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR", "XDR")}},
+			}}},
+		"max_errors": schema.MapAttribute{Optional: true, ElementType: types.Int64Type,
+			MarkdownDescription: "Counters by name with the most that is not a difference. By default 10 of `SymbolErrorCounter`, `LinkErrorRecoveryCounter`, `LinkDownedCounter`, `PortRcvErrors` and `LocalLinkIntegrityErrors`; `{}` is no limit. Counters count since they were last cleared, which may be years ago."},
+		"baseline": schema.MapAttribute{Optional: true, ElementType: counterTypes,
+			MarkdownDescription: "An earlier `counters` to compare with: a data source has no memory. Keep one in a `terraform_data` whose `input` is ignored by `lifecycle`, read by another data source than this one. A counter below its earlier value was cleared, and all of it counts as growth."},
+		"nodes":    schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Channel adapters by node GUID. A host with two cards has two.", NestedObject: nodeSchema()},
+		"switches": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Switches by node GUID.", NestedObject: nodeSchema()},
+		"links":    linksSchema(),
+		"sms": schema.ListNestedAttribute{Computed: true, MarkdownDescription: "Subnet managers, the master first. With `brief` only the master.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"port_guid":   guid("GUID of its port."),
+				"lid":         integer("LID of its port."),
+				"priority":    integer("Priority."),
+				"state":       text("`master`, `standby`, `discovering` or `not active`."),
+				"description": text("Description of its node; null if the node was not found."),
+				"host":        text("Key of its host in the provider's `hosts` map; null if it is none of them."),
+			}}},
+		"partitions": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Partitions by P_Key without the bit of full members, `0x7fff` being the default one, from the tables of the adapters' ports; null with `brief`.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"full":    texts("GUIDs of the ports that are full members."),
+				"limited": texts("GUIDs of the ports that are limited members, which reach full members only."),
+			}}},
+		"differences": schema.ListNestedAttribute{Computed: true, MarkdownDescription: "What is not as it should be, for `check` blocks.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"kind": text("`missing`, `ambiguous` and `unexpected` cables; `slow`: below what is expected; `degraded`: both ends could do better, or a PCIe slot cannot keep up; `silent`: nobody answers behind a link; " +
+					"`inactive`: not Active although there is a subnet manager; `errors` and `growing` counters; `no_sm`; `duplicate_guid`; `zero_guid`."),
+				"where":   text("The node, port or link."),
+				"message": text("A sentence for a person."),
+			}}},
+		"counters": schema.MapAttribute{Computed: true, ElementType: counterTypes, MarkdownDescription: "Error counters that are not zero, by port (`GUID of the node/port`) and name; null without a subnet manager, because counters are asked for by LID."},
+		"growth":   schema.MapAttribute{Computed: true, ElementType: counterTypes, MarkdownDescription: "How much the counters are above `baseline`; null without one."},
+		"mermaid":  text("The fabric as Mermaid, for Markdown."),
+		"dot":      text("The fabric as a graph for Graphviz."),
+		"svg":      text("The fabric as a standalone SVG picture: hosts with their cards, switches, port numbers, width and speed; the subnet manager is marked, slow links are amber, links that are down or not active and missing cables red."),
+	}
+}
+
+func nodeSchema() schema.NestedAttributeObject {
+	return schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+		"description":       text("Node description, with control characters made visible. Linux sets it to the host's name and the device."),
+		"host":              text("Key of its host in the provider's `hosts` map; null if it is none of them."),
+		"system_image_guid": guid("System image GUID, which the ports of one card share."),
+		"vendor_id":         text("Vendor, `0x0002c9` being Mellanox."),
+		"device_id":         text("Device."),
+		"lid":               integer("LID, of an adapter that of its first port on this fabric; 0 if none was assigned."),
+		"port_count":        integer("Ports that it has."),
+		"pcie_width":        integer("Lanes of the card's slot in use; null unless the card was found in a host."),
+		"pcie_speed":        text("Speed of the card's slot; null unless the card was found in a host."),
+		"ports": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Ports by number, of an adapter those on this fabric.",
+			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+				"port_guid":        guid("GUID; of a switch that of the switch."),
+				"lid":              integer("LID; 0 if none was assigned."),
+				"state":            text("`Down`, `Initialize`, `Armed` or `Active`."),
+				"physical_state":   text("`LinkUp`, `Polling`, `Disabled` and so on."),
+				"width":            integer("Lanes in use; null without a link."),
+				"widths_enabled":   integers("Lanes that the port may use; null if it was not asked."),
+				"widths_supported": integers("Lanes that the port can use; null if it was not asked."),
+				"speed":            text("Speed in use, such as `FDR`; null without a link."),
+				"speeds_enabled":   texts("Speeds that the port may use; null if it was not asked."),
+				"speeds_supported": texts("Speeds that the port can use; null if it was not asked."),
+				"mtu":              integer("IB MTU in use; null if it was not asked."),
+				"pkeys":            texts("P_Key table without empty entries; null if it was not asked."),
+			}}},
+	}}
+}
+
+func linksSchema() schema.ListNestedAttribute {
+	end := func(description string) schema.SingleNestedAttribute {
+		return schema.SingleNestedAttribute{Computed: true, MarkdownDescription: description, Attributes: map[string]schema.Attribute{
+			"node_guid":   guid("GUID of the node."),
+			"description": text("Description of the node."),
+			"port":        integer("Number of the port."),
+		}}
+	}
+	return schema.ListNestedAttribute{Computed: true, MarkdownDescription: "Cables, each once, in the order of the nodes' descriptions.",
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"a":        end("One end."),
+			"b":        end("The other end; null if nobody answers there."),
+			"state":    text("State of the end that is behind: `Active`, `Initialize` and so on; `Silent` if nobody answers at the other end."),
+			"width":    integer("Lanes in use."),
+			"speed":    text("Speed in use."),
+			"gbps":     schema.NumberAttribute{Computed: true, MarkdownDescription: "What it carries after its encoding, in Gb/s."},
+			"degraded": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether both ends could do better, or the slot of a card cannot keep up."},
+			"reasons":  texts("Why it carries less than one of its ends could, with the arithmetic; also limits that are as they are, such as an FDR card on a QDR switch."),
+		}}}
+}
