@@ -113,7 +113,10 @@ func (d *Device) FreeSemaphores() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.card.ReleaseSemaphore()
-	delete(d.regs, regSemaphoreN)
+	// Which one guards the gateway depends on the chip.
+	for a := uint32(regSemaphores); a <= regSemaphoreN; a += 4 {
+		delete(d.regs, a)
+	}
 }
 
 // PowerOff makes the card deaf.

@@ -1,0 +1,107 @@
+//go:build testbed && linux
+
+package testbed
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+)
+
+var laterVersion = [3]uint16{12, 28, 4706}
+
+// TestProvider_ConnectX4 updates a ConnectX-4 with the real tools, once as it should go
+// and once with a power cut at the first erase.
+func TestProvider_ConnectX4(t *testing.T) {
+	t.Parallel()
+	o := newOperator(t, "cx4", tocCard(card.ConnectX4, nil))
+	cfg := o.firmware("cx4.bin", card.BuildTOC(tocSpec(card.ConnectX4, psidCX4, laterVersion)), nil)
+	before := o.inFlash()
+	o.applied(cfg)
+	o.updated(before)
+	o.nothingToDo(cfg)
+	n := o.box.Device.Card().Flash.Operations()
+	for _, f := range []struct {
+		name string
+		at   int
+		hit  func(*Host) error
+	}{{"power cut", 1, cutPower}} {
+		t.Run(fmt.Sprintf("%s at %d of %d", f.name, f.at, n), func(t *testing.T) {
+			each := *o
+			each.t = t
+			each.disturbLater(f.at, f.hit)
+		})
+	}
+}
+
+// updated holds that the card has and runs the new version, with its own GUIDs.
+func (o *operator) updated(before card.Firmware) {
+	o.t.Helper()
+	flash, running := o.inFlash(), o.box.Device.Card().Running()
+	if flash.Version != laterVersion || running.Version != laterVersion || flash.GUIDs != before.GUIDs || flash.MACs != before.MACs {
+		o.t.Errorf("in flash %+v, running %+v", flash, running)
+	}
+}
+
+// disturbLater burns a fresh card with a fault at one operation of its flash: the card
+// boots one of the two images, and the next apply ends right.
+func (o *operator) disturbLater(at int, hit func(*Host) error) {
+	o.t.Helper()
+	model, err := card.New(tocCard(card.ConnectX4, nil))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.box.Device.Insert(model)
+	o.work = o.workspace()
+	cfg := o.firmware("cx4.bin", card.BuildTOC(tocSpec(card.ConnectX4, psidCX4, laterVersion)), nil)
+	before := o.inFlash()
+	var met atomic.Bool
+	model.Flash.SetHook(func(op card.Op) error {
+		if op.Number != at {
+			return nil
+		}
+		met.Store(true)
+		return hit(o.box)
+	})
+	down, back := o.box.Down(), make(chan error, 1)
+	ctx := o.context()
+	go func() {
+		select {
+		case <-down:
+			back <- o.box.Boot(ctx)
+		case <-ctx.Done():
+			back <- nil
+		}
+	}()
+	errs := o.apply(cfg)
+	select {
+	case <-down:
+		if err := <-back; err != nil {
+			o.t.Fatalf("the host does not come back: %v", err)
+		}
+	default:
+	}
+	model.Flash.SetHook(nil)
+	if !met.Load() {
+		o.t.Fatalf("the burn ended before operation %d", at)
+	}
+	if _, err := model.Flash.Bootable(); err != nil {
+		o.t.Fatalf("the card boots nothing: %v", err)
+	}
+	if next := o.apply(cfg); next.HasError() {
+		o.t.Fatalf("first apply:\n%s\nnext apply:\n%s", errs, next)
+	}
+	o.updated(before)
+}
+
+// inFlash is what the card's flash holds, by the lab's own reader.
+func (o *operator) inFlash() card.Firmware {
+	o.t.Helper()
+	img, err := o.box.Device.Card().Flash.Active()
+	if err != nil {
+		o.t.Fatalf("the flash holds no whole image: %v", err)
+	}
+	return img.Firmware()
+}
