@@ -177,7 +177,7 @@ func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
 	want := map[string]string{
 		"guid_from_mac": "0xe41d2d0300e44ed0", "guids_from_base": "0xe41d2d0300e44ed1", "parse_psid": "Mellanox", "ipoib_max_mtu": "4092",
-		"infiniband_host": "Ubuntu 24.04", "infiniband_cards": "ConnectX-3 Pro " + card.PSIDEN, "infiniband_firmware_image": card.PSIDVPI + " 2.42.5000",
+		"infiniband_host": "Ubuntu 24.04", "infiniband_fabric": "flowchart TD", "infiniband_cards": "ConnectX-3 Pro " + card.PSIDEN, "infiniband_firmware_image": card.PSIDVPI + " 2.42.5000",
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -187,6 +187,11 @@ func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 		name := filepath.Base(filepath.Dir(file))
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			w := w
+			if name == "infiniband_fabric" { // needs one, and the diagnostics, which come with opensm
+				w = acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
+				vpiFabric(t, w, true)
+			}
 			step := exampleStep(w, string(text))
 			step.ConfigStateChecks = []statecheck.StateCheck{outputHolds{want[name]}}
 			resource.UnitTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers(), Steps: []resource.TestStep{step}})
