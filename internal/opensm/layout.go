@@ -23,11 +23,7 @@ func layoutOf(s *inventory.Snapshot) layout {
 	if err != nil {
 		return layout{}
 	}
-	switch plat.Kind() {
-	case platform.KindRHEL, platform.KindArch:
-		return layout{own: true}
-	}
-	return layout{}
+	return layout{own: plat.Kind() == platform.KindRHEL || plat.Kind() == platform.KindArch}
 }
 
 // atBoot says whether the port is listed, and whether its instance starts at boot.

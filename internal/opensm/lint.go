@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -121,7 +122,7 @@ func (port MemberPort) weaker(group MemberPort) string {
 // gigabits writes tenths of Gb/s.
 func gigabits(tenths int) string {
 	if tenths%10 == 0 {
-		return fmt.Sprint(tenths / 10)
+		return strconv.Itoa(tenths / 10)
 	}
 	return fmt.Sprintf("%d.%d", tenths/10, tenths%10)
 }

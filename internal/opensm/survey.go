@@ -97,9 +97,9 @@ func managers(ctx context.Context, h host.Host, device string, port int) ([]saqu
 	if err != nil {
 		return nil, err
 	}
-	all, parseErr := saquery.ParseManagers(out)
-	if parseErr != nil {
-		return nil, nil // told apart from nothing by nobody: it is evidence, not proof
+	all, err := saquery.ParseManagers(out)
+	if err != nil {
+		return nil, &host.OutputError{Host: h.Name(), Command: "saquery SMIR", Problem: err.Error(), Output: out}
 	}
 	return all, nil
 }

@@ -100,19 +100,11 @@ func (c Conf) Text(header string) string {
 // leaves out: the caller compares with Text of the result.
 func ParseConf(text string) Conf {
 	c := Conf{Priority: -1}
-	number := func(s string) int {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			return 0
-		}
-		return n
-	}
+	number := func(s string) int { return atoi(s, 0) }
 	for _, s := range Settings(text) {
 		switch s.Key {
 		case "sm_priority":
-			if n, err := strconv.Atoi(s.Value); err == nil {
-				c.Priority = n
-			}
+			c.Priority = atoi(s.Value, -1)
 		case "sminfo_polling_timeout":
 			c.Tuning.PollingTimeout = number(s.Value)
 		case "polling_retry_number":
@@ -132,6 +124,14 @@ func ParseConf(text string) Conf {
 		}
 	}
 	return c
+}
+
+func atoi(s string, otherwise int) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return otherwise
+	}
+	return n
 }
 
 func levelOf(flags string) string {

@@ -1,0 +1,123 @@
+package acctest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+const (
+	smConf  = "/etc/opensm/terraform-0xe41d2d0300e44ed1.conf"
+	smParts = "/etc/opensm/terraform-0xe41d2d0300e44ed1.partitions.conf"
+	smUnit  = "opensm@0xe41d2d0300e44ed1.service"
+)
+
+// smOptions is a subnet manager with every option.
+func smOptions(extra map[string]any) Config {
+	all := map[string]any{
+		"routing_engine": "updn", "log_level": "verbose", "log_max_size": 8, "sminfo_polling_timeout": 1000, "polling_retry_number": 2,
+		"partitions": map[string]any{
+			"Default": map[string]any{"ipoib": true, "full": []any{"ALL"}},
+			"storage": map[string]any{"pkey": "0x8001", "ipoib": true, "full": []any{portGUID(labs.Intel9, 1)}, "limited": []any{"ALL_CAS"}},
+		},
+	}
+	for k, v := range extra {
+		all[k] = v
+	}
+	return sm(labs.Intel9, all)
+}
+
+func (w *World) mainPID(host, unit string) string {
+	w.t.Helper()
+	return strings.TrimSpace(w.Run(host, "systemctl show -p MainPID --value "+unit))
+}
+
+// A subnet manager with options and partitions: in force on the fabric, stable,
+// changed without a restart where that is enough, mended, imported, removed.
+func TestSM_life(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws := w.Workspace()
+	cfg := smOptions(nil)
+	applied(t, ws, cfg)
+	state, ok := Decode(ws.State["infiniband_opensm.it"].Value).(map[string]any)
+	for attribute, want := range map[string]any{"role": "master", "handover_time": "4s", "port_state": "Active"} {
+		if !ok || state[attribute] != want {
+			t.Errorf("%s = %v, expected %v", attribute, state[attribute], want)
+		}
+	}
+	w.inForce(" 0xffff 0x8001 ", " 0xffff 0x0001 ")
+	emptyPlan(t, ws, cfg)
+
+	// Members and priority are re-read; the process stays.
+	pid := w.mainPID(labs.Intel9, smUnit)
+	cfg = smOptions(map[string]any{"priority": 9, "partitions": map[string]any{
+		"Default": map[string]any{"ipoib": true, "full": []any{"ALL"}},
+		"storage": map[string]any{"pkey": "0x0001", "ipoib": true, "full": []any{"ALL"}},
+	}})
+	applied(t, ws, cfg)
+	w.inForce(" 0xffff 0x8001 ", " 0xffff 0x8001 ")
+	if now := w.mainPID(labs.Intel9, smUnit); now != pid {
+		t.Errorf("restarted for what opensm reads again: PID %s, then %s", pid, now)
+	}
+	// A group that exists does not change without a restart.
+	cfg = smOptions(map[string]any{"priority": 9, "partitions": map[string]any{"Default": map[string]any{"ipoib": true, "mtu": 4096, "full": []any{"ALL"}}}})
+	applied(t, ws, cfg)
+	if now := w.mainPID(labs.Intel9, smUnit); now == pid {
+		t.Error("not restarted for the MTU of a group")
+	}
+	if out := w.Run(labs.Intel9, "saquery -g"); !strings.Contains(out, "Mtu.....................0x85") {
+		t.Errorf("groups:\n%s", out)
+	}
+
+	m := w.Machine(labs.Intel9)
+	for name, spoil := range map[string]func(){
+		"an option": func() {
+			m.FS.Put(smConf, strings.Replace(w.Run(labs.Intel9, "cat "+smConf), "updn", "ftree", 1), 0o644)
+		},
+		"a partition": func() {
+			m.FS.Put(smParts, strings.Replace(w.Run(labs.Intel9, "cat "+smParts), "ALL=full", "ALL=limited", 1), 0o644)
+		},
+		"no more unit":   func() { w.Run(labs.Intel9, "systemctl stop "+smUnit) },
+		"not at boot":    func() { w.Run(labs.Intel9, "systemctl disable opensm.service") },
+		"a file is gone": func() { m.FS.Drop(smConf) },
+	} {
+		spoil()
+		if got := cleanPlan(t, ws, cfg).Actions()["infiniband_opensm.it"]; got != Update {
+			t.Errorf("%s: the plan says %q", name, got)
+		}
+		applied(t, ws, cfg)
+		emptyPlan(t, ws, cfg)
+	}
+
+	fresh := w.Workspace()
+	if diags, err := fresh.Import(context.Background(), cfg[0], labs.Intel9+"/"+portGUID(labs.Intel9, 1)); err != nil || diags.HasError() {
+		t.Fatalf("import: %v\n%s", err, diags)
+	}
+	emptyPlan(t, fresh, cfg)
+	applied(t, fresh, nil)
+	for _, path := range []string{smConf, smParts, "/etc/systemd/system/" + smUnit + ".d/terraform-infiniband.conf"} {
+		if m.FS.Exists(path) {
+			t.Errorf("%s stays after the destroy", path)
+		}
+	}
+}
+
+// inForce holds the P_Key tables of both hosts' first ports.
+func (w *World) inForce(intel9, xeon2zfs string) {
+	w.t.Helper()
+	for host, want := range map[string]string{labs.Intel9: intel9, labs.Xeon2zfs: xeon2zfs} {
+		port := w.Card(host).Ports[0].View()
+		table := ""
+		for _, k := range port.PKeys {
+			table += fmt.Sprintf(" 0x%04x", k)
+		}
+		if table+" " != want {
+			w.t.Errorf("%s has the P_Keys%s, expected%s", host, table, want)
+		}
+	}
+}
