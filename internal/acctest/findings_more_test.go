@@ -84,11 +84,10 @@ func wants(host string, attrs map[string]any) func(*World) Config {
 
 func networkFindings() []finding {
 	const ubuntu, nas = labs.Intel9, labs.Xeon2zfs
-	return append(middlewareFindings(), []finding{
+	return append(append(middlewareFindings(), stackFindings()...), []finding{
 		{code: "IP001", says: []string{"Fedora Linux 42"}, config: wants(ubuntu, nil), prepare: func(w *World) {
 			w.Machine(ubuntu).FS.Put("/etc/os-release", "NAME=\"Fedora Linux\"\nID=fedora\nVERSION_ID=\"42\"\nPRETTY_NAME=\"Fedora Linux 42\"\n", 0o644)
 		}},
-		{code: "IP002", at: "pkey", says: []string{"0x8001"}, prepare: drivers, config: wants(ubuntu, map[string]any{"pkey": "0x8001"})},
 		{code: "IP003", at: "port_guid", says: []string{"0xe41d2d0300ffff01", "port 1: 0xe41d2d0300e44ed1"}, prepare: drivers, config: wants(ubuntu, map[string]any{"port_guid": "0xe41d2d0300ffff01"})},
 		{code: "IP004", at: "port_guid", says: []string{"infiniband_link_type"}, config: wants(ubuntu, nil), prepare: ethernet},
 		{code: "IP005", phase: PhaseValidate, at: "mtu", says: []string{"4096 − 4 = 4092", "connected"}, prepare: drivers, config: wants(ubuntu, map[string]any{"mode": "datagram", "mtu": 65520})},
@@ -141,6 +140,9 @@ func middlewareFindings() []finding {
 			drivers(w)
 			w.Run(nas, `midclt call interface.update eno1 '{"ipv4_dhcp": true}'`)
 		}},
+		{code: "IP031", at: "routes", says: []string{"10.20.0.0/16 via 172.16.0.1"}, prepare: drivers,
+			config: wants(nas, map[string]any{"routes": []any{map[string]any{"to": "10.20.0.0/16", "via": "172.16.0.1"}}})},
+		{code: "IP032", at: "pkey", says: []string{"0x8001"}, prepare: drivers, config: wants(nas, map[string]any{"pkey": "0x8001"})},
 		{code: "IP017", says: []string{"99-by-hand.rules"}, config: wants(nas, nil), prepare: func(w *World) {
 			drivers(w)
 			w.Machine(nas).FS.Put("/etc/udev/rules.d/99-by-hand.rules", "# mine\n", 0o644)

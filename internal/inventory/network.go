@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ifupdown"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
 )
 
@@ -33,12 +34,29 @@ func readNetdevs(s *Snapshot, a *collect.Answer) error {
 		if err != nil {
 			return in("interface "+l.Name, err)
 		}
+		n.services(a)
 		s.Netdevs = append(s.Netdevs, n)
 	}
+	s.Ifstate, s.CloudInit, s.Undos = ifupdown.ParseState(a.Files["/run/network/ifstate"]), a.CloudInit, a.Undos
 	slices.SortFunc(s.Netdevs, func(x, y Netdev) int { return cmp.Compare(x.Name, y.Name) })
 	s.stack(links)
 	s.inheritFromParents()
 	return nil
+}
+
+// services notes who manages the interface, and its routes with gateways.
+func (n *Netdev) services(a *collect.Answer) {
+	if link, ok := a.Networkd[n.Index]; ok && link.State != "unmanaged" {
+		n.NetworkdFile = link.File
+	}
+	if device, ok := a.NM[n.Index]; ok {
+		n.NMKnown, n.NMManaged, n.NMProfile = true, device.Managed, device.Connection
+	}
+	for _, v := range a.Vias {
+		if v.Dev == n.Name {
+			n.Routes = append(n.Routes, Route{To: v.To, Via: v.Gateway})
+		}
+	}
 }
 
 // stack notes what lies below each interface. A VLAN names the one below it; a
@@ -57,7 +75,7 @@ func (s *Snapshot) stack(links []iproute.Link) {
 func netdev(l iproute.Link, a *collect.Answer) (Netdev, error) {
 	n := Netdev{
 		Name: l.Name, IB: l.IsIPoIB(), MTU: l.MTU, Up: l.Up(), Carrier: l.Carrier(), Address: l.Address,
-		PKey: l.Info.Data.PKey, Mode: l.Info.Data.Mode, DevPort: -1,
+		PKey: l.Info.Data.PKey, Mode: l.Info.Data.Mode, DevPort: -1, Index: l.Index,
 	}
 	for _, addr := range l.Addresses {
 		// ParseLinks has read every address already.

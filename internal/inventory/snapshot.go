@@ -45,6 +45,15 @@ type Snapshot struct {
 	Servers   []Server  // of files and blocks that this host is, sorted by name
 	Pools     []Pool    // of ZFS
 	UPS       []UPS     // that the host knows and that answered
+
+	// Ifstate holds the interfaces that ifup has taken up.
+	Ifstate map[string]bool
+	// CloudInit is "on" if cloud-init runs and owns the configuration of the
+	// network, "off" if its network part is disabled; empty if it does not run.
+	CloudInit string
+	// Undos are changes of interfaces that were not confirmed, by port and P_Key,
+	// and what became of each: "waiting", "decided", or by what it was undone.
+	Undos map[string]string
 }
 
 // OS identifies the distribution.
@@ -154,6 +163,20 @@ type Netdev struct {
 	PCI       ib.PCIAddress // zero if it has no PCI device
 	Addresses []netip.Prefix
 	Dynamic   map[netip.Prefix]bool
+	Routes    []Route // of IPoIB interfaces, those with a gateway
+
+	Index        int
+	NetworkdFile string // that systemd-networkd configures it by; empty if by none
+	// NMManaged is whether NetworkManager manages it; false also where there is none.
+	NMManaged bool
+	NMKnown   bool
+	NMProfile string // UUID of the profile that NetworkManager uses; empty if none
+}
+
+// Route is one route with a gateway.
+type Route struct {
+	To  netip.Prefix
+	Via netip.Addr
 }
 
 // Routes holds the default routes.

@@ -125,7 +125,7 @@ func Remove(ctx context.Context, h *inventory.Host, d Desired, o Options) (Resul
 	if err != nil {
 		return Result{}, err
 	}
-	if !c.before.Persisted.Found {
+	if !c.before.Persisted.Found && len(staleFiles(c.s, c.t, nil)) == 0 {
 		return Result{Observed: c.before, Left: []string{"Nothing of ours was on the host."}}, nil
 	}
 	// Taking the addresses away can cut the session as well as changing them.
@@ -134,6 +134,7 @@ func Remove(ctx context.Context, h *inventory.Host, d Desired, o Options) (Resul
 	if blocking := blockingOf(check.found); len(blocking) > 0 {
 		return Result{}, &RefusedError{Host: h.Name(), Findings: blocking}
 	}
+	c.removing = true
 	if err = c.net.remove(ctx, c); err != nil {
 		return Result{Changed: true}, err
 	}
@@ -150,18 +151,22 @@ type change struct {
 	plat     platform.Platform
 	net      stack
 	s        *inventory.Snapshot
+	t        target
 	before   Observed
 	warnings []string
 	left     []string
+
+	removing   bool
+	checkpoint string // of NetworkManager, while the change is not confirmed
 }
 
 // stack is a host's way of configuring an interface.
 type stack interface {
 	apply(ctx context.Context, c *change) error
 	remove(ctx context.Context, c *change) error
-	// recover undoes a former change that was never confirmed, and reports
-	// whether there was one.
-	recover(ctx context.Context, c *change) (bool, error)
+	// recover undoes a former change that was never confirmed, and says what
+	// became of it; empty if there was none.
+	recover(ctx context.Context, c *change) (string, error)
 }
 
 func begin(ctx context.Context, h *inventory.Host, d Desired, o Options) (*change, error) {
@@ -174,16 +179,16 @@ func begin(ctx context.Context, h *inventory.Host, d Desired, o Options) (*chang
 		return nil, err
 	}
 	c.plat = plat
-	c.net = ubuntuStack{}
-	if plat.Kind() == platform.KindTrueNAS {
-		c.net = trueNASStack{}
+	c.net = trueNASStack{}
+	if c.before.Stack != StackMiddleware {
+		c.net = fileStack{backendOf(c.before.Stack, c.t)}
 	}
 	undone, err := c.net.recover(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if undone {
-		c.warnings = append(c.warnings, fmt.Sprintf("An earlier change of the interface of port %s was never confirmed; it was undone first.", d.PortGUID))
+	if undone != "" {
+		c.warnings = append(c.warnings, fmt.Sprintf("An earlier change of the interface of port %s %s.", d.PortGUID, undone))
 		return c, c.look(ctx)
 	}
 	return c, nil
@@ -195,7 +200,7 @@ func (c *change) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.s, c.before = s, Observe(s, c.d.PortGUID, c.d.PKey)
+	c.s, c.before, c.t = s, Observe(s, c.d.PortGUID, c.d.PKey), targetOf(s, c.d.PortGUID, c.d.PKey)
 	return nil
 }
 
@@ -215,10 +220,12 @@ func (c *change) prepare(ctx context.Context) error {
 		if err := c.look(ctx); err != nil {
 			return false, err
 		}
-		if !c.before.Present {
+		// A P_Key child is made by the change itself.
+		ready := c.before.Present || c.t.parent != ""
+		if !ready {
 			c.h.Invalidate() // the interface appears without a command of ours
 		}
-		return c.before.Present, nil
+		return ready, nil
 	})
 	if err != nil {
 		return fmt.Errorf("%s: ib_ipoib is loaded, but no interface of port %s (link layer %q, driver %q) appeared: %w",

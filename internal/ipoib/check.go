@@ -3,6 +3,7 @@ package ipoib
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -52,6 +53,7 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
 		return []safety.Finding{rulePlatform.Find("%v.", err)}
 	}
 	c := &checker{s: s, d: d, kind: plat.Kind(), observed: Observe(s, d.PortGUID, d.PKey)}
+	c.stack = c.observed.Stack
 	c.config()
 	c.found = append(c.found, platform.CheckPort(s, plat, d.PortGUID, "ib_ipoib")...)
 	c.port(p)
@@ -59,9 +61,11 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
 	if plat.Kind() == platform.KindTrueNAS {
 		c.trueNAS()
 	} else {
-		c.ubuntu()
+		c.stackFindings()
 	}
 	c.overlap()
+	c.defaultRoute()
+	c.undone()
 	return c.found
 }
 
@@ -73,20 +77,44 @@ func CheckConfig(d Desired) []safety.Finding {
 	return c.found
 }
 
+// Member is another interface of the same subnet, of any host.
+type Member struct {
+	Name string // what messages call it
+	Mode ib.IPoIBMode
+	MTU  int
+}
+
+// CheckSubnet compares an interface with others of its subnets.
+func CheckSubnet(d Desired, others []Member) []safety.Finding {
+	var found []safety.Finding
+	for _, m := range others {
+		found = append(found, ruleSubnet.Find("%s has mode = %q and mtu = %d here; %s of the same subnet has mode = %q and mtu = %d.",
+			d.Host, d.Config.Mode, d.Config.MTU, m.Name, m.Mode, m.MTU))
+	}
+	return found
+}
+
 type checker struct {
 	s        *inventory.Snapshot
 	d        Desired
 	kind     platform.Kind
+	stack    Stack
 	observed Observed
 	found    []safety.Finding
 }
+
+func (c *checker) target() target { return targetOf(c.s, c.d.PortGUID, c.d.PKey) }
 
 func (c *checker) add(f safety.Finding) { c.found = append(c.found, f) }
 
 // config checks what follows from the configuration alone.
 func (c *checker) config() {
-	if c.d.PKey != 0 && c.d.PKey != DefaultPKey {
-		c.add(rulePKey.Find("pkey = \"0x%04x\"", c.d.PKey))
+	if key := c.d.PKey; key != 0 && key&0x8000 == 0 || key == 0x8000 {
+		f := rulePKey.Find("pkey = \"0x%04x\": bit 0x8000 is clear, or no partition is named.", key)
+		if key != 0x8000 {
+			f.WayOut = fmt.Sprintf("Write pkey = \"0x%04x\". Whether this port is a full or a limited member is said in the subnet manager's partition.", key|0x8000)
+		}
+		c.add(f)
 	}
 	c.mtu()
 	seen := map[netip.Addr]bool{}
@@ -97,6 +125,56 @@ func (c *checker) config() {
 			c.add(ruleAddress.Find("%s is there twice.", p.Addr()))
 		}
 		seen[p.Addr()] = true
+	}
+	c.routes()
+}
+
+// routes checks that each route's gateway is in a subnet of the interface.
+func (c *checker) routes() {
+	seen := map[netip.Prefix]bool{}
+	for _, r := range c.d.Config.Routes {
+		near := slices.ContainsFunc(c.d.Config.Addresses, func(p netip.Prefix) bool {
+			return p.Masked().Contains(r.Via) && p.Addr() != r.Via
+		})
+		switch {
+		case r.To.Addr().Is4() != r.Via.Is4():
+			c.add(ruleRoute.Find("%s: one is of IPv4, the other of IPv6.", r))
+		case seen[r.To]:
+			c.add(ruleRoute.Find("%s: there is another route to %s.", r, r.To))
+		case !near:
+			c.add(ruleRoute.Find("%s: the gateway is in none of the subnets of the interface, which are %s.", r, joinPrefixes(masked(c.d.Config.Addresses))))
+		}
+		seen[r.To] = true
+	}
+}
+
+func masked(prefixes []netip.Prefix) []netip.Prefix {
+	all := make([]netip.Prefix, len(prefixes))
+	for i, p := range prefixes {
+		all[i] = p.Masked()
+	}
+	return all
+}
+
+// defaultRoute finds a second default route.
+func (c *checker) defaultRoute() {
+	for _, r := range c.d.Config.Routes {
+		for _, now := range c.s.Routes.Default {
+			if r.Default() && now.Dev != c.observed.Name && strings.Contains(now.Gateway, ":") == r.Via.Is6() {
+				c.add(ruleDefaultRoute.Find("%s: %s leads everywhere already, by %s.", r, now.Dev, now.Gateway))
+			}
+		}
+	}
+}
+
+// undone says what became of an earlier change that was never confirmed.
+func (c *checker) undone() {
+	switch c.observed.Undone {
+	case "":
+	case "waiting", "decided":
+		c.add(ruleUnconfirmed.Find("%s: it is not undone yet; the apply does that first.", c.s.Host))
+	default:
+		c.add(ruleUnconfirmed.Find("%s: it was undone %s.", c.s.Host, c.observed.Undone))
 	}
 }
 
@@ -166,7 +244,17 @@ func (c *checker) port(p Planned) {
 		c.add(rulePostponed.Find("The module of the card that has port %s is not loaded on %s; it will be.", c.d.PortGUID, c.s.Host))
 	default:
 		c.mode()
+		c.childName()
 		c.session()
+	}
+}
+
+// childName checks that the name of a P_Key child fits. The kernel cuts a long
+// one, and every network stack looks for the whole.
+func (c *checker) childName() {
+	const most = 15 // IFNAMSIZ less the terminating zero
+	if c.observed.Parent != "" && len(c.observed.Name) > most {
+		c.add(ruleChildName.Find("%s of %s has %d characters, %d more than %d.", c.observed.Name, c.s.Host, len(c.observed.Name), len(c.observed.Name)-most, most))
 	}
 }
 
@@ -178,7 +266,7 @@ func (c *checker) mode() {
 	case c.d.Config.Mode != ib.ModeConnected:
 	case o.Present && !o.Capable:
 		c.add(ruleConnected.Find("Interface %s of %s, driver %s: bit 0x80 of its hardware address is clear.", o.Name, c.s.Host, o.Driver))
-	case !o.Present && o.Driver == "mlx5_core":
+	case !o.Present && !o.Capable && o.Driver == "mlx5_core":
 		c.add(ruleConnected.Find("Port %s of %s belongs to a card of driver mlx5_core.", c.d.PortGUID, c.s.Host))
 	}
 }
@@ -200,10 +288,16 @@ func portsOf(s *inventory.Snapshot) string {
 
 // session checks that the change does not cut the branch that it sits on.
 func (c *checker) session() {
-	name := c.observed.Name
-	if name == "" || c.satisfied() {
+	if c.observed.Name == "" || c.satisfied() {
 		return
 	}
+	c.rides(c.observed.Name)
+	if c.observed.Parent != "" {
+		c.rides(c.observed.Parent) // networkd configures it anew to make a child
+	}
+}
+
+func (c *checker) rides(name string) {
 	var rides []string
 	if c.s.SSH.Dev == name {
 		rides = append(rides, "the SSH session from "+c.s.SSH.Client)
@@ -253,7 +347,7 @@ func (c *checker) carrier(p Planned) {
 func (c *checker) overlap() {
 	for _, p := range c.d.Config.Addresses {
 		for _, n := range c.s.Netdevs {
-			if n.Name == c.observed.Name {
+			if n.Name == c.observed.Name && c.observed.Name != "" {
 				continue
 			}
 			for _, a := range n.Addresses {

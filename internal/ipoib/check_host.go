@@ -10,20 +10,14 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
 
-const networkdUnit = "systemd-networkd.service"
-
-// ubuntu checks what only a host of netplan and networkd has.
-func (c *checker) ubuntu() {
-	if u, ok := c.s.Units[networkdUnit]; ok && u.ActiveState != "active" {
-		c.add(ruleNetworkd.Find("%s of %s is %s.", networkdUnit, c.s.Host, u.ActiveState))
-	}
-	for _, line := range c.observed.Foreign {
-		c.add(ruleForeign.Find("%s of %s: %s.", c.observed.Name, c.s.Host, line))
-	}
-}
-
 // trueNAS checks what only the middleware knows.
 func (c *checker) trueNAS() {
+	if len(c.d.Config.Routes) > 0 {
+		c.add(ruleTrueNASRoutes.Find("%s: routes %s.", c.s.Host, joinRoutes(c.d.Config.Routes)))
+	}
+	if c.target().pkey != 0 {
+		c.add(ruleTrueNASPKey.Find("%s: pkey = \"0x%04x\".", c.s.Host, c.d.PKey))
+	}
 	c.privateMTU()
 	t := c.s.TrueNAS
 	if t == nil || c.satisfied() {

@@ -33,8 +33,10 @@ func testHost(change ...func(*inventory.Snapshot)) *inventory.Snapshot {
 			{Name: "eno1", Up: true, MTU: 1500, Addresses: pfx("192.0.2.20/24")},
 			{Name: "ibp1s0", IB: true, Up: true, MTU: 2044, Mode: "datagram", Connected: true, PortGUID: testPort},
 		},
-		SSH:   inventory.SSHPath{Client: "192.0.2.100", Dev: "eno1"},
-		Files: map[string]inventory.File{}, Units: map[string]inventory.Unit{},
+		SSH:      inventory.SSHPath{Client: "192.0.2.100", Dev: "eno1"},
+		Commands: map[string]bool{"netplan": true},
+		Files:    map[string]inventory.File{"/etc/netplan/50-cloud-init.yaml": {Content: "network: {version: 2, ethernets: {eno1: {dhcp4: true}}}\n"}},
+		Units:    map[string]inventory.Unit{networkdUnit: {ActiveState: "active"}},
 	}
 	for _, c := range change {
 		c(s)
@@ -87,7 +89,9 @@ func TestCheck(t *testing.T) {
 		{name: "datagram 4092", s: testHost(), d: desired(ib.ModeDatagram, 4092), code: "IP018", severity: safety.Warn, text: []string{"mtu=5"}},
 		{name: "too large", s: testHost(), d: desired(ib.ModeConnected, 65521), code: "IP006", severity: safety.Refuse, text: []string{"1 more than 65520"}},
 		{name: "too small", s: testHost(), d: desired(ib.ModeDatagram, 576), code: "IP007", severity: safety.Refuse, text: []string{"1280"}},
-		{name: "P_Key child", s: testHost(), d: Desired{PortGUID: testPort, PKey: 0x8001, Config: connected.Config}, code: "IP002", severity: safety.Refuse, text: []string{"0x8001"}},
+		{name: "P_Key child", s: testHost(), d: Desired{PortGUID: testPort, PKey: 0x8001, Config: connected.Config}},
+		{name: "P_Key without its bit", s: testHost(), d: Desired{PortGUID: testPort, PKey: 0x0001, Config: connected.Config}, code: "IP002", severity: safety.Refuse,
+			text: []string{`pkey = "0x0001"`, `Write pkey = "0x8001"`, "full or a limited member"}},
 		{name: "unknown port", s: testHost(), d: Desired{PortGUID: 0x1234, Config: connected.Config}, code: "IP003", severity: safety.Refuse,
 			text: []string{"No port of intel9 has the GUID 0x0000000000001234", "0000:01:00.0 port 1: 0xe41d2d0300e44ed1 (InfiniBand)"}},
 		{name: "planned port", s: testHost(), d: Desired{PortGUID: 0x1234, Config: connected.Config}, planned: Planned{Port: true}, code: "IP022", severity: safety.Note, text: []string{"postponed"}},

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
 
 // DefaultPKey is the default partition with full membership; it is the parent
@@ -20,7 +21,7 @@ const DefaultPKey uint16 = 0xffff
 type Desired struct {
 	Host     string
 	PortGUID ib.GUID
-	PKey     uint16 // zero means DefaultPKey; others are refused for now
+	PKey     uint16 // of a P_Key child; zero and DefaultPKey mean the interface of the port itself
 	Config   Config
 	Consent  Consent
 }
@@ -30,6 +31,7 @@ type Config struct {
 	Mode      ib.IPoIBMode
 	MTU       int // bytes; zero means what the mode allows everywhere: see DefaultMTU
 	Addresses []netip.Prefix
+	Routes    []ipconf.Route
 }
 
 // Consent holds the tokens by which an operator agrees to what is refused by
@@ -57,8 +59,10 @@ type Consent struct {
 
 // Observed is what is on the host.
 type Observed struct {
+	Stack     Stack  // what configures the network of the host
 	Present   bool   // the interface exists
-	Name      string // "ibp1s0"; empty if it does not exist
+	Name      string // "ibp1s0"; empty if it does not exist, but for a P_Key child
+	Parent    string // of a P_Key child, the interface of the port
 	Driver    string // of the card: "mlx4_core"
 	Sleeping  bool   // the port is known from the card's flash only: its module is not loaded
 	Capable   bool   // connected mode is possible
@@ -74,6 +78,9 @@ type Observed struct {
 	Persisted Persisted
 	// Foreign is what others configured for the same interface, one line each.
 	Foreign []string
+	// Undone says what became of an earlier change that was never confirmed:
+	// "waiting", "decided", "by the host", "at boot"; empty if there was none.
+	Undone string
 }
 
 // Persisted is the configuration that survives a reboot.

@@ -9,26 +9,59 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
 
 // Observe reads from a snapshot what is on the host for one port.
 func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observed {
-	var o Observed
+	t := targetOf(s, port, pkey)
+	o := Observed{Stack: DetectStack(s), Parent: t.parent, Undone: s.Undos[t.id()]}
 	if card, p, ok := s.CardByPortGUID(port); ok {
 		o.Driver, o.LinkLayer, o.PortState, o.Physical, o.SMLID = card.Driver, p.LinkLayer, p.State, p.Physical, p.SMLID
 	} else if sleeping, ok := platform.FindSleepingPort(s, port); ok {
 		o.Sleeping, o.Driver, o.LinkLayer = true, sleeping.Card.Driver, sleeping.LinkLayer
 	}
-	if n, ok := s.NetdevByPortGUID(port); ok && (pkey == 0 || pkey == DefaultPKey) {
-		o.Present, o.Name, o.Capable, o.Up, o.Carrier = true, n.Name, n.Connected, n.Up, n.Carrier
-		o.Live = Config{Mode: ib.IPoIBMode(n.Mode), MTU: n.MTU, Addresses: global(n.Addresses)}
+	if parent, ok := s.NetdevByPortGUID(port); ok {
+		o.Capable = parent.Connected
+	}
+	o.Name = t.name
+	if n, ok := s.Netdev(t.name); ok && n.IB {
+		o.Present, o.Up, o.Carrier = true, n.Up, n.Carrier
+		o.Live = Config{Mode: ib.IPoIBMode(n.Mode), MTU: n.MTU, Addresses: global(n.Addresses), Routes: liveRoutes(n)}
 	}
 	if s.TrueNAS != nil {
 		observeTrueNAS(s, port, &o)
-	} else {
-		observeUbuntu(s, port, &o)
+		return o
+	}
+	o.Persisted = backendOf(o.Stack, t).own(s, t)
+	for _, find := range []func(*inventory.Snapshot, target) []string{foreignPlans, foreignProfiles, foreignNetworks, foreignStanzas} {
+		o.Foreign = append(o.Foreign, find(s, t)...)
 	}
 	return o
+}
+
+// liveRoutes are the routes of an interface that have a gateway.
+func liveRoutes(n *inventory.Netdev) []ipconf.Route {
+	all := make([]ipconf.Route, 0, len(n.Routes))
+	for _, r := range n.Routes {
+		all = append(all, ipconf.Route{To: r.To, Via: r.Via})
+	}
+	return ipconf.SortedRoutes(all)
+}
+
+func sameRoutes(a, b []ipconf.Route) bool {
+	return slices.Equal(ipconf.SortedRoutes(a), ipconf.SortedRoutes(b))
+}
+
+func joinRoutes(routes []ipconf.Route) string {
+	if len(routes) == 0 {
+		return "none"
+	}
+	words := make([]string, len(routes))
+	for i, r := range routes {
+		words[i] = r.String()
+	}
+	return strings.Join(words, ", ")
 }
 
 // global drops link-local addresses, which the kernel gives and takes itself,
@@ -82,6 +115,10 @@ func (o Observed) Differences(want Config) []string {
 	if !sameAddresses(o.Live.Addresses, want.Addresses) {
 		add("addresses are %s, not %s", joinPrefixes(o.Live.Addresses), joinPrefixes(want.Addresses))
 	}
+	// Others add routes too, as a routing daemon does; only ours have to be there.
+	if missing := routesWithout(want.Routes, o.Live.Routes); len(missing) > 0 {
+		add("there is no route %s", joinRoutes(missing))
+	}
 	p := o.Persisted
 	switch {
 	case !p.Found:
@@ -94,6 +131,8 @@ func (o Observed) Differences(want Config) []string {
 		add("MTU at boot is %d, not %d", p.Config.MTU, want.MTU)
 	case !sameAddresses(p.Config.Addresses, want.Addresses):
 		add("addresses at boot are %s, not %s", joinPrefixes(p.Config.Addresses), joinPrefixes(want.Addresses))
+	case !sameRoutes(p.Config.Routes, want.Routes):
+		add("routes at boot are %s, not %s", joinRoutes(p.Config.Routes), joinRoutes(want.Routes))
 	}
 	return diff
 }
@@ -118,7 +157,9 @@ func (o Observed) Report(known *Config) Config {
 		if !o.Present {
 			return o.Persisted.Config
 		}
-		return o.Live
+		found := o.Live
+		found.Routes = o.Persisted.Config.Routes
+		return found
 	}
 	report := *known
 	switch {
@@ -138,6 +179,12 @@ func (o Observed) Report(known *Config) Config {
 		report.Addresses = o.Live.Addresses
 	case !sameAddresses(o.Persisted.Config.Addresses, known.Addresses):
 		report.Addresses = sorted(o.Persisted.Config.Addresses)
+	}
+	switch {
+	case len(routesWithout(known.Routes, o.Live.Routes)) > 0:
+		report.Routes = routesWithout(known.Routes, routesWithout(known.Routes, o.Live.Routes))
+	case !sameRoutes(o.Persisted.Config.Routes, known.Routes):
+		report.Routes = o.Persisted.Config.Routes
 	}
 	return report
 }

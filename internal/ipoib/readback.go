@@ -3,13 +3,13 @@ package ipoib
 import (
 	"context"
 	"fmt"
-	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
 )
 
@@ -55,6 +55,28 @@ func readLive(ctx context.Context, h host.Host, name string) (live, error) {
 	return found, nil
 }
 
+// readRoutes reads the routes of an interface that have a gateway, of both
+// families.
+func readRoutes(ctx context.Context, h host.Host, name string) ([]ipconf.Route, error) {
+	var all []ipconf.Route
+	for _, cmd := range []shellcmd.Command{iproute.ShowRoutes(name), iproute.ShowRoutes6(name)} {
+		r, err := h.Run(ctx, cmd)
+		if err != nil {
+			return nil, err
+		}
+		routes, err := iproute.ParseRoutes(string(r.Stdout))
+		if err != nil {
+			return nil, &host.OutputError{Host: h.Name(), Command: cmd.String(), Output: string(r.Stdout), Problem: err.Error()}
+		}
+		for _, route := range routes {
+			if parsed, err := ipconf.ParseRoute(route.Dst, route.Gateway); err == nil {
+				all = append(all, parsed)
+			}
+		}
+	}
+	return ipconf.SortedRoutes(all), nil
+}
+
 // missing says what the interface does not show yet; empty if it is as wanted.
 func (l live) missing(want Config) string {
 	switch {
@@ -66,6 +88,8 @@ func (l live) missing(want Config) string {
 		return fmt.Sprintf("MTU is %d, not %d", l.MTU, want.MTU)
 	case !sameAddresses(l.Addresses, want.Addresses):
 		return fmt.Sprintf("addresses are %s, not %s", joinPrefixes(l.Addresses), joinPrefixes(want.Addresses))
+	case len(routesWithout(want.Routes, l.Routes)) > 0:
+		return "there is no route " + joinRoutes(routesWithout(want.Routes, l.Routes))
 	}
 	return ""
 }
@@ -83,8 +107,4 @@ func (l live) explain(problem string, want Config) string {
 		return problem + ": the driver has fewer receive buffers than a packet of this size needs, or something else sets the MTU too"
 	}
 	return problem
-}
-
-func without(all, drop []netip.Prefix) []netip.Prefix {
-	return slices.DeleteFunc(slices.Clone(all), func(p netip.Prefix) bool { return slices.Contains(drop, p) })
 }

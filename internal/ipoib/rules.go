@@ -9,6 +9,7 @@ const (
 	attrMTU       = "mtu"
 	attrAddresses = "addresses"
 	attrPKey      = "pkey"
+	attrRoutes    = "routes"
 )
 
 // Attributes that hold a consent; each takes the token that the refusal prints.
@@ -25,8 +26,10 @@ var (
 		Meaning: "Each system has its own network configuration; a change made in another way would be lost or fought over.",
 	}
 	rulePKey = safety.Rule{
-		Code: "IP002", Severity: safety.Refuse, Title: "Refusing a P_Key other than the default", Attribute: attrPKey,
-		Meaning: "P_Key child interfaces are not managed yet.", WayOut: "Leave pkey out, or set it to 0xffff.",
+		Code: "IP002", Severity: safety.Refuse, Title: "Refusing a P_Key that no interface can have", Attribute: attrPKey,
+		Meaning: "Linux gives every P_Key interface the key with bit 0x8000, whatever the port's membership, and refuses 0x0000 and 0x8000. " +
+			"A key without that bit would be another interface's name for the same partition.",
+		WayOut: "Use a key from 0x8001 to 0xfffe, or leave pkey out.",
 	}
 	rulePort = safety.Rule{
 		Code: "IP003", Severity: safety.Refuse, Title: "Refusing to configure IPoIB on an unknown port", Attribute: attrPort,
@@ -67,8 +70,10 @@ var (
 	}
 	ruleForeign = safety.Rule{
 		Code: "IP011", Severity: safety.Refuse, Title: "Refusing to configure an interface that something else configures",
-		Meaning: "Netplan merges all files: addresses of both would be set, and the later file's MTU would win.",
-		WayOut:  "Remove the interface from that file, or leave it out of Terraform.",
+		Meaning: "Netplan merges its files, ifup runs all stanzas of an interface, networkd takes the first file that matches, and NetworkManager the profile " +
+			"that was used last: what the interface gets would depend on more than this configuration.",
+		WayOut: "Take the interface out of that file, or leave it out of Terraform. A file of cloud-init comes back unless its network part is disabled: " +
+			"network: {config: disabled} in /etc/cloud/cloud.cfg.d/99-disable-network-config.cfg.",
 	}
 	ruleAdopt = safety.Rule{
 		Code: "IP012", Severity: safety.NeedsConsent, Title: "Refusing to replace an interface configuration made by someone else",
@@ -104,15 +109,15 @@ var (
 		Meaning: "The subnet manager creates the broadcast group, by default for 2048-byte packets; Linux then silently uses 2044.",
 		WayOut:  "Configure the partition of the SM with mtu=5 (4096), or use mtu = 2044.",
 	}
-	ruleNetworkd = safety.Rule{
-		Code: "IP019", Severity: safety.Refuse, Title: "Refusing to configure IPoIB: systemd-networkd does not run",
-		Meaning: "The interface is configured through netplan and systemd-networkd, the default of Ubuntu Server.",
-		WayOut:  "Start it (systemctl enable --now systemd-networkd), or configure this host in another way.",
+	ruleService = safety.Rule{
+		Code: "IP019", Severity: safety.Refuse, Title: "Refusing to configure IPoIB: the network service does not run",
+		Meaning: "The configuration would be written and nothing would read it.",
+		WayOut:  "Start the service, or configure this host in another way.",
 	}
 	ruleNoSM = safety.Rule{
 		Code: "IP020", Severity: safety.Warn, Title: "No subnet manager serves this port", Attribute: attrPort,
 		Meaning: "IPoIB has no carrier until a subnet manager has configured the port; addresses are set anyway.",
-		WayOut:  "Run one SM on the fabric, for example with infiniband_opensm on an Ubuntu host.",
+		WayOut:  "Run one SM on the fabric, for example with infiniband_opensm. NetworkManager does not take an interface up before there is one.",
 	}
 	ruleAddress = safety.Rule{
 		Code: "IP021", Severity: safety.Refuse, Title: "Refusing an address that an interface cannot have", Attribute: attrAddresses,
@@ -122,11 +127,67 @@ var (
 		Code: "IP022", Severity: safety.Note, Title: "Checks of the IPoIB interface are postponed to apply", Attribute: attrPort,
 		Meaning: "The port gets its GUID or its link type from another resource of this plan. What needs the interface is checked when it is there, before it is changed.",
 	}
+	ruleStack = safety.Rule{
+		Code: "IP023", Severity: safety.Refuse, Title: "Refusing to configure IPoIB on a host without a known network stack",
+		Meaning: "What configures the network is found on the host; nothing that is known was found.",
+		WayOut:  "Use a host with netplan, NetworkManager, systemd-networkd or ifupdown.",
+	}
+	ruleTwoManagers = safety.Rule{
+		Code: "IP024", Severity: safety.Refuse, Title: "Refusing to configure an interface that two services manage",
+		Meaning: "Each undoes what the other does, at the next change of the link, the next restart of a service or the next boot.",
+		WayOut:  "Decide for one of them and take the interface out of the configuration of the other.",
+	}
+	ruleNotRead = safety.Rule{
+		Code: "IP025", Severity: safety.Refuse, Title: "Refusing to write a configuration that would not be read",
+		Meaning: "The file would be there, and the interface would not come up at boot.",
+		WayOut:  "Add \"source /etc/network/interfaces.d/*\" to /etc/network/interfaces; this provider does not rewrite files that are not its own.",
+	}
+	ruleCloudInit = safety.Rule{
+		Code: "IP026", Severity: safety.Note, Title: "cloud-init owns the network configuration of this host",
+		Meaning: "It writes its own files anew for a new instance id. Files of this provider are separate and stay.",
+		WayOut:  "To keep it from ever changing the network: network: {config: disabled} in /etc/cloud/cloud.cfg.d/99-disable-network-config.cfg.",
+	}
+	ruleUnconfirmed = safety.Rule{
+		Code: "IP027", Severity: safety.Warn, Title: "An earlier change of this interface was never confirmed",
+		Meaning: "The host could not be reached after it, the provider ended before it could confirm it, or the host was restarted in between.",
+		WayOut:  "Find out what cut the connection before you apply the same change again.",
+	}
+	ruleSubnet = safety.Rule{
+		Code: "IP028", Severity: safety.Warn, Title: "Interfaces of one IPoIB subnet differ", Attribute: attrMTU,
+		Meaning: "Unicast between datagram and connected mode works, by ICMP, at the smaller MTU; multicast and broadcast have the limit of datagram. " +
+			"Programs that set their packet size by the local MTU lose packets.",
+		WayOut: "Give all interfaces of the subnet the same mode and mtu: those of the weakest card.",
+	}
+	ruleRoute = safety.Rule{
+		Code: "IP029", Severity: safety.Refuse, Title: "Refusing a route that the interface cannot have", Attribute: attrRoutes,
+		WayOut: "The gateway has to be another host of one of the subnets of this interface.",
+	}
+	ruleDefaultRoute = safety.Rule{
+		Code: "IP030", Severity: safety.Refuse, Title: "Refusing a second default route", Attribute: attrRoutes,
+		Meaning: "Which of two is used depends on metrics that every network stack sets in its own way; the host may become unreachable.",
+		WayOut:  "Name the networks behind the gateway instead.",
+	}
+	ruleTrueNASRoutes = safety.Rule{
+		Code: "IP031", Severity: safety.Refuse, Title: "Refusing routes on TrueNAS", Attribute: attrRoutes,
+		Meaning: "The middleware keeps static routes apart from interfaces, and its rollback of a change does not include them.",
+		WayOut:  "Set them in the TrueNAS web interface (Network, Static Routes).",
+	}
+	ruleTrueNASPKey = safety.Rule{
+		Code: "IP032", Severity: safety.Refuse, Title: "Refusing a P_Key interface on TrueNAS", Attribute: attrPKey,
+		Meaning: "The middleware does not make P_Key interfaces, and switches off every one that it has not stored.",
+		WayOut:  "Leave pkey out, or use another host.",
+	}
+	ruleChildName = safety.Rule{
+		Code: "IP033", Severity: safety.Refuse, Title: "Refusing a P_Key interface whose name is too long", Attribute: attrPKey,
+		Meaning: "The name is that of the port's interface and the key, and Linux has 15 characters for it.",
+		WayOut:  "Give the port's interface a shorter name with a udev rule (NAME=) that matches the last 8 bytes of its address.",
+	}
 )
 
 // Rules are the findings of this package, for the catalogue.
 var Rules = safety.Register(
 	rulePlatform, rulePKey, rulePort, ruleEthernet, ruleDatagramMTU, ruleMaxMTU, ruleMinMTU, ruleTrueNASMTU,
 	ruleConnected, ruleSession, ruleForeign, ruleAdopt, ruleOverlap, ruleFirstRow, ruleOthersLost, rulePending,
-	ruleUdevWipe, ruleGroupMTU, ruleNetworkd, ruleNoSM, ruleAddress, rulePostponed,
+	ruleUdevWipe, ruleGroupMTU, ruleService, ruleNoSM, ruleAddress, rulePostponed, ruleStack, ruleTwoManagers, ruleNotRead,
+	ruleCloudInit, ruleUnconfirmed, ruleSubnet, ruleRoute, ruleDefaultRoute, ruleTrueNASRoutes, ruleTrueNASPKey, ruleChildName,
 )

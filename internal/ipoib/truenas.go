@@ -22,7 +22,7 @@ const tunableComment = "Terraform (ibfabric/infiniband): IPoIB mode"
 
 // recover implements stack. The middleware undoes a commit that nobody checked
 // in by itself; until then Check refuses.
-func (trueNASStack) recover(context.Context, *change) (bool, error) { return false, nil }
+func (trueNASStack) recover(context.Context, *change) (string, error) { return "", nil }
 
 func (t trueNASStack) apply(ctx context.Context, c *change) error {
 	if err := c.nothingPending(ctx); err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
@@ -19,6 +20,25 @@ func udevRule(port ib.GUID, mode ib.IPoIBMode) string {
 	return platform.OwnedHeader(resourceName) + fmt.Sprintf(
 		"ACTION==\"add\", SUBSYSTEM==\"net\", ATTR{type}==\"32\", ATTR{address}==\"?*%s\", RUN+=\"/bin/sh -c 'echo %s > /sys$devpath/mode'\"\n",
 		bytePairs(port), mode)
+}
+
+func udevPath(port ib.GUID) string {
+	return "/etc/udev/rules.d/70-infiniband-" + port.Hex() + ".rules"
+}
+
+func ruleFile(t target, mode ib.IPoIBMode) file {
+	return file{udevPath(t.port), 0o644, udevRule(t.port, mode)}
+}
+
+// withRule completes what is persisted by our rule, which decides the mode where
+// networkd configures the interface.
+func withRule(s *inventory.Snapshot, t target, p Persisted) Persisted {
+	p.Config.Mode = ""
+	if path := udevPath(t.port); owned(s, path) && (p.Found || DetectStack(s).service() == networkdUnit) {
+		p.Found, p.Sources = true, append(p.Sources, path)
+		p.Config.Mode = ruleMode(s.Files[path].Content, t.port)
+	}
+	return p
 }
 
 // ruleMode reads the mode back from a rule of ours; empty if the text is not

@@ -59,6 +59,9 @@ func (m *Machine) groupLimit(d *Netdev) int {
 	return m.portMTU(d) - 4
 }
 
+// DatagramLimit is the largest datagram MTU that the kernel takes.
+func (m *Machine) DatagramLimit(d *Netdev) int { return m.portMTU(d) - 4 }
+
 // SetMode writes the IPoIB mode with the kernel's parsing: the newline is
 // required, the same mode is no change, connected mode needs the flag byte in
 // the hardware address and raises the MTU to 65520 by itself.

@@ -112,6 +112,8 @@ type Hooks struct {
 	OnNetdevRemove []func(*Machine, *Netdev)
 	OnModule       []func(m *Machine, module string, loaded bool)
 	OnPortChange   []func(*Machine, *Port)
+	// AddChild makes a P_Key child that was asked for through create_child.
+	AddChild func(m *Machine, parent, child string, pkey uint64) error
 	// NetdevName may name a new interface of a card instead of systemd's net_id
 	// policy, as a udev rule does; empty keeps the default.
 	NetdevName func(*Machine, *Netdev) string

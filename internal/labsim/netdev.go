@@ -43,6 +43,14 @@ type Netdev struct {
 	Gateway     netip.Addr
 	Port        *Port // nil if not a card's
 	Master      string
+	Routes      []Route // with a gateway, but for the default route of IPv4
+}
+
+// Route is one route with a gateway.
+type Route struct {
+	To    netip.Prefix
+	Via   netip.Addr
+	Proto string // "static", "boot"
 }
 
 // HardwareAddress formats the address as sysfs does.
@@ -76,6 +84,7 @@ func (m *Machine) Netdevs() []Netdev {
 func (d *Netdev) clone() Netdev {
 	c := *d
 	c.Addrs = append([]netip.Prefix{}, d.Addrs...)
+	c.Routes = append([]Route{}, d.Routes...)
 	return c
 }
 

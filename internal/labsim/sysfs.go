@@ -320,6 +320,9 @@ func (m *Machine) publishIPoIB(dir string, d *Netdev) {
 	if d.Parent != "" && !d.LegacyChild {
 		return
 	}
+	if d.Parent == "" {
+		m.publishChildFiles(dir, name)
+	}
 	m.FS.PutDynamic(dir+"/mode", 0o644, line(func() string { n, _ := m.Netdev(name); return n.Mode }),
 		func(s string) error { return m.SetMode(name, s) })
 	m.FS.PutDynamic(dir+"/pkey", 0o444, text(fmt.Sprintf("0x%04x", d.PKey)), nil)
@@ -335,6 +338,36 @@ func (m *Machine) publishIPoIB(dir string, d *Netdev) {
 	if d.LegacyChild {
 		m.FS.PutDynamic(dir+"/parent", 0o444, text(d.Parent), nil)
 	}
+}
+
+func unreadable() (string, error) { return "", syscall.EACCES }
+
+// publishChildFiles are create_child and delete_child of a port's interface:
+// the child is called by the first 10 characters of its parent and the key as
+// written (ipoib_vlan_add).
+func (m *Machine) publishChildFiles(dir, name string) {
+	child := func(s string) (string, uint64, error) {
+		key, err := strconv.ParseUint(strings.TrimSpace(s), 0, 32)
+		if err != nil || key > 0xffff {
+			return "", 0, syscall.EINVAL
+		}
+		return fmt.Sprintf("%.10s.%04x", name, key), key, nil
+	}
+	m.FS.PutDynamic(dir+"/create_child", 0o200, unreadable, func(s string) error {
+		childName, key, err := child(s)
+		if err != nil || m.Hooks.AddChild == nil {
+			return syscall.EINVAL
+		}
+		return m.Hooks.AddChild(m, name, childName, key)
+	})
+	m.FS.PutDynamic(dir+"/delete_child", 0o200, unreadable, func(s string) error {
+		childName, _, err := child(s)
+		if d, ok := m.Netdev(childName); err != nil || !ok || !d.LegacyChild {
+			return syscall.ENODEV
+		}
+		m.RemoveNetdev(childName)
+		return nil
+	})
 }
 
 func (m *Machine) unpublishNetdev(d *Netdev) {

@@ -22,7 +22,7 @@ func (s *state) earlyBoot() {
 	s.mu.Lock()
 	s.units, s.lines, s.networks = map[string]*unit{}, nil, nil
 	s.inhibitors, s.hup = map[int]Inhibitor{}, map[int]func(){}
-	s.managed = map[string][]netip.Prefix{}
+	s.managed, s.nm = map[string][]netip.Prefix{}, newNMState()
 	s.mu.Unlock()
 	if s.nas != nil {
 		s.replaceRules(s.nas.UdevRules())
@@ -38,19 +38,24 @@ func (s *state) boot() {
 		// The lab's description of an interface says what DHCP leases to it,
 		// not what the kernel starts with.
 		if d.Port == nil && d.Type != labsim.TypeLoopback {
-			s.m.UpdateNetdev(d.Name, func(n *labsim.Netdev) { n.Up, n.Addrs, n.Gateway = false, nil, netip.Addr{} })
+			s.m.UpdateNetdev(d.Name, func(n *labsim.Netdev) { n.Up, n.Addrs, n.Routes, n.Gateway = false, nil, nil, netip.Addr{} })
 		}
 	}
+	stack := netStacks[s.m.Config.Stack]
+	if stack.generate != nil {
+		stack.generate(s) // generators of systemd run before any unit
+	}
+	s.startWanted(true)
 	for name, body := range s.builtins() {
 		if strings.Contains(body, builtinMark) {
 			_ = s.start(name)
 		}
 	}
-	netStacks[s.m.Config.Stack].boot(s)
+	stack.boot(s)
 	s.mu.Lock()
 	s.readyBoot = s.m.Boots()
 	s.mu.Unlock()
-	s.startWanted()
+	s.startWanted(false)
 	if s.nas != nil {
 		s.nas.Boot()
 		_ = s.start("ix-postinit.service")
@@ -79,27 +84,18 @@ func (s *state) builtins() map[string]string {
 	return all
 }
 
-// startWanted starts what is enabled; links to masked units are skipped.
-func (s *state) startWanted() {
+// startWanted starts what is enabled, before the network service what is wanted
+// by sysinit.target, and the rest after it.
+func (s *state) startWanted(early bool) {
 	for _, link := range s.wantedLinks() {
 		name := path.Base(link)
+		if early != strings.Contains(link, "/sysinit.target.wants/") {
+			continue
+		}
 		if err := s.start(name); err != nil {
 			s.log(name, "systemd", err.Error())
 		}
 	}
-}
-
-// bootNetplan renders what netplan is configured for and has networkd apply it.
-func (s *state) bootNetplan() {
-	plan, err := s.readPlan("", func(string) {})
-	if err != nil {
-		// An invalid file leaves the host without any generated configuration.
-		s.log("netplan", "netplan", err.Error())
-	} else {
-		s.render("", plan)
-	}
-	s.loadNetworks()
-	s.configureAll()
 }
 
 func (s *state) bootTrueNAS() {

@@ -41,6 +41,7 @@ type state struct {
 
 	packages *packageState // nil where nothing can be installed
 	nas      *middleware.Server
+	nm       *nmState
 }
 
 // Inhibitor is a lock taken with systemd-inhibit.
@@ -53,7 +54,7 @@ func stateOf(m *labsim.Machine) *state {
 	s, _ := m.Value("osprog", func() any {
 		return &state{
 			m: m, units: map[string]*unit{}, cache: map[string]*unitFile{}, inhibitors: map[int]Inhibitor{},
-			hup: map[int]func(){}, smPorts: map[*labsim.Port]int{}, managed: map[string][]netip.Prefix{},
+			hup: map[int]func(){}, nm: newNMState(), smPorts: map[*labsim.Port]int{}, managed: map[string][]netip.Prefix{},
 			sysctls: map[string]string{"net.core.rmem_max": "212992", "net.core.wmem_max": "212992"},
 		}
 	}).(*state)
@@ -68,12 +69,19 @@ func Install(m *labsim.Machine) {
 		m.Install(name, program)
 	}
 	s.installUnits(baseUnits)
+	s.installTables()
 	s.installPackages()
 	netStacks[m.Config.Stack].install(s)
 	m.Hooks.OnNetdevAdd = append(m.Hooks.OnNetdevAdd, func(_ *labsim.Machine, d *labsim.Netdev) { s.netdevAdded(d.Name) })
+	m.Hooks.AddChild = func(_ *labsim.Machine, parent, child string, pkey uint64) error {
+		return s.addChild(parent, child, pkey, "", true)
+	}
 	m.Hooks.OnBoot = append(m.Hooks.OnBoot, func(*labsim.Machine) { s.boot() })
 	m.Hooks.OnShutdown = append(m.Hooks.OnShutdown, func(*labsim.Machine) { s.stopAll() })
-	m.Hooks.OnPortChange = append(m.Hooks.OnPortChange, func(*labsim.Machine, *labsim.Port) { s.refreshLinkLocal() })
+	m.Hooks.OnPortChange = append(m.Hooks.OnPortChange, func(*labsim.Machine, *labsim.Port) {
+		s.refreshLinkLocal()
+		s.carrierChanged()
+	})
 }
 
 // Middleware returns the middleware of a TrueNAS machine, or nil.

@@ -212,6 +212,8 @@ func (c *ipCall) answer(err error, dev string) int {
 		c.p.Errorf("Error: ipv4: Address already assigned.\n")
 	case errors.Is(err, errAddrGone):
 		c.p.Errorf("Error: ipv4: Address not found.\n")
+	case errors.Is(err, syscall.ENOTUNIQ):
+		c.p.Errorf("RTNETLINK answers: Name not unique on network\n")
 	case errors.Is(err, labsim.ErrMTUMax):
 		c.p.Errorf("Error: mtu greater than device maximum.\n")
 	default:
@@ -278,6 +280,12 @@ func (c *ipCall) linkSet(args []string) int {
 			c.s.setLink(name, true)
 		case "down":
 			c.s.setLink(name, false)
+		case "type":
+			// "type ipoib mode MODE", the way to a netlink child's mode.
+			if i+3 != len(args)-1 || args[i+1] != "ipoib" || args[i+2] != "mode" {
+				return c.p.Unknown("ip link set type")
+			}
+			return c.answer(c.s.m.SetMode(name, args[i+3]+"\n"), name)
 		case "mtu":
 			if i++; i == len(args) {
 				return c.p.Unknown("mtu without a number")
@@ -300,27 +308,43 @@ func (c *ipCall) linkSet(args []string) int {
 // linkAdd makes a P_Key child: "link PARENT name NAME type ipoib pkey P [mode M]".
 func (c *ipCall) linkAdd(args []string) int {
 	opts, bad := c.selection(args, "link", "name", "type", "pkey", "mode")
-	parent, ok := c.s.m.Netdev(opts["link"])
 	pkey, err := strconv.ParseUint(opts["pkey"], 0, 16)
 	if bad != "" || opts["type"] != "ipoib" || opts["name"] == "" || err != nil {
 		return c.p.Unknown("form of ip link add")
 	}
-	if !ok {
+	if _, ok := c.s.m.Netdev(opts["link"]); !ok {
 		c.p.Errorf("Cannot find device \"%s\"\n", opts["link"])
 		return 1
 	}
-	if parent.Type != labsim.TypeInfiniBand || parent.Parent != "" || pkey == 0 || pkey == 0x8000 {
-		return c.answer(syscall.EINVAL, "")
+	return c.answer(c.s.addChild(opts["link"], opts["name"], pkey, opts["mode"], false), "")
+}
+
+// addChild makes a P_Key child with the kernel's rules: no child of a child, no
+// key 0 or 0x8000, one child a key, and bit 0x8000 set in the key of the device.
+func (s *state) addChild(parentName, name string, pkey uint64, mode string, legacy bool) error {
+	parent, ok := s.m.Netdev(parentName)
+	if !ok || parent.Type != labsim.TypeInfiniBand || parent.Parent != "" || pkey == 0 || pkey == 0x8000 {
+		return syscall.EINVAL
+	}
+	for _, d := range s.m.Netdevs() {
+		if d.Name == name || d.Parent == parentName && d.PKey == uint16(pkey)|0x8000 {
+			return syscall.ENOTUNIQ
+		}
+	}
+	if uint16(pkey)|0x8000 == parent.PKey {
+		return syscall.ENOTUNIQ
 	}
 	child := parent
-	child.Name, child.Parent, child.Index, child.LegacyChild = opts["name"], parent.Name, 0, false
-	child.PKey, child.Up, child.Addrs, child.SSH = uint16(pkey)|0x8000, false, nil, false
-	child.Mode = labsim.ModeDatagram
-	if opts["mode"] == labsim.ModeConnected {
-		child.Mode, child.MTU = labsim.ModeConnected, labsim.ConnectedMaxMTU
+	child.Name, child.Parent, child.Index, child.LegacyChild = name, parent.Name, 0, legacy
+	child.PKey, child.Up, child.Addrs, child.Routes, child.SSH = uint16(pkey)|0x8000, false, nil, nil, false
+	child.Gateway = netip.Addr{}
+	child.Mode, child.MTU, child.AdminMTU = labsim.ModeDatagram, 0, 0
+	s.m.AddNetdev(child)
+	_ = s.m.SetMTU(name, s.m.DatagramLimit(&child))
+	if mode == labsim.ModeConnected {
+		return s.m.SetMode(name, mode+"\n")
 	}
-	c.s.m.AddNetdev(child)
-	return 0
+	return nil
 }
 
 func (c *ipCall) linkDel(args []string) int {

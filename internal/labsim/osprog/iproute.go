@@ -34,13 +34,50 @@ func (c *ipCall) route(command string, args []string) int {
 	return c.p.Unknown("ip route " + command)
 }
 
-// routes lists the IPv4 routes; the lab's networks have no IPv6 router.
+func routeView(d *labsim.Netdev, r labsim.Route) ipRoute {
+	v := ipRoute{Dst: r.To.String(), Gateway: r.Via.String(), Dev: d.Name, Protocol: r.Proto, Flags: []string{}}
+	switch {
+	case r.To.Bits() == 0:
+		v.Dst = "default"
+	case r.To.IsSingleIP():
+		v.Dst = r.To.Addr().String()
+	}
+	return v
+}
+
+// routes6 lists the routes of IPv6: those of prefixes and those with a gateway.
+func (c *ipCall) routes6() []ipRoute {
+	list := []ipRoute{}
+	for _, d := range c.s.m.Netdevs() {
+		for _, p := range d.Addrs {
+			if d.Up && p.Addr().Is6() && d.Type != labsim.TypeLoopback {
+				list = append(list, ipRoute{Dst: p.Masked().String(), Dev: d.Name, Protocol: "kernel", Flags: []string{}})
+			}
+		}
+		for _, r := range d.Routes {
+			if d.Up && r.To.Addr().Is6() {
+				list = append(list, routeView(&d, r))
+			}
+		}
+	}
+	return list
+}
+
+// routes lists the routes of a family.
 func (c *ipCall) routes() []ipRoute {
+	if c.family == 6 {
+		return c.routes6()
+	}
 	list := []ipRoute{}
 	if gw, dev := c.s.defaultRoute(); gw.IsValid() {
 		list = append(list, ipRoute{Dst: "default", Gateway: gw.String(), Dev: dev, Protocol: "static", Flags: []string{}})
 	}
 	for _, d := range c.s.m.Netdevs() {
+		for _, r := range d.Routes {
+			if d.Up && r.To.Addr().Is4() {
+				list = append(list, routeView(&d, r))
+			}
+		}
 		for _, p := range d.Addrs {
 			if !d.Up || !p.Addr().Is4() || d.Type == labsim.TypeLoopback || p.Bits() == 32 {
 				continue
@@ -71,7 +108,7 @@ func (c *ipCall) routeShow(args []string) int {
 		}
 	}
 	return c.printRoutes(slices.DeleteFunc(c.routes(), func(r ipRoute) bool {
-		return c.family == 6 || only != "" && r.Dst != only || dev != "" && r.Dev != dev
+		return only != "" && r.Dst != only || dev != "" && r.Dev != dev
 	}))
 }
 
@@ -153,22 +190,55 @@ func (c *ipCall) fillRoute(r *ipRoute, dst netip.Addr) bool {
 	return true
 }
 
-// routeChange knows the default route only.
+// routeChange changes one route with a gateway.
 func (c *ipCall) routeChange(command string, args []string) int {
-	if len(args) == 0 || args[0] != "default" {
-		return c.p.Unknown("ip route " + command + " of a route that is not the default")
+	if len(args) == 0 {
+		return c.p.Unknown("ip route " + command)
 	}
+	opts, bad := c.selection(args[1:], "via", "dev", "metric", "proto")
+	if bad != "" {
+		return c.p.Unknown("form of ip route " + command)
+	}
+	if args[0] == "default" || args[0] == "0.0.0.0/0" {
+		return c.defaultChange(command, opts)
+	}
+	to, err := netip.ParsePrefix(args[0])
+	via, viaErr := netip.ParseAddr(opts["via"])
+	if err != nil || viaErr != nil {
+		c.p.Errorf("Error: any valid prefix is expected rather than \"%s\".\n", args[0])
+		return 1
+	}
+	if to != to.Masked() {
+		c.p.Errorf("Error: Invalid prefix for given prefix length.\n")
+		return 2
+	}
+	r := labsim.Route{To: to, Via: via, Proto: "boot"}
 	if command == "del" || command == "delete" {
-		if gw, _ := c.s.defaultRoute(); !gw.IsValid() {
+		return c.routeAnswer(c.s.delRoute(opts["dev"], r))
+	}
+	return c.routeAnswer(c.s.addRoute(opts["dev"], r, command == "replace"))
+}
+
+func (c *ipCall) routeAnswer(text string) int {
+	if text == "" {
+		return 0
+	}
+	c.p.Errorf("%s\n", text)
+	return 2
+}
+
+func (c *ipCall) defaultChange(command string, opts map[string]string) int {
+	if command == "del" || command == "delete" {
+		gw, dev := c.s.defaultRoute()
+		if !gw.IsValid() || opts["dev"] != "" && opts["dev"] != dev || opts["via"] != "" && opts["via"] != gw.String() {
 			c.p.Errorf("RTNETLINK answers: No such process\n")
 			return 2
 		}
 		c.s.setDefault(netip.Addr{})
 		return 0
 	}
-	opts, bad := c.selection(args[1:], "via", "dev")
 	gw, err := netip.ParseAddr(opts["via"])
-	if bad != "" || err != nil {
+	if err != nil {
 		return c.p.Unknown("form of ip route " + command)
 	}
 	if old, _ := c.s.defaultRoute(); old.IsValid() && command == "add" {

@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
 
@@ -30,6 +31,9 @@ type planIface struct {
 	optional           bool
 	dhcp4, dhcp6       bool
 	gateway            string
+	routes             [][2]string // destination and gateway
+	ignoreCarrier      bool
+	noRA               bool
 	dns                []string
 	matchName, matchMA string
 	matchDriver        string
@@ -215,8 +219,8 @@ func (r *planReader) renderer(kv *ast.MappingValueNode, into *string) error {
 	if v != "networkd" && v != "NetworkManager" && v != "sriov" {
 		return r.fail(kv.Value, "unknown renderer '%s'", v)
 	}
-	if v != "networkd" {
-		r.s.m.Violate("netplan renderer %s is not simulated", v)
+	if v == "sriov" || v == "NetworkManager" && r.s.m.Config.Stack != labsim.StackNetplanNM {
+		r.s.m.Violate("netplan renderer %s is not simulated on this host", v)
 	}
 	*into = v
 	return nil
@@ -267,7 +271,14 @@ func (r *planReader) ethernet(id string, n ast.Node) error {
 		},
 		"optional": flag(&i.optional), "dhcp4": flag(&i.dhcp4), "dhcp6": flag(&i.dhcp6),
 		"set-name": str(&i.setName), "gateway4": str(&i.gateway), "activation-mode": str(&i.activation),
-		"accept-ra": nil, "critical": nil, "wakeonlan": nil, "ignore-carrier": nil, "dhcp-identifier": nil,
+		"accept-ra": func(kv *ast.MappingValueNode) error {
+			var on bool
+			err := r.boolean(kv.Value, &on)
+			i.noRA = !on
+			return err
+		},
+		"ignore-carrier": flag(&i.ignoreCarrier),
+		"critical":       nil, "wakeonlan": nil, "dhcp-identifier": nil,
 	})
 }
 
@@ -346,7 +357,9 @@ func (r *planReader) routes(kv *ast.MappingValueNode, i *planIface) error {
 		}
 		if to == "default" || to == "0.0.0.0/0" {
 			i.gateway = via
+			continue
 		}
+		i.routes = append(i.routes, [2]string{to, via})
 	}
 	return nil
 }

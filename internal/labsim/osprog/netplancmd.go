@@ -103,9 +103,13 @@ func (s *state) planGet(p *labsim.Proc, root, key string) int {
 
 // seedNetplan writes the file that the installer left: the management interface
 // with its static address.
-func (s *state) seedNetplan() {
+func (s *state) seedNetplan(renderer string) {
 	var b strings.Builder
-	b.WriteString("network:\n  version: 2\n  ethernets:\n")
+	b.WriteString("network:\n  version: 2\n")
+	if renderer != "" {
+		b.WriteString("  renderer: " + renderer + "\n")
+	}
+	b.WriteString("  ethernets:\n")
 	n := 0
 	for _, d := range s.m.Config.Netdevs {
 		if d.Type != labsim.TypeEthernet {

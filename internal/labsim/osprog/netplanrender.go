@@ -18,9 +18,11 @@ func (s *state) render(root string, p *plan) {
 			}
 		}
 	}
+	s.dropRendered(root + nmRunDir)
 	for _, id := range p.ids {
 		i := p.ifaces[id]
 		if i.renderer == "NetworkManager" || i.renderer == "" && p.renderer == "NetworkManager" {
+			s.m.FS.Put(root+nmRunDir+"/netplan-"+id+".nmconnection", i.keyfile(), 0o600)
 			continue
 		}
 		s.m.FS.Put(dir+"/10-netplan-"+id+".network", i.networkFile(), 0o640)
@@ -53,8 +55,17 @@ func (i *planIface) networkFile() string {
 	for _, a := range i.addresses {
 		b.WriteString("Address=" + a + "\n")
 	}
+	if i.noRA {
+		b.WriteString("IPv6AcceptRA=no\n")
+	}
+	if i.ignoreCarrier {
+		b.WriteString("ConfigureWithoutCarrier=yes\n")
+	}
 	for _, d := range i.dns {
 		b.WriteString("DNS=" + d + "\n")
+	}
+	for _, r := range i.routes {
+		b.WriteString("\n[Route]\nDestination=" + r[0] + "\nGateway=" + r[1] + "\n")
 	}
 	if i.gateway != "" {
 		b.WriteString("\n[Route]\nDestination=0.0.0.0/0\nGateway=" + i.gateway + "\n")
@@ -107,4 +118,55 @@ func (i *planIface) linkLocalValue() string {
 		return "ipv6"
 	}
 	return "yes"
+}
+
+func (s *state) dropRendered(dir string) {
+	infos, err := s.m.FS.ReadDir(vfs.Root, dir)
+	if err != nil {
+		return
+	}
+	for _, i := range infos {
+		if strings.HasPrefix(i.Name(), "netplan-") {
+			s.m.FS.Drop(path.Join(dir, i.Name()))
+		}
+	}
+}
+
+// keyfile is the profile that netplan 1.1.2 writes for NetworkManager. Without
+// infiniband-mode it takes the interface for Ethernet.
+func (i *planIface) keyfile() string {
+	var b strings.Builder
+	kind := "ethernet"
+	if i.mode != "" {
+		kind = "infiniband"
+	}
+	fmt.Fprintf(&b, "[connection]\nid=netplan-%s\ntype=%s\ninterface-name=%s\n\n[%s]\n", i.id, kind, i.id, kind)
+	if i.mtu != 0 {
+		fmt.Fprintf(&b, "mtu=%d\n", i.mtu)
+	}
+	if i.mode != "" {
+		b.WriteString("transport-mode=" + i.mode + "\n")
+	}
+	for _, family := range []string{"ipv4", "ipv6"} {
+		n, lines := 0, ""
+		add := func(key, value string) {
+			if strings.Contains(value, ":") == (family == "ipv6") {
+				n++
+				lines += fmt.Sprintf("%s%d=%s\n", key, n, value)
+			}
+		}
+		for _, a := range i.addresses {
+			add("address", a)
+		}
+		method := map[bool]string{true: "manual", false: map[string]string{"ipv4": "disabled", "ipv6": "ignore"}[family]}[n > 0]
+		if family == "ipv4" && i.dhcp4 {
+			method = "auto"
+		}
+		n = 0
+		for _, r := range i.routes {
+			add("route", r[0]+","+r[1])
+		}
+		fmt.Fprintf(&b, "\n[%s]\nmethod=%s\n%s", family, method, lines)
+	}
+	return b.String()
 }

@@ -17,6 +17,7 @@ func (s *state) setLink(name string, up bool) bool {
 		d.Up = up
 		if !up {
 			d.Addrs = slices.DeleteFunc(d.Addrs, func(p netip.Prefix) bool { return p.Addr().Is6() })
+			pruneRoutes(d)
 		}
 	})
 	if d, found := s.m.Netdev(name); found && up && d.Type == labsim.TypeInfiniBand && d.Mode == labsim.ModeDatagram {
@@ -98,6 +99,7 @@ func (s *state) delAddr(name string, p netip.Prefix) error {
 		err = errAddrGone
 		if i := slices.Index(d.Addrs, p); i >= 0 {
 			d.Addrs = slices.Delete(d.Addrs, i, i+1)
+			pruneRoutes(d)
 			err = nil
 		}
 	})

@@ -17,6 +17,7 @@ const ibNetplan = `network:
       mtu: 65520
       addresses: [10.10.10.1/24]
       link-local: []
+      ignore-carrier: true
       optional: true
 `
 
@@ -32,7 +33,7 @@ func TestNetplanRendersAsTheRealOne(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	want := "[Match]\nName=ibp1s0\n\n[Link]\nRequiredForOnline=no\nMTUBytes=65520\n\n[Network]\nLinkLocalAddressing=no\n" +
-		"Address=10.10.10.1/24\n\n[IPoIB]\nMode=connected\n"
+		"Address=10.10.10.1/24\nConfigureWithoutCarrier=yes\n\n[IPoIB]\nMode=connected\n"
 	if got := w.must(w.a, "cat /run/systemd/network/10-netplan-ibp1s0.network"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

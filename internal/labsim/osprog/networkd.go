@@ -47,7 +47,7 @@ func (s *state) loadNetworks() {
 	for _, n := range names {
 		data, err := s.m.FS.ReadFile(files[n])
 		if err == nil {
-			list = append(list, s.parseNetwork(files[n], string(data)))
+			list = append(list, s.withDropIns(s.parseNetwork(files[n], string(data)), n))
 		}
 	}
 	s.mu.Lock()
@@ -120,9 +120,11 @@ func (s *state) reconfigure(name string) {
 	n := s.networkFor(name)
 	if n == nil {
 		s.dropManaged(name, nil)
+		s.noteLink(name, nil, "unmanaged")
 		return
 	}
 	unit, ident := "systemd-networkd.service", "systemd-networkd"
+	s.makeChildren(n, name)
 	if v := n.last("Link.MTUBytes"); v != "" {
 		mtu, err := strconv.Atoi(v)
 		if err == nil {
@@ -136,6 +138,11 @@ func (s *state) reconfigure(name string) {
 		s.setLink(name, true)
 	}
 	want, gateway := s.wantedAddrs(n, name)
+	if d, ok := s.m.Netdev(name); ok && !s.m.Carrier(&d) && !isYes(n.last("Network.ConfigureWithoutCarrier")) {
+		// Addresses wait for the carrier; what is there stays.
+		s.noteLink(name, n, "configuring")
+		return
+	}
 	s.dropManaged(name, want)
 	for _, a := range want {
 		if err := s.addAddr(name, a); err != nil && !errors.Is(err, errAddrExists) {
@@ -148,6 +155,8 @@ func (s *state) reconfigure(name string) {
 	if gateway.IsValid() {
 		s.setDefault(gateway)
 	}
+	s.setRoutes(name, n.wantedRoutes())
+	s.noteLink(name, n, "configured")
 }
 
 func (s *state) maxMTU(name string) int {

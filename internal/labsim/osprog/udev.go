@@ -307,7 +307,9 @@ func (s *state) netdevAdded(name string) {
 		s.nas.DeviceAppeared(name)
 		return
 	}
-	s.reconfigure(name)
+	if stack := netStacks[s.m.Config.Stack]; stack.appeared != nil {
+		stack.appeared(s, name)
+	}
 }
 
 // udevadm knows control --reload, trigger and settle.

@@ -28,7 +28,7 @@ func (f *unitFile) builtin() bool { return f.last("Service.X-Lab-Builtin") == "y
 var knownKeys = map[string]bool{
 	"Unit.Description": true, "Unit.Documentation": true, "Unit.After": true, "Unit.Before": true, "Unit.Wants": true,
 	"Unit.Requires": true, "Unit.PartOf": true, "Unit.ConditionPathExists": true, "Unit.DefaultDependencies": true,
-	"Unit.StartLimitIntervalSec": true, "Unit.ConditionPathExistsGlob": true,
+	"Unit.Conflicts": true, "Unit.RequiresMountsFor": true, "Unit.StartLimitIntervalSec": true, "Unit.ConditionPathExistsGlob": true,
 	"Service.Type": true, "Service.ExecStart": true, "Service.ExecStartPre": true, "Service.ExecStartPost": true,
 	"Service.ExecStop": true, "Service.RemainAfterExit": true, "Service.Environment": true,
 	"Service.EnvironmentFile": true, "Service.X-Lab-Builtin": true, "Service.Restart": true, "Service.RestartSec": true,

@@ -22,6 +22,7 @@ type model struct {
 	Mode      types.String   `tfsdk:"mode"`
 	MTU       types.Int64    `tfsdk:"mtu"`
 	Addresses types.Set      `tfsdk:"addresses"`
+	Routes    types.Set      `tfsdk:"routes"`
 	Timeout   tfkit.Duration `tfsdk:"timeout"`
 
 	SessionInterface types.String `tfsdk:"allow_session_interface"`
@@ -29,6 +30,7 @@ type model struct {
 	KeepInterface    types.String `tfsdk:"truenas_keep_interface"`
 	PrivateMTU       types.Int64  `tfsdk:"truenas_private_mtu"`
 
+	Stack     types.String `tfsdk:"network_stack"`
 	Interface types.String `tfsdk:"interface"`
 	Up        types.Bool   `tfsdk:"up"`
 	Carrier   types.Bool   `tfsdk:"carrier"`
@@ -43,13 +45,13 @@ var effectiveTypes = map[string]attr.Type{
 // known reports whether everything that a check needs is known. An MTU that the
 // configuration leaves out is known: it follows from the mode.
 func (m *model) known() bool {
-	for _, v := range m.Addresses.Elements() {
-		if v.IsUnknown() {
+	for _, v := range append(m.Addresses.Elements(), m.Routes.Elements()...) {
+		if route, ok := v.(types.Object); ok && (route.Attributes()["to"].IsUnknown() || route.Attributes()["via"].IsUnknown()) || v.IsUnknown() {
 			return false
 		}
 	}
 	return !m.Host.IsUnknown() && !m.PortGUID.IsUnknown() && !m.PKey.IsUnknown() && !m.Mode.IsUnknown() &&
-		!m.MTU.IsUnknown() && !m.Addresses.IsUnknown()
+		!m.MTU.IsUnknown() && !m.Addresses.IsUnknown() && !m.Routes.IsUnknown()
 }
 
 // desired reads a configuration with defaults applied; an MTU that is null or
@@ -81,7 +83,8 @@ func (m *model) desired() (ops.Desired, error) {
 		}
 		d.Config.Addresses = append(d.Config.Addresses, prefix)
 	}
-	return d, nil
+	d.Config.Routes, err = routesOf(m.Routes)
+	return d, err
 }
 
 // pkeyOf gives zero for the default partition.
@@ -116,7 +119,12 @@ func (m *model) observe(d ops.Desired, o ops.Observed, known *ops.Config) {
 	m.Mode = types.StringValue(report.Mode.String())
 	m.MTU = types.Int64Value(int64(report.MTU))
 	m.Addresses = prefixSet(report.Addresses)
-	m.Interface = tfkit.OrNull(o.Name)
+	m.Routes = routeSet(report.Routes)
+	m.Stack = tfkit.OrNull(string(o.Stack))
+	m.Interface = types.StringNull()
+	if o.Present {
+		m.Interface = types.StringValue(o.Name)
+	}
 	m.Up = types.BoolValue(o.Up)
 	m.Carrier = types.BoolValue(o.Carrier)
 	m.StoredIn = tfkit.StringList(o.Persisted.Sources)
@@ -140,8 +148,9 @@ func effective(o ops.Observed) types.Object {
 func (m *model) plan(d ops.Desired, o ops.Observed, prior model) {
 	m.ID = types.StringValue(ref(d).String())
 	m.MTU = types.Int64Value(int64(d.Config.MTU))
+	m.Stack = tfkit.OrNull(string(o.Stack))
 	m.Interface = types.StringUnknown()
-	if o.Present {
+	if o.Present || o.Parent != "" {
 		m.Interface = types.StringValue(o.Name)
 	}
 	m.Up = types.BoolValue(true)

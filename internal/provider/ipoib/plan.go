@@ -2,6 +2,8 @@ package ipoib
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -65,6 +67,7 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	if resp.Diagnostics.HasError() || config.Mode.IsUnknown() || config.MTU.IsUnknown() || config.Addresses.IsUnknown() {
 		return
 	}
+	// Addresses are checked when a host is: they may be unknown one by one.
 	if config.Mode.IsNull() {
 		config.Mode = types.StringValue(ib.ModeDatagram.String())
 	}
@@ -89,7 +92,20 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := ops.Planned{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand, SM: r.Planned.HasSM()}
-	return !tfkit.AddFindings(ctx, diags, "configure IPoIB interface "+ref(d).String(), ops.Check(snap, d, planned))
+	found := append(ops.Check(snap, d, planned), ops.CheckSubnet(d, r.members(d))...)
+	return !tfkit.AddFindings(ctx, diags, "configure IPoIB interface "+ref(d).String(), found)
+}
+
+// members are the interfaces of the same subnets that were planned so far with
+// another setting.
+func (r *Resource) members(d ops.Desired) []ops.Member {
+	var all []ops.Member
+	others := r.Planned.SetIPoIB(ref(d), tfkit.PlannedIPoIB{Mode: d.Config.Mode.String(), MTU: d.Config.MTU}, d.Config.Addresses)
+	for port, setting := range others {
+		all = append(all, ops.Member{Name: port.String(), Mode: ib.IPoIBMode(setting.Mode), MTU: setting.MTU})
+	}
+	slices.SortFunc(all, func(a, b ops.Member) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 func warnRemoval(diags *diag.Diagnostics, id string) {

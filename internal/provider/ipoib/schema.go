@@ -15,9 +15,11 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
 )
 
-const description = "An IP-over-InfiniBand interface in the host's own network stack: mode, MTU and addresses, now and after every restart. " +
-	"On Ubuntu it is a netplan file and a udev rule of its own, on TrueNAS the middleware's own configuration.\n\n" +
-	"A change of the network is confirmed over a new connection, or undone by the host itself. The interface that carries the SSH session is not touched without consent. " +
+const description = "An IP-over-InfiniBand interface in the host's own network stack: mode, MTU, addresses and routes, now and after every restart. " +
+	"What configures the network is found on the host: netplan with systemd-networkd or NetworkManager, NetworkManager, systemd-networkd, ifupdown or ifupdown2, or the middleware of TrueNAS. " +
+	"The configuration is in files of its own, which say so; `stored_in` names them. Files of others are never changed: an interface that they configure too is refused.\n\n" +
+	"A change of the network is confirmed over a new connection, or undone by the host itself: after 90 seconds, or at its next start if it is restarted before. " +
+	"The interface that carries the SSH session is not touched without consent. " +
 	"Destroying it removes this configuration and the addresses; the interface itself belongs to the card and stays."
 
 // Schema implements resource.Resource.
@@ -28,8 +30,9 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 		"port_guid": tfkit.PortGUIDAttribute(),
 		"pkey": schema.StringAttribute{
 			Optional: true, CustomType: tfkit.PKeyType{},
-			MarkdownDescription: "P_Key of the partition, `0x8001`; the default partition if left out. Another partition is another interface.",
-			PlanModifiers:       []planmodifier.String{tfkit.ReplaceIfOther[tfkit.PKeyKind]()},
+			MarkdownDescription: "P_Key of the partition with bit 0x8000, `0x8001`; the default partition if left out. Another partition is another interface, called by that of the port and the key: `ibp1s0.8001`. " +
+				"Whether the port is a full or a limited member is said by the subnet manager. Not on TrueNAS.",
+			PlanModifiers: []planmodifier.String{tfkit.ReplaceIfOther[tfkit.PKeyKind]()},
 		},
 		"mode": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString("datagram"),
@@ -47,8 +50,11 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			MarkdownDescription: "Addresses of the host with their prefix lengths, `172.16.0.20/24`. The interface has exactly these; empty for none.",
 			Validators:          []validator.Set{tfkit.ValidElements[tfkit.PrefixKind]{}},
 		},
+		"routes":  routesAttribute(),
 		"timeout": tfkit.TimeoutAttribute("10m", "the change and its confirmation"),
 
+		"network_stack": tfkit.Computed("What configures the network of the host, as found there: `netplan with systemd-networkd`, `netplan with NetworkManager`, `NetworkManager`, " +
+			"`systemd-networkd`, `ifupdown`, `ifupdown2` or `TrueNAS middleware`."),
 		"interface": tfkit.Computed("Name of the interface on the host."),
 		"up":        tfkit.ComputedBool("Whether the interface is administratively up."),
 		"carrier":   tfkit.ComputedBool("Whether it works: up, a subnet manager is there and the broadcast group was joined."),

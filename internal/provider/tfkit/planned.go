@@ -1,6 +1,7 @@
 package tfkit
 
 import (
+	"net/netip"
 	"slices"
 	"sync"
 
@@ -23,6 +24,8 @@ type Planned struct {
 	lab    *safety.Lab             // found and planned identities of all cards
 	// partitions holds one subnet manager of each partition file.
 	partitions map[string]PortRef
+	// subnets holds, by subnet and setting, the first interface of each.
+	subnets map[netip.Prefix]map[PlannedIPoIB]PortRef
 }
 
 type plannedPort struct {
@@ -73,6 +76,7 @@ func NewPlanned() *Planned {
 	return &Planned{
 		cards: map[CardRef]PlannedCard{}, images: map[ImageRef]Image{}, sms: map[PortRef]PlannedSM{}, rivals: map[PlannedSM][]PortRef{},
 		ports: map[PortRef]plannedPort{}, lab: safety.NewLab(), partitions: map[string]PortRef{},
+		subnets: map[netip.Prefix]map[PlannedIPoIB]PortRef{},
 	}
 }
 

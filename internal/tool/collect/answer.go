@@ -26,6 +26,7 @@ type Answer struct {
 	Jobs     []Job
 	Client   string // address of the SSH client; empty if unknown
 	Routes6  []Route6
+	Network
 }
 
 // Value is one line of a file.
@@ -179,6 +180,8 @@ func (r *reader) fact(n int, line, word, args string) error {
 		r.answer.Modules[args] = true
 	case "rule":
 		r.answer.Rules = append(r.answer.Rules, args)
+	case "cloud":
+		r.answer.CloudInit = args
 	default:
 		return r.object(n, line, word, args)
 	}
@@ -198,6 +201,8 @@ func (r *reader) object(n int, line, word, args string) error {
 		return nil
 	case "route6":
 		return r.route6(n, line, id, value)
+	case "via", "networkd", "nm", "undo":
+		return r.network(n, line, word, id, value)
 	case "job":
 		r.answer.Jobs = append(r.answer.Jobs, Job{ID: id})
 		return nil

@@ -147,10 +147,12 @@ for d in "$R"/sys/class/infiniband/*; do
 	done
 done
 
+I=
 for d in "$R"/sys/class/net/*; do
 	v=
 	[ -f "$d"/type ] && IFS= read -r v <"$d"/type
 	[ "$v" = 32 ] || continue
+	I="$I ${d##*/}"
 	g "$d"/type "$d"/address "$d"/mtu "$d"/flags "$d"/mode "$d"/pkey "$d"/parent "$d"/umcast "$d"/dev_port \
 		"$d"/operstate "$d"/carrier "$d"/ifindex "$d"/iflink
 done
@@ -160,7 +162,7 @@ for m in mlx4_core mlx4_en mlx4_ib mlx5_core mlx5_ib ib_qib ib_mthca ib_core ib_
 	[ -d "$R"/sys/module/$m ] && printf '@module %s\n' "$m"
 done
 for m in mstflint mstconfig lspci flock sha256sum ip netplan networkctl nmcli ifup udevadm systemctl systemd-run systemd-inhibit opensm ibstat sminfo \
-	saquery ibnetdiscover ibportstate upsc apt-get dpkg-query dnf rpm pacman midclt modprobe update-initramfs dracut mkinitcpio; do
+	saquery ibnetdiscover ibportstate upsc apt-get dpkg-query dnf rpm pacman midclt modprobe update-initramfs dracut mkinitcpio ifreload busctl cloud-init; do
 	if h $m; then
 		printf '@command %s\n' "$m"
 	else
@@ -197,12 +199,59 @@ if h ip; then
 fi
 
 # The kernel's table: destination, prefix length, four more columns, metric, two
-# counters, flags, interface. The entry of "lo" stands for "no route".
+# counters, flags, interface. The entry of "lo" stands for "no route". Of IPoIB
+# interfaces also the routes that have a gateway.
 if [ -r "$R"/proc/net/ipv6_route ]; then
 	while IFS=' ' read -r v b m m n m m m m x; do
+		case $n in 00000000000000000000000000000000) ;; *)
+			case "$I " in *" $x "*) printf '@via %s %s %s %s\n' "$x" "$v" "$b" "$n" ;; esac
+			;;
+		esac
 		case $v/$b in 00000000000000000000000000000000/00) ;; *) continue ;; esac
 		[ "$x" = lo ] || printf '@route6 %s %s\n' "$x" "$n"
 	done <"$R"/proc/net/ipv6_route
+fi
+# The table of IPv4: interface, destination, gateway, flags, three more columns, mask.
+if [ -n "$I" ] && [ -r "$R"/proc/net/route ]; then
+	while IFS=" $T" read -r x v n b m m m q m; do
+		case $n in 00000000) continue ;; esac
+		case "$I " in *" $x "*) printf '@via %s %s %s %s\n' "$x" "$v" "$q" "$n" ;; esac
+	done <"$R"/proc/net/route
+fi
+
+# Who manages which interface, by its number. These are the services' own notes
+# for their next start and for libsystemd; a question over D-Bus would cost a
+# fork and an answer for each of hundreds of interfaces.
+for f in "$R"/run/systemd/netif/links/*; do
+	[ -f "$f" ] || continue
+	m='' q=''
+	while IFS= read -r v; do
+		case $v in ADMIN_STATE=*) m=${v#*=} ;; NETWORK_FILE=*) q=${v#*=} ;; esac
+	done <"$f"
+	[ -n "$q" ] && printf '@networkd %s %s %s\n' "${f##*/}" "$m" "$q"
+done
+for f in "$R"/run/NetworkManager/devices/*; do
+	[ -f "$f" ] || continue
+	m='' q=''
+	while IFS= read -r v; do
+		case $v in managed=*) m=${v#*=} ;; connection-uuid=*) q=${v#*=} ;; esac
+	done <"$f"
+	[ -n "$m" ] && printf '@nm %s %s %s\n' "${f##*/}" "$m" "$q"
+done
+c "$R"/run/network/ifstate
+if [ -e "$R"/run/cloud-init/enabled ] && [ ! -e "$R"/etc/cloud/cloud-init.disabled ]; then
+	m=on
+	# Only whether "network: {config: disabled}" is there: the rest holds secrets.
+	for f in "$R"/etc/cloud/cloud.cfg "$R"/etc/cloud/cloud.cfg.d/*.cfg; do
+		[ -r "$f" ] || continue
+		q=
+		while read -r v; do
+			case $q$v in network:*config:*disabled*) m=off ;; esac
+			q=
+			case $v in network:) q=$v ;; esac
+		done <"$f"
+	done
+	printf '@cloud %s\n' "$m"
 fi
 
 # Storage that comes over the network: mounts, iSCSI sessions, NVMe over
@@ -305,7 +354,7 @@ c "$R"/etc/netplan/*.yaml "$R"/etc/udev/rules.d/*ipoib*.rules "$R"/etc/udev/rule
 	"$R"/etc/systemd/system/infiniband-port-*.service \
 	"$R"/etc/systemd/system/multi-user.target.wants/infiniband-port-*.service "$R"/usr/local/sbin/terraform-infiniband-port \
 	"$R"/etc/network/interfaces "$R"/etc/network/interfaces.d/* \
-	"$R"/etc/systemd/network/*infiniband* "$R"/etc/systemd/network/*ipoib*
+	"$R"/etc/systemd/network/*.network "$R"/etc/systemd/network/*.netdev "$R"/etc/systemd/network/*.network.d/*.conf
 # RHEL ships this one with hundreds of lines of comments.
 f=$R/etc/rdma/opensm.conf
 if [ -r "$f" ]; then
@@ -315,6 +364,16 @@ if [ -r "$f" ]; then
 	done <"$f"
 	echo '@.'
 fi
+# Profiles of NetworkManager hold secrets; those of InfiniBand have none.
+for f in "$R"/etc/NetworkManager/system-connections/* "$R"/run/NetworkManager/system-connections/* "$R"/etc/sysconfig/network-scripts/ifcfg-*; do
+	[ -r "$f" ] || continue
+	m=
+	while IFS= read -r v || [ -n "$v" ]; do
+		case $v in type=infiniband | TYPE=*[Ii]nfini[Bb]and* | CONNECTED_MODE=*) m=1 ;; esac
+		v=
+	done <"$f"
+	[ -n "$m" ] && c "$f"
+done
 for f in "$R"/etc/modprobe.d/*.conf; do
 	[ -r "$f" ] || continue
 	m=
@@ -339,13 +398,21 @@ for d in "$R$S"/jobs/*; do
 	fi
 done
 
+for d in "$R$S"/undo/*; do
+	[ -f "$d"/undo.sh ] || continue
+	v=waiting
+	[ -d "$d"/decided ] && v=decided
+	[ -f "$d"/undone ] && IFS= read -r v <"$d"/undone
+	printf '@undo %s %s\n' "${d##*/}" "$v"
+done
+
 if h stat; then
 	set --
 	for f in "$R"/etc/netplan/*.yaml "$R"/etc/udev/rules.d/*ipoib*.rules "$R"/etc/udev/rules.d/*infiniband*.rules \
 		"$R"/etc/modprobe.d/*.conf "$R"/etc/modules-load.d/*infiniband*.conf "$R"/etc/default/opensm "$R"/etc/rdma/mlx4.conf \
 		"$R"/etc/opensm/*.conf "$R"/etc/systemd/system/opensm@.service \
 		"$R"/etc/systemd/system/opensm.service.d/*.conf "$R"/etc/systemd/system/opensm@*.service.d/*.conf \
-		"$R$S"/images/*.bin; do
+		"$R"/etc/NetworkManager/system-connections/infiniband-* "$R$S"/images/*.bin; do
 		[ -f "$f" ] && set -- "$@" "$f"
 	done
 	[ $# -gt 0 ] && r stat stat -c '%a %U:%G %s %n' "$@"

@@ -26,6 +26,12 @@ func WriteKernelFile(path, value string) shellcmd.Command {
 	return shellcmd.New("tee", "--", path).WithStdin(value + "\n").AsRoot().Changes()
 }
 
+// WriteFile replaces the content of a small file. What has to be atomic is
+// uploaded instead.
+func WriteFile(path, content string) shellcmd.Command {
+	return shellcmd.New("tee", "--", path).WithStdin(content).AsRoot().Changes()
+}
+
 // MakeDirectory makes a directory that must not exist, with mode 0700. It fails
 // if the directory exists, which makes it a test-and-set.
 func MakeDirectory(path string) shellcmd.Command {

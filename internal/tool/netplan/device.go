@@ -1,5 +1,5 @@
 // Package netplan writes the netplan definition of one IPoIB interface, reads
-// those of others, and builds the commands that make networkd take them.
+// those of others, and builds the command that hands them to the renderer.
 //
 // It must not run anything.
 package netplan
@@ -16,6 +16,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
 
 // Device is what one file says about one interface.
@@ -24,10 +25,18 @@ type Device struct {
 	Section   string // "ethernets", "bonds", …
 	MatchName string // match.name, a glob; with match.macaddress and others only, "*"
 	SetName   string
+	Renderer  string       // "networkd", "NetworkManager"; empty: that of the file, see Renderer
 	Mode      ib.IPoIBMode // infiniband-mode
 	MTU       int
 	Addresses []netip.Prefix
+	Routes    []ipconf.Route
 }
+
+// Renderers of netplan.
+const (
+	RendererNetworkd = "networkd"
+	RendererNM       = "NetworkManager"
+)
 
 // Covers reports whether the definition is for the interface of that name.
 func (d Device) Covers(name string) bool {
@@ -43,22 +52,45 @@ func (d Device) Covers(name string) bool {
 
 // Render writes the file of one interface. It matches by name: a hardware
 // address of IPoIB has a part that changes with every load of the driver.
-// infiniband-mode is for the reader and for NetworkManager; networkd ignores it
-// (systemd 252 to 257). optional and an empty link-local keep the boot from
-// waiting for a fabric whose subnet manager may start later.
+// infiniband-mode has an effect with NetworkManager only, which without it takes
+// the interface for Ethernet; networkd ignores it (systemd 252 to 257). optional
+// and an empty link-local keep the boot from waiting for a fabric whose subnet
+// manager may start later, ignore-carrier the addresses, which is networkd's only.
 func Render(header string, d Device) string {
 	var b strings.Builder
 	b.WriteString(header)
 	fmt.Fprintf(&b, "network:\n  version: 2\n  ethernets:\n    %s:\n", d.ID)
-	fmt.Fprintf(&b, "      renderer: networkd\n      infiniband-mode: %s\n      mtu: %d\n", d.Mode, d.MTU)
+	fmt.Fprintf(&b, "      renderer: %s\n      infiniband-mode: %s\n      mtu: %d\n", d.Renderer, d.Mode, d.MTU)
 	b.WriteString("      dhcp4: false\n      dhcp6: false\n      accept-ra: false\n      link-local: []\n      optional: true\n")
+	if d.Renderer == RendererNetworkd {
+		b.WriteString("      ignore-carrier: true\n")
+	}
 	if len(d.Addresses) > 0 {
 		b.WriteString("      addresses:\n")
 		for _, a := range d.Addresses {
 			b.WriteString("        - " + strconv.Quote(a.String()) + "\n")
 		}
 	}
+	if len(d.Routes) > 0 {
+		b.WriteString("      routes:\n")
+		for _, r := range d.Routes {
+			fmt.Fprintf(&b, "        - to: %q\n          via: %q\n", r.To, r.Via)
+		}
+	}
 	return b.String()
+}
+
+// Renderer reads which renderer a file names for all interfaces; empty if none.
+func Renderer(text string) string {
+	var file struct {
+		Network struct {
+			Renderer string `yaml:"renderer"`
+		} `yaml:"network"`
+	}
+	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
+		return ""
+	}
+	return file.Network.Renderer
 }
 
 // Parse reads what a file defines, in order of section and key. Settings that
@@ -104,6 +136,7 @@ func parseDevice(settings any) (Device, error) {
 		}
 	}
 	d.SetName, _ = m["set-name"].(string)
+	d.Renderer, _ = m["renderer"].(string)
 	if mode, ok := m["infiniband-mode"].(string); ok {
 		d.Mode = ib.IPoIBMode(mode)
 	}
@@ -121,6 +154,18 @@ func parseDevice(settings any) (Device, error) {
 			return d, err
 		}
 		d.Addresses = append(d.Addresses, p)
+	}
+	routes, _ := m["routes"].([]any)
+	for _, r := range routes {
+		settings, _ := r.(map[string]any)
+		if settings["via"] == nil {
+			continue // a route without a gateway
+		}
+		route, err := ipconf.ParseRoute(fmt.Sprint(settings["to"]), fmt.Sprint(settings["via"]))
+		if err != nil {
+			return d, err
+		}
+		d.Routes = append(d.Routes, route)
 	}
 	return d, nil
 }
@@ -143,12 +188,3 @@ func parseAddress(a any) (netip.Prefix, error) {
 // Generate turns all files into configuration of networkd; it fails with the
 // file and line if one of them is not valid, and changes no interface.
 func Generate() shellcmd.Command { return shellcmd.New("netplan", "generate").AsRoot().Changes() }
-
-// Reload has networkd read its configuration again.
-func Reload() shellcmd.Command { return shellcmd.New("networkctl", "reload").AsRoot().Changes() }
-
-// Reconfigure has networkd configure one interface anew, and only that; netplan
-// apply would do it to all.
-func Reconfigure(name string) shellcmd.Command {
-	return shellcmd.New("networkctl", "reconfigure", name).AsRoot().Changes()
-}

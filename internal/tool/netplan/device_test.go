@@ -11,12 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
 
-var comparePrefixes = cmpopts.EquateComparable(netip.Prefix{})
+var comparePrefixes = cmpopts.EquateComparable(netip.Prefix{}, ipconf.Route{})
 
 func TestRender_readsBack(t *testing.T) {
-	want := Device{Section: "ethernets", ID: "ibp1s0", Mode: ib.ModeConnected, MTU: 65520,
+	want := Device{Section: "ethernets", ID: "ibp1s0", Renderer: RendererNetworkd, Mode: ib.ModeConnected, MTU: 65520,
+		Routes:    []ipconf.Route{{To: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("172.16.0.1")}},
 		Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24"), netip.MustParsePrefix("fd00::20/64")}}
 	text := Render("# head\n", want)
 	got, err := Parse(text)
@@ -26,7 +28,7 @@ func TestRender_readsBack(t *testing.T) {
 	if diff := cmp.Diff([]Device{want}, got, comparePrefixes); diff != "" {
 		t.Errorf("%s\n%s", text, diff)
 	}
-	for _, line := range []string{"renderer: networkd", "link-local: []", "optional: true", "dhcp4: false"} {
+	for _, line := range []string{"renderer: networkd", "link-local: []", "optional: true", "dhcp4: false", "ignore-carrier: true"} {
 		if !strings.Contains(text, "      "+line+"\n") {
 			t.Errorf("%q is missing in\n%s", line, text)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemdrun"
 )
@@ -28,38 +29,99 @@ var saveScript string
 //go:embed undo.sh
 var undoScript string
 
+//go:embed boot.service
+var bootUnit string
+
 const stateDir = "/var/lib/terraform-provider-infiniband/undo/"
 
-// Guard is the undo of one port's interface.
-type Guard struct{ Port ib.GUID }
+// Guard is the undo of one interface: of the hexadecimal GUID of a port, and
+// "-KEY" behind it for a P_Key child.
+type Guard struct{ ID string }
 
 // Dir is where the former state is kept until the change is confirmed.
-func (g Guard) Dir() string { return stateDir + g.Port.Hex() }
+func (g Guard) Dir() string { return stateDir + g.ID }
 
 // Unit is the transient unit that undoes the change, without suffix.
-func (g Guard) Unit() string { return "infiniband-undo-" + g.Port.Hex() }
+func (g Guard) Unit() string { return "infiniband-undo-" + g.ID }
+
+// BootUnit is the path of the unit that undoes the change if the host restarts
+// before it is confirmed: a transient unit does not survive that.
+func (g Guard) BootUnit() string {
+	return "/etc/systemd/system/infiniband-undo-boot-" + g.ID + ".service"
+}
+
+func (g Guard) bootLink() string {
+	return "/etc/systemd/system/sysinit.target.wants/infiniband-undo-boot-" + g.ID + ".service"
+}
+
+// Stack is how the host takes files that were put back.
+type Stack string
+
+// The ways of taking files back.
+const (
+	Netplan        Stack = "netplan"
+	NetplanNM      Stack = "netplan-nm"
+	Networkd       Stack = "networkd"
+	NetworkManager Stack = "networkmanager"
+	Ifupdown       Stack = "ifupdown"
+)
 
 // Before is the live state that an undo goes back to.
 type Before struct {
+	Stack          Stack
 	Interface      string
+	Existed        bool // false if the change makes the interface
 	Mode           ib.IPoIBMode
 	MTU            int
 	Up             bool
+	Profile        string         // UUID of the profile that NetworkManager uses
 	Added, Removed []netip.Prefix // addresses that the change will add and remove
+	RoutesAdded    []ipconf.Route
+	RoutesRemoved  []ipconf.Route
+}
+
+func word(yes bool, is, isNot string) string {
+	if yes {
+		return is
+	}
+	return isNot
+}
+
+func (b Before) lists() string {
+	var lines []string
+	for _, list := range []struct {
+		name     string
+		prefixes []netip.Prefix
+	}{{"added", b.Added}, {"removed", b.Removed}} {
+		for _, p := range list.prefixes {
+			lines = append(lines, list.name+" "+p.String())
+		}
+	}
+	for _, list := range []struct {
+		name   string
+		routes []ipconf.Route
+	}{{"routes-added", b.RoutesAdded}, {"routes-removed", b.RoutesRemoved}} {
+		for _, r := range list.routes {
+			lines = append(lines, list.name+" "+r.To.String()+" "+r.Via.String())
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Save keeps the live state and the files that a change is about to write or
-// remove.
+// remove, and has the next boot undo the change unless it is confirmed.
 func (g Guard) Save(b Before, files ...string) shellcmd.Command {
-	up := "down"
-	if b.Up {
-		up = "up"
-	}
+	unit := strings.ReplaceAll(bootUnit, "@DIR@", g.Dir())
 	args := []string{
-		g.Dir(), b.Interface, b.Mode.String(), strconv.Itoa(b.MTU), up,
-		words(b.Added), words(b.Removed), undoScript,
+		g.Dir(), string(b.Stack), b.Interface, word(b.Existed, "yes", "no"), b.Mode.String(), strconv.Itoa(b.MTU), word(b.Up, "up", "down"),
+		b.Profile, b.lists(), undoScript, g.BootUnit(), unit,
 	}
 	return shellcmd.Script("save-interface", saveScript, append(args, files...)...).AsRoot().Changes()
+}
+
+// Checkpoint keeps which checkpoint of NetworkManager belongs to the change.
+func (g Guard) Checkpoint(path string) shellcmd.Command {
+	return coreutils.WriteFile(g.Dir()+"/checkpoint", path+"\n")
 }
 
 // Arm has the host undo the change after delay.
@@ -73,29 +135,33 @@ func (g Guard) Decide() shellcmd.Command { return coreutils.MakeDirectory(g.Dir(
 // Disarm stops the timer.
 func (g Guard) Disarm() shellcmd.Command { return systemctl.Stop(g.Unit() + ".timer") }
 
-// Forget removes what was saved.
-func (g Guard) Forget() shellcmd.Command { return coreutils.RemoveTree(g.Dir()) }
-
-// UndoNow undoes an unconfirmed change at once, if there is one; it prints
-// "undone" then, and nothing if there was none.
-func (g Guard) UndoNow() shellcmd.Command {
-	return shellcmd.Script("undo-unconfirmed-change", undoNowScript, g.Dir(), g.Unit()+".timer").AsRoot().Changes()
+// Forget removes what was saved. The unit goes first: without its directory it
+// does nothing, and without it the directory does nothing.
+func (g Guard) Forget() shellcmd.Command {
+	return shellcmd.New("rm", "-rf", "--", g.bootLink(), g.BootUnit(), g.Dir()).AsRoot().Changes()
 }
 
-const undoNowScript = `# $1 directory, $2 timer
+// UndoNow undoes an unconfirmed change at once, if there is one; it prints
+// "undone" then, or what the host wrote when it undid the change by itself, and
+// nothing if there was none.
+func (g Guard) UndoNow() shellcmd.Command {
+	return shellcmd.Script("undo-unconfirmed-change", undoNowScript, g.Dir(), g.Unit()+".timer", g.bootLink(), g.BootUnit()).AsRoot().Changes()
+}
+
+const undoNowScript = `# $1 directory, $2 timer, $3 link and $4 path of the unit of the next boot
 [ -f "$1/undo.sh" ] || exit 0
-if [ ! -d "$1/decided" ]; then
+if [ -f "$1/undone" ]; then
+	cat "$1/undone"
+elif [ ! -d "$1/decided" ] || [ -e "$1/decided/undo" ]; then
 	/bin/sh "$1/undo.sh" "$1" >&2
+	# The timer's own run may have begun.
+	n=0
+	while [ ! -f "$1/undone" ] && [ "$n" -lt 60 ]; do
+		sleep 1
+		n=$((n + 1))
+	done
 	echo undone
 fi
 systemctl stop "$2" 2>/dev/null
-rm -rf "$1"
+rm -rf "$3" "$4" "$1"
 `
-
-func words(prefixes []netip.Prefix) string {
-	all := make([]string, len(prefixes))
-	for i, p := range prefixes {
-		all[i] = p.String()
-	}
-	return strings.Join(all, " ")
-}

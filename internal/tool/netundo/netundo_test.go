@@ -2,6 +2,9 @@ package netundo
 
 import (
 	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,9 +13,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
 
-var guard = Guard{Port: 0xe41d2d0300e44ed1}
+var guard = Guard{ID: "e41d2d0300e44ed1"}
 
 func TestScripts_arePOSIX(t *testing.T) {
 	for name, text := range map[string]string{"save": saveScript, "undo": undoScript, "undo now": undoNowScript} {
@@ -37,13 +41,53 @@ func TestGuard_Arm(t *testing.T) {
 
 func TestGuard_Save(t *testing.T) {
 	cmd := guard.Save(Before{
-		Interface: "ibp1s0", Mode: ib.ModeDatagram, MTU: 2044, Up: true,
-		Added:   []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24"), netip.MustParsePrefix("fd00::1/64")},
-		Removed: nil,
+		Stack: Ifupdown, Interface: "ibp1s0", Existed: true, Mode: ib.ModeDatagram, MTU: 2044, Up: true,
+		Added:         []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24"), netip.MustParsePrefix("fd00::1/64")},
+		RoutesRemoved: []ipconf.Route{{To: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("172.16.0.1")}},
 	}, "/etc/a", "/etc/b c")
 	args := cmd.Argv()
-	want := []string{"save-interface", guard.Dir(), "ibp1s0", "datagram", "2044", "up", "172.16.0.20/24 fd00::1/64", "", undoScript, "/etc/a", "/etc/b c"}
-	if diff := cmp.Diff(want, args); diff != "" {
+	if diff := cmp.Diff([]string{"save-interface", guard.Dir(), "ifupdown", "ibp1s0", "yes", "datagram", "2044", "up", "",
+		"added 172.16.0.20/24\nadded fd00::1/64\nroutes-removed 10.0.0.0/8 172.16.0.1", undoScript, guard.BootUnit()}, args[:12]); diff != "" {
 		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"/etc/a", "/etc/b c"}, args[13:]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSave_inRealShells runs the real script of saving on a directory of the
+// test and looks at what the undo will read.
+func TestSave_inRealShells(t *testing.T) {
+	for _, shell := range []string{"dash", "bash", "busybox"} {
+		if _, err := exec.LookPath(shell); err != nil {
+			continue
+		}
+		t.Run(shell, func(t *testing.T) {
+			root := t.TempDir()
+			dir, kept := filepath.Join(root, "undo"), filepath.Join(root, "kept file")
+			if err := os.WriteFile(kept, []byte("as it was\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			text := strings.ReplaceAll(saveScript, "/etc/systemd/system", filepath.Join(root, "units"))
+			args := []string{"-c", text, "save", dir, "networkd", "ib0", "no", "", "0", "down", "", "added 10.0.0.1/24", undoScript,
+				filepath.Join(root, "units", "u.service"), "[Unit]", kept, filepath.Join(root, "absent")}
+			if shell == "busybox" {
+				args = append([]string{"sh"}, args...)
+			}
+			if out, err := exec.CommandContext(t.Context(), shell, args...).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			for name, want := range map[string]string{
+				"manifest": "restore 1 " + kept + "\nremove 2 " + filepath.Join(root, "absent") + "\n",
+				"files/1":  "as it was\n", "added": "10.0.0.1/24\n", "removed": "", "undo.sh": undoScript + "\n", "existed": "no\n", "mode": "\n",
+			} {
+				if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+					t.Errorf("%s: %q, %v; want %q", name, got, err, want)
+				}
+			}
+			if target, err := os.Readlink(filepath.Join(root, "units/sysinit.target.wants/u.service")); err != nil || filepath.Base(target) != "u.service" {
+				t.Errorf("the unit is not enabled: %q, %v", target, err)
+			}
+		})
 	}
 }

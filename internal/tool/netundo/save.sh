@@ -1,26 +1,48 @@
 # Saves what a change of one IPoIB interface may have to be undone to.
-# $1 directory, $2 interface, $3 mode, $4 MTU, $5 "up" or "down", $6 addresses
-# that the change adds and $7 that it removes (blank-separated), $8 the text of
-# the undo script, then the files that the change writes or removes.
+# $1 directory, $2 network stack, $3 interface, $4 whether it existed ("yes",
+# "no"), $5 mode, $6 MTU, $7 "up" or "down", $8 profile of NetworkManager or "",
+# $9 lists, one entry a line: "added ADDRESS", "removed ADDRESS", "routes-added TO
+# VIA", "routes-removed TO VIA"; then the text of the undo script, the path and the
+# text of a unit that runs it at boot, and the files that the change writes or
+# removes.
 set -eu
-dir=$1 name=$2
+dir=$1
 umask 077
 rm -rf "$dir"
 mkdir -p "$dir/files"
-printf '%s\n' "$name" >"$dir/interface"
-printf '%s\n' "$3" >"$dir/mode"
-printf '%s\n' "$4" >"$dir/mtu"
-printf '%s\n' "$5" >"$dir/up"
-for address in $6; do printf '%s\n' "$address"; done >"$dir/added"
-for address in $7; do printf '%s\n' "$address"; done >"$dir/removed"
-printf '%s\n' "$8" >"$dir/undo.sh"
-shift 8
+printf '%s\n' "$2" >"$dir/stack"
+printf '%s\n' "$3" >"$dir/interface"
+printf '%s\n' "$4" >"$dir/existed"
+printf '%s\n' "$5" >"$dir/mode"
+printf '%s\n' "$6" >"$dir/mtu"
+printf '%s\n' "$7" >"$dir/up"
+printf '%s\n' "$8" >"$dir/profile"
+for list in added removed routes-added routes-removed; do
+	: >"$dir/$list"
+done
+printf '%s\n' "$9" | while read -r list entry; do
+	[ -z "$list" ] || printf '%s\n' "$entry" >>"$dir/$list"
+done
+cat /proc/sys/kernel/random/boot_id >"$dir/boot_id"
+shift 9
+printf '%s\n' "$1" >"$dir/undo.sh"
+unit=$2
+printf '%s\n' "$3" >"$dir/unit"
+shift 3
 : >"$dir/manifest"
+copy=0
 for file; do
+	copy=$((copy + 1))
 	if [ -e "$file" ]; then
-		cp -p "$file" "$dir/files/${file##*/}"
-		printf 'restore %s\n' "$file" >>"$dir/manifest"
+		cp -p "$file" "$dir/files/$copy"
+		printf 'restore %s %s\n' "$copy" "$file" >>"$dir/manifest"
 	else
-		printf 'remove %s\n' "$file" >>"$dir/manifest"
+		printf 'remove %s %s\n' "$copy" "$file" >>"$dir/manifest"
 	fi
 done
+# Last, when everything it needs is there. The link is what enabling makes.
+mkdir -p /etc/systemd/system/sysinit.target.wants
+cp "$dir/unit" "$unit"
+chmod 644 "$unit"
+ln -sf "$unit" "/etc/systemd/system/sysinit.target.wants/${unit##*/}"
+sync

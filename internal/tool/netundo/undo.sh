@@ -1,39 +1,99 @@
 # Undoes an unconfirmed change of one IPoIB interface. $1 is the directory that
-# holds what was saved. Written by Terraform (ibfabric/infiniband).
+# holds what was saved; $2 is "boot" if it runs before the network service of a
+# boot. Written by Terraform (ibfabric/infiniband).
 LC_ALL=C
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export LC_ALL PATH
-dir=$1
-# Whoever makes this directory decides: the confirmation makes it too.
-mkdir "$dir/decided" 2>/dev/null || exit 0
+dir=$1 boot=${2:-}
+if [ -n "$boot" ]; then
+	# The timer is for the boot in which the change was made.
+	read -r made <"$dir/boot_id"
+	read -r now </proc/sys/kernel/random/boot_id
+	[ "$made" = "$now" ] && exit 0
+fi
+# Whoever makes this directory decides: the confirmation makes it too. An undo
+# that a power cut stopped goes on at boot.
+if ! mkdir "$dir/decided" 2>/dev/null; then
+	[ -n "$boot" ] && [ -e "$dir/decided/undo" ] && [ ! -e "$dir/undone" ] || exit 0
+fi
+: >"$dir/decided/undo"
+read -r stack <"$dir/stack"
 read -r name <"$dir/interface"
+read -r existed <"$dir/existed"
 read -r mode <"$dir/mode"
 read -r mtu <"$dir/mtu"
 read -r up <"$dir/up"
-while read -r what file; do
+read -r profile <"$dir/profile"
+checkpoint=
+[ -s "$dir/checkpoint" ] && read -r checkpoint <"$dir/checkpoint"
+
+back=
+if [ -z "$boot" ] && [ -n "$checkpoint" ]; then
+	nm=org.freedesktop.NetworkManager
+	busctl call $nm /org/freedesktop/NetworkManager $nm CheckpointRollback o "$checkpoint" && back=1
+fi
+while read -r what copy file; do
 	case $what in
-	restore) cp -p "$dir/files/${file##*/}" "$file" ;;
+	restore)
+		[ -d "${file%/*}" ] || mkdir -p "${file%/*}"
+		cp -p "$dir/files/$copy" "$file"
+		;;
 	remove) rm -f "$file" ;;
 	esac
 done <"$dir/manifest"
 udevadm control --reload
-netplan generate
-networkctl reload
-# The mode before the MTU: it decides which MTU is legal.
-if [ -n "$mode" ] && [ -e "/sys/class/net/$name/mode" ]; then
-	echo "$mode" >"/sys/class/net/$name/mode"
+case $stack in
+netplan*) netplan generate ;;
+esac
+setmode() {
+	[ -n "$mode" ] || return 0
+	if [ -e "/sys/class/net/$name/mode" ]; then
+		echo "$mode" >"/sys/class/net/$name/mode"
+	elif [ -d "/sys/class/net/$name" ]; then
+		ip link set dev "$name" type ipoib mode "$mode"
+	fi
+}
+if [ -n "$boot" ]; then
+	# A rule of udev may have run already. The network service does the rest.
+	setmode
+	echo "at boot" >"$dir/undone"
+	sync
+	exit 0
 fi
-networkctl reconfigure "$name"
+case $stack in
+netplan | networkd) networkctl reload ;;
+netplan-nm | networkmanager)
+	nmcli connection reload
+	[ -z "$back" ] && [ -n "$profile" ] && nmcli --wait 30 connection up uuid "$profile" ifname "$name"
+	;;
+esac
+if [ "$existed" = no ]; then
+	# The change made the interface, a P_Key child.
+	[ -d "/sys/class/net/$name" ] && ip link del "$name"
+	echo "by the host" >"$dir/undone"
+	exit 0
+fi
+# The mode before the MTU: it decides which MTU is legal.
+setmode
+while read -r to via; do
+	ip route del "$to" via "$via" dev "$name" 2>/dev/null
+done <"$dir/routes-added"
 while read -r address; do
 	ip addr del "$address" dev "$name" 2>/dev/null
 done <"$dir/added"
+case $stack in
+netplan | networkd) networkctl reconfigure "$name" ;;
+esac
 ip link set dev "$name" mtu "$mtu"
 if [ "$up" = up ]; then
 	ip link set dev "$name" up
 	while read -r address; do
 		ip addr replace "$address" dev "$name"
 	done <"$dir/removed"
+	while read -r to via; do
+		ip route replace "$to" via "$via" dev "$name"
+	done <"$dir/routes-removed"
 else
 	ip link set dev "$name" down
 fi
-: >"$dir/undone"
+echo "by the host" >"$dir/undone"

@@ -1,0 +1,142 @@
+package ipoib
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netundo"
+)
+
+// backend is how one network stack that is configured by files takes an
+// interface. What they have in common, the guard above all, is fileStack.
+type backend interface {
+	// files are what makes the interface at boot, its main file first.
+	files(t target, want Config) []file
+	// own reads our files back.
+	own(s *inventory.Snapshot, t target) Persisted
+	// take makes the written files effective now.
+	take(ctx context.Context, c *change, want Config) error
+	// release lets go of the interface after our files were removed.
+	release(ctx context.Context, c *change) error
+	// way says how an undo makes the stack take its files back.
+	way() netundo.Stack
+}
+
+// file is one file of ours.
+type file struct {
+	path string
+	mode uint32
+	text string
+}
+
+// target is the interface that is configured.
+type target struct {
+	port    ib.GUID
+	pkey    uint16 // zero for the interface of the port itself
+	name    string // empty if there is none yet
+	parent  string // of a P_Key child
+	address string // hardware address of the interface of the port
+	hooks   []string
+}
+
+// id names the files of an interface.
+func (t target) id() string {
+	if t.pkey == 0 {
+		return t.port.Hex()
+	}
+	return fmt.Sprintf("%s-%04x", t.port.Hex(), t.pkey)
+}
+
+// targetOf finds the interface of a port, or names the P_Key child of it as the
+// kernel and all stacks do.
+func targetOf(s *inventory.Snapshot, port ib.GUID, pkey uint16) target {
+	t := target{port: port}
+	n, ok := s.NetdevByPortGUID(port)
+	if !ok || n.Parent != "" {
+		if pkey != DefaultPKey {
+			t.pkey = pkey
+		}
+		return t
+	}
+	t.name, t.address = n.Name, n.Address
+	if pkey == 0 || pkey == DefaultPKey {
+		return t
+	}
+	t.pkey, t.parent, t.name = pkey, n.Name, childName(n.Name, pkey)
+	if n.NetworkdFile != "" {
+		t.hooks = []string{n.NetworkdFile}
+	}
+	return t
+}
+
+func childName(parent string, pkey uint16) string { return fmt.Sprintf("%s.%04x", parent, pkey) }
+
+// backendOf is the backend of a stack. netplan has no P_Key children; its
+// renderer makes them.
+func backendOf(k Stack, t target) backend {
+	switch k {
+	case StackNetplan:
+		if t.pkey == 0 {
+			return netplanNetworkd{}
+		}
+		return networkdBackend{planned: true}
+	case StackNetplanNM:
+		if t.pkey == 0 {
+			return netplanNM{}
+		}
+		return nmBackend{}
+	case StackNM:
+		return nmBackend{}
+	case StackNetworkd:
+		return networkdBackend{}
+	}
+	return ifupdownBackend{}
+}
+
+// backends are all that write files; each recognises its own.
+var backends = []backend{netplanNetworkd{}, netplanNM{}, networkdBackend{}, nmBackend{}, ifupdownBackend{}}
+
+// settings is an interface as the files of all stacks have it.
+func settings(t target, want Config) ipconf.Interface {
+	return ipconf.Interface{
+		Name: t.name, Address: t.address, Parent: t.parent, PKey: t.pkey,
+		Mode: want.Mode, MTU: want.MTU, Addresses: sorted(want.Addresses), Routes: ipconf.SortedRoutes(want.Routes),
+	}
+}
+
+// readBack is what a file of ours keeps of an interface.
+func readBack(i ipconf.Interface) Config {
+	return Config{Mode: i.Mode, MTU: i.MTU, Addresses: sorted(i.Addresses), Routes: ipconf.SortedRoutes(i.Routes)}
+}
+
+// owned reports whether a file is there and ours.
+func owned(s *inventory.Snapshot, path string) bool { return platform.Owned(s.Files[path].Content) }
+
+// describe says what someone else's file says of an interface.
+func describe(i ipconf.Interface) string {
+	var parts []string
+	if i.Mode != "" {
+		parts = append(parts, "mode "+i.Mode.String())
+	}
+	if i.MTU != 0 {
+		parts = append(parts, fmt.Sprintf("MTU %d", i.MTU))
+	}
+	if len(i.Addresses) > 0 {
+		parts = append(parts, "addresses "+joinPrefixes(i.Addresses))
+	}
+	if len(i.Routes) > 0 {
+		parts = append(parts, "routes "+joinRoutes(i.Routes))
+	}
+	if i.DHCP {
+		parts = append(parts, "DHCP")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}

@@ -1,0 +1,312 @@
+package ipoib
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netundo"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/nmcli"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/udev"
+)
+
+// fileStack is every network stack that is configured by files. The host undoes
+// a change by a transient timer, or at its next boot, unless it is confirmed.
+type fileStack struct{ backend }
+
+// checkpointLead is how long before the timer's undo NetworkManager goes back by
+// itself. The timer then restores the files to the byte.
+const checkpointLead = 3 * time.Second
+
+func (c *change) guard() netundo.Guard { return netundo.Guard{ID: c.t.id()} }
+
+// recover implements stack: the provider, or its machine, died between a change
+// and its confirmation. Either the host has undone it since, or it is undone now.
+func (fileStack) recover(ctx context.Context, c *change) (string, error) {
+	unit := c.guard().Unit()
+	_, saved := c.s.Undos[c.guard().ID]
+	if !saved && c.s.Unit(unit+".timer").ActiveState != "active" && c.s.Unit(unit+".service").ActiveState != "active" {
+		return "", nil
+	}
+	r, err := c.h.Run(ctx, c.guard().UndoNow())
+	if err != nil {
+		return "", fmt.Errorf("undoing an earlier change that was never confirmed: %w", err)
+	}
+	switch how := strings.TrimSpace(string(r.Stdout)); how {
+	case "":
+		return "", nil
+	case "undone":
+		return "was never confirmed; it was undone first", nil
+	default:
+		return "was never confirmed; it was undone " + how, nil
+	}
+}
+
+func (k fileStack) apply(ctx context.Context, c *change) error {
+	want := c.d.Config
+	files := k.files(c.t, want)
+	stale := staleFiles(c.s, c.t, files)
+	paths := stale
+	for _, f := range files {
+		paths = append(paths, f.path)
+	}
+	return c.guarded(ctx, k.way(), want, paths, func(ctx context.Context) error {
+		for _, path := range stale {
+			if _, err := c.h.Run(ctx, coreutils.RemoveFile(path)); err != nil {
+				return err
+			}
+		}
+		if err := c.write(ctx, files); err != nil {
+			return err
+		}
+		return k.take(ctx, c, want)
+	}, func(ctx context.Context, h host.Host) error { return settled(ctx, h, c.t.name, want, c.o) })
+}
+
+// write writes what is not on the host yet, and has udev read a changed rule.
+func (c *change) write(ctx context.Context, files []file) error {
+	for _, f := range files {
+		if c.s.Files[f.path].Content == f.text && (f.mode != 0o600 || c.s.Files[f.path].Mode == "600") {
+			continue
+		}
+		if err := platform.WriteFile(ctx, c.h, f.path, f.mode, f.text); err != nil {
+			return err
+		}
+		if f.path == udevPath(c.t.port) {
+			if _, err := c.h.Run(ctx, udev.Reload()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// staleFiles are files of ours for the interface that another network stack of
+// the host has read, and that are not among those that are written now.
+func staleFiles(s *inventory.Snapshot, t target, now []file) []string {
+	var stale []string
+	for _, b := range backends {
+		for _, f := range b.files(t, Config{}) {
+			content := s.Files[f.path].Content
+			if !platform.Owned(content) && !ownProfile(content) || slices.Contains(stale, f.path) {
+				continue
+			}
+			if !slices.ContainsFunc(now, func(n file) bool { return n.path == f.path }) {
+				stale = append(stale, f.path)
+			}
+		}
+	}
+	return stale
+}
+
+// settled waits until the interface shows want.
+func settled(ctx context.Context, h host.Host, name string, want Config, o Options) error {
+	var last live
+	problem := ""
+	err := within(ctx, o.SettleTimeout, o.Poll, func(ctx context.Context) (bool, error) {
+		now, err := readLive(ctx, h, name)
+		if err == nil && len(want.Routes) > 0 {
+			now.Routes, err = readRoutes(ctx, h, name)
+		}
+		if err != nil {
+			return false, err
+		}
+		last, problem = now, now.missing(want)
+		return problem == "", nil
+	})
+	if problem != "" {
+		return errors.New(name + ": " + last.explain(problem, want))
+	}
+	return err
+}
+
+// before is the live state that an undo goes back to.
+func (c *change) savedState(way netundo.Stack, want Config) netundo.Before {
+	now := c.before.Live
+	b := netundo.Before{
+		Stack: way, Interface: c.t.name, Existed: c.before.Present, Mode: now.Mode, MTU: now.MTU, Up: c.before.Up,
+		Added: without(want.Addresses, now.Addresses), Removed: without(now.Addresses, want.Addresses),
+		RoutesAdded: routesWithout(want.Routes, now.Routes), RoutesRemoved: c.oldRoutes(want),
+	}
+	if n, ok := c.s.Netdev(c.t.name); ok {
+		b.Profile = n.NMProfile
+	}
+	return b
+}
+
+// guarded makes a change that the host undoes by itself unless it is confirmed
+// over a new connection. do changes; prove reads back over that connection.
+func (c *change) guarded(ctx context.Context, way netundo.Stack, want Config, files []string,
+	do func(context.Context) error, prove func(context.Context, host.Host) error,
+) error {
+	g := c.guard()
+	if _, err := c.h.Run(ctx, g.Save(c.savedState(way, want), files...)); err != nil {
+		return fmt.Errorf("saving the present configuration of %s: %w", c.t.name, err)
+	}
+	deadline := time.Now().Add(c.o.ConfirmTimeout)
+	if err := c.arm(ctx, way); err != nil {
+		// Also if the request failed because the operator gave up.
+		_, forgetErr := c.h.Run(context.WithoutCancel(ctx), g.UndoNow())
+		return errors.Join(fmt.Errorf("arming the timer that undoes the change of %s unless it is confirmed; nothing was changed: %w", c.t.name, err), forgetErr)
+	}
+	if err := do(ctx); err != nil {
+		return c.undo(ctx, deadline, "the change failed", err)
+	}
+	if err := c.confirm(ctx, prove); err != nil {
+		return c.undo(ctx, deadline, "it could not be proved over a new connection", err)
+	}
+	return nil
+}
+
+// arm starts the timer and, with NetworkManager, a checkpoint of its own: it
+// also puts back what only the daemon knows of the interface.
+func (c *change) arm(ctx context.Context, way netundo.Stack) error {
+	if _, err := c.h.Run(ctx, c.guard().Arm(c.o.ConfirmTimeout)); err != nil {
+		return err
+	}
+	n, ok := c.s.Netdev(c.t.name)
+	if way != netundo.NetworkManager && way != netundo.NetplanNM || !ok || !n.NMManaged {
+		return nil
+	}
+	device, err := c.object(ctx, nmcli.FindDevice(c.t.name))
+	if err != nil {
+		return err
+	}
+	lead := min(checkpointLead, c.o.ConfirmTimeout/4)
+	if c.checkpoint, err = c.object(ctx, nmcli.CreateCheckpoint(device, max(c.o.ConfirmTimeout-lead, time.Second))); err != nil {
+		return fmt.Errorf("NetworkManager makes no checkpoint: %w", err)
+	}
+	_, err = c.h.Run(ctx, c.guard().Checkpoint(c.checkpoint))
+	return err
+}
+
+func (c *change) object(ctx context.Context, cmd shellcmd.Command) (string, error) {
+	r, err := c.h.Run(ctx, cmd)
+	if err != nil {
+		return "", err
+	}
+	path, err := nmcli.ParseObject(string(r.Stdout))
+	if err != nil {
+		return "", c.misread(cmd.String(), r, err)
+	}
+	return path, nil
+}
+
+// confirm proves the change over a new connection and keeps it. The decision is
+// taken on the host, by making a directory that the undo makes too, so that a
+// confirmation and an undo at the same moment cannot both happen; a checkpoint
+// that is gone was rolled back.
+func (c *change) confirm(ctx context.Context, prove func(context.Context, host.Host) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConfirmTimeout*2/3, errors.New("no time is left before the host undoes the change"))
+	defer cancel()
+	fresh, err := c.h.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	defer fresh.Close() //nolint:errcheck // the connection has served its purpose
+	if err := prove(ctx, fresh); err != nil {
+		return err
+	}
+	g := c.guard()
+	if c.checkpoint != "" {
+		if _, err := fresh.Run(ctx, nmcli.DestroyCheckpoint(c.checkpoint)); err != nil {
+			return fmt.Errorf("NetworkManager has gone back to the former configuration: %w", err)
+		}
+	}
+	if _, err := fresh.Run(ctx, g.Decide()); err != nil {
+		return fmt.Errorf("the host has begun to undo the change: %w", err)
+	}
+	// From here on nothing undoes the change; what is left over is harmless.
+	for _, cmd := range []shellcmd.Command{g.Forget(), g.Disarm()} {
+		if _, err := fresh.Run(ctx, cmd); err != nil {
+			c.warnings = append(c.warnings, fmt.Sprintf("The change is confirmed, but %s remains on %s: %v.", g.Dir(), c.h.Name(), err))
+		}
+	}
+	return nil
+}
+
+// undo takes a failed change back at once if the host still answers; otherwise
+// the timer does.
+func (c *change) undo(ctx context.Context, deadline time.Time, problem string, cause error) error {
+	e := &UnconfirmedError{Host: c.h.Name(), Interface: c.t.name, Problem: problem, UndoneBy: deadline, Err: cause}
+	// Also after Ctrl-C: a change that was not proved must not stay.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.ConfirmTimeout)
+	defer cancel()
+	var lost *host.UnreachableError
+	if errors.As(cause, &lost) {
+		c.h.Drop() // the connection in use may hang for long where a new one does not
+	}
+	_, e.UndoErr = c.h.Run(ctx, c.guard().UndoNow())
+	e.Undone = e.UndoErr == nil
+	return e
+}
+
+func (k fileStack) remove(ctx context.Context, c *change) error {
+	gone := c.before.Persisted.Config
+	keep := Config{
+		Mode: c.before.Live.Mode, MTU: c.before.Live.MTU,
+		Addresses: without(c.before.Live.Addresses, gone.Addresses), Routes: routesWithout(c.before.Live.Routes, gone.Routes),
+	}
+	files := staleFiles(c.s, c.t, nil)
+	err := c.guarded(ctx, k.way(), keep, files, func(ctx context.Context) error {
+		for _, path := range files {
+			if _, err := c.h.Run(ctx, coreutils.RemoveFile(path)); err != nil {
+				return err
+			}
+		}
+		if _, err := c.h.Run(ctx, udev.Reload()); err != nil {
+			return err
+		}
+		if err := k.release(ctx, c); err != nil {
+			return err
+		}
+		return c.strip(ctx, keep)
+	}, func(ctx context.Context, h host.Host) error { return c.stripped(ctx, h, keep) })
+	if err != nil {
+		return err
+	}
+	if c.t.pkey == 0 {
+		c.left = append(c.left, fmt.Sprintf("The kernel modules stay loaded, now and at boot (%s), and the mode of %s stays until the next boot; both are harmless.",
+			platform.ModulesLoadPath, c.before.Name))
+	}
+	return nil
+}
+
+// stripped proves a removal.
+func (c *change) stripped(ctx context.Context, h host.Host, keep Config) error {
+	if !c.before.Present || c.t.pkey != 0 {
+		return nil
+	}
+	now, err := readLive(ctx, h, c.before.Name)
+	if err != nil {
+		return err
+	}
+	if left := without(now.Addresses, keep.Addresses); len(left) > 0 {
+		return fmt.Errorf("%s still has %s", c.before.Name, joinPrefixes(left))
+	}
+	return nil
+}
+
+// oldRoutes are the live routes that our files have set and want does not hold.
+func (c *change) oldRoutes(want Config) []ipconf.Route {
+	ours := c.before.Persisted.Config.Routes
+	return routesWithout(routesWithout(ours, routesWithout(ours, c.before.Live.Routes)), want.Routes)
+}
+
+func routesWithout(all, drop []ipconf.Route) []ipconf.Route {
+	return slices.DeleteFunc(slices.Clone(all), func(r ipconf.Route) bool { return slices.Contains(drop, r) })
+}
+
+func without(all, drop []netip.Prefix) []netip.Prefix {
+	return slices.DeleteFunc(slices.Clone(all), func(p netip.Prefix) bool { return slices.Contains(drop, p) })
+}

@@ -1,0 +1,126 @@
+package ipoib
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
+)
+
+func modeFile(name string) string { return "/sys/class/net/" + name + "/mode" }
+
+// setMode switches the mode. A P_Key child that was made over netlink has no
+// file for it.
+func (c *change) setMode(ctx context.Context, mode ib.IPoIBMode) error {
+	cmd := coreutils.WriteKernelFile(modeFile(c.t.name), mode.String())
+	if c.t.pkey != 0 {
+		cmd = iproute.SetMode(c.t.name, mode)
+	}
+	if _, err := c.h.Run(ctx, cmd); err != nil {
+		return fmt.Errorf("switching %s to %s mode: %w", c.t.name, mode, err)
+	}
+	return nil
+}
+
+// awaitChild waits for the P_Key child that a service makes.
+func (c *change) awaitChild(ctx context.Context) error {
+	if c.t.pkey == 0 || c.before.Present {
+		return nil
+	}
+	err := within(ctx, c.o.SettleTimeout, c.o.Poll, func(ctx context.Context) (bool, error) {
+		_, err := c.h.Run(ctx, iproute.Show(c.t.name))
+		var exit *host.ExitError
+		if errors.As(err, &exit) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: the P_Key child %s was not made: %w", c.h.Name(), c.t.name, err)
+	}
+	return nil
+}
+
+// mend does what the network service left undone: networkd logs a refused MTU
+// and goes on, and keeps addresses that it did not set. The kernel's own words are
+// in the error.
+func (c *change) mend(ctx context.Context, want Config) error {
+	name := c.t.name
+	if settled(ctx, c.h, name, want, Options{SettleTimeout: max(c.o.SettleTimeout/3, time.Second), Poll: c.o.Poll}) == nil {
+		return nil
+	}
+	if err := c.strip(ctx, want); err != nil {
+		return err
+	}
+	if err := c.addRoutes(ctx, want); err != nil {
+		return err
+	}
+	now, err := readLive(ctx, c.h, name)
+	if err != nil {
+		return err
+	}
+	if now.Mode != want.Mode {
+		if err := c.setMode(ctx, want.Mode); err != nil {
+			return err
+		}
+	}
+	if now.MTU != want.MTU {
+		if _, err := c.h.Run(ctx, iproute.SetMTU(name, want.MTU)); err != nil {
+			return fmt.Errorf("%s mode, MTU %d: %w", now.Mode, want.MTU, err)
+		}
+	}
+	return nil
+}
+
+// addRoutes adds routes that a service has not set, as ifup does not for an
+// interface without carrier.
+func (c *change) addRoutes(ctx context.Context, want Config) error {
+	if len(want.Routes) == 0 {
+		return nil
+	}
+	now, err := readRoutes(ctx, c.h, c.t.name)
+	if err != nil {
+		return err
+	}
+	for _, missing := range routesWithout(want.Routes, now) {
+		if _, err := c.h.Run(ctx, iproute.ReplaceRoute(c.t.name, missing)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// strip takes away the addresses that the interface should not have, and takes
+// it down if none is left that anyone gave it.
+func (c *change) strip(ctx context.Context, keep Config) error {
+	if !c.before.Present || c.removing && c.t.pkey != 0 {
+		return nil // there is none, or it went with its configuration
+	}
+	now, err := readLive(ctx, c.h, c.t.name)
+	if err != nil {
+		return err
+	}
+	for _, extra := range without(now.Addresses, keep.Addresses) {
+		if _, err := c.h.Run(ctx, iproute.DelAddress(c.t.name, extra)); err != nil {
+			return err
+		}
+	}
+	for _, extra := range c.oldRoutes(keep) {
+		// A route goes with the address that its gateway is reached by.
+		_, err := c.h.Run(ctx, iproute.DelRoute(c.t.name, extra))
+		var exit *host.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			return err
+		}
+	}
+	if c.removing && len(keep.Addresses) == 0 && c.before.Live.Mode != "" {
+		_, err := c.h.Run(ctx, iproute.SetDown(c.t.name))
+		return err
+	}
+	return nil
+}

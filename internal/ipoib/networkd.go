@@ -1,0 +1,184 @@
+package ipoib
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netundo"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/networkd"
+)
+
+// networkdBackend is systemd-networkd with files of its own: a .network file and
+// a udev rule for the mode; for a P_Key child, a .netdev file that makes it, and
+// a drop-in by which the interface of the port has it.
+type networkdBackend struct {
+	planned bool // the interface of the port is configured through netplan
+}
+
+func (networkdBackend) way() netundo.Stack { return netundo.Networkd }
+
+func networkPath(t target) string { return networkd.Dir + "/60-infiniband-" + t.id() + ".network" }
+func netdevPath(t target) string  { return networkd.Dir + "/60-infiniband-" + t.id() + ".netdev" }
+
+// bareParentPath is for an interface of a port that nothing else configures. It
+// comes behind all other files: networkd takes the first that matches.
+func bareParentPath(t target) string {
+	return networkd.Dir + "/95-infiniband-" + t.id() + "-parent.network"
+}
+
+func (b networkdBackend) files(t target, want Config) []file {
+	header, i := platform.OwnedHeader(resourceName), settings(t, want)
+	main := file{networkPath(t), 0o644, networkd.Render(header, i)}
+	if t.pkey == 0 {
+		return []file{main, ruleFile(t, want.Mode)}
+	}
+	all := []file{
+		main, {netdevPath(t), 0o644, networkd.RenderNetdev(header, i)},
+		{bareParentPath(t), 0o644, networkd.RenderBareParent(header, t.parent, t.name)},
+	}
+	for _, hook := range b.hooks(t) {
+		all = append(all, file{hook, 0o644, networkd.RenderParent(header, t.name)})
+	}
+	return all
+}
+
+// hooks are the drop-ins that give the interface of the port its child: of the
+// file that configures it now, and of the one that a resource for it writes.
+func (b networkdBackend) hooks(t target) []string {
+	own := path.Base(networkPath(target{port: t.port}))
+	if b.planned {
+		own = "10-netplan-" + t.parent + ".network"
+	}
+	all := []string{own}
+	for _, now := range t.hooks {
+		if base := path.Base(now); base != path.Base(bareParentPath(t)) && !slices.Contains(all, base) {
+			all = append(all, base)
+		}
+	}
+	for i := range all {
+		all[i] = networkd.Dir + "/" + all[i] + ".d/infiniband-" + t.id() + ".conf"
+	}
+	return all
+}
+
+func (b networkdBackend) own(s *inventory.Snapshot, t target) (p Persisted) {
+	main := networkPath(t)
+	if !owned(s, main) {
+		if t.pkey == 0 {
+			return withRule(s, t, p)
+		}
+		return p
+	}
+	p.Found, p.Sources = true, []string{main}
+	if f, err := networkd.Parse(s.Files[main].Content); err == nil {
+		p.Interface, p.Config = f.Name, readBack(f.Interface)
+	}
+	if t.pkey == 0 {
+		return withRule(s, t, p)
+	}
+	p.Config.Mode = ""
+	for _, also := range append([]string{netdevPath(t), bareParentPath(t)}, b.hooks(t)...) {
+		if !owned(s, also) {
+			p.Interface = "" // something of it is missing: the child is not made at boot
+			continue
+		}
+		p.Sources = append(p.Sources, also)
+	}
+	if f, err := networkd.Parse(s.Files[netdevPath(t)].Content); err == nil && f.PKey == t.pkey {
+		p.Config.Mode = f.Mode
+	}
+	return p
+}
+
+func (networkdBackend) take(ctx context.Context, c *change, want Config) error {
+	return c.takeNetworkd(ctx, want)
+}
+
+// takeNetworkd gives the interface its mode, then has networkd configure it: the
+// mode decides which MTU is legal, and networkd cannot set it.
+func (c *change) takeNetworkd(ctx context.Context, want Config) error {
+	if c.t.pkey != 0 {
+		return c.takeChild(ctx, want)
+	}
+	if c.before.Live.Mode != want.Mode {
+		if err := c.setMode(ctx, want.Mode); err != nil {
+			return err
+		}
+	}
+	if _, err := c.h.Run(ctx, networkd.Reload()); err != nil {
+		return err
+	}
+	if _, err := c.h.Run(ctx, networkd.Reconfigure(c.t.name)); err != nil {
+		return err
+	}
+	return c.mend(ctx, want)
+}
+
+// takeChild has networkd make the child: it does so when it configures the
+// interface of the port. A child that is there keeps its mode.
+func (c *change) takeChild(ctx context.Context, want Config) error {
+	if _, err := c.h.Run(ctx, networkd.Reload()); err != nil {
+		return err
+	}
+	if !c.before.Present {
+		if _, err := c.h.Run(ctx, networkd.Reconfigure(c.t.parent)); err != nil {
+			return err
+		}
+		if err := c.awaitChild(ctx); err != nil {
+			return err
+		}
+	}
+	if c.before.Present && c.before.Live.Mode != want.Mode {
+		if err := c.setMode(ctx, want.Mode); err != nil {
+			return err
+		}
+	}
+	if _, err := c.h.Run(ctx, networkd.Reconfigure(c.t.name)); err != nil {
+		return err
+	}
+	return c.mend(ctx, want)
+}
+
+func (networkdBackend) release(ctx context.Context, c *change) error { return c.releaseNetworkd(ctx) }
+
+// releaseNetworkd has networkd let go. It leaves a child where it is.
+func (c *change) releaseNetworkd(ctx context.Context) error {
+	if _, err := c.h.Run(ctx, networkd.Reload()); err != nil {
+		return err
+	}
+	if c.t.pkey != 0 && c.before.Present {
+		if _, err := c.h.Run(ctx, iproute.DelLink(c.t.name)); err != nil {
+			return fmt.Errorf("removing the P_Key child %s: %w", c.t.name, err)
+		}
+	}
+	return nil
+}
+
+// foreignNetworks are the files of others by which networkd would configure an
+// interface. Those that netplan generates are netplan's.
+func foreignNetworks(s *inventory.Snapshot, t target) (lines []string) {
+	for _, p := range s.FilesUnder(networkd.Dir) {
+		content := s.Files[p].Content
+		if platform.Owned(content) || !strings.HasSuffix(p, ".network") || t.name == "" {
+			continue
+		}
+		f, err := networkd.Parse(content)
+		if err != nil {
+			continue // networkd passes over what it does not understand
+		}
+		if f.Covers(t.name) {
+			lines = append(lines, fmt.Sprintf("%s matches it%s", p, describe(f.Interface)))
+		}
+	}
+	if n, ok := s.Netdev(t.name); ok && n.NetworkdFile != "" && !strings.HasPrefix(n.NetworkdFile, "/etc/systemd/network/") &&
+		!strings.Contains(n.NetworkdFile, "/10-netplan-") {
+		lines = append(lines, "systemd-networkd configures it by "+n.NetworkdFile)
+	}
+	return lines
+}

@@ -1,0 +1,198 @@
+package ipoib
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ifupdown"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netplan"
+)
+
+// Stack names what configures the network of a host. It is found on the host,
+// not concluded from its distribution: each of them comes with several.
+type Stack string
+
+// The network stacks that are understood.
+const (
+	StackUnknown    Stack = ""
+	StackNetplan    Stack = "netplan with systemd-networkd"
+	StackNetplanNM  Stack = "netplan with NetworkManager"
+	StackNM         Stack = "NetworkManager"
+	StackNetworkd   Stack = "systemd-networkd"
+	StackIfupdown   Stack = "ifupdown"
+	StackIfupdown2  Stack = "ifupdown2"
+	StackMiddleware Stack = "TrueNAS middleware"
+)
+
+const (
+	networkdUnit   = "systemd-networkd.service"
+	nmUnit         = "NetworkManager.service"
+	networkingUnit = "networking.service"
+)
+
+// DetectStack finds what configures the network of a host. netplan is a front
+// end, so it goes before the services that it writes for. Where several services
+// run, the one that configures the interface which leads to the host decides.
+func DetectStack(s *inventory.Snapshot) Stack {
+	switch {
+	case s.TrueNAS != nil || s.OS.ID == "truenas":
+		return StackMiddleware
+	case s.Commands["netplan"] && len(s.FilesUnder(netplanDir)) > 0:
+		return planStack(s)
+	}
+	candidates := runningStacks(s)
+	if len(candidates) == 0 {
+		return StackUnknown
+	}
+	if n, ok := s.Netdev(managementInterface(s)); ok && len(candidates) > 1 {
+		for _, m := range managersOf(s, n) {
+			if slices.Contains(candidates, m.stack) {
+				return m.stack
+			}
+		}
+	}
+	return candidates[0]
+}
+
+// planStack is netplan with the renderer that the last file names for all.
+func planStack(s *inventory.Snapshot) Stack {
+	stack := StackNetplan
+	for _, path := range s.FilesUnder(netplanDir) {
+		switch netplan.Renderer(s.Files[path].Content) {
+		case netplan.RendererNM:
+			stack = StackNetplanNM
+		case netplan.RendererNetworkd:
+			stack = StackNetplan
+		}
+	}
+	return stack
+}
+
+// runningStacks are the services that could configure an interface, in the
+// order in which they are preferred.
+func runningStacks(s *inventory.Snapshot) []Stack {
+	var all []Stack
+	if s.Unit(nmUnit).ActiveState == "active" {
+		all = append(all, StackNM)
+	}
+	if s.Unit(networkdUnit).ActiveState == "active" {
+		all = append(all, StackNetworkd)
+	}
+	if _, ok := s.Files[ifupdown.MainFile]; ok && s.Commands["ifup"] && s.Unit(networkingUnit).UnitFileState != "masked" {
+		all = append(all, ifupdownStack(s))
+	}
+	return all
+}
+
+func ifupdownStack(s *inventory.Snapshot) Stack {
+	if s.Commands["ifreload"] {
+		return StackIfupdown2
+	}
+	return StackIfupdown
+}
+
+// manager is a service that configures an interface now.
+type manager struct {
+	stack Stack
+	how   string
+}
+
+// managersOf says which services configure an interface now. NetworkManager
+// does so only with a profile; without one it merely watches.
+func managersOf(s *inventory.Snapshot, n *inventory.Netdev) []manager {
+	var all []manager
+	if n.NetworkdFile != "" {
+		all = append(all, manager{StackNetworkd, "systemd-networkd by " + n.NetworkdFile})
+	}
+	if n.NMManaged && n.NMProfile != "" {
+		all = append(all, manager{StackNM, "NetworkManager by its profile " + n.NMProfile})
+	}
+	if s.Ifstate[n.Name] {
+		all = append(all, manager{ifupdownStack(s), "ifupdown, which has taken it up"})
+	}
+	return all
+}
+
+// service is the daemon behind a stack: systemd-networkd, NetworkManager, or
+// none for ifupdown.
+func (k Stack) service() string {
+	switch k {
+	case StackNetplan, StackNetworkd:
+		return networkdUnit
+	case StackNetplanNM, StackNM:
+		return nmUnit
+	}
+	return ""
+}
+
+// runs reports whether a stack works through the service of another.
+func (k Stack) runs(other Stack) bool {
+	if k.service() == "" {
+		return other == StackIfupdown || other == StackIfupdown2
+	}
+	return k.service() == other.service()
+}
+
+// stackFindings checks that the host's stack can take an interface, and that
+// nothing else has it.
+func (c *checker) stackFindings() {
+	if c.stack == StackUnknown {
+		c.add(ruleStack.Find("%s: neither netplan nor NetworkManager, systemd-networkd or ifupdown is in use.", c.s.Host))
+		return
+	}
+	if unit := c.stack.service(); unit != "" {
+		if u := c.s.Unit(unit); u.ActiveState != "active" {
+			f := ruleService.Find("%s is configured through %s, but %s is %s.", c.s.Host, c.stack, unit, u.ActiveState)
+			f.WayOut = fmt.Sprintf("Start it (systemctl enable --now %s), or configure this host in another way.", strings.TrimSuffix(unit, ".service"))
+			c.add(f)
+		}
+	}
+	if main, ok := c.s.Files[ifupdown.MainFile]; ok && c.stack.service() == "" {
+		own := backendOf(c.stack, c.target()).files(c.target(), c.d.Config)[0].path
+		if f, err := ifupdown.Parse(main.Content); err != nil {
+			c.add(ruleNotRead.Find("%s of %s is not valid: %v.", ifupdown.MainFile, c.s.Host, err))
+		} else if !f.Reads(own) {
+			c.add(ruleNotRead.Find("%s of %s has no line that reads %s.", ifupdown.MainFile, c.s.Host, own))
+		}
+	}
+	if n, ok := c.s.Netdev(c.observed.Name); ok {
+		c.managers(n)
+	}
+	for _, line := range c.observed.Foreign {
+		c.add(ruleForeign.Find("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, line))
+	}
+	if c.s.CloudInit == "on" {
+		c.add(ruleCloudInit.Find("%s: /run/cloud-init/enabled is there, and no file below /etc/cloud says \"network: {config: disabled}\".", c.s.Host))
+	}
+}
+
+func (c *checker) nameOr(other string) string {
+	if c.observed.Name != "" {
+		return c.observed.Name
+	}
+	return other
+}
+
+// managers finds a second service that configures the interface.
+func (c *checker) managers(n *inventory.Netdev) {
+	all := managersOf(c.s, n)
+	var others, words []string
+	for _, m := range all {
+		words = append(words, m.how)
+		if !c.stack.runs(m.stack) {
+			others = append(others, m.how)
+		}
+	}
+	switch {
+	case len(all) > 1:
+		c.add(ruleTwoManagers.Find("%s of %s is configured by %s.", n.Name, c.s.Host, strings.Join(words, " and by ")))
+	case len(others) > 0:
+		c.add(ruleTwoManagers.Find("%s of %s is configured by %s, while the host is configured through %s.", n.Name, c.s.Host, others[0], c.stack))
+	case c.stack.service() == nmUnit && n.NMKnown && !n.NMManaged:
+		f := ruleNotRead.Find("NetworkManager of %s does not manage %s.", c.s.Host, n.Name)
+		f.WayOut = "Look for it in unmanaged-devices of /etc/NetworkManager/conf.d, in NM_UNMANAGED of udev rules and in /etc/network/interfaces, and take it out there."
+		c.add(f)
+	}
+}

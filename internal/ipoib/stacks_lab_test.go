@@ -1,0 +1,262 @@
+package ipoib_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+)
+
+// stackCase is one network stack with the system that it is common on.
+type stackCase struct {
+	name  string
+	os    labsim.OS
+	lab   labsim.Stack
+	stack ipoib.Stack
+	file  string // of the interface of the port
+}
+
+var stackCases = []stackCase{
+	{"netplan", labsim.Ubuntu, labsim.StackNetplan, ipoib.StackNetplan, "/etc/netplan/60-infiniband-e41d2d0300e44e01.yaml"},
+	{"netplanNM", labsim.Ubuntu, labsim.StackNetplanNM, ipoib.StackNetplanNM, "/etc/netplan/60-infiniband-e41d2d0300e44e01.yaml"},
+	{"networkd", labsim.Arch, labsim.StackNetworkd, ipoib.StackNetworkd, "/etc/systemd/network/60-infiniband-e41d2d0300e44e01.network"},
+	{"NetworkManager", labsim.RHEL9, labsim.StackNetworkManager, ipoib.StackNM, "/etc/NetworkManager/system-connections/infiniband-e41d2d0300e44e01.nmconnection"},
+	{"ifupdown", labsim.Debian12, labsim.StackIfupdown, ipoib.StackIfupdown, "/etc/network/interfaces.d/infiniband-e41d2d0300e44e01"},
+}
+
+// on gives the first host of the lab another system and network stack.
+func on(c stackCase) labOption {
+	return func(p *labPlan) { p.hosts[0].OS, p.hosts[0].Stack = c.os, c.lab }
+}
+
+// stackLab is a lab whose fabric is up without a subnet manager of ours.
+func stackLab(t *testing.T, c stackCase, options ...labOption) *testLab {
+	t.Helper()
+	l := startLab(t, append([]labOption{on(c)}, options...)...)
+	l.AddSM(&labsim.SM{Port: l.Machine("intel9").Cards()[0].Ports[0], Priority: 1, PKeys: map[uint16]int{0x0001: 2048}})
+	if got := ipoib.DetectStack(l.snapshot(t, "intel9")); got != c.stack {
+		t.Fatalf("detected %q, want %q", got, c.stack)
+	}
+	return l
+}
+
+func eachStack(t *testing.T, test func(*testing.T, stackCase)) {
+	t.Parallel()
+	for _, c := range stackCases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, c)
+		})
+	}
+}
+
+func routes(texts ...string) []ipconf.Route {
+	var all []ipconf.Route
+	for i := 0; i < len(texts); i += 2 {
+		r, err := ipconf.ParseRoute(texts[i], texts[i+1])
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func observe(t *testing.T, l *testLab, d ipoib.Desired) ipoib.Observed {
+	t.Helper()
+	return ipoib.Observe(l.snapshot(t, d.Host), d.PortGUID, d.PKey)
+}
+
+// Each stack: everything is set now and after a restart, a change of everything
+// too, a second apply changes nothing, and a removal leaves nothing of ours.
+func TestLab_Stacks_life(t *testing.T) {
+	eachStack(t, func(t *testing.T, c stackCase) {
+		l := stackLab(t, c)
+		d := ubuntuDesired()
+		d.Config.Addresses = prefixes("172.16.0.20/24", "172.16.1.20/24", "fd00::20/64")
+		d.Config.Routes = routes("10.20.0.0/16", "172.16.0.1", "fd01::/64", "fd00::1")
+		apply(t, l, d)
+		if f := l.snapshot(t, "intel9").Files[c.file]; !strings.HasPrefix(f.Content, platform.Owner) {
+			t.Errorf("%s does not say whose it is: %+v", c.file, f)
+		}
+		if r := apply(t, l, d); r.Changed {
+			t.Errorf("the second apply changed something: %+v", r)
+		}
+		reboot(t, l)
+		if diff := observe(t, l, d).Differences(d.Config); len(diff) > 0 {
+			t.Fatalf("after a restart: %v", diff)
+		}
+		d.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.1.20/24", "172.16.2.20/24")}
+		apply(t, l, d)
+		reboot(t, l)
+		if diff := observe(t, l, d).Differences(d.Config); len(diff) > 0 {
+			t.Fatalf("after the change and a restart: %v", diff)
+		}
+		r, err := ipoib.Remove(t.Context(), l.hosts["intel9"], d, ipoib.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Observed.Persisted.Found || len(r.Observed.Live.Addresses) > 0 {
+			t.Errorf("after the removal: %+v", r.Observed)
+		}
+		nothingOfOurs(t, l)
+	})
+}
+
+// nothingOfOurs holds that no file of ours is left but the list of modules.
+func nothingOfOurs(t *testing.T, l *testLab) {
+	t.Helper()
+	for path, f := range l.snapshot(t, "intel9").Files {
+		if platform.Owned(f.Content) && path != platform.ModulesLoadPath {
+			t.Errorf("%s was left", path)
+		}
+	}
+	if left := l.snapshot(t, "intel9").Undos; len(left) > 0 {
+		t.Errorf("saved state was left: %v", left)
+	}
+}
+
+func reboot(t *testing.T, l *testLab) {
+	t.Helper()
+	m := l.Machine("intel9")
+	boots := m.Boots()
+	l.hosts["intel9"].Drop()
+	m.PowerCut()
+	if err := m.AwaitBoot(t.Context(), boots+1); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Drift of each setting, live and persisted apart, is seen and mended.
+func TestLab_Stacks_drift(t *testing.T) {
+	eachStack(t, func(t *testing.T, c stackCase) {
+		l := stackLab(t, c)
+		d := ubuntuDesired()
+		d.Config.Routes = routes("10.20.0.0/16", "172.16.0.1")
+		apply(t, l, d)
+		m := l.Machine("intel9")
+		edit := func(old, now string) func() {
+			return func() {
+				text := l.file("intel9", c.file)
+				if !strings.Contains(text, old) {
+					t.Fatalf("%q is not in\n%s", old, text)
+				}
+				m.FS.Put(c.file, strings.Replace(text, old, now, 1), 0o600)
+			}
+		}
+		name := observe(t, l, d).Name
+		for _, tt := range []struct {
+			name  string
+			spoil func()
+			want  string
+		}{
+			{"mode", func() { runText(t, l, "echo datagram > /sys/class/net/"+name+"/mode") }, "mode is datagram, not connected"},
+			{"MTU", func() { run(t, l, "ip", "link", "set", "dev", name, "mtu", "9000") }, "MTU is 9000, not 65520"},
+			{"address", func() { run(t, l, "ip", "addr", "del", "172.16.0.20/24", "dev", name) }, "addresses are none"},
+			{"route", func() { run(t, l, "ip", "route", "del", "10.20.0.0/16", "via", "172.16.0.1", "dev", name) }, "there is no route 10.20.0.0/16 via 172.16.0.1"},
+			{"down", func() { run(t, l, "ip", "link", "set", "dev", name, "down") }, "is down"},
+			{"MTU at boot", edit("65520", "4092"), "MTU at boot is 4092"},
+			{"address at boot", edit("172.16.0.20/24", "172.16.0.21/24"), "addresses at boot are 172.16.0.21/24"},
+			{"route at boot", edit("10.20.0.0/16", "10.30.0.0/16"), "routes at boot are 10.30.0.0/16 via 172.16.0.1"},
+			{"file gone", func() { m.FS.Drop(c.file) }, "boot"},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				tt.spoil()
+				mustContain(t, strings.Join(observe(t, l, d).Differences(d.Config), "; "), tt.want)
+				apply(t, l, d)
+			})
+		}
+	})
+}
+
+// cutCase is a way in which a change is never confirmed.
+type cutCase struct {
+	name string
+	then func(*testing.T, *testLab) // what happens after the connection is lost
+	says string                     // what the next apply says
+}
+
+var cutCases = []cutCase{
+	{"the host undoes it", func(_ *testing.T, l *testLab) { time.Sleep(4500 * time.Millisecond); l.reopen() }, "it was undone by the host"},
+	{"power cut in the window", func(t *testing.T, l *testLab) { reboot(t, l); l.reopen() }, "it was undone at boot"},
+	{"restart in the window", func(t *testing.T, l *testLab) {
+		boots := l.Machine("intel9").Boots()
+		l.Machine("intel9").Reboot()
+		if err := l.Machine("intel9").AwaitBoot(t.Context(), boots+1); err != nil {
+			t.Fatal(err)
+		}
+		l.reopen()
+	}, "it was undone at boot"},
+	{"the next apply undoes it", func(_ *testing.T, l *testLab) { l.reopen() }, "it was undone first"},
+}
+
+func (l *testLab) reopen() {
+	l.Machine("intel9").Faults.Set(labsim.FaultSpec{})
+	l.hosts["intel9"].Drop()
+}
+
+// Whatever happens between a change and its confirmation, the former
+// configuration is back, live and for the next boot, and the next apply says so.
+func TestLab_Stacks_cuts(t *testing.T) {
+	eachStack(t, func(t *testing.T, c stackCase) {
+		for _, first := range []bool{true, false} {
+			for _, cut := range cutCases {
+				name := cut.name
+				if first {
+					name += ", first configuration"
+				}
+				t.Run(name, func(t *testing.T) {
+					survive(t, c, cut, first)
+				})
+			}
+		}
+	})
+}
+
+func survive(t *testing.T, c stackCase, cut cutCase, first bool) {
+	t.Helper()
+	l := stackLab(t, c, speed(20))
+	d := ubuntuDesired()
+	if !first {
+		apply(t, l, d)
+	}
+	before, text := observe(t, l, d), l.file("intel9", c.file)
+	change := d
+	change.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.9.20/24"), Routes: routes("10.9.0.0/16", "172.16.9.1")}
+	timeout := 60 * time.Second
+	_, err := ipoib.Apply(t.Context(), l.cutOff("intel9"), change, ipoib.Options{ConfirmTimeout: timeout, SettleTimeout: 2 * time.Second})
+	var unconfirmed *ipoib.UnconfirmedError
+	if !errors.As(err, &unconfirmed) || unconfirmed.Undone {
+		t.Fatalf("apply: %v", err)
+	}
+	mustContain(t, err.Error(), "could not be confirmed", "restores the former configuration by itself")
+	cut.then(t, l)
+	after := observe(t, l, d)
+	if cut.name != "the next apply undoes it" {
+		if first {
+			if after.Persisted.Found || len(after.Live.Addresses) > 0 {
+				t.Errorf("something is left: %+v", after)
+			}
+		} else if diff := after.Differences(before.Live); len(diff) > 0 {
+			t.Errorf("not as before: %v", diff)
+		}
+		if now := l.file("intel9", c.file); now != text {
+			t.Errorf("the file is not as before:\n%s\nbefore:\n%s", now, text)
+		}
+	}
+	r := apply(t, l, d)
+	mustContain(t, strings.Join(r.Warnings, " "), "was never confirmed", cut.says)
+	if left := l.snapshot(t, "intel9").Undos; len(left) > 0 {
+		t.Errorf("saved state was left: %v", left)
+	}
+	reboot(t, l)
+	if diff := observe(t, l, d).Differences(d.Config); len(diff) > 0 {
+		t.Errorf("after the next restart: %v", diff)
+	}
+}

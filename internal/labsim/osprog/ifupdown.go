@@ -1,0 +1,438 @@
+package osprog
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"path"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
+)
+
+const (
+	interfacesFile = "/etc/network/interfaces"
+	ifstateFile    = "/run/network/ifstate"
+)
+
+// stanza is one "iface" of /etc/network/interfaces as ifupdown 0.8.41 reads it.
+type stanza struct {
+	name, family, method string
+	options              [][2]string
+}
+
+func (t *stanza) get(key string) string {
+	for _, o := range t.options {
+		if o[0] == key {
+			return o[1]
+		}
+	}
+	return ""
+}
+
+// interfaces is the configuration of all files.
+type interfaces struct {
+	auto, hotplug []string
+	stanzas       []*stanza
+}
+
+func (c *interfaces) of(name string) []*stanza {
+	var all []*stanza
+	for _, t := range c.stanzas {
+		if t.name == name {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// readInterfaces reads the main file and what it sources; the error is ifup's.
+func (s *state) readInterfaces() (*interfaces, error) {
+	c := &interfaces{}
+	return c, s.readInterfacesFile(c, interfacesFile)
+}
+
+func (s *state) readInterfacesFile(c *interfaces, file string) error {
+	data, err := s.m.FS.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("couldn't open interfaces file \"%s\": No such file or directory", file)
+	}
+	var last *stanza
+	for n, line := range strings.Split(strings.ReplaceAll(string(data), "\\\n", " "), "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0][0] == '#' {
+			continue
+		}
+		where := fmt.Sprintf("%s:%d", file, n+1)
+		switch words[0] {
+		case "auto":
+			c.auto, last = append(c.auto, words[1:]...), nil
+		case "allow-hotplug":
+			c.hotplug, last = append(c.hotplug, words[1:]...), nil
+		case "source", "source-directory":
+			last = nil
+			if err := s.source(c, words); err != nil {
+				return err
+			}
+		case "iface":
+			if len(words) != 4 {
+				return fmt.Errorf("%s: too few parameters for iface line", where)
+			}
+			last = &stanza{name: words[1], family: words[2], method: words[3]}
+			if !ifMethods[last.family+" "+last.method] {
+				return fmt.Errorf("%s: unknown method", where)
+			}
+			c.stanzas = append(c.stanzas, last)
+		default:
+			if last == nil {
+				return fmt.Errorf("%s: misplaced option", where)
+			}
+			if len(words) < 2 {
+				return fmt.Errorf("%s: option with empty value", where)
+			}
+			if !ifOptions[words[0]] {
+				// ifupdown itself passes over what it does not know.
+				s.m.Violate("%s: not simulated: %s", where, words[0])
+			}
+			last.options = append(last.options, [2]string{words[0], strings.TrimSpace(strings.TrimSpace(line)[len(words[0]):])})
+		}
+	}
+	return nil
+}
+
+var (
+	ifMethods = map[string]bool{"inet loopback": true, "inet static": true, "inet manual": true, "inet dhcp": true, "inet6 static": true, "inet6 manual": true}
+	ifOptions = map[string]bool{
+		"address": true, "netmask": true, "gateway": true, "mtu": true, "broadcast": true, "accept_ra": true, "autoconf": true,
+		"pre-up": true, "up": true, "post-up": true, "down": true, "pre-down": true, "post-down": true,
+	}
+)
+
+// source reads files by pattern; of a directory only those whose name has
+// letters, digits, "-" and "_".
+func (s *state) source(c *interfaces, words []string) error {
+	for _, pattern := range words[1:] {
+		if !path.IsAbs(pattern) {
+			pattern = "/etc/network/" + pattern
+		}
+		directory := words[0] == "source-directory"
+		if directory {
+			pattern += "/*"
+		}
+		infos, err := s.m.FS.ReadDir(vfs.Root, path.Dir(pattern))
+		if err != nil {
+			continue
+		}
+		for _, i := range infos {
+			if directory && strings.Trim(i.Name(), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
+				continue
+			}
+			if ok, _ := path.Match(path.Base(pattern), i.Name()); ok && !i.IsDir() {
+				if err := s.readInterfacesFile(c, path.Join(path.Dir(pattern), i.Name())); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s *state) ifstate() map[string]bool {
+	up := map[string]bool{}
+	if data, err := s.m.FS.ReadFile(ifstateFile); err == nil {
+		for _, line := range strings.Split(string(data), "\n") {
+			if name, _, ok := strings.Cut(line, "="); ok {
+				up[name] = true
+			}
+		}
+	}
+	return up
+}
+
+func (s *state) noteIfstate(name string, is bool) {
+	up := s.ifstate()
+	up[name] = is
+	var names []string
+	for n, is := range up {
+		if is {
+			names = append(names, n+"="+n+"\n")
+		}
+	}
+	sort.Strings(names)
+	s.m.FS.Put(ifstateFile, strings.Join(names, ""), 0o644)
+}
+
+// ifRun runs the commands of one kind of a stanza; the first that fails ends it.
+func (s *state) ifRun(p *labsim.Proc, t *stanza, kind string) bool {
+	for _, o := range t.options {
+		if o[0] != kind {
+			continue
+		}
+		child := &labsim.Proc{
+			Machine: s.m, PPID: p.PID, Args: []string{"/bin/sh", "-c", o[1]}, User: "root", Stdout: p.Stdout, Stderr: p.Stderr,
+			Env: map[string]string{"IFACE": t.name, "LOGICAL": t.name, "ADDRFAM": t.family, "METHOD": t.method, "PATH": unitPath, "PHASE": kind},
+		}
+		if s.m.Exec(context.Background(), child) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// takeUp is ifup of one interface.
+func (s *state) takeUp(p *labsim.Proc, c *interfaces, name string) int {
+	for _, t := range c.of(name) {
+		if !s.upStanza(p, t) {
+			p.Errorf("ifup: failed to bring up %s\n", name)
+			return 1
+		}
+	}
+	s.noteIfstate(name, true)
+	return 0
+}
+
+func (s *state) upStanza(p *labsim.Proc, t *stanza) bool {
+	if t.method == "loopback" {
+		return true
+	}
+	s.ifupChild(t.name)
+	if !s.ifRun(p, t, "pre-up") {
+		return false
+	}
+	if _, ok := s.m.Netdev(t.name); !ok {
+		p.Errorf("Cannot find device \"%s\"\n", t.name)
+		return false
+	}
+	if !s.ifAddresses(p, t) {
+		return false
+	}
+	return s.ifRun(p, t, "up") && s.ifRun(p, t, "post-up")
+}
+
+// ifupChild makes a P_Key child: ifupdown writes the key of the name PARENT.KEY
+// into create_child of an InfiniBand parent.
+func (s *state) ifupChild(name string) {
+	parent, key, ok := strings.Cut(name, ".")
+	d, there := s.m.Netdev(parent)
+	if _, exists := s.m.Netdev(name); !ok || exists || !there || d.Type != labsim.TypeInfiniBand {
+		return
+	}
+	if pkey, err := strconv.ParseUint(key, 16, 16); err == nil {
+		_ = s.addChild(parent, fmt.Sprintf("%.10s.%04x", parent, pkey), pkey, "", true)
+	}
+}
+
+// ifAddresses runs what the method does: ip addr add, mtu and up, the gateway.
+func (s *state) ifAddresses(p *labsim.Proc, t *stanza) bool {
+	refused := func(format string, args ...any) bool {
+		p.Errorf(format, args...)
+		return false
+	}
+	switch {
+	case t.method == "dhcp":
+		s.setLink(t.name, true)
+		lease, gw := s.lease(t.name)
+		for _, a := range lease {
+			_ = s.addAddr(t.name, a)
+		}
+		s.setDefault(gw)
+		return true
+	case t.method == "static" && t.family == "inet":
+		a, err := netip.ParsePrefix(t.get("address"))
+		if err != nil {
+			a, err = netip.ParsePrefix(t.get("address") + "/" + maskLength(t.get("netmask")))
+		}
+		if err != nil {
+			return refused("Error: any valid prefix is expected rather than \"%s\".\n", t.get("address"))
+		}
+		if err := s.addAddr(t.name, a); err != nil {
+			return refused("RTNETLINK answers: File exists\n")
+		}
+	}
+	if t.family == "inet" && t.get("mtu") != "" {
+		mtu, _ := strconv.Atoi(t.get("mtu"))
+		if err := s.m.SetMTU(t.name, mtu); err != nil && t.method == "static" {
+			return refused("RTNETLINK answers: Invalid argument\n")
+		}
+	}
+	s.setLink(t.name, true)
+	if t.family == "inet6" && t.method == "static" {
+		a, err := netip.ParsePrefix(t.get("address"))
+		if err != nil || s.addAddr(t.name, a) != nil {
+			return refused("RTNETLINK answers: File exists\n")
+		}
+	}
+	if gw, err := netip.ParseAddr(t.get("gateway")); err == nil && t.method == "static" {
+		s.setDefault(gw)
+	}
+	return true
+}
+
+func maskLength(mask string) string {
+	a, err := netip.ParseAddr(mask)
+	if err != nil || !a.Is4() {
+		return mask
+	}
+	ones := 0
+	for _, b := range a.AsSlice() {
+		for ; b != 0; b <<= 1 {
+			ones++
+		}
+	}
+	return strconv.Itoa(ones)
+}
+
+func ifArguments(p *labsim.Proc) (o parsed, ok bool) {
+	o, bad := parseOptions(p.Args[1:], false, option{"--force", false}, option{"--verbose -v", false}, option{"--all -a", false},
+		option{"--state", false}, option{"--list -l", false})
+	if bad != "" {
+		p.Unknown("option " + bad)
+		return o, false
+	}
+	return o, true
+}
+
+// ifup takes interfaces up that it has not taken up yet.
+func ifup(_ context.Context, p *labsim.Proc) int {
+	o, ok := ifArguments(p)
+	if !ok || len(o.rest) == 0 || o.has("--all") {
+		return p.Unknown("form of ifup")
+	}
+	s := stateOf(p.Machine)
+	c, err := s.readInterfaces()
+	if err != nil {
+		p.Errorf("ifup: %v\nifup: couldn't read interfaces file \"%s\"\n", err, interfacesFile)
+		return 1
+	}
+	status := 0
+	for _, name := range o.rest {
+		switch {
+		case len(c.of(name)) == 0:
+			p.Errorf("ifup: unknown interface %s\n", name)
+			status = 1
+		case s.ifstate()[name] && !o.has("--force"):
+			p.Errorf("ifup: interface %s already configured\n", name)
+		default:
+			status = max(status, s.takeUp(p, c, name))
+		}
+	}
+	return status
+}
+
+// ifdown takes an interface down, its P_Key children first.
+func ifdown(_ context.Context, p *labsim.Proc) int {
+	o, ok := ifArguments(p)
+	if !ok || len(o.rest) != 1 {
+		return p.Unknown("form of ifdown")
+	}
+	s := stateOf(p.Machine)
+	c, err := s.readInterfaces()
+	if err != nil {
+		p.Errorf("ifdown: %v\nifdown: couldn't read interfaces file \"%s\"\n", err, interfacesFile)
+		return 1
+	}
+	name := o.rest[0]
+	if len(c.of(name)) == 0 {
+		p.Errorf("ifdown: unknown interface %s\n", name)
+		return 1
+	}
+	if !s.ifstate()[name] && !o.has("--force") {
+		p.Errorf("ifdown: interface %s not configured\n", name)
+		return 0
+	}
+	for _, d := range s.m.Netdevs() {
+		if d.Parent == name && s.ifstate()[d.Name] {
+			s.takeDown(p, c, d.Name)
+		}
+	}
+	s.takeDown(p, c, name)
+	return 0
+}
+
+func (s *state) takeDown(p *labsim.Proc, c *interfaces, name string) {
+	for _, t := range c.of(name) {
+		_ = s.ifRun(p, t, "pre-down") && s.ifRun(p, t, "down")
+	}
+	if d, ok := s.m.Netdev(name); ok {
+		for _, a := range d.Addrs {
+			_ = s.delAddr(name, a)
+		}
+		s.setLink(name, false)
+		if d.LegacyChild {
+			s.m.RemoveNetdev(name)
+		}
+	}
+	s.noteIfstate(name, false)
+}
+
+// ifquery knows --list, --state and the options of one interface.
+func ifquery(_ context.Context, p *labsim.Proc) int {
+	o, ok := ifArguments(p)
+	if !ok {
+		return 2
+	}
+	s := stateOf(p.Machine)
+	c, err := s.readInterfaces()
+	switch {
+	case err != nil:
+		p.Errorf("ifquery: %v\nifquery: couldn't read interfaces file \"%s\"\n", err, interfacesFile)
+		return 1
+	case o.has("--state"):
+		data, _ := s.m.FS.ReadFile(ifstateFile)
+		p.Printf("%s", data)
+	case o.has("--list"):
+		for _, name := range c.auto {
+			p.Printf("%s\n", name)
+		}
+	case len(o.rest) == 1 && len(c.of(o.rest[0])) > 0:
+		for _, t := range c.of(o.rest[0]) {
+			for _, opt := range t.options {
+				p.Printf("%s: %s\n", opt[0], opt[1])
+			}
+		}
+	case len(o.rest) == 1:
+		p.Errorf("ifquery: unknown interface %s\n", o.rest[0])
+		return 1
+	default:
+		return p.Unknown("form of ifquery")
+	}
+	return 0
+}
+
+// bootIfupdown is networking.service: "ifup -a", then what udev has announced.
+func (s *state) bootIfupdown() {
+	c, err := s.readInterfaces()
+	if err != nil {
+		s.log("networking.service", "ifup", "ifup: "+err.Error())
+		return
+	}
+	names := slices.Clone(c.auto)
+	for _, name := range c.hotplug {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		s.ifupService(c, name)
+	}
+}
+
+func (s *state) ifupService(c *interfaces, name string) {
+	parent, _, _ := strings.Cut(name, ".")
+	if _, ok := s.m.Netdev(parent); !ok || s.ifstate()[name] || len(c.of(name)) == 0 {
+		return
+	}
+	out := &journalWriter{s: s, unit: "networking.service", ident: "ifup"}
+	_ = s.takeUp(&labsim.Proc{Machine: s.m, PPID: 1, Stdout: out, Stderr: out}, c, name)
+}
+
+// hotplug is ifup@IF.service, started by udev.
+func (s *state) hotplug(name string) {
+	if c, err := s.readInterfaces(); err == nil && (slices.Contains(c.hotplug, name) || slices.Contains(c.auto, name)) {
+		s.ifupService(c, name)
+	}
+}

@@ -1,0 +1,106 @@
+package ipoib
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+)
+
+var routeTypes = map[string]attr.Type{"to": types.StringType, "via": types.StringType}
+
+func routesAttribute() schema.Attribute {
+	return schema.SetNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "Static routes through the interface. Routes that others add, such as a routing daemon, are left alone. " +
+			"A default route is `0.0.0.0/0` or `::/0`, and refused where another interface has one. Not on TrueNAS.",
+		Validators: []validator.Set{setvalidator.SizeAtLeast(1)},
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"to": schema.StringAttribute{
+				Required: true, MarkdownDescription: "Network with its prefix length, `10.20.0.0/16`.", Validators: []validator.String{networkText{}},
+			},
+			"via": schema.StringAttribute{
+				Required: true, MarkdownDescription: "Gateway: another host of one of the subnets of the interface.", Validators: []validator.String{addressText{}},
+			},
+		}},
+	}
+}
+
+// networkText takes a network in canonical form, because a set compares text.
+type networkText struct{}
+
+func (networkText) Description(context.Context) string               { return "a network with its prefix length" }
+func (v networkText) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (networkText) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	text := req.ConfigValue.ValueString()
+	p, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil:
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid network", text+" is not a network with its prefix length, such as 10.20.0.0/16.")
+	case p.Masked().String() != text:
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid network", text+" has bits behind its prefix length, or another spelling. Write "+p.Masked().String()+".")
+	}
+}
+
+// addressText takes an IP address in canonical form.
+type addressText struct{}
+
+func (addressText) Description(context.Context) string               { return "an IP address" }
+func (v addressText) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (addressText) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	text := req.ConfigValue.ValueString()
+	a, err := netip.ParseAddr(text)
+	switch {
+	case err != nil || a.Zone() != "":
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid IP address", text+" is not an IP address.")
+	case a.String() != text:
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid IP address", text+" has another spelling. Write "+a.String()+".")
+	}
+}
+
+func routesOf(set types.Set) ([]ipconf.Route, error) {
+	var all []ipconf.Route
+	for _, v := range set.Elements() {
+		object, ok := v.(types.Object)
+		if !ok {
+			continue
+		}
+		to, _ := object.Attributes()["to"].(types.String)
+		via, _ := object.Attributes()["via"].(types.String)
+		r, err := ipconf.ParseRoute(to.ValueString(), via.ValueString())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// routeSet is null without routes, as a configuration that leaves them out.
+func routeSet(routes []ipconf.Route) types.Set {
+	object := types.ObjectType{AttrTypes: routeTypes}
+	if len(routes) == 0 {
+		return types.SetNull(object)
+	}
+	elems := make([]attr.Value, len(routes))
+	for i, r := range routes {
+		elems[i] = types.ObjectValueMust(routeTypes, map[string]attr.Value{
+			"to": types.StringValue(r.To.String()), "via": types.StringValue(r.Via.String()),
+		})
+	}
+	return types.SetValueMust(object, elems)
+}

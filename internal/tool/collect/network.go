@@ -1,0 +1,125 @@
+package collect
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+)
+
+// Network is what the answer says of network services.
+type Network struct {
+	Vias      []Via
+	Networkd  map[int]NetworkdLink // by number of the interface
+	NM        map[int]NMDevice     // by number of the interface
+	CloudInit string               // "on", "off" if its network part is disabled; empty if it does not run
+	Undos     map[string]string    // changes of interfaces that were not confirmed, and what became of each
+}
+
+// Via is a route with a gateway.
+type Via struct {
+	Dev     string
+	To      netip.Prefix
+	Gateway netip.Addr
+}
+
+// NetworkdLink is what systemd-networkd says of an interface with a file.
+type NetworkdLink struct{ State, File string }
+
+// NMDevice is what NetworkManager says of an interface.
+type NMDevice struct {
+	Managed    bool
+	Connection string // UUID of the profile in use
+}
+
+func (r *reader) network(n int, line, word, id, value string) error {
+	if word == "via" {
+		return r.via(n, line, id, value)
+	}
+	if word == "undo" {
+		if r.answer.Undos == nil {
+			r.answer.Undos = map[string]string{}
+		}
+		r.answer.Undos[id] = value
+		return nil
+	}
+	index, err := strconv.Atoi(id)
+	first, second, _ := strings.Cut(value, " ")
+	switch {
+	case err != nil:
+		return tool.Errorf(n, line, "want the number of an interface")
+	case word == "nm":
+		if r.answer.NM == nil {
+			r.answer.NM = map[int]NMDevice{}
+		}
+		r.answer.NM[index] = NMDevice{Managed: first == "true", Connection: second}
+	default:
+		if r.answer.Network.Networkd == nil {
+			r.answer.Network.Networkd = map[int]NetworkdLink{}
+		}
+		r.answer.Network.Networkd[index] = NetworkdLink{State: first, File: second}
+	}
+	return nil
+}
+
+// via reads a line of the kernel's tables: of IPv4 the numbers are in the byte
+// order of the machine, and little-endian on all that have InfiniBand; the mask is
+// a number too. Of IPv6 the digits are in order, and the length is hexadecimal.
+func (r *reader) via(n int, line, dev, value string) error {
+	words := strings.Fields(value)
+	if len(words) != 3 {
+		return tool.Errorf(n, line, "want an interface, a destination, its length and a gateway")
+	}
+	var v Via
+	v.Dev = dev
+	to, err1 := address(words[0])
+	gateway, err2 := address(words[2])
+	if err1 != nil || err2 != nil {
+		return tool.Errorf(n, line, "want addresses of 8 or 32 hexadecimal digits")
+	}
+	bits, err := length(words[1])
+	if err != nil {
+		return tool.Errorf(n, line, "want a netmask or a prefix length")
+	}
+	v.To, v.Gateway = netip.PrefixFrom(to, bits), gateway
+	if !v.To.IsValid() {
+		return tool.Errorf(n, line, "the length does not fit the destination")
+	}
+	r.answer.Vias = append(r.answer.Vias, v)
+	return nil
+}
+
+func address(digits string) (netip.Addr, error) {
+	b, err := hex.DecodeString(digits)
+	switch {
+	case err != nil:
+		return netip.Addr{}, err
+	case len(b) == 4:
+		return netip.AddrFrom4([4]byte{b[3], b[2], b[1], b[0]}), nil
+	case len(b) == 16:
+		return netip.AddrFrom16([16]byte(b)), nil
+	}
+	return netip.Addr{}, hex.ErrLength
+}
+
+func length(digits string) (int, error) {
+	if len(digits) == 8 {
+		b, err := hex.DecodeString(digits)
+		if err != nil {
+			return 0, err
+		}
+		ones, mask := 0, binary.LittleEndian.Uint32(b)
+		for mask&(1<<31) != 0 {
+			ones, mask = ones+1, mask<<1
+		}
+		if mask != 0 {
+			return 0, hex.ErrLength
+		}
+		return ones, nil
+	}
+	bits, err := strconv.ParseUint(digits, 16, 8)
+	return int(bits), err
+}

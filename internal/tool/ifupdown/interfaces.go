@@ -1,0 +1,307 @@
+// Package ifupdown writes and reads stanzas of /etc/network/interfaces for one
+// IPoIB interface, and builds the commands of ifup and ifdown. ifupdown and
+// ifupdown2 read the same files.
+//
+// It must not run anything.
+package ifupdown
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+)
+
+// Where the stanzas are. File names in the directory may hold letters, digits,
+// "-" and "_" only (source-directory).
+const (
+	MainFile = "/etc/network/interfaces"
+	Dir      = "/etc/network/interfaces.d"
+)
+
+// modeCommand sets the mode before the interface gets its MTU: ifupdown has no
+// option for it, and passes over one that it does not know.
+const modeCommand = "echo %s > /sys/class/net/$IFACE/mode"
+
+// raCommand keeps the kernel from taking addresses of router advertisements.
+const raCommand = "[ ! -e /proc/sys/net/ipv6/conf/$IFACE/accept_ra ] || echo 0 > /proc/sys/net/ipv6/conf/$IFACE/accept_ra"
+
+// Render writes the stanzas of an interface. "auto" takes it up at boot,
+// "allow-hotplug" when its module is loaded later. A P_Key child, whose name is
+// PARENT.KEY, is made by ifup itself.
+func Render(header string, i ipconf.Interface) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%sauto %s\nallow-hotplug %s\n", header, i.Name, i.Name)
+	v4, v6 := ipconf.Split(i.Addresses)
+	if len(v4) == 0 {
+		fmt.Fprintf(&b, "iface %s inet manual\n", i.Name)
+	} else {
+		fmt.Fprintf(&b, "iface %s inet static\n    address %s\n", i.Name, v4[0])
+	}
+	fmt.Fprintf(&b, "    mtu %d\n    pre-up %s\n    pre-up %s\n", i.MTU, fmt.Sprintf(modeCommand, i.Mode), raCommand)
+	renderRoutes(&b, i.Routes, true)
+	if len(v4) > 1 {
+		for _, a := range v4[1:] {
+			fmt.Fprintf(&b, "iface %s inet static\n    address %s\n", i.Name, a)
+		}
+	}
+	for n, a := range v6 {
+		fmt.Fprintf(&b, "iface %s inet6 static\n    address %s\n    accept_ra 0\n    autoconf 0\n", i.Name, a)
+		if n == 0 {
+			renderRoutes(&b, i.Routes, false)
+		}
+	}
+	return b.String()
+}
+
+func renderRoutes(b *strings.Builder, routes []ipconf.Route, v4 bool) {
+	for _, r := range routes {
+		if r.Via.Is4() == v4 {
+			fmt.Fprintf(b, "    up ip route replace %s via %s dev $IFACE\n    down ip route del %s via %s dev $IFACE || true\n", r.To, r.Via, r.To, r.Via)
+		}
+	}
+}
+
+// Stanza is one "iface".
+type Stanza struct {
+	Name, Family, Method string
+	Options              [][2]string // in order
+}
+
+// File is a parsed interfaces file.
+type File struct {
+	Auto    []string // interfaces of auto and allow-…
+	Stanzas []Stanza
+	Sources []string // patterns of source and source-directory
+}
+
+// Parse reads an interfaces file.
+func Parse(text string) (File, error) {
+	var f File
+	var last *Stanza
+	for n, line := range joined(text) {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0 || words[0][0] == '#':
+		case words[0] == "auto" || strings.HasPrefix(words[0], "allow-"):
+			f.Auto, last = append(f.Auto, words[1:]...), nil
+		case words[0] == "iface" || words[0] == "template":
+			s, err := newStanza(n, line, words)
+			if err != nil {
+				return f, err
+			}
+			f.Stanzas = append(f.Stanzas, s)
+			last = &f.Stanzas[len(f.Stanzas)-1]
+		case isSource(words[0]):
+			f.Sources, last = append(f.Sources, patterns(words)...), nil
+		case words[0] == "mapping" || words[0] == "rename" || strings.HasPrefix(words[0], "no-"):
+			last = &Stanza{} // its lines belong to no interface
+		case last == nil:
+			return f, tool.Errorf(n, line, "an option outside of a stanza")
+		case len(words) < 2:
+			return f, tool.Errorf(n, line, "an option without a value")
+		default:
+			value := strings.TrimSpace(strings.TrimSpace(line)[len(words[0]):])
+			last.Options = append(last.Options, [2]string{words[0], value})
+		}
+	}
+	return f, nil
+}
+
+func isSource(word string) bool {
+	return word == "source" || word == "source-directory" || word == "source-dir"
+}
+
+// patterns are what a source line reads; a directory stands for its files.
+func patterns(words []string) []string {
+	all := slices.Clone(words[1:])
+	if words[0] != "source" {
+		for i := range all {
+			all[i] = strings.TrimSuffix(all[i], "/") + "/*"
+		}
+	}
+	return all
+}
+
+func newStanza(n int, line string, words []string) (Stanza, error) {
+	s := Stanza{Family: "inet", Method: "static"}
+	if len(words) < 2 {
+		return s, tool.Errorf(n, line, "a stanza without a name")
+	}
+	s.Name = words[1]
+	if len(words) >= 4 && words[2] != "inherits" {
+		s.Family, s.Method = words[2], words[3]
+	}
+	return s, nil
+}
+
+// joined yields the lines of a file, continued ones as one.
+func joined(text string) func(func(int, string) bool) {
+	return func(yield func(int, string) bool) {
+		whole, first := "", 0
+		for n, line := range tool.Lines(text) {
+			if whole == "" {
+				first = n
+			}
+			if rest, ok := strings.CutSuffix(line, "\\"); ok {
+				whole += rest + " "
+				continue
+			}
+			if !yield(first, whole+line) {
+				return
+			}
+			whole = ""
+		}
+	}
+}
+
+// Reads reports whether a source line of the file reads the file at p.
+func (f File) Reads(p string) bool {
+	return slices.ContainsFunc(f.Sources, func(pattern string) bool {
+		if !path.IsAbs(pattern) {
+			pattern = path.Join(path.Dir(MainFile), pattern)
+		}
+		ok, err := path.Match(pattern, p)
+		return ok && err == nil
+	})
+}
+
+// Names are the interfaces of the stanzas, each once.
+func (f File) Names() []string {
+	var all []string
+	for _, s := range f.Stanzas {
+		if !slices.Contains(all, s.Name) {
+			all = append(all, s.Name)
+		}
+	}
+	return all
+}
+
+var (
+	modeLine  = regexp.MustCompile(`^echo (datagram|connected) > /sys/class/net/(?:\$IFACE|\S+)/mode$`)
+	routeLine = regexp.MustCompile(`^ip (?:-[46] )?route (?:add|replace) (\S+) via (\S+)`)
+)
+
+// Interface joins what the stanzas of one interface say.
+func (f File) Interface(name string) (ipconf.Interface, error) {
+	i := ipconf.Interface{Name: name}
+	for _, s := range f.Stanzas {
+		if s.Name != name {
+			continue
+		}
+		if s.Method == "dhcp" || s.Method == "auto" {
+			i.DHCP = true
+		}
+		if err := s.add(&i); err != nil {
+			return i, fmt.Errorf("iface %s %s: %w", s.Name, s.Family, err)
+		}
+	}
+	return i, nil
+}
+
+func (s Stanza) option(name string) string {
+	for _, o := range s.Options {
+		if o[0] == name {
+			return o[1]
+		}
+	}
+	return ""
+}
+
+func (s Stanza) add(i *ipconf.Interface) error {
+	for _, o := range s.Options {
+		switch o[0] {
+		case "address":
+			a, err := s.address(o[1])
+			if err != nil {
+				return err
+			}
+			i.Addresses = append(i.Addresses, a)
+		case "mtu":
+			mtu, err := strconv.Atoi(o[1])
+			if err != nil {
+				return fmt.Errorf("mtu %s is not a number", o[1])
+			}
+			i.MTU = mtu
+		case "gateway":
+			if err := addRoute(i, "", o[1]); err != nil {
+				return err
+			}
+		case "pre-up", "up", "post-up":
+			if m := modeLine.FindStringSubmatch(o[1]); m != nil {
+				i.Mode = ib.IPoIBMode(m[1])
+			}
+			if m := routeLine.FindStringSubmatch(o[1]); m != nil {
+				if err := addRoute(i, m[1], m[2]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func addRoute(i *ipconf.Interface, to, via string) error {
+	r, err := ipconf.ParseRoute(to, via)
+	if err == nil {
+		i.Routes = append(i.Routes, r)
+	}
+	return err
+}
+
+func (s Stanza) address(text string) (netip.Prefix, error) {
+	if strings.Contains(text, "/") {
+		return netip.ParsePrefix(text)
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	mask := s.option("netmask")
+	if a.Is6() {
+		bits, err := strconv.Atoi(mask)
+		if err != nil {
+			bits = 64 // what ifupdown takes
+		}
+		return netip.PrefixFrom(a, bits), nil
+	}
+	bits, err := ipconf.MaskBits(mask, a)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	p := netip.PrefixFrom(a, bits)
+	if !p.IsValid() {
+		return p, fmt.Errorf("netmask %q does not fit %s", mask, a)
+	}
+	return p, nil
+}
+
+// Up configures an interface as its stanzas say. It is forced because ifup
+// does nothing for an interface that it has taken up before.
+func Up(name string) shellcmd.Command {
+	return shellcmd.New("ifup", "--force", name).AsRoot().Changes()
+}
+
+// Down takes an interface down, and with it its P_Key children.
+func Down(name string) shellcmd.Command {
+	return shellcmd.New("ifdown", "--force", name).AsRoot().Changes()
+}
+
+// ParseState reads /run/network/ifstate: the interfaces that ifup has taken up.
+func ParseState(text string) map[string]bool {
+	up := map[string]bool{}
+	for _, line := range tool.Lines(text) {
+		if name, _, ok := strings.Cut(strings.TrimSpace(line), "="); ok && name != "" {
+			up[name] = true
+		}
+	}
+	return up
+}

@@ -1,0 +1,213 @@
+// Package networkd writes and reads the .network and .netdev files of
+// systemd-networkd for one IPoIB interface, and builds the commands that make it
+// take them.
+//
+// A mode written into a .network file has no effect: networkd has no [IPoIB]
+// section there (252 to 257: "Unknown section 'IPoIB'. Ignoring."). In a .netdev
+// file of a P_Key child it has one.
+//
+// It must not run anything.
+package networkd
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"strconv"
+	"strings"
+
+	"gopkg.in/ini.v1"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+)
+
+// Dir is where the files of an administrator are.
+const Dir = "/etc/systemd/network"
+
+// Render writes a .network file. It matches by name: the hardware address of
+// IPoIB has a part that changes with every load of the driver. Addresses do not
+// wait for a subnet manager, nor does the boot wait for the interface.
+func Render(header string, i ipconf.Interface) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s[Match]\nName=%s\n\n[Link]\nMTUBytes=%d\nRequiredForOnline=no\n\n", header, i.Name, i.MTU)
+	b.WriteString("[Network]\nDHCP=no\nLinkLocalAddressing=no\nIPv6AcceptRA=no\nConfigureWithoutCarrier=yes\n")
+	for _, a := range i.Addresses {
+		fmt.Fprintf(&b, "Address=%s\n", a)
+	}
+	for _, r := range i.Routes {
+		fmt.Fprintf(&b, "\n[Route]\nDestination=%s\nGateway=%s\n", r.To, r.Via)
+	}
+	return b.String()
+}
+
+// RenderNetdev writes the .netdev file of a P_Key child.
+func RenderNetdev(header string, i ipconf.Interface) string {
+	return header + fmt.Sprintf("[NetDev]\nName=%s\nKind=ipoib\n\n[IPoIB]\nPartitionKey=0x%04x\nMode=%s\n", i.Name, i.PKey, i.Mode)
+}
+
+// RenderParent writes the drop-in by which a parent interface gets a child.
+func RenderParent(header, child string) string {
+	return header + "[Network]\nIPoIB=" + child + "\n"
+}
+
+// RenderBareParent writes the .network file of a parent that nothing else
+// configures: networkd makes the children of interfaces that it manages only.
+func RenderBareParent(header, parent, child string) string {
+	return header + fmt.Sprintf("[Match]\nName=%s\n\n[Link]\nRequiredForOnline=no\n\n[Network]\nDHCP=no\nLinkLocalAddressing=no\nIPv6AcceptRA=no\nIPoIB=%s\n", parent, child)
+}
+
+// File is a parsed .network or .netdev file.
+type File struct {
+	ipconf.Interface
+	Match    []string // patterns of names; "*" for a match by something else
+	Children []string // of [Network] IPoIB=
+}
+
+// Covers reports whether the file is for the interface of that name.
+func (f File) Covers(name string) bool {
+	for _, pattern := range f.Match {
+		if ok, err := path.Match(pattern, name); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Parse reads a file. Settings that are not in File are passed over.
+func Parse(text string) (File, error) {
+	var f File
+	loaded, err := ini.LoadSources(ini.LoadOptions{
+		AllowShadows: true, AllowNonUniqueSections: true, IgnoreInlineComment: true, KeyValueDelimiters: "=",
+		SpaceBeforeInlineComment: true, SkipUnrecognizableLines: false, AllowDuplicateShadowValues: true,
+	}, []byte(text))
+	if err != nil {
+		return f, fmt.Errorf("not a file of systemd-networkd: %w", err)
+	}
+	for _, section := range loaded.Sections() {
+		if err := f.section(section); err != nil {
+			return f, fmt.Errorf("[%s]: %w", section.Name(), err)
+		}
+	}
+	return f, nil
+}
+
+func (f *File) section(s *ini.Section) error {
+	var err error
+	switch s.Name() {
+	case "Match":
+		f.match(s)
+	case "Link":
+		if v := s.Key("MTUBytes").String(); v != "" {
+			f.MTU, err = parseBytes(v)
+		}
+	case "Network":
+		err = f.network(s)
+	case "Address":
+		err = f.addresses(s.Key("Address").ValueWithShadows())
+	case "Route":
+		err = f.route(s)
+	case "NetDev":
+		f.Name = s.Key("Name").String()
+	case "IPoIB":
+		f.Mode = ib.IPoIBMode(s.Key("Mode").String())
+		if v := s.Key("PartitionKey").String(); v != "" {
+			var key uint64
+			key, err = strconv.ParseUint(v, 0, 16)
+			f.PKey = uint16(key)
+		}
+	}
+	return err
+}
+
+func (f *File) match(s *ini.Section) {
+	for _, v := range s.Key("Name").ValueWithShadows() {
+		f.Match = append(f.Match, strings.Fields(v)...)
+	}
+	for _, key := range []string{"MACAddress", "PermanentMACAddress"} {
+		if v := strings.Fields(s.Key(key).String()); len(v) == 1 {
+			f.Address = strings.ToLower(v[0])
+		}
+	}
+	if len(f.Match) == 1 && !strings.ContainsAny(f.Match[0], "*?[!") {
+		f.Name = f.Match[0]
+	}
+}
+
+func (f *File) network(s *ini.Section) error {
+	switch s.Key("DHCP").String() {
+	case "yes", "true", "1", "on", "ipv4", "ipv6", "both", "v4", "v6":
+		f.DHCP = true
+	}
+	f.Children = append(f.Children, nonEmpty(s.Key("IPoIB").ValueWithShadows())...)
+	if v := s.Key("Gateway").String(); v != "" {
+		for _, gateway := range nonEmpty(s.Key("Gateway").ValueWithShadows()) {
+			r, err := ipconf.ParseRoute("", gateway)
+			if err != nil {
+				continue // _dhcp4 and its like
+			}
+			f.Routes = append(f.Routes, r)
+		}
+	}
+	return f.addresses(s.Key("Address").ValueWithShadows())
+}
+
+func nonEmpty(values []string) []string {
+	var all []string
+	for _, v := range values {
+		if v != "" {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+func (f *File) addresses(values []string) error {
+	for _, v := range nonEmpty(values) {
+		if !strings.Contains(v, "/") {
+			a, err := netip.ParseAddr(v)
+			if err != nil {
+				return err
+			}
+			f.Addresses = append(f.Addresses, netip.PrefixFrom(a, a.BitLen()))
+			continue
+		}
+		p, err := netip.ParsePrefix(v)
+		if err != nil {
+			return err
+		}
+		f.Addresses = append(f.Addresses, p)
+	}
+	return nil
+}
+
+func (f *File) route(s *ini.Section) error {
+	via := s.Key("Gateway").String()
+	if via == "" || strings.HasPrefix(via, "_") {
+		return nil // a route without a gateway, or that of a lease
+	}
+	r, err := ipconf.ParseRoute(s.Key("Destination").String(), via)
+	if err == nil {
+		f.Routes = append(f.Routes, r)
+	}
+	return err
+}
+
+// parseBytes reads "9000", "9K".
+func parseBytes(v string) (int, error) {
+	scale := 1
+	if rest, ok := strings.CutSuffix(v, "K"); ok {
+		v, scale = rest, 1024
+	}
+	n, err := strconv.Atoi(v)
+	return n * scale, err
+}
+
+// Reload has networkd read its configuration again.
+func Reload() shellcmd.Command { return shellcmd.New("networkctl", "reload").AsRoot().Changes() }
+
+// Reconfigure has networkd configure one interface anew, and only that.
+func Reconfigure(name string) shellcmd.Command {
+	return shellcmd.New("networkctl", "reconfigure", name).AsRoot().Changes()
+}

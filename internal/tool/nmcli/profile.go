@@ -1,0 +1,172 @@
+// Package nmcli writes and reads the profiles of NetworkManager for one IPoIB
+// interface, and builds the commands of nmcli, and of busctl for its checkpoints.
+//
+// It must not run anything.
+package nmcli
+
+import (
+	"crypto/sha1" //nolint:gosec // the hash of UUIDs of version 5 (RFC 9562), not of secrets
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"gopkg.in/ini.v1"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+)
+
+// Dir is where profiles are kept.
+const Dir = "/etc/NetworkManager/system-connections"
+
+// Mark is what a profile of ours says in its section [user]. NetworkManager
+// drops the comments of a profile whenever it rewrites it, as a checkpoint does;
+// user data stays.
+const Mark = "ibfabric.terraform.infiniband"
+
+// Profile is one connection profile.
+type Profile struct {
+	ipconf.Interface
+	ID, UUID, Type string
+	Ours           bool
+	// Autoconnect is false if the profile is not used at boot.
+	Autoconnect bool
+}
+
+// UUID is the one that every apply gives to the profile of that name.
+func UUID(name string) string {
+	h := sha1.Sum([]byte("ibfabric/infiniband " + name)) //nolint:gosec // see the import
+	h[6], h[8] = h[6]&0x0f|0x50, h[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
+}
+
+// Render writes a profile. The parent interface of a port is matched by its
+// hardware address, of which NetworkManager compares the last 8 bytes only, the
+// port GUID; a P_Key child belongs to an interface by name. The mode is always
+// written: NetworkManager sets datagram if it is not.
+func Render(header string, p Profile) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s[connection]\nid=%s\nuuid=%s\ntype=infiniband\n", header, p.ID, p.UUID)
+	if p.PKey != 0 {
+		fmt.Fprintf(&b, "interface-name=%s\n", p.Name)
+	}
+	b.WriteString("\n[infiniband]\n")
+	if p.PKey != 0 {
+		fmt.Fprintf(&b, "p-key=%d\nparent=%s\n", p.PKey, p.Parent)
+	} else {
+		fmt.Fprintf(&b, "mac-address=%s\n", strings.ToUpper(p.Address))
+	}
+	fmt.Fprintf(&b, "mtu=%d\ntransport-mode=%s\n\n[user]\n%s=managed\n", p.MTU, p.Mode, Mark)
+	v4, v6 := ipconf.Split(p.Addresses)
+	renderFamily(&b, "ipv4", v4, p.Routes)
+	renderFamily(&b, "ipv6", v6, p.Routes)
+	return b.String()
+}
+
+func renderFamily(b *strings.Builder, section string, addresses []netip.Prefix, routes []ipconf.Route) {
+	method := "manual"
+	if len(addresses) == 0 {
+		method = "disabled"
+	}
+	fmt.Fprintf(b, "\n[%s]\nmethod=%s\n", section, method)
+	for n, a := range addresses {
+		fmt.Fprintf(b, "address%d=%s\n", n+1, a)
+	}
+	n := 0
+	for _, r := range routes {
+		if r.Via.Is4() == (section == "ipv4") {
+			n++
+			fmt.Fprintf(b, "route%d=%s,%s\n", n, r.To, r.Via)
+		}
+	}
+}
+
+// Parse reads a profile. Settings that are not in Profile are passed over.
+func Parse(text string) (Profile, error) {
+	p := Profile{Autoconnect: true}
+	f, err := ini.LoadSources(ini.LoadOptions{IgnoreInlineComment: true, KeyValueDelimiters: "=", SpaceBeforeInlineComment: true}, []byte(text))
+	if err != nil {
+		return p, fmt.Errorf("not a profile of NetworkManager: %w", err)
+	}
+	c := f.Section("connection")
+	p.ID, p.UUID, p.Type, p.Name = c.Key("id").String(), c.Key("uuid").String(), c.Key("type").String(), c.Key("interface-name").String()
+	p.Autoconnect = c.Key("autoconnect").MustBool(true)
+	if p.Type == "" {
+		return p, fmt.Errorf("not a profile of NetworkManager: [connection] has no type")
+	}
+	p.Ours = f.Section("user").HasKey(Mark)
+	if err := p.infiniband(f.Section("infiniband")); err != nil {
+		return p, err
+	}
+	for _, family := range []string{"ipv4", "ipv6"} {
+		if err := p.family(f.Section(family)); err != nil {
+			return p, fmt.Errorf("[%s]: %w", family, err)
+		}
+	}
+	return p, nil
+}
+
+func (p *Profile) infiniband(s *ini.Section) error {
+	p.Address, p.Parent = strings.ToLower(s.Key("mac-address").String()), s.Key("parent").String()
+	// NetworkManager sets datagram where a profile says nothing.
+	p.Mode = ib.IPoIBMode(s.Key("transport-mode").MustString(ib.ModeDatagram.String()))
+	var err error
+	if v := s.Key("mtu").String(); v != "" && v != "auto" {
+		if p.MTU, err = strconv.Atoi(v); err != nil {
+			return fmt.Errorf("[infiniband] mtu=%s is not a number", v)
+		}
+	}
+	if v := s.Key("p-key").String(); v != "" && v != "-1" {
+		key, keyErr := strconv.ParseUint(v, 0, 16)
+		if keyErr != nil {
+			return fmt.Errorf("[infiniband] p-key=%s is not a P_Key", v)
+		}
+		p.PKey = uint16(key)
+	}
+	return nil
+}
+
+func (p *Profile) family(s *ini.Section) error {
+	switch s.Key("method").String() {
+	case "auto", "dhcp":
+		p.DHCP = true
+	}
+	for _, k := range s.Keys() {
+		name := strings.TrimRight(k.Name(), "0123456789")
+		words := strings.Split(k.String(), ",")
+		switch {
+		case name == "address" || name == "addresses":
+			a, err := netip.ParsePrefix(words[0])
+			if err != nil {
+				return fmt.Errorf("%s: %w", k.Name(), err)
+			}
+			p.Addresses = append(p.Addresses, a)
+			if len(words) > 1 { // the older form names the gateway behind the first address
+				if err := p.route("", words[1]); err != nil {
+					return err
+				}
+			}
+		case k.Name() == "gateway":
+			if err := p.route("", k.String()); err != nil {
+				return err
+			}
+		case name == "route" && len(words) > 1:
+			if err := p.route(words[0], words[1]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Profile) route(to, via string) error {
+	r, err := ipconf.ParseRoute(to, via)
+	if err != nil {
+		return err
+	}
+	if !r.Via.IsUnspecified() {
+		p.Routes = append(p.Routes, r)
+	}
+	return nil
+}
