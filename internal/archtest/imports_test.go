@@ -72,7 +72,7 @@ var rules = map[string]rule{
 	"fwimage/synth":   {own: []string{"ib"}, noStd: []string{"context", "os", "os/exec"}},
 	"safety":          {own: []string{"ib", "fwimage"}, noStd: []string{"context", "os", "os/exec"}},
 	"shellcmd":        {own: []string{"ib"}, outside: []string{"al.essio.dev/pkg/shellescape"}, noStd: []string{"context", "os", "os/exec"}},
-	"tool":            {own: []string{"ib", "shellcmd", "tool"}, outside: []string{"github.com/goccy/go-yaml"}, noStd: []string{"context", "os", "os/exec"}},
+	"tool":            {own: []string{"ib", "shellcmd", "tool"}, outside: []string{"github.com/goccy/go-yaml", "gopkg.in/ini.v1"}, noStd: []string{"context", "os", "os/exec"}},
 	"memo":            {noStd: []string{"os", "os/exec"}},
 	"tool/capture":    {own: []string{"tool"}, noStd: []string{"context", "os/exec"}}, // reads files, for tests
 	"host":            {own: []string{"shellcmd"}},

@@ -31,8 +31,14 @@ type Config struct {
 	Mode      ib.IPoIBMode
 	MTU       int // bytes; zero means what the mode allows everywhere: see DefaultMTU
 	Addresses []netip.Prefix
-	Routes    []ipconf.Route
+	Routes    []Route
 }
+
+// Route is a static route.
+type Route = ipconf.Route
+
+// ParseRoute reads a destination and its gateway.
+func ParseRoute(to, via string) (Route, error) { return ipconf.ParseRoute(to, via) }
 
 // Consent holds the tokens by which an operator agrees to what is refused by
 // default. Each names the thing it is about, so that it cannot fit another one.

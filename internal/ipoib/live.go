@@ -110,6 +110,17 @@ func (c *change) strip(ctx context.Context, keep Config) error {
 			return err
 		}
 	}
+	if err := c.stripRoutes(ctx, keep); err != nil {
+		return err
+	}
+	if c.removing && len(keep.Addresses) == 0 && c.before.Live.Mode != "" {
+		_, err := c.h.Run(ctx, iproute.SetDown(c.t.name))
+		return err
+	}
+	return nil
+}
+
+func (c *change) stripRoutes(ctx context.Context, keep Config) error {
 	for _, extra := range c.oldRoutes(keep) {
 		// A route goes with the address that its gateway is reached by.
 		_, err := c.h.Run(ctx, iproute.DelRoute(c.t.name, extra))
@@ -117,10 +128,6 @@ func (c *change) strip(ctx context.Context, keep Config) error {
 		if err != nil && !errors.As(err, &exit) {
 			return err
 		}
-	}
-	if c.removing && len(keep.Addresses) == 0 && c.before.Live.Mode != "" {
-		_, err := c.h.Run(ctx, iproute.SetDown(c.t.name))
-		return err
 	}
 	return nil
 }

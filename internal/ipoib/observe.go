@@ -119,22 +119,29 @@ func (o Observed) Differences(want Config) []string {
 	if missing := routesWithout(want.Routes, o.Live.Routes); len(missing) > 0 {
 		add("there is no route %s", joinRoutes(missing))
 	}
-	p := o.Persisted
-	switch {
-	case !p.Found:
-		add("nothing brings this back at boot")
-	case p.Interface != o.Name:
-		add("the configuration for boot is for interface %q, but the port's interface is %s now", p.Interface, o.Name)
-	case p.Config.Mode != want.Mode:
-		add("mode at boot is %q, not %s", p.Config.Mode, want.Mode)
-	case p.Config.MTU != want.MTU:
-		add("MTU at boot is %d, not %d", p.Config.MTU, want.MTU)
-	case !sameAddresses(p.Config.Addresses, want.Addresses):
-		add("addresses at boot are %s, not %s", joinPrefixes(p.Config.Addresses), joinPrefixes(want.Addresses))
-	case !sameRoutes(p.Config.Routes, want.Routes):
-		add("routes at boot are %s, not %s", joinRoutes(p.Config.Routes), joinRoutes(want.Routes))
+	if line := o.Persisted.difference(o.Name, want); line != "" {
+		diff = append(diff, line)
 	}
 	return diff
+}
+
+// difference is the first thing in which the configuration for boot differs.
+func (p Persisted) difference(name string, want Config) string {
+	switch {
+	case !p.Found:
+		return "nothing brings this back at boot"
+	case p.Interface != name:
+		return fmt.Sprintf("the configuration for boot is for interface %q, but the port's interface is %s now", p.Interface, name)
+	case p.Config.Mode != want.Mode:
+		return fmt.Sprintf("mode at boot is %q, not %s", p.Config.Mode, want.Mode)
+	case p.Config.MTU != want.MTU:
+		return fmt.Sprintf("MTU at boot is %d, not %d", p.Config.MTU, want.MTU)
+	case !sameAddresses(p.Config.Addresses, want.Addresses):
+		return fmt.Sprintf("addresses at boot are %s, not %s", joinPrefixes(p.Config.Addresses), joinPrefixes(want.Addresses))
+	case !sameRoutes(p.Config.Routes, want.Routes):
+		return fmt.Sprintf("routes at boot are %s, not %s", joinRoutes(p.Config.Routes), joinRoutes(want.Routes))
+	}
+	return ""
 }
 
 func joinPrefixes(prefixes []netip.Prefix) string {

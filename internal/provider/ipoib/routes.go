@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 )
 
 var routeTypes = map[string]attr.Type{"to": types.StringType, "via": types.StringType}
@@ -72,8 +72,8 @@ func (addressText) ValidateString(_ context.Context, req validator.StringRequest
 	}
 }
 
-func routesOf(set types.Set) ([]ipconf.Route, error) {
-	var all []ipconf.Route
+func routesOf(set types.Set) ([]ops.Route, error) {
+	var all []ops.Route
 	for _, v := range set.Elements() {
 		object, ok := v.(types.Object)
 		if !ok {
@@ -81,7 +81,7 @@ func routesOf(set types.Set) ([]ipconf.Route, error) {
 		}
 		to, _ := object.Attributes()["to"].(types.String)
 		via, _ := object.Attributes()["via"].(types.String)
-		r, err := ipconf.ParseRoute(to.ValueString(), via.ValueString())
+		r, err := ops.ParseRoute(to.ValueString(), via.ValueString())
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +91,7 @@ func routesOf(set types.Set) ([]ipconf.Route, error) {
 }
 
 // routeSet is null without routes, as a configuration that leaves them out.
-func routeSet(routes []ipconf.Route) types.Set {
+func routeSet(routes []ops.Route) types.Set {
 	object := types.ObjectType{AttrTypes: routeTypes}
 	if len(routes) == 0 {
 		return types.SetNull(object)

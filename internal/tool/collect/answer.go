@@ -180,8 +180,6 @@ func (r *reader) fact(n int, line, word, args string) error {
 		r.answer.Modules[args] = true
 	case "rule":
 		r.answer.Rules = append(r.answer.Rules, args)
-	case "cloud":
-		r.answer.CloudInit = args
 	default:
 		return r.object(n, line, word, args)
 	}
@@ -201,7 +199,7 @@ func (r *reader) object(n int, line, word, args string) error {
 		return nil
 	case "route6":
 		return r.route6(n, line, id, value)
-	case "via", "networkd", "nm", "undo":
+	case "via", "networkd", "nm", "undo", "cloud":
 		return r.network(n, line, word, id, value)
 	case "job":
 		r.answer.Jobs = append(r.answer.Jobs, Job{ID: id})

@@ -36,10 +36,13 @@ type NMDevice struct {
 }
 
 func (r *reader) network(n int, line, word, id, value string) error {
-	if word == "via" {
+	switch word {
+	case "via":
 		return r.via(n, line, id, value)
-	}
-	if word == "undo" {
+	case "cloud":
+		r.answer.CloudInit = id
+		return nil
+	case "undo":
 		if r.answer.Undos == nil {
 			r.answer.Undos = map[string]string{}
 		}

@@ -85,35 +85,59 @@ type File struct {
 
 // Parse reads an interfaces file.
 func Parse(text string) (File, error) {
-	var f File
-	var last *Stanza
+	r := reader{}
 	for n, line := range joined(text) {
 		words := strings.Fields(line)
-		switch {
-		case len(words) == 0 || words[0][0] == '#':
-		case words[0] == "auto" || strings.HasPrefix(words[0], "allow-"):
-			f.Auto, last = append(f.Auto, words[1:]...), nil
-		case words[0] == "iface" || words[0] == "template":
-			s, err := newStanza(n, line, words)
-			if err != nil {
-				return f, err
-			}
-			f.Stanzas = append(f.Stanzas, s)
-			last = &f.Stanzas[len(f.Stanzas)-1]
-		case isSource(words[0]):
-			f.Sources, last = append(f.Sources, patterns(words)...), nil
-		case words[0] == "mapping" || words[0] == "rename" || strings.HasPrefix(words[0], "no-"):
-			last = &Stanza{} // its lines belong to no interface
-		case last == nil:
-			return f, tool.Errorf(n, line, "an option outside of a stanza")
-		case len(words) < 2:
-			return f, tool.Errorf(n, line, "an option without a value")
-		default:
-			value := strings.TrimSpace(strings.TrimSpace(line)[len(words[0]):])
-			last.Options = append(last.Options, [2]string{words[0], value})
+		if len(words) == 0 || words[0][0] == '#' {
+			continue
+		}
+		if err := r.line(n, line, words); err != nil {
+			return r.File, err
 		}
 	}
-	return f, nil
+	r.end()
+	return r.File, nil
+}
+
+type reader struct {
+	File
+	last *Stanza // whose options follow; nil outside of one
+	name string  // "iface" if it is kept
+}
+
+// end closes the stanza before.
+func (r *reader) end() {
+	if r.last != nil && r.name == "iface" {
+		r.Stanzas = append(r.Stanzas, *r.last)
+	}
+	r.last = nil
+}
+
+func (r *reader) line(n int, line string, words []string) error {
+	switch word := words[0]; {
+	case word == "auto" || strings.HasPrefix(word, "allow-"):
+		r.end()
+		r.Auto = append(r.Auto, words[1:]...)
+	case word == "iface" || word == "template":
+		r.end()
+		s, err := newStanza(n, line, words)
+		r.last, r.name = &s, word
+		return err
+	case isSource(word):
+		r.end()
+		r.Sources = append(r.Sources, patterns(words)...)
+	case word == "mapping" || word == "rename" || strings.HasPrefix(word, "no-"):
+		r.end()
+		r.last, r.name = &Stanza{}, word // its lines belong to no interface
+	case r.last == nil:
+		return tool.Errorf(n, line, "an option outside of a stanza")
+	case len(words) < 2:
+		return tool.Errorf(n, line, "an option without a value")
+	default:
+		value := strings.TrimSpace(strings.TrimSpace(line)[len(word):])
+		r.last.Options = append(r.last.Options, [2]string{word, value})
+	}
+	return nil
 }
 
 func isSource(word string) bool {

@@ -133,28 +133,32 @@ func (p *Profile) family(s *ini.Section) error {
 		p.DHCP = true
 	}
 	for _, k := range s.Keys() {
-		name := strings.TrimRight(k.Name(), "0123456789")
-		words := strings.Split(k.String(), ",")
-		switch {
-		case name == "address" || name == "addresses":
-			a, err := netip.ParsePrefix(words[0])
-			if err != nil {
-				return fmt.Errorf("%s: %w", k.Name(), err)
-			}
-			p.Addresses = append(p.Addresses, a)
-			if len(words) > 1 { // the older form names the gateway behind the first address
-				if err := p.route("", words[1]); err != nil {
-					return err
-				}
-			}
-		case k.Name() == "gateway":
-			if err := p.route("", k.String()); err != nil {
-				return err
-			}
-		case name == "route" && len(words) > 1:
-			if err := p.route(words[0], words[1]); err != nil {
-				return err
-			}
+		if err := p.setting(k.Name(), k.String()); err != nil {
+			return fmt.Errorf("%s: %w", k.Name(), err)
+		}
+	}
+	return nil
+}
+
+// setting reads one line of a family. The older form of an address names the
+// gateway behind it.
+func (p *Profile) setting(key, value string) error {
+	words := strings.Split(value, ",")
+	switch strings.TrimRight(key, "0123456789") {
+	case "address", "addresses":
+		a, err := netip.ParsePrefix(words[0])
+		if err != nil {
+			return err
+		}
+		p.Addresses = append(p.Addresses, a)
+		if len(words) > 1 {
+			return p.route("", words[1])
+		}
+	case "gateway":
+		return p.route("", value)
+	case "route":
+		if len(words) > 1 {
+			return p.route(words[0], words[1])
 		}
 	}
 	return nil

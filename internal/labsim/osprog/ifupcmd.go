@@ -1,0 +1,160 @@
+package osprog
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+)
+
+func ifArguments(p *labsim.Proc) (o parsed, ok bool) {
+	o, bad := parseOptions(p.Args[1:], false, option{"--force", false}, option{"--verbose -v", false}, option{"--all -a", false},
+		option{"--state", false}, option{"--list -l", false})
+	if bad != "" {
+		p.Unknown("option " + bad)
+		return o, false
+	}
+	return o, true
+}
+
+// ifup takes interfaces up that it has not taken up yet.
+func ifup(_ context.Context, p *labsim.Proc) int {
+	o, ok := ifArguments(p)
+	if !ok || len(o.rest) == 0 || o.has("--all") {
+		return p.Unknown("form of ifup")
+	}
+	s := stateOf(p.Machine)
+	c, err := s.readInterfaces()
+	if err != nil {
+		p.Errorf("ifup: %v\nifup: couldn't read interfaces file \"%s\"\n", err, interfacesFile)
+		return 1
+	}
+	status := 0
+	for _, name := range o.rest {
+		switch {
+		case len(c.of(name)) == 0:
+			p.Errorf("ifup: unknown interface %s\n", name)
+			status = 1
+		case s.ifstate()[name] && !o.has("--force"):
+			p.Errorf("ifup: interface %s already configured\n", name)
+		default:
+			status = max(status, s.takeUp(p, c, name))
+		}
+	}
+	return status
+}
+
+// ifdown takes an interface down, its P_Key children first.
+func ifdown(_ context.Context, p *labsim.Proc) int {
+	o, ok := ifArguments(p)
+	if !ok || len(o.rest) != 1 {
+		return p.Unknown("form of ifdown")
+	}
+	s := stateOf(p.Machine)
+	c, err := s.readInterfaces()
+	if err != nil {
+		p.Errorf("ifdown: %v\nifdown: couldn't read interfaces file \"%s\"\n", err, interfacesFile)
+		return 1
+	}
+	name := o.rest[0]
+	if len(c.of(name)) == 0 {
+		p.Errorf("ifdown: unknown interface %s\n", name)
+		return 1
+	}
+	if !s.ifstate()[name] && !o.has("--force") {
+		p.Errorf("ifdown: interface %s not configured\n", name)
+		return 0
+	}
+	for _, d := range s.m.Netdevs() {
+		if d.Parent == name && s.ifstate()[d.Name] {
+			s.takeDown(p, c, d.Name)
+		}
+	}
+	s.takeDown(p, c, name)
+	return 0
+}
+
+func (s *state) takeDown(p *labsim.Proc, c *interfaces, name string) {
+	for _, t := range c.of(name) {
+		_ = s.ifRun(p, t, "pre-down") && s.ifRun(p, t, "down")
+	}
+	if d, ok := s.m.Netdev(name); ok {
+		for _, a := range d.Addrs {
+			_ = s.delAddr(name, a)
+		}
+		s.setLink(name, false)
+		if d.LegacyChild {
+			s.m.RemoveNetdev(name)
+		}
+	}
+	s.noteIfstate(name, false)
+}
+
+// ifquery knows --list, --state and the options of one interface.
+func ifquery(_ context.Context, p *labsim.Proc) int {
+	o, ok := ifArguments(p)
+	if !ok {
+		return 2
+	}
+	s := stateOf(p.Machine)
+	c, err := s.readInterfaces()
+	switch {
+	case err != nil:
+		p.Errorf("ifquery: %v\nifquery: couldn't read interfaces file \"%s\"\n", err, interfacesFile)
+		return 1
+	case o.has("--state"):
+		data, _ := s.m.FS.ReadFile(ifstateFile)
+		p.Printf("%s", data)
+	case o.has("--list"):
+		for _, name := range c.auto {
+			p.Printf("%s\n", name)
+		}
+	case len(o.rest) == 1 && len(c.of(o.rest[0])) > 0:
+		for _, t := range c.of(o.rest[0]) {
+			for _, opt := range t.options {
+				p.Printf("%s: %s\n", opt[0], opt[1])
+			}
+		}
+	case len(o.rest) == 1:
+		p.Errorf("ifquery: unknown interface %s\n", o.rest[0])
+		return 1
+	default:
+		return p.Unknown("form of ifquery")
+	}
+	return 0
+}
+
+// bootIfupdown is networking.service: "ifup -a", then what udev has announced.
+func (s *state) bootIfupdown() {
+	c, err := s.readInterfaces()
+	if err != nil {
+		s.log("networking.service", "ifup", "ifup: "+err.Error())
+		return
+	}
+	names := slices.Clone(c.auto)
+	for _, name := range c.hotplug {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		s.ifupService(c, name)
+	}
+}
+
+func (s *state) ifupService(c *interfaces, name string) {
+	parent, _, _ := strings.Cut(name, ".")
+	if _, ok := s.m.Netdev(parent); !ok || s.ifstate()[name] || len(c.of(name)) == 0 {
+		return
+	}
+	out := &journalWriter{s: s, unit: "networking.service", ident: "ifup"}
+	_ = s.takeUp(&labsim.Proc{Machine: s.m, PPID: 1, Stdout: out, Stderr: out}, c, name)
+}
+
+// hotplug is ifup@IF.service, started by udev.
+func (s *state) hotplug(name string) {
+	if c, err := s.readInterfaces(); err == nil && (slices.Contains(c.hotplug, name) || slices.Contains(c.auto, name)) {
+		s.ifupService(c, name)
+	}
+}
