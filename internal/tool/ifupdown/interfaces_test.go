@@ -1,0 +1,89 @@
+package ifupdown
+
+import (
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/capture"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+)
+
+func TestParse_reads_captures(t *testing.T) {
+	for _, c := range capture.Load(t, os.DirFS("testdata")) {
+		f, err := Parse(c.Text)
+		if err != nil {
+			t.Fatalf("%s: %v", c.Name, err)
+		}
+		stanzas := []any{}
+		for _, s := range f.Stanzas {
+			options := map[string]any{}
+			for _, o := range s.Options {
+				options[o[0]] = o[1]
+			}
+			stanzas = append(stanzas, map[string]any{"iface": s.Name, "family": s.Family, "method": s.Method, "options": options})
+		}
+		if diff := cmp.Diff(c.Expected["stanzas"], capture.Plain(t, stanzas)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.Name, diff)
+		}
+	}
+}
+
+func sample() ipconf.Interface {
+	return ipconf.Interface{
+		Name: "ibp1s0", Mode: ib.ModeConnected, MTU: 65520,
+		Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24"), netip.MustParsePrefix("172.16.1.20/24"), netip.MustParsePrefix("fd00::20/64")},
+		Routes:    []ipconf.Route{{To: netip.MustParsePrefix("10.20.0.0/16"), Via: netip.MustParseAddr("172.16.0.1")}},
+	}
+}
+
+func TestRender_readsBack(t *testing.T) {
+	f, err := Parse(Render("# head\n", sample()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.Interface("ibp1s0")
+	if diff := cmp.Diff(sample(), got, cmpopts.EquateComparable(netip.Prefix{}, ipconf.Route{})); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
+// The real ifup takes what is written, and runs it in the order that the kernel
+// wants: the mode before the MTU.
+func TestRender_isReadByTheRealTool(t *testing.T) {
+	if _, err := exec.LookPath("ifup"); err != nil {
+		t.Skip("ifupdown is not installed")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "interfaces")
+	if err := os.WriteFile(file, []byte(Render("# head\n", sample())), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "ifup", "--no-act", "--verbose", "--force", "--interfaces="+file, "--state-dir="+dir, "ibp1s0").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	mode, mtu := strings.Index(string(out), "echo connected >"), strings.Index(string(out), "mtu 65520")
+	if mode < 0 || mtu < mode || !strings.Contains(string(out), "fd00::20/64") || !strings.Contains(string(out), "route replace 10.20.0.0/16") {
+		t.Errorf("ifup would run:\n%s", out)
+	}
+}
+
+func TestParse_refuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"address 10.0.0.1\n":           "line 1: an option outside of a stanza",
+		"iface x inet static\n  mtu\n": "line 2: an option without a value",
+		"auto x\niface\n":              "line 2: a stanza without a name",
+	} {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
