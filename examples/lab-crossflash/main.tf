@@ -91,3 +91,10 @@ resource "infiniband_ipoib_interface" "fabric" {
 data "infiniband_cards" "fabric" {
   depends_on = [infiniband_ipoib_interface.fabric]
 }
+
+# The fabric as intel9 sees it; its picture is one of the outputs.
+data "infiniband_fabric" "lab" {
+  host = "intel9"
+
+  depends_on = [infiniband_ipoib_interface.fabric]
+}

@@ -46,3 +46,8 @@ output "interfaces" {
     }
   }
 }
+
+output "fabric_svg" {
+  description = "A picture of the fabric: terraform output -raw fabric_svg > fabric.svg."
+  value       = data.infiniband_fabric.lab.svg
+}

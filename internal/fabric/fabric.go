@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -90,7 +91,7 @@ type PCIe struct {
 }
 
 // Label names a port for people: "intel9 mlx4_0 port 1".
-func (p *Port) Label() string { return p.Node.Label() + " port " + fmt.Sprint(p.Number) }
+func (p *Port) Label() string { return p.Node.Label() + " port " + strconv.Itoa(p.Number) }
 
 // Label names a node for people: its description, or its GUID if it has none,
 // with control characters made visible.

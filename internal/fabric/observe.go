@@ -137,7 +137,7 @@ func read(name string, t Through, output string) (*Fabric, *ibnetdiscover.Report
 	if err != nil {
 		return nil, nil, &host.OutputError{Host: name, Command: "fabric-walk", Problem: err.Error(), Output: output}
 	}
-	if err := p.cannot(name, t); err != nil {
+	if err = p.cannot(name, t); err != nil {
 		return nil, nil, err
 	}
 	b := builder{f: &Fabric{}, nodes: map[ib.GUID]*Node{}, ports: map[portKey]*Port{}}

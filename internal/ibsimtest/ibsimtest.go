@@ -88,7 +88,7 @@ func Start(t testing.TB, net string) *Fabric {
 		t.Fatal(err)
 	}
 	// The limits are those of 648 adapters on 36-port switches and then some.
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), Program("ibsim"), "-s", "-N", "4096", "-S", "1024", "-P", "65536", file)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), Program("ibsim"), "-s", "-N", "4096", "-S", "1024", "-P", "65536", file) //nolint:gosec // the rig's own program
 	cmd.Dir, cmd.Stdout, cmd.Stderr = f.dir, f.out, f.out
 	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+f.socket)
 	console, err := cmd.StdinPipe()
@@ -166,7 +166,7 @@ func (f *Fabric) exec(node, stdin string, argv ...string) Result {
 // command runs a program under ibsim's umad library. It makes ./sys-PID in its
 // working directory.
 func (f *Fabric) command(ctx context.Context, node, dir string, argv ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, Program("ibsim-run"), argv...)
+	cmd := exec.CommandContext(ctx, Program("ibsim-run"), argv...) //nolint:gosec // runs what the test names
 	cmd.Dir = dir
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+f.socket, "SIM_HOST="+node, "LC_ALL=C",

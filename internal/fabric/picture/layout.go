@@ -294,7 +294,7 @@ func (l *layout) above(layers map[int][]*box, top int) {
 			b.x = sum/float64(n) - b.w/2
 		}
 		slices.SortStableFunc(layer, func(a, b *box) int { return cmp.Compare(a.middle(), b.middle()) })
-		spread(layer, l)
+		spread(layer)
 	}
 	// What was pushed out on the left moves everything to the right.
 	left := 0.
@@ -310,7 +310,7 @@ func (l *layout) above(layers map[int][]*box, top int) {
 }
 
 // spread keeps the boxes of a layer apart and their common centre in place.
-func spread(layer []*box, l *layout) {
+func spread(layer []*box) {
 	const gap = 20.
 	total := -gap
 	want := 0.

@@ -2,6 +2,7 @@ package picture
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
 )
@@ -14,7 +15,7 @@ func (d *drawing) lists() {
 	for _, r := range d.rows {
 		c, number := colourDown, "?"
 		if r.link != nil {
-			c, number = colour(r.link), fmt.Sprint(r.near.Number)
+			c, number = colour(r.link), strconv.Itoa(r.near.Number)
 		}
 		left := r.x + 12
 		dash := ""

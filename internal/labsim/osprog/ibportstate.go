@@ -16,11 +16,12 @@ func ibportstate(_ context.Context, p *labsim.Proc) int {
 		return p.Unknown("form of ibportstate " + bad)
 	}
 	number, err := strconv.Atoi(o.rest[1])
-	op, value, status := "query", 0, 0
+	asked := "query"
 	if len(o.rest) > 2 {
-		op = o.rest[2]
+		asked = o.rest[2]
 	}
-	if op, value, status = portOperation(p, op, o.rest[2:]); status != 0 || err != nil {
+	op, value, status := portOperation(p, asked, o.rest[2:])
+	if status != 0 || err != nil {
 		return 255
 	}
 	s := stateOf(p.Machine)

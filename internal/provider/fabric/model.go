@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -197,7 +198,7 @@ func number(n int) types.Int64 {
 func nodeValue(f *fabric.Fabric, n *fabric.Node) attr.Value {
 	ports, lid := map[string]attr.Value{}, n.LID
 	for _, p := range n.Ports {
-		ports[fmt.Sprint(p.Number)] = portValue(f, p)
+		ports[strconv.Itoa(p.Number)] = portValue(f, p)
 		if lid == 0 {
 			lid = p.LID
 		}

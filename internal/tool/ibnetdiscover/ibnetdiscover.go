@@ -5,6 +5,7 @@
 package ibnetdiscover
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strconv"
@@ -103,7 +104,7 @@ func (r *Report) line(next *Node, line string) error {
 		return nil
 	case linkLine.MatchString(line):
 		if len(r.Nodes) == 0 {
-			return errorString("a link before any node")
+			return errors.New("a link before any node")
 		}
 		l, err := parseLink(linkLine.FindStringSubmatch(line))
 		last := &r.Nodes[len(r.Nodes)-1]
@@ -118,12 +119,8 @@ func (r *Report) line(next *Node, line string) error {
 	case ignorable(line):
 		return nil
 	}
-	return errorString("neither a node nor a link of a report of ibnetdiscover")
+	return errors.New("neither a node nor a link of a report of ibnetdiscover")
 }
-
-type errorString string
-
-func (e errorString) Error() string { return string(e) }
 
 func assign(errs ...error) error {
 	for _, err := range errs {

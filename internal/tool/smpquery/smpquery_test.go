@@ -120,11 +120,11 @@ func TestAgainstTheRealTool(t *testing.T) {
 		!cmp.Equal(up.WidthSupported, []int{1, 2, 4, 8, 12}) || !cmp.Equal(up.SpeedsEnabled, []ib.Speed{ib.SDR, ib.DDR, ib.QDR}) {
 		t.Errorf("%+v", up)
 	}
-	if sm, err := ParsePort(run(PortInfo(ca, 1, Target{LID: up.SMLID}, 1))); err != nil || !sm.IsSM() {
-		t.Errorf("%+v %v", sm, err)
+	if sm, bad := ParsePort(run(PortInfo(ca, 1, Target{LID: up.SMLID}, 1))); bad != nil || !sm.IsSM() {
+		t.Errorf("%+v %v", sm, bad)
 	}
-	if keys, err := ParsePKeys(run(PKeys(ca, 1, Target{LID: up.LID}, 1))); err != nil || !cmp.Equal(keys, []uint16{0xffff, 0x0001}) {
-		t.Errorf("%#x %v", keys, err)
+	if keys, bad := ParsePKeys(run(PKeys(ca, 1, Target{LID: up.LID}, 1))); bad != nil || !cmp.Equal(keys, []uint16{0xffff, 0x0001}) {
+		t.Errorf("%#x %v", keys, bad)
 	}
 	node, err := ParseNodeInfo(run(NodeInfo(ca, 1, Target{Route: "0,1"})))
 	if want := (Node{Type: "Switch", Ports: 8, SystemGUID: 0x2c902004a1b03, GUID: 0x2c902004a1b00, PortGUID: 0x2c902004a1b00, LocalPort: 1, DeviceID: 0xbd36, VendorID: 0x2c9}); err != nil || node != want {
