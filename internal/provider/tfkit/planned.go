@@ -176,7 +176,7 @@ func (p *Planned) OtherPartitions(port PortRef, text string) (other PortRef, dif
 		switch {
 		case holder == port:
 			delete(p.partitions, known)
-		case known != text && !(p.sms[port].Master && p.sms[holder].Master):
+		case known != text && (!p.sms[port].Master || !p.sms[holder].Master):
 			other, differs = holder, true
 		}
 	}
