@@ -44,6 +44,7 @@ var notInAPlan = map[string]string{
 	"IP006": "the attribute's own validation refuses an MTU above 65520 before",
 	"SM004": "the attribute's own validation refuses a priority above 15 before",
 	"HO005": "the plan shows it as the warning on the job, with all that is known of it: see TestInterrupted_provider_killed",
+	"HO018": "only an apply shows it: see TestCanary_no_card_after_one_that_failed",
 	"BK001": "the backup is made at apply: see TestTrouble_named_at_its_phase",
 	"BK003": "only the plan of a destroy shows it: see TestRestore_refusesWithoutAGoodBackup of the provider",
 	"BK004": "only the plan of a destroy shows it: see TestRestore_refusesWithoutAGoodBackup of the provider",

@@ -107,6 +107,7 @@ func (p *Provider) data(cfg model, diags *diag.Diagnostics) *tfkit.Data {
 		Ready:     !cfg.Hosts.IsUnknown() && !cfg.SSH.IsUnknown() && !cfg.BackupDir.IsUnknown(),
 		BackupDir: cfg.BackupDir.ValueString(),
 		Planned:   tfkit.NewPlanned(),
+		Turns:     tfkit.NewTurns(),
 		Cards:     hca.New(cards),
 	}
 	transports := map[string]sshhost.Config{}

@@ -53,7 +53,15 @@ var _ = Register(
 	Rule{Code: "HO017", Severity: Refuse, Title: "A flash job was left by another version of the provider",
 		Meaning: "What the files of its journal mean is not known to this version, so that it is neither waited for nor taken for settled.",
 		WayOut:  "Apply once with the version of the provider that wrote it, or settle it by hand."},
+	Rule{Code: "HO018", Severity: Refuse, Title: "Writing another card failed in this apply",
+		Meaning: "Cards are written one after the other, over all hosts, and none after one that failed: cards that were bought together tend to fail together.",
+		WayOut:  "Look at what happened to that card first. The next apply begins anew."},
 )
+
+// AfterFailure is the finding on a card whose turn comes after a failure.
+func AfterFailure(card string) Finding {
+	return find("HO018", "Card %s failed; this one was not touched", card)
+}
 
 // Rules about the way back.
 var _ = Register(

@@ -65,11 +65,21 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		return
 	}
 	config.Activation = plan.Activation
+	err = r.Turns.Do(ctx, ref, func() error { return r.write(ctx, ref, config, &plan, diags) })
+	tfkit.AddOpError(ctx, diags, "burn firmware on card "+ref.String(), err)
+	if diags.HasError() {
+		return
+	}
+	diags.Append(to.Set(ctx, &plan)...)
+}
+
+// write writes the card, in its turn and within its time.
+func (r *Resource) write(ctx context.Context, ref tfkit.CardRef, config model, plan *model, diags *diag.Diagnostics) error {
 	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
 	defer cancel()
-	err = r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
+	return r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
 		a := r.ask(ctx, config, diags)
-		if a == nil || !r.planned(a.at, a.image, plan, diags) {
+		if a == nil || !r.planned(a.at, a.image, *plan, diags) {
 			return nil
 		}
 		a.ask.Lab = r.Lab(ctx, ref, diags)
@@ -80,11 +90,6 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		}
 		return burnErr
 	})
-	tfkit.AddOpError(ctx, diags, "burn firmware on card "+ref.String(), err)
-	if diags.HasError() {
-		return
-	}
-	diags.Append(to.Set(ctx, &plan)...)
 }
 
 // Read refreshes what is in flash and what runs.

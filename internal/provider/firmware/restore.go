@@ -152,17 +152,19 @@ func (r *Resource) restore(ctx context.Context, state model, diags *diag.Diagnos
 		tfkit.AddError(diags, "restore firmware of card "+card, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(state.Timeout, standardTimeout))
-	defer cancel()
 	var done hca.FirmwareState
-	err = r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
-		ask, ok := r.restoreOf(ctx, ref, state, diags)
-		if !ok {
-			return nil
-		}
-		var opErr error
-		done, opErr = r.Cards.RestoreFirmware(ctx, ask)
-		return opErr
+	err = r.Turns.Do(ctx, ref, func() error {
+		limited, cancel := context.WithTimeout(ctx, tfkit.DurationOf(state.Timeout, standardTimeout))
+		defer cancel()
+		return r.WithHost(limited, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
+			ask, ok := r.restoreOf(limited, ref, state, diags)
+			if !ok {
+				return nil
+			}
+			var opErr error
+			done, opErr = r.Cards.RestoreFirmware(limited, ask)
+			return opErr
+		})
 	})
 	tfkit.AddOpError(ctx, diags, "restore firmware of card "+card, err)
 	if diags.HasError() {

@@ -59,9 +59,19 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		return
 	}
 	config.Activation = plan.Activation
+	err = r.Turns.Do(ctx, ref, func() error { return r.write(ctx, ref, config, &plan, diags) })
+	tfkit.AddOpError(ctx, diags, "set GUIDs of card "+ref.String(), err)
+	if diags.HasError() {
+		return
+	}
+	diags.Append(to.Set(ctx, &plan)...)
+}
+
+// write writes the card, in its turn and within its time.
+func (r *Resource) write(ctx context.Context, ref tfkit.CardRef, config model, plan *model, diags *diag.Diagnostics) error {
 	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
 	defer cancel()
-	err = r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
+	return r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
 		a := r.ask(ctx, config, diags)
 		if a == nil {
 			return nil
@@ -74,11 +84,6 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		}
 		return setErr
 	})
-	tfkit.AddOpError(ctx, diags, "set GUIDs of card "+ref.String(), err)
-	if diags.HasError() {
-		return
-	}
-	diags.Append(to.Set(ctx, &plan)...)
 }
 
 // Read refreshes the values in flash and those in use.

@@ -28,6 +28,7 @@ type Data struct {
 	BackupDir string
 	Planned   *Planned
 	Cards     *hca.Ops
+	Turns     *Turns
 	// Lock serialises the writers of one host within this process.
 	Lock func(ctx context.Context, host string) (unlock func(), err error)
 
