@@ -184,13 +184,16 @@ func (s *state) ifRun(p *labsim.Proc, t *stanza, kind string) bool {
 
 // takeUp is ifup of one interface.
 func (s *state) takeUp(p *labsim.Proc, c *interfaces, name string) int {
+	// ifup locks an interface: that of udev, for a child that this one makes, waits
+	// and finds it configured.
+	s.noteIfstate(name, true)
 	for _, t := range c.of(name) {
 		if !s.upStanza(p, t) {
+			s.noteIfstate(name, false)
 			p.Errorf("ifup: failed to bring up %s\n", name)
 			return 1
 		}
 	}
-	s.noteIfstate(name, true)
 	return 0
 }
 

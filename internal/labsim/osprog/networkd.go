@@ -233,9 +233,14 @@ func (s *state) dropManaged(name string, want []netip.Prefix) {
 
 // configureAll applies the files of all interfaces.
 func (s *state) configureAll() {
-	for _, d := range s.m.Netdevs() {
-		if d.Type != labsim.TypeLoopback {
-			s.reconfigure(d.Name)
+	done := map[string]bool{}
+	// A second time for the children that the first has made.
+	for range 2 {
+		for _, d := range s.m.Netdevs() {
+			if d.Type != labsim.TypeLoopback && !done[d.Name] {
+				done[d.Name] = true
+				s.reconfigure(d.Name)
+			}
 		}
 	}
 }
