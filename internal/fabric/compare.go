@@ -228,7 +228,7 @@ func (f *Fabric) between(e Expected, taken map[*Link]bool) *Link {
 
 // instead says where the ends of a missing cable are plugged in.
 func (f *Fabric) instead(e Expected) string {
-	text := ""
+	var text strings.Builder
 	for _, end := range []string{e.A, e.B} {
 		name, port := split(end)
 		if port == 0 {
@@ -239,16 +239,16 @@ func (f *Fabric) instead(e Expected) string {
 			return l.B != nil && (l.A.Node == node && l.A.Number == port || l.B.Node == node && l.B.Number == port)
 		})
 		if i < 0 {
-			text += fmt.Sprintf(" Port %d of %s has no link.", port, Printable(name))
+			fmt.Fprintf(&text, " Port %d of %s has no link.", port, Printable(name))
 			continue
 		}
 		other := f.Links[i].B
 		if other.Node == node && other.Number == port {
 			other = f.Links[i].A
 		}
-		text += fmt.Sprintf(" Port %d of %s leads to %s.", port, Printable(name), other.Label())
+		fmt.Fprintf(&text, " Port %d of %s leads to %s.", port, Printable(name), other.Label())
 	}
-	return text
+	return text.String()
 }
 
 func (f *Fabric) errors(limits Limits, before map[string]map[string]uint64, add adder) {

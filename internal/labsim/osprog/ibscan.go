@@ -334,11 +334,11 @@ func errorsOf(p *labsim.Proc, n *labsim.Node, ports *int) (found int) {
 }
 
 func counterText(counters map[string]uint64) string {
-	text := ""
+	var text strings.Builder
 	for _, name := range errorCounters {
 		if v := counters[name]; v > 0 {
-			text += fmt.Sprintf(" [%s == %d]", name, v)
+			fmt.Fprintf(&text, " [%s == %d]", name, v)
 		}
 	}
-	return text
+	return text.String()
 }
