@@ -12,9 +12,11 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/control"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
 const example = "examples/lab-crossflash"
@@ -23,9 +25,10 @@ func main() {
 	engine := flag.String("engine", "terraform", "Terraform or OpenTofu program")
 	provider := flag.String("provider", "bin/terraform-provider-infiniband", "built provider")
 	serve := flag.Bool("serve", false, "keep the lab running until interrupted")
+	name := flag.String("lab", "crossflash", "lab to keep running with -serve: "+strings.Join(labs.Names(), ", "))
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *engine, *provider, *serve)
+	err := run(ctx, *engine, *provider, *serve, *name)
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "\ndemo: %v\n", err)
@@ -33,7 +36,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, enginePath, provider string, serve bool) (err error) {
+func run(ctx context.Context, enginePath, provider string, serve bool, name string) (err error) {
 	dir, err := os.MkdirTemp("", "infiniband-lab-")
 	if err != nil {
 		return err
@@ -41,18 +44,18 @@ func run(ctx context.Context, enginePath, provider string, serve bool) (err erro
 	// Keys and state of a lab that is gone are of no use to anybody.
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	say := func(format string, args ...any) { fmt.Fprintf(os.Stdout, format+"\n", args...) }
-	l, err := startLab(filepath.Join(dir, "lab"), say)
-	if err != nil {
-		return fmt.Errorf("start the lab: %w", err)
-	}
-	defer l.Close()
 	rc, err := mirror(dir, provider)
 	if err != nil {
 		return err
 	}
 	if serve {
-		return keep(ctx, l, rc)
+		return serveLab(ctx, filepath.Join(dir, "lab"), name, rc)
 	}
+	l, err := startLab(filepath.Join(dir, "lab"), say)
+	if err != nil {
+		return fmt.Errorf("start the lab: %w", err)
+	}
+	defer l.Close()
 	e := &engine{path: enginePath, dir: filepath.Join(dir, "work"), rc: rc, out: os.Stdout}
 	if err = copyConfiguration(example, e.dir); err != nil {
 		return err
@@ -70,9 +73,18 @@ func run(ctx context.Context, enginePath, provider string, serve bool) (err erro
 	return nil
 }
 
+func serveLab(ctx context.Context, dir, name, rc string) error {
+	l, err := open(dir, name)
+	if err != nil {
+		return fmt.Errorf("start the lab: %w", err)
+	}
+	defer l.Close()
+	return keep(ctx, l, name, rc)
+}
+
 // keep prints how to use the lab and waits.
-func keep(ctx context.Context, l *lab, rc string) error {
-	server, err := control.Serve(ctx, l.Lab)
+func keep(ctx context.Context, l *labs.Lab, name, rc string) error {
+	server, err := control.Serve(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -86,7 +98,12 @@ func keep(ctx context.Context, l *lab, rc string) error {
 		s := l.Servers[m.Name]
 		fmt.Printf("  ssh -i %s -o UserKnownHostsFile=%s -p %d %s@%s   # %s\n", l.KeyFile(), l.KnownHostsFile(), s.Addr.Port, l.User(m.Name), s.Addr.IP, m.Name)
 	}
-	fmt.Printf(usage, filepath.Join(root, example), rc, filepath.Join(l.Dir, control.VariablesFile), psidEN, psidVPI, root, l.Dir, filepath.Join(l.Dir, "images"))
+	consent := ""
+	if name == "crossflash" {
+		consent = fmt.Sprintf(` -var 'allow_psid_change={from="%s",to="%s"}'`, psidEN, psidVPI)
+	}
+	fmt.Printf(usage, filepath.Join(root, "examples", "lab-"+name), rc, filepath.Join(l.Dir, control.VariablesFile), consent, l.Machines()[0].Name, root, l.Dir,
+		filepath.Join(l.Dir, "images"), "lab-"+name)
 	<-ctx.Done()
 	fmt.Println("\nThe lab has stopped.")
 	return nil
@@ -94,18 +111,18 @@ func keep(ctx context.Context, l *lab, rc string) error {
 
 const usage = `
 Point the example at it, in another terminal:
-  cp -r %[1]s lab-crossflash && cd lab-crossflash
+  cp -r %[1]s %[9]s && cd %[9]s
   export TF_CLI_CONFIG_FILE=%[2]s
   export TF_CLI_ARGS_plan='-var-file=%[3]s' TF_CLI_ARGS_apply='-var-file=%[3]s' TF_CLI_ARGS_destroy='-var-file=%[3]s'
   terraform init
   terraform plan
-  terraform apply -var 'allow_psid_change={from="%[4]s",to="%[5]s"}'
+  terraform apply%[4]s
 
 Break things, from %[6]s:
   go run ./internal/labsim/cmd/labsim evidence --dir %[7]s
-  go run ./internal/labsim/cmd/labsim fault    --dir %[7]s intel9 '{"flash_slow":200000000}'   # 0.2 s a sector: time to kill terraform
-  go run ./internal/labsim/cmd/labsim power    --dir %[7]s intel9 cut
-  go run ./internal/labsim/cmd/labsim exec     --dir %[7]s intel9 'systemctl list-units'
+  go run ./internal/labsim/cmd/labsim fault    --dir %[7]s %[5]s '{"flash_slow":200000000}'   # 0.2 s a sector: time to kill terraform
+  go run ./internal/labsim/cmd/labsim power    --dir %[7]s %[5]s cut
+  go run ./internal/labsim/cmd/labsim exec     --dir %[7]s %[5]s 'systemctl list-units'
 
 Firmware images to try (good, older, for another chip, not fail-safe, corrupt, cut): %[8]s
 `

@@ -18,7 +18,7 @@ type HostAccess struct {
 	KnownHostsFile string `json:"known_hosts_file"`
 }
 
-// VariablesFile has the values that point examples/lab-crossflash at a lab.
+// VariablesFile has the values that point the example of a lab at it.
 const VariablesFile = "lab.tfvars.json"
 
 // WriteFiles writes lab.json, for programs that look at the lab, and the file of
@@ -28,10 +28,14 @@ func WriteFiles(l *labs.Lab) error {
 	for name, s := range l.Servers {
 		hosts[name] = HostAccess{Address: s.Addr.IP.String(), Port: s.Addr.Port, User: l.User(name), PrivateKeyFile: l.KeyFile(), KnownHostsFile: l.KnownHostsFile()}
 	}
-	vpi := l.Images["fw-ConnectX3Pro-vpi.bin"]
+	vars := map[string]any{"hosts": hosts}
+	if l.Machine(labs.Intel9) != nil {
+		vpi := l.Images["fw-ConnectX3Pro-vpi.bin"]
+		vars["image"], vars["image_sha256"] = vpi.Path, vpi.SHA256
+	}
 	for name, v := range map[string]any{
 		"lab.json":    map[string]any{"hosts": hosts, "images": l.Images, "control": filepath.Join(l.Dir, SocketName)},
-		VariablesFile: map[string]any{"hosts": hosts, "image": vpi.Path, "image_sha256": vpi.SHA256},
+		VariablesFile: vars,
 	} {
 		data, err := json.MarshalIndent(v, "", "  ")
 		if err == nil {

@@ -1,0 +1,24 @@
+output "cards" {
+  description = "What was bought: chip, part number, PSID and firmware of each card."
+  value = {
+    for name, card in infiniband_card.card : name => {
+      chip        = card.chip
+      subsystem   = card.pci_subsystem_id # 103c is HP
+      part_number = card.part_number
+      psid        = card.psid
+      firmware    = card.flash_version
+    }
+  }
+}
+
+output "interfaces" {
+  description = "The IPoIB interfaces."
+  value = {
+    for name, ipoib in infiniband_ipoib_interface.fabric : name => {
+      interface = ipoib.interface
+      mode      = ipoib.mode
+      mtu       = ipoib.mtu
+      addresses = ipoib.addresses
+    }
+  }
+}

@@ -1,0 +1,15 @@
+output "cards" {
+  description = "The cards as their driver shows them."
+  value = {
+    for name, card in infiniband_card.card : name => {
+      chip       = card.chip
+      firmware   = card.running_version
+      port_guids = card.port_guids
+    }
+  }
+}
+
+output "link" {
+  description = "The cabled port of the host that runs the subnet manager: Active once the link works."
+  value       = infiniband_opensm.link.port_state
+}

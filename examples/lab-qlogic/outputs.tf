@@ -1,0 +1,14 @@
+output "cards" {
+  description = "The cards as their driver shows them. There is no firmware version and no PSID: null."
+  value = {
+    for name, card in infiniband_card.card : name => {
+      chip       = card.chip
+      board      = card.part_number
+      driver     = card.driver
+      rdma       = card.rdma_device
+      port_guids = card.port_guids
+      psid       = card.psid
+      firmware   = card.running_version
+    }
+  }
+}

@@ -1,0 +1,40 @@
+variable "hosts" {
+  description = "How the hosts are reached. What is left out comes from ~/.ssh/config and the agent."
+  type = map(object({
+    address          = string
+    port             = optional(number)
+    user             = optional(string)
+    private_key_file = optional(string)
+    known_hosts_file = optional(string)
+  }))
+}
+
+variable "private_key_file" {
+  description = "Private key for all hosts, unless a host has its own."
+  type        = string
+  default     = null
+}
+
+variable "known_hosts_files" {
+  description = "Files with the keys of the hosts; null means ~/.ssh/known_hosts and the system's."
+  type        = list(string)
+  default     = null
+}
+
+variable "cards" {
+  description = "The card of each PC."
+  type = map(object({
+    pci_address = string
+    address     = string
+  }))
+  default = {
+    ubuntu-pc = {
+      pci_address = "0000:01:00.0" # its interface is ibp1s0
+      address     = "10.10.10.1/24"
+    }
+    arch-pc = {
+      pci_address = "0000:01:00.0"
+      address     = "10.10.10.2/24"
+    }
+  }
+}

@@ -1,0 +1,123 @@
+package provider_test
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/config"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// labExample applies an example on its lab: apply, an empty second plan, drift and
+// its mending, destroy.
+type labExample struct {
+	name   string
+	checks []statecheck.StateCheck
+	drift  func(*acctest.World)
+	refuse map[string]string // a variable that makes the plan refuse, and the text
+	proof  func(*testing.T, *acctest.World)
+}
+
+func (e labExample) run(t *testing.T) {
+	engine(t)
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{Hosts: labs.Named[e.name]()})
+	dir, vars := config.StaticDirectory("../../examples/lab-"+e.name), connection(w)
+	var steps []resource.TestStep
+	for variable, text := range e.refuse {
+		refused := connection(w)
+		refused[variable] = config.StringVariable("connected")
+		refused["ipoib_mtu"] = config.IntegerVariable(65520)
+		steps = append(steps, resource.TestStep{ConfigDirectory: dir, ConfigVariables: refused, ExpectError: regexp.MustCompile(text)})
+	}
+	steps = append(steps,
+		resource.TestStep{ConfigDirectory: dir, ConfigVariables: vars, ConfigStateChecks: e.checks},
+		resource.TestStep{ConfigDirectory: dir, ConfigVariables: vars, PlanOnly: true},
+		resource.TestStep{PreConfig: func() {
+			if e.proof != nil {
+				e.proof(t, w)
+			}
+			e.drift(w)
+		}, ConfigDirectory: dir, ConfigVariables: vars, PlanOnly: true, ExpectNonEmptyPlan: true},
+		resource.TestStep{ConfigDirectory: dir, ConfigVariables: vars, ConfigStateChecks: e.checks},
+		resource.TestStep{ConfigDirectory: dir, ConfigVariables: vars, PlanOnly: true},
+		resource.TestStep{ConfigDirectory: dir, ConfigVariables: vars, Destroy: true},
+	)
+	resource.UnitTest(t, resource.TestCase{Steps: withProviders(steps)})
+}
+
+// connection are the variables of every example that say how hosts are reached.
+func connection(w *acctest.World) config.Variables {
+	vars := exampleVariables(w, false)
+	return config.Variables{"hosts": vars["hosts"], "private_key_file": vars["private_key_file"], "known_hosts_files": vars["known_hosts_files"]}
+}
+
+func state(address string, value knownvalue.Check, path ...string) statecheck.StateCheck {
+	at := tfjsonpath.New(path[0])
+	for _, key := range path[1:] {
+		at = at.AtMapKey(key)
+	}
+	return statecheck.ExpectKnownValue(address, at, value)
+}
+
+func TestAccExample_labOEM(t *testing.T) {
+	labExample{
+		name: "oem",
+		checks: []statecheck.StateCheck{
+			state(`infiniband_card.card["dl360a"]`, knownvalue.StringExact("HP_9380110017"), "psid"),
+			state(`infiniband_card.card["dl360a"]`, knownvalue.StringExact("103c:22f5"), "pci_subsystem_id"),
+			state(`infiniband_link_type.card["dl360b"]`, knownvalue.StringExact("ib"), "effective", "2"),
+			state(`infiniband_opensm.first`, knownvalue.StringExact("Active"), "port_state"),
+			state(`infiniband_ipoib_interface.fabric["dl360b"]`, knownvalue.Int64Exact(65520), "mtu"),
+			state(`infiniband_ipoib_interface.fabric["dl360b"]`, knownvalue.Bool(true), "carrier"),
+		},
+		proof: func(t *testing.T, w *acctest.World) { w.Run("dl360a", "ping -c 2 172.16.0.2") },
+		drift: func(w *acctest.World) { w.Run("dl360b", "ip link set dev ibp4s0 mtu 2044") },
+	}.run(t)
+}
+
+func TestAccExample_labPointToPoint(t *testing.T) {
+	labExample{
+		name: "point-to-point",
+		checks: []statecheck.StateCheck{
+			state(`infiniband_card.card["debian1"]`, knownvalue.StringExact("InfiniHost III Ex (MT25208)"), "chip"),
+			state(`infiniband_card.card["debian1"]`, knownvalue.StringExact("0x0002c90200298e00"), "node_guid"),
+			state(`infiniband_card.card["debian2"]`, knownvalue.StringExact("ib_mthca"), "driver"),
+			state(`infiniband_opensm.link`, knownvalue.StringExact("Active"), "port_state"),
+		},
+		drift: func(w *acctest.World) { w.Run("debian1", "systemctl stop 'opensm@0x0002c90200298e01.service'") },
+	}.run(t)
+}
+
+func TestAccExample_labQLogic(t *testing.T) {
+	labExample{
+		name: "qlogic",
+		checks: []statecheck.StateCheck{
+			state(`infiniband_card.card["arch-pc"]`, knownvalue.StringExact("InfiniPath_QLE7340"), "part_number"),
+			state(`infiniband_card.card["arch-pc"]`, knownvalue.Null(), "psid"),
+			state(`infiniband_card.card["arch-pc"]`, knownvalue.Null(), "running_version"),
+			state(`infiniband_card.card["arch-pc"]`, knownvalue.Null(), "running_psid"),
+			state(`infiniband_card.card["ubuntu-pc"]`, knownvalue.StringExact("ibp1s0"), "ports", "1", "netdev"),
+			state(`infiniband_opensm.link`, knownvalue.StringExact("Active"), "port_state"),
+		},
+		drift: func(w *acctest.World) { w.Run("ubuntu-pc", "systemctl stop 'opensm@0x0011750000791fec.service'") },
+	}.run(t)
+}
+
+func TestAccExample_labGPU(t *testing.T) {
+	labExample{
+		name: "gpu",
+		checks: []statecheck.StateCheck{
+			state(`infiniband_card.card["r720"]`, knownvalue.StringExact("ConnectX-4"), "chip"),
+			state(`infiniband_card.card["r730b"]`, knownvalue.StringExact("mlx5_core"), "driver"),
+			state(`infiniband_opensm.fabric`, knownvalue.StringExact("Active"), "port_state"),
+		},
+		drift: func(w *acctest.World) { w.Run("r730a", "systemctl stop 'opensm@*.service'") },
+	}.run(t)
+}
