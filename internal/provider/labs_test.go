@@ -90,6 +90,7 @@ func TestAccExample_labPointToPoint(t *testing.T) {
 			state(`infiniband_card.card["debian1"]`, knownvalue.StringExact("0x0002c90200298e00"), "node_guid"),
 			state(`infiniband_card.card["debian2"]`, knownvalue.StringExact("ib_mthca"), "driver"),
 			state(`infiniband_opensm.link`, knownvalue.StringExact("Active"), "port_state"),
+			state(`infiniband_ipoib_interface.link["debian2"]`, knownvalue.Int64Exact(65520), "mtu"),
 		},
 		drift: func(w *acctest.World) { w.Run("debian1", "systemctl stop 'opensm@0x0002c90200298e01.service'") },
 	}.run(t)
@@ -105,6 +106,7 @@ func TestAccExample_labQLogic(t *testing.T) {
 			state(`infiniband_card.card["arch-pc"]`, knownvalue.Null(), "running_psid"),
 			state(`infiniband_card.card["ubuntu-pc"]`, knownvalue.StringExact("ibp1s0"), "ports", "1", "netdev"),
 			state(`infiniband_opensm.link`, knownvalue.StringExact("Active"), "port_state"),
+			state(`infiniband_ipoib_interface.link["arch-pc"]`, knownvalue.Int64Exact(65520), "mtu"),
 		},
 		drift: func(w *acctest.World) { w.Run("ubuntu-pc", "systemctl stop 'opensm@0x0011750000791fec.service'") },
 	}.run(t)
@@ -112,11 +114,13 @@ func TestAccExample_labQLogic(t *testing.T) {
 
 func TestAccExample_labGPU(t *testing.T) {
 	labExample{
-		name: "gpu",
+		name:   "gpu",
+		refuse: map[string]string{"ipoib_mode": `(?s)IP009`},
 		checks: []statecheck.StateCheck{
 			state(`infiniband_card.card["r720"]`, knownvalue.StringExact("ConnectX-4"), "chip"),
 			state(`infiniband_card.card["r730b"]`, knownvalue.StringExact("mlx5_core"), "driver"),
 			state(`infiniband_opensm.fabric`, knownvalue.StringExact("Active"), "port_state"),
+			state(`infiniband_ipoib_interface.fabric["r730b"]`, knownvalue.Int64Exact(2044), "mtu"),
 		},
 		drift: func(w *acctest.World) { w.Run("r730a", "systemctl stop 'opensm@*.service'") },
 	}.run(t)
