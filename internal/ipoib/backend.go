@@ -94,6 +94,7 @@ func backendOf(k Stack, t target) backend {
 		return nmBackend{}
 	case StackNetworkd:
 		return networkdBackend{}
+	case StackIfupdown, StackIfupdown2, StackMiddleware, StackUnknown:
 	}
 	return ifupdownBackend{}
 }

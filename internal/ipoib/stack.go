@@ -123,6 +123,7 @@ func (k Stack) service() string {
 		return networkdUnit
 	case StackNetplanNM, StackNM:
 		return nmUnit
+	case StackIfupdown, StackIfupdown2, StackMiddleware, StackUnknown:
 	}
 	return ""
 }

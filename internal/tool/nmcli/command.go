@@ -76,8 +76,8 @@ func DestroyCheckpoint(checkpoint string) shellcmd.Command {
 // ParseObject reads the answer `o "/org/…/Devices/3"`.
 func ParseObject(out string) (string, error) {
 	text := strings.TrimSpace(out)
-	path, ok := strings.CutPrefix(text, `o "`)
-	if path, ok = strings.CutSuffix(path, `"`); !ok || !strings.HasPrefix(path, root+"/") {
+	path, quoted := strings.CutSuffix(strings.TrimPrefix(text, `o "`), `"`)
+	if !quoted || !strings.HasPrefix(path, root+"/") {
 		return "", fmt.Errorf("%q is not the path of an object of NetworkManager", text)
 	}
 	return path, nil
