@@ -23,6 +23,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/cardsdata"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/connectivity"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmware"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmwarebackup"
@@ -144,7 +145,7 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 
 // DataSources implements provider.Provider.
 func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{hostdata.New, cardsdata.New, fabric.New, firmwareimage.NewDataSource}
+	return []func() datasource.DataSource{hostdata.New, cardsdata.New, fabric.New, connectivity.New, firmwareimage.NewDataSource}
 }
 
 // Functions implements provider.ProviderWithFunctions.

@@ -82,7 +82,9 @@ func (s *state) pingLoop(ctx context.Context, p *labsim.Proc, j pingJob) int {
 		switch {
 		case tooLong:
 			failures++
-			p.Errorf("ping: local error: message too long, mtu=%d\n", j.dev.MTU)
+			if !j.quiet { // with -q the real one says nothing of it either
+				p.Errorf("ping: local error: message too long, mtu=%d\n", j.dev.MTU)
+			}
 		case answer == pingOK:
 			received++
 			if !j.quiet {
@@ -90,7 +92,9 @@ func (s *state) pingLoop(ctx context.Context, p *labsim.Proc, j pingJob) int {
 			}
 		case answer == pingUnreachable:
 			failures++
-			p.Printf("From %s icmp_seq=%d Destination Host Unreachable\n", j.src, seq)
+			if !j.quiet {
+				p.Printf("From %s icmp_seq=%d Destination Host Unreachable\n", j.src, seq)
+			}
 		}
 	}
 	if received < j.count {

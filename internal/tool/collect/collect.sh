@@ -162,7 +162,8 @@ for m in mlx4_core mlx4_en mlx4_ib mlx5_core mlx5_ib ib_qib ib_mthca ib_core ib_
 	[ -d "$R"/sys/module/$m ] && printf '@module %s\n' "$m"
 done
 for m in mstflint mstconfig lspci flock sha256sum ip netplan networkctl nmcli ifup udevadm systemctl systemd-run systemd-inhibit opensm ibstat sminfo \
-	saquery ibnetdiscover ibportstate upsc apt-get dpkg-query dnf rpm pacman midclt modprobe update-initramfs dracut mkinitcpio ifreload busctl cloud-init; do
+	saquery ibnetdiscover ibportstate upsc apt-get dpkg-query dnf rpm pacman midclt modprobe update-initramfs dracut mkinitcpio ifreload busctl cloud-init \
+	ping iperf3 qperf ib_write_bw; do
 	if h $m; then
 		printf '@command %s\n' "$m"
 	else

@@ -1,0 +1,194 @@
+// Package ping builds the command that measures the way between two hosts with
+// ping of iputils, and reads what it prints.
+//
+// It must not run anything.
+package ping
+
+import (
+	_ "embed"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+//go:embed probe.sh
+var probe string
+
+// What ping puts in front of its data: the IP and the ICMP header.
+const (
+	Headers4 = 20 + 8
+	Headers6 = 40 + 8
+)
+
+// Headers returns the headers of a family.
+func Headers(a netip.Addr) int {
+	if a.Is4() {
+		return Headers4
+	}
+	return Headers6
+}
+
+// Probe says what is measured.
+type Probe struct {
+	To        netip.Addr
+	Interface string // empty: as the routes say
+	MTU       int    // of that interface
+	Count     int
+	Guess     int   // MTU of the other end, tried first where packets of MTU do not pass; 0 if unknown
+	Sizes     []int // further packets to send in one piece, headers included
+}
+
+// Command sends small packets, packets of the MTU that may not be fragmented,
+// packets twice as long that are, and those of Sizes; where the largest do not
+// pass it looks for the path MTU. A search costs at most some 30 seconds, because
+// each packet that is lost is waited for.
+func (p Probe) Command() shellcmd.Command {
+	family, dev := "6", "-"
+	if p.To.Is4() {
+		family = "4"
+	}
+	if p.Interface != "" {
+		dev = p.Interface
+	}
+	args := []string{family, p.To.String(), dev, strconv.Itoa(p.Count), strconv.Itoa(p.MTU), strconv.Itoa(Headers(p.To)), strconv.Itoa(p.Guess)}
+	for _, s := range p.Sizes {
+		args = append(args, strconv.Itoa(s))
+	}
+	runs := 3 + len(p.Sizes)
+	limit := time.Duration(runs)*(time.Duration(p.Count)*1200*time.Millisecond+2*time.Second) + 90*time.Second
+	return shellcmd.Script("ping-probe", probe, args...).WithTimeout(limit)
+}
+
+// Answer is what a probe printed.
+type Answer struct {
+	Default, Full, Fragmented Run
+	Sizes                     map[int]Run
+	PathMTU                   int // largest packet that passed in one piece; 0 if none did
+}
+
+// Run is one ping.
+type Run struct {
+	Sent, Received int
+	Errors         int
+	Min, Avg, Max  float64 // milliseconds; 0 if nothing came back
+	Status         int
+	// Said is the first line that says why packets did not pass.
+	Said string
+	// MTU is what "message too long" or "Frag needed" named; 0 if nothing did.
+	MTU int
+}
+
+// Loss is the lost share in percent.
+func (r Run) Loss() float64 {
+	if r.Sent == 0 {
+		return 100
+	}
+	return float64(r.Sent-r.Received) * 100 / float64(r.Sent)
+}
+
+// Parse reads the output of Probe.Command.
+func Parse(out string) (Answer, error) {
+	a := Answer{Sizes: map[int]Run{}}
+	var name string
+	var body []string
+	for line := range strings.Lines(out) {
+		line = strings.TrimRight(line, "\n")
+		word, rest, _ := strings.Cut(strings.TrimPrefix(line, "@"), " ")
+		switch {
+		case !strings.HasPrefix(line, "@"):
+			body = append(body, line)
+		case word == "status":
+			r, err := ParseRun(strings.Join(body, "\n"))
+			if err != nil {
+				return a, fmt.Errorf("%s: %w", name, err)
+			}
+			if r.Status, err = strconv.Atoi(rest); err != nil {
+				return a, fmt.Errorf("%s: status %q", name, rest)
+			}
+			a.set(name, r)
+		case word == "path":
+			n, err := strconv.Atoi(rest)
+			if err != nil {
+				return a, fmt.Errorf("path MTU %q", rest)
+			}
+			a.PathMTU = n
+		default:
+			name, body = strings.TrimPrefix(line, "@"), nil
+		}
+	}
+	if name == "" {
+		return a, fmt.Errorf("no answer of ping")
+	}
+	return a, nil
+}
+
+func (a *Answer) set(name string, r Run) {
+	switch name {
+	case "default":
+		a.Default = r
+	case "full":
+		a.Full = r
+	case "fragmented":
+		a.Fragmented = r
+	default:
+		if n, err := strconv.Atoi(strings.TrimPrefix(name, "size ")); err == nil {
+			a.Sizes[n] = r
+		}
+	}
+}
+
+var (
+	counts = regexp.MustCompile(`^(\d+) packets transmitted, (\d+) received,(?: \+\d+ duplicates,)?(?: \+\d+ corrupted,)?(?: \+(\d+) errors,)?`)
+	times  = regexp.MustCompile(`^rtt min/avg/max/mdev = ([\d.]+)/([\d.]+)/([\d.]+)/[\d.]+ ms`)
+	tooBig = regexp.MustCompile(`mtu ?= ?(\d+)`)
+)
+
+// ParseRun reads the output of one ping, standard output and error together.
+// Where ping never sent anything (no route, no such interface) there is no
+// summary, and Said is its complaint.
+func ParseRun(out string) (Run, error) {
+	var r Run
+	summary := false
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if m := counts.FindStringSubmatch(line); m != nil {
+			summary = true
+			r.Sent, r.Received, r.Errors = number(m[1]), number(m[2]), number(m[3])
+		} else if m := times.FindStringSubmatch(line); m != nil {
+			r.Min, r.Avg, r.Max = decimal(m[1]), decimal(m[2]), decimal(m[3])
+		} else if complaint(line) {
+			if r.Said == "" {
+				r.Said = line
+			}
+			if m := tooBig.FindStringSubmatch(line); m != nil {
+				r.MTU = number(m[1])
+			}
+		}
+	}
+	if !summary && r.Said == "" {
+		return r, fmt.Errorf("no statistics of ping")
+	}
+	return r, nil
+}
+
+// complaint: what ping itself says begins with its name, except for a warning
+// about the choice of the source address; what routers and this host answer
+// begins with "From".
+func complaint(line string) bool {
+	return strings.HasPrefix(line, "From ") || strings.HasPrefix(line, "ping: ") && !strings.HasPrefix(line, "ping: Warning:")
+}
+
+func number(s string) int {
+	n, _ := strconv.Atoi(s) // the expression lets digits through only
+	return n
+}
+
+func decimal(s string) float64 {
+	f, _ := strconv.ParseFloat(s, 64)
+	return f
+}
