@@ -66,9 +66,9 @@ func TestFabric_of_the_two_hosts(t *testing.T) {
 		t.Errorf("%s", m)
 	}
 	sw := labsim.SwitchEnd("switch", 3)
-	w.Lab.Limit(sw, labsim.LinkCaps{Widths: 1, Speeds: 7})
+	w.Limit(sw, labsim.LinkCaps{Widths: 1, Speeds: 7})
 	w.Lab.Count(sw, "SymbolErrorCounter", 70)
-	w.Lab.Disconnect(labsim.SwitchEnd("switch", 2))
+	w.Disconnect(labsim.SwitchEnd("switch", 2))
 	got = look(map[string]any{"expected_links": cables, "baseline": map[string]any{"0x0002c902004a1b00/3": map[string]any{"SymbolErrorCounter": 20}}})
 	for _, want := range []string{
 		"missing: The cable intel9/2 - 0x0002c902004a1b00/2 is not there.",

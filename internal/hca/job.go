@@ -231,10 +231,7 @@ func (o *Ops) watch(ctx context.Context, c Card, id string, grace time.Duration)
 				c.Host.Invalidate()
 				return out, nil
 			}
-			if now := out.last(); now != said {
-				said = now
-				o.cfg.Progress(ctx, fmt.Sprintf("Job %s: %s", id, now))
-			}
+			said = o.report(ctx, id, said, out.last())
 		case ctx.Err() != nil:
 			return out, o.goesOn(c, id, "this run was interrupted", context.Cause(ctx))
 		case !passing(err):
@@ -251,6 +248,14 @@ func (o *Ops) watch(ctx context.Context, c Card, id string, grace time.Duration)
 			return out, o.goesOn(c, id, "this run was interrupted", err)
 		}
 	}
+}
+
+// report tells of a new last line of a job, and returns what has been told.
+func (o *Ops) report(ctx context.Context, id, said, now string) string {
+	if now != said {
+		o.cfg.Progress(ctx, fmt.Sprintf("Job %s: %s", id, now))
+	}
+	return now
 }
 
 // redial has the next command dial anew after a failed attempt to connect, which

@@ -56,7 +56,9 @@ func readKernelModules(s *Snapshot, a *collect.Answer) error {
 			s.KernelModules[f[1]] = true
 		case strings.HasSuffix(line, " not found.") && len(f) == 6:
 			name := strings.ReplaceAll(f[3], "-", "_")
-			s.KernelModules[name] = s.KernelModules[name]
+			if _, listed := s.KernelModules[name]; !listed {
+				s.KernelModules[name] = false
+			}
 		}
 	}
 	return nil

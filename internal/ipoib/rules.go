@@ -145,7 +145,7 @@ var (
 	ruleCloudInit = safety.Rule{
 		Code: "IP026", Severity: safety.Note, Title: "cloud-init owns the network configuration of this host",
 		Meaning: "It writes its own files anew for a new instance id. Files of this provider are separate and stay.",
-		WayOut:  "To keep it from ever changing the network: network: {config: disabled} in /etc/cloud/cloud.cfg.d/99-disable-network-config.cfg.",
+		WayOut:  "To keep it from ever changing the network, write network: {config: disabled} into /etc/cloud/cloud.cfg.d/99-disable-network-config.cfg.",
 	}
 	ruleUnconfirmed = safety.Rule{
 		Code: "IP027", Severity: safety.Warn, Title: "An earlier change of this interface was never confirmed",

@@ -50,7 +50,7 @@ var (
 	dtocMagic  = []byte("DTOC\x04\x08\x15\x16\x23\x42\xca\xfa\xba\xca\xfe\x00")
 	devInfo    = []byte("mDevInfo\x23\x42\xca\xfa\xba\xca\xfe\x00")
 	errBadCRC  = &CRCError{}
-	errNoTable = errors.New("No valid ITOC was found.") //nolint:staticcheck // the tool's own text
+	errNoTable = errors.New("No valid ITOC was found.")
 )
 
 // Range is a block of GUIDs or MACs that a card owns.
@@ -194,7 +194,7 @@ func (p *tocParser) fs3() error {
 		p.t.Log = 21
 	}
 	if v := [2]byte{head[0x26], head[0x27]}; v != [2]byte{0, 0} && (v[0] != 1 || v[1] < 1) {
-		return fmt.Errorf("Unsupported binary version (%d.%d)", v[0], v[1]) //nolint:staticcheck // the tool's own text
+		return fmt.Errorf("Unsupported binary version (%d.%d)", v[0], v[1])
 	}
 	if err := p.boot(0x38); err != nil {
 		return err
@@ -237,10 +237,10 @@ func (p *tocParser) fs4() error {
 		return errBadCRC
 	}
 	p.t.Log, p.t.SecurityVersion = uint(be32(tools, 4)>>16), pointers[13]
-	if _, err := p.get(0, int(pointers[1]), false, "All Before Boot2"); err != nil {
+	if _, err = p.get(0, int(pointers[1]), false, "All Before Boot2"); err != nil {
 		return err
 	}
-	if err := p.boot(pointers[1]); err != nil {
+	if err = p.boot(pointers[1]); err != nil {
 		return err
 	}
 	at := pointers[2]
@@ -253,7 +253,7 @@ func (p *tocParser) fs4() error {
 		return err
 	}
 	if !found {
-		return errors.New("No valid ITOC Header was found.") //nolint:staticcheck // the tool's own text
+		return errors.New("No valid ITOC Header was found.")
 	}
 	p.t.Table = at
 	if err := p.table(at, false); err != nil {
@@ -271,16 +271,16 @@ func (p *tocParser) deviceTable() error {
 		return err
 	}
 	if !found {
-		return errors.New("No valid DTOC Header was found.") //nolint:staticcheck // the tool's own text
+		return errors.New("No valid DTOC Header was found.")
 	}
 	if err := p.table(at, true); err != nil {
 		return err
 	}
 	switch {
 	case p.t.devs == 0:
-		return errors.New(`No "DEV_INFO" info section.`) //nolint:staticcheck // the tool's own text
+		return errors.New(`No "DEV_INFO" info section.`)
 	case p.t.devs > 1:
-		return errors.New(`Two "DEV_INFO" info sections.`) //nolint:staticcheck // the tool's own text
+		return errors.New(`Two "DEV_INFO" info sections.`)
 	}
 	return nil
 }
@@ -312,21 +312,21 @@ func (p *tocParser) table(at uint32, device bool) error {
 			break
 		}
 		if n+1 >= tocLimit {
-			return errors.New("Internal error: number of ITOCs is greater than allowed") //nolint:staticcheck // the tool's own text
+			return errors.New("Internal error: number of ITOCs is greater than allowed")
 		}
 		if want, got := uint32(crc16(e[:28])), be32(e, 28)&0xffff; want != got {
 			name := map[bool]string{false: "Itoc"}[p.img.Format == FS4]
 			if p.img.Format == FS4 {
 				name = map[bool]string{false: "IToc", true: "DToc"}[device]
 			}
-			return fmt.Errorf("Bad %s Entry CRC. Expected: 0x%x , Actual: 0x%x", name, got, want) //nolint:staticcheck // the tool's own text
+			return fmt.Errorf("Bad %s Entry CRC. Expected: 0x%x , Actual: 0x%x", name, got, want)
 		}
 		if err := p.section(e, at+tableHead*(n+1), device); err != nil {
 			return err
 		}
 	}
 	if (p.img.Format == FS3 || device) && !p.t.mfg {
-		return errors.New(`No "MFG_INFO" info section.`) //nolint:staticcheck // the tool's own text
+		return errors.New(`No "MFG_INFO" info section.`)
 	}
 	return nil
 }

@@ -160,7 +160,7 @@ func (l *tocLayout) head4(slot []byte) {
 	for i, v := range map[uint32]uint32{1: 0x1000, 2: 0x2000, 3: 0x500, 13: l.second} {
 		put32(slot, 0x18+8*i, v)
 	}
-	for i := uint32(0); i < 16; i++ {
+	for i := range uint32(16) {
 		off := 0x18 + 8*i
 		put32(slot, off+4, uint32(pointerCRC(slot[off:off+4])))
 	}

@@ -97,10 +97,10 @@ func (f *Flash) modify(at uint32, data []byte) error {
 	return f.program(sector, b)
 }
 
-// TooLarge is the error of an image that does not fit in front of the device data.
-type TooLarge struct{ Size, Max uint32 }
+// TooLargeError is the error of an image that does not fit in front of the device data.
+type TooLargeError struct{ Size, Max uint32 }
 
-func (e *TooLarge) Error() string {
+func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("Size of image data (0x%x) is greater than max size of image data (0x%x)", e.Size, e.Max)
 }
 

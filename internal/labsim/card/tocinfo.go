@@ -92,7 +92,7 @@ func (i *Image) imageInfo(d []byte) {
 	i.PSID = cstring(d[36:52])
 	i.Vendor = half(54)
 	t.ImageVSD = cstring(d[56:264])
-	for k := uint32(0); k < 4; k++ {
+	for k := range uint32(4) {
 		i.HWIDs = append(i.HWIDs, be32(d, 280+4*k))
 	}
 	i.Product = cstring(d[448:464])

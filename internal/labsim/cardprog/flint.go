@@ -213,11 +213,8 @@ func killedHard(ctx context.Context) bool {
 	if !errors.As(context.Cause(ctx), &s) {
 		return true
 	}
-	switch s.Signal {
-	case syscall.SIGKILL, syscall.SIGSEGV, syscall.SIGBUS:
-		return true // the tool catches none of these
-	}
-	return false
+	// The tool catches none of these.
+	return s.Signal == syscall.SIGKILL || s.Signal == syscall.SIGSEGV || s.Signal == syscall.SIGBUS
 }
 
 func (f *flint) clearSemaphore() int {

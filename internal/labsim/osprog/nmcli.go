@@ -62,7 +62,7 @@ func (s *state) nmUp(p *labsim.Proc, args []string) int {
 		p.Errorf("Error: unknown connection '%s'.\n", args[1])
 		return 10
 	}
-	problem := ""
+	var problem string
 	switch {
 	case profile.pkey() >= 0:
 		problem = s.nmVirtual(profile)

@@ -48,8 +48,9 @@ func (s *state) available() map[string]packageInfo {
 		return s.redHatPackages()
 	case labsim.PackagesPacman:
 		return archPackages
+	default:
+		return nil
 	}
-	return nil
 }
 
 // debianVersions are those of Ubuntu 24.04 and of Debian 12 and 13: opensm,

@@ -135,6 +135,7 @@ func (s *state) carrierChanged() {
 			if n := s.networkFor(d.Name); n != nil && s.m.Carrier(&d) && len(n.values["Network.Address"]) > 0 && len(d.Addrs) == 0 {
 				s.reconfigure(d.Name)
 			}
+		default: // nothing of the others reacts to a device by itself
 		}
 	}
 }

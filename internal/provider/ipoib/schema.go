@@ -16,7 +16,7 @@ import (
 )
 
 const description = "An IP-over-InfiniBand interface in the host's own network stack: mode, MTU, addresses and routes, now and after every restart. " +
-	"What configures the network is found on the host: netplan with systemd-networkd or NetworkManager, NetworkManager, systemd-networkd, ifupdown or ifupdown2, or the middleware of TrueNAS. " +
+	"What configures the network is found on the host: netplan (over either of the next two), NetworkManager, systemd-networkd, ifupdown or ifupdown2, or the middleware of TrueNAS. " +
 	"The configuration is in files of its own, which say so; `stored_in` names them. Files of others are never changed: an interface that they configure too is refused.\n\n" +
 	"A change of the network is confirmed over a new connection, or undone by the host itself: after 90 seconds, or at its next start if it is restarted before. " +
 	"The interface that carries the SSH session is not touched without consent. " +

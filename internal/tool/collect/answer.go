@@ -165,11 +165,7 @@ func (r *reader) fact(n int, line, word, args string) error {
 	case "kernel-installed":
 		r.answer.Kernel = true
 	case "uid":
-		uid, err := strconv.Atoi(args)
-		if err != nil {
-			return tool.Errorf(n, line, "want a number")
-		}
-		r.answer.UID = uid
+		return r.uid(n, line, args)
 	case "ssh":
 		r.answer.Client = args
 	case "command":
@@ -183,6 +179,15 @@ func (r *reader) fact(n int, line, word, args string) error {
 	default:
 		return r.object(n, line, word, args)
 	}
+	return nil
+}
+
+func (r *reader) uid(n int, line, text string) error {
+	uid, err := strconv.Atoi(text)
+	if err != nil {
+		return tool.Errorf(n, line, "want a number")
+	}
+	r.answer.UID = uid
 	return nil
 }
 

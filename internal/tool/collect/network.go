@@ -60,10 +60,10 @@ func (r *reader) network(n int, line, word, id, value string) error {
 		}
 		r.answer.NM[index] = NMDevice{Managed: first == "true", Connection: second}
 	default:
-		if r.answer.Network.Networkd == nil {
-			r.answer.Network.Networkd = map[int]NetworkdLink{}
+		if r.answer.Networkd == nil {
+			r.answer.Networkd = map[int]NetworkdLink{}
 		}
-		r.answer.Network.Networkd[index] = NetworkdLink{State: first, File: second}
+		r.answer.Networkd[index] = NetworkdLink{State: first, File: second}
 	}
 	return nil
 }

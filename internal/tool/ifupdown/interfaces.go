@@ -291,8 +291,8 @@ func (s Stanza) address(text string) (netip.Prefix, error) {
 	}
 	mask := s.option("netmask")
 	if a.Is6() {
-		bits, err := strconv.Atoi(mask)
-		if err != nil {
+		bits, bad := strconv.Atoi(mask)
+		if bad != nil {
 			bits = 64 // what ifupdown takes
 		}
 		return netip.PrefixFrom(a, bits), nil

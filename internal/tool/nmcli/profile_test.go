@@ -57,7 +57,7 @@ func TestRender_readsBack(t *testing.T) {
 		if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}, ipconf.Route{})); err != nil || diff != "" {
 			t.Errorf("%v %s", err, diff)
 		}
-		if _, err := exec.LookPath("nmcli"); err != nil {
+		if _, err = exec.LookPath("nmcli"); err != nil {
 			t.Skip("nmcli is not installed")
 		}
 		cmd := exec.CommandContext(t.Context(), "nmcli", "--offline", "connection", "modify", "connection.id", want.ID)
