@@ -66,6 +66,11 @@ func (o *Ops) concludeWritten(ctx context.Context, c Card, out outcome, want exp
 	}
 	if wrong := mismatches(facts, want); len(wrong) > 0 {
 		e := o.failed(c, out, "The tool says that it has written the flash, but the card does not hold what it should: "+strings.Join(wrong, "; ")+".")
+		if untouched(facts, want) {
+			e.Means = "The card holds what it held before, whole and verified: the tool wrote nothing. The host was not restarted."
+			e.Check = "Run apply again; it burns again. If this happens again, do not trust the tool or the flash of this card."
+			return did, both(e, o.settle(ctx, c, out.id, "the tool said done and wrote nothing"))
+		}
 		e.Means = "Do not restart the host: the card still runs its old firmware from memory, and what is in its flash now may not start."
 		return did, e
 	}
@@ -73,6 +78,17 @@ func (o *Ops) concludeWritten(ctx context.Context, c Card, out outcome, want exp
 		return did, err
 	}
 	return append(did, fmt.Sprintf("Job %s wrote the flash of card %s: %s %s, verified.", out.id, c.ID(), facts.PSID, facts.FW)), nil
+}
+
+// untouched reports whether a card holds just what it held before a job that was
+// to change it.
+func untouched(f safety.CardFacts, want expectation) bool {
+	whole := f.FlashKnown && f.Verified == safety.VerifyGood
+	same := safety.Flash{PSID: ib.PSID(f.PSID), FW: f.FW} == want.before
+	if want.kind == KindGUIDs {
+		return whole && same && f.GUIDs == want.oldGUIDs && want.oldGUIDs != want.guids
+	}
+	return whole && same && want.before != want.flash && (want.blank || f.GUIDs == want.guids)
 }
 
 // readCard reads card and flash anew, with verification and checksum.

@@ -41,7 +41,7 @@ func (s *DataSource) ValidateConfig(ctx context.Context, req datasource.Validate
 	}
 	if m.To.IsNull() && m.Address.IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("to"), "Missing other end",
-			"Neither to nor address is set.\n\nSet to to a key of the hosts map, or address to the address of a host that is not managed.")
+			"Neither `to` nor `address` is set.\n\nName a key of the hosts map in `to`, or in `address` the address of a host that is not managed.")
 	}
 }
 
