@@ -14,6 +14,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 
 	// They register their findings.
+	_ "github.com/ibfabric/terraform-provider-infiniband/internal/benchmark"
 	_ "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	_ "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	_ "github.com/ibfabric/terraform-provider-infiniband/internal/port"
@@ -45,6 +46,8 @@ var notInAPlan = map[string]string{
 	"SM004": "the attribute's own validation refuses a priority above 15 before",
 	"HO005": "the plan shows it as the warning on the job, with all that is known of it: see TestInterrupted_provider_killed",
 	"HO018": "only an apply shows it: see TestCanary_no_card_after_one_that_failed",
+	"BM004": "measured at apply: see TestBenchmark_life",
+	"BM005": "measured at apply: see TestBenchmark_life",
 	"BK001": "the backup is made at apply: see TestTrouble_named_at_its_phase",
 	"BK003": "only the plan of a destroy shows it: see TestRestore_refusesWithoutAGoodBackup of the provider",
 	"BK004": "only the plan of a destroy shows it: see TestRestore_refusesWithoutAGoodBackup of the provider",
@@ -54,7 +57,7 @@ var notInAPlan = map[string]string{
 
 func TestFindings_each_appears_in_a_plan(t *testing.T) {
 	t.Parallel()
-	cases := slices.Concat(imageFindings(), matchFindings(), cardFindings(), boardFindings(), hostFindings(), aroundFindings(), guidFindings(), linkFindings(), networkFindings(), smFindings(), partitionFindings(), fabricFindings(), platformFindings(), portFindings())
+	cases := slices.Concat(imageFindings(), matchFindings(), cardFindings(), boardFindings(), hostFindings(), aroundFindings(), guidFindings(), linkFindings(), networkFindings(), smFindings(), partitionFindings(), fabricFindings(), platformFindings(), portFindings(), benchmarkFindings())
 	covered := map[string]bool{}
 	for _, c := range cases {
 		covered[c.code] = true

@@ -51,6 +51,18 @@ func Judge(p Pair, a *ping.Answer) Report {
 	return r
 }
 
+// Blocking are the messages of what keeps every packet from passing.
+func (r Report) Blocking() []string {
+	var all []string
+	for _, p := range r.Problems {
+		switch p.Kind {
+		case NoInterface, NoAddress, InterfaceDown, NoCarrier, NoSM, Partition:
+			all = append(all, p.Message)
+		}
+	}
+	return all
+}
+
 func (e End) name() string {
 	if e.Netdev == nil {
 		return e.Host

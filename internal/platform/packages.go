@@ -44,15 +44,17 @@ var (
 // debianFeatures holds for Ubuntu as well.
 var debianFeatures = map[Feature][]string{
 	FeatureFirmware: {"mstflint"}, FeatureOpenSM: {"opensm"}, FeatureDiagnostics: {"infiniband-diags"}, FeatureRDMA: {"rdma-core"},
+	FeatureIperf3: {"iperf3"}, FeatureQperf: {"qperf"}, FeaturePerftest: {"perftest"},
 }
 
 var redHatFeatures = map[Feature][]string{
 	FeatureFirmware: {"mstflint"}, FeatureOpenSM: {"opensm"}, FeatureDiagnostics: {"infiniband-diags"}, FeatureRDMA: {"rdma-core"},
+	FeatureIperf3: {"iperf3"}, FeatureQperf: {"qperf"}, FeaturePerftest: {"perftest"},
 }
 
 // archFeatures: Arch packs the diagnostics with rdma-core; opensm and mstflint are
-// in its user repository only, from which nothing is built here.
-var archFeatures = map[Feature][]string{FeatureDiagnostics: {"rdma-core"}, FeatureRDMA: {"rdma-core"}}
+// in its user repository only, from which nothing is built here; so are qperf and perftest.
+var archFeatures = map[Feature][]string{FeatureDiagnostics: {"rdma-core"}, FeatureRDMA: {"rdma-core"}, FeatureIperf3: {"iperf3"}}
 
 // Install implements Platform.
 func (d distribution) Install(ctx context.Context, h *inventory.Host, packages ...string) error {

@@ -38,6 +38,10 @@ const (
 	FeatureRDMA     Feature = "rdma"     // the rules that load the upper modules when a card appears
 	// FeatureDiagnostics is ibportstate, ibnetdiscover, saquery and their kin.
 	FeatureDiagnostics Feature = "diagnostics"
+	// What benchmarks are made with.
+	FeatureIperf3   Feature = "iperf3"
+	FeatureQperf    Feature = "qperf"
+	FeaturePerftest Feature = "perftest"
 )
 
 // Platform is one operating system. Implementations hold no state and are safe

@@ -21,6 +21,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/hostpool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/benchmark"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/cardsdata"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/connectivity"
@@ -139,7 +140,7 @@ func (p *Provider) data(cfg model, diags *diag.Diagnostics) *tfkit.Data {
 // Resources implements provider.Provider.
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
-		card.New, firmwarebackup.New, firmwareimage.New, firmware.New, guids.New, linktype.New, port.New, opensm.New, ipoib.New,
+		card.New, firmwarebackup.New, firmwareimage.New, firmware.New, guids.New, linktype.New, port.New, opensm.New, ipoib.New, benchmark.New,
 	}
 }
 

@@ -36,8 +36,12 @@ type state struct {
 	bootDone  int // number of the boot that has started everything
 
 	smPorts map[*labsim.Port]int // PID of the opensm on a port
-	ups     string
-	scan    string // of the data pool
+
+	listeners map[int]*listener // servers of benchmarks by port
+	firewall  bool
+
+	ups  string
+	scan string // of the data pool
 
 	packages *packageState // nil where nothing can be installed
 	nas      *middleware.Server

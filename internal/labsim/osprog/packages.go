@@ -68,6 +68,9 @@ func (s *state) debianPackages() map[string]packageInfo {
 		"infiniband-diags": {v[1], nil, (*state).installDiags},
 		"rdma-core":        {v[1], nil, (*state).installRDMA},
 		"mstflint":         {v[2], nil, (*state).installMstflint},
+		"iperf3":           {"3.12-1", nil, func(s *state) { s.m.Install("/usr/bin/iperf3", iperf3) }},
+		"qperf":            {"0.4.11-3", nil, func(s *state) { s.m.Install("/usr/bin/qperf", qperf) }},
+		"perftest":         {"4.5+0.17-1", nil, (*state).installPerftest},
 	}
 	if s.m.OS == labsim.Ubuntu && strings.HasSuffix(s.m.Kernel, "-generic") && s.m.Kernel < "7" {
 		all["linux-modules-extra-"+s.m.Kernel] = packageInfo{strings.TrimSuffix(s.m.Kernel, "-generic") + ".49", nil, func(s *state) {
@@ -90,6 +93,9 @@ func (s *state) redHatPackages() map[string]packageInfo {
 		"infiniband-diags": {rdma, nil, (*state).installDiags},
 		"rdma-core":        {rdma, nil, (*state).installRDMA},
 		"mstflint":         {mst, nil, (*state).installMstflint},
+		"iperf3":           {"3.12-1" + el, nil, func(s *state) { s.m.Install("/usr/bin/iperf3", iperf3) }},
+		"qperf":            {"0.4.11-3" + el, nil, func(s *state) { s.m.Install("/usr/bin/qperf", qperf) }},
+		"perftest":         {"4.5-0.17" + el, nil, (*state).installPerftest},
 		"pciutils":         {"3.7.0-5" + el, nil, func(*state) {}},
 	}
 }

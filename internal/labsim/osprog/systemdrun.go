@@ -15,7 +15,7 @@ import (
 var runProperties = map[string]bool{
 	"Type": true, "RemainAfterExit": true, "StandardOutput": true, "StandardError": true, "Environment": true,
 	"WorkingDirectory": true, "User": true, "Description": true, "ExecStopPost": false,
-	"KillMode": true, "TimeoutStopSec": true, "TimeoutStartSec": false, "RuntimeMaxSec": false, "SendSIGKILL": true,
+	"KillMode": true, "TimeoutStopSec": true, "TimeoutStartSec": false, "RuntimeMaxSec": true, "SendSIGKILL": true,
 	"OOMScoreAdjust": false, "OOMPolicy": false, "IgnoreSIGPIPE": false, "UMask": false, "Nice": false,
 	"DefaultDependencies": false, "CollectMode": false, "StandardInput": false, "FinalKillSignal": false,
 	"KillSignal": true, "SuccessExitStatus": false, "RefuseManualStop": false, "Restart": false,
@@ -137,6 +137,10 @@ func (s *serviceSpec) setKill(k, v string) bool {
 		sig, ok := signals[strings.TrimPrefix(v, "SIG")]
 		s.killSignal = sig
 		return ok
+	case "RuntimeMaxSec":
+		d, err := parseSpan(v)
+		s.runtimeMax = d
+		return err == nil
 	case "TimeoutStopSec":
 		d, err := parseSpan(v)
 		s.stopTimeout = d

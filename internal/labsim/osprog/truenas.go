@@ -225,6 +225,7 @@ func FreshDatabase(m *labsim.Machine) {
 }
 
 func (s *state) installTrueNAS() {
+	s.m.Install("/usr/bin/iperf3", iperf3) // part of the image
 	s.nas = middleware.New(nasSystem{s}, middleware.Options{Version: nasVersion})
 	for _, d := range s.m.Config.Netdevs {
 		if d.Type != labsim.TypeEthernet {

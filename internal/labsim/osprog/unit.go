@@ -47,6 +47,7 @@ type serviceSpec struct {
 	killMode    string         // control-group, mixed, process
 	noSigkill   bool
 	stopTimeout time.Duration // 0 means 90 s
+	runtimeMax  time.Duration // 0 means for ever
 }
 
 const unitPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
@@ -212,10 +213,34 @@ func (s *state) run(u *unit) error {
 	}
 	s.set(u, "active", "running")
 	go func() { s.finish(u, <-ch) }()
+	s.limit(u)
 	for _, argv := range u.spec.post {
 		_ = s.step(u, argv)
 	}
 	return nil
+}
+
+// limit stops a unit that runs longer than RuntimeMaxSec.
+func (s *state) limit(u *unit) {
+	if u.spec.runtimeMax == 0 {
+		return
+	}
+	done, boot := u.done, s.m.BootContext()
+	t := s.m.Lab.Clock.AfterFunc(u.spec.runtimeMax, func() {
+		select {
+		case <-done:
+		case <-boot.Done():
+		default:
+			go func() { _ = s.stop(boot, u.name) }()
+		}
+	})
+	go func() {
+		select {
+		case <-done:
+		case <-boot.Done():
+		}
+		t.Stop()
+	}()
 }
 
 // step runs one command of a unit to its end; a leading dash forgives failure.

@@ -145,6 +145,7 @@ var families = []struct{ prefix, title, text string }{
 	{"HO", "Hosts", "The machine around a card: what rides on it, what runs on it, what it allows."},
 	{"SM", "Subnet managers", "Of `infiniband_opensm`."},
 	{"PO", "Ports", "Of `infiniband_port`."},
+	{"BM", "Benchmarks", "Of `infiniband_benchmark`."},
 	{"IP", "IPoIB interfaces", "Of `infiniband_ipoib_interface`."},
 }
 

@@ -1,0 +1,84 @@
+package acctest
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
+)
+
+func measurement(attrs map[string]any) Config {
+	return Config{Resource{Type: "infiniband_benchmark", Name: "it", Attrs: map[string]any{
+		"server": labs.Xeon2zfs, "client": labs.Intel9, "test": "iperf3", "streams": 4, "duration": "2s",
+	}}.With(attrs)}
+}
+
+func benchmarkFindings() []finding {
+	wants := func(attrs map[string]any) func(*World) Config {
+		return func(*World) Config { return measurement(attrs) }
+	}
+	return []finding{
+		{code: "BM001", at: "test", says: []string{"TrueNAS", "has no qperf"}, prepare: drivers, config: wants(map[string]any{"test": "tcp_lat", "streams": 1})},
+		{code: "BM002", says: []string{"iperf3"}, prepare: drivers, config: wants(nil)},
+		{code: "BM003", at: "streams", says: []string{"is in datagram mode with MTU", "at least 30 Gb/s"}, prepare: drivers, config: wants(map[string]any{"streams": 1, "min_gbps": 30})},
+	}
+}
+
+// A measurement is made once, kept, and made again by a trigger; a limit that is
+// missed is an error that says what was reached, or a warning.
+func TestBenchmark_life(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{})
+	ws := w.Workspace()
+	lab := w.BothHosts()
+	applied(t, ws, lab)
+	with := func(attrs map[string]any) Config { return append(append(Config{}, lab...), measurement(attrs)...) }
+	first := with(map[string]any{"min_gbps": 20})
+	applied(t, ws, first)
+	emptyPlan(t, ws, first)
+	runs := w.Count(labs.Intel9, "iperf3", "-c")
+	if out := w.Run(labs.Xeon2zfs, "systemctl list-units --all 2>/dev/null | grep benchmark || true"); strings.Contains(out, "benchmark") {
+		t.Errorf("the server is left: %s", out)
+	}
+
+	missed := with(map[string]any{"min_gbps": 50})
+	diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, missed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Finding: BM004", "Gb/s, less than min_gbps = 50", "From intel9 to xeon2zfs (172.16.0.10)", "has MTU 9216"} {
+		if !strings.Contains(diags.String(), want) {
+			t.Errorf("want %q in\n%s", want, diags)
+		}
+	}
+	agreed := with(map[string]any{"min_gbps": 50, "on_miss": "warn"})
+	if diags = applied(t, ws, agreed); !strings.Contains(diags.String(), "Finding: BM005") {
+		t.Errorf("no warning:\n%s", diags)
+	}
+	emptyPlan(t, ws, agreed)
+	again := with(map[string]any{"min_gbps": 50, "on_miss": "warn", "triggers": map[string]any{"firmware": "2"}})
+	applied(t, ws, again)
+	if now := w.Count(labs.Intel9, "iperf3", "-c"); now <= runs {
+		t.Errorf("a trigger measured nothing: %d runs before, %d now", runs, now)
+	}
+
+	// A provider that was killed leaves a server; it ends by itself.
+	w.Run(labs.Xeon2zfs, "systemd-run --quiet --collect --unit=infiniband-benchmark.service --property=RuntimeMaxSec=60 -- iperf3 -s -1 -B 172.16.0.10 -p 5201")
+	third := with(map[string]any{"triggers": map[string]any{"firmware": "3"}})
+	if diags, err = ws.Apply(context.Background(), cleanPlan(t, ws, third)); err != nil || !strings.Contains(diags.String(), "Another benchmark runs on xeon2zfs") {
+		t.Errorf("%v\n%s", err, diags)
+	}
+	w.Lab.Clock.Skip(2 * time.Minute)
+	time.Sleep(time.Second)
+	applied(t, ws, third)
+
+	osprog.SetFirewall(w.Machine(labs.Xeon2zfs), true)
+	blocked := with(map[string]any{"triggers": map[string]any{"firmware": "4"}})
+	diags, err = ws.Apply(context.Background(), cleanPlan(t, ws, blocked))
+	if err != nil || !strings.Contains(diags.String(), "does not answer at 172.16.0.10") || !strings.Contains(diags.String(), "which has to let TCP 5201 through") {
+		t.Errorf("%v\n%s", err, diags)
+	}
+}

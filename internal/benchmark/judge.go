@@ -1,0 +1,146 @@
+package benchmark
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/connectivity"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// Limits are what a result must keep; 0 is no limit.
+type Limits struct {
+	MinGbps      float64
+	MaxLatencyUS float64
+	Warn         bool // a miss is a warning
+}
+
+// Text is a result in words.
+func (t Test) Text(r Result) string {
+	if t.Latency {
+		return fmt.Sprintf("%.3g µs", r.LatencyUS)
+	}
+	return fmt.Sprintf("%.3g Gb/s", r.Gbps)
+}
+
+// Check finds what speaks against a benchmark on one of its hosts; role is the
+// attribute that names it.
+func Check(s *inventory.Snapshot, observe bool, role string, t Test) []safety.Finding {
+	var found []safety.Finding
+	if rule, ok := safety.Lookup("HO008"); ok && observe {
+		f := rule.Find("%s is %s of a benchmark, which starts programs there.", s.Host, role)
+		f.Attribute = role
+		found = append(found, f)
+	}
+	if s.Commands[t.lookFor] {
+		return found
+	}
+	plat, err := platform.Of(s)
+	if err != nil {
+		return append(found, ruleTool.Find("%v.", err))
+	}
+	packages := plat.PackagesFor(t.feature, s.OS.Kernel)
+	if len(packages) == 0 {
+		return append(found, ruleTool.Find("%s runs %s, and has no %s.", s.Host, plat.Name(), t.lookFor))
+	}
+	f := rulePackage.Find("%s has no %s.", s.Host, t.lookFor)
+	f.Summary = "The package " + strings.Join(packages, ", ") + " will be installed"
+	return append(found, f)
+}
+
+// CheckPair finds what makes a result of little use.
+func CheckPair(client, server *inventory.Snapshot, d Desired, l Limits) []safety.Finding {
+	if d.Test.RDMA || d.Test.Latency || d.Streams > 1 || l.MinGbps == 0 {
+		return nil
+	}
+	p := connectivity.Choose(client, server, connectivity.Wanted{Address: d.Address})
+	if p.From.Netdev == nil || p.From.Netdev.Mode != "datagram" {
+		return nil
+	}
+	return []safety.Finding{ruleSingle.Find("%s of %s is in datagram mode with MTU %d, and at least %g Gb/s are wanted of one stream.",
+		p.From.Netdev.Name, p.From.Host, p.From.Netdev.MTU, l.MinGbps)}
+}
+
+// Judge compares a result with the limits.
+func Judge(d Desired, r Result, l Limits) []safety.Finding {
+	rule := ruleMissed
+	if l.Warn {
+		rule = ruleMissedWarn
+	}
+	var miss, attribute string
+	switch {
+	case d.Test.Latency && l.MaxLatencyUS > 0 && r.LatencyUS > l.MaxLatencyUS:
+		miss, attribute = fmt.Sprintf("%s took %.3g µs, more than max_latency_us = %g", d.Test.Name, r.LatencyUS, l.MaxLatencyUS), "max_latency_us"
+	case !d.Test.Latency && l.MinGbps > 0 && r.Gbps < l.MinGbps:
+		miss, attribute = fmt.Sprintf("%s reached %.3g Gb/s, less than min_gbps = %g", d.Test.Name, r.Gbps, l.MinGbps), "min_gbps"
+	default:
+		return nil
+	}
+	f := rule.Find("From %s to %s (%s) %s. Likely causes: %s", r.Pair.From.Host, r.Pair.To.Host, r.Pair.Addr, miss, strings.Join(causes(d, r), " "))
+	f.Attribute = attribute
+	return []safety.Finding{f}
+}
+
+// causes are what is known of both ends, the likeliest first.
+func causes(d Desired, r Result) []string {
+	var all []string
+	if !d.Test.RDMA {
+		for _, p := range connectivity.Judge(r.Pair, nil).Problems {
+			all = append(all, p.Message)
+		}
+		all = append(all, slowMode(d, r)...)
+	}
+	for _, e := range []connectivity.End{r.Pair.From, r.Pair.To} {
+		all = append(all, slowEnd(e)...)
+	}
+	if r.Retransmits > 0 {
+		all = append(all, fmt.Sprintf("%d segments were sent again: look for growing error counters with infiniband_fabric.", r.Retransmits))
+	}
+	if len(all) == 0 {
+		all = append(all, "none that the two hosts show; look at the CPU load and frequency governor of both, and with infiniband_fabric at the links between switches.")
+	}
+	return all
+}
+
+func slowMode(d Desired, r Result) []string {
+	n := r.Pair.From.Netdev
+	if n == nil || n.Mode != "datagram" || d.Test.Latency {
+		return nil
+	}
+	if d.Streams == 1 {
+		return []string{fmt.Sprintf("%s is in datagram mode, where a single stream is expected to be slow: use several streams, or connected mode.", n.Name)}
+	}
+	return []string{fmt.Sprintf("%s is in datagram mode: packets are small (MTU %d) and cost CPU time.", n.Name, n.MTU)}
+}
+
+// slowEnd says how the link and the slot of one end limit it. The rate of sysfs
+// reads "10 Gb/sec (1X QDR)" or "20 Gb/sec (4X DDR)".
+func slowEnd(e connectivity.End) []string {
+	var all []string
+	if e.Port != nil && e.Port.Physical == "LinkUp" {
+		for _, slow := range []struct{ mark, why string }{
+			{"(1X ", "one of four lanes is in use: cable or plug"}, {" SDR)", "SDR carries 8 Gb/s on four lanes"}, {" DDR)", "DDR carries 16 Gb/s on four lanes"},
+		} {
+			if strings.Contains(e.Port.Rate, slow.mark) {
+				all = append(all, fmt.Sprintf("The link of %s runs at %s: %s.", e.Host, e.Port.Rate, slow.why))
+			}
+		}
+		if strings.HasSuffix(e.Port.Rate, "Gb/sec") {
+			all = append(all, fmt.Sprintf("The link of %s runs at %s.", e.Host, e.Port.Rate))
+		}
+	}
+	if e.Card == nil {
+		return all
+	}
+	slot := fabric.PCIe{Width: e.Card.PCIe.Width, MaxWidth: e.Card.PCIe.MaxWidth, Speed: e.Card.PCIe.Speed, MaxSpeed: e.Card.PCIe.MaxSpeed}
+	have, known := slot.Gbps()
+	best := fabric.PCIe{Width: slot.MaxWidth, Speed: slot.MaxSpeed}
+	if could, ok := best.Gbps(); known && ok && have < could {
+		all = append(all, fmt.Sprintf("The PCIe slot of card %s in %s carries x%d at %s, %.3g Gb/s; the card can do x%d at %s, %.3g Gb/s.",
+			e.Card.PCI, e.Host, slot.Width, slot.Speed, have, slot.MaxWidth, slot.MaxSpeed, could))
+	}
+	return all
+}

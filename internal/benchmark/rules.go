@@ -1,0 +1,33 @@
+package benchmark
+
+import "github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+
+var (
+	ruleTool = safety.Rule{
+		Code: "BM001", Severity: safety.Refuse, Title: "Refusing a benchmark whose program the system cannot have", Attribute: "test",
+		Meaning: "The program is not there, and the distribution's repositories do not have it or the system takes no packages. TrueNAS has iperf3 in its image, and neither qperf nor perftest.",
+		WayOut:  "Use the test \"iperf3\", or measure between other hosts.",
+	}
+	rulePackage = safety.Rule{
+		Code: "BM002", Severity: safety.Note, Title: "The package of the benchmark will be installed",
+		Meaning: "It comes from the distribution, and stays when the resource is destroyed.",
+	}
+	ruleSingle = safety.Rule{
+		Code: "BM003", Severity: safety.Warn, Title: "A single stream in datagram mode is slow", Attribute: "streams",
+		Meaning: "Datagram mode sends packets of at most 4092 bytes, each through one CPU core: what a single stream reaches says more about the core than about the link.",
+		WayOut:  "Use several streams, or mode = \"connected\" of infiniband_ipoib_interface where the card can do it, or a limit that fits.",
+	}
+	ruleMissed = safety.Rule{
+		Code: "BM004", Severity: safety.Refuse, Title: "Benchmark missed its limit",
+		Meaning: "The link works and carries less, or answers later, than the configuration asks for. Nothing was kept in state: the next apply measures again.",
+		WayOut:  "Look at the likely causes; change the limit, or say on_miss = \"warn\", if the result is what these cards can do.",
+	}
+	ruleMissedWarn = safety.Rule{
+		Code: "BM005", Severity: safety.Warn, Title: "Benchmark missed its limit, as agreed only a warning",
+		Meaning: "The link works and carries less, or answers later, than the configuration asks for.",
+		WayOut:  "Look at the likely causes.",
+	}
+)
+
+// Rules are the findings of this package, for the catalogue.
+var Rules = safety.Register(ruleTool, rulePackage, ruleSingle, ruleMissed, ruleMissedWarn)

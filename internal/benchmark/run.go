@@ -1,0 +1,279 @@
+package benchmark
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/connectivity"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iperf3"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/perftest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/qperf"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemdrun"
+)
+
+const (
+	grace    = 30 * time.Second // for a client beyond the length of its test
+	patience = 15 * time.Second // for a server that has just been started
+	pause    = 500 * time.Millisecond
+	cleaning = 30 * time.Second
+)
+
+// Run installs what is missing, starts the server, measures from the client and
+// stops the server. Whatever happens to this process, the server is ended by its
+// own time limit, and the client by its own.
+func Run(ctx context.Context, server, client *inventory.Host, d Desired, progress func(string)) (Result, error) {
+	for _, h := range []*inventory.Host{server, client} {
+		if err := install(ctx, h, d.Test, progress); err != nil {
+			return Result{}, err
+		}
+	}
+	r, err := choose(ctx, server, client, d)
+	if err != nil {
+		return r, err
+	}
+	if r.ServerVersion, err = version(ctx, server, d.Test); err != nil {
+		return r, err
+	}
+	if r.ClientVersion, err = version(ctx, client, d.Test); err != nil {
+		return r, err
+	}
+	serve := under(d.serverArgs(r))
+	progress(fmt.Sprintf("starting %s on %s", d.Test.Program, server.Name()))
+	start := systemdrun.Bounded(d.Length+grace+patience+cleaning, Unit, serve...)
+	if _, err = server.Run(ctx, start); err != nil {
+		return r, startError(server, err)
+	}
+	defer stop(ctx, server)
+	progress(fmt.Sprintf("measuring %s from %s to %s for %s", d.Test.Name, client.Name(), r.Pair.Addr, d.Length))
+	r.MeasuredAt = time.Now()
+	r.ServerCommand, r.ClientCommand = shellcmd.Join(d.serverArgs(r)), shellcmd.Join(d.clientArgs(r))
+	if err = d.measure(ctx, server, client, &r); err != nil {
+		return r, err
+	}
+	progress(fmt.Sprintf("%s from %s to %s: %s", d.Test.Name, client.Name(), server.Name(), d.Test.Text(r)))
+	return r, nil
+}
+
+func install(ctx context.Context, h *inventory.Host, t Test, progress func(string)) error {
+	s, err := h.Snapshot(ctx)
+	if err != nil || s.Commands[t.lookFor] {
+		return err
+	}
+	plat, err := platform.Of(s)
+	if err != nil {
+		return err
+	}
+	packages := plat.PackagesFor(t.feature, s.OS.Kernel)
+	progress(fmt.Sprintf("installing %s on %s", strings.Join(packages, ", "), h.Name()))
+	return plat.Install(ctx, h, packages...)
+}
+
+// choose finds the two ends.
+func choose(ctx context.Context, server, client *inventory.Host, d Desired) (Result, error) {
+	var r Result
+	from, err := client.Snapshot(ctx)
+	if err != nil {
+		return r, err
+	}
+	to, err := server.Snapshot(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.Pair = connectivity.Choose(from, to, connectivity.Wanted{Address: d.Address})
+	if problems := connectivity.Judge(r.Pair, nil).Blocking(); len(problems) > 0 {
+		return r, &NoWayError{server.Name(), client.Name(), strings.TrimSuffix(strings.Join(problems, " "), ".")}
+	}
+	if !d.Test.RDMA {
+		return r, nil
+	}
+	r.ClientRDMA, r.ServerRDMA = rdmaPort(from, r.Pair.From), rdmaPort(to, r.Pair.To)
+	for _, end := range []struct {
+		host string
+		port RDMAPort
+	}{{client.Name(), r.ClientRDMA}, {server.Name(), r.ServerRDMA}} {
+		if end.port.Device == "" {
+			return r, &NoWayError{server.Name(), client.Name(), end.host + " has no RDMA port that is Active"}
+		}
+	}
+	return r, nil
+}
+
+// rdmaPort is that of the chosen interface, else the first that is Active.
+func rdmaPort(s *inventory.Snapshot, e connectivity.End) RDMAPort {
+	if e.Card != nil && e.Port != nil && e.Port.State == "Active" {
+		return RDMAPort{e.Card.RDMADevice, e.Port.Number}
+	}
+	for _, c := range s.Cards {
+		for _, p := range c.Ports {
+			if p.State == "Active" && c.RDMADevice != "" {
+				return RDMAPort{c.RDMADevice, p.Number}
+			}
+		}
+	}
+	return RDMAPort{}
+}
+
+// versionScript: the status of --version says nothing, and some print to standard error.
+const versionScript = `"$1" --version 2>&1 | head -n 1`
+
+func version(ctx context.Context, h *inventory.Host, t Test) (string, error) {
+	r, err := h.Run(ctx, shellcmd.Script("program-version", versionScript, t.Program).WithTimeout(grace))
+	if err != nil {
+		return "", fmt.Errorf("asking %s for its version: %w", t.Program, err)
+	}
+	text := strings.TrimPrefix(strings.TrimSpace(string(r.Stdout)), "Version: ")
+	if t.Tool == "perftest" {
+		text = "perftest " + text
+	}
+	return text, nil
+}
+
+func under(argv []string) []string {
+	return append([]string{"flock", "-n", "-E", strconv.Itoa(lockTaken), Lock}, argv...)
+}
+
+func (d Desired) serverArgs(r Result) []string {
+	switch d.Test.Tool {
+	case "iperf3":
+		return iperf3.Server(r.Pair.Addr, d.port())
+	case "qperf":
+		return qperf.Server(d.port())
+	}
+	return perftest.Server(d.Test.Program, perftest.Port(r.ServerRDMA), d.port(), d.Length)
+}
+
+func (d Desired) clientArgs(r Result) []string {
+	switch d.Test.Tool {
+	case "iperf3":
+		return iperf3.Client(r.Pair.Addr, d.port(), d.Length, d.Streams)
+	case "qperf":
+		return qperf.Client(r.Pair.Addr, d.port(), d.Length, d.Test.Name)
+	}
+	return perftest.Client(d.Test.Program, perftest.Port(r.ClientRDMA), r.Pair.Addr, d.port(), d.Length)
+}
+
+func startError(server *inventory.Host, err error) error {
+	var exit *host.ExitError
+	if errors.As(err, &exit) && strings.Contains(exit.Stderr, "already loaded") {
+		return &BusyError{server.Name()}
+	}
+	return fmt.Errorf("starting the server: %w", err)
+}
+
+// stop ends the server also when ctx has ended. A unit that has ended by itself is
+// not loaded any more, which is status 5; a host that does not answer ends it by
+// the time limit.
+func stop(ctx context.Context, server *inventory.Host) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleaning)
+	defer cancel()
+	_, _ = server.Run(ctx, systemctl.Stop(Unit))
+}
+
+// measure runs the client, again while the server is not listening yet.
+func (d Desired) measure(ctx context.Context, server, client *inventory.Host, r *Result) error {
+	argv := append([]string{"timeout", strconv.Itoa(int((d.Length + grace).Seconds()))}, d.clientArgs(*r)...)
+	flocked := under(argv)
+	cmd := shellcmd.New(flocked[0], flocked[1:]...).AsRoot().Changes().WithTimeout(d.Length + 2*grace)
+	for deadline := time.Now().Add(patience); ; {
+		out, said, err := d.once(ctx, client, cmd)
+		switch {
+		case err != nil:
+			return err
+		case said == "":
+			return d.read(client, cmd, out, r)
+		case time.Now().After(deadline) || !refused(said):
+			return &SilentError{server.Name(), r.Pair.Addr.String(), d.ports(), said, d.ended(ctx, server)}
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		case <-timer.C:
+		}
+	}
+}
+
+// refused: nobody listens yet, or nobody lets it through.
+func refused(said string) bool {
+	for _, text := range []string{"refused", "failed to connect", "Couldn't connect"} {
+		if strings.Contains(said, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// once runs the client; said is what kept it from the server.
+func (d Desired) once(ctx context.Context, client *inventory.Host, cmd shellcmd.Command) (out []byte, said string, err error) {
+	answer, err := client.Run(ctx, cmd)
+	var exit *host.ExitError
+	if errors.As(err, &exit) {
+		if exit.Status == lockTaken {
+			return nil, "", &BusyError{client.Name()}
+		}
+		text := strings.TrimSpace(exit.Stdout + "\n" + exit.Stderr)
+		if refused(text) || d.Test.Tool == "iperf3" && strings.HasPrefix(text, "{") {
+			answer.Stdout, err = []byte(exit.Stdout), nil
+			said = lastLine(text)
+		}
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("measuring from %s: %w", client.Name(), err)
+	}
+	var problem *iperf3.Error
+	if d.Test.Tool == "iperf3" {
+		if _, parsed := iperf3.Parse(answer.Stdout); errors.As(parsed, &problem) {
+			said = problem.Message
+		}
+	}
+	return answer.Stdout, said, nil
+}
+
+func lastLine(text string) string {
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}
+
+// ended is what a server that has ended said; empty if it runs.
+func (d Desired) ended(ctx context.Context, server *inventory.Host) string {
+	if _, err := server.Run(ctx, systemctl.IsActive(Unit)); err == nil {
+		return ""
+	}
+	r, err := server.Run(ctx, systemctl.Journal(Unit, 5))
+	if text := strings.TrimSpace(string(r.Stdout)); err == nil && text != "" {
+		return text
+	}
+	return "its log is empty; it may have met another benchmark on that host"
+}
+
+func (d Desired) read(client *inventory.Host, cmd shellcmd.Command, out []byte, r *Result) error {
+	var err error
+	switch d.Test.Tool {
+	case "iperf3":
+		var v iperf3.Result
+		v, err = iperf3.Parse(out)
+		r.Gbps, r.Retransmits = v.BitsPerSecond/1e9, v.Retransmits
+	case "qperf":
+		var v qperf.Result
+		v, err = qperf.Parse(string(out))
+		r.Gbps, r.LatencyUS = v.BytesPerSecond*8/1e9, v.LatencyNS/1e3
+	default:
+		var v perftest.Result
+		v, err = perftest.Parse(string(out))
+		r.Gbps, r.LatencyUS = v.Gbps, v.LatencyUS
+	}
+	if err != nil {
+		return &host.OutputError{Host: client.Name(), Command: cmd.String(), Problem: err.Error(), Output: string(out)}
+	}
+	r.MeasuredLength = d.Length
+	return nil
+}

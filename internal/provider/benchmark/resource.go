@@ -1,0 +1,180 @@
+// Package benchmark is the resource infiniband_benchmark: a measurement between
+// two hosts that is kept in state.
+//
+// It must not measure in a plan or a refresh; the operations of internal/benchmark
+// run the programs.
+package benchmark
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/benchmark"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+const standardTimeout = 15 * time.Minute
+
+var (
+	_ resource.ResourceWithConfigure      = &Resource{}
+	_ resource.ResourceWithModifyPlan     = &Resource{}
+	_ resource.ResourceWithValidateConfig = &Resource{}
+)
+
+// Resource is infiniband_benchmark.
+type Resource struct{ tfkit.Resource }
+
+// New returns the resource.
+func New() resource.Resource { return &Resource{} }
+
+// Metadata implements resource.Resource.
+func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_benchmark"
+}
+
+// ValidateConfig refuses what has no meaning.
+func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var m model
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() || !m.known() {
+		return
+	}
+	if _, at, err := m.desired(); err != nil {
+		resp.Diagnostics.AddAttributeError(path.Root(at), "Invalid value for "+at, tfkit.Sentence(err.Error()))
+	}
+}
+
+// Create measures.
+func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	r.apply(ctx, req.Plan, &resp.State, &resp.Diagnostics)
+}
+
+// Update measures again, if more than the handling of a miss has changed.
+func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var plan, state model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if plan.same(state) {
+		plan.keep(state)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+		return
+	}
+	r.apply(ctx, req.Plan, &resp.State, &resp.Diagnostics)
+}
+
+func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, diags *diag.Diagnostics) {
+	var plan model
+	diags.Append(from.Get(ctx, &plan)...)
+	what := "measure " + plan.identity()
+	d, _, err := plan.desired()
+	if err != nil || diags.HasError() {
+		tfkit.AddError(diags, what, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
+	defer cancel()
+	var result ops.Result
+	err = r.withBoth(ctx, plan.Server.ValueString(), plan.Client.ValueString(), func(server, client *inventory.Host) error {
+		if r.assess(ctx, plan, d, diags) {
+			return nil
+		}
+		var runErr error
+		result, runErr = ops.Run(ctx, server, client, d, func(text string) { tflog.Info(ctx, text) })
+		return runErr
+	})
+	tfkit.AddError(diags, what, err)
+	if diags.HasError() {
+		return
+	}
+	missed := ops.Judge(d, result, plan.limits())
+	if tfkit.AddFindings(ctx, diags, what, missed) {
+		return
+	}
+	plan.observe(d, result, len(missed) > 0)
+	diags.Append(to.Set(ctx, &plan)...)
+}
+
+// withBoth keeps other changes away from both hosts, in an order that is the same
+// for all, so that two benchmarks never wait for each other.
+func (r *Resource) withBoth(ctx context.Context, server, client string, do func(server, client *inventory.Host) error) error {
+	names := []string{server, client}
+	slices.Sort(names)
+	hosts := map[string]*inventory.Host{}
+	return r.WithHost(ctx, names[0], func(h *inventory.Host, _ tfkit.HostConfig) error {
+		hosts[names[0]] = h
+		return r.WithHost(ctx, names[1], func(h *inventory.Host, _ tfkit.HostConfig) error {
+			hosts[names[1]] = h
+			return do(hosts[server], hosts[client])
+		})
+	})
+}
+
+// Read leaves the state as it is: a measurement is of its time.
+func (r *Resource) Read(context.Context, resource.ReadRequest, *resource.ReadResponse) {}
+
+// Delete forgets the measurement; the framework takes it out of the state.
+func (r *Resource) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {}
+
+// ModifyPlan says what speaks against a measurement, and plans none where nothing
+// has changed that matters.
+func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var plan, state model
+	if req.Plan.Raw.IsNull() {
+		return
+	}
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if !req.State.Raw.IsNull() {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		if plan.same(state) {
+			plan.keep(state)
+			resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+			return
+		}
+	}
+	if resp.Diagnostics.HasError() || r.Data == nil {
+		return
+	}
+	plan.expect()
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	if !plan.known() || !r.HostReady(plan.Server) || !r.HostReady(plan.Client) {
+		tfkit.AddPostponed(&resp.Diagnostics, "a benchmark", "a host or a part of its setting comes from something that is not there yet")
+		return
+	}
+	d, at, err := plan.desired()
+	if err != nil {
+		tfkit.AddErrorAt(&resp.Diagnostics, path.Root(at), "plan benchmark "+plan.identity(), err)
+		return
+	}
+	r.assess(ctx, plan, d, &resp.Diagnostics)
+}
+
+// assess looks at both hosts and reports what speaks against the measurement;
+// true if it must not be made.
+func (r *Resource) assess(ctx context.Context, plan model, d ops.Desired, diags *diag.Diagnostics) bool {
+	what := "measure " + plan.identity()
+	snaps := map[string]*inventory.Snapshot{}
+	var found []safety.Finding
+	for _, end := range []struct{ role, host string }{{"server", plan.Server.ValueString()}, {"client", plan.Client.ValueString()}} {
+		_, cfg, snap, err := r.Look(ctx, end.host)
+		if err != nil {
+			tfkit.AddErrorAt(diags, path.Root(end.role), what, err)
+			return true
+		}
+		snaps[end.role] = snap
+		found = append(found, ops.Check(snap, cfg.Observe, end.role, d.Test)...)
+	}
+	found = append(found, ops.CheckPair(snaps["client"], snaps["server"], d, plan.limits())...)
+	return tfkit.AddFindings(ctx, diags, what, found)
+}

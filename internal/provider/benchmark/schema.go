@@ -1,0 +1,89 @@
+package benchmark
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/float64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/benchmark"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+const description = "A measurement of bandwidth or latency between two hosts, with `iperf3`, `qperf` or `perftest`, kept in state with its circumstances. " +
+	"It is made when the resource is created, and again when an argument or `triggers` changes; a refresh reads nothing. " +
+	"A result beyond `min_gbps` or `max_latency_us` fails the apply and is not kept, or is a warning with `on_miss = \"warn\"`.\n\n" +
+	"The server runs as the transient systemd unit `infiniband-benchmark.service` with a time limit, so that it ends whatever becomes of Terraform; a host takes part in one benchmark at a time. " +
+	"A missing program is installed from the distribution; the log of the plan says so. TrueNAS has iperf3, and neither qperf nor perftest. " +
+	"A firewall has to let the ports of the test through: TCP 5201 for iperf3, TCP 19765 and TCP and UDP 19766 for qperf, TCP 18515 for perftest.\n\n" +
+	"No limit is set by default, because none fits all cards. For orientation, what owners of such labs report: two ConnectX-3 Pro with FDR links and connected mode 40.1 Gb/s with four streams of iperf3, and 50 to 52 µs of TCP latency with qperf; " +
+	"a QLogic IBA7322 (QDR) about 10 Gb/s, bound by the CPU of the iperf3 server; an old InfiniHost III (SDR and DDR) 6.4 Gb/s with one stream. " +
+	"A single stream in datagram mode is slow by nature. The simulated lab gives numbers of its own, which prove nothing about hardware.\n\n" +
+	"There is nothing to import: a measurement is made, not found. Destroying the resource forgets it; packages that were installed stay."
+
+// Schema implements resource.Resource.
+func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	attributes := arguments()
+	for name, a := range results() {
+		attributes[name] = a
+	}
+	resp.Schema = schema.Schema{MarkdownDescription: description, Attributes: attributes}
+}
+
+func arguments() map[string]schema.Attribute {
+	host := func(what string) schema.StringAttribute {
+		return schema.StringAttribute{Required: true, MarkdownDescription: what, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}}
+	}
+	return map[string]schema.Attribute{
+		"server": host("Key of the host in the provider's `hosts` map that receives."),
+		"client": host("Key of the host that sends; another one than `server`."),
+		"test": schema.StringAttribute{Required: true, Validators: []validator.String{stringvalidator.OneOf(ops.Names()...)},
+			MarkdownDescription: "`iperf3`: bandwidth of TCP; `tcp_bw`, `tcp_lat`, `udp_lat`: of qperf; `ib_write_bw`, `ib_read_bw`, `ib_send_bw`, `ib_write_lat`, `ib_read_lat`, `ib_send_lat`: of perftest, which measures RDMA without IP between the ports."},
+		"server_address": schema.StringAttribute{Optional: true,
+			MarkdownDescription: "Address of the server to measure to; without it that of an InfiniBand interface that both hosts share a subnet on. For perftest any address that the client reaches will do, because only the handshake goes over IP."},
+		"port": schema.Int64Attribute{Optional: true, MarkdownDescription: "Port that the server listens on, instead of the program's own; qperf uses the one after it as well.",
+			Validators: []validator.Int64{int64validator.Between(1024, 65534)}},
+		"duration": schema.StringAttribute{Optional: true, Computed: true, CustomType: tfkit.DurationType{}, Default: stringdefault.StaticString("10s"),
+			MarkdownDescription: "How long to measure, in whole seconds, `1s` to `10m`; `10s` by default."},
+		"streams": schema.Int64Attribute{Optional: true, Computed: true, Default: int64default.StaticInt64(1),
+			MarkdownDescription: "Parallel streams of iperf3, 1 by default.", Validators: []validator.Int64{int64validator.Between(1, 64)}},
+		"min_gbps": schema.Float64Attribute{Optional: true, MarkdownDescription: "Least bandwidth in Gb/s, for a test of bandwidth.",
+			Validators: []validator.Float64{float64validator.AtLeast(0.001)}},
+		"max_latency_us": schema.Float64Attribute{Optional: true, MarkdownDescription: "Longest latency in microseconds, one way, for a test of latency.",
+			Validators: []validator.Float64{float64validator.AtLeast(0.001)}},
+		"on_miss": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("error"), Validators: []validator.String{stringvalidator.OneOf("error", "warn")},
+			MarkdownDescription: "What a result beyond its limit is: `error` (the default) fails the apply, `warn` keeps the result and warns. A change of this argument alone measures nothing."},
+		"triggers": schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Any values; a change measures again."},
+		"timeout":  tfkit.TimeoutAttribute("15m", "the measurement, installation included,"),
+	}
+}
+
+func results() map[string]schema.Attribute {
+	number := func(description string) schema.Float64Attribute {
+		return schema.Float64Attribute{Computed: true, MarkdownDescription: description}
+	}
+	return map[string]schema.Attribute{
+		"id":             tfkit.Computed("`client/server/test`."),
+		"gbps":           number("Bandwidth that the receiver counted, in Gb/s; null for a latency."),
+		"latency_us":     number("Latency in microseconds, one way; null for a bandwidth."),
+		"retransmits":    tfkit.ComputedInt("TCP segments that iperf3 had to send again; null for others."),
+		"missed":         tfkit.ComputedBool("Whether the result is beyond its limit."),
+		"measured_at":    tfkit.Computed("When, by the clock of the operator's machine, in UTC."),
+		"address":        tfkit.Computed("Address that was measured to."),
+		"mode":           tfkit.Computed("Mode of the client's IPoIB interface then; null if it is none."),
+		"mtu":            tfkit.ComputedInt("MTU of the client's interface then."),
+		"client_rate":    tfkit.Computed("Rate of the client's link then, such as `40 Gb/sec (4X QDR)`; null if it is not InfiniBand."),
+		"server_rate":    tfkit.Computed("Rate of the server's link then."),
+		"client_version": tfkit.Computed("Version of the program on the client."),
+		"server_version": tfkit.Computed("Version of the program on the server."),
+		"client_command": tfkit.Computed("What ran on the client, to do it again by hand."),
+		"server_command": tfkit.Computed("What ran on the server."),
+	}
+}
