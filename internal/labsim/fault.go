@@ -140,9 +140,25 @@ func (f *Faults) nextProgram(args []string) ProgramFault {
 			f.traps = slices.DeleteFunc(f.traps, func(u *trap) bool { return u == t })
 		}
 		f.struck++
-		out = t.fault
+		out = out.and(t.fault)
 	}
 	return out
+}
+
+// and joins two faults of one program: what either does before it starts is done,
+// and of two behaviours the first holds.
+func (f ProgramFault) and(g ProgramFault) ProgramFault {
+	one, two := f.Do, g.Do
+	if !f.Hang && !f.Exit && !f.Lie && !f.Truncate && f.Signal == 0 {
+		f = g
+	}
+	f.Do = one
+	if one == nil {
+		f.Do = two
+	} else if two != nil {
+		f.Do = func() { one(); two() }
+	}
+	return f
 }
 
 // ExecFault is what an exec request runs into.
