@@ -40,7 +40,7 @@ func rebootCases() []*faultCase {
 			func(*faultRun) {}},
 		{"Host comes back with another host key", labsim.FaultSpec{NewKeyAtReboot: true}, true, []string{"host key", "SHA256:"},
 			func(*faultRun) {}},
-		{"Card keeps its old firmware over the restart", labsim.FaultSpec{CardKeepsPower: true}, true, []string{"Switch the machine off", "Refusing to reboot host"},
+		{"Card keeps its old firmware over the restart", labsim.FaultSpec{CardKeepsPower: true}, true, []string{"Switch the machine off", "does not restart the host a second time"},
 			(*faultRun).powerCycle},
 		{"Card is gone after the restart", labsim.FaultSpec{CardGone: true}, true, []string{"has no card at 0000:01:00.0"},
 			(*faultRun).powerCycle},
