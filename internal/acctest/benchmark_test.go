@@ -71,7 +71,7 @@ func TestBenchmark_life(t *testing.T) {
 	if diags, err = ws.Apply(context.Background(), cleanPlan(t, ws, third)); err != nil || !strings.Contains(diags.String(), "Another benchmark runs on xeon2zfs") {
 		t.Errorf("%v\n%s", err, diags)
 	}
-	w.Lab.Clock.Skip(2 * time.Minute)
+	w.Clock.Skip(2 * time.Minute)
 	time.Sleep(time.Second)
 	applied(t, ws, third)
 

@@ -136,9 +136,8 @@ func diskCases() []*faultCase {
 // is full; or one that cannot be synced.
 type fullFile struct {
 	hca.File
-	left   int
-	syncs  bool
-	closed func() error
+	left  int
+	syncs bool
 }
 
 func (f *fullFile) Write(p []byte) (int, error) {

@@ -177,7 +177,7 @@ func (f *faultRecord) update(t *testing.T, old *faultRecord) {
 		}
 	}
 	for name, text := range map[string]string{faultFile: f.text(), faultPage: f.page()} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil { //nolint:gosec // a page of the documentation
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

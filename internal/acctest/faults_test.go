@@ -299,11 +299,11 @@ func (r *faultRun) proven() error {
 	}
 	why := []error{errors.New("no backup is like the card")}
 	for _, dir := range found {
-		if bad := r.restores(dir); bad == nil {
+		bad := r.restores(dir)
+		if bad == nil {
 			return nil
-		} else {
-			why = append(why, bad)
 		}
+		why = append(why, bad)
 	}
 	return errors.Join(why...)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrNoImage says that no signature was found.
-var ErrNoImage = errors.New("No valid image found") //nolint:staticcheck // the tool's own text
+var ErrNoImage = errors.New("No valid image found")
 
 // Image is an image as the tool reads it: of FS2 in logical (contiguous) addresses,
 // of FS3 and FS4 with what its table of contents names.
