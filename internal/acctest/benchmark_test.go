@@ -2,6 +2,7 @@ package acctest
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -80,5 +81,39 @@ func TestBenchmark_life(t *testing.T) {
 	diags, err = ws.Apply(context.Background(), cleanPlan(t, ws, blocked))
 	if err != nil || !strings.Contains(diags.String(), "does not answer at 172.16.0.10") || !strings.Contains(diags.String(), "which has to let TCP 5201 through") {
 		t.Errorf("%v\n%s", err, diags)
+	}
+}
+
+// qperf and perftest between two Debian hosts with a cable between them: packages
+// come from the distribution, and RDMA goes from port to port.
+func TestBenchmark_of_the_other_tools(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: labs.PointToPoint()})
+	const a, b = "debian1", "debian2"
+	for i, host := range []string{a, b} {
+		w.Run(host, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q rdma-core && modprobe ib_ipoib")
+		if i == 0 {
+			w.Run(host, "DEBIAN_FRONTEND=noninteractive apt-get install -y -q opensm")
+		}
+	}
+	for i, host := range []string{a, b} {
+		for _, d := range w.Machine(host).Netdevs() {
+			if d.Port != nil && d.Port.Number == 1 && d.Parent == "" {
+				w.Run(host, "ip link set dev "+d.Name+" up && ip addr add 10.77.0."+string(rune('1'+i))+"/24 dev "+d.Name)
+			}
+		}
+	}
+	ws := w.Workspace()
+	for test, want := range map[string][2]string{
+		"tcp_lat": {"latency_us", "13.2"}, "tcp_bw": {"gbps", "5"}, "ib_write_bw": {"gbps", "15.52"}, "ib_send_lat": {"latency_us", "1.21"},
+	} {
+		cfg := measurement(map[string]any{"server": b, "client": a, "test": test, "streams": 1})
+		applied(t, ws, cfg)
+		if got := fmt.Sprint(ws.Get("infiniband_benchmark.it", want[0])); got != want[1] {
+			t.Errorf("%s: %s is %s, expected %s", test, want[0], got, want[1])
+		}
+	}
+	if got := fmt.Sprint(ws.Get("infiniband_benchmark.it", "client_rate"), ", ", ws.Get("infiniband_benchmark.it", "client_version")); !strings.HasPrefix(got, "20 Gb/sec (4X DDR), ") {
+		t.Errorf("got %s", got)
 	}
 }

@@ -74,7 +74,7 @@ func TestConnectivity_of_the_two_hosts(t *testing.T) {
 		t.Errorf("problems:\n%s", problems)
 	}
 	_, diags, err := ws.Data(context.Background(), "infiniband_connectivity", map[string]any{"from": labs.Intel9})
-	if err != nil || !strings.Contains(diags.String(), "Neither to nor address is set.") {
+	if err != nil || !strings.Contains(diags.String(), "Neither `to` nor `address` is set.") {
 		t.Errorf("%v %s", err, diags)
 	}
 }

@@ -141,6 +141,10 @@ func Decode(v tftypes.Value) any {
 		return decodeAs[bool](v)
 	case typ.Is(tftypes.Number):
 		number := decodeAs[big.Float](v)
+		if !number.IsInt() {
+			f, _ := number.Float64()
+			return f
+		}
 		n, _ := number.Int64()
 		return n
 	case typ.Is(tftypes.Object{}), typ.Is(tftypes.Map{}):

@@ -10,12 +10,16 @@ import (
 
 func TestParse(t *testing.T) {
 	const line = "---------------------------------------------------------------------------------------\n"
-	for out, want := range map[string]Result{
-		line + " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n 65536      1143920          0.00               29.99  \t\t   0.057199\n" + line:                                                                                                 {Gbps: 29.99},
-		line + " #bytes        #iterations       t_avg[usec]    tps average\n 2             4421023          1.13           884203.10\n" + line:                                                                                                                                    {LatencyUS: 1.13},
-		" #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] \n 2       1000          1.05           7.52         1.08     \t       1.10        \t0.10   \t\t1.30    \t\t7.52   \n": {LatencyUS: 1.1},
+	for _, c := range []struct {
+		out  string
+		want Result
+	}{
+		{line + " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n 65536      1143920          0.00               29.99  \t\t   0.057199\n" + line, Result{Gbps: 29.99}},
+		{line + " #bytes        #iterations       t_avg[usec]    tps average\n 2             4421023          1.13           884203.10\n" + line, Result{LatencyUS: 1.13}},
+		{" #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] \n" +
+			" 2       1000          1.05           7.52         1.08     \t       1.10        \t0.10   \t\t1.30    \t\t7.52   \n", Result{LatencyUS: 1.1}},
 	} {
-		if r, err := Parse(out); err != nil || r != want {
+		if r, err := Parse(c.out); err != nil || r != c.want {
 			t.Errorf("%v %+v", err, r)
 		}
 	}
