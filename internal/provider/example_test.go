@@ -151,6 +151,12 @@ func TestAccExamples_resources(t *testing.T) {
 			if readErr != nil {
 				t.Fatal(readErr)
 			}
+			if name == "infiniband_benchmark" { // two hosts to plan; the measurement itself is in acctest
+				step := exampleStep(acctest.Start(t, acctest.Options{}), string(text))
+				step.PlanOnly, step.ExpectNonEmptyPlan = true, true
+				resource.UnitTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers(), Steps: []resource.TestStep{step}})
+				return
+			}
 			w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
 			if strings.Contains(string(text), "port_guid") || name == "infiniband_link_type" {
 				vpiFabric(t, w, strings.Contains(name, "ipoib"))
@@ -177,7 +183,7 @@ func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
 	want := map[string]string{
 		"guid_from_mac": "0xe41d2d0300e44ed0", "guids_from_base": "0xe41d2d0300e44ed1", "parse_psid": "Mellanox", "ipoib_max_mtu": "4092",
-		"infiniband_host": "Ubuntu 24.04", "infiniband_fabric": "flowchart TD", "infiniband_cards": "ConnectX-3 Pro " + card.PSIDEN, "infiniband_firmware_image": card.PSIDVPI + " 2.42.5000",
+		"infiniband_host": "Ubuntu 24.04", "infiniband_fabric": "flowchart TD", "infiniband_connectivity": "no such interface", "infiniband_cards": "ConnectX-3 Pro " + card.PSIDEN, "infiniband_firmware_image": card.PSIDVPI + " 2.42.5000",
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -191,6 +197,9 @@ func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 			if name == "infiniband_fabric" { // needs one, and the diagnostics, which come with opensm
 				w = acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
 				vpiFabric(t, w, true)
+			}
+			if name == "infiniband_connectivity" { // needs two hosts, and names what these lack
+				w = acctest.Start(t, acctest.Options{})
 			}
 			step := exampleStep(w, string(text))
 			step.ConfigStateChecks = []statecheck.StateCheck{outputHolds{want[name]}}
