@@ -158,7 +158,7 @@ func TestAccExamples_resources(t *testing.T) {
 				return
 			}
 			w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
-			if strings.Contains(string(text), "port_guid") || name == "infiniband_link_type" {
+			if strings.Contains(string(text), "port_guid") || name == "infiniband_link_type" || name == "infiniband_port" {
 				vpiFabric(t, w, strings.Contains(name, "ipoib"))
 			}
 			step := exampleStep(w, string(text))

@@ -105,7 +105,6 @@ func contradictions(t *testing.T, w *acctest.World) map[string]bad {
 		"unknown port of an SM":        {sm, map[string]any{"port_guid": "0xe41d2d0300aaaaa1"}, "port_guid", "SM002"},
 		"unknown port of an interface": {ipoib, map[string]any{"port_guid": "0xe41d2d0300aaaaa1"}, "port_guid", "IP003"},
 		"Ethernet before InfiniBand":   {links, map[string]any{"ports": map[string]any{"1": "eth", "2": "ib"}}, "ports", "LT002"},
-		"another P_Key":                {ipoib, map[string]any{"pkey": "0x8001"}, "pkey", "IP002"},
 	}
 }
 

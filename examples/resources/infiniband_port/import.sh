@@ -1,1 +1,1 @@
-terraform import infiniband_port.pve3 pve3/0000:01:00.0/1
+terraform import infiniband_port.first intel9/0000:01:00.0/1
