@@ -194,7 +194,12 @@ func (s *session) open(ctx context.Context, name string, flag int, perm os.FileM
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errno(err)}
 	}
-	return h, nil
+	if flag&(os.O_WRONLY|os.O_RDWR) != 0 {
+		return h, nil
+	}
+	// The interpreter closes what it gets here, and not the pipe that it would
+	// make of anything but a file.
+	return pipeOf(h)
 }
 
 func errno(err error) error {

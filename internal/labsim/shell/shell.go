@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -119,9 +120,14 @@ func Run(ctx context.Context, p *labsim.Proc, name, script string, stdin io.Read
 		env = append(env, k+"="+v)
 	}
 	env = append(env, "UID="+strconv.Itoa(p.UID), "EUID="+strconv.Itoa(p.UID), "LABSIM_PID="+strconv.Itoa(p.PID), "LABSIM_PPID="+strconv.Itoa(p.PPID))
+	input, closeInput, err := pipe(stdin)
+	if err != nil {
+		return p.Fail(2, "cannot start: %v", err)
+	}
+	defer closeInput()
 	runner, err := interp.New(
 		interp.Env(expand.ListEnviron(env...)),
-		interp.StdIO(stdin, p.Stdout, p.Stderr),
+		interp.StdIO(input, p.Stdout, p.Stderr),
 		interp.Params(append(append(append([]string{}, options...), "--"), params...)...),
 		interp.CallHandler(s.call),
 		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.exec }),
@@ -135,6 +141,34 @@ func Run(ctx context.Context, p *labsim.Proc, name, script string, stdin io.Read
 		return p.Fail(2, "cannot start: %v", err)
 	}
 	return s.interpret(ctx, runner, name, script)
+}
+
+// pipe is pipeOf for the standard input of a script, which may have none.
+func pipe(r io.Reader) (io.Reader, func(), error) {
+	if r == nil {
+		return nil, func() {}, nil
+	}
+	f, err := pipeOf(io.NopCloser(r))
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, func() { _ = f.Close() }, nil
+}
+
+// pipeOf makes a file of a reader, which is what the interpreter wants. Left to
+// itself it makes one and never closes it, and a lab runs many thousand scripts.
+func pipeOf(r io.ReadCloser) (*os.File, error) {
+	reading, writing, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		// It ends with an error when the script ends before its input.
+		_, _ = io.Copy(writing, r)
+		_ = writing.Close()
+		_ = r.Close()
+	}()
+	return reading, nil
 }
 
 // withDir sets the directory without asking the real file system for it.
