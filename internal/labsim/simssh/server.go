@@ -13,6 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -154,7 +156,9 @@ func (s *Server) reachable() bool {
 			continue
 		}
 		carriers++
-		if len(d.Addrs) > 0 && s.Machine.Carrier(&d) {
+		// A link-local address, which a kernel gives by itself, is not the one that
+		// the operator connects to.
+		if slices.ContainsFunc(d.Addrs, func(p netip.Prefix) bool { return !p.Addr().IsLinkLocalUnicast() }) && s.Machine.Carrier(&d) {
 			return true
 		}
 	}
