@@ -21,7 +21,7 @@ const (
 	footHeight          = 46.
 
 	rowHeight, listWidth = 25., 262.
-	stub                 = 46. // of a row's cable, from the trunk
+	branch               = 46. // of a row's cable, from the trunk
 	maxRows              = 18
 	fewAdapters          = 8
 )

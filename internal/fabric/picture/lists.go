@@ -22,10 +22,10 @@ func (d *drawing) lists() {
 		if c == colourDown {
 			dash = ` stroke-dasharray="4 3"`
 		}
-		d.put(`<path d="M%s %s h%s" stroke="%s" stroke-width="2"%s/>`, num(left), num(r.y), num(stub), c, dash)
+		d.put(`<path d="M%s %s h%s" stroke="%s" stroke-width="2"%s/>`, num(left), num(r.y), num(branch), c, dash)
 		d.put(`<circle cx="%s" cy="%s" r="9" fill="#ffffff" stroke="#cbd5e1"/><text x="%s" y="%s" font-size="10" fill="#334155" text-anchor="middle">%s</text>`,
 			num(left+18), num(r.y), num(left+18), num(r.y+3.5), number)
-		x, w := left+stub, listWidth-12-stub
+		x, w := left+branch, listWidth-12-branch
 		d.put(`<rect x="%s" y="%s" width="%s" height="%s" rx="5" fill="#f8fafc" stroke="%s"/>`, num(x), num(r.y-rowHeight/2+2), num(w), num(rowHeight-4), rowStroke(c))
 		d.rowText(r, x, w, c)
 	}
