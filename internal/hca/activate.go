@@ -94,9 +94,9 @@ func (o *Ops) mayRestart(ctx context.Context, c Card, s *inventory.Snapshot, g g
 	if len(found) == 0 {
 		return o.breakLoop(ctx, c, s, g)
 	}
-	return &RefusedError{
-		What:    "reboot " + c.Host.Name() + " so that card " + c.ID() + " runs " + g.text,
-		Verdict: safety.Verdict{Action: safety.ActionRefuse, Findings: found}, Written: true,
+	return &safety.RefusedError{
+		What:     "reboot " + c.Host.Name() + " so that card " + c.ID() + " runs " + g.text,
+		Findings: found, Written: true,
 	}
 }
 

@@ -27,7 +27,7 @@ func (o *Ops) AssessBackup(ctx context.Context, c Card) (Assessment, error) {
 // TakeBackup takes a proven backup of a card and writes nothing to it: the
 // flash is read twice under the host's shared lock with equal results, verified
 // by the vendor's tool and by the parser, compared with the query, and synced
-// to the operator's disk. Errors are *RefusedError, *Error, *NoCardError,
+// to the operator's disk. Errors are *safety.RefusedError, *Error, *NoCardError,
 // *BackupError and those of the host.
 func (o *Ops) TakeBackup(ctx context.Context, c Card) (Backup, error) {
 	c.Host.Invalidate() // what is stored beside the firmware is of this moment
@@ -37,7 +37,7 @@ func (o *Ops) TakeBackup(ctx context.Context, c Card) (Backup, error) {
 	}
 	what := "back up firmware of card " + c.ID()
 	if a.Verdict.Blocked() {
-		return Backup{}, &RefusedError{What: what, Verdict: a.Verdict}
+		return Backup{}, &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
 	}
 	s, _, err := snapshotCard(ctx, c)
 	if err != nil {
@@ -49,7 +49,7 @@ func (o *Ops) TakeBackup(ctx context.Context, c Card) (Backup, error) {
 	}
 	final := safety.Backup(safety.BackupInput{Card: a.Card, Host: a.Host, Backup: taken})
 	if final.Blocked() {
-		return Backup{}, &RefusedError{What: what, Verdict: final}
+		return Backup{}, &safety.RefusedError{What: what, Findings: final.Findings}
 	}
 	return o.backups.Open(taken.Path)
 }

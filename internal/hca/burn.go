@@ -21,7 +21,7 @@ const purposeRestore = "restore"
 // but does not run it is only activated.
 //
 // The state is what was read back; it is also returned, as far as it is known,
-// beside an error, with what was done in Did. Errors are *RefusedError,
+// beside an error, with what was done in Did. Errors are *safety.RefusedError,
 // *Error, *NoCardError and those of the host.
 func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, error) {
 	var did []string
@@ -36,7 +36,7 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 		return FirmwareState{Did: did}, err
 	}
 	if a.Verdict.Blocked() {
-		return FirmwareState{Did: did}, &RefusedError{What: "burn firmware on " + f.Card.ID(), Verdict: a.Verdict}
+		return FirmwareState{Did: did}, &safety.RefusedError{What: "burn firmware on card " + f.Card.ID(), Findings: a.Verdict.Findings}
 	}
 	state := FirmwareState{Did: did}
 	if a.Verdict.Action == safety.ActionBurn {
@@ -80,7 +80,7 @@ func (o *Ops) burn(ctx context.Context, f Firmware, planned Assessment, state *F
 		Card: planned.Card, Image: f.Image, Host: planned.Host, Lab: f.Lab, Request: f.Request, Restore: f.Restore, Backup: backup,
 	})
 	if !final.Permits(safety.ActionBurn, f.Card.ID()) || !final.Equal(planned.Verdict) {
-		return &RefusedError{What: "burn firmware on " + f.Card.ID(), Verdict: final}
+		return &safety.RefusedError{What: "burn firmware on card " + f.Card.ID(), Findings: final.Findings}
 	}
 	state.BackupPath = backup.Path
 	state.Did = append(state.Did, fmt.Sprintf("Backed up %s %s of card %s to %s.", planned.Card.PSID, planned.Card.FW, f.Card.ID(), backup.Path))
@@ -108,7 +108,7 @@ func (o *Ops) burn(ctx context.Context, f Firmware, planned Assessment, state *F
 // burnJob builds the job of a burn; only a verdict that permits it gives one.
 func (o *Ops) burnJob(f Firmware, v safety.Verdict, s *inventory.Snapshot, card *inventory.Card) (job, error) {
 	if !v.Permits(safety.ActionBurn, f.Card.ID()) {
-		return job{}, &RefusedError{What: "burn firmware on " + f.Card.ID(), Verdict: v}
+		return job{}, &safety.RefusedError{What: "burn firmware on card " + f.Card.ID(), Findings: v.Findings}
 	}
 	path := ImagePath(f.Image.SHA256)
 	cmd, err := mstflint.Burn(f.Card.PCI, path, mstflint.BurnOptions{AllowPSIDChange: v.From.PSID != v.To.PSID, Answers: len(v.Answers)})
@@ -183,7 +183,7 @@ func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 		return state, err
 	}
 	if a.Verdict.Blocked() {
-		return state, &RefusedError{What: "set GUIDs of " + g.Card.ID(), Verdict: a.Verdict}
+		return state, &safety.RefusedError{What: "set GUIDs of card " + g.Card.ID(), Findings: a.Verdict.Findings}
 	}
 	if a.Verdict.Action == safety.ActionSetGUIDs {
 		if err := o.programGUIDs(ctx, g, a, &state); err != nil {
@@ -222,7 +222,7 @@ func (o *Ops) programGUIDs(ctx context.Context, g GUIDs, planned Assessment, sta
 	}
 	final := safety.GUIDs(safety.GUIDInput{Card: planned.Card, Host: planned.Host, Lab: g.Lab, Request: g.Request, Backup: backup})
 	if !final.Permits(safety.ActionSetGUIDs, g.Card.ID()) || !final.Equal(planned.Verdict) {
-		return &RefusedError{What: "set GUIDs of " + g.Card.ID(), Verdict: final}
+		return &safety.RefusedError{What: "set GUIDs of card " + g.Card.ID(), Findings: final.Findings}
 	}
 	state.BackupPath = backup.Path
 	state.Did = append(state.Did, fmt.Sprintf("Backed up %s %s of card %s to %s.", planned.Card.PSID, planned.Card.FW, g.Card.ID(), backup.Path))

@@ -94,8 +94,8 @@ func TestAssessFirmware_refuses_without_consent_and_writes_nothing(t *testing.T)
 		t.Errorf("findings %+v", a.Verdict.Findings)
 	}
 	_, err = o.ApplyFirmware(ctx, f)
-	var refused *RefusedError
-	if !errors.As(err, &refused) || !strings.Contains(refused.Explain(), "allow_psid_change = {") {
+	var refused *safety.RefusedError
+	if !errors.As(err, &refused) || !strings.Contains(refused.Blocking()[0].Consent, "allow_psid_change = {") {
 		t.Fatalf("apply: %v", err)
 	}
 	if n := b.device().Flash.Operations(); n != operations {

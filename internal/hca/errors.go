@@ -2,8 +2,6 @@ package hca
 
 import (
 	"strings"
-
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // Fact is a labelled value at the end of an error's text.
@@ -54,39 +52,6 @@ func (e *Error) Explain() string {
 	}
 	if len(lines) > 0 {
 		parts = append(parts, strings.Join(lines, "\n"))
-	}
-	return strings.Join(parts, "\n\n")
-}
-
-// RefusedError says that the verdict does not permit an operation. Unless Written
-// says otherwise, nothing was written. The findings are for the caller to show, each on its attribute.
-type RefusedError struct {
-	What    string // "burn firmware on intel9/0000:01:00.0"
-	Verdict safety.Verdict
-	// Written says that the flash was written before, and that only what follows
-	// is refused.
-	Written bool
-}
-
-// Error names the blocking findings.
-func (e *RefusedError) Error() string {
-	var codes []string
-	for _, f := range e.Verdict.Blocking() {
-		codes = append(codes, f.Code+" "+f.Summary)
-	}
-	return "refusing to " + e.What + ": " + strings.Join(codes, "; ")
-}
-
-// Explain gives all blocking findings with their details.
-func (e *RefusedError) Explain() string {
-	var parts []string
-	for _, f := range e.Verdict.Blocking() {
-		parts = append(parts, f.Summary+"\n"+f.Detail())
-	}
-	if e.Written {
-		parts = append(parts, "The flash is written and verified; the host was not restarted, and the card runs what it ran before.")
-	} else {
-		parts = append(parts, "Nothing was written to the card.")
 	}
 	return strings.Join(parts, "\n\n")
 }

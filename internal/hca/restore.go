@@ -74,7 +74,7 @@ func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, er
 		return FirmwareState{Did: did}, err
 	}
 	if a.Verdict.Blocked() {
-		return FirmwareState{Did: did}, &RefusedError{What: "restore firmware of card " + r.Card.ID(), Verdict: a.Verdict}
+		return FirmwareState{Did: did}, &safety.RefusedError{What: "restore firmware of card " + r.Card.ID(), Findings: a.Verdict.Findings}
 	}
 	ours := false
 	if a.Verdict.Action == safety.ActionBurn {

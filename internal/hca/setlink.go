@@ -15,7 +15,7 @@ import (
 )
 
 // ApplyLinkTypes sets the types of a card's ports, for the next boot and now,
-// and returns what was read back. Errors are *RefusedError, *Error,
+// and returns what was read back. Errors are *safety.RefusedError, *Error,
 // *NoCardError and those of the host.
 func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, error) {
 	l.PlannedPSID = "" // at apply, what runs is what counts
@@ -30,11 +30,11 @@ func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, e
 		return state, err
 	}
 	if a.Verdict.Blocked() {
-		return state, &RefusedError{What: "set link types of " + l.Card.ID(), Verdict: a.Verdict}
+		return state, &safety.RefusedError{What: "set link types of card " + l.Card.ID(), Findings: a.Verdict.Findings}
 	}
 	if a.Verdict.Action == safety.ActionLinkTypes {
 		if !a.Verdict.Permits(safety.ActionLinkTypes, l.Card.ID()) {
-			return state, &RefusedError{What: "set link types of " + l.Card.ID(), Verdict: a.Verdict}
+			return state, &safety.RefusedError{What: "set link types of card " + l.Card.ID(), Findings: a.Verdict.Findings}
 		}
 		// What lasts first: if the run ends in between, the next boot is right.
 		if err = o.makeLinkTypes(ctx, l, a.Verdict.Activation, &state.Did); err != nil {

@@ -3,7 +3,6 @@ package ipoib
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -51,21 +50,6 @@ type Result struct {
 	Left     []string // of Remove: what stays on the host, one sentence each
 }
 
-// RefusedError says that a check found reasons against a change at the moment
-// of it. Nothing was changed.
-type RefusedError struct {
-	Host     string
-	Findings []safety.Finding // those that block
-}
-
-func (e *RefusedError) Error() string {
-	lines := make([]string, len(e.Findings))
-	for i, f := range e.Findings {
-		lines[i] = fmt.Sprintf("%s (%s): %s", f.Summary, f.Code, f.Evidence)
-	}
-	return e.Host + ": " + strings.Join(lines, "; ")
-}
-
 // UnconfirmedError says that a change was made and not confirmed: the host
 // could not be reached anew, or did not show what was asked. The host undoes
 // it, by itself if need be.
@@ -97,7 +81,7 @@ func (e *UnconfirmedError) Error() string {
 func (e *UnconfirmedError) Unwrap() error { return e.Err }
 
 // Apply makes the interface what d says, now and at boot. It is safe to repeat.
-// It checks d again; what blocks is *RefusedError. A change that could not be
+// It checks d again; what blocks is *safety.RefusedError. A change that could not be
 // confirmed over a new connection is *UnconfirmedError.
 func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result, error) {
 	o = o.withDefaults()
@@ -131,8 +115,8 @@ func Remove(ctx context.Context, h *inventory.Host, d Desired, o Options) (Resul
 	// Taking the addresses away can cut the session as well as changing them.
 	check := &checker{s: c.s, d: Desired{Host: d.Host, PortGUID: d.PortGUID, Consent: d.Consent}, observed: c.before}
 	check.session()
-	if blocking := blockingOf(check.found); len(blocking) > 0 {
-		return Result{}, &RefusedError{Host: h.Name(), Findings: blocking}
+	if err = safety.Refusal("remove "+c.what(), check.found); err != nil {
+		return Result{}, err
 	}
 	c.removing = true
 	if err = c.net.remove(ctx, c); err != nil {
@@ -209,8 +193,8 @@ func (c *change) prepare(ctx context.Context) error {
 	if c.d.Config.MTU == 0 {
 		c.d.Config.MTU = DefaultMTU(c.plat.Kind(), c.d.Config.Mode)
 	}
-	if blocking := blockingOf(Check(c.s, c.d, Planned{})); len(blocking) > 0 {
-		return &RefusedError{Host: c.h.Name(), Findings: blocking}
+	if err := safety.Refusal("configure "+c.what(), Check(c.s, c.d, Planned{})); err != nil {
+		return err
 	}
 	modules := append([]string{"ib_ipoib"}, platform.RDMAModules(c.s)...)
 	if err := c.plat.EnsureModules(ctx, c.h, modules...); err != nil {
@@ -232,20 +216,16 @@ func (c *change) prepare(ctx context.Context) error {
 			c.h.Name(), c.d.PortGUID, c.before.LinkLayer, c.before.Driver, err)
 	}
 	// What only the interface shows is checked now that it is there.
-	if blocking := blockingOf(Check(c.s, c.d, Planned{})); len(blocking) > 0 {
-		return &RefusedError{Host: c.h.Name(), Findings: blocking}
-	}
-	return nil
+	return safety.Refusal("configure "+c.what(), Check(c.s, c.d, Planned{}))
 }
 
-func blockingOf(findings []safety.Finding) []safety.Finding {
-	var blocking []safety.Finding
-	for _, f := range findings {
-		if f.Severity.Blocks() {
-			blocking = append(blocking, f)
-		}
+// what names the interface as the operator's plan does.
+func (c *change) what() string {
+	s := "IPoIB interface " + c.h.Name() + "/" + c.d.PortGUID.String()
+	if c.d.PKey != 0 {
+		s += fmt.Sprintf("/0x%04x", c.d.PKey)
 	}
-	return blocking
+	return s
 }
 
 // result reads the host after a change.

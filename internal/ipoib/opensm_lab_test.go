@@ -9,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // The subnet manager is tested here because IPoIB and it need the same lab.
@@ -115,7 +116,7 @@ func TestLab_OpenSM_refusals(t *testing.T) {
 		{"intel9", opensm.Desired{Host: "intel9", PortGUID: ubuntuPort, Priority: 16}, []string{"SM004", "priority = 16"}},
 	} {
 		_, err := opensm.Apply(t.Context(), l.hosts[tt.host], tt.d, opensm.Options{})
-		var refused *opensm.RefusedError
+		var refused *safety.RefusedError
 		if !errors.As(err, &refused) {
 			t.Errorf("%+v: %v", tt.d, err)
 			continue

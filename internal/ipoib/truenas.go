@@ -73,7 +73,7 @@ func (c *change) nothingPending(ctx context.Context) error {
 	}
 	if pending || waiting > 0 {
 		f := rulePending.Find("%s: pending changes: %t, seconds left for a check-in: %d.", c.h.Name(), pending, waiting)
-		return &RefusedError{Host: c.h.Name(), Findings: []safety.Finding{f}}
+		return &safety.RefusedError{What: "configure " + c.what(), Findings: []safety.Finding{f}}
 	}
 	return nil
 }

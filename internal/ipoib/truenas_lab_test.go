@@ -9,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 func truenasDesired() ipoib.Desired {
@@ -78,7 +79,7 @@ func TestLab_Apply_truenasMTU(t *testing.T) {
 	d := truenasDesired()
 	d.Config.MTU = 65520
 	_, err := ipoib.Apply(t.Context(), l.hosts["xeon2zfs"], d, ipoib.Options{})
-	var refused *ipoib.RefusedError
+	var refused *safety.RefusedError
 	if !errors.As(err, &refused) || refused.Findings[0].Code != "IP008" || refused.Findings[0].Consent != "truenas_private_mtu = 65520" {
 		t.Fatalf("apply: %+v", err)
 	}
@@ -97,7 +98,7 @@ func TestLab_Apply_truenasFresh(t *testing.T) {
 	l := withSM(t, freshTrueNAS)
 	d := truenasDesired()
 	_, err := ipoib.Apply(t.Context(), l.hosts["xeon2zfs"], d, ipoib.Options{})
-	var refused *ipoib.RefusedError
+	var refused *safety.RefusedError
 	if !errors.As(err, &refused) || refused.Findings[0].Code != "IP014" || refused.Findings[0].Consent != `truenas_keep_interface = "eno1"` {
 		t.Fatalf("apply: %+v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 const (
@@ -247,7 +248,7 @@ func TestLab_Check_foreignNetplan(t *testing.T) {
 	l.Machine("intel9").FS.Put("/etc/netplan/60-infiniband.yaml",
 		"network:\n  version: 2\n  ethernets:\n    "+name+":\n      addresses: [172.16.0.20/24]\n      mtu: 65520\n", 0o600)
 	_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], ubuntuDesired(), ipoib.Options{})
-	var refused *ipoib.RefusedError
+	var refused *safety.RefusedError
 	if !errors.As(err, &refused) {
 		t.Fatalf("apply: %v", err)
 	}
@@ -267,7 +268,7 @@ func TestLab_Apply_overTheSession(t *testing.T) {
 	l.hosts["intel9"].Invalidate()
 	d := ubuntuDesired()
 	_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], d, ipoib.Options{})
-	var refused *ipoib.RefusedError
+	var refused *safety.RefusedError
 	if !errors.As(err, &refused) || refused.Findings[0].Consent != `allow_session_interface = "`+name+`"` {
 		t.Fatalf("apply without consent: %+v", err)
 	}

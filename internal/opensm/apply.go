@@ -49,23 +49,8 @@ type Result struct {
 	Left     []string // of Remove: what stays on the host, one sentence each
 }
 
-// RefusedError says that a check found reasons against a change at the moment
-// of it. Nothing was changed.
-type RefusedError struct {
-	Host     string
-	Findings []safety.Finding // those that block
-}
-
-func (e *RefusedError) Error() string {
-	lines := make([]string, len(e.Findings))
-	for i, f := range e.Findings {
-		lines[i] = fmt.Sprintf("%s (%s): %s", f.Summary, f.Code, f.Evidence)
-	}
-	return e.Host + ": " + strings.Join(lines, "; ")
-}
-
 // Apply makes the port's SM what d says, now and at boot. It is safe to repeat.
-// It checks d again; what blocks is *RefusedError. An SM that was set up and
+// It checks d again; what blocks is *safety.RefusedError. An SM that was set up and
 // does not serve the port is *NotServingError.
 func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result, error) {
 	o = o.withDefaults()
@@ -161,16 +146,7 @@ func (o Observed) rereads(d Desired) bool {
 
 // refuse checks at the moment of the change.
 func refuse(s *inventory.Snapshot, d Desired) error {
-	var blocking []safety.Finding
-	for _, f := range Check(s, d, Planned{}) {
-		if f.Severity.Blocks() {
-			blocking = append(blocking, f)
-		}
-	}
-	if len(blocking) > 0 {
-		return &RefusedError{Host: s.Host, Findings: blocking}
-	}
-	return nil
+	return safety.Refusal("run subnet manager "+s.Host+"/"+d.PortGUID.String(), Check(s, d, Planned{}))
 }
 
 // result reads back; an SM that has become a standby is asked about its master.

@@ -2,7 +2,6 @@ package port
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -42,21 +41,6 @@ type Result struct {
 	Left     []string // of Remove: what stays on the host, one sentence each
 }
 
-// RefusedError says that a check found reasons against a change at the moment
-// of it. Nothing was changed.
-type RefusedError struct {
-	Host     string
-	Findings []safety.Finding // those that block
-}
-
-func (e *RefusedError) Error() string {
-	lines := make([]string, len(e.Findings))
-	for i, f := range e.Findings {
-		lines[i] = fmt.Sprintf("%s (%s): %s", f.Summary, f.Code, f.Evidence)
-	}
-	return e.Host + ": " + strings.Join(lines, "; ")
-}
-
 // NotSetError says that the port did not become what was asked for.
 type NotSetError struct {
 	Port  string
@@ -83,7 +67,7 @@ func Look(ctx context.Context, h *inventory.Host, d Desired) (Observed, error) {
 }
 
 // Apply makes the port what d says, now and at boot. It is safe to repeat. It
-// checks d again; what blocks is *RefusedError. A port that did not follow is
+// checks d again; what blocks is *safety.RefusedError. A port that did not follow is
 // *NotSetError.
 func Apply(ctx context.Context, h *inventory.Host, d Desired, opt Options) (Result, error) {
 	opt = opt.withDefaults()
@@ -146,16 +130,7 @@ func refuse(ctx context.Context, h *inventory.Host, d Desired, o Observed) error
 	if err != nil {
 		return err
 	}
-	var blocking []safety.Finding
-	for _, f := range Check(s, d, o, Planned{}) {
-		if f.Severity.Blocks() {
-			blocking = append(blocking, f)
-		}
-	}
-	if len(blocking) > 0 {
-		return &RefusedError{Host: s.Host, Findings: blocking}
-	}
-	return nil
+	return safety.Refusal(fmt.Sprintf("set port %s/%s/%d", s.Host, d.Card, d.Number), Check(s, d, o, Planned{}))
 }
 
 // extended reports whether the port knows speeds beyond QDR.
@@ -262,15 +237,6 @@ func othersStored(s *inventory.Snapshot, except string) bool {
 		}
 	}
 	return false
-}
-
-// IsRefused reports whether err is a refusal, and gives its findings.
-func IsRefused(err error) ([]safety.Finding, bool) {
-	var refused *RefusedError
-	if errors.As(err, &refused) {
-		return refused.Findings, true
-	}
-	return nil, false
 }
 
 func outputError(h *inventory.Host, cmd shellcmd.Command, out []byte, err error) error {

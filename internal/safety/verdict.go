@@ -98,9 +98,7 @@ func (v Verdict) Permits(action Action, card string) bool {
 }
 
 // Blocking gives the findings that stop the action.
-func (v Verdict) Blocking() []Finding {
-	return slices.DeleteFunc(slices.Clone(v.Findings), func(f Finding) bool { return !f.Severity.Blocks() })
-}
+func (v Verdict) Blocking() []Finding { return Blocking(v.Findings) }
 
 // Warnings gives the findings that should be shown but do not stop anything.
 func (v Verdict) Warnings() []Finding {

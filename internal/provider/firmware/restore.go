@@ -166,7 +166,7 @@ func (r *Resource) restore(ctx context.Context, state model, diags *diag.Diagnos
 			return opErr
 		})
 	})
-	tfkit.AddOpError(ctx, diags, "restore firmware of card "+card, err)
+	tfkit.AddError(diags, "restore firmware of card "+card, err)
 	if diags.HasError() {
 		diags.AddWarning("Card "+card+" stays in the state: its firmware was not restored",
 			"Destroy again to go on from what the card is then; a job that runs on the host is adopted. To leave the firmware as it is, write on_destroy = \"keep\" and apply before.")

@@ -77,7 +77,7 @@ func (r *Resource) take(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, d
 		}
 		return takeErr
 	})
-	tfkit.AddOpError(ctx, diags, what, err)
+	tfkit.AddError(diags, what, err)
 	if !diags.HasError() {
 		diags.Append(to.Set(ctx, &plan)...)
 	}

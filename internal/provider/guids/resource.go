@@ -60,7 +60,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 	}
 	config.Activation = plan.Activation
 	err = r.Turns.Do(ctx, ref, func() error { return r.write(ctx, ref, config, &plan, diags) })
-	tfkit.AddOpError(ctx, diags, "set GUIDs of card "+ref.String(), err)
+	tfkit.AddError(diags, "set GUIDs of card "+ref.String(), err)
 	if diags.HasError() {
 		return
 	}

@@ -73,7 +73,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		}
 		return setErr
 	})
-	tfkit.AddOpError(ctx, diags, "set link types of card "+ref.String(), err)
+	tfkit.AddError(diags, "set link types of card "+ref.String(), err)
 	if diags.HasError() {
 		return
 	}

@@ -71,10 +71,6 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		result, applyErr = ops.Apply(ctx, h, d, ops.Options{})
 		return applyErr
 	})
-	if findings, refused := ops.IsRefused(err); refused {
-		tfkit.AddFindings(ctx, diags, what, findings)
-		return
-	}
 	tfkit.AddError(diags, what, err)
 	if diags.HasError() {
 		return

@@ -63,17 +63,6 @@ func FlashUnread(diags *diag.Diagnostics, snap *inventory.Snapshot, ref CardRef)
 	return true
 }
 
-// AddOpError adds what an operation on a card returned: findings at their
-// attributes if it was refused, else an error.
-func AddOpError(ctx context.Context, diags *diag.Diagnostics, what string, err error) {
-	var refused *hca.RefusedError
-	if errors.As(err, &refused) {
-		AddFindings(ctx, diags, what, refused.Verdict.Findings)
-		return
-	}
-	AddError(diags, what, err)
-}
-
 // AddJobs warns of flash jobs that nobody has settled: what an interrupted
 // apply left.
 func AddJobs(diags *diag.Diagnostics, ref CardRef, jobs []hca.JobReport) {

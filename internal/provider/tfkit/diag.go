@@ -12,12 +12,20 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// AddError adds "Unable to <what>" with a detail that fits the kind of err.
+// AddError adds "Unable to <what>" with a detail that fits the kind of err, or
+// "Refusing to …" with each finding at its attribute if an operation was refused.
 // what is verb, thing and identity: "read card intel9/0000:01:00.0".
 func AddError(diags *diag.Diagnostics, what string, err error) {
-	if err != nil {
+	var refused *safety.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		for _, f := range refused.Blocking() {
+			addRefusal(diags, refused.What, f)
+		}
+	case err != nil:
 		diags.AddError("Unable to "+what, Detail(err))
 	}
 }

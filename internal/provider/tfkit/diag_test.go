@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -117,11 +117,24 @@ func TestAddFindings_putEachOnItsAttribute(t *testing.T) {
 	}
 }
 
-func TestAddOpError_showsTheFindingsOfARefusal(t *testing.T) {
-	var diags diag.Diagnostics
-	refused := &hca.RefusedError{What: "burn", Verdict: safety.Verdict{Findings: []safety.Finding{{Code: "HO004", Severity: safety.Refuse, Summary: "Another flash job is running on the host"}}}}
-	AddOpError(t.Context(), &diags, "burn firmware on card a/0000:01:00.0", fmt.Errorf("apply: %w", refused))
-	if len(diags) != 1 || diags[0].Summary() != "Refusing to burn firmware on card a/0000:01:00.0: HO004 Another flash job is running on the host" {
-		t.Errorf("got %v", diags)
+func TestAddError_showsTheFindingsOfARefusal(t *testing.T) {
+	refused := &safety.RefusedError{What: "reboot a so that card a/0000:01:00.0 runs 2.42.5000", Findings: []safety.Finding{
+		{Code: "HO004", Severity: safety.Refuse, Summary: "Another flash job is running on the host", Evidence: "a: job 7."},
+		{Code: "HO009", Severity: safety.Warn, Summary: "A subnet manager runs on this card"},
+	}}
+	for _, c := range []struct {
+		written bool
+		left    string
+	}{
+		{false, "a: job 7.\n\nThe change was not made."},
+		{true, "a: job 7.\n\nThe flash is written and verified; the host was not restarted"},
+	} {
+		var diags diag.Diagnostics
+		refused.Written = c.written
+		AddError(&diags, "burn firmware on card a/0000:01:00.0", fmt.Errorf("apply: %w", refused))
+		if len(diags) != 1 || diags[0].Summary() != "Refusing to reboot a so that card a/0000:01:00.0 runs 2.42.5000: HO004 Another flash job is running on the host" ||
+			!strings.HasPrefix(diags[0].Detail(), c.left) {
+			t.Errorf("written %t: got %v", c.written, diags)
+		}
 	}
 }

@@ -23,7 +23,7 @@ func AddFindings(ctx context.Context, diags *diag.Diagnostics, what string, find
 		switch f.Severity {
 		case safety.Refuse, safety.NeedsConsent:
 			blocked = true
-			add(f, diags.AddAttributeError, diags.AddError, refusal(what, f))
+			addRefusal(diags, what, f)
 		case safety.Warn:
 			_, thing, _ := strings.Cut(what, " ")
 			add(f, diags.AddAttributeWarning, diags.AddWarning, fmt.Sprintf("%s: %s %s", capital(thing), f.Code, f.Summary))
@@ -34,20 +34,20 @@ func AddFindings(ctx context.Context, diags *diag.Diagnostics, what string, find
 	return blocked
 }
 
-// refusal is the summary of a finding that blocks. Some name what is refused
-// themselves.
-func refusal(what string, f safety.Finding) string {
+// addRefusal adds a finding that blocks. Some name what is refused themselves.
+func addRefusal(diags *diag.Diagnostics, what string, f safety.Finding) {
+	summary := fmt.Sprintf("Refusing to %s: %s %s", what, f.Code, f.Summary)
 	if strings.HasPrefix(f.Summary, "Refusing ") {
 		_, thing, _ := strings.Cut(what, " ")
-		return fmt.Sprintf("%s: %s %s", f.Summary, f.Code, thing)
+		summary = fmt.Sprintf("%s: %s %s", f.Summary, f.Code, thing)
 	}
-	return fmt.Sprintf("Refusing to %s: %s %s", what, f.Code, f.Summary)
+	add(f, diags.AddAttributeError, diags.AddError, summary)
 }
 
 // AddBlocking is AddFindings for those that block, for a validation that will be
 // followed by a plan that shows the others.
 func AddBlocking(ctx context.Context, diags *diag.Diagnostics, what string, findings []safety.Finding) {
-	AddFindings(ctx, diags, what, slices.DeleteFunc(slices.Clone(findings), func(f safety.Finding) bool { return !f.Severity.Blocks() }))
+	AddFindings(ctx, diags, what, safety.Blocking(findings))
 }
 
 func add(f safety.Finding, at func(path.Path, string, string), whole func(string, string), summary string) {

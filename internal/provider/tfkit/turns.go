@@ -26,7 +26,7 @@ func NewTurns() *Turns { return &Turns{turn: make(chan struct{}, 1)} }
 
 // Do waits for the turn and writes the card. The time of waiting is not that of
 // the change: ctx is the one that ends with the operation, and do sets its own
-// limit. After a failure it is *hca.RefusedError with HO018.
+// limit. After a failure it is *safety.RefusedError with HO018.
 func (t *Turns) Do(ctx context.Context, ref CardRef, do func() error) error {
 	select {
 	case t.turn <- struct{}{}:
@@ -35,9 +35,7 @@ func (t *Turns) Do(ctx context.Context, ref CardRef, do func() error) error {
 	}
 	defer func() { <-t.turn }()
 	if canary := t.after(); canary != "" {
-		return &hca.RefusedError{What: "write card " + ref.String(), Verdict: safety.Verdict{
-			Action: safety.ActionRefuse, Findings: []safety.Finding{safety.AfterFailure(canary)},
-		}}
+		return &safety.RefusedError{What: "write card " + ref.String(), Findings: []safety.Finding{safety.AfterFailure(canary)}}
 	}
 	err := do()
 	if burnFailed(err) {
@@ -58,7 +56,7 @@ func (t *Turns) after() string {
 // anything was written, and a host that cannot be reached to begin with.
 func burnFailed(err error) bool {
 	var (
-		refused *hca.RefusedError
+		refused *safety.RefusedError
 		op      *hca.Error
 		away    *host.UnreachableError
 	)

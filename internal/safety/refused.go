@@ -1,0 +1,52 @@
+package safety
+
+import (
+	"slices"
+	"strings"
+)
+
+// RefusedError says that a check found reasons against an operation at the
+// moment of it. Unless Written says otherwise, none of it was done.
+type RefusedError struct {
+	What     string // verb, thing and identity: "burn firmware on card intel9/0000:01:00.0"
+	Findings []Finding
+	// Written says that the flash of the card was written before, and that only
+	// what follows is refused.
+	Written bool
+}
+
+// Error names what blocks, with its evidence.
+func (e *RefusedError) Error() string {
+	var reasons []string
+	for _, f := range e.Blocking() {
+		reasons = append(reasons, f.Code+" "+f.Summary+": "+f.Evidence)
+	}
+	return "refusing to " + e.What + ": " + strings.Join(reasons, "; ")
+}
+
+// Blocking gives the findings that stop the operation, each with what the
+// refusal leaves behind.
+func (e *RefusedError) Blocking() []Finding {
+	left := "The change was not made."
+	if e.Written {
+		left = "The flash is written and verified; the host was not restarted, and the card runs what it ran before."
+	}
+	blocking := Blocking(e.Findings)
+	for i := range blocking {
+		blocking[i].Evidence += "\n\n" + left
+	}
+	return blocking
+}
+
+// Blocking gives those findings that stop an operation.
+func Blocking(findings []Finding) []Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f Finding) bool { return !f.Severity.Blocks() })
+}
+
+// Refusal is nil, or *RefusedError if one of the findings blocks.
+func Refusal(what string, findings []Finding) error {
+	if len(Blocking(findings)) == 0 {
+		return nil
+	}
+	return &RefusedError{What: what, Findings: findings}
+}
