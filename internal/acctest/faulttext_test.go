@@ -63,6 +63,8 @@ var about = map[string]string{
 	"mstflint crashes (segmentation fault)":           "As releases from 4.30 on do on ConnectX-3. In the middle of a write the flash semaphore stays set too.",
 	"Flash does not take what is written":             "A piece reads back other than it was written; mstflint stops there.",
 	"Output of mstflint is cut off":                   "What the tool prints ends after so many bytes, with status 0. What is missing is not guessed.",
+	"Host speaks German":                              "Sessions and units have LANG and LC_ALL of another language. Every program is asked with LC_ALL=C, so that nothing changes.",
+	"mstflint speaks German, whatever it is told":     "A tool whose words are not those that are known. What is not understood is not taken for good: nothing is burned, or what was burned is read back.",
 	"mstflint says that it is done and did nothing":   "Status 0 alone is not believed: the card is read.",
 	"mstflint says that it failed and did everything": "The card is read; what is in it is not burned again.",
 	"mstflint does not end":                           "A hung tool is not killed by the provider: nobody can tell from outside where it is.",

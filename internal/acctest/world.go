@@ -159,7 +159,7 @@ func (w *World) PCI(host string) string { return w.described(host).Cards[0].BDF 
 // simulated lab it is not connected to anything.
 func (w *World) Card(host string) *labsim.Card {
 	if w.site != nil {
-		return &labsim.Card{Card: w.site.Card(host, w.PCI(host)), Config: w.described(host).Cards[0]}
+		return labsim.Unplugged(w.site.Card(host, w.PCI(host)), w.described(host).Cards[0])
 	}
 	return w.Lab.Machine(host).Card(w.PCI(host))
 }

@@ -1,11 +1,14 @@
 package labsim
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"io"
 	"path"
 	"sort"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -140,6 +143,11 @@ func (f ProgramFault) around(program Program) Program {
 		if f.Truncate {
 			p.Stdout = &firstBytes{w: p.Stdout, left: f.Keep}
 		}
+		if f.Says != nil {
+			out, bad := &translated{w: p.Stdout, p: p, says: f.Says}, &translated{w: p.Stderr, p: p, says: f.Says}
+			p.Stdout, p.Stderr = out, bad
+			defer func() { _ = errors.Join(out.flush(), bad.flush()) }()
+		}
 		switch {
 		case f.Signal != 0:
 			return 128 + int(f.Signal)
@@ -172,6 +180,54 @@ func (t *firstBytes) Write(b []byte) (int, error) {
 		}
 	}
 	return len(b), nil
+}
+
+// Locale is the one that a program writes its messages in, "C" if none is set.
+func (p *Proc) Locale() string {
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
+		if v := p.Env[name]; v != "" {
+			return v
+		}
+	}
+	return "C"
+}
+
+// translated passes whole lines on in another wording.
+type translated struct {
+	w    io.Writer
+	p    *Proc
+	says func(p *Proc, line string) string
+	mu   sync.Mutex
+	part []byte
+}
+
+func (t *translated) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.part = append(t.part, b...)
+	for {
+		i := bytes.IndexByte(t.part, '\n')
+		if i < 0 {
+			return len(b), nil
+		}
+		line := string(t.part[:i+1])
+		t.part = t.part[i+1:]
+		if _, err := io.WriteString(t.w, t.says(t.p, line)); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// flush passes on what has no end of line.
+func (t *translated) flush() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.part) == 0 {
+		return nil
+	}
+	_, err := io.WriteString(t.w, t.says(t.p, string(t.part)))
+	t.part = nil
+	return err
 }
 
 // scriptProgram runs an executable file that carries no program: a script.

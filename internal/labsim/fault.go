@@ -37,6 +37,7 @@ type FaultSpec struct {
 	SudoRefused     bool          `json:"sudo_refused,omitempty"`       // sudo says the user is not in sudoers
 	SudoMissing     bool          `json:"sudo_missing,omitempty"`       // sudo is not installed
 	WrongHostKey    bool          `json:"wrong_host_key,omitempty"`     // the server presents another key
+	Locale          string        `json:"locale,omitempty"`             // LANG and LC_ALL of sessions, LANG of units; empty: as installed
 	NewKeyAtReboot  bool          `json:"new_key_at_reboot,omitempty"`  // the host key changes at the next boot
 	RebootNever     bool          `json:"reboot_never,omitempty"`       // the machine goes down and stays down
 	RebootIgnored   bool          `json:"reboot_ignored,omitempty"`     // reboot says success and nothing happens
@@ -60,6 +61,8 @@ type ProgramFault struct {
 	Lie      bool // it does its work and ends with Status
 	Status   int
 	Do       func() // runs before the program does
+	// Says changes each line that it prints, on either stream; see Proc.Locale.
+	Says func(p *Proc, line string) string
 }
 
 // trap is a fault that waits for a program.
@@ -149,7 +152,7 @@ func (f *Faults) nextProgram(args []string) ProgramFault {
 // and of two behaviours the first holds.
 func (f ProgramFault) and(g ProgramFault) ProgramFault {
 	one, two := f.Do, g.Do
-	if !f.Hang && !f.Exit && !f.Lie && !f.Truncate && f.Signal == 0 {
+	if !f.Hang && !f.Exit && !f.Lie && !f.Truncate && f.Says == nil && f.Signal == 0 {
 		f = g
 	}
 	f.Do = one

@@ -70,6 +70,14 @@ func modelOf(chip card.Chip) *Model {
 	return m
 }
 
+// Unplugged is a card that is in no simulated host, but in a real one.
+func Unplugged(c *card.Card, config CardConfig) *Card {
+	if config.Model == nil {
+		config.Model = modelOf(config.Chip)
+	}
+	return &Card{Card: c, Config: config}
+}
+
 // QIB is the model of the QLogic QLE7340 with its IBA7322: it has no firmware
 // that anybody can name or change, and its port has the GUID of its node.
 func QIB() *Model {

@@ -270,6 +270,9 @@ func (s *state) spawn(u *unit, argv []string) (<-chan int, int) {
 		Env:    map[string]string{"PATH": unitPath, "LANG": "C.UTF-8", "INVOCATION_ID": u.invocation},
 		Stdout: s.sink(u, u.spec.stdout), Stderr: s.sink(u, firstOf(u.spec.stderr, u.spec.stdout)),
 	}
+	if locale := s.m.Faults.Get().Locale; locale != "" {
+		p.Env["LANG"] = locale
+	}
 	for k, v := range u.spec.env {
 		p.Env[k] = v
 	}

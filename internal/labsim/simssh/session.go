@@ -157,6 +157,9 @@ func (s *Server) process(user labsim.User, extra map[string]string, args ...stri
 		"SSH_CONNECTION": fmt.Sprintf("%s %d %s 22", ClientAddress, 40000+id%20000, server),
 		"SSH_CLIENT":     fmt.Sprintf("%s %d 22", ClientAddress, 40000+id%20000),
 	}
+	if locale := s.Machine.Faults.Get().Locale; locale != "" {
+		env["LANG"], env["LC_ALL"] = locale, locale
+	}
 	for k, v := range extra {
 		env[k] = v
 	}

@@ -43,8 +43,12 @@ var (
 func ParseVerify(output string) (Verification, error) {
 	var v Verification
 	verdict, said := false, false
+	last, lastText := 0, ""
 	for n, line := range tool.Lines(output) {
 		text := strings.TrimSpace(line)
+		if text != "" {
+			last, lastText = n, text
+		}
 		switch {
 		case strings.HasPrefix(text, "/0x"):
 			if err := v.section(n, text); err != nil {
@@ -60,7 +64,7 @@ func ParseVerify(output string) (Verification, error) {
 		}
 	}
 	if !said {
-		return Verification{}, errors.New("no verdict of the tool: the output is cut")
+		return Verification{}, tool.Errorf(last, lastText, "no verdict of the tool up to the last line: the output is cut, or in words that are not known")
 	}
 	if verdict && len(v.Sections) == 0 {
 		return Verification{}, errors.New("a verdict without a single section")
