@@ -3,20 +3,42 @@ package acctest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
+
+// buildProvider makes the program that users get.
+func buildProvider(t *testing.T) string {
+	t.Helper()
+	at := filepath.Join(t.TempDir(), "terraform-provider-infiniband")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", at, "../..").CombinedOutput(); err != nil {
+		t.Fatalf("build the provider: %v\n%s", err, out)
+	}
+	return at
+}
+
+func copyProgram(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o700) //nolint:gosec // a program
+}
 
 // operator runs the engine with the built provider in a directory of its own.
 type operator struct {
@@ -26,14 +48,14 @@ type operator struct {
 	binary string
 }
 
-func newOperator(t *testing.T, w *World, cfg Config) *operator {
+func newOperator(t *testing.T, w *World, cfg Config, built string) *operator {
 	t.Helper()
 	o := &operator{t: t, engine: Engine(t), dir: t.TempDir()}
 	bin := filepath.Join(o.dir, "bin")
+	// Of its own: an operator finds its provider's processes by this file.
 	o.binary = filepath.Join(bin, "terraform-provider-infiniband")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", o.binary, "../..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the provider: %v\n%s", err, out)
+	if err := errors.Join(os.Mkdir(bin, 0o700), copyProgram(built, o.binary)); err != nil {
+		t.Fatal(err)
 	}
 	o.write("main.tf", Required+HCL(w.Provider(), cfg))
 	// An override needs neither a registry nor init.
@@ -86,50 +108,92 @@ func (o *operator) providers() []int {
 	return pids
 }
 
-// The engine and its provider are killed while the card is being burned. The burn
-// goes on on the host; the next plan says what happened, the next apply settles
-// it, and the card was burned once.
-func TestBinary_killed_in_the_middle_of_a_burn(t *testing.T) {
+// kill ends the engine and its provider, as a machine that fails does.
+func (o *operator) kill(engine *exec.Cmd) error {
+	pids := o.providers()
+	if len(pids) == 0 {
+		return errors.New("no process runs the built provider")
+	}
+	for _, pid := range append(pids, engine.Process.Pid) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			return fmt.Errorf("kill %d: %w", pid, err)
+		}
+	}
+	return nil
+}
+
+// The engine and its provider are killed at each state of the journal, and while
+// the card is being burned. What runs on the host goes on; the next plan says what
+// happened, the next apply settles it, and nothing is done twice.
+func TestBinary_killed_at_every_state(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("finds the provider's process in /proc")
 	}
 	t.Parallel()
+	built := buildProvider(t)
+	done := map[string]bool{}
+	for _, m := range append(slices.Clone(moments), moment{"flash is being written", "", 0}) {
+		if done[m.step] && !*allFaults {
+			continue
+		}
+		done[m.step] = true
+		t.Run(fmt.Sprint(m.step, " ", m.nth), func(t *testing.T) {
+			t.Parallel()
+			killedAt(t, built, m)
+		})
+	}
+}
+
+func killedAt(t *testing.T, built string, at moment) {
+	t.Helper()
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: bought()})
-	cfg := w.cardOnly(host)
-	o := newOperator(t, w, cfg)
-	w.Machine(host).Faults.Set(labsim.FaultSpec{FlashSlow: 50 * time.Millisecond})
-
+	o := newOperator(t, w, w.cardOnly(host), built)
+	m := w.Machine(host)
 	cmd, out := o.command("apply", "-auto-approve")
+	var struck sync.Once
+	strike := func() {
+		struck.Do(func() {
+			if err := o.kill(cmd); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if at.holds != "" {
+		m.Faults.Trap(at.holds, at.nth, labsim.ProgramFault{Do: strike})
+	} else {
+		left := 154 // about half of the burn
+		w.Card(host).Flash.SetHook(func(card.Op) error {
+			if left--; left == 0 {
+				strike()
+			}
+			return nil
+		})
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
-	}
-	w.running(host, "b")
-	pids := o.providers()
-	if len(pids) == 0 {
-		t.Fatal("no process runs the built provider")
-	}
-	for _, pid := range append(pids, cmd.Process.Pid) {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatalf("kill %d: %v", pid, err)
-		}
 	}
 	if err := cmd.Wait(); err == nil {
 		t.Fatalf("the killed apply ended well:\n%s", out)
 	}
+	w.Card(host).Flash.SetHook(nil)
+	m.Faults.Clear()
 
 	text := o.says(2, "plan", "-detailed-exitcode")
-	if !strings.Contains(text, "an earlier apply did not finish") {
+	// Before, nothing was begun; what is being settled may be so by now.
+	open := at.holds == "" || strings.HasPrefix(at.step, "job ") && at.step != "job is being settled"
+	if open && !strings.Contains(text, "an earlier apply did not finish") {
 		t.Errorf("the plan does not say what happened:\n%s", text)
 	}
-	w.Machine(host).Faults.Clear()
+	w.up(host)
 	o.says(0, "apply", "-auto-approve")
 	o.says(0, "plan", "-detailed-exitcode")
 	once(t, w, host)
 	node := NodeGUID(host)
-	if running := w.Card(host).Running(); running.GUIDs[0] != node {
-		t.Errorf("the card runs node GUID %x, expected %x", running.GUIDs[0], node)
+	if flash, running := w.Flash(host), w.Card(host).Running(); running.GUIDs[0] != node || running.PSID != card.PSIDVPI || flash.PSID != card.PSIDVPI {
+		t.Errorf("in flash %s, running %s with node GUID %x, expected %x", flash.PSID, running.PSID, running.GUIDs[0], node)
 	}
+	backupHolds(t, w, host, card.PSIDEN)
 }
 
 // Only the engine is killed: its provider notices and ends, although nobody tells
@@ -141,7 +205,7 @@ func TestBinary_orphan_ends(t *testing.T) {
 	t.Parallel()
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: bought()})
-	o := newOperator(t, w, w.cardOnly(host)[:3])
+	o := newOperator(t, w, w.cardOnly(host)[:3], buildProvider(t))
 	w.Machine(host).Faults.Set(labsim.FaultSpec{FlashSlow: 50 * time.Millisecond})
 	cmd, _ := o.command("apply", "-auto-approve")
 	if err := cmd.Start(); err != nil {

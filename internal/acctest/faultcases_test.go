@@ -120,30 +120,32 @@ func transferCases() []*faultCase {
 	return all
 }
 
-// moments are what programs on the host begin in the course of an apply.
-var moments = []struct {
+// moment is when a program begins on the host in the course of an apply.
+type moment struct {
 	step, holds string
 	nth         int
-	burns       int // writes that may be needed once more after a power cut
-}{
-	{"taking the backup", " ri ", 1, 0},
-	{"taking the backup", " ri ", 2, 0},
-	{"taking the backup", "sync " + stateDir + "/backups", 1, 0},
-	{"taking the backup", "sync " + stateDir + "/backups", 2, 0},
-	{"job is stored", "sync " + stateDir + "/jobs/", 1, 0},
-	{"job has the lock", "sync " + stateDir + "/jobs/", 2, 0},
-	{"job has inspected the card", "sync " + stateDir + "/jobs/", 3, 0},
-	{"job is about to burn", "sync " + stateDir + "/jobs/", 4, 0},
-	{"job has burned", "sync " + stateDir + "/jobs/", 5, 0},
-	{"job has burned", "sync " + stateDir + "/jobs/", 6, 0},
-	{"job has burned", "sync " + stateDir + "/jobs/", 7, 0},
-	{"job has burned", "sync " + stateDir + "/jobs/", 8, 0},
-	{"job is being settled", "sync " + stateDir + "/jobs/", 9, 0},
-	{"job is being settled", "sync " + stateDir + "/jobs/", 10, 0},
-	{"restarting the host", "sync " + stateDir + "/activation", 1, 0},
-	{"restarting the host", "sync " + stateDir + "/activation", 2, 0},
-	{"restarting the host", "systemd-run --quiet --collect --unit=infiniband-reboot", 1, 0},
-	{"restarting the host", "systemctl is-system-running", 1, 0},
+}
+
+// moments are those of an apply that burns and restarts, in their order.
+var moments = []moment{
+	{"taking the backup", " ri ", 1},
+	{"taking the backup", " ri ", 2},
+	{"taking the backup", "sync " + stateDir + "/backups", 1},
+	{"taking the backup", "sync " + stateDir + "/backups", 2},
+	{"job is stored", "sync " + stateDir + "/jobs/", 1},
+	{"job has the lock", "sync " + stateDir + "/jobs/", 2},
+	{"job has inspected the card", "sync " + stateDir + "/jobs/", 3},
+	{"job is about to burn", "sync " + stateDir + "/jobs/", 4},
+	{"job has burned", "sync " + stateDir + "/jobs/", 5},
+	{"job has burned", "sync " + stateDir + "/jobs/", 6},
+	{"job has burned", "sync " + stateDir + "/jobs/", 7},
+	{"job has burned", "sync " + stateDir + "/jobs/", 8},
+	{"job is being settled", "sync " + stateDir + "/jobs/", 9},
+	{"job is being settled", "sync " + stateDir + "/jobs/", 10},
+	{"restarting the host", "sync " + stateDir + "/activation", 1},
+	{"restarting the host", "sync " + stateDir + "/activation", 2},
+	{"restarting the host", "systemd-run --quiet --collect --unit=infiniband-reboot", 1},
+	{"restarting the host", "systemctl is-system-running", 1},
 }
 
 // killCases end the provider without any farewell.

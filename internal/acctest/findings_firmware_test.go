@@ -57,6 +57,7 @@ func imageFindings() []finding {
 		}},
 		fileCase("FW009", "source", built(func(s *card.Spec) { s.PSID = "" }), "PSID"),
 		fileCase("FW010", "source", content("fs5.bin", fs5), "FS5"),
+		fileCase("FW011", "source", built(func(s *card.Spec) { s.HWIDs = []uint32{} }), "which chips"),
 		fileCase("FW012", "source", content("odd.bin", func(*World) []byte { return malformed() }), "0x"),
 		fileCase("FW013", "", built(func(s *card.Spec) {
 			s.GUIDs, s.MACs = card.GUIDsFromBase(0xe41d2d0300aaaa00), [2]uint64{0xe41d2daaaa00, 0xe41d2daaaa01}
@@ -106,6 +107,12 @@ func matchFindings() []finding {
 		{code: "FW029", at: "allow_reinstall", says: []string{`allow_reinstall is "2.41.0001"`}, config: func(w *World) Config {
 			return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x4000 })), map[string]any{"allow_reinstall": "2.41.0001"})
 		}},
+		{code: "FW035", at: "allow_branch_change", hosts: oldBranch, says: []string{"2.1100.6630, of branch 0", "2.1202.1000, of branch 2", `allow_branch_change = { from = "2.1100.6630", to = "2.1202.1000" }`},
+			config: func(w *World) Config { return w.burn(labs.Intel9, w.file("branch.bin", otherBranch()), without) }},
+		{code: "FW036", at: "allow_branch_change", hosts: oldBranch, says: []string{`allow_branch_change.to is "2.1201.1000"`}, config: func(w *World) Config {
+			return w.burn(labs.Intel9, w.file("branch.bin", otherBranch()), without).
+				With("infiniband_firmware.it", map[string]any{"allow_branch_change": map[string]any{"from": "2.1100.6630", "to": "2.1201.1000"}})
+		}},
 		{code: "FW031", at: "image_id", hosts: func() []labs.Host { return bought(image(oem())) }, says: []string{"HPE", "Mellanox"},
 			config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
 		{code: "FW032", hosts: func() []labs.Host {
@@ -115,6 +122,15 @@ func matchFindings() []finding {
 				return w.burn(labs.Intel9, w.file("noproduct.bin", spec(func(s *card.Spec) { s.Product = "" })), without)
 			}},
 	}
+}
+
+// oldBranch is a card with firmware whose version states a branch.
+func oldBranch() []labs.Host {
+	return vpi(image(spec(func(s *card.Spec) { s.Version = [3]uint16{2, 1100, 6630} })))
+}
+
+func otherBranch() []byte {
+	return spec(func(s *card.Spec) { s.Version = [3]uint16{2, 1202, 1000} })
 }
 
 // oem is firmware of another company's board.

@@ -50,6 +50,15 @@ func (e *MalformedError) Error() string {
 	return fmt.Sprintf("malformed image: at 0x%x: %s", e.Offset, e.What)
 }
 
+// NoHardwareError says that an image does not state which chips it is for.
+type NoHardwareError struct {
+	Offset int64 // logical offset in bytes of where it should
+}
+
+func (e *NoHardwareError) Error() string {
+	return fmt.Sprintf("at 0x%x: the image does not state which chips it is for", e.Offset)
+}
+
 // RawDumpError says that a file is the content of a whole flash, read for
 // example with `mstflint rb`, and not an image. It must not be burnt:
 // mstflint 4.21 reads the stale slot of such a file without a warning.

@@ -166,7 +166,7 @@ func sameContent(a, b *Image, except ...sectionRole) bool {
 // comes from bytes under such a checksum.
 //
 // Errors are *NotAnImageError, *TruncatedError, *CRCError, *MalformedError,
-// *EncryptedError, *UnsupportedFormatError, *RawDumpError for the content of a
+// *NoHardwareError, *EncryptedError, *UnsupportedFormatError, *RawDumpError for the content of a
 // whole flash (see ParseFlash), and whatever r returns.
 func Parse(r io.ReaderAt, size int64) (*Image, error) {
 	data, err := load(r, size)

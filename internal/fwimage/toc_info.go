@@ -77,7 +77,7 @@ func (r *tocReader) chips(e tocEntry, p []byte) error {
 	}
 	switch {
 	case len(r.img.HWIDs) == 0:
-		return malformed(e.addr+280, "the image does not state which chips it is for")
+		return &NoHardwareError{Offset: e.addr + 280}
 	case !knownChips[r.img.HWIDs[0].ID]:
 		return malformed(e.addr+280, "the first chip that the image is for is unknown (%s)", r.img.HWIDs[0])
 	case r.img.FWVersion.IsZero():

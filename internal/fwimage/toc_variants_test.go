@@ -142,7 +142,7 @@ func (s *tocSubject) built() []variant {
 		{name: "for ConnectX-3", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{{ID: 0x1f5, Rev: 1}}; o.ROMs = nil }), text: fs2Chip},
 		{name: "unknown chip", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{{ID: 0x999}} }), want: "malformed", text: "0x999 rev 0"},
 		{name: "unknown second chip", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{s.r.img.HWIDs[0], {ID: 0x999}} })},
-		{name: "no chips", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{} }), want: "malformed", text: "which chips"},
+		{name: "no chips", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{} }), want: "no hardware", text: "which chips"},
 		{name: "ROM of another device", data: with(func(o *synth.TOCOptions) { o.ROMs[0].DeviceID = 99 }), text: "for PCI device id 99"},
 		{name: "signed", data: with(func(o *synth.TOCOptions) { o.Signature, o.Flags = true, 0xc100 })},
 		{name: "code flagged as encrypted", data: with(func(o *synth.TOCOptions) { o.Flags = 8 }), text: "encrypted"},

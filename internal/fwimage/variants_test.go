@@ -32,6 +32,7 @@ func errorKind(err error) string {
 		rawDump     *RawDumpError
 		unsupported *UnsupportedFormatError
 		encrypted   *EncryptedError
+		noHardware  *NoHardwareError
 	)
 	switch {
 	case err == nil:
@@ -44,6 +45,8 @@ func errorKind(err error) string {
 		return "CRC " + crc.Section
 	case errors.As(err, &malformed):
 		return "malformed"
+	case errors.As(err, &noHardware):
+		return "no hardware"
 	case errors.As(err, &rawDump):
 		return "raw dump"
 	case errors.As(err, &unsupported):
@@ -160,7 +163,7 @@ func (s *subject) built() []variant {
 		{name: "only the necessary tags", data: build(t, synth.Options{BareInfo: true})},
 		{name: "no PSID", data: build(t, synth.Options{NoPSID: true, HWIDs: []ib.HWID{{ID: 0xabc}}}), text: "no PSID"},
 		{name: "PSID of 16 characters", data: build(t, synth.Options{PSID: "MT_9090111019abc"})},
-		{name: "no hardware ids", data: build(t, synth.Options{HWIDs: []ib.HWID{}}), want: "malformed", text: "which chips", differs: "hardware ids"},
+		{name: "no hardware ids", data: build(t, synth.Options{HWIDs: []ib.HWID{}}), want: "no hardware", text: "which chips", differs: "hardware ids"},
 		{name: "200 hardware ids", data: build(t, synth.Options{HWIDs: make201()[:200]})},
 		{name: "201 hardware ids", data: build(t, synth.Options{HWIDs: make201()}), want: "malformed", text: "201 hardware ids", differs: "hardware ids"},
 		{name: "VSD of another vendor", data: build(t, synth.Options{VSDVendor: 0x103c}), text: "vendor 0x103c"},
@@ -187,7 +190,7 @@ func (s *subject) tags() []variant {
 		{name: "PSID with bytes behind its end", data: s.withTag(tagPSID, 4, 0x00004100), want: "malformed", text: "invalid PSID", differs: "PSID text"},
 		{name: "version 0.0.0", data: s.withTag(tagVersion, 1, 0, 0), want: "malformed", text: "firmware version", differs: "no version"},
 		{name: "version missing", data: s.withTag(tagVersion, 0, 99<<24|8), want: "malformed", text: "firmware version", differs: "no version"},
-		{name: "hardware ids missing", data: s.withTag(tagHWIDs, 0, 99<<24|4), want: "malformed", text: "which chips", differs: "hardware ids"},
+		{name: "hardware ids missing", data: s.withTag(tagHWIDs, 0, 99<<24|4), want: "no hardware", text: "which chips", differs: "hardware ids"},
 		{name: "PSID missing", data: s.withTag(tagPSID, 0, 99<<24|16), text: "no PSID"},
 		{name: "PSID twice", data: s.withTag(tagProduct, 0, tagPSID<<24|16, 0x4d545f39), want: "malformed", text: "second tag 4", differs: "repeated or resized tag"},
 		{name: "VSD missing", data: s.withTag(tagVSD, 0, 99<<24|vsdBytes)},

@@ -220,6 +220,7 @@ func problem(f *safety.ImageFacts, err error) {
 		unsupported *fwimage.UnsupportedFormatError
 		dump        *fwimage.RawDumpError
 		encrypted   *fwimage.EncryptedError
+		noHardware  *fwimage.NoHardwareError
 	)
 	f.Problem = safety.ImageUnreadable
 	switch {
@@ -240,6 +241,8 @@ func problem(f *safety.ImageFacts, err error) {
 		f.Problem = safety.ImageCRC
 	case errors.As(err, &malformed):
 		f.Problem = safety.ImageMalformed
+	case errors.As(err, &noHardware):
+		f.Problem = safety.ImageNoHardware
 	case errors.As(err, &unsupported):
 		f.Problem = safety.ImageUnsupported
 	}

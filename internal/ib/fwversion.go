@@ -46,11 +46,45 @@ func (v FWVersion) String() string {
 // IsZero reports whether the version is 0.0.0, which images use for "none".
 func (v FWVersion) IsZero() bool { return v == FWVersion{} }
 
-// Compare returns -1, 0 or 1 by major, minor and sub-minor.
+// Compare returns -1, 0 or 1 by major, notation, minor and sub-minor, as mstflint
+// orders the versions of one chip family (mlxfwops/lib/fw_version.cpp, the same
+// from 4.21 to 4.36): 12.1100.6630 of 2015 is older than 12.12.0780.
 func (v FWVersion) Compare(w FWVersion) int { return cmpUint(v.key(), w.key()) }
 
 func (v FWVersion) key() uint64 {
-	return uint64(v.Major)<<32 | uint64(v.Minor)<<16 | uint64(v.Sub)
+	return uint64(v.Major)<<48 | uint64(v.notation())<<32 | uint64(v.Minor)<<16 | uint64(v.Sub)
+}
+
+// The notations that the vendor has used one after the other.
+const (
+	notationFirst   = iota // MM.mm.ssss, of the first firmware of Connect-IB
+	notationBranch         // MM.mmbb.ssss, b the branch
+	notationPresent        // MM.mm.ssss
+)
+
+const (
+	connectIB      = 10  // major version of Connect-IB
+	lastOfFirst    = 10  // its last minor version in the first notation
+	firstOfBranchy = 100 // from here on a minor version holds a branch
+)
+
+func (v FWVersion) notation() int {
+	switch {
+	case v.Minor >= firstOfBranchy:
+		return notationBranch
+	case v.Major == connectIB && v.Minor <= lastOfFirst:
+		return notationFirst
+	}
+	return notationPresent
+}
+
+// Branch gives the branch that the version states. Only those in the notation
+// with four digits of minor version do: the branch of 12.1102.6630 is 2.
+func (v FWVersion) Branch() (branch int, stated bool) {
+	if v.notation() != notationBranch {
+		return 0, false
+	}
+	return int(v.Minor % 100), true
 }
 
 // MarshalText implements encoding.TextMarshaler.

@@ -106,7 +106,8 @@ func TestParseFWVersion(t *testing.T) {
 }
 
 func TestFWVersion_Compare(t *testing.T) {
-	order := []string{"0.0.0", "2.9.9999", "2.42.1", "2.42.5000", "2.43.0", "12.1.1"}
+	order := []string{"0.0.0", "2.100.1", "2.9.9999", "2.42.1", "2.42.5000", "2.43.0", "10.10.1000", "10.1000.5", "10.1601.5", "10.11.1", "10.16.1038",
+		"12.1100.6630", "12.1102.1", "12.1.1", "12.12.780", "12.28.2006"}
 	var vs []FWVersion
 	for _, s := range order {
 		vs = append(vs, MustParseFWVersion(s))
@@ -114,8 +115,17 @@ func TestFWVersion_Compare(t *testing.T) {
 	if !slices.IsSortedFunc(vs, FWVersion.Compare) {
 		t.Errorf("not in order: %v", vs)
 	}
-	if vs[3].Compare(vs[2]) != 1 || vs[3].Compare(MustParseFWVersion("2.42.5000")) != 0 || !vs[0].IsZero() || vs[1].IsZero() {
+	if vs[4].Compare(vs[3]) != 1 || vs[4].Compare(MustParseFWVersion("2.42.5000")) != 0 || !vs[0].IsZero() || vs[1].IsZero() {
 		t.Error("Compare or IsZero is wrong")
+	}
+}
+
+func TestFWVersion_Branch(t *testing.T) {
+	for in, want := range map[string]int{"12.1102.6630": 2, "12.1100.6630": 0, "2.142.5": 42, "12.28.4512": -1, "2.42.5700": -1, "10.10.1": -1} {
+		got, stated := MustParseFWVersion(in).Branch()
+		if stated != (want >= 0) || stated && got != want {
+			t.Errorf("%s: branch %d, stated %t", in, got, stated)
+		}
 	}
 }
 

@@ -91,6 +91,7 @@ const (
 	ImageRawDump     ImageProblem = "raw dump"
 	ImageUnsupported ImageProblem = "unsupported format"
 	ImageMalformed   ImageProblem = "malformed"
+	ImageNoHardware  ImageProblem = "no hardware ids"
 	ImageEncrypted   ImageProblem = "encrypted"
 )
 

@@ -68,6 +68,16 @@ var firmwareCases = []struct {
 		in.Card.FW, in.Card.RunningFW = ib.MustParseFWVersion("2.42.5700"), ib.MustParseFWVersion("2.42.5700")
 		in.Request.Downgrade = &Downgrade{From: fw242, To: fw236}
 	}},
+	{"FW026", NeedsConsent, "older notation", func(in *FirmwareInput) { in.Image.FW = ib.MustParseFWVersion("2.1100.6630") }},
+	{"FW035", NeedsConsent, "other branch", func(in *FirmwareInput) { branches(in) }},
+	{"FW035", Note, "other branch allowed", func(in *FirmwareInput) {
+		branches(in)
+		in.Request.Branch = &BranchChange{From: in.Card.FW, To: in.Image.FW}
+	}},
+	{"FW036", NeedsConsent, "other branch of another pair", func(in *FirmwareInput) {
+		branches(in)
+		in.Request.Branch = &BranchChange{From: in.Card.FW, To: fw242}
+	}},
 	{"FW028", NeedsConsent, "same version, other content", func(in *FirmwareInput) { in.Card.FW, in.Card.RunningFW = fw242, fw242 }},
 	{"FW029", NeedsConsent, "reinstall of another version", func(in *FirmwareInput) {
 		in.Card.FW, in.Card.RunningFW = fw242, fw242

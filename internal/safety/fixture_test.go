@@ -40,6 +40,12 @@ func goodImage() ImageFacts {
 	}
 }
 
+// branches are versions of one line in two branches.
+func branches(in *FirmwareInput) {
+	in.Card.FW, in.Image.FW = ib.MustParseFWVersion("2.1100.6630"), ib.MustParseFWVersion("2.1202.1000")
+	in.Card.RunningFW = in.Card.FW
+}
+
 func goodHost() HostFacts {
 	return HostFacts{
 		Name: "intel9", Platform: "ubuntu", Lockdown: "none", StateFree: 1 << 30, RebootAllowed: true,

@@ -14,6 +14,7 @@ var problemCodes = map[ImageProblem]string{
 	ImageRawDump:     "FW006",
 	ImageUnsupported: "FW010",
 	ImageMalformed:   "FW012",
+	ImageNoHardware:  "FW011",
 	ImageEncrypted:   "FW014",
 }
 

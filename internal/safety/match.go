@@ -18,6 +18,7 @@ func match(in FirmwareInput) []Finding {
 	found = append(found, matchBoard(in.Card, in.Image)...)
 	if in.Card.PSID == in.Image.PSID || in.Card.FW.Major == in.Image.FW.Major {
 		found = append(found, matchVersion(in)...)
+		found = append(found, matchBranch(in.Card.FW, in.Image.FW, in.Request.Branch)...)
 	}
 	return found
 }
@@ -163,6 +164,24 @@ func olderVersion(from, to ib.FWVersion, consent *Downgrade) Finding {
 		return find("FW027", "%s %s", offBy("allow_downgrade", consent.From.String(), consent.To.String(), from.String(), to.String()), observed).consent(line)
 	}
 	return find("FW026", "%s", observed).granted(fmt.Sprintf("Downgrade from %s to %s, as allowed", from, to))
+}
+
+// matchBranch compares the branches that both versions state.
+func matchBranch(from, to ib.FWVersion, consent *BranchChange) []Finding {
+	has, states := from.Branch()
+	wants, too := to.Branch()
+	if !states || !too || has == wants {
+		return nil
+	}
+	line := fmt.Sprintf(`allow_branch_change = { from = %q, to = %q }`, from, to)
+	observed := fmt.Sprintf("In flash: %s, of branch %d. In the image: %s, of branch %d.", from, has, to, wants)
+	switch {
+	case consent == nil:
+		return []Finding{find("FW035", "%s", observed).consent(line)}
+	case consent.From != from || consent.To != to:
+		return []Finding{find("FW036", "%s %s", offBy("allow_branch_change", consent.From.String(), consent.To.String(), from.String(), to.String()), observed).consent(line)}
+	}
+	return []Finding{find("FW035", "%s", observed).granted(fmt.Sprintf("Change of branch from %s to %s, as allowed", from, to))}
 }
 
 // sameVersion is only asked when the contents are known to differ.

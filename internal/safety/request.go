@@ -8,12 +8,16 @@ type PSIDChange struct{ From, To ib.PSID }
 // Downgrade is the consent to an older version: exactly this pair.
 type Downgrade struct{ From, To ib.FWVersion }
 
+// BranchChange is the consent to another branch: exactly this pair of versions.
+type BranchChange struct{ From, To ib.FWVersion }
+
 // Consents are the arguments of infiniband_firmware that allow a risk. Each
 // holds the value that is expected, so that it cannot serve another change.
 type Consents struct {
-	PSIDChange *PSIDChange // allow_psid_change = { from = "…", to = "…" }
-	Downgrade  *Downgrade  // allow_downgrade = { from = "…", to = "…" }
-	Reinstall  string      // allow_reinstall = "<version>": same version, other content
+	PSIDChange *PSIDChange   // allow_psid_change = { from = "…", to = "…" }
+	Downgrade  *Downgrade    // allow_downgrade = { from = "…", to = "…" }
+	Branch     *BranchChange // allow_branch_change = { from = "…", to = "…" }
+	Reinstall  string        // allow_reinstall = "<version>": same version, other content
 	// ManagementPath names the interface of this card that carries the SSH
 	// session or the default route: allow_management_path = "<interface>".
 	ManagementPath string

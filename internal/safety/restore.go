@@ -28,6 +28,7 @@ func restore(in FirmwareInput) Verdict {
 	}
 	in.Request.PSIDChange = &PSIDChange{From: r.Left.PSID, To: ib.PSID(in.Image.PSID)}
 	in.Request.Downgrade = &Downgrade{From: r.Left.FW, To: in.Image.FW}
+	in.Request.Branch = &BranchChange{From: r.Left.FW, To: in.Image.FW}
 	in.Request.Reinstall = in.Image.FW.String()
 	v := Firmware(in)
 	for i := range v.Findings {

@@ -87,6 +87,13 @@ var _ = Register(
 	Rule{Code: "FW032", Severity: Note, Title: "Burn replaces the expansion ROM by the image's",
 		Meaning: "Both hold a boot ROM and neither states a product version, so mstflint asks which one to keep.",
 		WayOut:  ""},
+	Rule{Code: "FW035", Severity: NeedsConsent, Title: "Burn would install firmware of another branch", Attribute: "allow_branch_change", ConsentAttribute: "allow_branch_change",
+		Meaning: "Versions with four digits in the middle (12.1102.6630) state their branch in the last two. Between branches neither is the newer one, whatever the numbers say: fixes of one need not be in the other. " +
+			"Versions in the present notation (12.28.2006) state no branch, nor does anything else in an image: mstflint knows branches of switches' firmware only. An OEM's own line shows in the PSID.",
+		WayOut: "If the other branch is wanted, add to the resource:"},
+	Rule{Code: "FW036", Severity: NeedsConsent, Title: "allow_branch_change names another pair than the one observed", Attribute: "allow_branch_change", ConsentAttribute: "allow_branch_change",
+		Meaning: "A consent holds for one pair of versions only.",
+		WayOut:  "Check that this is the card and the image that you mean. If so, write:"},
 	Rule{Code: "FW033", Severity: Warn, Title: "Image was made for another model of the board", Attribute: "image_id",
 		Meaning: "The part number in the card's vital product data and the board definition in the image name different models. Models of one chip differ in connectors, speeds and power.",
 		WayOut:  "Look both part numbers up before the burn. Keep the backup."},

@@ -134,7 +134,9 @@ func files() map[string][]byte {
 	corrupt := append([]byte{}, imageVPI()...)
 	corrupt[0x1000] ^= 0x40
 	all := map[string][]byte{
-		"vpi.bin": imageVPI(), "en.bin": imageEN(), "old.bin": image(card.PSIDVPI, [3]uint16{2, 36, 5000}, 0x20160114), "flat.bin": card.Build(flat),
+		"vpi.bin": imageVPI(), "en.bin": imageEN(), "old.bin": image(card.PSIDVPI, [3]uint16{2, 36, 5000}, 0x20160114),
+		// In the notation of 2015, older than any in the present one.
+		"wide.bin": image(card.PSIDVPI, [3]uint16{2, 1102, 6630}, 0x20150114), "flat.bin": card.Build(flat),
 		"cx3.bin": card.Build(cx3), "cx3a0.bin": card.Build(cx3a0), "rev.bin": card.Build(rev), "corrupt.bin": corrupt, "short.bin": imageVPI()[:0x1000],
 		"text.bin": []byte("; not an image\n\x00"), "odd.bin": imageVPI()[:0x1001], "newer.bin": image(card.PSIDVPI, [3]uint16{2, 42, 5700}, 0x20180101),
 	}
@@ -203,6 +205,7 @@ func burnDeals() []deal {
 		{name: "burn twice", card: vpiCard, args: "@ -i /img/newer.bin b", then: []string{"-y @ -i /img/vpi.bin b", "@ q"}},
 		{name: "burn older, EOF", card: vpiCard, args: "@ -i /img/old.bin b"},
 		{name: "burn older, -y", card: vpiCard, args: "-y @ -i /img/old.bin b"},
+		{name: "burn of an older notation, -y", card: vpiCard, args: "-y @ -i /img/wide.bin b", then: []string{"@ q", "@ -i /img/vpi.bin b"}},
 		{name: "burn older and other PSID, one y", card: enCard, stdin: "y\n", args: "-allow_psid_change @ -i /img/old.bin b"},
 		{name: "burn older and other PSID, two y", card: enCard, stdin: "y\ny\n", args: "-allow_psid_change @ -i /img/old.bin b"},
 		{name: "burn silently", card: enCard, args: "-s -y -allow_psid_change @ -i /img/vpi.bin b"},

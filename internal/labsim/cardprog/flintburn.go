@@ -182,7 +182,16 @@ func (f *flint) checkVersion(dev *card.Image) int {
 	return 0
 }
 
+// compare orders versions by how they are written first: those whose minor part
+// has three or more digits come before those that have two (facts: fw_version.cpp
+// of 4.21, get_master_format).
 func compare(a, b [3]uint16) int {
+	if wide := a[1] >= 100; wide != (b[1] >= 100) {
+		if wide {
+			return -1
+		}
+		return 1
+	}
 	for i := range a {
 		if a[i] != b[i] {
 			return int(a[i]) - int(b[i])

@@ -18,6 +18,7 @@ type model struct {
 	ImageID         tfkit.ImageID        `tfsdk:"image_id"`
 	AllowPSIDChange types.Object         `tfsdk:"allow_psid_change"`
 	AllowDowngrade  types.Object         `tfsdk:"allow_downgrade"`
+	AllowBranch     types.Object         `tfsdk:"allow_branch_change"`
 	AllowReinstall  tfkit.ConsentVersion `tfsdk:"allow_reinstall"`
 	AllowManagement types.String         `tfsdk:"allow_management_path"`
 	Activation      types.String         `tfsdk:"activation"`
@@ -41,7 +42,8 @@ type model struct {
 func (m *model) known() bool {
 	_, psidUnknown := tfkit.ConsentOf(m.AllowPSIDChange)
 	_, downgradeUnknown := tfkit.ConsentOf(m.AllowDowngrade)
-	return !m.CardID.IsUnknown() && !m.ImageID.IsUnknown() && !psidUnknown && !downgradeUnknown &&
+	_, branchUnknown := tfkit.ConsentOf(m.AllowBranch)
+	return !m.CardID.IsUnknown() && !m.ImageID.IsUnknown() && !psidUnknown && !downgradeUnknown && !branchUnknown &&
 		!m.AllowReinstall.IsUnknown() && !m.AllowManagement.IsUnknown() && !m.Activation.IsUnknown()
 }
 
@@ -55,18 +57,34 @@ func (m *model) request() (safety.FirmwareRequest, error) {
 	if c, _ := tfkit.ConsentOf(m.AllowPSIDChange); c.From != "" || c.To != "" {
 		req.PSIDChange = &safety.PSIDChange{From: ib.PSID(c.From), To: ib.PSID(c.To)}
 	}
-	if c, _ := tfkit.ConsentOf(m.AllowDowngrade); c.From != "" || c.To != "" {
-		from, err := ib.ParseFWVersion(c.From)
-		if err != nil {
-			return req, fmt.Errorf("allow_downgrade: %w", err)
-		}
-		to, err := ib.ParseFWVersion(c.To)
-		if err != nil {
-			return req, fmt.Errorf("allow_downgrade: %w", err)
-		}
+	from, to, given, err := versions(m.AllowDowngrade)
+	if err != nil {
+		return req, fmt.Errorf("allow_downgrade: %w", err)
+	}
+	if given {
 		req.Downgrade = &safety.Downgrade{From: from, To: to}
 	}
+	from, to, given, err = versions(m.AllowBranch)
+	if err != nil {
+		return req, fmt.Errorf("allow_branch_change: %w", err)
+	}
+	if given {
+		req.Branch = &safety.BranchChange{From: from, To: to}
+	}
 	return req, nil
+}
+
+// versions reads a consent to a pair of versions.
+func versions(consent types.Object) (from, to ib.FWVersion, given bool, err error) {
+	c, _ := tfkit.ConsentOf(consent)
+	if c.From == "" && c.To == "" {
+		return from, to, false, nil
+	}
+	if from, err = ib.ParseFWVersion(c.From); err != nil {
+		return from, to, false, err
+	}
+	to, err = ib.ParseFWVersion(c.To)
+	return from, to, err == nil, err
 }
 
 // setImage fills what follows from the image.
@@ -123,6 +141,7 @@ func (m *model) plan(ref tfkit.CardRef, img safety.ImageFacts, v safety.Verdict,
 func (m model) orNull() model {
 	if m.ID.IsNull() {
 		m.AllowPSIDChange, m.AllowDowngrade = tfkit.NullConsent[tfkit.PSIDKind](), tfkit.NullConsent[tfkit.VersionKind]()
+		m.AllowBranch = tfkit.NullConsent[tfkit.VersionKind]()
 	}
 	return m
 }
@@ -142,6 +161,7 @@ func (m *model) waiting() {
 func (m *model) settleConsents(prior model) {
 	tfkit.Settle(&m.AllowPSIDChange, prior.AllowPSIDChange)
 	tfkit.Settle(&m.AllowDowngrade, prior.AllowDowngrade)
+	tfkit.Settle(&m.AllowBranch, prior.AllowBranch)
 	tfkit.Settle(&m.AllowReinstall, prior.AllowReinstall)
 	tfkit.Settle(&m.AllowManagement, prior.AllowManagement)
 }
@@ -150,6 +170,7 @@ func (m *model) settleConsents(prior model) {
 func (m *model) normalise(ref tfkit.CardRef, now hca.FirmwareState, imageSHA256 string) {
 	m.settleConsents(model{
 		AllowPSIDChange: tfkit.NoConsent[tfkit.PSIDKind](), AllowDowngrade: tfkit.NoConsent[tfkit.VersionKind](),
+		AllowBranch:    tfkit.NoConsent[tfkit.VersionKind](),
 		AllowReinstall: tfkit.NewText[tfkit.OrEmpty[tfkit.VersionKind]](""), AllowManagement: types.StringValue(""),
 	})
 	if m.Activation.IsNull() {

@@ -33,8 +33,9 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 				MarkdownDescription: "Id of the image, `host/sha256`, as `infiniband_firmware_image.….id` gives it. It must be staged on the card's host. Another image with the same PSID, version and content is no change.",
 				PlanModifiers:       []planmodifier.String{tfkit.KeepSpelling[tfkit.OrEmpty[tfkit.ImageIDKind]]()},
 			},
-			"allow_psid_change": tfkit.ConsentAttribute[tfkit.PSIDKind]("Consent to a cross-flash: exactly this PSID `from` may become that PSID `to`."),
-			"allow_downgrade":   tfkit.ConsentAttribute[tfkit.VersionKind]("Consent to an older firmware: exactly this version `from` may become that version `to`."),
+			"allow_psid_change":   tfkit.ConsentAttribute[tfkit.PSIDKind]("Consent to a cross-flash: exactly this PSID `from` may become that PSID `to`."),
+			"allow_downgrade":     tfkit.ConsentAttribute[tfkit.VersionKind]("Consent to an older firmware: exactly this version `from` may become that version `to`."),
+			"allow_branch_change": tfkit.ConsentAttribute[tfkit.VersionKind]("Consent to firmware of another branch, where both versions state one (four digits in the middle, `12.1102.6630`): exactly this version `from` may become that version `to`."),
 			"allow_reinstall": schema.StringAttribute{
 				Optional: true, Computed: true, CustomType: tfkit.ConsentVersionType{},
 				MarkdownDescription: "Consent to burn other content of the version that is in flash already: that version. A change of this argument alone is no change.",
