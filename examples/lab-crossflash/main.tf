@@ -92,9 +92,20 @@ data "infiniband_cards" "fabric" {
   depends_on = [infiniband_ipoib_interface.fabric]
 }
 
-# The fabric as intel9 sees it; its picture is one of the outputs.
+# The fabric as intel9 sees it.
 data "infiniband_fabric" "lab" {
   host = "intel9"
 
   depends_on = [infiniband_ipoib_interface.fabric]
+}
+
+# Its picture, in a file of the repository that is written again when it changes.
+resource "terraform_data" "picture" {
+  triggers_replace = sha256(data.infiniband_fabric.lab.svg)
+
+  provisioner "local-exec" {
+    command     = "printf '%s' \"$SVG\" > fabric.svg"
+    working_dir = path.root
+    environment = { SVG = data.infiniband_fabric.lab.svg }
+  }
 }

@@ -47,7 +47,9 @@ output "interfaces" {
   }
 }
 
-output "fabric_svg" {
-  description = "A picture of the fabric: terraform output -raw fabric_svg > fabric.svg."
-  value       = data.infiniband_fabric.lab.svg
+output "picture" {
+  description = "File with a picture of the fabric."
+  value       = "${path.root}/fabric.svg"
+
+  depends_on = [terraform_data.picture]
 }

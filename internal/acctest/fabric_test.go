@@ -2,7 +2,9 @@ package acctest
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -35,6 +37,26 @@ func messages(t *testing.T, fabric any) string {
 	return strings.Join(all, "\n")
 }
 
+var updatePicture = flag.Bool("picture.update", false, "write the picture that the documentation shows")
+
+// samePicture compares with the picture that README and example show.
+func samePicture(t *testing.T, svg string) {
+	t.Helper()
+	const shown = "../../examples/lab-crossflash/fabric.svg"
+	if *updatePicture {
+		if err := os.WriteFile(shown, []byte(svg), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) != svg {
+		t.Errorf("%s is not what the fabric looks like: go test ./internal/acctest -run TestFabric_of_the_two_hosts -picture.update", shown)
+	}
+}
+
 // The whole main scenario, then its fabric: what is there, what is not, what is
 // slow, what counts errors.
 func TestFabric_of_the_two_hosts(t *testing.T) {
@@ -59,9 +81,11 @@ func TestFabric_of_the_two_hosts(t *testing.T) {
 	if m := messages(t, got); m != "" {
 		t.Errorf("differences:\n%s", m)
 	}
-	if svg, ok := field(t, got, "svg").(string); !ok || !strings.Contains(svg, "2 hosts, 2 cards, 1 switch, 4 links") || !strings.Contains(svg, "SM intel9, priority 14") {
+	svg, ok := field(t, got, "svg").(string)
+	if !ok || !strings.Contains(svg, "2 hosts, 2 cards, 1 switch, 4 links") || !strings.Contains(svg, "SM intel9, priority 14") {
 		t.Errorf("%s", svg)
 	}
+	samePicture(t, svg)
 	if m, ok := field(t, got, "mermaid").(string); !ok || !strings.HasPrefix(m, "flowchart TD\n") {
 		t.Errorf("%s", m)
 	}

@@ -103,6 +103,14 @@ func (d *demo) settled(ctx context.Context) error {
 }
 
 func (d *demo) evidence(ctx context.Context) error {
+	picture, err := os.ReadFile(filepath.Join(d.engine.dir, "fabric.svg"))
+	if err != nil {
+		return err
+	}
+	if err = contains("2 hosts, 2 cards, 1 switch, 4 links", "SM intel9")(string(picture)); err != nil {
+		return fmt.Errorf("fabric.svg: %w", err)
+	}
+	d.say("fabric.svg: a picture of 2 hosts, 2 cards, 1 switch and 4 links")
 	for _, host := range []string{"intel9", "xeon2zfs"} {
 		for _, check := range d.lab.checks[host] {
 			if err := d.lab.show(ctx, host, check.holds, check.argv...); err != nil {
