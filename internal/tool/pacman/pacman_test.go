@@ -1,0 +1,125 @@
+package pacman
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestParseQuery(t *testing.T) {
+	got := ParseQuery([]byte("rdma-core 55.0-1\nerror: package 'opensm' was not found\niperf3 3.18-1\n"))
+	if len(got) != 2 || got["rdma-core"] != "55.0-1" || got["iperf3"] != "3.18-1" {
+		t.Errorf("installed: %v", got)
+	}
+}
+
+// system is a directory that pacman takes for a system, with a repository that
+// has rdma-core.
+type system struct {
+	t   *testing.T
+	top string
+}
+
+func newSystem(t *testing.T) *system {
+	t.Helper()
+	if _, err := exec.LookPath("pacman"); err != nil {
+		t.Skip("needs pacman; .ci/run installs it")
+	}
+	s := &system{t: t, top: t.TempDir()}
+	for _, dir := range []string{"repo", "root", "root/db", "cache"} {
+		if err := os.MkdirAll(s.path(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const file = "rdma-core-55.0-1-any.pkg.tar.gz"
+	s.pack("repo/"+file, ".PKGINFO", "pkgname = rdma-core\npkgver = 55.0-1\npkgdesc = Nothing, for a test\nsize = 0\narch = any\n")
+	s.pack("repo/lab.db", "rdma-core-55.0-1/desc", "%FILENAME%\n"+file+"\n\n%NAME%\nrdma-core\n\n%VERSION%\n55.0-1\n\n%ARCH%\nany\n\n")
+	s.write("pacman.conf", "[options]\nArchitecture = auto\nSigLevel = Never\n[lab]\nServer = file://"+s.path("repo")+"\n")
+	// The lists are read once, as an upgrade of the system does it.
+	if out, status := s.run([]string{"pacman", "-Sy"}); status != 0 {
+		t.Fatalf("lists: %d\n%s", status, out)
+	}
+	return s
+}
+
+func (s *system) path(name string) string { return filepath.Join(s.top, name) }
+
+func (s *system) write(name, text string) {
+	s.t.Helper()
+	if err := os.WriteFile(s.path(name), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// pack writes an archive of one file: what a package and a list of packages are.
+func (s *system) pack(archive, name, text string) {
+	s.t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))})
+	if err == nil {
+		_, err = w.Write([]byte(text))
+	}
+	if err = errors.Join(err, w.Close(), z.Close()); err != nil {
+		s.t.Fatal(err)
+	}
+	s.write(archive, b.String())
+}
+
+func (s *system) run(argv []string) (string, int) {
+	s.t.Helper()
+	there := []string{"--root", s.path("root"), "--dbpath", s.path("root/db"), "--cachedir", s.path("cache"), "--config", s.path("pacman.conf"), "--logfile", s.path("log")}
+	out, err := exec.Command(argv[0], append(there, argv[1:]...)...).Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.t.Fatal(err)
+	}
+	if exit != nil {
+		return string(out) + string(exit.Stderr), exit.ExitCode()
+	}
+	return string(out), 0
+}
+
+// The real pacman takes the commands and does what they are said to do.
+func TestInstall_realPacman(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("pacman installs as root only; .ci/run is root")
+	}
+	s := newSystem(t)
+	if out, status := s.run(Query("rdma-core", "iperf3").Argv()); status != 1 || len(ParseQuery([]byte(out))) != 0 {
+		t.Errorf("before: status %d\n%s", status, out)
+	}
+	for range 2 { // the second has nothing to do
+		if out, status := s.run(Install("rdma-core").Argv()); status != 0 {
+			t.Fatalf("install: %d\n%s", status, out)
+		}
+	}
+	out, status := s.run(Query("rdma-core", "iperf3").Argv())
+	if got := ParseQuery([]byte(out)); status != 1 || len(got) != 1 || got["rdma-core"] != "55.0-1" {
+		t.Errorf("after: status %d\n%s", status, out)
+	}
+	if out, status := s.run(Install("opensm").Argv()); status == 0 {
+		t.Errorf("a package that no list has: %s", out)
+	}
+}
+
+func TestInstall_neverRefreshesLists(t *testing.T) {
+	cmd := Install("rdma-core", "iperf3")
+	argv := cmd.Argv()
+	if i := slices.Index(argv, "--"); i < 0 || !slices.Equal(argv[i+1:], []string{"rdma-core", "iperf3"}) {
+		t.Errorf("packages are not behind --: %q", argv)
+	}
+	if slices.ContainsFunc(argv, func(a string) bool { return a == "-Sy" || a == "-Syu" || a == "--refresh" }) {
+		t.Errorf("a partial upgrade: %q", argv)
+	}
+	if !cmd.Root() || !cmd.Changing() || cmd.Timeout() == 0 {
+		t.Error("an installation is a change by root with its own time limit")
+	}
+}
