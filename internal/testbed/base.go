@@ -26,24 +26,51 @@ import (
 type Base struct {
 	Suite    string            // of Debian, "bookworm" or "trixie"
 	Packages []string          // beside hostPackages
+	Later    []string          // packages that debootstrap cannot install, which knows no triggers
 	Files    map[string]string // beside hostFiles
 	Masked   []string          // units beside hostMasked
 }
 
 // Firmware is Debian 12, the last whose mstflint (4.21) burns and configures
-// ConnectX-3.
-var Firmware = Base{Suite: "bookworm", Packages: []string{"mstflint", "pciutils"}}
+// ConnectX-3. It says Ubuntu, which the provider takes for a system that it knows.
+var Firmware = Base{
+	Suite: "bookworm", Packages: []string{"mstflint", "pciutils"},
+	Files: map[string]string{
+		"etc/os-release": "NAME=\"Ubuntu\"\nID=ubuntu\nID_LIKE=debian\nVERSION_ID=\"24.04\"\n" +
+			"PRETTY_NAME=\"Ubuntu 24.04 (testbed, really Debian 12)\"\n",
+	},
+}
+
+// Bookworm and Trixie are Debian 12 and 13 with every network stack that Debian
+// has. One of them is in use on a host: see Stack.
+var (
+	Bookworm = networked("bookworm")
+	Trixie   = networked("trixie")
+)
+
+// networked is a system whose network the host configures by itself. All of its
+// stacks in one cost half the disk and a fifth of the time of one system for each;
+// on real hosts, too, those that are not in use are often installed.
+func networked(suite string) Base {
+	return Base{
+		Suite:    suite,
+		Packages: []string{"udev", "ifupdown", "ethtool"},
+		Later:    []string{"netplan.io", "network-manager"},
+		Masked:   networkMasked,
+	}
+}
+
+// networkMasked would write to the machine that the testbed runs on (the first;
+// /proc/sys can be written, see Host.start), or wait for what no host here has.
+var networkMasked = []string{"systemd-sysctl.service", "NetworkManager-wait-online.service", "wpa_supplicant.service", "ModemManager.service"}
 
 // hostPackages are what a host cannot do without.
 var hostPackages = []string{
 	"systemd", "systemd-sysv", "dbus", "openssh-server", "sudo", "iproute2", "iputils-ping", "kmod", "procps",
 }
 
-// hostFiles turn an installed system into a host. The first lets the provider
-// take it for a system that it knows.
+// hostFiles turn an installed system into a host.
 var hostFiles = map[string]string{
-	"etc/os-release": "NAME=\"Ubuntu\"\nID=ubuntu\nID_LIKE=debian\nVERSION_ID=\"24.04\"\n" +
-		"PRETTY_NAME=\"Ubuntu 24.04 (testbed, really Debian 12)\"\n",
 	"etc/sudoers.d/testbed":                    User + " ALL=(ALL:ALL) NOPASSWD: ALL\n",
 	"etc/ssh/sshd_config.d/testbed.conf":       "PasswordAuthentication no\nPermitRootLogin no\nUseDNS no\nMaxSessions 50\nMaxStartups 100\n",
 	"etc/systemd/journald.conf.d/testbed.conf": "[Journal]\nStorage=persistent\nSyncIntervalSec=1s\n",
@@ -82,7 +109,7 @@ func (b Base) dir() string {
 		cache = "/var/cache"
 	}
 	h := sha256.New()
-	fmt.Fprintln(h, 1, b.Suite, b.packages(), b.masked(), b.files())
+	fmt.Fprintln(h, 1, b.Suite, slices.Concat(b.packages(), b.Later), b.masked(), b.files())
 	return filepath.Join(cache, "terraform-provider-infiniband", "testbed-"+b.Suite+"-"+hex.EncodeToString(h.Sum(nil))[:12])
 }
 
@@ -121,6 +148,9 @@ func (b Base) Build() error {
 	if err := b.debootstrap(building); err != nil {
 		return err
 	}
+	if err := b.installLater(building); err != nil {
+		return errors.Join(err, os.RemoveAll(building))
+	}
 	if err := b.furnish(building); err != nil {
 		return fmt.Errorf("testbed: prepare %s: %w", building, err)
 	}
@@ -134,16 +164,53 @@ func (b Base) debootstrap(at string) error {
 	if mirror := os.Getenv("TESTBED_MIRROR"); mirror != "" {
 		args = append(args, mirror)
 	}
+	if err := isolated("debootstrap", args...); err != nil {
+		return errors.Join(fmt.Errorf("testbed: debootstrap of Debian %s (TESTBED_MIRROR names another mirror): %w", b.Suite, err), os.RemoveAll(at))
+	}
+	return nil
+}
+
+// laterScript installs packages ($2…) into a system ($1) with its own apt. Nothing
+// of it is started.
+const laterScript = `set -e
+root=$1
+shift
+mount -t proc proc "$root/proc"
+mount --bind /etc/resolv.conf "$root/etc/resolv.conf"
+printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+chmod 755 "$root/usr/sbin/policy-rc.d"
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C
+chroot "$root" apt-get -q update
+chroot "$root" apt-get -q install -y --no-install-recommends "$@"
+chroot "$root" apt-get clean
+rm -rf "$root/usr/sbin/policy-rc.d" "$root"/var/lib/apt/lists/*
+`
+
+func (b Base) installLater(at string) error {
+	if len(b.Later) == 0 {
+		return nil
+	}
+	if err := writeFile(filepath.Join(at, "etc/resolv.conf"), "", 0o644); err != nil {
+		return err
+	}
+	if err := isolated("sh", append([]string{"-c", laterScript, "sh", at}, b.Later...)...); err != nil {
+		return fmt.Errorf("testbed: install %s: %w", strings.Join(b.Later, ", "), err)
+	}
+	return nil
+}
+
+// isolated runs an installation. What it mounts and starts ends with it, and it
+// with this program.
+func isolated(program string, args ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
 	// The signal for the death of the parent comes when the thread ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd := exec.CommandContext(ctx, "debootstrap", args...) //nolint:gosec // fixed but for the mirror
-	// What it mounts and starts ends with it, and it with this program.
+	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // fixed but for the mirror and paths of ours
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return errors.Join(fmt.Errorf("testbed: debootstrap of Debian %s (TESTBED_MIRROR names another mirror): %w\n%s", b.Suite, err, lastLines(string(out), 15)), os.RemoveAll(at))
+		return fmt.Errorf("%w\n%s", err, lastLines(string(out), 15))
 	}
 	return nil
 }
@@ -185,3 +252,6 @@ func lastLines(s string, n int) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
+
+// Bases are all that hosts of the tests run.
+var Bases = []Base{Firmware, Bookworm, Trixie}

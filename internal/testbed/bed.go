@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 )
 
@@ -31,6 +32,11 @@ type HostConfig struct {
 	Card card.Config
 	// Board is written into the card's vital product data; empty: it has none.
 	Board Board
+	// Stack configures the host's network, which is Bookworm or Trixie then.
+	// Empty: the testbed does.
+	Stack labsim.Stack
+	// Wires are the host's IPoIB interfaces, if it has a stack.
+	Wires []Wire
 }
 
 // Bed is a running testbed and the operator's keys to it.
@@ -78,12 +84,18 @@ func (b *Bed) add(c HostConfig, operator ssh.PublicKey) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(c.Wires) > 0 {
+		model.SetNV(card.NV{LinkType: [2]int{card.LinkIB, card.LinkIB}})
+	}
 	numbers.Lock()
 	numbers.last++
 	number := numbers.last
 	numbers.Unlock()
 	device := NewDevice(model)
 	device.Board = c.Board
+	for _, w := range c.Wires {
+		device.Netdevs[w.Name] = w.Port
+	}
 	h, err := newHost(number, c, device, operator)
 	b.Hosts[c.Name] = h
 	return h, err

@@ -54,11 +54,25 @@ func (h *Host) start() error {
 		d.PowerOn()
 	}
 	h.boots++
-	cmd := exec.Command("systemd-nspawn", "--quiet", "--directory="+h.path("root"), "--machine="+h.Name, //nolint:gosec,noctx // paths of ours; it runs until the host goes off
-		"--register=no", "--keep-unit", "--console=pipe", "--network-namespace-path="+h.netns(), "--capability=CAP_NET_ADMIN,CAP_NET_RAW",
+	if err := h.wireUp(); err != nil {
+		return fmt.Errorf("testbed: host %s: %w", h.Name, err)
+	}
+	args := []string{
+		"--quiet", "--directory=" + h.path("root"), "--machine=" + h.Name,
+		"--register=no", "--keep-unit", "--console=pipe", "--network-namespace-path=" + h.netns(), "--capability=CAP_NET_ADMIN,CAP_NET_RAW",
 		"--resolv-conf=off", "--timezone=off", "--link-journal=no",
-		"--bind="+h.path("pci")+":/sys/bus/pci/devices", "--bind="+h.path("class")+":/sys/class", "--bind="+h.path("sys/class/net")+":/sys/class/net",
-		"--boot", "--", "systemd.log_level=notice")
+		"--bind=" + h.path("pci") + ":/sys/bus/pci/devices", "--bind=" + h.path("class") + ":/sys/class",
+	}
+	if h.stack == "" {
+		args = append(args, "--bind="+h.path("sys/class/net")+":/sys/class/net")
+	} else {
+		args = append(args, "--bind="+h.path("devices")+":/sys/devices", "--bind="+h.path("module")+":/sys/module")
+	}
+	cmd := exec.Command("systemd-nspawn", append(args, "--boot", "--", "systemd.log_level=notice")...) //nolint:gosec,noctx // paths of ours; it runs until the host goes off
+	if h.stack != "" {
+		// udev starts only where sysfs can be written.
+		cmd.Env = append(os.Environ(), "SYSTEMD_NSPAWN_API_VFS_WRITABLE=1")
+	}
 	cmd.Stdout, cmd.Stderr = h.log, h.log
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("testbed: host %s: %w", h.Name, err)

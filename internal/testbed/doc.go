@@ -8,12 +8,29 @@
 // It must not decide what the provider should do, nor hold a second model of a
 // card; the shipped binary must never link it.
 //
+// Two more systems, Bookworm and Trixie, have every network stack of Debian; a
+// host's own stack configures it there, its IPoIB interfaces included.
+//
 // What is real: kernel, systemd, sshd, sudo, dash, flock, systemd-run and
 // systemd-inhibit, mstflint, mstconfig and lspci of Debian 12, boot ids, and every
-// access of the tools to the chip's registers. What is not, and where exactly it ends:
+// access of the tools to the chip's registers; netplan, systemd-networkd,
+// NetworkManager, ifupdown, udev and iproute2 of Debian 12 and 13. What is not, and
+// where exactly it ends:
 //
-//   - /etc/os-release says Ubuntu 24.04, a family that the provider knows; apt,
-//     systemd and dpkg are of the same family.
+//   - /etc/os-release of Firmware says Ubuntu 24.04, a family that the provider
+//     knows; apt, systemd and dpkg are of the same family. The others say Debian.
+//   - An IPoIB interface is a veth. The kernel keeps it as Ethernet and its packets
+//     are such. Programs are told otherwise: sysfs is served (netsys.go, wire.go),
+//     and a library in /etc/ld.so.preload rewrites what netlink says of it and
+//     refuses an MTU as ib_ipoib does (shim/ipoib.c). systemd-networkd, udev and
+//     NetworkManager ("NMDeviceInfiniband") take it for what it stands for; a
+//     program that is linked statically, or asks through SIOCGIFHWADDR, does not.
+//     The neighbour table and the link-local address show the six bytes of a MAC.
+//   - It is not below the card in /sys/devices, so that udev makes no name of its
+//     PCI address: it has its name from the beginning. There is carrier from the
+//     beginning too, as a broadcast group of 2048-byte packets would give it.
+//   - P_Key children cannot be made.
+//   - All modules are loaded; modprobe has nothing to load.
 //   - Capabilities of the function are those that lspci shows of a ConnectX-3: the
 //     link and the vital product data, as the board's maker writes them. Power
 //     management and MSI-X are not there.

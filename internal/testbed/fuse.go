@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,6 +25,7 @@ type entry struct {
 	set   func(string) syscall.Errno // nil: read only
 	regs  *Device
 	value []byte
+	file  string // a real file; without set it takes what is written
 }
 
 func dir(list func() map[string]entry) entry { return entry{dir: list} }
@@ -39,7 +41,7 @@ func (e entry) mode() uint32 {
 		return syscall.S_IFDIR | 0o755
 	case e.link != "":
 		return syscall.S_IFLNK | 0o777
-	case e.regs != nil, e.set != nil:
+	case e.regs != nil, e.set != nil, e.file != "":
 		return syscall.S_IFREG | 0o644
 	}
 	return syscall.S_IFREG | 0o444
@@ -85,7 +87,7 @@ func (n *node) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) sy
 	switch {
 	case n.regs != nil:
 		out.Size = configSize
-	case n.text != nil:
+	case n.text != nil, n.file != "":
 		out.Size = textSize
 	case n.value != nil:
 		out.Size = uint64(len(n.value))
@@ -155,8 +157,14 @@ func (n *node) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) 
 		return fuse.ReadResultData(n.regs.readConfig(off, int(max(0, size)))), 0
 	}
 	s := n.value
-	if n.text != nil {
+	switch {
+	case n.text != nil:
 		s = []byte(n.text())
+	case n.file != "":
+		var err error
+		if s, err = os.ReadFile(n.file); err != nil {
+			return nil, errnoOf(err)
+		}
 	}
 	if off >= int64(len(s)) {
 		return fuse.ReadResultData(nil), 0
@@ -171,6 +179,10 @@ func (n *node) Write(_ context.Context, _ fs.FileHandle, data []byte, off int64)
 		n.regs.writeConfig(off, data)
 	case n.set != nil:
 		if errno := n.set(string(data)); errno != 0 {
+			return 0, errno
+		}
+	case n.file != "":
+		if errno := writeKernel(n.file, string(data)); errno != 0 {
 			return 0, errno
 		}
 	default:

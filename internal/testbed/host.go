@@ -20,6 +20,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
 
 // Host is one machine of the testbed. Its disk is a layer of its own over the
@@ -31,9 +33,12 @@ type Host struct {
 	Device *Device
 	Key    ssh.PublicKey // of sshd
 
-	base *Base
-	dir  string
-	log  *os.File
+	base   *Base
+	dir    string
+	log    *os.File
+	number int // gives it a network of its own
+	stack  labsim.Stack
+	wires  []Wire
 
 	mu      sync.Mutex
 	process *exec.Cmd
@@ -47,11 +52,11 @@ type Host struct {
 func newHost(number int, c HostConfig, d *Device, operator ssh.PublicKey) (*Host, error) {
 	h := &Host{
 		Name: c.Name, BDF: c.BDF, Device: d, Addr: fmt.Sprintf("10.77.%d.2", number),
-		base: c.Base, dir: filepath.Join(runDir, c.Name), down: closed(),
+		base: c.Base, dir: filepath.Join(runDir, c.Name), down: closed(), number: number, stack: c.Stack, wires: c.Wires,
 	}
 	h.Slot(c.BDF, d)
 	for _, step := range []func() error{
-		h.mountDisk, func() error { return h.furnish(operator) }, func() error { return h.plug(number) }, h.mountCard,
+		h.mountDisk, func() error { return h.furnish(operator) }, h.chooseStack, h.plug, h.mountCard,
 	} {
 		if err := step(); err != nil {
 			return h, fmt.Errorf("testbed: host %s: %w", c.Name, err)
@@ -73,7 +78,7 @@ func (h *Host) path(name string) string { return filepath.Join(h.dir, name) }
 // mountDisk lays the host's own disk over the shared system. Both disk and mount
 // are in the sandbox and go with it.
 func (h *Host) mountDisk() error {
-	for _, d := range []string{"disk", "work", "root", "pci", "class", "sys"} {
+	for _, d := range []string{"disk", "work", "root", "pci", "class", "sys", "devices", "module"} {
 		if err := os.MkdirAll(h.path(d), 0o755); err != nil { //nolint:gosec // the host's users walk through it
 			return err
 		}
@@ -124,18 +129,21 @@ func (h *Host) furnish(operator ssh.PublicKey) error {
 }
 
 // plug gives the host a network of its own, with one cable to the operator.
-func (h *Host) plug(number int) error {
-	out, in := "to-"+strconv.Itoa(number), "eno1"
-	for _, args := range [][]string{
-		{"netns", "add", h.Name},
-		{"link", "add", out, "type", "veth", "peer", "name", in, "netns", h.Name},
-		{"addr", "add", fmt.Sprintf("10.77.%d.1/24", number), "dev", out},
-		{"link", "set", out, "up"},
-		{"-n", h.Name, "link", "set", "lo", "up"},
-		{"-n", h.Name, "addr", "add", h.Addr + "/24", "dev", in},
-		{"-n", h.Name, "link", "set", in, "up"},
-		{"-n", h.Name, "route", "add", "default", "via", fmt.Sprintf("10.77.%d.1", number)},
-	} {
+func (h *Host) plug() error {
+	out := "to-" + strconv.Itoa(h.number)
+	steps := [][]string{{"netns", "add", h.Name}}
+	if h.stack == "" {
+		steps = append(steps, [][]string{
+			{"link", "add", out, "type", "veth", "peer", "name", uplink, "netns", h.Name},
+			{"addr", "add", h.gateway() + "/24", "dev", out},
+			{"link", "set", out, "up"},
+			{"-n", h.Name, "link", "set", "lo", "up"},
+			{"-n", h.Name, "addr", "add", h.Addr + "/24", "dev", uplink},
+			{"-n", h.Name, "link", "set", uplink, "up"},
+			{"-n", h.Name, "route", "add", "default", "via", h.gateway()},
+		}...)
+	}
+	for _, args := range steps {
 		if err := command("ip", args...); err != nil {
 			return err
 		}
@@ -173,7 +181,11 @@ func (h *Host) cards() map[string]*Device {
 
 // mountCard serves the cards: functions on the bus, and devices of the driver.
 func (h *Host) mountCard() error {
-	for at, tree := range map[string]entry{"pci": pciTree(h.cards), "class": classTree(h.cards)} {
+	net := func() map[string]entry { return nil }
+	if h.stack != "" {
+		net = h.netLinks
+	}
+	for at, tree := range map[string]entry{"pci": pciTree(h.cards), "class": classTree(h.cards, net), "devices": h.devicesTree(), "module": modulesTree()} {
 		if err := mountTree(h.path(at), tree); err != nil {
 			return err
 		}
@@ -234,7 +246,7 @@ func (h *Host) Running(program string) int { return h.Signal(program, 0) }
 // remove ends the host for good.
 func (h *Host) remove() error {
 	err := h.Cut()
-	for _, at := range []string{"pci", "class"} {
+	for _, at := range []string{"pci", "class", "devices", "module"} {
 		// Not the server's own Unmount, which waits for the end of the file system:
 		// containers of other hosts hold a hidden copy of the mount while they run.
 		err = errors.Join(err, unix.Unmount(h.path(at), unix.MNT_DETACH))

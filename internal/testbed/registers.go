@@ -42,6 +42,9 @@ type Device struct {
 	// Board and RDMA, the name of the RDMA device, are set before the card is used.
 	Board Board
 	RDMA  string
+	// Netdevs are the card's IPoIB interfaces and the port of each, which a subnet
+	// manager serves. They are set before the card is used.
+	Netdevs map[string]int
 
 	mu     sync.Mutex
 	card   *card.Card
@@ -62,7 +65,7 @@ type Device struct {
 
 // NewDevice puts registers in front of a card and switches it on.
 func NewDevice(c *card.Card) *Device {
-	d := &Device{RDMA: strings.TrimSuffix(c.Chip.Driver(), "core") + "0"}
+	d := &Device{Netdevs: map[string]int{}, RDMA: strings.TrimSuffix(c.Chip.Driver(), "core") + "0"}
 	d.Insert(c)
 	return d
 }

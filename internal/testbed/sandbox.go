@@ -22,7 +22,7 @@ const runDir = "/run/testbed"
 
 // Main runs the tests of a package in namespaces of their own, so that mounts,
 // interfaces and containers end with the process, however it ends. It installs
-// the systems that hosts run, if they are not there. On a machine that cannot run
+// the systems that hosts run, Firmware if none is named, if they are not there. On a machine that cannot run
 // the testbed it says what is missing, and the tests fail.
 func Main(run func() int, bases ...Base) {
 	if os.Getenv(insideMark) != "" {
@@ -35,7 +35,10 @@ func Main(run func() int, bases ...Base) {
 	if listing() {
 		os.Exit(run())
 	}
-	if err := Prepare(append(bases, Firmware)...); err != nil {
+	if len(bases) == 0 {
+		bases = []Base{Firmware}
+	}
+	if err := Prepare(bases...); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -4,6 +4,8 @@ package testbed
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -58,6 +60,15 @@ func (d *Device) pciFiles() map[string]entry {
 	files["infiniband"] = dir(func() map[string]entry {
 		return map[string]entry{d.RDMA: dir(func() map[string]entry { return nil })}
 	})
+	if len(d.Netdevs) > 0 {
+		files["net"] = dir(func() map[string]entry {
+			all := map[string]entry{}
+			for name, port := range d.Netdevs {
+				all[name] = dir(func() map[string]entry { return map[string]entry{"dev_port": line("%d", port-1)} })
+			}
+			return all
+		})
+	}
 	if d.card.Chip.Format != card.FS2 {
 		return files // mlx5 has no files for the types of ports
 	}
@@ -105,9 +116,9 @@ func (d *Device) setLink(i int, s string) syscall.Errno {
 	return 0
 }
 
-// classTree is what stands at /sys/class. The interfaces of the container are
-// mounted over "net".
-func classTree(slots func() map[string]*Device) entry {
+// classTree is what stands at /sys/class. Where net lists nothing the interfaces
+// of the container are mounted over it.
+func classTree(slots func() map[string]*Device, net func() map[string]entry) entry {
 	// Listed anew at each look: a directory that is known to the kernel keeps the
 	// entry that it had first.
 	rdma := func() map[string]entry {
@@ -120,7 +131,7 @@ func classTree(slots func() map[string]*Device) entry {
 		return all
 	}
 	return dir(func() map[string]entry {
-		all := map[string]entry{"net": dir(func() map[string]entry { return nil })}
+		all := map[string]entry{"net": dir(net)}
 		if len(rdma()) > 0 {
 			all["infiniband"] = dir(rdma)
 		}
@@ -152,8 +163,12 @@ func (d *Device) portFiles(i int) map[string]entry {
 	if strings.Contains(d.link(i), "ib") {
 		layer, gid = "InfiniBand", fmt.Sprintf("fe80:0000:0000:0000:%s", sysfsGUID(fw.GUIDs[i+1]))
 	}
+	state, physical, rate, lid := "1: DOWN", "2: Polling", "10 Gb/sec (4X SDR)", 0
+	if slices.Contains(slices.Collect(maps.Values(d.Netdevs)), i+1) {
+		state, physical, rate, lid = "4: ACTIVE", "5: LinkUp", "40 Gb/sec (4X QDR)", 1
+	}
 	return map[string]entry{
-		"state": line("1: DOWN"), "phys_state": line("2: Polling"), "rate": line("10 Gb/sec (4X SDR)"), "lid": line("0x0"), "sm_lid": line("0x0"),
+		"state": line("%s", state), "phys_state": line("%s", physical), "rate": line("%s", rate), "lid": line("0x%x", lid), "sm_lid": line("0x%x", lid),
 		"cap_mask": line("0x02594868"), "link_layer": line("%s", layer),
 		"gids":  dir(func() map[string]entry { return map[string]entry{"0": line("%s", gid)} }),
 		"pkeys": dir(func() map[string]entry { return map[string]entry{"0": line("0xffff")} }),

@@ -24,9 +24,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: testbed check|prepare")
 		os.Exit(2)
 	}
-	err := testbed.Check(testbed.Firmware)
+	err := testbed.Check(testbed.Bases...)
 	if err == nil && os.Args[1] == "prepare" {
-		err = testbed.Prepare(testbed.Firmware)
+		err = testbed.Prepare(testbed.Bases...)
 	}
 	var lacks testbed.LackingError
 	switch {

@@ -1,0 +1,165 @@
+//go:build testbed && linux
+
+package testbed
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Wire is a pair of interfaces: one is the IPoIB interface of a port of the
+// host's first card, the other is the operator's, who is then on that subnet too.
+type Wire struct {
+	Name     string // of the host's interface: "ib0", "ibp1s0"
+	Port     int    // of the card, from 1
+	Operator string // address of the operator's end with its prefix, "172.16.0.1/24"
+}
+
+// Limits of the interfaces: of connected mode, of the port, and of a broadcast
+// group for packets of 2048 bytes (linux/drivers/infiniband/ulp/ipoib).
+const (
+	connectedMTU = 65520
+	portMTU      = 4092
+	groupMTU     = 2044
+)
+
+// wireUp makes the host's interfaces anew, as a boot does: nothing of the former
+// one is left on them, and IPoIB interfaces have other queue pairs.
+func (h *Host) wireUp() error {
+	if h.stack == "" {
+		return nil
+	}
+	out := "to-" + strconv.Itoa(h.number)
+	steps := [][]string{
+		{"link", "add", out, "type", "veth", "peer", "name", uplink, "netns", h.Name},
+		{"addr", "add", h.gateway() + "/24", "dev", out},
+		{"link", "set", out, "up"},
+		{"-n", h.Name, "link", "set", uplink, "alias", "testbed ether"},
+		{"-n", h.Name, "link", "set", "lo", "up"},
+	}
+	_ = command("ip", "link", "del", out) // of the last boot
+	for i, w := range h.wires {
+		far := fmt.Sprintf("ib-%d-%d", h.number, i)
+		_ = command("ip", "link", "del", far)
+		guid := h.Device.Card().Running().GUIDs[w.Port]
+		steps = append(steps, [][]string{
+			{"link", "add", far, "mtu", strconv.Itoa(connectedMTU), "type", "veth", "peer", "name", w.Name, "mtu", strconv.Itoa(groupMTU), "netns", h.Name},
+			{"-n", h.Name, "link", "set", w.Name, "address", fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", i, guid>>24&0xff, guid>>16&0xff, guid>>8&0xff, guid&0xff)},
+			{"-n", h.Name, "link", "set", w.Name, "alias", guise(h.hardwareAddress(w), modeDatagram)},
+			{"addr", "add", w.Operator, "dev", far},
+			{"link", "set", far, "up"},
+		}...)
+	}
+	for _, args := range steps {
+		if err := command("ip", args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	modeDatagram  = "datagram"
+	modeConnected = "connected"
+)
+
+// guise is the alias by which the kernel keeps what an interface stands for.
+func guise(address, mode string) string { return "testbed ipoib " + address + " " + mode }
+
+// hardwareAddress is flags, the number of the queue pair, and the port's GID. The
+// first flag says that the interface can do connected mode (RFC 4755).
+func (h *Host) hardwareAddress(w Wire) string {
+	var a [20]byte
+	binary.BigEndian.PutUint32(a[0:], uint32(0x48+w.Port+2*h.boots)) //nolint:gosec // small
+	a[0] = 0x80
+	a[4], a[5] = 0xfe, 0x80
+	binary.BigEndian.PutUint64(a[12:], h.Device.Card().Running().GUIDs[w.Port])
+	return hex.EncodeToString(a[:])
+}
+
+// netdev is an IPoIB interface as sysfs shows it. All that changes is in the
+// kernel: its MTU, and its mode in the alias.
+type netdev struct {
+	host *Host
+	wire Wire
+	dir  string // of the veth
+}
+
+// files are those of ib_ipoib that a veth lacks or has with another content.
+func (n netdev) files() map[string]entry {
+	address, _ := n.guise()
+	pairs := make([]string, 0, 20)
+	for i := 0; i+2 <= len(address); i += 2 {
+		pairs = append(pairs, address[i:i+2])
+	}
+	index, _ := os.ReadFile(filepath.Join(n.dir, "ifindex"))
+	return map[string]entry{
+		"type": line("32"), "address": line("%s", strings.Join(pairs, ":")), "addr_len": line("20"),
+		"broadcast": line("00:ff:ff:ff:ff:12:40:1b:ff:ff:00:00:00:00:00:00:ff:ff:ff:ff"),
+		"dev_id":    line("0x0"), "dev_port": line("%d", n.wire.Port-1), "pkey": line("0xffff"), "umcast": line("0"), "iflink": line("%s", strings.TrimSpace(string(index))),
+		"device": {link: "../../../../bus/pci/devices/" + n.host.BDF},
+		"mode": {
+			text: func() string {
+				_, mode := n.guise()
+				return mode + "\n"
+			},
+			set: n.setMode,
+		},
+		"mtu": {file: filepath.Join(n.dir, "mtu"), set: n.setMTU},
+	}
+}
+
+func (n netdev) guise() (address, mode string) {
+	text, _ := os.ReadFile(filepath.Join(n.dir, "ifalias"))
+	if f := strings.Fields(string(text)); len(f) == 4 {
+		return f[2], f[3]
+	}
+	return "", ""
+}
+
+// setMode does what ipoib_set_mode does: only the exact words with their newline
+// are understood, and each mode brings an MTU.
+func (n netdev) setMode(s string) syscall.Errno {
+	address, now := n.guise()
+	mode, mtu := modeConnected, connectedMTU
+	switch {
+	case s == now+"\n":
+		return 0
+	case s == modeDatagram+"\n":
+		mode, mtu = modeDatagram, min(n.mtu(), groupMTU)
+	case s != modeConnected+"\n" || !strings.HasPrefix(address, "80"):
+		return syscall.EINVAL
+	}
+	for _, args := range [][]string{{"alias", guise(address, mode)}, {"mtu", strconv.Itoa(mtu)}} {
+		if command("ip", append([]string{"-n", n.host.Name, "link", "set", "dev", n.wire.Name}, args...)...) != nil {
+			return syscall.EIO
+		}
+	}
+	return 0
+}
+
+func (n netdev) mtu() int {
+	text, _ := os.ReadFile(filepath.Join(n.dir, "mtu"))
+	mtu, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return mtu
+}
+
+// setMTU is ipoib_change_mtu: in datagram mode the port's limit is an error, the
+// group's holds in silence. The library has the same rule for netlink.
+func (n netdev) setMTU(s string) syscall.Errno {
+	mtu, err := strconv.Atoi(strings.TrimSpace(s))
+	_, mode := n.guise()
+	switch {
+	case err != nil || mtu > connectedMTU || mode == modeDatagram && mtu > portMTU:
+		return syscall.EINVAL
+	case mode == modeDatagram:
+		mtu = min(mtu, groupMTU)
+	}
+	return writeKernel(filepath.Join(n.dir, "mtu"), strconv.Itoa(mtu))
+}
