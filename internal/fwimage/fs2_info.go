@@ -48,8 +48,11 @@ func (r *fs2Reader) infoSection() error {
 	for off < end {
 		tag, n := r.word(off)>>24, int64(r.word(off)&0xffffff)
 		if tag == tagEnd {
-			if off+4 != end {
+			switch {
+			case off+4 != end:
 				return malformed(off, "the end tag of the info section comes 0x%x bytes too early", end-off-4)
+			case n != 0:
+				return malformed(off, "the end tag of the info section has 0x%x bytes, and there is no room for any", n)
 			}
 			break
 		}

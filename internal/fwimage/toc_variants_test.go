@@ -207,6 +207,15 @@ func (s *tocSubject) tables() []variant {
 		{name: "reserved words of an entry", data: s.inEntry(0x12, 4, 0x3f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)},
 		{name: "compressed section", data: s.inEntry(0x12, 4, 0x80)},
 		{name: "other version of the table", data: s.with(func(p []byte) { p[s.r.tableAt+19] = 7 })},
+		// mstflint looks at each section alone, and so does this package: every byte
+		// is under the checksum of both.
+		{name: "two sections at one place", data: s.with(func(p []byte) {
+			copy(p[s.entry(0x12).at+1:][:27], bytes.Clone(p[s.r.entries[1].at+1:][:27]))
+		})},
+		{name: "section over the table", data: s.with(func(p []byte) {
+			putWord(p, s.entry(0x12).at+20, word(p[s.entry(0x12).at:], 5)&0x80000000|uint32(s.r.tableAt))
+			p[s.entry(0x12).at+25] |= byte(crcNone)
+		}), text: "carry no CRC"},
 		{name: "63 entries", data: s.grow(63)},
 		{name: "damaged CRC of an entry", data: s.raw(func(p []byte) { p[last.at+31] ^= 1 }), want: "CRC entry of a table of contents"},
 		{name: "damaged CRC of the table", data: s.raw(func(p []byte) { p[s.r.tableAt+31] ^= 1 }), want: "CRC ITOC_HEADER"},

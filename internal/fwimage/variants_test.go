@@ -195,6 +195,8 @@ func (s *subject) tags() []variant {
 		{name: "PSID twice", data: s.withTag(tagProduct, 0, tagPSID<<24|16, 0x4d545f39), want: "malformed", text: "second tag 4", differs: "repeated or resized tag"},
 		{name: "VSD missing", data: s.withTag(tagVSD, 0, 99<<24|vsdBytes)},
 		{name: "early end tag", data: s.withTag(tagPRSName, 0, 0xff000010), want: "malformed", text: "too early"},
+		{name: "end tag with a length", data: s.with(s.section(kindInfo).end()-8, 0xff000004), want: "malformed", text: "no room for any"},
+		{name: "end tag with an odd length", data: s.with(s.section(kindInfo).end()-8, 0xff000002), want: "malformed", text: "no room for any"},
 		{name: "no end tag", data: s.with(s.section(kindInfo).end()-8, 99<<24)},
 		{name: "tag of odd length", data: s.withTag(tagPRSName, 0, tagPRSName<<24|0x11), want: "malformed", text: "tag 20"},
 		{name: "tag longer than the section", data: s.withTag(tagPRSName, 0, tagPRSName<<24|0x1010), want: "malformed", text: "tag 20"},
