@@ -33,7 +33,19 @@ func guidFindings() []finding {
 		values("GU011", "", map[string]any{"base_guid": "0xe41d2d0300aaaa00"}, "0xe41d2d0300e44ed0", "0xe41d2d0300aaaa00"),
 		{code: "GU013", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"In flash"}, prepare: func(w *World) { w.write(labs.Intel9, card.VPI()) },
 			config: func(w *World) Config { return w.guids(labs.Intel9, map[string]any{"base_mac": baseMACs[labs.Intel9]}) }},
+		{code: "GU015", says: []string{"node GUID 0xe41d2d0300ca1100", `"old-box mlx4_0"`, "intel9 mlx4_0/1 sees"}, prepare: stranger,
+			config: func(w *World) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},
 		values("GU012", "macs", map[string]any{"macs": []any{"02:aa:bb:00:00:01", "02:aa:bb:00:00:02"}}, "02aabb"),
+	}
+}
+
+// stranger connects a machine that nobody has configured to the switch.
+func stranger(w *World) {
+	drivers(w)
+	w.Run(labs.Intel9, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q infiniband-diags && modprobe ib_umad")
+	w.Lab.AddAdapter(labsim.Adapter{Name: "old-box", Desc: "old-box mlx4_0", GUID: 0xe41d2d0300ca1100, SystemGUID: 0xe41d2d0300ca1103, Ports: 2, VendorID: 0x2c9, DeviceID: 0x1003})
+	if err := w.Lab.Connect(labsim.AdapterEnd("old-box", 1), labsim.SwitchEnd(w.Lab.Switches()[0].Name, 7)); err != nil {
+		w.t.Fatal(err)
 	}
 }
 

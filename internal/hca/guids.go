@@ -154,6 +154,16 @@ type GUIDState struct {
 	Did        []string
 }
 
+// Has reports whether the flash holds what is asked for, so that nothing is
+// written.
+func (s GUIDState) Has(req safety.GUIDRequest) bool {
+	have, want := s.InFlash, req.Want
+	if s.Blank || req.HasGUIDs && (have.Node != want.Node || have.Port1 != want.Port1 || have.Port2 != want.Port2 || have.SystemImage != want.SystemImage) {
+		return false
+	}
+	return !req.HasMACs || have.MAC1 == want.MAC1 && have.MAC2 == want.MAC2
+}
+
 // AssessGUIDs gives the verdict on GUIDs for a card. It reads and never writes.
 func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (Assessment, error) {
 	s, card, err := snapshotCard(ctx, g.Card)

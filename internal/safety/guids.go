@@ -33,6 +33,9 @@ func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) [
 	for _, clash := range lab.clashes(host, pci, asked(req)) {
 		found = append(found, find("GU006", "%s", clash))
 	}
+	for _, clash := range lab.strangers(asked(req)) {
+		found = append(found, find("GU015", "%s", clash))
+	}
 	return append(found, overlaps(host, pci, req, lab)...)
 }
 

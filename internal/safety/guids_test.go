@@ -36,6 +36,9 @@ var guidCases = []struct {
 	{"GU014", Refuse, "ConnectX-4", func(in *GUIDInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
 	{"GU013", Warn, "staged image", func(in *GUIDInput) { in.Card.RunningFW = fw242 }},
 	{"FW025", Refuse, "no PSID", func(in *GUIDInput) { in.Card.PSID, in.Card.RunningPSID = "", "" }},
+	{"GU015", Refuse, "GUID of a node in the fabric", func(in *GUIDInput) {
+		in.Lab.Fabric = []FabricNode{{Name: "printer", Via: "intel9 mlx4_0/1", GUIDs: []ib.GUID{in.Request.Want.Port2}}}
+	}},
 	{"BK001", Refuse, "no proven backup", func(in *GUIDInput) { in.Backup = &BackupFacts{} }},
 	{"HO007", Refuse, "reboot not allowed", func(in *GUIDInput) { in.Host.RebootAllowed = false }},
 	{"HO008", Refuse, "observe", func(in *GUIDInput) { in.Host.Observe = true }},

@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,29 @@ type CardIdentity struct {
 type LabFacts struct {
 	Cards []CardIdentity
 	Lab   *Lab // may be nil
+	// Fabric are nodes that a host sees in its fabric and that are no cards of
+	// configured hosts; empty also if nobody has looked.
+	Fabric []FabricNode
+}
+
+// FabricNode is a node of a fabric as the diagnostics of a host see it.
+type FabricNode struct {
+	Name  string // description
+	Via   string // who looked: "intel9 mlx4_0/1"
+	GUIDs []ib.GUID
+}
+
+// strangers names the values of want that nodes of the fabric have.
+func (l LabFacts) strangers(want ib.GUIDSet) []string {
+	var out []string
+	for _, n := range l.Fabric {
+		for _, w := range guidsOf(want) {
+			if usableGUID(w.guid) && slices.Contains(n.GUIDs, w.guid) {
+				out = append(out, fmt.Sprintf("%s %s is a GUID of %q, which %s sees", w.name, w.guid, n.Name, n.Via))
+			}
+		}
+	}
+	return out
 }
 
 // near gives the cards that may clash with want: all that are listed, and of

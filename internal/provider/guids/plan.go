@@ -113,7 +113,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 
 // assess gives the verdict and reports it; false if nothing may be planned.
 func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagnostics) bool {
-	a.ask.Lab = r.Lab(ctx, a.at.Ref, diags)
+	a.ask.Lab = r.lab(ctx, a, diags)
 	var err error
 	a.Assessment, err = r.Cards.AssessGUIDs(ctx, a.ask)
 	if err != nil {
@@ -122,6 +122,16 @@ func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagno
 	}
 	tfkit.AddJobs(diags, a.at.Ref, a.Jobs)
 	return !tfkit.AddFindings(ctx, diags, "set GUIDs of card "+a.at.Ref.String(), tfkit.WithoutJobs(a.Verdict.Findings))
+}
+
+// lab is what the values are compared with: all cards and, if they are new to this
+// card, the fabric.
+func (r *Resource) lab(ctx context.Context, a *assessment, diags *diag.Diagnostics) safety.LabFacts {
+	facts := r.Lab(ctx, a.at.Ref, diags)
+	if a.ask.Request.HasGUIDs && !a.now.Has(a.ask.Request) {
+		facts.Fabric = r.Neighbours(ctx, a.at.Ref, diags)
+	}
+	return facts
 }
 
 // remember tells the rest of the plan which GUIDs the card will have.

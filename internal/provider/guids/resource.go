@@ -76,7 +76,7 @@ func (r *Resource) write(ctx context.Context, ref tfkit.CardRef, config model, p
 		if a == nil {
 			return nil
 		}
-		a.ask.Lab = r.Lab(ctx, ref, diags)
+		a.ask.Lab = r.lab(ctx, a, diags)
 		done, setErr := r.Cards.ApplyGUIDs(ctx, a.ask)
 		if setErr == nil {
 			r.Planned.DoneCard(ref)

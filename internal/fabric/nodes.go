@@ -1,0 +1,57 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibnetdiscover"
+)
+
+// Identity is what a node of a fabric is told apart by.
+type Identity struct {
+	Name  string    // description, printable
+	GUIDs []ib.GUID // of node, system and ports, those that were seen
+}
+
+// CanLook reports whether a host can look at a fabric as it is, and through which
+// port. It asks nothing.
+func CanLook(s *inventory.Snapshot) (Through, bool) {
+	if !s.Modules["ib_umad"] || !s.Commands["sminfo"] && s.Packages["infiniband-diags"] == "" {
+		return Through{}, false
+	}
+	t, err := Pick(s, 0)
+	return t, err == nil
+}
+
+// Identities walks the fabric behind a port for the identities of its nodes, and
+// for nothing else: one command, where Observe gives four.
+func Identities(ctx context.Context, h Runner, t Through) ([]Identity, error) {
+	res, err := h.Run(ctx, ibnetdiscover.Query(t.Device, t.Port))
+	if err != nil {
+		var exit *host.ExitError
+		if errors.As(err, &exit) {
+			return nil, &LookError{
+				Host: h.Name(), Through: t, Problem: fmt.Sprintf("ibnetdiscover ended with status %d.", exit.Status),
+				Advice: "Run it on the host: sudo ibnetdiscover.", Output: exit.Stdout + exit.Stderr,
+			}
+		}
+		return nil, err
+	}
+	report, err := ibnetdiscover.Parse(string(res.Stdout))
+	if err != nil {
+		return nil, &host.OutputError{Host: h.Name(), Command: "ibnetdiscover", Problem: err.Error(), Output: string(res.Stdout)}
+	}
+	all := make([]Identity, 0, len(report.Nodes))
+	for _, n := range report.Nodes {
+		id := Identity{Name: Printable(n.Name), GUIDs: []ib.GUID{n.GUID, n.SystemID}}
+		for _, l := range n.Links {
+			id.GUIDs = append(id.GUIDs, l.PortGUID)
+		}
+		all = append(all, id)
+	}
+	return all, nil
+}
