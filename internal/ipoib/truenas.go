@@ -20,10 +20,6 @@ type trueNASStack struct{}
 
 const tunableComment = "Terraform (ibfabric/infiniband): IPoIB mode"
 
-// recover implements stack. The middleware undoes a commit that nobody checked
-// in by itself; until then Check refuses.
-func (trueNASStack) recover(context.Context, *change) (string, error) { return "", nil }
-
 func (t trueNASStack) apply(ctx context.Context, c *change) error {
 	if err := c.nothingPending(ctx); err != nil {
 		return err
@@ -181,22 +177,41 @@ func (c *change) rowOf(ctx context.Context, name string) (int, error) {
 // checks in over that; otherwise it is rolled back.
 func (c *change) commit(ctx context.Context, want Config, steps ...midclt.Step) error {
 	deadline := time.Now().Add(c.o.ConfirmTimeout)
-	_, err := c.h.Run(ctx, midclt.Transaction(c.o.ConfirmTimeout, steps...))
-	var exit *host.ExitError
-	if errors.As(err, &exit) {
-		return fmt.Errorf("the middleware refused the change of %s and took back what was stored: %s: %w",
-			c.before.Name, midclt.Messages(exit.Stderr), err)
-	}
+	guard, err := c.transact(ctx, deadline, steps...)
 	if err != nil {
-		return c.rollback(ctx, deadline, "the connection was lost during the commit", err)
+		return err
 	}
-	if err := c.checkin(ctx, want); err != nil {
-		return c.rollback(ctx, deadline, "it could not be proved over a new connection", err)
+	if err := c.checkin(ctx, guard, want); err != nil {
+		return c.rollback(ctx, deadline, guard, "it could not be proved over a new connection", err)
 	}
 	return nil
 }
 
-func (c *change) checkin(ctx context.Context, want Config) error {
+// transact stores and commits, and returns the id of the guard for a restart
+// before the check-in.
+func (c *change) transact(ctx context.Context, deadline time.Time, steps ...midclt.Step) (int, error) {
+	guard, err := c.bootGuard(ctx)
+	if err != nil {
+		return 0, err
+	}
+	cmd := midclt.Transaction(c.o.ConfirmTimeout, guard, steps...)
+	r, err := c.h.Run(ctx, cmd)
+	var exit *host.ExitError
+	if errors.As(err, &exit) {
+		return 0, fmt.Errorf("the middleware refused the change of %s and took back what was stored: %s: %w",
+			c.before.Name, midclt.Messages(exit.Stderr), err)
+	}
+	if err != nil {
+		return 0, c.rollback(ctx, deadline, 0, "the connection was lost during the commit", err)
+	}
+	id, err := midclt.ParseGuard(r.Stdout)
+	if err != nil {
+		return 0, c.rollback(ctx, deadline, 0, "the host's answer was not understood", c.misread(cmd.String(), r, err))
+	}
+	return id, nil
+}
+
+func (c *change) checkin(ctx context.Context, guard int, want Config) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConfirmTimeout*2/3, errors.New("no time is left before the middleware undoes the change"))
 	defer cancel()
 	// A check-in over the connection in use would prove nothing.
@@ -209,11 +224,11 @@ func (c *change) checkin(ctx context.Context, want Config) error {
 	if err = settled(ctx, fresh, c.before.Name, want, c.o); err != nil {
 		return err
 	}
-	_, err = fresh.Run(ctx, midclt.Checkin())
+	_, err = fresh.Run(ctx, midclt.Checkin(guard))
 	return err
 }
 
-func (c *change) rollback(ctx context.Context, deadline time.Time, problem string, cause error) error {
+func (c *change) rollback(ctx context.Context, deadline time.Time, guard int, problem string, cause error) error {
 	e := &UnconfirmedError{Host: c.h.Name(), Interface: c.before.Name, Problem: problem, UndoneBy: deadline, Err: cause}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.ConfirmTimeout)
 	defer cancel()
@@ -221,7 +236,7 @@ func (c *change) rollback(ctx context.Context, deadline time.Time, problem strin
 	if errors.As(cause, &lost) {
 		c.h.Drop()
 	}
-	_, e.UndoErr = c.h.Run(ctx, midclt.Rollback())
+	_, e.UndoErr = c.h.Run(ctx, midclt.Rollback(guard))
 	e.Undone = e.UndoErr == nil
 	return e
 }
@@ -263,16 +278,17 @@ func (c *change) removeRow(ctx context.Context, name string) error {
 		c.left = append(c.left, fmt.Sprintf("The stored interface %s stays, without addresses: it is the only one, and without any the middleware would run DHCP on every interface.", name))
 	}
 	deadline := time.Now().Add(c.o.ConfirmTimeout)
-	if _, err = c.h.Run(ctx, midclt.Transaction(c.o.ConfirmTimeout, steps...)); err != nil {
+	guard, err := c.transact(ctx, deadline, steps...)
+	if err != nil {
 		return fmt.Errorf("removing the stored interface %s: %w", name, err)
 	}
 	fresh, err := c.h.Fresh(ctx)
 	if err != nil {
-		return c.rollback(ctx, deadline, "the host could not be reached anew", err)
+		return c.rollback(ctx, deadline, guard, "the host could not be reached anew", err)
 	}
 	defer fresh.Close() //nolint:errcheck // the connection has served its purpose
-	if _, err := fresh.Run(ctx, midclt.Checkin()); err != nil {
-		return c.rollback(ctx, deadline, "the check-in failed", err)
+	if _, err := fresh.Run(ctx, midclt.Checkin(guard)); err != nil {
+		return c.rollback(ctx, deadline, guard, "the check-in failed", err)
 	}
 	return nil
 }

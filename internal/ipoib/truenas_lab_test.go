@@ -2,14 +2,18 @@ package ipoib_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
 
 func truenasDesired() ipoib.Desired {
@@ -46,16 +50,7 @@ func TestLab_Apply_truenasSurvivesReboot(t *testing.T) {
 	d := truenasDesired()
 	d.Config.MTU, d.Consent.PrivateMTU = 65520, 65520
 	apply(t, l, d)
-	s := l.snapshot(t, "xeon2zfs")
-	plat, err := platform.Of(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	types := map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}
-	pci := ib.MustParsePCIAddress(labCard)
-	if err := plat.PersistLinkTypes(t.Context(), l.hosts["xeon2zfs"], pci, types); err != nil {
-		t.Fatal(err)
-	}
+	plat, pci := lastingIB(t, l), ib.MustParsePCIAddress(labCard)
 	if r := plat.PersistedLinkTypes(l.snapshot(t, "xeon2zfs"), pci); !r.Found || r.Types[1] != ib.LinkTypeIB {
 		t.Errorf("stored link types: %+v", r)
 	}
@@ -71,6 +66,20 @@ func TestLab_Apply_truenasSurvivesReboot(t *testing.T) {
 	if r := apply(t, l, d); r.Changed {
 		t.Errorf("apply after the reboot changed something: %+v", r)
 	}
+}
+
+// lastingIB has the card's ports come up as InfiniBand after a restart.
+func lastingIB(t *testing.T, l *testLab) platform.Platform {
+	t.Helper()
+	plat, err := platform.Of(l.snapshot(t, "xeon2zfs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}
+	if err := plat.PersistLinkTypes(t.Context(), l.hosts["xeon2zfs"], ib.MustParsePCIAddress(labCard), types); err != nil {
+		t.Fatal(err)
+	}
+	return plat
 }
 
 func TestLab_Apply_truenasMTU(t *testing.T) {
@@ -146,6 +155,77 @@ func TestLab_Apply_truenasRollsBack(t *testing.T) {
 	if diff := ipoib.Observe(l.snapshot(t, "xeon2zfs"), truenasPort, 0).Differences(d.Config); len(diff) > 0 {
 		t.Errorf("the middleware did not go back: %v\nerror was: %v", diff, err)
 	}
+}
+
+// The middleware forgets its timer and what was before when the host restarts;
+// the guard does not.
+func TestLab_Apply_truenasRestartsUnconfirmed(t *testing.T) {
+	t.Parallel()
+	for name, mtu := range map[string]int{"public": 9216, "private MTU": 65520, "nothing stored": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var l *testLab
+			d := truenasDesired()
+			if mtu == 0 {
+				l = withSM(t, freshTrueNAS)
+				d.Consent.KeepInterface = "eno1"
+			} else {
+				l = withSM(t)
+				d.Config.MTU = mtu
+				if mtu > 9216 {
+					d.Consent.PrivateMTU = mtu
+				}
+				apply(t, l, d)
+			}
+			lastingIB(t, l)
+			before := storedOn(t, l)
+			change := d
+			change.Config = ipoib.Config{Mode: ib.ModeConnected, MTU: 4092, Addresses: prefixes("172.16.5.10/24")}
+			_, err := ipoib.Apply(t.Context(), l.cutOff("xeon2zfs"), change, ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
+			var unconfirmed *ipoib.UnconfirmedError
+			if !errors.As(err, &unconfirmed) {
+				t.Fatalf("apply: %v", err)
+			}
+			m := l.Machine("xeon2zfs")
+			boots := m.Boots()
+			m.Halt()
+			m.Faults.Set(labsim.FaultSpec{})
+			m.Start()
+			if err := m.AwaitBoot(t.Context(), boots+1); err != nil {
+				t.Fatal(err)
+			}
+			l.hosts["xeon2zfs"].Drop()
+			// Init scripts run after the host can be reached.
+			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+				diff := cmp.Diff(before, storedOn(t, l))
+				if diff == "" {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatal(diff)
+				}
+				l.hosts["xeon2zfs"].Invalidate()
+			}
+			r := apply(t, l, d)
+			mustContain(t, strings.Join(r.Warnings, " "), "was never confirmed, so that the host went back")
+			if left := string(l.snapshot(t, "xeon2zfs").TrueNAS.InitScripts); left != "[]" {
+				t.Errorf("init scripts: %s", left)
+			}
+		})
+	}
+}
+
+// storedOn gives what the middleware has stored of each interface.
+func storedOn(t *testing.T, l *testLab) []midclt.Interface {
+	t.Helper()
+	all, err := midclt.ParseInterfaces(l.snapshot(t, "xeon2zfs").TrueNAS.Interfaces)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		all[i].State = midclt.State{}
+	}
+	return all
 }
 
 func TestLab_Remove_truenas(t *testing.T) {

@@ -123,12 +123,6 @@ func QueryInterface(name string) shellcmd.Command {
 	return call("interface.query", [][]string{{"id", "=", name}})
 }
 
-// Checkin keeps what was committed.
-func Checkin() shellcmd.Command { return call("interface.checkin").Changes() }
-
-// Rollback undoes what was stored and not checked in.
-func Rollback() shellcmd.Command { return slow("interface.rollback").Changes() }
-
 // HasPendingChanges prints True if someone stored something and did not commit it.
 func HasPendingChanges() shellcmd.Command { return call("interface.has_pending_changes") }
 

@@ -45,9 +45,15 @@ func TestMessages(t *testing.T) {
 
 func TestTransaction(t *testing.T) {
 	mark, aliases, mtu := "mine", Aliases([]netip.Prefix{netip.MustParsePrefix("172.16.0.10/24")}), 9216
-	cmd := Transaction(90*time.Second,
+	guard, err := NewGuard("undo", Drop("ibs4"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := Transaction(90*time.Second, guard,
 		Store("ibs4", Update{Description: &mark, Aliases: &aliases, MTU: &mtu}), StoreRowMTU(2, 65520), Drop("ibs5"))
 	want := []string{"store-and-commit", `{"checkin_timeout":90,"rollback":true}`,
+		`{"command":"[ \"$(date +%s)\" -lt @until@ ] \u0026\u0026 midclt call interface.delete '\"ibs4\"' \u0026\u0026 midclt -t 180 call interface.commit '{\"rollback\":false}'",` +
+			`"comment":"undo","enabled":true,"timeout":180,"type":"COMMAND","when":"POSTINIT"}`,
 		"interface.update", `"ibs4"`, `{"description":"mine","ipv4_dhcp":false,"ipv6_auto":false,"aliases":[{"type":"INET","address":"172.16.0.10","netmask":24}],"mtu":9216}`,
 		"datastore.update", `"network.interfaces"`, "2", `{"int_mtu":65520}`,
 		"interface.delete", `"ibs5"`}
@@ -56,6 +62,24 @@ func TestTransaction(t *testing.T) {
 	}
 	if _, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(transactionScript), "transaction"); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestNewGuard_tooLong(t *testing.T) {
+	text := strings.Repeat("x", 1000)
+	if _, err := NewGuard("undo", Store("ibs4", Update{Description: &text})); err == nil || !strings.Contains(err.Error(), "more than the 1024") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestParseGuard(t *testing.T) {
+	if id, err := ParseGuard([]byte("7\n")); err != nil || id != 7 {
+		t.Errorf("%d %v", id, err)
+	}
+	for _, out := range []string{"", "0\n", "null\n", "7\n8\n"} {
+		if _, err := ParseGuard([]byte(out)); err == nil {
+			t.Errorf("%q was understood", out)
+		}
 	}
 }
 

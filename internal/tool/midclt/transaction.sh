@@ -1,10 +1,20 @@
 # Stores network configuration and commits it. $1 holds the options of the
-# commit, then follow the calls with their arguments. If one fails, everything
-# that was stored is taken back.
+# commit, $2 the init script that undoes it at a restart, then follow the calls
+# with their arguments. If one fails, everything that was stored is taken back.
+# Prints the id of the init script.
 commit=$1
-shift
+# By the host's clock, like the comparison at the restart.
+guard=$(printf '%s' "$2" | sed "s/@until@/$(($(date +%s) + 900))/")
+shift 2
+entry=$(midclt call initshutdownscript.create "$guard") || exit 1
+id=$(printf '%s' "$entry" | sed -n 's/.*"id": *\([0-9][0-9]*\).*/\1/p')
+if [ -z "$id" ]; then
+	echo "initshutdownscript.create answered without an id: $entry" >&2
+	exit 1
+fi
 back() {
 	midclt -t 180 call interface.rollback >/dev/null
+	midclt call initshutdownscript.delete "$id" >/dev/null
 	exit 1
 }
 while [ $# -gt 0 ]; do
@@ -28,3 +38,4 @@ while [ $# -gt 0 ]; do
 	esac
 done
 midclt -t 180 call interface.commit "$commit" >/dev/null || back
+echo "$id"

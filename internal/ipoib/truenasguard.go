@@ -1,0 +1,92 @@
+package ipoib
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
+)
+
+func guardComment(port ib.GUID) string {
+	return "Terraform (ibfabric/infiniband): undo an unconfirmed change of " + port.String()
+}
+
+// bootGuard leads back to what the middleware has stored now, if the host restarts
+// before the change is checked in.
+func (c *change) bootGuard(ctx context.Context) (midclt.Guard, error) {
+	back, err := c.back(ctx)
+	if err != nil {
+		return midclt.Guard{}, err
+	}
+	g, err := midclt.NewGuard(guardComment(c.d.PortGUID), back...)
+	if err != nil {
+		return midclt.Guard{}, fmt.Errorf("%s: no change of %s that a restart could not undo: %w", c.h.Name(), c.before.Name, err)
+	}
+	return g, nil
+}
+
+// back gives the steps to what is stored. An interface that has no row of its own
+// beside those of others gets an empty one, which says the same.
+func (c *change) back(ctx context.Context) ([]midclt.Step, error) {
+	all, err := midclt.ParseInterfaces(c.s.TrueNAS.Interfaces)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the middleware's interfaces are not understood: %w", c.h.Name(), err)
+	}
+	if midclt.NothingStored(all) {
+		return []midclt.Step{midclt.Drop(c.before.Name), midclt.Drop(c.d.Consent.KeepInterface)}, nil
+	}
+	name := c.before.Name
+	if c.removing {
+		name = c.before.Persisted.Interface
+	}
+	for _, i := range all {
+		if i.Name == name {
+			return c.backTo(ctx, i)
+		}
+	}
+	return nil, fmt.Errorf("%s: the middleware does not list %s", c.h.Name(), name)
+}
+
+func (c *change) backTo(ctx context.Context, i midclt.Interface) ([]midclt.Step, error) {
+	u := midclt.Update{Description: &i.Description, DHCP: i.DHCP, IPv6Auto: i.IPv6Auto, Aliases: &i.Aliases, MTU: i.MTU}
+	if i.MTU == nil {
+		// What is left out would stay as the change has it.
+		now := min(i.State.MTU, midclt.MaxMTU)
+		u.MTU = &now
+	}
+	if i.MTU == nil || *i.MTU <= midclt.MaxMTU {
+		return []midclt.Step{midclt.Store(i.Name, u)}, nil
+	}
+	// The API refuses what the private method stored.
+	row, err := c.rowOf(ctx, i.Name)
+	if err != nil {
+		return nil, err
+	}
+	u.MTU = nil
+	return []midclt.Step{midclt.Store(i.Name, u), midclt.StoreRowMTU(row, *i.MTU)}, nil
+}
+
+// recover implements stack. The middleware undoes a commit that nobody checked
+// in by itself, and until then Check refuses; after a restart the guard has
+// undone it. What is left is the guard.
+func (trueNASStack) recover(ctx context.Context, c *change) (string, error) {
+	if c.s.TrueNAS.PendingChanges || c.s.TrueNAS.CheckinWaiting > 0 {
+		return "", nil
+	}
+	scripts, err := midclt.ParseInitScripts(c.s.TrueNAS.InitScripts)
+	if err != nil {
+		return "", fmt.Errorf("%s: the middleware's init scripts are not understood: %w", c.h.Name(), err)
+	}
+	undone := ""
+	for _, s := range scripts {
+		if s.Comment != guardComment(c.d.PortGUID) {
+			continue
+		}
+		if _, err := c.h.Run(ctx, midclt.DeleteInitScript(s.ID)); err != nil {
+			return "", fmt.Errorf("removing init script %d, which guarded an earlier change: %w", s.ID, err)
+		}
+		undone = "was never confirmed, so that the host went back to what it had before; its guard against a restart was removed"
+	}
+	return undone, nil
+}
