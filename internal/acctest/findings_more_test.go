@@ -121,6 +121,10 @@ func networkFindings() []finding {
 			drivers(w)
 			w.Run(ubuntu, "systemctl stop systemd-networkd.service")
 		}},
+		{code: "IP026", says: []string{"/run/cloud-init/enabled"}, config: wants(ubuntu, nil), prepare: func(w *World) {
+			drivers(w)
+			w.Run(ubuntu, "mkdir -p /run/cloud-init && touch /run/cloud-init/enabled")
+		}},
 		{code: "IP020", at: "port_guid", says: []string{"LinkUp"}, prepare: drivers, config: wants(ubuntu, nil)},
 		{code: "IP021", at: "addresses", says: []string{"172.16.0.255"}, prepare: drivers, config: wants(ubuntu, map[string]any{"addresses": []any{"172.16.0.255/24"}})},
 		{code: "IP022", hosts: labs.TwoHosts, says: []string{"0xe41d2d0300e44ed1"}, config: func(w *World) Config { return w.CrossFlash(ubuntu) }},

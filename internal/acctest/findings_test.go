@@ -40,7 +40,6 @@ var notInAPlan = map[string]string{
 	"FW060": "what the card has is read with the backup, at apply",
 	"LT011": "both platforms of this release have a way to keep link types",
 	"IP002": "the type of the attribute adds the bit 0x8000, and refuses keys without a partition",
-	"IP026": "a note",
 	"IP006": "the attribute's own validation refuses an MTU above 65520 before",
 	"SM004": "the attribute's own validation refuses a priority above 15 before",
 	"HO005": "the plan shows it as the warning on the job, with all that is known of it: see TestInterrupted_provider_killed",

@@ -9,7 +9,7 @@ var (
 		WayOut:  "Use the test \"iperf3\", or measure between other hosts.",
 	}
 	rulePackage = safety.Rule{
-		Code: "BM002", Severity: safety.Note, Title: "The package of the benchmark will be installed",
+		Code: "BM002", Severity: safety.Warn, Title: "The package of the benchmark will be installed",
 		Meaning: "It comes from the distribution, and stays when the resource is destroyed.",
 	}
 	ruleSingle = safety.Rule{

@@ -89,6 +89,13 @@ func (r *RunningSM) Wait(text string) *RunningSM {
 	return r
 }
 
+// WaitLog waits until opensm has logged text, which it may print earlier.
+func (r *RunningSM) WaitLog(text string) *RunningSM {
+	r.f.t.Helper()
+	r.WaitFor(text, func() bool { return strings.Contains(r.Log(), text) })
+	return r
+}
+
 // WaitFor waits until done, which what describes.
 func (r *RunningSM) WaitFor(what string, done func() bool) {
 	r.f.t.Helper()

@@ -143,7 +143,7 @@ var (
 		WayOut:  "Add \"source /etc/network/interfaces.d/*\" to /etc/network/interfaces; this provider does not rewrite files that are not its own.",
 	}
 	ruleCloudInit = safety.Rule{
-		Code: "IP026", Severity: safety.Note, Title: "cloud-init owns the network configuration of this host",
+		Code: "IP026", Severity: safety.Warn, Title: "cloud-init owns the network configuration of this host",
 		Meaning: "It writes its own files anew for a new instance id. Files of this provider are separate and stay.",
 		WayOut:  "To keep it from ever changing the network, write network: {config: disabled} into /etc/cloud/cloud.cfg.d/99-disable-network-config.cfg.",
 	}

@@ -164,7 +164,8 @@ func (c *checker) stackFindings() {
 	for _, line := range c.observed.Foreign {
 		c.add(ruleForeign.Find("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, line))
 	}
-	if c.s.CloudInit == "on" {
+	// Who has read it once need not read it at every plan.
+	if c.s.CloudInit == "on" && !c.observed.Persisted.Found {
 		c.add(ruleCloudInit.Find("%s: /run/cloud-init/enabled is there, and no file below /etc/cloud says \"network: {config: disabled}\".", c.s.Host))
 	}
 }

@@ -55,7 +55,7 @@ func TestCheck(t *testing.T) {
 		{name: "many of equal priority", s: testHost(), d: d, planned: Planned{Rivals: []Desired{{Host: "b", PortGUID: 9}, {Host: "c", PortGUID: 10}}, MoreRivals: 97},
 			code: "SM005", severity: safety.Warn, text: []string{"(intel9 and 99 others)", "0x0000000000000009 on b, 0x000000000000000a on c and 97 more have priority 14."}},
 		{name: "not installed", s: testHost(func(s *inventory.Snapshot) { s.Packages, s.Files = nil, nil }), d: d,
-			code: "SM006", severity: safety.Note, text: []string{"will be installed"}},
+			code: "SM006", severity: safety.Warn, text: []string{"will be installed"}},
 		{name: "PORTS=ALL", s: testHost(func(s *inventory.Snapshot) { s.Files[opensm.DefaultPath] = inventory.File{Content: "PORTS=ALL\n"} }), d: d,
 			code: "SM007", severity: safety.Warn, text: []string{"PORTS=ALL"}},
 		{name: "PORTS unreadable", s: testHost(func(s *inventory.Snapshot) { s.Files[opensm.DefaultPath] = inventory.File{Content: "PORTS=mlx4_0\n"} }), d: d,

@@ -131,14 +131,14 @@ func TestReal_causes(t *testing.T) {
 		if m := duplicatePort.FindStringSubmatch(out.Stdout + out.Stderr); m == nil || m[1] != testPort.String() {
 			t.Errorf("ibnetdiscover does not name the duplicate:\n%s%s", out.Stdout, out.Stderr)
 		}
-		sm := realSM(f, nodeA, Desired{PortGUID: testPort}).Wait("is reachable from remote node")
+		sm := realSM(f, nodeA, Desired{PortGUID: testPort}).WaitLog("is reachable from remote node")
 		if got := FindCause(initialize(logged(sm.Log()))); got.Kind != CauseDuplicate {
 			t.Errorf("%+v from\n%s", got, sm.Log())
 		}
 	})
 	t.Run("zero", func(t *testing.T) {
 		f := ibsimtest.Start(t, ibsimtest.Net(t, "zero-guid"))
-		sm := realSM(f, nodeA, Desired{PortGUID: testPort}).Wait("Got Zero Node GUID")
+		sm := realSM(f, nodeA, Desired{PortGUID: testPort}).WaitLog("Got Zero Node GUID")
 		if !opensm.ParseLog(sm.Log()).ZeroGUID {
 			t.Errorf("not seen in\n%s", sm.Log())
 		}

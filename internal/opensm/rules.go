@@ -29,8 +29,8 @@ var (
 		WayOut: "Give those of one fabric a priority each.",
 	}
 	rulePackage = safety.Rule{
-		Code: "SM006", Severity: safety.Note, Title: "The package opensm will be installed",
-		Meaning: "It comes from the distribution.",
+		Code: "SM006", Severity: safety.Warn, Title: "The package opensm will be installed",
+		Meaning: "It comes from the distribution, and stays when the resource is destroyed. Nothing else is upgraded.",
 	}
 	ruleAll = safety.Rule{
 		Code: "SM007", Severity: safety.Warn, Title: "The list of ports with a subnet manager is replaced",

@@ -34,7 +34,7 @@ var (
 		WayOut:  "Ask for a subset of what it supports.",
 	}
 	rulePackage = safety.Rule{
-		Code: "PO007", Severity: safety.Note, Title: "The package infiniband-diags will be installed",
+		Code: "PO007", Severity: safety.Warn, Title: "The package infiniband-diags will be installed",
 		Meaning: "It holds ibportstate, which sets ports. It comes from the distribution.",
 	}
 	ruleInterrupt = safety.Rule{
