@@ -1,6 +1,10 @@
 package opensm
 
 import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -70,5 +74,40 @@ func TestDropIn(t *testing.T) {
 	}
 	if _, ok := PortOfUnit("opensm.service"); ok {
 		t.Error("opensm.service has a port")
+	}
+}
+
+// systemd reads our template unit and the options of an instance as they are
+// meant: it warns of keys and sections that it does not know.
+func TestUnits_realSystemd(t *testing.T) {
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("needs systemd-analyze; .ci/run installs it")
+	}
+	port := ib.MustParseGUID("0xe41d2d0300e44ed1")
+	verify := func(dropIn string) string {
+		dir := t.TempDir()
+		for name, text := range map[string]string{filepath.Base(TemplatePath): Template("# ours\n"), Unit(port) + ".d/" + filepath.Base(DropInPath(port)): dropIn} {
+			at := filepath.Join(dir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o750), os.WriteFile(at, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := exec.Command("systemd-analyze", "verify", filepath.Join(dir, Unit(port)))
+		cmd.Env = append(os.Environ(), "SYSTEMD_UNIT_PATH="+dir+":")
+		out, _ := cmd.CombinedOutput() // its status does not count warnings
+		var ours []string
+		for line := range strings.Lines(string(out)) {
+			// Not installed here is the program that the unit starts, and perhaps its manual.
+			if strings.Contains(line, dir) && !strings.Contains(line, "/usr/sbin/opensm is not executable") {
+				ours = append(ours, line)
+			}
+		}
+		return strings.Join(ours, "")
+	}
+	if out := verify(DropIn("# ours\n", port)); out != "" {
+		t.Error(out)
+	}
+	if out := verify("[Service]\nRestrat=always\n"); !strings.Contains(out, "Restrat") {
+		t.Errorf("a mistake is not seen: %q", out)
 	}
 }
