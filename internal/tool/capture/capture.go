@@ -29,6 +29,8 @@ type Capture struct {
 	Complete bool           `json:"complete"` // false: cut or edited by its publisher
 	Notes    string         `json:"notes"`
 	Expected map[string]any `json:"expected"` // what is printed, by field
+	// Variation is how Text was changed; empty: not at all.
+	Variation string `json:"-"`
 }
 
 // Folder is the environment variable that names a folder of more captures, with
@@ -58,6 +60,35 @@ func Load(t *testing.T, dir fs.FS, of ...string) []Capture {
 	}
 	t.Logf("%s: %d captures of the repository, %d more of the folder", of[0], len(all)-more, more)
 	return all
+}
+
+// Variation is a change of an output that means nothing.
+type Variation struct {
+	Name   string
+	Change func(string) string
+}
+
+// Layout are the changes of white space that tools, terminals and publishers make:
+// a parser reads the same out of all of them.
+var Layout = []Variation{
+	{"CRLF", func(s string) string { return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\r\n") }},
+	{"blanks at the ends of lines", func(s string) string { return strings.ReplaceAll(s, "\n", "  \n") }},
+	{"empty lines around", func(s string) string { return "\n" + strings.TrimRight(s, "\n") + "\n\n\n" }},
+	{"no end of the last line", func(s string) string { return strings.TrimRight(s, "\n") }},
+}
+
+// Varied adds to each capture what it becomes by each variation.
+func Varied(all []Capture, variations ...Variation) []Capture {
+	var more []Capture
+	for _, c := range all {
+		more = append(more, c)
+		for _, v := range variations {
+			changed := c
+			changed.Text, changed.Variation = v.Change(c.Text), v.Name
+			more = append(more, changed)
+		}
+	}
+	return more
 }
 
 // NamesALine holds that a parser which refuses an output names the line that

@@ -52,6 +52,7 @@ var (
 func Parse(output string) ([]Device, error) {
 	var all []Device
 	for n, line := range tool.Lines(output) {
+		line = strings.TrimRight(line, " \t")
 		if m := slotLine.FindStringSubmatch(line); m != nil {
 			d, err := parseHead(n, line, m[1], m[2])
 			if err != nil {

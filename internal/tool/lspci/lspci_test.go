@@ -14,8 +14,8 @@ import (
 const refused = "cx3-lnksta"
 
 func TestParse_reads_captures(t *testing.T) {
-	for _, c := range capture.Load(t, os.DirFS("testdata"), "lspci") {
-		t.Run(c.Name, func(t *testing.T) {
+	for _, c := range capture.Varied(capture.Load(t, os.DirFS("testdata"), "lspci"), capture.Layout...) {
+		t.Run(c.Name+" "+c.Variation, func(t *testing.T) {
 			devices, err := Parse(c.Text)
 			if c.Name == refused {
 				capture.NamesALine(t, c.Name, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -20,8 +21,9 @@ var refused = map[string]string{
 }
 
 func TestParseQuery_reads_captures(t *testing.T) {
-	for _, c := range append(capture.Load(t, os.DirFS("testdata/query"), "mstconfig-query"), capture.Load(t, os.DirFS("testdata/set"), "mstconfig-set")...) {
-		t.Run(c.Name, func(t *testing.T) {
+	captures := append(capture.Load(t, os.DirFS("testdata/query"), "mstconfig-query"), capture.Load(t, os.DirFS("testdata/set"), "mstconfig-set")...)
+	for _, c := range capture.Varied(captures, append(columns, capture.Layout...)...) {
+		t.Run(c.Name+" "+c.Variation, func(t *testing.T) {
 			set := c.Tool == "mstconfig-set"
 			got, err := ParseSet(c.Text)
 			if want, ok := refused[c.Name]; ok {
@@ -54,6 +56,15 @@ func TestParseQuery_reads_captures(t *testing.T) {
 			}
 		})
 	}
+}
+
+var gap = regexp.MustCompile(`[ \t]{2,}`)
+
+// columns are other widths of the table.
+var columns = []capture.Variation{
+	{Name: "wide columns", Change: func(s string) string { return gap.ReplaceAllString(s, "                                        ") }},
+	{Name: "narrow columns", Change: func(s string) string { return gap.ReplaceAllString(s, "  ") }},
+	{Name: "a warning before", Change: func(s string) string { return "-W- The device is in use by another process.\n" + s }},
 }
 
 func checkTable(t *testing.T, got Table, want map[string]any) {

@@ -2,6 +2,7 @@ package mstflint
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -18,8 +19,8 @@ var refused = map[string]string{
 }
 
 func TestParseQuery_reads_captures(t *testing.T) {
-	for _, c := range capture.Load(t, os.DirFS("testdata/query"), "mstflint-query") {
-		t.Run(c.Name, func(t *testing.T) {
+	for _, c := range capture.Varied(capture.Load(t, os.DirFS("testdata/query"), "mstflint-query"), append(columns, capture.Layout...)...) {
+		t.Run(c.Name+" "+c.Variation, func(t *testing.T) {
 			img, err := ParseQuery(c.Text)
 			if want, ok := refused[c.Name]; ok {
 				if err == nil || !strings.Contains(err.Error(), want) {
@@ -43,6 +44,19 @@ func TestParseQuery_reads_captures(t *testing.T) {
 			}
 		})
 	}
+}
+
+var labelBlank = regexp.MustCompile(`(?m)^([^:\n]+:)[ \t]+`)
+
+// columns are what releases of the tool have changed about a query.
+var columns = []capture.Variation{
+	{Name: "wide columns", Change: func(s string) string { return labelBlank.ReplaceAllString(s, "$1                              ") }},
+	{Name: "one blank", Change: func(s string) string { return labelBlank.ReplaceAllString(s, "$1 ") }},
+	{Name: "tabs", Change: func(s string) string { return labelBlank.ReplaceAllString(s, "$1\t") }},
+	{Name: "a warning before", Change: func(s string) string { return "-W- Running quick query - Skipping full image integrity checks.\n" + s }},
+	{Name: "unknown lines", Change: func(s string) string {
+		return "Some New Field:        0x17 (N/A)\n" + strings.TrimRight(s, "\n") + "\nLife cycle:             GA SECURED\nEFI Info: \x01\x02\xff\n"
+	}},
 }
 
 // queryFields spells an Image as the captures' notes do.
@@ -87,8 +101,8 @@ func baseMAC(img Image) map[string]any {
 }
 
 func TestParseSession_reads_captures(t *testing.T) {
-	for _, c := range capture.Load(t, os.DirFS("testdata/burn"), "mstflint-burn") {
-		t.Run(c.Name, func(t *testing.T) {
+	for _, c := range capture.Varied(capture.Load(t, os.DirFS("testdata/burn"), "mstflint-burn"), capture.Layout...) {
+		t.Run(c.Name+" "+c.Variation, func(t *testing.T) {
 			s := ParseSession(c.Text)
 			got := sessionFields(t, c, s)
 			for key, want := range c.Expected {

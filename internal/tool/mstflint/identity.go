@@ -96,10 +96,13 @@ func parseBaseMAC(img *Image, value string) error {
 // Connect-IB prints a third column, the step.
 func baseValue(count *int, value string) (string, error) {
 	fields := strings.Fields(value)
+	if value == notAvailable {
+		return "", nil
+	}
 	if len(fields) < 2 || len(fields) > 3 {
 		return "", errors.New("want a value and the number of its addresses")
 	}
-	if fields[1] != "N/A" {
+	if fields[1] != notAvailable {
 		n, err := strconv.Atoi(fields[1])
 		if err != nil || n < 0 {
 			return "", fmt.Errorf("invalid number of addresses %q", fields[1])
@@ -108,7 +111,7 @@ func baseValue(count *int, value string) (string, error) {
 			*count = n
 		}
 	}
-	if fields[0] == "N/A" {
+	if fields[0] == notAvailable {
 		return "", nil
 	}
 	return fields[0], nil

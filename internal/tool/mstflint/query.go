@@ -124,6 +124,9 @@ func (img *Image) pair(n int, text, key, value string) error {
 	}
 	img.seen[key] = true
 	if key == "Rom Info" {
+		if value == notAvailable {
+			return nil
+		}
 		return img.addROM(value, n)
 	}
 	if err := parse(img, value); err != nil {
@@ -144,7 +147,7 @@ func (img *Image) heading(value string) {
 var queryKeys = map[string]func(*Image, string) error{
 	"Image type":            parseType,
 	"FW Version":            func(i *Image, v string) error { return setVersion(&i.FW, v) },
-	"FW Version(Running)":   func(i *Image, v string) error { return setVersion(&i.RunningFW, v) },
+	"FW Version(Running)":   parseRunning,
 	"FW Release Date":       func(i *Image, v string) error { i.ReleaseDate = v; return nil },
 	"Product Version":       func(i *Image, v string) error { i.ProductVersion = v; return nil },
 	"MIC Version":           func(i *Image, v string) error { i.MICVersion = v; return nil },
@@ -208,8 +211,18 @@ func setVersion(to *ib.FWVersion, value string) error {
 	return nil
 }
 
+// notAvailable is what the tool prints for what it does not know.
+const notAvailable = "N/A"
+
+func parseRunning(img *Image, value string) error {
+	if value == notAvailable {
+		return nil
+	}
+	return setVersion(&img.RunningFW, value)
+}
+
 func setPSID(to *ib.PSID, value string) error {
-	if value == "" || value == "N/A" {
+	if value == "" || value == notAvailable {
 		return nil
 	}
 	p, err := ib.ParsePSID(value)
