@@ -26,7 +26,7 @@ func cx4() labs.Host { return labs.ConnectX4("cx4", "192.0.2.30", 1) }
 
 // lately is the configuration that wants an image in the card, with no consent.
 func (w *World) lately(data []byte, extra map[string]any) Config {
-	host := w.Machines()[0].Name
+	host := w.Names()[0]
 	return w.burn(host, w.file("fw.bin", data), nil).With("infiniband_firmware.it", map[string]any{"allow_psid_change": nil}).
 		With("infiniband_firmware.it", extra)
 }
@@ -110,6 +110,83 @@ func TestLater_chips_are_cross_flashed_and_restored(t *testing.T) {
 	}))
 	if flash, running := w.Flash("cx4"), w.Card("cx4").Running(); flash.PSID != card.PSIDCX4 || flash.Version != before.Version || flash.GUIDs != before.GUIDs || running.PSID != card.PSIDCX4 {
 		t.Errorf("after the restore: in flash %+v, running %+v", flash, running)
+	}
+}
+
+// TestLater_chips_are_restored_at_destroy burns back, when the resource goes, what
+// the card had before it came: across PSIDs and versions, as recorded, with the
+// backup of what is replaced and the card's own GUIDs.
+func TestLater_chips_are_restored_at_destroy(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		host    labs.Host
+		to      []byte
+		consent map[string]any
+	}{
+		"ConnectX-4": {cx4(), card.CX4(card.PSIDCX4B, [3]uint16{12, 28, 4706}), map[string]any{"from": card.PSIDCX4, "to": card.PSIDCX4B}},
+		"ConnectX-5": {labs.ConnectX5("cx5", "192.0.2.31", 2), card.CX5([3]uint16{16, 35, 8008}), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := later(t, c.host, nil)
+			host, before := c.host.Name, w.Flash(c.host.Name)
+			extra := map[string]any{"on_destroy": "restore"}
+			if c.consent != nil {
+				extra["allow_psid_change"] = c.consent
+			}
+			ws := w.Workspace()
+			applied(t, ws, w.lately(c.to, extra))
+			burned := w.Flash(host)
+			if burned.Version == before.Version {
+				t.Fatalf("nothing was burned: %+v", burned)
+			}
+			boots := w.Boots(host)
+			plan := cleanPlan(t, ws, nil)
+			if len(plan.Diags.Warnings().Find("Restoring at destroy: firmware of card "+host, before.PSID)) == 0 {
+				t.Errorf("the plan does not say what is restored:\n%s", plan.Diags)
+			}
+			diags, err := ws.Apply(context.Background(), plan)
+			if err != nil || diags.HasError() {
+				t.Fatalf("destroy: %v\n%s", err, diags)
+			}
+			flash, running := w.Flash(host), w.Card(host).Running()
+			if flash.PSID != before.PSID || flash.Version != before.Version || running.PSID != before.PSID || running.Version != before.Version {
+				t.Errorf("in flash %s %v, running %s %v; had %s %v", flash.PSID, flash.Version, running.PSID, running.Version, before.PSID, before.Version)
+			}
+			if flash.GUIDs != before.GUIDs || flash.MACs != before.MACs {
+				t.Errorf("GUIDs %x and MACs %x, had %x and %x", flash.GUIDs, flash.MACs, before.GUIDs, before.MACs)
+			}
+			if n := w.Boots(host) - boots; n != 1 {
+				t.Errorf("%d restarts", n)
+			}
+			if len(w.backups(burned.PSID)) == 0 {
+				t.Error("what was replaced is in no backup")
+			}
+		})
+	}
+}
+
+// A restore of a ConnectX-4 is interrupted by a power cut: the card boots one of
+// the two images, the resource stays, and the next destroy ends right.
+func TestLater_restore_survives_a_power_cut(t *testing.T) {
+	t.Parallel()
+	w := later(t, cx4(), nil)
+	ws, before := w.Workspace(), w.Flash("cx4")
+	applied(t, ws, w.lately(card.CX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), map[string]any{"on_destroy": "restore"}))
+	plan := cleanPlan(t, ws, nil)
+	w.Machine("cx4").Faults.Set(labsim.FaultSpec{PowerCutAtFlash: 9})
+	diags, err := ws.Apply(context.Background(), plan)
+	if err != nil || !diags.HasError() || ws.State["infiniband_firmware.it"] == nil {
+		t.Fatalf("the interrupted destroy: %v, in state %t\n%s", err, ws.State["infiniband_firmware.it"] != nil, diags)
+	}
+	w.Machine("cx4").Faults.Clear()
+	w.up("cx4")
+	if !w.Card("cx4").Running().Loaded {
+		t.Fatal("the card boots nothing")
+	}
+	applied(t, ws, nil)
+	if flash := w.Flash("cx4"); flash.Version != before.Version || flash.GUIDs != before.GUIDs {
+		t.Errorf("in flash %+v, had %+v", flash, before)
 	}
 }
 

@@ -5,6 +5,7 @@ package testbed
 import (
 	"fmt"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -12,8 +13,9 @@ import (
 
 var laterVersion = [3]uint16{12, 28, 4706}
 
-// TestProvider_ConnectX4 updates a ConnectX-4 with the real tools, once as it should go
-// and once with a power cut at the first erase.
+// TestProvider_ConnectX4 updates a ConnectX-4 with the real tools: as it should go,
+// with the power cut at the first erase and where the new image becomes valid, and
+// with the tool killed in the middle and at the last operation.
 func TestProvider_ConnectX4(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, "cx4", tocCard(card.ConnectX4, nil))
@@ -27,7 +29,10 @@ func TestProvider_ConnectX4(t *testing.T) {
 		name string
 		at   int
 		hit  func(*Host) error
-	}{{"power cut", 1, cutPower}} {
+	}{
+		{"power cut", 1, cutPower}, {"power cut", n - 1, cutPower},
+		{"SIGKILL", n / 2, killAndClear}, {"SIGTERM", n/2 + 1, kill(syscall.SIGTERM)}, {"SIGKILL", n, killAndClear},
+	} {
 		t.Run(fmt.Sprintf("%s at %d of %d", f.name, f.at, n), func(t *testing.T) {
 			each := *o
 			each.t = t

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -90,7 +91,7 @@ func unreal(h labs.Host) string {
 		return "users who log in otherwise"
 	}
 	for _, c := range h.Cards {
-		if c.Chip != card.ConnectX3 && c.Chip != card.ConnectX3Pro {
+		if !slices.Contains([]card.Chip{card.ConnectX3, card.ConnectX3Pro, card.ConnectX4, card.ConnectX5}, c.Chip) {
 			return "such a chip: " + c.Chip.Name
 		}
 	}

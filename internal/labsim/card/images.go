@@ -26,7 +26,10 @@ var imageCode = 0x98000
 
 // SmallImages makes the images of this package as small as may be, for labs in
 // which reading them takes time. It must be called before the first is built.
-func SmallImages() { imageCode = 0x2000 }
+func SmallImages() { imageCode, laterCode = 0x2000, 0x600 }
+
+// laterCode is the same of the images of later chips.
+var laterCode = 0x8000
 
 func proSpec(psid, prs string, version [3]uint16, date uint32) Spec {
 	return Spec{
@@ -88,7 +91,7 @@ func CX4(psid string, version [3]uint16) []byte { return BuildTOC(CX4Spec(psid, 
 func CX4Spec(psid string, version [3]uint16) TOCSpec {
 	return TOCSpec{
 		Format: FS3, PSID: psid, Version: version, Product: fmt.Sprintf("%d.%d.%04d", version[0], version[1], version[2]), Date: 0x20200915,
-		Device: 0x1013, HWIDs: []uint32{0x209}, PRS: "synthetic_cx4.prs", Part: "MCX455A-ECA_Ax", Log: 17, Code: 0x8000,
+		Device: 0x1013, HWIDs: []uint32{0x209}, PRS: "synthetic_cx4.prs", Part: "MCX455A-ECA_Ax", Log: 17, Code: laterCode,
 	}
 }
 
