@@ -29,15 +29,17 @@ type Base struct {
 	Later    []string          // packages that debootstrap cannot install, which knows no triggers
 	Files    map[string]string // beside hostFiles
 	Masked   []string          // units beside hostMasked
+	Disabled []string          // units that do not start at boot
 }
 
 // Firmware is Debian 12, the last whose mstflint (4.21) burns and configures
-// ConnectX-3. It says Ubuntu, which the provider takes for a system that it knows.
+// ConnectX-3, with what a fabric is managed and looked at with. It says Ubuntu, which the provider takes for a system that it knows.
 var Firmware = Base{
-	Suite: "bookworm", Packages: []string{"mstflint", "pciutils"},
+	Suite: "bookworm", Packages: []string{"mstflint", "pciutils", "opensm", "infiniband-diags"}, Disabled: []string{"opensm.service"},
 	Files: map[string]string{
 		"etc/os-release": "NAME=\"Ubuntu\"\nID=ubuntu\nID_LIKE=debian\nVERSION_ID=\"24.04\"\n" +
 			"PRETTY_NAME=\"Ubuntu 24.04 (testbed, really Debian 12)\"\n",
+		"etc/default/opensm": "PORTS=\"NONE\"\n",
 	},
 }
 
@@ -109,7 +111,7 @@ func (b Base) dir() string {
 		cache = "/var/cache"
 	}
 	h := sha256.New()
-	fmt.Fprintln(h, 1, b.Suite, slices.Concat(b.packages(), b.Later), b.masked(), b.files())
+	fmt.Fprintln(h, 1, b.Suite, slices.Concat(b.packages(), b.Later), b.masked(), b.Disabled, b.files())
 	return filepath.Join(cache, "terraform-provider-infiniband", "testbed-"+b.Suite+"-"+hex.EncodeToString(h.Sum(nil))[:12])
 }
 
@@ -230,6 +232,11 @@ func (b Base) furnish(root string) error {
 	for _, unit := range b.masked() {
 		at := filepath.Join(root, "etc/systemd/system", unit)
 		if err := os.Symlink("/dev/null", at); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+	}
+	if len(b.Disabled) > 0 {
+		if err := command("chroot", append([]string{root, "systemctl", "disable"}, b.Disabled...)...); err != nil {
 			return err
 		}
 	}

@@ -30,6 +30,9 @@ type HostConfig struct {
 	Base *Base  // default Firmware
 	BDF  string // default DefaultBDF
 	Card card.Config
+	// LinkType is what the card's configuration says at delivery, if it says
+	// anything: card.LinkIB and the like.
+	LinkType [2]int
 	// Board is written into the card's vital product data; empty: it has none.
 	Board Board
 	// Stack configures the host's network, which is Bookworm or Trixie then.
@@ -85,7 +88,10 @@ func (b *Bed) add(c HostConfig, operator ssh.PublicKey) (*Host, error) {
 		return nil, err
 	}
 	if len(c.Wires) > 0 {
-		model.SetNV(card.NV{LinkType: [2]int{card.LinkIB, card.LinkIB}})
+		c.LinkType = [2]int{card.LinkIB, card.LinkIB}
+	}
+	if c.LinkType != ([2]int{}) {
+		model.SetNV(card.NV{LinkType: c.LinkType})
 	}
 	numbers.Lock()
 	numbers.last++

@@ -62,11 +62,12 @@ func (h *Host) start() error {
 		"--register=no", "--keep-unit", "--console=pipe", "--network-namespace-path=" + h.netns(), "--capability=CAP_NET_ADMIN,CAP_NET_RAW",
 		"--resolv-conf=off", "--timezone=off", "--link-journal=no",
 		"--bind=" + h.path("pci") + ":/sys/bus/pci/devices", "--bind=" + h.path("class") + ":/sys/class",
+		"--bind=" + h.path("dev") + ":/dev/infiniband", "--bind=" + h.path("module") + ":/sys/module",
 	}
 	if h.stack == "" {
 		args = append(args, "--bind="+h.path("sys/class/net")+":/sys/class/net")
 	} else {
-		args = append(args, "--bind="+h.path("devices")+":/sys/devices", "--bind="+h.path("module")+":/sys/module")
+		args = append(args, "--bind="+h.path("devices")+":/sys/devices")
 	}
 	cmd := exec.Command("systemd-nspawn", append(args, "--boot", "--", "systemd.log_level=notice")...) //nolint:gosec,noctx // paths of ours; it runs until the host goes off
 	if h.stack != "" {

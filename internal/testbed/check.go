@@ -14,7 +14,8 @@ import (
 // programs that the machine must have, with the Debian package of each.
 var programs = map[string]string{
 	"systemd-nspawn": "systemd-container", "ip": "iproute2", "nsenter": "util-linux", "mount": "mount", "chroot": "coreutils",
-	"cc": "gcc libc6-dev", // for shim/ipoib.c
+	"cc":    "gcc libc6-dev", // for shim/ipoib.c
+	"ibsim": "ibsim-utils",
 }
 
 // LackingError says what a machine lacks to run the testbed, one thing a line.

@@ -12,10 +12,10 @@
 // host's own stack configures it there, its IPoIB interfaces included.
 //
 // What is real: kernel, systemd, sshd, sudo, dash, flock, systemd-run and
-// systemd-inhibit, mstflint, mstconfig and lspci of Debian 12, boot ids, and every
-// access of the tools to the chip's registers; netplan, systemd-networkd,
-// NetworkManager, ifupdown, udev and iproute2 of Debian 12 and 13. What is not, and
-// where exactly it ends:
+// systemd-inhibit, mstflint, mstconfig and lspci, opensm and infiniband-diags of
+// Debian 12, boot ids, every access of the tools to the chip's registers, and
+// every management datagram; netplan, systemd-networkd, NetworkManager, ifupdown,
+// udev and iproute2 of Debian 12 and 13. What is not, and where exactly it ends:
 //
 //   - /etc/os-release of Firmware says Ubuntu 24.04, a family that the provider
 //     knows; apt, systemd and dpkg are of the same family. The others say Debian.
@@ -30,12 +30,23 @@
 //     PCI address: it has its name from the beginning. There is carrier from the
 //     beginning too, as a broadcast group of 2048-byte packets would give it.
 //   - P_Key children cannot be made.
-//   - All modules are loaded; modprobe has nothing to load.
 //   - Capabilities of the function are those that lspci shows of a ConnectX-3: the
 //     link and the vital product data, as the board's maker writes them. Power
 //     management and MSI-X are not there.
 //   - The driver is a picture: /sys/class/infiniband and the driver link show
-//     what the card booted, and no packet ever passes a port.
+//     what the card booted. Modules of InfiniBand are said to be compiled into the
+//     kernel: /sys/module shows them, and modprobe finds nothing to do. There is no
+//     libibverbs device.
+//   - Of traffic there are management datagrams: umad and issm files at
+//     /dev/infiniband, with a fabric of ibsim behind them (see package ibsim). Real
+//     opensm and infiniband-diags use them as on any host, and sysfs shows what
+//     ibsim says of the ports. Where that ends:
+//     the second port of a card has state, LID and cable, but datagrams that a
+//     program sends through it get no answer, as clients of ibsim sit at a node's
+//     first port; the GUID of a port is that of the node plus its number; every
+//     port and switch does QDR, 4X and an MTU of 2048, and says that it could do
+//     12X; disabling a port with ibportstate takes the link down on the first
+//     port of the own host only.
 //   - Of the firmware's command interface (0x80780) there is what mstconfig uses:
 //     capabilities, defaults, and the registers of the non-volatile
 //     configuration. Every other command ends with "bad opcode". The link types

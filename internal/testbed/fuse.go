@@ -16,8 +16,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// entry is one name of a served tree: a directory, a symbolic link, a text, or a
-// file of registers.
+// entry is one name of a served tree: a directory, a symbolic link, a text, a
+// file of registers, or one that stands for a character device.
 type entry struct {
 	dir   func() map[string]entry
 	link  string
@@ -25,7 +25,8 @@ type entry struct {
 	set   func(string) syscall.Errno // nil: read only
 	regs  *Device
 	value []byte
-	file  string // a real file; without set it takes what is written
+	file  string                                // a real file; without set it takes what is written
+	open  func() (fs.FileHandle, syscall.Errno) // of a device: what a program talks to
 }
 
 func dir(list func() map[string]entry) entry { return entry{dir: list} }
@@ -41,6 +42,8 @@ func (e entry) mode() uint32 {
 		return syscall.S_IFDIR | 0o755
 	case e.link != "":
 		return syscall.S_IFLNK | 0o777
+	case e.open != nil:
+		return syscall.S_IFREG | 0o600
 	case e.regs != nil, e.set != nil, e.file != "":
 		return syscall.S_IFREG | 0o644
 	}
@@ -147,11 +150,20 @@ func (n *node) Readlink(context.Context) ([]byte, syscall.Errno) { return []byte
 // Open implements fs.NodeOpener. Direct I/O hands every access through, in order
 // and size: one for each register.
 func (n *node) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
+	if n.open != nil {
+		h, errno := n.open()
+		// A file with a position would let nobody write while another thread waits
+		// in a read.
+		return h, fuse.FOPEN_DIRECT_IO | fuse.FOPEN_STREAM | fuse.FOPEN_NONSEEKABLE, errno
+	}
 	return nil, fuse.FOPEN_DIRECT_IO, 0
 }
 
 // Read implements fs.NodeReader.
-func (n *node) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+func (n *node) Read(ctx context.Context, f fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+	if device, ok := f.(fs.FileReader); ok {
+		return device.Read(ctx, dest, off)
+	}
 	if n.regs != nil {
 		size := min(int64(len(dest)), configSize-off)
 		return fuse.ReadResultData(n.regs.readConfig(off, int(max(0, size)))), 0
@@ -173,7 +185,10 @@ func (n *node) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) 
 }
 
 // Write implements fs.NodeWriter.
-func (n *node) Write(_ context.Context, _ fs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
+func (n *node) Write(ctx context.Context, f fs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
+	if device, ok := f.(fs.FileWriter); ok {
+		return device.Write(ctx, data, off)
+	}
 	switch {
 	case n.regs != nil:
 		n.regs.writeConfig(off, data)

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -56,7 +57,7 @@ func newHost(number int, c HostConfig, d *Device, operator ssh.PublicKey) (*Host
 	}
 	h.Slot(c.BDF, d)
 	for _, step := range []func() error{
-		h.mountDisk, func() error { return h.furnish(operator) }, h.chooseStack, h.plug, h.mountCard,
+		h.mountDisk, func() error { return h.furnish(operator) }, h.compileIn, h.chooseStack, h.plug, h.mountCard,
 	} {
 		if err := step(); err != nil {
 			return h, fmt.Errorf("testbed: host %s: %w", c.Name, err)
@@ -78,7 +79,7 @@ func (h *Host) path(name string) string { return filepath.Join(h.dir, name) }
 // mountDisk lays the host's own disk over the shared system. Both disk and mount
 // are in the sandbox and go with it.
 func (h *Host) mountDisk() error {
-	for _, d := range []string{"disk", "work", "root", "pci", "class", "sys", "devices", "module"} {
+	for _, d := range []string{"disk", "work", "root", "pci", "class", "dev", "sys", "devices", "module"} {
 		if err := os.MkdirAll(h.path(d), 0o755); err != nil { //nolint:gosec // the host's users walk through it
 			return err
 		}
@@ -128,6 +129,26 @@ func (h *Host) furnish(operator ssh.PublicKey) error {
 	return os.Chmod(filepath.Join(root, filepath.Dir(keys)), 0o700) //nolint:gosec // a directory
 }
 
+// compileIn tells modprobe that the kernel has the drivers compiled in.
+func (h *Host) compileIn() error {
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSpace(string(release))
+	var builtin strings.Builder
+	for _, m := range drivers {
+		fmt.Fprintf(&builtin, "kernel/drivers/infiniband/%s.ko\n", m)
+	}
+	at := filepath.Join(h.path("root"), "usr/lib/modules", name)
+	for file, text := range map[string]string{"modules.builtin": builtin.String(), "modules.order": ""} {
+		if err := writeFile(filepath.Join(at, file), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return command("chroot", h.path("root"), "/usr/sbin/depmod", name)
+}
+
 // plug gives the host a network of its own, with one cable to the operator.
 func (h *Host) plug() error {
 	out := "to-" + strconv.Itoa(h.number)
@@ -160,6 +181,7 @@ func (h *Host) netns() string { return "/run/netns/" + h.Name }
 func (h *Host) Slot(bdf string, d *Device) {
 	if d != nil {
 		d.PowerLost = func() { _ = h.Cut() }
+		d.Description = h.Name + " " + d.RDMA
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -185,7 +207,7 @@ func (h *Host) mountCard() error {
 	if h.stack != "" {
 		net = h.netLinks
 	}
-	for at, tree := range map[string]entry{"pci": pciTree(h.cards), "class": classTree(h.cards, net), "devices": h.devicesTree(), "module": modulesTree()} {
+	for at, tree := range map[string]entry{"pci": pciTree(h.cards), "class": classTree(h.cards, net), "dev": devTree(h.cards), "devices": h.devicesTree(), "module": modulesTree()} {
 		if err := mountTree(h.path(at), tree); err != nil {
 			return err
 		}
@@ -246,7 +268,7 @@ func (h *Host) Running(program string) int { return h.Signal(program, 0) }
 // remove ends the host for good.
 func (h *Host) remove() error {
 	err := h.Cut()
-	for _, at := range []string{"pci", "class", "devices", "module"} {
+	for _, at := range []string{"pci", "class", "dev", "devices", "module"} {
 		// Not the server's own Unmount, which waits for the end of the file system:
 		// containers of other hosts hold a hidden copy of the mount while they run.
 		err = errors.Join(err, unix.Unmount(h.path(at), unix.MNT_DETACH))

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/testbed/ibsim"
 )
 
 // Registers of the chip's own address space (ConnectX-3, ConnectX-3 Pro).
@@ -39,12 +40,23 @@ type Device struct {
 	// cut the power in an operation. Set it before the card is used.
 	PowerLost func()
 
+	// Changed is called when the power or the type of a port has changed. Set it
+	// before the card is used.
+	Changed func()
+
 	// Board and RDMA, the name of the RDMA device, are set before the card is used.
 	Board Board
 	RDMA  string
 	// Netdevs are the card's IPoIB interfaces and the port of each, which a subnet
 	// manager serves. They are set before the card is used.
 	Netdevs map[string]int
+	// Description is what the driver calls the node, as rdma-ndd sets it.
+	Description string
+
+	// HCA is where the card's cables end. Datagrams of the second port get no
+	// answer: see package ibsim.
+	HCA  *ibsim.HCA
+	deaf *ibsim.HCA
 
 	mu     sync.Mutex
 	card   *card.Card
@@ -65,7 +77,7 @@ type Device struct {
 
 // NewDevice puts registers in front of a card and switches it on.
 func NewDevice(c *card.Card) *Device {
-	d := &Device{Netdevs: map[string]int{}, RDMA: strings.TrimSuffix(c.Chip.Driver(), "core") + "0"}
+	d := &Device{Netdevs: map[string]int{}, RDMA: strings.TrimSuffix(c.Chip.Driver(), "core") + "0", HCA: &ibsim.HCA{}, deaf: &ibsim.HCA{}}
 	d.Insert(c)
 	return d
 }
@@ -88,12 +100,22 @@ func (d *Device) Card() *card.Card {
 	return d.card
 }
 
-// PowerOn resets the registers and boots what is in flash.
+// changed tells of a change. The caller does not hold the lock.
+func (d *Device) changed() {
+	if d.Changed != nil {
+		d.Changed()
+	}
+}
+
+// PowerOn resets the registers and boots what is in flash. Links go down for it.
 func (d *Device) PowerOn() {
+	d.PowerOff()
+	defer d.changed()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.off, d.window, d.regs, d.spi = false, 0, map[uint32]uint32{}, spi{blocks: d.card.Chip.Format != card.FS2}
 	d.card.Boot()
+	d.HCA.Reset()
 	fw := d.card.Running()
 	for i := range d.links {
 		d.links[i] = bootLink(fw, i)
@@ -124,10 +146,20 @@ func (d *Device) FreeSemaphores() {
 
 // PowerOff makes the card deaf.
 func (d *Device) PowerOff() {
+	defer d.changed()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.off = true
 }
+
+func (d *Device) powered() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.off
+}
+
+// onFabric reports whether a port of the card speaks InfiniBand.
+func (d *Device) onFabric() bool { return d.Card().Running().Loaded && (d.isIB(0) || d.isIB(1)) }
 
 // readConfig is a read of the configuration space. Reads of the data window of
 // other sizes than a register see nothing, as the tool never makes them.

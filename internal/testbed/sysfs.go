@@ -4,9 +4,6 @@ package testbed
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -102,6 +99,7 @@ func (d *Device) link(i int) string {
 // setLink changes the type of a port as mlx4_core does; Ethernet-only firmware
 // cannot (Linux drivers/net/ethernet/mellanox/mlx4/main.c, set_port_type).
 func (d *Device) setLink(i int, s string) syscall.Errno {
+	defer d.changed()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -134,45 +132,10 @@ func classTree(slots func() map[string]*Device, net func() map[string]entry) ent
 		all := map[string]entry{"net": dir(net)}
 		if len(rdma()) > 0 {
 			all["infiniband"] = dir(rdma)
+			all["infiniband_mad"] = dir(func() map[string]entry { return madFiles(slots()) })
 		}
 		return all
 	})
-}
-
-// rdmaFiles is the RDMA device as mlx4_ib shows it.
-func (d *Device) rdmaFiles() map[string]entry {
-	fw := d.Card().Running()
-	return map[string]entry{
-		"node_guid": line("%s", sysfsGUID(fw.GUIDs[0])), "sys_image_guid": line("%s", sysfsGUID(fw.GUIDs[3])), "node_desc": line("testbed"),
-		"fw_ver":   line("%d.%d.%d", fw.Version[0], fw.Version[1], fw.Version[2]),
-		"hw_rev":   line("%x", d.Card().Rev),
-		"hca_type": line("MT%d", fw.Device), "board_id": line("%s", fw.PSID),
-		"ports": dir(func() map[string]entry {
-			ports := map[string]entry{}
-			for i := range d.Card().Chip.Ports {
-				ports[strconv.Itoa(i+1)] = dir(func() map[string]entry { return d.portFiles(i) })
-			}
-			return ports
-		}),
-	}
-}
-
-func (d *Device) portFiles(i int) map[string]entry {
-	fw := d.Card().Running()
-	layer, gid := "Ethernet", fmt.Sprintf("fe80:0000:0000:0000:%s", sysfsGUID(fw.MACs[i]>>24<<40|0xfffe<<24|fw.MACs[i]&0xffffff))
-	if strings.Contains(d.link(i), "ib") {
-		layer, gid = "InfiniBand", fmt.Sprintf("fe80:0000:0000:0000:%s", sysfsGUID(fw.GUIDs[i+1]))
-	}
-	state, physical, rate, lid := "1: DOWN", "2: Polling", "10 Gb/sec (4X SDR)", 0
-	if slices.Contains(slices.Collect(maps.Values(d.Netdevs)), i+1) {
-		state, physical, rate, lid = "4: ACTIVE", "5: LinkUp", "40 Gb/sec (4X QDR)", 1
-	}
-	return map[string]entry{
-		"state": line("%s", state), "phys_state": line("%s", physical), "rate": line("%s", rate), "lid": line("0x%x", lid), "sm_lid": line("0x%x", lid),
-		"cap_mask": line("0x02594868"), "link_layer": line("%s", layer),
-		"gids":  dir(func() map[string]entry { return map[string]entry{"0": line("%s", gid)} }),
-		"pkeys": dir(func() map[string]entry { return map[string]entry{"0": line("0xffff")} }),
-	}
 }
 
 // sysfsGUID writes a GUID in four groups.

@@ -146,12 +146,19 @@ type Site struct {
 	dir   string
 	boxes map[string]*Host
 	boots map[string]int // before
+	// cabling is the fabric of the cards; nil before they are in.
+	cabling *cabling
 }
 
 // cleaning takes away what a test, or the provider in it, left on a host.
 const cleaning = `
-for u in $(systemctl list-units --all --plain --no-legend 'terraform-*' 'infiniband-*' | awk '{print $1}'); do systemctl kill -s KILL "$u"; systemctl stop "$u"; done 2>/dev/null
+for u in $(systemctl list-units --all --plain --no-legend 'terraform-*' 'infiniband-*' 'opensm*' | awk '{print $1}'); do systemctl kill -s KILL "$u"; systemctl stop "$u"; done 2>/dev/null
 systemctl reset-failed
+systemctl disable -q opensm.service
+echo 'PORTS="NONE"' >/etc/default/opensm
+rm -rf /etc/opensm /etc/systemd/system/opensm@*.d /etc/systemd/system/opensm.service.d /var/cache/opensm/* /var/log/opensm* \
+	/etc/systemd/system/infiniband-port-* /etc/systemd/system/*.wants/infiniband-port-* /usr/local/sbin/terraform-infiniband-port
+systemctl daemon-reload
 rm -rf /var/lib/terraform-provider-infiniband /run/lock/terraform-provider-infiniband.* /tmp/mstflint_lockfiles /tmp/terraform* \
 	/etc/modprobe.d/terraform-infiniband.conf /etc/modules-load.d/terraform-infiniband.conf
 `
@@ -171,6 +178,10 @@ func (s *Site) furnish(hosts []labs.Host) error {
 	}
 	for name, box := range s.boxes {
 		s.boots[name] = box.Boots()
+	}
+	if err == nil {
+		s.cabling = cable(s.dir, hosts, s.boxes)
+		err = s.cabling.follow()
 	}
 	return errors.Join(err, writeFile(s.KnownHostsFile(), known.String(), 0o600))
 }
@@ -218,6 +229,11 @@ func (s *Site) Release() {
 	for name, box := range s.boxes {
 		s.Drop(name)
 		box.Device.Card().Flash.SetHook(nil)
+	}
+	if s.cabling != nil {
+		if err := s.cabling.end(); err != nil {
+			fmt.Fprintln(os.Stderr, "testbed: the fabric of a site:", err)
+		}
 	}
 	s.yard.mu.Lock()
 	defer s.yard.mu.Unlock()

@@ -1,0 +1,127 @@
+//go:build testbed && linux
+
+package testbed
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ibsimtest"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+)
+
+const (
+	node1, node2 = 0xe41d2d0300e44ed0, 0xe41d2d0300e44f10
+	port1, port2 = "0xe41d2d0300e44ed1", "0xe41d2d0300e44f11"
+)
+
+// member is a host with VPI firmware, GUIDs from a node GUID on, and InfiniBand
+// on both ports.
+func member(name string, node uint64) HostConfig {
+	return HostConfig{Name: name, LinkType: [2]int{card.LinkIB, card.LinkIB}, Card: card.Config{
+		Chip: card.ConnectX3Pro, Image: imageVPI(), GUIDs: [4]uint64{node, node + 1, node + 2, node + 3}, MACs: [2]uint64{baseMAC, baseMAC + 1},
+	}}
+}
+
+// plugged puts the hosts of a bed into a fabric until the test ends.
+func plugged(t *testing.T, b *Bed, net string, nodes map[string]string) *Fabric {
+	t.Helper()
+	f, err := b.Plug(net, nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// ready is the two hosts on one switch, without a subnet manager.
+func ready(t *testing.T) (*Bed, *Fabric) {
+	t.Helper()
+	b := start(t, member("pve1", node1), member("pve2", node2))
+	return b, plugged(t, b, ibsimtest.Net(t, "two-hca-one-switch"), map[string]string{"pve1": "H-e41d2d0300e44ed0", "pve2": "H-e41d2d0300e44f10"})
+}
+
+// on runs a command that must end with 0.
+func (b *Bed) on(t *testing.T, host, command string) string {
+	t.Helper()
+	out, err := b.Hosts[host].Exec(t.Context(), command)
+	if err != nil {
+		t.Fatalf("%s: %s: %v\n%s", host, command, err, out)
+	}
+	return out
+}
+
+// eventually looks until what is printed matches.
+func (b *Bed) eventually(t *testing.T, host, command, pattern string) string {
+	t.Helper()
+	match := regexp.MustCompile(pattern)
+	for end := time.Now().Add(90 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		out, _ := b.Hosts[host].Exec(t.Context(), command)
+		if match.MatchString(out) {
+			return out
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: %s does not come to match %s:\n%s", host, command, pattern, out)
+		}
+	}
+}
+
+const portFiles = "/sys/class/infiniband/mlx4_0/ports/1/"
+
+// manage starts the subnet manager of a host as its package does, with standbys
+// that look every second and give up after two.
+func (b *Bed) manage(t *testing.T, host, port string, priority int) {
+	t.Helper()
+	b.on(t, host, fmt.Sprintf("mkdir -p /etc/opensm; printf 'sm_priority %d\nforce_log_flush TRUE\nsminfo_polling_timeout 1000\npolling_retry_number 2\n' >/etc/opensm/opensm.conf\n"+
+		"echo 'PORTS=%q' >/etc/default/opensm; systemctl start opensm", priority, port))
+}
+
+// A port waits for a subnet manager, and all that shows its state says so; then
+// the package's own unit brings both hosts up.
+func TestFabric_comes_up(t *testing.T) {
+	b, _ := ready(t)
+	for _, host := range []string{"pve1", "pve2"} {
+		if got := b.on(t, host, "cd "+portFiles+"; cat state phys_state rate lid sm_lid link_layer gids/0 | tail -c 40; cat state lid"); !strings.Contains(got, "2: INIT\n0x0\n") {
+			t.Errorf("%s: %q", host, got)
+		}
+	}
+	for command, want := range map[string]string{
+		"ibstat mlx4_0 1":  "State: Initializing\nPhysical state: LinkUp\nRate: 40\nBase lid: 0\nLMC: 0\nSM lid: 0\n",
+		"ibstat mlx4_0 2":  "State: Down\nPhysical state: Polling\n",
+		"ibstatus":         "state:\t\t 2: INIT\n\tphys state:\t 5: LinkUp\n\trate:\t\t 40 Gb/sec (4X QDR)\n\tlink_layer:\t InfiniBand\n",
+		"sminfo; echo $?":  "sminfo: iberror: failed: query\n255\n",
+		"ibstat -p":        port1 + "\n0xe41d2d0300e44ed2\n",
+		"ibhosts":          "\"pve2 mlx4_0\"",
+		"saquery; echo $?": "No SM/SA found on port (null):0\n",
+	} {
+		if got := b.on(t, "pve1", command); !strings.Contains(got, want) {
+			t.Errorf("%s:\n%s", command, got)
+		}
+	}
+	b.manage(t, "pve1", port1, 3)
+	for _, host := range []string{"pve1", "pve2"} {
+		b.eventually(t, host, "cat "+portFiles+"state", "^4: ACTIVE\n$")
+	}
+	if got := b.on(t, "pve2", "sminfo"); !regexp.MustCompile(`^sminfo: sm lid 1 sm guid 0xe41d2d0300e44ed1, activity count \d+ priority 3 state 3 SMINFO_MASTER\n$`).MatchString(got) {
+		t.Errorf("%s", got)
+	}
+	// A file says what the tool says, also who manages.
+	b.on(t, "pve1", `cd `+portFiles+`; s=$(ibstat mlx4_0 1)
+has() { echo "$s" | grep -qx "$1" || { echo "no $1 in: $s"; exit 1; }; }
+has "Base lid: $(($(cat lid)))"; has "SM lid: $(($(cat sm_lid)))"; has "Capability mask: $(cat cap_mask)"; [ $(($(cat cap_mask) & 2)) = 2 ]`)
+	// Answers of more than one datagram, and of more than the tool expects.
+	if got := b.on(t, "pve2", "saquery"); strings.Count(got, "NodeRecord dump:") != 3 || !strings.Contains(got, "NodeDescription.........pve2 mlx4_0\n") {
+		t.Errorf("%s", got)
+	}
+	if got := b.on(t, "pve2", "saquery PR"); strings.Count(got, "PathRecord dump:") != 9 {
+		t.Errorf("%s", got)
+	}
+	b.on(t, "pve1", "systemctl stop opensm; [ $(($(cat "+portFiles+"cap_mask) & 2)) = 0 ]")
+}

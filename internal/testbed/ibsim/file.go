@@ -1,0 +1,264 @@
+//go:build testbed && linux
+
+package ibsim
+
+import (
+	"context"
+	"encoding/binary"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// The interface of the kernel's ib_umad, version 5, with P_Key index
+// (include/uapi/rdma/ib_user_mad.h). A read or write is one datagram behind a
+// header of headerSize bytes.
+const (
+	// ABIVersion is what /sys/class/infiniband_mad/abi_version says.
+	ABIVersion = 5
+
+	headerSize = 64
+	regSize    = 28
+	maxAgents  = 32
+
+	ioctlRegister   = 0xc01c1b01
+	ioctlUnregister = 0x40041b02
+	ioctlPKey       = 0x1b03
+)
+
+// Offsets in the header.
+const (
+	atAgent   = 0
+	atStatus  = 4
+	atTimeout = 8
+	atRetries = 12
+	atLength  = 16
+	atQPN     = 20
+	atLID     = 28
+)
+
+// Offsets in a datagram.
+const (
+	atClass       = 1
+	atMethod      = 3
+	atTransaction = 8
+)
+
+const (
+	methodResponse     = 0x80
+	methodTrapRepress  = 7
+	statusTimedOut     = uint32(syscall.ETIMEDOUT)
+	directedRouteClass = 0x81
+	// answered is how much of a request comes back with the news that nobody
+	// answered it: the common header.
+	answered = 24
+)
+
+// agent is one registration: a class of datagrams that a program sends and, if it
+// names methods, also receives unasked.
+type agent struct {
+	file    *File
+	id      uint32 // in its file
+	hca     uint16 // in the adapter; stands in each transaction
+	class   byte
+	methods [4]uint32
+	rmpp    bool
+	qpn     byte
+}
+
+// request is a datagram that waits for its answer.
+type request struct {
+	sent  *packet
+	timer *time.Timer
+}
+
+// File is an open umadN.
+type File struct {
+	hca *HCA
+
+	mu      sync.Mutex
+	agents  [maxAgents]*agent
+	waiting map[uint64]*request  // by transaction
+	partial map[uint64][]*packet // segments of an answer
+	queue   [][]byte
+	more    chan struct{} // holds a token while the queue is not empty
+	closed  bool
+}
+
+// Open is a program that opens the port's file.
+func (h *HCA) Open() *File {
+	return &File{hca: h, waiting: map[uint64]*request{}, partial: map[uint64][]*packet{}, more: make(chan struct{}, 1)}
+}
+
+// Ioctl registers and unregisters agents.
+func (f *File) Ioctl(cmd uint32, in, out []byte) syscall.Errno {
+	switch cmd {
+	case ioctlPKey:
+		return 0
+	case ioctlRegister:
+		if len(in) < regSize || len(out) < regSize {
+			return syscall.EINVAL
+		}
+		return f.register(in, out)
+	case ioctlUnregister:
+		if len(in) < 4 {
+			return syscall.EINVAL
+		}
+		return f.unregister(binary.NativeEndian.Uint32(in))
+	}
+	return syscall.ENOTTY
+}
+
+func (f *File) register(in, out []byte) syscall.Errno {
+	a := &agent{file: f, qpn: in[20], class: in[21], rmpp: in[26] != 0}
+	for i := range a.methods {
+		a.methods[i] = binary.NativeEndian.Uint32(in[4+4*i:])
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.agents {
+		if f.agents[i] != nil {
+			continue
+		}
+		a.id = uint32(i)
+		if !f.hca.add(a) {
+			return syscall.EINVAL
+		}
+		f.agents[i] = a
+		copy(out, in[:regSize])
+		binary.NativeEndian.PutUint32(out, a.id)
+		return 0
+	}
+	return syscall.ENOMEM
+}
+
+func (f *File) unregister(id uint32) syscall.Errno {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if id >= maxAgents || f.agents[id] == nil {
+		return syscall.EINVAL
+	}
+	f.hca.remove(f.agents[id])
+	f.agents[id] = nil
+	return 0
+}
+
+// Close ends all that the program began.
+func (f *File) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	for i, a := range f.agents {
+		if a != nil {
+			f.hca.remove(a)
+			f.agents[i] = nil
+		}
+	}
+	for _, r := range f.waiting {
+		r.timer.Stop()
+	}
+}
+
+// Read waits for the next datagram, header included, and returns all of it, as
+// does not fit into size too: then the errno is ENOSPC, the datagram stays, and
+// the program has to be given the header all the same.
+func (f *File) Read(ctx context.Context, size int) ([]byte, syscall.Errno) {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, syscall.EINTR
+		case <-f.more:
+		}
+		f.mu.Lock()
+		if len(f.queue) == 0 {
+			f.mu.Unlock()
+			continue
+		}
+		b := f.queue[0]
+		var errno syscall.Errno
+		if len(b) > size {
+			errno = syscall.ENOSPC
+		} else {
+			f.queue = f.queue[1:]
+		}
+		if len(f.queue) > 0 {
+			f.wake()
+		}
+		f.mu.Unlock()
+		return b, errno
+	}
+}
+
+// wake says that there is something in the queue. The caller holds the lock.
+func (f *File) wake() {
+	select {
+	case f.more <- struct{}{}:
+	default:
+	}
+}
+
+// deliver queues a datagram for the program. The caller holds the lock.
+func (f *File) deliver(a *agent, p *packet, status uint32, mad []byte) {
+	b := make([]byte, headerSize+len(mad))
+	binary.NativeEndian.PutUint32(b[atAgent:], a.id)
+	binary.NativeEndian.PutUint32(b[atStatus:], status)
+	binary.NativeEndian.PutUint32(b[atLength:], uint32(len(b))) //nolint:gosec // at most some megabytes
+	copy(b[atQPN:], p.sqp[:])
+	copy(b[atLID:], p.slid[:])
+	copy(b[headerSize:], mad)
+	f.queue = append(f.queue, b)
+	f.wake()
+}
+
+// Write sends a datagram. What a program sends before it has registered, or on a
+// port without a fabric, it may not.
+func (f *File) Write(b []byte) syscall.Errno {
+	if len(b) < headerSize+answered {
+		return syscall.EINVAL
+	}
+	id := binary.NativeEndian.Uint32(b[atAgent:])
+	f.mu.Lock()
+	if id >= maxAgents || f.agents[id] == nil {
+		f.mu.Unlock()
+		return syscall.EINVAL
+	}
+	a := f.agents[id]
+	f.mu.Unlock()
+	list := a.packets(b)
+	// ibsim drops what ends a trap, and nobody waits for it.
+	if list[0].mad[atMethod] == methodTrapRepress {
+		return 0
+	}
+	f.expect(a, b, list[0])
+	fabric, c := f.hca.attached()
+	if c == nil || c.put(fabric, list...) != nil {
+		f.giveUp(a, list[0])
+	}
+	return 0
+}
+
+// expect waits for the answer to a request, as long as its sender wants.
+func (f *File) expect(a *agent, b []byte, p *packet) {
+	timeout := time.Duration(binary.NativeEndian.Uint32(b[atTimeout:])) * time.Millisecond
+	if timeout <= 0 || p.isResponse() {
+		return
+	}
+	tries := 1 + min(binary.NativeEndian.Uint32(b[atRetries:]), 10)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waiting[p.transaction()] = &request{p, time.AfterFunc(timeout*time.Duration(tries), func() { f.giveUp(a, p) })}
+}
+
+// giveUp tells the sender of a request, if it still waits, that nobody answered.
+func (f *File) giveUp(a *agent, p *packet) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.waiting[p.transaction()]
+	if r == nil || f.closed {
+		return
+	}
+	r.timer.Stop()
+	delete(f.waiting, p.transaction())
+	delete(f.partial, p.transaction())
+	f.deliver(a, p, statusTimedOut, p.mad[:answered])
+}
