@@ -59,6 +59,12 @@ func imageFindings() []finding {
 		fileCase("FW010", "source", content("fs5.bin", fs5), "FS5"),
 		fileCase("FW011", "source", built(func(s *card.Spec) { s.HWIDs = []uint32{} }), "which chips"),
 		fileCase("FW012", "source", content("odd.bin", func(*World) []byte { return malformed() }), "0x"),
+		// A dump of a flash that was burned once at the factory and never again: the
+		// image in it is whole, and nothing but its length tells it from a file.
+		{code: "FW015", at: "source", hosts: func() []labs.Host { return vpi(image(spec(func(*card.Spec) {}))) }, says: []string{"may be a raw dump whose second slot is erased"},
+			config: func(w *World) Config {
+				return w.burn(labs.Intel9, w.file("padded.bin", w.Card(labs.Intel9).Flash.Dump()), map[string]any{"allow_psid_change": nil})
+			}},
 		fileCase("FW013", "", built(func(s *card.Spec) {
 			s.GUIDs, s.MACs = card.GUIDsFromBase(0xe41d2d0300aaaa00), [2]uint64{0xe41d2daaaa00, 0xe41d2daaaa01}
 		}), "0xe41d2d0300aaaa00"),

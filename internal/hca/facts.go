@@ -194,7 +194,7 @@ func ImageFacts(name, sha256, declared string, size int64, img *fwimage.Image, e
 	f.PSID, f.FW, f.HWIDs = string(img.PSID), img.FWVersion, img.HWIDs
 	f.HasROM, f.Product, f.VSD, f.PRSName = len(img.ROMs) > 0, img.ProductVersion, img.VSD, img.PRSName
 	f.Identity, f.GUIDs, f.Checksum, f.End = string(img.Identity), identityIn(img), img.Checksum, img.End
-	f.PartNumber = img.PartNumber
+	f.PartNumber, f.Remarks = img.PartNumber, img.Warnings
 	if img.Format != fwimage.FS2 {
 		f.FlashLayout = safety.FlashLayout{Slot: img.Chunk, Version: img.Layout}
 	}

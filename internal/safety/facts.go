@@ -121,6 +121,7 @@ type ImageFacts struct {
 	GUIDs      ib.GUIDSet
 	Checksum   string
 	Size, End  int64
+	Remarks    []string // sentences on what is unusual
 	FlashLayout
 }
 

@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -216,6 +217,11 @@ func TestCatalogue_every_code_appears(t *testing.T) {
 		seen[c.code] = true
 	}
 	seen[AfterFailure("intel9/0000:01:00.0").Code] = true
+	odd := goodImage()
+	odd.Remarks = []string{"It is odd."}
+	for _, f := range Remarks(odd) {
+		seen[f.Code] = strings.Contains(f.Evidence, "It is odd.")
+	}
 	rules := Catalogue()
 	if len(rules) < 70 {
 		t.Errorf("only %d rules", len(rules))

@@ -40,6 +40,15 @@ func Image(img ImageFacts) []Finding {
 	return found
 }
 
+// Remarks gives what is unusual about a good image. It is said once, where the file
+// is, and not again for every card that the image goes to.
+func Remarks(img ImageFacts) []Finding {
+	if img.Problem != ImageOK || len(img.Remarks) == 0 {
+		return nil
+	}
+	return []Finding{find("FW015", "%s: %s", img.Name, strings.Join(img.Remarks, " "))}
+}
+
 // burnable gives the finding on a good image of a format that is never burned.
 func burnable(img ImageFacts) []Finding {
 	switch {

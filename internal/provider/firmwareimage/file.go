@@ -58,7 +58,8 @@ func parseFile(path string) (read tfkit.ImageFile, err error) {
 }
 
 func judge(f file, declared string, err error) []safety.Finding {
-	found := safety.Image(hca.ImageFacts(f.path, f.sha256, declared, f.size, f.image, err))
+	facts := hca.ImageFacts(f.path, f.sha256, declared, f.size, f.image, err)
+	found := append(safety.Image(facts), safety.Remarks(facts)...)
 	for i := range found {
 		// The catalogue speaks of the resource that burns; here it is the file.
 		if found[i].Attribute == "image_id" {
