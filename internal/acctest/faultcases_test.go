@@ -10,7 +10,7 @@ import (
 func faultCases() []*faultCase {
 	var all []*faultCase
 	for _, group := range [][]*faultCase{
-		connectionCases(), transferCases(), killCases(), powerCases(), rebootCases(), diskCases(), accessCases(), toolCases(), localeCases(), elseCases(),
+		connectionCases(), transferCases(), killCases(), powerCases(), rebootCases(), diskCases(), accessCases(), toolCases(), localeCases(), elseCases(), backupCases(),
 	} {
 		all = append(all, group...)
 	}
@@ -181,10 +181,6 @@ func (r *faultRun) kill() {
 	r.w.DropAll()
 }
 
-// powerStep is how many flash operations lie between two power cuts, but for the
-// first and the last ones, which decide what boots.
-const powerStep = 8
-
 func powerCases() []*faultCase {
 	var all []*faultCase
 	points := map[string]int{}
@@ -204,8 +200,10 @@ func powerCases() []*faultCase {
 		quick []int
 		every int
 	}{
-		{"flash is being written, by erase and program operation", false, []int{1, 154, 306, 307, 308}, powerStep},
-		{"GUIDs are being written, by erase and program operation", true, []int{161}, 4 * powerStep},
+		// Firmware: each of them. GUIDs are written by the same burn of the tool; the
+		// first and the last operations decide what boots.
+		{"flash is being written, by erase and program operation", false, []int{1, 154, 306, 307, 308}, 1},
+		{"GUIDs are being written, by erase and program operation", true, []int{161}, 16},
 	} {
 		for n := 1; n <= operations; n++ {
 			if n%x.every != 1%x.every && n > 3 && n < operations-5 {

@@ -47,6 +47,7 @@ type faultCase struct {
 	quick bool   // part of the default run
 
 	options Options
+	backup  bool               // of a configuration that takes a backup and burns nothing
 	guids   bool               // strike while the GUIDs are written; else while the firmware is
 	arrange func(*faultRun)    // before the plan
 	arm     func(*faultRun)    // after the plan
@@ -117,6 +118,9 @@ func (c *faultCase) run(t *testing.T) string {
 	r := &faultRun{faultCase: c, t: t, w: w, host: host, m: w.Machine(host), hw: w.Card(host)}
 	r.ws = r.workspace()
 	r.cfg = w.cardOnly(host)[:3]
+	if c.backup {
+		r.cfg = w.backupOnly(host)
+	}
 	if c.guids {
 		applied(t, r.ws, r.cfg)
 		r.cfg = w.cardOnly(host)[:4]
@@ -351,6 +355,10 @@ func (r *faultRun) restores(dir string) error {
 func (r *faultRun) right() {
 	t := r.t
 	if t.Failed() {
+		return
+	}
+	if r.backup {
+		r.kept()
 		return
 	}
 	flash, running := r.w.Flash(r.host), r.w.Card(r.host).Running()
