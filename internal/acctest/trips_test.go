@@ -88,14 +88,20 @@ func TestRoundTrips_few_at_a_distance(t *testing.T) {
 	best := func() time.Duration {
 		return min(elapsed(func() { emptyPlan(t, ws, cfg) }), elapsed(func() { emptyPlan(t, ws, cfg) }), elapsed(func() { emptyPlan(t, ws, cfg) }))
 	}
-	near := best()
-	w.Machine(labs.Intel9).Faults.Set(labsim.FaultSpec{Latency: oneWay})
-	far := best()
 	// The SSH handshake takes 4 to 5 round trips, the session and its command 3; a
-	// wait for each of the seven resources would be as much again.
-	waits := float64(far-near) / float64(2*oneWay)
-	t.Logf("%.1f round trips, handshake included (%s near, %s far)", waits, near, far)
-	if waits > 14 {
+	// wait for each of the seven resources would be as much again. A machine that
+	// is busy otherwise adds to either time, never takes away.
+	const bar = 14
+	waits := float64(bar + 1)
+	for try := 0; waits > bar && try < 4; try++ {
+		w.Machine(labs.Intel9).Faults.Clear()
+		near := best()
+		w.Machine(labs.Intel9).Faults.Set(labsim.FaultSpec{Latency: oneWay})
+		far := best()
+		waits = min(waits, float64(far-near)/float64(2*oneWay))
+		t.Logf("%.1f round trips, handshake included (%s near, %s far)", waits, near, far)
+	}
+	if waits > bar {
 		t.Errorf("a plan waited %.1f round trips for the host, the handshake included", waits)
 	}
 }

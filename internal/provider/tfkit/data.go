@@ -11,11 +11,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // Data is what the provider hands to its resources and data sources. It is
@@ -37,7 +37,8 @@ type Data struct {
 	ImageFiles memo.Map[string, ImageFile]
 
 	known   known
-	fabrics memo.Map[string, []fabric.Identity] // by the host that looked
+	fabrics memo.Map[string, []safety.FabricNode] // what is around, by the host that looked
+	lookout memo.Map[string, string]              // a host that can look at a fabric
 }
 
 // HostConfig is the part of a host's configuration that resources need.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -17,42 +18,55 @@ import (
 // for the checks of one card: as its own host sees them or, if that sees no
 // fabric, the first host that does. It is empty where none can look; a look that
 // fails is a warning. It costs one command a fabric and is made when GUIDs are to
-// change.
+// change. Call it after Lab, which asks the hosts.
 func (d *Data) Neighbours(ctx context.Context, card CardRef, diags *diag.Diagnostics) []safety.FabricNode {
-	found, _ := d.Snapshots(ctx) // Lab warns of those that do not answer
-	names := d.HostNames()
-	slices.SortStableFunc(names, func(a, b string) int { return rankOf(a == card.Host) - rankOf(b == card.Host) })
-	for _, name := range names {
-		snap := found[name]
-		if snap == nil {
-			continue
-		}
-		through, can := fabric.CanLook(snap)
-		if !can {
-			continue
-		}
-		seen, err := d.fabrics.Get(name, "", func() ([]fabric.Identity, error) {
-			h, _, err := d.Host(name)
-			if err != nil {
-				return nil, err
-			}
-			return fabric.Identities(ctx, h, through)
-		})
-		if err != nil {
-			diags.AddWarning(fmt.Sprintf("Card %s: GUIDs are not compared with those in the fabric of host %s", card, name),
-				"A node of the fabric that is not in a configured host may have the same GUID, which would not be found.\n\n"+Detail(err))
-			return nil
-		}
-		return strangers(seen, found, name+" "+fmt.Sprintf("%s/%d", through.Device, through.Port))
+	changes := strconv.FormatUint(d.Set.Changes(), 10)
+	name := card.Host
+	if _, can := d.canLook(ctx, name); !can {
+		// It is called for every card whose GUIDs change, and must not walk over all
+		// hosts each time.
+		name, _ = d.lookout.Get("", changes, func() (string, error) { return d.firstThatLooks(ctx), nil })
 	}
-	return nil
+	if name == "" {
+		return nil
+	}
+	nodes, err := d.fabrics.Get(name, changes, func() ([]safety.FabricNode, error) { return d.lookAround(ctx, name) })
+	if err != nil {
+		diags.AddWarning(fmt.Sprintf("Card %s: GUIDs are not compared with those in the fabric of host %s", card, name),
+			"A node of the fabric that is not in a configured host may have the same GUID, which would not be found.\n\n"+Detail(err))
+	}
+	return nodes
 }
 
-func rankOf(first bool) int {
-	if first {
-		return 0
+func (d *Data) canLook(ctx context.Context, name string) (fabric.Through, bool) {
+	_, _, snap, err := d.Look(ctx, name)
+	if err != nil {
+		return fabric.Through{}, false // Lab warns of hosts that do not answer
 	}
-	return 1
+	return fabric.CanLook(snap)
+}
+
+func (d *Data) firstThatLooks(ctx context.Context) string {
+	for _, name := range d.HostNames() {
+		if _, can := d.canLook(ctx, name); can {
+			return name
+		}
+	}
+	return ""
+}
+
+func (d *Data) lookAround(ctx context.Context, name string) ([]safety.FabricNode, error) {
+	h, _, err := d.Host(name)
+	if err != nil {
+		return nil, err
+	}
+	through, _ := d.canLook(ctx, name)
+	seen, err := fabric.Identities(ctx, h, through)
+	if err != nil {
+		return nil, err
+	}
+	hosts, _ := d.Snapshots(ctx)
+	return strangers(seen, hosts, fmt.Sprintf("%s %s/%d", name, through.Device, through.Port)), nil
 }
 
 // strangers leaves out what runs in configured hosts: those are compared as cards.
