@@ -158,7 +158,8 @@ func (t *trust) fail(key ssh.PublicKey, problem, advice string) error {
 	return e
 }
 
-// vouch says how to make a key known, with the exact texts.
+// vouch says how to make a key known, with the exact texts. They are indented,
+// because Terraform breaks every line that is not.
 func (t *trust) vouch(key ssh.PublicKey) string {
 	if cert, ok := key.(*ssh.Certificate); ok {
 		key = cert.SignatureKey
@@ -169,7 +170,7 @@ func (t *trust) vouch(key ssh.PublicKey) string {
 	}
 	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
 	return fmt.Sprintf("Compare the fingerprint with what `ssh-keygen -lf /etc/ssh/ssh_host_%s_key.pub` prints on the host's own console. "+
-		"If they are equal, either add this line to %s:\n%s\nor pin the key in the host's configuration:\nhost_keys = [%q]\n"+
+		"If they are equal, either add this line to %s:\n\n    %s\n\nor pin the key in the host's configuration:\n\n    host_keys = [%q]\n\n"+
 		"or set host_key_policy = \"accept-new\" to accept the first key that a new host shows.",
 		fileKind(key.Type()), file, knownhosts.Line([]string{t.name}, key), line)
 }
@@ -193,7 +194,7 @@ func (t *trust) changed(key ssh.PublicKey, want []xknownhosts.KnownKey) error {
 	}
 	return t.fail(key, fmt.Sprintf("the host key has changed: the host showed %s, known is %s", describe(key), strings.Join(known, ", ")),
 		fmt.Sprintf("Either the host was installed anew or given other keys, or another machine answers under its address. "+
-			"Find out which. If the new key is right, remove the old one with:\nssh-keygen -R %s -f %s\nand make the new one known. %s",
+			"Find out which. If the new key is right, remove the old one with:\n\n    ssh-keygen -R %s -f %s\n\nand make the new one known. %s",
 			quoteHost(knownhosts.Normalize(t.name)), want[0].Filename, t.vouch(key)))
 }
 

@@ -134,7 +134,11 @@ func describeLost(err error, e *host.UnreachableError) (string, []string) {
 	if e.Advice != "" {
 		text += "\n\n" + Sentence(e.Advice)
 	}
-	f := facts("Host", e.Host, "Address", e.Address, "Step", e.Op, "Command", e.Command)
+	f := facts("Host", e.Host, "Address", e.Address, "Step", e.Op)
+	if e.MayHaveRun {
+		// What was to be run over a connection that never was helps nobody.
+		f = append(f, facts("Command", e.Command)...)
+	}
 	if e.Err != nil {
 		f = append(f, facts("Error", e.Err.Error())...)
 	}
