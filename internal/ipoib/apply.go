@@ -78,6 +78,26 @@ func (e *UnconfirmedError) Error() string {
 	return s + "; nothing has to be done. Run plan again after that."
 }
 
+// Explain says what became of the change before why: what cut the connection, be it
+// a host that cannot be reached, says nothing of that.
+func (e *UnconfirmedError) Explain() string {
+	text := fmt.Sprintf("The change of %s was begun and could not be confirmed: %s. ", e.Interface, e.Problem)
+	if e.Undone {
+		text += "The former configuration was restored, now and for the next boot."
+	} else {
+		text += fmt.Sprintf("The host restores the former configuration by itself at about %s, or at its next start if that is earlier. "+
+			"Nothing has to be done; run plan again after that.", e.UndoneBy.Format("15:04:05 MST"))
+	}
+	text += "\n\nFind out what stood in the way before the same change is applied again: it may have cut the connection itself.\n\nHost: " + e.Host
+	if e.Err != nil {
+		text += "\nError: " + e.Err.Error()
+	}
+	if e.UndoErr != nil {
+		text += "\nRestoring it at once: " + e.UndoErr.Error()
+	}
+	return text
+}
+
 func (e *UnconfirmedError) Unwrap() error { return e.Err }
 
 // Apply makes the interface what d says, now and at boot. It is safe to repeat.

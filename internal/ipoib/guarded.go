@@ -62,7 +62,7 @@ func (k fileStack) apply(ctx context.Context, c *change) error {
 	}
 	return c.guarded(ctx, k.way(), want, paths, func(ctx context.Context) error {
 		for _, path := range stale {
-			if _, err := c.h.Run(ctx, coreutils.RemoveFile(path)); err != nil {
+			if _, err := c.run(ctx, coreutils.RemoveFile(path)); err != nil {
 				return err
 			}
 		}
@@ -83,7 +83,7 @@ func (c *change) write(ctx context.Context, files []file) error {
 			return err
 		}
 		if f.path == udevPath(c.t.port) {
-			if _, err := c.h.Run(ctx, udev.Reload()); err != nil {
+			if _, err := c.run(ctx, udev.Reload()); err != nil {
 				return err
 			}
 		}
@@ -159,7 +159,7 @@ func (c *change) guarded(ctx context.Context, way netundo.Stack, want Config, fi
 		_, forgetErr := c.h.Run(context.WithoutCancel(ctx), g.UndoNow())
 		return errors.Join(fmt.Errorf("arming the timer that undoes the change of %s unless it is confirmed; nothing was changed: %w", c.t.name, err), forgetErr)
 	}
-	if err := do(ctx); err != nil {
+	if err := c.inTime(ctx, do); err != nil {
 		return c.undo(ctx, deadline, "the change failed", err)
 	}
 	if err := c.confirm(ctx, prove); err != nil {
@@ -202,12 +202,37 @@ func (c *change) object(ctx context.Context, cmd shellcmd.Command) (string, erro
 	return path, nil
 }
 
+// errNoTime is the end of a step for which the host would not wait.
+var errNoTime = errors.New("no time is left before the host undoes the change")
+
+// inTime does something that has to end long before the host undoes the change. A
+// change that cuts its own connection waits on it, and the undo brings the
+// connection back to life: going on with the change then would cut it for good.
+func (c *change) inTime(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConfirmTimeout*2/3, errNoTime)
+	defer cancel()
+	err := do(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errNoTime) {
+		return fmt.Errorf("%w: %w", errNoTime, err)
+	}
+	return err
+}
+
+// run runs a step of the change. What was sent before the connection was cut may
+// arrive after the undo; the host then does not run it.
+func (c *change) run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
+	if cmd.Changing() {
+		cmd = c.guard().Step(cmd)
+	}
+	return c.h.Run(ctx, cmd)
+}
+
 // confirm proves the change over a new connection and keeps it. The decision is
 // taken on the host, by making a directory that the undo makes too, so that a
 // confirmation and an undo at the same moment cannot both happen; a checkpoint
 // that is gone was rolled back.
 func (c *change) confirm(ctx context.Context, prove func(context.Context, host.Host) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConfirmTimeout*2/3, errors.New("no time is left before the host undoes the change"))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConfirmTimeout*2/3, errNoTime)
 	defer cancel()
 	fresh, err := c.h.Fresh(ctx)
 	if err != nil {
@@ -243,7 +268,7 @@ func (c *change) undo(ctx context.Context, deadline time.Time, problem string, c
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.ConfirmTimeout)
 	defer cancel()
 	var lost *host.UnreachableError
-	if errors.As(cause, &lost) {
+	if errors.As(cause, &lost) || errors.Is(cause, errNoTime) {
 		c.h.Drop() // the connection in use may hang for long where a new one does not
 	}
 	_, e.UndoErr = c.h.Run(ctx, c.guard().UndoNow())
@@ -260,11 +285,11 @@ func (k fileStack) remove(ctx context.Context, c *change) error {
 	files := staleFiles(c.s, c.t, nil)
 	err := c.guarded(ctx, k.way(), keep, files, func(ctx context.Context) error {
 		for _, path := range files {
-			if _, err := c.h.Run(ctx, coreutils.RemoveFile(path)); err != nil {
+			if _, err := c.run(ctx, coreutils.RemoveFile(path)); err != nil {
 				return err
 			}
 		}
-		if _, err := c.h.Run(ctx, udev.Reload()); err != nil {
+		if _, err := c.run(ctx, udev.Reload()); err != nil {
 			return err
 		}
 		if err := k.release(ctx, c); err != nil {

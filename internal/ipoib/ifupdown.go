@@ -47,12 +47,12 @@ func (ifupdownBackend) own(s *inventory.Snapshot, t target) (p Persisted) {
 func (ifupdownBackend) take(ctx context.Context, c *change, want Config) error {
 	if c.before.Present {
 		for _, old := range c.before.Live.Addresses {
-			if _, err := c.h.Run(ctx, iproute.DelAddress(c.t.name, old)); err != nil {
+			if _, err := c.run(ctx, iproute.DelAddress(c.t.name, old)); err != nil {
 				return err
 			}
 		}
 	}
-	if _, err := c.h.Run(ctx, ifupdown.Up(c.t.name)); err != nil {
+	if _, err := c.run(ctx, ifupdown.Up(c.t.name)); err != nil {
 		return fmt.Errorf("ifup does not configure %s: %w", c.t.name, err)
 	}
 	if err := c.awaitChild(ctx); err != nil {
@@ -67,7 +67,7 @@ func (ifupdownBackend) release(ctx context.Context, c *change) error {
 	if c.t.pkey == 0 || !c.before.Present {
 		return nil
 	}
-	_, err := c.h.Run(ctx, iproute.DelLink(c.t.name))
+	_, err := c.run(ctx, iproute.DelLink(c.t.name))
 	return err
 }
 

@@ -21,7 +21,7 @@ func (c *change) setMode(ctx context.Context, mode ib.IPoIBMode) error {
 	if c.t.pkey != 0 {
 		cmd = iproute.SetMode(c.t.name, mode)
 	}
-	if _, err := c.h.Run(ctx, cmd); err != nil {
+	if _, err := c.run(ctx, cmd); err != nil {
 		return fmt.Errorf("switching %s to %s mode: %w", c.t.name, mode, err)
 	}
 	return nil
@@ -70,7 +70,7 @@ func (c *change) mend(ctx context.Context, want Config) error {
 		}
 	}
 	if now.MTU != want.MTU {
-		if _, err := c.h.Run(ctx, iproute.SetMTU(name, want.MTU)); err != nil {
+		if _, err := c.run(ctx, iproute.SetMTU(name, want.MTU)); err != nil {
 			return fmt.Errorf("%s mode, MTU %d: %w", now.Mode, want.MTU, err)
 		}
 	}
@@ -88,7 +88,7 @@ func (c *change) addRoutes(ctx context.Context, want Config) error {
 		return err
 	}
 	for _, missing := range routesWithout(want.Routes, now) {
-		if _, err := c.h.Run(ctx, iproute.ReplaceRoute(c.t.name, missing)); err != nil {
+		if _, err := c.run(ctx, iproute.ReplaceRoute(c.t.name, missing)); err != nil {
 			return err
 		}
 	}
@@ -106,7 +106,7 @@ func (c *change) strip(ctx context.Context, keep Config) error {
 		return err
 	}
 	for _, extra := range without(now.Addresses, keep.Addresses) {
-		if _, err := c.h.Run(ctx, iproute.DelAddress(c.t.name, extra)); err != nil {
+		if _, err := c.run(ctx, iproute.DelAddress(c.t.name, extra)); err != nil {
 			return err
 		}
 	}
@@ -114,7 +114,7 @@ func (c *change) strip(ctx context.Context, keep Config) error {
 		return err
 	}
 	if c.removing && len(keep.Addresses) == 0 && c.before.Live.Mode != "" {
-		_, err := c.h.Run(ctx, iproute.SetDown(c.t.name))
+		_, err := c.run(ctx, iproute.SetDown(c.t.name))
 		return err
 	}
 	return nil
@@ -123,7 +123,7 @@ func (c *change) strip(ctx context.Context, keep Config) error {
 func (c *change) stripRoutes(ctx context.Context, keep Config) error {
 	for _, extra := range c.oldRoutes(keep) {
 		// A route goes with the address that its gateway is reached by.
-		_, err := c.h.Run(ctx, iproute.DelRoute(c.t.name, extra))
+		_, err := c.run(ctx, iproute.DelRoute(c.t.name, extra))
 		var exit *host.ExitError
 		if err != nil && !errors.As(err, &exit) {
 			return err

@@ -59,14 +59,14 @@ func (netplanNetworkd) own(s *inventory.Snapshot, t target) Persisted {
 }
 
 func (netplanNetworkd) take(ctx context.Context, c *change, want Config) error {
-	if _, err := c.h.Run(ctx, netplan.Generate()); err != nil {
+	if _, err := c.run(ctx, netplan.Generate()); err != nil {
 		return fmt.Errorf("netplan does not accept the configuration: %w", err)
 	}
 	return c.takeNetworkd(ctx, want)
 }
 
 func (netplanNetworkd) release(ctx context.Context, c *change) error {
-	if _, err := c.h.Run(ctx, netplan.Generate()); err != nil {
+	if _, err := c.run(ctx, netplan.Generate()); err != nil {
 		return err
 	}
 	return c.releaseNetworkd(ctx)
@@ -87,24 +87,24 @@ func (netplanNM) own(s *inventory.Snapshot, t target) Persisted {
 }
 
 func (netplanNM) take(ctx context.Context, c *change, want Config) error {
-	if _, err := c.h.Run(ctx, netplan.Generate()); err != nil {
+	if _, err := c.run(ctx, netplan.Generate()); err != nil {
 		return fmt.Errorf("netplan does not accept the configuration: %w", err)
 	}
-	if _, err := c.h.Run(ctx, nmcli.Reload()); err != nil {
+	if _, err := c.run(ctx, nmcli.Reload()); err != nil {
 		return err
 	}
 	// netplan gives its profiles this name and no UUID.
-	if _, err := c.h.Run(ctx, nmcli.UpID("netplan-"+c.t.name, c.t.name)); err != nil {
+	if _, err := c.run(ctx, nmcli.UpID("netplan-"+c.t.name, c.t.name)); err != nil {
 		return fmt.Errorf("NetworkManager does not activate the profile of %s: %w", c.t.name, err)
 	}
 	return c.mend(ctx, want)
 }
 
 func (netplanNM) release(ctx context.Context, c *change) error {
-	if _, err := c.h.Run(ctx, netplan.Generate()); err != nil {
+	if _, err := c.run(ctx, netplan.Generate()); err != nil {
 		return err
 	}
-	_, err := c.h.Run(ctx, nmcli.Reload())
+	_, err := c.run(ctx, nmcli.Reload())
 	return err
 }
 

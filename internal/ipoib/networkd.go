@@ -111,10 +111,10 @@ func (c *change) takeNetworkd(ctx context.Context, want Config) error {
 			return err
 		}
 	}
-	if _, err := c.h.Run(ctx, networkd.Reload()); err != nil {
+	if _, err := c.run(ctx, networkd.Reload()); err != nil {
 		return err
 	}
-	if _, err := c.h.Run(ctx, networkd.Reconfigure(c.t.name)); err != nil {
+	if _, err := c.run(ctx, networkd.Reconfigure(c.t.name)); err != nil {
 		return err
 	}
 	return c.mend(ctx, want)
@@ -123,11 +123,11 @@ func (c *change) takeNetworkd(ctx context.Context, want Config) error {
 // takeChild has networkd make the child: it does so when it configures the
 // interface of the port. A child that is there keeps its mode.
 func (c *change) takeChild(ctx context.Context, want Config) error {
-	if _, err := c.h.Run(ctx, networkd.Reload()); err != nil {
+	if _, err := c.run(ctx, networkd.Reload()); err != nil {
 		return err
 	}
 	if !c.before.Present {
-		if _, err := c.h.Run(ctx, networkd.Reconfigure(c.t.parent)); err != nil {
+		if _, err := c.run(ctx, networkd.Reconfigure(c.t.parent)); err != nil {
 			return err
 		}
 		if err := c.awaitChild(ctx); err != nil {
@@ -139,7 +139,7 @@ func (c *change) takeChild(ctx context.Context, want Config) error {
 			return err
 		}
 	}
-	if _, err := c.h.Run(ctx, networkd.Reconfigure(c.t.name)); err != nil {
+	if _, err := c.run(ctx, networkd.Reconfigure(c.t.name)); err != nil {
 		return err
 	}
 	return c.mend(ctx, want)
@@ -149,11 +149,11 @@ func (networkdBackend) release(ctx context.Context, c *change) error { return c.
 
 // releaseNetworkd has networkd let go. It leaves a child where it is.
 func (c *change) releaseNetworkd(ctx context.Context) error {
-	if _, err := c.h.Run(ctx, networkd.Reload()); err != nil {
+	if _, err := c.run(ctx, networkd.Reload()); err != nil {
 		return err
 	}
 	if c.t.pkey != 0 && c.before.Present {
-		if _, err := c.h.Run(ctx, iproute.DelLink(c.t.name)); err != nil {
+		if _, err := c.run(ctx, iproute.DelLink(c.t.name)); err != nil {
 			return fmt.Errorf("removing the P_Key child %s: %w", c.t.name, err)
 		}
 	}

@@ -60,21 +60,21 @@ func (nmBackend) own(s *inventory.Snapshot, t target) (p Persisted) {
 }
 
 func (nmBackend) take(ctx context.Context, c *change, want Config) error {
-	if _, err := c.h.Run(ctx, nmcli.Load(profilePath(c.t))); err != nil {
+	if _, err := c.run(ctx, nmcli.Load(profilePath(c.t))); err != nil {
 		return fmt.Errorf("NetworkManager does not load the profile of %s: %w", c.t.name, err)
 	}
 	up := nmcli.Up(nmcli.UUID(c.t.id()), c.t.name)
 	if c.t.pkey != 0 {
 		up = nmcli.UpVirtual(nmcli.UUID(c.t.id()))
 	}
-	if _, err := c.h.Run(ctx, up); err != nil {
+	if _, err := c.run(ctx, up); err != nil {
 		return fmt.Errorf("NetworkManager does not activate the profile of %s: %w", c.t.name, err)
 	}
 	return c.mend(ctx, want)
 }
 
 func (nmBackend) release(ctx context.Context, c *change) error {
-	_, err := c.h.Run(ctx, nmcli.Reload())
+	_, err := c.run(ctx, nmcli.Reload())
 	return err
 }
 

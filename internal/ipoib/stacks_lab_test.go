@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -282,4 +283,16 @@ func TestLab_Stacks_cutTheirOwnConnection(t *testing.T) {
 			t.Errorf("the host is not as before: %v (%v)", diff, err)
 		}
 	})
+}
+
+// What is said of a change that could not be confirmed is about the change first:
+// the cause is often a host that could not be reached, of which nothing is known.
+func TestUnconfirmedError_Explain(t *testing.T) {
+	e := &ipoib.UnconfirmedError{
+		Host: "a", Interface: "ib0", Problem: "it could not be proved over a new connection", UndoneBy: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Err: &host.UnreachableError{Host: "a", Op: "connect", Err: errors.New("timed out")}, UndoErr: errors.New("no route"),
+	}
+	mustContain(t, e.Explain(), "change of ib0 was begun and could not be confirmed", "by itself at about 03:04:05 UTC", "timed out", "no route", "Host: a")
+	e.Undone = true
+	mustContain(t, e.Explain(), "The former configuration was restored")
 }

@@ -57,6 +57,9 @@ type Tuning struct {
 	// Pace is the pause between two looks at a job or a restarting host, and Lost
 	// how long a host may stay away while a job is watched. Zero means the usual.
 	Pace, Lost time.Duration
+	// Confirm is how long a host waits until it undoes a change of its network that
+	// nobody confirmed. Zero means the usual.
+	Confirm time.Duration
 	// Cards changes how operations on cards are carried out: the operator's clock,
 	// the disk of the backups.
 	Cards func(*hca.Config)
@@ -111,6 +114,7 @@ func (p *Provider) data(cfg model, diags *diag.Diagnostics) *tfkit.Data {
 		Planned:   tfkit.NewPlanned(),
 		Turns:     tfkit.NewTurns(),
 		Cards:     hca.New(cards),
+		Confirm:   p.tuning.Confirm,
 	}
 	transports := map[string]sshhost.Config{}
 	for name, v := range cfg.Hosts.Elements() {

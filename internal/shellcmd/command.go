@@ -26,6 +26,7 @@ type Command struct {
 	changes bool
 	timeout time.Duration
 	secrets []string
+	unless  string
 }
 
 // New returns the command that runs program with args, each passed verbatim.
@@ -50,6 +51,11 @@ func (c Command) AsRoot() Command { c.root = true; return c }
 // Changes marks the command as one that changes the host. Such a command is
 // refused on a host in observe mode and makes cached facts of the host stale.
 func (c Command) Changes() Command { c.changes = true; return c }
+
+// Unless has the command not run if there is a file or directory at path, an absolute
+// one: the host looks at the moment of running it, however long the request was on
+// its way. It then fails with status 75.
+func (c Command) Unless(path string) Command { c.unless = path; return c }
 
 // WithTimeout bounds the run; zero means the transport's default.
 func (c Command) WithTimeout(d time.Duration) Command { c.timeout = d; return c }

@@ -101,13 +101,17 @@ func inner(cmd Command) (string, error) {
 			return "", fmt.Errorf("%s: argument %d contains a NUL byte, which no program can be given", cmd, i)
 		}
 	}
+	begin := "(\n"
+	if cmd.unless != "" {
+		begin += fmt.Sprintf("[ ! -e %[1]s ] || { echo not run, for there is %[1]s >&2; exit 75; }\n", Quote(cmd.unless))
+	}
 	if cmd.script == "" {
-		return "(\n" + forceQuote(cmd.argv[0]) + quoteRest(cmd.argv) + "\n)", nil
+		return begin + forceQuote(cmd.argv[0]) + quoteRest(cmd.argv) + "\n)", nil
 	}
 	if strings.ContainsRune(cmd.script, 0) {
 		return "", fmt.Errorf("%s: the script contains a NUL byte", cmd)
 	}
-	return "(\nset --" + quoteRest(cmd.argv) + "\n" + strings.TrimRight(cmd.script, "\n") + "\n)", nil
+	return begin + "set --" + quoteRest(cmd.argv) + "\n" + strings.TrimRight(cmd.script, "\n") + "\n)", nil
 }
 
 func quoteRest(argv []string) string {

@@ -70,7 +70,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 			return nil
 		}
 		var applyErr error
-		result, applyErr = ops.Apply(ctx, h, d, ops.Options{})
+		result, applyErr = ops.Apply(ctx, h, d, ops.Options{ConfirmTimeout: r.Confirm})
 		return applyErr
 	})
 	tfkit.AddError(diags, "configure IPoIB interface "+ref(d).String(), err)
@@ -126,7 +126,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	var result ops.Result
 	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
 		var removeErr error
-		result, removeErr = ops.Remove(ctx, h, d, ops.Options{})
+		result, removeErr = ops.Remove(ctx, h, d, ops.Options{ConfirmTimeout: r.Confirm})
 		return removeErr
 	})
 	tfkit.AddError(&resp.Diagnostics, "remove IPoIB interface "+ref(d).String(), err)

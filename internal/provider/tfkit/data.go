@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -30,6 +31,7 @@ type Data struct {
 	Planned   *Planned
 	Cards     *hca.Ops
 	Turns     *Turns
+	Confirm   time.Duration // see provider.Tuning
 	// Lock serialises the writers of one host within this process.
 	Lock func(ctx context.Context, host string) (unlock func(), err error)
 

@@ -130,7 +130,12 @@ func (g Guard) Arm(delay time.Duration) shellcmd.Command {
 }
 
 // Decide claims the decision. It fails if the host has begun to undo the change.
-func (g Guard) Decide() shellcmd.Command { return coreutils.MakeDirectory(g.Dir() + "/decided") }
+func (g Guard) Decide() shellcmd.Command { return coreutils.MakeDirectory(g.decided()) }
+
+// Step is a step of the change, which does not run once the host has begun to undo it.
+func (g Guard) Step(cmd shellcmd.Command) shellcmd.Command { return cmd.Unless(g.decided()) }
+
+func (g Guard) decided() string { return g.Dir() + "/decided" }
 
 // Disarm stops the timer.
 func (g Guard) Disarm() shellcmd.Command { return systemctl.Stop(g.Unit() + ".timer") }

@@ -13,6 +13,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
 
@@ -36,6 +37,14 @@ func TestGuard_Arm(t *testing.T) {
 	}
 	if !cmd.Root() || !cmd.Changing() {
 		t.Error("arming is not marked as a change by root")
+	}
+}
+
+// A step of a change that arrives after the host has decided does not run.
+func TestGuard_Step(t *testing.T) {
+	text, err := shellcmd.Compose(guard.Step(shellcmd.New("ip", "addr", "del", "10.0.0.1/24", "dev", "ib0")), shellcmd.NewFrame(), shellcmd.Elevation{})
+	if err != nil || !strings.Contains(text, "[ ! -e "+guard.Dir()+"/decided ] ||") {
+		t.Errorf("%v:\n%s", err, text)
 	}
 }
 
