@@ -4,7 +4,7 @@ output "firmware" {
     for name, card in infiniband_firmware.card : name => {
       psid    = card.running_psid
       version = card.running_version
-      backup  = card.backup_path
+      backup  = card.original_backup_path
     }
   }
 }

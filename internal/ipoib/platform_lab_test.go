@@ -28,9 +28,9 @@ func TestLab_Reboot_failures(t *testing.T) {
 		step   string
 		want   []string
 	}{
-		{"never returns", labsim.FaultSpec{RebootNever: true}, platform.RebootPolicy{Timeout: 2 * time.Second}, platform.StepReturn,
-			[]string{"limit 2s", "The restart was asked for and nothing was done after that"}},
-		{"does not go down", labsim.FaultSpec{RebootIgnored: true}, platform.RebootPolicy{Timeout: 2 * time.Second}, platform.StepReturn,
+		{"never returns", labsim.FaultSpec{RebootNever: true}, platform.RebootPolicy{Timeout: 6 * time.Second}, platform.StepReturn,
+			[]string{"limit 6s", "The restart was asked for and nothing was done after that"}},
+		{"does not go down", labsim.FaultSpec{RebootIgnored: true}, platform.RebootPolicy{Timeout: 6 * time.Second}, platform.StepReturn,
 			[]string{"still the old boot", "The host never went down"}},
 		{"another key", labsim.FaultSpec{NewKeyAtReboot: true}, platform.RebootPolicy{Timeout: 20 * time.Second}, platform.StepReturn,
 			[]string{"verify host key"}},
