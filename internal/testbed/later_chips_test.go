@@ -19,6 +19,7 @@ var laterVersion = [3]uint16{12, 28, 4706}
 func TestProvider_ConnectX4(t *testing.T) {
 	t.Parallel()
 	o := newOperator(t, "cx4", tocCard(card.ConnectX4, nil))
+	o.withoutConfiguration()
 	cfg := o.firmware("cx4.bin", card.BuildTOC(tocSpec(card.ConnectX4, psidCX4, laterVersion)), nil)
 	before := o.inFlash()
 	o.applied(cfg)
@@ -29,14 +30,16 @@ func TestProvider_ConnectX4(t *testing.T) {
 		name string
 		at   int
 		hit  func(*Host) error
+		mend func(*operator)
 	}{
-		{"power cut", 1, cutPower}, {"power cut", n - 1, cutPower},
-		{"SIGKILL", n / 2, killAndClear}, {"SIGTERM", n/2 + 1, kill(syscall.SIGTERM)}, {"SIGKILL", n, killAndClear},
+		{"power cut", 1, cutPower, nil}, {"power cut", n - 1, cutPower, nil}, {"SIGTERM", n/2 + 1, kill(syscall.SIGTERM), nil},
+		// Its semaphore is another one than that of ConnectX-3.
+		{"SIGKILL", n / 2, kill(syscall.SIGKILL), (*operator).clearSemaphore}, {"SIGKILL", n, killAndClear, nil},
 	} {
 		t.Run(fmt.Sprintf("%s at %d of %d", f.name, f.at, n), func(t *testing.T) {
 			each := *o
 			each.t = t
-			each.disturbLater(f.at, f.hit)
+			each.disturbLater(f.at, f.hit, f.mend)
 		})
 	}
 }
@@ -52,7 +55,7 @@ func (o *operator) updated(before card.Firmware) {
 
 // disturbLater burns a fresh card with a fault at one operation of its flash: the card
 // boots one of the two images, and the next apply ends right.
-func (o *operator) disturbLater(at int, hit func(*Host) error) {
+func (o *operator) disturbLater(at int, hit func(*Host) error, mend func(*operator)) {
 	o.t.Helper()
 	model, err := card.New(tocCard(card.ConnectX4, nil))
 	if err != nil {
@@ -94,6 +97,9 @@ func (o *operator) disturbLater(at int, hit func(*Host) error) {
 	}
 	if _, err := model.Flash.Bootable(); err != nil {
 		o.t.Fatalf("the card boots nothing: %v", err)
+	}
+	if mend != nil {
+		mend(o)
 	}
 	if next := o.apply(cfg); next.HasError() {
 		o.t.Fatalf("first apply:\n%s\nnext apply:\n%s", errs, next)

@@ -142,6 +142,7 @@ func (d *Device) FreeSemaphores() {
 	for a := uint32(regSemaphores); a <= regSemaphoreN; a += 4 {
 		delete(d.regs, a)
 	}
+	d.regs[regGateway] &^= gwLock // of ConnectX-4 and later
 }
 
 // PowerOff makes the card deaf.

@@ -15,6 +15,7 @@ const (
 	gwData    = 1 << 4 // move data bytes
 	gwHold    = 1 << 5 // keep the chip selected afterwards
 	gwBusy    = 1 << 30
+	gwLock    = 1 << 31 // the semaphore of the gateway itself
 )
 
 // Opcodes of serial flash.
