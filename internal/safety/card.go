@@ -159,7 +159,14 @@ func staged(card CardFacts, code string) []Finding {
 	return []Finding{find(code, "In flash: %s %s. Running: %s %s.", orText(card.PSID, "no PSID"), card.FW, orText(card.RunningPSID, "no PSID"), card.RunningFW)}
 }
 
+// isOEM goes by the PSID and by the vendor data: these stay when a board gets
+// Mellanox' own firmware, and boards that were Mellanox' from the start have none.
 func isOEM(card CardFacts) bool {
+	switch strings.ToLower(strings.TrimSpace(card.VSD)) {
+	case "", "n/a":
+	default:
+		return true
+	}
 	switch ib.PSID(card.PSID).Vendor() {
 	case "Mellanox", "NVIDIA":
 		return false

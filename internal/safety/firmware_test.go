@@ -84,6 +84,7 @@ var firmwareCases = []struct {
 		in.Request.Reinstall = "2.36.5000"
 	}},
 	{"FW030", Refuse, "format of another generation", func(in *FirmwareInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
+	{"FW050", Warn, "OEM board that was cross-flashed before", func(in *FirmwareInput) { in.Card.VSD = "HP544+FLR" }},
 	{"FW031", Warn, "OEM board", func(in *FirmwareInput) {
 		in.Card.PSID, in.Card.RunningPSID = "HP_9380110017", "HP_9380110017"
 		in.Request.PSIDChange = &PSIDChange{From: "HP_9380110017", To: psidVPI}
