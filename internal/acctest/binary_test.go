@@ -37,7 +37,7 @@ func copyProgram(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, data, 0o700) //nolint:gosec // a program
+	return os.WriteFile(to, data, 0o700)
 }
 
 // operator runs the engine with the built provider in a directory of its own.

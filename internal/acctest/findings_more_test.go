@@ -43,8 +43,8 @@ func guidFindings() []finding {
 func stranger(w *World) {
 	drivers(w)
 	w.Run(labs.Intel9, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q infiniband-diags && modprobe ib_umad")
-	w.Lab.AddAdapter(labsim.Adapter{Name: "old-box", Desc: "old-box mlx4_0", GUID: 0xe41d2d0300ca1100, SystemGUID: 0xe41d2d0300ca1103, Ports: 2, VendorID: 0x2c9, DeviceID: 0x1003})
-	if err := w.Lab.Connect(labsim.AdapterEnd("old-box", 1), labsim.SwitchEnd(w.Lab.Switches()[0].Name, 7)); err != nil {
+	w.AddAdapter(labsim.Adapter{Name: "old-box", Desc: "old-box mlx4_0", GUID: 0xe41d2d0300ca1100, SystemGUID: 0xe41d2d0300ca1103, Ports: 2, VendorID: 0x2c9, DeviceID: 0x1003})
+	if err := w.Connect(labsim.AdapterEnd("old-box", 1), labsim.SwitchEnd(w.Switches()[0].Name, 7)); err != nil {
 		w.t.Fatal(err)
 	}
 }
