@@ -260,7 +260,7 @@ func hostFindings() []finding {
 		{code: "HO008", says: []string{`mode = "observe"`}, config: older, provider: host(func(h map[string]any) { h["mode"] = "observe" })},
 		{code: "HO009", says: []string{"subnet manager"}, config: older, prepare: func(w *World) {
 			drivers(w)
-			w.AddSM(&labsim.SM{Port: w.Card(labs.Intel9).Ports[0], Priority: 1})
+			w.Manage(labs.Intel9, 1)
 		}},
 		{code: "HO010", says: []string{"flock"}, config: older, prepare: func(w *World) { w.Machine(labs.Intel9).Uninstall("/usr/bin/flock") }, tolerate: true},
 		{code: "HO011", at: "activation", says: []string{"restart"}, config: func(w *World) Config {

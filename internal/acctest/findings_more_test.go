@@ -171,10 +171,10 @@ func smFindings() []finding {
 	plain := func(*World) Config { return sm(ubuntu, nil) }
 	installed := func(w *World) {
 		drivers(w)
-		w.Run(ubuntu, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q opensm")
+		w.Install(ubuntu, "opensm")
 	}
 	return []finding{
-		{code: "SM001", at: "host", says: []string{"xeon2zfs"}, prepare: drivers, config: func(*World) Config { return sm(labs.Xeon2zfs, nil) }},
+		{code: "SM001", only: "TrueNAS", at: "host", says: []string{"xeon2zfs"}, prepare: drivers, config: func(*World) Config { return sm(labs.Xeon2zfs, nil) }},
 		{code: "SM002", at: "port_guid", says: []string{"0xe41d2d0300ffff01"}, prepare: drivers, config: func(*World) Config { return sm(ubuntu, map[string]any{"port_guid": "0xe41d2d0300ffff01"}) }},
 		{code: "SM003", at: "port_guid", says: []string{"infiniband_link_type"}, config: plain, prepare: ethernet},
 		{code: "SM005", at: "priority", says: []string{"priority 5"}, prepare: drivers, config: func(*World) Config {
@@ -182,18 +182,18 @@ func smFindings() []finding {
 			second.Name = "second"
 			return append(sm(ubuntu, nil), second)
 		}},
-		{code: "SM006", says: []string{"opensm"}, prepare: drivers, config: plain},
+		{code: "SM006", only: "a host without opensm", says: []string{"opensm"}, prepare: drivers, config: plain},
 		{code: "SM007", says: []string{"PORTS=ALL"}, prepare: installed, config: plain},
 		{code: "SM008", says: []string{"SM LID"}, config: plain, prepare: func(w *World) {
 			drivers(w)
-			w.AddSM(&labsim.SM{Port: w.Card(labs.Xeon2zfs).Ports[0], Priority: 1})
+			w.Manage(labs.Xeon2zfs, 1)
 		}},
 		{code: "SM009", hosts: labs.TwoHosts, says: []string{"0xe41d2d0300e44ed1"}, config: func(w *World) Config { return w.CrossFlash(ubuntu) }},
 		{code: "SM010", says: []string{"opensm@0xe41d2d0300e44ed1"}, prepare: installed, config: plain},
 		{code: "SM011", says: []string{"6.14.0"}, prepare: drivers, config: plain, hosts: func() []labs.Host { return vpi(func(h *labs.Host) { h.Kernel = "6.14.0-24-generic" }) }},
 		{code: "SM012", says: []string{"/etc/default/opensm"}, config: plain, prepare: func(w *World) {
 			drivers(w)
-			w.Machine(ubuntu).FS.Put("/etc/default/opensm", "PORTS=(broken\n", 0o644)
+			w.Put(ubuntu, "/etc/default/opensm", "PORTS=(broken\n")
 		}},
 	}
 }

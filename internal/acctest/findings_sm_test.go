@@ -1,7 +1,6 @@
 package acctest
 
 import (
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -20,7 +19,7 @@ func partitionFindings() []finding {
 	files := func(code, path, text, at string, says ...string) finding {
 		return finding{code: code, at: at, says: says, config: func(*World) Config { return sm(ubuntu, nil) }, prepare: func(w *World) {
 			drivers(w)
-			w.Machine(ubuntu).FS.Put(path, text, 0o644)
+			w.Put(ubuntu, path, text)
 		}}
 	}
 	lint := func(code string, partitions map[string]any, says ...string) finding {
@@ -64,14 +63,14 @@ func fabricFindings() []finding {
 			},
 			prepare: func(w *World) {
 				drivers(w)
-				w.Run(ubuntu, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q infiniband-diags")
-				w.AddSM(&labsim.SM{Port: w.Card(nas).Ports[0], Priority: 9})
+				w.Install(ubuntu, "infiniband-diags")
+				w.Manage(nas, 9)
 			}},
 		{code: "SM019", at: "port_guid", says: []string{portGUID(ubuntu, 1), "intel9 0000:01:00.0 port 1 and on xeon2zfs"}, prepare: drivers, config: plain,
 			hosts: with(func(ubuntu, nas *labs.Host) { nas.Cards[0].GUIDs = ubuntu.Cards[0].GUIDs })},
 		{code: "SM020", at: "port_guid", says: []string{"opensm@" + portGUID(ubuntu, 1) + ".service does not run"}, config: plain, prepare: func(w *World) {
 			drivers(w)
-			w.AddSM(&labsim.SM{Port: w.Card(ubuntu).Ports[0], Priority: 1})
+			w.Manage(ubuntu, 1)
 		}},
 		{code: "SM025", at: "port_guid", says: []string{"xeon2zfs 0000:04:00.0 port 1"}, prepare: drivers, config: plain,
 			hosts: with(func(_, nas *labs.Host) { nas.Cards[0].GUIDs = [4]uint64{} })},

@@ -31,6 +31,7 @@ type finding struct {
 	says     []string // parts of summary and detail
 	phase    Phase    // default: plan
 	moving   bool     // the host changes by itself meanwhile
+	only     string   // what the case needs that real hosts do not have
 	tolerate bool     // the case asks the lab for what it does not simulate
 }
 
@@ -87,6 +88,9 @@ func (c finding) run(t *testing.T) {
 		c.hosts = func() []labs.Host { return vpi() }
 	}
 	w := Start(t, Options{Hosts: c.hosts(), Tolerate: c.tolerate})
+	if c.only != "" {
+		w.simulated("needs " + c.only)
+	}
 	if c.prepare != nil {
 		c.prepare(w)
 	}

@@ -2,8 +2,11 @@ package acctest
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -93,11 +96,43 @@ func (w *World) Machines() []*labsim.Machine {
 	return w.Lab.Machines()
 }
 
-// AddSM adds a subnet manager to the simulated fabric.
-func (w *World) AddSM(sm *labsim.SM) {
+// Manage starts a subnet manager that is not the provider's on the first port of
+// a host: in the simulated lab nobody's, otherwise a real opensm. It waits until
+// the fabric has a master.
+func (w *World) Manage(host string, priority int) {
 	w.t.Helper()
-	w.simulated("needs a fabric")
-	w.Lab.AddSM(sm)
+	if w.site == nil {
+		w.Lab.AddSM(&labsim.SM{Port: w.Card(host).Ports[0], Priority: priority})
+		return
+	}
+	// As a service of its own, which ends with the world.
+	w.Run(host, fmt.Sprintf("systemd-run --quiet --unit opensm-by-hand opensm -g $(ibstat -p | head -n 1) -p %d -f /var/log/opensm-by-hand.log\n"+
+		"for i in $(seq 300); do sminfo -D 0 2>/dev/null | grep -qE '(MASTER|STANDBY)' && exit; sleep 0.1; done; exit 1", priority))
+}
+
+// Put writes a file on a host.
+func (w *World) Put(host, path, text string) {
+	w.t.Helper()
+	if w.site == nil {
+		w.Machine(host).FS.Put(path, text, 0o644)
+		return
+	}
+	w.Run(host, fmt.Sprintf("mkdir -p %[1]q && cat >%[2]q <<'END OF FILE'\n%[3]sEND OF FILE\nchmod 644 %[2]q", filepath.Dir(path), path, text))
+}
+
+// Install installs packages of the fabric, which real hosts have.
+func (w *World) Install(host string, packages ...string) {
+	w.t.Helper()
+	if w.site == nil {
+		w.Run(host, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q "+strings.Join(packages, " "))
+		return
+	}
+	if !slices.Contains(packages, "opensm") {
+		return
+	}
+	// A real host has it, and it was kept from starting.
+	w.Run(host, "echo PORTS=ALL >/etc/default/opensm && systemctl enable -q --now opensm.service\n"+
+		"for i in $(seq 300); do sminfo -D 0 2>/dev/null | grep -q MASTER && exit; sleep 0.1; done; exit 1")
 }
 
 // Names are the hosts of the world.

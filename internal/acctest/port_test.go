@@ -22,29 +22,29 @@ func portFindings() []finding {
 	}
 	diags := func(w *World) {
 		drivers(w)
-		w.Run(ubuntu, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q infiniband-diags")
+		w.Install(ubuntu, "infiniband-diags")
 	}
 	off := map[string]any{"enabled": false}
 	return []finding{
-		{code: "PO001", at: "card_id", says: []string{"TrueNAS", "ibportstate"}, prepare: drivers, config: func(w *World) Config {
+		{code: "PO001", only: "TrueNAS", at: "card_id", says: []string{"TrueNAS", "ibportstate"}, prepare: drivers, config: func(w *World) Config {
 			return w.port(map[string]any{"card_id": labs.Xeon2zfs + "/" + w.PCI(labs.Xeon2zfs)})
 		}},
 		{code: "PO002", at: "port", says: []string{"no RDMA port at all"}, config: wants(nil), prepare: func(w *World) { w.unbind(ubuntu) }},
 		{code: "PO003", at: "port", says: []string{"infiniband_link_type"}, config: wants(nil), prepare: ethernet},
-		{code: "PO004", at: "allow_management_path", says: []string{"The default route of intel9 goes over ibp1s0", `allow_management_path = "ibp1s0"`}, config: wants(off), prepare: func(w *World) {
+		{code: "PO004", only: "IPoIB interfaces beside a fabric", at: "allow_management_path", says: []string{"The default route of intel9 goes over ibp1s0", `allow_management_path = "ibp1s0"`}, config: wants(off), prepare: func(w *World) {
 			diags(w)
 			w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up && ip route replace default via 198.51.100.1 dev ibp1s0")
 		}},
 		{code: "PO005", at: "port", says: []string{"port 1"}, config: wants(off), prepare: func(w *World) {
 			diags(w)
-			w.Run(ubuntu, "apt-get install -y -q opensm")
+			w.Install(ubuntu, "opensm")
 		}},
 		{code: "PO006", at: "speeds", says: []string{"HDR"}, prepare: diags, config: wants(map[string]any{"speeds": []any{"SDR", "HDR"}})},
-		{code: "PO007", says: []string{"infiniband-diags"}, prepare: drivers, config: wants(nil)},
+		{code: "PO007", only: "a host without infiniband-diags", says: []string{"infiniband-diags"}, prepare: drivers, config: wants(nil)},
 		{code: "PO008", says: []string{"LinkUp"}, prepare: diags, config: wants(off)},
 		{code: "PO009", at: "port", says: []string{"/usr/local/sbin/terraform-infiniband-port"}, config: wants(nil), prepare: func(w *World) {
 			diags(w)
-			w.Machine(ubuntu).FS.Put("/usr/local/sbin/terraform-infiniband-port", "#!/bin/sh\n# mine\n", 0o755)
+			w.Put(ubuntu, "/usr/local/sbin/terraform-infiniband-port", "#!/bin/sh\n# mine\n")
 		}},
 		{code: "PO010", at: "port", says: []string{"not InfiniBand yet"}, prepare: ethernet, config: func(w *World) Config {
 			it := w.port(nil)[0]
@@ -72,8 +72,7 @@ func TestPort_life(t *testing.T) {
 		t.Fatalf("the port is %q after it was disabled", got)
 	}
 	emptyPlan(t, ws, off)
-	w.Machine(labs.Intel9).Halt()
-	w.Machine(labs.Intel9).Start()
+	w.Restart(labs.Intel9)
 	if got := w.physical(); got != "3: Disabled" {
 		t.Errorf("after a restart the port is %q", got)
 	}

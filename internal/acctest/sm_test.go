@@ -74,17 +74,16 @@ func TestSM_life(t *testing.T) {
 		t.Errorf("groups:\n%s", out)
 	}
 
-	m := w.Machine(labs.Intel9)
 	for name, spoil := range map[string]func(){
 		"an option": func() {
-			m.FS.Put(smConf, strings.Replace(w.Run(labs.Intel9, "cat "+smConf), "updn", "ftree", 1), 0o644)
+			w.Put(labs.Intel9, smConf, strings.Replace(w.Run(labs.Intel9, "cat "+smConf), "updn", "ftree", 1))
 		},
 		"a partition": func() {
-			m.FS.Put(smParts, strings.Replace(w.Run(labs.Intel9, "cat "+smParts), "ALL=full", "ALL=limited", 1), 0o644)
+			w.Put(labs.Intel9, smParts, strings.Replace(w.Run(labs.Intel9, "cat "+smParts), "ALL=full", "ALL=limited", 1))
 		},
 		"no more unit":   func() { w.Run(labs.Intel9, "systemctl stop "+smUnit) },
 		"not at boot":    func() { w.Run(labs.Intel9, "systemctl disable opensm.service") },
-		"a file is gone": func() { m.FS.Drop(smConf) },
+		"a file is gone": func() { w.Run(labs.Intel9, "rm "+smConf) },
 	} {
 		spoil()
 		if got := cleanPlan(t, ws, cfg).Actions()["infiniband_opensm.it"]; got != Update {
@@ -101,7 +100,7 @@ func TestSM_life(t *testing.T) {
 	emptyPlan(t, fresh, cfg)
 	applied(t, fresh, nil)
 	for _, path := range []string{smConf, smParts, "/etc/systemd/system/" + smUnit + ".d/terraform-infiniband.conf"} {
-		if m.FS.Exists(path) {
+		if _, status := w.Try(labs.Intel9, "test -e "+path); status == 0 {
 			t.Errorf("%s stays after the destroy", path)
 		}
 	}
@@ -111,13 +110,26 @@ func TestSM_life(t *testing.T) {
 func (w *World) inForce(intel9, xeon2zfs string) {
 	w.t.Helper()
 	for host, want := range map[string]string{labs.Intel9: intel9, labs.Xeon2zfs: xeon2zfs} {
-		port := w.Card(host).Ports[0].View()
-		table := ""
-		for _, k := range port.PKeys {
-			table += fmt.Sprintf(" 0x%04x", k)
-		}
-		if table+" " != want {
+		if table := w.pkeys(host); table != want {
 			w.t.Errorf("%s has the P_Keys%s, expected%s", host, table, want)
 		}
 	}
+}
+
+// pkeys is the P_Key table of a host's first port, with blanks around each.
+func (w *World) pkeys(host string) string {
+	w.t.Helper()
+	table := " "
+	if w.site != nil {
+		for _, key := range strings.Fields(w.Run(host, "cd /sys/class/infiniband/mlx4_0/ports/1/pkeys; cat $(ls | sort -n)")) {
+			if key != "0x0000" {
+				table += key + " "
+			}
+		}
+		return table
+	}
+	for _, k := range w.Card(host).Ports[0].View().PKeys {
+		table += fmt.Sprintf("0x%04x ", k)
+	}
+	return table
 }

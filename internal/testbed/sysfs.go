@@ -55,7 +55,7 @@ func (d *Device) pciFiles() map[string]entry {
 		return map[string]entry{driver: dir(func() map[string]entry { return nil })}
 	})
 	files["infiniband"] = dir(func() map[string]entry {
-		return map[string]entry{d.RDMA: dir(func() map[string]entry { return nil })}
+		return map[string]entry{d.RDMA: dir(d.rdmaFiles)}
 	})
 	if len(d.Netdevs) > 0 {
 		files["net"] = dir(func() map[string]entry {
