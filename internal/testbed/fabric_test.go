@@ -5,10 +5,12 @@ package testbed
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ibsimtest"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 )
@@ -124,4 +126,110 @@ has "Base lid: $(($(cat lid)))"; has "SM lid: $(($(cat sm_lid)))"; has "Capabili
 		t.Errorf("%s", got)
 	}
 	b.on(t, "pve1", "systemctl stop opensm; [ $(($(cat "+portFiles+"cap_mask) & 2)) = 0 ]")
+}
+
+// A standby takes over from a master that dies, and a higher priority from a
+// master that runs. How long a port shows the old one is what users would like to
+// know.
+func TestFabric_changes_hands(t *testing.T) {
+	b, _ := ready(t)
+	b.manage(t, "pve1", port1, 9)
+	b.eventually(t, "pve1", "sminfo", "priority 9 state 3 SMINFO_MASTER")
+	b.manage(t, "pve2", port2, 5)
+	b.eventually(t, "pve2", "sminfo -D 0", "priority 5 state 2 SMINFO_STANDBY")
+	if got := b.on(t, "pve1", "saquery SMIR"); strings.Count(got, "SMInfoRecord dump:") != 2 {
+		t.Errorf("the master knows of\n%s", got)
+	}
+	died := time.Now()
+	b.on(t, "pve1", "systemctl kill -s KILL 'opensm@*'")
+	b.eventually(t, "pve1", "cat "+portFiles+"sm_lid", "^0x3\n$")
+	gap := time.Since(died)
+	t.Logf("a dead master is replaced after %v", gap.Round(100*time.Millisecond))
+	// Polling every second; two retries and the first look are the most there can be.
+	if gap < time.Second {
+		t.Errorf("the standby was not one: it took over after %v", gap)
+	}
+	b.on(t, "pve1", "systemctl restart 'opensm@"+port1+"'")
+	returned := time.Now()
+	b.eventually(t, "pve2", "cat "+portFiles+"sm_lid", "^0x1\n$")
+	t.Logf("the higher priority rules again %v after its start", time.Since(returned).Round(100*time.Millisecond))
+	b.eventually(t, "pve2", "sminfo -D 0", "state 2 SMINFO_STANDBY")
+	if log := b.on(t, "pve2", "cat /var/log/opensm."+port2+".log"); !regexp.MustCompile(`(?s)Entering STANDBY state.*Entering MASTER state.*Entering STANDBY state`).MatchString(log) {
+		t.Errorf("the log of the standby:\n%s", log)
+	}
+}
+
+// look reads the fabric as the data source does, over SSH.
+func look(t *testing.T, b *Bed, host string, details bool) *fabric.Fabric {
+	t.Helper()
+	began := time.Now()
+	f, err := fabric.Observe(t.Context(), open(t, b, host), fabric.Through{Device: "mlx4_0", Port: 1}, details)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d nodes and %d links read in %v", len(f.Nodes), len(f.Links), time.Since(began).Round(10*time.Millisecond))
+	return f
+}
+
+// kinds are the differences that a fabric shows by itself.
+func kinds(f *fabric.Fabric) string {
+	var list []string
+	for _, d := range f.Compare(nil, nil, nil) {
+		list = append(list, d.Kind+" "+d.Where)
+	}
+	return strings.Join(list, "; ")
+}
+
+// Fabrics of many kinds through the port of one host, before and after opensm has
+// met them.
+func TestFabric_is_read(t *testing.T) {
+	b := start(t, member("pve1", node1), member("pve2", node2))
+	for _, c := range []struct{ net, host, port, without, logged, with string }{
+		{"two-hca-one-switch", "pve1", port1, "no_sm fabric", "SUBNET UP", ""},
+		{"down-and-back-to-back", "pve2", port2, "no_sm fabric", "SUBNET UP", ""},
+		{"duplicate-guid", "pve1", port1, "duplicate_guid 0xe41d2d0300e44ed1; no_sm fabric; silent Infiniscale-IV Mellanox Technologies port 2",
+			"ERR 0D01: Found duplicated node GUID", "duplicate_guid 0xe41d2d0300e44ed1; no_sm fabric; silent Infiniscale-IV Mellanox Technologies port 2"},
+		{"zero-guid", "pve1", port1, "zero_guid pve2 mlx4_0; no_sm fabric", "SUBNET UP",
+			"zero_guid pve2 mlx4_0; inactive pve2 mlx4_0 port 1 - Infiniscale-IV Mellanox Technologies port 2"},
+	} {
+		t.Run(c.net, func(t *testing.T) {
+			plugged(t, b, ibsimtest.Net(t, c.net), map[string]string{c.host: map[string]string{"pve1": "H-e41d2d0300e44ed0", "pve2": "H-e41d2d0300e44f10"}[c.host]})
+			if got := kinds(look(t, b, c.host, true)); got != c.without {
+				t.Errorf("without a subnet manager: %s", got)
+			}
+			b.manage(t, c.host, c.port, 1)
+			defer b.forget(t, c.host)
+			b.eventually(t, c.host, "tail -n 20 /var/log/opensm."+c.port+".log", c.logged)
+			if got := kinds(look(t, b, c.host, true)); got != c.with {
+				t.Errorf("with one: %s", got)
+			}
+		})
+	}
+}
+
+// forget ends the subnet manager of a host.
+func (b *Bed) forget(t *testing.T, host string) {
+	t.Helper()
+	b.on(t, host, "systemctl stop opensm 'opensm@*'; rm -rf /var/cache/opensm/* /var/log/opensm*")
+}
+
+// Large fabrics are read whole.
+func TestFabric_of_many_nodes(t *testing.T) {
+	b := start(t, member("pve1", ibsimtest.AdapterGUID(0)))
+	for _, c := range []struct{ adapters, nodes, links int }{{64, 86, 136}, {512, 559, 1034}} {
+		t.Run(fmt.Sprint(c.adapters), func(t *testing.T) {
+			plugged(t, b, ibsimtest.Generate(c.adapters), map[string]string{"pve1": ibsimtest.AdapterID(0)})
+			b.manage(t, "pve1", fmt.Sprintf("0x%016x", ibsimtest.AdapterGUID(0)+1), 1)
+			defer b.forget(t, "pve1")
+			b.eventually(t, "pve1", "cat /var/log/opensm*.log", "SUBNET UP")
+			f := look(t, b, "pve1", false)
+			if len(f.Nodes) != c.nodes || len(f.Links) != c.links || f.Master() == nil || !f.Counted {
+				t.Errorf("%d nodes, %d links, %v, counted %t", len(f.Nodes), len(f.Links), f.Master(), f.Counted)
+			}
+			// Some hundred datagrams in one answer.
+			if got := b.on(t, "pve1", "saquery | grep -c 'NodeRecord dump:'"); strings.TrimSpace(got) != strconv.Itoa(c.nodes) {
+				t.Errorf("the subnet administrator knows %s nodes", got)
+			}
+		})
+	}
 }
