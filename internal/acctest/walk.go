@@ -2,8 +2,10 @@ package acctest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -168,17 +170,48 @@ func (w *Workspace) Apply(ctx context.Context, plan *Plan) (Diags, error) {
 			delete(values, c.Resource.Address())
 		}
 	}
-	for _, c := range ordered(plan.Changes) {
-		if c.Action == NoOp {
-			continue
-		}
-		diags, err := w.applyOne(ctx, p, c, values)
+	for changes := ordered(plan.Changes); len(changes) > 0; {
+		n := w.atOnce(changes)
+		diags, err := w.applySome(ctx, p, changes[:n], values)
 		found = append(found, diags...)
 		if err != nil {
 			return found, err
 		}
+		changes = changes[n:]
 	}
 	return found, nil
+}
+
+// atOnce is how many of the next changes core would begin together. Only subnet
+// managers are, if the workspace is asked to: what else depends on what is not
+// told here.
+func (w *Workspace) atOnce(changes []*Change) int {
+	n := 0
+	for n < len(changes) && w.Together && changes[n].Resource.Type == "infiniband_opensm" {
+		n++
+	}
+	return max(1, n)
+}
+
+func (w *Workspace) applySome(ctx context.Context, p *process, changes []*Change, values map[string]any) (Diags, error) {
+	var (
+		all  Diags
+		errs []error
+		wg   sync.WaitGroup
+	)
+	for _, c := range changes {
+		if c.Action == NoOp {
+			continue
+		}
+		wg.Go(func() {
+			diags, err := w.applyOne(ctx, p, c, values)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			all, errs = append(all, diags...), append(errs, err)
+		})
+	}
+	wg.Wait()
+	return all, errors.Join(errs...)
 }
 
 // ordered puts deletions first, last made first gone.
@@ -214,7 +247,10 @@ func (w *Workspace) applyOne(ctx context.Context, p *process, c *Change, values 
 	again := c
 	var diags Diags
 	if c.Action != Delete {
-		if again, diags, err = w.planOne(ctx, p, r, values); err != nil || again == nil {
+		w.mu.Lock()
+		again, diags, err = w.planOne(ctx, p, r, values)
+		w.mu.Unlock()
+		if err != nil || again == nil {
 			return diags, err
 		}
 		if diags.HasError() {
@@ -231,6 +267,8 @@ func (w *Workspace) applyOne(ctx context.Context, p *process, c *Change, values 
 		return diags, err
 	}
 	applied := diagsOf(PhaseApply, address, resp.Diagnostics)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return append(diags, w.record(c, again, resp, typ, applied, values)...), nil
 }
 

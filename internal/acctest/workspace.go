@@ -82,8 +82,13 @@ type Workspace struct {
 	Provider map[string]any
 	State    map[string]*Object
 	// Ended is called after each walk, when core would have ended the provider.
-	Ended   func()
+	Ended func()
+	// Together says that subnet managers are applied at once, as core does with
+	// what does not depend on each other.
+	Together bool
+
 	factory Factory
+	mu      sync.Mutex // state and values, while changes are applied together
 }
 
 // Action is what core would show in front of a resource.

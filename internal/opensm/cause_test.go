@@ -3,6 +3,7 @@ package opensm
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
@@ -146,16 +147,19 @@ func TestTurn_standbyBeforeMaster(t *testing.T) {
 	standby := Observed{Active: true, IsSM: true, State: "Active", LID: 2, SMLID: 1}
 	order := make(chan string, 2)
 	done := make(chan error, 2)
-	work := func(name string, o Observed) {
-		leave, err := Turn(t.Context(), o)
+	// The host of the standby answers late.
+	work := func(name string, o Observed, answers time.Duration) {
+		known := Coming()
+		time.Sleep(answers)
+		leave, err := Turn(t.Context(), o, known)
 		if err == nil {
 			order <- name
 			leave()
 		}
 		done <- err
 	}
-	go work("master", master)
-	go work("standby", standby)
+	go work("master", master, 0)
+	go work("standby", standby, 2*gathering)
 	for range 2 {
 		if err := <-done; err != nil {
 			t.Fatal(err)

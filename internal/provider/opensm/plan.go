@@ -35,6 +35,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if err != nil {
 		return // the attributes validated themselves
 	}
+	// At apply this runs once more, just before the change.
+	defer ops.Coming()()
 	h, _, snap, err := r.Look(ctx, d.Host)
 	if err != nil {
 		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan subnet manager "+ref(d).String(), err)

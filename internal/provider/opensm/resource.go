@@ -60,12 +60,14 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
 	defer cancel()
 	var result ops.Result
+	known := ops.Coming()
+	defer known()
 	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
 		snap, lookErr := h.Snapshot(ctx)
 		if lookErr != nil || !r.check(ctx, diags, snap, d, satisfies(ops.Observe(snap, d.PortGUID), d)) {
 			return lookErr
 		}
-		leave, enterErr := ops.Turn(ctx, ops.Observe(snap, d.PortGUID))
+		leave, enterErr := ops.Turn(ctx, ops.Observe(snap, d.PortGUID), known)
 		if enterErr != nil {
 			return enterErr
 		}
@@ -125,12 +127,14 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(state.Timeout, standardTimeout))
 	defer cancel()
 	var result ops.Result
+	known := ops.Coming()
+	defer known()
 	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
 		snap, removeErr := h.Snapshot(ctx)
 		if removeErr != nil {
 			return removeErr
 		}
-		leave, removeErr := ops.Turn(ctx, ops.Observe(snap, d.PortGUID))
+		leave, removeErr := ops.Turn(ctx, ops.Observe(snap, d.PortGUID), known)
 		if removeErr != nil {
 			return removeErr
 		}

@@ -1,0 +1,163 @@
+package acctest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// pair is two Ubuntu hosts after the cross-flash, on one switch or, if direct, with
+// cables between them.
+func pair(direct bool) []labs.Host {
+	hosts := labs.Fleet(2)
+	for i := range hosts {
+		hosts[i].Switch, hosts[i].Cmdline = "switch", "mlx4_core.port_type_array=1,1"
+	}
+	if direct {
+		hosts[0].Direct = hosts[1].Name
+	}
+	return hosts
+}
+
+// managers is a subnet manager on the first port of each host, the first with the
+// higher priority, with the same options.
+func (w *World) managers(attrs map[string]any) Config {
+	var all Config
+	for i, h := range w.hosts {
+		it := sm(h.Name, map[string]any{
+			"port_guid": fmt.Sprintf("0x%016x", h.Cards[0].GUIDs[1]), "priority": 14 - i, "sminfo_polling_timeout": 1000, "polling_retry_number": 2,
+		})[0].With(attrs)
+		it.Name = h.Name
+		all = append(all, it)
+	}
+	return all
+}
+
+func (w *World) unit(host string) string {
+	return fmt.Sprintf("opensm@0x%016x.service", w.described(host).Cards[0].GUIDs[1])
+}
+
+// watchPIDs looks at the subnet managers of all hosts, again and again, until it
+// is told to stop; then it gives what it saw, each state once, without those that
+// repeat. "0" is one that does not run.
+func (w *World) watchPIDs() (stop func() [][]string) {
+	var (
+		seen [][]string
+		wg   sync.WaitGroup
+	)
+	ctx, cancel := context.WithCancel(context.Background())
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			var now []string
+			for _, h := range w.Names() {
+				out, _ := w.Try(h, "systemctl show -p MainPID --value "+w.unit(h))
+				now = append(now, strings.TrimSpace(out))
+			}
+			if len(seen) == 0 || !slices.Equal(seen[len(seen)-1], now) {
+				seen = append(seen, now)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	return func() [][]string {
+		cancel()
+		wg.Wait()
+		return seen
+	}
+}
+
+// Two subnet managers of one configuration are restarted for a change one after
+// the other, the standby before the master, and the fabric is never without.
+func TestSM_two_change_one_after_the_other(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: pair(false)})
+	drivers(w)
+	ws := w.Workspace()
+	ws.Together = true
+	master, standby := w.hosts[0].Name, w.hosts[1].Name
+	parts := func(mtu int) map[string]any {
+		return map[string]any{"partitions": map[string]any{"Default": map[string]any{"ipoib": true, "mtu": mtu, "full": []any{"ALL"}}}}
+	}
+	applied(t, ws, w.managers(parts(2048)))
+	// Whichever was first was the master for a moment.
+	emptyPlan(t, ws, w.managers(parts(2048)))
+	roles(t, ws, map[string]string{master: "master", standby: "standby"})
+	before := map[string]string{master: w.mainPID(master, w.unit(master)), standby: w.mainPID(standby, w.unit(standby))}
+
+	stop := w.watchPIDs()
+	applied(t, ws, w.managers(parts(4096)))
+	seen := stop()
+	var order []string
+	for _, pids := range seen {
+		if pids[0] == "0" && pids[1] == "0" {
+			t.Errorf("no subnet manager ran: %v", seen)
+		}
+		for i, host := range []string{master, standby} {
+			if pids[i] != before[host] && !slices.Contains(order, host) {
+				order = append(order, host)
+			}
+		}
+	}
+	if !slices.Equal(order, []string{standby, master}) {
+		t.Errorf("restarted in the order %v; process ids: %v", order, seen)
+	}
+	if got := w.mainPID(standby, w.unit(standby)); got == before[standby] || got == "0" {
+		t.Errorf("the standby is process %s, before %s", got, before[standby])
+	}
+	cfg := w.managers(parts(4096))
+	emptyPlan(t, ws, cfg)
+	roles(t, ws, map[string]string{master: "master", standby: "standby"})
+	w.oneMaster(t, ws, master)
+}
+
+func roles(t *testing.T, ws *Workspace, want map[string]string) {
+	t.Helper()
+	for host, role := range want {
+		if got := field(t, Decode(ws.State["infiniband_opensm."+host].Value), "role"); got != role {
+			t.Errorf("the subnet manager of %s is %v, expected %s", host, got, role)
+		}
+	}
+}
+
+// oneMaster reads the fabric from every host: all see the same, with two subnet
+// managers and nothing to complain about.
+func (w *World) oneMaster(t *testing.T, ws *Workspace, master string) {
+	t.Helper()
+	for _, host := range w.Names() {
+		v, diags, err := ws.Data(context.Background(), "infiniband_fabric", map[string]any{"host": host})
+		if err != nil || diags.HasError() {
+			t.Fatalf("%v %v", err, diags)
+		}
+		if m := messages(t, v); m != "" {
+			t.Errorf("seen from %s:\n%s", host, m)
+		}
+		if svg, ok := field(t, v, "svg").(string); !ok || !strings.Contains(svg, "2 hosts, 2 cards") || !strings.Contains(svg, "SM "+master+", priority 14") {
+			t.Errorf("seen from %s:\n%v", host, svg)
+		}
+	}
+}
+
+// Two hosts with cables between them and no switch: every port is a fabric of its
+// own with its peer, and one subnet manager serves the first.
+func TestSM_back_to_back(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: pair(true)})
+	drivers(w)
+	ws := w.Workspace()
+	applied(t, ws, w.managers(nil)[:1])
+	for _, host := range w.Names() {
+		if state := w.Run(host, "cat /sys/bus/pci/devices/0000:01:00.0/infiniband/*/ports/1/state"); state != "4: ACTIVE\n" {
+			t.Errorf("%s: port 1 is %q", host, state)
+		}
+		if state := w.Run(host, "cat /sys/bus/pci/devices/0000:01:00.0/infiniband/*/ports/2/state"); state != "2: INIT\n" {
+			t.Errorf("%s: port 2, which has no subnet manager, is %q", host, state)
+		}
+	}
+	emptyPlan(t, ws, w.managers(nil)[:1])
+}
