@@ -41,6 +41,13 @@ type Site interface {
 	Burns(host string) (images, guids int)
 	// Drop breaks all connections to a host.
 	Drop(host string)
+	// Reboot has the host's system restart and waits until it is back.
+	Reboot(host string) error
+	// Subnet is the network of the host's IPoIB interface, without the last byte:
+	// "172.16.3". The operator is its host 1.
+	Subnet(host string) string
+	// Sever keeps packets from reaching a host by any way, or lets them through.
+	Sever(host string, severed bool) error
 	// Release ends the world.
 	Release()
 }
@@ -174,6 +181,58 @@ func (w *World) Restart(host string) {
 	if err := w.site.Restart(host); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// Reboot has the system of a host restart and waits until it is back.
+func (w *World) Reboot(host string) {
+	w.t.Helper()
+	var err error
+	if w.site != nil {
+		err = w.site.Reboot(host)
+	} else {
+		m := w.Lab.Machine(host)
+		boots := m.Boots()
+		m.Reboot()
+		err = m.AwaitBoot(w.t.Context(), boots+1)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// Subnet is the network of a host's IPoIB interface, without the last byte.
+func (w *World) Subnet(host string) string {
+	if w.site != nil {
+		return w.site.Subnet(host)
+	}
+	return "172.16.0"
+}
+
+// Sever keeps packets from reaching a host, or lets them through again.
+func (w *World) Sever(host string, severed bool) {
+	w.t.Helper()
+	if w.site == nil {
+		w.Lab.Machine(host).Faults.Set(labsim.FaultSpec{Refuse: severed})
+		if severed {
+			w.Lab.Servers[host].DropAll()
+		}
+		return
+	}
+	if err := w.site.Sever(host, severed); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// Over has the operator reach a host by its IPoIB interface, at an address of that;
+// with an empty one by its uplink.
+func (w *World) Over(host, name, address string) {
+	if w.site != nil {
+		w.over = address
+		return
+	}
+	m := w.Lab.Machine(host)
+	m.UpdateNetdev("eno1", func(d *labsim.Netdev) { d.SSH = address == "" })
+	m.UpdateNetdev(name, func(d *labsim.Netdev) { d.SSH = address != "" })
 }
 
 // MACs are those of a host's first card at delivery.

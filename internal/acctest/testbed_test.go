@@ -19,6 +19,6 @@ func init() {
 	parallel = "4"
 	enter = func(run func() int) {
 		UseGround(yard{testbed.NewYard(6)})
-		testbed.Main(run)
+		testbed.Main(run, testbed.Bases...)
 	}
 }

@@ -50,6 +50,7 @@ type World struct {
 	t         testing.TB
 	hosts     []labs.Host
 	site      Site
+	over      string // address by which hosts are reached, see Over
 }
 
 // Start makes a lab, which ends with the test. At its end no host may have been
@@ -67,6 +68,14 @@ func Start(t testing.TB, o Options) *World {
 		w.stand(o.Hosts)
 		return w
 	}
+	w.simulate(o)
+	return w
+}
+
+// simulate makes a world on the simulated lab.
+func (w *World) simulate(o Options) {
+	t := w.t
+	t.Helper()
 	lab, err := labs.Start(t.TempDir(), o.Lab, o.Hosts...)
 	if err != nil {
 		t.Fatalf("start the lab: %v", err)
@@ -81,7 +90,6 @@ func Start(t testing.TB, o Options) *World {
 			t.Errorf("hosts were asked for what they do not know:\n%s", strings.Join(v, "\n"))
 		}
 	})
-	return w
 }
 
 // Providers serves the provider in this process, for the testing library.
@@ -117,6 +125,9 @@ func (w *World) Provider() map[string]any {
 func (w *World) Host(name string) map[string]any {
 	if w.site != nil {
 		ip, port, user := w.site.Address(name)
+		if w.over != "" {
+			ip = w.over
+		}
 		return map[string]any{"address": ip, "port": port, "user": user, "reboot": map[string]any{"allowed": true, "timeout": "2m"}}
 	}
 	addr := w.Servers[name].Addr

@@ -47,7 +47,7 @@ func (ifupdownBackend) own(s *inventory.Snapshot, t target) (p Persisted) {
 func (ifupdownBackend) take(ctx context.Context, c *change, want Config) error {
 	if c.before.Present {
 		for _, old := range c.before.Live.Addresses {
-			if _, err := c.run(ctx, iproute.DelAddress(c.t.name, old)); err != nil {
+			if err := c.dropAddress(ctx, old); err != nil {
 				return err
 			}
 		}

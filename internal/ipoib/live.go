@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
@@ -106,7 +108,7 @@ func (c *change) strip(ctx context.Context, keep Config) error {
 		return err
 	}
 	for _, extra := range without(now.Addresses, keep.Addresses) {
-		if _, err := c.run(ctx, iproute.DelAddress(c.t.name, extra)); err != nil {
+		if err := c.dropAddress(ctx, extra); err != nil {
 			return err
 		}
 	}
@@ -116,6 +118,21 @@ func (c *change) strip(ctx context.Context, keep Config) error {
 	if c.removing && len(keep.Addresses) == 0 && c.before.Live.Mode != "" {
 		_, err := c.run(ctx, iproute.SetDown(c.t.name))
 		return err
+	}
+	return nil
+}
+
+// dropAddress takes an address away. The network service may be doing that too, and
+// be faster.
+func (c *change) dropAddress(ctx context.Context, address netip.Prefix) error {
+	_, err := c.run(ctx, iproute.DelAddress(c.t.name, address))
+	var exit *host.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	now, readErr := readLive(ctx, c.h, c.t.name)
+	if readErr != nil || slices.Contains(now.Addresses, address) {
+		return errors.Join(err, readErr)
 	}
 	return nil
 }

@@ -26,6 +26,8 @@
 //     NetworkManager ("NMDeviceInfiniband") take it for what it stands for; a
 //     program that is linked statically, or asks through SIOCGIFHWADDR, does not.
 //     The neighbour table and the link-local address show the six bytes of a MAC.
+//   - Such an interface has the driver's name and limits, and the queues, checksum
+//     offloads and queueing discipline of a veth.
 //   - It is not below the card in /sys/devices, so that udev makes no name of its
 //     PCI address: it has its name from the beginning. There is carrier from the
 //     beginning too, as a broadcast group of 2048-byte packets would give it.

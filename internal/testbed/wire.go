@@ -16,17 +16,17 @@ import (
 // Wire is a pair of interfaces: one is the IPoIB interface of a port of the
 // host's first card, the other is the operator's, who is then on that subnet too.
 type Wire struct {
-	Name     string // of the host's interface: "ib0", "ibp1s0"
-	Port     int    // of the card, from 1
-	Operator string // address of the operator's end with its prefix, "172.16.0.1/24"
+	Name string // of the host's interface: "ib0", "ibp1s0"
+	Port int    // of the card, from 1
 }
 
-// Limits of the interfaces: of connected mode, of the port, and of a broadcast
-// group for packets of 2048 bytes (linux/drivers/infiniband/ulp/ipoib).
+// Limits of the interfaces: of connected mode, of the port, of a broadcast group for
+// packets of 2048 bytes, and from below (linux/drivers/infiniband/ulp/ipoib).
 const (
 	connectedMTU = 65520
 	portMTU      = 4092
 	groupMTU     = 2044
+	leastMTU     = 72
 )
 
 // wireUp makes the host's interfaces anew, as a boot does: nothing of the former
@@ -45,14 +45,14 @@ func (h *Host) wireUp() error {
 	}
 	_ = command("ip", "link", "del", out) // of the last boot
 	for i, w := range h.wires {
-		far := fmt.Sprintf("ib-%d-%d", h.number, i)
+		far := h.farEnd(i)
 		_ = command("ip", "link", "del", far)
 		guid := h.Device.Card().Running().GUIDs[w.Port]
 		steps = append(steps, [][]string{
 			{"link", "add", far, "mtu", strconv.Itoa(connectedMTU), "type", "veth", "peer", "name", w.Name, "mtu", strconv.Itoa(groupMTU), "netns", h.Name},
 			{"-n", h.Name, "link", "set", w.Name, "address", fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", i, guid>>24&0xff, guid>>16&0xff, guid>>8&0xff, guid&0xff)},
 			{"-n", h.Name, "link", "set", w.Name, "alias", guise(h.hardwareAddress(w), modeDatagram)},
-			{"addr", "add", w.Operator, "dev", far},
+			{"addr", "add", h.subnet() + ".1/24", "dev", far},
 			{"link", "set", far, "up"},
 		}...)
 	}
@@ -63,6 +63,9 @@ func (h *Host) wireUp() error {
 	}
 	return nil
 }
+
+// farEnd is the operator's end of a wire.
+func (h *Host) farEnd(i int) string { return fmt.Sprintf("ib-%d-%d", h.number, i) }
 
 const (
 	modeDatagram  = "datagram"
@@ -156,7 +159,7 @@ func (n netdev) setMTU(s string) syscall.Errno {
 	mtu, err := strconv.Atoi(strings.TrimSpace(s))
 	_, mode := n.guise()
 	switch {
-	case err != nil || mtu > connectedMTU || mode == modeDatagram && mtu > portMTU:
+	case err != nil || mtu > connectedMTU || mode == modeDatagram && (mtu > portMTU || mtu < leastMTU):
 		return syscall.EINVAL
 	case mode == modeDatagram:
 		mtu = min(mtu, groupMTU)

@@ -28,36 +28,37 @@ func TestWire_obeys_the_rules_of_IPoIB(t *testing.T) {
 	t.Parallel()
 	b := start(t, HostConfig{
 		Name: "wire", Base: &Trixie, Card: ibCard(), Stack: labsim.StackNetworkd,
-		Wires: []Wire{{Name: "ibp1s0", Port: 1, Operator: "172.16.250.1/24"}},
+		Wires: []Wire{{Name: "ib0", Port: 1}},
 	})
 	box := b.Hosts["wire"]
 	s := snapshot(t, open(t, b, "wire"))
-	n, ok := s.Netdev("ibp1s0")
+	n, ok := s.Netdev("ib0")
 	if !ok || !n.IB || n.PortGUID != ib.GUID(box.Device.Card().Running().GUIDs[1]) || !n.Connected || n.Mode != modeDatagram || n.MTU != groupMTU ||
 		n.DevPort != 0 || n.PKey != "0xffff" || n.PCI != ib.MustParsePCIAddress(DefaultBDF) {
 		t.Errorf("the provider sees %+v", n)
 	}
-	if _, port, ok := s.CardByNetdev("ibp1s0"); !ok || port.State != "Active" || port.LinkLayer != "InfiniBand" {
+	if _, port, ok := s.CardByNetdev("ib0"); !ok || port.State != "Active" || port.LinkLayer != "InfiniBand" {
 		t.Errorf("its port is %+v", port)
 	}
-	const mode, mtu = "/sys/class/net/ibp1s0/mode", "/sys/class/net/ibp1s0/mtu"
+	const mode, mtu = "/sys/class/net/ib0/mode", "/sys/class/net/ib0/mtu"
 	for _, c := range []struct{ do, says, mode, mtu string }{
 		{"echo Connected >" + mode, "I/O error", "datagram", "2044"},
 		{"printf connected >" + mode, "I/O error", "datagram", "2044"},
-		{"ip link set ibp1s0 mtu 65520", "RTNETLINK answers: Invalid argument", "datagram", "2044"},
-		{"ip link set ibp1s0 mtu 4093", "RTNETLINK answers: Invalid argument", "datagram", "2044"},
-		{"ip link set ibp1s0 mtu 1500", "", "datagram", "1500"},
-		{"ip link set ibp1s0 mtu 4092", "", "datagram", "2044"}, // clamped without a word
+		{"ip link set ib0 mtu 65520", "RTNETLINK answers: Invalid argument", "datagram", "2044"},
+		{"ip link set ib0 mtu 4093", "RTNETLINK answers: Invalid argument", "datagram", "2044"},
+		{"ip link set ib0 mtu 71", "RTNETLINK answers: Invalid argument", "datagram", "2044"},
+		{"ip link set ib0 mtu 1500", "", "datagram", "1500"},
+		{"ip link set ib0 mtu 4092", "", "datagram", "2044"}, // clamped without a word
 		{"echo 65520 >" + mtu, "I/O error", "datagram", "2044"},
-		{"ip link set ibp1s0 mtu 65521", "Error: mtu greater than device maximum.", "datagram", "2044"},
-		{"ip link set ibp1s0 up; echo connected >" + mode, "", "connected", "65520"},
-		{"ip link set ibp1s0 mtu 9000", "", "connected", "9000"},
+		{"ip link set ib0 mtu 65521", "Error: mtu greater than device maximum.", "datagram", "2044"},
+		{"ip link set ib0 up; echo connected >" + mode, "", "connected", "65520"},
+		{"ip link set ib0 mtu 9000", "", "connected", "9000"},
 		{"echo connected >" + mode, "", "connected", "9000"},
-		{"ip addr add 172.16.250.20/24 dev ibp1s0; ip link set ibp1s0 mtu 65520; ping -c 1 -W 5 -M do -s 65000 172.16.250.1", "65008 bytes", "connected", "65520"},
+		{"ip addr add " + box.subnet() + ".20/24 dev ib0; ip link set ib0 mtu 65520; ping -c 1 -W 5 -M do -s 65000 " + box.subnet() + ".1", "65008 bytes", "connected", "65520"},
 		{"echo datagram >" + mode, "", "datagram", "2044"},
 	} {
 		out, _ := box.Exec(t.Context(), c.do)
-		now, err := box.Exec(t.Context(), fmt.Sprintf("cat %s %s; ip -j -d link show ibp1s0 | grep -o '\"mode\":\"[a-z]*\"'", mode, mtu))
+		now, err := box.Exec(t.Context(), fmt.Sprintf("cat %s %s; ip -j -d link show ib0 | grep -o '\"mode\":\"[a-z]*\"'", mode, mtu))
 		if want := fmt.Sprintf("%s\n%s\n\"mode\":%q\n", c.mode, c.mtu, c.mode); err != nil || now != want {
 			t.Errorf("%s: now %q, want %q (%v)", c.do, now, want, err)
 		}
@@ -79,7 +80,7 @@ func reloaded(t *testing.T, b *Bed, before *inventory.Netdev) {
 	if err := box.Boot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	after, ok := snapshot(t, open(t, b, "wire")).Netdev("ibp1s0")
+	after, ok := snapshot(t, open(t, b, "wire")).Netdev("ib0")
 	if !ok || len(after.Addresses) > 0 || after.Mode != modeDatagram || after.Address == before.Address || after.PortGUID != before.PortGUID {
 		t.Errorf("after a boot: %+v, before %+v", after, before)
 	}

@@ -33,6 +33,7 @@ type Yard struct {
 	idle     []*Host
 	made     int
 	sites    int
+	built    int // hosts with a network stack of their own
 }
 
 // NewYard has up to as many hosts at a time; they boot when they are asked for.
@@ -53,7 +54,7 @@ func (y *Yard) Site(hosts []labs.Host) (site *Site, cannot string, err error) {
 			return nil, cannot, nil
 		}
 	}
-	boxes, err := y.borrow(len(hosts))
+	boxes, err := y.find(hosts)
 	if err != nil {
 		return nil, "", err
 	}
@@ -77,11 +78,12 @@ func (y *Yard) next() int {
 
 // unreal says what of a described host cannot be had here. Hosts are Debian and
 // say Ubuntu, also where the second host of the main scenario has TrueNAS: what is
-// asked of its card is the same.
+// asked of its card is the same. Those with a network stack are what they say, and
+// without tools for cards.
 func unreal(h labs.Host) string {
 	plain := labsim.User{Name: h.Users[0].Name, UID: h.Users[0].UID, GID: h.Users[0].GID, Home: h.Users[0].Home, Shell: h.Users[0].Shell, Sudo: labsim.SudoNoPasswd}
 	switch {
-	case h.OS != labsim.Ubuntu && h.OS != labsim.TrueNAS:
+	case h.OS != labsim.Ubuntu && h.OS != labsim.TrueNAS && (suites[h.OS] == nil || h.Stack == ""):
 		return fmt.Sprint("such a system: ", h.OS)
 	case h.MstflintVersion != "" && h.MstflintVersion != "4.21.0":
 		return "other mstflint than 4.21.0"
@@ -169,7 +171,7 @@ func (s *Site) furnish(hosts []labs.Host) error {
 	errs := make(chan error, len(hosts))
 	for _, h := range hosts {
 		box := s.boxes[h.Name]
-		fmt.Fprintf(&known, "%s %s", box.Addr, ssh.MarshalAuthorizedKey(box.Key))
+		fmt.Fprintf(&known, "%s,%s.* %s", box.Addr, box.subnet(), ssh.MarshalAuthorizedKey(box.Key))
 		go func() { errs <- box.take(h) }()
 	}
 	var err error
@@ -238,7 +240,11 @@ func (s *Site) Release() {
 	s.yard.mu.Lock()
 	defer s.yard.mu.Unlock()
 	for _, box := range s.boxes {
-		s.yard.idle = append(s.yard.idle, box)
+		if box.stack == "" {
+			s.yard.idle = append(s.yard.idle, box)
+		} else if err := box.remove(); err != nil {
+			fmt.Fprintf(os.Stderr, "testbed: take %s away: %v\n", box.Name, err)
+		}
 	}
 	s.yard.back.Broadcast()
 }

@@ -2,7 +2,9 @@ package osprog
 
 import (
 	"context"
+	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -105,14 +107,22 @@ func ifquery(_ context.Context, p *labsim.Proc) int {
 		return 1
 	case o.has("--state"):
 		data, _ := s.m.FS.ReadFile(ifstateFile)
-		p.Printf("%s", data)
+		for line := range strings.Lines(string(data)) {
+			if name, _, _ := strings.Cut(line, "="); len(o.rest) == 0 || slices.Contains(o.rest, name) {
+				p.Printf("%s", line)
+			}
+		}
 	case o.has("--list"):
+		// The loopback interface goes before all others.
+		slices.SortStableFunc(c.auto, func(a, b string) int {
+			return strings.Compare(strconv.FormatBool(a != "lo"), strconv.FormatBool(b != "lo"))
+		})
 		for _, name := range c.auto {
 			p.Printf("%s\n", name)
 		}
 	case len(o.rest) == 1 && len(c.of(o.rest[0])) > 0:
 		for _, t := range c.of(o.rest[0]) {
-			for _, opt := range t.options {
+			for _, opt := range t.computed() {
 				p.Printf("%s: %s\n", opt[0], opt[1])
 			}
 		}
@@ -123,6 +133,25 @@ func ifquery(_ context.Context, p *labsim.Proc) int {
 		return p.Unknown("form of ifquery")
 	}
 	return 0
+}
+
+// computed are the options of a stanza with what ifupdown makes of them: an address
+// with its prefix length becomes an address, a mask and, of IPv4, a broadcast.
+func (t *stanza) computed() [][2]string {
+	options := slices.Clone(t.options)
+	for i, opt := range options {
+		p, err := netip.ParsePrefix(opt[1])
+		switch {
+		case opt[0] != "address" || err != nil:
+		case p.Addr().Is4():
+			options[i][1] = p.Addr().String()
+			options = append(options, [2]string{"broadcast", broadcast(p)}, [2]string{"netmask", netmask(p.Bits()).String()})
+		default:
+			options[i][1] = p.Addr().String()
+			options = append(options, [][2]string{{"preferred-lifetime", ""}, {"dad-attempts", "60"}, {"dad-interval", "0.1"}, {"netmask", strconv.Itoa(p.Bits())}}...)
+		}
+	}
+	return options
 }
 
 // bootIfupdown is networking.service: "ifup -a", then what udev has announced.

@@ -11,11 +11,13 @@ type ipRoute struct {
 	Type     string   `json:"type,omitempty"`
 	Dst      string   `json:"dst"`
 	Gateway  string   `json:"gateway,omitempty"`
-	Dev      string   `json:"dev"`
+	Dev      string   `json:"dev,omitempty"`
 	Protocol string   `json:"protocol,omitempty"`
 	Scope    string   `json:"scope,omitempty"`
 	Prefsrc  string   `json:"prefsrc,omitempty"`
+	Metric   int      `json:"metric,omitempty"`
 	Flags    []string `json:"flags"`
+	Pref     string   `json:"pref,omitempty"`
 	UID      *int     `json:"uid,omitempty"`
 	Cache    *[]any   `json:"cache,omitempty"`
 }
@@ -34,8 +36,11 @@ func (c *ipCall) route(command string, args []string) int {
 	return c.p.Unknown("ip route " + command)
 }
 
-func routeView(d *labsim.Netdev, r labsim.Route) ipRoute {
-	v := ipRoute{Dst: r.To.String(), Gateway: r.Via.String(), Dev: d.Name, Protocol: r.Proto, Flags: []string{}}
+func (s *state) routeView(d *labsim.Netdev, r labsim.Route) ipRoute {
+	v := ipRoute{Dst: r.To.String(), Gateway: r.Via.String(), Dev: d.Name, Protocol: r.Proto, Flags: []string{}, Metric: s.metric(d, r.To, 1024)}
+	if r.Proto == "boot" {
+		v.Protocol = "" // printed with -d only
+	}
 	switch {
 	case r.To.Bits() == 0:
 		v.Dst = "default"
@@ -45,21 +50,43 @@ func routeView(d *labsim.Netdev, r labsim.Route) ipRoute {
 	return v
 }
 
+// metric is that of NetworkManager, by the type of the interface, or the kernel's.
+func (s *state) metric(d *labsim.Netdev, to netip.Prefix, six int) int {
+	switch {
+	case s.byNM(d.Name) && isLinkLocal(to):
+		return 1024
+	case s.byNM(d.Name) && d.Type == labsim.TypeInfiniBand:
+		return 150
+	case s.byNM(d.Name):
+		return 100
+	case to.Addr().Is4():
+		return 0
+	}
+	return six
+}
+
 // routes6 lists the routes of IPv6: those of prefixes and those with a gateway.
 func (c *ipCall) routes6() []ipRoute {
 	list := []ipRoute{}
 	for _, d := range c.s.m.Netdevs() {
 		for _, p := range d.Addrs {
 			if d.Up && p.Addr().Is6() && d.Type != labsim.TypeLoopback {
-				list = append(list, ipRoute{Dst: p.Masked().String(), Dev: d.Name, Protocol: "kernel", Flags: []string{}})
+				list = append(list, ipRoute{Dst: p.Masked().String(), Dev: d.Name, Protocol: "kernel", Flags: []string{}, Metric: c.s.metric(&d, p, 256), Pref: "medium"})
 			}
 		}
 		for _, r := range d.Routes {
 			if d.Up && r.To.Addr().Is6() {
-				list = append(list, routeView(&d, r))
+				v := c.s.routeView(&d, r)
+				v.Pref = "medium"
+				list = append(list, v)
 			}
 		}
 	}
+	slices.SortStableFunc(list, func(a, b ipRoute) int {
+		one, _ := netip.ParsePrefix(a.Dst)
+		two, _ := netip.ParsePrefix(b.Dst)
+		return one.Addr().Compare(two.Addr())
+	})
 	return list
 }
 
@@ -75,7 +102,7 @@ func (c *ipCall) routes() []ipRoute {
 	for _, d := range c.s.m.Netdevs() {
 		for _, r := range d.Routes {
 			if d.Up && r.To.Addr().Is4() {
-				list = append(list, routeView(&d, r))
+				list = append(list, c.s.routeView(&d, r))
 			}
 		}
 		for _, p := range d.Addrs {
@@ -87,7 +114,7 @@ func (c *ipCall) routes() []ipRoute {
 				flags = append(flags, "linkdown")
 			}
 			list = append(list, ipRoute{
-				Dst: p.Masked().String(), Dev: d.Name, Protocol: "kernel", Scope: "link", Prefsrc: p.Addr().String(), Flags: flags,
+				Dst: p.Masked().String(), Dev: d.Name, Protocol: "kernel", Scope: "link", Prefsrc: p.Addr().String(), Flags: flags, Metric: c.s.metric(&d, p, 0),
 			})
 		}
 	}
@@ -107,9 +134,15 @@ func (c *ipCall) routeShow(args []string) int {
 			return c.p.Unknown("ip route show " + args[i])
 		}
 	}
-	return c.printRoutes(slices.DeleteFunc(c.routes(), func(r ipRoute) bool {
+	list := slices.DeleteFunc(c.routes(), func(r ipRoute) bool {
 		return only != "" && r.Dst != only || dev != "" && r.Dev != dev
-	}))
+	})
+	for i := range list {
+		if dev != "" {
+			list[i].Dev = "" // it was asked for
+		}
+	}
+	return c.printRoutes(list)
 }
 
 func (c *ipCall) printRoutes(list []ipRoute) int {
@@ -121,10 +154,15 @@ func (c *ipCall) printRoutes(list []ipRoute) int {
 		if r.Gateway != "" {
 			c.p.Printf(" via %s", r.Gateway)
 		}
-		c.p.Printf(" dev %s proto %s ", r.Dev, r.Protocol)
-		if r.Scope != "" {
-			c.p.Printf("scope %s src %s ", r.Scope, r.Prefsrc)
+		for _, word := range [][2]string{{"dev", r.Dev}, {"proto", r.Protocol}, {"scope", r.Scope}, {"src", r.Prefsrc}} {
+			if word[1] != "" {
+				c.p.Printf(" %s %s", word[0], word[1])
+			}
 		}
+		if r.Metric != 0 {
+			c.p.Printf(" metric %d", r.Metric)
+		}
+		c.p.Printf(" ")
 		if len(r.Flags) > 0 {
 			c.p.Printf("linkdown ")
 		}

@@ -3,7 +3,7 @@ package osprog
 import (
 	"fmt"
 	"net/netip"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -21,9 +21,9 @@ type ipLink struct {
 	Linkmode  string   `json:"linkmode,omitempty"`
 	Group     string   `json:"group"`
 	Txqlen    int      `json:"txqlen"`
-	LinkType  string   `json:"link_type"`
-	Address   string   `json:"address"`
-	Broadcast string   `json:"broadcast"`
+	LinkType  string   `json:"link_type,omitempty"`
+	Address   string   `json:"address,omitempty"`
+	Broadcast string   `json:"broadcast,omitempty"`
 	*ipDetails
 	AddrInfo *[]ipAddr `json:"addr_info,omitempty"`
 }
@@ -34,7 +34,7 @@ type ipDetails struct {
 	MinMTU      int         `json:"min_mtu"`
 	MaxMTU      int         `json:"max_mtu"`
 	Linkinfo    *ipLinkinfo `json:"linkinfo,omitempty"`
-	AddrGen     string      `json:"inet6_addr_gen_mode"`
+	AddrGen     string      `json:"inet6_addr_gen_mode,omitempty"` // of "ip link" only
 	TxQueues    int         `json:"num_tx_queues"`
 	RxQueues    int         `json:"num_rx_queues"`
 	GsoSize     int         `json:"gso_max_size"`
@@ -63,6 +63,8 @@ type ipAddr struct {
 	Prefixlen int    `json:"prefixlen"`
 	Broadcast string `json:"broadcast,omitempty"`
 	Scope     string `json:"scope"`
+	Protocol  string `json:"protocol,omitempty"`
+	NoRoute   bool   `json:"noprefixroute,omitempty"`
 	Label     string `json:"label,omitempty"`
 	Valid     uint32 `json:"valid_life_time"`
 	Preferred uint32 `json:"preferred_life_time"`
@@ -108,12 +110,12 @@ func kernelFlags(d *labsim.Netdev, carrier bool) []string {
 
 func details(d *labsim.Netdev) *ipDetails {
 	v := &ipDetails{
-		MinMTU: 68, MaxMTU: 9978, AddrGen: "eui64", TxQueues: 1, RxQueues: 1, GsoSize: 65536, GsoSegs: 65535,
+		MinMTU: 68, MaxMTU: 9978, TxQueues: 1, RxQueues: 1, GsoSize: 65536, GsoSegs: 65535,
 		TsoSize: 65536, TsoSegs: 65535, GroSize: 65536,
 	}
 	if d.Type == labsim.TypeInfiniBand {
 		v.MinMTU, v.MaxMTU = 0, labsim.ConnectedMaxMTU
-		v.Linkinfo = &ipLinkinfo{"ipoib", ipIPoIB{fmt.Sprintf("%#x", d.PKey), d.Mode, strconv.Itoa(d.Umcast)}}
+		v.Linkinfo = &ipLinkinfo{"ipoib", ipIPoIB{fmt.Sprintf("%#x", d.PKey), d.Mode, fmt.Sprintf("%04x", d.Umcast)}}
 	}
 	if d.Port != nil && d.Parent == "" {
 		v.ParentBus, v.ParentDev = "pci", d.Port.Card.Config.BDF
@@ -123,13 +125,18 @@ func details(d *labsim.Netdev) *ipDetails {
 
 func (c *ipCall) addrs(d *labsim.Netdev, scope string) []ipAddr {
 	out := []ipAddr{}
-	for _, p := range d.Addrs {
+	for _, p := range inOrder(d.Addrs) {
 		a := ipAddr{
 			Family: "inet", Local: p.Addr().String(), Prefixlen: p.Bits(), Broadcast: broadcast(p), Scope: scopeOf(p),
-			Label: d.Name, Valid: forever, Preferred: forever,
+			// NetworkManager makes the routes of prefixes itself.
+			NoRoute: c.s.byNM(d.Name), Label: d.Name, Valid: forever, Preferred: forever,
 		}
 		if p.Addr().Is6() {
 			a.Family, a.Label = "inet6", ""
+		}
+		// iproute2 of 2023 and later say who made an address.
+		if a.Scope == "link" && !a.NoRoute && c.s.m.OS.System().Systemd >= 257 {
+			a.Protocol = "kernel_ll"
 		}
 		if !c.wants(p) || scope != "" && a.Scope != scope {
 			continue
@@ -137,6 +144,21 @@ func (c *ipCall) addrs(d *labsim.Netdev, scope string) []ipAddr {
 		out = append(out, a)
 	}
 	return out
+}
+
+// inOrder is how the kernel lists addresses: those of IPv6 after those of IPv4, and
+// by their scope.
+func inOrder(addrs []netip.Prefix) []netip.Prefix {
+	rank := func(p netip.Prefix) int {
+		switch {
+		case p.Addr().Is4():
+			return 0
+		case isLinkLocal(p):
+			return 2
+		}
+		return 1
+	}
+	return slices.SortedStableFunc(slices.Values(addrs), func(a, b netip.Prefix) int { return rank(a) - rank(b) })
 }
 
 func scopeOf(p netip.Prefix) string {
@@ -157,6 +179,9 @@ func (c *ipCall) printAddrs(devs []labsim.Netdev, scope string) int {
 			continue
 		}
 		v := c.view(&devs[i])
+		if c.family != 0 && !c.details {
+			v.LinkType, v.Address, v.Broadcast = "", "", ""
+		}
 		v.AddrInfo = &addrs
 		views = append(views, v)
 	}
@@ -182,19 +207,18 @@ func addrText(a ipAddr) string {
 		text += "brd " + a.Broadcast + " "
 	}
 	text += "scope " + a.Scope
-	if a.Label != "" {
-		text += " " + a.Label
+	if a.Protocol != "" {
+		text += " proto " + a.Protocol
 	}
-	return text
+	if a.NoRoute {
+		text += " noprefixroute"
+	}
+	return text + " " + a.Label
 }
 
 func (c *ipCall) onelineAddrs(v *ipLink) {
 	for _, a := range *v.AddrInfo {
-		tail := "\\       valid_lft forever preferred_lft forever"
-		if a.Label == "" {
-			tail = " " + tail
-		}
-		c.p.Printf("%d: %s    %s%s\n", v.Index, v.Name, addrText(a), tail)
+		c.p.Printf("%d: %s    %s\\       valid_lft forever preferred_lft forever\n", v.Index, v.Name, addrText(a))
 	}
 }
 
@@ -210,14 +234,19 @@ func (c *ipCall) printHead(v *ipLink) {
 	if c.oneline {
 		sep = "\\"
 	}
-	c.p.Printf("%d: %s: <%s> mtu %d qdisc %s state %s %sgroup %s qlen %d%s    link/%s %s brd %s", v.Index, name,
-		strings.Join(v.Flags, ","), v.MTU, v.Qdisc, v.State, mode, v.Group, v.Txqlen, sep, v.LinkType, v.Address, v.Broadcast)
+	c.p.Printf("%d: %s: <%s> mtu %d qdisc %s state %s %sgroup %s qlen %d", v.Index, name, strings.Join(v.Flags, ","), v.MTU, v.Qdisc, v.State, mode, v.Group, v.Txqlen)
+	if v.LinkType != "" {
+		c.p.Printf("%s    link/%s %s brd %s", sep, v.LinkType, v.Address, v.Broadcast)
+	}
 	if d := v.ipDetails; d != nil {
 		c.p.Printf(" promiscuity %d  allmulti %d minmtu %d maxmtu %d ", d.Promiscuity, d.Allmulti, d.MinMTU, d.MaxMTU)
 		if d.Linkinfo != nil {
-			c.p.Printf("%s    ipoib pkey  %s mode  %s umcast  000%s ", sep, d.Linkinfo.Data.Key, d.Linkinfo.Data.Mode, d.Linkinfo.Data.Umcast)
+			c.p.Printf("%s    ipoib pkey  %s mode  %s umcast  %s ", sep, d.Linkinfo.Data.Key, d.Linkinfo.Data.Mode, d.Linkinfo.Data.Umcast)
 		}
-		c.p.Printf("addrgenmode %s numtxqueues %d numrxqueues %d ", d.AddrGen, d.TxQueues, d.RxQueues)
+		if d.AddrGen != "" {
+			c.p.Printf("addrgenmode %s ", d.AddrGen)
+		}
+		c.p.Printf("numtxqueues %d numrxqueues %d ", d.TxQueues, d.RxQueues)
 		if d.ParentDev != "" {
 			c.p.Printf("parentbus %s parentdev %s ", d.ParentBus, d.ParentDev)
 		}
@@ -225,11 +254,23 @@ func (c *ipCall) printHead(v *ipLink) {
 	c.p.Printf("\n")
 }
 
+// addrGen is who makes link-local addresses: the kernel, or nobody where a service
+// sees to it, or is told to have none.
+func (s *state) addrGen(name string) string {
+	if n := s.networkFor(name); s.byNM(name) || n != nil && isNo(n.last("Network.LinkLocalAddressing")) {
+		return "none"
+	}
+	return "eui64"
+}
+
 func (c *ipCall) printLinks(devs []labsim.Netdev) int {
 	views := make([]ipLink, 0, len(devs))
 	for i := range devs {
 		v := c.view(&devs[i])
 		v.Linkmode = "DEFAULT"
+		if v.ipDetails != nil {
+			v.AddrGen = c.s.addrGen(devs[i].Name)
+		}
 		views = append(views, v)
 	}
 	if c.json {

@@ -29,6 +29,7 @@ type planIface struct {
 	linkLocal          []string
 	linkLocalSet       bool
 	optional           bool
+	required           bool // the version of netplan does not tell networkd
 	dhcp4, dhcp6       bool
 	gateway            string
 	routes             [][2]string // destination and gateway
@@ -312,7 +313,7 @@ func (r *planReader) addresses(kv *ast.MappingValueNode, i *planIface) error {
 		v := text(e)
 		addr, bits, ok := strings.Cut(v, "/")
 		if !ok {
-			return r.fail(e, "address '%s' is missing /prefixlength", v)
+			return r.fail(kv.Value, "address '%s' is missing /prefixlength", v)
 		}
 		if _, err := netip.ParseAddr(addr); err != nil {
 			return r.fail(e, "malformed address '%s', must be X.X.X.X/NN or X:X:X:X:X:X:X:X/NN", v)

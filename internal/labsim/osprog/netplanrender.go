@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
 
@@ -25,6 +26,9 @@ func (s *state) render(root string, p *plan) {
 			s.m.FS.Put(root+nmRunDir+"/netplan-"+id+".nmconnection", i.keyfile(), 0o600)
 			continue
 		}
+		// netplan 1.1 has the service that waits for the network list what it waits for
+		// instead.
+		i.required = s.m.OS != labsim.Debian12
 		s.m.FS.Put(dir+"/10-netplan-"+id+".network", i.networkFile(), 0o640)
 		if i.mtu != 0 {
 			s.m.FS.Put(dir+"/10-netplan-"+id+".link", fmt.Sprintf("[Match]\nOriginalName=%s\n\n[Link]\nWakeOnLan=off\nMTUBytes=%d\n", id, i.mtu), 0o640)
@@ -35,9 +39,10 @@ func (s *state) render(root string, p *plan) {
 func (i *planIface) networkFile() string {
 	var b strings.Builder
 	b.WriteString("[Match]\n" + i.matchLines())
-	if i.optional || i.mtu != 0 || i.activation != "" {
+	online := i.optional && !i.required
+	if online || i.mtu != 0 || i.activation != "" {
 		b.WriteString("\n[Link]\n")
-		if i.optional {
+		if online {
 			b.WriteString("RequiredForOnline=no\n")
 		}
 		if i.activation != "" {
@@ -157,6 +162,9 @@ func (i *planIface) keyfile() string {
 		}
 		for _, a := range i.addresses {
 			add("address", a)
+		}
+		if family == "ipv6" && n > 0 {
+			lines += "ip6-privacy=0\n"
 		}
 		method := map[bool]string{true: "manual", false: map[string]string{"ipv4": "disabled", "ipv6": "ignore"}[family]}[n > 0]
 		if family == "ipv4" && i.dhcp4 {

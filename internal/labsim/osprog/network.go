@@ -151,6 +151,14 @@ func (s *state) route(dst netip.Addr) (dev labsim.Netdev, src, via netip.Addr, o
 			}
 		}
 	}
+	for _, d := range s.m.Netdevs() {
+		for _, r := range d.Routes {
+			if d.Up && r.To.Contains(dst) {
+				_, src, _, _ = s.route(r.Via)
+				return d, src, r.Via, true
+			}
+		}
+	}
 	gw, name := s.defaultRoute()
 	d, found := s.m.Netdev(name)
 	if !found || dst.Is6() {

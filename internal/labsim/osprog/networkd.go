@@ -283,7 +283,8 @@ func networkctl(_ context.Context, p *labsim.Proc) int {
 	names := o.rest[1:]
 	for _, n := range names {
 		if _, ok := p.Machine.Netdev(n); !ok {
-			p.Errorf("Failed to find link \"%s\": No such device\n", n)
+			// As 252 and 257 say it.
+			p.Errorf("Failed to resolve interface \"%s\": No such device\n", n)
 			return 1
 		}
 	}
@@ -312,6 +313,7 @@ func (s *state) networkVerb(p *labsim.Proc, verb string, names []string) int {
 
 func (s *state) networkList(p *labsim.Proc, names []string) {
 	kinds := map[int]string{labsim.TypeLoopback: "loopback", labsim.TypeEthernet: "ether", labsim.TypeInfiniBand: "infiniband"}
+	var rows [][]string
 	for _, d := range p.Machine.Netdevs() {
 		if len(names) > 0 && !slices.Contains(names, d.Name) {
 			continue
@@ -321,13 +323,22 @@ func (s *state) networkList(p *labsim.Proc, names []string) {
 			setup = "configured"
 		}
 		switch {
-		case d.Up && p.Machine.Carrier(&d) && len(d.Addrs) > 0:
+		case d.Up && p.Machine.Carrier(&d) && len(d.Addrs) > 0 && d.Type != labsim.TypeLoopback:
 			oper = "routable"
 		case d.Up && p.Machine.Carrier(&d):
 			oper = "carrier"
 		case d.Up:
 			oper = "no-carrier"
 		}
-		p.Printf("%3d %s %s %s %s\n", d.Index, d.Name, kinds[d.Type], oper, setup)
+		rows = append(rows, []string{strconv.Itoa(d.Index), d.Name, kinds[d.Type], oper, setup})
+	}
+	widths := []int{3, 0, 0, 0, 0}
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len(cell))
+		}
+	}
+	for _, r := range rows {
+		p.Printf("%*s %-*s %-*s %-*s %s\n", widths[0], r[0], widths[1], r[1], widths[2], r[2], widths[3], r[3], r[4])
 	}
 }

@@ -44,6 +44,9 @@ func newUUID(of string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
+// byNM says whether NetworkManager has connected an interface.
+func (s *state) byNM(name string) bool { return s.nm != nil && s.nm.active[name] != "" }
+
 func (s *state) nmLog(text string) { s.log("NetworkManager.service", "NetworkManager", text) }
 
 // readProfile reads a keyfile; one that others may read is ignored with a line

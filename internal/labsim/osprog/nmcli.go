@@ -41,13 +41,35 @@ func nmcli(_ context.Context, p *labsim.Proc) int {
 	case verb == "connection up" && len(args) >= 2:
 		return s.nmUp(p, args)
 	case verb == "device status" && len(args) == 0:
-		for _, d := range s.m.Netdevs() {
-			p.Printf("%s:%s\n", d.Name, s.nm.active[d.Name])
+		if !o.has("--terse") || o.last("--fields", "") != "DEVICE,TYPE,STATE,CONNECTION" {
+			return p.Unknown("form of nmcli device status")
 		}
+		s.nmStatus(p)
 	default:
 		return p.Unknown("nmcli " + strings.Join(o.rest, " "))
 	}
 	return 0
+}
+
+// nmStatus lists what is connected before the loopback interface, which is not the
+// daemon's own, and what is not.
+func (s *state) nmStatus(p *labsim.Proc) {
+	kinds := map[int]string{labsim.TypeLoopback: "loopback", labsim.TypeEthernet: "ethernet", labsim.TypeInfiniBand: "infiniband"}
+	var rest []string
+	for _, d := range s.m.Netdevs() {
+		line := d.Name + ":" + kinds[d.Type] + ":"
+		switch profile := s.nm.profiles[s.nm.active[d.Name]]; {
+		case d.Type == labsim.TypeLoopback:
+			rest = append([]string{line + "connected (externally):lo"}, rest...)
+		case profile != nil:
+			p.Printf("%sconnected:%s\n", line, profile.get("connection.id"))
+		default:
+			rest = append(rest, line+"disconnected:")
+		}
+	}
+	for _, line := range rest {
+		p.Printf("%s\n", line)
+	}
 }
 
 // nmUp is "connection up uuid|id NAME [ifname IF]".

@@ -123,6 +123,8 @@ func (u *unit) setProperty(k, v string) bool {
 	return ok
 }
 
+func isNo(v string) bool { return v == "no" || v == "false" || v == "0" || v == "off" }
+
 func isYes(v string) bool { return v == "yes" || v == "true" || v == "1" || v == "on" }
 
 // setKill sets how a service is stopped.

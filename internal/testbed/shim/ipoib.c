@@ -37,6 +37,7 @@ enum { ARPHRD_INFINIBAND = 32 };
 
 enum {
 	ADDRESS = 20,       /* bytes of an IPoIB hardware address */
+	LEAST_MTU = 72,     /* in datagram mode */
 	GROUP_MTU = 2044,   /* of a broadcast group for packets of 2048 bytes */
 	PORT_MTU = 4092,    /* of a port for packets of 4096 bytes */
 	CONNECTED_MTU = 65520,
@@ -142,7 +143,7 @@ static char *put_ipoib(char *at, const struct rtattr *a, const struct guise *g)
 	/* RFC 4391: the group of all hosts of the default partition. */
 	static const unsigned char broadcast[ADDRESS] = {
 		0, 0xff, 0xff, 0xff, 0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff};
-	unsigned queue = 256, most = CONNECTED_MTU;
+	unsigned queue = 256, most = CONNECTED_MTU, least = 0;
 
 	switch (a->rta_type & NLA_TYPE_MASK) {
 	case IFLA_ADDRESS:
@@ -156,6 +157,8 @@ static char *put_ipoib(char *at, const struct rtattr *a, const struct guise *g)
 		return put(at, a->rta_type, &queue, 4);
 	case IFLA_MAX_MTU:
 		return put(at, a->rta_type, &most, 4);
+	case IFLA_MIN_MTU:
+		return put(at, a->rta_type, &least, 4);
 	}
 	return put(at, a->rta_type, RTA_DATA(a), RTA_PAYLOAD(a));
 }
@@ -277,9 +280,9 @@ static void rule(const struct guise *g, struct rtattr *a)
 	memcpy(&mtu, RTA_DATA(a), 4);
 	if (mtu > CONNECTED_MTU)
 		mtu = 1 << 20; /* above the maximum of a veth, too */
-	else if (g->connected || mtu <= GROUP_MTU)
+	else if (g->connected || (mtu >= LEAST_MTU && mtu <= GROUP_MTU))
 		return;
-	else if (mtu <= PORT_MTU)
+	else if (mtu > GROUP_MTU && mtu <= PORT_MTU)
 		mtu = GROUP_MTU;
 	else
 		a->rta_type = IFLA_ADDRESS; /* too short for one: "Invalid argument" */

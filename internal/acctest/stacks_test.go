@@ -1,0 +1,366 @@
+package acctest
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
+)
+
+// stackNames are the network stacks of Debian, and what the provider calls them.
+var stackNames = map[labsim.Stack]string{
+	labsim.StackNetplan: "netplan with systemd-networkd", labsim.StackNetplanNM: "netplan with NetworkManager", labsim.StackNetworkManager: "NetworkManager",
+	labsim.StackIfupdown: "ifupdown", labsim.StackNetworkd: "systemd-networkd",
+}
+
+// stackWorld is a host whose stack configures an IPoIB interface, and its operator.
+type stackWorld struct {
+	*World
+	t     *testing.T
+	stack labsim.Stack
+	ws    *Workspace
+	built string // the provider as a program
+	cuts  []string
+
+	system labsim.OS
+}
+
+// The interface, and its port: the first of labs.Server.
+const (
+	ipoibAddress = "infiniband_ipoib_interface.it"
+	stackPort    = "0xe41d2d0300e44ed1"
+)
+
+// TestStacks is the life of an IPoIB interface on every network stack of Debian 12
+// and 13: created, drifted and mended, changed, restarted, cut off in every way,
+// and destroyed. On the testbed the stacks are the real ones.
+func TestStacks(t *testing.T) {
+	t.Parallel()
+	built := sync.OnceValue(func() string { return buildProvider(t) })
+	systems := []labsim.OS{labsim.Debian12, labsim.Debian13}
+	if !OnTestbed() {
+		systems = systems[:1] // the simulated ones do not differ
+	}
+	for _, system := range systems {
+		for stack := range stackNames {
+			t.Run(fmt.Sprint(system, " ", stack), func(t *testing.T) {
+				t.Parallel()
+				h := labs.Server(theHost, system, "192.0.2.20", 0)
+				h.Stack, h.Cmdline = stack, "mlx4_core.port_type_array=1,1"
+				w := &stackWorld{World: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: stack, built: built(), system: system}
+				w.ws = w.workspace(nil)
+				w.fabric()
+				w.life()
+				t.Logf("%d cuts survived on %s with %s: %s", len(w.cuts), system, stack, strings.Join(w.cuts, "; "))
+			})
+		}
+	}
+}
+
+// workspace is an operator whose provider tells what it does over SSH.
+func (w *stackWorld) workspace(trace func(sshhost.Event)) *Workspace {
+	ws := NewWorkspace(func() (tfprotov6.ProviderServer, error) {
+		tuning := provider.Tuning{Pace: pace, Lost: 30 * time.Second, Trace: trace}
+		if w.site != nil {
+			tuning.Confirm = realConfirm
+		}
+		return providerserver.NewProtocol6WithError(provider.NewTuned("test", tuning)())()
+	}, w.Provider())
+	ws.Ended = w.DropAll
+	return ws
+}
+
+// realConfirm is how long a real host waits for a confirmation. The clock of a
+// simulated one is faster, and it waits as long as that of a user.
+const realConfirm = 30 * time.Second
+
+// fabric makes the port of the host work. On the testbed it does.
+func (w *stackWorld) fabric() {
+	if w.site == nil {
+		for _, name := range []string{"mlx4_ib", "ib_ipoib"} {
+			if err := w.Lab.Machine(theHost).LoadModule(name); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		w.Lab.AddSM(&labsim.SM{Port: w.Lab.Machine(theHost).Cards()[0].Ports[0], Priority: 1, PKeys: map[uint16]int{0x0001: 2048}})
+	}
+}
+
+// config is the interface with an address of its own.
+func (w *stackWorld) config(last int, more map[string]any) Config {
+	return Config{Resource{Type: "infiniband_ipoib_interface", Name: "it", Attrs: map[string]any{
+		"host": theHost, "port_guid": stackPort, "mode": "connected", "mtu": 65520,
+		"addresses": []any{fmt.Sprintf("%s.%d/24", w.Subnet(theHost), last), "fd00::20/64"},
+		"routes":    []any{map[string]any{"to": "10.20.0.0/16", "via": w.Subnet(theHost) + ".1"}, map[string]any{"to": "fd01::/64", "via": "fd00::1"}},
+	}}.With(more)}
+}
+
+func (w *stackWorld) life() {
+	cfg := w.config(20, nil)
+	applied(w.t, w.ws, cfg)
+	if got := w.ws.Get(ipoibAddress, "network_stack"); got != stackNames[w.stack] {
+		w.t.Fatalf("network_stack is %v", got)
+	}
+	emptyPlan(w.t, w.ws, cfg)
+	w.answers(20)
+	w.contract(cfg)
+	w.drift(cfg)
+	other := w.config(21, map[string]any{"mode": "datagram", "mtu": 2044, "routes": nil})
+	applied(w.t, w.ws, other)
+	emptyPlan(w.t, w.ws, other)
+	w.Reboot(theHost)
+	emptyPlan(w.t, w.ws, other)
+	applied(w.t, w.ws, cfg)
+	w.Reboot(theHost)
+	emptyPlan(w.t, w.ws, cfg)
+	w.answers(20)
+	w.ownConnectionCut(cfg)
+	if w.site != nil {
+		// Simulated connections break at once, and the provider with them; what
+		// happens in the window there is a test of internal/ipoib.
+		w.killed(cfg)
+	}
+	applied(w.t, w.ws, nil)
+	w.nothingLeft()
+	w.firstCut(cfg)
+	w.nothingLeft()
+}
+
+// answers: packets as large as the interface takes reach the other end. Simulated
+// interfaces carry none.
+func (w *stackWorld) answers(last int) {
+	w.t.Helper()
+	if w.site == nil {
+		return
+	}
+	ping := exec.CommandContext(w.t.Context(), "ping", "-c", "1", "-W", "5", "-M", "do", "-s", "65000", fmt.Sprintf("%s.%d", w.Subnet(theHost), last))
+	if out, err := ping.CombinedOutput(); err != nil {
+		w.t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func (w *stackWorld) name() string { return w.ws.Get(ipoibAddress, "interface").(string) }
+
+// file is the main one of the persisted configuration.
+func (w *stackWorld) file() string {
+	return w.ws.Get(ipoibAddress, "stored_in").([]any)[0].(string)
+}
+
+// drift: each setting that is changed behind the provider's back, live or for the
+// next boot, is in the plan, and an apply mends it.
+func (w *stackWorld) drift(cfg Config) {
+	name, file, address := w.name(), w.file(), w.Subnet(theHost)+".20/24"
+	edit := func(old, now string) string {
+		return fmt.Sprintf(`t=$(sed 's|%s|%s|' %s) && printf '%%s\n' "$t" >%s`, old, now, file, file)
+	}
+	for _, spoil := range []string{
+		"echo datagram > /sys/class/net/" + name + "/mode",
+		"ip link set dev " + name + " mtu 9000",
+		"ip addr del " + address + " dev " + name,
+		"ip addr add 10.9.9.9/24 dev " + name,
+		"ip route del 10.20.0.0/16 via " + w.Subnet(theHost) + ".1 dev " + name,
+		"ip link set dev " + name + " down",
+		edit("65520", "4092"),
+		edit(address, w.Subnet(theHost)+".22/24"),
+		edit("10.20.0.0/16", "10.30.0.0/16"),
+		"rm " + file,
+	} {
+		w.Run(theHost, spoil)
+		if plan := cleanPlan(w.t, w.ws, cfg); plan.Actions()[ipoibAddress] != Update {
+			w.t.Errorf("%s: the plan is %v", spoil, plan.Actions())
+		}
+		applied(w.t, w.ws, cfg)
+		plan := cleanPlan(w.t, w.ws, cfg)
+		if len(plan.Actions()) > 0 {
+			w.t.Fatalf("%s: after the apply the plan is %v", spoil, plan.Actions())
+		}
+	}
+}
+
+// over has the operator come in by the interface that is changed.
+func (w *stackWorld) over(last int) {
+	address := ""
+	if last > 0 {
+		address = fmt.Sprintf("%s.%d", w.Subnet(theHost), last)
+	}
+	w.Over(theHost, w.name(), address)
+	state := w.ws.State
+	w.ws = w.workspace(nil)
+	w.ws.State = state
+}
+
+// cutting is a change that takes away the address by which the operator comes.
+func (w *stackWorld) cutting(cfg Config) Config {
+	return cfg.With(ipoibAddress, map[string]any{"addresses": []any{}, "routes": nil, "allow_session_interface": w.name()})
+}
+
+// ownConnectionCut: the host undoes what cut the operator off, and the apply says so.
+func (w *stackWorld) ownConnectionCut(cfg Config) {
+	w.t.Helper()
+	w.over(20)
+	consenting := cfg.With(ipoibAddress, map[string]any{"allow_session_interface": w.name()})
+	applied(w.t, w.ws, consenting)
+	plan := cleanPlan(w.t, w.ws, w.cutting(cfg))
+	diags, err := w.ws.Apply(context.Background(), plan)
+	if err != nil || !diags.HasError() {
+		w.t.Fatalf("the apply that cut itself off: %v\n%s", err, diags)
+	}
+	text := fmt.Sprint(diags.Errors())
+	if !strings.Contains(text, "restores the former configuration by itself") && !strings.Contains(text, "The former configuration was restored") || !strings.Contains(text, "could not be confirmed") {
+		w.t.Errorf("the apply does not say what happens:\n%s", text)
+	}
+	w.await(20)
+	// A checkpoint of NetworkManager goes before the timer, which restores the files.
+	w.Run(theHost, "n=0; while ls -d /var/lib/terraform-provider-infiniband/undo/* && ! ls /var/lib/terraform-provider-infiniband/undo/*/undone && [ $n -lt 100 ]; do n=$((n+1)); sleep 0.1; done >/dev/null 2>&1")
+	emptyPlan(w.t, w.ws, consenting)
+	applied(w.t, w.ws, consenting)
+	w.survived("its own connection cut, undone by the host")
+	w.over(0)
+}
+
+// await waits until the host has an address on the interface; with 0, none.
+func (w *stackWorld) await(last int) {
+	w.t.Helper()
+	what := ""
+	for limit := time.Now().Add(90 * time.Second); time.Now().Before(limit); time.Sleep(100 * time.Millisecond) {
+		what = w.Run(theHost, "ip -4 addr show dev "+w.nameOrParent())
+		if last == 0 && !strings.Contains(what, "inet ") || last != 0 && strings.Contains(what, fmt.Sprintf("inet %s.%d/", w.Subnet(theHost), last)) {
+			return
+		}
+	}
+	journal, _ := w.Try(theHost, "ls -l /var/lib/terraform-provider-infiniband/undo/*; journalctl --no-pager -b -n 60")
+	w.t.Fatalf("the host has not the address %d:\n%s\n%s", last, what, journal)
+}
+
+// killed: the engine and its provider are killed after a change that cut them off.
+// A restart in the window undoes it at boot, and so does a power cut; without one
+// the next apply does, and each says so.
+func (w *stackWorld) killed(cfg Config) {
+	w.t.Helper()
+	for _, c := range []struct {
+		name, says string
+		then       func()
+	}{
+		{"killed, restarted in the window", "it was undone at boot", func() { w.Reboot(theHost) }},
+		{"killed, power cut in the window", "it was undone at boot", func() { w.Restart(theHost) }},
+		{"killed, undone by the next apply", "it was undone first", func() {}},
+	} {
+		applied(w.t, w.ws, cfg)
+		w.over(20)
+		o := newOperator(w.t, w.World, cfg.With(ipoibAddress, map[string]any{"allow_session_interface": w.name()}), w.built)
+		o.says(0, "apply", "-auto-approve")
+		o.write("main.tf", Required+HCL(w.Provider(), w.cutting(cfg)))
+		cmd, out := o.command("apply", "-auto-approve")
+		if err := cmd.Start(); err != nil {
+			w.t.Fatal(err)
+		}
+		w.await(0)
+		if err := o.kill(cmd); err != nil {
+			w.t.Fatalf("%v\n%s", err, out)
+		}
+		_ = cmd.Wait()
+		w.DropAll()
+		w.over(0)
+		c.then()
+		if c.says == "it was undone at boot" {
+			w.await(20)
+			emptyPlan(w.t, w.ws, cfg)
+		}
+		w.says(cfg, c.says)
+		w.survived(c.name)
+	}
+}
+
+// says applies and expects to be told what became of the unconfirmed change.
+func (w *stackWorld) says(cfg Config, want string) {
+	w.t.Helper()
+	plan := cleanPlan(w.t, w.ws, cfg)
+	text := fmt.Sprint(plan.Diags)
+	diags, err := w.ws.Apply(context.Background(), plan)
+	if err != nil || diags.HasError() {
+		w.t.Fatalf("apply: %v\n%s", err, diags)
+	}
+	text += fmt.Sprint(diags)
+	if !strings.Contains(text, want) {
+		w.t.Errorf("want %q in:\n%s", want, text)
+	}
+	emptyPlan(w.t, w.ws, cfg)
+}
+
+// firstCut: of an interface that nobody configured nothing is left when the very
+// first change of it cannot be confirmed.
+func (w *stackWorld) firstCut(cfg Config) {
+	w.t.Helper()
+	for _, c := range []struct {
+		name string
+		then func()
+	}{
+		{"cable out at the first configuration, undone by the host", func() {}},
+		{"cable out at the first configuration, restarted in the window", func() { w.Reboot(theHost) }},
+	} {
+		var cut sync.Once
+		w.ws = w.workspace(func(e sshhost.Event) {
+			if e.Kind == "dial" && e.Fresh {
+				cut.Do(func() { w.Sever(theHost, true) })
+			}
+		})
+		diags, err := w.ws.Apply(context.Background(), cleanPlan(w.t, w.ws, cfg))
+		if err != nil || !diags.HasError() || !strings.Contains(fmt.Sprint(diags), "could not be confirmed") {
+			w.t.Fatalf("the apply that was cut off: %v\n%s", err, diags)
+		}
+		c.then()
+		w.await(0)
+		w.Sever(theHost, false)
+		w.ws = w.workspace(nil)
+		if plan := cleanPlan(w.t, w.ws, cfg); plan.Actions()[ipoibAddress] != Create {
+			w.t.Errorf("%s: the plan is %v", c.name, plan.Actions())
+		}
+		applied(w.t, w.ws, cfg)
+		emptyPlan(w.t, w.ws, cfg)
+		applied(w.t, w.ws, nil)
+		w.survived(c.name)
+	}
+}
+
+func (w *stackWorld) survived(cut string) {
+	if !w.t.Failed() {
+		w.cuts = append(w.cuts, cut)
+	}
+}
+
+// nameOrParent is the interface, also when the state is empty.
+func (w *stackWorld) nameOrParent() string {
+	for name := range strings.FieldsSeq(w.Run(theHost, "ls /sys/class/net")) {
+		if strings.HasPrefix(name, "ib") && !strings.Contains(name, "d1") {
+			return name
+		}
+	}
+	w.t.Fatal("the host has no IPoIB interface")
+	return ""
+}
+
+// nothingLeft: after a destroy no file of the provider's is on the host, but the
+// list of modules, and the interface has no address.
+func (w *stackWorld) nothingLeft() {
+	w.t.Helper()
+	left := strings.Fields(w.Run(theHost, "for d in /etc /run /var/lib/terraform-provider-infiniband; do [ ! -d $d ] || find $d -name '*infiniband*' -type f; done"))
+	left = slices.DeleteFunc(left, func(f string) bool { return f == "/etc/modules-load.d/terraform-infiniband.conf" })
+	if len(left) > 0 {
+		w.t.Errorf("left on the host: %v", left)
+	}
+	if addr := w.Run(theHost, "ip addr show dev "+w.nameOrParent()); strings.Contains(addr, w.Subnet(theHost)) || strings.Contains(addr, "fd00::20") {
+		w.t.Errorf("addresses are left:\n%s", addr)
+	}
+}

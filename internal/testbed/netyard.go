@@ -1,0 +1,91 @@
+//go:build testbed && linux
+
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// suites are the systems whose own network stack is on trial. What such a test
+// changes is all over the host, which is therefore made for it and not lent again.
+var suites = map[labsim.OS]*Base{labsim.Debian12: &Bookworm, labsim.Debian13: &Trixie}
+
+// find gives a machine for each host that is described: all with a stack of their
+// own, or none.
+func (y *Yard) find(hosts []labs.Host) ([]*Host, error) {
+	if suites[hosts[0].OS] == nil || hosts[0].Stack == "" {
+		return y.borrow(len(hosts))
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if err := y.open(); err != nil {
+		return nil, err
+	}
+	var boxes []*Host
+	for _, h := range hosts {
+		base := suites[h.OS]
+		if base == nil {
+			return nil, fmt.Errorf("testbed: %s beside a host of Debian: %s", h.OS, h.Name)
+		}
+		y.built++
+		box, err := y.bed.add(HostConfig{
+			Name: fmt.Sprint("net", y.built), Base: base, BDF: h.Cards[0].BDF, Card: h.Cards[0].Config,
+			Stack: h.Stack, Wires: []Wire{{Name: "ibp1s0", Port: 1}},
+		}, y.operator)
+		if err != nil {
+			return nil, err
+		}
+		boxes = append(boxes, box)
+	}
+	return boxes, nil
+}
+
+// subnet is the network of the host's first IPoIB interface, without the last byte.
+func (h *Host) subnet() string { return "172.16." + strconv.Itoa(h.number) }
+
+// Subnet is the network of a host's IPoIB interface, without the last byte. The
+// operator is host 1 of it.
+func (s *Site) Subnet(host string) string { return s.boxes[host].subnet() }
+
+// Reboot has the system restart, and waits until it is back.
+func (s *Site) Reboot(host string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), borrowTimeout)
+	defer cancel()
+	box := s.boxes[host]
+	boots := box.Boots()
+	if out, err := box.Exec(ctx, "systemctl reboot"); err != nil {
+		return fmt.Errorf("testbed: restart %s: %w: %s", host, err, out)
+	}
+	for box.Boots() == boots {
+		select {
+		case <-box.Down():
+			return fmt.Errorf("testbed: %s went off instead of restarting:\n%s", host, lastLines(box.Console(), 20))
+		case <-ctx.Done():
+			return fmt.Errorf("testbed: %s does not restart:\n%s", host, lastLines(box.Console(), 20))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return box.WaitSSH(ctx)
+}
+
+// Sever takes the operator's cables to a host out, or plugs them in.
+func (s *Site) Sever(host string, severed bool) error {
+	state := map[bool]string{true: "down", false: "up"}[severed]
+	box := s.boxes[host]
+	cables := []string{"to-" + strconv.Itoa(box.number)}
+	for i := range box.wires {
+		cables = append(cables, box.farEnd(i))
+	}
+	for _, c := range cables {
+		if err := command("ip", "link", "set", c, state); err != nil {
+			return err
+		}
+	}
+	return nil
+}
