@@ -48,7 +48,8 @@
 //     first port; the GUID of a port is that of the node plus its number; every
 //     port and switch does QDR, 4X and an MTU of 2048, and says that it could do
 //     12X; disabling a port with ibportstate takes the link down on the first
-//     port of the own host only.
+//     port of the own host only. A change of the GUIDs or of the types of all ports of
+//     a card is a new fabric of ibsim: LIDs and groups begin anew.
 //   - Of the firmware's command interface (0x80780) there is what mstconfig uses:
 //     capabilities, defaults, and the registers of the non-volatile
 //     configuration. Every other command ends with "bad opcode". The link types
