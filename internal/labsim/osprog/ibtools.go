@@ -3,6 +3,7 @@ package osprog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -68,23 +69,29 @@ func (h hca) portGUIDs() []string {
 
 // ibstat prints the RDMA devices.
 func ibstat(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, option{"-p --port_list", false}, option{"-l --list_of_cas", false})
+	o, bad := parseOptions(p.Args[1:], false, option{"-p --port_list", false}, option{"-l --list_of_cas", false}, option{"-s --short", false})
 	if bad != "" || len(o.rest) > 2 {
 		return p.Unknown("form of ibstat " + bad)
 	}
 	all := stateOf(p.Machine).hcas()
-	if len(all) == 0 || len(o.rest) > 0 && !known(all, o.rest[0]) {
-		name := "mthca0"
-		if len(o.rest) > 0 {
-			name = o.rest[0]
-		}
-		p.Errorf("ibpanic: [%d] main: stat of IB device '%s' failed: No such file or directory\n", p.PID, name)
+	switch {
+	case len(o.rest) > 0 && !known(all, o.rest[0]):
+		p.Errorf("ibpanic: [%d] main: '%s' IB device can't be found: Success\n", p.PID, o.rest[0])
+		return 255
+	case len(all) == 0:
+		p.Errorf("ibpanic: [%d] main: stat of IB device 'mthca0' failed: No such file or directory\n", p.PID)
 		return 255
 	}
 	for _, h := range all {
-		if len(o.rest) == 0 || h.name == o.rest[0] {
-			h.show(p, o)
+		if len(o.rest) > 0 && h.name != o.rest[0] {
+			continue
 		}
+		if ports := h.ports(); len(o.rest) == 2 && !slices.Contains(ports, o.rest[1]) {
+			p.Errorf("ibwarn: [%[1]d] ca_stat: CA: '%[2]s' has no port number %[3]s - max (%[4]d)\nibpanic: [%[1]d] main: stat of IB device '%[2]s' failed: Success\n",
+				p.PID, h.name, o.rest[1], len(ports))
+			return 255
+		}
+		h.show(p, o)
 	}
 	return 0
 }
@@ -96,10 +103,16 @@ func (h hca) show(p *labsim.Proc, o parsed) {
 	case o.has("-p"):
 		p.Printf("%s\n", strings.Join(h.portGUIDs(), "\n"))
 	case len(o.rest) == 2:
-		p.Printf("CA: '%s'\n", h.name)
+		p.Printf("CA: '%s'\nPort %s:\n", h.name, o.rest[1])
 		h.printPort(p, o.rest[1], "")
 	default:
 		h.print(p)
+		for _, port := range h.ports() {
+			if !o.has("-s") {
+				p.Printf("\tPort %s:\n", port)
+				h.printPort(p, port, "\t\t")
+			}
+		}
 	}
 }
 
@@ -116,9 +129,6 @@ func (h hca) print(p *labsim.Proc) {
 	p.Printf("CA '%s'\n\tCA type: %s\n\tNumber of ports: %d\n\tFirmware version: %s\n\tHardware version: %s\n", h.name,
 		h.read("hca_type"), len(h.ports()), h.read("fw_ver"), h.read("hw_rev"))
 	p.Printf("\tNode GUID: %s\n\tSystem image GUID: %s\n", plainGUID(h.read("node_guid")), plainGUID(h.read("sys_image_guid")))
-	for _, port := range h.ports() {
-		h.printPort(p, port, "\t")
-	}
 }
 
 func plainGUID(sysfs string) string { return "0x" + strings.ReplaceAll(sysfs, ":", "") }
@@ -131,13 +141,12 @@ func (h hca) printPort(p *labsim.Proc, port, indent string) {
 	_, phys, _ := strings.Cut(read("phys_state"), ": ")
 	rate, _, _ := strings.Cut(read("rate"), " ")
 	number := func(f string) uint64 { n, _ := strconv.ParseUint(read(f), 0, 32); return n }
-	p.Printf("%sPort %s:\n", indent, port)
 	for _, l := range []string{
 		"State: " + ibstatStates[state], "Physical state: " + phys, "Rate: " + rate,
 		fmt.Sprintf("Base lid: %d", number("lid")), "LMC: " + read("lid_mask_count"), fmt.Sprintf("SM lid: %d", number("sm_lid")),
 		"Capability mask: " + read("cap_mask"), "Port GUID: " + h.portGUID(port), "Link layer: " + read("link_layer"),
 	} {
-		p.Printf("%s\t%s\n", indent, l)
+		p.Printf("%s%s\n", indent, l)
 	}
 }
 
