@@ -138,7 +138,7 @@ func applyTroubles() []trouble {
 			written: true, after: func(w *World) { w.write(host, oem()) }},
 		{name: "restart that never happens", at: firmware, written: true, says: []string{"still the old boot"},
 			connect: func(_ *World, p map[string]any) {
-				entry(p, host)["reboot"] = map[string]any{"allowed": true, "timeout": "1500ms"}
+				entry(p, host)["reboot"] = map[string]any{"allowed": true, "timeout": "6s"}
 			},
 			after: func(w *World) { w.Machine(host).Faults.Set(labsim.FaultSpec{RebootIgnored: true}) }},
 		{name: "host that comes back with another key", at: firmware, written: true, says: []string{"the host key has changed", "The restart was asked for"},
