@@ -88,14 +88,16 @@ const realConfirm = 30 * time.Second
 
 // fabric makes the port of the host work. On the testbed it does.
 func (w *stackWorld) fabric() {
-	if w.site == nil {
-		for _, name := range []string{"mlx4_ib", "ib_ipoib"} {
-			if err := w.Lab.Machine(theHost).LoadModule(name); err != nil {
-				w.t.Fatal(err)
-			}
-		}
-		w.Lab.AddSM(&labsim.SM{Port: w.Lab.Machine(theHost).Cards()[0].Ports[0], Priority: 1, PKeys: map[uint16]int{0x0001: 2048}})
+	if w.site != nil {
+		return
 	}
+	for _, name := range []string{"mlx4_ib", "ib_ipoib"} {
+		if err := w.Machine(theHost).LoadModule(name); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	lab := w.Lab.Lab
+	lab.AddSM(&labsim.SM{Port: w.Machine(theHost).Cards()[0].Ports[0], Priority: 1, PKeys: map[uint16]int{0x0001: 2048}})
 }
 
 // config is the interface with an address of its own.

@@ -77,6 +77,7 @@
 //
 // Scenarios of internal/acctest run here unchanged (see acctest.Ground): a Yard
 // lends hosts to one test after another, with the cards that the test describes.
+// Hosts with a network stack of their own are made for one test.
 // Everything that a run starts or mounts is in namespaces of its own and ends
 // with it, also if it is killed; what it keeps is the installed systems below the
 // user's cache directory.

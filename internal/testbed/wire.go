@@ -79,7 +79,7 @@ func guise(address, mode string) string { return "testbed ipoib " + address + " 
 // first flag says that the interface can do connected mode (RFC 4755).
 func (h *Host) hardwareAddress(w Wire) string {
 	var a [20]byte
-	binary.BigEndian.PutUint32(a[0:], uint32(0x48+w.Port+2*h.boots)) //nolint:gosec // small
+	binary.BigEndian.PutUint32(a[0:], uint32(0x48+w.Port+2*h.boots))
 	a[0] = 0x80
 	a[4], a[5] = 0xfe, 0x80
 	binary.BigEndian.PutUint64(a[12:], h.Device.Card().Running().GUIDs[w.Port])
