@@ -109,7 +109,7 @@ func (w *World) Machines() []*labsim.Machine {
 func (w *World) Manage(host string, priority int) {
 	w.t.Helper()
 	if w.site == nil {
-		w.Lab.AddSM(&labsim.SM{Port: w.Card(host).Ports[0], Priority: priority})
+		w.AddSM(&labsim.SM{Port: w.Card(host).Ports[0], Priority: priority})
 		return
 	}
 	// As a service of its own, which ends with the world.

@@ -118,15 +118,15 @@ func (h *Host) WaitSSH(ctx context.Context) error {
 		case <-h.Down():
 			return fmt.Errorf("testbed: host %s went off while it started:\n%s", h.Name, lastLines(h.Console(), 30))
 		case <-ctx.Done():
-			return fmt.Errorf("testbed: sshd of %s does not let anybody in: %w\n%s\n%s", h.Name, err, lastLines(h.Console(), 30), h.pending())
+			return fmt.Errorf("testbed: sshd of %s does not let anybody in: %w\n%s\n%s", h.Name, err, lastLines(h.Console(), 30), h.pending(context.WithoutCancel(ctx)))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
 
 // pending is what a boot that does not end waits for.
-func (h *Host) pending() string {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+func (h *Host) pending(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	out, err := h.Exec(ctx, "systemctl --no-pager list-jobs; ps -eo pid,stat,wchan:32,args; journalctl -b --no-pager | tail -n 30")
 	if err != nil {

@@ -227,12 +227,12 @@ func (c *cabling) describe() string {
 				fmt.Fprintf(&guids, "do Guid %q[%d] 0x%x\n", n.name, p+1, fw.GUIDs[p+1])
 			}
 			fmt.Fprintf(&guids, "do Guid %q 0x%x\n", n.name, guid)
-			guid = switchGUID + 0x10000 + uint64(i)*16 //nolint:gosec // some cards
+			guid = switchGUID + 0x10000 + uint64(i)*16
 		}
 		seen[guid] = true
 		fmt.Fprintf(&b, "\nvendid=0x%x\ndevid=0x%x\nsysimgguid=0x%x\ncaguid=0x%x\nCa\t%d %q\t\t# %q\n",
 			vendor, fw.Device, fw.GUIDs[3], guid, n.device.Card().Chip.Ports, n.name, n.device.Description)
-		c.links(&b, n.name, func(port int) string { return fmt.Sprintf("(%x)", guid+uint64(port)) }) //nolint:gosec // two ports
+		c.links(&b, n.name, func(port int) string { return fmt.Sprintf("(%x)", guid+uint64(port)) })
 	}
 	if b.Len() == 0 {
 		return ""

@@ -71,7 +71,7 @@ func (f *Fabric) connect(node string) (*client, error) {
 		return nil, errors.Join(err, c.ctl.Close())
 	}
 	info := make([]byte, ctlData)
-	binary.NativeEndian.PutUint32(info, uint32(number)) //nolint:gosec // counts from one
+	binary.NativeEndian.PutUint32(info, uint32(number))
 	copy(info[12:43], node)
 	answer, err := c.control(ctlConnect, info)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *client) control(kind uint32, data []byte) ([]byte, error) {
 	c.ask.Lock()
 	defer c.ask.Unlock()
 	m := make([]byte, ctlSize)
-	for i, v := range []uint32{ctlMagic, c.number, kind, uint32(len(data))} { //nolint:gosec // at most ctlData
+	for i, v := range []uint32{ctlMagic, c.number, kind, uint32(len(data))} {
 		binary.NativeEndian.PutUint32(m[4*i:], v)
 	}
 	copy(m[16:], data)

@@ -202,7 +202,7 @@ func (f *File) deliver(a *agent, p *packet, status uint32, mad []byte) {
 	b := make([]byte, headerSize+len(mad))
 	binary.NativeEndian.PutUint32(b[atAgent:], a.id)
 	binary.NativeEndian.PutUint32(b[atStatus:], status)
-	binary.NativeEndian.PutUint32(b[atLength:], uint32(len(b))) //nolint:gosec // at most some megabytes
+	binary.NativeEndian.PutUint32(b[atLength:], uint32(len(b)))
 	copy(b[atQPN:], p.sqp[:])
 	copy(b[atLID:], p.slid[:])
 	copy(b[headerSize:], mad)

@@ -41,15 +41,15 @@ func (h *HCA) obey(order int, sent *packet) {
 	h.mu.Lock()
 	h.disabled = order == physicalDisabled
 	h.mu.Unlock()
-	switch {
-	case order == physicalDisabled:
+	switch order {
+	case physicalDisabled:
 		// Unlink made it poll.
 		if _, c := h.attached(); c != nil {
 			again := *sent
 			binary.BigEndian.PutUint32(again.mad[atTransaction+4:], 0) // nobody waits for it
 			_ = c.put(fabric, &again)
 		}
-	case order == physicalPolling:
+	case physicalPolling:
 		// Nor is one to be had where the cable was out before.
 		_ = fabric.Console("ReLink " + port)
 	}

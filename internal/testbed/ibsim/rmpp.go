@@ -46,8 +46,8 @@ func (p *packet) segments(mad []byte) []*packet {
 		}
 		s.mad[atVersion], s.mad[atType] = 1, 1
 		s.mad[atFlags] = s.mad[atFlags]&0xf8 | flags
-		binary.BigEndian.PutUint32(s.mad[atSegment:], uint32(i+1))  //nolint:gosec // some hundreds
-		binary.BigEndian.PutUint32(s.mad[atPayload:], uint32(load)) //nolint:gosec // some hundred thousands
+		binary.BigEndian.PutUint32(s.mad[atSegment:], uint32(i+1))
+		binary.BigEndian.PutUint32(s.mad[atPayload:], uint32(load))
 		list[i] = &s
 	}
 	return list
