@@ -357,7 +357,7 @@ func (w *stackWorld) nameOrParent() string {
 // list of modules, and the interface has no address.
 func (w *stackWorld) nothingLeft() {
 	w.t.Helper()
-	left := strings.Fields(w.Run(theHost, "for d in /etc /run /var/lib/terraform-provider-infiniband; do [ ! -d $d ] || find $d -name '*infiniband*' -type f; done"))
+	left := strings.Fields(w.Run(theHost, "for d in /etc /run/systemd /run/NetworkManager /run/network /var/lib/terraform-provider-infiniband; do [ ! -d $d ] || find $d -name '*infiniband*' -type f; done"))
 	left = slices.DeleteFunc(left, func(f string) bool { return f == "/etc/modules-load.d/terraform-infiniband.conf" })
 	if len(left) > 0 {
 		w.t.Errorf("left on the host: %v", left)
