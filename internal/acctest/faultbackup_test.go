@@ -39,7 +39,9 @@ func backupCases() []*faultCase {
 				continue
 			}
 			for n := 1; n <= c.times; n++ {
-				add(faultCase{fault: f.name, quick: c.holds == " ri " && n == 2, arm: func(r *faultRun) {
+				// Whether the answer was on its way already when the line broke is chance.
+				quick := c.holds == " ri " && n == 2 && f.when != labsim.CutAfter
+				add(faultCase{fault: f.name, quick: quick, arm: func(r *faultRun) {
 					r.m.Faults.Set(labsim.FaultSpec{ExecHolds: c.holds, CutAtExec: n, CutWhen: f.when})
 				}})
 			}
