@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -69,10 +70,16 @@ func (h *Host) start() error {
 	} else {
 		args = append(args, "--bind="+h.path("devices")+":/sys/devices")
 	}
-	cmd := exec.Command("systemd-nspawn", append(args, "--boot", "--", "systemd.log_level=notice")...) //nolint:gosec,noctx // paths of ours; it runs until the host goes off
+	groups, err := cgroups(h.Name)
+	if err != nil {
+		return fmt.Errorf("testbed: host %s: %w", h.Name, err)
+	}
+	args = append([]string{"-c", enterCgroups, "systemd-nspawn"}, append(args, "--boot", "--", "systemd.log_level=notice")...)
+	cmd := exec.Command("/bin/sh", args...) //nolint:gosec,noctx // paths of ours; it runs until the host goes off
+	cmd.Env = append(os.Environ(), "TESTBED_CGROUPS="+strings.Join(groups, " "))
 	if h.stack != "" {
 		// udev starts only where sysfs can be written.
-		cmd.Env = append(os.Environ(), "SYSTEMD_NSPAWN_API_VFS_WRITABLE=1")
+		cmd.Env = append(cmd.Env, "SYSTEMD_NSPAWN_API_VFS_WRITABLE=1")
 	}
 	cmd.Stdout, cmd.Stderr = h.log, h.log
 	if err := cmd.Start(); err != nil {

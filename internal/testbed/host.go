@@ -268,6 +268,7 @@ func (h *Host) Running(program string) int { return h.Signal(program, 0) }
 // remove ends the host for good.
 func (h *Host) remove() error {
 	err := h.Cut()
+	sweepCgroups(h.Name)
 	for _, at := range []string{"pci", "class", "dev", "devices", "module"} {
 		// Not the server's own Unmount, which waits for the end of the file system:
 		// containers of other hosts hold a hidden copy of the mount while they run.
