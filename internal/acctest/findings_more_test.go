@@ -41,6 +41,8 @@ func guidFindings() []finding {
 
 // stranger connects a machine that nobody has configured to the switch.
 func stranger(w *World) {
+	w.t.Helper()
+	w.simulated("adds a machine to the fabric")
 	drivers(w)
 	w.Run(labs.Intel9, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q infiniband-diags && modprobe ib_umad")
 	w.AddAdapter(labsim.Adapter{Name: "old-box", Desc: "old-box mlx4_0", GUID: 0xe41d2d0300ca1100, SystemGUID: 0xe41d2d0300ca1103, Ports: 2, VendorID: 0x2c9, DeviceID: 0x1003})
