@@ -44,7 +44,7 @@ func cgroups(host string) ([]string, error) {
 		if len(fields) < 3 {
 			continue
 		}
-		at := ""
+		var at string
 		switch {
 		case fields[1] == "name=systemd":
 			at = "/sys/fs/cgroup/systemd"
