@@ -80,5 +80,5 @@
 // Hosts with a network stack of their own are made for one test.
 // Everything that a run starts or mounts is in namespaces of its own and ends
 // with it, also if it is killed; what it keeps is the installed systems below the
-// user's cache directory.
+// user's cache directory, and empty control groups that the next run takes away.
 package testbed
