@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -26,9 +27,16 @@ func (w *stackWorld) contract(cfg Config) {
 	twin := w.twin(cfg)
 	differ, commands := 0, w.questions()
 	for _, c := range commands {
-		actual, actualStatus := w.Try(theHost, c)
 		simulated, status := twin.Try(theHost, c)
-		if diff := cmp.Diff(w.normal(c, actual), w.normal(c, simulated)); diff != "" || actualStatus != status {
+		actual, actualStatus := w.Try(theHost, c)
+		diff := cmp.Diff(w.normal(c, actual), w.normal(c, simulated))
+		// networkd does what it is asked a while after it has answered.
+		for try := 0; diff != "" && try < 10; try++ {
+			time.Sleep(300 * time.Millisecond)
+			actual, actualStatus = w.Try(theHost, c)
+			diff = cmp.Diff(w.normal(c, actual), w.normal(c, simulated))
+		}
+		if diff != "" || actualStatus != status {
 			differ++
 			w.t.Errorf("%s: status %d, simulated %d; output (-real +simulated):\n%s", c, actualStatus, status, diff)
 		}
@@ -47,7 +55,7 @@ func (w *stackWorld) twin(cfg Config) *stackWorld {
 	hosts := []labs.Host{h}
 	twin := &stackWorld{World: &World{Backups: filepath.Join(w.t.TempDir(), "backups"), t: w.t, hosts: hosts}, t: w.t, stack: w.stack}
 	twin.simulate(Options{Lab: labsim.Options{Speed: 20}, Hosts: hosts, Tolerate: true})
-	twin.ws = twin.workspace(nil)
+	twin.ws = twin.workspace(nil, 0)
 	twin.fabric()
 	applied(w.t, twin.ws, cfg)
 	return twin

@@ -60,7 +60,7 @@ func TestStacks(t *testing.T) {
 				h := labs.Server(theHost, system, "192.0.2.20", 0)
 				h.Stack, h.Cmdline = stack, "mlx4_core.port_type_array=1,1"
 				w := &stackWorld{World: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: stack, built: built(), system: system}
-				w.ws = w.workspace(nil)
+				w.ws = w.workspace(nil, 0)
 				w.fabric()
 				w.life()
 				t.Logf("%d cuts survived on %s with %s: %s", len(w.cuts), system, stack, strings.Join(w.cuts, "; "))
@@ -69,12 +69,13 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// workspace is an operator whose provider tells what it does over SSH.
-func (w *stackWorld) workspace(trace func(sshhost.Event)) *Workspace {
+// workspace is an operator whose provider tells what it does over SSH. confirm is how
+// long a real host waits for a confirmation; zero is what users get.
+func (w *stackWorld) workspace(trace func(sshhost.Event), confirm time.Duration) *Workspace {
 	ws := NewWorkspace(func() (tfprotov6.ProviderServer, error) {
 		tuning := provider.Tuning{Pace: pace, Lost: 30 * time.Second, Trace: trace}
 		if w.site != nil {
-			tuning.Confirm = realConfirm
+			tuning.Confirm = confirm
 		}
 		return providerserver.NewProtocol6WithError(provider.NewTuned("test", tuning)())()
 	}, w.Provider())
@@ -82,9 +83,9 @@ func (w *stackWorld) workspace(trace func(sshhost.Event)) *Workspace {
 	return ws
 }
 
-// realConfirm is how long a real host waits for a confirmation. The clock of a
-// simulated one is faster, and it waits as long as that of a user.
-const realConfirm = 30 * time.Second
+// soon is how long a real host waits for a confirmation that cannot come. The clock
+// of a simulated one is faster, and it waits as long as that of a user.
+const soon = 30 * time.Second
 
 // fabric makes the port of the host work. On the testbed it does.
 func (w *stackWorld) fabric() {
@@ -192,14 +193,14 @@ func (w *stackWorld) drift(cfg Config) {
 }
 
 // over has the operator come in by the interface that is changed.
-func (w *stackWorld) over(last int) {
+func (w *stackWorld) over(last int, confirm time.Duration) {
 	address := ""
 	if last > 0 {
 		address = fmt.Sprintf("%s.%d", w.Subnet(theHost), last)
 	}
 	w.Over(theHost, w.name(), address)
 	state := w.ws.State
-	w.ws = w.workspace(nil)
+	w.ws = w.workspace(nil, confirm)
 	w.ws.State = state
 }
 
@@ -211,7 +212,7 @@ func (w *stackWorld) cutting(cfg Config) Config {
 // ownConnectionCut: the host undoes what cut the operator off, and the apply says so.
 func (w *stackWorld) ownConnectionCut(cfg Config) {
 	w.t.Helper()
-	w.over(20)
+	w.over(20, soon)
 	consenting := cfg.With(ipoibAddress, map[string]any{"allow_session_interface": w.name()})
 	applied(w.t, w.ws, consenting)
 	plan := cleanPlan(w.t, w.ws, w.cutting(cfg))
@@ -229,7 +230,7 @@ func (w *stackWorld) ownConnectionCut(cfg Config) {
 	emptyPlan(w.t, w.ws, consenting)
 	applied(w.t, w.ws, consenting)
 	w.survived("its own connection cut, undone by the host")
-	w.over(0)
+	w.over(0, 0)
 }
 
 // await waits until the host has an address on the interface; with 0, none.
@@ -260,7 +261,7 @@ func (w *stackWorld) killed(cfg Config) {
 		{"killed, undone by the next apply", "it was undone first", func() {}},
 	} {
 		applied(w.t, w.ws, cfg)
-		w.over(20)
+		w.over(20, 0)
 		o := newOperator(w.t, w.World, cfg.With(ipoibAddress, map[string]any{"allow_session_interface": w.name()}), w.built)
 		o.says(0, "apply", "-auto-approve")
 		o.write("main.tf", Required+HCL(w.Provider(), w.cutting(cfg)))
@@ -274,7 +275,7 @@ func (w *stackWorld) killed(cfg Config) {
 		}
 		_ = cmd.Wait()
 		w.DropAll()
-		w.over(0)
+		w.over(0, 0)
 		c.then()
 		if c.says == "it was undone at boot" {
 			w.await(20)
@@ -312,20 +313,25 @@ func (w *stackWorld) firstCut(cfg Config) {
 		{"cable out at the first configuration, undone by the host", func() {}},
 		{"cable out at the first configuration, restarted in the window", func() { w.Reboot(theHost) }},
 	} {
-		var cut sync.Once
+		cut := sync.OnceFunc(func() { w.Sever(theHost, true) })
+		severed := false
 		w.ws = w.workspace(func(e sshhost.Event) {
 			if e.Kind == "dial" && e.Fresh {
-				cut.Do(func() { w.Sever(theHost, true) })
+				severed = true
+				cut()
 			}
-		})
+		}, soon)
 		diags, err := w.ws.Apply(context.Background(), cleanPlan(w.t, w.ws, cfg))
 		if err != nil || !diags.HasError() || !strings.Contains(fmt.Sprint(diags), "could not be confirmed") {
 			w.t.Fatalf("the apply that was cut off: %v\n%s", err, diags)
 		}
+		if !severed {
+			w.t.Errorf("the cable was not taken out:\n%s", diags)
+		}
 		c.then()
 		w.await(0)
 		w.Sever(theHost, false)
-		w.ws = w.workspace(nil)
+		w.ws = w.workspace(nil, 0)
 		if plan := cleanPlan(w.t, w.ws, cfg); plan.Actions()[ipoibAddress] != Create {
 			w.t.Errorf("%s: the plan is %v", c.name, plan.Actions())
 		}
