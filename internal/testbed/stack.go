@@ -105,6 +105,11 @@ func (h *Host) chooseStack() error {
 			return err
 		}
 	}
+	// The first process sees no devices in a container, and what udev starts for an
+	// interface (ifup@.service) would wait for one for a minute and a half of each boot.
+	if err := writeFile(filepath.Join(h.path("root"), "etc/systemd/system.conf.d/testbed.conf"), "[Manager]\nDefaultDeviceTimeoutSec=1s\n", 0o644); err != nil {
+		return err
+	}
 	return h.disguise()
 }
 
