@@ -106,6 +106,19 @@ func TestFabric_of_the_two_hosts(t *testing.T) {
 	}
 }
 
+// A warning that is there without reason is soon read by nobody.
+func TestFabric_sameFabricNeedsNoOtherSM(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	stranger(w)
+	second := ipoib(labs.Intel9, map[string]any{"port_guid": portGUID(labs.Intel9, 2)})[0]
+	second.After = []string{"infiniband_opensm.it"}
+	plan := cleanPlan(t, w.Workspace(), append(sm(labs.Intel9, nil), second))
+	if text := plan.Diags.String(); strings.Contains(text, "IP034") || strings.Contains(text, "IP020") {
+		t.Errorf("%s", text)
+	}
+}
+
 func TestFabric_refusals(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{})

@@ -51,6 +51,17 @@ func stranger(w *World) {
 	}
 }
 
+// twoFabrics leads the second port of the Ubuntu host to another machine in place
+// of the switch.
+func twoFabrics(w *World) {
+	w.t.Helper()
+	stranger(w)
+	w.Disconnect(labsim.SwitchEnd(w.Switches()[0].Name, 2))
+	if err := w.Connect(labsim.CardEnd(labs.Intel9, "0000:01:00.0", 2), labsim.AdapterEnd("old-box", 2)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func linkFindings() []finding {
 	types := func(one, two string) func(*World) Config {
 		return func(w *World) Config { return w.types(labs.Intel9, one, two) }
@@ -132,6 +143,11 @@ func networkFindings() []finding {
 			w.Run(ubuntu, "mkdir -p /run/cloud-init && touch /run/cloud-init/enabled")
 		}},
 		{code: "IP020", at: "port_guid", says: []string{"LinkUp"}, prepare: drivers, config: wants(ubuntu, nil)},
+		{code: "IP034", at: "port_guid", says: []string{"0xe41d2d0300e44ed2 of intel9", "that of intel9/0xe41d2d0300e44ed1"}, prepare: twoFabrics, config: func(*World) Config {
+			second := ipoib(ubuntu, map[string]any{"port_guid": portGUID(ubuntu, 2)})[0]
+			second.After = []string{"infiniband_opensm.it"}
+			return append(sm(ubuntu, nil), second)
+		}},
 		{code: "IP021", at: "addresses", says: []string{"172.16.0.255"}, prepare: drivers, config: wants(ubuntu, map[string]any{"addresses": []any{"172.16.0.255/24"}})},
 		{code: "IP022", hosts: labs.TwoHosts, says: []string{"0xe41d2d0300e44ed1"}, config: func(w *World) Config { return w.CrossFlash(ubuntu) }},
 		{code: "IP013", at: "addresses", says: []string{"192.0.2.10/24", "eno1"}, prepare: drivers, config: wants(nas, map[string]any{"addresses": []any{"192.0.2.77/24"}})},

@@ -338,9 +338,23 @@ func (c *checker) addConsent(f safety.Finding, attribute, want, given string) {
 
 func (c *checker) carrier(p Planned) {
 	o := c.observed
-	if !p.SM && o.Physical == "LinkUp" && o.LinkLayer == "InfiniBand" && o.SMLID == 0 {
+	if !p.SM && o.Unserved() {
 		c.add(ruleNoSM.Find("Port %s of %s: physical state LinkUp, state %s, no SM LID.", c.d.PortGUID, c.s.Host, o.PortState))
 	}
+}
+
+// Unserved reports whether the port has a link and no subnet manager.
+func (o Observed) Unserved() bool {
+	return o.Physical == "LinkUp" && o.LinkLayer == "InfiniBand" && o.SMLID == 0
+}
+
+// CheckFabric finds that none of the subnet managers of the configuration, which
+// elsewhere names, is on the fabric of an unserved port.
+func CheckFabric(d Desired, elsewhere []string) []safety.Finding {
+	if len(elsewhere) == 0 {
+		return nil
+	}
+	return []safety.Finding{ruleElsewhere.Find("Port %s of %s does not reach %s.", d.PortGUID, d.Host, strings.Join(elsewhere, ", "))}
 }
 
 // overlap compares the subnets with those of the host's other interfaces.

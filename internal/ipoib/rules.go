@@ -119,6 +119,11 @@ var (
 		Meaning: "IPoIB has no carrier until a subnet manager has configured the port; addresses are set anyway.",
 		WayOut:  "Run one SM on the fabric, for example with infiniband_opensm. NetworkManager does not take an interface up before there is one.",
 	}
+	ruleElsewhere = safety.Rule{
+		Code: "IP034", Severity: safety.Warn, Title: "No subnet manager of the configuration is on this port's fabric", Attribute: attrPort,
+		Meaning: "Cables that no switch joins are fabrics of their own, and each needs a subnet manager; two cables between the two ports of two cards are two fabrics. Without one the port stays in Initializing and the interface without carrier.",
+		WayOut:  "Add an infiniband_opensm for this port or for one that it reaches, or join the fabrics by a switch.",
+	}
 	ruleAddress = safety.Rule{
 		Code: "IP021", Severity: safety.Refuse, Title: "Refusing an address that an interface cannot have", Attribute: attrAddresses,
 		WayOut: "Give addresses of hosts with their prefix length, for example 172.16.0.20/24.",
@@ -190,4 +195,5 @@ var Rules = safety.Register(
 	ruleConnected, ruleSession, ruleForeign, ruleAdopt, ruleOverlap, ruleFirstRow, ruleOthersLost, rulePending,
 	ruleUdevWipe, ruleGroupMTU, ruleService, ruleNoSM, ruleAddress, rulePostponed, ruleStack, ruleTwoManagers, ruleNotRead,
 	ruleCloudInit, ruleUnconfirmed, ruleSubnet, ruleRoute, ruleDefaultRoute, ruleTrueNASRoutes, ruleTrueNASPKey, ruleChildName,
+	ruleElsewhere,
 )

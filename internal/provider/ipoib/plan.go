@@ -93,6 +93,9 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := ops.Planned{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand, SM: r.Planned.HasSM()}
 	found := append(ops.Check(snap, d, planned), ops.CheckSubnet(d, r.members(d))...)
+	if planned.SM && ops.Observe(snap, d.PortGUID, d.PKey).Unserved() {
+		found = append(found, ops.CheckFabric(d, r.SMsElsewhere(ctx, snap, d.PortGUID))...)
+	}
 	return !tfkit.AddFindings(ctx, diags, "configure IPoIB interface "+ref(d).String(), found)
 }
 

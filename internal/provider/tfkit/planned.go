@@ -1,8 +1,10 @@
 package tfkit
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
@@ -157,6 +159,17 @@ func (p *Planned) SetSM(port PortRef, sm PlannedSM) {
 	}
 	p.sms[port] = sm
 	p.rivals[sm] = append(p.rivals[sm], port)
+}
+
+// SMs gives the ports of the subnet managers that were planned so far; none if
+// they are more than atMost.
+func (p *Planned) SMs(atMost int) []PortRef {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.sms) > atMost {
+		return nil
+	}
+	return slices.SortedFunc(maps.Keys(p.sms), func(a, b PortRef) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // HasSM reports whether a subnet manager was planned so far.
