@@ -84,7 +84,7 @@ var rules = map[string]rule{
 	"connectivity":    {own: []string{"ib", "shellcmd", "host", "tool", "inventory"}},
 	"fabric/picture":  {own: []string{"fabric"}},
 	"hca":             {own: []string{"ib", "fwimage", "safety", "shellcmd", "host", "tool", "inventory", "platform"}, outside: []string{"github.com/cenkalti/backoff/v5"}},
-	"opensm":          {own: []string{"ib", "safety", "shellcmd", "host", "tool", "inventory", "platform"}},
+	"opensm":          {own: []string{"ib", "safety", "shellcmd", "host", "tool", "inventory", "platform", "fabric"}},
 	"ipoib":           {own: []string{"ib", "safety", "shellcmd", "host", "tool", "inventory", "platform"}},
 	"port":            {own: []string{"ib", "safety", "shellcmd", "host", "tool", "inventory", "platform"}},
 	"benchmark":       {own: []string{"ib", "safety", "shellcmd", "host", "tool", "inventory", "platform", "connectivity", "fabric"}},

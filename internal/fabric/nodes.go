@@ -8,7 +8,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibnetdiscover"
 )
 
 // Identity is what a node of a fabric is told apart by.
@@ -30,20 +29,9 @@ func CanLook(s *inventory.Snapshot) (Through, bool) {
 // Identities walks the fabric behind a port for the identities of its nodes, and
 // for nothing else: one command, where Observe gives four.
 func Identities(ctx context.Context, h Runner, t Through) ([]Identity, error) {
-	res, err := h.Run(ctx, ibnetdiscover.Query(t.Device, t.Port))
+	report, err := walk(ctx, h, t)
 	if err != nil {
-		var exit *host.ExitError
-		if errors.As(err, &exit) {
-			return nil, &LookError{
-				Host: h.Name(), Through: t, Problem: fmt.Sprintf("ibnetdiscover ended with status %d.", exit.Status),
-				Advice: "Run it on the host: sudo ibnetdiscover.", Output: exit.Stdout + exit.Stderr,
-			}
-		}
 		return nil, err
-	}
-	report, err := ibnetdiscover.Parse(string(res.Stdout))
-	if err != nil {
-		return nil, &host.OutputError{Host: h.Name(), Command: "ibnetdiscover", Problem: err.Error(), Output: string(res.Stdout)}
 	}
 	all := make([]Identity, 0, len(report.Nodes))
 	for _, n := range report.Nodes {
@@ -54,4 +42,16 @@ func Identities(ctx context.Context, h Runner, t Through) ([]Identity, error) {
 		all = append(all, id)
 	}
 	return all, nil
+}
+
+// unwalked explains why ibnetdiscover gave nothing.
+func unwalked(h Runner, t Through, err error) error {
+	var exit *host.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	return &LookError{
+		Host: h.Name(), Through: t, Problem: fmt.Sprintf("ibnetdiscover ended with status %d.", exit.Status),
+		Advice: "Run it on the host: sudo ibnetdiscover.", Output: exit.Stdout + exit.Stderr,
+	}
 }

@@ -86,10 +86,13 @@ func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result
 	if err = effect(ctx, h, layoutOf(s), before, d); err != nil {
 		return Result{Changed: true}, err
 	}
-	if err = prove(ctx, h, s, d, o); err != nil {
+	notes, err := prove(ctx, h, s, d, o)
+	if err != nil {
 		return Result{Changed: true}, err
 	}
-	return result(ctx, h, d, o)
+	r, err := result(ctx, h, d, o)
+	r.Warnings = append(r.Warnings, notes...)
+	return r, err
 }
 
 // write puts the files there and installs the package. The files come first: the

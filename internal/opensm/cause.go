@@ -49,8 +49,8 @@ type Symptoms struct {
 	Version string // of opensm
 	Log     opensm.Log
 	View    View // what the fabric says of its subnet managers
-	// Missing are P_Keys that the port was to get and has not.
-	Missing []uint16
+	// Wrong are the ports whose P_Key tables are not what the partitions say.
+	Wrong []Mismatch
 }
 
 // rung is one cause: whether it is the one, and what to say.
@@ -116,9 +116,9 @@ var ladder = []rung{
 		func(s Symptoms) string {
 			return fmt.Sprintf("the subnet manager on port %s rules the fabric with priority %d and has not set this port up.", s.View.Master.GUID, s.View.Master.Priority)
 		}, "Look at that subnet manager: a switch's may hold keys that keep new hosts out, and one that hangs keeps its role."},
-	{CausePKey, func(s Symptoms) bool { return len(s.Missing) > 0 },
-		func(s Symptoms) string { return "the port has not got the P_Keys " + keys(s.Missing) + "." },
-		"Compare the partitions with what the master says of them in its log; a file with an error is dropped as a whole."},
+	{CausePKey, func(s Symptoms) bool { return len(s.Wrong) > 0 }, pkeys,
+		"Look at the log for what opensm says of its partition file: one with an error is dropped as a whole, and every port is then a full member of the default partition alone. " +
+			"See with systemctl cat UNIT whether it is started with another file, and whether another subnet manager has set the ports up."},
 	{CauseTimeouts, func(s Symptoms) bool { return s.Log.Timeouts > 0 && !s.Log.SubnetUp },
 		says("nodes of the fabric do not answer the subnet manager in time, so that its discovery does not end."),
 		"Look in the log for the directed route of the queries that ended with IB_TIMEOUT: the node at its end, or a cable on the way, is bad."},
@@ -150,4 +150,21 @@ func keys(list []uint16) string {
 		words[i] = fmt.Sprintf("0x%04x", k)
 	}
 	return strings.Join(words, ", ")
+}
+
+// pkeys names the ports whose tables are wrong, of many the first few.
+func pkeys(s Symptoms) string {
+	const most = 5
+	var words []string
+	for _, m := range s.Wrong[:min(most, len(s.Wrong))] {
+		words = append(words, m.String())
+	}
+	if more := len(s.Wrong) - most; more > 0 {
+		words = append(words, fmt.Sprintf("and %d ports more", more))
+	}
+	text := strings.Join(words, ". ") + "."
+	if s.Log.Partitions != "" {
+		text += " opensm says: " + strings.TrimSuffix(s.Log.Partitions, ".") + "."
+	}
+	return text
 }

@@ -68,7 +68,10 @@ func TestFindCause(t *testing.T) {
 		{"foreign master", initialize(func(s *Symptoms) {
 			s.View = View{Asked: true, Master: saquery.Manager{GUID: 9, Priority: 15, State: 3}}
 		}), CauseForeign, []string{"priority 15", "0x0000000000000009"}},
-		{"P_Keys", initialize(func(s *Symptoms) { s.Missing = []uint16{0x8001} }), CausePKey, []string{"0x8001"}},
+		{"P_Keys", initialize(func(s *Symptoms) {
+			s.Wrong = []Mismatch{{Port: testPort, Where: "intel9 0000:01:00.0 port 1", Wrong: []string{`is declared a limited (0x0001) member of partition "storage" and is a full (0x8001) one`}, Have: []uint16{0xffff, 0x8001}}}
+		}, logged("PARSE ERROR: line 2: no partition definition found\n")), CausePKey,
+			[]string{`intel9 0000:01:00.0 port 1 (0xe41d2d0300e44ed1) is declared a limited (0x0001) member of partition "storage" and is a full`, "it has 0xffff, 0x8001", "PARSE ERROR: line 2", "systemctl cat opensm@0xe41d2d0300e44ed1.service"}},
 		{"no answers", initialize(logged("sm_mad_ctrl_send_err_cb: ERR 3113: MAD completed in error (IB_TIMEOUT): SubnGet(SMInfo)\n")), CauseTimeouts, []string{"IB_TIMEOUT"}},
 		// 0x1234 is what ibportstate leaves as SM LID; it is no subnet manager.
 		{"placeholder of ibportstate", initialize(func(s *Symptoms) { s.Sysfs.SMLID = placeholderLID }), CauseSM, []string{"does not bring the fabric up"}},

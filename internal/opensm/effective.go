@@ -7,7 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/saquery"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/smpquery"
@@ -23,6 +25,8 @@ type device struct {
 	number int
 	lid    uint16
 }
+
+func (d device) through() fabric.Through { return fabric.Through{Device: d.name, Port: d.number} }
 
 // NotInForceError says that the master serves its port and the fabric does not
 // have what its partitions say.
@@ -40,41 +44,85 @@ func (e *NotInForceError) Error() string {
 	return text
 }
 
-// provePartitions waits until the P_Key table of the master's own port and the
-// groups of the fabric are as configured. It returns the P_Keys that are
-// missing in the end; a group that is not is *NotInForceError.
-func provePartitions(ctx context.Context, h host.Host, at device, d Desired, o Options) ([]uint16, error) {
-	want := opensm.KeysOf(d.Partitions, d.PortGUID.String(), "ALL", "ALL_CAS", "SELF")
+// inForce is what a look at the fabric says of the partitions.
+type inForce struct {
+	wrong   []Mismatch
+	problem string // with a broadcast group, one sentence
+	notes   []string
+}
+
+func (f inForce) complete() bool { return len(f.wrong) == 0 && f.problem == "" }
+
+// provePartitions waits until the P_Key tables of the fabric's adapters and its
+// broadcast groups are as configured. It returns the ports whose tables are not in
+// the end, and what could not be compared; a group that is wrong is *NotInForceError.
+func provePartitions(ctx context.Context, h host.Host, at device, d Desired, o Options) ([]Mismatch, []string, error) {
 	deadline := time.Now().Add(min(sweepTime, o.ProofTimeout))
+	p := prover{h: h, at: at, d: d, known: o.Known}
 	for {
-		missing, err := missingKeys(ctx, h, at, want)
-		if err != nil {
-			return nil, err
-		}
-		problem := ""
-		if len(missing) == 0 {
-			if problem, err = groups(ctx, h, at, d); err != nil || problem == "" {
-				return nil, err
-			}
+		found, err := p.look(ctx)
+		if err != nil || found.complete() {
+			return nil, found.notes, err
 		}
 		if time.Now().After(deadline) {
-			if problem == "" {
-				return missing, nil
+			if len(found.wrong) > 0 {
+				return found.wrong, found.notes, nil
 			}
-			e := &NotInForceError{Host: h.Name(), Unit: opensm.Unit(d.PortGUID), Problem: problem}
+			e := &NotInForceError{Host: h.Name(), Unit: opensm.Unit(d.PortGUID), Problem: found.problem}
 			log := opensm.ParseLog(answer(h.Run(ctx, opensm.Tail(d.PortGUID, logLines))))
 			e.Log = log.Group + log.Partitions
-			return nil, e
+			return nil, nil, e
 		}
 		if !pause(ctx, o.Poll) {
-			return nil, context.Cause(ctx)
+			return nil, nil, context.Cause(ctx)
 		}
 	}
 }
 
-// missingKeys are the keys of want that the port does not have, and those that
-// it has in spite of them.
-func missingKeys(ctx context.Context, h host.Host, at device, want []uint16) ([]uint16, error) {
+// prover looks again and again; the fabric is walked once.
+type prover struct {
+	h       host.Host
+	at      device
+	d       Desired
+	known   map[ib.GUID]string
+	members *members
+}
+
+// look begins with the master's own port, which has its table last, and goes on
+// to the others when that is right.
+func (p *prover) look(ctx context.Context) (found inForce, err error) {
+	have, err := ownKeys(ctx, p.h, p.at)
+	if err != nil {
+		return found, err
+	}
+	if bad := compare(p.d.Partitions, have, p.d.PortGUID, "ALL", "ALL_CAS", "SELF"); len(bad) > 0 {
+		found.wrong = []Mismatch{{Port: p.d.PortGUID, Where: p.known[p.d.PortGUID], Wrong: bad, Have: have}}
+		return found, nil
+	}
+	if found.problem, err = groups(ctx, p.h, p.at, p.d); err != nil || found.problem != "" {
+		return found, err
+	}
+	if p.members == nil {
+		m, walkErr := findMembers(ctx, p.h, p.at, p.d, p.known)
+		if walkErr != nil {
+			return found, walkErr
+		}
+		p.members = &m
+	}
+	wrong, silent, err := p.members.differ(ctx, p.h, p.at, p.d, p.known)
+	found.wrong, found.notes = wrong, slices.Clone(p.members.notes)
+	if len(silent) > 0 {
+		guids := map[ib.GUID]bool{}
+		for _, s := range silent {
+			guids[s.GUID] = true
+		}
+		found.notes = append(found.notes, "Did not answer, so that their P_Key tables were not compared: "+labels(guids, p.known)+".")
+	}
+	return found, err
+}
+
+// ownKeys is the P_Key table of the master's own port.
+func ownKeys(ctx context.Context, h host.Host, at device) ([]uint16, error) {
 	cmd := smpquery.PKeys(at.name, at.number, smpquery.Target{LID: at.lid}, at.number)
 	out, err := ask(ctx, h, cmd)
 	if err != nil {
@@ -84,13 +132,7 @@ func missingKeys(ctx context.Context, h host.Host, at device, want []uint16) ([]
 	if err != nil {
 		return nil, &host.OutputError{Host: h.Name(), Command: cmd.String(), Problem: err.Error(), Output: out}
 	}
-	var missing []uint16
-	for _, key := range want {
-		if !slices.Contains(have, key) {
-			missing = append(missing, key)
-		}
-	}
-	return missing, nil
+	return have, nil
 }
 
 // groups says what is wrong with the broadcast groups; empty if nothing is.

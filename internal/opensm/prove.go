@@ -17,8 +17,8 @@ import (
 
 const logLines = 40
 
-// NotServingError says that the SM is configured and the port is not served,
-// and why as far as host, port and fabric show it. The configuration stays.
+// NotServingError says that the SM is configured and the port is not served, or
+// is and the fabric does not have the partitions, and why as far as host, port and fabric show it. The configuration stays.
 type NotServingError struct {
 	Host     string
 	Port     ib.GUID
@@ -34,6 +34,10 @@ type NotServingError struct {
 }
 
 func (e *NotServingError) Error() string {
+	if e.Cause.Kind == CausePKey {
+		return fmt.Sprintf("%s: the subnet manager of port %s serves it, but after %s its partitions are not in force (cause: %s): %s %s",
+			e.Host, e.Port, e.Waited.Round(time.Second), e.Cause.Kind, e.Cause.What, e.Cause.Check)
+	}
 	return fmt.Sprintf("%s: the subnet manager of port %s is configured, but after %s the port is not served: %s %s "+
 		"(cause: %s, state %s, physical state %s, SM LID %d, SM bound: %t, %s: %s)",
 		e.Host, e.Port, e.Waited.Round(time.Second), e.Cause.What, e.Cause.Check, e.Cause.Kind, e.State, e.Physical, e.SMLID, e.IsSM, e.Unit, e.Active)
@@ -45,29 +49,29 @@ func (e *NotServingError) Error() string {
 func served(p sysfs.Port) bool { return p.IsSM && p.SMLID != 0 && p.State == "ACTIVE" }
 
 // prove waits until the port is served and the partitions are in force, and
-// finds the cause if they are not.
-func prove(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, d Desired, o Options) error {
+// finds the cause if they are not. It returns what it could not compare.
+func prove(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, d Desired, o Options) (notes []string, err error) {
 	card, p, ok := s.CardByPortGUID(d.PortGUID)
 	if !ok || card.RDMADevice == "" {
-		return fmt.Errorf("%s: no RDMA device has the port %s", h.Name(), d.PortGUID)
+		return nil, fmt.Errorf("%s: no RDMA device has the port %s", h.Name(), d.PortGUID)
 	}
 	begin := time.Now()
 	last, err := watch(ctx, h, card.RDMADevice, p.Number, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var missing []uint16
+	var wrong []Mismatch
 	if served(last) {
 		at := device{card.RDMADevice, p.Number, last.LID}
 		// A standby programs nothing; the master's partitions are in force.
 		if last.SMLID != last.LID || len(d.Partitions) == 0 {
-			return nil
+			return nil, nil
 		}
-		if missing, err = provePartitions(ctx, h, at, d, o); err != nil || len(missing) == 0 {
-			return err
+		if wrong, notes, err = provePartitions(ctx, h, at, d, o); err != nil || len(wrong) == 0 {
+			return notes, err
 		}
 	}
-	return diagnose(ctx, h, d, last, missing, time.Since(begin))
+	return nil, diagnose(ctx, h, d, last, wrong, time.Since(begin))
 }
 
 // watch looks at the port until it is served, cannot become so, or the time is
@@ -114,14 +118,14 @@ func readPort(ctx context.Context, h host.Host, device string, number int) (sysf
 }
 
 // diagnose collects the symptoms and names the cause.
-func diagnose(ctx context.Context, h *inventory.Host, d Desired, p sysfs.Port, missing []uint16, waited time.Duration) error {
+func diagnose(ctx context.Context, h *inventory.Host, d Desired, p sysfs.Port, wrong []Mismatch, waited time.Duration) error {
 	e := &NotServingError{
 		Host: h.Name(), Port: d.PortGUID, Waited: waited, Unit: opensm.Unit(d.PortGUID),
 		State: p.State, Physical: p.Physical, SMLID: p.SMLID, IsSM: p.IsSM,
 	}
 	e.Active = answer(h.Run(ctx, systemctl.IsActive(e.Unit)))
 	e.Log = answer(h.Run(ctx, systemctl.Journal(e.Unit, logLines)))
-	symptoms := Symptoms{Port: d.PortGUID, Sysfs: p, Unit: e.Active, Log: opensm.ParseLog(e.Log), Missing: missing, HasUMAD: true}
+	symptoms := Symptoms{Port: d.PortGUID, Sysfs: p, Unit: e.Active, Log: opensm.ParseLog(e.Log), Wrong: wrong, HasUMAD: true}
 	// The diagnosis goes as far as the host answers.
 	if s, err := h.Snapshot(ctx); err == nil {
 		symptoms.HasUMAD, symptoms.Kernel, symptoms.Version = s.Modules["ib_umad"], s.OS.Kernel, installed(s)

@@ -1,0 +1,105 @@
+package fabric
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibnetdiscover"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/smpquery"
+)
+
+//go:embed pkeys.sh
+var pkeysScript string
+
+// pkeysTimeout bounds PKeyTables: a port that does not answer costs 3 seconds,
+// and eight are asked at once.
+const pkeysTimeout = 2 * time.Minute
+
+// AdapterPort is a port of an adapter that a walk over the fabric met.
+type AdapterPort struct {
+	GUID   ib.GUID
+	LID    int // 0 before a subnet manager gave it one
+	Number int
+	Name   string // description of its node, printable
+}
+
+// AdapterPorts walks the fabric behind a port for the adapters' ports.
+func AdapterPorts(ctx context.Context, h Runner, t Through) ([]AdapterPort, error) {
+	report, err := walk(ctx, h, t)
+	if err != nil {
+		return nil, err
+	}
+	var all []AdapterPort
+	for _, n := range report.Nodes {
+		for _, l := range n.Links {
+			if n.Type == "Ca" {
+				all = append(all, AdapterPort{l.PortGUID, l.LID, l.Port, Printable(n.Name)})
+			}
+		}
+	}
+	return all, nil
+}
+
+// walk reads the nodes of a fabric and nothing else.
+func walk(ctx context.Context, h Runner, t Through) (ibnetdiscover.Report, error) {
+	res, err := h.Run(ctx, ibnetdiscover.Query(t.Device, t.Port))
+	if err != nil {
+		return ibnetdiscover.Report{}, unwalked(h, t, err)
+	}
+	report, err := ibnetdiscover.Parse(string(res.Stdout))
+	if err != nil {
+		err = &host.OutputError{Host: h.Name(), Command: "ibnetdiscover", Problem: err.Error(), Output: string(res.Stdout)}
+	}
+	return report, err
+}
+
+// PKeyTables asks ports for their P_Key tables, all with one command. A port that
+// does not answer is not in the result. The ports need LIDs.
+func PKeyTables(ctx context.Context, h Runner, t Through, ports []AdapterPort) (map[ib.GUID][]uint16, error) {
+	if len(ports) == 0 {
+		return nil, nil
+	}
+	args := []string{t.Device, strconv.Itoa(t.Port)}
+	asked := map[string]ib.GUID{}
+	for _, p := range ports {
+		args = append(args, strconv.Itoa(p.LID), strconv.Itoa(p.Number))
+		asked[fmt.Sprintf("%d %d", p.LID, p.Number)] = p.GUID
+	}
+	res, err := h.Run(ctx, shellcmd.Script("fabric-pkeys", pkeysScript, args...).AsRoot().WithTimeout(pkeysTimeout))
+	if err != nil {
+		return nil, err
+	}
+	tables, err := readTables(string(res.Stdout), asked)
+	if err != nil {
+		err = &host.OutputError{Host: h.Name(), Command: "smpquery", Problem: err.Error(), Output: string(res.Stdout)}
+	}
+	return tables, err
+}
+
+func readTables(output string, asked map[string]ib.GUID) (map[ib.GUID][]uint16, error) {
+	answers, complete := strings.CutSuffix(output, "@end\n")
+	if !complete {
+		return nil, tool.Errorf(0, "", "the answer has no end mark: it is cut")
+	}
+	tables := map[ib.GUID][]uint16{}
+	for answer := range strings.SplitSeq(answers, "@done\n") {
+		head, text, _ := strings.Cut(answer, "\n")
+		guid, known := asked[strings.TrimPrefix(head, "@port ")]
+		if !known {
+			continue
+		}
+		// What is not a table is the complaint of a program that got no answer.
+		if keys, err := smpquery.ParsePKeys(text); err == nil {
+			tables[guid] = keys
+		}
+	}
+	return tables, nil
+}
