@@ -66,3 +66,34 @@ func TestSM_isolation_that_is_not_in_force(t *testing.T) {
 	applied(t, ws, config(map[string]any{"routing_engine": "minhop"}))
 	w.inForce(" 0xffff 0x8001 ", " 0xffff 0x0001 ")
 }
+
+// A P_Key interface that stays without carrier (LOWERLAYERDOWN): the table of its
+// port says whether the port is no member or the partition has no group.
+func TestConnectivity_of_a_partition(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws := w.Workspace()
+	child := ipoib(labs.Intel9, map[string]any{"pkey": "0x8001", "addresses": []any{"172.17.0.20/24"}})
+	with := func(storage map[string]any) Config {
+		storage["pkey"] = "0x0001"
+		return append(sm(labs.Intel9, map[string]any{"partitions": map[string]any{"Default": everybody, "storage": storage}}), child...)
+	}
+	for _, c := range []struct {
+		name    string
+		storage map[string]any
+		says    string
+	}{
+		{"no member", map[string]any{"ipoib": true, "full": []any{portGUID(labs.Intel9, 2)}}, "partition: ibp1s0.8001 of intel9 has no carrier although its port is up: the P_Key 0x8001 is not in the port's table, which has 0xffff. Make port " + portGUID(labs.Intel9, 1)},
+		{"no group", map[string]any{"full": []any{portGUID(labs.Intel9, 1)}}, "no_carrier: ibp1s0.8001 of intel9 has no carrier although its port is up and has the P_Key 0x8001: the partition has no broadcast group"},
+	} {
+		applied(t, ws, with(c.storage))
+		v, diags, err := ws.Data(context.Background(), "infiniband_connectivity", map[string]any{"from": labs.Intel9, "from_interface": "ibp1s0.8001", "address": "172.17.0.99"})
+		if err != nil || diags.HasError() {
+			t.Fatalf("%v %v", err, diags)
+		}
+		if got := fmt.Sprint(field(t, v, "problems")); !strings.Contains(got, strings.SplitN(c.says, ": ", 2)[1]) {
+			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ping"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sysfs"
 )
 
 // Wanted is what is to be measured. Interfaces and the address may be empty; the
@@ -32,6 +33,8 @@ type End struct {
 	Port    *inventory.Port   // nil if the interface is not that of a card's port
 	Card    *inventory.Card
 	Address netip.Prefix // invalid if it has none
+	// PKeys is the P_Key table of the port; nil if it was not asked for.
+	PKeys []uint16
 }
 
 // Answer is what was measured, and Packets the part of one size.
@@ -68,4 +71,34 @@ func Run(ctx context.Context, h *inventory.Host, p Pair, w Wanted) (*Answer, err
 		return nil, &host.OutputError{Host: h.Name(), Command: cmd.String(), Problem: err.Error(), Output: string(r.Stdout)}
 	}
 	return &a, nil
+}
+
+// Tables asks both ends for the P_Key tables of their ports where these may be
+// why nothing passes: a port that is up under an interface without carrier, and
+// packets of which none came back. to is nil if that host is not managed.
+func (p *Pair) Tables(ctx context.Context, from, to *inventory.Host, a *Answer) error {
+	silent := a != nil && a.Default.Received == 0
+	if err := p.From.table(ctx, from, silent); err != nil {
+		return err
+	}
+	if to == nil {
+		return nil
+	}
+	return p.To.table(ctx, to, silent)
+}
+
+func (e *End) table(ctx context.Context, h *inventory.Host, silent bool) error {
+	up := e.Netdev != nil && e.Netdev.IB && e.Netdev.Up && e.Port != nil && e.Port.State == "Active"
+	if !up || e.Netdev.Carrier && !silent {
+		return nil
+	}
+	cmd := sysfs.ReadPKeys(e.Card.RDMADevice, e.Port.Number)
+	r, err := h.Run(ctx, cmd)
+	if err != nil {
+		return fmt.Errorf("reading the P_Keys of %s: %w", e.name(), err)
+	}
+	if e.PKeys, err = sysfs.ParsePKeys(r.Stdout); err != nil {
+		return &host.OutputError{Host: e.Host, Command: cmd.String(), Problem: err.Error(), Output: string(r.Stdout)}
+	}
+	return nil
 }

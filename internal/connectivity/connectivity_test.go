@@ -71,6 +71,37 @@ func TestJudge_names_the_cause(t *testing.T) {
 	}
 }
 
+// The P_Key tables tell why a port that is up carries nothing.
+func TestJudge_of_tables(t *testing.T) {
+	silent := &ping.Answer{Default: ping.Run{Sent: 5}}
+	child := func(carrier bool) func(*inventory.Netdev, *inventory.Port) {
+		return func(n *inventory.Netdev, p *inventory.Port) {
+			n.PKey, n.Carrier, p.PortGUID = "0x8001", carrier, 0xe41d2d0300e44ed1
+		}
+	}
+	for _, c := range []struct {
+		name        string
+		carrier     bool
+		from, to    []uint16
+		kinds, says string
+	}{
+		{"no member", false, []uint16{0xffff}, nil, "partition unreachable", "the P_Key 0x8001 is not in the port's table, which has 0xffff. Make port 0xe41d2d0300e44ed1 a member"},
+		{"no group", false, []uint16{0xffff, 0x0001}, nil, "no_carrier unreachable", "has the P_Key 0x8001: the partition has no broadcast group (ipoib = true"},
+		{"limited both", true, []uint16{0xffff, 0x0001}, []uint16{0xffff, 0x0001}, "partition unreachable", "limited members never hear each other"},
+		{"limited one", true, []uint16{0xffff, 0x0001}, []uint16{0xffff, 0x8001}, "unreachable", "Both ends look right."},
+	} {
+		p := Choose(snapshot("a", "172.16.0.20/24", child(c.carrier)), snapshot("b", "172.16.0.10/24", child(true)), Wanted{})
+		p.From.PKeys, p.To.PKeys = c.from, c.to
+		var kinds, text []string
+		for _, x := range Judge(p, silent).Problems {
+			kinds, text = append(kinds, x.Kind), append(text, x.Message)
+		}
+		if got := strings.Join(kinds, " "); got != c.kinds || !strings.Contains(strings.Join(text, "\n"), c.says) {
+			t.Errorf("%s: got %q, want %q with %q\n%s", c.name, got, c.kinds, c.says, strings.Join(text, "\n"))
+		}
+	}
+}
+
 func TestChoose(t *testing.T) {
 	a, b := snapshot("a", "172.16.0.20/24", nil), snapshot("b", "172.16.0.10/24", nil)
 	for _, c := range []struct {

@@ -98,7 +98,42 @@ func (e End) link() Problem {
 		return Problem{NoSM, e.name(), fmt.Sprintf("Port %d of card %s in %s has a link and is %s: no subnet manager has set it up. See infiniband_opensm.",
 			e.Port.Number, e.Card.PCI, e.Host, e.Port.State)}
 	}
-	return Problem{NoCarrier, e.name(), fmt.Sprintf("%s has no carrier although its port is up: the P_Key %s is not in the port's table, or the broadcast group of the partition cannot be joined.", e.name(), e.Netdev.PKey)}
+	switch e.membership() {
+	case "":
+		return Problem{NoCarrier, e.name(), fmt.Sprintf("%s has no carrier although its port is up: the P_Key %s is not in the port's table, or the broadcast group of the partition cannot be joined.", e.name(), e.Netdev.PKey)}
+	case "none":
+		return Problem{Partition, e.name(), fmt.Sprintf("%s has no carrier although its port is up: the P_Key %s is not in the port's table, which has %s. Make port %s a member of the partition in partitions of infiniband_opensm.",
+			e.name(), e.Netdev.PKey, words(e.PKeys), e.Port.PortGUID)}
+	}
+	return Problem{NoCarrier, e.name(), fmt.Sprintf("%s has no carrier although its port is up and has the P_Key %s: the partition has no broadcast group (ipoib = true in infiniband_opensm), or one whose mtu or rate is more than this port has.",
+		e.name(), e.Netdev.PKey)}
+}
+
+// membership is how the port has the partition of its interface: "full",
+// "limited", "none", or "" where its table is not known.
+func (e End) membership() string {
+	if len(e.PKeys) == 0 || e.Netdev == nil {
+		return ""
+	}
+	found := "none"
+	for _, k := range e.PKeys {
+		switch {
+		case key(fmt.Sprintf("%04x", k)) != key(e.Netdev.PKey):
+		case k&0x8000 != 0:
+			return "full"
+		default:
+			found = "limited"
+		}
+	}
+	return found
+}
+
+func words(keys []uint16) string {
+	all := make([]string, len(keys))
+	for i, k := range keys {
+		all[i] = fmt.Sprintf("0x%04x", k)
+	}
+	return strings.Join(all, ", ")
 }
 
 func (p Pair) addressProblems() []Problem {
@@ -129,9 +164,7 @@ func (p Pair) between() []Problem {
 	}
 	var found []Problem
 	if a.IB && b.IB {
-		if key(a.PKey) != key(b.PKey) {
-			found = append(found, Problem{Partition, p.where(), fmt.Sprintf("%s is in partition %s and %s in %s: they never hear each other.", p.From.name(), a.PKey, p.To.name(), b.PKey)})
-		}
+		found = append(found, p.partitions()...)
 		if a.Mode != b.Mode && a.Mode != "" && b.Mode != "" {
 			found = append(found, Problem{Mode, p.where(), fmt.Sprintf("%s is in %s mode and %s in %s mode: between them packets go as datagrams. Give both the same mode.", p.From.name(), a.Mode, p.To.name(), b.Mode)})
 		}
@@ -144,6 +177,18 @@ func (p Pair) between() []Problem {
 		found = append(found, Problem{MTU, p.where(), fmt.Sprintf("%s has MTU %d and %s has %d: packets longer than %d do not get through in one piece.", small.name(), small.Netdev.MTU, large.name(), large.Netdev.MTU, small.Netdev.MTU)})
 	}
 	return found
+}
+
+// partitions says why two interfaces of InfiniBand never hear each other.
+func (p Pair) partitions() []Problem {
+	a, b := p.From.Netdev, p.To.Netdev
+	switch {
+	case key(a.PKey) != key(b.PKey):
+		return []Problem{{Partition, p.where(), fmt.Sprintf("%s is in partition %s and %s in %s: they never hear each other.", p.From.name(), a.PKey, p.To.name(), b.PKey)}}
+	case p.From.membership() == "limited" && p.To.membership() == "limited":
+		return []Problem{{Partition, p.where(), fmt.Sprintf("Both ends are limited members of partition %s, and limited members never hear each other. Make one of them a full member in partitions of infiniband_opensm.", a.PKey)}}
+	}
+	return nil
 }
 
 func (p Pair) where() string { return p.From.name() + " - " + p.To.name() }

@@ -25,6 +25,9 @@ type PartitionMember struct {
 // defaultKey is the P_Key of the default partition without its membership bit.
 const defaultKey = 0x7fff
 
+// pkeyCapacity is how many P_Keys a port of an adapter holds.
+const pkeyCapacity = 64
+
 // firstMLID is where multicast LIDs begin.
 const firstMLID = 0xc000
 

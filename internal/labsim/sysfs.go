@@ -145,8 +145,9 @@ func (m *Machine) publishPort(device string, p *Port) {
 		"lid_mask_count": func(PortView) string { return "0" },
 		"gids/0":         gidText,
 		"gids/1":         func(PortView) string { return "0000:0000:0000:0000:0000:0000:0000:0000" },
-		"pkeys/0":        func(v PortView) string { return pkeyText(v, 0) },
-		"pkeys/1":        func(v PortView) string { return pkeyText(v, 1) },
+	}
+	for i := range pkeyCapacity {
+		files["pkeys/"+strconv.Itoa(i)] = func(v PortView) string { return pkeyText(v, i) }
 	}
 	for name, f := range files {
 		m.FS.PutDynamic(dir+"/"+name, 0o444, line(func() string { return f(p.View()) }), nil)

@@ -63,13 +63,17 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		return
 	}
 	var to *inventory.Snapshot
+	var other *inventory.Host
 	if !m.To.IsNull() {
-		if _, to, ok = s.look(ctx, "to", m.To, resp); !ok {
+		if other, to, ok = s.look(ctx, "to", m.To, resp); !ok {
 			return
 		}
 	}
 	pair := ops.Choose(from, to, w)
 	answer, err := ops.Run(ctx, h, pair, w)
+	if err == nil {
+		err = pair.Tables(ctx, h, other, answer)
+	}
 	if err != nil {
 		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("from"), what, err)
 		return

@@ -25,7 +25,7 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The way between two hosts, measured with `ping`: small packets, packets of the interface's MTU that may not be fragmented (which is what shows that connected mode and its MTU work on both ends), and fragmented ones; with the path MTU, loss and round-trip times. " +
 			"Where packets do not pass, `problems` says why, from what both hosts show of their addresses, links, subnet managers, partitions, modes and MTUs. A way that does not work is no error, so that a `check` block can judge it; a host that cannot be reached over SSH is one.\n\n" +
-			"A read is one command on `from`. It takes about 3 seconds with 5 packets, and up to half a minute more where the path MTU has to be searched for, because lost packets are waited for. It is read at every plan: put it into a `check` block, or let it depend on what it measures.",
+			"A read is one command on `from`, and one more on each host for the P_Key table of its port where nothing passes. It takes about 3 seconds with 5 packets, and up to half a minute more where the path MTU has to be searched for, because lost packets are waited for. It is read at every plan: put it into a `check` block, or let it depend on what it measures.",
 		Attributes: s.attributes(),
 	}
 }

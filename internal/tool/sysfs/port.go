@@ -71,3 +71,30 @@ func lid(n uint64) uint16 {
 	}
 	return uint16(n)
 }
+
+// ReadPKeys asks for the P_Key table of a port, as its card has it. Each entry is
+// a command to the firmware, so it is for where the table is what is in question.
+func ReadPKeys(device string, port int) shellcmd.Command {
+	return shellcmd.Script("read-pkeys", `cat "/sys/class/infiniband/$1/ports/$2/pkeys/"*`, device, strconv.Itoa(port))
+}
+
+// ParsePKeys reads the answer of ReadPKeys: the keys that are set, in no order,
+// with the bit 0x8000 of a full member.
+func ParsePKeys(out []byte) ([]uint16, error) {
+	var keys []uint16
+	n := 0
+	for line := range strings.Lines(string(out)) {
+		n++
+		key, err := strconv.ParseUint(strings.TrimSpace(line), 0, 16)
+		if err != nil {
+			return nil, tool.Errorf(n, line, "expected a P_Key such as \"0xffff\"")
+		}
+		if key != 0 {
+			keys = append(keys, uint16(key))
+		}
+	}
+	if n == 0 {
+		return nil, tool.Errorf(0, "", "the port shows no P_Key table")
+	}
+	return keys, nil
+}

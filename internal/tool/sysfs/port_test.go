@@ -30,3 +30,15 @@ func TestParsePort(t *testing.T) {
 		}
 	}
 }
+
+func TestParsePKeys(t *testing.T) {
+	got, err := ParsePKeys([]byte("0xffff\n0x0001\n0x0000\n0x0000\n"))
+	if diff := cmp.Diff([]uint16{0xffff, 1}, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	for text, want := range map[string]string{"": "no P_Key table", "0xffff\nx\n": `expected a P_Key`} {
+		if got, err := ParsePKeys([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+}
