@@ -54,17 +54,18 @@ func fabricFindings() []finding {
 			return hosts
 		}
 	}
+	byHand := func(w *World) {
+		drivers(w)
+		w.Install(ubuntu, "infiniband-diags")
+		w.Manage(nas, 9)
+	}
 	return []finding{
-		{code: "SM018", at: "priority", says: []string{portGUID(nas, 1), "priority 9 and is master", "the other one rules"}, config: plain,
+		{code: "SM018", at: "priority", says: []string{portGUID(nas, 1), "xeon2zfs 0000:04:00.0 port 1", "priority 9 and is master"}, config: plain, prepare: byHand},
+		{code: "SM018", at: "priority", says: []string{portGUID(nas, 1), "priority 9 and is master", "the other one rules"}, config: plain, prepare: byHand,
 			provider: func(p map[string]any) {
 				if hosts, ok := p["hosts"].(map[string]any); ok {
 					delete(hosts, nas)
 				}
-			},
-			prepare: func(w *World) {
-				drivers(w)
-				w.Install(ubuntu, "infiniband-diags")
-				w.Manage(nas, 9)
 			}},
 		{code: "SM019", at: "port_guid", says: []string{portGUID(ubuntu, 1), "intel9 0000:01:00.0 port 1 and on xeon2zfs"}, prepare: drivers, config: plain,
 			hosts: with(func(ubuntu, nas *labs.Host) { nas.Cards[0].GUIDs = ubuntu.Cards[0].GUIDs })},

@@ -26,9 +26,9 @@ type Options struct {
 	ProofTimeout time.Duration
 	// Poll is the pause between two looks; zero means half a second.
 	Poll time.Duration
-	// Known are the ports of all managed hosts, with a word on each: a subnet
-	// manager on another port is a foreign one.
-	Known map[ib.GUID]string
+	// Lab is what is known of the ports of all managed hosts, which names the
+	// others of the fabric.
+	Lab Lab
 }
 
 func (o Options) withDefaults() Options {
@@ -163,7 +163,7 @@ func result(ctx context.Context, h *inventory.Host, d Desired, o Options) (Resul
 	if err != nil {
 		return r, err
 	}
-	for _, f := range CheckFabric(d, view, o.Known) {
+	for _, f := range CheckFabric(d, view, o.Lab) {
 		r.Warnings = append(r.Warnings, f.Code+" "+f.Summary+": "+f.Evidence)
 	}
 	return r, nil

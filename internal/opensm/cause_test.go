@@ -103,12 +103,16 @@ func TestObserved_Served(t *testing.T) {
 
 func TestCheckFabric(t *testing.T) {
 	d := Desired{Host: "intel9", PortGUID: testPort, Priority: 5}
-	view := View{Asked: true, Managers: []saquery.Manager{{LID: 1, GUID: testPort, Priority: 5, State: 3}, {LID: 2, GUID: 1, Priority: 5, State: 2}, {LID: 3, GUID: 2, Priority: 1, State: 2}}}
-	found := CheckFabric(d, view, map[ib.GUID]string{2: "another host of ours"})
-	if len(found) != 1 || found[0].Code != "SM018" || !strings.Contains(found[0].Evidence, "the other one rules by its lower GUID") {
+	view := View{Asked: true, Managers: []saquery.Manager{{LID: 1, GUID: testPort, Priority: 5, State: 3}, {LID: 2, GUID: 1, Priority: 5, State: 2}, {LID: 3, GUID: 2, Priority: 1, State: 2}, {LID: 4, GUID: 3, Priority: 9, State: 2}}}
+	found := CheckFabric(d, view, Lab{Known: map[ib.GUID]string{2: "pve1 port 1", 3: "pve2 port 1"}, Ours: map[ib.GUID]bool{2: true}})
+	if len(found) != 2 || found[0].Code != "SM018" || !strings.Contains(found[0].Evidence, "the other one rules by its lower GUID") {
 		t.Errorf("findings: %+v", found)
 	}
-	found = CheckFabric(d, View{Duplicate: []ib.GUID{3}}, nil)
+	// Somebody started it by hand on a managed host.
+	if want := "The subnet manager on port 0x0000000000000003 (pve2 port 1, LID 4) has priority 9 and is standby; this one has 5: the other one rules."; found[1].Evidence != want {
+		t.Errorf("got %s\nwant %s", found[1].Evidence, want)
+	}
+	found = CheckFabric(d, View{Duplicate: []ib.GUID{3}}, Lab{})
 	if len(found) != 1 || found[0].Code != "SM019" || !found[0].Severity.Blocks() {
 		t.Errorf("findings: %+v", found)
 	}

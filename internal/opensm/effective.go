@@ -58,7 +58,7 @@ func (f inForce) complete() bool { return len(f.wrong) == 0 && f.problem == "" }
 // the end, and what could not be compared; a group that is wrong is *NotInForceError.
 func provePartitions(ctx context.Context, h host.Host, at device, d Desired, o Options) ([]Mismatch, []string, error) {
 	deadline := time.Now().Add(min(sweepTime, o.ProofTimeout))
-	p := prover{h: h, at: at, d: d, known: o.Known}
+	p := prover{h: h, at: at, d: d, known: o.Lab.Known}
 	for {
 		found, err := p.look(ctx)
 		if err != nil || found.complete() {

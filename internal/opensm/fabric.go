@@ -8,9 +8,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// CheckFabric finds what speaks against d in what the fabric says. known are
-// the ports of the managed hosts.
-func CheckFabric(d Desired, v View, known map[ib.GUID]string) []safety.Finding {
+// CheckFabric finds what speaks against d in what the fabric says. A subnet
+// manager that somebody started by hand on a managed host is a rival like any
+// other.
+func CheckFabric(d Desired, v View, lab Lab) []safety.Finding {
 	var found []safety.Finding
 	if len(v.Duplicate) > 0 {
 		words := make([]string, len(v.Duplicate))
@@ -20,11 +21,14 @@ func CheckFabric(d Desired, v View, known map[ib.GUID]string) []safety.Finding {
 		found = append(found, ruleGUIDs.Find("The fabric of port %s has twice: %s.", d.PortGUID, strings.Join(words, ", ")))
 	}
 	for _, m := range v.Managers {
-		_, managed := known[m.GUID]
-		if m.GUID == d.PortGUID || managed {
+		if m.GUID == d.PortGUID || lab.Ours[m.GUID] {
 			continue
 		}
-		f := ruleRival.Find("The subnet manager on port %s (LID %d) has priority %d and is %s; this one has %d: %s", m.GUID, m.LID, m.Priority, role(m.State),
+		where := fmt.Sprintf("LID %d", m.LID)
+		if port, ok := lab.Known[m.GUID]; ok {
+			where = port + ", " + where
+		}
+		f := ruleRival.Find("The subnet manager on port %s (%s) has priority %d and is %s; this one has %d: %s", m.GUID, where, m.Priority, role(m.State),
 			d.Priority, outcome(d, m.GUID, m.Priority))
 		f.Summary += fmt.Sprintf(" (%s, priority %d)", m.GUID, m.Priority)
 		found = append(found, f)

@@ -95,7 +95,7 @@ func TestReal_members(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := ibsimtest.Start(t, ibsimtest.Net(t, "two-hca-one-switch"))
 			f.StartSM(nodeA, ibsimtest.SM{PortGUID: testPort.String(), Partitions: tt.file}).Wait("SUBNET UP")
-			o := Options{ProofTimeout: time.Nanosecond, Known: map[ib.GUID]string{portB: "xeon2zfs port 1"}}.withDefaults()
+			o := Options{ProofTimeout: time.Nanosecond, Lab: Lab{Known: map[ib.GUID]string{portB: "xeon2zfs port 1"}}}.withDefaults()
 			wrong, notes, err := provePartitions(t.Context(), onFabric{f: f, id: nodeA}, device{"ibsim0", 1, 1}, d, o)
 			if err != nil {
 				t.Fatal(err)

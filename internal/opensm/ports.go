@@ -10,12 +10,16 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
 // Lab are the ports of all managed hosts.
 type Lab struct {
 	Ports map[string]MemberPort // by GUID as the partition file writes it
 	Known map[ib.GUID]string    // with a word on each
+	// Ours are those with a subnet manager that Terraform manages, or is going to.
+	Ours map[ib.GUID]bool
 	// Duplicate are lines on GUIDs that two cards or ports have; of those with
 	// InfiniBand ports only.
 	Duplicate map[ib.GUID][]string
@@ -33,15 +37,21 @@ func (lab Lab) firstDuplicate() (guid ib.GUID, where []string, ok bool) {
 }
 
 // LabOf collects the ports of hosts; changing says of which cards this plan
-// changes the GUIDs, which are not compared as they are now.
-func LabOf(snapshots map[string]*inventory.Snapshot, changing func(host string, pci ib.PCIAddress) bool) Lab {
-	lab := Lab{Ports: map[string]MemberPort{}, Known: map[ib.GUID]string{}, Duplicate: map[ib.GUID][]string{}}
+// changes the GUIDs, which are not compared as they are now, and planned of which
+// ports it has a subnet manager.
+func LabOf(snapshots map[string]*inventory.Snapshot, changing func(host string, pci ib.PCIAddress) bool, planned func(host string, port ib.GUID) bool) Lab {
+	lab := Lab{Ports: map[string]MemberPort{}, Known: map[ib.GUID]string{}, Ours: map[ib.GUID]bool{}, Duplicate: map[ib.GUID][]string{}}
 	owners := map[ib.GUID][]string{}
 	for name := range sorted(snapshots) {
 		s := snapshots[name]
 		for i := range s.Cards {
 			if !changing(name, s.Cards[i].PCI) {
 				lab.card(name, &s.Cards[i], owners)
+			}
+			for _, p := range s.Cards[i].Ports {
+				if platform.Owned(s.Files[opensm.DropInPath(p.PortGUID)].Content) || planned(name, p.PortGUID) {
+					lab.Ours[p.PortGUID] = true
+				}
 			}
 		}
 	}

@@ -87,7 +87,7 @@ func (r *Resource) lab(ctx context.Context) ops.Lab {
 	snapshots, _ := r.Snapshots(ctx)
 	return ops.LabOf(snapshots, func(host string, pci ib.PCIAddress) bool {
 		return r.Planned.Card(tfkit.CardRef{Host: host, PCI: pci}).GUIDs != nil
-	})
+	}, func(host string, port ib.GUID) bool { return r.Planned.SM(tfkit.PortRef{Host: host, GUID: port}) })
 }
 
 // survey asks the fabric what it thinks of the change. A fabric that cannot be
@@ -98,7 +98,7 @@ func (r *Resource) survey(ctx context.Context, diags *diag.Diagnostics, h *inven
 		tfkit.AddError(diags, "ask the fabric of subnet manager "+ref(d).String(), err)
 		return
 	}
-	tfkit.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(), ops.CheckFabric(d, view, r.lab(ctx).Known))
+	tfkit.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(), ops.CheckFabric(d, view, r.lab(ctx)))
 }
 
 func warnRemoval(diags *diag.Diagnostics, id string) {

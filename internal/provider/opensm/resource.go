@@ -73,7 +73,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 		}
 		defer leave()
 		var applyErr error
-		result, applyErr = ops.Apply(ctx, h, d, ops.Options{Known: r.lab(ctx).Known})
+		result, applyErr = ops.Apply(ctx, h, d, ops.Options{Lab: r.lab(ctx)})
 		return applyErr
 	})
 	tfkit.AddError(diags, "run subnet manager "+ref(d).String(), err)

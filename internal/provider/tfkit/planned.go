@@ -172,6 +172,14 @@ func (p *Planned) SMs(atMost int) []PortRef {
 	return slices.SortedFunc(maps.Keys(p.sms), func(a, b PortRef) int { return strings.Compare(a.String(), b.String()) })
 }
 
+// SM reports whether a subnet manager was planned so far on a port.
+func (p *Planned) SM(port PortRef) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ok := p.sms[port]
+	return ok
+}
+
 // HasSM reports whether a subnet manager was planned so far.
 func (p *Planned) HasSM() bool {
 	p.mu.Lock()
