@@ -1,6 +1,9 @@
 package acctest
 
 import (
+	"fmt"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -43,6 +46,15 @@ func partitionFindings() []finding {
 	}
 }
 
+// prefixed is a subnet manager with a prefix of its own on a host's first port.
+func prefixed(w *World) Config {
+	guid := fmt.Sprintf("0x%016x", w.Card(labs.Intel9).Ports[0].View().GUID)
+	return sm(labs.Intel9, map[string]any{"port_guid": guid, "subnet_prefix": "0xfec0000000000006"})
+}
+
+// drivers5 loads what drivers loads on a host with a ConnectX-4.
+func drivers5(w *World) { w.Run(labs.Intel9, "modprobe mlx5_ib && modprobe ib_umad") }
+
 // fabricFindings are those that the fabric or another host knows.
 func fabricFindings() []finding {
 	const ubuntu, nas = labs.Intel9, labs.Xeon2zfs
@@ -73,6 +85,17 @@ func fabricFindings() []finding {
 			drivers(w)
 			w.Manage(ubuntu, 1)
 		}},
+		{code: "SM026", only: "a ConnectX-4", at: "subnet_prefix", says: []string{"driver mlx5_core under Linux 6.8", "0xfec0000000000006"}, config: prefixed,
+			hosts: func() []labs.Host { return []labs.Host{labs.ConnectX4(ubuntu, "192.0.2.20", 0)} }, prepare: drivers5},
+		{code: "SM027", only: "a link at NDR", at: "host", says: []string{"intel9 0000:01:00.0 port 1", "packets above some 400 bytes"}, config: plain,
+			hosts: with(func(ubuntu, _ *labs.Host) { ubuntu.Cards[0].Link = labsim.NDR4X }), prepare: func(w *World) {
+				stranger(w)
+				w.AddAdapter(labsim.Adapter{Name: "ndr", Desc: "ndr mlx5_0", GUID: 0xe41d2d0300ca1200, SystemGUID: 0xe41d2d0300ca1200, Ports: 1, VendorID: 0x2c9, DeviceID: 0x1021, Link: labsim.NDR4X})
+				w.Disconnect(labsim.SwitchEnd(w.Switches()[0].Name, 1))
+				if err := w.Connect(labsim.CardEnd(ubuntu, "0000:01:00.0", 1), labsim.AdapterEnd("ndr", 1)); err != nil {
+					w.t.Fatal(err)
+				}
+			}},
 		{code: "SM025", at: "port_guid", says: []string{"xeon2zfs 0000:04:00.0 port 1"}, prepare: drivers, config: plain,
 			hosts: with(func(_, nas *labs.Host) { nas.Cards[0].GUIDs = [4]uint64{} })},
 	}

@@ -1,8 +1,11 @@
 package acctest
 
 import (
+	"context"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
 )
 
 // withStack is the lab after the cross-flash with another network stack on the
@@ -46,6 +49,13 @@ func stackFindings() []finding {
 		}},
 		{code: "IP029", at: "routes", says: []string{"10.20.0.0/16 via 172.17.0.1", "172.16.0.0/24"}, prepare: drivers, config: wants(host, route("10.20.0.0/16", "172.17.0.1"))},
 		{code: "IP030", at: "routes", says: []string{"0.0.0.0/0 via 172.16.0.1", "eno1"}, prepare: drivers, config: wants(host, route("0.0.0.0/0", "172.16.0.1"))},
+		{code: "IP035", says: []string{"/etc/netplan/60-by-hand.yaml has it in br0 of bridges", "active-backup"}, config: plain,
+			prepare: put("/etc/netplan/60-by-hand.yaml", "network:\n  version: 2\n  bridges:\n    br0:\n      interfaces: [ibp1s0]\n")},
+		{code: "IP036", says: []string{"ifupdown2 2.0.1-1+pve8", "Length of MACAddress attribute not supported: 24"}, hosts: withStack(labsim.StackIfupdown), config: plain, prepare: func(w *World) {
+			drivers(w)
+			w.Machine(host).Install("/usr/sbin/ifreload", func(_ context.Context, p *labsim.Proc) int { return p.Unknown("ifreload") })
+			osprog.SetPackage(w.Machine(host), "ifupdown2", "2.0.1-1+pve8")
+		}},
 		{code: "IP033", at: "pkey", says: []string{"ib_of_the_port.8001", "19 characters, 4 more than 15"}, config: wants(host, map[string]any{"pkey": "0x8001"}), prepare: func(w *World) {
 			drivers(w)
 			w.Machine(host).RenameNetdev("ibp1s0", "ib_of_the_port")

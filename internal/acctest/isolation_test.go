@@ -97,3 +97,26 @@ func TestConnectivity_of_a_partition(t *testing.T) {
 		}
 	}
 }
+
+// A subnet prefix is read back from the port: ConnectX-3 takes it, ConnectX-4 not.
+func TestSM_subnet_prefix(t *testing.T) {
+	t.Parallel()
+	const says = "The subnet prefix is not in force"
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	if diags := applied(t, w.Workspace(), sm(labs.Intel9, map[string]any{"subnet_prefix": "0xfec0000000000006"})); len(diags.Find(says)) > 0 {
+		t.Errorf("%s", diags)
+	}
+	if w.site != nil {
+		return // ibsim has no ConnectX-4
+	}
+	if gid := w.Run(labs.Intel9, "cat /sys/class/infiniband/mlx4_0/ports/1/gids/0"); gid != "fec0:0000:0000:0006:e41d:2d03:00e4:4ed1\n" {
+		t.Errorf("GID %s", gid)
+	}
+	w = Start(t, Options{Hosts: []labs.Host{labs.ConnectX4(labs.Intel9, "192.0.2.20", 0)}})
+	drivers5(w)
+	diags := applied(t, w.Workspace(), prefixed(w))
+	if found := diags.Find(says); len(found) != 1 || !containsAll(found[0].Text(), []string{"begin with 0xfe80000000000000, not with 0xfec0000000000006", "SM026"}) {
+		t.Errorf("%s", diags)
+	}
+}

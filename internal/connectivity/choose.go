@@ -1,6 +1,7 @@
 package connectivity
 
 import (
+	"fmt"
 	"net/netip"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -63,7 +64,19 @@ func ends(s *inventory.Snapshot, name string, w Wanted) []End {
 		}
 	}
 	if len(all) == 0 {
-		all = []End{{Host: s.Host}}
+		all = []End{{Host: s.Host, Asked: name, Has: infiniband(s)}}
+	}
+	return all
+}
+
+// infiniband names the IPoIB interfaces of a host with their ports, which keep
+// their GUIDs where names change.
+func infiniband(s *inventory.Snapshot) []string {
+	var all []string
+	for _, n := range s.Netdevs {
+		if n.IB {
+			all = append(all, fmt.Sprintf("%s (port %s)", n.Name, n.PortGUID))
+		}
 	}
 	return all
 }

@@ -33,6 +33,10 @@ type End struct {
 	Port    *inventory.Port   // nil if the interface is not that of a card's port
 	Card    *inventory.Card
 	Address netip.Prefix // invalid if it has none
+	// Asked is the interface that was asked for and is not there; Has are the
+	// InfiniBand interfaces that are.
+	Asked string
+	Has   []string
 	// PKeys is the P_Key table of the port; nil if it was not asked for.
 	PKeys []uint16
 }

@@ -123,7 +123,8 @@ func TestChoose(t *testing.T) {
 	if r := Judge(Choose(a, b, Wanted{Address: netip.MustParseAddr("172.16.0.99")}), nil); len(r.Problems) != 1 || r.Problems[0].Message != "b does not have the address 172.16.0.99." {
 		t.Errorf("%+v", r)
 	}
-	if r := Judge(Choose(a, b, Wanted{FromInterface: "ib7"}), nil); len(r.Problems) != 1 || r.Problems[0].Kind != NoInterface {
+	if r := Judge(Choose(a, b, Wanted{FromInterface: "ib7"}), nil); len(r.Problems) != 1 || r.Problems[0].Kind != NoInterface ||
+		!strings.Contains(r.Problems[0].Message, "a has no interface ib7; it has ib0 (port 0x0000000000000000).") {
 		t.Errorf("%+v", r)
 	}
 }

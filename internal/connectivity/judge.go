@@ -74,10 +74,8 @@ func (e End) name() string {
 func (e End) problems(side string) []Problem {
 	n := e.Netdev
 	switch {
-	case n == nil && side == "from":
-		return []Problem{{NoInterface, e.Host, fmt.Sprintf("%s has no such interface. With infiniband_ipoib_interface it gets one; without the module ib_ipoib, or on a port that is Ethernet, there is none.", e.Host)}}
 	case n == nil:
-		return nil // its address is missing, which is said already
+		return e.missing(side)
 	case !n.Up:
 		return []Problem{{InterfaceDown, e.name(), fmt.Sprintf("%s is down: ip link set dev %s up, or let infiniband_ipoib_interface do it for good.", e.name(), n.Name)}}
 	case n.Carrier && (e.Port == nil || !n.IB || e.Port.State == "Active"):
@@ -86,6 +84,19 @@ func (e End) problems(side string) []Problem {
 		return []Problem{{NoCarrier, e.name(), fmt.Sprintf("%s has no carrier.", e.name())}}
 	}
 	return []Problem{e.link()}
+}
+
+// missing is about an interface that is not there. At the far end its address is
+// missing too, which is said already.
+func (e End) missing(side string) []Problem {
+	switch {
+	case e.Asked != "" && len(e.Has) > 0:
+		return []Problem{{NoInterface, e.Host, fmt.Sprintf("%s has no interface %s; it has %s. The name of an interface may change with its link type, with firmware and with a kernel: leave the name out, or write the present one.",
+			e.Host, e.Asked, strings.Join(e.Has, ", "))}}
+	case side == "from":
+		return []Problem{{NoInterface, e.Host, fmt.Sprintf("%s has no such interface. With infiniband_ipoib_interface it gets one; without the module ib_ipoib, or on a port that is Ethernet, there is none.", e.Host)}}
+	}
+	return nil
 }
 
 // link says why an InfiniBand interface carries nothing.

@@ -186,6 +186,9 @@ func port(a *collect.Answer, dir string, n int) (Port, bool, error) {
 			return Port{}, false, fmt.Errorf("line %d: %sgids/0: %w", gid.Line, dir, err)
 		}
 		p.PortGUID = g
+		if p.Prefix, err = ib.ParseGUID(gid.Text[:prefix-1]); err != nil {
+			return Port{}, false, fmt.Errorf("line %d: %sgids/0: %w", gid.Line, dir, err)
+		}
 	}
 	return p, true, nil
 }

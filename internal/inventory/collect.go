@@ -20,7 +20,7 @@ const StateDir = "/var/lib/terraform-provider-infiniband"
 // packages are those whose versions matter, in the names of every distribution,
 // besides the extra modules of the running kernel.
 var packages = []string{
-	"mstflint", "opensm", "infiniband-diags", "ibverbs-utils", "rdma-core", "pciutils", "netplan.io", "ifupdown", "network-manager",
+	"mstflint", "opensm", "infiniband-diags", "ibverbs-utils", "rdma-core", "pciutils", "netplan.io", "ifupdown", "ifupdown2", "network-manager",
 	"NetworkManager", "networkmanager", "libibverbs-utils", "kernel-modules",
 }
 

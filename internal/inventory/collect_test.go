@@ -117,7 +117,7 @@ PSID:                  MT_9090111019
 				"modinfo: ERROR: Module mlx4_ib not found.\nname:           mlx5_core\n(builtin)\nmodinfo: ERROR: Module ib_qib not found.",
 		}),
 		"bin/dpkg-query": program(map[string]string{
-			`-W -f ${Package}\t${db:Status-Abbrev}\t${Version}\n -- mstflint opensm infiniband-diags ibverbs-utils rdma-core pciutils netplan.io ifupdown network-manager NetworkManager networkmanager libibverbs-utils kernel-modules linux-modules-extra-6.8.0-45-generic`: "status 1\nmstflint\tii \t4.21.0+1-1\nopensm\trc \t3.3.23-2",
+			`-W -f ${Package}\t${db:Status-Abbrev}\t${Version}\n -- mstflint opensm infiniband-diags ibverbs-utils rdma-core pciutils netplan.io ifupdown ifupdown2 network-manager NetworkManager networkmanager libibverbs-utils kernel-modules linux-modules-extra-6.8.0-45-generic`: "status 1\nmstflint\tii \t4.21.0+1-1\nopensm\trc \t3.3.23-2",
 		}),
 	})
 	return files
@@ -176,9 +176,9 @@ func checkCards(t *testing.T, s *Snapshot) {
 		Ports: []Port{
 			{
 				Number: 1, TypeNow: "ib", State: "Active", Physical: "LinkUp", Rate: "40 Gb/sec (4X QDR)", LinkLayer: "InfiniBand", LID: 1, SMLID: 1,
-				PortGUID: 0xe41d2d0300e44ed1, IsSM: true, Netdev: "ibp1s0",
+				PortGUID: 0xe41d2d0300e44ed1, Prefix: 0xfe80000000000000, IsSM: true, Netdev: "ibp1s0",
 			},
-			{Number: 2, TypeNow: "auto (ib)", State: "Down", Physical: "Polling", Rate: "10 Gb/sec (4X SDR)", LinkLayer: "InfiniBand", PortGUID: 0xe41d2d0300e44ed2},
+			{Number: 2, TypeNow: "auto (ib)", State: "Down", Physical: "Polling", Rate: "10 Gb/sec (4X SDR)", LinkLayer: "InfiniBand", PortGUID: 0xe41d2d0300e44ed2, Prefix: 0xfe80000000000000},
 		},
 		Flash: &Flash{
 			ImageType: "FS2", FW: ib.MustParseFWVersion("2.42.5000"), RunningFW: ib.MustParseFWVersion("2.40.500"), ReleaseDate: "5.9.2017",

@@ -75,7 +75,7 @@ func (s *Snapshot) stack(links []iproute.Link) {
 func netdev(l iproute.Link, a *collect.Answer) (Netdev, error) {
 	n := Netdev{
 		Name: l.Name, IB: l.IsIPoIB(), MTU: l.MTU, Up: l.Up(), Carrier: l.Carrier(), Address: l.Address,
-		PKey: l.Info.Data.PKey, Mode: l.Info.Data.Mode, DevPort: -1, Index: l.Index,
+		Master: l.Master, Kind: l.Info.Kind, PKey: l.Info.Data.PKey, Mode: l.Info.Data.Mode, DevPort: -1, Index: l.Index,
 	}
 	for _, addr := range l.Addresses {
 		// ParseLinks has read every address already.

@@ -119,6 +119,7 @@ type Port struct {
 	LinkLayer  string // "InfiniBand" or "Ethernet"
 	LID, SMLID uint16
 	PortGUID   ib.GUID // low half of GID 0; zero if unknown
+	Prefix     ib.GUID // high half: the subnet prefix
 	IBMTU      int     // largest InfiniBand MTU in bytes; 0 if the driver does not show it (mlx5)
 	IsSM       bool    // an SM is bound to this port (capability mask bit 1)
 	Netdev     string  // interface of this port; empty if none
@@ -158,6 +159,8 @@ type Netdev struct {
 	Mode      string
 	PKey      string
 	Parent    string        // of a P_Key child, the interface it was made from
+	Master    string        // the bond or bridge that it is part of
+	Kind      string        // "bond", "bridge", "vlan", …; Mode is then that of the bond
 	Lower     []string      // interfaces right below this one: of a VLAN, a bond, a bridge
 	DevPort   int           // port of the card less one; -1 if unknown
 	PCI       ib.PCIAddress // zero if it has no PCI device

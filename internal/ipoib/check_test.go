@@ -227,3 +227,34 @@ func TestDefaultMTU(t *testing.T) {
 		}
 	}
 }
+
+// A bond that the interface is in, in any mode, and what its own files say.
+func TestCheck_stacked(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*inventory.Snapshot)
+		want   string
+	}{
+		{"bond", func(s *inventory.Snapshot) {
+			s.Netdevs[1].Master = "bond0"
+			s.Netdevs = append(s.Netdevs, inventory.Netdev{Name: "bond0", Kind: "bond", Mode: "802.3ad"})
+		}, "ibp1s0 of intel9 is part of bond0 (bond, mode 802.3ad)."},
+		{"bridge", func(s *inventory.Snapshot) {
+			s.Netdevs[1].Master = "br0"
+			s.Netdevs = append(s.Netdevs, inventory.Netdev{Name: "br0", Kind: "bridge"})
+		}, "ibp1s0 of intel9 is part of br0 (bridge)."},
+		{"stanza", func(s *inventory.Snapshot) {
+			s.Files["/etc/network/interfaces"] = inventory.File{Content: "auto vmbr0\niface vmbr0 inet manual\n    bridge_ports eno1 ibp1s0\n"}
+		}, "/etc/network/interfaces has it in vmbr0 (bridge_ports)."},
+	} {
+		var evidence []string
+		for _, f := range Check(testHost(tt.change), Desired{Host: "intel9", PortGUID: testPort, Config: Config{Mode: ib.ModeDatagram, MTU: 2044}}, Planned{}) {
+			if f.Code == "IP035" {
+				evidence = append(evidence, f.Evidence)
+			}
+		}
+		if got := strings.Join(evidence, "|"); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

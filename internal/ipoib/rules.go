@@ -81,8 +81,8 @@ var (
 	}
 	ruleOverlap = safety.Rule{
 		Code: "IP013", Severity: safety.Refuse, Title: "Refusing a subnet that another interface of this host has", Attribute: attrAddresses,
-		Meaning: "Answers would leave through either interface. The TrueNAS middleware refuses it; Linux elsewhere sends them the wrong way.",
-		WayOut:  "Give each port a subnet of its own.",
+		Meaning: "Answers would leave through either interface. The TrueNAS middleware refuses it; Linux elsewhere sends them the wrong way, and answers ARP for the address of one port by the other (ARP flux).",
+		WayOut:  "Give each port a subnet of its own. If it has to be one, set net.ipv4.conf.all.arp_ignore = 1 and arp_announce = 2 on the host.",
 	}
 	ruleFirstRow = safety.Rule{
 		Code: "IP014", Severity: safety.NeedsConsent, Title: "Refusing to store the first interface of this TrueNAS host",
@@ -123,6 +123,16 @@ var (
 		Code: "IP034", Severity: safety.Warn, Title: "No subnet manager of the configuration is on this port's fabric", Attribute: attrPort,
 		Meaning: "Cables that no switch joins are fabrics of their own, and each needs a subnet manager; two cables between the two ports of two cards are two fabrics. Without one the port stays in Initializing and the interface without carrier.",
 		WayOut:  "Add an infiniband_opensm for this port or for one that it reaches, or join the fabrics by a switch.",
+	}
+	ruleStacked = safety.Rule{
+		Code: "IP035", Severity: safety.Refuse, Title: "Refusing to configure an interface that is part of a bond or a bridge",
+		Meaning: "IPoIB carries no Ethernet frames: Linux takes it into no bridge, and into a bond in mode active-backup (1) only, never 802.3ad (4). What is part of a bond has its addresses on the bond.",
+		WayOut:  "Take the interface out of it, or leave it out of Terraform. Two ports without a bond need a subnet each; guests of a bridge need a route, or a card of their own.",
+	}
+	ruleIfupdown2 = safety.Rule{
+		Code: "IP036", Severity: safety.Refuse, Title: "Refusing to use an ifupdown2 that fails on InfiniBand",
+		Meaning: "ifupdown2 before 3.0 ends with \"Length of MACAddress attribute not supported: 24\" as soon as there is an InfiniBand interface, and brings up none at all (CumulusNetworks/ifupdown2 issue 140).",
+		WayOut:  "Upgrade the package ifupdown2 to 3.0.0 or later, as Debian 12 has it; that one notes the address and goes on.",
 	}
 	ruleAddress = safety.Rule{
 		Code: "IP021", Severity: safety.Refuse, Title: "Refusing an address that an interface cannot have", Attribute: attrAddresses,
@@ -195,5 +205,5 @@ var Rules = safety.Register(
 	ruleConnected, ruleSession, ruleForeign, ruleAdopt, ruleOverlap, ruleFirstRow, ruleOthersLost, rulePending,
 	ruleUdevWipe, ruleGroupMTU, ruleService, ruleNoSM, ruleAddress, rulePostponed, ruleStack, ruleTwoManagers, ruleNotRead,
 	ruleCloudInit, ruleUnconfirmed, ruleSubnet, ruleRoute, ruleDefaultRoute, ruleTrueNASRoutes, ruleTrueNASPKey, ruleChildName,
-	ruleElsewhere,
+	ruleElsewhere, ruleStacked, ruleIfupdown2,
 )

@@ -158,8 +158,10 @@ func (c *checker) stackFindings() {
 			c.add(ruleNotRead.Find("%s of %s has no line that reads %s.", ifupdown.MainFile, c.s.Host, own))
 		}
 	}
+	c.ifupdown2()
 	if n, ok := c.s.Netdev(c.observed.Name); ok {
 		c.managers(n)
+		c.stacked(n)
 	}
 	for _, line := range c.observed.Foreign {
 		c.add(ruleForeign.Find("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, line))

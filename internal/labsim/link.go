@@ -18,6 +18,7 @@ var (
 	FDR4X = LinkCaps{Widths: 3, Speeds: 7, Extended: 1}
 	EDR4X = LinkCaps{Widths: 3, Speeds: 7, Extended: 3}
 	HDR4X = LinkCaps{Widths: 3 | 16, Speeds: 7, Extended: 7}
+	NDR4X = LinkCaps{Widths: 3 | 16, Speeds: 7, Extended: 15}
 )
 
 // and is what both ends have.

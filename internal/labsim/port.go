@@ -73,6 +73,7 @@ type Port struct {
 	phys     int
 	lid      uint16
 	smLID    uint16
+	prefix   uint64   // of the subnet; 0: the default one
 	pkeys    []uint16 // P_Key table; nil: the one key that every port begins with
 	mcastMTU int      // IB MTU of the broadcast group the port joined; 0: none
 	may      LinkCaps // what the port may train at; zero: all it can
@@ -98,6 +99,7 @@ type PortView struct {
 	MaxIBMTU    int
 	GroupMTU    int    // IB MTU of the broadcast group; 0: not joined
 	RDMA        string // device name
+	Prefix      uint64 // of the subnet; 0: the default one
 	Description string // node description
 	Trained     Trained
 	Can, May    LinkCaps // supported and enabled
@@ -120,7 +122,7 @@ func (p *Port) view(l *Lab) PortView {
 		Machine: p.Card.Machine.Name, BDF: p.Card.Config.BDF, Number: p.Number, LinkType: p.link, Auto: p.auto,
 		NodeGUID: fw.GUIDs[0], GUID: fw.GUIDs[p.Number], SystemGUID: fw.GUIDs[3], MAC: fw.MACs[p.Number-1],
 		State: p.state, PhysState: p.phys, LID: p.lid, SMLID: p.smLID, // as the port has them; drivers show 0 in ways of their own
-		MaxIBMTU: p.Card.Config.MaxIBMTU, GroupMTU: p.mcastMTU, PKeys: keysOr(p.pkeys), RDMA: p.Card.RDMA,
+		MaxIBMTU: p.Card.Config.MaxIBMTU, GroupMTU: p.mcastMTU, PKeys: keysOr(p.pkeys), RDMA: p.Card.RDMA, Prefix: p.prefix,
 		Description: fmt.Sprintf("%s %s", p.Card.Machine.Name, p.Card.RDMA), Trained: p.trained, Can: p.canDo(), May: p.allowed(), Enabled: p.admin,
 		CapMask: cmp.Or(p.Card.Config.CapMask, defaultCapMask),
 	}

@@ -21,6 +21,8 @@ type SM struct {
 	// Partitions are all partitions with their members, if a partition file was
 	// read; GroupMTU and PKeys follow from it then.
 	Partitions []Partition
+	// Prefix is the subnet prefix; 0: the default one.
+	Prefix uint64
 	// OnState is called without locks when the state changes.
 	OnState func(state int)
 

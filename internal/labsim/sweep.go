@@ -144,6 +144,10 @@ func (l *Lab) program(s subnet, master *SM) {
 		}
 		p.state, p.lid, p.smLID = StateActive, l.lidFor(fw.GUIDs[p.Number]), smLID
 		p.mcastMTU, p.pkeys = 0, master.table(fw.GUIDs[p.Number])
+		// mlx5 keeps the default prefix under recent kernels (linux-rdma/opensm issue 36).
+		if p.Card.Config.Model.Driver != "mlx5_core" {
+			p.prefix = master.Prefix
+		}
 		if master.GroupMTU <= p.Card.Config.MaxIBMTU && master.GroupMTU > 0 {
 			p.mcastMTU = master.GroupMTU
 		}

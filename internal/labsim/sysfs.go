@@ -187,6 +187,9 @@ func gidText(v PortView) string {
 		mac := v.MAC ^ 0x020000000000
 		g = mac>>24<<40 | 0xfffe<<24 | mac&0xffffff
 	}
+	if v.Prefix != 0 && v.LinkType == LinkIB {
+		return sysfsGUID(v.Prefix) + ":" + sysfsGUID(g)
+	}
 	return "fe80:0000:0000:0000:" + sysfsGUID(g)
 }
 

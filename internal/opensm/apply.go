@@ -163,7 +163,7 @@ func result(ctx context.Context, h *inventory.Host, d Desired, o Options) (Resul
 	if err != nil {
 		return r, err
 	}
-	for _, f := range CheckFabric(d, view, o.Lab) {
+	for _, f := range append(CheckFabric(d, view, o.Lab), checkTaken(s, d, r.Observed)...) {
 		r.Warnings = append(r.Warnings, f.Code+" "+f.Summary+": "+f.Evidence)
 	}
 	return r, nil

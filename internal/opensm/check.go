@@ -48,6 +48,7 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
 	o := Observe(s, d.PortGUID)
 	found = append(found, platform.CheckPort(s, plat, d.PortGUID, "ib_umad")...)
 	found = append(found, checkPort(s, d, o, p)...)
+	found = append(found, checkPrefix(s, d)...)
 	found = append(found, checkService(s, o)...)
 	return append(found, checkFiles(s, d, o)...)
 }
@@ -73,7 +74,31 @@ func CheckConfig(d Desired, p Planned) []safety.Finding {
 		f.Summary += fmt.Sprintf(" (%s and %s)", d.Host, other.Host)
 		found = append(found, f)
 	}
+	if ndr := p.Lab.NDR; len(ndr) > 0 {
+		found = append(found, ruleNDR.Find("At NDR: %s.", strings.Join(ndr, ", ")))
+	}
 	return append(found, checkGUIDs(d, p.Lab)...)
+}
+
+// checkPrefix is about cards whose ports do not take a subnet prefix.
+func checkPrefix(s *inventory.Snapshot, d Desired) []safety.Finding {
+	card, _, ok := s.CardByPortGUID(d.PortGUID)
+	if prefix := d.Tuning.SubnetPrefix; !ok || prefix == 0 || prefix == opensm.DefaultSubnetPrefix || card.Driver != "mlx5_core" || !kernelFrom(s.OS.Kernel, 4, 20) {
+		return nil
+	}
+	return []safety.Finding{rulePrefix.Find("Card %s of %s has driver %s under Linux %s, and subnet_prefix = %q.", card.PCI, s.Host, card.Driver, s.OS.Kernel, d.Tuning.SubnetPrefix)}
+}
+
+// checkTaken says that the port's GIDs do not begin with the prefix that its
+// master has.
+func checkTaken(s *inventory.Snapshot, d Desired, o Observed) []safety.Finding {
+	_, p, ok := s.CardByPortGUID(d.PortGUID)
+	if want := d.Tuning.SubnetPrefix; !ok || want == 0 || !o.Master() || p.Prefix == want {
+		return nil
+	}
+	f := rulePrefix.Find("The GIDs of port %s of %s begin with %s, not with %s.", d.PortGUID, s.Host, p.Prefix, d.Tuning.SubnetPrefix)
+	f.Summary = "The subnet prefix is not in force"
+	return []safety.Finding{f}
 }
 
 // checkGUIDs looks for what would stop opensm, among the managed hosts. Two

@@ -24,6 +24,7 @@ type Lab struct {
 	// InfiniBand ports only.
 	Duplicate map[ib.GUID][]string
 	Zero      []string // cards whose ports have no GUID
+	NDR       []string // ports whose links run at NDR
 }
 
 // firstDuplicate is the lowest of them.
@@ -71,6 +72,9 @@ func (lab *Lab) card(host string, c *inventory.Card, owners map[ib.GUID][]string
 		}
 		infiniband = true
 		where := fmt.Sprintf("%s %s port %d", host, c.PCI, p.Number)
+		if p.Physical == "LinkUp" && strings.HasSuffix(p.Rate, " NDR)") {
+			lab.NDR = append(lab.NDR, where)
+		}
 		if p.PortGUID.IsZero() || p.PortGUID.IsUnset() {
 			lab.Zero = append(lab.Zero, where)
 			continue

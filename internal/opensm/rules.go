@@ -118,6 +118,16 @@ var (
 		Meaning: "Without partitions in this resource opensm reads its standard file.",
 		WayOut:  "Declare the partitions here, or keep that file under your own care.",
 	}
+	rulePrefix = safety.Rule{
+		Code: "SM026", Severity: safety.Warn, Title: "The subnet prefix may have no effect on this card", Attribute: "subnet_prefix",
+		Meaning: "On ConnectX-4 and later (mlx5) Linux 6.1 and 6.8 are reported to keep the GIDs at fe80::/64 whatever opensm says; Linux 4.19 is reported to work, and so is ConnectX-3 (linux-rdma/opensm issue 36).",
+		WayOut:  "Look after the apply with ibv_devinfo -v or at gids/0 of the port in /sys/class/infiniband. Programs that choose a fabric by its prefix take the two for one.",
+	}
+	ruleNDR = safety.Rule{
+		Code: "SM027", Severity: safety.Warn, Title: "This opensm may not work on an NDR fabric", Attribute: "host",
+		Meaning: "opensm of linux-rdma, which distributions have, is reported to leave NDR switches such that packets above some 400 bytes are lost (linux-rdma/opensm issue 38).",
+		WayOut:  "Run the subnet manager of the vendor (of a managed switch, or its opensm), or set the links to HDR with infiniband_port. Prove it with infiniband_connectivity and packet_sizes.",
+	}
 	ruleZero = safety.Rule{
 		Code: "SM025", Severity: safety.Warn, Title: "A card without GUIDs will be left out of the fabric", Attribute: "port_guid",
 		Meaning: "opensm ignores a node with the GUID 0 (ERR 0D16); its port stays in Initializing.",
@@ -128,4 +138,4 @@ var (
 // Rules are the findings of this package, for the catalogue.
 var Rules = safety.Register(rulePlatform, rulePort, ruleEthernet, rulePriority, ruleEqual, rulePackage, ruleAll,
 	ruleOther, rulePostponed, ruleAdopt, ruleKernel, ruleFile, ruleNoDefault, ruleDefaultWeak, ruleContradiction, ruleGroup,
-	ruleLimited, ruleRival, ruleGUIDs, ruleHeld, ruleShared, ruleKeys, rulePeers, ruleForeignFile, ruleZero)
+	ruleLimited, ruleRival, ruleGUIDs, ruleHeld, ruleShared, ruleKeys, rulePeers, ruleForeignFile, ruleZero, rulePrefix, ruleNDR)

@@ -72,6 +72,7 @@ type smOptions struct {
 	guid       uint64
 	priority   int
 	partitions string
+	prefix     uint64
 }
 
 // readConf reads an opensm.conf. Complaints are printed and it goes on; a
@@ -100,6 +101,8 @@ func (o *smOptions) set(key, value string, out io.Writer) {
 			_, _ = fmt.Fprintf(out, " Invalid Cached Option Value:sm_priority = %s:Using Default:0\n", value)
 		}
 		o.priority = n
+	case "subnet_prefix":
+		o.prefix, _ = strconv.ParseUint(value, 0, 64)
 	case "partition_config_file":
 		o.partitions = value
 	default:
@@ -119,7 +122,7 @@ func parsePriority(text string) (int, error) {
 
 // smKeys are options of opensm.conf that change nothing in the lab.
 var smKeys = map[string]bool{
-	"m_key": true, "m_key_protection_level": true, "sm_key": true, "sa_key": true, "subnet_prefix": true, "lmc": true,
+	"m_key": true, "m_key_protection_level": true, "sm_key": true, "sa_key": true, "lmc": true,
 	"sweep_interval": true, "sminfo_polling_timeout": true, "polling_retry_number": true, "routing_engine": true,
 	"ignore_other_sm": true, "force_link_speed": true, "force_link_width": true, "max_op_vls": true, "daemon": true,
 	"log_file": true, "force_log_flush": true, "exit_on_fatal": true, "log_flags": true, "log_max_size": true,
@@ -196,7 +199,7 @@ func (s *state) runSM(ctx context.Context, p *labsim.Proc, o parsed, conf smOpti
 	}
 	defer s.release(port)
 	say("Entering DISCOVERING state")
-	sm := &labsim.SM{Port: port, Priority: conf.priority}
+	sm := &labsim.SM{Port: port, Priority: conf.priority, Prefix: conf.prefix}
 	conf.partitions = o.last("--Pconfig", conf.partitions)
 	s.readPartitions(conf.partitions, say).give(sm)
 	noGroup := sm.GroupMTU == 0

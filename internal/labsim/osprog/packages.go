@@ -277,3 +277,12 @@ func InstallPackage(m *labsim.Machine, names ...string) error {
 	}
 	return nil
 }
+
+// SetPackage has the package database say that a package is installed, whatever
+// the repositories offer.
+func SetPackage(m *labsim.Machine, name, version string) {
+	s := stateOf(m)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.packages.installed[name] = version
+}

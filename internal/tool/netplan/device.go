@@ -30,6 +30,8 @@ type Device struct {
 	MTU       int
 	Addresses []netip.Prefix
 	Routes    []ipconf.Route
+	// Interfaces are the parts of a bond or a bridge.
+	Interfaces []string
 }
 
 // Renderers of netplan.
@@ -113,7 +115,7 @@ func Parse(text string) ([]Device, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s.%s: %w", section, id, err)
 			}
-			d.Section, d.ID = section, id
+			d.Section, d.ID, d.Interfaces = section, id, parts(settings)
 			all = append(all, d)
 		}
 	}
@@ -168,6 +170,16 @@ func parseDevice(settings any) (Device, error) {
 		d.Routes = append(d.Routes, route)
 	}
 	return d, nil
+}
+
+func parts(settings any) []string {
+	m, _ := settings.(map[string]any)
+	list, _ := m["interfaces"].([]any)
+	var names []string
+	for _, i := range list {
+		names = append(names, fmt.Sprint(i))
+	}
+	return names
 }
 
 // parseAddress reads an address; one with a label is a mapping of one key.

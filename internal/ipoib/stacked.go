@@ -1,0 +1,74 @@
+package ipoib
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ifupdown"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netplan"
+)
+
+// stacked finds the bond or bridge that an interface is part of, now or by a file.
+func (c *checker) stacked(n *inventory.Netdev) {
+	if n.Master != "" {
+		what := ""
+		if upper, ok := c.s.Netdev(n.Master); ok && upper.Kind != "" {
+			what = " (" + upper.Kind + ")"
+			if upper.Kind == "bond" {
+				what = " (bond, mode " + upper.Mode + ")"
+			}
+		}
+		c.add(ruleStacked.Find("%s of %s is part of %s%s.", n.Name, c.s.Host, n.Master, what))
+		return
+	}
+	for _, line := range stackedBy(c.s, n.Name) {
+		c.add(ruleStacked.Find("%s of %s: %s.", n.Name, c.s.Host, line))
+	}
+}
+
+// stackedBy are the lines of others' files that make an interface part of another.
+func stackedBy(s *inventory.Snapshot, name string) []string {
+	var lines []string
+	for _, path := range s.FilesUnder(netplanDir) {
+		devices, err := netplan.Parse(s.Files[path].Content)
+		if err != nil || platform.Owned(s.Files[path].Content) {
+			continue
+		}
+		for _, d := range devices {
+			if slices.Contains(d.Interfaces, name) {
+				lines = append(lines, fmt.Sprintf("%s has it in %s of %s", path, d.ID, d.Section))
+			}
+		}
+	}
+	for _, path := range append([]string{ifupdown.MainFile}, s.FilesUnder(ifupdown.Dir)...) {
+		f, err := ifupdown.Parse(s.Files[path].Content)
+		if err != nil {
+			continue // ifup says so when it reads the file
+		}
+		for _, z := range f.Stanzas {
+			for _, o := range z.Options {
+				if slices.Contains(memberOptions, strings.ReplaceAll(o[0], "_", "-")) && slices.Contains(strings.Fields(o[1]), name) {
+					lines = append(lines, fmt.Sprintf("%s has it in %s (%s)", path, z.Name, o[0]))
+				}
+			}
+		}
+	}
+	return lines
+}
+
+// memberOptions are how stanzas name the parts of a bond or bridge.
+var memberOptions = []string{"bridge-ports", "bond-slaves", "slaves"}
+
+// ifupdown2 refuses the releases that cannot read an InfiniBand address.
+func (c *checker) ifupdown2() {
+	version := c.s.Packages["ifupdown2"]
+	if c.stack != StackIfupdown2 || version == "" {
+		return
+	}
+	if major, _, _ := strings.Cut(version[strings.Index(version, ":")+1:], "."); major == "1" || major == "2" {
+		c.add(ruleIfupdown2.Find("%s has ifupdown2 %s.", c.s.Host, version))
+	}
+}
