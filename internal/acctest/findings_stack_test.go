@@ -56,6 +56,10 @@ func stackFindings() []finding {
 			w.Machine(host).Install("/usr/sbin/ifreload", func(_ context.Context, p *labsim.Proc) int { return p.Unknown("ifreload") })
 			osprog.SetPackage(w.Machine(host), "ifupdown2", "2.0.1-1+pve8")
 		}},
+		{code: "IP037", says: []string{"ibp1s0 of intel9 has mode connected, MTU 65520 and 172.16.0.20/24"}, config: plain, prepare: func(w *World) {
+			drivers(w)
+			w.Run(host, "echo connected > /sys/class/net/ibp1s0/mode; ip link set dev ibp1s0 mtu 65520 up; ip addr add 172.16.0.20/24 dev ibp1s0")
+		}},
 		{code: "IP033", at: "pkey", says: []string{"ib_of_the_port.8001", "19 characters, 4 more than 15"}, config: wants(host, map[string]any{"pkey": "0x8001"}), prepare: func(w *World) {
 			drivers(w)
 			w.Machine(host).RenameNetdev("ibp1s0", "ib_of_the_port")

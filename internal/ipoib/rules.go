@@ -134,6 +134,10 @@ var (
 		Meaning: "ifupdown2 before 3.0 ends with \"Length of MACAddress attribute not supported: 24\" as soon as there is an InfiniBand interface, and brings up none at all (CumulusNetworks/ifupdown2 issue 140).",
 		WayOut:  "Upgrade the package ifupdown2 to 3.0.0 or later, as Debian 12 has it; that one notes the address and goes on.",
 	}
+	ruleFleeting = safety.Rule{
+		Code: "IP037", Severity: safety.Warn, Title: "What the interface has would be lost at the next restart",
+		Meaning: "Mode, MTU and addresses were set at run time only, by ip or through sysfs. The apply writes them where the host's network stack reads them at boot.",
+	}
 	ruleAddress = safety.Rule{
 		Code: "IP021", Severity: safety.Refuse, Title: "Refusing an address that an interface cannot have", Attribute: attrAddresses,
 		WayOut: "Give addresses of hosts with their prefix length, for example 172.16.0.20/24.",
@@ -205,5 +209,5 @@ var Rules = safety.Register(
 	ruleConnected, ruleSession, ruleForeign, ruleAdopt, ruleOverlap, ruleFirstRow, ruleOthersLost, rulePending,
 	ruleUdevWipe, ruleGroupMTU, ruleService, ruleNoSM, ruleAddress, rulePostponed, ruleStack, ruleTwoManagers, ruleNotRead,
 	ruleCloudInit, ruleUnconfirmed, ruleSubnet, ruleRoute, ruleDefaultRoute, ruleTrueNASRoutes, ruleTrueNASPKey, ruleChildName,
-	ruleElsewhere, ruleStacked, ruleIfupdown2,
+	ruleElsewhere, ruleStacked, ruleIfupdown2, ruleFleeting,
 )

@@ -159,6 +159,7 @@ func (c *checker) stackFindings() {
 		}
 	}
 	c.ifupdown2()
+	c.fleeting()
 	if n, ok := c.s.Netdev(c.observed.Name); ok {
 		c.managers(n)
 		c.stacked(n)

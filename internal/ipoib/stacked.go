@@ -62,6 +62,15 @@ func stackedBy(s *inventory.Snapshot, name string) []string {
 // memberOptions are how stanzas name the parts of a bond or bridge.
 var memberOptions = []string{"bridge-ports", "bond-slaves", "slaves"}
 
+// fleeting finds an interface that is as asked now and that nothing brings back.
+func (c *checker) fleeting() {
+	o, want := c.observed, c.d.Config
+	if o.Persisted.Found || !o.Present || !o.Up || o.Live.Mode != want.Mode || o.Live.MTU != want.MTU || !sameAddresses(o.Live.Addresses, want.Addresses) {
+		return
+	}
+	c.add(ruleFleeting.Find("%s of %s has mode %s, MTU %d and %s, and no file brings them back.", o.Name, c.s.Host, o.Live.Mode, o.Live.MTU, joinPrefixes(o.Live.Addresses)))
+}
+
 // ifupdown2 refuses the releases that cannot read an InfiniBand address.
 func (c *checker) ifupdown2() {
 	version := c.s.Packages["ifupdown2"]

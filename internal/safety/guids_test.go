@@ -123,6 +123,9 @@ var linkCases = []struct {
 		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
 		in.Request.Activation, in.Host.RebootAllowed = ActivationReboot, false
 	}},
+	{"LT015", Warn, "run time only", func(in *LinkTypeInput) {
+		in.Current, in.Persisted = map[int]string{1: "ib", 2: "ib"}, map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeIB}
+	}},
 	{"LT006", Warn, "flap", func(*LinkTypeInput) {}},
 	{"LT007", Refuse, "other card differs", func(in *LinkTypeInput) {
 		in.Rung, in.Host.Others = "modprobe.d", []OtherCard{{PCI: there, Types: []string{"eth", "eth"}}}

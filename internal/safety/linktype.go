@@ -36,6 +36,7 @@ func LinkTypes(in LinkTypeInput) Verdict {
 		v.Findings = append(v.Findings, find("HO008", "Host %s", in.Host.Name))
 	}
 	v.Findings = append(v.Findings, lasting(in)...)
+	v.Findings = append(v.Findings, fleeting(in)...)
 	if linkChanges(in) {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
 		v.Findings = append(v.Findings, find("LT006", "Card %s", in.Card.PCI))
@@ -160,6 +161,22 @@ func lasting(in LinkTypeInput) []Finding {
 		found = append(found, sharedParameter(in, other))
 	}
 	return found
+}
+
+// fleeting finds ports that are as asked now and will not be after a restart, as
+// somebody left them who set the type at run time only.
+func fleeting(in LinkTypeInput) []Finding {
+	var ports []string
+	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
+		want := in.Request.Ports[n]
+		if next, said := in.Persisted[n]; said && next != want && linkIs(in.Current[n], want) {
+			ports = append(ports, fmt.Sprintf("port %d is %s now and %s after a restart", n, in.Current[n], next))
+		}
+	}
+	if len(ports) == 0 {
+		return nil
+	}
+	return []Finding{find("LT015", "Card %s: %s", in.Card.PCI, strings.Join(ports, ", "))}
 }
 
 func sharedParameter(in LinkTypeInput, other OtherCard) Finding {

@@ -166,4 +166,7 @@ var _ = Register(
 	Rule{Code: "LT014", Severity: Warn, Title: "Link types wait for the next restart", Attribute: "activation",
 		Meaning: "ConnectX-4 and later take another type with a full reset only. Until then the ports are what they were.",
 		WayOut:  "Restart the host when it suits, or write activation = \"reboot\"."},
+	Rule{Code: "LT015", Severity: Warn, Title: "Link types would be lost at the next restart", Attribute: "ports",
+		Meaning: "They were set at run time only, through sysfs, devlink or sensing; what is stored says another type, and that is what comes back. The apply stores the types of this resource.",
+		WayOut:  "See rungs for what each mechanism says; where the stored one is somebody else's file, take its line out."},
 )
