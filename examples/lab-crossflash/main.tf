@@ -87,16 +87,17 @@ resource "infiniband_ipoib_interface" "fabric" {
   depends_on = [infiniband_opensm.intel9]
 }
 
-# What the hosts themselves say once everything is done.
+# What the hosts themselves say once everything is done. Each kind of resource that
+# changes it is named: Terraform waits for those only that stand here.
 data "infiniband_cards" "fabric" {
-  depends_on = [infiniband_ipoib_interface.fabric]
+  depends_on = [infiniband_link_type.card, infiniband_opensm.intel9, infiniband_ipoib_interface.fabric]
 }
 
 # The fabric as intel9 sees it.
 data "infiniband_fabric" "lab" {
   host = "intel9"
 
-  depends_on = [infiniband_ipoib_interface.fabric]
+  depends_on = [infiniband_link_type.card, infiniband_opensm.intel9, infiniband_ipoib_interface.fabric]
 }
 
 # Its picture, in a file of the repository that is written again when it changes.

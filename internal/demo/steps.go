@@ -34,6 +34,7 @@ var steps = []step{
 	{"A second plan", "Nothing is left to do.", (*demo).settled},
 	{"Drift behind Terraform's back", "A port set to Ethernet, an MTU changed, the subnet manager stopped: the plan shows all three.", (*demo).drifted},
 	{"The next apply mends it", "And the plan after it is empty again.", (*demo).mended},
+	{"The subnet manager alone stops", "The fabric is looked at after it runs again, so that one apply mends it and its picture.", (*demo).managerStopped},
 	{"destroy", "Software that we put there goes; the hardware stays as it is, and the plan says so.", (*demo).destroyed},
 }
 
@@ -135,6 +136,17 @@ func (d *demo) mended(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(d.settled(ctx), d.evidence(ctx))
+}
+
+// managerStopped is drift of one resource that others only depend on.
+func (d *demo) managerStopped(ctx context.Context) error {
+	if err := d.lab.stopManager(ctx); err != nil {
+		return err
+	}
+	if err := d.applied(ctx); err != nil {
+		return err
+	}
+	return d.settled(ctx)
 }
 
 // destroyed checks that the firmware and the GUIDs are still on the cards, and
