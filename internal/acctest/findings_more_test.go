@@ -93,6 +93,12 @@ func linkFindings() []finding {
 				w.Install(labs.Intel9, "mstflint")
 				w.Run(labs.Intel9, "mstconfig -y -d 0000:01:00.0 set LINK_TYPE_P1=2 LINK_TYPE_P2=2")
 			}},
+		{code: "LT016", at: "ports", says: []string{"kernel command line has ib on port 1", "update-grub"}, config: types("eth", "eth"), hosts: func() []labs.Host {
+			return vpi(func(h *labs.Host) { h.Cmdline = "mlx4_core.port_type_array=1,1" })
+		}},
+		{code: "LT016", at: "ports", says: []string{"/etc/modprobe.d/zz-mlx4.conf has ib on port 2"}, config: types("eth", "eth"), prepare: func(w *World) {
+			w.Put(labs.Intel9, "/etc/modprobe.d/zz-mlx4.conf", "options mlx4_core port_type_array=2,1\n")
+		}},
 		{code: "LT012", at: "ports", hosts: func() []labs.Host { return bought() }, says: []string{"MT_9090111019"}, config: func(w *World) Config {
 			link := w.types(labs.Intel9, "ib", "ib")[0]
 			link.After = []string{"infiniband_firmware.it"}

@@ -32,7 +32,11 @@ func vpi(changes ...func(*labs.Host)) []labs.Host {
 		c := &hosts[i].Cards[0]
 		node := NodeGUID(hosts[i].Name)
 		c.Image, c.GUIDs = card.VPI(), [4]uint64{node, node + 1, node + 2, node + 3}
-		hosts[i].Cmdline = "mlx4_core.port_type_array=1,1"
+		if hosts[i].OS == labsim.TrueNAS {
+			hosts[i].Cmdline = "mlx4_core.port_type_array=1,1"
+		} else {
+			hosts[i].Files = map[string]string{"/etc/modprobe.d/mlx4.conf": "options mlx4_core port_type_array=1,1\n"}
+		}
 	}
 	return changed(hosts, changes)
 }

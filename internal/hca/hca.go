@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
 // StateDir is where images, jobs and backups are kept on every host, mode 0700.
@@ -36,6 +37,9 @@ type Keeper interface {
 	Rung() (rung, whyNot string)
 	Keep(ctx context.Context, types map[int]ib.LinkType) error
 	Kept(s *inventory.Snapshot) map[int]ib.LinkType
+	// Stronger are settings of others that win over what Keep stores, the
+	// strongest last.
+	Stronger(s *inventory.Snapshot) []platform.LinkTypeSetting
 }
 
 // Card is one card with what the configuration says of its host.

@@ -2,12 +2,14 @@ package hca
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -64,7 +66,7 @@ func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (Assessment, err
 		in.ConfigHasType = len(card.Config.LinkTypeNext) > 0
 	}
 	in.Rung, in.RungErr = rungOf(l.Card, s, card)
-	in.Persisted = persistent(l.Card, s, card)
+	in.Persisted, in.Overrides = persistent(l.Card, s, card), overrides(l, s, card)
 	a.Verdict = safety.LinkTypes(in)
 	return a, nil
 }
@@ -97,12 +99,32 @@ func persistent(c Card, s *inventory.Snapshot, card *inventory.Card) map[int]ib.
 	if c.Keeper == nil || decidesItself(card) {
 		return types
 	}
-	for port, t := range c.Keeper.Kept(s) {
-		if t != ib.LinkTypeAuto {
-			types[port] = t
+	for _, setting := range append([]platform.LinkTypeSetting{{Types: c.Keeper.Kept(s)}}, c.Keeper.Stronger(s)...) {
+		for port, t := range setting.Types {
+			if t != ib.LinkTypeAuto {
+				types[port] = t
+			}
 		}
 	}
 	return types
+}
+
+// overrides are the settings of others that decide on a port in another way than
+// what is asked for.
+func overrides(l LinkTypes, s *inventory.Snapshot, card *inventory.Card) []string {
+	if l.Card.Keeper == nil || decidesItself(card) {
+		return nil
+	}
+	var all []string
+	for _, setting := range l.Card.Keeper.Stronger(s) {
+		for _, port := range sortedPorts(setting.Types) {
+			want, asked := l.Request.Ports[port]
+			if t := setting.Types[port]; asked && t != ib.LinkTypeAuto && t != want {
+				all = append(all, fmt.Sprintf("%s has %s on port %d", setting.Where, t, port))
+			}
+		}
+	}
+	return all
 }
 
 func configTypes(next map[int]string) map[int]ib.LinkType {
@@ -161,6 +183,9 @@ func rungs(s *inventory.Snapshot, c Card, card *inventory.Card) map[string]map[i
 	if c.Keeper != nil && !decidesItself(card) {
 		name, _ := c.Keeper.Rung()
 		add(name, c.Keeper.Kept(s))
+		for _, setting := range c.Keeper.Stronger(s) {
+			add(setting.Where, setting.Types)
+		}
 	}
 	return all
 }

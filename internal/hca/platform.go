@@ -38,3 +38,7 @@ func (o onPlatform) Keep(ctx context.Context, types map[int]ib.LinkType) error {
 func (o onPlatform) Kept(s *inventory.Snapshot) map[int]ib.LinkType {
 	return o.platform.PersistedLinkTypes(s, o.pci).Types
 }
+
+func (o onPlatform) Stronger(s *inventory.Snapshot) []platform.LinkTypeSetting {
+	return o.platform.PersistedLinkTypes(s, o.pci).Stronger
+}

@@ -38,11 +38,12 @@ type User struct {
 type Config struct {
 	Name            string
 	OS              OS
-	Kernel          string // default: the stock kernel of the system
-	Cmdline         string // kernel command line beyond root=
-	MstflintVersion string // default: what the system packages; "none": not installed
-	Stack           Stack  // what configures the network; default: the system's own
-	Release         string // /etc/os-release; default: the system's own
+	Kernel          string            // default: the stock kernel of the system
+	Cmdline         string            // kernel command line beyond root=
+	Files           map[string]string // of whoever had the machine before, by path
+	MstflintVersion string            // default: what the system packages; "none": not installed
+	Stack           Stack             // what configures the network; default: the system's own
+	Release         string            // /etc/os-release; default: the system's own
 	Users           []User
 	Cards           []CardConfig
 	Netdevs         []Netdev // what is not a card's: eno1

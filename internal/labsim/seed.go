@@ -27,6 +27,9 @@ func (m *Machine) seedFiles() {
 	m.FS.PutDevices()
 	m.FS.Put("/etc/hostname", m.Name+"\n", 0o644)
 	m.FS.Put("/etc/os-release", m.Config.Release, 0o644)
+	for path, text := range m.Config.Files {
+		m.FS.Put(path, text, 0o644)
+	}
 	m.FS.Put("/etc/machine-id", strings.ReplaceAll(newBootID(), "-", "")+"\n", 0o444)
 	m.FS.Put("/etc/modules", "# /etc/modules: kernel modules to load at boot time.\n", 0o644)
 	m.seedUsers()

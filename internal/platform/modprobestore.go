@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -12,6 +13,9 @@ import (
 
 // ModprobePath is our own file of module options.
 const ModprobePath = "/etc/modprobe.d/terraform-infiniband.conf"
+
+// CommandLine is the rung of options that the boot loader gives to the kernel.
+const CommandLine = "kernel command line"
 
 // modprobeStore keeps port types as an option of mlx4_core: Ubuntu, Debian, Arch.
 type modprobeStore struct{}
@@ -40,7 +44,10 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *inventory.Host, 
 	return rebuildInitramfs(ctx, h, ModprobePath)
 }
 
-// PersistedLinkTypes implements Platform.
+// PersistedLinkTypes implements Platform. modprobe gives a module the options of
+// all files in the order of their names, then those of the kernel command line
+// (kmod libkmod/libkmod-config.c), and of a parameter that is given twice the last
+// one counts.
 func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) LinkTypeRecord {
 	r := LinkTypeRecord{Rung: m.LinkTypeRung()}
 	for _, p := range s.FilesUnder(path.Dir(ModprobePath)) {
@@ -51,6 +58,16 @@ func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress
 			r.Found, r.Types = true, parsePortTypeArray(value)
 		default:
 			r.Foreign = append(r.Foreign, fmt.Sprintf("%s: options %s %s=%s", p, mlx4Module, portTypeParam, value))
+			if path.Base(p) > path.Base(ModprobePath) {
+				r.Stronger = append(r.Stronger, LinkTypeSetting{p, parsePortTypeArray(value)})
+			}
+		}
+	}
+	for word := range strings.FieldsSeq(s.Cmdline) {
+		name, value, _ := strings.Cut(word, "=")
+		if strings.ReplaceAll(name, "-", "_") == portTypeToken {
+			r.Foreign = append(r.Foreign, CommandLine+": "+word)
+			r.Stronger = append(r.Stronger, LinkTypeSetting{CommandLine, parsePortTypeArray(value)})
 		}
 	}
 	return r

@@ -98,6 +98,14 @@ type LinkTypeRecord struct {
 	AfterReboot bool
 	// Foreign names files or settings of others that set the same parameter.
 	Foreign []string
+	// Stronger are those of them that win over ours, the strongest last.
+	Stronger []LinkTypeSetting
+}
+
+// LinkTypeSetting is a setting of somebody else.
+type LinkTypeSetting struct {
+	Where string // "kernel command line" or a file
+	Types map[int]ib.LinkType
 }
 
 // Default waiting times.

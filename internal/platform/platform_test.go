@@ -2,6 +2,7 @@ package platform
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -193,5 +194,22 @@ func TestFindSleepingPort(t *testing.T) {
 	}
 	if p, ok := FindSleepingPort(s, 0x11); !ok || p.LinkLayer != "Ethernet" {
 		t.Errorf("a port in Ethernet mode, of which the kernel shows no GUID: %+v, %t", p, ok)
+	}
+}
+
+// What modprobe takes from elsewhere and later than from our file wins over it.
+func TestModprobeStore_namesWhatIsStronger(t *testing.T) {
+	s := &inventory.Snapshot{Cmdline: "quiet mlx4-core.port_type_array=1,1", Files: map[string]inventory.File{
+		ModprobePath:                   {Content: OwnedHeader("infiniband_link_type") + "options mlx4_core port_type_array=2,2\n"},
+		"/etc/modprobe.d/mlx4.conf":    {Content: "options mlx4_core port_type_array=1,2\n"},
+		"/etc/modprobe.d/zz-mlx4.conf": {Content: "options mlx4_core port_type_array=0,2\n"},
+	}}
+	r := modprobeStore{}.PersistedLinkTypes(s, ib.MustParsePCIAddress("0000:0b:00.0"))
+	want := []LinkTypeSetting{
+		{"/etc/modprobe.d/zz-mlx4.conf", map[int]ib.LinkType{1: ib.LinkTypeAuto, 2: ib.LinkTypeETH}},
+		{CommandLine, map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}},
+	}
+	if !reflect.DeepEqual(r.Stronger, want) || r.Types[1] != ib.LinkTypeETH || len(r.Foreign) != 3 {
+		t.Errorf("%+v", r)
 	}
 }

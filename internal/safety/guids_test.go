@@ -127,6 +127,11 @@ var linkCases = []struct {
 		in.Current, in.Persisted = map[int]string{1: "ib", 2: "ib"}, map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeIB}
 	}},
 	{"LT006", Warn, "flap", func(*LinkTypeInput) {}},
+	{"HO009", Warn, "subnet manager", func(in *LinkTypeInput) { in.Host.SMPorts = []int{1} }},
+	{"HO009", Warn, "subnet manager, mlx5 restarts", func(in *LinkTypeInput) {
+		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
+		in.Request.Activation, in.Host.RebootAllowed, in.Host.SMPorts = ActivationReboot, true, []int{1}
+	}},
 	{"LT007", Refuse, "other card differs", func(in *LinkTypeInput) {
 		in.Rung, in.Host.Others = "modprobe.d", []OtherCard{{PCI: there, Types: []string{"eth", "eth"}}}
 	}},
@@ -135,6 +140,7 @@ var linkCases = []struct {
 	{"LT010", Warn, "other card equal", func(in *LinkTypeInput) {
 		in.Rung, in.Host.Others = "modprobe.d", []OtherCard{{PCI: there, Types: []string{"ib", "ib"}}}
 	}},
+	{"LT016", Refuse, "kernel command line", func(in *LinkTypeInput) { in.Overrides = []string{"kernel command line has eth on port 1"} }},
 	{"LT011", Refuse, "nothing lasts", func(in *LinkTypeInput) { in.Rung, in.RungErr = "", "no rung" }},
 	{"LT012", Warn, "firmware planned", func(in *LinkTypeInput) { in.Card.RunningPSID, in.PlannedPSID = psidEN, psidVPI }},
 	{"HO001", NeedsConsent, "SSH on the other port", func(in *LinkTypeInput) { in.Host.SSH = NetPath{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}} }},

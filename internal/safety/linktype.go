@@ -39,6 +39,7 @@ func LinkTypes(in LinkTypeInput) Verdict {
 	v.Findings = append(v.Findings, fleeting(in)...)
 	if linkChanges(in) {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
+		v.Findings = append(v.Findings, managers(in.Host)...)
 		v.Findings = append(v.Findings, find("LT006", "Card %s", in.Card.PCI))
 	}
 	return seal(v, in.Card, false)
@@ -144,10 +145,13 @@ func psidSaysEN(psid string, chip ib.Chip) bool {
 
 // lasting looks at what keeps the types over a reboot.
 func lasting(in LinkTypeInput) []Finding {
-	if in.Rung == "mstconfig" {
-		return nil
-	}
 	var found []Finding
+	if len(in.Overrides) > 0 {
+		found = append(found, find("LT016", "%s", strings.Join(in.Overrides, "; ")))
+	}
+	if in.Rung == "mstconfig" {
+		return found
+	}
 	for _, t := range in.Request.Ports {
 		if t == ib.LinkTypeAuto {
 			found = append(found, find("LT003", "%s", orText(in.RungErr, "The way that lasts here is "+orText(in.Rung, "none")+", which knows ib and eth only")))

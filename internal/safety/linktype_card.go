@@ -30,7 +30,7 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 		}
 		how, found := activation(in.Host, in.Request.Activation)
 		v.Activation = how
-		v.Findings = append(append(v.Findings, found...), battery(in.Host)...)
+		v.Findings = append(append(append(v.Findings, managers(in.Host)...), found...), battery(in.Host)...)
 	}
 	return seal(v, in.Card, false)
 }

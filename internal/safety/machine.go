@@ -28,10 +28,15 @@ func machine(card CardFacts, host HostFacts, need int64) []Finding {
 	if host.BackupDir == "" {
 		found = append(found, find("BK002", "backup_dir is not set"))
 	}
-	if len(host.SMPorts) > 0 {
-		found = append(found, find("HO009", "Ports with a subnet manager: %s", joinInts(host.SMPorts)))
+	return append(found, managers(host)...)
+}
+
+// managers are the subnet managers that go away with the card.
+func managers(host HostFacts) []Finding {
+	if len(host.SMPorts) == 0 {
+		return nil
 	}
-	return found
+	return []Finding{find("HO009", "Ports with a subnet manager: %s", joinInts(host.SMPorts))}
 }
 
 // lockdown forbids direct access to PCI devices. mstflint's own module is the

@@ -87,6 +87,9 @@ type LinkTypeInput struct {
 	// Persisted is what the ports will be after the next boot; no entry where
 	// nothing says.
 	Persisted map[int]ib.LinkType
+	// Overrides are settings of the host that decide otherwise at the next boot and
+	// win over what can be stored.
+	Overrides []string
 	Rung      string // rung that will make it persistent; empty: none exists
 	RungErr   string // why none exists
 	// PlannedPSID is the PSID that the card will run before this is applied;

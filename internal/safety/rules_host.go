@@ -27,7 +27,7 @@ var _ = Register(
 		Meaning: "Its entry in the provider says mode = \"observe\": it is read and never written.",
 		WayOut:  "Remove mode = \"observe\" from the host's entry of the provider's hosts."},
 	Rule{Code: "HO009", Severity: Warn, Title: "A subnet manager runs on this card",
-		Meaning: "If it is the only one, the fabric stands still while the host restarts.",
+		Meaning: "If it is the only one, nobody manages the fabric while the card is out of service: ports that come up meanwhile stay in Initializing.",
 		WayOut:  "Let another host take over first."},
 	Rule{Code: "HO010", Severity: Refuse, Title: "Host lacks programs that the flash job needs",
 		Meaning: "The burn runs as a job of the host's own, so that a lost connection cannot stop it.",
@@ -169,4 +169,8 @@ var _ = Register(
 	Rule{Code: "LT015", Severity: Warn, Title: "Link types would be lost at the next restart", Attribute: "ports",
 		Meaning: "They were set at run time only, through sysfs, devlink or sensing; what is stored says another type, and that is what comes back. The apply stores the types of this resource.",
 		WayOut:  "See rungs for what each mechanism says; where the stored one is somebody else's file, take its line out."},
+	Rule{Code: "LT016", Severity: Refuse, Title: "Another setting of the host decides on the link types", Attribute: "ports",
+		Meaning: "port_type_array of mlx4_core is also given where it wins over what this resource stores and over the card's own configuration. The types would be as asked until the next restart only.",
+		WayOut: "Take it out there, and plan again. Of the kernel command line: remove mlx4_core.port_type_array from /etc/default/grub, run update-grub (RHEL: grubby --update-kernel=ALL --remove-args=…) and restart the host. " +
+			"Of a file in /etc/modprobe.d: remove the line and rebuild the initial RAM disk (update-initramfs -u)."},
 )

@@ -201,7 +201,7 @@ func (h *Host) take(d labs.Host) error {
 			return err
 		}
 		// Hosts of the simulated lab may tell the driver; here the card tells it.
-		if strings.Contains(d.Cmdline, "port_type_array=1,1") {
+		if strings.Contains(d.Cmdline+d.Files["/etc/modprobe.d/mlx4.conf"], "port_type_array=1,1") {
 			model.SetNV(card.NV{LinkType: [2]int{card.LinkIB, card.LinkIB}})
 		}
 		device := NewDevice(model)

@@ -53,7 +53,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"rung":            tfkit.Computed("Mechanism that makes the types last: `mstconfig`, `modprobe.d` or `kernel_extra_options`."),
 			"effective":       schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Link type in effect by port: `ib`, `eth`, `auto (ib)` or `auto (eth)`."},
 			"next_boot":       schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Link type by port after the next restart, as the mechanism of `rung` has it; a port without an entry is decided by the firmware."},
-			"rungs":           schema.MapAttribute{Computed: true, ElementType: rungType, MarkdownDescription: "What each mechanism says by itself, by port: `driver` is what runs, `mstconfig` the card's own configuration for its next start, `modprobe.d`, `mlx4.conf` or `kernel_extra_options` the setting of the host. Where two differ, that is where the drift is."},
+			"rungs":           schema.MapAttribute{Computed: true, ElementType: rungType, MarkdownDescription: "What each mechanism says by itself, by port: `driver` is what runs, `mstconfig` the card's own configuration for its next start, `modprobe.d`, `mlx4.conf` or `kernel_extra_options` the setting of the host that this resource makes; `kernel command line`, or the path of a file of modprobe.d, a setting of somebody else that wins over it, which the plan refuses where it differs. Where two differ, that is where the drift is."},
 			"reboot_required": tfkit.ComputedBool("Whether a port will have another type after the next restart than it has now."),
 		},
 	}
