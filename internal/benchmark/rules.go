@@ -18,7 +18,7 @@ var (
 		WayOut:  "Use several streams, or mode = \"connected\" of infiniband_ipoib_interface where the card can do it, or a limit that fits.",
 	}
 	ruleMissed = safety.Rule{
-		Code: "BM004", Severity: safety.Refuse, Title: "Benchmark missed its limit",
+		Code: "BM004", Severity: safety.Refuse, Title: "Refusing a result beyond its limit",
 		Meaning: "The link works and carries less, or answers later, than the configuration asks for. Nothing was kept in state: the next apply measures again.",
 		WayOut:  "Look at the likely causes; change the limit, or say on_miss = \"warn\", if the result is what these cards can do.",
 	}

@@ -1,6 +1,11 @@
 package opensm
 
-import "github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+import (
+	"maps"
+	"slices"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
+)
 
 // The words of opensm's own files that a configuration uses as well.
 type (
@@ -26,6 +31,9 @@ const (
 
 // RoutingEngines returns the names that opensm knows.
 func RoutingEngines() []string { return opensm.RoutingEngines }
+
+// Rates returns those of a broadcast group in tenths of Gb/s, the lowest first.
+func Rates() []int { return slices.Sorted(maps.Keys(opensm.RateCodes)) }
 
 // Keywords returns the members that stand for many ports.
 func Keywords() []string { return opensm.Keywords }

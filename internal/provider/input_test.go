@@ -57,6 +57,8 @@ var badValues = map[string]bad{
 	"no port":                      {links, map[string]any{"ports": map[string]any{}}, "ports", "at least 1"},
 	"unknown link type":            {links, map[string]any{"ports": map[string]any{"1": "infiniband"}}, "ports.1", `"ib" "eth" "auto"`},
 	"port GUID that is none":       {sm, map[string]any{"port_guid": "port one"}, "port_guid", "want 16 hexadecimal digits"},
+	"rate that no link has":        {sm, map[string]any{"partitions": map[string]any{"Default": map[string]any{"full": []any{"ALL"}, "rate": 32}}}, "partitions.Default.rate", "2.5, 5, 10, 14, 20, 25, 30, 40, 56, 60, 80, 100, 112, 120, 200 or 400"},
+	"default partition by a word":  {sm, map[string]any{"partitions": map[string]any{"default": map[string]any{"full": []any{"ALL"}}}}, "partitions", `is called "Default"`},
 	"priority 16":                  {sm, map[string]any{"priority": 16}, "priority", "between 0 and 15"},
 	"unknown mode":                 {ipoib, map[string]any{"mode": "fast"}, "mode", `"datagram" "connected"`},
 	"address without a length":     {ipoib, map[string]any{"addresses": []any{"172.16.0.20"}}, "addresses", "prefix length"},

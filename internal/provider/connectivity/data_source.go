@@ -43,6 +43,9 @@ func (s *DataSource) ValidateConfig(ctx context.Context, req datasource.Validate
 		resp.Diagnostics.AddAttributeError(path.Root("to"), "Missing other end",
 			"Neither `to` nor `address` is set.\n\nName a key of the hosts map in `to`, or in `address` the address of a host that is not managed.")
 	}
+	if !m.To.IsNull() && !m.To.IsUnknown() && m.To.Equal(m.From) && m.Address.IsNull() && m.ToInterface.IsNull() {
+		resp.Diagnostics.AddAttributeError(path.Root("to"), "Invalid value for to", "It is the same host as `from`: no packet would leave it.\n\nTo look at the way between two ports of one host, name `from_interface` and `to_interface`.")
+	}
 }
 
 // Read measures.

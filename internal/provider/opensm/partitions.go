@@ -99,6 +99,9 @@ func pkey(name, text string) (uint16, error) {
 		if name == ops.DefaultPartition {
 			return ops.DefaultPKey, nil
 		}
+		if strings.EqualFold(name, ops.DefaultPartition) {
+			return 0, fmt.Errorf("the one with the P_Key 0x7fff, which opensm makes the default, is called %q", ops.DefaultPartition)
+		}
 		// opensm would draw one, and another when partitions are added before it.
 		return 0, fmt.Errorf("it needs a pkey from 0x0001 to 0x7ffe")
 	}

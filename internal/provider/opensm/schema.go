@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/float64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
@@ -39,8 +38,8 @@ func partitionsAttribute() schema.MapNestedAttribute {
 			"ipoib": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether opensm makes the broadcast group that IPoIB interfaces of the partition join. Without it they stay without carrier unless the first of them may make the group."},
 			"mtu": schema.Int64Attribute{Optional: true, MarkdownDescription: "IB MTU of the broadcast group in bytes: 256, 512, 1024, 2048 (opensm's default) or 4096. Every member has to have at least this.",
 				Validators: []validator.Int64{int64validator.OneOf(256, 512, 1024, 2048, 4096)}},
-			"rate": schema.Float64Attribute{Optional: true, MarkdownDescription: "Rate of the broadcast group in Gb/s: 2.5, 5, 10 (opensm's default), 14, 20, 25, 30, 40, 56, 60, 80, 100, 112, 120, 200 or 400. Every member has to have at least this.",
-				Validators: []validator.Float64{float64validator.OneOf(2.5, 5, 10, 14, 20, 25, 30, 40, 56, 60, 80, 100, 112, 120, 200, 400)}},
+			"rate": schema.Float64Attribute{Optional: true, MarkdownDescription: "Rate of the broadcast group in Gb/s: " + rateWords() + " (opensm's default is 10). Every member has to have at least this.",
+				Validators: []validator.Float64{rateValidator{}}},
 			"index0":  schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the P_Key goes into the first place of each member's table, which some programs use without asking."},
 			"full":    members("Full", "They reach every member. A port that is named has what its own entry says, whatever a word such as `ALL` says."),
 			"limited": members("Limited", "They reach full members only, not each other."),

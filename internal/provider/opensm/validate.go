@@ -3,6 +3,8 @@ package opensm
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -46,6 +48,31 @@ func (v prefixValidator) ValidateString(ctx context.Context, req validator.Strin
 	case prefix == 0 || prefix>>56 == 0xff:
 		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s", req.Path),
 			"Zero and what begins with 0xff, as multicast addresses do, cannot be a subnet prefix.")
+	}
+}
+
+// rateWords are the rates that a group can have.
+func rateWords() string {
+	words := make([]string, 0, len(ops.Rates()))
+	for _, tenths := range ops.Rates() {
+		words = append(words, strconv.FormatFloat(float64(tenths)/10, 'f', -1, 64))
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
+
+// rateValidator takes the rates that have a code.
+type rateValidator struct{}
+
+func (rateValidator) Description(context.Context) string { return "must be " + rateWords() }
+
+func (v rateValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (v rateValidator) ValidateFloat64(ctx context.Context, req validator.Float64Request, resp *validator.Float64Response) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if rate := req.ConfigValue.ValueFloat64(); !slices.ContainsFunc(ops.Rates(), func(tenths int) bool { return float64(tenths)/10 == rate }) {
+		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s: no link has %g Gb/s", req.Path, rate), "It "+v.Description(ctx)+".")
 	}
 }
 

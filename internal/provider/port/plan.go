@@ -36,7 +36,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	d, ref, err := plan.desired(config.AllowManagement)
 	if err != nil {
-		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("speeds"), "plan port "+plan.CardID.ValueString(), err)
+		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("speeds"), "plan port "+id(ref, d.Number), err)
 		return
 	}
 	o, ok := r.assess(ctx, d, ref, &resp.Diagnostics)
