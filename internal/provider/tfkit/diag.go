@@ -167,15 +167,23 @@ func describeTransfer(err error, e *host.TransferError) (string, []string) {
 	return text, facts("Host", e.Host, "Step", e.Op, "Path", e.Path, "Error", fmt.Sprint(e.Err))
 }
 
-// prefix returns what the callers of the transport said before its error,
-// "stage the image: ", as a sentence of its own.
+// prefix returns what the callers of the transport said before its error, as a
+// sentence of its own: "stage the image: ", "staging the image: ", or "netplan does
+// not accept the configuration: ".
 func prefix(err, inner error) string {
 	before, ok := strings.CutSuffix(err.Error(), inner.Error())
 	before = strings.TrimRight(before, ": ")
 	if !ok || before == "" {
 		return ""
 	}
-	return Sentence("while trying to "+before) + " "
+	first, rest, _ := strings.Cut(before, " ")
+	switch {
+	case strings.HasSuffix(first, "ing"):
+		before = "while " + before
+	case !strings.HasPrefix(rest, "does not ") && !strings.Contains(rest, " has "):
+		before = "while trying to " + before
+	}
+	return Sentence(before) + " "
 }
 
 // facts returns "Label: value" for pairs with a value; a value of several lines

@@ -29,6 +29,14 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 			"While trying to read the flash. A command ran on the host and failed. It said nothing on standard error.\n\n" +
 				"Host: intel9\nCommand: mstflint\nExit status: 3\nStdout:\n    half\n    a line",
 		},
+		"a command that failed while something was done": {
+			fmt.Errorf("starting the server: %w", &host.ExitError{Host: "intel9", Command: "iperf3", Status: 1}),
+			"While starting the server. A command ran on the host and failed. It said nothing on standard error.\n\nHost: intel9\nCommand: iperf3\nExit status: 1",
+		},
+		"a command that did not accept something": {
+			fmt.Errorf("netplan does not accept the configuration: %w", &host.ExitError{Host: "intel9", Command: "netplan", Status: 1}),
+			"Netplan does not accept the configuration. A command ran on the host and failed. It said nothing on standard error.\n\nHost: intel9\nCommand: netplan\nExit status: 1",
+		},
 		"a host that does not answer": {
 			&host.UnreachableError{Host: "intel9", Address: "192.0.2.20:22", Op: "connect", Advice: "is sshd running?", Err: errors.New("connection refused")},
 			"The host could not be reached, so nothing is known about it and nothing was changed by this step. The state is kept as it is.\n\n" +
