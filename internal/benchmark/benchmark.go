@@ -146,3 +146,11 @@ func (e *SilentError) Error() string {
 	return fmt.Sprintf("the server on %s does not answer at %s: %s. The usual cause is a firewall, which has to let %s through; "+
 		"infiniband_connectivity says whether ping gets there", e.Server, e.Address, e.Said, e.Ports)
 }
+
+// NoDeviceError says that perftest cannot open a device that the kernel shows.
+type NoDeviceError struct{ Host, Device, Said string }
+
+func (e *NoDeviceError) Error() string {
+	return fmt.Sprintf("perftest cannot open the RDMA device %s of %s, which the kernel shows. It goes through /dev/infiniband/uverbsN, which the module ib_uverbs makes, "+
+		"and through the card's user-space driver, which is in the package ibverbs-providers of Debian and Ubuntu and libibverbs of others. It says: %s", e.Device, e.Host, e.Said)
+}

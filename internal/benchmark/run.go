@@ -184,7 +184,7 @@ func (d Desired) measure(ctx context.Context, server, client *inventory.Host, r 
 	flocked := under(argv)
 	cmd := shellcmd.New(flocked[0], flocked[1:]...).AsRoot().Changes().WithTimeout(d.Length + 2*grace)
 	for deadline := time.Now().Add(patience); ; {
-		out, said, err := d.once(ctx, client, cmd)
+		out, said, err := d.once(ctx, client, cmd, r.ClientRDMA.Device)
 		switch {
 		case err != nil:
 			return err
@@ -214,7 +214,7 @@ func refused(said string) bool {
 }
 
 // once runs the client; said is what kept it from the server.
-func (d Desired) once(ctx context.Context, client *inventory.Host, cmd shellcmd.Command) (out []byte, said string, err error) {
+func (d Desired) once(ctx context.Context, client *inventory.Host, cmd shellcmd.Command, device string) (out []byte, said string, err error) {
 	answer, err := client.Run(ctx, cmd)
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
@@ -222,6 +222,9 @@ func (d Desired) once(ctx context.Context, client *inventory.Host, cmd shellcmd.
 			return nil, "", &BusyError{client.Name()}
 		}
 		text := strings.TrimSpace(exit.Stdout + "\n" + exit.Stderr)
+		if d.Test.RDMA && strings.Contains(text, "Unable to find the Infiniband/RoCE device") {
+			return nil, "", &NoDeviceError{client.Name(), device, strings.Join(strings.Fields(text), " ")}
+		}
 		if refused(text) || d.Test.Tool == "iperf3" && strings.HasPrefix(text, "{") {
 			answer.Stdout, err = []byte(exit.Stdout), nil
 			said = lastLine(text)

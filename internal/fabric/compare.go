@@ -113,7 +113,7 @@ func (f *Fabric) health(add adder) {
 		}
 	}
 	if f.Master() == nil {
-		add(NoManager, "fabric", "No subnet manager rules this fabric: ports stay at Initialize and have no LIDs.")
+		add(NoManager, "fabric", "No subnet manager rules this fabric: ports that come up stay at Initialize and get no LID, and nobody answers for paths and groups.")
 	}
 	for _, l := range f.Links {
 		switch {

@@ -11,6 +11,16 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
 
+// versions are what programs of Debian 12 and 13 say that they are.
+type versions struct{ iperf3, perftest string }
+
+func versionsOf(m *labsim.Machine) versions {
+	if m.OS == labsim.Debian13 {
+		return versions{"3.18", "6.24"}
+	}
+	return versions{"3.12", "6.06"}
+}
+
 // listener is a server of a benchmark that waits for clients.
 type listener struct {
 	program string
@@ -18,12 +28,18 @@ type listener struct {
 	served  chan struct{}
 }
 
-// SetFirewall makes a machine drop what comes in on ports of benchmarks.
+// SetFirewall makes a machine drop what comes in from other machines, but SSH.
 func SetFirewall(m *labsim.Machine, on bool) {
 	s := stateOf(m)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.firewall = on
+}
+
+func (s *state) drops() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.firewall
 }
 
 func (s *state) installPerftest() {
@@ -77,8 +93,12 @@ func (s *state) connect(dst netip.Addr, port int, program string) connection {
 	if !ok {
 		return connection{problem: "Network is unreachable"}
 	}
-	if s.reaches(&dev, src, dst, 100) != pingOK {
+	switch s.reaches(&dev, src, dst, 100) {
+	case pingOK:
+	case pingUnreachable:
 		return connection{problem: "No route to host"}
+	case pingLost:
+		return connection{problem: "Connection timed out"}
 	}
 	for _, m := range s.m.Lab.Machines() {
 		for _, d := range m.Netdevs() {
@@ -87,12 +107,9 @@ func (s *state) connect(dst netip.Addr, port int, program string) connection {
 			}
 			other := stateOf(m)
 			other.mu.Lock()
-			l, firewall := other.listeners[port], other.firewall
+			l := other.listeners[port]
 			other.mu.Unlock()
-			switch {
-			case firewall:
-				return connection{problem: "Connection timed out"}
-			case l == nil || l.program != program || l.addr.IsValid() && l.addr != dst:
+			if l == nil || l.program != program || l.addr.IsValid() && l.addr != dst {
 				return connection{problem: "Connection refused"}
 			}
 			return connection{dev: dev, peer: d, server: l}
@@ -147,7 +164,7 @@ func iperf3(ctx context.Context, p *labsim.Proc) int {
 		return p.Unknown("form of iperf3 " + bad)
 	}
 	if o.has("--version") {
-		p.Printf("iperf 3.12 (cJSON 1.7.15)\nLinux %s %s\n", p.Machine.Name, p.Machine.Kernel)
+		p.Printf("iperf %s (cJSON 1.7.15)\nLinux %s %s\n", versionsOf(p.Machine).iperf3, p.Machine.Name, p.Machine.Kernel)
 		return 0
 	}
 	s := stateOf(p.Machine)
@@ -243,7 +260,7 @@ func perftest(ctx context.Context, p *labsim.Proc) int {
 		return p.Unknown("form of " + p.Name() + " " + bad)
 	}
 	if o.has("--version") {
-		p.Printf("Version: 6.06\n")
+		p.Printf("Version: %s\n", versionsOf(p.Machine).perftest)
 		return 0
 	}
 	port, err := strconv.Atoi(o.last("-p", "18515"))

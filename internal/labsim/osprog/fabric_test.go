@@ -121,7 +121,7 @@ func TestPing(t *testing.T) {
 	}
 	up(w.a, "10.9.9.1/24")
 	up(w.b, "10.9.9.2/24")
-	if r := w.run(w.a, "ping -c 1 -W 1 10.9.9.2"); r.status != 1 || !strings.Contains(r.stdout, "Destination Host Unreachable") {
+	if r := w.run(w.a, "ping -c 3 -W 1 10.9.9.2"); r.status != 1 || !strings.Contains(r.stdout, "Destination Host Unreachable") {
 		t.Errorf("without a subnet manager: %+v", r)
 	}
 	w.pinned(w.a, portA, "5")

@@ -71,7 +71,7 @@ func journalctl(_ context.Context, p *labsim.Proc) int {
 	if n, err := strconv.Atoi(o.last("--lines", "")); err == nil && n < len(lines) {
 		lines = lines[len(lines)-n:]
 	}
-	if len(lines) == 0 {
+	if len(lines) == 0 && !o.has("--quiet") {
 		p.Printf("-- No entries --\n")
 	}
 	for _, l := range lines {

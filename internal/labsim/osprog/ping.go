@@ -36,17 +36,35 @@ func ping(ctx context.Context, p *labsim.Proc) int {
 		dev, _ = p.Machine.Netdev("lo")
 		src, ok = dst, true
 	}
+	if i := o.last("-I", ""); i != "" && i != src.String() {
+		// What is bound to an interface is taken for on its link if no route says more.
+		if dev, ok = p.Machine.Netdev(i); !ok {
+			p.Errorf("ping: SO_BINDTODEVICE %s: No such device\n", i)
+			return 2
+		}
+		src = firstAddr(&dev, src)
+	}
 	if !ok {
 		p.Errorf("ping: connect: Network is unreachable\n")
-		return 2
-	}
-	if i := o.last("-I", dev.Name); i != dev.Name && i != src.String() {
-		p.Errorf("ping: unknown iface: %s\n", i)
 		return 2
 	}
 	p.Printf("PING %s (%s) %d(%d) bytes of data.\n", dst, dst, j.size, j.size+icmpHeader+ipHeader)
 	j.dev, j.src, j.dst = dev, src, dst
 	return s.pingLoop(ctx, p, j)
+}
+
+// resolving is how many seconds Linux asks for an address before it says that
+// nobody has it (mcast_solicit times retrans_time_ms).
+const resolving = 3
+
+// firstAddr is an IPv4 address of an interface, else another one of the host's.
+func firstAddr(d *labsim.Netdev, other netip.Addr) netip.Addr {
+	for _, a := range d.Addrs {
+		if a.Addr().Is4() {
+			return a.Addr()
+		}
+	}
+	return other
 }
 
 // newPing reads the numbers of the command line.
@@ -58,7 +76,10 @@ func newPing(o parsed) (j pingJob, err error) {
 	if j.size, err = strconv.Atoi(o.last("-s", "56")); err != nil {
 		return j, err
 	}
-	j.wait, err = strconv.ParseFloat(o.last("-W", "10"), 64)
+	if j.wait, err = strconv.ParseFloat(o.last("-W", "10"), 64); err != nil {
+		return j, err
+	}
+	j.interval, err = strconv.ParseFloat(o.last("-i", "1"), 64)
 	return j, err
 }
 
@@ -67,7 +88,8 @@ type pingJob struct {
 	src, dst netip.Addr
 	size     int
 	count    int
-	wait     float64
+	wait     float64 // for the last answer
+	interval float64
 	dontFrag bool
 	quiet    bool
 }
@@ -90,7 +112,7 @@ func (s *state) pingLoop(ctx context.Context, p *labsim.Proc, j pingJob) int {
 			if !j.quiet {
 				p.Printf("%d bytes from %s: icmp_seq=%d ttl=64 time=0.0%d ms\n", j.size+icmpHeader, j.dst, seq, 40+seq%50)
 			}
-		case answer == pingUnreachable:
+		case answer == pingUnreachable && float64(j.count-1)*j.interval+j.wait >= resolving:
 			failures++
 			if !j.quiet {
 				p.Printf("From %s icmp_seq=%d Destination Host Unreachable\n", j.src, seq)
@@ -147,7 +169,7 @@ func (s *state) reaches(dev *labsim.Netdev, src, dst netip.Addr, total int) ping
 			if !d.Up || !peer.Carrier(&d) || !s.joined(dev, &d) || !backRoute(&d, src) {
 				return pingUnreachable
 			}
-			if min(total, dev.MTU) > d.MTU {
+			if min(total, dev.MTU) > d.MTU || stateOf(peer).drops() {
 				return pingLost
 			}
 			return pingOK

@@ -58,5 +58,5 @@ func IsSystemRunning() shellcmd.Command { return shellcmd.New("systemctl", "is-s
 
 // Journal prints the last lines of a unit's log, without times and names.
 func Journal(unit string, lines int) shellcmd.Command {
-	return shellcmd.New("journalctl", "-u", unit, "-n", strconv.Itoa(lines), "--no-pager", "-o", "cat").AsRoot()
+	return shellcmd.New("journalctl", "-u", unit, "-n", strconv.Itoa(lines), "--no-pager", "-q", "-o", "cat").AsRoot()
 }
