@@ -11,6 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
 )
 
 // Ground is what worlds stand on instead of the simulated lab: the testbed. The
@@ -48,6 +49,8 @@ type Site interface {
 	Subnet(host string) string
 	// Sever keeps packets from reaching a host by any way, or lets them through.
 	Sever(host string, severed bool) error
+	// Unplug takes the cable out of a port of a host's first card.
+	Unplug(host string, port int) error
 	// Release ends the world.
 	Release()
 }
@@ -221,6 +224,33 @@ func (w *World) Sever(host string, severed bool) {
 	if err := w.site.Sever(host, severed); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// Unplug takes the cable out of a port of a host's first card.
+func (w *World) Unplug(host string, port int) {
+	w.t.Helper()
+	if w.site == nil {
+		w.Disconnect(labsim.CardEnd(host, w.PCI(host), port))
+		return
+	}
+	if err := w.site.Unplug(host, port); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// Firewall has a host drop what comes in by its IPoIB interface, or no more.
+func (w *World) Firewall(host string, on bool) {
+	w.t.Helper()
+	if w.site == nil {
+		osprog.SetFirewall(w.Lab.Machine(host), on)
+		return
+	}
+	rules := "nft delete table inet benchmark"
+	if on {
+		rules = "nft 'add table inet benchmark; add chain inet benchmark in { type filter hook input priority 0; }; " +
+			"add rule inet benchmark in iifname \"ib*\" drop'"
+	}
+	w.Run(host, rules)
 }
 
 // Over has the operator reach a host by its IPoIB interface, at an address of that;

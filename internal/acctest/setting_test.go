@@ -41,16 +41,22 @@ func vpi(changes ...func(*labs.Host)) []labs.Host {
 	return changed(hosts, changes)
 }
 
+// noFlash hides the tools that read the flash of real hosts: what is asked of a
+// fabric is not asked of flash, and mstflint takes a second for each look through
+// emulated registers.
+func (w *World) noFlash() {
+	w.t.Helper()
+	for _, name := range w.Names() {
+		w.Run(name, "chmod a-x /usr/bin/mstflint /usr/bin/mstconfig")
+		w.t.Cleanup(func() { w.Run(name, "chmod a+x /usr/bin/mstflint /usr/bin/mstconfig") })
+	}
+}
+
 // drivers loads the InfiniBand drivers of all hosts.
 func drivers(w *World) {
 	w.t.Helper()
 	if w.site != nil {
-		// Real hosts have them in the kernel. What is asked of a fabric is not asked of
-		// flash, and mstflint takes a second for each look through emulated registers.
-		for _, name := range w.Names() {
-			w.Run(name, "chmod a-x /usr/bin/mstflint /usr/bin/mstconfig")
-			w.t.Cleanup(func() { w.Run(name, "chmod a+x /usr/bin/mstflint /usr/bin/mstconfig") })
-		}
+		w.noFlash() // real hosts have the drivers in the kernel
 		return
 	}
 	for _, m := range w.Machines() {

@@ -90,6 +90,7 @@ const soon = 30 * time.Second
 // fabric makes the port of the host work. On the testbed it does.
 func (w *stackWorld) fabric() {
 	if w.site != nil {
+		w.noFlash()
 		return
 	}
 	for _, name := range []string{"mlx4_ib", "ib_ipoib"} {

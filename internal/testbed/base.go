@@ -39,12 +39,16 @@ var Firmware = Base{
 	Files: map[string]string{
 		"etc/os-release": "NAME=\"Ubuntu\"\nID=ubuntu\nID_LIKE=debian\nVERSION_ID=\"24.04\"\n" +
 			"PRETTY_NAME=\"Ubuntu 24.04 (testbed, really Debian 12)\"\n",
-		"etc/default/opensm": "PORTS=\"NONE\"\n",
+		"etc/default/opensm": noOpensm,
 	},
 }
 
+// noOpensm keeps opensm off every port.
+const noOpensm = "PORTS=\"NONE\"\n"
+
 // Bookworm and Trixie are Debian 12 and 13 with every network stack that Debian
-// has. One of them is in use on a host: see Stack.
+// has, of which one is in use on a host (see Stack), with what a fabric is managed
+// and measured with, and a firewall.
 var (
 	Bookworm = networked("bookworm")
 	Trixie   = networked("trixie")
@@ -55,10 +59,14 @@ var (
 // on real hosts, too, those that are not in use are often installed.
 func networked(suite string) Base {
 	return Base{
-		Suite:    suite,
-		Packages: []string{"udev", "ifupdown", "ethtool"},
+		Suite: suite,
+		Packages: []string{
+			"udev", "ifupdown", "ethtool", "mstflint", "pciutils", "opensm", "infiniband-diags", "iperf3", "qperf", "perftest", "nftables",
+		},
 		Later:    []string{"netplan.io", "network-manager"},
 		Masked:   networkMasked,
+		Disabled: []string{"opensm.service"},
+		Files:    map[string]string{"etc/default/opensm": noOpensm},
 	}
 }
 

@@ -3,6 +3,7 @@
 package testbed
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -38,8 +39,10 @@ type HostConfig struct {
 	// Stack configures the host's network, which is Bookworm or Trixie then.
 	// Empty: the testbed does.
 	Stack labsim.Stack
-	// Wires are the host's IPoIB interfaces, if it has a stack.
-	Wires []Wire
+	// Wires are the host's IPoIB interfaces, if it has a stack. Those of hosts with
+	// the same Medium are on one subnet, as on one fabric; zero is one of its own.
+	Wires  []Wire
+	Medium int
 }
 
 // Bed is a running testbed and the operator's keys to it.
@@ -102,6 +105,7 @@ func (b *Bed) add(c HostConfig, operator ssh.PublicKey) (*Host, error) {
 	for _, w := range c.Wires {
 		device.Netdevs[w.Name] = w.Port
 	}
+	c.Medium = cmp.Or(c.Medium, number)
 	h, err := newHost(number, c, device, operator)
 	b.Hosts[c.Name] = h
 	return h, err

@@ -27,6 +27,7 @@ type cabling struct {
 	fabric *ibsim.Fabric
 	net    string           // that runs
 	out    map[[2]plug]bool // cables that are not in
+	pulled map[plug]bool    // ends that a hand has pulled out
 	err    error
 }
 
@@ -51,7 +52,7 @@ func switchName(i int) string { return fmt.Sprintf("S-%016x", switchGUID+i) }
 
 // cable describes the fabric of hosts, whose cards stand in the given boxes.
 func cable(dir string, hosts []labs.Host, boxes map[string]*Host) *cabling {
-	c := &cabling{dir: dir}
+	c := &cabling{dir: dir, pulled: map[plug]bool{}}
 	direct := map[string]bool{}
 	for _, h := range hosts {
 		if h.Direct != "" {
@@ -153,8 +154,19 @@ func (c *cabling) restart(net string) error {
 	return nil
 }
 
-// pull takes cables out whose ends have no power or speak Ethernet, and puts back
-// those that have come to life.
+// unplug takes the cable out at an end.
+func (c *cabling) unplug(at plug) error {
+	c.mu.Lock()
+	c.pulled[at] = true
+	c.mu.Unlock()
+	c.sync()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// pull takes cables out whose ends have no power, speak Ethernet or hang in the air,
+// and puts back those that have come to life.
 func (c *cabling) pull() error {
 	if c.fabric == nil {
 		return nil
@@ -198,7 +210,7 @@ func (c *cabling) has(p plug) bool {
 // alive reports whether an end of a cable sends a signal.
 func (c *cabling) alive(p plug) bool {
 	d := c.card(p)
-	return d == nil || d.powered() && d.isIB(p.port-1)
+	return !c.pulled[p] && (d == nil || d.powered() && d.isIB(p.port-1))
 }
 
 func (c *cabling) disabled(cable [2]plug) bool {

@@ -9,13 +9,15 @@
 // card; the shipped binary must never link it.
 //
 // Two more systems, Bookworm and Trixie, have every network stack of Debian; a
-// host's own stack configures it there, its IPoIB interfaces included.
+// host's own stack configures it there, its IPoIB interfaces included. Those of the
+// hosts of a test are on one subnet, and ping, iperf3 and qperf measure between them.
 //
 // What is real: kernel, systemd, sshd, sudo, dash, flock, systemd-run and
 // systemd-inhibit, mstflint, mstconfig and lspci, opensm and infiniband-diags of
 // Debian 12, boot ids, every access of the tools to the chip's registers, and
 // every management datagram; netplan, systemd-networkd, NetworkManager, ifupdown,
-// udev and iproute2 of Debian 12 and 13. What is not, and where exactly it ends:
+// udev, iproute2, nftables, ping, iperf3 and qperf of Debian 12 and 13, and every
+// packet that these send. What is not, and where exactly it ends:
 //
 //   - /etc/os-release of Firmware says Ubuntu 24.04, a family that the provider
 //     knows; apt, systemd and dpkg are of the same family. The others say Debian.
@@ -28,6 +30,13 @@
 //     The neighbour table and the link-local address show the six bytes of a MAC.
 //   - Such an interface has the driver's name and limits, and the queues, checksum
 //     offloads and queueing discipline of a veth.
+//   - What is between such interfaces is a bridge of the operator's, which forwards
+//     65520 bytes in one piece. How fast is a matter of the machine. A veth receives
+//     up to four bytes more than its MTU, the length of a VLAN tag, and nothing longer;
+//     ib_ipoib in connected mode receives up to 65520 whatever its MTU is. What is too
+//     long for the other end is lost, and no path MTU is learned. The bridge carries
+//     packets whatever the state of the ports is: that a subnet manager is missing is
+//     seen at the ports, not by ping. A cable that is taken out takes both.
 //   - It is not below the card in /sys/devices, so that udev makes no name of its
 //     PCI address: it has its name from the beginning. There is carrier from the
 //     beginning too, as a broadcast group of 2048-byte packets would give it.
@@ -38,7 +47,8 @@
 //   - The driver is a picture: /sys/class/infiniband and the driver link show
 //     what the card booted. Modules of InfiniBand are said to be compiled into the
 //     kernel: /sys/module shows them, and modprobe finds nothing to do. There is no
-//     libibverbs device.
+//     libibverbs device, and no RDMA: perftest (ib_write_bw and its kin) and the RDMA
+//     tests of qperf find no device and end.
 //   - Of traffic there are management datagrams: umad and issm files at
 //     /dev/infiniband, with a fabric of ibsim behind them (see package ibsim). Real
 //     opensm and infiniband-diags use them as on any host, and sysfs shows what

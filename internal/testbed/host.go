@@ -40,6 +40,7 @@ type Host struct {
 	number int // gives it a network of its own
 	stack  labsim.Stack
 	wires  []Wire
+	medium medium
 
 	mu      sync.Mutex
 	process *exec.Cmd
@@ -53,11 +54,11 @@ type Host struct {
 func newHost(number int, c HostConfig, d *Device, operator ssh.PublicKey) (*Host, error) {
 	h := &Host{
 		Name: c.Name, BDF: c.BDF, Device: d, Addr: fmt.Sprintf("10.77.%d.2", number),
-		base: c.Base, dir: filepath.Join(runDir, c.Name), down: closed(), number: number, stack: c.Stack, wires: c.Wires,
+		base: c.Base, dir: filepath.Join(runDir, c.Name), down: closed(), number: number, stack: c.Stack, wires: c.Wires, medium: medium(c.Medium),
 	}
 	h.Slot(c.BDF, d)
 	for _, step := range []func() error{
-		h.mountDisk, func() error { return h.furnish(operator) }, h.compileIn, h.chooseStack, h.plug, h.mountCard,
+		h.mountDisk, func() error { return h.furnish(operator) }, h.compileIn, h.chooseStack, h.plug, h.join, h.mountCard,
 	} {
 		if err := step(); err != nil {
 			return h, fmt.Errorf("testbed: host %s: %w", c.Name, err)

@@ -28,6 +28,7 @@ func (y *Yard) find(hosts []labs.Host) ([]*Host, error) {
 		return nil, err
 	}
 	var boxes []*Host
+	var shared int
 	for _, h := range hosts {
 		base := suites[h.OS]
 		if base == nil {
@@ -36,22 +37,20 @@ func (y *Yard) find(hosts []labs.Host) ([]*Host, error) {
 		y.built++
 		box, err := y.bed.add(HostConfig{
 			Name: fmt.Sprint("net", y.built), Base: base, BDF: h.Cards[0].BDF, Card: h.Cards[0].Config,
-			Stack: h.Stack, Wires: []Wire{{Name: "ibp1s0", Port: 1}},
+			Stack: h.Stack, Wires: []Wire{{Name: "ibp1s0", Port: 1}}, Medium: shared,
 		}, y.operator)
 		if err != nil {
 			return nil, err
 		}
+		shared = int(box.medium)
 		boxes = append(boxes, box)
 	}
 	return boxes, nil
 }
 
-// subnet is the network of the host's first IPoIB interface, without the last byte.
-func (h *Host) subnet() string { return "172.16." + strconv.Itoa(h.number) }
-
-// Subnet is the network of a host's IPoIB interface, without the last byte. The
-// operator is host 1 of it.
-func (s *Site) Subnet(host string) string { return s.boxes[host].subnet() }
+// Subnet is the network of a host's IPoIB interface, without the last byte, which
+// all hosts of the site are on. The operator is host 1 of it.
+func (s *Site) Subnet(host string) string { return s.boxes[host].medium.subnet() }
 
 // Reboot has the system restart, and waits until it is back.
 func (s *Site) Reboot(host string) error {
@@ -72,6 +71,20 @@ func (s *Site) Reboot(host string) error {
 		}
 	}
 	return box.WaitSSH(ctx)
+}
+
+// Unplug takes the cable out of a port of a host's first card.
+func (s *Site) Unplug(host string, port int) error {
+	box := s.boxes[host]
+	for i, w := range box.wires {
+		if w.Port != port {
+			continue
+		}
+		if err := command("ip", "link", "set", box.farEnd(i), "down"); err != nil {
+			return err
+		}
+	}
+	return s.cabling.unplug(plug{cardName(host, 0), port})
 }
 
 // Sever takes the operator's cables to a host out, or plugs them in.

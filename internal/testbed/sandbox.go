@@ -91,6 +91,10 @@ func settleIn() error {
 	if err := os.MkdirAll(runDir, 0o755); err != nil { //nolint:gosec // hosts' users walk through it
 		return err
 	}
+	// Hosts must not reach each other by way of the operator, whatever the machine does.
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("0\n"), 0o644); err != nil { //nolint:gosec // it is there
+		return err
+	}
 	return command("ip", "link", "set", "lo", "up")
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // Wire is a pair of interfaces: one is the IPoIB interface of a port of the
-// host's first card, the other is the operator's, who is then on that subnet too.
+// host's first card, the other is plugged into the host's medium.
 type Wire struct {
 	Name string // of the host's interface: "ib0", "ibp1s0"
 	Port int    // of the card, from 1
@@ -28,6 +28,33 @@ const (
 	groupMTU     = 2044
 	leastMTU     = 72
 )
+
+// medium is what carries packets between the IPoIB interfaces of hosts: a bridge of
+// the operator's, who is host 1 of its subnet. It forwards whole packets of up to
+// connectedMTU, and a veth receives none that is longer than its own MTU.
+type medium int
+
+func (m medium) name() string { return "ipoib-" + strconv.Itoa(int(m)) }
+
+// subnet is the network of the medium, without the last byte.
+func (m medium) subnet() string { return "172.16." + strconv.Itoa(int(m)) }
+
+// join makes the host's medium, unless another host has.
+func (h *Host) join() error {
+	if len(h.wires) == 0 || command("ip", "link", "show", h.medium.name()) == nil {
+		return nil
+	}
+	for _, args := range [][]string{
+		{"link", "add", "name", h.medium.name(), "mtu", strconv.Itoa(connectedMTU), "type", "bridge"},
+		{"addr", "add", h.medium.subnet() + ".1/24", "dev", h.medium.name()},
+		{"link", "set", h.medium.name(), "up"},
+	} {
+		if err := command("ip", args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // wireUp makes the host's interfaces anew, as a boot does: nothing of the former
 // one is left on them, and IPoIB interfaces have other queue pairs.
@@ -52,8 +79,7 @@ func (h *Host) wireUp() error {
 			{"link", "add", far, "mtu", strconv.Itoa(connectedMTU), "type", "veth", "peer", "name", w.Name, "mtu", strconv.Itoa(groupMTU), "netns", h.Name},
 			{"-n", h.Name, "link", "set", w.Name, "address", fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", i, guid>>24&0xff, guid>>16&0xff, guid>>8&0xff, guid&0xff)},
 			{"-n", h.Name, "link", "set", w.Name, "alias", guise(h.hardwareAddress(w), modeDatagram)},
-			{"addr", "add", h.subnet() + ".1/24", "dev", far},
-			{"link", "set", far, "up"},
+			{"link", "set", far, "master", h.medium.name(), "up"},
 		}...)
 	}
 	for _, args := range steps {
@@ -64,7 +90,7 @@ func (h *Host) wireUp() error {
 	return nil
 }
 
-// farEnd is the operator's end of a wire.
+// farEnd is the end of a wire that is plugged into the medium.
 func (h *Host) farEnd(i int) string { return fmt.Sprintf("ib-%d-%d", h.number, i) }
 
 const (

@@ -54,7 +54,7 @@ func TestWire_obeys_the_rules_of_IPoIB(t *testing.T) {
 		{"ip link set ib0 up; echo connected >" + mode, "", "connected", "65520"},
 		{"ip link set ib0 mtu 9000", "", "connected", "9000"},
 		{"echo connected >" + mode, "", "connected", "9000"},
-		{"ip addr add " + box.subnet() + ".20/24 dev ib0; ip link set ib0 mtu 65520; ping -c 1 -W 5 -M do -s 65000 " + box.subnet() + ".1", "65008 bytes", "connected", "65520"},
+		{"ip addr add " + box.medium.subnet() + ".20/24 dev ib0; ip link set ib0 mtu 65520; ping -c 1 -W 5 -M do -s 65000 " + box.medium.subnet() + ".1", "65008 bytes", "connected", "65520"},
 		{"echo datagram >" + mode, "", "datagram", "2044"},
 	} {
 		out, _ := box.Exec(t.Context(), c.do)

@@ -171,7 +171,7 @@ func (s *Site) furnish(hosts []labs.Host) error {
 	errs := make(chan error, len(hosts))
 	for _, h := range hosts {
 		box := s.boxes[h.Name]
-		fmt.Fprintf(&known, "%s,%s.* %s", box.Addr, box.subnet(), ssh.MarshalAuthorizedKey(box.Key))
+		fmt.Fprintf(&known, "%s,%s.* %s", box.Addr, box.medium.subnet(), ssh.MarshalAuthorizedKey(box.Key))
 		go func() { errs <- box.take(h) }()
 	}
 	var err error
@@ -209,6 +209,9 @@ func (h *Host) take(d labs.Host) error {
 		device.RDMA = strings.TrimSuffix(c.Chip.Driver(), "core") + strconv.Itoa(i)
 		if i == 0 {
 			h.BDF, h.Device = c.BDF, device
+			for _, w := range h.wires {
+				device.Netdevs[w.Name] = w.Port
+			}
 		}
 		h.Slot(c.BDF, device)
 	}
@@ -242,9 +245,12 @@ func (s *Site) Release() {
 	for _, box := range s.boxes {
 		if box.stack == "" {
 			s.yard.idle = append(s.yard.idle, box)
-		} else if err := box.remove(); err != nil {
+			continue
+		}
+		if err := box.remove(); err != nil {
 			fmt.Fprintf(os.Stderr, "testbed: take %s away: %v\n", box.Name, err)
 		}
+		_ = command("ip", "link", "del", box.medium.name()) // the last host's has been taken
 	}
 	s.yard.back.Broadcast()
 }
