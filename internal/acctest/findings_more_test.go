@@ -4,6 +4,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
 func guidFindings() []finding {
@@ -93,6 +94,10 @@ func linkFindings() []finding {
 				w.Install(labs.Intel9, "mstflint")
 				w.Run(labs.Intel9, "mstconfig -y -d 0000:01:00.0 set LINK_TYPE_P1=2 LINK_TYPE_P2=2")
 			}},
+		{code: "LT017", at: "ports", says: []string{"Host intel9, modprobe.d"}, config: types("ib", "ib"), prepare: func(w *World) {
+			w.Run(labs.Intel9, "sleep 1")
+			w.Put(labs.Intel9, "/etc/modprobe.d/terraform-infiniband.conf", platform.OwnedHeader("infiniband_link_type")+"options mlx4_core port_type_array=1,1\n")
+		}},
 		{code: "LT016", at: "ports", says: []string{"kernel command line has ib on port 1", "update-grub"}, config: types("eth", "eth"), hosts: func() []labs.Host {
 			return vpi(func(h *labs.Host) { h.Cmdline = "mlx4_core.port_type_array=1,1" })
 		}},

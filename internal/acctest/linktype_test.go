@@ -44,3 +44,24 @@ func TestLinkType_connectX4(t *testing.T) {
 	applied(t, ws, wants("eth", "none"))
 	emptyPlan(t, ws, wants("eth", "none"))
 }
+
+// The initial RAM disk loads the driver with its own copy of the setting. A file
+// that is newer, because an apply was cut or somebody touched it, is not what the
+// next boot gets: the plan says so, and the apply rebuilds the disk.
+func TestLinkType_initialRAMDisk(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	ws := w.Workspace()
+	wants := w.types(labs.Intel9, "ib", "ib")
+	applied(t, ws, wants)
+	emptyPlan(t, ws, wants)
+	w.Run(labs.Intel9, "sleep 1; touch /etc/modprobe.d/terraform-infiniband.conf")
+	if changes := cleanPlan(t, ws, wants).Changes; len(changes) != 1 || changes[0].Action != Update {
+		t.Errorf("the older copy is not planned to be replaced: %v", changes)
+	}
+	applied(t, ws, wants)
+	emptyPlan(t, ws, wants)
+	if _, status := w.Try(labs.Intel9, "test /etc/modprobe.d/terraform-infiniband.conf -nt /boot/initrd.img-$(uname -r)"); status == 0 {
+		t.Error("the initial RAM disk was not rebuilt")
+	}
+}

@@ -36,7 +36,10 @@ type Keeper interface {
 	// with the reason, if the platform has none.
 	Rung() (rung, whyNot string)
 	Keep(ctx context.Context, types map[int]ib.LinkType) error
+	// Kept is what was stored, if the next boot is going to see it; Late reports
+	// whether it would not, because the initial RAM disk has an older copy.
 	Kept(s *inventory.Snapshot) map[int]ib.LinkType
+	Late(s *inventory.Snapshot) bool
 	// Stronger are settings of others that win over what Keep stores, the
 	// strongest last.
 	Stronger(s *inventory.Snapshot) []platform.LinkTypeSetting

@@ -66,6 +66,7 @@ func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (Assessment, err
 		in.ConfigHasType = len(card.Config.LinkTypeNext) > 0
 	}
 	in.Rung, in.RungErr = rungOf(l.Card, s, card)
+	in.Late = l.Card.Keeper != nil && !decidesItself(card) && l.Card.Keeper.Late(s)
 	in.Persisted, in.Overrides = persistent(l.Card, s, card), overrides(l, s, card)
 	a.Verdict = safety.LinkTypes(in)
 	return a, nil

@@ -36,7 +36,14 @@ func (o onPlatform) Keep(ctx context.Context, types map[int]ib.LinkType) error {
 }
 
 func (o onPlatform) Kept(s *inventory.Snapshot) map[int]ib.LinkType {
-	return o.platform.PersistedLinkTypes(s, o.pci).Types
+	if r := o.platform.PersistedLinkTypes(s, o.pci); !r.Late {
+		return r.Types
+	}
+	return nil
+}
+
+func (o onPlatform) Late(s *inventory.Snapshot) bool {
+	return o.platform.PersistedLinkTypes(s, o.pci).Late
 }
 
 func (o onPlatform) Stronger(s *inventory.Snapshot) []platform.LinkTypeSetting {

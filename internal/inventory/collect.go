@@ -73,7 +73,7 @@ func read(output string) (*Snapshot, error) {
 		return nil, &NotLinuxError{System: strings.TrimSpace(run.Output)}
 	}
 	s := &Snapshot{
-		UID: a.UID, Modules: a.Modules, Commands: a.Commands, Hostname: a.Values["/proc/sys/kernel/hostname"].Text,
+		UID: a.UID, Modules: a.Modules, Commands: a.Commands, Hostname: a.Values["/proc/sys/kernel/hostname"].Text, Late: a.Late,
 		BootID: a.Values["/proc/sys/kernel/random/boot_id"].Text, Cmdline: a.Values["/proc/cmdline"].Text,
 	}
 	if s.BootID == "" {

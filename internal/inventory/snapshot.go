@@ -37,6 +37,7 @@ type Snapshot struct {
 	MSTFlint  Tool
 	Units     map[string]Unit // systemd units that matter here, by name
 	Files     map[string]File // configuration files that matter here, by absolute path
+	Late      []string        // files that are newer than the initial RAM disk, which has older copies of them
 	Jobs      []Job           // flash jobs recorded on the host, oldest first
 	Staged    []StagedImage
 	TrueNAS   *TrueNAS  // nil elsewhere

@@ -169,6 +169,13 @@ func (m *Machine) UpdateInitramfs() {
 	if data, err := m.FS.ReadFile(MLX4Conf); err == nil {
 		files[MLX4Conf] = string(data)
 	}
+	if m.OS != Arch { // its name has no release
+		name := "initrd.img-" + m.Kernel
+		if m.OS == RHEL9 || m.OS == RHEL10 {
+			name = "initramfs-" + m.Kernel + ".img"
+		}
+		m.FS.Put("/boot/"+name, "synthetic initial RAM disk\n", 0o644)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.initramfs = files

@@ -102,6 +102,8 @@ func (mlx4ConfStore) PersistLinkTypes(ctx context.Context, h *inventory.Host, ca
 	switch {
 	case c.foreign != "":
 		return fmt.Errorf("%s: %s has a line of this card that was not written by this provider: %q; take it out", h.Name(), MLX4ConfPath, c.foreign)
+	case c.ours == line && slices.Contains(s.Late, MLX4ConfPath):
+		return rebuildInitramfs(ctx, h, MLX4ConfPath)
 	case c.ours == line:
 		return nil
 	}
@@ -125,7 +127,7 @@ func (m mlx4ConfStore) PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddr
 	if c.ours == "" {
 		return r
 	}
-	r.Found, r.Types = true, map[int]ib.LinkType{}
+	r.Found, r.Types, r.Late = true, map[int]ib.LinkType{}, slices.Contains(s.Late, MLX4ConfPath)
 	for i, word := range strings.Fields(c.ours)[1:] {
 		r.Types[i+1] = ib.LinkType(word)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -35,11 +36,12 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *inventory.Host, 
 	text := OwnedHeader("infiniband_link_type") +
 		"# Port types of mlx4 cards when the driver loads: 1 is InfiniBand, 2 Ethernet, 0 what the firmware prefers.\n" +
 		"options " + mlx4Module + " " + portTypeParam + "=" + array + "\n"
-	if s.Files[ModprobePath].Content == text {
+	if s.Files[ModprobePath].Content != text {
+		if err := WriteFile(ctx, h, ModprobePath, 0o644, text); err != nil {
+			return err
+		}
+	} else if !slices.Contains(s.Late, ModprobePath) {
 		return nil
-	}
-	if err := WriteFile(ctx, h, ModprobePath, 0o644, text); err != nil {
-		return err
 	}
 	return rebuildInitramfs(ctx, h, ModprobePath)
 }
@@ -55,7 +57,7 @@ func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress
 		switch {
 		case !ok:
 		case p == ModprobePath && Owned(s.Files[p].Content):
-			r.Found, r.Types = true, parsePortTypeArray(value)
+			r.Found, r.Types, r.Late = true, parsePortTypeArray(value), slices.Contains(s.Late, p)
 		default:
 			r.Foreign = append(r.Foreign, fmt.Sprintf("%s: options %s %s=%s", p, mlx4Module, portTypeParam, value))
 			if path.Base(p) > path.Base(ModprobePath) {

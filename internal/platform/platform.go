@@ -94,6 +94,9 @@ type LinkTypeRecord struct {
 	Rung  string              // "modprobe.d", "mlx4.conf" or "kernel_extra_options"
 	Found bool                // something of ours is there
 	Types map[int]ib.LinkType // by port from 1; "auto" is what the firmware prefers
+	// Late is true if the initial RAM disk has an older copy of the file, which is
+	// what the driver gets.
+	Late bool
 	// AfterReboot is true if the running kernel was started without it.
 	AfterReboot bool
 	// Foreign names files or settings of others that set the same parameter.

@@ -140,6 +140,7 @@ var linkCases = []struct {
 	{"LT010", Warn, "other card equal", func(in *LinkTypeInput) {
 		in.Rung, in.Host.Others = "modprobe.d", []OtherCard{{PCI: there, Types: []string{"ib", "ib"}}}
 	}},
+	{"LT017", Warn, "older copy in the initial RAM disk", func(in *LinkTypeInput) { in.Late = true }},
 	{"LT016", Refuse, "kernel command line", func(in *LinkTypeInput) { in.Overrides = []string{"kernel command line has eth on port 1"} }},
 	{"LT011", Refuse, "nothing lasts", func(in *LinkTypeInput) { in.Rung, in.RungErr = "", "no rung" }},
 	{"LT012", Warn, "firmware planned", func(in *LinkTypeInput) { in.Card.RunningPSID, in.PlannedPSID = psidEN, psidVPI }},

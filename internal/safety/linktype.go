@@ -149,6 +149,9 @@ func lasting(in LinkTypeInput) []Finding {
 	if len(in.Overrides) > 0 {
 		found = append(found, find("LT016", "%s", strings.Join(in.Overrides, "; ")))
 	}
+	if in.Late {
+		found = append(found, find("LT017", "Host %s, %s", in.Host.Name, orText(in.Rung, "its setting")))
+	}
 	if in.Rung == "mstconfig" {
 		return found
 	}

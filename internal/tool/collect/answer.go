@@ -21,6 +21,7 @@ type Answer struct {
 	Modules  map[string]bool
 	Kernel   bool     // the modules of the running kernel are installed
 	Rules    []string // paths of all files in /etc/udev/rules.d
+	Late     []string // files that are newer than the initial RAM disk, which has copies of them
 	Devices  []Device // PCI functions of makers of InfiniBand cards, as listed by the kernel
 	Netdevs  map[string]string
 	Jobs     []Job
@@ -174,8 +175,9 @@ func (r *reader) fact(n int, line, word, args string) error {
 		r.answer.Commands[args] = false
 	case "module":
 		r.answer.Modules[args] = true
-	case "rule":
-		r.answer.Rules = append(r.answer.Rules, args)
+	case "rule", "late":
+		list := map[string]*[]string{"rule": &r.answer.Rules, "late": &r.answer.Late}[word]
+		*list = append(*list, args)
 	default:
 		return r.object(n, line, word, args)
 	}

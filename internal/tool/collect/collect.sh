@@ -387,6 +387,15 @@ done
 for f in "$R"/etc/udev/rules.d/*; do
 	[ -f "$f" ] && printf '@rule %s\n' "${f#"$R"}"
 done
+# The initial RAM disk has copies of these, which are older than they are.
+v=
+[ -r "$R"/proc/sys/kernel/osrelease ] && IFS= read -r v <"$R"/proc/sys/kernel/osrelease
+for f in /etc/modprobe.d/terraform-infiniband.conf /etc/rdma/mlx4.conf; do
+	for q in "$R/boot/initrd.img-$v" "$R/boot/initramfs-$v.img"; do
+		# shellcheck disable=SC3013 # not of POSIX, and every shell that is /bin/sh has it
+		[ -f "$q" ] && [ "$R$f" -nt "$q" ] && printf '@late %s\n' "$f"
+	done
+done
 
 for d in "$R$S"/jobs/*; do
 	[ -d "$d" ] || continue
