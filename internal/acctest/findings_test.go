@@ -54,9 +54,15 @@ var notInAPlan = map[string]string{
 	"BK006": "only the plan of a destroy shows it: see TestRestore_ofACardThatSomebodyChanged of the provider",
 }
 
+// findings are the cases of all parts of the catalogue.
+func findings() []finding {
+	return slices.Concat(imageFindings(), matchFindings(), cardFindings(), boardFindings(), hostFindings(), aroundFindings(), guidFindings(), linkFindings(), networkFindings(),
+		smFindings(), partitionFindings(), fabricFindings(), platformFindings(), portFindings(), benchmarkFindings())
+}
+
 func TestFindings_each_appears_in_a_plan(t *testing.T) {
 	t.Parallel()
-	cases := slices.Concat(imageFindings(), matchFindings(), cardFindings(), boardFindings(), hostFindings(), aroundFindings(), guidFindings(), linkFindings(), networkFindings(), smFindings(), partitionFindings(), fabricFindings(), platformFindings(), portFindings(), benchmarkFindings())
+	cases := findings()
 	covered := map[string]bool{}
 	for _, c := range cases {
 		covered[c.code] = true

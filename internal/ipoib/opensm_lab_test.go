@@ -1,6 +1,7 @@
 package ipoib_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -100,6 +101,41 @@ func TestLab_OpenSM_namesTheCause(t *testing.T) {
 	}
 	if diff := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort).Differences(smDesired()); len(diff) > 0 {
 		t.Errorf("after the cable is back: %v", diff)
+	}
+}
+
+// Whatever keeps opensm from working, an apply ends with its cause: the texts are
+// those of opensm 3.3.23, printed where it prints them.
+func TestLab_OpenSM_namesWhatOpensmSays(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, says string
+		cause      opensm.CauseKind
+		want       string
+	}{
+		{"kernel", "osm_vendor_bind: ERR 5426: Unable to register class 129 version 1\nExiting SM\n", opensm.CauseKernel, "Linux 6.8.0"},
+		{"cache", "FATAL: Error restoring Guid-to-Lid persistent database\n", opensm.CauseCache, "mv /var/cache/opensm"},
+		{"umad", "ibwarn: [1] umad_init: can't read ABI version from /sys/class/infiniband_mad/abi_version (No such file or directory): is ib_umad module loaded?\n", opensm.CauseUMAD, "modprobe ib_umad"},
+		{"back to back", "Errors on subnet. Duplicate GUID found by link from a port to itself. See verbose opensm.log for more details\n", opensm.CauseBackToBack, "infiniband_guids"},
+		{"held", "Error from osm_opensm_bind (0x2A)\nPerhaps another instance of OpenSM is already running\nExiting SM\n", opensm.CauseNotBound, "pgrep -a opensm"},
+		{"silent", "", opensm.CauseNotRunning, "does not run"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := withSM(t)
+			l.Machine("intel9").Install("/usr/sbin/opensm", func(_ context.Context, p *labsim.Proc) int {
+				p.Printf("%s", tt.says)
+				return 0 // as opensm does
+			})
+			d := smDesired()
+			d.Tuning.RoutingEngine = "updn" // restarts it
+			_, err := opensm.Apply(t.Context(), l.hosts["intel9"], d, opensm.Options{ProofTimeout: time.Second, Poll: 50 * time.Millisecond})
+			var e *opensm.NotServingError
+			if !errors.As(err, &e) || e.Cause.Kind != tt.cause {
+				t.Fatalf("%v", err)
+			}
+			mustContain(t, err.Error(), tt.want, "cause: "+string(tt.cause))
+		})
 	}
 }
 

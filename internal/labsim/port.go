@@ -34,6 +34,7 @@ type CardConfig struct {
 	SerialNumber string // VPD SN
 	SubsystemID  uint16
 	LinkWidth    int    // lanes in use, default: all
+	SlotSpeed    string // of the slot, default: the card's best
 	MaxIBMTU     int    // default: the model's
 	Model        *Model // default: MLX4
 	SamePorts    bool

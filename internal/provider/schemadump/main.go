@@ -1,6 +1,6 @@
 // Command schemadump writes what the documentation is generated from: the
 // provider's schema in the form of `terraform providers schema -json`, or, with
-// -guides, the page of all findings.
+// -guides, the pages of all findings and of symptoms.
 //
 // It must not configure the provider or need a Terraform.
 package main
@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -22,11 +23,13 @@ import (
 )
 
 func main() {
-	guides := flag.String("guides", "", "directory to write the page of findings to, instead of the schema to standard output")
+	guides := flag.String("guides", "", "directory to write the pages of findings and of symptoms to, instead of the schema to standard output")
 	flag.Parse()
 	run := printSchema
 	if *guides != "" {
-		run = func() error { return writeFindings(filepath.Join(*guides, "findings.md")) }
+		run = func() error {
+			return errors.Join(writeFindings(filepath.Join(*guides, "findings.md")), writeSymptoms(filepath.Join(*guides, "troubleshooting.md")))
+		}
 	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "schemadump:", err)

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/symptom"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+const symptomsHead = `---
+page_title: "Troubleshooting"
+subcategory: ""
+description: |-
+  From what ibstat, opensm, ip and ping show to the cause, and to what the provider says of it.
+---
+
+<!-- Written by internal/provider/schemadump from the table in internal/provider/symptom. -->
+
+# Troubleshooting
+
+Look for what you see; texts of programs are in ` + "`this type`" + `. Where nothing fits:
+
+1. ` + "`terraform plan`" + ` of what you have: a [finding](findings.md) names its code.
+2. ` + "`infiniband_connectivity`" + ` between two hosts and ` + "`infiniband_fabric`" + ` from one that has infiniband-diags: ` + "`problems`" + ` and ` + "`differences`" + ` begin with the cause.
+3. The apply of ` + "`infiniband_opensm`" + ` ends with the cause if its port does not become active or the partitions are not in force.
+`
+
+func writeSymptoms(file string) error {
+	var b strings.Builder
+	b.WriteString(symptomsHead)
+	for _, part := range symptom.Parts() {
+		fmt.Fprintf(&b, "\n## %s\n", part.Title)
+		for _, r := range part.Rows {
+			if err := writeSymptom(&b, r); err != nil {
+				return err
+			}
+		}
+	}
+	return os.WriteFile(file, []byte(b.String()), 0o600)
+}
+
+func writeSymptom(b *strings.Builder, r symptom.Row) error {
+	fmt.Fprintf(b, "\n### %d. %s\n\n%s\n\n", r.Number, r.Seen, r.Cause)
+	var says []string
+	for _, code := range r.Findings {
+		rule, known := safety.Lookup(code)
+		if !known {
+			return fmt.Errorf("row %d names %s, which is no finding", r.Number, code)
+		}
+		says = append(says, fmt.Sprintf("[%s](findings.md#%s)", code, anchor(rule)))
+	}
+	says = append(says, kinds("`infiniband_opensm`, cause", r.Causes)...)
+	says = append(says, kinds("`infiniband_connectivity`", r.Connectivity)...)
+	says = append(says, kinds("`infiniband_fabric`", r.Fabric)...)
+	if r.Quiet != "" {
+		says = append(says, r.Quiet)
+	}
+	fmt.Fprintf(b, "- **The provider says:** %s\n- **Do:** %s\n", strings.Join(says, "; "), r.Do)
+	return nil
+}
+
+func kinds[K ~string](of string, all []K) []string {
+	if len(all) == 0 {
+		return nil
+	}
+	words := make([]string, len(all))
+	for i, k := range all {
+		words[i] = "`" + string(k) + "`"
+	}
+	return []string{of + " " + strings.Join(words, ", ")}
+}
+
+// anchor is what Markdown makes of the heading of a finding.
+func anchor(r safety.Rule) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == ' ':
+			return '-'
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_':
+			return c
+		}
+		return -1
+	}, strings.ToLower(r.Code+": "+r.Title))
+}
