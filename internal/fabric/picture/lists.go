@@ -44,7 +44,7 @@ func (d *drawing) rowText(r row, x, w float64, c string) {
 		n := r.far.Node
 		name, device = n.HostName(), n.Device()
 		if n.PortCount > 1 {
-			device += fmt.Sprintf(" port %d", r.far.Number)
+			device += fmt.Sprintf("/%d", r.far.Number)
 		}
 		if r.far.SM {
 			role = manager(d.f, n)

@@ -184,3 +184,14 @@ func TestPictures_areWellFormedAndAlwaysTheSame(t *testing.T) {
 		}
 	}
 }
+
+// The numbers of a leaf's uplinks are there, and left out where there is no room.
+func TestSVG_numbersThePortsOfUplinks(t *testing.T) {
+	numbers := func(n int) int { return strings.Count(SVG(leafSpine(n), nil), `r="8.5"`) }
+	if got := numbers(64); got != 32 {
+		t.Errorf("64 hosts: %d numbers at 16 uplinks", got)
+	}
+	if got := numbers(512); got != 128 {
+		t.Errorf("512 hosts: %d numbers; the 128 of the leaves have room, those of the spines have not", got)
+	}
+}

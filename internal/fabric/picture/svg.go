@@ -81,8 +81,11 @@ func (d *drawing) head() {
 	d.put(`<text x="%s" y="56" font-size="12" fill="#475569">%s · <tspan fill="%s" font-weight="600">%s</tspan></text>`, num(margin), xmlText(summary(d.f)), fill, xmlText(text))
 }
 
-// ending is where a line meets a box.
-type ending struct{ x, y float64 }
+// ending is where a line meets a box, and how far the next one is.
+type ending struct{ x, y, room float64 }
+
+// numberRoom is what a port's number takes.
+const numberRoom = 19.
 
 // lines draws the cables between boxes, and those that are missing.
 func (d *drawing) lines() {
@@ -146,7 +149,8 @@ func (d *drawing) endings() [][2]ending {
 			y = s.of.y
 		}
 		for i, e := range list {
-			at[e.link][e.which] = ending{s.of.x + s.of.w*(float64(i)+1)/(float64(len(list))+1), y}
+			room := s.of.w / (float64(len(list)) + 1)
+			at[e.link][e.which] = ending{s.of.x + room*(float64(i)+1), y, room}
 		}
 	}
 	return at
@@ -162,12 +166,12 @@ func (d *drawing) line(k *fabric.Link, a, b ending, beside map[[2]*box]int) {
 		}
 	}
 	from, to := d.of[k.A.Node], d.of[k.B.Node]
-	middle := ending{(a.x + b.x) / 2, (a.y + b.y) / 2}
+	middle := ending{x: (a.x + b.x) / 2, y: (a.y + b.y) / 2}
 	path := fmt.Sprintf("M%s %s L%s %s", num(a.x), num(a.y), num(b.x), num(b.y))
 	switch {
 	case from.y == to.y && !from.node.Switch: // back to back
 		a, b = between(from, to, beside)
-		middle = ending{(a.x + b.x) / 2, a.y}
+		middle = ending{x: (a.x + b.x) / 2, y: a.y}
 		path = fmt.Sprintf("M%s %s L%s %s", num(a.x), num(a.y), num(b.x), num(b.y))
 	case from.y == to.y: // switches beside each other: over the top
 		lift := 30 + math.Abs(a.x-b.x)*0.06
@@ -182,8 +186,10 @@ func (d *drawing) line(k *fabric.Link, a, b ending, beside map[[2]*box]int) {
 	if !d.many || rate(k) != d.usual {
 		d.tag(middle.x, middle.y, rate(k), c)
 	}
-	if !d.many {
+	if !d.many || a.room >= numberRoom {
 		d.portNumber(k.A, a, b)
+	}
+	if !d.many || b.room >= numberRoom {
 		d.portNumber(k.B, b, a)
 	}
 }
@@ -198,7 +204,7 @@ func between(from, to *box, beside map[[2]*box]int) (a, b ending) {
 	pair := [2]*box{left, right}
 	y := left.y + left.h/2 - 8 + float64(beside[pair])*20
 	beside[pair]++
-	a, b = ending{left.x + left.w, y}, ending{right.x, y}
+	a, b = ending{x: left.x + left.w, y: y}, ending{x: right.x, y: y}
 	if left == to {
 		a, b = b, a
 	}
