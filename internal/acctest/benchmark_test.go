@@ -55,6 +55,14 @@ func TestBenchmark_life(t *testing.T) {
 			t.Errorf("want %q in\n%s", want, diags)
 		}
 	}
+	of := func(fdr int) Config {
+		return with(map[string]any{"min_gbps": 90, "limits": []any{map[string]any{"link": "QDR", "min_gbps": 80}, map[string]any{"link": "4X FDR", "min_gbps": fdr}}})
+	}
+	if diags, err = ws.Apply(context.Background(), cleanPlan(t, ws, of(70))); err != nil || !strings.Contains(diags.String(), "less than min_gbps = 70 of limits for 4X FDR") {
+		t.Errorf("%v\n%s", err, diags)
+	}
+	applied(t, ws, of(1))
+	emptyPlan(t, ws, of(1))
 	agreed := with(map[string]any{"min_gbps": 50, "on_miss": "warn"})
 	if diags = applied(t, ws, agreed); !strings.Contains(diags.String(), "Finding: BM005") {
 		t.Errorf("no warning:\n%s", diags)

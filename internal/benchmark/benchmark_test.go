@@ -41,6 +41,10 @@ func TestJudge_names_likely_causes(t *testing.T) {
 		{"DDR", "iperf3", "connected", "20 Gb/sec (4X DDR)", whole, Result{Gbps: 12}, Limits{MinGbps: 25}, []string{"DDR carries 16 Gb/s"}},
 		{"slot", "iperf3", "connected", "40 Gb/sec (4X QDR)", inventory.PCIe{Width: 4, MaxWidth: 8, Speed: "5.0 GT/s", MaxSpeed: "8.0 GT/s"}, Result{Gbps: 12, Retransmits: 9}, Limits{MinGbps: 25},
 			[]string{"carries x4 at 5.0 GT/s, 16 Gb/s; the card can do x8 at 8.0 GT/s", "9 segments were sent again"}},
+		{"of another mode", "iperf3", "connected", "40 Gb/sec (4X QDR)", whole, Result{Gbps: 20}, Limits{MinGbps: 10, Of: []LimitOf{{Mode: "datagram", MinGbps: 25}}}, nil},
+		{"of another link", "iperf3", "connected", "40 Gb/sec (4X QDR)", whole, Result{Gbps: 20}, Limits{Of: []LimitOf{{Link: "FDR", MinGbps: 35}, {Link: "1X QDR", MinGbps: 35}}}, nil},
+		{"of this mode and link", "iperf3", "connected", "40 Gb/sec (4X QDR)", whole, Result{Gbps: 20}, Limits{MinGbps: 1, Of: []LimitOf{{Link: "FDR", MinGbps: 35}, {Mode: "connected", Link: "QDR", MinGbps: 25}}},
+			[]string{"BM004", "less than min_gbps = 25 of limits for connected QDR"}},
 		{"latency", "tcp_lat", "connected", "40 Gb/sec (4X QDR)", whole, Result{LatencyUS: 52}, Limits{MaxLatencyUS: 20}, []string{"BM004", "tcp_lat took 52 µs, more than max_latency_us = 20"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

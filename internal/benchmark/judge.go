@@ -11,13 +11,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// Limits are what a result must keep; 0 is no limit.
-type Limits struct {
-	MinGbps      float64
-	MaxLatencyUS float64
-	Warn         bool // a miss is a warning
-}
-
 // Text is a result in words.
 func (t Test) Text(r Result) string {
 	if t.Latency {
@@ -53,15 +46,16 @@ func Check(s *inventory.Snapshot, observe bool, role string, t Test) []safety.Fi
 
 // CheckPair finds what makes a result of little use.
 func CheckPair(client, server *inventory.Snapshot, d Desired, l Limits) []safety.Finding {
-	if d.Test.RDMA || d.Test.Latency || d.Streams > 1 || l.MinGbps == 0 {
+	if d.Test.RDMA || d.Test.Latency || d.Streams > 1 {
 		return nil
 	}
 	p := connectivity.Choose(client, server, connectivity.Wanted{Address: d.Address})
-	if p.From.Netdev == nil || p.From.Netdev.Mode != "datagram" {
+	least := l.of(p).minGbps
+	if p.From.Netdev == nil || p.From.Netdev.Mode != "datagram" || least == 0 {
 		return nil
 	}
 	return []safety.Finding{ruleSingle.Find("%s of %s is in datagram mode with MTU %d, and at least %g Gb/s are wanted of one stream.",
-		p.From.Netdev.Name, p.From.Host, p.From.Netdev.MTU, l.MinGbps)}
+		p.From.Netdev.Name, p.From.Host, p.From.Netdev.MTU, least)}
 }
 
 // Judge compares a result with the limits.
@@ -71,13 +65,17 @@ func Judge(d Desired, r Result, l Limits) []safety.Finding {
 		rule = ruleMissedWarn
 	}
 	var miss, attribute string
+	counts := l.of(r.Pair)
 	switch {
-	case d.Test.Latency && l.MaxLatencyUS > 0 && r.LatencyUS > l.MaxLatencyUS:
-		miss, attribute = fmt.Sprintf("%s took %.3g µs, more than max_latency_us = %g", d.Test.Name, r.LatencyUS, l.MaxLatencyUS), "max_latency_us"
-	case !d.Test.Latency && l.MinGbps > 0 && r.Gbps < l.MinGbps:
-		miss, attribute = fmt.Sprintf("%s reached %.3g Gb/s, less than min_gbps = %g", d.Test.Name, r.Gbps, l.MinGbps), "min_gbps"
+	case d.Test.Latency && counts.maxLatencyUS > 0 && r.LatencyUS > counts.maxLatencyUS:
+		miss, attribute = fmt.Sprintf("%s took %.3g µs, more than max_latency_us = %g", d.Test.Name, r.LatencyUS, counts.maxLatencyUS), "max_latency_us"
+	case !d.Test.Latency && counts.minGbps > 0 && r.Gbps < counts.minGbps:
+		miss, attribute = fmt.Sprintf("%s reached %.3g Gb/s, less than min_gbps = %g", d.Test.Name, r.Gbps, counts.minGbps), "min_gbps"
 	default:
 		return nil
+	}
+	if counts.of != "" {
+		miss, attribute = miss+" of limits for "+counts.of, "limits"
 	}
 	f := rule.Find("From %s to %s (%s) %s. Likely causes: %s", r.Pair.From.Host, r.Pair.To.Host, r.Pair.Addr, miss, strings.Join(causes(d, r), " "))
 	f.Attribute = attribute

@@ -12,3 +12,19 @@ resource "infiniband_benchmark" "bandwidth" {
     reason = "first measurement"
   }
 }
+
+# One resource for pairs with different cards: the first limit that fits counts.
+resource "infiniband_benchmark" "pairs" {
+  for_each = toset(["xeon2zfs"])
+
+  server  = each.key
+  client  = "intel9"
+  test    = "iperf3"
+  streams = 4
+
+  limits = [
+    { mode = "connected", link = "FDR", min_gbps = 35 },
+    { mode = "connected", link = "QDR", min_gbps = 9 },
+    { mode = "datagram", min_gbps = 6 },
+  ]
+}

@@ -24,6 +24,7 @@ type model struct {
 	Streams       types.Int64    `tfsdk:"streams"`
 	MinGbps       types.Float64  `tfsdk:"min_gbps"`
 	MaxLatency    types.Float64  `tfsdk:"max_latency_us"`
+	Limits        types.List     `tfsdk:"limits"`
 	OnMiss        types.String   `tfsdk:"on_miss"`
 	Triggers      types.Map      `tfsdk:"triggers"`
 	Timeout       tfkit.Duration `tfsdk:"timeout"`
@@ -47,9 +48,20 @@ type model struct {
 
 // known reports whether everything that a check needs is known.
 func (m *model) known() bool {
-	for _, v := range []attr.Value{m.Server, m.Client, m.Test, m.ServerAddress, m.Port, m.Duration, m.Streams, m.MinGbps, m.MaxLatency, m.OnMiss} {
+	for _, v := range []attr.Value{m.Server, m.Client, m.Test, m.ServerAddress, m.Port, m.Duration, m.Streams, m.MinGbps, m.MaxLatency, m.Limits, m.OnMiss} {
 		if v.IsUnknown() {
 			return false
+		}
+	}
+	for _, l := range m.Limits.Elements() {
+		if l.IsUnknown() {
+			return false
+		}
+		o, _ := l.(types.Object)
+		for _, v := range o.Attributes() {
+			if v.IsUnknown() {
+				return false
+			}
 		}
 	}
 	return true
@@ -60,7 +72,18 @@ func (m *model) identity() string {
 }
 
 func (m *model) limits() ops.Limits {
-	return ops.Limits{MinGbps: m.MinGbps.ValueFloat64(), MaxLatencyUS: m.MaxLatency.ValueFloat64(), Warn: m.OnMiss.ValueString() == "warn"}
+	return ops.Limits{MinGbps: m.MinGbps.ValueFloat64(), MaxLatencyUS: m.MaxLatency.ValueFloat64(), Of: m.limitsOf(), Warn: m.OnMiss.ValueString() == "warn"}
+}
+
+func (m *model) limitsOf() []ops.LimitOf {
+	var all []ops.LimitOf
+	for _, l := range m.Limits.Elements() {
+		o, _ := l.(types.Object)
+		text := func(name string) string { v, _ := o.Attributes()[name].(types.String); return v.ValueString() }
+		number := func(name string) float64 { v, _ := o.Attributes()[name].(types.Float64); return v.ValueFloat64() }
+		all = append(all, ops.LimitOf{Mode: text("mode"), Link: text("link"), MinGbps: number("min_gbps"), MaxLatencyUS: number("max_latency_us")})
+	}
+	return all
 }
 
 // desired reads what is asked for; its error belongs to the attribute at.
@@ -100,6 +123,12 @@ func (m *model) fits(d ops.Desired, at *string) error {
 		*at = "streams"
 		return fmt.Errorf("%s has one stream; only iperf3 has several", d.Test.Name)
 	}
+	for i, l := range m.limitsOf() {
+		if d.Test.Latency && (l.MinGbps != 0 || l.MaxLatencyUS == 0) || !d.Test.Latency && (l.MaxLatencyUS != 0 || l.MinGbps == 0) {
+			*at = "limits"
+			return fmt.Errorf("entry %d: the limit of %s is %s, and only that", i+1, d.Test.Name, map[bool]string{true: "max_latency_us", false: "min_gbps"}[d.Test.Latency])
+		}
+	}
 	return nil
 }
 
@@ -107,7 +136,7 @@ func (m *model) fits(d ops.Desired, at *string) error {
 func (m *model) same(o model) bool {
 	pairs := [][2]attr.Value{
 		{m.Server, o.Server}, {m.Client, o.Client}, {m.Test, o.Test}, {m.ServerAddress, o.ServerAddress}, {m.Port, o.Port},
-		{m.Streams, o.Streams}, {m.MinGbps, o.MinGbps}, {m.MaxLatency, o.MaxLatency}, {m.Triggers, o.Triggers},
+		{m.Streams, o.Streams}, {m.MinGbps, o.MinGbps}, {m.MaxLatency, o.MaxLatency}, {m.Limits, o.Limits}, {m.Triggers, o.Triggers},
 	}
 	for _, p := range pairs {
 		if !p[0].Equal(p[1]) {

@@ -2,9 +2,11 @@ package benchmark
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/float64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -19,7 +21,7 @@ import (
 
 const description = "A measurement of bandwidth or latency between two hosts, with `iperf3`, `qperf` or `perftest`, kept in state with its circumstances. " +
 	"It is made when the resource is created, and again when an argument or `triggers` changes; a refresh reads nothing. " +
-	"A result beyond `min_gbps` or `max_latency_us` fails the apply and is not kept, or is a warning with `on_miss = \"warn\"`.\n\n" +
+	"A result beyond `min_gbps`, `max_latency_us` or what `limits` has for its mode and link fails the apply and is not kept, or is a warning with `on_miss = \"warn\"`.\n\n" +
 	"The server runs as the transient systemd unit `infiniband-benchmark.service` with a time limit, so that it ends whatever becomes of Terraform; a host takes part in one benchmark at a time. " +
 	"Where a server of the host's own, such as Debian's `iperf3.service`, has the port already, that one answers, and stays. " +
 	"A missing program is installed from the distribution; the log of the plan says so. TrueNAS has iperf3, and neither qperf nor perftest. " +
@@ -59,11 +61,28 @@ func arguments() map[string]schema.Attribute {
 			Validators: []validator.Float64{float64validator.AtLeast(0.001)}},
 		"max_latency_us": schema.Float64Attribute{Optional: true, MarkdownDescription: "Longest latency in microseconds, one way, for a test of latency.",
 			Validators: []validator.Float64{float64validator.AtLeast(0.001)}},
+		"limits": limits(),
 		"on_miss": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("error"), Validators: []validator.String{stringvalidator.OneOf("error", "warn")},
 			MarkdownDescription: "What a result beyond its limit is: `error` (the default) fails the apply, `warn` keeps the result and warns. A change of this argument alone measures nothing."},
 		"triggers": schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Any values; a change measures again."},
 		"timeout":  tfkit.TimeoutAttribute("15m", "the measurement, installation included,"),
 	}
+}
+
+// limits are those of a mode and a link, so that one configuration fits a lab of
+// mixed cards.
+func limits() schema.ListNestedAttribute {
+	least := []validator.Float64{float64validator.AtLeast(0.001)}
+	return schema.ListNestedAttribute{Optional: true, Validators: []validator.List{listvalidator.SizeAtLeast(1)},
+		MarkdownDescription: "Limits by mode and link, for a lab of mixed cards. The first that fits what is measured takes the place of `min_gbps` and `max_latency_us`; those count if none fits.",
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"mode": schema.StringAttribute{Optional: true, Validators: []validator.String{stringvalidator.OneOf("datagram", "connected")},
+				MarkdownDescription: "Mode of the client's IPoIB interface, `datagram` or `connected`; any if left out."},
+			"link": schema.StringAttribute{Optional: true, Validators: []validator.String{stringvalidator.RegexMatches(regexp.MustCompile(`^(?:(?:1|2|4|8|12)X )?(?:SDR|DDR|QDR|FDR10|FDR|EDR|HDR|NDR|XDR)$`), "such as QDR or 4X QDR")},
+				MarkdownDescription: "The slower of both links, such as `FDR` or `1X QDR`; any if left out."},
+			"min_gbps":       schema.Float64Attribute{Optional: true, Validators: least, MarkdownDescription: "Least bandwidth in Gb/s."},
+			"max_latency_us": schema.Float64Attribute{Optional: true, Validators: least, MarkdownDescription: "Longest latency in microseconds, one way."},
+		}}}
 }
 
 func results() map[string]schema.Attribute {

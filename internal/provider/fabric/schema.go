@@ -92,7 +92,7 @@ func (s *DataSource) attributes() map[string]schema.Attribute {
 			}}},
 		"counters": schema.MapAttribute{Computed: true, ElementType: counterTypes, MarkdownDescription: "Error counters that are not zero, by port (`GUID of the node/port`) and name; null without a subnet manager, because counters are asked for by LID."},
 		"growth":   schema.MapAttribute{Computed: true, ElementType: counterTypes, MarkdownDescription: "How much the counters are above `baseline`; null without one."},
-		"mermaid":  text("The fabric as Mermaid, for Markdown."),
+		"mermaid":  text("The fabric as Mermaid, for Markdown. Mermaid itself draws up to 500 links."),
 		"dot":      text("The fabric as a graph for Graphviz."),
 		"svg":      text("The fabric as a standalone SVG picture: hosts with their cards, switches, port numbers, width and speed; the subnet manager is marked, slow links are amber, links that are down or not active and missing cables red."),
 	}
