@@ -186,12 +186,8 @@ func (d *drawing) line(k *fabric.Link, a, b ending, beside map[[2]*box]int) {
 	if !d.many || rate(k) != d.usual {
 		d.tag(middle.x, middle.y, rate(k), c)
 	}
-	if !d.many || a.room >= numberRoom {
-		d.portNumber(k.A, a, b)
-	}
-	if !d.many || b.room >= numberRoom {
-		d.portNumber(k.B, b, a)
-	}
+	d.portNumber(k.A, a, b)
+	d.portNumber(k.B, b, a)
 }
 
 // between joins the facing sides of two boxes of a row; further cables of a pair
@@ -219,11 +215,12 @@ func (d *drawing) nowhere(k *fabric.Link) {
 	d.tag(x+66, y, fmt.Sprintf("port %d: ?", k.A.Number), colourDown)
 }
 
-// portNumber writes a port's number on the line, just outside its box.
+// portNumber writes a port's number on the line, just outside its box, where many
+// lines leave room for it.
 func (d *drawing) portNumber(p *fabric.Port, at, other ending) {
 	dx, dy := other.x-at.x, other.y-at.y
 	length := math.Hypot(dx, dy)
-	if length == 0 {
+	if length == 0 || d.many && at.room < numberRoom {
 		return
 	}
 	const away = 17.

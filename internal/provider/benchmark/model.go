@@ -103,7 +103,8 @@ func (m *model) desired() (d ops.Desired, at string, err error) {
 		}
 		d.Address = a.Unmap()
 	}
-	return d, "", m.fits(d, &at)
+	err = m.fits(d, &at)
+	return d, at, err
 }
 
 // fits finds arguments that have no meaning for the test: they would look as if
@@ -123,10 +124,19 @@ func (m *model) fits(d ops.Desired, at *string) error {
 		*at = "streams"
 		return fmt.Errorf("%s has one stream; only iperf3 has several", d.Test.Name)
 	}
+	*at = "limits"
+	return m.fitLimits(d.Test)
+}
+
+// fitLimits wants each entry to have the limit of what is measured, and no other.
+func (m *model) fitLimits(test ops.Test) error {
 	for i, l := range m.limitsOf() {
-		if d.Test.Latency && (l.MinGbps != 0 || l.MaxLatencyUS == 0) || !d.Test.Latency && (l.MaxLatencyUS != 0 || l.MinGbps == 0) {
-			*at = "limits"
-			return fmt.Errorf("entry %d: the limit of %s is %s, and only that", i+1, d.Test.Name, map[bool]string{true: "max_latency_us", false: "min_gbps"}[d.Test.Latency])
+		wanted, other, name := l.MinGbps, l.MaxLatencyUS, "min_gbps"
+		if test.Latency {
+			wanted, other, name = other, wanted, "max_latency_us"
+		}
+		if wanted == 0 || other != 0 {
+			return fmt.Errorf("entry %d: the limit of %s is %s, and only that", i+1, test.Name, name)
 		}
 	}
 	return nil
