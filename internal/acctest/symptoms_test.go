@@ -65,7 +65,7 @@ func TestSymptoms_each_is_named(t *testing.T) {
 			case r.Named():
 				named++
 			case r.Quiet != "":
-				quiet++
+				quiet++ // TestSymptoms_new_hardware_address
 			default:
 				t.Errorf("row %d (%s) leads nowhere", r.Number, r.Seen)
 			}
@@ -112,6 +112,23 @@ func holds(t *testing.T, where [3]string) bool {
 	_, body, found := strings.Cut(string(text), "\nfunc "+where[1]+"(")
 	body, _, _ = strings.Cut(body, "\n}\n")
 	return found && strings.Contains(body, where[2])
+}
+
+// The one symptom without a message: another queue number in the hardware
+// address, as each load of the driver brings it, is no difference.
+func TestSymptoms_new_hardware_address(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws := w.Workspace()
+	inter := ipoib(labs.Intel9, nil)[0]
+	inter.After = []string{"infiniband_opensm.it"}
+	cfg := append(sm(labs.Intel9, nil), inter)
+	applied(t, ws, cfg)
+	w.Machine(labs.Intel9).UpdateNetdev("ibp1s0", func(d *labsim.Netdev) { d.Address[3]++ })
+	fresh := w.Workspace()
+	fresh.State = ws.State
+	emptyPlan(t, fresh, cfg)
 }
 
 // What a pair of hosts shows, each thing by itself.

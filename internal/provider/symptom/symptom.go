@@ -179,7 +179,7 @@ var interfaces = []Row{
 	},
 	{
 		Seen: "A rule or a DHCP reservation by the 20-byte hardware address stops matching", Cause: "Its first four bytes are flags and a queue number, which change with each load of the driver.",
-		Quiet: "The provider compares the last eight bytes, the port's GUID, in all that it reads and writes.", Do: "Match by the last eight bytes.",
+		Quiet: "Nothing: it compares the last eight bytes only, the port's GUID; so does NetworkManager with the address in its profile.", Do: "Match by the last eight bytes.",
 	},
 }
 
