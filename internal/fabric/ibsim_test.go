@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,11 @@ func (n node) Name() string { return n.id }
 
 func (n node) Run(_ context.Context, cmd shellcmd.Command) (host.Result, error) {
 	argv := cmd.Argv()
-	text := map[string]string{"fabric-walk": walkScript, "fabric-ports": portsScript}[argv[0]]
+	text := map[string]string{"fabric-walk": walkScript, "fabric-ports": portsScript, "fabric-pkeys": pkeysScript}[argv[0]]
+	if !cmd.IsScript() {
+		r := n.f.Run(n.id, argv[0], argv[1:]...)
+		return host.Result{Stdout: []byte(r.Stdout), Stderr: []byte(r.Stderr)}, nil
+	}
 	r := n.f.Shell(n.id, "set -- "+shellcmd.Join(argv[1:])+"\n"+text)
 	return host.Result{Stdout: []byte(r.Stdout), Stderr: []byte(r.Stderr)}, nil
 }
@@ -103,5 +108,18 @@ func TestObserve_large(t *testing.T) {
 		if len(got.Nodes) != c.nodes || len(got.Links) != c.links || got.Master() == nil || !got.Counted {
 			t.Errorf("%d adapters: %d nodes, %d links", c.adapters, len(got.Nodes), len(got.Links))
 		}
+		n, through := node{f, ibsimtest.AdapterID(c.adapters - 1)}, Through{"ibsim0", 1}
+		began := time.Now()
+		ports, err := AdapterPorts(t.Context(), n, through)
+		if err != nil || len(ports) != c.adapters {
+			t.Fatalf("%d ports of %d adapters, %v", len(ports), c.adapters, err)
+		}
+		walked := time.Since(began).Round(time.Millisecond)
+		ports = ports[:min(len(ports), 256)] // as many as an apply compares
+		tables, err := PKeyTables(t.Context(), n, through, ports)
+		if err != nil || len(tables) != len(ports) || !slices.Equal(tables[ports[0].GUID], []uint16{0xffff}) {
+			t.Errorf("%d tables of %d ports, the first %04x, %v", len(tables), len(ports), tables[ports[0].GUID], err)
+		}
+		t.Logf("%d adapters found in %v, with %d P_Key tables in %v", c.adapters, walked, len(ports), time.Since(began).Round(time.Millisecond))
 	}
 }
