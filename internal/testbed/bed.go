@@ -107,6 +107,7 @@ func (b *Bed) add(c HostConfig, operator ssh.PublicKey) (*Host, error) {
 	}
 	c.Medium = cmp.Or(c.Medium, number)
 	h, err := newHost(number, c, device, operator)
+	device.Relinked = h.rewire
 	b.Hosts[c.Name] = h
 	return h, err
 }

@@ -37,6 +37,8 @@
 //     long for the other end is lost, and no path MTU is learned. The bridge carries
 //     packets whatever the state of the ports is: that a subnet manager is missing is
 //     seen at the ports, not by ping. A cable that is taken out takes both.
+//   - It is there while its port speaks InfiniBand, from the moment at which the
+//     driver is told or the host boots so.
 //   - It is not below the card in /sys/devices, so that udev makes no name of its
 //     PCI address: it has its name from the beginning. There is carrier from the
 //     beginning too, as a broadcast group of 2048-byte packets would give it.

@@ -44,6 +44,10 @@ type Device struct {
 	// before the card is used.
 	Changed func()
 
+	// Relinked is called when the driver has given a port another type. Set it before
+	// the card is used.
+	Relinked func()
+
 	// Board and RDMA, the name of the RDMA device, are set before the card is used.
 	Board Board
 	RDMA  string

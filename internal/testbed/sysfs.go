@@ -57,14 +57,14 @@ func (d *Device) pciFiles() map[string]entry {
 	files["infiniband"] = dir(func() map[string]entry {
 		return map[string]entry{d.RDMA: dir(d.rdmaFiles)}
 	})
-	if len(d.Netdevs) > 0 {
-		files["net"] = dir(func() map[string]entry {
-			all := map[string]entry{}
-			for name, port := range d.Netdevs {
-				all[name] = dir(func() map[string]entry { return map[string]entry{"dev_port": line("%d", port-1)} })
-			}
-			return all
-		})
+	netdevs := map[string]entry{}
+	for name, port := range d.Netdevs {
+		if strings.Contains(d.links[port-1], "ib") {
+			netdevs[name] = dir(func() map[string]entry { return map[string]entry{"dev_port": line("%d", port-1)} })
+		}
+	}
+	if len(netdevs) > 0 {
+		files["net"] = dir(func() map[string]entry { return netdevs })
 	}
 	if d.card.Chip.Format != card.FS2 {
 		return files // mlx5 has no files for the types of ports
@@ -99,7 +99,7 @@ func (d *Device) link(i int) string {
 // setLink changes the type of a port as mlx4_core does; Ethernet-only firmware
 // cannot (Linux drivers/net/ethernet/mellanox/mlx4/main.c, set_port_type).
 func (d *Device) setLink(i int, s string) syscall.Errno {
-	defer d.changed()
+	defer d.relinked()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -112,6 +112,14 @@ func (d *Device) setLink(i int, s string) syscall.Errno {
 	}
 	d.links[i] = s
 	return 0
+}
+
+// relinked tells of the type of a port. The caller does not hold the lock.
+func (d *Device) relinked() {
+	if d.Relinked != nil {
+		d.Relinked()
+	}
+	d.changed()
 }
 
 // classTree is what stands at /sys/class. Where net lists nothing the interfaces

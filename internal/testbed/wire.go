@@ -71,23 +71,56 @@ func (h *Host) wireUp() error {
 		{"-n", h.Name, "link", "set", "lo", "up"},
 	}
 	_ = command("ip", "link", "del", out) // of the last boot
-	for i, w := range h.wires {
-		far := h.farEnd(i)
-		_ = command("ip", "link", "del", far)
-		guid := h.Device.Card().Running().GUIDs[w.Port]
-		steps = append(steps, [][]string{
-			{"link", "add", far, "mtu", strconv.Itoa(connectedMTU), "type", "veth", "peer", "name", w.Name, "mtu", strconv.Itoa(groupMTU), "netns", h.Name},
-			{"-n", h.Name, "link", "set", w.Name, "address", fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", i, guid>>24&0xff, guid>>16&0xff, guid>>8&0xff, guid&0xff)},
-			{"-n", h.Name, "link", "set", w.Name, "alias", guise(h.hardwareAddress(w), modeDatagram)},
-			{"link", "set", far, "master", h.medium.name(), "up"},
-		}...)
+	for i := range h.wires {
+		_ = command("ip", "link", "del", h.farEnd(i))
 	}
 	for _, args := range steps {
 		if err := command("ip", args...); err != nil {
 			return err
 		}
 	}
+	return h.follow()
+}
+
+// follow has an interface for each wire whose port speaks InfiniBand, and none for
+// the others, as ib_ipoib has when the type of a port changes.
+func (h *Host) follow() error {
+	for i, w := range h.wires {
+		there := command("ip", "link", "show", h.farEnd(i)) == nil
+		var steps [][]string
+		switch is := h.Device.isIB(w.Port - 1); {
+		case there && !is:
+			steps = [][]string{{"link", "del", h.farEnd(i)}}
+		case is && !there:
+			steps = h.wire(i)
+		}
+		for _, args := range steps {
+			if err := command("ip", args...); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
+}
+
+// rewire is follow for a driver, which has nobody to tell of a failure.
+func (h *Host) rewire() {
+	if err := h.follow(); err != nil {
+		fmt.Fprintf(os.Stderr, "testbed: host %s: %v\n", h.Name, err)
+	}
+}
+
+// wire makes an interface, which is what it stands for before the host sees it.
+func (h *Host) wire(i int) [][]string {
+	w, far, near := h.wires[i], h.farEnd(i), fmt.Sprintf("new-%d-%d", h.number, i)
+	guid := h.Device.Card().Running().GUIDs[w.Port]
+	return [][]string{
+		{"link", "add", far, "mtu", strconv.Itoa(connectedMTU), "type", "veth", "peer", "name", near, "mtu", strconv.Itoa(groupMTU)},
+		{"link", "set", near, "address", fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", i, guid>>24&0xff, guid>>16&0xff, guid>>8&0xff, guid&0xff)},
+		{"link", "set", near, "alias", guise(h.hardwareAddress(w), modeDatagram)},
+		{"link", "set", near, "netns", h.Name, "name", w.Name},
+		{"link", "set", far, "master", h.medium.name(), "up"},
+	}
 }
 
 // farEnd is the end of a wire that is plugged into the medium.

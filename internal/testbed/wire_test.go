@@ -67,6 +67,25 @@ func TestWire_obeys_the_rules_of_IPoIB(t *testing.T) {
 		}
 	}
 	reloaded(t, b, n)
+	retyped(t, b)
+}
+
+// retyped: a port of Ethernet has no such interface, and one of InfiniBand has it anew.
+func retyped(t *testing.T, b *Bed) {
+	t.Helper()
+	box := b.Hosts["wire"]
+	for _, c := range []struct {
+		link string
+		ib   bool
+	}{{"eth", false}, {"ib", true}} {
+		if out, err := box.Exec(t.Context(), "echo "+c.link+" >/sys/bus/pci/devices/"+DefaultBDF+"/mlx4_port1"); err != nil {
+			t.Fatal(err, out)
+		}
+		n, there := snapshot(t, open(t, b, "wire")).Netdev("ib0")
+		if there != c.ib || there && (!n.IB || n.Mode != modeDatagram || n.MTU != groupMTU || n.PortGUID != ib.GUID(box.Device.Card().Running().GUIDs[1])) {
+			t.Errorf("a port of type %s has %+v", c.link, n)
+		}
+	}
 }
 
 // reloaded: a boot makes the interface anew. What was set is gone, and the queue

@@ -78,8 +78,7 @@ func (y *Yard) next() int {
 
 // unreal says what of a described host cannot be had here. Hosts are Debian and
 // say Ubuntu, also where the second host of the main scenario has TrueNAS: what is
-// asked of its card is the same. Those with a network stack are what they say, and
-// without tools for cards.
+// asked of its card is the same. Those with a network stack are what they say.
 func unreal(h labs.Host) string {
 	plain := labsim.User{Name: h.Users[0].Name, UID: h.Users[0].UID, GID: h.Users[0].GID, Home: h.Users[0].Home, Shell: h.Users[0].Shell, Sudo: labsim.SudoNoPasswd}
 	switch {
@@ -212,6 +211,7 @@ func (h *Host) take(d labs.Host) error {
 			for _, w := range h.wires {
 				device.Netdevs[w.Name] = w.Port
 			}
+			device.Relinked = h.rewire
 		}
 		h.Slot(c.BDF, device)
 	}
