@@ -103,7 +103,7 @@ func keep(ctx context.Context, l *labs.Lab, name, rc string) error {
 		consent = fmt.Sprintf(` -var 'allow_psid_change={from="%s",to="%s"}'`, psidEN, psidVPI)
 	}
 	fmt.Printf(usage, filepath.Join(root, "examples", "lab-"+name), rc, filepath.Join(l.Dir, control.VariablesFile), consent, l.Machines()[0].Name, root, l.Dir,
-		filepath.Join(l.Dir, "images"), "lab-"+name)
+		filepath.Join(l.Dir, "images"), "lab-"+name, l.Machines()[0].Config.Cards[0].BDF)
 	<-ctx.Done()
 	fmt.Println("\nThe lab has stopped.")
 	return nil
@@ -122,6 +122,8 @@ Break things, from %[6]s:
   go run ./internal/labsim/cmd/labsim evidence --dir %[7]s
   go run ./internal/labsim/cmd/labsim fault    --dir %[7]s %[5]s '{"flash_slow":200000000}'   # 0.2 s a sector: time to kill terraform
   go run ./internal/labsim/cmd/labsim power    --dir %[7]s %[5]s cut
+  go run ./internal/labsim/cmd/labsim cable    --dir %[7]s %[5]s %[10]s 1 out   # and in
+  go run ./internal/labsim/cmd/labsim drift    --dir %[7]s %[5]s opensm-stop
   go run ./internal/labsim/cmd/labsim exec     --dir %[7]s %[5]s 'systemctl list-units'
 
 Firmware images to try (good, older, for another chip, not fail-safe, corrupt, cut): %[8]s

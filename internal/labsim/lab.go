@@ -140,6 +140,14 @@ type End struct {
 	Port    int    // from 1
 }
 
+// Peer is the end at the other side of a cable.
+func (l *Lab) Peer(e End) (other End, connected bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	other, connected = l.peers()[e]
+	return other, connected
+}
+
 // CardEnd is the end at a card's port.
 func CardEnd(machine, bdf string, port int) End { return End{Machine: machine, BDF: bdf, Port: port} }
 

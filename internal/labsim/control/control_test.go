@@ -56,6 +56,27 @@ func TestClient_readsAndDisturbsALab(t *testing.T) {
 	if err := l.Machine(labs.Intel9).AwaitBoot(t.Context(), 2); err != nil {
 		t.Error(err)
 	}
+	port := labsim.CardEnd(labs.Intel9, "0000:01:00.0", 1)
+	pull := func(action string) error {
+		_, err := c.Post(t.Context(), "cable", Request{Host: labs.Intel9, PCI: "0000:01:00.0", Port: 1, Action: action})
+		return err
+	}
+	before, _ := l.Peer(port)
+	if err := pull("out"); err != nil {
+		t.Error(err)
+	}
+	if there, connected := l.Peer(port); connected {
+		t.Errorf("the cable still leads to %+v", there)
+	}
+	if err := pull("out"); err == nil || !strings.Contains(err.Error(), "no cable to pull out") {
+		t.Errorf("pulled twice: %v", err)
+	}
+	if err := pull("in"); err != nil {
+		t.Error(err)
+	}
+	if there, connected := l.Peer(port); !connected || there != before {
+		t.Errorf("the cable leads to %+v, %t", there, connected)
+	}
 	if _, err := c.Post(t.Context(), "power", Request{Host: "nobody", Action: "cut"}); err == nil || !strings.Contains(err.Error(), "no host") {
 		t.Errorf("unknown host: %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -30,6 +31,9 @@ type Server struct {
 	http *http.Server
 	file string
 	done chan struct{}
+
+	mu  sync.Mutex
+	out map[labsim.End]labsim.End // cables that were pulled out, by the end at a card
 }
 
 // Serve starts answering on DIR/control.sock, until Close.
@@ -43,13 +47,14 @@ func Serve(ctx context.Context, lab *labs.Lab) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control: %w", err)
 	}
-	s := &Server{lab: lab, file: file, done: make(chan struct{})}
+	s := &Server{lab: lab, file: file, done: make(chan struct{}), out: map[labsim.End]labsim.End{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", s.reply(s.status))
 	mux.HandleFunc("GET /evidence", s.reply(s.evidence))
 	mux.HandleFunc("POST /exec", s.reply(s.exec))
 	mux.HandleFunc("POST /fault", s.reply(s.fault))
 	mux.HandleFunc("POST /power", s.reply(s.power))
+	mux.HandleFunc("POST /cable", s.reply(s.cable))
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		defer close(s.done)
@@ -83,7 +88,9 @@ type Request struct {
 	User    string            `json:"user,omitempty"`    // exec, default root
 	Command string            `json:"command,omitempty"` // exec: for the user's shell
 	Stdin   string            `json:"stdin,omitempty"`   // exec
-	Action  string            `json:"action,omitempty"`  // power: cut, reboot, halt, start
+	Action  string            `json:"action,omitempty"`  // power: cut, reboot, halt, start; cable: out, in
+	PCI     string            `json:"pci,omitempty"`     // cable: address of the card
+	Port    int               `json:"port,omitempty"`    // cable
 	Fault   *labsim.FaultSpec `json:"fault,omitempty"`   // fault: replaces what is set
 }
 
@@ -153,4 +160,32 @@ func (s *Server) power(r *http.Request) (any, error) {
 		return nil, fmt.Errorf("no power action %q: cut, reboot, halt or start", q.Action)
 	}
 	return map[string]any{"host": m.Name, "boots": m.Boots()}, nil
+}
+
+// cable pulls the cable of a card's port out, or puts it back where it was.
+func (s *Server) cable(r *http.Request) (any, error) {
+	q, m, err := s.request(r)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := labsim.CardEnd(m.Name, q.PCI, q.Port)
+	there, connected := s.lab.Peer(at)
+	before, pulled := s.out[at]
+	switch {
+	case q.Action == "out" && connected:
+		s.lab.Disconnect(at)
+		s.out[at] = there
+	case q.Action == "in" && pulled:
+		if err = s.lab.Connect(at, before); err != nil {
+			return nil, err
+		}
+		delete(s.out, at)
+	case q.Action != "out" && q.Action != "in":
+		return nil, fmt.Errorf("no cable action %q: out or in", q.Action)
+	default:
+		return nil, fmt.Errorf("port %d of card %s in %s has no cable to pull %s", q.Port, q.PCI, m.Name, q.Action)
+	}
+	return map[string]any{"host": m.Name, "port": q.Port, "cable": q.Action}, nil
 }

@@ -5,6 +5,7 @@
 //	labsim exec     --dir DIR HOST COMMAND
 //	labsim fault    --dir DIR HOST JSON
 //	labsim power    --dir DIR HOST cut|reboot|halt|start
+//	labsim cable    --dir DIR HOST PCI_ADDRESS PORT out|in
 //	labsim drift    --dir DIR HOST link-type PCI_ADDRESS PORT | mtu INTERFACE MTU | opensm-stop
 //
 // It must not contain behaviour of hosts: that belongs into the packages below it.
@@ -18,6 +19,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -36,7 +38,7 @@ func main() {
 	os.Exit(status)
 }
 
-const usage = "usage: labsim status|evidence|exec|fault|power|drift --dir DIR [arguments]"
+const usage = "usage: labsim status|evidence|exec|fault|power|cable|drift --dir DIR [arguments]"
 
 func run(ctx context.Context, args []string) (int, error) {
 	if len(args) == 0 {
@@ -76,6 +78,8 @@ func talk(ctx context.Context, c *control.Client, verb string, args []string) (i
 			return 2, fmt.Errorf("fault: %w", err)
 		}
 		return show(c.Post(ctx, verb, control.Request{Host: args[0], Fault: &spec}))
+	case "cable":
+		return cable(ctx, c, args)
 	case "drift":
 		command, err := driftCommand(args)
 		if err != nil {
@@ -84,6 +88,18 @@ func talk(ctx context.Context, c *control.Client, verb string, args []string) (i
 		return execute(ctx, c, args[0], command)
 	}
 	return 2, errors.New(usage)
+}
+
+// cable pulls a cable out or puts it back.
+func cable(ctx context.Context, c *control.Client, args []string) (int, error) {
+	if len(args) != 4 {
+		return 2, errors.New("cable needs HOST, PCI_ADDRESS, PORT, and out or in")
+	}
+	port, err := strconv.Atoi(args[2])
+	if err != nil {
+		return 2, fmt.Errorf("cable: the port is a number: %w", err)
+	}
+	return show(c.Post(ctx, "cable", control.Request{Host: args[0], PCI: args[1], Port: port, Action: args[3]}))
 }
 
 // driftCommand is what somebody types on a host without telling anybody.
@@ -102,7 +118,8 @@ func driftCommand(args []string) (string, error) {
 	case args[1] == "mtu" && len(args) == 4:
 		return fmt.Sprintf("ip link set dev %s mtu %s", args[2], args[3]), nil
 	case args[1] == "opensm-stop" && len(args) == 2:
-		return "systemctl stop opensm.service", nil
+		// One instance a port; the one without a port is only their parent.
+		return "systemctl stop 'opensm@*.service'", nil
 	}
 	return "", fmt.Errorf("no drift %q with these arguments", args[1])
 }
