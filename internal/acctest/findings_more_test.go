@@ -1,6 +1,8 @@
 package acctest
 
 import (
+	"fmt"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -213,6 +215,9 @@ func smFindings() []finding {
 	}
 	return []finding{
 		{code: "SM001", only: "TrueNAS", at: "host", says: []string{"xeon2zfs"}, prepare: drivers, config: func(*World) Config { return sm(labs.Xeon2zfs, nil) }},
+		{code: "SM002", at: "port_guid", says: []string{"It is the node GUID of card 0000:01:00.0", portGUID(ubuntu, 1)}, prepare: drivers, config: func(*World) Config {
+			return sm(ubuntu, map[string]any{"port_guid": fmt.Sprintf("0x%016x", NodeGUID(ubuntu))})
+		}},
 		{code: "SM002", at: "port_guid", says: []string{"0xe41d2d0300ffff01"}, prepare: drivers, config: func(*World) Config { return sm(ubuntu, map[string]any{"port_guid": "0xe41d2d0300ffff01"}) }},
 		{code: "SM003", at: "port_guid", says: []string{"infiniband_link_type"}, config: plain, prepare: ethernet},
 		{code: "SM005", at: "priority", says: []string{"priority 5"}, prepare: drivers, config: func(*World) Config {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -146,7 +147,7 @@ func checkPort(s *inventory.Snapshot, d Desired, o Observed, p Planned) []safety
 	case !o.PortPresent && !o.Sleeping && (p.Port || p.LinkType):
 		return []safety.Finding{rulePostponed.Find("No port of %s has the GUID %s yet.", s.Host, d.PortGUID)}
 	case !o.PortPresent && !o.Sleeping:
-		return []safety.Finding{rulePort.Find("No port of %s has the GUID %s now.%s", s.Host, d.PortGUID, portsOf(s))}
+		return []safety.Finding{rulePort.Find("No port of %s has the GUID %s now.%s", s.Host, d.PortGUID, portsOf(s, d.PortGUID))}
 	case o.LinkLayer == "Ethernet" && p.LinkType:
 		return []safety.Finding{rulePostponed.Find("Port %s of %s is in Ethernet mode now.", d.PortGUID, s.Host)}
 	case o.LinkLayer == "Ethernet":
@@ -168,9 +169,15 @@ func checkBound(s *inventory.Snapshot, d Desired, o Observed) []safety.Finding {
 	return nil
 }
 
-func portsOf(s *inventory.Snapshot) string {
+// portsOf says which ports there are, and what else of a card has the GUID: the one
+// on its label is often that of the node.
+func portsOf(s *inventory.Snapshot, guid ib.GUID) string {
 	var ports []string
+	node := ""
 	for _, c := range s.Cards {
+		if c.NodeGUID == guid {
+			node = fmt.Sprintf(" It is the node GUID of card %s, which is not that of a port.", c.PCI)
+		}
 		for _, p := range c.Ports {
 			if !p.PortGUID.IsZero() {
 				ports = append(ports, fmt.Sprintf("%s port %d: %s (%s)", c.PCI, p.Number, p.PortGUID, p.LinkLayer))
@@ -178,9 +185,9 @@ func portsOf(s *inventory.Snapshot) string {
 		}
 	}
 	if len(ports) == 0 {
-		return " It shows no port with a GUID."
+		return node + " The host shows no port with a GUID."
 	}
-	return " It has " + strings.Join(ports, ", ") + "."
+	return node + " The host has " + strings.Join(ports, ", ") + "."
 }
 
 func checkService(s *inventory.Snapshot, o Observed) []safety.Finding {

@@ -97,8 +97,8 @@ func (m *model) desired() (d ops.Desired, at string, err error) {
 		return d, "duration", fmt.Errorf("%s is not a number of whole seconds from 1s to 10m", d.Length)
 	}
 	if text := m.ServerAddress.ValueString(); text != "" {
-		a, err := netip.ParseAddr(text)
-		if err != nil || a.Zone() != "" {
+		a, parseErr := netip.ParseAddr(text)
+		if parseErr != nil || a.Zone() != "" {
 			return d, "server_address", fmt.Errorf("%q is not an IP address", text)
 		}
 		d.Address = a.Unmap()

@@ -50,6 +50,7 @@ func partitionsAttribute() schema.MapNestedAttribute {
 const description = "A subnet manager on one port of a host. An unmanaged switch has none, and without one every port stays in `Initializing` for ever: run it on one host, or on two with different priorities.\n\n" +
 	"The distribution's package is installed if needed, an instance is bound to the port by its GUID, started, and enabled for every boot; it gets a file of options of its own, because all instances of a host share `opensm.conf` otherwise. opensm ends with status 0 where it fails and drops files that have an error, " +
 	"so the apply asks the port and the fabric: it ends when the port is `Active` and the partitions are in force, or names the cause. The P_Key tables of all adapters of the fabric (of more than 256 those that partitions and hosts name, and some) are compared with the partitions: a port that has not what is declared, or has more, fails the apply; one that is not in the fabric is a warning. Of several subnet managers in one apply the standby is changed before the master, one at a time (with `-parallelism=1` Terraform itself decides on the order: say it with `depends_on` then). " +
+	"To move it to another port or host write `lifecycle { create_before_destroy = true }`: the old one then stops when the new one is proven, and the fabric is never without. " +
 	"TrueNAS cannot run one, which the plan says. Destroying it stops and disables the instance and removes its configuration; the package stays."
 
 // Schema implements resource.Resource.
