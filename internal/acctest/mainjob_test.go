@@ -1,6 +1,7 @@
 package acctest
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -41,6 +42,15 @@ func TestMainJob(t *testing.T) {
 	got, problems := pinged(t, ws, map[string]any{"from": "other", "to": oneEnd, "packets": 2})
 	if fmt.Sprint(field(t, got, "path_mtu"), field(t, got, "mtu_ok")) != "65520 true" || problems != "" {
 		t.Errorf("path MTU %v, problems:\n%s", field(t, got, "path_mtu"), problems)
+	}
+	fabric, diags, err := ws.Data(context.Background(), "infiniband_fabric", map[string]any{
+		"host": oneEnd, "expected_links": cables(oneEnd+"/1", oneEnd+"/2", "other/1", "other/2"),
+	})
+	if err != nil || diags.HasError() {
+		t.Fatalf("%v %v", err, diags)
+	}
+	if m := messages(t, fabric); m != "" {
+		t.Errorf("differences:\n%s", m)
 	}
 	t.Logf("measured: main job, iperf3 gbps %v", ws.Get("infiniband_benchmark.it", "gbps"))
 	for i, host := range w.Names() {
