@@ -90,11 +90,11 @@ func linkFindings() []finding {
 		{code: "LT007", at: "ports", hosts: func() []labs.Host { return vpi(anotherCard) }, says: []string{"0000:02:00.0"}, config: types("eth", "eth")},
 		{code: "LT008", at: "card_id", says: []string{"none"}, prepare: func(w *World) { w.unbind(labs.Intel9) }, config: types("eth", "eth")},
 		{code: "LT009", at: "ports", says: []string{`"1" = "ib", "2" = "eth"`}, config: types("ib", "eth")},
-		{code: "LT010", at: "ports", hosts: func() []labs.Host { return vpi(anotherCard) }, says: []string{"0000:02:00.0"}, config: types("ib", "ib")},
+		{code: "LT010", at: "ports", hosts: func() []labs.Host { return vpi(anotherCard) }, says: []string{"0000:02:00.0"}, config: types("ib", "ib"), prepare: func(w *World) { w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf") }},
 		{code: "LT015", at: "ports", says: []string{"port 1 is ib now and eth after a restart", "port 2 is ib now and eth after a restart"}, config: types("ib", "ib"),
 			hosts: func() []labs.Host { return vpi(func(h *labs.Host) { h.OS, h.Kernel = labsim.Debian12, "" }) }, prepare: func(w *World) {
 				w.Install(labs.Intel9, "mstflint")
-				w.Run(labs.Intel9, "mstconfig -y -d 0000:01:00.0 set LINK_TYPE_P1=2 LINK_TYPE_P2=2")
+				w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf; mstconfig -y -d 0000:01:00.0 set LINK_TYPE_P1=2 LINK_TYPE_P2=2")
 			}},
 		{code: "LT017", at: "ports", says: []string{"Host intel9, modprobe.d"}, config: types("ib", "ib"), prepare: func(w *World) {
 			w.Run(labs.Intel9, "sleep 1")

@@ -3,6 +3,7 @@ package acctest
 import (
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -51,6 +52,7 @@ func TestLinkType_connectX4(t *testing.T) {
 func TestLinkType_initialRAMDisk(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{Hosts: vpi()})
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
 	ws := w.Workspace()
 	wants := w.types(labs.Intel9, "ib", "ib")
 	applied(t, ws, wants)
@@ -63,5 +65,28 @@ func TestLinkType_initialRAMDisk(t *testing.T) {
 	emptyPlan(t, ws, wants)
 	if _, status := w.Try(labs.Intel9, "test /etc/modprobe.d/terraform-infiniband.conf -nt /boot/initrd.img-$(uname -r)"); status == 0 {
 		t.Error("the initial RAM disk was not rebuilt")
+	}
+}
+
+// A file of somebody else's that has other types wins over the card's own
+// configuration at each boot, and ours over that file.
+func TestLinkType_fileOfOthers(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi(func(h *labs.Host) { h.OS, h.Kernel = labsim.Debian12, "" })})
+	w.Install(labs.Intel9, "mstflint")
+	ws := w.Workspace()
+	wants := w.types(labs.Intel9, "eth", "eth")
+	applied(t, ws, wants)
+	emptyPlan(t, ws, wants)
+	rungs := field(t, Decode(ws.State["infiniband_link_type.it"].Value), "rungs")
+	for rung, want := range map[string]string{"mstconfig": "eth", "modprobe.d": "eth", "/etc/modprobe.d/mlx4.conf": "ib"} {
+		if got := field(t, rungs, rung, "2"); got != want {
+			t.Errorf("%s has %v on port 2, expected %s", rung, got, want)
+		}
+	}
+	w.Reboot(labs.Intel9)
+	emptyPlan(t, ws, wants)
+	if got := w.Card(labs.Intel9).Ports[1].View().LinkType; got != "eth" {
+		t.Errorf("after a restart the port is %q", got)
 	}
 }

@@ -40,9 +40,9 @@ type Keeper interface {
 	// whether it would not, because the initial RAM disk has an older copy.
 	Kept(s *inventory.Snapshot) map[int]ib.LinkType
 	Late(s *inventory.Snapshot) bool
-	// Stronger are settings of others that win over what Keep stores, the
-	// strongest last.
-	Stronger(s *inventory.Snapshot) []platform.LinkTypeSetting
+	// Others are settings of others: weaker ones, which what Keep stores wins over,
+	// and stronger ones, which win over that; of each list the last one counts.
+	Others(s *inventory.Snapshot) (weaker, stronger []platform.LinkTypeSetting)
 }
 
 // Card is one card with what the configuration says of its host.

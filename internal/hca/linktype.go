@@ -100,7 +100,11 @@ func persistent(c Card, s *inventory.Snapshot, card *inventory.Card) map[int]ib.
 	if c.Keeper == nil || decidesItself(card) {
 		return types
 	}
-	for _, setting := range append([]platform.LinkTypeSetting{{Types: c.Keeper.Kept(s)}}, c.Keeper.Stronger(s)...) {
+	weaker, stronger := c.Keeper.Others(s)
+	if c.Keeper.Late(s) {
+		weaker = nil // the initial RAM disk may have ours of another time
+	}
+	for _, setting := range slices.Concat(weaker, []platform.LinkTypeSetting{{Types: c.Keeper.Kept(s)}}, stronger) {
 		for port, t := range setting.Types {
 			if t != ib.LinkTypeAuto {
 				types[port] = t
@@ -117,7 +121,8 @@ func overrides(l LinkTypes, s *inventory.Snapshot, card *inventory.Card) []strin
 		return nil
 	}
 	var all []string
-	for _, setting := range l.Card.Keeper.Stronger(s) {
+	_, stronger := l.Card.Keeper.Others(s)
+	for _, setting := range stronger {
 		for _, port := range sortedPorts(setting.Types) {
 			want, asked := l.Request.Ports[port]
 			if t := setting.Types[port]; asked && t != ib.LinkTypeAuto && t != want {
@@ -184,7 +189,8 @@ func rungs(s *inventory.Snapshot, c Card, card *inventory.Card) map[string]map[i
 	if c.Keeper != nil && !decidesItself(card) {
 		name, _ := c.Keeper.Rung()
 		add(name, c.Keeper.Kept(s))
-		for _, setting := range c.Keeper.Stronger(s) {
+		weaker, stronger := c.Keeper.Others(s)
+		for _, setting := range slices.Concat(weaker, stronger) {
 			add(setting.Where, setting.Types)
 		}
 	}

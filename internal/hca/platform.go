@@ -46,6 +46,7 @@ func (o onPlatform) Late(s *inventory.Snapshot) bool {
 	return o.platform.PersistedLinkTypes(s, o.pci).Late
 }
 
-func (o onPlatform) Stronger(s *inventory.Snapshot) []platform.LinkTypeSetting {
-	return o.platform.PersistedLinkTypes(s, o.pci).Stronger
+func (o onPlatform) Others(s *inventory.Snapshot) (weaker, stronger []platform.LinkTypeSetting) {
+	r := o.platform.PersistedLinkTypes(s, o.pci)
+	return r.Weaker, r.Stronger
 }

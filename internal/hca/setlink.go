@@ -3,6 +3,7 @@ package hca
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -114,8 +115,8 @@ func (o *Ops) keepLinkTypes(ctx context.Context, l LinkTypes, did *[]string) err
 			return err
 		}
 		*did = append(*did, "Stored the link types in card "+l.Card.ID()+" with mstconfig.")
-		// A module parameter of ours from before would win over the card.
-		if l.Card.Keeper == nil || !overridden(l.Card.Keeper.Kept(s), types) {
+		// A module parameter from before would win over the card; ours wins over it.
+		if l.Card.Keeper == nil || !overridden(parameter(l.Card.Keeper, s), types) {
 			return nil
 		}
 	}
@@ -128,6 +129,18 @@ func (o *Ops) keepLinkTypes(ctx context.Context, l LinkTypes, did *[]string) err
 	name, _ := l.Card.Keeper.Rung()
 	*did = append(*did, fmt.Sprintf("Stored the link types for the next boot of %s (%s).", l.Card.Host.Name(), name))
 	return nil
+}
+
+// parameter is what the module parameter of our file, or of those that ours wins
+// over, has for the ports.
+func parameter(k Keeper, s *inventory.Snapshot) map[int]ib.LinkType {
+	all := map[int]ib.LinkType{}
+	weaker, _ := k.Others(s)
+	for _, setting := range weaker {
+		maps.Copy(all, setting.Types)
+	}
+	maps.Copy(all, k.Kept(s))
+	return all
 }
 
 func overridden(kept, want map[int]ib.LinkType) bool {

@@ -60,8 +60,10 @@ func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress
 			r.Found, r.Types, r.Late = true, parsePortTypeArray(value), slices.Contains(s.Late, p)
 		default:
 			r.Foreign = append(r.Foreign, fmt.Sprintf("%s: options %s %s=%s", p, mlx4Module, portTypeParam, value))
-			if path.Base(p) > path.Base(ModprobePath) {
-				r.Stronger = append(r.Stronger, LinkTypeSetting{p, parsePortTypeArray(value)})
+			if setting := (LinkTypeSetting{p, parsePortTypeArray(value)}); path.Base(p) > path.Base(ModprobePath) {
+				r.Stronger = append(r.Stronger, setting)
+			} else {
+				r.Weaker = append(r.Weaker, setting)
 			}
 		}
 	}

@@ -101,8 +101,9 @@ type LinkTypeRecord struct {
 	AfterReboot bool
 	// Foreign names files or settings of others that set the same parameter.
 	Foreign []string
-	// Stronger are those of them that win over ours, the strongest last.
-	Stronger []LinkTypeSetting
+	// Weaker and Stronger are those of them that hold without ours and in spite of
+	// it, in the order in which the last one counts.
+	Weaker, Stronger []LinkTypeSetting
 }
 
 // LinkTypeSetting is a setting of somebody else.

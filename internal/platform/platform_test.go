@@ -209,7 +209,8 @@ func TestModprobeStore_namesWhatIsStronger(t *testing.T) {
 		{"/etc/modprobe.d/zz-mlx4.conf", map[int]ib.LinkType{1: ib.LinkTypeAuto, 2: ib.LinkTypeETH}},
 		{CommandLine, map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}},
 	}
-	if !reflect.DeepEqual(r.Stronger, want) || r.Types[1] != ib.LinkTypeETH || len(r.Foreign) != 3 {
+	weaker := []LinkTypeSetting{{"/etc/modprobe.d/mlx4.conf", map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeETH}}}
+	if !reflect.DeepEqual(r.Stronger, want) || !reflect.DeepEqual(r.Weaker, weaker) || r.Types[1] != ib.LinkTypeETH || len(r.Foreign) != 3 {
 		t.Errorf("%+v", r)
 	}
 }
