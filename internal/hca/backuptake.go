@@ -49,7 +49,7 @@ func (o *Ops) TakeBackup(ctx context.Context, c Card) (Backup, error) {
 	}
 	final := safety.Backup(safety.BackupInput{Card: a.Card, Host: a.Host, Backup: taken})
 	if final.Blocked() {
-		return Backup{}, &safety.RefusedError{What: what, Findings: final.Findings}
+		return Backup{}, o.overtaken(ctx, c, s, what, final.Findings)
 	}
 	return o.backups.Open(taken.Path)
 }

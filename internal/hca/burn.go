@@ -80,7 +80,7 @@ func (o *Ops) burn(ctx context.Context, f Firmware, planned Assessment, state *F
 		Card: planned.Card, Image: f.Image, Host: planned.Host, Lab: f.Lab, Request: f.Request, Restore: f.Restore, Backup: backup,
 	})
 	if !final.Permits(safety.ActionBurn, f.Card.ID()) || !final.Equal(planned.Verdict) {
-		return &safety.RefusedError{What: "burn firmware on card " + f.Card.ID(), Findings: final.Findings}
+		return o.overtaken(ctx, f.Card, s, "burn firmware on card "+f.Card.ID(), final.Findings)
 	}
 	state.BackupPath = backup.Path
 	state.Did = append(state.Did, fmt.Sprintf("Backed up %s %s of card %s to %s.", planned.Card.PSID, planned.Card.FW, f.Card.ID(), backup.Path))
@@ -222,7 +222,7 @@ func (o *Ops) programGUIDs(ctx context.Context, g GUIDs, planned Assessment, sta
 	}
 	final := safety.GUIDs(safety.GUIDInput{Card: planned.Card, Host: planned.Host, Lab: g.Lab, Request: g.Request, Backup: backup})
 	if !final.Permits(safety.ActionSetGUIDs, g.Card.ID()) || !final.Equal(planned.Verdict) {
-		return &safety.RefusedError{What: "set GUIDs of card " + g.Card.ID(), Findings: final.Findings}
+		return o.overtaken(ctx, g.Card, s, "set GUIDs of card "+g.Card.ID(), final.Findings)
 	}
 	state.BackupPath = backup.Path
 	state.Did = append(state.Did, fmt.Sprintf("Backed up %s %s of card %s to %s.", planned.Card.PSID, planned.Card.FW, g.Card.ID(), backup.Path))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -48,7 +49,7 @@ func (o *Ops) conclude(ctx context.Context, c Card, out outcome, want expectatio
 
 // concludeWritten verifies a write that the tool calls done.
 func (o *Ops) concludeWritten(ctx context.Context, c Card, out outcome, want expectation) ([]string, error) {
-	facts, err := o.readCard(ctx, c)
+	facts, err := o.readCard(ctx, c, readTries)
 	if err != nil {
 		return nil, o.unread(c, out, err)
 	}
@@ -59,9 +60,12 @@ func (o *Ops) concludeWritten(ctx context.Context, c Card, out outcome, want exp
 		if err != nil {
 			return did, err
 		}
-		if facts, err = o.readCard(ctx, c); err != nil {
+		if facts, err = o.readCard(ctx, c, readTries); err != nil {
 			return did, o.unread(c, out, err)
 		}
+	}
+	if !facts.FlashKnown {
+		return did, o.failed(c, out, "The tool says that it has written the flash, which cannot be read now to prove it: "+facts.FlashError)
 	}
 	if wrong := mismatches(facts, want); len(wrong) > 0 {
 		e := o.failed(c, out, "The tool says that it has written the flash, but the card does not hold what it should: "+strings.Join(wrong, "; ")+".")
@@ -90,32 +94,37 @@ func untouched(f safety.CardFacts, want expectation) bool {
 	return whole && same && want.before != want.flash && (want.blank || f.GUIDs == want.guids)
 }
 
-// readCard reads card and flash anew, with verification and checksum.
-func (o *Ops) readCard(ctx context.Context, c Card) (safety.CardFacts, error) {
-	c.Host.Invalidate()
-	s, card, err := snapshotCard(ctx, c)
-	for try := 1; passing(err) && try < lostTries; try++ {
-		// A connection that broke now must not leave a written card unread.
-		if waitErr := sleep(ctx, o.cfg.Poll); waitErr != nil {
-			return safety.CardFacts{}, waitErr
+// readTries bounds how often a written card is read that somebody else is reading,
+// a second apart: a backup, which another apply may be taking, reads the flash
+// twice. A tool that failed may have left the semaphore set for good.
+const readTries = 60
+
+// readCard reads card and flash anew, with verification and checksum. A written
+// card is not to be left unread because of a connection that broke now, or of
+// another program that has its flash semaphore.
+func (o *Ops) readCard(ctx context.Context, c Card, most int) (safety.CardFacts, error) {
+	for try := 1; ; try++ {
+		c.Host.Invalidate()
+		s, card, err := snapshotCard(ctx, c)
+		var facts safety.CardFacts
+		if err == nil {
+			facts = cardFacts(s, card)
 		}
-		s, card, err = snapshotCard(ctx, c)
+		again := passing(err) && try < lostTries || facts.FlashTaken && try < most
+		switch {
+		case !again && facts.FlashKnown:
+			return facts, o.inspect(ctx, c.Host, &facts)
+		case !again:
+			return facts, err
+		}
+		if err := sleep(ctx, min(time.Second, o.cfg.Poll)); err != nil {
+			return safety.CardFacts{}, err
+		}
 	}
-	if err != nil {
-		return safety.CardFacts{}, err
-	}
-	facts := cardFacts(s, card)
-	if !facts.FlashKnown {
-		return facts, nil
-	}
-	return facts, o.inspect(ctx, c.Host, &facts)
 }
 
 // mismatches names what a card should hold and does not.
 func mismatches(f safety.CardFacts, want expectation) []string {
-	if !f.FlashKnown {
-		return []string{"its flash cannot be queried: " + f.FlashError}
-	}
 	var wrong []string
 	add := func(bad bool, format string, args ...any) {
 		if bad {
@@ -217,7 +226,7 @@ func (o *Ops) concludeFailed(ctx context.Context, c Card, out outcome, want expe
 	if !out.ended {
 		what = "The job was interrupted while it wrote, by a power cut, a reset of the host, or a kill."
 	}
-	facts, err := o.readCard(ctx, c)
+	facts, err := o.readCard(ctx, c, lockTries)
 	if err != nil {
 		e := o.failed(c, out, what)
 		e.Err = err

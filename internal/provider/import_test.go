@@ -65,6 +65,7 @@ func TestImport_refusesIdsThatAreNone(t *testing.T) {
 		"infiniband_firmware_image":  {"intel9": "must be host/path", "intel9/no/such.bin": "cannot be read"},
 		"infiniband_opensm":          {"intel9": "want host/port_guid", "intel9/0xzz": "invalid GUID"},
 		"infiniband_ipoib_interface": {"intel9/0xe41d2d0300e44ed1/0x0": "are not partitions"},
+		"infiniband_port":            {"intel9/1": "want host/pci_address/port", "intel9/0000:01:00.0/3": "a card has the ports 1 and 2"},
 	} {
 		for id, want := range ids {
 			ws := w.Workspace()

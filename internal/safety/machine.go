@@ -242,13 +242,15 @@ func backup(card CardFacts, b *BackupFacts) []Finding {
 	if b == nil {
 		return nil
 	}
+	if !b.TwoReadsEqual {
+		return []Finding{find("BK001", "Two reads of the flash differ, so that no copy was kept.")}
+	}
 	var missing []string
 	for _, c := range []struct {
 		ok   bool
 		what string
 	}{
 		{b.Path != "" && b.SHA256 != "", "it is not on the operator's machine"},
-		{b.TwoReadsEqual, "two reads of the flash differ"},
 		{b.ToolVerified, "mstflint does not verify it"},
 		{b.Parsed, "the copy on the operator's machine does not verify"},
 		{b.PSID == card.PSID, fmt.Sprintf("it holds PSID %q, the card has %q", b.PSID, card.PSID)},

@@ -24,7 +24,7 @@ const description = "A measurement of bandwidth or latency between two hosts, wi
 	"A result beyond `min_gbps`, `max_latency_us` or what `limits` has for its mode and link fails the apply and is not kept, or is a warning with `on_miss = \"warn\"`.\n\n" +
 	"The server runs as the transient systemd unit `infiniband-benchmark.service` with a time limit, so that it ends whatever becomes of Terraform; a host takes part in one benchmark at a time. " +
 	"Where a server of the host's own, such as Debian's `iperf3.service`, has the port already, that one answers, and stays. " +
-	"A missing program is installed from the distribution; the log of the plan says so. TrueNAS has iperf3, and neither qperf nor perftest. " +
+	"A missing program is installed from the distribution; the plan says so (BM002). TrueNAS has iperf3, and neither qperf nor perftest. " +
 	"A firewall has to let the ports of the test through: TCP 5201 for iperf3, TCP 19765 and TCP and UDP 19766 for qperf, TCP 18515 for perftest.\n\n" +
 	"No limit is set by default, because none fits all cards. For orientation, what owners of such labs report: two ConnectX-3 Pro with FDR links and connected mode 40.1 Gb/s with four streams of iperf3, and 50 to 52 µs of TCP latency with qperf; " +
 	"a QLogic IBA7322 (QDR) about 10 Gb/s, bound by the CPU of the iperf3 server; an old InfiniHost III (SDR and DDR) 6.4 Gb/s with one stream. " +

@@ -84,7 +84,11 @@ func parseID(text string) (tfkit.CardRef, int, error) {
 	if i > 0 {
 		ref, err := tfkit.ParseCardRef(text[:i])
 		number, errNumber := strconv.Atoi(text[i+1:])
-		if err == nil && errNumber == nil && number >= 1 && number <= 2 {
+		switch {
+		case err != nil || errNumber != nil:
+		case number < 1 || number > 2:
+			return tfkit.CardRef{}, 0, fmt.Errorf("invalid port id %q: a card has the ports 1 and 2", text)
+		default:
 			return ref, number, nil
 		}
 	}
