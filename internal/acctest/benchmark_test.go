@@ -23,7 +23,7 @@ func benchmarkFindings() []finding {
 	}
 	return []finding{
 		{code: "BM001", at: "test", says: []string{"TrueNAS", "has no qperf"}, prepare: drivers, config: wants(map[string]any{"test": "tcp_lat", "streams": 1})},
-		{code: "BM002", says: []string{"iperf3"}, prepare: drivers, config: wants(nil)},
+		{code: "BM002", says: []string{"The package iperf3 will be installed on intel9"}, prepare: drivers, config: wants(nil)},
 		{code: "BM003", at: "streams", says: []string{"is in datagram mode with MTU", "at least 30 Gb/s"}, prepare: drivers, config: wants(map[string]any{"streams": 1, "min_gbps": 30})},
 	}
 }

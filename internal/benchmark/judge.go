@@ -40,7 +40,7 @@ func Check(s *inventory.Snapshot, observe bool, role string, t Test) []safety.Fi
 		return append(found, ruleTool.Find("%s runs %s, and has no %s.", s.Host, plat.Name(), t.lookFor))
 	}
 	f := rulePackage.Find("%s has no %s.", s.Host, t.lookFor)
-	f.Summary = "The package " + strings.Join(packages, ", ") + " will be installed"
+	f.Summary = "The package " + strings.Join(packages, ", ") + " will be installed on " + s.Host
 	return append(found, f)
 }
 

@@ -91,6 +91,10 @@ func TestAccExample_labPointToPoint(t *testing.T) {
 			state(`infiniband_card.card["debian2"]`, knownvalue.StringExact("ib_mthca"), "driver"),
 			state(`infiniband_opensm.link`, knownvalue.StringExact("Active"), "port_state"),
 			state(`infiniband_ipoib_interface.link["debian2"]`, knownvalue.Int64Exact(65520), "mtu"),
+			state(`data.infiniband_connectivity.link`, knownvalue.Int64Exact(65520), "path_mtu"),
+			state(`data.infiniband_connectivity.link`, knownvalue.ListExact(nil), "problems"),
+			state(`infiniband_benchmark.link`, knownvalue.StringExact("20 Gb/sec (4X DDR)"), "client_rate"),
+			state(`infiniband_benchmark.link`, knownvalue.Bool(false), "missed"),
 		},
 		drift: func(w *acctest.World) { w.Run("debian1", "systemctl stop 'opensm@0x0002c90200298e01.service'") },
 	}.run(t)

@@ -88,7 +88,8 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 	defer cancel()
 	var result ops.Result
 	err = r.withBoth(ctx, plan.Server.ValueString(), plan.Client.ValueString(), func(server, client *inventory.Host) error {
-		if r.assess(ctx, plan, d, diags) {
+		// What only warns has been said by ModifyPlan, which runs before this as well.
+		if found, ok := r.assess(ctx, plan, d, diags); !ok || tfkit.AddFindings(ctx, diags, what, safety.Blocking(found)) {
 			return nil
 		}
 		var runErr error
@@ -158,24 +159,24 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		tfkit.AddErrorAt(&resp.Diagnostics, path.Root(at), "plan benchmark "+plan.identity(), err)
 		return
 	}
-	r.assess(ctx, plan, d, &resp.Diagnostics)
+	if found, ok := r.assess(ctx, plan, d, &resp.Diagnostics); ok {
+		tfkit.AddFindings(ctx, &resp.Diagnostics, "measure benchmark "+plan.identity(), found)
+	}
 }
 
-// assess looks at both hosts and reports what speaks against the measurement;
-// true if it must not be made.
-func (r *Resource) assess(ctx context.Context, plan model, d ops.Desired, diags *diag.Diagnostics) bool {
+// assess looks at both hosts and finds what speaks against the measurement; not ok
+// if one of them cannot be looked at.
+func (r *Resource) assess(ctx context.Context, plan model, d ops.Desired, diags *diag.Diagnostics) (found []safety.Finding, ok bool) {
 	what := "measure benchmark " + plan.identity()
 	snaps := map[string]*inventory.Snapshot{}
-	var found []safety.Finding
 	for _, end := range []struct{ role, host string }{{"server", plan.Server.ValueString()}, {"client", plan.Client.ValueString()}} {
 		_, cfg, snap, err := r.Look(ctx, end.host)
 		if err != nil {
 			tfkit.AddErrorAt(diags, path.Root(end.role), what, err)
-			return true
+			return nil, false
 		}
 		snaps[end.role] = snap
 		found = append(found, ops.Check(snap, cfg.Observe, end.role, d.Test)...)
 	}
-	found = append(found, ops.CheckPair(snaps["client"], snaps["server"], d, plan.limits())...)
-	return tfkit.AddFindings(ctx, diags, what, found)
+	return append(found, ops.CheckPair(snaps["client"], snaps["server"], d, plan.limits())...), true
 }
