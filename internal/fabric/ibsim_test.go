@@ -23,7 +23,7 @@ func (n node) Name() string { return n.id }
 
 func (n node) Run(_ context.Context, cmd shellcmd.Command) (host.Result, error) {
 	argv := cmd.Argv()
-	text := map[string]string{"fabric-walk": walkScript, "fabric-ports": portsScript, "fabric-pkeys": pkeysScript}[argv[0]]
+	text := map[string]string{"fabric-walk": walkScript, "fabric-ports": portsScript}[argv[0]]
 	if !cmd.IsScript() {
 		r := n.f.Run(n.id, argv[0], argv[1:]...)
 		return host.Result{Stdout: []byte(r.Stdout), Stderr: []byte(r.Stderr)}, nil

@@ -2,7 +2,6 @@ package fabric
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,9 +14,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibnetdiscover"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/smpquery"
 )
-
-//go:embed pkeys.sh
-var pkeysScript string
 
 // pkeysTimeout bounds PKeyTables: a port that does not answer costs 3 seconds,
 // and eight are asked at once.
@@ -70,10 +66,10 @@ func PKeyTables(ctx context.Context, h Runner, t Through, ports []AdapterPort) (
 	args := []string{t.Device, strconv.Itoa(t.Port)}
 	asked := map[string]ib.GUID{}
 	for _, p := range ports {
-		args = append(args, strconv.Itoa(p.LID), strconv.Itoa(p.Number))
+		args = append(args, "pkeys", strconv.Itoa(p.LID), strconv.Itoa(p.Number))
 		asked[fmt.Sprintf("%d %d", p.LID, p.Number)] = p.GUID
 	}
-	res, err := h.Run(ctx, shellcmd.Script("fabric-pkeys", pkeysScript, args...).AsRoot().WithTimeout(pkeysTimeout))
+	res, err := h.Run(ctx, shellcmd.Script("fabric-ports", portsScript, args...).AsRoot().WithTimeout(pkeysTimeout))
 	if err != nil {
 		return nil, err
 	}

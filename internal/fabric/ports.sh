@@ -1,6 +1,6 @@
 # PortInfo and P_Keys of many ports. $1 device, $2 port to ask through; then of
-# each port its kind (ca, sw), its way (a LID, or a route with a leading 0,) and
-# its number. Eight are asked at once: a process costs more than its answer. Each
+# each port its kind (ca, sw, or pkeys for a ca of which nothing else is wanted),
+# its way (a LID, or a route with a leading 0,) and its number. Eight are asked at once: a process costs more than its answer. Each
 # answer leaves in one write, shorter than a pipe takes at once.
 device=$1 through=$2
 shift 2
@@ -9,14 +9,15 @@ ask() {
 	0 | 0,*) direct=-D ;;
 	*) direct= ;;
 	esac
-	info=$(smpquery -C "$device" -P "$through" $direct portinfo "$2" "$3" 2>&1)
-	sm=
+	info='' sm='' keys=''
+	if [ "$1" != pkeys ]; then
+		info=$(smpquery -C "$device" -P "$through" $direct portinfo "$2" "$3" 2>&1)
+	fi
 	case $info in
 	*IsSM*) sm=$(sminfo -C "$device" -P "$through" $direct "$2" 2>&1) ;;
 	esac
 	info=$(printf '%s\n' "$info" | grep -E '^(# Port info|Lid:|SMLid:|CapMask:|Link(State|Width|Speed)|PhysLinkState|NeighborMTU|MtuCap)')
-	keys=
-	if [ "$1" = ca ]; then
+	if [ "$1" != sw ]; then
 		keys=$(smpquery -C "$device" -P "$through" $direct pkeys "$2" "$3" 2>&1)
 	fi
 	printf '@port %s %s\n%s\n%s\n%s\n@done\n' "$2" "$3" "$info" "$sm" "$keys"

@@ -110,7 +110,7 @@ func (g GUIDSpec) resolveMACs(req *safety.GUIDRequest) error {
 		req.BaseMAC, req.HasMACs = *g.BaseMAC, true
 		second, err := g.BaseMAC.Add(1)
 		if err != nil {
-			return nil //nolint:nilerr // as with the GUIDs
+			return nil //nolint:nilerr // a base that leaves no room is a finding here, too
 		}
 		req.Want.MAC1, req.Want.MAC2 = *g.BaseMAC, second
 	}
