@@ -115,7 +115,8 @@ func (o *operator) kill(engine *exec.Cmd) error {
 		return errors.New("no process runs the built provider")
 	}
 	for _, pid := range append(pids, engine.Process.Pid) {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		// One that has ended since it was listed is as dead as is wanted.
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("kill %d: %w", pid, err)
 		}
 	}
