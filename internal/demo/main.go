@@ -123,6 +123,7 @@ Break things, from %[6]s:
   go run ./internal/labsim/cmd/labsim fault    --dir %[7]s %[5]s '{"flash_slow":200000000}'   # 0.2 s a sector: time to kill terraform
   go run ./internal/labsim/cmd/labsim power    --dir %[7]s %[5]s cut
   go run ./internal/labsim/cmd/labsim cable    --dir %[7]s %[5]s %[10]s 1 out   # and in
+  go run ./internal/labsim/cmd/labsim slot     --dir %[7]s %[5]s %[10]s exchange   # another card of the same kind; also renumber
   go run ./internal/labsim/cmd/labsim drift    --dir %[7]s %[5]s opensm-stop
   go run ./internal/labsim/cmd/labsim exec     --dir %[7]s %[5]s 'systemctl list-units'
 

@@ -30,7 +30,7 @@ func (c *Client) Get(ctx context.Context, what string) ([]byte, error) {
 	return c.do(ctx, http.MethodGet, what, nil)
 }
 
-// Post sends a request to exec, fault, power or cable and returns the JSON answer.
+// Post sends a request to exec, fault, power, cable or slot and returns the JSON answer.
 func (c *Client) Post(ctx context.Context, what string, q Request) ([]byte, error) {
 	body, err := json.Marshal(q)
 	if err != nil {

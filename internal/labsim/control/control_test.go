@@ -82,6 +82,34 @@ func TestClient_readsAndDisturbsALab(t *testing.T) {
 	}
 }
 
+func TestSlot_exchangesAndRenumbersCards(t *testing.T) {
+	l, c := serve(t)
+	const at = "0000:01:00.0"
+	before := l.Machine(labs.Intel9).Card(at)
+	slot := func(pci, action, to string) (string, error) {
+		answer, err := c.Post(t.Context(), "slot", Request{Host: labs.Intel9, PCI: pci, Action: action, To: to})
+		return string(answer), err
+	}
+	answer, err := slot(at, "exchange", "")
+	if err != nil || !strings.Contains(answer, "MT1234X00900") {
+		t.Fatalf("exchange: %s, %v", answer, err)
+	}
+	if now := l.Machine(labs.Intel9).Card(at); now.Card == before.Card || now.Running().MACs == before.Running().MACs {
+		t.Errorf("the slot holds the card that was there: %+v", now.Config)
+	}
+	if answer, err = slot(at, "renumber", ""); err != nil || !strings.Contains(answer, `"0000:02:00.0":"MT1234X00900"`) {
+		t.Errorf("renumber: %s, %v", answer, err)
+	}
+	if answer, err = slot("0000:02:00.0", "move", "0000:41:00.0"); err != nil || !strings.Contains(answer, `"0000:41:00.0":"MT1234X00900"`) {
+		t.Errorf("move: %s, %v", answer, err)
+	}
+	for _, wrong := range [][3]string{{at, "exchange", ""}, {"0000:41:00.0", "steal", ""}} {
+		if _, err = slot(wrong[0], wrong[1], wrong[2]); err == nil {
+			t.Errorf("%v: no error", wrong)
+		}
+	}
+}
+
 func TestWriteFiles_namesEveryHost(t *testing.T) {
 	l, _ := serve(t)
 	if err := WriteFiles(l); err != nil {

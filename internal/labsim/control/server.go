@@ -34,6 +34,8 @@ type Server struct {
 
 	mu  sync.Mutex
 	out map[labsim.End]labsim.End // cables that were pulled out, by the end at a card
+	// twins is how many cards were bought since; each has a number of its own.
+	twins int
 }
 
 // Serve starts answering on DIR/control.sock, until Close.
@@ -55,6 +57,7 @@ func Serve(ctx context.Context, lab *labs.Lab) (*Server, error) {
 	mux.HandleFunc("POST /fault", s.reply(s.fault))
 	mux.HandleFunc("POST /power", s.reply(s.power))
 	mux.HandleFunc("POST /cable", s.reply(s.cable))
+	mux.HandleFunc("POST /slot", s.reply(s.slot))
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		defer close(s.done)
@@ -88,8 +91,9 @@ type Request struct {
 	User    string            `json:"user,omitempty"`    // exec, default root
 	Command string            `json:"command,omitempty"` // exec: for the user's shell
 	Stdin   string            `json:"stdin,omitempty"`   // exec
-	Action  string            `json:"action,omitempty"`  // power: cut, reboot, halt, start; cable: out, in
-	PCI     string            `json:"pci,omitempty"`     // cable: address of the card
+	Action  string            `json:"action,omitempty"`  // power: cut, reboot, halt, start; cable: out, in; slot: exchange, renumber, move
+	PCI     string            `json:"pci,omitempty"`     // cable, slot: address of the card
+	To      string            `json:"to,omitempty"`      // slot move: the new address
 	Port    int               `json:"port,omitempty"`    // cable
 	Fault   *labsim.FaultSpec `json:"fault,omitempty"`   // fault: replaces what is set
 }
@@ -188,4 +192,43 @@ func (s *Server) cable(r *http.Request) (any, error) {
 		return nil, fmt.Errorf("port %d of card %s in %s has no cable to pull %s", q.Port, q.PCI, m.Name, q.Action)
 	}
 	return map[string]any{"host": m.Name, "port": q.Port, "cable": q.Action}, nil
+}
+
+// firstTwin is beyond the numbers of the cards that labs begin with.
+const firstTwin = 900
+
+// slot switches a host off, changes what is in its slots, and switches it on.
+func (s *Server) slot(r *http.Request) (any, error) {
+	q, m, err := s.request(r)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := m.Card(q.PCI)
+	if c == nil {
+		return nil, fmt.Errorf("%s has no card at %q", m.Name, q.PCI)
+	}
+	switch q.Action {
+	case "exchange":
+		var twin *labsim.Spare
+		if twin, err = labsim.NewSpare(labs.Twin(c.Config, firstTwin+s.twins)); err == nil {
+			s.twins++
+			_, err = m.Exchange(q.PCI, twin)
+		}
+	case "renumber":
+		err = m.Rebuild(func() error { return m.Renumber(1) })
+	case "move":
+		err = s.lab.MoveCard(m, q.PCI, m, q.To)
+	default:
+		err = fmt.Errorf("no slot action %q: exchange, renumber or move", q.Action)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cards := map[string]string{}
+	for _, now := range m.Cards() {
+		cards[now.Config.BDF] = now.Config.SerialNumber
+	}
+	return map[string]any{"host": m.Name, "cards": cards}, nil
 }

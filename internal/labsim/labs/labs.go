@@ -158,6 +158,17 @@ func pro(bdf string, i int) labsim.CardConfig {
 	}
 }
 
+// Twin is a second card of the kind that was delivered as c, the i-th of its lab:
+// equal but for serial number, MACs and, if c has any, GUIDs.
+func Twin(c labsim.CardConfig, i int) labsim.CardConfig {
+	mac := baseMAC + uint64(i)*0x10
+	c.SerialNumber, c.MACs = fmt.Sprintf("MT1234X%05d", i), [2]uint64{mac, mac + 1}
+	if c.GUIDs[0] != ^uint64(0) {
+		c.GUIDs = card.GUIDsFromBase(card.GUIDFromMAC(mac))
+	}
+	return c
+}
+
 // Start makes a lab of hosts with both ports of every card on one unmanaged
 // switch, boots it and serves it on loopback ports. dir receives what the
 // operator needs. The caller closes it.

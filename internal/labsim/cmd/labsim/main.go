@@ -6,6 +6,7 @@
 //	labsim fault    --dir DIR HOST JSON
 //	labsim power    --dir DIR HOST cut|reboot|halt|start
 //	labsim cable    --dir DIR HOST PCI_ADDRESS PORT out|in
+//	labsim slot     --dir DIR HOST PCI_ADDRESS exchange|renumber|move [NEW_ADDRESS]
 //	labsim drift    --dir DIR HOST link-type PCI_ADDRESS PORT | mtu INTERFACE MTU | opensm-stop
 //
 // It must not contain behaviour of hosts: that belongs into the packages below it.
@@ -38,7 +39,7 @@ func main() {
 	os.Exit(status)
 }
 
-const usage = "usage: labsim status|evidence|exec|fault|power|cable|drift --dir DIR [arguments]"
+const usage = "usage: labsim status|evidence|exec|fault|power|cable|slot|drift --dir DIR [arguments]"
 
 func run(ctx context.Context, args []string) (int, error) {
 	if len(args) == 0 {
@@ -80,6 +81,8 @@ func talk(ctx context.Context, c *control.Client, verb string, args []string) (i
 		return show(c.Post(ctx, verb, control.Request{Host: args[0], Fault: &spec}))
 	case "cable":
 		return cable(ctx, c, args)
+	case "slot":
+		return slot(ctx, c, args)
 	case "drift":
 		command, err := driftCommand(args)
 		if err != nil {
@@ -100,6 +103,19 @@ func cable(ctx context.Context, c *control.Client, args []string) (int, error) {
 		return 2, fmt.Errorf("cable: the port is a number: %w", err)
 	}
 	return show(c.Post(ctx, "cable", control.Request{Host: args[0], PCI: args[1], Port: port, Action: args[3]}))
+}
+
+// slot puts another card into a slot, gives the slots other addresses, or moves a
+// card. The host is switched off for it, and on again.
+func slot(ctx context.Context, c *control.Client, args []string) (int, error) {
+	if len(args) < 3 || args[2] == "move" && len(args) != 4 {
+		return 2, errors.New("slot needs HOST, PCI_ADDRESS, and exchange, renumber, or move NEW_ADDRESS")
+	}
+	q := control.Request{Host: args[0], PCI: args[1], Action: args[2]}
+	if len(args) == 4 {
+		q.To = args[3]
+	}
+	return show(c.Post(ctx, "slot", q))
 }
 
 // driftCommand is what somebody types on a host without telling anybody.
