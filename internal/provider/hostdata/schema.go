@@ -18,10 +18,11 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Facts of one host that matter for InfiniBand: system, kernel, tools, the way SSH reaches it, its cards and its IPoIB interfaces.",
 		Attributes: map[string]schema.Attribute{
-			"id":               text("The name of the host."),
-			"host":             schema.StringAttribute{Required: true, MarkdownDescription: "Key of the host in the provider's `hosts` map."},
-			"hostname":         text("Name that the host gives itself."),
-			"platform":         text("How the provider treats it: `ubuntu` or `truenas`; null if it is not supported."),
+			"id":       text("The name of the host."),
+			"host":     schema.StringAttribute{Required: true, MarkdownDescription: "Key of the host in the provider's `hosts` map."},
+			"hostname": text("Name that the host gives itself."),
+			"platform": text("How the provider treats the host: `ubuntu`, `debian` (also Proxmox VE), `rhel` (also AlmaLinux, Rocky and CentOS Stream), `arch` or `truenas`; " +
+				"null if the provider only reads it."),
 			"os":               text("Operating system, such as `Ubuntu 24.04.3 LTS`."),
 			"kernel":           text("Release of the running kernel."),
 			"lockdown":         text("Kernel lockdown: `none`, `integrity` or `confidentiality`; null if the kernel has none."),
