@@ -75,6 +75,7 @@ func read(output string) (*Snapshot, error) {
 	s := &Snapshot{
 		UID: a.UID, Modules: a.Modules, Commands: a.Commands, Hostname: a.Values["/proc/sys/kernel/hostname"].Text, Late: a.Late,
 		BootID: a.Values["/proc/sys/kernel/random/boot_id"].Text, Cmdline: a.Values["/proc/cmdline"].Text,
+		MachineID: machineID(a),
 	}
 	if s.BootID == "" {
 		return nil, in("kernel", errors.New("no boot id: /proc is not mounted"))

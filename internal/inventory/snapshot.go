@@ -8,26 +8,29 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
 // Snapshot is what one collection found on one host. It is read-only.
 type Snapshot struct {
-	Host     string
-	Taken    time.Time // operator's clock
-	OS       OS
-	BootID   string
-	Cmdline  string
-	Lockdown string // "none", "integrity", "confidentiality"; empty if the kernel has no such file
-	UID      int    // of the login user
-	Hostname string
-	Cards    []Card   // sorted by PCI address; also virtual functions and InfiniBand cards of other vendors
-	Netdevs  []Netdev // all, sorted by name
-	Routes   Routes
-	SSH      SSHPath
-	Modules  map[string]bool   // loaded, of those that matter here
-	Commands map[string]bool   // those that were looked for: true if on the PATH
-	Packages map[string]string // installed version by package, of those that matter here, in the names of the distribution
+	Host   string
+	Taken  time.Time // operator's clock
+	OS     OS
+	BootID string
+	// MachineID is what the operating system calls itself; cloned disks share it.
+	MachineID fact.Of[string]
+	Cmdline   string
+	Lockdown  string // "none", "integrity", "confidentiality"; empty if the kernel has no such file
+	UID       int    // of the login user
+	Hostname  string
+	Cards     []Card   // sorted by PCI address; also virtual functions and InfiniBand cards of other vendors
+	Netdevs   []Netdev // all, sorted by name
+	Routes    Routes
+	SSH       SSHPath
+	Modules   map[string]bool   // loaded, of those that matter here
+	Commands  map[string]bool   // those that were looked for: true if on the PATH
+	Packages  map[string]string // installed version by package, of those that matter here, in the names of the distribution
 	// KernelModules says of each module that matters here whether the running kernel
 	// has it, loaded or not; nil if that is not known.
 	KernelModules map[string]bool

@@ -138,7 +138,10 @@ func (d *Data) WithHost(ctx context.Context, name string, do func(*inventory.Hos
 }
 
 // Resource is embedded by resources; it takes the provider's data.
-type Resource struct{ *Data }
+type Resource struct {
+	*Data
+	Kind string // its type, for those of which one object must have one only
+}
 
 // Configure implements resource.ResourceWithConfigure.
 func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {

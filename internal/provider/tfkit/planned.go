@@ -28,6 +28,7 @@ type Planned struct {
 	partitions map[string]PortRef
 	// subnets holds, by subnet and setting, the first interface of each.
 	subnets map[netip.Prefix]map[PlannedIPoIB]PortRef
+	claims  claims // which resource manages what
 }
 
 type plannedPort struct {
@@ -78,7 +79,7 @@ func NewPlanned() *Planned {
 	return &Planned{
 		cards: map[CardRef]PlannedCard{}, images: map[ImageRef]Image{}, sms: map[PortRef]PlannedSM{}, rivals: map[PlannedSM][]PortRef{},
 		ports: map[PortRef]plannedPort{}, lab: safety.NewLab(), partitions: map[string]PortRef{},
-		subnets: map[netip.Prefix]map[PlannedIPoIB]PortRef{},
+		subnets: map[netip.Prefix]map[PlannedIPoIB]PortRef{}, claims: newClaims(),
 	}
 }
 

@@ -98,7 +98,7 @@ w() {
 echo '@begin 1'
 printf '@uid %s\n' "${SUDO_UID:-$(id -u)}"
 g "$R"/proc/sys/kernel/osrelease "$R"/proc/sys/kernel/hostname "$R"/proc/sys/kernel/random/boot_id \
-	"$R"/proc/cmdline "$R"/sys/kernel/security/lockdown
+	"$R"/proc/cmdline "$R"/sys/kernel/security/lockdown "$R"/etc/machine-id
 c "$R"/etc/os-release
 v=
 if [ -r "$R"/proc/sys/kernel/osrelease ]; then
