@@ -19,6 +19,8 @@ type goal struct {
 	text    string
 	// written says what was done before the restart; empty means the flash.
 	written string
+	// consent names the interfaces of the card that may be lost for the moment.
+	consent string
 }
 
 func (g goal) done() string {
@@ -28,8 +30,9 @@ func (g goal) done() string {
 	return "The flash is written and verified"
 }
 
-func firmwareGoal(want safety.Flash) goal {
+func firmwareGoal(want safety.Flash, consent string) goal {
 	return goal{
+		consent: consent,
 		content: want.PSID.String() + " " + want.FW.String(), text: want.PSID.String() + " " + want.FW.String(),
 		reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
 			f := cardFacts(s, card)
@@ -38,8 +41,9 @@ func firmwareGoal(want safety.Flash) goal {
 	}
 }
 
-func guidGoal(v safety.Verdict) goal {
+func guidGoal(v safety.Verdict, consent string) goal {
 	return goal{
+		consent: consent,
 		content: v.To.PSID.String() + " " + v.To.FW.String() + " " + guidWords(v.GUIDs), text: "GUIDs " + guidWords(v.GUIDs),
 		reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
 			now := effective(s, card)
@@ -67,7 +71,7 @@ func (o *Ops) makeRun(ctx context.Context, c Card, how safety.Activation, g goal
 			Check:   "Restart the host by hand, or write reboot = { allowed = true } into its entry.",
 		}
 	}
-	if err = o.mayRestart(ctx, c, s, g); err != nil {
+	if s, err = o.mayRestart(ctx, c, g); err != nil {
 		return err
 	}
 	o.cfg.Progress(ctx, "Rebooting "+c.Host.Name()+" so that card "+c.PCI.String()+" runs "+g.text)
@@ -87,16 +91,22 @@ func (o *Ops) makeRun(ctx context.Context, c Card, how safety.Activation, g goal
 	return o.waitForGoal(ctx, c, s.BootID, g)
 }
 
-// mayRestart asks once more for what forbids a restart: the verdict on the burn is
-// some minutes old, and s is of after it. It notes the restart that is allowed.
-func (o *Ops) mayRestart(ctx context.Context, c Card, s *inventory.Snapshot, g goal) error {
-	found := safety.Restart(o.hostFacts(c, s))
-	if len(found) == 0 {
-		return o.breakLoop(ctx, c, s, g)
+// mayRestart asks once more for what forbids a restart, in the moment before it: the
+// verdict that it follows from is some minutes old. It notes the restart that is
+// allowed, and gives what was found.
+func (o *Ops) mayRestart(ctx context.Context, c Card, g goal) (*inventory.Snapshot, error) {
+	c.Host.Invalidate()
+	s, card, err := snapshotCard(ctx, c)
+	if err != nil {
+		return nil, err
 	}
-	return &safety.RefusedError{
+	found := safety.RestartNow(cardFacts(s, card), o.hostFacts(c, s), g.consent)
+	if len(found) == 0 {
+		return s, o.breakLoop(ctx, c, s, g)
+	}
+	return nil, &safety.RefusedError{
 		What:     "reboot " + c.Host.Name() + " so that card " + c.ID() + " runs " + g.text,
-		Findings: found, Written: true,
+		Findings: found, Done: g.done(),
 	}
 }
 

@@ -47,9 +47,13 @@ func (o *Ops) TakeBackup(ctx context.Context, c Card) (Backup, error) {
 	if err != nil {
 		return Backup{}, err
 	}
-	final := safety.Backup(safety.BackupInput{Card: a.Card, Host: a.Host, Backup: taken})
+	now, _, again, err := o.lookAgain(ctx, c, a)
+	if err != nil {
+		return Backup{}, err
+	}
+	final := safety.Backup(safety.BackupInput{Card: again.Card, Host: again.Host, Backup: taken})
 	if final.Blocked() {
-		return Backup{}, o.overtaken(ctx, c, s, what, final.Findings)
+		return Backup{}, overtaken(c, s, now, what, a.Verdict, final)
 	}
 	return o.backups.Open(taken.Path)
 }

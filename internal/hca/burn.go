@@ -25,6 +25,7 @@ const purposeRestore = "restore"
 // *Error, *NoCardError and those of the host.
 func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, error) {
 	var did []string
+	f.Card.Host.Invalidate() // whoever waited for a turn or a lock decides on what is now
 	adopted, err := o.Adopt(ctx, f.Card)
 	did = append(did, adopted...)
 	if err != nil {
@@ -44,7 +45,7 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 			return state, err
 		}
 	}
-	if err := o.makeRun(ctx, f.Card, a.Verdict.Activation, firmwareGoal(a.Verdict.To), &state.Did); err != nil {
+	if err := o.makeRun(ctx, f.Card, a.Verdict.Activation, firmwareGoal(a.Verdict.To, f.Request.ManagementPath), &state.Did); err != nil {
 		return state, err
 	}
 	return o.readBackFirmware(ctx, f.Card, state)
@@ -65,22 +66,26 @@ func (o *Ops) readBackFirmware(ctx context.Context, c Card, state FirmwareState)
 
 // burn writes the image: backup, last verdict, job, verification.
 func (o *Ops) burn(ctx context.Context, f Firmware, planned Assessment, state *FirmwareState) error {
-	s, card, err := snapshotCard(ctx, f.Card)
+	before, _, err := snapshotCard(ctx, f.Card)
 	if err != nil {
 		return err
 	}
 	if err = o.stagedForBurn(ctx, f); err != nil {
 		return err
 	}
-	backup, err := o.backUp(ctx, f.Card, s, planned.Card)
+	backup, err := o.backUp(ctx, f.Card, before, planned.Card)
+	if err != nil {
+		return err
+	}
+	s, card, now, err := o.lookAgain(ctx, f.Card, planned)
 	if err != nil {
 		return err
 	}
 	final := safety.Firmware(safety.FirmwareInput{
-		Card: planned.Card, Image: f.Image, Host: planned.Host, Lab: f.Lab, Request: f.Request, Restore: f.Restore, Backup: backup,
+		Card: now.Card, Image: f.Image, Host: now.Host, Lab: f.Lab, Request: f.Request, Restore: f.Restore, Backup: backup,
 	})
 	if !final.Permits(safety.ActionBurn, f.Card.ID()) || !final.Equal(planned.Verdict) {
-		return o.overtaken(ctx, f.Card, s, "burn firmware on card "+f.Card.ID(), final.Findings)
+		return overtaken(f.Card, before, s, "burn firmware on card "+f.Card.ID(), planned.Verdict, final)
 	}
 	state.BackupPath = backup.Path
 	state.Did = append(state.Did, fmt.Sprintf("Backed up %s %s of card %s to %s.", planned.Card.PSID, planned.Card.FW, f.Card.ID(), backup.Path))
@@ -173,6 +178,7 @@ func withBackup(err error, path string) error {
 // converges like ApplyFirmware, with the same errors.
 func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 	var state GUIDState
+	g.Card.Host.Invalidate()
 	adopted, err := o.Adopt(ctx, g.Card)
 	state.Did = append(state.Did, adopted...)
 	if err != nil {
@@ -190,7 +196,7 @@ func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 			return state, err
 		}
 	}
-	if err := o.makeRun(ctx, g.Card, g.Request.Activation, guidGoal(a.Verdict), &state.Did); err != nil {
+	if err := o.makeRun(ctx, g.Card, g.Request.Activation, guidGoal(a.Verdict, g.Request.ManagementPath), &state.Did); err != nil {
 		return state, err
 	}
 	return o.readBackGUIDs(ctx, g.Card, state)
@@ -212,17 +218,21 @@ func (o *Ops) readBackGUIDs(ctx context.Context, c Card, state GUIDState) (GUIDS
 // programGUIDs takes the same care as a burn: on FS2 it burns the image in
 // flash again.
 func (o *Ops) programGUIDs(ctx context.Context, g GUIDs, planned Assessment, state *GUIDState) error {
-	s, card, err := snapshotCard(ctx, g.Card)
+	before, _, err := snapshotCard(ctx, g.Card)
 	if err != nil {
 		return err
 	}
-	backup, err := o.backUp(ctx, g.Card, s, planned.Card)
+	backup, err := o.backUp(ctx, g.Card, before, planned.Card)
 	if err != nil {
 		return err
 	}
-	final := safety.GUIDs(safety.GUIDInput{Card: planned.Card, Host: planned.Host, Lab: g.Lab, Request: g.Request, Backup: backup})
+	s, card, now, err := o.lookAgain(ctx, g.Card, planned)
+	if err != nil {
+		return err
+	}
+	final := safety.GUIDs(safety.GUIDInput{Card: now.Card, Host: now.Host, Lab: g.Lab, Request: g.Request, Backup: backup})
 	if !final.Permits(safety.ActionSetGUIDs, g.Card.ID()) || !final.Equal(planned.Verdict) {
-		return o.overtaken(ctx, g.Card, s, "set GUIDs of card "+g.Card.ID(), final.Findings)
+		return overtaken(g.Card, before, s, "set GUIDs of card "+g.Card.ID(), planned.Verdict, final)
 	}
 	state.BackupPath = backup.Path
 	state.Did = append(state.Did, fmt.Sprintf("Backed up %s %s of card %s to %s.", planned.Card.PSID, planned.Card.FW, g.Card.ID(), backup.Path))

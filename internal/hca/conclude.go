@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -103,24 +102,15 @@ const readTries = 60
 // card is not to be left unread because of a connection that broke now, or of
 // another program that has its flash semaphore.
 func (o *Ops) readCard(ctx context.Context, c Card, most int) (safety.CardFacts, error) {
-	for try := 1; ; try++ {
-		c.Host.Invalidate()
-		s, card, err := snapshotCard(ctx, c)
-		var facts safety.CardFacts
-		if err == nil {
-			facts = cardFacts(s, card)
-		}
-		again := passing(err) && try < lostTries || facts.FlashTaken && try < most
-		switch {
-		case !again && facts.FlashKnown:
-			return facts, o.inspect(ctx, c.Host, &facts)
-		case !again:
-			return facts, err
-		}
-		if err := sleep(ctx, min(time.Second, o.cfg.Poll)); err != nil {
-			return safety.CardFacts{}, err
-		}
+	s, card, err := o.untaken(ctx, c, most)
+	if err != nil {
+		return safety.CardFacts{}, err
 	}
+	facts := cardFacts(s, card)
+	if !facts.FlashKnown {
+		return facts, nil
+	}
+	return facts, o.inspect(ctx, c.Host, &facts)
 }
 
 // mismatches names what a card should hold and does not.

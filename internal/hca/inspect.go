@@ -76,6 +76,15 @@ func (o *Ops) inspect(ctx context.Context, h host.Host, facts *safety.CardFacts)
 	return nil
 }
 
+// inspectedAs gives facts what an inspection has added to those of an earlier look
+// at the same card.
+func inspectedAs(facts, earlier safety.CardFacts) safety.CardFacts {
+	facts.HWID, facts.HWKnown, facts.HWIDErr = earlier.HWID, earlier.HWKnown, earlier.HWIDErr
+	facts.UpdateMethod, facts.Failsafe, facts.Checksum = earlier.UpdateMethod, earlier.Failsafe, earlier.Checksum
+	facts.Verified, facts.VerifyError = earlier.Verified, earlier.VerifyError
+	return facts
+}
+
 func (o *Ops) readHardware(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
 	out, reason, err := o.ask(ctx, h, mstflint.HWQuery(facts.PCI))
 	if err != nil {

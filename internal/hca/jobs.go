@@ -1,14 +1,11 @@
 package hca
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // Kinds of jobs.
@@ -71,32 +68,6 @@ func report(j *inventory.Job) JobReport {
 		r.Since, r.Last = j.States[0].Time, j.States[n-1].Name
 	}
 	return r
-}
-
-// overtaken refuses for what a backup shows. If another apply has begun to write
-// the card since before, that is why, and the refusal says so.
-func (o *Ops) overtaken(ctx context.Context, c Card, before *inventory.Snapshot, what string, findings []safety.Finding) error {
-	refused := &safety.RefusedError{What: what, Findings: slices.Clone(findings)}
-	c.Host.Invalidate()
-	now, _, err := snapshotCard(ctx, c)
-	if err != nil {
-		return refused // which holds without the reason
-	}
-	known := map[string]bool{}
-	for _, j := range before.JobsOf(c.PCI) {
-		known[j.ID] = true
-	}
-	for _, j := range now.JobsOf(c.PCI) {
-		if known[j.ID] {
-			continue
-		}
-		r := report(j)
-		for i := range refused.Findings {
-			refused.Findings[i].Evidence += fmt.Sprintf("\n\nMeanwhile another apply has begun to write the card: job %s (%s), started by %s at %s. Plan again when it has ended.",
-				r.ID, r.Kind, r.Operator, r.Since)
-		}
-	}
-	return refused
 }
 
 func jobDir(id string) string { return StateDir + "/jobs/" + id }

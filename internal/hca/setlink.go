@@ -19,7 +19,8 @@ import (
 // and returns what was read back. Errors are *safety.RefusedError, *Error,
 // *NoCardError and those of the host.
 func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, error) {
-	l.PlannedPSID = "" // at apply, what runs is what counts
+	l.PlannedPSID = ""       // at apply, what runs is what counts
+	l.Card.Host.Invalidate() // and what the host is now
 	var state LinkTypeState
 	adopted, err := o.Adopt(ctx, l.Card)
 	state.Did = append(state.Did, adopted...)
@@ -73,7 +74,7 @@ func (o *Ops) makeLinkTypes(ctx context.Context, l LinkTypes, how safety.Activat
 		}
 		*did = append(*did, "Stored the link types in card "+l.Card.ID()+" with mstconfig.")
 	}
-	return o.makeRun(ctx, l.Card, how, linkGoal(l.Request.Ports), did)
+	return o.makeRun(ctx, l.Card, how, linkGoal(l.Request), did)
 }
 
 func covers(have, want map[int]ib.LinkType) bool {
@@ -86,13 +87,14 @@ func covers(have, want map[int]ib.LinkType) bool {
 }
 
 // linkGoal is reached when the kernel shows the types.
-func linkGoal(want map[int]ib.LinkType) goal {
+func linkGoal(req safety.LinkTypeRequest) goal {
+	want := req.Ports
 	words := make([]string, 0, len(want))
 	for _, port := range sortedPorts(want) {
 		words = append(words, fmt.Sprintf("port %d %s", port, want[port]))
 	}
 	text := "link types " + strings.Join(words, ", ")
-	return goal{content: text, text: text, written: "The types are stored in the card", reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
+	return goal{content: text, text: text, written: "The types are stored in the card", consent: req.ManagementPath, reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
 		shown := shownTypes(s, card)
 		now := make(map[int]ib.LinkType, len(shown))
 		for port, t := range shown {

@@ -6,13 +6,13 @@ import (
 )
 
 // RefusedError says that a check found reasons against an operation at the
-// moment of it. Unless Written says otherwise, none of it was done.
+// moment of it. Unless Done says otherwise, none of it was done.
 type RefusedError struct {
 	What     string // verb, thing and identity: "burn firmware on card intel9/0000:01:00.0"
 	Findings []Finding
-	// Written says that the flash of the card was written before, and that only
-	// what follows is refused.
-	Written bool
+	// Done says what was done before, if only the restart that should follow is
+	// refused: "The flash is written and verified".
+	Done string
 }
 
 // Error names what blocks, with its evidence.
@@ -28,8 +28,8 @@ func (e *RefusedError) Error() string {
 // refusal leaves behind.
 func (e *RefusedError) Blocking() []Finding {
 	left := "The change was not made."
-	if e.Written {
-		left = "The flash is written and verified; the host was not restarted, and the card runs what it ran before."
+	if e.Done != "" {
+		left = e.Done + "; the host was not restarted, and the card runs what it ran before."
 	}
 	blocking := Blocking(e.Findings)
 	for i := range blocking {

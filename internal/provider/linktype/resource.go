@@ -59,9 +59,19 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		tfkit.AddError(diags, "set link types of card "+plan.CardID.ValueString(), err)
 		return
 	}
+	err = r.Turns.Do(ctx, ref, func() error { return r.write(ctx, ref, config, &plan, diags) })
+	tfkit.AddError(diags, "set link types of card "+ref.String(), err)
+	if diags.HasError() {
+		return
+	}
+	diags.Append(to.Set(ctx, &plan)...)
+}
+
+// write changes the card, in its turn and within its time.
+func (r *Resource) write(ctx context.Context, ref tfkit.CardRef, config model, plan *model, diags *diag.Diagnostics) error {
 	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
 	defer cancel()
-	err = r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
+	return r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
 		a := r.ask(ctx, config, diags)
 		if a == nil {
 			return nil
@@ -73,11 +83,6 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		}
 		return setErr
 	})
-	tfkit.AddError(diags, "set link types of card "+ref.String(), err)
-	if diags.HasError() {
-		return
-	}
-	diags.Append(to.Set(ctx, &plan)...)
 }
 
 // Read refreshes what the ports are, and what they will be after a restart.

@@ -123,7 +123,8 @@ func (d *Data) Look(ctx context.Context, name string) (*inventory.Host, HostConf
 	return h, cfg, snap, nil
 }
 
-// WithHost runs do while nobody else in this process writes to the host.
+// WithHost runs do while nobody else in this process writes to the host. What was
+// known of the host is forgotten before: the wait may have been long.
 func (d *Data) WithHost(ctx context.Context, name string, do func(*inventory.Host, HostConfig) error) error {
 	h, cfg, err := d.Host(name)
 	if err != nil {
@@ -134,6 +135,7 @@ func (d *Data) WithHost(ctx context.Context, name string, do func(*inventory.Hos
 		return fmt.Errorf("wait for other changes of host %s: %w", name, err)
 	}
 	defer unlock()
+	h.Invalidate()
 	return do(h, cfg)
 }
 

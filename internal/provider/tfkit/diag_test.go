@@ -131,18 +131,17 @@ func TestAddError_showsTheFindingsOfARefusal(t *testing.T) {
 		{Code: "HO009", Severity: safety.Warn, Summary: "A subnet manager runs on this card"},
 	}}
 	for _, c := range []struct {
-		written bool
-		left    string
+		done, left string
 	}{
-		{false, "a: job 7.\n\nThe change was not made."},
-		{true, "a: job 7.\n\nThe flash is written and verified; the host was not restarted"},
+		{"", "a: job 7.\n\nThe change was not made."},
+		{"The flash is written and verified", "a: job 7.\n\nThe flash is written and verified; the host was not restarted"},
 	} {
 		var diags diag.Diagnostics
-		refused.Written = c.written
+		refused.Done = c.done
 		AddError(&diags, "burn firmware on card a/0000:01:00.0", fmt.Errorf("apply: %w", refused))
 		if len(diags) != 1 || diags[0].Summary() != "Refusing to reboot a so that card a/0000:01:00.0 runs 2.42.5000: HO004 Another flash job is running on the host" ||
 			!strings.HasPrefix(diags[0].Detail(), c.left) {
-			t.Errorf("written %t: got %v", c.written, diags)
+			t.Errorf("done %q: got %v", c.done, diags)
 		}
 	}
 }

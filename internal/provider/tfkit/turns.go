@@ -15,6 +15,9 @@ import (
 // that failed: cards that were bought together fail together, so that the first
 // one of an apply is the canary of the others. It lives as long as the process,
 // hence an apply. It is safe for concurrent use.
+//
+// The last of many cards waits for hours: do must decide on facts that it takes
+// itself, as Data.WithHost sees to.
 type Turns struct {
 	turn   chan struct{}
 	mu     sync.Mutex

@@ -1,0 +1,170 @@
+package hca
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// trouble is what becomes of a host between a verdict and the write.
+type trouble struct {
+	name, code string
+	happens    func(*bench)
+	restarts   bool // it forbids a restart, too
+}
+
+func troubles() []trouble {
+	return []trouble{
+		{"power is lost", "HO015", func(b *bench) { osprog.SetUPS(b.machine, "OB DISCHRG") }, true},
+		{"a program of the job is removed", "HO010", func(b *bench) { b.run("mv " + inhibit + " " + inhibit + ".away") }, false},
+		{"storage moves to the card", "HO012", func(b *bench) {
+			b.run("ip addr add 198.51.100.2/24 dev " + iface + "; ip link set dev " + iface + " up")
+			b.machine.FS.Put("/proc/mounts", "/dev/sda2 / ext4 rw 0 0\nnas:/tank /mnt/tank nfs4 rw,vers=4.2,addr=198.51.100.9 0 0\n", 0o444)
+		}, true},
+	}
+}
+
+// TestApply_decides_on_facts_of_the_moment has the host change after it was looked
+// at: before the apply begins, and while the backup is taken. Nothing is written.
+func TestApply_decides_on_facts_of_the_moment(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	img := b.image(card.VPI())
+	for _, x := range troubles() {
+		for _, during := range []string{"", "Backing up"} {
+			b.fresh()
+			o, c := b.ops("alice"), b.card(ctx)
+			f := crossFlash(c, img)
+			if a, err := o.AssessFirmware(ctx, f); err != nil || a.Verdict.Blocked() {
+				t.Fatalf("the card is refused before anything happens: %v, %+v", err, a.Verdict.Blocking())
+			}
+			if during == "" {
+				x.happens(b)
+			}
+			o.cfg.Progress = b.on(during, func() { x.happens(b) })
+			operations := b.device().Flash.Operations()
+			_, err := o.ApplyFirmware(ctx, f)
+			refusedFor(t, x.name+" "+during+": firmware", err, x.code, "The change was not made")
+			_, err = o.ApplyGUIDs(ctx, GUIDs{Card: c, Request: someGUIDs(t)})
+			refusedFor(t, x.name+" "+during+": GUIDs", err, x.code, "The change was not made")
+			if n := b.device().Flash.Operations() - operations; n != 0 {
+				t.Errorf("%s %s: %d operations on the flash", x.name, during, n)
+			}
+		}
+	}
+}
+
+// TestApply_refuses_a_restart_on_facts_of_the_moment has the host change after the
+// burn, and before an apply that has nothing to do but the restart.
+func TestApply_refuses_a_restart_on_facts_of_the_moment(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	img := b.image(card.VPI())
+	boots := b.machine.Boots()
+	for i, x := range troubles() {
+		if !x.restarts {
+			continue
+		}
+		b.fresh()
+		o, c := b.ops("alice"), b.card(ctx)
+		f := crossFlash(c, img)
+		if i == 0 { // the burn itself; afterwards only the restart is left
+			o.cfg.Progress = b.on(": burning", func() { x.happens(b) })
+		} else {
+			if _, err := o.AssessFirmware(ctx, f); err != nil {
+				t.Fatal(explain(err))
+			}
+			x.happens(b)
+		}
+		_, err := o.ApplyFirmware(ctx, f)
+		if i == 0 {
+			refusedFor(t, x.name, err, x.code, "The flash is written and verified; the host was not restarted")
+		} else {
+			refusedFor(t, x.name, err, x.code, "The change was not made")
+		}
+	}
+	if flash, running := b.flash(); flash.PSID != card.PSIDVPI || running.PSID != card.PSIDEN || b.machine.Boots() != boots {
+		t.Errorf("flash %s, running %s, %d boots", flash.PSID, running.PSID, b.machine.Boots()-boots)
+	}
+}
+
+func refusedFor(t *testing.T, name string, err error, code, left string) {
+	t.Helper()
+	var refused *safety.RefusedError
+	if !errors.As(err, &refused) {
+		t.Errorf("%s: %v", name, explain(err))
+		return
+	}
+	for _, f := range refused.Blocking() {
+		if f.Code == code && strings.Contains(f.Evidence, left) {
+			return
+		}
+	}
+	t.Errorf("%s: refused without %s and %q: %v", name, code, left, refused.Blocking())
+}
+
+func someGUIDs(t *testing.T) safety.GUIDRequest {
+	t.Helper()
+	base := ib.MustParseMAC("e4:1d:2d:e4:4f:00")
+	req, err := GUIDSpec{BaseMAC: &base}.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Activation = safety.ActivationReboot
+	return req
+}
+
+// iface is an interface of the card while it is Ethernet.
+const iface = "enp1s0"
+
+const inhibit = "/usr/bin/systemd-inhibit"
+
+// run runs a command on the host as root.
+func (b *bench) run(command string) {
+	b.t.Helper()
+	var out bytes.Buffer
+	if status := b.server.Run(context.Background(), "root", command, strings.NewReader(""), &out, &out); status != 0 {
+		b.t.Fatalf("%s ended with %d:\n%s", command, status, out.String())
+	}
+}
+
+// fresh undoes every trouble.
+func (b *bench) fresh() {
+	osprog.SetUPS(b.machine, "OL")
+	b.run("if [ -e " + inhibit + ".away ]; then mv " + inhibit + ".away " + inhibit + "; fi")
+	b.machine.FS.Put("/proc/mounts", "/dev/sda2 / ext4 rw 0 0\n", 0o444)
+}
+
+// on runs do once when progress is told that holds text.
+func (b *bench) on(text string, do func()) func(context.Context, string) {
+	done := text == ""
+	return func(_ context.Context, m string) {
+		b.t.Log(m)
+		if !done && strings.Contains(m, text) {
+			done = true
+			do()
+		}
+	}
+}
+
+// TestOvertaken_names_what_differs has a card that was burned by somebody else while
+// the backup was taken, so that nothing forbids what there is no need for any more.
+func TestOvertaken_names_what_differs(t *testing.T) {
+	first := safety.Verdict{Action: safety.ActionBurn, From: safety.Flash{PSID: "MT_9000000001"}}
+	final := safety.Verdict{Action: safety.ActionNone, From: safety.Flash{PSID: "MT_9000000002"}}
+	err := overtaken(Card{}, &inventory.Snapshot{}, &inventory.Snapshot{}, "burn firmware on card a", first, final)
+	for _, want := range []string{"HO019", "what is to be done was burn and is none", "MT_9000000001", "MT_9000000002"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the refusal lacks %q: %v", want, err)
+		}
+	}
+}
