@@ -79,6 +79,10 @@ func fabricFindings() []finding {
 					delete(hosts, nas)
 				}
 			}},
+		{code: "SM028", only: "a program that fails", at: "priority", says: []string{"sminfo ended with status 255", "Run sminfo and saquery SMIR"}, config: plain, prepare: func(w *World) {
+			byHand(w)
+			w.Machine(ubuntu).Faults.Trap("sminfo", 0, labsim.ProgramFault{Exit: true, Status: 255})
+		}},
 		{code: "SM019", at: "port_guid", says: []string{portGUID(ubuntu, 1), "intel9 0000:01:00.0 port 1 and on xeon2zfs"}, prepare: drivers, config: plain,
 			hosts: with(func(ubuntu, nas *labs.Host) { nas.Cards[0].GUIDs = ubuntu.Cards[0].GUIDs })},
 		{code: "SM020", at: "port_guid", says: []string{"opensm@" + portGUID(ubuntu, 1) + ".service does not run"}, config: plain, prepare: func(w *World) {

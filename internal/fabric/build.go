@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iblinkinfo"
@@ -160,16 +161,20 @@ func (b *builder) owner(l iblinkinfo.Port) *Node {
 }
 
 func (b *builder) addMaster(p parts) error {
-	if p.status["sm"] != 0 {
-		if sminfo.NoManager(p.text["sm"]) {
-			return nil
+	text, status := p.text["sm"], p.status["sm"]
+	if status != 0 {
+		// A question that got no answer is no proof that there is nobody.
+		b.f.Ruled = fact.Unknown[bool](sminfo.Failure(status, text))
+		if sminfo.NoManager(text) {
+			b.f.Ruled = fact.Known(false)
 		}
-		return tool.Errorf(0, "", "status %d: %s", p.status["sm"], strings.TrimSpace(p.text["sm"]))
+		return nil
 	}
-	info, err := sminfo.Parse(p.text["sm"])
+	info, err := sminfo.Parse(text)
 	if err != nil {
 		return err
 	}
+	b.f.Ruled = fact.Known(info.State == sminfo.Master)
 	b.f.addSM(info)
 	return nil
 }
@@ -202,7 +207,12 @@ func (f *Fabric) addSM(info sminfo.Info) {
 
 func (b *builder) addCounters(p parts) error {
 	text, asked := p.text["errors"]
-	if !asked || p.status["errors"] > 1 {
+	if !asked {
+		return nil
+	}
+	if status := p.status["errors"]; status > 1 {
+		lines := strings.Split(strings.TrimSpace(filter(text)), "\n")
+		b.f.Uncounted = fmt.Sprintf("ibqueryerrors ended with status %d: %s", status, lines[len(lines)-1])
 		return nil
 	}
 	list, err := ibqueryerrors.Parse(filter(text))

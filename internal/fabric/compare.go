@@ -112,7 +112,11 @@ func (f *Fabric) health(add adder) {
 			add(ZeroGUID, n.Label(), "The GUID of %s is zero. Subnet managers leave its ports at Initialize: give the card GUIDs.", n.Label())
 		}
 	}
-	if f.Master() == nil {
+	switch {
+	case f.Master() != nil:
+	case !f.Ruled.Known():
+		add(NoManager, "fabric", "Whether a subnet manager rules this fabric is not known: %s. One may hang, or may be gone since the ports were set up.", f.Ruled.Why())
+	default:
 		add(NoManager, "fabric", "No subnet manager rules this fabric: ports that come up stay at Initialize and get no LID, and nobody answers for paths and groups.")
 	}
 	for _, l := range f.Links {
@@ -252,6 +256,9 @@ func (f *Fabric) instead(e Expected) string {
 }
 
 func (f *Fabric) errors(limits Limits, before map[string]map[string]uint64, add adder) {
+	if f.Uncounted != "" {
+		add(Errors, "fabric", "The error counters could not be read: %s.", f.Uncounted)
+	}
 	for _, n := range f.Nodes {
 		for _, p := range n.Ports {
 			for _, name := range sortedNames(p.Counters) {

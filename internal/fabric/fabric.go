@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -27,6 +28,11 @@ type Fabric struct {
 	// Detailed says that enabled and supported widths and speeds, MTUs and P_Keys
 	// were asked for.
 	Detailed bool
+	// Ruled is whether a subnet manager answers for the fabric.
+	Ruled fact.Bool
+	// Uncounted says why error counters could not be read although there is a
+	// subnet manager; empty if they were read or not asked for.
+	Uncounted string
 	// Counted says that error counters were read; without a subnet manager they
 	// cannot be.
 	Counted bool

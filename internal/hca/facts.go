@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -97,7 +98,7 @@ func (o *Ops) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
 func smPorts(c *inventory.Card) []int {
 	var ports []int
 	for _, p := range c.Ports {
-		if p.IsSM {
+		if fact.Yes(p.IsSM) {
 			ports = append(ports, p.Number)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/lspci"
@@ -155,7 +156,7 @@ const isSM = 0x2
 
 func port(a *collect.Answer, dir string, n int) (Port, bool, error) {
 	state, ok := a.Values[dir+"state"]
-	if !ok {
+	if !ok && !a.Denied[dir+"state"] {
 		return Port{}, false, nil
 	}
 	p := Port{
@@ -174,7 +175,10 @@ func port(a *collect.Answer, dir string, n int) (Port, bool, error) {
 	if smLID != unsetLID {
 		p.SMLID = uint16(smLID)
 	}
-	p.IsSM = capabilities&isSM != 0
+	p.IsSM = fact.Known(capabilities&isSM != 0)
+	if _, read := a.Values[dir+"cap_mask"]; !read {
+		p.IsSM = fact.Unknown[bool](dir + "cap_mask could not be read")
+	}
 	// On Ethernet the first GID holds an address made of the MAC.
 	if gid, ok := a.Values[dir+"gids/0"]; ok && p.LinkLayer != "Ethernet" {
 		const prefix = len("fe80:0000:0000:0000:")
@@ -225,7 +229,8 @@ func (c *Card) readTypes(a *collect.Answer) {
 		}
 		p, known := c.Port(n)
 		if !known {
-			c.Ports = append(c.Ports, Port{Number: n})
+			// Without an RDMA device nothing can send management datagrams.
+			c.Ports = append(c.Ports, Port{Number: n, IsSM: fact.Known(false)})
 			p = &c.Ports[len(c.Ports)-1]
 		}
 		p.TypeNow = v.Text

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -176,9 +177,9 @@ func checkCards(t *testing.T, s *Snapshot) {
 		Ports: []Port{
 			{
 				Number: 1, TypeNow: "ib", State: "Active", Physical: "LinkUp", Rate: "40 Gb/sec (4X QDR)", LinkLayer: "InfiniBand", LID: 1, SMLID: 1,
-				PortGUID: 0xe41d2d0300e44ed1, Prefix: 0xfe80000000000000, IsSM: true, Netdev: "ibp1s0",
+				PortGUID: 0xe41d2d0300e44ed1, Prefix: 0xfe80000000000000, IsSM: fact.Known(true), Netdev: "ibp1s0",
 			},
-			{Number: 2, TypeNow: "auto (ib)", State: "Down", Physical: "Polling", Rate: "10 Gb/sec (4X SDR)", LinkLayer: "InfiniBand", PortGUID: 0xe41d2d0300e44ed2, Prefix: 0xfe80000000000000},
+			{Number: 2, TypeNow: "auto (ib)", State: "Down", Physical: "Polling", Rate: "10 Gb/sec (4X SDR)", LinkLayer: "InfiniBand", PortGUID: 0xe41d2d0300e44ed2, Prefix: 0xfe80000000000000, IsSM: fact.Known(false)},
 		},
 		Flash: &Flash{
 			ImageType: "FS2", FW: ib.MustParseFWVersion("2.42.5000"), RunningFW: ib.MustParseFWVersion("2.40.500"), ReleaseDate: "5.9.2017",
@@ -191,7 +192,7 @@ func checkCards(t *testing.T, s *Snapshot) {
 		},
 		Config: &Config{LinkTypeNext: map[int]string{1: "IB", 2: "VPI"}},
 	}
-	compare := cmp.Options{cmp.Comparer(func(a, b ib.PCIAddress) bool { return a == b }), cmp.Comparer(func(a, b ib.Chip) bool { return a.Name == b.Name })}
+	compare := cmp.Options{cmp.Comparer(func(a, b ib.PCIAddress) bool { return a == b }), cmp.Comparer(func(a, b ib.Chip) bool { return a.Name == b.Name }), cmp.Comparer(func(a, b fact.Bool) bool { return a == b })}
 	if diff := cmp.Diff(want, s.Cards[0], compare); diff != "" {
 		t.Errorf("card (-want +got):\n%s", diff)
 	}

@@ -122,11 +122,11 @@ type Port struct {
 	Rate       string // "40 Gb/sec (4X QDR)"; meaningful only if Physical is LinkUp
 	LinkLayer  string // "InfiniBand" or "Ethernet"
 	LID, SMLID uint16
-	PortGUID   ib.GUID // low half of GID 0; zero if unknown
-	Prefix     ib.GUID // high half: the subnet prefix
-	IBMTU      int     // largest InfiniBand MTU in bytes; 0 if the driver does not show it (mlx5)
-	IsSM       bool    // an SM is bound to this port (capability mask bit 1)
-	Netdev     string  // interface of this port; empty if none
+	PortGUID   ib.GUID   // low half of GID 0; zero if unknown
+	Prefix     ib.GUID   // high half: the subnet prefix
+	IBMTU      int       // largest InfiniBand MTU in bytes; 0 if the driver does not show it (mlx5)
+	IsSM       fact.Bool // an SM is bound to this port (capability mask bit 1)
+	Netdev     string    // interface of this port; empty if none
 }
 
 // Flash is what the tool reads from the card's flash.

@@ -3,7 +3,9 @@ package ipoib_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -193,4 +195,56 @@ func TestOpenSM_equalPriorities(t *testing.T) {
 		t.Fatalf("findings: %+v", found)
 	}
 	mustContain(t, found[0].Summary+found[0].Detail(), "(intel9 and other)", "lower port GUID wins", "have priority 14")
+}
+
+// An sminfo that fails is no proof that there is no subnet manager, whatever way it
+// fails in; a fabric that cannot be walked gets none.
+func TestLab_OpenSM_asksAndIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	l := withSM(t)
+	nas := l.Machine("xeon2zfs")
+	port := ib.GUID(nas.Cards()[0].Ports[0].View().GUID)
+	if err := nas.LoadModule("ib_umad"); err != nil {
+		t.Fatal(err)
+	}
+	m := l.Machine("intel9")
+	run(t, l, "systemctl", "stop", "opensm@0xe41d2d0300e44e01.service")
+	l.AddSM(&labsim.SM{Port: nas.Cards()[0].Ports[0], Priority: 9})
+	findings := func() []safety.Finding {
+		t.Helper()
+		v, err := opensm.Survey(t.Context(), l.hosts["intel9"], l.snapshot(t, "intel9"), ubuntuPort)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return opensm.CheckFabric(smDesired(), v, opensm.Lab{})
+	}
+	if found := findings(); len(found) != 1 || found[0].Code != "SM018" || !strings.Contains(found[0].Evidence, port.String()) {
+		t.Fatalf("a subnet manager that answers: %+v", found)
+	}
+	for _, c := range []struct {
+		program    string
+		fault      labsim.ProgramFault
+		code, says string
+	}{
+		{"sminfo", labsim.ProgramFault{Exit: true, Status: 1}, "SM028", "sminfo ended with status 1"},
+		{"sminfo", labsim.ProgramFault{Truncate: true, Keep: 20}, "SM028", "its answer was not understood"},
+		{"sminfo", labsim.ProgramFault{Signal: syscall.SIGKILL}, "SM028", "sminfo ended with status 137"},
+		{"saquery", labsim.ProgramFault{Exit: true, Status: 255}, "SM028", "saquery SMIR ended with status 255"},
+	} {
+		m.Faults.Trap(c.program, 1, c.fault)
+		found := findings()
+		if !slices.ContainsFunc(found, func(f safety.Finding) bool { return f.Code == c.code && strings.Contains(f.Evidence, c.says) }) {
+			t.Errorf("%s, %+v: %+v", c.program, c.fault, found)
+		}
+	}
+	m.Faults.Trap("sminfo", 1, labsim.ProgramFault{Exit: true, Status: 255})
+	m.Faults.Trap("ibnetdiscover", 1, labsim.ProgramFault{Exit: true, Status: 255})
+	_, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{})
+	var refused *safety.RefusedError
+	if !errors.As(err, &refused) || refused.Findings[0].Code != "SM019" || !strings.Contains(err.Error(), "ibnetdiscover ended with status 255") {
+		t.Errorf("apply over a fabric that could not be walked: %v", err)
+	}
+	if o := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort); o.Active {
+		t.Errorf("the subnet manager was started: %+v", o)
+	}
 }

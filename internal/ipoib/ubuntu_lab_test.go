@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -35,7 +36,7 @@ func withSM(t *testing.T, options ...labOption) *testLab {
 	if err != nil {
 		t.Fatalf("opensm: %v", err)
 	}
-	if o := r.Observed; !o.Active || !o.Enabled || !o.IsSM || o.SMLID == 0 || o.State != "Active" || o.Priority != 14 {
+	if o := r.Observed; !o.Active || !o.Enabled || !fact.Yes(o.IsSM) || o.SMLID == 0 || o.State != "Active" || o.Priority != 14 {
 		t.Fatalf("opensm: %+v", o)
 	}
 	return l

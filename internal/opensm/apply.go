@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -79,6 +80,9 @@ func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result
 	if err = refuse(s, d); err != nil {
 		return Result{}, err
 	}
+	if err = askFabric(ctx, h, s, d, o, plat); err != nil {
+		return Result{}, err
+	}
 	before = Observe(s, d.PortGUID)
 	if err = write(ctx, h, s, d, plat); err != nil {
 		return Result{Changed: true}, err
@@ -93,6 +97,25 @@ func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result
 	r, err := result(ctx, h, d, o)
 	r.Warnings = append(r.Warnings, notes...)
 	return r, err
+}
+
+// askFabric refuses what the fabric speaks against in the moment before the start.
+// infiniband-diags, which asks, comes first; opensm would bring it along later.
+func askFabric(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, d Desired, o Options, plat platform.Platform) error {
+	if !s.Commands["sminfo"] {
+		if err := plat.Install(ctx, h, plat.PackagesFor(platform.FeatureDiagnostics, s.OS.Kernel)...); err != nil {
+			return err
+		}
+		var err error
+		if s, err = h.Snapshot(ctx); err != nil {
+			return err
+		}
+	}
+	view, err := Survey(ctx, h, s, d.PortGUID)
+	if err != nil {
+		return err
+	}
+	return safety.Refusal("run subnet manager "+s.Host+"/"+d.PortGUID.String(), CheckFabric(d, view, o.Lab))
 }
 
 // write puts the files there and installs the package. The files come first: the
@@ -134,7 +157,7 @@ func effect(ctx context.Context, h *inventory.Host, l layout, before Observed, d
 
 // rereads reports whether the running instance takes the change on SIGHUP.
 func (o Observed) rereads(d Desired) bool {
-	if !o.Active || !o.Enabled || !o.IsSM || o.Priority < 0 || o.PartitionError != "" {
+	if !o.Active || !o.Enabled || !fact.Yes(o.IsSM) || o.Priority < 0 || o.PartitionError != "" {
 		return false
 	}
 	for _, path := range o.Edited {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sysfs"
@@ -101,9 +102,9 @@ var ladder = []rung{
 			return fmt.Sprintf("the link is not trained: it stays in %s.", s.Sysfs.Physical)
 		},
 		"Check the cable and the port of the switch; a cable of another speed or a worn plug leaves a link so. This state should not last."},
-	{CauseDuplicate, func(s Symptoms) bool { return s.Log.Duplicated || len(s.View.Duplicate) > 0 },
+	{CauseDuplicate, func(s Symptoms) bool { return s.Log.Duplicated || len(s.View.duplicates()) > 0 },
 		func(s Symptoms) string {
-			return "two nodes of the fabric have one GUID" + guids(append(s.Log.Duplicate, s.View.Duplicate...)) +
+			return "two nodes of the fabric have one GUID" + guids(append(s.Log.Duplicate, s.View.duplicates()...)) +
 				"; opensm starts its discovery over and over (ERR 0D01), and every port of the fabric stays as it is."
 		}, "Give one of them GUIDs of its own with infiniband_guids; cards flashed from one image have the same."},
 	{CauseZeroGUID, func(s Symptoms) bool { return s.Port.IsZero() || s.Log.ZeroGUID && !s.Log.SubnetUp },
@@ -112,7 +113,7 @@ var ladder = []rung{
 	{CauseNotBound, func(s Symptoms) bool { return !s.Sysfs.IsSM },
 		says("opensm runs without being bound to the port."),
 		"Look at the log for \"Error from osm_opensm_bind\"."},
-	{CauseForeign, func(s Symptoms) bool { return s.View.Asked && s.View.Master.State == 3 && s.View.Master.GUID != s.Port },
+	{CauseForeign, func(s Symptoms) bool { return fact.Yes(s.View.Ruled) && s.View.Master.GUID != s.Port },
 		func(s Symptoms) string {
 			return fmt.Sprintf("the subnet manager on port %s rules the fabric with priority %d and has not set this port up.", s.View.Master.GUID, s.View.Master.Priority)
 		}, "Look at that subnet manager: a switch's may hold keys that keep new hosts out, and one that hangs keeps its role."},

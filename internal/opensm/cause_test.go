@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/saquery"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sysfs"
@@ -62,11 +64,11 @@ func TestFindCause(t *testing.T) {
 		{"recovering", initialize(physical("LinkErrorRecovery")), CauseTraining, []string{"worn plug"}},
 		{"duplicate GUID on a switch", initialize(logged("ERR 0D01: Found duplicated node GUID.\nNode 0xe41d2d0300e44ed0 port 1 is reachable from remote node 0x1 port 1 and remote node 0x1 port 2.\n")),
 			CauseDuplicate, []string{"0xe41d2d0300e44ed0", "ERR 0D01"}},
-		{"duplicate seen by ibnetdiscover", initialize(func(s *Symptoms) { s.View.Duplicate = []ib.GUID{7} }), CauseDuplicate, []string{"0x0000000000000007"}},
+		{"duplicate seen by ibnetdiscover", initialize(func(s *Symptoms) { s.View.Duplicate = fact.Known([]ib.GUID{7}) }), CauseDuplicate, []string{"0x0000000000000007"}},
 		{"zero GUID", initialize(logged("ERR 0D16: Got Zero Node GUID! Found on the directed route:\n")), CauseZeroGUID, []string{"ERR 0D16", "infiniband_guids"}},
 		{"runs unbound", initialize(unbound), CauseNotBound, []string{"without being bound"}},
 		{"foreign master", initialize(func(s *Symptoms) {
-			s.View = View{Asked: true, Master: saquery.Manager{GUID: 9, Priority: 15, State: 3}}
+			s.View = View{Ruled: fact.Known(true), Master: saquery.Manager{GUID: 9, Priority: 15, State: 3}}
 		}), CauseForeign, []string{"priority 15", "0x0000000000000009"}},
 		{"P_Keys", initialize(func(s *Symptoms) {
 			s.Wrong = []Mismatch{{Port: testPort, Where: "intel9 0000:01:00.0 port 1", Wrong: []string{`is declared a limited (0x0001) member of partition "storage" and is a full (0x8001) one`}, Have: []uint16{0xffff, 0x8001}}}
@@ -103,7 +105,7 @@ func TestObserved_Served(t *testing.T) {
 
 func TestCheckFabric(t *testing.T) {
 	d := Desired{Host: "intel9", PortGUID: testPort, Priority: 5}
-	view := View{Asked: true, Managers: []saquery.Manager{{LID: 1, GUID: testPort, Priority: 5, State: 3}, {LID: 2, GUID: 1, Priority: 5, State: 2}, {LID: 3, GUID: 2, Priority: 1, State: 2}, {LID: 4, GUID: 3, Priority: 9, State: 2}}}
+	view := View{Ruled: fact.Known(true), Listed: fact.Known(true), Duplicate: fact.Known[[]ib.GUID](nil), Managers: []saquery.Manager{{LID: 1, GUID: testPort, Priority: 5, State: 3}, {LID: 2, GUID: 1, Priority: 5, State: 2}, {LID: 3, GUID: 2, Priority: 1, State: 2}, {LID: 4, GUID: 3, Priority: 9, State: 2}}}
 	found := CheckFabric(d, view, Lab{Known: map[ib.GUID]string{2: "pve1 port 1", 3: "pve2 port 1"}, Ours: map[ib.GUID]bool{2: true}})
 	if len(found) != 2 || found[0].Code != "SM018" || !strings.Contains(found[0].Evidence, "the other one rules by its lower GUID") {
 		t.Errorf("findings: %+v", found)
@@ -112,9 +114,37 @@ func TestCheckFabric(t *testing.T) {
 	if want := "The subnet manager on port 0x0000000000000003 (pve2 port 1, LID 4) has priority 9 and is standby; this one has 5: the other one rules."; found[1].Evidence != want {
 		t.Errorf("got %s\nwant %s", found[1].Evidence, want)
 	}
-	found = CheckFabric(d, View{Duplicate: []ib.GUID{3}}, Lab{})
+	found = CheckFabric(d, View{Ruled: fact.Known(false), Listed: fact.Known(true), Duplicate: fact.Known([]ib.GUID{3})}, Lab{})
 	if len(found) != 1 || found[0].Code != "SM019" || !found[0].Severity.Blocks() {
 		t.Errorf("findings: %+v", found)
+	}
+}
+
+// What could not be asked is said, as loud as the answer would have been.
+func TestCheckFabric_unknown(t *testing.T) {
+	d := Desired{Host: "intel9", PortGUID: testPort, Priority: 5}
+	none, all := fact.Known(false), fact.Known(true)
+	no := fact.Known[[]ib.GUID](nil)
+	for name, c := range map[string]struct {
+		v          View
+		code, text string
+		severity   safety.Severity
+	}{
+		"whether one rules": {View{Ruled: fact.Unknown[bool]("sminfo ended with status 1: sudo: a password is required"), Listed: all, Duplicate: no},
+			"SM028", "sudo: a password is required", safety.Warn},
+		"which others there are": {View{Ruled: all, Master: saquery.Manager{GUID: testPort, State: 3}, Listed: fact.Unknown[bool]("saquery SMIR ended with status 255: timeout"), Duplicate: no},
+			"SM028", "saquery SMIR ended with status 255: timeout", safety.Warn},
+		"whether a GUID is there twice": {View{Ruled: none, Listed: all, Duplicate: fact.Unknown[[]ib.GUID]("ibnetdiscover ended with status 255: discover failed")},
+			"SM019", "ibnetdiscover ended with status 255: discover failed", safety.Refuse},
+		"later": {View{Later: "infiniband-diags is not installed"}, "SM009", "infiniband-diags is not installed", safety.Note},
+	} {
+		found := CheckFabric(d, c.v, Lab{})
+		if len(found) != 1 || found[0].Code != c.code || found[0].Severity != c.severity || !strings.Contains(found[0].Evidence, c.text) {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+	if found := CheckFabric(d, View{}, Lab{}); len(found) == 0 || !found[0].Severity.Blocks() {
+		t.Errorf("a view that nobody filled: %+v", found)
 	}
 }
 
@@ -150,8 +180,8 @@ func TestLint(t *testing.T) {
 }
 
 func TestTurn_standbyBeforeMaster(t *testing.T) {
-	master := Observed{Active: true, IsSM: true, State: "Active", LID: 1, SMLID: 1}
-	standby := Observed{Active: true, IsSM: true, State: "Active", LID: 2, SMLID: 1}
+	master := Observed{Active: true, IsSM: fact.Known(true), State: "Active", LID: 1, SMLID: 1}
+	standby := Observed{Active: true, IsSM: fact.Known(true), State: "Active", LID: 2, SMLID: 1}
 	order := make(chan string, 2)
 	done := make(chan error, 2)
 	// The host of the standby answers late.

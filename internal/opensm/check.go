@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -161,9 +162,13 @@ func checkPort(s *inventory.Snapshot, d Desired, o Observed, p Planned) []safety
 // checkBound looks at who serves the port now.
 func checkBound(s *inventory.Snapshot, d Desired, o Observed) []safety.Finding {
 	switch {
-	case o.IsSM && !o.Active:
+	case !o.IsSM.Known() && !o.Active:
+		f := ruleHeld.Find("Whether a subnet manager is bound to port %s of %s is not known: %s.", d.PortGUID, s.Host, o.IsSM.Why())
+		f.WayOut = "Read the file on the host as root, and look into the kernel's log for what the card or its driver complains about. Plan again when it can be read."
+		return []safety.Finding{f}
+	case fact.Yes(o.IsSM) && !o.Active:
 		return []safety.Finding{ruleHeld.Find("A subnet manager is bound to port %s of %s, and %s does not run.", d.PortGUID, s.Host, o.Unit)}
-	case o.Served() && !o.IsSM:
+	case o.Served() && fact.No(o.IsSM):
 		return []safety.Finding{ruleOther.Find("Port %s of %s has SM LID %d.", d.PortGUID, s.Host, o.SMLID)}
 	}
 	return nil
@@ -211,7 +216,7 @@ func checkService(s *inventory.Snapshot, o Observed) []safety.Finding {
 func checkKernel(s *inventory.Snapshot, o Observed) []safety.Finding {
 	for _, known := range incompatible {
 		// A subnet manager that is bound shows that this host is an exception.
-		if kernelFrom(s.OS.Kernel, known.major, known.minor) && (o.Installed == "" || strings.HasPrefix(o.Installed, known.opensm)) && !o.IsSM {
+		if kernelFrom(s.OS.Kernel, known.major, known.minor) && (o.Installed == "" || strings.HasPrefix(o.Installed, known.opensm)) && !fact.Yes(o.IsSM) {
 			return []safety.Finding{ruleKernel.Find("%s runs Linux %s; opensm %s.", s.Host, s.OS.Kernel, firstNonEmpty(o.Installed, "of the distribution"))}
 		}
 	}

@@ -124,7 +124,7 @@ func (p *prover) look(ctx context.Context) (found inForce, err error) {
 // ownKeys is the P_Key table of the master's own port.
 func ownKeys(ctx context.Context, h host.Host, at device) ([]uint16, error) {
 	cmd := smpquery.PKeys(at.name, at.number, smpquery.Target{LID: at.lid}, at.number)
-	out, err := ask(ctx, h, cmd)
+	_, out, err := ask(ctx, h, cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -141,9 +141,12 @@ func groups(ctx context.Context, h host.Host, at device, d Desired) (string, err
 		return "", nil
 	}
 	cmd := saquery.Groups(at.name, at.number)
-	out, err := ask(ctx, h, cmd)
-	if err != nil {
+	status, out, err := ask(ctx, h, cmd)
+	switch {
+	case err != nil:
 		return "", err
+	case status != 0:
+		return "the broadcast groups are not known: " + failure("saquery -g", status, out) + ".", nil
 	}
 	found, err := saquery.ParseGroups(out)
 	if err = errors.Join(err, empty(out)); err != nil {

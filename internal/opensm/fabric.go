@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -12,13 +13,15 @@ import (
 // manager that somebody started by hand on a managed host is a rival like any
 // other.
 func CheckFabric(d Desired, v View, lab Lab) []safety.Finding {
-	var found []safety.Finding
-	if len(v.Duplicate) > 0 {
-		words := make([]string, len(v.Duplicate))
-		for i, g := range v.Duplicate {
-			words[i] = g.String()
+	if v.Later != "" {
+		return []safety.Finding{rulePostponed.Find("The fabric of port %s is asked at apply: %s.", d.PortGUID, v.Later)}
+	}
+	found := checkTwice(d, v)
+	for _, f := range []fact.Bool{v.Ruled, v.Listed} {
+		if !f.Known() {
+			found = append(found, ruleUnseen.Find("Port %s of %s: %s.", d.PortGUID, d.Host, f.Why()))
+			break
 		}
-		found = append(found, ruleGUIDs.Find("The fabric of port %s has twice: %s.", d.PortGUID, strings.Join(words, ", ")))
 	}
 	for _, m := range v.Managers {
 		if m.GUID == d.PortGUID || lab.Ours[m.GUID] {
@@ -35,6 +38,28 @@ func CheckFabric(d Desired, v View, lab Lab) []safety.Finding {
 	}
 	return found
 }
+
+// checkTwice is about GUIDs that two nodes of the fabric have. Where a master rules
+// none keeps a subnet manager from working.
+func checkTwice(d Desired, v View) []safety.Finding {
+	if !v.Duplicate.Known() {
+		f := ruleGUIDs.Find("Whether two nodes of the fabric of port %s have one GUID is not known: %s.", d.PortGUID, v.Duplicate.Why())
+		f.Summary = "Refusing to start a subnet manager on a fabric that could not be walked"
+		f.WayOut = "Run ibnetdiscover on " + d.Host + " as root, mend what it complains about, and plan again."
+		return []safety.Finding{f}
+	}
+	var words []string
+	for _, g := range v.duplicates() {
+		words = append(words, g.String())
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	return []safety.Finding{ruleGUIDs.Find("The fabric of port %s has twice: %s.", d.PortGUID, strings.Join(words, ", "))}
+}
+
+// duplicates are those that are known.
+func (v View) duplicates() []ib.GUID { return v.Duplicate.Or(nil) }
 
 func role(state int) string {
 	switch state {

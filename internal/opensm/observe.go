@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -121,7 +122,7 @@ func others(s *inventory.Snapshot, port ib.GUID) []ib.GUID {
 // Master reports whether the SM of this port rules its fabric now: the port's SM
 // is on the port's own LID.
 func (o Observed) Master() bool {
-	return o.IsSM && o.State == "Active" && o.LID != 0 && o.LID == o.SMLID
+	return fact.Yes(o.IsSM) && o.State == "Active" && o.LID != 0 && o.LID == o.SMLID
 }
 
 // Differences says in what the host differs from d, one line each; empty if
@@ -161,8 +162,12 @@ func (o Observed) effective(d Desired) []string {
 	for _, path := range o.Edited {
 		add("%s was changed by hand", path)
 	}
-	if o.PortPresent && o.Active && !o.IsSM {
+	switch {
+	case !o.PortPresent || !o.Active || fact.Yes(o.IsSM):
+	case fact.No(o.IsSM):
 		add("%s runs, but no SM is bound to the port", o.Unit)
+	default:
+		add("%s runs, and whether an SM is bound to the port is not known: %s", o.Unit, o.IsSM.Why())
 	}
 	return diff
 }

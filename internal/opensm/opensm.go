@@ -8,6 +8,7 @@ package opensm
 import (
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
@@ -67,7 +68,7 @@ type Observed struct {
 	State       string // "Active", "Initializing", …
 	Physical    string // "LinkUp", "Polling", …
 	LID, SMLID  uint16
-	IsSM        bool // an SM is bound to the port
+	IsSM        fact.Bool // an SM is bound to the port
 
 	// Others are the ports that other instances on this host manage.
 	Others []ib.GUID
@@ -88,7 +89,7 @@ func (o Observed) Role() string {
 	switch {
 	case o.Master():
 		return RoleMaster
-	case !o.IsSM || o.SMLID == 0 || o.State != "Active":
+	case !fact.Yes(o.IsSM) || o.SMLID == 0 || o.State != "Active":
 		return ""
 	}
 	return RoleStandby

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -16,7 +17,7 @@ func testHost(change ...func(*inventory.Snapshot)) *inventory.Snapshot {
 	s := &inventory.Snapshot{
 		Host: "intel9", OS: inventory.OS{ID: "ubuntu", VersionID: "24.04", Kernel: "6.8.0-90-generic"},
 		Cards: []inventory.Card{{PCI: ib.MustParsePCIAddress("0000:01:00.0"), RDMADevice: "mlx4_0", Ports: []inventory.Port{{
-			Number: 1, State: "Initializing", Physical: "LinkUp", LinkLayer: "InfiniBand", PortGUID: testPort,
+			Number: 1, State: "Initializing", Physical: "LinkUp", LinkLayer: "InfiniBand", PortGUID: testPort, IsSM: fact.Known(false),
 		}}}},
 		Packages: map[string]string{"opensm": "3.3.23-3"}, Units: map[string]inventory.Unit{},
 		Files: map[string]inventory.File{opensm.DefaultPath: {Content: "PORTS=NONE\n"}},

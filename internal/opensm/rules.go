@@ -128,6 +128,12 @@ var (
 		Meaning: "opensm of linux-rdma, which distributions have, is reported to leave NDR switches such that packets above some 400 bytes are lost (linux-rdma/opensm issue 38).",
 		WayOut:  "Run the subnet manager of the vendor (of a managed switch, or its opensm), or set the links to HDR with infiniband_port. Prove it with infiniband_connectivity and packet_sizes.",
 	}
+	ruleUnseen = safety.Rule{
+		Code: "SM028", Severity: safety.Warn, Title: "Whether another subnet manager competes is not known", Attribute: "priority",
+		Meaning: "The fabric was asked and gave no answer that can be relied on. There may be a subnet manager that Terraform does not manage. " +
+			"The higher priority rules, of equals the lower port GUID; a subnet manager that hangs keeps its role.",
+		WayOut: "Run sminfo and saquery SMIR on the host as root and mend what they complain about. If there is another one, choose a priority that says which one is to rule.",
+	}
 	ruleZero = safety.Rule{
 		Code: "SM025", Severity: safety.Warn, Title: "A card without GUIDs will be left out of the fabric", Attribute: "port_guid",
 		Meaning: "opensm ignores a node with the GUID 0 (ERR 0D16); its port stays in Initializing.",
@@ -138,4 +144,4 @@ var (
 // Rules are the findings of this package, for the catalogue.
 var Rules = safety.Register(rulePlatform, rulePort, ruleEthernet, rulePriority, ruleEqual, rulePackage, ruleAll,
 	ruleOther, rulePostponed, ruleAdopt, ruleKernel, ruleFile, ruleNoDefault, ruleDefaultWeak, ruleContradiction, ruleGroup,
-	ruleLimited, ruleRival, ruleGUIDs, ruleHeld, ruleShared, ruleKeys, rulePeers, ruleForeignFile, ruleZero, rulePrefix, ruleNDR)
+	ruleLimited, ruleRival, ruleGUIDs, ruleHeld, ruleShared, ruleKeys, rulePeers, ruleForeignFile, ruleZero, rulePrefix, ruleNDR, ruleUnseen)

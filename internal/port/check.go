@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -138,8 +139,11 @@ func users(s *inventory.Snapshot, d Desired, o Observed) []safety.Finding {
 		}
 		found = append(found, f)
 	}
-	if o.IsSM {
+	switch {
+	case fact.Yes(o.IsSM):
 		found = append(found, ruleSM.Find("%s.", d.Name()))
+	case !o.IsSM.Known():
+		found = append(found, ruleSM.Find("%s: whether a subnet manager is bound to it is not known: %s.", d.Name(), o.IsSM.Why()))
 	}
 	return found
 }

@@ -8,6 +8,7 @@ package port
 import (
 	"fmt"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -45,7 +46,7 @@ type Observed struct {
 	Rate      string // meaningful only while Physical is "LinkUp"
 	LID       uint16
 	SMLID     uint16
-	IsSM      bool
+	IsSM      fact.Bool
 	PortGUID  ib.GUID
 	Device    string // RDMA device, "mlx4_0"
 	Netdev    string

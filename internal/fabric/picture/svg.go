@@ -71,6 +71,9 @@ func summary(f *fabric.Fabric) string {
 func (d *drawing) head() {
 	d.put(`<text x="%s" y="36" font-size="17" font-weight="600" fill="#0f172a">InfiniBand fabric</text>`, num(margin))
 	text, fill := "no subnet manager", colourDown
+	if d.f.Master() == nil && !d.f.Ruled.Known() {
+		text = "subnet manager not known"
+	}
 	if m := d.f.Master(); m != nil {
 		who := m.GUID.String()
 		if m.Node != nil {

@@ -181,6 +181,9 @@ func sminfo(_ context.Context, p *labsim.Proc) int {
 		return 255
 	}
 	where, a := "DR path slid 0; dlid 0; 0", aim{}
+	if v := port.View(); v.SMLID != 0 {
+		where = fmt.Sprintf("Lid %d", v.SMLID)
+	}
 	if len(o.rest) == 1 {
 		a = s.aimAt(port, o.has("-D"), o.rest[0])
 		where = a.text

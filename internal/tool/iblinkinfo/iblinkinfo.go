@@ -5,6 +5,7 @@
 package iblinkinfo
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -54,7 +55,8 @@ var (
 	heading = regexp.MustCompile(`^(CA|Switch|Router): (?:(0x[0-9a-f]{16}) )?(.*):\s*$`)
 	row     = regexp.MustCompile(`^\s*(?:(0x[0-9a-f]{16})\s+)?(?:"(.*)"\s+)?(\d+)\s+(\d+)\[[ \d]*\] ==\(\s*(?:(\d+)X\s+(\S+)(?: Gbps)?(?: \(FDR10\))?\s+)?(\w+)/\s*(\w+)\)==>\s*(.*?)\s*$`)
 	far     = regexp.MustCompile(`^(?:(0x[0-9a-f]{16})\s+)?(\d+)\s+(\d+)\[[ \d]*\] "(.*)" \(([^"]*)\)$`)
-	could   = regexp.MustCompile(`Could be (?:(\d+)X|(\S+) Gbps)`)
+	// FDR10 is the one speed that has a name and no number.
+	could = regexp.MustCompile(`Could be (?:(\d+)X|(FDR10)|(\S+) Gbps)`)
 )
 
 // Parse reads the list, in line mode or under headings. Warnings of the MAD
@@ -142,12 +144,21 @@ func (p *Port) other(text string) (err error) {
 	if p.Peer.Number, err = strconv.Atoi(m[3]); err != nil {
 		return err
 	}
-	for _, c := range could.FindAllStringSubmatch(m[5], -1) {
-		switch {
-		case c[1] != "":
+	return p.better(m[5])
+}
+
+// better reads what iblinkinfo thinks both ends could do. What it says in other
+// words is an error and not dropped: the link would pass for a good one.
+func (p *Port) better(text string) (err error) {
+	all := could.FindAllStringSubmatch(text, -1)
+	if len(all) != strings.Count(text, "Could be") {
+		return fmt.Errorf("%q does not say what the link could be", text)
+	}
+	for _, c := range all {
+		if c[1] != "" {
 			p.CouldBeWidth, err = strconv.Atoi(c[1])
-		default:
-			p.CouldBeSpeed, err = speed(c[2], strings.Contains(m[5], "(FDR10)"))
+		} else {
+			p.CouldBeSpeed, err = speed(c[2]+c[3], strings.Contains(text, "(FDR10)"))
 		}
 		if err != nil {
 			return err

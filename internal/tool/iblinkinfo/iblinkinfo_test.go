@@ -56,6 +56,25 @@ func fields(p Port) map[string]any {
 	return f
 }
 
+// The one speed that the tool calls by its name is a degraded link like any other.
+func TestParse_couldBe(t *testing.T) {
+	const row = `0x248a07030017b128 "x"    612    1[  ] ==( 4X          10.0 Gbps Active/  LinkUp)==>  0xec0d9a030002b810    496   20[  ] "y" (%s)`
+	for text, want := range map[string]Port{
+		" ":                           {},
+		"Could be FDR10":              {CouldBeSpeed: ib.FDR10},
+		"Could be 14.0625 Gbps":       {CouldBeSpeed: ib.FDR},
+		"Could be 12X Could be FDR10": {CouldBeWidth: 12, CouldBeSpeed: ib.FDR10},
+	} {
+		ports, err := Parse(strings.Replace(row, "%s", text, 1))
+		if err != nil || ports[0].CouldBeSpeed != want.CouldBeSpeed || ports[0].CouldBeWidth != want.CouldBeWidth {
+			t.Errorf("%q: %+v, %v", text, ports, err)
+		}
+	}
+	if ports, err := Parse(strings.Replace(row, "%s", "Could be XDR2", 1)); err == nil || !strings.Contains(err.Error(), `"Could be XDR2" does not say`) {
+		t.Errorf("%+v, %v", ports, err)
+	}
+}
+
 func TestParse_refusals(t *testing.T) {
 	for _, c := range []struct{ output, want string }{
 		{"", "no port in the list of iblinkinfo: the output is cut, or the fabric was not walked"},

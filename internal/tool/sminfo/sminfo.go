@@ -67,8 +67,36 @@ func Parse(output string) (Info, error) {
 	return Info{LID: uint16(lid), GUID: guid, Activity: activity, Priority: priority, State: State(state), StateName: m[6]}, nil
 }
 
-// NoManager reports whether sminfo failed because nobody answered, rather than
-// because it could not ask.
+// NoManager reports whether sminfo proves that the fabric has no subnet manager: the
+// port has no SM LID, so that the question went along a route of length 0 to the
+// port itself, and it holds none. A question to a LID ("dport (Lid 7)") that nobody
+// answers is no proof: the subnet manager may hang, or the way to it may be bad.
 func NoManager(output string) bool {
-	return strings.Contains(output, "_do_madrpc failed") || strings.Contains(output, "failed: query")
+	return strings.Contains(output, "_do_madrpc failed; dport (DR path") && strings.Contains(output, "iberror: failed: query")
+}
+
+// Unanswered reports whether sminfo asked at the SM LID of the port and nobody
+// answered there.
+func Unanswered(output string) bool {
+	return strings.Contains(output, "_do_madrpc failed; dport (Lid") && strings.Contains(output, "iberror: failed: query")
+}
+
+// Failure says in one sentence why sminfo gave no answer, from its status and what
+// it printed.
+func Failure(status int, output string) string {
+	var last string
+	for line := range strings.Lines(output) {
+		if t := strings.TrimSpace(line); t != "" {
+			last = t
+		}
+	}
+	switch {
+	case status == 127:
+		return "sminfo is not on the PATH of the host"
+	case Unanswered(output):
+		return "nobody answers sminfo at the SM LID of the port"
+	case last == "":
+		return fmt.Sprintf("sminfo ended with status %d and said nothing", status)
+	}
+	return fmt.Sprintf("sminfo ended with status %d: %s", status, last)
 }

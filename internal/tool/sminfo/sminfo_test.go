@@ -45,3 +45,26 @@ func TestQuery(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// Only an SM LID of zero, and nobody at the port itself, proves that there is no
+// subnet manager; each other failure says what it is.
+func TestFailure_is_no_proof(t *testing.T) {
+	for _, c := range []struct {
+		status       int
+		output, want string
+	}{
+		{255, "ibwarn: [12] mad_rpc: _do_madrpc failed; dport (Lid 7)\nsminfo: iberror: failed: query\n", "nobody answers sminfo at the SM LID of the port"},
+		{255, "ibwarn: [12] mad_rpc_open_port: can't open UMAD port (mlx4_0:1)\nsminfo: iberror: failed: Failed to open 'mlx4_0' port '1'\n",
+			"sminfo ended with status 255: sminfo: iberror: failed: Failed to open 'mlx4_0' port '1'"},
+		{1, "sudo: a password is required\n", "sminfo ended with status 1: sudo: a password is required"},
+		{127, "/bin/sh: 1: sminfo: not found\n", "sminfo is not on the PATH of the host"},
+		{137, "", "sminfo ended with status 137 and said nothing"},
+	} {
+		if NoManager(c.output) {
+			t.Errorf("%q is taken for a fabric without a subnet manager", c.output)
+		}
+		if got := Failure(c.status, c.output); got != c.want {
+			t.Errorf("got %s\nwant %s", got, c.want)
+		}
+	}
+}
