@@ -26,6 +26,7 @@ type Answer struct {
 	Netdevs  map[string]string
 	Jobs     []Job
 	Client   string // address of the SSH client; empty if unknown
+	Server   string // address of the host that the client has connected to; empty if unknown
 	Routes6  []Route6
 	Network
 }
@@ -168,7 +169,7 @@ func (r *reader) fact(n int, line, word, args string) error {
 	case "uid":
 		return r.uid(n, line, args)
 	case "ssh":
-		r.answer.Client = args
+		r.answer.Client, r.answer.Server, _ = strings.Cut(args, " ")
 	case "command":
 		r.answer.Commands[args] = true
 	case "absent":
