@@ -73,9 +73,10 @@ func (o *operator) write(name, text string) {
 func (o *operator) command(args ...string) (*exec.Cmd, *bytes.Buffer) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	o.t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, o.engine, append(args, "-no-color", "-input=false")...)
+	// In front of the arguments, which end with the file of a saved plan.
+	cmd := exec.CommandContext(ctx, o.engine, append([]string{args[0], "-no-color"}, args[1:]...)...)
 	cmd.Dir = o.dir
-	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(o.dir, "cli.tfrc"), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1")
+	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(o.dir, "cli.tfrc"), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	return cmd, &out

@@ -52,6 +52,7 @@ var notInAPlan = map[string]string{
 	"BK003": "only the plan of a destroy shows it: see TestRestore_refusesWithoutAGoodBackup of the provider",
 	"BK004": "only the plan of a destroy shows it: see TestRestore_refusesWithoutAGoodBackup of the provider",
 	"BK005": "only the plan of a destroy shows it: see TestRestore_refusesWithoutAGoodBackup of the provider",
+	"BK007": "only the plan of a destroy shows it: see TestByproducts_a_rename_is_refused_without_moved",
 	"BK006": "only the plan of a destroy shows it: see TestRestore_ofACardThatSomebodyChanged of the provider",
 }
 

@@ -113,6 +113,7 @@ func (p *Provider) data(cfg model, diags *diag.Diagnostics) *tfkit.Data {
 		BackupDir: cfg.BackupDir.ValueString(),
 		Planned:   tfkit.NewPlanned(),
 		Turns:     tfkit.NewTurns(),
+		Restores:  tfkit.NewRestores(),
 		Cards:     hca.New(cards),
 		Confirm:   p.tuning.Confirm,
 	}

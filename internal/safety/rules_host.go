@@ -83,7 +83,16 @@ var _ = Register(
 	Rule{Code: "BK006", Severity: Refuse, Title: "Card holds other firmware than the one to be undone",
 		Meaning: "Somebody has burned the card since. on_destroy = \"restore\" allows one change only: from what the resource put into flash to what was there before.",
 		WayOut:  "Apply once more, so that the card is as configured, and destroy then; or write on_destroy = \"keep\" and apply first."},
+	Rule{Code: "BK007", Severity: Refuse, Title: "Another resource of the configuration has the card",
+		Meaning: "The plan destroys one infiniband_firmware of this card, which has on_destroy = \"restore\", and has another one of the same card. " +
+			"The earlier firmware would go into a card that the other resource wants to have its own. A block that was renamed looks like this, and so does one with another key in for_each.",
+		WayOut: "If the block was renamed or its key changed, write a moved block from the old address to the new one. " +
+			"To give the card to the other resource, write on_destroy = \"keep\" into the old block and apply; then remove the old block."},
 )
+
+// RestoreHeld is the finding on a card that a destroy would restore and that the
+// configuration has in another resource.
+func RestoreHeld(card string) Finding { return find("BK007", "Card %s", card) }
 
 // Rules about GUIDs and MACs that were asked for.
 var _ = Register(

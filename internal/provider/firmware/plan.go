@@ -24,17 +24,25 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if exists {
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	}
-	if req.Plan.Raw.IsNull() {
-		r.planDestroy(ctx, state, &resp.Diagnostics)
+	if r.Data == nil || resp.Diagnostics.HasError() {
 		return
 	}
+	if req.Plan.Raw.IsNull() {
+		r.planDestroy(ctx, state, resp.Private, &resp.Diagnostics)
+		return
+	}
+	withdraw(ctx, resp.Private, &resp.Diagnostics)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	if resp.Diagnostics.HasError() || r.Data == nil {
+	if resp.Diagnostics.HasError() {
 		return
 	}
-	if exists && !state.CardID.Same(plan.CardID) {
-		r.planDestroy(ctx, state, &resp.Diagnostics) // another card: this one is destroyed first
+	same := exists && state.CardID.Same(plan.CardID)
+	if exists && !same {
+		warnReplaced(&resp.Diagnostics, state.CardID.ValueString())
+	}
+	if !r.hold(ctx, plan.CardID, same, &resp.Diagnostics) {
+		return
 	}
 	config.Activation = plan.Activation // with the default
 	a := r.ask(ctx, config, &resp.Diagnostics)

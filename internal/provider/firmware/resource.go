@@ -42,12 +42,14 @@ func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, res
 // Create burns the image unless the card has it. A failure sets no state: a
 // tainted object would be destroyed and created again, and hardware cannot be.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	r.Restores.BeginApply()
 	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
 // Update does the same as Create: both converge. What only a later destroy will
 // need is stored without asking the card for anything.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	r.Restores.BeginApply()
 	if onlyKept(req.Plan, req.State) {
 		resp.State.Raw = req.Plan.Raw
 		return
@@ -102,6 +104,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	_, _, snap, err := r.Look(ctx, ref.Host)
+	r.Restores.SawState(ref, r.boot(ctx, ref.Host))
 	var now hca.FirmwareState
 	if err == nil {
 		now, err = hca.ReadFirmware(snap, ref.PCI)
@@ -127,18 +130,25 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 }
 
 // Delete forgets, and restores the earlier firmware before if on_destroy says
-// so. If that fails, the object stays in the state.
+// so and the plan has announced it. If that fails, the object stays in the state.
 func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if !state.restores() {
-		state.warnForgotten(&resp.Diagnostics)
-		return
+	if r.Data != nil {
+		r.Restores.BeginApply()
 	}
-	r.restore(ctx, state, &resp.Diagnostics)
+	switch {
+	case !state.restores():
+		state.warnForgotten(&resp.Diagnostics)
+	case r.Data == nil || !r.announced(ctx, req.Private, state):
+		state.warnNotRestored(&resp.Diagnostics, "a restore was not announced: the resource is replaced, or was left behind by an earlier replace")
+	default:
+		r.restore(ctx, state, &resp.Diagnostics)
+		withdraw(ctx, resp.Private, &resp.Diagnostics)
+	}
 }
 
 // ImportState takes the id of the card.

@@ -67,11 +67,15 @@ func onlyKept(plan tfsdk.Plan, state tfsdk.State) bool {
 }
 
 // planDestroy says what a destroy will do to the card, and refuses one that
-// cannot be done.
-func (r *Resource) planDestroy(ctx context.Context, state model, diags *diag.Diagnostics) {
+// cannot be done. The note that it leaves permits the restore.
+func (r *Resource) planDestroy(ctx context.Context, state model, leave private, diags *diag.Diagnostics) {
+	withdraw(ctx, leave, diags)
 	if !state.restores() {
 		state.warnForgotten(diags)
 		return
+	}
+	if r.Restores.Applying() {
+		return // of what was replaced; the delete says that nothing is restored
 	}
 	card := state.CardID.ValueString()
 	ref, err := tfkit.ParseCardRef(card)
@@ -79,23 +83,43 @@ func (r *Resource) planDestroy(ctx context.Context, state model, diags *diag.Dia
 		tfkit.AddError(diags, "restore firmware of card "+card, err)
 		return
 	}
+	switch r.Restores.Announce(ref, r.boot(ctx, ref.Host)) {
+	case tfkit.HeldByNew:
+		refuseHeld(ctx, diags, ref)
+		return
+	case tfkit.HeldByOther:
+		state.warnNotRestored(diags, "another resource of the configuration has the card")
+		return
+	case tfkit.HeldByNobody:
+	}
+	if r.planRestore(ctx, ref, state, diags) {
+		note{Walk: r.Restores.Walk(), Card: card, Backup: state.OriginalBackup.ValueString()}.leave(ctx, leave, diags)
+	}
+}
+
+// planRestore gives the verdict on a restore and announces it; false if it was
+// not announced.
+func (r *Resource) planRestore(ctx context.Context, ref tfkit.CardRef, state model, diags *diag.Diagnostics) bool {
+	card := ref.String()
 	if !r.HostReady(types.StringValue(ref.Host)) {
 		tfkit.AddPostponed(diags, "restoring the firmware of card "+card, "the provider's configuration is not known yet")
-		return
+		return true
 	}
 	ask, ok := r.restoreOf(ctx, ref, state, diags)
 	if !ok {
-		return
+		return false
 	}
 	a, err := r.Cards.AssessRestore(ctx, ask)
 	if err != nil {
 		tfkit.AddError(diags, "plan to restore firmware of card "+card, err)
-		return
+		return false
 	}
 	tfkit.AddJobs(diags, ref, a.Jobs)
-	if !tfkit.AddFindings(ctx, diags, "restore firmware of card "+card, tfkit.WithoutJobs(a.Verdict.Findings)) {
-		announce(diags, card, ask, a.Verdict)
+	if tfkit.AddFindings(ctx, diags, "restore firmware of card "+card, tfkit.WithoutJobs(a.Verdict.Findings)) {
+		return false
 	}
+	announce(diags, card, ask, a.Verdict)
+	return true
 }
 
 // restoreOf gathers what a restore needs from the state.
@@ -157,6 +181,11 @@ func (r *Resource) restore(ctx context.Context, state model, diags *diag.Diagnos
 		limited, cancel := context.WithTimeout(ctx, tfkit.DurationOf(state.Timeout, standardTimeout))
 		defer cancel()
 		return r.WithHost(limited, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
+			if r.Restores.Announce(ref, r.boot(limited, ref.Host)) != tfkit.HeldByNobody {
+				// Its card was not known when the restore was planned.
+				refuseHeld(limited, diags, ref)
+				return nil
+			}
 			ask, ok := r.restoreOf(limited, ref, state, diags)
 			if !ok {
 				return nil
@@ -173,6 +202,13 @@ func (r *Resource) restore(ctx context.Context, state model, diags *diag.Diagnos
 		return
 	}
 	tfkit.AddNotes(diags, fmt.Sprintf("Restored: firmware of card %s, %s %s", card, done.Flash.PSID, done.Flash.FW), done.Did)
+}
+
+// warnNotRestored says that the object is forgotten although it asks for more.
+func (m *model) warnNotRestored(diags *diag.Diagnostics, why string) {
+	diags.AddWarning("Not restored: firmware of card "+m.CardID.ValueString(),
+		"on_destroy is \"restore\", and "+why+". The card keeps the firmware that is in its flash; nothing is written to it. "+
+			"The backup of the earlier firmware is "+m.OriginalBackup.ValueString()+".")
 }
 
 func (m *model) warnForgotten(diags *diag.Diagnostics) {

@@ -31,6 +31,7 @@ type Data struct {
 	Planned   *Planned
 	Cards     *hca.Ops
 	Turns     *Turns
+	Restores  *Restores
 	Confirm   time.Duration // see provider.Tuning
 	// Lock serialises the writers of one host within this process.
 	Lock func(ctx context.Context, host string) (unlock func(), err error)

@@ -1,0 +1,103 @@
+package firmware
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// noteKey is where the plan of a destroy leaves its note. Core hands what is
+// planned as private to the delete that it planned, and to no other: of a replace
+// it is what the plan of the new object left there (Terraform 1.11, OpenTofu 1.12).
+const noteKey = "announced_restore"
+
+// note is what the plan of a destroy has told the operator.
+type note struct {
+	Walk   string `json:"walk"`
+	Card   string `json:"card"`
+	Backup string `json:"backup"`
+}
+
+// private is what plans and operations have of private data.
+type private interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+// leave leaves the note that permits the restore.
+func (n note) leave(ctx context.Context, in private, diags *diag.Diagnostics) {
+	text, err := json.Marshal(n)
+	if err != nil {
+		tfkit.AddError(diags, "note the restore of card "+n.Card, err)
+		return
+	}
+	diags.Append(in.SetKey(ctx, noteKey, text)...)
+}
+
+// withdraw takes an older note back: a destroy that failed has left it in the
+// state.
+func withdraw(ctx context.Context, in private, diags *diag.Diagnostics) {
+	text, found := in.GetKey(ctx, noteKey)
+	if found.HasError() || len(text) == 0 {
+		return
+	}
+	diags.Append(in.SetKey(ctx, noteKey, []byte("{}"))...)
+}
+
+// announced reports whether a plan has announced the restore of what the state
+// holds. A note of this very walk is none: core plans the destroy of what a
+// create_before_destroy replaced just before it is done.
+func (r *Resource) announced(ctx context.Context, in private, state model) bool {
+	text, found := in.GetKey(ctx, noteKey)
+	var n note
+	if found.HasError() || len(text) == 0 || json.Unmarshal(text, &n) != nil {
+		return false
+	}
+	return n.Walk != "" && n.Walk != r.Restores.Walk() &&
+		n.Card == state.CardID.ValueString() && n.Backup == state.OriginalBackup.ValueString()
+}
+
+// boot tells machines apart whatever they are called; empty if it is not known.
+func (r *Resource) boot(ctx context.Context, host string) string {
+	if !r.HostReady(types.StringValue(host)) {
+		return ""
+	}
+	_, _, snap, err := r.Look(ctx, host)
+	if err != nil {
+		return "" // whoever needs the host says so
+	}
+	return snap.BootID
+}
+
+// hold notes that the configuration has the card; false if this plan restores it.
+func (r *Resource) hold(ctx context.Context, card tfkit.CardID, exists bool, diags *diag.Diagnostics) bool {
+	ref, err := tfkit.ParseCardRef(card.ValueString())
+	if err != nil {
+		return true // not known yet, or the attribute validated itself
+	}
+	boot := r.boot(ctx, ref.Host)
+	if !exists && r.Restores.InState(ref, boot) {
+		warnReplaced(diags, ref.String())
+	}
+	if r.Restores.Hold(ref, boot, exists) {
+		return !refuseHeld(ctx, diags, ref)
+	}
+	return true
+}
+
+func refuseHeld(ctx context.Context, diags *diag.Diagnostics, ref tfkit.CardRef) bool {
+	return tfkit.AddFindings(ctx, diags, "restore firmware of card "+ref.String(), []safety.Finding{safety.RestoreHeld(ref.String())})
+}
+
+// warnReplaced is the plan of a replace.
+func warnReplaced(diags *diag.Diagnostics, card string) {
+	diags.AddWarning("Replacing firmware of card "+card+": nothing is restored",
+		"The plan destroys the resource and makes it again: after a taint, for another card, or under another name. "+
+			"The card keeps the firmware that is in its flash; on_destroy = \"restore\" does not act in a replace. "+
+			"The new resource burns its image only if its card does not have it.")
+}
