@@ -50,6 +50,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 				MarkdownDescription: "What a destroy does with the card. `keep` (the default) leaves the firmware as it is. `restore` burns back what the card had before this resource first burned it, from `original_backup_path`: " +
 					"with a backup of what is replaced, a verdict, a job and a verification like any burn, and with the restart that `activation` asks for. The card keeps its present GUIDs and MACs. " +
 					"The change of PSID and version back is consented to by this argument, for exactly the recorded pair; every other reason to refuse holds, and a backup that is missing or damaged is refused while planning. " +
+					"Only a destroy whose plan has announced it restores. A replace (a taint, `-replace`, another card, `create_before_destroy`) restores nothing, and a plan in which another resource has the card is refused (BK007): write a `moved` block when you rename one. " +
 					"If the restore fails, the resource stays in the state, and the next destroy goes on from there. It must have been applied before the destroy that it is to act in, and so must a change of `activation`, `timeout` or `allow_management_path` beside it.",
 				Validators: []validator.String{stringvalidator.OneOf(destroyKeep, destroyRestore)},
 			},
