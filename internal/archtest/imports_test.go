@@ -77,7 +77,7 @@ var rules = map[string]rule{
 	"memo":            {noStd: []string{"os", "os/exec"}},
 	"tool/capture":    {own: []string{"tool"}, noStd: []string{"context", "os/exec"}}, // reads files, for tests
 	"host":            {own: []string{"shellcmd"}},
-	"host/sshhost":    {own: []string{"host", "shellcmd", "memo"}, outside: []string{"golang.org/x/", "github.com/pkg/sftp", "github.com/skeema/knownhosts", "github.com/kevinburke/ssh_config", "github.com/cenkalti/backoff/v5"}},
+	"host/sshhost":    {own: []string{"host", "shellcmd", "memo"}, outside: []string{"golang.org/x/", "github.com/pkg/sftp", "github.com/kevinburke/ssh_config", "github.com/cenkalti/backoff/v5"}},
 	"host/hostpool":   {own: []string{"host", "shellcmd"}, outside: []string{"golang.org/x/sync"}},
 	"inventory":       {own: []string{"fact", "ib", "shellcmd", "host", "tool"}, outside: []string{"golang.org/x/sync"}},
 	"platform":        {own: []string{"fact", "ib", "safety", "shellcmd", "host", "tool", "inventory"}, outside: []string{"github.com/cenkalti/backoff/v5"}},

@@ -149,7 +149,7 @@ func (o *Ops) backupFailed(c Card, what string, err error) error {
 		Summary: "Unable to back up the firmware of card " + c.ID(),
 		What:    "Before anything is written, the present firmware is read and stored: " + what + ".",
 		Means:   "Nothing was written to the card.",
-		Check:   "Look for space and permissions: on the host below " + StateDir + ", on this machine in backup_dir.",
+		Check:   transferCheck(err, "Look for space and permissions: on the host below "+StateDir+", on this machine in backup_dir."),
 		Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Backup directory", o.cfg.BackupDir}},
 		Err:     err,
 	}
@@ -157,6 +157,20 @@ func (o *Ops) backupFailed(c Card, what string, err error) error {
 		e.Facts = append(e.Facts, exitFacts(exit)...)
 	}
 	return e
+}
+
+// transferCheck says what to look for after a file could not be stored or moved: what
+// the transport says, if it knows.
+func transferCheck(err error, otherwise string) string {
+	var lost *host.UnreachableError
+	if errors.As(err, &lost) {
+		return "The connection to the host broke, or could not be made. Run apply again when the host answers."
+	}
+	var move *host.TransferError
+	if errors.As(err, &move) && move.Advice != "" {
+		return move.Advice
+	}
+	return otherwise
 }
 
 func exitFacts(exit *host.ExitError) []Fact {

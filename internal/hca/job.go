@@ -272,7 +272,7 @@ func redial(h host.Host, err error) {
 func passing(err error) bool {
 	var lost *host.UnreachableError
 	if errors.As(err, &lost) {
-		return lost.Op != "verify host key" && lost.Op != "authenticate"
+		return !lost.Lasting()
 	}
 	var output *host.OutputError
 	return errors.As(err, &output) // an answer cut by a broken connection

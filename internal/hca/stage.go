@@ -48,7 +48,7 @@ func stageFailed(h Host, path, what string, err error) error {
 		Summary: "Unable to stage a firmware image on host " + h.Name(),
 		What:    "The image is not ready on the host: " + what + ".",
 		Means:   "No card was touched.",
-		Check:   "Look for space and permissions below " + StateDir + ", and whether mstflint is installed.",
+		Check:   transferCheck(err, "Look for space and permissions below "+StateDir+", and whether mstflint is installed."),
 		Facts:   []Fact{{"Host", h.Name()}, {"File", path}},
 		Err:     err,
 	}

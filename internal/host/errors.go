@@ -24,17 +24,37 @@ func (e *ExitError) Error() string {
 	return s
 }
 
+// The steps at which a host can be out of reach.
+const (
+	OpKey          = "read the private key"    // on this machine: nothing was offered
+	OpOffer        = "offer a key or password" // there was none
+	OpConnect      = "connect"
+	OpVerify       = "verify host key"
+	OpAuthenticate = "authenticate"
+	OpRun          = "run"
+	OpUpload       = "upload"
+	OpDownload     = "download"
+)
+
 // UnreachableError says that the host did not answer, or that the answer was
 // lost. MayHaveRun is true if the command had been handed over: its outcome is
 // then unknown and must be read back.
 type UnreachableError struct {
 	Host       string
 	Address    string
-	Op         string // "connect", "authenticate", "verify host key", "run", "upload", "download"
+	Op         string // one of the Op constants
 	Command    string
 	MayHaveRun bool
+	Reading    bool   // the command changes nothing on the host
+	Limit      string // the time that ran out, as "command_timeout = 5s"; empty if none did
 	Advice     string // what to check, one or more sentences
 	Err        error
+}
+
+// Lasting reports whether another attempt fails as well unless somebody mends
+// something: a key that is wrong or cannot be read, or a host nobody vouches for.
+func (e *UnreachableError) Lasting() bool {
+	return e.Op == OpKey || e.Op == OpOffer || e.Op == OpVerify || e.Op == OpAuthenticate
 }
 
 func (e *UnreachableError) Error() string {

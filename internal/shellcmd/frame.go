@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"io"
 	"slices"
 	"strconv"
@@ -24,6 +25,7 @@ func NewFrame() Frame {
 
 func (f Frame) begin() string              { return f.nonce + ":begin" }
 func (f Frame) end() string                { return f.nonce + ":end" }
+func (f Frame) asking() string             { return f.nonce + ":sudo" }
 func (f Frame) left() string               { return f.nonce + ":left" }
 func (f Frame) delimiter(of string) string { return "EOF_" + of + "_" + f.nonce }
 
@@ -58,6 +60,12 @@ type Scanner struct {
 
 // preambleLimit bounds what is kept of the text before the begin marker.
 const preambleLimit = 64 << 10
+
+// statusLimit bounds what may stand between the end marker and its line end.
+const statusLimit = 16
+
+// ErrEndless says that the end marker came with something else than a status.
+var ErrEndless = errors.New("the end marker is not followed by a status and a line end")
 
 // Write implements io.Writer.
 func (s *Scanner) Write(p []byte) (int, error) {
@@ -101,6 +109,9 @@ func (s *Scanner) pass(p []byte) error {
 	}
 	if i := bytes.Index(data, marker); i >= 0 {
 		line, _, whole := bytes.Cut(data[i+len(marker):], []byte("\n"))
+		if !whole && len(line) > statusLimit {
+			return ErrEndless
+		}
 		if !whole {
 			s.tail = append([]byte(nil), data[i:]...)
 			return s.emit(data[:i])
@@ -152,6 +163,12 @@ func (s *Scanner) Left() (status int, ok bool) {
 	}
 	status, err := strconv.Atoi(s.reported(s.Frame.left() + " "))
 	return status, err == nil
+}
+
+// InSudo reports whether sudo was started and has neither run the command nor ended.
+func (s *Scanner) InSudo() bool {
+	_, left := s.Left()
+	return !s.began && !left && bytes.Contains(s.preamble, []byte(s.Frame.asking()+"\n"))
 }
 
 // reported returns the rest of the line of the preamble that holds mark. It need

@@ -54,6 +54,7 @@ type login struct {
 	ring    *keyring
 	wire    *wire
 	next    int
+	closed  bool // the connection was lost before the server answered the last attempt
 	spent   bool // the password was sent: it is never sent twice
 	offered []string
 	tried   []string
@@ -66,7 +67,7 @@ type login struct {
 func (l *login) choose(ctx *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	if l.wire.failed.Load() {
 		// The library goes on to the next method after a connection is lost.
-		l.notes = append(l.notes, "the server closed the connection during the attempt before")
+		l.closed = true
 		return nil, l.failure()
 	}
 	for _, m := range ctx.AllowedMethods {

@@ -53,7 +53,7 @@ func dial(ctx context.Context, name string, chain []*hop, cfg Config) (*link, er
 // unreachable turns the last attempt's failure into the error that callers see.
 func unreachable(name string, chain []*hop, tries int, err error) error {
 	target := chain[len(chain)-1]
-	out := &host.UnreachableError{Host: name, Address: target.address(), Op: "connect", Err: err}
+	out := &host.UnreachableError{Host: name, Address: target.address(), Op: host.OpConnect, Err: err}
 	var failed *dialError
 	if !errors.As(err, &failed) {
 		return out
@@ -113,11 +113,11 @@ func open(ctx context.Context, h *hop, l *link) (net.Conn, error) {
 func handshake(ctx context.Context, h *hop, w *wire) (*ssh.Client, error) {
 	t, err := newTrust(h)
 	if err != nil {
-		return nil, &dialError{hop: h, op: "verify host key", err: err, advice: "Mend or remove the line that is named."}
+		return nil, &dialError{hop: h, op: host.OpVerify, err: err, advice: "Mend or remove the line that is named."}
 	}
 	ring, err := loadKeys(ctx, h)
 	if err != nil {
-		return nil, &dialError{hop: h, op: "authenticate", err: err, advice: "Check the private key that is configured."}
+		return nil, &dialError{hop: h, op: host.OpKey, err: err, advice: keyAdvice(err)}
 	}
 	defer ring.close()
 	l := &login{hop: h, ring: ring, wire: w}
@@ -138,7 +138,7 @@ func handshake(ctx context.Context, h *hop, w *wire) (*ssh.Client, error) {
 
 // connectError says why a hop could not be reached at all.
 func connectError(ctx context.Context, h *hop, err error) *dialError {
-	e := &dialError{hop: h, op: "connect", err: err, passes: true}
+	e := &dialError{hop: h, op: host.OpConnect, err: err, passes: true}
 	var dns *net.DNSError
 	var refused *ssh.OpenChannelError
 	switch {
@@ -165,32 +165,58 @@ func connectError(ctx context.Context, h *hop, err error) *dialError {
 // handshakeError sorts what went wrong after the connection stood.
 func handshakeError(ctx context.Context, h *hop, t *trust, l *login, err error) *dialError {
 	var key *HostKeyError
-	var auth *AuthError
 	var negotiation *ssh.AlgorithmNegotiationError
 	switch {
 	case errors.As(err, &key):
-		return &dialError{hop: h, op: "verify host key", err: key, advice: key.Advice}
+		return &dialError{hop: h, op: host.OpVerify, err: key, advice: key.Advice}
 	case errors.As(err, &negotiation) && negotiation.What == "host key":
 		if errors.As(t.noCommonKey(negotiation), &key) {
-			return &dialError{hop: h, op: "verify host key", err: key, advice: key.Advice}
+			return &dialError{hop: h, op: host.OpVerify, err: key, advice: key.Advice}
 		}
 	case errors.As(err, &negotiation):
-		return &dialError{hop: h, op: "connect", err: err, advice: "The host's SSH server is too old or too restricted for this client; allow one of the algorithms offered."}
+		return &dialError{hop: h, op: host.OpConnect, err: err, advice: "The host's SSH server is too old or too restricted for this client; allow one of the algorithms offered."}
 	case context.Cause(ctx) != nil:
 		cause := context.Cause(ctx)
-		return &dialError{hop: h, op: "connect", err: fmt.Errorf("the SSH handshake did not end: %w", cause),
+		return &dialError{hop: h, op: host.OpConnect, err: fmt.Errorf("the SSH handshake did not end: %w", cause),
 			advice: "The port answers, but not as an SSH server would in time. Check that it is sshd, and whether the host is overloaded or its logins hang.",
 			passes: errors.Is(cause, os.ErrDeadlineExceeded) && t.shown == nil}
 	case t.shown == nil:
-		return &dialError{hop: h, op: "connect", err: err, passes: dropped(err),
+		return &dialError{hop: h, op: host.OpConnect, err: err, passes: dropped(err),
 			advice: adviceDropped}
 	}
+	return loginError(h, l, err)
+}
+
+// loginError says why a host that was trusted did not let the user in.
+func loginError(h *hop, l *login, err error) *dialError {
 	failed := l.failure()
+	if dropped(err) || l.closed {
+		return closedInLogin(h, l, failed)
+	}
+	var auth *AuthError
 	if !errors.As(err, &auth) {
 		failed.Notes = append(failed.Notes, fmt.Sprintf("the server ended the attempt: %v", err))
 	}
-	return &dialError{hop: h, op: "authenticate", err: failed, advice: failed.advice()}
+	op := host.OpAuthenticate
+	if len(failed.Tried) == 0 {
+		op = host.OpOffer
+	}
+	return &dialError{hop: h, op: op, err: failed, advice: failed.advice()}
 }
+
+// closedInLogin is a login that nobody refused. It is tried again as long as that
+// costs nothing: a password is never sent twice, and a server may count keys that it
+// refused.
+func closedInLogin(h *hop, l *login, so *AuthError) *dialError {
+	text := "the connection was closed during the login"
+	if len(so.Tried) > 0 {
+		text += fmt.Sprintf("; tried until then: %s", list(so.Tried))
+	}
+	return &dialError{hop: h, op: host.OpConnect, err: errors.New(text), advice: adviceClosed, passes: !l.spent && len(so.Tried) <= 1}
+}
+
+const adviceClosed = "The host did not say that a key or password is wrong. " +
+	"sshd closes connections beyond its MaxStartups, after LoginGraceTime, and while the host shuts down; its log says why. Run it again."
 
 const adviceDropped = "The connection was closed before the host showed a key. " +
 	"sshd does so beyond its MaxStartups, and while the host shuts down; other programs on that port do so too."

@@ -80,6 +80,10 @@ type incoming struct {
 	got    int64
 }
 
+// maxDownload bounds one file: what is fetched are flash contents, of 32 MiB at most,
+// and images, which some callers hold in memory.
+const maxDownload = 256 << 20
+
 // maxHeader bounds the line with size and hash.
 const maxHeader = 128
 
@@ -97,7 +101,10 @@ func (in *incoming) Write(p []byte) (int, error) {
 		}
 		p = rest
 	}
-	in.got += int64(len(p))
+	if in.got += int64(len(p)); in.got > in.size {
+		in.err = fmt.Errorf("the host sent more than the %d bytes that it announced; the file may be growing", in.size)
+		return 0, fmt.Errorf("%w: %w", errSink, in.err)
+	}
 	in.hash.Write(p)
 	if _, err := in.w.Write(p); err != nil {
 		in.err = fmt.Errorf("the copy on this machine cannot be written: %w", err)
@@ -111,6 +118,9 @@ func (in *incoming) parse(line string) error {
 	n, err := strconv.ParseInt(size, 10, 64)
 	if err != nil || n < 0 || !hexSHA256.MatchString(sum) {
 		return fmt.Errorf("size and SHA-256 expected from the host, got %.*q", maxHeader, line)
+	}
+	if n > maxDownload {
+		return fmt.Errorf("the host announces a file of %d bytes; at most %d are taken", n, maxDownload)
 	}
 	in.size, in.sum = n, sum
 	return nil

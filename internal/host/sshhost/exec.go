@@ -24,6 +24,30 @@ var startLimit = time.Minute
 // stderrLimit bounds what is kept of standard error; the rest is dropped.
 const stderrLimit = 1 << 20
 
+// limit is how long a command may take, and how messages call that.
+type limit struct {
+	after time.Duration
+	name  string
+}
+
+// limitError says that a limit ran out.
+type limitError struct{ name string }
+
+func (e *limitError) Error() string { return "no end within " + e.name }
+func (e *limitError) Unwrap() error { return os.ErrDeadlineExceeded }
+
+// short writes a duration as a person would: 5m, not 5m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
 // outcome is what is known after a script was sent.
 type outcome struct {
 	scanner *shellcmd.Scanner
@@ -45,7 +69,7 @@ func (o *outcome) complete() bool {
 // execute runs one composed text on a new session and feeds its output to sink.
 // The limit does not count the time that the session had to be waited for.
 // A shell that was started before is used if it is one of l's.
-func execute(ctx context.Context, l *link, early *earlyShell, frame shellcmd.Frame, text string, sink io.Writer, limit time.Duration) *outcome {
+func execute(ctx context.Context, l *link, early *earlyShell, frame shellcmd.Frame, text string, sink io.Writer, limit limit) *outcome {
 	o := &outcome{scanner: &shellcmd.Scanner{Frame: frame, Sink: sink}, waits: 1}
 	ch := early.take(l)
 	if ch == nil {
@@ -61,7 +85,7 @@ func execute(ctx context.Context, l *link, early *earlyShell, frame shellcmd.Fra
 			return o
 		}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no end within the command's time limit of %s: %w", limit, os.ErrDeadlineExceeded))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit.after, &limitError{limit.name})
 	defer cancel()
 	s := &session{frame: frame, outcome: o, done: make(chan struct{}), changed: make(chan struct{}, 1)}
 	s.start(ch, text)
@@ -274,8 +298,12 @@ func (s *session) settle(ctx context.Context, l *link) error {
 				return nil
 			}
 		case <-late.C:
-			if !s.began() {
-				return fmt.Errorf("%w within %s: the login shell did not run /bin/sh", errSilent, startLimit)
+			switch began, sudo := s.began(); {
+			case began:
+			case sudo:
+				return fmt.Errorf("sudo did not start the command within %s", short(startLimit))
+			default:
+				return fmt.Errorf("%w within %s: the login shell did not run /bin/sh", errSilent, short(startLimit))
 			}
 		case <-l.gone:
 			<-s.done // the streams end with the connection; what came before counts
@@ -300,8 +328,8 @@ func (s *session) outcomeComplete() bool {
 	return s.outcome.complete() || s.outcome.exited
 }
 
-func (s *session) began() bool {
+func (s *session) began() (began, sudo bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.outcome.scanner.Began()
+	return s.outcome.scanner.Began(), s.outcome.scanner.InSudo()
 }

@@ -22,18 +22,19 @@ type hop struct {
 	user  string
 	jump  bool // on the way to another machine
 
-	keyAlias   string    // HostKeyAlias
-	identities []sourced // paths of private keys, in the order to offer them
-	defaults   []sourced // OpenSSH's default keys, if nothing else is configured
-	only       bool      // IdentitiesOnly
-	agent      string    // socket, or empty: none
-	agentNote  string    // why there is no agent
-	knownHosts []string  // existing or not
-	policy     HostKeyPolicy
-	record     string
-	timeout    time.Duration
-	interval   time.Duration // keepalive; 0: none
-	count      int
+	keyAlias    string    // HostKeyAlias
+	identities  []sourced // paths of private keys, in the order to offer them
+	defaults    []sourced // OpenSSH's default keys, if nothing else is configured
+	only        bool      // IdentitiesOnly
+	agent       string    // socket, or empty: none
+	agentNote   string    // why there is no agent
+	knownHosts  []string  // existing or not
+	revokedKeys string    // RevokedHostKeys, or empty
+	policy      HostKeyPolicy
+	record      string
+	timeout     time.Duration
+	interval    time.Duration // keepalive; 0: none
+	count       int
 }
 
 // address is host:port as dialled.
@@ -291,6 +292,13 @@ func (u *userConfig) trust(h *hop) error {
 			}
 			h.record = filepath.Join(dir, "terraform-provider-infiniband", "known_hosts")
 		}
+	}
+	revoked, _, err := u.get(h.alias, "RevokedHostKeys")
+	if err != nil {
+		return err
+	}
+	if revoked != "" && revoked != "none" {
+		h.revokedKeys = u.expand(strings.Trim(revoked, `"`), h)
 	}
 	return u.knownHosts(h)
 }

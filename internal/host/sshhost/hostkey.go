@@ -1,19 +1,18 @@
 package sshhost
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
-	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
-	xknownhosts "golang.org/x/crypto/ssh/knownhosts"
 )
 
 // HostKeyError says that a host showed a key that nobody vouches for. It is
@@ -53,8 +52,11 @@ func parsePins(lines []string) (pins, error) {
 func (p pins) empty() bool { return len(p.keys) == 0 && len(p.fingerprints) == 0 }
 
 func (p pins) allow(key ssh.PublicKey) bool {
+	if cert, ok := key.(*ssh.Certificate); ok && p.allow(cert.Key) {
+		return true // the host proved that it has the key
+	}
 	return slices.Contains(p.fingerprints, ssh.FingerprintSHA256(key)) ||
-		slices.ContainsFunc(p.keys, func(k ssh.PublicKey) bool { return bytes.Equal(k.Marshal(), key.Marshal()) })
+		slices.ContainsFunc(p.keys, func(k ssh.PublicKey) bool { return sameKey(k, key) })
 }
 
 // algorithms returns the signature algorithms of the pinned keys, or nil, which
@@ -65,21 +67,19 @@ func (p pins) algorithms() []string {
 	}
 	var out []string
 	for _, k := range p.keys {
-		if k.Type() == ssh.KeyAlgoRSA {
-			out = append(out, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256)
-		}
-		out = append(out, k.Type())
+		out = append(out, signatureAlgorithms(k.Type())...)
 	}
 	return out
 }
 
 // trust checks the key of one hop during one handshake.
 type trust struct {
-	hop   *hop
-	pins  pins
-	db    *knownhosts.HostKeyDB // nil: no known_hosts file exists
-	name  string                // host:port that known_hosts is searched for
-	shown ssh.PublicKey         // the key the host showed, once it did
+	hop     *hop
+	pins    pins
+	list    knownList
+	revoked *revokedKeys
+	name    string        // host:port that known_hosts is searched for
+	shown   ssh.PublicKey // the key the host showed, once it did
 }
 
 func newTrust(h *hop) (*trust, error) {
@@ -88,22 +88,37 @@ func newTrust(h *hop) (*trust, error) {
 		t.name = net.JoinHostPort(h.keyAlias, "22") // an alias stands without a port
 	}
 	var err error
+	if t.revoked, err = readRevoked(h.revokedKeys); err != nil {
+		return nil, err
+	}
 	if t.pins, err = parsePins(h.cfg.HostKeys); err != nil || !t.pins.empty() {
 		return t, err
 	}
+	t.list, err = t.read()
+	return t, err
+}
+
+// read reads the lists of known hosts anew if one changed. Only a list that does not
+// exist says nothing; one that cannot be read may know or revoke the key.
+func (t *trust) read() (knownList, error) {
 	var files []string
-	for _, f := range h.knownHosts {
-		if st, missing := os.Stat(f); missing == nil && st.Mode().IsRegular() {
+	for _, f := range t.hop.knownHosts {
+		if _, err := os.Stat(f); !absent(err) {
 			files = append(files, f)
 		}
 	}
-	if len(files) > 0 {
-		if t.db, err = h.cfg.Shared.knownHosts(files); err != nil {
-			return nil, fmt.Errorf("the list of known hosts cannot be read: %w", err)
-		}
+	if len(files) == 0 {
+		return nil, nil
 	}
-	return t, nil
+	list, err := t.hop.cfg.Shared.knownHosts(files)
+	if err != nil {
+		return nil, fmt.Errorf("the list of known hosts cannot be read: %w", err)
+	}
+	return list, nil
 }
+
+// absent reports whether err says that there is no such file.
+func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
 // algorithms restricts the handshake to the kinds of key that are known of the
 // host: a server offers one kind of its own choice, and a host known by its
@@ -112,46 +127,77 @@ func (t *trust) algorithms() []string {
 	if !t.pins.empty() {
 		return t.pins.algorithms()
 	}
-	if t.db == nil {
-		return nil
-	}
-	return t.db.HostKeyAlgorithms(t.name)
+	return t.list.algorithms(t.name)
 }
 
 // check is the ssh.HostKeyCallback.
-func (t *trust) check(_ string, remote net.Addr, key ssh.PublicKey) error {
+func (t *trust) check(_ string, _ net.Addr, key ssh.PublicKey) error {
 	t.shown = key
+	if l, ok := t.list.withdrawn(key); ok {
+		return t.withdrawn(key, l.where())
+	}
+	if where, ok := t.revoked.names(key); ok {
+		return t.withdrawn(key, where)
+	}
 	if !t.pins.empty() {
 		if t.pins.allow(key) {
 			return nil
 		}
 		return t.pinMismatch(key)
 	}
-	err := error(&xknownhosts.KeyError{})
-	if t.db != nil {
-		err = t.db.HostKeyCallback()(t.name, remote, key)
+	if cert, ok := key.(*ssh.Certificate); ok {
+		return t.certified(cert)
 	}
-	var revoked *xknownhosts.RevokedError
-	var mismatch *xknownhosts.KeyError
+	return t.judge(t.list, key)
+}
+
+// judge compares a key with what a list knows of the host.
+func (t *trust) judge(list knownList, key ssh.PublicKey) error {
+	known, portless := list.keys(t.name)
+	authorities := list.authorities(t.name)
 	switch {
-	case err == nil:
+	case slices.ContainsFunc(known, func(l knownLine) bool { return sameKey(l.key, key) }):
 		return nil
-	case errors.As(err, &revoked):
-		return t.fail(key, fmt.Sprintf("the host key %s is marked as revoked in %s:%d", describe(key), revoked.Revoked.Filename, revoked.Revoked.Line),
-			"Somebody withdrew this key. Do not go on until the host has a new one.")
-	case !errors.As(err, &mismatch):
-		return t.fail(key, fmt.Sprintf("the host key %s is refused: %v", describe(key), err), t.vouch(key))
-	case len(mismatch.Want) > 0:
-		return t.changed(key, mismatch.Want)
+	case len(known) > 0 && !portless:
+		return t.changed(key, known)
+	case len(authorities) > 0:
+		// An impostor without a certificate would show a bare key.
+		return t.fail(key, fmt.Sprintf("the host showed the key %s without a certificate, but is to be certified by %s (%s)",
+			describe(key), describe(authorities[0].key), authorities[0].where()),
+			"Give the host a certificate of that authority (HostCertificate in its sshd_config), or make its key known by a line of its own. "+t.vouch(key))
 	case t.hop.policy == HostKeyAcceptNew:
 		return t.accept(key)
-	default:
-		return t.fail(key, fmt.Sprintf("the host key is not known: %s", describe(key)), t.vouch(key))
 	}
+	return t.fail(key, fmt.Sprintf("the host key is not known: %s", describe(key)), t.acceptable(t.vouch(key)))
+}
+
+// certified checks a certificate: its authority, its names and its dates.
+func (t *trust) certified(cert *ssh.Certificate) error {
+	authority := slices.ContainsFunc(t.list.authorities(t.name), func(l knownLine) bool { return sameKey(l.key, cert.SignatureKey) })
+	if !authority {
+		return t.fail(cert, "the host showed a certificate of an authority that is not known: "+describe(cert.SignatureKey), t.vouch(cert))
+	}
+	name, _, err := net.SplitHostPort(t.name)
+	if err == nil && cert.CertType != ssh.HostCert {
+		err = errors.New("it is a certificate for users")
+	}
+	if err == nil {
+		err = (&ssh.CertChecker{}).CheckCert(canonicalHost(name), cert)
+	}
+	if err != nil {
+		return t.fail(cert, fmt.Sprintf("the host's certificate %s is refused: %v", describe(cert), err),
+			"Renew the certificate on the host. `ssh-keygen -Lf` shows its names and dates; the clock of this machine counts too.")
+	}
+	return nil
+}
+
+func (t *trust) withdrawn(key ssh.PublicKey, where string) error {
+	return t.fail(key, fmt.Sprintf("the host key %s is marked as revoked in %s", describe(key), where),
+		"Somebody withdrew this key. Do not go on until the host has a new one.")
 }
 
 func (t *trust) fail(key ssh.PublicKey, problem, advice string) error {
-	e := &HostKeyError{Host: knownhosts.Normalize(t.name), Problem: problem, Advice: advice}
+	e := &HostKeyError{Host: knownName(t.name), Problem: problem, Advice: advice}
 	if key != nil {
 		e.Fingerprint = ssh.FingerprintSHA256(key)
 	}
@@ -164,15 +210,25 @@ func (t *trust) vouch(key ssh.PublicKey) string {
 	if cert, ok := key.(*ssh.Certificate); ok {
 		key = cert.SignatureKey
 	}
-	file := "~/.ssh/known_hosts"
+	file, state := "~/.ssh/known_hosts", ""
 	if len(t.hop.knownHosts) > 0 {
 		file = t.hop.knownHosts[0]
+		if _, err := os.Stat(file); absent(err) {
+			state = ", which does not exist yet"
+		}
 	}
 	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
 	return fmt.Sprintf("Compare the fingerprint with what `ssh-keygen -lf /etc/ssh/ssh_host_%s_key.pub` prints on the host's own console. "+
-		"If they are equal, either add this line to %s:\n\n    %s\n\nor pin the key in the host's configuration:\n\n    host_keys = [%q]\n\n"+
-		"or set host_key_policy = \"accept-new\" to accept the first key that a new host shows.",
-		fileKind(key.Type()), file, knownhosts.Line([]string{t.name}, key), line)
+		"If they are equal, either add this line to %s%s:\n\n    %s\n\nor pin the key in the host's configuration:\n\n    host_keys = [%q]",
+		fileKind(key.Type()), file, state, recordLine(t.name, key), line)
+}
+
+// acceptable adds the policy that would have taken the key, for a host that is new.
+func (t *trust) acceptable(advice string) string {
+	if t.hop.policy == HostKeyAcceptNew {
+		return advice
+	}
+	return advice + "\n\nor set host_key_policy = \"accept-new\" to accept the first key that a new host shows."
 }
 
 func (t *trust) pinMismatch(key ssh.PublicKey) error {
@@ -187,22 +243,22 @@ func (t *trust) pinMismatch(key ssh.PublicKey) error {
 			"A fingerprint pins one key, and a host has one of each kind; pin the one of kind "+key.Type()+" if the host is the right one.")
 }
 
-func (t *trust) changed(key ssh.PublicKey, want []xknownhosts.KnownKey) error {
+func (t *trust) changed(key ssh.PublicKey, want []knownLine) error {
 	var known []string
 	for _, k := range want {
-		known = append(known, fmt.Sprintf("%s (%s:%d)", describe(k.Key), k.Filename, k.Line))
+		known = append(known, fmt.Sprintf("%s (%s)", describe(k.key), k.where()))
 	}
 	return t.fail(key, fmt.Sprintf("the host key has changed: the host showed %s, known is %s", describe(key), strings.Join(known, ", ")),
 		fmt.Sprintf("Either the host was installed anew or given other keys, or another machine answers under its address. "+
 			"Find out which. If the new key is right, remove the old one with:\n\n    ssh-keygen -R %s -f %s\n\nand make the new one known. %s",
-			quoteHost(knownhosts.Normalize(t.name)), want[0].Filename, t.vouch(key)))
+			quoteHost(knownName(t.name)), want[0].file, t.vouch(key)))
 }
 
 // noCommonKey explains a handshake in which the host has no key of a kind that
 // is known of it.
 func (t *trust) noCommonKey(err *ssh.AlgorithmNegotiationError) error {
 	where := "host_keys"
-	if t.db != nil && t.pins.empty() {
+	if t.pins.empty() {
 		where = strings.Join(t.hop.knownHosts, ", ")
 	}
 	return t.fail(nil, fmt.Sprintf("the host has no key of a kind that is known of it: known are %s, the host offers %s",
@@ -218,25 +274,45 @@ var recording sync.Mutex
 func (t *trust) accept(key ssh.PublicKey) error {
 	recording.Lock()
 	defer recording.Unlock()
-	if cert, ok := key.(*ssh.Certificate); ok {
-		return t.fail(key, "the host showed a certificate of an authority that is not known: "+describe(cert.SignatureKey), t.vouch(key))
+	// Another connection may have recorded a key of this host since the list was read.
+	list, err := t.read()
+	if err != nil {
+		return t.fail(key, err.Error(), "Mend or remove the line that is named.")
 	}
-	if err := appendLine(t.hop.record, knownhosts.Line([]string{t.name}, key)+"\n"); err != nil {
+	if known, portless := list.keys(t.name); len(known) > 0 && !portless {
+		return t.judge(list, key)
+	}
+	if err := appendLine(t.hop.record, recordLine(t.name, key)); err != nil {
 		return t.fail(key, fmt.Sprintf("the new host key %s cannot be recorded: %v", describe(key), err),
 			"accept-new needs a file it can write; check its directory and permissions.")
 	}
 	return nil
 }
 
+// recordLine is the line of known_hosts for the key of host:port.
+func recordLine(address string, key ssh.PublicKey) string {
+	return knownName(address) + " " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
+}
+
+// appendLine adds a line of its own to a file, also to one whose last line has no end.
 func appendLine(path, line string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(line)
+	st, err := f.Stat()
+	if err == nil && st.Size() > 0 {
+		last := make([]byte, 1)
+		if _, err = f.ReadAt(last, st.Size()-1); err == nil && last[0] != '\n' {
+			line = "\n" + line
+		}
+	}
+	if err == nil {
+		_, err = f.WriteString(line + "\n")
+	}
 	return errors.Join(err, f.Close())
 }
 

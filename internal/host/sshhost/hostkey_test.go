@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
@@ -59,7 +58,7 @@ func ecdsaKey(t *testing.T) ssh.Signer {
 func TestHostKey_unknownThenKnown(t *testing.T) {
 	s, cfg, addr, known := untrusting(t)
 	key := s.hostKeys[0].PublicKey()
-	line := knownhosts.Line([]string{addr}, key)
+	line := recordLine(addr, key)
 	err := reach(t, cfg)
 	hostKeyError(t, err, ssh.FingerprintSHA256(key), line, known, `host_keys = ["ssh-ed25519 `, "ssh_host_ed25519_key.pub")
 	if len(s.auths) != 0 {
@@ -79,7 +78,7 @@ func TestHostKey_unknownThenKnown(t *testing.T) {
 func TestHostKey_changed(t *testing.T) {
 	s, cfg, addr, known := untrusting(t)
 	old := newKey(t).PublicKey()
-	write(t, known, "# comment\n"+knownhosts.Line([]string{addr}, old)+"\n")
+	write(t, known, "# comment\n"+recordLine(addr, old)+"\n")
 	for _, policy := range []HostKeyPolicy{HostKeyStrict, HostKeyAcceptNew} {
 		cfg.HostKeyPolicy, cfg.RecordFile = policy, filepath.Join(t.TempDir(), "record")
 		hostKeyError(t, reach(t, cfg), ssh.FingerprintSHA256(old), ssh.FingerprintSHA256(s.hostKeys[0].PublicKey()),
@@ -94,7 +93,7 @@ func TestHostKey_changed(t *testing.T) {
 
 func TestHostKey_revoked(t *testing.T) {
 	s, cfg, addr, known := untrusting(t)
-	write(t, known, "@revoked "+knownhosts.Line([]string{addr}, s.hostKeys[0].PublicKey())+"\n")
+	write(t, known, "@revoked "+recordLine(addr, s.hostKeys[0].PublicKey())+"\n")
 	hostKeyError(t, reach(t, cfg), "revoked", known+":1")
 }
 
@@ -102,7 +101,7 @@ func TestHostKey_knownByAnotherKind(t *testing.T) {
 	s, cfg, addr, known := untrusting(t)
 	second := ecdsaKey(t)
 	s.hostKeys = append(s.hostKeys, second)
-	write(t, known, knownhosts.Line([]string{addr}, second.PublicKey())+"\n")
+	write(t, known, recordLine(addr, second.PublicKey())+"\n")
 	if err := reach(t, cfg); err != nil {
 		t.Errorf("a host with two keys, of which the less preferred is known: %v", err)
 	}
@@ -133,7 +132,7 @@ func TestHostKey_authority(t *testing.T) {
 }
 
 func TestHostKey_acceptNew(t *testing.T) {
-	s, cfg, addr, known := untrusting(t)
+	s, cfg, _, known := untrusting(t)
 	write(t, known, "")
 	record := filepath.Join(t.TempDir(), "new", "known_hosts")
 	cfg.HostKeyPolicy, cfg.RecordFile = HostKeyAcceptNew, record
@@ -143,7 +142,7 @@ func TestHostKey_acceptNew(t *testing.T) {
 		}
 	}
 	got, err := os.ReadFile(record)
-	if want := knownhosts.Line([]string{addr}, s.hostKeys[0].PublicKey()) + "\n"; err != nil || string(got) != want {
+	if want := "[" + cfg.Address + "]:" + strconv.Itoa(cfg.Port) + " " + string(ssh.MarshalAuthorizedKey(s.hostKeys[0].PublicKey())); err != nil || string(got) != want {
 		t.Errorf("recorded %q, want %q (%v)", got, want, err)
 	}
 	if own, _ := os.ReadFile(known); len(own) != 0 {

@@ -210,16 +210,37 @@ func (k *keyring) fromFile(f sourced, h *hop, held []identity) (identity, error)
 	return parseKey(data, h, f.value+", "+f.source)
 }
 
+var (
+	errEncrypted  = errors.New("the key is encrypted")
+	errPassphrase = errors.New("the key cannot be decrypted with the passphrase given")
+)
+
+// keyAdvice says what to do about a configured key that cannot be used.
+func keyAdvice(err error) string {
+	const pass = "passphrase (or INFINIBAND_SSH_PASSPHRASE in the environment)"
+	switch {
+	case errors.Is(err, errEncrypted):
+		return "Set " + pass + ", or leave the key to the agent: `ssh-add` it and set use_agent = true."
+	case errors.Is(err, errPassphrase):
+		return "Check " + pass + ". `ssh-keygen -y -f` with the key's file asks for it and shows whether it is right."
+	case errors.Is(err, fs.ErrNotExist):
+		return "Check private_key_file. A relative path starts at the directory in which Terraform runs; ~ is the home directory of the user who runs it."
+	case errors.Is(err, fs.ErrPermission):
+		return "Let the user who runs Terraform read the file, or name another key in private_key_file."
+	}
+	return "A private key begins with `-----BEGIN OPENSSH PRIVATE KEY-----` or another BEGIN line. A file that ends in .pub is the public half."
+}
+
 func parseKey(data []byte, h *hop, source string) (identity, error) {
 	signer, err := ssh.ParsePrivateKey(data)
 	var encrypted *ssh.PassphraseMissingError
 	if errors.As(err, &encrypted) {
 		if h.cfg.Passphrase == "" {
-			return identity{}, fmt.Errorf("%s: the key is encrypted; give its passphrase, or add it to the agent with ssh-add", source)
+			return identity{}, fmt.Errorf("%s: %w; give its passphrase, or add it to the agent with ssh-add", source, errEncrypted)
 		}
 		signer, err = h.cfg.Shared.privateKey(data, []byte(h.cfg.Passphrase))
 		if err != nil {
-			return identity{}, fmt.Errorf("%s: the key cannot be decrypted with the passphrase given: %w", source, err)
+			return identity{}, fmt.Errorf("%s: %w: %w", source, errPassphrase, err)
 		}
 	}
 	if err != nil {

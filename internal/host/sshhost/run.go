@@ -83,16 +83,16 @@ func (h *Host) again(l *link, o *outcome, known shellcmd.Way, err error) bool {
 
 // once composes and runs cmd over one connection.
 func (h *Host) once(ctx context.Context, l *link, early *earlyShell, cmd shellcmd.Command, how shellcmd.Elevation, sink io.Writer) (*outcome, error) {
-	limit := cmd.Timeout()
-	if limit <= 0 {
-		limit = h.cfg.CommandTimeout
+	most := limit{cmd.Timeout(), "its limit of " + short(cmd.Timeout())}
+	if most.after <= 0 {
+		most = limit{h.cfg.CommandTimeout, "command_timeout = " + short(h.cfg.CommandTimeout)}
 	}
 	frame := shellcmd.NewFrame()
 	text, err := shellcmd.Compose(cmd, frame, how)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", h.name, err)
 	}
-	return execute(ctx, l, early, frame, text, sink, limit), nil
+	return execute(ctx, l, early, frame, text, sink, most), nil
 }
 
 // named fills in which command could not be run; it copies, because the error of
@@ -115,7 +115,7 @@ func (h *Host) judge(cmd shellcmd.Command, o *outcome) error {
 		return nil
 	case complete && o.err == nil:
 		return &host.ExitError{Host: h.name, Command: h.show(cmd), Status: status, Stderr: h.clean(cmd, o.stderr)}
-	case errors.Is(o.err, errSink):
+	case errors.Is(o.err, errSink), errors.Is(o.err, shellcmd.ErrEndless):
 		return &host.OutputError{Host: h.name, Command: h.show(cmd), Problem: o.err.Error()}
 	case o.err != nil || !o.exited || o.signal != "":
 		return h.unknown(cmd, o)
@@ -129,21 +129,27 @@ func (h *Host) judge(cmd shellcmd.Command, o *outcome) error {
 // unknown is the error for a command that may have run to whatever point.
 func (h *Host) unknown(cmd shellcmd.Command, o *outcome) error {
 	e := h.unreachable("run", h.show(cmd), o.err)
-	e.MayHaveRun = o.handed
+	e.MayHaveRun, e.Reading = o.handed, !cmd.Changing()
+	var out *limitError
+	if errors.As(o.err, &out) {
+		e.Limit = out.name
+	}
 	switch {
 	case o.err == nil && o.signal != "":
 		e.Err = fmt.Errorf("the session was ended by signal %s before the command reported its end", o.signal)
 		e.Advice = "The host may be shutting down, or it ran out of memory."
 	case o.err == nil:
 		e.Err = errors.New("the session ended without saying how")
+	case o.scanner.InSudo():
+		e.Advice = adviceSlowSudo
 	case !o.handed:
 		e.Advice = "The command was not handed over, so nothing ran. If this persists, check sshd's MaxSessions and its log on the host."
 	}
-	if o.handed {
-		e.Advice = "The command may have run, in part or to its end. " + e.Advice
-	}
 	return e
 }
+
+const adviceSlowSudo = "sudo was still busy before it started the command. It looks up the user, the groups and the host's own name: " +
+	"check DNS and LDAP on the host, the PAM modules in /etc/pam.d/sudo, and that /etc/hosts there names the host itself. `time sudo -n true` on the host shows how long it takes."
 
 // noAnswer is the error for a session that ended properly without our markers.
 func (h *Host) noAnswer(cmd shellcmd.Command, o *outcome) error {

@@ -34,6 +34,7 @@ type server struct {
 	auth     ssh.ServerConfig // callbacks only
 
 	// Set before the first connection.
+	banner    string                // text the login shell prints before the SFTP server
 	login     string                // shell text the login shell runs before the command
 	onConn    func(n int) connFault // n counts connections from 1
 	onExec    func(n int) execFault // n counts commands from 1
@@ -338,6 +339,7 @@ func (s *server) exec(conn *ssh.ServerConn, ch ssh.Channel, command string, faul
 }
 
 func (s *server) sftp(ch ssh.Channel) {
+	_, _ = io.WriteString(ch, s.banner)
 	srv, err := sftp.NewServer(ch, sftp.WithServerWorkingDirectory(s.home))
 	if err != nil {
 		return

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
@@ -19,15 +18,15 @@ import (
 // format. The zero value is ready; a nil *Shared shares nothing. It is safe for
 // concurrent use.
 type Shared struct {
-	lists   memo.Map[string, *knownhosts.HostKeyDB]
+	lists   memo.Map[string, knownList]
 	keys    memo.Map[[sha256.Size]byte, ssh.Signer]
 	configs memo.Map[string, *userConfig]
 }
 
 // knownHosts reads lists of known hosts, anew if a file has changed: accept-new
 // adds to one.
-func (s *Shared) knownHosts(files []string) (*knownhosts.HostKeyDB, error) {
-	read := func() (*knownhosts.HostKeyDB, error) { return knownhosts.NewDB(files...) }
+func (s *Shared) knownHosts(files []string) (knownList, error) {
+	read := func() (knownList, error) { return readKnownHosts(files) }
 	if s == nil {
 		return read()
 	}

@@ -1,7 +1,6 @@
 package sshhost
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -237,7 +236,9 @@ func openSFTP(ctx context.Context, l *link) (*sftp.Client, func(), error) {
 	}
 	var client *sftp.Client
 	if err == nil {
-		client, err = sftp.NewClientPipe(ch, halfClose{ch})
+		first := &firstBytes{Reader: ch}
+		client, err = sftp.NewClientPipe(first, halfClose{ch})
+		err = first.explain(err)
 	}
 	if err != nil {
 		stop()
@@ -249,6 +250,34 @@ func openSFTP(ctx context.Context, l *link) (*sftp.Client, func(), error) {
 		// Nothing of value is in flight; nobody need wait for the server's farewell.
 		go func() { _ = client.Close(); ch.shut() }()
 	}, nil
+}
+
+// firstBytes remembers how an answer begins.
+type firstBytes struct {
+	io.Reader
+	begin []byte
+}
+
+func (f *firstBytes) Read(p []byte) (int, error) {
+	n, err := f.Reader.Read(p)
+	f.begin = append(f.begin, p[:min(n, noiseLimit-len(f.begin))]...)
+	return n, err
+}
+
+// noiseLimit bounds what is shown of text in front of the protocol.
+const noiseLimit = 200
+
+// errNoise says that something else than SFTP answered. ssh calls it "Received
+// message too long": the text is taken for a length.
+var errNoise = errors.New("the login shell prints text before the file transfer begins")
+
+// explain tells a login shell that prints from a broken server: a packet begins with
+// its length, whose first byte is zero.
+func (f *firstBytes) explain(err error) error {
+	if err == nil || len(f.begin) == 0 || f.begin[0] == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: %q", errNoise, f.begin)
 }
 
 // halfClose ends the client's side of a channel and lets the answers come.
@@ -283,6 +312,9 @@ func (h *Host) transferError(op, name string, err error) *host.TransferError {
 		e.Err = &said{lines[len(lines)-1], exit}
 	}
 	switch {
+	case errors.Is(err, errNoise):
+		e.Advice = fmt.Sprintf("A start-up file of the user %s on the host, such as ~/.bashrc or ~/.zshenv, prints something in every session. "+
+			"Let it print only where a person sits: put `case $- in *i*) ;; *) return ;; esac` at its beginning. Or use `Subsystem sftp internal-sftp` in sshd_config.", h.target().user)
 	case errors.Is(err, errNoSpace) || strings.Contains(text, "No space left") || strings.Contains(text, "quota exceeded"):
 		e.Advice = "The file system is full. An upload needs its size in the home directory and again at its place."
 		if !errors.Is(err, errNoSpace) {
@@ -316,6 +348,6 @@ func (h *Host) sweep(ctx context.Context, u *upload) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepLimit)
 	defer cancel()
 	// As the user: the staged file is the user's, and root may be out of reach.
-	_, _, _ = h.run(ctx, nil, shellcmd.New("rm", "-f", u.staged).Changes(), &bytes.Buffer{})
-	_, _, _ = h.run(ctx, nil, shellcmd.New("rm", "-f", u.temporary()).AsRoot().Changes(), &bytes.Buffer{})
+	_, _, _ = h.run(ctx, nil, shellcmd.New("rm", "-f", u.staged).Changes(), &limited{max: 1 << 16})
+	_, _, _ = h.run(ctx, nil, shellcmd.New("rm", "-f", u.temporary()).AsRoot().Changes(), &limited{max: 1 << 16})
 }

@@ -120,22 +120,12 @@ func describeExit(err error, e *host.ExitError) (string, []string) {
 }
 
 func describeLost(err error, e *host.UnreachableError) (string, []string) {
-	var text string
-	switch {
-	case e.MayHaveRun:
-		text = "The connection was lost while a command ran, so its outcome is not known. The next plan reads it back."
-	case e.Op == "verify host key":
-		text = "The host's key could not be trusted, so no password or command was sent to it."
-	case e.Op == "authenticate":
-		text = "The host answered and refused every way to log in that was offered."
-	default:
-		text = "The host could not be reached, so nothing is known about it and nothing was changed by this step. The state is kept as it is."
-	}
+	text := lost(e)
 	if e.Advice != "" {
 		text += "\n\n" + Sentence(e.Advice)
 	}
 	f := facts("Host", e.Host, "Address", e.Address, "Step", e.Op)
-	if e.MayHaveRun {
+	if e.MayHaveRun && !e.Reading {
 		// What was to be run over a connection that never was helps nobody.
 		f = append(f, facts("Command", e.Command)...)
 	}
@@ -143,6 +133,44 @@ func describeLost(err error, e *host.UnreachableError) (string, []string) {
 		f = append(f, facts("Error", e.Err.Error())...)
 	}
 	return prefix(err, e) + text, f
+}
+
+// lostAt says what became of the steps that never got to a command.
+var lostAt = map[string]string{
+	host.OpKey:          "The private key could not be read on this machine. Nothing was offered to the host.",
+	host.OpOffer:        "This machine has no key or password that it could offer to the host, so nothing was offered.",
+	host.OpVerify:       "The host's key could not be trusted, so no password or command was sent to it.",
+	host.OpAuthenticate: "The host answered and refused every way to log in that was offered.",
+	host.OpUpload:       lostCopy,
+	host.OpDownload:     lostCopy,
+}
+
+const lostCopy = "The connection broke during the copy of a file. What was at its place before is still there, and no card was written. Run apply again."
+
+// lost says what became of a step whose host did not answer.
+func lost(e *host.UnreachableError) string {
+	if text, ok := lostAt[e.Op]; ok {
+		return text
+	}
+	switch {
+	case e.Limit != "" && e.Reading:
+		return "Reading the host did not end within " + e.Limit + ". Nothing was changed." + raise(e.Limit)
+	case e.Limit != "" && e.MayHaveRun:
+		return "A command on the host did not end within " + e.Limit + ". It may still run there; the next plan reads what it did." + raise(e.Limit)
+	case e.MayHaveRun && e.Reading:
+		return "The connection broke while the host was being read. Nothing was changed. Run it again."
+	case e.MayHaveRun:
+		return "The connection was lost while a command ran, so its outcome is not known. The next plan reads it back."
+	}
+	return "The host could not be reached, so nothing is known about it and nothing was changed by this step. The state is kept as it is."
+}
+
+// raise names the setting that gives a slow host more time, if it is one.
+func raise(limit string) string {
+	if name, _, ok := strings.Cut(limit, " = "); ok {
+		return " Raise " + name + " if the host is slow."
+	}
+	return ""
 }
 
 func describeOutput(err error, e *host.OutputError) (string, []string) {

@@ -47,6 +47,30 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 			"The connection was lost while a command ran, so its outcome is not known. The next plan reads it back.\n\n" +
 				"Host: intel9\nStep: run\nCommand: netplan apply\nError: EOF",
 		},
+		"a connection lost while reading": {
+			&host.UnreachableError{Host: "intel9", Op: "run", Command: "'collect facts' / x", MayHaveRun: true, Reading: true, Err: errors.New("EOF")},
+			"The connection broke while the host was being read. Nothing was changed. Run it again.\n\nHost: intel9\nStep: run\nError: EOF",
+		},
+		"a host that is slow": {
+			&host.UnreachableError{Host: "intel9", Op: "run", MayHaveRun: true, Reading: true, Limit: "command_timeout = 5s", Err: errors.New("no end within command_timeout = 5s")},
+			"Reading the host did not end within command_timeout = 5s. Nothing was changed. Raise command_timeout if the host is slow.\n\n" +
+				"Host: intel9\nStep: run\nError: no end within command_timeout = 5s",
+		},
+		"a command that takes too long": {
+			&host.UnreachableError{Host: "intel9", Op: "run", Command: "apt-get install", MayHaveRun: true, Limit: "its limit of 20m", Err: errors.New("no end")},
+			"A command on the host did not end within its limit of 20m. It may still run there; the next plan reads what it did.\n\n" +
+				"Host: intel9\nStep: run\nCommand: apt-get install\nError: no end",
+		},
+		"a connection lost in a copy": {
+			&host.UnreachableError{Host: "intel9", Op: "upload", Command: "upload /x", Err: errors.New("EOF")},
+			"The connection broke during the copy of a file. What was at its place before is still there, and no card was written. Run apply again.\n\n" +
+				"Host: intel9\nStep: upload\nError: EOF",
+		},
+		"a key that is not there": {
+			&host.UnreachableError{Host: "intel9", Op: host.OpKey, Advice: "check private_key_file.", Err: errors.New("private_key_file: open /k: no such file or directory")},
+			"The private key could not be read on this machine. Nothing was offered to the host.\n\nCheck private_key_file.\n\n" +
+				"Host: intel9\nStep: read the private key\nError: private_key_file: open /k: no such file or directory",
+		},
 		"a host with another key": {
 			&host.UnreachableError{Host: "intel9", Op: "verify host key", Err: errors.New("key mismatch")},
 			"The host's key could not be trusted, so no password or command was sent to it.\n\nHost: intel9\nStep: verify host key\nError: key mismatch",

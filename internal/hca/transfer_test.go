@@ -1,0 +1,37 @@
+package hca
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+)
+
+// A connection that broke, or a login shell that prints, is not a matter of space.
+func TestTransferCheck_says_what_the_transport_knows(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err  error
+		want string
+	}{
+		"a lost connection":       {&host.UnreachableError{Op: host.OpDownload, Err: errors.New("EOF")}, "Run apply again"},
+		"a login shell's text":    {&host.TransferError{Advice: "A start-up file prints.", Err: errors.New("noise")}, "A start-up file prints."},
+		"anything that is silent": {errors.New("no"), "Look for space"},
+	} {
+		for what, err := range map[string]error{
+			"backup":  (&Ops{}).backupFailed(Card{Host: labelled{}}, "storing it failed", fmt.Errorf("copy: %w", tt.err)),
+			"staging": stageFailed(labelled{}, "/x", "it could not be copied", fmt.Errorf("copy: %w", tt.err)),
+		} {
+			var failed *Error
+			if !errors.As(err, &failed) || !strings.Contains(failed.Check, tt.want) || tt.want != "Look for space" && strings.Contains(failed.Check, "space") {
+				t.Errorf("%s, %s: got %v", name, what, err)
+			}
+		}
+	}
+}
+
+// labelled is a host that only has a name.
+type labelled struct{ Host }
+
+func (labelled) Name() string { return "intel9" }

@@ -1,0 +1,188 @@
+package sshhost
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+// A host may send more than it announced, and announce more than there can be.
+func TestHost_Download_takes_no_more_than_announced(t *testing.T) {
+	s := newServer(t)
+	h := mustHost(t, s.config())
+	file := filepath.Join(s.home, "f")
+	write(t, file, "x")
+	for _, tt := range []struct{ name, tool, text, want string }{
+		{"more than announced", "cat", "head -c 67108864 /dev/zero\n", "more than the 1 bytes that it announced"},
+		{"more than is taken", "wc", "echo 1099511627776\n", "at most 268435456 are taken"},
+	} {
+		s.tool(tt.tool, tt.text)
+		var got bytes.Buffer
+		_, _, err := h.Download(t.Context(), file, &got)
+		var bad *host.TransferError
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), tt.want) || got.Len() > 1 {
+			t.Errorf("%s: %d bytes were taken: %v", tt.name, got.Len(), err)
+		}
+	}
+}
+
+// The end marker stands in the text that the host is given: a host can print it and
+// go on for ever.
+func TestHost_Run_endMarkerWithoutEnd(t *testing.T) {
+	s := newServer(t)
+	h := mustHost(t, s.config())
+	s.login = `exec sh -c 'nonce=$(sed -n "s/.*\(tpi-[0-9a-f]*\):begin.*/\1/p" | head -n 1); echo $nonce:begin; printf "%s:end " $nonce; head -c 33554432 /dev/zero | tr "\\0" 9; sleep 5' #`
+	h.cfg.CommandTimeout = time.Minute
+	_, err := h.Run(t.Context(), shellcmd.New("true"))
+	var odd *host.OutputError
+	if !errors.As(err, &odd) || !strings.Contains(odd.Problem, "not followed by a status") {
+		t.Errorf("got %T %v", err, err)
+	}
+}
+
+// closing lets a server close the connection in the middle of the first n logins.
+func closing(s *server, n int) {
+	allow := s.auth.PublicKeyCallback
+	tries := 0
+	s.auth.PublicKeyCallback = func(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+		if tries++; tries <= n {
+			s.cut()
+		}
+		return allow(c, key)
+	}
+}
+
+func TestDial_closedDuringLogin(t *testing.T) {
+	s := newServer(t)
+	cfg := s.config()
+	cfg.ConnectAttempts = 3
+	closing(s, 2)
+	if err := reach(t, cfg); err != nil || s.get(&s.dials) != 3 {
+		t.Errorf("%d dials: %v", s.dials, err)
+	}
+	cfg.ConnectAttempts = 1
+	closing(s, 1)
+	err := reach(t, cfg)
+	var gone *host.UnreachableError
+	if !errors.As(err, &gone) || gone.Op != host.OpConnect || gone.Lasting() ||
+		!strings.Contains(err.Error(), "closed during the login") || !strings.Contains(gone.Advice, "MaxStartups") {
+		t.Errorf("got %+v", err)
+	}
+}
+
+// A password that may have arrived is not sent again.
+func TestDial_closedDuringLoginByPassword(t *testing.T) {
+	s := newServer(t)
+	cfg := s.config()
+	cfg.PrivateKey, cfg.Password, cfg.ConnectAttempts = "", "correct", 3
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("SSH_AUTH_SOCK", "")
+	s.auth.PasswordCallback = func(ssh.ConnMetadata, []byte) (*ssh.Permissions, error) {
+		s.noteAuth("password")
+		s.cut()
+		return nil, errors.New("no")
+	}
+	err := reach(t, cfg)
+	var gone *host.UnreachableError
+	if !errors.As(err, &gone) || gone.Op != host.OpConnect || len(s.auths) != 1 {
+		t.Errorf("sent %d times: %+v", len(s.auths), err)
+	}
+}
+
+func TestAuth_keysThatCannotBeRead(t *testing.T) {
+	s := newServer(t)
+	cfg := s.config()
+	cfg.PrivateKey = ""
+	locked, _ := writeKey(t, "open sesame")
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("SSH_AUTH_SOCK", "")
+	check := func(name, op, advice string) {
+		t.Helper()
+		err := reach(t, cfg)
+		var gone *host.UnreachableError
+		if !errors.As(err, &gone) || gone.Op != op || !gone.Lasting() || !strings.Contains(gone.Advice, advice) {
+			t.Errorf("%s: got %+v", name, err)
+		}
+	}
+	check("no key", host.OpOffer, "Configure private_key_file")
+	cfg.PrivateKeyFile = locked
+	check("no passphrase", host.OpKey, "INFINIBAND_SSH_PASSPHRASE")
+	cfg.Passphrase = "wrong"
+	check("wrong passphrase", host.OpKey, "Check passphrase")
+	cfg.PrivateKeyFile = filepath.Join(t.TempDir(), "none")
+	check("missing file", host.OpKey, "Check private_key_file")
+	if len(s.auths) != 0 {
+		t.Errorf("offered: %v", s.auths)
+	}
+}
+
+func TestHost_Upload_behindALoginShellThatPrints(t *testing.T) {
+	for name, text := range map[string]string{"a line": "Welcome to intel9!\n", "much": strings.Repeat("news\n", 20000)} {
+		s := newServer(t)
+		s.banner = text
+		h := mustHost(t, s.config())
+		data, file := randomFile(t, 100)
+		err := h.Upload(t.Context(), bytes.NewReader(data), 100, file)
+		var bad *host.TransferError
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), "prints text before") || !strings.Contains(err.Error(), text[:4]) ||
+			!strings.Contains(bad.Advice, "~/.bashrc") || strings.Contains(bad.Advice, "full") {
+			t.Errorf("%s: got %+v", name, err)
+		}
+	}
+}
+
+func TestHost_Run_limits(t *testing.T) {
+	s := newServer(t)
+	cfg := s.config()
+	cfg.CommandTimeout = 90 * time.Millisecond
+	h := mustHost(t, cfg)
+	check := func(cmd shellcmd.Command, limit string, reading bool) {
+		t.Helper()
+		_, err := h.Run(t.Context(), cmd)
+		var gone *host.UnreachableError
+		if !errors.As(err, &gone) || gone.Limit != limit || gone.Reading != reading || !strings.Contains(err.Error(), limit) {
+			t.Errorf("got %+v", err)
+		}
+	}
+	check(shellcmd.New("sleep", "5"), "command_timeout = 90ms", true)
+	check(shellcmd.New("sleep", "5").Changes().WithTimeout(80*time.Millisecond), "its limit of 80ms", false)
+	for d, want := range map[time.Duration]string{5 * time.Minute: "5m", time.Hour: "1h", 10 * time.Second: "10s", 90 * time.Second: "1m30s"} {
+		if got := short(d); got != want {
+			t.Errorf("%s is written as %s", want, got)
+		}
+	}
+}
+
+// A sudo that waits for DNS or LDAP is named; it may ask for a password or not.
+func TestHost_Run_sudoThatIsSlow(t *testing.T) {
+	for name, password := range map[string]string{"without a password": "", "with a password": sudoWord} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			s.fakeSudo("sleep 60")
+			cfg := s.config()
+			cfg.SudoPassword, cfg.CommandTimeout = password, 3*time.Second
+			_, err := mustHost(t, cfg).Run(t.Context(), whoami)
+			var gone *host.UnreachableError
+			if !errors.As(err, &gone) || !strings.Contains(gone.Advice, "sudo was still busy") || !strings.Contains(gone.Advice, "DNS and LDAP") {
+				t.Errorf("got %+v", err)
+			}
+		})
+	}
+	s := newServer(t)
+	s.fakeSudo("")
+	h := mustHost(t, s.config())
+	_, err := h.Run(t.Context(), shellcmd.New("sleep", "5").AsRoot().WithTimeout(3*time.Second))
+	var gone *host.UnreachableError
+	if !errors.As(err, &gone) || strings.Contains(fmt.Sprint(gone.Advice), "sudo") {
+		t.Errorf("a command that is slow itself: %+v", err)
+	}
+}
