@@ -268,7 +268,7 @@ func toolCases() []*faultCase {
 }
 
 // flashToolCases strike the tool while it writes. Killed outright it leaves the
-// flash semaphore set, which somebody has to clear.
+// flash semaphore set: the next query fails, and frees it.
 func flashToolCases() []*faultCase {
 	var all []*faultCase
 	for _, x := range []struct {
@@ -279,11 +279,9 @@ func flashToolCases() []*faultCase {
 			all = append(all, &faultCase{
 				fault: x.fault, step: "writing the flash, by erase and program operation", point: n, burns: 1,
 				quick: n == 154 && x.signal == syscall.SIGKILL,
-				says:  []string{"FW044", "-clear_semaphore -d 0000:01:00.0"},
 				arm: func(r *faultRun) {
 					r.m.Faults.Set(labsim.FaultSpec{KillAtFlash: n, KillSignal: int(x.signal)})
 				},
-				mend: func(r *faultRun) { r.w.Run(r.host, "mstflint -clear_semaphore -d 0000:01:00.0") },
 			})
 		}
 	}

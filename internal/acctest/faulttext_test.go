@@ -37,7 +37,7 @@ After each case the tests hold that
 |---|---|
 | carried on | The apply in which it happened ended right all the same. |
 | next apply | That apply ended with an error that says what is known. The next apply ended right; nothing had to be done by hand. |
-| after mending | Something has to be done by hand first, and the message says what: give space or rights back, accept a host key, switch the machine off and on, clear the flash semaphore. The next apply then ended right. |
+| after mending | Something has to be done by hand first, and the message says what: give space or rights back, accept a host key, switch the machine off and on. The next apply then ended right. |
 
 The lab is not the hardware. That mstflint itself leaves a bootable flash when it is killed or the power fails is tried with the real
 program on an emulated card (` + "`make testbed`" + `); that a real card's flash keeps what was written cannot be shown by a program.
@@ -59,8 +59,8 @@ var about = map[string]string{
 	"Disk of the host is full":                        "No byte more can be written to the directory that the step writes to.",
 	"Disk of the operator is full":                    "The backup cannot be written to `backup_dir`, or not brought to the disk.",
 	"sudo withdrawn":                                  "From this moment on sudo says that the user is not in the sudoers file.",
-	"mstflint killed (SIGKILL)":                       "By somebody, or for want of memory. The flash semaphore of the card stays set, so that nothing can be read from the card. The provider never clears it; finding FW044 prints how.",
-	"mstflint crashes (segmentation fault)":           "As releases from 4.30 on do on ConnectX-3. In the middle of a write the flash semaphore stays set too.",
+	"mstflint killed (SIGKILL)":                       "By somebody, or for want of memory. The flash semaphore of the card stays set. The next query of the card fails, and frees it; the one after that works.",
+	"mstflint crashes (segmentation fault)":           "As releases from 4.30 on do on ConnectX-3. In the middle of a write the flash semaphore stays set, until the next query fails and frees it.",
 	"Flash does not take what is written":             "A piece reads back other than it was written; mstflint stops there.",
 	"Output of mstflint is cut off":                   "What the tool prints ends after so many bytes, with status 0. What is missing is not guessed.",
 	"Host speaks German":                              "Sessions and units have LANG and LC_ALL of another language. Every program is asked with LC_ALL=C, so that nothing changes.",

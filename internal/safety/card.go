@@ -118,16 +118,16 @@ func cardState(card CardFacts) []Finding {
 	return found
 }
 
-// semaphore is the way out of a flash semaphore that nobody gives back: a tool
-// that was killed outright, or that crashed, leaves it set. The provider never
-// clears it, because it cannot see who else may hold it.
+// semaphore is the way out of a flash semaphore that is set. A tool that was
+// killed outright leaves it set, and the next query frees it when it gives up
+// (mstflint 4.21 and 4.31). The provider never clears it: it cannot see who else
+// may hold it.
 func semaphore(pci ib.PCIAddress) string {
-	return fmt.Sprintf("The flash semaphore of the card is set. It is set while another program reads or writes the card, for example another plan: then plan again in a minute. "+
-		"It stays set when mstflint is killed or crashes; the provider does not clear it, because it cannot see who holds it.\n"+
-		"1. Make sure on the host that nothing does: pgrep -a 'mst|flint|fwupd' names no process, and no management controller is updating the card.\n"+
-		"2. Clear it: mstflint -clear_semaphore -d %[1]s\n"+
-		"3. Look at the card: mstflint -d %[1]s q, then mstflint -d %[1]s v. Do not restart the host before the flash verifies.\n"+
-		"4. Plan again.", pci)
+	return fmt.Sprintf("Another program reads or writes the card, or a tool was killed while it did.\n"+
+		"1. Make sure on the host that no program uses the card: pgrep -a 'mst|flint|fwupd' names no process, and no management controller is updating the card.\n"+
+		"2. Plan again. A query that fails frees a semaphore that was left behind, so that the next one works.\n"+
+		"3. If it still fails, clear the semaphore: mstflint -clear_semaphore -d %[1]s\n"+
+		"4. Look at the card: mstflint -d %[1]s q, then mstflint -d %[1]s v. Do not restart the host before the flash verifies.", pci)
 }
 
 // secured gives the attributes that forbid another image; a plain "signed-fw"

@@ -253,11 +253,13 @@ func guidDeals() []deal {
 	}
 }
 
-// heldDeals are apart: the real tool waits twenty seconds for a semaphore.
+// heldDeals are apart: the real tool tries 1,024 times to get a semaphore,
+// and in giving up frees it.
 func heldDeals() []deal {
 	held := func(c *card.Card) { c.TakeSemaphore() }
 	return []deal{
-		{name: "query while the semaphore is held", card: vpiCard, flash: held, args: "@ q", then: []string{"-clear_semaphore @", "@ q"}},
+		{name: "query while the semaphore is held", card: vpiCard, flash: held, args: "@ q", then: []string{"@ q"}},
+		{name: "a semaphore that is cleared", card: vpiCard, flash: held, args: "-clear_semaphore @", then: []string{"@ q"}},
 		{name: "burn while the semaphore is held", card: enCard, flash: held, args: "-y -allow_psid_change @ -i /img/vpi.bin b"},
 	}
 }

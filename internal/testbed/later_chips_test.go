@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 )
@@ -41,6 +42,34 @@ func TestProvider_ConnectX4(t *testing.T) {
 			each.t = t
 			each.disturbLater(f.at, f.hit, f.mend)
 		})
+	}
+}
+
+// killAndClear is a SIGKILL, which leaves the semaphore of the flash taken, and an
+// operator who clears it at once.
+func killAndClear(box *Host) error {
+	box.Signal("mstflint", syscall.SIGKILL)
+	go func() {
+		for box.Running("mstflint") > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		box.Device.FreeSemaphores()
+	}()
+	return nil
+}
+
+// clearSemaphore is the way out that FW044 names: look that nothing uses the card,
+// then clear. The plan before may have left tools that still wait.
+func (o *operator) clearSemaphore() {
+	o.t.Helper()
+	for range 600 {
+		if o.box.Running("mstflint") == 0 && o.box.Running("mstconfig") == 0 {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if out, err := o.box.Exec(o.context(), "mstflint -clear_semaphore -d "+o.box.BDF); err != nil {
+		o.t.Fatalf("%v\n%s", err, out)
 	}
 }
 

@@ -86,6 +86,7 @@ func (c *Card) FitsChip(i *Image) bool {
 // every other image. progress gets the percentage after each piece, 0 while there
 // is none, and may return an error to stop, as a signal does.
 func (c *Card) Write(image []byte, progress func(percent int) error) error {
+	defer c.Flash.startWriting()()
 	start, chunk := uint32(0), uint32(1)<<(16+be32(image, 0x28)&7)
 	failsafe := be32(image, 0x28)&8 != 0
 	others, percent := c.Flash.Starts(), 0

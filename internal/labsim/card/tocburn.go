@@ -113,6 +113,7 @@ func (c *Card) WriteTOC(img *Image, progress func(percent int) error) error {
 	if err != nil {
 		return err
 	}
+	defer c.Flash.startWriting()()
 	w := &tocWriter{flash: c.Flash, block: ^uint32(0), progress: progress}
 	if now.Start == 0 {
 		w.start = 1 << img.TOC.Log

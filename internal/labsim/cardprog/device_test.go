@@ -155,16 +155,46 @@ func TestMstflint_signalsAndTheSemaphore(t *testing.T) {
 			t.Errorf("signal %d: status %d", sig, status)
 		}
 		text, status := answer(t, m, "", "mstflint", "-d", bdf, "q")
-		if (status != 0) != stuck || stuck && !strings.HasPrefix(text, "-E- Cannot open Device: "+bdf+". Can not obtain Flash semaphore.") {
+		if (status != 0) != stuck || stuck && !strings.HasPrefix(text, "-E- Can not obtain Flash semaphore-E- Cannot open Device: "+bdf+". Can not obtain Flash semaphore.") {
 			t.Errorf("after signal %d: %d %q", sig, status, text)
 		}
-		want := map[bool]string{true: "Warning: Taking flash lock even though semaphore is set.\n"}[stuck]
-		if text, status := answer(t, m, "", "mstflint", "-clear_semaphore", "-d", bdf); status != 0 || text != want {
-			t.Errorf("clear after signal %d: %d %q", sig, status, text)
+		if text, status := answer(t, m, "", "mstflint", "-d", bdf, "q"); status != 0 {
+			t.Errorf("the second query after signal %d: %d %q", sig, status, text)
 		}
 		if img, err := m.Cards()[0].Flash.Bootable(); err != nil || img.PSID != card.PSIDEN {
 			t.Errorf("after signal %d the old image is gone: %v", sig, err)
 		}
+	}
+}
+
+func TestMstflint_clearsASemaphoreThatIsSet(t *testing.T) {
+	m := deviceMachine(t, "4.21.0", card.EN())
+	for _, want := range []string{"",
+		"-E- Can not obtain Flash semaphoreWarning: Taking flash lock even though semaphore is set.\n-E- Can not obtain Flash semaphore"} {
+		if text, status := answer(t, m, "", "mstflint", "-clear_semaphore", "-d", bdf); status != 0 || text != want {
+			t.Errorf("%d %q, want %q", status, text, want)
+		}
+		m.Cards()[0].TakeSemaphore()
+	}
+}
+
+// A query beside a burn makes the burn fail, and the old image boots.
+func TestMstflint_aQueryDisturbsABurn(t *testing.T) {
+	m := deviceMachine(t, "4.21.0", card.EN())
+	m.Faults.Set(labsim.FaultSpec{FlashSlow: 5 * time.Millisecond})
+	var out bytes.Buffer
+	done := m.Spawn(&labsim.Proc{Args: []string{"mstflint", "-y", "-allow_psid_change", "-d", bdf, "-i", vpi, "b"}, User: "root", Stdout: &out})
+	for before := m.Cards()[0].Flash.Operations(); m.Cards()[0].Flash.Operations() < before+4; {
+		time.Sleep(time.Millisecond)
+	}
+	if text, status := answer(t, m, "", "mstflint", "-d", bdf, "q"); status == 0 {
+		t.Errorf("the query got through: %q", text)
+	}
+	if status := <-done; status != 1 || !strings.Contains(out.String(), "MFE_VERIFY_ERROR") {
+		t.Errorf("the burn ended with %d: %q", status, out.String())
+	}
+	if img, err := m.Cards()[0].Flash.Bootable(); err != nil || img.PSID != card.PSIDEN {
+		t.Errorf("the old image is gone: %v", err)
 	}
 }
 

@@ -189,8 +189,12 @@ func (f *flint) openDevice() int {
 		return 128 + int(syscall.SIGSEGV)
 	}
 	if !c.TakeSemaphore() {
-		return f.fail("Cannot open Device: %s. Can not obtain Flash semaphore. You can run \"flint -clear_semaphore -d <device>\" to force semaphore unlock. See help for details.", name)
+		// The tool tries 1,024 times, and in giving up it frees what it never had.
+		c.Flash.Disturb()
+		c.ReleaseSemaphore()
+		return f.fail("Can not obtain Flash semaphore-E- Cannot open Device: %s. Can not obtain Flash semaphore. You can run \"flint -clear_semaphore -d <device>\" to force semaphore unlock. See help for details.", name)
 	}
+	c.Flash.Disturb() // of a burn whose semaphore another program has freed
 	f.card, f.held = c, true
 	f.cacheWarning()
 	return 0
@@ -227,7 +231,7 @@ func (f *flint) clearSemaphore() int {
 		return f.fail("Failed to open Device: Permission denied. MFE_CR_ERROR")
 	}
 	if !c.TakeSemaphore() {
-		f.p.Printf("Warning: Taking flash lock even though semaphore is set.\n")
+		f.p.Printf("-E- Can not obtain Flash semaphoreWarning: Taking flash lock even though semaphore is set.\n-E- Can not obtain Flash semaphore")
 	}
 	c.ReleaseSemaphore()
 	return 0
