@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
@@ -54,6 +55,8 @@ func aroundFindings() []finding {
 			prepare: func(w *World) { w.Machine(nas).FS.Put("/proc/net/tcp", listening, 0o444) }},
 		{code: "HO014", at: "activation", hosts: both, says: []string{"tank", "resilver"}, config: on(nas), prepare: func(w *World) { osprog.SetScan(w.Machine(nas), osprog.ScanResilver) }},
 		{code: "HO015", hosts: both, says: []string{"OB LB"}, config: on(nas), prepare: func(w *World) { osprog.SetUPS(w.Machine(nas), "OB LB") }},
+		{code: "HO045", at: "card_id", hosts: bare, says: []string{"busy: mstflint -d 0000:01:00.0 -i /root/by-hand.bin b, pid ", "user root, since "}, config: on(labs.Intel9),
+			prepare: func(w *World) { w.byHand(labs.Intel9) }},
 		{code: "HO017", hosts: bare, says: []string{"journal is of version 2", "started by eve", "/jobs/20200101T000000Z-0000-01-00-0-ffff/settled"}, config: on(labs.Intel9),
 			prepare: func(w *World) { w.foreignJournal(labs.Intel9, "2") }},
 		{code: "HO016", at: "activation", hosts: bare, says: []string{"kubelet.service", "drain_commands"}, config: on(labs.Intel9), prepare: func(w *World) {
@@ -61,6 +64,13 @@ func aroundFindings() []finding {
 			w.Run(labs.Intel9, "systemctl daemon-reload && systemctl start kubelet.service")
 		}},
 	}
+}
+
+// byHand lets somebody burn the card with the vendor's tool, for as long as the test runs.
+func (w *World) byHand(host string) {
+	m := w.Machine(host)
+	m.Faults.Trap("by-hand.bin", 1, labsim.ProgramFault{Hang: true})
+	m.Spawn(&labsim.Proc{Args: []string{"mstflint", "-d", "0000:01:00.0", "-i", "/root/by-hand.bin", "b"}, User: "root"})
 }
 
 // foreignJournal leaves a job that another version of the provider has begun.

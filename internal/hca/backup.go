@@ -54,7 +54,7 @@ func (o *Ops) backUp(ctx context.Context, c Card, s *inventory.Snapshot, facts s
 // bringHome stores the copy on the operator's machine.
 func (o *Ops) bringHome(ctx context.Context, c Card, s *inventory.Snapshot, facts safety.CardFacts, path, sum string, b *safety.BackupFacts) (*safety.BackupFacts, error) {
 	query := ""
-	if r, err := o.shared(ctx, c.Host, mstflint.Query(c.PCI, true)); err == nil {
+	if r, err := o.shared(ctx, c.Host, c.PCI, mstflint.Query(c.PCI, true)); err == nil {
 		query = string(r.Stdout)
 	}
 	dir, img, err := o.backups.Save(o.record(c, s, facts, query), func(w io.Writer) (string, error) {
@@ -101,7 +101,7 @@ func (o *Ops) readImage(ctx context.Context, c Card, path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = o.shared(ctx, c.Host, cmd)
+	_, err = o.shared(ctx, c.Host, c.PCI, cmd)
 	return err
 }
 
@@ -145,6 +145,10 @@ func (o *Ops) verifyFile(ctx context.Context, c Card, path string, blank bool) (
 }
 
 func (o *Ops) backupFailed(c Card, what string, err error) error {
+	var busy *InUseError
+	if errors.As(err, &busy) {
+		return busy.refusal("back up the firmware of card " + c.ID())
+	}
 	e := &Error{
 		Summary: "Unable to back up the firmware of card " + c.ID(),
 		What:    "Before anything is written, the present firmware is read and stored: " + what + ".",

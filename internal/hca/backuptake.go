@@ -16,7 +16,7 @@ func (o *Ops) AssessBackup(ctx context.Context, c Card) (Assessment, error) {
 	}
 	a := Assessment{Card: cardFacts(s, card), Host: o.hostFacts(c, s), Jobs: PendingJobs(s, c.PCI)}
 	if !a.Host.Observe && a.Card.FlashKnown && a.Host.ToolPresent && !anyRunning(a.Host) {
-		if err = o.verifyFlash(ctx, c.Host, &a.Card); err != nil {
+		if err = interrupted(&a.Card, o.verifyFlash(ctx, c.Host, &a.Card)); err != nil {
 			return Assessment{}, err
 		}
 	}

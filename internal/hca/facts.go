@@ -21,7 +21,10 @@ func cardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
 	f := safety.CardFacts{
 		Host: s.Host, PCI: c.PCI, VendorID: c.VendorID, DeviceID: c.DeviceID, Chip: c.Chip,
 		Livefish: c.Livefish, Virtual: c.Virtual, Driver: c.Driver, Ports: len(c.Ports),
-		FlashError: c.FlashError, FlashTaken: c.FlashFailure == string(mstflint.FailureSemaphore), RunningPSID: c.RunningPSID, PartNumber: c.PartNumber,
+		FlashError: c.FlashError, FlashTaken: c.FlashFailure == inventory.FlashBusy || mstflint.FailureKind(c.FlashFailure).Contended(), RunningPSID: c.RunningPSID, PartNumber: c.PartNumber,
+	}
+	if c.FlashFailure == inventory.FlashBusy {
+		f.InUse = userTexts(s.UsersOf(c.PCI))
 	}
 	if v, err := ib.ParseFWVersion(c.RunningFW); err == nil && c.RunningPSID != "" {
 		f.RunningFW, f.RunningKnown = v, true
@@ -66,9 +69,10 @@ func (o *Ops) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
 	f := safety.HostFacts{
 		Name: c.Host.Name(), Platform: c.PlatformName, OSID: s.OS.ID, Release: s.OS.VersionID, Kernel: s.OS.Kernel,
 		Observe: c.Host.Observe(), Lockdown: s.Lockdown, AccessModule: s.Modules["mstflint_access"],
-		SSH: sshPath(s), Netdevs: netdevsOf(s, c.PCI), StateFree: s.StateFree, RebootAllowed: c.RebootAllowed,
+		SSH: netPath(s, s.SSH.Dev), StateFree: s.StateFree, RebootAllowed: c.RebootAllowed,
 		ToolPresent: s.MSTFlint.Present, ToolVersion: s.MSTFlint.Version, BackupDir: o.cfg.BackupDir,
 	}
+	f.Users = cardUsers(s)
 	for _, r := range s.Routes.Default {
 		f.DefaultRoutes = append(f.DefaultRoutes, netPath(s, r.Dev))
 	}
@@ -93,6 +97,27 @@ func (o *Ops) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
 		}
 	}
 	return f
+}
+
+func userTexts(users []inventory.CardUser) []string {
+	texts := make([]string, len(users))
+	for i, u := range users {
+		texts[i] = u.String()
+	}
+	return texts
+}
+
+// cardUsers are the programs of others that used a card of the host.
+func cardUsers(s *inventory.Snapshot) fact.Of[[]safety.CardUser] {
+	users, known := s.Users.Get()
+	if !known {
+		return fact.Unknown[[]safety.CardUser](s.Users.Why())
+	}
+	out := make([]safety.CardUser, 0, len(users))
+	for _, u := range users {
+		out = append(out, safety.CardUser{PCI: u.Card, Any: u.Any, Text: u.String()})
+	}
+	return fact.Known(out)
 }
 
 func smPorts(c *inventory.Card) []int {
@@ -153,13 +178,9 @@ func storageText(st inventory.Storage) string {
 
 // storageVia gives the way to the server. SRP names the InfiniBand device
 // itself; its name stands for an interface then.
-func storageVia(s *inventory.Snapshot, st inventory.Storage) fact.Of[safety.NetPath] {
+func storageVia(s *inventory.Snapshot, st inventory.Storage) safety.NetPath {
 	if st.RDMA == "" {
-		dev, known := st.Dev.Get()
-		if !known {
-			return fact.Unknown[safety.NetPath](st.Dev.Why())
-		}
-		return fact.Known(netPath(s, dev))
+		return netPath(s, st.Dev)
 	}
 	path := safety.NetPath{Dev: st.RDMA}
 	for i := range s.Cards {
@@ -167,31 +188,7 @@ func storageVia(s *inventory.Snapshot, st inventory.Storage) fact.Of[safety.NetP
 			path.Cards = append(path.Cards, s.Cards[i].PCI)
 		}
 	}
-	return fact.Known(path)
-}
-
-func sshPath(s *inventory.Snapshot) fact.Of[[]safety.NetPath] {
-	devs, known := s.SSH.Devs.Get()
-	if !known {
-		return fact.Unknown[[]safety.NetPath](s.SSH.Devs.Why())
-	}
-	var ways []safety.NetPath
-	for _, dev := range devs {
-		ways = append(ways, netPath(s, dev))
-	}
-	return fact.Known(ways)
-}
-
-// netdevsOf gives the interfaces of all functions of a card, without P_Key
-// children.
-func netdevsOf(s *inventory.Snapshot, pci ib.PCIAddress) []string {
-	var names []string
-	for _, n := range s.Netdevs {
-		if n.PCI.IsValid() && n.PCI.Slot() == pci.Slot() && n.Parent == "" {
-			names = append(names, n.Name)
-		}
-	}
-	return names
+	return path
 }
 
 // netPath finds the cards behind an interface, through whatever lies between.

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
@@ -21,21 +23,65 @@ const lockTries = 10
 // connection broke.
 const lostTries = 3
 
-// shared runs a command that reads the card under the host's shared lock, so
-// that it never meets a burn: two users of one card can make each other fail,
-// and have stopped a burn (mstflint 4.21).
-func (o *Ops) shared(ctx context.Context, h host.Host, cmd shellcmd.Command) (host.Result, error) {
-	return o.locked(ctx, h, flock.Shared(cmd))
+// shared runs a command that reads a card under the host's shared lock, so that it
+// never meets a job of ours, and only if no program of others uses the card, which
+// the lock does not keep off: two users of one card can make each other fail, and
+// have stopped a burn (mstflint 4.21). The error is *InUseError then.
+func (o *Ops) shared(ctx context.Context, h host.Host, pci ib.PCIAddress, cmd shellcmd.Command) (host.Result, error) {
+	return o.locked(ctx, h, cardusers.Shared(cmd, pci))
 }
 
 // exclusive is shared for a command that writes the card without a job.
-func (o *Ops) exclusive(ctx context.Context, h host.Host, cmd shellcmd.Command) (host.Result, error) {
-	return o.locked(ctx, h, flock.Exclusive(cmd))
+func (o *Ops) exclusive(ctx context.Context, h host.Host, pci ib.PCIAddress, cmd shellcmd.Command) (host.Result, error) {
+	return o.locked(ctx, h, cardusers.Exclusive(cmd, pci))
+}
+
+// InUseError says that a card was left alone, because others use it or because that
+// could not be told.
+type InUseError struct {
+	Users []string
+	Why   string // why it could not be told; empty if there are users
+}
+
+func (e *InUseError) Error() string {
+	if e.Why != "" {
+		return "whether another program uses the card is not known: " + e.Why
+	}
+	return "busy: " + strings.Join(e.Users, "; ")
+}
+
+// refusal refuses what was about to be done with the card.
+func (e *InUseError) refusal(what string) error {
+	f := safety.InUse(e.Users)
+	if e.Why != "" {
+		f = safety.HiddenUsers(e.Why)
+	}
+	return &safety.RefusedError{What: what, Findings: []safety.Finding{f}}
+}
+
+// inUse gives what a guarded command says about others at the card; nil if that is
+// not why it failed.
+func inUse(err error) error {
+	status, exit := exitOf(err)
+	switch status {
+	case cardusers.Unknown:
+		return &InUseError{Why: strings.TrimSpace(exit.Stderr)}
+	case cardusers.Busy:
+		users, bad := cardusers.Parse(exit.Stderr)
+		if bad != nil || len(users) == 0 {
+			return &InUseError{Why: "what was seen of it was not understood: " + strings.TrimSpace(exit.Stderr)}
+		}
+		return &InUseError{Users: userTexts(users)}
+	}
+	return nil
 }
 
 func (o *Ops) locked(ctx context.Context, h host.Host, cmd shellcmd.Command) (host.Result, error) {
 	for try := 1; ; try++ {
 		r, err := h.Run(ctx, cmd)
+		if busy := inUse(err); busy != nil {
+			return r, busy
+		}
 		again := taken(err) && try < lockTries || !cmd.Changing() && passing(err) && try < lostTries
 		if !again {
 			return r, err
@@ -50,7 +96,7 @@ func (o *Ops) locked(ctx context.Context, h host.Host, cmd shellcmd.Command) (ho
 // or another reader, which holds the flash semaphore for as long as it reads.
 func taken(err error) bool {
 	status, exit := exitOf(err)
-	return status == flock.Taken || exit != nil && mstflint.Diagnose(status, exit.Stdout, exit.Stderr).Kind == mstflint.FailureSemaphore
+	return status == flock.Taken || exit != nil && mstflint.Diagnose(status, exit.Stdout, exit.Stderr).Kind.Contended()
 }
 
 // exitOf gives the status of a command that ran and failed.
@@ -69,7 +115,7 @@ func exitOf(err error) (int, *host.ExitError) {
 func (o *Ops) inspect(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
 	steps := []func(context.Context, host.Host, *safety.CardFacts) error{o.readHardware, o.readMethod, o.verifyFlash, o.readChecksum}
 	for _, step := range steps {
-		if err := step(ctx, h, facts); err != nil {
+		if err := interrupted(facts, step(ctx, h, facts)); err != nil || len(facts.InUse) > 0 {
 			return err
 		}
 	}
@@ -85,8 +131,20 @@ func inspectedAs(facts, earlier safety.CardFacts) safety.CardFacts {
 	return facts
 }
 
+// interrupted takes down that others came while a card was looked at, which is no
+// error but a finding. What was read meanwhile may be of their making.
+func interrupted(facts *safety.CardFacts, err error) error {
+	var busy *InUseError
+	if !errors.As(err, &busy) {
+		return err
+	}
+	facts.InUse, facts.FlashKnown, facts.FlashError = busy.Users, false, busy.Error()
+	facts.Verified, facts.Failsafe, facts.HWKnown = safety.VerifyUnknown, safety.FailsafeUnknown, false
+	return nil
+}
+
 func (o *Ops) readHardware(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
-	out, reason, err := o.ask(ctx, h, mstflint.HWQuery(facts.PCI))
+	out, reason, err := o.ask(ctx, h, facts.PCI, mstflint.HWQuery(facts.PCI))
 	if err != nil {
 		return err
 	}
@@ -109,7 +167,7 @@ func (o *Ops) readMethod(ctx context.Context, h host.Host, facts *safety.CardFac
 	if facts.Format == "FS2" {
 		return nil
 	}
-	out, reason, err := o.ask(ctx, h, mstflint.Query(facts.PCI, true))
+	out, reason, err := o.ask(ctx, h, facts.PCI, mstflint.Query(facts.PCI, true))
 	if err != nil || reason != "" {
 		return err
 	}
@@ -119,8 +177,24 @@ func (o *Ops) readMethod(ctx context.Context, h host.Host, facts *safety.CardFac
 	return nil
 }
 
+// verifyFlash has the tool verify the whole flash. A flash is called damaged only if
+// the tool says so twice: what it reads beside another program looks like damage.
 func (o *Ops) verifyFlash(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
-	r, err := o.shared(ctx, h, mstflint.Verify(facts.PCI))
+	if err := o.verifyOnce(ctx, h, facts); err != nil || facts.Verified != safety.VerifyBad {
+		return err
+	}
+	first := facts.VerifyError
+	if err := o.verifyOnce(ctx, h, facts); err != nil || facts.Verified == safety.VerifyBad {
+		return err
+	}
+	facts.Verified, facts.Failsafe = safety.VerifyUnknown, safety.FailsafeUnknown
+	facts.VerifyError = "mstflint verify says one thing and then another (" + first + "), as beside another program that uses the card"
+	return nil
+}
+
+func (o *Ops) verifyOnce(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
+	facts.Verified, facts.VerifyError, facts.Failsafe = safety.VerifyUnknown, "", safety.FailsafeUnknown
+	r, err := o.shared(ctx, h, facts.PCI, mstflint.Verify(facts.PCI))
 	status, exit := exitOf(err)
 	if err != nil && exit == nil {
 		return err
@@ -130,13 +204,24 @@ func (o *Ops) verifyFlash(ctx context.Context, h host.Host, facts *safety.CardFa
 		stdout = exit.Stdout
 	}
 	v, parseErr := mstflint.ParseVerify(stdout)
-	if parseErr != nil {
-		facts.Verified, facts.VerifyError = safety.VerifyUnknown, "mstflint verify: "+parseErr.Error()
-		if exit != nil {
-			facts.VerifyError = failureText(exit)
-		}
-		return nil // a flash that is not verified is a finding, and a refusal
+	switch {
+	case parseErr != nil:
+		facts.VerifyError = "mstflint verify: " + parseErr.Error()
+	case v.Format == "" || exit != nil && mstflint.Diagnose(status, exit.Stdout, exit.Stderr).Kind.Contended():
+		// It did not get as far as an image, or was disturbed.
+		facts.VerifyError = "mstflint verify: " + v.Problem
+	default:
+		verified(facts, v, status)
+		return nil
 	}
+	if exit != nil {
+		facts.VerifyError = failureText(exit)
+	}
+	return nil // a flash that is not verified is a finding, and a refusal
+}
+
+// verified takes what the tool says of an image that it found.
+func verified(facts *safety.CardFacts, v mstflint.Verification, status int) {
 	facts.Failsafe = safety.FailsafeNo
 	if v.Failsafe {
 		facts.Failsafe = safety.FailsafeYes
@@ -149,7 +234,6 @@ func (o *Ops) verifyFlash(ctx context.Context, h host.Host, facts *safety.CardFa
 	default:
 		facts.Verified, facts.VerifyError = safety.VerifyBad, v.Problem
 	}
-	return nil
 }
 
 // onlyBlank reports whether the GUID section that was never set is the one
@@ -164,7 +248,7 @@ func onlyBlank(v mstflint.Verification) bool {
 }
 
 func (o *Ops) readChecksum(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
-	out, reason, err := o.ask(ctx, h, mstflint.Checksum(facts.PCI))
+	out, reason, err := o.ask(ctx, h, facts.PCI, mstflint.Checksum(facts.PCI))
 	if err != nil || reason != "" {
 		return err
 	}
@@ -176,8 +260,8 @@ func (o *Ops) readChecksum(ctx context.Context, h host.Host, facts *safety.CardF
 
 // ask runs a reading command of the tool. A run that failed gives the reason; a
 // host that did not answer gives an error.
-func (o *Ops) ask(ctx context.Context, h host.Host, cmd shellcmd.Command) (stdout, reason string, err error) {
-	r, err := o.shared(ctx, h, cmd)
+func (o *Ops) ask(ctx context.Context, h host.Host, pci ib.PCIAddress, cmd shellcmd.Command) (stdout, reason string, err error) {
+	r, err := o.shared(ctx, h, pci, cmd)
 	if _, exit := exitOf(err); exit != nil {
 		return "", failureText(exit), nil
 	}

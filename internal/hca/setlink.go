@@ -2,6 +2,7 @@ package hca
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -183,7 +184,11 @@ func (o *Ops) writeConfig(ctx context.Context, c Card, types map[int]ib.LinkType
 	if err != nil {
 		return o.linkFailed(c, "the command of mstconfig could not be built", err)
 	}
-	r, err := o.exclusive(ctx, c.Host, cmd)
+	r, err := o.exclusive(ctx, c.Host, c.PCI, cmd)
+	var busy *InUseError
+	if errors.As(err, &busy) {
+		return busy.refusal("set link types of card " + c.ID())
+	}
 	if err != nil {
 		return o.linkFailed(c, "mstconfig failed", err)
 	}

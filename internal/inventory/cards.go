@@ -22,7 +22,7 @@ func readCards(s *Snapshot, a *collect.Answer) error {
 			return in("card "+d.Address, err)
 		}
 		c.readFlash(s, a)
-		c.readConfig(a)
+		c.readConfig(s, a)
 		c.readVPD(a)
 		c.nameBoard()
 		s.Cards = append(s.Cards, c)

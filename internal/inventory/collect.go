@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
@@ -81,7 +83,7 @@ func read(output string) (*Snapshot, error) {
 		return nil, in("kernel", errors.New("no boot id: /proc is not mounted"))
 	}
 	for _, step := range []func(*Snapshot, *collect.Answer) error{
-		readOS, readLockdown, readTool, readUnits, readPackages, readKernelModules, readFiles, readNetdevs, readRoutes, readCards, linkPorts, readJobs, readSpace,
+		readOS, readLockdown, readTool, readUsers, readUnits, readPackages, readKernelModules, readFiles, readNetdevs, readRoutes, readCards, linkPorts, readJobs, readSpace,
 		readTrueNAS, readStorage, readServers, readPools, readUPS,
 	} {
 		if err := step(s, a); err != nil {
@@ -120,6 +122,26 @@ func readTool(s *Snapshot, a *collect.Answer) error {
 	}
 	s.MSTFlint.Version = v.String()
 	return nil
+}
+
+// readUsers reads who else used a card. There are none where no card is that such programs open.
+func readUsers(s *Snapshot, a *collect.Answer) error {
+	s.Users = fact.Known(a.Users)
+	if a.UsersWhy != "" {
+		s.Users = fact.Unknown[[]CardUser](a.UsersWhy)
+	}
+	return nil
+}
+
+// UsersOf gives the programs of others that used a card.
+func (s *Snapshot) UsersOf(pci ib.PCIAddress) []CardUser {
+	var of []CardUser
+	for _, u := range s.Users.Or(nil) {
+		if u.Uses(pci) {
+			of = append(of, u)
+		}
+	}
+	return of
 }
 
 func readUnits(s *Snapshot, a *collect.Answer) error {

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"net/netip"
 	"os"
-	"slices"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -29,6 +29,9 @@ var common = map[string]string{
 	"proc/sys/kernel/hostname":       "intel9\n",
 	"proc/sys/kernel/random/boot_id": "3f2cbc3b-48f3-4682-9a22-18a1dd694e21\n",
 	"proc/cmdline":                   "quiet\n",
+	"proc/1/comm":                    "systemd\n",
+	"proc/1/cwd":                     "->/",
+	"proc/stat":                      "cpu  1 2 3\nbtime 1795000000\n",
 	"proc/net/ipv6_route": "fe800000000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000002 00000000 00000001     eth0\n" +
 		"00000000000000000000000000000000 00 00000000000000000000000000000000 00 fe800000000000000000000000000001 00000400 00000002 00000000 00000003     eth0\n" +
 		"00000000000000000000000000000000 00 00000000000000000000000000000000 00 00000000000000000000000000000000 ffffffff 00000001 00000000 00200200       lo\n",
@@ -233,7 +236,7 @@ func checkNetwork(t *testing.T, s *Snapshot) {
 	if diff := cmp.Diff(Routes{Default: []DefaultRoute{{Dev: "eth0", Gateway: "192.0.2.1"}, {Dev: "eth0", Gateway: "fe80::1"}}}, s.Routes); diff != "" {
 		t.Errorf("routes: %s", diff)
 	}
-	if devs, ok := s.SSH.Devs.Get(); s.SSH.Client != "192.0.2.1" || s.SSH.Server != "192.0.2.20" || !ok || !slices.Equal(devs, []string{"eth0"}) {
+	if s.SSH != (SSHPath{Client: "192.0.2.1", Dev: "eth0"}) {
 		t.Errorf("ssh: %+v", s.SSH)
 	}
 	if _, rides := s.SSHCard(); rides {
@@ -319,6 +322,65 @@ func TestRead_of_a_TrueNAS_host_without_its_middleware(t *testing.T) {
 	}
 	if s.OS.ID != "truenas" || s.TrueNAS == nil || !strings.Contains(s.TrueNAS.Error, "Daemon not running?") {
 		t.Errorf("%+v, %+v", s.OS, s.TrueNAS)
+	}
+}
+
+// process is what /proc shows of a process that has a file open for reading and writing.
+func process(pid, words, file string) map[string]string {
+	dir := "proc/" + pid + "/"
+	files := map[string]string{
+		dir + "comm": filepath.Base(strings.Fields(words)[0]) + "\n", dir + "cmdline": strings.ReplaceAll(words, " ", "\x00") + "\x00",
+		dir + "status": "Name:\tx\nUid:\t0\t0\t0\t0\n",
+		dir + "stat":   pid + " (a) b) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1200 0 0\n",
+	}
+	if file != "" {
+		files[dir+"fd/3"], files[dir+"fdinfo/3"] = "->"+file, "pos:\t0\nflags:\t0100002\n"
+	}
+	return files
+}
+
+// TestRead_leaves_a_card_alone_that_somebody_burns holds that no tool is run on it, and
+// that what needs no tool is still read, as are other cards.
+func TestRead_leaves_a_card_alone_that_somebody_burns(t *testing.T) {
+	files := ubuntu()
+	maps.Copy(files, process("4711", "mstflint -d 01:00.0 -i fw.bin b", "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/config"))
+	files["bin/mstflint"] = strings.Replace(files["bin/mstflint"], "case", "echo \"$*\" >>\"${0%bin/mstflint}asked\"\ncase", 1)
+	root := t.TempDir()
+	tree(t, root, files)
+	s, err := read(collected(t, root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const who = "busy: mstflint -d 01:00.0 -i fw.bin b, pid 4711, user root, since 2026-11-18T11:06:52Z"
+	c := s.Cards[0]
+	if c.Flash != nil || c.FlashFailure != FlashBusy || c.FlashError != who || c.Config != nil || c.ConfigErr != who {
+		t.Errorf("flash %+v, %q: %q; configuration: %q", c.Flash, c.FlashFailure, c.FlashError, c.ConfigErr)
+	}
+	if c.RunningPSID != "MT_9200111023" || c.SerialNumber != "MT9999X00001" || c.NodeGUID != 0xe41d2d0300e44ed0 {
+		t.Errorf("what needs no tool is not read: %+v", c)
+	}
+	asked, err := os.ReadFile(filepath.Join(root, "asked"))
+	if err != nil || strings.Contains(string(asked), "01:00.0") || !strings.Contains(string(asked), "-d 0000:03:00.0 q") {
+		t.Errorf("mstflint was asked: %q, %v", asked, err)
+	}
+	if len(s.UsersOf(ib.MustParsePCIAddress("0000:01:00.1"))) != 1 || len(s.UsersOf(ib.MustParsePCIAddress("0000:03:00.0"))) != 0 {
+		t.Errorf("users: %v", s.Users.Or(nil))
+	}
+}
+
+// TestRead_asks_no_card_whose_users_are_hidden holds that what cannot be seen is not "nobody".
+func TestRead_asks_no_card_whose_users_are_hidden(t *testing.T) {
+	files := ubuntu()
+	delete(files, "proc/1/comm")
+	root := t.TempDir()
+	tree(t, root, files)
+	s, err := read(collected(t, root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.Cards[0]
+	if s.Users.Known() || c.Flash != nil || c.FlashFailure != FlashUsersUnknown || !strings.Contains(c.FlashError, "the processes in /proc cannot be read") {
+		t.Errorf("flash %+v, %q: %q", c.Flash, c.FlashFailure, c.FlashError)
 	}
 }
 

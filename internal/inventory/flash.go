@@ -3,6 +3,7 @@ package inventory
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
@@ -30,6 +31,10 @@ func (c *Card) readFlash(s *Snapshot, a *collect.Answer) {
 		c.FlashFailure, c.FlashError = string(mstflint.FailureToolMissing), "mstflint is not installed"
 		return
 	}
+	if kind, text := c.inUse(s, asked && run.Status == 0); kind != "" {
+		c.FlashFailure, c.FlashError = kind, text
+		return
+	}
 	if run.Status != 0 {
 		c.FlashFailure, c.FlashError = explain(run)
 		return
@@ -44,6 +49,36 @@ func (c *Card) readFlash(s *Snapshot, a *collect.Answer) {
 		return
 	}
 	c.Flash = flash(img)
+}
+
+// Kinds of failures that say nothing about the card.
+const (
+	FlashBusy         = "busy"            // another program uses it
+	FlashUsersUnknown = "users not known" // it was not asked, since it may be in use
+)
+
+// inUse says why a card was not asked, or why its failure to answer says nothing:
+// somebody else was at it. A query that succeeded is good whoever came afterwards.
+func (c *Card) inUse(s *Snapshot, answered bool) (kind, text string) {
+	if answered {
+		return "", ""
+	}
+	if !s.Users.Known() {
+		return FlashUsersUnknown, "not read, because it is not known whether another program uses the card: " + s.Users.Why()
+	}
+	if users := s.UsersOf(c.PCI); len(users) > 0 {
+		return FlashBusy, "busy: " + UsersText(users)
+	}
+	return "", ""
+}
+
+// UsersText names processes that use a card.
+func UsersText(users []CardUser) string {
+	texts := make([]string, len(users))
+	for i, u := range users {
+		texts[i] = u.String()
+	}
+	return strings.Join(texts, "; ")
 }
 
 // fixed says why nobody can read or burn the firmware of a card; empty if somebody can.
@@ -88,11 +123,15 @@ func flash(img mstflint.Image) *Flash {
 }
 
 // readConfig reads the non-volatile configuration, or why there is none.
-func (c *Card) readConfig(a *collect.Answer) {
+func (c *Card) readConfig(s *Snapshot, a *collect.Answer) {
 	run, asked := a.Runs["config "+c.PCI.String()]
 	if !asked {
-		if c.VendorID == ib.MellanoxVendor && !c.Virtual {
+		switch _, text := c.inUse(s, false); {
+		case c.VendorID != ib.MellanoxVendor || c.Virtual:
+		case !s.Commands["mstconfig"]:
 			c.ConfigErr = "mstconfig is not installed"
+		default:
+			c.ConfigErr = text
 		}
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 )
 
 // Snapshot is what one collection found on one host. It is read-only.
@@ -49,6 +50,8 @@ type Snapshot struct {
 	Servers   []Server  // of files and blocks that this host is, sorted by name
 	Pools     []Pool    // of ZFS
 	UPS       []UPS     // that the host knows and that answered
+	// Users are the programs of others that used a card while it was looked at.
+	Users fact.Of[[]CardUser]
 
 	// Ifstate holds the interfaces that ifup has taken up.
 	Ifstate map[string]bool
@@ -100,8 +103,8 @@ type Card struct {
 	Flash      *Flash // nil if the query did not succeed
 	FlashError string // first error line of the tool, or why it was not asked
 	// FlashFailure is the kind of failure behind FlashError, one of
-	// mstflint.FailureKind, "timeout" or "output not understood"; empty if the
-	// card has no flash to ask for.
+	// mstflint.FailureKind, "timeout", "output not understood", "busy" or "users not
+	// known"; empty if the card has no flash to ask for.
 	FlashFailure string
 	Config       *Config
 	ConfigErr    string
@@ -197,13 +200,10 @@ type DefaultRoute struct {
 	Gateway string
 }
 
-// SSHPath says over which interfaces the SSH session reaches the host.
+// SSHPath says over which interface the SSH session reaches the host.
 type SSHPath struct {
-	Client string // address of the operator as the host sees it; empty if unknown
-	Server string // address of the host that the session came to; empty if unknown
-	// Devs are the interface that has the server's address and the one that leads
-	// back to the client, which may be another. It is unknown unless both are found.
-	Devs fact.Of[[]string]
+	Client string // address of the operator as the host sees it
+	Dev    string // empty if unknown
 }
 
 // Storage is one thing that the host reads or writes over the network.
@@ -212,9 +212,8 @@ type Storage struct {
 	What   string // "192.0.2.30:/tank", or the name that the kernel gives
 	Where  string // directory of a mount; empty otherwise
 	Server string // address; empty for SRP
-	// Dev is the interface to the server; empty if there is no way to it, or for SRP.
-	Dev  fact.Of[string]
-	RDMA string // of SRP: the device itself
+	Dev    string // interface to the server; empty if unknown
+	RDMA   string // of SRP: the device itself
 }
 
 // Server is a network service whose clients lose it while the host restarts.
@@ -248,6 +247,9 @@ type File struct {
 	Owner   string // "root:root"
 	Content string
 }
+
+// CardUser is a process that uses a card and is not of this provider.
+type CardUser = cardusers.User
 
 // Job is a flash job recorded on the host.
 type Job struct {

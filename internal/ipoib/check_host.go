@@ -2,7 +2,6 @@ package ipoib
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -98,7 +97,7 @@ func (c *checker) udevWipe() {
 	}
 	var foreign []string
 	for _, file := range c.s.TrueNAS.UdevRulesDirectory {
-		stem, isRule := strings.CutSuffix(path.Base(file), ".rules")
+		stem, isRule := strings.CutSuffix(file, ".rules")
 		known := slices.ContainsFunc(tunables, func(t midclt.Tunable) bool {
 			return t.Type == "UDEV" && t.Enabled && t.Var == stem
 		})

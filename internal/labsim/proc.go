@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -42,6 +43,7 @@ type Proc struct {
 	cancel context.CancelCauseFunc
 	mu     sync.Mutex
 	umask  bool // Umask is set, even to 0
+	files  []string
 	traps  map[syscall.Signal]bool
 }
 
@@ -156,6 +158,21 @@ func SignalStatus(ctx context.Context) int {
 	return 137
 }
 
+// HoldOpen notes that the process has a file open, for /proc. Children inherit it,
+// as they do the lock file of flock.
+func (p *Proc) HoldOpen(file string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.files = append(p.files, file)
+}
+
+// OpenFiles are the files that HoldOpen was told of.
+func (p *Proc) OpenFiles() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.files)
+}
+
 // SetUmask changes the file mode creation mask.
 func (p *Proc) SetUmask(mask fs.FileMode) { p.Umask, p.umask = mask, true }
 
@@ -169,7 +186,7 @@ func (p *Proc) Child(args ...string) *Proc {
 	return &Proc{
 		Machine: p.Machine, PPID: p.PID, Args: args, Dir: p.Dir, User: p.User, UID: p.UID, GID: p.GID,
 		Env: env, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Session: p.Session,
-		Umask: p.Umask, umask: p.umask,
+		Umask: p.Umask, umask: p.umask, files: p.OpenFiles(),
 	}
 }
 

@@ -91,6 +91,7 @@ func (m *Machine) seedVolatile() {
 	m.FS.PutDynamic("/proc/mounts", 0o444, func() (string, error) {
 		return "/dev/sda2 / ext4 rw,relatime 0 0\ntmpfs /run tmpfs rw 0 0\n", nil
 	}, nil)
+	m.FS.PutDynamic("/proc/stat", 0o444, line(func() string { return fmt.Sprintf("cpu  0 0 0 0\nbtime %d", m.Booted().Unix()) }), nil)
 	m.FS.PutDynamic("/proc/net/tcp", 0o444, text(sockets), nil)
 	m.FS.PutDynamic("/sys/kernel/security/lockdown", 0o644, text("[none] integrity confidentiality"), nil)
 	m.FS.PutDynamicDir("/proc", &vfs.Dynamic{List: m.pidNames, Lookup: m.procNode})
@@ -100,8 +101,28 @@ func (m *Machine) seedVolatile() {
 const sockets = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n" +
 	"   0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 17611 1 0000000000000000 100 0 0 10 0"
 
+// openFiles are the directories of a process' open files: links to them, and how
+// each was opened. Those that are simulated are open for reading and writing.
+func (m *Machine) openFiles(p *Proc) (fd, info *vfs.Node) {
+	var links, flags []*vfs.Node
+	for i, file := range p.OpenFiles() {
+		name := strconv.Itoa(3 + i)
+		links = append(links, vfs.NewLink(name, file))
+		flags = append(flags, vfs.NewFile(name, 0o400, text("pos:\t0\nflags:\t0100002\nmnt_id:\t21"), nil))
+	}
+	return vfs.NewDir("fd", links...), vfs.NewDir("fdinfo", flags...)
+}
+
+// initNode is the process 1, of which nothing but its being there is simulated.
+func initNode() *vfs.Node {
+	return vfs.NewDir("1", vfs.NewFile("comm", 0o444, text("systemd"), nil), vfs.NewFile("cmdline", 0o444, text("/sbin/init\x00"), nil),
+		vfs.NewLink("cwd", "/"), vfs.NewDir("fd"), vfs.NewDir("fdinfo"),
+		vfs.NewFile("stat", 0o444, text("1 (systemd) S 0 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 3 0 0"), nil),
+		vfs.NewFile("status", 0o444, text("Name:\tsystemd\nPid:\t1\nPPid:\t0\nUid:\t0\t0\t0\t0"), nil))
+}
+
 func (m *Machine) pidNames() []string {
-	var names []string
+	names := []string{"1"}
 	for _, p := range m.Processes() {
 		names = append(names, strconv.Itoa(p.PID))
 	}
@@ -113,11 +134,16 @@ func (m *Machine) procNode(name string) *vfs.Node {
 	if err != nil {
 		return nil
 	}
+	if pid == 1 {
+		return initNode()
+	}
 	p := m.Process(pid)
 	if p == nil {
 		return nil
 	}
+	fd, info := m.openFiles(p)
 	return vfs.NewDir(name,
+		vfs.NewLink("cwd", p.Dir), fd, info,
 		vfs.NewFile("cmdline", 0o444, func() (string, error) { return strings.Join(p.Args, "\x00") + "\x00", nil }, nil),
 		vfs.NewFile("environ", 0o400, func() (string, error) { return environ(p), nil }, nil),
 		vfs.NewFile("comm", 0o444, text(p.Name()), nil),

@@ -25,7 +25,8 @@ func cardReach(card CardFacts, host HostFacts) []Finding {
 		found = append(found, find("FW054", "%s is function %d", card.PCI, card.PCI.Function()).way("Name "+card.PCI.Slot()+".0."))
 	}
 	found = append(found, driverFindings(card, host)...)
-	return append(found, toolFindings(card, host)...)
+	found = append(found, toolFindings(card, host)...)
+	return append(found, inUse(card, host)...)
 }
 
 // unsupported says what a card is whose firmware and GUIDs are left alone.

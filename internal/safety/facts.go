@@ -28,7 +28,9 @@ type CardFacts struct {
 
 	FlashKnown bool   // the query of the flash succeeded
 	FlashError string // why it did not
-	FlashTaken bool   // it did not because the flash semaphore is set
+	FlashTaken bool   // it did not because somebody else was at the card, or the flash semaphore is set
+	// InUse are the programs of others that were at the card when it was to be read.
+	InUse      []string
 	Format     string // "FS2"
 	PSID       string // as printed; empty: none or not printable
 	FW         ib.FWVersion
@@ -144,7 +146,7 @@ type NetPath struct {
 // StoragePath is storage that the host uses over the network.
 type StoragePath struct {
 	What string // "nfs4 192.0.2.30:/tank on /mnt/tank"
-	Via  fact.Of[NetPath]
+	Via  NetPath
 }
 
 // Server is a service of the host whose clients lose it during a restart.
@@ -197,11 +199,8 @@ type HostFacts struct {
 	Lockdown string // empty: the kernel has no such file
 	// AccessModule says that mstflint's own kernel module is loaded, which a
 	// locked-down kernel lets reach the card.
-	AccessModule bool
-	// Netdevs are the interfaces of this card: what of the host's paths is not
-	// known may be any of them.
-	Netdevs       []string
-	SSH           fact.Of[[]NetPath] // those that the session comes and goes by
+	AccessModule  bool
+	SSH           NetPath
 	DefaultRoutes []NetPath
 	Storage       []StoragePath
 	Servers       []Server
@@ -210,6 +209,7 @@ type HostFacts struct {
 	Kubernetes    []string // units of Kubernetes that run here
 	SMPorts       []int    // ports of this card to which a subnet manager is bound
 	Jobs          []JobFacts
+	Users         fact.Of[[]CardUser]
 	StateFree     int64 // bytes free for images, jobs and backups
 	RebootAllowed bool
 	ToolPresent   bool

@@ -127,28 +127,29 @@ var firmwareCases = []struct {
 	{"FW056", Refuse, "not verified", func(in *FirmwareInput) { in.Card.Verified = VerifyUnknown }},
 	{"FW057", Warn, "tool prints junk", func(in *FirmwareInput) { in.Host.ToolVersion = "4.29.0" }},
 	{"FW058", Warn, "kernel without mlx4", func(in *FirmwareInput) { in.Card.Driver, in.Host.OSID, in.Host.Release = "", "almalinux", "10.1" }},
+	{"HO045", Refuse, "burn by hand", func(in *FirmwareInput) {
+		in.Card.FlashKnown, in.Card.FlashError = false, "busy"
+		in.Host.Users = fact.Known([]CardUser{{PCI: here, Text: "mstflint -d 01:00.0 b, pid 4711, user root"}})
+	}},
+	{"HO045", Refuse, "somebody came while the card was read", func(in *FirmwareInput) {
+		in.Card.Verified, in.Card.InUse = VerifyUnknown, []string{"mstflint -d 01:00.0 b, pid 4711, user root"}
+	}},
+	{"HO045", Refuse, "users not known", func(in *FirmwareInput) { in.Host.Users = fact.Unknown[[]CardUser]("/proc is hidden") }},
 	{"HO001", NeedsConsent, "SSH over a bond of two cards", func(in *FirmwareInput) {
-		in.Host.SSH = session(NetPath{Dev: "bond0.7", Cards: []ib.PCIAddress{there, here}})
+		in.Host.SSH = NetPath{Dev: "bond0.7", Cards: []ib.PCIAddress{there, here}}
 	}},
-	{"HO001", NeedsConsent, "unknown path of the session", func(in *FirmwareInput) {
-		in.Host.SSH, in.Host.Netdevs = fact.Unknown[[]NetPath]("ip hung"), []string{"enp1s0", "enp1s0d1"}
-	}},
-	{"HO012", NeedsConsent, "unknown way to storage", func(in *FirmwareInput) {
-		in.Host.Netdevs = []string{"enp1s0"}
-		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: fact.Unknown[NetPath]("ip hung")}}
-	}},
-	{"HO001", NeedsConsent, "SSH over the card", func(in *FirmwareInput) { in.Host.SSH = session(NetPath{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}) }},
+	{"HO001", NeedsConsent, "SSH over the card", func(in *FirmwareInput) { in.Host.SSH = NetPath{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}} }},
 	{"HO001", Note, "SSH over the card, allowed", func(in *FirmwareInput) {
-		in.Host.SSH = session(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})
+		in.Host.SSH = NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}
 		in.Request.ManagementPath = "enp1s0"
 	}},
 	{"HO002", NeedsConsent, "two interfaces, one of them allowed", func(in *FirmwareInput) {
-		in.Host.SSH = session(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})
+		in.Host.SSH = NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}
 		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}}
 		in.Request.ManagementPath = "enp1s0"
 	}},
 	{"HO002", Note, "two interfaces, both allowed", func(in *FirmwareInput) {
-		in.Host.SSH = session(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})
+		in.Host.SSH = NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}
 		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}}
 		in.Request.ManagementPath = "enp1s0d1, enp1s0"
 	}},
@@ -172,10 +173,10 @@ var firmwareCases = []struct {
 	{"HO010", Refuse, "no systemd-run", func(in *FirmwareInput) { in.Host.Missing = []string{"systemd-run"} }},
 	{"HO011", Warn, "no activation", func(in *FirmwareInput) { in.Request.Activation = ActivationNone }},
 	{"HO012", NeedsConsent, "NFS over the card", func(in *FirmwareInput) {
-		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: fact.Known(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})}}
+		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}}}
 	}},
 	{"HO012", Note, "NFS over the card, allowed", func(in *FirmwareInput) {
-		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: fact.Known(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})}}
+		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}}}
 		in.Request.ManagementPath = "enp1s0"
 	}},
 	{"HO013", Warn, "NFS server", func(in *FirmwareInput) { in.Host.Servers = []Server{{Name: "NFS", Clients: 3}, {Name: "SMB"}} }},
@@ -311,11 +312,11 @@ func TestFirmware_storage_on_another_card(t *testing.T) {
 	in := goodFirmware()
 	far := NetPath{Dev: "enp65s0", Cards: []ib.PCIAddress{there}}
 	near := NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}
-	in.Host.Storage = []StoragePath{{What: "a", Via: fact.Known(far)}, {What: "b", Via: fact.Known(NetPath{})}}
+	in.Host.Storage = []StoragePath{{What: "a", Via: far}, {What: "b", Via: NetPath{}}}
 	if v := Firmware(in); v.Has("HO012") {
 		t.Errorf("findings %+v", v.Findings)
 	}
-	in.Host.Storage = []StoragePath{{What: "a", Via: fact.Known(far)}, {What: "b", Via: fact.Known(near)}, {What: "c", Via: fact.Known(near)}}
+	in.Host.Storage = []StoragePath{{What: "a", Via: far}, {What: "b", Via: near}, {What: "c", Via: near}}
 	f := expectFinding(t, Firmware(in).Findings, "HO012", NeedsConsent)
 	if !strings.Contains(f.Evidence, "(b, c) uses enp1s0") || f.Consent != `allow_management_path = "enp1s0"` {
 		t.Errorf("evidence %q, consent %q", f.Evidence, f.Consent)

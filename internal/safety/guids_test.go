@@ -126,6 +126,11 @@ var linkCases = []struct {
 	{"LT015", Warn, "run time only", func(in *LinkTypeInput) {
 		in.Current, in.Persisted = map[int]string{1: "ib", 2: "ib"}, map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeIB}
 	}},
+	{"HO045", Refuse, "burn by hand", func(in *LinkTypeInput) { in.Card.InUse = []string{"mstflint"} }},
+	{"HO045", Refuse, "burn by hand, mlx5", func(in *LinkTypeInput) {
+		mlx5(in, nil)
+		in.ConfigRead, in.ConfigErr, in.Card.InUse = false, "busy: mstflint", []string{"mstflint"}
+	}},
 	{"LT006", Warn, "flap", func(*LinkTypeInput) {}},
 	{"HO009", Warn, "subnet manager", func(in *LinkTypeInput) { in.Host.SMPorts = []int{1} }},
 	{"HO009", Warn, "subnet manager, mlx5 restarts", func(in *LinkTypeInput) {
@@ -144,7 +149,7 @@ var linkCases = []struct {
 	{"LT016", Refuse, "kernel command line", func(in *LinkTypeInput) { in.Overrides = []string{"kernel command line has eth on port 1"} }},
 	{"LT011", Refuse, "nothing lasts", func(in *LinkTypeInput) { in.Rung, in.RungErr = "", "no rung" }},
 	{"LT012", Warn, "firmware planned", func(in *LinkTypeInput) { in.Card.RunningPSID, in.PlannedPSID = psidEN, psidVPI }},
-	{"HO001", NeedsConsent, "SSH on the other port", func(in *LinkTypeInput) { in.Host.SSH = session(NetPath{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}) }},
+	{"HO001", NeedsConsent, "SSH on the other port", func(in *LinkTypeInput) { in.Host.SSH = NetPath{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}} }},
 	{"HO002", NeedsConsent, "default route", func(in *LinkTypeInput) {
 		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}}
 	}},

@@ -32,6 +32,7 @@ func LinkTypes(in LinkTypeInput) Verdict {
 		v.Action = ActionNone
 		return seal(v, in.Card, false)
 	}
+	v.Findings = append(v.Findings, inUse(in.Card, in.Host)...)
 	if in.Host.Observe {
 		v.Findings = append(v.Findings, find("HO008", "Host %s", in.Host.Name))
 	}

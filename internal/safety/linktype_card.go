@@ -12,6 +12,11 @@ import (
 // drivers/net/ethernet/mellanox/mlx5). The setting becomes effective with a full
 // reset, that is a restart of the host.
 func inCard(in LinkTypeInput, v Verdict) Verdict {
+	users := inUse(in.Card, in.Host)
+	if len(users) > 0 && !in.ConfigRead {
+		v.Findings = append(v.Findings, users...)
+		return seal(v, in.Card, false)
+	}
 	v.Findings = append(v.Findings, cardPorts(in)...)
 	if v.Blocked() || storedDone(in) {
 		if !v.Blocked() {
@@ -19,6 +24,7 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 		}
 		return seal(v, in.Card, false)
 	}
+	v.Findings = append(v.Findings, users...)
 	if in.Host.Observe {
 		v.Findings = append(v.Findings, find("HO008", "Host %s", in.Host.Name))
 	}

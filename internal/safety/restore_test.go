@@ -113,6 +113,7 @@ func TestBackup_findings(t *testing.T) {
 		{"HO003", "lockdown", func(in *BackupInput) { in.Host.Lockdown = "integrity" }},
 		{"HO004", "this card is being burned", func(in *BackupInput) { in.Host.Jobs = []JobFacts{{ID: "j", PCI: here, Running: true}} }},
 		{"HO004", "another card is being burned", func(in *BackupInput) { in.Host.Jobs = []JobFacts{{ID: "j", PCI: there, Running: true}} }},
+		{"HO045", "burn by hand", func(in *BackupInput) { in.Card.InUse = []string{"mstflint"} }},
 		{"HO006", "no space", func(in *BackupInput) { in.Host.StateFree = 1 << 20 }},
 		{"HO008", "observe", func(in *BackupInput) { in.Host.Observe = true }},
 		{"BK001", "reads differ", func(in *BackupInput) { in.Backup = goodBackup(); in.Backup.TwoReadsEqual = false }},

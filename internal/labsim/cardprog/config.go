@@ -128,6 +128,7 @@ func mstconfig(_ context.Context, p *labsim.Proc) int {
 	case !dev.Bound():
 		return fail("Failed to open device: %s. Cannot perform operation, Driver might be down.", c.device)
 	}
+	p.HoldOpen(configFile(p, dev))
 	if strings.HasPrefix(c.command, "q") {
 		return configQuery(p, c, dev, fail)
 	}

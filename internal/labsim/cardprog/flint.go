@@ -17,6 +17,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
 
 // flint is one run of mstflint.
@@ -162,6 +163,15 @@ func findCard(p *labsim.Proc, name string) (*labsim.Card, bool) {
 	return c, c != nil
 }
 
+// configFile is the file by which a tool reaches a card, as /proc names it.
+func configFile(p *labsim.Proc, c *labsim.Card) string {
+	file := "/sys/bus/pci/devices/" + c.Config.BDF + "/config"
+	if dir, err := p.Machine.FS.RealPath(vfs.Root, "/sys/bus/pci/devices/"+c.Config.BDF); err == nil {
+		file = dir + "/config"
+	}
+	return file
+}
+
 // badDeviceName says whether a name is of no form that the tool parses.
 func badDeviceName(name string) bool {
 	return !strings.Contains(name, ":") && !strings.HasPrefix(name, "/sys/")
@@ -188,6 +198,7 @@ func (f *flint) openDevice() int {
 		// Reported for real ConnectX-3 cards with 4.30 to 4.33.
 		return 128 + int(syscall.SIGSEGV)
 	}
+	f.p.HoldOpen(configFile(f.p, c))
 	if !c.TakeSemaphore() {
 		// The tool tries 1,024 times, and in giving up it frees what it never had.
 		c.Flash.Disturb()

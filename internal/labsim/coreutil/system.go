@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -207,9 +208,10 @@ func seq(_ context.Context, p *labsim.Proc) int {
 	return 0
 }
 
-// find knows find PATH... [-maxdepth N] [-mindepth N] [-name GLOB] [-type f|d|l] [-mtime +N] [-print|-delete|-print0].
+// find knows find PATH... [-maxdepth N] [-mindepth N] [-name GLOB] [-lname GLOB] [-type f|d|l] [-print|-delete|-print0],
+// and -o between tests.
 func find(_ context.Context, p *labsim.Proc) int {
-	q := query{max: 1 << 30}
+	q := query{max: 1 << 30, tests: make([]fileTest, 1)}
 	args := p.Args[1:]
 	for len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		q.roots, args = append(q.roots, args[0]), args[1:]
@@ -219,6 +221,9 @@ func find(_ context.Context, p *labsim.Proc) int {
 		args = args[1:]
 		switch key {
 		case "-print":
+			continue
+		case "-o":
+			q.tests = append(q.tests, fileTest{})
 			continue
 		case "-print0":
 			q.zero = true
@@ -247,21 +252,26 @@ func find(_ context.Context, p *labsim.Proc) int {
 type query struct {
 	roots        []string
 	min, max     int
-	name, kind   string
+	tests        []fileTest // one of them has to hold
 	zero, delete bool
 }
 
+type fileTest struct{ name, link, kind string }
+
 func (q *query) set(key, value string) bool {
 	var err error
+	last := &q.tests[len(q.tests)-1]
 	switch key {
 	case "-maxdepth":
 		q.max, err = strconv.Atoi(value)
 	case "-mindepth":
 		q.min, err = strconv.Atoi(value)
 	case "-name":
-		q.name = value
+		last.name = value
+	case "-lname":
+		last.link = value
 	case "-type":
-		q.kind = value
+		last.kind = value
 		return value == "f" || value == "d" || value == "l"
 	default:
 		return false
@@ -269,13 +279,21 @@ func (q *query) set(key, value string) bool {
 	return err == nil
 }
 
-func (q *query) matches(info fs.FileInfo) bool {
-	if q.name != "" {
-		if hit, err := path.Match(q.name, info.Name()); err != nil || !hit {
+func (t fileTest) matches(p *labsim.Proc, name string, info fs.FileInfo) bool {
+	if t.name != "" {
+		if hit, err := path.Match(t.name, info.Name()); err != nil || !hit {
 			return false
 		}
 	}
-	switch q.kind {
+	if t.link != "" {
+		// A star of find matches slashes, too.
+		target, err := p.Machine.FS.Readlink(p.Cred(), p.Abs(name))
+		hit, bad := path.Match(strings.ReplaceAll(t.link, "/", "\x01"), strings.ReplaceAll(target, "/", "\x01"))
+		if err != nil || bad != nil || !hit {
+			return false
+		}
+	}
+	switch t.kind {
 	case "f":
 		return info.Mode().IsRegular()
 	case "d":
@@ -286,8 +304,12 @@ func (q *query) matches(info fs.FileInfo) bool {
 	return true
 }
 
+func (q *query) matches(p *labsim.Proc, name string, info fs.FileInfo) bool {
+	return slices.ContainsFunc(q.tests, func(t fileTest) bool { return t.matches(p, name, info) })
+}
+
 func (q *query) walk(p *labsim.Proc, name string, info fs.FileInfo, depth int) {
-	show := depth >= q.min && q.matches(info)
+	show := depth >= q.min && q.matches(p, name, info)
 	if show && !q.delete {
 		end := "\n"
 		if q.zero {

@@ -229,7 +229,7 @@ func indexRune(set []rune, c rune) int {
 }
 
 func expandSet(s string) string {
-	s = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\r`, "\r", `\0`, "\x00", `\\`, `\`,
+	s = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\r`, "\r", `\000`, "\x00", `\0`, "\x00", `\\`, `\`,
 		"[:lower:]", "a-z", "[:upper:]", "A-Z", "[:digit:]", "0-9", "[:space:]", " \t\n\r").Replace(s)
 	var b strings.Builder
 	r := []rune(s)

@@ -163,6 +163,7 @@ func flock(ctx context.Context, p *labsim.Proc) int {
 	// The child inherits the lock: it stays held while the child lives, which is
 	// as long as this process waits for it.
 	child := p.Child(command...)
+	child.HoldOpen(file)
 	done := p.Machine.Spawn(child)
 	select {
 	case status := <-done:

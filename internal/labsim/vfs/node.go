@@ -100,6 +100,11 @@ func NewFile(name string, mode fs.FileMode, read ReadFunc, write WriteFunc) *Nod
 	return &Node{name: name, mode: mode.Perm(), read: read, write: write, nlink: 1}
 }
 
+// NewLink makes a detached symbolic link for a Dynamic directory.
+func NewLink(name, target string) *Node {
+	return &Node{name: name, mode: fs.ModeSymlink | 0o777, target: target, nlink: 1}
+}
+
 // NewDir makes a detached directory for a Dynamic directory.
 func NewDir(name string, entries ...*Node) *Node {
 	n := &Node{name: name, mode: fs.ModeDir | 0o555, children: map[string]*Node{}, nlink: 2}

@@ -4,10 +4,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 )
 
 // Answer is the script's output, taken apart but not interpreted.
@@ -26,8 +28,11 @@ type Answer struct {
 	Netdevs  map[string]string
 	Jobs     []Job
 	Client   string // address of the SSH client; empty if unknown
-	Server   string // address of the host that the client has connected to; empty if unknown
 	Routes6  []Route6
+	// Users are the programs of others that were seen at a card; UsersWhy says why they
+	// could not be seen, and is empty if they could.
+	Users    []cardusers.User
+	UsersWhy string
 	Network
 }
 
@@ -168,8 +173,10 @@ func (r *reader) fact(n int, line, word, args string) error {
 		r.answer.Kernel = true
 	case "uid":
 		return r.uid(n, line, args)
+	case "users", "user":
+		return r.users(n, line, word, args)
 	case "ssh":
-		r.answer.Client, r.answer.Server, _ = strings.Cut(args, " ")
+		r.answer.Client = args
 	case "command":
 		r.answer.Commands[args] = true
 	case "absent":
@@ -181,6 +188,25 @@ func (r *reader) fact(n int, line, word, args string) error {
 		*list = append(*list, args)
 	default:
 		return r.object(n, line, word, args)
+	}
+	return nil
+}
+
+// users reads a look at who uses the cards; there is one for each tool that is run,
+// and what one of them saw holds.
+func (r *reader) users(n int, line, word, args string) error {
+	if word == "users" {
+		if args != "" {
+			r.answer.UsersWhy = args
+		}
+		return nil
+	}
+	u, err := cardusers.ParseUser(args)
+	if err != nil {
+		return tool.Errorf(n, line, "%v", err)
+	}
+	if !slices.Contains(r.answer.Users, u) {
+		r.answer.Users = append(r.answer.Users, u)
 	}
 	return nil
 }

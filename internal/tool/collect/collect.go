@@ -10,6 +10,7 @@ import (
 	_ "embed"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 )
 
 //go:embed collect.sh
@@ -27,6 +28,6 @@ type Places struct {
 // card, its VPD and the configuration of the network are not open to others. It
 // has no time limit of its own, so that the user's command_timeout holds.
 func Command(p Places) shellcmd.Command {
-	return shellcmd.Script("collect facts", script, append([]string{p.Root, p.StateDir, p.LockFile}, p.Packages...)...).
+	return shellcmd.Script("collect facts", cardusers.Functions+script, append([]string{p.Root, p.StateDir, p.LockFile}, p.Packages...)...).
 		AsRoot()
 }

@@ -65,7 +65,8 @@ r() {
 	n=$1
 	shift
 	o=$("$@" 2>&1 </dev/null)
-	printf '@run %s\t%s\n' "$?" "$n"
+	b=$?
+	printf '@run %s\t%s\n' "$b" "$n"
 	t "$o"
 	echo '@.'
 }
@@ -73,12 +74,35 @@ r() {
 # h COMMAND: whether it is there.
 h() { command -v "$1" >/dev/null 2>&1; }
 
-# k COMMAND…: under the shared lock of the cards, and not for ever: a card that
-# hangs must not hang the plan.
+# k COMMAND…: under the shared lock of the cards, one reader after the other, and
+# not for ever: a card that hangs must not hang the plan.
 k() {
 	h timeout && set -- timeout 90 "$@"
-	h flock && set -- flock -s -n -E 75 "$L" "$@"
+	h flock && set -- flock -s -n -E 75 "$L" flock -w 60 -E 75 "$L.reader" "$@"
 	"$@"
+}
+
+# u CARD: whether nobody else uses a card, as far as that can be seen; what was
+# seen is printed.
+u() {
+	find_users "$R" "$L"
+	printf '@users %s\n' "$USERS_WHY"
+	while IFS= read -r v; do
+		[ -n "$v" ] && printf '@user %s\n' "$v"
+	done <<E
+$USERS
+E
+	[ -z "$USERS_WHY" ] && [ -z "$(users_of "$1")" ]
+}
+
+# a NAME CARD COMMAND…: asks a tool about a card that nobody else uses, and looks
+# again who does if the tool fails.
+a() {
+	x=$1 q=$2
+	shift 2
+	u "$q" || return 1
+	r "$x $q" k "$@"
+	[ "$b" = 0 ] || u "$q" || return 1
 }
 
 # l SECONDS COMMAND…: not for long, for what asks another machine or a disk.
@@ -173,8 +197,7 @@ done
 
 # Which way the operator's connection comes in. sudo drops SSH_CONNECTION from
 # the environment, so look for it among the ancestors. Their environment is
-# separated by NUL, which read skips, so only the last of the four words, the
-# port of the server, runs into what follows.
+# separated by NUL, which read skips, so the value ends at its first blank.
 x=${SSH_CONNECTION:-} p=${PPID:-1}
 while [ -z "$x" ] && [ "$p" -gt 1 ] && [ -f "$R"/proc/"$p"/environ ] && [ -r "$R"/proc/"$p"/environ ]; do
 	while IFS= read -r v || [ -n "$v" ]; do
@@ -191,11 +214,8 @@ while [ -z "$x" ] && [ "$p" -gt 1 ] && [ -f "$R"/proc/"$p"/environ ] && [ -r "$R
 	done 2>/dev/null <"$R"/proc/"$p"/status
 	p=$q
 done
-q=${x#* }
-q=${q#* }
-q=${q%% *}
 x=${x%% *}
-[ -n "$x" ] && printf '@ssh %s %s\n' "$x" "$q"
+[ -n "$x" ] && printf '@ssh %s\n' "$x"
 
 if h ip; then
 	r ip-addr ip -j -d addr show
@@ -328,8 +348,9 @@ for d in "$R"/sys/bus/pci/devices/*; do
 	[ -e "$d"/physfn ] && continue
 	case $v$b in 0x15b30x06????) continue ;; 0x15b3*) ;; *) continue ;; esac
 	d=${d##*/}
-	h mstflint && r "flash $d" k mstflint -d "$d" q
-	h mstconfig && r "config $d" k mstconfig -d "$d" q
+	h mstflint || u "$d"
+	h mstflint && a flash "$d" mstflint -d "$d" q
+	h mstconfig && a config "$d" mstconfig -d "$d" q
 	h lspci && r "vpd $d" lspci -vvs "$d"
 done
 

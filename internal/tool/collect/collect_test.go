@@ -12,10 +12,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 )
 
+// whole is what runs on a host.
+var whole = cardusers.Functions + script
+
+// wholeFile writes what runs on a host to a file.
+func wholeFile(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "whole.sh")
+	write(t, file, whole)
+	return file
+}
+
 func TestScript_is_POSIX(t *testing.T) {
-	f, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(script), "collect.sh")
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(whole), "whole.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,12 +51,14 @@ func TestScript_is_POSIX(t *testing.T) {
 // TestScript_changes_nothing names every program that the script may call.
 func TestScript_changes_nothing(t *testing.T) {
 	harmless := map[string]bool{
-		"g": true, "c": true, "t": true, "r": true, "h": true, "k": true, "l": true, "w": true, // its own functions
+		"g": true, "c": true, "t": true, "r": true, "h": true, "k": true, "l": true, "w": true, "u": true, "a": true, // its own functions
+		"find_users": true, "users_of": true, "users_file": true, "users_address": true, "users_named": true, "users_process": true,
+		"users_argument": true, "users_since": true, "users_ticks": true, "find": true, "tr": true,
 		"echo": true, "printf": true, "read": true, "set": true, "shift": true, "[": true, "command": true, "continue": true,
 		"break": true, "return": true, "id": true, "readlink": true,
 	}
 	asked := regexp.MustCompile(`^(ip|mstflint|mstconfig|lspci|systemctl|dpkg-query|tail|stat|df|midclt|grep|zpool|upsc|uname|modinfo|rpm|pacman|k|l|timeout|flock)$`)
-	f, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(script), "collect.sh")
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(whole), "whole.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +68,11 @@ func TestScript_changes_nothing(t *testing.T) {
 			return true
 		}
 		name := call.Args[0].Lit()
+		if name == "a" {
+			if program := call.Args[3].Lit(); !asked.MatchString(program) {
+				t.Errorf("%s: runs %q on a card", call.Pos(), program)
+			}
+		}
 		if name == "r" {
 			if program := call.Args[2].Lit(); !asked.MatchString(program) {
 				t.Errorf("%s: runs %q", call.Pos(), program)
@@ -69,7 +89,7 @@ func TestScript_passes_shellcheck(t *testing.T) {
 	if _, err := exec.LookPath("shellcheck"); err != nil {
 		t.Skip("shellcheck is not installed")
 	}
-	out, err := exec.CommandContext(t.Context(), "shellcheck", "-s", "sh", "collect.sh").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "shellcheck", "-s", "sh", wholeFile(t)).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -110,6 +130,7 @@ func TestScript_reads_any_text(t *testing.T) {
 		"blanks":     "  two  \n\tone\t\n",
 		"unicode":    "größe ∞\n",
 	}
+	file := wholeFile(t)
 	for _, shell := range shells() {
 		t.Run(strings.Join(shell, " "), func(t *testing.T) {
 			root := t.TempDir()
@@ -118,7 +139,7 @@ func TestScript_reads_any_text(t *testing.T) {
 			}
 			write(t, filepath.Join(root, "proc/sys/kernel/osrelease"), "6.8.0-45-generic\n")
 			write(t, filepath.Join(root, "sys/kernel/security/lockdown"), "[none] integrity confidentiality\n")
-			run := exec.CommandContext(t.Context(), shell[0], append(shell[1:], "collect.sh", root, "/var/lib/state", filepath.Join(root, "lock"))...)
+			run := exec.CommandContext(t.Context(), shell[0], append(shell[1:], file, root, "/var/lib/state", filepath.Join(root, "lock"))...)
 			out, err := run.Output()
 			if err != nil {
 				t.Fatal(err)
@@ -146,8 +167,9 @@ func TestScript_reads_any_text(t *testing.T) {
 // TestScript_finds_the_SSH_client_behind_sudo runs the script without
 // SSH_CONNECTION below a process that has it, as sudo does.
 func TestScript_finds_the_SSH_client_behind_sudo(t *testing.T) {
+	file := wholeFile(t)
 	for _, shell := range shells() {
-		script := "env -u SSH_CONNECTION " + strings.Join(shell, " ") + ` collect.sh "" /var/lib/state ` + filepath.Join(t.TempDir(), "lock") + "; true"
+		script := "env -u SSH_CONNECTION " + strings.Join(shell, " ") + " " + file + ` "" /var/lib/state ` + filepath.Join(t.TempDir(), "lock") + "; true"
 		run := exec.CommandContext(t.Context(), "sh", "-c", script)
 		run.Env = append(os.Environ(), "SSH_CONNECTION=192.0.2.7 50022 192.0.2.20 22")
 		out, err := run.Output()
@@ -158,8 +180,8 @@ func TestScript_finds_the_SSH_client_behind_sudo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Client != "192.0.2.7" || a.Server != "192.0.2.20" {
-			t.Errorf("%v: client %q, server %q", shell, a.Client, a.Server)
+		if a.Client != "192.0.2.7" {
+			t.Errorf("%v: client %q", shell, a.Client)
 		}
 	}
 }
@@ -183,6 +205,10 @@ func TestParse(t *testing.T) {
 |-E- two
 @.
 @rule /etc/udev/rules.d/70-x.rules
+@users 
+@user 12 0 any root	mstconfig q
+@users the processes in /proc cannot be read
+@user 12 0 any root	mstconfig q
 @job 1
 @settled 1
 @end
@@ -197,9 +223,10 @@ func TestParse(t *testing.T) {
 		Commands: map[string]bool{"ip": true, "lspci": false}, Modules: map[string]bool{"ib_ipoib": true}, Rules: []string{"/etc/udev/rules.d/70-x.rules"},
 		Devices: []Device{{Address: "0000:01:00.0", Driver: "mlx4_core", RDMA: "mlx4_0", Virtual: true}},
 		Netdevs: map[string]string{"ib0": "0000:01:00.0"}, Jobs: []Job{{ID: "1", Settled: true}}, Client: "192.0.2.1",
+		Users: []cardusers.User{{PID: 12, Name: "root", Any: true, Command: "mstconfig q"}}, UsersWhy: "the processes in /proc cannot be read",
 		Routes6: []Route6{{Dev: "eth0", Gateway: netip.MustParseAddr("fd00::1")}},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, cardusers.User{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// Cut anywhere, an answer must not be taken for a whole one.
@@ -219,6 +246,7 @@ func TestParse(t *testing.T) {
 		"a line out of a section":  strings.Replace(output, "|-E-", "-E-", 1),
 		"an unknown fact":          strings.Replace(output, "@module", "@modules", 1),
 		"a gateway of 4 digits":    strings.Replace(output, "fd000000000000000000000000000001", "fd00", 1),
+		"a user without command":   strings.Replace(output, "root\tmst", "root mst", 1),
 		"a value without path":     strings.Replace(output, "osrelease\t", "osrelease ", 1),
 	} {
 		if _, err := Parse(bad); err == nil {

@@ -4,6 +4,10 @@ import (
 	"strings"
 )
 
+// Contended reports whether a failure says that somebody else was at the card, and
+// nothing about the card.
+func (k FailureKind) Contended() bool { return k == FailureSemaphore || k == FailureContention }
+
 // FailureKind tells failures of the tool apart by what to do about them.
 type FailureKind string
 
@@ -12,6 +16,7 @@ const (
 	FailureNone          FailureKind = ""
 	FailureLocked        FailureKind = "another operation of ours holds the card"
 	FailureSemaphore     FailureKind = "flash semaphore taken"
+	FailureContention    FailureKind = "another program is at the card"
 	FailureNoDevice      FailureKind = "no such device"
 	FailureNotRoot       FailureKind = "not permitted"
 	FailureUnsupported   FailureKind = "device not supported by the tool"
@@ -46,6 +51,8 @@ var failureTexts = []struct {
 	kind FailureKind
 }{
 	{"Can not obtain Flash semaphore", FailureSemaphore},
+	// Seen of a tool beside another one (4.21 and 4.31): accesses of both interleave.
+	{"Resource temporarily unavailable", FailureContention},
 	{"PSID mismatch", FailurePSID},
 	{"Changing PSID is unsupported", FailurePSID},
 	{"Device/Image mismatch", FailureWrongCard},

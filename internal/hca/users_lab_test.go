@@ -1,0 +1,169 @@
+package hca
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// byHand starts a burn of somebody else that waits for an answer, with the card open,
+// until the returned function gives it.
+func (b *bench) byHand(image []byte) (pid int, answer func(string) int) {
+	b.t.Helper()
+	b.machine.FS.Put("/root/by-hand.bin", string(image), 0o600)
+	in, keyboard := io.Pipe()
+	p := &labsim.Proc{
+		Args: []string{"mstflint", "-allow_psid_change", "-d", b.pci.String(), "-i", "/root/by-hand.bin", "b"}, User: "root", Stdin: in,
+	}
+	done := b.machine.Spawn(p)
+	return p.PID, func(text string) int {
+		_, _ = io.WriteString(keyboard, text)
+		_ = keyboard.Close()
+		return <-done
+	}
+}
+
+// TestUsers_a_plan_beside_a_burn_by_hand holds that a plan says who is at the card,
+// reads nothing of it, and leaves that burn to end well.
+func TestUsers_a_plan_beside_a_burn_by_hand(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, labs.Intel9, 0)
+	ctx := context.Background()
+	img := b.image(card.VPI())
+	pid, answer := b.byHand(card.VPI())
+	before := len(b.asked())
+	a, err := b.ops("a").AssessFirmware(ctx, crossFlash(b.card(ctx), img))
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	blocking := safety.Blocking(a.Verdict.Findings)
+	if len(blocking) != 1 || blocking[0].Code != "HO045" || !strings.Contains(blocking[0].Evidence, "by-hand.bin b, pid "+strconv.Itoa(pid)+", user root, since ") {
+		t.Errorf("findings: %+v", blocking)
+	}
+	if asked := b.asked()[before:]; len(asked) != 0 {
+		t.Errorf("the card was opened: %q", asked)
+	}
+	if status := answer("y\n"); status != 0 {
+		t.Errorf("the burn by hand ended with %d", status)
+	}
+	b.clean()
+}
+
+// asked are the runs of the tools on the card that have ended.
+func (b *bench) asked() []string {
+	var list []string
+	for _, e := range b.machine.Journal() {
+		line := strings.Join(e.Args, " ")
+		if strings.HasPrefix(line, "mst") && strings.Contains(line, b.pci.String()) {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// TestUsers_a_burn_by_hand_that_begins_later holds that each command that opens the card
+// looks again who is there: a backup is refused before it touches the card.
+func TestUsers_a_burn_by_hand_that_begins_later(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, labs.Intel9, 0)
+	ctx := context.Background()
+	c := b.card(ctx)
+	_, answer := b.byHand(card.VPI())
+	o := b.ops("a")
+	s, err := c.Host.Snapshot(ctx) // of before
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _ := s.Card(c.PCI)
+	before := len(b.asked())
+	_, err = o.backUp(ctx, c, s, cardFacts(s, found))
+	var refused *safety.RefusedError
+	if !errors.As(err, &refused) || refused.Findings[0].Code != "HO045" || !strings.Contains(refused.Error(), "refusing to back up the firmware of card intel9/") {
+		t.Errorf("backup beside a burn by hand: %v", explain(err))
+	}
+	if asked := b.asked()[before:]; len(asked) != 0 {
+		t.Errorf("the card was opened: %q", asked)
+	}
+	if status := answer("y\n"); status != 0 {
+		t.Errorf("the burn by hand ended with %d", status)
+	}
+	b.clean()
+}
+
+// TestUsers_readers_of_ours_take_turns holds that two plans at once are no users to each
+// other, and that both read the card.
+func TestUsers_readers_of_ours_take_turns(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, labs.Intel9, 0)
+	ctx := context.Background()
+	img := b.image(card.VPI())
+	errs := make(chan error, 4)
+	for range cap(errs) {
+		c := crossFlash(b.card(ctx), img)
+		c.Card.Host.Invalidate()
+		go func() {
+			a, err := b.ops("a").AssessFirmware(ctx, c)
+			if err == nil && (!a.Card.FlashKnown || a.Card.Verified != safety.VerifyGood || len(a.Card.InUse) > 0) {
+				err = errors.New(a.Card.FlashError + a.Card.VerifyError + strings.Join(a.Card.InUse, ";"))
+			}
+			errs <- err
+		}()
+	}
+	for range cap(errs) {
+		if err := <-errs; err != nil {
+			t.Error(explain(err))
+		}
+	}
+	b.clean()
+}
+
+// TestUsers_damage_that_is_none holds that a verification that fails once, as it does
+// beside another program, is not taken for a damaged flash.
+func TestUsers_damage_that_is_none(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]labsim.ProgramFault{
+		"wrong CRC once": {Says: func(_ *labsim.Proc, line string) string {
+			return strings.Replace(line, "- OK", "- wrong CRC (exp:0x1234, act:0x5678)", 1)
+		}, Lie: true, Status: 1},
+		"cannot open": {Says: func(*labsim.Proc, string) string {
+			return "-E- Cannot open Device: 0000:01:00.0. Resource temporarily unavailable. MFE_BAD_PARAMS\n"
+		}, Lie: true, Status: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, labs.Intel9, 0)
+			ctx := context.Background()
+			img := b.image(card.VPI())
+			c := crossFlash(b.card(ctx), img)
+			b.machine.Faults.Trap("mstflint -d "+b.pci.String()+" v", 1, fault)
+			a, err := b.ops("a").AssessFirmware(ctx, c)
+			if err != nil {
+				t.Fatal(explain(err))
+			}
+			if got := strings.Join(findingCodes(a.Verdict.Findings), " "); strings.Contains(got, "FW056") != (name == "wrong CRC once") {
+				t.Errorf("findings %s; a card that was not to be opened is asked again, one that differs is not verified", got)
+			}
+			for _, f := range a.Verdict.Findings {
+				if f.Code == "FW043" || f.Code == "FW008" {
+					t.Errorf("%s: %s", f.Code, f.Detail())
+				}
+			}
+		})
+	}
+}
+
+func findingCodes(findings []safety.Finding) []string {
+	codes := make([]string, len(findings))
+	for i, f := range findings {
+		codes[i] = f.Code
+	}
+	return codes
+}

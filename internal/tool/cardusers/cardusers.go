@@ -1,0 +1,129 @@
+// Package cardusers looks for programs of others that use a card, right before the
+// card is opened: mstflint and its kin protect a card from one another in no way
+// that holds, and a query beside a burn has made that burn fail (mstflint 4.21).
+//
+// It must not run anything, and must not decide what follows from a user.
+package cardusers
+
+import (
+	_ "embed" // the scripts are files so that a shell checker can read them
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
+)
+
+// Functions are functions of sh for scripts that open a card; the file says what
+// each does.
+//
+//go:embed users.sh
+var Functions string
+
+//go:embed guard.sh
+var guard string
+
+// The exit statuses of a guarded command that was not run, or whose failure means
+// nothing because somebody else was at the card.
+const (
+	Busy    = 78 // another program uses the card; Parse reads standard error
+	Unknown = 79 // who uses the card could not be seen; standard error says why
+)
+
+// waitForReaders is how long a reader waits for others of ours, see guard.sh.
+const waitForReaders = time.Minute
+
+// User is a process that uses a card.
+type User struct {
+	PID     int
+	Name    string    // of the account
+	Since   time.Time // zero if unknown
+	Card    ib.PCIAddress
+	Any     bool // it may use every card of the host
+	Command string
+}
+
+// Uses reports whether the process uses the card at an address; the functions of one
+// card share its flash.
+func (u User) Uses(pci ib.PCIAddress) bool {
+	return u.Any || u.Card.IsValid() && u.Card.Slot() == pci.Slot()
+}
+
+// String gives "mstflint -d 01:00.0 b, pid 4711, user root, since 2026-11-22T14:00:00Z".
+func (u User) String() string {
+	text := fmt.Sprintf("%s, pid %d, user %s", u.Command, u.PID, u.Name)
+	if !u.Since.IsZero() {
+		text += ", since " + u.Since.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+// ParseUser reads one line of a user as the functions print it.
+func ParseUser(line string) (User, error) {
+	head, command, ok := strings.Cut(line, "\t")
+	fields := strings.SplitN(head, " ", 4)
+	if !ok || len(fields) != 4 {
+		return User{}, fmt.Errorf("want process id, time, card, user, and behind a tab the command, got %q", line)
+	}
+	pid, err := strconv.Atoi(fields[0])
+	if err != nil {
+		return User{}, fmt.Errorf("process id %q is not a number", fields[0])
+	}
+	since, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return User{}, fmt.Errorf("time %q is not a number", fields[1])
+	}
+	u := User{PID: pid, Name: fields[3], Command: command}
+	if since > 0 {
+		u.Since = time.Unix(since, 0)
+	}
+	if fields[2] == "any" {
+		u.Any = true
+		return u, nil
+	}
+	u.Card, err = ib.ParsePCIAddress(fields[2])
+	return u, err
+}
+
+// Parse reads the users that a guarded command printed.
+func Parse(output string) ([]User, error) {
+	var users []User
+	for n, line := range tool.Lines(output) {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		u, err := ParseUser(line)
+		if err != nil {
+			return nil, tool.Errorf(n, line, "%v", err)
+		}
+		users = append(users, u)
+	}
+	return users, nil
+}
+
+// Shared returns cmd, which reads a card, as a command that runs only if no program
+// of others uses the card, and together with no other command of ours.
+func Shared(cmd shellcmd.Command, pci ib.PCIAddress) shellcmd.Command {
+	return guarded(cmd, pci, "shared")
+}
+
+// Exclusive is Shared for a command that writes a card.
+func Exclusive(cmd shellcmd.Command, pci ib.PCIAddress) shellcmd.Command {
+	return guarded(cmd, pci, "exclusive")
+}
+
+func guarded(cmd shellcmd.Command, pci ib.PCIAddress, mode string) shellcmd.Command {
+	args := append([]string{flock.File, pci.String(), mode}, cmd.Argv()...)
+	w := shellcmd.Script("unless-in-use", Functions+guard, args...).WithStdin(cmd.Stdin()).AsRoot()
+	if t := cmd.Timeout(); t > 0 {
+		w = w.WithTimeout(t + waitForReaders)
+	}
+	if cmd.Changing() {
+		w = w.Changes()
+	}
+	return w
+}

@@ -1,0 +1,221 @@
+package cardusers
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+const (
+	config = "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/config"
+	second = "/sys/devices/pci0000:00/0000:00:02.0/0000:02:00.0/resource0"
+)
+
+// proc is a process of a made-up /proc: its words, and its open files with the flags
+// that fdinfo has.
+type proc struct {
+	comm  string // default: the base name of the first word
+	words []string
+	files map[string]string
+}
+
+const (
+	readWrite = "0100002"
+	readOnly  = "0100000"
+)
+
+func open(file, flags string) map[string]string { return map[string]string{file: flags} }
+
+func (p proc) write(t *testing.T, root string, pid int) {
+	t.Helper()
+	dir := filepath.Join(root, "proc", fmt.Sprint(pid))
+	comm := p.comm
+	if comm == "" {
+		comm = filepath.Base(p.words[0])
+	}
+	put(t, filepath.Join(dir, "comm"), comm+"\n")
+	cmdline := ""
+	for _, w := range p.words {
+		cmdline += w + "\x00"
+	}
+	put(t, filepath.Join(dir, "cmdline"), cmdline)
+	put(t, filepath.Join(dir, "status"), "Name:\tx\nUid:\t0\t0\t0\t0\n")
+	put(t, filepath.Join(dir, "stat"), fmt.Sprintf("%d (a) b) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1200 0 0\n", pid))
+	for i, file := range slices.Sorted(maps.Keys(p.files)) {
+		if err := os.MkdirAll(filepath.Join(dir, "fd"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(file, filepath.Join(dir, "fd", fmt.Sprint(3+i))); err != nil {
+			t.Fatal(err)
+		}
+		put(t, filepath.Join(dir, "fdinfo", fmt.Sprint(3+i)), "pos:\t0\nflags:\t"+p.files[file]+"\nmnt_id:\t21\n")
+	}
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// machine makes a /proc with process 1 and one other.
+func machine(t *testing.T, p proc) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	proc{words: []string{"systemd"}}.write(t, root, 1)
+	if err := os.Symlink("/", filepath.Join(root, "proc/1/cwd")); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(root, "proc/stat"), "cpu  1 2\nbtime 1795000000\n")
+	p.write(t, root, 4711)
+	return root
+}
+
+var shells = [][]string{{"/bin/sh"}, {"dash"}, {"bash"}, {"bash", "--posix"}, {"busybox", "sh"}, {"mksh"}}
+
+// seen runs find_users in every shell of this machine and gives what all of them say.
+func seen(t *testing.T, root, lock string) (users, why string) {
+	t.Helper()
+	for i, shell := range shells {
+		if _, err := exec.LookPath(shell[0]); err != nil {
+			continue
+		}
+		text := Functions + "\nfind_users \"$1\" \"$2\"\nprintf '%s' \"$USERS\"\n[ -z \"$USERS_WHY\" ] || printf '!%s' \"$USERS_WHY\"\n"
+		run := exec.CommandContext(t.Context(), shell[0], append(shell[1:], "-c", text, "sh", root, lock)...)
+		out, err := run.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", shell, err, out)
+		}
+		list, reason, _ := strings.Cut(string(out), "!")
+		if i > 0 && (list != users || reason != why) {
+			t.Errorf("%v says %q, %q; another shell %q, %q", shell, list, reason, users, why)
+		}
+		users, why = list, reason
+	}
+	return users, why
+}
+
+func TestFind_users(t *testing.T) {
+	const lock = "/run/x/flash.lock"
+	burn := []string{"mstflint", "-d", "01:00.0", "-i", "fw.bin", "b"}
+	for name, tt := range map[string]struct {
+		proc proc
+		want string // card, a tab, the command; empty: no user
+	}{
+		"burn with the card open":        {proc{words: burn, files: open(config, readWrite)}, "0000:01:00.0\tmstflint -d 01:00.0 -i fw.bin b"},
+		"burn that has not opened it":    {proc{words: burn}, "0000:01:00.0\tmstflint -d 01:00.0 -i fw.bin b"},
+		"another card":                   {proc{words: []string{"mstflint", "--device=0000:02:00.0", "q"}, files: open(second, readWrite)}, "0000:02:00.0\tmstflint --device=0000:02:00.0 q"},
+		"by sysfs path":                  {proc{words: []string{"mstflint", "-d", "/sys/bus/pci/devices/0000:02:00.0/config", "q"}}, "0000:02:00.0\tmstflint -d /sys/bus/pci/devices/0000:02:00.0/config q"},
+		"by name of the driver":          {proc{words: []string{"/usr/bin/mstflint", "-d", "mlx4_0", "q"}}, "any\t/usr/bin/mstflint -d mlx4_0 q"},
+		"by name, and open":              {proc{words: []string{"mstflint", "-d", "mlx4_0", "q"}, files: open(config, readWrite)}, "0000:01:00.0\tmstflint -d mlx4_0 q"},
+		"vendor's tools":                 {proc{words: []string{"flint", "-d", "/dev/mst/mt4103_pci_cr0", "b"}, files: open("/dev/mst/mt4103_pci_cr0", readWrite)}, "any\tflint -d /dev/mst/mt4103_pci_cr0 b"},
+		"lock file of the tool":          {proc{words: []string{"mlxconfig", "q"}, files: open("/tmp/mstflint_lockfiles/x", readWrite)}, "any\tmlxconfig q"},
+		"configuration of all cards":     {proc{words: []string{"mstconfig", "q"}}, "any\tmstconfig q"},
+		"reset, a script":                {proc{comm: "python3", words: []string{"/usr/bin/python3", "/usr/lib64/mstflint/python_tools/mstfwreset/mstfwreset.py", "-d", "01:00.0", "reset"}}, "0000:01:00.0\t/usr/bin/python3 /usr/lib64/mstflint/python_tools/mstfwreset/mstfwreset.py -d 01:00.0 reset"},
+		"unknown program, card open":     {proc{words: []string{"setpci", "-s", "01:00.0", "58.l=1"}, files: open(config, readWrite)}, "0000:01:00.0\tsetpci -s 01:00.0 58.l=1"},
+		"image file only":                {proc{words: []string{"mstflint", "-i", "/root/fw.bin", "q"}, files: open("/root/fw.bin", readOnly)}, ""},
+		"reader of configuration space":  {proc{words: []string{"lspci", "-vv"}, files: open(config, readOnly)}, ""},
+		"thread of the driver":           {proc{comm: "mlx5_health0000"}, ""},
+		"script that is none of these":   {proc{comm: "bash", words: []string{"bash", "/root/mst-notes/backup.sh", "-d", "01:00.0"}}, ""},
+		"word in another program's line": {proc{words: []string{"man", "mstflint"}}, ""},
+		"configuration of another kind":  {proc{words: []string{"git", "gc"}, files: open("/root/repo/.git/config", readWrite)}, ""},
+		"one of ours, under the lock":    {proc{words: burn, files: map[string]string{config: readWrite, lock: readOnly}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			users, why := seen(t, machine(t, tt.proc), lock)
+			want := ""
+			if card, command, ok := strings.Cut(tt.want, "\t"); ok {
+				want = "4711 1795000012 " + card + " root\t" + command + "\n"
+			}
+			if users != want || why != "" {
+				t.Errorf("got %q, %q\nwant %q", users, why, want)
+			}
+		})
+	}
+}
+
+// TestFind_users_without_proc holds that what cannot be seen is not "nobody".
+func TestFind_users_without_proc(t *testing.T) {
+	t.Parallel()
+	root := machine(t, proc{words: []string{"mstflint", "-d", "01:00.0", "b"}})
+	if err := os.Remove(filepath.Join(root, "proc/1/comm")); err != nil {
+		t.Fatal(err)
+	}
+	if users, why := seen(t, root, "/x"); users != "" || why != "the processes in /proc cannot be read" {
+		t.Errorf("%q, %q", users, why)
+	}
+}
+
+// TestFind_users_does_not_take_an_ended_process holds that a process whose files are
+// gone between two looks is no user.
+func TestFind_users_does_not_take_an_ended_process(t *testing.T) {
+	t.Parallel()
+	for _, gone := range []string{"comm", "cmdline", "status"} {
+		root := machine(t, proc{words: []string{"mstflint", "-d", "01:00.0", "b"}})
+		if err := os.Remove(filepath.Join(root, "proc/4711", gone)); err != nil {
+			t.Fatal(err)
+		}
+		if users, why := seen(t, root, "/x"); users != "" || why != "" {
+			t.Errorf("without %s: %q, %q", gone, users, why)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	users, err := Parse("4711 1795000012 0000:01:00.0 AD\\jo doe\tmstflint -d 01:00.0 b\n12 0 any root\tmstconfig q\n")
+	if err != nil || len(users) != 2 {
+		t.Fatalf("%v, %v", users, err)
+	}
+	if got, want := users[0].String(), "mstflint -d 01:00.0 b, pid 4711, user AD\\jo doe, since 2026-11-18T11:06:52Z"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := users[1].String(), "mstconfig q, pid 12, user root"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	one, other := ib.MustParsePCIAddress("0000:01:00.1"), ib.MustParsePCIAddress("0000:02:00.0")
+	if !users[0].Uses(one) || users[0].Uses(other) || !users[1].Uses(other) {
+		t.Error("the wrong cards are said to be in use")
+	}
+	for _, bad := range []string{"x", "1 2 any root mstflint", "x 0 any root\ty", "1 x any root\ty", "1 2 x root\ty"} {
+		if _, err := Parse(bad); err == nil {
+			t.Errorf("%q was read", bad)
+		}
+	}
+}
+
+func TestScripts_pass_shellcheck(t *testing.T) {
+	if _, err := exec.LookPath("shellcheck"); err != nil {
+		t.Skip("shellcheck is not installed")
+	}
+	file := filepath.Join(t.TempDir(), "guard.sh")
+	put(t, file, Functions+guard)
+	for _, f := range []string{"users.sh", file} {
+		if out, err := exec.CommandContext(t.Context(), "shellcheck", "-s", "sh", f).CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+}
+
+func TestShared_keeps_the_command(t *testing.T) {
+	got := Shared(shellcmd.New("mstflint", "-d", "0000:01:00.0", "q").WithStdin("y\n").WithTimeout(time.Minute), ib.MustParsePCIAddress("0000:01:00.0"))
+	if !strings.HasSuffix(got.String(), "0000:01:00.0 shared mstflint -d 0000:01:00.0 q") || !got.Root() || got.Changing() || got.Stdin() != "y\n" || got.Timeout() != 2*time.Minute {
+		t.Errorf("%s, stdin %q, timeout %s", got, got.Stdin(), got.Timeout())
+	}
+	if !Exclusive(shellcmd.New("mstconfig").Changes(), ib.MustParsePCIAddress("0000:01:00.0")).Changing() {
+		t.Error("a command that writes is not said to change the host")
+	}
+}

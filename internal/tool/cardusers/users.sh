@@ -1,0 +1,192 @@
+# Who else uses a card. Functions for scripts that open a card, to be called right
+# before: two programs that use a card at once break each other's accesses, and a
+# query beside a burn has made that burn fail. For uid 0; sh, dash, bash, busybox.
+#
+#   find_users ROOT LOCK  looks through /proc and sets
+#                           USERS     a line for each process that is not under
+#                                     LOCK: PID START CARD USER<TAB>COMMAND
+#                           USERS_WHY why it could not be seen; empty if it could
+#   users_of CARD         prints those of the lines that concern a card
+#
+# START is in seconds since 1970, 0 if unknown. CARD is a PCI address, or "any" if
+# the process may use each. A process that ends while it is looked at is no user.
+
+# shellcheck disable=SC2034 # both are for the caller
+find_users() {
+	USERS='' USERS_WHY=''
+	if [ ! -r "$1/proc/1/comm" ] || [ ! -d "$1/proc/1/cwd" ]; then
+		USERS_WHY='the processes in /proc cannot be read'
+		return 0
+	fi
+	# The first name is printed by every find that knows these words. Links are
+	# read and not followed: what is behind one may be a file server that is gone.
+	users_open=$(find "$1/proc/1/comm" "$1"/proc/[0-9]*/fd -name comm -o -lname "$2" -o -lname '*/mstflint_lockfiles/*' \
+		-o -lname '/dev/mst/*' -o -lname '*.[0-7]/config' -o -lname '*/resource[0-9]*' 2>/dev/null)
+	case $users_open in
+	"$1/proc/1/comm"*) ;;
+	*)
+		USERS_WHY='find of findutils, which shows what files processes have open, is missing or does not work'
+		return 0
+		;;
+	esac
+	users_own=' ' users_held=' ' users_some=' '
+	while IFS= read -r users_line; do
+		case $users_line in */fd/[0-9]*) users_file "$2" "$users_line" ;; esac
+	done <<END
+$users_open
+END
+	for users_dir in "$1"/proc/[0-9]*; do
+		users_named "$users_dir" && users_some="$users_some${users_dir##*/} "
+	done
+	for users_pid in $users_some; do
+		case $users_own in *" $users_pid "*) ;; *) users_process "$1" "$users_pid" ;; esac
+	done
+}
+
+users_of() {
+	while IFS=' ' read -r users_pid users_start users_card users_text; do
+		case $users_card in "${1%.*}".* | any) printf '%s %s %s %s\n' "$users_pid" "$users_start" "$users_card" "$users_text" ;; esac
+	done <<END
+$USERS
+END
+}
+
+# users_file LOCK FILE: takes down what one open file says of its process.
+users_file() {
+	users_link=$(readlink "$2") || return 0
+	users_pid=${2%/fd/*}
+	users_pid=${users_pid##*/}
+	if [ "$users_link" = "$1" ]; then
+		# What runs below flock has inherited its lock file.
+		users_own="$users_own$users_pid "
+		return 0
+	fi
+	# Who only reads the configuration space, as lspci does, disturbs nobody.
+	while read -r users_word users_value; do
+		case $users_word$users_value in flags:*[04]) return 0 ;; esac
+	done 2>/dev/null <"${2%/fd/*}/fdinfo/${2##*/}"
+	users_address "$users_link"
+	case $users_some in *" $users_pid "*) ;; *) users_some="$users_some$users_pid " ;; esac
+	case $users_held in *" $users_pid=$users_card "*) ;; *) users_held="$users_held$users_pid=$users_card " ;; esac
+}
+
+# users_address TEXT: sets users_card to the PCI address in the name of a device
+# or a path of sysfs; "any" for every other name.
+users_address() {
+	users_card=${1%/config}
+	users_card=${users_card%/resource*}
+	users_card=${users_card##*/}
+	users_card=${users_card#pciconf-}
+	case $users_card in
+	[0-9a-f][0-9a-f]:[0-9a-f][0-9a-f].[0-7]) users_card=0000:$users_card ;;
+	[0-9a-f][0-9a-f][0-9a-f][0-9a-f]:[0-9a-f][0-9a-f]:[0-9a-f][0-9a-f].[0-7]) ;;
+	*) users_card=any ;;
+	esac
+}
+
+# users_named DIR: whether a process, not yet listed, is by its name one of the
+# tools, or an interpreter that may run one.
+users_named() {
+	users_word='' users_value=''
+	case $users_some in *" ${1##*/} "*) return 1 ;; esac
+	IFS= read -r users_word 2>/dev/null <"$1/comm" || return 1
+	case $users_word in
+	mst* | mlx* | flint*) return 0 ;;
+	python* | perl* | sh | bash | dash) ;;
+	*) return 1 ;;
+	esac
+	# read skips the NUL that ends each word.
+	IFS= read -r users_value 2>/dev/null <"$1/cmdline"
+	case $users_value in */mst* | */mlx*) return 0 ;; esac
+	return 1
+}
+
+# users_process ROOT PID: adds a process to USERS if it uses a card.
+users_process() {
+	# Threads of drivers, such as mlx5_health, have no command line.
+	users_line=$(tr '\000\n' '\n ' 2>/dev/null <"$1/proc/$2/cmdline") || return 0
+	[ -n "$users_line" ] || return 0
+	users_tool='' users_device='' users_next='' users_text=''
+	while IFS= read -r users_word; do
+		users_text="$users_text $users_word"
+		users_argument "$users_word"
+	done <<END
+$users_line
+END
+	users_cards='' users_any=''
+	for users_value in $users_held; do
+		case $users_value in "$2=any") users_any=1 ;; "$2="*) users_cards="$users_cards ${users_value#*=}" ;; esac
+	done
+	if [ -z "$users_cards" ]; then
+		case "$users_tool$users_any $users_device" in
+		' '* | 'none ' | 'mstflint ' | 'flint ') return 0 ;; # without a device the last two work on a file
+		*' ') users_cards=any ;;
+		*)
+			users_address "$users_device"
+			users_cards=$users_card
+			;;
+		esac
+	fi
+	users_since "$1" "$2" || return 0
+	for users_card in $users_cards; do
+		USERS="$USERS$2 $users_start $users_card $users_who	${users_text# }
+"
+	done
+}
+
+# users_argument WORD: takes the next word of a command line.
+users_argument() {
+	if [ -n "$users_next" ]; then
+		users_device=$1 users_next=''
+		return 0
+	fi
+	case $users_tool in
+	'')
+		users_tool=${1##*/}
+		users_tool=${users_tool%.py}
+		case $users_tool in
+		mst* | mlx* | flint*) ;;
+		python* | perl* | sh | bash | dash | -*) users_tool='' ;;
+		*) users_tool=none ;;
+		esac
+		;;
+	none) ;;
+	*)
+		case $1 in
+		-d | --device | -device | --dev | -dev) users_next=1 ;;
+		--device=* | -device=* | --dev=* | -dev=* | -d=*) users_device=${1#*=} ;;
+		-d[0-9a-f/]*) users_device=${1#-d} ;;
+		esac
+		;;
+	esac
+}
+
+# users_since ROOT PID: sets users_who and users_start; fails if the process is gone.
+users_since() {
+	users_who='' users_start='' users_value=''
+	while read -r users_word users_value users_line; do
+		case $users_word in Uid:) users_who=$users_value ;; esac
+	done 2>/dev/null <"$1/proc/$2/status"
+	[ -n "$users_who" ] || return 1
+	users_who=$(id -nu "$users_who" 2>/dev/null || printf '%s' "$users_who")
+	# The 22nd field of stat; the second, the name, may hold blanks. Ticks are
+	# hundredths of a second on every machine that has such cards.
+	IFS= read -r users_value 2>/dev/null <"$1/proc/$2/stat"
+	while read -r users_word users_line users_next; do
+		case $users_word in btime) users_start=$users_line ;; esac
+	done 2>/dev/null <"$1/proc/stat"
+	users_next=''
+	users_ticks "${users_value##*) }"
+}
+
+# users_ticks FIELDS: adds the 20th of the fields to users_start.
+users_ticks() {
+	# shellcheck disable=SC2086 # a list of numbers
+	set -- $1
+	if [ -n "$users_start" ] && [ $# -ge 20 ]; then
+		shift 19
+		users_start=$((users_start + $1 / 100))
+	else
+		users_start=0
+	fi
+}
