@@ -14,7 +14,7 @@ func (o *Ops) AssessBackup(ctx context.Context, c Card) (Assessment, error) {
 	if err != nil {
 		return Assessment{}, err
 	}
-	a := Assessment{Card: cardFacts(s, card), Host: o.hostFacts(c, s), Jobs: PendingJobs(s, c.PCI)}
+	a := Assessment{Card: c.facts(s, card), Host: o.hostFacts(c, s), Jobs: PendingJobs(s, c.PCI)}
 	if !a.Host.Observe && a.Card.FlashKnown && a.Host.ToolPresent && !anyRunning(a.Host) {
 		if err = interrupted(&a.Card, o.verifyFlash(ctx, c.Host, &a.Card)); err != nil {
 			return Assessment{}, err
@@ -30,12 +30,15 @@ func (o *Ops) AssessBackup(ctx context.Context, c Card) (Assessment, error) {
 // to the operator's disk. Errors are *safety.RefusedError, *Error, *NoCardError,
 // *BackupError and those of the host.
 func (o *Ops) TakeBackup(ctx context.Context, c Card) (Backup, error) {
-	c.Host.Invalidate() // what is stored beside the firmware is of this moment
+	what := "back up firmware of card " + c.ID()
+	// What is stored beside the firmware is of this moment, and of this card.
+	if err := o.rightCard(ctx, c, what); err != nil {
+		return Backup{}, err
+	}
 	a, err := o.AssessBackup(ctx, c)
 	if err != nil {
 		return Backup{}, err
 	}
-	what := "back up firmware of card " + c.ID()
 	if a.Verdict.Blocked() {
 		return Backup{}, &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
 	}

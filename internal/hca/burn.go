@@ -25,7 +25,9 @@ const purposeRestore = "restore"
 // *Error, *NoCardError and those of the host.
 func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, error) {
 	var did []string
-	f.Card.Host.Invalidate() // whoever waited for a turn or a lock decides on what is now
+	if err := o.mayAdopt(ctx, f.Card, "burn firmware on card "+f.Card.ID()); err != nil {
+		return FirmwareState{}, err
+	}
 	adopted, err := o.Adopt(ctx, f.Card)
 	did = append(did, adopted...)
 	if err != nil {
@@ -178,7 +180,9 @@ func withBackup(err error, path string) error {
 // converges like ApplyFirmware, with the same errors.
 func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 	var state GUIDState
-	g.Card.Host.Invalidate()
+	if err := o.mayAdopt(ctx, g.Card, "set GUIDs of card "+g.Card.ID()); err != nil {
+		return state, err
+	}
 	adopted, err := o.Adopt(ctx, g.Card)
 	state.Did = append(state.Did, adopted...)
 	if err != nil {

@@ -28,6 +28,7 @@ type expectation struct {
 const (
 	exitGate    = 70 // the second gate refused; nothing was written
 	exitPrinted = 71 // the tool ended with 0 and printed an error
+	exitOther   = 73 // another card is in the slot; nothing was written
 	exitLocked  = 75 // another job holds the host's lock
 	exitStart   = 76 // systemd-run failed
 )
@@ -192,6 +193,9 @@ func (o *Ops) concludeRefused(ctx context.Context, c Card, out outcome) ([]strin
 		e.What = fmt.Sprintf("Another job holds the lock of the host: %s of card %s, started by %s, since %s.",
 			out.held["job"], out.held["pci"], out.held["operator"], out.held["since"])
 		e.Check = "Wait until it ends, then plan again."
+	case out.exit == exitOther:
+		e.Summary = "Refusing to write the flash of card " + c.ID() + ": FW080 another card is in the slot"
+		e.What = "The job on the host found another card than the one it was for: " + orNothing(out.reason) + "."
 	case out.exit == exitStart:
 		e.Check = "Look at the host's log with journalctl -u " + unitName(out.id) + "."
 	case !out.ended:

@@ -61,7 +61,7 @@ func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (Assessment, error
 	if err != nil {
 		return Assessment{}, err
 	}
-	a := Assessment{Card: cardFacts(s, card), Host: o.hostFacts(f.Card, s), Jobs: PendingJobs(s, f.Card.PCI)}
+	a := Assessment{Card: f.Card.facts(s, card), Host: o.hostFacts(f.Card, s), Jobs: PendingJobs(s, f.Card.PCI)}
 	in := safety.FirmwareInput{Card: a.Card, Image: f.Image, Host: a.Host, Lab: f.Lab, Request: f.Request, Restore: f.Restore}
 	if o.worthInspecting(a, f) {
 		if err := o.inspect(ctx, f.Card.Host, &in.Card); err != nil {

@@ -170,7 +170,7 @@ func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (Assessment, error) {
 	if err != nil {
 		return Assessment{}, err
 	}
-	a := Assessment{Card: cardFacts(s, card), Host: o.hostFacts(g.Card, s), Jobs: PendingJobs(s, g.Card.PCI)}
+	a := Assessment{Card: g.Card.facts(s, card), Host: o.hostFacts(g.Card, s), Jobs: PendingJobs(s, g.Card.PCI)}
 	in := safety.GUIDInput{Card: a.Card, Host: a.Host, Lab: g.Lab, Request: g.Request}
 	first := safety.GUIDs(in)
 	if first.Action != safety.ActionNone && a.Card.FlashKnown && !a.Host.Observe && !anyRunning(a.Host) && a.Host.ToolPresent {

@@ -47,12 +47,18 @@ type Keeper interface {
 
 // Card is one card with what the configuration says of its host.
 type Card struct {
-	Host          Host
-	PCI           ib.PCIAddress
-	PlatformName  string // "ubuntu", "truenas"; chooses package advice
-	RebootAllowed bool
-	Rebooter      Rebooter // may be nil if RebootAllowed is false
-	Keeper        Keeper   // may be nil
+	Host Host
+	PCI  ib.PCIAddress
+	// Recorded is who the card was when it was adopted. Without it nothing is
+	// written.
+	Recorded ib.Identity
+	// Elsewhere is where the recorded card was found on another host, and Edit the
+	// lines of configuration that follow it; see safety.IdentityFacts.
+	Elsewhere, Edit string
+	PlatformName    string // "ubuntu", "truenas"; chooses package advice
+	RebootAllowed   bool
+	Rebooter        Rebooter // may be nil if RebootAllowed is false
+	Keeper          Keeper   // may be nil
 }
 
 // ID is "host/0000:01:00.0".

@@ -73,6 +73,7 @@ func (o *Ops) newJob(kind string, c Card, s *inventory.Snapshot, card *inventory
 	j.set("operator", o.cfg.Operator)
 	j.set("boot_id", s.BootID)
 	j.set("unit", j.unit())
+	j.identify(c.Recorded, card)
 	if f := card.Flash; f != nil {
 		j.set("from_psid", f.PSID)
 		j.set("from_fw", f.FW.String())

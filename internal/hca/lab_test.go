@@ -79,7 +79,11 @@ func (b *bench) card(ctx context.Context) Card {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return CardOn(h, b.pci, p, true, platform.RebootPolicy{Timeout: 30 * time.Second, Poll: 20 * time.Millisecond})
+	c := CardOn(h, b.pci, p, true, platform.RebootPolicy{Timeout: 30 * time.Second, Poll: 20 * time.Millisecond})
+	if found, ok := s.Card(b.pci); ok {
+		c.Recorded = s.Identity(found).Record()
+	}
+	return c
 }
 
 func (b *bench) ops(name string) *Ops {

@@ -53,7 +53,7 @@ func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (Assessment, err
 	if err != nil {
 		return Assessment{}, err
 	}
-	a := Assessment{Card: cardFacts(s, card), Host: o.hostFacts(l.Card, s), Jobs: PendingJobs(s, l.Card.PCI)}
+	a := Assessment{Card: l.Card.facts(s, card), Host: o.hostFacts(l.Card, s), Jobs: PendingJobs(s, l.Card.PCI)}
 	in := safety.LinkTypeInput{
 		Card: a.Card, Host: a.Host, Request: l.Request, PlannedPSID: l.PlannedPSID,
 		Current: map[int]string{}, ConfigRead: card.Config != nil,

@@ -20,7 +20,7 @@ func (o *Ops) lookAgain(ctx context.Context, c Card, first Assessment) (*invento
 	if err != nil {
 		return nil, nil, Assessment{}, err
 	}
-	now := Assessment{Card: cardFacts(s, card), Host: o.hostFacts(c, s), Jobs: PendingJobs(s, c.PCI)}
+	now := Assessment{Card: c.facts(s, card), Host: o.hostFacts(c, s), Jobs: PendingJobs(s, c.PCI)}
 	now.Card = inspectedAs(now.Card, first.Card)
 	return s, card, now, nil
 }

@@ -61,7 +61,9 @@ func (o *Ops) restoring(ctx context.Context, r Restore) (Firmware, Backup, error
 // interrupted restore began is adopted, and a card that already holds the
 // backup is not burned.
 func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, error) {
-	r.Card.Host.Invalidate()
+	if err := o.mayAdopt(ctx, r.Card, "restore firmware of card "+r.Card.ID()); err != nil {
+		return FirmwareState{}, err
+	}
 	did, err := o.Adopt(ctx, r.Card)
 	if err != nil {
 		return FirmwareState{Did: did}, err

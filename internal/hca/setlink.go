@@ -20,9 +20,11 @@ import (
 // and returns what was read back. Errors are *safety.RefusedError, *Error,
 // *NoCardError and those of the host.
 func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, error) {
-	l.PlannedPSID = ""       // at apply, what runs is what counts
-	l.Card.Host.Invalidate() // and what the host is now
+	l.PlannedPSID = "" // at apply, what runs is what counts
 	var state LinkTypeState
+	if err := o.mayAdopt(ctx, l.Card, "set link types of card "+l.Card.ID()); err != nil {
+		return state, err
+	}
 	adopted, err := o.Adopt(ctx, l.Card)
 	state.Did = append(state.Did, adopted...)
 	if err != nil {
@@ -126,6 +128,9 @@ func (o *Ops) keepLinkTypes(ctx context.Context, l LinkTypes, did *[]string) err
 	if l.Card.Keeper == nil || rung == "" {
 		return o.linkFailed(l.Card, "nothing on this host keeps link types over a reboot: "+whyNot, nil)
 	}
+	if err := o.rightCard(ctx, l.Card, "store the link types of card "+l.Card.ID()); err != nil {
+		return err
+	}
 	if err := l.Card.Keeper.Keep(ctx, types); err != nil {
 		return o.linkFailed(l.Card, "the setting for the next boot could not be stored", err)
 	}
@@ -183,6 +188,9 @@ func (o *Ops) writeConfig(ctx context.Context, c Card, types map[int]ib.LinkType
 	cmd, err := mstconfig.SetLinkTypes(c.PCI, values)
 	if err != nil {
 		return o.linkFailed(c, "the command of mstconfig could not be built", err)
+	}
+	if err = o.rightCard(ctx, c, "store the link types of card "+c.ID()); err != nil {
+		return err
 	}
 	r, err := o.exclusive(ctx, c.Host, c.PCI, cmd)
 	var busy *InUseError
@@ -242,6 +250,9 @@ func (o *Ops) setLinkTypesNow(ctx context.Context, l LinkTypes, did *[]string) e
 	}
 	if len(pairs) == 0 {
 		return nil
+	}
+	if err = o.rightCard(ctx, l.Card, "set link types of card "+l.Card.ID()); err != nil {
+		return err
 	}
 	r, err := l.Card.Host.Run(ctx, setNow(l.Card.PCI, pairs))
 	if err != nil {

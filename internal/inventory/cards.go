@@ -262,14 +262,27 @@ func linkPorts(s *Snapshot, _ *collect.Answer) error {
 	return nil
 }
 
-// readVPD reads part and serial number; a card whose VPD cannot be read has
-// none, which is common after a cross-flash.
+// readVPD reads part and serial number, or why there are none; that is common
+// after a cross-flash.
 func (c *Card) readVPD(a *collect.Answer) {
 	run, ok := a.Runs["vpd "+c.PCI.String()]
-	if !ok || run.Status != 0 {
+	switch {
+	case !ok && !a.Commands["lspci"]:
+		c.VPDError = "lspci is not installed"
+		return
+	case !ok:
+		c.VPDError = "the vital product data of such a device is not read"
+		return
+	case run.Status != 0:
+		c.VPDError = fmt.Sprintf("lspci ended with status %d", run.Status)
 		return
 	}
-	if d, err := lspci.ParseOne(run.Output); err == nil {
-		c.PartNumber, c.SerialNumber = d.PartNumber, d.SerialNumber
+	d, err := lspci.ParseOne(run.Output)
+	switch {
+	case err != nil:
+		c.VPDError = "the output of lspci was not understood: " + err.Error()
+	case d.SerialNumber == "":
+		c.VPDError = "lspci shows no serial number in the vital product data"
 	}
+	c.PartNumber, c.SerialNumber = d.PartNumber, d.SerialNumber
 }

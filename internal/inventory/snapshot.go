@@ -90,6 +90,7 @@ type Card struct {
 	Driver                 string // "mlx4_core"; empty if none is bound
 	PartNumber             string // from VPD; empty if unreadable
 	SerialNumber           string
+	VPDError               string // why there is neither of them; empty: there is
 	PCIe                   PCIe
 
 	RDMADevice  string // "mlx4_0", "ibp1s0"; empty if the driver made none

@@ -9,6 +9,7 @@ import (
 type CardFacts struct {
 	Host     string
 	PCI      ib.PCIAddress
+	Identity IdentityFacts
 	VendorID uint16
 	DeviceID uint16
 	Chip     ib.Chip // zero Name: not in the table of chips

@@ -15,6 +15,18 @@ var firmwareCases = []struct {
 	name     string
 	change   func(*FirmwareInput)
 }{
+	{"FW080", Refuse, "another card", func(in *FirmwareInput) { in.Card.Identity.Now.Serial = "MT1234X00002" }},
+	{"FW080", Refuse, "another card that has the image", func(in *FirmwareInput) {
+		in.Card.PSID, in.Card.FW, in.Card.Checksum = in.Image.PSID, in.Image.FW, in.Image.Checksum
+		in.Card.Identity.Now.Serial = "MT1234X00002"
+	}},
+	{"FW081", Refuse, "nothing recorded", func(in *FirmwareInput) { in.Card.Identity.Recorded = ib.Identity{} }},
+	{"FW081", Refuse, "serial number not readable", func(in *FirmwareInput) {
+		in.Card.Identity.Now.Serial, in.Card.Identity.Unread = "", "lspci is not installed"
+	}},
+	{"FW082", Refuse, "moved", func(in *FirmwareInput) {
+		in.Card.Identity.Now.Serial, in.Card.Identity.Elsewhere = "MT1234X00002", "0000:02:00.0"
+	}},
 	{"FW001", Refuse, "unreadable", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageUnreadable, "permission denied" }},
 	{"FW002", Refuse, "truncated", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageTruncated, "ends at 0x100" }},
 	{"FW003", Refuse, "wrong CRC", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageCRC, "DDR at 0x88" }},

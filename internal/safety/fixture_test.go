@@ -26,8 +26,10 @@ func guidSet(base ib.GUID, mac ib.MAC) ib.GUIDSet {
 
 func goodCard() CardFacts {
 	chip, _ := ib.ChipByPCI(0x1007)
+	who := ib.Identity{Serial: "MT1234X00001", Part: "MCX314A-BCCT", Chip: chip.Name}
 	return CardFacts{
-		Host: "intel9", PCI: here, VendorID: ib.MellanoxVendor, DeviceID: 0x1007, Chip: chip, Driver: "mlx4_core", Ports: 2,
+		Identity: IdentityFacts{Recorded: who, Now: who},
+		Host:     "intel9", PCI: here, VendorID: ib.MellanoxVendor, DeviceID: 0x1007, Chip: chip, Driver: "mlx4_core", Ports: 2,
 		HWID: ib.HWID{ID: 0x1f7}, HWKnown: true, FlashKnown: true, Format: "FS2", PSID: psidVPI, FW: fw236,
 		GUIDs: guidSet(0xe41d2d0300e44ed0, 0xe41d2de44ed0), Product: "02.36.50.00", Failsafe: FailsafeYes,
 		Checksum: "aa", Verified: VerifyGood, RunningKnown: true, RunningPSID: psidVPI, RunningFW: fw236,

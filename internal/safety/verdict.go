@@ -73,11 +73,14 @@ type permit struct {
 // seal computes the permission from the findings; it is the only place that
 // grants one.
 func seal(v Verdict, card CardFacts, final bool) Verdict {
+	v = identified(v, card)
 	if v.Blocked() {
 		v.Action, v.Activation, v.Answers = ActionRefuse, ActivationNone, nil
 		return v
 	}
-	v.seal = permit{action: v.Action, final: final, card: cardKey(card)}
+	if card.Identity.Same() {
+		v.seal = permit{action: v.Action, final: final, card: cardKey(card)}
+	}
 	return v
 }
 

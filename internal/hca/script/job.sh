@@ -48,7 +48,7 @@ refuse() {
   finish "$1"
 }
 
-kind= pci= operator= image_path= image_sha256= from_psid= from_fw= from_guids= from_macs= job=
+kind= pci= operator= image_path= image_sha256= from_psid= from_fw= from_guids= from_macs= from_serial= job=
 while IFS='=' read -r key value; do
   case $key in
     job) job=$value ;;
@@ -61,6 +61,7 @@ while IFS='=' read -r key value; do
     from_fw) from_fw=$value ;;
     from_guids) from_guids=$value ;;
     from_macs) from_macs=$value ;;
+    from_serial) from_serial=$value ;;
   esac
 done <"$dir/request"
 
@@ -84,6 +85,23 @@ fi
 
 printf 'job=%s\npci=%s\noperator=%s\nsince=%s\n' "$job" "$pci" "$operator" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$holder"
 step 2 locked
+
+# A card is who it is, not where it sits: the slot may have another one since the
+# host was read. Where the serial number cannot be read now, GUIDs and MACs must
+# prove it.
+if [ -n "$from_serial" ]; then
+  lspci -vvs "$pci" </dev/null >"$dir/vpd" 2>/dev/null
+  serial=
+  while read -r a rest; do
+    case $a in '[SN]') serial=${rest#*: } ;; esac
+  done <"$dir/vpd"
+  if [ -n "$serial" ] && [ "$serial" != "$from_serial" ]; then
+    refuse 73 "the card has serial number '$serial' instead of '$from_serial'"
+  fi
+  if [ -z "$serial$from_guids$from_macs" ]; then
+    refuse 73 "the serial number of the card cannot be read, which was '$from_serial', and it had neither GUIDs nor MACs"
+  fi
+fi
 
 # The second gate: card and image are still those that the verdict was about.
 if [ "$kind" = burn ]; then

@@ -1,6 +1,7 @@
 package card
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
 )
@@ -53,8 +55,8 @@ func (m *model) ref() (tfkit.CardRef, bool) {
 }
 
 // observe fills every computed attribute from what was found.
-func (m *model) observe(ref tfkit.CardRef, c *inventory.Card) {
-	m.identify(ref, c)
+func (m *model) observe(ref tfkit.CardRef, c *inventory.Card, now ib.Identity) {
+	m.identify(ref, c, now)
 	m.Livefish = types.BoolValue(c.Livefish)
 	m.Driver = tfkit.OrNull(c.Driver)
 	m.RDMADevice = tfkit.OrNull(c.RDMADevice)
@@ -75,13 +77,13 @@ func (m *model) observe(ref tfkit.CardRef, c *inventory.Card) {
 }
 
 // identify fills what no change of firmware alters; the plan shows it.
-func (m *model) identify(ref tfkit.CardRef, c *inventory.Card) {
-	m.ID = types.StringValue(ref.String())
+func (m *model) identify(ref tfkit.CardRef, c *inventory.Card, now ib.Identity) {
+	m.ID = types.StringValue(tfkit.CardName{CardRef: ref, Token: now.Token()}.String())
 	m.Chip = tfkit.OrNull(chipName(c))
 	m.PCIDeviceID = types.StringValue(fmt.Sprintf("%04x:%04x", c.VendorID, c.DeviceID))
 	m.PCISubsystemID = types.StringValue(fmt.Sprintf("%04x:%04x", c.SubVendorID, c.SubDevice))
-	m.PartNumber = tfkit.OrNull(c.PartNumber)
-	m.SerialNumber = tfkit.OrNull(c.SerialNumber)
+	m.PartNumber = tfkit.OrNull(cmp.Or(c.PartNumber, now.Part))
+	m.SerialNumber = tfkit.OrNull(cmp.Or(c.SerialNumber, now.Serial))
 }
 
 // chipName is the chip, or of a card that the chip table does not hold what its PCI
@@ -144,9 +146,10 @@ func portsValue(ports []inventory.Port) types.Map {
 	return types.MapValueMust(portTypes, elems)
 }
 
-// mismatches compares the card with what the configuration expects of it.
-func (m *model) mismatches(c *inventory.Card) []string {
-	found := map[string]string{"serial_number": c.SerialNumber, "part_number": c.PartNumber, "chip": chipName(c)}
+// mismatches compares the card with what the configuration expects of it. What
+// cannot be read is not what is expected.
+func (m *model) mismatches(c *inventory.Card, serial, part string) []string {
+	found := map[string]string{"serial_number": serial, "part_number": part, "chip": chipName(c)}
 	var out []string
 	for _, name := range []string{"serial_number", "part_number", "chip"} {
 		want, ok := m.Expect.Attributes()[name].(types.String)

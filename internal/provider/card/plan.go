@@ -1,6 +1,7 @@
 package card
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -14,30 +15,46 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
 )
 
-// ModifyPlan looks the card up, so that a wrong host or address fails the plan
-// and the plan shows which card it is.
+// ModifyPlan looks the card up at every plan, so that a wrong host or address
+// fails it, and so does another card than the one that was adopted.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || r.Data == nil || (!req.State.Raw.IsNull() && req.Plan.Raw.Equal(req.State.Raw)) {
+	if req.Plan.Raw.IsNull() || r.Data == nil {
 		return // adopting changes nothing, so that forgetting needs no warning
 	}
-	var plan model
+	var plan, state model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	exists := !req.State.Raw.IsNull()
+	if exists {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	}
 	ref, known := plan.ref()
 	if resp.Diagnostics.HasError() || !known || !r.HostReady(plan.Host) {
 		return
 	}
-	found := r.find(ctx, ref, &resp.Diagnostics)
+	stays := exists && len(resp.RequiresReplace) == 0 && state.PCIAddress.Same(plan.PCIAddress) && state.Host.Equal(plan.Host)
+	snap, found := r.find(ctx, ref, state, stays, &resp.Diagnostics)
 	if found == nil {
 		return
 	}
-	expected(&resp.Diagnostics, ref, plan, found)
-	r.driver(ctx, ref, found, resp)
-	if !req.State.Raw.IsNull() {
-		keepObserved(ctx, req, resp, plan)
+	adopts := !exists || stays && r.same(ctx, ref, plan, state, snap, found, &resp.Diagnostics)
+	var before *model
+	if stays && !adopts {
+		before = &state
+	}
+	expected(&resp.Diagnostics, ref, plan, before, snap, found)
+	if exists && req.Plan.Raw.Equal(req.State.Raw) || resp.Diagnostics.HasError() {
 		return
 	}
-	plan.identify(ref, found)
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	r.driver(ctx, ref, found, resp)
+	switch {
+	case adopts:
+		plan.identify(ref, found, snap.Identity(found))
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	case stays:
+		// What was observed stays until the next refresh.
+		state.Expect = plan.Expect
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &state)...)
+	}
 }
 
 // driver warns of a card that the host's kernel cannot run. It can be adopted all the
@@ -56,37 +73,41 @@ func (r *Resource) driver(ctx context.Context, ref tfkit.CardRef, c *inventory.C
 	}
 }
 
-// keepObserved plans a change of expectations alone: what was observed stays
-// until the next refresh.
-func keepObserved(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, plan model) {
-	var state model
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if len(resp.RequiresReplace) > 0 || !state.PCIAddress.Same(plan.PCIAddress) || !state.Host.Equal(plan.Host) {
-		return
-	}
-	state.Expect = plan.Expect
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &state)...)
-}
-
-// find returns the card, or adds an error and returns nil.
-func (r *Resource) find(ctx context.Context, ref tfkit.CardRef, diags *diag.Diagnostics) *inventory.Card {
+// find returns the card, or adds an error and returns nil. stays says that the
+// state holds a card of this very place.
+func (r *Resource) find(ctx context.Context, ref tfkit.CardRef, state model, stays bool, diags *diag.Diagnostics) (*inventory.Snapshot, *inventory.Card) {
 	_, _, snap, err := r.Look(ctx, ref.Host)
 	if err != nil {
 		tfkit.AddErrorAt(diags, path.Root("host"), "read card "+ref.String(), err)
-		return nil
+		return nil, nil
 	}
 	c, ok := snap.Card(ref.PCI)
-	if !ok {
-		diags.AddAttributeError(path.Root("pci_address"), "Unable to read card "+ref.String(), tfkit.NoCard(snap, ref))
-		return nil
+	if ok {
+		return snap, c
 	}
-	return c
+	if who := state.recorded(); stays && !who.Empty() && r.moved(ctx, ref, who, diags) {
+		return nil, nil
+	}
+	diags.AddAttributeError(path.Root("pci_address"), "Unable to read card "+ref.String(), tfkit.NoCard(snap, ref))
+	return nil, nil
 }
 
-func expected(diags *diag.Diagnostics, ref tfkit.CardRef, m model, c *inventory.Card) {
-	if wrong := m.mismatches(c); len(wrong) > 0 {
-		diags.AddAttributeError(path.Root("expect"), fmt.Sprintf("Refusing to adopt card %s: it is not the expected one", ref),
-			"Another card is at this address: "+strings.Join(wrong, "; ")+". Nothing was changed.\n\n"+
-				"Cards change their address when others are added or moved. Correct pci_address, or expect if the card was exchanged on purpose.")
+// expected refuses a card that is not what the configuration says. before is what
+// was recorded of it; nil if it is adopted now.
+func expected(diags *diag.Diagnostics, ref tfkit.CardRef, m model, before *model, snap *inventory.Snapshot, c *inventory.Card) {
+	now := snap.Identity(c)
+	serial, part := cmp.Or(c.SerialNumber, now.Serial), cmp.Or(c.PartNumber, now.Part)
+	if before != nil {
+		serial, part = cmp.Or(serial, before.SerialNumber.ValueString()), cmp.Or(part, before.PartNumber.ValueString())
 	}
+	wrong := m.mismatches(c, serial, part)
+	if len(wrong) == 0 {
+		return
+	}
+	detail := "Another card is at this address: " + strings.Join(wrong, "; ") + ". Nothing was changed.\n\n" +
+		"Cards change their address when others are added or moved. Correct pci_address, or expect if the card was exchanged on purpose."
+	if serial == "" && c.VPDError != "" {
+		detail += "\n\nThe serial number cannot be read: " + c.VPDError + "."
+	}
+	diags.AddAttributeError(path.Root("expect"), fmt.Sprintf("Refusing to adopt card %s: it is not the expected one", ref), detail)
 }

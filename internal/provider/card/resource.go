@@ -7,11 +7,14 @@ package card
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 var (
@@ -40,16 +43,30 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 		tfkit.AddError(&resp.Diagnostics, "adopt card "+plan.PCIAddress.ValueString(), err)
 		return
 	}
-	found := r.find(ctx, ref, &resp.Diagnostics)
+	r.adopt(ctx, ref, &plan, &resp.Diagnostics)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	}
+}
+
+// adopt fills the model from the card, if that is the planned one.
+func (r *Resource) adopt(ctx context.Context, ref tfkit.CardRef, plan *model, diags *diag.Diagnostics) {
+	snap, found := r.find(ctx, ref, model{}, false, diags)
 	if found == nil {
 		return
 	}
-	expected(&resp.Diagnostics, ref, plan, found)
-	if resp.Diagnostics.HasError() {
-		return
+	who, now := (&model{ID: plan.ID}).recorded(), snap.Identity(found)
+	if like, _ := ib.Compare(who, now); like != ib.Same && !who.Empty() {
+		f := safety.IdentityFacts{Recorded: who, Now: now, Unread: found.VPDError}
+		f.Elsewhere, f.Edit = r.WhereIs(ctx, ref, who)
+		refuse(ctx, diags, ref, f)
 	}
-	plan.observe(ref, found)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	expected(diags, ref, *plan, nil, snap, found)
+	id := plan.ID
+	plan.observe(ref, found, now)
+	if id.ValueString() != "" {
+		plan.ID = id // as planned
+	}
 }
 
 // Read refreshes what is observed; a card that a reachable host does not have
@@ -67,18 +84,34 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	found, ok := snap.Card(ref.PCI)
-	if !ok {
+	var now ib.Identity
+	if ok {
+		now = snap.Identity(found)
+	}
+	switch r.Compare(ctx, ref, state.recorded(), now, ok, &resp.Diagnostics) {
+	case tfkit.Absent:
 		resp.State.RemoveResource(ctx)
 		return
+	case tfkit.Strange:
+		if state.PCIDeviceID.IsNull() { // nothing was adopted yet: an import that names the card
+			resp.Diagnostics.AddError("Unable to import card "+state.ID.ValueString(), "Another card is at this address.")
+		}
+		return // what was recorded stays, and the plan refuses
+	case tfkit.Present:
 	}
-	state.observe(ref, found)
+	state.refresh(ref, found, now)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
-// Update stores new expectations; the card is as it was.
+// Update stores new expectations. The card is as it was, unless they accept another
+// one.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var plan model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if plan.RDMADevice.IsUnknown() { // the plan adopts another card
+		ref, _ := plan.ref()
+		r.adopt(ctx, ref, &plan, &resp.Diagnostics)
+	}
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -88,9 +121,9 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 // Delete forgets the card.
 func (r *Resource) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {}
 
-// ImportState takes host/pci_address.
+// ImportState takes host/pci_address, or the whole id.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	ref, err := tfkit.ParseCardRef(req.ID)
+	ref, err := tfkit.ParseCardName(req.ID)
 	if err != nil {
 		tfkit.AddError(&resp.Diagnostics, "import card "+req.ID, err)
 		return

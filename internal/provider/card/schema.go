@@ -16,7 +16,7 @@ import (
 // Schema implements resource.Resource.
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attrs := observedAttributes()
-	attrs["id"] = tfkit.IDAttribute("`host/pci_address`")
+	attrs["id"] = tfkit.IDAttribute("`host/pci_address/serial_number`")
 	attrs["host"] = tfkit.HostAttribute()
 	attrs["pci_address"] = schema.StringAttribute{
 		Required:            true,

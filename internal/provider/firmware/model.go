@@ -15,6 +15,7 @@ import (
 type model struct {
 	ID              types.String         `tfsdk:"id"`
 	CardID          tfkit.CardID         `tfsdk:"card_id"`
+	CardIdentity    types.String         `tfsdk:"card_identity"`
 	ImageID         tfkit.ImageID        `tfsdk:"image_id"`
 	AllowPSIDChange types.Object         `tfsdk:"allow_psid_change"`
 	AllowDowngrade  types.Object         `tfsdk:"allow_downgrade"`

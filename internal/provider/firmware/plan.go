@@ -37,7 +37,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	same := exists && state.CardID.Same(plan.CardID)
+	same := exists && tfkit.SameCard(state.CardID, plan.CardID)
 	if exists && !same {
 		warnReplaced(&resp.Diagnostics, state.CardID.ValueString())
 	}
@@ -45,6 +45,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	config.Activation = plan.Activation // with the default
+	config.CardIdentity = tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity)
 	a := r.ask(ctx, config, &resp.Diagnostics)
 	if a == nil || !r.assess(ctx, a, config, state, &resp.Diagnostics) {
 		return
@@ -65,6 +66,7 @@ func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, stat
 		}
 		return
 	}
+	plan.CardIdentity = a.at.Identity
 	plan.plan(a.at.Ref, a.image, a.Verdict, a.now, state)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
@@ -99,7 +101,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 		tfkit.AddErrorAt(diags, path.Root("allow_downgrade"), what, err)
 		return nil
 	}
-	at := r.CardAt(ctx, ref, what, diags)
+	at := r.RecordedCard(ctx, config.CardID, config.CardIdentity, what, diags)
 	if at == nil {
 		return nil
 	}

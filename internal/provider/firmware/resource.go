@@ -66,7 +66,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		tfkit.AddError(diags, "burn firmware on card "+plan.CardID.ValueString(), err)
 		return
 	}
-	config.Activation = plan.Activation
+	config.Activation, config.CardIdentity = plan.Activation, tfkit.AsPlanned(plan.CardIdentity)
 	err = r.Turns.Do(ctx, ref, func() error { return r.write(ctx, ref, config, &plan, diags) })
 	tfkit.AddError(diags, "burn firmware on card "+ref.String(), err)
 	if diags.HasError() {
@@ -105,6 +105,9 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	_, _, snap, err := r.Look(ctx, ref.Host)
 	r.Restores.SawState(ref, r.boot(ctx, ref.Host))
+	if err == nil && r.Present(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) == tfkit.Strange {
+		return // what was read last stays in the state
+	}
 	var now hca.FirmwareState
 	if err == nil {
 		now, err = hca.ReadFirmware(snap, ref.PCI)

@@ -125,7 +125,7 @@ func (r *Resource) planRestore(ctx context.Context, ref tfkit.CardRef, state mod
 // restoreOf gathers what a restore needs from the state.
 func (r *Resource) restoreOf(ctx context.Context, ref tfkit.CardRef, state model, diags *diag.Diagnostics) (hca.Restore, bool) {
 	what := "restore firmware of card " + ref.String()
-	at := r.CardAt(ctx, ref, what, diags)
+	at := r.RecordedCard(ctx, state.CardID, tfkit.AsPlanned(state.CardIdentity), what, diags)
 	if at == nil {
 		return hca.Restore{}, false
 	}

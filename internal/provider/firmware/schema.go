@@ -26,8 +26,9 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
-			"id":      tfkit.IDAttribute("that of the card"),
-			"card_id": tfkit.CardIDAttribute(),
+			"id":            tfkit.IDAttribute("that of the card"),
+			"card_id":       tfkit.CardIDAttribute(),
+			"card_identity": tfkit.CardIdentityAttribute(),
 			"image_id": schema.StringAttribute{
 				Required: true, CustomType: tfkit.ImageIDType{},
 				MarkdownDescription: "Id of the image, `host/sha256`, as `infiniband_firmware_image.….id` gives it. It must be staged on the card's host. Another image with the same PSID, version and content is no change.",

@@ -11,9 +11,10 @@ import (
 )
 
 type model struct {
-	ID       types.String `tfsdk:"id"`
-	CardID   tfkit.CardID `tfsdk:"card_id"`
-	Triggers types.Map    `tfsdk:"triggers"`
+	ID           types.String `tfsdk:"id"`
+	CardID       tfkit.CardID `tfsdk:"card_id"`
+	CardIdentity types.String `tfsdk:"card_identity"`
+	Triggers     types.Map    `tfsdk:"triggers"`
 
 	Path         types.String  `tfsdk:"path"`
 	SHA256       types.String  `tfsdk:"sha256"`

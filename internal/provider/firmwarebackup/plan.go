@@ -30,34 +30,39 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		resp.Plan.Raw = req.State.Raw
 		return
 	}
-	r.assess(ctx, plan.CardID, &resp.Diagnostics)
+	at := r.assess(ctx, plan.CardID, tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity), &resp.Diagnostics)
+	if at != nil {
+		plan.CardIdentity = at.Identity
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	}
 }
 
 // assess reports what speaks against taking a backup now.
-func (r *Resource) assess(ctx context.Context, id tfkit.CardID, diags *diag.Diagnostics) {
+func (r *Resource) assess(ctx context.Context, id tfkit.CardID, recorded types.String, diags *diag.Diagnostics) *tfkit.CardAt {
 	if id.IsUnknown() {
 		tfkit.AddPostponed(diags, "backup of a card", "the card comes from something that is not there yet")
-		return
+		return nil
 	}
 	ref, err := tfkit.ParseCardRef(id.ValueString())
 	if err != nil {
-		return // the attribute validated itself
+		return nil // the attribute validated itself
 	}
 	if !r.HostReady(types.StringValue(ref.Host)) {
 		tfkit.AddPostponed(diags, "backup of card "+ref.String(), "the provider's configuration is not known yet")
-		return
+		return nil
 	}
 	what := "back up firmware of card " + ref.String()
-	at := r.CardAt(ctx, ref, what, diags)
+	at := r.RecordedCard(ctx, id, recorded, what, diags)
 	if at == nil {
-		return
+		return nil
 	}
 	a, err := r.Cards.AssessBackup(ctx, at.HCA)
 	if err != nil {
 		tfkit.AddErrorAt(diags, path.Root("card_id"), what, err)
-		return
+		return nil
 	}
 	tfkit.AddFindings(ctx, diags, what, a.Verdict.Findings)
+	return at
 }
 
 func (m *model) warnForgotten(diags *diag.Diagnostics) {

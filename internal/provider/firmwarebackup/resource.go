@@ -66,7 +66,7 @@ func (r *Resource) take(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, d
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err = r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
-		at := r.CardAt(ctx, ref, what, diags)
+		at := r.RecordedCard(ctx, plan.CardID, tfkit.AsPlanned(plan.CardIdentity), what, diags)
 		if at == nil {
 			return nil
 		}
@@ -98,6 +98,14 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if err != nil {
 		tfkit.AddError(&resp.Diagnostics, "read backup of card "+ref.String(), err)
 		return
+	}
+	switch r.Present(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) {
+	case tfkit.Absent:
+		resp.State.RemoveResource(ctx)
+		return
+	case tfkit.Strange:
+		return // what was read last stays in the state
+	case tfkit.Present:
 	}
 	card, ok := snap.Card(ref.PCI)
 	if !ok {
@@ -161,5 +169,6 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 	state := model{CardID: tfkit.NewText[tfkit.CardIDKind](ref.String()), Triggers: types.MapNull(types.StringType)}
 	state.fill(ref, newest)
 	state.compare(at.Card, newest)
+	state.CardIdentity = types.StringValue(at.Snap.Identity(at.Card).Record().String())
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }

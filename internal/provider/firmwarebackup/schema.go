@@ -23,8 +23,9 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
-			"id":      tfkit.IDAttribute("that of the card"),
-			"card_id": tfkit.CardIDAttribute(),
+			"id":            tfkit.IDAttribute("that of the card"),
+			"card_id":       tfkit.CardIDAttribute(),
+			"card_identity": tfkit.CardIdentityAttribute(),
 			"triggers": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Any values; a change takes a new backup and keeps the old one.",

@@ -13,6 +13,7 @@ import (
 type model struct {
 	ID              types.String   `tfsdk:"id"`
 	CardID          tfkit.CardID   `tfsdk:"card_id"`
+	CardIdentity    types.String   `tfsdk:"card_identity"`
 	BaseMAC         tfkit.MAC      `tfsdk:"base_mac"`
 	BaseGUID        tfkit.GUID     `tfsdk:"base_guid"`
 	NodeGUID        tfkit.GUID     `tfsdk:"node_guid"`

@@ -33,6 +33,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	config.Activation = plan.Activation // with the default
+	config.CardIdentity = tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity)
 	a := r.ask(ctx, config, &resp.Diagnostics)
 	if a == nil || !r.assess(ctx, a, &resp.Diagnostics) {
 		return
@@ -45,6 +46,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	given := plan
 	given.BaseGUID, given.BaseMAC = config.BaseGUID, config.BaseMAC
+	plan.CardIdentity = a.at.Identity
 	plan.plan(a.at.Ref, want, a.writes(), a.now, state)
 	plan.waiting(a)
 	plan.keepGiven(given)
@@ -99,7 +101,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 		tfkit.AddError(diags, what, err)
 		return nil
 	}
-	at := r.CardAt(ctx, ref, what, diags)
+	at := r.RecordedCard(ctx, config.CardID, config.CardIdentity, what, diags)
 	if at == nil {
 		return nil
 	}

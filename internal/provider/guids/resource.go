@@ -58,7 +58,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		tfkit.AddError(diags, "set GUIDs of card "+plan.CardID.ValueString(), err)
 		return
 	}
-	config.Activation = plan.Activation
+	config.Activation, config.CardIdentity = plan.Activation, tfkit.AsPlanned(plan.CardIdentity)
 	err = r.Turns.Do(ctx, ref, func() error { return r.write(ctx, ref, config, &plan, diags) })
 	tfkit.AddError(diags, "set GUIDs of card "+ref.String(), err)
 	if diags.HasError() {
@@ -96,6 +96,9 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	_, _, snap, err := r.Look(ctx, ref.Host)
+	if err == nil && r.Present(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) == tfkit.Strange {
+		return // what was read last stays in the state
+	}
 	var now hca.GUIDState
 	if err == nil {
 		now, err = hca.ReadGUIDs(snap, ref.PCI)

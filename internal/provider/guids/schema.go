@@ -21,8 +21,9 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
-			"id":      tfkit.IDAttribute("that of the card"),
-			"card_id": tfkit.CardIDAttribute(),
+			"id":            tfkit.IDAttribute("that of the card"),
+			"card_id":       tfkit.CardIDAttribute(),
+			"card_identity": tfkit.CardIdentityAttribute(),
 			"base_mac": schema.StringAttribute{
 				Optional: true, Computed: true, CustomType: tfkit.MACType{},
 				MarkdownDescription: "MAC address of port 1, usually printed on the card. Port 2 gets the next one; unless they are given, the GUIDs follow from it as the vendor derives them, with `0300` in the middle. If it is left out, this is the MAC in flash if port 2 has the next one.",

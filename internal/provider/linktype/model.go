@@ -16,6 +16,7 @@ import (
 type model struct {
 	ID              types.String   `tfsdk:"id"`
 	CardID          tfkit.CardID   `tfsdk:"card_id"`
+	CardIdentity    types.String   `tfsdk:"card_identity"`
 	Ports           types.Map      `tfsdk:"ports"`
 	AllowManagement types.String   `tfsdk:"allow_management_path"`
 	Activation      types.String   `tfsdk:"activation"`

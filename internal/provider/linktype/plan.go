@@ -32,6 +32,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if resp.Diagnostics.HasError() || r.Data == nil {
 		return
 	}
+	config.CardIdentity = tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity)
 	a := r.ask(ctx, config, &resp.Diagnostics)
 	if a == nil || !r.assess(ctx, a, &resp.Diagnostics) {
 		return
@@ -44,6 +45,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		resp.Plan.Raw = req.State.Raw
 		return
 	}
+	plan.CardIdentity = a.at.Identity
 	plan.plan(a.at.Ref, changes, a.ask.PlannedPSID != "", a.now, state)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
@@ -88,7 +90,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 		tfkit.AddErrorAt(diags, path.Root("ports"), what, err)
 		return nil
 	}
-	at := r.CardAt(ctx, ref, what, diags)
+	at := r.RecordedCard(ctx, config.CardID, config.CardIdentity, what, diags)
 	if at == nil {
 		return nil
 	}

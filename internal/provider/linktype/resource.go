@@ -59,6 +59,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		tfkit.AddError(diags, "set link types of card "+plan.CardID.ValueString(), err)
 		return
 	}
+	config.CardIdentity = tfkit.AsPlanned(plan.CardIdentity)
 	err = r.Turns.Do(ctx, ref, func() error { return r.write(ctx, ref, config, &plan, diags) })
 	tfkit.AddError(diags, "set link types of card "+ref.String(), err)
 	if diags.HasError() {
@@ -93,6 +94,10 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if err != nil || resp.Diagnostics.HasError() || !r.HostReady(types.StringValue(ref.Host)) {
 		tfkit.AddError(&resp.Diagnostics, "read link types of card "+state.CardID.ValueString(), err)
 		return
+	}
+	_, _, snap, err := r.Look(ctx, ref.Host)
+	if err == nil && r.Present(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) == tfkit.Strange {
+		return // what was read last stays in the state
 	}
 	now, err := r.read(ctx, ref)
 	if tfkit.CardGone(err) {

@@ -32,8 +32,9 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
-			"id":      tfkit.IDAttribute("that of the card"),
-			"card_id": tfkit.CardIDAttribute(),
+			"id":            tfkit.IDAttribute("that of the card"),
+			"card_id":       tfkit.CardIDAttribute(),
+			"card_identity": tfkit.CardIdentityAttribute(),
 			"ports": schema.MapAttribute{
 				Required: true, ElementType: types.StringType,
 				MarkdownDescription: "Link type by port number: `ib`, `eth`, or `auto`, which lets the card sense the cable.",

@@ -21,6 +21,8 @@ type CardAt struct {
 	Snap *inventory.Snapshot
 	Card *inventory.Card
 	HCA  hca.Card
+	// Identity is what a plan records of the card; see RecordedCard.
+	Identity types.String
 }
 
 // CardAt looks a card up. It adds an error at card_id and returns nil if the

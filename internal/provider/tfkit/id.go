@@ -16,17 +16,43 @@ type CardRef struct {
 // String gives the id of the card, "intel9/0000:01:00.0".
 func (r CardRef) String() string { return r.Host + "/" + r.PCI.String() }
 
-// ParseCardRef reads "host/pci_address"; the first slash splits.
+// ParseCardRef reads the place in the id of a card.
 func ParseCardRef(id string) (CardRef, error) {
-	host, pci, ok := strings.Cut(id, "/")
+	name, err := ParseCardName(id)
+	return name.CardRef, err
+}
+
+// CardName is the id of a card: its place and, in Token, which card it is. Core
+// carries it from the plan to the apply, so that a saved plan is of one card.
+type CardName struct {
+	CardRef
+	Token string // see ib.Identity.Token; empty: the place alone
+}
+
+// String gives "intel9/0000:01:00.0/MT1234X00001".
+func (n CardName) String() string {
+	if n.Token == "" {
+		return n.CardRef.String()
+	}
+	return n.CardRef.String() + "/" + n.Token
+}
+
+// ParseCardName reads "host/pci_address" and "host/pci_address/identity"; the
+// first slash splits.
+func ParseCardName(id string) (CardName, error) {
+	host, rest, ok := strings.Cut(id, "/")
 	if !ok || host == "" {
-		return CardRef{}, fmt.Errorf("invalid card id %q: want host/pci_address, for example intel9/0000:01:00.0", id)
+		return CardName{}, fmt.Errorf("invalid card id %q: want host/pci_address or host/pci_address/serial, for example intel9/0000:01:00.0", id)
 	}
+	pci, token, _ := strings.Cut(rest, "/")
 	addr, err := ib.ParsePCIAddress(pci)
-	if err != nil {
-		return CardRef{}, fmt.Errorf("invalid card id %q: %w", id, err)
+	if err == nil {
+		_, err = ib.ParseToken(token)
 	}
-	return CardRef{Host: host, PCI: addr}, nil
+	if err != nil {
+		return CardName{}, fmt.Errorf("invalid card id %q: %w", id, err)
+	}
+	return CardName{CardRef: CardRef{Host: host, PCI: addr}, Token: token}, nil
 }
 
 // PortRef names one port of a host by its GUID, and a P_Key child of it if

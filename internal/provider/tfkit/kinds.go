@@ -97,8 +97,28 @@ func (PCIKind) Canonical(s string) (string, error)  { return canonical(ib.ParseP
 
 func (VersionKind) Canonical(s string) (string, error) { return canonical(ib.ParseFWVersion(s)) }
 
-func (CardIDKind) Canonical(s string) (string, error)  { return canonical(ParseCardRef(s)) }
+func (CardIDKind) Canonical(s string) (string, error)  { return canonical(ParseCardName(s)) }
 func (ImageIDKind) Canonical(s string) (string, error) { return canonical(ParseImageRef(s)) }
+
+// Means reports whether two ids may be of one card at one place: the place alone
+// may be any card.
+func (CardIDKind) Means(a, b string) bool {
+	m, errA := ParseCardName(a)
+	n, errB := ParseCardName(b)
+	return errA == nil && errB == nil && m.CardRef == n.CardRef && (m.Token == n.Token || m.Token == "" || n.Token == "")
+}
+
+// Moved reports whether two ids are of one card, at whatever places.
+func (CardIDKind) Moved(a, b string) bool {
+	m, errA := ParseCardName(a)
+	n, errB := ParseCardName(b)
+	return errA == nil && errB == nil && m.Token != "" && m.Token == n.Token
+}
+
+// SameCard reports whether two ids are of one card, which may have moved.
+func SameCard(a, b CardID) bool {
+	return a.Same(b) || CardIDKind{}.Moved(a.ValueString(), b.ValueString())
+}
 
 func (HashKind) Canonical(s string) (string, error) {
 	low := strings.ToLower(s)

@@ -32,11 +32,18 @@ func HostAttribute() schema.StringAttribute {
 // CardIDAttribute is the argument that names a card by the id of its infiniband_card.
 func CardIDAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
-		Required:            true,
-		CustomType:          CardIDType{},
-		MarkdownDescription: "Id of the card, `host/pci_address`, as `infiniband_card.….id` gives it. Another card is another object: a change forgets this one and leaves it as it is.",
-		PlanModifiers:       []planmodifier.String{ReplaceIfOther[CardIDKind]()},
+		Required:   true,
+		CustomType: CardIDType{},
+		MarkdownDescription: "Id of the card, as `infiniband_card.….id` gives it: `host/pci_address/serial_number`. Another card is another object: a change forgets this one and leaves it as it is. " +
+			"The same card at another address is no other one. `host/pci_address` alone is the card that is there when the resource is created.",
+		PlanModifiers: []planmodifier.String{ReplaceIfOther[CardIDKind]()},
 	}
+}
+
+// CardIdentityAttribute is who the card was when the resource was created.
+func CardIdentityAttribute() schema.StringAttribute {
+	return Computed("Which card this is: serial number, part number and chip; MACs and GUIDs of a card without a readable serial number. " +
+		"It is part of the plan. A card that is not this one is never written to, whatever its address.")
 }
 
 // PortGUIDAttribute is the argument that names a port of a host.
@@ -162,6 +169,10 @@ func (m identityModifier[K]) PlanModifyString(_ context.Context, req planmodifie
 	if (Text[K]{req.PlanValue}).Same(Text[K]{req.StateValue}) {
 		resp.PlanValue = req.StateValue
 		return
+	}
+	var k K
+	if thing, ok := any(k).(interface{ Moved(a, b string) bool }); ok && thing.Moved(req.PlanValue.ValueString(), req.StateValue.ValueString()) {
+		return // the same one at another place
 	}
 	resp.RequiresReplace = m.replace
 }

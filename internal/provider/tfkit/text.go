@@ -112,6 +112,10 @@ func (v Text[K]) Same(o Text[K]) bool {
 	if v.IsNull() || v.IsUnknown() || o.IsNull() || o.IsUnknown() {
 		return false
 	}
+	var k K
+	if loose, ok := any(k).(interface{ Means(a, b string) bool }); ok {
+		return loose.Means(v.ValueString(), o.ValueString())
+	}
 	a, errA := v.Canonical()
 	b, errB := o.Canonical()
 	return errA == nil && errB == nil && a == b

@@ -1,0 +1,238 @@
+package ib
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Identity is what tells one card from another, wherever it sits. What could not
+// be read is empty. GUIDs are those of the node and of its ports: cards may share
+// a system image GUID.
+type Identity struct {
+	Serial, Part, Chip string // serial and part number of the vital product data
+	MACs               []MAC
+	GUIDs              []GUID
+}
+
+// Likeness is the outcome of comparing two identities.
+type Likeness int
+
+// The outcomes. The zero value proves nothing.
+const (
+	Undecided Likeness = iota
+	Same
+	Other
+)
+
+// Compare says whether two identities are of one card, and why; the reason is a
+// sentence without a full stop. The serial number decides. MACs and GUIDs can be
+// set by anybody, so that they count only where a serial number is missing.
+func Compare(recorded, now Identity) (Likeness, string) {
+	if recorded.Chip != "" && now.Chip != "" && recorded.Chip != now.Chip {
+		return Other, fmt.Sprintf("the chip is %s, and %s was recorded", now.Chip, recorded.Chip)
+	}
+	was, is := word(recorded.Serial), word(now.Serial)
+	if was == "" || is == "" {
+		return compareValues(recorded, now)
+	}
+	if was != is {
+		return Other, fmt.Sprintf("the serial number is %s, and %s was recorded", is, was)
+	}
+	if recorded.Part != "" && now.Part != "" && recorded.Part != now.Part {
+		// Makers number their boards each in its own way, and another firmware
+		// may show other product data.
+		if like, _ := compareValues(recorded, now); like != Same {
+			return like, fmt.Sprintf("the serial number is %s as recorded, but the part number is %s, and %s was recorded", is, now.Part, recorded.Part)
+		}
+	}
+	return Same, "the serial number is " + is
+}
+
+// compareValues goes by MACs and GUIDs. One that both have is enough: the others
+// may have been set since.
+func compareValues(recorded, now Identity) (Likeness, string) {
+	a, b := recorded.values(), now.values()
+	for _, v := range a {
+		if slices.Contains(b, v) {
+			return Same, "it has " + v + " as recorded"
+		}
+	}
+	switch missing := "the serial number is not known, "; {
+	case recorded.Empty():
+		return Undecided, "nothing was recorded that tells the card from others"
+	case len(a) == 0:
+		return Undecided, missing + "and no MAC or GUID was recorded that tells the card from others"
+	case len(b) == 0:
+		return Undecided, missing + "and the card shows no MAC or GUID that tells it from others"
+	default:
+		return Other, fmt.Sprintf("it has %s, and %s was recorded", strings.Join(b, ", "), strings.Join(a, ", "))
+	}
+}
+
+// values are the addresses that may tell cards apart. One that was never set
+// tells nothing.
+func (i Identity) values() []string {
+	var all []string
+	for _, m := range i.MACs {
+		if UniqueMAC(m) {
+			all = append(all, "MAC "+m.String())
+		}
+	}
+	for _, g := range i.GUIDs {
+		if UniqueGUID(g) {
+			all = append(all, "GUID "+g.String())
+		}
+	}
+	return all
+}
+
+// UniqueMAC reports whether a MAC may be that of one card alone. Vendors put
+// 00:02:c9:00:00:xx into files for distribution.
+func UniqueMAC(m MAC) bool { return !m.IsZero() && !m.IsMulticast() && m>>8 != 0x0002c90000 }
+
+// UniqueGUID reports whether a GUID may be that of one card alone. Vendors put
+// 0x0002c9000100d0xx into files for distribution.
+func UniqueGUID(g GUID) bool { return !g.IsZero() && !g.IsUnset() && g>>8 != 0x0002c9000100d0 }
+
+// Empty reports whether nothing is there that tells the card from others of its
+// kind.
+func (i Identity) Empty() bool { return word(i.Serial) == "" && len(i.values()) == 0 }
+
+// Record is the part of an identity that is kept with a plan. Where a serial
+// number is known, that is without MACs and GUIDs: the same apply may set these.
+func (i Identity) Record() Identity {
+	if word(i.Serial) != "" {
+		i.MACs, i.GUIDs = nil, nil
+		return i
+	}
+	i.MACs = slices.DeleteFunc(slices.Clone(i.MACs), func(m MAC) bool { return !UniqueMAC(m) })
+	i.GUIDs = slices.DeleteFunc(slices.Clone(i.GUIDs), func(g GUID) bool { return !UniqueGUID(g) })
+	return i
+}
+
+// String gives "serial number MT1234X00001, part number MCX314A-BCCT, chip
+// ConnectX-3 Pro", which ParseIdentity reads.
+func (i Identity) String() string {
+	var parts []string
+	add := func(label, value string) {
+		if value = strings.TrimSpace(strings.ReplaceAll(value, ",", " ")); value != "" {
+			parts = append(parts, label+" "+value)
+		}
+	}
+	add(serialLabel, word(i.Serial))
+	add(partLabel, i.Part)
+	add(chipLabel, i.Chip)
+	for _, m := range i.MACs {
+		add(macLabel, m.String())
+	}
+	for _, g := range i.GUIDs {
+		add(guidLabel, g.String())
+	}
+	return strings.Join(parts, ", ")
+}
+
+const (
+	serialLabel = "serial number"
+	partLabel   = "part number"
+	chipLabel   = "chip"
+	macLabel    = "MAC"
+	guidLabel   = "GUID"
+)
+
+// ParseIdentity reads what String gives.
+func ParseIdentity(s string) (Identity, error) {
+	var i Identity
+	if s == "" {
+		return i, nil
+	}
+	for part := range strings.SplitSeq(s, ", ") {
+		var err error
+		switch label, value := cutLabel(part); label {
+		case serialLabel:
+			i.Serial = value
+		case partLabel:
+			i.Part = value
+		case chipLabel:
+			i.Chip = value
+		case macLabel:
+			var m MAC
+			m, err = ParseMAC(value)
+			i.MACs = append(i.MACs, m)
+		case guidLabel:
+			var g GUID
+			g, err = ParseGUID(value)
+			i.GUIDs = append(i.GUIDs, g)
+		default:
+			err = fmt.Errorf("%q is no part of it", part)
+		}
+		if err != nil {
+			return Identity{}, fmt.Errorf("invalid identity %q of a card: %w", s, err)
+		}
+	}
+	return i, nil
+}
+
+func cutLabel(part string) (label, value string) {
+	for _, l := range []string{serialLabel, partLabel, chipLabel, macLabel, guidLabel} {
+		if rest, ok := strings.CutPrefix(part, l+" "); ok {
+			return l, rest
+		}
+	}
+	return "", part
+}
+
+// Prefixes of tokens that are no serial number.
+const (
+	macToken  = "mac-"
+	guidToken = "guid-"
+)
+
+// Token is one word for the strongest fact: the serial number, else the first
+// MAC, else the first GUID; empty if there is none. It may stand in an id.
+func (i Identity) Token() string {
+	if serial := word(i.Serial); serial != "" {
+		return serial
+	}
+	r := i.Record()
+	switch {
+	case len(r.MACs) > 0:
+		return macToken + r.MACs[0].Hex()
+	case len(r.GUIDs) > 0:
+		return guidToken + r.GUIDs[0].Hex()
+	}
+	return ""
+}
+
+// ParseToken gives the identity that a token stands for.
+func ParseToken(token string) (Identity, error) {
+	if hex, ok := strings.CutPrefix(token, macToken); ok {
+		m, err := ParseMAC(hex)
+		return Identity{MACs: []MAC{m}}, err
+	}
+	if hex, ok := strings.CutPrefix(token, guidToken); ok {
+		g, err := ParseGUID(hex)
+		return Identity{GUIDs: []GUID{g}}, err
+	}
+	if token != word(token) {
+		return Identity{}, fmt.Errorf("invalid identity %q: want a serial number of letters, digits, %q, %q and %q, or mac- or guid- with hexadecimal digits", token, ".", "_", "-")
+	}
+	return Identity{Serial: token}, nil
+}
+
+// word makes a serial number fit for an id. One without a letter or a digit
+// other than zero was never set.
+func word(serial string) string {
+	w := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '-'
+	}, strings.TrimSpace(serial))
+	switch strings.ToUpper(strings.Trim(w, "-._0")) {
+	case "", "N-A", "NA", "NONE", "UNKNOWN":
+		return ""
+	}
+	return strings.Trim(w, "-")
+}

@@ -1,0 +1,149 @@
+package inventory
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// Identity is what tells a card from others. A value that another card of the
+// host has, too, tells nothing and is left out. What the journal of the host
+// recorded of this very card is added: a cross-flash may make the vital product
+// data unreadable, and a job may have set the addresses.
+func (s *Snapshot) Identity(c *Card) ib.Identity {
+	now := c.observed(s)
+	for i := range s.Cards {
+		if other := &s.Cards[i]; other.PCI.Slot() != c.PCI.Slot() {
+			now = without(now, other.observed(s))
+		}
+	}
+	jobs := s.JobsOf(c.PCI)
+	for _, j := range slices.Backward(jobs) {
+		before, after := j.identities()
+		if before.Empty() {
+			continue // of a job that does not name its card
+		}
+		if like, _ := ib.Compare(after, now); like == ib.Same {
+			return merge(before, now)
+		}
+	}
+	return now
+}
+
+// observed is the identity without the journal, and without a look at other cards.
+func (c *Card) observed(s *Snapshot) ib.Identity {
+	id := ib.Identity{Serial: c.SerialNumber, Part: c.PartNumber, Chip: c.Chip.Name}
+	if f := c.Flash; f != nil {
+		id.MACs = []ib.MAC{f.GUIDs.MAC1, f.GUIDs.MAC2}
+		id.GUIDs = []ib.GUID{f.GUIDs.Node, f.GUIDs.Port1, f.GUIDs.Port2}
+		return tidy(id)
+	}
+	for i := range s.Netdevs {
+		n := &s.Netdevs[i]
+		if mac, err := ib.ParseMAC(n.Address); err == nil && !n.IB && n.PCI == c.PCI && n.Parent == "" {
+			id.MACs = append(id.MACs, mac)
+		}
+	}
+	id.GUIDs = append(id.GUIDs, c.NodeGUID)
+	for _, p := range c.Ports {
+		if p.LinkLayer == "InfiniBand" { // the GID of an Ethernet port is made from its MAC
+			id.GUIDs = append(id.GUIDs, p.PortGUID)
+		}
+	}
+	return tidy(id)
+}
+
+// tidy leaves out values that were never set, and repetitions.
+func tidy(id ib.Identity) ib.Identity {
+	var macs []ib.MAC
+	for _, m := range id.MACs {
+		if ib.UniqueMAC(m) && !slices.Contains(macs, m) {
+			macs = append(macs, m)
+		}
+	}
+	var guids []ib.GUID
+	for _, g := range id.GUIDs {
+		if ib.UniqueGUID(g) && !slices.Contains(guids, g) {
+			guids = append(guids, g)
+		}
+	}
+	id.MACs, id.GUIDs = macs, guids
+	return id
+}
+
+// without takes out of id what another card has, too.
+func without(id, other ib.Identity) ib.Identity {
+	if id.Serial == other.Serial {
+		id.Serial = ""
+	}
+	id.MACs = slices.DeleteFunc(id.MACs, func(m ib.MAC) bool { return slices.Contains(other.MACs, m) })
+	id.GUIDs = slices.DeleteFunc(id.GUIDs, func(g ib.GUID) bool { return slices.Contains(other.GUIDs, g) })
+	return id
+}
+
+// merge adds what is known of a card now to what was recorded of it. What was
+// recorded comes first: it stands in ids and plans.
+func merge(recorded, now ib.Identity) ib.Identity {
+	if recorded.Serial == "" {
+		recorded.Serial = now.Serial
+	}
+	if recorded.Part == "" {
+		recorded.Part = now.Part
+	}
+	if recorded.Chip == "" {
+		recorded.Chip = now.Chip
+	}
+	recorded.MACs = slices.Concat(recorded.MACs, now.MACs)
+	recorded.GUIDs = slices.Concat(recorded.GUIDs, now.GUIDs)
+	return tidy(recorded)
+}
+
+// identities are those that the request of a job gives a card before and after
+// it. Whether the job did its work does not matter here: what a card has now is
+// one of the two if it is this card.
+func (j *Job) identities() (before, after ib.Identity) {
+	before, err := ib.ParseIdentity(j.Request["card_identity"])
+	if err != nil {
+		return ib.Identity{}, ib.Identity{} // of another release
+	}
+	after = before
+	for _, word := range words(j.Request, "from_macs", "to_macs") {
+		if m, err := ib.ParseMAC(word); err == nil {
+			after.MACs = append(after.MACs, m)
+		}
+	}
+	for _, key := range []string{"from_guids", "to_guids"} {
+		fields := words(j.Request, key)
+		if len(fields) == 4 {
+			fields = fields[:3] // the last is the system image GUID, which cards may share
+		}
+		for _, word := range fields {
+			if g, err := ib.ParseGUID(word); err == nil {
+				after.GUIDs = append(after.GUIDs, g)
+			}
+		}
+	}
+	return tidy(before), tidy(after)
+}
+
+func words(request map[string]string, keys ...string) []string {
+	var all []string
+	for _, k := range keys {
+		all = append(all, strings.Fields(request[k])...)
+	}
+	return all
+}
+
+// Find gives the address of the card of the host that is the recorded one, if
+// that is proven of one.
+func (s *Snapshot) Find(recorded ib.Identity) (ib.PCIAddress, bool) {
+	for i := range s.Cards {
+		if c := &s.Cards[i]; !c.Virtual && c.PCI.Function() == 0 {
+			if like, _ := ib.Compare(recorded, s.Identity(c)); like == ib.Same {
+				return c.PCI, true
+			}
+		}
+	}
+	return ib.PCIAddress{}, false
+}

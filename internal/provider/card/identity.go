@@ -1,0 +1,108 @@
+package card
+
+import (
+	"context"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// recorded is who the card was when it was adopted. The id keeps the strongest
+// fact, also where the others cannot be read any more.
+func (m *model) recorded() ib.Identity {
+	who := ib.Identity{Serial: m.SerialNumber.ValueString(), Part: m.PartNumber.ValueString(), Chip: m.Chip.ValueString()}
+	if name, err := tfkit.ParseCardName(m.ID.ValueString()); err == nil {
+		token, tokenErr := ib.ParseToken(name.Token)
+		if tokenErr == nil && who.Serial == "" {
+			who.Serial = token.Serial
+		}
+		who.MACs, who.GUIDs = token.MACs, token.GUIDs
+	}
+	for _, v := range m.MACs.Elements() {
+		if mac, err := ib.ParseMAC(tfkit.StringOf(v)); err == nil {
+			who.MACs = append(who.MACs, mac)
+		}
+	}
+	for _, text := range append([]string{m.NodeGUID.ValueString()}, texts(m.PortGUIDs)...) {
+		if guid, err := ib.ParseGUID(text); err == nil {
+			who.GUIDs = append(who.GUIDs, guid)
+		}
+	}
+	return who
+}
+
+func texts(list types.List) []string {
+	var all []string
+	for _, v := range list.Elements() {
+		all = append(all, tfkit.StringOf(v))
+	}
+	return all
+}
+
+// refresh fills everything but what says who the card is. What the vital product
+// data said at adoption stays where they cannot be read any more.
+func (m *model) refresh(ref tfkit.CardRef, c *inventory.Card, now ib.Identity) {
+	before := *m
+	m.observe(ref, c, now)
+	if name, err := tfkit.ParseCardName(before.ID.ValueString()); err == nil && name.Token != "" {
+		m.ID = before.ID
+	}
+	if m.SerialNumber.IsNull() && before.SerialNumber.ValueString() != "" {
+		m.SerialNumber = before.SerialNumber
+	}
+	if m.PartNumber.IsNull() && before.PartNumber.ValueString() != "" {
+		m.PartNumber = before.PartNumber
+	}
+}
+
+// accepts reports whether the configuration names this very card: whoever writes
+// its serial number means it.
+func (m *model) accepts(c *inventory.Card) bool {
+	serial := tfkit.StringOf(m.Expect.Attributes()["serial_number"])
+	return serial != "" && strings.TrimSpace(serial) == c.SerialNumber && len(m.mismatches(c, c.SerialNumber, c.PartNumber)) == 0
+}
+
+// moved says whether the slot is empty because the card is in another one.
+func (r *Resource) moved(ctx context.Context, ref tfkit.CardRef, who ib.Identity, diags *diag.Diagnostics) bool {
+	f := safety.IdentityFacts{Recorded: who}
+	if f.Elsewhere, f.Edit = r.WhereIs(ctx, ref, who); f.Elsewhere == "" {
+		return false
+	}
+	refuse(ctx, diags, ref, f)
+	return true
+}
+
+// same refuses a card that is not the recorded one, unless the configuration
+// accepts it; adopt is true then. One that cannot be told from others is
+// nothing that this resource could do harm to: it is said, and what writes to the
+// card refuses.
+func (r *Resource) same(ctx context.Context, ref tfkit.CardRef, plan, state model, snap *inventory.Snapshot, c *inventory.Card, diags *diag.Diagnostics) (adopt bool) {
+	f := safety.IdentityFacts{Recorded: state.recorded(), Now: snap.Identity(c), Unread: c.VPDError}
+	switch like, _ := ib.Compare(f.Recorded, f.Now); {
+	case like == ib.Same || f.Recorded.Empty():
+		return false
+	case like == ib.Other && plan.accepts(c):
+		return true
+	case like == ib.Other:
+		f.Elsewhere, f.Edit = r.WhereIs(ctx, ref, f.Recorded)
+	}
+	refuse(ctx, diags, ref, f)
+	return false
+}
+
+func refuse(ctx context.Context, diags *diag.Diagnostics, ref tfkit.CardRef, f safety.IdentityFacts) {
+	found := safety.Identity(ref.PCI.String()+" of "+ref.Host, f)
+	for i := range found {
+		found[i].Attribute = "pci_address"
+		if found[i].Code == "FW081" {
+			found[i].Severity = safety.Warn
+		}
+	}
+	tfkit.AddFindings(ctx, diags, "plan card "+ref.String(), found)
+}
