@@ -28,33 +28,45 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	}
 	ref, known := plan.ref()
-	if resp.Diagnostics.HasError() || !known || !r.HostReady(plan.Host) {
-		return
+	switch {
+	case resp.Diagnostics.HasError() || !known || !r.HostReady(plan.Host):
+	case !exists:
+		r.planAdoption(ctx, ref, plan, resp)
+	case len(resp.RequiresReplace) == 0 && state.PCIAddress.Same(plan.PCIAddress) && state.Host.Equal(plan.Host):
+		r.planKept(ctx, ref, plan, state, req.Plan.Raw.Equal(req.State.Raw), resp)
 	}
-	stays := exists && len(resp.RequiresReplace) == 0 && state.PCIAddress.Same(plan.PCIAddress) && state.Host.Equal(plan.Host)
-	snap, found := r.find(ctx, ref, state, stays, &resp.Diagnostics)
+}
+
+// planAdoption shows which card it is.
+func (r *Resource) planAdoption(ctx context.Context, ref tfkit.CardRef, plan model, resp *resource.ModifyPlanResponse) {
+	snap, found := r.find(ctx, ref, nil, &resp.Diagnostics)
 	if found == nil {
 		return
 	}
-	adopts := !exists || stays && r.same(ctx, ref, plan, state, snap, found, &resp.Diagnostics)
-	var before *model
-	if stays && !adopts {
-		before = &state
+	expected(&resp.Diagnostics, ref, plan, nil, snap, found)
+	r.driver(ctx, ref, found, resp)
+	plan.identify(ref, found, snap.Identity(found))
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// planKept holds the card in the slot to the one in the state. unchanged says
+// that the configuration asks for nothing else than the state has.
+func (r *Resource) planKept(ctx context.Context, ref tfkit.CardRef, plan, state model, unchanged bool, resp *resource.ModifyPlanResponse) {
+	snap, found := r.find(ctx, ref, &state, &resp.Diagnostics)
+	if found == nil {
+		return
 	}
-	expected(&resp.Diagnostics, ref, plan, before, snap, found)
-	if exists && req.Plan.Raw.Equal(req.State.Raw) || resp.Diagnostics.HasError() {
+	if r.same(ctx, ref, plan, state, snap, found, &resp.Diagnostics) {
+		r.planAdoption(ctx, ref, plan, resp)
+		return
+	}
+	expected(&resp.Diagnostics, ref, plan, &state, snap, found)
+	if unchanged || resp.Diagnostics.HasError() {
 		return
 	}
 	r.driver(ctx, ref, found, resp)
-	switch {
-	case adopts:
-		plan.identify(ref, found, snap.Identity(found))
-		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
-	case stays:
-		// What was observed stays until the next refresh.
-		state.Expect = plan.Expect
-		resp.Diagnostics.Append(resp.Plan.Set(ctx, &state)...)
-	}
+	state.Expect = plan.Expect // what was observed stays until the next refresh
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &state)...)
 }
 
 // driver warns of a card that the host's kernel cannot run. It can be adopted all the
@@ -73,9 +85,9 @@ func (r *Resource) driver(ctx context.Context, ref tfkit.CardRef, c *inventory.C
 	}
 }
 
-// find returns the card, or adds an error and returns nil. stays says that the
-// state holds a card of this very place.
-func (r *Resource) find(ctx context.Context, ref tfkit.CardRef, state model, stays bool, diags *diag.Diagnostics) (*inventory.Snapshot, *inventory.Card) {
+// find returns the card, or adds an error and returns nil. state is what holds a
+// card of this very place; nil if nothing does.
+func (r *Resource) find(ctx context.Context, ref tfkit.CardRef, state *model, diags *diag.Diagnostics) (*inventory.Snapshot, *inventory.Card) {
 	_, _, snap, err := r.Look(ctx, ref.Host)
 	if err != nil {
 		tfkit.AddErrorAt(diags, path.Root("host"), "read card "+ref.String(), err)
@@ -85,7 +97,7 @@ func (r *Resource) find(ctx context.Context, ref tfkit.CardRef, state model, sta
 	if ok {
 		return snap, c
 	}
-	if who := state.recorded(); stays && !who.Empty() && r.moved(ctx, ref, who, diags) {
+	if state != nil && !state.recorded().Empty() && r.moved(ctx, ref, state.recorded(), diags) {
 		return nil, nil
 	}
 	diags.AddAttributeError(path.Root("pci_address"), "Unable to read card "+ref.String(), tfkit.NoCard(snap, ref))

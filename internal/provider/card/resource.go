@@ -51,7 +51,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 
 // adopt fills the model from the card, if that is the planned one.
 func (r *Resource) adopt(ctx context.Context, ref tfkit.CardRef, plan *model, diags *diag.Diagnostics) {
-	snap, found := r.find(ctx, ref, model{}, false, diags)
+	snap, found := r.find(ctx, ref, nil, diags)
 	if found == nil {
 		return
 	}

@@ -58,21 +58,27 @@ func (d *Data) RecordedCard(ctx context.Context, id CardID, record types.String,
 		return nil
 	}
 	now := at.Snap.Identity(at.Card)
-	if token, tokenErr := ib.ParseToken(name.Token); tokenErr == nil && name.Token != "" {
-		if like, _ := ib.Compare(token, now); like == ib.Other {
-			who = token
-		}
-	}
-	if record.IsNull() {
-		if like, _ := ib.Compare(who, now); like == ib.Same || who.Empty() {
-			who = now.Record()
-		}
-	}
+	who = settled(name, who, now, record.IsNull())
 	at.HCA.Recorded, at.Identity = who, types.StringValue(who.Record().String())
 	if like, _ := ib.Compare(who, now); like != ib.Same && !who.Empty() {
 		at.HCA.Elsewhere, at.HCA.Edit, _ = d.whereIs(ctx, name.CardRef, who)
 	}
 	return at
+}
+
+// settled is who the card has to be: what was recorded, unless the id names
+// another one. The first time, a card that the id does not contradict is recorded
+// as it is now.
+func settled(name CardName, who, now ib.Identity, first bool) ib.Identity {
+	if token, err := ib.ParseToken(name.Token); err == nil {
+		if like, _ := ib.Compare(token, now); like == ib.Other {
+			return token
+		}
+	}
+	if like, _ := ib.Compare(who, now); first && (like == ib.Same || who.Empty()) {
+		return now.Record()
+	}
+	return who
 }
 
 // movedAway refuses if the slot is empty and the card that was in it is somewhere else.
