@@ -47,7 +47,7 @@ var notInAPlan = map[string]string{
 	"IP006": "the attribute's own validation refuses an MTU above 65520 before",
 	"SM004": "the attribute's own validation refuses a priority above 15 before",
 	"HO005": "the plan shows it as the warning on the job, with all that is known of it: see TestInterrupted_provider_killed",
-	"HO019": "what has changed since the plan shows at apply: see TestOvertaken_names_what_differs of internal/hca",
+	"HO019": "what has changed since the plan shows at apply: see TestSteady_GUIDs",
 	"HO018": "only an apply shows it: see TestCanary_no_card_after_one_that_failed",
 	"BM004": "measured at apply: see TestBenchmark_life",
 	"BM005": "measured at apply: see TestBenchmark_life",

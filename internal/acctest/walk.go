@@ -256,7 +256,7 @@ func (w *Workspace) applyOne(ctx context.Context, p *process, c *Change, values 
 		if diags.HasError() {
 			return diags, nil
 		}
-		if off := differences("", c.Planned, again.Planned); len(off) > 0 && again.Action != NoOp {
+		if off := differences("", c.Planned, again.Planned); len(off) > 0 { // also if nothing is left to do
 			return append(diags, Diag{Phase: PhaseApply, Address: address, Error: true, Summary: "Provider produced inconsistent final plan", Detail: fmt.Sprint(off)}), nil
 		}
 	}

@@ -195,12 +195,15 @@ func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 	if a.Verdict.Blocked() {
 		return state, &safety.RefusedError{What: "set GUIDs of card " + g.Card.ID(), Findings: a.Verdict.Findings}
 	}
+	if changed := g.Kept.changed(a.Card.GUIDs); changed != "" && a.Card.FlashKnown {
+		return state, &safety.RefusedError{What: "set GUIDs of card " + g.Card.ID(), Findings: []safety.Finding{safety.Overtaken("Card %s: %s.", g.Card.ID(), changed)}}
+	}
 	if a.Verdict.Action == safety.ActionSetGUIDs {
 		if err := o.programGUIDs(ctx, g, a, &state); err != nil {
 			return state, err
 		}
 	}
-	if err := o.makeRun(ctx, g.Card, g.Request.Activation, guidGoal(a.Verdict, g.Request.ManagementPath), &state.Did); err != nil {
+	if err := o.makeRun(ctx, g.Card, a.Verdict.Activation, guidGoal(a.Verdict, g.Request.ManagementPath), &state.Did); err != nil {
 		return state, err
 	}
 	return o.readBackGUIDs(ctx, g.Card, state)

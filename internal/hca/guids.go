@@ -3,6 +3,7 @@ package hca
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -140,6 +141,42 @@ type GUIDs struct {
 	Card    Card
 	Request safety.GUIDRequest // from GUIDSpec.Resolve, with activation and consent added
 	Lab     safety.LabFacts
+	// Kept is what the plan says of the half that is not asked for; nil: nothing.
+	Kept *Kept
+}
+
+// Kept is a half of an identity that a change leaves as it is. A card on which it is
+// another one by now is not what was planned for.
+type Kept struct {
+	GUIDs, MACs bool // which half
+	Set         ib.GUIDSet
+}
+
+// changed names what is not as it was kept; empty if all is.
+func (k *Kept) changed(now ib.GUIDSet) string {
+	switch {
+	case k == nil:
+	case k.GUIDs && guidWords(usable(now)) != guidWords(usable(k.Set)):
+		return fmt.Sprintf("the plan leaves its GUIDs as they were, %s; now they are %s", guidWords(k.Set), guidWords(now))
+	case k.MACs && (usable(now).MAC1 != k.Set.MAC1 || usable(now).MAC2 != k.Set.MAC2):
+		return fmt.Sprintf("the plan leaves its MACs as they were, %s %s; now they are %s %s", k.Set.MAC1, k.Set.MAC2, now.MAC1, now.MAC2)
+	}
+	return ""
+}
+
+// usable has zero for each GUID and MAC that was never set.
+func usable(set ib.GUIDSet) ib.GUIDSet {
+	for _, g := range []*ib.GUID{&set.Node, &set.Port1, &set.Port2, &set.SystemImage} {
+		if g.IsUnset() {
+			*g = 0
+		}
+	}
+	for _, m := range []*ib.MAC{&set.MAC1, &set.MAC2} {
+		if m.IsBroadcast() {
+			*m = 0
+		}
+	}
+	return set
 }
 
 // GUIDState is what was read back about a card's identity.
@@ -147,8 +184,10 @@ type GUIDState struct {
 	InFlash   ib.GUIDSet
 	Blank     bool       // never set
 	Effective ib.GUIDSet // what the driver shows; zero where it shows nothing
-	// Pending says that the flash holds other GUIDs than those in effect.
+	// Pending says that the flash holds other GUIDs than those in effect; Shown says
+	// that something shows what is in effect.
 	Pending    bool
+	Shown      bool
 	BackupPath string
 	JobID      string
 	Did        []string
@@ -172,6 +211,9 @@ func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (Assessment, error) {
 	}
 	a := Assessment{Card: g.Card.facts(s, card), Host: o.hostFacts(g.Card, s), Jobs: PendingJobs(s, g.Card.PCI)}
 	in := safety.GUIDInput{Card: a.Card, Host: a.Host, Lab: g.Lab, Request: g.Request}
+	if card.Flash != nil {
+		in.Waits = differs(card.Flash.GUIDs, effective(s, card))
+	}
 	first := safety.GUIDs(in)
 	if first.Action != safety.ActionNone && a.Card.FlashKnown && !a.Host.Observe && !anyRunning(a.Host) && a.Host.ToolPresent {
 		if err := o.inspect(ctx, g.Card.Host, &in.Card); err != nil {
@@ -209,6 +251,7 @@ func ReadGUIDs(s *inventory.Snapshot, pci ib.PCIAddress) (GUIDState, error) {
 	}
 	state.InFlash, state.Blank = card.Flash.GUIDs, card.Flash.BlankGUIDs
 	state.Pending = differs(state.InFlash, state.Effective)
+	state.Shown = shown(state.InFlash, state.Effective)
 	return state, nil
 }
 
@@ -249,6 +292,10 @@ func ethernetMACs(s *inventory.Snapshot, card *inventory.Card) (first, second ib
 	}
 	return first, second
 }
+
+// shown reports whether what is in effect is known: the node GUID tells. A card whose
+// GUIDs were never set has none to show.
+func shown(flash, now ib.GUIDSet) bool { return !now.Node.IsZero() || flash.Node.IsUnset() }
 
 // differs compares what the driver shows, and nothing that it does not show.
 // An Ethernet-only card has all-ones GUIDs in flash, for which drivers show

@@ -166,7 +166,7 @@ func GUIDs(in GUIDInput) Verdict {
 	}
 	if in.Card.FlashKnown && !in.Card.BlankGUIDs && in.Card.GUIDs == v.GUIDs {
 		v.Action = ActionNone
-		return seal(v, in.Card, false)
+		return seal(inEffect(v, in), in.Card, false)
 	}
 	v.Findings = append(v.Findings, cardState(in.Card)...)
 	v.Findings = append(v.Findings, staged(in.Card, "GU013")...)
@@ -185,6 +185,21 @@ func GUIDs(in GUIDInput) Verdict {
 		v.Answers = []Question{QuestionGUIDs}
 	}
 	return seal(v, in.Card, in.Backup != nil)
+}
+
+// inEffect adds to the verdict on a card that has the values what a restart for
+// their sake depends on.
+func inEffect(v Verdict, in GUIDInput) Verdict {
+	if !in.Waits || in.Request.Activation != ActivationReboot {
+		return v
+	}
+	act, found := activation(in.Host, in.Request.Activation)
+	v.Activation, v.Findings = act, append(v.Findings, found...)
+	v.Findings = append(append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...), battery(in.Host)...)
+	if in.Host.Observe {
+		v.Findings = append(v.Findings, find("HO008", "Host %s", in.Host.Name))
+	}
+	return v
 }
 
 func replaced(in GUIDInput) []Finding {

@@ -61,7 +61,9 @@ type GUIDInput struct {
 	Host    HostFacts
 	Lab     LabFacts
 	Request GUIDRequest
-	Backup  *BackupFacts
+	// Waits says that the card shows other GUIDs in effect than it has in flash.
+	Waits  bool
+	Backup *BackupFacts
 }
 
 // LinkTypeRequest is what infiniband_link_type asks.

@@ -162,7 +162,10 @@ func (m *model) keepBases(set ib.GUIDSet) {
 func (m *model) observe(ref tfkit.CardRef, s hca.GUIDState) {
 	m.ID = types.StringValue(ref.String())
 	m.setIdentity(s.InFlash)
-	m.RebootRequired = types.BoolValue(s.Pending)
+	m.RebootRequired = types.BoolNull() // no driver shows what is in effect
+	if s.Shown {
+		m.RebootRequired = types.BoolValue(s.Pending)
+	}
 	m.Effective = effective(s.Effective)
 	if s.BackupPath != "" {
 		m.BackupPath = types.StringValue(s.BackupPath)
@@ -181,30 +184,44 @@ func effective(set ib.GUIDSet) types.Object {
 	})
 }
 
-// plan fills what the change will lead to, as far as it is known before.
-func (m *model) plan(ref tfkit.CardRef, want ib.GUIDSet, writes bool, now hca.GUIDState, prior model) {
-	m.ID = types.StringValue(ref.String())
-	m.setIdentity(want)
-	m.BackupPath = prior.BackupPath
-	m.RebootRequired = types.BoolValue(now.Pending)
-	m.Effective = effective(now.Effective)
-	if writes {
-		m.BackupPath = types.StringUnknown()
-		m.RebootRequired = types.BoolValue(true)
-	}
-	if m.Activation.ValueString() == tfkit.ActivationReboot && (writes || now.Pending) {
-		m.RebootRequired = types.BoolValue(false)
-		m.Effective = types.ObjectUnknown(effectiveTypes)
-	}
-	tfkit.Settle(&m.AllowManagement, prior.AllowManagement)
-}
+// live are the attributes that the host decides.
+var live = []string{"backup_path", "effective", "reboot_required"}
 
-// waiting leaves open what a job of an earlier apply decides, if one still runs.
-func (m *model) waiting(a *assessment) {
-	if !a.waiting() {
+// plan fills what follows from configuration and state: the half of the identity
+// that is asked for, and the other half as the state has it. The other half of a
+// card that is new to the state is not known before the apply. What the host
+// decides is left to tfkit.Steady.
+func (m *model) plan(ref tfkit.CardRef, req safety.GUIDRequest, prior model) {
+	m.ID = types.StringValue(ref.String())
+	tfkit.Settle(&m.AllowManagement, prior.AllowManagement)
+	if prior.ID.IsNull() || !tfkit.SameCard(prior.CardID, m.CardID) {
+		m.planNew(req)
 		return
 	}
-	req := a.ask.Request
+	set := prior.identity()
+	if req.HasGUIDs {
+		set.Node, set.Port1, set.Port2, set.SystemImage = req.Want.Node, req.Want.Port1, req.Want.Port2, req.Want.SystemImage
+	} else {
+		m.BaseGUID, m.NodeGUID, m.SystemGUID, m.PortGUIDs = tfkit.UnknownText[tfkit.GUIDKind](), prior.NodeGUID, prior.SystemGUID, prior.PortGUIDs
+	}
+	if req.HasMACs {
+		set.MAC1, set.MAC2 = req.Want.MAC1, req.Want.MAC2
+	} else {
+		m.BaseMAC, m.MACs = tfkit.UnknownText[tfkit.MACKind](), prior.MACs
+	}
+	m.setIdentity(set)
+	// A list of one port does not say what the other one has.
+	if !req.HasGUIDs && len(prior.PortGUIDs.Elements()) != 2 {
+		m.PortGUIDs = types.ListUnknown(tfkit.GUIDType{})
+	}
+	if !req.HasMACs && len(prior.MACs.Elements()) != 2 {
+		m.MACs = types.ListUnknown(tfkit.MACType{})
+	}
+}
+
+// planNew fills the half that is asked for.
+func (m *model) planNew(req safety.GUIDRequest) {
+	m.setIdentity(req.Want)
 	if !req.HasGUIDs {
 		m.BaseGUID, m.NodeGUID, m.SystemGUID = tfkit.UnknownText[tfkit.GUIDKind](), tfkit.UnknownText[tfkit.GUIDKind](), tfkit.UnknownText[tfkit.GUIDKind]()
 		m.PortGUIDs = types.ListUnknown(tfkit.GUIDType{})
@@ -212,16 +229,76 @@ func (m *model) waiting(a *assessment) {
 	if !req.HasMACs {
 		m.BaseMAC, m.MACs = tfkit.UnknownText[tfkit.MACKind](), types.ListUnknown(tfkit.MACType{})
 	}
-	m.BackupPath, m.RebootRequired, m.Effective = types.StringUnknown(), types.BoolUnknown(), types.ObjectUnknown(effectiveTypes)
+}
+
+// identity is what a state or a plan has of a card's identity; zero where it has
+// nothing.
+func (m *model) identity() ib.GUIDSet {
+	var set ib.GUIDSet
+	// What a state holds has been parsed before.
+	set.Node, _ = tfkit.GUIDOf(m.NodeGUID)
+	set.SystemImage, _ = tfkit.GUIDOf(m.SystemGUID)
+	guids, _ := elements[tfkit.GUIDKind](m.PortGUIDs, orZero(ib.ParseGUID))
+	macs, _ := elements[tfkit.MACKind](m.MACs, orZero(ib.ParseMAC))
+	for i, to := range []*ib.GUID{&set.Port1, &set.Port2} {
+		if i < len(guids) {
+			*to = guids[i]
+		}
+	}
+	for i, to := range []*ib.MAC{&set.MAC1, &set.MAC2} {
+		if i < len(macs) {
+			*to = macs[i]
+		}
+	}
+	return set
+}
+
+// orZero reads an element that is null as zero.
+func orZero[T any](parse func(string) (T, error)) func(string) (T, error) {
+	return func(s string) (T, error) {
+		if s == "" {
+			var zero T
+			return zero, nil
+		}
+		return parse(s)
+	}
+}
+
+// holds reports whether the state is of the configured card and has what is asked
+// for, and nothing waits for a restart that is asked for, too.
+func (m *model) holds(config model, req safety.GUIDRequest) bool {
+	have, want := m.identity(), req.Want
+	if len(m.PortGUIDs.Elements()) == 1 {
+		want.Port2 = 0 // the configuration named one
+	}
+	if len(m.MACs.Elements()) == 1 {
+		want.MAC2 = 0
+	}
+	if !req.HasGUIDs {
+		have.Node, have.Port1, have.Port2, have.SystemImage = 0, 0, 0, 0
+		want.Node, want.Port1, want.Port2, want.SystemImage = 0, 0, 0, 0
+	}
+	if !req.HasMACs {
+		have.MAC1, have.MAC2, want.MAC1, want.MAC2 = 0, 0, 0, 0
+	}
+	waits := m.RebootRequired.ValueBool() && req.Activation == safety.ActivationReboot
+	return m.CardID.Same(config.CardID) && have == want && !waits
+}
+
+// kept is the half of the identity that is not asked for, as the plan has it.
+func (m *model) kept(req safety.GUIDRequest) *hca.Kept {
+	return &hca.Kept{
+		GUIDs: !req.HasGUIDs && !m.PortGUIDs.IsUnknown(), MACs: !req.HasMACs && !m.MACs.IsUnknown(), Set: m.identity(),
+	}
 }
 
 // keepGiven puts back base values of the configuration that single values
 // override: a plan must hold what the configuration says.
 func (m *model) keepGiven(given model) {
-	if !given.BaseGUID.IsNull() && !m.BaseGUID.Same(given.BaseGUID) {
+	if !given.BaseGUID.IsNull() && !given.BaseGUID.IsUnknown() && !m.BaseGUID.Same(given.BaseGUID) {
 		m.BaseGUID = given.BaseGUID
 	}
-	if !given.BaseMAC.IsNull() && !m.BaseMAC.Same(given.BaseMAC) {
+	if !given.BaseMAC.IsNull() && !given.BaseMAC.IsUnknown() && !m.BaseMAC.Same(given.BaseMAC) {
 		m.BaseMAC = given.BaseMAC
 	}
 }

@@ -40,17 +40,12 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	want := a.want()
 	r.remember(a, want)
-	if exists && a.converged(config) && state.CardID.Same(plan.CardID) {
-		resp.Plan.Raw = req.State.Raw
-		return
-	}
 	given := plan
 	given.BaseGUID, given.BaseMAC = config.BaseGUID, config.BaseMAC
 	plan.CardIdentity = a.at.Identity
-	plan.plan(a.at.Ref, want, a.writes(), a.now, state)
-	plan.waiting(a)
+	plan.plan(a.at.Ref, a.ask.Request, state)
 	plan.keepGiven(given)
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	tfkit.Steady{Held: exists && state.holds(config, a.ask.Request), ToDo: !a.converged(config), Live: live}.Plan(ctx, req, resp, &plan)
 }
 
 // ValidateConfig refuses values that no card may have, before any host is asked.

@@ -54,7 +54,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"timeout":    tfkit.TimeoutAttribute("45m", "backup, write, verification and reboot together"),
 
 			"effective":       effectiveAttribute(),
-			"reboot_required": tfkit.ComputedBool("Whether the host must restart before the card uses what is in flash."),
+			"reboot_required": tfkit.ComputedBool("Whether the host must restart before the card uses what is in flash; null while no driver shows what it uses."),
 			"backup_path":     tfkit.Computed("Directory on the operator's machine with the firmware that was in flash before the last change, and what identifies the card. Null if this resource has written nothing."),
 		},
 	}

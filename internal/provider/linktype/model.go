@@ -107,21 +107,10 @@ func report(known string, p hca.PortLink) string {
 	return p.Configured.String()
 }
 
-// plan leaves open what the change decides. burned says that the card gets other
-// firmware before.
-func (m *model) plan(ref tfkit.CardRef, changes, burned bool, now hca.LinkTypeState, prior model) {
-	ports := m.Ports
-	m.observe(ref, now)
-	m.Ports = ports
-	if changes {
-		if burned {
-			m.Rung = types.StringUnknown() // other firmware may have its own configuration
-		}
-		m.Effective = types.MapUnknown(types.StringType)
-		m.NextBoot = types.MapUnknown(types.StringType)
-		m.Rungs = types.MapUnknown(rungType)
-		m.RebootRequired = types.BoolUnknown()
-	}
+// plan fills what follows from configuration and state; what the host decides is
+// left to tfkit.Steady.
+func (m *model) plan(ref tfkit.CardRef, prior model) {
+	m.ID = types.StringValue(ref.String())
 	tfkit.Settle(&m.AllowManagement, prior.AllowManagement)
 }
 

@@ -41,24 +41,24 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if changes {
 		r.Planned.UpdateCard(a.at.Ref, func(c *tfkit.PlannedCard) { c.LinkTypes = a.ask.Request.Ports })
 	}
-	if exists && !changes && len(a.Jobs) == 0 && state.covers(config) {
-		resp.Plan.Raw = req.State.Raw
-		return
-	}
 	plan.CardIdentity = a.at.Identity
-	plan.plan(a.at.Ref, changes, a.ask.PlannedPSID != "", a.now, state)
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	plan.plan(a.at.Ref, state)
+	tfkit.Steady{Held: exists && state.holds(config), ToDo: changes || len(a.Jobs) > 0, Live: live}.Plan(ctx, req, resp, &plan)
 }
 
-// covers reports whether the state is of the configured card and has every port
-// that the configuration names; after an import it has all of them.
-func (m *model) covers(config model) bool {
-	for key := range config.Ports.Elements() {
-		if _, ok := m.Ports.Elements()[key]; !ok {
+// live are the attributes that the host decides.
+var live = []string{"rung", "effective", "next_boot", "rungs", "reboot_required"}
+
+// holds reports whether the state is of the configured card and has every port
+// that the configuration names as it names it; after an import it has all of them.
+func (m *model) holds(config model) bool {
+	for key, want := range config.Ports.Elements() {
+		if have, ok := m.Ports.Elements()[key]; !ok || !have.Equal(want) {
 			return false
 		}
 	}
-	return m.CardID.Same(config.CardID)
+	waits := m.RebootRequired.ValueBool() && tfkit.ActivationOf(config.Activation) == tfkit.ActivationReboot
+	return m.CardID.Same(config.CardID) && !waits
 }
 
 // assessment is the verdict with what it is about.

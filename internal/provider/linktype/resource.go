@@ -59,18 +59,18 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		tfkit.AddError(diags, "set link types of card "+plan.CardID.ValueString(), err)
 		return
 	}
-	config.CardIdentity = tfkit.AsPlanned(plan.CardIdentity)
+	config.Activation, config.CardIdentity = types.StringValue(tfkit.ActivationOf(config.Activation)), tfkit.AsPlanned(plan.CardIdentity)
 	err = r.Turns.Do(ctx, ref, func() error { return r.write(ctx, ref, config, &plan, diags) })
 	tfkit.AddError(diags, "set link types of card "+ref.String(), err)
 	if diags.HasError() {
 		return
 	}
-	diags.Append(to.Set(ctx, &plan)...)
+	tfkit.Confirm(ctx, "set link types of card "+ref.String(), from, to, &plan, diags)
 }
 
 // write changes the card, in its turn and within its time.
 func (r *Resource) write(ctx context.Context, ref tfkit.CardRef, config model, plan *model, diags *diag.Diagnostics) error {
-	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
+	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(config.Timeout, standardTimeout))
 	defer cancel()
 	return r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
 		a := r.ask(ctx, config, diags)

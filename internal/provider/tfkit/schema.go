@@ -76,6 +76,15 @@ func ActivationAttribute() schema.StringAttribute {
 	}
 }
 
+// ActivationOf gives what a configuration says of the activation. What a plan says
+// may be of an earlier apply: see Steady.
+func ActivationOf(configured types.String) string {
+	if configured.IsNull() || configured.IsUnknown() {
+		return ActivationNone
+	}
+	return configured.ValueString()
+}
+
 // TimeoutAttribute bounds one apply of the resource.
 func TimeoutAttribute(standard, what string) schema.StringAttribute {
 	return schema.StringAttribute{
