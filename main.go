@@ -12,7 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
 )
@@ -44,7 +45,13 @@ func serve(debug bool) error {
 	if !debug {
 		go watchParent(ctx, os.Getppid())
 	}
-	return providerserver.Serve(ctx, provider.New(version), providerserver.ServeOpts{Address: provider.Address, Debug: debug})
+	var options []tf6server.ServeOpt
+	if debug {
+		options = append(options, tf6server.WithManagedDebug())
+	}
+	return tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer {
+		return provider.Server(provider.New(version)())
+	}, options...)
 }
 
 // quietLogs switches the SDK's loggers off unless the user asked for logs.

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
@@ -151,7 +150,7 @@ func (r *faultRun) workspace() *Workspace {
 		config["hosts"] = map[string]any{r.host: r.hosts(r.w)}
 	}
 	ws := NewWorkspace(func() (tfprotov6.ProviderServer, error) {
-		return providerserver.NewProtocol6WithError(provider.NewTuned("test", tuning)())()
+		return provider.Server(provider.NewTuned("test", tuning)()), nil
 	}, config)
 	ws.Ended = r.w.DropAll
 	return ws

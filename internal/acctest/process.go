@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
@@ -20,11 +19,7 @@ type process struct {
 }
 
 var providerSchema = sync.OnceValues(func() (*tfprotov6.GetProviderSchemaResponse, error) {
-	server, err := providerserver.NewProtocol6WithError(provider.New("test")())()
-	if err != nil {
-		return nil, err
-	}
-	return server.GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
+	return provider.Server(provider.New("test")()).GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
 })
 
 // newProcess starts a provider; it is not configured yet.

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
@@ -77,7 +76,7 @@ func (w *stackWorld) workspace(trace func(sshhost.Event), confirm time.Duration)
 		if w.site != nil {
 			tuning.Confirm = confirm
 		}
-		return providerserver.NewProtocol6WithError(provider.NewTuned("test", tuning)())()
+		return provider.Server(provider.NewTuned("test", tuning)()), nil
 	}, w.Provider())
 	ws.Ended = w.DropAll
 	return ws

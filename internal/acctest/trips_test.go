@@ -2,11 +2,10 @@ package acctest
 
 import (
 	"context"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -63,11 +62,13 @@ func TestRoundTrips_at_most_three_waits(t *testing.T) {
 		mu    sync.Mutex
 		waits = map[string]int{}
 	)
-	ws.factory = providerserver.NewProtocol6WithError(provider.NewTuned("test", provider.Tuning{Trace: func(e sshhost.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		waits[e.Kind] += e.RoundTrips
-	}})())
+	ws.factory = func() (tfprotov6.ProviderServer, error) {
+		return provider.Server(provider.NewTuned("test", provider.Tuning{Trace: func(e sshhost.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			waits[e.Kind] += e.RoundTrips
+		}})()), nil
+	}
 	emptyPlan(t, ws, cfg)
 	mu.Lock()
 	defer mu.Unlock()

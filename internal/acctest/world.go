@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -99,7 +98,7 @@ func Providers() map[string]func() (tfprotov6.ProviderServer, error) {
 
 // InProcess serves the provider in this process, at a pace that suits the lab.
 func InProcess() (tfprotov6.ProviderServer, error) {
-	return providerserver.NewProtocol6WithError(provider.NewTuned("test", provider.Tuning{Pace: pace, Lost: 30 * time.Second})())()
+	return provider.Server(provider.NewTuned("test", provider.Tuning{Pace: pace, Lost: 30 * time.Second})()), nil
 }
 
 // pace is the pause between two looks at a job or a restarting host.

@@ -18,13 +18,6 @@ import (
 // that a host serves one at a time.
 const Unit = "infiniband-benchmark.service"
 
-// Lock is held on both hosts by what runs there: a benchmark next to another one
-// measures neither.
-const Lock = "/run/lock/infiniband-benchmark.lock"
-
-// lockTaken is flock's status then; none of the programs ends with it.
-const lockTaken = 75
-
 // Test is one thing that can be measured.
 type Test struct {
 	Name    string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
 	"strconv"
 	"strings"
 	"time"
@@ -137,9 +138,8 @@ func version(ctx context.Context, h *inventory.Host, t Test) (string, error) {
 	return text, nil
 }
 
-func under(argv []string) []string {
-	return append([]string{"flock", "-n", "-E", strconv.Itoa(lockTaken), Lock}, argv...)
-}
+// under has a program hold the lock of benchmarks: one next to another measures neither.
+func under(argv []string) []string { return flock.Under(flock.Benchmark, argv) }
 
 func (d Desired) serverArgs(r Result) []string {
 	switch d.Test.Tool {
@@ -218,7 +218,7 @@ func (d Desired) once(ctx context.Context, client *inventory.Host, cmd shellcmd.
 	answer, err := client.Run(ctx, cmd)
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
-		if exit.Status == lockTaken {
+		if exit.Status == flock.Taken {
 			return nil, "", &BusyError{client.Name()}
 		}
 		text := strings.TrimSpace(exit.Stdout + "\n" + exit.Stderr)

@@ -26,17 +26,13 @@ var (
 	activationScript string
 )
 
-// holderFile names the job that holds the host's lock; like the lock it is gone
-// after a boot.
-const holderFile = "/run/lock/terraform-provider-infiniband.holder"
-
 // startJob stores a job and starts its unit. A lost answer is harmless: the
 // directory tells whether it ran.
 func startJob(j job) shellcmd.Command {
 	request, argv, answers := j.requestText(), lines(j.argv), answerText(j.answers)
 	sum := sha256.Sum256([]byte(jobScript + request + argv + answers))
 	return shellcmd.Script("start-flash-job", startScript,
-		StateDir, j.id, j.unit(), flock.File, holderFile, hex.EncodeToString(sum[:]), jobScript,
+		StateDir, j.id, j.unit(), flock.File, flock.Holder, hex.EncodeToString(sum[:]), jobScript,
 		request, argv, answers).AsRoot().Changes()
 }
 

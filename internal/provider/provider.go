@@ -102,7 +102,7 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 func (p *Provider) data(cfg model, diags *diag.Diagnostics) *tfkit.Data {
 	cards := hca.Config{
 		BackupDir: cfg.BackupDir.ValueString(), Poll: p.tuning.Pace, Lost: p.tuning.Lost,
-		Progress: func(ctx context.Context, message string) { tflog.Info(ctx, message) },
+		Progress: func(ctx context.Context, message string) { tflog.Info(ctx, tfkit.Plain(message)) },
 	}
 	if p.tuning.Cards != nil {
 		p.tuning.Cards(&cards)

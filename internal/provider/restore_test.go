@@ -233,7 +233,7 @@ func TestRestore_killedInTheMiddleIsAdopted(t *testing.T) {
 	defer stop()
 	go func() {
 		for range 4000 {
-			if out, _ := w.Try(intel9, "cat /run/lock/terraform-provider-infiniband.holder"); strings.Contains(out, "job=") {
+			if out, _ := w.Try(intel9, "cat /run/terraform-provider-infiniband/holder"); strings.Contains(out, "job=") {
 				break
 			}
 			time.Sleep(5 * time.Millisecond)

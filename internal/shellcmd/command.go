@@ -27,6 +27,7 @@ type Command struct {
 	timeout time.Duration
 	secrets []string
 	unless  string
+	private bool
 }
 
 // New returns the command that runs program with args, each passed verbatim.
@@ -63,6 +64,21 @@ func (c Command) WithTimeout(d time.Duration) Command { c.timeout = d; return c 
 // Redacting names strings that String and error messages must not show.
 func (c Command) Redacting(secrets ...string) Command {
 	c.secrets = append(append([]string(nil), c.secrets...), secrets...)
+	return c
+}
+
+// Confidential marks a command that prints what nobody but this program may see, such
+// as the files of a network with their passwords: no message shows any of it, however
+// the command ends.
+func (c Command) Confidential() Command { c.private = true; return c }
+
+// Secret reports whether the command was marked with Confidential.
+func (c Command) Secret() bool { return c.private }
+
+// Within returns the command run by a constant script, which is given args and then the
+// command's own words; everything else about it stays. A script cannot be run so.
+func (c Command) Within(name, text string, args ...string) Command {
+	c.argv, c.script = slices.Concat([]string{name}, args, c.argv), text
 	return c
 }
 

@@ -160,7 +160,7 @@ echo 'PORTS="NONE"' >/etc/default/opensm
 rm -rf /etc/opensm /etc/systemd/system/opensm@*.d /etc/systemd/system/opensm.service.d /var/cache/opensm/* /var/log/opensm* \
 	/etc/systemd/system/infiniband-port-* /etc/systemd/system/*.wants/infiniband-port-* /usr/local/sbin/terraform-infiniband-port
 systemctl daemon-reload
-rm -rf /var/lib/terraform-provider-infiniband /run/lock/terraform-provider-infiniband.* /tmp/mstflint_lockfiles /tmp/terraform* \
+rm -rf /var/lib/terraform-provider-infiniband /run/terraform-provider-infiniband /tmp/mstflint_lockfiles /tmp/terraform* \
 	/etc/modprobe.d/terraform-infiniband.conf /etc/modules-load.d/terraform-infiniband.conf
 `
 

@@ -8,6 +8,7 @@ package tool
 import (
 	"fmt"
 	"iter"
+	"regexp"
 	"strings"
 )
 
@@ -22,8 +23,14 @@ func (e *LineError) Error() string {
 	if e.Number == 0 {
 		return e.Problem
 	}
+	if secret.MatchString(e.Text) {
+		return fmt.Sprintf("line %d: %s (the line may hold a password and is not shown)", e.Number, e.Problem)
+	}
 	return fmt.Sprintf("line %d: %s: %q", e.Number, e.Problem, shorten(e.Text))
 }
+
+// secret matches the names that network configurations give to what is secret.
+var secret = regexp.MustCompile(`(?i)psk|passw|passphrase|secret|wep|private[-_]?key|\bpin\b|\bkey\b`)
 
 // Errorf makes a LineError.
 func Errorf(number int, text, format string, args ...any) error {

@@ -10,7 +10,7 @@ holder=$5
 want=$6
 shift 6
 dir=$jobs/$id
-mkdir -p "$jobs" || exit 72
+mkdir -p "$jobs" "${lock%/*}" || exit 72
 mkdir "$dir" || exit 73
 printf '%s' "$1" >"$dir/job.sh" && printf '%s' "$2" >"$dir/request" &&
   printf '%s' "$3" >"$dir/argv" && printf '%s' "$4" >"$dir/answers" || exit 72

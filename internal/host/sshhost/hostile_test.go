@@ -186,3 +186,28 @@ func TestHost_Run_sudoThatIsSlow(t *testing.T) {
 		t.Errorf("a command that is slow itself: %+v", err)
 	}
 }
+
+// A script that is killed has printed what it had read; one that fails, too.
+func TestHost_Run_confidentialOutput(t *testing.T) {
+	s := newServer(t)
+	h := mustHost(t, s.config())
+	const print = `printf '%s\n' 'password: "wlan-secret"' | tee /dev/stderr; `
+	for name, script := range map[string]string{
+		"fails": print + "exit 3", "is killed": print + "kill -9 $$", "prints too much": print + "yes wlan-secret | head -c 300000",
+	} {
+		h.cfg.MaxOutput = 200000
+		_, err := h.Run(t.Context(), shellcmd.Script("s", script).Confidential())
+		text := fmt.Sprintf("%v %+v", err, err)
+		var exit *host.ExitError
+		if errors.As(err, &exit) {
+			text += fmt.Sprintf("%+v", *exit)
+		}
+		var odd *host.OutputError
+		if errors.As(err, &odd) {
+			text += fmt.Sprintf("%+v", *odd)
+		}
+		if err == nil || strings.Contains(text, "wlan-secret") || exit != nil && !strings.Contains(exit.Stdout, "not shown") {
+			t.Errorf("%s: got %s", name, text)
+		}
+	}
+}

@@ -38,6 +38,9 @@ func (h *Host) show(cmd shellcmd.Command) string { return h.redact(cmd.String())
 
 // clean is a command's output as messages may show it.
 func (h *Host) clean(cmd shellcmd.Command, out []byte) string {
+	if cmd.Secret() && len(out) > 0 {
+		return fmt.Sprintf("(%d bytes, not shown: they may hold passwords)", len(out))
+	}
 	return h.redact(cmd.Redact(string(out)))
 }
 

@@ -93,7 +93,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 			return nil
 		}
 		var runErr error
-		result, runErr = ops.Run(ctx, server, client, d, func(text string) { tflog.Info(ctx, text) })
+		result, runErr = ops.Run(ctx, server, client, d, func(text string) { tflog.Info(ctx, tfkit.Plain(text)) })
 		return runErr
 	})
 	tfkit.AddError(diags, what, err)

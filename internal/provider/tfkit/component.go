@@ -42,7 +42,7 @@ func (d *Data) SMsElsewhere(ctx context.Context, snap *inventory.Snapshot, port 
 	}
 	nodes, err := fabric.Identities(ctx, h, through)
 	if err != nil {
-		tflog.Warn(ctx, "the fabric of a port was not read", map[string]any{"host": snap.Host, "port": port.String(), "error": err.Error()})
+		tflog.Warn(ctx, "the fabric of a port was not read", map[string]any{"host": snap.Host, "port": port.String(), "error": Plain(err.Error())})
 		return nil
 	}
 	for _, n := range nodes {

@@ -231,10 +231,16 @@ func facts(pairs ...string) []string {
 	return out
 }
 
-// Excerpt returns at most the last 20 lines of text and says what was left out.
+// Excerpt returns at most the last 20 lines of text and says what was left out, also
+// of lines that are very long.
 func Excerpt(text string) string {
-	const most = 20
+	const most, widest = 20, 1000
 	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i, line := range lines {
+		if i >= len(lines)-most && len(line) > widest {
+			lines[i] = fmt.Sprintf("%s… (%d bytes more)", line[:widest], len(line)-widest)
+		}
+	}
 	if len(lines) <= most {
 		return strings.Join(lines, "\n")
 	}

@@ -28,7 +28,7 @@ func AddFindings(ctx context.Context, diags *diag.Diagnostics, what string, find
 			_, thing, _ := strings.Cut(what, " ")
 			add(f, diags.AddAttributeWarning, diags.AddWarning, fmt.Sprintf("%s: %s %s", capital(thing), f.Code, f.Summary))
 		case safety.Note:
-			tflog.Info(ctx, f.Summary, map[string]any{"code": f.Code, "evidence": f.Evidence, "about": what})
+			tflog.Info(ctx, Plain(f.Summary), map[string]any{"code": f.Code, "evidence": Plain(f.Evidence), "about": what})
 		}
 	}
 	return blocked

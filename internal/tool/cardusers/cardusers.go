@@ -117,13 +117,9 @@ func Exclusive(cmd shellcmd.Command, pci ib.PCIAddress) shellcmd.Command {
 }
 
 func guarded(cmd shellcmd.Command, pci ib.PCIAddress, mode string) shellcmd.Command {
-	args := append([]string{flock.File, pci.String(), mode}, cmd.Argv()...)
-	w := shellcmd.Script("unless-in-use", Functions+guard, args...).WithStdin(cmd.Stdin()).AsRoot()
+	w := cmd.Within("unless-in-use", Functions+guard, flock.File, pci.String(), mode).AsRoot()
 	if t := cmd.Timeout(); t > 0 {
 		w = w.WithTimeout(t + waitForReaders)
-	}
-	if cmd.Changing() {
-		w = w.Changes()
 	}
 	return w
 }

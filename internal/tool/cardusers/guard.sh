@@ -4,6 +4,7 @@
 # is in use, and 79 if that cannot be told. The users are on standard error then.
 lock=$1 card=$2 mode=$3
 shift 3
+mkdir -p "${lock%/*}"
 
 # look STATUS: ends the script if somebody uses the card.
 look() {

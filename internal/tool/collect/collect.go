@@ -26,8 +26,9 @@ type Places struct {
 
 // Command returns the collection of all facts. It needs root: the flash of a
 // card, its VPD and the configuration of the network are not open to others. It
+// prints whole files, with the passwords of networks that it does not use. It
 // has no time limit of its own, so that the user's command_timeout holds.
 func Command(p Places) shellcmd.Command {
 	return shellcmd.Script("collect facts", cardusers.Functions+script, append([]string{p.Root, p.StateDir, p.LockFile}, p.Packages...)...).
-		AsRoot()
+		AsRoot().Confidential()
 }

@@ -1,7 +1,7 @@
 # Prints everything about a host that the provider wants to know, in one run.
 #   $1  root of the file system, empty for the real one (a fixture in tests)
 #   $2  state directory   $3  lock file   $4…  kernel-independent package names
-# Changes nothing but that flock makes the empty lock file. For uid 0; sh, dash,
+# Changes nothing but that flock makes the empty lock files and their directory. For uid 0; sh, dash,
 # bash and busybox. Built-ins read files, because every fork costs a millisecond
 # on the host and there are a hundred files; what is not there is not printed.
 #
@@ -78,7 +78,7 @@ h() { command -v "$1" >/dev/null 2>&1; }
 # not for ever: a card that hangs must not hang the plan.
 k() {
 	h timeout && set -- timeout 90 "$@"
-	h flock && set -- flock -s -n -E 75 "$L" flock -w 60 -E 75 "$L.reader" "$@"
+	h flock && mkdir -p "${L%/*}" 2>/dev/null && [ -w "${L%/*}" ] && set -- flock -s -n -E 75 "$L" flock -w 60 -E 75 "$L.reader" "$@"
 	"$@"
 }
 

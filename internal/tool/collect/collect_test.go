@@ -78,6 +78,9 @@ func TestScript_changes_nothing(t *testing.T) {
 				t.Errorf("%s: runs %q", call.Pos(), program)
 			}
 		}
+		if name == "mkdir" && strings.Contains(whole[call.Pos().Offset():call.End().Offset()], `"${L%/*}"`) {
+			return true // of the locks, in /run
+		}
 		if name != "" && !harmless[name] {
 			t.Errorf("%s: calls %q", call.Pos(), name)
 		}

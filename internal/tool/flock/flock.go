@@ -1,42 +1,33 @@
-// Package flock wraps commands in flock of util-linux, so that a card is never
-// queried while it is being written, and never written twice at a time.
+// Package flock says which locks keep a host's cards from being read while they are
+// written, and from being written twice at a time, and where they lie. They are those
+// of flock of util-linux.
 //
 // It must not run anything.
 package flock
 
-import (
-	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
-)
-
 const (
+	// Dir holds the locks. Only root may write in /run, so that nobody else can make
+	// the directory or a link in its place, and it is open to root alone: in /run/lock,
+	// which is everybody's, any user could hold a lock or put a link where root writes.
+	// It is gone after a boot, like every process that could hold a lock.
+	Dir = "/run/terraform-provider-infiniband"
 	// File is the lock of a host. It covers all its cards: the functions of one
 	// card share a flash, and a lock that outlives a card's address would not
-	// protect it. It is gone after a boot, like every process that could hold it.
-	File = "/run/lock/terraform-provider-infiniband.lock"
+	// protect it.
+	File = Dir + "/lock"
+	// Holder names the job that holds File.
+	Holder = Dir + "/holder"
+	// Benchmark is held on both hosts by what runs there.
+	Benchmark = Dir + "/benchmark"
 	// Taken is the exit status if the lock is held by somebody else. No tool
-	// that is run under the lock ends with it.
+	// that is run under a lock ends with it.
 	Taken = 75
 )
 
-// Exclusive returns cmd under the lock, alone; it does not wait for it.
-func Exclusive(cmd shellcmd.Command) shellcmd.Command {
-	return wrap(cmd, "-n", "-E", "75", File)
-}
+// underScript makes the directory and runs a command under a lock: LOCK COMMAND…
+const underScript = `umask 077; mkdir -p "${0%/*}" && exec flock -n -E 75 "$0" "$@"`
 
-// Shared returns cmd under the lock, together with others that only read.
-func Shared(cmd shellcmd.Command) shellcmd.Command {
-	return wrap(cmd, "-s", "-n", "-E", "75", File)
-}
-
-func wrap(cmd shellcmd.Command, options ...string) shellcmd.Command {
-	w := shellcmd.New("flock", append(options, cmd.Argv()...)...).
-		WithStdin(cmd.Stdin()).
-		WithTimeout(cmd.Timeout())
-	if cmd.Root() {
-		w = w.AsRoot()
-	}
-	if cmd.Changing() {
-		w = w.Changes()
-	}
-	return w
+// Under returns argv under a lock, which it does not wait for.
+func Under(lock string, argv []string) []string {
+	return append([]string{"/bin/sh", "-c", underScript, lock}, argv...)
 }

@@ -1,26 +1,32 @@
 package flock
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
-	"time"
-
-	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
-func TestWrap_keeps_the_command(t *testing.T) {
-	cmd := shellcmd.New("mstflint", "-d", "0000:01:00.0", "sg").AsRoot().Changes().WithStdin("y\n").WithTimeout(time.Minute)
-	got := Exclusive(cmd)
-	if want := "flock -n -E 75 " + File + " mstflint -d 0000:01:00.0 sg"; got.String() != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+// The directory is root's alone, and lies where nobody else can make it or a link.
+func TestDir_is_not_everybodys(t *testing.T) {
+	for _, path := range []string{File, Holder, Benchmark} {
+		if filepath.Dir(path) != Dir || filepath.Dir(Dir) != "/run" {
+			t.Errorf("%s does not lie in a directory of its own in /run", path)
+		}
 	}
-	if !got.Root() || !got.Changing() || got.Stdin() != "y\n" || got.Timeout() != time.Minute {
-		t.Error("the wrapped command lost a property")
+}
+
+func TestUnder_makes_the_directory_and_holds_the_lock(t *testing.T) {
+	lock := filepath.Join(t.TempDir(), "own", "lock")
+	inner := strings.Join(Under(lock, []string{"true"})[4:], " ")
+	argv := Under(lock, []string{"sh", "-c", `flock -n -E 75 "$1" ` + inner + `; echo "$?"`, "sh", lock})
+	out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
+	if err != nil || string(out) != "75\n" {
+		t.Errorf("got %q, %v", out, err)
 	}
-	read := Shared(shellcmd.New("mstflint", "-v"))
-	if want := "flock -s -n -E 75 " + File + " mstflint -v"; read.String() != want {
-		t.Errorf("got  %s\nwant %s", read, want)
-	}
-	if read.Root() || read.Changing() {
-		t.Error("the wrapped command gained a property")
+	st, err := os.Stat(filepath.Dir(lock))
+	if err != nil || st.Mode().Perm() != 0o700 {
+		t.Errorf("got %v, %v", st, err)
 	}
 }

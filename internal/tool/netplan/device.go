@@ -5,6 +5,7 @@
 package netplan
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"path"
@@ -102,7 +103,8 @@ func Parse(text string) ([]Device, error) {
 		Network map[string]any `yaml:"network"`
 	}
 	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
-		return nil, fmt.Errorf("not a netplan file: %w", err)
+		// Without the source: the lines around may hold the password of a network.
+		return nil, errors.New("not a netplan file: " + yaml.FormatError(err, false, false))
 	}
 	var all []Device
 	for section, content := range file.Network {

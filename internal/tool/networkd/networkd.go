@@ -10,6 +10,7 @@
 package networkd
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"path"
@@ -83,7 +84,9 @@ func Parse(text string) (File, error) {
 		SpaceBeforeInlineComment: true, SkipUnrecognizableLines: false, AllowDuplicateShadowValues: true,
 	}, []byte(text))
 	if err != nil {
-		return f, fmt.Errorf("not a file of systemd-networkd: %w", err)
+		// The library quotes the line, which may hold a key of WireGuard.
+		problem, _, _ := strings.Cut(err.Error(), ":")
+		return f, errors.New("not a file of systemd-networkd: " + problem)
 	}
 	for _, section := range loaded.Sections() {
 		if err := f.section(section); err != nil {

@@ -6,6 +6,7 @@ package nmcli
 
 import (
 	"crypto/sha1" //nolint:gosec // the hash of UUIDs of version 5 (RFC 9562), not of secrets
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -87,7 +88,9 @@ func Parse(text string) (Profile, error) {
 	p := Profile{Autoconnect: true}
 	f, err := ini.LoadSources(ini.LoadOptions{IgnoreInlineComment: true, KeyValueDelimiters: "=", SpaceBeforeInlineComment: true}, []byte(text))
 	if err != nil {
-		return p, fmt.Errorf("not a profile of NetworkManager: %w", err)
+		// The library quotes the line, which may hold the password of a network.
+		problem, _, _ := strings.Cut(err.Error(), ":")
+		return p, errors.New("not a profile of NetworkManager: " + problem)
 	}
 	c := f.Section("connection")
 	p.ID, p.UUID, p.Type, p.Name = c.Key("id").String(), c.Key("uuid").String(), c.Key("type").String(), c.Key("interface-name").String()

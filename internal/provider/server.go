@@ -1,0 +1,163 @@
+package provider
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+)
+
+// Server returns the provider as the engine talks to it. Every diagnostic passes here,
+// so this is the one place that keeps what hosts print from acting on a terminal.
+func Server(p provider.Provider) tfprotov6.ProviderServer {
+	return &plainServer{providerserver.NewProtocol6(p)()}
+}
+
+// plainServer overrides every method that answers with diagnostics; a test compares
+// them with the protocol.
+type plainServer struct{ tfprotov6.ProviderServer }
+
+// plain makes the texts of a response's diagnostics plain. The responses of the
+// protocol share a field and no interface.
+func plain[T any](resp *T, err error) (*T, error) {
+	if resp == nil {
+		return resp, err
+	}
+	diags, _ := reflect.ValueOf(resp).Elem().FieldByName("Diagnostics").Interface().([]*tfprotov6.Diagnostic)
+	for _, d := range diags {
+		if d != nil {
+			d.Summary, d.Detail = tfkit.Plain(d.Summary), tfkit.Plain(d.Detail)
+		}
+	}
+	return resp, err
+}
+
+func (s *plainServer) GetMetadata(
+	ctx context.Context, req *tfprotov6.GetMetadataRequest,
+) (*tfprotov6.GetMetadataResponse, error) {
+	return plain(s.ProviderServer.GetMetadata(ctx, req))
+}
+
+func (s *plainServer) GetProviderSchema(
+	ctx context.Context, req *tfprotov6.GetProviderSchemaRequest,
+) (*tfprotov6.GetProviderSchemaResponse, error) {
+	return plain(s.ProviderServer.GetProviderSchema(ctx, req))
+}
+
+func (s *plainServer) GetResourceIdentitySchemas(
+	ctx context.Context, req *tfprotov6.GetResourceIdentitySchemasRequest,
+) (*tfprotov6.GetResourceIdentitySchemasResponse, error) {
+	return plain(s.ProviderServer.GetResourceIdentitySchemas(ctx, req))
+}
+
+func (s *plainServer) ValidateProviderConfig(
+	ctx context.Context, req *tfprotov6.ValidateProviderConfigRequest,
+) (*tfprotov6.ValidateProviderConfigResponse, error) {
+	return plain(s.ProviderServer.ValidateProviderConfig(ctx, req))
+}
+
+func (s *plainServer) ConfigureProvider(
+	ctx context.Context, req *tfprotov6.ConfigureProviderRequest,
+) (*tfprotov6.ConfigureProviderResponse, error) {
+	return plain(s.ProviderServer.ConfigureProvider(ctx, req))
+}
+
+func (s *plainServer) ValidateResourceConfig(
+	ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest,
+) (*tfprotov6.ValidateResourceConfigResponse, error) {
+	return plain(s.ProviderServer.ValidateResourceConfig(ctx, req))
+}
+
+func (s *plainServer) UpgradeResourceState(
+	ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest,
+) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	return plain(s.ProviderServer.UpgradeResourceState(ctx, req))
+}
+
+func (s *plainServer) ReadResource(
+	ctx context.Context, req *tfprotov6.ReadResourceRequest,
+) (*tfprotov6.ReadResourceResponse, error) {
+	return plain(s.ProviderServer.ReadResource(ctx, req))
+}
+
+func (s *plainServer) PlanResourceChange(
+	ctx context.Context, req *tfprotov6.PlanResourceChangeRequest,
+) (*tfprotov6.PlanResourceChangeResponse, error) {
+	return plain(s.ProviderServer.PlanResourceChange(ctx, req))
+}
+
+func (s *plainServer) ApplyResourceChange(
+	ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest,
+) (*tfprotov6.ApplyResourceChangeResponse, error) {
+	return plain(s.ProviderServer.ApplyResourceChange(ctx, req))
+}
+
+func (s *plainServer) ImportResourceState(
+	ctx context.Context, req *tfprotov6.ImportResourceStateRequest,
+) (*tfprotov6.ImportResourceStateResponse, error) {
+	return plain(s.ProviderServer.ImportResourceState(ctx, req))
+}
+
+func (s *plainServer) MoveResourceState(
+	ctx context.Context, req *tfprotov6.MoveResourceStateRequest,
+) (*tfprotov6.MoveResourceStateResponse, error) {
+	return plain(s.ProviderServer.MoveResourceState(ctx, req))
+}
+
+func (s *plainServer) UpgradeResourceIdentity(
+	ctx context.Context, req *tfprotov6.UpgradeResourceIdentityRequest,
+) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
+	return plain(s.ProviderServer.UpgradeResourceIdentity(ctx, req))
+}
+
+func (s *plainServer) GenerateResourceConfig(
+	ctx context.Context, req *tfprotov6.GenerateResourceConfigRequest,
+) (*tfprotov6.GenerateResourceConfigResponse, error) {
+	return plain(s.ProviderServer.GenerateResourceConfig(ctx, req))
+}
+
+func (s *plainServer) ValidateDataResourceConfig(
+	ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest,
+) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
+	return plain(s.ProviderServer.ValidateDataResourceConfig(ctx, req))
+}
+
+func (s *plainServer) ReadDataSource(
+	ctx context.Context, req *tfprotov6.ReadDataSourceRequest,
+) (*tfprotov6.ReadDataSourceResponse, error) {
+	return plain(s.ProviderServer.ReadDataSource(ctx, req))
+}
+
+func (s *plainServer) ValidateEphemeralResourceConfig(
+	ctx context.Context, req *tfprotov6.ValidateEphemeralResourceConfigRequest,
+) (*tfprotov6.ValidateEphemeralResourceConfigResponse, error) {
+	return plain(s.ProviderServer.ValidateEphemeralResourceConfig(ctx, req))
+}
+
+func (s *plainServer) OpenEphemeralResource(
+	ctx context.Context, req *tfprotov6.OpenEphemeralResourceRequest,
+) (*tfprotov6.OpenEphemeralResourceResponse, error) {
+	return plain(s.ProviderServer.OpenEphemeralResource(ctx, req))
+}
+
+func (s *plainServer) RenewEphemeralResource(
+	ctx context.Context, req *tfprotov6.RenewEphemeralResourceRequest,
+) (*tfprotov6.RenewEphemeralResourceResponse, error) {
+	return plain(s.ProviderServer.RenewEphemeralResource(ctx, req))
+}
+
+func (s *plainServer) CloseEphemeralResource(
+	ctx context.Context, req *tfprotov6.CloseEphemeralResourceRequest,
+) (*tfprotov6.CloseEphemeralResourceResponse, error) {
+	return plain(s.ProviderServer.CloseEphemeralResource(ctx, req))
+}
+
+func (s *plainServer) GetFunctions(
+	ctx context.Context, req *tfprotov6.GetFunctionsRequest,
+) (*tfprotov6.GetFunctionsResponse, error) {
+	return plain(s.ProviderServer.GetFunctions(ctx, req))
+}

@@ -1,0 +1,50 @@
+package provider
+
+import (
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+)
+
+// A method that is not overridden would let what hosts print through.
+func TestServer_overrides_all_that_answer_with_diagnostics(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "server.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overridden := map[string]bool{}
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil {
+			overridden[f.Name.Name] = true
+		}
+	}
+	protocol := reflect.TypeFor[tfprotov6.ProviderServer]()
+	for m := range protocol.Methods() {
+		if _, ok := m.Type.Out(0).Elem().FieldByName("Diagnostics"); ok != overridden[m.Name] {
+			t.Errorf("%s: answers with diagnostics: %t, overridden: %t", m.Name, ok, overridden[m.Name])
+		}
+	}
+}
+
+type noisy struct{ tfprotov6.ProviderServer }
+
+func (noisy) ReadResource(context.Context, *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+	return &tfprotov6.ReadResourceResponse{Diagnostics: []*tfprotov6.Diagnostic{
+		{Summary: "Unable to read \x1b[2J", Detail: "Stderr: \x1b]0;pwned\x07\rall is well\n"}, nil,
+	}}, nil
+}
+
+func TestServer_shows_what_hosts_print_and_does_not_do_it(t *testing.T) {
+	resp, err := (&plainServer{noisy{}}).ReadResource(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := resp.Diagnostics[0]; d.Summary != `Unable to read \x1b[2J` || d.Detail != `Stderr: \x1b]0;pwned\x07\x0dall is well`+"\n" {
+		t.Errorf("got %q, %q", d.Summary, d.Detail)
+	}
+}
