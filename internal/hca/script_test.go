@@ -167,6 +167,46 @@ func TestJobScript_second_gate(t *testing.T) {
 	}
 }
 
+// fakeVPD is lspci with the serial number in the file serial, if there is one.
+const fakeVPD = `#!/bin/sh
+echo '01:00.0 Ethernet controller: Mellanox'
+if [ -f "$FAKE/serial" ]; then
+  printf '\tCapabilities: [48] Vital Product Data\n\t\tRead-only fields:\n\t\t\t[PN] Part number: MCX314A-BCCT\n\t\t\t[SN] Serial number: %s           \n' "$(cat "$FAKE/serial")"
+fi
+`
+
+func TestJobScript_another_card(t *testing.T) {
+	for name, c := range map[string]struct {
+		serial string
+		blank  bool // the card had neither GUIDs nor MACs
+		exit   string
+		says   string
+	}{
+		"the card":                           {serial: "MT1234X00001", exit: "0"},
+		"another one":                        {serial: "MT1234X00002", exit: "73", says: "serial number 'MT1234X00002' instead of 'MT1234X00001'"},
+		"another one, blank":                 {serial: "MT1234X00002", blank: true, exit: "73", says: "MT1234X00002"},
+		"no serial number now, same address": {exit: "0"},
+		"no serial number now, blank":        {blank: true, exit: "73", says: "cannot be read, which was 'MT1234X00001'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShellJob(t)
+			s.j.set("from_serial", "MT1234X00001")
+			if c.blank {
+				s.change("from_guids", "")
+				s.change("from_macs", "")
+			}
+			s.put(filepath.Join(s.root, "bin", "lspci"), fakeVPD, 0o755)
+			if c.serial != "" {
+				s.put(filepath.Join(s.root, "serial"), c.serial, 0o600)
+			}
+			exit := s.run()
+			if exit != c.exit || s.written() != (c.exit == "0") || !strings.Contains(s.read("reason"), c.says) {
+				t.Errorf("exit %s, written %t, reason %q", exit, s.written(), s.read("reason"))
+			}
+		})
+	}
+}
+
 func TestJobScript_answers_no_question_too_many(t *testing.T) {
 	s := newShellJob(t)
 	s.j.answers = 1
