@@ -30,10 +30,10 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	ref, known := plan.ref()
 	switch {
 	case resp.Diagnostics.HasError() || !known || !r.HostReady(plan.Host):
-	case !exists:
-		r.planAdoption(ctx, ref, plan, resp)
-	case len(resp.RequiresReplace) == 0 && state.PCIAddress.Same(plan.PCIAddress) && state.Host.Equal(plan.Host):
+	case exists && state.PCIAddress.Same(plan.PCIAddress) && state.Host.Equal(plan.Host):
 		r.planKept(ctx, ref, plan, state, req.Plan.Raw.Equal(req.State.Raw), resp)
+	default:
+		r.planAdoption(ctx, ref, plan, resp)
 	}
 }
 

@@ -17,17 +17,24 @@ import (
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attrs := observedAttributes()
 	attrs["id"] = tfkit.IDAttribute("`host/pci_address/serial_number`")
-	attrs["host"] = tfkit.HostAttribute()
-	attrs["pci_address"] = schema.StringAttribute{
+	attrs["host"] = schema.StringAttribute{
 		Required:            true,
-		CustomType:          tfkit.PCIType{},
-		MarkdownDescription: "PCI address of the card, `0000:01:00.0`; the domain may be left out. Another address is another card.",
-		PlanModifiers:       []planmodifier.String{tfkit.ReplaceIfOther[tfkit.PCIKind]()},
+		MarkdownDescription: "Key of the host in the provider's `hosts` map. A change adopts the card that is in that host.",
+		Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+	}
+	attrs["pci_address"] = schema.StringAttribute{
+		Required:   true,
+		CustomType: tfkit.PCIType{},
+		MarkdownDescription: "PCI address of the card, `0000:01:00.0`; the domain may be left out. A change adopts the card that is there: " +
+			"that of a card that has moved keeps everything that is configured for it, and another card is another object for all that refer to it.",
+		PlanModifiers: []planmodifier.String{tfkit.KeepSpelling[tfkit.PCIKind]()},
 	}
 	attrs["expect"] = expectAttribute()
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Adopts one InfiniBand card (a host channel adapter) that is in a host, and shows everything that can be observed about it. " +
 			"It never changes the card: `infiniband_firmware`, `infiniband_guids` and `infiniband_link_type` do. " +
+			"A card is who it is, not where it sits: its serial number is recorded with the first apply, is part of `id`, and is compared in each plan and before each write. " +
+			"If another card is in the slot, or the card has moved, the plan says so and nothing is changed. Without a readable serial number MACs and GUIDs take its place. " +
 			"What is in flash and what the card runs are different attributes. Destroying it only forgets the card.",
 		Attributes: attrs,
 	}
@@ -38,8 +45,9 @@ func expectAttribute() schema.SingleNestedAttribute {
 		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}}
 	}
 	return schema.SingleNestedAttribute{
-		Optional:            true,
-		MarkdownDescription: "What the card at this address must be. A plan fails if another one is there, for example after the cards of two slots were swapped.",
+		Optional: true,
+		MarkdownDescription: "What the card at this address must be; each plan looks. It singles out the card when it is adopted: afterwards the card is known by its serial number anyway. " +
+			"If the card was exchanged on purpose, write the serial number of the new one here: the next apply adopts it.",
 		Attributes: map[string]schema.Attribute{
 			"serial_number": text("Serial number in the card's vital product data."),
 			"part_number":   text("Part number in the card's vital product data, such as `MCX354A-FCCT`."),
@@ -53,8 +61,8 @@ func observedAttributes() map[string]schema.Attribute {
 		"chip":                tfkit.Computed("Name of the chip that the silicon's own ids stand for, such as `ConnectX-3 Pro`; null if it is not known."),
 		"pci_device_id":       tfkit.Computed("PCI vendor and device id, `15b3:1007`."),
 		"pci_subsystem_id":    tfkit.Computed("PCI subsystem vendor and device id."),
-		"part_number":         tfkit.Computed("Part number in the card's vital product data; null if it cannot be read."),
-		"serial_number":       tfkit.Computed("Serial number in the card's vital product data; null if it cannot be read."),
+		"part_number":         tfkit.Computed("Part number in the card's vital product data; null if it could never be read."),
+		"serial_number":       tfkit.Computed("Serial number in the card's vital product data. It is that of the card which was adopted, also while it cannot be read, as after some cross-flashes; null if it never could."),
 		"livefish":            tfkit.ComputedBool("Whether the card runs no firmware and shows its recovery PCI id."),
 		"driver":              tfkit.Computed("Kernel driver that is bound, `mlx4_core`; null if none is."),
 		"rdma_device":         tfkit.Computed("Name of the RDMA device, such as `mlx4_0`; null if the driver made none."),

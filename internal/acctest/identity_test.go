@@ -1,0 +1,312 @@
+package acctest
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// twin is another card of the kind that a host has, delivered with VPI firmware.
+func twin(t *testing.T, w *World, host string) *labsim.Spare {
+	t.Helper()
+	config := labs.Twin(w.described(host).Cards[0], 900)
+	config.GUIDs = [4]uint64{0xe41d2d0300e49000, 0xe41d2d0300e49001, 0xe41d2d0300e49002, 0xe41d2d0300e49003}
+	spare, err := labsim.NewSpare(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spare
+}
+
+const twinSerial = "MT1234X00900"
+
+// exchange puts the twin of a host's card into its place.
+func exchange(t *testing.T, w *World, host string) (old *labsim.Spare) {
+	t.Helper()
+	old, err := w.Machine(host).Exchange(w.PCI(host), twin(t, w, host))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return old
+}
+
+// writers is everything that writes to a card: what it has now, and changes of all.
+// id is the card_id.
+func writers(w *World, host string, id any) (now, changed Config) {
+	now = Config{
+		{Type: "infiniband_firmware_image", Name: "now", Attrs: map[string]any{"host": host, "source": w.Image(ImageVPI)}},
+		{Type: "infiniband_firmware_image", Name: "old", Attrs: map[string]any{"host": host, "source": w.Image(ImageOldVPI)}},
+		{Type: "infiniband_firmware", Name: "it", Attrs: map[string]any{"card_id": id, "image_id": To("infiniband_firmware_image.now", "id"), "on_destroy": "restore"}},
+		{Type: "infiniband_guids", Name: "it", Attrs: map[string]any{"card_id": id, "base_mac": baseMACs[host]}},
+		{Type: "infiniband_link_type", Name: "it", Attrs: map[string]any{"card_id": id, "ports": map[string]any{"1": "ib", "2": "ib"}}},
+		{Type: "infiniband_firmware_backup", Name: "it", Attrs: map[string]any{"card_id": id}},
+	}
+	changed = now.
+		With("infiniband_firmware.it", map[string]any{
+			"image_id": To("infiniband_firmware_image.old", "id"), "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"},
+		}).
+		With("infiniband_guids.it", map[string]any{"base_mac": "e4:1d:2d:e4:4f:00"}).
+		With("infiniband_link_type.it", map[string]any{"ports": map[string]any{"1": "eth", "2": "eth"}}).
+		With("infiniband_firmware_backup.it", map[string]any{"triggers": map[string]any{"again": "1"}})
+	return now, changed
+}
+
+var writing = []string{"infiniband_firmware.it", "infiniband_guids.it", "infiniband_link_type.it", "infiniband_firmware_backup.it"}
+
+// oneByOne has the writers follow each other: what one reads of the card may not be
+// read beside the write of another.
+func oneByOne(cfg Config) Config {
+	for i, r := range cfg {
+		if at := slices.Index(writing, r.Address()); at > 0 {
+			cfg[i].After = writing[at-1 : at]
+		}
+	}
+	return cfg
+}
+
+// refusedAll checks that each writer was refused in our own words.
+func refusedAll(t *testing.T, when string, diags Diags, says ...string) {
+	t.Helper()
+	if found := diags.Find("inconsistent"); len(found) > 0 {
+		t.Errorf("%s: core blames the provider:\n%s", when, found)
+	}
+	for _, address := range writing {
+		var text string
+		for _, d := range diags.Errors() {
+			if d.Address == address {
+				text += d.Summary + "\n" + d.Detail + "\n"
+			}
+		}
+		for _, part := range says {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: %s does not say %q:\n%s", when, address, part, text)
+			}
+		}
+	}
+}
+
+// Between plan and apply the card is exchanged. Nothing of the plan is done to the
+// other one, whether card_id names the card or its place; and a new plan says what
+// happened, until the configuration accepts the new card.
+func TestIdentity_exchanged(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	for name, id := range map[string]any{"by reference": To("infiniband_card.it", "id"), "by place": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := Start(t, Options{Hosts: vpi()[:1]})
+			w.simulated("cards that change slots")
+			if id == nil {
+				id = host + "/" + w.PCI(host)
+			}
+			serial := w.Card(host).Config.SerialNumber
+			ws := w.Workspace()
+			adopted := Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": w.PCI(host), "expect": map[string]any{"chip": "ConnectX-3 Pro"}}}}
+			now, changed := writers(w, host, id)
+			now, changed = append(adopted, now...), append(adopted, changed...)
+			applied(t, ws, now)
+			emptyPlan(t, ws, now)
+			if got := ws.Get("infiniband_card.it", "id"); got != host+"/"+w.PCI(host)+"/"+serial {
+				t.Errorf("id %v", got)
+			}
+			plan := cleanPlan(t, ws, changed)
+			exchange(t, w, host)
+			device := w.Card(host)
+			operations, guids := device.Flash.Operations(), device.Running().GUIDs
+
+			said, err := ws.Apply(context.Background(), plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			refusedAll(t, "saved plan", said, "FW080", serial, twinSerial)
+			again := mustPlan(t, ws, changed)
+			if id != host+"/"+w.PCI(host) {
+				if len(again.Diags.Errors().Find("Refusing to plan card intel9/0000:01:00.0: FW080")) != 1 {
+					t.Errorf("the next plan:\n%s", again.Diags.Errors())
+				}
+			} else {
+				refusedAll(t, "next plan", again.Diags, "FW080", serial, twinSerial)
+			}
+			if got := ws.Get("infiniband_card.it", "serial_number"); got != serial {
+				t.Errorf("a refresh has recorded %v", got)
+			}
+			forgotten := mustPlan(t, ws, nil)
+			if len(forgotten.Diags.Errors().Find("FW080")) > 0 {
+				t.Errorf("forgetting is refused:\n%s", forgotten.Diags.Errors())
+			}
+			if device.Flash.Operations() != operations || device.Running().GUIDs != guids {
+				t.Error("the other card was written to")
+			}
+			accepting := adopted.With("infiniband_card.it", map[string]any{"expect": map[string]any{"serial_number": twinSerial}})
+			accepted := cleanPlan(t, ws, accepting)
+			if got := accepted.Get("infiniband_card.it", "id"); accepted.Actions()["infiniband_card.it"] != Update || got != host+"/"+w.PCI(host)+"/"+twinSerial {
+				t.Errorf("accepting plans %v of %v", accepted.Actions(), got)
+			}
+		})
+	}
+}
+
+// A device in another slot gives the card another address; an empty slot is no
+// card that is gone. The way that the message names leads to an empty plan, with
+// nothing written and nothing forgotten.
+func TestIdentity_moved(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	w.simulated("cards that change slots")
+	ws := w.Workspace()
+	card := func(pci string) Resource {
+		return Resource{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": pci}}
+	}
+	now, changed := writers(w, host, To("infiniband_card.it", "id"))
+	applied(t, ws, append(Config{card(w.PCI(host))}, now...))
+	serial, device := w.Card(host).Config.SerialNumber, w.Card(host).Card
+	plan := cleanPlan(t, ws, append(Config{card(w.PCI(host))}, changed...))
+	m := w.Machine(host)
+	if err := m.Rebuild(func() error { return m.Renumber(1) }); err != nil {
+		t.Fatal(err)
+	}
+	operations := device.Flash.Operations()
+	said, err := ws.Apply(context.Background(), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusedAll(t, "saved plan", said, "FW082", serial, "now at 0000:02:00.0", `pci_address = "0000:02:00.0"`)
+	// Another card comes into the slot that was left.
+	if err = m.Rebuild(func() error { return m.PutIn(twin(t, w, host), w.PCI(host)) }); err != nil {
+		t.Fatal(err)
+	}
+	again := mustPlan(t, ws, append(Config{card(w.PCI(host))}, now...))
+	if found := again.Diags.Errors().Find("FW082"); len(found) != 1 || !strings.Contains(fmt.Sprint(found), `pci_address = "0000:02:00.0"`) {
+		t.Errorf("the next plan:\n%s", again.Diags.Errors())
+	}
+	if len(ws.State) != len(now)+1 {
+		t.Errorf("a refresh has removed what moved: %d objects are left", len(ws.State))
+	}
+	followed := append(Config{card("0000:02:00.0")}, now...)
+	for address, action := range cleanPlan(t, ws, followed).Actions() {
+		if action != Update {
+			t.Errorf("following the card plans %s of %s", action, address)
+		}
+	}
+	applied(t, ws, followed)
+	emptyPlan(t, ws, followed)
+	if now := device.Flash.Operations(); now != operations {
+		t.Errorf("following the card used its flash %d times", now-operations)
+	}
+	if used := w.Machine(host).Card(w.PCI(host)).Flash.Operations(); used > 0 {
+		t.Errorf("the card in the old slot was written to %d times", used)
+	}
+}
+
+// A card that shows nothing of what was recorded is not written to. Unknown is
+// not the same.
+func TestIdentity_unread(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	w.simulated("a card whose vital product data are lost")
+	ws := w.Workspace()
+	now, changed := writers(w, host, To("infiniband_card.it", "id"))
+	card := Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}}
+	applied(t, ws, append(card, now...))
+	serial := w.Card(host).Config.SerialNumber
+	w.Card(host).Config.PartNumber = "" // lspci shows none from now on
+	operations := w.Card(host).Flash.Operations()
+	plan := mustPlan(t, ws, append(card, changed...))
+	refusedAll(t, "plan", plan.Diags, "FW081", serial, "lspci shows no serial number")
+	if got := ws.Get("infiniband_card.it", "serial_number"); got != serial {
+		t.Errorf("a refresh has recorded %v", got)
+	}
+	emptyPlan(t, ws, append(card, now...))
+	if w.Card(host).Flash.Operations() != operations {
+		t.Error("the card was written to")
+	}
+}
+
+// Both engines carry the identity from the plan to the apply, also of a card that
+// no state knows yet; and they follow a card that is accepted.
+func TestIdentity_throughTheEngine(t *testing.T) {
+	t.Parallel()
+	Engine(t)
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	w.simulated("cards that change slots")
+	now, changed := writers(w, host, To("infiniband_card.it", "id"))
+	now, changed = oneByOne(now), oneByOne(changed)
+	first := Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}}
+	accepting := first.With("infiniband_card.it", map[string]any{"expect": map[string]any{"serial_number": twinSerial}})
+	var original *labsim.Spare
+	exchanging := func() { original = exchange(t, w, host) }
+	untouched := func(*terraform.State) error {
+		if used := w.Card(host).Flash.Operations(); used > 0 {
+			return fmt.Errorf("the other card was written to %d times", used)
+		}
+		return nil
+	}
+	resource.UnitTest(t, resource.TestCase{
+		ProtoV6ProviderFactories: Providers(),
+		Steps: []resource.TestStep{
+			{
+				// Nothing but the id of the card says in this plan which one it is.
+				Config:           HCL(w.Provider(), append(first, changed...)),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{between(exchanging)}},
+				ExpectError:      regexp.MustCompile(`(?s)intel9/0000:01:00.0/MT1234X0000\d.*` + twinSerial),
+			},
+			{
+				PreConfig: func() {
+					if err := untouched(nil); err != nil {
+						t.Error(err)
+					}
+					if _, err := w.Machine(host).Exchange(w.PCI(host), original); err != nil {
+						t.Fatal(err)
+					}
+				},
+				Config: HCL(w.Provider(), append(first, now...)),
+			},
+			{
+				Config:           HCL(w.Provider(), append(first, changed...)),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{between(exchanging)}},
+				ExpectError:      regexp.MustCompile(`(?s)Refusing to burn firmware.*FW080 Another card is in the\s+slot`),
+			},
+			{
+				Config:   HCL(w.Provider(), append(first, changed...)),
+				PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)Refusing to plan card.*FW080.*` + twinSerial),
+			},
+			{
+				PreConfig: func() {
+					if err := untouched(nil); err != nil {
+						t.Error(err)
+					}
+				},
+				Config: HCL(w.Provider(), append(accepting, now...)),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+					plancheck.ExpectResourceAction("infiniband_card.it", plancheck.ResourceActionUpdate),
+					plancheck.ExpectResourceAction("infiniband_firmware.it", plancheck.ResourceActionDestroyBeforeCreate),
+				}},
+			},
+			{
+				Config:           HCL(w.Provider(), append(accepting, now...)),
+				ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}},
+			},
+		},
+	})
+}
+
+// between does something after a plan was saved and before it is applied.
+type between func()
+
+// CheckPlan implements plancheck.PlanCheck.
+func (b between) CheckPlan(context.Context, plancheck.CheckPlanRequest, *plancheck.CheckPlanResponse) {
+	b()
+}
