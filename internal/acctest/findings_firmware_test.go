@@ -258,6 +258,17 @@ func hostFindings() []finding {
 		}},
 		{code: "HO007", at: "activation", says: []string{"reboot = { allowed = true }"}, config: older, provider: host(func(h map[string]any) { delete(h, "reboot") })},
 		{code: "HO008", says: []string{`mode = "observe"`}, config: older, provider: host(func(h map[string]any) { h["mode"] = "observe" })},
+		{code: "HO030", says: []string{"Two infiniband_firmware resources are for intel9/0000:01:00.0", "terraform state rm"}, config: func(w *World) Config {
+			cfg := plain(w)
+			second := cfg[1].With(nil)
+			second.Name = "other"
+			return append(cfg, second)
+		}},
+		{code: "HO031", says: []string{"does no harm"}, config: func(w *World) Config {
+			second := w.adopt(labs.Intel9, nil)
+			second.Name = "other"
+			return Config{w.adopt(labs.Intel9, nil), second}
+		}},
 		{code: "HO009", says: []string{"subnet manager"}, config: older, prepare: func(w *World) {
 			drivers(w)
 			w.Manage(labs.Intel9, 1)

@@ -120,6 +120,15 @@ func (w *Workspace) planOne(ctx context.Context, p *process, r Resource, values 
 	if obj, exists := w.State[r.Address()]; exists && !obj.Tainted {
 		change.Prior, private = obj.Value, obj.Private
 	}
+	// Core validates each configuration once more when all that is known is known.
+	checked, err := p.server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: r.Type, Config: dynamic(typ, config)})
+	if err != nil {
+		return nil, nil, err
+	}
+	diags := diagsOf(PhaseValidate, r.Address(), checked.Diagnostics)
+	if diags.HasError() {
+		return change, diags, nil
+	}
 	resp, err := p.server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
 		TypeName: r.Type, PriorState: dynamic(typ, change.Prior), Config: dynamic(typ, config), PriorPrivate: private,
 		ProposedNewState: dynamic(typ, proposed(schema, typ, config, change.Prior)),
@@ -127,7 +136,7 @@ func (w *Workspace) planOne(ctx context.Context, p *process, r Resource, values 
 	if err != nil {
 		return nil, nil, err
 	}
-	diags := diagsOf(PhasePlan, r.Address(), resp.Diagnostics)
+	diags = append(diags, diagsOf(PhasePlan, r.Address(), resp.Diagnostics)...)
 	if diags.HasError() {
 		return change, diags, nil
 	}

@@ -10,7 +10,10 @@ var _ = Register(
 	Rule{Code: "HO030", Severity: Refuse, Title: "Two resources of the configuration manage it",
 		Meaning: "Each apply would undo what the other resource asks for, without an end. Nothing was changed.",
 		WayOut: "Keep one of the two blocks and remove the other one. If that one is in the state, take it out first, so that nothing is undone on the host: " +
-			"terraform state rm and its address, or a removed block with lifecycle { destroy = false }."},
+			"terraform state rm and its address, or a removed block with lifecycle { destroy = false }. To destroy both, use terraform destroy -refresh=false."},
+	Rule{Code: "HO031", Severity: Warn, Title: "Two resources of the configuration adopt it",
+		Meaning: "That does no harm: adopting a card changes nothing on it, and both resources show the same values.",
+		WayOut:  "Keep one of the two blocks, so that each card has one name in the configuration."},
 )
 
 // Difference is an argument that two resources give different values, as text.
@@ -20,14 +23,7 @@ type Difference struct{ Argument, One, Other string }
 // object differ if its host has two.
 func Twice(kind, name, other string, differ []Difference) Finding {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Two %s resources are for %s", kind, name)
-	if name != other {
-		fmt.Fprintf(&b, ", which the other one calls %s", other)
-	}
-	b.WriteString(".")
-	if host, alias := hostOf(name), hostOf(other); host != alias {
-		fmt.Fprintf(&b, " Hosts %s and %s of the provider are one machine: it has one boot id, and the same cards.", host, alias)
-	}
+	b.WriteString(both(kind, name, other))
 	if len(differ) == 0 {
 		b.WriteString("\nAll their arguments are equal.")
 	}
@@ -35,6 +31,28 @@ func Twice(kind, name, other string, differ []Difference) Finding {
 		fmt.Fprintf(&b, "\n%s: %s here, %s in the other one.", d.Argument, d.One, d.Other)
 	}
 	return find("HO030", "%s", b.String())
+}
+
+// Shared is the finding on a second resource where two do no harm.
+func Shared(kind, name, other string) Finding {
+	return find("HO031", "%s", both(kind, name, other))
+}
+
+func both(kind, name, other string) string {
+	text := fmt.Sprintf("Two %s resources are for %s", kind, name)
+	if name != other {
+		text += ", which the other one calls " + other
+	}
+	text += "."
+	if host, alias := hostOf(name), hostOf(other); host != alias {
+		text += " " + OneMachine(host, alias)
+	}
+	return text
+}
+
+// OneMachine says that two names of the provider's hosts are one machine.
+func OneMachine(host, alias string) string {
+	return fmt.Sprintf("Hosts %s and %s of the provider are one machine: they have one boot id and the same cards.", host, alias)
 }
 
 func hostOf(name string) string {

@@ -35,6 +35,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	default:
 		r.planAdoption(ctx, ref, plan, resp)
 	}
+	if known && r.HostReady(plan.Host) && !resp.Diagnostics.HasError() {
+		r.claim(ctx, ref, req, &resp.Diagnostics) // the host was looked at
+	}
 }
 
 // planAdoption shows which card it is.
@@ -67,6 +70,13 @@ func (r *Resource) planKept(ctx context.Context, ref tfkit.CardRef, plan, state 
 	r.driver(ctx, ref, found, resp)
 	state.Expect = plan.Expect // what was observed stays until the next refresh
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &state)...)
+}
+
+// claim refuses a second resource for the card that expects another one. Two that
+// agree do no harm: adopting changes nothing.
+func (r *Resource) claim(ctx context.Context, ref tfkit.CardRef, req resource.ModifyPlanRequest, diags *diag.Diagnostics) {
+	c := tfkit.Claim{Key: r.FunctionKey(ref), Name: ref.String(), Shared: "expect"}
+	r.Claim(ctx, "adopt card", c, req, diags)
 }
 
 // driver warns of a card that the host's kernel cannot run. It can be adopted all the

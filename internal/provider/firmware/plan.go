@@ -37,6 +37,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if !r.ClaimCard(ctx, "plan firmware of card", config.CardID, req, &resp.Diagnostics) {
+		return
+	}
 	same := exists && tfkit.SameCard(state.CardID, plan.CardID)
 	if exists && !same {
 		warnReplaced(&resp.Diagnostics, state.CardID.ValueString())

@@ -26,6 +26,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if resp.Diagnostics.HasError() || r.Data == nil {
 		return
 	}
+	if !r.ClaimCard(ctx, "plan firmware backup of card", plan.CardID, req, &resp.Diagnostics) {
+		return
+	}
 	if exists && state.CardID.Same(plan.CardID) && state.Triggers.Equal(plan.Triggers) {
 		resp.Plan.Raw = req.State.Raw
 		return

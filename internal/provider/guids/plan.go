@@ -32,6 +32,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if resp.Diagnostics.HasError() || r.Data == nil {
 		return
 	}
+	if !r.ClaimCard(ctx, "plan GUIDs of card", config.CardID, req, &resp.Diagnostics) {
+		return
+	}
 	config.Activation = plan.Activation // with the default
 	config.CardIdentity = tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity)
 	a := r.ask(ctx, config, &resp.Diagnostics)

@@ -46,6 +46,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan IPoIB interface "+ref(d).String(), err)
 		return
 	}
+	if !r.Claim(ctx, "plan IPoIB interface", tfkit.Claim{Key: r.PortKey(ref(d)), Name: ref(d).String()}, req, &resp.Diagnostics) {
+		return
+	}
 	settleMTU(&d, snap)
 	observed := ops.Observe(snap, d.PortGUID, d.PKey)
 	r.check(ctx, &resp.Diagnostics, snap, d)

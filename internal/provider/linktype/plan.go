@@ -32,6 +32,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if resp.Diagnostics.HasError() || r.Data == nil {
 		return
 	}
+	if !r.ClaimCard(ctx, "plan link types of card", config.CardID, req, &resp.Diagnostics) {
+		return
+	}
 	config.CardIdentity = tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity)
 	a := r.ask(ctx, config, &resp.Diagnostics)
 	if a == nil || !r.assess(ctx, a, &resp.Diagnostics) {

@@ -42,6 +42,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan subnet manager "+ref(d).String(), err)
 		return
 	}
+	if !r.Claim(ctx, "plan subnet manager", tfkit.Claim{Key: r.PortKey(ref(d)), Name: ref(d).String()}, req, &resp.Diagnostics) {
+		return
+	}
 	observed := ops.Observe(snap, d.PortGUID)
 	r.Planned.SetSM(ref(d), tfkit.PlannedSM{Priority: d.Priority, Master: observed.Master()})
 	settled := satisfies(observed, d)

@@ -2,6 +2,7 @@ package port
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -41,6 +42,10 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	o, ok := r.assess(ctx, d, ref, &resp.Diagnostics)
 	if !ok {
+		return
+	}
+	claim := tfkit.Claim{Key: r.FunctionKey(ref) + "/" + strconv.Itoa(d.Number), Name: id(ref, d.Number)}
+	if !r.Claim(ctx, "plan port", claim, req, &resp.Diagnostics) {
 		return
 	}
 	if exists && len(o.Differences(d)) == 0 && plan.sameTuning(state) {

@@ -31,7 +31,7 @@ var (
 type Resource struct{ tfkit.Resource }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{} }
+func New() resource.Resource { return &Resource{tfkit.Resource{Kind: "infiniband_port"}} }
 
 // Metadata implements resource.Resource.
 func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {

@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -27,6 +29,9 @@ type Claim struct {
 	Config tftypes.Value
 	// Exists is true if the resource is in the state.
 	Exists bool
+	// Shared is the argument that resources of one object must agree on where there
+	// may be more than one; empty where there may not.
+	Shared string
 }
 
 type claimKey struct{ kind, key string }
@@ -111,23 +116,31 @@ func (p *Planned) machine(name string, snap *inventory.Snapshot) string {
 }
 
 // machineOf is the name of a host for comparisons: two names of one machine give
-// the same. One that does not answer is compared by its name.
-func (d *Data) machineOf(ctx context.Context, host string) string {
-	_, _, snap, err := d.Look(ctx, host)
+// the same. One that was not looked at yet is compared by its name: no host is
+// asked for this alone.
+func (d *Data) machineOf(host string) string {
+	h, _, err := d.Host(host)
 	if err != nil {
+		return host
+	}
+	snap := h.Peek()
+	if snap == nil {
 		return host
 	}
 	return d.Planned.machine(host, snap)
 }
 
 // CardKey is the key of claims on a card: all functions of a card have one flash.
-func (d *Data) CardKey(ctx context.Context, ref CardRef) string {
-	return d.machineOf(ctx, ref.Host) + "/" + ref.PCI.Slot()
-}
+// Look at its host before.
+func (d *Data) CardKey(ref CardRef) string { return d.machineOf(ref.Host) + "/" + ref.PCI.Slot() }
 
-// PortKey is the key of claims on a port, and on a P_Key child of it.
-func (d *Data) PortKey(ctx context.Context, ref PortRef) string {
-	ref.Host = d.machineOf(ctx, ref.Host)
+// FunctionKey is the key of claims on one PCI function of a card.
+func (d *Data) FunctionKey(ref CardRef) string { return d.machineOf(ref.Host) + "/" + ref.PCI.String() }
+
+// PortKey is the key of claims on a port, and on a P_Key child of it. Look at its
+// host before.
+func (d *Data) PortKey(ref PortRef) string {
+	ref.Host = d.machineOf(ref.Host)
 	return ref.String()
 }
 
@@ -157,29 +170,34 @@ func (c census) ValidateResource(_ context.Context, req resource.ValidateConfigR
 
 // ClaimCard claims the card of a resource, whose id the configuration has in
 // card_id. It reports whether the resource may be planned: not if another one of
-// the kind has the card. what is verb and thing, "burn firmware on card".
+// the kind has the card. what is verb and thing, "plan firmware of card".
 func (r *Resource) ClaimCard(ctx context.Context, what string, id CardID, req resource.ModifyPlanRequest, diags *diag.Diagnostics) bool {
 	ref, err := ParseCardRef(id.ValueString())
-	if err != nil || id.IsUnknown() || !r.hostKnown(ref.Host) {
+	if err != nil || id.IsUnknown() || !r.HostReady(types.StringValue(ref.Host)) {
 		return true // it is claimed at apply, when it is known
 	}
-	return r.ClaimObject(ctx, what, Claim{Key: r.CardKey(ctx, ref), Name: ref.String()}, req, diags)
+	if req.Config.Raw.IsFullyKnown() {
+		if _, _, _, err := r.Look(ctx, ref.Host); err != nil {
+			AddErrorAt(diags, path.Root("card_id"), what+" "+ref.String(), err)
+			return false
+		}
+	}
+	return r.Claim(ctx, what, Claim{Key: r.CardKey(ref), Name: ref.String()}, req, diags)
 }
 
-// hostKnown reports whether the provider can ask the host of a claim.
-func (r *Resource) hostKnown(name string) bool {
-	return r.Data != nil && r.Ready && !r.Hosts[name].Pending
-}
-
-// ClaimObject is ClaimCard for anything; c needs Key and Name.
-func (r *Resource) ClaimObject(ctx context.Context, what string, c Claim, req resource.ModifyPlanRequest, diags *diag.Diagnostics) bool {
+// Claim is ClaimCard for anything; c needs Key and Name.
+func (r *Resource) Claim(ctx context.Context, what string, c Claim, req resource.ModifyPlanRequest, diags *diag.Diagnostics) bool {
 	c.Kind, c.Config, c.Exists = r.Kind, req.Config.Raw, !req.State.Raw.IsNull()
 	other, taken := r.Planned.Claim(c)
 	if !taken {
 		return true
 	}
-	AddFindings(ctx, diags, what+" "+c.Name, []safety.Finding{safety.Twice(c.Kind, c.Name, other.Name, differing(c.Config, other.Config))})
-	return false
+	differ := differing(c.Config, other.Config)
+	finding := safety.Twice(c.Kind, c.Name, other.Name, differ)
+	if c.Shared != "" && !slices.ContainsFunc(differ, func(d safety.Difference) bool { return d.Argument == c.Shared }) {
+		finding = safety.Shared(c.Kind, c.Name, other.Name)
+	}
+	return !AddFindings(ctx, diags, what+" "+c.Name, []safety.Finding{finding})
 }
 
 // differing lists the arguments in which two configurations differ.

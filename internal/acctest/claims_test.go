@@ -1,0 +1,144 @@
+package acctest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// alias gives a host a second entry in the provider's configuration.
+func alias(p map[string]any, host, name string) {
+	hosts, _ := p["hosts"].(map[string]any)
+	hosts[name] = maps.Clone(entry(p, host))
+}
+
+// Two resources of one kind for one object are refused while planning, however
+// they spell it and under whichever name of its host. One world serves all cases.
+func TestClaims_two_resources_of_one_object(t *testing.T) {
+	t.Parallel()
+	const host = labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	drivers(w)
+	w.Install(host, "infiniband-diags")
+	ws := w.Workspace()
+	alias(ws.Provider, host, "nas")
+	two := func(cfg Config, second map[string]any) Config {
+		last := cfg[len(cfg)-1]
+		other := last.With(second)
+		other.Name = "other"
+		return append(cfg, other)
+	}
+	guid := portGUID(host, 1)
+	dotted := strings.ToUpper(guid[2:6] + ":" + guid[6:10] + ":" + guid[10:14] + ":" + guid[14:])
+	for _, tt := range []struct {
+		name string
+		cfg  Config
+		says []string
+	}{
+		{"firmware", two(w.burn(host, w.Image(ImageVPI), map[string]any{"allow_psid_change": nil}), map[string]any{"card_id": "intel9/01:00.0", "activation": "none"}),
+			[]string{"Refusing to plan firmware of card intel9/0000:01:00.0: HO030", `activation: "none" here, "reboot" in the other one`}},
+		{"guids", two(w.guids(host, map[string]any{"base_mac": "e4:1d:2d:e4:4e:d0"}), map[string]any{"card_id": "nas/0000:01:00.0", "base_mac": "e4:1d:2d:e4:4e:f0"}),
+			[]string{"Refusing to plan GUIDs of card nas/0000:01:00.0: HO030", "Hosts nas and intel9 of the provider are one machine", `base_mac: "e4:1d:2d:e4:4e:f0" here, "e4:1d:2d:e4:4e:d0" in the other one`}},
+		{"link types", two(w.types(host, "ib", "ib"), map[string]any{"ports": map[string]any{"1": "ib", "2": "eth"}}),
+			[]string{"Refusing to plan link types of card intel9/0000:01:00.0: HO030", `ports: { 1 = "ib", 2 = "eth" } here, { 1 = "ib", 2 = "ib" } in the other one`}},
+		{"backups", two(Config{{Type: "infiniband_firmware_backup", Name: "it", Attrs: map[string]any{"card_id": host + "/0000:01:00.0"}}}, nil),
+			[]string{"Refusing to plan firmware backup of card intel9/0000:01:00.0: HO030", "All their arguments are equal"}},
+		{"subnet managers", two(sm(host, nil), map[string]any{"port_guid": dotted, "priority": 7}),
+			[]string{"Refusing to plan subnet manager intel9/" + guid + ": HO030", "priority: 7 here, 5 in the other one"}},
+		{"interfaces", two(ipoib(host, map[string]any{"pkey": "0x0001"}), map[string]any{"pkey": "0x8001", "addresses": []any{"172.16.1.20/24"}}),
+			[]string{"Refusing to plan IPoIB interface intel9/" + guid + "/0x8001: HO030", `addresses: ["172.16.1.20/24"] here`}},
+		{"ports", two(w.port(nil), map[string]any{"card_id": "nas/0000:01:00.0", "enabled": false}),
+			[]string{"Refusing to plan port nas/0000:01:00.0/1: HO030", "enabled: false here, not set in the other one"}},
+		{"cards that expect different things", two(Config{w.adopt(host, map[string]any{"expect": map[string]any{"chip": "ConnectX-3 Pro"}})}, map[string]any{"expect": nil}),
+			[]string{"Refusing to adopt card intel9/0000:01:00.0: HO030", "expect: not set here"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before := w.prints()
+			plan, err := ws.Plan(context.Background(), tt.cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := plan.Diags.Errors().Find("HO030")
+			if len(found) != 1 {
+				t.Fatalf("refused %d times; the plan says:\n%s", len(found), plan.Diags)
+			}
+			for _, s := range tt.says {
+				if !strings.Contains(found[0].Text(), s) {
+					t.Errorf("does not say %q:\n%s", s, found[0].Text())
+				}
+			}
+			if w.prints() != before {
+				t.Error("the plan changed a host")
+			}
+		})
+	}
+}
+
+// adopt is the resource of the first card of a host.
+func (w *World) adopt(host string, attrs map[string]any) Resource {
+	return Resource{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}.With(attrs)
+}
+
+// What the real engine plans for one resource, however it comes to it, is no
+// duplicate; what it plans for two is one, also for two equal ones of which one
+// exists and the other does not.
+func TestBinary_one_resource_is_told_from_two(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	drivers(w)
+	o := newOperator(t, w, nil, buildProvider(t))
+	configure := func(blocks string) {
+		o.write("main.tf", Required+HCL(w.Provider(), nil)+blocks)
+	}
+	card := fmt.Sprintf("card_id = \"intel9/%s\"\nports = { 1 = \"ib\", 2 = \"ib\" }\n", w.PCI(labs.Intel9))
+	link := func(name, more string) string {
+		return fmt.Sprintf("resource \"infiniband_link_type\" %q {\n%s%s}\n", name, card, more)
+	}
+	fine := func(status int, args ...string) {
+		t.Helper()
+		if text := o.says(status, args...); strings.Contains(text, "HO030") {
+			t.Errorf("%v takes one resource for two:\n%s", args, text)
+		}
+	}
+	twice := func(args ...string) {
+		t.Helper()
+		if text := o.says(1, args...); !strings.Contains(text, "HO030") || strings.Count(text, "HO030") != 2 {
+			t.Errorf("%v does not refuse two resources once:\n%s", args, text)
+		}
+	}
+	const a, b = "infiniband_link_type.a", "infiniband_link_type.b"
+	configure(link("a", ""))
+	fine(0, "apply", "-auto-approve")
+	fine(0, "plan", "-detailed-exitcode")
+	fine(0, "plan", "-refresh-only")
+	fine(0, "plan", "-refresh=false", "-target="+a)
+	fine(2, "plan", "-replace="+a, "-out=saved", "-detailed-exitcode")
+	fine(0, "apply", "saved")
+	fine(0, "taint", a)
+	fine(0, "apply", "-auto-approve")
+	// A renamed block: destroyed and created. With moved it is neither.
+	configure(link("b", ""))
+	fine(0, "apply", "-auto-approve")
+	configure(link("b", "count = 1\n"))
+	fine(0, "plan") // core moves it to b[0] by itself
+	configure(link("b", "for_each = toset([\"x\"])\n"))
+	fine(2, "plan", "-replace="+b+"[\"x\"]", "-detailed-exitcode")
+	// One in the state, and one that is new.
+	configure(link("a", "") + link("b", ""))
+	twice("plan")
+	twice("plan", "-refresh=false")
+	twice("plan", "-replace="+b)
+	fine(0, "plan", "-target="+a)
+	twice("plan", "-target="+a, "-target="+b)
+	configure(link("b", "count = 2\n"))
+	twice("plan")
+	configure(link("b", "for_each = toset([\"x\", \"y\"])\n"))
+	twice("plan")
+	twice("apply", "-auto-approve")
+	// A destroy begins with a plan of the configuration, unless it is told not to.
+	fine(0, "destroy", "-refresh=false", "-auto-approve")
+}
