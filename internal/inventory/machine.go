@@ -27,29 +27,24 @@ func machineID(a *collect.Answer) fact.Of[string] {
 }
 
 // SameMachine reports whether two snapshots, taken through two names, are of
-// one machine. One fact does not do: cloned disks share the machine id, and
-// containers share the boot id of their kernel. Where the machine id of one is
-// unknown, the boot id and the cards decide. It is unknown if the machine id is
-// the same and the boot id is not: a clone, or a restart between the two looks.
+// one machine. One fact does not do: cloned disks share the machine id,
+// containers share the boot id of their kernel, and a machine may have been
+// restarted between the two looks.
 func SameMachine(a, b *Snapshot) fact.Bool {
 	idA, knownA := a.MachineID.Get()
 	idB, knownB := b.MachineID.Get()
-	bothKnown := knownA && knownB
+	sameID, sameBoot, sameCard := knownA && knownB && idA == idB, a.BootID == b.BootID, sameSerial(a, b)
 	switch {
-	case bothKnown && idA != idB, otherCards(a, b):
+	case knownA && knownB && !sameID, !sameID && !sameBoot && !sameCard, otherCards(a, b):
 		return fact.Known(false)
-	case a.BootID == b.BootID && (bothKnown || sameSerial(a, b)):
+	case sameID && (sameBoot || sameCard), sameBoot && sameCard:
 		return fact.Known(true)
-	case a.BootID == b.BootID:
-		why := a.MachineID.Why()
-		if why == "" {
-			why = b.MachineID.Why()
-		}
-		return fact.Unknown[bool](why)
-	case bothKnown:
-		return fact.Unknown[bool]("they have one machine id and different boot ids: a cloned disk, or a restart between the two looks")
+	case sameID:
+		return fact.Unknown[bool]("they have one machine id, but different boot ids and no card whose serial number can be read")
+	case !knownA:
+		return fact.Unknown[bool](a.MachineID.Why())
 	}
-	return fact.Known(false)
+	return fact.Unknown[bool](b.MachineID.Why())
 }
 
 // otherCards reports whether one slot holds different cards in the two.

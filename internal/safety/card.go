@@ -194,17 +194,16 @@ func identity(card CardFacts, lab LabFacts) []Finding {
 	for _, clash := range lab.clashes(card.Host, card.PCI, g) {
 		found = append(found, find("FW049", "%s", clash))
 	}
-	return found
+	return append(found, lab.secondNames(card.Host, card.PCI, g)...)
 }
 
 // clashes names the values of want that other cards have.
 func (l LabFacts) clashes(host string, pci ib.PCIAddress, want ib.GUIDSet) []string {
 	var out []string
-	for _, other := range l.near(want) {
-		if other.Host == host && other.PCI.Slot() == pci.Slot() {
-			continue
+	for _, other := range l.others(host, pci, want) {
+		for _, clash := range clashesWith(other, want) {
+			out = append(out, clash+l.doubt(host, pci, other))
 		}
-		out = append(out, clashesWith(other, want)...)
 	}
 	return out
 }

@@ -33,6 +33,7 @@ func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) [
 	for _, clash := range lab.clashes(host, pci, asked(req)) {
 		found = append(found, find("GU006", "%s", clash))
 	}
+	found = append(found, lab.secondNames(host, pci, asked(req))...)
 	for _, clash := range lab.strangers(asked(req)) {
 		found = append(found, find("GU015", "%s", clash))
 	}
@@ -132,8 +133,8 @@ func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []F
 		return nil
 	}
 	var found []Finding
-	for _, other := range lab.near(ib.GUIDSet{Node: req.BaseGUID}) {
-		if other.Host == host && other.PCI.Slot() == pci.Slot() || !usableGUID(other.GUIDs.Node) {
+	for _, other := range lab.others(host, pci, ib.GUIDSet{Node: req.BaseGUID}) {
+		if !usableGUID(other.GUIDs.Node) {
 			continue
 		}
 		a, b := uint64(req.BaseGUID), uint64(other.GUIDs.Node)

@@ -235,6 +235,7 @@ func TestCatalogue_every_code_appears(t *testing.T) {
 	seen[Twice("infiniband_firmware", "a/0000:01:00.0", "a/0000:01:00.0", nil).Code] = true
 	seen[Overtaken("another job has written it").Code] = true
 	seen[RestoreHeld("intel9/0000:01:00.0").Code] = true
+	seen["HO032"] = true // TestLab_oneMachineUnderTwoNames
 	seen[Shared("infiniband_card", "a/0000:01:00.0", "a/0000:01:00.0").Code] = true
 	odd := goodImage()
 	odd.Remarks = []string{"It is odd."}

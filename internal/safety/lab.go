@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -23,6 +24,9 @@ type CardIdentity struct {
 type LabFacts struct {
 	Cards []CardIdentity
 	Lab   *Lab // may be nil
+	// SameMachine says whether two host names are of one machine; nil if all are
+	// known to be different.
+	SameMachine func(a, b string) fact.Bool
 	// Fabric are nodes that a host sees in its fabric and that are no cards of
 	// configured hosts; empty also if nobody has looked.
 	Fabric []FabricNode
@@ -55,6 +59,48 @@ func (l LabFacts) near(want ib.GUIDSet) []CardIdentity {
 		return l.Cards
 	}
 	return append(slices.Clone(l.Cards), l.Lab.near(want)...)
+}
+
+// others are the cards near want that are not the card in question. A card may
+// have been found once more, under a second name of its host.
+func (l LabFacts) others(host string, pci ib.PCIAddress, want ib.GUIDSet) []CardIdentity {
+	return slices.DeleteFunc(slices.Clone(l.near(want)), func(c CardIdentity) bool {
+		return c.PCI.Slot() == pci.Slot() && fact.Yes(l.same(host, c.Host))
+	})
+}
+
+func (l LabFacts) same(a, b string) fact.Bool {
+	switch {
+	case a == b:
+		return fact.Known(true)
+	case l.SameMachine == nil:
+		return fact.Known(false)
+	}
+	return l.SameMachine(a, b)
+}
+
+// secondNames finds other names of the card's host under which a card near want
+// was found.
+func (l LabFacts) secondNames(host string, pci ib.PCIAddress, want ib.GUIDSet) []Finding {
+	var found []Finding
+	seen := map[string]bool{host: true}
+	for _, c := range l.near(want) {
+		if seen[c.Host] || c.PCI.Slot() != pci.Slot() || !fact.Yes(l.same(host, c.Host)) {
+			continue
+		}
+		seen[c.Host] = true
+		found = append(found, find("HO032", "%s", OneMachine(host, c.Host)))
+	}
+	return found
+}
+
+// doubt adds to a clash that the two cards may be one.
+func (l LabFacts) doubt(host string, pci ib.PCIAddress, other CardIdentity) string {
+	same := l.same(host, other.Host)
+	if same.Known() || other.PCI.Slot() != pci.Slot() {
+		return ""
+	}
+	return fmt.Sprintf(". It may be the same card: whether hosts %s and %s are one machine is not known, because %s", host, other.Host, same.Why())
 }
 
 // Lab is an index of the identities of all cards of a configuration. Every card

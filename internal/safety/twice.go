@@ -16,6 +16,14 @@ var _ = Register(
 		WayOut:  "Keep one of the two blocks, so that each card has one name in the configuration."},
 )
 
+// Rules about hosts of the configuration.
+var _ = Register(
+	Rule{Code: "HO032", Severity: Warn, Title: "Host has two names in the configuration",
+		Meaning: "Its cards were found twice, once under each name. They are compared as one card each. Resources under both names can change one card.",
+		WayOut: "Keep one of the two entries of the provider's hosts. Write its key into all resources. What is in the state under the other key: take it out with " +
+			"terraform state rm and import it under the key that stays."},
+)
+
 // Difference is an argument that two resources give different values, as text.
 type Difference struct{ Argument, One, Other string }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -37,7 +38,18 @@ func (d *Data) Lab(ctx context.Context, card CardRef, diags *diag.Diagnostics) s
 		diags.AddWarning(fmt.Sprintf("Card %s: GUIDs of %s are not compared", card, hostList(names)),
 			"A host that does not answer may have a card with the same GUID or MAC address, which would not be found.\n\n"+Detail(missing[names[0]]))
 	}
-	return safety.LabFacts{Lab: d.Planned.lab}
+	return safety.LabFacts{Lab: d.Planned.lab, SameMachine: d.sameMachine}
+}
+
+// sameMachine compares two hosts by what was found on them last.
+func (d *Data) sameMachine(a, b string) fact.Bool {
+	d.known.mu.Lock()
+	defer d.known.mu.Unlock()
+	one, two := d.known.from[a], d.known.from[b]
+	if one == nil || two == nil {
+		return fact.Unknown[bool]("one of them does not answer")
+	}
+	return inventory.SameMachine(one, two)
 }
 
 // identify brings the index of identities up to date. If no host has changed
