@@ -31,20 +31,31 @@ func machineID(a *collect.Answer) fact.Of[string] {
 // containers share the boot id of their kernel, and a machine may have been
 // restarted between the two looks.
 func SameMachine(a, b *Snapshot) fact.Bool {
+	sameBoot, sameCard := a.BootID == b.BootID, sameSerial(a, b)
 	idA, knownA := a.MachineID.Get()
 	idB, knownB := b.MachineID.Get()
-	sameID, sameBoot, sameCard := knownA && knownB && idA == idB, a.BootID == b.BootID, sameSerial(a, b)
 	switch {
-	case knownA && knownB && !sameID, !sameID && !sameBoot && !sameCard, otherCards(a, b):
+	case otherCards(a, b), knownA && knownB && idA != idB:
 		return fact.Known(false)
-	case sameID && (sameBoot || sameCard), sameBoot && sameCard:
-		return fact.Known(true)
-	case sameID:
-		return fact.Unknown[bool]("they have one machine id, but different boot ids and no card whose serial number can be read")
 	case !knownA:
-		return fact.Unknown[bool](a.MachineID.Why())
+		return byCards(sameBoot, sameCard, a.MachineID.Why())
+	case !knownB:
+		return byCards(sameBoot, sameCard, b.MachineID.Why())
+	case sameBoot || sameCard:
+		return fact.Known(true)
 	}
-	return fact.Unknown[bool](b.MachineID.Why())
+	return fact.Unknown[bool]("they have one machine id, but different boot ids and no card whose serial number can be read")
+}
+
+// byCards answers where the machine id of one is not known.
+func byCards(sameBoot, sameCard bool, why string) fact.Bool {
+	switch {
+	case sameBoot && sameCard:
+		return fact.Known(true)
+	case sameBoot || sameCard:
+		return fact.Unknown[bool](why)
+	}
+	return fact.Known(false)
 }
 
 // otherCards reports whether one slot holds different cards in the two.

@@ -35,9 +35,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	default:
 		r.planAdoption(ctx, ref, plan, resp)
 	}
-	if known && r.HostReady(plan.Host) && !resp.Diagnostics.HasError() {
-		r.claim(ctx, ref, req, &resp.Diagnostics) // the host was looked at
-	}
+	r.claim(ctx, plan, req, &resp.Diagnostics) // the host was looked at
 }
 
 // planAdoption shows which card it is.
@@ -74,9 +72,10 @@ func (r *Resource) planKept(ctx context.Context, ref tfkit.CardRef, plan, state 
 
 // claim refuses a second resource for the card that expects another one. Two that
 // agree do no harm: adopting changes nothing.
-func (r *Resource) claim(ctx context.Context, ref tfkit.CardRef, req resource.ModifyPlanRequest, diags *diag.Diagnostics) {
-	c := tfkit.Claim{Key: r.FunctionKey(ref), Name: ref.String(), Shared: "expect"}
-	r.Claim(ctx, "adopt card", c, req, diags)
+func (r *Resource) claim(ctx context.Context, plan model, req resource.ModifyPlanRequest, diags *diag.Diagnostics) {
+	if ref, known := plan.ref(); known && r.HostReady(plan.Host) && !diags.HasError() {
+		r.Claim(ctx, "adopt card", tfkit.Claim{Key: r.FunctionKey(ref), Name: ref.String(), Shared: "expect"}, req, diags)
+	}
 }
 
 // driver warns of a card that the host's kernel cannot run. It can be adopted all the

@@ -75,7 +75,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	ref, known := state.ref()
-	if resp.Diagnostics.HasError() || !known || !r.HostReady(state.Host) {
+	if resp.Diagnostics.HasError() || !known || !r.Readable(state.Host) {
 		return
 	}
 	_, _, snap, err := r.Look(ctx, ref.Host)
@@ -124,6 +124,9 @@ func (r *Resource) Delete(context.Context, resource.DeleteRequest, *resource.Del
 // ImportState takes host/pci_address, or the whole id.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	ref, err := tfkit.ParseCardName(req.ID)
+	if err == nil {
+		err = r.InMap(ref.Host)
+	}
 	if err != nil {
 		tfkit.AddError(&resp.Diagnostics, "import card "+req.ID, err)
 		return

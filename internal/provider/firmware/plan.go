@@ -37,14 +37,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if !r.ClaimCard(ctx, "plan firmware of card", config.CardID, req, &resp.Diagnostics) {
-		return
-	}
-	same := exists && tfkit.SameCard(state.CardID, plan.CardID)
-	if exists && !same {
-		warnReplaced(&resp.Diagnostics, state.CardID.ValueString())
-	}
-	if !r.hold(ctx, plan.CardID, same, &resp.Diagnostics) {
+	if !r.takes(ctx, plan, state, req, &resp.Diagnostics) {
 		return
 	}
 	config.Activation = plan.Activation // with the default
@@ -54,6 +47,20 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	r.modify(ctx, a, plan, config, state, req, resp)
+}
+
+// takes notes that the configuration has the card; false if it may not, because
+// another resource has it or because this plan restores it.
+func (r *Resource) takes(ctx context.Context, plan, state model, req resource.ModifyPlanRequest, diags *diag.Diagnostics) bool {
+	if !r.ClaimCard(ctx, "plan firmware of card", plan.CardID, req, diags) {
+		return false
+	}
+	exists := !req.State.Raw.IsNull()
+	same := exists && tfkit.SameCard(state.CardID, plan.CardID)
+	if exists && !same {
+		warnReplaced(diags, state.CardID.ValueString())
+	}
+	return r.hold(ctx, plan.CardID, same, diags)
 }
 
 // modify plans what the verdict allows.

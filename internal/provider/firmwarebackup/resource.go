@@ -90,7 +90,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	ref, err := tfkit.ParseCardRef(state.CardID.ValueString())
-	if err != nil || resp.Diagnostics.HasError() || !r.HostReady(types.StringValue(ref.Host)) {
+	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
 		tfkit.AddError(&resp.Diagnostics, "read backup of card "+state.CardID.ValueString(), err)
 		return
 	}

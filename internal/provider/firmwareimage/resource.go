@@ -79,7 +79,7 @@ func (r *Resource) stage(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() || !r.HostReady(state.Host) {
+	if resp.Diagnostics.HasError() || !r.Readable(state.Host) {
 		return
 	}
 	if state.SHA256.IsNull() {
@@ -114,6 +114,10 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 	if !ok || host == "" || source == "" {
 		resp.Diagnostics.AddError("Unable to import firmware image "+req.ID,
 			"The id must be host/path/of/the/file, for example intel9/images/fw.bin, or intel9//home/ops/fw.bin with an absolute path.")
+		return
+	}
+	if err := r.InMap(host); err != nil {
+		tfkit.AddError(&resp.Diagnostics, "import firmware image "+req.ID, err)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("host"), types.StringValue(host))...)

@@ -23,6 +23,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		var state model
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		warnRemoval(&resp.Diagnostics, state.ID.ValueString())
+		r.CanLeave("remove IPoIB interface "+state.ID.ValueString(), "host", req.State, "", &resp.Diagnostics)
 		return
 	}
 	var plan, config, state model
@@ -46,7 +47,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan IPoIB interface "+ref(d).String(), err)
 		return
 	}
-	if !r.Claim(ctx, "plan IPoIB interface", tfkit.Claim{Key: r.PortKey(ref(d)), Name: ref(d).String()}, req, &resp.Diagnostics) {
+	if !r.Claim(ctx, "plan IPoIB interface", tfkit.Claim{Key: r.PortKey(ref(d)), Name: ref(d).String(), HostIn: "host"}, req, &resp.Diagnostics) {
 		return
 	}
 	settleMTU(&d, snap)

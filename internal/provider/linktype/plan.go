@@ -32,11 +32,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if resp.Diagnostics.HasError() || r.Data == nil {
 		return
 	}
-	if !r.ClaimCard(ctx, "plan link types of card", config.CardID, req, &resp.Diagnostics) {
-		return
-	}
 	config.CardIdentity = tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity)
-	a := r.ask(ctx, config, &resp.Diagnostics)
+	a := r.claimed(ctx, config, req, &resp.Diagnostics)
 	if a == nil || !r.assess(ctx, a, &resp.Diagnostics) {
 		return
 	}
@@ -51,6 +48,14 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 
 // live are the attributes that the host decides.
 var live = []string{"rung", "effective", "next_boot", "rungs", "reboot_required"}
+
+// claimed is ask for a card that no other resource has.
+func (r *Resource) claimed(ctx context.Context, config model, req resource.ModifyPlanRequest, diags *diag.Diagnostics) *assessment {
+	if !r.ClaimCard(ctx, "plan link types of card", config.CardID, req, diags) {
+		return nil
+	}
+	return r.ask(ctx, config, diags)
+}
 
 // holds reports whether the state is of the configured card and has every port
 // that the configuration names as it names it; after an import it has all of them.

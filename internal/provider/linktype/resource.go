@@ -91,7 +91,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	ref, err := tfkit.ParseCardRef(state.CardID.ValueString())
-	if err != nil || resp.Diagnostics.HasError() || !r.HostReady(types.StringValue(ref.Host)) {
+	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
 		tfkit.AddError(&resp.Diagnostics, "read link types of card "+state.CardID.ValueString(), err)
 		return
 	}
@@ -123,6 +123,9 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 // ImportState takes the id of the card.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	ref, err := tfkit.ParseCardRef(req.ID)
+	if err == nil {
+		err = r.InMap(ref.Host)
+	}
 	if err != nil {
 		tfkit.AddError(&resp.Diagnostics, "import link types of card "+req.ID, err)
 		return

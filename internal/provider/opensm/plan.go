@@ -20,6 +20,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		var state model
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		warnRemoval(&resp.Diagnostics, state.ID.ValueString())
+		r.CanLeave("remove subnet manager "+state.ID.ValueString(), "host", req.State, "", &resp.Diagnostics)
 		return
 	}
 	var plan model
@@ -42,7 +43,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan subnet manager "+ref(d).String(), err)
 		return
 	}
-	if !r.Claim(ctx, "plan subnet manager", tfkit.Claim{Key: r.PortKey(ref(d)), Name: ref(d).String()}, req, &resp.Diagnostics) {
+	if !r.Claim(ctx, "plan subnet manager", tfkit.Claim{Key: r.PortKey(ref(d)), Name: ref(d).String(), HostIn: "host"}, req, &resp.Diagnostics) {
 		return
 	}
 	observed := ops.Observe(snap, d.PortGUID)

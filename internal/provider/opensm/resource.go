@@ -90,7 +90,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	if resp.Diagnostics.HasError() || !r.HostReady(state.Host) {
+	if resp.Diagnostics.HasError() || !r.Readable(state.Host) {
 		return
 	}
 	d, err := state.desired(ctx)
@@ -149,6 +149,9 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 // ImportState takes host/port_guid.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	port, err := tfkit.ParsePortRef(req.ID)
+	if err == nil {
+		err = r.InMap(port.Host)
+	}
 	if err != nil {
 		tfkit.AddError(&resp.Diagnostics, "import subnet manager "+req.ID, err)
 		return

@@ -20,6 +20,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		tfkit.AddForgotten(&resp.Diagnostics, "port", state.ID.ValueString(),
 			"The port stays as it is until the driver is loaded anew or the host restarts; what makes the setting at boot is removed.")
+		r.CanLeave("remove setting of port "+state.ID.ValueString(), "card_id", req.State, "", &resp.Diagnostics)
 		return
 	}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
@@ -40,12 +41,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("speeds"), "plan port "+id(ref, d.Number), err)
 		return
 	}
-	o, ok := r.assess(ctx, d, ref, &resp.Diagnostics)
+	o, ok := r.claimed(ctx, d, ref, req, &resp.Diagnostics)
 	if !ok {
-		return
-	}
-	claim := tfkit.Claim{Key: r.FunctionKey(ref) + "/" + strconv.Itoa(d.Number), Name: id(ref, d.Number)}
-	if !r.Claim(ctx, "plan port", claim, req, &resp.Diagnostics) {
 		return
 	}
 	if exists && len(o.Differences(d)) == 0 && plan.sameTuning(state) {
@@ -54,6 +51,13 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	plan.plan(ref, d.Number, state)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// claimed is assess for a port that no other resource has.
+func (r *Resource) claimed(ctx context.Context, d ops.Desired, ref tfkit.CardRef, req resource.ModifyPlanRequest, diags *diag.Diagnostics) (ops.Observed, bool) {
+	o, ok := r.assess(ctx, d, ref, diags)
+	c := tfkit.Claim{Key: r.FunctionKey(ref) + "/" + strconv.Itoa(d.Number), Name: id(ref, d.Number), HostIn: "card_id"}
+	return o, ok && r.Claim(ctx, "plan port", c, req, diags)
 }
 
 // sameTuning reports whether state holds the sets of the configuration: one that

@@ -85,7 +85,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	d, ref, err := state.desired(types.StringNull())
-	if err != nil || resp.Diagnostics.HasError() || !r.HostReady(types.StringValue(ref.Host)) {
+	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
 		tfkit.AddError(&resp.Diagnostics, "read port "+state.ID.ValueString(), err)
 		return
 	}
@@ -133,6 +133,9 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 // ImportState takes host/pci_address/port.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	ref, number, err := parseID(req.ID)
+	if err == nil {
+		err = r.InMap(ref.Host)
+	}
 	if err != nil {
 		tfkit.AddError(&resp.Diagnostics, "import port "+req.ID, err)
 		return

@@ -32,6 +32,9 @@ type Claim struct {
 	// Shared is the argument that resources of one object must agree on where there
 	// may be more than one; empty where there may not.
 	Shared string
+	// HostIn is the argument that says on which host it is, of resources that remove
+	// something there when they leave it; empty for others.
+	HostIn string
 }
 
 type claimKey struct{ kind, key string }
@@ -188,6 +191,9 @@ func (r *Resource) ClaimCard(ctx context.Context, what string, id CardID, req re
 // Claim is ClaimCard for anything; c needs Key and Name.
 func (r *Resource) Claim(ctx context.Context, what string, c Claim, req resource.ModifyPlanRequest, diags *diag.Diagnostics) bool {
 	c.Kind, c.Config, c.Exists = r.Kind, req.Config.Raw, !req.State.Raw.IsNull()
+	if c.HostIn != "" && !r.CanLeave(what+" "+c.Name, c.HostIn, req.State, hostOf(c.Name), diags) {
+		return false
+	}
 	other, taken := r.Planned.Claim(c)
 	if !taken {
 		return true
@@ -198,6 +204,11 @@ func (r *Resource) Claim(ctx context.Context, what string, c Claim, req resource
 		finding = safety.Shared(c.Kind, c.Name, other.Name)
 	}
 	return !AddFindings(ctx, diags, what+" "+c.Name, []safety.Finding{finding})
+}
+
+func hostOf(id string) string {
+	host, _, _ := strings.Cut(id, "/")
+	return host
 }
 
 // differing lists the arguments in which two configurations differ.

@@ -10,7 +10,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -83,6 +85,42 @@ func (d *Data) HostNames() []string {
 // ready, so that it is reported.
 func (d *Data) HostReady(name types.String) bool {
 	return d != nil && d.Ready && !name.IsUnknown() && !name.IsNull() && !d.Hosts[name.ValueString()].Pending
+}
+
+// Readable reports whether a refresh can ask a host. The state of one that is not
+// in the hosts map any more stays as it is, so that its resources can be removed
+// together with it; a plan that needs the host says so.
+func (d *Data) Readable(name types.String) bool {
+	return d.HostReady(name) && d.InMap(name.ValueString()) == nil
+}
+
+// InMap is *UnknownHostError if the provider's hosts map has no such host.
+func (d *Data) InMap(name string) error {
+	if d == nil || !d.Ready {
+		return nil // the map is not known yet
+	}
+	if _, ok := d.Hosts[name]; !ok {
+		return &UnknownHostError{Name: name, Known: d.HostNames()}
+	}
+	return nil
+}
+
+// CanLeave reports whether a resource that leaves its host has one to leave: what
+// it made there is to be removed. The argument at holds the name of the host or an
+// id that begins with it; to is where the resource goes, empty for nowhere.
+func (d *Data) CanLeave(what, at string, state tfsdk.State, to string, diags *diag.Diagnostics) bool {
+	if d == nil || !d.Ready || state.Raw.IsNull() {
+		return true
+	}
+	var attrs map[string]tftypes.Value
+	var id string
+	if state.Raw.As(&attrs) != nil || attrs[at].As(&id) != nil || hostOf(id) == to {
+		return true // a null one has never been anywhere
+	}
+	from := hostOf(id)
+	err := d.InMap(from)
+	AddError(diags, what, err)
+	return err == nil
 }
 
 // NoCard explains that a host has no card at an address.

@@ -92,7 +92,7 @@ func describeOther(err error) (string, []string) {
 	)
 	switch {
 	case errors.As(err, &unknown):
-		return Sentence(unknown.Error()) + "\n\nCheck the spelling, or add the host to the hosts map of the provider block.", nil
+		return Sentence(unknown.Error()) + "\n\nCheck the spelling, or add the host to the hosts map of the provider block.\n\n" + retired, nil
 	case errors.As(err, &unsupported):
 		return Sentence(unsupported.Error()), facts("Host", unsupported.Host)
 	case errors.As(err, &noPlatform):
@@ -105,6 +105,12 @@ func describeOther(err error) (string, []string) {
 	}
 	return Sentence(err.Error()), nil
 }
+
+// retired is what helps if a host was in the hosts map before.
+const retired = "To retire a host, remove its resources first and apply, then its entry. If the host is gone for good, take what it had out of the state: " +
+	"terraform state rm ADDRESS, or a removed block with lifecycle { destroy = false }.\n\n" +
+	"If only the key was renamed, take the resource out of the state in the same way. Then import it with the new key in its id: terraform import ADDRESS ID. " +
+	"Nothing changes on the host."
 
 func describeExit(err error, e *host.ExitError) (string, []string) {
 	text := prefix(err, e) + "A command ran on the host and failed."

@@ -95,7 +95,7 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 		},
 		"an unknown host": {
 			&UnknownHostError{Name: "intel", Known: []string{"intel9", "xeon2zfs"}},
-			"Host \"intel\" is not in the provider's hosts map; known hosts: intel9, xeon2zfs.\n\nCheck the spelling, or add the host to the hosts map of the provider block.",
+			"Host \"intel\" is not in the provider's hosts map; known hosts: intel9, xeon2zfs.\n\nCheck the spelling, or add the host to the hosts map of the provider block.\n\n" + retired,
 		},
 		"a deadline": {
 			fmt.Errorf("wait for the job: %w", context.DeadlineExceeded),
