@@ -74,7 +74,11 @@ func (o *operator) command(args ...string) (*exec.Cmd, *bytes.Buffer) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	o.t.Cleanup(cancel)
 	// In front of the arguments, which end with the file of a saved plan.
-	cmd := exec.CommandContext(ctx, o.engine, append([]string{args[0], "-no-color"}, args[1:]...)...)
+	words := 1
+	if args[0] == "state" {
+		words = 2
+	}
+	cmd := exec.CommandContext(ctx, o.engine, slices.Concat(args[:words], []string{"-no-color"}, args[words:])...)
 	cmd.Dir = o.dir
 	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(o.dir, "cli.tfrc"), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0")
 	var out bytes.Buffer

@@ -142,3 +142,71 @@ func TestBinary_one_resource_is_told_from_two(t *testing.T) {
 	// A destroy begins with a plan of the configuration, unless it is told not to.
 	fine(0, "destroy", "-refresh=false", "-auto-approve")
 }
+
+// A host whose key in hosts was renamed, or which is gone, with its resources.
+func TestBinary_host_renamed_or_gone(t *testing.T) {
+	t.Parallel()
+	const host = labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	drivers(w)
+	o := newOperator(t, w, nil, buildProvider(t))
+	// configure writes everything for a host under one key, or what is given.
+	configure := func(key, blocks string) {
+		p := w.Provider()
+		alias(p, host, key)
+		if hosts, _ := p["hosts"].(map[string]any); key != host {
+			delete(hosts, host)
+		}
+		o.write("main.tf", Required+HCL(p, nil)+blocks)
+	}
+	all := func(key string) string {
+		text := HCL(nil, Config{
+			{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": key, "pci_address": w.PCI(host)}},
+			{Type: "infiniband_link_type", Name: "it", Attrs: map[string]any{"card_id": To("infiniband_card.it", "id"), "ports": map[string]any{"1": "ib", "2": "ib"}}},
+			{Type: "infiniband_opensm", Name: "it", Attrs: map[string]any{"host": key, "port_guid": portGUID(host, 1), "priority": 5}},
+			{Type: "infiniband_ipoib_interface", Name: "it", Attrs: map[string]any{"host": key, "port_guid": portGUID(host, 1), "addresses": []any{"172.16.0.20/24"}}},
+		})
+		return text[strings.Index(text, "resource"):]
+	}
+	says := func(text string, parts ...string) {
+		t.Helper()
+		for _, part := range parts {
+			if !strings.Contains(text, part) {
+				t.Errorf("does not say %q:\n%s", part, text)
+			}
+		}
+	}
+	configure(host, all(host))
+	o.says(0, "apply", "-auto-approve")
+	pid := w.mainPID(host, "opensm@"+portGUID(host, 1)+".service")
+
+	// Renamed, as the message says: what leaves nothing behind follows by itself.
+	configure("nine", all("nine"))
+	ways := []string{"terraform state rm ADDRESS", "terraform import ADDRESS ID", "known hosts: nine"}
+	says(o.says(1, "plan"), append(ways, "Unable to plan subnet manager nine/", "Unable to plan IPoIB interface nine/")...)
+	for _, kind := range []string{"infiniband_opensm", "infiniband_ipoib_interface"} {
+		o.says(0, "state", "rm", kind+".it")
+		o.says(0, "import", kind+".it", "nine/"+portGUID(host, 1))
+	}
+	o.says(0, "apply", "-auto-approve")
+	o.says(0, "plan", "-detailed-exitcode")
+	if now := w.mainPID(host, "opensm@"+portGUID(host, 1)+".service"); now != pid {
+		t.Errorf("the subnet manager was restarted: %s, was %s", now, pid)
+	}
+	o.says(0, "state", "rm", "infiniband_card.it")
+	says(o.says(1, "import", "infiniband_card.it", "gone/0000:01:00.0"), "Unable to import card gone/0000:01:00.0", "known hosts: nine")
+	o.says(0, "import", "infiniband_card.it", "nine/0000:01:00.0")
+
+	// Gone together with its resources: refused while something would have to be
+	// undone there, with the way; then possible.
+	configure("other", "")
+	says(o.says(1, "plan"), "terraform state rm ADDRESS", "Unable to remove subnet manager nine/", "Unable to remove IPoIB interface nine/", "removed block")
+	forget := func(kind string) string {
+		return fmt.Sprintf("removed {\n  from = %s.it\n  lifecycle {\n    destroy = false\n  }\n}\n", kind)
+	}
+	configure("other", forget("infiniband_opensm")+forget("infiniband_ipoib_interface"))
+	o.says(0, "apply", "-auto-approve")
+	if left := o.says(0, "state", "list"); left != "" {
+		t.Errorf("the state still has %s", left)
+	}
+}

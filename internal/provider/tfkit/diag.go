@@ -130,6 +130,9 @@ func describeLost(err error, e *host.UnreachableError) (string, []string) {
 	if e.Advice != "" {
 		text += "\n\n" + Sentence(e.Advice)
 	}
+	if _, known := lostAt[e.Op]; !known && !e.MayHaveRun {
+		text += dead
+	}
 	f := facts("Host", e.Host, "Address", e.Address, "Step", e.Op)
 	if e.MayHaveRun && !e.Reading {
 		// What was to be run over a connection that never was helps nobody.
@@ -170,6 +173,10 @@ func lost(e *host.UnreachableError) string {
 	}
 	return "The host could not be reached, so nothing is known about it and nothing was changed by this step. The state is kept as it is."
 }
+
+// dead is the way of a host that will never answer again.
+const dead = "\n\nIf the host is gone for good, take its resources out of the state (terraform state rm ADDRESS, or a removed block with lifecycle { destroy = false }), " +
+	"and its entry out of the provider's hosts."
 
 // raise names the setting that gives a slow host more time, if it is one.
 func raise(limit string) string {

@@ -40,7 +40,7 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 		"a host that does not answer": {
 			&host.UnreachableError{Host: "intel9", Address: "192.0.2.20:22", Op: "connect", Advice: "is sshd running?", Err: errors.New("connection refused")},
 			"The host could not be reached, so nothing is known about it and nothing was changed by this step. The state is kept as it is.\n\n" +
-				"Is sshd running?\n\nHost: intel9\nAddress: 192.0.2.20:22\nStep: connect\nError: connection refused",
+				"Is sshd running?" + dead + "\n\nHost: intel9\nAddress: 192.0.2.20:22\nStep: connect\nError: connection refused",
 		},
 		"a connection lost in between": {
 			&host.UnreachableError{Host: "intel9", Op: "run", Command: "netplan apply", MayHaveRun: true, Err: errors.New("EOF")},
