@@ -162,6 +162,7 @@ type change struct {
 
 	removing   bool
 	checkpoint string // of NetworkManager, while the change is not confirmed
+	committed  bool   // TrueNAS: a transaction of this change was checked in
 }
 
 // stack is a host's way of configuring an interface.

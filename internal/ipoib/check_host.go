@@ -2,6 +2,7 @@ package ipoib
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -97,7 +98,7 @@ func (c *checker) udevWipe() {
 	}
 	var foreign []string
 	for _, file := range c.s.TrueNAS.UdevRulesDirectory {
-		stem, isRule := strings.CutSuffix(file, ".rules")
+		stem, isRule := strings.CutSuffix(path.Base(file), ".rules")
 		known := slices.ContainsFunc(tunables, func(t midclt.Tunable) bool {
 			return t.Type == "UDEV" && t.Enabled && t.Var == stem
 		})

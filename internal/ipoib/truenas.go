@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
 
@@ -24,10 +25,9 @@ func (t trueNASStack) apply(ctx context.Context, c *change) error {
 	if err := c.nothingPending(ctx); err != nil {
 		return err
 	}
-	oldMode := c.before.Live.Mode
-	if oldMode != c.d.Config.Mode {
-		// Before the commit: the mode decides which MTU the kernel accepts, and
-		// the middleware does not say if it was refused.
+	// Before the commit: the mode decides which MTU the kernel accepts, and the
+	// middleware does not say if it was refused.
+	if c.before.Live.Mode != c.d.Config.Mode {
 		cmd := coreutils.WriteKernelFile(modeFile(c.before.Name), c.d.Config.Mode.String())
 		if _, err := c.h.Run(ctx, cmd); err != nil {
 			return fmt.Errorf("switching %s to %s mode: %w", c.before.Name, c.d.Config.Mode, err)
@@ -36,16 +36,43 @@ func (t trueNASStack) apply(ctx context.Context, c *change) error {
 	err := t.storeAddresses(ctx, c)
 	if err == nil {
 		// Last, so that a boot never gets a mode whose MTU was taken back.
-		return c.storeMode(ctx)
+		err = c.storeMode(ctx)
 	}
-	var unconfirmed *UnconfirmedError
-	if errors.As(err, &unconfirmed) && oldMode != c.d.Config.Mode && oldMode != "" {
-		back := coreutils.WriteKernelFile(modeFile(c.before.Name), oldMode.String())
-		if _, modeErr := c.h.Run(context.WithoutCancel(ctx), back); modeErr != nil {
-			err = errors.Join(err, fmt.Errorf("%s stays in %s mode: %w", c.before.Name, c.d.Config.Mode, modeErr))
+	if err == nil {
+		return nil
+	}
+	// Also after Ctrl-C: a change that was refused must leave nothing behind.
+	backCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.o.ConfirmTimeout)
+	defer cancel()
+	return errors.Join(err, c.takeBack(backCtx))
+}
+
+// takeBack restores what a change that failed later on has left: a first
+// transaction that was checked in already, then mode and MTU, which are not the
+// middleware's.
+func (c *change) takeBack(ctx context.Context) error {
+	var errs []error
+	if c.committed {
+		steps, err := c.back(ctx)
+		if err == nil {
+			err = c.commitUnproved(ctx, steps...)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("the new configuration of %s stays stored: %w", c.before.Name, err))
 		}
 	}
-	return err
+	old := c.before.Live
+	if old.Mode == c.d.Config.Mode || old.Mode == "" {
+		return errors.Join(errs...)
+	}
+	if _, err := c.h.Run(ctx, coreutils.WriteKernelFile(modeFile(c.before.Name), old.Mode.String())); err != nil {
+		return errors.Join(append(errs, fmt.Errorf("%s stays in %s mode: %w", c.before.Name, c.d.Config.Mode, err))...)
+	}
+	// The kernel lowers the MTU with the mode and does not raise it again.
+	if _, err := c.h.Run(ctx, iproute.SetMTU(c.before.Name, old.MTU)); err != nil {
+		errs = append(errs, fmt.Errorf("%s does not have its former MTU %d: %w", c.before.Name, old.MTU, err))
+	}
+	return errors.Join(errs...)
 }
 
 // nothingPending looks at the moment of the change: a rollback or commit is for
@@ -184,6 +211,26 @@ func (c *change) commit(ctx context.Context, want Config, steps ...midclt.Step) 
 	if err := c.checkin(ctx, guard, want); err != nil {
 		return c.rollback(ctx, deadline, guard, "it could not be proved over a new connection", err)
 	}
+	c.committed = true
+	return nil
+}
+
+// commitUnproved commits what leads away from a configuration: only the host
+// has to answer after it.
+func (c *change) commitUnproved(ctx context.Context, steps ...midclt.Step) error {
+	deadline := time.Now().Add(c.o.ConfirmTimeout)
+	guard, err := c.transact(ctx, deadline, steps...)
+	if err != nil {
+		return err
+	}
+	fresh, err := c.h.Fresh(ctx)
+	if err != nil {
+		return c.rollback(ctx, deadline, guard, "the host could not be reached anew", err)
+	}
+	defer fresh.Close() //nolint:errcheck // the connection has served its purpose
+	if _, err := fresh.Run(ctx, midclt.Checkin(guard)); err != nil {
+		return c.rollback(ctx, deadline, guard, "the check-in failed", err)
+	}
 	return nil
 }
 
@@ -277,18 +324,8 @@ func (c *change) removeRow(ctx context.Context, name string) error {
 		steps = []midclt.Step{midclt.Store(name, midclt.Update{Description: &text, Aliases: &none, MTU: &mtu})}
 		c.left = append(c.left, fmt.Sprintf("The stored interface %s stays, without addresses: it is the only one, and without any the middleware would run DHCP on every interface.", name))
 	}
-	deadline := time.Now().Add(c.o.ConfirmTimeout)
-	guard, err := c.transact(ctx, deadline, steps...)
-	if err != nil {
+	if err := c.commitUnproved(ctx, steps...); err != nil {
 		return fmt.Errorf("removing the stored interface %s: %w", name, err)
-	}
-	fresh, err := c.h.Fresh(ctx)
-	if err != nil {
-		return c.rollback(ctx, deadline, guard, "the host could not be reached anew", err)
-	}
-	defer fresh.Close() //nolint:errcheck // the connection has served its purpose
-	if _, err := fresh.Run(ctx, midclt.Checkin(guard)); err != nil {
-		return c.rollback(ctx, deadline, guard, "the check-in failed", err)
 	}
 	return nil
 }

@@ -135,6 +135,68 @@ func TestLab_Apply_truenasRefusals(t *testing.T) {
 	mustContain(t, err.Error(), "IP013", "192.0.2.10/24 of eno1")
 }
 
+// What the first apply has stored is not foreign to the second one, be it of
+// another mode or of the other port.
+func TestLab_Apply_truenasChangesAfterTheFirst(t *testing.T) {
+	t.Parallel()
+	l := withSM(t)
+	d := truenasDesired()
+	apply(t, l, d)
+	d.Config.Mode, d.Config.MTU = ib.ModeDatagram, 2044
+	apply(t, l, d)
+	second := d
+	second.PortGUID, second.Config.Addresses = truenasPort+1, prefixes("172.16.1.10/24")
+	apply(t, l, second)
+	if r := apply(t, l, d); r.Changed {
+		t.Errorf("the second port has changed the first: %+v", r)
+	}
+}
+
+// Whatever of a change fails, nothing of it stays.
+func TestLab_Apply_truenasRefusedLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		program    string
+		from, want ipoib.Config
+	}{
+		"store": {"call interface.update", datagram(), connected(9216)}, "commit": {"call interface.commit", datagram(), connected(9216)},
+		"to datagram":  {"call interface.commit", connected(9216), datagram()},
+		"mode at boot": {"call -j -jp description tunable.update", datagram(), connected(9216)},
+		"private MTU":  {"call datastore.update", datagram(), connected(65520)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := withSM(t)
+			d := truenasDesired()
+			d.Consent.PrivateMTU = 65520
+			d.Config = tt.from
+			apply(t, l, d)
+			before := storedOn(t, l)
+			change := d
+			change.Config = tt.want
+			m := l.Machine("xeon2zfs")
+			m.Faults.Trap(tt.program, 1, labsim.ProgramFault{Exit: true, Status: 1})
+			if _, err := ipoib.Apply(t.Context(), l.hosts["xeon2zfs"], change, ipoib.Options{}); err == nil {
+				t.Fatal("the middleware has refused it, and apply says nothing")
+			}
+			if diff := ipoib.Observe(l.snapshot(t, "xeon2zfs"), truenasPort, 0).Differences(d.Config); len(diff) > 0 {
+				t.Errorf("not as before: %v", diff)
+			}
+			if diff := cmp.Diff(before, storedOn(t, l)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func datagram() ipoib.Config {
+	return ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.0.10/24")}
+}
+
+func connected(mtu int) ipoib.Config {
+	return ipoib.Config{Mode: ib.ModeConnected, MTU: mtu, Addresses: prefixes("172.16.7.10/24")}
+}
+
 // The middleware goes back by itself if nobody checks in.
 func TestLab_Apply_truenasRollsBack(t *testing.T) {
 	t.Parallel()
