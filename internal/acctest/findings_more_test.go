@@ -147,6 +147,11 @@ func networkFindings() []finding {
 			drivers(w)
 			w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up && ip route replace default via 198.51.100.1 dev ibp1s0")
 		}},
+		{code: "IP040", says: []string{"ibp1s0 of", "nas:/tank on /mnt/tank", `allow_session_interface = "ibp1s0"`}, config: wants(ubuntu, nil), prepare: func(w *World) {
+			drivers(w)
+			w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up")
+			w.Machine(ubuntu).FS.Put("/proc/mounts", "nas:/tank /mnt/tank nfs4 rw,vers=4.2,addr=198.51.100.9 0 0\n", 0o444)
+		}},
 		{code: "IP011", says: []string{"60-by-hand.yaml"}, config: wants(ubuntu, nil), prepare: func(w *World) {
 			drivers(w)
 			w.Machine(ubuntu).FS.Put("/etc/netplan/60-by-hand.yaml", "network:\n  version: 2\n  ethernets:\n    ibp1s0:\n      addresses: [10.9.8.7/24]\n", 0o600)

@@ -69,7 +69,7 @@ func (o *Ops) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
 	f := safety.HostFacts{
 		Name: c.Host.Name(), Platform: c.PlatformName, OSID: s.OS.ID, Release: s.OS.VersionID, Kernel: s.OS.Kernel,
 		Observe: c.Host.Observe(), Lockdown: s.Lockdown, AccessModule: s.Modules["mstflint_access"],
-		SSH: netPath(s, s.SSH.Dev), StateFree: s.StateFree, RebootAllowed: c.RebootAllowed,
+		SSH: sshPath(s), Netdevs: netdevsOf(s, c.PCI), StateFree: s.StateFree, RebootAllowed: c.RebootAllowed,
 		ToolPresent: s.MSTFlint.Present, ToolVersion: s.MSTFlint.Version, BackupDir: o.cfg.BackupDir,
 	}
 	f.Users = cardUsers(s)
@@ -178,9 +178,13 @@ func storageText(st inventory.Storage) string {
 
 // storageVia gives the way to the server. SRP names the InfiniBand device
 // itself; its name stands for an interface then.
-func storageVia(s *inventory.Snapshot, st inventory.Storage) safety.NetPath {
+func storageVia(s *inventory.Snapshot, st inventory.Storage) fact.Of[safety.NetPath] {
 	if st.RDMA == "" {
-		return netPath(s, st.Dev)
+		dev, known := st.Dev.Get()
+		if !known {
+			return fact.Unknown[safety.NetPath](st.Dev.Why())
+		}
+		return fact.Known(netPath(s, dev))
 	}
 	path := safety.NetPath{Dev: st.RDMA}
 	for i := range s.Cards {
@@ -188,7 +192,31 @@ func storageVia(s *inventory.Snapshot, st inventory.Storage) safety.NetPath {
 			path.Cards = append(path.Cards, s.Cards[i].PCI)
 		}
 	}
-	return path
+	return fact.Known(path)
+}
+
+func sshPath(s *inventory.Snapshot) fact.Of[[]safety.NetPath] {
+	devs, known := s.SSH.Devs.Get()
+	if !known {
+		return fact.Unknown[[]safety.NetPath](s.SSH.Devs.Why())
+	}
+	var ways []safety.NetPath
+	for _, dev := range devs {
+		ways = append(ways, netPath(s, dev))
+	}
+	return fact.Known(ways)
+}
+
+// netdevsOf gives the interfaces of all functions of a card, without P_Key
+// children.
+func netdevsOf(s *inventory.Snapshot, pci ib.PCIAddress) []string {
+	var names []string
+	for _, n := range s.Netdevs {
+		if n.PCI.IsValid() && n.PCI.Slot() == pci.Slot() && n.Parent == "" {
+			names = append(names, n.Name)
+		}
+	}
+	return names
 }
 
 // netPath finds the cards behind an interface, through whatever lies between.

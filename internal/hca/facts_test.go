@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -60,11 +61,12 @@ func TestHostFacts_surroundings(t *testing.T) {
 	pci := ib.MustParsePCIAddress("0000:01:00.0")
 	s := &inventory.Snapshot{
 		Host: "intel9", OS: inventory.OS{ID: "debian", VersionID: "12", Kernel: "6.1.0-26-amd64"},
-		Modules: map[string]bool{"mstflint_access": true}, SSH: inventory.SSHPath{Dev: "bond0.7"},
+		Modules: map[string]bool{"mstflint_access": true}, SSH: inventory.SSHPath{Devs: fact.Known([]string{"bond0.7"})},
 		Netdevs: []inventory.Netdev{{Name: "bond0", Lower: []string{"enp1s0"}}, {Name: "bond0.7", Lower: []string{"bond0"}}, {Name: "enp1s0", PCI: pci}},
 		Cards:   []inventory.Card{{PCI: pci, RDMADevice: "mlx4_0"}},
 		Storage: []inventory.Storage{
-			{Kind: "nfs4", What: "nas:/tank", Where: "/mnt", Dev: "enp1s0"}, {Kind: "iscsi", What: "connection1:0", Server: "192.0.2.9"},
+			{Kind: "nfs4", What: "nas:/tank", Where: "/mnt", Dev: fact.Known("enp1s0")},
+			{Kind: "iscsi", What: "connection1:0", Server: "192.0.2.9", Dev: fact.Known("")},
 			{Kind: "srp", What: "host3", RDMA: "mlx4_0"},
 		},
 		Servers: []inventory.Server{{Name: "NFS", Clients: 2}},
@@ -73,16 +75,18 @@ func TestHostFacts_surroundings(t *testing.T) {
 		Units:   map[string]inventory.Unit{"kubelet.service": {ActiveState: "inactive"}, "k3s.service": {ActiveState: "active"}},
 	}
 	f := New(Config{}).hostFacts(Card{Host: fixedHost{name: "intel9"}, PCI: pci}, s)
+	ssh, _ := f.SSH.Get()
+	via := func(i int) safety.NetPath { return f.Storage[i].Via.Or(safety.NetPath{Dev: "unknown"}) }
 	on := func(p safety.NetPath) bool { return len(p.Cards) == 1 && p.Cards[0] == pci }
-	if !on(f.SSH) || !f.AccessModule || f.OSID != "debian" || f.Release != "12" || f.Kernel != "6.1.0-26-amd64" {
+	if len(ssh) != 1 || !on(ssh[0]) || !f.AccessModule || f.OSID != "debian" || f.Release != "12" || f.Kernel != "6.1.0-26-amd64" {
 		t.Errorf("%+v", f)
 	}
 	var storage []string
-	for _, st := range f.Storage {
-		storage = append(storage, st.What+" via "+st.Via.Dev)
+	for i, st := range f.Storage {
+		storage = append(storage, st.What+" via "+via(i).Dev)
 	}
 	if got := strings.Join(storage, "; "); got != "nfs4 nas:/tank on /mnt via enp1s0; iscsi connection1:0 at 192.0.2.9 via ; srp host3 via mlx4_0" ||
-		!on(f.Storage[0].Via) || on(f.Storage[1].Via) || !on(f.Storage[2].Via) {
+		!on(via(0)) || on(via(1)) || !on(via(2)) {
 		t.Errorf("storage: %s", got)
 	}
 	if len(f.Servers) != 1 || len(f.Scans) != 1 || f.Scans[0].Pool != "tank" || len(f.Battery) != 1 || f.Battery[0].Name != "b" ||

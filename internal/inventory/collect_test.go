@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -236,7 +237,7 @@ func checkNetwork(t *testing.T, s *Snapshot) {
 	if diff := cmp.Diff(Routes{Default: []DefaultRoute{{Dev: "eth0", Gateway: "192.0.2.1"}, {Dev: "eth0", Gateway: "fe80::1"}}}, s.Routes); diff != "" {
 		t.Errorf("routes: %s", diff)
 	}
-	if s.SSH != (SSHPath{Client: "192.0.2.1", Dev: "eth0"}) {
+	if devs, ok := s.SSH.Devs.Get(); s.SSH.Client != "192.0.2.1" || s.SSH.Server != "192.0.2.20" || !ok || !slices.Equal(devs, []string{"eth0"}) {
 		t.Errorf("ssh: %+v", s.SSH)
 	}
 	if _, rides := s.SSHCard(); rides {

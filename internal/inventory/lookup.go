@@ -158,28 +158,41 @@ func (s *Snapshot) JobsOf(pci ib.PCIAddress) []*Job {
 // which nothing is known has none.
 func (s *Snapshot) CardsBelow(dev string) []ib.PCIAddress {
 	var cards []ib.PCIAddress
-	seen := map[string]bool{}
-	for todo := []string{dev}; len(todo) > 0; todo = todo[1:] {
-		n, ok := s.Netdev(todo[0])
-		if !ok || seen[n.Name] {
-			continue
-		}
-		seen[n.Name] = true
-		if n.PCI.IsValid() && !slices.Contains(cards, n.PCI) {
+	for _, name := range s.Below(dev) {
+		if n, ok := s.Netdev(name); ok && n.PCI.IsValid() && !slices.Contains(cards, n.PCI) {
 			cards = append(cards, n.PCI)
 		}
-		todo = append(todo, n.Lower...)
 	}
 	slices.SortFunc(cards, func(a, b ib.PCIAddress) int { return strings.Compare(a.String(), b.String()) })
 	return cards
 }
 
-// SSHCard finds the card that carries the SSH session; of several below one
-// interface, the first.
+// Below gives an interface and all those that carry it: the parts of a bond or
+// a bridge, the one below a VLAN, the parent of a P_Key child.
+func (s *Snapshot) Below(dev string) []string {
+	var names []string
+	for todo := []string{dev}; len(todo) > 0; todo = todo[1:] {
+		n, ok := s.Netdev(todo[0])
+		if !ok || slices.Contains(names, n.Name) {
+			continue
+		}
+		names = append(names, n.Name)
+		todo = append(todo, n.Lower...)
+		if n.Parent != "" {
+			todo = append(todo, n.Parent)
+		}
+	}
+	return names
+}
+
+// SSHCard finds the card that carries the SSH session; of several below its
+// interfaces, the first.
 func (s *Snapshot) SSHCard() (*Card, bool) {
-	for _, pci := range s.CardsBelow(s.SSH.Dev) {
-		if card, ok := s.Card(pci); ok {
-			return card, true
+	for _, dev := range s.SSH.Devs.Or(nil) {
+		for _, pci := range s.CardsBelow(dev) {
+			if card, ok := s.Card(pci); ok {
+				return card, true
+			}
 		}
 	}
 	return nil, false

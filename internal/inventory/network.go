@@ -173,14 +173,7 @@ func readRoutes(s *Snapshot, a *collect.Answer) error {
 		}
 		s.Routes.Default = append(s.Routes.Default, DefaultRoute{Dev: r.Dev, Gateway: gateway})
 	}
-	s.SSH.Client = a.Client
-	if run, ok := a.Runs["ip-ssh"]; ok && run.Status == 0 {
-		dev, err := iproute.ParseRouteGet(run.Output)
-		if err != nil {
-			return in("ip-ssh", err)
-		}
-		s.SSH.Dev = dev
-	}
+	s.SSH = sshPath(s, a)
 	return nil
 }
 

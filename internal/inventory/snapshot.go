@@ -201,10 +201,13 @@ type DefaultRoute struct {
 	Gateway string
 }
 
-// SSHPath says over which interface the SSH session reaches the host.
+// SSHPath says over which interfaces the SSH session reaches the host.
 type SSHPath struct {
-	Client string // address of the operator as the host sees it
-	Dev    string // empty if unknown
+	Client string // address of the operator as the host sees it; empty if unknown
+	Server string // address of the host that the session came to; empty if unknown
+	// Devs are the interface that has the server's address and the one that leads
+	// back to the client, which may be another. It is unknown unless both are found.
+	Devs fact.Of[[]string]
 }
 
 // Storage is one thing that the host reads or writes over the network.
@@ -213,8 +216,9 @@ type Storage struct {
 	What   string // "192.0.2.30:/tank", or the name that the kernel gives
 	Where  string // directory of a mount; empty otherwise
 	Server string // address; empty for SRP
-	Dev    string // interface to the server; empty if unknown
-	RDMA   string // of SRP: the device itself
+	// Dev is the interface to the server; empty if there is no way to it, or for SRP.
+	Dev  fact.Of[string]
+	RDMA string // of SRP: the device itself
 }
 
 // Server is a network service whose clients lose it while the host restarts.

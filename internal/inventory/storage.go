@@ -1,14 +1,15 @@
 package inventory
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
 )
 
 // readStorage reads what the host uses over the network: mounts of NFS and SMB,
@@ -27,7 +28,7 @@ func readStorage(s *Snapshot, a *collect.Answer) error {
 		case base == "address" && strings.HasPrefix(p, "/sys/class/nvme/"):
 			s.addStorage(a, Storage{Kind: "nvme-" + a.Values[dir+"transport"].Text, What: name, Server: option(v, "traddr")})
 		case base == "local_ib_device":
-			s.Storage = append(s.Storage, Storage{Kind: "srp", What: name, RDMA: v})
+			s.Storage = append(s.Storage, Storage{Kind: "srp", What: name, RDMA: v, Dev: fact.Known("")})
 		}
 	}
 	return nil
@@ -36,7 +37,16 @@ func readStorage(s *Snapshot, a *collect.Answer) error {
 // readMounts reads lines of /proc/mounts; grep has kept those of network file
 // systems and ends with 1 if there are none.
 func (s *Snapshot) readMounts(a *collect.Answer) error {
-	for n, line := range tool.Lines(a.Runs["mounts"].Output) {
+	run, asked := a.Runs["mounts"]
+	if !asked || run.Status > 1 {
+		why := "grep is not installed"
+		if asked {
+			why = fmt.Sprintf("grep of /proc/mounts ended with status %d", run.Status)
+		}
+		s.Storage = append(s.Storage, Storage{Kind: "mounts", What: "of NFS and SMB, which could not be read", Dev: fact.Unknown[string](why)})
+		return nil
+	}
+	for n, line := range tool.Lines(run.Output) {
 		fields := strings.Fields(line)
 		if len(fields) != 6 {
 			return in("mounts", tool.Errorf(n, line, "want the six fields of a mount"))
@@ -49,10 +59,14 @@ func (s *Snapshot) readMounts(a *collect.Answer) error {
 // addStorage adds the interface on the way to the server. A server without a
 // way is one that cannot be reached at all; then no card carries it.
 func (s *Snapshot) addStorage(a *collect.Answer, st Storage) {
-	if run, ok := a.Runs["way "+st.Server]; ok && run.Status == 0 {
-		if dev, err := iproute.ParseRouteGet(run.Output); err == nil {
-			st.Dev = dev
-		}
+	run := a.Runs["way "+st.Server]
+	switch {
+	case st.Server == "":
+		st.Dev = fact.Unknown[string](st.What + " names no address of its server")
+	case run.Status != 0 && strings.Contains(run.Output, "unreachable"):
+		st.Dev = fact.Known("")
+	default:
+		st.Dev = s.wayTo(a, st.Server, "way "+st.Server)
 	}
 	s.Storage = append(s.Storage, st)
 }

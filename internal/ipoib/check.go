@@ -286,54 +286,9 @@ func portsOf(s *inventory.Snapshot) string {
 	return "It has " + strings.Join(ports, ", ") + "."
 }
 
-// session checks that the change does not cut the branch that it sits on.
-func (c *checker) session() {
-	if c.observed.Name == "" || c.satisfied() {
-		return
-	}
-	c.rides(c.observed.Name)
-	if c.observed.Parent != "" {
-		c.rides(c.observed.Parent) // networkd configures it anew to make a child
-	}
-}
-
-func (c *checker) rides(name string) {
-	var rides []string
-	if c.s.SSH.Dev == name {
-		rides = append(rides, "the SSH session from "+c.s.SSH.Client)
-	}
-	for _, r := range c.s.Routes.Default {
-		if r.Dev == name {
-			rides = append(rides, "the default route")
-		}
-	}
-	if len(rides) == 0 {
-		return
-	}
-	f := ruleSession.Find("%s of %s carries %s.", name, c.s.Host, strings.Join(rides, " and "))
-	c.addConsent(f, ConsentSession, name, c.d.Consent.SessionInterface)
-}
-
 // satisfied reports whether there is nothing to change.
 func (c *checker) satisfied() bool {
 	return c.observed.Satisfies(c.d.Config)
-}
-
-// addConsent adds a finding that the right token turns into a warning. A wrong
-// token is worth saying: it was given for another interface.
-func (c *checker) addConsent(f safety.Finding, attribute, want, given string) {
-	switch given {
-	case want:
-		f.Severity, f.WayOut = safety.Warn, "Allowed by "+attribute+"."
-	case "":
-		f.Consent = fmt.Sprintf("%s = %q", attribute, want)
-		f.WayOut = strings.TrimSpace(f.WayOut + " If you accept that, add:")
-	default:
-		f.Evidence += fmt.Sprintf(" %s names %q instead.", attribute, given)
-		f.Consent = fmt.Sprintf("%s = %q", attribute, want)
-		f.WayOut = strings.TrimSpace(f.WayOut + " If you accept that, change it to:")
-	}
-	c.add(f)
 }
 
 func (c *checker) carrier(p Planned) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -33,7 +34,7 @@ func testHost(change ...func(*inventory.Snapshot)) *inventory.Snapshot {
 			{Name: "eno1", Up: true, MTU: 1500, Addresses: pfx("192.0.2.20/24")},
 			{Name: "ibp1s0", IB: true, Up: true, MTU: 2044, Mode: "datagram", Connected: true, PortGUID: testPort},
 		},
-		SSH:      inventory.SSHPath{Client: "192.0.2.100", Dev: "eno1"},
+		SSH:      inventory.SSHPath{Client: "192.0.2.100", Server: "192.0.2.20", Devs: fact.Known([]string{"eno1"})},
 		Commands: map[string]bool{"netplan": true},
 		Files:    map[string]inventory.File{"/etc/netplan/50-cloud-init.yaml": {Content: "network: {version: 2, ethernets: {eno1: {dhcp4: true}}}\n"}},
 		Units:    map[string]inventory.Unit{networkdUnit: {ActiveState: "active"}},
@@ -42,6 +43,33 @@ func testHost(change ...func(*inventory.Snapshot)) *inventory.Snapshot {
 		c(s)
 	}
 	return s
+}
+
+func sessionOver(dev string) func(*inventory.Snapshot) {
+	return func(s *inventory.Snapshot) { s.SSH.Devs = fact.Known([]string{dev}) }
+}
+
+func unknownSession(s *inventory.Snapshot) { s.SSH.Devs = fact.Unknown[[]string]("the tool hung") }
+
+func sessionOverChild(s *inventory.Snapshot) {
+	sessionOver("ibp1s0.8001")(s)
+	s.Netdevs = append(s.Netdevs, inventory.Netdev{Name: "ibp1s0.8001", IB: true, Parent: "ibp1s0", PortGUID: testPort})
+}
+
+// above has the session come in over a pile of interfaces, the upper ones first.
+func above(names ...string) func(*inventory.Snapshot) {
+	return func(s *inventory.Snapshot) {
+		sessionOver(names[0])(s)
+		for i, n := range names[:len(names)-1] {
+			s.Netdevs = append(s.Netdevs, inventory.Netdev{Name: n, Lower: names[i+1 : i+2]})
+		}
+	}
+}
+
+func storageVia(dev fact.Of[string]) func(*inventory.Snapshot) {
+	return func(s *inventory.Snapshot) {
+		s.Storage = []inventory.Storage{{Kind: "nfs4", What: "nas:/tank", Where: "/mnt", Server: "172.16.0.10", Dev: dev}}
+	}
 }
 
 func onTrueNAS(interfaces ...string) func(*inventory.Snapshot) {
@@ -73,6 +101,8 @@ func desired(mode ib.IPoIBMode, mtu int, addresses ...string) Desired {
 
 func TestCheck(t *testing.T) {
 	connected := desired(ib.ModeConnected, 65520, "172.16.0.20/24")
+	child := connected
+	child.PKey = 0x8001
 	for _, tt := range []struct {
 		name     string
 		s        *inventory.Snapshot
@@ -98,13 +128,32 @@ func TestCheck(t *testing.T) {
 		{name: "Ethernet port", s: testHost(ethernet), d: connected, code: "IP004", severity: safety.Refuse, text: []string{"infiniband_link_type"}},
 		{name: "Ethernet port, planned", s: testHost(ethernet), d: connected, planned: Planned{LinkType: true}, code: "IP022", severity: safety.Note, text: []string{"Ethernet mode now"}},
 		{name: "connected on mlx5", s: testHost(mlx5), d: connected, code: "IP009", severity: safety.Refuse, text: []string{"bit 0x80", "mlx5_core"}},
-		{name: "session", s: testHost(func(s *inventory.Snapshot) { s.SSH.Dev = "ibp1s0" }), d: connected, code: "IP010", severity: safety.NeedsConsent,
+		{name: "session", s: testHost(func(s *inventory.Snapshot) { s.SSH.Devs = fact.Known([]string{"ibp1s0"}) }), d: connected, code: "IP010", severity: safety.NeedsConsent,
 			text: []string{"ibp1s0 of intel9 carries the SSH session from 192.0.2.100", `allow_session_interface = "ibp1s0"`}},
 		{name: "default route", s: testHost(func(s *inventory.Snapshot) { s.Routes.Default = []inventory.DefaultRoute{{Dev: "ibp1s0"}} }), d: connected,
 			code: "IP010", severity: safety.NeedsConsent, text: []string{"the default route"}},
-		{name: "consent for another interface", s: testHost(func(s *inventory.Snapshot) { s.SSH.Dev = "ibp1s0" }),
+		{name: "session over a VLAN on a bond", s: testHost(above("bond0.7", "bond0", "ibp1s0")), d: connected, code: "IP010", severity: safety.NeedsConsent,
+			text: []string{"ibp1s0 of intel9 carries the SSH session from 192.0.2.100, by bond0.7 above it", `allow_session_interface = "ibp1s0"`}},
+		{name: "session over a P_Key child", s: testHost(sessionOverChild), d: connected, code: "IP010", severity: safety.NeedsConsent,
+			text: []string{"the SSH session from 192.0.2.100, by ibp1s0.8001 above it"}},
+		{name: "session over the parent of a child", s: testHost(sessionOver("ibp1s0")), d: child, code: "IP010", severity: safety.NeedsConsent,
+			text: []string{"ibp1s0 of intel9 carries the SSH session", `allow_session_interface = "ibp1s0"`}},
+		{name: "session over the parent of a child, consent to the child", s: testHost(sessionOver("ibp1s0")),
+			d: withConsent(child, Consent{SessionInterface: "ibp1s0.8001"}), code: "IP010", severity: safety.Warn, text: []string{"Allowed by"}},
+		{name: "unknown session", s: testHost(unknownSession), d: connected, code: "IP010", severity: safety.NeedsConsent,
+			text: []string{"may lead to this host", "ibp1s0 of intel9 may carry the SSH session: its interfaces are not known: the tool hung", `allow_session_interface = "ibp1s0"`}},
+		{name: "unknown session, consent", s: testHost(unknownSession), d: withConsent(connected, Consent{SessionInterface: "ibp1s0"}),
+			code: "IP010", severity: safety.Warn, text: []string{"Allowed by allow_session_interface"}},
+		{name: "storage", s: testHost(storageVia(fact.Known("ibp1s0"))), d: connected, code: "IP040", severity: safety.NeedsConsent,
+			text: []string{"ibp1s0 of intel9 carries nfs4 nas:/tank on /mnt", `allow_session_interface = "ibp1s0"`}},
+		{name: "storage, consent", s: testHost(storageVia(fact.Known("ibp1s0"))), d: withConsent(connected, Consent{SessionInterface: "ibp1s0"}),
+			code: "IP040", severity: safety.Warn, text: []string{"Allowed by"}},
+		{name: "unknown way to storage", s: testHost(storageVia(fact.Unknown[string]("ip hung"))), d: connected, code: "IP040", severity: safety.NeedsConsent,
+			text: []string{"may carry storage of which the interface is not known: nfs4 nas:/tank (ip hung)", `allow_session_interface = "ibp1s0"`}},
+		{name: "storage elsewhere", s: testHost(storageVia(fact.Known("eno1"))), d: connected},
+		{name: "consent for another interface", s: testHost(func(s *inventory.Snapshot) { s.SSH.Devs = fact.Known([]string{"ibp1s0"}) }),
 			d: withConsent(connected, Consent{SessionInterface: "ib0"}), code: "IP010", severity: safety.NeedsConsent, text: []string{`names "ib0" instead`}},
-		{name: "consent", s: testHost(func(s *inventory.Snapshot) { s.SSH.Dev = "ibp1s0" }),
+		{name: "consent", s: testHost(func(s *inventory.Snapshot) { s.SSH.Devs = fact.Known([]string{"ibp1s0"}) }),
 			d: withConsent(connected, Consent{SessionInterface: "ibp1s0"}), code: "IP010", severity: safety.Warn, text: []string{"Allowed by allow_session_interface"}},
 		{name: "no SM", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].SMLID, s.Cards[0].Ports[0].State = 0, "Initializing" }), d: connected,
 			code: "IP020", severity: safety.Warn, text: []string{"state Initializing, no SM LID"}},

@@ -44,7 +44,7 @@ func ParseRoute(to, via string) (Route, error) { return ipconf.ParseRoute(to, vi
 // default. Each names the thing it is about, so that it cannot fit another one.
 type Consent struct {
 	// SessionInterface names the interface that may be changed although the SSH
-	// session or the default route rides on it.
+	// session, the default route or storage rides on it, or may.
 	// HCL: allow_session_interface = "ibp1s0"
 	SessionInterface string
 	// AdoptInterface names the TrueNAS interface whose existing configuration,

@@ -199,8 +199,8 @@ func (o Observed) Report(known *Config) Config {
 // managementInterface is the interface that leads to the host: that of the SSH
 // session, or else of the default route.
 func managementInterface(s *inventory.Snapshot) string {
-	if s.SSH.Dev != "" && s.SSH.Dev != "lo" {
-		return s.SSH.Dev
+	if devs := s.SSH.Devs.Or(nil); len(devs) > 0 {
+		return devs[0]
 	}
 	for _, r := range s.Routes.Default {
 		if r.Dev != "" {

@@ -68,6 +68,12 @@ var (
 		Meaning:          "A mistake in it would lock you out. The host undoes the change by itself if it cannot be reached afterwards, but until then nobody can reach it.",
 		ConsentAttribute: ConsentSession,
 	}
+	ruleStorage = safety.Rule{
+		Code: "IP040", Severity: safety.NeedsConsent, Title: "Refusing to change an interface that carries storage",
+		Meaning:          "Mounts, iSCSI sessions and NVMe namespaces stand still while the interface changes, and whoever uses them with them; for good if the server is not reached by the new addresses.",
+		WayOut:           "Unmount it or log out of it for the time of the change.",
+		ConsentAttribute: ConsentSession,
+	}
 	ruleForeign = safety.Rule{
 		Code: "IP011", Severity: safety.Refuse, Title: "Refusing to configure an interface that something else configures",
 		Meaning: "Netplan merges its files, ifup runs all stanzas of an interface, networkd takes the first file that matches, and NetworkManager the profile " +
@@ -209,5 +215,5 @@ var Rules = safety.Register(
 	ruleConnected, ruleSession, ruleForeign, ruleAdopt, ruleOverlap, ruleFirstRow, ruleOthersLost, rulePending,
 	ruleUdevWipe, ruleGroupMTU, ruleService, ruleNoSM, ruleAddress, rulePostponed, ruleStack, ruleTwoManagers, ruleNotRead,
 	ruleCloudInit, ruleUnconfirmed, ruleSubnet, ruleRoute, ruleDefaultRoute, ruleTrueNASRoutes, ruleTrueNASPKey, ruleChildName,
-	ruleElsewhere, ruleStacked, ruleIfupdown2, ruleFleeting,
+	ruleElsewhere, ruleStacked, ruleIfupdown2, ruleFleeting, ruleStorage,
 )

@@ -153,8 +153,14 @@ type use struct{ dev, what string }
 // uses names what goes over the port.
 func uses(s *inventory.Snapshot, d Desired) []use {
 	var all []use
-	if on(s, d, s.SSH.Dev) {
-		all = append(all, use{s.SSH.Dev, fmt.Sprintf("The SSH session to %s comes in over %s", s.Host, s.SSH.Dev)})
+	devs, known := s.SSH.Devs.Get()
+	for _, dev := range devs {
+		if on(s, d, dev) {
+			all = append(all, use{dev, fmt.Sprintf("The SSH session to %s comes in over %s", s.Host, dev)})
+		}
+	}
+	if dev := netdevOf(s, d); !known && dev != "" {
+		all = append(all, use{dev, fmt.Sprintf("The SSH session to %s may come in over %s: %s", s.Host, dev, s.SSH.Devs.Why())})
 	}
 	for _, r := range s.Routes.Default {
 		if on(s, d, r.Dev) {
@@ -162,11 +168,27 @@ func uses(s *inventory.Snapshot, d Desired) []use {
 		}
 	}
 	for _, st := range s.Storage {
-		if on(s, d, st.Dev) {
-			all = append(all, use{st.Dev, fmt.Sprintf("%s %s of %s is reached over %s", st.Kind, st.What, s.Host, st.Dev)})
+		dev, known := st.Dev.Get()
+		mine := netdevOf(s, d)
+		switch {
+		case !known && mine != "":
+			all = append(all, use{mine, fmt.Sprintf("%s %s of %s may be reached over %s: %s", st.Kind, st.What, s.Host, mine, st.Dev.Why())})
+		case known && on(s, d, dev):
+			all = append(all, use{dev, fmt.Sprintf("%s %s of %s is reached over %s", st.Kind, st.What, s.Host, dev)})
 		}
 	}
 	return all
+}
+
+// netdevOf is the interface of the port; empty if it has none, so that nothing
+// can go over it.
+func netdevOf(s *inventory.Snapshot, d Desired) string {
+	for _, n := range s.Netdevs {
+		if n.PCI == d.Card && n.DevPort == d.Number-1 && n.Parent == "" {
+			return n.Name
+		}
+	}
+	return ""
 }
 
 // on reports whether an interface, or one below it, belongs to the port.

@@ -147,7 +147,7 @@ type NetPath struct {
 // StoragePath is storage that the host uses over the network.
 type StoragePath struct {
 	What string // "nfs4 192.0.2.30:/tank on /mnt/tank"
-	Via  NetPath
+	Via  fact.Of[NetPath]
 }
 
 // Server is a service of the host whose clients lose it during a restart.
@@ -200,8 +200,11 @@ type HostFacts struct {
 	Lockdown string // empty: the kernel has no such file
 	// AccessModule says that mstflint's own kernel module is loaded, which a
 	// locked-down kernel lets reach the card.
-	AccessModule  bool
-	SSH           NetPath
+	AccessModule bool
+	// Netdevs are the interfaces of this card: what of the host's paths is not
+	// known may be any of them.
+	Netdevs       []string
+	SSH           fact.Of[[]NetPath] // those that the session comes and goes by
 	DefaultRoutes []NetPath
 	Storage       []StoragePath
 	Servers       []Server

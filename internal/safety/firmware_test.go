@@ -148,20 +148,27 @@ var firmwareCases = []struct {
 	}},
 	{"HO045", Refuse, "users not known", func(in *FirmwareInput) { in.Host.Users = fact.Unknown[[]CardUser]("/proc is hidden") }},
 	{"HO001", NeedsConsent, "SSH over a bond of two cards", func(in *FirmwareInput) {
-		in.Host.SSH = NetPath{Dev: "bond0.7", Cards: []ib.PCIAddress{there, here}}
+		in.Host.SSH = session(NetPath{Dev: "bond0.7", Cards: []ib.PCIAddress{there, here}})
 	}},
-	{"HO001", NeedsConsent, "SSH over the card", func(in *FirmwareInput) { in.Host.SSH = NetPath{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}} }},
+	{"HO001", NeedsConsent, "unknown path of the session", func(in *FirmwareInput) {
+		in.Host.SSH, in.Host.Netdevs = fact.Unknown[[]NetPath]("ip hung"), []string{"enp1s0", "enp1s0d1"}
+	}},
+	{"HO012", NeedsConsent, "unknown way to storage", func(in *FirmwareInput) {
+		in.Host.Netdevs = []string{"enp1s0"}
+		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: fact.Unknown[NetPath]("ip hung")}}
+	}},
+	{"HO001", NeedsConsent, "SSH over the card", func(in *FirmwareInput) { in.Host.SSH = session(NetPath{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}) }},
 	{"HO001", Note, "SSH over the card, allowed", func(in *FirmwareInput) {
-		in.Host.SSH = NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}
+		in.Host.SSH = session(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})
 		in.Request.ManagementPath = "enp1s0"
 	}},
 	{"HO002", NeedsConsent, "two interfaces, one of them allowed", func(in *FirmwareInput) {
-		in.Host.SSH = NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}
+		in.Host.SSH = session(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})
 		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}}
 		in.Request.ManagementPath = "enp1s0"
 	}},
 	{"HO002", Note, "two interfaces, both allowed", func(in *FirmwareInput) {
-		in.Host.SSH = NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}
+		in.Host.SSH = session(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})
 		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}}
 		in.Request.ManagementPath = "enp1s0d1, enp1s0"
 	}},
@@ -185,10 +192,10 @@ var firmwareCases = []struct {
 	{"HO010", Refuse, "no systemd-run", func(in *FirmwareInput) { in.Host.Missing = []string{"systemd-run"} }},
 	{"HO011", Warn, "no activation", func(in *FirmwareInput) { in.Request.Activation = ActivationNone }},
 	{"HO012", NeedsConsent, "NFS over the card", func(in *FirmwareInput) {
-		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}}}
+		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: fact.Known(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})}}
 	}},
 	{"HO012", Note, "NFS over the card, allowed", func(in *FirmwareInput) {
-		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}}}
+		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: fact.Known(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})}}
 		in.Request.ManagementPath = "enp1s0"
 	}},
 	{"HO013", Warn, "NFS server", func(in *FirmwareInput) { in.Host.Servers = []Server{{Name: "NFS", Clients: 3}, {Name: "SMB"}} }},
@@ -324,11 +331,11 @@ func TestFirmware_storage_on_another_card(t *testing.T) {
 	in := goodFirmware()
 	far := NetPath{Dev: "enp65s0", Cards: []ib.PCIAddress{there}}
 	near := NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}
-	in.Host.Storage = []StoragePath{{What: "a", Via: far}, {What: "b", Via: NetPath{}}}
+	in.Host.Storage = []StoragePath{{What: "a", Via: fact.Known(far)}, {What: "b", Via: fact.Known(NetPath{})}}
 	if v := Firmware(in); v.Has("HO012") {
 		t.Errorf("findings %+v", v.Findings)
 	}
-	in.Host.Storage = []StoragePath{{What: "a", Via: far}, {What: "b", Via: near}, {What: "c", Via: near}}
+	in.Host.Storage = []StoragePath{{What: "a", Via: fact.Known(far)}, {What: "b", Via: fact.Known(near)}, {What: "c", Via: fact.Known(near)}}
 	f := expectFinding(t, Firmware(in).Findings, "HO012", NeedsConsent)
 	if !strings.Contains(f.Evidence, "(b, c) uses enp1s0") || f.Consent != `allow_management_path = "enp1s0"` {
 		t.Errorf("evidence %q, consent %q", f.Evidence, f.Consent)

@@ -49,12 +49,15 @@ func branches(in *FirmwareInput) {
 	in.Card.RunningFW = in.Card.FW
 }
 
+// session is a path of the SSH session that is known.
+func session(ways ...NetPath) fact.Of[[]NetPath] { return fact.Known(ways) }
+
 func goodHost() HostFacts {
 	return HostFacts{
 		Name: "intel9", Platform: "ubuntu", Lockdown: "none", StateFree: 1 << 30, RebootAllowed: true,
 		ToolPresent: true, ToolVersion: "4.21.0", BackupDir: "/backups",
 		Users: fact.Known[[]CardUser](nil),
-		SSH:   NetPath{Dev: "eno1"}, DefaultRoutes: []NetPath{{Dev: "eno1"}},
+		SSH:   session(NetPath{Dev: "eno1"}), DefaultRoutes: []NetPath{{Dev: "eno1"}},
 	}
 }
 

@@ -149,7 +149,7 @@ var linkCases = []struct {
 	{"LT016", Refuse, "kernel command line", func(in *LinkTypeInput) { in.Overrides = []string{"kernel command line has eth on port 1"} }},
 	{"LT011", Refuse, "nothing lasts", func(in *LinkTypeInput) { in.Rung, in.RungErr = "", "no rung" }},
 	{"LT012", Warn, "firmware planned", func(in *LinkTypeInput) { in.Card.RunningPSID, in.PlannedPSID = psidEN, psidVPI }},
-	{"HO001", NeedsConsent, "SSH on the other port", func(in *LinkTypeInput) { in.Host.SSH = NetPath{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}} }},
+	{"HO001", NeedsConsent, "SSH on the other port", func(in *LinkTypeInput) { in.Host.SSH = session(NetPath{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}) }},
 	{"HO002", NeedsConsent, "default route", func(in *LinkTypeInput) {
 		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}}
 	}},

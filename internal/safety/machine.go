@@ -2,7 +2,6 @@ package safety
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,81 +96,6 @@ func waiting(card CardFacts, host HostFacts, known []Finding) (v Verdict, ok boo
 		}
 	}
 	return Verdict{}, false
-}
-
-// path gives the findings on what reaches the host through this card, and what
-// the host reaches. Both ports count: they are one PCI function and go down
-// together.
-func path(card CardFacts, host HostFacts, consent string) []Finding {
-	var found []Finding
-	ways := paths{need: used(card, host), consent: consent, pci: card.PCI}
-	if onCard(card, host.SSH) {
-		found = append(found, ways.finding("HO001", "The session to "+host.Name, host.SSH.Dev))
-	}
-	for _, r := range host.DefaultRoutes {
-		if onCard(card, r) && (!onCard(card, host.SSH) || r.Dev != host.SSH.Dev) {
-			found = append(found, ways.finding("HO002", "The default route of "+host.Name, r.Dev))
-		}
-	}
-	return append(found, storage(card, host, ways)...)
-}
-
-// paths is what a consent to losing the interfaces of a card is judged by.
-type paths struct {
-	need    []string // interfaces of the card that something uses
-	consent string   // names, with commas between them
-	pci     ib.PCIAddress
-}
-
-// used gives the interfaces of a card that something of the host uses.
-func used(card CardFacts, host HostFacts) []string {
-	all := append([]NetPath{host.SSH}, host.DefaultRoutes...)
-	for _, st := range host.Storage {
-		all = append(all, st.Via)
-	}
-	var devs []string
-	for _, p := range all {
-		if onCard(card, p) {
-			devs = append(devs, p.Dev)
-		}
-	}
-	slices.Sort(devs)
-	return slices.Compact(devs)
-}
-
-// storage gives one finding for each interface, so that a host with many mounts
-// does not say the same many times.
-func storage(card CardFacts, host HostFacts, ways paths) []Finding {
-	uses := map[string][]string{}
-	for _, st := range host.Storage {
-		if onCard(card, st.Via) {
-			uses[st.Via.Dev] = append(uses[st.Via.Dev], st.What)
-		}
-	}
-	var found []Finding
-	for _, dev := range slices.Sorted(maps.Keys(uses)) {
-		found = append(found, ways.finding("HO012", "Storage of "+host.Name+" ("+strings.Join(uses[dev], ", ")+")", dev))
-	}
-	return found
-}
-
-// finding is granted if the consent names the interface; the line to add names
-// all that are needed, so that two do not ask for each other's removal.
-func (p paths) finding(code, what, dev string) Finding {
-	f := find(code, "%s uses %s, an interface of %s", what, dev, p.pci)
-	for name := range strings.SplitSeq(p.consent, ",") {
-		if strings.TrimSpace(name) == dev {
-			return f.granted(fmt.Sprintf("%s, as allowed", f.Summary))
-		}
-	}
-	if p.consent != "" {
-		f.Evidence += fmt.Sprintf("; allow_management_path is %q", p.consent)
-	}
-	return f.consent(fmt.Sprintf("allow_management_path = %q", strings.Join(p.need, ",")))
-}
-
-func onCard(card CardFacts, p NetPath) bool {
-	return p.Dev != "" && slices.ContainsFunc(p.Cards, func(pci ib.PCIAddress) bool { return pci.Slot() == card.PCI.Slot() })
 }
 
 // battery is asked before flash is written and before a restart: what the power

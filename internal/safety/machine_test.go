@@ -9,7 +9,7 @@ import (
 )
 
 func TestPath_asksForAllInterfacesAtOnce(t *testing.T) {
-	host := HostFacts{Name: "intel9", SSH: NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}, DefaultRoutes: []NetPath{{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}}}
+	host := HostFacts{Name: "intel9", SSH: session(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}), DefaultRoutes: []NetPath{{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}}}
 	for _, f := range path(CardFacts{PCI: here}, host, "") {
 		if f.Consent != `allow_management_path = "enp1s0,enp1s0d1"` {
 			t.Errorf("%s asks for %s", f.Code, f.Consent)
@@ -45,5 +45,32 @@ func TestCardState_saysHowASemaphoreIsCleared(t *testing.T) {
 	found := cardState(CardFacts{PCI: here, FlashTaken: true, FlashError: "Can not obtain Flash semaphore"})
 	if len(found) != 1 || found[0].Code != "FW044" || !strings.Contains(found[0].Detail(), "mstflint -clear_semaphore -d "+here.String()) {
 		t.Errorf("got %+v", found)
+	}
+}
+
+// A path that is not known is judged as one that this card carries, and a card
+// without interfaces carries none.
+func TestPath_unknown(t *testing.T) {
+	card := goodCard()
+	host := goodHost()
+	host.SSH = fact.Unknown[[]NetPath]("ip route get ended with status 2")
+	host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: fact.Unknown[NetPath]("ip hung")}}
+	if found := path(card, host, ""); len(found) != 0 {
+		t.Errorf("a card without interfaces: %+v", found)
+	}
+	host.Netdevs = []string{"enp1s0", "enp1s0d1"}
+	found := path(card, host, "enp1s0")
+	if len(found) != 2 || found[0].Code != "HO001" || found[1].Code != "HO012" {
+		t.Fatalf("%+v", found)
+	}
+	for i, text := range []string{"are not known: ip route get ended with status 2. They may be enp1s0 and enp1s0d1", "not known: nfs4 nas:/tank on /mnt (ip hung)"} {
+		if f := found[i]; f.Severity != NeedsConsent || f.Consent != `allow_management_path = "enp1s0,enp1s0d1"` || !strings.Contains(f.Evidence, text) {
+			t.Errorf("%+v", f)
+		}
+	}
+	for _, f := range path(card, host, "enp1s0, enp1s0d1") {
+		if f.Severity.Blocks() {
+			t.Errorf("consented: %+v", f)
+		}
 	}
 }

@@ -120,8 +120,8 @@ func TestHost_snapshot_of_the_provider(t *testing.T) {
 	b := start(t, HostConfig{Name: "facts", Card: secondHand(), Board: Board{Product: "CX314A - ConnectX-3 Pro QSFP", PartNumber: "MCX314A-BCCT", SerialNumber: "MT1234X00001"}})
 	host := open(t, b, "facts")
 	s := snapshot(t, host)
-	if s.OS.ID != "ubuntu" || s.MSTFlint.Version != "4.21.0" || s.SSH.Dev != "eno1" {
-		t.Errorf("system %+v, mstflint %v, SSH over %q", s.OS, s.MSTFlint.Version, s.SSH.Dev)
+	if devs := s.SSH.Devs.Or(nil); s.OS.ID != "ubuntu" || s.MSTFlint.Version != "4.21.0" || len(devs) != 1 || devs[0] != "eno1" {
+		t.Errorf("system %+v, mstflint %v, SSH over %+v", s.OS, s.MSTFlint.Version, s.SSH)
 	}
 	c, ok := s.Card(ib.MustParsePCIAddress(DefaultBDF))
 	if !ok || c.Flash == nil {

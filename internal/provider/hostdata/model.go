@@ -35,7 +35,10 @@ func (m *model) observe(s *inventory.Snapshot) {
 	m.Kernel = tfkit.OrNull(s.OS.Kernel)
 	m.Lockdown = tfkit.OrNull(s.Lockdown)
 	m.MSTFlint = tfkit.OrNull(s.MSTFlint.Version)
-	m.SSHInterface = tfkit.OrNull(s.SSH.Dev)
+	m.SSHInterface = types.StringNull()
+	if devs := s.SSH.Devs.Or(nil); len(devs) > 0 {
+		m.SSHInterface = types.StringValue(devs[0])
+	}
 	m.Platform = types.StringNull()
 	if p, err := platform.Of(s); err == nil {
 		m.Platform = types.StringValue(string(p.Kind()))

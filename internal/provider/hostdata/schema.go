@@ -27,7 +27,7 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 			"kernel":           text("Release of the running kernel."),
 			"lockdown":         text("Kernel lockdown: `none`, `integrity` or `confidentiality`; null if the kernel has none."),
 			"mstflint_version": text("Version of mstflint; null if it is not installed."),
-			"ssh_interface":    text("Interface that the SSH session uses; null if it is not known."),
+			"ssh_interface":    text("Interface that the SSH session comes in by; null if it is not known."),
 			"card_ids": schema.ListAttribute{Computed: true, ElementType: types.StringType,
 				MarkdownDescription: "Ids of the cards in the host, by PCI address; see the data source `infiniband_cards` for what they are."},
 			"interfaces": schema.MapNestedAttribute{

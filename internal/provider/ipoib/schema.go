@@ -81,7 +81,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 
 // consents are the arguments that name the thing an operator agrees to touch.
 var consents = map[string]string{
-	"allow_session_interface": "Consent to change the interface although the SSH session or the default route rides on it: its name.",
+	"allow_session_interface": "Consent to change the interface although the SSH session, the default route or storage rides on it, or may: its name.",
 	"adopt_interface":         "Consent to replace what others configured for the interface on TrueNAS: its name.",
 	"truenas_keep_interface": "Name of the management interface of a TrueNAS host on which nothing is configured yet. Its present configuration is stored in the same transaction, " +
 		"because the first stored interface makes the middleware clear all others.",

@@ -28,6 +28,7 @@ type Answer struct {
 	Netdevs  map[string]string
 	Jobs     []Job
 	Client   string // address of the SSH client; empty if unknown
+	Server   string // address of the host that the client has connected to; empty if unknown
 	Routes6  []Route6
 	// Users are the programs of others that were seen at a card; UsersWhy says why they
 	// could not be seen, and is empty if they could.
@@ -176,7 +177,7 @@ func (r *reader) fact(n int, line, word, args string) error {
 	case "users", "user":
 		return r.users(n, line, word, args)
 	case "ssh":
-		r.answer.Client = args
+		r.answer.Client, r.answer.Server, _ = strings.Cut(args, " ")
 	case "command":
 		r.answer.Commands[args] = true
 	case "absent":

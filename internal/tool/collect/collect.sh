@@ -197,7 +197,8 @@ done
 
 # Which way the operator's connection comes in. sudo drops SSH_CONNECTION from
 # the environment, so look for it among the ancestors. Their environment is
-# separated by NUL, which read skips, so the value ends at its first blank.
+# separated by NUL, which read skips, so only the last of the four words, the
+# port of the server, runs into what follows.
 x=${SSH_CONNECTION:-} p=${PPID:-1}
 while [ -z "$x" ] && [ "$p" -gt 1 ] && [ -f "$R"/proc/"$p"/environ ] && [ -r "$R"/proc/"$p"/environ ]; do
 	while IFS= read -r v || [ -n "$v" ]; do
@@ -214,8 +215,11 @@ while [ -z "$x" ] && [ "$p" -gt 1 ] && [ -f "$R"/proc/"$p"/environ ] && [ -r "$R
 	done 2>/dev/null <"$R"/proc/"$p"/status
 	p=$q
 done
+q=${x#* }
+q=${q#* }
+q=${q%% *}
 x=${x%% *}
-[ -n "$x" ] && printf '@ssh %s\n' "$x"
+[ -n "$x" ] && printf '@ssh %s %s\n' "$x" "$q"
 
 if h ip; then
 	r ip-addr ip -j -d addr show

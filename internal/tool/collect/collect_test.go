@@ -183,8 +183,8 @@ func TestScript_finds_the_SSH_client_behind_sudo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Client != "192.0.2.7" {
-			t.Errorf("%v: client %q", shell, a.Client)
+		if a.Client != "192.0.2.7" || a.Server != "192.0.2.20" {
+			t.Errorf("%v: client %q, server %q", shell, a.Client, a.Server)
 		}
 	}
 }

@@ -1,0 +1,126 @@
+package inventory
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
+)
+
+// sshPath finds the interfaces of the session from both its ends: answers may
+// leave by another interface than the one that requests come in by, and either
+// of them cuts the session.
+func sshPath(s *Snapshot, a *collect.Answer) SSHPath {
+	p := SSHPath{Client: a.Client, Server: a.Server}
+	in, out := s.arrival(a.Server), s.wayTo(a, a.Client, "ip-ssh")
+	var devs, why []string
+	for _, end := range []struct {
+		dev  fact.Of[string]
+		what string
+	}{{in, "it came in by"}, {out, "its answers leave by"}} {
+		dev, known := end.dev.Get()
+		known, reason := s.carrier(dev, known, end.dev.Why())
+		switch {
+		case !known:
+			why = append(why, reason)
+		case !slices.Contains(devs, dev):
+			devs = append(devs, dev)
+		}
+	}
+	if len(why) == 0 {
+		p.Devs = fact.Known(devs)
+		return p
+	}
+	slices.Sort(why)
+	text := strings.Join(slices.Compact(why), "; ")
+	if len(devs) > 0 {
+		text += "; what is known is " + strings.Join(devs, ", ")
+	}
+	p.Devs = fact.Unknown[[]string](text)
+	return p
+}
+
+// arrival is the interface that has an address of the host.
+func (s *Snapshot) arrival(server string) fact.Of[string] {
+	address, err := netip.ParseAddr(server)
+	if err != nil {
+		return fact.Unknown[string]("SSH_CONNECTION is not in the environment of the session")
+	}
+	if dev, ok := s.scope(address); ok {
+		return dev
+	}
+	address = address.Unmap()
+	for _, n := range s.Netdevs {
+		if slices.ContainsFunc(n.Addresses, func(p netip.Prefix) bool { return p.Addr() == address }) {
+			return fact.Known(n.Name)
+		}
+	}
+	return fact.Unknown[string]("no interface has the address " + address.String() + ", which the session came to")
+}
+
+// wayTo is the interface to an address of another machine, by the answer of
+// "ip route get". No way at all is an answer too.
+func (s *Snapshot) wayTo(a *collect.Answer, to, run string) fact.Of[string] {
+	address, err := netip.ParseAddr(to)
+	if err != nil {
+		return fact.Unknown[string](fmt.Sprintf("%q is not an address", to))
+	}
+	if dev, ok := s.scope(address); ok {
+		return dev
+	}
+	answer, ok := a.Runs[run]
+	if !ok {
+		return fact.Unknown[string]("ip was not asked for the way to " + to)
+	}
+	if answer.Status != 0 {
+		return fact.Unknown[string](fmt.Sprintf("ip route get %s ended with status %d: %s", to, answer.Status, firstLine(answer.Output)))
+	}
+	dev, err := iproute.ParseRouteGet(answer.Output)
+	if err != nil {
+		return fact.Unknown[string](fmt.Sprintf("the answer of ip route get %s is not understood: %v", to, err))
+	}
+	return fact.Known(dev)
+}
+
+// scope is the interface of a link-local address with its zone, which ip does
+// not take behind an address; ok is false if it has none.
+func (s *Snapshot) scope(address netip.Addr) (dev fact.Of[string], ok bool) {
+	zone := address.Zone()
+	if zone == "" {
+		return dev, false
+	}
+	index, err := strconv.Atoi(zone)
+	for _, n := range s.Netdevs {
+		if n.Name == zone || err == nil && n.Index == index {
+			return fact.Known(n.Name), true
+		}
+	}
+	return fact.Unknown[string]("no interface is called " + zone + ", as in " + address.String()), true
+}
+
+// tunnels are the kinds of interfaces whose packets travel over another one,
+// which the kernel does not name.
+var tunnels = []string{
+	"tun", "wireguard", "vxlan", "geneve", "gre", "gretap", "ip6gre", "ip6gretap", "erspan", "ipip", "ip6tnl", "sit", "vti", "vti6", "xfrm", "ppp",
+}
+
+// carrier reports whether it is known what an interface of a session rides on.
+// A session from the host itself is the end of a forwarded one.
+func (s *Snapshot) carrier(dev string, known bool, why string) (bool, string) {
+	if !known {
+		return false, why
+	}
+	n, ok := s.Netdev(dev)
+	switch {
+	case dev == "lo":
+		return false, "the session comes from the host itself, as one does that is forwarded"
+	case ok && slices.Contains(tunnels, n.Kind) && len(n.Lower) == 0:
+		return false, dev + " is a tunnel (" + n.Kind + ") over an interface that the kernel does not name"
+	}
+	return true, ""
+}

@@ -1,0 +1,120 @@
+package ipoib
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// session checks that the change does not cut the branch that it sits on. Of a
+// P_Key child it looks at the interface of the port too: networkd configures that
+// anew to make a child.
+func (c *checker) session() {
+	if c.observed.Name == "" || c.satisfied() {
+		return
+	}
+	for _, look := range []struct {
+		rule safety.Rule
+		uses func(*inventory.Snapshot, string) []string
+	}{{ruleSession, sessionsOver}, {ruleStorage, storageOver}} {
+		for _, name := range []string{c.observed.Name, c.observed.Parent} {
+			if uses := look.uses(c.s, name); name != "" && len(uses) > 0 {
+				c.path(look.rule.Find("%s of %s carries %s.", name, c.s.Host, strings.Join(uses, " and ")), name)
+				break
+			}
+		}
+	}
+	c.unknownPaths()
+}
+
+// unknownPaths asks for consent as if the interface were the one: what is not
+// known to go elsewhere may go over it.
+func (c *checker) unknownPaths() {
+	name := c.observed.Name
+	if devs := c.s.SSH.Devs; !devs.Known() {
+		f := ruleSession.Find("%s of %s may carry the SSH session: its interfaces are not known: %s.", name, c.s.Host, devs.Why())
+		f.Summary = "Refusing to change an interface that may lead to this host"
+		c.path(f, name)
+	}
+	var lost []string
+	for _, st := range c.s.Storage {
+		if !st.Dev.Known() {
+			lost = append(lost, fmt.Sprintf("%s %s (%s)", st.Kind, st.What, st.Dev.Why()))
+		}
+	}
+	if len(lost) > 0 {
+		f := ruleStorage.Find("%s of %s may carry storage of which the interface is not known: %s.", name, c.s.Host, strings.Join(lost, ", "))
+		f.Summary = "Refusing to change an interface that may carry storage"
+		c.path(f, name)
+	}
+}
+
+// path adds a finding that goes by the consent to the interface or, of a P_Key
+// child, to that of its port: one argument holds one name.
+func (c *checker) path(f safety.Finding, name string) {
+	given := c.d.Consent.SessionInterface
+	if given != "" && (given == c.observed.Name || given == c.observed.Parent) {
+		given = name
+	}
+	c.addConsent(f, ConsentSession, name, given)
+}
+
+// over says how a path by dev uses an interface; ok is false if it does not.
+func over(s *inventory.Snapshot, dev, name string) (by string, ok bool) {
+	switch {
+	case dev == name:
+		return "", true
+	case slices.Contains(s.Below(dev), name):
+		return ", by " + dev + " above it", true
+	}
+	return "", false
+}
+
+func sessionsOver(s *inventory.Snapshot, name string) []string {
+	var uses []string
+	for _, dev := range s.SSH.Devs.Or(nil) {
+		if by, ok := over(s, dev, name); ok {
+			uses = append(uses, "the SSH session from "+s.SSH.Client+by)
+		}
+	}
+	for _, r := range s.Routes.Default {
+		if by, ok := over(s, r.Dev, name); ok {
+			uses = append(uses, "the default route"+by)
+		}
+	}
+	return uses
+}
+
+func storageOver(s *inventory.Snapshot, name string) []string {
+	var uses []string
+	for _, st := range s.Storage {
+		if by, ok := over(s, st.Dev.Or(""), name); ok {
+			what := st.Kind + " " + st.What
+			if st.Where != "" {
+				what += " on " + st.Where
+			}
+			uses = append(uses, what+by)
+		}
+	}
+	return uses
+}
+
+// addConsent adds a finding that the right token turns into a warning. A wrong
+// token is worth saying: it was given for another interface.
+func (c *checker) addConsent(f safety.Finding, attribute, want, given string) {
+	switch given {
+	case want:
+		f.Severity, f.WayOut = safety.Warn, "Allowed by "+attribute+"."
+	case "":
+		f.Consent = fmt.Sprintf("%s = %q", attribute, want)
+		f.WayOut = strings.TrimSpace(f.WayOut + " If you accept that, add:")
+	default:
+		f.Evidence += fmt.Sprintf(" %s names %q instead.", attribute, given)
+		f.Consent = fmt.Sprintf("%s = %q", attribute, want)
+		f.WayOut = strings.TrimSpace(f.WayOut + " If you accept that, change it to:")
+	}
+	c.add(f)
+}
