@@ -64,7 +64,7 @@ var imageName = regexp.MustCompile(`^` + regexp.QuoteMeta(StateDir) + `/images/(
 // readFiles joins the content of files with their modes, and finds the staged
 // images, of which only the size is read.
 func readFiles(s *Snapshot, a *collect.Answer) error {
-	s.Files = map[string]File{}
+	s.Files, s.Denied = map[string]File{}, a.Denied
 	for path, content := range a.Files {
 		s.Files[path] = File{Content: content}
 	}

@@ -41,6 +41,7 @@ type Snapshot struct {
 	MSTFlint  Tool
 	Units     map[string]Unit // systemd units that matter here, by name
 	Files     map[string]File // configuration files that matter here, by absolute path
+	Denied    map[string]bool // files and directories of the same that are there and could not be read
 	Late      []string        // files that are newer than the initial RAM disk, which has older copies of them
 	Jobs      []Job           // flash jobs recorded on the host, oldest first
 	Staged    []StagedImage

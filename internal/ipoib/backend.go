@@ -41,7 +41,13 @@ type target struct {
 	name    string // empty if there is none yet
 	parent  string // of a P_Key child
 	address string // hardware address of the interface of the port
+	driver  string // of the card
 	hooks   []string
+}
+
+// link is the interface as definitions may match it.
+func (t target) link() ipconf.Link {
+	return ipconf.Link{Name: t.name, PortGUID: t.port, Driver: t.driver}
 }
 
 // id names the files of an interface.
@@ -56,6 +62,9 @@ func (t target) id() string {
 // kernel and all stacks do.
 func targetOf(s *inventory.Snapshot, port ib.GUID, pkey uint16) target {
 	t := target{port: port}
+	if card, _, found := s.CardByPortGUID(port); found {
+		t.driver = card.Driver
+	}
 	n, ok := s.NetdevByPortGUID(port)
 	if !ok || n.Parent != "" {
 		if pkey != DefaultPKey {

@@ -71,25 +71,30 @@ func (ifupdownBackend) release(ctx context.Context, c *change) error {
 	return err
 }
 
+// stanzaFiles are the files that ifup reads.
+func stanzaFiles(s *inventory.Snapshot) []string {
+	return append([]string{ifupdown.MainFile}, s.FilesUnder(ifupdown.Dir)...)
+}
+
 // foreignStanzas are the stanzas of others for an interface.
 func foreignStanzas(s *inventory.Snapshot, t target) (lines []string) {
-	paths := append([]string{ifupdown.MainFile}, s.FilesUnder(ifupdown.Dir)...)
-	for _, at := range paths {
+	for _, at := range stanzaFiles(s) {
 		content := s.Files[at].Content
 		if platform.Owned(content) || t.name == "" {
 			continue
 		}
-		f, err := ifupdown.Parse(content)
-		if err != nil {
-			continue // ifup says so when it reads the file
-		}
-		if slices.Contains(f.Names(), t.name) {
+		f, bad := ifupdown.Parse(content)
+		names := f.Names()
+		switch {
+		case slices.Contains(names, t.name):
 			i, err := f.Interface(t.name)
 			what := describe(i)
 			if err != nil {
 				what = " (" + strings.TrimSpace(err.Error()) + ")"
 			}
-			lines = append(lines, fmt.Sprintf("%s has a stanza for it%s", at, what))
+			lines = append(lines, fmt.Sprintf("%s has a stanza for it%s%s", at, what, misread(bad)))
+		case bad != nil && slices.Contains(names, ""):
+			lines = append(lines, at+" may have a stanza for it"+misread(bad))
 		}
 	}
 	return lines

@@ -3,6 +3,7 @@ package ipoib
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -108,9 +109,14 @@ func (netplanNM) release(ctx context.Context, c *change) error {
 	return err
 }
 
+// netplanFiles are the files that netplan merges.
+func netplanFiles(s *inventory.Snapshot) []string {
+	return slices.Concat(s.FilesUnder(netplanDir), s.FilesUnder("/run/netplan"), s.FilesUnder("/lib/netplan"))
+}
+
 // foreignPlans are the netplan files of others for an interface.
 func foreignPlans(s *inventory.Snapshot, t target) (lines []string) {
-	for _, path := range s.FilesUnder(netplanDir) {
+	for _, path := range netplanFiles(s) {
 		content := s.Files[path].Content
 		if path == netplanPath(t) {
 			if !platform.Owned(content) {
@@ -124,7 +130,7 @@ func foreignPlans(s *inventory.Snapshot, t target) (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s is not valid: %v", path, err))
 		}
 		for _, d := range devices {
-			if t.name != "" && d.Covers(t.name) {
+			if d.Covers(t.link()) {
 				i := ipconf.Interface{Mode: d.Mode, MTU: d.MTU, Addresses: d.Addresses, Routes: d.Routes}
 				lines = append(lines, fmt.Sprintf("%s defines %s.%s%s", path, d.Section, d.ID, describe(i)))
 			}

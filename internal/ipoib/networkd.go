@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
@@ -163,17 +164,18 @@ func (c *change) releaseNetworkd(ctx context.Context) error {
 // foreignNetworks are the files of others by which networkd would configure an
 // interface. Those that netplan generates are netplan's.
 func foreignNetworks(s *inventory.Snapshot, t target) (lines []string) {
-	for _, p := range s.FilesUnder(networkd.Dir) {
+	for _, p := range slices.Concat(s.FilesUnder(networkd.Dir), s.FilesUnder("/run/systemd/network")) {
 		content := s.Files[p].Content
-		if platform.Owned(content) || !strings.HasSuffix(p, ".network") || t.name == "" {
+		if platform.Owned(content) || !strings.HasSuffix(p, ".network") || strings.HasPrefix(path.Base(p), "10-netplan-") {
 			continue
 		}
 		f, err := networkd.Parse(content)
-		if err != nil {
-			continue // networkd passes over what it does not understand
-		}
-		if f.Covers(t.name) {
-			lines = append(lines, fmt.Sprintf("%s matches it%s", p, describe(f.Interface)))
+		switch matches := f.Matches(t.link()); {
+		case fact.No(matches):
+		case !matches.Known():
+			lines = append(lines, fmt.Sprintf("%s may match it: %s%s%s", p, matches.Why(), describe(f.Interface), misread(err)))
+		default:
+			lines = append(lines, fmt.Sprintf("%s matches it%s%s", p, describe(f.Interface), misread(err)))
 		}
 	}
 	if n, ok := s.Netdev(t.name); ok && n.NetworkdFile != "" && !strings.HasPrefix(n.NetworkdFile, "/etc/systemd/network/") &&

@@ -92,8 +92,8 @@ func foreignProfiles(s *inventory.Snapshot, t target) (lines []string) {
 				continue
 			}
 			p, err := parse(content)
-			if err == nil && profileCovers(p, t) {
-				lines = append(lines, fmt.Sprintf("%s is a profile for it%s", at, describe(p.Interface)))
+			if profileCovers(p, t) {
+				lines = append(lines, fmt.Sprintf("%s is a profile for it%s%s", at, describe(p.Interface), misread(err)))
 			}
 		}
 	}
@@ -101,14 +101,16 @@ func foreignProfiles(s *inventory.Snapshot, t target) (lines []string) {
 }
 
 // profileCovers reports whether a profile could be used for an interface; one
-// that names none could be used for every one.
+// that names none, or whose type or address is not understood, could be used for
+// every one.
 func profileCovers(p nmcli.Profile, t target) bool {
-	if !strings.EqualFold(p.Type, "infiniband") || t.name == "" {
+	if p.Type != "" && !strings.EqualFold(p.Type, "infiniband") || t.name == "" {
 		return false
 	}
 	if t.pkey != 0 || p.PKey != 0 {
 		return p.PKey|0x8000 == t.pkey && t.pkey != 0 && (p.Parent == t.parent || p.Name == t.name)
 	}
-	byAddress := p.Address == "" || p.PortGUID() == t.port
+	guid := p.PortGUID() // zero also of an address that is not understood
+	byAddress := guid.IsZero() || guid == t.port
 	return byAddress && (p.Name == "" || p.Name == t.name)
 }

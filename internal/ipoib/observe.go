@@ -2,6 +2,7 @@ package ipoib
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -34,10 +35,35 @@ func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observed {
 		return o
 	}
 	o.Persisted = backendOf(o.Stack, t).own(s, t)
-	for _, find := range []func(*inventory.Snapshot, target) []string{foreignPlans, foreignProfiles, foreignNetworks, foreignStanzas} {
+	for _, find := range []func(*inventory.Snapshot, target) []string{foreignPlans, foreignProfiles, foreignNetworks, foreignStanzas, unread} {
 		o.Foreign = append(o.Foreign, find(s, t)...)
 	}
 	return o
+}
+
+// unread are the files and directories of network stacks that could not be read,
+// so that what they say of an interface is not known.
+func unread(s *inventory.Snapshot, _ target) (lines []string) {
+	for _, path := range slices.Sorted(maps.Keys(s.Denied)) {
+		if slices.ContainsFunc(stackDirs, func(dir string) bool { return strings.HasPrefix(path+"/", dir) }) {
+			lines = append(lines, path+" cannot be read, so that it is not known whether it configures the interface")
+		}
+	}
+	return lines
+}
+
+// stackDirs are where network stacks keep definitions of interfaces.
+var stackDirs = []string{
+	"/etc/netplan/", "/run/netplan/", "/lib/netplan/", "/etc/systemd/network/", "/run/systemd/network/", "/etc/network/",
+	"/etc/NetworkManager/", "/run/NetworkManager/system-connections/", "/etc/sysconfig/network-scripts/",
+}
+
+// misread adds to a line on a file what of the file is not understood.
+func misread(err error) string {
+	if err == nil {
+		return ""
+	}
+	return "; not understood: " + strings.ReplaceAll(err.Error(), "\n", "; ")
 }
 
 // liveRoutes are the routes of an interface that have a gateway.

@@ -150,13 +150,8 @@ func (c *checker) stackFindings() {
 			c.add(f)
 		}
 	}
-	if main, ok := c.s.Files[ifupdown.MainFile]; ok && c.stack.service() == "" {
-		own := backendOf(c.stack, c.target()).files(c.target(), c.d.Config)[0].path
-		if f, err := ifupdown.Parse(main.Content); err != nil {
-			c.add(ruleNotRead.Find("%s of %s is not valid: %v.", ifupdown.MainFile, c.s.Host, err))
-		} else if !f.Reads(own) {
-			c.add(ruleNotRead.Find("%s of %s has no line that reads %s.", ifupdown.MainFile, c.s.Host, own))
-		}
+	if c.stack.service() == "" {
+		c.stanzas()
 	}
 	c.ifupdown2()
 	c.fleeting()
@@ -170,6 +165,23 @@ func (c *checker) stackFindings() {
 	// Who has read it once need not read it at every plan.
 	if c.s.CloudInit == "on" && !c.observed.Persisted.Found {
 		c.add(ruleCloudInit.Find("%s: /run/cloud-init/enabled is there, and no file below /etc/cloud says \"network: {config: disabled}\".", c.s.Host))
+	}
+}
+
+// stanzas checks that ifup reads our file. It stops at the first line of any file
+// that it does not understand, and then takes no interface up.
+func (c *checker) stanzas() {
+	own := backendOf(c.stack, c.target()).files(c.target(), c.d.Config)[0].path
+	for _, at := range stanzaFiles(c.s) {
+		f, err := ifupdown.Parse(c.s.Files[at].Content)
+		switch {
+		case err != nil:
+			bad := ruleNotRead.Find("%s of %s is not valid: %v.", at, c.s.Host, err)
+			bad.WayOut = "Mend the line, and try it with ifup --no-act --all."
+			c.add(bad)
+		case at == ifupdown.MainFile && !f.Reads(own):
+			c.add(ruleNotRead.Find("%s of %s has no line that reads %s.", at, c.s.Host, own))
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func (c *checker) stacked(n *inventory.Netdev) {
 // stackedBy are the lines of others' files that make an interface part of another.
 func stackedBy(s *inventory.Snapshot, name string) []string {
 	var lines []string
-	for _, path := range s.FilesUnder(netplanDir) {
+	for _, path := range netplanFiles(s) {
 		devices, err := netplan.Parse(s.Files[path].Content)
 		if err != nil || platform.Owned(s.Files[path].Content) {
 			continue
@@ -44,10 +44,8 @@ func stackedBy(s *inventory.Snapshot, name string) []string {
 		}
 	}
 	for _, path := range append([]string{ifupdown.MainFile}, s.FilesUnder(ifupdown.Dir)...) {
-		f, err := ifupdown.Parse(s.Files[path].Content)
-		if err != nil {
-			continue // ifup says so when it reads the file
-		}
+		// foreignStanzas names the lines that are not understood.
+		f, _ := ifupdown.Parse(s.Files[path].Content) //nolint:errcheck // see above
 		for _, z := range f.Stanzas {
 			for _, o := range z.Options {
 				if slices.Contains(memberOptions, strings.ReplaceAll(o[0], "_", "-")) && slices.Contains(strings.Fields(o[1]), name) {

@@ -377,14 +377,21 @@ elif h rpm; then
 	r rpm rpm -q --qf '%{NAME}\t%{VERSION}-%{RELEASE}\n' -- $P
 fi
 
-c "$R"/etc/netplan/*.yaml "$R"/etc/udev/rules.d/*ipoib*.rules "$R"/etc/udev/rules.d/*infiniband*.rules \
+# A directory that cannot be listed may hold anything.
+for f in /etc/netplan /run/netplan /etc/systemd/network /run/systemd/network /etc/network/interfaces.d \
+	/etc/NetworkManager/system-connections /run/NetworkManager/system-connections /etc/sysconfig/network-scripts /etc/udev/rules.d; do
+	[ -d "$R$f" ] || continue
+	if [ ! -r "$R$f" ] || [ ! -x "$R$f" ]; then printf '!%s\n' "$f"; fi
+done
+c "$R"/etc/netplan/*.yaml "$R"/run/netplan/*.yaml "$R"/lib/netplan/*.yaml "$R"/etc/udev/rules.d/*ipoib*.rules "$R"/etc/udev/rules.d/*infiniband*.rules \
 	"$R"/etc/modules-load.d/*infiniband*.conf "$R"/etc/modules "$R"/etc/default/opensm "$R"/etc/rdma/mlx4.conf \
 	"$R"/etc/opensm/*.conf "$R"/etc/rdma/partitions.conf "$R"/etc/systemd/system/opensm@.service \
 	"$R"/etc/systemd/system/opensm.service.d/*.conf "$R"/etc/systemd/system/opensm@*.service.d/*.conf \
 	"$R"/etc/systemd/system/infiniband-port-*.service \
 	"$R"/etc/systemd/system/multi-user.target.wants/infiniband-port-*.service "$R"/usr/local/sbin/terraform-infiniband-port \
 	"$R"/etc/network/interfaces "$R"/etc/network/interfaces.d/* \
-	"$R"/etc/systemd/network/*.network "$R"/etc/systemd/network/*.netdev "$R"/etc/systemd/network/*.network.d/*.conf
+	"$R"/etc/systemd/network/*.network "$R"/etc/systemd/network/*.netdev "$R"/etc/systemd/network/*.network.d/*.conf \
+	"$R"/run/systemd/network/*.network
 # RHEL ships this one with hundreds of lines of comments.
 f=$R/etc/rdma/opensm.conf
 if [ -r "$f" ]; then
@@ -396,10 +403,22 @@ if [ -r "$f" ]; then
 fi
 # Profiles of NetworkManager hold secrets; those of InfiniBand have none.
 for f in "$R"/etc/NetworkManager/system-connections/* "$R"/run/NetworkManager/system-connections/* "$R"/etc/sysconfig/network-scripts/ifcfg-*; do
-	[ -r "$f" ] || continue
+	[ -f "$f" ] || continue
+	if [ ! -r "$f" ]; then
+		printf '!%s\n' "${f#"$R"}"
+		continue
+	fi
 	m=
 	while IFS= read -r v || [ -n "$v" ]; do
-		case $v in type=infiniband | TYPE=*[Ii]nfini[Bb]and* | CONNECTED_MODE=*) m=1 ;; esac
+		case $v in
+		*[Tt][Yy][Pp][Ee]*=*[Ii][Nn][Ff][Ii][Nn][Ii][Bb][Aa][Nn][Dd]* | *CONNECTED_MODE=*) m=1 ;;
+		# NetworkManager takes the type of a profile that has none from the device.
+		*DEVICE=*)
+			for q in $I; do
+				case $v in *"$q"*) m=1 ;; esac
+			done
+			;;
+		esac
 		v=
 	done <"$f"
 	[ -n "$m" ] && c "$f"

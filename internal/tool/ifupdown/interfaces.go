@@ -6,6 +6,7 @@
 package ifupdown
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"path"
@@ -83,20 +84,20 @@ type File struct {
 	Sources []string // patterns of source and source-directory
 }
 
-// Parse reads an interfaces file.
+// Parse reads an interfaces file. Of one with lines that are not understood the
+// rest is returned with the error.
 func Parse(text string) (File, error) {
 	r := reader{}
-	for n, line := range joined(text) {
+	var errs []error
+	for n, line := range joined(tool.WithoutMark(text)) {
 		words := strings.Fields(line)
 		if len(words) == 0 || words[0][0] == '#' {
 			continue
 		}
-		if err := r.line(n, line, words); err != nil {
-			return r.File, err
-		}
+		errs = append(errs, r.line(n, line, words))
 	}
 	r.end()
-	return r.File, nil
+	return r.File, errors.Join(errs...)
 }
 
 type reader struct {
@@ -130,7 +131,7 @@ func (r *reader) line(n int, line string, words []string) error {
 		r.end()
 		r.last, r.name = &Stanza{}, word // its lines belong to no interface
 	case r.last == nil:
-		return tool.Errorf(n, line, "an option outside of a stanza")
+		return tool.Errorf(n, word, "an option outside of a stanza")
 	case len(words) < 2:
 		return tool.Errorf(n, line, "an option without a value")
 	default:

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"path"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
 
@@ -24,7 +25,7 @@ import (
 type Device struct {
 	ID        string // the key, the interface's name if Match is empty
 	Section   string // "ethernets", "bonds", …
-	MatchName string // match.name, a glob; with match.macaddress and others only, "*"
+	Match     *Match // nil: the definition is for the interface that is called ID
 	SetName   string
 	Renderer  string       // "networkd", "NetworkManager"; empty: that of the file, see Renderer
 	Mode      ib.IPoIBMode // infiniband-mode
@@ -35,23 +36,36 @@ type Device struct {
 	Interfaces []string
 }
 
+// Match holds the conditions of a definition; empty ones match everything.
+type Match struct {
+	Name    string // a glob
+	Address string
+	Drivers []string // globs
+}
+
 // Renderers of netplan.
 const (
 	RendererNetworkd = "networkd"
 	RendererNM       = "NetworkManager"
 )
 
-// Covers reports whether the definition is for the interface of that name.
-func (d Device) Covers(name string) bool {
-	if d.SetName != "" {
-		return d.SetName == name
+// Covers reports whether the definition may be for an interface, or be merged
+// with one of ours, whose ID is the interface's name: netplan merges definitions
+// of one ID, whatever they match.
+func (d Device) Covers(l ipconf.Link) bool {
+	if l.Name != "" && (d.ID == l.Name || d.SetName == l.Name) {
+		return true
 	}
-	if d.MatchName == "" {
-		return d.ID == name
+	if d.Match == nil || !slices.Contains(physical, d.Section) {
+		return false
 	}
-	ok, err := path.Match(d.MatchName, name)
-	return ok && err == nil && d.MatchName != "*"
+	m := *d.Match
+	return (m.Name == "" || l.HasName(m.Name)) && (m.Address == "" || l.HasAddress(m.Address)) &&
+		(len(m.Drivers) == 0 || slices.ContainsFunc(m.Drivers, l.HasDriver))
 }
+
+// physical are the sections whose definitions may match interfaces of IPoIB.
+var physical = []string{"ethernets"}
 
 // Render writes the file of one interface. It matches by name: a hardware
 // address of IPoIB has a part that changes with every load of the driver.
@@ -90,7 +104,7 @@ func Renderer(text string) string {
 			Renderer string `yaml:"renderer"`
 		} `yaml:"network"`
 	}
-	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
+	if err := yaml.Unmarshal([]byte(tool.WithoutMark(text)), &file); err != nil {
 		return ""
 	}
 	return file.Network.Renderer
@@ -99,26 +113,29 @@ func Renderer(text string) string {
 // Parse reads what a file defines, in order of section and key. Settings that
 // are not in Device are passed over.
 func Parse(text string) ([]Device, error) {
-	var file struct {
-		Network map[string]any `yaml:"network"`
+	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
+		return nil, errors.New("not a netplan file that is understood: it is UTF-16, not UTF-8")
 	}
-	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
+	var file map[string]any
+	if err := yaml.Unmarshal([]byte(tool.WithoutMark(text)), &file); err != nil {
 		// Without the source: the lines around may hold the password of a network.
 		return nil, errors.New("not a netplan file: " + yaml.FormatError(err, false, false))
 	}
 	var all []Device
-	for section, content := range file.Network {
-		devices, ok := content.(map[string]any)
-		if !ok {
-			continue // version, renderer
+	for top, content := range file {
+		if top != "network" {
+			return nil, fmt.Errorf("not a netplan file: %q at its top, not \"network\"", top)
 		}
-		for id, settings := range devices {
-			d, err := parseDevice(settings)
+		sections, ok := content.(map[string]any)
+		if !ok && content != nil {
+			return nil, errors.New("not a netplan file: network is not a mapping")
+		}
+		for section, devices := range sections {
+			more, err := parseSection(section, devices)
 			if err != nil {
-				return nil, fmt.Errorf("%s.%s: %w", section, id, err)
+				return nil, err
 			}
-			d.Section, d.ID, d.Interfaces = section, id, parts(settings)
-			all = append(all, d)
+			all = append(all, more...)
 		}
 	}
 	sort.Slice(all, func(i, j int) bool {
@@ -127,51 +144,108 @@ func Parse(text string) ([]Device, error) {
 	return all, nil
 }
 
+// settings are the keys of "network" that are no sections.
+var settings = []string{"version", "renderer", "openvswitch"}
+
+func parseSection(section string, content any) ([]Device, error) {
+	devices, ok := content.(map[string]any)
+	switch {
+	case slices.Contains(settings, section) || content == nil:
+		return nil, nil
+	case !ok:
+		return nil, fmt.Errorf("%s is not a mapping", section)
+	}
+	var all []Device
+	for id, settings := range devices {
+		d, err := parseDevice(settings)
+		if err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", section, id, err)
+		}
+		d.Section, d.ID, d.Interfaces = section, id, parts(settings)
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// parseMatch reads the conditions of a definition; nil if it has none.
+func parseMatch(device map[string]any) (*Match, error) {
+	v, has := device["match"]
+	if !has {
+		return nil, nil //nolint:nilnil // no conditions are no error
+	}
+	m, ok := v.(map[string]any)
+	if !ok && v != nil {
+		return nil, errors.New("match is not a mapping")
+	}
+	var match Match
+	for key, value := range m {
+		switch text, isText := value.(string); {
+		case key == "name" && isText:
+			match.Name = text
+		case key == "macaddress" && isText:
+			match.Address = text
+		case key == "driver" && isText:
+			match.Drivers = []string{text}
+		case key == "driver":
+			list, _ := value.([]any)
+			for _, one := range list {
+				match.Drivers = append(match.Drivers, fmt.Sprint(one))
+			}
+		default:
+			return nil, fmt.Errorf("match.%s is not understood", key)
+		}
+	}
+	return &match, nil
+}
+
 func parseDevice(settings any) (Device, error) {
 	var d Device
 	m, ok := settings.(map[string]any)
-	if !ok {
-		return d, nil
-	}
-	if match, ok := m["match"].(map[string]any); ok {
-		d.MatchName, _ = match["name"].(string)
-		if d.MatchName == "" {
-			d.MatchName = "*"
-		}
+	if !ok && settings != nil {
+		return d, errors.New("it is not a mapping")
 	}
 	d.SetName, _ = m["set-name"].(string)
 	d.Renderer, _ = m["renderer"].(string)
 	if mode, ok := m["infiniband-mode"].(string); ok {
 		d.Mode = ib.IPoIBMode(mode)
 	}
+	var err error
 	if mtu, ok := m["mtu"]; ok {
-		n, err := strconv.Atoi(fmt.Sprint(mtu))
-		if err != nil {
+		if d.MTU, err = strconv.Atoi(fmt.Sprint(mtu)); err != nil {
 			return d, fmt.Errorf("mtu %v is not a number", mtu)
 		}
-		d.MTU = n
+	}
+	if d.Match, err = parseMatch(m); err != nil {
+		return d, err
 	}
 	addresses, _ := m["addresses"].([]any)
 	for _, a := range addresses {
-		p, err := parseAddress(a)
-		if err != nil {
-			return d, err
+		p, bad := parseAddress(a)
+		if bad != nil {
+			return d, bad
 		}
 		d.Addresses = append(d.Addresses, p)
 	}
-	routes, _ := m["routes"].([]any)
+	d.Routes, err = parseRoutes(m)
+	return d, err
+}
+
+// parseRoutes reads the routes of a device that have a gateway.
+func parseRoutes(device map[string]any) ([]ipconf.Route, error) {
+	var all []ipconf.Route
+	routes, _ := device["routes"].([]any)
 	for _, r := range routes {
 		settings, _ := r.(map[string]any)
 		if settings["via"] == nil {
-			continue // a route without a gateway
+			continue
 		}
 		route, err := ipconf.ParseRoute(fmt.Sprint(settings["to"]), fmt.Sprint(settings["via"]))
 		if err != nil {
-			return d, err
+			return nil, err
 		}
-		d.Routes = append(d.Routes, route)
+		all = append(all, route)
 	}
-	return d, nil
+	return all, nil
 }
 
 func parts(settings any) []string {

@@ -42,11 +42,28 @@ func TestParse(t *testing.T) {
 		err    bool
 	}{
 		{"network:\n  version: 2\n  ethernets:\n    ib0: {dhcp4: true}\n", map[string]bool{"ib0": true, "ib1": false}, false},
-		{"network:\n  ethernets:\n    any:\n      match: {name: \"ib*\"}\n", map[string]bool{"ib0": true, "eno1": false, "any": false}, false},
-		{"network:\n  ethernets:\n    nic:\n      match: {macaddress: \"00:11:22:33:44:55\"}\n      set-name: mgmt0\n", map[string]bool{"mgmt0": true, "nic": false, "ib0": false}, false},
+		{"network:\n  ethernets:\n    any:\n      match: {name: \"ib*\"}\n", map[string]bool{"ib0": true, "eno1": false, "any": true}, false},
+		{"network:\n  ethernets:\n    nic:\n      match: {macaddress: \"00:11:22:33:44:55\"}\n      set-name: mgmt0\n", map[string]bool{"mgmt0": true, "nic": true, "ib0": false}, false},
 		{"network:\n  ethernets:\n    nic:\n      match: {macaddress: \"00:11:22:33:44:55\"}\n", map[string]bool{"ib0": false}, false},
 		{"network:\n  vlans:\n    ib0.5: {id: 5, link: ib0, addresses: [{10.0.0.1/8: {label: \"x:1\"}}]}\n", map[string]bool{"ib0.5": true}, false},
 		{"", map[string]bool{"ib0": false}, false},
+		{"network:\n", map[string]bool{"ib0": false}, false},
+		{"network: {ethernets: {ib0: {match: {macaddress: \"80:00:00:48:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:99:99:99\"}}}}", map[string]bool{"ib0": true}, false},
+		{"network: {ethernets: {x: {match: {macaddress: \"80:00:00:48:FE:80:00:00:00:00:00:00:E4:1D:2D:03:00:E4:4E:D1\"}}}}", map[string]bool{"ib0": true}, false},
+		{"network: {ethernets: {x: {match: {macaddress: \"80:00:00:48:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1\", name: \"en*\"}}}}", map[string]bool{"ib0": false}, false},
+		{"network: {ethernets: {x: {match: {driver: mlx4_core}}}}", map[string]bool{"ib0": true}, false},
+		{"network: {ethernets: {x: {match: {driver: [\"e1000*\", \"ib_*\"]}}}}", map[string]bool{"ib0": true}, false},
+		{"network: {ethernets: {x: {match: {driver: [\"e1000*\"]}}}}", map[string]bool{"ib0": false}, false},
+		{"network: {ethernets: {x: {match: {name: \"*\"}}}}", map[string]bool{"ib0": true}, false},
+		{"network: {ethernets: {x: {match: {}}}}", map[string]bool{"ib0": true}, false},
+		{"network: {wifis: {x: {match: {}}}}", map[string]bool{"ib0": false}, false},
+		{"\ufeffnetwork: {ethernets: {ib0: {dhcp4: true}}}", map[string]bool{"ib0": true}, false},
+		{"\xff\xfen\x00e\x00t\x00", nil, true},
+		{"netwrok: {ethernets: {ib0: {dhcp4: true}}}", nil, true},
+		{"network: {ethernets: [ib0]}", nil, true},
+		{"network: {ethernets: {ib0: true}}", nil, true},
+		{"network: {ethernets: {x: {match: ib0}}}", nil, true},
+		{"network: {ethernets: {x: {match: {path: pci-0000}}}}", nil, true},
 		{"network:\n\tversion: 2\n", nil, true},
 		{"network:\n  ethernets:\n    ib0: {mtu: big}\n", nil, true},
 		{"network:\n  ethernets:\n    ib0: {addresses: [10.0.0.1]}\n", nil, true},
@@ -58,7 +75,7 @@ func TestParse(t *testing.T) {
 		for name, want := range tt.covers {
 			got := false
 			for _, d := range devices {
-				got = got || d.Covers(name)
+				got = got || d.Covers(ipconf.Link{Name: name, PortGUID: 0xe41d2d0300e44ed1, Driver: "mlx4_core"})
 			}
 			if got != want {
 				t.Errorf("%q covers %s: %t", tt.text, name, got)

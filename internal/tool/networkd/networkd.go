@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"path"
 	"strconv"
 	"strings"
 
@@ -21,6 +20,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
 
@@ -62,38 +62,32 @@ func RenderBareParent(header, parent, child string) string {
 // File is a parsed .network or .netdev file.
 type File struct {
 	ipconf.Interface
-	Match    []string // patterns of names; "*" for a match by something else
-	Children []string // of [Network] IPoIB=
+	Match    []Condition // all of which have to hold; none matches every interface
+	Children []string    // of [Network] IPoIB=
 }
 
-// Covers reports whether the file is for the interface of that name.
-func (f File) Covers(name string) bool {
-	for _, pattern := range f.Match {
-		if ok, err := path.Match(pattern, name); ok && err == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// Parse reads a file. Settings that are not in File are passed over.
+// Parse reads a file. Settings that are not in File are passed over, as networkd
+// passes over lines that it does not understand: of a file with such lines the
+// rest is returned with the error that names them.
 func Parse(text string) (File, error) {
 	var f File
+	good, bad := tool.INI(text)
 	loaded, err := ini.LoadSources(ini.LoadOptions{
 		AllowShadows: true, AllowNonUniqueSections: true, IgnoreInlineComment: true, KeyValueDelimiters: "=",
 		SpaceBeforeInlineComment: true, SkipUnrecognizableLines: false, AllowDuplicateShadowValues: true,
-	}, []byte(text))
+	}, []byte(good))
 	if err != nil {
 		// The library quotes the line, which may hold a key of WireGuard.
 		problem, _, _ := strings.Cut(err.Error(), ":")
 		return f, errors.New("not a file of systemd-networkd: " + problem)
 	}
+	errs := []error{bad}
 	for _, section := range loaded.Sections() {
 		if err := f.section(section); err != nil {
-			return f, fmt.Errorf("[%s]: %w", section.Name(), err)
+			errs = append(errs, fmt.Errorf("[%s]: %w", section.Name(), err))
 		}
 	}
-	return f, nil
+	return f, errors.Join(errs...)
 }
 
 func (f *File) section(s *ini.Section) error {
@@ -125,16 +119,24 @@ func (f *File) section(s *ini.Section) error {
 }
 
 func (f *File) match(s *ini.Section) {
-	for _, v := range s.Key("Name").ValueWithShadows() {
-		f.Match = append(f.Match, strings.Fields(v)...)
-	}
-	for _, key := range []string{"MACAddress", "PermanentMACAddress"} {
-		if v := strings.Fields(s.Key(key).String()); len(v) == 1 {
-			f.Address = strings.ToLower(v[0])
+	var names []string
+	for _, key := range s.KeyStrings() {
+		c := Condition{Key: key}
+		for _, v := range s.Key(key).ValueWithShadows() {
+			c.Values = append(c.Values, strings.Fields(v)...)
+		}
+		f.Match = append(f.Match, c)
+		switch key {
+		case "MACAddress", "PermanentMACAddress":
+			if len(c.Values) == 1 {
+				f.Address = strings.ToLower(c.Values[0])
+			}
+		case "Name":
+			names = c.Values
 		}
 	}
-	if len(f.Match) == 1 && !strings.ContainsAny(f.Match[0], "*?[!") {
-		f.Name = f.Match[0]
+	if len(names) == 1 && !strings.ContainsAny(names[0], "*?[!") {
+		f.Name = names[0]
 	}
 }
 

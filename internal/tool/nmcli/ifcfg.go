@@ -1,6 +1,7 @@
 package nmcli
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -16,19 +17,22 @@ import (
 const IfcfgDir = "/etc/sysconfig/network-scripts"
 
 // ParseIfcfg reads an ifcfg file. Of a name that is set twice, the last value
-// counts, as in a shell.
+// counts, as in a shell. Of a file with lines that are not understood the rest is
+// returned with the error.
 func ParseIfcfg(text string) (Profile, error) {
 	values := map[string]string{}
-	for n, line := range tool.Lines(text) {
+	var errs []error
+	for n, line := range tool.Lines(tool.WithoutMark(text)) {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
 			continue
 		}
 		key, value, ok := strings.Cut(line, "=")
 		if !ok || strings.ContainsAny(key, " \t") {
-			return Profile{}, tool.Errorf(n, line, "want NAME=value")
+			errs = append(errs, fmt.Errorf("line %d: not NAME=value", n))
+			continue
 		}
-		values[key] = strings.Trim(value, `"'`)
+		values[key] = unquote(value)
 	}
 	p := Profile{ID: values["NAME"], UUID: values["UUID"], Type: strings.ToLower(values["TYPE"]), Autoconnect: values["ONBOOT"] != "no"}
 	p.Name, p.Address, p.Mode = values["DEVICE"], strings.ToLower(values["HWADDR"]), ib.ModeDatagram
@@ -39,11 +43,24 @@ func ParseIfcfg(text string) (Profile, error) {
 	if v := values["MTU"]; v != "" {
 		mtu, err := strconv.Atoi(v)
 		if err != nil {
-			return p, fmt.Errorf("MTU=%s is not a number", v)
+			errs = append(errs, fmt.Errorf("MTU=%s is not a number", v))
 		}
 		p.MTU = mtu
 	}
-	return p, p.ifcfgAddresses(values)
+	return p, errors.Join(append(errs, p.ifcfgAddresses(values))...)
+}
+
+// unquote takes the quotes from a value and drops a comment behind it.
+func unquote(value string) string {
+	value = strings.TrimSpace(value)
+	for _, quote := range []string{`"`, "'"} {
+		if rest, ok := strings.CutPrefix(value, quote); ok {
+			text, _, _ := strings.Cut(rest, quote)
+			return text
+		}
+	}
+	text, _, _ := strings.Cut(value, " #")
+	return strings.TrimSpace(text)
 }
 
 func (p *Profile) ifcfgAddresses(values map[string]string) error {

@@ -15,6 +15,7 @@ import (
 	"gopkg.in/ini.v1"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
 
@@ -83,10 +84,12 @@ func renderFamily(b *strings.Builder, section string, addresses []netip.Prefix, 
 	}
 }
 
-// Parse reads a profile. Settings that are not in Profile are passed over.
+// Parse reads a profile. Settings that are not in Profile are passed over. Of one
+// with lines that are not understood the rest is returned with the error.
 func Parse(text string) (Profile, error) {
 	p := Profile{Autoconnect: true}
-	f, err := ini.LoadSources(ini.LoadOptions{IgnoreInlineComment: true, KeyValueDelimiters: "=", SpaceBeforeInlineComment: true}, []byte(text))
+	good, bad := tool.INI(text)
+	f, err := ini.LoadSources(ini.LoadOptions{IgnoreInlineComment: true, KeyValueDelimiters: "=", SpaceBeforeInlineComment: true}, []byte(good))
 	if err != nil {
 		// The library quotes the line, which may hold the password of a network.
 		problem, _, _ := strings.Cut(err.Error(), ":")
@@ -95,39 +98,39 @@ func Parse(text string) (Profile, error) {
 	c := f.Section("connection")
 	p.ID, p.UUID, p.Type, p.Name = c.Key("id").String(), c.Key("uuid").String(), c.Key("type").String(), c.Key("interface-name").String()
 	p.Autoconnect = c.Key("autoconnect").MustBool(true)
+	errs := []error{bad}
 	if p.Type == "" {
-		return p, fmt.Errorf("not a profile of NetworkManager: [connection] has no type")
+		errs = append(errs, errors.New("not a profile of NetworkManager: [connection] has no type"))
 	}
 	p.Ours = f.Section("user").HasKey(Mark)
-	if err := p.infiniband(f.Section("infiniband")); err != nil {
-		return p, err
-	}
+	errs = append(errs, p.infiniband(f.Section("infiniband")))
 	for _, family := range []string{"ipv4", "ipv6"} {
 		if err := p.family(f.Section(family)); err != nil {
-			return p, fmt.Errorf("[%s]: %w", family, err)
+			errs = append(errs, fmt.Errorf("[%s]: %w", family, err))
 		}
 	}
-	return p, nil
+	return p, errors.Join(errs...)
 }
 
 func (p *Profile) infiniband(s *ini.Section) error {
 	p.Address, p.Parent = strings.ToLower(s.Key("mac-address").String()), s.Key("parent").String()
 	// NetworkManager sets datagram where a profile says nothing.
 	p.Mode = ib.IPoIBMode(s.Key("transport-mode").MustString(ib.ModeDatagram.String()))
-	var err error
+	var errs []error
 	if v := s.Key("mtu").String(); v != "" && v != "auto" {
+		var err error
 		if p.MTU, err = strconv.Atoi(v); err != nil {
-			return fmt.Errorf("[infiniband] mtu=%s is not a number", v)
+			errs = append(errs, fmt.Errorf("[infiniband] mtu=%s is not a number", v))
 		}
 	}
 	if v := s.Key("p-key").String(); v != "" && v != "-1" {
 		key, keyErr := strconv.ParseUint(v, 0, 16)
 		if keyErr != nil {
-			return fmt.Errorf("[infiniband] p-key=%s is not a P_Key", v)
+			errs = append(errs, fmt.Errorf("[infiniband] p-key=%s is not a P_Key", v))
 		}
 		p.PKey = uint16(key)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (p *Profile) family(s *ini.Section) error {

@@ -1,0 +1,47 @@
+package ipconf
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// Link is an IPoIB interface of a host, as definitions may match it.
+type Link struct {
+	Name     string // empty if there is none yet
+	PortGUID ib.GUID
+	Driver   string // of the card: "mlx4_core"; empty if unknown
+}
+
+// Type is how udev and networkd call the type of an IPoIB interface.
+const Type = "infiniband"
+
+// HasAddress reports whether a hardware address of a definition is, or was, that
+// of the interface: by the last 8 of 20 bytes, the port GUID, because the bytes
+// before them change with every load of the driver.
+func (l Link) HasAddress(address string) bool {
+	i := Interface{Address: strings.ToLower(strings.ReplaceAll(address, "-", ":"))}
+	return !l.PortGUID.IsZero() && i.PortGUID() == l.PortGUID
+}
+
+// HasDriver reports whether a pattern is that of the interface's driver. ethtool
+// says ib_ipoib, or the card's with that in brackets; udev knows the card's too.
+func (l Link) HasDriver(pattern string) bool {
+	names := []string{"ib_ipoib"}
+	if l.Driver != "" {
+		names = append(names, l.Driver, l.Driver+"[ib_ipoib]")
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return Glob(pattern, name) })
+}
+
+// HasName reports whether a pattern is that of the interface's name.
+func (l Link) HasName(pattern string) bool { return l.Name != "" && Glob(pattern, l.Name) }
+
+// Glob matches as a shell does. A pattern that is none matches everything: what
+// it is for is not known.
+func Glob(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return ok || err != nil
+}

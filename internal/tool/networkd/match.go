@@ -1,0 +1,59 @@
+package networkd
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+)
+
+// Condition is one line of [Match]: one of its values has to fit, or none of them
+// if the first begins with "!".
+type Condition struct {
+	Key    string
+	Values []string
+}
+
+// Matches reports whether networkd takes the file for an interface. It is unknown
+// if that depends on what is not known of the host, such as Path= or Virtualization=.
+func (f File) Matches(l ipconf.Link) fact.Bool {
+	var unknown []string
+	for _, c := range f.Match {
+		fits := c.fits(l)
+		if fact.No(fits) {
+			return fits
+		}
+		if !fits.Known() {
+			unknown = append(unknown, fits.Why())
+		}
+	}
+	if len(unknown) > 0 {
+		return fact.Unknown[bool](strings.Join(unknown, "; "))
+	}
+	return fact.Known(true)
+}
+
+func (c Condition) fits(l ipconf.Link) fact.Bool {
+	values, not := slices.Clone(c.Values), false
+	if len(values) > 0 {
+		values[0], not = strings.CutPrefix(values[0], "!")
+	}
+	var fits func(string) bool
+	switch c.Key {
+	case "Name":
+		if l.Name == "" {
+			return fact.Unknown[bool]("the name of the interface is not known yet")
+		}
+		fits = l.HasName
+	case "MACAddress", "PermanentMACAddress":
+		fits = l.HasAddress
+	case "Driver":
+		fits = l.HasDriver
+	case "Type":
+		fits = func(pattern string) bool { return ipconf.Glob(pattern, ipconf.Type) }
+	default:
+		return fact.Unknown[bool](c.Key + "=" + strings.Join(c.Values, " ") + " was not looked at")
+	}
+	return fact.Known(len(values) == 0 || slices.ContainsFunc(values, fits) != not)
+}
