@@ -152,6 +152,11 @@ func networkFindings() []finding {
 			w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up")
 			w.Machine(ubuntu).FS.Put("/proc/mounts", "nas:/tank /mnt/tank nfs4 rw,vers=4.2,addr=198.51.100.9 0 0\n", 0o444)
 		}},
+		{code: "IP041", at: "addresses", says: []string{"172.16.0.20 of port", "is an address of", "too"}, prepare: drivers, config: func(w *World) Config {
+			other := ipoib(nas, map[string]any{"mtu": 9216})[0]
+			other.Name = "other"
+			return append(ipoib(ubuntu, map[string]any{"mtu": 9216}), other)
+		}},
 		{code: "IP011", says: []string{"60-by-hand.yaml"}, config: wants(ubuntu, nil), prepare: func(w *World) {
 			drivers(w)
 			w.Machine(ubuntu).FS.Put("/etc/netplan/60-by-hand.yaml", "network:\n  version: 2\n  ethernets:\n    ibp1s0:\n      addresses: [10.9.8.7/24]\n", 0o600)

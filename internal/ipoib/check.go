@@ -94,6 +94,25 @@ func CheckSubnet(d Desired, others []Member) []safety.Finding {
 	return found
 }
 
+// Neighbour is another interface of the configuration that has an address in the way.
+type Neighbour struct {
+	Name    string // what messages call it
+	Address netip.Prefix
+}
+
+// CheckAddresses compares addresses with those of other interfaces of the
+// configuration: overlap are of the same host, same of others.
+func CheckAddresses(d Desired, overlap, same []Neighbour) []safety.Finding {
+	var found []safety.Finding
+	for _, n := range overlap {
+		found = append(found, ruleOverlap.Find("%s of port %s overlaps %s of %s.", joinPrefixes(d.Config.Addresses), d.PortGUID, n.Address, n.Name))
+	}
+	for _, n := range same {
+		found = append(found, ruleTaken.Find("%s of port %s on %s is an address of %s, too.", n.Address.Addr(), d.PortGUID, d.Host, n.Name))
+	}
+	return found
+}
+
 type checker struct {
 	s        *inventory.Snapshot
 	d        Desired
@@ -321,11 +340,7 @@ func (c *checker) overlap() {
 			}
 			for _, a := range n.Addresses {
 				if a.Overlaps(p) && !a.Addr().IsLoopback() && !a.Addr().IsLinkLocalUnicast() {
-					f := ruleOverlap.Find("%s overlaps %s of %s on %s.", p, a, n.Name, c.s.Host)
-					if c.kind != platform.KindTrueNAS {
-						f.Severity = safety.Warn
-					}
-					c.add(f)
+					c.add(ruleOverlap.Find("%s overlaps %s of %s on %s.", p, a, n.Name, c.s.Host))
 				}
 			}
 		}

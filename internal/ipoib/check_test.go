@@ -159,7 +159,7 @@ func TestCheck(t *testing.T) {
 			code: "IP020", severity: safety.Warn, text: []string{"state Initializing, no SM LID"}},
 		{name: "networkd is off", s: testHost(func(s *inventory.Snapshot) { s.Units[networkdUnit] = inventory.Unit{ActiveState: "inactive"} }), d: connected,
 			code: "IP019", severity: safety.Refuse, text: []string{"is inactive"}},
-		{name: "overlap", s: testHost(), d: desired(ib.ModeConnected, 65520, "192.0.2.99/25"), code: "IP013", severity: safety.Warn, text: []string{"192.0.2.20/24 of eno1"}},
+		{name: "overlap", s: testHost(), d: desired(ib.ModeConnected, 65520, "192.0.2.99/25"), code: "IP013", severity: safety.Refuse, text: []string{"192.0.2.20/24 of eno1"}},
 		{name: "network address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.0/24"), code: "IP021", severity: safety.Refuse, text: []string{"network or broadcast"}},
 		{name: "broadcast address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.1.255/23"), code: "IP021", severity: safety.Refuse, text: []string{"network or broadcast"}},
 		{name: "twice", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.1/24", "172.16.0.1/16"), code: "IP021", severity: safety.Refuse, text: []string{"twice"}},

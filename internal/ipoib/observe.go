@@ -115,6 +115,11 @@ func sorted(addresses []netip.Prefix) []netip.Prefix {
 
 func sameAddresses(a, b []netip.Prefix) bool { return slices.Equal(sorted(a), sorted(b)) }
 
+// Same reports whether two configurations say the same.
+func (c Config) Same(other Config) bool {
+	return c.Mode == other.Mode && c.MTU == other.MTU && sameAddresses(c.Addresses, other.Addresses) && sameRoutes(c.Routes, other.Routes)
+}
+
 // Satisfies reports whether the interface is what want says, now and at boot.
 func (o Observed) Satisfies(want Config) bool {
 	return o.Present && o.Up && o.Persisted.Found && o.Persisted.Interface == o.Name &&

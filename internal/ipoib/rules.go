@@ -74,6 +74,11 @@ var (
 		WayOut:           "Unmount it or log out of it for the time of the change.",
 		ConsentAttribute: ConsentSession,
 	}
+	ruleTaken = safety.Rule{
+		Code: "IP041", Severity: safety.Refuse, Title: "Refusing an address that another host has", Attribute: attrAddresses,
+		Meaning: "Two resources of this configuration give one address to two hosts. The others of the subnet reach now one of them, now the other.",
+		WayOut:  "Give each host addresses of its own.",
+	}
 	ruleForeign = safety.Rule{
 		Code: "IP011", Severity: safety.Refuse, Title: "Refusing to configure an interface that something else configures",
 		Meaning: "Netplan merges its files, ifup runs all stanzas of an interface, networkd takes the first file that matches, and NetworkManager the profile " +
@@ -88,7 +93,7 @@ var (
 	ruleOverlap = safety.Rule{
 		Code: "IP013", Severity: safety.Refuse, Title: "Refusing a subnet that another interface of this host has", Attribute: attrAddresses,
 		Meaning: "Answers would leave through either interface. The TrueNAS middleware refuses it; Linux elsewhere sends them the wrong way, and answers ARP for the address of one port by the other (ARP flux).",
-		WayOut:  "Give each port a subnet of its own. If it has to be one, set net.ipv4.conf.all.arp_ignore = 1 and arp_announce = 2 on the host.",
+		WayOut:  "Give each interface a subnet of its own.",
 	}
 	ruleFirstRow = safety.Rule{
 		Code: "IP014", Severity: safety.NeedsConsent, Title: "Refusing to store the first interface of this TrueNAS host",
@@ -215,5 +220,5 @@ var Rules = safety.Register(
 	ruleConnected, ruleSession, ruleForeign, ruleAdopt, ruleOverlap, ruleFirstRow, ruleOthersLost, rulePending,
 	ruleUdevWipe, ruleGroupMTU, ruleService, ruleNoSM, ruleAddress, rulePostponed, ruleStack, ruleTwoManagers, ruleNotRead,
 	ruleCloudInit, ruleUnconfirmed, ruleSubnet, ruleRoute, ruleDefaultRoute, ruleTrueNASRoutes, ruleTrueNASPKey, ruleChildName,
-	ruleElsewhere, ruleStacked, ruleIfupdown2, ruleFleeting, ruleStorage,
+	ruleElsewhere, ruleStacked, ruleIfupdown2, ruleFleeting, ruleStorage, ruleTaken,
 )

@@ -144,16 +144,12 @@ func effective(o ops.Observed) types.Object {
 	})
 }
 
-// plan fills what is known before the change is made.
-func (m *model) plan(d ops.Desired, o ops.Observed, prior model) {
+// plan fills what follows from the configuration. What the host decides is unknown:
+// it may change between plan and apply, and the plan must hold then.
+func (m *model) plan(d ops.Desired, prior model) {
 	m.ID = types.StringValue(ref(d).String())
 	m.MTU = types.Int64Value(int64(d.Config.MTU))
-	m.Stack = tfkit.OrNull(string(o.Stack))
-	m.Interface = types.StringUnknown()
-	if o.Present || o.Parent != "" {
-		m.Interface = types.StringValue(o.Name)
-	}
-	m.Up = types.BoolValue(true)
+	m.Stack, m.Interface, m.Up = types.StringUnknown(), types.StringUnknown(), types.BoolUnknown()
 	m.Carrier = types.BoolUnknown()
 	m.StoredIn = types.ListUnknown(types.StringType)
 	m.Effective = types.ObjectUnknown(effectiveTypes)

@@ -51,17 +51,24 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	settleMTU(&d, snap)
-	observed := ops.Observe(snap, d.PortGUID, d.PKey)
 	r.check(ctx, &resp.Diagnostics, snap, d)
 	if !req.State.Raw.IsNull() {
-		if observed.Satisfies(d.Config) {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		// The host alone does not decide: before an apply core plans once more from the
+		// same state, and what was planned to change must be what it was.
+		if ops.Observe(snap, d.PortGUID, d.PKey).Satisfies(d.Config) && state.holds(d.Config) {
 			resp.Plan.Raw = req.State.Raw
 			return
 		}
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	}
-	plan.plan(d, observed, state)
+	plan.plan(d, state)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// holds reports whether the state is what is asked for.
+func (m *model) holds(want ops.Config) bool {
+	known, err := m.configured()
+	return err == nil && known != nil && known.Same(want)
 }
 
 // ValidateConfig refuses what no host could do, before any is asked.
@@ -97,6 +104,8 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := ops.Planned{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand, SM: r.Planned.HasSM()}
 	found := append(ops.Check(snap, d, planned), ops.CheckSubnet(d, r.members(d))...)
+	overlap, same := r.Planned.SetAddresses(ref(d), d.Config.Addresses)
+	found = append(found, ops.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
 	if planned.SM && ops.Observe(snap, d.PortGUID, d.PKey).Unserved() {
 		found = append(found, ops.CheckFabric(d, r.SMsElsewhere(ctx, snap, d.PortGUID))...)
 	}
@@ -115,9 +124,17 @@ func (r *Resource) members(d ops.Desired) []ops.Member {
 	return all
 }
 
+func neighbours(all []tfkit.Neighbour) []ops.Neighbour {
+	out := make([]ops.Neighbour, len(all))
+	for i, n := range all {
+		out[i] = ops.Neighbour{Name: n.Port.String(), Address: n.Address}
+	}
+	return out
+}
+
 func warnRemoval(diags *diag.Diagnostics, id string) {
 	diags.AddWarning("Removing the configuration of IPoIB interface "+id+": the interface stays",
-		"Addresses and settings that this resource made are removed, now and for the next boot. The interface belongs to the card and stays.")
+		"Addresses are removed now; mode and MTU stay until the next boot. The interface belongs to the card and stays.")
 }
 
 // configured is the part of the model that the host must match; nil if the

@@ -6,6 +6,7 @@ package ipoib
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -78,8 +79,20 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 		return
 	}
 	tfkit.AddNotes(diags, "IPoIB interface "+ref(d).String(), result.Warnings)
+	if diff := result.Observed.Differences(d.Config); len(diff) > 0 {
+		addChanged(diags, ref(d).String(), diff)
+		return
+	}
 	plan.observe(d, result.Observed, &d.Config)
 	diags.Append(to.Set(ctx, &plan)...)
+}
+
+// addChanged says that the host is not as the change has left it. The state keeps
+// what it held: core would take any other value for a bug.
+func addChanged(diags *diag.Diagnostics, id string, diff []string) {
+	diags.AddError("Unable to configure IPoIB interface "+id+": the host shows something else afterwards",
+		"The change was made and confirmed. Then something else changed the interface. Plan again to see what it has now.\n\nDifferences: "+
+			strings.Join(diff, "; "))
 }
 
 // Read refreshes the state. A host that answers and has neither the interface

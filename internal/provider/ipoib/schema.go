@@ -20,7 +20,7 @@ const description = "An IP-over-InfiniBand interface in the host's own network s
 	"The configuration is in files of its own, which say so; `stored_in` names them. Files of others are never changed: an interface that they configure too is refused.\n\n" +
 	"A change of the network is confirmed over a new connection, or undone by the host itself: after 90 seconds, or at its next start if it is restarted before. " +
 	"The interface that carries the SSH session is not touched without consent. " +
-	"Destroying it removes this configuration and the addresses; the interface itself belongs to the card and stays."
+	"Destroying it removes this configuration and the addresses; mode and MTU stay until the next boot, and the interface, which belongs to the card, stays."
 
 // Schema implements resource.Resource.
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {

@@ -175,7 +175,7 @@ var interfaces = []Row{
 	},
 	{
 		Seen: "Two ports of a host in one subnet: ping goes and comes by the wrong one", Cause: "Linux answers ARP for either address by either port.",
-		Findings: []string{"IP013"}, Do: "A subnet for each port, or `arp_ignore = 1` and `arp_announce = 2`.",
+		Findings: []string{"IP013"}, Do: "A subnet for each port.",
 	},
 	{
 		Seen: "A rule or a DHCP reservation by the 20-byte hardware address stops matching", Cause: "Its first four bytes are flags and a queue number, which change with each load of the driver.",

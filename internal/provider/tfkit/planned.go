@@ -28,7 +28,11 @@ type Planned struct {
 	partitions map[string]PortRef
 	// subnets holds, by subnet and setting, the first interface of each.
 	subnets map[netip.Prefix]map[PlannedIPoIB]PortRef
-	claims  claims // which resource manages what
+	// addresses are those of the IPoIB interfaces by host, holders the first
+	// interface that has each.
+	addresses map[string]map[PortRef][]netip.Prefix
+	holders   map[netip.Addr]PortRef
+	claims    claims // which resource manages what
 }
 
 type plannedPort struct {
@@ -80,6 +84,7 @@ func NewPlanned() *Planned {
 		cards: map[CardRef]PlannedCard{}, images: map[ImageRef]Image{}, sms: map[PortRef]PlannedSM{}, rivals: map[PlannedSM][]PortRef{},
 		ports: map[PortRef]plannedPort{}, lab: safety.NewLab(), partitions: map[string]PortRef{},
 		subnets: map[netip.Prefix]map[PlannedIPoIB]PortRef{}, claims: newClaims(),
+		addresses: map[string]map[PortRef][]netip.Prefix{}, holders: map[netip.Addr]PortRef{},
 	}
 }
 

@@ -1,6 +1,10 @@
 package tfkit
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+	"strings"
+)
 
 // PlannedIPoIB is what the interfaces of one subnet should have in common.
 type PlannedIPoIB struct {
@@ -30,4 +34,45 @@ func (p *Planned) SetIPoIB(port PortRef, own PlannedIPoIB, addresses []netip.Pre
 		}
 	}
 	return others
+}
+
+// Neighbour is another interface of the configuration, and what of it is in the way.
+type Neighbour struct {
+	Port    PortRef
+	Address netip.Prefix // of the other interface
+}
+
+// SetAddresses remembers the addresses of an IPoIB interface of the configuration.
+// It returns interfaces of the same host with a subnet that overlaps, and of other
+// hosts with one of the addresses, of those that were planned before it.
+func (p *Planned) SetAddresses(port PortRef, addresses []netip.Prefix) (overlap, same []Neighbour) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, old := range p.addresses[port.Host][port] {
+		if p.holders[old.Addr()] == port {
+			delete(p.holders, old.Addr())
+		}
+	}
+	for other, theirs := range p.addresses[port.Host] {
+		for _, a := range theirs {
+			if other != port && slices.ContainsFunc(addresses, a.Overlaps) {
+				overlap = append(overlap, Neighbour{other, a})
+			}
+		}
+	}
+	if p.addresses[port.Host] == nil {
+		p.addresses[port.Host] = map[PortRef][]netip.Prefix{}
+	}
+	p.addresses[port.Host][port] = addresses
+	for _, a := range addresses {
+		holder, held := p.holders[a.Addr()]
+		switch {
+		case !held:
+			p.holders[a.Addr()] = port
+		case holder.Host != port.Host:
+			same = append(same, Neighbour{holder, a})
+		}
+	}
+	slices.SortFunc(overlap, func(a, b Neighbour) int { return strings.Compare(a.Port.String(), b.Port.String()) })
+	return overlap, same
 }

@@ -167,6 +167,18 @@ func parseSection(section string, content any) ([]Device, error) {
 	return all, nil
 }
 
+// words reads a text, or a list of them.
+func words(v any) (texts []string, ok bool) {
+	if text, isText := v.(string); isText {
+		return []string{text}, true
+	}
+	list, ok := v.([]any)
+	for _, one := range list {
+		texts = append(texts, fmt.Sprint(one))
+	}
+	return texts, ok
+}
+
 // parseMatch reads the conditions of a definition; nil if it has none.
 func parseMatch(device map[string]any) (*Match, error) {
 	v, has := device["match"]
@@ -179,18 +191,14 @@ func parseMatch(device map[string]any) (*Match, error) {
 	}
 	var match Match
 	for key, value := range m {
-		switch text, isText := value.(string); {
-		case key == "name" && isText:
-			match.Name = text
-		case key == "macaddress" && isText:
-			match.Address = text
-		case key == "driver" && isText:
-			match.Drivers = []string{text}
-		case key == "driver":
-			list, _ := value.([]any)
-			for _, one := range list {
-				match.Drivers = append(match.Drivers, fmt.Sprint(one))
-			}
+		texts, ok := words(value)
+		switch {
+		case key == "driver" && ok:
+			match.Drivers = texts
+		case key == "name" && len(texts) == 1:
+			match.Name = texts[0]
+		case key == "macaddress" && len(texts) == 1:
+			match.Address = texts[0]
 		default:
 			return nil, fmt.Errorf("match.%s is not understood", key)
 		}

@@ -1,0 +1,65 @@
+package acctest
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// The host changes between plan and apply, towards what is asked for or away from
+// it: the apply converges, or says in words of its own what is in the way.
+func TestIPoIB_host_changes_between_plan_and_apply(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws := w.Workspace()
+	before := ipoib(labs.Intel9, map[string]any{"mtu": 9000})
+	after := ipoib(labs.Intel9, map[string]any{"mode": "datagram", "mtu": 2044, "addresses": []any{"172.16.1.20/24"}})
+	net := func(script string) func() {
+		return func() { w.Run(labs.Intel9, strings.ReplaceAll(script, "IB", "ibp1s0")) }
+	}
+	for _, c := range []struct {
+		name   string
+		change func()
+	}{
+		{"mode and MTU", net("echo datagram >/sys/class/net/IB/mode && ip link set dev IB mtu 1500")},
+		{"addresses", net("ip addr add 172.16.1.20/24 dev IB && ip addr del 172.16.0.20/24 dev IB")},
+		{"down", net("ip link set dev IB down")},
+		{"name", func() {
+			net("ip link set dev IB down")()
+			w.Machine(labs.Intel9).RenameNetdev("ibp1s0", "ib7")
+		}},
+	} {
+		applied(t, ws, before)
+		plan := cleanPlan(t, ws, after)
+		c.change()
+		diags, err := ws.Apply(context.Background(), plan)
+		if err != nil || diags.HasError() {
+			t.Fatalf("%s: %v\n%s", c.name, err, diags)
+		}
+		emptyPlan(t, ws, after)
+		w.Machine(labs.Intel9).RenameNetdev("ib7", "ibp1s0")
+	}
+	// Somebody has done by hand what is planned.
+	applied(t, ws, before)
+	plan := cleanPlan(t, ws, after)
+	twin := w.Workspace()
+	applied(t, twin, after)
+	if diags, err := ws.Apply(context.Background(), plan); err != nil || diags.HasError() {
+		t.Fatalf("already done: %v\n%s", err, diags)
+	}
+	// Somebody changes it again before it is read back.
+	plan = cleanPlan(t, ws, before)
+	w.Machine(labs.Intel9).Faults.Trap("rm -rf", 0, labsim.ProgramFault{Do: func() {
+		w.Machine(labs.Intel9).UpdateNetdev("ibp1s0", func(d *labsim.Netdev) { d.Addrs = append(d.Addrs, netip.MustParsePrefix("10.1.2.3/24")) })
+	}})
+	diags, err := ws.Apply(context.Background(), plan)
+	if text := fmt.Sprint(diags.Errors()); err != nil || !strings.Contains(text, "the host shows something else afterwards") || strings.Contains(text, "inconsistent") {
+		t.Errorf("changed again: %v\n%s", err, diags)
+	}
+}
