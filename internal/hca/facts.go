@@ -226,7 +226,7 @@ func netPath(s *inventory.Snapshot, dev string) safety.NetPath {
 
 func jobFacts(j *inventory.Job) safety.JobFacts {
 	f := safety.JobFacts{
-		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Running: j.Running, Settled: j.Settled,
+		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Running: !fact.No(j.Running), Doubt: j.Running.Why(), Lost: j.Lost, Settled: j.Settled,
 		Ended: j.Exit != "", Operator: j.Operator, Foreign: foreign(j),
 	}
 	if len(j.States) > 0 {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -34,6 +34,9 @@ const journalVersion = "1"
 
 // foreign gives the version of a journal that this release does not read.
 func foreign(j *inventory.Job) string {
+	if j.Lost {
+		return "" // there is no journal to read
+	}
 	switch v := j.Request["version"]; v {
 	case journalVersion:
 		return ""
@@ -110,11 +113,20 @@ func (j job) requestText() string {
 
 // outcome is what is known of a job after looking at it.
 type outcome struct {
-	id      string
-	absent  bool // the host has no such job
-	ended   bool // its exit status is recorded
-	exit    int
-	active  bool // its unit runs
+	id     string
+	absent bool // the host has no such job
+	ended  bool // its exit status is recorded
+	exit   int
+	unit   fact.Bool // its unit runs
+	// pids are processes of the job that were seen, which is only looked for if its
+	// unit does not run; hidden says why they could not be.
+	pids   []string
+	hidden string
+	// locked says that the host's lock is taken, and holder by whom.
+	locked fact.Bool
+	holder map[string]string
+	// seen says that the job was there at an earlier look.
+	seen    bool
 	settled bool
 	bootID  string
 	states  []inventory.JobState
@@ -131,6 +143,14 @@ func (o outcome) last() string {
 	return o.states[len(o.states)-1].Name
 }
 
+// step is what is told of a job that is waited for.
+func (o outcome) step() string {
+	if why := o.running().Why(); why != "" {
+		return o.last() + "; " + why
+	}
+	return o.last()
+}
+
 // wrote reports whether the tool was started, so that the flash may have
 // changed.
 func (o outcome) wrote() bool {
@@ -142,11 +162,49 @@ func (o outcome) wrote() bool {
 	return false
 }
 
-// over reports whether nothing more will come of the job.
-func (o outcome) over() bool { return o.absent || o.ended || !o.active }
+// running reports whether the job may still change the card. That it does not is
+// only known if its unit is gone, no process of it is left, and the lock is not its:
+// systemd alone may be mistaken, or not answer.
+func (o outcome) running() fact.Bool {
+	switch {
+	case o.ended:
+		return fact.Known(false)
+	case fact.Yes(o.unit) || len(o.pids) > 0:
+		return fact.Known(true)
+	case !o.unit.Known():
+		return fact.Unknown[bool]("systemd does not say whether its unit runs: " + o.unit.Why())
+	case o.hidden != "":
+		return fact.Unknown[bool](o.hidden)
+	case !o.locked.Known():
+		return fact.Unknown[bool]("the lock of the host cannot be asked for: " + o.locked.Why())
+	case fact.Yes(o.locked) && o.holder["job"] == "":
+		return fact.Unknown[bool]("somebody holds the lock of the host who has left no name")
+	}
+	return fact.Known(fact.Yes(o.locked) && o.holder["job"] == o.id)
+}
+
+// over reports whether nothing more will come of the job, as far as that is proven.
+func (o outcome) over() bool { return fact.No(o.running()) }
 
 // fresh reports whether the job may be about to start.
-func (o outcome) fresh() bool { return !o.ended && !o.active && (o.absent || len(o.states) <= 1) }
+func (o outcome) fresh() bool { return !o.ended && o.over() && (o.absent || len(o.states) <= 1) }
+
+// known says what was seen of a job that is not known to have ended.
+func (o outcome) known() string {
+	var parts []string
+	add := func(text string, ok bool) {
+		if ok {
+			parts = append(parts, text)
+		}
+	}
+	add("its unit runs", fact.Yes(o.unit))
+	add("its unit does not run", fact.No(o.unit))
+	add("whether its unit runs is not known: "+o.unit.Why(), !o.unit.Known())
+	add("its processes: "+strings.Join(o.pids, ", "), len(o.pids) > 0)
+	add("the lock of the host is held by job "+o.holder["job"], o.holder["job"] != "")
+	add("its directory is gone", o.absent)
+	return strings.Join(parts, "; ")
+}
 
 // look reads a job once.
 func (o *Ops) look(ctx context.Context, h host.Host, id string) (outcome, error) {
@@ -163,21 +221,33 @@ func (o *Ops) look(ctx context.Context, h host.Host, id string) (outcome, error)
 }
 
 func parseLook(id, text string) (outcome, error) {
-	out := outcome{id: id, held: map[string]string{}}
+	out := outcome{id: id, held: map[string]string{}, holder: map[string]string{}}
 	head, output, _ := strings.Cut(text, "\n\n")
 	out.output = output
 	seen := false
 	for line := range strings.Lines(head) {
 		key, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
-		seen = seen || key == "absent" || key == "unit"
+		seen = seen || key == "unit"
 		if err := out.set(key, value); err != nil {
 			return out, err
 		}
 	}
 	if !seen {
-		return out, errors.New(`neither "unit" nor "absent" in it`)
+		return out, errors.New(`no line "unit" in it`)
 	}
 	return out, nil
+}
+
+// unitRuns reads a state of systemd.
+func unitRuns(state string) fact.Bool {
+	switch word, why, _ := strings.Cut(state, " "); word {
+	case "active", "activating", "deactivating", "reloading", "refreshing", "maintenance":
+		return fact.Known(true)
+	case "inactive", "failed":
+		return fact.Known(false)
+	default:
+		return fact.Unknown[bool](why)
+	}
 }
 
 // set takes one line of the look at a job.
@@ -186,7 +256,16 @@ func (o *outcome) set(key, value string) error {
 	case "absent":
 		o.absent = true
 	case "unit":
-		o.active = slices.Contains([]string{"active", "activating", "deactivating", "reloading"}, value)
+		o.unit = unitRuns(value)
+	case "process":
+		o.pids = append(o.pids, value)
+	case "hidden":
+		o.hidden = value
+	case "lock":
+		o.locked = map[string]fact.Bool{"free": fact.Known(false), "taken": fact.Known(true)}[value]
+	case "holder":
+		k, v, _ := strings.Cut(value, "=")
+		o.holder[k] = v
 	case "boot":
 		o.bootID = value
 	case "exit":
@@ -222,9 +301,11 @@ func (o *outcome) set(key, value string) error {
 func (o *Ops) watch(ctx context.Context, c Card, id string, grace time.Duration) (outcome, error) {
 	begin := time.Now()
 	deadline, contact := begin.Add(o.cfg.Deadline), begin
-	said := ""
+	said, seen := "", false
 	for {
 		out, err := o.look(ctx, c.Host, id)
+		seen = seen || err == nil && !out.absent
+		out.seen = seen
 		switch {
 		case err == nil:
 			contact = time.Now()
@@ -232,7 +313,7 @@ func (o *Ops) watch(ctx context.Context, c Card, id string, grace time.Duration)
 				c.Host.Invalidate()
 				return out, nil
 			}
-			said = o.report(ctx, id, said, out.last())
+			said = o.report(ctx, id, said, out.step())
 		case ctx.Err() != nil:
 			return out, o.goesOn(c, id, "this run was interrupted", context.Cause(ctx))
 		case !passing(err):
@@ -243,7 +324,7 @@ func (o *Ops) watch(ctx context.Context, c Card, id string, grace time.Duration)
 			redial(c.Host, err)
 		}
 		if time.Now().After(deadline) {
-			return out, o.goesOn(c, id, fmt.Sprintf("it has not ended within %s", o.cfg.Deadline), err)
+			return out, o.goesOn(c, id, fmt.Sprintf("it has not ended within %s (%s)", o.cfg.Deadline, out.known()), err)
 		}
 		if err := sleep(ctx, o.cfg.Poll); err != nil {
 			return out, o.goesOn(c, id, "this run was interrupted", err)
@@ -290,6 +371,18 @@ func (o *Ops) goesOn(c Card, id, why string, err error) error {
 	}
 }
 
+// vanished is the error about a job whose directory was removed before its end was read.
+func (o *Ops) vanished(c Card, out outcome) error {
+	return &Error{
+		Summary: "Unable to follow job " + out.id + " on card " + c.ID(),
+		What:    "Somebody removed the directory of the job while it ran, and with it the record of how it ended. The job has ended since: " + out.known() + ".",
+		Means:   "The flash may have been written. Whether it was written to the end is not known.",
+		Check: "Do not restart the host before the flash verifies: mstflint -d " + c.PCI.String() + " v, then mstflint -d " + c.PCI.String() + " q. " +
+			"If it does, run apply again. If it does not, burn the backup.",
+		Facts: []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", jobDir(out.id)}, {"Unit", unitName(out.id)}},
+	}
+}
+
 // run stores and starts a job and watches it to its end.
 func (o *Ops) run(ctx context.Context, c Card, j job) (outcome, error) {
 	_, err := c.Host.Run(ctx, startJob(j))
@@ -317,6 +410,9 @@ func (o *Ops) run(ctx context.Context, c Card, j job) (outcome, error) {
 	out, watchErr := o.watch(ctx, c, j.id, grace)
 	if watchErr != nil {
 		return out, watchErr
+	}
+	if out.absent && (out.seen || err == nil) {
+		return out, o.vanished(c, out)
 	}
 	if out.absent {
 		return out, &Error{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
@@ -22,7 +23,9 @@ type JobReport struct {
 	Operator string
 	Since    string
 	Last     string // name of its last state
-	Running  bool
+	Running  bool   // it runs, or is not proven to have ended
+	Doubt    string // why it is not known whether it runs
+	Lost     bool   // it runs, and its directory is gone
 	Ended    bool
 	// Interrupted says that it neither runs nor has ended: the host lost power
 	// or was reset, or the job was killed.
@@ -39,6 +42,10 @@ func (j JobReport) String() string {
 	case j.Foreign != "":
 		return what + ", has a journal of version " + j.Foreign + ", and this release reads version " + journalVersion +
 			". It is left alone: apply once with the version of the provider that wrote it. Its directory is " + j.Dir + "."
+	case j.Lost:
+		return what + ", is running, and somebody has removed its directory. The next apply waits until it has ended, and reads the card."
+	case j.Doubt != "":
+		return what + ", may be running in state " + j.Last + ": " + j.Doubt + ". The next apply waits until that is known, reads the card and settles it."
 	case j.Running:
 		return what + ", is running in state " + j.Last + ". The next apply waits for it, reads the card and settles it."
 	case j.Interrupted:
@@ -60,7 +67,7 @@ func PendingJobs(s *inventory.Snapshot, pci ib.PCIAddress) []JobReport {
 
 func report(j *inventory.Job) JobReport {
 	r := JobReport{
-		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Operator: j.Operator, Running: j.Running,
+		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Operator: j.Operator, Running: !fact.No(j.Running), Doubt: j.Running.Why(), Lost: j.Lost,
 		Ended: strings.TrimSpace(j.Exit) != "", Dir: jobDir(j.ID), Foreign: foreign(j),
 	}
 	r.Interrupted = !r.Running && !r.Ended

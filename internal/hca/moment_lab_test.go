@@ -78,7 +78,7 @@ func TestApply_refuses_a_restart_on_facts_of_the_moment(t *testing.T) {
 		o, c := b.ops("alice"), b.card(ctx)
 		f := crossFlash(c, img)
 		if i == 0 { // the burn itself; afterwards only the restart is left
-			o.cfg.Progress = b.on(": burning", func() { x.happens(b) })
+			b.inMidBurn(func() { x.happens(b) })
 		} else {
 			if _, err := o.AssessFirmware(ctx, f); err != nil {
 				t.Fatal(explain(err))

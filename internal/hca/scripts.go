@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
 )
 
@@ -37,7 +38,7 @@ func startJob(j job) shellcmd.Command {
 }
 
 func lookAtJob(id string) shellcmd.Command {
-	return shellcmd.Script("look-at-flash-job", lookScript, jobDir(id), unitName(id)).AsRoot()
+	return shellcmd.Script("look-at-flash-job", cardusers.Functions+lookScript, jobDir(id), unitName(id), flock.File, holderFile).AsRoot()
 }
 
 func settleJob(id, how string) shellcmd.Command {

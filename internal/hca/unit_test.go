@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -22,13 +23,13 @@ func TestParseLook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !out.ended || out.exit != 75 || out.active || out.bootID != "abc" || out.last() != "locked" || out.held["operator"] != "bob = x" || out.output != "some\n\noutput\n" {
+	if !out.ended || out.exit != 75 || !fact.No(out.unit) || out.bootID != "abc" || out.last() != "locked" || out.held["operator"] != "bob = x" || out.output != "some\n\noutput\n" {
 		t.Errorf("outcome %+v", out)
 	}
 	if out.wrote() {
 		t.Error("a job that never reached burning has written")
 	}
-	for _, bad := range []string{"", "garbage\n", "unit active\nexit many\n"} {
+	for _, bad := range []string{"", "absent\n", "garbage\n", "unit active\nexit many\n"} {
 		if got, err := parseLook("j1", bad); err == nil {
 			t.Errorf("%q gives %+v", bad, got)
 		}
@@ -159,7 +160,7 @@ func TestParseLook_ofAJournalThatTheDiskCutOff(t *testing.T) {
 }
 
 func TestJobReport_namesAForeignJournal(t *testing.T) {
-	j := &inventory.Job{ID: "J", Kind: KindBurn, Operator: "eve", Running: true, Request: map[string]string{"version": "2"}}
+	j := &inventory.Job{ID: "J", Kind: KindBurn, Operator: "eve", Running: fact.Known(true), Request: map[string]string{"version": "2"}}
 	if text := report(j).String(); !strings.Contains(text, "journal of version 2") || !strings.Contains(text, "left alone") || strings.Contains(text, "waits") {
 		t.Errorf("got %q", text)
 	}
@@ -205,6 +206,49 @@ func TestGUIDSpec_Resolve(t *testing.T) {
 			}
 		case err != nil || got.Want != c.want:
 			t.Errorf("%s: %+v, %v; want %+v", name, got.Want, err, c.want)
+		}
+	}
+}
+
+// TestOutcome_running holds that a job counts as ended only if nothing is left of it:
+// systemd that does not answer, or a stray process, has a reader wait.
+func TestOutcome_running(t *testing.T) {
+	const gone = "unit inactive\nboot b\nlock free\n"
+	for name, tt := range map[string]struct {
+		text string
+		want string // "yes", "no", or what is said of why it is not known
+	}{
+		"runs":                       {"unit active\nboot b\nstate 4 burning T\n", "yes"},
+		"ended":                      {"unit active\nboot b\nexit 0\n", "no"},
+		"nothing is left":            {gone + "state 4 burning T\n", "no"},
+		"systemd does not answer":    {"unit unknown Failed to connect to bus\nboot b\nlock free\nstate 4 burning T\n", "Failed to connect to bus"},
+		"a process is left":          {"unit inactive\nboot b\nprocess 4711\nlock free\nstate 4 burning T\n", "yes"},
+		"processes are hidden":       {"unit inactive\nboot b\nhidden no /proc\nlock free\n", "no /proc"},
+		"it has the lock":            {"unit failed\nboot b\nlock taken\nholder job=j1\n", "yes"},
+		"another job has the lock":   {"unit failed\nboot b\nlock taken\nholder job=j2\n", "no"},
+		"somebody has the lock":      {"unit failed\nboot b\nlock taken\n", "left no name"},
+		"the lock cannot be asked":   {"unit failed\nboot b\nlock unknown\n", "cannot be asked"},
+		"removed while it runs":      {"unit active\nboot b\nabsent\n", "yes"},
+		"removed, and a process":     {"unit inactive\nboot b\nprocess 1\nlock taken\nholder job=j1\nabsent\n", "yes"},
+		"removed, systemd is silent": {"unit unknown x\nboot b\nlock free\nabsent\n", "systemd does not say"},
+		"never there":                {gone + "absent\n", "no"},
+	} {
+		out, err := parseLook("j1", tt.text)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got := out.running().Why()
+		switch {
+		case fact.Yes(out.running()):
+			got = "yes"
+		case fact.No(out.running()):
+			got = "no"
+		}
+		if tt.want == "yes" && got != tt.want || tt.want == "no" && got != tt.want || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+		if out.over() != (tt.want == "no") {
+			t.Errorf("%s: over %t", name, out.over())
 		}
 	}
 }

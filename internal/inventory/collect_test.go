@@ -253,10 +253,10 @@ func checkJobs(t *testing.T, s *Snapshot) {
 		t.Fatalf("%d jobs", len(jobs))
 	}
 	done, open := jobs[0], jobs[1]
-	if !done.Settled || done.Exit != "0" || done.Kind != "guids" || done.Running || done.LogTail != "" {
+	if !done.Settled || done.Exit != "0" || done.Kind != "guids" || !fact.No(done.Running) || done.LogTail != "" {
 		t.Errorf("settled job: %+v", done)
 	}
-	if open.ID != jobID || open.Settled || !open.Running || open.Exit != "" || open.State() != "locked" || open.Operator != "ops@desk" || open.BootID != "old" ||
+	if open.ID != jobID || open.Settled || !fact.Yes(open.Running) || open.Exit != "" || open.State() != "locked" || open.Operator != "ops@desk" || open.BootID != "old" ||
 		open.Request["image_sha256"] != sha || !strings.Contains(open.LogTail, "34%") {
 		t.Errorf("open job: %+v", open)
 	}
@@ -382,6 +382,59 @@ func TestRead_asks_no_card_whose_users_are_hidden(t *testing.T) {
 	c := s.Cards[0]
 	if s.Users.Known() || c.Flash != nil || c.FlashFailure != FlashUsersUnknown || !strings.Contains(c.FlashError, "the processes in /proc cannot be read") {
 		t.Errorf("flash %+v, %q: %q", c.Flash, c.FlashFailure, c.FlashError)
+	}
+}
+
+// TestRead_of_a_job_that_may_run holds that only a unit that is known to be gone, without a
+// process left, means that a job does not run; and that a job runs without its directory.
+func TestRead_of_a_job_that_may_run(t *testing.T) {
+	const removed = "20261121T100000Z-0000-03-00-0-beef"
+	for name, tt := range map[string]struct {
+		change func(files map[string]string)
+		want   string // yes, no, or why it is not known
+	}{
+		"unit runs": {func(map[string]string) {}, "yes"},
+		"unit gone": {func(f map[string]string) {
+			f["bin/systemctl"] = strings.Replace(f["bin/systemctl"], "ActiveState=active\nSubState=running", "ActiveState=inactive\nSubState=dead", 1)
+		}, "no"},
+		"systemd silent": {func(f map[string]string) {
+			f["bin/systemctl"] = "#!/bin/sh\necho Failed to connect to bus: Connection refused\nexit 1\n"
+		}, "systemctl ended with status 1: Failed to connect to bus: Connection refused"},
+		"process left": {func(f map[string]string) {
+			f["bin/systemctl"] = "#!/bin/sh\nexit 1\n"
+			maps.Copy(f, process("4711", "mstflint -d 0000:01:00.0 b", "/var/lib/terraform-provider-infiniband/jobs/"+jobID+"/output"))
+		}, "yes"},
+	} {
+		files := ubuntu()
+		tt.change(files)
+		root := t.TempDir()
+		tree(t, root, files)
+		s, err := read(collected(t, root))
+		if err != nil {
+			t.Fatal(err)
+		}
+		job, ok := s.Job(jobID)
+		if !ok {
+			t.Fatal("no job")
+		}
+		got := job.Running.Why()
+		if job.Running.Known() {
+			got = map[bool]string{true: "yes", false: "no"}[fact.Yes(job.Running)]
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+	files := ubuntu()
+	files["bin/systemctl"] = strings.ReplaceAll(files["bin/systemctl"], JobUnit(jobID), JobUnit(removed))
+	root := t.TempDir()
+	tree(t, root, files)
+	s, err := read(collected(t, root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job, ok := s.Job(removed); !ok || !job.Lost || !fact.Yes(job.Running) || job.PCI != ib.MustParsePCIAddress("0000:03:00.0") {
+		t.Errorf("a job whose directory was removed while it runs: %+v, %t", job, ok)
 	}
 }
 

@@ -1,8 +1,12 @@
 package inventory
 
 import (
+	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
@@ -30,13 +34,57 @@ func readJobs(s *Snapshot, a *collect.Answer) error {
 		}
 		job.Exit = strings.TrimSpace(a.Files[dir+"exit"])
 		job.LogTail = a.Runs["log "+listed.ID].Output
-		switch s.Units[JobUnit(listed.ID)].ActiveState {
-		case "active", "activating", "deactivating", "reloading":
-			job.Running = true
-		}
+		job.Running = running(s, a, listed, job.Exit != "")
 		s.Jobs = append(s.Jobs, job)
 	}
+	lostJobs(s)
 	return nil
+}
+
+// running reports whether a job may still write. Neither a silent systemd nor a unit
+// that is gone proves that it does not: mstflint may be left of it.
+func running(s *Snapshot, a *collect.Answer, listed collect.Job, ended bool) fact.Bool {
+	run, asked := a.Runs["systemctl"]
+	switch {
+	case ended || listed.Settled:
+		return fact.Known(false)
+	case unitActive(s.Units[JobUnit(listed.ID)]) || len(listed.PIDs) > 0:
+		return fact.Known(true)
+	case asked && run.Status != 0:
+		return fact.Unknown[bool](fmt.Sprintf("systemctl ended with status %d: %s", run.Status, firstLine(run.Output)))
+	case listed.Hidden != "":
+		return fact.Unknown[bool](listed.Hidden)
+	}
+	return fact.Known(false)
+}
+
+func unitActive(u Unit) bool {
+	switch u.ActiveState {
+	case "active", "activating", "deactivating", "reloading", "refreshing", "maintenance":
+		return true
+	}
+	return false
+}
+
+// jobName is the name of a job: its time, the address of its card, and chance.
+var jobName = regexp.MustCompile(`^\d{8}T\d{6}Z-([0-9a-f]{4})-([0-9a-f]{2})-([0-9a-f]{2})-([0-7])-[0-9a-f]+$`)
+
+// lostJobs adds the jobs whose units run although somebody removed their directories.
+func lostJobs(s *Snapshot) {
+	var lost []Job
+	for unit, u := range s.Units {
+		id, ours := strings.CutPrefix(strings.TrimSuffix(unit, ".service"), "infiniband-flash-")
+		m := jobName.FindStringSubmatch(id)
+		if _, listed := s.Job(id); !ours || m == nil || listed || !unitActive(u) {
+			continue
+		}
+		pci, err := ib.ParsePCIAddress(m[1] + ":" + m[2] + ":" + m[3] + "." + m[4])
+		if err == nil {
+			lost = append(lost, Job{ID: id, Kind: "write", PCI: pci, Running: fact.Known(true), Lost: true, Request: map[string]string{}})
+		}
+	}
+	slices.SortFunc(lost, func(x, y Job) int { return strings.Compare(x.ID, y.ID) })
+	s.Jobs = append(s.Jobs, lost...)
 }
 
 func pairs(text string) map[string]string {

@@ -266,7 +266,8 @@ type Job struct {
 	States   []JobState        // in order
 	Request  map[string]string // what was asked: image sha256, from and to PSID and version, …
 	Exit     string            // status of the tool; empty if it has not ended
-	Running  bool              // its unit is active
+	Running  fact.Bool         // its unit is active, or a process of it is left
+	Lost     bool              // it runs, and its directory is gone
 	Settled  bool              // an operator's apply has read the card afterwards and closed it
 	LogTail  string            // last lines of the tool's output
 	Operator string

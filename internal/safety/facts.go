@@ -173,7 +173,9 @@ type JobFacts struct {
 	ID      string
 	Kind    string
 	PCI     ib.PCIAddress
-	Running bool
+	Running bool   // it runs, or is not proven to have ended
+	Doubt   string // why it is not known whether it runs; empty if it is
+	Lost    bool   // it runs, and its directory on the host is gone
 	Settled bool
 	Ended   bool // its exit status is recorded
 	// Foreign is the version of a journal that this release does not read; empty:

@@ -70,6 +70,10 @@ func ownJob(j JobFacts, what string) Finding {
 	switch {
 	case j.Foreign != "" && !j.Settled:
 		return find("HO017", "%s: its journal is of version %s", what, j.Foreign).way(foreignJournal(j.PCI, j.ID))
+	case j.Lost:
+		return find("HO005", "%s is running, and somebody has removed its directory. Its end is waited for; then the card is read.", what)
+	case j.Doubt != "":
+		return find("HO005", "%s may be running: %s. The next apply waits until that is known, and reads the card afterwards.", what, j.Doubt)
 	case j.Running:
 		return find("HO005", "%s is running; the next apply waits for it and reads the card afterwards.", what)
 	case j.Ended:

@@ -7,6 +7,8 @@
 #                                     LOCK: PID START CARD USER<TAB>COMMAND
 #                           USERS_WHY why it could not be seen; empty if it could
 #   users_of CARD         prints those of the lines that concern a card
+#   find_job ROOT DIR     sets JOB_PIDS to the processes of the job with that
+#                         directory, and JOB_WHY if they cannot be seen
 #
 # START is in seconds since 1970, 0 if unknown. CARD is a PCI address, or "any" if
 # the process may use each. A process that ends while it is looked at is no user.
@@ -14,7 +16,7 @@
 # shellcheck disable=SC2034 # both are for the caller
 find_users() {
 	USERS='' USERS_WHY=''
-	if [ ! -r "$1/proc/1/comm" ] || [ ! -d "$1/proc/1/cwd" ]; then
+	if [ ! -r "$1/proc/1/comm" ]; then
 		USERS_WHY='the processes in /proc cannot be read'
 		return 0
 	fi
@@ -49,6 +51,41 @@ users_of() {
 	done <<END
 $USERS
 END
+}
+
+# A process of a job has a file below its directory open, also if the directory was
+# removed, or runs the script in it.
+# shellcheck disable=SC2034 # both are for the caller
+find_job() {
+	JOB_PIDS='' JOB_WHY=''
+	users_open=$(find "$1/proc/1/comm" "$1"/proc/[0-9]*/fd -name comm -o -lname "$2/*" 2>/dev/null)
+	case $users_open in
+	"$1/proc/1/comm"*) ;;
+	*)
+		JOB_WHY='the processes in /proc cannot be seen'
+		return 0
+		;;
+	esac
+	while IFS= read -r users_line; do
+		case $users_line in
+		*/fd/[0-9]*)
+			users_pid=${users_line%/fd/*}
+			users_pid=${users_pid##*/}
+			case " $JOB_PIDS " in *" $users_pid "*) ;; *) JOB_PIDS="$JOB_PIDS $users_pid" ;; esac
+			;;
+		esac
+	done <<END
+$users_open
+END
+	for users_dir in "$1"/proc/[0-9]*; do
+		users_value=
+		IFS= read -r users_value 2>/dev/null <"$users_dir/cmdline"
+		case $users_value in
+		*"$2/job.sh"*)
+			case " $JOB_PIDS " in *" ${users_dir##*/} "*) ;; *) JOB_PIDS="$JOB_PIDS ${users_dir##*/}" ;; esac
+			;;
+		esac
+	done
 }
 
 # users_file LOCK FILE: takes down what one open file says of its process.

@@ -68,6 +68,8 @@ type Route6 struct {
 type Job struct {
 	ID      string
 	Settled bool
+	PIDs    []string // its processes, if it has not ended
+	Hidden  string   // why they could not be seen
 }
 
 // reader walks through the answer.
@@ -239,9 +241,9 @@ func (r *reader) object(n int, line, word, args string) error {
 	case "job":
 		r.answer.Jobs = append(r.answer.Jobs, Job{ID: id})
 		return nil
-	case "settled":
+	case "settled", "process", "hidden":
 		if last := len(r.answer.Jobs) - 1; last >= 0 && r.answer.Jobs[last].ID == id {
-			r.answer.Jobs[last].Settled = true
+			r.answer.Jobs[last].set(word, value)
 			return nil
 		}
 	case "driver", "rdma", "virtual":
@@ -260,6 +262,17 @@ func (r *reader) route6(n int, line, dev, gateway string) error {
 	}
 	r.answer.Routes6 = append(r.answer.Routes6, Route6{Dev: dev, Gateway: netip.AddrFrom16([16]byte(b))})
 	return nil
+}
+
+func (j *Job) set(word, value string) {
+	switch word {
+	case "settled":
+		j.Settled = true
+	case "process":
+		j.PIDs = append(j.PIDs, value)
+	case "hidden":
+		j.Hidden = value
+	}
 }
 
 func (d *Device) set(word, value string) {

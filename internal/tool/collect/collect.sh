@@ -449,6 +449,11 @@ for d in "$R$S"/jobs/*; do
 	[ -d "$d" ] || continue
 	printf '@job %s\n' "${d##*/}"
 	c "$d"/request "$d"/states "$d"/exit
+	if [ ! -s "$d"/exit ] && [ ! -e "$d"/settled ]; then
+		find_job "$R" "${d#"$R"}"
+		for v in $JOB_PIDS; do printf '@process %s %s\n' "${d##*/}" "$v"; done
+		[ -n "$JOB_WHY" ] && printf '@hidden %s %s\n' "${d##*/}" "$JOB_WHY"
+	fi
 	if [ -e "$d"/settled ]; then
 		printf '@settled %s\n' "${d##*/}"
 	elif [ -f "$d"/output ]; then

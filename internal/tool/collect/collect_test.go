@@ -52,7 +52,7 @@ func TestScript_is_POSIX(t *testing.T) {
 func TestScript_changes_nothing(t *testing.T) {
 	harmless := map[string]bool{
 		"g": true, "c": true, "t": true, "r": true, "h": true, "k": true, "l": true, "w": true, "u": true, "a": true, // its own functions
-		"find_users": true, "users_of": true, "users_file": true, "users_address": true, "users_named": true, "users_process": true,
+		"find_users": true, "find_job": true, "users_of": true, "users_file": true, "users_address": true, "users_named": true, "users_process": true,
 		"users_argument": true, "users_since": true, "users_ticks": true, "find": true, "tr": true,
 		"echo": true, "printf": true, "read": true, "set": true, "shift": true, "[": true, "command": true, "continue": true,
 		"break": true, "return": true, "id": true, "readlink": true,
@@ -214,6 +214,9 @@ func TestParse(t *testing.T) {
 @user 12 0 any root	mstconfig q
 @job 1
 @settled 1
+@job 2
+@process 2 4711
+@hidden 2 no /proc
 @end
 `
 	got, err := Parse(output)
@@ -225,7 +228,7 @@ func TestParse(t *testing.T) {
 		Files: map[string]string{}, Runs: map[string]Run{"flash 0000:01:00.0": {Status: 75, Output: "-E- two\n", Line: 15}},
 		Commands: map[string]bool{"ip": true, "lspci": false}, Modules: map[string]bool{"ib_ipoib": true}, Rules: []string{"/etc/udev/rules.d/70-x.rules"},
 		Devices: []Device{{Address: "0000:01:00.0", Driver: "mlx4_core", RDMA: "mlx4_0", Virtual: true}},
-		Netdevs: map[string]string{"ib0": "0000:01:00.0"}, Jobs: []Job{{ID: "1", Settled: true}}, Client: "192.0.2.1",
+		Netdevs: map[string]string{"ib0": "0000:01:00.0"}, Jobs: []Job{{ID: "1", Settled: true}, {ID: "2", PIDs: []string{"4711"}, Hidden: "no /proc"}}, Client: "192.0.2.1",
 		Users: []cardusers.User{{PID: 12, Name: "root", Any: true, Command: "mstconfig q"}}, UsersWhy: "the processes in /proc cannot be read",
 		Routes6: []Route6{{Dev: "eth0", Gateway: netip.MustParseAddr("fd00::1")}},
 	}
