@@ -31,6 +31,7 @@ const (
 	exitOther   = 73 // another card is in the slot; nothing was written
 	exitLocked  = 75 // another job holds the host's lock
 	exitStart   = 76 // systemd-run failed
+	exitInUse   = 77 // another program uses the card; nothing was written
 )
 
 // conclude reads the card after a job, mends what the job lost, and settles
@@ -196,6 +197,10 @@ func (o *Ops) concludeRefused(ctx context.Context, c Card, out outcome) ([]strin
 	case out.exit == exitOther:
 		e.Summary = "Refusing to write the flash of card " + c.ID() + ": FW080 another card is in the slot"
 		e.What = "The job on the host found another card than the one it was for: " + orNothing(out.reason) + "."
+	case out.exit == exitInUse:
+		e.Summary = "Refusing to write the flash of card " + c.ID() + ": HO045 another program uses the card"
+		e.What = "The job on the host looked who is at the card before it wrote anything: " + orNothing(out.reason) + "."
+		e.Check = "Wait until that program has ended, then plan again."
 	case out.exit == exitStart:
 		e.Check = "Look at the host's log with journalctl -u " + unitName(out.id) + "."
 	case !out.ended:

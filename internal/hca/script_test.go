@@ -90,7 +90,9 @@ func (s *shellJob) change(key, value string) {
 // run gives the exit status that the job recorded.
 func (s *shellJob) run() string {
 	s.t.Helper()
-	s.put(filepath.Join(s.dir, "job.sh"), jobScript, 0o600)
+	// Not the processes of this machine: a test beside this one may burn a card.
+	s.put(filepath.Join(s.root, "proc", "1", "comm"), "systemd\n", 0o600)
+	s.put(filepath.Join(s.dir, "job.sh"), strings.ReplaceAll(jobScript, "find_users '' ", "find_users '"+s.root+"' "), 0o600)
 	s.put(filepath.Join(s.dir, "request"), s.j.requestText(), 0o600)
 	s.put(filepath.Join(s.dir, "argv"), lines(s.j.argv), 0o600)
 	s.put(filepath.Join(s.dir, "answers"), answerText(s.j.answers), 0o600)
@@ -125,6 +127,30 @@ func (s *shellJob) states() string {
 func (s *shellJob) written() bool {
 	_, err := os.Stat(filepath.Join(s.root, "written"))
 	return err == nil
+}
+
+// TestJobScript_leaves_a_card_alone_that_somebody_uses holds that the job looks at the
+// processes itself: a burn by hand may have begun since the last verdict.
+func TestJobScript_leaves_a_card_alone_that_somebody_uses(t *testing.T) {
+	for name, when := range map[string]string{"before": "", "after the query": "mkdir -p \"$FAKE/proc\"; mv \"$FAKE/later\" \"$FAKE/proc/4711\"; "} {
+		s := newShellJob(t)
+		dir := filepath.Join(s.root, "proc", "4711")
+		if when != "" {
+			dir = filepath.Join(s.root, "later")
+			s.put(filepath.Join(s.root, "bin", "mstflint"), strings.Replace(fakeTool, "then cat", "then "+when+"cat", 1), 0o755)
+		}
+		s.put(filepath.Join(dir, "comm"), "mstflint\n", 0o600)
+		s.put(filepath.Join(dir, "cmdline"), "mstflint\x00-d\x0001:00.0\x00-i\x00a.bin\x00b\x00", 0o600)
+		s.put(filepath.Join(dir, "status"), "Uid:\t0\t0\t0\t0\n", 0o600)
+		if exit := s.run(); exit != "77" || s.written() || strings.TrimSpace(s.read("reason")) != "busy: mstflint -d 01:00.0 -i a.bin b, pid 4711, user root" {
+			t.Errorf("%s: exit %s, written %t, reason %s, states %s", name, exit, s.written(), s.read("reason"), s.states())
+		}
+	}
+	s := newShellJob(t)
+	s.put(filepath.Join(s.root, "bin", "find"), "#!/bin/sh\nexit 1\n", 0o755)
+	if exit := s.run(); exit != "77" || s.written() || !strings.Contains(s.read("reason"), "is not known: find of findutils") {
+		t.Errorf("hidden: exit %s, reason %s", exit, s.read("reason"))
+	}
 }
 
 func TestJobScript_writes_and_records(t *testing.T) {

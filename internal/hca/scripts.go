@@ -16,7 +16,7 @@ import (
 // parameters and files only. They use no descriptor above 2 and no trap.
 var (
 	//go:embed script/job.sh
-	jobScript string
+	jobBody string
 	//go:embed script/start.sh
 	startScript string
 	//go:embed script/look.sh
@@ -26,6 +26,9 @@ var (
 	//go:embed script/activation.sh
 	activationScript string
 )
+
+// jobScript is what a job runs.
+var jobScript = cardusers.Functions + jobBody
 
 // startJob stores a job and starts its unit. A lost answer is harmless: the
 // directory tells whether it ran.
@@ -38,7 +41,7 @@ func startJob(j job) shellcmd.Command {
 }
 
 func lookAtJob(id string) shellcmd.Command {
-	return shellcmd.Script("look-at-flash-job", cardusers.Functions+lookScript, jobDir(id), unitName(id), flock.File, holderFile).AsRoot()
+	return shellcmd.Script("look-at-flash-job", cardusers.Functions+lookScript, jobDir(id), unitName(id), flock.File, flock.Holder).AsRoot()
 }
 
 func settleJob(id, how string) shellcmd.Command {

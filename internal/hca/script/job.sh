@@ -111,6 +111,22 @@ if [ "$kind" = burn ]; then
     refuse 70 "the image has SHA-256 $sum instead of $image_sha256"
   fi
 fi
+# Nobody else is at the card, now and again right before the first byte: a program of
+# others does not know the lock.
+# shellcheck disable=SC2154,SC2034 # find_users sets USERS_WHY; a line has more than is told
+nobody_else() {
+  find_users '' "$lock"
+  if [ -n "$USERS_WHY" ]; then refuse 77 "whether another program uses the card is not known: $USERS_WHY"; fi
+  others=
+  while IFS=' ' read -r pid since card rest; do
+    if [ -n "$pid" ]; then others="$others; ${rest#*	}, pid $pid, user ${rest%%	*}"; fi
+  done <<END
+$(users_of "$pci")
+END
+  if [ -n "$others" ]; then refuse 77 "busy: ${others#; }"; fi
+}
+
+nobody_else
 mstflint -d "$pci" q </dev/null >"$dir/query" 2>&1 || refuse 70 "the card cannot be queried: mstflint ended with status $?"
 psid= fw= guids= macs=
 while read -r a b c d e rest; do
@@ -151,6 +167,7 @@ while IFS= read -r word; do set -- "$@" "$word"; done <"$dir/argv"
 
 # The answers are counted: a question that nobody foresaw meets the end of the
 # file, which the tool takes as no, before it writes anything.
+nobody_else
 step 4 burning
 "$@" <"$dir/answers" >"$dir/output" 2>&1
 status=$?

@@ -18,6 +18,7 @@ inactive | failed | unknown*)
   find_job '' "$1"
   for pid in $JOB_PIDS; do printf 'process %s\n' "$pid"; done
   if [ -n "$JOB_WHY" ]; then printf 'hidden %s\n' "$JOB_WHY"; fi
+  mkdir -p "${3%/*}"
   flock -s -n -E 75 "$3" true
   case $? in
   0) echo 'lock free' ;;
