@@ -38,9 +38,6 @@ type finding struct {
 // notInAPlan are the findings of the catalogue that a plan of this lab cannot
 // show, with the reason. What a note says is logged and not shown.
 var notInAPlan = map[string]string{
-	"FW080": "it takes a card that was adopted before and exchanged since: see TestIdentity_exchanged",
-	"FW081": "it takes a card that was adopted before and shows nothing since: see TestIdentity_unread",
-	"FW082": "it takes a card that was adopted before and has moved since: see TestIdentity_moved",
 	"FW060": "what the card has is read with the backup, at apply",
 	"LT011": "both platforms of this release have a way to keep link types",
 	"IP002": "the type of the attribute adds the bit 0x8000, and refuses keys without a partition",
@@ -61,7 +58,7 @@ var notInAPlan = map[string]string{
 
 // findings are the cases of all parts of the catalogue.
 func findings() []finding {
-	return slices.Concat(imageFindings(), matchFindings(), cardFindings(), boardFindings(), hostFindings(), aroundFindings(), guidFindings(), linkFindings(), networkFindings(),
+	return slices.Concat(identityFindings(), imageFindings(), matchFindings(), cardFindings(), boardFindings(), hostFindings(), aroundFindings(), guidFindings(), linkFindings(), networkFindings(),
 		smFindings(), partitionFindings(), fabricFindings(), platformFindings(), portFindings(), benchmarkFindings())
 }
 

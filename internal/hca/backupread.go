@@ -12,7 +12,6 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 // Backup is a backup that was read again from the operator's disk.
@@ -87,7 +86,7 @@ func (b *BackupStore) locate(dir string) string {
 
 // Newest gives the newest backup of a card that verifies. It is an error if
 // there is none, which names those that do not verify.
-func (b *BackupStore) Newest(host string, card *inventory.Card) (Backup, error) {
+func (b *BackupStore) Newest(host string, pci ib.PCIAddress, now ib.Identity) (Backup, error) {
 	dirs, err := filepath.Glob(filepath.Join(globQuote(b.root), globQuote(safeName(host)), "*", "*"))
 	if err != nil {
 		return Backup{}, err
@@ -102,12 +101,12 @@ func (b *BackupStore) Newest(host string, card *inventory.Card) (Backup, error) 
 		switch {
 		case openErr != nil:
 			bad = append(bad, openErr)
-		case found.Record.otherCard(host, card) == "" && (best.Dir == "" || newer(found, best)):
+		case found.Record.otherCard(host+"/"+pci.String(), now) == "" && (best.Dir == "" || newer(found, best)):
 			best = found
 		}
 	}
 	if best.Dir == "" {
-		return Backup{}, errors.Join(append([]error{fmt.Errorf("%s holds no valid backup of card %s/%s", b.root, host, card.PCI)}, bad...)...)
+		return Backup{}, errors.Join(append([]error{fmt.Errorf("%s holds no valid backup of card %s/%s", b.root, host, pci)}, bad...)...)
 	}
 	return best, nil
 }
@@ -124,27 +123,22 @@ func globQuote(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
 }
 
-// otherCard says why a backup is not of a card; empty if it is. The serial
-// number decides where both are known, because GUIDs and MACs can be set; else
-// one of these must have stayed.
-func (r BackupRecord) otherCard(host string, card *inventory.Card) string {
-	switch {
-	case r.Host != host || r.PCI != card.PCI:
-		return fmt.Sprintf("it was read from %s/%s", r.Host, r.PCI)
-	case r.SerialNumber != "" && card.SerialNumber != "":
-		if r.SerialNumber != card.SerialNumber {
-			return fmt.Sprintf("it was read from the card with serial number %s; this one has %s", r.SerialNumber, card.SerialNumber)
-		}
-		return ""
-	case card.Flash == nil || sharesIdentity(r.GUIDs, card.Flash.GUIDs):
-		return ""
+// otherCard says why a backup is not of the card at a place that now is what is
+// known of it; empty if it is. Nothing to compare is no reason to doubt a backup of
+// the very place.
+func (r BackupRecord) otherCard(place string, now ib.Identity) string {
+	from := fmt.Sprintf("%s/%s", r.Host, r.PCI)
+	who := ib.Identity{
+		Serial: r.SerialNumber, Part: r.PartNumber, Chip: r.Chip,
+		MACs: []ib.MAC{r.GUIDs.MAC1, r.GUIDs.MAC2}, GUIDs: []ib.GUID{r.GUIDs.Node, r.GUIDs.Port1, r.GUIDs.Port2},
 	}
-	return fmt.Sprintf("no serial number is known to compare, and none of the card's GUIDs and MACs (%s) is in it (%s)",
-		describeIdentity(card.Flash.GUIDs), describeIdentity(r.GUIDs))
-}
-
-func sharesIdentity(a, b ib.GUIDSet) bool {
-	mac := func(x, y ib.MAC) bool { return x == y && !x.IsZero() && !x.IsBroadcast() }
-	guid := func(x, y ib.GUID) bool { return x == y && !x.IsZero() && !x.IsUnset() }
-	return mac(a.MAC1, b.MAC1) || mac(a.MAC2, b.MAC2) || guid(a.Node, b.Node) || guid(a.Port1, b.Port1)
+	switch like, why := ib.Compare(who, now); {
+	case like == ib.Same:
+		return ""
+	case who.Serial != "" && now.Serial != "" && who.Serial != now.Serial:
+		return fmt.Sprintf("it was read from %s, from the card with serial number %s; this one has %s", from, who.Serial, now.Serial)
+	case like == ib.Other || from != place:
+		return fmt.Sprintf("it was read from %s, and %s", from, why)
+	}
+	return ""
 }

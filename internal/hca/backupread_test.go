@@ -61,18 +61,18 @@ func TestBackupStore_opens_what_it_saved_and_nothing_else(t *testing.T) {
 	}
 
 	newest := save(t, root, testRecord(), begin.Add(time.Hour))
-	c := &inventory.Card{PCI: testRecord().PCI, SerialNumber: "MT1"}
-	if b, err = store.Newest("intel9", c); err != nil || b.Dir != newest {
+	pci, who := testRecord().PCI, ib.Identity{Serial: "MT1"}
+	if b, err = store.Newest("intel9", pci, who); err != nil || b.Dir != newest {
 		t.Errorf("newest: %v, %s", err, b.Dir)
 	}
 	if err = os.WriteFile(filepath.Join(newest, recordFile), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if b, err = store.Newest("intel9", c); err != nil || b.Dir != dir {
+	if b, err = store.Newest("intel9", pci, who); err != nil || b.Dir != dir {
 		t.Errorf("newest that verifies: %v, %s", err, b.Dir)
 	}
-	c.SerialNumber = "MT2"
-	if _, err = store.Newest("intel9", c); err == nil || !strings.Contains(err.Error(), "no valid backup of card intel9/0000:01:00.0") {
+	who.Serial = "MT2"
+	if _, err = store.Newest("intel9", pci, who); err == nil || !strings.Contains(err.Error(), "no valid backup of card intel9/0000:01:00.0") {
 		t.Errorf("another card: %v", err)
 	}
 }
@@ -89,14 +89,18 @@ func TestBackupRecord_otherCard(t *testing.T) {
 		"the same":                    {"intel9", inventory.Card{PCI: r.PCI, SerialNumber: "MT1"}, ""},
 		"the same with new GUIDs":     {"intel9", inventory.Card{PCI: r.PCI, SerialNumber: "MT1", Flash: flash(ib.GUIDSet{Node: 1, MAC1: 2})}, ""},
 		"other serial, same GUIDs":    {"intel9", inventory.Card{PCI: r.PCI, SerialNumber: "MT2", Flash: flash(r.GUIDs)}, "serial number MT1"},
-		"other host":                  {"intel8", inventory.Card{PCI: r.PCI, SerialNumber: "MT1"}, "intel9/0000:01:00.0"},
-		"other slot":                  {"intel9", inventory.Card{PCI: ib.MustParsePCIAddress("0000:02:00.0"), SerialNumber: "MT1"}, "intel9/0000:01:00.0"},
+		"moved to another host":       {"intel8", inventory.Card{PCI: r.PCI, SerialNumber: "MT1"}, ""},
+		"other host, other serial":    {"intel8", inventory.Card{PCI: r.PCI, SerialNumber: "MT2"}, "intel9/0000:01:00.0"},
+		"other host, nothing known":   {"intel8", inventory.Card{PCI: r.PCI}, "intel9/0000:01:00.0"},
+		"moved to another slot":       {"intel9", inventory.Card{PCI: ib.MustParsePCIAddress("0000:02:00.0"), SerialNumber: "MT1"}, ""},
+		"other slot, other serial":    {"intel9", inventory.Card{PCI: ib.MustParsePCIAddress("0000:02:00.0"), SerialNumber: "MT2"}, "intel9/0000:01:00.0"},
+		"other slot, nothing known":   {"intel9", inventory.Card{PCI: ib.MustParsePCIAddress("0000:02:00.0")}, "intel9/0000:01:00.0"},
 		"no serial, same MAC":         {"intel9", inventory.Card{PCI: r.PCI, Flash: flash(ib.GUIDSet{Node: ones, MAC1: r.GUIDs.MAC1})}, ""},
-		"no serial, nothing the same": {"intel9", inventory.Card{PCI: r.PCI, Flash: flash(ib.GUIDSet{Node: ones, MAC1: 7})}, "none of the card's GUIDs and MACs"},
+		"no serial, nothing the same": {"intel9", inventory.Card{PCI: r.PCI, Flash: flash(ib.GUIDSet{Node: ones, MAC1: 7})}, "it has MAC 00:00:00:00:00:07, and MAC"},
 		"no serial, flash unread":     {"intel9", inventory.Card{PCI: r.PCI}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := r.otherCard(c.host, &c.card); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+			if got := r.otherCard(c.host+"/"+c.card.PCI.String(), (&inventory.Snapshot{Cards: []inventory.Card{c.card}}).Identity(&c.card)); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})

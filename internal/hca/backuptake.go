@@ -71,11 +71,11 @@ func (o *Ops) NewestBackup(s *inventory.Snapshot, c Card) (Backup, error) {
 	if !ok {
 		return Backup{}, &NoCardError{Host: s.Host, PCI: c.PCI}
 	}
-	return o.backups.Newest(c.Host.Name(), card)
+	return o.backups.Newest(c.Host.Name(), card.PCI, s.Identity(card))
 }
 
 // BackupOfOther says why a backup is not of the card that is in its place now;
 // empty if it is.
 func BackupOfOther(b Backup, s *inventory.Snapshot, card *inventory.Card) string {
-	return b.Record.otherCard(s.Host, card)
+	return b.Record.otherCard(s.Host+"/"+card.PCI.String(), s.Identity(card))
 }

@@ -51,6 +51,9 @@ func moveTo(f IdentityFacts) string {
 	return "Follow the card in the configuration of infiniband_card, or wherever its address is written:\n\n" + f.Edit
 }
 
+// Unnamed warns of a card that is adopted without a serial number.
+func Unnamed(place, unread string) Finding { return find("FW083", "Card at %s: %s", place, unread) }
+
 // identified adds what speaks against the identity of the card to a verdict.
 // Where nothing is going to be written, an identity that is not decided is told
 // and stops nothing.
@@ -74,6 +77,9 @@ var _ = Register(
 		Meaning: "Two cards of one kind look the same but for serial number, MACs and GUIDs. What cannot be read is no proof.",
 		WayOut: "Have what is missing read: lspci is in the package pciutils, and mstflint reads MACs and GUIDs. If the card shows nothing at all, compare its label with the recorded serial number, " +
 			"remove its resources from the state with terraform state rm, and plan again."},
+	Rule{Code: "FW083", Severity: Warn, Title: "Card has no serial number that can be read", Attribute: "pci_address",
+		Meaning: "The card is known by its MACs and GUIDs alone, which anybody can set. While they cannot be read either, nothing is written to it.",
+		WayOut:  "Install pciutils if lspci is missing. After a cross-flash the vital product data of some boards stay unreadable."},
 	Rule{Code: "FW082", Severity: Refuse, Title: "Card has moved", Attribute: "card_id",
 		Meaning: "PCI addresses change when devices are added, and when cards change slots. Nothing was written.",
 		WayOut:  "Correct the address of the card in the configuration."},

@@ -10,9 +10,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // ModifyPlan looks the card up at every plan, so that a wrong host or address
@@ -46,6 +48,9 @@ func (r *Resource) planAdoption(ctx context.Context, ref tfkit.CardRef, plan mod
 	}
 	expected(&resp.Diagnostics, ref, plan, nil, snap, found)
 	r.driver(ctx, ref, found, resp)
+	if found.VPDError != "" && found.VendorID == ib.MellanoxVendor && !found.Virtual && snap.Identity(found).Serial == "" {
+		tfkit.AddFindings(ctx, &resp.Diagnostics, "adopt card "+ref.String(), []safety.Finding{safety.Unnamed(ref.PCI.String()+" of "+ref.Host, found.VPDError)})
+	}
 	plan.identify(ref, found, snap.Identity(found))
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }

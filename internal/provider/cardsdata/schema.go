@@ -25,13 +25,13 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 			"unreachable":       schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Reason by name, for each host that did not answer."},
 			"cards": schema.MapNestedAttribute{
 				Computed:            true,
-				MarkdownDescription: "Cards by id, `host/pci_address`.",
+				MarkdownDescription: "Cards by place, `host/pci_address`. `infiniband_card` takes host and address from here and gives the `id`, which also says which card it is.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"host":            text("Name of the host."),
 					"pci_address":     schema.StringAttribute{Computed: true, CustomType: tfkit.PCIType{}, MarkdownDescription: "PCI address."},
 					"chip":            text("Name of the chip; null if it is not known."),
 					"part_number":     text("Part number."),
-					"serial_number":   text("Serial number."),
+					"serial_number":   text("Serial number; null if it cannot be read."),
 					"driver":          text("Kernel driver; null if none is bound."),
 					"psid":            schema.StringAttribute{Computed: true, CustomType: tfkit.PSIDType{}, MarkdownDescription: "PSID in flash."},
 					"flash_version":   schema.StringAttribute{Computed: true, CustomType: tfkit.VersionType{}, MarkdownDescription: "Firmware version in flash."},

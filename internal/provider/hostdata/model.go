@@ -44,8 +44,9 @@ func (m *model) observe(s *inventory.Snapshot) {
 		m.Platform = types.StringValue(string(p.Kind()))
 	}
 	ids := make([]string, len(s.Cards))
-	for i, c := range s.Cards {
-		ids[i] = tfkit.CardRef{Host: m.Host.ValueString(), PCI: c.PCI}.String()
+	for i := range s.Cards {
+		c := &s.Cards[i]
+		ids[i] = tfkit.CardName{CardRef: tfkit.CardRef{Host: m.Host.ValueString(), PCI: c.PCI}, Token: s.Identity(c).Token()}.String()
 	}
 	m.CardIDs = tfkit.StringList(ids)
 	interfaces := map[string]attr.Value{}

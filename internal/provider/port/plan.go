@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/port"
@@ -41,7 +42,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("speeds"), "plan port "+id(ref, d.Number), err)
 		return
 	}
-	o, ok := r.claimed(ctx, d, ref, req, &resp.Diagnostics)
+	o, ok := r.claimed(ctx, plan.CardID, d, ref, req, &resp.Diagnostics)
 	if !ok {
 		return
 	}
@@ -54,8 +55,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 }
 
 // claimed is assess for a port that no other resource has.
-func (r *Resource) claimed(ctx context.Context, d ops.Desired, ref tfkit.CardRef, req resource.ModifyPlanRequest, diags *diag.Diagnostics) (ops.Observed, bool) {
-	o, ok := r.assess(ctx, d, ref, diags)
+func (r *Resource) claimed(ctx context.Context, card tfkit.CardID, d ops.Desired, ref tfkit.CardRef, req resource.ModifyPlanRequest,
+	diags *diag.Diagnostics) (ops.Observed, bool) {
+	o, ok := r.assess(ctx, card, d, ref, diags)
 	c := tfkit.Claim{Key: r.FunctionKey(ref) + "/" + strconv.Itoa(d.Number), Name: id(ref, d.Number), HostIn: "card_id"}
 	return o, ok && r.Claim(ctx, "plan port", c, req, diags)
 }
@@ -68,10 +70,10 @@ func (m *model) sameTuning(state model) bool {
 
 // assess looks at the port and reports what speaks against d; not ok if nothing
 // may be planned.
-func (r *Resource) assess(ctx context.Context, d ops.Desired, ref tfkit.CardRef, diags *diag.Diagnostics) (ops.Observed, bool) {
+func (r *Resource) assess(ctx context.Context, card tfkit.CardID, d ops.Desired, ref tfkit.CardRef, diags *diag.Diagnostics) (ops.Observed, bool) {
 	what := "set port " + id(ref, d.Number)
-	at := r.CardAt(ctx, ref, what, diags)
-	if at == nil {
+	at := r.RecordedCard(ctx, card, types.StringNull(), what, diags)
+	if at == nil || tfkit.AddFindings(ctx, diags, what, at.Strange()) {
 		return ops.Observed{}, false
 	}
 	o, err := ops.Look(ctx, at.Host, d)

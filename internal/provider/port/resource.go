@@ -64,7 +64,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 	err = r.WithHost(ctx, ref.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
 		// What warns or refuses now belongs to the operator's screen as it did in
 		// the plan.
-		if _, ok := r.assess(ctx, d, ref, diags); !ok {
+		if _, ok := r.assess(ctx, plan.CardID, d, ref, diags); !ok {
 			return nil
 		}
 		var applyErr error

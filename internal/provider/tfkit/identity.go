@@ -66,6 +66,13 @@ func (d *Data) RecordedCard(ctx context.Context, id CardID, record types.String,
 	return at
 }
 
+// Strange says what speaks against the card being the recorded one.
+func (c *CardAt) Strange() []safety.Finding {
+	return safety.Identity(placeOf(c.Ref), safety.IdentityFacts{
+		Recorded: c.HCA.Recorded, Now: c.Snap.Identity(c.Card), Unread: c.Card.VPDError, Elsewhere: c.HCA.Elsewhere, Edit: c.HCA.Edit,
+	})
+}
+
 // settled is who the card has to be: what was recorded, unless the id names
 // another one. The first time, a card that the id does not contradict is recorded
 // as it is now.
