@@ -102,11 +102,15 @@ const readTries = 60
 
 // readCard reads card and flash anew, with verification and checksum. A written
 // card is not to be left unread because of a connection that broke now, or of
-// another program that has its flash semaphore.
+// another program that has its flash semaphore. Another card than the recorded
+// one is *safety.RefusedError: a slot may have another after a power cut.
 func (o *Ops) readCard(ctx context.Context, c Card, most int) (safety.CardFacts, error) {
 	s, card, err := o.untaken(ctx, c, most)
 	if err != nil {
 		return safety.CardFacts{}, err
+	}
+	if id := c.compare(s, card); !id.Same() {
+		return safety.CardFacts{}, &safety.RefusedError{What: "read card " + c.ID() + " after its job", Findings: safety.Identity(c.PCI.String()+" of "+c.Host.Name(), id)}
 	}
 	facts := cardFacts(s, card)
 	if !facts.FlashKnown {
@@ -272,6 +276,12 @@ func (o *Ops) unread(c Card, out outcome, err error) error {
 	e := o.failed(c, out, "The tool has ended, and the card could not be read afterwards.")
 	e.Check = "Run apply again when the host answers: it reads the card and settles the job."
 	e.Err = err
+	var refused *safety.RefusedError
+	if errors.As(err, &refused) {
+		e.What = "The tool has ended, and what is in the slot now is not the card that it was for."
+		e.Means = "Nothing was written to the card that is there now. What is in the flash of the right one is not proven."
+		e.Check = "Run apply again when the right card is back: it reads the card and settles the job."
+	}
 	return e
 }
 
