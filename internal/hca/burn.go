@@ -42,6 +42,13 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 		return FirmwareState{Did: did}, &safety.RefusedError{What: "burn firmware on card " + f.Card.ID(), Findings: a.Verdict.Findings}
 	}
 	state := FirmwareState{Did: did}
+	gave, err := o.giveBack(ctx, f, &state.Did)
+	if err == nil && gave {
+		a, err = o.assessAgain(ctx, f)
+	}
+	if err != nil {
+		return state, err
+	}
 	if a.Verdict.Action == safety.ActionBurn {
 		if err := o.burn(ctx, f, a, &state); err != nil {
 			return state, err
@@ -51,6 +58,15 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 		return state, err
 	}
 	return o.readBackFirmware(ctx, f.Card, state)
+}
+
+// assessAgain gives the verdict after the identity of the card has changed.
+func (o *Ops) assessAgain(ctx context.Context, f Firmware) (Assessment, error) {
+	a, err := o.AssessFirmware(ctx, f)
+	if err == nil && a.Verdict.Blocked() {
+		err = &safety.RefusedError{What: "burn firmware on card " + f.Card.ID(), Findings: a.Verdict.Findings}
+	}
+	return a, err
 }
 
 func (o *Ops) readBackFirmware(ctx context.Context, c Card, state FirmwareState) (FirmwareState, error) {
@@ -96,6 +112,7 @@ func (o *Ops) burn(ctx context.Context, f Firmware, planned Assessment, state *F
 		return err
 	}
 	j.set("backup_path", backup.Path)
+	o.own(&j)
 	if f.Restore != nil {
 		j.set("purpose", purposeRestore)
 	}
@@ -247,6 +264,7 @@ func (o *Ops) programGUIDs(ctx context.Context, g GUIDs, planned Assessment, sta
 	if err != nil {
 		return err
 	}
+	o.own(&j)
 	state.JobID = j.id
 	out, err := o.run(ctx, g.Card, j)
 	if err != nil {

@@ -225,36 +225,49 @@ func both(e *Error, second error) error {
 // concludeFailed reads the card after a write that failed or was interrupted,
 // says which image it has, and settles the job if that image is whole.
 func (o *Ops) concludeFailed(ctx context.Context, c Card, out outcome, want expectation) ([]string, error) {
-	what := fmt.Sprintf("mstflint ended with status %d: %s.", out.exit, toolFailure(out))
-	if !out.ended {
-		what = "The job was interrupted while it wrote, by a power cut, a reset of the host, or a kill."
-	}
+	what := ending(out)
 	facts, err := o.readCard(ctx, c, lockTries)
+	e := o.failed(c, out, what)
 	if err != nil {
-		e := o.failed(c, out, what)
 		e.Err = err
 		return nil, e
 	}
-	e := o.failed(c, out, what)
-	now := safety.Flash{PSID: ib.PSID(facts.PSID), FW: facts.FW}
-	if !facts.FlashKnown || facts.Verified != safety.VerifyGood && facts.Verified != safety.VerifyBlank {
+	if !whole(facts) {
 		e.Facts = append(e.Facts, Fact{"Flash", orNothing(facts.FlashError + facts.VerifyError)})
 		return nil, e
 	}
-	text := fmt.Sprintf("The flash of card %s holds one whole image, %s %s", c.ID(), now.PSID, now.FW)
-	switch {
-	case now == want.flash && want.flash == want.before:
-		text += ", the version from before and after being equal."
-	case now == want.flash:
-		text += ": the new one."
-	case now == want.before:
-		text += ": the old one."
-	default:
-		text += ", which is neither the old one nor the new one."
-	}
+	text := flashText(c, facts, want)
 	e.Means = text + " The card boots from it. The host was not restarted."
 	e.Check = "Run apply again; it burns again if it has to. " + e.Check
 	return []string{text}, both(e, o.settle(ctx, c, out.id, "failed; "+text))
+}
+
+// ending says how a write ended that failed or was interrupted.
+func ending(out outcome) string {
+	if !out.ended {
+		return "The job was interrupted while it wrote, by a power cut, a reset of the host, or a kill."
+	}
+	return fmt.Sprintf("mstflint ended with status %d: %s.", out.exit, toolFailure(out))
+}
+
+// whole reports whether a flash is known to hold one image that starts.
+func whole(facts safety.CardFacts) bool {
+	return facts.FlashKnown && (facts.Verified == safety.VerifyGood || facts.Verified == safety.VerifyBlank)
+}
+
+// flashText says which image a flash holds that is whole.
+func flashText(c Card, facts safety.CardFacts, want expectation) string {
+	now := safety.Flash{PSID: ib.PSID(facts.PSID), FW: facts.FW}
+	text := fmt.Sprintf("The flash of card %s holds one whole image, %s %s", c.ID(), now.PSID, now.FW)
+	switch {
+	case now == want.flash && want.flash == want.before:
+		return text + ", the version from before and after being equal."
+	case now == want.flash:
+		return text + ": the new one."
+	case now == want.before:
+		return text + ": the old one."
+	}
+	return text + ", which is neither the old one nor the new one."
 }
 
 // failed is the error of a write that went wrong, with the runbook.

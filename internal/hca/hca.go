@@ -91,6 +91,8 @@ type Config struct {
 type Ops struct {
 	cfg     Config
 	backups *BackupStore
+	me      owner
+	alive   func(owner) bool // of this machine; tests replace it
 }
 
 // New completes cfg with defaults. It does not touch the disk.
@@ -112,7 +114,7 @@ func New(cfg Config) *Ops {
 	if cfg.Operator == "" {
 		cfg.Operator = operator()
 	}
-	o := &Ops{cfg: cfg, backups: NewBackupStore(cfg.BackupDir, cfg.Now)}
+	o := &Ops{cfg: cfg, me: thisProcess(), alive: lives, backups: NewBackupStore(cfg.BackupDir, cfg.Now)}
 	if cfg.Create != nil {
 		o.backups.create = cfg.Create
 	}

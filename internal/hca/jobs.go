@@ -33,10 +33,19 @@ type JobReport struct {
 	Dir         string // on the host
 	// Foreign is the version of a journal that this release does not read.
 	Foreign string
+	// Announced is what the apply will write for the sake of the job, or may have to.
+	Announced string
 }
 
 // String gives one sentence for a plan.
 func (j JobReport) String() string {
+	if j.Announced != "" {
+		return j.what() + " " + j.Announced
+	}
+	return j.what()
+}
+
+func (j JobReport) what() string {
 	what := fmt.Sprintf("Job %s (%s of card %s), started by %s at %s", j.ID, j.Kind, j.PCI, j.Operator, j.Since)
 	switch {
 	case j.Foreign != "":
@@ -58,11 +67,27 @@ func (j JobReport) String() string {
 func PendingJobs(s *inventory.Snapshot, pci ib.PCIAddress) []JobReport {
 	var out []JobReport
 	for _, j := range s.JobsOf(pci) {
-		if !j.Settled {
-			out = append(out, report(j))
+		if j.Settled {
+			continue
 		}
+		r := report(j)
+		if card, ok := s.Card(pci); ok {
+			r.Announced = announced(s, card, j)
+		}
+		out = append(out, r)
 	}
 	return out
+}
+
+// announced says what an apply writes for the sake of a job, or may have to.
+func announced(s *inventory.Snapshot, card *inventory.Card, j *inventory.Job) string {
+	if l := lossOf(s, card); l != nil && l.job == j.ID {
+		return l.String()
+	}
+	if !fact.No(j.Running) && j.Kind == KindBurn {
+		return "If the burn takes the GUIDs or MACs of the card, the apply of its infiniband_firmware resource writes those from before back."
+	}
+	return ""
 }
 
 func report(j *inventory.Job) JobReport {

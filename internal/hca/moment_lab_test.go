@@ -128,18 +128,19 @@ const iface = "enp1s0"
 
 const inhibit = "/usr/bin/systemd-inhibit"
 
-// run runs a command on the host as root.
-func (b *bench) run(command string) {
+// run runs a command on the host as root, and gives what it prints.
+func (b *bench) run(command string) string {
 	b.t.Helper()
 	var out bytes.Buffer
 	if status := b.server.Run(context.Background(), "root", command, strings.NewReader(""), &out, &out); status != 0 {
 		b.t.Fatalf("%s ended with %d:\n%s", command, status, out.String())
 	}
+	return out.String()
 }
 
 // fresh undoes every trouble.
 func (b *bench) fresh() {
-	osprog.SetUPS(b.machine, "OL")
+	b.power("OL")
 	b.run("if [ -e " + inhibit + ".away ]; then mv " + inhibit + ".away " + inhibit + "; fi")
 	b.machine.FS.Put("/proc/mounts", "/dev/sda2 / ext4 rw 0 0\n", 0o444)
 }
@@ -168,3 +169,6 @@ func TestOvertaken_names_what_differs(t *testing.T) {
 		}
 	}
 }
+
+// power says what the power supply of the host reports.
+func (b *bench) power(status string) { osprog.SetUPS(b.machine, status) }

@@ -11,6 +11,9 @@ var _ = Register(
 // or an earlier verdict was about. It says what differs.
 func Overtaken(format string, args ...any) Finding { return find("HO019", format, args...) }
 
+// Watched is the finding on a job that another apply is going to settle.
+func Watched(evidence string) Finding { return find("HO004", "%s", evidence) }
+
 // RestartNow gives the findings that stop a restart of a card's host in the moment
 // before it, for the sake of the host and of what is reached over the card.
 func RestartNow(card CardFacts, host HostFacts, consent string) []Finding {

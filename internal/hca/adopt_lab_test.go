@@ -1,0 +1,176 @@
+package hca
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// abandoned is a bench on which a run was killed while it watched its burn, which
+// has ended since.
+func abandoned(t *testing.T) (*bench, safety.ImageFacts) {
+	t.Helper()
+	b := newBench(t, labs.Intel9, time.Millisecond)
+	img := b.image(card.VPI())
+	ctx, kill := context.WithCancel(context.Background())
+	defer kill()
+	o := b.ops("alice")
+	b.inMidBurn(kill)
+	if _, err := o.ApplyFirmware(ctx, crossFlash(b.card(ctx), img)); err == nil {
+		t.Fatal("the killed run says nothing")
+	}
+	for range 2000 {
+		if strings.Contains(b.states(), " burned ") {
+			return b, img
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("the burn does not end")
+	return nil, img
+}
+
+// states are the lines of all jobs' journals, settled how the jobs were settled.
+func (b *bench) states() string  { return b.run("cat " + StateDir + "/jobs/*/states") }
+func (b *bench) settled() string { return b.run("cat " + StateDir + "/jobs/*/settled || true") }
+
+// program sets the identity of the card by hand, and gives it.
+func (b *bench) program(guids [4]uint64, macs [2]uint64) ([4]uint64, [2]uint64) {
+	b.t.Helper()
+	b.run(fmt.Sprintf("mstflint -y -d %s -guids %x %x %x %x -macs %x %x sg", b.pci, guids[0], guids[1], guids[2], guids[3], macs[0], macs[1]))
+	return guids, macs
+}
+
+// TestAdopt_leaves_what_was_set_by_hand has an operator set GUIDs after a run was
+// killed. No apply of any kind puts the old ones back, neither one that is refused.
+func TestAdopt_leaves_what_was_set_by_hand(t *testing.T) {
+	ctx := context.Background()
+	b, img := abandoned(t)
+	const node = 0xe41d2d0300770000
+	guids, macs := b.program([4]uint64{node, node + 1, node + 2, node + 3}, [2]uint64{0xe41d2d770000, 0xe41d2d770001})
+	operations := b.device().Flash.Operations()
+	c := b.card(ctx)
+	refused := crossFlash(c, b.image(card.OldVPI()))
+	if _, err := b.ops("bob").ApplyFirmware(ctx, refused); err == nil {
+		t.Error("the older image is not refused")
+	}
+	if n := b.device().Flash.Operations(); n != operations {
+		t.Errorf("an apply that is refused did %d operations on the flash", n-operations)
+	}
+	for name, apply := range map[string]func() ([]string, error){
+		"link types": func() ([]string, error) {
+			s, err := b.ops("bob").ApplyLinkTypes(ctx, LinkTypes{Card: c, Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeETH}}})
+			return s.Did, err
+		},
+		"firmware": func() ([]string, error) {
+			s, err := b.ops("bob").ApplyFirmware(ctx, crossFlash(c, img))
+			return s.Did, err
+		},
+	} {
+		if did, err := apply(); err != nil {
+			t.Errorf("%s: %v, did %q", name, explain(err), did)
+		}
+		if flash, _ := b.flash(); flash.GUIDs != guids || flash.MACs != macs {
+			t.Errorf("%s: the card has %x %x", name, flash.GUIDs, flash.MACs)
+		}
+	}
+	if !strings.Contains(b.settled(), "set since") {
+		t.Errorf("the settled job does not say what was found: %q", b.settled())
+	}
+	b.clean()
+}
+
+// TestAdopt_announces_what_a_burn_took has an abandoned burn leave a card without its
+// MACs. The plan says that they are written back; only firmware does so, with a
+// backup, and a verdict that may refuse it.
+func TestAdopt_announces_what_a_burn_took(t *testing.T) {
+	ctx := context.Background()
+	b, img := abandoned(t)
+	before := b.macs()
+	ones := ^uint64(0)
+	b.program([4]uint64{ones, ones, ones, ones}, [2]uint64{0x0002c9000001, 0x0002c9000002})
+	c, o := b.card(ctx), b.ops("bob")
+	plan, err := o.AssessFirmware(ctx, crossFlash(c, img))
+	if err != nil || len(plan.Jobs) != 1 || !strings.Contains(plan.Jobs[0].String(), "Planned write: MACs "+before) {
+		t.Fatalf("plan: %v, jobs %v", err, plan.Jobs)
+	}
+	operations := b.device().Flash.Operations()
+	if _, err = o.ApplyLinkTypes(ctx, LinkTypes{Card: c, Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeETH}}}); err != nil {
+		t.Error(explain(err))
+	}
+	b.power("OB")
+	_, err = o.ApplyFirmware(ctx, crossFlash(c, img))
+	refusedFor(t, "on battery", err, "HO015", "The change was not made")
+	if n := b.device().Flash.Operations(); n != operations {
+		t.Errorf("%d operations on the flash before the write that was announced", n-operations)
+	}
+	b.power("OL")
+	state, err := o.ApplyFirmware(ctx, crossFlash(c, img))
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	if b.macs() != before {
+		t.Errorf("the card has MACs %s instead of %s; did %q", b.macs(), before, state.Did)
+	}
+	if plan, err = o.AssessFirmware(ctx, crossFlash(c, img)); err != nil || len(plan.Jobs) != 0 {
+		t.Errorf("still to settle: %v, %v", plan.Jobs, err)
+	}
+	b.clean()
+}
+
+func (b *bench) macs() string {
+	flash, _ := b.flash()
+	return ib.MAC(flash.MACs[0]).String() + " " + ib.MAC(flash.MACs[1]).String()
+}
+
+// TestAdopt_leaves_a_watched_job_to_its_owner has a second apply begin while the first
+// watches its burn.
+func TestAdopt_leaves_a_watched_job_to_its_owner(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, time.Millisecond)
+	img := b.image(card.VPI())
+	first, second := b.ops("alice"), b.ops("bob")
+	second.me.process = "another process"
+	burning := make(chan struct{})
+	b.inMidBurn(func() { close(burning) })
+	done := make(chan error, 1)
+	go func() {
+		_, err := first.ApplyFirmware(ctx, crossFlash(b.card(ctx), img))
+		done <- err
+	}()
+	<-burning
+	second.alive = func(owner) bool { return true }
+	did, err := second.Adopt(ctx, b.card(ctx))
+	if err != nil || len(did) != 0 {
+		t.Errorf("the second apply did %q, %v", did, err)
+	}
+	if !strings.HasPrefix(b.settled(), "verified") {
+		t.Errorf("the second apply went on before the first had settled its job: %q", b.settled())
+	}
+	if err := <-done; err != nil {
+		t.Error(explain(err))
+	}
+}
+
+// TestAdopt_settles_the_job_of_a_card_that_is_gone has the card exchanged after the
+// run was killed: the job says nothing about the one that is there now.
+func TestAdopt_settles_the_job_of_a_card_that_is_gone(t *testing.T) {
+	ctx := context.Background()
+	b, _ := abandoned(t)
+	s, c, err := snapshotCard(ctx, b.card(ctx))
+	if err != nil || c.SerialNumber == "" {
+		t.Fatal(s, err)
+	}
+	b.run("cd " + StateDir + "/jobs/*-*/ && sed 's/" + c.SerialNumber + "/MT0000X00000/' request >other && mv other request")
+	did, err := b.ops("bob").Adopt(ctx, b.card(ctx))
+	if err != nil || !strings.Contains(strings.Join(did, " "), "another card") || !strings.Contains(b.settled(), "another card") {
+		t.Errorf("did %q, settled %q, %v", did, b.settled(), err)
+	}
+	b.clean()
+}
