@@ -279,6 +279,8 @@ func hostFindings() []finding {
 		{code: "HO011", at: "activation", says: []string{"restart"}, config: func(w *World) Config {
 			return older(w).With("infiniband_firmware.it", map[string]any{"activation": nil})
 		}},
+		{code: "BK010", says: []string{"/dev/null/backups: not a directory", "set another backup_dir"}, config: older,
+			provider: func(p map[string]any) { p["backup_dir"] = "/dev/null/backups" }},
 		{code: "BK002", says: []string{"backup_dir"}, config: older, provider: func(p map[string]any) { delete(p, "backup_dir") }},
 	}
 }

@@ -103,6 +103,10 @@ func encodeScalar(typ tftypes.Type, v any) (tftypes.Value, error) {
 		if typ.Is(tftypes.Number) {
 			return tftypes.NewValue(typ, data), nil
 		}
+	case float64:
+		if typ.Is(tftypes.Number) {
+			return tftypes.NewValue(typ, data), nil
+		}
 	case int64:
 		if typ.Is(tftypes.Number) {
 			return tftypes.NewValue(typ, data), nil

@@ -44,6 +44,58 @@ func NewBackupStore(root string, now func() time.Time) *BackupStore {
 	return &BackupStore{root: root, now: now, create: createFile}
 }
 
+// Unusable says why nothing can be stored, empty if it can. Whether a directory
+// can be written is known for certain only by writing: one is made and removed.
+func (b *BackupStore) Unusable() string {
+	if b.root == "" {
+		return "" // a finding of its own
+	}
+	dir, err := existing(b.root)
+	if err != nil {
+		return err.Error()
+	}
+	probe, err := os.MkdirTemp(dir, ".terraform-provider-infiniband-")
+	if err != nil {
+		return fmt.Sprintf("no directory can be made in %s: %v", dir, systemError(err))
+	}
+	if err = os.Remove(probe); err != nil {
+		return systemError(err).Error()
+	}
+	return ""
+}
+
+// existing gives the directory itself or the nearest one above that is there.
+func existing(dir string) (string, error) {
+	for {
+		info, err := os.Stat(dir)
+		switch {
+		case err == nil && info.IsDir():
+			return dir, nil
+		case err == nil:
+			return "", fmt.Errorf("%s is not a directory", dir)
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", fmt.Errorf("%s: %w", dir, systemError(err))
+		}
+		if _, err = os.Lstat(dir); err == nil {
+			return "", fmt.Errorf("%s is a link to something that does not exist", dir)
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			return "", fmt.Errorf("%s does not exist", dir)
+		}
+		dir = above
+	}
+}
+
+// systemError drops the system call that os names in front of the path.
+func systemError(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}
+
 // BackupRecord is card.json: what is known of the card besides its firmware.
 type BackupRecord struct {
 	Version      int           `json:"version"`

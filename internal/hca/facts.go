@@ -70,7 +70,7 @@ func (o *Ops) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
 		Name: c.Host.Name(), Platform: c.PlatformName, OSID: s.OS.ID, Release: s.OS.VersionID, Kernel: s.OS.Kernel,
 		Observe: c.Host.Observe(), Lockdown: s.Lockdown, AccessModule: s.Modules["mstflint_access"],
 		SSH: sshPath(s), Netdevs: netdevsOf(s, c.PCI), StateFree: s.StateFree, RebootAllowed: c.RebootAllowed,
-		ToolPresent: s.MSTFlint.Present, ToolVersion: s.MSTFlint.Version, BackupDir: o.cfg.BackupDir,
+		ToolPresent: s.MSTFlint.Present, ToolVersion: s.MSTFlint.Version, BackupDir: o.cfg.BackupDir, BackupProblem: o.backups.Unusable(),
 	}
 	f.Users = cardUsers(s)
 	for _, r := range s.Routes.Default {

@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -64,6 +65,8 @@ var badValues = map[string]bad{
 	"address without a length":     {ipoib, map[string]any{"addresses": []any{"172.16.0.20"}}, "addresses", "prefix length"},
 	"address of a network":         {ipoib, map[string]any{"addresses": []any{"172.16.0.0/24"}}, "addresses", "network's own address"},
 	"datagram with MTU 65520":      {ipoib, map[string]any{"mode": "datagram", "mtu": 65520}, "mtu", "4096 − 4 = 4092"},
+	"MTU that is no whole number":  {ipoib, map[string]any{"mtu": 1.5}, "mtu", "whole number"},
+	"source on the web":            {image, map[string]any{"source": "http://example.com/fw.bin"}, "source", "source is a local file; download it first"},
 	"MTU beyond everything":        {ipoib, map[string]any{"mtu": 70000}, "mtu", "between 68 and 65520"},
 	"malformed GUID of a port":     {guids, map[string]any{"port_guids": []any{"0xe41d2d0300e44ed1", "e41d"}}, "port_guids", "want 16 hexadecimal digits"},
 	"one address twice":            {ipoib, map[string]any{"addresses": []any{"fd00::20/64", "fd00:0::20/64"}}, "addresses", "mean the same"},
@@ -250,5 +253,66 @@ func TestInput_troubleWithAHostFailsWhilePlanning(t *testing.T) {
 				t.Errorf("planning changed the host:\n%s\nwas\n%s", after, before)
 			}
 		})
+	}
+}
+
+// A provider block that cannot be meant fails before a host is asked.
+func TestInput_providerThatCannotBeMeant(t *testing.T) {
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
+	for name, tt := range map[string]struct {
+		key    string
+		change map[string]any
+		at     string
+		want   string
+	}{
+		"key with a slash":             {"rack/intel9", nil, "hosts", "must not be empty or hold blanks, slashes"},
+		"key with a blank":             {"intel 9", nil, "hosts", "must not be empty or hold blanks, slashes"},
+		"key with a control character": {"intel\x079", nil, "hosts", "control characters"},
+		"key that is empty":            {"", nil, "hosts", "must not be empty"},
+		"address with a port":          {"nine", map[string]any{"address": "127.0.0.1:22"}, "hosts.nine.address", `Write address = "127.0.0.1" and port = 22.`},
+		"port beyond everything":       {"nine", map[string]any{"port": 70000}, "hosts.nine.port", "between 1 and 65535"},
+		"port that is no whole number": {"nine", map[string]any{"port": 22.5}, "hosts", "22.5 is not a whole number"},
+	} {
+		ws := w.Workspace()
+		entry := w.Host(intel9)
+		for k, v := range tt.change {
+			entry[k] = v
+		}
+		ws.Provider["hosts"] = map[string]any{tt.key: entry}
+		p, err := ws.Plan(context.Background(), acctest.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := p.Diags.Errors().Find(tt.want)
+		if len(found) != 1 || !strings.HasPrefix(found[0].Path, tt.at) {
+			t.Errorf("%s: no error at %s says %q; said:\n%s", name, tt.at, tt.want, p.Diags)
+		}
+	}
+}
+
+// What is no firmware image is refused without reading it.
+func TestInput_sourceThatIsNoImage(t *testing.T) {
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
+	dir := t.TempDir()
+	huge := filepath.Join(dir, "disk.img")
+	f, err := os.Create(huge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Truncate(3<<30), f.Close()); err != nil { // without blocks on the disk
+		t.Fatal(err)
+	}
+	for source, want := range map[string]string{
+		huge:        "it has 3072 MiB; no firmware image has more than 256 MiB, so it was not read",
+		dir:         "it is a directory, not a file",
+		"/dev/zero": "it is a special file, not a file",
+	} {
+		p := plan(t, w.Workspace(), w.CrossFlash(intel9)[:2].With(image, map[string]any{"source": source, "sha256": nil}))
+		found := p.Diags.Errors().Find(want)
+		if len(found) != 1 || found[0].Path != "source" {
+			t.Errorf("%s: no error at source says %q; said:\n%s", source, want, p.Diags)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -26,7 +27,7 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 		"address": schema.StringAttribute{
 			Required:            true,
 			MarkdownDescription: "Name, alias of `~/.ssh/config`, or IP address of the host.",
-			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+			Validators:          []validator.String{stringvalidator.LengthAtLeast(1), addressValidator{}},
 		},
 		"mode": schema.StringAttribute{
 			Optional:            true,
@@ -51,7 +52,9 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 			"hosts": schema.MapNestedAttribute{
 				Optional:            true,
 				MarkdownDescription: "The hosts by name. Resources name a host by its key here.",
-				NestedObject:        schema.NestedAttributeObject{Attributes: host},
+				Validators: []validator.Map{mapvalidator.KeysAre(stringvalidator.RegexMatches(nameForm,
+					"The name of a host is a part of ids and paths: it must not be empty or hold blanks, slashes or control characters"))},
+				NestedObject: schema.NestedAttributeObject{Attributes: host},
 			},
 		},
 	}

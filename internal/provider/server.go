@@ -3,6 +3,8 @@ package provider
 import (
 	"context"
 	"reflect"
+	"regexp"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
@@ -33,7 +35,33 @@ func plain[T any](resp *T, err error) (*T, error) {
 			d.Summary, d.Detail = tfkit.Plain(d.Summary), tfkit.Plain(d.Detail)
 		}
 	}
+	if found := reflect.ValueOf(resp).Elem().FieldByName("Diagnostics"); len(diags) > 0 {
+		found.Set(reflect.ValueOf(wholeNumbers(diags)))
+	}
 	return resp, err
+}
+
+// fraction is what the framework says of mtu = 1.5, twice and as its own fault, before
+// a validator of ours is asked.
+var fraction = regexp.MustCompile(`Value %!s\(\*big\.Float=([^)]+)\) is not an integer`)
+
+// wholeNumbers rewords that, once for each attribute.
+func wholeNumbers(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
+	said := map[string]bool{}
+	return slices.DeleteFunc(diags, func(d *tfprotov6.Diagnostic) bool {
+		if d == nil {
+			return false
+		}
+		found := fraction.FindStringSubmatch(d.Detail)
+		if found == nil {
+			return false
+		}
+		d.Summary, d.Detail = "Invalid number", found[1]+" is not a whole number."
+		key := d.Attribute.String() + d.Detail
+		again := said[key]
+		said[key] = true
+		return again
+	})
 }
 
 func (s *plainServer) GetMetadata(

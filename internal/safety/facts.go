@@ -222,6 +222,7 @@ type HostFacts struct {
 	ToolVersion   string
 	Missing       []string // programs that the job needs and the host lacks
 	BackupDir     string   // on the operator's machine; empty: not configured
+	BackupProblem string   // why nothing can be stored in BackupDir; empty if it can
 	Others        []OtherCard
 }
 

@@ -210,6 +210,7 @@ var firmwareCases = []struct {
 	{"BK001", Refuse, "backup not parsed", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.Parsed = false }},
 	{"BK001", Refuse, "backup of another version", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.FW = fw242 }},
 	{"BK001", Refuse, "backup not verified by the tool", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.ToolVerified = false }},
+	{"BK010", Refuse, "backup_dir is a file", func(in *FirmwareInput) { in.Host.BackupProblem = "it is a file" }},
 	{"BK002", Refuse, "no backup_dir", func(in *FirmwareInput) { in.Host.BackupDir = "" }},
 }
 

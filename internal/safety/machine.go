@@ -27,6 +27,9 @@ func machine(card CardFacts, host HostFacts, need int64) []Finding {
 	if host.BackupDir == "" {
 		found = append(found, find("BK002", "backup_dir is not set"))
 	}
+	if host.BackupProblem != "" {
+		found = append(found, find("BK010", "backup_dir is %s: %s", host.BackupDir, host.BackupProblem))
+	}
 	return append(found, managers(host)...)
 }
 

@@ -76,7 +76,7 @@ const backupSpace = 2*16<<20 + spaceReserve
 
 // backupCodes are the findings on a host that also hold if nothing is written
 // to the card.
-var backupCodes = []string{"HO003", "HO004", "HO006", "HO008", "BK002"}
+var backupCodes = []string{"HO003", "HO004", "HO006", "HO008", "BK002", "BK010"}
 
 // BackupInput is everything the verdict on taking a backup depends on.
 type BackupInput struct {

@@ -67,6 +67,7 @@ var restoreCases = []struct {
 	{"FW045", "staged image", func(in *FirmwareInput) { in.Card.RunningFW = fw236 }},
 	{"HO007", "reboot not allowed", func(in *FirmwareInput) { in.Host.RebootAllowed = false }},
 	{"HO008", "observe", func(in *FirmwareInput) { in.Host.Observe = true }},
+	{"BK010", "backup_dir is a file", func(in *FirmwareInput) { in.Host.BackupProblem = "it is a file" }},
 	{"BK002", "no backup_dir", func(in *FirmwareInput) { in.Host.BackupDir = "" }},
 }
 
@@ -117,6 +118,7 @@ func TestBackup_findings(t *testing.T) {
 		{"HO006", "no space", func(in *BackupInput) { in.Host.StateFree = 1 << 20 }},
 		{"HO008", "observe", func(in *BackupInput) { in.Host.Observe = true }},
 		{"BK001", "reads differ", func(in *BackupInput) { in.Backup = goodBackup(); in.Backup.TwoReadsEqual = false }},
+		{"BK010", "backup_dir is a file", func(in *BackupInput) { in.Host.BackupProblem = "it is a file" }},
 		{"BK002", "no backup_dir", func(in *BackupInput) { in.Host.BackupDir = "" }},
 	} {
 		t.Run(c.code+" "+c.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package firmwareimage
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,12 +12,18 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
+
+// largestImage is four times the largest flash of these cards. Disk images and
+// archives are refused by their size: to read and hash one takes minutes.
+const largestImage = 256 << 20
 
 // imageFiles are the files read so far, by path.
 type imageFiles = memo.Map[string, tfkit.ImageFile]
@@ -33,6 +40,8 @@ func readFile(files *imageFiles, source, declared string) (file, []safety.Findin
 		return f, judge(f, declared, plainer(err))
 	case !info.Mode().IsRegular():
 		return f, judge(f, declared, fmt.Errorf("it is %s, not a file", kindOf(info.Mode())))
+	case info.Size() > largestImage:
+		return f, judge(f, declared, fmt.Errorf("it has %d MiB; no firmware image has more than %d MiB, so it was not read", info.Size()>>20, largestImage>>20))
 	}
 	version := fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 	read, err := files.Get(f.path, version, func() (tfkit.ImageFile, error) { return parseFile(f.path) })
@@ -55,6 +64,21 @@ func parseFile(path string) (read tfkit.ImageFile, err error) {
 		read.Parsed, err = fwimage.Parse(content, read.Size)
 	}
 	return read, err
+}
+
+// localFile refuses a source that is a URL. A path may hold "://" only behind a slash.
+type localFile struct{}
+
+func (localFile) Description(context.Context) string { return "A path on this machine, not a URL." }
+
+func (v localFile) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (localFile) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	scheme, _, is := strings.Cut(req.ConfigValue.ValueString(), "://")
+	if is && !strings.ContainsAny(scheme, `/\.`) {
+		resp.Diagnostics.AddAttributeError(req.Path, "Unable to read firmware image "+req.ConfigValue.ValueString(),
+			"source is a local file; download it first. Then write its path here, and its sha256 as the vendor gives it.")
+	}
 }
 
 func judge(f file, declared string, err error) []safety.Finding {

@@ -23,9 +23,10 @@ const (
 // Schema implements resource.Resource.
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attrs := map[string]schema.Attribute{
-		"id":     tfkit.IDAttribute("`host/sha256`. Import takes `host/path/of/the/file` instead"),
-		"host":   tfkit.HostAttribute(),
-		"source": schema.StringAttribute{Required: true, MarkdownDescription: sourceDescription, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
+		"id":   tfkit.IDAttribute("`host/sha256`. Import takes `host/path/of/the/file` instead"),
+		"host": tfkit.HostAttribute(),
+		"source": schema.StringAttribute{Required: true, MarkdownDescription: sourceDescription,
+			Validators: []validator.String{stringvalidator.LengthAtLeast(1), localFile{}}},
 		"sha256": schema.StringAttribute{
 			Optional: true, Computed: true, CustomType: tfkit.HashType{}, MarkdownDescription: sha256Description,
 			PlanModifiers: []planmodifier.String{tfkit.KeepSpelling[tfkit.HashKind]()},
@@ -45,8 +46,9 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 // Schema implements datasource.DataSource.
 func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attrs := map[string]dsschema.Attribute{
-		"id":     dsschema.StringAttribute{Computed: true, MarkdownDescription: "The SHA-256 of the file."},
-		"source": dsschema.StringAttribute{Required: true, MarkdownDescription: sourceDescription, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
+		"id": dsschema.StringAttribute{Computed: true, MarkdownDescription: "The SHA-256 of the file."},
+		"source": dsschema.StringAttribute{Required: true, MarkdownDescription: sourceDescription,
+			Validators: []validator.String{stringvalidator.LengthAtLeast(1), localFile{}}},
 		"sha256": dsschema.StringAttribute{Optional: true, Computed: true, CustomType: tfkit.HashType{}, MarkdownDescription: sha256Description},
 	}
 	for name, d := range factDescriptions {

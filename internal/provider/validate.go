@@ -1,0 +1,73 @@
+package provider
+
+import (
+	"context"
+	"net/netip"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+)
+
+// nameForm is what a key of hosts may be. Ids join it with others by "/", and it
+// stands in paths of backups and in messages.
+var nameForm = regexp.MustCompile(`^[^/\s\x00-\x1f\x7f]+$`)
+
+// addressValidator refuses what is no address, before a resolver is asked for it.
+type addressValidator struct{}
+
+func (addressValidator) Description(context.Context) string {
+	return "A name or an IP address, without a port and without a user."
+}
+
+func (v addressValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (addressValidator) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if wrong := addressProblem(req.ConfigValue.ValueString()); wrong != "" {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid address of a host", wrong)
+	}
+}
+
+// addressProblem says what is wrong with an address; empty if nothing is known to be.
+func addressProblem(address string) string {
+	if _, err := netip.ParseAddr(address); err == nil {
+		return "" // also IPv6, with its colons
+	}
+	_, rest, scheme := strings.Cut(address, "://")
+	user, host, at := strings.Cut(address, "@")
+	name, port, colon := strings.Cut(address, ":")
+	switch {
+	case !nameForm.MatchString(address) && !scheme:
+		return "The address holds a blank, a slash or a control character: " + quoted(address) + ". Write a name or an IP address."
+	case scheme:
+		return "The address is a URL: " + quoted(address) + ". Write the name alone: address = " + quoted(strings.TrimRight(rest, "/")) + "."
+	case at:
+		return "The address contains a user: " + quoted(address) + ". Write user = " + quoted(user) + " and address = " + quoted(host) + "."
+	case strings.HasPrefix(address, "["):
+		inner, after, _ := strings.Cut(strings.TrimPrefix(address, "["), "]")
+		return withPort(address, inner, strings.TrimPrefix(after, ":"))
+	case colon:
+		return withPort(address, name, port)
+	}
+	return ""
+}
+
+func withPort(address, name, port string) string {
+	text := "The address contains a port: " + quoted(address) + ". Write address = " + quoted(name)
+	if port != "" {
+		text += " and port = " + port
+	}
+	return text + "."
+}
+
+func quoted(s string) string { return `"` + strings.Map(printable, s) + `"` }
+
+func printable(r rune) rune {
+	if r < ' ' || r == 0x7f {
+		return '?'
+	}
+	return r
+}
