@@ -238,7 +238,7 @@ func (o *Ops) concludeFailed(ctx context.Context, c Card, out outcome, want expe
 	}
 	text := flashText(c, facts, want)
 	e.Means = text + " The card boots from it. The host was not restarted."
-	e.Check = "Run apply again; it burns again if it has to. " + e.Check
+	e.Check = "Run apply again; it burns again if it has to." // the flash is proven: no runbook
 	return []string{text}, both(e, o.settle(ctx, c, out.id, "failed; "+text))
 }
 

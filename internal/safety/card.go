@@ -97,8 +97,12 @@ func driverFindings(card CardFacts, host HostFacts) []Finding {
 func cardState(card CardFacts) []Finding {
 	if !card.FlashKnown {
 		f := find("FW044", "%s", orText(card.FlashError, "the query gave no answer"))
-		if card.FlashTaken {
+		switch {
+		case card.FlashTaken:
 			f = f.way(semaphore(card.PCI))
+		case strings.Contains(card.FlashError, "Permission denied"):
+			f = f.way("Reading the flash needs root. With become = \"none\" commands run as the user of the host's entry: " +
+				"write become = \"auto\", or user = \"root\".")
 		}
 		return []Finding{f}
 	}

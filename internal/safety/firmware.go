@@ -37,7 +37,7 @@ func Firmware(in FirmwareInput) Verdict {
 	}
 	v.Findings = append(v.Findings, machine(in.Card, in.Host, 4*in.Image.Size+spaceReserve)...)
 	v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
-	act, found := activation(in.Host, in.Request.Activation)
+	act, found := activation(in.Card, in.Host, in.Request.Activation)
 	v.Activation, v.Findings = act, append(v.Findings, found...)
 	v.Findings = append(v.Findings, backup(in.Card, in.Backup)...)
 	v.Findings = append(v.Findings, rearranged(in.Card, in.Image, in.Backup)...)
@@ -66,7 +66,7 @@ func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 	if running || !in.Card.RunningKnown {
 		return seal(v, in.Card, false)
 	}
-	act, found := activation(in.Host, in.Request.Activation)
+	act, found := activation(in.Card, in.Host, in.Request.Activation)
 	v.Activation, v.Findings = act, append(v.Findings, found...)
 	if act == ActivationReboot {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)

@@ -176,7 +176,7 @@ func GUIDs(in GUIDInput) Verdict {
 	}
 	v.Findings = append(v.Findings, replaced(in)...)
 	v.Findings = append(v.Findings, machine(in.Card, in.Host, spaceReserve+16<<20)...)
-	act, found := activation(in.Host, in.Request.Activation)
+	act, found := activation(in.Card, in.Host, in.Request.Activation)
 	v.Activation, v.Findings = act, append(v.Findings, found...)
 	if act == ActivationReboot {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
@@ -194,7 +194,7 @@ func inEffect(v Verdict, in GUIDInput) Verdict {
 	if !in.Waits || in.Request.Activation != ActivationReboot {
 		return v
 	}
-	act, found := activation(in.Host, in.Request.Activation)
+	act, found := activation(in.Card, in.Host, in.Request.Activation)
 	v.Activation, v.Findings = act, append(v.Findings, found...)
 	v.Findings = append(append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...), battery(in.Host)...)
 	if in.Host.Observe {

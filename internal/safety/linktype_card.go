@@ -34,7 +34,7 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 			v.Findings = append(v.Findings, find("LT014", "Card %s, activation = %q", in.Card.PCI, orText(string(in.Request.Activation), "none")))
 			return seal(v, in.Card, false)
 		}
-		how, found := activation(in.Host, in.Request.Activation)
+		how, found := activation(in.Card, in.Host, in.Request.Activation)
 		v.Activation = how
 		v.Findings = append(append(append(v.Findings, managers(in.Host)...), found...), battery(in.Host)...)
 	}

@@ -148,9 +148,9 @@ func restart(host HostFacts) []Finding {
 }
 
 // activation gives the activation and the findings on it.
-func activation(host HostFacts, want Activation) (Activation, []Finding) {
+func activation(card CardFacts, host HostFacts, want Activation) (Activation, []Finding) {
 	if want != ActivationReboot {
-		return ActivationNone, []Finding{find("HO011", "activation = %q", orText(string(want), "none"))}
+		return ActivationNone, []Finding{find("HO011", "activation = %q; the card is a %s", orText(string(want), "none"), orText(card.Chip.Name, "chip that is not known"))}
 	}
 	if !host.RebootAllowed {
 		return ActivationReboot, []Finding{find("HO007", "activation = \"reboot\", and the entry of %s has no reboot = { allowed = true }", host.Name)}

@@ -69,3 +69,26 @@ func TestLab_oneMachineUnderTwoNames(t *testing.T) {
 		}
 	}
 }
+
+// The texts of findings that were misread.
+func TestTexts_saidOnce(t *testing.T) {
+	t.Parallel()
+	in := goodFirmware()
+	in.Host.Observe, in.Image.HWIDs = true, []ib.HWID{{ID: 1}}
+	if v := Firmware(in); len(v.Findings) != 1 || v.Findings[0].Code != "HO008" || v.Action != ActionRefuse {
+		t.Errorf("of a host that is only read: %+v", v.Findings)
+	}
+	in = goodFirmware()
+	laterCard(&in, 0x1013)
+	in.Request.Activation = ActivationNone
+	for _, f := range Firmware(in).Findings {
+		if f.Code == "HO011" && (strings.Contains(f.Detail(), "ConnectX-3") || !strings.Contains(f.Detail(), "ConnectX-4")) {
+			t.Errorf("of a ConnectX-4: %s", f.Detail())
+		}
+	}
+	card := goodFirmware().Card
+	card.FlashKnown, card.FlashError = false, "-E- Cannot open /dev/mem: Permission denied"
+	if f := cardState(card); len(f) != 1 || !strings.Contains(f[0].Detail(), "Reading the flash needs root") || !strings.Contains(f[0].Detail(), `become = "none"`) {
+		t.Errorf("without root: %+v", f)
+	}
+}

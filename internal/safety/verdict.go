@@ -74,6 +74,10 @@ type permit struct {
 // grants one.
 func seal(v Verdict, card CardFacts, final bool) Verdict {
 	v = identified(v, card)
+	if i := slices.IndexFunc(v.Findings, func(f Finding) bool { return f.Code == "HO008" }); i >= 0 {
+		// What else speaks against changing a host that is only read helps nobody.
+		v.Findings = v.Findings[i : i+1]
+	}
 	if v.Blocked() {
 		v.Action, v.Activation, v.Answers = ActionRefuse, ActivationNone, nil
 		return v

@@ -51,7 +51,7 @@ func (guidFromMAC) Run(ctx context.Context, req function.RunRequest, resp *funct
 	mac, err := ib.ParseMAC(text.ValueString())
 	switch {
 	case err != nil:
-		resp.Error = function.NewArgumentFuncError(0, tfkit.Sentence(err.Error()))
+		resp.Error = tfkit.ArgumentError(0, err)
 	case mac.IsZero() || mac.IsMulticast():
 		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("The MAC %s is not the address of a device: it is zero, broadcast or a group address.", mac))
 	default:
@@ -92,12 +92,12 @@ func (guidsFromBase) Run(ctx context.Context, req function.RunRequest, resp *fun
 	}
 	base, err := ib.ParseGUID(text.ValueString())
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(0, tfkit.Sentence(err.Error()))
+		resp.Error = tfkit.ArgumentError(0, err)
 		return
 	}
 	node, port1, port2, system, err := ib.GUIDsFromBase(base)
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(0, tfkit.Sentence(err.Error()))
+		resp.Error = tfkit.ArgumentError(0, err)
 		return
 	}
 	resp.Error = resp.Result.Set(ctx, guidSet{
@@ -140,7 +140,7 @@ func (parsePSID) Run(ctx context.Context, req function.RunRequest, resp *functio
 	}
 	psid, err := ib.ParsePSID(text.ValueString())
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(0, tfkit.Sentence(err.Error()))
+		resp.Error = tfkit.ArgumentError(0, err)
 		return
 	}
 	out := psidParts{PSID: types.StringValue(psid.String()), Vendor: types.StringNull(), OEM: types.BoolNull()}
@@ -180,11 +180,11 @@ func (ipoibMaxMTU) Run(ctx context.Context, req function.RunRequest, resp *funct
 	}
 	mode, err := ib.ParseIPoIBMode(modeText)
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(0, tfkit.Sentence(err.Error()))
+		resp.Error = tfkit.ArgumentError(0, err)
 		return
 	}
 	if ib.MaxMTU(ib.ModeDatagram, int(ibMTU)) == 0 {
-		resp.Error = function.NewArgumentFuncError(1, fmt.Sprintf("%d is no InfiniBand MTU: want 256, 512, 1024, 2048 or 4096.", ibMTU))
+		resp.Error = function.NewArgumentFuncError(1, fmt.Sprintf("%d is no InfiniBand MTU: want 256, 512, 1024, 2048 or 4096", ibMTU))
 		return
 	}
 	resp.Error = resp.Result.Set(ctx, int64(ib.MaxMTU(mode, int(ibMTU))))

@@ -185,9 +185,26 @@ func writeRule(b *strings.Builder, r safety.Rule) {
 			fmt.Fprintf(b, "\n%s\n", escape(text))
 		}
 	}
+	if strings.HasSuffix(r.WayOut, ":") && r.ConsentAttribute != "" {
+		fmt.Fprintf(b, "\n```hcl\n%s # the refusal shows the values\n```\n", consentLine(r.ConsentAttribute))
+	}
 }
 
-// escape keeps <words in angle brackets> from being read as HTML.
+// escape keeps <words in angle brackets> from being read as HTML. Code is shown as
+// it is written.
 func escape(text string) string {
-	return strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(text)
+	parts := strings.Split(text, "`")
+	for i := 0; i < len(parts); i += 2 {
+		parts[i] = strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(parts[i])
+	}
+	return strings.Join(parts, "`")
+}
+
+// consentLine is the line of a consent; each refusal shows it with its values.
+func consentLine(attribute string) string {
+	switch attribute {
+	case "allow_psid_change", "allow_downgrade", "allow_branch_change":
+		return attribute + ` = { from = "…", to = "…" }`
+	}
+	return attribute + ` = "…"`
 }

@@ -3,6 +3,7 @@ package tfkit
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
@@ -144,6 +145,12 @@ func (v Text[K]) ValidateParameter(_ context.Context, req function.ValidateParam
 		return
 	}
 	if _, err := v.Canonical(); err != nil {
-		resp.Error = function.NewArgumentFuncError(req.Position, Sentence(err.Error()))
+		resp.Error = ArgumentError(req.Position, err)
 	}
+}
+
+// ArgumentError is the error of a function about one of its arguments. The engines
+// put a full stop behind it.
+func ArgumentError(position int64, err error) *function.FuncError {
+	return function.NewArgumentFuncError(position, strings.TrimSuffix(Sentence(err.Error()), "."))
 }

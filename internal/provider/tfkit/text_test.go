@@ -1,6 +1,7 @@
 package tfkit
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -120,5 +121,14 @@ func TestConsentOf_readsBothTokens(t *testing.T) {
 	}
 	if _, unknown := ConsentOf(types.ObjectUnknown(consentTypes[PSIDKind]())); !unknown {
 		t.Error("an unknown consent counts as known")
+	}
+}
+
+func TestArgumentError_leavesTheFullStopToTheEngine(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"want 6 pairs", "want 6 pairs."} {
+		if got := ArgumentError(1, errors.New(text)); got.Text != "Want 6 pairs" || *got.FunctionArgument != 1 {
+			t.Errorf("%q gives %q", text, got.Text)
+		}
 	}
 }
