@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -62,29 +61,17 @@ func (r *Resource) announced(ctx context.Context, in private, state model) bool 
 		n.Card == state.CardID.ValueString() && n.Backup == state.OriginalBackup.ValueString()
 }
 
-// boot tells machines apart whatever they are called; empty if it is not known.
-func (r *Resource) boot(ctx context.Context, host string) string {
-	if !r.HostReady(types.StringValue(host)) {
-		return ""
-	}
-	_, _, snap, err := r.Look(ctx, host)
-	if err != nil {
-		return "" // whoever needs the host says so
-	}
-	return snap.BootID
-}
-
 // hold notes that the configuration has the card; false if this plan restores it.
 func (r *Resource) hold(ctx context.Context, card tfkit.CardID, exists bool, diags *diag.Diagnostics) bool {
 	ref, err := tfkit.ParseCardRef(card.ValueString())
 	if err != nil {
 		return true // not known yet, or the attribute validated itself
 	}
-	boot := r.boot(ctx, ref.Host)
-	if !exists && r.Restores.InState(ref, boot) {
+	key := r.CardKey(ref)
+	if !exists && r.Restores.InState(key) {
 		warnReplaced(diags, ref.String())
 	}
-	if r.Restores.Hold(ref, boot, exists) {
+	if r.Restores.Hold(key, exists) {
 		return !refuseHeld(ctx, diags, ref)
 	}
 	return true

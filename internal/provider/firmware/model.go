@@ -3,6 +3,7 @@ package firmware
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -102,39 +103,60 @@ func (m *model) observe(ref tfkit.CardRef, s hca.FirmwareState) {
 	m.FlashVersion = tfkit.VersionText(s.Flash.FW)
 	m.RunningPSID = tfkit.PSIDText(s.Running.PSID)
 	m.RunningVersion = tfkit.VersionText(s.Running.FW)
-	m.RebootRequired = types.BoolValue(s.Pending)
+	m.RebootRequired = types.BoolNull()
+	if s.RunningKnown && s.Flash.PSID != "" {
+		m.RebootRequired = types.BoolValue(s.Pending)
+	}
 	if s.BackupPath != "" {
 		m.BackupPath = types.StringValue(s.BackupPath)
 	}
 }
 
-// plan fills what the change will lead to, as far as it is known before.
-func (m *model) plan(ref tfkit.CardRef, img safety.ImageFacts, v safety.Verdict, now hca.FirmwareState, prior model) {
+// plan fills what the change will lead to. What core has planned as known must
+// be the same when it plans again to apply, so that nothing known here may depend
+// on what the host is at the moment: it follows from the configuration, the image,
+// and the state, which an apply is shown as its plan was.
+func (m *model) plan(ref tfkit.CardRef, img safety.ImageFacts, prior model) {
 	prior = prior.orNull()
-	burn := v.Action == safety.ActionBurn
-	after := now
-	m.BackupPath, m.OriginalBackup, m.Change = prior.BackupPath, prior.OriginalBackup, prior.Change
-	if burn {
-		after.Flash = safety.Flash{PSID: ib.PSID(img.PSID), FW: img.FW}
-		m.Change = types.StringValue(changeText(now, img))
-	}
-	if m.Activation.ValueString() == tfkit.ActivationReboot {
-		after.Running, after.RunningKnown = after.Flash, true
-	}
-	after.Pending = after.RunningKnown && after.Flash != after.Running
-	after.BackupPath = ""
+	m.ID = types.StringValue(ref.String())
 	m.setImage(img)
-	m.observe(ref, after)
-	if burn || v.Action == safety.ActionWait {
-		m.BackupPath = types.StringUnknown()
-	}
-	if m.OriginalBackup.IsNull() && (prior.ID.IsNull() || m.BackupPath.IsUnknown()) {
-		m.OriginalBackup = types.StringUnknown()
-	}
-	if v.Action == safety.ActionWait {
-		m.waiting()
+	m.FlashPSID, m.FlashVersion = m.ImagePSID, m.ImageVersion
+	m.BackupPath, m.OriginalBackup, m.Change = prior.BackupPath, prior.OriginalBackup, prior.Change
+	m.open()
+	if flash := prior.flash(); !prior.ID.IsNull() && flash != "" && !prior.has(img) {
+		m.Change = types.StringValue(changeText(flash, img))
 	}
 	m.settleConsents(prior)
+}
+
+// open leaves open what only the host can say afterwards.
+func (m *model) open() {
+	m.RunningPSID, m.RunningVersion = tfkit.UnknownText[tfkit.PSIDKind](), tfkit.UnknownText[tfkit.VersionKind]()
+	m.RebootRequired, m.BackupPath, m.Change = types.BoolUnknown(), types.StringUnknown(), types.StringUnknown()
+	if m.OriginalBackup.IsNull() {
+		m.OriginalBackup = types.StringUnknown()
+	}
+}
+
+// has reports whether the state says that the flash has the image's PSID and version.
+func (m *model) has(img safety.ImageFacts) bool {
+	return m.FlashPSID.Same(tfkit.PSIDText(img.PSID)) && m.FlashVersion.Same(tfkit.VersionText(img.FW))
+}
+
+// flash is what the state says of the flash, "MT_… 2.42.5000"; empty if nothing.
+func (m *model) flash() string {
+	return strings.TrimSpace(m.FlashPSID.ValueString() + " " + m.FlashVersion.ValueString())
+}
+
+// sameImage reports whether the state is of this very image.
+func (m *model) sameImage(img safety.ImageFacts) bool {
+	return m.ImageSHA256.ValueString() == img.SHA256
+}
+
+// settled reports whether the state says that nothing is to be done for an image.
+func (m *model) settled(img safety.ImageFacts, plan model) bool {
+	restart := m.RebootRequired.ValueBool() && plan.Activation.ValueString() == tfkit.ActivationReboot
+	return m.has(img) && !restart
 }
 
 // orNull replaces objects without a type, as a model has before the first
@@ -145,14 +167,6 @@ func (m model) orNull() model {
 		m.AllowBranch = tfkit.NullConsent[tfkit.VersionKind]()
 	}
 	return m
-}
-
-// waiting leaves open what a job of an earlier apply, which still runs, decides.
-func (m *model) waiting() {
-	m.Change = types.StringUnknown()
-	m.FlashPSID, m.RunningPSID = tfkit.UnknownText[tfkit.PSIDKind](), tfkit.UnknownText[tfkit.PSIDKind]()
-	m.FlashVersion, m.RunningVersion = tfkit.UnknownText[tfkit.VersionKind](), tfkit.UnknownText[tfkit.VersionKind]()
-	m.RebootRequired = types.BoolUnknown()
 }
 
 // settleConsents gives consents that the configuration leaves open the value of
@@ -195,21 +209,27 @@ func (m *model) normalise(ref tfkit.CardRef, now hca.FirmwareState, imageSHA256 
 	m.ImagePSID, m.ImageVersion = m.FlashPSID, m.FlashVersion
 }
 
-// finish fills the state after a successful apply from what was read back.
-func (m *model) finish(a *assessment, done hca.FirmwareState) {
-	backup := m.BackupPath
+// finish fills the state after a successful apply from what was read back. What
+// was planned as known stays: the operation has proven it.
+func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
+	planned := *m
 	m.setImage(a.image)
 	m.observe(a.at.Ref, done)
-	if done.BackupPath == "" && !backup.IsUnknown() {
-		m.BackupPath = backup
+	m.FlashPSID, m.FlashVersion = planned.FlashPSID, planned.FlashVersion
+	m.BackupPath = tfkit.OrNull(cmp.Or(done.BackupPath, prior.BackupPath.ValueString()))
+	m.Change, m.OriginalBackup = planned.Change, planned.OriginalBackup
+	burned := done.BackupPath != ""
+	switch {
+	case m.Change.IsUnknown() && burned:
+		m.Change = types.StringValue(changeText(describe(a.now.Flash), a.image))
+	case m.Change.IsUnknown():
+		m.Change = tfkit.OrNull(prior.Change.ValueString())
 	}
-	if m.BackupPath.IsUnknown() {
-		m.BackupPath = types.StringNull()
+	if !m.OriginalBackup.IsUnknown() {
+		return
 	}
-	if m.Change.IsUnknown() {
-		m.Change = types.StringNull()
-	}
-	if m.OriginalBackup.IsUnknown() {
+	m.OriginalBackup = types.StringNull()
+	if prior.ID.IsNull() || burned || len(hca.PendingJobs(a.at.Snap, a.at.Ref.PCI)) > 0 {
 		m.OriginalBackup = tfkit.OrNull(cmp.Or(done.BackupPath, done.JobBackup))
 	}
 }

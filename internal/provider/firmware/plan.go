@@ -43,7 +43,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	config.Activation = plan.Activation // with the default
 	config.CardIdentity = tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity)
 	a := r.ask(ctx, config, &resp.Diagnostics)
-	if a == nil || !r.assess(ctx, a, config, state, &resp.Diagnostics) {
+	same := exists && tfkit.SameCard(state.CardID, plan.CardID)
+	if a == nil || same && !a.expected(ctx, state, &resp.Diagnostics) || !r.assess(ctx, a, config, state, &resp.Diagnostics) {
 		return
 	}
 	r.modify(ctx, a, plan, config, state, req, resp)
@@ -63,22 +64,59 @@ func (r *Resource) takes(ctx context.Context, plan, state model, req resource.Mo
 	return r.hold(ctx, plan.CardID, same, diags)
 }
 
-// modify plans what the verdict allows.
+// modify plans what the verdict allows. Core plans an update a second time when
+// it applies it, and the host may have changed by then: so what the configuration
+// and the state say decides between the kinds of plan, and the host alone only
+// whether there is anything to do.
 func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, state model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	// Also what an earlier apply left to finish: a job to settle, a restart.
-	if !a.converged(config) {
+	idle := a.converged(config)
+	if !idle {
 		r.Planned.UpdateCard(a.at.Ref, func(c *tfkit.PlannedCard) { c.PSID, c.FW = ib.PSID(a.image.PSID), a.image.FW })
 	}
-	if !req.State.Raw.IsNull() && a.converged(config) && state.CardID.Same(plan.CardID) {
+	exists := !req.State.Raw.IsNull() && tfkit.SameCard(state.CardID, plan.CardID)
+	if exists && state.settled(a.image, plan) && (state.sameImage(a.image) || idle && r.planning(a.at.Ref)) {
+		kept := state.keep(plan, config)
+		if !kept && !idle {
+			state.open()
+		}
 		resp.Plan.Raw = req.State.Raw
-		if state.keep(plan, config) {
+		if kept || !idle {
 			resp.Diagnostics.Append(resp.Plan.Set(ctx, &state)...)
 		}
-		return
+		idle = idle || kept // such an apply leaves the card alone
+	} else {
+		plan.CardIdentity = a.at.Identity
+		plan.plan(a.at.Ref, a.image, state)
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	}
-	plan.CardIdentity = a.at.Identity
-	plan.plan(a.at.Ref, a.image, a.Verdict, a.now, state)
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	if !idle {
+		a.announce(&resp.Diagnostics)
+	}
+}
+
+// planning reports whether this walk is a plan, which has read the state. Where
+// core was told not to read it, it looks like an apply.
+func (r *Resource) planning(ref tfkit.CardRef) bool {
+	return r.Restores.InState(r.CardKey(ref))
+}
+
+// announce says what will be written and restarted.
+func (a *assessment) announce(diags *diag.Diagnostics) {
+	card, v := a.at.Ref.String(), a.Verdict
+	restart := v.Activation == safety.ActivationReboot
+	switch {
+	case v.Action == safety.ActionBurn:
+		then := "The host is not restarted: the card runs the firmware that it has now until somebody does that."
+		if restart {
+			then = "Then host " + a.at.Ref.Host + " is restarted, so that the card runs it."
+		}
+		diags.AddWarning("Burning firmware of card "+card+": "+changeText(describe(a.now.Flash), a.image),
+			"The apply copies what is in flash to backup_dir, writes the image, and verifies it. "+then)
+	case v.Action == safety.ActionNone && restart:
+		diags.AddWarning("Restarting host "+a.at.Ref.Host+" for card "+card,
+			"The flash holds "+describe(a.now.Flash)+", and the card runs "+describe(a.now.Running)+". Nothing is written.")
+	}
 }
 
 // assessment is the verdict with what it is about.
@@ -130,7 +168,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 // assess gives the verdict and reports it; false if nothing may be planned.
 func (r *Resource) assess(ctx context.Context, a *assessment, config, state model, diags *diag.Diagnostics) bool {
 	// A comparison of the content reads the whole flash.
-	a.ask.Compare = !state.ImageID.Same(config.ImageID)
+	a.ask.Compare = !state.ImageID.Same(config.ImageID) || a.otherBurn()
 	if a.ask.Compare || !a.hasImage() {
 		a.ask.Lab = r.Lab(ctx, a.at.Ref, diags)
 	}
@@ -180,6 +218,14 @@ func (a *assessment) hasImage() bool {
 	return string(a.now.Flash.PSID) == a.image.PSID && a.now.Flash.FW == a.image.FW
 }
 
+// otherBurn reports whether the last burn that the host's journal knows was of
+// another image than this one: with the same PSID and version, the query of the
+// flash does not show it.
+func (a *assessment) otherBurn() bool {
+	job, ok := a.at.Snap.Job(a.now.JobID)
+	return ok && a.hasImage() && job.Request["image_sha256"] != a.image.SHA256
+}
+
 // report adds findings, and what an earlier apply left unfinished.
 func (a *assessment) report(ctx context.Context, diags *diag.Diagnostics) (blocked bool) {
 	tfkit.AddJobs(diags, a.at.Ref, a.Jobs)
@@ -192,31 +238,28 @@ func (a *assessment) converged(config model) bool {
 	return a.Verdict.Action == safety.ActionNone && len(a.Jobs) == 0 && !waiting
 }
 
-// changeText says what a burn does, from what is in flash now.
-func changeText(now hca.FirmwareState, img safety.ImageFacts) string {
-	return fmt.Sprintf("%s %s -> %s %s", now.Flash.PSID, now.Flash.FW, img.PSID, img.FW)
+// changeText says what a burn does to what is in flash.
+func changeText(flash string, img safety.ImageFacts) string {
+	return fmt.Sprintf("%s -> %s %s", flash, img.PSID, img.FW)
 }
 
-// planned compares the card of now with what was planned. Core compares the
-// planned values as well, but blames the provider if they differ. A card that
-// has the image already, or on which a job of an earlier apply is not settled,
-// is no surprise: the operation converges from there.
-func (r *Resource) planned(at *tfkit.CardAt, img safety.ImageFacts, plan model, diags *diag.Diagnostics) bool {
-	now, err := hca.ReadFirmware(at.Snap, at.Ref.PCI)
-	if err != nil {
-		tfkit.AddError(diags, "read firmware of card "+at.Ref.String(), err)
-		return false
-	}
-	has := string(now.Flash.PSID) == img.PSID && now.Flash.FW == img.FW
-	if has || plan.Change.IsUnknown() || len(hca.PendingJobs(at.Snap, at.Ref.PCI)) > 0 || plan.Change.ValueString() == changeText(now, img) {
+func describe(f safety.Flash) string { return fmt.Sprintf("%s %s", f.PSID, f.FW) }
+
+// expected compares the flash of now with that of the state, which the plan was
+// made on. In the plan itself they are equal, because it has just read the state.
+// A card that has the image already, or on which a job of an earlier apply is not
+// settled, is no surprise: the operation converges from there.
+func (a *assessment) expected(ctx context.Context, state model, diags *diag.Diagnostics) bool {
+	was, is := state.flash(), describe(a.now.Flash)
+	if a.hasImage() || was == "" || was == is || a.now.Flash.PSID == "" || len(hca.PendingJobs(a.at.Snap, a.at.Ref.PCI)) > 0 {
 		return true
 	}
-	wanted := "leave its flash as it is"
-	if !plan.Change.IsNull() {
-		wanted = "change " + plan.Change.ValueString()
+	wanted := "leave " + was + " in flash"
+	if !state.has(a.image) {
+		wanted = "change " + changeText(was, a.image)
 	}
-	diags.AddError("Refusing to burn firmware on card "+at.Ref.String()+": the card is not as it was planned for",
-		"The plan was to "+wanted+"; now the change would be "+changeText(now, img)+". Nothing was changed.\n\n"+
-			"Somebody else may have changed the card since. Plan again and read what has become of it.")
-	return false
+	return !tfkit.AddFindings(ctx, diags, "burn firmware on card "+a.at.Ref.String(), []safety.Finding{
+		safety.Overtaken("The plan was to %s; now the flash holds %s. Nothing was written. "+
+			"Plan again. A plan with -refresh=false does not see what has become of the card.", wanted, is),
+	})
 }

@@ -16,8 +16,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 const standardTimeout = 45 * time.Minute
@@ -43,7 +45,7 @@ func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, res
 // tainted object would be destroyed and created again, and hardware cannot be.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	r.Restores.BeginApply()
-	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+	r.apply(ctx, req.Plan, req.Config, model{}, &resp.State, &resp.Diagnostics)
 }
 
 // Update does the same as Create: both converge. What only a later destroy will
@@ -54,10 +56,14 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		resp.State.Raw = req.Plan.Raw
 		return
 	}
-	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+	var prior model
+	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
+	if !resp.Diagnostics.HasError() {
+		r.apply(ctx, req.Plan, req.Config, prior, &resp.State, &resp.Diagnostics)
+	}
 }
 
-func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config, to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config, prior model, to *tfsdk.State, diags *diag.Diagnostics) {
 	var plan, config model
 	diags.Append(from.Get(ctx, &plan)...)
 	diags.Append(conf.Get(ctx, &config)...)
@@ -66,8 +72,11 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		tfkit.AddError(diags, "burn firmware on card "+plan.CardID.ValueString(), err)
 		return
 	}
-	config.Activation, config.CardIdentity = plan.Activation, tfkit.AsPlanned(plan.CardIdentity)
-	err = r.Turns.Do(ctx, ref, func() error { return r.write(ctx, ref, config, &plan, diags) })
+	if config.Activation.IsNull() {
+		config.Activation = types.StringValue(tfkit.ActivationNone)
+	}
+	config.CardIdentity = tfkit.AsPlanned(plan.CardIdentity)
+	err = r.Turns.Do(ctx, ref, func() error { return r.write(ctx, ref, config, prior, &plan, diags) })
 	tfkit.AddError(diags, "burn firmware on card "+ref.String(), err)
 	if diags.HasError() {
 		return
@@ -76,21 +85,28 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 }
 
 // write writes the card, in its turn and within its time.
-func (r *Resource) write(ctx context.Context, ref tfkit.CardRef, config model, plan *model, diags *diag.Diagnostics) error {
+func (r *Resource) write(ctx context.Context, ref tfkit.CardRef, config, prior model, plan *model, diags *diag.Diagnostics) error {
 	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
 	defer cancel()
-	return r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
+	return r.WithHost(ctx, ref.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
+		h.Invalidate() // the turn may have come an hour after the plan
 		a := r.ask(ctx, config, diags)
-		if a == nil || !r.planned(a.at, a.image, *plan, diags) {
+		if a == nil || !prior.ID.IsNull() && !a.expected(ctx, prior, diags) {
 			return nil
 		}
 		a.ask.Lab = r.Lab(ctx, ref, diags)
 		done, burnErr := r.Cards.ApplyFirmware(ctx, a.ask)
-		if burnErr == nil {
-			r.Planned.DoneCard(ref)
-			plan.finish(a, done)
+		if burnErr != nil {
+			return burnErr
 		}
-		return burnErr
+		r.Planned.DoneCard(ref)
+		if is := describe(done.Flash); done.Flash.PSID != "" && is != describe(safety.Flash{PSID: ib.PSID(a.image.PSID), FW: a.image.FW}) {
+			return &safety.RefusedError{What: "store the firmware of card " + ref.String(), Findings: []safety.Finding{
+				safety.Overtaken("The apply is done, and now the flash holds %s. Somebody else writes this card.", is),
+			}}
+		}
+		plan.finish(a, prior, done)
+		return nil
 	})
 }
 
@@ -104,7 +120,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	_, _, snap, err := r.Look(ctx, ref.Host)
-	r.Restores.SawState(ref, r.boot(ctx, ref.Host))
+	r.Restores.SawState(r.CardKey(ref))
 	if err == nil && r.Present(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) == tfkit.Strange {
 		return // what was read last stays in the state
 	}

@@ -2,10 +2,7 @@ package tfkit
 
 import (
 	"crypto/rand"
-	"slices"
 	"sync"
-
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
 // Restores tells the one destroy that may burn an earlier firmware back from all
@@ -18,25 +15,9 @@ type Restores struct {
 
 	mu        sync.Mutex
 	applying  bool
-	read      []place
-	holders   []holder
-	announced []place
-}
-
-// place is a slot of a machine. One machine may have two names in the hosts map;
-// its boot id is the same under both.
-type place struct {
-	host, boot string
-	pci        ib.PCIAddress
-}
-
-func (p place) is(other place) bool {
-	return p.pci == other.pci && (p.host == other.host || p.boot != "" && p.boot == other.boot)
-}
-
-type holder struct {
-	place
-	exists bool
+	read      map[string]bool // cards, by CardKey
+	holders   map[string]Holder
+	announced map[string]bool
 }
 
 // Holder says who else has a card that is to be restored.
@@ -50,7 +31,9 @@ const (
 )
 
 // NewRestores begins a walk.
-func NewRestores() *Restores { return &Restores{walk: rand.Text()} }
+func NewRestores() *Restores {
+	return &Restores{walk: rand.Text(), read: map[string]bool{}, holders: map[string]Holder{}, announced: map[string]bool{}}
+}
 
 // Walk names this walk. A plan and its apply are two walks, so that a note with
 // this name was not made by the plan that the operator saw.
@@ -72,48 +55,42 @@ func (r *Restores) BeginApply() {
 }
 
 // SawState notes that the state has a resource of the card: it was read.
-func (r *Restores) SawState(ref CardRef, boot string) {
+func (r *Restores) SawState(card string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.read = append(r.read, place{ref.Host, boot, ref.PCI})
+	r.read[card] = true
 }
 
 // InState reports whether the state was seen to have a resource of the card. It
 // is false in a walk that applies, where nothing is read.
-func (r *Restores) InState(ref CardRef, boot string) bool {
+func (r *Restores) InState(card string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.read, place{ref.Host, boot, ref.PCI}.is)
+	return r.read[card]
 }
 
 // Hold notes that the configuration has a resource of the card, in the state or
 // not yet, and reports whether this walk restores the card.
-func (r *Restores) Hold(ref CardRef, boot string, exists bool) (restored bool) {
+func (r *Restores) Hold(card string, exists bool) (restored bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := place{ref.Host, boot, ref.PCI}
-	r.holders = append(r.holders, holder{at, exists})
-	return slices.ContainsFunc(r.announced, at.is)
+	switch {
+	case !exists:
+		r.holders[card] = HeldByNew
+	case r.holders[card] == HeldByNobody:
+		r.holders[card] = HeldByOther
+	}
+	return r.announced[card]
 }
 
 // Announce notes that this walk restores the card, unless the configuration has
 // a resource of it.
-func (r *Restores) Announce(ref CardRef, boot string) Holder {
+func (r *Restores) Announce(card string) Holder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := place{ref.Host, boot, ref.PCI}
-	found := HeldByNobody
-	for _, h := range r.holders {
-		switch {
-		case !h.is(at):
-		case !h.exists:
-			return HeldByNew
-		default:
-			found = HeldByOther
-		}
-	}
+	found := r.holders[card]
 	if found == HeldByNobody {
-		r.announced = append(r.announced, at)
+		r.announced[card] = true
 	}
 	return found
 }

@@ -1,44 +1,30 @@
 package tfkit
 
-import (
-	"testing"
+import "testing"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-)
-
+// Core plans in no order that can be relied on: the destroy may come first.
 func TestRestores_whoHoldsACard(t *testing.T) {
 	t.Parallel()
-	first, second := ib.MustParsePCIAddress("0000:01:00.0"), ib.MustParsePCIAddress("0000:02:00.0")
-	restored := CardRef{Host: "a", PCI: first}
 	for _, c := range []struct {
 		name   string
-		holder CardRef
-		boot   string
+		card   string
 		exists bool
 		want   Holder
 	}{
-		{"new block of the card", CardRef{Host: "a", PCI: first}, "boot", false, HeldByNew},
-		{"block of the state", CardRef{Host: "a", PCI: first}, "", true, HeldByOther},
-		{"the same machine under another name", CardRef{Host: "alias", PCI: first}, "boot", false, HeldByNew},
-		{"another card", CardRef{Host: "a", PCI: second}, "boot", false, HeldByNobody},
-		{"another machine", CardRef{Host: "b", PCI: first}, "other", false, HeldByNobody},
-		{"two machines that do not answer", CardRef{Host: "b", PCI: first}, "", false, HeldByNobody},
+		{"new block of the card", "a/0000:01:00", false, HeldByNew},
+		{"block of the state", "a/0000:01:00", true, HeldByOther},
+		{"another card", "a/0000:02:00", false, HeldByNobody},
 	} {
-		boot := "boot"
-		if c.name == "two machines that do not answer" {
-			boot = ""
-		}
 		r := NewRestores()
-		if r.Hold(c.holder, c.boot, c.exists) {
+		if r.Hold(c.card, c.exists) {
 			t.Errorf("%s: restored before anything was announced", c.name)
 		}
-		if got := r.Announce(restored, boot); got != c.want {
+		if got := r.Announce("a/0000:01:00"); got != c.want {
 			t.Errorf("%s, then the destroy: %d, want %d", c.name, got, c.want)
 		}
-		// Core plans in no order that can be relied on.
 		r = NewRestores()
-		r.Announce(restored, boot)
-		if got := r.Hold(c.holder, c.boot, c.exists); got != (c.want != HeldByNobody) {
+		r.Announce("a/0000:01:00")
+		if got := r.Hold(c.card, c.exists); got != (c.want != HeldByNobody) {
 			t.Errorf("the destroy, then %s: restored %t", c.name, got)
 		}
 	}

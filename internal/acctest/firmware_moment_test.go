@@ -1,0 +1,140 @@
+package acctest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// Without a driver nobody knows what a card runs. The apply says nothing about it
+// and does not fail.
+func TestMoment_firmware_of_a_card_without_driver(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	w.unbind(host)
+	ws, cfg := w.Workspace(), w.burn(host, w.Image(ImageVPI), map[string]any{"allow_psid_change": nil, "on_destroy": "restore"})
+	applied(t, ws, cfg)
+	for _, name := range []string{"running_psid", "running_version", "reboot_required"} {
+		if got := ws.Get(theFirmware, name); got != nil {
+			t.Errorf("%s is %v, which nothing proves", name, got)
+		}
+	}
+	emptyPlan(t, ws, cfg)
+	if images, guids := burns(w, host); images+guids != 0 {
+		t.Errorf("%d burns and %d GUID changes", images, guids)
+	}
+}
+
+// momentCase is a change of the host between a plan and its apply.
+type momentCase struct {
+	name    string
+	hosts   []labs.Host
+	extra   map[string]any // arguments of the firmware
+	before  func(t *testing.T, w *World, ws *Workspace, cfg Config)
+	between func(t *testing.T, w *World, cfg Config)
+	refused []string // what the apply says; nil: it converges
+}
+
+func momentCases() []momentCase {
+	host := labs.Intel9
+	older := func(t *testing.T, w *World, ws *Workspace, cfg Config) {
+		t.Helper()
+		applied(t, ws, cfg.With(theFirmware, map[string]any{"timeout": nil}))
+		w.write(host, card.OldVPI())
+		w.Restart(host)
+	}
+	return []momentCase{
+		{
+			name: "burned by hand", hosts: bought(),
+			between: func(_ *testing.T, w *World, _ Config) {
+				w.write(host, card.VPI())
+				w.Restart(host)
+			},
+		},
+		{
+			name: "applied by somebody else", hosts: bought(),
+			between: func(t *testing.T, w *World, cfg Config) {
+				t.Helper()
+				applied(t, w.Workspace(), cfg)
+			},
+		},
+		{
+			name: "mended by hand", hosts: vpi()[:1], extra: map[string]any{"allow_psid_change": nil, "timeout": "50m"}, before: older,
+			between: func(_ *testing.T, w *World, _ Config) {
+				w.write(host, card.VPI())
+				w.Restart(host)
+			},
+		},
+		{
+			name: "other firmware by hand", hosts: vpi()[:1], extra: map[string]any{"allow_psid_change": nil}, before: older,
+			between: func(_ *testing.T, w *World, _ Config) { w.write(host, card.EN()) },
+			refused: []string{"HO019", "2.36.5000 -> " + card.PSIDVPI + " 2.42.5000", card.PSIDEN, "Nothing was written", "Plan again"},
+		},
+		{
+			name: "restarted", hosts: bought(),
+			before: func(t *testing.T, _ *World, ws *Workspace, cfg Config) {
+				t.Helper()
+				applied(t, ws, cfg.With(theFirmware, map[string]any{"activation": nil}))
+			},
+			between: func(_ *testing.T, w *World, _ Config) { w.Restart(host) },
+		},
+		{
+			name: "image removed", hosts: bought(),
+			before: func(t *testing.T, _ *World, ws *Workspace, cfg Config) {
+				t.Helper()
+				applied(t, ws, cfg[:1])
+			},
+			between: func(_ *testing.T, w *World, _ Config) {
+				w.Run(host, "rm -rf /var/lib/terraform-provider-infiniband/images")
+			},
+			refused: []string{"the image is not on the host"},
+		},
+	}
+}
+
+// Whatever becomes of the host between the plan and its apply, the apply
+// converges or says itself what has changed. Core would blame the provider.
+func TestMoment_firmware_of_a_host_that_changes_between_plan_and_apply(t *testing.T) {
+	t.Parallel()
+	for _, c := range momentCases() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := Start(t, Options{Hosts: c.hosts})
+			ws, cfg := w.Workspace(), w.burn(labs.Intel9, w.Image(ImageVPI), c.extra)
+			if c.before != nil {
+				c.before(t, w, ws, cfg)
+				w.up(labs.Intel9)
+			}
+			p := cleanPlan(t, ws, cfg)
+			c.between(t, w, cfg)
+			w.up(labs.Intel9)
+			images, _ := burns(w, labs.Intel9)
+			said, err := ws.Apply(context.Background(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(said.Errors().Find("inconsistent")) > 0 {
+				t.Errorf("core blames the provider:\n%s", said.Errors())
+			}
+			if obj := ws.State[theFirmware]; obj != nil && obj.Tainted {
+				t.Error("the firmware is tainted")
+			}
+			if after, _ := burns(w, labs.Intel9); after != images {
+				t.Errorf("burned %d times", after-images)
+			}
+			if c.refused != nil {
+				if len(said.Errors().Find(c.refused...)) == 0 {
+					t.Errorf("nothing says %q:\n%s", c.refused, said)
+				}
+				return
+			}
+			if said.HasError() {
+				t.Fatalf("the apply does not converge:\n%s", said.Errors())
+			}
+			emptyPlan(t, ws, cfg)
+		})
+	}
+}
