@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -61,13 +62,22 @@ func (r *Resource) announced(ctx context.Context, in private, state model) bool 
 		n.Card == state.CardID.ValueString() && n.Backup == state.OriginalBackup.ValueString()
 }
 
+// key names the card for this walk, whatever its host is called: of one that
+// answers, by what the machine is.
+func (r *Resource) key(ctx context.Context, ref tfkit.CardRef) string {
+	if r.Readable(types.StringValue(ref.Host)) {
+		_, _, _, _ = r.Look(ctx, ref.Host) // whoever needs the host says why it does not answer
+	}
+	return r.CardKey(ref)
+}
+
 // hold notes that the configuration has the card; false if this plan restores it.
 func (r *Resource) hold(ctx context.Context, card tfkit.CardID, exists bool, diags *diag.Diagnostics) bool {
 	ref, err := tfkit.ParseCardRef(card.ValueString())
 	if err != nil {
 		return true // not known yet, or the attribute validated itself
 	}
-	key := r.CardKey(ref)
+	key := r.key(ctx, ref)
 	if !exists && r.Restores.InState(key) {
 		warnReplaced(diags, ref.String())
 	}

@@ -122,15 +122,18 @@ func (m *model) plan(ref tfkit.CardRef, img safety.ImageFacts, prior model) {
 	m.setImage(img)
 	m.FlashPSID, m.FlashVersion = m.ImagePSID, m.ImageVersion
 	m.BackupPath, m.OriginalBackup, m.Change = prior.BackupPath, prior.OriginalBackup, prior.Change
-	m.open()
+	m.open(true)
 	if flash := prior.flash(); !prior.ID.IsNull() && flash != "" && !prior.has(img) {
 		m.Change = types.StringValue(changeText(flash, img))
 	}
 	m.settleConsents(prior)
 }
 
-// open leaves open what only the host can say afterwards.
-func (m *model) open() {
+// open leaves open what only the host can say after a change of the card.
+func (m *model) open(change bool) {
+	if !change {
+		return
+	}
 	m.RunningPSID, m.RunningVersion = tfkit.UnknownText[tfkit.PSIDKind](), tfkit.UnknownText[tfkit.VersionKind]()
 	m.RebootRequired, m.BackupPath, m.Change = types.BoolUnknown(), types.StringUnknown(), types.StringUnknown()
 	if m.OriginalBackup.IsNull() {

@@ -74,17 +74,15 @@ func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, stat
 	if !idle {
 		r.Planned.UpdateCard(a.at.Ref, func(c *tfkit.PlannedCard) { c.PSID, c.FW = ib.PSID(a.image.PSID), a.image.FW })
 	}
-	exists := !req.State.Raw.IsNull() && tfkit.SameCard(state.CardID, plan.CardID)
-	if exists && state.settled(a.image, plan) && (state.sameImage(a.image) || idle && r.planning(a.at.Ref)) {
-		kept := state.keep(plan, config)
-		if !kept && !idle {
-			state.open()
-		}
+	known := !req.State.Raw.IsNull() && tfkit.SameCard(state.CardID, plan.CardID) && state.settled(a.image, plan)
+	if known && (state.sameImage(a.image) || idle && r.planning(a.at.Ref)) {
 		resp.Plan.Raw = req.State.Raw
+		kept := state.keep(plan, config)
+		idle = idle || kept // an apply that records what is kept leaves the card alone
 		if kept || !idle {
+			state.open(!kept)
 			resp.Diagnostics.Append(resp.Plan.Set(ctx, &state)...)
 		}
-		idle = idle || kept // such an apply leaves the card alone
 	} else {
 		plan.CardIdentity = a.at.Identity
 		plan.plan(a.at.Ref, a.image, state)

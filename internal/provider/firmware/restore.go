@@ -83,7 +83,7 @@ func (r *Resource) planDestroy(ctx context.Context, state model, leave private, 
 		tfkit.AddError(diags, "restore firmware of card "+card, err)
 		return
 	}
-	switch r.Restores.Announce(r.CardKey(ref)) {
+	switch r.Restores.Announce(r.key(ctx, ref)) {
 	case tfkit.HeldByNew:
 		refuseHeld(ctx, diags, ref)
 		return
@@ -181,7 +181,7 @@ func (r *Resource) restore(ctx context.Context, state model, diags *diag.Diagnos
 		limited, cancel := context.WithTimeout(ctx, tfkit.DurationOf(state.Timeout, standardTimeout))
 		defer cancel()
 		return r.WithHost(limited, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
-			if r.Restores.Announce(r.CardKey(ref)) != tfkit.HeldByNobody {
+			if r.Restores.Announce(r.key(limited, ref)) != tfkit.HeldByNobody {
 				// Its card was not known when the restore was planned.
 				refuseHeld(limited, diags, ref)
 				return nil
