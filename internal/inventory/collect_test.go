@@ -303,7 +303,7 @@ func TestRead_of_a_TrueNAS_host(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := s.TrueNAS
-	if s.OS.ID != "truenas" || s.OS.VersionID != "25.10.6" || n == nil || n.Error != "" || !n.PendingChanges || n.CheckinWaiting != 118 ||
+	if s.OS.ID != "truenas" || s.OS.VersionID != "25.10.6" || n == nil || n.Error != "" || !fact.Yes(n.PendingChanges) || n.CheckinWaiting.Or(0) != 118 ||
 		string(n.AdvancedConfig) != `{"kernel_extra_options":"mlx4_core.port_type_array=1,1"}` || !strings.HasPrefix(string(n.Interfaces), `[{"id": "ibs4d1"`) {
 		t.Errorf("%+v, %+v", s.OS, n)
 	}

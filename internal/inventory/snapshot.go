@@ -293,7 +293,7 @@ type TrueNAS struct {
 	AdvancedConfig     []byte // JSON of system.advanced.config, secrets removed
 	InitScripts        []byte // JSON of initshutdownscript.query
 	Tunables           []byte // JSON of tunable.query
-	PendingChanges     bool
-	CheckinWaiting     int // seconds; 0 if none
+	PendingChanges     fact.Bool
+	CheckinWaiting     fact.Of[int] // seconds; 0 if none
 	UdevRulesDirectory []string
 }

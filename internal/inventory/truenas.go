@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
@@ -29,6 +30,7 @@ func readTrueNAS(s *Snapshot, a *collect.Answer) error {
 		}
 		if run.Status != 0 {
 			t.Error = method + ": " + midclt.Messages(run.Output)
+			t.unknown(method)
 			continue
 		}
 		if err := truenasReaders[method](t, run.Output); err != nil {
@@ -38,6 +40,16 @@ func readTrueNAS(s *Snapshot, a *collect.Answer) error {
 	s.OS.VersionID = t.Version
 	s.OS.PrettyName = "TrueNAS " + t.Version
 	return nil
+}
+
+// unknown notes why a question has no answer.
+func (t *TrueNAS) unknown(method string) {
+	switch method {
+	case "interface.has_pending_changes":
+		t.PendingChanges = fact.Unknown[bool](t.Error)
+	case "interface.checkin_waiting":
+		t.CheckinWaiting = fact.Unknown[int](t.Error)
+	}
 }
 
 var truenasReaders = map[string]func(*TrueNAS, string) error{
@@ -51,12 +63,12 @@ var truenasReaders = map[string]func(*TrueNAS, string) error{
 	"system.advanced.config":   readAdvanced,
 	"interface.has_pending_changes": func(t *TrueNAS, out string) error {
 		pending, err := midclt.ParseBool([]byte(out))
-		t.PendingChanges = pending
+		t.PendingChanges = fact.Known(pending)
 		return err
 	},
 	"interface.checkin_waiting": func(t *TrueNAS, out string) error {
 		waiting, err := midclt.ParseWaiting([]byte(out))
-		t.CheckinWaiting = waiting
+		t.CheckinWaiting = fact.Known(waiting)
 		return err
 	},
 }

@@ -132,10 +132,7 @@ func Remove(ctx context.Context, h *inventory.Host, d Desired, o Options) (Resul
 	if !c.before.Persisted.Found && len(staleFiles(c.s, c.t, nil)) == 0 {
 		return Result{Observed: c.before, Left: []string{"Nothing of ours was on the host."}}, nil
 	}
-	// Taking the addresses away can cut the session as well as changing them.
-	check := &checker{s: c.s, d: Desired{Host: d.Host, PortGUID: d.PortGUID, Consent: d.Consent}, observed: c.before}
-	check.session()
-	if err = safety.Refusal("remove "+c.what(), check.found); err != nil {
+	if err = safety.Refusal("remove "+c.what(), CheckRemove(c.s, d)); err != nil {
 		return Result{}, err
 	}
 	c.removing = true

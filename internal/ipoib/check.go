@@ -69,6 +69,17 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
 	return c.found
 }
 
+// CheckRemove finds what speaks against taking the configuration away: that can cut
+// the session, and storage, as well as a change can.
+func CheckRemove(s *inventory.Snapshot, d Desired) []safety.Finding {
+	c := &checker{s: s, d: Desired{Host: d.Host, PortGUID: d.PortGUID, Consent: d.Consent}, observed: Observe(s, d.PortGUID, d.PKey)}
+	if !c.observed.Persisted.Found {
+		return nil // nothing of ours is there
+	}
+	c.session()
+	return c.found
+}
+
 // CheckConfig finds what speaks against a configuration whatever host it is
 // for; it needs no host and may run while a configuration is validated.
 func CheckConfig(d Desired) []safety.Finding {
@@ -312,7 +323,13 @@ func (c *checker) satisfied() bool {
 
 func (c *checker) carrier(p Planned) {
 	o := c.observed
-	if !p.SM && o.Unserved() {
+	switch {
+	case p.SM:
+	case o.LinkLayer == "InfiniBand" && o.Physical == "" && !o.Sleeping:
+		f := ruleNoSM.Find("Port %s of %s: its phys_state and sm_lid cannot be read.", c.d.PortGUID, c.s.Host)
+		f.Summary = "It is not known whether a subnet manager serves this port"
+		c.add(f)
+	case o.Unserved():
 		c.add(ruleNoSM.Find("Port %s of %s: physical state LinkUp, state %s, no SM LID.", c.d.PortGUID, c.s.Host, o.PortState))
 	}
 }

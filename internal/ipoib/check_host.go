@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
@@ -24,9 +26,7 @@ func (c *checker) trueNAS() {
 	if t == nil || c.satisfied() {
 		return
 	}
-	if t.PendingChanges || t.CheckinWaiting > 0 {
-		c.add(rulePending.Find("%s: pending changes: %t, seconds left for a check-in: %d.", c.s.Host, t.PendingChanges, t.CheckinWaiting))
-	}
+	c.pending(t)
 	all, err := midclt.ParseInterfaces(t.Interfaces)
 	if err != nil {
 		c.add(rulePlatform.Find("%s: the middleware's list of interfaces is not understood: %v.", c.s.Host, err))
@@ -39,6 +39,20 @@ func (c *checker) trueNAS() {
 		c.addConsent(f, ConsentAdopt, c.observed.Name, c.d.Consent.AdoptInterface)
 	}
 	c.udevWipe()
+}
+
+// pending refuses also if it is not known whether somebody else's changes would be
+// committed or rolled back together with ours.
+func (c *checker) pending(t *inventory.TrueNAS) {
+	waiting, known := t.CheckinWaiting.Get()
+	switch {
+	case !t.PendingChanges.Known():
+		c.add(rulePending.Find("%s: whether changes are pending is not known: %s.", c.s.Host, t.PendingChanges.Why()))
+	case !known:
+		c.add(rulePending.Find("%s: whether a check-in is waited for is not known: %s.", c.s.Host, t.CheckinWaiting.Why()))
+	case fact.Yes(t.PendingChanges) || waiting > 0:
+		c.add(rulePending.Find("%s: pending changes: %t, seconds left for a check-in: %d.", c.s.Host, fact.Yes(t.PendingChanges), waiting))
+	}
 }
 
 func (c *checker) privateMTU() {
@@ -96,6 +110,10 @@ func (c *checker) udevWipe() {
 	if t, ok := findTunable(tunables, c.d.PortGUID); ok && t.Enabled && t.Value == udevRule(c.d.PortGUID, c.d.Config.Mode) {
 		return // stays as it is
 	}
+	if c.s.Denied[udevDir] {
+		c.add(ruleUdevWipe.Find("%s of %s cannot be read, so that it may hold others.", udevDir, c.s.Host))
+		return
+	}
 	var foreign []string
 	for _, file := range c.s.TrueNAS.UdevRulesDirectory {
 		stem, isRule := strings.CutSuffix(path.Base(file), ".rules")
@@ -107,6 +125,6 @@ func (c *checker) udevWipe() {
 		}
 	}
 	if len(foreign) > 0 {
-		c.add(ruleUdevWipe.Find("/etc/udev/rules.d of %s holds %s.", c.s.Host, strings.Join(foreign, ", ")))
+		c.add(ruleUdevWipe.Find("%s of %s holds %s.", udevDir, c.s.Host, strings.Join(foreign, ", ")))
 	}
 }

@@ -75,7 +75,7 @@ func storageVia(dev fact.Of[string]) func(*inventory.Snapshot) {
 func onTrueNAS(interfaces ...string) func(*inventory.Snapshot) {
 	return func(s *inventory.Snapshot) {
 		s.Host, s.OS = "xeon2zfs", inventory.OS{ID: "truenas", VersionID: "25.10.3"}
-		s.TrueNAS = &inventory.TrueNAS{Tunables: []byte("[]"), Interfaces: []byte("[" + strings.Join(interfaces, ",") + "]")}
+		s.TrueNAS = &inventory.TrueNAS{PendingChanges: fact.Known(false), CheckinWaiting: fact.Known(0), Tunables: []byte("[]"), Interfaces: []byte("[" + strings.Join(interfaces, ",") + "]")}
 	}
 }
 
@@ -199,9 +199,9 @@ func TestCheck_trueNAS(t *testing.T) {
 			code: "IP015", severity: safety.Refuse, text: []string{"eno2 (198.51.100.3/24)"}},
 		{name: "someone else's row", s: testHost(onTrueNAS(stored, foreign)), d: d, code: "IP012", severity: safety.NeedsConsent,
 			text: []string{`description "by hand"`, `adopt_interface = "ibp1s0"`}},
-		{name: "pending", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.PendingChanges = true }), d: d, code: "IP016", severity: safety.Refuse,
+		{name: "pending", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.PendingChanges = fact.Known(true) }), d: d, code: "IP016", severity: safety.Refuse,
 			text: []string{"pending changes: true", "Revert"}},
-		{name: "check-in", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.CheckinWaiting = 30 }), d: d, code: "IP016", severity: safety.Refuse, text: []string{"30"}},
+		{name: "check-in", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.CheckinWaiting = fact.Known(30) }), d: d, code: "IP016", severity: safety.Refuse, text: []string{"30"}},
 		{name: "foreign rules", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.UdevRulesDirectory = []string{"99-mine.rules"} }), d: d,
 			code: "IP017", severity: safety.Refuse, text: []string{"99-mine.rules"}},
 		{name: "overlap", s: testHost(onTrueNAS(stored, free)), d: desired(ib.ModeConnected, 9216, "192.0.2.99/24"), code: "IP013", severity: safety.Refuse, text: []string{"eno1"}},

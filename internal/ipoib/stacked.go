@@ -72,7 +72,13 @@ func (c *checker) fleeting() {
 // ifupdown2 refuses the releases that cannot read an InfiniBand address.
 func (c *checker) ifupdown2() {
 	version := c.s.Packages["ifupdown2"]
-	if c.stack != StackIfupdown2 || version == "" {
+	switch {
+	case c.stack != StackIfupdown2:
+		return
+	case version == "":
+		f := ruleIfupdown2.Find("The version of ifupdown2 on %s is not known: it is not among the packages.", c.s.Host)
+		f.WayOut = "Install ifupdown2 3.0.0 or later as a package of the distribution."
+		c.add(f)
 		return
 	}
 	if major, _, _ := strings.Cut(version[strings.Index(version, ":")+1:], "."); major == "1" || major == "2" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -32,7 +33,7 @@ func TestLab_Apply_truenas(t *testing.T) {
 	if r := apply(t, l, d); r.Changed {
 		t.Errorf("the second apply changed something: %+v", r)
 	}
-	if s := l.snapshot(t, "xeon2zfs"); s.TrueNAS.PendingChanges || s.TrueNAS.CheckinWaiting > 0 {
+	if s := l.snapshot(t, "xeon2zfs"); !fact.No(s.TrueNAS.PendingChanges) || s.TrueNAS.CheckinWaiting.Or(1) > 0 {
 		t.Error("the change was not checked in")
 	}
 	// Live drift.
@@ -302,7 +303,7 @@ func TestLab_Remove_truenas(t *testing.T) {
 	if r.Observed.Persisted.Found || len(r.Observed.Live.Addresses) > 0 {
 		t.Errorf("after remove: %+v", r.Observed)
 	}
-	if s := l.snapshot(t, "xeon2zfs"); s.TrueNAS.PendingChanges || s.TrueNAS.CheckinWaiting > 0 {
+	if s := l.snapshot(t, "xeon2zfs"); !fact.No(s.TrueNAS.PendingChanges) || s.TrueNAS.CheckinWaiting.Or(1) > 0 {
 		t.Error("the removal was not checked in")
 	}
 }

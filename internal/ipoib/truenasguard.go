@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
@@ -71,8 +72,9 @@ func (c *change) backTo(ctx context.Context, i midclt.Interface) ([]midclt.Step,
 // in by itself, and until then Check refuses; after a restart the guard has
 // undone it. What is left is the guard.
 func (trueNASStack) recover(ctx context.Context, c *change) (string, error) {
-	if c.s.TrueNAS.PendingChanges || c.s.TrueNAS.CheckinWaiting > 0 {
-		return "", nil
+	waiting, known := c.s.TrueNAS.CheckinWaiting.Get()
+	if !fact.No(c.s.TrueNAS.PendingChanges) || !known || waiting > 0 {
+		return "", nil // Check refuses
 	}
 	scripts, err := midclt.ParseInitScripts(c.s.TrueNAS.InitScripts)
 	if err != nil {

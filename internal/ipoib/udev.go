@@ -9,6 +9,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
+const udevDir = "/etc/udev/rules.d"
+
 const resourceName = "infiniband_ipoib_interface"
 
 // udevRule sets the mode of a port's interface when it appears. networkd cannot:
@@ -23,7 +25,7 @@ func udevRule(port ib.GUID, mode ib.IPoIBMode) string {
 }
 
 func udevPath(port ib.GUID) string {
-	return "/etc/udev/rules.d/70-infiniband-" + port.Hex() + ".rules"
+	return udevDir + "/70-infiniband-" + port.Hex() + ".rules"
 }
 
 func ruleFile(t target, mode ib.IPoIBMode) file {

@@ -259,3 +259,17 @@ func TestCatalogue_every_code_appears(t *testing.T) {
 		}
 	}
 }
+
+// /etc/rdma/mlx4.conf of the RHEL family has a line for each card.
+func TestLinkTypes_mlx4_conf_is_per_card(t *testing.T) {
+	in := goodLink()
+	in.Rung, in.Host.Others = "mlx4.conf", []OtherCard{{PCI: there, Types: []string{"eth", "eth"}}}
+	if v := LinkTypes(in); v.Blocked() {
+		t.Errorf("%+v", v.Findings)
+	}
+	for _, f := range LinkTypes(in).Findings {
+		if f.Code == "LT007" || f.Code == "LT010" {
+			t.Errorf("%s: %s", f.Code, f.Evidence)
+		}
+	}
+}

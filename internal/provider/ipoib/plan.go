@@ -24,6 +24,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		warnRemoval(&resp.Diagnostics, state.ID.ValueString())
 		r.CanLeave("remove IPoIB interface "+state.ID.ValueString(), "host", req.State, "", &resp.Diagnostics)
+		r.checkRemoval(ctx, &resp.Diagnostics, &state)
 		return
 	}
 	var plan, config, state model
@@ -130,6 +131,18 @@ func neighbours(all []tfkit.Neighbour) []ops.Neighbour {
 		out[i] = ops.Neighbour{Name: n.Port.String(), Address: n.Address}
 	}
 	return out
+}
+
+// checkRemoval adds what speaks against a destroy. A host that does not answer now
+// is asked again by the destroy itself.
+func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, state *model) {
+	d, err := state.desired()
+	if err != nil || r.Data == nil || !r.HostReady(state.Host) {
+		return
+	}
+	if _, _, snap, lookErr := r.Look(ctx, d.Host); lookErr == nil {
+		tfkit.AddFindings(ctx, diags, "remove IPoIB interface "+ref(d).String(), ops.CheckRemove(snap, d))
+	}
 }
 
 func warnRemoval(diags *diag.Diagnostics, id string) {

@@ -1,0 +1,82 @@
+package ipoib
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+)
+
+// unknowns sets each fact that the checks use to unknown, by its type and field;
+// what is no field of a type in inventory has a name of its own.
+var unknowns = map[string]struct {
+	set     []func(*inventory.Snapshot)
+	says    string
+	truenas bool
+}{
+	"SSHPath.Devs":                 {[]func(*inventory.Snapshot){unknownSession}, "are not known: the tool hung", false},
+	"Storage.Dev":                  {[]func(*inventory.Snapshot){storageVia(fact.Unknown[string]("the tool hung"))}, "not known: nfs4 nas:/tank (the tool hung)", false},
+	"TrueNAS.PendingChanges":       {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.TrueNAS.PendingChanges = fact.Unknown[bool]("the tool hung") }}, "whether changes are pending is not known: the tool hung", true},
+	"TrueNAS.CheckinWaiting":       {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.TrueNAS.CheckinWaiting = fact.Unknown[int]("the tool hung") }}, "check-in is waited for is not known: the tool hung", true},
+	"interfaces of the middleware": {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.TrueNAS.Interfaces = nil }}, "list of interfaces is not understood", true},
+	"tunables of the middleware":   {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.TrueNAS.Tunables = nil }}, "list of tunables is not understood", true},
+	"udev rules":                   {[]func(*inventory.Snapshot){denied("/etc/udev/rules.d")}, "/etc/udev/rules.d of xeon2zfs cannot be read", true},
+	"a file of netplan":            {[]func(*inventory.Snapshot){denied("/etc/netplan/x.yaml")}, "/etc/netplan/x.yaml cannot be read", false},
+	"services":                     {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.Units = nil }}, networkdUnit, false},
+	"state of the port": {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) {
+		s.Cards[0].Ports[0].Physical, s.Cards[0].Ports[0].SMLID = "", 0
+	}}, "its phys_state and sm_lid cannot be read", false},
+	"version of ifupdown2": {[]func(*inventory.Snapshot){withIfupdown2}, "version of ifupdown2 on intel9 is not known", false},
+	"network stack":        {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.Commands, s.Units = nil, nil }}, "neither netplan nor NetworkManager", false},
+	"operating system":     {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.OS = inventory.OS{} }}, "not supported", false},
+	"link layer":           {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.Cards, s.Netdevs = nil, nil }}, "No port of intel9 has the GUID", false},
+}
+
+func denied(path string) func(*inventory.Snapshot) {
+	return func(s *inventory.Snapshot) { s.Denied = map[string]bool{path: true} }
+}
+
+func withIfupdown2(s *inventory.Snapshot) {
+	s.Files = map[string]inventory.File{"/etc/network/interfaces": {Content: "source /etc/network/interfaces.d/*\n"}}
+	s.Commands, s.Units = map[string]bool{"ifup": true, "ifreload": true}, nil
+}
+
+// No fact that a check uses passes in silence where it is not known, and no fact
+// of the types that only these checks read is forgotten here.
+func TestCheck_unknown_facts(t *testing.T) {
+	for _, of := range []any{inventory.SSHPath{}, inventory.Storage{}, inventory.TrueNAS{}} {
+		typ := reflect.TypeOf(of)
+		for i := range typ.NumField() {
+			f := typ.Field(i)
+			if name := typ.Name() + "." + f.Name; strings.HasPrefix(f.Type.String(), "fact.Of[") && unknowns[name].says == "" {
+				t.Errorf("no case sets %s to unknown", name)
+			}
+		}
+	}
+	stored, free := storedInterface(t, "eno1", false, "192.0.2.10/24"), storedInterface(t, "ibp1s0", false)
+	for name, tt := range unknowns {
+		t.Run(name, func(t *testing.T) {
+			d := desired("connected", 9216, "172.16.0.20/24")
+			before := []func(*inventory.Snapshot){}
+			if tt.truenas {
+				before = append(before, onTrueNAS(stored, free))
+			}
+			for _, f := range Check(testHost(before...), d, Planned{}) {
+				if strings.Contains(f.Evidence, tt.says) {
+					t.Fatalf("also if it is known: %s", f.Evidence)
+				}
+			}
+			for _, f := range Check(testHost(append(before, tt.set...)...), d, Planned{}) {
+				if strings.Contains(f.Evidence, tt.says) {
+					if !f.Severity.Blocks() && f.Code != ruleNoSM.Code {
+						t.Errorf("%s does not block: %+v", name, f)
+					}
+					return
+				}
+			}
+			t.Errorf("nothing says %q", tt.says)
+		})
+	}
+}
