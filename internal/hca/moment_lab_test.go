@@ -172,3 +172,22 @@ func TestOvertaken_names_what_differs(t *testing.T) {
 
 // power says what the power supply of the host reports.
 func (b *bench) power(status string) { osprog.SetUPS(b.machine, status) }
+
+// TestApplyGUIDs_without_a_driver has nothing show what the card uses: that is no
+// error, and no reason to restart for values that are in flash already.
+func TestApplyGUIDs_without_a_driver(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	c, req := b.card(ctx), someGUIDs(t)
+	req.Activation = safety.ActivationNone
+	b.run("modprobe -r mlx4_ib; modprobe -r mlx4_en; modprobe -r mlx4_core")
+	if state, err := b.ops("alice").ApplyGUIDs(ctx, GUIDs{Card: c, Request: req}); err != nil || state.Shown || state.Pending {
+		t.Fatalf("written: %v, %+v", explain(err), state)
+	}
+	boots := b.machine.Boots()
+	req.Activation = safety.ActivationReboot
+	if state, err := b.ops("alice").ApplyGUIDs(ctx, GUIDs{Card: c, Request: req}); err != nil || state.Shown || b.machine.Boots() != boots {
+		t.Errorf("again: %v, %+v, %d restarts", explain(err), state, b.machine.Boots()-boots)
+	}
+	b.clean()
+}
