@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
@@ -295,8 +296,17 @@ func (o *Ops) unread(c Card, out outcome, err error) error {
 		e.Means = "Nothing was written to the card that is there now. What is in the flash of the right one is not proven."
 		e.Check = "Run apply again when the right card is back: it reads the card and settles the job."
 	}
+	var lost *host.UnreachableError
+	if errors.As(err, &lost) {
+		e.Heading = unknownEnd(c)
+		e.What = "The write was started and its tool has ended. The connection broke before the card was read."
+		e.Means = "Whether the flash holds the new content is not known yet. Do not switch the host off and do not restart it."
+	}
 	return e
 }
+
+// unknownEnd is the title of an error that says nothing against the card.
+func unknownEnd(c Card) string { return "Unable to say yet how the write to card " + c.ID() + " ended" }
 
 func jobFactsOf(c Card, out outcome) []Fact {
 	facts := []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", jobDir(out.id)}, {"Last state", out.last()}}

@@ -11,6 +11,7 @@ type Fact struct{ Name, Value string }
 // diagnostic; Err is what caused it, if anything did.
 type Error struct {
 	Summary string // "Unable to burn firmware on intel9/0000:01:00.0"
+	Heading string // of a diagnostic, where the operation did not fail: its end is not known
 	What    string // what happened
 	Means   string // what it means for the card
 	Check   string // what to check or to do
@@ -29,6 +30,9 @@ func (e *Error) Error() string {
 	}
 	return s
 }
+
+// Title is the summary of a diagnostic, or empty if that is the operation's.
+func (e *Error) Title() string { return e.Heading }
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }

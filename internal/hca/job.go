@@ -179,6 +179,7 @@ func passing(err error) bool {
 func (o *Ops) goesOn(c Card, id, why string, err error) error {
 	return &Error{
 		Summary: "Unable to follow job " + id + " on card " + c.ID(),
+		Heading: unknownEnd(c),
 		What:    "The change of the flash was started as a job of the host, and " + why + ".",
 		Means:   "The job is not affected by this: it was not stopped and continues on the host. Do not restart the host or unplug the card before it has ended.",
 		Check:   "Run plan or apply again: the next one finds the job, waits for it, reads the card and settles it. To look by hand: systemctl status " + unitName(id),

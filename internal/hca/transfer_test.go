@@ -35,3 +35,18 @@ func TestTransferCheck_says_what_the_transport_knows(t *testing.T) {
 type labelled struct{ Host }
 
 func (labelled) Name() string { return "intel9" }
+
+// A connection that is lost after the tool has ended says nothing against the card.
+func TestUnread_does_not_call_the_burn_a_failure(t *testing.T) {
+	c := Card{Host: labelled{}}
+	lost := (&Ops{}).unread(c, outcome{id: "7"}, fmt.Errorf("read: %w", &host.UnreachableError{Op: host.OpRun, Err: errors.New("EOF")}))
+	other := (&Ops{}).unread(c, outcome{id: "7"}, errors.New("mstflint: -E- Cannot open"))
+	var e *Error
+	if !errors.As(lost, &e) || !strings.HasPrefix(e.Title(), "Unable to say yet how the write to card intel9/") ||
+		!strings.Contains(e.Means, "Do not switch the host off") || !strings.Contains(e.Check, "Run apply again") || strings.Contains(e.Means, "old firmware") {
+		t.Errorf("a lost connection: %+v", e)
+	}
+	if !errors.As(other, &e) || e.Title() != "" {
+		t.Errorf("a tool that fails: %+v", e)
+	}
+}

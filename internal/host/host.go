@@ -17,6 +17,7 @@ import (
 type Result struct {
 	Stdout, Stderr []byte
 	Duration       time.Duration
+	Sudo           time.Duration // of it, until sudo had started the command
 }
 
 // Host is one machine. Implementations are safe for concurrent use.

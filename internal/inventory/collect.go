@@ -45,7 +45,7 @@ func collectFrom(ctx context.Context, h host.Host) (*Snapshot, error) {
 		// the problem names the line.
 		return nil, &host.OutputError{Host: h.Name(), Command: cmd.String(), Problem: err.Error()}
 	}
-	s.Host, s.Taken = h.Name(), taken
+	s.Host, s.Taken, s.Sudo = h.Name(), taken, result.Sudo
 	return s, nil
 }
 

@@ -16,7 +16,8 @@ import (
 // Snapshot is what one collection found on one host. It is read-only.
 type Snapshot struct {
 	Host   string
-	Taken  time.Time // operator's clock
+	Taken  time.Time     // operator's clock
+	Sudo   time.Duration // how long the host's sudo took to start the collection
 	OS     OS
 	BootID string
 	// MachineID is what the operating system calls itself; cloned disks share it.

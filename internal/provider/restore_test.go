@@ -244,7 +244,7 @@ func TestRestore_killedInTheMiddleIsAdopted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, said.Errors(), "Unable to restore firmware of card intel9/0000:01:00.0", "The job is not affected by this")
+	says(t, said.Errors(), "Unable to say yet how the write to card intel9/0000:01:00.0 ended", "The job is not affected by this")
 	if ws.State[firmware] == nil {
 		t.Fatal("the interrupted restore left the state")
 	}

@@ -80,7 +80,6 @@ func (y *Yard) next() int {
 // say Ubuntu, also where the second host of the main scenario has TrueNAS: what is
 // asked of its card is the same. Those with a network stack are what they say.
 func unreal(h labs.Host) string {
-	plain := labsim.User{Name: h.Users[0].Name, UID: h.Users[0].UID, GID: h.Users[0].GID, Home: h.Users[0].Home, Shell: h.Users[0].Shell, Sudo: labsim.SudoNoPasswd}
 	switch {
 	case h.OS != labsim.Ubuntu && h.OS != labsim.TrueNAS && (suites[h.OS] == nil || h.Stack == ""):
 		return fmt.Sprint("such a system: ", h.OS)
@@ -88,7 +87,7 @@ func unreal(h labs.Host) string {
 		return "other mstflint than 4.21.0"
 	case h.Kernel != "":
 		return "kernel of its own"
-	case len(h.Users) != 1 || fmt.Sprint(h.Users[0].Sudo, h.Users[0].NoKey, h.Users[0].Password) != fmt.Sprint(plain.Sudo, plain.NoKey, plain.Password):
+	case len(h.Users) != 1 || !logsIn(h.Users[0]):
 		return "users who log in otherwise"
 	}
 	for _, c := range h.Cards {
@@ -97,6 +96,15 @@ func unreal(h labs.Host) string {
 		}
 	}
 	return ""
+}
+
+// logsIn reports whether a user can log in here as described: by key, with a sudo that
+// may ask for a password.
+func logsIn(u labsim.User) bool {
+	if u.Sudo == labsim.SudoPassword {
+		return !u.NoKey && u.Password != ""
+	}
+	return !u.NoKey && u.Password == "" && u.Sudo == labsim.SudoNoPasswd
 }
 
 // borrow takes hosts, all at once so that nobody waits for the other's.
@@ -161,8 +169,15 @@ rm -rf /etc/opensm /etc/systemd/system/opensm@*.d /etc/systemd/system/opensm.ser
 	/etc/systemd/system/infiniband-port-* /etc/systemd/system/*.wants/infiniband-port-* /usr/local/sbin/terraform-infiniband-port
 systemctl daemon-reload
 rm -rf /var/lib/terraform-provider-infiniband /run/terraform-provider-infiniband /tmp/mstflint_lockfiles /tmp/terraform* \
-	/etc/modprobe.d/terraform-infiniband.conf /etc/modules-load.d/terraform-infiniband.conf
+	/etc/modprobe.d/terraform-infiniband.conf /etc/modules-load.d/terraform-infiniband.conf /etc/sudoers.d/zz-password
 `
+
+// asking makes sudo ask the user for a password: of the rules that match, the last one
+// of the files in their order counts.
+func asking(password string) string {
+	quoted := "'" + strings.ReplaceAll(User+":"+password, "'", `'\''`) + "'"
+	return "printf '%s\\n' " + quoted + " | chpasswd && echo '" + User + " ALL=(ALL:ALL) ALL' >/etc/sudoers.d/zz-password && chmod 440 /etc/sudoers.d/zz-password"
+}
 
 // furnish puts the cards in and switches everything on.
 func (s *Site) furnish(hosts []labs.Host) error {
@@ -225,6 +240,11 @@ func (h *Host) take(d labs.Host) error {
 	}
 	if out, err := h.Exec(ctx, cleaning); err != nil {
 		return fmt.Errorf("testbed: clean %s: %w\n%s", h.Name, err, out)
+	}
+	if d.Users[0].Sudo == labsim.SudoPassword {
+		if out, err := h.Exec(ctx, asking(d.Users[0].Password)); err != nil {
+			return fmt.Errorf("testbed: let sudo of %s ask: %w\n%s", h.Name, err, out)
+		}
 	}
 	return nil
 }

@@ -52,12 +52,14 @@ func short(d time.Duration) string {
 type outcome struct {
 	scanner *shellcmd.Scanner
 	stderr  []byte
-	handed  bool   // the whole script was given to the connection: it may have run
-	status  int    // of the session, if it said so
-	exited  bool   // the session said how it ended
-	signal  string // the session's shell was killed
-	waits   int    // round trips: opening the session, and the script with its answer
-	err     error  // why there is no complete answer, if anything but the session ended it
+	handed  bool          // the whole script was given to the connection: it may have run
+	status  int           // of the session, if it said so
+	exited  bool          // the session said how it ended
+	signal  string        // the session's shell was killed
+	sudo    time.Time     // when the way to root began to be looked for
+	inSudo  time.Duration // how long that took
+	waits   int           // round trips: opening the session, and the script with its answer
+	err     error         // why there is no complete answer, if anything but the session ended it
 }
 
 // complete reports whether the end marker came.
@@ -195,6 +197,16 @@ func (s *session) start(ch *channel, text string) {
 	go func() { streams.Wait(); close(s.done) }()
 }
 
+// timeSudo measures the time between the way to root and the command's begin.
+func (o *outcome) timeSudo() {
+	switch {
+	case o.sudo.IsZero() && o.scanner.InSudo():
+		o.sudo = time.Now()
+	case !o.sudo.IsZero() && o.inSudo == 0 && o.scanner.Began():
+		o.inSudo = time.Since(o.sudo)
+	}
+}
+
 // update changes the outcome, unless it was already given out.
 func (s *session) update(f func(*outcome)) error {
 	s.mu.Lock()
@@ -243,6 +255,7 @@ func (w stdoutWriter) Write(p []byte) (n int, err error) {
 		if n, err = o.scanner.Write(p); err != nil {
 			o.err = err
 		}
+		o.timeSudo()
 	})
 	return n, errors.Join(late, err)
 }

@@ -211,3 +211,40 @@ func TestHost_Run_confidentialOutput(t *testing.T) {
 		}
 	}
 }
+
+// A line that is not understood is named; none is taken for another one.
+func TestUserConfig_matchLines(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	file, included := filepath.Join(home, "config"), filepath.Join(home, "stock.conf")
+	for _, line := range []string{
+		"Match exec \"test -f /x\"", "Match host lab exec \"false\"", "Match host a,b", "Match final all", "match user ops", "Match originalhost lab", "Match=host a b",
+	} {
+		write(t, included, "# stock\n  "+line+"\n  User impostor\n")
+		write(t, file, "Host *\nInclude "+included+"\n")
+		_, err := New("lab1", Config{Address: "lab", SSHConfigFile: file})
+		for _, want := range []string{included + ":2", "`" + line + "`", `config_file = "none"`} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: the error lacks %q: %v", line, want, err)
+			}
+		}
+	}
+	write(t, included, "Match host lab # ours\n User ops\nMatch all\n Port 2222\n")
+	h, err := New("lab1", Config{Address: "lab", SSHConfigFile: file})
+	if err != nil || h.User() != "ops" || h.Address() != "lab:2222" {
+		t.Errorf("got %v %v", h, err)
+	}
+}
+
+func TestHost_Run_saysHowLongSudoTook(t *testing.T) {
+	s := newServer(t)
+	s.fakeSudo("sleep 0.3")
+	h := mustHost(t, s.config())
+	res, err := h.Run(t.Context(), whoami)
+	if err != nil || res.Sudo < 300*time.Millisecond || res.Sudo > res.Duration {
+		t.Errorf("sudo took %s of %s: %v", res.Sudo, res.Duration, err)
+	}
+	if res, err = h.Run(t.Context(), shellcmd.New("true")); err != nil || res.Sudo != 0 {
+		t.Errorf("without sudo: %s, %v", res.Sudo, err)
+	}
+}

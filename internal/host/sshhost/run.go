@@ -16,7 +16,7 @@ import (
 func (h *Host) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, error) {
 	begin := time.Now()
 	buffer := &limited{max: h.cfg.MaxOutput}
-	stderr, turns, err := h.run(ctx, nil, cmd, buffer)
+	o, turns, err := h.run(ctx, nil, cmd, buffer)
 	took := time.Since(begin)
 	h.trace(Event{Kind: "run", What: h.show(cmd), Duration: took, RoundTrips: turns, Err: err})
 	var exit *host.ExitError
@@ -30,7 +30,7 @@ func (h *Host) Run(ctx context.Context, cmd shellcmd.Command) (host.Result, erro
 	if err != nil {
 		return host.Result{}, err
 	}
-	return host.Result{Stdout: buffer.Bytes(), Stderr: stderr, Duration: took}, nil
+	return host.Result{Stdout: buffer.Bytes(), Stderr: o.stderr, Duration: took, Sudo: o.inSudo}, nil
 }
 
 // show is the command as messages may name it.
@@ -46,7 +46,7 @@ func (h *Host) clean(cmd shellcmd.Command, out []byte) string {
 
 // run runs cmd and passes its standard output to sink as it comes. What
 // certainly did not run is tried once more: see again.
-func (h *Host) run(ctx context.Context, early *earlyShell, cmd shellcmd.Command, sink io.Writer) (stderr []byte, turns int, err error) {
+func (h *Host) run(ctx context.Context, early *earlyShell, cmd shellcmd.Command, sink io.Writer) (o *outcome, turns int, err error) {
 	if cmd.Changing() && h.cfg.Observe {
 		return nil, 0, &host.ObserveError{Host: h.name, Command: h.show(cmd)}
 	}
@@ -56,7 +56,7 @@ func (h *Host) run(ctx context.Context, early *earlyShell, cmd shellcmd.Command,
 			return nil, turns, named(err, h.show(cmd))
 		}
 		known := h.knownWay()
-		o, err := h.once(ctx, l, early, cmd, h.elevation(known), sink)
+		o, err = h.once(ctx, l, early, cmd, h.elevation(known), sink)
 		if err != nil {
 			return nil, turns, err
 		}
@@ -68,7 +68,7 @@ func (h *Host) run(ctx context.Context, early *earlyShell, cmd shellcmd.Command,
 		if way := o.scanner.Way(); err == nil && way != shellcmd.WayUnknown {
 			h.learnWay(way)
 		}
-		return o.stderr, turns, err
+		return o, turns, err
 	}
 }
 

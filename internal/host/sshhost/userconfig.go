@@ -59,10 +59,13 @@ func (u *userConfig) read(path string) error {
 	if err != nil {
 		return fmt.Errorf("the SSH client configuration cannot be read: %w", err)
 	}
+	if err = u.checkMatches(path, 0); err != nil {
+		_ = f.Close()
+		return err
+	}
 	cfg, err := ssh_config.Decode(f)
 	if err = errors.Join(err, f.Close()); err != nil {
-		// The library reads Host, Include and most of Match, not `Match exec`.
-		return fmt.Errorf("the SSH client configuration %s is not understood: %w", path, err)
+		return fmt.Errorf("the SSH client configuration %s is not understood: %w. "+matchAdvice, path, err)
 	}
 	u.files = append(u.files, configFile{path, cfg})
 	return nil

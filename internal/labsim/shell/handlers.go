@@ -37,10 +37,26 @@ func (s *session) call(ctx context.Context, args []string) ([]string, error) {
 		return append([]string{internalPrefix + args[0]}, args[1:]...), nil
 	case args[0] == "command" && len(args) > 1 && (args[1] == "-v" || args[1] == "-V"):
 		return append([]string{internalPrefix + "command"}, args[1:]...), nil
+	case args[0] == "[" || args[0] == "test":
+		return comparison(args), nil
 	case args[0] == "trap":
 		return s.trap(args), nil
 	}
 	return args, nil
+}
+
+// comparison answers [ A = B ] and [ A != B ]. By POSIX, three arguments with such an
+// operator in the middle are a comparison, whatever they look like; the interpreter
+// takes an A like -k for an operator.
+func comparison(args []string) []string {
+	operands := args[1:]
+	if n := len(operands); args[0] == "[" && n > 0 && operands[n-1] == "]" {
+		operands = operands[:n-1]
+	}
+	if len(operands) != 3 || operands[1] != "=" && operands[1] != "!=" {
+		return args
+	}
+	return []string{strconv.FormatBool((operands[0] == operands[2]) == (operands[1] == "="))}
 }
 
 // trap keeps EXIT traps for the interpreter; a signal that is ignored is ignored

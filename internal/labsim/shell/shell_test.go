@@ -81,6 +81,16 @@ func TestProgram_truncatedScriptRunsItsCompleteStatements(t *testing.T) {
 	}
 }
 
+func TestProgram_compares_what_looks_like_an_operator(t *testing.T) {
+	m := machine(t)
+	const script = `set -- -k ! '(' -a
+[ "$1" = -k ] && echo 1; [ "$1" != -k ] || echo 2; test "$2" = '!' && echo 3; [ "$3" = '(' ] && echo 4
+[ "$4" = -o ] || echo 5; [ -n "$1" ] && echo 6; [ "$1" = x ] || echo 7; [ -n a -a -n b ] && echo 8`
+	if out, status := run(t, m, "root", script, "/bin/sh", "-s"); status != 0 || out != "1\n2\n3\n4\n5\n6\n7\n8\n" {
+		t.Errorf("status %d, output %q", status, out)
+	}
+}
+
 func TestProgram_unknownIsRecorded(t *testing.T) {
 	m := machine(t)
 	for _, script := range []string{"a=(1 2)", "nonesuch --x", "ls --color", "mstflint -d 0000:01:00.0 bb"} {

@@ -83,6 +83,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		tfkit.AddError(&resp.Diagnostics, "read card "+ref.String(), err)
 		return
 	}
+	tfkit.WarnSlowSudo(&resp.Diagnostics, snap)
 	found, ok := snap.Card(ref.PCI)
 	var now ib.Identity
 	if ok {

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -26,8 +28,18 @@ func AddError(diags *diag.Diagnostics, what string, err error) {
 			addRefusal(diags, refused.What, f)
 		}
 	case err != nil:
-		diags.AddError("Unable to "+what, Detail(err))
+		diags.AddError(title(what, err), Detail(err))
 	}
+}
+
+// title is "Unable to <what>", unless the error knows that this is not what happened:
+// a burn that goes on did not fail.
+func title(what string, err error) string {
+	var own interface{ Title() string }
+	if errors.As(err, &own) && own.Title() != "" {
+		return own.Title()
+	}
+	return "Unable to " + what
 }
 
 // AddErrorAt is AddError for an attribute, so that Terraform shows the line.
@@ -276,6 +288,20 @@ func Sentence(text string) string {
 		return text
 	}
 	return text + "."
+}
+
+// slowSudo is what a sudo takes that waits for a server which does not answer.
+const slowSudo = 5 * time.Second
+
+// WarnSlowSudo names a sudo that makes every command on a host slow.
+func WarnSlowSudo(diags *diag.Diagnostics, s *inventory.Snapshot) {
+	if s == nil || s.Sudo < slowSudo {
+		return
+	}
+	diags.AddWarning("Host "+s.Host+" is slow: its sudo took longer than "+slowSudo.String(), fmt.Sprintf(
+		"sudo took %s before it started a command, and does so for every one. It is not the provider or the card that is slow.\n\n"+
+			"Usual causes: /etc/hosts on the host does not name the host itself; a DNS or LDAP server does not answer; a PAM module in /etc/pam.d/sudo waits. "+
+			"`time sudo -n true` on the host shows it.", s.Sudo.Round(time.Second)))
 }
 
 // IsTransport reports whether err says that a host could not be asked, rather

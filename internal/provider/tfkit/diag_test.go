@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -167,5 +169,29 @@ func TestAddError_showsTheFindingsOfARefusal(t *testing.T) {
 			!strings.HasPrefix(diags[0].Detail(), c.left) {
 			t.Errorf("done %q: got %v", c.done, diags)
 		}
+	}
+}
+
+type going struct{ error }
+
+func (going) Title() string { return "Unable to say yet how it ended" }
+
+func TestAddError_takes_the_title_of_what_did_not_fail(t *testing.T) {
+	var diags diag.Diagnostics
+	AddError(&diags, "burn firmware on card a", fmt.Errorf("apply: %w", going{errors.New("EOF")}))
+	AddError(&diags, "burn firmware on card a", errors.New("EOF"))
+	if diags[0].Summary() != "Unable to say yet how it ended" || diags[1].Summary() != "Unable to burn firmware on card a" {
+		t.Errorf("got %v", diags)
+	}
+}
+
+func TestWarnSlowSudo(t *testing.T) {
+	var diags diag.Diagnostics
+	for _, took := range []time.Duration{0, time.Second, 20 * time.Second} {
+		WarnSlowSudo(&diags, &inventory.Snapshot{Host: "intel9", Sudo: took})
+	}
+	if len(diags) != 1 || diags[0].Summary() != "Host intel9 is slow: its sudo took longer than 5s" ||
+		!strings.HasPrefix(diags[0].Detail(), "sudo took 20s before") || !strings.Contains(diags[0].Detail(), "/etc/hosts") {
+		t.Errorf("got %v", diags)
 	}
 }
