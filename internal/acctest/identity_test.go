@@ -3,11 +3,13 @@ package acctest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
@@ -231,6 +233,97 @@ func TestIdentity_unread(t *testing.T) {
 	emptyPlan(t, ws, append(card, now...))
 	if w.Card(host).Flash.Operations() != operations {
 		t.Error("the card was written to")
+	}
+}
+
+// A card that left its host is looked for on all others, and is gone only if none of
+// them has it: one that does not answer may.
+func TestIdentity_onAnotherHost(t *testing.T) {
+	t.Parallel()
+	from, to := labs.Intel9, labs.Xeon2zfs
+	w := Start(t, Options{Hosts: vpi()})
+	w.simulated("cards that change slots")
+	ws := w.Workspace()
+	cfg := Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": from, "pci_address": w.PCI(from)}}}
+	applied(t, ws, cfg)
+	card := w.Card(from)
+	if err := w.MoveCard(w.Machine(from), w.PCI(from), w.Machine(to), "0000:41:00.0"); err != nil {
+		t.Fatal(err)
+	}
+	plan := mustPlan(t, ws, cfg)
+	for _, part := range []string{"FW082", card.Config.SerialNumber, "now at 0000:41:00.0 of xeon2zfs", `host        = "xeon2zfs"`, `pci_address = "0000:41:00.0"`} {
+		if len(plan.Diags.Errors().Find(part)) != 1 {
+			t.Errorf("the plan does not say %q:\n%s", part, plan.Diags.Errors())
+		}
+	}
+	w.Machine(to).Halt()
+	plan = mustPlan(t, ws, cfg)
+	if len(plan.Diags.Warnings().Find("It may have moved to host xeon2zfs, which did not answer")) != 1 || ws.State["infiniband_card.it"] == nil {
+		t.Errorf("with a host that does not answer:\n%s", plan.Diags)
+	}
+	w.Machine(to).Start()
+	if err := w.Machine(to).Rebuild(func() error { _, err := w.Machine(to).TakeOut("0000:41:00.0"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	plan = mustPlan(t, ws, cfg)
+	if len(plan.Diags.Errors().Find("no card of this vendor at all")) != 1 || ws.State["infiniband_card.it"] != nil {
+		t.Errorf("a card that is on no host:\n%s", plan.Diags)
+	}
+}
+
+// edited is an object of the state with other values.
+func edited(t *testing.T, obj *Object, changes map[string]tftypes.Value) *Object {
+	t.Helper()
+	attrs := map[string]tftypes.Value{}
+	if err := obj.Value.As(&attrs); err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(attrs, changes)
+	out := *obj
+	out.Value = tftypes.NewValue(obj.Value.Type(), attrs)
+	return &out
+}
+
+// A state whose ids name places alone is that of the card whose serial number it
+// holds. An import may name the card, and then takes no other.
+func TestIdentity_statesAndImportsThatNameAPlace(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	w.simulated("cards that change slots")
+	ws := w.Workspace()
+	card := Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}}
+	now, _ := writers(w, host, To("infiniband_card.it", "id"))
+	cfg := slices.Concat(card, now)
+	applied(t, ws, cfg)
+	serial, place := w.Card(host).Config.SerialNumber, host+"/"+w.PCI(host)
+	forget := func() {
+		text := func(s any) tftypes.Value { return tftypes.NewValue(tftypes.String, s) }
+		ws.State["infiniband_card.it"] = edited(t, ws.State["infiniband_card.it"], map[string]tftypes.Value{"id": text(place)})
+		for _, address := range writing {
+			ws.State[address] = edited(t, ws.State[address], map[string]tftypes.Value{"card_id": text(place), "card_identity": text(nil)})
+		}
+	}
+	forget()
+	emptyPlan(t, ws, cfg)
+	if id, who := ws.Get("infiniband_card.it", "id"), fmt.Sprint(ws.Get("infiniband_guids.it", "card_identity")); id != place+"/"+serial || !strings.Contains(who, serial) {
+		t.Errorf("the state has %v and %v", id, who)
+	}
+	for id, good := range map[string]bool{place: true, place + "/" + serial: true, place + "/" + twinSerial: false} {
+		other := w.Workspace()
+		diags, err := other.Import(context.Background(), card[0], id)
+		if err != nil || diags.HasError() == good || !good && len(diags.Find("FW080")) == 0 {
+			t.Errorf("import %s: %v, %s", id, err, diags)
+		}
+		if got := other.Get("infiniband_card.it", "id"); good && got != place+"/"+serial {
+			t.Errorf("import %s: id %v", id, got)
+		}
+	}
+	forget()
+	exchange(t, w, host)
+	plan := mustPlan(t, ws, cfg)
+	if len(plan.Diags.Errors().Find("FW080")) != 1 {
+		t.Errorf("the other card is taken for the one in the state:\n%s", plan.Diags.Errors())
 	}
 }
 

@@ -73,15 +73,15 @@ func TestWrites_refuse_another_card(t *testing.T) {
 		t.Helper()
 		operations := b.machine.Cards()[0].Flash.Operations()
 		for name, write := range writers(b, o, c, img, backup, vpi.FW) {
-			err := write(ctx)
+			said := write(ctx)
 			var refusal *safety.RefusedError
-			if !errors.As(err, &refusal) || !strings.Contains(err.Error(), code) {
-				t.Errorf("%s, %s: %s", when, name, explain(err))
+			if !errors.As(said, &refusal) || !strings.Contains(said.Error(), code) {
+				t.Errorf("%s, %s: %s", when, name, explain(said))
 				continue
 			}
 			for _, part := range says {
-				if !strings.Contains(explain(err), part) {
-					t.Errorf("%s, %s: %q is missing in %s", when, name, part, explain(err))
+				if !strings.Contains(explain(said), part) {
+					t.Errorf("%s, %s: %q is missing in %s", when, name, part, explain(said))
 				}
 			}
 		}
@@ -101,7 +101,7 @@ func TestWrites_refuse_another_card(t *testing.T) {
 	}
 	c.Host.Invalidate()
 	refused("in another slot", c, "FW082", serial, "now at 0000:41:00.0")
-	if err = b.machine.Rebuild(func() error { _, err := b.machine.TakeOut(b.pci.String()); return err }); err != nil {
+	if err = b.machine.Rebuild(func() error { _, out := b.machine.TakeOut(b.pci.String()); return out }); err != nil {
 		t.Fatal(err)
 	}
 	c.Host.Invalidate()

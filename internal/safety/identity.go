@@ -72,7 +72,8 @@ var _ = Register(
 	Rule{Code: "FW080", Severity: Refuse, Title: "Another card is in the slot", Attribute: "card_id",
 		Meaning: "A card is who it is, not where it sits: nothing of what was planned for one card is written to another.",
 		WayOut: "If the card was exchanged on purpose, write the serial number of the new one into the configuration of infiniband_card, expect = { serial_number = \"…\" }: " +
-			"the next apply adopts it, and forgets what was recorded of the first one. Where card_id is written by hand, correct it. If nothing was exchanged, plan again: the addresses of cards change when devices are added."},
+			"the next apply adopts it, and forgets what was recorded of the first one. Where card_id is written by hand, correct it. A resource of a card that does not come back leaves the state with terraform state rm. " +
+			"If nothing was exchanged, plan again: the addresses of cards change when devices are added."},
 	Rule{Code: "FW081", Severity: Refuse, Title: "Card cannot be told from another one", Attribute: "card_id",
 		Meaning: "Two cards of one kind look the same but for serial number, MACs and GUIDs. What cannot be read is no proof.",
 		WayOut: "Have what is missing read: lspci is in the package pciutils, and mstflint reads MACs and GUIDs. If the card shows nothing at all, compare its label with the recorded serial number, " +
