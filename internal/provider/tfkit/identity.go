@@ -82,8 +82,17 @@ func settled(name CardName, who, now ib.Identity, first bool) ib.Identity {
 			return token
 		}
 	}
-	if like, _ := ib.Compare(who, now); first && (like == ib.Same || who.Empty()) {
+	like, _ := ib.Compare(who, now)
+	switch {
+	case first && who.Empty():
 		return now.Record()
+	case first && like == ib.Same:
+		// What the plan records must be the same once more at the apply, when more or
+		// less can be read of the card: it follows from the id.
+		who.Chip = now.Chip
+		if who.Serial != "" {
+			who.Part = now.Part
+		}
 	}
 	return who
 }
