@@ -77,25 +77,17 @@ func (o *Ops) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
 		f.DefaultRoutes = append(f.DefaultRoutes, netPath(s, r.Dev))
 	}
 	surroundings(&f, s)
-	for _, p := range jobPrograms {
-		// Programs that the collection does not look for are not in the map.
-		if there, looked := s.Commands[p]; looked && !there {
-			f.Missing = append(f.Missing, p)
-		}
-	}
+	f.Missing = missingPrograms(s)
 	for i := range s.Jobs {
 		f.Jobs = append(f.Jobs, jobFacts(&s.Jobs[i]))
 	}
 	for i := range s.Cards {
 		other := &s.Cards[i]
-		if other.PCI.Slot() == c.PCI.Slot() {
-			f.SMPorts = append(f.SMPorts, smPorts(other)...)
-			continue
-		}
-		if other.Chip.Driver == "mlx4_core" && !other.Virtual {
+		if other.PCI.Slot() != c.PCI.Slot() && other.Chip.Driver == "mlx4_core" && !other.Virtual {
 			f.Others = append(f.Others, safety.OtherCard{PCI: other.PCI, Types: portTypes(other)})
 		}
 	}
+	f.SMPorts = smPorts(s, c.PCI)
 	return f
 }
 
@@ -120,14 +112,38 @@ func cardUsers(s *inventory.Snapshot) fact.Of[[]safety.CardUser] {
 	return fact.Known(out)
 }
 
-func smPorts(c *inventory.Card) []int {
-	var ports []int
-	for _, p := range c.Ports {
-		if fact.Yes(p.IsSM) {
-			ports = append(ports, p.Number)
+// missingPrograms are those of a job that the host lacks.
+func missingPrograms(s *inventory.Snapshot) fact.Of[[]string] {
+	var missing []string
+	for _, p := range jobPrograms {
+		there, looked := s.Commands[p]
+		if !looked {
+			return fact.Unknown[[]string]("nobody has looked for " + p)
+		}
+		if !there {
+			missing = append(missing, p)
 		}
 	}
-	return ports
+	return fact.Known(missing)
+}
+
+// smPorts are the ports of all functions of a card to which a subnet manager is bound.
+func smPorts(s *inventory.Snapshot, pci ib.PCIAddress) fact.Of[[]int] {
+	var ports []int
+	for i := range s.Cards {
+		if s.Cards[i].PCI.Slot() != pci.Slot() {
+			continue
+		}
+		for _, p := range s.Cards[i].Ports {
+			if !p.IsSM.Known() {
+				return fact.Unknown[[]int](p.IsSM.Why())
+			}
+			if fact.Yes(p.IsSM) {
+				ports = append(ports, p.Number)
+			}
+		}
+	}
+	return fact.Known(ports)
 }
 
 func portTypes(c *inventory.Card) []string {
@@ -143,22 +159,38 @@ func surroundings(f *safety.HostFacts, s *inventory.Snapshot) {
 	for _, st := range s.Storage {
 		f.Storage = append(f.Storage, safety.StoragePath{What: storageText(st), Via: storageVia(s, st)})
 	}
-	for _, srv := range s.Servers {
-		f.Servers = append(f.Servers, safety.Server{Name: srv.Name, Clients: srv.Clients})
+	f.Servers = convert(s.Servers, func(srv inventory.Server) safety.Server {
+		return safety.Server{Name: srv.Name, Clients: srv.Clients}
+	})
+	f.Scans = convert(s.Scans, func(p inventory.Pool) safety.PoolScan { return safety.PoolScan{Pool: p.Name, Doing: p.Doing} })
+	f.Battery = convert(s.Battery(), func(u inventory.UPS) safety.Battery { return safety.Battery{Name: u.Name, Status: u.Status} })
+	f.Kubernetes = kubernetes(s)
+}
+
+// convert makes other facts of those that are known.
+func convert[A, B any](from fact.Of[[]A], each func(A) B) fact.Of[[]B] {
+	all, known := from.Get()
+	if !known {
+		return fact.Unknown[[]B](from.Why())
 	}
-	for _, p := range s.Pools {
-		if p.Doing != "" {
-			f.Scans = append(f.Scans, safety.PoolScan{Pool: p.Name, Doing: p.Doing})
-		}
+	to := make([]B, len(all))
+	for i, a := range all {
+		to[i] = each(a)
 	}
-	for _, u := range s.Battery() {
-		f.Battery = append(f.Battery, safety.Battery{Name: u.Name, Status: u.Status})
+	return fact.Known(to)
+}
+
+func kubernetes(s *inventory.Snapshot) fact.Of[[]string] {
+	if s.UnitsWhy != "" {
+		return fact.Unknown[[]string](s.UnitsWhy)
 	}
+	var running []string
 	for _, name := range kubernetesUnits {
 		if s.Unit(name).ActiveState == "active" {
-			f.Kubernetes = append(f.Kubernetes, name)
+			running = append(running, name)
 		}
 	}
+	return fact.Known(running)
 }
 
 // kubernetesUnits are the services of a node, of Kubernetes itself and of the

@@ -69,8 +69,8 @@ func TestHostFacts_surroundings(t *testing.T) {
 			{Kind: "iscsi", What: "connection1:0", Server: "192.0.2.9", Dev: fact.Known("")},
 			{Kind: "srp", What: "host3", RDMA: "mlx4_0"},
 		},
-		Servers: []inventory.Server{{Name: "NFS", Clients: 2}},
-		Pools:   []inventory.Pool{{Name: "boot-pool"}, {Name: "tank", Doing: "scrub"}},
+		Servers: fact.Known([]inventory.Server{{Name: "NFS", Clients: 2}}),
+		Scans:   fact.Known([]inventory.Pool{{Name: "tank", Doing: "scrub"}}),
 		UPS:     []inventory.UPS{{Name: "a", Status: "OL CHRG"}, {Name: "b", Status: "OB DISCHRG"}},
 		Units:   map[string]inventory.Unit{"kubelet.service": {ActiveState: "inactive"}, "k3s.service": {ActiveState: "active"}},
 	}
@@ -89,9 +89,19 @@ func TestHostFacts_surroundings(t *testing.T) {
 		!on(via(0)) || on(via(1)) || !on(via(2)) {
 		t.Errorf("storage: %s", got)
 	}
-	if len(f.Servers) != 1 || len(f.Scans) != 1 || f.Scans[0].Pool != "tank" || len(f.Battery) != 1 || f.Battery[0].Name != "b" ||
-		len(f.Kubernetes) != 1 || f.Kubernetes[0] != "k3s.service" {
-		t.Errorf("servers %+v, scans %+v, battery %+v, Kubernetes %v", f.Servers, f.Scans, f.Battery, f.Kubernetes)
+	servers, scans, battery, units := f.Servers.Or(nil), f.Scans.Or(nil), f.Battery.Or(nil), f.Kubernetes.Or(nil)
+	if len(servers) != 1 || len(scans) != 1 || scans[0].Pool != "tank" || len(battery) != 1 || battery[0].Name != "b" ||
+		len(units) != 1 || units[0] != "k3s.service" {
+		t.Errorf("servers %+v, scans %+v, battery %+v, Kubernetes %v", servers, scans, battery, units)
+	}
+	if f.Missing.Known() || !strings.Contains(f.Missing.Why(), "systemd-run") {
+		t.Errorf("programs that nobody has looked for: %v, %q", f.Missing.Or(nil), f.Missing.Why())
+	}
+	s.UnitsWhy, s.UPS, s.UPSWhy = "systemd did not answer", nil, "upsc timed out"
+	s.Cards[0].Ports = []inventory.Port{{Number: 1, IsSM: fact.Unknown[bool]("cap_mask could not be read")}}
+	f = New(Config{}).hostFacts(Card{Host: fixedHost{name: "intel9"}, PCI: pci}, s)
+	if f.Kubernetes.Why() != s.UnitsWhy || f.Battery.Why() != s.UPSWhy || f.SMPorts.Why() != "cap_mask could not be read" {
+		t.Errorf("Kubernetes %q, battery %q, subnet managers %q", f.Kubernetes.Why(), f.Battery.Why(), f.SMPorts.Why())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os/user"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -39,7 +40,7 @@ type Keeper interface {
 	// Kept is what was stored, if the next boot is going to see it; Late reports
 	// whether it would not, because the initial RAM disk has an older copy.
 	Kept(s *inventory.Snapshot) map[int]ib.LinkType
-	Late(s *inventory.Snapshot) bool
+	Late(s *inventory.Snapshot) fact.Bool
 	// Others are settings of others: weaker ones, which what Keep stores wins over,
 	// and stronger ones, which win over that; of each list the last one counts.
 	Others(s *inventory.Snapshot) (weaker, stronger []platform.LinkTypeSetting)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -66,7 +67,10 @@ func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (Assessment, err
 		in.ConfigHasType = len(card.Config.LinkTypeNext) > 0
 	}
 	in.Rung, in.RungErr = rungOf(l.Card, s, card)
-	in.Late = l.Card.Keeper != nil && !decidesItself(card) && l.Card.Keeper.Late(s)
+	in.Late = fact.Known(false)
+	if l.Card.Keeper != nil && !decidesItself(card) {
+		in.Late = l.Card.Keeper.Late(s)
+	}
 	in.Persisted, in.Overrides = persistent(l.Card, s, card), overrides(l, s, card)
 	a.Verdict = safety.LinkTypes(in)
 	return a, nil
@@ -101,7 +105,7 @@ func persistent(c Card, s *inventory.Snapshot, card *inventory.Card) map[int]ib.
 		return types
 	}
 	weaker, stronger := c.Keeper.Others(s)
-	if c.Keeper.Late(s) {
+	if fact.Yes(c.Keeper.Late(s)) {
 		weaker = nil // the initial RAM disk may have ours of another time
 	}
 	for _, setting := range slices.Concat(weaker, []platform.LinkTypeSetting{{Types: c.Keeper.Kept(s)}}, stronger) {
@@ -116,9 +120,14 @@ func persistent(c Card, s *inventory.Snapshot, card *inventory.Card) map[int]ib.
 
 // overrides are the settings of others that decide on a port in another way than
 // what is asked for.
-func overrides(l LinkTypes, s *inventory.Snapshot, card *inventory.Card) []string {
+func overrides(l LinkTypes, s *inventory.Snapshot, card *inventory.Card) fact.Of[[]string] {
 	if l.Card.Keeper == nil || decidesItself(card) {
-		return nil
+		return fact.Known[[]string](nil)
+	}
+	for _, file := range slices.Sorted(maps.Keys(s.Unread)) {
+		if file == "/proc/cmdline" || file == platform.MLX4ConfPath || strings.HasPrefix(file, "/etc/modprobe.d/") {
+			return fact.Unknown[[]string](file + " could not be read")
+		}
 	}
 	var all []string
 	_, stronger := l.Card.Keeper.Others(s)
@@ -130,7 +139,7 @@ func overrides(l LinkTypes, s *inventory.Snapshot, card *inventory.Card) []strin
 			}
 		}
 	}
-	return all
+	return fact.Known(all)
 }
 
 func configTypes(next map[int]string) map[int]ib.LinkType {

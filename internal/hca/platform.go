@@ -3,6 +3,7 @@ package hca
 import (
 	"context"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -36,13 +37,13 @@ func (o onPlatform) Keep(ctx context.Context, types map[int]ib.LinkType) error {
 }
 
 func (o onPlatform) Kept(s *inventory.Snapshot) map[int]ib.LinkType {
-	if r := o.platform.PersistedLinkTypes(s, o.pci); !r.Late {
+	if r := o.platform.PersistedLinkTypes(s, o.pci); !fact.Yes(r.Late) {
 		return r.Types
 	}
 	return nil
 }
 
-func (o onPlatform) Late(s *inventory.Snapshot) bool {
+func (o onPlatform) Late(s *inventory.Snapshot) fact.Bool {
 	return o.platform.PersistedLinkTypes(s, o.pci).Late
 }
 

@@ -76,6 +76,7 @@ func read(output string) (*Snapshot, error) {
 	}
 	s := &Snapshot{
 		UID: a.UID, Modules: a.Modules, Commands: a.Commands, Hostname: a.Values["/proc/sys/kernel/hostname"].Text, Late: a.Late,
+		NoDisk: a.NoDisk, Unread: a.Denied,
 		BootID: a.Values["/proc/sys/kernel/random/boot_id"].Text, Cmdline: a.Values["/proc/cmdline"].Text,
 		MachineID: machineID(a),
 	}
@@ -96,8 +97,14 @@ func read(output string) (*Snapshot, error) {
 // readLockdown reads "none [integrity] confidentiality": the kernel brackets
 // what is in force.
 func readLockdown(s *Snapshot, a *collect.Answer) error {
-	v, ok := a.Values["/sys/kernel/security/lockdown"]
-	if !ok {
+	const file = "/sys/kernel/security/lockdown"
+	v, ok := a.Values[file]
+	switch {
+	case a.Denied[file]:
+		s.Lockdown = fact.Unknown[string](file + " could not be read")
+		return nil
+	case !ok:
+		s.Lockdown = fact.Known("")
 		return nil
 	}
 	_, rest, begun := strings.Cut(v.Text, "[")
@@ -105,7 +112,7 @@ func readLockdown(s *Snapshot, a *collect.Answer) error {
 	if !begun || !ended {
 		return in("kernel", fmt.Errorf("line %d: no lockdown mode is marked in %q", v.Line, v.Text))
 	}
-	s.Lockdown = mode
+	s.Lockdown = fact.Known(mode)
 	return nil
 }
 
@@ -147,8 +154,12 @@ func (s *Snapshot) UsersOf(pci ib.PCIAddress) []CardUser {
 func readUnits(s *Snapshot, a *collect.Answer) error {
 	s.Units = map[string]Unit{}
 	run, ok := a.Runs["systemctl"]
-	if !ok || run.Status != 0 {
+	switch {
+	case !ok || strings.Contains(run.Output, "not been booted with systemd"):
 		// A container, or a host with another init system: it has no units.
+		return nil
+	case run.Status != 0:
+		s.UnitsWhy = fmt.Sprintf("systemctl show ended with status %d: %s", run.Status, firstLine(run.Output))
 		return nil
 	}
 	units, err := systemctl.ParseShow(run.Output)

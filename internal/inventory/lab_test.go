@@ -59,8 +59,8 @@ func TestHost_over_SSH(t *testing.T) {
 			if got := runs.Load(); got != 1 {
 				t.Errorf("%d commands", got)
 			}
-			if s.OS.ID != tt.os || s.Hostname != tt.name || s.StateFree <= 0 || (s.TrueNAS != nil) != (tt.os == "truenas") {
-				t.Errorf("host: %+v name %q free %d", s.OS, s.Hostname, s.StateFree)
+			if s.OS.ID != tt.os || s.Hostname != tt.name || s.StateFree.Or(0) <= 0 || (s.TrueNAS != nil) != (tt.os == "truenas") {
+				t.Errorf("host: %+v name %q free %d", s.OS, s.Hostname, s.StateFree.Or(-1))
 			}
 			if s.TrueNAS != nil && s.TrueNAS.Error != "" {
 				t.Errorf("middleware: %s", s.TrueNAS.Error)
@@ -105,7 +105,7 @@ func TestHost_over_SSH_sees_what_is_around(t *testing.T) {
 	if len(s.Pools) != 2 || s.Pools[1] != (Pool{Name: "tank", State: "ONLINE", Doing: "scrub"}) || s.Pools[0].Doing != "" {
 		t.Errorf("pools: %+v", s.Pools)
 	}
-	if b := s.Battery(); len(b) != 1 || b[0] != (UPS{Name: "ups", Status: "OB LB"}) {
+	if b := s.Battery().Or(nil); len(b) != 1 || b[0] != (UPS{Name: "ups", Status: "OB LB"}) {
 		t.Errorf("batteries: %+v of %+v", b, s.UPS)
 	}
 	if u, asked := s.Units["kubelet.service"]; !asked || u.LoadState != "not-found" {

@@ -23,8 +23,8 @@ type Snapshot struct {
 	// MachineID is what the operating system calls itself; cloned disks share it.
 	MachineID fact.Of[string]
 	Cmdline   string
-	Lockdown  string // "none", "integrity", "confidentiality"; empty if the kernel has no such file
-	UID       int    // of the login user
+	Lockdown  fact.Of[string] // "none", "integrity", "confidentiality"; empty if the kernel has no such file
+	UID       int             // of the login user
 	Hostname  string
 	Cards     []Card   // sorted by PCI address; also virtual functions and InfiniBand cards of other vendors
 	Netdevs   []Netdev // all, sorted by name
@@ -41,17 +41,22 @@ type Snapshot struct {
 	NoModules bool
 	MSTFlint  Tool
 	Units     map[string]Unit // systemd units that matter here, by name
+	UnitsWhy  string          // why systemd did not say the state of its units; empty if it did, or if there is none
 	Files     map[string]File // configuration files that matter here, by absolute path
 	Denied    map[string]bool // files and directories of the same that are there and could not be read
 	Late      []string        // files that are newer than the initial RAM disk, which has older copies of them
+	NoDisk    []string        // files of which the initial RAM disk may have a copy, and no such disk was found
+	Unread    map[string]bool // files that are there and could not be read
 	Jobs      []Job           // flash jobs recorded on the host, oldest first
 	Staged    []StagedImage
-	TrueNAS   *TrueNAS  // nil elsewhere
-	StateFree int64     // bytes free where jobs, backups and images are kept
-	Storage   []Storage // that this host uses over the network, and the way to each
-	Servers   []Server  // of files and blocks that this host is, sorted by name
-	Pools     []Pool    // of ZFS
-	UPS       []UPS     // that the host knows and that answered
+	TrueNAS   *TrueNAS          // nil elsewhere
+	StateFree fact.Of[int64]    // bytes free where jobs, backups and images are kept
+	Storage   []Storage         // that this host uses over the network, and the way to each
+	Servers   fact.Of[[]Server] // of files and blocks that this host is, sorted by name
+	Pools     []Pool            // of ZFS
+	Scans     fact.Of[[]Pool]   // those that are scrubbed or resilvered
+	UPS       []UPS             // that the host knows and that answered
+	UPSWhy    string            // why the state of a power supply is not known; empty if it is of all
 	// Users are the programs of others that used a card while it was looked at.
 	Users fact.Of[[]CardUser]
 

@@ -99,8 +99,17 @@ const (
 // port, remote address and port, state, … A service that does not listen is not
 // one, and connections of the host to itself do not count.
 func readServers(s *Snapshot, a *collect.Answer) error {
+	run, ok := a.Runs["sockets"]
+	switch {
+	case !ok:
+		s.Servers = fact.Unknown[[]Server]("the host has no grep, which looks for their sockets")
+		return nil
+	case run.Status > 1: // 1: no line
+		s.Servers = fact.Unknown[[]Server](fmt.Sprintf("the tables of sockets could not be read, grep ended with status %d: %s", run.Status, firstLine(run.Output)))
+		return nil
+	}
 	listens, clients := map[string]bool{}, map[string]int{}
-	for n, line := range tool.Lines(a.Runs["sockets"].Output) {
+	for n, line := range tool.Lines(run.Output) {
 		fields := strings.Fields(line)
 		if len(fields) < 4 {
 			return in("sockets", tool.Errorf(n, line, "want the columns of /proc/net/tcp"))
@@ -118,9 +127,11 @@ func readServers(s *Snapshot, a *collect.Answer) error {
 			clients[name]++
 		}
 	}
+	var servers []Server
 	for _, name := range slices.Sorted(maps.Keys(listens)) {
-		s.Servers = append(s.Servers, Server{Name: name, Clients: clients[name]})
+		servers = append(servers, Server{Name: name, Clients: clients[name]})
 	}
+	s.Servers = fact.Known(servers)
 	return nil
 }
 
@@ -146,12 +157,42 @@ func readPools(s *Snapshot, a *collect.Answer) error {
 			doing[pool] = scanning(value)
 		}
 	}
+	var scans []Pool
 	for _, name := range slices.Sorted(maps.Keys(states)) {
-		if name != "" {
-			s.Pools = append(s.Pools, Pool{Name: name, State: states[name], Doing: doing[name]})
+		if name == "" {
+			continue
+		}
+		p := Pool{Name: name, State: states[name], Doing: doing[name]}
+		s.Pools = append(s.Pools, p)
+		if p.Doing != "" {
+			scans = append(scans, p)
 		}
 	}
+	s.Scans = fact.Known(scans)
+	if why := s.scansUnread(a); why != "" {
+		s.Scans = fact.Unknown[[]Pool](why)
+	}
 	return nil
+}
+
+// scansUnread says why it is not known what the pools do; empty if it is. A host
+// whose kernel has not loaded ZFS has none.
+func (s *Snapshot) scansUnread(a *collect.Answer) string {
+	run, asked := a.Runs["zpool"]
+	switch {
+	case !a.Modules["zfs"]:
+		return ""
+	case asked && run.Status != 0:
+		return fmt.Sprintf("zpool status ended with status %d: %s", run.Status, firstLine(run.Output))
+	case asked:
+		return ""
+	}
+	for _, p := range s.Pools {
+		if p.State == "SUSPENDED" {
+			return "pool " + p.Name + " is suspended, and zpool would wait for it without end"
+		}
+	}
+	return "ZFS is loaded, and the host has no zpool on its PATH"
 }
 
 // scanning reads "scrub in progress since …" and "resilver (draid1) in progress
@@ -165,30 +206,54 @@ func scanning(text string) string {
 	return what
 }
 
-// readUPS reads "upsc NAME ups.status". One that does not answer is not known,
-// and nothing is said of it.
+// readUPS reads "upsc NAME ups.status". A host without upsc has no NUT, and one on
+// which no power supply is named and no daemon listens has none either. One that is
+// named and does not answer is not known.
 func readUPS(s *Snapshot, a *collect.Answer) error {
-	for _, name := range slices.Sorted(maps.Keys(a.Runs)) {
-		ups, ok := strings.CutPrefix(name, "ups ")
-		run := a.Runs[name]
-		if !ok || run.Status != 0 {
-			continue
+	if list, asked := a.Runs["ups-list"]; asked && list.Status != 0 && !strings.Contains(list.Output, "Connection refused") {
+		s.UPSWhy = fmt.Sprintf("upsc -l ended with status %d: %s", list.Status, firstLine(list.Output))
+	}
+	for _, file := range []string{"/etc/nut/upsmon.conf", "/etc/ups/upsmon.conf"} {
+		if a.Denied[file] {
+			s.UPSWhy = file + " could not be read"
 		}
-		// A line about SSL may stand before the status.
-		lines := strings.Split(strings.TrimSpace(run.Output), "\n")
-		s.UPS = append(s.UPS, UPS{Name: ups, Status: strings.TrimSpace(lines[len(lines)-1])})
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Runs)) {
+		if ups, ok := strings.CutPrefix(name, "ups "); ok {
+			s.addUPS(ups, a.Runs[name])
+		}
 	}
 	return nil
 }
 
-// Battery gives the power supplies that run on battery or are low.
-func (s *Snapshot) Battery() []UPS {
+// addUPS reads what one power supply says.
+func (s *Snapshot) addUPS(name string, run collect.Run) {
+	// A line about SSL may stand before the status.
+	lines := strings.Split(strings.TrimSpace(run.Output), "\n")
+	last := strings.TrimSpace(lines[len(lines)-1])
+	switch u := (UPS{Name: name, Status: last}); {
+	case run.Status != 0:
+		s.UPSWhy = fmt.Sprintf("upsc %s ended with status %d: %s", name, run.Status, last)
+	case !u.is("OL") && !u.is("OB") && !u.is("LB") && !u.is("BYPASS"):
+		s.UPSWhy = fmt.Sprintf("%s does not say whether it is on line: %q", name, last)
+	default:
+		s.UPS = append(s.UPS, u)
+	}
+}
+
+func (u UPS) is(word string) bool { return slices.Contains(strings.Fields(u.Status), word) }
+
+// Battery gives the power supplies that run on battery or are low. If there is one,
+// it does not matter that another one is silent.
+func (s *Snapshot) Battery() fact.Of[[]UPS] {
 	var found []UPS
 	for _, u := range s.UPS {
-		words := strings.Fields(u.Status)
-		if slices.Contains(words, "OB") || slices.Contains(words, "LB") {
+		if u.is("OB") || u.is("LB") {
 			found = append(found, u)
 		}
 	}
-	return found
+	if len(found) == 0 && s.UPSWhy != "" {
+		return fact.Unknown[[]UPS](s.UPSWhy)
+	}
+	return fact.Known(found)
 }

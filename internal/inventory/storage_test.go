@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 )
 
 // stacked is a host whose default route is a VLAN on a bond of two cards, with
@@ -92,7 +93,7 @@ func TestRead_of_a_host_with_storage(t *testing.T) {
 			{Kind: "nvme-rdma", What: "nvme1", Server: "192.0.2.30", Dev: fact.Known("br0")},
 			{Kind: "srp", What: "host3", RDMA: "mlx4_0", Dev: fact.Known("")},
 		}, s.Storage},
-		{"servers", []Server{{Name: "NFS", Clients: 1}, {Name: "SMB"}}, s.Servers},
+		{"servers", []Server{{Name: "NFS", Clients: 1}, {Name: "SMB"}}, s.Servers.Or(nil)},
 		{"pools", []Pool{{Name: "boot-pool", State: "ONLINE"}, {Name: "tank", State: "DEGRADED", Doing: "resilver"}}, s.Pools},
 		{"UPS", []UPS{{Name: "ups@nas", Status: "OB DISCHRG LB"}}, s.UPS},
 	} {
@@ -100,8 +101,8 @@ func TestRead_of_a_host_with_storage(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", c.what, diff)
 		}
 	}
-	if len(s.Battery()) != 1 {
-		t.Errorf("on battery: %+v", s.Battery())
+	if len(s.Battery().Or(nil)) != 1 {
+		t.Errorf("on battery: %+v", s.Battery().Or(nil))
 	}
 }
 
@@ -138,5 +139,101 @@ func TestRead_asks_no_suspended_pool(t *testing.T) {
 	}
 	if diff := cmp.Diff([]Pool{{Name: "tank", State: "SUSPENDED"}}, s.Pools); diff != "" {
 		t.Errorf("pools (-want +got):\n%s", diff)
+	}
+}
+
+// TestRead_tells_unread_from_none holds that what a host did not answer is unknown,
+// with the reason, and that what it does not have is none.
+func TestRead_tells_unread_from_none(t *testing.T) {
+	upsc := func(answers map[string]string) func(map[string]string) {
+		return func(f map[string]string) {
+			delete(f, "etc/nut/upsmon.conf")
+			f["bin/upsc"] = program(answers)
+		}
+	}
+	batteryOf := func(s *Snapshot) (int, string) { b := s.Battery(); return len(b.Or(nil)), b.Why() }
+	scansOf := func(s *Snapshot) (int, string) { return len(s.Scans.Or(nil)), s.Scans.Why() }
+	serversOf := func(s *Snapshot) (int, string) { return len(s.Servers.Or(nil)), s.Servers.Why() }
+	for _, c := range []struct {
+		name   string
+		change func(map[string]string)
+		of     func(s *Snapshot) (int, string)
+		found  int
+		why    string // empty: known
+	}{
+		{"on battery, whatever another one says", func(map[string]string) {}, batteryOf, 1, ""},
+		{"no NUT", func(f map[string]string) { delete(f, "bin/upsc"); delete(f, "etc/nut/upsmon.conf") }, batteryOf, 0, ""},
+		{"no daemon and nothing to monitor", upsc(map[string]string{"-l": "status 1\nError: Connection failure: Connection refused"}), batteryOf, 0, ""},
+		{"a daemon that does not answer", upsc(map[string]string{"-l": "status 124\n"}), batteryOf, 0, "upsc -l ended with status 124"},
+		{"a daemon with one that is on line", upsc(map[string]string{"-l": "Init SSL without certificate database\nups", "ups ups.status": "OL CHRG"}), batteryOf, 0, ""},
+		{"one that is monitored and silent", func(f map[string]string) {
+			f["bin/upsc"] = program(map[string]string{"ups@nas ups.status": "OL", "gone@nas ups.status": "status 1\nError: Data stale"})
+		}, batteryOf, 0, "upsc gone@nas ended with status 1: Error: Data stale"},
+		{"one that does not know yet", upsc(map[string]string{"-l": "ups", "ups ups.status": "WAIT"}), batteryOf, 0, `ups does not say whether it is on line: "WAIT"`},
+
+		{"resilver", func(map[string]string) {}, scansOf, 1, ""},
+		{"no ZFS", func(f map[string]string) {
+			delete(f, "sys/module/zfs/version")
+			delete(f, "proc/spl/kstat/zfs/tank/state")
+		}, scansOf, 0, ""},
+		{"no zpool", func(f map[string]string) { delete(f, "bin/zpool") }, scansOf, 0, "ZFS is loaded, and the host has no zpool on its PATH"},
+		{"zpool hangs", func(f map[string]string) { f["bin/zpool"] = program(map[string]string{"status": "status 124\n"}) }, scansOf, 0, "zpool status ended with status 124"},
+		{"suspended", func(f map[string]string) { f["proc/spl/kstat/zfs/tank/state"] = "SUSPENDED\n" }, scansOf, 0, "pool tank is suspended"},
+
+		{"no IPv6", func(f map[string]string) { delete(f, "proc/net/tcp6") }, serversOf, 1, ""},
+		{"no sockets at all", func(f map[string]string) { f["proc/net/tcp"] = "  sl  local_address\n"; delete(f, "proc/net/tcp6") }, serversOf, 0, ""},
+		{"no table of sockets", func(f map[string]string) { delete(f, "proc/net/tcp") }, serversOf, 0, "the tables of sockets could not be read, grep ended with status 2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			root, files := t.TempDir(), server()
+			c.change(files)
+			tree(t, root, files)
+			s, err := read(collected(t, root))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, why := c.of(s); n != c.found || (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+				t.Errorf("found %d, %q; want %d, %q", n, why, c.found, c.why)
+			}
+		})
+	}
+}
+
+// TestRead_unit_states_unread holds that a systemd that did not answer is told from
+// a host that has none.
+func TestRead_unit_states_unread(t *testing.T) {
+	for output, why := range map[string]string{
+		"Failed to get properties: Connection timed out":                                 "systemctl show ended with status 1: Failed to get properties: Connection timed out",
+		"System has not been booted with systemd as init system (PID 1). Can't operate.": "",
+	} {
+		s := &Snapshot{}
+		if err := readUnits(s, &collect.Answer{Runs: map[string]collect.Run{"systemctl": {Status: 1, Output: output + "\n"}}}); err != nil || s.UnitsWhy != why {
+			t.Errorf("%q: %q, %v", output, s.UnitsWhy, err)
+		}
+	}
+}
+
+// TestRead_files_unread holds that a file that is there and was not read is unknown.
+func TestRead_files_unread(t *testing.T) {
+	const dir, lock = "/sys/class/infiniband/mlx4_0/ports/1/", "/sys/kernel/security/lockdown"
+	a := &collect.Answer{
+		Values: map[string]collect.Value{dir + "phys_state": {Text: "5: LinkUp"}},
+		Denied: map[string]bool{dir + "state": true, dir + "cap_mask": true, lock: true},
+	}
+	p, there, err := port(a, dir, 1)
+	if err != nil || !there || p.IsSM.Known() || !strings.Contains(p.IsSM.Why(), "cap_mask could not be read") {
+		t.Errorf("port %+v, %t, %v", p, there, err)
+	}
+	s := &Snapshot{}
+	if err := readLockdown(s, a); err != nil || s.Lockdown.Why() != lock+" could not be read" {
+		t.Errorf("lockdown %q, %v", s.Lockdown.Why(), err)
+	}
+	if err := readLockdown(s, &collect.Answer{}); err != nil || !s.Lockdown.Known() {
+		t.Errorf("a kernel without lockdown: %q, %v", s.Lockdown.Why(), err)
+	}
+	if err := readSpace(s, &collect.Answer{Runs: map[string]collect.Run{"df": {Status: 1, Output: "df: /var: Input/output error\n"}}}); err != nil ||
+		!strings.Contains(s.StateFree.Why(), "Input/output error") {
+		t.Errorf("space: %q, %v", s.StateFree.Why(), err)
 	}
 }

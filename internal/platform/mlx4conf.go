@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
@@ -102,7 +103,7 @@ func (mlx4ConfStore) PersistLinkTypes(ctx context.Context, h *inventory.Host, ca
 	switch {
 	case c.foreign != "":
 		return fmt.Errorf("%s: %s has a line of this card that was not written by this provider: %q; take it out", h.Name(), MLX4ConfPath, c.foreign)
-	case c.ours == line && slices.Contains(s.Late, MLX4ConfPath):
+	case c.ours == line && !fact.No(late(s, MLX4ConfPath)):
 		return rebuildInitramfs(ctx, h, MLX4ConfPath)
 	case c.ours == line:
 		return nil
@@ -119,7 +120,7 @@ func writeMLX4Conf(ctx context.Context, h *inventory.Host, content string) error
 
 // PersistedLinkTypes implements Platform.
 func (m mlx4ConfStore) PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddress) LinkTypeRecord {
-	r := LinkTypeRecord{Rung: m.LinkTypeRung()}
+	r := LinkTypeRecord{Rung: m.LinkTypeRung(), Late: fact.Known(false)}
 	c := parseMLX4Conf(s.Files[MLX4ConfPath].Content, card)
 	if c.foreign != "" {
 		r.Foreign = append(r.Foreign, MLX4ConfPath+": "+c.foreign)
@@ -127,7 +128,7 @@ func (m mlx4ConfStore) PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddr
 	if c.ours == "" {
 		return r
 	}
-	r.Found, r.Types, r.Late = true, map[int]ib.LinkType{}, slices.Contains(s.Late, MLX4ConfPath)
+	r.Found, r.Types, r.Late = true, map[int]ib.LinkType{}, late(s, MLX4ConfPath)
 	for i, word := range strings.Fields(c.ours)[1:] {
 		r.Types[i+1] = ib.LinkType(word)
 	}

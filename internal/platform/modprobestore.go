@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/modprobe"
@@ -40,7 +41,7 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *inventory.Host, 
 		if err := WriteFile(ctx, h, ModprobePath, 0o644, text); err != nil {
 			return err
 		}
-	} else if !slices.Contains(s.Late, ModprobePath) {
+	} else if fact.No(late(s, ModprobePath)) {
 		return nil
 	}
 	return rebuildInitramfs(ctx, h, ModprobePath)
@@ -51,13 +52,13 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *inventory.Host, 
 // (kmod libkmod/libkmod-config.c), and of a parameter that is given twice the last
 // one counts.
 func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) LinkTypeRecord {
-	r := LinkTypeRecord{Rung: m.LinkTypeRung()}
+	r := LinkTypeRecord{Rung: m.LinkTypeRung(), Late: fact.Known(false)}
 	for _, p := range s.FilesUnder(path.Dir(ModprobePath)) {
 		value, ok := modprobe.ParseOption(s.Files[p].Content, mlx4Module, portTypeParam)
 		switch {
 		case !ok:
 		case p == ModprobePath && Owned(s.Files[p].Content):
-			r.Found, r.Types, r.Late = true, parsePortTypeArray(value), slices.Contains(s.Late, p)
+			r.Found, r.Types, r.Late = true, parsePortTypeArray(value), late(s, p)
 		default:
 			r.Foreign = append(r.Foreign, fmt.Sprintf("%s: options %s %s=%s", p, mlx4Module, portTypeParam, value))
 			if setting := (LinkTypeSetting{p, parsePortTypeArray(value)}); path.Base(p) > path.Base(ModprobePath) {
@@ -75,6 +76,14 @@ func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress
 		}
 	}
 	return r
+}
+
+// late reports whether the initial RAM disk has an older copy of a file.
+func late(s *inventory.Snapshot, file string) fact.Bool {
+	if slices.Contains(s.NoDisk, file) {
+		return fact.Unknown[bool]("no initial RAM disk of the running kernel was found below /boot, which may have a copy of " + file)
+	}
+	return fact.Known(slices.Contains(s.Late, file))
 }
 
 // ForgetLinkTypes implements Platform.

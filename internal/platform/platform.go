@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
@@ -96,7 +97,7 @@ type LinkTypeRecord struct {
 	Types map[int]ib.LinkType // by port from 1; "auto" is what the firmware prefers
 	// Late is true if the initial RAM disk has an older copy of the file, which is
 	// what the driver gets.
-	Late bool
+	Late fact.Bool
 	// AfterReboot is true if the running kernel was started without it.
 	AfterReboot bool
 	// Foreign names files or settings of others that set the same parameter.

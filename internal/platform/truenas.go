@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -197,7 +198,7 @@ func withoutKey(tokens []string, key string) []string {
 // PersistedLinkTypes implements Platform. The token carries no mark of its
 // owner, so whoever set it, it is the record.
 func (t trueNAS) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) LinkTypeRecord {
-	r := LinkTypeRecord{Rung: t.LinkTypeRung()}
+	r := LinkTypeRecord{Rung: t.LinkTypeRung(), Late: fact.Known(false)}
 	for _, tok := range kernelOptions(s) {
 		if value, ok := strings.CutPrefix(tok, portTypeToken+"="); ok {
 			r.Found, r.Types = true, parsePortTypeArray(value)

@@ -199,9 +199,10 @@ type HostFacts struct {
 	Release  string // of os-release: "24.04"
 	Kernel   string // "6.8.0-45-generic"
 	Observe  bool
-	Lockdown string // empty: the kernel has no such file
+	// Lockdown is the mode of the kernel; empty if it has none.
+	Lockdown fact.Of[string]
 	// AccessModule says that mstflint's own kernel module is loaded, which a
-	// locked-down kernel lets reach the card.
+	// locked-down kernel lets reach the card. No is the strict answer.
 	AccessModule bool
 	// Netdevs are the interfaces of this card: what of the host's paths is not
 	// known may be any of them.
@@ -209,20 +210,20 @@ type HostFacts struct {
 	SSH           fact.Of[[]NetPath] // those that the session comes and goes by
 	DefaultRoutes []NetPath
 	Storage       []StoragePath
-	Servers       []Server
-	Scans         []PoolScan
-	Battery       []Battery
-	Kubernetes    []string // units of Kubernetes that run here
-	SMPorts       []int    // ports of this card to which a subnet manager is bound
+	Servers       fact.Of[[]Server]
+	Scans         fact.Of[[]PoolScan]
+	Battery       fact.Of[[]Battery]
+	Kubernetes    fact.Of[[]string] // units of Kubernetes that run here
+	SMPorts       fact.Of[[]int]    // ports of this card to which a subnet manager is bound
 	Jobs          []JobFacts
 	Users         fact.Of[[]CardUser]
-	StateFree     int64 // bytes free for images, jobs and backups
+	StateFree     fact.Of[int64] // bytes free for images, jobs and backups
 	RebootAllowed bool
 	ToolPresent   bool
 	ToolVersion   string
-	Missing       []string // programs that the job needs and the host lacks
-	BackupDir     string   // on the operator's machine; empty: not configured
-	BackupProblem string   // why nothing can be stored in BackupDir; empty if it can
+	Missing       fact.Of[[]string] // programs that the job needs and the host lacks
+	BackupDir     string            // on the operator's machine; empty: not configured
+	BackupProblem string            // why nothing can be stored in BackupDir; empty if it can
 	Others        []OtherCard
 }
 

@@ -178,18 +178,18 @@ var firmwareCases = []struct {
 	{"HO002", NeedsConsent, "default route over the card", func(in *FirmwareInput) {
 		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}}
 	}},
-	{"HO003", Refuse, "lockdown", func(in *FirmwareInput) { in.Host.Lockdown = "integrity" }},
-	{"HO003", Note, "lockdown with mstflint's module", func(in *FirmwareInput) { in.Host.Lockdown, in.Host.AccessModule = "integrity", true }},
+	{"HO003", Refuse, "lockdown", func(in *FirmwareInput) { in.Host.Lockdown = fact.Known("integrity") }},
+	{"HO003", Note, "lockdown with mstflint's module", func(in *FirmwareInput) { in.Host.Lockdown, in.Host.AccessModule = fact.Known("integrity"), true }},
 	{"HO004", Refuse, "job on another card", func(in *FirmwareInput) {
 		in.Host.Jobs = []JobFacts{{ID: "j", PCI: there, Running: true, Operator: "bob", Since: "now"}}
 	}},
 	{"HO005", Warn, "job not settled", func(in *FirmwareInput) { in.Host.Jobs = []JobFacts{{ID: "j", PCI: here, Ended: true}} }},
 	{"HO005", Warn, "job interrupted", func(in *FirmwareInput) { in.Host.Jobs = []JobFacts{{ID: "j", PCI: here}} }},
-	{"HO006", Refuse, "no space", func(in *FirmwareInput) { in.Host.StateFree = 1 << 20 }},
+	{"HO006", Refuse, "no space", func(in *FirmwareInput) { in.Host.StateFree = fact.Known[int64](1 << 20) }},
 	{"HO007", Refuse, "reboot not allowed", func(in *FirmwareInput) { in.Host.RebootAllowed = false }},
 	{"HO008", Refuse, "observe", func(in *FirmwareInput) { in.Host.Observe = true }},
-	{"HO009", Warn, "SM on the card", func(in *FirmwareInput) { in.Host.SMPorts = []int{2, 1} }},
-	{"HO010", Refuse, "no systemd-run", func(in *FirmwareInput) { in.Host.Missing = []string{"systemd-run"} }},
+	{"HO009", Warn, "SM on the card", func(in *FirmwareInput) { in.Host.SMPorts = fact.Known([]int{2, 1}) }},
+	{"HO010", Refuse, "no systemd-run", func(in *FirmwareInput) { in.Host.Missing = fact.Known([]string{"systemd-run"}) }},
 	{"HO011", Warn, "no activation", func(in *FirmwareInput) { in.Request.Activation = ActivationNone }},
 	{"HO012", NeedsConsent, "NFS over the card", func(in *FirmwareInput) {
 		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: fact.Known(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})}}
@@ -198,13 +198,17 @@ var firmwareCases = []struct {
 		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: fact.Known(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})}}
 		in.Request.ManagementPath = "enp1s0"
 	}},
-	{"HO013", Warn, "NFS server", func(in *FirmwareInput) { in.Host.Servers = []Server{{Name: "NFS", Clients: 3}, {Name: "SMB"}} }},
-	{"HO014", Refuse, "resilver", func(in *FirmwareInput) { in.Host.Scans = []PoolScan{{Pool: "tank", Doing: "resilver"}} }},
-	{"HO015", Refuse, "on battery", func(in *FirmwareInput) { in.Host.Battery = []Battery{{Name: "ups@localhost", Status: "OB DISCHRG"}} }},
-	{"HO015", Refuse, "on battery, without a restart", func(in *FirmwareInput) {
-		in.Host.Battery, in.Request.Activation = []Battery{{Name: "ups@localhost", Status: "OB DISCHRG"}}, ActivationNone
+	{"HO013", Warn, "NFS server", func(in *FirmwareInput) {
+		in.Host.Servers = fact.Known([]Server{{Name: "NFS", Clients: 3}, {Name: "SMB"}})
 	}},
-	{"HO016", Warn, "kubelet", func(in *FirmwareInput) { in.Host.Kubernetes = []string{"kubelet.service"} }},
+	{"HO014", Refuse, "resilver", func(in *FirmwareInput) { in.Host.Scans = fact.Known([]PoolScan{{Pool: "tank", Doing: "resilver"}}) }},
+	{"HO015", Refuse, "on battery", func(in *FirmwareInput) {
+		in.Host.Battery = fact.Known([]Battery{{Name: "ups@localhost", Status: "OB DISCHRG"}})
+	}},
+	{"HO015", Refuse, "on battery, without a restart", func(in *FirmwareInput) {
+		in.Host.Battery, in.Request.Activation = fact.Known([]Battery{{Name: "ups@localhost", Status: "OB DISCHRG"}}), ActivationNone
+	}},
+	{"HO016", Warn, "kubelet", func(in *FirmwareInput) { in.Host.Kubernetes = fact.Known([]string{"kubelet.service"}) }},
 	{"BK001", Refuse, "no second read", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.TwoReadsEqual = false }},
 	{"BK001", Refuse, "backup of another card", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.GUIDs.Node++ }},
 	{"BK001", Refuse, "backup not parsed", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.Parsed = false }},
@@ -308,8 +312,8 @@ func TestFirmware_nothing_to_do(t *testing.T) {
 // is no reason against writing flash.
 func TestFirmware_without_a_restart_disturbs_nobody(t *testing.T) {
 	in := goodFirmware()
-	in.Host.Servers, in.Host.Kubernetes = []Server{{Name: "NFS"}}, []string{"k3s.service"}
-	in.Host.Scans = []PoolScan{{Pool: "tank", Doing: "scrub"}}
+	in.Host.Servers, in.Host.Kubernetes = fact.Known([]Server{{Name: "NFS"}}), fact.Known([]string{"k3s.service"})
+	in.Host.Scans = fact.Known([]PoolScan{{Pool: "tank", Doing: "scrub"}})
 	in.Request.Activation = ActivationNone
 	v := Firmware(in)
 	if v.Blocked() || v.Has("HO013") || v.Has("HO014") || v.Has("HO016") {
@@ -320,7 +324,7 @@ func TestFirmware_without_a_restart_disturbs_nobody(t *testing.T) {
 	if v := Firmware(in); !v.Blocked() || !v.Has("HO014") || !v.Has("HO013") {
 		t.Errorf("a restart that is left over: %+v", v.Findings)
 	}
-	in.Host.Scans, in.Host.Battery = nil, []Battery{{Name: "ups", Status: "OB LB"}}
+	in.Host.Scans, in.Host.Battery = fact.Known[[]PoolScan](nil), fact.Known([]Battery{{Name: "ups", Status: "OB LB"}})
 	if v := Firmware(in); !v.Blocked() || !v.Has("HO015") {
 		t.Errorf("a restart on battery: %+v", v.Findings)
 	}

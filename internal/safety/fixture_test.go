@@ -54,10 +54,12 @@ func session(ways ...NetPath) fact.Of[[]NetPath] { return fact.Known(ways) }
 
 func goodHost() HostFacts {
 	return HostFacts{
-		Name: "intel9", Platform: "ubuntu", Lockdown: "none", StateFree: 1 << 30, RebootAllowed: true,
+		Name: "intel9", Platform: "ubuntu", Lockdown: fact.Known("none"), StateFree: fact.Known[int64](1 << 30), RebootAllowed: true,
 		ToolPresent: true, ToolVersion: "4.21.0", BackupDir: "/backups",
-		Users: fact.Known[[]CardUser](nil),
-		SSH:   session(NetPath{Dev: "eno1"}), DefaultRoutes: []NetPath{{Dev: "eno1"}},
+		Users:   fact.Known[[]CardUser](nil),
+		Servers: fact.Known[[]Server](nil), Scans: fact.Known[[]PoolScan](nil), Battery: fact.Known[[]Battery](nil),
+		Kubernetes: fact.Known[[]string](nil), SMPorts: fact.Known[[]int](nil), Missing: fact.Known[[]string](nil),
+		SSH: session(NetPath{Dev: "eno1"}), DefaultRoutes: []NetPath{{Dev: "eno1"}},
 	}
 }
 
@@ -82,6 +84,7 @@ func goodLink() LinkTypeInput {
 		Card: goodCard(), Host: goodHost(),
 		Request: LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}},
 		Current: map[int]string{1: "eth", 2: "eth"}, ConfigRead: true, ConfigHasType: true, Rung: "mstconfig",
+		Late: fact.Known(false), Overrides: fact.Known[[]string](nil),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -132,10 +133,10 @@ var linkCases = []struct {
 		in.ConfigRead, in.ConfigErr, in.Card.InUse = false, "busy: mstflint", []string{"mstflint"}
 	}},
 	{"LT006", Warn, "flap", func(*LinkTypeInput) {}},
-	{"HO009", Warn, "subnet manager", func(in *LinkTypeInput) { in.Host.SMPorts = []int{1} }},
+	{"HO009", Warn, "subnet manager", func(in *LinkTypeInput) { in.Host.SMPorts = fact.Known([]int{1}) }},
 	{"HO009", Warn, "subnet manager, mlx5 restarts", func(in *LinkTypeInput) {
 		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
-		in.Request.Activation, in.Host.RebootAllowed, in.Host.SMPorts = ActivationReboot, true, []int{1}
+		in.Request.Activation, in.Host.RebootAllowed, in.Host.SMPorts = ActivationReboot, true, fact.Known([]int{1})
 	}},
 	{"LT007", Refuse, "other card differs", func(in *LinkTypeInput) {
 		in.Rung, in.Host.Others = "modprobe.d", []OtherCard{{PCI: there, Types: []string{"eth", "eth"}}}
@@ -145,8 +146,8 @@ var linkCases = []struct {
 	{"LT010", Warn, "other card equal", func(in *LinkTypeInput) {
 		in.Rung, in.Host.Others = "modprobe.d", []OtherCard{{PCI: there, Types: []string{"ib", "ib"}}}
 	}},
-	{"LT017", Warn, "older copy in the initial RAM disk", func(in *LinkTypeInput) { in.Late = true }},
-	{"LT016", Refuse, "kernel command line", func(in *LinkTypeInput) { in.Overrides = []string{"kernel command line has eth on port 1"} }},
+	{"LT017", Warn, "older copy in the initial RAM disk", func(in *LinkTypeInput) { in.Late = fact.Known(true) }},
+	{"LT016", Refuse, "kernel command line", func(in *LinkTypeInput) { in.Overrides = fact.Known([]string{"kernel command line has eth on port 1"}) }},
 	{"LT011", Refuse, "nothing lasts", func(in *LinkTypeInput) { in.Rung, in.RungErr = "", "no rung" }},
 	{"LT012", Warn, "firmware planned", func(in *LinkTypeInput) { in.Card.RunningPSID, in.PlannedPSID = psidEN, psidVPI }},
 	{"HO001", NeedsConsent, "SSH on the other port", func(in *LinkTypeInput) { in.Host.SSH = session(NetPath{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}) }},

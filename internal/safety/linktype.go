@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -147,11 +148,17 @@ func psidSaysEN(psid string, chip ib.Chip) bool {
 // lasting looks at what keeps the types over a reboot.
 func lasting(in LinkTypeInput) []Finding {
 	var found []Finding
-	if len(in.Overrides) > 0 {
-		found = append(found, find("LT016", "%s", strings.Join(in.Overrides, "; ")))
+	if over := in.Overrides.Or(nil); len(over) > 0 {
+		found = append(found, find("LT016", "%s", strings.Join(over, "; ")))
 	}
-	if in.Late {
+	switch {
+	case fact.Yes(in.Late):
 		found = append(found, find("LT017", "Host %s, %s", in.Host.Name, orText(in.Rung, "its setting")))
+	case !in.Late.Known():
+		found = append(found, unread("LT017", "Whether the initial RAM disk has the setting of the link types", in.Late.Why()))
+	}
+	if !in.Overrides.Known() {
+		found = append(found, unread("LT016", "Which other settings of the driver "+in.Host.Name+" has", in.Overrides.Why()))
 	}
 	if in.Rung == "mstconfig" {
 		return found
@@ -195,6 +202,10 @@ func fleeting(in LinkTypeInput) []Finding {
 }
 
 func sharedParameter(in LinkTypeInput, other OtherCard) Finding {
+	if len(other.Types) == 0 {
+		// Nothing shows which types it has, so that nothing shows that it keeps them.
+		return unread("LT007", "Which link types "+other.PCI.String()+" has", "the kernel shows no port of it")
+	}
 	for i, t := range other.Types {
 		want, asked := in.Request.Ports[i+1]
 		if asked && !linkIs(t, want) {

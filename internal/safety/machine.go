@@ -17,12 +17,13 @@ func machine(card CardFacts, host HostFacts, need int64) []Finding {
 	}
 	found = append(found, lockdown(card, host)...)
 	found = append(found, battery(host)...)
-	if len(host.Missing) > 0 {
-		found = append(found, find("HO010", "Not found on %s: %s", host.Name, strings.Join(host.Missing, ", ")))
-	}
+	found = append(found, missing(host)...)
 	found = append(found, jobs(card, host)...)
-	if host.StateFree < need {
-		found = append(found, find("HO006", "%d MiB are free, %d MiB are needed", host.StateFree>>20, need>>20))
+	switch free, known := host.StateFree.Get(); {
+	case !known:
+		found = append(found, unread("HO006", "How much space is free on "+host.Name, host.StateFree.Why()))
+	case free < need:
+		found = append(found, find("HO006", "%d MiB are free, %d MiB are needed", free>>20, need>>20))
 	}
 	if host.BackupDir == "" {
 		found = append(found, find("BK002", "backup_dir is not set"))
@@ -33,21 +34,48 @@ func machine(card CardFacts, host HostFacts, need int64) []Finding {
 	return append(found, managers(host)...)
 }
 
+// unread is the finding of a code whose fact could not be read: it weighs as much as
+// if the answer had been the bad one, and says that nobody knows.
+func unread(code, what, why string) Finding {
+	f := find(code, "%s is not known: %s", what, why)
+	f.Summary = what + " could not be read"
+	return f.way("Mend what kept it from being read, then plan again. " + f.WayOut)
+}
+
+func missing(host HostFacts) []Finding {
+	names, known := host.Missing.Get()
+	switch {
+	case !known:
+		return []Finding{unread("HO010", "Which of the needed programs "+host.Name+" has", host.Missing.Why())}
+	case len(names) > 0:
+		return []Finding{find("HO010", "Not found on %s: %s", host.Name, strings.Join(names, ", "))}
+	}
+	return nil
+}
+
 // managers are the subnet managers that go away with the card.
 func managers(host HostFacts) []Finding {
-	if len(host.SMPorts) == 0 {
+	ports, known := host.SMPorts.Get()
+	switch {
+	case !known:
+		return []Finding{unread("HO009", "Whether a subnet manager runs on a port of the card", host.SMPorts.Why())}
+	case len(ports) == 0:
 		return nil
 	}
-	return []Finding{find("HO009", "Ports with a subnet manager: %s", joinInts(host.SMPorts))}
+	return []Finding{find("HO009", "Ports with a subnet manager: %s", joinInts(ports))}
 }
 
 // lockdown forbids direct access to PCI devices. mstflint's own module is the
 // way around it; that it works is known if the flash could be read.
 func lockdown(card CardFacts, host HostFacts) []Finding {
-	if host.Lockdown == "" || host.Lockdown == "none" {
+	mode, known := host.Lockdown.Get()
+	if known && (mode == "" || mode == "none") {
 		return nil
 	}
-	f := find("HO003", "/sys/kernel/security/lockdown of %s: %s", host.Name, host.Lockdown)
+	f := find("HO003", "/sys/kernel/security/lockdown of %s: %s", host.Name, mode)
+	if !known {
+		f = unread("HO003", "Whether the kernel of "+host.Name+" is locked down", host.Lockdown.Why())
+	}
 	if host.AccessModule && card.FlashKnown {
 		f = f.granted("Kernel is locked down; the module mstflint_access gives access to the card")
 	}
@@ -108,8 +136,12 @@ func waiting(card CardFacts, host HostFacts, known []Finding) (v Verdict, ok boo
 // battery is asked before flash is written and before a restart: what the power
 // supply still holds may not last.
 func battery(host HostFacts) []Finding {
+	supplies, known := host.Battery.Get()
+	if !known {
+		return []Finding{unread("HO015", "Whether "+host.Name+" runs on battery", host.Battery.Why())}
+	}
 	var found []Finding
-	for _, b := range host.Battery {
+	for _, b := range supplies {
 		found = append(found, find("HO015", "%s says %s", b.Name, b.Status))
 	}
 	return found
@@ -130,21 +162,45 @@ func Restart(host HostFacts) []Finding {
 
 // restart gives the findings on what else of the host a restart concerns.
 func restart(host HostFacts) []Finding {
-	var found []Finding
-	if len(host.Servers) > 0 {
-		list := make([]string, 0, len(host.Servers))
-		for _, s := range host.Servers {
-			list = append(list, fmt.Sprintf("%s (clients connected: %d)", s.Name, s.Clients))
-		}
-		found = append(found, find("HO013", "%s serves %s", host.Name, strings.Join(list, ", ")))
+	return slices.Concat(served(host), scanned(host), kubernetes(host))
+}
+
+func served(host HostFacts) []Finding {
+	servers, known := host.Servers.Get()
+	switch {
+	case !known:
+		return []Finding{unread("HO013", "Which files and disks "+host.Name+" serves", host.Servers.Why())}
+	case len(servers) == 0:
+		return nil
 	}
-	for _, p := range host.Scans {
+	list := make([]string, 0, len(servers))
+	for _, s := range servers {
+		list = append(list, fmt.Sprintf("%s (clients connected: %d)", s.Name, s.Clients))
+	}
+	return []Finding{find("HO013", "%s serves %s", host.Name, strings.Join(list, ", "))}
+}
+
+func scanned(host HostFacts) []Finding {
+	scans, known := host.Scans.Get()
+	if !known {
+		return []Finding{unread("HO014", "Whether a ZFS pool of "+host.Name+" is scrubbed or resilvered", host.Scans.Why())}
+	}
+	var found []Finding
+	for _, p := range scans {
 		found = append(found, find("HO014", "Pool %s of %s: %s in progress", p.Pool, host.Name, p.Doing))
 	}
-	if len(host.Kubernetes) > 0 {
-		found = append(found, find("HO016", "Running on %s: %s", host.Name, strings.Join(host.Kubernetes, ", ")))
-	}
 	return found
+}
+
+func kubernetes(host HostFacts) []Finding {
+	units, known := host.Kubernetes.Get()
+	switch {
+	case !known:
+		return []Finding{unread("HO016", "Whether "+host.Name+" is a node of Kubernetes", host.Kubernetes.Why())}
+	case len(units) == 0:
+		return nil
+	}
+	return []Finding{find("HO016", "Running on %s: %s", host.Name, strings.Join(units, ", "))}
 }
 
 // activation gives the activation and the findings on it.

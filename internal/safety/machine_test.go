@@ -20,22 +20,21 @@ func TestPath_asksForAllInterfacesAtOnce(t *testing.T) {
 func TestRestart_stopsForWhatCameUpSince(t *testing.T) {
 	burn := CardUser{PCI: there, Text: "mstflint -d 41:00.0 b, pid 4711, user root"}
 	for name, c := range map[string]struct {
-		host HostFacts
-		want string
+		change func(h *HostFacts)
+		want   string
 	}{
-		"users unknown":    {HostFacts{Users: fact.Unknown[[]CardUser]("/proc is hidden")}, "HO045"},
-		"burn by hand":     {HostFacts{Users: fact.Known([]CardUser{burn})}, "HO045"},
-		"nothing":          {HostFacts{}, ""},
-		"shares":           {HostFacts{Servers: []Server{{Name: "NFS"}}}, ""},
-		"battery":          {HostFacts{Battery: []Battery{{Name: "ups", Status: "OB"}}}, "HO015"},
-		"scrub":            {HostFacts{Scans: []PoolScan{{Pool: "tank", Doing: "scrub"}}}, "HO014"},
-		"job of a card":    {HostFacts{Jobs: []JobFacts{{ID: "J", Running: true}}}, "HO004"},
-		"job that is over": {HostFacts{Jobs: []JobFacts{{ID: "J", Settled: true}}}, ""},
+		"nothing":       {func(*HostFacts) {}, ""},
+		"shares":        {func(h *HostFacts) { h.Servers = fact.Known([]Server{{Name: "NFS"}}) }, ""},
+		"battery":       {func(h *HostFacts) { h.Battery = fact.Known([]Battery{{Name: "ups", Status: "OB"}}) }, "HO015"},
+		"scrub":         {func(h *HostFacts) { h.Scans = fact.Known([]PoolScan{{Pool: "tank", Doing: "scrub"}}) }, "HO014"},
+		"users":         {func(h *HostFacts) { h.Users = fact.Known([]CardUser{burn}) }, "HO045"},
+		"unknown users": {func(h *HostFacts) { h.Users = fact.Unknown[[]CardUser]("no /proc") }, "HO045"},
+		"job of a card": {func(h *HostFacts) { h.Jobs = []JobFacts{{ID: "J", Running: true}} }, "HO004"},
+		"old job":       {func(h *HostFacts) { h.Jobs = []JobFacts{{ID: "J", Settled: true}} }, ""},
 	} {
-		if !strings.Contains(name, "unknown") && !c.host.Users.Known() {
-			c.host.Users = fact.Known[[]CardUser](nil)
-		}
-		if got := strings.Join(codes(Restart(c.host)), " "); got != c.want {
+		host := goodHost()
+		c.change(&host)
+		if got := strings.Join(codes(Restart(host)), " "); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

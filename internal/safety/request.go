@@ -1,6 +1,9 @@
 package safety
 
-import "github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
 
 // PSIDChange is the consent to a cross-flash: exactly this pair.
 type PSIDChange struct{ From, To ib.PSID }
@@ -91,10 +94,10 @@ type LinkTypeInput struct {
 	Persisted map[int]ib.LinkType
 	// Late is true if the host's setting is stored and the initial RAM disk has an
 	// older copy of it.
-	Late bool
+	Late fact.Bool
 	// Overrides are settings of the host that decide otherwise at the next boot and
 	// win over what can be stored.
-	Overrides []string
+	Overrides fact.Of[[]string]
 	Rung      string // rung that will make it persistent; empty: none exists
 	RungErr   string // why none exists
 	// PlannedPSID is the PSID that the card will run before this is applied;

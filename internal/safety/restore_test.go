@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -111,11 +112,11 @@ func TestBackup_findings(t *testing.T) {
 		{"FW043", "flash damaged", func(in *BackupInput) { in.Card.Verified, in.Card.VerifyError = VerifyBad, "DDR: wrong CRC" }},
 		{"FW044", "flash unreadable", func(in *BackupInput) { in.Card.FlashKnown, in.Card.FlashError = false, "semaphore" }},
 		{"FW051", "no tool", func(in *BackupInput) { in.Host.ToolPresent = false }},
-		{"HO003", "lockdown", func(in *BackupInput) { in.Host.Lockdown = "integrity" }},
+		{"HO003", "lockdown", func(in *BackupInput) { in.Host.Lockdown = fact.Known("integrity") }},
 		{"HO004", "this card is being burned", func(in *BackupInput) { in.Host.Jobs = []JobFacts{{ID: "j", PCI: here, Running: true}} }},
 		{"HO004", "another card is being burned", func(in *BackupInput) { in.Host.Jobs = []JobFacts{{ID: "j", PCI: there, Running: true}} }},
 		{"HO045", "burn by hand", func(in *BackupInput) { in.Card.InUse = []string{"mstflint"} }},
-		{"HO006", "no space", func(in *BackupInput) { in.Host.StateFree = 1 << 20 }},
+		{"HO006", "no space", func(in *BackupInput) { in.Host.StateFree = fact.Known[int64](1 << 20) }},
 		{"HO008", "observe", func(in *BackupInput) { in.Host.Observe = true }},
 		{"BK001", "reads differ", func(in *BackupInput) { in.Backup = goodBackup(); in.Backup.TwoReadsEqual = false }},
 		{"BK010", "backup_dir is a file", func(in *BackupInput) { in.Host.BackupProblem = "it is a file" }},
@@ -135,7 +136,7 @@ func TestBackup_findings(t *testing.T) {
 
 func TestBackup_permits_no_write(t *testing.T) {
 	in := BackupInput{Card: goodCard(), Host: goodHost(), Backup: goodBackup()}
-	in.Card.Security, in.Host.Missing = "secure-fw", []string{"systemd-run"} // neither keeps a card from being read
+	in.Card.Security, in.Host.Missing = "secure-fw", fact.Known([]string{"systemd-run"}) // neither keeps a card from being read
 	v := Backup(in)
 	if v.Blocked() || v.Action != ActionBackup {
 		t.Fatalf("verdict %+v", v)

@@ -33,7 +33,7 @@ func (m *model) observe(s *inventory.Snapshot) {
 	m.Hostname = tfkit.OrNull(s.Hostname)
 	m.OS = tfkit.OrNull(s.OS.PrettyName)
 	m.Kernel = tfkit.OrNull(s.OS.Kernel)
-	m.Lockdown = tfkit.OrNull(s.Lockdown)
+	m.Lockdown = tfkit.OrNull(s.Lockdown.Or(""))
 	m.MSTFlint = tfkit.OrNull(s.MSTFlint.Version)
 	m.SSHInterface = types.StringNull()
 	if devs := s.SSH.Devs.Or(nil); len(devs) > 0 {

@@ -24,6 +24,7 @@ type Answer struct {
 	Kernel   bool     // the modules of the running kernel are installed
 	Rules    []string // paths of all files in /etc/udev/rules.d
 	Late     []string // files that are newer than the initial RAM disk, which has copies of them
+	NoDisk   []string // files of which the initial RAM disk may have a copy, and no such disk was found
 	Devices  []Device // PCI functions of makers of InfiniBand cards, as listed by the kernel
 	Netdevs  map[string]string
 	Jobs     []Job
@@ -186,8 +187,8 @@ func (r *reader) fact(n int, line, word, args string) error {
 		r.answer.Commands[args] = false
 	case "module":
 		r.answer.Modules[args] = true
-	case "rule", "late":
-		list := map[string]*[]string{"rule": &r.answer.Rules, "late": &r.answer.Late}[word]
+	case "rule", "late", "no-disk":
+		list := map[string]*[]string{"rule": &r.answer.Rules, "late": &r.answer.Late, "no-disk": &r.answer.NoDisk}[word]
 		*list = append(*list, args)
 	default:
 		return r.object(n, line, word, args)

@@ -297,8 +297,11 @@ if h grep; then
 	done <<E
 $o
 E
-	# Sockets of NFS, SMB, iSCSI and NVMe/TCP servers that listen or have clients.
-	r sockets grep -shE -m 500 ': [0-9A-F]+:(0801|01BD|0CBC|1144) [0-9A-F]+:[0-9A-F]+ (01|0A) ' "$R"/proc/net/tcp "$R"/proc/net/tcp6
+	# Sockets of NFS, SMB, iSCSI and NVMe/TCP servers that listen or have clients. A
+	# kernel without IPv6 has no second table; grep ends with 2 for a file that is not there.
+	m=$R/proc/net/tcp6
+	[ -e "$m" ] || m=
+	r sockets grep -hE -m 500 ': [0-9A-F]+:(0801|01BD|0CBC|1144) [0-9A-F]+:[0-9A-F]+ (01|0A) ' "$R"/proc/net/tcp ${m:+"$m"}
 fi
 for d in "$R"/sys/class/iscsi_connection/*; do
 	g "$d"/address
@@ -325,18 +328,33 @@ for f in "$R"/proc/spl/kstat/zfs/*/state; do
 	[ -f "$f" ] && IFS= read -r v <"$f"
 	case $v in SUSPENDED) m=1 ;; esac
 done
-[ -z "$m" ] && [ -d "$R"/sys/module/zfs ] && h zpool && r zpool l 5 zpool status
+if [ -d "$R"/sys/module/zfs ]; then
+	echo '@module zfs'
+	[ -z "$m" ] && h zpool && r zpool l 5 zpool status
+fi
 
 # The lines of upsmon.conf hold passwords; only the name behind MONITOR is used.
 if h upsc; then
 	x=
 	for f in "$R"/etc/nut/upsmon.conf "$R"/etc/ups/upsmon.conf; do
-		[ -r "$f" ] || continue
+		[ -f "$f" ] || continue
+		if [ ! -r "$f" ]; then
+			printf '!%s\n' "${f#"$R"}"
+			continue
+		fi
 		while IFS=" $T" read -r m v q || [ -n "$m" ]; do
 			[ "$m" = MONITOR ] && x="$x $v"
 		done <"$f"
 	done
-	[ -n "$x" ] || x=$(l 3 upsc -l 2>/dev/null </dev/null)
+	if [ -z "$x" ]; then
+		r ups-list l 3 upsc -l
+		# What upsc complains of has blanks, names have none.
+		while IFS= read -r v; do
+			case $v in '' | *' '*) ;; *) x="$x $v" ;; esac
+		done <<E
+$o
+E
+	fi
 	for v in $x; do
 		r "ups $v" l 3 upsc "$v" ups.status
 	done
@@ -394,7 +412,9 @@ c "$R"/etc/netplan/*.yaml "$R"/run/netplan/*.yaml "$R"/lib/netplan/*.yaml "$R"/e
 	"$R"/run/systemd/network/*.network
 # RHEL ships this one with hundreds of lines of comments.
 f=$R/etc/rdma/opensm.conf
-if [ -r "$f" ]; then
+if [ -f "$f" ] && [ ! -r "$f" ]; then
+	printf '!%s\n' "${f#"$R"}"
+elif [ -r "$f" ]; then
 	printf '@file %s\n' "${f#"$R"}"
 	while IFS= read -r v; do
 		case $v in '' | '#'*) ;; *) printf '|%s\n' "$v" ;; esac
@@ -424,7 +444,11 @@ for f in "$R"/etc/NetworkManager/system-connections/* "$R"/run/NetworkManager/sy
 	[ -n "$m" ] && c "$f"
 done
 for f in "$R"/etc/modprobe.d/*.conf; do
-	[ -r "$f" ] || continue
+	[ -f "$f" ] || continue
+	if [ ! -r "$f" ]; then
+		printf '!%s\n' "${f#"$R"}"
+		continue
+	fi
 	m=
 	while IFS= read -r v || [ -n "$v" ]; do
 		case $v in *mlx4_core* | *ib_ipoib*) m=1 ;; esac
@@ -439,10 +463,15 @@ done
 v=
 [ -r "$R"/proc/sys/kernel/osrelease ] && IFS= read -r v <"$R"/proc/sys/kernel/osrelease
 for f in /etc/modprobe.d/terraform-infiniband.conf /etc/rdma/mlx4.conf; do
-	for q in "$R/boot/initrd.img-$v" "$R/boot/initramfs-$v.img"; do
+	[ -f "$R$f" ] || continue
+	m=
+	for q in "$R/boot/initrd.img-$v" "$R/boot/initramfs-$v.img" "$R/boot/initramfs-linux.img"; do
+		[ -f "$q" ] || continue
+		m=1
 		# shellcheck disable=SC3013 # not of POSIX, and every shell that is /bin/sh has it
-		[ -f "$q" ] && [ "$R$f" -nt "$q" ] && printf '@late %s\n' "$f"
+		[ "$R$f" -nt "$q" ] && printf '@late %s\n' "$f"
 	done
+	[ -n "$m" ] || printf '@no-disk %s\n' "$f"
 done
 
 for d in "$R$S"/jobs/*; do

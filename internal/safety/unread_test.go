@@ -1,0 +1,312 @@
+package safety
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+// notRead is what an unknown fact says of itself in these tests.
+const notRead = "nobody could read this"
+
+// facts are all that the requests below are judged by.
+type facts struct {
+	host HostFacts
+	card CardFacts
+	link LinkTypeInput
+}
+
+// requests are one of each kind, in a world that has nothing against them.
+var requests = map[string]func(f facts) Verdict{
+	"firmware": func(f facts) Verdict {
+		in := goodFirmware()
+		in.Host, in.Card = f.host, f.card
+		return Firmware(in)
+	},
+	"restart": func(f facts) Verdict {
+		in := goodFirmware()
+		in.Host, in.Card = f.host, f.card
+		in.Image.PSID, in.Image.FW, in.Image.Checksum = psidVPI, fw236, "aa"
+		if in.Card.RunningFW == in.Card.FW { // but not if the running firmware is what is unknown
+			in.Card.RunningFW = fw242
+		}
+		return Firmware(in)
+	},
+	"guids": func(f facts) Verdict {
+		in := goodGUIDs()
+		in.Host, in.Card = f.host, f.card
+		return GUIDs(in)
+	},
+	"link types": func(f facts) Verdict {
+		in := f.link
+		in.Host, in.Card, in.Rung = f.host, f.card, "modprobe.d"
+		return LinkTypes(in)
+	},
+	"link types in the card": func(f facts) Verdict {
+		in := f.link
+		in.Host, in.Card = f.host, f.card
+		in.Card.Chip, _ = ib.ChipByPCI(0x1013)
+		in.Card.DeviceID, in.Card.Driver, in.Request.Activation = 0x1013, "mlx5_core", ActivationReboot
+		in.Persisted = map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeETH}
+		return LinkTypes(in)
+	},
+	"backup": func(f facts) Verdict { return Backup(BackupInput{Host: f.host, Card: f.card}) },
+}
+
+func goodFacts() facts {
+	f := facts{host: goodHost(), card: goodCard(), link: goodLink()}
+	f.host.Netdevs = []string{"enp1s0"} // that something of the host may go over
+	return f
+}
+
+// forgotten says of a fact which finding its "yes" is, and which requests it does not
+// matter for, with the reason.
+type forgotten struct {
+	code    string
+	except  map[string]string
+	without func(f *facts) // makes it unknown, where its type is not one of package fact
+	says    string         // what the evidence has then; empty: notRead
+}
+
+const (
+	noRestart = "the request restarts nothing, and the answer matters for a restart only"
+	noWrite   = "the request writes no flash"
+	noLoss    = "the request takes the card out of service for no moment"
+	noParam   = "the request does not use the module parameter of the driver"
+)
+
+func except(reason string, names ...string) map[string]string {
+	all := map[string]string{}
+	for _, n := range names {
+		all[n] = reason
+	}
+	return all
+}
+
+func joined(lists ...map[string]string) map[string]string {
+	all := map[string]string{}
+	for _, m := range lists {
+		maps.Copy(all, m)
+	}
+	return all
+}
+
+var links = []string{"link types", "link types in the card"}
+
+// unreadFacts has each fact of the three structures that has a finding.
+var unreadFacts = map[string]forgotten{
+	"HostFacts.Lockdown":   {code: "HO003", except: except(noWrite, append(links, "restart")...)},
+	"HostFacts.Servers":    {code: "HO013", except: except(noRestart, "link types", "backup")},
+	"HostFacts.Scans":      {code: "HO014", except: except(noRestart, "link types", "backup")},
+	"HostFacts.Kubernetes": {code: "HO016", except: except(noRestart, "link types", "backup")},
+	"HostFacts.Battery":    {code: "HO015", except: joined(except(noRestart, "link types"), except(noWrite, "backup"))},
+	"HostFacts.SMPorts":    {code: "HO009", except: except(noLoss, "restart", "backup")},
+	"HostFacts.SSH":        {code: "HO001", except: except("the request takes no interface down", "backup")},
+	"HostFacts.Storage": {code: "HO012", except: except("the request takes no interface down", "backup"), without: func(f *facts) {
+		f.host.Storage = []StoragePath{{What: "nfs nas:/tank", Via: fact.Unknown[NetPath](notRead)}}
+	}},
+	"HostFacts.Users":          {code: "HO045", except: except("mstflint_access aside, mstconfig and the kernel decide who may use the card", links[:0]...)},
+	"HostFacts.StateFree":      {code: "HO006", except: except(noWrite, append(links, "restart")...)},
+	"HostFacts.Missing":        {code: "HO010", except: except("the request runs no job", append(links, "restart", "backup")...)},
+	"LinkTypeInput.Late":       {code: "LT017", except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
+	"LinkTypeInput.Overrides":  {code: "LT016", except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
+	"LinkTypeInput.Current":    {code: "LT008", except: except("types are read for link types only; in the card, what is stored decides", "firmware", "restart", "guids", "backup", "link types in the card"), without: func(f *facts) { f.link.Current = nil }, says: "No mlx4_port1"},
+	"LinkTypeInput.ConfigRead": {code: "LT013", except: except("mlx4 shows its types itself", "firmware", "restart", "guids", "backup", "link types"), without: func(f *facts) { f.link.ConfigRead, f.link.ConfigErr = false, notRead }},
+	"CardFacts.HWKnown":        {code: "FW022", except: except("no image is matched to the chip", append(links, "restart", "guids", "backup")...), without: func(f *facts) { f.card.HWKnown, f.card.HWIDErr = false, notRead }},
+	"CardFacts.FlashKnown": {code: "FW044", except: except("the kernel's own view of the ports decides", links...),
+		without: func(f *facts) { f.card.FlashKnown, f.card.FlashError = false, notRead }},
+	"CardFacts.PSID": {code: "FW025", except: joined(except("the running PSID decides", links...), except("a copy of the flash needs no PSID", "backup")),
+		without: func(f *facts) { f.card.PSID = "" }, says: "mstflint"},
+	"CardFacts.Verified": {code: "FW056", except: except("the flash is not touched", append(links, "restart")...),
+		without: func(f *facts) { f.card.Verified, f.card.VerifyError = VerifyUnknown, notRead }},
+	"CardFacts.RunningKnown": {code: "FW055", except: joined(except("what the card runs is not asked: nothing is restarted or compared", "backup", "restart"), except("the kernel's own view of the ports decides", links...)),
+		without: func(f *facts) { f.card.RunningKnown, f.card.Driver = false, "" }, says: "Driver: none"},
+}
+
+// notUnknown are the other fields, and why their zero value is no silent "no".
+var notUnknown = map[string]string{
+	"HostFacts.Name": "a name of the configuration", "HostFacts.Platform": "chooses advice; a host of no platform is refused before",
+	"HostFacts.OSID": "chooses advice", "HostFacts.Release": "chooses advice", "HostFacts.Kernel": "a word for messages; the collection fails without it",
+	"HostFacts.Observe": "configuration", "HostFacts.RebootAllowed": "configuration; false refuses", "HostFacts.BackupDir": "configuration; empty refuses (BK002)", "HostFacts.BackupProblem": "this machine's own; it was tried",
+	"HostFacts.AccessModule": "yes only softens HO003", "HostFacts.ToolPresent": "false refuses (FW051)", "HostFacts.ToolVersion": "an unknown version is unproven (FW057)",
+	"HostFacts.DefaultRoutes": "without them the collection fails as a whole",
+	"HostFacts.Netdevs":       "interfaces of the kernel; without them the collection fails as a whole",
+	"HostFacts.Jobs":          "the job folders are our own; what cannot be read of one leaves it unsettled (HO005)", "HostFacts.Others": "a card whose types are not shown is refused (LT007)",
+
+	"CardFacts.Host": "a name", "CardFacts.PCI": "a name", "CardFacts.VendorID": "zero is not supported (FW040)", "CardFacts.DeviceID": "zero is not supported (FW040)",
+	"CardFacts.Chip": "a chip without name is refused (FW040)", "CardFacts.Livefish": "follows from the device id", "CardFacts.Virtual": "a link of sysfs, which is there or not",
+	"CardFacts.Driver": "a link of sysfs, which is there or not", "CardFacts.Ports": "0 is unknown and only keeps a warning away (FW034), beside the PSID, which decides",
+	"CardFacts.PartNumber": "empty only keeps a warning away (FW033), beside the PSID, which decides; it is often unreadable after a cross-flash",
+	"CardFacts.Identity":   "who the card is has findings of its own (FW080 to FW082) and its own test", "CardFacts.InUse": "who uses the card is HostFacts.Users",
+	"CardFacts.HWID": "goes with HWKnown", "CardFacts.HWIDErr": "goes with HWKnown", "CardFacts.FlashError": "goes with FlashKnown", "CardFacts.FlashTaken": "goes with FlashKnown",
+	"CardFacts.Format": "goes with FlashKnown", "CardFacts.FW": "goes with FlashKnown", "CardFacts.GUIDs": "goes with FlashKnown; zero is FW046", "CardFacts.BlankGUIDs": "goes with FlashKnown",
+	"CardFacts.HasROM": "goes with FlashKnown", "CardFacts.Product": "goes with FlashKnown; empty allows one question more, which the job checks", "CardFacts.VSD": "goes with FlashKnown",
+	"CardFacts.Security": "goes with FlashKnown; of later chips an unknown one is FW059", "CardFacts.UpdateMethod": "an unknown one is FW059", "CardFacts.Failsafe": "its own test below",
+	"CardFacts.Checksum": "compared where the request asks for it", "CardFacts.VerifyError": "goes with Verified",
+	"CardFacts.RunningAssumed": "says itself that it is an assumption (FW055)", "CardFacts.RunningPSID": "goes with RunningKnown", "CardFacts.RunningFW": "goes with RunningKnown",
+
+	"LinkTypeInput.Card": "its own facts", "LinkTypeInput.Host": "its own facts", "LinkTypeInput.Request": "configuration", "LinkTypeInput.ConfigHasType": "goes with ConfigRead",
+	"LinkTypeInput.ConfigErr": "goes with ConfigRead", "LinkTypeInput.Persisted": "a port without an entry is not done and is stored again", "LinkTypeInput.Rung": "empty is LT011",
+	"LinkTypeInput.RungErr": "goes with Rung", "LinkTypeInput.PlannedPSID": "another resource of the plan", "LinkTypeInput.Identity": "who the card is has its own test",
+}
+
+// TestUnread_every_fact_is_asked_for holds that no field of the facts is new to the
+// two tables above.
+func TestUnread_every_fact_is_asked_for(t *testing.T) {
+	there := map[string]bool{}
+	for _, s := range []any{HostFacts{}, CardFacts{}, LinkTypeInput{}} {
+		typ := reflect.TypeOf(s)
+		for i := range typ.NumField() {
+			name := typ.Name() + "." + typ.Field(i).Name
+			there[name] = true
+			_, has := unreadFacts[name]
+			if _, excused := notUnknown[name]; has == excused {
+				t.Errorf("%s: say what happens if it cannot be read, in unreadFacts or in notUnknown", name)
+			}
+		}
+	}
+	for name := range unreadFacts {
+		if !there[name] {
+			t.Errorf("%s is not a fact", name)
+		}
+	}
+}
+
+// TestUnread_nothing_passes_in_silence sets each fact to unknown in a world that has
+// nothing against a request: the finding of its "yes" must be there, weigh as much,
+// and say what could not be read.
+func TestUnread_nothing_passes_in_silence(t *testing.T) {
+	for _, request := range slices.Sorted(maps.Keys(requests)) {
+		clean := requests[request](goodFacts())
+		if clean.Blocked() {
+			t.Errorf("%s is refused although all is known: %+v", request, clean.Blocking())
+		}
+		for name, u := range unreadFacts {
+			f := goodFacts()
+			u.forget(t, name, &f)
+			v := requests[request](f)
+			why, excused := u.except[request]
+			switch said := u.said(v); {
+			case excused && said:
+				t.Errorf("%s of %s: it is said, though %q", name, request, why)
+			case !excused && !said:
+				t.Errorf("%s of %s passes in silence: %+v", name, request, v.Findings)
+			}
+		}
+	}
+}
+
+func (u forgotten) said(v Verdict) bool {
+	says := u.says
+	if says == "" {
+		says = notRead
+	}
+	rule, _ := Lookup(u.code)
+	return slices.ContainsFunc(v.Findings, func(f Finding) bool {
+		return f.Code == u.code && f.Severity >= rule.Severity && strings.Contains(f.Evidence, says)
+	})
+}
+
+// forget makes a fact unknown.
+func (u forgotten) forget(t *testing.T, name string, f *facts) {
+	t.Helper()
+	if u.without != nil {
+		u.without(f)
+		return
+	}
+	owner, field, _ := strings.Cut(name, ".")
+	of := map[string]any{"HostFacts": &f.host, "LinkTypeInput": &f.link}[owner]
+	switch p := reflect.ValueOf(of).Elem().FieldByName(field).Addr().Interface().(type) {
+	case *fact.Of[string]:
+		*p = fact.Unknown[string](notRead)
+	case *fact.Of[int64]:
+		*p = fact.Unknown[int64](notRead)
+	case *fact.Bool:
+		*p = fact.Unknown[bool](notRead)
+	case *fact.Of[[]string]:
+		*p = fact.Unknown[[]string](notRead)
+	case *fact.Of[[]int]:
+		*p = fact.Unknown[[]int](notRead)
+	case *fact.Of[[]Server]:
+		*p = fact.Unknown[[]Server](notRead)
+	case *fact.Of[[]PoolScan]:
+		*p = fact.Unknown[[]PoolScan](notRead)
+	case *fact.Of[[]Battery]:
+		*p = fact.Unknown[[]Battery](notRead)
+	case *fact.Of[[]NetPath]:
+		*p = fact.Unknown[[]NetPath](notRead)
+	case *fact.Of[[]CardUser]:
+		*p = fact.Unknown[[]CardUser](notRead)
+	default:
+		t.Fatalf("%s has type %T: say here how it is made unknown", name, p)
+	}
+}
+
+// Another card whose types nothing shows is one that may change.
+func TestUnread_types_of_another_card(t *testing.T) {
+	in := goodLink()
+	in.Rung, in.Host.Others = "modprobe.d", []OtherCard{{PCI: there}}
+	f := expectFinding(t, LinkTypes(in).Findings, "LT007", Refuse)
+	if !strings.Contains(f.Evidence, "the kernel shows no port of it") {
+		t.Errorf("evidence: %s", f.Evidence)
+	}
+}
+
+// A restart is stopped by what nobody could read, as by its "yes".
+func TestUnread_restart(t *testing.T) {
+	if got := strings.Join(codes(Restart(HostFacts{})), " "); got != "HO014 HO015 HO045" {
+		t.Errorf("a restart of a host of which nothing is known: %s", got)
+	}
+}
+
+// noFact are the findings that depend on no fact of a host or card that could be
+// unknown, or that are themselves what an unknown fact leads to; by reason.
+var noFact = map[string]string{
+	"FW001 FW002 FW003 FW004 FW005 FW006 FW007 FW009 FW010 FW011 FW012 FW013 FW014 FW015": "the file of the image, which is read here; one that cannot be read is FW001",
+	"FW020 FW021 FW030": "the hardware id, which is FW022 if unknown",
+	"FW008 FW023 FW024 FW026 FW027 FW028 FW029 FW031 FW032 FW033 FW034 FW035 FW036 FW042 FW046 FW047 FW048 FW050": "the query of the flash, which is FW044 if it fails",
+	"FW049 GU006 GU007":                   "the identity of other cards; a host that does not answer is named by a warning of its own",
+	"FW040 FW041 FW053 FW054 FW058 LT005": "the PCI id, without which the collection fails as a whole",
+	"FW043 FW060":                         "the verification and the backup, which are FW056 and BK001 if they fail",
+	"FW045 GU013":                         "what the card runs, which is FW055 if unknown",
+	"FW051 FW052 FW057":                   "the tool; one that does not say its version is unproven",
+	"FW059 FW061":                         "the table of chips; an unknown way of updating is FW059 itself",
+	"FW080 FW081 FW082 FW083":             "who the card is; undecided is FW081, an unreadable serial number FW083",
+	"BK001 BK002 BK003 BK004 BK005 BK006 BK007 BK010":                   "the copy on the operator's machine; one that is not proven is BK001, BK003 or BK004",
+	"GU001 GU002 GU003 GU004 GU005 GU008 GU009 GU010 GU011 GU012 GU014": "the values of the configuration",
+	"GU015":                               "what the fabric shows; a look that fails is named by a warning of its own",
+	"HO032":                               "which machine a host is; one that does not show it is compared by its cards",
+	"HO002":                               "the default routes, without which the collection fails as a whole",
+	"HO004 HO005 HO017 HO019":             "the journals of our own jobs; one that is not understood is HO017",
+	"HO007 HO008 HO011 HO018 HO030 HO031": "the configuration, and what this apply has done",
+	"LT001 LT002 LT003 LT004 LT009 LT011 LT012": "the configuration, and the types that are shown: LT008 or LT013 if they are not",
+	"LT006 LT014 LT015":                         "what follows from the change itself",
+	"LT007 LT010":                               "the types of other cards; not shown is LT007 itself",
+}
+
+// TestUnread_every_finding_is_asked_for holds that each finding has a fact above, or
+// a reason here.
+func TestUnread_every_finding_is_asked_for(t *testing.T) {
+	has := map[string]bool{}
+	for _, u := range unreadFacts {
+		has[u.code] = true
+	}
+	for list := range noFact {
+		for _, code := range strings.Fields(list) {
+			if _, known := Lookup(code); !known || has[code] {
+				t.Errorf("%s is no finding, or has two reasons", code)
+			}
+			has[code] = true
+		}
+	}
+	for _, r := range Catalogue() {
+		if !has[r.Code] {
+			t.Errorf("%s (%s): say in unreadFacts or noFact what happens if its fact cannot be read", r.Code, r.Title)
+		}
+	}
+}
