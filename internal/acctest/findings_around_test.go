@@ -57,6 +57,8 @@ func aroundFindings() []finding {
 		{code: "HO015", hosts: both, says: []string{"OB LB"}, config: on(nas), prepare: func(w *World) { osprog.SetUPS(w.Machine(nas), "OB LB") }},
 		{code: "HO045", at: "card_id", hosts: bare, says: []string{"busy: mstflint -d 0000:01:00.0 -i /root/by-hand.bin b, pid ", "user root, since "}, config: on(labs.Intel9),
 			prepare: func(w *World) { w.byHand(labs.Intel9) }},
+		{code: "FW062", at: "card_id", hosts: bare, says: []string{"lspci is not installed", "apt install pciutils"}, config: on(labs.Intel9),
+			prepare: func(w *World) { w.Machine(labs.Intel9).FS.Drop("/usr/bin/lspci") }},
 		{code: "HO017", hosts: bare, says: []string{"journal is of version 2", "started by eve", "/jobs/20200101T000000Z-0000-01-00-0-ffff/settled"}, config: on(labs.Intel9),
 			prepare: func(w *World) { w.foreignJournal(labs.Intel9, "2") }},
 		{code: "HO016", at: "activation", hosts: bare, says: []string{"kubelet.service", "drain_commands"}, config: on(labs.Intel9), prepare: func(w *World) {

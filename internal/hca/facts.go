@@ -23,6 +23,9 @@ func cardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
 		Livefish: c.Livefish, Virtual: c.Virtual, Driver: c.Driver, Ports: len(c.Ports),
 		FlashError: c.FlashError, FlashTaken: c.FlashFailure == inventory.FlashBusy || mstflint.FailureKind(c.FlashFailure).Contended(), RunningPSID: c.RunningPSID, PartNumber: c.PartNumber,
 	}
+	if there, looked := s.Commands["lspci"]; looked && !there {
+		f.SerialError = c.VPDError
+	}
 	if c.FlashFailure == inventory.FlashBusy {
 		f.InUse = userTexts(s.UsersOf(c.PCI))
 	}
@@ -41,25 +44,35 @@ func cardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
 }
 
 // assumeRunning says what a card runs whose PSID no RDMA device shows: mlx4_ib is
-// not loaded, or the firmware is Ethernet-only. mstflint asks the card for the
-// running version and prints it if it is another than that in flash (4.21), so
-// that a query without it means that they are equal. The PSID is then taken from
-// the flash, unless a job has written to it since the host started: a burn of
-// the same version under another PSID would not show.
+// not loaded, the firmware is Ethernet-only, or there is no driver at all. mstflint
+// asks the card itself for the running version, and prints it if it is another than
+// that in flash (4.21): the image in flash has not run then. A query without it means
+// that they are equal where a driver has started the card; the PSID is taken from the
+// flash then. A burn of this boot that ended well has not run either, and one of the
+// same version under another PSID shows in no other way.
 func assumeRunning(f *safety.CardFacts, s *inventory.Snapshot, c *inventory.Card) {
-	if f.RunningKnown || f.RunningPSID != "" || f.Driver == "" || f.Livefish || c.Flash.ImageType != "FS2" {
+	if f.RunningKnown || f.RunningPSID != "" || f.Livefish {
 		return
 	}
-	f.RunningFW, f.RunningPSID = c.Flash.FW, c.Flash.PSID
-	if !c.Flash.RunningFW.IsZero() {
-		f.RunningFW = c.Flash.RunningFW
-	}
-	f.RunningKnown, f.RunningAssumed = true, true
-	for _, j := range s.JobsOf(c.PCI) {
-		if j.Kind == KindBurn && j.BootID == s.BootID && f.RunningFW == f.FW {
-			f.RunningKnown, f.RunningAssumed, f.RunningPSID, f.RunningFW = false, false, "", ib.FWVersion{}
-			return
+	assumed := f.Driver != "" && c.Flash.ImageType == "FS2"
+	if v := c.Flash.RunningFW; !v.IsZero() && v != c.Flash.FW {
+		f.RunningFW, f.RunningKnown, f.RunningAssumed = v, true, assumed
+		if assumed {
+			f.RunningPSID = c.Flash.PSID
 		}
+		return
+	}
+	for _, j := range s.JobsOf(c.PCI) {
+		if j.Kind != KindBurn || j.BootID != s.BootID {
+			continue
+		}
+		assumed = false
+		if j.Exit == "0" && flashFrom(j, "to_psid", "to_fw") == (safety.Flash{PSID: ib.PSID(f.PSID), FW: f.FW}) {
+			f.StagedBy = j.ID
+		}
+	}
+	if assumed {
+		f.RunningFW, f.RunningPSID, f.RunningKnown, f.RunningAssumed = c.Flash.FW, c.Flash.PSID, true, true
 	}
 }
 

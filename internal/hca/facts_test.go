@@ -32,6 +32,10 @@ func TestCardFacts_running_firmware_without_RDMA_device(t *testing.T) {
 		{"no other version shows", func(*inventory.Snapshot, *inventory.Card) {}, true, true, "2.40.5032"},
 		{"another version runs", func(_ *inventory.Snapshot, c *inventory.Card) { c.Flash.RunningFW = older }, true, true, "2.36.5000"},
 		{"no driver", func(_ *inventory.Snapshot, c *inventory.Card) { c.Driver = "" }, false, false, "0.0.0000"},
+		{"no driver, and another version runs", func(_ *inventory.Snapshot, c *inventory.Card) { c.Driver, c.Flash.RunningFW = "", older }, true, false, "2.36.5000"},
+		{"later chip, and another version runs", func(_ *inventory.Snapshot, c *inventory.Card) {
+			c.Driver, c.Flash.ImageType, c.Flash.RunningFW = "", "FS3", older
+		}, true, false, "2.36.5000"},
 		{"recovery", func(_ *inventory.Snapshot, c *inventory.Card) { c.Livefish = true }, false, false, "0.0.0000"},
 		{"written since the start", func(s *inventory.Snapshot, _ *inventory.Card) { s.Jobs = []inventory.Job{burn} }, false, false, "0.0.0000"},
 		{"written before the start", func(s *inventory.Snapshot, _ *inventory.Card) {
@@ -54,6 +58,45 @@ func TestCardFacts_running_firmware_without_RDMA_device(t *testing.T) {
 		if c.assumed && f.RunningPSID != card.PSIDEN {
 			t.Errorf("%s: PSID %q", c.name, f.RunningPSID)
 		}
+	}
+}
+
+// TestCardFacts_staged_without_a_driver holds that an image that a job of this boot has
+// burned is known not to have run, also where no driver shows what runs.
+func TestCardFacts_staged_without_a_driver(t *testing.T) {
+	burn := inventory.Job{
+		ID: "J", PCI: ib.MustParsePCIAddress("0000:01:00.0"), Kind: KindBurn, BootID: "now", Exit: "0",
+		Request: map[string]string{"to_psid": card.PSIDEN, "to_fw": "2.40.5032"},
+	}
+	for name, want := range map[string]string{"": "J", "failed": "", "another image": "", "before the start": ""} {
+		s, hw := quietCard()
+		hw.Driver = ""
+		j := burn
+		switch name {
+		case "failed":
+			j.Exit = "1"
+		case "another image":
+			j.Request = map[string]string{"to_psid": card.PSIDVPI, "to_fw": "2.42.5000"}
+		case "before the start":
+			j.BootID = "old"
+		}
+		s.Jobs = []inventory.Job{j}
+		if f := cardFacts(s, hw); f.StagedBy != want || f.RunningKnown {
+			t.Errorf("%s: staged by %q, want %q", name, f.StagedBy, want)
+		}
+	}
+}
+
+// TestCardFacts_without_pciutils holds that a serial number that nobody asked for has a reason.
+func TestCardFacts_without_pciutils(t *testing.T) {
+	s, hw := quietCard()
+	hw.VPDError, s.Commands = "lspci is not installed", map[string]bool{"lspci": false}
+	if f := cardFacts(s, hw); f.SerialError != "lspci is not installed" {
+		t.Errorf("%q", f.SerialError)
+	}
+	s.Commands["lspci"], hw.VPDError = true, "lspci shows no serial number in the vital product data"
+	if f := cardFacts(s, hw); f.SerialError != "" {
+		t.Errorf("a card without a serial number: %q", f.SerialError)
 	}
 }
 

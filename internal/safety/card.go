@@ -26,6 +26,9 @@ func cardReach(card CardFacts, host HostFacts) []Finding {
 	}
 	found = append(found, driverFindings(card, host)...)
 	found = append(found, toolFindings(card, host)...)
+	if card.SerialError != "" {
+		found = append(found, find("FW062", "%s: %s", card.PCI, card.SerialError).way(pciutils(host)))
+	}
 	return append(found, inUse(card, host)...)
 }
 
@@ -71,8 +74,8 @@ func toolFindings(card CardFacts, host HostFacts) []Finding {
 	}
 	grade, why := CheckTool("mstflint", host.ToolVersion, card.Chip.Format)
 	switch grade {
-	case ToolCrashes, ToolRemoved:
-		return []Finding{find("FW052", "%s has mstflint %s: %s", host.Name, host.ToolVersion, why).way(PackageAdvice(host, card.Chip.Format))}
+	case ToolCrashes, ToolRemoved, ToolTooOld, ToolUnread:
+		return []Finding{find("FW052", "%s has mstflint %s: %s", host.Name, orText(host.ToolVersion, "of an unknown version"), why).way(PackageAdvice(host, card.Chip.Format))}
 	case ToolUnproven:
 		return []Finding{find("FW057", "%s has mstflint %s: %s", host.Name, host.ToolVersion, why).way(PackageAdvice(host, card.Chip.Format))}
 	case ToolWorks:
@@ -150,6 +153,9 @@ func secured(attrs string) string {
 func staged(card CardFacts, code string) []Finding {
 	if !card.FlashKnown {
 		return nil
+	}
+	if !card.RunningKnown && card.StagedBy != "" {
+		return []Finding{find(code, "In flash: %s %s. Job %s wrote it since the host started, and the card has not been restarted.", orText(card.PSID, "no PSID"), card.FW, card.StagedBy)}
 	}
 	if !card.RunningKnown {
 		return []Finding{find("FW055", "Driver: %s", orText(card.Driver, "none"))}

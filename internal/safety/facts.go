@@ -55,7 +55,12 @@ type CardFacts struct {
 	// the one in flash is taken for it, because the tool sees no other version.
 	RunningAssumed bool
 	RunningPSID    string
-	RunningFW      ib.FWVersion
+	// StagedBy is the job that wrote the flash since the host started, if nothing shows
+	// what the card runs.
+	StagedBy string
+	// SerialError says why the serial number could not be asked for; empty if it was.
+	SerialError string
+	RunningFW   ib.FWVersion
 }
 
 // Identified reports whether the flash could be read and names its board.

@@ -132,6 +132,12 @@ var firmwareCases = []struct {
 	{"FW051", Refuse, "no tool", func(in *FirmwareInput) { in.Host.ToolPresent = false }},
 	{"FW051", Refuse, "no tool on TrueNAS", func(in *FirmwareInput) { in.Host.ToolPresent, in.Host.Platform = false, "truenas" }},
 	{"FW052", Refuse, "tool crashes", func(in *FirmwareInput) { in.Host.ToolVersion = "4.31.0" }},
+	{"FW052", Refuse, "tool too old", func(in *FirmwareInput) { in.Host.ToolVersion = "4.6.0" }},
+	{"FW052", Refuse, "version of the tool unknown", func(in *FirmwareInput) { in.Host.ToolVersion = "" }},
+	{"FW062", Warn, "no pciutils", func(in *FirmwareInput) { in.Card.SerialError = "lspci is not installed" }},
+	{"FW045", Refuse, "a job has written since the start, and no driver shows what runs", func(in *FirmwareInput) {
+		in.Card.RunningKnown, in.Card.Driver, in.Card.RunningPSID, in.Card.StagedBy = false, "", "", "J"
+	}},
 	{"FW053", Refuse, "virtual function", func(in *FirmwareInput) { in.Card.Virtual = true }},
 	{"FW054", Refuse, "second function", func(in *FirmwareInput) { in.Card.PCI = ib.MustParsePCIAddress("0000:01:00.1") }},
 	{"FW055", Note, "no RDMA device, and the tool sees no other version", func(in *FirmwareInput) { in.Card.RunningAssumed = true }},

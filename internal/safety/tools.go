@@ -16,6 +16,8 @@ const (
 	ToolUnproven
 	ToolCrashes
 	ToolRemoved
+	ToolTooOld
+	ToolUnread // its version is not known
 )
 
 // ToolRule is one line of the table of tool releases against formats.
@@ -27,6 +29,10 @@ type ToolRule struct {
 	Why    string
 }
 
+// tooOld says why releases before 4.14 are not used: their tables have other columns
+// (21 wide in 4.6, 23 by 4.14), and nobody has held this provider against them.
+const tooOld = "releases before 4.14 print in another layout, with which this provider was never tried"
+
 // ToolTable holds what is known, newest behaviour last. Sources: mstflint's
 // own history (ConnectX-3 left mstconfig in 4.26.0) and the reports collected
 // in its issues 590 and 1157: `mstflint q` ends with a segmentation fault on
@@ -34,7 +40,12 @@ type ToolRule struct {
 // another way of access than the usual one. Nothing is known against any
 // release for later chips that it knows at all.
 var ToolTable = []ToolRule{
-	{Tool: "mstflint", Format: "FS2", From: "0", Grade: ToolWorks, Why: "supported"},
+	{Tool: "mstflint", Format: "FS2", From: "0", Grade: ToolTooOld, Why: tooOld},
+	{Tool: "mstflint", Format: "FS2", From: "4.14", Grade: ToolWorks, Why: "supported"},
+	{Tool: "mstflint", Format: "FS3", From: "0", Grade: ToolTooOld, Why: tooOld},
+	{Tool: "mstflint", Format: "FS3", From: "4.14", Grade: ToolWorks, Why: "supported"},
+	{Tool: "mstflint", Format: "FS4", From: "0", Grade: ToolTooOld, Why: tooOld},
+	{Tool: "mstflint", Format: "FS4", From: "4.14", Grade: ToolWorks, Why: "supported"},
 	{Tool: "mstflint", Format: "FS2", From: "4.29", Grade: ToolUnproven, Why: "it prints fields of ConnectX-3 from uninitialised memory"},
 	{Tool: "mstflint", Format: "FS2", From: "4.30", Grade: ToolCrashes, Why: "it has been seen to crash on ConnectX-3 and ConnectX-3 Pro"},
 	{Tool: "mstflint", Format: "FS2", From: "4.35", Grade: ToolCrashes, Why: "releases from 4.30 on crash on ConnectX-3, and of this one it is only known that it runs over the card's configuration space"},
@@ -96,6 +107,25 @@ func PackageAdvice(host HostFacts, format string) string {
 	return advice
 }
 
+// pciutils says how lspci is installed, which reads the vital product data.
+func pciutils(host HostFacts) string {
+	id := host.OSID
+	if f, ok := family[id]; ok {
+		id = f
+	}
+	switch {
+	case host.Platform == "truenas":
+		return "TrueNAS carries lspci with its system, and nothing may be installed on it. Update TrueNAS."
+	case id == "debian" || id == "ubuntu":
+		return "Install it on the host: apt install pciutils."
+	case id == "rocky" || id == "fedora":
+		return "Install it on the host: dnf install pciutils."
+	case id == "arch":
+		return "Install it on the host: pacman -S pciutils."
+	}
+	return "Install the package pciutils on the host."
+}
+
 // sameRelease reports whether "9.4" is of "9", and "24.04" of "24.04".
 func sameRelease(have, want string) bool {
 	return have == want || strings.HasPrefix(have, want+".")
@@ -131,10 +161,10 @@ func CheckKernel(driver string, host HostFacts) string {
 }
 
 // CheckTool gives the grade of a tool's release for a chip format, and why.
-// An unreadable version is unproven.
+// A version that cannot be read is no reason to trust the tool.
 func CheckTool(tool, version, format string) (ToolSupport, string) {
 	if _, ok := release(version); !ok {
-		return ToolUnproven, fmt.Sprintf("its version %q is not understood", version)
+		return ToolUnread, fmt.Sprintf("its version is not known: %q is none", version)
 	}
 	grade, why := ToolWorks, "nothing known against it"
 	for _, r := range ToolTable {

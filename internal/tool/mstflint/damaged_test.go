@@ -69,7 +69,9 @@ func names(t *testing.T, capture, what string, err error, line int) {
 // TestParseQuery_survives_missing_lines leaves out one line after another: either
 // the rest is read, with that one unset, or what lacks is said.
 func TestParseQuery_survives_missing_lines(t *testing.T) {
-	needed := map[string]bool{"Image type": true, "FW Version": true, "GUIDs": true, "MACs": true}
+	needed := map[string]bool{
+		"Image type": true, "FW Version": true, "PSID": true, "GUIDs": true, "MACs": true, "Base GUID": true, "Base MAC": true,
+	}
 	for _, c := range capture.Load(t, os.DirFS("testdata/query"), "mstflint-query") {
 		if _, err := ParseQuery(c.Text); err != nil {
 			continue

@@ -2,6 +2,7 @@ package mstflint
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -179,6 +180,10 @@ func (img *Image) complete() error {
 		return errors.New(`no line "FW Version"`)
 	case img.Type == "FS2" && (!img.seen["GUIDs"] || !img.seen["MACs"]):
 		return errors.New(`no lines "GUIDs" and "MACs" in a query of an FS2 image`)
+	case img.Type != "FS2" && (!img.seen["Base GUID"] || !img.seen["Base MAC"]):
+		return fmt.Errorf(`no lines "Base GUID" and "Base MAC" in a query of an %s image`, img.Type)
+	case !img.seen["PSID"] && !img.ForeignVendor:
+		return errors.New(`no line "PSID", and no word on why`)
 	}
 	return nil
 }
