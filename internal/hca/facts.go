@@ -62,18 +62,26 @@ func assumeRunning(f *safety.CardFacts, s *inventory.Snapshot, c *inventory.Card
 		}
 		return
 	}
-	for _, j := range s.JobsOf(c.PCI) {
+	burned, by := burnedSinceStart(s, c.PCI, safety.Flash{PSID: ib.PSID(f.PSID), FW: f.FW})
+	f.StagedBy = by
+	if assumed && !burned {
+		f.RunningFW, f.RunningPSID, f.RunningKnown, f.RunningAssumed = c.Flash.FW, c.Flash.PSID, true, true
+	}
+}
+
+// burnedSinceStart reports whether a job has burned the card since the host started, and
+// which one wrote what is in flash.
+func burnedSinceStart(s *inventory.Snapshot, pci ib.PCIAddress, flash safety.Flash) (burned bool, by string) {
+	for _, j := range s.JobsOf(pci) {
 		if j.Kind != KindBurn || j.BootID != s.BootID {
 			continue
 		}
-		assumed = false
-		if j.Exit == "0" && flashFrom(j, "to_psid", "to_fw") == (safety.Flash{PSID: ib.PSID(f.PSID), FW: f.FW}) {
-			f.StagedBy = j.ID
+		burned = true
+		if j.Exit == "0" && flashFrom(j, "to_psid", "to_fw") == flash {
+			by = j.ID
 		}
 	}
-	if assumed {
-		f.RunningFW, f.RunningPSID, f.RunningKnown, f.RunningAssumed = c.Flash.FW, c.Flash.PSID, true, true
-	}
+	return burned, by
 }
 
 // hostFacts turns the snapshot of a host into what the verdict on one of its

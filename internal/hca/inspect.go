@@ -204,10 +204,11 @@ func (o *Ops) verifyOnce(ctx context.Context, h host.Host, facts *safety.CardFac
 		stdout = exit.Stdout
 	}
 	v, parseErr := mstflint.ParseVerify(stdout)
+	kind := mstflint.Diagnose(status, stdout, "").Kind
 	switch {
 	case parseErr != nil:
 		facts.VerifyError = "mstflint verify: " + parseErr.Error()
-	case v.Format == "" || exit != nil && mstflint.Diagnose(status, exit.Stdout, exit.Stderr).Kind.Contended():
+	case kind.Contended() || v.Format == "" && kind != mstflint.FailureBadImage:
 		// It did not get as far as an image, or was disturbed.
 		facts.VerifyError = "mstflint verify: " + v.Problem
 	default:
@@ -222,9 +223,11 @@ func (o *Ops) verifyOnce(ctx context.Context, h host.Host, facts *safety.CardFac
 
 // verified takes what the tool says of an image that it found.
 func verified(facts *safety.CardFacts, v mstflint.Verification, status int) {
-	facts.Failsafe = safety.FailsafeNo
-	if v.Failsafe {
+	switch {
+	case v.Failsafe:
 		facts.Failsafe = safety.FailsafeYes
+	case v.Format != "":
+		facts.Failsafe = safety.FailsafeNo
 	}
 	switch {
 	case v.OK && status == 0:

@@ -209,7 +209,7 @@ func checkCards(t *testing.T, s *Snapshot) {
 		t.Errorf("other vendor: %+v", other)
 	}
 	if !recovery.Livefish || recovery.Chip.Name != "ConnectX-3" || recovery.FlashFailure != "flash semaphore taken" ||
-		!strings.HasPrefix(recovery.FlashError, "Cannot open Device: 0000:03:00.0.") || recovery.ConfigErr != "Device in Livefish mode is not supported" {
+		!strings.HasPrefix(recovery.FlashError, "Cannot open Device: 0000:03:00.0.") || !strings.HasPrefix(recovery.ConfigErr, "mstconfig was not asked, because mstflint did not get an answer: Cannot open Device") {
 		t.Errorf("recovery: %+v", recovery)
 	}
 	if c, p, ok := s.CardByPortGUID(0xe41d2d0300e44ed2); !ok || c != &s.Cards[0] || p.Number != 2 {
@@ -382,6 +382,25 @@ func TestRead_asks_no_card_whose_users_are_hidden(t *testing.T) {
 	c := s.Cards[0]
 	if s.Users.Known() || c.Flash != nil || c.FlashFailure != FlashUsersUnknown || !strings.Contains(c.FlashError, "the processes in /proc cannot be read") {
 		t.Errorf("flash %+v, %q: %q", c.Flash, c.FlashFailure, c.FlashError)
+	}
+}
+
+// TestRead_does_not_wait_for_a_silent_command_interface holds that mstconfig gets ten
+// seconds: a card whose firmware takes no commands answers mstflint all the same.
+func TestRead_does_not_wait_for_a_silent_command_interface(t *testing.T) {
+	files := ubuntu()
+	files["bin/timeout"] = "#!/bin/sh\nif [ \"$2\" = mstconfig ]; then echo \"$1\" >\"${0%bin/timeout}waited\"; exit 124; fi\nshift\nexec \"$@\"\n"
+	root := t.TempDir()
+	tree(t, root, files)
+	s, err := read(collected(t, root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := s.Cards[0]; c.Flash == nil || c.Config != nil || c.ConfigErr != "mstconfig did not answer in time" {
+		t.Errorf("flash %+v, configuration %+v, %q", c.Flash, c.Config, c.ConfigErr)
+	}
+	if waited, err := os.ReadFile(filepath.Join(root, "waited")); err != nil || string(waited) != "10\n" {
+		t.Errorf("waited %q seconds, %v", waited, err)
 	}
 }
 

@@ -130,8 +130,10 @@ func (c *Card) readConfig(s *Snapshot, a *collect.Answer) {
 		case c.VendorID != ib.MellanoxVendor || c.Virtual:
 		case !s.Commands["mstconfig"]:
 			c.ConfigErr = "mstconfig is not installed"
-		default:
+		case text != "":
 			c.ConfigErr = text
+		default:
+			c.ConfigErr = "mstconfig was not asked, because mstflint did not get an answer: " + c.FlashError
 		}
 		return
 	}
@@ -140,6 +142,9 @@ func (c *Card) readConfig(s *Snapshot, a *collect.Answer) {
 	switch {
 	case errors.As(err, &said):
 		c.ConfigErr = said.Text
+		return
+	case run.Status == timedOut:
+		c.ConfigErr = "mstconfig did not answer in time"
 		return
 	case run.Status != 0:
 		// A query that failed in part still prints its table; what is missing

@@ -50,6 +50,9 @@ func texts(list types.List) []string {
 func (m *model) refresh(ref tfkit.CardRef, c *inventory.Card, now ib.Identity) {
 	before := *m
 	m.observe(ref, c, now)
+	if c.FlashFailure == inventory.FlashBusy {
+		m.keepFlash(before)
+	}
 	if name, err := tfkit.ParseCardName(before.ID.ValueString()); err == nil && name.Token != "" {
 		m.ID = before.ID
 	}

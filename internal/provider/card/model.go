@@ -120,6 +120,12 @@ func (m *model) observeFlash(f *inventory.Flash) {
 	m.MACs = tfkit.TextList([]tfkit.MAC{tfkit.MACText(f.GUIDs.MAC1), tfkit.MACText(f.GUIDs.MAC2)})
 }
 
+// keepFlash takes what was read of the flash before; the card was not asked now.
+func (m *model) keepFlash(before model) {
+	m.PSID, m.FlashVersion, m.ImageFormat, m.Security = before.PSID, before.FlashVersion, before.ImageFormat, before.Security
+	m.NodeGUID, m.SystemGUID, m.PortGUIDs, m.MACs = before.NodeGUID, before.SystemGUID, before.PortGUIDs, before.MACs
+}
+
 var pcieTypes = map[string]attr.Type{
 	"width": types.Int64Type, "max_width": types.Int64Type, "speed": types.StringType, "max_speed": types.StringType,
 }

@@ -42,7 +42,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	config.Activation = plan.Activation // with the default
 	config.CardIdentity = tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity)
-	a := r.ask(ctx, config, &resp.Diagnostics)
+	a := r.asked(ctx, config, req, resp)
 	same := exists && tfkit.SameCard(state.CardID, plan.CardID)
 	if a == nil || same && !a.expected(ctx, state, &resp.Diagnostics) || !r.assess(ctx, a, config, state, &resp.Diagnostics) {
 		return
@@ -124,6 +124,16 @@ type assessment struct {
 	image safety.ImageFacts
 	now   hca.FirmwareState
 	ask   hca.Firmware
+}
+
+// asked is ask; nil also for a card that others use now and that is asked for nothing
+// new.
+func (r *Resource) asked(ctx context.Context, config model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) *assessment {
+	a := r.ask(ctx, config, &resp.Diagnostics)
+	if a != nil && tfkit.LeftAlone(a.at, req, resp) {
+		return nil
+	}
+	return a
 }
 
 // ask gathers what is asked of the card; nil if that is not known yet or wrong,

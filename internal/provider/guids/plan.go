@@ -38,7 +38,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	config.Activation = plan.Activation // with the default
 	config.CardIdentity = tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity)
 	a := r.ask(ctx, config, &resp.Diagnostics)
-	if a == nil || !r.assess(ctx, a, &resp.Diagnostics) {
+	if a == nil || tfkit.LeftAlone(a.at, req, resp) || !r.assess(ctx, a, &resp.Diagnostics) {
 		return
 	}
 	want := a.want()

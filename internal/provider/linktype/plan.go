@@ -34,7 +34,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	config.CardIdentity = tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity)
 	a := r.claimed(ctx, config, req, &resp.Diagnostics)
-	if a == nil || !r.assess(ctx, a, &resp.Diagnostics) {
+	if a == nil || tfkit.LeftAlone(a.at, req, resp) || !r.assess(ctx, a, &resp.Diagnostics) {
 		return
 	}
 	changes := a.Verdict.Action != safety.ActionNone

@@ -96,7 +96,8 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	_, _, snap, err := r.Look(ctx, ref.Host)
-	if err == nil && r.Present(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) == tfkit.Strange {
+	if err == nil && (r.Present(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) == tfkit.Strange ||
+		tfkit.InUse(&resp.Diagnostics, snap, ref)) {
 		return // what was read last stays in the state
 	}
 	now, err := r.read(ctx, ref)

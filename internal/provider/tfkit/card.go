@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
@@ -62,6 +63,29 @@ func FlashUnread(diags *diag.Diagnostics, snap *inventory.Snapshot, ref CardRef)
 	}
 	diags.AddWarning("Card "+ref.String()+": its flash could not be read",
 		"The state keeps what was read last. A job that writes to the card keeps others from reading it; the vendor's tool may also be missing.\n\nReason: "+c.FlashError)
+	return true
+}
+
+// InUse reports whether others use a card, so that its configuration was not read, and
+// warns of it.
+func InUse(diags *diag.Diagnostics, snap *inventory.Snapshot, ref CardRef) bool {
+	users := snap.UsersOf(ref.PCI)
+	if len(users) == 0 {
+		return false
+	}
+	diags.AddWarning("Card "+ref.String()+": its configuration was not read",
+		"Another program uses the card, which is left alone meanwhile. The state keeps what was read last.\n\nReason: busy: "+inventory.UsersText(users))
+	return true
+}
+
+// LeftAlone reports whether a card that others use now is asked for nothing new: then
+// nothing is to be written, and the plan is what was read last, with a warning.
+func LeftAlone(at *CardAt, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) bool {
+	c, ok := at.Snap.Card(at.Ref.PCI)
+	if !ok || c.FlashFailure != inventory.FlashBusy || req.State.Raw.IsNull() || !req.Plan.Raw.Equal(req.State.Raw) {
+		return false
+	}
+	FlashUnread(&resp.Diagnostics, at.Snap, at.Ref)
 	return true
 }
 
