@@ -174,3 +174,30 @@ func TestAdopt_settles_the_job_of_a_card_that_is_gone(t *testing.T) {
 	}
 	b.clean()
 }
+
+// TestConclude_leaves_what_was_set_meanwhile has somebody set GUIDs of a card that had
+// none, between the end of its burn and the look of the run that watches it.
+func TestConclude_leaves_what_was_set_meanwhile(t *testing.T) {
+	ctx := context.Background()
+	b, _ := abandoned(t)
+	const node = 0xe41d2d0300770000
+	guids, _ := b.program([4]uint64{node, node + 1, node + 2, node + 3}, [2]uint64{0xe41d2d770000, 0xe41d2d770001})
+	o, c := b.ops("alice"), b.card(ctx)
+	s, _, err := snapshotCard(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := s.JobsOf(c.PCI)[0]
+	out, err := o.watch(ctx, c, job.ID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = o.conclude(ctx, c, out, expectationOf(job))
+	if err == nil || !strings.Contains(explain(err), "They are left as they are") {
+		t.Errorf("the run says %v", explain(err))
+	}
+	if flash, _ := b.flash(); flash.GUIDs != guids {
+		t.Errorf("the card has %x", flash.GUIDs)
+	}
+	b.clean()
+}

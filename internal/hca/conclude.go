@@ -76,6 +76,12 @@ func (o *Ops) concludeWritten(ctx context.Context, c Card, out outcome, want exp
 			e.Check = "Run apply again; it burns again. If this happens again, do not trust the tool or the flash of this card."
 			return did, both(e, o.settle(ctx, c, out.id, "the tool said done and wrote nothing"))
 		}
+		if len(wrong) == 1 && setMeanwhile(facts, want) {
+			e.What = "The flash holds the new firmware, whole and verified, but the GUIDs are not those of before: " + wrong[0] + "."
+			e.Means = "Somebody has set them while the card was burned. They are left as they are. The host was not restarted."
+			e.Check = "Plan again, and read what has become of the card."
+			return did, both(e, o.settle(ctx, c, out.id, "verified; its GUIDs were set meanwhile"))
+		}
 		e.Means = "Do not restart the host: the card still runs its old firmware from memory, and what is in its flash now may not start."
 		return did, e
 	}
@@ -145,7 +151,13 @@ func describeIdentity(g ib.GUIDSet) string {
 // lostIdentity reports whether a burn left other GUIDs or MACs than before, and the
 // way back is known: on later chips it would go past the running firmware.
 func lostIdentity(f safety.CardFacts, want expectation) bool {
-	return want.kind == KindBurn && !want.blank && f.FlashKnown && f.Format == "FS2" && f.GUIDs != want.guids
+	return want.kind == KindBurn && !want.blank && f.FlashKnown && f.Format == "FS2" && f.GUIDs != want.guids && !setMeanwhile(f, want)
+}
+
+// setMeanwhile reports whether a card has GUIDs that had none when its burn began:
+// no burn gives it any, so that somebody has set them.
+func setMeanwhile(f safety.CardFacts, want expectation) bool {
+	return want.kind == KindBurn && ib.UniqueGUID(f.GUIDs.Node) && !ib.UniqueGUID(want.guids.Node)
 }
 
 // restoreIdentity writes the recorded GUIDs and MACs again, before anything
