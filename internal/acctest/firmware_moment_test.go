@@ -138,3 +138,34 @@ func TestMoment_firmware_of_a_host_that_changes_between_plan_and_apply(t *testin
 		})
 	}
 }
+
+// Firmware of another build with the PSID and the version of the image is drift:
+// the query of the flash states another date. It is burned over with the consent
+// that a burn of the same version needs.
+func TestMoment_other_content_of_the_same_version_is_drift(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	ws, cfg := w.Workspace(), w.burn(host, w.Image(ImageVPI), map[string]any{"allow_psid_change": nil})
+	applied(t, ws, cfg)
+	w.write(host, spec(func(s *card.Spec) { s.Date, s.Code = 0x20180102, 0x4000 }))
+	refused := mustPlan(t, ws, cfg)
+	if len(refused.Diags.Errors().Find("FW028", `allow_reinstall = "2.42.5000"`)) == 0 {
+		t.Errorf("other content of the same version is not refused:\n%s", refused.Diags)
+	}
+	cfg = cfg.With(theFirmware, map[string]any{"allow_reinstall": "2.42.5000"})
+	p := cleanPlan(t, ws, cfg)
+	if got := p.Actions()[theFirmware]; got != Update {
+		t.Errorf("planned is %q", got)
+	}
+	if len(p.Diags.Warnings().Find("Burning firmware of card "+host)) == 0 {
+		t.Errorf("the plan does not announce the burn:\n%s", p.Diags)
+	}
+	if said, err := ws.Apply(context.Background(), p); err != nil || said.HasError() {
+		t.Fatalf("apply: %v\n%s", err, said.Errors())
+	}
+	if images, _ := burns(w, host); images != 1 {
+		t.Errorf("burned %d times", images)
+	}
+	emptyPlan(t, ws, cfg)
+}

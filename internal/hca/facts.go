@@ -3,6 +3,7 @@ package hca
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
@@ -38,6 +39,7 @@ func cardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
 	f.FlashKnown = true
 	f.Format, f.PSID, f.FW = c.Flash.ImageType, c.Flash.PSID, c.Flash.FW
 	f.GUIDs, f.BlankGUIDs = c.Flash.GUIDs, c.Flash.BlankGUIDs
+	f.Release = isoDate(c.Flash.ReleaseDate)
 	f.HasROM, f.Product, f.VSD, f.Security = len(c.Flash.ROM) > 0, c.Flash.ProductVersion, c.Flash.VSD, c.Flash.SecurityAttrs
 	assumeRunning(&f, s, c)
 	return f
@@ -288,6 +290,15 @@ func jobFacts(j *inventory.Job) safety.JobFacts {
 	return f
 }
 
+// isoDate reads the date of mstflint's query, day.month.year; empty if it is none.
+func isoDate(printed string) string {
+	date, err := time.Parse("2.1.2006", printed)
+	if err != nil {
+		return ""
+	}
+	return date.Format(time.DateOnly)
+}
+
 // ImageFacts turns what fwimage.Parse returned into what the verdict needs.
 // name is what messages call the file; declared is the hash in the
 // configuration, or empty.
@@ -299,6 +310,7 @@ func ImageFacts(name, sha256, declared string, size int64, img *fwimage.Image, e
 	}
 	f.Format, f.Failsafe = string(img.Format), img.Failsafe
 	f.PSID, f.FW, f.HWIDs = string(img.PSID), img.FWVersion, img.HWIDs
+	f.Release = img.ReleaseDate
 	f.HasROM, f.Product, f.VSD, f.PRSName = len(img.ROMs) > 0, img.ProductVersion, img.VSD, img.PRSName
 	f.Identity, f.GUIDs, f.Checksum, f.End = string(img.Identity), identityIn(img), img.Checksum, img.End
 	f.PartNumber, f.Remarks = img.PartNumber, img.Warnings

@@ -85,8 +85,7 @@ func (o *Ops) worthInspecting(a Assessment, f Firmware) bool {
 			return false
 		}
 	}
-	same := a.Card.PSID != "" && a.Card.PSID == f.Image.PSID && a.Card.FW == f.Image.FW
-	return f.Compare || !same
+	return f.Compare || !safety.Holds(a.Card, f.Image)
 }
 
 // ReadFirmware gives the state of a card's firmware from a snapshot.

@@ -39,6 +39,7 @@ type CardFacts struct {
 	BlankGUIDs bool
 	HasROM     bool
 	Product    string // product version; empty: none
+	Release    string // release date, "2017-09-05"; empty: none
 	VSD        string
 	Security   string // "Security Attributes" of the query; empty or N/A: none
 	// UpdateMethod is who writes the flash in a burn, "Legacy" for mstflint itself
@@ -122,6 +123,7 @@ type ImageFacts struct {
 	HWIDs    []ib.HWID
 	HasROM   bool
 	Product  string
+	Release  string // release date, "2017-09-05"; empty: none
 	VSD      string
 	PRSName  string // name of the board definition it was made from; may be empty
 	// PartNumber is the board's, in images of later chips.

@@ -23,7 +23,7 @@ func Firmware(in FirmwareInput) Verdict {
 	if v.Blocked() {
 		return seal(v, in.Card, false)
 	}
-	if holds(in.Card, in.Image) {
+	if Holds(in.Card, in.Image) {
 		return alreadyThere(v, in)
 	}
 	v.Findings = append(v.Findings, cardState(in.Card)...)
@@ -48,14 +48,21 @@ func Firmware(in FirmwareInput) Verdict {
 	return seal(v, in.Card, in.Backup != nil)
 }
 
-// holds reports whether the flash already has the image. The checksum decides
-// where both are known; an empty PSID never equals another.
-func holds(card CardFacts, img ImageFacts) bool {
+// Holds reports whether the flash already has the image. The checksum decides
+// where both are known, else what the query of the flash says of its build; an
+// empty PSID never equals another.
+func Holds(card CardFacts, img ImageFacts) bool {
 	if !card.Identified() || card.PSID != img.PSID || card.FW != img.FW {
 		return false
 	}
-	return card.Checksum == "" || img.Checksum == "" || card.Checksum == img.Checksum
+	if card.Checksum != "" && img.Checksum != "" {
+		return card.Checksum == img.Checksum
+	}
+	return alike(card.Release, img.Release) && alike(card.Product, img.Product)
 }
+
+// alike compares what one side may not state.
+func alike(a, b string) bool { return a == "" || b == "" || a == b }
 
 // alreadyThere is the verdict when nothing is to be written: what may be left
 // to do is to make the card run it.

@@ -296,7 +296,7 @@ func TestFirmware_answers_only_what_was_allowed(t *testing.T) {
 
 func TestFirmware_nothing_to_do(t *testing.T) {
 	in := goodFirmware()
-	in.Card.FW, in.Card.RunningFW, in.Card.Checksum = fw242, fw242, "bb"
+	in.Card.FW, in.Card.RunningFW, in.Card.Checksum, in.Card.Product = fw242, fw242, "bb", in.Image.Product
 	if v := Firmware(in); v.Action != ActionNone || v.Activation != ActivationNone || v.Blocked() {
 		t.Errorf("the same content: %+v", v)
 	}

@@ -49,7 +49,7 @@ func (r RestoreFacts) refusals(in FirmwareInput) []Finding {
 	}
 	_, busy := waiting(in.Card, in.Host, nil)
 	now := Flash{PSID: ib.PSID(in.Card.PSID), FW: in.Card.FW}
-	if busy || !in.Card.Identified() || now == r.Left || holds(in.Card, in.Image) {
+	if busy || !in.Card.Identified() || now == r.Left || Holds(in.Card, in.Image) {
 		return nil
 	}
 	return []Finding{find("BK006", "In flash: %s. Put there: %s. In the backup: %s %s.", describeFlash(now), describeFlash(r.Left), in.Image.PSID, in.Image.FW)}

@@ -18,6 +18,8 @@ const description = "What is in a card's flash, and what it runs. " +
 	"[the findings](../guides/findings.md) lists them all. Consent is an argument that names exactly the change that is allowed.\n\n" +
 	"An apply proves a backup and copies it to `backup_dir`, burns in a job of the host's own that survives lost connections, verifies flash, PSID, version, GUIDs and MACs afterwards, " +
 	"and reboots if `activation` says so. If it is interrupted, the next plan says what happened and the next apply goes on from there.\n\n" +
+	"Each refresh compares PSID, version, release date and product version in flash with the image, and the image of the last burn that the host's journal knows. Only if these differ, or the image is another one than before, is the whole flash read and its content compared; an apply always does that. " +
+	"Content that somebody else burned with all of these equal is therefore found by the next apply of this resource, and not by a plan.\n\n" +
 	"Destroying it only forgets: the firmware stays in the card. Use `lifecycle { prevent_destroy = true }` if even that would be a mistake. " +
 	"With `on_destroy = \"restore\"` it burns back what the card had before."
 
@@ -60,12 +62,12 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"image_sha256":         tfkit.Computed("SHA-256 of the image that the configuration asks for."),
 			"image_psid":           tfkit.ComputedPSID("PSID of that image."),
 			"image_version":        tfkit.ComputedVersion("Firmware version of that image."),
-			"change":               tfkit.Computed("What the last change was or the planned one will be, `MT_… 2.40.7000 -> MT_… 2.42.5000`. It is part of the plan so that an apply stops if the card has changed since."),
+			"change":               tfkit.Computed("What the last change was or the planned one will be, `MT_… 2.40.7000 -> MT_… 2.42.5000`. The plan of an update has it, and its apply stops if the flash is not what the plan was made on (HO019). Of a first burn the plan says it in a warning."),
 			"flash_psid":           tfkit.ComputedPSID("PSID in flash."),
 			"flash_version":        tfkit.ComputedVersion("Firmware version in flash."),
 			"running_psid":         tfkit.ComputedPSID("PSID that the card booted; differs from flash until the next restart."),
 			"running_version":      tfkit.ComputedVersion("Firmware version that the card booted."),
-			"reboot_required":      tfkit.ComputedBool("Whether the host must restart before the card runs what is in flash."),
+			"reboot_required":      tfkit.ComputedBool("Whether the host must restart before the card runs what is in flash. Null if no driver shows what the card runs."),
 			"backup_path":          tfkit.Computed("Directory on the operator's machine with the firmware that was in flash before the last burn, `firmware.bin`, and what was known of the card, `card.json`. Null if this resource has burned nothing."),
 			"original_backup_path": tfkit.Computed("Directory with the firmware that was in flash before the first burn by this resource, which `on_destroy = \"restore\"` burns back. It stays the same over later burns. After an import or an interrupted apply it is what the host's journal says of the burn that gave the card its firmware; null if nothing is known."),
 		},
