@@ -45,7 +45,7 @@ func stackedBy(s *inventory.Snapshot, name string) []string {
 	}
 	for _, path := range append([]string{ifupdown.MainFile}, s.FilesUnder(ifupdown.Dir)...) {
 		// foreignStanzas names the lines that are not understood.
-		f, _ := ifupdown.Parse(s.Files[path].Content) //nolint:errcheck // see above
+		f, _ := ifupdown.Parse(s.Files[path].Content)
 		for _, z := range f.Stanzas {
 			for _, o := range z.Options {
 				if slices.Contains(memberOptions, strings.ReplaceAll(o[0], "_", "-")) && slices.Contains(strings.Fields(o[1]), name) {

@@ -59,7 +59,7 @@ func TestParse(t *testing.T) {
 		{"network: {wifis: {x: {match: {}}}}", map[string]bool{"ib0": false}, false},
 		{"\ufeffnetwork: {ethernets: {ib0: {dhcp4: true}}}", map[string]bool{"ib0": true}, false},
 		{"\xff\xfen\x00e\x00t\x00", nil, true},
-		{"netwrok: {ethernets: {ib0: {dhcp4: true}}}", nil, true},
+		{"networks: {ethernets: {ib0: {dhcp4: true}}}", nil, true},
 		{"network: {ethernets: [ib0]}", nil, true},
 		{"network: {ethernets: {ib0: true}}", nil, true},
 		{"network: {ethernets: {x: {match: ib0}}}", nil, true},
