@@ -2,10 +2,11 @@ package acctest
 
 import (
 	"context"
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"

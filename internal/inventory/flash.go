@@ -122,19 +122,24 @@ func flash(img mstflint.Image) *Flash {
 	return f
 }
 
+// whyNoConfig says why mstconfig was not asked; empty for a card that has nothing to ask for.
+func (c *Card) whyNoConfig(s *Snapshot) string {
+	switch _, text := c.inUse(s, false); {
+	case c.VendorID != ib.MellanoxVendor || c.Virtual:
+		return ""
+	case !s.Commands["mstconfig"]:
+		return "mstconfig is not installed"
+	case text != "":
+		return text
+	}
+	return "mstconfig was not asked, because mstflint did not get an answer: " + c.FlashError
+}
+
 // readConfig reads the non-volatile configuration, or why there is none.
 func (c *Card) readConfig(s *Snapshot, a *collect.Answer) {
 	run, asked := a.Runs["config "+c.PCI.String()]
 	if !asked {
-		switch _, text := c.inUse(s, false); {
-		case c.VendorID != ib.MellanoxVendor || c.Virtual:
-		case !s.Commands["mstconfig"]:
-			c.ConfigErr = "mstconfig is not installed"
-		case text != "":
-			c.ConfigErr = text
-		default:
-			c.ConfigErr = "mstconfig was not asked, because mstflint did not get an answer: " + c.FlashError
-		}
+		c.ConfigErr = c.whyNoConfig(s)
 		return
 	}
 	table, err := mstconfig.ParseQuery(run.Output)

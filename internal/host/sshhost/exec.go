@@ -311,12 +311,8 @@ func (s *session) settle(ctx context.Context, l *link) error {
 				return nil
 			}
 		case <-late.C:
-			switch began, sudo := s.began(); {
-			case began:
-			case sudo:
-				return fmt.Errorf("sudo did not start the command within %s", short(startLimit))
-			default:
-				return fmt.Errorf("%w within %s: the login shell did not run /bin/sh", errSilent, short(startLimit))
+			if err := s.silence(); err != nil {
+				return err
 			}
 		case <-l.gone:
 			<-s.done // the streams end with the connection; what came before counts
@@ -324,6 +320,17 @@ func (s *session) settle(ctx context.Context, l *link) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// silence names who has not started the command in time; nil if it was started.
+func (s *session) silence() error {
+	switch began, sudo := s.began(); {
+	case began:
+		return nil
+	case sudo:
+		return fmt.Errorf("sudo did not start the command within %s", short(startLimit))
+	}
+	return fmt.Errorf("%w within %s: the login shell did not run /bin/sh", errSilent, short(startLimit))
 }
 
 // answered reports whether both streams came to their end marker, or the sink

@@ -272,23 +272,22 @@ func (u *userConfig) findAgent(h *hop) error {
 }
 
 func (u *userConfig) trust(h *hop) error {
-	alias, _, err := u.get(h.alias, "HostKeyAlias")
-	if err != nil {
+	var err error
+	if h.keyAlias, _, err = u.get(h.alias, "HostKeyAlias"); err != nil {
 		return err
 	}
-	h.keyAlias = alias
 	if h.policy = h.cfg.HostKeyPolicy; h.policy == "" {
 		h.policy = HostKeyStrict
 		// "no" and "off" trust anybody, which this provider never does.
-		if v, _, err := u.get(h.alias, "StrictHostKeyChecking"); err == nil && strings.EqualFold(v, string(HostKeyAcceptNew)) {
+		if v, _, badOption := u.get(h.alias, "StrictHostKeyChecking"); badOption == nil && strings.EqualFold(v, string(HostKeyAcceptNew)) {
 			h.policy = HostKeyAcceptNew
 		}
 	}
 	if h.policy == HostKeyAcceptNew {
 		if h.record = u.tilde(h.cfg.RecordFile); h.record == "" {
-			dir, err := os.UserConfigDir()
-			if err != nil {
-				return fmt.Errorf("there is nowhere to record accepted host keys: %w", err)
+			dir, noDir := os.UserConfigDir()
+			if noDir != nil {
+				return fmt.Errorf("there is nowhere to record accepted host keys: %w", noDir)
 			}
 			h.record = filepath.Join(dir, "terraform-provider-infiniband", "known_hosts")
 		}

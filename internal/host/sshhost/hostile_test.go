@@ -191,9 +191,9 @@ func TestHost_Run_sudoThatIsSlow(t *testing.T) {
 func TestHost_Run_confidentialOutput(t *testing.T) {
 	s := newServer(t)
 	h := mustHost(t, s.config())
-	const print = `printf '%s\n' 'password: "wlan-secret"' | tee /dev/stderr; `
+	const leak = `printf '%s\n' 'password: "wlan-secret"' | tee /dev/stderr; `
 	for name, script := range map[string]string{
-		"fails": print + "exit 3", "is killed": print + "kill -9 $$", "prints too much": print + "yes wlan-secret | head -c 300000",
+		"fails": leak + "exit 3", "is killed": leak + "kill -9 $$", "prints too much": leak + "yes wlan-secret | head -c 300000",
 	} {
 		h.cfg.MaxOutput = 200000
 		_, err := h.Run(t.Context(), shellcmd.Script("s", script).Confidential())

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha1"
 	"encoding/base64"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -284,8 +285,8 @@ func TestHostKey_advice_fits(t *testing.T) {
 	cfg := Config{KnownHostsFiles: []string{known}}
 	advice := func(err error) string {
 		t.Helper()
-		e, ok := err.(*HostKeyError)
-		if !ok {
+		var e *HostKeyError
+		if !errors.As(err, &e) {
 			t.Fatalf("got %T %v", err, err)
 		}
 		return e.Advice

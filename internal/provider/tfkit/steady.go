@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -73,7 +74,7 @@ func rootName(at *tftypes.AttributePath) (string, bool) {
 // because somebody changed the host at the same time, it says so, in words that
 // core has not, and stores nothing: the next plan shows what has become of it.
 func Confirm(ctx context.Context, what string, plan tfsdk.Plan, to *tfsdk.State, found any, diags *diag.Diagnostics) {
-	state := tfsdk.State{Schema: plan.Schema, Raw: plan.Raw}
+	state := tfsdk.State(plan)
 	if diags.Append(state.Set(ctx, found)...); diags.HasError() {
 		return
 	}
@@ -149,7 +150,7 @@ func plainText(v tftypes.Value) string {
 	case v.As(&text) == nil:
 		return fmt.Sprintf("%q", text)
 	case v.As(&truth) == nil:
-		return fmt.Sprint(truth)
+		return strconv.FormatBool(truth)
 	case v.As(&list) == nil:
 		all := make([]string, len(list))
 		for i := range list {

@@ -181,10 +181,8 @@ func (r *reader) fact(n int, line, word, args string) error {
 		return r.users(n, line, word, args)
 	case "ssh":
 		r.answer.Client, r.answer.Server, _ = strings.Cut(args, " ")
-	case "command":
-		r.answer.Commands[args] = true
-	case "absent":
-		r.answer.Commands[args] = false
+	case "command", "absent":
+		r.answer.Commands[args] = word == "command"
 	case "module":
 		r.answer.Modules[args] = true
 	case "rule", "late", "no-disk":
