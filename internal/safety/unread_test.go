@@ -150,6 +150,10 @@ var notUnknown = map[string]string{
 	"CardFacts.Checksum": "compared where the request asks for it", "CardFacts.VerifyError": "goes with Verified",
 	"CardFacts.RunningAssumed": "says itself that it is an assumption (FW055)", "CardFacts.RunningPSID": "goes with RunningKnown", "CardFacts.RunningFW": "goes with RunningKnown",
 
+	"CardFacts.Release":     "goes with FlashKnown; an empty one proves nothing, and the checksum decides",
+	"CardFacts.StagedBy":    "the job folders are our own; empty leaves RunningKnown to decide (FW055)",
+	"CardFacts.SerialError": "says itself that the serial number is not known (FW062)",
+
 	"LinkTypeInput.Card": "its own facts", "LinkTypeInput.Host": "its own facts", "LinkTypeInput.Request": "configuration", "LinkTypeInput.ConfigHasType": "goes with ConfigRead",
 	"LinkTypeInput.ConfigErr": "goes with ConfigRead", "LinkTypeInput.Persisted": "a port without an entry is not done and is stored again", "LinkTypeInput.Rung": "empty is LT011",
 	"LinkTypeInput.RungErr": "goes with Rung", "LinkTypeInput.PlannedPSID": "another resource of the plan", "LinkTypeInput.Identity": "who the card is has its own test",
@@ -276,7 +280,7 @@ var noFact = map[string]string{
 	"FW045 GU013":                         "what the card runs, which is FW055 if unknown",
 	"FW051 FW052 FW057":                   "the tool; one that does not say its version is unproven",
 	"FW059 FW061":                         "the table of chips; an unknown way of updating is FW059 itself",
-	"FW080 FW081 FW082 FW083":             "who the card is; undecided is FW081, an unreadable serial number FW083",
+	"FW062 FW080 FW081 FW082 FW083":       "who the card is; undecided is FW081, an unreadable serial number FW062 or FW083",
 	"BK001 BK002 BK003 BK004 BK005 BK006 BK007 BK010":                   "the copy on the operator's machine; one that is not proven is BK001, BK003 or BK004",
 	"GU001 GU002 GU003 GU004 GU005 GU008 GU009 GU010 GU011 GU012 GU014": "the values of the configuration",
 	"GU015":                               "what the fabric shows; a look that fails is named by a warning of its own",

@@ -1,0 +1,86 @@
+package hca
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// ImageFacts turns what fwimage.Parse returned into what the verdict needs.
+// name is what messages call the file; declared is the hash in the
+// configuration, or empty.
+func ImageFacts(name, sha256, declared string, size int64, img *fwimage.Image, err error) safety.ImageFacts {
+	f := safety.ImageFacts{Name: name, SHA256: sha256, Declared: declared, Size: size}
+	if err != nil || img == nil {
+		problem(&f, err)
+		return f
+	}
+	f.Format, f.Failsafe = string(img.Format), img.Failsafe
+	f.PSID, f.FW, f.HWIDs = string(img.PSID), img.FWVersion, img.HWIDs
+	f.Release = img.ReleaseDate
+	f.HasROM, f.Product, f.VSD, f.PRSName = len(img.ROMs) > 0, img.ProductVersion, img.VSD, img.PRSName
+	f.Identity, f.GUIDs, f.Checksum, f.End = string(img.Identity), identityIn(img), img.Checksum, img.End
+	f.PartNumber, f.Remarks = img.PartNumber, img.Warnings
+	if img.Format != fwimage.FS2 {
+		f.FlashLayout = safety.FlashLayout{Slot: img.Chunk, Version: img.Layout}
+	}
+	return f
+}
+
+// identityIn gives the identity in an image as the snapshot gives that in a flash:
+// of later chips the base stands for all GUIDs, and there is one MAC.
+func identityIn(img *fwimage.Image) ib.GUIDSet {
+	g := img.GUIDs
+	if img.Format == fwimage.FS2 {
+		return g
+	}
+	return ib.GUIDSet{Node: g.Node, Port1: g.Node, SystemImage: g.Node, MAC1: g.MAC1}
+}
+
+func problem(f *safety.ImageFacts, err error) {
+	var (
+		not         *fwimage.NotAnImageError
+		truncated   *fwimage.TruncatedError
+		crc         *fwimage.CRCError
+		malformed   *fwimage.MalformedError
+		unsupported *fwimage.UnsupportedFormatError
+		dump        *fwimage.RawDumpError
+		encrypted   *fwimage.EncryptedError
+		noHardware  *fwimage.NoHardwareError
+	)
+	f.Problem = safety.ImageUnreadable
+	switch {
+	case err == nil:
+		f.Detail = "it was not read"
+		return
+	case errors.As(err, &not):
+		f.Problem, f.Kind, f.Advice = safety.ImageContainer, string(not.Kind), sentence(not.Advice)
+		f.Detail = "nothing of an image in it"
+		return
+	case errors.As(err, &encrypted):
+		f.Problem = safety.ImageEncrypted
+	case errors.As(err, &dump):
+		f.Problem = safety.ImageRawDump
+	case errors.As(err, &truncated):
+		f.Problem = safety.ImageTruncated
+	case errors.As(err, &crc):
+		f.Problem = safety.ImageCRC
+	case errors.As(err, &malformed):
+		f.Problem = safety.ImageMalformed
+	case errors.As(err, &noHardware):
+		f.Problem = safety.ImageNoHardware
+	case errors.As(err, &unsupported):
+		f.Problem = safety.ImageUnsupported
+	}
+	f.Detail = err.Error()
+}
+
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + strings.TrimSuffix(s[1:], ".") + "."
+}
