@@ -94,6 +94,7 @@ type Ops struct {
 	backups *BackupStore
 	me      owner
 	alive   func(owner) bool // of this machine; tests replace it
+	turns   turns
 }
 
 // New completes cfg with defaults. It does not touch the disk.

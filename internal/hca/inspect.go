@@ -19,6 +19,11 @@ import (
 // A reader only ever waits for the moment in which a job takes the lock.
 const lockTries = 10
 
+// writeTries is lockTries for a command that writes: it also waits for readers, which
+// may be of another run, and hold the lock for as long as a verification takes. The
+// jobs wait as long.
+const writeTries = 60
+
 // lostTries bounds how often a command that only reads is given to a host whose
 // connection broke.
 const lostTries = 3
@@ -77,12 +82,16 @@ func inUse(err error) error {
 }
 
 func (o *Ops) locked(ctx context.Context, h host.Host, cmd shellcmd.Command) (host.Result, error) {
+	tries := lockTries
+	if cmd.Changing() {
+		tries = writeTries
+	}
 	for try := 1; ; try++ {
-		r, err := h.Run(ctx, cmd)
+		r, err := o.turns.run(ctx, h, cmd)
 		if busy := inUse(err); busy != nil {
 			return r, busy
 		}
-		again := taken(err) && try < lockTries || !cmd.Changing() && passing(err) && try < lostTries
+		again := taken(err) && try < tries || !cmd.Changing() && passing(err) && try < lostTries
 		if !again {
 			return r, err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
 )
 
 const (
@@ -93,18 +94,24 @@ func seen(t *testing.T, root, lock string) (users, why string) {
 		if _, err := exec.LookPath(shell[0]); err != nil {
 			continue
 		}
-		text := Functions + "\nfind_users \"$1\" \"$2\"\nprintf '%s' \"$USERS\"\n[ -z \"$USERS_WHY\" ] || printf '!%s' \"$USERS_WHY\"\n"
-		run := exec.CommandContext(t.Context(), shell[0], append(shell[1:], "-c", text, "sh", root, lock)...)
-		out, err := run.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %v\n%s", shell, err, out)
-		}
-		list, reason, _ := strings.Cut(string(out), "!")
+		list, reason := seenIn(t, shell, root, lock)
 		if i > 0 && (list != users || reason != why) {
 			t.Errorf("%v says %q, %q; another shell %q, %q", shell, list, reason, users, why)
 		}
 		users, why = list, reason
 	}
+	return users, why
+}
+
+func seenIn(t *testing.T, shell []string, root, lock string) (users, why string) {
+	t.Helper()
+	text := Functions + "\nfind_users \"$1\" \"$2\"\nprintf '%s' \"$USERS\"\n[ -z \"$USERS_WHY\" ] || printf '!%s' \"$USERS_WHY\"\n"
+	args := append(slices.Clone(shell[1:]), "-c", text, "sh", root, lock)
+	out, err := exec.CommandContext(t.Context(), shell[0], args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", shell, err, out)
+	}
+	users, why, _ = strings.Cut(string(out), "!")
 	return users, why
 }
 
@@ -175,6 +182,52 @@ func TestFind_users_does_not_take_an_ended_process(t *testing.T) {
 	}
 }
 
+// begins puts a find before that of the machine: right after it has listed the open
+// files of all processes, one more process begins.
+func begins(t *testing.T, root string, p proc) {
+	t.Helper()
+	real, err := exec.LookPath("find")
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := t.TempDir()
+	p.write(t, later, 4712)
+	bin := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\n%s \"$@\"\ncp -a %s/proc/4712 %s/proc/\n", real, later, root)
+	if err := os.WriteFile(filepath.Join(bin, "find"), []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+}
+
+// TestFind_users_knows_a_reader_of_ours_that_begins_meanwhile holds that what opens a card
+// under the lock is one of ours also if it begins between two looks at the processes, and
+// that a program of others that begins there is seen.
+func TestFind_users_knows_a_reader_of_ours_that_begins_meanwhile(t *testing.T) {
+	const lock = "/run/x/flash.lock"
+	words := []string{"mstflint", "-d", "0000:01:00.0", "checksum"}
+	for name, tt := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"ours":   {map[string]string{lock: readOnly, lock + ".reader": readOnly, config: readWrite}, ""},
+		"theirs": {open(config, readWrite), "4712 1795000012 0000:01:00.0 root\tmstflint -d 0000:01:00.0 checksum\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, shell := range shells {
+				if _, err := exec.LookPath(shell[0]); err != nil {
+					continue
+				}
+				root := machine(t, proc{words: []string{"cat"}})
+				begins(t, root, proc{words: words, files: tt.files})
+				if users, why := seenIn(t, shell, root, lock); users != tt.want || why != "" {
+					t.Errorf("%v: got %q, %q\nwant %q", shell, users, why, tt.want)
+				}
+			}
+		})
+	}
+}
+
 func TestParse(t *testing.T) {
 	users, err := Parse("4711 1795000012 0000:01:00.0 AD\\jo doe\tmstflint -d 01:00.0 b\n12 0 any root\tmstconfig q\n")
 	if err != nil || len(users) != 2 {
@@ -207,6 +260,58 @@ func TestScripts_pass_shellcheck(t *testing.T) {
 		if out, err := exec.CommandContext(t.Context(), "shellcheck", "-s", "sh", "-e", "SC2317", f).CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
+	}
+}
+
+// TestGuard_of_a_reader_that_waits holds that a reader waits for another one of ours, not
+// for ever, and looks again who is at the card before it opens it.
+func TestGuard_of_a_reader_that_waits(t *testing.T) {
+	t.Parallel()
+	// A file of each name stands for a program that came, and for a turn of another reader.
+	const world = `cd "$1" || exit 1
+shift
+find_users() { USERS='' USERS_WHY=''; [ ! -e came ] || USERS=4711; }
+users_of() { printf '%s' "$USERS"; }
+flock() {
+	echo turn >>turns
+	[ ! -e burn ] || mv burn came
+	if [ -e first ]; then rm first; return 74; fi
+	[ ! -e always ] || return 74
+	echo opened
+	return 3
+}
+`
+	for name, tt := range map[string]struct {
+		files  []string
+		status int
+		out    string
+		turns  int
+	}{
+		"nobody":                        {nil, 3, "opened\n", 1},
+		"another reader":                {[]string{"first"}, 3, "opened\n", 2},
+		"another reader, then a burn":   {[]string{"first", "burn"}, Busy, "4711\n", 1},
+		"a reader that does not end":    {[]string{"always"}, flock.Taken, "", 25},
+		"a burn that began in the read": {[]string{"burn"}, Busy, "opened\n4711\n", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, shell := range shells {
+				if _, err := exec.LookPath(shell[0]); err != nil {
+					continue
+				}
+				dir := t.TempDir()
+				for _, f := range tt.files {
+					put(t, filepath.Join(dir, f), "")
+				}
+				args := append(slices.Clone(shell[1:]), "-c", world+guard, "sh", dir, dir+"/lock", "0000:01:00.0", "shared", "mstflint")
+				run := exec.CommandContext(t.Context(), shell[0], args...)
+				out, _ := run.CombinedOutput()
+				turns, _ := os.ReadFile(filepath.Join(dir, "turns"))
+				if n := strings.Count(string(turns), "turn"); run.ProcessState.ExitCode() != tt.status || string(out) != tt.out || n != tt.turns {
+					t.Errorf("%v: status %d, %q after %d turns", shell, run.ProcessState.ExitCode(), out, n)
+				}
+			}
+		})
 	}
 }
 

@@ -20,14 +20,20 @@ look() {
 	}
 }
 
-look
 # Readers keep off writers by the lock, and off each other by a second one: a query
-# that does not get the semaphore of the flash takes it from whoever has it.
-case $mode in
-shared) flock -s -n -E 75 "$lock" flock -w 60 -E 75 "$lock.reader" "$@" ;;
-exclusive) flock -n -E 75 "$lock" "$@" ;;
-esac
-status=$?
+# that does not get the semaphore of the flash takes it from whoever has it. Who has
+# waited for another reader looks again: somebody else may have come meanwhile.
+status=74 tries=0
+while [ "$status" = 74 ] && [ "$tries" -lt 25 ]; do
+	look
+	case $mode in
+	shared) flock -s -n -E 75 "$lock" flock -w 2 -E 74 "$lock.reader" "$@" ;;
+	exclusive) flock -n -E 75 "$lock" "$@" ;;
+	esac
+	status=$?
+	tries=$((tries + 1))
+done
+[ "$status" = 74 ] && status=75
 # What failed beside a program that has begun since says nothing about the card.
 case $status in 0 | 75) ;; *) look ;; esac
 exit "$status"

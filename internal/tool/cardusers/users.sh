@@ -41,8 +41,16 @@ END
 		users_named "$users_dir" && users_some="$users_some${users_dir##*/} "
 	done
 	for users_pid in $users_some; do
-		case $users_own in *" $users_pid "*) ;; *) users_process "$1" "$users_pid" ;; esac
+		case $users_own in *" $users_pid "*) ;; *) users_under "$1" "$users_pid" "$2" || users_process "$1" "$users_pid" ;; esac
 	done
+}
+
+# users_under ROOT PID LOCK: whether a process that bears the name of a tool is under
+# LOCK now. One of ours may have begun after the open files were listed: it has the
+# lock open before it has its name. One that ends loses its command line before its
+# files, so that users_process, which looks later, does not take it either.
+users_under() {
+	[ -n "$(find "$1/proc/$2/fd" -lname "$3" 2>/dev/null)" ]
 }
 
 users_of() {

@@ -1,0 +1,42 @@
+package hca
+
+import (
+	"context"
+	"sync"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+)
+
+// turns has the commands of this process that open a card of a host run one after the
+// other. The host's locks do the same for all processes; a command that waits for one
+// there holds a session of the connection, of which sshd grants ten. A turn is that of
+// a host, as the locks are. The zero value is ready.
+type turns struct {
+	mu    sync.Mutex
+	hosts map[string]chan struct{}
+}
+
+func (t *turns) of(name string) chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.hosts == nil {
+		t.hosts = map[string]chan struct{}{}
+	}
+	if t.hosts[name] == nil {
+		t.hosts[name] = make(chan struct{}, 1)
+	}
+	return t.hosts[name]
+}
+
+// run runs a command in the host's turn, which ends with it.
+func (t *turns) run(ctx context.Context, h host.Host, cmd shellcmd.Command) (host.Result, error) {
+	turn := t.of(h.Name())
+	select {
+	case turn <- struct{}{}:
+	case <-ctx.Done():
+		return host.Result{}, context.Cause(ctx)
+	}
+	defer func() { <-turn }()
+	return h.Run(ctx, cmd)
+}
