@@ -97,21 +97,27 @@ func TestRead_removesWhatAReachableHostDoesNotHave(t *testing.T) {
 	}
 }
 
+// A consent is for one pair of PSIDs: what somebody has burned since the plan is
+// not covered by it.
 func TestApply_refusesACardThatChangedSinceThePlan(t *testing.T) {
 	t.Parallel()
 	w, ws, cfg := oneHost(t)
 	p := plan(t, ws, cfg)
-	// Between plan and apply somebody burns another image.
-	w.Run(intel9, "mstflint -y -d 0000:01:00.0 -i "+stage(t, w, acctest.ImageOldVPI)+" --allow_psid_change burn")
+	// Between plan and apply somebody burns the firmware of another board.
+	const other = "/root/other.bin"
+	w.Machine(intel9).FS.Put(other, string(card.HP()), 0o600)
+	w.Run(intel9, "mstflint -y -d 0000:01:00.0 -i "+other+" --allow_psid_change burn")
 	w.Restart(intel9)
 	waitUp(t, w)
+	operations := w.Card(intel9).Flash.Operations()
 	said, err := ws.Apply(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The new change needs no consent, but it is not the one that was planned:
-	// core compares it and stops.
-	says(t, said.Errors(), "inconsistent final plan", card.PSIDEN+" 2.40.5032 -> "+card.PSIDVPI+" 2.42.5000", card.PSIDVPI+" 2.36.5000 -> ")
+	says(t, said.Errors(), "Refusing to burn firmware on card intel9/0000:01:00.0", card.PSIDHP)
+	if got := w.Card(intel9).Flash.Operations(); got != operations {
+		t.Errorf("%d flash operations", got-operations)
+	}
 	if ws.State[firmware] != nil {
 		t.Error("the refused burn is in the state")
 	}
