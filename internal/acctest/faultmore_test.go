@@ -34,7 +34,7 @@ func rebootCases() []*faultCase {
 		says  []string
 		mend  func(*faultRun)
 	}{
-		{"Host does not come back", labsim.FaultSpec{RebootNever: true}, false, []string{"The flash is written and verified", "Run apply again when the host answers"},
+		{"Host does not come back", labsim.FaultSpec{RebootNever: true}, false, []string{"is burned; the restart failed", "The flash is written and verified", "Run apply again when the host answers"},
 			func(r *faultRun) { r.m.Faults.Clear(); r.m.Start() }},
 		{"Host does not restart although it says so", labsim.FaultSpec{RebootIgnored: true}, false, []string{"The flash is written and verified"},
 			func(*faultRun) {}},
@@ -42,7 +42,7 @@ func rebootCases() []*faultCase {
 			func(*faultRun) {}},
 		{"Card keeps its old firmware over the restart", labsim.FaultSpec{CardKeepsPower: true}, true, []string{"Switch the machine off", "does not restart the host a second time"},
 			(*faultRun).powerCycle},
-		{"Card is gone after the restart", labsim.FaultSpec{CardGone: true}, true, []string{"has no card at 0000:01:00.0"},
+		{"Card is gone after the restart", labsim.FaultSpec{CardGone: true}, true, []string{"The flash is written and verified. After the restart the card is not on the bus", "Backup: "},
 			(*faultRun).powerCycle},
 	} {
 		all = append(all, &faultCase{

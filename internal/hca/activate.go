@@ -2,11 +2,13 @@ package hca
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -21,6 +23,11 @@ type goal struct {
 	written string
 	// consent names the interfaces of the card that may be lost for the moment.
 	consent string
+	// title begins the titles of what goes wrong from the restart on: "Firmware of
+	// card intel9/0000:01:00.0 is burned".
+	title string
+	// backup is the directory with what was in flash before; empty: none is known.
+	backup string
 }
 
 func (g goal) done() string {
@@ -30,9 +37,9 @@ func (g goal) done() string {
 	return "The flash is written and verified"
 }
 
-func firmwareGoal(want safety.Flash, consent string) goal {
+func firmwareGoal(c Card, want safety.Flash, consent, backup string) goal {
 	return goal{
-		consent: consent,
+		consent: consent, title: "Firmware of card " + c.ID() + " is burned", backup: backup,
 		content: want.PSID.String() + " " + want.FW.String(), text: want.PSID.String() + " " + want.FW.String(),
 		reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
 			f := cardFacts(s, card)
@@ -41,9 +48,9 @@ func firmwareGoal(want safety.Flash, consent string) goal {
 	}
 }
 
-func guidGoal(v safety.Verdict, consent string) goal {
+func guidGoal(c Card, v safety.Verdict, consent, backup string) goal {
 	return goal{
-		consent: consent,
+		consent: consent, title: "GUIDs of card " + c.ID() + " are written", backup: backup,
 		content: v.To.PSID.String() + " " + v.To.FW.String() + " " + guidWords(v.GUIDs), text: "GUIDs " + guidWords(v.GUIDs),
 		reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
 			now := effective(s, card)
@@ -61,6 +68,14 @@ func (o *Ops) makeRun(ctx context.Context, c Card, how safety.Activation, g goal
 	if err != nil {
 		return err
 	}
+	if g.backup == "" && g.written == "" {
+		g.backup = firmwareState(s, card).JobBackup // of an earlier run
+	}
+	return withBackup(o.restartFor(ctx, c, s, card, how, g, did), g.backup)
+}
+
+// restartFor is makeRun with what was read of host and card.
+func (o *Ops) restartFor(ctx context.Context, c Card, s *inventory.Snapshot, card *inventory.Card, how safety.Activation, g goal, did *[]string) error {
 	if yes, known := g.reached(s, card); yes || how != safety.ActivationReboot || !known && card.Driver == "" && card.Flash == nil {
 		return nil
 	}
@@ -72,24 +87,43 @@ func (o *Ops) makeRun(ctx context.Context, c Card, how safety.Activation, g goal
 			Check:   "Restart the host by hand, or write reboot = { allowed = true } into its entry.",
 		}
 	}
-	if s, err = o.mayRestart(ctx, c, g); err != nil {
+	s, err := o.mayRestart(ctx, c, g)
+	if err != nil {
 		return err
 	}
 	o.cfg.Progress(ctx, "Rebooting "+c.Host.Name()+" so that card "+c.PCI.String()+" runs "+g.text)
 	after, err := c.Rebooter.Reboot(ctx, "terraform: card "+c.PCI.String()+" is to run "+g.text)
 	if err != nil {
-		return &Error{
-			Summary: "Unable to activate the flash of card " + c.ID(),
-			What:    "The restart of the host, after which the card should run " + g.text + ", did not go as it should.",
-			Means:   g.done() + ". What the card runs now is not known.",
-			Check:   "Run apply again when the host answers.",
-			Facts:   []Fact{{"Host", c.Host.Name()}, {"Boot id before", s.BootID}},
-			Err:     err,
-		}
+		return restartFailed(c, s.BootID, g, err)
 	}
 	c.Host.Invalidate()
 	*did = append(*did, fmt.Sprintf("Rebooted %s (boot id %s, before %s).", c.Host.Name(), after, s.BootID))
 	return o.waitForGoal(ctx, c, s.BootID, card.Driver != "", g, did)
+}
+
+// restartFailed tells of a restart first what went wrong with it: what should run
+// afterwards is in flash already.
+func restartFailed(c Card, oldBoot string, g goal, err error) *Error {
+	e := &Error{
+		Summary: "Unable to restart host " + c.Host.Name() + " for card " + c.ID(),
+		Heading: g.title + "; the restart failed",
+		What:    "The restart of host " + c.Host.Name() + " failed.",
+		Means:   g.done() + ". What the card runs now is not known. It should run " + g.text + ".",
+		Check:   "Run apply again when the host answers. It does not write the card again.",
+		Facts:   []Fact{{"Host", c.Host.Name()}, {"Boot id before", oldBoot}},
+		Err:     err,
+	}
+	var step *platform.RebootError
+	if !errors.As(err, &step) {
+		return e
+	}
+	e.What = fmt.Sprintf("The restart of host %s failed after %s in this step: %s. %s",
+		c.Host.Name(), step.Elapsed.Round(time.Second), step.Step, step.Meaning())
+	if step.Untouched() {
+		e.Means = g.done() + ". The card still runs what it started with. It should run " + g.text + "."
+		e.Check = "Mend what the error below names, and run apply again. It does not write the card again."
+	}
+	return e
 }
 
 // mayRestart asks once more for what forbids a restart, in the moment before it: the
@@ -152,32 +186,91 @@ func (o *Ops) waitForGoal(ctx context.Context, c Card, oldBoot string, driven bo
 	for {
 		s, card, err := snapshotCard(ctx, c)
 		if err != nil {
-			return err
+			return afterRestart(c, s, g, err)
+		}
+		who := c.compare(s, card)
+		late := time.Now().After(deadline)
+		if who.Other(late) {
+			return otherAfterRestart(c, g, who)
 		}
 		yes, known := g.reached(s, card)
-		if yes && card.Driver != "" && s.BootID != oldBoot {
+		started := s.BootID != oldBoot
+		if yes && started && card.Driver != "" && who.Same() {
 			return nil
 		}
-		if time.Now().After(deadline) {
-			blind := !known && !driven && card.Driver == "" && s.BootID != oldBoot
-			return notReached(c, s, card, g, known, blind, did)
+		if late {
+			return notReached(c, s, card, g, known, started && !driven, did)
 		}
+		c.Host.Invalidate() // asked anew after the pause
 		if err := sleep(ctx, o.cfg.Poll); err != nil {
 			return err
 		}
-		c.Host.Invalidate()
 	}
 }
 
-// notReached says that a card does not run what it should. A blind one has no
-// driver, as before the restart, and nothing is concluded from that.
-func notReached(c Card, s *inventory.Snapshot, card *inventory.Card, g goal, known, blind bool, did *[]string) error {
-	if blind {
+// afterRestart tells of a card that cannot be read after the restart. s is nil if
+// the host could not be read.
+func afterRestart(c Card, s *inventory.Snapshot, g goal, err error) error {
+	var gone *NoCardError
+	if !errors.As(err, &gone) {
+		return &Error{
+			Summary: "Unable to read host " + c.Host.Name() + " after its restart",
+			Heading: g.title + "; the host was not read after the restart",
+			What:    "The host was restarted and has started. Reading it failed then.",
+			Means:   g.done() + ". What the card runs now is not known. It should run " + g.text + ".",
+			Check:   "Run apply again. It does not write the card again.",
+			Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
+			Err:     err,
+		}
+	}
+	if who := c.compare(s, nil); who.Elsewhere != "" {
+		return otherAfterRestart(c, g, who)
+	}
+	return &Error{
+		Summary: "Unable to find card " + c.ID() + " after the restart",
+		Heading: g.title + "; after the restart the card is not on the bus",
+		What:    g.done() + ". After the restart the card is not on the bus: " + gone.Error() + ".",
+		Means:   "The card does not answer. A restart alone may keep power on it, and then it does not start anew.",
+		Check: "Switch the machine off, wait half a minute, and switch it on. Then run apply again. " +
+			"If the card is still missing, look whether it sits well in its slot.",
+		Facts: []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Boot id", s.BootID}},
+	}
+}
+
+// otherAfterRestart says that the card in the slot is not, or not provably, the one
+// that was written, whatever it runs.
+func otherAfterRestart(c Card, g goal, who safety.IdentityFacts) error {
+	e := &Error{
+		Summary: "Unable to find card " + c.ID() + " after the restart",
+		Heading: g.title + "; after the restart another card is in the slot",
+		What:    g.done() + ". The host was restarted.",
+		Means:   "Nothing was written to the card that is there now. What the right one runs is not known.",
+		Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
+	}
+	for _, f := range safety.Identity(c.PCI.String()+" of "+c.Host.Name(), who) {
+		switch f.Code {
+		case "FW081":
+			e.Heading = g.title + "; after the restart the card cannot be told from another one"
+		case "FW082":
+			e.Heading = g.title + "; after the restart the card has another address"
+		}
+		e.What += " " + f.Evidence
+		e.Check = f.WayOut
+		e.Facts = append(e.Facts, Fact{"Finding", f.Code})
+	}
+	return e
+}
+
+// notReached says that a card does not run what it should. One that may be blind had
+// no driver before the restart: if it has none now, nothing is concluded from that.
+func notReached(c Card, s *inventory.Snapshot, card *inventory.Card, g goal, known, mayBeBlind bool, did *[]string) error {
+	if mayBeBlind && !known && card.Driver == "" {
 		*did = append(*did, "Card "+c.ID()+" has no driver, as before the restart, so that nothing shows whether it runs "+g.text+".")
 		return nil
 	}
 	e := &Error{
 		Summary: "Unable to activate the flash of card " + c.ID(),
+		Heading: g.title + "; it does not run after the restart",
 		What:    "The host was restarted, and the card does not run " + g.text + ".",
 		Means:   g.done() + ".",
 		Check:   "Switch the machine off and on again: some keep power on the card while they restart. The provider does not restart the host a second time for the same firmware.",
@@ -187,6 +280,7 @@ func notReached(c Card, s *inventory.Snapshot, card *inventory.Card, g goal, kno
 		},
 	}
 	if !known {
+		e.Heading = g.title + "; whether it runs after the restart is not known"
 		e.What = "The host was restarted, and its driver does not show what the card runs."
 		e.Check = "Look into the host's kernel log for messages of the driver."
 	}

@@ -54,7 +54,8 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 			return state, err
 		}
 	}
-	if err := o.makeRun(ctx, f.Card, a.Verdict.Activation, firmwareGoal(a.Verdict.To, f.Request.ManagementPath), &state.Did); err != nil {
+	g := firmwareGoal(f.Card, a.Verdict.To, f.Request.ManagementPath, state.BackupPath)
+	if err := o.makeRun(ctx, f.Card, a.Verdict.Activation, g, &state.Did); err != nil {
 		return state, err
 	}
 	return o.readBackFirmware(ctx, f.Card, state)
@@ -220,7 +221,8 @@ func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 			return state, err
 		}
 	}
-	if err := o.makeRun(ctx, g.Card, a.Verdict.Activation, guidGoal(a.Verdict, g.Request.ManagementPath), &state.Did); err != nil {
+	target := guidGoal(g.Card, a.Verdict, g.Request.ManagementPath, state.BackupPath)
+	if err := o.makeRun(ctx, g.Card, a.Verdict.Activation, target, &state.Did); err != nil {
 		return state, err
 	}
 	return o.readBackGUIDs(ctx, g.Card, state)

@@ -77,7 +77,7 @@ func (o *Ops) makeLinkTypes(ctx context.Context, l LinkTypes, how safety.Activat
 		}
 		*did = append(*did, "Stored the link types in card "+l.Card.ID()+" with mstconfig.")
 	}
-	return o.makeRun(ctx, l.Card, how, linkGoal(l.Request), did)
+	return o.makeRun(ctx, l.Card, how, linkGoal(l.Card, l.Request), did)
 }
 
 func covers(have, want map[int]ib.LinkType) bool {
@@ -90,21 +90,25 @@ func covers(have, want map[int]ib.LinkType) bool {
 }
 
 // linkGoal is reached when the kernel shows the types.
-func linkGoal(req safety.LinkTypeRequest) goal {
+func linkGoal(c Card, req safety.LinkTypeRequest) goal {
 	want := req.Ports
 	words := make([]string, 0, len(want))
 	for _, port := range sortedPorts(want) {
 		words = append(words, fmt.Sprintf("port %d %s", port, want[port]))
 	}
 	text := "link types " + strings.Join(words, ", ")
-	return goal{content: text, text: text, written: "The types are stored in the card", consent: req.ManagementPath, reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
+	reached := func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
 		shown := shownTypes(s, card)
 		now := make(map[int]ib.LinkType, len(shown))
 		for port, t := range shown {
 			now[port] = ib.LinkType(t)
 		}
 		return covers(now, want), len(shown) > 0
-	}}
+	}
+	return goal{
+		content: text, text: text, reached: reached, consent: req.ManagementPath,
+		written: "The types are stored in the card", title: "Link types of card " + c.ID() + " are stored",
+	}
 }
 
 // keepLinkTypes writes the rung that lasts over a reboot.

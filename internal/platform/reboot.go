@@ -42,13 +42,18 @@ func (e *RebootError) Error() string {
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
-	return s + ". " + e.meaning()
+	return s + ". " + e.Meaning()
 }
 
 func (e *RebootError) Unwrap() error { return e.Err }
 
-// meaning says what state the host was left in.
-func (e *RebootError) meaning() string {
+// Untouched reports whether the host was surely not restarted.
+func (e *RebootError) Untouched() bool {
+	return e.Step == StepBootID || e.Step == StepDrain || e.Step == StepRequest
+}
+
+// Meaning says what state the host was left in.
+func (e *RebootError) Meaning() string {
 	switch e.Step {
 	case StepBootID, StepDrain:
 		return "The host was not restarted."

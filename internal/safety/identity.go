@@ -24,6 +24,13 @@ func (f IdentityFacts) Same() bool {
 	return like == ib.Same
 }
 
+// Other reports whether it is proven that the card is not the recorded one; strictly
+// also if it is not proven that it is.
+func (f IdentityFacts) Other(strictly bool) bool {
+	like, _ := ib.Compare(f.Recorded, f.Now)
+	return like == ib.Other || strictly && like != ib.Same
+}
+
 // Identity gives the finding on a card that is not, or not provably, the one that
 // was recorded. place is what its address is called.
 func Identity(place string, f IdentityFacts) []Finding {
