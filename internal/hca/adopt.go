@@ -75,13 +75,13 @@ func (o *Ops) readAfter(ctx context.Context, c Card, record *inventory.Job, out 
 	}
 	facts, err := o.readCard(ctx, c, readTries)
 	if err != nil {
-		return "", "", o.unread(c, out, err)
+		return "", "", withBackup(o.unread(c, out, err), record.Request["backup_path"])
 	}
 	done := out.ended && out.exit == 0 && out.last() != "failed"
 	if !whole(facts) {
 		e := o.failed(c, out, ending(out))
 		e.Facts = append(e.Facts, Fact{"Flash", orNothing(facts.FlashError + facts.VerifyError)})
-		return "", "", e
+		return "", "", withBackup(e, record.Request["backup_path"])
 	}
 	want := expectationOf(record)
 	text = flashText(c, facts, want) + identityText(facts.GUIDs, want)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -185,11 +186,15 @@ func (o *Ops) stagedForBurn(ctx context.Context, f Firmware) error {
 	return e
 }
 
+// backupPlace stands for the directory of the backup until withBackup knows it.
+const backupPlace = "<backup>"
+
 // withBackup adds the path of the backup to an error about the card it is of.
 func withBackup(err error, path string) error {
 	var e *Error
 	if errors.As(err, &e) && path != "" {
 		e.Facts = append(e.Facts, Fact{"Backup", path})
+		e.Check = strings.ReplaceAll(e.Check, backupPlace, path)
 	}
 	return err
 }

@@ -70,25 +70,38 @@ func (o *Ops) concludeWritten(ctx context.Context, c Card, out outcome, want exp
 		return did, o.failed(c, out, "The tool says that it has written the flash, which cannot be read now to prove it: "+facts.FlashError)
 	}
 	if wrong := mismatches(facts, want); len(wrong) > 0 {
-		e := o.failed(c, out, "The tool says that it has written the flash, but the card does not hold what it should: "+strings.Join(wrong, "; ")+".")
-		if untouched(facts, want) {
-			e.Means = "The card holds what it held before, whole and verified: the tool wrote nothing. The host was not restarted."
-			e.Check = "Run apply again; it burns again. If this happens again, do not trust the tool or the flash of this card."
-			return did, both(e, o.settle(ctx, c, out.id, "the tool said done and wrote nothing"))
-		}
-		if len(wrong) == 1 && setMeanwhile(facts, want) {
-			e.What = "The flash holds the new firmware, whole and verified, but the GUIDs are not those of before: " + wrong[0] + "."
-			e.Means = "Somebody has set them while the card was burned. They are left as they are. The host was not restarted."
-			e.Check = "Plan again, and read what has become of the card."
-			return did, both(e, o.settle(ctx, c, out.id, "verified; its GUIDs were set meanwhile"))
-		}
-		e.Means = "Do not restart the host: the card still runs its old firmware from memory, and what is in its flash now may not start."
-		return did, e
+		return did, o.notHeld(ctx, c, out, facts, want, wrong)
 	}
 	if err := o.settle(ctx, c, out.id, "verified"); err != nil {
 		return did, err
 	}
 	return append(did, fmt.Sprintf("Job %s wrote the flash of card %s: %s %s, verified.", out.id, c.ID(), facts.PSID, facts.FW)), nil
+}
+
+// notHeld is the error of a card that does not hold what the tool says it has
+// written. The job is settled if what it holds is whole and known.
+func (o *Ops) notHeld(ctx context.Context, c Card, out outcome, facts safety.CardFacts, want expectation, wrong []string) error {
+	e := o.failed(c, out, "The tool says that it has written the flash, but the card does not hold what it should: "+strings.Join(wrong, "; ")+".")
+	if untouched(facts, want) {
+		e.Means = "The card holds what it held before, whole and verified: the tool wrote nothing. The host was not restarted."
+		e.Check = "Run apply again; it burns again. If this happens again, do not trust the tool or the flash of this card."
+		return both(e, o.settle(ctx, c, out.id, "the tool said done and wrote nothing"))
+	}
+	if len(wrong) == 1 && setMeanwhile(facts, want) {
+		e.What = "The flash holds the new firmware, whole and verified, but the GUIDs are not those of before: " + wrong[0] + "."
+		e.Means = "Somebody has set them while the card was burned. They are left as they are. The host was not restarted."
+		e.Check = "Plan again, and read what has become of the card."
+		return both(e, o.settle(ctx, c, out.id, "verified; its GUIDs were set meanwhile"))
+	}
+	if now := (safety.Flash{PSID: ib.PSID(facts.PSID), FW: facts.FW}); whole(facts) && now != want.flash && now != want.before {
+		text := flashText(c, facts, want)
+		e.What = "The tool said that it has written the flash. " + text
+		e.Means = "Somebody else writes this card. The card boots from that image. The host was not restarted."
+		e.Check = "Find out who else writes the card, and stop that. Then plan again: if that image is not wanted, the plan says what comes before another burn."
+		return both(e, o.settle(ctx, c, out.id, "the tool said done; "+text))
+	}
+	e.Means = "Do not restart the host: the card still runs its old firmware from memory, and what is in its flash now may not start."
+	return e
 }
 
 // untouched reports whether a card holds just what it held before a job that was
@@ -258,9 +271,21 @@ func (o *Ops) concludeFailed(ctx context.Context, c Card, out outcome, want expe
 // ending says how a write ended that failed or was interrupted.
 func ending(out outcome) string {
 	if !out.ended {
-		return "The job was interrupted while it wrote, by a power cut, a reset of the host, or a kill."
+		return noEnd(out)
 	}
 	return fmt.Sprintf("mstflint ended with status %d: %s.", out.exit, toolFailure(out))
+}
+
+// noEnd says why the journal of a job that is over has no exit status.
+func noEnd(out outcome) string {
+	what := "The job was interrupted while it wrote"
+	if out.last() != "burning" || out.cut {
+		what = "The tool of the job had ended, and its exit status is missing in the journal"
+	}
+	if out.full != "" {
+		return what + ". The file system of the journal is full: " + out.full + ". Make room there: a job that cannot write its journal cannot be settled."
+	}
+	return what + ". Possible causes: " + endCauses + "."
 }
 
 // whole reports whether a flash is known to hold one image that starts.
@@ -291,7 +316,7 @@ func (o *Ops) failed(c Card, out outcome, what string) *Error {
 		Means:   "What is in the flash is not proven. Do not restart the host and do not switch it off: the card still runs its old firmware from memory.",
 		Check: "1. Look at the card: mstflint -d " + c.PCI.String() + " q, then the same with v.\n" +
 			"2. If v says that the image is bootable, run apply again.\n" +
-			"3. If not, burn the backup while the card still runs: mstflint -d " + c.PCI.String() + " -allow_psid_change -i <backup>/firmware.bin b. " +
+			"3. If not, burn the backup while the card still runs: mstflint -d " + c.PCI.String() + " -allow_psid_change -i " + backupPlace + "/firmware.bin b. " +
 			"The copies on the host are in " + StateDir + "/backups.\n" +
 			"4. If mstflint says that the flash semaphore is taken, make sure that no other program uses the card (pgrep -a 'mst|flint|fwupd'), then clear it: mstflint -clear_semaphore -d " + c.PCI.String(),
 		Facts: jobFactsOf(c, out),

@@ -31,6 +31,9 @@ type JobReport struct {
 	// or was reset, or the job was killed.
 	Interrupted bool
 	Dir         string // on the host
+	// Full says that the journals' file system has no space left; empty: it has, or
+	// that is not known.
+	Full string
 	// Foreign is the version of a journal that this release does not read.
 	Foreign string
 	// Announced is what the apply will write for the sake of the job, or may have to.
@@ -58,9 +61,23 @@ func (j JobReport) what() string {
 	case j.Running:
 		return what + ", is running in state " + j.Last + ". The next apply waits for it, reads the card and settles it."
 	case j.Interrupted:
-		return what + ", was interrupted in state " + j.Last + ". A burn keeps the old image bootable until the new one is complete; the next apply reads the card, says which image it has, and settles the job."
+		return what + j.noEnd() + " A burn keeps the old image bootable until the new one is complete; the next apply reads the card, says which image it has, and settles the job."
 	}
 	return what + ", has ended in state " + j.Last + ". The next apply reads the card and settles it."
+}
+
+// noEnd says how the job stopped whose journal has no exit status. A state behind
+// the writing one means that the tool itself had ended.
+func (j JobReport) noEnd() string {
+	text := ", was interrupted in state " + j.Last
+	switch j.Last {
+	case "burned", "failed", "verified", "settled":
+		text = ", has come to state " + j.Last + ", and the end of its journal is missing"
+	}
+	if j.Full != "" {
+		return text + ". The file system of its journal is full: " + j.Full + ". Make room there first."
+	}
+	return text + ", by " + endCauses + "."
 }
 
 // PendingJobs gives the jobs of a card that are not settled, oldest first.
@@ -71,6 +88,9 @@ func PendingJobs(s *inventory.Snapshot, pci ib.PCIAddress) []JobReport {
 			continue
 		}
 		r := report(j)
+		if free, known := s.StateFree.Get(); known && free < fullBelow {
+			r.Full = fmt.Sprintf("%s on %s (%d KiB free)", StateDir, s.Host, free/1024)
+		}
 		if card, ok := s.Card(pci); ok {
 			r.Announced = announced(s, card, j)
 		}

@@ -12,6 +12,14 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
+// fullBelow is how many bytes a file system may have left to be called full: a
+// journal takes a few blocks.
+const fullBelow = 64 << 10
+
+// endCauses are what keeps a job from recording its end, as far as nothing shows
+// which of them it was.
+const endCauses = "a power cut, a reset of the host, a full disk, or a kill"
+
 // outcome is what is known of a job after looking at it.
 type outcome struct {
 	id     string
@@ -31,6 +39,8 @@ type outcome struct {
 	settled bool
 	bootID  string
 	states  []inventory.JobState
+	cut     bool   // the exit status was begun, and its file has no end
+	full    string // the file system of the journal, if it has no space left
 	reason  string
 	held    map[string]string
 	output  string
@@ -160,6 +170,8 @@ func (o *outcome) set(key, value string) error {
 		return o.setExit(value)
 	case "settled":
 		o.settled = true
+	case "cut":
+		o.cut = true
 	case "reason":
 		o.reason = value
 	case "state":
@@ -195,6 +207,11 @@ func (o *outcome) setAround(key, value string) {
 		o.unit = unitRuns(value)
 	case "boot":
 		o.bootID = value
+	case "free":
+		free, mount, _ := strings.Cut(value, " ")
+		if n, err := strconv.Atoi(free); err == nil && n*1024 < fullBelow { // else the heading of df
+			o.full = fmt.Sprintf("%s (%d KiB free)", mount, n)
+		}
 	case "process":
 		o.pids = append(o.pids, value)
 	case "hidden":

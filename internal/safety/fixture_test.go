@@ -2,6 +2,7 @@ package safety
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -106,6 +107,9 @@ func expectFinding(t *testing.T, found []Finding, code string, severity Severity
 	}
 	if severity.Blocks() && f.WayOut == "" {
 		t.Errorf("%s blocks and shows no way out", code)
+	}
+	if strings.Contains(f.Detail(), "<pci address>") {
+		t.Errorf("%s shows a placeholder: %s", code, f.WayOut)
 	}
 	if rule.ConsentAttribute != "" && severity == NeedsConsent && f.Consent == "" {
 		t.Errorf("%s needs consent and does not say which line to add", code)

@@ -110,7 +110,7 @@ func ownJob(j JobFacts, what string) Finding {
 	case j.Ended:
 		return find("HO005", "%s has ended.", what)
 	}
-	return find("HO005", "%s was interrupted before it ended, by a power cut or a reset of the host.", what)
+	return find("HO005", "%s was interrupted before it ended, by a power cut, a reset of the host, a full disk, or a kill.", what)
 }
 
 // foreignJournal says how a job is brought to an end that only another version of

@@ -2,6 +2,7 @@ package safety
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
@@ -70,10 +71,21 @@ type permit struct {
 	card   string
 }
 
+// placed writes the address of the card where the ways out of the catalogue have a
+// placeholder: a command is copied as it stands.
+func placed(findings []Finding, pci ib.PCIAddress) []Finding {
+	out := slices.Clone(findings)
+	for i := range out {
+		out[i].WayOut = strings.ReplaceAll(out[i].WayOut, "<pci address>", pci.String())
+	}
+	return out
+}
+
 // seal computes the permission from the findings; it is the only place that
 // grants one.
 func seal(v Verdict, card CardFacts, final bool) Verdict {
 	v = identified(v, card)
+	v.Findings = placed(v.Findings, card.PCI)
 	if i := slices.IndexFunc(v.Findings, func(f Finding) bool { return f.Code == "HO008" }); i >= 0 {
 		// What else speaks against changing a host that is only read helps nobody.
 		v.Findings = v.Findings[i : i+1]

@@ -34,6 +34,11 @@ if [ ! -d "$1" ]; then
   echo 'absent'
   exit 0
 fi
+# A full disk takes the end of a journal as a power cut does; it can be seen.
+if [ ! -s "$1/exit" ]; then
+  if [ -f "$1/exit.new" ]; then echo 'cut'; fi
+  df -Pk "$1" 2>/dev/null | while read -r _ _ _ free _ at; do printf 'free %s %s\n' "$free" "$at"; done
+fi
 if [ -s "$1/exit" ]; then printf 'exit %s\n' "$(cat "$1/exit")"; fi
 if [ -f "$1/settled" ]; then echo 'settled'; fi
 if [ -f "$1/reason" ]; then printf 'reason %s\n' "$(cat "$1/reason")"; fi
