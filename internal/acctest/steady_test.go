@@ -2,8 +2,11 @@ package acctest
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -78,6 +81,118 @@ func TestSteady_link_types(t *testing.T) {
 	plan = cleanPlan(t, ws, w.types(host, "ib", "ib"))
 	w.Run(host, "modprobe -r mlx4_ib; modprobe -r mlx4_en; modprobe -r mlx4_core")
 	stepped(t, ws, plan, "LT008")
+}
+
+func TestSteady_opensm(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws, second := w.Workspace(), w.Workspace()
+	wants := func(priority int) Config { return sm(host, map[string]any{"priority": priority, "log_level": "info"}) }
+	unit := func(verb string) { w.Run(host, "systemctl "+verb+" "+smUnit) }
+	conf := func(edit func(string) string) { w.Put(host, smConf, edit(w.Run(host, "cat "+smConf))) }
+	priority := func(from, to int) {
+		conf(func(text string) string {
+			return strings.Replace(text, fmt.Sprintf("sm_priority %d\n", from), fmt.Sprintf("sm_priority %d\n", to), 1)
+		})
+	}
+
+	// Two applies at once: a first one, and one that changes a value.
+	for _, cfg := range []Config{wants(5), wants(9)} {
+		first, again := cleanPlan(t, ws, cfg), cleanPlan(t, second, cfg)
+		stepped(t, ws, first, "")
+		stepped(t, second, again, "")
+		emptyPlan(t, second, cfg)
+		emptyPlan(t, ws, cfg)
+	}
+
+	for _, c := range []struct {
+		name          string
+		wants         Config
+		before, after func() // before the plan, and between plan and apply
+	}{
+		{"stopped, and started again", wants(9), func() { unit("stop") }, func() { unit("start") }},
+		{"stopped", wants(4), func() {}, func() { unit("stop") }},
+		{"the priority in the file, as planned", wants(6), func() {}, func() { priority(9, 6) }},
+		{"the priority in the file, another one", wants(7), func() {}, func() { priority(6, 3) }},
+		{"the file, and back", wants(7), func() {
+			conf(func(text string) string { return text + "# mine\n" })
+		}, func() {
+			conf(func(text string) string { return strings.TrimSuffix(text, "# mine\n") })
+		}},
+		{"another subnet manager takes over", wants(8), func() {}, func() {
+			w.AddSM(&labsim.SM{Port: w.Machine(labs.Xeon2zfs).Cards()[0].Ports[0], Priority: 15})
+		}},
+	} {
+		c.before()
+		plan := cleanPlan(t, ws, c.wants)
+		if len(plan.Changes) != 1 || plan.Changes[0].Action != Update {
+			t.Errorf("%s: planned %v", c.name, plan.Changes)
+		}
+		c.after()
+		t.Log(c.name)
+		stepped(t, ws, plan, "")
+		emptyPlan(t, ws, c.wants)
+	}
+
+	// The port goes away: the refusal says so.
+	plan := cleanPlan(t, ws, wants(2))
+	w.unbind(host)
+	stepped(t, ws, plan, "SM002")
+}
+
+func TestSteady_port(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws, second := w.Workspace(), w.Workspace()
+	speeds := func(names ...any) Config { return w.port(map[string]any{"speeds": names}) }
+	set := func(words string) {
+		w.Run(host, "ibportstate -C $(ls /sys/bus/pci/devices/0000:01:00.0/infiniband) -P 1 -D 0 1 "+words)
+	}
+
+	// Two applies at once: a first one, and those that change a value.
+	for _, cfg := range []Config{w.port(nil), w.port(map[string]any{"enabled": false}), speeds("SDR", "DDR"), w.port(map[string]any{"widths": []any{"1X"}})} {
+		first, again := cleanPlan(t, ws, cfg), cleanPlan(t, second, cfg)
+		stepped(t, ws, first, "")
+		stepped(t, second, again, "")
+		emptyPlan(t, second, cfg)
+		emptyPlan(t, ws, cfg)
+	}
+
+	cable := labsim.SwitchEnd(w.Switches()[0].Name, 1)
+	for _, c := range []struct {
+		name          string
+		wants         Config
+		before, after func() // before the plan, and between plan and apply
+	}{
+		{"disabled, and enabled again", speeds("SDR", "DDR"), func() { applied(t, ws, speeds("SDR", "DDR")); set("disable") }, func() { set("enable") }},
+		{"speeds, and back", speeds("SDR", "DDR"), func() { set("speed 7") }, func() { set("speed 3") }},
+		{"disabled", speeds("SDR", "DDR", "QDR"), func() {}, func() { set("disable") }},
+		{"other speeds", speeds("SDR"), func() {}, func() { set("speed 5") }},
+		{"the cable comes", speeds("SDR", "QDR"), func() { w.Disconnect(cable) }, func() {
+			if err := w.Connect(labsim.CardEnd(host, w.PCI(host), 1), cable); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		c.before()
+		plan := cleanPlan(t, ws, c.wants)
+		if len(plan.Changes) != 1 || plan.Changes[0].Action != Update {
+			t.Errorf("%s: planned %v", c.name, plan.Changes)
+		}
+		c.after()
+		t.Log(c.name)
+		stepped(t, ws, plan, "")
+		emptyPlan(t, ws, c.wants)
+	}
+
+	// The driver goes away: the refusal says so.
+	plan := cleanPlan(t, ws, w.port(map[string]any{"enabled": false}))
+	w.unbind(host)
+	stepped(t, ws, plan, "PO002")
 }
 
 // stepped applies a plan; it succeeds, or fails with a code of the provider's.

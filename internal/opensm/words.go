@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
@@ -47,3 +48,6 @@ func PartitionText(all []Partition) string { return opensm.PartitionsText("", al
 
 // OurKeys are the secrets of an instance that was set up here.
 func OurKeys() []Key { return opensm.Keys("") }
+
+// UnitName is the systemd unit of the instance on a port.
+func UnitName(port ib.GUID) string { return opensm.Unit(port) }

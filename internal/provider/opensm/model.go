@@ -138,22 +138,33 @@ func (m *model) observeTuning(t ops.Tuning) {
 	}
 }
 
-// plan fills what is known before the change is made.
-func (m *model) plan(d ops.Desired, o ops.Observed) {
+// plan fills what follows from the configuration; what the host decides is left to
+// tfkit.Steady.
+func (m *model) plan(d ops.Desired) {
 	m.ID = types.StringValue(ref(d).String())
-	m.Unit, m.PackageVersion = types.StringUnknown(), types.StringUnknown()
-	if o.Unit != "" && o.Installed != "" {
-		m.Unit, m.PackageVersion = types.StringValue(o.Unit), types.StringValue(o.Installed)
-	}
+	m.Unit = types.StringValue(ops.UnitName(d.PortGUID))
 	m.Active = types.BoolValue(true)
 	m.Enabled = types.BoolValue(true)
-	m.PortState = types.StringUnknown()
-	m.LID = types.Int64Unknown()
-	m.SMLID = types.Int64Unknown()
-	m.Role = types.StringUnknown()
 	m.HandOver = handOver(d.Tuning)
 	// Our file of options sets none.
 	m.Keys = keyReport(ops.OurKeys())
+}
+
+// holds reports whether a state has what is planned, in whatever spelling: an
+// instance that runs, now and at boot, with these options.
+func (m *model) holds(ctx context.Context, plan model, want ops.Desired) bool {
+	have, err := m.desired(ctx)
+	if err != nil || m.Priority.IsNull() { // as after an import of what is not ours
+		return false
+	}
+	same := ref(have) == ref(want) && have.Priority == want.Priority && have.Tuning == want.Tuning
+	return same && ops.PartitionText(have.Partitions) == ops.PartitionText(want.Partitions) && m.reports(plan)
+}
+
+// reports reports whether a state has the computed attributes that are planned.
+func (m *model) reports(plan model) bool {
+	return m.ID.Equal(plan.ID) && m.Unit.Equal(plan.Unit) && m.Active.Equal(plan.Active) && m.Enabled.Equal(plan.Enabled) &&
+		m.HandOver.Equal(plan.HandOver) && m.Keys.Equal(plan.Keys)
 }
 
 func handOver(t ops.Tuning) types.String {

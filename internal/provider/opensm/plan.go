@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -50,15 +51,25 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	r.Planned.SetSM(ref(d), tfkit.PlannedSM{Priority: d.Priority, Master: observed.Master()})
 	settled := satisfies(observed, d)
 	r.check(ctx, &resp.Diagnostics, snap, d, settled)
-	if settled && !req.State.Raw.IsNull() {
-		resp.Plan.Raw = req.State.Raw
-		return
-	}
 	if !settled {
 		r.survey(ctx, &resp.Diagnostics, h, snap, d)
 	}
-	plan.plan(d, observed)
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	plan.plan(d)
+	held := r.held(ctx, req.State, plan, d, &resp.Diagnostics)
+	tfkit.Steady{Held: held, ToDo: !settled, Live: live}.Plan(ctx, req, resp, &plan)
+}
+
+// live are the attributes that the host and its fabric decide.
+var live = []string{"package_version", "port_state", "lid", "sm_lid", "role"}
+
+// held reports whether there is a state that has what is planned.
+func (r *Resource) held(ctx context.Context, from tfsdk.State, plan model, d ops.Desired, diags *diag.Diagnostics) bool {
+	if from.Raw.IsNull() {
+		return false
+	}
+	var state model
+	diags.Append(from.Get(ctx, &state)...)
+	return !diags.HasError() && state.holds(ctx, plan, d)
 }
 
 // namedRivals is how many subnet managers of equal priority a warning names.

@@ -82,7 +82,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 	}
 	tfkit.AddNotes(diags, "Subnet manager "+ref(d).String(), result.Warnings)
 	diags.Append(plan.observe(ctx, d, result.Observed)...)
-	diags.Append(to.Set(ctx, &plan)...)
+	tfkit.Confirm(ctx, "run subnet manager "+ref(d).String(), from, to, &plan, diags)
 }
 
 // Read refreshes the state; a host that answers and has nothing of ours is

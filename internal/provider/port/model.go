@@ -149,23 +149,13 @@ func drift(known types.Set, o ops.Observed, live func(*ops.Link) []string, store
 	return now
 }
 
-// plan fills what is known before the change is made.
+// plan fills what follows from configuration and state; what the host decides is
+// left to tfkit.Steady.
 func (m *model) plan(ref tfkit.CardRef, number int, prior model) {
 	m.ID = types.StringValue(id(ref, number))
 	m.AtBoot = types.BoolValue(true)
 	m.Unit = types.StringValue(ops.UnitName(ref.PCI, number))
-	m.PortGUID = tfkit.UnknownText[tfkit.GUIDKind]()
-	m.State, m.PhysicalState, m.Rate = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
-	m.LID, m.SMLID = types.Int64Unknown(), types.Int64Unknown()
 	tfkit.Settle(&m.AllowManagement, prior.AllowManagement)
-}
-
-// finish fills the state after a change; what was asked for was proven.
-func (m *model) finish(ref tfkit.CardRef, number int, o ops.Observed) {
-	m.facts(o)
-	m.ID = types.StringValue(id(ref, number))
-	m.AtBoot = types.BoolValue(o.AtBoot)
-	m.Unit = types.StringValue(ops.UnitName(ref.PCI, number))
 }
 
 // normalise gives what an import leaves null a value that a plan may keep.

@@ -46,13 +46,13 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if !ok {
 		return
 	}
-	if exists && len(o.Differences(d)) == 0 && plan.sameTuning(state) {
-		resp.Plan.Raw = req.State.Raw
-		return
-	}
 	plan.plan(ref, d.Number, state)
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	steady := tfkit.Steady{Held: exists && state.holds(plan), ToDo: len(o.Differences(d)) > 0, Live: live}
+	steady.Plan(ctx, req, resp, &plan)
 }
+
+// live are the attributes that the host and its fabric decide.
+var live = []string{"port_guid", "state", "physical_state", "rate", "lid", "sm_lid"}
 
 // claimed is assess for a port that no other resource has.
 func (r *Resource) claimed(ctx context.Context, card tfkit.CardID, d ops.Desired, ref tfkit.CardRef, req resource.ModifyPlanRequest,
@@ -62,10 +62,11 @@ func (r *Resource) claimed(ctx context.Context, card tfkit.CardID, d ops.Desired
 	return o, ok && r.Claim(ctx, "plan port", c, req, diags)
 }
 
-// sameTuning reports whether state holds the sets of the configuration: one that
-// the configuration no longer names has to leave the state.
-func (m *model) sameTuning(state model) bool {
-	return m.Speeds.Equal(state.Speeds) && m.Widths.Equal(state.Widths)
+// holds reports whether a state has what is planned, now and at boot. A set that the
+// configuration no longer names has to leave the state.
+func (m *model) holds(plan model) bool {
+	return m.CardID.Same(plan.CardID) && m.Port.Equal(plan.Port) && m.Enabled.Equal(plan.Enabled) &&
+		m.Speeds.Equal(plan.Speeds) && m.Widths.Equal(plan.Widths) && m.AtBoot.Equal(plan.AtBoot) && m.Unit.Equal(plan.Unit)
 }
 
 // assess looks at the port and reports what speaks against d; not ok if nothing

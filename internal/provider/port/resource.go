@@ -76,8 +76,8 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		return
 	}
 	tfkit.AddNotes(diags, "Port "+id(ref, d.Number), result.Warnings)
-	plan.finish(ref, d.Number, result.Observed)
-	diags.Append(to.Set(ctx, &plan)...)
+	plan.observe(ref, d.Number, result.Observed)
+	tfkit.Confirm(ctx, what, from, to, &plan, diags)
 }
 
 // Read refreshes what the port is, and what it will be after a restart.
