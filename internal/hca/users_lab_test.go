@@ -125,6 +125,38 @@ func TestUsers_readers_of_ours_take_turns(t *testing.T) {
 	b.clean()
 }
 
+// TestUsers_a_backup_beside_assessments_of_ours holds that a backup is not refused because
+// other resources, of this run or of another, have their look at the card meanwhile.
+func TestUsers_a_backup_beside_assessments_of_ours(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, labs.Intel9, 0)
+	ctx := context.Background()
+	img := b.image(card.VPI())
+	one := b.ops("one")
+	errs := make(chan error, 4)
+	for _, o := range []*Ops{one, one, b.ops("another")} {
+		c := crossFlash(b.card(ctx), img)
+		go func() {
+			a, err := o.AssessFirmware(ctx, c)
+			if err == nil && len(a.Card.InUse) > 0 {
+				err = errors.New(strings.Join(a.Card.InUse, ";"))
+			}
+			errs <- err
+		}()
+	}
+	c := b.card(ctx)
+	go func() {
+		_, err := one.TakeBackup(ctx, c)
+		errs <- err
+	}()
+	for range cap(errs) {
+		if err := <-errs; err != nil {
+			t.Error(explain(err))
+		}
+	}
+	b.clean()
+}
+
 // TestUsers_damage_and_what_only_looks_so holds that a verification that fails once, as it
 // does beside another program, is not taken for a damaged flash, and that one that fails
 // for what is in the flash, again and with nobody else there, is.

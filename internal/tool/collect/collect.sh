@@ -79,8 +79,18 @@ h() { command -v "$1" >/dev/null 2>&1; }
 K=90
 k() {
 	h timeout && set -- timeout "$K" "$@"
-	h flock && mkdir -p "${L%/*}" 2>/dev/null && [ -w "${L%/*}" ] && set -- flock -s -n -E 75 "$L" flock -w 60 -E 75 "$L.reader" "$@"
-	"$@"
+	h flock && mkdir -p "${L%/*}" 2>/dev/null && [ -w "${L%/*}" ] && set -- flock -s -n -E 75 "$L" flock -w 2 -E 74 "$L.reader" "$@"
+	i=0
+	while [ "$i" -lt 25 ]; do
+		"$@"
+		b=$?
+		[ "$b" = 74 ] || return "$b"
+		# Somebody else may have come while another reader had its turn.
+		find_users "$R" "$L"
+		[ -z "$USERS_WHY$(users_of "$q")" ] || break
+		i=$((i + 1))
+	done
+	return 75
 }
 
 # u CARD: whether nobody else uses a card, as far as that can be seen; what was

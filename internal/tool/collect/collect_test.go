@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,7 +53,8 @@ func TestScript_is_POSIX(t *testing.T) {
 func TestScript_changes_nothing(t *testing.T) {
 	harmless := map[string]bool{
 		"g": true, "c": true, "t": true, "r": true, "h": true, "k": true, "l": true, "w": true, "u": true, "a": true, // its own functions
-		"find_users": true, "find_job": true, "users_of": true, "users_file": true, "users_address": true, "users_named": true, "users_under": true, "users_process": true,
+		"find_users": true, "find_job": true, "users_of": true, "users_file": true, "users_address": true,
+		"users_named": true, "users_under": true, "users_process": true,
 		"users_argument": true, "users_since": true, "users_ticks": true, "find": true, "tr": true,
 		"echo": true, "printf": true, "read": true, "set": true, "shift": true, "[": true, "command": true, "continue": true,
 		"break": true, "return": true, "id": true, "readlink": true,
@@ -185,6 +187,57 @@ func TestScript_finds_the_SSH_client_behind_sudo(t *testing.T) {
 		}
 		if a.Client != "192.0.2.7" || a.Server != "192.0.2.20" {
 			t.Errorf("%v: client %q, server %q", shell, a.Client, a.Server)
+		}
+	}
+}
+
+// TestScript_looks_again_after_another_reader holds that a card is not opened if somebody
+// else came while a reader of ours had it.
+func TestScript_looks_again_after_another_reader(t *testing.T) {
+	const pci = "0000:01:00.0"
+	for name, tt := range map[string]struct{ burn, always bool }{
+		"nobody came": {}, "a burn began": {burn: true}, "a reader that does not end": {always: true},
+	} {
+		for _, shell := range shells() {
+			t.Run(name+" "+strings.Join(shell, " "), func(t *testing.T) {
+				root, bin := t.TempDir(), t.TempDir()
+				write(t, filepath.Join(root, "proc/1/comm"), "systemd\n")
+				write(t, filepath.Join(root, "sys/bus/pci/devices", pci, "vendor"), "0x15b3\n")
+				write(t, filepath.Join(root, "sys/bus/pci/devices", pci, "class"), "0x020700\n")
+				burn := filepath.Join(root, "burn")
+				write(t, filepath.Join(burn, "comm"), "mstflint\n")
+				write(t, filepath.Join(burn, "cmdline"), "mstflint\x00-d\x00"+pci+"\x00b\x00")
+				write(t, filepath.Join(burn, "status"), "Uid:\t0\t0\t0\t0\n")
+				came, kept := ":", ":"
+				if tt.burn {
+					came = "mv " + burn + " " + root + "/proc/4711"
+				}
+				if tt.always {
+					kept = "exit 74"
+				}
+				for program, text := range map[string]string{
+					"flock":    "[ -e " + root + "/first ] || { : >" + root + "/first; " + came + "; exit 74; }\n" + kept + "\nexec mstflint opened\n",
+					"mstflint": "echo \"mstflint $*\"\n",
+				} {
+					write(t, filepath.Join(bin, program), "#!/bin/sh\n"+text)
+					if err := os.Chmod(filepath.Join(bin, program), 0o700); err != nil { //nolint:gosec // it is run
+						t.Fatal(err)
+					}
+				}
+				args := append(slices.Clone(shell[1:]), "-c", whole, "sh", root, "/x", filepath.Join(root, "run/lock"))
+				run := exec.CommandContext(t.Context(), shell[0], args...)
+				run.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+				out, err := run.CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				opened := strings.Contains(string(out), "@run 0\tflash "+pci+"\n|mstflint opened\n")
+				taken := strings.Contains(string(out), "@run 75\tflash "+pci+"\n")
+				seen := strings.Contains(string(out), "@user 4711 ")
+				if opened == (tt.burn || tt.always) || taken != (tt.burn || tt.always) || seen != tt.burn {
+					t.Errorf("opened %t, taken %t, burn seen %t", opened, taken, seen)
+				}
+			})
 		}
 	}
 }
