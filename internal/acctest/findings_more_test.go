@@ -1,6 +1,7 @@
 package acctest
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -38,6 +39,8 @@ func guidFindings() []finding {
 			config: func(w *World) Config { return w.guids(labs.Intel9, map[string]any{"base_mac": baseMACs[labs.Intel9]}) }},
 		{code: "GU015", says: []string{"node GUID 0xe41d2d0300ca1100", `"old-box mlx4_0"`, "intel9 mlx4_0/1 sees"}, prepare: stranger,
 			config: func(w *World) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},
+		{code: "GU015", says: []string{"is not known: the look at the fabric of host intel9 failed", "ibnetdiscover"}, prepare: blind,
+			config: func(w *World) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},
 		values("GU012", "macs", map[string]any{"macs": []any{"02:aa:bb:00:00:01", "02:aa:bb:00:00:02"}}, "02aabb"),
 	}
 }
@@ -52,6 +55,16 @@ func stranger(w *World) {
 	if err := w.Connect(labsim.AdapterEnd("old-box", 1), labsim.SwitchEnd(w.Switches()[0].Name, 7)); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// blind has a fabric that cannot be walked.
+func blind(w *World) {
+	w.t.Helper()
+	stranger(w)
+	w.tool(labs.Intel9, "/usr/sbin/ibnetdiscover", func(_ context.Context, p *labsim.Proc, _ labsim.Program) int {
+		p.Printf("discovery failed\n")
+		return 1
+	})
 }
 
 // twoFabrics leads the second port of the Ubuntu host to another machine in place

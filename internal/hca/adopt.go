@@ -200,7 +200,11 @@ func (o *Ops) giveBack(ctx context.Context, f Firmware, did *[]string) (bool, er
 	if l == nil {
 		return false, nil
 	}
-	g := GUIDs{Card: f.Card, Lab: f.Lab, Request: safety.GUIDRequest{
+	// They are the card's own: the fabric had them with this card until the burn, and
+	// is not asked whether it has them.
+	lab := f.Lab
+	lab.Fabric = fact.Known[[]safety.FabricNode](nil)
+	g := GUIDs{Card: f.Card, Lab: lab, Request: safety.GUIDRequest{
 		Want: l.before, HasGUIDs: l.guids, HasMACs: l.macs, ManagementPath: f.Request.ManagementPath, Activation: safety.ActivationNone,
 	}}
 	a, err := o.AssessGUIDs(ctx, g)

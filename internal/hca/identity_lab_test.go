@@ -26,7 +26,7 @@ func TestApply_from_Ethernet_to_InfiniBand(t *testing.T) {
 				t.Fatal(err)
 			}
 			req.Activation = safety.ActivationReboot
-			ids, err := o.ApplyGUIDs(ctx, GUIDs{Card: c, Request: req})
+			ids, err := o.ApplyGUIDs(ctx, GUIDs{Card: c, Lab: aloneInFabric(), Request: req})
 			if err != nil {
 				t.Fatal(explain(err))
 			}
@@ -34,7 +34,7 @@ func TestApply_from_Ethernet_to_InfiniBand(t *testing.T) {
 				t.Errorf("identity %+v", ids)
 			}
 			operations := b.device().Flash.Operations()
-			if _, err = o.ApplyGUIDs(ctx, GUIDs{Card: c, Request: req}); err != nil {
+			if _, err = o.ApplyGUIDs(ctx, GUIDs{Card: c, Lab: aloneInFabric(), Request: req}); err != nil {
 				t.Fatal(explain(err))
 			}
 			if b.device().Flash.Operations() != operations {

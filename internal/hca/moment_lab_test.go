@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -54,7 +55,7 @@ func TestApply_decides_on_facts_of_the_moment(t *testing.T) {
 			operations := b.device().Flash.Operations()
 			_, err := o.ApplyFirmware(ctx, f)
 			refusedFor(t, x.name+" "+during+": firmware", err, x.code, "The change was not made")
-			_, err = o.ApplyGUIDs(ctx, GUIDs{Card: c, Request: someGUIDs(t)})
+			_, err = o.ApplyGUIDs(ctx, GUIDs{Card: c, Lab: aloneInFabric(), Request: someGUIDs(t)})
 			refusedFor(t, x.name+" "+during+": GUIDs", err, x.code, "The change was not made")
 			if n := b.device().Flash.Operations() - operations; n != 0 {
 				t.Errorf("%s %s: %d operations on the flash", x.name, during, n)
@@ -123,6 +124,11 @@ func someGUIDs(t *testing.T) safety.GUIDRequest {
 	return req
 }
 
+// aloneInFabric is a lab in whose fabric is nobody else.
+func aloneInFabric() safety.LabFacts {
+	return safety.LabFacts{Fabric: fact.Known[[]safety.FabricNode](nil)}
+}
+
 // iface is an interface of the card while it is Ethernet.
 const iface = "enp1s0"
 
@@ -181,12 +187,12 @@ func TestApplyGUIDs_without_a_driver(t *testing.T) {
 	c, req := b.card(ctx), someGUIDs(t)
 	req.Activation = safety.ActivationNone
 	b.run("modprobe -r mlx4_ib; modprobe -r mlx4_en; modprobe -r mlx4_core")
-	if state, err := b.ops("alice").ApplyGUIDs(ctx, GUIDs{Card: c, Request: req}); err != nil || state.Shown || state.Pending {
+	if state, err := b.ops("alice").ApplyGUIDs(ctx, GUIDs{Card: c, Lab: aloneInFabric(), Request: req}); err != nil || state.Shown || state.Pending {
 		t.Fatalf("written: %v, %+v", explain(err), state)
 	}
 	boots := b.machine.Boots()
 	req.Activation = safety.ActivationReboot
-	if state, err := b.ops("alice").ApplyGUIDs(ctx, GUIDs{Card: c, Request: req}); err != nil || state.Shown || b.machine.Boots() != boots {
+	if state, err := b.ops("alice").ApplyGUIDs(ctx, GUIDs{Card: c, Lab: aloneInFabric(), Request: req}); err != nil || state.Shown || b.machine.Boots() != boots {
 		t.Errorf("again: %v, %+v, %d restarts", explain(err), state, b.machine.Boots()-boots)
 	}
 	b.clean()

@@ -38,7 +38,7 @@ func writers(b *bench, o *Ops, c Card, img safety.ImageFacts, backup Backup, lef
 	return map[string]func(context.Context) error{
 		"burn": func(ctx context.Context) error { _, err := o.ApplyFirmware(ctx, crossFlash(c, img)); return err },
 		"GUIDs": func(ctx context.Context) error {
-			_, err := o.ApplyGUIDs(ctx, GUIDs{Card: c, Request: ids})
+			_, err := o.ApplyGUIDs(ctx, GUIDs{Card: c, Lab: aloneInFabric(), Request: ids})
 			return err
 		},
 		"link types": func(ctx context.Context) error {

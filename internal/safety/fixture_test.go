@@ -75,10 +75,13 @@ func goodBackup() *BackupFacts {
 
 func goodGUIDs() GUIDInput {
 	return GUIDInput{
-		Card: goodCard(), Host: goodHost(),
+		Card: goodCard(), Host: goodHost(), Lab: goodLab(),
 		Request: GUIDRequest{Want: guidSet(0xe41d2d0300e44ee0, 0xe41d2de44ee0), HasGUIDs: true, HasMACs: true, Activation: ActivationReboot},
 	}
 }
+
+// goodLab is a fabric with nobody else in it.
+func goodLab() LabFacts { return LabFacts{Fabric: fact.Known[[]FabricNode](nil)} }
 
 func goodLink() LinkTypeInput {
 	return LinkTypeInput{

@@ -169,6 +169,7 @@ func GUIDs(in GUIDInput) Verdict {
 		v.Action = ActionNone
 		return seal(inEffect(v, in), in.Card, false)
 	}
+	v.Findings = append(v.Findings, in.Lab.unseen(in, v.GUIDs)...)
 	v.Findings = append(v.Findings, cardState(in.Card)...)
 	v.Findings = append(v.Findings, staged(in.Card, "GU013")...)
 	if _, err := ib.ParsePSID(in.Card.PSID); in.Card.FlashKnown && err != nil {

@@ -39,8 +39,9 @@ var guidCases = []struct {
 	{"GU013", Warn, "staged image", func(in *GUIDInput) { in.Card.RunningFW = fw242 }},
 	{"FW025", Refuse, "no PSID", func(in *GUIDInput) { in.Card.PSID, in.Card.RunningPSID = "", "" }},
 	{"GU015", Refuse, "GUID of a node in the fabric", func(in *GUIDInput) {
-		in.Lab.Fabric = []FabricNode{{Name: "printer", Via: "intel9 mlx4_0/1", GUIDs: []ib.GUID{in.Request.Want.Port2}}}
+		in.Lab.Fabric = fact.Known([]FabricNode{{Name: "printer", Via: "intel9 mlx4_0/1", GUIDs: []ib.GUID{in.Request.Want.Port2}}})
 	}},
+	{"GU015", Refuse, "nobody could look at the fabric", func(in *GUIDInput) { in.Lab.Fabric = fact.Unknown[[]FabricNode]("ibnetdiscover hung") }},
 	{"BK001", Refuse, "no proven backup", func(in *GUIDInput) { in.Backup = &BackupFacts{} }},
 	{"HO007", Refuse, "reboot not allowed", func(in *GUIDInput) { in.Host.RebootAllowed = false }},
 	{"HO008", Refuse, "observe", func(in *GUIDInput) { in.Host.Observe = true }},
@@ -57,6 +58,26 @@ func TestGUIDs_findings(t *testing.T) {
 				t.Errorf("blocked is %t; findings %+v", v.Blocked(), v.Findings)
 			}
 		})
+	}
+}
+
+// A fabric that nobody could look at matters only where GUIDs change.
+func TestGUIDs_fabric_unseen(t *testing.T) {
+	for name, change := range map[string]func(*GUIDInput){
+		"nothing is written": func(in *GUIDInput) { in.Request.Want = in.Card.GUIDs },
+		"MACs alone":         func(in *GUIDInput) { in.Request.HasGUIDs = false },
+		"MACs, and GUIDs as they are": func(in *GUIDInput) {
+			mac1, mac2 := in.Request.Want.MAC1, in.Request.Want.MAC2
+			in.Request.Want = in.Card.GUIDs
+			in.Request.Want.MAC1, in.Request.Want.MAC2 = mac1, mac2
+		},
+	} {
+		in := goodGUIDs()
+		change(&in)
+		in.Lab.Fabric = fact.Unknown[[]FabricNode]("ibnetdiscover hung")
+		if v := GUIDs(in); v.Blocked() {
+			t.Errorf("%s: %+v", name, v.Blocking())
+		}
 	}
 }
 

@@ -28,8 +28,8 @@ type LabFacts struct {
 	// known to be different.
 	SameMachine func(a, b string) fact.Bool
 	// Fabric are nodes that a host sees in its fabric and that are no cards of
-	// configured hosts; empty also if nobody has looked.
-	Fabric []FabricNode
+	// configured hosts; unknown also if nobody has looked.
+	Fabric fact.Of[[]FabricNode]
 }
 
 // FabricNode is a node of a fabric as the diagnostics of a host see it.
@@ -42,7 +42,8 @@ type FabricNode struct {
 // strangers names the values of want that nodes of the fabric have.
 func (l LabFacts) strangers(want ib.GUIDSet) []string {
 	var out []string
-	for _, n := range l.Fabric {
+	nodes, _ := l.Fabric.Get() // unseen asks if they are not known
+	for _, n := range nodes {
 		for _, w := range guidsOf(want) {
 			if usableGUID(w.guid) && slices.Contains(n.GUIDs, w.guid) {
 				out = append(out, fmt.Sprintf("%s %s is a GUID of %q, which %s sees", w.name, w.guid, n.Name, n.Via))
@@ -50,6 +51,18 @@ func (l LabFacts) strangers(want ib.GUIDSet) []string {
 		}
 	}
 	return out
+}
+
+// unseen is what a fabric that nobody could look at weighs: as much as a node that has
+// one of the GUIDs. It matters only where the card gets other GUIDs than it has.
+func (l LabFacts) unseen(in GUIDInput, becomes ib.GUIDSet) []Finding {
+	has := in.Card.GUIDs
+	has.MAC1, has.MAC2 = becomes.MAC1, becomes.MAC2
+	keeps := in.Card.FlashKnown && !in.Card.BlankGUIDs && has == becomes
+	if l.Fabric.Known() || !in.Request.HasGUIDs || keeps {
+		return nil
+	}
+	return []Finding{find("GU015", "Which GUIDs the nodes of the fabric have is not known: %s", l.Fabric.Why())}
 }
 
 // near gives the cards that may clash with want: all that are listed, and of

@@ -19,6 +19,7 @@ type facts struct {
 	host HostFacts
 	card CardFacts
 	link LinkTypeInput
+	lab  LabFacts
 }
 
 // requests are one of each kind, in a world that has nothing against them.
@@ -39,7 +40,7 @@ var requests = map[string]func(f facts) Verdict{
 	},
 	"guids": func(f facts) Verdict {
 		in := goodGUIDs()
-		in.Host, in.Card = f.host, f.card
+		in.Host, in.Card, in.Lab = f.host, f.card, f.lab
 		return GUIDs(in)
 	},
 	"link types": func(f facts) Verdict {
@@ -59,7 +60,7 @@ var requests = map[string]func(f facts) Verdict{
 }
 
 func goodFacts() facts {
-	f := facts{host: goodHost(), card: goodCard(), link: goodLink()}
+	f := facts{host: goodHost(), card: goodCard(), link: goodLink(), lab: goodLab()}
 	f.host.Netdevs = []string{"enp1s0"} // that something of the host may go over
 	return f
 }
@@ -98,7 +99,7 @@ func joined(lists ...map[string]string) map[string]string {
 
 var links = []string{"link types", "link types in the card"}
 
-// unreadFacts has each fact of the three structures that has a finding.
+// unreadFacts has each fact of the four structures that has a finding.
 var unreadFacts = map[string]forgotten{
 	"HostFacts.Lockdown":   {code: "HO003", except: except(noWrite, append(links, "restart")...)},
 	"HostFacts.Servers":    {code: "HO013", except: except(noRestart, "link types", "backup")},
@@ -113,6 +114,7 @@ var unreadFacts = map[string]forgotten{
 	"HostFacts.Users":          {code: "HO045", except: except("mstflint_access aside, mstconfig and the kernel decide who may use the card", links[:0]...)},
 	"HostFacts.StateFree":      {code: "HO006", except: except(noWrite, append(links, "restart")...)},
 	"HostFacts.Missing":        {code: "HO010", except: except("the request runs no job", append(links, "restart", "backup")...)},
+	"LabFacts.Fabric":          {code: "GU015", except: except("the request writes no GUIDs", append(links, "firmware", "restart", "backup")...)},
 	"LinkTypeInput.Late":       {code: "LT017", except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
 	"LinkTypeInput.Overrides":  {code: "LT016", except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
 	"LinkTypeInput.Current":    {code: "LT008", except: except("types are read for link types only; in the card, what is stored decides", "firmware", "restart", "guids", "backup", "link types in the card"), without: func(f *facts) { f.link.Current = nil }, says: "No mlx4_port1"},
@@ -154,6 +156,8 @@ var notUnknown = map[string]string{
 	"CardFacts.StagedBy":    "the job folders are our own; empty leaves RunningKnown to decide (FW055)",
 	"CardFacts.SerialError": "says itself that the serial number is not known (FW062)",
 
+	"LabFacts.Cards": "listed in tests only", "LabFacts.Lab": "a host that does not answer is named by a warning of its own", "LabFacts.SameMachine": "a machine that does not show which it is is compared by its cards",
+
 	"LinkTypeInput.Card": "its own facts", "LinkTypeInput.Host": "its own facts", "LinkTypeInput.Request": "configuration", "LinkTypeInput.ConfigHasType": "goes with ConfigRead",
 	"LinkTypeInput.ConfigErr": "goes with ConfigRead", "LinkTypeInput.Persisted": "a port without an entry is not done and is stored again", "LinkTypeInput.Rung": "empty is LT011",
 	"LinkTypeInput.RungErr": "goes with Rung", "LinkTypeInput.PlannedPSID": "another resource of the plan", "LinkTypeInput.Identity": "who the card is has its own test",
@@ -163,7 +167,7 @@ var notUnknown = map[string]string{
 // two tables above.
 func TestUnread_every_fact_is_asked_for(t *testing.T) {
 	there := map[string]bool{}
-	for _, s := range []any{HostFacts{}, CardFacts{}, LinkTypeInput{}} {
+	for _, s := range []any{HostFacts{}, CardFacts{}, LinkTypeInput{}, LabFacts{}} {
 		typ := reflect.TypeOf(s)
 		for i := range typ.NumField() {
 			name := typ.Name() + "." + typ.Field(i).Name
@@ -224,7 +228,7 @@ func (u forgotten) forget(t *testing.T, name string, f *facts) {
 		return
 	}
 	owner, field, _ := strings.Cut(name, ".")
-	of := map[string]any{"HostFacts": &f.host, "LinkTypeInput": &f.link}[owner]
+	of := map[string]any{"HostFacts": &f.host, "LinkTypeInput": &f.link, "LabFacts": &f.lab}[owner]
 	switch p := reflect.ValueOf(of).Elem().FieldByName(field).Addr().Interface().(type) {
 	case *fact.Of[string]:
 		*p = fact.Unknown[string](notRead)
@@ -244,6 +248,8 @@ func (u forgotten) forget(t *testing.T, name string, f *facts) {
 		*p = fact.Unknown[[]Battery](notRead)
 	case *fact.Of[[]NetPath]:
 		*p = fact.Unknown[[]NetPath](notRead)
+	case *fact.Of[[]FabricNode]:
+		*p = fact.Unknown[[]FabricNode](notRead)
 	case *fact.Of[[]CardUser]:
 		*p = fact.Unknown[[]CardUser](notRead)
 	default:
@@ -283,7 +289,6 @@ var noFact = map[string]string{
 	"FW062 FW080 FW081 FW082 FW083":       "who the card is; undecided is FW081, an unreadable serial number FW062 or FW083",
 	"BK001 BK002 BK003 BK004 BK005 BK006 BK007 BK010":                   "the copy on the operator's machine; one that is not proven is BK001, BK003 or BK004",
 	"GU001 GU002 GU003 GU004 GU005 GU008 GU009 GU010 GU011 GU012 GU014": "the values of the configuration",
-	"GU015":                               "what the fabric shows; a look that fails is named by a warning of its own",
 	"HO032":                               "which machine a host is; one that does not show it is compared by its cards",
 	"HO002":                               "the default routes, without which the collection fails as a whole",
 	"HO004 HO005 HO017 HO019":             "the journals of our own jobs; one that is not understood is HO017",

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -16,10 +15,10 @@ import (
 
 // Neighbours gives the nodes of the fabric that are no cards of configured hosts,
 // for the checks of one card: as its own host sees them or, if that sees no
-// fabric, the first host that does. It is empty where none can look; a look that
-// fails is a warning. It costs one command a fabric and is made when GUIDs are to
+// fabric, the first host that does. There are none where no host can look; they are
+// unknown if a look fails. It costs one command a fabric and is made when GUIDs are to
 // change. Call it after Lab, which asks the hosts.
-func (d *Data) Neighbours(ctx context.Context, card CardRef, diags *diag.Diagnostics) []safety.FabricNode {
+func (d *Data) Neighbours(ctx context.Context, card CardRef) fact.Of[[]safety.FabricNode] {
 	changes := strconv.FormatUint(d.Set.Changes(), 10)
 	name := card.Host
 	if _, can := d.canLook(ctx, name); !can {
@@ -28,14 +27,13 @@ func (d *Data) Neighbours(ctx context.Context, card CardRef, diags *diag.Diagnos
 		name, _ = d.lookout.Get("", changes, func() (string, error) { return d.firstThatLooks(ctx), nil })
 	}
 	if name == "" {
-		return nil
+		return fact.Known[[]safety.FabricNode](nil)
 	}
 	nodes, err := d.fabrics.Get(name, changes, func() ([]safety.FabricNode, error) { return d.lookAround(ctx, name) })
 	if err != nil {
-		diags.AddWarning(fmt.Sprintf("Card %s: GUIDs are not compared with those in the fabric of host %s", card, name),
-			"A node of the fabric that is not in a configured host may have the same GUID, which would not be found.\n\n"+Detail(err))
+		return fact.Unknown[[]safety.FabricNode](fmt.Sprintf("the look at the fabric of host %s failed: %v", name, err))
 	}
-	return nodes
+	return fact.Known(nodes)
 }
 
 func (d *Data) canLook(ctx context.Context, name string) (fabric.Through, bool) {
