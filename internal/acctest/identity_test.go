@@ -202,12 +202,65 @@ func TestIdentity_moved(t *testing.T) {
 		}
 	}
 	applied(t, ws, followed)
-	emptyPlan(t, ws, followed)
+	follows(t, ws, followed)
 	if now := device.Flash.Operations(); now != operations {
 		t.Errorf("following the card used its flash %d times", now-operations)
 	}
 	if used := w.Machine(host).Card(w.PCI(host)).Flash.Operations(); used > 0 {
 		t.Errorf("the card in the old slot was written to %d times", used)
+	}
+}
+
+// follows holds that the state of every resource of a card names the place where it
+// is now, so that no plan asks to follow it any more.
+func follows(t *testing.T, ws *Workspace, cfg Config) {
+	t.Helper()
+	emptyPlan(t, ws, cfg)
+	if found := mustPlan(t, ws, cfg).Diags.Find("FW082"); len(found) > 0 {
+		t.Errorf("a card that is where the configuration says is to be followed:\n%s", found)
+	}
+	card := fmt.Sprint(ws.Get("infiniband_card.it", "id"))
+	for address := range ws.State {
+		if !slices.Contains(writing, address) {
+			continue
+		}
+		if id, place := ws.Get(address, "card_id"), fmt.Sprint(ws.Get(address, "id")); id != card || !strings.HasPrefix(card, place) {
+			t.Errorf("%s is of card %v at %s, and the card is %s", address, id, place, card)
+		}
+	}
+}
+
+// What was burned is taken back by a destroy also after the card has moved.
+func TestIdentity_moved_is_restored(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	w.simulated("cards that change slots")
+	ws := w.Workspace()
+	_, changed := writers(w, host, To("infiniband_card.it", "id"))
+	at := func(pci string) Config {
+		return append(Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": pci}}}, changed[:3]...)
+	}
+	device := w.Card(host).Card
+	delivered := device.Flash.Operations()
+	applied(t, ws, at(w.PCI(host)))
+	if device.Flash.Operations() == delivered {
+		t.Fatal("nothing was burned")
+	}
+	m := w.Machine(host)
+	if err := m.Rebuild(func() error { return m.Renumber(1) }); err != nil {
+		t.Fatal(err)
+	}
+	operations := device.Flash.Operations()
+	moved := at("0000:02:00.0")
+	applied(t, ws, moved)
+	follows(t, ws, moved)
+	if now := device.Flash.Operations(); now != operations {
+		t.Errorf("following the card used its flash %d times", now-operations)
+	}
+	said := fmt.Sprint(applied(t, ws, nil))
+	if !strings.Contains(said, "Restored: firmware of card intel9/0000:02:00.0") || !strings.Contains(said, "2.42.5000") {
+		t.Errorf("the destroy says:\n%s", said)
 	}
 }
 

@@ -43,11 +43,26 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	config.Activation = plan.Activation // with the default
 	config.CardIdentity = tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity)
 	a := r.asked(ctx, config, req, resp)
-	same := exists && tfkit.SameCard(state.CardID, plan.CardID)
-	if a == nil || same && !a.expected(ctx, state, &resp.Diagnostics) || !r.assess(ctx, a, config, state, &resp.Diagnostics) {
+	if a == nil || exists && r.followed(ctx, a, plan, config, state, resp) || !r.assess(ctx, a, config, state, &resp.Diagnostics) {
 		return
 	}
 	r.modify(ctx, a, plan, config, state, req, resp)
+}
+
+// followed compares the card with the state that this plan is made on, and reports
+// whether the plan is complete with that: it is refused, or the card has moved, and
+// the state follows it.
+func (r *Resource) followed(ctx context.Context, a *assessment, plan, config, state model, resp *resource.ModifyPlanResponse) bool {
+	if !tfkit.SameCard(state.CardID, plan.CardID) {
+		return false
+	}
+	if !state.follow(a, plan, config) {
+		return !a.expected(ctx, state, &resp.Diagnostics)
+	}
+	if !tfkit.AddFindings(ctx, &resp.Diagnostics, "follow card "+a.at.Ref.String(), a.at.Strange()) {
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &state)...)
+	}
+	return true
 }
 
 // takes notes that the configuration has the card; false if it may not, because
@@ -266,8 +281,12 @@ func (a *assessment) expected(ctx context.Context, state model, diags *diag.Diag
 	if !state.has(a.image) {
 		wanted = "change " + changeText(was, a.image)
 	}
+	next := "Plan again. A plan with -refresh=false does not see what has become of the card."
+	if state.ID.ValueString() != a.at.Ref.String() {
+		next = "The card has moved since, so that a refresh does not read its flash. " +
+			"Follow the card with the image that it had: write image_id = \"" + state.ImageID.ValueString() + "\" and apply. Then plan again."
+	}
 	return !tfkit.AddFindings(ctx, diags, "burn firmware on card "+a.at.Ref.String(), []safety.Finding{
-		safety.Overtaken("The plan was to %s; now the flash holds %s. Nothing was written. "+
-			"Plan again. A plan with -refresh=false does not see what has become of the card.", wanted, is),
+		safety.Overtaken("The plan was to %s; now the flash holds %s. Nothing was written. %s", wanted, is, next),
 	})
 }

@@ -47,8 +47,25 @@ func (m *model) keep(plan, config model) bool {
 		m.Timeout.ValueString() != before.Timeout.ValueString() || m.AllowManagement.ValueString() != before.AllowManagement.ValueString()
 }
 
+// follow takes over where the configuration says that the card is, and reports
+// whether that is all to be done: the card has moved, and by the state it has the
+// image. The state is older than the move, because a refresh does not read a card
+// that is elsewhere; what has become of the flash since is for the next plan.
+func (m *model) follow(a *assessment, plan, config model) bool {
+	if m.CardID.Same(plan.CardID) || !m.sameImage(a.image) || !m.settled(a.image, plan) {
+		return false
+	}
+	m.keep(plan, config)
+	m.ID, m.CardID, m.ImageID = types.StringValue(a.at.Ref.String()), plan.CardID, plan.ImageID
+	return true
+}
+
+// places are the attributes that say where the card is.
+var places = []string{"id", "card_id", "image_id"}
+
 // onlyKept reports whether a plan differs from the state in nothing but what a
-// destroy needs, so that the card has no part in it.
+// destroy needs and where the card is, so that the card has no part in it. Another
+// image on the same host differs in image_sha256, too.
 func onlyKept(plan tfsdk.Plan, state tfsdk.State) bool {
 	diffs, err := plan.Raw.Diff(state.Raw)
 	if err != nil {
@@ -59,7 +76,8 @@ func onlyKept(plan tfsdk.Plan, state tfsdk.State) bool {
 		if len(steps) == 0 {
 			continue // the object as a whole
 		}
-		if name, ok := steps[0].(tftypes.AttributeName); !ok || !slices.Contains(kept, string(name)) {
+		name, ok := steps[0].(tftypes.AttributeName)
+		if !ok || !slices.Contains(kept, string(name)) && !slices.Contains(places, string(name)) {
 			return false
 		}
 	}

@@ -29,8 +29,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if !r.ClaimCard(ctx, "plan firmware backup of card", plan.CardID, req, &resp.Diagnostics) {
 		return
 	}
-	if exists && state.CardID.Same(plan.CardID) && state.Triggers.Equal(plan.Triggers) {
+	if exists && tfkit.SameCard(state.CardID, plan.CardID) && state.Triggers.Equal(plan.Triggers) {
 		resp.Plan.Raw = req.State.Raw
+		r.follow(ctx, state, plan.CardID, resp)
 		return
 	}
 	at := r.assess(ctx, plan.CardID, tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity), &resp.Diagnostics)
@@ -38,6 +39,22 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		plan.CardIdentity = at.Identity
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	}
+}
+
+// follow has the state follow a card that has moved. The backup is of the card,
+// wherever it is.
+func (r *Resource) follow(ctx context.Context, state model, id tfkit.CardID, resp *resource.ModifyPlanResponse) {
+	ref, err := tfkit.ParseCardRef(id.ValueString())
+	if err != nil || state.CardID.Same(id) || !r.HostReady(types.StringValue(ref.Host)) {
+		return
+	}
+	what := "follow card " + ref.String()
+	at := r.RecordedCard(ctx, id, state.CardIdentity, what, &resp.Diagnostics)
+	if at == nil || tfkit.AddFindings(ctx, &resp.Diagnostics, what, at.Strange()) {
+		return
+	}
+	state.ID, state.CardID = types.StringValue(ref.String()), id
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &state)...)
 }
 
 // assess reports what speaks against taking a backup now.

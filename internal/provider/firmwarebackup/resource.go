@@ -46,8 +46,19 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 	r.take(ctx, req.Plan, &resp.State, &resp.Diagnostics)
 }
 
-// Update takes another backup: the triggers changed.
+// Update takes another backup if the triggers changed. For a card that has moved it
+// stores where the card is.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var plan, state model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if plan.Triggers.Equal(state.Triggers) {
+		resp.State.Raw = req.Plan.Raw
+		return
+	}
 	r.take(ctx, req.Plan, &resp.State, &resp.Diagnostics)
 }
 
