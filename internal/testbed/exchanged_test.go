@@ -61,7 +61,7 @@ func TestExchanged_card_between_verdict_and_job(t *testing.T) {
 	data := imageVPI()
 	hash := sha256.Sum256(data)
 	sum := hex.EncodeToString(hash[:])
-	if err := ops.StageImage(t.Context(), inventoried, bytes.NewReader(data), int64(len(data)), sum); err != nil {
+	if err = ops.StageImage(t.Context(), inventoried, bytes.NewReader(data), int64(len(data)), sum); err != nil {
 		t.Fatal(err)
 	}
 	img, err := fwimage.Parse(bytes.NewReader(data), int64(len(data)))

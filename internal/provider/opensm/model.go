@@ -161,7 +161,7 @@ func (m *model) holds(ctx context.Context, plan model, want ops.Desired) bool {
 	return same && ops.PartitionText(have.Partitions) == ops.PartitionText(want.Partitions) && m.reports(plan)
 }
 
-// reports reports whether a state has the computed attributes that are planned.
+// reports tells whether a state has the computed attributes that are planned.
 func (m *model) reports(plan model) bool {
 	return m.ID.Equal(plan.ID) && m.Unit.Equal(plan.Unit) && m.Active.Equal(plan.Active) && m.Enabled.Equal(plan.Enabled) &&
 		m.HandOver.Equal(plan.HandOver) && m.Keys.Equal(plan.Keys)

@@ -186,15 +186,15 @@ func TestFind_users_does_not_take_an_ended_process(t *testing.T) {
 // files of all processes, one more process begins.
 func begins(t *testing.T, root string, p proc) {
 	t.Helper()
-	real, err := exec.LookPath("find")
+	program, err := exec.LookPath("find")
 	if err != nil {
 		t.Fatal(err)
 	}
 	later := t.TempDir()
 	p.write(t, later, 4712)
 	bin := t.TempDir()
-	script := fmt.Sprintf("#!/bin/sh\n%s \"$@\"\ncp -a %s/proc/4712 %s/proc/\n", real, later, root)
-	if err := os.WriteFile(filepath.Join(bin, "find"), []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+	script := fmt.Sprintf("#!/bin/sh\n%s \"$@\"\ncp -a %s/proc/4712 %s/proc/\n", program, later, root)
+	if err := os.WriteFile(filepath.Join(bin, "find"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))

@@ -220,7 +220,7 @@ func TestScript_looks_again_after_another_reader(t *testing.T) {
 					"mstflint": "echo \"mstflint $*\"\n",
 				} {
 					write(t, filepath.Join(bin, program), "#!/bin/sh\n"+text)
-					if err := os.Chmod(filepath.Join(bin, program), 0o700); err != nil { //nolint:gosec // it is run
+					if err := os.Chmod(filepath.Join(bin, program), 0o700); err != nil {
 						t.Fatal(err)
 					}
 				}
