@@ -10,7 +10,7 @@ import (
 func faultCases() []*faultCase {
 	var all []*faultCase
 	for _, group := range [][]*faultCase{
-		connectionCases(), transferCases(), killCases(), powerCases(), rebootCases(), diskCases(), accessCases(), toolCases(), localeCases(), elseCases(), backupCases(),
+		connectionCases(), transferCases(), killCases(), powerCases(), rebootCases(), diskCases(), accessCases(), toolCases(), localeCases(), elseCases(), backupCases(), slotCases(), meanwhileCases(),
 	} {
 		all = append(all, group...)
 	}

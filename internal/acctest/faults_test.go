@@ -74,6 +74,9 @@ type faultRun struct {
 	cancel  context.CancelFunc
 	said    Diags
 	outcome string
+	// comesBack says that the host is down for a moment, and back before anybody
+	// looks at what became of it.
+	comesBack bool
 
 	mu       sync.Mutex
 	unproven int // writes of flash that began without a proven backup
@@ -204,6 +207,9 @@ func (r *faultRun) faultCounts() bool {
 // explained holds that a fault that lasts is named by the apply or by the next
 // plan, which changes nothing. It gives false if neither of them minds it.
 func (r *faultRun) explained(failed bool) bool {
+	if r.comesBack {
+		r.w.up(r.host)
+	}
 	operations, boots := r.hw.Flash.Operations(), r.m.Boots()
 	plan := mustPlan(r.t, r.ws, r.cfg)
 	r.said = append(r.said, plan.Diags...)

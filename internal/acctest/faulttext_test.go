@@ -71,6 +71,10 @@ var about = map[string]string{
 	"Journal of another version":                      "A job that another release of the provider has left is named and neither waited for nor taken for settled.",
 	"Clock set back ten years":                        "No decision rests on the time of day.",
 	"Two applies at once":                             "From two working directories, or two operators. One burns; the other is told who holds the lock and since when.",
+	"Another card in the slot":                        "The power fails, and when it is back another card of the same kind is at the address. Nothing is written to that one. The first card is put back before the next apply.",
+	"Cards are renumbered":                            "The power fails, and when it is back a new device has moved the card to another PCI address. The plan names the new address. The device is taken out again before the next apply.",
+	"Restart of the host by somebody else":            "The host is restarted in an orderly way in the middle of the apply.",
+	"Burn by hand":                                    "Somebody burns another version with mstflint, on the host and without the lock of the provider's jobs.",
 }
 
 func (f *faultRecord) page() string {

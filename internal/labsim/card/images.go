@@ -70,6 +70,11 @@ func OldVPI() []byte {
 	return Build(proSpec(PSIDVPI, "synthetic_cx3pro_vpi.prs", [3]uint16{2, 36, 5000}, 0x20160114))
 }
 
+// OldEN is an older version of EN.
+func OldEN() []byte {
+	return Build(proSpec(PSIDEN, "synthetic_cx3pro_en.prs", [3]uint16{2, 36, 5000}, 0x20160114))
+}
+
 // CX3 is for the chip before: it does not fit a ConnectX-3 Pro.
 func CX3() []byte {
 	s := proSpec(PSIDCX3, "synthetic_cx3_vpi.prs", current, 0x20170905)
