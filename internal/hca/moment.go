@@ -1,12 +1,14 @@
 package hca
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -41,45 +43,76 @@ func (o *Ops) untaken(ctx context.Context, c Card, most int) (*inventory.Snapsho
 	}
 }
 
-// overtaken refuses for what was found just before a write. If another apply has
-// begun to write the card since the first look, that is why, and the refusal says
-// so.
+// overtaken refuses for what was found just before a write. If a job of another
+// apply changes the card, that is the reason, and all else follows from it.
 func overtaken(c Card, before, now *inventory.Snapshot, what string, first, final safety.Verdict) error {
 	refused := &safety.RefusedError{What: what, Findings: slices.Clone(final.Findings)}
-	if len(refused.Blocking()) == 0 {
-		refused.Findings = append(refused.Findings, safety.Overtaken("While the backup was taken, the card or its host changed: %s.", difference(first, final)))
-	}
-	known := map[string]bool{}
-	for _, j := range before.JobsOf(c.PCI) {
-		known[j.ID] = true
-	}
-	for _, j := range now.JobsOf(c.PCI) {
-		if known[j.ID] {
-			continue
-		}
+	var ended []string
+	for _, j := range begun(before, now, c.PCI) {
 		r := report(j)
-		for i := range refused.Findings {
-			refused.Findings[i].Evidence += fmt.Sprintf("\n\nMeanwhile another apply has begun to write the card: job %s (%s), started by %s at %s. Plan again when it has ended.",
-				r.ID, r.Kind, r.Operator, r.Since)
+		name := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", r.ID, r.Kind, r.PCI, cmp.Or(r.Operator, "unknown"), cmp.Or(r.Since, "an unknown time"))
+		if r.Running {
+			refused.Findings = []safety.Finding{safety.Watched(name + ", is changing this card. It belongs to another apply, which began while the backup was taken.")}
+			return refused
 		}
+		ended = append(ended, name+", has written the card meanwhile. It belongs to another apply.")
+	}
+	if len(refused.Blocking()) == 0 || len(ended) > 0 {
+		said := append([]string{"While the backup was taken, the card or its host changed."}, differences(first, final)...)
+		refused.Findings = append(refused.Findings, safety.Overtaken("%s", strings.Join(append(said, ended...), " ")))
 	}
 	return refused
 }
 
-// difference says in what a verdict differs from an earlier one that blocked as
-// little.
-func difference(first, final safety.Verdict) string {
+// begun gives the jobs of a card that were not there before.
+func begun(before, now *inventory.Snapshot, pci ib.PCIAddress) []*inventory.Job {
+	known := map[string]bool{}
+	for _, j := range before.JobsOf(pci) {
+		known[j.ID] = true
+	}
+	return slices.DeleteFunc(now.JobsOf(pci), func(j *inventory.Job) bool { return known[j.ID] })
+}
+
+// differences says in sentences in what a verdict differs from an earlier one that
+// blocked as little. What one of them has no value of is left out.
+func differences(first, final safety.Verdict) []string {
 	var all []string
-	add := func(what string, was, is any) {
-		if was != is {
-			all = append(all, fmt.Sprintf("%s was %v and is %v", what, was, is))
+	switch {
+	case final.Action == safety.ActionNone && first.Action != final.Action:
+		all = append(all, "The card has by now what was asked for; nothing is left to write.")
+	case final.Action == safety.ActionWait:
+		all = append(all, "A flash job of this card is running.")
+	}
+	changed := func(format, was, is string) {
+		if was != is && was != "" && is != "" {
+			all = append(all, fmt.Sprintf(format, was, is))
 		}
 	}
-	add("what is to be done", first.Action, final.Action)
-	add("the activation", first.Activation, final.Activation)
-	add("the flash before the change", first.From, final.From)
-	add("the flash after the change", first.To, final.To)
-	add("the identity after the change", describeIdentity(first.GUIDs), describeIdentity(final.GUIDs))
-	add("the questions of mstflint", len(first.Answers), len(final.Answers))
-	return strings.Join(all, "; ")
+	changed("The flash held %s, and now holds %s.", flashWords(first.From), flashWords(final.From))
+	changed("The flash would have held %s afterwards, and now would hold %s.", flashWords(first.To), flashWords(final.To))
+	changed("The card would have got %s, and now would get %s.", identityWords(first.GUIDs), identityWords(final.GUIDs))
+	if final.Action == first.Action {
+		changed("The activation was %s, and now is %s.", string(first.Activation), string(final.Activation))
+	}
+	for _, q := range final.Answers {
+		if !slices.Contains(first.Answers, q) {
+			all = append(all, fmt.Sprintf("mstflint would now ask for a consent that was not needed before: %s.", q))
+		}
+	}
+	return all
+}
+
+// flashWords is empty for a flash of which nothing is known.
+func flashWords(f safety.Flash) string {
+	if f.FW.IsZero() {
+		return string(f.PSID)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %s", f.PSID, f.FW))
+}
+
+func identityWords(g ib.GUIDSet) string {
+	if g == (ib.GUIDSet{}) {
+		return ""
+	}
+	return describeIdentity(g)
 }
