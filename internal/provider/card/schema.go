@@ -47,7 +47,10 @@ func expectAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
 		MarkdownDescription: "What the card at this address must be; each plan looks. It singles out the card when it is adopted: afterwards the card is known by its serial number anyway. " +
-			"If the card was exchanged on purpose, write the serial number of the new one here: the next apply adopts it.",
+			"If the card was exchanged on purpose, write the serial number of the new one here: the next apply adopts it. " +
+			"Write the serial number for the first apply, too, if somebody may exchange the card between plan and apply: Terraform shows a provider nothing of the plan of a new resource. " +
+			"With it the other card is refused as not the expected one. Without it Terraform finds the difference itself, and ends the apply with its own words, \"Provider produced inconsistent final plan\". " +
+			"Nothing is written then: plan again.",
 		Attributes: map[string]schema.Attribute{
 			"serial_number": text("Serial number in the card's vital product data."),
 			"part_number":   text("Part number in the card's vital product data, such as `MCX354A-FCCT`."),

@@ -18,6 +18,9 @@ import (
 const (
 	sourceDescription = "Path of the image file on the machine that runs Terraform. It must be the plain image (`.bin`), not an archive."
 	sha256Description = "SHA-256 of the file. If given, another content is refused; otherwise it is computed."
+	planDescription   = " Write it: a file that is replaced between plan and apply is then refused by the name of what is wrong with it. " +
+		"Terraform shows a provider nothing of an earlier plan. Without this argument it therefore finds the difference itself, and ends the apply with its own words, \"Provider produced inconsistent final plan\". " +
+		"Nothing is written then: plan again."
 )
 
 // Schema implements resource.Resource.
@@ -28,7 +31,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 		"source": schema.StringAttribute{Required: true, MarkdownDescription: sourceDescription,
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1), localFile{}}},
 		"sha256": schema.StringAttribute{
-			Optional: true, Computed: true, CustomType: tfkit.HashType{}, MarkdownDescription: sha256Description,
+			Optional: true, Computed: true, CustomType: tfkit.HashType{}, MarkdownDescription: sha256Description + planDescription,
 			PlanModifiers: []planmodifier.String{tfkit.KeepSpelling[tfkit.HashKind]()},
 		},
 		"staged_path": tfkit.Computed("Where the verified copy is on the host, named by its hash."),
