@@ -50,9 +50,11 @@ func overtaken(c Card, before, now *inventory.Snapshot, what string, first, fina
 	var ended []string
 	for _, j := range begun(before, now, c.PCI) {
 		r := report(j)
-		name := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", r.ID, r.Kind, r.PCI, cmp.Or(r.Operator, "unknown"), cmp.Or(r.Since, "an unknown time"))
+		name := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", r.ID, r.Kind, r.PCI,
+			cmp.Or(r.Operator, "unknown"), cmp.Or(r.Since, "an unknown time"))
 		if r.Running {
-			refused.Findings = []safety.Finding{safety.Watched(name + ", is changing this card. It belongs to another apply, which began while the backup was taken.")}
+			refused.Findings = []safety.Finding{safety.Watched(name + ", is changing this card. " +
+				"It belongs to another apply, which began while the backup was taken.")}
 			return refused
 		}
 		ended = append(ended, name+", has written the card meanwhile. It belongs to another apply.")

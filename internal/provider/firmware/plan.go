@@ -43,7 +43,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	config.Activation = plan.Activation // with the default
 	config.CardIdentity = tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity)
 	a := r.asked(ctx, config, req, resp)
-	if a == nil || exists && r.followed(ctx, a, plan, config, state, resp) || !r.assess(ctx, a, config, state, &resp.Diagnostics) {
+	if a == nil || exists && r.followed(ctx, a, plan, config, state, resp) ||
+		!r.assess(ctx, a, config, state, &resp.Diagnostics) {
 		return
 	}
 	r.modify(ctx, a, plan, config, state, req, resp)
@@ -52,7 +53,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 // followed compares the card with the state that this plan is made on, and reports
 // whether the plan is complete with that: it is refused, or the card has moved, and
 // the state follows it.
-func (r *Resource) followed(ctx context.Context, a *assessment, plan, config, state model, resp *resource.ModifyPlanResponse) bool {
+func (r *Resource) followed(ctx context.Context, a *assessment, plan, config, state model,
+	resp *resource.ModifyPlanResponse) bool {
 	if !tfkit.SameCard(state.CardID, plan.CardID) {
 		return false
 	}
