@@ -129,7 +129,7 @@ func Remove(ctx context.Context, h *inventory.Host, d Desired, o Options) (Resul
 	if err != nil {
 		return Result{}, err
 	}
-	if !c.before.Persisted.Found && len(staleFiles(c.s, c.t, nil)) == 0 {
+	if !Removable(c.s, d) {
 		return Result{Observed: c.before, Left: []string{"Nothing of ours was on the host."}}, nil
 	}
 	if err = safety.Refusal("remove "+c.what(), CheckRemove(c.s, d)); err != nil {

@@ -38,6 +38,9 @@ type Planned struct {
 	// Port is true if the port GUID is not there yet but a resource of this plan
 	// will write it.
 	Port bool
+	// Carrier is the interface, as it is called now, of the port that will have the
+	// port GUID; empty if there is none.
+	Carrier string
 	// LinkType is true if a resource of this plan will make the port InfiniBand.
 	LinkType bool
 	// SM is true if a resource of this plan will run a subnet manager on the fabric.
@@ -63,7 +66,7 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
 	} else {
 		c.stackFindings()
 	}
-	c.overlap()
+	c.overlap(p.Carrier)
 	c.defaultRoute()
 	c.undone()
 	return c.found
@@ -78,6 +81,11 @@ func CheckRemove(s *inventory.Snapshot, d Desired) []safety.Finding {
 	}
 	c.session()
 	return c.found
+}
+
+// Removable reports whether anything of ours is on the host.
+func Removable(s *inventory.Snapshot, d Desired) bool {
+	return Observe(s, d.PortGUID, d.PKey).Persisted.Found || len(staleFiles(s, targetOf(s, d.PortGUID, d.PKey), nil)) > 0
 }
 
 // CheckConfig finds what speaks against a configuration whatever host it is
@@ -348,18 +356,27 @@ func CheckFabric(d Desired, elsewhere []string) []safety.Finding {
 	return []safety.Finding{ruleElsewhere.Find("Port %s of %s does not reach %s.", d.PortGUID, d.Host, strings.Join(elsewhere, ", "))}
 }
 
-// overlap compares the subnets with those of the host's other interfaces.
-func (c *checker) overlap() {
+// overlap compares the subnets with those of the host's other interfaces. carrier is
+// the one that becomes ours with the GUID that this plan writes.
+func (c *checker) overlap(carrier string) {
 	for _, p := range c.d.Config.Addresses {
 		for _, n := range c.s.Netdevs {
-			if n.Name == c.observed.Name && c.observed.Name != "" {
+			if n.Name == c.observed.Name || n.Name == carrier {
 				continue
 			}
 			for _, a := range n.Addresses {
-				if a.Overlaps(p) && !a.Addr().IsLoopback() && !a.Addr().IsLinkLocalUnicast() {
+				if a.Overlaps(p) && !a.Addr().IsLoopback() && !a.Addr().IsLinkLocalUnicast() && !c.gave(n, a) {
 					c.add(ruleOverlap.Find("%s overlaps %s of %s on %s.", p, a, n.Name, c.s.Host))
 				}
 			}
 		}
 	}
+}
+
+// gave reports whether an interface has an address by our own definition of this very
+// port. Network stacks find an interface by its name: it keeps the address when its
+// port has got another GUID.
+func (c *checker) gave(n inventory.Netdev, a netip.Prefix) bool {
+	ours := c.observed.Persisted
+	return n.IB && n.Name == ours.Interface && slices.Contains(ours.Config.Addresses, a)
 }

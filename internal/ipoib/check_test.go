@@ -3,6 +3,7 @@ package ipoib
 import (
 	"encoding/json"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -305,5 +306,45 @@ func TestCheck_stacked(t *testing.T) {
 		if got := strings.Join(evidence, "|"); !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+// rebadged gives the port of the interface another GUID, as somebody does by hand,
+// while our definition still gives the interface its address by its name.
+func rebadged(defined string, live ...string) func(*inventory.Snapshot) {
+	return func(s *inventory.Snapshot) {
+		other := testPort + 0x100
+		s.Cards[0].Ports[0].PortGUID, s.Netdevs[1].PortGUID, s.Netdevs[1].Addresses = other, other, pfx(live...)
+		if defined == "" {
+			return
+		}
+		t := target{port: testPort, name: "ibp1s0"}
+		for _, f := range (netplanNetworkd{}).files(t, desired(ib.ModeConnected, 65520, defined).Config) {
+			s.Files[f.path] = inventory.File{Content: f.text, Mode: "600"}
+		}
+	}
+}
+
+func TestCheck_overlapIsNotWithItself(t *testing.T) {
+	const own = "172.16.0.20/24"
+	for name, tc := range map[string]struct {
+		s     *inventory.Snapshot
+		carry string // the interface of the port that is to have the GUID
+		found bool
+	}{
+		"our definition":              {s: testHost(rebadged(own, own))},
+		"another address on it":       {s: testHost(rebadged(own, "172.16.0.99/24")), found: true},
+		"nobody's definition":         {s: testHost(rebadged("", own)), found: true},
+		"the port gets the GUID":      {s: testHost(rebadged("", own)), carry: "ibp1s0"},
+		"another port gets the GUID":  {s: testHost(rebadged("", own)), carry: "ibp1s0d1", found: true},
+		"our definition names others": {s: testHost(rebadged(own, own), func(s *inventory.Snapshot) { s.Netdevs[1].Name = "ibp2s0" }), found: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := desired(ib.ModeConnected, 65520, own)
+			found := slices.ContainsFunc(Check(tc.s, d, Planned{Port: true, Carrier: tc.carry}), func(f safety.Finding) bool { return f.Code == "IP013" })
+			if found != tc.found {
+				t.Errorf("IP013 %t, want %t", found, tc.found)
+			}
+		})
 	}
 }

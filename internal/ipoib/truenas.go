@@ -248,6 +248,10 @@ func (c *change) transact(ctx context.Context, deadline time.Time, steps ...midc
 		return 0, fmt.Errorf("the middleware refused the change of %s and took back what was stored: %s: %w",
 			c.before.Name, midclt.Messages(exit.Stderr), err)
 	}
+	var watch *host.ObserveError
+	if errors.As(err, &watch) {
+		return 0, err // nothing was sent: there is nothing to undo and nothing to wait for
+	}
 	if err != nil {
 		return 0, c.rollback(ctx, deadline, 0, "the connection was lost during the commit", err)
 	}

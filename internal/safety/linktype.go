@@ -35,7 +35,7 @@ func LinkTypes(in LinkTypeInput) Verdict {
 	}
 	v.Findings = append(v.Findings, inUse(in.Card, in.Host)...)
 	if in.Host.Observe {
-		v.Findings = append(v.Findings, find("HO008", "Host %s", in.Host.Name))
+		v.Findings = append(v.Findings, OnlyRead(in.Host.Name))
 	}
 	v.Findings = append(v.Findings, lasting(in)...)
 	v.Findings = append(v.Findings, fleeting(in)...)

@@ -26,7 +26,7 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 	}
 	v.Findings = append(v.Findings, users...)
 	if in.Host.Observe {
-		v.Findings = append(v.Findings, find("HO008", "Host %s", in.Host.Name))
+		v.Findings = append(v.Findings, OnlyRead(in.Host.Name))
 	}
 	if linkChanges(in) {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)

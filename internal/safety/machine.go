@@ -9,11 +9,14 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
+// OnlyRead is the finding on any change of a host that is only read.
+func OnlyRead(host string) Finding { return find("HO008", "Host %s", host) }
+
 // machine gives the findings on the host that hold for every write of flash.
 func machine(card CardFacts, host HostFacts, need int64) []Finding {
 	var found []Finding
 	if host.Observe {
-		found = append(found, find("HO008", "Host %s", host.Name))
+		found = append(found, OnlyRead(host.Name))
 	}
 	found = append(found, lockdown(card, host)...)
 	found = append(found, battery(host)...)

@@ -14,7 +14,7 @@ import (
 )
 
 // ModifyPlan verifies the file, so that a bad one fails the plan and the plan
-// shows what the image is. It does not ask the host.
+// shows what the image is. It asks the host only if that may not be changed.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() || r.Data == nil {
 		return // a staged copy is content-addressed and harmless; forgetting it needs no warning
@@ -43,7 +43,24 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 			return
 		}
 	}
+	if r.refused(ctx, plan, f.sha256, &resp.Diagnostics) {
+		return
+	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// refused reports whether the host is only read and does not have the image yet.
+func (r *Resource) refused(ctx context.Context, m model, sha256 string, diags *diag.Diagnostics) bool {
+	name := m.Host.ValueString()
+	if !r.Hosts[name].Observe {
+		return false
+	}
+	if _, _, snap, err := r.Look(ctx, name); err == nil {
+		if _, there := snap.StagedImage(sha256); there {
+			return false
+		}
+	}
+	return r.OnlyRead(ctx, fmt.Sprintf("stage firmware image %s on host %s", m.Source.ValueString(), name), name, diags)
 }
 
 // usable reads the file and checks that it may be staged; nil if not. It

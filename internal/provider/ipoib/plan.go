@@ -101,16 +101,20 @@ func settleMTU(d *ops.Desired, snap *inventory.Snapshot) {
 
 // check adds what speaks against d and reports whether it may be done.
 func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Desired) bool {
+	what := "configure IPoIB interface " + ref(d).String()
+	if !ops.Observe(snap, d.PortGUID, d.PKey).Satisfies(d.Config) && r.OnlyRead(ctx, what, d.Host, diags) {
+		return false
+	}
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
-	planned := ops.Planned{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand, SM: r.Planned.HasSM()}
+	planned := ops.Planned{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(snap), LinkType: port.InfiniBand, SM: r.Planned.HasSM()}
 	found := append(ops.Check(snap, d, planned), ops.CheckSubnet(d, r.members(d))...)
 	overlap, same := r.Planned.SetAddresses(ref(d), d.Config.Addresses)
 	found = append(found, ops.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
 	if planned.SM && ops.Observe(snap, d.PortGUID, d.PKey).Unserved() {
 		found = append(found, ops.CheckFabric(d, r.SMsElsewhere(ctx, snap, d.PortGUID))...)
 	}
-	return !tfkit.AddFindings(ctx, diags, "configure IPoIB interface "+ref(d).String(), found)
+	return !tfkit.AddFindings(ctx, diags, what, found)
 }
 
 // members are the interfaces of the same subnets that were planned so far with
@@ -140,8 +144,13 @@ func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, st
 	if err != nil || r.Data == nil || !r.HostReady(state.Host) {
 		return
 	}
+	what := "remove IPoIB interface " + ref(d).String()
+	r.KeepsOnlyRead(ctx, what, state.Host, func(s *inventory.Snapshot) bool { return ops.Removable(s, d) }, diags)
+	if r.Hosts[d.Host].Observe {
+		return
+	}
 	if _, _, snap, lookErr := r.Look(ctx, d.Host); lookErr == nil {
-		tfkit.AddFindings(ctx, diags, "remove IPoIB interface "+ref(d).String(), ops.CheckRemove(snap, d))
+		tfkit.AddFindings(ctx, diags, what, ops.CheckRemove(snap, d))
 	}
 }
 

@@ -22,6 +22,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		warnRemoval(&resp.Diagnostics, state.ID.ValueString())
 		r.CanLeave("remove subnet manager "+state.ID.ValueString(), "host", req.State, "", &resp.Diagnostics)
+		r.checkRemoval(ctx, &resp.Diagnostics, &state)
 		return
 	}
 	var plan model
@@ -51,7 +52,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	r.Planned.SetSM(ref(d), tfkit.PlannedSM{Priority: d.Priority, Master: observed.Master()})
 	settled := satisfies(observed, d)
 	r.check(ctx, &resp.Diagnostics, snap, d, settled)
-	if !settled {
+	if !settled && !r.Hosts[d.Host].Observe {
 		r.survey(ctx, &resp.Diagnostics, h, snap, d)
 	}
 	plan.plan(d)
@@ -79,6 +80,10 @@ const namedRivals = 3
 // cards of other hosts count only if something is to change: whoever plans
 // nothing waits for nobody.
 func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Desired, settled bool) bool {
+	what := "run subnet manager " + ref(d).String()
+	if !settled && r.OnlyRead(ctx, what, d.Host, diags) {
+		return false
+	}
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
 	planned := ops.Planned{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand}
@@ -93,7 +98,7 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	if !settled {
 		planned.Lab = r.lab(ctx)
 	}
-	return !tfkit.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(), ops.Check(snap, d, planned))
+	return !tfkit.AddFindings(ctx, diags, what, ops.Check(snap, d, planned))
 }
 
 // lab are the ports of the hosts that answer, without the cards whose GUIDs
@@ -114,6 +119,16 @@ func (r *Resource) survey(ctx context.Context, diags *diag.Diagnostics, h *inven
 		return
 	}
 	tfkit.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(), ops.CheckFabric(d, view, r.lab(ctx)))
+}
+
+// checkRemoval refuses a destroy on a host that is only read.
+func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, state *model) {
+	d, err := state.desired(ctx)
+	if err != nil {
+		return // the destroy itself says it
+	}
+	r.KeepsOnlyRead(ctx, "remove subnet manager "+ref(d).String(), state.Host,
+		func(s *inventory.Snapshot) bool { return ops.Observe(s, d.PortGUID).Managed }, diags)
 }
 
 func warnRemoval(diags *diag.Diagnostics, id string) {

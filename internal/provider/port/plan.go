@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/port"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
 )
@@ -22,6 +23,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		tfkit.AddForgotten(&resp.Diagnostics, "port", state.ID.ValueString(),
 			"The port stays as it is until the driver is loaded anew or the host restarts; what makes the setting at boot is removed.")
 		r.CanLeave("remove setting of port "+state.ID.ValueString(), "card_id", req.State, "", &resp.Diagnostics)
+		r.checkRemoval(ctx, &resp.Diagnostics, &state)
 		return
 	}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
@@ -49,6 +51,16 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	plan.plan(ref, d.Number, state)
 	steady := tfkit.Steady{Held: exists && state.holds(plan), ToDo: len(o.Differences(d)) > 0, Live: live}
 	steady.Plan(ctx, req, resp, &plan)
+}
+
+// checkRemoval refuses a destroy on a host that is only read.
+func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, state *model) {
+	d, ref, err := state.desired(types.StringNull())
+	if err != nil {
+		return // the destroy itself says it
+	}
+	r.KeepsOnlyRead(ctx, "forget port "+id(ref, d.Number), types.StringValue(ref.Host),
+		func(s *inventory.Snapshot) bool { return ops.Observe(s, d.Card, d.Number).Stored }, diags)
 }
 
 // live are the attributes that the host and its fabric decide.
@@ -80,6 +92,9 @@ func (r *Resource) assess(ctx context.Context, card tfkit.CardID, d ops.Desired,
 	o, err := ops.Look(ctx, at.Host, d)
 	if err != nil {
 		tfkit.AddErrorAt(diags, path.Root("port"), what, err)
+		return o, false
+	}
+	if len(o.Differences(d)) > 0 && r.OnlyRead(ctx, what, ref.Host, diags) {
 		return o, false
 	}
 	planned := ops.Planned{InfiniBand: r.Planned.Card(ref).LinkTypes[d.Number] == ib.LinkTypeIB}

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -119,6 +120,9 @@ func (d *Data) CanLeave(what, at string, state tfsdk.State, to string, diags *di
 	}
 	from := hostOf(id)
 	err := d.InMap(from)
+	if err == nil && to != "" && d.Hosts[from].Observe {
+		err = &host.ObserveError{Host: from, Command: what}
+	}
 	AddError(diags, what, err)
 	return err == nil
 }

@@ -21,8 +21,14 @@ import (
 // "Refusing to …" with each finding at its attribute if an operation was refused.
 // what is verb, thing and identity: "read card intel9/0000:01:00.0".
 func AddError(diags *diag.Diagnostics, what string, err error) {
-	var refused *safety.RefusedError
+	var (
+		refused *safety.RefusedError
+		watch   *host.ObserveError
+	)
 	switch {
+	case errors.As(err, &watch):
+		// Whatever went around it: nothing was sent to the host.
+		addRefusal(diags, what, safety.OnlyRead(watch.Host))
 	case errors.As(err, &refused):
 		for _, f := range refused.Blocking() {
 			addRefusal(diags, refused.What, f)

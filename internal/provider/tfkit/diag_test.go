@@ -195,3 +195,25 @@ func TestWarnSlowSudo(t *testing.T) {
 		t.Errorf("got %v", diags)
 	}
 }
+
+// A host that is only read has its own code, whatever the operation made of the error.
+func TestAddError_observeModeIsRefused(t *testing.T) {
+	watch := &host.ObserveError{Host: "xeon2zfs", Command: "midclt call interface.update"}
+	for name, err := range map[string]error{"bare": watch, "inside": fmt.Errorf("removing the stored interface: %w", watch), "explained": begun{watch}} {
+		t.Run(name, func(t *testing.T) {
+			var diags diag.Diagnostics
+			AddError(&diags, "remove IPoIB interface xeon2zfs/1", err)
+			if len(diags) != 1 || diags[0].Summary() != "Refusing to remove IPoIB interface xeon2zfs/1: HO008 Host is in observe mode" {
+				t.Fatalf("got %v", diags)
+			}
+			if text := diags[0].Detail(); strings.Contains(text, "midclt") || strings.Contains(text, "begun") || !strings.Contains(text, "Remove mode = \"observe\"") {
+				t.Errorf("got %s", text)
+			}
+		})
+	}
+}
+
+type begun struct{ error }
+
+func (b begun) Explain() string { return "The change was begun." }
+func (b begun) Unwrap() error   { return b.error }

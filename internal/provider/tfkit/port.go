@@ -29,6 +29,22 @@ func (d *Data) PortPlan(s *inventory.Snapshot, host string, guid ib.GUID) PortPl
 	return p
 }
 
+// Carrier is the interface that the port of the card has now, whatever its GUID is;
+// empty if it has none.
+func (p PortPlan) Carrier(s *inventory.Snapshot) string {
+	for _, c := range s.Cards {
+		for _, port := range c.Ports {
+			if c.PCI != p.Card.PCI || port.Number != p.Number {
+				continue
+			}
+			if n, ok := s.NetdevByPortGUID(port.PortGUID); ok && n.Parent == "" {
+				return n.Name
+			}
+		}
+	}
+	return ""
+}
+
 func inFlash(s *inventory.Snapshot, guid ib.GUID) (*inventory.Card, int) {
 	for i := range s.Cards {
 		c := &s.Cards[i]
