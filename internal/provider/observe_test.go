@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
@@ -29,18 +30,20 @@ func TestObserve_everyChangeIsRefusedWhilePlanning(t *testing.T) {
 	before := w.Print(intel9)
 	refused := func(name, what string, ws *acctest.Workspace, cfg acctest.Config) {
 		t.Run(name, func(t *testing.T) {
-			says(t, plan(t, ws, cfg).Diags.Errors(), "Refusing to "+what, "HO008 Host is in observe mode", "Remove mode = \"observe\"")
+			says(t, plan(t, ws, cfg).Diags.Errors(), "Refusing to "+what,
+				"HO008 Host is in observe mode", "Remove mode = \"observe\"")
 		})
 	}
 	const guid = intel9 + "/0xe41d2d0300e44ed1"
 	refused("mtu", "configure IPoIB interface "+guid, eye, cfg.With(ipoib, map[string]any{"mtu": 5000}))
 	refused("priority", "run subnet manager "+guid, eye, cfg.With(sm, map[string]any{"priority": 3}))
 	refused("port", "set port "+intel9+"/0000:01:00.0/2", eye, cfg.With(port.Address(), map[string]any{"enabled": false}))
-	refused("another interface", "configure IPoIB interface "+intel9+"/0xe41d2d0300e44ed2", eye, append(cfg[:len(cfg):len(cfg)], acctest.Resource{
-		Type: "infiniband_ipoib_interface", Name: "second", Attrs: map[string]any{
-			"host": intel9, "port_guid": "0xe41d2d0300e44ed2", "mode": "datagram", "addresses": []any{"172.17.0.20/24"},
-		},
-	}))
+	refused("another interface",
+		"configure IPoIB interface "+intel9+"/0xe41d2d0300e44ed2", eye, append(slices.Clone(cfg), acctest.Resource{
+			Type: "infiniband_ipoib_interface", Name: "second", Attrs: map[string]any{
+				"host": intel9, "port_guid": "0xe41d2d0300e44ed2", "mode": "datagram", "addresses": []any{"172.17.0.20/24"},
+			},
+		}))
 	refused("destroy of the interface", "remove IPoIB interface "+guid, eye, cfg.Without(ipoib))
 	refused("destroy of the subnet manager", "remove subnet manager "+guid, eye, cfg.Without(sm, ipoib))
 	refused("destroy of the port", "forget port "+intel9+"/0000:01:00.0/2", eye, cfg.Without(port.Address()))
@@ -49,7 +52,7 @@ func TestObserve_everyChangeIsRefusedWhilePlanning(t *testing.T) {
 	}
 	w.Run(intel9, "systemctl stop 'opensm@0xe41d2d0300e44ed1.service'")
 	refused("stopped subnet manager", "run subnet manager "+guid, eye, cfg)
-	refused("new image", "stage firmware image", observed(w, w.Workspace(), intel9), cfg[1:2].With(cfg[1].Address(), map[string]any{
+	refused("new image", "stage firmware image", observed(w, w.Workspace(), intel9), cfg[1:2].With(image, map[string]any{
 		"source": w.Image(acctest.ImageEN), "sha256": w.Images[acctest.ImageEN].SHA256,
 	}))
 }

@@ -206,7 +206,8 @@ func TestAddError_observeModeIsRefused(t *testing.T) {
 			if len(diags) != 1 || diags[0].Summary() != "Refusing to remove IPoIB interface xeon2zfs/1: HO008 Host is in observe mode" {
 				t.Fatalf("got %v", diags)
 			}
-			if text := diags[0].Detail(); strings.Contains(text, "midclt") || strings.Contains(text, "begun") || !strings.Contains(text, "Remove mode = \"observe\"") {
+			text := diags[0].Detail()
+			if strings.Contains(text, "midclt") || strings.Contains(text, "begun") || !strings.Contains(text, "Remove mode = \"observe\"") {
 				t.Errorf("got %s", text)
 			}
 		})

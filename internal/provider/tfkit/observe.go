@@ -18,7 +18,9 @@ func (d *Data) OnlyRead(ctx context.Context, what, host string, diags *diag.Diag
 
 // KeepsOnlyRead refuses a destroy on a host in observe mode, unless a look at the
 // host shows that there is nothing to remove.
-func (d *Data) KeepsOnlyRead(ctx context.Context, what string, host types.String, there func(*inventory.Snapshot) bool, diags *diag.Diagnostics) {
+func (d *Data) KeepsOnlyRead(ctx context.Context, what string, host types.String,
+	there func(*inventory.Snapshot) bool, diags *diag.Diagnostics,
+) {
 	if !d.HostReady(host) || !d.Hosts[host.ValueString()].Observe {
 		return
 	}
