@@ -314,7 +314,9 @@ func (s *server) exec(conn *ssh.ServerConn, ch ssh.Channel, command string, faul
 		cmd.Stdout = &whole
 	}
 	cmd.WaitDelay = 200 * time.Millisecond
-	_ = cmd.Run()
+	if _ = cmd.Run(); cmd.ProcessState == nil {
+		return // it did not start: the test has ended, and its directories are gone
+	}
 	switch fault {
 	case execCutAfter:
 		_ = conn.Close()
