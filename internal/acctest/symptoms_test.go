@@ -29,7 +29,7 @@ var shown = map[string][3]string{
 	"cause training":                       {"../opensm/cause_test.go", "TestFindCause", "CauseTraining"},
 	"cause foreign SM":                     {"../opensm/cause_test.go", "TestFindCause", "CauseForeign"},
 	"cause duplicate GUID":                 {"../opensm/real_test.go", "TestReal_causes", "CauseDuplicate"},
-	"cause duplicate GUID, back to back":   {"../testbed/fabric_cause_test.go", "TestFabric_names_the_cause", "opensm.CauseBackToBack"},
+	"cause duplicate GUID, back to back":   {"../ipoib/opensm_lab_test.go", "TestLab_OpenSM_namesWhatOpensmSays", "opensm.CauseBackToBack"},
 	"cause P_Key":                          {"isolation_test.go", "TestSM_isolation_that_is_not_in_force", "cause: P_Key"},
 	"infiniband_connectivity no_interface": {"symptoms_test.go", "TestSymptoms_of_a_pair", "no_interface"},
 	"infiniband_connectivity no_sm":        {"symptoms_test.go", "TestSymptoms_of_a_pair", "no_sm"},
