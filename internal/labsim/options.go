@@ -12,88 +12,85 @@ type Flags struct {
 func (f *Flags) Has(name string) bool { return len(f.values[name]) > 0 }
 
 // Get returns the last value of an option.
-func (f *Flags) Get(name string) string {
+func (f *Flags) Get(name string) string { return f.Or(name, "") }
+
+// Or returns the last value of an option, or def if it was not given.
+func (f *Flags) Or(name, def string) string {
 	if v := f.values[name]; len(v) > 0 {
 		return v[len(v)-1]
 	}
-	return ""
+	return def
 }
 
 // All returns every value of an option.
 func (f *Flags) All(name string) []string { return f.values[name] }
 
-// ParseFlags is a strict getopt: names lists the known options, one letter or a
-// long word, with "=" at the end if it takes a value. Long options are known
-// by their full name only. With posix set, options end at the first operand. An
-// unknown option is recorded as a violation and false returned; the caller then
-// exits with status 2.
+// ParseFlags reads the arguments of the process with ParseArgs. An unknown option
+// is recorded as a violation and false returned; the caller then exits with
+// status 2.
 func (p *Proc) ParseFlags(posix bool, names ...string) (*Flags, bool) {
-	takes := map[string]bool{}
-	known := map[string]bool{}
-	for _, n := range names {
-		known[strings.TrimSuffix(n, "=")] = true
-		takes[strings.TrimSuffix(n, "=")] = strings.HasSuffix(n, "=")
-	}
-	f := &Flags{values: map[string][]string{}}
-	rest := p.Args[1:]
-	for len(rest) > 0 {
-		arg := rest[0]
-		rest = rest[1:]
-		switch {
-		case arg == "--":
-			f.Args = append(f.Args, rest...)
-			return f, true
-		case strings.HasPrefix(arg, "--"):
-			name, value, given := strings.Cut(arg[2:], "=")
-			if !known[name] || given && !takes[name] {
-				p.Unknown("option " + arg)
-				return nil, false
-			}
-			if takes[name] && !given {
-				if len(rest) == 0 {
-					p.Unknown("option " + arg + " without a value")
-					return nil, false
-				}
-				value, rest = rest[0], rest[1:]
-			}
-			f.values[name] = append(f.values[name], value)
-		case len(arg) > 1 && arg[0] == '-':
-			var ok bool
-			if rest, ok = p.shortFlags(f, arg[1:], rest, known, takes); !ok {
-				return nil, false
-			}
-		default:
-			f.Args = append(f.Args, arg)
-			if posix {
-				f.Args = append(f.Args, rest...)
-				return f, true
-			}
-		}
+	f, bad := ParseArgs(p.Args[1:], posix, names...)
+	if bad != "" {
+		p.Unknown("option " + bad)
+		return nil, false
 	}
 	return f, true
 }
 
-func (p *Proc) shortFlags(f *Flags, letters string, rest []string, known, takes map[string]bool) ([]string, bool) {
-	for letters != "" {
-		name := letters[:1]
-		letters = letters[1:]
-		if !known[name] {
-			p.Unknown("option -" + name)
-			return rest, false
+// ParseArgs is a strict getopt. Each of names is one known option: a letter or a
+// long word, its other names after a blank, "=" at the end if it takes a value; the
+// result knows it by its first name. Long options are known by their full name only.
+// With posix set, options end at the first operand. bad is the option that is not
+// known or lacks its value.
+func ParseArgs(args []string, posix bool, names ...string) (f *Flags, bad string) {
+	first, takes := map[string]string{}, map[string]bool{}
+	for _, n := range names {
+		list := strings.Fields(strings.TrimSuffix(n, "="))
+		for _, name := range list {
+			first[name] = list[0]
 		}
-		value := ""
-		if takes[name] {
-			switch {
-			case letters != "":
-				value, letters = letters, ""
-			case len(rest) > 0:
-				value, rest = rest[0], rest[1:]
-			default:
-				p.Unknown("option -" + name + " without a value")
-				return rest, false
-			}
-		}
-		f.values[name] = append(f.values[name], value)
+		takes[list[0]] = strings.HasSuffix(n, "=")
 	}
-	return rest, true
+	f = &Flags{values: map[string][]string{}}
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		switch {
+		case arg == "--":
+			f.Args = append(f.Args, args...)
+			return f, ""
+		case len(arg) < 2 || arg[0] != '-':
+			f.Args = append(f.Args, arg)
+			if posix {
+				f.Args = append(f.Args, args...)
+				return f, ""
+			}
+			continue
+		}
+		word, value, given := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		letters := ""
+		if arg[1] != '-' {
+			word, letters, value, given = arg[1:2], arg[2:], "", false
+		}
+		for {
+			name, known := first[word]
+			switch {
+			case !known || given && !takes[name]:
+				return f, arg
+			case takes[name] && letters != "":
+				value, letters = letters, ""
+			case takes[name] && !given:
+				if len(args) == 0 {
+					return f, arg
+				}
+				value, args = args[0], args[1:]
+			}
+			f.values[name] = append(f.values[name], value)
+			if letters == "" {
+				break
+			}
+			word, letters, value = letters[:1], letters[1:], ""
+		}
+	}
+	return f, ""
 }

@@ -11,15 +11,15 @@ import (
 
 // aptGet knows update, install and remove of the packages that hosts here need.
 func aptGet(ctx context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false,
-		option{"-y --yes --assume-yes", false}, option{"-q --quiet", false}, option{"-qq", false},
-		option{"--no-install-recommends", false}, option{"-o --option", true})
-	if bad != "" || len(o.rest) == 0 {
+	o, bad := labsim.ParseArgs(p.Args[1:], false,
+		"y yes assume-yes", "q quiet", "qq",
+		"no-install-recommends", "o option=")
+	if bad != "" || len(o.Args) == 0 {
 		return p.Unknown("form of apt-get " + bad)
 	}
 	s := stateOf(p.Machine)
 	lock := "/var/lib/dpkg/lock-frontend"
-	if o.rest[0] == "update" {
+	if o.Args[0] == "update" {
 		lock = "/var/lib/apt/lists/lock"
 	}
 	s.mu.Lock()
@@ -33,15 +33,15 @@ func aptGet(ctx context.Context, p *labsim.Proc) int {
 		p.Errorf("E: Could not get lock %s. It is held by process %d (unattended-upgr)\nE: Unable to acquire the dpkg frontend lock (%s), is another process using it?\n", lock, locked, lock)
 		return 100
 	}
-	switch o.rest[0] {
+	switch o.Args[0] {
 	case "update":
 		return aptUpdate(p, offline)
 	case "install":
 		return s.aptInstall(ctx, p, o, offline)
 	case "remove", "purge":
-		return p.Unknown("apt-get " + o.rest[0])
+		return p.Unknown("apt-get " + o.Args[0])
 	}
-	return p.Unknown("apt-get " + o.rest[0])
+	return p.Unknown("apt-get " + o.Args[0])
 }
 
 func aptUpdate(p *labsim.Proc, offline bool) int {
@@ -55,10 +55,10 @@ func aptUpdate(p *labsim.Proc, offline bool) int {
 	return 0
 }
 
-func (s *state) aptInstall(ctx context.Context, p *labsim.Proc, o parsed, offline bool) int {
+func (s *state) aptInstall(ctx context.Context, p *labsim.Proc, o *labsim.Flags, offline bool) int {
 	avail := s.available()
 	var fresh []string
-	for _, name := range o.rest[1:] {
+	for _, name := range o.Args[1:] {
 		name, _, _ = strings.Cut(name, "=")
 		if _, ok := avail[name]; !ok {
 			if !strings.HasPrefix(name, "linux-modules-extra-") {
@@ -71,7 +71,7 @@ func (s *state) aptInstall(ctx context.Context, p *labsim.Proc, o parsed, offlin
 	}
 	p.Printf("Reading package lists...\nBuilding dependency tree...\nReading state information...\n")
 	if len(fresh) == 0 {
-		for _, name := range o.rest[1:] {
+		for _, name := range o.Args[1:] {
 			p.Printf("%s is already the newest version (%s).\n", name, s.version(name))
 		}
 		p.Printf("0 upgraded, 0 newly installed, 0 to remove and 0 not upgraded.\n")
@@ -80,7 +80,7 @@ func (s *state) aptInstall(ctx context.Context, p *labsim.Proc, o parsed, offlin
 	sort.Strings(fresh)
 	p.Printf("The following NEW packages will be installed:\n  %s\n0 upgraded, %d newly installed, 0 to remove and 0 not upgraded.\n",
 		strings.Join(fresh, " "), len(fresh))
-	if !o.has("-y") {
+	if !o.Has("y") {
 		p.Printf("Do you want to continue? [Y/n] Abort.\n")
 		return 1
 	}
@@ -100,25 +100,25 @@ func (s *state) aptInstall(ctx context.Context, p *labsim.Proc, o parsed, offlin
 
 // dpkgQuery knows -W with a format, and dpkg -s.
 func dpkgQuery(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, option{"-W --show", false}, option{"-f --showformat", true}, option{"-s --status", false})
-	if bad != "" || o.has("-W") == o.has("-s") || len(o.rest) == 0 {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, "W show", "f showformat=", "s status")
+	if bad != "" || o.Has("W") == o.Has("s") || len(o.Args) == 0 {
 		return p.Unknown("form of " + p.Name() + " " + bad)
 	}
 	s := stateOf(p.Machine)
 	status := 0
-	for _, name := range o.rest {
+	for _, name := range o.Args {
 		v := s.version(name)
 		switch {
-		case v == "" && o.has("-W"):
+		case v == "" && o.Has("W"):
 			p.Errorf("dpkg-query: no packages found matching %s\n", name)
 			status = 1
 		case v == "":
 			p.Errorf("dpkg-query: package '%s' is not installed and no information is available\n"+
 				"Use dpkg --info (= dpkg-deb --info) to examine archive files.\n", name)
 			status = 1
-		case o.has("-W"):
+		case o.Has("W"):
 			// dpkg takes "-f=FORMAT" for a short option, too.
-			format := strings.TrimPrefix(o.last("-f", "${binary:Package}\t${Version}\n"), "=")
+			format := strings.TrimPrefix(o.Or("f", "${binary:Package}\t${Version}\n"), "=")
 			p.Printf("%s", packageFormat(format, name, v))
 		default:
 			p.Printf("Package: %s\nStatus: install ok installed\nArchitecture: amd64\nVersion: %s\n", name, v)

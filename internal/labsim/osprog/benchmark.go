@@ -158,20 +158,20 @@ func (c connection) tcpGbps(streams int) float64 {
 // iperf3 is iperf 3.12: one TCP test with JSON output, or its server. With -J it
 // exits 0 whatever happened.
 func iperf3(ctx context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, option{"-s", false}, option{"-1", false}, option{"-B", true}, option{"-p", true}, option{"-c", true},
-		option{"-t", true}, option{"-P", true}, option{"-J", false}, option{"--connect-timeout", true}, option{"--version", false})
-	if bad != "" || len(o.rest) > 0 {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, "s", "1", "B=", "p=", "c=",
+		"t=", "P=", "J", "connect-timeout=", "version")
+	if bad != "" || len(o.Args) > 0 {
 		return p.Unknown("form of iperf3 " + bad)
 	}
-	if o.has("--version") {
+	if o.Has("version") {
 		p.Printf("iperf %s (cJSON 1.7.15)\nLinux %s %s\n", versionsOf(p.Machine).iperf3, p.Machine.Name, p.Machine.Kernel)
 		return 0
 	}
 	s := stateOf(p.Machine)
-	port, errPort := strconv.Atoi(o.last("-p", "5201"))
-	if o.has("-s") {
-		addr, err := netip.ParseAddr(o.last("-B", "0.0.0.0"))
-		if err != nil || errPort != nil || !o.has("-1") || addr.IsUnspecified() {
+	port, errPort := strconv.Atoi(o.Or("p", "5201"))
+	if o.Has("s") {
+		addr, err := netip.ParseAddr(o.Or("B", "0.0.0.0"))
+		if err != nil || errPort != nil || !o.Has("1") || addr.IsUnspecified() {
 			return p.Unknown("form of iperf3 -s")
 		}
 		if !s.localAddr(addr) {
@@ -180,10 +180,10 @@ func iperf3(ctx context.Context, p *labsim.Proc) int {
 		}
 		return s.serve(ctx, p, port, &listener{program: "iperf3", addr: addr}, true)
 	}
-	dst, err := netip.ParseAddr(o.last("-c", ""))
-	seconds, errTime := strconv.Atoi(o.last("-t", "10"))
-	streams, errStreams := strconv.Atoi(o.last("-P", "1"))
-	if err != nil || errPort != nil || errTime != nil || errStreams != nil || !o.has("-J") {
+	dst, err := netip.ParseAddr(o.Or("c", ""))
+	seconds, errTime := strconv.Atoi(o.Or("t", "10"))
+	streams, errStreams := strconv.Atoi(o.Or("P", "1"))
+	if err != nil || errPort != nil || errTime != nil || errStreams != nil || !o.Has("J") {
 		return p.Unknown("form of iperf3 -c")
 	}
 	c := s.connect(dst, port, "iperf3")
@@ -253,32 +253,32 @@ func qperf(ctx context.Context, p *labsim.Proc) int {
 
 // perftest is perftest 4.5 with a duration.
 func perftest(ctx context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, option{"-F", false}, option{"-d", true}, option{"-i", true}, option{"-p", true}, option{"-D", true},
-		option{"--report_gbits", false}, option{"--version", false})
+	o, bad := labsim.ParseArgs(p.Args[1:], false, "F", "d=", "i=", "p=", "D=",
+		"report_gbits", "version")
 	bandwidth := strings.HasSuffix(p.Name(), "_bw")
-	if bad != "" || len(o.rest) > 1 || o.has("--report_gbits") && !bandwidth {
+	if bad != "" || len(o.Args) > 1 || o.Has("report_gbits") && !bandwidth {
 		return p.Unknown("form of " + p.Name() + " " + bad)
 	}
-	if o.has("--version") {
+	if o.Has("version") {
 		p.Printf("Version: %s\n", versionsOf(p.Machine).perftest)
 		return 0
 	}
-	port, err := strconv.Atoi(o.last("-p", "18515"))
-	seconds, errTime := strconv.Atoi(o.last("-D", ""))
+	port, err := strconv.Atoi(o.Or("p", "18515"))
+	seconds, errTime := strconv.Atoi(o.Or("D", ""))
 	if err != nil || errTime != nil {
 		return p.Unknown("form of " + p.Name())
 	}
 	s := stateOf(p.Machine)
-	if !s.hasRDMA(o.last("-d", ""), o.last("-i", "1")) {
+	if !s.hasRDMA(o.Or("d", ""), o.Or("i", "1")) {
 		p.Errorf(" Unable to find the Infiniband/RoCE device\n")
 		return 1
 	}
-	if len(o.rest) == 0 {
+	if len(o.Args) == 0 {
 		return s.serve(ctx, p, port, &listener{program: p.Name()}, true)
 	}
-	dst, err := netip.ParseAddr(o.rest[0])
+	dst, err := netip.ParseAddr(o.Args[0])
 	if err != nil {
-		return p.Unknown("address " + o.rest[0])
+		return p.Unknown("address " + o.Args[0])
 	}
 	c := s.connect(dst, port, p.Name())
 	if c.problem != "" {

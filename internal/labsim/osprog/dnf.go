@@ -14,12 +14,12 @@ const dnfRepo = "baseos"
 
 // dnf knows install and makecache. Texts and statuses are those of dnf 4.14.
 func dnf(ctx context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false,
-		option{"-y --assumeyes", false}, option{"-q --quiet", false}, option{"--setopt", true}, option{"--refresh", false})
-	if bad != "" || len(o.rest) == 0 {
+	o, bad := labsim.ParseArgs(p.Args[1:], false,
+		"y assumeyes", "q quiet", "setopt=", "refresh")
+	if bad != "" || len(o.Args) == 0 {
 		return p.Unknown("form of dnf " + bad)
 	}
-	for _, set := range o.opts["--setopt"] {
+	for _, set := range o.All("setopt") {
 		if set != "install_weak_deps=False" {
 			return p.Unknown("option --setopt=" + set)
 		}
@@ -37,7 +37,7 @@ func dnf(ctx context.Context, p *labsim.Proc) int {
 		p.Errorf("Waiting for process with pid %d to finish.\n", locked)
 		return 1
 	}
-	switch o.rest[0] {
+	switch o.Args[0] {
 	case "makecache":
 		if offline {
 			return dnfUnreachable(p)
@@ -47,7 +47,7 @@ func dnf(ctx context.Context, p *labsim.Proc) int {
 	case "install":
 		return s.dnfInstall(ctx, p, o, offline)
 	}
-	return p.Unknown("dnf " + o.rest[0])
+	return p.Unknown("dnf " + o.Args[0])
 }
 
 func dnfUnreachable(p *labsim.Proc) int {
@@ -58,10 +58,10 @@ func dnfUnreachable(p *labsim.Proc) int {
 	return 1
 }
 
-func (s *state) dnfInstall(ctx context.Context, p *labsim.Proc, o parsed, offline bool) int {
+func (s *state) dnfInstall(ctx context.Context, p *labsim.Proc, o *labsim.Flags, offline bool) int {
 	avail := s.available()
 	var fresh, unknown []string
-	for _, name := range o.rest[1:] {
+	for _, name := range o.Args[1:] {
 		if _, ok := avail[name]; !ok {
 			p.Machine.Violate("dnf: package %s is not known to the lab", name)
 			p.Printf("No match for argument: %s\n", name)
@@ -75,7 +75,7 @@ func (s *state) dnfInstall(ctx context.Context, p *labsim.Proc, o parsed, offlin
 		return 1
 	}
 	if len(fresh) == 0 {
-		for _, name := range o.rest[1:] {
+		for _, name := range o.Args[1:] {
 			p.Printf("Package %s-%s.x86_64 is already installed.\n", name, s.version(name))
 		}
 		p.Printf("Dependencies resolved.\nNothing to do.\nComplete!\n")
@@ -89,7 +89,7 @@ func (s *state) dnfInstall(ctx context.Context, p *labsim.Proc, o parsed, offlin
 	for _, name := range fresh {
 		p.Printf(" %-16s x86_64  %s  %s\n", name, avail[name].version, dnfRepo)
 	}
-	if !o.has("-y") {
+	if !o.Has("y") {
 		p.Printf("Is this ok [y/N]: ")
 		p.Errorf("Operation aborted.\n")
 		return 1
@@ -108,13 +108,13 @@ func (s *state) dnfInstall(ctx context.Context, p *labsim.Proc, o parsed, offlin
 // rpm knows -q with a query format. Its status is the number of packages that are
 // not installed (rpm 4.18).
 func rpm(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, option{"-q --query", false}, option{"--qf --queryformat", true})
-	if bad != "" || !o.has("-q") || len(o.rest) == 0 {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, "q query", "qf queryformat=")
+	if bad != "" || !o.Has("q") || len(o.Args) == 0 {
 		return p.Unknown("form of rpm " + bad)
 	}
 	s := stateOf(p.Machine)
 	missing := 0
-	for _, name := range o.rest {
+	for _, name := range o.Args {
 		v := s.version(name)
 		if v == "" {
 			p.Printf("package %s is not installed\n", name)
@@ -123,7 +123,7 @@ func rpm(_ context.Context, p *labsim.Proc) int {
 		}
 		version, release, _ := strings.Cut(v, "-")
 		text := strings.NewReplacer("%{NAME}", name, "%{VERSION}", version, "%{RELEASE}", release, `\n`, "\n", `\t`, "\t").
-			Replace(o.last("--qf", "%{NAME}-%{VERSION}-%{RELEASE}.x86_64\n"))
+			Replace(o.Or("qf", "%{NAME}-%{VERSION}-%{RELEASE}.x86_64\n"))
 		if strings.Contains(text, "%{") {
 			return p.Unknown("tag in " + text)
 		}
@@ -134,8 +134,8 @@ func rpm(_ context.Context, p *labsim.Proc) int {
 
 // dracut knows --force with --regenerate-all.
 func dracut(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, option{"-f --force", false}, option{"--regenerate-all", false})
-	if bad != "" || len(o.rest) > 0 || !o.has("-f") {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, "f force", "regenerate-all")
+	if bad != "" || len(o.Args) > 0 || !o.Has("f") {
 		return p.Unknown("form of dracut " + bad)
 	}
 	if p.UID != 0 {
@@ -148,8 +148,8 @@ func dracut(_ context.Context, p *labsim.Proc) int {
 
 // mkinitcpio knows -P.
 func mkinitcpio(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, option{"-P --allpresets", false})
-	if bad != "" || len(o.rest) > 0 || !o.has("-P") {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, "P allpresets")
+	if bad != "" || len(o.Args) > 0 || !o.Has("P") {
 		return p.Unknown("form of mkinitcpio " + bad)
 	}
 	if p.UID != 0 {
@@ -165,17 +165,17 @@ func mkinitcpio(_ context.Context, p *labsim.Proc) int {
 
 // pacman knows -Q and -S. Texts and statuses are those of pacman 6.0.
 func pacman(ctx context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, option{"-Q --query", false}, option{"-S --sync", false},
-		option{"--noconfirm", false}, option{"--needed", false}, option{"--noprogressbar", false})
-	if bad != "" || o.has("-Q") == o.has("-S") || len(o.rest) == 0 {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, "Q query", "S sync",
+		"noconfirm", "needed", "noprogressbar")
+	if bad != "" || o.Has("Q") == o.Has("S") || len(o.Args) == 0 {
 		return p.Unknown("form of pacman " + bad)
 	}
 	s := stateOf(p.Machine)
-	if o.has("-S") {
+	if o.Has("S") {
 		return s.pacmanSync(ctx, p, o)
 	}
 	status := 0
-	for _, name := range o.rest {
+	for _, name := range o.Args {
 		if v := s.version(name); v != "" {
 			p.Printf("%s %s\n", name, v)
 			continue
@@ -186,7 +186,7 @@ func pacman(ctx context.Context, p *labsim.Proc) int {
 	return status
 }
 
-func (s *state) pacmanSync(ctx context.Context, p *labsim.Proc, o parsed) int {
+func (s *state) pacmanSync(ctx context.Context, p *labsim.Proc, o *labsim.Flags) int {
 	s.mu.Lock()
 	offline, locked := s.packages.offline, s.packages.lockedBy
 	s.mu.Unlock()
@@ -201,7 +201,7 @@ func (s *state) pacmanSync(ctx context.Context, p *labsim.Proc, o parsed) int {
 	}
 	avail := s.available()
 	var fresh []string
-	for _, name := range o.rest {
+	for _, name := range o.Args {
 		if _, ok := avail[name]; !ok {
 			p.Machine.Violate("pacman: package %s is not known to the lab", name)
 			p.Errorf("error: target not found: %s\n", name)
@@ -222,7 +222,7 @@ func (s *state) pacmanSync(ctx context.Context, p *labsim.Proc, o parsed) int {
 		list = append(list, name+"-"+avail[name].version)
 	}
 	p.Printf("resolving dependencies...\nlooking for conflicting packages...\n\nPackages (%d) %s\n\n:: Proceed with installation? [Y/n] \n", len(fresh), strings.Join(list, "  "))
-	if !o.has("--noconfirm") {
+	if !o.Has("noconfirm") {
 		return 1
 	}
 	if offline {

@@ -11,16 +11,16 @@ import (
 
 // ibportstate shows a port and, on the host's own card or a switch, changes it.
 func ibportstate(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, append(portFlags, option{"-D --Direct", false})...)
-	if bad != "" || len(o.rest) < 2 {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, append(portFlags, "D Direct")...)
+	if bad != "" || len(o.Args) < 2 {
 		return p.Unknown("form of ibportstate " + bad)
 	}
-	number, err := strconv.Atoi(o.rest[1])
+	number, err := strconv.Atoi(o.Args[1])
 	asked := "query"
-	if len(o.rest) > 2 {
-		asked = o.rest[2]
+	if len(o.Args) > 2 {
+		asked = o.Args[2]
 	}
-	op, value, status := portOperation(p, asked, o.rest[2:])
+	op, value, status := portOperation(p, asked, o.Args[2:])
 	if status != 0 || err != nil {
 		return 255
 	}
@@ -29,7 +29,7 @@ func ibportstate(_ context.Context, p *labsim.Proc) int {
 	if from == nil {
 		return 255
 	}
-	a := s.aimAt(from, o.has("-D"), o.rest[0])
+	a := s.aimAt(from, o.Has("D"), o.Args[0])
 	if a.arrived == nil {
 		silent(p, a)
 		return iberror(p, "smp query nodeinfo failed")
@@ -50,7 +50,7 @@ func ibportstate(_ context.Context, p *labsim.Proc) int {
 	vendorBlock(p, port, a.text, number)
 	if op == "query" {
 		if port.Node.Switch && port.Peer != nil && port.State == labsim.StateActive {
-			if !o.has("-D") {
+			if !o.Has("D") {
 				return p.Unknown("peer of a switch's port by LID")
 			}
 			far := fmt.Sprintf("%s,%d", a.text, number)

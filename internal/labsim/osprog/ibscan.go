@@ -19,10 +19,10 @@ var (
 )
 
 // portFlags open a port in every program.
-var portFlags = []option{{"-C --Ca", true}, {"-P --Port", true}}
+var portFlags = []string{"C Ca=", "P Port="}
 
 // survey walks the fabric and complains about GUIDs that two adapters share.
-func (s *state) survey(p *labsim.Proc, o parsed) *labsim.Topology {
+func (s *state) survey(p *labsim.Proc, o *labsim.Flags) *labsim.Topology {
 	port := s.madPort(o)
 	if port == nil || p.UID != 0 || !s.m.FS.Exists(umadFile) {
 		return nil
@@ -36,17 +36,17 @@ func (s *state) survey(p *labsim.Proc, o parsed) *labsim.Topology {
 }
 
 // cannotOpen is what the library says of a port that it cannot open.
-func (s *state) cannotOpen(p *labsim.Proc, o parsed) {
+func (s *state) cannotOpen(p *labsim.Proc, o *labsim.Flags) {
 	if !s.m.FS.Exists(umadFile) {
 		p.Errorf("ibwarn: [%d] get_abi_version: can't read ABI version from %s (No such file or directory): is ib_umad module loaded?\n", p.PID, umadFile)
 	}
-	p.Errorf("ibwarn: [%d] mad_rpc_open_port: can't open UMAD port (%s:%s)\n", p.PID, o.last("-C", "(null)"), o.last("-P", "0"))
+	p.Errorf("ibwarn: [%d] mad_rpc_open_port: can't open UMAD port (%s:%s)\n", p.PID, o.Or("C", "(null)"), o.Or("P", "0"))
 }
 
 // cannotScan ends ibnetdiscover and those that call it.
-func (s *state) cannotScan(p *labsim.Proc, o parsed, name string) int {
+func (s *state) cannotScan(p *labsim.Proc, o *labsim.Flags, name string) int {
 	s.cannotOpen(p, o)
-	p.Errorf("./libibnetdisc/ibnetdisc.c:802; can't open MAD port (%s:%s)\n", o.last("-C", "(null)"), o.last("-P", "0"))
+	p.Errorf("./libibnetdisc/ibnetdisc.c:802; can't open MAD port (%s:%s)\n", o.Or("C", "(null)"), o.Or("P", "0"))
 	p.Printf("%s: iberror: failed: discover failed\n", name)
 	return 255
 }
@@ -74,8 +74,8 @@ func inUse(p *labsim.NodePort) (width, speed string) {
 }
 
 func ibnetdiscover(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, append(portFlags, option{"-p --ports", false})...)
-	if bad != "" || len(o.rest) > 0 {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, append(portFlags, "p ports")...)
+	if bad != "" || len(o.Args) > 0 {
 		return p.Unknown("form of ibnetdiscover " + bad)
 	}
 	s := stateOf(p.Machine)
@@ -85,7 +85,7 @@ func ibnetdiscover(_ context.Context, p *labsim.Proc) int {
 		p.Printf("\n")
 		return status
 	}
-	if o.has("-p") {
+	if o.Has("p") {
 		portsReport(p, t)
 		return 0
 	}
@@ -154,19 +154,19 @@ func portsReport(p *labsim.Proc, t *labsim.Topology) {
 }
 
 func iblinkinfo(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, append(portFlags, option{"-l --line", false}, option{"--switches-only", false})...)
-	if bad != "" || len(o.rest) > 0 {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, append(portFlags, "l line", "switches-only")...)
+	if bad != "" || len(o.Args) > 0 {
 		return p.Unknown("form of iblinkinfo " + bad)
 	}
 	s := stateOf(p.Machine)
 	t := s.survey(p, o)
 	if t == nil {
 		s.cannotOpen(p, o)
-		p.Errorf("Failed to open %s port %s\n", o.last("-C", "(null)"), o.last("-P", "0"))
+		p.Errorf("Failed to open %s port %s\n", o.Or("C", "(null)"), o.Or("P", "0"))
 		return 1
 	}
 	for _, n := range reversed(t) {
-		if o.has("--switches-only") && !n.Switch {
+		if o.Has("switches-only") && !n.Switch {
 			continue
 		}
 		heading := fmt.Sprintf("CA: %s:\n", n.Desc)
@@ -178,7 +178,7 @@ func iblinkinfo(_ context.Context, p *labsim.Proc) int {
 				continue
 			}
 			switch {
-			case o.has("-l"):
+			case o.Has("l"):
 				p.Printf("0x%016x \"%30s\" ", port.GUID, n.Desc)
 			case n.Switch:
 				p.Printf("%s      ", heading)
@@ -186,7 +186,7 @@ func iblinkinfo(_ context.Context, p *labsim.Proc) int {
 				p.Printf("%s      0x%016x ", heading, port.GUID)
 			}
 			heading = ""
-			p.Printf("%6d %4d[  ] ==%s==>  %s\n", lidOf(port), port.Number, linkText(port), remoteText(port, o.has("-l")))
+			p.Printf("%6d %4d[  ] ==%s==>  %s\n", lidOf(port), port.Number, linkText(port), remoteText(port, o.Has("l")))
 		}
 	}
 	return 0
@@ -247,8 +247,8 @@ func ibnodes(_ context.Context, p *labsim.Proc) int {
 }
 
 func nodeList(p *labsim.Proc, kind string) int {
-	o, bad := parseOptions(p.Args[1:], false, portFlags...)
-	if bad != "" || len(o.rest) > 0 {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, portFlags...)
+	if bad != "" || len(o.Args) > 0 {
 		return p.Unknown("form of " + p.Name() + " " + bad)
 	}
 	s := stateOf(p.Machine)
@@ -278,15 +278,15 @@ var errorCounters = []string{
 // ibqueryerrors reports the counters that are not zero; the thresholds of a file
 // other than /dev/null are not simulated.
 func ibqueryerrors(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, append(portFlags, option{"--threshold-file", true}, option{"--skip-sl", false})...)
-	if bad != "" || len(o.rest) > 0 || o.last("--threshold-file", "") != "/dev/null" {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, append(portFlags, "threshold-file=", "skip-sl")...)
+	if bad != "" || len(o.Args) > 0 || o.Or("threshold-file", "") != "/dev/null" {
 		return p.Unknown("form of ibqueryerrors " + bad)
 	}
 	s := stateOf(p.Machine)
 	t := s.survey(p, o)
 	if t == nil {
 		s.cannotOpen(p, o)
-		p.Printf("ibqueryerrors: iberror: failed: Failed to open port; %s:%s\n\n", o.last("-C", "(null)"), o.last("-P", "0"))
+		p.Printf("ibqueryerrors: iberror: failed: Failed to open port; %s:%s\n\n", o.Or("C", "(null)"), o.Or("P", "0"))
 		return 255
 	}
 	badNodes, ports, badPorts := 0, 0, 0

@@ -69,26 +69,26 @@ func (h hca) portGUIDs() []string {
 
 // ibstat prints the RDMA devices.
 func ibstat(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, option{"-p --port_list", false}, option{"-l --list_of_cas", false}, option{"-s --short", false})
-	if bad != "" || len(o.rest) > 2 {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, "p port_list", "l list_of_cas", "s short")
+	if bad != "" || len(o.Args) > 2 {
 		return p.Unknown("form of ibstat " + bad)
 	}
 	all := stateOf(p.Machine).hcas()
 	switch {
-	case len(o.rest) > 0 && !known(all, o.rest[0]):
-		p.Errorf("ibpanic: [%d] main: '%s' IB device can't be found: Success\n", p.PID, o.rest[0])
+	case len(o.Args) > 0 && !known(all, o.Args[0]):
+		p.Errorf("ibpanic: [%d] main: '%s' IB device can't be found: Success\n", p.PID, o.Args[0])
 		return 255
 	case len(all) == 0:
 		p.Errorf("ibpanic: [%d] main: stat of IB device 'mthca0' failed: No such file or directory\n", p.PID)
 		return 255
 	}
 	for _, h := range all {
-		if len(o.rest) > 0 && h.name != o.rest[0] {
+		if len(o.Args) > 0 && h.name != o.Args[0] {
 			continue
 		}
-		if ports := h.ports(); len(o.rest) == 2 && !slices.Contains(ports, o.rest[1]) {
+		if ports := h.ports(); len(o.Args) == 2 && !slices.Contains(ports, o.Args[1]) {
 			p.Errorf("ibwarn: [%[1]d] ca_stat: CA: '%[2]s' has no port number %[3]s - max (%[4]d)\nibpanic: [%[1]d] main: stat of IB device '%[2]s' failed: Success\n",
-				p.PID, h.name, o.rest[1], len(ports))
+				p.PID, h.name, o.Args[1], len(ports))
 			return 255
 		}
 		h.show(p, o)
@@ -96,19 +96,19 @@ func ibstat(_ context.Context, p *labsim.Proc) int {
 	return 0
 }
 
-func (h hca) show(p *labsim.Proc, o parsed) {
+func (h hca) show(p *labsim.Proc, o *labsim.Flags) {
 	switch {
-	case o.has("-l"):
+	case o.Has("l"):
 		p.Printf("%s\n", h.name)
-	case o.has("-p"):
+	case o.Has("p"):
 		p.Printf("%s\n", strings.Join(h.portGUIDs(), "\n"))
-	case len(o.rest) == 2:
-		p.Printf("CA: '%s'\nPort %s:\n", h.name, o.rest[1])
-		h.printPort(p, o.rest[1], "")
+	case len(o.Args) == 2:
+		p.Printf("CA: '%s'\nPort %s:\n", h.name, o.Args[1])
+		h.printPort(p, o.Args[1], "")
 	default:
 		h.print(p)
 		for _, port := range h.ports() {
-			if !o.has("-s") {
+			if !o.Has("s") {
 				p.Printf("\tPort %s:\n", port)
 				h.printPort(p, port, "\t\t")
 			}
@@ -152,15 +152,15 @@ func (h hca) printPort(p *labsim.Proc, port, indent string) {
 
 // madPort is the port that a fabric tool uses: -C and -P, or the first InfiniBand
 // port with a link.
-func (s *state) madPort(o parsed) *labsim.Port {
+func (s *state) madPort(o *labsim.Flags) *labsim.Port {
 	for _, c := range s.m.Cards() {
 		for _, port := range c.Ports {
 			v := port.View()
-			if c.RDMA == "" || v.LinkType != labsim.LinkIB || o.has("-C") && o.last("-C", "") != c.RDMA ||
-				o.has("-P") && o.last("-P", "") != strconv.Itoa(v.Number) {
+			if c.RDMA == "" || v.LinkType != labsim.LinkIB || o.Has("C") && o.Or("C", "") != c.RDMA ||
+				o.Has("P") && o.Or("P", "") != strconv.Itoa(v.Number) {
 				continue
 			}
-			if o.has("-P") || v.PhysState == labsim.PhysLinkUp {
+			if o.Has("P") || v.PhysState == labsim.PhysLinkUp {
 				return port
 			}
 		}
@@ -171,8 +171,8 @@ func (s *state) madPort(o parsed) *labsim.Port {
 // sminfo asks the master of the subnet, or what the port takes for it; or the
 // port at a LID or route.
 func sminfo(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, append(portFlags, option{"-D --Direct", false})...)
-	if bad != "" || len(o.rest) > 1 || o.has("-D") != (len(o.rest) == 1 && strings.HasPrefix(o.rest[0], "0")) {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, append(portFlags, "D Direct")...)
+	if bad != "" || len(o.Args) > 1 || o.Has("D") != (len(o.Args) == 1 && strings.HasPrefix(o.Args[0], "0")) {
 		return p.Unknown("form of sminfo " + bad)
 	}
 	s := stateOf(p.Machine)
@@ -184,13 +184,13 @@ func sminfo(_ context.Context, p *labsim.Proc) int {
 	if v := port.View(); v.SMLID != 0 {
 		where = fmt.Sprintf("Lid %d", v.SMLID)
 	}
-	if len(o.rest) == 1 {
-		a = s.aimAt(port, o.has("-D"), o.rest[0])
+	if len(o.Args) == 1 {
+		a = s.aimAt(port, o.Has("D"), o.Args[0])
 		where = a.text
 	}
 	var best *labsim.SMView
 	for _, v := range s.m.Lab.SubnetManagers(port) {
-		if len(o.rest) == 1 && (a.arrived == nil || a.arrived.GUID != v.GUID) {
+		if len(o.Args) == 1 && (a.arrived == nil || a.arrived.GUID != v.GUID) {
 			continue
 		}
 		if best == nil || v.State > best.State {
@@ -202,7 +202,7 @@ func sminfo(_ context.Context, p *labsim.Proc) int {
 		return iberror(p, "query")
 	}
 	lid := best.LID
-	if o.has("-D") {
+	if o.Has("D") {
 		lid = 0
 	}
 	names := map[int]string{0: "SMINFO_NOTACT", 1: "SMINFO_DISCOVER", 2: "SMINFO_STANDBY", 3: "SMINFO_MASTER"}

@@ -10,9 +10,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
 
-func ifArguments(p *labsim.Proc) (o parsed, ok bool) {
-	o, bad := parseOptions(p.Args[1:], false, option{"--force", false}, option{"--verbose -v", false}, option{"--all -a", false},
-		option{"--state", false}, option{"--list -l", false})
+func ifArguments(p *labsim.Proc) (o *labsim.Flags, ok bool) {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, "force", "verbose v", "all a",
+		"state", "list l")
 	if bad != "" {
 		p.Unknown("option " + bad)
 		return o, false
@@ -23,7 +23,7 @@ func ifArguments(p *labsim.Proc) (o parsed, ok bool) {
 // ifup takes interfaces up that it has not taken up yet.
 func ifup(_ context.Context, p *labsim.Proc) int {
 	o, ok := ifArguments(p)
-	if !ok || len(o.rest) == 0 || o.has("--all") {
+	if !ok || len(o.Args) == 0 || o.Has("all") {
 		return p.Unknown("form of ifup")
 	}
 	s := stateOf(p.Machine)
@@ -33,12 +33,12 @@ func ifup(_ context.Context, p *labsim.Proc) int {
 		return 1
 	}
 	status := 0
-	for _, name := range o.rest {
+	for _, name := range o.Args {
 		switch {
 		case len(c.of(name)) == 0:
 			p.Errorf("ifup: unknown interface %s\n", name)
 			status = 1
-		case s.ifstate()[name] && !o.has("--force"):
+		case s.ifstate()[name] && !o.Has("force"):
 			p.Errorf("ifup: interface %s already configured\n", name)
 		default:
 			status = max(status, s.takeUp(p, c, name))
@@ -50,7 +50,7 @@ func ifup(_ context.Context, p *labsim.Proc) int {
 // ifdown takes an interface down, its P_Key children first.
 func ifdown(_ context.Context, p *labsim.Proc) int {
 	o, ok := ifArguments(p)
-	if !ok || len(o.rest) != 1 {
+	if !ok || len(o.Args) != 1 {
 		return p.Unknown("form of ifdown")
 	}
 	s := stateOf(p.Machine)
@@ -59,12 +59,12 @@ func ifdown(_ context.Context, p *labsim.Proc) int {
 		p.Errorf("ifdown: %v\nifdown: couldn't read interfaces file \"%s\"\n", err, interfacesFile)
 		return 1
 	}
-	name := o.rest[0]
+	name := o.Args[0]
 	if len(c.of(name)) == 0 {
 		p.Errorf("ifdown: unknown interface %s\n", name)
 		return 1
 	}
-	if !s.ifstate()[name] && !o.has("--force") {
+	if !s.ifstate()[name] && !o.Has("force") {
 		p.Errorf("ifdown: interface %s not configured\n", name)
 		return 0
 	}
@@ -105,14 +105,14 @@ func ifquery(_ context.Context, p *labsim.Proc) int {
 	case err != nil:
 		p.Errorf("ifquery: %v\nifquery: couldn't read interfaces file \"%s\"\n", err, interfacesFile)
 		return 1
-	case o.has("--state"):
+	case o.Has("state"):
 		data, _ := s.m.FS.ReadFile(ifstateFile)
 		for line := range strings.Lines(string(data)) {
-			if name, _, _ := strings.Cut(line, "="); len(o.rest) == 0 || slices.Contains(o.rest, name) {
+			if name, _, _ := strings.Cut(line, "="); len(o.Args) == 0 || slices.Contains(o.Args, name) {
 				p.Printf("%s", line)
 			}
 		}
-	case o.has("--list"):
+	case o.Has("list"):
 		// The loopback interface goes before all others.
 		slices.SortStableFunc(c.auto, func(a, b string) int {
 			return strings.Compare(strconv.FormatBool(a != "lo"), strconv.FormatBool(b != "lo"))
@@ -120,14 +120,14 @@ func ifquery(_ context.Context, p *labsim.Proc) int {
 		for _, name := range c.auto {
 			p.Printf("%s\n", name)
 		}
-	case len(o.rest) == 1 && len(c.of(o.rest[0])) > 0:
-		for _, t := range c.of(o.rest[0]) {
+	case len(o.Args) == 1 && len(c.of(o.Args[0])) > 0:
+		for _, t := range c.of(o.Args[0]) {
 			for _, opt := range t.computed() {
 				p.Printf("%s: %s\n", opt[0], opt[1])
 			}
 		}
-	case len(o.rest) == 1:
-		p.Errorf("ifquery: unknown interface %s\n", o.rest[0])
+	case len(o.Args) == 1:
+		p.Errorf("ifquery: unknown interface %s\n", o.Args[0])
 		return 1
 	default:
 		return p.Unknown("form of ifquery")

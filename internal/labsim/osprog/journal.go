@@ -57,21 +57,21 @@ func newID() string {
 
 // journalctl shows the lines of one unit or of the kernel.
 func journalctl(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false,
-		option{"--unit -u", true}, option{"--dmesg -k", false}, option{"--lines -n", true}, option{"--output -o", true},
-		option{"--no-pager", false}, option{"--boot -b", false}, option{"--quiet -q", false}, option{"--reverse -r", false})
-	if bad != "" || len(o.rest) > 0 {
-		return p.Unknown("option " + bad + strings.Join(o.rest, " "))
+	o, bad := labsim.ParseArgs(p.Args[1:], false,
+		"unit u=", "dmesg k", "lines n=", "output o=",
+		"no-pager", "boot b", "quiet q", "reverse r")
+	if bad != "" || len(o.Args) > 0 {
+		return p.Unknown("option " + bad + strings.Join(o.Args, " "))
 	}
-	format := o.last("--output", "short")
+	format := o.Or("output", "short")
 	if format != "short" && format != "cat" && format != "short-iso" {
 		return p.Unknown("output format " + format)
 	}
 	lines := stateOf(p.Machine).journalLines(o)
-	if n, err := strconv.Atoi(o.last("--lines", "")); err == nil && n < len(lines) {
+	if n, err := strconv.Atoi(o.Or("lines", "")); err == nil && n < len(lines) {
 		lines = lines[len(lines)-n:]
 	}
-	if len(lines) == 0 && !o.has("--quiet") {
+	if len(lines) == 0 && !o.Has("quiet") {
 		p.Printf("-- No entries --\n")
 	}
 	for _, l := range lines {
@@ -88,9 +88,9 @@ func journalctl(_ context.Context, p *labsim.Proc) int {
 	return 0
 }
 
-func (s *state) journalLines(o parsed) []logLine {
+func (s *state) journalLines(o *labsim.Flags) []logLine {
 	var out []logLine
-	if o.has("--dmesg") {
+	if o.Has("dmesg") {
 		for _, t := range s.m.KernelLines() {
 			out = append(out, logLine{at: s.m.Booted(), ident: "kernel", text: t})
 		}
@@ -99,7 +99,7 @@ func (s *state) journalLines(o parsed) []logLine {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.lines {
-		if !o.has("--unit") || matchesAny(l.unit, o.opts["--unit"]) {
+		if !o.Has("unit") || matchesAny(l.unit, o.All("unit")) {
 			out = append(out, l)
 		}
 	}
@@ -117,30 +117,30 @@ func matchesAny(unit string, patterns []string) bool {
 
 // systemdInhibit runs a command under an inhibitor lock.
 func systemdInhibit(ctx context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], true, option{"--what", true}, option{"--who", true}, option{"--why", true},
-		option{"--mode", true}, option{"--list", false}, option{"--no-pager", false}, option{"--no-legend", false})
+	o, bad := labsim.ParseArgs(p.Args[1:], true, "what=", "who=", "why=",
+		"mode=", "list", "no-pager", "no-legend")
 	if bad != "" {
 		return p.Unknown("option " + bad)
 	}
 	s := stateOf(p.Machine)
-	if o.has("--list") {
+	if o.Has("list") {
 		for _, i := range Inhibitors(p.Machine) {
 			p.Printf("%s 0 root %d systemd-inhibit %s %s %s\n", i.Who, i.PID, i.What, i.Why, i.Mode)
 		}
 		return 0
 	}
-	if len(o.rest) == 0 {
+	if len(o.Args) == 0 {
 		return p.Fail(1, "Missing command line to execute.")
 	}
-	mode := o.last("--mode", "block")
+	mode := o.Or("mode", "block")
 	if mode != "block" && mode != "delay" {
 		return p.Fail(1, "Failed to inhibit: Invalid argument")
 	}
 	if p.UID != 0 && mode == "block" {
 		return p.Fail(1, "Failed to inhibit: Access denied")
 	}
-	lock := Inhibitor{What: o.last("--what", "idle:sleep:shutdown"), Who: o.last("--who", o.rest[0]),
-		Why: o.last("--why", "Unknown reason"), Mode: mode, PID: p.PID}
+	lock := Inhibitor{What: o.Or("what", "idle:sleep:shutdown"), Who: o.Or("who", o.Args[0]),
+		Why: o.Or("why", "Unknown reason"), Mode: mode, PID: p.PID}
 	s.mu.Lock()
 	s.inhibitors[p.PID] = lock
 	s.mu.Unlock()
@@ -149,9 +149,9 @@ func systemdInhibit(ctx context.Context, p *labsim.Proc) int {
 		defer s.mu.Unlock()
 		delete(s.inhibitors, p.PID)
 	}()
-	st := p.Run(ctx, o.rest...)
+	st := p.Run(ctx, o.Args...)
 	if st == 127 {
-		return p.Fail(1, "Failed to execute %s: No such file or directory", o.rest[0])
+		return p.Fail(1, "Failed to execute %s: No such file or directory", o.Args[0])
 	}
 	return st
 }

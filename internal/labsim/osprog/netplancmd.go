@@ -18,21 +18,21 @@ func netplan(_ context.Context, p *labsim.Proc) int {
 		p.Printf("You need to specify a command\n")
 		return 1
 	}
-	o, bad := parseOptions(p.Args[2:], false, option{"--root-dir", true})
+	o, bad := labsim.ParseArgs(p.Args[2:], false, "root-dir=")
 	if bad != "" {
 		return p.Unknown("option " + bad)
 	}
 	s := stateOf(p.Machine)
-	root := strings.TrimSuffix(o.last("--root-dir", ""), "/")
+	root := strings.TrimSuffix(o.Or("root-dir", ""), "/")
 	switch {
-	case p.Args[1] == "get" && len(o.rest) <= 1:
-		return s.planGet(p, root, strings.Join(o.rest, ""))
+	case p.Args[1] == "get" && len(o.Args) <= 1:
+		return s.planGet(p, root, strings.Join(o.Args, ""))
 	case p.UID != 0 && root == "":
 		p.Errorf("ERROR: cannot run %s as non-root\n", p.Args[1])
 		return 1
-	case p.Args[1] == "generate" && len(o.rest) == 0:
+	case p.Args[1] == "generate" && len(o.Args) == 0:
 		return s.planGenerate(p, root, 1)
-	case p.Args[1] == "apply" && len(o.rest) == 0 && root == "":
+	case p.Args[1] == "apply" && len(o.Args) == 0 && root == "":
 		return s.planApply(p)
 	}
 	return p.Unknown("netplan " + p.Args[1])

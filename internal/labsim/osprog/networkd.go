@@ -275,12 +275,12 @@ func (s *state) networkText(name string) string {
 
 // networkctl knows reload, reconfigure, list and status.
 func networkctl(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, option{"--no-pager", false}, option{"--no-legend", false})
-	if bad != "" || len(o.rest) == 0 {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, "no-pager", "no-legend")
+	if bad != "" || len(o.Args) == 0 {
 		return p.Unknown("form of networkctl " + bad)
 	}
 	s := stateOf(p.Machine)
-	names := o.rest[1:]
+	names := o.Args[1:]
 	for _, n := range names {
 		if _, ok := p.Machine.Netdev(n); !ok {
 			// As 252 and 257 say it.
@@ -288,11 +288,11 @@ func networkctl(_ context.Context, p *labsim.Proc) int {
 			return 1
 		}
 	}
-	if p.UID != 0 && (o.rest[0] == "reload" || o.rest[0] == "reconfigure") {
-		p.Errorf("Failed to %s: Interactive authentication required.\n", o.rest[0])
+	if p.UID != 0 && (o.Args[0] == "reload" || o.Args[0] == "reconfigure") {
+		p.Errorf("Failed to %s: Interactive authentication required.\n", o.Args[0])
 		return 1
 	}
-	return s.networkVerb(p, o.rest[0], names)
+	return s.networkVerb(p, o.Args[0], names)
 }
 
 func (s *state) networkVerb(p *labsim.Proc, verb string, names []string) int {

@@ -15,13 +15,13 @@ import (
 
 // nmcli knows connection load, reload and up, and device status.
 func nmcli(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], true, option{"--wait -w", true}, option{"--terse -t", false}, option{"--fields -f", true})
-	if bad != "" || len(o.rest) < 2 {
+	o, bad := labsim.ParseArgs(p.Args[1:], true, "wait w=", "terse t", "fields f=")
+	if bad != "" || len(o.Args) < 2 {
 		return p.Unknown("form of nmcli " + bad)
 	}
 	s := stateOf(p.Machine)
-	verb := o.rest[0] + " " + o.rest[1]
-	args := o.rest[2:]
+	verb := o.Args[0] + " " + o.Args[1]
+	args := o.Args[2:]
 	switch {
 	case p.UID != 0 && verb != "device status":
 		p.Errorf("Error: Access denied\n")
@@ -41,12 +41,12 @@ func nmcli(_ context.Context, p *labsim.Proc) int {
 	case verb == "connection up" && len(args) >= 2:
 		return s.nmUp(p, args)
 	case verb == "device status" && len(args) == 0:
-		if !o.has("--terse") || o.last("--fields", "") != "DEVICE,TYPE,STATE,CONNECTION" {
+		if !o.Has("terse") || o.Or("fields", "") != "DEVICE,TYPE,STATE,CONNECTION" {
 			return p.Unknown("form of nmcli device status")
 		}
 		s.nmStatus(p)
 	default:
-		return p.Unknown("nmcli " + strings.Join(o.rest, " "))
+		return p.Unknown("nmcli " + strings.Join(o.Args, " "))
 	}
 	return 0
 }

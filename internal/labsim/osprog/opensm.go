@@ -135,41 +135,41 @@ var smKeys = map[string]bool{
 // opensm is one subnet manager on one port. It exits 0 when it cannot bind: only
 // the fabric says whether it works.
 func opensm(ctx context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false,
-		option{"--guid -g", true}, option{"--priority -p", true}, option{"--log_file -f", true}, option{"--config -F", true},
-		option{"--Pconfig -P", true}, option{"--create-config -c", true}, option{"--version", false}, option{"--daemon -B", false})
-	if bad != "" || len(o.rest) > 0 {
+	o, bad := labsim.ParseArgs(p.Args[1:], false,
+		"guid g=", "priority p=", "log_file f=", "config F=",
+		"Pconfig P=", "create-config c=", "version", "daemon B")
+	if bad != "" || len(o.Args) > 0 {
 		return p.Unknown("option " + bad)
 	}
 	s := stateOf(p.Machine)
-	if o.has("--version") {
+	if o.Has("version") {
 		p.Printf("%s", opensmBanner)
 		return 0
 	}
-	if file := o.last("--create-config", ""); file != "" {
+	if file := o.Or("create-config", ""); file != "" {
 		return createConf(p, file)
 	}
-	if o.has("--daemon") {
+	if o.Has("daemon") {
 		return p.Unknown("--daemon")
 	}
 	p.Printf("%s", opensmBanner)
-	file := o.last("--config", opensmConf)
+	file := o.Or("config", opensmConf)
 	if s.m.FS.Exists(file) {
 		p.Printf("Config file is `%s`:\n Reading Cached Option File: %s\n", file, file)
 	}
 	conf := s.readConf(file, p.Stdout)
-	if o.has("--priority") {
-		n, err := parsePriority(o.last("--priority", ""))
+	if o.Has("priority") {
+		n, err := parsePriority(o.Or("priority", ""))
 		if err != nil {
 			p.Errorf("ERROR: priority must be between 0 and 15\n")
 			return 255
 		}
 		conf.priority = n
 	}
-	if o.has("--guid") {
-		g, err := strconv.ParseUint(o.last("--guid", ""), 0, 64)
+	if o.Has("guid") {
+		g, err := strconv.ParseUint(o.Or("guid", ""), 0, 64)
 		if err != nil {
-			return p.Unknown("guid " + o.last("--guid", ""))
+			return p.Unknown("guid " + o.Or("guid", ""))
 		}
 		conf.guid = g
 	}
@@ -184,8 +184,8 @@ func createConf(p *labsim.Proc, file string) int {
 	return 0
 }
 
-func (s *state) runSM(ctx context.Context, p *labsim.Proc, o parsed, conf smOptions) int {
-	logFile := s.smLog(o.last("--log_file", "/var/log/opensm.log"))
+func (s *state) runSM(ctx context.Context, p *labsim.Proc, o *labsim.Flags, conf smOptions) int {
+	logFile := s.smLog(o.Or("log_file", "/var/log/opensm.log"))
 	say := func(line string) {
 		p.Printf("%s\n", line)
 		logFile("0x80 -> " + line)
@@ -200,7 +200,7 @@ func (s *state) runSM(ctx context.Context, p *labsim.Proc, o parsed, conf smOpti
 	defer s.release(port)
 	say("Entering DISCOVERING state")
 	sm := &labsim.SM{Port: port, Priority: conf.priority, Prefix: conf.prefix}
-	conf.partitions = o.last("--Pconfig", conf.partitions)
+	conf.partitions = o.Or("Pconfig", conf.partitions)
 	s.readPartitions(conf.partitions, say).give(sm)
 	noGroup := sm.GroupMTU == 0
 	sm.OnState = func(st int) {
@@ -220,11 +220,11 @@ func (s *state) runSM(ctx context.Context, p *labsim.Proc, o parsed, conf smOpti
 	}
 	s.mu.Lock()
 	s.hup[p.PID] = func() {
-		fresh := s.readConf(o.last("--config", opensmConf), io.Discard)
+		fresh := s.readConf(o.Or("config", opensmConf), io.Discard)
 		// The place of the file stays; only what it says is read again.
 		read := s.readPartitions(conf.partitions, say)
 		sm.Update(func(sm *labsim.SM) {
-			if !o.has("--priority") {
+			if !o.Has("priority") {
 				sm.Priority = fresh.priority
 			}
 			read.keepGroups(sm.Groups()).give(sm)

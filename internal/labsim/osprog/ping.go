@@ -16,14 +16,14 @@ const (
 
 // ping is iputils ping for IPv4 over the simulated fabric.
 func ping(ctx context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, option{"-c", true}, option{"-W", true}, option{"-M", true}, option{"-s", true},
-		option{"-I", true}, option{"-i", true}, option{"-q", false}, option{"-n", false}, option{"-4", false}, option{"-w", true})
-	if bad != "" || len(o.rest) != 1 || o.last("-M", "do") != "do" {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, "c=", "W=", "M=", "s=",
+		"I=", "i=", "q", "n", "4", "w=")
+	if bad != "" || len(o.Args) != 1 || o.Or("M", "do") != "do" {
 		return p.Unknown("form of ping " + bad)
 	}
-	dst, err := netip.ParseAddr(o.rest[0])
+	dst, err := netip.ParseAddr(o.Args[0])
 	if err != nil {
-		p.Errorf("ping: %s: Name or service not known\n", o.rest[0])
+		p.Errorf("ping: %s: Name or service not known\n", o.Args[0])
 		return 2
 	}
 	j, err := newPing(o)
@@ -36,7 +36,7 @@ func ping(ctx context.Context, p *labsim.Proc) int {
 		dev, _ = p.Machine.Netdev("lo")
 		src, ok = dst, true
 	}
-	if i := o.last("-I", ""); i != "" && i != src.String() {
+	if i := o.Or("I", ""); i != "" && i != src.String() {
 		// What is bound to an interface is taken for on its link if no route says more.
 		if dev, ok = p.Machine.Netdev(i); !ok {
 			p.Errorf("ping: SO_BINDTODEVICE %s: No such device\n", i)
@@ -68,18 +68,18 @@ func firstAddr(d *labsim.Netdev, other netip.Addr) netip.Addr {
 }
 
 // newPing reads the numbers of the command line.
-func newPing(o parsed) (j pingJob, err error) {
-	j.dontFrag, j.quiet = o.has("-M"), o.has("-q")
-	if j.count, err = strconv.Atoi(o.last("-c", "")); err != nil {
+func newPing(o *labsim.Flags) (j pingJob, err error) {
+	j.dontFrag, j.quiet = o.Has("M"), o.Has("q")
+	if j.count, err = strconv.Atoi(o.Or("c", "")); err != nil {
 		return j, err
 	}
-	if j.size, err = strconv.Atoi(o.last("-s", "56")); err != nil {
+	if j.size, err = strconv.Atoi(o.Or("s", "56")); err != nil {
 		return j, err
 	}
-	if j.wait, err = strconv.ParseFloat(o.last("-W", "10"), 64); err != nil {
+	if j.wait, err = strconv.ParseFloat(o.Or("W", "10"), 64); err != nil {
 		return j, err
 	}
-	j.interval, err = strconv.ParseFloat(o.last("-i", "1"), 64)
+	j.interval, err = strconv.ParseFloat(o.Or("i", "1"), 64)
 	return j, err
 }
 

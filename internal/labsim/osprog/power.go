@@ -17,7 +17,7 @@ func rebootNow(p *labsim.Proc) int {
 	return 0
 }
 
-func rebootVerb(_ context.Context, p *labsim.Proc, _ parsed, names []string) int {
+func rebootVerb(_ context.Context, p *labsim.Proc, _ *labsim.Flags, names []string) int {
 	if len(names) > 0 {
 		return p.Unknown("reboot with an argument")
 	}
@@ -33,8 +33,8 @@ func rebootProgram(_ context.Context, p *labsim.Proc) int {
 
 // shutdownProgram knows "shutdown -r now" and "shutdown -r +0".
 func shutdownProgram(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, option{"-r --reboot", false})
-	if bad != "" || !o.has("-r") || len(o.rest) == 0 || o.rest[0] != "now" && o.rest[0] != "+0" {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, "r reboot")
+	if bad != "" || !o.Has("r") || len(o.Args) == 0 || o.Args[0] != "now" && o.Args[0] != "+0" {
 		return p.Unknown("form of shutdown")
 	}
 	return rebootNow(p)
@@ -42,11 +42,11 @@ func shutdownProgram(_ context.Context, p *labsim.Proc) int {
 
 // updateInitramfs takes the copy of /etc/modprobe.d that the next boot uses.
 func updateInitramfs(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, option{"-u", false}, option{"-k", true}, option{"-v", false})
-	if bad != "" || !o.has("-u") || len(o.rest) > 0 {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, "u", "k=", "v")
+	if bad != "" || !o.Has("u") || len(o.Args) > 0 {
 		return p.Unknown("form of update-initramfs")
 	}
-	k := o.last("-k", p.Machine.Kernel)
+	k := o.Or("k", p.Machine.Kernel)
 	if k != "all" && k != p.Machine.Kernel {
 		return p.Unknown("kernel " + k)
 	}

@@ -8,9 +8,9 @@ import (
 
 // saquery asks the master's subnet administrator for its managers or groups.
 func saquery(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, option{"-C --Ca", true}, option{"-P --Port", true}, option{"-g", false})
-	groups := o.has("-g")
-	if bad != "" || groups == (len(o.rest) == 1) || !groups && o.rest[0] != "SMIR" {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, "C Ca=", "P Port=", "g")
+	groups := o.Has("g")
+	if bad != "" || groups == (len(o.Args) == 1) || !groups && o.Args[0] != "SMIR" {
 		return p.Unknown("form of saquery " + bad)
 	}
 	s := stateOf(p.Machine)
@@ -18,7 +18,7 @@ func saquery(_ context.Context, p *labsim.Proc) int {
 	if port == nil || p.UID != 0 || !s.m.FS.Exists(umadFile) {
 		// The real one does not tell a port that cannot be opened from a fabric
 		// without a manager, and names neither as given.
-		return noAdministrator(p, ":"+o.last("-P", "0"), !o.has("-C"))
+		return noAdministrator(p, ":"+o.Or("P", "0"), !o.Has("C"))
 	}
 	var master *labsim.SMView
 	managers := s.m.Lab.SubnetManagers(port)
@@ -28,7 +28,7 @@ func saquery(_ context.Context, p *labsim.Proc) int {
 		}
 	}
 	if master == nil {
-		return noAdministrator(p, ":"+o.last("-P", "0"), !o.has("-C"))
+		return noAdministrator(p, ":"+o.Or("P", "0"), !o.Has("C"))
 	}
 	if groups {
 		for _, g := range s.m.Lab.MasterGroups(port) {

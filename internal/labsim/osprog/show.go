@@ -31,10 +31,10 @@ var serviceOnly = map[string]bool{
 	"ExecMainExitTimestampMonotonic": true, "ExecMainPID": true, "ExecMainCode": true, "ExecMainStatus": true,
 }
 
-func show(_ context.Context, p *labsim.Proc, o parsed, names []string) int {
+func show(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
 	s := stateOf(p.Machine)
 	asked := map[string]bool{}
-	for _, v := range o.opts["--property"] {
+	for _, v := range o.All("property") {
 		for _, k := range strings.Split(v, ",") {
 			asked[k] = true
 		}
@@ -51,7 +51,7 @@ func show(_ context.Context, p *labsim.Proc, o parsed, names []string) int {
 		if i > 0 {
 			p.Printf("\n")
 		}
-		s.showUnit(p, n, asked, o.has("--value"))
+		s.showUnit(p, n, asked, o.Has("value"))
 	}
 	return 0
 }
@@ -127,7 +127,7 @@ func (s *state) properties(name string) map[string]string {
 	return props
 }
 
-func catUnits(_ context.Context, p *labsim.Proc, _ parsed, names []string) int {
+func catUnits(_ context.Context, p *labsim.Proc, _ *labsim.Flags, names []string) int {
 	s := stateOf(p.Machine)
 	for _, n := range names {
 		f := s.loadUnit(n)

@@ -73,35 +73,35 @@ func iberror(p *labsim.Proc, format string, args ...any) int {
 	return 255
 }
 
-func (s *state) openForSMP(p *labsim.Proc, o parsed) *labsim.Port {
+func (s *state) openForSMP(p *labsim.Proc, o *labsim.Flags) *labsim.Port {
 	port := s.madPort(o)
 	if port != nil && p.UID == 0 && s.m.FS.Exists(umadFile) {
 		return port
 	}
 	s.cannotOpen(p, o)
-	iberror(p, "Failed to open '%s' port '%s'", o.last("-C", "(null)"), o.last("-P", "0"))
+	iberror(p, "Failed to open '%s' port '%s'", o.Or("C", "(null)"), o.Or("P", "0"))
 	return nil
 }
 
 func smpquery(_ context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false, append(portFlags, option{"-D --Direct", false})...)
-	if bad != "" || len(o.rest) < 2 || len(o.rest) > 3 {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, append(portFlags, "D Direct")...)
+	if bad != "" || len(o.Args) < 2 || len(o.Args) > 3 {
 		return p.Unknown("form of smpquery " + bad)
 	}
 	number := 0
-	if len(o.rest) == 3 {
+	if len(o.Args) == 3 {
 		var err error
-		if number, err = strconv.Atoi(o.rest[2]); err != nil {
-			return p.Unknown("port of smpquery " + o.rest[2])
+		if number, err = strconv.Atoi(o.Args[2]); err != nil {
+			return p.Unknown("port of smpquery " + o.Args[2])
 		}
 	}
-	op := strings.ToLower(o.rest[0])
+	op := strings.ToLower(o.Args[0])
 	s := stateOf(p.Machine)
 	from := s.openForSMP(p, o)
 	if from == nil {
 		return 255
 	}
-	a := s.aimAt(from, o.has("-D"), o.rest[1])
+	a := s.aimAt(from, o.Has("D"), o.Args[1])
 	q := a.port(number)
 	switch op {
 	case "portinfo", "pi":
@@ -113,7 +113,7 @@ func smpquery(_ context.Context, p *labsim.Proc) int {
 	case "pkeytable", "pkeys":
 		if q == nil {
 			silent(p, a)
-			return iberror(p, "operation %s: node info query failed", o.rest[0])
+			return iberror(p, "operation %s: node info query failed", o.Args[0])
 		}
 		p.Printf("%s", pkeyTable(q, number))
 	case "nodeinfo", "ni":

@@ -11,7 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
 
-type verb func(ctx context.Context, p *labsim.Proc, o parsed, names []string) int
+type verb func(ctx context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int
 
 var verbs map[string]verb
 
@@ -29,29 +29,29 @@ func init() {
 
 // systemctl talks to the simulated systemd.
 func systemctl(ctx context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], false,
-		option{"--property -p", true}, option{"--value", false}, option{"--now", false}, option{"--quiet -q", false},
-		option{"--no-block", false}, option{"--no-pager", false}, option{"--signal -s", true}, option{"--kill-whom", true},
-		option{"--kill-who", true}, option{"--all -a", false}, option{"--type -t", true}, option{"--state", true},
-		option{"--plain", false}, option{"--no-legend", false}, option{"--no-ask-password", false},
-		option{"--system", false}, option{"--failed", false}, option{"--full -l", false}, option{"--runtime", false},
-		option{"--force -f", false})
+	o, bad := labsim.ParseArgs(p.Args[1:], false,
+		"property p=", "value", "now", "quiet q",
+		"no-block", "no-pager", "signal s=", "kill-whom=",
+		"kill-who=", "all a", "type t=", "state=",
+		"plain", "no-legend", "no-ask-password",
+		"system", "failed", "full l", "runtime",
+		"force f")
 	if bad != "" {
 		return p.Unknown("option " + bad)
 	}
-	if len(o.rest) == 0 {
+	if len(o.Args) == 0 {
 		return p.Unknown("no verb")
 	}
-	v, ok := verbs[o.rest[0]]
+	v, ok := verbs[o.Args[0]]
 	if !ok {
-		return p.Unknown("verb " + o.rest[0])
+		return p.Unknown("verb " + o.Args[0])
 	}
-	if changes[o.rest[0]] && p.UID != 0 {
-		p.Errorf("Failed to %s: Interactive authentication required.\n", o.rest[0])
+	if changes[o.Args[0]] && p.UID != 0 {
+		p.Errorf("Failed to %s: Interactive authentication required.\n", o.Args[0])
 		return 1
 	}
-	names := make([]string, 0, len(o.rest)-1)
-	for _, n := range o.rest[1:] {
+	names := make([]string, 0, len(o.Args)-1)
+	for _, n := range o.Args[1:] {
 		names = append(names, fullName(n))
 	}
 	return v(ctx, p, o, names)
@@ -78,7 +78,7 @@ func globMatch(pattern, name string) bool {
 // each runs an operation on every unit named, patterns over loaded units
 // included, and returns the status of the last failure.
 func each(op func(*state, context.Context, string) error) verb {
-	return func(ctx context.Context, p *labsim.Proc, _ parsed, names []string) int {
+	return func(ctx context.Context, p *labsim.Proc, _ *labsim.Flags, names []string) int {
 		s := stateOf(p.Machine)
 		if len(names) == 0 {
 			p.Errorf("Too few arguments.\n")
@@ -142,7 +142,7 @@ func (s *state) activeState(name string) string {
 	return "inactive"
 }
 
-func isActive(_ context.Context, p *labsim.Proc, o parsed, names []string) int {
+func isActive(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
 	s := stateOf(p.Machine)
 	status, found := 3, false
 	for _, n := range names {
@@ -151,7 +151,7 @@ func isActive(_ context.Context, p *labsim.Proc, o parsed, names []string) int {
 			status = 0
 		}
 		found = found || s.unit(n) != nil
-		if !o.has("--quiet") {
+		if !o.Has("quiet") {
 			p.Printf("%s\n", a)
 		}
 	}
@@ -162,7 +162,7 @@ func isActive(_ context.Context, p *labsim.Proc, o parsed, names []string) int {
 	return status
 }
 
-func isFailed(_ context.Context, p *labsim.Proc, o parsed, names []string) int {
+func isFailed(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
 	s := stateOf(p.Machine)
 	status := 1
 	for _, n := range names {
@@ -170,14 +170,14 @@ func isFailed(_ context.Context, p *labsim.Proc, o parsed, names []string) int {
 		if a == "failed" {
 			status = 0
 		}
-		if !o.has("--quiet") {
+		if !o.Has("quiet") {
 			p.Printf("%s\n", a)
 		}
 	}
 	return status
 }
 
-func isEnabled(_ context.Context, p *labsim.Proc, o parsed, names []string) int {
+func isEnabled(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
 	s := stateOf(p.Machine)
 	status := 1
 	for _, n := range names {
@@ -194,14 +194,14 @@ func isEnabled(_ context.Context, p *labsim.Proc, o parsed, names []string) int 
 		if st == "enabled" || st == "static" {
 			status = 0
 		}
-		if !o.has("--quiet") {
+		if !o.Has("quiet") {
 			p.Printf("%s\n", st)
 		}
 	}
 	return status
 }
 
-func enable(ctx context.Context, p *labsim.Proc, o parsed, names []string) int {
+func enable(ctx context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
 	s := stateOf(p.Machine)
 	for _, n := range names {
 		if s.masked(n) {
@@ -213,18 +213,18 @@ func enable(ctx context.Context, p *labsim.Proc, o parsed, names []string) int {
 			return 1
 		}
 		for _, l := range s.link(n) {
-			if !o.has("--quiet") {
+			if !o.Has("quiet") {
 				p.Errorf("%s\n", l)
 			}
 		}
 	}
-	if o.has("--now") {
+	if o.Has("now") {
 		return verbs["start"](ctx, p, o, names)
 	}
 	return 0
 }
 
-func disable(ctx context.Context, p *labsim.Proc, o parsed, names []string) int {
+func disable(ctx context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
 	s := stateOf(p.Machine)
 	for _, n := range names {
 		if s.loadUnit(n) == nil && !s.masked(n) {
@@ -232,18 +232,18 @@ func disable(ctx context.Context, p *labsim.Proc, o parsed, names []string) int 
 			return 1
 		}
 		for _, l := range s.unlink(n) {
-			if !o.has("--quiet") {
+			if !o.Has("quiet") {
 				p.Errorf("%s\n", l)
 			}
 		}
 	}
-	if o.has("--now") {
+	if o.Has("now") {
 		return verbs["stop"](ctx, p, o, names)
 	}
 	return 0
 }
 
-func mask(ctx context.Context, p *labsim.Proc, o parsed, names []string) int {
+func mask(ctx context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
 	s := stateOf(p.Machine)
 	for _, n := range names {
 		link := "/etc/systemd/system/" + n
@@ -254,13 +254,13 @@ func mask(ctx context.Context, p *labsim.Proc, o parsed, names []string) int {
 		p.Machine.FS.PutLink("/dev/null", link)
 		p.Errorf("Created symlink %s → /dev/null.\n", link)
 	}
-	if o.has("--now") {
+	if o.Has("now") {
 		return verbs["stop"](ctx, p, o, names)
 	}
 	return 0
 }
 
-func unmask(_ context.Context, p *labsim.Proc, _ parsed, names []string) int {
+func unmask(_ context.Context, p *labsim.Proc, _ *labsim.Flags, names []string) int {
 	s := stateOf(p.Machine)
 	for _, n := range names {
 		if s.masked(n) {
@@ -271,12 +271,12 @@ func unmask(_ context.Context, p *labsim.Proc, _ parsed, names []string) int {
 	return 0
 }
 
-func daemonReload(_ context.Context, p *labsim.Proc, _ parsed, _ []string) int {
+func daemonReload(_ context.Context, p *labsim.Proc, _ *labsim.Flags, _ []string) int {
 	stateOf(p.Machine).daemonReload()
 	return 0
 }
 
-func resetFailed(_ context.Context, p *labsim.Proc, _ parsed, names []string) int {
+func resetFailed(_ context.Context, p *labsim.Proc, _ *labsim.Flags, names []string) int {
 	s := stateOf(p.Machine)
 	status := 0
 	if len(names) == 0 {
@@ -300,7 +300,7 @@ func resetFailed(_ context.Context, p *labsim.Proc, _ parsed, names []string) in
 	return status
 }
 
-func listUnits(_ context.Context, p *labsim.Proc, o parsed, names []string) int {
+func listUnits(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
 	s := stateOf(p.Machine)
 	for _, n := range s.loaded() {
 		s.mu.Lock()
@@ -314,17 +314,17 @@ func listUnits(_ context.Context, p *labsim.Proc, o parsed, names []string) int 
 }
 
 // listed says whether the options of list-units let a unit through.
-func (u *unit) listed(o parsed) bool {
-	state := o.last("--state", "")
+func (u *unit) listed(o *labsim.Flags) bool {
+	state := o.Or("state", "")
 	switch {
-	case o.has("--type") && strings.TrimPrefix(path.Ext(u.name), ".") != o.last("--type", ""):
+	case o.Has("type") && strings.TrimPrefix(path.Ext(u.name), ".") != o.Or("type", ""):
 		return false
-	case o.has("--failed"):
+	case o.Has("failed"):
 		return u.active == "failed"
 	case state != "":
 		return u.active == state || u.sub == state
 	}
-	return o.has("--all") || u.active != "inactive"
+	return o.Has("all") || u.active != "inactive"
 }
 
 var signals = map[string]syscall.Signal{
@@ -332,11 +332,11 @@ var signals = map[string]syscall.Signal{
 	"CONT": syscall.SIGCONT,
 }
 
-func killUnits(_ context.Context, p *labsim.Proc, o parsed, names []string) int {
+func killUnits(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
 	s := stateOf(p.Machine)
-	sig, ok := signals[strings.TrimPrefix(o.last("--signal", "TERM"), "SIG")]
+	sig, ok := signals[strings.TrimPrefix(o.Or("signal", "TERM"), "SIG")]
 	if !ok {
-		return p.Unknown("signal " + o.last("--signal", ""))
+		return p.Unknown("signal " + o.Or("signal", ""))
 	}
 	status := 0
 	for _, n := range s.resolve(names) {
@@ -374,7 +374,7 @@ func (s *state) deliver(proc *labsim.Proc, sig syscall.Signal) {
 	signalAll(s.descendants(proc.PID), sig)
 }
 
-func systemRunning(_ context.Context, p *labsim.Proc, _ parsed, _ []string) int {
+func systemRunning(_ context.Context, p *labsim.Proc, _ *labsim.Flags, _ []string) int {
 	s := stateOf(p.Machine)
 	if !s.started() {
 		p.Printf("starting\n")

@@ -27,25 +27,25 @@ var timerProperties = map[string]bool{"AccuracySec": true, "RemainAfterElapse": 
 // not a child of the caller: it goes on when the SSH session ends and dies with
 // the machine.
 func systemdRun(ctx context.Context, p *labsim.Proc) int {
-	o, bad := parseOptions(p.Args[1:], true,
-		option{"--unit -u", true}, option{"--collect -G", false}, option{"--property -p", true},
-		option{"--description", true}, option{"--on-active", true}, option{"--timer-property", true},
-		option{"--no-block", false}, option{"--quiet -q", false}, option{"--wait", false}, option{"--pipe -P", false},
-		option{"--setenv -E", true}, option{"--service-type", true}, option{"--working-directory", true},
-		option{"--remain-after-exit -r", false}, option{"--no-ask-password", false}, option{"--system", false},
-		option{"--expand-environment", true}, option{"--uid", true})
+	o, bad := labsim.ParseArgs(p.Args[1:], true,
+		"unit u=", "collect G", "property p=",
+		"description=", "on-active=", "timer-property=",
+		"no-block", "quiet q", "wait", "pipe P",
+		"setenv E=", "service-type=", "working-directory=",
+		"remain-after-exit r", "no-ask-password", "system",
+		"expand-environment=", "uid=")
 	if bad != "" {
 		return p.Unknown("option " + bad)
 	}
-	if o.has("--expand-environment") && p.Machine.OS.System().Systemd < 254 {
-		p.Errorf("systemd-run: unrecognized option '--expand-environment=%s'\n", o.last("--expand-environment", ""))
+	if o.Has("expand-environment") && p.Machine.OS.System().Systemd < 254 {
+		p.Errorf("systemd-run: unrecognized option '--expand-environment=%s'\n", o.Or("expand-environment", ""))
 		return 1
 	}
 	if p.UID != 0 {
 		p.Errorf("Failed to start transient service unit: Interactive authentication required.\n")
 		return 1
 	}
-	if len(o.rest) == 0 && !o.has("--unit") {
+	if len(o.Args) == 0 && !o.Has("unit") {
 		p.Errorf("Command line to execute required.\n")
 		return 1
 	}
@@ -54,36 +54,36 @@ func systemdRun(ctx context.Context, p *labsim.Proc) int {
 	if rc != 0 {
 		return rc
 	}
-	if o.has("--on-active") {
+	if o.Has("on-active") {
 		return s.runTimer(p, o, u)
 	}
 	return s.runNow(ctx, p, o, u)
 }
 
-func (s *state) transientUnit(p *labsim.Proc, o parsed) (*unit, int) {
-	name := fullName(o.last("--unit", "run-u"+strconv.Itoa(p.PID)))
-	argv := o.rest
-	if o.last("--expand-environment", "yes") == "no" {
+func (s *state) transientUnit(p *labsim.Proc, o *labsim.Flags) (*unit, int) {
+	name := fullName(o.Or("unit", "run-u"+strconv.Itoa(p.PID)))
+	argv := o.Args
+	if o.Or("expand-environment", "yes") == "no" {
 		for i := range argv {
 			argv[i] = strings.ReplaceAll(argv[i], "$", "$$")
 		}
 	}
 	u := &unit{
-		name: name, desc: o.last("--description", strings.Join(o.rest, " ")), transient: true, collect: o.has("--collect"),
+		name: name, desc: o.Or("description", strings.Join(o.Args, " ")), transient: true, collect: o.Has("collect"),
 		active: "inactive", sub: "dead", result: "success", invocation: newID(),
 		spec: serviceSpec{
-			kind: o.last("--service-type", "simple"), main: [][]string{argv}, remain: o.has("--remain-after-exit"),
-			env: map[string]string{}, dir: o.last("--working-directory", ""), user: o.last("--uid", "root"),
+			kind: o.Or("service-type", "simple"), main: [][]string{argv}, remain: o.Has("remain-after-exit"),
+			env: map[string]string{}, dir: o.Or("working-directory", ""), user: o.Or("uid", "root"),
 		},
 	}
-	for _, e := range o.opts["--setenv"] {
+	for _, e := range o.All("setenv") {
 		k, v, ok := strings.Cut(e, "=")
 		if !ok {
 			v = p.Getenv(k)
 		}
 		u.spec.env[k] = v
 	}
-	for _, prop := range o.opts["--property"] {
+	for _, prop := range o.All("property") {
 		k, v, ok := strings.Cut(prop, "=")
 		if _, known := runProperties[k]; !ok || !known {
 			p.Machine.Violate("systemd-run: property %q is not simulated", prop)
@@ -166,7 +166,7 @@ func (s *state) put(u *unit) {
 	s.units[u.name] = u
 }
 
-func (s *state) runNow(ctx context.Context, p *labsim.Proc, o parsed, u *unit) int {
+func (s *state) runNow(ctx context.Context, p *labsim.Proc, o *labsim.Flags, u *unit) int {
 	if s.taken(u.name) {
 		p.Errorf("Failed to start transient service unit: Unit %s was already loaded or has a fragment file.\n", u.name)
 		return 1
@@ -174,7 +174,7 @@ func (s *state) runNow(ctx context.Context, p *labsim.Proc, o parsed, u *unit) i
 	s.put(u)
 	done := make(chan error, 1)
 	go func() { done <- s.start(u.name) }()
-	if o.has("--no-block") {
+	if o.Has("no-block") {
 		s.announce(p, o, u)
 		return 0
 	}
@@ -189,8 +189,8 @@ func (s *state) runNow(ctx context.Context, p *labsim.Proc, o parsed, u *unit) i
 		return labsim.SignalStatus(ctx)
 	}
 	s.announce(p, o, u)
-	if o.has("--wait") || o.has("--pipe") {
-		if o.has("--pipe") {
+	if o.Has("wait") || o.Has("pipe") {
+		if o.Has("pipe") {
 			return p.Unknown("--pipe")
 		}
 		select {
@@ -205,8 +205,8 @@ func (s *state) runNow(ctx context.Context, p *labsim.Proc, o parsed, u *unit) i
 	return 0
 }
 
-func (s *state) announce(p *labsim.Proc, o parsed, u *unit) {
-	if o.has("--quiet") {
+func (s *state) announce(p *labsim.Proc, o *labsim.Flags, u *unit) {
+	if o.Has("quiet") {
 		return
 	}
 	if s.m.OS.System().Systemd < 254 {
@@ -218,13 +218,13 @@ func (s *state) announce(p *labsim.Proc, o parsed, u *unit) {
 	p.Errorf("Running as unit: %s; invocation ID: %s\n", u.name, u.invocation)
 }
 
-func (s *state) runTimer(p *labsim.Proc, o parsed, u *unit) int {
-	wait, err := parseSpan(o.last("--on-active", ""))
+func (s *state) runTimer(p *labsim.Proc, o *labsim.Flags, u *unit) int {
+	wait, err := parseSpan(o.Or("on-active", ""))
 	if err != nil {
-		p.Errorf("Failed to parse timer value: %s\n", o.last("--on-active", ""))
+		p.Errorf("Failed to parse timer value: %s\n", o.Or("on-active", ""))
 		return 1
 	}
-	for _, prop := range o.opts["--timer-property"] {
+	for _, prop := range o.All("timer-property") {
 		if k, _, ok := strings.Cut(prop, "="); !ok || !timerProperties[k] {
 			return p.Unknown("timer property " + prop)
 		}
@@ -251,7 +251,7 @@ func (s *state) runTimer(p *labsim.Proc, o parsed, u *unit) int {
 	})
 	s.units[t.name] = t
 	s.mu.Unlock()
-	if !o.has("--quiet") {
+	if !o.Has("quiet") {
 		p.Errorf("Running timer as unit: %s\nWill run service as unit: %s\n", t.name, u.name)
 	}
 	return 0

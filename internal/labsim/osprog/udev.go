@@ -317,21 +317,21 @@ func udevadm(_ context.Context, p *labsim.Proc) int {
 	if len(p.Args) < 2 {
 		return p.Unknown("no command")
 	}
-	o, bad := parseOptions(p.Args[2:], false,
-		option{"--reload -R", false}, option{"--reload-rules", false}, option{"--action -c", true},
-		option{"--subsystem-match -s", true}, option{"--attr-match -a", true}, option{"--sysname-match -y", true},
-		option{"--type -t", true}, option{"--settle -w", false}, option{"--timeout", true}, option{"--verbose -v", false})
+	o, bad := labsim.ParseArgs(p.Args[2:], false,
+		"reload R", "reload-rules", "action c=",
+		"subsystem-match s=", "attr-match a=", "sysname-match y=",
+		"type t=", "settle w", "timeout=", "verbose v")
 	if bad != "" {
 		return p.Unknown("option " + bad)
 	}
 	s := stateOf(p.Machine)
 	switch {
-	case p.Args[1] == "settle" && len(o.rest) == 0:
+	case p.Args[1] == "settle" && len(o.Args) == 0:
 		return 0
 	case p.UID != 0:
 		p.Errorf("Failed to send request: Permission denied\n")
 		return 1
-	case p.Args[1] == "control" && (o.has("--reload") || o.has("--reload-rules")) && len(o.rest) == 0:
+	case p.Args[1] == "control" && (o.Has("reload") || o.Has("reload-rules")) && len(o.Args) == 0:
 		return 0 // rules are read at each event; udevd itself looks every few seconds
 	case p.Args[1] == "trigger":
 		return s.trigger(p, o)
@@ -349,19 +349,19 @@ func (s *state) named(sys string, given []string) bool {
 	return len(given) == 0
 }
 
-func (s *state) trigger(p *labsim.Proc, o parsed) int {
+func (s *state) trigger(p *labsim.Proc, o *labsim.Flags) int {
 	known := map[string]bool{"": true, "net": true, "infiniband": true}
-	if o.last("--type", "devices") != "devices" || o.has("--attr-match") || !known[o.last("--subsystem-match", "")] {
+	if o.Or("type", "devices") != "devices" || o.Has("attr-match") || !known[o.Or("subsystem-match", "")] {
 		return p.Unknown("form of udevadm trigger")
 	}
-	action := o.last("--action", "change")
-	subsystem := o.last("--subsystem-match", "")
+	action := o.Or("action", "change")
+	subsystem := o.Or("subsystem-match", "")
 	for _, d := range s.m.Netdevs() {
-		if subsystem != "infiniband" && ruleGlob(o.last("--sysname-match", "*"), d.Name) && s.named("/sys/class/net/"+d.Name, o.rest) {
+		if subsystem != "infiniband" && ruleGlob(o.Or("sysname-match", "*"), d.Name) && s.named("/sys/class/net/"+d.Name, o.Args) {
 			s.netEvent(d.Name, action)
 		}
 	}
-	if len(o.rest) == 0 && !o.has("--sysname-match") && subsystem != "net" {
+	if len(o.Args) == 0 && !o.Has("sysname-match") && subsystem != "net" {
 		s.rdmaEvents(action)
 	}
 	return 0
