@@ -9,7 +9,8 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 const (
@@ -72,7 +73,7 @@ func holdsUnknown(v attr.Value) bool {
 	return false
 }
 
-func (s settings) text(name string) string { return tfkit.StringOf(s.find(name)) }
+func (s settings) text(name string) string { return attribute.StringOf(s.find(name)) }
 
 // secret is text that may also come from the environment.
 func (s settings) secret(name, variable string) string {
@@ -154,8 +155,8 @@ func (s settings) transport() (sshhost.Config, error) {
 }
 
 // policy is the part of a host's configuration that resources need.
-func (s settings) policy(name string) tfkit.HostConfig {
-	cfg := tfkit.HostConfig{Name: name, Address: s.text("address"), Observe: s.text("mode") == modeObserve}
+func (s settings) policy(name string) session.HostConfig {
+	cfg := session.HostConfig{Name: name, Address: s.text("address"), Observe: s.text("mode") == modeObserve}
 	reboot, ok := s.own["reboot"].(types.Object)
 	if !ok || reboot.IsNull() {
 		return cfg

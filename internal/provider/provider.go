@@ -25,6 +25,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/cardsdata"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/connectivity"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmware"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/firmwarebackup"
@@ -35,8 +36,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/port"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 // Address is the provider's address in the registry.
@@ -99,21 +101,21 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 	resp.ResourceData, resp.DataSourceData = data, data
 }
 
-func (p *Provider) data(cfg model, diags *diag.Diagnostics) *tfkit.Data {
+func (p *Provider) data(cfg model, diags *diag.Diagnostics) *session.Data {
 	cards := hca.Config{
 		BackupDir: cfg.BackupDir.ValueString(), Poll: p.tuning.Pace, Lost: p.tuning.Lost,
-		Progress: func(ctx context.Context, message string) { tflog.Info(ctx, tfkit.Plain(message)) },
+		Progress: func(ctx context.Context, message string) { tflog.Info(ctx, diagnostic.Plain(message)) },
 	}
 	if p.tuning.Cards != nil {
 		p.tuning.Cards(&cards)
 	}
-	data := &tfkit.Data{
-		Hosts:     map[string]tfkit.HostConfig{},
+	data := &session.Data{
+		Hosts:     map[string]session.HostConfig{},
 		Ready:     !cfg.Hosts.IsUnknown() && !cfg.SSH.IsUnknown() && !cfg.BackupDir.IsUnknown(),
 		BackupDir: cfg.BackupDir.ValueString(),
-		Planned:   tfkit.NewPlanned(),
-		Turns:     tfkit.NewTurns(),
-		Restores:  tfkit.NewRestores(),
+		Planned:   planned.NewWalk(),
+		Turns:     session.NewTurns(),
+		Restores:  planned.NewRestores(),
 		Cards:     hca.New(cards),
 		Confirm:   p.tuning.Confirm,
 	}
@@ -130,7 +132,7 @@ func (p *Provider) data(cfg model, diags *diag.Diagnostics) *tfkit.Data {
 		data.Hosts[name] = host
 		transport, err := s.transport()
 		if err != nil {
-			tfkit.AddErrorAt(diags, path.Root("hosts").AtMapKey(name).AtName("jump_hosts"), "configure host "+name, err)
+			diagnostic.AddErrorAt(diags, path.Root("hosts").AtMapKey(name).AtName("jump_hosts"), "configure host "+name, err)
 			continue
 		}
 		transport.Trace = p.tuning.Trace

@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 const description = "Manages the InfiniBand side of a lab over SSH: cards and their firmware, GUIDs, link types, subnet managers and IP-over-InfiniBand interfaces. " +
@@ -69,7 +69,7 @@ func rebootAttribute() schema.SingleNestedAttribute {
 		MarkdownDescription: "Whether and how the host may be restarted for `activation = \"reboot\"`.",
 		Attributes: map[string]schema.Attribute{
 			"allowed":         schema.BoolAttribute{Required: true, MarkdownDescription: "Whether the provider may restart the host."},
-			"timeout":         schema.StringAttribute{Optional: true, CustomType: tfkit.DurationType{}, MarkdownDescription: "How long a restart may take, such as `15m` (the default)."},
+			"timeout":         schema.StringAttribute{Optional: true, CustomType: attribute.DurationType{}, MarkdownDescription: "How long a restart may take, such as `15m` (the default)."},
 			"drain_commands":  commands("Shell commands that run as root before the restart; one that fails stops it."),
 			"resume_commands": commands("Shell commands that run as root after the host has come back."),
 		},
@@ -84,7 +84,7 @@ func sshAttributes() map[string]schema.Attribute {
 		return schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: description}
 	}
 	duration := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, CustomType: tfkit.DurationType{}, MarkdownDescription: description}
+		return schema.StringAttribute{Optional: true, CustomType: attribute.DurationType{}, MarkdownDescription: description}
 	}
 	list := func(description string) schema.ListAttribute {
 		return schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description,

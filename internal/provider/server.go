@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
 // Server returns the provider as the engine talks to it. Every diagnostic passes here,
@@ -32,7 +32,7 @@ func plain[T any](resp *T, err error) (*T, error) {
 	diags, _ := reflect.ValueOf(resp).Elem().FieldByName("Diagnostics").Interface().([]*tfprotov6.Diagnostic)
 	for _, d := range diags {
 		if d != nil {
-			d.Summary, d.Detail = tfkit.Plain(d.Summary), tfkit.Plain(d.Detail)
+			d.Summary, d.Detail = diagnostic.Plain(d.Summary), diagnostic.Plain(d.Detail)
 		}
 	}
 	if found := reflect.ValueOf(resp).Elem().FieldByName("Diagnostics"); len(diags) > 0 {

@@ -11,23 +11,23 @@ import (
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/benchmark"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 type model struct {
-	Server        types.String   `tfsdk:"server"`
-	Client        types.String   `tfsdk:"client"`
-	Test          types.String   `tfsdk:"test"`
-	ServerAddress types.String   `tfsdk:"server_address"`
-	Port          types.Int64    `tfsdk:"port"`
-	Duration      tfkit.Duration `tfsdk:"duration"`
-	Streams       types.Int64    `tfsdk:"streams"`
-	MinGbps       types.Float64  `tfsdk:"min_gbps"`
-	MaxLatency    types.Float64  `tfsdk:"max_latency_us"`
-	Limits        types.List     `tfsdk:"limits"`
-	OnMiss        types.String   `tfsdk:"on_miss"`
-	Triggers      types.Map      `tfsdk:"triggers"`
-	Timeout       tfkit.Duration `tfsdk:"timeout"`
+	Server        types.String       `tfsdk:"server"`
+	Client        types.String       `tfsdk:"client"`
+	Test          types.String       `tfsdk:"test"`
+	ServerAddress types.String       `tfsdk:"server_address"`
+	Port          types.Int64        `tfsdk:"port"`
+	Duration      attribute.Duration `tfsdk:"duration"`
+	Streams       types.Int64        `tfsdk:"streams"`
+	MinGbps       types.Float64      `tfsdk:"min_gbps"`
+	MaxLatency    types.Float64      `tfsdk:"max_latency_us"`
+	Limits        types.List         `tfsdk:"limits"`
+	OnMiss        types.String       `tfsdk:"on_miss"`
+	Triggers      types.Map          `tfsdk:"triggers"`
+	Timeout       attribute.Duration `tfsdk:"timeout"`
 
 	ID            types.String  `tfsdk:"id"`
 	Gbps          types.Float64 `tfsdk:"gbps"`
@@ -92,7 +92,7 @@ func (m *model) desired() (d ops.Desired, at string, err error) {
 		return d, "test", err
 	}
 	d.Port, d.Streams = int(m.Port.ValueInt64()), int(m.Streams.ValueInt64())
-	d.Length = tfkit.DurationOf(m.Duration, 10*time.Second)
+	d.Length = attribute.DurationOf(m.Duration, 10*time.Second)
 	if d.Length < time.Second || d.Length > 10*time.Minute || d.Length%time.Second != 0 {
 		return d, "duration", fmt.Errorf("%s is not a number of whole seconds from 1s to 10m", d.Length)
 	}
@@ -153,7 +153,7 @@ func (m *model) same(o model) bool {
 			return false
 		}
 	}
-	return tfkit.DurationOf(m.Duration, 0) == tfkit.DurationOf(o.Duration, 0)
+	return attribute.DurationOf(m.Duration, 0) == attribute.DurationOf(o.Duration, 0)
 }
 
 // keep takes the results of o.
@@ -188,10 +188,10 @@ func (m *model) observe(d ops.Desired, r ops.Result, missed bool) {
 	m.Address = types.StringValue(r.Pair.Addr.String())
 	m.Mode, m.MTU = types.StringNull(), types.Int64Null()
 	if n := r.Pair.From.Netdev; n != nil {
-		m.Mode, m.MTU = tfkit.OrNull(n.Mode), types.Int64Value(int64(n.MTU))
+		m.Mode, m.MTU = attribute.OrNull(n.Mode), types.Int64Value(int64(n.MTU))
 	}
 	m.ClientRate, m.ServerRate = rate(r.Pair.From.Port), rate(r.Pair.To.Port)
-	m.ClientVersion, m.ServerVersion = tfkit.OrNull(r.ClientVersion), tfkit.OrNull(r.ServerVersion)
+	m.ClientVersion, m.ServerVersion = attribute.OrNull(r.ClientVersion), attribute.OrNull(r.ServerVersion)
 	m.ClientCommand, m.ServerCommand = types.StringValue(r.ClientCommand), types.StringValue(r.ServerCommand)
 }
 
@@ -199,7 +199,7 @@ func rate(p *inventory.Port) types.String {
 	if p == nil || p.Physical != "LinkUp" {
 		return types.StringNull()
 	}
-	return tfkit.OrNull(p.Rate)
+	return attribute.OrNull(p.Rate)
 }
 
 // rounded keeps three digits behind the point.

@@ -18,7 +18,9 @@ import (
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/benchmark"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -31,7 +33,7 @@ var (
 )
 
 // Resource is infiniband_benchmark.
-type Resource struct{ tfkit.Resource }
+type Resource struct{ session.Resource }
 
 // New returns the resource.
 func New() resource.Resource { return &Resource{} }
@@ -50,7 +52,7 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	}
 	// The list of tests says itself what is wrong with another word.
 	if _, at, err := m.desired(); err != nil && at != "test" {
-		resp.Diagnostics.AddAttributeError(path.Root(at), "Invalid value for "+at, tfkit.Sentence(err.Error()))
+		resp.Diagnostics.AddAttributeError(path.Root(at), "Invalid value for "+at, diagnostic.Sentence(err.Error()))
 	}
 }
 
@@ -81,27 +83,27 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 	what := "measure benchmark " + plan.identity()
 	d, _, err := plan.desired()
 	if err != nil || diags.HasError() {
-		tfkit.AddError(diags, what, err)
+		diagnostic.AddError(diags, what, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
+	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(plan.Timeout, standardTimeout))
 	defer cancel()
 	var result ops.Result
 	err = r.withBoth(ctx, plan.Server.ValueString(), plan.Client.ValueString(), func(server, client *inventory.Host) error {
 		// What only warns has been said by ModifyPlan, which runs before this as well.
-		if found, ok := r.assess(ctx, plan, d, diags); !ok || tfkit.AddFindings(ctx, diags, what, safety.Blocking(found)) {
+		if found, ok := r.assess(ctx, plan, d, diags); !ok || diagnostic.AddFindings(ctx, diags, what, safety.Blocking(found)) {
 			return nil
 		}
 		var runErr error
-		result, runErr = ops.Run(ctx, server, client, d, func(text string) { tflog.Info(ctx, tfkit.Plain(text)) })
+		result, runErr = ops.Run(ctx, server, client, d, func(text string) { tflog.Info(ctx, diagnostic.Plain(text)) })
 		return runErr
 	})
-	tfkit.AddError(diags, what, err)
+	diagnostic.AddError(diags, what, err)
 	if diags.HasError() {
 		return
 	}
 	missed := ops.Judge(d, result, plan.limits())
-	if tfkit.AddFindings(ctx, diags, what, missed) {
+	if diagnostic.AddFindings(ctx, diags, what, missed) {
 		return
 	}
 	plan.observe(d, result, len(missed) > 0)
@@ -114,9 +116,9 @@ func (r *Resource) withBoth(ctx context.Context, server, client string, do func(
 	names := []string{server, client}
 	slices.Sort(names)
 	hosts := map[string]*inventory.Host{}
-	return r.WithHost(ctx, names[0], func(h *inventory.Host, _ tfkit.HostConfig) error {
+	return r.WithHost(ctx, names[0], func(h *inventory.Host, _ session.HostConfig) error {
 		hosts[names[0]] = h
-		return r.WithHost(ctx, names[1], func(h *inventory.Host, _ tfkit.HostConfig) error {
+		return r.WithHost(ctx, names[1], func(h *inventory.Host, _ session.HostConfig) error {
 			hosts[names[1]] = h
 			return do(hosts[server], hosts[client])
 		})
@@ -151,16 +153,16 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	plan.expect()
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	if !plan.known() || !r.HostReady(plan.Server) || !r.HostReady(plan.Client) {
-		tfkit.AddPostponed(&resp.Diagnostics, "a benchmark", "a host or a part of its setting comes from something that is not there yet")
+		diagnostic.AddPostponed(&resp.Diagnostics, "a benchmark", "a host or a part of its setting comes from something that is not there yet")
 		return
 	}
 	d, at, err := plan.desired()
 	if err != nil {
-		tfkit.AddErrorAt(&resp.Diagnostics, path.Root(at), "plan benchmark "+plan.identity(), err)
+		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root(at), "plan benchmark "+plan.identity(), err)
 		return
 	}
 	if found, ok := r.assess(ctx, plan, d, &resp.Diagnostics); ok {
-		tfkit.AddFindings(ctx, &resp.Diagnostics, "measure benchmark "+plan.identity(), found)
+		diagnostic.AddFindings(ctx, &resp.Diagnostics, "measure benchmark "+plan.identity(), found)
 	}
 }
 
@@ -172,7 +174,7 @@ func (r *Resource) assess(ctx context.Context, plan model, d ops.Desired, diags 
 	for _, end := range []struct{ role, host string }{{"server", plan.Server.ValueString()}, {"client", plan.Client.ValueString()}} {
 		_, cfg, snap, err := r.Look(ctx, end.host)
 		if err != nil {
-			tfkit.AddErrorAt(diags, path.Root(end.role), what, err)
+			diagnostic.AddErrorAt(diags, path.Root(end.role), what, err)
 			return nil, false
 		}
 		snaps[end.role] = snap

@@ -16,7 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/benchmark"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 const description = "A measurement of bandwidth or latency between two hosts, with `iperf3`, `qperf` or `perftest`, kept in state with its circumstances. " +
@@ -53,7 +53,7 @@ func arguments() map[string]schema.Attribute {
 			MarkdownDescription: "Address of the server to measure to; without it that of an InfiniBand interface that both hosts share a subnet on. For perftest any address that the client reaches will do, because only the handshake goes over IP."},
 		"port": schema.Int64Attribute{Optional: true, MarkdownDescription: "Port that the server listens on, instead of the program's own; qperf uses the one after it as well.",
 			Validators: []validator.Int64{int64validator.Between(1024, 65534)}},
-		"duration": schema.StringAttribute{Optional: true, Computed: true, CustomType: tfkit.DurationType{}, Default: stringdefault.StaticString("10s"),
+		"duration": schema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.DurationType{}, Default: stringdefault.StaticString("10s"),
 			MarkdownDescription: "How long to measure, in whole seconds, `1s` to `10m`; `10s` by default."},
 		"streams": schema.Int64Attribute{Optional: true, Computed: true, Default: int64default.StaticInt64(1),
 			MarkdownDescription: "Parallel streams of iperf3, 1 by default.", Validators: []validator.Int64{int64validator.Between(1, 64)}},
@@ -65,7 +65,7 @@ func arguments() map[string]schema.Attribute {
 		"on_miss": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("error"), Validators: []validator.String{stringvalidator.OneOf("error", "warn")},
 			MarkdownDescription: "What a result beyond its limit is: `error` (the default) fails the apply, `warn` keeps the result and warns. A change of this argument alone measures nothing."},
 		"triggers": schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Any values; a change measures again."},
-		"timeout":  tfkit.TimeoutAttribute("15m", "the measurement, installation included,"),
+		"timeout":  attribute.TimeoutAttribute("15m", "the measurement, installation included,"),
 	}
 }
 
@@ -90,20 +90,20 @@ func results() map[string]schema.Attribute {
 		return schema.Float64Attribute{Computed: true, MarkdownDescription: description}
 	}
 	return map[string]schema.Attribute{
-		"id":             tfkit.Computed("`client/server/test`."),
+		"id":             attribute.Computed("`client/server/test`."),
 		"gbps":           number("Bandwidth that the receiver counted, in Gb/s; null for a latency."),
 		"latency_us":     number("Latency in microseconds, one way; null for a bandwidth."),
-		"retransmits":    tfkit.ComputedInt("TCP segments that iperf3 had to send again; null for others."),
-		"missed":         tfkit.ComputedBool("Whether the result is beyond its limit."),
-		"measured_at":    tfkit.Computed("When, by the clock of the operator's machine, in UTC."),
-		"address":        tfkit.Computed("Address that was measured to."),
-		"mode":           tfkit.Computed("Mode of the client's IPoIB interface then; null if it is none."),
-		"mtu":            tfkit.ComputedInt("MTU of the client's interface then."),
-		"client_rate":    tfkit.Computed("Rate of the client's link then, such as `40 Gb/sec (4X QDR)`; null if it is not InfiniBand."),
-		"server_rate":    tfkit.Computed("Rate of the server's link then."),
-		"client_version": tfkit.Computed("Version of the program on the client."),
-		"server_version": tfkit.Computed("Version of the program on the server."),
-		"client_command": tfkit.Computed("What ran on the client, to do it again by hand."),
-		"server_command": tfkit.Computed("What ran on the server."),
+		"retransmits":    attribute.ComputedInt("TCP segments that iperf3 had to send again; null for others."),
+		"missed":         attribute.ComputedBool("Whether the result is beyond its limit."),
+		"measured_at":    attribute.Computed("When, by the clock of the operator's machine, in UTC."),
+		"address":        attribute.Computed("Address that was measured to."),
+		"mode":           attribute.Computed("Mode of the client's IPoIB interface then; null if it is none."),
+		"mtu":            attribute.ComputedInt("MTU of the client's interface then."),
+		"client_rate":    attribute.Computed("Rate of the client's link then, such as `40 Gb/sec (4X QDR)`; null if it is not InfiniBand."),
+		"server_rate":    attribute.Computed("Rate of the server's link then."),
+		"client_version": attribute.Computed("Version of the program on the client."),
+		"server_version": attribute.Computed("Version of the program on the server."),
+		"client_command": attribute.Computed("What ran on the client, to do it again by hand."),
+		"server_command": attribute.Computed("What ran on the server."),
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -17,7 +18,7 @@ import (
 // fact, also where the others cannot be read any more.
 func (m *model) recorded() ib.Identity {
 	who := ib.Identity{Serial: m.SerialNumber.ValueString(), Part: m.PartNumber.ValueString(), Chip: m.Chip.ValueString()}
-	if name, err := tfkit.ParseCardName(m.ID.ValueString()); err == nil {
+	if name, err := attribute.ParseCardName(m.ID.ValueString()); err == nil {
 		token, tokenErr := ib.ParseToken(name.Token)
 		if tokenErr == nil && who.Serial == "" {
 			who.Serial = token.Serial
@@ -25,7 +26,7 @@ func (m *model) recorded() ib.Identity {
 		who.MACs, who.GUIDs = token.MACs, token.GUIDs
 	}
 	for _, v := range m.MACs.Elements() {
-		if mac, err := ib.ParseMAC(tfkit.StringOf(v)); err == nil {
+		if mac, err := ib.ParseMAC(attribute.StringOf(v)); err == nil {
 			who.MACs = append(who.MACs, mac)
 		}
 	}
@@ -40,20 +41,20 @@ func (m *model) recorded() ib.Identity {
 func texts(list types.List) []string {
 	var all []string
 	for _, v := range list.Elements() {
-		all = append(all, tfkit.StringOf(v))
+		all = append(all, attribute.StringOf(v))
 	}
 	return all
 }
 
 // refresh fills everything but what says who the card is. What the vital product
 // data said at adoption stays where they cannot be read any more.
-func (m *model) refresh(ref tfkit.CardRef, c *inventory.Card, now ib.Identity) {
+func (m *model) refresh(ref attribute.CardRef, c *inventory.Card, now ib.Identity) {
 	before := *m
 	m.observe(ref, c, now)
 	if c.FlashFailure == inventory.FlashBusy {
 		m.keepFlash(before)
 	}
-	if name, err := tfkit.ParseCardName(before.ID.ValueString()); err == nil && name.Token != "" {
+	if name, err := attribute.ParseCardName(before.ID.ValueString()); err == nil && name.Token != "" {
 		m.ID = before.ID
 	}
 	if m.SerialNumber.IsNull() && before.SerialNumber.ValueString() != "" {
@@ -67,12 +68,12 @@ func (m *model) refresh(ref tfkit.CardRef, c *inventory.Card, now ib.Identity) {
 // accepts reports whether the configuration names this very card: whoever writes
 // its serial number means it.
 func (m *model) accepts(c *inventory.Card) bool {
-	serial := tfkit.StringOf(m.Expect.Attributes()["serial_number"])
+	serial := attribute.StringOf(m.Expect.Attributes()["serial_number"])
 	return serial != "" && strings.TrimSpace(serial) == c.SerialNumber && len(m.mismatches(c, c.SerialNumber, c.PartNumber)) == 0
 }
 
 // moved says whether the slot is empty because the card is in another one.
-func (r *Resource) moved(ctx context.Context, ref tfkit.CardRef, who ib.Identity, diags *diag.Diagnostics) bool {
+func (r *Resource) moved(ctx context.Context, ref attribute.CardRef, who ib.Identity, diags *diag.Diagnostics) bool {
 	f := safety.IdentityFacts{Recorded: who}
 	if f.Elsewhere, f.Edit = r.WhereIs(ctx, ref, who); f.Elsewhere == "" {
 		return false
@@ -85,7 +86,7 @@ func (r *Resource) moved(ctx context.Context, ref tfkit.CardRef, who ib.Identity
 // accepts it; adopt is true then. One that cannot be told from others is
 // nothing that this resource could do harm to: it is said, and what writes to the
 // card refuses.
-func (r *Resource) same(ctx context.Context, ref tfkit.CardRef, plan, state model, snap *inventory.Snapshot, c *inventory.Card, diags *diag.Diagnostics) (adopt bool) {
+func (r *Resource) same(ctx context.Context, ref attribute.CardRef, plan, state model, snap *inventory.Snapshot, c *inventory.Card, diags *diag.Diagnostics) (adopt bool) {
 	f := safety.IdentityFacts{Recorded: state.recorded(), Now: snap.Identity(c), Unread: c.VPDError}
 	switch like, _ := ib.Compare(f.Recorded, f.Now); {
 	case like == ib.Same || f.Recorded.Empty():
@@ -99,7 +100,7 @@ func (r *Resource) same(ctx context.Context, ref tfkit.CardRef, plan, state mode
 	return false
 }
 
-func refuse(ctx context.Context, diags *diag.Diagnostics, ref tfkit.CardRef, f safety.IdentityFacts) {
+func refuse(ctx context.Context, diags *diag.Diagnostics, ref attribute.CardRef, f safety.IdentityFacts) {
 	found := safety.Identity(ref.PCI.String()+" of "+ref.Host, f)
 	for i := range found {
 		found[i].Attribute = "pci_address"
@@ -107,5 +108,5 @@ func refuse(ctx context.Context, diags *diag.Diagnostics, ref tfkit.CardRef, f s
 			found[i].Severity = safety.Warn
 		}
 	}
-	tfkit.AddFindings(ctx, diags, "plan card "+ref.String(), found)
+	diagnostic.AddFindings(ctx, diags, "plan card "+ref.String(), found)
 }

@@ -11,58 +11,58 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 type attrType = attr.Type
 
 type model struct {
-	ID         types.String `tfsdk:"id"`
-	Host       types.String `tfsdk:"host"`
-	PCIAddress tfkit.PCI    `tfsdk:"pci_address"`
-	Expect     types.Object `tfsdk:"expect"`
+	ID         types.String  `tfsdk:"id"`
+	Host       types.String  `tfsdk:"host"`
+	PCIAddress attribute.PCI `tfsdk:"pci_address"`
+	Expect     types.Object  `tfsdk:"expect"`
 
-	Chip           types.String  `tfsdk:"chip"`
-	PCIDeviceID    types.String  `tfsdk:"pci_device_id"`
-	PCISubsystemID types.String  `tfsdk:"pci_subsystem_id"`
-	PartNumber     types.String  `tfsdk:"part_number"`
-	SerialNumber   types.String  `tfsdk:"serial_number"`
-	Livefish       types.Bool    `tfsdk:"livefish"`
-	Driver         types.String  `tfsdk:"driver"`
-	RDMADevice     types.String  `tfsdk:"rdma_device"`
-	PSID           tfkit.PSID    `tfsdk:"psid"`
-	FlashVersion   tfkit.Version `tfsdk:"flash_version"`
-	RunningPSID    tfkit.PSID    `tfsdk:"running_psid"`
-	RunningVersion tfkit.Version `tfsdk:"running_version"`
-	ImageFormat    types.String  `tfsdk:"image_format"`
-	Security       types.String  `tfsdk:"security_attributes"`
-	FlashError     types.String  `tfsdk:"flash_error"`
-	NodeGUID       tfkit.GUID    `tfsdk:"node_guid"`
-	PortGUIDs      types.List    `tfsdk:"port_guids"`
-	SystemGUID     tfkit.GUID    `tfsdk:"system_image_guid"`
-	MACs           types.List    `tfsdk:"macs"`
-	PCIe           types.Object  `tfsdk:"pcie"`
-	Ports          types.Map     `tfsdk:"ports"`
+	Chip           types.String      `tfsdk:"chip"`
+	PCIDeviceID    types.String      `tfsdk:"pci_device_id"`
+	PCISubsystemID types.String      `tfsdk:"pci_subsystem_id"`
+	PartNumber     types.String      `tfsdk:"part_number"`
+	SerialNumber   types.String      `tfsdk:"serial_number"`
+	Livefish       types.Bool        `tfsdk:"livefish"`
+	Driver         types.String      `tfsdk:"driver"`
+	RDMADevice     types.String      `tfsdk:"rdma_device"`
+	PSID           attribute.PSID    `tfsdk:"psid"`
+	FlashVersion   attribute.Version `tfsdk:"flash_version"`
+	RunningPSID    attribute.PSID    `tfsdk:"running_psid"`
+	RunningVersion attribute.Version `tfsdk:"running_version"`
+	ImageFormat    types.String      `tfsdk:"image_format"`
+	Security       types.String      `tfsdk:"security_attributes"`
+	FlashError     types.String      `tfsdk:"flash_error"`
+	NodeGUID       attribute.GUID    `tfsdk:"node_guid"`
+	PortGUIDs      types.List        `tfsdk:"port_guids"`
+	SystemGUID     attribute.GUID    `tfsdk:"system_image_guid"`
+	MACs           types.List        `tfsdk:"macs"`
+	PCIe           types.Object      `tfsdk:"pcie"`
+	Ports          types.Map         `tfsdk:"ports"`
 }
 
 // ref names the card; ok is false while host or address are not known.
-func (m *model) ref() (tfkit.CardRef, bool) {
+func (m *model) ref() (attribute.CardRef, bool) {
 	if m.Host.IsUnknown() || m.PCIAddress.IsUnknown() {
-		return tfkit.CardRef{}, false
+		return attribute.CardRef{}, false
 	}
-	ref, err := tfkit.ParseCardRef(m.Host.ValueString() + "/" + m.PCIAddress.ValueString())
+	ref, err := attribute.ParseCardRef(m.Host.ValueString() + "/" + m.PCIAddress.ValueString())
 	return ref, err == nil
 }
 
 // observe fills every computed attribute from what was found.
-func (m *model) observe(ref tfkit.CardRef, c *inventory.Card, now ib.Identity) {
+func (m *model) observe(ref attribute.CardRef, c *inventory.Card, now ib.Identity) {
 	m.identify(ref, c, now)
 	m.Livefish = types.BoolValue(c.Livefish)
-	m.Driver = tfkit.OrNull(c.Driver)
-	m.RDMADevice = tfkit.OrNull(c.RDMADevice)
-	m.RunningPSID = tfkit.PSIDText(c.RunningPSID)
-	m.RunningVersion = tfkit.VersionString(c.RunningFW)
-	m.FlashError = tfkit.OrNull(c.FlashError)
+	m.Driver = attribute.OrNull(c.Driver)
+	m.RDMADevice = attribute.OrNull(c.RDMADevice)
+	m.RunningPSID = attribute.PSIDText(c.RunningPSID)
+	m.RunningVersion = attribute.VersionString(c.RunningFW)
+	m.FlashError = attribute.OrNull(c.FlashError)
 	m.observeFlash(c.Flash)
 	if a, ok := c.Adapter(); ok && a.Firmware != "" {
 		m.observeRunning(c)
@@ -70,20 +70,20 @@ func (m *model) observe(ref tfkit.CardRef, c *inventory.Card, now ib.Identity) {
 	m.PCIe = types.ObjectValueMust(pcieTypes, map[string]attr.Value{
 		"width":     types.Int64Value(int64(c.PCIe.Width)),
 		"max_width": types.Int64Value(int64(c.PCIe.MaxWidth)),
-		"speed":     tfkit.OrNull(c.PCIe.Speed),
-		"max_speed": tfkit.OrNull(c.PCIe.MaxSpeed),
+		"speed":     attribute.OrNull(c.PCIe.Speed),
+		"max_speed": attribute.OrNull(c.PCIe.MaxSpeed),
 	})
 	m.Ports = portsValue(c.Ports)
 }
 
 // identify fills what no change of firmware alters; the plan shows it.
-func (m *model) identify(ref tfkit.CardRef, c *inventory.Card, now ib.Identity) {
-	m.ID = types.StringValue(tfkit.CardName{CardRef: ref, Token: now.Token()}.String())
-	m.Chip = tfkit.OrNull(chipName(c))
+func (m *model) identify(ref attribute.CardRef, c *inventory.Card, now ib.Identity) {
+	m.ID = types.StringValue(attribute.CardName{CardRef: ref, Token: now.Token()}.String())
+	m.Chip = attribute.OrNull(chipName(c))
 	m.PCIDeviceID = types.StringValue(fmt.Sprintf("%04x:%04x", c.VendorID, c.DeviceID))
 	m.PCISubsystemID = types.StringValue(fmt.Sprintf("%04x:%04x", c.SubVendorID, c.SubDevice))
-	m.PartNumber = tfkit.OrNull(cmp.Or(c.PartNumber, now.Part))
-	m.SerialNumber = tfkit.OrNull(cmp.Or(c.SerialNumber, now.Serial))
+	m.PartNumber = attribute.OrNull(cmp.Or(c.PartNumber, now.Part))
+	m.SerialNumber = attribute.OrNull(cmp.Or(c.SerialNumber, now.Serial))
 }
 
 // chipName is the chip, or of a card that the chip table does not hold what its PCI
@@ -98,26 +98,26 @@ func chipName(c *inventory.Card) string {
 // observeRunning fills the identity of a card whose flash no tool can read from what
 // its driver shows.
 func (m *model) observeRunning(c *inventory.Card) {
-	m.NodeGUID, m.SystemGUID = tfkit.GUIDText(c.NodeGUID), tfkit.GUIDText(c.SystemGUID)
-	ports := make([]tfkit.GUID, 0, len(c.Ports))
+	m.NodeGUID, m.SystemGUID = attribute.GUIDText(c.NodeGUID), attribute.GUIDText(c.SystemGUID)
+	ports := make([]attribute.GUID, 0, len(c.Ports))
 	for _, p := range c.Ports {
-		ports = append(ports, tfkit.GUIDText(p.PortGUID))
+		ports = append(ports, attribute.GUIDText(p.PortGUID))
 	}
-	m.PortGUIDs, m.MACs = tfkit.TextList(ports), tfkit.TextList([]tfkit.MAC{})
+	m.PortGUIDs, m.MACs = attribute.TextList(ports), attribute.TextList([]attribute.MAC{})
 }
 
 func (m *model) observeFlash(f *inventory.Flash) {
 	if f == nil {
 		f = &inventory.Flash{}
 	}
-	m.PSID = tfkit.PSIDText(f.PSID)
-	m.FlashVersion = tfkit.VersionText(f.FW)
-	m.ImageFormat = tfkit.OrNull(f.ImageType)
-	m.Security = tfkit.OrNull(f.SecurityAttrs)
-	m.NodeGUID = tfkit.GUIDText(f.GUIDs.Node)
-	m.SystemGUID = tfkit.GUIDText(f.GUIDs.SystemImage)
-	m.PortGUIDs = tfkit.TextList([]tfkit.GUID{tfkit.GUIDText(f.GUIDs.Port1), tfkit.GUIDText(f.GUIDs.Port2)})
-	m.MACs = tfkit.TextList([]tfkit.MAC{tfkit.MACText(f.GUIDs.MAC1), tfkit.MACText(f.GUIDs.MAC2)})
+	m.PSID = attribute.PSIDText(f.PSID)
+	m.FlashVersion = attribute.VersionText(f.FW)
+	m.ImageFormat = attribute.OrNull(f.ImageType)
+	m.Security = attribute.OrNull(f.SecurityAttrs)
+	m.NodeGUID = attribute.GUIDText(f.GUIDs.Node)
+	m.SystemGUID = attribute.GUIDText(f.GUIDs.SystemImage)
+	m.PortGUIDs = attribute.TextList([]attribute.GUID{attribute.GUIDText(f.GUIDs.Port1), attribute.GUIDText(f.GUIDs.Port2)})
+	m.MACs = attribute.TextList([]attribute.MAC{attribute.MACText(f.GUIDs.MAC1), attribute.MACText(f.GUIDs.MAC2)})
 }
 
 // keepFlash takes what was read of the flash before; the card was not asked now.
@@ -138,15 +138,15 @@ func portsValue(ports []inventory.Port) types.Map {
 			rate = "" // the kernel shows a rate of ports without a link, too
 		}
 		elems[strconv.Itoa(p.Number)] = types.ObjectValueMust(portTypes.AttrTypes, map[string]attr.Value{
-			"link_type":      tfkit.OrNull(p.TypeNow),
-			"link_layer":     tfkit.OrNull(p.LinkLayer),
-			"state":          tfkit.OrNull(p.State),
-			"physical_state": tfkit.OrNull(p.Physical),
-			"rate":           tfkit.OrNull(rate),
+			"link_type":      attribute.OrNull(p.TypeNow),
+			"link_layer":     attribute.OrNull(p.LinkLayer),
+			"state":          attribute.OrNull(p.State),
+			"physical_state": attribute.OrNull(p.Physical),
+			"rate":           attribute.OrNull(rate),
 			"lid":            types.Int64Value(int64(p.LID)),
 			"sm_lid":         types.Int64Value(int64(p.SMLID)),
-			"port_guid":      tfkit.GUIDText(p.PortGUID),
-			"netdev":         tfkit.OrNull(p.Netdev),
+			"port_guid":      attribute.GUIDText(p.PortGUID),
+			"netdev":         attribute.OrNull(p.Netdev),
 		})
 	}
 	return types.MapValueMust(portTypes, elems)

@@ -13,7 +13,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -41,7 +44,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 }
 
 // planAdoption shows which card it is.
-func (r *Resource) planAdoption(ctx context.Context, ref tfkit.CardRef, plan model, resp *resource.ModifyPlanResponse) {
+func (r *Resource) planAdoption(ctx context.Context, ref attribute.CardRef, plan model, resp *resource.ModifyPlanResponse) {
 	snap, found := r.find(ctx, ref, nil, &resp.Diagnostics)
 	if found == nil {
 		return
@@ -49,7 +52,7 @@ func (r *Resource) planAdoption(ctx context.Context, ref tfkit.CardRef, plan mod
 	expected(&resp.Diagnostics, ref, plan, nil, snap, found)
 	r.driver(ctx, ref, found, resp)
 	if found.VPDError != "" && found.VendorID == ib.MellanoxVendor && !found.Virtual && snap.Identity(found).Serial == "" {
-		tfkit.AddFindings(ctx, &resp.Diagnostics, "adopt card "+ref.String(), []safety.Finding{safety.Unnamed(ref.PCI.String()+" of "+ref.Host, found.VPDError)})
+		diagnostic.AddFindings(ctx, &resp.Diagnostics, "adopt card "+ref.String(), []safety.Finding{safety.Unnamed(ref.PCI.String()+" of "+ref.Host, found.VPDError)})
 	}
 	plan.identify(ref, found, snap.Identity(found))
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
@@ -57,7 +60,7 @@ func (r *Resource) planAdoption(ctx context.Context, ref tfkit.CardRef, plan mod
 
 // planKept holds the card in the slot to the one in the state. unchanged says
 // that the configuration asks for nothing else than the state has.
-func (r *Resource) planKept(ctx context.Context, ref tfkit.CardRef, plan, state model, unchanged bool, resp *resource.ModifyPlanResponse) {
+func (r *Resource) planKept(ctx context.Context, ref attribute.CardRef, plan, state model, unchanged bool, resp *resource.ModifyPlanResponse) {
 	snap, found := r.find(ctx, ref, &state, &resp.Diagnostics)
 	if found == nil {
 		return
@@ -79,13 +82,13 @@ func (r *Resource) planKept(ctx context.Context, ref tfkit.CardRef, plan, state 
 // agree do no harm: adopting changes nothing.
 func (r *Resource) claim(ctx context.Context, plan model, req resource.ModifyPlanRequest, diags *diag.Diagnostics) {
 	if ref, known := plan.ref(); known && r.HostReady(plan.Host) && !diags.HasError() {
-		r.Claim(ctx, "adopt card", tfkit.Claim{Key: r.FunctionKey(ref), Name: ref.String(), Shared: "expect"}, req, diags)
+		r.Claim(ctx, "adopt card", planned.Claim{Key: r.FunctionKey(ref), Name: ref.String(), Shared: "expect"}, req, diags)
 	}
 }
 
 // driver warns of a card that the host's kernel cannot run. It can be adopted all the
 // same: its firmware can be read, and another kernel may come.
-func (r *Resource) driver(ctx context.Context, ref tfkit.CardRef, c *inventory.Card, resp *resource.ModifyPlanResponse) {
+func (r *Resource) driver(ctx context.Context, ref attribute.CardRef, c *inventory.Card, resp *resource.ModifyPlanResponse) {
 	_, _, snap, err := r.Look(ctx, ref.Host)
 	if err != nil {
 		return // find has said so
@@ -101,10 +104,10 @@ func (r *Resource) driver(ctx context.Context, ref tfkit.CardRef, c *inventory.C
 
 // find returns the card, or adds an error and returns nil. state is what holds a
 // card of this very place; nil if nothing does.
-func (r *Resource) find(ctx context.Context, ref tfkit.CardRef, state *model, diags *diag.Diagnostics) (*inventory.Snapshot, *inventory.Card) {
+func (r *Resource) find(ctx context.Context, ref attribute.CardRef, state *model, diags *diag.Diagnostics) (*inventory.Snapshot, *inventory.Card) {
 	_, _, snap, err := r.Look(ctx, ref.Host)
 	if err != nil {
-		tfkit.AddErrorAt(diags, path.Root("host"), "read card "+ref.String(), err)
+		diagnostic.AddErrorAt(diags, path.Root("host"), "read card "+ref.String(), err)
 		return nil, nil
 	}
 	c, ok := snap.Card(ref.PCI)
@@ -114,13 +117,13 @@ func (r *Resource) find(ctx context.Context, ref tfkit.CardRef, state *model, di
 	if state != nil && !state.recorded().Empty() && r.moved(ctx, ref, state.recorded(), diags) {
 		return nil, nil
 	}
-	diags.AddAttributeError(path.Root("pci_address"), "Unable to read card "+ref.String(), tfkit.NoCard(snap, ref))
+	diags.AddAttributeError(path.Root("pci_address"), "Unable to read card "+ref.String(), session.NoCard(snap, ref))
 	return nil, nil
 }
 
 // expected refuses a card that is not what the configuration says. before is what
 // was recorded of it; nil if it is adopted now.
-func expected(diags *diag.Diagnostics, ref tfkit.CardRef, m model, before *model, snap *inventory.Snapshot, c *inventory.Card) {
+func expected(diags *diag.Diagnostics, ref attribute.CardRef, m model, before *model, snap *inventory.Snapshot, c *inventory.Card) {
 	now := snap.Identity(c)
 	serial, part := cmp.Or(c.SerialNumber, now.Serial), cmp.Or(c.PartNumber, now.Part)
 	if before != nil {

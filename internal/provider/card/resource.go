@@ -13,7 +13,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -24,10 +26,10 @@ var (
 )
 
 // Resource is infiniband_card.
-type Resource struct{ tfkit.Resource }
+type Resource struct{ session.Resource }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{tfkit.Resource{Kind: "infiniband_card"}} }
+func New() resource.Resource { return &Resource{session.Resource{Kind: "infiniband_card"}} }
 
 // Metadata implements resource.Resource.
 func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -38,9 +40,9 @@ func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, res
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	ref, err := tfkit.ParseCardRef(plan.Host.ValueString() + "/" + plan.PCIAddress.ValueString())
+	ref, err := attribute.ParseCardRef(plan.Host.ValueString() + "/" + plan.PCIAddress.ValueString())
 	if err != nil || resp.Diagnostics.HasError() {
-		tfkit.AddError(&resp.Diagnostics, "adopt card "+plan.PCIAddress.ValueString(), err)
+		diagnostic.AddError(&resp.Diagnostics, "adopt card "+plan.PCIAddress.ValueString(), err)
 		return
 	}
 	r.adopt(ctx, ref, &plan, &resp.Diagnostics)
@@ -50,7 +52,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 }
 
 // adopt fills the model from the card, if that is the planned one.
-func (r *Resource) adopt(ctx context.Context, ref tfkit.CardRef, plan *model, diags *diag.Diagnostics) {
+func (r *Resource) adopt(ctx context.Context, ref attribute.CardRef, plan *model, diags *diag.Diagnostics) {
 	snap, found := r.find(ctx, ref, nil, diags)
 	if found == nil {
 		return
@@ -80,25 +82,25 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	_, _, snap, err := r.Look(ctx, ref.Host)
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, "read card "+ref.String(), err)
+		diagnostic.AddError(&resp.Diagnostics, "read card "+ref.String(), err)
 		return
 	}
-	tfkit.WarnSlowSudo(&resp.Diagnostics, snap)
+	diagnostic.WarnSlowSudo(&resp.Diagnostics, snap)
 	found, ok := snap.Card(ref.PCI)
 	var now ib.Identity
 	if ok {
 		now = snap.Identity(found)
 	}
 	switch r.Compare(ctx, ref, state.recorded(), now, ok, &resp.Diagnostics) {
-	case tfkit.Absent:
+	case session.Absent:
 		resp.State.RemoveResource(ctx)
 		return
-	case tfkit.Strange:
+	case session.Strange:
 		if state.PCIDeviceID.IsNull() { // nothing was adopted yet: an import that names the card
 			resp.Diagnostics.AddError("Unable to import card "+state.ID.ValueString(), "Another card is at this address.")
 		}
 		return // what was recorded stays, and the plan refuses
-	case tfkit.Present:
+	case session.Present:
 	}
 	state.refresh(ref, found, now)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
@@ -124,15 +126,15 @@ func (r *Resource) Delete(context.Context, resource.DeleteRequest, *resource.Del
 
 // ImportState takes host/pci_address, or the whole id.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	ref, err := tfkit.ParseCardName(req.ID)
+	ref, err := attribute.ParseCardName(req.ID)
 	if err == nil {
 		err = r.InMap(ref.Host)
 	}
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, "import card "+req.ID, err)
+		diagnostic.AddError(&resp.Diagnostics, "import card "+req.ID, err)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(ref.String()))...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("host"), types.StringValue(ref.Host))...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("pci_address"), tfkit.PCIText(ref.PCI))...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("pci_address"), attribute.PCIText(ref.PCI))...)
 }

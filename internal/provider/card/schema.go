@@ -10,13 +10,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 // Schema implements resource.Resource.
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attrs := observedAttributes()
-	attrs["id"] = tfkit.IDAttribute("`host/pci_address/serial_number`")
+	attrs["id"] = attribute.IDAttribute("`host/pci_address/serial_number`")
 	attrs["host"] = schema.StringAttribute{
 		Required:            true,
 		MarkdownDescription: "Key of the host in the provider's `hosts` map. A change adopts the card that is in that host.",
@@ -24,10 +24,10 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	}
 	attrs["pci_address"] = schema.StringAttribute{
 		Required:   true,
-		CustomType: tfkit.PCIType{},
+		CustomType: attribute.PCIType{},
 		MarkdownDescription: "PCI address of the card, `0000:01:00.0`; the domain may be left out. A change adopts the card that is there: " +
 			"that of a card that has moved keeps everything that is configured for it, and another card is another object for all that refer to it.",
-		PlanModifiers: []planmodifier.String{tfkit.KeepSpelling[tfkit.PCIKind]()},
+		PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.PCIKind]()},
 	}
 	attrs["expect"] = expectAttribute()
 	resp.Schema = schema.Schema{
@@ -61,33 +61,33 @@ func expectAttribute() schema.SingleNestedAttribute {
 
 func observedAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"chip":                tfkit.Computed("Name of the chip that the silicon's own ids stand for, such as `ConnectX-3 Pro`; null if it is not known."),
-		"pci_device_id":       tfkit.Computed("PCI vendor and device id, `15b3:1007`."),
-		"pci_subsystem_id":    tfkit.Computed("PCI subsystem vendor and device id."),
-		"part_number":         tfkit.Computed("Part number in the card's vital product data; null if it could never be read."),
-		"serial_number":       tfkit.Computed("Serial number in the card's vital product data. It is that of the card which was adopted, also while it cannot be read, as after some cross-flashes; null if it never could."),
-		"livefish":            tfkit.ComputedBool("Whether the card runs no firmware and shows its recovery PCI id."),
-		"driver":              tfkit.Computed("Kernel driver that is bound, `mlx4_core`; null if none is."),
-		"rdma_device":         tfkit.Computed("Name of the RDMA device, such as `mlx4_0`; null if the driver made none."),
-		"psid":                tfkit.ComputedPSID("PSID of the image in flash: the board id that says which firmware fits."),
-		"flash_version":       tfkit.ComputedVersion("Firmware version in flash."),
-		"running_psid":        tfkit.ComputedPSID("PSID of the firmware that the card booted."),
-		"running_version":     tfkit.ComputedVersion("Firmware version that the card booted."),
-		"image_format":        tfkit.Computed("Container format of the image in flash, such as `FS2`."),
-		"security_attributes": tfkit.Computed("Security attributes that the vendor's tool reports; null if it reports none."),
-		"flash_error":         tfkit.Computed("Why the flash could not be read; null if it was."),
-		"node_guid":           tfkit.ComputedGUID("Node GUID in flash; null if it was never set."),
-		"port_guids":          tfkit.ComputedList(tfkit.GUIDType{}, "Port GUIDs in flash, port 1 first."),
-		"system_image_guid":   tfkit.ComputedGUID("System image GUID in flash; null if it was never set."),
-		"macs":                tfkit.ComputedList(tfkit.MACType{}, "MAC addresses in flash, port 1 first."),
+		"chip":                attribute.Computed("Name of the chip that the silicon's own ids stand for, such as `ConnectX-3 Pro`; null if it is not known."),
+		"pci_device_id":       attribute.Computed("PCI vendor and device id, `15b3:1007`."),
+		"pci_subsystem_id":    attribute.Computed("PCI subsystem vendor and device id."),
+		"part_number":         attribute.Computed("Part number in the card's vital product data; null if it could never be read."),
+		"serial_number":       attribute.Computed("Serial number in the card's vital product data. It is that of the card which was adopted, also while it cannot be read, as after some cross-flashes; null if it never could."),
+		"livefish":            attribute.ComputedBool("Whether the card runs no firmware and shows its recovery PCI id."),
+		"driver":              attribute.Computed("Kernel driver that is bound, `mlx4_core`; null if none is."),
+		"rdma_device":         attribute.Computed("Name of the RDMA device, such as `mlx4_0`; null if the driver made none."),
+		"psid":                attribute.ComputedPSID("PSID of the image in flash: the board id that says which firmware fits."),
+		"flash_version":       attribute.ComputedVersion("Firmware version in flash."),
+		"running_psid":        attribute.ComputedPSID("PSID of the firmware that the card booted."),
+		"running_version":     attribute.ComputedVersion("Firmware version that the card booted."),
+		"image_format":        attribute.Computed("Container format of the image in flash, such as `FS2`."),
+		"security_attributes": attribute.Computed("Security attributes that the vendor's tool reports; null if it reports none."),
+		"flash_error":         attribute.Computed("Why the flash could not be read; null if it was."),
+		"node_guid":           attribute.ComputedGUID("Node GUID in flash; null if it was never set."),
+		"port_guids":          attribute.ComputedList(attribute.GUIDType{}, "Port GUIDs in flash, port 1 first."),
+		"system_image_guid":   attribute.ComputedGUID("System image GUID in flash; null if it was never set."),
+		"macs":                attribute.ComputedList(attribute.MACType{}, "MAC addresses in flash, port 1 first."),
 		"pcie": schema.SingleNestedAttribute{
 			Computed:            true,
 			MarkdownDescription: "PCI Express link, now and at best. A card that has fewer lanes than it could is in the wrong slot.",
 			Attributes: map[string]schema.Attribute{
-				"width":     tfkit.ComputedInt("Lanes in use."),
-				"max_width": tfkit.ComputedInt("Lanes that the card could use."),
-				"speed":     tfkit.Computed("Speed in use, such as `8.0 GT/s PCIe`."),
-				"max_speed": tfkit.Computed("Speed that the card could use."),
+				"width":     attribute.ComputedInt("Lanes in use."),
+				"max_width": attribute.ComputedInt("Lanes that the card could use."),
+				"speed":     attribute.Computed("Speed in use, such as `8.0 GT/s PCIe`."),
+				"max_speed": attribute.Computed("Speed that the card could use."),
 			},
 		},
 		"ports": schema.MapNestedAttribute{
@@ -100,15 +100,15 @@ func observedAttributes() map[string]schema.Attribute {
 
 func portAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"link_type":      tfkit.Computed("Protocol of the port: `ib`, `eth`, `auto (ib)` or `auto (eth)`; null if the driver does not tell."),
-		"link_layer":     tfkit.Computed("`InfiniBand` or `Ethernet`; null if there is no RDMA port."),
-		"state":          tfkit.Computed("`Down`, `Initializing`, `Armed` or `Active`."),
-		"physical_state": tfkit.Computed("`LinkUp`, `Polling`, `Disabled` and so on."),
-		"rate":           tfkit.Computed("Rate of the link; null unless it is up."),
-		"lid":            tfkit.ComputedInt("LID that the subnet manager assigned; 0 if none did."),
-		"sm_lid":         tfkit.ComputedInt("LID of the subnet manager; 0 if there is none."),
-		"port_guid":      tfkit.ComputedGUID("GUID that the port has on the wire."),
-		"netdev":         tfkit.Computed("Network interface of the port; null if there is none."),
+		"link_type":      attribute.Computed("Protocol of the port: `ib`, `eth`, `auto (ib)` or `auto (eth)`; null if the driver does not tell."),
+		"link_layer":     attribute.Computed("`InfiniBand` or `Ethernet`; null if there is no RDMA port."),
+		"state":          attribute.Computed("`Down`, `Initializing`, `Armed` or `Active`."),
+		"physical_state": attribute.Computed("`LinkUp`, `Polling`, `Disabled` and so on."),
+		"rate":           attribute.Computed("Rate of the link; null unless it is up."),
+		"lid":            attribute.ComputedInt("LID that the subnet manager assigned; 0 if none did."),
+		"sm_lid":         attribute.ComputedInt("LID of the subnet manager; 0 if there is none."),
+		"port_guid":      attribute.ComputedGUID("GUID that the port has on the wire."),
+		"netdev":         attribute.Computed("Network interface of the port; null if there is none."),
 	}
 }
 

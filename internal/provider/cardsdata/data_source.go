@@ -14,13 +14,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 var _ datasource.DataSourceWithConfigure = &DataSource{}
 
 // DataSource is infiniband_cards.
-type DataSource struct{ tfkit.DataSource }
+type DataSource struct{ session.DataSource }
 
 // New returns the data source.
 func New() datasource.DataSource { return &DataSource{} }
@@ -46,8 +47,8 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		found, missing = s.SnapshotsOf(ctx, names)
 	}
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		if !m.AllowUnreachable.ValueBool() || !tfkit.IsTransport(missing[name]) {
-			tfkit.AddErrorAt(&resp.Diagnostics, path.Root("hosts"), "read cards of host "+name, missing[name])
+		if !m.AllowUnreachable.ValueBool() || !diagnostic.IsTransport(missing[name]) {
+			diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("hosts"), "read cards of host "+name, missing[name])
 		}
 	}
 	if resp.Diagnostics.HasError() {

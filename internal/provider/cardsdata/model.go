@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 type model struct {
@@ -20,13 +20,13 @@ type model struct {
 
 var portTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"link_type": types.StringType, "state": types.StringType, "physical_state": types.StringType, "rate": types.StringType,
-	"port_guid": tfkit.GUIDType{}, "lid": types.Int64Type, "sm_lid": types.Int64Type, "netdev": types.StringType,
+	"port_guid": attribute.GUIDType{}, "lid": types.Int64Type, "sm_lid": types.Int64Type, "netdev": types.StringType,
 }}
 
 var cardTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"host": types.StringType, "pci_address": tfkit.PCIType{}, "chip": types.StringType, "part_number": types.StringType,
-	"serial_number": types.StringType, "driver": types.StringType, "psid": tfkit.PSIDType{}, "flash_version": tfkit.VersionType{},
-	"running_psid": tfkit.PSIDType{}, "running_version": tfkit.VersionType{}, "node_guid": tfkit.GUIDType{}, "ports": types.MapType{ElemType: portTypes},
+	"host": types.StringType, "pci_address": attribute.PCIType{}, "chip": types.StringType, "part_number": types.StringType,
+	"serial_number": types.StringType, "driver": types.StringType, "psid": attribute.PSIDType{}, "flash_version": attribute.VersionType{},
+	"running_psid": attribute.PSIDType{}, "running_version": attribute.VersionType{}, "node_guid": attribute.GUIDType{}, "ports": types.MapType{ElemType: portTypes},
 }}
 
 func (m *model) names() []string {
@@ -44,12 +44,12 @@ func (m *model) observe(found map[string]*inventory.Snapshot, missing map[string
 	for name, err := range missing {
 		reasons[name] = err.Error()
 	}
-	m.Unreachable = tfkit.StringMap(reasons)
+	m.Unreachable = attribute.StringMap(reasons)
 	cards := map[string]attr.Value{}
 	for name, s := range found {
 		for i := range s.Cards {
 			c := &s.Cards[i]
-			cards[tfkit.CardRef{Host: name, PCI: c.PCI}.String()] = cardValue(name, c)
+			cards[attribute.CardRef{Host: name, PCI: c.PCI}.String()] = cardValue(name, c)
 		}
 	}
 	m.Cards = types.MapValueMust(cardTypes, cards)
@@ -65,11 +65,11 @@ func cardValue(host string, c *inventory.Card) types.Object {
 		ports[strconv.Itoa(p.Number)] = portValue(p)
 	}
 	return types.ObjectValueMust(cardTypes.AttrTypes, map[string]attr.Value{
-		"host": types.StringValue(host), "pci_address": tfkit.PCIText(c.PCI), "chip": tfkit.OrNull(c.Chip.Name),
-		"part_number": tfkit.OrNull(c.PartNumber), "serial_number": tfkit.OrNull(c.SerialNumber), "driver": tfkit.OrNull(c.Driver),
-		"psid": tfkit.PSIDText(flash.PSID), "flash_version": tfkit.VersionText(flash.FW),
-		"running_psid": tfkit.PSIDText(c.RunningPSID), "running_version": tfkit.VersionString(c.RunningFW),
-		"node_guid": tfkit.GUIDText(flash.GUIDs.Node), "ports": types.MapValueMust(portTypes, ports),
+		"host": types.StringValue(host), "pci_address": attribute.PCIText(c.PCI), "chip": attribute.OrNull(c.Chip.Name),
+		"part_number": attribute.OrNull(c.PartNumber), "serial_number": attribute.OrNull(c.SerialNumber), "driver": attribute.OrNull(c.Driver),
+		"psid": attribute.PSIDText(flash.PSID), "flash_version": attribute.VersionText(flash.FW),
+		"running_psid": attribute.PSIDText(c.RunningPSID), "running_version": attribute.VersionString(c.RunningFW),
+		"node_guid": attribute.GUIDText(flash.GUIDs.Node), "ports": types.MapValueMust(portTypes, ports),
 	})
 }
 
@@ -79,8 +79,8 @@ func portValue(p inventory.Port) types.Object {
 		rate = "" // the kernel shows a rate of ports without a link, too
 	}
 	return types.ObjectValueMust(portTypes.AttrTypes, map[string]attr.Value{
-		"link_type": tfkit.OrNull(p.TypeNow), "state": tfkit.OrNull(p.State), "physical_state": tfkit.OrNull(p.Physical),
-		"rate": tfkit.OrNull(rate), "port_guid": tfkit.GUIDText(p.PortGUID), "lid": types.Int64Value(int64(p.LID)),
-		"sm_lid": types.Int64Value(int64(p.SMLID)), "netdev": tfkit.OrNull(p.Netdev),
+		"link_type": attribute.OrNull(p.TypeNow), "state": attribute.OrNull(p.State), "physical_state": attribute.OrNull(p.Physical),
+		"rate": attribute.OrNull(rate), "port_guid": attribute.GUIDText(p.PortGUID), "lid": types.Int64Value(int64(p.LID)),
+		"sm_lid": types.Int64Value(int64(p.SMLID)), "netdev": attribute.OrNull(p.Netdev),
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 func text(description string) schema.StringAttribute {
@@ -28,16 +28,16 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 				MarkdownDescription: "Cards by place, `host/pci_address`. `infiniband_card` takes host and address from here and gives the `id`, which also says which card it is.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"host":            text("Name of the host."),
-					"pci_address":     schema.StringAttribute{Computed: true, CustomType: tfkit.PCIType{}, MarkdownDescription: "PCI address."},
+					"pci_address":     schema.StringAttribute{Computed: true, CustomType: attribute.PCIType{}, MarkdownDescription: "PCI address."},
 					"chip":            text("Name of the chip; null if it is not known."),
 					"part_number":     text("Part number."),
 					"serial_number":   text("Serial number; null if it cannot be read."),
 					"driver":          text("Kernel driver; null if none is bound."),
-					"psid":            schema.StringAttribute{Computed: true, CustomType: tfkit.PSIDType{}, MarkdownDescription: "PSID in flash."},
-					"flash_version":   schema.StringAttribute{Computed: true, CustomType: tfkit.VersionType{}, MarkdownDescription: "Firmware version in flash."},
-					"running_psid":    schema.StringAttribute{Computed: true, CustomType: tfkit.PSIDType{}, MarkdownDescription: "PSID that the card runs."},
-					"running_version": schema.StringAttribute{Computed: true, CustomType: tfkit.VersionType{}, MarkdownDescription: "Firmware version that the card runs."},
-					"node_guid":       schema.StringAttribute{Computed: true, CustomType: tfkit.GUIDType{}, MarkdownDescription: "Node GUID in flash; null if it was never set."},
+					"psid":            schema.StringAttribute{Computed: true, CustomType: attribute.PSIDType{}, MarkdownDescription: "PSID in flash."},
+					"flash_version":   schema.StringAttribute{Computed: true, CustomType: attribute.VersionType{}, MarkdownDescription: "Firmware version in flash."},
+					"running_psid":    schema.StringAttribute{Computed: true, CustomType: attribute.PSIDType{}, MarkdownDescription: "PSID that the card runs."},
+					"running_version": schema.StringAttribute{Computed: true, CustomType: attribute.VersionType{}, MarkdownDescription: "Firmware version that the card runs."},
+					"node_guid":       schema.StringAttribute{Computed: true, CustomType: attribute.GUIDType{}, MarkdownDescription: "Node GUID in flash; null if it was never set."},
 					"ports": schema.MapNestedAttribute{
 						Computed:            true,
 						MarkdownDescription: "Ports by number.",
@@ -46,7 +46,7 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 							"state":          text("`Down`, `Initializing`, `Armed` or `Active`."),
 							"physical_state": text("`LinkUp`, `Polling` and so on."),
 							"rate":           text("Rate of the link; null unless it is up."),
-							"port_guid":      schema.StringAttribute{Computed: true, CustomType: tfkit.GUIDType{}, MarkdownDescription: "GUID on the wire."},
+							"port_guid":      schema.StringAttribute{Computed: true, CustomType: attribute.GUIDType{}, MarkdownDescription: "GUID on the wire."},
 							"lid":            schema.Int64Attribute{Computed: true, MarkdownDescription: "LID; 0 if none was assigned."},
 							"sm_lid":         schema.Int64Attribute{Computed: true, MarkdownDescription: "LID of the subnet manager; 0 if there is none."},
 							"netdev":         text("Network interface of the port."),

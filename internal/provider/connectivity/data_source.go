@@ -13,7 +13,8 @@ import (
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/connectivity"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 var (
@@ -22,7 +23,7 @@ var (
 )
 
 // DataSource is infiniband_connectivity.
-type DataSource struct{ tfkit.DataSource }
+type DataSource struct{ session.DataSource }
 
 // New returns the data source.
 func New() datasource.DataSource { return &DataSource{} }
@@ -58,7 +59,7 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	what := "measure the connectivity of host " + m.From.ValueString()
 	w, err := m.wanted()
 	if err != nil {
-		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("address"), what, err)
+		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("address"), what, err)
 		return
 	}
 	h, from, ok := s.look(ctx, "from", m.From, resp)
@@ -78,7 +79,7 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		err = pair.Tables(ctx, h, other, answer)
 	}
 	if err != nil {
-		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("from"), what, err)
+		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("from"), what, err)
 		return
 	}
 	m.observe(pair, answer, ops.Judge(pair, answer))
@@ -94,7 +95,7 @@ func (s *DataSource) look(ctx context.Context, at string, name types.String, res
 	}
 	h, _, snap, err := s.Look(ctx, name.ValueString())
 	if err != nil {
-		tfkit.AddErrorAt(&resp.Diagnostics, path.Root(at), what, err)
+		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root(at), what, err)
 		return nil, nil, false
 	}
 	return h, snap, true

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/connectivity"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 const standardCount = 5
@@ -86,7 +86,7 @@ func (m *model) observe(p ops.Pair, a *ops.Answer, r ops.Report) {
 	}
 	m.ID = types.StringValue(m.From.ValueString() + "/" + other)
 	if n := p.From.Netdev; n != nil {
-		m.Interface, m.MTU, m.Mode = types.StringValue(n.Name), types.Int64Value(int64(n.MTU)), tfkit.OrNull(n.Mode)
+		m.Interface, m.MTU, m.Mode = types.StringValue(n.Name), types.Int64Value(int64(n.MTU)), attribute.OrNull(n.Mode)
 	}
 	m.Reachable, m.MTUOK = types.BoolValue(r.Reachable), types.BoolValue(r.MTUOK)
 	m.measured(a)

@@ -12,13 +12,14 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 var _ datasource.DataSourceWithConfigure = &DataSource{}
 
 // DataSource is infiniband_fabric.
-type DataSource struct{ tfkit.DataSource }
+type DataSource struct{ session.DataSource }
 
 // New returns the data source.
 func New() datasource.DataSource { return &DataSource{} }
@@ -43,22 +44,22 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	}
 	wanted, err := m.expectations()
 	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("links"), "Invalid value for links", tfkit.Sentence(err.Error()))
+		resp.Diagnostics.AddAttributeError(path.Root("links"), "Invalid value for links", diagnostic.Sentence(err.Error()))
 		return
 	}
 	h, _, snap, err := s.Look(ctx, name)
 	if err != nil {
-		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read the fabric of host "+name, err)
+		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read the fabric of host "+name, err)
 		return
 	}
 	through, err := fabric.Pick(snap, m.portGUID())
 	if err != nil {
-		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read the fabric of host "+name, err)
+		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read the fabric of host "+name, err)
 		return
 	}
 	found, err := fabric.Observe(ctx, h, through, !m.Brief.ValueBool())
 	if err != nil {
-		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read the fabric of host "+name, err)
+		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read the fabric of host "+name, err)
 		return
 	}
 	found.Recognise(s.cards(ctx, m))

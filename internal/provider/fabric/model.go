@@ -13,18 +13,18 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric/picture"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 type model struct {
-	ID        types.String `tfsdk:"id"`
-	Host      types.String `tfsdk:"host"`
-	PortGUID  tfkit.GUID   `tfsdk:"port_guid"`
-	Brief     types.Bool   `tfsdk:"brief"`
-	SlotHosts types.Set    `tfsdk:"slots_of"`
-	Expected  []expected   `tfsdk:"expected_links"`
-	Limits    types.Map    `tfsdk:"max_errors"`
-	Baseline  types.Map    `tfsdk:"baseline"`
+	ID        types.String   `tfsdk:"id"`
+	Host      types.String   `tfsdk:"host"`
+	PortGUID  attribute.GUID `tfsdk:"port_guid"`
+	Brief     types.Bool     `tfsdk:"brief"`
+	SlotHosts types.Set      `tfsdk:"slots_of"`
+	Expected  []expected     `tfsdk:"expected_links"`
+	Limits    types.Map      `tfsdk:"max_errors"`
+	Baseline  types.Map      `tfsdk:"baseline"`
 
 	Nodes       types.Map    `tfsdk:"nodes"`
 	Switches    types.Map    `tfsdk:"switches"`
@@ -48,22 +48,22 @@ type expected struct {
 
 var (
 	portTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"port_guid": tfkit.GUIDType{}, "lid": types.Int64Type, "state": types.StringType, "physical_state": types.StringType,
+		"port_guid": attribute.GUIDType{}, "lid": types.Int64Type, "state": types.StringType, "physical_state": types.StringType,
 		"width": types.Int64Type, "widths_enabled": types.ListType{ElemType: types.Int64Type}, "widths_supported": types.ListType{ElemType: types.Int64Type},
 		"speed": types.StringType, "speeds_enabled": types.ListType{ElemType: types.StringType}, "speeds_supported": types.ListType{ElemType: types.StringType},
 		"mtu": types.Int64Type, "pkeys": types.ListType{ElemType: types.StringType},
 	}}
 	nodeTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"description": types.StringType, "host": types.StringType, "system_image_guid": tfkit.GUIDType{}, "vendor_id": types.StringType, "device_id": types.StringType,
+		"description": types.StringType, "host": types.StringType, "system_image_guid": attribute.GUIDType{}, "vendor_id": types.StringType, "device_id": types.StringType,
 		"lid": types.Int64Type, "port_count": types.Int64Type, "pcie_width": types.Int64Type, "pcie_speed": types.StringType, "ports": types.MapType{ElemType: portTypes},
 	}}
-	endTypes  = types.ObjectType{AttrTypes: map[string]attr.Type{"node_guid": tfkit.GUIDType{}, "description": types.StringType, "port": types.Int64Type}}
+	endTypes  = types.ObjectType{AttrTypes: map[string]attr.Type{"node_guid": attribute.GUIDType{}, "description": types.StringType, "port": types.Int64Type}}
 	linkTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"a": endTypes, "b": endTypes, "state": types.StringType, "width": types.Int64Type, "speed": types.StringType, "gbps": types.NumberType,
 		"degraded": types.BoolType, "reasons": types.ListType{ElemType: types.StringType},
 	}}
 	smTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"port_guid": tfkit.GUIDType{}, "lid": types.Int64Type, "priority": types.Int64Type, "state": types.StringType, "description": types.StringType, "host": types.StringType,
+		"port_guid": attribute.GUIDType{}, "lid": types.Int64Type, "priority": types.Int64Type, "state": types.StringType, "description": types.StringType, "host": types.StringType,
 	}}
 	partitionTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"full": types.ListType{ElemType: types.StringType}, "limited": types.ListType{ElemType: types.StringType},
@@ -205,10 +205,10 @@ func nodeValue(f *fabric.Fabric, n *fabric.Node) attr.Value {
 	}
 	width, speed := types.Int64Null(), types.StringNull()
 	if n.PCIe != nil {
-		width, speed = number(n.PCIe.Width), tfkit.OrNull(n.PCIe.Speed)
+		width, speed = number(n.PCIe.Width), attribute.OrNull(n.PCIe.Speed)
 	}
 	return types.ObjectValueMust(nodeTypes.AttrTypes, map[string]attr.Value{
-		"description": types.StringValue(fabric.Printable(n.Name)), "host": tfkit.OrNull(n.Host), "system_image_guid": tfkit.GUIDText(n.SystemGUID),
+		"description": types.StringValue(fabric.Printable(n.Name)), "host": attribute.OrNull(n.Host), "system_image_guid": attribute.GUIDText(n.SystemGUID),
 		"vendor_id": types.StringValue(fmt.Sprintf("0x%06x", n.VendorID)), "device_id": types.StringValue(fmt.Sprintf("0x%04x", n.DeviceID)),
 		"lid": types.Int64Value(int64(lid)), "port_count": types.Int64Value(int64(n.PortCount)), "pcie_width": width, "pcie_speed": speed,
 		"ports": types.MapValueMust(portTypes, ports),
@@ -228,7 +228,7 @@ func portValue(f *fabric.Fabric, p *fabric.Port) attr.Value {
 		}
 		return list(types.StringType, all, func(s ib.Speed) attr.Value { return types.StringValue(s.String()) })
 	}
-	width, speed := number(p.Width), tfkit.OrNull(p.Speed.String())
+	width, speed := number(p.Width), attribute.OrNull(p.Speed.String())
 	if p.State == "Down" {
 		width, speed = types.Int64Null(), types.StringNull()
 	}
@@ -237,7 +237,7 @@ func portValue(f *fabric.Fabric, p *fabric.Port) attr.Value {
 		keys = list(types.StringType, p.PKeys, func(k uint16) attr.Value { return types.StringValue(fmt.Sprintf("0x%04x", k)) })
 	}
 	return types.ObjectValueMust(portTypes.AttrTypes, map[string]attr.Value{
-		"port_guid": tfkit.GUIDText(p.GUID), "lid": types.Int64Value(int64(p.LID)), "state": tfkit.OrNull(p.State), "physical_state": tfkit.OrNull(p.Physical),
+		"port_guid": attribute.GUIDText(p.GUID), "lid": types.Int64Value(int64(p.LID)), "state": attribute.OrNull(p.State), "physical_state": attribute.OrNull(p.Physical),
 		"width": width, "widths_enabled": widths(p.WidthEnabled), "widths_supported": widths(p.WidthSupported),
 		"speed": speed, "speeds_enabled": speeds(p.SpeedsEnabled), "speeds_supported": speeds(p.SpeedsSupported), "mtu": number(p.MTU), "pkeys": keys,
 	})
@@ -248,7 +248,7 @@ func endValue(p *fabric.Port) attr.Value {
 		return types.ObjectNull(endTypes.AttrTypes)
 	}
 	return types.ObjectValueMust(endTypes.AttrTypes, map[string]attr.Value{
-		"node_guid": tfkit.GUIDText(p.Node.GUID), "description": types.StringValue(p.Node.Label()), "port": types.Int64Value(int64(p.Number)),
+		"node_guid": attribute.GUIDText(p.Node.GUID), "description": types.StringValue(p.Node.Label()), "port": types.Int64Value(int64(p.Number)),
 	})
 }
 
@@ -264,18 +264,18 @@ func linkValue(l *fabric.Link) attr.Value {
 		state = l.B.State
 	}
 	return types.ObjectValueMust(linkTypes.AttrTypes, map[string]attr.Value{
-		"a": endValue(l.A), "b": endValue(l.B), "state": types.StringValue(state), "width": number(l.A.Width), "speed": tfkit.OrNull(l.A.Speed.String()),
-		"gbps": types.NumberValue(big.NewFloat(float64(int(l.Gbps()*10+0.5)) / 10)), "degraded": types.BoolValue(l.Degraded()), "reasons": tfkit.StringList(reasons),
+		"a": endValue(l.A), "b": endValue(l.B), "state": types.StringValue(state), "width": number(l.A.Width), "speed": attribute.OrNull(l.A.Speed.String()),
+		"gbps": types.NumberValue(big.NewFloat(float64(int(l.Gbps()*10+0.5)) / 10)), "degraded": types.BoolValue(l.Degraded()), "reasons": attribute.StringList(reasons),
 	})
 }
 
 func smValue(s fabric.SM) attr.Value {
 	description, host := types.StringNull(), types.StringNull()
 	if s.Node != nil {
-		description, host = types.StringValue(s.Node.Label()), tfkit.OrNull(s.Node.Host)
+		description, host = types.StringValue(s.Node.Label()), attribute.OrNull(s.Node.Host)
 	}
 	return types.ObjectValueMust(smTypes.AttrTypes, map[string]attr.Value{
-		"port_guid": tfkit.GUIDText(s.GUID), "lid": types.Int64Value(int64(s.LID)), "priority": types.Int64Value(int64(s.Priority)),
+		"port_guid": attribute.GUIDText(s.GUID), "lid": types.Int64Value(int64(s.LID)), "priority": types.Int64Value(int64(s.Priority)),
 		"state": types.StringValue(s.State), "description": description, "host": host,
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 func text(description string) schema.StringAttribute {
@@ -22,7 +22,7 @@ func integer(description string) schema.Int64Attribute {
 }
 
 func guid(description string) schema.StringAttribute {
-	return schema.StringAttribute{Computed: true, CustomType: tfkit.GUIDType{}, MarkdownDescription: description}
+	return schema.StringAttribute{Computed: true, CustomType: attribute.GUIDType{}, MarkdownDescription: description}
 }
 
 func texts(description string) schema.ListAttribute {
@@ -47,7 +47,7 @@ func (s *DataSource) attributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id":   text("The name of the host."),
 		"host": schema.StringAttribute{Required: true, MarkdownDescription: "Key of the host in the provider's `hosts` map that looks at the fabric."},
-		"port_guid": schema.StringAttribute{Optional: true, CustomType: tfkit.GUIDType{},
+		"port_guid": schema.StringAttribute{Optional: true, CustomType: attribute.GUIDType{},
 			MarkdownDescription: "GUID of the host's port to look through, where its ports are on different fabrics; the first InfiniBand port with a link if left out."},
 		"brief": schema.BoolAttribute{Optional: true,
 			MarkdownDescription: "Whether to leave out the second command, which asks every port with a link what it supports and enables, its MTU and its P_Keys. Those attributes are null then. It takes 10 ms to 20 ms a port, eight at a time: leave it out on fabrics of hundreds of nodes."},

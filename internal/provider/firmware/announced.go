@@ -7,7 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -33,7 +34,7 @@ type private interface {
 func (n note) leave(ctx context.Context, in private, diags *diag.Diagnostics) {
 	text, err := json.Marshal(n)
 	if err != nil {
-		tfkit.AddError(diags, "note the restore of card "+n.Card, err)
+		diagnostic.AddError(diags, "note the restore of card "+n.Card, err)
 		return
 	}
 	diags.Append(in.SetKey(ctx, noteKey, text)...)
@@ -64,7 +65,7 @@ func (r *Resource) announced(ctx context.Context, in private, state model) bool 
 
 // key names the card for this walk, whatever its host is called: of one that
 // answers, by what the machine is.
-func (r *Resource) key(ctx context.Context, ref tfkit.CardRef) string {
+func (r *Resource) key(ctx context.Context, ref attribute.CardRef) string {
 	if r.Readable(types.StringValue(ref.Host)) {
 		_, _, _, _ = r.Look(ctx, ref.Host) // whoever needs the host says why it does not answer
 	}
@@ -72,8 +73,8 @@ func (r *Resource) key(ctx context.Context, ref tfkit.CardRef) string {
 }
 
 // hold notes that the configuration has the card; false if this plan restores it.
-func (r *Resource) hold(ctx context.Context, card tfkit.CardID, exists bool, diags *diag.Diagnostics) bool {
-	ref, err := tfkit.ParseCardRef(card.ValueString())
+func (r *Resource) hold(ctx context.Context, card attribute.CardID, exists bool, diags *diag.Diagnostics) bool {
+	ref, err := attribute.ParseCardRef(card.ValueString())
 	if err != nil {
 		return true // not known yet, or the attribute validated itself
 	}
@@ -87,8 +88,8 @@ func (r *Resource) hold(ctx context.Context, card tfkit.CardID, exists bool, dia
 	return true
 }
 
-func refuseHeld(ctx context.Context, diags *diag.Diagnostics, ref tfkit.CardRef) bool {
-	return tfkit.AddFindings(ctx, diags, "restore firmware of card "+ref.String(), []safety.Finding{safety.RestoreHeld(ref.String())})
+func refuseHeld(ctx context.Context, diags *diag.Diagnostics, ref attribute.CardRef) bool {
+	return diagnostic.AddFindings(ctx, diags, "restore firmware of card "+ref.String(), []safety.Finding{safety.RestoreHeld(ref.String())})
 }
 
 // warnReplaced is the plan of a replace.

@@ -9,42 +9,42 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 type model struct {
-	ID              types.String         `tfsdk:"id"`
-	CardID          tfkit.CardID         `tfsdk:"card_id"`
-	CardIdentity    types.String         `tfsdk:"card_identity"`
-	ImageID         tfkit.ImageID        `tfsdk:"image_id"`
-	AllowPSIDChange types.Object         `tfsdk:"allow_psid_change"`
-	AllowDowngrade  types.Object         `tfsdk:"allow_downgrade"`
-	AllowBranch     types.Object         `tfsdk:"allow_branch_change"`
-	AllowReinstall  tfkit.ConsentVersion `tfsdk:"allow_reinstall"`
-	AllowManagement types.String         `tfsdk:"allow_management_path"`
-	Activation      types.String         `tfsdk:"activation"`
-	OnDestroy       types.String         `tfsdk:"on_destroy"`
-	Timeout         tfkit.Duration       `tfsdk:"timeout"`
+	ID              types.String             `tfsdk:"id"`
+	CardID          attribute.CardID         `tfsdk:"card_id"`
+	CardIdentity    types.String             `tfsdk:"card_identity"`
+	ImageID         attribute.ImageID        `tfsdk:"image_id"`
+	AllowPSIDChange types.Object             `tfsdk:"allow_psid_change"`
+	AllowDowngrade  types.Object             `tfsdk:"allow_downgrade"`
+	AllowBranch     types.Object             `tfsdk:"allow_branch_change"`
+	AllowReinstall  attribute.ConsentVersion `tfsdk:"allow_reinstall"`
+	AllowManagement types.String             `tfsdk:"allow_management_path"`
+	Activation      types.String             `tfsdk:"activation"`
+	OnDestroy       types.String             `tfsdk:"on_destroy"`
+	Timeout         attribute.Duration       `tfsdk:"timeout"`
 
-	ImageSHA256    types.String  `tfsdk:"image_sha256"`
-	ImagePSID      tfkit.PSID    `tfsdk:"image_psid"`
-	ImageVersion   tfkit.Version `tfsdk:"image_version"`
-	Change         types.String  `tfsdk:"change"`
-	FlashPSID      tfkit.PSID    `tfsdk:"flash_psid"`
-	FlashVersion   tfkit.Version `tfsdk:"flash_version"`
-	RunningPSID    tfkit.PSID    `tfsdk:"running_psid"`
-	RunningVersion tfkit.Version `tfsdk:"running_version"`
-	RebootRequired types.Bool    `tfsdk:"reboot_required"`
-	BackupPath     types.String  `tfsdk:"backup_path"`
-	OriginalBackup types.String  `tfsdk:"original_backup_path"`
+	ImageSHA256    types.String      `tfsdk:"image_sha256"`
+	ImagePSID      attribute.PSID    `tfsdk:"image_psid"`
+	ImageVersion   attribute.Version `tfsdk:"image_version"`
+	Change         types.String      `tfsdk:"change"`
+	FlashPSID      attribute.PSID    `tfsdk:"flash_psid"`
+	FlashVersion   attribute.Version `tfsdk:"flash_version"`
+	RunningPSID    attribute.PSID    `tfsdk:"running_psid"`
+	RunningVersion attribute.Version `tfsdk:"running_version"`
+	RebootRequired types.Bool        `tfsdk:"reboot_required"`
+	BackupPath     types.String      `tfsdk:"backup_path"`
+	OriginalBackup types.String      `tfsdk:"original_backup_path"`
 }
 
 // known reports whether everything that the verdict needs is known.
 func (m *model) known() bool {
-	_, psidUnknown := tfkit.ConsentOf(m.AllowPSIDChange)
-	_, downgradeUnknown := tfkit.ConsentOf(m.AllowDowngrade)
-	_, branchUnknown := tfkit.ConsentOf(m.AllowBranch)
+	_, psidUnknown := attribute.ConsentOf(m.AllowPSIDChange)
+	_, downgradeUnknown := attribute.ConsentOf(m.AllowDowngrade)
+	_, branchUnknown := attribute.ConsentOf(m.AllowBranch)
 	return !m.CardID.IsUnknown() && !m.ImageID.IsUnknown() && !psidUnknown && !downgradeUnknown && !branchUnknown &&
 		!m.AllowReinstall.IsUnknown() && !m.AllowManagement.IsUnknown() && !m.Activation.IsUnknown()
 }
@@ -56,7 +56,7 @@ func (m *model) request() (safety.FirmwareRequest, error) {
 	req := safety.FirmwareRequest{Activation: safety.Activation(m.Activation.ValueString())}
 	req.Reinstall = m.AllowReinstall.ValueString()
 	req.ManagementPath = m.AllowManagement.ValueString()
-	if c, _ := tfkit.ConsentOf(m.AllowPSIDChange); c.From != "" || c.To != "" {
+	if c, _ := attribute.ConsentOf(m.AllowPSIDChange); c.From != "" || c.To != "" {
 		req.PSIDChange = &safety.PSIDChange{From: ib.PSID(c.From), To: ib.PSID(c.To)}
 	}
 	from, to, given, err := versions(m.AllowDowngrade)
@@ -78,7 +78,7 @@ func (m *model) request() (safety.FirmwareRequest, error) {
 
 // versions reads a consent to a pair of versions.
 func versions(consent types.Object) (from, to ib.FWVersion, given bool, err error) {
-	c, _ := tfkit.ConsentOf(consent)
+	c, _ := attribute.ConsentOf(consent)
 	if c.From == "" && c.To == "" {
 		return from, to, false, nil
 	}
@@ -92,17 +92,17 @@ func versions(consent types.Object) (from, to ib.FWVersion, given bool, err erro
 // setImage fills what follows from the image.
 func (m *model) setImage(img safety.ImageFacts) {
 	m.ImageSHA256 = types.StringValue(img.SHA256)
-	m.ImagePSID = tfkit.PSIDText(img.PSID)
-	m.ImageVersion = tfkit.VersionText(img.FW)
+	m.ImagePSID = attribute.PSIDText(img.PSID)
+	m.ImageVersion = attribute.VersionText(img.FW)
 }
 
 // observe fills what was read back from the card.
-func (m *model) observe(ref tfkit.CardRef, s hca.FirmwareState) {
+func (m *model) observe(ref attribute.CardRef, s hca.FirmwareState) {
 	m.ID = types.StringValue(ref.String())
-	m.FlashPSID = tfkit.PSIDText(s.Flash.PSID)
-	m.FlashVersion = tfkit.VersionText(s.Flash.FW)
-	m.RunningPSID = tfkit.PSIDText(s.Running.PSID)
-	m.RunningVersion = tfkit.VersionText(s.Running.FW)
+	m.FlashPSID = attribute.PSIDText(s.Flash.PSID)
+	m.FlashVersion = attribute.VersionText(s.Flash.FW)
+	m.RunningPSID = attribute.PSIDText(s.Running.PSID)
+	m.RunningVersion = attribute.VersionText(s.Running.FW)
 	m.RebootRequired = types.BoolNull()
 	if s.RunningKnown && s.Flash.PSID != "" {
 		m.RebootRequired = types.BoolValue(s.Pending)
@@ -116,7 +116,7 @@ func (m *model) observe(ref tfkit.CardRef, s hca.FirmwareState) {
 // be the same when it plans again to apply, so that nothing known here may depend
 // on what the host is at the moment: it follows from the configuration, the image,
 // and the state, which an apply is shown as its plan was.
-func (m *model) plan(ref tfkit.CardRef, img safety.ImageFacts, prior model) {
+func (m *model) plan(ref attribute.CardRef, img safety.ImageFacts, prior model) {
 	prior = prior.orNull()
 	m.ID = types.StringValue(ref.String())
 	m.setImage(img)
@@ -134,7 +134,7 @@ func (m *model) open(change bool) {
 	if !change {
 		return
 	}
-	m.RunningPSID, m.RunningVersion = tfkit.UnknownText[tfkit.PSIDKind](), tfkit.UnknownText[tfkit.VersionKind]()
+	m.RunningPSID, m.RunningVersion = attribute.UnknownText[attribute.PSIDKind](), attribute.UnknownText[attribute.VersionKind]()
 	m.RebootRequired, m.BackupPath, m.Change = types.BoolUnknown(), types.StringUnknown(), types.StringUnknown()
 	if m.OriginalBackup.IsNull() {
 		m.OriginalBackup = types.StringUnknown()
@@ -143,7 +143,7 @@ func (m *model) open(change bool) {
 
 // has reports whether the state says that the flash has the image's PSID and version.
 func (m *model) has(img safety.ImageFacts) bool {
-	return m.FlashPSID.Same(tfkit.PSIDText(img.PSID)) && m.FlashVersion.Same(tfkit.VersionText(img.FW))
+	return m.FlashPSID.Same(attribute.PSIDText(img.PSID)) && m.FlashVersion.Same(attribute.VersionText(img.FW))
 }
 
 // flash is what the state says of the flash, "MT_… 2.42.5000"; empty if nothing.
@@ -158,7 +158,7 @@ func (m *model) sameImage(img safety.ImageFacts) bool {
 
 // settled reports whether the state says that nothing is to be done for an image.
 func (m *model) settled(img safety.ImageFacts, plan model) bool {
-	restart := m.RebootRequired.ValueBool() && plan.Activation.ValueString() == tfkit.ActivationReboot
+	restart := m.RebootRequired.ValueBool() && plan.Activation.ValueString() == attribute.ActivationReboot
 	return m.has(img) && !restart
 }
 
@@ -166,8 +166,8 @@ func (m *model) settled(img safety.ImageFacts, plan model) bool {
 // apply, by null ones.
 func (m model) orNull() model {
 	if m.ID.IsNull() {
-		m.AllowPSIDChange, m.AllowDowngrade = tfkit.NullConsent[tfkit.PSIDKind](), tfkit.NullConsent[tfkit.VersionKind]()
-		m.AllowBranch = tfkit.NullConsent[tfkit.VersionKind]()
+		m.AllowPSIDChange, m.AllowDowngrade = attribute.NullConsent[attribute.PSIDKind](), attribute.NullConsent[attribute.VersionKind]()
+		m.AllowBranch = attribute.NullConsent[attribute.VersionKind]()
 	}
 	return m
 }
@@ -175,27 +175,27 @@ func (m model) orNull() model {
 // settleConsents gives consents that the configuration leaves open the value of
 // prior: null before the first apply, what state holds later. In state they are
 // never null, so that adding one that changes nothing is no change; see
-// tfkit.NoConsent.
+// attribute.NoConsent.
 func (m *model) settleConsents(prior model) {
-	tfkit.Settle(&m.AllowPSIDChange, prior.AllowPSIDChange)
-	tfkit.Settle(&m.AllowDowngrade, prior.AllowDowngrade)
-	tfkit.Settle(&m.AllowBranch, prior.AllowBranch)
-	tfkit.Settle(&m.AllowReinstall, prior.AllowReinstall)
-	tfkit.Settle(&m.AllowManagement, prior.AllowManagement)
+	attribute.Settle(&m.AllowPSIDChange, prior.AllowPSIDChange)
+	attribute.Settle(&m.AllowDowngrade, prior.AllowDowngrade)
+	attribute.Settle(&m.AllowBranch, prior.AllowBranch)
+	attribute.Settle(&m.AllowReinstall, prior.AllowReinstall)
+	attribute.Settle(&m.AllowManagement, prior.AllowManagement)
 }
 
 // normalise gives what an import leaves null a value that a plan may keep.
-func (m *model) normalise(ref tfkit.CardRef, now hca.FirmwareState, imageSHA256 string) {
+func (m *model) normalise(ref attribute.CardRef, now hca.FirmwareState, imageSHA256 string) {
 	m.settleConsents(model{
-		AllowPSIDChange: tfkit.NoConsent[tfkit.PSIDKind](), AllowDowngrade: tfkit.NoConsent[tfkit.VersionKind](),
-		AllowBranch:    tfkit.NoConsent[tfkit.VersionKind](),
-		AllowReinstall: tfkit.NewText[tfkit.OrEmpty[tfkit.VersionKind]](""), AllowManagement: types.StringValue(""),
+		AllowPSIDChange: attribute.NoConsent[attribute.PSIDKind](), AllowDowngrade: attribute.NoConsent[attribute.VersionKind](),
+		AllowBranch:    attribute.NoConsent[attribute.VersionKind](),
+		AllowReinstall: attribute.NewText[attribute.OrEmpty[attribute.VersionKind]](""), AllowManagement: types.StringValue(""),
 	})
 	if m.Activation.IsNull() {
-		m.Activation = types.StringValue(tfkit.ActivationNone)
+		m.Activation = types.StringValue(attribute.ActivationNone)
 	}
 	if m.Timeout.IsNull() {
-		m.Timeout = tfkit.DurationText("45m")
+		m.Timeout = attribute.DurationText("45m")
 	}
 	if m.OnDestroy.IsNull() {
 		m.OnDestroy = types.StringValue(destroyKeep)
@@ -203,10 +203,10 @@ func (m *model) normalise(ref tfkit.CardRef, now hca.FirmwareState, imageSHA256 
 	if !m.ImageID.IsNull() {
 		return
 	}
-	m.OriginalBackup = tfkit.OrNull(now.JobBackup)
-	m.ImageID = tfkit.NewText[tfkit.OrEmpty[tfkit.ImageIDKind]]("")
+	m.OriginalBackup = attribute.OrNull(now.JobBackup)
+	m.ImageID = attribute.NewText[attribute.OrEmpty[attribute.ImageIDKind]]("")
 	if imageSHA256 != "" {
-		m.ImageID = tfkit.NewText[tfkit.OrEmpty[tfkit.ImageIDKind]](tfkit.ImageRef{Host: ref.Host, SHA256: imageSHA256}.String())
+		m.ImageID = attribute.NewText[attribute.OrEmpty[attribute.ImageIDKind]](attribute.ImageRef{Host: ref.Host, SHA256: imageSHA256}.String())
 	}
 	m.ImageSHA256 = types.StringValue(imageSHA256)
 	m.ImagePSID, m.ImageVersion = m.FlashPSID, m.FlashVersion
@@ -219,20 +219,20 @@ func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 	m.setImage(a.image)
 	m.observe(a.at.Ref, done)
 	m.FlashPSID, m.FlashVersion = planned.FlashPSID, planned.FlashVersion
-	m.BackupPath = tfkit.OrNull(cmp.Or(done.BackupPath, prior.BackupPath.ValueString()))
+	m.BackupPath = attribute.OrNull(cmp.Or(done.BackupPath, prior.BackupPath.ValueString()))
 	m.Change, m.OriginalBackup = planned.Change, planned.OriginalBackup
 	burned := done.BackupPath != ""
 	switch {
 	case m.Change.IsUnknown() && burned:
 		m.Change = types.StringValue(changeText(describe(a.now.Flash), a.image))
 	case m.Change.IsUnknown():
-		m.Change = tfkit.OrNull(prior.Change.ValueString())
+		m.Change = attribute.OrNull(prior.Change.ValueString())
 	}
 	if !m.OriginalBackup.IsUnknown() {
 		return
 	}
 	m.OriginalBackup = types.StringNull()
 	if prior.ID.IsNull() || burned || len(hca.PendingJobs(a.at.Snap, a.at.Ref.PCI)) > 0 {
-		m.OriginalBackup = tfkit.OrNull(cmp.Or(done.BackupPath, done.JobBackup))
+		m.OriginalBackup = attribute.OrNull(cmp.Or(done.BackupPath, done.JobBackup))
 	}
 }

@@ -10,7 +10,10 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -41,7 +44,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	config.Activation = plan.Activation // with the default
-	config.CardIdentity = tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity)
+	config.CardIdentity = session.Prior(state.CardID, plan.CardID, state.CardIdentity)
 	a := r.asked(ctx, config, req, resp)
 	if a == nil || exists && r.followed(ctx, a, plan, config, state, resp) ||
 		!r.assess(ctx, a, config, state, &resp.Diagnostics) {
@@ -55,13 +58,13 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 // the state follows it.
 func (r *Resource) followed(ctx context.Context, a *assessment, plan, config, state model,
 	resp *resource.ModifyPlanResponse) bool {
-	if !tfkit.SameCard(state.CardID, plan.CardID) {
+	if !attribute.SameCard(state.CardID, plan.CardID) {
 		return false
 	}
 	if !state.follow(a, plan, config) {
 		return !a.expected(ctx, state, &resp.Diagnostics)
 	}
-	if !tfkit.AddFindings(ctx, &resp.Diagnostics, "follow card "+a.at.Ref.String(), a.at.Strange()) {
+	if !diagnostic.AddFindings(ctx, &resp.Diagnostics, "follow card "+a.at.Ref.String(), a.at.Strange()) {
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &state)...)
 	}
 	return true
@@ -74,7 +77,7 @@ func (r *Resource) takes(ctx context.Context, plan, state model, req resource.Mo
 		return false
 	}
 	exists := !req.State.Raw.IsNull()
-	same := exists && tfkit.SameCard(state.CardID, plan.CardID)
+	same := exists && attribute.SameCard(state.CardID, plan.CardID)
 	if exists && !same {
 		warnReplaced(diags, state.CardID.ValueString())
 	}
@@ -89,9 +92,9 @@ func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, stat
 	// Also what an earlier apply left to finish: a job to settle, a restart.
 	idle := a.converged(config)
 	if !idle {
-		r.Planned.UpdateCard(a.at.Ref, func(c *tfkit.PlannedCard) { c.PSID, c.FW = ib.PSID(a.image.PSID), a.image.FW })
+		r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) { c.PSID, c.FW = ib.PSID(a.image.PSID), a.image.FW })
 	}
-	known := !req.State.Raw.IsNull() && tfkit.SameCard(state.CardID, plan.CardID) && state.settled(a.image, plan)
+	known := !req.State.Raw.IsNull() && attribute.SameCard(state.CardID, plan.CardID) && state.settled(a.image, plan)
 	if known && (state.sameImage(a.image) || idle && r.planning(a.at.Ref)) {
 		resp.Plan.Raw = req.State.Raw
 		kept := state.keep(plan, config)
@@ -112,7 +115,7 @@ func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, stat
 
 // planning reports whether this walk is a plan, which has read the state. Where
 // core was told not to read it, it looks like an apply.
-func (r *Resource) planning(ref tfkit.CardRef) bool {
+func (r *Resource) planning(ref attribute.CardRef) bool {
 	return r.Restores.InState(r.CardKey(ref))
 }
 
@@ -137,7 +140,7 @@ func (a *assessment) announce(diags *diag.Diagnostics) {
 // assessment is the verdict with what it is about.
 type assessment struct {
 	hca.Assessment
-	at    *tfkit.CardAt
+	at    *session.CardAt
 	image safety.ImageFacts
 	now   hca.FirmwareState
 	ask   hca.Firmware
@@ -147,7 +150,7 @@ type assessment struct {
 // new.
 func (r *Resource) asked(ctx context.Context, config model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) *assessment {
 	a := r.ask(ctx, config, &resp.Diagnostics)
-	if a != nil && tfkit.LeftAlone(a.at, req, resp) {
+	if a != nil && session.LeftAlone(a.at, req, resp) {
 		return nil
 	}
 	return a
@@ -157,21 +160,21 @@ func (r *Resource) asked(ctx context.Context, config model, req resource.ModifyP
 // with the reason in diags.
 func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostics) *assessment {
 	if config.CardID.IsUnknown() {
-		tfkit.AddPostponed(diags, "firmware of a card", notKnownYet)
+		diagnostic.AddPostponed(diags, "firmware of a card", notKnownYet)
 		return nil
 	}
-	ref, err := tfkit.ParseCardRef(config.CardID.ValueString())
+	ref, err := attribute.ParseCardRef(config.CardID.ValueString())
 	if err != nil {
 		return nil // the attribute validated itself
 	}
 	if !config.known() || r.Data == nil || !r.Ready || r.Hosts[ref.Host].Pending {
-		tfkit.AddPostponed(diags, "firmware of card "+ref.String(), notKnownYet)
+		diagnostic.AddPostponed(diags, "firmware of card "+ref.String(), notKnownYet)
 		return nil
 	}
 	what := "plan firmware of card " + ref.String()
 	request, err := config.request()
 	if err != nil {
-		tfkit.AddErrorAt(diags, path.Root("allow_downgrade"), what, err)
+		diagnostic.AddErrorAt(diags, path.Root("allow_downgrade"), what, err)
 		return nil
 	}
 	at := r.RecordedCard(ctx, config.CardID, config.CardIdentity, what, diags)
@@ -180,7 +183,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	}
 	now, err := hca.ReadFirmware(at.Snap, ref.PCI)
 	if err != nil {
-		tfkit.AddErrorAt(diags, path.Root("card_id"), what, err)
+		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
 		return nil
 	}
 	image, ok := r.image(ctx, at, config, diags)
@@ -200,7 +203,7 @@ func (r *Resource) assess(ctx context.Context, a *assessment, config, state mode
 	var err error
 	a.Assessment, err = r.Cards.AssessFirmware(ctx, a.ask)
 	if err != nil {
-		tfkit.AddErrorAt(diags, path.Root("card_id"), "plan firmware of card "+a.at.Ref.String(), err)
+		diagnostic.AddErrorAt(diags, path.Root("card_id"), "plan firmware of card "+a.at.Ref.String(), err)
 		return false
 	}
 	return !a.report(ctx, diags)
@@ -208,11 +211,11 @@ func (r *Resource) assess(ctx context.Context, a *assessment, config, state mode
 
 // image finds the facts of the configured image: from this plan's image
 // resource, or else from the copy on the host.
-func (r *Resource) image(ctx context.Context, at *tfkit.CardAt, config model, diags *diag.Diagnostics) (safety.ImageFacts, bool) {
+func (r *Resource) image(ctx context.Context, at *session.CardAt, config model, diags *diag.Diagnostics) (safety.ImageFacts, bool) {
 	what := "plan firmware of card " + at.Ref.String()
-	ref, err := tfkit.ParseImageRef(config.ImageID.ValueString())
+	ref, err := attribute.ParseImageRef(config.ImageID.ValueString())
 	if err != nil {
-		tfkit.AddErrorAt(diags, path.Root("image_id"), what, err)
+		diagnostic.AddErrorAt(diags, path.Root("image_id"), what, err)
 		return safety.ImageFacts{}, false
 	}
 	if ref.Host != at.Ref.Host {
@@ -231,8 +234,8 @@ func (r *Resource) image(ctx context.Context, at *tfkit.CardAt, config model, di
 		return safety.ImageFacts{}, false
 	}
 	parsed, size, err := r.Cards.OpenStagedImage(ctx, at.Host, ref.SHA256)
-	if err != nil && parsed == nil && tfkit.IsTransport(err) {
-		tfkit.AddErrorAt(diags, path.Root("image_id"), what, err)
+	if err != nil && parsed == nil && diagnostic.IsTransport(err) {
+		diagnostic.AddErrorAt(diags, path.Root("image_id"), what, err)
 		return safety.ImageFacts{}, false
 	}
 	return hca.ImageFacts(ref.String(), ref.SHA256, "", size, parsed, err), true
@@ -253,13 +256,13 @@ func (a *assessment) otherBurn() bool {
 
 // report adds findings, and what an earlier apply left unfinished.
 func (a *assessment) report(ctx context.Context, diags *diag.Diagnostics) (blocked bool) {
-	tfkit.AddJobs(diags, a.at.Ref, a.Jobs)
-	return tfkit.AddFindings(ctx, diags, "burn firmware on card "+a.at.Ref.String(), tfkit.WithoutJobs(a.Verdict.Findings))
+	session.AddJobs(diags, a.at.Ref, a.Jobs)
+	return diagnostic.AddFindings(ctx, diags, "burn firmware on card "+a.at.Ref.String(), diagnostic.WithoutJobs(a.Verdict.Findings))
 }
 
 // converged reports whether nothing is left to do.
 func (a *assessment) converged(config model) bool {
-	waiting := a.now.Pending && config.Activation.ValueString() == tfkit.ActivationReboot
+	waiting := a.now.Pending && config.Activation.ValueString() == attribute.ActivationReboot
 	return a.Verdict.Action == safety.ActionNone && len(a.Jobs) == 0 && !waiting
 }
 
@@ -288,7 +291,7 @@ func (a *assessment) expected(ctx context.Context, state model, diags *diag.Diag
 		next = "The card has moved since, so that a refresh does not read its flash. " +
 			"Follow the card with the image that it had: write image_id = \"" + state.ImageID.ValueString() + "\" and apply. Then plan again."
 	}
-	return !tfkit.AddFindings(ctx, diags, "burn firmware on card "+a.at.Ref.String(), []safety.Finding{
+	return !diagnostic.AddFindings(ctx, diags, "burn firmware on card "+a.at.Ref.String(), []safety.Finding{
 		safety.Overtaken("The plan was to %s; now the flash holds %s. Nothing was written. %s", wanted, is, next),
 	})
 }

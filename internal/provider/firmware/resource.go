@@ -18,7 +18,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -31,10 +33,10 @@ var (
 )
 
 // Resource is infiniband_firmware.
-type Resource struct{ tfkit.Resource }
+type Resource struct{ session.Resource }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{tfkit.Resource{Kind: "infiniband_firmware"}} }
+func New() resource.Resource { return &Resource{session.Resource{Kind: "infiniband_firmware"}} }
 
 // Metadata implements resource.Resource.
 func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -67,17 +69,17 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 	var plan, config model
 	diags.Append(from.Get(ctx, &plan)...)
 	diags.Append(conf.Get(ctx, &config)...)
-	ref, err := tfkit.ParseCardRef(plan.CardID.ValueString())
+	ref, err := attribute.ParseCardRef(plan.CardID.ValueString())
 	if err != nil || diags.HasError() {
-		tfkit.AddError(diags, "burn firmware on card "+plan.CardID.ValueString(), err)
+		diagnostic.AddError(diags, "burn firmware on card "+plan.CardID.ValueString(), err)
 		return
 	}
 	if config.Activation.IsNull() {
-		config.Activation = types.StringValue(tfkit.ActivationNone)
+		config.Activation = types.StringValue(attribute.ActivationNone)
 	}
-	config.CardIdentity = tfkit.AsPlanned(plan.CardIdentity)
+	config.CardIdentity = session.AsPlanned(plan.CardIdentity)
 	err = r.Turns.Do(ctx, ref, func() error { return r.write(ctx, ref, config, prior, &plan, diags) })
-	tfkit.AddError(diags, "burn firmware on card "+ref.String(), err)
+	diagnostic.AddError(diags, "burn firmware on card "+ref.String(), err)
 	if diags.HasError() {
 		return
 	}
@@ -85,10 +87,10 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 }
 
 // write writes the card, in its turn and within its time.
-func (r *Resource) write(ctx context.Context, ref tfkit.CardRef, config, prior model, plan *model, diags *diag.Diagnostics) error {
-	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
+func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config, prior model, plan *model, diags *diag.Diagnostics) error {
+	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(plan.Timeout, standardTimeout))
 	defer cancel()
-	return r.WithHost(ctx, ref.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
+	return r.WithHost(ctx, ref.Host, func(h *inventory.Host, _ session.HostConfig) error {
 		h.Invalidate() // the turn may have come an hour after the plan
 		a := r.ask(ctx, config, diags)
 		if a == nil || !prior.ID.IsNull() && !a.expected(ctx, prior, diags) {
@@ -114,29 +116,29 @@ func (r *Resource) write(ctx context.Context, ref tfkit.CardRef, config, prior m
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	ref, err := tfkit.ParseCardRef(state.CardID.ValueString())
+	ref, err := attribute.ParseCardRef(state.CardID.ValueString())
 	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
-		tfkit.AddError(&resp.Diagnostics, "read firmware of card "+state.CardID.ValueString(), err)
+		diagnostic.AddError(&resp.Diagnostics, "read firmware of card "+state.CardID.ValueString(), err)
 		return
 	}
 	_, _, snap, err := r.Look(ctx, ref.Host)
 	r.Restores.SawState(r.CardKey(ref))
-	if err == nil && r.Present(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) == tfkit.Strange {
+	if err == nil && r.Present(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) == session.Strange {
 		return // what was read last stays in the state
 	}
 	var now hca.FirmwareState
 	if err == nil {
 		now, err = hca.ReadFirmware(snap, ref.PCI)
 	}
-	if tfkit.CardGone(err) {
+	if session.CardGone(err) {
 		resp.State.RemoveResource(ctx)
 		return
 	}
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, "read firmware of card "+ref.String(), err)
+		diagnostic.AddError(&resp.Diagnostics, "read firmware of card "+ref.String(), err)
 		return
 	}
-	if tfkit.FlashUnread(&resp.Diagnostics, snap, ref) {
+	if session.FlashUnread(&resp.Diagnostics, snap, ref) {
 		return // what was read last stays in the state
 	}
 	state.observe(ref, now)
@@ -172,14 +174,14 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 
 // ImportState takes the id of the card.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	ref, err := tfkit.ParseCardRef(req.ID)
+	ref, err := attribute.ParseCardRef(req.ID)
 	if err == nil {
 		err = r.InMap(ref.Host)
 	}
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, "import firmware of card "+req.ID, err)
+		diagnostic.AddError(&resp.Diagnostics, "import firmware of card "+req.ID, err)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(ref.String()))...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("card_id"), tfkit.NewText[tfkit.CardIDKind](ref.String()))...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("card_id"), attribute.NewText[attribute.CardIDKind](ref.String()))...)
 }

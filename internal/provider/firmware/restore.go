@@ -15,7 +15,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -96,19 +99,19 @@ func (r *Resource) planDestroy(ctx context.Context, state model, leave private, 
 		return // of what was replaced; the delete says that nothing is restored
 	}
 	card := state.CardID.ValueString()
-	ref, err := tfkit.ParseCardRef(card)
+	ref, err := attribute.ParseCardRef(card)
 	if err != nil {
-		tfkit.AddError(diags, "restore firmware of card "+card, err)
+		diagnostic.AddError(diags, "restore firmware of card "+card, err)
 		return
 	}
 	switch r.Restores.Announce(r.key(ctx, ref)) {
-	case tfkit.HeldByNew:
+	case planned.HeldByNew:
 		refuseHeld(ctx, diags, ref)
 		return
-	case tfkit.HeldByOther:
+	case planned.HeldByOther:
 		state.warnNotRestored(diags, "another resource of the configuration has the card")
 		return
-	case tfkit.HeldByNobody:
+	case planned.HeldByNobody:
 	}
 	if r.planRestore(ctx, ref, state, diags) {
 		note{Walk: r.Restores.Walk(), Card: card, Backup: state.OriginalBackup.ValueString()}.leave(ctx, leave, diags)
@@ -117,10 +120,10 @@ func (r *Resource) planDestroy(ctx context.Context, state model, leave private, 
 
 // planRestore gives the verdict on a restore and announces it; false if it was
 // not announced.
-func (r *Resource) planRestore(ctx context.Context, ref tfkit.CardRef, state model, diags *diag.Diagnostics) bool {
+func (r *Resource) planRestore(ctx context.Context, ref attribute.CardRef, state model, diags *diag.Diagnostics) bool {
 	card := ref.String()
 	if !r.HostReady(types.StringValue(ref.Host)) {
-		tfkit.AddPostponed(diags, "restoring the firmware of card "+card, "the provider's configuration is not known yet")
+		diagnostic.AddPostponed(diags, "restoring the firmware of card "+card, "the provider's configuration is not known yet")
 		return true
 	}
 	ask, ok := r.restoreOf(ctx, ref, state, diags)
@@ -129,11 +132,11 @@ func (r *Resource) planRestore(ctx context.Context, ref tfkit.CardRef, state mod
 	}
 	a, err := r.Cards.AssessRestore(ctx, ask)
 	if err != nil {
-		tfkit.AddError(diags, "plan to restore firmware of card "+card, err)
+		diagnostic.AddError(diags, "plan to restore firmware of card "+card, err)
 		return false
 	}
-	tfkit.AddJobs(diags, ref, a.Jobs)
-	if tfkit.AddFindings(ctx, diags, "restore firmware of card "+card, tfkit.WithoutJobs(a.Verdict.Findings)) {
+	session.AddJobs(diags, ref, a.Jobs)
+	if diagnostic.AddFindings(ctx, diags, "restore firmware of card "+card, diagnostic.WithoutJobs(a.Verdict.Findings)) {
 		return false
 	}
 	announce(diags, card, ask, a.Verdict)
@@ -141,15 +144,15 @@ func (r *Resource) planRestore(ctx context.Context, ref tfkit.CardRef, state mod
 }
 
 // restoreOf gathers what a restore needs from the state.
-func (r *Resource) restoreOf(ctx context.Context, ref tfkit.CardRef, state model, diags *diag.Diagnostics) (hca.Restore, bool) {
+func (r *Resource) restoreOf(ctx context.Context, ref attribute.CardRef, state model, diags *diag.Diagnostics) (hca.Restore, bool) {
 	what := "restore firmware of card " + ref.String()
-	at := r.RecordedCard(ctx, state.CardID, tfkit.AsPlanned(state.CardIdentity), what, diags)
+	at := r.RecordedCard(ctx, state.CardID, session.AsPlanned(state.CardIdentity), what, diags)
 	if at == nil {
 		return hca.Restore{}, false
 	}
 	left, err := ib.ParseFWVersion(state.ImageVersion.ValueString())
 	if err != nil {
-		tfkit.AddError(diags, what, fmt.Errorf("the version that was burned is not in the state: %w", err))
+		diagnostic.AddError(diags, what, fmt.Errorf("the version that was burned is not in the state: %w", err))
 		return hca.Restore{}, false
 	}
 	return hca.Restore{
@@ -186,20 +189,20 @@ func announce(diags *diag.Diagnostics, card string, ask hca.Restore, v safety.Ve
 // restore burns the backup back.
 func (r *Resource) restore(ctx context.Context, state model, diags *diag.Diagnostics) {
 	card := state.CardID.ValueString()
-	ref, err := tfkit.ParseCardRef(card)
+	ref, err := attribute.ParseCardRef(card)
 	if err == nil && !r.HostReady(types.StringValue(ref.Host)) {
 		err = errors.New("the provider's configuration is not known yet, so that the host cannot be reached")
 	}
 	if err != nil {
-		tfkit.AddError(diags, "restore firmware of card "+card, err)
+		diagnostic.AddError(diags, "restore firmware of card "+card, err)
 		return
 	}
 	var done hca.FirmwareState
 	err = r.Turns.Do(ctx, ref, func() error {
-		limited, cancel := context.WithTimeout(ctx, tfkit.DurationOf(state.Timeout, standardTimeout))
+		limited, cancel := context.WithTimeout(ctx, attribute.DurationOf(state.Timeout, standardTimeout))
 		defer cancel()
-		return r.WithHost(limited, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
-			if r.Restores.Announce(r.key(limited, ref)) != tfkit.HeldByNobody {
+		return r.WithHost(limited, ref.Host, func(*inventory.Host, session.HostConfig) error {
+			if r.Restores.Announce(r.key(limited, ref)) != planned.HeldByNobody {
 				// Its card was not known when the restore was planned.
 				refuseHeld(limited, diags, ref)
 				return nil
@@ -213,13 +216,13 @@ func (r *Resource) restore(ctx context.Context, state model, diags *diag.Diagnos
 			return opErr
 		})
 	})
-	tfkit.AddError(diags, "restore firmware of card "+card, err)
+	diagnostic.AddError(diags, "restore firmware of card "+card, err)
 	if diags.HasError() {
 		diags.AddWarning("Card "+card+" stays in the state: its firmware was not restored",
 			"Destroy again to go on from what the card is then; a job that runs on the host is adopted. To leave the firmware as it is, write on_destroy = \"keep\" and apply before.")
 		return
 	}
-	tfkit.AddNotes(diags, fmt.Sprintf("Restored: firmware of card %s, %s %s", card, done.Flash.PSID, done.Flash.FW), done.Did)
+	diagnostic.AddNotes(diags, fmt.Sprintf("Restored: firmware of card %s, %s %s", card, done.Flash.PSID, done.Flash.FW), done.Did)
 }
 
 // warnNotRestored says that the object is forgotten although it asks for more.
@@ -240,5 +243,5 @@ func (m *model) warnForgotten(diags *diag.Diagnostics) {
 	default:
 		stays += " To go back to the firmware that it had before, burn the backup from backup_dir with an infiniband_firmware_image and an infiniband_firmware resource."
 	}
-	tfkit.AddForgotten(diags, "firmware of card", card, stays)
+	diagnostic.AddForgotten(diags, "firmware of card", card, stays)
 }

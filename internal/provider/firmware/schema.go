@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 const description = "What is in a card's flash, and what it runs. " +
@@ -28,26 +28,26 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
-			"id":            tfkit.IDAttribute("that of the card"),
-			"card_id":       tfkit.CardIDAttribute(),
-			"card_identity": tfkit.CardIdentityAttribute(),
+			"id":            attribute.IDAttribute("that of the card"),
+			"card_id":       attribute.CardIDAttribute(),
+			"card_identity": attribute.CardIdentityAttribute(),
 			"image_id": schema.StringAttribute{
-				Required: true, CustomType: tfkit.ImageIDType{},
+				Required: true, CustomType: attribute.ImageIDType{},
 				MarkdownDescription: "Id of the image, `host/sha256`, as `infiniband_firmware_image.….id` gives it. It must be staged on the card's host. Another image with the same PSID, version and content is no change.",
-				PlanModifiers:       []planmodifier.String{tfkit.KeepSpelling[tfkit.OrEmpty[tfkit.ImageIDKind]]()},
+				PlanModifiers:       []planmodifier.String{attribute.KeepSpelling[attribute.OrEmpty[attribute.ImageIDKind]]()},
 			},
-			"allow_psid_change":   tfkit.ConsentAttribute[tfkit.PSIDKind]("Consent to a cross-flash: exactly this PSID `from` may become that PSID `to`."),
-			"allow_downgrade":     tfkit.ConsentAttribute[tfkit.VersionKind]("Consent to an older firmware: exactly this version `from` may become that version `to`."),
-			"allow_branch_change": tfkit.ConsentAttribute[tfkit.VersionKind]("Consent to firmware of another branch, where both versions state one (four digits in the middle, `12.1102.6630`): exactly this version `from` may become that version `to`."),
+			"allow_psid_change":   attribute.ConsentAttribute[attribute.PSIDKind]("Consent to a cross-flash: exactly this PSID `from` may become that PSID `to`."),
+			"allow_downgrade":     attribute.ConsentAttribute[attribute.VersionKind]("Consent to an older firmware: exactly this version `from` may become that version `to`."),
+			"allow_branch_change": attribute.ConsentAttribute[attribute.VersionKind]("Consent to firmware of another branch, where both versions state one (four digits in the middle, `12.1102.6630`): exactly this version `from` may become that version `to`."),
 			"allow_reinstall": schema.StringAttribute{
-				Optional: true, Computed: true, CustomType: tfkit.ConsentVersionType{},
+				Optional: true, Computed: true, CustomType: attribute.ConsentVersionType{},
 				MarkdownDescription: "Consent to burn other content of the version that is in flash already: that version. A change of this argument alone is no change.",
 			},
 			"allow_management_path": schema.StringAttribute{
 				Optional: true, Computed: true,
 				MarkdownDescription: "Consent to change the card although the SSH session or the default route of the host rides on it: the name of that interface, or the names of all of them with commas between them. A change of this argument alone is no change.",
 			},
-			"activation": tfkit.ActivationAttribute(),
+			"activation": attribute.ActivationAttribute(),
 			"on_destroy": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(destroyKeep),
 				MarkdownDescription: "What a destroy does with the card. `keep` (the default) leaves the firmware as it is. `restore` burns back what the card had before this resource first burned it, from `original_backup_path`: " +
@@ -57,19 +57,19 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 					"If the restore fails, the resource stays in the state, and the next destroy goes on from there. It must have been applied before the destroy that it is to act in, and so must a change of `activation`, `timeout` or `allow_management_path` beside it.",
 				Validators: []validator.String{stringvalidator.OneOf(destroyKeep, destroyRestore)},
 			},
-			"timeout": tfkit.TimeoutAttribute("45m", "backup, burn, verification and reboot together"),
+			"timeout": attribute.TimeoutAttribute("45m", "backup, burn, verification and reboot together"),
 
-			"image_sha256":         tfkit.Computed("SHA-256 of the image that the configuration asks for."),
-			"image_psid":           tfkit.ComputedPSID("PSID of that image."),
-			"image_version":        tfkit.ComputedVersion("Firmware version of that image."),
-			"change":               tfkit.Computed("What the last change was or the planned one will be, `MT_… 2.40.7000 -> MT_… 2.42.5000`. The plan of an update has it, and its apply stops if the flash is not what the plan was made on (HO019). Of a first burn the plan says it in a warning."),
-			"flash_psid":           tfkit.ComputedPSID("PSID in flash."),
-			"flash_version":        tfkit.ComputedVersion("Firmware version in flash."),
-			"running_psid":         tfkit.ComputedPSID("PSID that the card booted; differs from flash until the next restart."),
-			"running_version":      tfkit.ComputedVersion("Firmware version that the card booted."),
-			"reboot_required":      tfkit.ComputedBool("Whether the host must restart before the card runs what is in flash. Null if no driver shows what the card runs."),
-			"backup_path":          tfkit.Computed("Directory on the operator's machine with the firmware that was in flash before the last burn, `firmware.bin`, and what was known of the card, `card.json`. Null if this resource has burned nothing."),
-			"original_backup_path": tfkit.Computed("Directory with the firmware that was in flash before the first burn by this resource, which `on_destroy = \"restore\"` burns back. It stays the same over later burns. After an import or an interrupted apply it is what the host's journal says of the burn that gave the card its firmware; null if nothing is known."),
+			"image_sha256":         attribute.Computed("SHA-256 of the image that the configuration asks for."),
+			"image_psid":           attribute.ComputedPSID("PSID of that image."),
+			"image_version":        attribute.ComputedVersion("Firmware version of that image."),
+			"change":               attribute.Computed("What the last change was or the planned one will be, `MT_… 2.40.7000 -> MT_… 2.42.5000`. The plan of an update has it, and its apply stops if the flash is not what the plan was made on (HO019). Of a first burn the plan says it in a warning."),
+			"flash_psid":           attribute.ComputedPSID("PSID in flash."),
+			"flash_version":        attribute.ComputedVersion("Firmware version in flash."),
+			"running_psid":         attribute.ComputedPSID("PSID that the card booted; differs from flash until the next restart."),
+			"running_version":      attribute.ComputedVersion("Firmware version that the card booted."),
+			"reboot_required":      attribute.ComputedBool("Whether the host must restart before the card runs what is in flash. Null if no driver shows what the card runs."),
+			"backup_path":          attribute.Computed("Directory on the operator's machine with the firmware that was in flash before the last burn, `firmware.bin`, and what was known of the card, `card.json`. Null if this resource has burned nothing."),
+			"original_backup_path": attribute.Computed("Directory with the firmware that was in flash before the first burn by this resource, which `on_destroy = \"restore\"` burns back. It stays the same over later burns. After an import or an interrupted apply it is what the host's journal says of the burn that gave the card its firmware; null if nothing is known."),
 		},
 	}
 }

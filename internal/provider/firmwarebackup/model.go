@@ -7,36 +7,36 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 type model struct {
-	ID           types.String `tfsdk:"id"`
-	CardID       tfkit.CardID `tfsdk:"card_id"`
-	CardIdentity types.String `tfsdk:"card_identity"`
-	Triggers     types.Map    `tfsdk:"triggers"`
+	ID           types.String     `tfsdk:"id"`
+	CardID       attribute.CardID `tfsdk:"card_id"`
+	CardIdentity types.String     `tfsdk:"card_identity"`
+	Triggers     types.Map        `tfsdk:"triggers"`
 
-	Path         types.String  `tfsdk:"path"`
-	SHA256       types.String  `tfsdk:"sha256"`
-	Size         types.Int64   `tfsdk:"size"`
-	PSID         tfkit.PSID    `tfsdk:"psid"`
-	Version      tfkit.Version `tfsdk:"version"`
-	GUIDs        types.List    `tfsdk:"guids"`
-	MACs         types.List    `tfsdk:"macs"`
-	Taken        types.String  `tfsdk:"taken"`
-	MatchesFlash types.Bool    `tfsdk:"matches_flash"`
+	Path         types.String      `tfsdk:"path"`
+	SHA256       types.String      `tfsdk:"sha256"`
+	Size         types.Int64       `tfsdk:"size"`
+	PSID         attribute.PSID    `tfsdk:"psid"`
+	Version      attribute.Version `tfsdk:"version"`
+	GUIDs        types.List        `tfsdk:"guids"`
+	MACs         types.List        `tfsdk:"macs"`
+	Taken        types.String      `tfsdk:"taken"`
+	MatchesFlash types.Bool        `tfsdk:"matches_flash"`
 }
 
 // fill sets everything that follows from a backup that was read from the disk.
-func (m *model) fill(ref tfkit.CardRef, b hca.Backup) {
+func (m *model) fill(ref attribute.CardRef, b hca.Backup) {
 	r := b.Record
 	g := r.GUIDs
 	m.ID = types.StringValue(ref.String())
 	m.Path = types.StringValue(b.File())
 	m.SHA256, m.Size = types.StringValue(r.SHA256), types.Int64Value(r.Size)
-	m.PSID, m.Version = tfkit.PSIDText(b.Image.PSID), tfkit.VersionText(b.Image.FWVersion)
-	m.GUIDs = tfkit.StringList([]string{g.Node.String(), g.Port1.String(), g.Port2.String(), g.SystemImage.String()})
-	m.MACs = tfkit.StringList([]string{g.MAC1.String(), g.MAC2.String()})
+	m.PSID, m.Version = attribute.PSIDText(b.Image.PSID), attribute.VersionText(b.Image.FWVersion)
+	m.GUIDs = attribute.StringList([]string{g.Node.String(), g.Port1.String(), g.Port2.String(), g.SystemImage.String()})
+	m.MACs = attribute.StringList([]string{g.MAC1.String(), g.MAC2.String()})
 	m.Taken = types.StringValue(r.Taken.UTC().Format(time.RFC3339))
 }
 

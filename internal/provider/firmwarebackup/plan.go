@@ -8,7 +8,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 // ModifyPlan gives the verdict on taking a backup, if one is to be taken.
@@ -29,12 +31,12 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if !r.ClaimCard(ctx, "plan firmware backup of card", plan.CardID, req, &resp.Diagnostics) {
 		return
 	}
-	if exists && tfkit.SameCard(state.CardID, plan.CardID) && state.Triggers.Equal(plan.Triggers) {
+	if exists && attribute.SameCard(state.CardID, plan.CardID) && state.Triggers.Equal(plan.Triggers) {
 		resp.Plan.Raw = req.State.Raw
 		r.follow(ctx, state, plan.CardID, resp)
 		return
 	}
-	at := r.assess(ctx, plan.CardID, tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity), &resp.Diagnostics)
+	at := r.assess(ctx, plan.CardID, session.Prior(state.CardID, plan.CardID, state.CardIdentity), &resp.Diagnostics)
 	if at != nil {
 		plan.CardIdentity = at.Identity
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
@@ -43,14 +45,14 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 
 // follow has the state follow a card that has moved. The backup is of the card,
 // wherever it is.
-func (r *Resource) follow(ctx context.Context, state model, id tfkit.CardID, resp *resource.ModifyPlanResponse) {
-	ref, err := tfkit.ParseCardRef(id.ValueString())
+func (r *Resource) follow(ctx context.Context, state model, id attribute.CardID, resp *resource.ModifyPlanResponse) {
+	ref, err := attribute.ParseCardRef(id.ValueString())
 	if err != nil || state.CardID.Same(id) || !r.HostReady(types.StringValue(ref.Host)) {
 		return
 	}
 	what := "follow card " + ref.String()
 	at := r.RecordedCard(ctx, id, state.CardIdentity, what, &resp.Diagnostics)
-	if at == nil || tfkit.AddFindings(ctx, &resp.Diagnostics, what, at.Strange()) {
+	if at == nil || diagnostic.AddFindings(ctx, &resp.Diagnostics, what, at.Strange()) {
 		return
 	}
 	state.ID, state.CardID = types.StringValue(ref.String()), id
@@ -58,17 +60,17 @@ func (r *Resource) follow(ctx context.Context, state model, id tfkit.CardID, res
 }
 
 // assess reports what speaks against taking a backup now.
-func (r *Resource) assess(ctx context.Context, id tfkit.CardID, recorded types.String, diags *diag.Diagnostics) *tfkit.CardAt {
+func (r *Resource) assess(ctx context.Context, id attribute.CardID, recorded types.String, diags *diag.Diagnostics) *session.CardAt {
 	if id.IsUnknown() {
-		tfkit.AddPostponed(diags, "backup of a card", "the card comes from something that is not there yet")
+		diagnostic.AddPostponed(diags, "backup of a card", "the card comes from something that is not there yet")
 		return nil
 	}
-	ref, err := tfkit.ParseCardRef(id.ValueString())
+	ref, err := attribute.ParseCardRef(id.ValueString())
 	if err != nil {
 		return nil // the attribute validated itself
 	}
 	if !r.HostReady(types.StringValue(ref.Host)) {
-		tfkit.AddPostponed(diags, "backup of card "+ref.String(), "the provider's configuration is not known yet")
+		diagnostic.AddPostponed(diags, "backup of card "+ref.String(), "the provider's configuration is not known yet")
 		return nil
 	}
 	what := "back up firmware of card " + ref.String()
@@ -78,14 +80,14 @@ func (r *Resource) assess(ctx context.Context, id tfkit.CardID, recorded types.S
 	}
 	a, err := r.Cards.AssessBackup(ctx, at.HCA)
 	if err != nil {
-		tfkit.AddErrorAt(diags, path.Root("card_id"), what, err)
+		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
 		return nil
 	}
-	tfkit.AddFindings(ctx, diags, what, a.Verdict.Findings)
+	diagnostic.AddFindings(ctx, diags, what, a.Verdict.Findings)
 	return at
 }
 
 func (m *model) warnForgotten(diags *diag.Diagnostics) {
-	tfkit.AddForgotten(diags, "firmware backup of card", m.CardID.ValueString(),
+	diagnostic.AddForgotten(diags, "firmware backup of card", m.CardID.ValueString(),
 		"The files stay in "+m.Path.ValueString()+" and beside it. Delete them by hand if they are not wanted any more.")
 }

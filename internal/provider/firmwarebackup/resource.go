@@ -18,7 +18,9 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 // timeout bounds one backup: two reads of some seconds each, and a copy.
@@ -31,10 +33,10 @@ var (
 )
 
 // Resource is infiniband_firmware_backup.
-type Resource struct{ tfkit.Resource }
+type Resource struct{ session.Resource }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{tfkit.Resource{Kind: "infiniband_firmware_backup"}} }
+func New() resource.Resource { return &Resource{session.Resource{Kind: "infiniband_firmware_backup"}} }
 
 // Metadata implements resource.Resource.
 func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -69,15 +71,15 @@ func (r *Resource) take(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, d
 		return
 	}
 	what := "back up firmware of card " + plan.CardID.ValueString()
-	ref, err := tfkit.ParseCardRef(plan.CardID.ValueString())
+	ref, err := attribute.ParseCardRef(plan.CardID.ValueString())
 	if err != nil {
-		tfkit.AddError(diags, what, err)
+		diagnostic.AddError(diags, what, err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err = r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
-		at := r.RecordedCard(ctx, plan.CardID, tfkit.AsPlanned(plan.CardIdentity), what, diags)
+	err = r.WithHost(ctx, ref.Host, func(*inventory.Host, session.HostConfig) error {
+		at := r.RecordedCard(ctx, plan.CardID, session.AsPlanned(plan.CardIdentity), what, diags)
 		if at == nil {
 			return nil
 		}
@@ -88,7 +90,7 @@ func (r *Resource) take(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, d
 		}
 		return takeErr
 	})
-	tfkit.AddError(diags, what, err)
+	diagnostic.AddError(diags, what, err)
 	if !diags.HasError() {
 		diags.Append(to.Set(ctx, &plan)...)
 	}
@@ -100,23 +102,23 @@ func (r *Resource) take(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, d
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	ref, err := tfkit.ParseCardRef(state.CardID.ValueString())
+	ref, err := attribute.ParseCardRef(state.CardID.ValueString())
 	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
-		tfkit.AddError(&resp.Diagnostics, "read backup of card "+state.CardID.ValueString(), err)
+		diagnostic.AddError(&resp.Diagnostics, "read backup of card "+state.CardID.ValueString(), err)
 		return
 	}
 	_, _, snap, err := r.Look(ctx, ref.Host)
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, "read backup of card "+ref.String(), err)
+		diagnostic.AddError(&resp.Diagnostics, "read backup of card "+ref.String(), err)
 		return
 	}
 	switch r.Present(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) {
-	case tfkit.Absent:
+	case session.Absent:
 		resp.State.RemoveResource(ctx)
 		return
-	case tfkit.Strange:
+	case session.Strange:
 		return // what was read last stays in the state
-	case tfkit.Present:
+	case session.Present:
 	}
 	card, ok := snap.Card(ref.PCI)
 	if !ok {
@@ -129,7 +131,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	tfkit.FlashUnread(&resp.Diagnostics, snap, ref)
+	session.FlashUnread(&resp.Diagnostics, snap, ref)
 	state.fill(ref, backup)
 	state.compare(card, backup)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
@@ -140,12 +142,12 @@ func (r *Resource) open(state model, snap *inventory.Snapshot, card *inventory.C
 	backup, err := r.Cards.OpenBackup(filepath.Dir(state.Path.ValueString()))
 	switch {
 	case err != nil:
-		return backup, tfkit.Sentence(err.Error())
+		return backup, diagnostic.Sentence(err.Error())
 	case backup.Record.SHA256 != state.SHA256.ValueString() && !state.SHA256.IsNull():
 		return backup, "The file " + backup.File() + " is another backup: it has SHA-256 " + backup.Record.SHA256 + " instead of " + state.SHA256.ValueString() + "."
 	}
 	if other := hca.BackupOfOther(backup, snap, card); other != "" {
-		return backup, "The backup " + backup.Dir + " is not of the card that is in its place now: " + tfkit.Sentence(other)
+		return backup, "The backup " + backup.Dir + " is not of the card that is in its place now: " + diagnostic.Sentence(other)
 	}
 	return backup, ""
 }
@@ -160,12 +162,12 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 // ImportState takes the id of a card and finds its newest backup that verifies.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	what := "import backup of card " + req.ID
-	ref, err := tfkit.ParseCardRef(req.ID)
+	ref, err := attribute.ParseCardRef(req.ID)
 	if err == nil && !r.HostReady(types.StringValue(ref.Host)) {
 		err = errors.New("the provider's configuration is not known yet")
 	}
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, what, err)
+		diagnostic.AddError(&resp.Diagnostics, what, err)
 		return
 	}
 	at := r.CardAt(ctx, ref, what, &resp.Diagnostics)
@@ -174,10 +176,10 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 	}
 	newest, err := r.Cards.NewestBackup(at.Snap, at.HCA)
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, what, err)
+		diagnostic.AddError(&resp.Diagnostics, what, err)
 		return
 	}
-	state := model{CardID: tfkit.NewText[tfkit.CardIDKind](ref.String()), Triggers: types.MapNull(types.StringType)}
+	state := model{CardID: attribute.NewText[attribute.CardIDKind](ref.String()), Triggers: types.MapNull(types.StringType)}
 	state.fill(ref, newest)
 	state.compare(at.Card, newest)
 	state.CardIdentity = types.StringValue(at.Snap.Identity(at.Card).Record().String())

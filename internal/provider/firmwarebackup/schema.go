@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 const description = "A proven backup of a card's firmware in `backup_dir`, without any burn: the first thing to apply for a card that matters. " +
@@ -23,23 +23,23 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
-			"id":            tfkit.IDAttribute("that of the card"),
-			"card_id":       tfkit.CardIDAttribute(),
-			"card_identity": tfkit.CardIdentityAttribute(),
+			"id":            attribute.IDAttribute("that of the card"),
+			"card_id":       attribute.CardIDAttribute(),
+			"card_identity": attribute.CardIdentityAttribute(),
 			"triggers": schema.MapAttribute{
 				Optional: true, ElementType: types.StringType,
 				MarkdownDescription: "Any values; a change takes a new backup and keeps the old one.",
 			},
 
-			"path":          tfkit.Computed("File on the operator's machine with the firmware. It is an image of this card, which `infiniband_firmware_image` takes as its `source`."),
-			"sha256":        tfkit.Computed("SHA-256 of the file."),
-			"size":          tfkit.ComputedInt("Size of the file in bytes."),
-			"psid":          tfkit.ComputedPSID("PSID of the firmware."),
-			"version":       tfkit.ComputedVersion("Version of the firmware."),
-			"guids":         tfkit.ComputedList(types.StringType, "GUIDs that the card had: node, port 1, port 2, system image."),
-			"macs":          tfkit.ComputedList(types.StringType, "MAC addresses that the card had."),
-			"taken":         tfkit.Computed("When the backup was taken, `2026-03-01T12:00:00Z`."),
-			"matches_flash": tfkit.ComputedBool("Whether the card's flash still has this PSID and version. A difference alone plans no new backup."),
+			"path":          attribute.Computed("File on the operator's machine with the firmware. It is an image of this card, which `infiniband_firmware_image` takes as its `source`."),
+			"sha256":        attribute.Computed("SHA-256 of the file."),
+			"size":          attribute.ComputedInt("Size of the file in bytes."),
+			"psid":          attribute.ComputedPSID("PSID of the firmware."),
+			"version":       attribute.ComputedVersion("Version of the firmware."),
+			"guids":         attribute.ComputedList(types.StringType, "GUIDs that the card had: node, port 1, port 2, system image."),
+			"macs":          attribute.ComputedList(types.StringType, "MAC addresses that the card had."),
+			"taken":         attribute.Computed("When the backup was taken, `2026-03-01T12:00:00Z`."),
+			"matches_flash": attribute.ComputedBool("Whether the card's flash still has this PSID and version. A difference alone plans no new backup."),
 		},
 	}
 }

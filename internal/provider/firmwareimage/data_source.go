@@ -6,7 +6,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
 // DataSource is the data source infiniband_firmware_image. It needs no host and
@@ -29,13 +30,13 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		return
 	}
 	f, found := readFile(&imageFiles{}, m.Source.ValueString(), m.SHA256.ValueString())
-	if tfkit.AddFindings(ctx, &resp.Diagnostics, "use firmware image "+m.Source.ValueString(), found) {
+	if diagnostic.AddFindings(ctx, &resp.Diagnostics, "use firmware image "+m.Source.ValueString(), found) {
 		return
 	}
 	m.ID = types.StringValue(f.sha256)
 	m.facts = factsOf(f)
 	if m.SHA256.IsNull() {
-		m.SHA256 = tfkit.HashText(f.sha256)
+		m.SHA256 = attribute.HashText(f.sha256)
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -26,7 +26,7 @@ import (
 const largestImage = 256 << 20
 
 // imageFiles are the files read so far, by path.
-type imageFiles = memo.Map[string, tfkit.ImageFile]
+type imageFiles = memo.Map[string, session.ImageFile]
 
 // readFile reads and verifies a local image file. The findings say what is
 // wrong with it; the file is usable if none of them blocks. A file that a
@@ -44,12 +44,12 @@ func readFile(files *imageFiles, source, declared string) (file, []safety.Findin
 		return f, judge(f, declared, fmt.Errorf("it has %d MiB; no firmware image has more than %d MiB, so it was not read", info.Size()>>20, largestImage>>20))
 	}
 	version := fmt.Sprint(info.Size(), info.ModTime().UnixNano())
-	read, err := files.Get(f.path, version, func() (tfkit.ImageFile, error) { return parseFile(f.path) })
+	read, err := files.Get(f.path, version, func() (session.ImageFile, error) { return parseFile(f.path) })
 	f.size, f.sha256, f.image = read.Size, read.SHA256, read.Parsed
 	return f, judge(f, declared, err)
 }
 
-func parseFile(path string) (read tfkit.ImageFile, err error) {
+func parseFile(path string) (read session.ImageFile, err error) {
 	content, err := os.Open(path)
 	if err != nil {
 		return read, plainer(err)

@@ -7,38 +7,38 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 // facts are the computed attributes that resource and data source share.
 type facts struct {
-	Format         types.String  `tfsdk:"format"`
-	Version        tfkit.Version `tfsdk:"firmware_version"`
-	ProductVersion types.String  `tfsdk:"product_version"`
-	ReleaseDate    types.String  `tfsdk:"release_date"`
-	PSID           tfkit.PSID    `tfsdk:"psid"`
-	HardwareIDs    types.List    `tfsdk:"hardware_ids"`
-	Failsafe       types.Bool    `tfsdk:"failsafe"`
-	GUIDs          types.List    `tfsdk:"guids"`
-	MACs           types.List    `tfsdk:"macs"`
-	Identity       types.String  `tfsdk:"identity"`
-	Size           types.Int64   `tfsdk:"size"`
-	Checksum       types.String  `tfsdk:"checksum"`
+	Format         types.String      `tfsdk:"format"`
+	Version        attribute.Version `tfsdk:"firmware_version"`
+	ProductVersion types.String      `tfsdk:"product_version"`
+	ReleaseDate    types.String      `tfsdk:"release_date"`
+	PSID           attribute.PSID    `tfsdk:"psid"`
+	HardwareIDs    types.List        `tfsdk:"hardware_ids"`
+	Failsafe       types.Bool        `tfsdk:"failsafe"`
+	GUIDs          types.List        `tfsdk:"guids"`
+	MACs           types.List        `tfsdk:"macs"`
+	Identity       types.String      `tfsdk:"identity"`
+	Size           types.Int64       `tfsdk:"size"`
+	Checksum       types.String      `tfsdk:"checksum"`
 }
 
 type model struct {
-	ID         types.String `tfsdk:"id"`
-	Host       types.String `tfsdk:"host"`
-	Source     types.String `tfsdk:"source"`
-	SHA256     tfkit.Hash   `tfsdk:"sha256"`
-	StagedPath types.String `tfsdk:"staged_path"`
+	ID         types.String   `tfsdk:"id"`
+	Host       types.String   `tfsdk:"host"`
+	Source     types.String   `tfsdk:"source"`
+	SHA256     attribute.Hash `tfsdk:"sha256"`
+	StagedPath types.String   `tfsdk:"staged_path"`
 	facts
 }
 
 type dataModel struct {
-	ID     types.String `tfsdk:"id"`
-	Source types.String `tfsdk:"source"`
-	SHA256 tfkit.Hash   `tfsdk:"sha256"`
+	ID     types.String   `tfsdk:"id"`
+	Source types.String   `tfsdk:"source"`
+	SHA256 attribute.Hash `tfsdk:"sha256"`
 	facts
 }
 
@@ -59,17 +59,17 @@ func factsOf(f file) facts {
 	g := img.GUIDs
 	return facts{
 		Format:         types.StringValue(string(img.Format)),
-		Version:        tfkit.VersionText(img.FWVersion),
-		ProductVersion: tfkit.OrNull(img.ProductVersion),
-		ReleaseDate:    tfkit.OrNull(img.ReleaseDate),
-		PSID:           tfkit.PSIDText(img.PSID),
-		HardwareIDs:    tfkit.StringList(ids),
+		Version:        attribute.VersionText(img.FWVersion),
+		ProductVersion: attribute.OrNull(img.ProductVersion),
+		ReleaseDate:    attribute.OrNull(img.ReleaseDate),
+		PSID:           attribute.PSIDText(img.PSID),
+		HardwareIDs:    attribute.StringList(ids),
 		Failsafe:       types.BoolValue(img.Failsafe),
-		GUIDs:          tfkit.StringList(texts(g.Node, g.Port1, g.Port2, g.SystemImage)),
-		MACs:           tfkit.StringList(texts(g.MAC1, g.MAC2)),
+		GUIDs:          attribute.StringList(texts(g.Node, g.Port1, g.Port2, g.SystemImage)),
+		MACs:           attribute.StringList(texts(g.MAC1, g.MAC2)),
 		Identity:       types.StringValue(string(img.Identity)),
 		Size:           types.Int64Value(f.size),
-		Checksum:       tfkit.OrNull(img.Checksum),
+		Checksum:       attribute.OrNull(img.Checksum),
 	}
 }
 
@@ -87,8 +87,8 @@ func texts[T interface {
 // fill sets everything that follows from the file.
 func (m *model) fill(f file) {
 	m.facts = factsOf(f)
-	if m.SHA256.IsNull() || m.SHA256.IsUnknown() || !m.SHA256.Same(tfkit.HashText(f.sha256)) {
-		m.SHA256 = tfkit.HashText(f.sha256)
+	if m.SHA256.IsNull() || m.SHA256.IsUnknown() || !m.SHA256.Same(attribute.HashText(f.sha256)) {
+		m.SHA256 = attribute.HashText(f.sha256)
 	}
-	m.ID = types.StringValue(tfkit.ImageRef{Host: m.Host.ValueString(), SHA256: f.sha256}.String())
+	m.ID = types.StringValue(attribute.ImageRef{Host: m.Host.ValueString(), SHA256: f.sha256}.String())
 }

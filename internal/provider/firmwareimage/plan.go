@@ -10,7 +10,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 )
 
 // ModifyPlan verifies the file, so that a bad one fails the plan and the plan
@@ -26,7 +28,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	if config.Source.IsUnknown() || config.SHA256.IsUnknown() || !r.HostReady(config.Host) {
-		tfkit.AddPostponed(&resp.Diagnostics, "firmware image for host "+config.Host.ValueString(), "the host or the file comes from something that is not there yet")
+		diagnostic.AddPostponed(&resp.Diagnostics, "firmware image for host "+config.Host.ValueString(), "the host or the file comes from something that is not there yet")
 		return
 	}
 	f := r.usable(ctx, config, &resp.Diagnostics)
@@ -68,15 +70,15 @@ func (r *Resource) refused(ctx context.Context, m model, sha256 string, diags *d
 func (r *Resource) usable(ctx context.Context, m model, diags *diag.Diagnostics) *file {
 	what := fmt.Sprintf("use firmware image %s for host %s", m.Source.ValueString(), m.Host.ValueString())
 	if _, _, err := r.Host(m.Host.ValueString()); err != nil {
-		tfkit.AddErrorAt(diags, path.Root("host"), what, err)
+		diagnostic.AddErrorAt(diags, path.Root("host"), what, err)
 		return nil
 	}
 	f, found := readFile(&r.ImageFiles, m.Source.ValueString(), m.SHA256.ValueString())
-	if tfkit.AddFindings(ctx, diags, what, found) {
+	if diagnostic.AddFindings(ctx, diags, what, found) {
 		return nil
 	}
-	r.Planned.SetImage(tfkit.ImageRef{Host: m.Host.ValueString(), SHA256: f.sha256},
-		tfkit.Image{Name: f.path, SHA256: f.sha256, Size: f.size, Parsed: f.image})
+	r.Planned.SetImage(attribute.ImageRef{Host: m.Host.ValueString(), SHA256: f.sha256},
+		planned.Image{Name: f.path, SHA256: f.sha256, Size: f.size, Parsed: f.image})
 	return &f
 }
 

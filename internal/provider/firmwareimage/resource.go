@@ -16,7 +16,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 var (
@@ -26,7 +27,7 @@ var (
 )
 
 // Resource is infiniband_firmware_image.
-type Resource struct{ tfkit.Resource }
+type Resource struct{ session.Resource }
 
 // New returns the resource.
 func New() resource.Resource { return &Resource{} }
@@ -58,15 +59,15 @@ func (r *Resource) stage(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 	}
 	content, err := os.Open(f.path)
 	if err != nil {
-		tfkit.AddErrorAt(diags, path.Root("source"), "read firmware image "+f.path, err)
+		diagnostic.AddErrorAt(diags, path.Root("source"), "read firmware image "+f.path, err)
 		return
 	}
 	defer content.Close() //nolint:errcheck // only read
-	err = r.WithHost(ctx, plan.Host.ValueString(), func(h *inventory.Host, _ tfkit.HostConfig) error {
+	err = r.WithHost(ctx, plan.Host.ValueString(), func(h *inventory.Host, _ session.HostConfig) error {
 		return r.Cards.StageImage(ctx, h, content, f.size, f.sha256)
 	})
 	if err != nil {
-		tfkit.AddError(diags, "stage firmware image on host "+plan.Host.ValueString(), err)
+		diagnostic.AddError(diags, "stage firmware image on host "+plan.Host.ValueString(), err)
 		return
 	}
 	plan.fill(*f)
@@ -91,7 +92,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	_, _, snap, err := r.Look(ctx, state.Host.ValueString())
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, "read firmware image "+state.ID.ValueString(), err)
+		diagnostic.AddError(&resp.Diagnostics, "read firmware image "+state.ID.ValueString(), err)
 		return
 	}
 	sum := strings.ToLower(state.SHA256.ValueString())
@@ -117,7 +118,7 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 		return
 	}
 	if err := r.InMap(host); err != nil {
-		tfkit.AddError(&resp.Diagnostics, "import firmware image "+req.ID, err)
+		diagnostic.AddError(&resp.Diagnostics, "import firmware image "+req.ID, err)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("host"), types.StringValue(host))...)

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 const (
@@ -26,15 +26,15 @@ const (
 // Schema implements resource.Resource.
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attrs := map[string]schema.Attribute{
-		"id":   tfkit.IDAttribute("`host/sha256`. Import takes `host/path/of/the/file` instead"),
-		"host": tfkit.HostAttribute(),
+		"id":   attribute.IDAttribute("`host/sha256`. Import takes `host/path/of/the/file` instead"),
+		"host": attribute.HostAttribute(),
 		"source": schema.StringAttribute{Required: true, MarkdownDescription: sourceDescription,
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1), localFile{}}},
 		"sha256": schema.StringAttribute{
-			Optional: true, Computed: true, CustomType: tfkit.HashType{}, MarkdownDescription: sha256Description + planDescription,
-			PlanModifiers: []planmodifier.String{tfkit.KeepSpelling[tfkit.HashKind]()},
+			Optional: true, Computed: true, CustomType: attribute.HashType{}, MarkdownDescription: sha256Description + planDescription,
+			PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.HashKind]()},
 		},
-		"staged_path": tfkit.Computed("Where the verified copy is on the host, named by its hash."),
+		"staged_path": attribute.Computed("Where the verified copy is on the host, named by its hash."),
 	}
 	for name, d := range factDescriptions {
 		attrs[name] = d.resourceAttribute()
@@ -52,7 +52,7 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 		"id": dsschema.StringAttribute{Computed: true, MarkdownDescription: "The SHA-256 of the file."},
 		"source": dsschema.StringAttribute{Required: true, MarkdownDescription: sourceDescription,
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1), localFile{}}},
-		"sha256": dsschema.StringAttribute{Optional: true, Computed: true, CustomType: tfkit.HashType{}, MarkdownDescription: sha256Description},
+		"sha256": dsschema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.HashType{}, MarkdownDescription: sha256Description},
 	}
 	for name, d := range factDescriptions {
 		attrs[name] = d.dataSourceAttribute()
@@ -100,18 +100,18 @@ var factDescriptions = map[string]fact{
 func (f fact) resourceAttribute() schema.Attribute {
 	switch f.kind {
 	case boolFact:
-		return tfkit.ComputedBool(f.description)
+		return attribute.ComputedBool(f.description)
 	case intFact:
-		return tfkit.ComputedInt(f.description)
+		return attribute.ComputedInt(f.description)
 	case listFact:
-		return tfkit.ComputedList(types.StringType, f.description)
+		return attribute.ComputedList(types.StringType, f.description)
 	case psidFact:
-		return tfkit.ComputedPSID(f.description)
+		return attribute.ComputedPSID(f.description)
 	case versionFact:
-		return tfkit.ComputedVersion(f.description)
+		return attribute.ComputedVersion(f.description)
 	case textFact:
 	}
-	return tfkit.Computed(f.description)
+	return attribute.Computed(f.description)
 }
 
 func (f fact) dataSourceAttribute() dsschema.Attribute {
@@ -123,9 +123,9 @@ func (f fact) dataSourceAttribute() dsschema.Attribute {
 	case listFact:
 		return dsschema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: f.description}
 	case psidFact:
-		return dsschema.StringAttribute{Computed: true, CustomType: tfkit.PSIDType{}, MarkdownDescription: f.description}
+		return dsschema.StringAttribute{Computed: true, CustomType: attribute.PSIDType{}, MarkdownDescription: f.description}
 	case versionFact:
-		return dsschema.StringAttribute{Computed: true, CustomType: tfkit.VersionType{}, MarkdownDescription: f.description}
+		return dsschema.StringAttribute{Computed: true, CustomType: attribute.VersionType{}, MarkdownDescription: f.description}
 	case textFact:
 	}
 	return dsschema.StringAttribute{Computed: true, MarkdownDescription: f.description}

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 // All returns the constructors of the functions.
@@ -37,21 +37,21 @@ func (guidFromMAC) Definition(_ context.Context, _ function.DefinitionRequest, r
 		Summary:             "GUID that belongs to a MAC address",
 		MarkdownDescription: "Derives a GUID from a MAC address as the card vendor does: `0300` goes between the two halves, so that `e4:1d:2d:e4:4e:d0` becomes `0xe41d2d0300e44ed0`.",
 		Parameters: []function.Parameter{function.StringParameter{
-			Name: "mac", CustomType: tfkit.MACType{}, MarkdownDescription: "MAC address, with colons, dashes or no separator.",
+			Name: "mac", CustomType: attribute.MACType{}, MarkdownDescription: "MAC address, with colons, dashes or no separator.",
 		}},
 		Return: function.StringReturn{},
 	}
 }
 
 func (guidFromMAC) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
-	var text tfkit.MAC
+	var text attribute.MAC
 	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
 		return
 	}
 	mac, err := ib.ParseMAC(text.ValueString())
 	switch {
 	case err != nil:
-		resp.Error = tfkit.ArgumentError(0, err)
+		resp.Error = attribute.ArgumentError(0, err)
 	case mac.IsZero() || mac.IsMulticast():
 		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("The MAC %s is not the address of a device: it is zero, broadcast or a group address.", mac))
 	default:
@@ -77,7 +77,7 @@ func (guidsFromBase) Definition(_ context.Context, _ function.DefinitionRequest,
 		MarkdownDescription: "Lays out the GUIDs of a ConnectX-3 as the vendor's tool does: node, port 1, port 2 and system image are the base plus 0 to 3. " +
 			"A base that would wrap around is an error.",
 		Parameters: []function.Parameter{function.StringParameter{
-			Name: "base_guid", CustomType: tfkit.GUIDType{}, MarkdownDescription: "The node GUID, in any usual spelling.",
+			Name: "base_guid", CustomType: attribute.GUIDType{}, MarkdownDescription: "The node GUID, in any usual spelling.",
 		}},
 		Return: function.ObjectReturn{AttributeTypes: map[string]attr.Type{
 			"node_guid": types.StringType, "port_guids": types.ListType{ElemType: types.StringType}, "system_image_guid": types.StringType,
@@ -86,23 +86,23 @@ func (guidsFromBase) Definition(_ context.Context, _ function.DefinitionRequest,
 }
 
 func (guidsFromBase) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
-	var text tfkit.GUID
+	var text attribute.GUID
 	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
 		return
 	}
 	base, err := ib.ParseGUID(text.ValueString())
 	if err != nil {
-		resp.Error = tfkit.ArgumentError(0, err)
+		resp.Error = attribute.ArgumentError(0, err)
 		return
 	}
 	node, port1, port2, system, err := ib.GUIDsFromBase(base)
 	if err != nil {
-		resp.Error = tfkit.ArgumentError(0, err)
+		resp.Error = attribute.ArgumentError(0, err)
 		return
 	}
 	resp.Error = resp.Result.Set(ctx, guidSet{
 		NodeGUID:   types.StringValue(node.String()),
-		PortGUIDs:  tfkit.StringList([]string{port1.String(), port2.String()}),
+		PortGUIDs:  attribute.StringList([]string{port1.String(), port2.String()}),
 		SystemGUID: types.StringValue(system.String()),
 	})
 }
@@ -125,7 +125,7 @@ func (parsePSID) Definition(_ context.Context, _ function.DefinitionRequest, res
 		MarkdownDescription: "Checks a PSID and tells who issued it: `psid` as given, `vendor` (null if the prefix is not known) and `oem`, which is true " +
 			"for boards of other companies than Mellanox and NVIDIA. Which image fits a board is decided by the silicon's ids and the PSID, never by a vendor's name.",
 		Parameters: []function.Parameter{function.StringParameter{
-			Name: "psid", CustomType: tfkit.PSIDType{}, MarkdownDescription: "The PSID; case matters.",
+			Name: "psid", CustomType: attribute.PSIDType{}, MarkdownDescription: "The PSID; case matters.",
 		}},
 		Return: function.ObjectReturn{AttributeTypes: map[string]attr.Type{
 			"psid": types.StringType, "vendor": types.StringType, "oem": types.BoolType,
@@ -134,13 +134,13 @@ func (parsePSID) Definition(_ context.Context, _ function.DefinitionRequest, res
 }
 
 func (parsePSID) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
-	var text tfkit.PSID
+	var text attribute.PSID
 	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
 		return
 	}
 	psid, err := ib.ParsePSID(text.ValueString())
 	if err != nil {
-		resp.Error = tfkit.ArgumentError(0, err)
+		resp.Error = attribute.ArgumentError(0, err)
 		return
 	}
 	out := psidParts{PSID: types.StringValue(psid.String()), Vendor: types.StringNull(), OEM: types.BoolNull()}
@@ -180,7 +180,7 @@ func (ipoibMaxMTU) Run(ctx context.Context, req function.RunRequest, resp *funct
 	}
 	mode, err := ib.ParseIPoIBMode(modeText)
 	if err != nil {
-		resp.Error = tfkit.ArgumentError(0, err)
+		resp.Error = attribute.ArgumentError(0, err)
 		return
 	}
 	if ib.MaxMTU(ib.ModeDatagram, int(ibMTU)) == 0 {

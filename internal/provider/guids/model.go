@@ -6,23 +6,23 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 type model struct {
-	ID              types.String   `tfsdk:"id"`
-	CardID          tfkit.CardID   `tfsdk:"card_id"`
-	CardIdentity    types.String   `tfsdk:"card_identity"`
-	BaseMAC         tfkit.MAC      `tfsdk:"base_mac"`
-	BaseGUID        tfkit.GUID     `tfsdk:"base_guid"`
-	NodeGUID        tfkit.GUID     `tfsdk:"node_guid"`
-	SystemGUID      tfkit.GUID     `tfsdk:"system_image_guid"`
-	PortGUIDs       types.List     `tfsdk:"port_guids"`
-	MACs            types.List     `tfsdk:"macs"`
-	AllowManagement types.String   `tfsdk:"allow_management_path"`
-	Activation      types.String   `tfsdk:"activation"`
-	Timeout         tfkit.Duration `tfsdk:"timeout"`
+	ID              types.String       `tfsdk:"id"`
+	CardID          attribute.CardID   `tfsdk:"card_id"`
+	CardIdentity    types.String       `tfsdk:"card_identity"`
+	BaseMAC         attribute.MAC      `tfsdk:"base_mac"`
+	BaseGUID        attribute.GUID     `tfsdk:"base_guid"`
+	NodeGUID        attribute.GUID     `tfsdk:"node_guid"`
+	SystemGUID      attribute.GUID     `tfsdk:"system_image_guid"`
+	PortGUIDs       types.List         `tfsdk:"port_guids"`
+	MACs            types.List         `tfsdk:"macs"`
+	AllowManagement types.String       `tfsdk:"allow_management_path"`
+	Activation      types.String       `tfsdk:"activation"`
+	Timeout         attribute.Duration `tfsdk:"timeout"`
 
 	Effective      types.Object `tfsdk:"effective"`
 	RebootRequired types.Bool   `tfsdk:"reboot_required"`
@@ -30,7 +30,7 @@ type model struct {
 }
 
 var effectiveTypes = map[string]attr.Type{
-	"node_guid": tfkit.GUIDType{}, "port_guids": types.ListType{ElemType: tfkit.GUIDType{}}, "system_image_guid": tfkit.GUIDType{},
+	"node_guid": attribute.GUIDType{}, "port_guids": types.ListType{ElemType: attribute.GUIDType{}}, "system_image_guid": attribute.GUIDType{},
 }
 
 // known reports whether everything that the verdict needs is known.
@@ -69,14 +69,14 @@ func (m *model) request() (safety.GUIDRequest, error) {
 	spec.BaseGUID, errs[1] = optional(m.BaseGUID, ib.ParseGUID)
 	spec.Node, errs[2] = optional(m.NodeGUID, ib.ParseGUID)
 	spec.SystemImage, errs[3] = optional(m.SystemGUID, ib.ParseGUID)
-	spec.Ports, errs[4] = elements[tfkit.GUIDKind](m.PortGUIDs, ib.ParseGUID)
+	spec.Ports, errs[4] = elements[attribute.GUIDKind](m.PortGUIDs, ib.ParseGUID)
 	for _, err := range errs {
 		if err != nil {
 			return safety.GUIDRequest{}, err
 		}
 	}
 	var err error
-	if spec.MACs, err = elements[tfkit.MACKind](m.MACs, ib.ParseMAC); err != nil {
+	if spec.MACs, err = elements[attribute.MACKind](m.MACs, ib.ParseMAC); err != nil {
 		return safety.GUIDRequest{}, err
 	}
 	req, err := spec.Resolve()
@@ -85,7 +85,7 @@ func (m *model) request() (safety.GUIDRequest, error) {
 	return req, err
 }
 
-func optional[K tfkit.Kind, T any](v tfkit.Text[K], parse func(string) (T, error)) (*T, error) {
+func optional[K attribute.Kind, T any](v attribute.Text[K], parse func(string) (T, error)) (*T, error) {
 	if v.IsNull() || v.IsUnknown() {
 		return nil, nil //nolint:nilnil // not given, and that is no error
 	}
@@ -93,10 +93,10 @@ func optional[K tfkit.Kind, T any](v tfkit.Text[K], parse func(string) (T, error
 	return &out, err
 }
 
-func elements[K tfkit.Kind, T any](list types.List, parse func(string) (T, error)) ([]T, error) {
+func elements[K attribute.Kind, T any](list types.List, parse func(string) (T, error)) ([]T, error) {
 	out := make([]T, 0, len(list.Elements()))
 	for _, v := range list.Elements() {
-		text, ok := v.(tfkit.Text[K])
+		text, ok := v.(attribute.Text[K])
 		if !ok {
 			continue
 		}
@@ -112,14 +112,14 @@ func elements[K tfkit.Kind, T any](list types.List, parse func(string) (T, error
 // setIdentity fills the arguments from a whole identity, keeping the spelling
 // that is there where it means the same.
 func (m *model) setIdentity(set ib.GUIDSet) {
-	keepGUID(&m.NodeGUID, tfkit.GUIDText(set.Node))
-	keepGUID(&m.SystemGUID, tfkit.GUIDText(set.SystemImage))
-	m.PortGUIDs = keepList(m.PortGUIDs, []tfkit.GUID{tfkit.GUIDText(set.Port1), tfkit.GUIDText(set.Port2)})
-	m.MACs = keepList(m.MACs, []tfkit.MAC{tfkit.MACText(set.MAC1), tfkit.MACText(set.MAC2)})
+	keepGUID(&m.NodeGUID, attribute.GUIDText(set.Node))
+	keepGUID(&m.SystemGUID, attribute.GUIDText(set.SystemImage))
+	m.PortGUIDs = keepList(m.PortGUIDs, []attribute.GUID{attribute.GUIDText(set.Port1), attribute.GUIDText(set.Port2)})
+	m.MACs = keepList(m.MACs, []attribute.MAC{attribute.MACText(set.MAC1), attribute.MACText(set.MAC2)})
 	m.keepBases(set)
 }
 
-func keepGUID(to *tfkit.GUID, v tfkit.GUID) {
+func keepGUID(to *attribute.GUID, v attribute.GUID) {
 	if !to.Same(v) {
 		*to = v
 	}
@@ -127,13 +127,13 @@ func keepGUID(to *tfkit.GUID, v tfkit.GUID) {
 
 // keepList keeps the old list if its elements mean the same; a list of one port
 // stays one.
-func keepList[K tfkit.Kind](old types.List, values []tfkit.Text[K]) types.List {
+func keepList[K attribute.Kind](old types.List, values []attribute.Text[K]) types.List {
 	if old.IsNull() || old.IsUnknown() || len(old.Elements()) == 0 || len(old.Elements()) > len(values) {
-		return tfkit.TextList(values)
+		return attribute.TextList(values)
 	}
 	for i, v := range old.Elements() {
-		if text, ok := v.(tfkit.Text[K]); !ok || !text.Same(values[i]) {
-			return tfkit.TextList(values)
+		if text, ok := v.(attribute.Text[K]); !ok || !text.Same(values[i]) {
+			return attribute.TextList(values)
 		}
 	}
 	return old
@@ -144,22 +144,22 @@ func keepList[K tfkit.Kind](old types.List, values []tfkit.Text[K]) types.List {
 func (m *model) keepBases(set ib.GUIDSet) {
 	node, port1, port2, system, err := ib.GUIDsFromBase(set.Node)
 	if err == nil && !set.Node.IsZero() && port1 == set.Port1 && port2 == set.Port2 && system == set.SystemImage {
-		keepGUID(&m.BaseGUID, tfkit.GUIDRaw(node))
+		keepGUID(&m.BaseGUID, attribute.GUIDRaw(node))
 	}
 	second, err := set.MAC1.Add(1)
-	if err == nil && !set.MAC1.IsZero() && second == set.MAC2 && !m.BaseMAC.Same(tfkit.MACText(set.MAC1)) {
-		m.BaseMAC = tfkit.MACText(set.MAC1)
+	if err == nil && !set.MAC1.IsZero() && second == set.MAC2 && !m.BaseMAC.Same(attribute.MACText(set.MAC1)) {
+		m.BaseMAC = attribute.MACText(set.MAC1)
 	}
 	if m.BaseGUID.IsUnknown() {
-		m.BaseGUID = tfkit.NullText[tfkit.GUIDKind]()
+		m.BaseGUID = attribute.NullText[attribute.GUIDKind]()
 	}
 	if m.BaseMAC.IsUnknown() {
-		m.BaseMAC = tfkit.NullText[tfkit.MACKind]()
+		m.BaseMAC = attribute.NullText[attribute.MACKind]()
 	}
 }
 
 // observe fills everything from what was read back.
-func (m *model) observe(ref tfkit.CardRef, s hca.GUIDState) {
+func (m *model) observe(ref attribute.CardRef, s hca.GUIDState) {
 	m.ID = types.StringValue(ref.String())
 	m.setIdentity(s.InFlash)
 	m.RebootRequired = types.BoolNull() // no driver shows what is in effect
@@ -173,14 +173,14 @@ func (m *model) observe(ref tfkit.CardRef, s hca.GUIDState) {
 }
 
 func effective(set ib.GUIDSet) types.Object {
-	var ports []tfkit.GUID
+	var ports []attribute.GUID
 	for _, g := range []ib.GUID{set.Port1, set.Port2} {
 		if !g.IsZero() {
-			ports = append(ports, tfkit.GUIDText(g))
+			ports = append(ports, attribute.GUIDText(g))
 		}
 	}
 	return types.ObjectValueMust(effectiveTypes, map[string]attr.Value{
-		"node_guid": tfkit.GUIDText(set.Node), "port_guids": tfkit.TextList(ports), "system_image_guid": tfkit.GUIDText(set.SystemImage),
+		"node_guid": attribute.GUIDText(set.Node), "port_guids": attribute.TextList(ports), "system_image_guid": attribute.GUIDText(set.SystemImage),
 	})
 }
 
@@ -190,11 +190,11 @@ var live = []string{"backup_path", "effective", "reboot_required"}
 // plan fills what follows from configuration and state: the half of the identity
 // that is asked for, and the other half as the state has it. The other half of a
 // card that is new to the state is not known before the apply. What the host
-// decides is left to tfkit.Steady.
-func (m *model) plan(ref tfkit.CardRef, req safety.GUIDRequest, prior model) {
+// decides is left to planned.Steady.
+func (m *model) plan(ref attribute.CardRef, req safety.GUIDRequest, prior model) {
 	m.ID = types.StringValue(ref.String())
-	tfkit.Settle(&m.AllowManagement, prior.AllowManagement)
-	if prior.ID.IsNull() || !tfkit.SameCard(prior.CardID, m.CardID) {
+	attribute.Settle(&m.AllowManagement, prior.AllowManagement)
+	if prior.ID.IsNull() || !attribute.SameCard(prior.CardID, m.CardID) {
 		m.planNew(req)
 		return
 	}
@@ -202,20 +202,20 @@ func (m *model) plan(ref tfkit.CardRef, req safety.GUIDRequest, prior model) {
 	if req.HasGUIDs {
 		set.Node, set.Port1, set.Port2, set.SystemImage = req.Want.Node, req.Want.Port1, req.Want.Port2, req.Want.SystemImage
 	} else {
-		m.BaseGUID, m.NodeGUID, m.SystemGUID, m.PortGUIDs = tfkit.UnknownText[tfkit.GUIDKind](), prior.NodeGUID, prior.SystemGUID, prior.PortGUIDs
+		m.BaseGUID, m.NodeGUID, m.SystemGUID, m.PortGUIDs = attribute.UnknownText[attribute.GUIDKind](), prior.NodeGUID, prior.SystemGUID, prior.PortGUIDs
 	}
 	if req.HasMACs {
 		set.MAC1, set.MAC2 = req.Want.MAC1, req.Want.MAC2
 	} else {
-		m.BaseMAC, m.MACs = tfkit.UnknownText[tfkit.MACKind](), prior.MACs
+		m.BaseMAC, m.MACs = attribute.UnknownText[attribute.MACKind](), prior.MACs
 	}
 	m.setIdentity(set)
 	// A list of one port does not say what the other one has.
 	if !req.HasGUIDs && len(prior.PortGUIDs.Elements()) != 2 {
-		m.PortGUIDs = types.ListUnknown(tfkit.GUIDType{})
+		m.PortGUIDs = types.ListUnknown(attribute.GUIDType{})
 	}
 	if !req.HasMACs && len(prior.MACs.Elements()) != 2 {
-		m.MACs = types.ListUnknown(tfkit.MACType{})
+		m.MACs = types.ListUnknown(attribute.MACType{})
 	}
 }
 
@@ -223,11 +223,11 @@ func (m *model) plan(ref tfkit.CardRef, req safety.GUIDRequest, prior model) {
 func (m *model) planNew(req safety.GUIDRequest) {
 	m.setIdentity(req.Want)
 	if !req.HasGUIDs {
-		m.BaseGUID, m.NodeGUID, m.SystemGUID = tfkit.UnknownText[tfkit.GUIDKind](), tfkit.UnknownText[tfkit.GUIDKind](), tfkit.UnknownText[tfkit.GUIDKind]()
-		m.PortGUIDs = types.ListUnknown(tfkit.GUIDType{})
+		m.BaseGUID, m.NodeGUID, m.SystemGUID = attribute.UnknownText[attribute.GUIDKind](), attribute.UnknownText[attribute.GUIDKind](), attribute.UnknownText[attribute.GUIDKind]()
+		m.PortGUIDs = types.ListUnknown(attribute.GUIDType{})
 	}
 	if !req.HasMACs {
-		m.BaseMAC, m.MACs = tfkit.UnknownText[tfkit.MACKind](), types.ListUnknown(tfkit.MACType{})
+		m.BaseMAC, m.MACs = attribute.UnknownText[attribute.MACKind](), types.ListUnknown(attribute.MACType{})
 	}
 }
 
@@ -236,10 +236,10 @@ func (m *model) planNew(req safety.GUIDRequest) {
 func (m *model) identity() ib.GUIDSet {
 	var set ib.GUIDSet
 	// What a state holds has been parsed before.
-	set.Node, _ = tfkit.GUIDOf(m.NodeGUID)
-	set.SystemImage, _ = tfkit.GUIDOf(m.SystemGUID)
-	guids, _ := elements[tfkit.GUIDKind](m.PortGUIDs, orZero(ib.ParseGUID))
-	macs, _ := elements[tfkit.MACKind](m.MACs, orZero(ib.ParseMAC))
+	set.Node, _ = attribute.GUIDOf(m.NodeGUID)
+	set.SystemImage, _ = attribute.GUIDOf(m.SystemGUID)
+	guids, _ := elements[attribute.GUIDKind](m.PortGUIDs, orZero(ib.ParseGUID))
+	macs, _ := elements[attribute.MACKind](m.MACs, orZero(ib.ParseMAC))
 	for i, to := range []*ib.GUID{&set.Port1, &set.Port2} {
 		if i < len(guids) {
 			*to = guids[i]
@@ -305,11 +305,11 @@ func (m *model) keepGiven(given model) {
 
 // normalise gives what an import leaves null a value that a plan may keep.
 func (m *model) normalise() {
-	tfkit.Settle(&m.AllowManagement, types.StringValue(""))
+	attribute.Settle(&m.AllowManagement, types.StringValue(""))
 	if m.Activation.IsNull() {
-		m.Activation = types.StringValue(tfkit.ActivationNone)
+		m.Activation = types.StringValue(attribute.ActivationNone)
 	}
 	if m.Timeout.IsNull() {
-		m.Timeout = tfkit.DurationText("45m")
+		m.Timeout = attribute.DurationText("45m")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 func fromBase(t *testing.T, mac string) ib.GUIDSet {
@@ -30,8 +30,8 @@ func TestModel_setIdentityFillsEveryValueOfACard(t *testing.T) {
 
 func TestModel_setIdentityKeepsSpellings(t *testing.T) {
 	m := model{
-		BaseMAC: tfkit.NewText[tfkit.MACKind]("E4-1D-2D-E4-4E-D0"), NodeGUID: tfkit.NewText[tfkit.GUIDKind]("e41d:2d03:00e4:4ed0"),
-		PortGUIDs: tfkit.TextList([]tfkit.GUID{tfkit.NewText[tfkit.GUIDKind]("E41D2D0300E44ED1")}),
+		BaseMAC: attribute.NewText[attribute.MACKind]("E4-1D-2D-E4-4E-D0"), NodeGUID: attribute.NewText[attribute.GUIDKind]("e41d:2d03:00e4:4ed0"),
+		PortGUIDs: attribute.TextList([]attribute.GUID{attribute.NewText[attribute.GUIDKind]("E41D2D0300E44ED1")}),
 	}
 	m.setIdentity(fromBase(t, "e4:1d:2d:e4:4e:d0"))
 	if m.BaseMAC.ValueString() != "E4-1D-2D-E4-4E-D0" || m.NodeGUID.ValueString() != "e41d:2d03:00e4:4ed0" || len(m.PortGUIDs.Elements()) != 1 {
@@ -41,7 +41,7 @@ func TestModel_setIdentityKeepsSpellings(t *testing.T) {
 
 func TestModel_setIdentityOfACardWithoutGUIDs(t *testing.T) {
 	const unset = ^ib.GUID(0)
-	m := model{PortGUIDs: types.ListUnknown(tfkit.GUIDType{}), BaseGUID: tfkit.UnknownText[tfkit.GUIDKind]()}
+	m := model{PortGUIDs: types.ListUnknown(attribute.GUIDType{}), BaseGUID: attribute.UnknownText[attribute.GUIDKind]()}
 	m.setIdentity(ib.GUIDSet{Node: unset, Port1: unset, Port2: unset, SystemImage: unset, MAC1: 0xe41d2de44ed0, MAC2: 0xe41d2de44ed1})
 	if !m.NodeGUID.IsNull() || !m.BaseGUID.IsNull() || m.PortGUIDs.IsUnknown() || m.BaseMAC.ValueString() != "e4:1d:2d:e4:4e:d0" {
 		t.Errorf("got %+v", m)
@@ -49,7 +49,7 @@ func TestModel_setIdentityOfACardWithoutGUIDs(t *testing.T) {
 }
 
 func TestModel_keepGivenPutsBackABaseThatSingleValuesOverride(t *testing.T) {
-	given := model{BaseMAC: tfkit.NewText[tfkit.MACKind]("e4:1d:2d:00:00:10"), BaseGUID: tfkit.NullText[tfkit.GUIDKind]()}
+	given := model{BaseMAC: attribute.NewText[attribute.MACKind]("e4:1d:2d:00:00:10"), BaseGUID: attribute.NullText[attribute.GUIDKind]()}
 	m := given
 	m.setIdentity(fromBase(t, "e4:1d:2d:e4:4e:d0"))
 	m.keepGiven(given)

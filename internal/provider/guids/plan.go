@@ -9,7 +9,10 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -36,9 +39,9 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	config.Activation = plan.Activation // with the default
-	config.CardIdentity = tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity)
+	config.CardIdentity = session.Prior(state.CardID, plan.CardID, state.CardIdentity)
 	a := r.ask(ctx, config, &resp.Diagnostics)
-	if a == nil || tfkit.LeftAlone(a.at, req, resp) || !r.assess(ctx, a, &resp.Diagnostics) {
+	if a == nil || session.LeftAlone(a.at, req, resp) || !r.assess(ctx, a, &resp.Diagnostics) {
 		return
 	}
 	want := a.want()
@@ -48,7 +51,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	plan.CardIdentity = a.at.Identity
 	plan.plan(a.at.Ref, a.ask.Request, state)
 	plan.keepGiven(given)
-	tfkit.Steady{Held: exists && state.holds(config, a.ask.Request), ToDo: !a.converged(config), Live: live}.Plan(ctx, req, resp, &plan)
+	planned.Steady{Held: exists && state.holds(config, a.ask.Request), ToDo: !a.converged(config), Live: live}.Plan(ctx, req, resp, &plan)
 }
 
 // ValidateConfig refuses values that no card may have, before any host is asked.
@@ -64,16 +67,16 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	}
 	request, err := config.request()
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, what, err)
+		diagnostic.AddError(&resp.Diagnostics, what, err)
 		return
 	}
-	tfkit.AddBlocking(ctx, &resp.Diagnostics, what, safety.GUIDValues("", ib.PCIAddress{}, request, safety.LabFacts{}))
+	diagnostic.AddBlocking(ctx, &resp.Diagnostics, what, safety.GUIDValues("", ib.PCIAddress{}, request, safety.LabFacts{}))
 }
 
 // assessment is the verdict with what it is about.
 type assessment struct {
 	hca.Assessment
-	at  *tfkit.CardAt
+	at  *session.CardAt
 	now hca.GUIDState
 	ask hca.GUIDs
 }
@@ -82,21 +85,21 @@ type assessment struct {
 // with the reason in diags.
 func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostics) *assessment {
 	if config.CardID.IsUnknown() {
-		tfkit.AddPostponed(diags, "GUIDs of a card", notKnownYet)
+		diagnostic.AddPostponed(diags, "GUIDs of a card", notKnownYet)
 		return nil
 	}
-	ref, err := tfkit.ParseCardRef(config.CardID.ValueString())
+	ref, err := attribute.ParseCardRef(config.CardID.ValueString())
 	if err != nil {
 		return nil // the attribute validated itself
 	}
 	if !config.known() || r.Data == nil || !r.Ready || r.Hosts[ref.Host].Pending {
-		tfkit.AddPostponed(diags, "GUIDs of card "+ref.String(), notKnownYet)
+		diagnostic.AddPostponed(diags, "GUIDs of card "+ref.String(), notKnownYet)
 		return nil
 	}
 	what := "plan GUIDs of card " + ref.String()
 	request, err := config.request()
 	if err != nil {
-		tfkit.AddError(diags, what, err)
+		diagnostic.AddError(diags, what, err)
 		return nil
 	}
 	at := r.RecordedCard(ctx, config.CardID, config.CardIdentity, what, diags)
@@ -105,7 +108,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	}
 	now, err := hca.ReadGUIDs(at.Snap, ref.PCI)
 	if err != nil {
-		tfkit.AddErrorAt(diags, path.Root("card_id"), what, err)
+		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
 		return nil
 	}
 	return &assessment{at: at, now: now, ask: hca.GUIDs{Card: at.HCA, Request: request}}
@@ -117,11 +120,11 @@ func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagno
 	var err error
 	a.Assessment, err = r.Cards.AssessGUIDs(ctx, a.ask)
 	if err != nil {
-		tfkit.AddErrorAt(diags, path.Root("card_id"), "plan GUIDs of card "+a.at.Ref.String(), err)
+		diagnostic.AddErrorAt(diags, path.Root("card_id"), "plan GUIDs of card "+a.at.Ref.String(), err)
 		return false
 	}
-	tfkit.AddJobs(diags, a.at.Ref, a.Jobs)
-	return !tfkit.AddFindings(ctx, diags, "set GUIDs of card "+a.at.Ref.String(), tfkit.WithoutJobs(a.Verdict.Findings))
+	session.AddJobs(diags, a.at.Ref, a.Jobs)
+	return !diagnostic.AddFindings(ctx, diags, "set GUIDs of card "+a.at.Ref.String(), diagnostic.WithoutJobs(a.Verdict.Findings))
 }
 
 // lab is what the values are compared with: all cards and, if they are new to this
@@ -137,7 +140,7 @@ func (r *Resource) lab(ctx context.Context, a *assessment, diags *diag.Diagnosti
 // remember tells the rest of the plan which GUIDs the card will have.
 func (r *Resource) remember(a *assessment, want ib.GUIDSet) {
 	if a.writes() && (!a.waiting() || a.ask.Request.HasGUIDs) {
-		r.Planned.UpdateCard(a.at.Ref, func(c *tfkit.PlannedCard) { c.GUIDs = &want })
+		r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) { c.GUIDs = &want })
 	}
 }
 
@@ -158,10 +161,10 @@ func (a *assessment) want() ib.GUIDSet {
 
 // converged reports whether nothing is left to do.
 func (a *assessment) converged(config model) bool {
-	waiting := a.now.Pending && config.Activation.ValueString() == tfkit.ActivationReboot
+	waiting := a.now.Pending && config.Activation.ValueString() == attribute.ActivationReboot
 	return a.Verdict.Action == safety.ActionNone && len(a.Jobs) == 0 && !waiting
 }
 
 func warnForgotten(diags *diag.Diagnostics, card string) {
-	tfkit.AddForgotten(diags, "GUIDs of card", card, "The card keeps its GUIDs and MAC addresses; nothing is written to it.")
+	diagnostic.AddForgotten(diags, "GUIDs of card", card, "The card keeps its GUIDs and MAC addresses; nothing is written to it.")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 const description = "The GUIDs and MAC addresses of a card, from one base value (`base_mac` or `base_guid`) or one by one; a single value beside a base replaces the one that would follow from it. " +
@@ -21,49 +21,49 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
-			"id":            tfkit.IDAttribute("that of the card"),
-			"card_id":       tfkit.CardIDAttribute(),
-			"card_identity": tfkit.CardIdentityAttribute(),
+			"id":            attribute.IDAttribute("that of the card"),
+			"card_id":       attribute.CardIDAttribute(),
+			"card_identity": attribute.CardIdentityAttribute(),
 			"base_mac": schema.StringAttribute{
-				Optional: true, Computed: true, CustomType: tfkit.MACType{},
+				Optional: true, Computed: true, CustomType: attribute.MACType{},
 				MarkdownDescription: "MAC address of port 1, usually printed on the card. Port 2 gets the next one; unless they are given, the GUIDs follow from it as the vendor derives them, with `0300` in the middle. If it is left out, this is the MAC in flash if port 2 has the next one.",
-				PlanModifiers:       []planmodifier.String{tfkit.KeepSpelling[tfkit.MACKind]()},
+				PlanModifiers:       []planmodifier.String{attribute.KeepSpelling[attribute.MACKind]()},
 			},
 			"base_guid": schema.StringAttribute{
-				Optional: true, Computed: true, CustomType: tfkit.GUIDType{},
+				Optional: true, Computed: true, CustomType: attribute.GUIDType{},
 				MarkdownDescription: "Node GUID; port 1, port 2 and the system image get the next three. With `base_mac` it replaces the GUIDs that would follow from that.",
-				PlanModifiers:       []planmodifier.String{tfkit.KeepSpelling[tfkit.GUIDKind]()},
+				PlanModifiers:       []planmodifier.String{attribute.KeepSpelling[attribute.GUIDKind]()},
 			},
 			"node_guid":         guidArgument("GUID of the card itself."),
 			"system_image_guid": guidArgument("GUID of the system image; equal on cards of one chassis. Default: with a base value that plus 3, else the GUID of the node."),
 			"port_guids": schema.ListAttribute{
-				Optional: true, Computed: true, ElementType: tfkit.GUIDType{},
+				Optional: true, Computed: true, ElementType: attribute.GUIDType{},
 				MarkdownDescription: "GUIDs of the ports, port 1 first.",
-				Validators:          []validator.List{listvalidator.SizeBetween(1, 2), tfkit.ValidElements[tfkit.GUIDKind]{}},
+				Validators:          []validator.List{listvalidator.SizeBetween(1, 2), attribute.ValidElements[attribute.GUIDKind]{}},
 			},
 			"macs": schema.ListAttribute{
-				Optional: true, Computed: true, ElementType: tfkit.MACType{},
+				Optional: true, Computed: true, ElementType: attribute.MACType{},
 				MarkdownDescription: "MAC addresses of the ports, port 1 first.",
-				Validators:          []validator.List{listvalidator.SizeBetween(1, 2), tfkit.ValidElements[tfkit.MACKind]{}},
+				Validators:          []validator.List{listvalidator.SizeBetween(1, 2), attribute.ValidElements[attribute.MACKind]{}},
 			},
 			"allow_management_path": schema.StringAttribute{
 				Optional: true, Computed: true,
 				MarkdownDescription: "Consent to change the card although the SSH session or the default route of the host rides on it: the name of that interface, or the names of all of them with commas between them. A change of this argument alone is no change.",
 			},
-			"activation": tfkit.ActivationAttribute(),
-			"timeout":    tfkit.TimeoutAttribute("45m", "backup, write, verification and reboot together"),
+			"activation": attribute.ActivationAttribute(),
+			"timeout":    attribute.TimeoutAttribute("45m", "backup, write, verification and reboot together"),
 
 			"effective":       effectiveAttribute(),
-			"reboot_required": tfkit.ComputedBool("Whether the host must restart before the card uses what is in flash; null while no driver shows what it uses."),
-			"backup_path":     tfkit.Computed("Directory on the operator's machine with the firmware that was in flash before the last change, and what identifies the card. Null if this resource has written nothing."),
+			"reboot_required": attribute.ComputedBool("Whether the host must restart before the card uses what is in flash; null while no driver shows what it uses."),
+			"backup_path":     attribute.Computed("Directory on the operator's machine with the firmware that was in flash before the last change, and what identifies the card. Null if this resource has written nothing."),
 		},
 	}
 }
 
 func guidArgument(text string) schema.StringAttribute {
 	return schema.StringAttribute{
-		Optional: true, Computed: true, CustomType: tfkit.GUIDType{}, MarkdownDescription: text,
-		PlanModifiers: []planmodifier.String{tfkit.KeepSpelling[tfkit.GUIDKind]()},
+		Optional: true, Computed: true, CustomType: attribute.GUIDType{}, MarkdownDescription: text,
+		PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.GUIDKind]()},
 	}
 }
 
@@ -72,9 +72,9 @@ func effectiveAttribute() schema.SingleNestedAttribute {
 		Computed:            true,
 		MarkdownDescription: "What the card uses now, as the kernel sees it; null values where it shows none.",
 		Attributes: map[string]schema.Attribute{
-			"node_guid":         tfkit.ComputedGUID("Node GUID in use."),
-			"port_guids":        tfkit.ComputedList(tfkit.GUIDType{}, "Port GUIDs in use, port 1 first; empty while the ports are Ethernet."),
-			"system_image_guid": tfkit.ComputedGUID("System image GUID in use."),
+			"node_guid":         attribute.ComputedGUID("Node GUID in use."),
+			"port_guids":        attribute.ComputedList(attribute.GUIDType{}, "Port GUIDs in use, port 1 first; empty while the ports are Ethernet."),
+			"system_image_guid": attribute.ComputedGUID("System image GUID in use."),
 		},
 	}
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 var _ datasource.DataSourceWithConfigure = &DataSource{}
 
 // DataSource is infiniband_host.
-type DataSource struct{ tfkit.DataSource }
+type DataSource struct{ session.DataSource }
 
 // New returns the data source.
 func New() datasource.DataSource { return &DataSource{} }
@@ -40,7 +41,7 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	}
 	_, _, snap, err := s.Look(ctx, name)
 	if err != nil {
-		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read host "+name, err)
+		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read host "+name, err)
 		return
 	}
 	m.observe(snap)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 type model struct {
@@ -24,17 +24,17 @@ type model struct {
 }
 
 var interfaceTypes = map[string]attr.Type{
-	"port_guid": tfkit.GUIDType{}, "mode": types.StringType, "mtu": types.Int64Type, "up": types.BoolType,
+	"port_guid": attribute.GUIDType{}, "mode": types.StringType, "mtu": types.Int64Type, "up": types.BoolType,
 	"carrier": types.BoolType, "addresses": types.ListType{ElemType: types.StringType},
 }
 
 func (m *model) observe(s *inventory.Snapshot) {
 	m.ID = m.Host
-	m.Hostname = tfkit.OrNull(s.Hostname)
-	m.OS = tfkit.OrNull(s.OS.PrettyName)
-	m.Kernel = tfkit.OrNull(s.OS.Kernel)
-	m.Lockdown = tfkit.OrNull(s.Lockdown.Or(""))
-	m.MSTFlint = tfkit.OrNull(s.MSTFlint.Version)
+	m.Hostname = attribute.OrNull(s.Hostname)
+	m.OS = attribute.OrNull(s.OS.PrettyName)
+	m.Kernel = attribute.OrNull(s.OS.Kernel)
+	m.Lockdown = attribute.OrNull(s.Lockdown.Or(""))
+	m.MSTFlint = attribute.OrNull(s.MSTFlint.Version)
 	m.SSHInterface = types.StringNull()
 	if devs := s.SSH.Devs.Or(nil); len(devs) > 0 {
 		m.SSHInterface = types.StringValue(devs[0])
@@ -46,9 +46,9 @@ func (m *model) observe(s *inventory.Snapshot) {
 	ids := make([]string, len(s.Cards))
 	for i := range s.Cards {
 		c := &s.Cards[i]
-		ids[i] = tfkit.CardName{CardRef: tfkit.CardRef{Host: m.Host.ValueString(), PCI: c.PCI}, Token: s.Identity(c).Token()}.String()
+		ids[i] = attribute.CardName{CardRef: attribute.CardRef{Host: m.Host.ValueString(), PCI: c.PCI}, Token: s.Identity(c).Token()}.String()
 	}
-	m.CardIDs = tfkit.StringList(ids)
+	m.CardIDs = attribute.StringList(ids)
 	interfaces := map[string]attr.Value{}
 	for _, n := range s.Netdevs {
 		if n.IB {
@@ -66,7 +66,7 @@ func interfaceValue(n inventory.Netdev) types.Object {
 		}
 	}
 	return types.ObjectValueMust(interfaceTypes, map[string]attr.Value{
-		"port_guid": tfkit.GUIDText(n.PortGUID), "mode": tfkit.OrNull(n.Mode), "mtu": types.Int64Value(int64(n.MTU)),
-		"up": types.BoolValue(n.Up), "carrier": types.BoolValue(n.Carrier), "addresses": tfkit.StringList(addresses),
+		"port_guid": attribute.GUIDText(n.PortGUID), "mode": attribute.OrNull(n.Mode), "mtu": types.Int64Value(int64(n.MTU)),
+		"up": types.BoolValue(n.Up), "carrier": types.BoolValue(n.Carrier), "addresses": attribute.StringList(addresses),
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 // Schema implements datasource.DataSource.
@@ -34,7 +34,7 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 				Computed:            true,
 				MarkdownDescription: "IPoIB interfaces by name.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-					"port_guid": schema.StringAttribute{Computed: true, CustomType: tfkit.GUIDType{}, MarkdownDescription: "GUID of the port."},
+					"port_guid": schema.StringAttribute{Computed: true, CustomType: attribute.GUIDType{}, MarkdownDescription: "GUID of the port."},
 					"mode":      text("`datagram` or `connected`."),
 					"mtu":       schema.Int64Attribute{Computed: true, MarkdownDescription: "MTU in bytes."},
 					"up":        schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether it is administratively up."},

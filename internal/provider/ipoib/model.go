@@ -11,19 +11,19 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 type model struct {
-	ID        types.String   `tfsdk:"id"`
-	Host      types.String   `tfsdk:"host"`
-	PortGUID  tfkit.GUID     `tfsdk:"port_guid"`
-	PKey      tfkit.PKey     `tfsdk:"pkey"`
-	Mode      types.String   `tfsdk:"mode"`
-	MTU       types.Int64    `tfsdk:"mtu"`
-	Addresses types.Set      `tfsdk:"addresses"`
-	Routes    types.Set      `tfsdk:"routes"`
-	Timeout   tfkit.Duration `tfsdk:"timeout"`
+	ID        types.String       `tfsdk:"id"`
+	Host      types.String       `tfsdk:"host"`
+	PortGUID  attribute.GUID     `tfsdk:"port_guid"`
+	PKey      attribute.PKey     `tfsdk:"pkey"`
+	Mode      types.String       `tfsdk:"mode"`
+	MTU       types.Int64        `tfsdk:"mtu"`
+	Addresses types.Set          `tfsdk:"addresses"`
+	Routes    types.Set          `tfsdk:"routes"`
+	Timeout   attribute.Duration `tfsdk:"timeout"`
 
 	SessionInterface types.String `tfsdk:"allow_session_interface"`
 	AdoptInterface   types.String `tfsdk:"adopt_interface"`
@@ -73,7 +73,7 @@ func (m *model) desired() (ops.Desired, error) {
 		return ops.Desired{}, err
 	}
 	for _, v := range m.Addresses.Elements() {
-		text, ok := v.(tfkit.Prefix)
+		text, ok := v.(attribute.Prefix)
 		if !ok {
 			continue
 		}
@@ -88,7 +88,7 @@ func (m *model) desired() (ops.Desired, error) {
 }
 
 // pkeyOf gives zero for the default partition.
-func pkeyOf(v tfkit.PKey) (uint16, error) {
+func pkeyOf(v attribute.PKey) (uint16, error) {
 	if v.IsNull() || v.IsUnknown() {
 		return 0, nil
 	}
@@ -103,8 +103,8 @@ func pkeyOf(v tfkit.PKey) (uint16, error) {
 	return uint16(key), err
 }
 
-func ref(d ops.Desired) tfkit.PortRef {
-	r := tfkit.PortRef{Host: d.Host, GUID: d.PortGUID}
+func ref(d ops.Desired) attribute.PortRef {
+	r := attribute.PortRef{Host: d.Host, GUID: d.PortGUID}
 	if d.PKey != 0 {
 		r.PKey = fmt.Sprintf("0x%04x", d.PKey)
 	}
@@ -120,14 +120,14 @@ func (m *model) observe(d ops.Desired, o ops.Observed, known *ops.Config) {
 	m.MTU = types.Int64Value(int64(report.MTU))
 	m.Addresses = prefixSet(report.Addresses)
 	m.Routes = routeSet(report.Routes)
-	m.Stack = tfkit.OrNull(string(o.Stack))
+	m.Stack = attribute.OrNull(string(o.Stack))
 	m.Interface = types.StringNull()
 	if o.Present {
 		m.Interface = types.StringValue(o.Name)
 	}
 	m.Up = types.BoolValue(o.Up)
 	m.Carrier = types.BoolValue(o.Carrier)
-	m.StoredIn = tfkit.StringList(o.Persisted.Sources)
+	m.StoredIn = attribute.StringList(o.Persisted.Sources)
 	m.Effective = effective(o)
 }
 
@@ -140,7 +140,7 @@ func effective(o ops.Observed) types.Object {
 		addresses[i] = p.String()
 	}
 	return types.ObjectValueMust(effectiveTypes, map[string]attr.Value{
-		"mode": types.StringValue(o.Live.Mode.String()), "mtu": types.Int64Value(int64(o.Live.MTU)), "addresses": tfkit.StringList(addresses),
+		"mode": types.StringValue(o.Live.Mode.String()), "mtu": types.Int64Value(int64(o.Live.MTU)), "addresses": attribute.StringList(addresses),
 	})
 }
 
@@ -159,18 +159,18 @@ func (m *model) plan(d ops.Desired, prior model) {
 // settleConsents gives consents that the configuration leaves open the value of
 // prior: null before the first apply, what state holds later. In state they are
 // never null, so that adding one that changes nothing is no change; see
-// tfkit.NoConsent.
+// attribute.NoConsent.
 func (m *model) settleConsents(prior model) {
-	tfkit.Settle(&m.SessionInterface, prior.SessionInterface)
-	tfkit.Settle(&m.AdoptInterface, prior.AdoptInterface)
-	tfkit.Settle(&m.KeepInterface, prior.KeepInterface)
-	tfkit.Settle(&m.PrivateMTU, prior.PrivateMTU)
+	attribute.Settle(&m.SessionInterface, prior.SessionInterface)
+	attribute.Settle(&m.AdoptInterface, prior.AdoptInterface)
+	attribute.Settle(&m.KeepInterface, prior.KeepInterface)
+	attribute.Settle(&m.PrivateMTU, prior.PrivateMTU)
 }
 
 func prefixSet(prefixes []netip.Prefix) types.Set {
 	elems := make([]attr.Value, len(prefixes))
 	for i, p := range prefixes {
-		elems[i] = tfkit.PrefixText(p)
+		elems[i] = attribute.PrefixText(p)
 	}
-	return types.SetValueMust(tfkit.PrefixType{}, elems)
+	return types.SetValueMust(attribute.PrefixType{}, elems)
 }

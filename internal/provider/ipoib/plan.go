@@ -14,7 +14,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 )
 
 // ModifyPlan checks what speaks against the interface and says what will be done.
@@ -36,7 +38,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	wanted := config
 	wanted.Mode = plan.Mode // with the default
 	if !wanted.known() || !r.HostReady(wanted.Host) {
-		tfkit.AddPostponed(&resp.Diagnostics, "IPoIB interface on host "+wanted.Host.ValueString(), "the host, the port GUID or the settings come from something that is not there yet")
+		diagnostic.AddPostponed(&resp.Diagnostics, "IPoIB interface on host "+wanted.Host.ValueString(), "the host, the port GUID or the settings come from something that is not there yet")
 		return
 	}
 	d, err := wanted.desired()
@@ -45,10 +47,10 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	_, _, snap, err := r.Look(ctx, d.Host)
 	if err != nil {
-		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan IPoIB interface "+ref(d).String(), err)
+		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan IPoIB interface "+ref(d).String(), err)
 		return
 	}
-	if !r.Claim(ctx, "plan IPoIB interface", tfkit.Claim{Key: r.PortKey(ref(d)), Name: ref(d).String(), HostIn: "host"}, req, &resp.Diagnostics) {
+	if !r.Claim(ctx, "plan IPoIB interface", planned.Claim{Key: r.PortKey(ref(d)), Name: ref(d).String(), HostIn: "host"}, req, &resp.Diagnostics) {
 		return
 	}
 	settleMTU(&d, snap)
@@ -85,7 +87,7 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	}
 	var d ops.Desired
 	d.Config.Mode, d.Config.MTU = ib.IPoIBMode(config.Mode.ValueString()), int(config.MTU.ValueInt64())
-	tfkit.AddBlocking(ctx, &resp.Diagnostics, "configure IPoIB interface on host "+config.Host.ValueString(), ops.CheckConfig(d))
+	diagnostic.AddBlocking(ctx, &resp.Diagnostics, "configure IPoIB interface on host "+config.Host.ValueString(), ops.CheckConfig(d))
 }
 
 // settleMTU fills in the MTU that follows from the mode. An unknown platform
@@ -114,14 +116,14 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	if planned.SM && ops.Observe(snap, d.PortGUID, d.PKey).Unserved() {
 		found = append(found, ops.CheckFabric(d, r.SMsElsewhere(ctx, snap, d.PortGUID))...)
 	}
-	return !tfkit.AddFindings(ctx, diags, what, found)
+	return !diagnostic.AddFindings(ctx, diags, what, found)
 }
 
 // members are the interfaces of the same subnets that were planned so far with
 // another setting.
 func (r *Resource) members(d ops.Desired) []ops.Member {
 	var all []ops.Member
-	others := r.Planned.SetIPoIB(ref(d), tfkit.PlannedIPoIB{Mode: d.Config.Mode.String(), MTU: d.Config.MTU}, d.Config.Addresses)
+	others := r.Planned.SetIPoIB(ref(d), planned.IPoIB{Mode: d.Config.Mode.String(), MTU: d.Config.MTU}, d.Config.Addresses)
 	for port, setting := range others {
 		all = append(all, ops.Member{Name: port.String(), Mode: ib.IPoIBMode(setting.Mode), MTU: setting.MTU})
 	}
@@ -129,7 +131,7 @@ func (r *Resource) members(d ops.Desired) []ops.Member {
 	return all
 }
 
-func neighbours(all []tfkit.Neighbour) []ops.Neighbour {
+func neighbours(all []planned.Neighbour) []ops.Neighbour {
 	out := make([]ops.Neighbour, len(all))
 	for i, n := range all {
 		out[i] = ops.Neighbour{Name: n.Port.String(), Address: n.Address}
@@ -150,7 +152,7 @@ func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, st
 		return
 	}
 	if _, _, snap, lookErr := r.Look(ctx, d.Host); lookErr == nil {
-		tfkit.AddFindings(ctx, diags, what, ops.CheckRemove(snap, d))
+		diagnostic.AddFindings(ctx, diags, what, ops.CheckRemove(snap, d))
 	}
 }
 
@@ -174,6 +176,6 @@ func (m *model) normalise() {
 	none := types.StringValue("")
 	m.settleConsents(model{SessionInterface: none, AdoptInterface: none, KeepInterface: none, PrivateMTU: types.Int64Value(0)})
 	if m.Timeout.IsNull() {
-		m.Timeout = tfkit.DurationText("10m")
+		m.Timeout = attribute.DurationText("10m")
 	}
 }

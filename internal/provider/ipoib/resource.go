@@ -17,7 +17,9 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 const standardTimeout = 10 * time.Minute
@@ -30,10 +32,10 @@ var (
 )
 
 // Resource is infiniband_ipoib_interface.
-type Resource struct{ tfkit.Resource }
+type Resource struct{ session.Resource }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{tfkit.Resource{Kind: "infiniband_ipoib_interface"}} }
+func New() resource.Resource { return &Resource{session.Resource{Kind: "infiniband_ipoib_interface"}} }
 
 // Metadata implements resource.Resource.
 func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -55,13 +57,13 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 	diags.Append(from.Get(ctx, &plan)...)
 	d, err := plan.desired()
 	if err != nil || diags.HasError() {
-		tfkit.AddError(diags, "configure IPoIB interface "+plan.PortGUID.ValueString(), err)
+		diagnostic.AddError(diags, "configure IPoIB interface "+plan.PortGUID.ValueString(), err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
+	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(plan.Timeout, standardTimeout))
 	defer cancel()
 	var result ops.Result
-	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
+	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ session.HostConfig) error {
 		snap, lookErr := h.Snapshot(ctx)
 		if lookErr != nil {
 			return lookErr
@@ -74,11 +76,11 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 		result, applyErr = ops.Apply(ctx, h, d, ops.Options{ConfirmTimeout: r.Confirm})
 		return applyErr
 	})
-	tfkit.AddError(diags, "configure IPoIB interface "+ref(d).String(), err)
+	diagnostic.AddError(diags, "configure IPoIB interface "+ref(d).String(), err)
 	if diags.HasError() {
 		return
 	}
-	tfkit.AddNotes(diags, "IPoIB interface "+ref(d).String(), result.Warnings)
+	diagnostic.AddNotes(diags, "IPoIB interface "+ref(d).String(), result.Warnings)
 	if diff := result.Observed.Differences(d.Config); len(diff) > 0 {
 		addChanged(diags, ref(d).String(), diff)
 		return
@@ -105,13 +107,13 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	d, err := state.desired()
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, "read IPoIB interface "+state.ID.ValueString(), err)
+		diagnostic.AddError(&resp.Diagnostics, "read IPoIB interface "+state.ID.ValueString(), err)
 		return
 	}
 	known, err := state.configured()
-	tfkit.AddError(&resp.Diagnostics, "read IPoIB interface "+ref(d).String(), err)
+	diagnostic.AddError(&resp.Diagnostics, "read IPoIB interface "+ref(d).String(), err)
 	_, _, snap, err := r.Look(ctx, d.Host)
-	tfkit.AddError(&resp.Diagnostics, "read IPoIB interface "+ref(d).String(), err)
+	diagnostic.AddError(&resp.Diagnostics, "read IPoIB interface "+ref(d).String(), err)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -131,35 +133,35 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	d, err := state.desired()
 	if err != nil || resp.Diagnostics.HasError() {
-		tfkit.AddError(&resp.Diagnostics, "remove IPoIB interface "+state.ID.ValueString(), err)
+		diagnostic.AddError(&resp.Diagnostics, "remove IPoIB interface "+state.ID.ValueString(), err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(state.Timeout, standardTimeout))
+	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(state.Timeout, standardTimeout))
 	defer cancel()
 	var result ops.Result
-	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
+	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ session.HostConfig) error {
 		var removeErr error
 		result, removeErr = ops.Remove(ctx, h, d, ops.Options{ConfirmTimeout: r.Confirm})
 		return removeErr
 	})
-	tfkit.AddError(&resp.Diagnostics, "remove IPoIB interface "+ref(d).String(), err)
-	tfkit.AddNotes(&resp.Diagnostics, "Removed the configuration of IPoIB interface "+ref(d).String(), append(result.Warnings, result.Left...))
+	diagnostic.AddError(&resp.Diagnostics, "remove IPoIB interface "+ref(d).String(), err)
+	diagnostic.AddNotes(&resp.Diagnostics, "Removed the configuration of IPoIB interface "+ref(d).String(), append(result.Warnings, result.Left...))
 }
 
 // ImportState takes host/port_guid, and /pkey for another partition than the default.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	port, err := tfkit.ParsePortRef(req.ID)
+	port, err := attribute.ParsePortRef(req.ID)
 	if err == nil {
 		err = r.InMap(port.Host)
 	}
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, "import IPoIB interface "+req.ID, err)
+		diagnostic.AddError(&resp.Diagnostics, "import IPoIB interface "+req.ID, err)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(port.String()))...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("host"), types.StringValue(port.Host))...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("port_guid"), tfkit.GUIDRaw(port.GUID))...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("port_guid"), attribute.GUIDRaw(port.GUID))...)
 	if port.PKey != "" {
-		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("pkey"), tfkit.PKeyText(port.PKey))...)
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("pkey"), attribute.PKeyText(port.PKey))...)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 const description = "An IP-over-InfiniBand interface in the host's own network stack: mode, MTU, addresses and routes, now and after every restart. " +
@@ -25,14 +25,14 @@ const description = "An IP-over-InfiniBand interface in the host's own network s
 // Schema implements resource.Resource.
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attrs := map[string]schema.Attribute{
-		"id":        tfkit.IDAttribute("`host/port_guid`, and `/pkey` for another partition than the default"),
-		"host":      tfkit.HostAttribute(),
-		"port_guid": tfkit.PortGUIDAttribute(),
+		"id":        attribute.IDAttribute("`host/port_guid`, and `/pkey` for another partition than the default"),
+		"host":      attribute.HostAttribute(),
+		"port_guid": attribute.PortGUIDAttribute(),
 		"pkey": schema.StringAttribute{
-			Optional: true, CustomType: tfkit.PKeyType{},
+			Optional: true, CustomType: attribute.PKeyType{},
 			MarkdownDescription: "P_Key of the partition with bit 0x8000, `0x8001`; the default partition if left out. Another partition is another interface, called by that of the port and the key: `ibp1s0.8001`. " +
 				"Whether the port is a full or a limited member is said by the subnet manager. Not on TrueNAS.",
-			PlanModifiers: []planmodifier.String{tfkit.ReplaceIfOther[tfkit.PKeyKind]()},
+			PlanModifiers: []planmodifier.String{attribute.ReplaceIfOther[attribute.PKeyKind]()},
 		},
 		"mode": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString("datagram"),
@@ -46,26 +46,26 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			Validators: []validator.Int64{int64validator.Between(68, 65520)},
 		},
 		"addresses": schema.SetAttribute{
-			Required: true, ElementType: tfkit.PrefixType{},
+			Required: true, ElementType: attribute.PrefixType{},
 			MarkdownDescription: "Addresses of the host with their prefix lengths, `172.16.0.20/24`. The interface has exactly these; empty for none.",
-			Validators:          []validator.Set{tfkit.ValidElements[tfkit.PrefixKind]{}},
+			Validators:          []validator.Set{attribute.ValidElements[attribute.PrefixKind]{}},
 		},
 		"routes":  routesAttribute(),
-		"timeout": tfkit.TimeoutAttribute("10m", "the change and its confirmation"),
+		"timeout": attribute.TimeoutAttribute("10m", "the change and its confirmation"),
 
-		"network_stack": tfkit.Computed("What configures the network of the host, as found there: `netplan with systemd-networkd`, `netplan with NetworkManager`, `NetworkManager`, " +
+		"network_stack": attribute.Computed("What configures the network of the host, as found there: `netplan with systemd-networkd`, `netplan with NetworkManager`, `NetworkManager`, " +
 			"`systemd-networkd`, `ifupdown`, `ifupdown2` or `TrueNAS middleware`."),
-		"interface": tfkit.Computed("Name of the interface on the host."),
-		"up":        tfkit.ComputedBool("Whether the interface is administratively up."),
-		"carrier":   tfkit.ComputedBool("Whether it works: up, a subnet manager is there and the broadcast group was joined."),
-		"stored_in": tfkit.ComputedList(types.StringType, "Where the configuration that survives a restart is: paths of files, or rows of the middleware."),
+		"interface": attribute.Computed("Name of the interface on the host."),
+		"up":        attribute.ComputedBool("Whether the interface is administratively up."),
+		"carrier":   attribute.ComputedBool("Whether it works: up, a subnet manager is there and the broadcast group was joined."),
+		"stored_in": attribute.ComputedList(types.StringType, "Where the configuration that survives a restart is: paths of files, or rows of the middleware."),
 		"effective": schema.SingleNestedAttribute{
 			Computed:            true,
 			MarkdownDescription: "What is in effect now.",
 			Attributes: map[string]schema.Attribute{
-				"mode":      tfkit.Computed("Mode in effect."),
-				"mtu":       tfkit.ComputedInt("MTU in effect, in bytes."),
-				"addresses": tfkit.ComputedList(types.StringType, "Addresses in effect, sorted."),
+				"mode":      attribute.Computed("Mode in effect."),
+				"mtu":       attribute.ComputedInt("MTU in effect, in bytes."),
+				"addresses": attribute.ComputedList(types.StringType, "Addresses in effect, sorted."),
 			},
 		},
 	}

@@ -9,18 +9,18 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 type model struct {
-	ID              types.String   `tfsdk:"id"`
-	CardID          tfkit.CardID   `tfsdk:"card_id"`
-	CardIdentity    types.String   `tfsdk:"card_identity"`
-	Ports           types.Map      `tfsdk:"ports"`
-	AllowManagement types.String   `tfsdk:"allow_management_path"`
-	Activation      types.String   `tfsdk:"activation"`
-	Timeout         tfkit.Duration `tfsdk:"timeout"`
+	ID              types.String       `tfsdk:"id"`
+	CardID          attribute.CardID   `tfsdk:"card_id"`
+	CardIdentity    types.String       `tfsdk:"card_identity"`
+	Ports           types.Map          `tfsdk:"ports"`
+	AllowManagement types.String       `tfsdk:"allow_management_path"`
+	Activation      types.String       `tfsdk:"activation"`
+	Timeout         attribute.Duration `tfsdk:"timeout"`
 
 	Rung           types.String `tfsdk:"rung"`
 	Effective      types.Map    `tfsdk:"effective"`
@@ -60,9 +60,9 @@ func (m *model) request() (safety.LinkTypeRequest, error) {
 
 // observe fills everything from what was read back. Ports that the state names
 // show drift of now before drift of the next boot; after an import, all ports.
-func (m *model) observe(ref tfkit.CardRef, s hca.LinkTypeState) {
+func (m *model) observe(ref attribute.CardRef, s hca.LinkTypeState) {
 	m.ID = types.StringValue(ref.String())
-	m.Rung = tfkit.OrNull(s.Rung)
+	m.Rung = attribute.OrNull(s.Rung)
 	m.RebootRequired = types.BoolValue(s.Pending)
 	effective, next, ports := map[string]string{}, map[string]string{}, map[string]string{}
 	for number, p := range s.Ports {
@@ -76,7 +76,7 @@ func (m *model) observe(ref tfkit.CardRef, s hca.LinkTypeState) {
 		}
 	}
 	m.Rungs = rungsMap(s.Rungs)
-	m.Effective, m.NextBoot, m.Ports = tfkit.StringMap(effective), tfkit.StringMap(next), tfkit.StringMap(ports)
+	m.Effective, m.NextBoot, m.Ports = attribute.StringMap(effective), attribute.StringMap(next), attribute.StringMap(ports)
 }
 
 // rungType is a map of link types by port.
@@ -89,7 +89,7 @@ func rungsMap(rungs map[string]map[int]string) types.Map {
 		for number, t := range ports {
 			byPort[strconv.Itoa(number)] = t
 		}
-		elems[name] = tfkit.StringMap(byPort)
+		elems[name] = attribute.StringMap(byPort)
 	}
 	return types.MapValueMust(rungType, elems)
 }
@@ -108,15 +108,15 @@ func report(known string, p hca.PortLink) string {
 }
 
 // plan fills what follows from configuration and state; what the host decides is
-// left to tfkit.Steady.
-func (m *model) plan(ref tfkit.CardRef, prior model) {
+// left to planned.Steady.
+func (m *model) plan(ref attribute.CardRef, prior model) {
 	m.ID = types.StringValue(ref.String())
-	tfkit.Settle(&m.AllowManagement, prior.AllowManagement)
+	attribute.Settle(&m.AllowManagement, prior.AllowManagement)
 }
 
 // finish fills the state after a successful apply from what was read back. A
 // port that is "auto" in the configuration has what the cable decides in effect.
-func (m *model) finish(ref tfkit.CardRef, done hca.LinkTypeState) {
+func (m *model) finish(ref attribute.CardRef, done hca.LinkTypeState) {
 	ports := m.Ports
 	m.observe(ref, done)
 	m.Ports = ports
@@ -124,11 +124,11 @@ func (m *model) finish(ref tfkit.CardRef, done hca.LinkTypeState) {
 
 // normalise gives what an import leaves null a value that a plan may keep.
 func (m *model) normalise() {
-	tfkit.Settle(&m.AllowManagement, types.StringValue(""))
+	attribute.Settle(&m.AllowManagement, types.StringValue(""))
 	if m.Activation.IsNull() {
-		m.Activation = types.StringValue(tfkit.ActivationNone)
+		m.Activation = types.StringValue(attribute.ActivationNone)
 	}
 	if m.Timeout.IsNull() {
-		m.Timeout = tfkit.DurationText("20m")
+		m.Timeout = attribute.DurationText("20m")
 	}
 }

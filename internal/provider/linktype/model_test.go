@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 func TestReport_showsDriftOfNowBeforeDriftOfTheNextBoot(t *testing.T) {
@@ -28,12 +28,12 @@ func TestReport_showsDriftOfNowBeforeDriftOfTheNextBoot(t *testing.T) {
 }
 
 func TestModel_observeKeepsToTheConfiguredPorts(t *testing.T) {
-	ref := tfkit.CardRef{Host: "intel9"}
+	ref := attribute.CardRef{Host: "intel9"}
 	state := hca.LinkTypeState{Rung: "modprobe.d", Ports: map[int]hca.PortLink{
 		1: {Port: 1, Shown: "ib", Configured: "ib", Effective: "ib", Persistent: "ib"},
 		2: {Port: 2, Shown: "auto (eth)", Configured: "auto", Effective: "eth"},
 	}}
-	m := model{Ports: tfkit.StringMap(map[string]string{"1": "eth"})}
+	m := model{Ports: attribute.StringMap(map[string]string{"1": "eth"})}
 	m.observe(ref, state)
 	if len(m.Ports.Elements()) != 1 || !m.Ports.Elements()["1"].Equal(types.StringValue("ib")) || len(m.Effective.Elements()) != 2 || len(m.NextBoot.Elements()) != 1 {
 		t.Errorf("got %+v", m)

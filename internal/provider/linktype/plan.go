@@ -8,7 +8,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -32,18 +35,18 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if resp.Diagnostics.HasError() || r.Data == nil {
 		return
 	}
-	config.CardIdentity = tfkit.Prior(state.CardID, plan.CardID, state.CardIdentity)
+	config.CardIdentity = session.Prior(state.CardID, plan.CardID, state.CardIdentity)
 	a := r.claimed(ctx, config, req, &resp.Diagnostics)
-	if a == nil || tfkit.LeftAlone(a.at, req, resp) || !r.assess(ctx, a, &resp.Diagnostics) {
+	if a == nil || session.LeftAlone(a.at, req, resp) || !r.assess(ctx, a, &resp.Diagnostics) {
 		return
 	}
 	changes := a.Verdict.Action != safety.ActionNone
 	if changes {
-		r.Planned.UpdateCard(a.at.Ref, func(c *tfkit.PlannedCard) { c.LinkTypes = a.ask.Request.Ports })
+		r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) { c.LinkTypes = a.ask.Request.Ports })
 	}
 	plan.CardIdentity = a.at.Identity
 	plan.plan(a.at.Ref, state)
-	tfkit.Steady{Held: exists && state.holds(config), ToDo: changes || len(a.Jobs) > 0, Live: live}.Plan(ctx, req, resp, &plan)
+	planned.Steady{Held: exists && state.holds(config), ToDo: changes || len(a.Jobs) > 0, Live: live}.Plan(ctx, req, resp, &plan)
 }
 
 // live are the attributes that the host decides.
@@ -65,14 +68,14 @@ func (m *model) holds(config model) bool {
 			return false
 		}
 	}
-	waits := m.RebootRequired.ValueBool() && tfkit.ActivationOf(config.Activation) == tfkit.ActivationReboot
+	waits := m.RebootRequired.ValueBool() && attribute.ActivationOf(config.Activation) == attribute.ActivationReboot
 	return m.CardID.Same(config.CardID) && !waits
 }
 
 // assessment is the verdict with what it is about.
 type assessment struct {
 	hca.Assessment
-	at  *tfkit.CardAt
+	at  *session.CardAt
 	now hca.LinkTypeState
 	ask hca.LinkTypes
 }
@@ -81,21 +84,21 @@ type assessment struct {
 // with the reason in diags.
 func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostics) *assessment {
 	if config.CardID.IsUnknown() {
-		tfkit.AddPostponed(diags, "link types of a card", notKnownYet)
+		diagnostic.AddPostponed(diags, "link types of a card", notKnownYet)
 		return nil
 	}
-	ref, err := tfkit.ParseCardRef(config.CardID.ValueString())
+	ref, err := attribute.ParseCardRef(config.CardID.ValueString())
 	if err != nil {
 		return nil // the attribute validated itself
 	}
 	if !config.known() || r.Data == nil || !r.Ready || r.Hosts[ref.Host].Pending {
-		tfkit.AddPostponed(diags, "link types of card "+ref.String(), notKnownYet)
+		diagnostic.AddPostponed(diags, "link types of card "+ref.String(), notKnownYet)
 		return nil
 	}
 	what := "plan link types of card " + ref.String()
 	request, err := config.request()
 	if err != nil {
-		tfkit.AddErrorAt(diags, path.Root("ports"), what, err)
+		diagnostic.AddErrorAt(diags, path.Root("ports"), what, err)
 		return nil
 	}
 	at := r.RecordedCard(ctx, config.CardID, config.CardIdentity, what, diags)
@@ -104,7 +107,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	}
 	now, err := hca.ReadLinkTypes(at.Snap, at.HCA)
 	if err != nil {
-		tfkit.AddErrorAt(diags, path.Root("card_id"), what, err)
+		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
 		return nil
 	}
 	return &assessment{at: at, now: now, ask: hca.LinkTypes{Card: at.HCA, Request: request, PlannedPSID: r.Planned.Card(ref).PSID}}
@@ -115,13 +118,13 @@ func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagno
 	var err error
 	a.Assessment, err = r.Cards.AssessLinkTypes(ctx, a.ask)
 	if err != nil {
-		tfkit.AddErrorAt(diags, path.Root("card_id"), "plan link types of card "+a.at.Ref.String(), err)
+		diagnostic.AddErrorAt(diags, path.Root("card_id"), "plan link types of card "+a.at.Ref.String(), err)
 		return false
 	}
-	tfkit.AddJobs(diags, a.at.Ref, a.Jobs)
-	return !tfkit.AddFindings(ctx, diags, "set link types of card "+a.at.Ref.String(), tfkit.WithoutJobs(a.Verdict.Findings))
+	session.AddJobs(diags, a.at.Ref, a.Jobs)
+	return !diagnostic.AddFindings(ctx, diags, "set link types of card "+a.at.Ref.String(), diagnostic.WithoutJobs(a.Verdict.Findings))
 }
 
 func warnForgotten(diags *diag.Diagnostics, card string) {
-	tfkit.AddForgotten(diags, "link types of card", card, "The ports stay as they are, now and after a restart; what makes them so stays on the host or in the card.")
+	diagnostic.AddForgotten(diags, "link types of card", card, "The ports stay as they are, now and after a restart; what makes them so stays on the host or in the card.")
 }

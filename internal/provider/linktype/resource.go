@@ -18,7 +18,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 const standardTimeout = 20 * time.Minute
@@ -30,10 +33,10 @@ var (
 )
 
 // Resource is infiniband_link_type.
-type Resource struct{ tfkit.Resource }
+type Resource struct{ session.Resource }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{tfkit.Resource{Kind: "infiniband_link_type"}} }
+func New() resource.Resource { return &Resource{session.Resource{Kind: "infiniband_link_type"}} }
 
 // Metadata implements resource.Resource.
 func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -54,25 +57,25 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 	var plan, config model
 	diags.Append(from.Get(ctx, &plan)...)
 	diags.Append(conf.Get(ctx, &config)...)
-	ref, err := tfkit.ParseCardRef(plan.CardID.ValueString())
+	ref, err := attribute.ParseCardRef(plan.CardID.ValueString())
 	if err != nil || diags.HasError() {
-		tfkit.AddError(diags, "set link types of card "+plan.CardID.ValueString(), err)
+		diagnostic.AddError(diags, "set link types of card "+plan.CardID.ValueString(), err)
 		return
 	}
-	config.Activation, config.CardIdentity = types.StringValue(tfkit.ActivationOf(config.Activation)), tfkit.AsPlanned(plan.CardIdentity)
+	config.Activation, config.CardIdentity = types.StringValue(attribute.ActivationOf(config.Activation)), session.AsPlanned(plan.CardIdentity)
 	err = r.Turns.Do(ctx, ref, func() error { return r.write(ctx, ref, config, &plan, diags) })
-	tfkit.AddError(diags, "set link types of card "+ref.String(), err)
+	diagnostic.AddError(diags, "set link types of card "+ref.String(), err)
 	if diags.HasError() {
 		return
 	}
-	tfkit.Confirm(ctx, "set link types of card "+ref.String(), from, to, &plan, diags)
+	planned.Confirm(ctx, "set link types of card "+ref.String(), from, to, &plan, diags)
 }
 
 // write changes the card, in its turn and within its time.
-func (r *Resource) write(ctx context.Context, ref tfkit.CardRef, config model, plan *model, diags *diag.Diagnostics) error {
-	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(config.Timeout, standardTimeout))
+func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config model, plan *model, diags *diag.Diagnostics) error {
+	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(config.Timeout, standardTimeout))
 	defer cancel()
-	return r.WithHost(ctx, ref.Host, func(*inventory.Host, tfkit.HostConfig) error {
+	return r.WithHost(ctx, ref.Host, func(*inventory.Host, session.HostConfig) error {
 		a := r.ask(ctx, config, diags)
 		if a == nil {
 			return nil
@@ -90,23 +93,23 @@ func (r *Resource) write(ctx context.Context, ref tfkit.CardRef, config model, p
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	ref, err := tfkit.ParseCardRef(state.CardID.ValueString())
+	ref, err := attribute.ParseCardRef(state.CardID.ValueString())
 	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
-		tfkit.AddError(&resp.Diagnostics, "read link types of card "+state.CardID.ValueString(), err)
+		diagnostic.AddError(&resp.Diagnostics, "read link types of card "+state.CardID.ValueString(), err)
 		return
 	}
 	_, _, snap, err := r.Look(ctx, ref.Host)
-	if err == nil && (r.Present(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) == tfkit.Strange ||
-		tfkit.InUse(&resp.Diagnostics, snap, ref)) {
+	if err == nil && (r.Present(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) == session.Strange ||
+		session.InUse(&resp.Diagnostics, snap, ref)) {
 		return // what was read last stays in the state
 	}
 	now, err := r.read(ctx, ref)
-	if tfkit.CardGone(err) {
+	if session.CardGone(err) {
 		resp.State.RemoveResource(ctx)
 		return
 	}
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, "read link types of card "+ref.String(), err)
+		diagnostic.AddError(&resp.Diagnostics, "read link types of card "+ref.String(), err)
 		return
 	}
 	state.observe(ref, now)
@@ -123,21 +126,21 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 
 // ImportState takes the id of the card.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	ref, err := tfkit.ParseCardRef(req.ID)
+	ref, err := attribute.ParseCardRef(req.ID)
 	if err == nil {
 		err = r.InMap(ref.Host)
 	}
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, "import link types of card "+req.ID, err)
+		diagnostic.AddError(&resp.Diagnostics, "import link types of card "+req.ID, err)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(ref.String()))...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("card_id"), tfkit.NewText[tfkit.CardIDKind](ref.String()))...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("card_id"), attribute.NewText[attribute.CardIDKind](ref.String()))...)
 }
 
 // read gives the types of a card's ports. A host of an unknown platform keeps
 // none that is known of.
-func (r *Resource) read(ctx context.Context, ref tfkit.CardRef) (hca.LinkTypeState, error) {
+func (r *Resource) read(ctx context.Context, ref attribute.CardRef) (hca.LinkTypeState, error) {
 	h, cfg, snap, err := r.Look(ctx, ref.Host)
 	if err != nil {
 		return hca.LinkTypeState{}, err

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 const description = "InfiniBand or Ethernet, for each port of a card, at once and after every restart. " +
@@ -21,7 +21,7 @@ const description = "InfiniBand or Ethernet, for each port of a card, at once an
 
 // activation is the usual argument, with what is special here.
 func activation() schema.StringAttribute {
-	a := tfkit.ActivationAttribute()
+	a := attribute.ActivationAttribute()
 	a.MarkdownDescription = "What makes the types of ConnectX-4 and later cards effective: `reboot` restarts the host if the provider's `reboot.allowed` permits it and proves that it came back, " +
 		"`none` (the default) leaves them waiting for the next restart; `reboot_required` says so. ConnectX-3 cards change at once and need none. A change of this argument alone is no change."
 	return a
@@ -32,9 +32,9 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
-			"id":            tfkit.IDAttribute("that of the card"),
-			"card_id":       tfkit.CardIDAttribute(),
-			"card_identity": tfkit.CardIdentityAttribute(),
+			"id":            attribute.IDAttribute("that of the card"),
+			"card_id":       attribute.CardIDAttribute(),
+			"card_identity": attribute.CardIdentityAttribute(),
 			"ports": schema.MapAttribute{
 				Required: true, ElementType: types.StringType,
 				MarkdownDescription: "Link type by port number: `ib`, `eth`, or `auto`, which lets the card sense the cable.",
@@ -49,13 +49,13 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 				MarkdownDescription: "Consent to change the ports although the SSH session or the default route of the host rides on one of them: the name of that interface, or the names of all of them with commas between them. A change of this argument alone is no change.",
 			},
 			"activation": activation(),
-			"timeout":    tfkit.TimeoutAttribute("20m", "the change"),
+			"timeout":    attribute.TimeoutAttribute("20m", "the change"),
 
-			"rung":            tfkit.Computed("Mechanism that makes the types last: `mstconfig`, `modprobe.d` or `kernel_extra_options`."),
+			"rung":            attribute.Computed("Mechanism that makes the types last: `mstconfig`, `modprobe.d` or `kernel_extra_options`."),
 			"effective":       schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Link type in effect by port: `ib`, `eth`, `auto (ib)` or `auto (eth)`."},
 			"next_boot":       schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Link type by port after the next restart, as the mechanism of `rung` has it; a port without an entry is decided by the firmware."},
 			"rungs":           schema.MapAttribute{Computed: true, ElementType: rungType, MarkdownDescription: "What each mechanism says by itself, by port: `driver` is what runs, `mstconfig` the card's own configuration for its next start, `modprobe.d`, `mlx4.conf` or `kernel_extra_options` the setting of the host that this resource makes; `kernel command line`, or the path of a file of modprobe.d, a setting of somebody else; one that wins over it the plan refuses where it differs. A setting of which the initial RAM disk has an older copy is left out, and stored again. Where two differ, that is where the drift is."},
-			"reboot_required": tfkit.ComputedBool("Whether a port will have another type after the next restart than it has now."),
+			"reboot_required": attribute.ComputedBool("Whether a port will have another type after the next restart than it has now."),
 		},
 	}
 }

@@ -10,22 +10,22 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 type model struct {
-	ID             types.String   `tfsdk:"id"`
-	Host           types.String   `tfsdk:"host"`
-	PortGUID       tfkit.GUID     `tfsdk:"port_guid"`
-	Priority       types.Int64    `tfsdk:"priority"`
-	SubnetPrefix   types.String   `tfsdk:"subnet_prefix"`
-	RoutingEngine  types.String   `tfsdk:"routing_engine"`
-	LogLevel       types.String   `tfsdk:"log_level"`
-	LogMaxSize     types.Int64    `tfsdk:"log_max_size"`
-	PollingTimeout types.Int64    `tfsdk:"sminfo_polling_timeout"`
-	PollingRetries types.Int64    `tfsdk:"polling_retry_number"`
-	Partitions     types.Map      `tfsdk:"partitions"`
-	Timeout        tfkit.Duration `tfsdk:"timeout"`
+	ID             types.String       `tfsdk:"id"`
+	Host           types.String       `tfsdk:"host"`
+	PortGUID       attribute.GUID     `tfsdk:"port_guid"`
+	Priority       types.Int64        `tfsdk:"priority"`
+	SubnetPrefix   types.String       `tfsdk:"subnet_prefix"`
+	RoutingEngine  types.String       `tfsdk:"routing_engine"`
+	LogLevel       types.String       `tfsdk:"log_level"`
+	LogMaxSize     types.Int64        `tfsdk:"log_max_size"`
+	PollingTimeout types.Int64        `tfsdk:"sminfo_polling_timeout"`
+	PollingRetries types.Int64        `tfsdk:"polling_retry_number"`
+	Partitions     types.Map          `tfsdk:"partitions"`
+	Timeout        attribute.Duration `tfsdk:"timeout"`
 
 	Unit           types.String `tfsdk:"unit"`
 	Active         types.Bool   `tfsdk:"active"`
@@ -95,7 +95,7 @@ func (m *model) desired(ctx context.Context) (ops.Desired, error) {
 	return d, err
 }
 
-func ref(d ops.Desired) tfkit.PortRef { return tfkit.PortRef{Host: d.Host, GUID: d.PortGUID} }
+func ref(d ops.Desired) attribute.PortRef { return attribute.PortRef{Host: d.Host, GUID: d.PortGUID} }
 
 // observe fills the computed attributes from what was found; the configured
 // ones follow what the host has.
@@ -109,11 +109,11 @@ func (m *model) observe(ctx context.Context, d ops.Desired, o ops.Observed) (dia
 	m.Unit = types.StringValue(o.Unit)
 	m.Active = types.BoolValue(o.Active)
 	m.Enabled = types.BoolValue(o.Enabled)
-	m.PackageVersion = tfkit.OrNull(o.Installed)
-	m.PortState = tfkit.OrNull(o.State)
+	m.PackageVersion = attribute.OrNull(o.Installed)
+	m.PortState = attribute.OrNull(o.State)
 	m.LID = types.Int64Value(int64(o.LID))
 	m.SMLID = types.Int64Value(int64(o.SMLID))
-	m.Role = tfkit.OrNull(o.Role())
+	m.Role = attribute.OrNull(o.Role())
 	m.HandOver = handOver(o.Tuning)
 	m.Keys = keyReport(o.Keys)
 	return diags
@@ -126,7 +126,7 @@ func (m *model) observeTuning(t ops.Tuning) {
 			m.SubnetPrefix = types.StringValue(t.SubnetPrefix.String())
 		}
 	}
-	m.RoutingEngine, m.LogLevel = tfkit.OrNull(t.RoutingEngine), tfkit.OrNull(t.LogLevel)
+	m.RoutingEngine, m.LogLevel = attribute.OrNull(t.RoutingEngine), attribute.OrNull(t.LogLevel)
 	for _, n := range []struct {
 		to    *types.Int64
 		value int
@@ -139,7 +139,7 @@ func (m *model) observeTuning(t ops.Tuning) {
 }
 
 // plan fills what follows from the configuration; what the host decides is left to
-// tfkit.Steady.
+// planned.Steady.
 func (m *model) plan(d ops.Desired) {
 	m.ID = types.StringValue(ref(d).String())
 	m.Unit = types.StringValue(ops.UnitName(d.PortGUID))

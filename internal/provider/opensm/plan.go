@@ -11,7 +11,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 )
 
 // ModifyPlan checks what speaks against the subnet manager and says what will
@@ -31,7 +33,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	if !plan.known() || !r.HostReady(plan.Host) {
-		tfkit.AddPostponed(&resp.Diagnostics, "subnet manager on host "+plan.Host.ValueString(), "the host or the port GUID comes from something that is not there yet")
+		diagnostic.AddPostponed(&resp.Diagnostics, "subnet manager on host "+plan.Host.ValueString(), "the host or the port GUID comes from something that is not there yet")
 		return
 	}
 	d, err := plan.desired(ctx)
@@ -42,14 +44,14 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	defer ops.Coming()()
 	h, _, snap, err := r.Look(ctx, d.Host)
 	if err != nil {
-		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan subnet manager "+ref(d).String(), err)
+		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan subnet manager "+ref(d).String(), err)
 		return
 	}
-	if !r.Claim(ctx, "plan subnet manager", tfkit.Claim{Key: r.PortKey(ref(d)), Name: ref(d).String(), HostIn: "host"}, req, &resp.Diagnostics) {
+	if !r.Claim(ctx, "plan subnet manager", planned.Claim{Key: r.PortKey(ref(d)), Name: ref(d).String(), HostIn: "host"}, req, &resp.Diagnostics) {
 		return
 	}
 	observed := ops.Observe(snap, d.PortGUID)
-	r.Planned.SetSM(ref(d), tfkit.PlannedSM{Priority: d.Priority, Master: observed.Master()})
+	r.Planned.SetSM(ref(d), planned.SM{Priority: d.Priority, Master: observed.Master()})
 	settled := satisfies(observed, d)
 	r.check(ctx, &resp.Diagnostics, snap, d, settled)
 	if !settled && !r.Hosts[d.Host].Observe {
@@ -57,7 +59,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	plan.plan(d)
 	held := r.held(ctx, req.State, plan, d, &resp.Diagnostics)
-	tfkit.Steady{Held: held, ToDo: !settled, Live: live}.Plan(ctx, req, resp, &plan)
+	planned.Steady{Held: held, ToDo: !settled, Live: live}.Plan(ctx, req, resp, &plan)
 }
 
 // live are the attributes that the host and its fabric decide.
@@ -98,7 +100,7 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	if !settled {
 		planned.Lab = r.lab(ctx)
 	}
-	return !tfkit.AddFindings(ctx, diags, what, ops.Check(snap, d, planned))
+	return !diagnostic.AddFindings(ctx, diags, what, ops.Check(snap, d, planned))
 }
 
 // lab are the ports of the hosts that answer, without the cards whose GUIDs
@@ -106,8 +108,8 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 func (r *Resource) lab(ctx context.Context) ops.Lab {
 	snapshots, _ := r.Snapshots(ctx)
 	return ops.LabOf(snapshots, func(host string, pci ib.PCIAddress) bool {
-		return r.Planned.Card(tfkit.CardRef{Host: host, PCI: pci}).GUIDs != nil
-	}, func(host string, port ib.GUID) bool { return r.Planned.SM(tfkit.PortRef{Host: host, GUID: port}) })
+		return r.Planned.Card(attribute.CardRef{Host: host, PCI: pci}).GUIDs != nil
+	}, func(host string, port ib.GUID) bool { return r.Planned.SM(attribute.PortRef{Host: host, GUID: port}) })
 }
 
 // survey asks the fabric what it thinks of the change. A fabric that cannot be
@@ -115,10 +117,10 @@ func (r *Resource) lab(ctx context.Context) ops.Lab {
 func (r *Resource) survey(ctx context.Context, diags *diag.Diagnostics, h *inventory.Host, snap *inventory.Snapshot, d ops.Desired) {
 	view, err := ops.Survey(ctx, h, snap, d.PortGUID)
 	if err != nil {
-		tfkit.AddError(diags, "ask the fabric of subnet manager "+ref(d).String(), err)
+		diagnostic.AddError(diags, "ask the fabric of subnet manager "+ref(d).String(), err)
 		return
 	}
-	tfkit.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(), ops.CheckFabric(d, view, r.lab(ctx)))
+	diagnostic.AddFindings(ctx, diags, "run subnet manager "+ref(d).String(), ops.CheckFabric(d, view, r.lab(ctx)))
 }
 
 // checkRemoval refuses a destroy on a host that is only read.

@@ -16,7 +16,10 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 const standardTimeout = 10 * time.Minute
@@ -29,10 +32,10 @@ var (
 )
 
 // Resource is infiniband_opensm.
-type Resource struct{ tfkit.Resource }
+type Resource struct{ session.Resource }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{tfkit.Resource{Kind: "infiniband_opensm"}} }
+func New() resource.Resource { return &Resource{session.Resource{Kind: "infiniband_opensm"}} }
 
 // Metadata implements resource.Resource.
 func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -54,15 +57,15 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 	diags.Append(from.Get(ctx, &plan)...)
 	d, err := plan.desired(ctx)
 	if err != nil || diags.HasError() {
-		tfkit.AddError(diags, "run subnet manager "+plan.PortGUID.ValueString(), err)
+		diagnostic.AddError(diags, "run subnet manager "+plan.PortGUID.ValueString(), err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
+	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(plan.Timeout, standardTimeout))
 	defer cancel()
 	var result ops.Result
 	known := ops.Coming()
 	defer known()
-	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
+	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ session.HostConfig) error {
 		snap, lookErr := h.Snapshot(ctx)
 		if lookErr != nil || !r.check(ctx, diags, snap, d, satisfies(ops.Observe(snap, d.PortGUID), d)) {
 			return lookErr
@@ -76,13 +79,13 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 		result, applyErr = ops.Apply(ctx, h, d, ops.Options{Lab: r.lab(ctx)})
 		return applyErr
 	})
-	tfkit.AddError(diags, "run subnet manager "+ref(d).String(), err)
+	diagnostic.AddError(diags, "run subnet manager "+ref(d).String(), err)
 	if diags.HasError() {
 		return
 	}
-	tfkit.AddNotes(diags, "Subnet manager "+ref(d).String(), result.Warnings)
+	diagnostic.AddNotes(diags, "Subnet manager "+ref(d).String(), result.Warnings)
 	diags.Append(plan.observe(ctx, d, result.Observed)...)
-	tfkit.Confirm(ctx, "run subnet manager "+ref(d).String(), from, to, &plan, diags)
+	planned.Confirm(ctx, "run subnet manager "+ref(d).String(), from, to, &plan, diags)
 }
 
 // Read refreshes the state; a host that answers and has nothing of ours is
@@ -95,12 +98,12 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	d, err := state.desired(ctx)
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, "read subnet manager "+state.ID.ValueString(), err)
+		diagnostic.AddError(&resp.Diagnostics, "read subnet manager "+state.ID.ValueString(), err)
 		return
 	}
 	_, _, snap, err := r.Look(ctx, d.Host)
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, "read subnet manager "+ref(d).String(), err)
+		diagnostic.AddError(&resp.Diagnostics, "read subnet manager "+ref(d).String(), err)
 		return
 	}
 	observed := ops.Observe(snap, d.PortGUID)
@@ -110,7 +113,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	resp.Diagnostics.Append(state.observe(ctx, d, observed)...)
 	if state.Timeout.IsNull() {
-		state.Timeout = tfkit.DurationText("10m")
+		state.Timeout = attribute.DurationText("10m")
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
@@ -121,15 +124,15 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	d, err := state.desired(ctx)
 	if err != nil || resp.Diagnostics.HasError() {
-		tfkit.AddError(&resp.Diagnostics, "remove subnet manager "+state.ID.ValueString(), err)
+		diagnostic.AddError(&resp.Diagnostics, "remove subnet manager "+state.ID.ValueString(), err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(state.Timeout, standardTimeout))
+	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(state.Timeout, standardTimeout))
 	defer cancel()
 	var result ops.Result
 	known := ops.Coming()
 	defer known()
-	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
+	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ session.HostConfig) error {
 		snap, removeErr := h.Snapshot(ctx)
 		if removeErr != nil {
 			return removeErr
@@ -142,21 +145,21 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		result, removeErr = ops.Remove(ctx, h, d.PortGUID, ops.Options{})
 		return removeErr
 	})
-	tfkit.AddError(&resp.Diagnostics, "remove subnet manager "+ref(d).String(), err)
-	tfkit.AddNotes(&resp.Diagnostics, "Removed subnet manager "+ref(d).String(), append(result.Warnings, result.Left...))
+	diagnostic.AddError(&resp.Diagnostics, "remove subnet manager "+ref(d).String(), err)
+	diagnostic.AddNotes(&resp.Diagnostics, "Removed subnet manager "+ref(d).String(), append(result.Warnings, result.Left...))
 }
 
 // ImportState takes host/port_guid.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	port, err := tfkit.ParsePortRef(req.ID)
+	port, err := attribute.ParsePortRef(req.ID)
 	if err == nil {
 		err = r.InMap(port.Host)
 	}
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, "import subnet manager "+req.ID, err)
+		diagnostic.AddError(&resp.Diagnostics, "import subnet manager "+req.ID, err)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(port.String()))...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("host"), types.StringValue(port.Host))...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("port_guid"), tfkit.GUIDRaw(port.GUID))...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("port_guid"), attribute.GUIDRaw(port.GUID))...)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 // partitionsAttribute is partitions.conf as data.
@@ -58,9 +58,9 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
-			"id":        tfkit.IDAttribute("`host/port_guid`"),
-			"host":      tfkit.HostAttribute(),
-			"port_guid": tfkit.PortGUIDAttribute(),
+			"id":        attribute.IDAttribute("`host/port_guid`"),
+			"host":      attribute.HostAttribute(),
+			"port_guid": attribute.PortGUIDAttribute(),
 			"priority": schema.Int64Attribute{
 				Optional: true, Computed: true, Default: int64default.StaticInt64(0),
 				MarkdownDescription: "Priority, 0 to 15 (default 0). The highest of all subnet managers of the fabric is the master; of equals, the one with the lower port GUID.",
@@ -100,17 +100,17 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 				Validators:          []validator.Int64{int64validator.Between(1, 100)},
 			},
 			"partitions": partitionsAttribute(),
-			"timeout":    tfkit.TimeoutAttribute("10m", "installation, start and the proof that the fabric works"),
+			"timeout":    attribute.TimeoutAttribute("10m", "installation, start and the proof that the fabric works"),
 
-			"unit":            tfkit.Computed("systemd unit of the instance."),
-			"active":          tfkit.ComputedBool("Whether the instance runs."),
-			"enabled":         tfkit.ComputedBool("Whether it starts at boot."),
-			"package_version": tfkit.Computed("Version of the opensm package."),
-			"port_state":      tfkit.Computed("State of the port: `Active` once a subnet manager has set it up."),
-			"lid":             tfkit.ComputedInt("LID of the port."),
-			"sm_lid":          tfkit.ComputedInt("LID of the master subnet manager; that of this port if it is the master."),
-			"role":            tfkit.Computed("`master` or `standby`; null while the port is not served."),
-			"handover_time": tfkit.Computed("How long the fabric goes without a subnet manager at most if its master dies and this one is the standby: `sminfo_polling_timeout` × (`polling_retry_number` + 2). " +
+			"unit":            attribute.Computed("systemd unit of the instance."),
+			"active":          attribute.ComputedBool("Whether the instance runs."),
+			"enabled":         attribute.ComputedBool("Whether it starts at boot."),
+			"package_version": attribute.Computed("Version of the opensm package."),
+			"port_state":      attribute.Computed("State of the port: `Active` once a subnet manager has set it up."),
+			"lid":             attribute.ComputedInt("LID of the port."),
+			"sm_lid":          attribute.ComputedInt("LID of the master subnet manager; that of this port if it is the master."),
+			"role":            attribute.Computed("`master` or `standby`; null while the port is not served."),
+			"handover_time": attribute.Computed("How long the fabric goes without a subnet manager at most if its master dies and this one is the standby: `sminfo_polling_timeout` × (`polling_retry_number` + 2). " +
 				"Traffic in use goes on meanwhile; new ports, joins and paths wait."),
 			"security_keys": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
 // ValidateConfig says what no partition can be, before any host is asked.
@@ -24,7 +24,7 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 		return
 	}
 	if _, err := config.partitions(ctx); err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("partitions"), "Invalid value for partitions", tfkit.Sentence(err.Error()))
+		resp.Diagnostics.AddAttributeError(path.Root("partitions"), "Invalid value for partitions", diagnostic.Sentence(err.Error()))
 	}
 }
 

@@ -9,27 +9,27 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/port"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 type model struct {
-	ID              types.String   `tfsdk:"id"`
-	CardID          tfkit.CardID   `tfsdk:"card_id"`
-	Port            types.Int64    `tfsdk:"port"`
-	Enabled         types.Bool     `tfsdk:"enabled"`
-	Speeds          types.Set      `tfsdk:"speeds"`
-	Widths          types.Set      `tfsdk:"widths"`
-	AllowManagement types.String   `tfsdk:"allow_management_path"`
-	Timeout         tfkit.Duration `tfsdk:"timeout"`
+	ID              types.String       `tfsdk:"id"`
+	CardID          attribute.CardID   `tfsdk:"card_id"`
+	Port            types.Int64        `tfsdk:"port"`
+	Enabled         types.Bool         `tfsdk:"enabled"`
+	Speeds          types.Set          `tfsdk:"speeds"`
+	Widths          types.Set          `tfsdk:"widths"`
+	AllowManagement types.String       `tfsdk:"allow_management_path"`
+	Timeout         attribute.Duration `tfsdk:"timeout"`
 
-	AtBoot        types.Bool   `tfsdk:"at_boot"`
-	Unit          types.String `tfsdk:"unit"`
-	PortGUID      tfkit.GUID   `tfsdk:"port_guid"`
-	State         types.String `tfsdk:"state"`
-	PhysicalState types.String `tfsdk:"physical_state"`
-	Rate          types.String `tfsdk:"rate"`
-	LID           types.Int64  `tfsdk:"lid"`
-	SMLID         types.Int64  `tfsdk:"sm_lid"`
+	AtBoot        types.Bool     `tfsdk:"at_boot"`
+	Unit          types.String   `tfsdk:"unit"`
+	PortGUID      attribute.GUID `tfsdk:"port_guid"`
+	State         types.String   `tfsdk:"state"`
+	PhysicalState types.String   `tfsdk:"physical_state"`
+	Rate          types.String   `tfsdk:"rate"`
+	LID           types.Int64    `tfsdk:"lid"`
+	SMLID         types.Int64    `tfsdk:"sm_lid"`
 }
 
 // known reports whether everything that a check needs is known.
@@ -45,8 +45,8 @@ func (m *model) known() bool {
 }
 
 // desired reads what is asked for; consent is that of the configuration.
-func (m *model) desired(consent types.String) (ops.Desired, tfkit.CardRef, error) {
-	ref, err := tfkit.ParseCardRef(m.CardID.ValueString())
+func (m *model) desired(consent types.String) (ops.Desired, attribute.CardRef, error) {
+	ref, err := attribute.ParseCardRef(m.CardID.ValueString())
 	if err != nil {
 		return ops.Desired{}, ref, err
 	}
@@ -63,7 +63,7 @@ func (m *model) desired(consent types.String) (ops.Desired, tfkit.CardRef, error
 func texts(set types.Set) []string {
 	out := make([]string, 0, len(set.Elements()))
 	for _, v := range set.Elements() {
-		out = append(out, tfkit.StringOf(v))
+		out = append(out, attribute.StringOf(v))
 	}
 	return out
 }
@@ -77,27 +77,27 @@ func setOf(names []string) types.Set {
 }
 
 // id is "host/pci_address/port".
-func id(ref tfkit.CardRef, number int) string { return ref.String() + "/" + strconv.Itoa(number) }
+func id(ref attribute.CardRef, number int) string { return ref.String() + "/" + strconv.Itoa(number) }
 
-func parseID(text string) (tfkit.CardRef, int, error) {
+func parseID(text string) (attribute.CardRef, int, error) {
 	i := strings.LastIndexByte(text, '/')
 	if i > 0 {
-		ref, err := tfkit.ParseCardRef(text[:i])
+		ref, err := attribute.ParseCardRef(text[:i])
 		number, errNumber := strconv.Atoi(text[i+1:])
 		switch {
 		case err != nil || errNumber != nil:
 		case number < 1 || number > 2:
-			return tfkit.CardRef{}, 0, fmt.Errorf("invalid port id %q: a card has the ports 1 and 2", text)
+			return attribute.CardRef{}, 0, fmt.Errorf("invalid port id %q: a card has the ports 1 and 2", text)
 		default:
 			return ref, number, nil
 		}
 	}
-	return tfkit.CardRef{}, 0, fmt.Errorf("invalid port id %q: want host/pci_address/port, for example pve3/0000:01:00.0/1", text)
+	return attribute.CardRef{}, 0, fmt.Errorf("invalid port id %q: want host/pci_address/port, for example pve3/0000:01:00.0/1", text)
 }
 
 // observe fills everything from what was read. Of a setting, what the port is now
 // shows before what it will be after the next boot.
-func (m *model) observe(ref tfkit.CardRef, number int, o ops.Observed) {
+func (m *model) observe(ref attribute.CardRef, number int, o ops.Observed) {
 	m.ID = types.StringValue(id(ref, number))
 	if o.Present {
 		known := m.Enabled
@@ -117,14 +117,14 @@ func (m *model) observe(ref tfkit.CardRef, number int, o ops.Observed) {
 }
 
 func (m *model) facts(o ops.Observed) {
-	m.PortGUID = tfkit.NullText[tfkit.GUIDKind]()
+	m.PortGUID = attribute.NullText[attribute.GUIDKind]()
 	if !o.PortGUID.IsZero() {
-		m.PortGUID = tfkit.NewText[tfkit.GUIDKind](o.PortGUID.String())
+		m.PortGUID = attribute.NewText[attribute.GUIDKind](o.PortGUID.String())
 	}
-	m.State, m.PhysicalState = tfkit.OrNull(o.State), tfkit.OrNull(o.Physical)
+	m.State, m.PhysicalState = attribute.OrNull(o.State), attribute.OrNull(o.Physical)
 	m.Rate = types.StringNull()
 	if o.Physical == "LinkUp" {
-		m.Rate = tfkit.OrNull(o.Rate)
+		m.Rate = attribute.OrNull(o.Rate)
 	}
 	m.LID, m.SMLID = types.Int64Value(int64(o.LID)), types.Int64Value(int64(o.SMLID))
 }
@@ -150,18 +150,18 @@ func drift(known types.Set, o ops.Observed, live func(*ops.Link) []string, store
 }
 
 // plan fills what follows from configuration and state; what the host decides is
-// left to tfkit.Steady.
-func (m *model) plan(ref tfkit.CardRef, number int, prior model) {
+// left to planned.Steady.
+func (m *model) plan(ref attribute.CardRef, number int, prior model) {
 	m.ID = types.StringValue(id(ref, number))
 	m.AtBoot = types.BoolValue(true)
 	m.Unit = types.StringValue(ops.UnitName(ref.PCI, number))
-	tfkit.Settle(&m.AllowManagement, prior.AllowManagement)
+	attribute.Settle(&m.AllowManagement, prior.AllowManagement)
 }
 
 // normalise gives what an import leaves null a value that a plan may keep.
 func (m *model) normalise() {
-	tfkit.Settle(&m.AllowManagement, types.StringValue(""))
+	attribute.Settle(&m.AllowManagement, types.StringValue(""))
 	if m.Timeout.IsNull() {
-		m.Timeout = tfkit.DurationText("5m")
+		m.Timeout = attribute.DurationText("5m")
 	}
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/port"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 )
 
 // ModifyPlan checks what speaks against the setting and says what will be done.
@@ -20,7 +22,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	var plan, config, state model
 	if req.Plan.Raw.IsNull() {
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-		tfkit.AddForgotten(&resp.Diagnostics, "port", state.ID.ValueString(),
+		diagnostic.AddForgotten(&resp.Diagnostics, "port", state.ID.ValueString(),
 			"The port stays as it is until the driver is loaded anew or the host restarts; what makes the setting at boot is removed.")
 		r.CanLeave("remove setting of port "+state.ID.ValueString(), "card_id", req.State, "", &resp.Diagnostics)
 		r.checkRemoval(ctx, &resp.Diagnostics, &state)
@@ -36,12 +38,12 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	if !plan.known() || config.AllowManagement.IsUnknown() {
-		tfkit.AddPostponed(&resp.Diagnostics, "a port", "the card or a part of its setting comes from something that is not there yet")
+		diagnostic.AddPostponed(&resp.Diagnostics, "a port", "the card or a part of its setting comes from something that is not there yet")
 		return
 	}
 	d, ref, err := plan.desired(config.AllowManagement)
 	if err != nil {
-		tfkit.AddErrorAt(&resp.Diagnostics, path.Root("speeds"), "plan port "+id(ref, d.Number), err)
+		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("speeds"), "plan port "+id(ref, d.Number), err)
 		return
 	}
 	o, ok := r.claimed(ctx, plan.CardID, d, ref, req, &resp.Diagnostics)
@@ -49,7 +51,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	plan.plan(ref, d.Number, state)
-	steady := tfkit.Steady{Held: exists && state.holds(plan), ToDo: len(o.Differences(d)) > 0, Live: live}
+	steady := planned.Steady{Held: exists && state.holds(plan), ToDo: len(o.Differences(d)) > 0, Live: live}
 	steady.Plan(ctx, req, resp, &plan)
 }
 
@@ -67,10 +69,10 @@ func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, st
 var live = []string{"port_guid", "state", "physical_state", "rate", "lid", "sm_lid"}
 
 // claimed is assess for a port that no other resource has.
-func (r *Resource) claimed(ctx context.Context, card tfkit.CardID, d ops.Desired, ref tfkit.CardRef, req resource.ModifyPlanRequest,
+func (r *Resource) claimed(ctx context.Context, card attribute.CardID, d ops.Desired, ref attribute.CardRef, req resource.ModifyPlanRequest,
 	diags *diag.Diagnostics) (ops.Observed, bool) {
 	o, ok := r.assess(ctx, card, d, ref, diags)
-	c := tfkit.Claim{Key: r.FunctionKey(ref) + "/" + strconv.Itoa(d.Number), Name: id(ref, d.Number), HostIn: "card_id"}
+	c := planned.Claim{Key: r.FunctionKey(ref) + "/" + strconv.Itoa(d.Number), Name: id(ref, d.Number), HostIn: "card_id"}
 	return o, ok && r.Claim(ctx, "plan port", c, req, diags)
 }
 
@@ -83,20 +85,20 @@ func (m *model) holds(plan model) bool {
 
 // assess looks at the port and reports what speaks against d; not ok if nothing
 // may be planned.
-func (r *Resource) assess(ctx context.Context, card tfkit.CardID, d ops.Desired, ref tfkit.CardRef, diags *diag.Diagnostics) (ops.Observed, bool) {
+func (r *Resource) assess(ctx context.Context, card attribute.CardID, d ops.Desired, ref attribute.CardRef, diags *diag.Diagnostics) (ops.Observed, bool) {
 	what := "set port " + id(ref, d.Number)
 	at := r.RecordedCard(ctx, card, types.StringNull(), what, diags)
-	if at == nil || tfkit.AddFindings(ctx, diags, what, at.Strange()) {
+	if at == nil || diagnostic.AddFindings(ctx, diags, what, at.Strange()) {
 		return ops.Observed{}, false
 	}
 	o, err := ops.Look(ctx, at.Host, d)
 	if err != nil {
-		tfkit.AddErrorAt(diags, path.Root("port"), what, err)
+		diagnostic.AddErrorAt(diags, path.Root("port"), what, err)
 		return o, false
 	}
 	if len(o.Differences(d)) > 0 && r.OnlyRead(ctx, what, ref.Host, diags) {
 		return o, false
 	}
 	planned := ops.Planned{InfiniBand: r.Planned.Card(ref).LinkTypes[d.Number] == ib.LinkTypeIB}
-	return o, !tfkit.AddFindings(ctx, diags, what, ops.Check(at.Snap, d, o, planned))
+	return o, !diagnostic.AddFindings(ctx, diags, what, ops.Check(at.Snap, d, o, planned))
 }

@@ -16,7 +16,10 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/port"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 const standardTimeout = 5 * time.Minute
@@ -28,10 +31,10 @@ var (
 )
 
 // Resource is infiniband_port.
-type Resource struct{ tfkit.Resource }
+type Resource struct{ session.Resource }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{tfkit.Resource{Kind: "infiniband_port"}} }
+func New() resource.Resource { return &Resource{session.Resource{Kind: "infiniband_port"}} }
 
 // Metadata implements resource.Resource.
 func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -55,13 +58,13 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 	d, ref, err := plan.desired(config.AllowManagement)
 	what := "set port " + id(ref, d.Number)
 	if err != nil || diags.HasError() {
-		tfkit.AddError(diags, what, err)
+		diagnostic.AddError(diags, what, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(plan.Timeout, standardTimeout))
+	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(plan.Timeout, standardTimeout))
 	defer cancel()
 	var result ops.Result
-	err = r.WithHost(ctx, ref.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
+	err = r.WithHost(ctx, ref.Host, func(h *inventory.Host, _ session.HostConfig) error {
 		// What warns or refuses now belongs to the operator's screen as it did in
 		// the plan.
 		if _, ok := r.assess(ctx, plan.CardID, d, ref, diags); !ok {
@@ -71,13 +74,13 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		result, applyErr = ops.Apply(ctx, h, d, ops.Options{})
 		return applyErr
 	})
-	tfkit.AddError(diags, what, err)
+	diagnostic.AddError(diags, what, err)
 	if diags.HasError() {
 		return
 	}
-	tfkit.AddNotes(diags, "Port "+id(ref, d.Number), result.Warnings)
+	diagnostic.AddNotes(diags, "Port "+id(ref, d.Number), result.Warnings)
 	plan.observe(ref, d.Number, result.Observed)
-	tfkit.Confirm(ctx, what, from, to, &plan, diags)
+	planned.Confirm(ctx, what, from, to, &plan, diags)
 }
 
 // Read refreshes what the port is, and what it will be after a restart.
@@ -86,17 +89,17 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	d, ref, err := state.desired(types.StringNull())
 	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
-		tfkit.AddError(&resp.Diagnostics, "read port "+state.ID.ValueString(), err)
+		diagnostic.AddError(&resp.Diagnostics, "read port "+state.ID.ValueString(), err)
 		return
 	}
 	h, _, err := r.Host(ref.Host)
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, "read port "+id(ref, d.Number), err)
+		diagnostic.AddError(&resp.Diagnostics, "read port "+id(ref, d.Number), err)
 		return
 	}
 	o, err := ops.Look(ctx, h, d)
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, "read port "+id(ref, d.Number), err)
+		diagnostic.AddError(&resp.Diagnostics, "read port "+id(ref, d.Number), err)
 		return
 	}
 	if !o.Card && !o.Stored {
@@ -115,19 +118,19 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	d, ref, err := state.desired(types.StringNull())
 	what := "forget port " + id(ref, d.Number)
 	if err != nil || resp.Diagnostics.HasError() {
-		tfkit.AddError(&resp.Diagnostics, what, err)
+		diagnostic.AddError(&resp.Diagnostics, what, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, tfkit.DurationOf(state.Timeout, standardTimeout))
+	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(state.Timeout, standardTimeout))
 	defer cancel()
 	var result ops.Result
-	err = r.WithHost(ctx, ref.Host, func(h *inventory.Host, _ tfkit.HostConfig) error {
+	err = r.WithHost(ctx, ref.Host, func(h *inventory.Host, _ session.HostConfig) error {
 		var removeErr error
 		result, removeErr = ops.Remove(ctx, h, d.Card, d.Number)
 		return removeErr
 	})
-	tfkit.AddError(&resp.Diagnostics, what, err)
-	tfkit.AddNotes(&resp.Diagnostics, "Port "+id(ref, d.Number), result.Left)
+	diagnostic.AddError(&resp.Diagnostics, what, err)
+	diagnostic.AddNotes(&resp.Diagnostics, "Port "+id(ref, d.Number), result.Left)
 }
 
 // ImportState takes host/pci_address/port.
@@ -137,10 +140,10 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 		err = r.InMap(ref.Host)
 	}
 	if err != nil {
-		tfkit.AddError(&resp.Diagnostics, "import port "+req.ID, err)
+		diagnostic.AddError(&resp.Diagnostics, "import port "+req.ID, err)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(id(ref, number)))...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("card_id"), tfkit.NewText[tfkit.CardIDKind](ref.String()))...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("card_id"), attribute.NewText[attribute.CardIDKind](ref.String()))...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("port"), types.Int64Value(int64(number)))...)
 }

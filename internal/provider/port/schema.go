@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/port"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/tfkit"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 const description = "The administrative state of one InfiniBand port, and the speeds and widths that it may negotiate: what `ibportstate` sets, and what is otherwise lost at every boot.\n\n" +
@@ -29,8 +29,8 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
-			"id":      tfkit.IDAttribute("`host/pci_address/port`"),
-			"card_id": tfkit.CardIDAttribute(),
+			"id":      attribute.IDAttribute("`host/pci_address/port`"),
+			"card_id": attribute.CardIDAttribute(),
 			"port": schema.Int64Attribute{
 				Required:            true,
 				MarkdownDescription: "Number of the port, from 1. Another port is another object.",
@@ -48,16 +48,16 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 				Optional: true, Computed: true,
 				MarkdownDescription: "Consent to take the port away although the SSH session, the default route or storage of the host goes over it: the name of that interface. A change of this argument alone is no change.",
 			},
-			"timeout": tfkit.TimeoutAttribute("5m", "the change"),
+			"timeout": attribute.TimeoutAttribute("5m", "the change"),
 
-			"at_boot":        tfkit.ComputedBool("Whether the setting is made at every boot."),
-			"unit":           tfkit.Computed("systemd unit that makes the setting at boot."),
-			"port_guid":      tfkit.ComputedGUID("GUID of the port."),
-			"state":          tfkit.Computed("Logical state: `Down`, `Initializing` (a link, and no subnet manager yet), `Armed`, `Active`."),
-			"physical_state": tfkit.Computed("Physical state: `LinkUp`, `Polling` (nobody answers), `Disabled`, `PortConfigurationTraining`, …"),
-			"rate":           tfkit.Computed("Rate of the link, such as `40 Gb/sec (4X QDR)`; null without a link."),
-			"lid":            tfkit.ComputedInt("LID of the port."),
-			"sm_lid":         tfkit.ComputedInt("LID of the subnet manager that set the port up."),
+			"at_boot":        attribute.ComputedBool("Whether the setting is made at every boot."),
+			"unit":           attribute.Computed("systemd unit that makes the setting at boot."),
+			"port_guid":      attribute.ComputedGUID("GUID of the port."),
+			"state":          attribute.Computed("Logical state: `Down`, `Initializing` (a link, and no subnet manager yet), `Armed`, `Active`."),
+			"physical_state": attribute.Computed("Physical state: `LinkUp`, `Polling` (nobody answers), `Disabled`, `PortConfigurationTraining`, …"),
+			"rate":           attribute.Computed("Rate of the link, such as `40 Gb/sec (4X QDR)`; null without a link."),
+			"lid":            attribute.ComputedInt("LID of the port."),
+			"sm_lid":         attribute.ComputedInt("LID of the subnet manager that set the port up."),
 		},
 	}
 }

@@ -1,0 +1,68 @@
+package attribute
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+)
+
+// ValidElements has the elements of a list or a set validate themselves, which
+// the framework leaves to attributes, and refuses two spellings of one value in
+// a set.
+type ValidElements[K Kind] struct{}
+
+var (
+	_ validator.List = ValidElements[GUIDKind]{}
+	_ validator.Set  = ValidElements[GUIDKind]{}
+)
+
+// Description implements validator.Describer.
+func (ValidElements[K]) Description(context.Context) string {
+	var k K
+	return "each element must be " + k.Noun()
+}
+
+// MarkdownDescription implements validator.Describer.
+func (v ValidElements[K]) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+// ValidateList implements validator.List.
+func (v ValidElements[K]) ValidateList(_ context.Context, req validator.ListRequest, resp *validator.ListResponse) {
+	for i, e := range req.ConfigValue.Elements() {
+		v.element(&resp.Diagnostics, req.Path.AtListIndex(i), e)
+	}
+}
+
+// ValidateSet implements validator.Set.
+func (v ValidElements[K]) ValidateSet(_ context.Context, req validator.SetRequest, resp *validator.SetResponse) {
+	seen := map[string]string{}
+	for _, e := range req.ConfigValue.Elements() {
+		text, canonical := v.element(&resp.Diagnostics, req.Path, e)
+		if first, twice := seen[canonical]; twice && canonical != "" {
+			resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s: one value twice", req.Path),
+				fmt.Sprintf("%q and %q mean the same.", first, text))
+		}
+		seen[canonical] = text
+	}
+}
+
+// element returns the text and its canonical spelling; both are empty if it is
+// not known or not valid.
+func (ValidElements[K]) element(diags *diag.Diagnostics, at path.Path, e attr.Value) (text, canonical string) {
+	v, ok := e.(Text[K])
+	if !ok || v.IsNull() || v.IsUnknown() {
+		return "", ""
+	}
+	canonical, err := v.Canonical()
+	if err != nil {
+		var k K
+		diags.AddAttributeError(at, fmt.Sprintf("Invalid value for %s: not %s", at, k.Noun()), diagnostic.Sentence(err.Error()))
+		return "", ""
+	}
+	return v.ValueString(), canonical
+}

@@ -1,0 +1,270 @@
+package attribute
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// What happens after flash was written.
+const (
+	ActivationNone   = "none"
+	ActivationReboot = "reboot"
+)
+
+// HostAttribute is the argument that names a host of the provider's map.
+func HostAttribute() schema.StringAttribute {
+	return schema.StringAttribute{
+		Required:            true,
+		MarkdownDescription: "Key of the host in the provider's `hosts` map. Another host is another object: a change forgets this one and adopts the other.",
+		Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+	}
+}
+
+// CardIDAttribute is the argument that names a card by the id of its infiniband_card.
+func CardIDAttribute() schema.StringAttribute {
+	return schema.StringAttribute{
+		Required:   true,
+		CustomType: CardIDType{},
+		MarkdownDescription: "Id of the card, as `infiniband_card.….id` gives it: `host/pci_address/serial_number`. Another card is another object: a change forgets this one and leaves it as it is. " +
+			"The same card at another address is no other one. `host/pci_address` alone is the card that is there when the resource is created.",
+		PlanModifiers: []planmodifier.String{ReplaceIfOther[CardIDKind]()},
+	}
+}
+
+// CardIdentityAttribute is who the card was when the resource was created.
+func CardIdentityAttribute() schema.StringAttribute {
+	return Computed("Which card this is: serial number, part number and chip; MACs and GUIDs of a card without a readable serial number. " +
+		"It is part of the plan. A card that is not this one is never written to, whatever its address.")
+}
+
+// PortGUIDAttribute is the argument that names a port of a host.
+func PortGUIDAttribute() schema.StringAttribute {
+	return schema.StringAttribute{
+		Required:            true,
+		CustomType:          GUIDType{},
+		MarkdownDescription: "GUID of the port, in any usual spelling; `infiniband_guids.….port_guids[0]` is that of port 1. Another port is another object.",
+		PlanModifiers:       []planmodifier.String{ReplaceIfOther[GUIDKind]()},
+	}
+}
+
+// IDAttribute is the computed id; format says how it is built.
+func IDAttribute(format string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Computed:            true,
+		MarkdownDescription: "Id, " + format + "; also what `terraform import` takes.",
+	}
+}
+
+// ActivationAttribute is the argument that says how a change becomes effective.
+func ActivationAttribute() schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional: true,
+		Computed: true,
+		Default:  stringdefault.StaticString(ActivationNone),
+		MarkdownDescription: "What to do after flash was written and verified: `reboot` restarts the host if the provider's `reboot.allowed` permits it and proves that it came back, " +
+			"`none` (the default) leaves the change waiting for the next restart; `reboot_required` says so. A change of this argument alone is no change.",
+		Validators: []validator.String{stringvalidator.OneOf(ActivationNone, ActivationReboot)},
+	}
+}
+
+// ActivationOf gives what a configuration says of the activation. What a plan says
+// may be of an earlier apply: see Steady.
+func ActivationOf(configured types.String) string {
+	if configured.IsNull() || configured.IsUnknown() {
+		return ActivationNone
+	}
+	return configured.ValueString()
+}
+
+// TimeoutAttribute bounds one apply of the resource.
+func TimeoutAttribute(standard, what string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional:            true,
+		Computed:            true,
+		CustomType:          DurationType{},
+		Default:             stringdefault.StaticString(standard),
+		MarkdownDescription: "How long " + what + " may take, such as `" + standard + "` (the default). A change of this argument alone is no change.",
+	}
+}
+
+// Computed is a computed string.
+func Computed(description string) schema.StringAttribute {
+	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+}
+
+// ComputedText is a computed string of one kind.
+func ComputedText[K Kind](description string) schema.StringAttribute {
+	return schema.StringAttribute{Computed: true, CustomType: TextType[K]{}, MarkdownDescription: description}
+}
+
+// ComputedGUID is a computed GUID.
+func ComputedGUID(description string) schema.StringAttribute {
+	return ComputedText[GUIDKind](description)
+}
+
+// ComputedPSID is a computed PSID.
+func ComputedPSID(description string) schema.StringAttribute {
+	return ComputedText[PSIDKind](description)
+}
+
+// ComputedVersion is a computed firmware version.
+func ComputedVersion(description string) schema.StringAttribute {
+	return ComputedText[VersionKind](description)
+}
+
+// ComputedBool is a computed boolean.
+func ComputedBool(description string) schema.BoolAttribute {
+	return schema.BoolAttribute{Computed: true, MarkdownDescription: description}
+}
+
+// ComputedInt is a computed number.
+func ComputedInt(description string) schema.Int64Attribute {
+	return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+}
+
+// ComputedList is a computed list of values of type t.
+func ComputedList(t attr.Type, description string) schema.ListAttribute {
+	return schema.ListAttribute{Computed: true, ElementType: t, MarkdownDescription: description}
+}
+
+// ConsentAttribute is the argument by which an operator agrees to one change
+// that is refused by default. It holds what will happen, so that it fits no
+// other change.
+func ConsentAttribute[K Kind](description string) schema.SingleNestedAttribute {
+	part := func(what string) schema.StringAttribute {
+		return schema.StringAttribute{Required: true, CustomType: TextType[OrEmpty[K]]{}, MarkdownDescription: what}
+	}
+	return schema.SingleNestedAttribute{
+		Optional:            true,
+		Computed:            true,
+		MarkdownDescription: description + " Nothing else is consented to, and it means nothing once the card is as configured: a change of this argument alone is no change.",
+		Attributes: map[string]schema.Attribute{
+			"from": part("What the card has before the change."),
+			"to":   part("What it is to have afterwards."),
+		},
+	}
+}
+
+// ReplaceIfOther asks for a replace if the value means something else than the
+// state's; another spelling of the same value keeps the state's spelling.
+func ReplaceIfOther[K Kind]() planmodifier.String { return identityModifier[K]{replace: true} }
+
+// KeepSpelling keeps the state's spelling of a value that means the same.
+func KeepSpelling[K Kind]() planmodifier.String { return identityModifier[K]{} }
+
+type identityModifier[K Kind] struct{ replace bool }
+
+func (m identityModifier[K]) Description(context.Context) string {
+	return "Another spelling of the same value is no change."
+}
+
+func (m identityModifier[K]) MarkdownDescription(ctx context.Context) string {
+	return m.Description(ctx)
+}
+
+func (m identityModifier[K]) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	if req.State.Raw.IsNull() || req.Plan.Raw.IsNull() {
+		return // created or destroyed
+	}
+	if (Text[K]{req.PlanValue}).Same(Text[K]{req.StateValue}) {
+		resp.PlanValue = req.StateValue
+		return
+	}
+	var k K
+	if thing, ok := any(k).(interface{ Moved(a, b string) bool }); ok && thing.Moved(req.PlanValue.ValueString(), req.StateValue.ValueString()) {
+		return // the same one at another place
+	}
+	resp.RequiresReplace = m.replace
+}
+
+// StringList returns a list of strings.
+func StringList(values []string) types.List {
+	elems := make([]attr.Value, len(values))
+	for i, v := range values {
+		elems[i] = types.StringValue(v)
+	}
+	return types.ListValueMust(types.StringType, elems)
+}
+
+// TextList returns a list of values of one kind.
+func TextList[K Kind](values []Text[K]) types.List {
+	elems := make([]attr.Value, len(values))
+	for i, v := range values {
+		elems[i] = v
+	}
+	return types.ListValueMust(TextType[K]{}, elems)
+}
+
+// StringMap returns a map of strings.
+func StringMap(values map[string]string) types.Map {
+	elems := make(map[string]attr.Value, len(values))
+	for k, v := range values {
+		elems[k] = types.StringValue(v)
+	}
+	return types.MapValueMust(types.StringType, elems)
+}
+
+// Consent is a pair of tokens; both are empty if nothing is consented to.
+type Consent struct{ From, To string }
+
+// ConsentOf reads a consent from the configuration; unknown is true while it
+// is not known yet.
+func ConsentOf(v types.Object) (c Consent, unknown bool) {
+	if v.IsUnknown() {
+		return Consent{}, true
+	}
+	token := func(name string) string {
+		part, ok := v.Attributes()[name]
+		unknown = unknown || ok && part.IsUnknown()
+		return StringOf(part)
+	}
+	return Consent{From: token("from"), To: token("to")}, unknown
+}
+
+// StringOf returns the text of a string value of any type; empty if it is
+// something else, null or unknown.
+func StringOf(v attr.Value) string {
+	s, ok := v.(interface{ ValueString() string })
+	if !ok {
+		return ""
+	}
+	return s.ValueString()
+}
+
+// NoConsent is what state holds where nothing was consented to. It is a value
+// rather than null because Terraform lets a provider keep a known prior value,
+// but not null, when the configuration adds an argument that changes nothing.
+func NoConsent[K Kind]() types.Object {
+	return types.ObjectValueMust(consentTypes[K](), map[string]attr.Value{"from": NewText[OrEmpty[K]](""), "to": NewText[OrEmpty[K]]("")})
+}
+
+// NullConsent is what a plan holds where nothing is consented to.
+func NullConsent[K Kind]() types.Object { return types.ObjectNull(consentTypes[K]()) }
+
+func consentTypes[K Kind]() map[string]attr.Type {
+	return map[string]attr.Type{"from": TextType[OrEmpty[K]]{}, "to": TextType[OrEmpty[K]]{}}
+}
+
+// Settle gives a value that is unknown or null the value of another one.
+func Settle[V attr.Value](to *V, value V) {
+	if (*to).IsUnknown() || (*to).IsNull() {
+		*to = value
+	}
+}
+
+// OrNull returns a string, or null if it is empty.
+func OrNull(s string) types.String {
+	if s == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(s)
+}

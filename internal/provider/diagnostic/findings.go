@@ -1,0 +1,101 @@
+package diagnostic
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// AddFindings makes diagnostics of findings: what blocks becomes an error
+// "Refusing to <what>: <CODE> …" at the attribute that it belongs to, warnings
+// become warnings, notes go to the log only. what is verb, thing and identity,
+// because Terraform folds warnings with equal summaries. It reports whether
+// anything blocks.
+func AddFindings(ctx context.Context, diags *diag.Diagnostics, what string, findings []safety.Finding) (blocked bool) {
+	for _, f := range findings {
+		switch f.Severity {
+		case safety.Refuse, safety.NeedsConsent:
+			blocked = true
+			addRefusal(diags, what, f)
+		case safety.Warn:
+			_, thing, _ := strings.Cut(what, " ")
+			add(f, diags.AddAttributeWarning, diags.AddWarning, fmt.Sprintf("%s: %s %s", capital(thing), f.Code, f.Summary))
+		case safety.Note:
+			tflog.Info(ctx, Plain(f.Summary), map[string]any{"code": f.Code, "evidence": Plain(f.Evidence), "about": what})
+		}
+	}
+	return blocked
+}
+
+// addRefusal adds a finding that blocks. Some name what is refused themselves.
+func addRefusal(diags *diag.Diagnostics, what string, f safety.Finding) {
+	summary := fmt.Sprintf("Refusing to %s: %s %s", what, f.Code, f.Summary)
+	if strings.HasPrefix(f.Summary, "Refusing ") {
+		_, thing, _ := strings.Cut(what, " ")
+		summary = fmt.Sprintf("%s: %s %s", f.Summary, f.Code, thing)
+	}
+	add(f, diags.AddAttributeError, diags.AddError, summary)
+}
+
+// AddBlocking is AddFindings for those that block, for a validation that will be
+// followed by a plan that shows the others.
+func AddBlocking(ctx context.Context, diags *diag.Diagnostics, what string, findings []safety.Finding) {
+	AddFindings(ctx, diags, what, safety.Blocking(findings))
+}
+
+func add(f safety.Finding, at func(path.Path, string, string), whole func(string, string), summary string) {
+	if f.Attribute == "" {
+		whole(summary, f.Detail())
+		return
+	}
+	at(attributePath(f.Attribute), summary, f.Detail())
+}
+
+// attributePath reads "ports.1" as element "1" of the map ports.
+func attributePath(s string) path.Path {
+	parts := strings.Split(s, ".")
+	p := path.Root(parts[0])
+	for _, key := range parts[1:] {
+		p = p.AtMapKey(key)
+	}
+	return p
+}
+
+// AddPostponed warns that a check waits for apply, when what it needs is known.
+func AddPostponed(diags *diag.Diagnostics, what, why string) {
+	diags.AddWarning("Checked at apply: "+what,
+		"Not everything that this depends on is known while planning: "+why+". The checks are not skipped: they are made at apply, before anything is changed, and refuse then if they must.")
+}
+
+// AddForgotten warns that destroying a resource leaves its object as it is.
+func AddForgotten(diags *diag.Diagnostics, thing, identity, stays string) {
+	diags.AddWarning(fmt.Sprintf("Left as it is: %s %s", thing, identity), stays)
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// AddNotes adds one warning that holds what an operation wants the operator to
+// know; nothing if that is nothing.
+func AddNotes(diags *diag.Diagnostics, what string, notes []string) {
+	if len(notes) > 0 {
+		diags.AddWarning(what, strings.Join(notes, "\n"))
+	}
+}
+
+// WithoutJobs leaves out the finding on unsettled jobs, of which AddJobs says
+// more.
+func WithoutJobs(findings []safety.Finding) []safety.Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f safety.Finding) bool { return f.Code == "HO005" })
+}

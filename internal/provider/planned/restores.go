@@ -1,0 +1,96 @@
+package planned
+
+import (
+	"crypto/rand"
+	"sync"
+)
+
+// Restores tells the one destroy that may burn an earlier firmware back from all
+// others. Core destroys an object also to replace it, under another address of
+// the same card, and as what is left of a create_before_destroy; a delete is
+// shown the state alone and cannot see which it is. It lives as long as the
+// process, hence as one walk of core, and is safe for concurrent use.
+type Restores struct {
+	walk string
+
+	mu        sync.Mutex
+	applying  bool
+	read      map[string]bool // cards, by CardKey
+	holders   map[string]Holder
+	announced map[string]bool
+}
+
+// Holder says who else has a card that is to be restored.
+type Holder int
+
+// What Announce finds.
+const (
+	HeldByNobody Holder = iota
+	HeldByNew           // a resource that is to be made
+	HeldByOther         // a resource that is in the state
+)
+
+// NewRestores begins a walk.
+func NewRestores() *Restores {
+	return &Restores{walk: rand.Text(), read: map[string]bool{}, holders: map[string]Holder{}, announced: map[string]bool{}}
+}
+
+// Walk names this walk. A plan and its apply are two walks, so that a note with
+// this name was not made by the plan that the operator saw.
+func (r *Restores) Walk() string { return r.walk }
+
+// Applying says that this walk changes things: what is planned now is planned
+// just before it is done, and nobody sees it first.
+func (r *Restores) Applying() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.applying
+}
+
+// BeginApply notes that this walk changes things.
+func (r *Restores) BeginApply() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.applying = true
+}
+
+// SawState notes that the state has a resource of the card: it was read.
+func (r *Restores) SawState(card string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.read[card] = true
+}
+
+// InState reports whether the state was seen to have a resource of the card. It
+// is false in a walk that applies, where nothing is read.
+func (r *Restores) InState(card string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.read[card]
+}
+
+// Hold notes that the configuration has a resource of the card, in the state or
+// not yet, and reports whether this walk restores the card.
+func (r *Restores) Hold(card string, exists bool) (restored bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case !exists:
+		r.holders[card] = HeldByNew
+	case r.holders[card] == HeldByNobody:
+		r.holders[card] = HeldByOther
+	}
+	return r.announced[card]
+}
+
+// Announce notes that this walk restores the card, unless the configuration has
+// a resource of it.
+func (r *Restores) Announce(card string) Holder {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := r.holders[card]
+	if found == HeldByNobody {
+		r.announced[card] = true
+	}
+	return found
+}

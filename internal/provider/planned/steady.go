@@ -1,0 +1,171 @@
+package planned
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+)
+
+// Steady makes a plan that the host cannot contradict.
+//
+// Core plans twice from one state and one configuration: for the operator, and in a
+// new process just before the change. If a value that was known in the first plan is
+// another one in the second, it stops and says "This is a bug in the provider"; also
+// if there is nothing left to do by then, and the plan has become the state. So what
+// is known in a plan must follow from configuration and state alone, and what the
+// host decides is unknown as soon as anything is to be done.
+type Steady struct {
+	// Held says that the state has what the configuration asks for. It must follow
+	// from these two alone.
+	Held bool
+	// ToDo says that something is to be done on the host as it is now.
+	ToDo bool
+	// Live are the attributes that the host decides.
+	Live []string
+}
+
+// Plan plans. wanted is the model of a change; all that is known in it outside Live
+// must follow from configuration and state alone. A state that holds what is asked
+// for is kept, whatever else the configuration changes, as Terraform permits.
+func (s Steady) Plan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, wanted any) {
+	if s.Held {
+		resp.Plan.Raw = req.State.Raw
+		if !s.ToDo {
+			return
+		}
+	} else {
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, wanted)...)
+	}
+	open, err := unknownAt(resp.Plan.Raw, s.Live)
+	if err != nil {
+		diagnostic.AddError(&resp.Diagnostics, "plan what the host decides", err)
+		return
+	}
+	resp.Plan.Raw = open
+}
+
+// unknownAt gives an object with some of its attributes unknown.
+func unknownAt(object tftypes.Value, names []string) (tftypes.Value, error) {
+	return tftypes.Transform(object, func(at *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
+		if name, ok := rootName(at); ok && slices.Contains(names, name) {
+			return tftypes.NewValue(v.Type(), tftypes.UnknownValue), nil
+		}
+		return v, nil
+	})
+}
+
+// rootName gives the name of an attribute of the object itself.
+func rootName(at *tftypes.AttributePath) (string, bool) {
+	if len(at.Steps()) != 1 {
+		return "", false
+	}
+	name, ok := at.Steps()[0].(tftypes.AttributeName)
+	return string(name), ok
+}
+
+// Confirm stores what was read back after a change. If it is not what was planned,
+// because somebody changed the host at the same time, it says so, in words that
+// core has not, and stores nothing: the next plan shows what has become of it.
+func Confirm(ctx context.Context, what string, plan tfsdk.Plan, to *tfsdk.State, found any, diags *diag.Diagnostics) {
+	state := tfsdk.State(plan)
+	if diags.Append(state.Set(ctx, found)...); diags.HasError() {
+		return
+	}
+	lines, err := contradicted(plan.Raw, state.Raw)
+	switch {
+	case err != nil:
+		diagnostic.AddError(diags, what, err)
+	case len(lines) > 0:
+		diags.AddError("Unable to "+what+": the host shows something else afterwards",
+			"The change was made as planned, and what was read back afterwards is not what was planned. Somebody else has changed the card or the host at the same time, or another setting of the host wins. "+
+				"The state keeps what it held before.\n\nPlan again, and read what has become of it.\n\n"+strings.Join(lines, "\n"))
+	default:
+		to.Raw = state.Raw
+	}
+}
+
+// contradicted names the values that were known in a plan and are others now.
+func contradicted(planned, found tftypes.Value) ([]string, error) {
+	diffs, err := planned.Diff(found)
+	if err != nil {
+		return nil, fmt.Errorf("compare the plan with what was read back: %w", err)
+	}
+	seen := map[string]bool{}
+	var lines []string
+	for _, d := range diffs {
+		steps := d.Path.Steps()
+		if len(steps) == 0 || d.Value1 != nil && !d.Value1.IsFullyKnown() || openAbove(planned, d.Path) {
+			continue
+		}
+		name, ok := steps[0].(tftypes.AttributeName)
+		if !ok || seen[string(name)] {
+			continue
+		}
+		seen[string(name)] = true
+		lines = append(lines, fmt.Sprintf("%s: planned %s, found %s", name, valueText(planned, name), valueText(found, name)))
+	}
+	return lines, nil
+}
+
+// openAbove reports whether a value that holds the one at a path is unknown.
+func openAbove(object tftypes.Value, at *tftypes.AttributePath) bool {
+	for path := at.WithoutLastStep(); path != nil && len(path.Steps()) > 0; path = path.WithoutLastStep() {
+		v, _, err := tftypes.WalkAttributePath(object, path)
+		if value, ok := v.(tftypes.Value); err == nil && ok && !value.IsKnown() {
+			return true
+		}
+	}
+	return false
+}
+
+func valueText(object tftypes.Value, name tftypes.AttributeName) string {
+	v, _, err := tftypes.WalkAttributePath(object, tftypes.NewAttributePath().WithAttributeName(string(name)))
+	value, ok := v.(tftypes.Value)
+	if err != nil || !ok {
+		return "nothing"
+	}
+	return plainText(value)
+}
+
+// plainText writes a value as an operator would.
+func plainText(v tftypes.Value) string {
+	var (
+		text  string
+		truth bool
+		list  []tftypes.Value
+		named map[string]tftypes.Value
+	)
+	switch {
+	case v.IsNull():
+		return "null"
+	case !v.IsKnown():
+		return "(known after apply)"
+	case v.As(&text) == nil:
+		return fmt.Sprintf("%q", text)
+	case v.As(&truth) == nil:
+		return strconv.FormatBool(truth)
+	case v.As(&list) == nil:
+		all := make([]string, len(list))
+		for i := range list {
+			all[i] = plainText(list[i])
+		}
+		return "[" + strings.Join(all, ", ") + "]"
+	case v.As(&named) == nil:
+		var all []string
+		for key, e := range named {
+			all = append(all, key+" = "+plainText(e))
+		}
+		slices.Sort(all)
+		return "{ " + strings.Join(all, ", ") + " }"
+	}
+	return v.String()
+}

@@ -1,0 +1,83 @@
+package planned
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+)
+
+type steadyModel struct {
+	Asked types.String `tfsdk:"asked"`
+	Seen  types.Bool   `tfsdk:"seen"`
+	Ports types.List   `tfsdk:"ports"`
+}
+
+var steadySchema = schema.Schema{Attributes: map[string]schema.Attribute{
+	"asked": attribute.Computed(""), "seen": attribute.ComputedBool(""), "ports": attribute.ComputedList(types.StringType, ""),
+}}
+
+func steadyPlan(t *testing.T, m steadyModel) tfsdk.Plan {
+	t.Helper()
+	plan := tfsdk.Plan{Schema: steadySchema, Raw: tftypes.NewValue(steadySchema.Type().TerraformType(context.Background()), nil)}
+	if d := plan.Set(context.Background(), &m); d.HasError() {
+		t.Fatal(d)
+	}
+	return plan
+}
+
+// What is known in a plan is the same whether or not something is left to do on the
+// host, so that core finds no difference when it plans again.
+func TestSteady_knowsTheSameWhateverTheHostDoes(t *testing.T) {
+	ctx := context.Background()
+	state := steadyPlan(t, steadyModel{types.StringValue("old"), types.BoolValue(true), attribute.StringList([]string{"a"})})
+	wanted := steadyModel{types.StringValue("new"), types.BoolValue(false), attribute.StringList([]string{"b"})}
+	for name, c := range map[string]struct {
+		steady Steady
+		asked  string
+		seen   types.Bool
+	}{
+		"held":                  {Steady{Held: true}, "old", types.BoolValue(true)},
+		"held, something to do": {Steady{Held: true, ToDo: true}, "old", types.BoolUnknown()},
+		"not held":              {Steady{ToDo: true}, "new", types.BoolUnknown()},
+		"not held, done by now": {Steady{}, "new", types.BoolUnknown()},
+	} {
+		c.steady.Live = []string{"seen"}
+		req := resource.ModifyPlanRequest{State: tfsdk.State(state)}
+		resp := resource.ModifyPlanResponse{Plan: steadyPlan(t, wanted)}
+		c.steady.Plan(ctx, req, &resp, &wanted)
+		var got steadyModel
+		if d := resp.Plan.Get(ctx, &got); d.HasError() || resp.Diagnostics.HasError() || got.Asked.ValueString() != c.asked || !got.Seen.Equal(c.seen) {
+			t.Errorf("%s: got %+v, %v, %v", name, got, d, resp.Diagnostics)
+		}
+	}
+}
+
+func TestConfirm_namesWhatIsNotAsPlanned(t *testing.T) {
+	ctx := context.Background()
+	plan := steadyPlan(t, steadyModel{types.StringValue("new"), types.BoolUnknown(), types.ListUnknown(types.StringType)})
+	before := tfsdk.State{Schema: steadySchema, Raw: tftypes.NewValue(plan.Raw.Type(), nil)}
+	for _, c := range []struct {
+		asked string
+		lines []string
+	}{{"new", nil}, {"other", []string{`asked: planned "new", found "other"`}}} {
+		to, found := before, steadyModel{types.StringValue(c.asked), types.BoolValue(true), attribute.StringList([]string{"a"})}
+		var diags diag.Diagnostics
+		Confirm(ctx, "set it", plan, &to, &found, &diags)
+		if diags.HasError() != (c.lines != nil) || to.Raw.IsNull() != (c.lines != nil) {
+			t.Errorf("%s: stored %v, %v", c.asked, to.Raw, diags)
+		}
+		now := steadyPlan(t, found)
+		if lines, err := contradicted(plan.Raw, now.Raw); err != nil || !slices.Equal(lines, c.lines) {
+			t.Errorf("%s: got %q, %v", c.asked, lines, err)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package planned
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+)
+
+// IPoIB is what the interfaces of one subnet should have in common.
+type IPoIB struct {
+	Mode string
+	MTU  int
+}
+
+// SetIPoIB remembers an IPoIB interface of the configuration, and returns those
+// of the same subnets that were planned before it with another setting, one for
+// each setting.
+func (p *Walk) SetIPoIB(port attribute.PortRef, own IPoIB, addresses []netip.Prefix) map[attribute.PortRef]IPoIB {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	others := map[attribute.PortRef]IPoIB{}
+	for _, a := range addresses {
+		subnet := a.Masked()
+		if p.subnets[subnet] == nil {
+			p.subnets[subnet] = map[IPoIB]attribute.PortRef{}
+		}
+		for setting, first := range p.subnets[subnet] {
+			if setting != own && first != port {
+				others[first] = setting
+			}
+		}
+		if _, ok := p.subnets[subnet][own]; !ok {
+			p.subnets[subnet][own] = port
+		}
+	}
+	return others
+}
+
+// Neighbour is another interface of the configuration, and what of it is in the way.
+type Neighbour struct {
+	Port    attribute.PortRef
+	Address netip.Prefix // of the other interface
+}
+
+// SetAddresses remembers the addresses of an IPoIB interface of the configuration.
+// It returns interfaces of the same host with a subnet that overlaps, and of other
+// hosts with one of the addresses, of those that were planned before it.
+func (p *Walk) SetAddresses(port attribute.PortRef, addresses []netip.Prefix) (overlap, same []Neighbour) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, old := range p.addresses[port.Host][port] {
+		if p.holders[old.Addr()] == port {
+			delete(p.holders, old.Addr())
+		}
+	}
+	for other, theirs := range p.addresses[port.Host] {
+		for _, a := range theirs {
+			if other != port && slices.ContainsFunc(addresses, a.Overlaps) {
+				overlap = append(overlap, Neighbour{other, a})
+			}
+		}
+	}
+	if p.addresses[port.Host] == nil {
+		p.addresses[port.Host] = map[attribute.PortRef][]netip.Prefix{}
+	}
+	p.addresses[port.Host][port] = addresses
+	for _, a := range addresses {
+		holder, held := p.holders[a.Addr()]
+		switch {
+		case !held:
+			p.holders[a.Addr()] = port
+		case holder.Host != port.Host:
+			same = append(same, Neighbour{holder, a})
+		}
+	}
+	slices.SortFunc(overlap, func(a, b Neighbour) int { return strings.Compare(a.Port.String(), b.Port.String()) })
+	return overlap, same
+}

@@ -1,0 +1,240 @@
+package planned
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// Walk remembers what one walk of core will do, so that resources further down can
+// be checked against the state they will find rather than the present one. It
+// lives as long as the process, hence never reaches from plan to apply; there
+// the hosts themselves are asked. It is safe for concurrent use.
+type Walk struct {
+	mu     sync.Mutex
+	cards  map[attribute.CardRef]Card
+	images map[attribute.ImageRef]Image
+	sms    map[attribute.PortRef]SM
+	rivals map[SM][]attribute.PortRef        // the same the other way round
+	ports  map[attribute.PortRef]plannedPort // where a GUID will be
+	lab    *safety.Lab                       // found and planned identities of all cards
+	// partitions holds one subnet manager of each partition file.
+	partitions map[string]attribute.PortRef
+	// subnets holds, by subnet and setting, the first interface of each.
+	subnets map[netip.Prefix]map[IPoIB]attribute.PortRef
+	// addresses are those of the IPoIB interfaces by host, holders the first
+	// interface that has each.
+	addresses map[string]map[attribute.PortRef][]netip.Prefix
+	holders   map[netip.Addr]attribute.PortRef
+	claims    claims // which resource manages what
+}
+
+type plannedPort struct {
+	card   attribute.CardRef
+	number int
+}
+
+// SM is a subnet manager of the configuration.
+type SM struct {
+	Priority int
+	// Master is true if it runs and is the master of its fabric, which then has
+	// no other: two such are on two fabrics.
+	Master bool
+}
+
+// Image is a verified image file of this plan.
+type Image struct {
+	Name   string // path on the operator's machine
+	SHA256 string
+	Size   int64
+	Parsed *fwimage.Image
+}
+
+// Card is what a card will be after the resources planned so far.
+type Card struct {
+	PSID      ib.PSID // empty if no burn is planned
+	FW        ib.FWVersion
+	Device    uint16              // device type of the image
+	GUIDs     *ib.GUIDSet         // nil if no change is planned
+	LinkTypes map[int]ib.LinkType // by port; empty if no change is planned
+}
+
+// Changes reports whether anything about the card is going to change.
+func (c Card) Changes() bool {
+	return c.PSID != "" || c.GUIDs != nil || len(c.LinkTypes) > 0
+}
+
+// NewWalk returns a walk in which nothing is planned yet.
+func NewWalk() *Walk {
+	return &Walk{
+		cards: map[attribute.CardRef]Card{}, images: map[attribute.ImageRef]Image{}, sms: map[attribute.PortRef]SM{}, rivals: map[SM][]attribute.PortRef{},
+		ports: map[attribute.PortRef]plannedPort{}, lab: safety.NewLab(), partitions: map[string]attribute.PortRef{},
+		subnets: map[netip.Prefix]map[IPoIB]attribute.PortRef{}, claims: newClaims(),
+		addresses: map[string]map[attribute.PortRef][]netip.Prefix{}, holders: map[netip.Addr]attribute.PortRef{},
+	}
+}
+
+// Image returns a parsed image by its id.
+func (p *Walk) Image(ref attribute.ImageRef) (Image, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	img, ok := p.images[ref]
+	return img, ok
+}
+
+// SetImage remembers a parsed image.
+func (p *Walk) SetImage(ref attribute.ImageRef, img Image) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.images[ref] = img
+}
+
+// Lab gives the found and planned identities of all cards.
+func (p *Walk) Lab() *safety.Lab { return p.lab }
+
+// Card returns what is planned for a card.
+func (p *Walk) Card(ref attribute.CardRef) Card {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cards[ref]
+}
+
+// UpdateCard changes what is planned for a card.
+func (p *Walk) UpdateCard(ref attribute.CardRef, change func(*Card)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.cards[ref]
+	p.unindex(ref, c)
+	change(&c)
+	p.cards[ref] = c
+	if c.GUIDs != nil {
+		p.lab.Plan(ref.Host, ref.PCI, *c.GUIDs)
+		p.ports[attribute.PortRef{Host: ref.Host, GUID: c.GUIDs.Port2}] = plannedPort{ref, 2}
+		p.ports[attribute.PortRef{Host: ref.Host, GUID: c.GUIDs.Port1}] = plannedPort{ref, 1}
+	}
+}
+
+// DoneCard forgets what was planned for a card once it was applied: from then
+// on the host itself is asked.
+func (p *Walk) DoneCard(ref attribute.CardRef) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unindex(ref, p.cards[ref])
+	delete(p.cards, ref)
+}
+
+func (p *Walk) unindex(ref attribute.CardRef, c Card) {
+	if c.GUIDs == nil {
+		return
+	}
+	p.lab.Unplan(ref.Host, ref.PCI)
+	for _, guid := range []ib.GUID{c.GUIDs.Port1, c.GUIDs.Port2} {
+		at := attribute.PortRef{Host: ref.Host, GUID: guid}
+		if p.ports[at].card == ref {
+			delete(p.ports, at)
+		}
+	}
+}
+
+// PortOf finds the card on a host that will carry a port GUID after the changes
+// planned so far.
+func (p *Walk) PortOf(host string, guid ib.GUID) (attribute.CardRef, int, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at, ok := p.ports[attribute.PortRef{Host: host, GUID: guid}]
+	return at.card, at.number, ok
+}
+
+// SetSM remembers a subnet manager of the configuration.
+func (p *Walk) SetSM(port attribute.PortRef, sm SM) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if old, ok := p.sms[port]; ok {
+		p.rivals[old] = slices.DeleteFunc(p.rivals[old], func(r attribute.PortRef) bool { return r == port })
+	}
+	p.sms[port] = sm
+	p.rivals[sm] = append(p.rivals[sm], port)
+}
+
+// SMs gives the ports of the subnet managers that were planned so far; none if
+// they are more than atMost.
+func (p *Walk) SMs(atMost int) []attribute.PortRef {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.sms) > atMost {
+		return nil
+	}
+	return slices.SortedFunc(maps.Keys(p.sms), func(a, b attribute.PortRef) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// SM reports whether a subnet manager was planned so far on a port.
+func (p *Walk) SM(port attribute.PortRef) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ok := p.sms[port]
+	return ok
+}
+
+// HasSM reports whether a subnet manager was planned so far.
+func (p *Walk) HasSM() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.sms) > 0
+}
+
+// OtherPartitions remembers the partitions of a subnet manager and names one
+// whose partitions differ, if the two may be on one fabric: not if each is the
+// master of its own.
+func (p *Walk) OtherPartitions(port attribute.PortRef, text string) (other attribute.PortRef, differs bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for known, holder := range p.partitions {
+		switch {
+		case holder == port:
+			delete(p.partitions, known)
+		case known != text && (!p.sms[port].Master || !p.sms[holder].Master):
+			other, differs = holder, true
+		}
+	}
+	p.partitions[text] = port
+	return other, differs
+}
+
+// RivalSMs gives the subnet managers planned so far that have the priority of
+// the one on port and may be on its fabric: the first few, and how many there
+// are. A configuration may hold a thousand, each on a fabric of its own, so
+// that neither the answer nor the search grows with their number.
+func (p *Walk) RivalSMs(port attribute.PortRef, atMost int) (some []attribute.PortRef, total int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	own, ok := p.sms[port]
+	if !ok {
+		return nil, 0
+	}
+	groups := []SM{{Priority: own.Priority}}
+	if !own.Master {
+		groups = append(groups, SM{Priority: own.Priority, Master: true})
+	}
+	for _, g := range groups {
+		total += len(p.rivals[g])
+		if g == own {
+			total--
+		}
+		for _, r := range p.rivals[g] {
+			if len(some) == atMost {
+				break
+			}
+			if r != port {
+				some = append(some, r)
+			}
+		}
+	}
+	return some, total
+}

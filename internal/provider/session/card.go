@@ -1,0 +1,100 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+)
+
+// CardAt is a card with its host and what was found there.
+type CardAt struct {
+	Ref  attribute.CardRef
+	Host *inventory.Host
+	Snap *inventory.Snapshot
+	Card *inventory.Card
+	HCA  hca.Card
+	// Identity is what a plan records of the card; see RecordedCard.
+	Identity types.String
+}
+
+// CardAt looks a card up. It adds an error at card_id and returns nil if the
+// host is unknown, does not answer, is not supported, or has no such card.
+func (d *Data) CardAt(ctx context.Context, ref attribute.CardRef, what string, diags *diag.Diagnostics) *CardAt {
+	at := path.Root("card_id")
+	h, cfg, snap, err := d.Look(ctx, ref.Host)
+	if err != nil {
+		diagnostic.AddErrorAt(diags, at, what, err)
+		return nil
+	}
+	c, ok := snap.Card(ref.PCI)
+	if !ok {
+		diags.AddAttributeError(at, "Unable to "+what, NoCard(snap, ref))
+		return nil
+	}
+	p, err := platform.Of(snap)
+	if err != nil {
+		diagnostic.AddErrorAt(diags, at, what, err)
+		return nil
+	}
+	return &CardAt{Ref: ref, Host: h, Snap: snap, Card: c, HCA: hca.CardOn(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot)}
+}
+
+// CardGone reports whether err says that a reachable host has no such card.
+func CardGone(err error) bool {
+	var gone *hca.NoCardError
+	return errors.As(err, &gone)
+}
+
+// FlashUnread reports whether the flash of a card could not be read, and warns
+// with the reason. Nothing is concluded from that.
+func FlashUnread(diags *diag.Diagnostics, snap *inventory.Snapshot, ref attribute.CardRef) bool {
+	c, ok := snap.Card(ref.PCI)
+	if !ok || c.Flash != nil {
+		return false
+	}
+	diags.AddWarning("Card "+ref.String()+": its flash could not be read",
+		"The state keeps what was read last. A job that writes to the card keeps others from reading it; the vendor's tool may also be missing.\n\nReason: "+c.FlashError)
+	return true
+}
+
+// InUse reports whether others use a card, so that its configuration was not read, and
+// warns of it.
+func InUse(diags *diag.Diagnostics, snap *inventory.Snapshot, ref attribute.CardRef) bool {
+	users := snap.UsersOf(ref.PCI)
+	if len(users) == 0 {
+		return false
+	}
+	diags.AddWarning("Card "+ref.String()+": its configuration was not read",
+		"Another program uses the card, which is left alone meanwhile. The state keeps what was read last.\n\nReason: busy: "+inventory.UsersText(users))
+	return true
+}
+
+// LeftAlone reports whether a card that others use now is asked for nothing new: then
+// nothing is to be written, and the plan is what was read last, with a warning.
+func LeftAlone(at *CardAt, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) bool {
+	c, ok := at.Snap.Card(at.Ref.PCI)
+	if !ok || c.FlashFailure != inventory.FlashBusy || req.State.Raw.IsNull() || !req.Plan.Raw.Equal(req.State.Raw) {
+		return false
+	}
+	FlashUnread(&resp.Diagnostics, at.Snap, at.Ref)
+	return true
+}
+
+// AddJobs warns of flash jobs that nobody has settled: what an interrupted
+// apply left.
+func AddJobs(diags *diag.Diagnostics, ref attribute.CardRef, jobs []hca.JobReport) {
+	for _, j := range jobs {
+		diags.AddWarning(fmt.Sprintf("Card %s: an earlier apply did not finish (job %s)", ref, j.ID), j.String())
+	}
+}

@@ -1,0 +1,238 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// Data is what the provider hands to its resources and data sources. It is
+// shared by all of them and safe for concurrent use.
+type Data struct {
+	Set   *inventory.Set
+	Hosts map[string]HostConfig
+	// Ready is false while the provider's configuration holds values that are
+	// not known yet; nothing can be reached then.
+	Ready     bool
+	BackupDir string
+	Planned   *planned.Walk
+	Cards     *hca.Ops
+	Turns     *Turns
+	Restores  *planned.Restores
+	Confirm   time.Duration // see provider.Tuning
+	// Lock serialises the writers of one host within this process.
+	Lock func(ctx context.Context, host string) (unlock func(), err error)
+
+	// ImageFiles holds the firmware files of this machine that were read.
+	ImageFiles memo.Map[string, ImageFile]
+
+	known   known
+	fabrics memo.Map[string, []safety.FabricNode] // what is around, by the host that looked
+	lookout memo.Map[string, string]              // a host that can look at a fabric
+}
+
+// ImageFile is what reading a firmware file of this machine gave. The parsed
+// image is shared and must not be modified.
+type ImageFile struct {
+	SHA256 string
+	Size   int64
+	Parsed *fwimage.Image
+}
+
+// HostConfig is the part of a host's configuration that resources need.
+type HostConfig struct {
+	Name          string
+	Address       string
+	Observe       bool
+	RebootAllowed bool
+	Reboot        platform.RebootPolicy
+	// Pending is true while a value of the host's configuration is not known.
+	Pending bool
+}
+
+// UnknownHostError says that a name is no key of the provider's hosts map.
+type UnknownHostError struct {
+	Name  string
+	Known []string // sorted
+}
+
+func (e *UnknownHostError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("host %q is not in the provider's hosts map, which is empty", e.Name)
+	}
+	return fmt.Sprintf("host %q is not in the provider's hosts map; known hosts: %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+// Explain says what to check.
+func (e *UnknownHostError) Explain() string {
+	return diagnostic.Sentence(e.Error()) + "\n\nCheck the spelling, or add the host to the hosts map of the provider block.\n\n" + retired
+}
+
+// retired is what helps if a host was in the hosts map before.
+const retired = "To retire a host, remove its resources first and apply, then its entry. If the host is gone for good, take what it had out of the state: " +
+	"terraform state rm ADDRESS, or a removed block with lifecycle { destroy = false }.\n\n" +
+	"If only the key was renamed, take the resource out of the state in the same way. Then import it with the new key in its id: terraform import ADDRESS ID. " +
+	"Nothing changes on the host."
+
+// HostNames returns the names of all configured hosts, sorted.
+func (d *Data) HostNames() []string {
+	names := make([]string, 0, len(d.Hosts))
+	for name := range d.Hosts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// HostReady reports whether a host can be asked: the provider is configured, and
+// the name and the host's configuration are known. An unknown name counts as
+// ready, so that it is reported.
+func (d *Data) HostReady(name types.String) bool {
+	return d != nil && d.Ready && !name.IsUnknown() && !name.IsNull() && !d.Hosts[name.ValueString()].Pending
+}
+
+// Readable reports whether a refresh can ask a host. The state of one that is not
+// in the hosts map any more stays as it is, so that its resources can be removed
+// together with it; a plan that needs the host says so.
+func (d *Data) Readable(name types.String) bool {
+	return d.HostReady(name) && d.InMap(name.ValueString()) == nil
+}
+
+// InMap is *UnknownHostError if the provider's hosts map has no such host.
+func (d *Data) InMap(name string) error {
+	if d == nil || !d.Ready {
+		return nil // the map is not known yet
+	}
+	if _, ok := d.Hosts[name]; !ok {
+		return &UnknownHostError{Name: name, Known: d.HostNames()}
+	}
+	return nil
+}
+
+// CanLeave reports whether a resource that leaves its host has one to leave: what
+// it made there is to be removed. The argument at holds the name of the host or an
+// id that begins with it; to is where the resource goes, empty for nowhere.
+func (d *Data) CanLeave(what, at string, state tfsdk.State, to string, diags *diag.Diagnostics) bool {
+	if d == nil || !d.Ready || state.Raw.IsNull() {
+		return true
+	}
+	var attrs map[string]tftypes.Value
+	var id string
+	if state.Raw.As(&attrs) != nil || attrs[at].As(&id) != nil || hostOf(id) == to {
+		return true // a null one has never been anywhere
+	}
+	from := hostOf(id)
+	err := d.InMap(from)
+	if err == nil && to != "" && d.Hosts[from].Observe {
+		err = &host.ObserveError{Host: from, Command: what}
+	}
+	diagnostic.AddError(diags, what, err)
+	return err == nil
+}
+
+// NoCard explains that a host has no card at an address.
+func NoCard(s *inventory.Snapshot, ref attribute.CardRef) string {
+	if len(s.Cards) == 0 {
+		return fmt.Sprintf("The host %s answers and has no card of this vendor at all.\n\nCheck that the card is seated and shown by lspci.", ref.Host)
+	}
+	known := make([]string, len(s.Cards))
+	for i, c := range s.Cards {
+		known[i] = strings.TrimSpace(fmt.Sprintf("%s %s %s", c.PCI, c.Chip.Name, c.PartNumber))
+	}
+	return fmt.Sprintf("The host %s answers and has no card at %s.\n\nIts cards are: %s.", ref.Host, ref.PCI, strings.Join(known, "; "))
+}
+
+// Host returns a host and its configuration without dialling. An unknown name
+// is *UnknownHostError.
+func (d *Data) Host(name string) (*inventory.Host, HostConfig, error) {
+	cfg, ok := d.Hosts[name]
+	if !ok {
+		return nil, HostConfig{}, &UnknownHostError{Name: name, Known: d.HostNames()}
+	}
+	h, err := d.Set.Host(name)
+	if err != nil {
+		return nil, cfg, err
+	}
+	return h, cfg, nil
+}
+
+// Look returns a host, its configuration and what is on it.
+func (d *Data) Look(ctx context.Context, name string) (*inventory.Host, HostConfig, *inventory.Snapshot, error) {
+	h, cfg, err := d.Host(name)
+	if err != nil {
+		return nil, cfg, nil, err
+	}
+	snap, err := h.Snapshot(ctx)
+	if err != nil {
+		return h, cfg, nil, err
+	}
+	return h, cfg, snap, nil
+}
+
+// WithHost runs do while nobody else in this process writes to the host. What was
+// known of the host is forgotten before: the wait may have been long.
+func (d *Data) WithHost(ctx context.Context, name string, do func(*inventory.Host, HostConfig) error) error {
+	h, cfg, err := d.Host(name)
+	if err != nil {
+		return err
+	}
+	unlock, err := d.Lock(ctx, name)
+	if err != nil {
+		return fmt.Errorf("wait for other changes of host %s: %w", name, err)
+	}
+	defer unlock()
+	h.Invalidate()
+	return do(h, cfg)
+}
+
+// Resource is embedded by resources; it takes the provider's data.
+type Resource struct {
+	*Data
+	Kind string // its type, for those of which one object must have one only
+}
+
+// Configure implements resource.ResourceWithConfigure.
+func (r *Resource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.Data = dataFrom(req.ProviderData, &resp.Diagnostics)
+}
+
+// DataSource is embedded by data sources; it takes the provider's data.
+type DataSource struct{ *Data }
+
+// Configure implements datasource.DataSourceWithConfigure.
+func (s *DataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	s.Data = dataFrom(req.ProviderData, &resp.Diagnostics)
+}
+
+// dataFrom is nil while Terraform only validates.
+func dataFrom(v any, diags *diag.Diagnostics) *Data {
+	if v == nil {
+		return nil
+	}
+	data, ok := v.(*Data)
+	if !ok {
+		diags.AddError("Unable to configure resource infiniband", fmt.Sprintf("The provider handed over %T. This is a bug in the provider.", v))
+		return nil
+	}
+	return data
+}

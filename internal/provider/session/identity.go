@@ -1,0 +1,200 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// Prior is what a plan knows of the identity of a card: what the state recorded,
+// if it is of the card that the configuration names.
+func Prior(state, plan attribute.CardID, recorded types.String) types.String {
+	if recorded.IsUnknown() || plan.IsUnknown() || !attribute.SameCard(state, plan) {
+		return types.StringNull()
+	}
+	return recorded
+}
+
+// AsPlanned is what an apply has to go by: the identity that was planned. One
+// that was not planned is that of no card.
+func AsPlanned(planned types.String) types.String { return types.StringValue(planned.ValueString()) }
+
+// recorded gives the identity that an id and an earlier record stand for.
+func recorded(name attribute.CardName, record types.String) (ib.Identity, error) {
+	if record.IsNull() || record.IsUnknown() {
+		return ib.ParseToken(name.Token)
+	}
+	return ib.ParseIdentity(record.ValueString())
+}
+
+// RecordedCard is CardAt for what is going to write to the card: it compares the
+// card with record. Where record is null, nothing was recorded but what the id
+// itself says, and the card is taken for what it is now. A card that is not the
+// recorded one is for the verdict to refuse.
+func (d *Data) RecordedCard(ctx context.Context, id attribute.CardID, record types.String, what string, diags *diag.Diagnostics) *CardAt {
+	name, err := attribute.ParseCardName(id.ValueString())
+	if err != nil {
+		return nil // the attribute validated itself
+	}
+	who, err := recorded(name, record)
+	if err != nil {
+		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
+		return nil
+	}
+	if d.movedAway(ctx, name, who, what, diags) {
+		return nil
+	}
+	at := d.CardAt(ctx, name.CardRef, what, diags)
+	if at == nil {
+		return nil
+	}
+	now := at.Snap.Identity(at.Card)
+	who = settled(name, who, now, record.IsNull())
+	at.HCA.Recorded, at.Identity = who, types.StringValue(who.Record().String())
+	if like, _ := ib.Compare(who, now); like != ib.Same && !who.Empty() {
+		at.HCA.Elsewhere, at.HCA.Edit, _ = d.whereIs(ctx, name.CardRef, who)
+	}
+	return at
+}
+
+// Strange says what speaks against the card being the recorded one.
+func (c *CardAt) Strange() []safety.Finding {
+	return safety.Identity(placeOf(c.Ref), safety.IdentityFacts{
+		Recorded: c.HCA.Recorded, Now: c.Snap.Identity(c.Card), Unread: c.Card.VPDError, Elsewhere: c.HCA.Elsewhere, Edit: c.HCA.Edit,
+	})
+}
+
+// settled is who the card has to be: what was recorded, unless the id names
+// another one. The first time, a card that the id does not contradict is recorded
+// as it is now.
+func settled(name attribute.CardName, who, now ib.Identity, first bool) ib.Identity {
+	if token, err := ib.ParseToken(name.Token); err == nil {
+		if like, _ := ib.Compare(token, now); like == ib.Other {
+			return token
+		}
+	}
+	like, _ := ib.Compare(who, now)
+	switch {
+	case first && who.Empty():
+		return now.Record()
+	case first && like == ib.Same:
+		// What the plan records must be the same once more at the apply, when more or
+		// less can be read of the card: it follows from the id.
+		who.Chip = now.Chip
+		if who.Serial != "" {
+			who.Part = now.Part
+		}
+	}
+	return who
+}
+
+// movedAway refuses if the slot is empty and the card that was in it is somewhere else.
+func (d *Data) movedAway(ctx context.Context, name attribute.CardName, who ib.Identity, what string, diags *diag.Diagnostics) bool {
+	_, _, snap, err := d.Look(ctx, name.Host)
+	if err != nil || who.Empty() {
+		return false // CardAt says so
+	}
+	if _, there := snap.Card(name.PCI); there {
+		return false
+	}
+	at, edit, _ := d.whereIs(ctx, name.CardRef, who)
+	if at == "" {
+		return false
+	}
+	return diagnostic.AddFindings(ctx, diags, what, safety.Identity(placeOf(name.CardRef), safety.IdentityFacts{Recorded: who, Elsewhere: at, Edit: edit}))
+}
+
+func placeOf(ref attribute.CardRef) string { return ref.PCI.String() + " of " + ref.Host }
+
+// whereIs looks for a card in all other slots of all hosts: where it is now, the
+// lines of configuration that follow it, and the hosts that did not answer. It is
+// asked only when a card is not where it was.
+func (d *Data) whereIs(ctx context.Context, from attribute.CardRef, who ib.Identity) (at, edit string, silent []string) {
+	found, missing := d.Snapshots(ctx)
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		pci, ok := found[name].Find(who)
+		switch {
+		case !ok || name == from.Host && pci.Slot() == from.PCI.Slot():
+		case name == from.Host:
+			return pci.String(), fmt.Sprintf("    pci_address = %q", pci), nil
+		default:
+			at, edit = pci.String()+" of "+name, fmt.Sprintf("    host        = %q\n    pci_address = %q", name, pci)
+		}
+	}
+	return at, edit, slices.Sorted(maps.Keys(missing))
+}
+
+// WhereIs gives the address at which a card is now and the lines of configuration
+// that follow it; empty if no host that answers has it.
+func (d *Data) WhereIs(ctx context.Context, from attribute.CardRef, who ib.Identity) (at, edit string) {
+	at, edit, _ = d.whereIs(ctx, from, who)
+	return at, edit
+}
+
+// Presence is what a refresh found in the slot of a card.
+type Presence int
+
+// The outcomes.
+const (
+	Present Presence = iota // the recorded card, as far as can be seen
+	Absent                  // no card, and the recorded one is on no host
+	Strange                 // another card or none, which a warning has told
+)
+
+// Present compares what a refresh finds with what the state recorded, and
+// records it if nothing was. A state of another card must stay as it is: the plan
+// that follows refuses, and nothing is lost.
+func (d *Data) Present(ctx context.Context, snap *inventory.Snapshot, id attribute.CardID, record *types.String, diags *diag.Diagnostics) Presence {
+	name, err := attribute.ParseCardName(id.ValueString())
+	if err != nil {
+		return Present
+	}
+	who, err := recorded(name, *record)
+	if err != nil {
+		return Present // the plan says so
+	}
+	card, there := snap.Card(name.PCI)
+	var now ib.Identity
+	if there {
+		now = snap.Identity(card)
+	}
+	presence := d.Compare(ctx, name.CardRef, who, now, there, diags)
+	if presence == Present && (record.IsNull() || who.Serial == "" && now.Serial != "") {
+		*record = types.StringValue(now.Record().String())
+	}
+	return presence
+}
+
+// Compare is Present for an identity that is known already.
+func (d *Data) Compare(ctx context.Context, ref attribute.CardRef, who, now ib.Identity, there bool, diags *diag.Diagnostics) Presence {
+	like, _ := ib.Compare(who, now)
+	if there && like != ib.Other {
+		return Present
+	}
+	if who.Empty() {
+		return Absent
+	}
+	at, edit, silent := d.whereIs(ctx, ref, who)
+	if !there && at == "" {
+		if len(silent) == 0 {
+			return Absent
+		}
+		diags.AddWarning("Card "+ref.String()+" is not in its slot", fmt.Sprintf("It may have moved to %s, which did not answer. What was recorded of it stays in the state until that is known.\n\nRecorded: %s", hostList(silent), who.Record()))
+		return Strange
+	}
+	for _, f := range safety.Identity(placeOf(ref), safety.IdentityFacts{Recorded: who, Now: now, Elsewhere: at, Edit: edit}) {
+		diags.AddWarning("Card "+ref.String()+": "+f.Code+" "+f.Summary, "The state keeps what was recorded. "+f.Detail())
+	}
+	return Strange
+}

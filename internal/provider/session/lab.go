@@ -1,0 +1,125 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// collecting bounds how many hosts are asked at the same time. Logins are work
+// for this machine, too: hundreds at once would time each other out.
+const collecting = 64
+
+// known says which snapshots the index of identities was made from.
+type known struct {
+	mu      sync.Mutex
+	from    map[string]*inventory.Snapshot
+	changes uint64 // of the set, when the index was last complete
+	whole   bool
+}
+
+// Lab returns the identities of the cards of all configured hosts that answer
+// and of those that this plan changes, for the checks of one card. Hosts that do
+// not answer are named in one warning: their cards are not compared.
+func (d *Data) Lab(ctx context.Context, card attribute.CardRef, diags *diag.Diagnostics) safety.LabFacts {
+	if missing := d.identify(ctx); len(missing) > 0 {
+		names := slices.Sorted(maps.Keys(missing))
+		diags.AddWarning(fmt.Sprintf("Card %s: GUIDs of %s are not compared", card, hostList(names)),
+			"A host that does not answer may have a card with the same GUID or MAC address, which would not be found.\n\n"+diagnostic.Detail(missing[names[0]]))
+	}
+	return safety.LabFacts{Lab: d.Planned.Lab(), SameMachine: d.sameMachine}
+}
+
+// sameMachine compares two hosts by what was found on them last.
+func (d *Data) sameMachine(a, b string) fact.Bool {
+	d.known.mu.Lock()
+	defer d.known.mu.Unlock()
+	one, two := d.known.from[a], d.known.from[b]
+	if one == nil || two == nil {
+		return fact.Unknown[bool]("one of them does not answer")
+	}
+	return inventory.SameMachine(one, two)
+}
+
+// identify brings the index of identities up to date. If no host has changed
+// since, it asks none and looks at none: it is called for every card, and a walk
+// over all hosts each time would grow with the square of their number.
+func (d *Data) identify(ctx context.Context) (missing map[string]error) {
+	changes := d.Set.Changes()
+	d.known.mu.Lock()
+	whole := d.known.whole && d.known.changes == changes
+	d.known.mu.Unlock()
+	if whole {
+		return nil
+	}
+	found, missing := d.Snapshots(ctx)
+	d.known.mu.Lock()
+	defer d.known.mu.Unlock()
+	if d.known.from == nil {
+		d.known.from = map[string]*inventory.Snapshot{}
+	}
+	for name, snap := range found {
+		if d.known.from[name] != snap {
+			d.known.from[name] = snap
+			d.Planned.Lab().Found(name, hca.Identities(snap))
+		}
+	}
+	d.known.changes, d.known.whole = changes, len(missing) == 0
+	return missing
+}
+
+// namedHosts is how many hosts a list names before it only counts.
+const namedHosts = 5
+
+func hostList(names []string) string {
+	switch n := len(names); {
+	case n == 1:
+		return "host " + names[0]
+	case n > namedHosts:
+		return fmt.Sprintf("hosts %s and %d more", strings.Join(names[:namedHosts], ", "), n-namedHosts)
+	}
+	return "hosts " + strings.Join(names, ", ")
+}
+
+// Snapshots returns what is on every configured host that answers, by name; it
+// is what duplicates of GUIDs are searched in. Hosts that do not answer are
+// named in missing with the reason.
+func (d *Data) Snapshots(ctx context.Context) (found map[string]*inventory.Snapshot, missing map[string]error) {
+	return d.SnapshotsOf(ctx, d.HostNames())
+}
+
+// SnapshotsOf is Snapshots for some hosts.
+func (d *Data) SnapshotsOf(ctx context.Context, names []string) (found map[string]*inventory.Snapshot, missing map[string]error) {
+	found, missing = make(map[string]*inventory.Snapshot, len(names)), map[string]error{}
+	var mu sync.Mutex
+	var ask errgroup.Group
+	ask.SetLimit(collecting)
+	for _, name := range names {
+		ask.Go(func() error {
+			_, _, snap, err := d.Look(ctx, name)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				missing[name] = err
+			} else {
+				found[name] = snap
+			}
+			return nil
+		})
+	}
+	_ = ask.Wait() // every error is in missing
+	return found, missing
+}

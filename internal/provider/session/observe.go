@@ -1,0 +1,31 @@
+package session
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// OnlyRead refuses a change of a host in observe mode, and reports whether it did.
+// Whoever has nothing to change must not ask.
+func (d *Data) OnlyRead(ctx context.Context, what, host string, diags *diag.Diagnostics) bool {
+	return d != nil && d.Hosts[host].Observe && diagnostic.AddFindings(ctx, diags, what, []safety.Finding{safety.OnlyRead(host)})
+}
+
+// KeepsOnlyRead refuses a destroy on a host in observe mode, unless a look at the
+// host shows that there is nothing to remove.
+func (d *Data) KeepsOnlyRead(ctx context.Context, what string, host types.String,
+	there func(*inventory.Snapshot) bool, diags *diag.Diagnostics,
+) {
+	if !d.HostReady(host) || !d.Hosts[host.ValueString()].Observe {
+		return
+	}
+	if _, _, snap, err := d.Look(ctx, host.ValueString()); err != nil || there(snap) {
+		d.OnlyRead(ctx, what, host.ValueString(), diags)
+	}
+}

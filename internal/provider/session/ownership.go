@@ -1,0 +1,111 @@
+package session
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// machineOf is the name of a host for comparisons: two names of one machine give
+// the same. One that was not looked at yet is compared by its name: no host is
+// asked for this alone.
+func (d *Data) machineOf(host string) string {
+	h, _, err := d.Host(host)
+	if err != nil {
+		return host
+	}
+	snap := h.Peek()
+	if snap == nil {
+		return host
+	}
+	return d.Planned.Machine(host, snap)
+}
+
+// CardKey is the key of claims on a card: all functions of a card have one flash.
+// Look at its host before.
+func (d *Data) CardKey(ref attribute.CardRef) string {
+	return d.machineOf(ref.Host) + "/" + ref.PCI.Slot()
+}
+
+// FunctionKey is the key of claims on one PCI function of a card.
+func (d *Data) FunctionKey(ref attribute.CardRef) string {
+	return d.machineOf(ref.Host) + "/" + ref.PCI.String()
+}
+
+// PortKey is the key of claims on a port, and on a P_Key child of it. Look at its
+// host before.
+func (d *Data) PortKey(ref attribute.PortRef) string {
+	ref.Host = d.machineOf(ref.Host)
+	return ref.String()
+}
+
+// ConfigValidators implements resource.ResourceWithConfigValidators. It counts
+// the resources of a walk; while a configuration is only validated nothing is.
+func (r *Resource) ConfigValidators(context.Context) []resource.ConfigValidator {
+	if r.Data == nil || r.Kind == "" {
+		return nil
+	}
+	return []resource.ConfigValidator{census{r}}
+}
+
+type census struct{ *Resource }
+
+func (census) Description(context.Context) string {
+	return "Counts the resources of the configuration."
+}
+
+func (c census) MarkdownDescription(ctx context.Context) string { return c.Description(ctx) }
+
+func (c census) ValidateResource(_ context.Context, req resource.ValidateConfigRequest, _ *resource.ValidateConfigResponse) {
+	c.Planned.Validated(c.Kind, req.Config.Raw)
+}
+
+// ClaimCard claims the card of a resource, whose id the configuration has in
+// card_id. It reports whether the resource may be planned: not if another one of
+// the kind has the card. what is verb and thing, "plan firmware of card".
+func (r *Resource) ClaimCard(ctx context.Context, what string, id attribute.CardID, req resource.ModifyPlanRequest, diags *diag.Diagnostics) bool {
+	ref, err := attribute.ParseCardRef(id.ValueString())
+	if err != nil || id.IsUnknown() || !r.HostReady(types.StringValue(ref.Host)) {
+		return true // it is claimed at apply, when it is known
+	}
+	if req.Config.Raw.IsFullyKnown() {
+		if _, _, _, err := r.Look(ctx, ref.Host); err != nil {
+			diagnostic.AddErrorAt(diags, path.Root("card_id"), what+" "+ref.String(), err)
+			return false
+		}
+	}
+	return r.Claim(ctx, what, planned.Claim{Key: r.CardKey(ref), Name: ref.String()}, req, diags)
+}
+
+// Claim is ClaimCard for anything; c needs Key and Name.
+func (r *Resource) Claim(ctx context.Context, what string, c planned.Claim, req resource.ModifyPlanRequest, diags *diag.Diagnostics) bool {
+	c.Kind, c.Config, c.Exists = r.Kind, req.Config.Raw, !req.State.Raw.IsNull()
+	if c.HostIn != "" && !r.CanLeave(what+" "+c.Name, c.HostIn, req.State, hostOf(c.Name), diags) {
+		return false
+	}
+	other, taken := r.Planned.Claim(c)
+	if !taken {
+		return true
+	}
+	differ := c.Differs(other)
+	finding := safety.Twice(c.Kind, c.Name, other.Name, differ)
+	if c.Shared != "" && !slices.ContainsFunc(differ, func(d safety.Difference) bool { return d.Argument == c.Shared }) {
+		finding = safety.Shared(c.Kind, c.Name, other.Name)
+	}
+	return !diagnostic.AddFindings(ctx, diags, what+" "+c.Name, []safety.Finding{finding})
+}
+
+func hostOf(id string) string {
+	host, _, _ := strings.Cut(id, "/")
+	return host
+}
