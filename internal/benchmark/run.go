@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/connectivity"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
@@ -31,8 +32,8 @@ const (
 // Run installs what is missing, starts the server, measures from the client and
 // stops the server. Whatever happens to this process, the server is ended by its
 // own time limit, and the client by its own.
-func Run(ctx context.Context, server, client *inventory.Host, d Desired, progress func(string)) (Result, error) {
-	for _, h := range []*inventory.Host{server, client} {
+func Run(ctx context.Context, server, client *hosts.Host, d Desired, progress func(string)) (Result, error) {
+	for _, h := range []*hosts.Host{server, client} {
 		if err := install(ctx, h, d.Test, progress); err != nil {
 			return Result{}, err
 		}
@@ -64,7 +65,7 @@ func Run(ctx context.Context, server, client *inventory.Host, d Desired, progres
 	return r, nil
 }
 
-func install(ctx context.Context, h *inventory.Host, t Test, progress func(string)) error {
+func install(ctx context.Context, h *hosts.Host, t Test, progress func(string)) error {
 	s, err := h.Snapshot(ctx)
 	if err != nil || s.Commands[t.lookFor] {
 		return err
@@ -79,7 +80,7 @@ func install(ctx context.Context, h *inventory.Host, t Test, progress func(strin
 }
 
 // choose finds the two ends.
-func choose(ctx context.Context, server, client *inventory.Host, d Desired) (Result, error) {
+func choose(ctx context.Context, server, client *hosts.Host, d Desired) (Result, error) {
 	var r Result
 	from, err := client.Snapshot(ctx)
 	if err != nil {
@@ -126,7 +127,7 @@ func rdmaPort(s *inventory.Snapshot, e connectivity.End) RDMAPort {
 // versionScript: the status of --version says nothing, and some print to standard error.
 const versionScript = `"$1" --version 2>&1 | head -n 1`
 
-func version(ctx context.Context, h *inventory.Host, t Test) (string, error) {
+func version(ctx context.Context, h *hosts.Host, t Test) (string, error) {
 	r, err := h.Run(ctx, shellcmd.Script("program-version", versionScript, t.Program).WithTimeout(grace))
 	if err != nil {
 		return "", fmt.Errorf("asking %s for its version: %w", t.Program, err)
@@ -161,7 +162,7 @@ func (d Desired) clientArgs(r Result) []string {
 	return perftest.Client(d.Test.Program, perftest.Port(r.ClientRDMA), r.Pair.Addr, d.port(), d.Length)
 }
 
-func startError(server *inventory.Host, err error) error {
+func startError(server *hosts.Host, err error) error {
 	var exit *host.ExitError
 	if errors.As(err, &exit) && strings.Contains(exit.Stderr, "already loaded") {
 		return &BusyError{server.Name()}
@@ -172,14 +173,14 @@ func startError(server *inventory.Host, err error) error {
 // stop ends the server also when ctx has ended. A unit that has ended by itself is
 // not loaded any more, which is status 5; a host that does not answer ends it by
 // the time limit.
-func stop(ctx context.Context, server *inventory.Host) {
+func stop(ctx context.Context, server *hosts.Host) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleaning)
 	defer cancel()
 	_, _ = server.Run(ctx, systemctl.Stop(Unit))
 }
 
 // measure runs the client, again while the server is not listening yet.
-func (d Desired) measure(ctx context.Context, server, client *inventory.Host, r *Result) error {
+func (d Desired) measure(ctx context.Context, server, client *hosts.Host, r *Result) error {
 	argv := append([]string{"timeout", strconv.Itoa(int((d.Length + grace).Seconds()))}, d.clientArgs(*r)...)
 	flocked := under(argv)
 	cmd := shellcmd.New(flocked[0], flocked[1:]...).AsRoot().Changes().WithTimeout(d.Length + 2*grace)
@@ -214,7 +215,7 @@ func refused(said string) bool {
 }
 
 // once runs the client; said is what kept it from the server.
-func (d Desired) once(ctx context.Context, client *inventory.Host, cmd shellcmd.Command, device string) (out []byte, said string, err error) {
+func (d Desired) once(ctx context.Context, client *hosts.Host, cmd shellcmd.Command, device string) (out []byte, said string, err error) {
 	answer, err := client.Run(ctx, cmd)
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
@@ -247,7 +248,7 @@ func lastLine(text string) string {
 }
 
 // ended is what a server that has ended said; empty if it runs.
-func (d Desired) ended(ctx context.Context, server *inventory.Host) string {
+func (d Desired) ended(ctx context.Context, server *hosts.Host) string {
 	if _, err := server.Run(ctx, systemctl.IsActive(Unit)); err == nil {
 		return ""
 	}
@@ -258,7 +259,7 @@ func (d Desired) ended(ctx context.Context, server *inventory.Host) string {
 	return "its log is empty; it may have met another benchmark on that host"
 }
 
-func (d Desired) read(client *inventory.Host, cmd shellcmd.Command, out []byte, r *Result) error {
+func (d Desired) read(client *hosts.Host, cmd shellcmd.Command, out []byte, r *Result) error {
 	var err error
 	switch d.Test.Tool {
 	case "iperf3":

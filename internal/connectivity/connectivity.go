@@ -11,6 +11,7 @@ import (
 	"net/netip"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ping"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sysfs"
@@ -57,7 +58,7 @@ type Pair struct {
 }
 
 // Run measures a pair; its answer is empty where nothing could be sent.
-func Run(ctx context.Context, h *inventory.Host, p Pair, w Wanted) (*Answer, error) {
+func Run(ctx context.Context, h *hosts.Host, p Pair, w Wanted) (*Answer, error) {
 	if p.From.Netdev == nil || !p.Addr.IsValid() || !p.From.Netdev.Up {
 		return nil, nil
 	}
@@ -80,7 +81,7 @@ func Run(ctx context.Context, h *inventory.Host, p Pair, w Wanted) (*Answer, err
 // Tables asks both ends for the P_Key tables of their ports where these may be
 // why nothing passes: a port that is up under an interface without carrier, and
 // packets of which none came back. to is nil if that host is not managed.
-func (p *Pair) Tables(ctx context.Context, from, to *inventory.Host, a *Answer) error {
+func (p *Pair) Tables(ctx context.Context, from, to *hosts.Host, a *Answer) error {
 	silent := a != nil && a.Default.Received == 0
 	if err := p.From.table(ctx, from, silent); err != nil {
 		return err
@@ -91,7 +92,7 @@ func (p *Pair) Tables(ctx context.Context, from, to *inventory.Host, a *Answer) 
 	return p.To.table(ctx, to, silent)
 }
 
-func (e *End) table(ctx context.Context, h *inventory.Host, silent bool) error {
+func (e *End) table(ctx context.Context, h *hosts.Host, silent bool) error {
 	up := e.Netdev != nil && e.Netdev.IB && e.Netdev.Up && e.Port != nil && e.Port.State == "Active"
 	if !up || e.Netdev.Carrier && !silent {
 		return nil

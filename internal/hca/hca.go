@@ -17,7 +17,7 @@ import (
 // StateDir is where images, jobs and backups are kept on every host, mode 0700.
 const StateDir = inventory.StateDir
 
-// Host is a host with remembered facts; *inventory.Host is one.
+// Host is a host with remembered facts; *hosts.Host is one.
 type Host interface {
 	host.Host
 	Snapshot(ctx context.Context) (*inventory.Snapshot, error)

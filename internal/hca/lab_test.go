@@ -12,8 +12,8 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -52,7 +52,7 @@ func newBench(t *testing.T, name string, flashDelay time.Duration) *bench {
 }
 
 // host opens the host as another process would: with a memory of its own.
-func (b *bench) host() *inventory.Host {
+func (b *bench) host() *hosts.Host {
 	b.t.Helper()
 	h, err := sshhost.New(b.name, sshhost.Config{
 		Address: "127.0.0.1", Port: b.server.Addr.Port, User: b.lab.User(b.name), PrivateKeyFile: b.lab.KeyFile(), SSHConfigFile: "none",
@@ -62,7 +62,7 @@ func (b *bench) host() *inventory.Host {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { _ = h.Close() })
-	return inventory.New(h)
+	return hosts.New(h)
 }
 
 // device is the simulated card itself.

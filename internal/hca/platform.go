@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -11,14 +12,14 @@ import (
 
 // CardOn makes a Card whose reboot and persistence are those of its host's
 // platform.
-func CardOn(h *inventory.Host, pci ib.PCIAddress, p platform.Platform, allowed bool, policy platform.RebootPolicy) Card {
+func CardOn(h *hosts.Host, pci ib.PCIAddress, p platform.Platform, allowed bool, policy platform.RebootPolicy) Card {
 	on := onPlatform{host: h, pci: pci, platform: p, policy: policy}
 	return Card{Host: h, PCI: pci, PlatformName: string(p.Kind()), RebootAllowed: allowed, Rebooter: on, Keeper: on}
 }
 
 // onPlatform is Rebooter and Keeper of one card.
 type onPlatform struct {
-	host     *inventory.Host
+	host     *hosts.Host
 	pci      ib.PCIAddress
 	platform platform.Platform
 	policy   platform.RebootPolicy

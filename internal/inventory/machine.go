@@ -1,30 +1,8 @@
 package inventory
 
 import (
-	"regexp"
-
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 )
-
-const machineIDPath = "/etc/machine-id"
-
-var machineIDForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
-
-// machineID reads /etc/machine-id. A system that has not finished its first boot
-// has an empty file, or one that says "uninitialized".
-func machineID(a *collect.Answer) fact.Of[string] {
-	v, ok := a.Values[machineIDPath]
-	switch {
-	case a.Denied[machineIDPath]:
-		return fact.Unknown[string](machineIDPath + " cannot be read")
-	case !ok:
-		return fact.Unknown[string]("there is no " + machineIDPath)
-	case !machineIDForm.MatchString(v.Text):
-		return fact.Unknown[string](machineIDPath + " holds no id")
-	}
-	return fact.Known(v.Text)
-}
 
 // SameMachine reports whether two snapshots, taken through two names, are of
 // one machine. One fact does not do: cloned disks share the machine id,

@@ -6,7 +6,6 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 )
 
 func TestSameMachine(t *testing.T) {
@@ -39,26 +38,6 @@ func TestSameMachine(t *testing.T) {
 			if fact.Yes(got) != fact.Yes(tt.want) || fact.No(got) != fact.No(tt.want) {
 				t.Errorf("%s: %+v", tt.name, got)
 			}
-		}
-	}
-}
-
-func TestMachineID(t *testing.T) {
-	t.Parallel()
-	id := strings.Repeat("0a", 16)
-	for _, tt := range []struct {
-		answer collect.Answer
-		why    string
-	}{
-		{collect.Answer{Values: map[string]collect.Value{machineIDPath: {Text: id}}}, ""},
-		{collect.Answer{Values: map[string]collect.Value{machineIDPath: {Text: "uninitialized"}}}, "holds no id"},
-		{collect.Answer{Values: map[string]collect.Value{machineIDPath: {}}}, "holds no id"},
-		{collect.Answer{Denied: map[string]bool{machineIDPath: true}}, "cannot be read"},
-		{collect.Answer{}, "there is no"},
-	} {
-		got := machineID(&tt.answer)
-		if v, known := got.Get(); known != (tt.why == "") || known && v != id || !strings.Contains(got.Why(), tt.why) {
-			t.Errorf("%+v gives %+v", tt.answer, got)
 		}
 	}
 }

@@ -1,7 +1,8 @@
-// Package inventory knows what is on a host: it collects everything that the
-// resources need in one command and keeps it until the host is changed.
+// Package inventory holds what is known of a host and its cards: pure facts, which
+// package hosts fills and verdicts read. What could not be read is unknown with its
+// reason (package fact), and no fact is told a second time in another shape.
 //
-// It must not decide anything, change a host, or import Terraform.
+// It must not read anything, decide anything, or import Terraform.
 package inventory
 
 import (
@@ -10,8 +11,10 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 )
+
+// StateDir is where jobs, images and backups lie on every host.
+const StateDir = "/var/lib/terraform-provider-infiniband"
 
 // Snapshot is what one collection found on one host. It is read-only.
 type Snapshot struct {
@@ -117,6 +120,15 @@ type Card struct {
 	Config       *Config
 	ConfigErr    string
 }
+
+// Adapter is what the card is by its PCI id; ok is false for an unknown one.
+func (c *Card) Adapter() (a ib.Adapter, ok bool) { return ib.AdapterByPCI(c.VendorID, c.DeviceID) }
+
+// Kinds of failures that say nothing about the card.
+const (
+	FlashBusy         = "busy"            // another program uses it
+	FlashUsersUnknown = "users not known" // it was not asked, since it may be in use
+)
 
 // PCIe is the link of the card, now and at best.
 type PCIe struct {
@@ -241,12 +253,6 @@ type Pool struct {
 	Doing string // "scrub" or "resilver" while one is in progress
 }
 
-// UPS is an uninterruptible power supply.
-type UPS struct {
-	Name   string // "ups@localhost:3493"
-	Status string // words of NUT: "OL", "OB", "LB", …
-}
-
 // Unit is the state of a systemd unit.
 type Unit struct {
 	LoadState, ActiveState, SubState, UnitFileState string
@@ -258,31 +264,6 @@ type File struct {
 	Mode    string // octal, "600"
 	Owner   string // "root:root"
 	Content string
-}
-
-// CardUser is a process that uses a card and is not of this provider.
-type CardUser = cardusers.User
-
-// Job is a flash job recorded on the host.
-type Job struct {
-	ID       string
-	PCI      ib.PCIAddress
-	Kind     string            // "burn" or "guids"
-	BootID   string            // boot in which it was started
-	States   []JobState        // in order
-	Request  map[string]string // what was asked: image sha256, from and to PSID and version, …
-	Exit     string            // status of the tool; empty if it has not ended
-	Running  fact.Bool         // its unit is active, or a process of it is left
-	Lost     bool              // it runs, and its directory is gone
-	Settled  bool              // an operator's apply has read the card afterwards and closed it
-	LogTail  string            // last lines of the tool's output
-	Operator string
-}
-
-// JobState is one step of a job with the host's time.
-type JobState struct {
-	Name string
-	Time string
 }
 
 // StagedImage is a firmware image stored on the host, named by its hash.

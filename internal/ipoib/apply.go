@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -103,7 +104,7 @@ func (e *UnconfirmedError) Unwrap() error { return e.Err }
 // Apply makes the interface what d says, now and at boot. It is safe to repeat.
 // It checks d again; what blocks is *safety.RefusedError. A change that could not be
 // confirmed over a new connection is *UnconfirmedError.
-func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result, error) {
+func Apply(ctx context.Context, h *hosts.Host, d Desired, o Options) (Result, error) {
 	o = o.withDefaults()
 	c, err := begin(ctx, h, d, o)
 	if err != nil {
@@ -123,7 +124,7 @@ func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result
 
 // Remove takes away what Apply left on the host and nothing else, with the same
 // confirmation.
-func Remove(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result, error) {
+func Remove(ctx context.Context, h *hosts.Host, d Desired, o Options) (Result, error) {
 	o = o.withDefaults()
 	c, err := begin(ctx, h, d, o)
 	if err != nil {
@@ -146,7 +147,7 @@ func Remove(ctx context.Context, h *inventory.Host, d Desired, o Options) (Resul
 
 // change carries one Apply or Remove through its steps.
 type change struct {
-	h        *inventory.Host
+	h        *hosts.Host
 	d        Desired
 	o        Options
 	plat     platform.Platform
@@ -171,7 +172,7 @@ type stack interface {
 	recover(ctx context.Context, c *change) (string, error)
 }
 
-func begin(ctx context.Context, h *inventory.Host, d Desired, o Options) (*change, error) {
+func begin(ctx context.Context, h *hosts.Host, d Desired, o Options) (*change, error) {
 	c := &change{h: h, d: d, o: o}
 	if err := c.look(ctx); err != nil {
 		return nil, err

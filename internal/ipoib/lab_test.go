@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -27,7 +28,7 @@ const (
 
 type testLab struct {
 	*labs.Lab
-	hosts map[string]*inventory.Host
+	hosts map[string]*hosts.Host
 }
 
 type labPlan struct {
@@ -78,7 +79,7 @@ func startLab(t *testing.T, options ...labOption) *testLab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &testLab{Lab: lab, hosts: map[string]*inventory.Host{}}
+	l := &testLab{Lab: lab, hosts: map[string]*hosts.Host{}}
 	t.Cleanup(func() { l.stop(t) })
 	for _, m := range l.Machines() {
 		for _, module := range plan.modules {
@@ -101,7 +102,7 @@ func (l *testLab) open(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.hosts[name] = inventory.New(h)
+	l.hosts[name] = hosts.New(h)
 }
 
 func (l *testLab) stop(t *testing.T) {
@@ -127,8 +128,8 @@ func (l *testLab) snapshot(t *testing.T, name string) *inventory.Snapshot {
 
 // cutOff returns a host that nobody can reach any more from the moment a new
 // connection is wanted.
-func (l *testLab) cutOff(name string) *inventory.Host {
-	return inventory.New(&cutHost{Host: l.hosts[name].Host, cut: func() {
+func (l *testLab) cutOff(name string) *hosts.Host {
+	return hosts.New(&cutHost{Host: l.hosts[name].Host, cut: func() {
 		l.Machine(name).Faults.Set(labsim.FaultSpec{Refuse: true})
 		l.Servers[name].DropAll()
 	}})

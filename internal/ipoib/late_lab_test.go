@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
@@ -36,7 +36,7 @@ func TestLab_Remove_addressThatGoesByItself(t *testing.T) {
 	d := ubuntuDesired()
 	apply(t, l, d)
 	met := 0
-	h := inventory.New(&meddledHost{Host: l.hosts["intel9"].Host, words: []string{"ip", "addr", "del"}, meddle: func(ctx context.Context, cmd shellcmd.Command) {
+	h := hosts.New(&meddledHost{Host: l.hosts["intel9"].Host, words: []string{"ip", "addr", "del"}, meddle: func(ctx context.Context, cmd shellcmd.Command) {
 		met++
 		if _, err := l.hosts["intel9"].Host.Run(ctx, cmd); err != nil {
 			t.Error(err)
@@ -59,7 +59,7 @@ func TestLab_Apply_stepsEndBeforeTheUndo(t *testing.T) {
 	change := d
 	change.Config.Addresses = prefixes("172.16.9.20/24")
 	var late shellcmd.Command
-	h := inventory.New(&meddledHost{Host: l.hosts["intel9"].Host, words: []string{"ip", "addr", "del"}, meddle: func(ctx context.Context, cmd shellcmd.Command) {
+	h := hosts.New(&meddledHost{Host: l.hosts["intel9"].Host, words: []string{"ip", "addr", "del"}, meddle: func(ctx context.Context, cmd shellcmd.Command) {
 		late = cmd
 		<-ctx.Done()
 	}})

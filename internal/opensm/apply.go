@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -53,7 +54,7 @@ type Result struct {
 // Apply makes the port's SM what d says, now and at boot. It is safe to repeat.
 // It checks d again; what blocks is *safety.RefusedError. An SM that was set up and
 // does not serve the port is *NotServingError.
-func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result, error) {
+func Apply(ctx context.Context, h *hosts.Host, d Desired, o Options) (Result, error) {
 	o = o.withDefaults()
 	s, err := h.Snapshot(ctx)
 	if err != nil {
@@ -101,7 +102,7 @@ func Apply(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result
 
 // askFabric refuses what the fabric speaks against in the moment before the start.
 // infiniband-diags, which asks, comes first; opensm would bring it along later.
-func askFabric(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, d Desired, o Options, plat platform.Platform) error {
+func askFabric(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Desired, o Options, plat platform.Platform) error {
 	if !s.Commands["sminfo"] {
 		if err := plat.Install(ctx, h, plat.PackagesFor(platform.FeatureDiagnostics, s.OS.Kernel)...); err != nil {
 			return err
@@ -120,7 +121,7 @@ func askFabric(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, d 
 
 // write puts the files there and installs the package. The files come first: the
 // package starts itself at once.
-func write(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, d Desired, plat platform.Platform) error {
+func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Desired, plat platform.Platform) error {
 	if err := layoutOf(s).prepare(ctx, h, s, d.PortGUID); err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func write(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, d Desi
 
 // effect has the instance work with the files. A signal is enough for what
 // opensm reads again; it keeps the role and the port's registrations.
-func effect(ctx context.Context, h *inventory.Host, l layout, before Observed, d Desired) error {
+func effect(ctx context.Context, h *hosts.Host, l layout, before Observed, d Desired) error {
 	commands := l.starting(d.PortGUID)
 	if before.rereads(d) {
 		commands = []shellcmd.Command{systemctl.Kill("HUP", before.Unit)}
@@ -176,7 +177,7 @@ func refuse(s *inventory.Snapshot, d Desired) error {
 }
 
 // result reads back; an SM that has become a standby is asked about its master.
-func result(ctx context.Context, h *inventory.Host, d Desired, o Options) (Result, error) {
+func result(ctx context.Context, h *hosts.Host, d Desired, o Options) (Result, error) {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return Result{Changed: true}, err
@@ -197,7 +198,7 @@ func header() string { return platform.OwnedHeader(resourceName) }
 func dropInText(port ib.GUID) string { return opensm.DropIn(header(), port) }
 
 // Remove stops the port's SM and takes away what Apply left, nothing else.
-func Remove(ctx context.Context, h *inventory.Host, port ib.GUID, _ Options) (Result, error) {
+func Remove(ctx context.Context, h *hosts.Host, port ib.GUID, _ Options) (Result, error) {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return Result{}, err

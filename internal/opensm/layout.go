@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -40,7 +41,7 @@ func (l layout) atBoot(s *inventory.Snapshot, port ib.GUID) (listed, enabled boo
 // prepare writes what has the instance started at boot. On Debian and Ubuntu
 // that is before the package is installed: it starts itself at once, with its
 // default PORTS=ALL an SM on every port.
-func (l layout) prepare(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, port ib.GUID) error {
+func (l layout) prepare(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, port ib.GUID) error {
 	if !l.own {
 		return writePorts(ctx, h, s, func(ports []ib.GUID) []ib.GUID { return append(ports, port) })
 	}
@@ -66,7 +67,7 @@ func (l layout) starting(port ib.GUID) []shellcmd.Command {
 
 // forget takes the instance out of what starts at boot and returns the commands
 // that are left to do after it was stopped.
-func (l layout) forget(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, port ib.GUID) ([]shellcmd.Command, error) {
+func (l layout) forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, port ib.GUID) ([]shellcmd.Command, error) {
 	if l.own {
 		return nil, run(ctx, h, systemctl.Disable(opensm.Unit(port)))
 	}
@@ -82,7 +83,7 @@ func (l layout) forget(ctx context.Context, h *inventory.Host, s *inventory.Snap
 }
 
 // writePorts edits the list of ports. The other GUIDs that are listed stay.
-func writePorts(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, edit func([]ib.GUID) []ib.GUID) error {
+func writePorts(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, edit func([]ib.GUID) []ib.GUID) error {
 	old := s.Files[opensm.DefaultPath].Content
 	ports, err := opensm.ParseDefault(old)
 	if err != nil {
@@ -97,7 +98,7 @@ func writePorts(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, e
 	return platform.WriteFile(ctx, h, opensm.DefaultPath, 0o644, text)
 }
 
-func run(ctx context.Context, h *inventory.Host, commands ...shellcmd.Command) error {
+func run(ctx context.Context, h *hosts.Host, commands ...shellcmd.Command) error {
 	for _, cmd := range commands {
 		if _, err := h.Run(ctx, cmd); err != nil {
 			return err

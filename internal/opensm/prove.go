@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
@@ -50,7 +51,7 @@ func served(p sysfs.Port) bool { return p.IsSM && p.SMLID != 0 && p.State == "AC
 
 // prove waits until the port is served and the partitions are in force, and
 // finds the cause if they are not. It returns what it could not compare.
-func prove(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, d Desired, o Options) (notes []string, err error) {
+func prove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Desired, o Options) (notes []string, err error) {
 	card, p, ok := s.CardByPortGUID(d.PortGUID)
 	if !ok || card.RDMADevice == "" {
 		return nil, fmt.Errorf("%s: no RDMA device has the port %s", h.Name(), d.PortGUID)
@@ -118,7 +119,7 @@ func readPort(ctx context.Context, h host.Host, device string, number int) (sysf
 }
 
 // diagnose collects the symptoms and names the cause.
-func diagnose(ctx context.Context, h *inventory.Host, d Desired, p sysfs.Port, wrong []Mismatch, waited time.Duration) error {
+func diagnose(ctx context.Context, h *hosts.Host, d Desired, p sysfs.Port, wrong []Mismatch, waited time.Duration) error {
 	e := &NotServingError{
 		Host: h.Name(), Port: d.PortGUID, Waited: waited, Unit: opensm.Unit(d.PortGUID),
 		State: p.State, Physical: p.Physical, SMLID: p.SMLID, IsSM: p.IsSM,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/modprobe"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
@@ -42,7 +43,7 @@ func (d distribution) Kind() Kind { return d.kind }
 func (d distribution) Name() string { return d.name }
 
 // Reboot implements Platform.
-func (distribution) Reboot(ctx context.Context, h *inventory.Host, policy RebootPolicy) (string, error) {
+func (distribution) Reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy) (string, error) {
 	return reboot(ctx, h, policy, restart{
 		request: systemdrun.After(rebootDelay, "infiniband-reboot", "systemctl", "reboot"),
 		started: systemdStarted,
@@ -99,7 +100,7 @@ func (distribution) MissingModules(s *inventory.Snapshot, want ...string) (now, 
 }
 
 // EnsureModules implements Platform.
-func (d distribution) EnsureModules(ctx context.Context, h *inventory.Host, modules ...string) error {
+func (d distribution) EnsureModules(ctx context.Context, h *hosts.Host, modules ...string) error {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return err
@@ -123,7 +124,7 @@ func (d distribution) EnsureModules(ctx context.Context, h *inventory.Host, modu
 
 // loadModule loads a module; one that the running kernel has no file of is
 // installed first where it is in a package of its own.
-func (d distribution) loadModule(ctx context.Context, h *inventory.Host, kernel, module string) error {
+func (d distribution) loadModule(ctx context.Context, h *hosts.Host, kernel, module string) error {
 	_, err := h.Run(ctx, modprobe.Load(module))
 	var exit *host.ExitError
 	if !errors.As(err, &exit) {

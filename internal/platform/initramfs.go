@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/modprobe"
 )
@@ -24,7 +24,7 @@ var initramfsTools = []struct {
 // rebuildInitramfs is needed because the initial RAM disk holds mlx4_core together
 // with a copy of the files that configure it: without it the old value wins at
 // boot. A host that has none of the programs boots without one.
-func rebuildInitramfs(ctx context.Context, h *inventory.Host, file string) error {
+func rebuildInitramfs(ctx context.Context, h *hosts.Host, file string) error {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -16,7 +17,7 @@ import (
 
 const labCard = "0000:01:00.0"
 
-func startHost(t *testing.T, os labsim.OS, setup ...func(*labsim.Machine)) (*labs.Lab, *inventory.Host, platform.Platform) {
+func startHost(t *testing.T, os labsim.OS, setup ...func(*labsim.Machine)) (*labs.Lab, *hosts.Host, platform.Platform) {
 	t.Helper()
 	l, err := labs.Start(t.TempDir(), labsim.Options{Speed: 10, Setup: setup}, labs.Server("h", os, "192.0.2.20", 0))
 	if err != nil {
@@ -34,7 +35,7 @@ func startHost(t *testing.T, os labsim.OS, setup ...func(*labsim.Machine)) (*lab
 		h.Drop()
 		l.Close()
 	})
-	known := inventory.New(h)
+	known := hosts.New(h)
 	p, err := platform.Of(look(t, known))
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +43,7 @@ func startHost(t *testing.T, os labsim.OS, setup ...func(*labsim.Machine)) (*lab
 	return l, known, p
 }
 
-func look(t *testing.T, h *inventory.Host) *inventory.Snapshot {
+func look(t *testing.T, h *hosts.Host) *inventory.Snapshot {
 	t.Helper()
 	h.Invalidate()
 	s, err := h.Snapshot(t.Context())

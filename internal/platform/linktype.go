@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
@@ -93,7 +94,7 @@ func onlyMLX4Card(s *inventory.Snapshot, card ib.PCIAddress, types map[int]ib.Li
 
 // portTypesFor spells types for the driver once it is sure that the driver's
 // option, which counts for all its cards, changes no other card.
-func portTypesFor(ctx context.Context, h *inventory.Host, card ib.PCIAddress, types map[int]ib.LinkType) (s *inventory.Snapshot, array string, err error) {
+func portTypesFor(ctx context.Context, h *hosts.Host, card ib.PCIAddress, types map[int]ib.LinkType) (s *inventory.Snapshot, array string, err error) {
 	if array, err = portTypeArray(types); err != nil {
 		return nil, "", err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
@@ -90,7 +91,7 @@ func (c mlx4Conf) with(line string) string {
 }
 
 // PersistLinkTypes implements Platform.
-func (mlx4ConfStore) PersistLinkTypes(ctx context.Context, h *inventory.Host, card ib.PCIAddress, types map[int]ib.LinkType) error {
+func (mlx4ConfStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress, types map[int]ib.LinkType) error {
 	line, err := mlx4Line(card, types)
 	if err != nil {
 		return err
@@ -111,7 +112,7 @@ func (mlx4ConfStore) PersistLinkTypes(ctx context.Context, h *inventory.Host, ca
 	return writeMLX4Conf(ctx, h, c.with(line))
 }
 
-func writeMLX4Conf(ctx context.Context, h *inventory.Host, content string) error {
+func writeMLX4Conf(ctx context.Context, h *hosts.Host, content string) error {
 	if err := WriteFile(ctx, h, MLX4ConfPath, 0o644, content); err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func (m mlx4ConfStore) PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddr
 }
 
 // ForgetLinkTypes implements Platform.
-func (mlx4ConfStore) ForgetLinkTypes(ctx context.Context, h *inventory.Host, card ib.PCIAddress) error {
+func (mlx4ConfStore) ForgetLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress) error {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/modprobe"
@@ -26,7 +27,7 @@ type modprobeStore struct{}
 func (modprobeStore) LinkTypeRung() string { return "modprobe.d" }
 
 // PersistLinkTypes implements Platform.
-func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *inventory.Host, card ib.PCIAddress, types map[int]ib.LinkType) error {
+func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress, types map[int]ib.LinkType) error {
 	s, array, err := portTypesFor(ctx, h, card, types)
 	if err != nil {
 		return err
@@ -87,7 +88,7 @@ func late(s *inventory.Snapshot, file string) fact.Bool {
 }
 
 // ForgetLinkTypes implements Platform.
-func (m modprobeStore) ForgetLinkTypes(ctx context.Context, h *inventory.Host, _ ib.PCIAddress) error {
+func (m modprobeStore) ForgetLinkTypes(ctx context.Context, h *hosts.Host, _ ib.PCIAddress) error {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return err

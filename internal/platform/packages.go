@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/apt"
@@ -57,7 +58,7 @@ var redHatFeatures = map[Feature][]string{
 var archFeatures = map[Feature][]string{FeatureDiagnostics: {"rdma-core"}, FeatureRDMA: {"rdma-core"}, FeatureIperf3: {"iperf3"}}
 
 // Install implements Platform.
-func (d distribution) Install(ctx context.Context, h *inventory.Host, packages ...string) error {
+func (d distribution) Install(ctx context.Context, h *hosts.Host, packages ...string) error {
 	if len(packages) == 0 {
 		return nil
 	}
@@ -83,7 +84,7 @@ func (d distribution) Install(ctx context.Context, h *inventory.Host, packages .
 // get installs, once more after refreshed lists where the platform allows that:
 // the usual cause of a failure on a host that was installed long ago are lists
 // that name versions which the mirror no longer has.
-func (p packager) get(ctx context.Context, h *inventory.Host, packages []string) error {
+func (p packager) get(ctx context.Context, h *hosts.Host, packages []string) error {
 	names := strings.Join(packages, ", ")
 	_, err := h.Run(ctx, p.install(packages...))
 	var exit *host.ExitError
@@ -102,7 +103,7 @@ func (p packager) get(ctx context.Context, h *inventory.Host, packages []string)
 	return nil
 }
 
-func (p packager) missing(ctx context.Context, h *inventory.Host, packages []string) ([]string, error) {
+func (p packager) missing(ctx context.Context, h *hosts.Host, packages []string) ([]string, error) {
 	r, err := h.Run(ctx, p.query(packages...))
 	out := string(r.Stdout)
 	var exit *host.ExitError

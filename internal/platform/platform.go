@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
@@ -55,7 +56,7 @@ type Platform interface {
 	// Reboot restarts the host and returns the id of the new boot, read after
 	// the host had finished starting. Its error is *RebootError, except for
 	// *host.ObserveError.
-	Reboot(ctx context.Context, h *inventory.Host, policy RebootPolicy) (bootID string, err error)
+	Reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy) (bootID string, err error)
 
 	// PackagesFor names the packages of a feature; none where the feature is
 	// part of the system or cannot be had. kernel is the running kernel's
@@ -63,11 +64,11 @@ type Platform interface {
 	PackagesFor(f Feature, kernel string) []string
 	// Install installs packages that are not there and proves that they are
 	// there afterwards. A platform without packages returns *UnsupportedError.
-	Install(ctx context.Context, h *inventory.Host, packages ...string) error
+	Install(ctx context.Context, h *hosts.Host, packages ...string) error
 
 	// EnsureModules loads kernel modules that are not loaded and has them loaded
 	// at every boot.
-	EnsureModules(ctx context.Context, h *inventory.Host, modules ...string) error
+	EnsureModules(ctx context.Context, h *hosts.Host, modules ...string) error
 	// MissingModules names the modules of want that are not loaded now, and
 	// those that nothing of ours loads at boot.
 	MissingModules(s *inventory.Snapshot, want ...string) (now, boot []string)
@@ -83,11 +84,11 @@ type portTypeStore interface {
 	// PersistLinkTypes has mlx4_core give the ports of a card these types from
 	// the next boot on. Except with mlx4.conf it is one setting for all mlx4 cards
 	// of the host.
-	PersistLinkTypes(ctx context.Context, h *inventory.Host, card ib.PCIAddress, types map[int]ib.LinkType) error
+	PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress, types map[int]ib.LinkType) error
 	// PersistedLinkTypes reads what PersistLinkTypes left.
 	PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddress) LinkTypeRecord
 	// ForgetLinkTypes takes away what PersistLinkTypes left for a card, and only that.
-	ForgetLinkTypes(ctx context.Context, h *inventory.Host, card ib.PCIAddress) error
+	ForgetLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress) error
 }
 
 // LinkTypeRecord is what a host will ask of mlx4_core at its next boot.

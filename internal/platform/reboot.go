@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
 )
@@ -79,7 +79,7 @@ type restart struct {
 
 // rebooter carries one reboot through its steps.
 type rebooter struct {
-	h      *inventory.Host
+	h      *hosts.Host
 	policy RebootPolicy
 	begin  time.Time
 	last   string
@@ -93,7 +93,7 @@ type rebooter struct {
 // been lost is repeated. To a host that is going down already it means nothing.
 const patience = 5
 
-func reboot(ctx context.Context, h *inventory.Host, policy RebootPolicy, r restart) (string, error) {
+func reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy, r restart) (string, error) {
 	if policy.Timeout <= 0 {
 		policy.Timeout = DefaultRebootTimeout
 	}

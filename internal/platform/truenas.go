@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
@@ -34,7 +35,7 @@ func (trueNAS) Kind() Kind     { return KindTrueNAS }
 func (t trueNAS) Name() string { return "TrueNAS SCALE " + t.version }
 
 // Reboot implements Platform.
-func (trueNAS) Reboot(ctx context.Context, h *inventory.Host, policy RebootPolicy) (string, error) {
+func (trueNAS) Reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy) (string, error) {
 	reason := policy.Reason
 	if reason == "" {
 		reason = "Terraform (infiniband provider)"
@@ -80,7 +81,7 @@ func notYet(err error) error {
 func (trueNAS) PackagesFor(Feature, string) []string { return nil }
 
 // Install implements Platform.
-func (t trueNAS) Install(_ context.Context, h *inventory.Host, packages ...string) error {
+func (t trueNAS) Install(_ context.Context, h *hosts.Host, packages ...string) error {
 	if len(packages) == 0 {
 		return nil
 	}
@@ -99,7 +100,7 @@ func (trueNAS) MissingModules(s *inventory.Snapshot, want ...string) (now, boot 
 // EnsureModules implements Platform. modules_load= on the kernel command line
 // is read by systemd-modules-load, which runs before the middleware configures
 // the network.
-func (t trueNAS) EnsureModules(ctx context.Context, h *inventory.Host, modules ...string) error {
+func (t trueNAS) EnsureModules(ctx context.Context, h *hosts.Host, modules ...string) error {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return err
@@ -154,7 +155,7 @@ func kernelOptions(s *inventory.Snapshot) []string {
 
 // setKernelOptions edits the shared string token by token: what others put
 // there stays, in its place.
-func setKernelOptions(ctx context.Context, h *inventory.Host, s *inventory.Snapshot, edit func([]string) []string) error {
+func setKernelOptions(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, edit func([]string) []string) error {
 	if s.TrueNAS == nil {
 		return fmt.Errorf("%s: the middleware did not answer, so its kernel options are not known", h.Name())
 	}
@@ -181,7 +182,7 @@ func (trueNAS) LinkTypeRung() string { return "kernel_extra_options" }
 const portTypeToken = mlx4Module + "." + portTypeParam
 
 // PersistLinkTypes implements Platform.
-func (trueNAS) PersistLinkTypes(ctx context.Context, h *inventory.Host, card ib.PCIAddress, types map[int]ib.LinkType) error {
+func (trueNAS) PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress, types map[int]ib.LinkType) error {
 	s, array, err := portTypesFor(ctx, h, card, types)
 	if err != nil {
 		return err
@@ -210,7 +211,7 @@ func (t trueNAS) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) Link
 }
 
 // ForgetLinkTypes implements Platform.
-func (trueNAS) ForgetLinkTypes(ctx context.Context, h *inventory.Host, _ ib.PCIAddress) error {
+func (trueNAS) ForgetLinkTypes(ctx context.Context, h *hosts.Host, _ ib.PCIAddress) error {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -53,7 +54,7 @@ func (e *NotSetError) Error() string {
 }
 
 // Look observes a port; if speeds or widths matter, it asks the port itself.
-func Look(ctx context.Context, h *inventory.Host, d Desired) (Observed, error) {
+func Look(ctx context.Context, h *hosts.Host, d Desired) (Observed, error) {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return Observed{}, err
@@ -69,7 +70,7 @@ func Look(ctx context.Context, h *inventory.Host, d Desired) (Observed, error) {
 // Apply makes the port what d says, now and at boot. It is safe to repeat. It
 // checks d again; what blocks is *safety.RefusedError. A port that did not follow is
 // *NotSetError.
-func Apply(ctx context.Context, h *inventory.Host, d Desired, opt Options) (Result, error) {
+func Apply(ctx context.Context, h *hosts.Host, d Desired, opt Options) (Result, error) {
 	opt = opt.withDefaults()
 	if err := prepare(ctx, h, d); err != nil {
 		return Result{}, err
@@ -101,7 +102,7 @@ func Apply(ctx context.Context, h *inventory.Host, d Desired, opt Options) (Resu
 }
 
 // prepare checks d and provides what a look at the port needs.
-func prepare(ctx context.Context, h *inventory.Host, d Desired) error {
+func prepare(ctx context.Context, h *hosts.Host, d Desired) error {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return err
@@ -125,7 +126,7 @@ func prepare(ctx context.Context, h *inventory.Host, d Desired) error {
 	return plat.EnsureModules(ctx, h, append([]string{"ib_umad"}, platform.RDMAModules(s)...)...)
 }
 
-func refuse(ctx context.Context, h *inventory.Host, d Desired, o Observed) error {
+func refuse(ctx context.Context, h *hosts.Host, d Desired, o Observed) error {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func extended(o Observed) bool {
 
 // store has the setting made again at every boot; it comes before the change, so
 // that a run that ends in between leaves a host that is right after its next boot.
-func store(ctx context.Context, h *inventory.Host, d Desired, extended bool) error {
+func store(ctx context.Context, h *hosts.Host, d Desired, extended bool) error {
 	if err := platform.WriteFile(ctx, h, ScriptPath, 0o755, script); err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func set(d Desired, extended bool) shellcmd.Command {
 }
 
 // wait waits until the port is as asked, and its link is up if it had one.
-func wait(ctx context.Context, h *inventory.Host, d Desired, opt Options) (Observed, error) {
+func wait(ctx context.Context, h *hosts.Host, d Desired, opt Options) (Observed, error) {
 	deadline := time.Now().Add(opt.Settle)
 	for {
 		h.Invalidate()
@@ -205,7 +206,7 @@ func remarks(d Desired, o Observed) []string {
 }
 
 // Remove takes away what Apply left for the next boot. The port stays as it is.
-func Remove(ctx context.Context, h *inventory.Host, pci ib.PCIAddress, number int) (Result, error) {
+func Remove(ctx context.Context, h *hosts.Host, pci ib.PCIAddress, number int) (Result, error) {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return Result{}, err
@@ -239,6 +240,6 @@ func othersStored(s *inventory.Snapshot, except string) bool {
 	return false
 }
 
-func outputError(h *inventory.Host, cmd shellcmd.Command, out []byte, err error) error {
+func outputError(h *hosts.Host, cmd shellcmd.Command, out []byte, err error) error {
 	return &host.OutputError{Host: h.Name(), Command: cmd.String(), Problem: err.Error(), Output: string(out)}
 }

@@ -5,15 +5,15 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ibportstate"
 )
 
 // readLink asks the port itself. It is the one look that the collection does not
 // have: a management datagram for each port is worth it only where speeds or
 // widths are configured.
-func readLink(ctx context.Context, h *inventory.Host, device string, number int) (*Link, error) {
+func readLink(ctx context.Context, h *hosts.Host, device string, number int) (*Link, error) {
 	cmd := ibportstate.Query(device, number)
 	r, err := h.Run(ctx, cmd)
 	if err != nil {

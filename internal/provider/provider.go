@@ -20,7 +20,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/hostpool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/benchmark"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/cardsdata"
@@ -139,7 +139,7 @@ func (p *Provider) data(cfg model, diags *diag.Diagnostics) *session.Data {
 		transports[name] = transport
 	}
 	pool := hostpool.New(transports)
-	data.Set = inventory.NewSet(pool.Host)
+	data.Set = hosts.NewSet(pool.Host)
 	data.Lock = pool.Lock
 	return data
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -61,7 +62,7 @@ func start(t *testing.T, hosts ...HostConfig) *Bed {
 }
 
 // open reaches a host as the provider does.
-func open(t *testing.T, b *Bed, name string) *inventory.Host {
+func open(t *testing.T, b *Bed, name string) *hosts.Host {
 	t.Helper()
 	h, err := sshhost.New(name, sshhost.Config{
 		Address: b.Hosts[name].Addr, User: User, PrivateKeyFile: b.KeyFile(), SSHConfigFile: "none", KnownHostsFiles: []string{b.KnownHostsFile()}, ConnectAttempts: 2,
@@ -70,10 +71,10 @@ func open(t *testing.T, b *Bed, name string) *inventory.Host {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close() })
-	return inventory.New(h)
+	return hosts.New(h)
 }
 
-func snapshot(t *testing.T, h *inventory.Host) *inventory.Snapshot {
+func snapshot(t *testing.T, h *hosts.Host) *inventory.Snapshot {
 	t.Helper()
 	h.Invalidate()
 	s, err := h.Snapshot(t.Context())
@@ -83,7 +84,7 @@ func snapshot(t *testing.T, h *inventory.Host) *inventory.Snapshot {
 	return s
 }
 
-func run(t *testing.T, h *inventory.Host, cmd shellcmd.Command) string {
+func run(t *testing.T, h *hosts.Host, cmd shellcmd.Command) string {
 	t.Helper()
 	r, err := h.Run(t.Context(), cmd)
 	if err != nil {
@@ -144,7 +145,7 @@ func TestHost_snapshot_of_the_provider(t *testing.T) {
 }
 
 // twoCards puts a ConnectX-3 beside the first card.
-func twoCards(t *testing.T, box *Host, host *inventory.Host) {
+func twoCards(t *testing.T, box *Host, host *hosts.Host) {
 	t.Helper()
 	const slot = "0000:02:00.0"
 	model, err := card.New(oldCard())

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/benchmark"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -89,7 +90,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(plan.Timeout, standardTimeout))
 	defer cancel()
 	var result ops.Result
-	err = r.withBoth(ctx, plan.Server.ValueString(), plan.Client.ValueString(), func(server, client *inventory.Host) error {
+	err = r.withBoth(ctx, plan.Server.ValueString(), plan.Client.ValueString(), func(server, client *hosts.Host) error {
 		// What only warns has been said by ModifyPlan, which runs before this as well.
 		if found, ok := r.assess(ctx, plan, d, diags); !ok || diagnostic.AddFindings(ctx, diags, what, safety.Blocking(found)) {
 			return nil
@@ -112,15 +113,15 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 
 // withBoth keeps other changes away from both hosts, in an order that is the same
 // for all, so that two benchmarks never wait for each other.
-func (r *Resource) withBoth(ctx context.Context, server, client string, do func(server, client *inventory.Host) error) error {
+func (r *Resource) withBoth(ctx context.Context, server, client string, do func(server, client *hosts.Host) error) error {
 	names := []string{server, client}
 	slices.Sort(names)
-	hosts := map[string]*inventory.Host{}
-	return r.WithHost(ctx, names[0], func(h *inventory.Host, _ session.HostConfig) error {
-		hosts[names[0]] = h
-		return r.WithHost(ctx, names[1], func(h *inventory.Host, _ session.HostConfig) error {
-			hosts[names[1]] = h
-			return do(hosts[server], hosts[client])
+	open := map[string]*hosts.Host{}
+	return r.WithHost(ctx, names[0], func(h *hosts.Host, _ session.HostConfig) error {
+		open[names[0]] = h
+		return r.WithHost(ctx, names[1], func(h *hosts.Host, _ session.HostConfig) error {
+			open[names[1]] = h
+			return do(open[server], open[client])
 		})
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/connectivity"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
@@ -67,7 +68,7 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		return
 	}
 	var to *inventory.Snapshot
-	var other *inventory.Host
+	var other *hosts.Host
 	if !m.To.IsNull() {
 		if other, to, ok = s.look(ctx, "to", m.To, resp); !ok {
 			return
@@ -86,7 +87,7 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-func (s *DataSource) look(ctx context.Context, at string, name types.String, resp *datasource.ReadResponse) (*inventory.Host, *inventory.Snapshot, bool) {
+func (s *DataSource) look(ctx context.Context, at string, name types.String, resp *datasource.ReadResponse) (*hosts.Host, *inventory.Snapshot, bool) {
 	what := "measure the connectivity of host " + name.ValueString()
 	if _, known := s.Hosts[name.ValueString()]; known && !s.HostReady(name) {
 		resp.Diagnostics.AddAttributeError(path.Root(at), "Unable to "+what,

@@ -16,8 +16,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
@@ -90,7 +90,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config, prior model, plan *model, diags *diag.Diagnostics) error {
 	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(plan.Timeout, standardTimeout))
 	defer cancel()
-	return r.WithHost(ctx, ref.Host, func(h *inventory.Host, _ session.HostConfig) error {
+	return r.WithHost(ctx, ref.Host, func(h *hosts.Host, _ session.HostConfig) error {
 		h.Invalidate() // the turn may have come an hour after the plan
 		a := r.ask(ctx, config, diags)
 		if a == nil || !prior.ID.IsNull() && !a.expected(ctx, prior, diags) {

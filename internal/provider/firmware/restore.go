@@ -13,8 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -201,7 +201,7 @@ func (r *Resource) restore(ctx context.Context, state model, diags *diag.Diagnos
 	err = r.Turns.Do(ctx, ref, func() error {
 		limited, cancel := context.WithTimeout(ctx, attribute.DurationOf(state.Timeout, standardTimeout))
 		defer cancel()
-		return r.WithHost(limited, ref.Host, func(*inventory.Host, session.HostConfig) error {
+		return r.WithHost(limited, ref.Host, func(*hosts.Host, session.HostConfig) error {
 			if r.Restores.Announce(r.key(limited, ref)) != planned.HeldByNobody {
 				// Its card was not known when the restore was planned.
 				refuseHeld(limited, diags, ref)

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -78,7 +79,7 @@ func (r *Resource) take(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, d
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err = r.WithHost(ctx, ref.Host, func(*inventory.Host, session.HostConfig) error {
+	err = r.WithHost(ctx, ref.Host, func(*hosts.Host, session.HostConfig) error {
 		at := r.RecordedCard(ctx, plan.CardID, session.AsPlanned(plan.CardIdentity), what, diags)
 		if at == nil {
 			return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -74,7 +74,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config model, plan *model, diags *diag.Diagnostics) error {
 	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(config.Timeout, standardTimeout))
 	defer cancel()
-	return r.WithHost(ctx, ref.Host, func(*inventory.Host, session.HostConfig) error {
+	return r.WithHost(ctx, ref.Host, func(*hosts.Host, session.HostConfig) error {
 		a := r.ask(ctx, config, diags)
 		if a == nil {
 			return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
@@ -114,7 +115,7 @@ func (r *Resource) lab(ctx context.Context) ops.Lab {
 
 // survey asks the fabric what it thinks of the change. A fabric that cannot be
 // asked is asked at apply again, by the port itself.
-func (r *Resource) survey(ctx context.Context, diags *diag.Diagnostics, h *inventory.Host, snap *inventory.Snapshot, d ops.Desired) {
+func (r *Resource) survey(ctx context.Context, diags *diag.Diagnostics, h *hosts.Host, snap *inventory.Snapshot, d ops.Desired) {
 	view, err := ops.Survey(ctx, h, snap, d.PortGUID)
 	if err != nil {
 		diagnostic.AddError(diags, "ask the fabric of subnet manager "+ref(d).String(), err)

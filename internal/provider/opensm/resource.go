@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -65,7 +65,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 	var result ops.Result
 	known := ops.Coming()
 	defer known()
-	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ session.HostConfig) error {
+	err = r.WithHost(ctx, d.Host, func(h *hosts.Host, _ session.HostConfig) error {
 		snap, lookErr := h.Snapshot(ctx)
 		if lookErr != nil || !r.check(ctx, diags, snap, d, satisfies(ops.Observe(snap, d.PortGUID), d)) {
 			return lookErr
@@ -132,7 +132,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	var result ops.Result
 	known := ops.Coming()
 	defer known()
-	err = r.WithHost(ctx, d.Host, func(h *inventory.Host, _ session.HostConfig) error {
+	err = r.WithHost(ctx, d.Host, func(h *hosts.Host, _ session.HostConfig) error {
 		snap, removeErr := h.Snapshot(ctx)
 		if removeErr != nil {
 			return removeErr

@@ -14,7 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/port"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -64,7 +64,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(plan.Timeout, standardTimeout))
 	defer cancel()
 	var result ops.Result
-	err = r.WithHost(ctx, ref.Host, func(h *inventory.Host, _ session.HostConfig) error {
+	err = r.WithHost(ctx, ref.Host, func(h *hosts.Host, _ session.HostConfig) error {
 		// What warns or refuses now belongs to the operator's screen as it did in
 		// the plan.
 		if _, ok := r.assess(ctx, plan.CardID, d, ref, diags); !ok {
@@ -124,7 +124,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(state.Timeout, standardTimeout))
 	defer cancel()
 	var result ops.Result
-	err = r.WithHost(ctx, ref.Host, func(h *inventory.Host, _ session.HostConfig) error {
+	err = r.WithHost(ctx, ref.Host, func(h *hosts.Host, _ session.HostConfig) error {
 		var removeErr error
 		result, removeErr = ops.Remove(ctx, h, d.Card, d.Number)
 		return removeErr

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -20,7 +21,7 @@ import (
 // CardAt is a card with its host and what was found there.
 type CardAt struct {
 	Ref  attribute.CardRef
-	Host *inventory.Host
+	Host *hosts.Host
 	Snap *inventory.Snapshot
 	Card *inventory.Card
 	HCA  hca.Card

@@ -17,6 +17,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -29,7 +30,7 @@ import (
 // Data is what the provider hands to its resources and data sources. It is
 // shared by all of them and safe for concurrent use.
 type Data struct {
-	Set   *inventory.Set
+	Set   *hosts.Set
 	Hosts map[string]HostConfig
 	// Ready is false while the provider's configuration holds values that are
 	// not known yet; nothing can be reached then.
@@ -164,7 +165,7 @@ func NoCard(s *inventory.Snapshot, ref attribute.CardRef) string {
 
 // Host returns a host and its configuration without dialling. An unknown name
 // is *UnknownHostError.
-func (d *Data) Host(name string) (*inventory.Host, HostConfig, error) {
+func (d *Data) Host(name string) (*hosts.Host, HostConfig, error) {
 	cfg, ok := d.Hosts[name]
 	if !ok {
 		return nil, HostConfig{}, &UnknownHostError{Name: name, Known: d.HostNames()}
@@ -177,7 +178,7 @@ func (d *Data) Host(name string) (*inventory.Host, HostConfig, error) {
 }
 
 // Look returns a host, its configuration and what is on it.
-func (d *Data) Look(ctx context.Context, name string) (*inventory.Host, HostConfig, *inventory.Snapshot, error) {
+func (d *Data) Look(ctx context.Context, name string) (*hosts.Host, HostConfig, *inventory.Snapshot, error) {
 	h, cfg, err := d.Host(name)
 	if err != nil {
 		return nil, cfg, nil, err
@@ -191,7 +192,7 @@ func (d *Data) Look(ctx context.Context, name string) (*inventory.Host, HostConf
 
 // WithHost runs do while nobody else in this process writes to the host. What was
 // known of the host is forgotten before: the wait may have been long.
-func (d *Data) WithHost(ctx context.Context, name string, do func(*inventory.Host, HostConfig) error) error {
+func (d *Data) WithHost(ctx context.Context, name string, do func(*hosts.Host, HostConfig) error) error {
 	h, cfg, err := d.Host(name)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
@@ -37,47 +38,22 @@ const (
 // waitForReaders is how long a reader waits for others of ours, see guard.sh.
 const waitForReaders = time.Minute
 
-// User is a process that uses a card.
-type User struct {
-	PID     int
-	Name    string    // of the account
-	Since   time.Time // zero if unknown
-	Card    ib.PCIAddress
-	Any     bool // it may use every card of the host
-	Command string
-}
-
-// Uses reports whether the process uses the card at an address; the functions of one
-// card share its flash.
-func (u User) Uses(pci ib.PCIAddress) bool {
-	return u.Any || u.Card.IsValid() && u.Card.Slot() == pci.Slot()
-}
-
-// String gives "mstflint -d 01:00.0 b, pid 4711, user root, since 2026-11-22T14:00:00Z".
-func (u User) String() string {
-	text := fmt.Sprintf("%s, pid %d, user %s", u.Command, u.PID, u.Name)
-	if !u.Since.IsZero() {
-		text += ", since " + u.Since.UTC().Format(time.RFC3339)
-	}
-	return text
-}
-
 // ParseUser reads one line of a user as the functions print it.
-func ParseUser(line string) (User, error) {
+func ParseUser(line string) (inventory.CardUser, error) {
 	head, command, ok := strings.Cut(line, "\t")
 	fields := strings.SplitN(head, " ", 4)
 	if !ok || len(fields) != 4 {
-		return User{}, fmt.Errorf("want process id, time, card, user, and behind a tab the command, got %q", line)
+		return inventory.CardUser{}, fmt.Errorf("want process id, time, card, user, and behind a tab the command, got %q", line)
 	}
 	pid, err := strconv.Atoi(fields[0])
 	if err != nil {
-		return User{}, fmt.Errorf("process id %q is not a number", fields[0])
+		return inventory.CardUser{}, fmt.Errorf("process id %q is not a number", fields[0])
 	}
 	since, err := strconv.ParseInt(fields[1], 10, 64)
 	if err != nil {
-		return User{}, fmt.Errorf("time %q is not a number", fields[1])
+		return inventory.CardUser{}, fmt.Errorf("time %q is not a number", fields[1])
 	}
-	u := User{PID: pid, Name: fields[3], Command: command}
+	u := inventory.CardUser{PID: pid, Name: fields[3], Command: command}
 	if since > 0 {
 		u.Since = time.Unix(since, 0)
 	}
@@ -90,8 +66,8 @@ func ParseUser(line string) (User, error) {
 }
 
 // Parse reads the users that a guarded command printed.
-func Parse(output string) ([]User, error) {
-	var users []User
+func Parse(output string) ([]inventory.CardUser, error) {
+	var users []inventory.CardUser
 	for n, line := range tool.Lines(output) {
 		if strings.TrimSpace(line) == "" {
 			continue

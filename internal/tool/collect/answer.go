@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 )
@@ -33,7 +34,7 @@ type Answer struct {
 	Routes6  []Route6
 	// Users are the programs of others that were seen at a card; UsersWhy says why they
 	// could not be seen, and is empty if they could.
-	Users    []cardusers.User
+	Users    []inventory.CardUser
 	UsersWhy string
 	Network
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 )
 
@@ -282,10 +283,10 @@ func TestParse(t *testing.T) {
 		Commands: map[string]bool{"ip": true, "lspci": false}, Modules: map[string]bool{"ib_ipoib": true}, Rules: []string{"/etc/udev/rules.d/70-x.rules"},
 		Devices: []Device{{Address: "0000:01:00.0", Driver: "mlx4_core", RDMA: "mlx4_0", Virtual: true}},
 		Netdevs: map[string]string{"ib0": "0000:01:00.0"}, Jobs: []Job{{ID: "1", Settled: true}, {ID: "2", PIDs: []string{"4711"}, Hidden: "no /proc"}}, Client: "192.0.2.1",
-		Users: []cardusers.User{{PID: 12, Name: "root", Any: true, Command: "mstconfig q"}}, UsersWhy: "the processes in /proc cannot be read",
+		Users: []inventory.CardUser{{PID: 12, Name: "root", Any: true, Command: "mstconfig q"}}, UsersWhy: "the processes in /proc cannot be read",
 		Routes6: []Route6{{Dev: "eth0", Gateway: netip.MustParseAddr("fd00::1")}},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, cardusers.User{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, inventory.CardUser{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// Cut anywhere, an answer must not be taken for a whole one.

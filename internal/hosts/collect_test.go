@@ -1,4 +1,4 @@
-package inventory
+package hosts
 
 import (
 	"maps"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 const (
@@ -81,7 +82,7 @@ func ubuntu() map[string]string {
 		"etc/default/opensm":                                        "PORTS=ALL\n",
 		stateIn + "images/" + sha + ".bin":                          "image",
 		stateIn + "images/.partial":                                 "x",
-		stateIn + "jobs/" + jobID + "/request":                      "version=1\nkind=burn\npci=0000:01:00.0\noperator=ops@desk\nboot_id=old\nunit=" + JobUnit(jobID) + "\nimage_sha256=" + sha + "\n",
+		stateIn + "jobs/" + jobID + "/request":                      "version=1\nkind=burn\npci=0000:01:00.0\noperator=ops@desk\nboot_id=old\nunit=" + inventory.JobUnit(jobID) + "\nimage_sha256=" + sha + "\n",
 		stateIn + "jobs/" + jobID + "/states":                       "1 requested 2026-11-21T09:00:00Z\n2 locked 2026-11-21T09:00:01Z\n3 bur",
 		stateIn + "jobs/" + jobID + "/output":                       "Burning FS2 FW image without signatures -  34%\n",
 		stateIn + "jobs/20261120T000000Z-0000-01-00-0-0000/request": "kind=guids\npci=0000:01:00.0\n",
@@ -115,7 +116,7 @@ PSID:                  MT_9090111019
 		}),
 		"bin/systemctl": program(map[string]string{
 			"show --property=Id,LoadState,ActiveState,SubState,UnitFileState,ActiveEnterTimestamp -- opensm.service NetworkManager.service systemd-networkd.service networking.service kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service opensm@*.service infiniband-*.service infiniband-*.timer": "Id=opensm.service\nLoadState=not-found\nActiveState=inactive\nSubState=dead\n\nId=" +
-				JobUnit(jobID) + "\nLoadState=loaded\nActiveState=active\nSubState=running",
+				inventory.JobUnit(jobID) + "\nLoadState=loaded\nActiveState=active\nSubState=running",
 		}),
 		"lib/modules/6.8.0-45-generic/modules.dep": "",
 		"bin/modinfo": program(map[string]string{
@@ -141,8 +142,8 @@ func TestRead_of_an_Ubuntu_host(t *testing.T) {
 	}
 	checkCards(t, s)
 	checkNetwork(t, s)
-	if s.OS != (OS{ID: "ubuntu", VersionID: "24.04", PrettyName: "Ubuntu 24.04.1 LTS", Kernel: "6.8.0-45-generic"}) || s.Lockdown != fact.Known("integrity") ||
-		s.Hostname != "intel9" || s.BootID == "" || s.StateFree != fact.Known[int64](400*1024) || s.TrueNAS != nil || s.MSTFlint != (Tool{Present: true, Version: "4.21.0"}) {
+	if s.OS != (inventory.OS{ID: "ubuntu", VersionID: "24.04", PrettyName: "Ubuntu 24.04.1 LTS", Kernel: "6.8.0-45-generic"}) || s.Lockdown != fact.Known("integrity") ||
+		s.Hostname != "intel9" || s.BootID == "" || s.StateFree != fact.Known[int64](400*1024) || s.TrueNAS != nil || s.MSTFlint != (inventory.Tool{Present: true, Version: "4.21.0"}) {
 		t.Errorf("host: %+v, lockdown %q, free %d, tool %+v", s.OS, s.Lockdown.Or("?"), s.StateFree.Or(-1), s.MSTFlint)
 	}
 	if diff := cmp.Diff(map[string]string{"mstflint": "4.21.0+1-1"}, s.Packages); diff != "" {
@@ -169,24 +170,24 @@ func TestRead_of_an_Ubuntu_host(t *testing.T) {
 	checkJobs(t, s)
 }
 
-func checkCards(t *testing.T, s *Snapshot) {
+func checkCards(t *testing.T, s *inventory.Snapshot) {
 	t.Helper()
 	if len(s.Cards) != 4 {
 		t.Fatalf("%d cards, want the card, its virtual function, the other vendor's and the one in recovery", len(s.Cards))
 	}
 	chip, _ := ib.ChipByPCI(0x1007)
-	want := Card{
+	want := inventory.Card{
 		PCI: ib.MustParsePCIAddress("0000:01:00.0"), VendorID: 0x15b3, DeviceID: 0x1007, SubVendorID: 0x15b3, SubDevice: 0x61, Chip: chip, Driver: "mlx4_core",
-		PartNumber: "MCX354A-FCCT", SerialNumber: "MT9999X00001", PCIe: PCIe{Width: 4, MaxWidth: 8, Speed: "5.0 GT/s", MaxSpeed: "8.0 GT/s"},
+		PartNumber: "MCX354A-FCCT", SerialNumber: "MT9999X00001", PCIe: inventory.PCIe{Width: 4, MaxWidth: 8, Speed: "5.0 GT/s", MaxSpeed: "8.0 GT/s"},
 		RDMADevice: "ibp1s0", RunningPSID: "MT_9200111023", RunningFW: "2.40.0500", HWRev: "0", NodeGUID: 0xe41d2d0300e44ed0, SystemGUID: 0xe41d2d0300e44ed3,
-		Ports: []Port{
+		Ports: []inventory.Port{
 			{
 				Number: 1, TypeNow: "ib", State: "Active", Physical: "LinkUp", Rate: "40 Gb/sec (4X QDR)", LinkLayer: "InfiniBand", LID: 1, SMLID: 1,
 				PortGUID: 0xe41d2d0300e44ed1, Prefix: 0xfe80000000000000, IsSM: fact.Known(true), Netdev: "ibp1s0",
 			},
 			{Number: 2, TypeNow: "auto (ib)", State: "Down", Physical: "Polling", Rate: "10 Gb/sec (4X SDR)", LinkLayer: "InfiniBand", PortGUID: 0xe41d2d0300e44ed2, Prefix: 0xfe80000000000000, IsSM: fact.Known(false)},
 		},
-		Flash: &Flash{
+		Flash: &inventory.Flash{
 			ImageType: "FS2", FW: ib.MustParseFWVersion("2.42.5000"), RunningFW: ib.MustParseFWVersion("2.40.500"), ReleaseDate: "5.9.2017",
 			ProductVersion: "02.42.50.00", DeviceID: 4103, PSID: "MT_9090111019",
 			GUIDs: ib.GUIDSet{
@@ -195,7 +196,7 @@ func checkCards(t *testing.T, s *Snapshot) {
 			},
 			ROM: []string{"type=UEFI version=14.11.49 cpu=AMD64", "type=PXE version=3.4.752"},
 		},
-		Config: &Config{LinkTypeNext: map[int]string{1: "IB", 2: "VPI"}},
+		Config: &inventory.Config{LinkTypeNext: map[int]string{1: "IB", 2: "VPI"}},
 	}
 	compare := cmp.Options{cmp.Comparer(func(a, b ib.PCIAddress) bool { return a == b }), cmp.Comparer(func(a, b ib.Chip) bool { return a.Name == b.Name }), cmp.Comparer(func(a, b fact.Bool) bool { return a == b })}
 	if diff := cmp.Diff(want, s.Cards[0], compare); diff != "" {
@@ -217,7 +218,7 @@ func checkCards(t *testing.T, s *Snapshot) {
 	}
 }
 
-func checkNetwork(t *testing.T, s *Snapshot) {
+func checkNetwork(t *testing.T, s *inventory.Snapshot) {
 	t.Helper()
 	pci := ib.MustParsePCIAddress("0000:01:00.0")
 	parent, ok := s.NetdevByPortGUID(0xe41d2d0300e44ed1)
@@ -234,7 +235,7 @@ func checkNetwork(t *testing.T, s *Snapshot) {
 	if !ok || eth.IB || len(eth.Addresses) != 1 || eth.Addresses[0] != p || !eth.Dynamic[p] || eth.PCI != ib.MustParsePCIAddress("0000:00:1f.6") {
 		t.Errorf("eth0: %+v", eth)
 	}
-	if diff := cmp.Diff(Routes{Default: []DefaultRoute{{Dev: "eth0", Gateway: "192.0.2.1"}, {Dev: "eth0", Gateway: "fe80::1"}}}, s.Routes); diff != "" {
+	if diff := cmp.Diff(inventory.Routes{Default: []inventory.DefaultRoute{{Dev: "eth0", Gateway: "192.0.2.1"}, {Dev: "eth0", Gateway: "fe80::1"}}}, s.Routes); diff != "" {
 		t.Errorf("routes: %s", diff)
 	}
 	if devs, ok := s.SSH.Devs.Get(); s.SSH.Client != "192.0.2.1" || s.SSH.Server != "192.0.2.20" || !ok || !slices.Equal(devs, []string{"eth0"}) {
@@ -245,7 +246,7 @@ func checkNetwork(t *testing.T, s *Snapshot) {
 	}
 }
 
-func checkJobs(t *testing.T, s *Snapshot) {
+func checkJobs(t *testing.T, s *inventory.Snapshot) {
 	t.Helper()
 	pci := ib.MustParsePCIAddress("0000:01:00.1")
 	jobs := s.JobsOf(pci) // another function of the same card
@@ -354,7 +355,7 @@ func TestRead_leaves_a_card_alone_that_somebody_burns(t *testing.T) {
 	}
 	const who = "busy: mstflint -d 01:00.0 -i fw.bin b, pid 4711, user root, since 2026-11-18T11:06:52Z"
 	c := s.Cards[0]
-	if c.Flash != nil || c.FlashFailure != FlashBusy || c.FlashError != who || c.Config != nil || c.ConfigErr != who {
+	if c.Flash != nil || c.FlashFailure != inventory.FlashBusy || c.FlashError != who || c.Config != nil || c.ConfigErr != who {
 		t.Errorf("flash %+v, %q: %q; configuration: %q", c.Flash, c.FlashFailure, c.FlashError, c.ConfigErr)
 	}
 	if c.RunningPSID != "MT_9200111023" || c.SerialNumber != "MT9999X00001" || c.NodeGUID != 0xe41d2d0300e44ed0 {
@@ -380,7 +381,7 @@ func TestRead_asks_no_card_whose_users_are_hidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := s.Cards[0]
-	if s.Users.Known() || c.Flash != nil || c.FlashFailure != FlashUsersUnknown || !strings.Contains(c.FlashError, "the processes in /proc cannot be read") {
+	if s.Users.Known() || c.Flash != nil || c.FlashFailure != inventory.FlashUsersUnknown || !strings.Contains(c.FlashError, "the processes in /proc cannot be read") {
 		t.Errorf("flash %+v, %q: %q", c.Flash, c.FlashFailure, c.FlashError)
 	}
 }
@@ -445,7 +446,7 @@ func TestRead_of_a_job_that_may_run(t *testing.T) {
 		}
 	}
 	files := ubuntu()
-	files["bin/systemctl"] = strings.ReplaceAll(files["bin/systemctl"], JobUnit(jobID), JobUnit(removed))
+	files["bin/systemctl"] = strings.ReplaceAll(files["bin/systemctl"], inventory.JobUnit(jobID), inventory.JobUnit(removed))
 	root := t.TempDir()
 	tree(t, root, files)
 	s, err := read(collected(t, root))

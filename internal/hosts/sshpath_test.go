@@ -1,4 +1,4 @@
-package inventory
+package hosts
 
 import (
 	"net/netip"
@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 )
 
 // A path of the session is known from both its ends or not at all.
 func TestSSHPath(t *testing.T) {
-	link := func(n *Netdev, text string) { n.Addresses = append(n.Addresses, netip.MustParsePrefix(text)) }
+	link := func(n *inventory.Netdev, text string) { n.Addresses = append(n.Addresses, netip.MustParsePrefix(text)) }
 	for name, tt := range map[string]struct {
 		client, server string
 		status         int
@@ -38,7 +39,7 @@ func TestSSHPath(t *testing.T) {
 		"tunnel with name": {client: "10.8.0.1", server: "10.8.0.2", get: "10.8.0.1 dev vx0", devs: []string{"vx0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &Snapshot{Netdevs: []Netdev{
+			s := &inventory.Snapshot{Netdevs: []inventory.Netdev{
 				{Name: "eno1", Index: 2}, {Name: "ib0", Index: 3, IB: true}, {Name: "lo", Index: 1},
 				{Name: "wg0", Kind: "wireguard"}, {Name: "vx0", Kind: "vxlan", Lower: []string{"eno1"}},
 			}}
@@ -63,7 +64,7 @@ func TestSSHPath(t *testing.T) {
 
 // The interface to storage is known, or it is said why it is not.
 func TestAddStorage_unknown(t *testing.T) {
-	s := &Snapshot{Netdevs: []Netdev{{Name: "ib0"}}}
+	s := &inventory.Snapshot{Netdevs: []inventory.Netdev{{Name: "ib0"}}}
 	a := &collect.Answer{Runs: map[string]collect.Run{
 		"way 192.0.2.9": {Status: 124}, "way 192.0.2.8": {Status: 2, Output: "RTNETLINK answers: Network is unreachable"}, "mounts": {Status: 2},
 	}}
@@ -72,13 +73,13 @@ func TestAddStorage_unknown(t *testing.T) {
 		"fe80::9%ib0": "", "192.0.2.8": "",
 	} {
 		s.Storage = nil
-		s.addStorage(a, Storage{Kind: "iscsi", What: "connection1:0", Server: server})
+		addStorage(s, a, inventory.Storage{Kind: "iscsi", What: "connection1:0", Server: server})
 		if dev := s.Storage[0].Dev; dev.Known() != (want == "") || !strings.Contains(dev.Why(), want) {
 			t.Errorf("%q: known %t, %q", server, dev.Known(), dev.Why())
 		}
 	}
 	s.Storage = nil
-	if err := s.readMounts(a); err != nil || len(s.Storage) != 1 || s.Storage[0].Dev.Why() != "grep of /proc/mounts ended with status 2" {
+	if err := readMounts(s, a); err != nil || len(s.Storage) != 1 || s.Storage[0].Dev.Why() != "grep of /proc/mounts ended with status 2" {
 		t.Errorf("mounts: %v, %+v", err, s.Storage)
 	}
 }

@@ -1,4 +1,4 @@
-package inventory
+package hosts
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
@@ -102,10 +103,10 @@ func TestHost_over_SSH_sees_what_is_around(t *testing.T) {
 	osprog.SetScan(nas, osprog.ScanScrub)
 	h, _ := labHost(t, lab, labs.Xeon2zfs)
 	s := snapshot(t, h)
-	if len(s.Pools) != 2 || s.Pools[1] != (Pool{Name: "tank", State: "ONLINE", Doing: "scrub"}) || s.Pools[0].Doing != "" {
+	if len(s.Pools) != 2 || s.Pools[1] != (inventory.Pool{Name: "tank", State: "ONLINE", Doing: "scrub"}) || s.Pools[0].Doing != "" {
 		t.Errorf("pools: %+v", s.Pools)
 	}
-	if b := s.Battery().Or(nil); len(b) != 1 || b[0] != (UPS{Name: "ups", Status: "OB LB"}) {
+	if b := s.Battery().Or(nil); len(b) != 1 || b[0] != (inventory.UPS{Name: "ups", Status: "OB LB"}) {
 		t.Errorf("batteries: %+v of %+v", b, s.UPS)
 	}
 	if u, asked := s.Units["kubelet.service"]; !asked || u.LoadState != "not-found" {

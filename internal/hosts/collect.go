@@ -1,4 +1,4 @@
-package inventory
+package hosts
 
 import (
 	"context"
@@ -9,15 +9,12 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
-
-// StateDir is where jobs, images and backups lie on every host.
-const StateDir = "/var/lib/terraform-provider-infiniband"
 
 // packages are those whose versions matter, in the names of every distribution,
 // besides the extra modules of the running kernel.
@@ -27,8 +24,8 @@ var packages = []string{
 }
 
 // collectFrom asks the host once and reads the answer.
-func collectFrom(ctx context.Context, h host.Host) (*Snapshot, error) {
-	cmd := collect.Command(collect.Places{StateDir: StateDir, LockFile: flock.File, Packages: packages})
+func collectFrom(ctx context.Context, h host.Host) (*inventory.Snapshot, error) {
+	cmd := collect.Command(collect.Places{StateDir: inventory.StateDir, LockFile: flock.File, Packages: packages})
 	taken := time.Now()
 	result, err := h.Run(ctx, cmd)
 	if err != nil {
@@ -66,7 +63,7 @@ func in(section string, err error) error {
 }
 
 // read makes a snapshot of an answer of the collecting script.
-func read(output string) (*Snapshot, error) {
+func read(output string) (*inventory.Snapshot, error) {
 	a, err := collect.Parse(output)
 	if err != nil {
 		return nil, err
@@ -74,7 +71,7 @@ func read(output string) (*Snapshot, error) {
 	if run, ok := a.Runs["uname"]; ok && !strings.HasPrefix(run.Output, "Linux ") {
 		return nil, &NotLinuxError{System: strings.TrimSpace(run.Output)}
 	}
-	s := &Snapshot{
+	s := &inventory.Snapshot{
 		UID: a.UID, Modules: a.Modules, Commands: a.Commands, Hostname: a.Values["/proc/sys/kernel/hostname"].Text, Late: a.Late,
 		NoDisk: a.NoDisk, Unread: a.Denied,
 		BootID: a.Values["/proc/sys/kernel/random/boot_id"].Text, Cmdline: a.Values["/proc/cmdline"].Text,
@@ -83,7 +80,7 @@ func read(output string) (*Snapshot, error) {
 	if s.BootID == "" {
 		return nil, in("kernel", errors.New("no boot id: /proc is not mounted"))
 	}
-	for _, step := range []func(*Snapshot, *collect.Answer) error{
+	for _, step := range []func(*inventory.Snapshot, *collect.Answer) error{
 		readOS, readLockdown, readTool, readUsers, readUnits, readPackages, readKernelModules, readFiles, readNetdevs, readRoutes, readCards, linkPorts, readJobs, readSpace,
 		readTrueNAS, readStorage, readServers, readPools, readUPS,
 	} {
@@ -96,7 +93,7 @@ func read(output string) (*Snapshot, error) {
 
 // readLockdown reads "none [integrity] confidentiality": the kernel brackets
 // what is in force.
-func readLockdown(s *Snapshot, a *collect.Answer) error {
+func readLockdown(s *inventory.Snapshot, a *collect.Answer) error {
 	const file = "/sys/kernel/security/lockdown"
 	v, ok := a.Values[file]
 	switch {
@@ -116,7 +113,7 @@ func readLockdown(s *Snapshot, a *collect.Answer) error {
 	return nil
 }
 
-func readTool(s *Snapshot, a *collect.Answer) error {
+func readTool(s *inventory.Snapshot, a *collect.Answer) error {
 	s.MSTFlint.Present = a.Commands["mstflint"]
 	run, ok := a.Runs["mstflint-v"]
 	if !ok || run.Status != 0 {
@@ -132,27 +129,16 @@ func readTool(s *Snapshot, a *collect.Answer) error {
 }
 
 // readUsers reads who else used a card. There are none where no card is that such programs open.
-func readUsers(s *Snapshot, a *collect.Answer) error {
+func readUsers(s *inventory.Snapshot, a *collect.Answer) error {
 	s.Users = fact.Known(a.Users)
 	if a.UsersWhy != "" {
-		s.Users = fact.Unknown[[]CardUser](a.UsersWhy)
+		s.Users = fact.Unknown[[]inventory.CardUser](a.UsersWhy)
 	}
 	return nil
 }
 
-// UsersOf gives the programs of others that used a card.
-func (s *Snapshot) UsersOf(pci ib.PCIAddress) []CardUser {
-	var of []CardUser
-	for _, u := range s.Users.Or(nil) {
-		if u.Uses(pci) {
-			of = append(of, u)
-		}
-	}
-	return of
-}
-
-func readUnits(s *Snapshot, a *collect.Answer) error {
-	s.Units = map[string]Unit{}
+func readUnits(s *inventory.Snapshot, a *collect.Answer) error {
+	s.Units = map[string]inventory.Unit{}
 	run, ok := a.Runs["systemctl"]
 	switch {
 	case !ok || strings.Contains(run.Output, "not been booted with systemd"):
@@ -167,7 +153,7 @@ func readUnits(s *Snapshot, a *collect.Answer) error {
 		return in("systemctl show", err)
 	}
 	for id, u := range units {
-		s.Units[id] = Unit{
+		s.Units[id] = inventory.Unit{
 			LoadState: u.LoadState, ActiveState: u.ActiveState, SubState: u.SubState, UnitFileState: u.UnitFileState, ActiveEnter: u.ActiveEnter,
 		}
 	}

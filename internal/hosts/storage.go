@@ -1,4 +1,4 @@
-package inventory
+package hosts
 
 import (
 	"fmt"
@@ -8,14 +8,15 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 )
 
 // readStorage reads what the host uses over the network: mounts of NFS and SMB,
 // iSCSI connections, NVMe over fabrics, and SRP targets.
-func readStorage(s *Snapshot, a *collect.Answer) error {
-	if err := s.readMounts(a); err != nil {
+func readStorage(s *inventory.Snapshot, a *collect.Answer) error {
+	if err := readMounts(s, a); err != nil {
 		return err
 	}
 	for _, p := range slices.Sorted(maps.Keys(a.Values)) {
@@ -24,11 +25,11 @@ func readStorage(s *Snapshot, a *collect.Answer) error {
 		name := path.Base(dir)
 		switch {
 		case base == "address" && strings.HasPrefix(p, "/sys/class/iscsi_connection/"):
-			s.addStorage(a, Storage{Kind: "iscsi", What: name, Server: v})
+			addStorage(s, a, inventory.Storage{Kind: "iscsi", What: name, Server: v})
 		case base == "address" && strings.HasPrefix(p, "/sys/class/nvme/"):
-			s.addStorage(a, Storage{Kind: "nvme-" + a.Values[dir+"transport"].Text, What: name, Server: option(v, "traddr")})
+			addStorage(s, a, inventory.Storage{Kind: "nvme-" + a.Values[dir+"transport"].Text, What: name, Server: option(v, "traddr")})
 		case base == "local_ib_device":
-			s.Storage = append(s.Storage, Storage{Kind: "srp", What: name, RDMA: v, Dev: fact.Known("")})
+			s.Storage = append(s.Storage, inventory.Storage{Kind: "srp", What: name, RDMA: v, Dev: fact.Known("")})
 		}
 	}
 	return nil
@@ -36,14 +37,14 @@ func readStorage(s *Snapshot, a *collect.Answer) error {
 
 // readMounts reads lines of /proc/mounts; grep has kept those of network file
 // systems and ends with 1 if there are none.
-func (s *Snapshot) readMounts(a *collect.Answer) error {
+func readMounts(s *inventory.Snapshot, a *collect.Answer) error {
 	run, asked := a.Runs["mounts"]
 	if !asked || run.Status > 1 {
 		why := "grep is not installed"
 		if asked {
 			why = fmt.Sprintf("grep of /proc/mounts ended with status %d", run.Status)
 		}
-		s.Storage = append(s.Storage, Storage{Kind: "mounts", What: "of NFS and SMB, which could not be read", Dev: fact.Unknown[string](why)})
+		s.Storage = append(s.Storage, inventory.Storage{Kind: "mounts", What: "of NFS and SMB, which could not be read", Dev: fact.Unknown[string](why)})
 		return nil
 	}
 	for n, line := range tool.Lines(run.Output) {
@@ -51,14 +52,14 @@ func (s *Snapshot) readMounts(a *collect.Answer) error {
 		if len(fields) != 6 {
 			return in("mounts", tool.Errorf(n, line, "want the six fields of a mount"))
 		}
-		s.addStorage(a, Storage{Kind: fields[2], What: unescape(fields[0]), Where: unescape(fields[1]), Server: option(fields[3], "addr")})
+		addStorage(s, a, inventory.Storage{Kind: fields[2], What: unescape(fields[0]), Where: unescape(fields[1]), Server: option(fields[3], "addr")})
 	}
 	return nil
 }
 
 // addStorage adds the interface on the way to the server. A server without a
 // way is one that cannot be reached at all; then no card carries it.
-func (s *Snapshot) addStorage(a *collect.Answer, st Storage) {
+func addStorage(s *inventory.Snapshot, a *collect.Answer, st inventory.Storage) {
 	run := a.Runs["way "+st.Server]
 	switch {
 	case st.Server == "":
@@ -66,7 +67,7 @@ func (s *Snapshot) addStorage(a *collect.Answer, st Storage) {
 	case run.Status != 0 && strings.Contains(run.Output, "unreachable"):
 		st.Dev = fact.Known("")
 	default:
-		st.Dev = s.wayTo(a, st.Server, "way "+st.Server)
+		st.Dev = wayTo(s, a, st.Server, "way "+st.Server)
 	}
 	s.Storage = append(s.Storage, st)
 }
@@ -98,14 +99,14 @@ const (
 // readServers reads lines of /proc/net/tcp and tcp6: number, local address and
 // port, remote address and port, state, … A service that does not listen is not
 // one, and connections of the host to itself do not count.
-func readServers(s *Snapshot, a *collect.Answer) error {
+func readServers(s *inventory.Snapshot, a *collect.Answer) error {
 	run, ok := a.Runs["sockets"]
 	switch {
 	case !ok:
-		s.Servers = fact.Unknown[[]Server]("the host has no grep, which looks for their sockets")
+		s.Servers = fact.Unknown[[]inventory.Server]("the host has no grep, which looks for their sockets")
 		return nil
 	case run.Status > 1: // 1: no line
-		s.Servers = fact.Unknown[[]Server](fmt.Sprintf("the tables of sockets could not be read, grep ended with status %d: %s", run.Status, firstLine(run.Output)))
+		s.Servers = fact.Unknown[[]inventory.Server](fmt.Sprintf("the tables of sockets could not be read, grep ended with status %d: %s", run.Status, firstLine(run.Output)))
 		return nil
 	}
 	listens, clients := map[string]bool{}, map[string]int{}
@@ -127,9 +128,9 @@ func readServers(s *Snapshot, a *collect.Answer) error {
 			clients[name]++
 		}
 	}
-	var servers []Server
+	var servers []inventory.Server
 	for _, name := range slices.Sorted(maps.Keys(listens)) {
-		servers = append(servers, Server{Name: name, Clients: clients[name]})
+		servers = append(servers, inventory.Server{Name: name, Clients: clients[name]})
 	}
 	s.Servers = fact.Known(servers)
 	return nil
@@ -137,7 +138,7 @@ func readServers(s *Snapshot, a *collect.Answer) error {
 
 // readPools reads "zpool status": the lines "pool:", "state:" and "scan:" of
 // each pool. A pool that is suspended is known from the kernel alone.
-func readPools(s *Snapshot, a *collect.Answer) error {
+func readPools(s *inventory.Snapshot, a *collect.Answer) error {
 	states := map[string]string{}
 	for p, v := range a.Values {
 		if strings.HasPrefix(p, "/proc/spl/kstat/zfs/") && path.Base(p) == "state" {
@@ -157,27 +158,27 @@ func readPools(s *Snapshot, a *collect.Answer) error {
 			doing[pool] = scanning(value)
 		}
 	}
-	var scans []Pool
+	var scans []inventory.Pool
 	for _, name := range slices.Sorted(maps.Keys(states)) {
 		if name == "" {
 			continue
 		}
-		p := Pool{Name: name, State: states[name], Doing: doing[name]}
+		p := inventory.Pool{Name: name, State: states[name], Doing: doing[name]}
 		s.Pools = append(s.Pools, p)
 		if p.Doing != "" {
 			scans = append(scans, p)
 		}
 	}
 	s.Scans = fact.Known(scans)
-	if why := s.scansUnread(a); why != "" {
-		s.Scans = fact.Unknown[[]Pool](why)
+	if why := scansUnread(s, a); why != "" {
+		s.Scans = fact.Unknown[[]inventory.Pool](why)
 	}
 	return nil
 }
 
 // scansUnread says why it is not known what the pools do; empty if it is. A host
 // whose kernel has not loaded ZFS has none.
-func (s *Snapshot) scansUnread(a *collect.Answer) string {
+func scansUnread(s *inventory.Snapshot, a *collect.Answer) string {
 	run, asked := a.Runs["zpool"]
 	switch {
 	case !a.Modules["zfs"]:
@@ -209,7 +210,7 @@ func scanning(text string) string {
 // readUPS reads "upsc NAME ups.status". A host without upsc has no NUT, and one on
 // which no power supply is named and no daemon listens has none either. One that is
 // named and does not answer is not known.
-func readUPS(s *Snapshot, a *collect.Answer) error {
+func readUPS(s *inventory.Snapshot, a *collect.Answer) error {
 	if list, asked := a.Runs["ups-list"]; asked && list.Status != 0 && !strings.Contains(list.Output, "Connection refused") {
 		s.UPSWhy = fmt.Sprintf("upsc -l ended with status %d: %s", list.Status, firstLine(list.Output))
 	}
@@ -220,40 +221,23 @@ func readUPS(s *Snapshot, a *collect.Answer) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Runs)) {
 		if ups, ok := strings.CutPrefix(name, "ups "); ok {
-			s.addUPS(ups, a.Runs[name])
+			addUPS(s, ups, a.Runs[name])
 		}
 	}
 	return nil
 }
 
 // addUPS reads what one power supply says.
-func (s *Snapshot) addUPS(name string, run collect.Run) {
+func addUPS(s *inventory.Snapshot, name string, run collect.Run) {
 	// A line about SSL may stand before the status.
 	lines := strings.Split(strings.TrimSpace(run.Output), "\n")
 	last := strings.TrimSpace(lines[len(lines)-1])
-	switch u := (UPS{Name: name, Status: last}); {
+	switch u := (inventory.UPS{Name: name, Status: last}); {
 	case run.Status != 0:
 		s.UPSWhy = fmt.Sprintf("upsc %s ended with status %d: %s", name, run.Status, last)
-	case !u.is("OL") && !u.is("OB") && !u.is("LB") && !u.is("BYPASS"):
+	case !u.Says("OL") && !u.Says("OB") && !u.Says("LB") && !u.Says("BYPASS"):
 		s.UPSWhy = fmt.Sprintf("%s does not say whether it is on line: %q", name, last)
 	default:
 		s.UPS = append(s.UPS, u)
 	}
-}
-
-func (u UPS) is(word string) bool { return slices.Contains(strings.Fields(u.Status), word) }
-
-// Battery gives the power supplies that run on battery or are low. If there is one,
-// it does not matter that another one is silent.
-func (s *Snapshot) Battery() fact.Of[[]UPS] {
-	var found []UPS
-	for _, u := range s.UPS {
-		if u.is("OB") || u.is("LB") {
-			found = append(found, u)
-		}
-	}
-	if len(found) == 0 && s.UPSWhy != "" {
-		return fact.Unknown[[]UPS](s.UPSWhy)
-	}
-	return fact.Known(found)
 }

@@ -1,4 +1,9 @@
-package inventory
+// Package hosts reaches the hosts of one provider and fills the facts of package
+// inventory: it collects everything that the resources need in one command and
+// remembers it until the host is changed.
+//
+// It must not decide anything, or import Terraform.
+package hosts
 
 import (
 	"context"
@@ -11,6 +16,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
@@ -30,7 +36,7 @@ type Host struct {
 
 	mu         sync.Mutex
 	generation uint64 // counts changes; a collection belongs to the one it began in
-	snapshot   *Snapshot
+	snapshot   *inventory.Snapshot
 	changes    *atomic.Uint64 // of the set, if the host is in one
 }
 
@@ -41,7 +47,7 @@ func New(h host.Host) *Host { return &Host{Host: h} }
 // collection finds, which all callers that need one at that time share. Its
 // errors are those of host.Host.Run, with *host.OutputError for an answer that
 // was not understood. The snapshot is shared and must not be modified.
-func (h *Host) Snapshot(ctx context.Context) (*Snapshot, error) {
+func (h *Host) Snapshot(ctx context.Context) (*inventory.Snapshot, error) {
 	snapshot, generation := h.remembered()
 	if snapshot != nil {
 		return snapshot, nil
@@ -61,7 +67,7 @@ func (h *Host) Snapshot(ctx context.Context) (*Snapshot, error) {
 		if r.Err != nil {
 			return nil, r.Err
 		}
-		found, ok := r.Val.(*Snapshot)
+		found, ok := r.Val.(*inventory.Snapshot)
 		if !ok {
 			return nil, fmt.Errorf("%s: collection returned %T", h.Name(), r.Val)
 		}
@@ -71,7 +77,7 @@ func (h *Host) Snapshot(ctx context.Context) (*Snapshot, error) {
 
 // collectOnce collects and remembers the result unless the host was changed
 // meanwhile.
-func (h *Host) collectOnce(ctx context.Context, generation uint64) (*Snapshot, error) {
+func (h *Host) collectOnce(ctx context.Context, generation uint64) (*inventory.Snapshot, error) {
 	// Another flight of the same generation may have ended just before.
 	if s, g := h.remembered(); s != nil && g == generation {
 		return s, nil
@@ -89,14 +95,14 @@ func (h *Host) collectOnce(ctx context.Context, generation uint64) (*Snapshot, e
 	return s, nil
 }
 
-func (h *Host) remembered() (*Snapshot, uint64) {
+func (h *Host) remembered() (*inventory.Snapshot, uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.snapshot, h.generation
 }
 
 // Peek returns what is remembered without asking the host; nil if nothing is.
-func (h *Host) Peek() *Snapshot {
+func (h *Host) Peek() *inventory.Snapshot {
 	s, _ := h.remembered()
 	return s
 }

@@ -1,4 +1,4 @@
-package inventory
+package hosts
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 )
@@ -65,7 +66,7 @@ func collected(t *testing.T, root string) string {
 	t.Helper()
 	frame := shellcmd.NewFrame()
 	text, err := shellcmd.Compose(collect.Command(collect.Places{
-		Root: root, StateDir: StateDir, LockFile: filepath.Join(root, "lock"), Packages: packages,
+		Root: root, StateDir: inventory.StateDir, LockFile: filepath.Join(root, "lock"), Packages: packages,
 	}), frame, shellcmd.Elevation{})
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +161,7 @@ func ownFacts(t *testing.T) string {
 	}
 	frame := shellcmd.NewFrame()
 	text, err := shellcmd.Compose(collect.Command(collect.Places{
-		StateDir: StateDir, LockFile: filepath.Join(t.TempDir(), "lock"), Packages: packages,
+		StateDir: inventory.StateDir, LockFile: filepath.Join(t.TempDir(), "lock"), Packages: packages,
 	}), frame, shellcmd.Elevation{})
 	if err != nil {
 		t.Fatal(err)

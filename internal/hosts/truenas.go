@@ -1,4 +1,4 @@
-package inventory
+package hosts
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
@@ -16,12 +17,12 @@ import (
 // so the middleware's client is what tells the platform. A middleware that does
 // not answer is not an error of the collection: it says so in Error, and the
 // cards of the host can be read all the same.
-func readTrueNAS(s *Snapshot, a *collect.Answer) error {
+func readTrueNAS(s *inventory.Snapshot, a *collect.Answer) error {
 	if !a.Commands["midclt"] {
 		return nil
 	}
 	s.OS.ID = "truenas"
-	t := &TrueNAS{UdevRulesDirectory: a.Rules}
+	t := &inventory.TrueNAS{UdevRulesDirectory: a.Rules}
 	s.TrueNAS = t
 	for _, method := range slices.Sorted(maps.Keys(truenasReaders)) {
 		run, ok := a.Runs["midclt "+method]
@@ -30,7 +31,7 @@ func readTrueNAS(s *Snapshot, a *collect.Answer) error {
 		}
 		if run.Status != 0 {
 			t.Error = method + ": " + midclt.Messages(run.Output)
-			t.unknown(method)
+			unknown(t, method)
 			continue
 		}
 		if err := truenasReaders[method](t, run.Output); err != nil {
@@ -43,7 +44,7 @@ func readTrueNAS(s *Snapshot, a *collect.Answer) error {
 }
 
 // unknown notes why a question has no answer.
-func (t *TrueNAS) unknown(method string) {
+func unknown(t *inventory.TrueNAS, method string) {
 	switch method {
 	case "interface.has_pending_changes":
 		t.PendingChanges = fact.Unknown[bool](t.Error)
@@ -52,21 +53,21 @@ func (t *TrueNAS) unknown(method string) {
 	}
 }
 
-var truenasReaders = map[string]func(*TrueNAS, string) error{
-	"system.version": func(t *TrueNAS, out string) error {
+var truenasReaders = map[string]func(*inventory.TrueNAS, string) error{
+	"system.version": func(t *inventory.TrueNAS, out string) error {
 		t.Version = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(out), "TrueNAS-"), "SCALE-")
 		return nil
 	},
-	"interface.query":          func(t *TrueNAS, out string) error { return list(&t.Interfaces, out) },
-	"initshutdownscript.query": func(t *TrueNAS, out string) error { return list(&t.InitScripts, out) },
-	"tunable.query":            func(t *TrueNAS, out string) error { return list(&t.Tunables, out) },
+	"interface.query":          func(t *inventory.TrueNAS, out string) error { return list(&t.Interfaces, out) },
+	"initshutdownscript.query": func(t *inventory.TrueNAS, out string) error { return list(&t.InitScripts, out) },
+	"tunable.query":            func(t *inventory.TrueNAS, out string) error { return list(&t.Tunables, out) },
 	"system.advanced.config":   readAdvanced,
-	"interface.has_pending_changes": func(t *TrueNAS, out string) error {
+	"interface.has_pending_changes": func(t *inventory.TrueNAS, out string) error {
 		pending, err := midclt.ParseBool([]byte(out))
 		t.PendingChanges = fact.Known(pending)
 		return err
 	},
-	"interface.checkin_waiting": func(t *TrueNAS, out string) error {
+	"interface.checkin_waiting": func(t *inventory.TrueNAS, out string) error {
 		waiting, err := midclt.ParseWaiting([]byte(out))
 		t.CheckinWaiting = fact.Known(waiting)
 		return err
@@ -92,7 +93,7 @@ func list(to *[]byte, out string) error {
 // readAdvanced keeps the one setting that is used: the configuration holds the
 // password of self-encrypting drives and tokens, which must not stay in memory
 // or reach a message.
-func readAdvanced(t *TrueNAS, out string) error {
+func readAdvanced(t *inventory.TrueNAS, out string) error {
 	c, err := midclt.ParseAdvancedConfig([]byte(out))
 	if err != nil {
 		return fmt.Errorf("not the JSON of a configuration (%d bytes, not shown)", len(out))

@@ -1,4 +1,4 @@
-package inventory
+package hosts
 
 import (
 	"errors"
@@ -9,63 +9,64 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/lspci"
 )
 
 // readCards reads the cards in both views. What a tool says of one card is kept
 // with that card if it is not understood: it must not hide the other cards.
-func readCards(s *Snapshot, a *collect.Answer) error {
+func readCards(s *inventory.Snapshot, a *collect.Answer) error {
 	for _, d := range a.Devices {
 		c, err := card(d, a)
 		if err != nil {
 			return in("card "+d.Address, err)
 		}
-		c.readFlash(s, a)
-		c.readConfig(s, a)
-		c.readVPD(a)
-		c.nameBoard()
+		readFlash(&c, s, a)
+		readConfig(&c, s, a)
+		readVPD(&c, a)
+		nameBoard(&c)
 		s.Cards = append(s.Cards, c)
 	}
-	slices.SortFunc(s.Cards, func(x, y Card) int { return x.PCI.Compare(y.PCI) })
+	slices.SortFunc(s.Cards, func(x, y inventory.Card) int { return x.PCI.Compare(y.PCI) })
 	return nil
 }
 
 // card reads the kernel's view.
-func card(d collect.Device, a *collect.Answer) (Card, error) {
+func card(d collect.Device, a *collect.Answer) (inventory.Card, error) {
 	dir := "/sys/bus/pci/devices/" + d.Address + "/"
 	pci, err := ib.ParsePCIAddress(d.Address)
 	if err != nil {
-		return Card{}, err
+		return inventory.Card{}, err
 	}
-	c := Card{PCI: pci, Driver: d.Driver, RDMADevice: d.RDMA, Virtual: d.Virtual}
+	c := inventory.Card{PCI: pci, Driver: d.Driver, RDMADevice: d.RDMA, Virtual: d.Virtual}
 	for _, id := range []struct {
 		file string
 		to   *uint16
 	}{{"vendor", &c.VendorID}, {"device", &c.DeviceID}, {"subsystem_vendor", &c.SubVendorID}, {"subsystem_device", &c.SubDevice}} {
 		n, err := number(a, dir+id.file, 0)
 		if err != nil {
-			return Card{}, err
+			return inventory.Card{}, err
 		}
 		*id.to = uint16(n)
 	}
-	c.identify()
-	c.PCIe = PCIe{
+	identify(&c)
+	c.PCIe = inventory.PCIe{
 		Width: lanes(a, dir+"current_link_width"), MaxWidth: lanes(a, dir+"max_link_width"),
 		Speed: speed(a, dir+"current_link_speed"), MaxSpeed: speed(a, dir+"max_link_speed"),
 	}
 	if d.RDMA != "" {
-		if err := c.readRDMA(a); err != nil {
-			return Card{}, err
+		if err := readRDMA(&c, a); err != nil {
+			return inventory.Card{}, err
 		}
 	}
-	c.readTypes(a)
+	readTypes(&c, a)
 	return c, nil
 }
 
 // identify finds the chip. The vendor is checked first: the tool looks at the
 // device id alone, and other vendors use the same numbers.
-func (c *Card) identify() {
+func identify(c *inventory.Card) {
 	if c.VendorID != ib.MellanoxVendor {
 		return
 	}
@@ -78,7 +79,7 @@ func (c *Card) identify() {
 
 // nameBoard moves what ib_qib shows as board_id to where it belongs: it is the name
 // of the board, of which nothing else is known, and no PSID.
-func (c *Card) nameBoard() {
+func nameBoard(c *inventory.Card) {
 	if a, ok := c.Adapter(); !ok || a.Driver != "ib_qib" {
 		return
 	}
@@ -87,9 +88,6 @@ func (c *Card) nameBoard() {
 	}
 	c.RunningPSID = ""
 }
-
-// Adapter is what the card is by its PCI id; ok is false for an unknown one.
-func (c *Card) Adapter() (a ib.Adapter, ok bool) { return ib.AdapterByPCI(c.VendorID, c.DeviceID) }
 
 // lanes gives 0 for what the kernel does not know.
 func lanes(a *collect.Answer, path string) int {
@@ -110,7 +108,7 @@ func speed(a *collect.Answer, path string) string {
 }
 
 // readRDMA reads what the driver says is running.
-func (c *Card) readRDMA(a *collect.Answer) error {
+func readRDMA(c *inventory.Card, a *collect.Answer) error {
 	dir := "/sys/class/infiniband/" + c.RDMADevice + "/"
 	c.RunningPSID = a.Values[dir+"board_id"].Text
 	c.HWRev = a.Values[dir+"hw_rev"].Text
@@ -154,12 +152,12 @@ const unsetLID = 0xffff
 // bound to the port.
 const isSM = 0x2
 
-func port(a *collect.Answer, dir string, n int) (Port, bool, error) {
+func port(a *collect.Answer, dir string, n int) (inventory.Port, bool, error) {
 	state, ok := a.Values[dir+"state"]
 	if !ok && !a.Denied[dir+"state"] {
-		return Port{}, false, nil
+		return inventory.Port{}, false, nil
 	}
-	p := Port{
+	p := inventory.Port{
 		Number: n, State: stateName(state.Text), Physical: behindColon(a.Values[dir+"phys_state"].Text),
 		Rate: a.Values[dir+"rate"].Text, LinkLayer: a.Values[dir+"link_layer"].Text,
 	}
@@ -167,7 +165,7 @@ func port(a *collect.Answer, dir string, n int) (Port, bool, error) {
 	smLID, err2 := number(a, dir+"sm_lid", 0)
 	capabilities, err3 := number(a, dir+"cap_mask", 0)
 	if err := errors.Join(err1, err2, err3); err != nil {
-		return Port{}, false, err
+		return inventory.Port{}, false, err
 	}
 	if lid != unsetLID {
 		p.LID = uint16(lid)
@@ -183,15 +181,15 @@ func port(a *collect.Answer, dir string, n int) (Port, bool, error) {
 	if gid, ok := a.Values[dir+"gids/0"]; ok && p.LinkLayer != "Ethernet" {
 		const prefix = len("fe80:0000:0000:0000:")
 		if len(gid.Text) < prefix {
-			return Port{}, false, fmt.Errorf("line %d: GID %q is too short", gid.Line, gid.Text)
+			return inventory.Port{}, false, fmt.Errorf("line %d: GID %q is too short", gid.Line, gid.Text)
 		}
 		g, err := ib.ParseGUID(gid.Text[prefix:])
 		if err != nil {
-			return Port{}, false, fmt.Errorf("line %d: %sgids/0: %w", gid.Line, dir, err)
+			return inventory.Port{}, false, fmt.Errorf("line %d: %sgids/0: %w", gid.Line, dir, err)
 		}
 		p.PortGUID = g
 		if p.Prefix, err = ib.ParseGUID(gid.Text[:prefix-1]); err != nil {
-			return Port{}, false, fmt.Errorf("line %d: %sgids/0: %w", gid.Line, dir, err)
+			return inventory.Port{}, false, fmt.Errorf("line %d: %sgids/0: %w", gid.Line, dir, err)
 		}
 	}
 	return p, true, nil
@@ -221,7 +219,7 @@ func behindColon(text string) string {
 
 // readTypes reads mlx4's link types; while the driver has no RDMA device they
 // are also the only sign of a port.
-func (c *Card) readTypes(a *collect.Answer) {
+func readTypes(c *inventory.Card, a *collect.Answer) {
 	for n := 1; n <= 2; n++ {
 		v, ok := a.Values["/sys/bus/pci/devices/"+c.PCI.String()+"/mlx4_port"+strconv.Itoa(n)]
 		if !ok {
@@ -230,7 +228,7 @@ func (c *Card) readTypes(a *collect.Answer) {
 		p, known := c.Port(n)
 		if !known {
 			// Without an RDMA device nothing can send management datagrams.
-			c.Ports = append(c.Ports, Port{Number: n, IsSM: fact.Known(false)})
+			c.Ports = append(c.Ports, inventory.Port{Number: n, IsSM: fact.Known(false)})
 			p = &c.Ports[len(c.Ports)-1]
 		}
 		p.TypeNow = v.Text
@@ -241,11 +239,11 @@ func (c *Card) readTypes(a *collect.Answer) {
 			}
 		}
 	}
-	slices.SortFunc(c.Ports, func(x, y Port) int { return x.Number - y.Number })
+	slices.SortFunc(c.Ports, func(x, y inventory.Port) int { return x.Number - y.Number })
 }
 
 // linkPorts gives each port its interface.
-func linkPorts(s *Snapshot, _ *collect.Answer) error {
+func linkPorts(s *inventory.Snapshot, _ *collect.Answer) error {
 	for i := range s.Netdevs {
 		n := &s.Netdevs[i]
 		if n.Parent != "" || !n.PCI.IsValid() {
@@ -264,7 +262,7 @@ func linkPorts(s *Snapshot, _ *collect.Answer) error {
 
 // readVPD reads part and serial number, or why there are none; that is common
 // after a cross-flash.
-func (c *Card) readVPD(a *collect.Answer) {
+func readVPD(c *inventory.Card, a *collect.Answer) {
 	run, ok := a.Runs["vpd "+c.PCI.String()]
 	switch {
 	case !ok && !a.Commands["lspci"]:

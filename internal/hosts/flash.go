@@ -1,11 +1,11 @@
-package inventory
+package hosts
 
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstconfig"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
@@ -15,14 +15,14 @@ import (
 const notUnderstood = "output not understood"
 
 // readFlash reads the tool's view of the card's flash, or why there is none.
-func (c *Card) readFlash(s *Snapshot, a *collect.Answer) {
+func readFlash(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 	run, asked := a.Runs["flash "+c.PCI.String()]
 	switch {
 	case c.Virtual:
 		c.FlashError = "a virtual function has no flash of its own"
 		return
-	case c.fixed() != "":
-		c.FlashError = "the firmware of this card is left alone: " + c.fixed()
+	case fixed(c) != "":
+		c.FlashError = "the firmware of this card is left alone: " + fixed(c)
 		return
 	case c.VendorID != ib.MellanoxVendor:
 		c.FlashError = fmt.Sprintf("the firmware of vendor %#04x is not handled by mstflint", c.VendorID)
@@ -31,7 +31,7 @@ func (c *Card) readFlash(s *Snapshot, a *collect.Answer) {
 		c.FlashFailure, c.FlashError = string(mstflint.FailureToolMissing), "mstflint is not installed"
 		return
 	}
-	if kind, text := c.inUse(s, asked && run.Status == 0); kind != "" {
+	if kind, text := inUse(c, s, asked && run.Status == 0); kind != "" {
 		c.FlashFailure, c.FlashError = kind, text
 		return
 	}
@@ -51,38 +51,23 @@ func (c *Card) readFlash(s *Snapshot, a *collect.Answer) {
 	c.Flash = flash(img)
 }
 
-// Kinds of failures that say nothing about the card.
-const (
-	FlashBusy         = "busy"            // another program uses it
-	FlashUsersUnknown = "users not known" // it was not asked, since it may be in use
-)
-
 // inUse says why a card was not asked, or why its failure to answer says nothing:
 // somebody else was at it. A query that succeeded is good whoever came afterwards.
-func (c *Card) inUse(s *Snapshot, answered bool) (kind, text string) {
+func inUse(c *inventory.Card, s *inventory.Snapshot, answered bool) (kind, text string) {
 	if answered {
 		return "", ""
 	}
 	if !s.Users.Known() {
-		return FlashUsersUnknown, "not read, because it is not known whether another program uses the card: " + s.Users.Why()
+		return inventory.FlashUsersUnknown, "not read, because it is not known whether another program uses the card: " + s.Users.Why()
 	}
 	if users := s.UsersOf(c.PCI); len(users) > 0 {
-		return FlashBusy, "busy: " + UsersText(users)
+		return inventory.FlashBusy, "busy: " + inventory.UsersText(users)
 	}
 	return "", ""
 }
 
-// UsersText names processes that use a card.
-func UsersText(users []CardUser) string {
-	texts := make([]string, len(users))
-	for i, u := range users {
-		texts[i] = u.String()
-	}
-	return strings.Join(texts, "; ")
-}
-
 // fixed says why nobody can read or burn the firmware of a card; empty if somebody can.
-func (c *Card) fixed() string {
+func fixed(c *inventory.Card) string {
 	a, _ := c.Adapter()
 	return a.Firmware
 }
@@ -106,8 +91,8 @@ func explain(run collect.Run) (kind, text string) {
 	return string(f.Kind), f.Line
 }
 
-func flash(img mstflint.Image) *Flash {
-	f := &Flash{
+func flash(img mstflint.Image) *inventory.Flash {
+	f := &inventory.Flash{
 		ImageType: img.Type, FW: img.FW, RunningFW: img.RunningFW, ReleaseDate: img.ReleaseDate, ProductVersion: img.ProductVersion,
 		DeviceID: img.DeviceID, PSID: string(img.PSID), GUIDs: img.GUIDs, BlankGUIDs: img.BlankGUIDs, VSD: img.VSD, SecurityAttrs: img.SecurityAttrs,
 	}
@@ -123,8 +108,8 @@ func flash(img mstflint.Image) *Flash {
 }
 
 // whyNoConfig says why mstconfig was not asked; empty for a card that has nothing to ask for.
-func (c *Card) whyNoConfig(s *Snapshot) string {
-	switch _, text := c.inUse(s, false); {
+func whyNoConfig(c *inventory.Card, s *inventory.Snapshot) string {
+	switch _, text := inUse(c, s, false); {
 	case c.VendorID != ib.MellanoxVendor || c.Virtual:
 		return ""
 	case !s.Commands["mstconfig"]:
@@ -136,10 +121,10 @@ func (c *Card) whyNoConfig(s *Snapshot) string {
 }
 
 // readConfig reads the non-volatile configuration, or why there is none.
-func (c *Card) readConfig(s *Snapshot, a *collect.Answer) {
+func readConfig(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 	run, asked := a.Runs["config "+c.PCI.String()]
 	if !asked {
-		c.ConfigErr = c.whyNoConfig(s)
+		c.ConfigErr = whyNoConfig(c, s)
 		return
 	}
 	table, err := mstconfig.ParseQuery(run.Output)
@@ -165,7 +150,7 @@ func (c *Card) readConfig(s *Snapshot, a *collect.Answer) {
 		c.ConfigErr = "the output of mstconfig q was not understood: " + err.Error()
 		return
 	}
-	c.Config = &Config{LinkTypeNext: map[int]string{}}
+	c.Config = &inventory.Config{LinkTypeNext: map[int]string{}}
 	for port, t := range types {
 		c.Config.LinkTypeNext[port] = t.String()
 	}

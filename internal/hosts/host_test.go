@@ -1,4 +1,4 @@
-package inventory
+package hosts
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
@@ -28,7 +29,7 @@ const bare = `@begin 1
 @end
 `
 
-func snapshot(t *testing.T, h *Host) *Snapshot {
+func snapshot(t *testing.T, h *Host) *inventory.Snapshot {
 	t.Helper()
 	s, err := h.Snapshot(t.Context())
 	if err != nil {
@@ -113,7 +114,7 @@ func TestHost_shares_one_collection(t *testing.T) {
 	}()
 	<-f.started
 	var all sync.WaitGroup
-	found := make([]*Snapshot, 8)
+	found := make([]*inventory.Snapshot, 8)
 	for i := range found {
 		all.Go(func() {
 			s, err := h.Snapshot(t.Context())
@@ -144,7 +145,7 @@ func TestHost_shares_one_collection(t *testing.T) {
 func TestHost_does_not_keep_what_began_before_a_change(t *testing.T) {
 	f := &fakeHost{answer: bare, wait: make(chan struct{}), started: make(chan struct{}, 2)}
 	h := New(f)
-	old := make(chan *Snapshot, 1)
+	old := make(chan *inventory.Snapshot, 1)
 	go func() {
 		s, err := h.Snapshot(t.Context())
 		if err != nil {
@@ -156,7 +157,7 @@ func TestHost_does_not_keep_what_began_before_a_change(t *testing.T) {
 	if _, err := h.Run(t.Context(), shellcmd.New("x").Changes()); err != nil {
 		t.Fatal(err)
 	}
-	later := make(chan *Snapshot, 1)
+	later := make(chan *inventory.Snapshot, 1)
 	go func() {
 		s, err := h.Snapshot(t.Context())
 		if err != nil {

@@ -1,4 +1,4 @@
-package inventory
+package hosts
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
 )
@@ -15,16 +16,16 @@ import (
 // sshPath finds the interfaces of the session from both its ends: answers may
 // leave by another interface than the one that requests come in by, and either
 // of them cuts the session.
-func sshPath(s *Snapshot, a *collect.Answer) SSHPath {
-	p := SSHPath{Client: a.Client, Server: a.Server}
-	in, out := s.arrival(a.Server), s.wayTo(a, a.Client, "ip-ssh")
+func sshPath(s *inventory.Snapshot, a *collect.Answer) inventory.SSHPath {
+	p := inventory.SSHPath{Client: a.Client, Server: a.Server}
+	in, out := arrival(s, a.Server), wayTo(s, a, a.Client, "ip-ssh")
 	var devs, why []string
 	for _, end := range []struct {
 		dev  fact.Of[string]
 		what string
 	}{{in, "it came in by"}, {out, "its answers leave by"}} {
 		dev, known := end.dev.Get()
-		known, reason := s.carrier(dev, known, end.dev.Why())
+		known, reason := carrier(s, dev, known, end.dev.Why())
 		switch {
 		case !known:
 			why = append(why, reason)
@@ -46,12 +47,12 @@ func sshPath(s *Snapshot, a *collect.Answer) SSHPath {
 }
 
 // arrival is the interface that has an address of the host.
-func (s *Snapshot) arrival(server string) fact.Of[string] {
+func arrival(s *inventory.Snapshot, server string) fact.Of[string] {
 	address, err := netip.ParseAddr(server)
 	if err != nil {
 		return fact.Unknown[string]("SSH_CONNECTION is not in the environment of the session")
 	}
-	if dev, ok := s.scope(address); ok {
+	if dev, ok := scope(s, address); ok {
 		return dev
 	}
 	address = address.Unmap()
@@ -65,12 +66,12 @@ func (s *Snapshot) arrival(server string) fact.Of[string] {
 
 // wayTo is the interface to an address of another machine, by the answer of
 // "ip route get". No way at all is an answer too.
-func (s *Snapshot) wayTo(a *collect.Answer, to, run string) fact.Of[string] {
+func wayTo(s *inventory.Snapshot, a *collect.Answer, to, run string) fact.Of[string] {
 	address, err := netip.ParseAddr(to)
 	if err != nil {
 		return fact.Unknown[string](fmt.Sprintf("%q is not an address", to))
 	}
-	if dev, ok := s.scope(address); ok {
+	if dev, ok := scope(s, address); ok {
 		return dev
 	}
 	answer, ok := a.Runs[run]
@@ -89,7 +90,7 @@ func (s *Snapshot) wayTo(a *collect.Answer, to, run string) fact.Of[string] {
 
 // scope is the interface of a link-local address with its zone, which ip does
 // not take behind an address; ok is false if it has none.
-func (s *Snapshot) scope(address netip.Addr) (dev fact.Of[string], ok bool) {
+func scope(s *inventory.Snapshot, address netip.Addr) (dev fact.Of[string], ok bool) {
 	zone := address.Zone()
 	if zone == "" {
 		return dev, false
@@ -111,7 +112,7 @@ var tunnels = []string{
 
 // carrier reports whether it is known what an interface of a session rides on.
 // A session from the host itself is the end of a forwarded one.
-func (s *Snapshot) carrier(dev string, known bool, why string) (bool, string) {
+func carrier(s *inventory.Snapshot, dev string, known bool, why string) (bool, string) {
 	if !known {
 		return false, why
 	}

@@ -1,4 +1,4 @@
-package inventory
+package hosts
 
 import (
 	"errors"
@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 )
 
 // readOS reads os-release(5). A host without that file has an empty ID, which
 // no platform matches.
-func readOS(s *Snapshot, a *collect.Answer) error {
+func readOS(s *inventory.Snapshot, a *collect.Answer) error {
 	s.OS.Kernel = a.Values["/proc/sys/kernel/osrelease"].Text
 	if s.OS.Kernel == "" {
 		return in("kernel", errors.New("no kernel release: /proc is not mounted"))
@@ -60,14 +61,14 @@ func unquote(s string) (string, error) {
 }
 
 // imageName is how a staged image is called: by its SHA-256.
-var imageName = regexp.MustCompile(`^` + regexp.QuoteMeta(StateDir) + `/images/([0-9a-f]{64})\.bin$`)
+var imageName = regexp.MustCompile(`^` + regexp.QuoteMeta(inventory.StateDir) + `/images/([0-9a-f]{64})\.bin$`)
 
 // readFiles joins the content of files with their modes, and finds the staged
 // images, of which only the size is read.
-func readFiles(s *Snapshot, a *collect.Answer) error {
-	s.Files, s.Denied = map[string]File{}, a.Denied
+func readFiles(s *inventory.Snapshot, a *collect.Answer) error {
+	s.Files, s.Denied = map[string]inventory.File{}, a.Denied
 	for path, content := range a.Files {
-		s.Files[path] = File{Content: content}
+		s.Files[path] = inventory.File{Content: content}
 	}
 	run, ok := a.Runs["stat"]
 	if !ok {
@@ -88,7 +89,7 @@ func readFiles(s *Snapshot, a *collect.Answer) error {
 			return in("stat", tool.Errorf(n, line, "invalid size"))
 		}
 		if m := imageName.FindStringSubmatch(fields[3]); m != nil {
-			s.Staged = append(s.Staged, StagedImage{SHA256: m[1], Size: size})
+			s.Staged = append(s.Staged, inventory.StagedImage{SHA256: m[1], Size: size})
 			continue
 		}
 		if f, read := s.Files[fields[3]]; read {
@@ -101,10 +102,10 @@ func readFiles(s *Snapshot, a *collect.Answer) error {
 
 // readSpace reads "df -Pk": a heading and one line, whose fourth field are the
 // available blocks of 1024 bytes.
-func readSpace(s *Snapshot, a *collect.Answer) error {
+func readSpace(s *inventory.Snapshot, a *collect.Answer) error {
 	run, ok := a.Runs["df"]
 	if !ok || run.Status != 0 {
-		s.StateFree = fact.Unknown[int64](fmt.Sprintf("df gave no answer for %s: %q", StateDir, strings.TrimSpace(run.Output)))
+		s.StateFree = fact.Unknown[int64](fmt.Sprintf("df gave no answer for %s: %q", inventory.StateDir, strings.TrimSpace(run.Output)))
 		return nil
 	}
 	lines := strings.Split(strings.TrimSpace(run.Output), "\n")
@@ -118,4 +119,23 @@ func readSpace(s *Snapshot, a *collect.Answer) error {
 	}
 	s.StateFree = fact.Known(blocks * 1024)
 	return nil
+}
+
+const machineIDPath = "/etc/machine-id"
+
+var machineIDForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// machineID reads /etc/machine-id. A system that has not finished its first boot
+// has an empty file, or one that says "uninitialized".
+func machineID(a *collect.Answer) fact.Of[string] {
+	v, ok := a.Values[machineIDPath]
+	switch {
+	case a.Denied[machineIDPath]:
+		return fact.Unknown[string](machineIDPath + " cannot be read")
+	case !ok:
+		return fact.Unknown[string]("there is no " + machineIDPath)
+	case !machineIDForm.MatchString(v.Text):
+		return fact.Unknown[string](machineIDPath + " holds no id")
+	}
+	return fact.Known(v.Text)
 }

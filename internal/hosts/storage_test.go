@@ -1,4 +1,4 @@
-package inventory
+package hosts
 
 import (
 	"maps"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 )
 
@@ -85,7 +86,7 @@ func TestRead_of_a_host_with_storage(t *testing.T) {
 		what      string
 		want, got any
 	}{
-		{"storage", []Storage{
+		{"storage", []inventory.Storage{
 			{Kind: "nfs4", What: "nas:/tank/my data", Where: "/mnt/my data", Server: "192.0.2.30", Dev: fact.Known("br0")},
 			{Kind: "nfs", What: "nas:/tank/b", Where: "/mnt/b", Server: "192.0.2.30", Dev: fact.Known("br0")},
 			{Kind: "cifs", What: "//far/share", Where: "/mnt/s", Server: "198.51.100.9", Dev: fact.Known("")},
@@ -93,9 +94,9 @@ func TestRead_of_a_host_with_storage(t *testing.T) {
 			{Kind: "nvme-rdma", What: "nvme1", Server: "192.0.2.30", Dev: fact.Known("br0")},
 			{Kind: "srp", What: "host3", RDMA: "mlx4_0", Dev: fact.Known("")},
 		}, s.Storage},
-		{"servers", []Server{{Name: "NFS", Clients: 1}, {Name: "SMB"}}, s.Servers.Or(nil)},
-		{"pools", []Pool{{Name: "boot-pool", State: "ONLINE"}, {Name: "tank", State: "DEGRADED", Doing: "resilver"}}, s.Pools},
-		{"UPS", []UPS{{Name: "ups@nas", Status: "OB DISCHRG LB"}}, s.UPS},
+		{"servers", []inventory.Server{{Name: "NFS", Clients: 1}, {Name: "SMB"}}, s.Servers.Or(nil)},
+		{"pools", []inventory.Pool{{Name: "boot-pool", State: "ONLINE"}, {Name: "tank", State: "DEGRADED", Doing: "resilver"}}, s.Pools},
+		{"UPS", []inventory.UPS{{Name: "ups@nas", Status: "OB DISCHRG LB"}}, s.UPS},
 	} {
 		if diff := cmp.Diff(c.want, c.got, cmp.Comparer(func(a, b fact.Of[string]) bool { return a == b })); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.what, diff)
@@ -137,7 +138,7 @@ func TestRead_asks_no_suspended_pool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]Pool{{Name: "tank", State: "SUSPENDED"}}, s.Pools); diff != "" {
+	if diff := cmp.Diff([]inventory.Pool{{Name: "tank", State: "SUSPENDED"}}, s.Pools); diff != "" {
 		t.Errorf("pools (-want +got):\n%s", diff)
 	}
 }
@@ -151,13 +152,13 @@ func TestRead_tells_unread_from_none(t *testing.T) {
 			f["bin/upsc"] = program(answers)
 		}
 	}
-	batteryOf := func(s *Snapshot) (int, string) { b := s.Battery(); return len(b.Or(nil)), b.Why() }
-	scansOf := func(s *Snapshot) (int, string) { return len(s.Scans.Or(nil)), s.Scans.Why() }
-	serversOf := func(s *Snapshot) (int, string) { return len(s.Servers.Or(nil)), s.Servers.Why() }
+	batteryOf := func(s *inventory.Snapshot) (int, string) { b := s.Battery(); return len(b.Or(nil)), b.Why() }
+	scansOf := func(s *inventory.Snapshot) (int, string) { return len(s.Scans.Or(nil)), s.Scans.Why() }
+	serversOf := func(s *inventory.Snapshot) (int, string) { return len(s.Servers.Or(nil)), s.Servers.Why() }
 	for _, c := range []struct {
 		name   string
 		change func(map[string]string)
-		of     func(s *Snapshot) (int, string)
+		of     func(s *inventory.Snapshot) (int, string)
 		found  int
 		why    string // empty: known
 	}{
@@ -207,7 +208,7 @@ func TestRead_unit_states_unread(t *testing.T) {
 		"Failed to get properties: Connection timed out":                                 "systemctl show ended with status 1: Failed to get properties: Connection timed out",
 		"System has not been booted with systemd as init system (PID 1). Can't operate.": "",
 	} {
-		s := &Snapshot{}
+		s := &inventory.Snapshot{}
 		if err := readUnits(s, &collect.Answer{Runs: map[string]collect.Run{"systemctl": {Status: 1, Output: output + "\n"}}}); err != nil || s.UnitsWhy != why {
 			t.Errorf("%q: %q, %v", output, s.UnitsWhy, err)
 		}
@@ -225,7 +226,7 @@ func TestRead_files_unread(t *testing.T) {
 	if err != nil || !there || p.IsSM.Known() || !strings.Contains(p.IsSM.Why(), "cap_mask could not be read") {
 		t.Errorf("port %+v, %t, %v", p, there, err)
 	}
-	s := &Snapshot{}
+	s := &inventory.Snapshot{}
 	if err := readLockdown(s, a); err != nil || s.Lockdown.Why() != lock+" could not be read" {
 		t.Errorf("lockdown %q, %v", s.Lockdown.Why(), err)
 	}

@@ -1,10 +1,11 @@
-package inventory
+package hosts
 
 import (
 	"fmt"
 	"path"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/apt"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
@@ -24,7 +25,7 @@ func (e *NotLinuxError) Error() string {
 		"TrueNAS CORE is FreeBSD and cannot be managed; TrueNAS SCALE is Linux and can", e.Host, e.System)
 }
 
-func readPackages(s *Snapshot, a *collect.Answer) error {
+func readPackages(s *inventory.Snapshot, a *collect.Answer) error {
 	s.Packages = map[string]string{}
 	for manager, parse := range map[string]func([]byte) map[string]string{
 		"dpkg": apt.ParseQuery, "rpm": dnf.ParseQuery, "pacman": pacman.ParseQuery,
@@ -40,7 +41,7 @@ func readPackages(s *Snapshot, a *collect.Answer) error {
 // readKernelModules reads "modinfo -n" of several modules: the path of each that
 // the kernel has a file of, "name: …" and "(builtin)" for one that is part of the
 // kernel, and an error line for each that it lacks.
-func readKernelModules(s *Snapshot, a *collect.Answer) error {
+func readKernelModules(s *inventory.Snapshot, a *collect.Answer) error {
 	s.NoModules = !a.Kernel
 	run, ok := a.Runs["modinfo"]
 	if !ok {

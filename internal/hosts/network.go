@@ -1,4 +1,4 @@
-package inventory
+package hosts
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ifupdown"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
@@ -17,7 +18,7 @@ import (
 
 // readNetdevs reads all interfaces from ip, and what only the kernel's files
 // tell of IPoIB interfaces.
-func readNetdevs(s *Snapshot, a *collect.Answer) error {
+func readNetdevs(s *inventory.Snapshot, a *collect.Answer) error {
 	run, ok := a.Runs["ip-addr"]
 	if !ok {
 		return in("ip addr", errors.New("ip of iproute2 is not installed"))
@@ -34,18 +35,18 @@ func readNetdevs(s *Snapshot, a *collect.Answer) error {
 		if err != nil {
 			return in("interface "+l.Name, err)
 		}
-		n.services(a)
+		managers(&n, a)
 		s.Netdevs = append(s.Netdevs, n)
 	}
 	s.Ifstate, s.CloudInit, s.Undos = ifupdown.ParseState(a.Files["/run/network/ifstate"]), a.CloudInit, a.Undos
-	slices.SortFunc(s.Netdevs, func(x, y Netdev) int { return cmp.Compare(x.Name, y.Name) })
-	s.stack(links)
-	s.inheritFromParents()
+	slices.SortFunc(s.Netdevs, func(x, y inventory.Netdev) int { return cmp.Compare(x.Name, y.Name) })
+	stack(s, links)
+	inheritFromParents(s)
 	return nil
 }
 
-// services notes who manages the interface, and its routes with gateways.
-func (n *Netdev) services(a *collect.Answer) {
+// managers notes who manages the interface, and its routes with gateways.
+func managers(n *inventory.Netdev, a *collect.Answer) {
 	if link, ok := a.Networkd[n.Index]; ok && link.State != "unmanaged" {
 		n.NetworkdFile = link.File
 	}
@@ -54,14 +55,14 @@ func (n *Netdev) services(a *collect.Answer) {
 	}
 	for _, v := range a.Vias {
 		if v.Dev == n.Name {
-			n.Routes = append(n.Routes, Route{To: v.To, Via: v.Gateway})
+			n.Routes = append(n.Routes, inventory.Route{To: v.To, Via: v.Gateway})
 		}
 	}
 }
 
 // stack notes what lies below each interface. A VLAN names the one below it; a
 // port of a bond, a bridge or a VRF names the one above.
-func (s *Snapshot) stack(links []iproute.Link) {
+func stack(s *inventory.Snapshot, links []iproute.Link) {
 	for _, l := range links {
 		if upper, ok := s.Netdev(l.Name); ok && l.Parent != "" && l.Parent != l.Name {
 			upper.Lower = append(upper.Lower, l.Parent)
@@ -72,8 +73,8 @@ func (s *Snapshot) stack(links []iproute.Link) {
 	}
 }
 
-func netdev(l iproute.Link, a *collect.Answer) (Netdev, error) {
-	n := Netdev{
+func netdev(l iproute.Link, a *collect.Answer) (inventory.Netdev, error) {
+	n := inventory.Netdev{
 		Name: l.Name, IB: l.IsIPoIB(), MTU: l.MTU, Up: l.Up(), Carrier: l.Carrier(), Address: l.Address,
 		Master: l.Master, Kind: l.Info.Kind, PKey: l.Info.Data.PKey, Mode: l.Info.Data.Mode, DevPort: -1, Index: l.Index,
 	}
@@ -124,7 +125,7 @@ func netdev(l iproute.Link, a *collect.Answer) (Netdev, error) {
 
 // inheritFromParents gives P_Key children the card and the port of the
 // interface that they were made from.
-func (s *Snapshot) inheritFromParents() {
+func inheritFromParents(s *inventory.Snapshot) {
 	for i := range s.Netdevs {
 		n := &s.Netdevs[i]
 		parent, ok := s.Netdev(n.Parent)
@@ -153,7 +154,7 @@ func number(a *collect.Answer, path string, absent int) (int, error) {
 
 // readRoutes reads the default routes of both families and the way to the
 // operator.
-func readRoutes(s *Snapshot, a *collect.Answer) error {
+func readRoutes(s *inventory.Snapshot, a *collect.Answer) error {
 	run, ok := a.Runs["ip-route"]
 	if !ok || run.Status != 0 {
 		// Without the answer nothing can be said about what a change cuts off.
@@ -164,25 +165,25 @@ func readRoutes(s *Snapshot, a *collect.Answer) error {
 		return in("ip-route", err)
 	}
 	for _, r := range routes {
-		s.addRoute(r)
+		addRoute(s, r)
 	}
 	for _, r := range a.Routes6 {
 		gateway := ""
 		if !r.Gateway.IsUnspecified() {
 			gateway = r.Gateway.String()
 		}
-		s.Routes.Default = append(s.Routes.Default, DefaultRoute{Dev: r.Dev, Gateway: gateway})
+		s.Routes.Default = append(s.Routes.Default, inventory.DefaultRoute{Dev: r.Dev, Gateway: gateway})
 	}
 	s.SSH = sshPath(s, a)
 	return nil
 }
 
-func (s *Snapshot) addRoute(r iproute.Route) {
+func addRoute(s *inventory.Snapshot, r iproute.Route) {
 	if r.Dev != "" {
-		s.Routes.Default = append(s.Routes.Default, DefaultRoute{Dev: r.Dev, Gateway: r.Gateway})
+		s.Routes.Default = append(s.Routes.Default, inventory.DefaultRoute{Dev: r.Dev, Gateway: r.Gateway})
 	}
 	for _, hop := range r.Nexthops {
-		s.Routes.Default = append(s.Routes.Default, DefaultRoute{Dev: hop.Dev, Gateway: hop.Gateway})
+		s.Routes.Default = append(s.Routes.Default, inventory.DefaultRoute{Dev: hop.Dev, Gateway: hop.Gateway})
 	}
 }
 

@@ -1,0 +1,96 @@
+package hosts
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
+)
+
+// readJobs reads the job directories; their names begin with the time, so the
+// kernel's alphabetical listing has the oldest first. A job may have been cut
+// off at any byte by a full disk or a crash: what is there is taken, and a line
+// without its parts is not.
+func readJobs(s *inventory.Snapshot, a *collect.Answer) error {
+	for _, listed := range a.Jobs {
+		dir := inventory.StateDir + "/jobs/" + listed.ID + "/"
+		job := inventory.Job{ID: listed.ID, Settled: listed.Settled, Request: pairs(a.Files[dir+"request"])}
+		job.Kind, job.BootID, job.Operator = job.Request["kind"], job.Request["boot_id"], job.Request["operator"]
+		if pci, err := ib.ParsePCIAddress(job.Request["pci"]); err == nil {
+			job.PCI = pci
+		}
+		for _, line := range tool.Lines(a.Files[dir+"states"]) {
+			if f := strings.Fields(line); len(f) == 3 {
+				job.States = append(job.States, inventory.JobState{Name: f[1], Time: f[2]})
+			}
+		}
+		job.Exit = strings.TrimSpace(a.Files[dir+"exit"])
+		job.LogTail = a.Runs["log "+listed.ID].Output
+		job.Running = running(s, a, listed, job.Exit != "")
+		s.Jobs = append(s.Jobs, job)
+	}
+	lostJobs(s)
+	return nil
+}
+
+// running reports whether a job may still write. Neither a silent systemd nor a unit
+// that is gone proves that it does not: mstflint may be left of it.
+func running(s *inventory.Snapshot, a *collect.Answer, listed collect.Job, ended bool) fact.Bool {
+	run, asked := a.Runs["systemctl"]
+	switch {
+	case ended || listed.Settled:
+		return fact.Known(false)
+	case unitActive(s.Units[inventory.JobUnit(listed.ID)]) || len(listed.PIDs) > 0:
+		return fact.Known(true)
+	case asked && run.Status != 0:
+		return fact.Unknown[bool](fmt.Sprintf("systemctl ended with status %d: %s", run.Status, firstLine(run.Output)))
+	case listed.Hidden != "":
+		return fact.Unknown[bool](listed.Hidden)
+	}
+	return fact.Known(false)
+}
+
+func unitActive(u inventory.Unit) bool {
+	switch u.ActiveState {
+	case "active", "activating", "deactivating", "reloading", "refreshing", "maintenance":
+		return true
+	}
+	return false
+}
+
+// jobName is the name of a job: its time, the address of its card, and chance.
+var jobName = regexp.MustCompile(`^\d{8}T\d{6}Z-([0-9a-f]{4})-([0-9a-f]{2})-([0-9a-f]{2})-([0-7])-[0-9a-f]+$`)
+
+// lostJobs adds the jobs whose units run although somebody removed their directories.
+func lostJobs(s *inventory.Snapshot) {
+	var lost []inventory.Job
+	for unit, u := range s.Units {
+		id, ours := strings.CutPrefix(strings.TrimSuffix(unit, ".service"), "infiniband-flash-")
+		m := jobName.FindStringSubmatch(id)
+		if _, listed := s.Job(id); !ours || m == nil || listed || !unitActive(u) {
+			continue
+		}
+		pci, err := ib.ParsePCIAddress(m[1] + ":" + m[2] + ":" + m[3] + "." + m[4])
+		if err == nil {
+			lost = append(lost, inventory.Job{ID: id, Kind: "write", PCI: pci, Running: fact.Known(true), Lost: true, Request: map[string]string{}})
+		}
+	}
+	slices.SortFunc(lost, func(x, y inventory.Job) int { return strings.Compare(x.ID, y.ID) })
+	s.Jobs = append(s.Jobs, lost...)
+}
+
+func pairs(text string) map[string]string {
+	all := map[string]string{}
+	for _, line := range tool.Lines(text) {
+		if key, value, ok := strings.Cut(line, "="); ok {
+			all[key] = value
+		}
+	}
+	return all
+}
