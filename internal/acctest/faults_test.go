@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -319,7 +320,7 @@ func (r *faultRun) proven() error {
 
 // restores burns a backup into a fresh card and compares it with what was there.
 func (r *faultRun) restores(dir string) error {
-	b, err := hca.NewBackupStore(r.w.Backups, time.Now).Open(dir)
+	b, err := backup.NewStore(r.w.Backups, time.Now, nil).Open(dir)
 	if err != nil {
 		return err
 	}

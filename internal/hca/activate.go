@@ -153,7 +153,7 @@ func (o *Ops) breakLoop(ctx context.Context, c Card, s *inventory.Snapshot, g go
 		// The same firmware written a second time may be started a second time.
 		content += " " + jobs[len(jobs)-1].ID
 	}
-	r, err := c.Host.Run(ctx, noteActivation(safeName(c.PCI.String()), content, s.BootID))
+	r, err := c.Host.Run(ctx, noteActivation(c.fileName(), content, s.BootID))
 	if err != nil {
 		return &Error{
 			Summary: "Unable to prepare the reboot of host " + c.Host.Name(),

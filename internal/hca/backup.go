@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -26,7 +26,7 @@ import (
 // does not exist.
 func (o *Ops) backUp(ctx context.Context, c Card, s *inventory.Snapshot, facts safety.CardFacts) (*safety.BackupFacts, error) {
 	o.cfg.Progress(ctx, "Backing up the firmware of card "+c.ID())
-	dir := fmt.Sprintf("%s/backups/%s-%s", StateDir, safeName(c.PCI.String()), newSuffix())
+	dir := fmt.Sprintf("%s/backups/%s-%s", StateDir, c.fileName(), newSuffix())
 	first, second := dir+"/first.bin", dir+"/second.bin"
 	if _, err := c.Host.Run(ctx, makeBackupDir(dir)); err != nil {
 		return nil, o.backupFailed(c, "the directory for it cannot be made on the host", err)
@@ -78,8 +78,8 @@ func (o *Ops) bringHome(ctx context.Context, c Card, s *inventory.Snapshot, fact
 	return b, nil
 }
 
-func (o *Ops) record(c Card, s *inventory.Snapshot, facts safety.CardFacts, query string) BackupRecord {
-	r := BackupRecord{
+func (o *Ops) record(c Card, s *inventory.Snapshot, facts safety.CardFacts, query string) backup.Record {
+	r := backup.Record{
 		Host: c.Host.Name(), PCI: c.PCI, Chip: facts.Chip.Name, PSID: facts.PSID, FW: facts.FW,
 		RunningPSID: facts.RunningPSID, GUIDs: facts.GUIDs, VSD: facts.VSD, Query: query,
 		ToolVersion: s.MSTFlint.Version, Operator: o.cfg.Operator,
@@ -206,6 +206,3 @@ func removeDir(dir string) shellcmd.Command {
 func hashFiles(paths ...string) shellcmd.Command {
 	return shellcmd.New("sha256sum", append([]string{"--"}, paths...)...).AsRoot()
 }
-
-// BackupFile gives the path of the firmware in a backup directory.
-func BackupFile(dir string) string { return filepath.Join(dir, firmwareFile) }

@@ -3,6 +3,7 @@ package hca
 import (
 	"context"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -28,54 +29,48 @@ func (o *Ops) AssessBackup(ctx context.Context, c Card) (Assessment, error) {
 // flash is read twice under the host's shared lock with equal results, verified
 // by the vendor's tool and by the parser, compared with the query, and synced
 // to the operator's disk. Errors are *safety.RefusedError, *Error, *NoCardError,
-// *BackupError and those of the host.
-func (o *Ops) TakeBackup(ctx context.Context, c Card) (Backup, error) {
+// *backup.Error and those of the host.
+func (o *Ops) TakeBackup(ctx context.Context, c Card) (backup.Backup, error) {
 	what := "back up firmware of card " + c.ID()
 	// What is stored beside the firmware is of this moment, and of this card.
 	if err := o.rightCard(ctx, c, what); err != nil {
-		return Backup{}, err
+		return backup.Backup{}, err
 	}
 	a, err := o.AssessBackup(ctx, c)
 	if err != nil {
-		return Backup{}, err
+		return backup.Backup{}, err
 	}
 	if a.Verdict.Blocked() {
-		return Backup{}, &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
+		return backup.Backup{}, &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
 	}
 	s, _, err := snapshotCard(ctx, c)
 	if err != nil {
-		return Backup{}, err
+		return backup.Backup{}, err
 	}
 	taken, err := o.backUp(ctx, c, s, a.Card)
 	if err != nil {
-		return Backup{}, err
+		return backup.Backup{}, err
 	}
 	now, _, again, err := o.lookAgain(ctx, c, a)
 	if err != nil {
-		return Backup{}, err
+		return backup.Backup{}, err
 	}
 	final := safety.Backup(safety.BackupInput{Card: again.Card, Host: again.Host, Backup: taken})
 	if final.Blocked() {
-		return Backup{}, overtaken(c, s, now, what, a.Verdict, final)
+		return backup.Backup{}, overtaken(c, s, now, what, a.Verdict, final)
 	}
 	return o.backups.Open(taken.Path)
 }
 
 // OpenBackup reads and verifies a backup by its directory. Errors are
-// *BackupError.
-func (o *Ops) OpenBackup(dir string) (Backup, error) { return o.backups.Open(dir) }
+// *backup.Error.
+func (o *Ops) OpenBackup(dir string) (backup.Backup, error) { return o.backups.Open(dir) }
 
 // NewestBackup gives the newest backup of a card that verifies.
-func (o *Ops) NewestBackup(s *inventory.Snapshot, c Card) (Backup, error) {
+func (o *Ops) NewestBackup(s *inventory.Snapshot, c Card) (backup.Backup, error) {
 	card, ok := s.Card(c.PCI)
 	if !ok {
-		return Backup{}, &NoCardError{Host: s.Host, PCI: c.PCI}
+		return backup.Backup{}, &NoCardError{Host: s.Host, PCI: c.PCI}
 	}
 	return o.backups.Newest(c.Host.Name(), card.PCI, s.Identity(card))
-}
-
-// BackupOfOther says why a backup is not of the card that is in its place now;
-// empty if it is.
-func BackupOfOther(b Backup, s *inventory.Snapshot, card *inventory.Card) string {
-	return b.Record.otherCard(s.Host+"/"+card.PCI.String(), s.Identity(card))
 }

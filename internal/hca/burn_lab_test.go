@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -57,23 +58,23 @@ func TestApplyFirmware_cross_flash(t *testing.T) {
 
 func checkBackup(t *testing.T, dir string) {
 	t.Helper()
-	img, sum, _, err := ReadBackup(BackupFile(dir))
+	taken, err := backup.NewStore("", time.Now, nil).Open(dir)
 	if err != nil {
 		t.Fatalf("backup: %v", err)
 	}
-	if img.PSID != card.PSIDEN {
-		t.Errorf("backup holds %s", img.PSID)
+	if taken.Image.PSID != card.PSIDEN {
+		t.Errorf("backup holds %s", taken.Image.PSID)
 	}
 	text, err := os.ReadFile(dir + "/card.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{sum, card.PSIDEN, "e4:1d:2d:e4:4e:"} {
+	for _, want := range []string{taken.Record.SHA256, card.PSIDEN, "e4:1d:2d:e4:4e:"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("card.json lacks %q:\n%s", want, text)
 		}
 	}
-	info, err := os.Stat(BackupFile(dir))
+	info, err := os.Stat(taken.File())
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode of the backup: %v, %v", info.Mode(), err)
 	}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"strings"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -65,6 +67,9 @@ type Card struct {
 // ID is "host/0000:01:00.0".
 func (c Card) ID() string { return c.Host.Name() + "/" + c.PCI.String() }
 
+// fileName is the address of the card as a part of a path.
+func (c Card) fileName() string { return strings.ReplaceAll(c.PCI.String(), ":", "-") }
+
 // Config says how operations are carried out. Zero durations mean defaults.
 type Config struct {
 	// BackupDir is a directory on the operator's machine; empty forbids every
@@ -82,7 +87,7 @@ type Config struct {
 	Now func() time.Time
 	// Create makes a new file of a backup; nil means on the disk. Tests have it
 	// fill up.
-	Create func(path string) (File, error)
+	Create func(path string) (backup.File, error)
 	// Progress is told about steps that take long; nil means nobody.
 	Progress func(ctx context.Context, message string)
 }
@@ -91,7 +96,7 @@ type Config struct {
 // it that one host has one writer within this process.
 type Ops struct {
 	cfg     Config
-	backups *BackupStore
+	backups *backup.Store
 	me      owner
 	alive   func(owner) bool // of this machine; tests replace it
 	turns   turns
@@ -116,11 +121,7 @@ func New(cfg Config) *Ops {
 	if cfg.Operator == "" {
 		cfg.Operator = operator()
 	}
-	o := &Ops{cfg: cfg, me: thisProcess(), alive: lives, backups: NewBackupStore(cfg.BackupDir, cfg.Now)}
-	if cfg.Create != nil {
-		o.backups.create = cfg.Create
-	}
-	return o
+	return &Ops{cfg: cfg, me: thisProcess(), alive: lives, backups: backup.NewStore(cfg.BackupDir, cfg.Now, cfg.Create)}
 }
 
 func operator() string {

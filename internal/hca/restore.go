@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -32,19 +33,19 @@ func (o *Ops) AssessRestore(ctx context.Context, r Restore) (Assessment, error) 
 
 // restoring makes the request for firmware that a restore is, with the backup
 // that it is about.
-func (o *Ops) restoring(ctx context.Context, r Restore) (Firmware, Backup, error) {
+func (o *Ops) restoring(ctx context.Context, r Restore) (Firmware, backup.Backup, error) {
 	s, card, err := snapshotCard(ctx, r.Card)
 	if err != nil {
-		return Firmware{}, Backup{}, err
+		return Firmware{}, backup.Backup{}, err
 	}
 	facts := &safety.RestoreFacts{Path: r.Backup, Left: r.Left}
 	f := Firmware{Card: r.Card, Lab: r.Lab, Compare: true, Restore: facts}
 	f.Request.Activation, f.Request.ManagementPath = r.Activation, r.ManagementPath
 	b, err := o.backups.Open(r.Backup)
-	var bad *BackupError
+	var bad *backup.Error
 	switch {
 	case err == nil:
-		facts.Path, facts.Other = b.Dir, BackupOfOther(b, s, card)
+		facts.Path, facts.Other = b.Dir, b.Other(s, card)
 		f.Image = ImageFacts(b.File(), b.Record.SHA256, "", b.Record.Size, b.Image, nil)
 	case errors.As(err, &bad) && bad.Missing:
 		facts.Missing = bad.Err.Error()
@@ -96,7 +97,7 @@ func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, er
 
 // stageBackup copies the firmware of a backup to the host; ours is false if an
 // image with this content was staged there before.
-func (o *Ops) stageBackup(ctx context.Context, c Card, b Backup) (ours bool, err error) {
+func (o *Ops) stageBackup(ctx context.Context, c Card, b backup.Backup) (ours bool, err error) {
 	s, err := c.Host.Snapshot(ctx)
 	if err != nil {
 		return false, err
@@ -104,7 +105,7 @@ func (o *Ops) stageBackup(ctx context.Context, c Card, b Backup) (ours bool, err
 	_, staged := s.StagedImage(b.Record.SHA256)
 	file, err := os.Open(b.File())
 	if err != nil {
-		return false, &BackupError{Dir: b.Dir, Missing: true, Err: err}
+		return false, &backup.Error{Dir: b.Dir, Missing: true, Err: err}
 	}
 	defer func() { _ = file.Close() }() // only read
 	return !staged, o.StageImage(ctx, c.Host, file, b.Record.Size, b.Record.SHA256)

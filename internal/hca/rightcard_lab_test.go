@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -29,7 +30,7 @@ func (b *bench) exchange() *labsim.Spare {
 }
 
 // writers are all operations on a card that was recorded as it is in c.
-func writers(b *bench, o *Ops, c Card, img safety.ImageFacts, backup Backup, left ib.FWVersion) map[string]func(context.Context) error {
+func writers(b *bench, o *Ops, c Card, img safety.ImageFacts, taken backup.Backup, left ib.FWVersion) map[string]func(context.Context) error {
 	mac := ib.MustParseMAC("e4:1d:2d:e4:4f:00")
 	ids, err := GUIDSpec{BaseMAC: &mac}.Resolve()
 	if err != nil {
@@ -47,7 +48,7 @@ func writers(b *bench, o *Ops, c Card, img safety.ImageFacts, backup Backup, lef
 		},
 		"backup": func(ctx context.Context) error { _, err := o.TakeBackup(ctx, c); return err },
 		"restore": func(ctx context.Context) error {
-			_, err := o.RestoreFirmware(ctx, Restore{Card: c, Backup: backup.Dir, Left: safety.Flash{PSID: card.PSIDVPI, FW: left}})
+			_, err := o.RestoreFirmware(ctx, Restore{Card: c, Backup: taken.Dir, Left: safety.Flash{PSID: card.PSIDVPI, FW: left}})
 			return err
 		},
 	}
@@ -122,11 +123,11 @@ func TestWrites_know_their_own_addresses(t *testing.T) {
 		t.Fatalf("recorded %s", c.Recorded)
 	}
 	img := b.image(card.VPI())
-	if err := writers(b, o, c, img, Backup{}, img.FW)["burn"](ctx); err != nil {
+	if err := writers(b, o, c, img, backup.Backup{}, img.FW)["burn"](ctx); err != nil {
 		t.Fatal(explain(err))
 	}
 	for range 2 {
-		if err := writers(b, o, c, img, Backup{}, img.FW)["GUIDs"](ctx); err != nil {
+		if err := writers(b, o, c, img, backup.Backup{}, img.FW)["GUIDs"](ctx); err != nil {
 			t.Fatal(explain(err))
 		}
 	}
@@ -143,7 +144,7 @@ func TestWrites_know_their_own_addresses(t *testing.T) {
 	}
 	b.exchange()
 	c.Host.Invalidate()
-	err = writers(b, o, c, img, Backup{}, img.FW)["GUIDs"](ctx)
+	err = writers(b, o, c, img, backup.Backup{}, img.FW)["GUIDs"](ctx)
 	if err == nil || !strings.Contains(err.Error(), "FW080") {
 		t.Errorf("the next card: %s", explain(err))
 	}

@@ -277,8 +277,3 @@ func waitFor(t *testing.T, path string) {
 	}
 	t.Fatalf("%s never came", path)
 }
-
-func hashOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}

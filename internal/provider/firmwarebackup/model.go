@@ -5,7 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
@@ -28,7 +28,7 @@ type model struct {
 }
 
 // fill sets everything that follows from a backup that was read from the disk.
-func (m *model) fill(ref attribute.CardRef, b hca.Backup) {
+func (m *model) fill(ref attribute.CardRef, b backup.Backup) {
 	r := b.Record
 	g := r.GUIDs
 	m.ID = types.StringValue(ref.String())
@@ -42,7 +42,7 @@ func (m *model) fill(ref attribute.CardRef, b hca.Backup) {
 
 // compare sets whether the flash still has what is in the backup; a flash that
 // cannot be read leaves what was known.
-func (m *model) compare(card *inventory.Card, b hca.Backup) {
+func (m *model) compare(card *inventory.Card, b backup.Backup) {
 	if f := card.Flash; f != nil {
 		m.MatchesFlash = types.BoolValue(f.PSID == b.Record.PSID && f.FW == b.Record.FW)
 	}

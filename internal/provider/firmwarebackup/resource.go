@@ -16,7 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -139,18 +139,18 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 }
 
 // open reads the backup of the state and says why it cannot be relied on.
-func (r *Resource) open(state model, snap *inventory.Snapshot, card *inventory.Card) (backup hca.Backup, why string) {
-	backup, err := r.Cards.OpenBackup(filepath.Dir(state.Path.ValueString()))
+func (r *Resource) open(state model, snap *inventory.Snapshot, card *inventory.Card) (taken backup.Backup, why string) {
+	taken, err := r.Cards.OpenBackup(filepath.Dir(state.Path.ValueString()))
 	switch {
 	case err != nil:
-		return backup, diagnostic.Sentence(err.Error())
-	case backup.Record.SHA256 != state.SHA256.ValueString() && !state.SHA256.IsNull():
-		return backup, "The file " + backup.File() + " is another backup: it has SHA-256 " + backup.Record.SHA256 + " instead of " + state.SHA256.ValueString() + "."
+		return taken, diagnostic.Sentence(err.Error())
+	case taken.Record.SHA256 != state.SHA256.ValueString() && !state.SHA256.IsNull():
+		return taken, "The file " + taken.File() + " is another backup: it has SHA-256 " + taken.Record.SHA256 + " instead of " + state.SHA256.ValueString() + "."
 	}
-	if other := hca.BackupOfOther(backup, snap, card); other != "" {
-		return backup, "The backup " + backup.Dir + " is not of the card that is in its place now: " + diagnostic.Sentence(other)
+	if other := taken.Other(snap, card); other != "" {
+		return taken, "The backup " + taken.Dir + " is not of the card that is in its place now: " + diagnostic.Sentence(other)
 	}
-	return backup, ""
+	return taken, ""
 }
 
 // Delete forgets: a backup is never deleted.

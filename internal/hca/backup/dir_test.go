@@ -1,4 +1,4 @@
-package hca
+package backup
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestBackupStore_unusable(t *testing.T) {
+func TestStore_unusable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
@@ -28,7 +28,7 @@ func TestBackupStore_unusable(t *testing.T) {
 		filepath.Join(link, "backups"): link + " is a link to something that does not exist",
 		"/proc/backups":                "no directory can be made in /proc", // for root neither
 	} {
-		if got := NewBackupStore(root, time.Now).Unusable(); got != want && (want == "" || !strings.Contains(got, want)) {
+		if got := NewStore(root, time.Now, nil).Unusable(); got != want && (want == "" || !strings.Contains(got, want)) {
 			t.Errorf("%q: %q, expected %q", root, got, want)
 		}
 	}

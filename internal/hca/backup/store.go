@@ -1,4 +1,4 @@
-package hca
+package backup
 
 import (
 	"bytes"
@@ -18,9 +18,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// BackupStore keeps what is read from cards in a directory on the operator's
+// Store keeps what is read from cards in a directory on the operator's
 // machine: HOST/CARD/TIME/firmware.bin and card.json. It only ever adds.
-type BackupStore struct {
+type Store struct {
 	root   string
 	now    func() time.Time
 	create func(path string) (File, error)
@@ -38,19 +38,23 @@ func createFile(path string) (File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// NewBackupStore returns the store in root, which need not exist yet. An empty
-// root is a store that refuses everything.
-func NewBackupStore(root string, now func() time.Time) *BackupStore {
-	return &BackupStore{root: root, now: now, create: createFile}
+// NewStore returns the store in root, which need not exist yet. An empty
+// root is a store that refuses everything. create makes a new file; nil means on
+// the disk.
+func NewStore(root string, now func() time.Time, create func(path string) (File, error)) *Store {
+	if create == nil {
+		create = createFile
+	}
+	return &Store{root: root, now: now, create: create}
 }
 
 // Unusable says why nothing can be stored, empty if it can. Whether a directory
 // can be written is known for certain only by writing: one is made and removed.
-func (b *BackupStore) Unusable() string {
+func (b *Store) Unusable() string {
 	if b.root == "" {
 		return "" // a finding of its own
 	}
-	dir, err := existing(b.root)
+	dir, err := nearestDir(b.root)
 	if err != nil {
 		return err.Error()
 	}
@@ -64,8 +68,8 @@ func (b *BackupStore) Unusable() string {
 	return ""
 }
 
-// existing gives the directory itself or the nearest one above that is there.
-func existing(dir string) (string, error) {
+// nearestDir gives the directory itself or the nearest one above that is there.
+func nearestDir(dir string) (string, error) {
 	for {
 		info, err := os.Stat(dir)
 		switch {
@@ -96,8 +100,8 @@ func systemError(err error) error {
 	return err
 }
 
-// BackupRecord is card.json: what is known of the card besides its firmware.
-type BackupRecord struct {
+// Record is card.json: what is known of the card besides its firmware.
+type Record struct {
 	Version      int           `json:"version"`
 	Taken        time.Time     `json:"taken"`
 	Host         string        `json:"host"`
@@ -125,7 +129,7 @@ const (
 )
 
 // cardDir names the card by its place and by what stays with it.
-func (r BackupRecord) cardDir() string {
+func (r Record) cardDir() string {
 	id := r.GUIDs.Node.Hex()
 	if r.GUIDs.Node.IsZero() || r.GUIDs.Node.IsUnset() {
 		id = r.GUIDs.MAC1.Hex()
@@ -150,7 +154,7 @@ func safeName(s string) string {
 // directory. When it returns without an error, both files are on the disk
 // (fsync of files and directories), were read again, hash as fetch said, and
 // the firmware parses. Nothing that existed is overwritten.
-func (b *BackupStore) Save(record BackupRecord, fetch func(io.Writer) (sha string, err error)) (string, *fwimage.Image, error) {
+func (b *Store) Save(record Record, fetch func(io.Writer) (sha string, err error)) (string, *fwimage.Image, error) {
 	if b.root == "" {
 		return "", nil, errors.New("no backup_dir is configured")
 	}
@@ -197,7 +201,7 @@ func publish(temp, parent string, taken time.Time) (string, error) {
 	return "", fmt.Errorf("%s holds a hundred backups of one second", parent)
 }
 
-func (b *BackupStore) fill(dir string, record *BackupRecord, fetch func(io.Writer) (string, error)) (*fwimage.Image, error) {
+func (b *Store) fill(dir string, record *Record, fetch func(io.Writer) (string, error)) (*fwimage.Image, error) {
 	path := filepath.Join(dir, firmwareFile)
 	var said string
 	err := b.writeFile(path, func(w io.Writer) error {
@@ -208,7 +212,7 @@ func (b *BackupStore) fill(dir string, record *BackupRecord, fetch func(io.Write
 	if err != nil {
 		return nil, err
 	}
-	img, sum, size, err := ReadBackup(path)
+	img, sum, size, err := readFirmware(path)
 	if err != nil {
 		return nil, err
 	}
@@ -230,9 +234,9 @@ func (b *BackupStore) fill(dir string, record *BackupRecord, fetch func(io.Write
 	return img, syncDir(dir)
 }
 
-// ReadBackup reads a firmware file from the disk, verifies it, and gives its
+// readFirmware reads a firmware file from the disk, verifies it, and gives its
 // SHA-256 and size in bytes.
-func ReadBackup(path string) (img *fwimage.Image, sum string, size int64, err error) {
+func readFirmware(path string) (img *fwimage.Image, sum string, size int64, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, "", 0, err
@@ -245,7 +249,7 @@ func ReadBackup(path string) (img *fwimage.Image, sum string, size int64, err er
 	return img, hex.EncodeToString(digest[:]), int64(len(data)), nil
 }
 
-func (b *BackupStore) writeFile(path string, write func(io.Writer) error) error {
+func (b *Store) writeFile(path string, write func(io.Writer) error) error {
 	f, err := b.create(path)
 	if err != nil {
 		return err

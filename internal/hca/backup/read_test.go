@@ -1,4 +1,4 @@
-package hca
+package backup
 
 import (
 	"crypto/sha256"
@@ -14,19 +14,18 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-func testRecord() BackupRecord {
-	return BackupRecord{
-		Host: "intel9", PCI: ib.MustParsePCIAddress("0000:01:00.0"), PSID: card.PSIDVPI, FW: vpiVersion, SerialNumber: "MT1",
+func testRecord() Record {
+	return Record{
+		Host: "intel9", PCI: ib.MustParsePCIAddress("0000:01:00.0"), PSID: card.PSIDVPI, FW: ib.MustParseFWVersion("2.42.5000"), SerialNumber: "MT1",
 		GUIDs: ib.GUIDSet{Node: 0xe41d2d0300e44ed0, MAC1: 0xe41d2de44ed0},
 	}
 }
 
-func save(t *testing.T, root string, r BackupRecord, at time.Time) string {
+func save(t *testing.T, root string, r Record, at time.Time) string {
 	t.Helper()
-	dir, _, err := NewBackupStore(root, func() time.Time { return at }).Save(r, func(w io.Writer) (string, error) {
+	dir, _, err := NewStore(root, func() time.Time { return at }, nil).Save(r, func(w io.Writer) (string, error) {
 		_, err := w.Write(card.VPI())
 		return fmt.Sprintf("%x", sha256.Sum256(card.VPI())), err
 	})
@@ -36,11 +35,11 @@ func save(t *testing.T, root string, r BackupRecord, at time.Time) string {
 	return dir
 }
 
-func TestBackupStore_opens_what_it_saved_and_nothing_else(t *testing.T) {
+func TestStore_opens_what_it_saved_and_nothing_else(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "a[b]*") // means itself in a search, too
 	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	dir := save(t, root, testRecord(), begin)
-	store := NewBackupStore(root, time.Now)
+	store := NewStore(root, time.Now, nil)
 	b, err := store.Open(dir)
 	if err != nil || b.Record.Host != "intel9" || b.Record.PCI != testRecord().PCI || b.Record.GUIDs != testRecord().GUIDs || !b.Record.Taken.Equal(begin) {
 		t.Fatalf("%v, %+v", err, b.Record)
@@ -49,7 +48,7 @@ func TestBackupStore_opens_what_it_saved_and_nothing_else(t *testing.T) {
 	if moved, openErr := store.Open(filepath.Join("elsewhere", filepath.Base(filepath.Dir(filepath.Dir(dir))), filepath.Base(filepath.Dir(dir)), filepath.Base(dir))); openErr != nil || moved.Dir != dir {
 		t.Errorf("moved: %v, %s", openErr, moved.Dir)
 	}
-	var bad *BackupError
+	var bad *Error
 	if _, err = store.Open(filepath.Join(root, "intel9", "x", "y")); !errors.As(err, &bad) || !bad.Missing {
 		t.Errorf("missing: %v", err)
 	}
@@ -77,7 +76,7 @@ func TestBackupStore_opens_what_it_saved_and_nothing_else(t *testing.T) {
 	}
 }
 
-func TestBackupRecord_otherCard(t *testing.T) {
+func TestRecord_otherCard(t *testing.T) {
 	flash := func(g ib.GUIDSet) *inventory.Flash { return &inventory.Flash{GUIDs: g} }
 	r := testRecord()
 	ones := ib.GUID(0xffffffffffffffff)
@@ -101,33 +100,6 @@ func TestBackupRecord_otherCard(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := r.otherCard(c.host+"/"+c.card.PCI.String(), (&inventory.Snapshot{Cards: []inventory.Card{c.card}}).Identity(&c.card)); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
-func TestJobBackup_is_that_of_the_burn_the_flash_comes_from(t *testing.T) {
-	job := func(id, exit, psid, backup, purpose string) *inventory.Job {
-		return &inventory.Job{ID: id, Kind: KindBurn, Exit: exit, Request: map[string]string{
-			"to_psid": psid, "to_fw": vpiVersion.String(), "backup_path": backup, "purpose": purpose,
-		}}
-	}
-	guids := &inventory.Job{ID: "g", Kind: KindGUIDs, Exit: "0", Request: map[string]string{}}
-	for name, c := range map[string]struct {
-		jobs []*inventory.Job
-		want string
-	}{
-		"none":                   {nil, ""},
-		"burned":                 {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""), guids}, "a"},
-		"other firmware failed":  {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""), job("2", "1", card.PSIDOther, "b", "")}, "a"},
-		"failed, then succeeded": {[]*inventory.Job{job("1", "1", card.PSIDVPI, "a", ""), job("2", "0", card.PSIDVPI, "b", "")}, "b"},
-		"again, and failed":      {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""), job("2", "1", card.PSIDVPI, "b", "")}, "a"},
-		"interrupted at the end": {[]*inventory.Job{job("1", "", card.PSIDVPI, "a", "")}, "a"},
-		"restored":               {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""), job("2", "0", card.PSIDVPI, "b", purposeRestore)}, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := jobBackup(c.jobs, safety.Flash{PSID: card.PSIDVPI, FW: vpiVersion}); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})

@@ -1,4 +1,4 @@
-package hca
+package backup
 
 import (
 	"encoding/json"
@@ -12,46 +12,55 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 // Backup is a backup that was read again from the operator's disk.
 type Backup struct {
 	Dir    string
-	Record BackupRecord
+	Record Record
 	Image  *fwimage.Image
 }
 
 // File is the path of its firmware.
-func (b Backup) File() string { return BackupFile(b.Dir) }
+func (b Backup) File() string { return firmwarePath(b.Dir) }
 
-// BackupError says why a backup cannot be relied on.
-type BackupError struct {
+func firmwarePath(dir string) string { return filepath.Join(dir, firmwareFile) }
+
+// Other says why a backup is not of the card that is in its place now; empty if
+// it is.
+func (b Backup) Other(s *inventory.Snapshot, card *inventory.Card) string {
+	return b.Record.otherCard(s.Host+"/"+card.PCI.String(), s.Identity(card))
+}
+
+// Error says why a backup cannot be relied on.
+type Error struct {
 	Dir     string
 	Missing bool // it is not there; else it is not what was stored
 	Err     error
 }
 
-func (e *BackupError) Error() string { return fmt.Sprintf("backup %s: %v", e.Dir, e.Err) }
+func (e *Error) Error() string { return fmt.Sprintf("backup %s: %v", e.Dir, e.Err) }
 
 // Unwrap gives the cause.
-func (e *BackupError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
 // Open reads a backup and verifies it: the record is there, the firmware hashes
 // as the record says, parses, and is the PSID and version of the record. Errors
-// are *BackupError.
-func (b *BackupStore) Open(dir string) (Backup, error) {
+// are *Error.
+func (b *Store) Open(dir string) (Backup, error) {
 	dir = b.locate(dir)
 	text, err := os.ReadFile(filepath.Join(dir, recordFile))
 	if err != nil {
-		return Backup{}, &BackupError{Dir: dir, Missing: errors.Is(err, fs.ErrNotExist), Err: err}
+		return Backup{}, &Error{Dir: dir, Missing: errors.Is(err, fs.ErrNotExist), Err: err}
 	}
 	out := Backup{Dir: dir}
 	if err = json.Unmarshal(text, &out.Record); err != nil {
-		return Backup{}, &BackupError{Dir: dir, Err: fmt.Errorf("%s: %w", recordFile, err)}
+		return Backup{}, &Error{Dir: dir, Err: fmt.Errorf("%s: %w", recordFile, err)}
 	}
-	img, sum, size, err := ReadBackup(BackupFile(dir))
+	img, sum, size, err := readFirmware(firmwarePath(dir))
 	if err != nil {
-		return Backup{}, &BackupError{Dir: dir, Missing: errors.Is(err, fs.ErrNotExist), Err: err}
+		return Backup{}, &Error{Dir: dir, Missing: errors.Is(err, fs.ErrNotExist), Err: err}
 	}
 	out.Image = img
 	r := out.Record
@@ -62,14 +71,14 @@ func (b *BackupStore) Open(dir string) (Backup, error) {
 		err = fmt.Errorf("%s holds %s %s; %s says %s %s", firmwareFile, img.PSID, img.FWVersion, recordFile, r.PSID, r.FW)
 	}
 	if err != nil {
-		return Backup{}, &BackupError{Dir: dir, Err: err}
+		return Backup{}, &Error{Dir: dir, Err: err}
 	}
 	return out, nil
 }
 
 // locate finds a backup whose recorded path is that of another working
 // directory or machine: below root its last three elements name it.
-func (b *BackupStore) locate(dir string) string {
+func (b *Store) locate(dir string) string {
 	if _, err := os.Stat(dir); err == nil || b.root == "" || dir == "" {
 		return dir
 	}
@@ -86,7 +95,7 @@ func (b *BackupStore) locate(dir string) string {
 
 // Newest gives the newest backup of a card that verifies. It is an error if
 // there is none, which names those that do not verify.
-func (b *BackupStore) Newest(host string, pci ib.PCIAddress, now ib.Identity) (Backup, error) {
+func (b *Store) Newest(host string, pci ib.PCIAddress, now ib.Identity) (Backup, error) {
 	dirs, err := filepath.Glob(filepath.Join(globQuote(b.root), globQuote(safeName(host)), "*", "*"))
 	if err != nil {
 		return Backup{}, err
@@ -126,7 +135,7 @@ func globQuote(s string) string {
 // otherCard says why a backup is not of the card at a place that now is what is
 // known of it; empty if it is. Nothing to compare is no reason to doubt a backup of
 // the very place.
-func (r BackupRecord) otherCard(place string, now ib.Identity) string {
+func (r Record) otherCard(place string, now ib.Identity) string {
 	from := fmt.Sprintf("%s/%s", r.Host, r.PCI)
 	who := ib.Identity{
 		Serial: r.SerialNumber, Part: r.PartNumber, Chip: r.Chip,
