@@ -154,7 +154,7 @@ func (p parts) cannot(name string, t Through) error {
 	if len(p.missing) > 0 {
 		return &LookError{Host: name, Through: t,
 			Problem: "The host has no " + strings.Join(p.missing, ", ") + ", with which a fabric is looked at.",
-			Advice: "They come with the package infiniband-diags (Debian, Ubuntu, RHEL) or rdma-core (Arch). TrueNAS does not have them and takes no packages: " +
+			Advice: "They come with the package infiniband-diags, of some distributions with rdma-core. TrueNAS does not have them and takes no packages: " +
 				"let another host on the same fabric look, any of its hosts sees all of it.",
 		}
 	}

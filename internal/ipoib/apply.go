@@ -210,7 +210,7 @@ func (c *change) look(ctx context.Context) error {
 // prepare checks, loads the modules, and waits for the interface.
 func (c *change) prepare(ctx context.Context) error {
 	if c.d.Config.MTU == 0 {
-		c.d.Config.MTU = DefaultMTU(c.plat.Kind(), c.d.Config.Mode)
+		c.d.Config.MTU = DefaultMTU(c.plat.About().Kind, c.d.Config.Mode)
 	}
 	if err := safety.Refusal("configure "+c.what(), Check(c.s, c.d, Planned{})); err != nil {
 		return err

@@ -55,13 +55,13 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
 	if err != nil {
 		return []safety.Finding{rulePlatform.Find("%v.", err)}
 	}
-	c := &checker{s: s, d: d, kind: plat.Kind(), observed: Observe(s, d.PortGUID, d.PKey)}
+	c := &checker{s: s, d: d, observed: Observe(s, d.PortGUID, d.PKey)}
 	c.stack = c.observed.Stack
 	c.config()
 	c.found = append(c.found, platform.CheckPort(s, plat, d.PortGUID, "ib_ipoib")...)
 	c.port(p)
 	c.carrier(p)
-	if plat.Kind() == platform.KindTrueNAS {
+	if plat.About().Kind == platform.KindTrueNAS {
 		c.trueNAS()
 	} else {
 		c.stackFindings()
@@ -135,7 +135,6 @@ func CheckAddresses(d Desired, overlap, same []Neighbour) []safety.Finding {
 type checker struct {
 	s        *inventory.Snapshot
 	d        Desired
-	kind     platform.Kind
 	stack    Stack
 	observed Observed
 	found    []safety.Finding

@@ -2,6 +2,7 @@ package ipoib_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,9 @@ func stackLab(t *testing.T, c stackCase, options ...labOption) *testLab {
 	l.AddSM(&labsim.SM{Port: l.Machine("intel9").Cards()[0].Ports[0], Priority: 1, PKeys: map[uint16]int{0x0001: 2048}})
 	if got := ipoib.DetectStack(l.snapshot(t, "intel9")); got != c.stack {
 		t.Fatalf("detected %q, want %q", got, c.stack)
+	}
+	if about := platformOf(t, l, "intel9").About(); !slices.Contains(about.Stacks, string(c.stack)) {
+		t.Errorf("%q is not among the stacks of %s: %q", c.stack, about.Title, about.Stacks)
 	}
 	return l
 }

@@ -41,7 +41,7 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
 		f.Summary, f.WayOut = "Refusing to run a subnet manager on an unsupported system", "Run it on a supported host of the fabric."
 		return append(found, f)
 	}
-	if plat.Kind() == platform.KindTrueNAS {
+	if plat.About().Kind == platform.KindTrueNAS {
 		return append(found, rulePlatform.Find("%s runs %s.", s.Host, plat.Name()))
 	}
 	if len(plat.PackagesFor(platform.FeatureOpenSM, s.OS.Kernel)) == 0 && !s.Commands["opensm"] {
@@ -59,7 +59,11 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
 // is used, nothing is built here.
 func noPackage(s *inventory.Snapshot, plat platform.Platform) safety.Finding {
 	f := rulePlatform.Find("%s runs %s, whose repositories have no package opensm.", s.Host, plat.Name())
-	f.WayOut = "Run the subnet manager on another host of the fabric, or install opensm on this one by hand (on Arch from the user repository) and plan again."
+	f.WayOut = "Run the subnet manager on another host of the fabric, or install opensm on this one by hand"
+	if from := plat.About().ByHand; from != "" {
+		f.WayOut += " (" + from + ")"
+	}
+	f.WayOut += " and plan again."
 	return f
 }
 

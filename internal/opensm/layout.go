@@ -14,9 +14,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
-// layout is how a distribution starts an instance for a port at boot. Debian and
-// Ubuntu have a template unit and a list of ports; elsewhere the package runs
-// one opensm on one port, and the template unit is ours.
+// layout is how a distribution starts an instance for a port at boot: by its own
+// template unit and a list of ports, or, where its package runs one opensm on one
+// port, by a template unit of ours.
 type layout struct{ own bool }
 
 func layoutOf(s *inventory.Snapshot) layout {
@@ -24,7 +24,7 @@ func layoutOf(s *inventory.Snapshot) layout {
 	if err != nil {
 		return layout{}
 	}
-	return layout{own: plat.Kind() == platform.KindRHEL || plat.Kind() == platform.KindArch}
+	return layout{own: plat.About().OneSM}
 }
 
 // atBoot says whether the port is listed, and whether its instance starts at boot.
@@ -38,9 +38,9 @@ func (l layout) atBoot(s *inventory.Snapshot, port ib.GUID) (listed, enabled boo
 	return listed, listed && s.Unit(opensm.Service).UnitFileState == "enabled"
 }
 
-// prepare writes what has the instance started at boot. On Debian and Ubuntu
-// that is before the package is installed: it starts itself at once, with its
-// default PORTS=ALL an SM on every port.
+// prepare writes what has the instance started at boot. The list of ports is there
+// before the package is installed: Debian's starts itself at once, with its default
+// PORTS=ALL an SM on every port.
 func (l layout) prepare(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, port ib.GUID) error {
 	if !l.own {
 		return writePorts(ctx, h, s, func(ports []ib.GUID) []ib.GUID { return append(ports, port) })

@@ -24,20 +24,15 @@ const ModulesLoadPath = "/etc/modules-load.d/terraform-infiniband.conf"
 // the death of the connection is not mistaken for its failure.
 const rebootDelay = 2 * time.Second
 
-// distribution is a Linux distribution with systemd and a package manager. What
-// differs between them is data.
+// distribution is a Linux distribution with systemd and a package manager.
 type distribution struct {
-	kind     Kind
-	name     string
-	packages packager
-	// features names the packages of each feature. A feature without an entry
-	// needs none, or cannot be had.
-	features map[Feature][]string
+	about *Description
+	name  string
 	portTypeStore
 }
 
-// Kind implements Platform.
-func (d distribution) Kind() Kind { return d.kind }
+// About implements Platform.
+func (d distribution) About() *Description { return d.about }
 
 // Name implements Platform.
 func (d distribution) Name() string { return d.name }
@@ -69,29 +64,10 @@ func systemdStarted(ctx context.Context, h host.Host) (bool, string, error) {
 
 // PackagesFor implements Platform.
 func (d distribution) PackagesFor(f Feature, kernel string) []string {
-	if f == FeatureModules && d.kind == KindUbuntu {
-		return ubuntuModules(kernel)
+	if f == FeatureModules && d.about.kernelModules != nil {
+		return d.about.kernelModules(kernel)
 	}
-	return d.features[f]
-}
-
-// ubuntuModules: the GA kernel 6.8 has mlx4_ib, ib_ipoib and ib_umad in a package
-// of their own; from the 7.0 HWE kernel on they are in linux-modules.
-func ubuntuModules(kernel string) []string {
-	if major := kernelMajor(kernel); major > 0 && major < 7 {
-		return []string{"linux-modules-extra-" + kernel}
-	}
-	return nil
-}
-
-// kernelMajor gives 6 for "6.8.0-49-generic"; 0 if it is not known.
-func kernelMajor(release string) int {
-	major, _, _ := strings.Cut(release, ".")
-	n, err := strconv.Atoi(major)
-	if err != nil {
-		return 0
-	}
-	return n
+	return d.about.Packages[f]
 }
 
 // MissingModules implements Platform.

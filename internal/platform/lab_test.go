@@ -72,8 +72,11 @@ func TestLab_distributions(t *testing.T) {
 	} {
 		t.Run(string(tt.os), func(t *testing.T) {
 			l, h, p := startHost(t, tt.os)
-			if p.Kind() != tt.kind || p.LinkTypeRung() != tt.rung {
-				t.Fatalf("%s with %s", p.Kind(), p.LinkTypeRung())
+			if p.About().Kind != tt.kind || p.LinkTypeRung() != tt.rung {
+				t.Fatalf("%s with %s", p.About().Kind, p.LinkTypeRung())
+			}
+			if initramfs := p.About().Initramfs; !look(t, h).Commands[initramfs] {
+				t.Errorf("%s rebuilds its initial RAM disk with %s, which it does not have", tt.os, initramfs)
 			}
 			if got := len(platform.MissingPackages(p, look(t, h), platform.FeatureRDMA)); got != 1 {
 				t.Errorf("%d packages of the RDMA rules are missing", got)

@@ -16,9 +16,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/pacman"
 )
 
-// packager is a package manager and the database that proves what it did.
-type packager struct {
-	program, database string // as messages name them
+// Installer is a package manager and the database that proves what it did.
+type Installer struct {
+	Program, database string // as messages name them
+	byHand            string // what a person types before the names
 	query             func(packages ...string) shellcmd.Command
 	installed         func(out []byte) map[string]string
 	install           func(packages ...string) shellcmd.Command
@@ -30,39 +31,27 @@ type packager struct {
 }
 
 var (
-	debianPackager = packager{
-		program: "apt-get", database: "dpkg", query: apt.Query, installed: apt.ParseQuery, install: apt.Install, refresh: apt.Update,
+	aptInstaller = Installer{
+		Program: "apt-get", database: "dpkg", byHand: "apt install",
+		query: apt.Query, installed: apt.ParseQuery, install: apt.Install, refresh: apt.Update,
 	}
-	redHatPackager = packager{
-		program: "dnf", database: "rpm", query: dnf.Query, installed: dnf.ParseQuery, install: dnf.Install, refresh: dnf.Refresh,
+	dnfInstaller = Installer{
+		Program: "dnf", database: "rpm", byHand: "dnf install",
+		query: dnf.Query, installed: dnf.ParseQuery, install: dnf.Install, refresh: dnf.Refresh,
 	}
-	archPackager = packager{
-		program: "pacman", database: "pacman", query: pacman.Query, installed: pacman.ParseQuery, install: pacman.Install,
+	pacmanInstaller = Installer{
+		Program: "pacman", database: "pacman", byHand: "pacman -S",
+		query: pacman.Query, installed: pacman.ParseQuery, install: pacman.Install,
 		stale: "If the package lists are old, upgrade the system first (pacman -Syu): packages are not added to a system that is upgraded in part",
 	}
 )
-
-// debianFeatures holds for Ubuntu as well.
-var debianFeatures = map[Feature][]string{
-	FeatureFirmware: {"mstflint"}, FeatureOpenSM: {"opensm"}, FeatureDiagnostics: {"infiniband-diags"}, FeatureRDMA: {"rdma-core"},
-	FeatureIperf3: {"iperf3"}, FeatureQperf: {"qperf"}, FeaturePerftest: {"perftest"},
-}
-
-var redHatFeatures = map[Feature][]string{
-	FeatureFirmware: {"mstflint"}, FeatureOpenSM: {"opensm"}, FeatureDiagnostics: {"infiniband-diags"}, FeatureRDMA: {"rdma-core"},
-	FeatureIperf3: {"iperf3"}, FeatureQperf: {"qperf"}, FeaturePerftest: {"perftest"},
-}
-
-// archFeatures: Arch packs the diagnostics with rdma-core; opensm and mstflint are
-// in its user repository only, from which nothing is built here; so are qperf and perftest.
-var archFeatures = map[Feature][]string{FeatureDiagnostics: {"rdma-core"}, FeatureRDMA: {"rdma-core"}, FeatureIperf3: {"iperf3"}}
 
 // Install implements Platform.
 func (d distribution) Install(ctx context.Context, h *hosts.Host, packages ...string) error {
 	if len(packages) == 0 {
 		return nil
 	}
-	p := d.packages
+	p := d.about.Installer
 	missing, err := p.missing(ctx, h, packages)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -76,7 +65,7 @@ func (d distribution) Install(ctx context.Context, h *hosts.Host, packages ...st
 		return err
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%s: %s reported success, but %s does not list %s as installed", h.Name(), p.program, p.database, strings.Join(missing, ", "))
+		return fmt.Errorf("%s: %s reported success, but %s does not list %s as installed", h.Name(), p.Program, p.database, strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -84,7 +73,7 @@ func (d distribution) Install(ctx context.Context, h *hosts.Host, packages ...st
 // get installs, once more after refreshed lists where the platform allows that:
 // the usual cause of a failure on a host that was installed long ago are lists
 // that name versions which the mirror no longer has.
-func (p packager) get(ctx context.Context, h *hosts.Host, packages []string) error {
+func (p *Installer) get(ctx context.Context, h *hosts.Host, packages []string) error {
 	names := strings.Join(packages, ", ")
 	_, err := h.Run(ctx, p.install(packages...))
 	var exit *host.ExitError
@@ -103,7 +92,7 @@ func (p packager) get(ctx context.Context, h *hosts.Host, packages []string) err
 	return nil
 }
 
-func (p packager) missing(ctx context.Context, h *hosts.Host, packages []string) ([]string, error) {
+func (p *Installer) missing(ctx context.Context, h *hosts.Host, packages []string) ([]string, error) {
 	r, err := h.Run(ctx, p.query(packages...))
 	out := string(r.Stdout)
 	var exit *host.ExitError

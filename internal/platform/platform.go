@@ -17,17 +17,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
-// Kind names a family of operating systems that is configured in one way.
+// Kind names a family of operating systems that is configured in one way, as the
+// data source infiniband_host has it.
 type Kind string
-
-// The kinds that are supported.
-const (
-	KindUbuntu  Kind = "ubuntu"
-	KindTrueNAS Kind = "truenas"
-	KindDebian  Kind = "debian" // with Proxmox VE
-	KindRHEL    Kind = "rhel"   // and what is built from its sources
-	KindArch    Kind = "arch"
-)
 
 // Feature is something that may need packages of the distribution.
 type Feature string
@@ -49,7 +41,8 @@ const (
 // Platform is one operating system. Implementations hold no state and are safe
 // for concurrent use; all state is on the host.
 type Platform interface {
-	Kind() Kind
+	// About is the description of its family.
+	About() *Description
 	// Name is what messages call it, for example "Ubuntu 24.04".
 	Name() string
 

@@ -33,7 +33,7 @@ func TestOf(t *testing.T) {
 		{inventory.OS{ID: "truenas", VersionID: "25.10.3"}, KindTrueNAS, "TrueNAS SCALE 25.10.3"},
 	} {
 		p, err := Of(&inventory.Snapshot{OS: tt.os})
-		if err != nil || p.Kind() != tt.kind || p.Name() != tt.name {
+		if err != nil || p.About().Kind != tt.kind || p.Name() != tt.name {
 			t.Errorf("%+v: %v, %v", tt.os, p, err)
 		}
 	}
@@ -52,8 +52,32 @@ func TestOf_not_supported(t *testing.T) {
 	} {
 		_, err := Of(&inventory.Snapshot{Host: "h", OS: tt.os})
 		var unknown *UnknownError
-		if !errors.As(err, &unknown) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), Supported) {
+		if !errors.As(err, &unknown) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), Supported()) {
 			t.Errorf("%+v: %v", tt.os, err)
+		}
+	}
+}
+
+// A description that lacks something is found here, and not on somebody's host.
+func TestAll_are_complete(t *testing.T) {
+	of := map[string]Kind{}
+	for _, d := range All {
+		if d.Kind == "" || d.Title == "" || d.Short == "" || len(d.IDs) == 0 || len(d.Stacks) == 0 || d.portTypes == nil {
+			t.Errorf("%s: something is missing: %+v", d.Kind, d)
+		}
+		if (d.Installer == nil) != (len(d.Packages) == 0) {
+			t.Errorf("%s: packages without an installer, or the reverse", d.Kind)
+		}
+		for _, id := range d.IDs {
+			if of[id] != "" {
+				t.Errorf("ID=%s is of %s and of %s", id, of[id], d.Kind)
+			}
+			of[id] = d.Kind
+		}
+		for _, g := range d.Gaps {
+			if g.Why == "" || g.WayOut == "" || strings.HasSuffix(g.Why, ".") || !strings.HasSuffix(g.WayOut, ".") {
+				t.Errorf("%s: a gap reads badly: %+v", d.Kind, g)
+			}
 		}
 	}
 }
@@ -115,6 +139,10 @@ func TestKernelOptionTokens(t *testing.T) {
 	}
 }
 
+func family(d *Description) Platform {
+	return distribution{about: d, name: d.Title, portTypeStore: d.portTypes}
+}
+
 func TestPackagesFor(t *testing.T) {
 	const generic = "6.8.0-90-generic"
 	for _, tt := range []struct {
@@ -123,25 +151,25 @@ func TestPackagesFor(t *testing.T) {
 		kernel  string
 		want    []string
 	}{
-		{newUbuntu(""), FeatureModules, generic, []string{"linux-modules-extra-" + generic}},
-		{newUbuntu(""), FeatureModules, "7.0.0-14-generic", nil},
-		{newDebian(""), FeatureModules, "6.1.0-28-amd64", nil},
-		{newDebian(""), FeatureOpenSM, "", []string{"opensm"}},
-		{newRHEL(""), FeatureFirmware, "", []string{"mstflint"}},
-		{newRHEL(""), FeatureDiagnostics, "", []string{"infiniband-diags"}},
-		{newArch(""), FeatureDiagnostics, "", []string{"rdma-core"}},
-		{newArch(""), FeatureOpenSM, "", nil},
+		{family(&ubuntu), FeatureModules, generic, []string{"linux-modules-extra-" + generic}},
+		{family(&ubuntu), FeatureModules, "7.0.0-14-generic", nil},
+		{family(&debian), FeatureModules, "6.1.0-28-amd64", nil},
+		{family(&debian), FeatureOpenSM, "", []string{"opensm"}},
+		{family(&rhel), FeatureFirmware, "", []string{"mstflint"}},
+		{family(&rhel), FeatureDiagnostics, "", []string{"infiniband-diags"}},
+		{family(&arch), FeatureDiagnostics, "", []string{"rdma-core"}},
+		{family(&arch), FeatureOpenSM, "", nil},
 		{trueNAS{}, FeatureOpenSM, "6.12", nil},
 	} {
 		if got := tt.p.PackagesFor(tt.feature, tt.kernel); !slices.Equal(got, tt.want) {
-			t.Errorf("%s, %s, %s: %q", tt.p.Kind(), tt.feature, tt.kernel, got)
+			t.Errorf("%s, %s, %s: %q", tt.p.About().Kind, tt.feature, tt.kernel, got)
 		}
 	}
 	s := &inventory.Snapshot{Packages: map[string]string{"opensm": "3.3.23-2"}}
-	if got := MissingPackages(newDebian(""), s, FeatureOpenSM); len(got) != 0 {
+	if got := MissingPackages(family(&debian), s, FeatureOpenSM); len(got) != 0 {
 		t.Errorf("an installed package is missing: %q", got)
 	}
-	if got := MissingPackages(newDebian(""), s, FeatureFirmware); !slices.Equal(got, []string{"mstflint"}) {
+	if got := MissingPackages(family(&debian), s, FeatureFirmware); !slices.Equal(got, []string{"mstflint"}) {
 		t.Errorf("missing: %q", got)
 	}
 }

@@ -2,7 +2,6 @@ package platform
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -34,60 +33,32 @@ var (
 // Rules are the findings of this package, for the catalogue.
 var Rules = safety.Register(ruleNoDriver, ruleNoModule, ruleInstall, ruleRestart)
 
-// gap is a reason why kernels lack modules, as far as it is known from the
-// configurations and packages of distributions.
-type gap struct {
-	modules []string
-	in      func(p Platform, s *inventory.Snapshot) bool
-	why     string
-	wayOut  string
-}
+// upstream are the gaps of Linux itself. Where no gap fits the kernel lacks the module
+// all the same; the message then says so without a reason.
+var upstream = []Gap{{
+	Modules: []string{"ib_qib"}, Kernel: 7, Why: "ib_qib, the driver of QLogic and PathScale cards, was removed from Linux with 7.0",
+	WayOut: "Boot a kernel up to 6.12: Ubuntu 24.04 with its GA kernel (linux-generic, not the HWE one), Debian 12 or 13 without backports, " +
+		"Arch with a linux-lts of that time.",
+}}
 
-var mlx4 = []string{"mlx4_core", "mlx4_ib"}
-
-// gaps, the first that fits is told. Where none does the kernel lacks the module all
-// the same; the message then says so without a reason.
-var gaps = []gap{
-	{mlx4, rhel(10), "kernels of RHEL 10 and its kin are built without mlx4, the driver of ConnectX to ConnectX-3 Pro",
-		"Put a ConnectX-4 or later into this host, or run a distribution whose kernel has the driver: Debian 13, Ubuntu 24.04, RHEL 9 (ConnectX-3)."},
-	{[]string{"ib_mthca"}, rhel(9), "kernels of RHEL 9 and later are built without ib_mthca, the driver of InfiniHost cards",
-		"Use Debian or Ubuntu for this card."},
-	{[]string{"ib_qib"}, kernelFrom(7), "ib_qib, the driver of QLogic and PathScale cards, was removed from Linux with 7.0",
-		"Boot a kernel up to 6.12: Ubuntu 24.04 with its GA kernel (linux-generic, not the HWE one), Debian 12 or 13 without backports, Arch with a linux-lts of that time."},
-	{[]string{"ib_qib"}, rhel(9), "kernels of RHEL 9 and later are built without ib_qib, the driver of QLogic cards",
-		"Use Debian or Ubuntu (GA kernel) for this card."},
-	{[]string{"ib_ipoib", "ib_qib", "ib_mthca"}, kernelNamed("-cloud-"), "Debian's kernels for virtual machines (linux-image-cloud-…) are built without IPoIB and without the drivers of older cards",
-		"Install linux-image-amd64 in place of linux-image-cloud-amd64 and restart."},
-	{nil, kind(KindRHEL), "on RHEL modules may be in packages that a small installation lacks (kernel-modules, kernel-modules-extra)",
-		"Install kernel-modules and kernel-modules-extra of the running kernel (dnf install kernel-modules-$(uname -r)), or restart into a kernel that has them."},
-}
-
-func kind(k Kind) func(Platform, *inventory.Snapshot) bool {
-	return func(p Platform, _ *inventory.Snapshot) bool { return p.Kind() == k }
-}
-
-func rhel(from int) func(Platform, *inventory.Snapshot) bool {
-	return func(p Platform, s *inventory.Snapshot) bool {
-		return p.Kind() == KindRHEL && majorVersion(s.OS.VersionID) >= from
-	}
-}
-
-func kernelFrom(major int) func(Platform, *inventory.Snapshot) bool {
-	return func(_ Platform, s *inventory.Snapshot) bool { return kernelMajor(s.OS.Kernel) >= major }
-}
-
-func kernelNamed(part string) func(Platform, *inventory.Snapshot) bool {
-	return func(_ Platform, s *inventory.Snapshot) bool { return strings.Contains(s.OS.Kernel, part) }
-}
-
-// whyMissing gives reason and way out for a module that the kernel lacks.
-func whyMissing(p Platform, s *inventory.Snapshot, module string) (why, wayOut string) {
-	for _, g := range gaps {
-		if (g.modules == nil || slices.Contains(g.modules, module)) && g.in(p, s) {
-			return g.why, g.wayOut
+// gap finds the reason why the kernel of a host lacks a module: the first that fits
+// is told.
+func (d *Description) gap(os inventory.OS, module string) *Gap {
+	for _, gaps := range [][]Gap{upstream, d.Gaps} {
+		for i := range gaps {
+			if gaps[i].fits(os, module) {
+				return &gaps[i]
+			}
 		}
 	}
-	return "", ""
+	return nil
+}
+
+// explain adds to a finding why, and what to do.
+func (g *Gap) explain(f safety.Finding) safety.Finding {
+	f.Evidence += "; " + g.Why
+	f.WayOut = g.WayOut
+	return f
 }
 
 // lacks reports whether the running kernel certainly has no such module.
@@ -129,21 +100,18 @@ func CheckDriver(s *inventory.Snapshot, p Platform, c *inventory.Card) (safety.F
 		return safety.Finding{}, false
 	}
 	f := ruleNoDriver.Find("%s runs %s with kernel %s: %s, %s, has no driver", s.Host, p.Name(), s.OS.Kernel, c.PCI, a.Name)
-	switch why, wayOut := whyMissing(p, s, a.Driver); {
+	switch gap := p.About().gap(s.OS, a.Driver); {
 	case !lacks(s, a.Driver):
-		if p.Kind() != KindRHEL || a.Firmware == "" || a.Driver != "mlx4_core" {
+		ignored := p.About().Ignored
+		if ignored == nil || a.Firmware == "" || !ignored.fits(s.OS, a.Driver) {
 			return safety.Finding{}, false // the kernel has it: somebody unbound it, or it failed
 		}
-		// Kernel's rh_messages.h of RHEL 9: the ids of ConnectX and ConnectX-2 are on
-		// the list of hardware that the driver must not touch.
-		f.Evidence += "; kernels of RHEL 9 and later keep mlx4_core from ConnectX and ConnectX-2 cards"
-		f.WayOut = "Use Debian or Ubuntu for this card, or a ConnectX-3 or later."
+		f = ignored.explain(f)
 	case len(missingModulePackages(s, p)) > 0:
 		f.Evidence += ", because " + a.Driver + " is in a package that is not installed"
 		f.WayOut = "Install " + strings.Join(missingModulePackages(s, p), ", ") + " and restart, or load " + a.Driver + "."
-	case why != "":
-		f.Evidence += "; " + why
-		f.WayOut = wayOut
+	case gap != nil:
+		f = gap.explain(f)
 	default:
 		f.Evidence += "; its modules hold no " + a.Driver
 	}
@@ -161,7 +129,7 @@ func checkModules(s *inventory.Snapshot, p Platform, modules []string) []safety.
 	for _, m := range modules {
 		switch {
 		case s.Modules[m]:
-		case s.NoModules && p.Kind() == KindArch:
+		case s.NoModules && p.About().DropsModules:
 			return append(found, ruleRestart.Find("%s runs kernel %s, of which /lib/modules has nothing; %s is not loaded.", s.Host, s.OS.Kernel, m))
 		case !lacks(s, m):
 		case len(missingModulePackages(s, p)) > 0:
@@ -181,9 +149,8 @@ func checkModules(s *inventory.Snapshot, p Platform, modules []string) []safety.
 
 func noModule(s *inventory.Snapshot, p Platform, module string) safety.Finding {
 	f := ruleNoModule.Find("%s runs %s with kernel %s, whose modules hold no %s", s.Host, p.Name(), s.OS.Kernel, module)
-	if why, wayOut := whyMissing(p, s, module); why != "" {
-		f.Evidence += "; " + why
-		f.WayOut = wayOut
+	if gap := p.About().gap(s.OS, module); gap != nil {
+		f = gap.explain(f)
 	}
 	f.Evidence += "."
 	return f

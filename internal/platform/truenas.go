@@ -19,10 +19,25 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 )
 
+// KindTrueNAS is TrueNAS SCALE.
+const KindTrueNAS Kind = "truenas"
+
+var truenas = Description{
+	Kind: KindTrueNAS, Title: "TrueNAS SCALE 25.10", Short: "TrueNAS",
+	// Its os-release says Debian; whoever collects facts puts the id in its place.
+	IDs:    []string{"truenas"},
+	called: func(os inventory.OS) string { return "TrueNAS SCALE " + os.VersionID },
+	Tools: []ToolAdvice{{Advice: "TrueNAS carries mstflint with its system from 25.10 on, and nothing may be installed on it. " +
+		"Update TrueNAS, or move the card to another machine for the time of the burn."}},
+	Stacks: []string{"TrueNAS middleware"}, portTypes: trueNAS{},
+	Note:     "Everything is in the image, and nothing is installed. It has no opensm: run it on another host.",
+	platform: func(name string) Platform { return trueNAS{name} },
+}
+
 // trueNAS is TrueNAS SCALE: an appliance whose middleware owns /etc and the
 // boot loader. Nothing is installed on it and no file of /etc is edited,
 // because the middleware rewrites them and an upgrade loses them.
-type trueNAS struct{ version string }
+type trueNAS struct{ name string }
 
 const (
 	modulesLoadToken = "modules_load"
@@ -31,8 +46,11 @@ const (
 	truenasDelay     = 5 * time.Second
 )
 
-func (trueNAS) Kind() Kind     { return KindTrueNAS }
-func (t trueNAS) Name() string { return "TrueNAS SCALE " + t.version }
+// About implements Platform.
+func (trueNAS) About() *Description { return &truenas }
+
+// Name implements Platform.
+func (t trueNAS) Name() string { return t.name }
 
 // Reboot implements Platform.
 func (trueNAS) Reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy) (string, error) {

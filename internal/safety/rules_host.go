@@ -183,7 +183,7 @@ var _ = Register(
 		WayOut:  "See rungs for what each mechanism says; where the stored one is somebody else's file, take its line out."},
 	Rule{Code: "LT016", Severity: Refuse, Title: "Another setting of the host decides on the link types", Attribute: "ports",
 		Meaning: "port_type_array of mlx4_core is also given where it wins over what this resource stores and over the card's own configuration. The types would be as asked until the next restart only.",
-		WayOut: "Take it out there, and plan again. Of the kernel command line: remove mlx4_core.port_type_array from /etc/default/grub, run update-grub (RHEL: grubby --update-kernel=ALL --remove-args=…) and restart the host. " +
+		WayOut: "Take it out there, and plan again. Of the kernel command line: remove mlx4_core.port_type_array from /etc/default/grub, run update-grub (with grubby: grubby --update-kernel=ALL --remove-args=…) and restart the host. " +
 			"Of a file in /etc/modprobe.d: remove the line and rebuild the initial RAM disk (update-initramfs -u)."},
 	Rule{Code: "LT017", Severity: Warn, Title: "The initial RAM disk has an older setting of the link types", Attribute: "ports",
 		Meaning: "The file of the setting is newer than the initial RAM disk of the running kernel, which loads the driver with its own copy: somebody has edited the file or put an old disk back, or an apply was cut before it was rebuilt.",

@@ -37,7 +37,7 @@ func integers(description string) schema.ListAttribute {
 func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The InfiniBand fabric as one of its hosts sees it: nodes, switches, links, subnet managers, partitions and error counters, what differs from what is expected, and pictures. " +
-			"The host needs the programs of infiniband-diags (Arch: rdma-core). TrueNAS has none; any other host on the fabric sees the same. " +
+			"The host needs the programs of infiniband-diags (of some distributions in rdma-core). TrueNAS has none; any other host on the fabric sees the same. " +
 			"A read is one command on that host, and a second one for the details of the ports; nothing is changed.",
 		Attributes: s.attributes(),
 	}

@@ -41,7 +41,7 @@ func (m *model) observe(s *inventory.Snapshot) {
 	}
 	m.Platform = types.StringNull()
 	if p, err := platform.Of(s); err == nil {
-		m.Platform = types.StringValue(string(p.Kind()))
+		m.Platform = types.StringValue(string(p.About().Kind))
 	}
 	ids := make([]string, len(s.Cards))
 	for i := range s.Cards {

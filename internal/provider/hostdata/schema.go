@@ -2,11 +2,14 @@ package hostdata
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
@@ -18,11 +21,10 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Facts of one host that matter for InfiniBand: system, kernel, tools, the way SSH reaches it, its cards and its IPoIB interfaces.",
 		Attributes: map[string]schema.Attribute{
-			"id":       text("The name of the host."),
-			"host":     schema.StringAttribute{Required: true, MarkdownDescription: "Key of the host in the provider's `hosts` map."},
-			"hostname": text("Name that the host gives itself."),
-			"platform": text("How the provider treats the host: `ubuntu`, `debian` (also Proxmox VE), `rhel` (also AlmaLinux, Rocky and CentOS Stream), `arch` or `truenas`; " +
-				"null if the provider only reads it."),
+			"id":               text("The name of the host."),
+			"host":             schema.StringAttribute{Required: true, MarkdownDescription: "Key of the host in the provider's `hosts` map."},
+			"hostname":         text("Name that the host gives itself."),
+			"platform":         text("How the provider treats the host: " + kinds() + "; null if the provider only reads it."),
 			"os":               text("Operating system, such as `Ubuntu 24.04.3 LTS`."),
 			"kernel":           text("Release of the running kernel."),
 			"lockdown":         text("Kernel lockdown: `none`, `integrity` or `confidentiality`; null if the kernel has none."),
@@ -44,4 +46,13 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 			},
 		},
 	}
+}
+
+// kinds lists the values of platform.
+func kinds() string {
+	var all []string
+	for _, d := range platform.All {
+		all = append(all, fmt.Sprintf("`%s` (%s)", d.Kind, d.Title))
+	}
+	return strings.Join(all, ", ")
 }

@@ -97,7 +97,7 @@ func settleMTU(d *ops.Desired, snap *inventory.Snapshot) {
 		return
 	}
 	if p, err := platform.Of(snap); err == nil {
-		d.Config.MTU = ops.DefaultMTU(p.Kind(), d.Config.Mode)
+		d.Config.MTU = ops.DefaultMTU(p.About().Kind, d.Config.Mode)
 	}
 }
 

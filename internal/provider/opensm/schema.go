@@ -85,7 +85,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			},
 			"log_max_size": schema.Int64Attribute{
 				Optional: true,
-				MarkdownDescription: "Size in MB at which opensm empties its log, 1 to 4095; without it the log grows until it is rotated. The packages of Debian, Ubuntu and RHEL rotate `/var/log/opensm*.log` weekly " +
+				MarkdownDescription: "Size in MB at which opensm empties its log, 1 to 4095; without it the log grows until it is rotated. The packages of opensm rotate `/var/log/opensm*.log` weekly " +
 					"by logrotate, which this resource leaves alone.",
 				Validators: []validator.Int64{int64validator.Between(1, 4095)},
 			},
