@@ -368,6 +368,12 @@ func TestIdentity_statesAndImportsThatNameAPlace(t *testing.T) {
 		if err != nil || diags.HasError() == good || !good && len(diags.Find("FW080")) == 0 {
 			t.Errorf("import %s: %v, %s", id, err, diags)
 		}
+		for _, r := range now[2:] { // after the images
+			said, importErr := w.Workspace().Import(context.Background(), r, id)
+			if importErr != nil || said.HasError() == good || !good && len(said.Find("FW080")) == 0 {
+				t.Errorf("import %s %s: %v, %s", r.Type, id, importErr, said)
+			}
+		}
 		if got := other.Get("infiniband_card.it", "id"); good && got != place+"/"+serial {
 			t.Errorf("import %s: id %v", id, got)
 		}

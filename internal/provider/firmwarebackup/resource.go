@@ -7,7 +7,6 @@ package firmwarebackup
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"time"
 
@@ -163,15 +162,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 // ImportState takes the id of a card and finds its newest backup that verifies.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	what := "import backup of card " + req.ID
-	ref, err := attribute.ParseCardRef(req.ID)
-	if err == nil && !r.HostReady(types.StringValue(ref.Host)) {
-		err = errors.New("the provider's configuration is not known yet")
-	}
-	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, what, err)
-		return
-	}
-	at := r.CardAt(ctx, ref, what, &resp.Diagnostics)
+	at := r.ImportedCard(ctx, req.ID, what, &resp.Diagnostics)
 	if at == nil {
 		return
 	}
@@ -180,8 +171,8 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 		diagnostic.AddError(&resp.Diagnostics, what, err)
 		return
 	}
-	state := model{CardID: attribute.NewText[attribute.CardIDKind](ref.String()), Triggers: types.MapNull(types.StringType)}
-	state.fill(ref, newest)
+	state := model{CardID: attribute.NewText[attribute.CardIDKind](at.Ref.String()), Triggers: types.MapNull(types.StringType)}
+	state.fill(at.Ref, newest)
 	state.compare(at.Card, newest)
 	state.CardIdentity = types.StringValue(at.Snap.Identity(at.Card).Record().String())
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
