@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/network"
 )
 
 func measurement(attrs map[string]any) Config {
@@ -84,7 +84,7 @@ func TestBenchmark_life(t *testing.T) {
 	time.Sleep(time.Second)
 	applied(t, ws, third)
 
-	osprog.SetFirewall(w.Machine(labs.Xeon2zfs), true)
+	network.SetFirewall(w.Machine(labs.Xeon2zfs), true)
 	blocked := with(map[string]any{"triggers": map[string]any{"firmware": "4"}})
 	diags, err = ws.Apply(context.Background(), cleanPlan(t, ws, blocked))
 	if err != nil || !strings.Contains(diags.String(), "does not answer at 172.16.0.10") || !strings.Contains(diags.String(), "which has to let TCP 5201 through") {

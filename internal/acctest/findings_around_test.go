@@ -7,7 +7,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/truenas"
 )
 
 // boardFindings are about the board that card and image name.
@@ -53,8 +53,8 @@ func aroundFindings() []finding {
 			}},
 		{code: "HO013", at: "activation", hosts: both, says: []string{"NFS (clients connected: 1)"}, config: on(nas),
 			prepare: func(w *World) { w.Machine(nas).FS.Put("/proc/net/tcp", listening, 0o444) }},
-		{code: "HO014", at: "activation", hosts: both, says: []string{"tank", "resilver"}, config: on(nas), prepare: func(w *World) { osprog.SetScan(w.Machine(nas), osprog.ScanResilver) }},
-		{code: "HO015", hosts: both, says: []string{"OB LB"}, config: on(nas), prepare: func(w *World) { osprog.SetUPS(w.Machine(nas), "OB LB") }},
+		{code: "HO014", at: "activation", hosts: both, says: []string{"tank", "resilver"}, config: on(nas), prepare: func(w *World) { truenas.SetScan(w.Machine(nas), truenas.ScanResilver) }},
+		{code: "HO015", hosts: both, says: []string{"OB LB"}, config: on(nas), prepare: func(w *World) { truenas.SetUPS(w.Machine(nas), "OB LB") }},
 		{code: "HO045", at: "card_id", hosts: bare, says: []string{"busy: mstflint -d 0000:01:00.0 -i /root/by-hand.bin b, pid ", "user root, since "}, config: on(labs.Intel9),
 			prepare: func(w *World) { w.byHand(labs.Intel9) }},
 		{code: "FW062", at: "card_id", hosts: bare, says: []string{"lspci is not installed", "apt install pciutils"}, config: on(labs.Intel9),

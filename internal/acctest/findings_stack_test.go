@@ -5,7 +5,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/packages"
 )
 
 // withStack is the lab after the cross-flash with another network stack on the
@@ -54,7 +54,7 @@ func stackFindings() []finding {
 		{code: "IP036", says: []string{"ifupdown2 2.0.1-1+pve8", "Length of MACAddress attribute not supported: 24"}, hosts: withStack(labsim.StackIfupdown), config: plain, prepare: func(w *World) {
 			drivers(w)
 			w.Machine(host).Install("/usr/sbin/ifreload", func(_ context.Context, p *labsim.Proc) int { return p.Unknown("ifreload") })
-			osprog.SetPackage(w.Machine(host), "ifupdown2", "2.0.1-1+pve8")
+			packages.SetVersion(w.Machine(host), "ifupdown2", "2.0.1-1+pve8")
 		}},
 		{code: "IP037", says: []string{"ibp1s0 of intel9 has mode connected, MTU 65520 and 172.16.0.20/24"}, config: plain, prepare: func(w *World) {
 			drivers(w)

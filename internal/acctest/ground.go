@@ -11,7 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/network"
 )
 
 // Ground is what worlds stand on instead of the simulated lab: the testbed. The
@@ -242,7 +242,7 @@ func (w *World) Unplug(host string, port int) {
 func (w *World) Firewall(host string, on bool) {
 	w.t.Helper()
 	if w.site == nil {
-		osprog.SetFirewall(w.Lab.Machine(host), on)
+		network.SetFirewall(w.Lab.Machine(host), on)
 		return
 	}
 	rules := "nft delete table inet benchmark"

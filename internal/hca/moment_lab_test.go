@@ -12,7 +12,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/truenas"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -25,7 +25,7 @@ type trouble struct {
 
 func troubles() []trouble {
 	return []trouble{
-		{"power is lost", "HO015", func(b *bench) { osprog.SetUPS(b.machine, "OB DISCHRG") }, true},
+		{"power is lost", "HO015", func(b *bench) { truenas.SetUPS(b.machine, "OB DISCHRG") }, true},
 		{"a program of the job is removed", "HO010", func(b *bench) { b.run("mv " + inhibit + " " + inhibit + ".away") }, false},
 		{"storage moves to the card", "HO012", func(b *bench) {
 			b.run("ip addr add 198.51.100.2/24 dev " + iface + "; ip link set dev " + iface + " up")
@@ -214,7 +214,7 @@ func TestOvertaken_names_what_differs(t *testing.T) {
 }
 
 // power says what the power supply of the host reports.
-func (b *bench) power(status string) { osprog.SetUPS(b.machine, status) }
+func (b *bench) power(status string) { truenas.SetUPS(b.machine, status) }
 
 // TestApplyGUIDs_without_a_driver has nothing show what the card uses: that is no
 // error, and no reason to restart for values that are in flash already.

@@ -10,8 +10,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/simssh"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/truenas"
 )
 
 // labHost opens a host of a simulated lab over SSH and counts its commands.
@@ -99,8 +99,8 @@ func TestHost_over_SSH_sees_what_is_around(t *testing.T) {
 	}
 	t.Cleanup(lab.Close)
 	nas := lab.Machine(labs.Xeon2zfs)
-	osprog.SetUPS(nas, "OB LB")
-	osprog.SetScan(nas, osprog.ScanScrub)
+	truenas.SetUPS(nas, "OB LB")
+	truenas.SetScan(nas, truenas.ScanScrub)
 	h, _ := labHost(t, lab, labs.Xeon2zfs)
 	s := snapshot(t, h)
 	if len(s.Pools) != 2 || s.Pools[1] != (inventory.Pool{Name: "tank", State: "ONLINE", Doing: "scrub"}) || s.Pools[0].Doing != "" {

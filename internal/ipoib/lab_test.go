@@ -15,7 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/truenas"
 )
 
 // The lab of these tests: the hosts of the two-host lab with VPI cards that are
@@ -48,7 +48,7 @@ func speed(s float64) labOption {
 func freshTrueNAS(p *labPlan) {
 	p.Setup = append(p.Setup, func(m *labsim.Machine) {
 		if m.OS == labsim.TrueNAS {
-			osprog.FreshDatabase(m)
+			truenas.FreshDatabase(m)
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/packages"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
@@ -137,12 +137,12 @@ func TestLab_installation_fails(t *testing.T) {
 		broken  func(*labsim.Machine)
 		want    []string
 	}{
-		{labsim.Debian13, platform.FeatureOpenSM, func(m *labsim.Machine) { osprog.SetOffline(m, true) }, []string{"installing opensm", "Temporary failure resolving"}},
-		{labsim.RHEL9, platform.FeatureOpenSM, func(m *labsim.Machine) { osprog.SetOffline(m, true) },
+		{labsim.Debian13, platform.FeatureOpenSM, func(m *labsim.Machine) { packages.SetOffline(m, true) }, []string{"installing opensm", "Temporary failure resolving"}},
+		{labsim.RHEL9, platform.FeatureOpenSM, func(m *labsim.Machine) { packages.SetOffline(m, true) },
 			[]string{"installing opensm", "Errors during downloading metadata for repository 'baseos'", "refreshing the package lists failed too"}},
-		{labsim.Arch, platform.FeatureRDMA, func(m *labsim.Machine) { osprog.SetOffline(m, true) },
+		{labsim.Arch, platform.FeatureRDMA, func(m *labsim.Machine) { packages.SetOffline(m, true) },
 			[]string{"installing rdma-core", "failed retrieving file", "upgrade the system first (pacman -Syu)"}},
-		{labsim.Arch, platform.FeatureRDMA, func(m *labsim.Machine) { osprog.SetPackageLock(m, 77) }, []string{"unable to lock database"}},
+		{labsim.Arch, platform.FeatureRDMA, func(m *labsim.Machine) { packages.SetLock(m, 77) }, []string{"unable to lock database"}},
 	} {
 		l, h, p := startHost(t, tt.os)
 		tt.broken(l.Machine("h"))

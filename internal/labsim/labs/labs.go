@@ -21,10 +21,11 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/cardprog"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/coreutil"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/osprog"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/packages"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/shell"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/simssh"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/system"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/unix"
 )
 
 // Hosts of the two-host lab.
@@ -178,7 +179,7 @@ func Start(dir string, options labsim.Options, hosts ...Host) (*Lab, error) {
 		return nil, err
 	}
 	options.Dir = dir
-	options.Setup = append([]func(*labsim.Machine){coreutil.Install, shell.Install, cardprog.Install, osprog.Install, softwareInstaller(hosts)}, options.Setup...)
+	options.Setup = append([]func(*labsim.Machine){unix.Install, shell.Install, cardprog.Install, system.Install, softwareInstaller(hosts)}, options.Setup...)
 	l := &Lab{Lab: labsim.New(options), Dir: dir, Servers: map[string]*simssh.Server{}, users: map[string]string{}, key: signer}
 	if l.Images, err = card.WriteImages(filepath.Join(dir, "images")); err != nil {
 		return nil, err
@@ -252,11 +253,11 @@ func softwareInstaller(hosts []Host) func(*labsim.Machine) {
 		byName[h.Name] = h
 	}
 	return func(m *labsim.Machine) {
-		packages := slices.Clone(byName[m.Name].Packages)
+		list := slices.Clone(byName[m.Name].Packages)
 		if byName[m.Name].Modules && m.OS == labsim.Ubuntu && m.Kernel < "7" {
-			packages = append(packages, "linux-modules-extra-"+m.Kernel)
+			list = append(list, "linux-modules-extra-"+m.Kernel)
 		}
-		if err := osprog.InstallPackage(m, packages...); err != nil {
+		if err := packages.Preinstall(m, list...); err != nil {
 			m.Violate("labs: %v", err)
 		}
 	}

@@ -7,13 +7,13 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/cardprog"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/coreutil"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/shell"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/unix"
 )
 
 func machine(t *testing.T) *labsim.Machine {
 	t.Helper()
-	l := labsim.New(labsim.Options{Speed: 1000, Setup: []func(*labsim.Machine){shell.Install, coreutil.Install, cardprog.Install}})
+	l := labsim.New(labsim.Options{Speed: 1000, Setup: []func(*labsim.Machine){shell.Install, unix.Install, cardprog.Install}})
 	m, err := l.AddMachine(labsim.Config{Name: "host", Users: []labsim.User{
 		{Name: "ops", UID: 1000, GID: 1000, Home: "/home/ops", Shell: "/bin/bash", Sudo: labsim.SudoNoPasswd},
 		{Name: "pw", UID: 1001, GID: 1001, Home: "/home/pw", Shell: "/bin/bash", Sudo: labsim.SudoPassword, Password: "secret"},

@@ -1,0 +1,25 @@
+// Package infiniband holds opensm and the tools of infiniband-diags of a simulated host.
+//
+// It must not hold a fabric: that is the lab's, which it asks. A flag, file or form that
+// it does not model is refused and recorded as a violation; it never succeeds with empty
+// output.
+package infiniband
+
+import (
+	"sync"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+)
+
+// state is what the subnet managers of one machine share.
+type state struct {
+	m *labsim.Machine
+
+	mu      sync.Mutex
+	smPorts map[*labsim.Port]int // PID of the opensm on a port
+}
+
+func stateOf(m *labsim.Machine) *state {
+	s, _ := m.Value("infiniband", func() any { return &state{m: m, smPorts: map[*labsim.Port]int{}} }).(*state)
+	return s
+}

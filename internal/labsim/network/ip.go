@@ -1,0 +1,375 @@
+package network
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+)
+
+// ipCall is one call of iproute2.
+type ipCall struct {
+	s       *State
+	p       *labsim.Proc
+	json    bool
+	details bool
+	oneline bool
+	family  int // 0, 4, 6
+}
+
+// ipProgram is iproute2's ip for links, addresses and routes.
+func ipProgram(_ context.Context, p *labsim.Proc) int {
+	c := &ipCall{s: Of(p.Machine), p: p}
+	args := p.Args[1:]
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		if !c.flag(args[0]) {
+			return p.Unknown("option " + args[0])
+		}
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return p.Unknown("no object")
+	}
+	object, args := args[0], args[1:]
+	command := "show"
+	if len(args) > 0 {
+		command, args = args[0], args[1:]
+	}
+	switch {
+	case strings.HasPrefix("address", object):
+		return c.address(command, args)
+	case strings.HasPrefix("link", object):
+		return c.link(command, args)
+	case strings.HasPrefix("route", object):
+		return c.route(command, args)
+	}
+	return p.Unknown("object " + object)
+}
+
+func (c *ipCall) flag(f string) bool {
+	switch f {
+	case "-j", "-json", "--json":
+		c.json = true
+	case "-d", "-details", "--details":
+		c.details = true
+	case "-o", "-oneline", "--oneline":
+		c.oneline = true
+	case "-4":
+		c.family = 4
+	case "-6":
+		c.family = 6
+	default:
+		return false
+	}
+	return true
+}
+
+func isShow(command string) bool {
+	return command == "show" || command == "list" || command == "ls" || command == "s"
+}
+
+func (c *ipCall) denied() bool {
+	if c.p.UID == 0 {
+		return false
+	}
+	c.p.Errorf("RTNETLINK answers: Operation not permitted\n")
+	return true
+}
+
+// selection reads "[dev] NAME", "up" and "scope SCOPE" of a listing.
+func (c *ipCall) selection(args []string, words ...string) (opts map[string]string, bad string) {
+	opts = map[string]string{}
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		known := false
+		for _, w := range words {
+			known = known || a == w
+		}
+		switch {
+		case a == "up":
+			opts["up"] = "1"
+		case known && i+1 < len(args):
+			opts[a] = args[i+1]
+			i++
+		case !known && opts["dev"] == "" && isDevName(a):
+			opts["dev"] = a
+		default:
+			return nil, a
+		}
+	}
+	return opts, ""
+}
+
+func isDevName(a string) bool { return a != "" && !strings.Contains(a, "/") && len(a) <= 15 }
+
+// devices returns the interfaces that a listing is about; nil with a status if
+// the one named is not there.
+func (c *ipCall) devices(opts map[string]string) ([]labsim.Netdev, int) {
+	var list []labsim.Netdev
+	for _, d := range c.s.m.Netdevs() {
+		if (opts["dev"] == "" || d.Name == opts["dev"]) && (opts["up"] == "" || d.Up) {
+			list = append(list, d)
+		}
+	}
+	if opts["dev"] != "" {
+		if _, ok := c.s.m.Netdev(opts["dev"]); !ok {
+			c.p.Errorf("Device \"%s\" does not exist.\n", opts["dev"])
+			return nil, 1
+		}
+	}
+	return list, 0
+}
+
+func (c *ipCall) address(command string, args []string) int {
+	switch {
+	case isShow(command):
+		opts, bad := c.selection(args, "dev", "scope")
+		if bad != "" {
+			return c.p.Unknown("ip address show " + bad)
+		}
+		devs, rc := c.devices(opts)
+		if rc != 0 {
+			return rc
+		}
+		return c.printAddrs(devs, opts["scope"])
+	case c.denied():
+		return 2
+	case command == "flush":
+		return c.flush(args)
+	}
+	return c.changeAddr(command, args)
+}
+
+func (c *ipCall) flush(args []string) int {
+	opts, bad := c.selection(args, "dev", "scope")
+	if scope := opts["scope"]; bad != "" || opts["dev"] == "" || scope != "" && scope != "global" {
+		return c.p.Unknown("form of ip address flush")
+	}
+	d, ok := c.s.m.Netdev(opts["dev"])
+	if !ok {
+		c.p.Errorf("Device \"%s\" does not exist.\n", opts["dev"])
+		return 1
+	}
+	for _, a := range d.Addrs {
+		if opts["scope"] == "global" && isLinkLocal(a) || !c.wants(a) {
+			continue
+		}
+		_ = c.s.DelAddr(d.Name, a)
+	}
+	return 0
+}
+
+// wants says whether an address is of the family asked for.
+func (c *ipCall) wants(a netip.Prefix) bool {
+	return c.family == 0 || (c.family == 6) == a.Addr().Is6()
+}
+
+func (c *ipCall) changeAddr(command string, args []string) int {
+	if len(args) < 1 {
+		return c.p.Unknown("ip address " + command)
+	}
+	opts, bad := c.selection(args[1:], "dev", "brd", "broadcast", "label", "scope")
+	if bad != "" || opts["dev"] == "" {
+		return c.p.Unknown("form of ip address " + command)
+	}
+	text := args[0]
+	if !strings.Contains(text, "/") {
+		text += "/32"
+	}
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		c.p.Errorf("Error: any valid prefix is expected rather than \"%s\".\n", args[0])
+		return 1
+	}
+	switch command {
+	case "add":
+		err = c.s.AddAddr(opts["dev"], prefix)
+	case "replace":
+		if err = c.s.AddAddr(opts["dev"], prefix); errors.Is(err, ErrAddrExists) {
+			err = nil
+		}
+	case "del", "delete":
+		err = c.s.DelAddr(opts["dev"], prefix)
+	default:
+		return c.p.Unknown("ip address " + command)
+	}
+	return c.answer(err, opts["dev"])
+}
+
+func (c *ipCall) answer(err error, dev string) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, ErrNoDevice), errors.Is(err, syscall.ENODEV):
+		c.p.Errorf("Cannot find device \"%s\"\n", dev)
+		return 1
+	case errors.Is(err, ErrAddrExists):
+		c.p.Errorf("Error: ipv4: Address already assigned.\n")
+	case errors.Is(err, errAddrGone):
+		c.p.Errorf("Error: ipv4: Address not found.\n")
+	case errors.Is(err, syscall.ENOTUNIQ):
+		c.p.Errorf("RTNETLINK answers: Name not unique on network\n")
+	case errors.Is(err, labsim.ErrMTUMax):
+		c.p.Errorf("Error: mtu greater than device maximum.\n")
+	default:
+		c.p.Errorf("RTNETLINK answers: Invalid argument\n")
+	}
+	return 2
+}
+
+func (c *ipCall) link(command string, args []string) int {
+	switch {
+	case isShow(command):
+		opts, bad := c.selection(args, "dev", "type")
+		if bad != "" {
+			return c.p.Unknown("ip link show " + bad)
+		}
+		devs, rc := c.devices(opts)
+		if rc != 0 {
+			return rc
+		}
+		if opts["type"] != "" {
+			if opts["type"] != "ipoib" {
+				return c.p.Unknown("link type " + opts["type"])
+			}
+			devs = onlyIB(devs)
+		}
+		return c.printLinks(devs)
+	case c.denied():
+		return 2
+	case command == "set":
+		return c.linkSet(args)
+	case command == "add":
+		return c.linkAdd(args)
+	case command == "del" || command == "delete":
+		return c.linkDel(args)
+	}
+	return c.p.Unknown("ip link " + command)
+}
+
+func onlyIB(devs []labsim.Netdev) []labsim.Netdev {
+	var out []labsim.Netdev
+	for _, d := range devs {
+		if d.Type == labsim.TypeInfiniBand {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func (c *ipCall) linkSet(args []string) int {
+	if len(args) > 0 && args[0] == "dev" {
+		args = args[1:]
+	}
+	if len(args) < 2 {
+		return c.p.Unknown("form of ip link set")
+	}
+	name := args[0]
+	if _, ok := c.s.m.Netdev(name); !ok {
+		c.p.Errorf("Cannot find device \"%s\"\n", name)
+		return 1
+	}
+	for i := 1; i < len(args); i++ {
+		switch args[i] {
+		case "up":
+			c.s.SetLink(name, true)
+		case "down":
+			c.s.SetLink(name, false)
+		case "type":
+			// "type ipoib mode MODE", the way to a netlink child's mode.
+			if i+3 != len(args)-1 || args[i+1] != "ipoib" || args[i+2] != "mode" {
+				return c.p.Unknown("ip link set type")
+			}
+			return c.answer(c.s.m.SetMode(name, args[i+3]+"\n"), name)
+		case "mtu":
+			if i++; i == len(args) {
+				return c.p.Unknown("mtu without a number")
+			}
+			mtu, err := strconv.Atoi(args[i])
+			if err != nil {
+				c.p.Errorf("Error: argument \"%s\" is wrong: Invalid \"mtu\" value\n", args[i])
+				return 255
+			}
+			if err := c.s.m.SetMTU(name, mtu); err != nil {
+				return c.answer(err, name)
+			}
+		default:
+			return c.p.Unknown("ip link set " + args[i])
+		}
+	}
+	return 0
+}
+
+// linkAdd makes a P_Key child: "link PARENT name NAME type ipoib pkey P [mode M]".
+func (c *ipCall) linkAdd(args []string) int {
+	opts, bad := c.selection(args, "link", "name", "type", "pkey", "mode")
+	pkey, err := strconv.ParseUint(opts["pkey"], 0, 16)
+	if bad != "" || opts["type"] != "ipoib" || opts["name"] == "" || err != nil {
+		return c.p.Unknown("form of ip link add")
+	}
+	if _, ok := c.s.m.Netdev(opts["link"]); !ok {
+		c.p.Errorf("Cannot find device \"%s\"\n", opts["link"])
+		return 1
+	}
+	return c.answer(c.s.addChild(opts["link"], opts["name"], pkey, opts["mode"], false), "")
+}
+
+// addChild makes a P_Key child with the kernel's rules: no child of a child, no
+// key 0 or 0x8000, one child a key, and bit 0x8000 set in the key of the device.
+func (s *State) addChild(parentName, name string, pkey uint64, mode string, legacy bool) error {
+	parent, ok := s.m.Netdev(parentName)
+	if !ok || parent.Type != labsim.TypeInfiniBand || parent.Parent != "" || pkey == 0 || pkey == 0x8000 {
+		return syscall.EINVAL
+	}
+	for _, d := range s.m.Netdevs() {
+		if d.Name == name || d.Parent == parentName && d.PKey == uint16(pkey)|0x8000 {
+			return syscall.ENOTUNIQ
+		}
+	}
+	if uint16(pkey)|0x8000 == parent.PKey {
+		return syscall.ENOTUNIQ
+	}
+	child := parent
+	child.Name, child.Parent, child.Index, child.LegacyChild = name, parent.Name, 0, legacy
+	child.PKey, child.Up, child.Addrs, child.Routes, child.SSH = uint16(pkey)|0x8000, false, nil, nil, false
+	child.Gateway = netip.Addr{}
+	child.Mode, child.MTU, child.AdminMTU = labsim.ModeDatagram, 0, 0
+	s.m.AddNetdev(child)
+	_ = s.m.SetMTU(name, s.m.DatagramLimit(&child))
+	if mode == labsim.ModeConnected {
+		return s.m.SetMode(name, mode+"\n")
+	}
+	return nil
+}
+
+func (c *ipCall) linkDel(args []string) int {
+	opts, bad := c.selection(args, "dev")
+	d, ok := c.s.m.Netdev(opts["dev"])
+	switch {
+	case bad != "":
+		return c.p.Unknown("ip link del " + bad)
+	case !ok:
+		c.p.Errorf("Cannot find device \"%s\"\n", opts["dev"])
+		return 1
+	case d.Parent == "":
+		c.p.Errorf("RTNETLINK answers: Operation not supported\n")
+		return 2
+	}
+	c.s.m.RemoveNetdev(d.Name)
+	return 0
+}
+
+// printJSON prints as iproute2 does: no blanks, one line.
+func (c *ipCall) printJSON(v any) int {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return c.p.Fail(255, "%v", err)
+	}
+	c.p.Printf("%s\n", data)
+	return 0
+}

@@ -1,0 +1,159 @@
+package network
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/systemd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
+)
+
+// withDropIns adds what the files of NAME.d say.
+func (s *State) withDropIns(n *network, name string) *network {
+	for _, dir := range []string{"/run/systemd/network/", "/etc/systemd/network/"} {
+		infos, err := s.m.FS.ReadDir(vfs.Root, dir+name+".d")
+		if err != nil {
+			continue
+		}
+		for _, i := range infos {
+			path := dir + name + ".d/" + i.Name()
+			data, err := s.m.FS.ReadFile(path)
+			if err != nil || !strings.HasSuffix(path, ".conf") {
+				continue
+			}
+			more := s.parseNetwork(path, string(data))
+			for k, v := range more.Values {
+				n.Values[k] = append(n.Values[k], v...)
+			}
+			n.routes = append(n.routes, more.routes...)
+		}
+	}
+	return n
+}
+
+// wantedRoutes are the routes of a file with a gateway, but for the default
+// route of IPv4.
+func (n *network) wantedRoutes() []labsim.Route {
+	var all []labsim.Route
+	for _, r := range n.routes {
+		to, err := netip.ParsePrefix(r["Destination"])
+		via, viaErr := netip.ParseAddr(r["Gateway"])
+		if err == nil && viaErr == nil && (to.Bits() > 0 || to.Addr().Is6()) {
+			all = append(all, labsim.Route{To: to.Masked(), Via: via, Proto: "static"})
+		}
+	}
+	return all
+}
+
+// setRoutes makes the routes of the service what a file says.
+func (s *State) setRoutes(name string, want []labsim.Route) {
+	d, _ := s.m.Netdev(name)
+	for _, r := range d.Routes {
+		if r.Proto == "static" && !slices.Contains(want, r) {
+			_ = s.delRoute(name, r)
+		}
+	}
+	for _, r := range want {
+		if refused := s.addRoute(name, r, true); refused != "" {
+			systemd.Of(s.m).Log("systemd-networkd.service", "systemd-networkd", name+": Could not set route: "+refused)
+		}
+	}
+}
+
+// linkFile is where networkd notes the state of an interface.
+func (s *State) noteLink(name string, n *network, admin string) {
+	d, ok := s.m.Netdev(name)
+	if !ok || !s.m.Up() {
+		return
+	}
+	text := "# This is private data. Do not parse.\nADMIN_STATE=" + admin + "\nOPER_STATE=carrier\n"
+	if n != nil {
+		text += "NETWORK_FILE=" + n.Path + "\n"
+	}
+	s.m.FS.Put("/run/systemd/netif/links/"+strconv.Itoa(d.Index), text, 0o644)
+}
+
+// netdevFile is a .netdev file of a P_Key child.
+type netdevFile struct {
+	name, mode string
+	pkey       uint64
+}
+
+// netdevs reads the .netdev files, with networkd's complaints.
+func (s *State) netdevs() map[string]netdevFile {
+	all := map[string]netdevFile{}
+	infos, err := s.m.FS.ReadDir(vfs.Root, "/etc/systemd/network")
+	if err != nil {
+		return all
+	}
+	for _, i := range infos {
+		if !strings.HasSuffix(i.Name(), ".netdev") {
+			continue
+		}
+		path := "/etc/systemd/network/" + i.Name()
+		if data, err := s.m.FS.ReadFile(path); err == nil {
+			if f, ok := s.parseNetdev(path, string(data)); ok {
+				all[f.name] = f
+			}
+		}
+	}
+	return all
+}
+
+func (s *State) parseNetdev(path, body string) (netdevFile, bool) {
+	f, kind, section := netdevFile{mode: labsim.ModeDatagram}, "", ""
+	complain := func(n int, text string) {
+		systemd.Of(s.m).Log("systemd-networkd.service", "systemd-networkd", fmt.Sprintf("%s:%d: %s", path, n+1, text))
+	}
+	for n, line := range strings.Split(body, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' || line[0] == ';' {
+			continue
+		}
+		if line[0] == '[' {
+			section = strings.Trim(line, "[]")
+			continue
+		}
+		k, v, _ := strings.Cut(line, "=")
+		switch section + "." + k {
+		case "NetDev.Name":
+			f.name = v
+		case "NetDev.Kind":
+			kind = v
+		case "IPoIB.Mode":
+			if v != labsim.ModeDatagram && v != labsim.ModeConnected {
+				complain(n, "Failed to parse IPoIB mode, ignoring: "+v)
+				continue
+			}
+			f.mode = v
+		case "IPoIB.PartitionKey":
+			key, err := strconv.ParseUint(v, 0, 16)
+			if err != nil || key == 0 || key == 0x8000 {
+				complain(n, "IPoIB pkey cannot be 0 nor 0x8000, ignoring assignment: "+v)
+				continue
+			}
+			f.pkey = key
+		default:
+			s.m.Violate("%s: not simulated: [%s] %s", path, section, line)
+		}
+	}
+	return f, kind == "ipoib" && f.name != "" && f.pkey != 0
+}
+
+// makeChildren makes the P_Key children that a file names, as networkd does when
+// it configures the parent.
+func (s *State) makeChildren(n *network, parent string) {
+	for _, name := range n.Values["Network.IPoIB"] {
+		f, known := s.netdevs()[name]
+		if _, there := s.m.Netdev(name); there || !known {
+			continue
+		}
+		if refused := s.addChild(parent, f.name, f.pkey, f.mode, false); refused != nil {
+			systemd.Of(s.m).Log("systemd-networkd.service", "systemd-networkd", name+": netdev could not be created: "+refused.Error())
+		}
+	}
+}

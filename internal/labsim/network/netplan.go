@@ -1,0 +1,366 @@
+package network
+
+import (
+	"fmt"
+	"net/netip"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
+)
+
+// plan is the merged netplan configuration.
+type plan struct {
+	renderer string
+	ids      []string // in order of appearance
+	ifaces   map[string]*planIface
+}
+
+type planIface struct {
+	id, renderer       string
+	addresses          []string
+	mtu                int
+	mode               string
+	linkLocal          []string
+	linkLocalSet       bool
+	optional           bool
+	required           bool // the version of netplan does not tell networkd
+	dhcp4, dhcp6       bool
+	gateway            string
+	routes             [][2]string // destination and gateway
+	ignoreCarrier      bool
+	noRA               bool
+	dns                []string
+	matchName, matchMA string
+	matchDriver        string
+	setName            string
+	activation         string
+}
+
+// planError is a complaint about one place of a file, printed as netplan 1.x does.
+type planError struct {
+	file      string
+	line, col int
+	msg       string
+	source    string
+}
+
+func (e *planError) Error() string {
+	return fmt.Sprintf("%s:%d:%d: Error in network definition: %s\n%s\n%s^", e.file, e.line, e.col, e.msg,
+		e.source, strings.Repeat(" ", max(e.col-1, 0)))
+}
+
+// syntaxError is one that the YAML parser finds.
+type syntaxError struct{ text string }
+
+func (e *syntaxError) Error() string { return e.text }
+
+// planReader reads one file into a plan.
+type planReader struct {
+	s      *State
+	plan   *plan
+	file   string
+	source []string
+}
+
+// readPlan reads all files of DIR/etc/netplan and DIR/run/netplan, in order of
+// their base names; warn gets the files that others may read.
+func (s *State) readPlan(root string, warn func(file string)) (*plan, error) {
+	out := &plan{renderer: "networkd", ifaces: map[string]*planIface{}}
+	files := map[string]string{}
+	for _, dir := range []string{"/etc/netplan", "/run/netplan"} {
+		infos, err := s.m.FS.ReadDir(vfs.Root, root+dir)
+		if err != nil {
+			continue
+		}
+		for _, i := range infos {
+			if strings.HasSuffix(i.Name(), ".yaml") {
+				files[i.Name()] = root + dir + "/" + i.Name()
+			}
+		}
+	}
+	names := make([]string, 0, len(files))
+	for n := range files {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	for _, n := range names {
+		file := files[n]
+		if info, err := s.m.FS.Stat(vfs.Root, file, true); err == nil && info.Mode().Perm()&0o077 != 0 {
+			warn(file)
+		}
+		data, err := s.m.FS.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		r := &planReader{s: s, plan: out, file: file, source: strings.Split(string(data), "\n")}
+		if err := r.read(data); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (r *planReader) read(data []byte) error {
+	for i, line := range r.source {
+		body := strings.TrimLeft(line, " ")
+		if strings.HasPrefix(body, "\t") {
+			return &syntaxError{fmt.Sprintf("%s:%d:%d: Invalid YAML: tabs are not allowed for indent:\n%s\n%s^",
+				r.file, i+1, len(line)-len(body)+1, line, strings.Repeat(" ", len(line)-len(body)))}
+		}
+	}
+	doc, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return &syntaxError{r.file + ": Invalid YAML: " + strings.SplitN(err.Error(), "\n", 2)[0]}
+	}
+	for _, d := range doc.Docs {
+		if d.Body == nil {
+			continue
+		}
+		if err := r.each(d.Body, map[string]func(*ast.MappingValueNode) error{"network": r.network}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *planReader) fail(n ast.Node, format string, args ...any) error {
+	e := &planError{file: r.file, msg: fmt.Sprintf(format, args...)}
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		e.line, e.col = t.Position.Line, t.Position.Column
+		if e.line <= len(r.source) {
+			e.source = r.source[e.line-1]
+		}
+	}
+	return e
+}
+
+// entries lists the pairs of a mapping; a single pair is a node of its own kind.
+func entries(n ast.Node) ([]*ast.MappingValueNode, bool) {
+	switch t := n.(type) {
+	case *ast.MappingNode:
+		return t.Values, true
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{t}, true
+	case *ast.NullNode:
+		return nil, true
+	}
+	return nil, false
+}
+
+func (r *planReader) each(n ast.Node, keys map[string]func(*ast.MappingValueNode) error) error {
+	list, ok := entries(n)
+	if !ok {
+		return r.fail(n, "expected mapping (check indentation)")
+	}
+	for _, kv := range list {
+		handle, ok := keys[text(kv.Key)]
+		if !ok {
+			return r.fail(kv.Key, "unknown key '%s'", text(kv.Key))
+		}
+		if handle == nil {
+			continue
+		}
+		if err := handle(kv); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// text is a scalar as written, without its quotes.
+func text(n ast.Node) string {
+	if n == nil || n.GetToken() == nil {
+		return ""
+	}
+	return n.GetToken().Value
+}
+
+func (r *planReader) list(kv *ast.MappingValueNode) ([]ast.Node, error) {
+	switch t := kv.Value.(type) {
+	case *ast.SequenceNode:
+		return t.Values, nil
+	case *ast.NullNode:
+		return nil, nil
+	}
+	return nil, r.fail(kv.Value, "expected sequence")
+}
+
+func (r *planReader) network(kv *ast.MappingValueNode) error {
+	return r.each(kv.Value, map[string]func(*ast.MappingValueNode) error{
+		"version": func(kv *ast.MappingValueNode) error {
+			if text(kv.Value) != "2" {
+				return r.fail(kv.Value, "Only version 2 is supported")
+			}
+			return nil
+		},
+		"renderer": func(kv *ast.MappingValueNode) error { return r.renderer(kv, &r.plan.renderer) },
+		"ethernets": func(kv *ast.MappingValueNode) error {
+			list, ok := entries(kv.Value)
+			if !ok {
+				return r.fail(kv.Value, "expected mapping (check indentation)")
+			}
+			for _, e := range list {
+				if err := r.ethernet(text(e.Key), e.Value); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+}
+
+func (r *planReader) renderer(kv *ast.MappingValueNode, into *string) error {
+	v := text(kv.Value)
+	if v != "networkd" && v != "NetworkManager" && v != "sriov" {
+		return r.fail(kv.Value, "unknown renderer '%s'", v)
+	}
+	if v == "sriov" || v == "NetworkManager" && r.s.m.Config.Stack != labsim.StackNetplanNM {
+		r.s.m.Violate("netplan renderer %s is not simulated on this host", v)
+	}
+	*into = v
+	return nil
+}
+
+func (r *planReader) ethernet(id string, n ast.Node) error {
+	i := r.plan.ifaces[id]
+	if i == nil {
+		i = &planIface{id: id}
+		r.plan.ifaces[id] = i
+		r.plan.ids = append(r.plan.ids, id)
+	}
+	str := func(into *string) func(*ast.MappingValueNode) error {
+		return func(kv *ast.MappingValueNode) error { *into = text(kv.Value); return nil }
+	}
+	flag := func(into *bool) func(*ast.MappingValueNode) error {
+		return func(kv *ast.MappingValueNode) error { return r.boolean(kv.Value, into) }
+	}
+	return r.each(n, map[string]func(*ast.MappingValueNode) error{
+		"addresses": func(kv *ast.MappingValueNode) error { return r.addresses(kv, i) },
+		"mtu":       func(kv *ast.MappingValueNode) error { return r.number(kv.Value, &i.mtu) },
+		"infiniband-mode": func(kv *ast.MappingValueNode) error {
+			i.mode = text(kv.Value)
+			if i.mode != "datagram" && i.mode != "connected" {
+				return r.fail(kv.Value, "Value of 'infiniband-mode' needs to be 'datagram' or 'connected'")
+			}
+			return nil
+		},
+		"link-local": func(kv *ast.MappingValueNode) error {
+			list, err := r.list(kv)
+			i.linkLocalSet, i.linkLocal = true, nil
+			for _, e := range list {
+				i.linkLocal = append(i.linkLocal, text(e))
+			}
+			return err
+		},
+		"match":    func(kv *ast.MappingValueNode) error { return r.match(kv.Value, i) },
+		"routes":   func(kv *ast.MappingValueNode) error { return r.routes(kv, i) },
+		"renderer": func(kv *ast.MappingValueNode) error { return r.renderer(kv, &i.renderer) },
+		"nameservers": func(kv *ast.MappingValueNode) error {
+			return r.each(kv.Value, map[string]func(*ast.MappingValueNode) error{"addresses": func(kv *ast.MappingValueNode) error {
+				list, err := r.list(kv)
+				for _, e := range list {
+					i.dns = append(i.dns, text(e))
+				}
+				return err
+			}, "search": nil})
+		},
+		"optional": flag(&i.optional), "dhcp4": flag(&i.dhcp4), "dhcp6": flag(&i.dhcp6),
+		"set-name": str(&i.setName), "gateway4": str(&i.gateway), "activation-mode": str(&i.activation),
+		"accept-ra": func(kv *ast.MappingValueNode) error {
+			var on bool
+			err := r.boolean(kv.Value, &on)
+			i.noRA = !on
+			return err
+		},
+		"ignore-carrier": flag(&i.ignoreCarrier),
+		"critical":       nil, "wakeonlan": nil, "dhcp-identifier": nil,
+	})
+}
+
+func (r *planReader) boolean(n ast.Node, into *bool) error {
+	switch strings.ToLower(text(n)) {
+	case "true", "yes", "on", "y":
+		*into = true
+	case "false", "no", "off", "n":
+		*into = false
+	default:
+		return r.fail(n, "invalid boolean value '%s'", text(n))
+	}
+	return nil
+}
+
+func (r *planReader) number(n ast.Node, into *int) error {
+	v, err := strconv.ParseUint(text(n), 0, 31)
+	if err != nil {
+		return r.fail(n, "invalid unsigned int value '%s'", text(n))
+	}
+	*into = int(v)
+	return nil
+}
+
+func (r *planReader) addresses(kv *ast.MappingValueNode, i *planIface) error {
+	list, err := r.list(kv)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		v := text(e)
+		addr, bits, ok := strings.Cut(v, "/")
+		if !ok {
+			return r.fail(kv.Value, "address '%s' is missing /prefixlength", v)
+		}
+		if _, err := netip.ParseAddr(addr); err != nil {
+			return r.fail(e, "malformed address '%s', must be X.X.X.X/NN or X:X:X:X:X:X:X:X/NN", v)
+		}
+		if _, err := netip.ParsePrefix(v); err != nil {
+			return r.fail(e, "invalid prefix length in address '%s'", addr+"/"+bits)
+		}
+		i.addresses = append(i.addresses, v)
+	}
+	return nil
+}
+
+func (r *planReader) match(n ast.Node, i *planIface) error {
+	return r.each(n, map[string]func(*ast.MappingValueNode) error{
+		"name":   func(kv *ast.MappingValueNode) error { i.matchName = text(kv.Value); return nil },
+		"driver": func(kv *ast.MappingValueNode) error { i.matchDriver = text(kv.Value); return nil },
+		"macaddress": func(kv *ast.MappingValueNode) error {
+			i.matchMA = text(kv.Value)
+			if n := strings.Count(i.matchMA, ":") + 1; n != 6 && n != 20 {
+				ten := strings.TrimSuffix(strings.Repeat("XX:", 20), ":")
+				return r.fail(kv.Value, "Invalid MAC address '%s', must be XX:XX:XX:XX:XX:XX or %s", i.matchMA, ten)
+			}
+			return nil
+		},
+	})
+}
+
+func (r *planReader) routes(kv *ast.MappingValueNode, i *planIface) error {
+	list, err := r.list(kv)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		to, via := "", ""
+		err := r.each(e, map[string]func(*ast.MappingValueNode) error{
+			"to":     func(kv *ast.MappingValueNode) error { to = text(kv.Value); return nil },
+			"via":    func(kv *ast.MappingValueNode) error { via = text(kv.Value); return nil },
+			"metric": nil, "on-link": nil,
+		})
+		if err != nil {
+			return err
+		}
+		if to == "default" || to == "0.0.0.0/0" {
+			i.gateway = via
+			continue
+		}
+		i.routes = append(i.routes, [2]string{to, via})
+	}
+	return nil
+}

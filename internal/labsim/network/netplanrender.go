@@ -1,0 +1,180 @@
+package network
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
+)
+
+// render writes the networkd files below root.
+func (s *State) render(root string, p *plan) {
+	dir := root + "/run/systemd/network"
+	if infos, err := s.m.FS.ReadDir(vfs.Root, dir); err == nil {
+		for _, i := range infos {
+			if strings.HasPrefix(i.Name(), "10-netplan-") {
+				s.m.FS.Drop(path.Join(dir, i.Name()))
+			}
+		}
+	}
+	s.dropRendered(root + nmRunDir)
+	for _, id := range p.ids {
+		i := p.ifaces[id]
+		if i.renderer == "NetworkManager" || i.renderer == "" && p.renderer == "NetworkManager" {
+			s.m.FS.Put(root+nmRunDir+"/netplan-"+id+".nmconnection", i.keyfile(), 0o600)
+			continue
+		}
+		// netplan 1.1 has the service that waits for the network list what it waits for
+		// instead.
+		i.required = s.m.OS != labsim.Debian12
+		s.m.FS.Put(dir+"/10-netplan-"+id+".network", i.networkFile(), 0o640)
+		if i.mtu != 0 {
+			s.m.FS.Put(dir+"/10-netplan-"+id+".link", fmt.Sprintf("[Match]\nOriginalName=%s\n\n[Link]\nWakeOnLan=off\nMTUBytes=%d\n", id, i.mtu), 0o640)
+		}
+	}
+}
+
+func (i *planIface) networkFile() string {
+	var b strings.Builder
+	b.WriteString("[Match]\n" + i.matchLines())
+	online := i.optional && !i.required
+	if online || i.mtu != 0 || i.activation != "" {
+		b.WriteString("\n[Link]\n")
+		if online {
+			b.WriteString("RequiredForOnline=no\n")
+		}
+		if i.activation != "" {
+			b.WriteString("ActivationPolicy=" + i.activation + "\n")
+		}
+		if i.mtu != 0 {
+			fmt.Fprintf(&b, "MTUBytes=%d\n", i.mtu)
+		}
+	}
+	b.WriteString("\n[Network]\n")
+	if mode := dhcpMode(i.dhcp4, i.dhcp6); mode != "" {
+		b.WriteString("DHCP=" + mode + "\n")
+	}
+	b.WriteString("LinkLocalAddressing=" + i.linkLocalValue() + "\n")
+	for _, a := range i.addresses {
+		b.WriteString("Address=" + a + "\n")
+	}
+	if i.noRA {
+		b.WriteString("IPv6AcceptRA=no\n")
+	}
+	if i.ignoreCarrier {
+		b.WriteString("ConfigureWithoutCarrier=yes\n")
+	}
+	for _, d := range i.dns {
+		b.WriteString("DNS=" + d + "\n")
+	}
+	for _, r := range i.routes {
+		b.WriteString("\n[Route]\nDestination=" + r[0] + "\nGateway=" + r[1] + "\n")
+	}
+	if i.gateway != "" {
+		b.WriteString("\n[Route]\nDestination=0.0.0.0/0\nGateway=" + i.gateway + "\n")
+	}
+	if i.mode != "" {
+		b.WriteString("\n[IPoIB]\nMode=" + i.mode + "\n")
+	}
+	return b.String()
+}
+
+func (i *planIface) matchLines() string {
+	out := ""
+	if i.matchMA != "" {
+		out += "PermanentMACAddress=" + i.matchMA + "\n"
+	}
+	if i.matchDriver != "" {
+		out += "Driver=" + i.matchDriver + "\n"
+	}
+	if i.matchName != "" {
+		out += "Name=" + i.matchName + "\n"
+	}
+	if out == "" {
+		out = "Name=" + i.id + "\n"
+	}
+	return out
+}
+
+func dhcpMode(v4, v6 bool) string {
+	switch {
+	case v4 && v6:
+		return "yes"
+	case v4:
+		return "ipv4"
+	case v6:
+		return "ipv6"
+	}
+	return ""
+}
+
+func (i *planIface) linkLocalValue() string {
+	if !i.linkLocalSet {
+		return "ipv6"
+	}
+	switch strings.Join(i.linkLocal, ",") {
+	case "":
+		return "no"
+	case "ipv4":
+		return "ipv4"
+	case "ipv6":
+		return "ipv6"
+	}
+	return "yes"
+}
+
+func (s *State) dropRendered(dir string) {
+	infos, err := s.m.FS.ReadDir(vfs.Root, dir)
+	if err != nil {
+		return
+	}
+	for _, i := range infos {
+		if strings.HasPrefix(i.Name(), "netplan-") {
+			s.m.FS.Drop(path.Join(dir, i.Name()))
+		}
+	}
+}
+
+// keyfile is the profile that netplan 1.1.2 writes for NetworkManager. Without
+// infiniband-mode it takes the interface for Ethernet.
+func (i *planIface) keyfile() string {
+	var b strings.Builder
+	kind := "ethernet"
+	if i.mode != "" {
+		kind = "infiniband"
+	}
+	fmt.Fprintf(&b, "[connection]\nid=netplan-%s\ntype=%s\ninterface-name=%s\n\n[%s]\n", i.id, kind, i.id, kind)
+	if i.mtu != 0 {
+		fmt.Fprintf(&b, "mtu=%d\n", i.mtu)
+	}
+	if i.mode != "" {
+		b.WriteString("transport-mode=" + i.mode + "\n")
+	}
+	for _, family := range []string{"ipv4", "ipv6"} {
+		n, lines := 0, ""
+		add := func(key, value string) {
+			if strings.Contains(value, ":") == (family == "ipv6") {
+				n++
+				lines += fmt.Sprintf("%s%d=%s\n", key, n, value)
+			}
+		}
+		for _, a := range i.addresses {
+			add("address", a)
+		}
+		if family == "ipv6" && n > 0 {
+			lines += "ip6-privacy=0\n"
+		}
+		method := map[bool]string{true: "manual", false: map[string]string{"ipv4": "disabled", "ipv6": "ignore"}[family]}[n > 0]
+		if family == "ipv4" && i.dhcp4 {
+			method = "auto"
+		}
+		n = 0
+		for _, r := range i.routes {
+			add("route", r[0]+","+r[1])
+		}
+		fmt.Fprintf(&b, "\n[%s]\nmethod=%s\n%s", family, method, lines)
+	}
+	return b.String()
+}

@@ -1,0 +1,345 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/systemd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
+)
+
+// network is a .network file as systemd-networkd 255 reads it.
+type network struct {
+	systemd.UnitFile
+	routes []map[string]string
+}
+
+// networkSections are those that networkd knows; [IPoIB] is not one of them, so
+// a mode written there has no effect and only a line in the journal says so.
+var networkSections = map[string]bool{"Match": true, "Link": true, "Network": true, "Address": true, "Route": true, "DHCP": true, "DHCPv4": true, "DHCPv6": true}
+
+// loadNetworks reads the .network files, as networkd does at start and reload.
+func (s *State) loadNetworks() {
+	files := map[string]string{} // base name to path; /etc wins over /run
+	for _, dir := range []string{"/run/systemd/network", "/etc/systemd/network"} {
+		infos, err := s.m.FS.ReadDir(vfs.Root, dir)
+		if err != nil {
+			continue
+		}
+		for _, i := range infos {
+			if strings.HasSuffix(i.Name(), ".network") {
+				files[i.Name()] = dir + "/" + i.Name()
+			}
+		}
+	}
+	names := make([]string, 0, len(files))
+	for n := range files {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	var list []*network
+	for _, n := range names {
+		data, err := s.m.FS.ReadFile(files[n])
+		if err == nil {
+			list = append(list, s.withDropIns(s.parseNetwork(files[n], string(data)), n))
+		}
+	}
+	s.mu.Lock()
+	s.networks = list
+	s.mu.Unlock()
+}
+
+func (s *State) parseNetwork(file, body string) *network {
+	n := &network{UnitFile: systemd.UnitFile{Path: file, Values: map[string][]string{}}}
+	section := ""
+	for i, line := range strings.Split(body, "\n") {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || line[0] == '#' || line[0] == ';':
+		case line[0] == '[':
+			section = strings.Trim(line, "[]")
+			if !networkSections[section] {
+				systemd.Of(s.m).Log("systemd-networkd.service", "systemd-networkd", file+":"+strconv.Itoa(i+1)+": Unknown section '"+section+"'. Ignoring.")
+			}
+			if section == "Route" {
+				n.routes = append(n.routes, map[string]string{})
+			}
+		case networkSections[section]:
+			k, v, _ := strings.Cut(line, "=")
+			k, v = strings.TrimSpace(k), strings.TrimSpace(v)
+			n.Values[section+"."+k] = append(n.Values[section+"."+k], v)
+			if section == "Route" {
+				n.routes[len(n.routes)-1][k] = v
+			}
+		}
+	}
+	return n
+}
+
+// networkFor returns the first file that matches an interface.
+func (s *State) networkFor(name string) *network {
+	d, ok := s.m.Netdev(name)
+	if !ok {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.networks {
+		if n.matches(&d) {
+			return n
+		}
+	}
+	return nil
+}
+
+func (n *network) matches(d *labsim.Netdev) bool {
+	tests := map[string]string{"Name": d.Name, "PermanentMACAddress": d.HardwareAddress(), "MACAddress": d.HardwareAddress(), "Driver": d.Driver}
+	some := false
+	for key, have := range tests {
+		patterns := systemd.Words(n.Values["Match."+key])
+		if len(patterns) == 0 {
+			continue
+		}
+		some = true
+		if !slices.ContainsFunc(patterns, func(p string) bool { return systemd.GlobMatch(p, have) || strings.EqualFold(p, have) }) {
+			return false
+		}
+	}
+	return some && d.Type != labsim.TypeLoopback
+}
+
+// reconfigure applies the file of one interface. Failures are logged and the
+// link still ends as configured.
+func (s *State) reconfigure(name string) {
+	n := s.networkFor(name)
+	if n == nil {
+		s.dropManaged(name, nil)
+		s.noteLink(name, nil, "unmanaged")
+		return
+	}
+	unit, ident := "systemd-networkd.service", "systemd-networkd"
+	s.makeChildren(n, name)
+	if v := n.Last("Link.MTUBytes"); v != "" {
+		mtu, err := strconv.Atoi(v)
+		if err == nil {
+			err = s.m.SetMTU(name, min(mtu, s.maxMTU(name)))
+		}
+		if err != nil {
+			systemd.Of(s.m).Log(unit, ident, name+": Failed to set MTU, ignoring: "+errnoText(err))
+		}
+	}
+	if p := n.Last("Link.ActivationPolicy"); p != "manual" && p != "down" {
+		s.SetLink(name, true)
+	}
+	want, gateway := s.wantedAddrs(n, name)
+	if d, ok := s.m.Netdev(name); ok && !s.m.Carrier(&d) && !systemd.IsYes(n.Last("Network.ConfigureWithoutCarrier")) {
+		// Addresses wait for the carrier; what is there stays.
+		s.noteLink(name, n, "configuring")
+		return
+	}
+	s.dropManaged(name, want)
+	for _, a := range want {
+		if err := s.AddAddr(name, a); err != nil && !errors.Is(err, ErrAddrExists) {
+			systemd.Of(s.m).Log(unit, ident, name+": Could not set address: "+err.Error())
+		}
+	}
+	s.mu.Lock()
+	s.managed[name] = want
+	s.mu.Unlock()
+	if gateway.IsValid() {
+		s.SetDefault(gateway)
+	}
+	s.setRoutes(name, n.wantedRoutes())
+	s.noteLink(name, n, "configured")
+}
+
+func (s *State) maxMTU(name string) int {
+	if d, ok := s.m.Netdev(name); ok && d.Type == labsim.TypeInfiniBand {
+		return labsim.ConnectedMaxMTU
+	}
+	return 9978
+}
+
+func errnoText(err error) string {
+	if errors.Is(err, syscall.EINVAL) {
+		return "Invalid argument"
+	}
+	return err.Error()
+}
+
+// wantedAddrs are the static addresses of a file and what DHCP leases.
+func (s *State) wantedAddrs(n *network, name string) (want []netip.Prefix, gateway netip.Addr) {
+	for _, a := range append(append([]string{}, n.Values["Network.Address"]...), n.Values["Address.Address"]...) {
+		if p, err := netip.ParsePrefix(a); err == nil {
+			want = append(want, p)
+		}
+	}
+	if dhcp := n.Last("Network.DHCP"); dhcp == "yes" || dhcp == "ipv4" {
+		lease, gw := s.Lease(name)
+		want = append(want, lease...)
+		gateway = gw
+	}
+	if gw, err := netip.ParseAddr(n.Last("Network.Gateway")); err == nil {
+		gateway = gw
+	}
+	for _, r := range n.routes {
+		gw, err := netip.ParseAddr(r["Gateway"])
+		dst := r["Destination"]
+		if err == nil && (dst == "" || dst == "0.0.0.0/0") {
+			gateway = gw
+		}
+	}
+	return want, gateway
+}
+
+// Lease is what the management network's DHCP server would give.
+func (s *State) Lease(name string) ([]netip.Prefix, netip.Addr) {
+	for _, d := range s.m.Config.Netdevs {
+		if d.Name == name {
+			gw := d.Gateway
+			if !gw.IsValid() && d.SSH {
+				gw = s.m.Config.Gateway
+			}
+			return d.Addrs, gw
+		}
+	}
+	return nil, netip.Addr{}
+}
+
+// dropManaged removes every address but the wanted ones from an interface that
+// networkd manages, and only its own from one that it no longer does.
+func (s *State) dropManaged(name string, want []netip.Prefix) {
+	s.mu.Lock()
+	own := s.managed[name]
+	delete(s.managed, name)
+	s.mu.Unlock()
+	d, ok := s.m.Netdev(name)
+	if !ok {
+		return
+	}
+	for _, a := range d.Addrs {
+		mine := want != nil || slices.Contains(own, a)
+		if mine && !slices.Contains(want, a) && (!a.Addr().Is6() || !isLinkLocal(a)) {
+			_ = s.DelAddr(name, a)
+		}
+	}
+}
+
+// configureAll applies the files of all interfaces.
+func (s *State) configureAll() {
+	done := map[string]bool{}
+	// A second time for the children that the first has made.
+	for range 2 {
+		for _, d := range s.m.Netdevs() {
+			if d.Type != labsim.TypeLoopback && !done[d.Name] {
+				done[d.Name] = true
+				s.reconfigure(d.Name)
+			}
+		}
+	}
+}
+
+// networkReload re-reads the files and reconfigures the interfaces whose file
+// changed, came or went.
+func (s *State) networkReload() {
+	before := map[string]string{}
+	for _, d := range s.m.Netdevs() {
+		before[d.Name] = s.networkText(d.Name)
+	}
+	s.loadNetworks()
+	for _, d := range s.m.Netdevs() {
+		if before[d.Name] != s.networkText(d.Name) {
+			s.reconfigure(d.Name)
+		}
+	}
+}
+
+func (s *State) networkText(name string) string {
+	n := s.networkFor(name)
+	if n == nil {
+		return ""
+	}
+	keys := make([]string, 0, len(n.Values))
+	for k := range n.Values {
+		keys = append(keys, k+"="+strings.Join(n.Values[k], "\n"))
+	}
+	sort.Strings(keys)
+	return n.Path + strings.Join(keys, "\n")
+}
+
+// networkctl knows reload, reconfigure, list and status.
+func networkctl(_ context.Context, p *labsim.Proc) int {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, "no-pager", "no-legend")
+	if bad != "" || len(o.Args) == 0 {
+		return p.Unknown("form of networkctl " + bad)
+	}
+	s := Of(p.Machine)
+	names := o.Args[1:]
+	for _, n := range names {
+		if _, ok := p.Machine.Netdev(n); !ok {
+			// As 252 and 257 say it.
+			p.Errorf("Failed to resolve interface \"%s\": No such device\n", n)
+			return 1
+		}
+	}
+	if p.UID != 0 && (o.Args[0] == "reload" || o.Args[0] == "reconfigure") {
+		p.Errorf("Failed to %s: Interactive authentication required.\n", o.Args[0])
+		return 1
+	}
+	return s.networkVerb(p, o.Args[0], names)
+}
+
+func (s *State) networkVerb(p *labsim.Proc, verb string, names []string) int {
+	switch {
+	case verb == "reload" && len(names) == 0:
+		s.networkReload()
+	case verb == "reconfigure" && len(names) > 0:
+		for _, n := range names {
+			s.reconfigure(n)
+		}
+	case verb == "list" || verb == "status":
+		s.networkList(p, names)
+	default:
+		return p.Unknown("networkctl " + verb)
+	}
+	return 0
+}
+
+func (s *State) networkList(p *labsim.Proc, names []string) {
+	kinds := map[int]string{labsim.TypeLoopback: "loopback", labsim.TypeEthernet: "ether", labsim.TypeInfiniBand: "infiniband"}
+	var rows [][]string
+	for _, d := range p.Machine.Netdevs() {
+		if len(names) > 0 && !slices.Contains(names, d.Name) {
+			continue
+		}
+		setup, oper := "unmanaged", "off"
+		if s.networkFor(d.Name) != nil {
+			setup = "configured"
+		}
+		switch {
+		case d.Up && p.Machine.Carrier(&d) && len(d.Addrs) > 0 && d.Type != labsim.TypeLoopback:
+			oper = "routable"
+		case d.Up && p.Machine.Carrier(&d):
+			oper = "carrier"
+		case d.Up:
+			oper = "no-carrier"
+		}
+		rows = append(rows, []string{strconv.Itoa(d.Index), d.Name, kinds[d.Type], oper, setup})
+	}
+	widths := []int{3, 0, 0, 0, 0}
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len(cell))
+		}
+	}
+	for _, r := range rows {
+		p.Printf("%*s %-*s %-*s %-*s %s\n", widths[0], r[0], widths[1], r[1], widths[2], r[2], widths[3], r[3], r[4])
+	}
+}

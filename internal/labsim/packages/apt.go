@@ -1,0 +1,152 @@
+package packages
+
+import (
+	"cmp"
+	"context"
+	"sort"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
+)
+
+// aptGet knows update, install and remove of the packages that hosts here need.
+func aptGet(ctx context.Context, p *labsim.Proc) int {
+	o, bad := labsim.ParseArgs(p.Args[1:], false,
+		"y yes assume-yes", "q quiet", "qq",
+		"no-install-recommends", "o option=")
+	if bad != "" || len(o.Args) == 0 {
+		return p.Unknown("form of apt-get " + bad)
+	}
+	s := stateOf(p.Machine)
+	lock := "/var/lib/dpkg/lock-frontend"
+	if o.Args[0] == "update" {
+		lock = "/var/lib/apt/lists/lock"
+	}
+	s.mu.Lock()
+	locked, offline := s.lockedBy, s.offline
+	s.mu.Unlock()
+	switch {
+	case p.UID != 0:
+		p.Errorf("E: Could not open lock file %s - open (13: Permission denied)\nE: Unable to acquire the dpkg frontend lock (%s), are you root?\n", lock, lock)
+		return 100
+	case locked != 0:
+		p.Errorf("E: Could not get lock %s. It is held by process %d (unattended-upgr)\nE: Unable to acquire the dpkg frontend lock (%s), is another process using it?\n", lock, locked, lock)
+		return 100
+	}
+	switch o.Args[0] {
+	case "update":
+		return aptUpdate(p, offline)
+	case "install":
+		return s.aptInstall(ctx, p, o, offline)
+	case "remove", "purge":
+		return p.Unknown("apt-get " + o.Args[0])
+	}
+	return p.Unknown("apt-get " + o.Args[0])
+}
+
+func aptUpdate(p *labsim.Proc, offline bool) int {
+	if offline {
+		p.Printf("Ign:1 http://archive.ubuntu.com/ubuntu noble InRelease\nReading package lists...\n")
+		p.Errorf("W: Failed to fetch http://archive.ubuntu.com/ubuntu/dists/noble/InRelease  Temporary failure resolving 'archive.ubuntu.com'\n" +
+			"W: Some index files failed to download. They have been ignored, or old ones used instead.\n")
+		return 0 // apt-get update forgives unreachable mirrors
+	}
+	p.Printf("Hit:1 http://archive.ubuntu.com/ubuntu noble InRelease\nReading package lists...\n")
+	return 0
+}
+
+func (s *state) aptInstall(ctx context.Context, p *labsim.Proc, o *labsim.Flags, offline bool) int {
+	avail := s.available()
+	var fresh []string
+	for _, name := range o.Args[1:] {
+		name, _, _ = strings.Cut(name, "=")
+		if _, ok := avail[name]; !ok {
+			if !strings.HasPrefix(name, "linux-modules-extra-") {
+				p.Machine.Violate("apt-get: package %s is not known to the lab", name)
+			}
+			p.Errorf("E: Unable to locate package %s\n", name)
+			return 100
+		}
+		fresh = s.missing(name, fresh)
+	}
+	p.Printf("Reading package lists...\nBuilding dependency tree...\nReading state information...\n")
+	if len(fresh) == 0 {
+		for _, name := range o.Args[1:] {
+			p.Printf("%s is already the newest version (%s).\n", name, s.version(name))
+		}
+		p.Printf("0 upgraded, 0 newly installed, 0 to remove and 0 not upgraded.\n")
+		return 0
+	}
+	sort.Strings(fresh)
+	p.Printf("The following NEW packages will be installed:\n  %s\n0 upgraded, %d newly installed, 0 to remove and 0 not upgraded.\n",
+		strings.Join(fresh, " "), len(fresh))
+	if !o.Has("y") {
+		p.Printf("Do you want to continue? [Y/n] Abort.\n")
+		return 1
+	}
+	if offline {
+		p.Errorf("E: Failed to fetch http://archive.ubuntu.com/ubuntu/pool/%s  Temporary failure resolving 'archive.ubuntu.com'\n"+
+			"E: Unable to fetch some archives, maybe run apt-get update or try with --fix-missing?\n", fresh[0])
+		return 100
+	}
+	if p.Getenv("DEBIAN_FRONTEND") != "noninteractive" {
+		p.Errorf("debconf: unable to initialize frontend: Dialog\ndebconf: falling back to frontend: Noninteractive\n")
+	}
+	for _, name := range fresh {
+		s.setUp(ctx, p, name, avail[name])
+	}
+	return 0
+}
+
+// dpkgQuery knows -W with a format, and dpkg -s.
+func dpkgQuery(_ context.Context, p *labsim.Proc) int {
+	o, bad := labsim.ParseArgs(p.Args[1:], false, "W show", "f showformat=", "s status")
+	if bad != "" || o.Has("W") == o.Has("s") || len(o.Args) == 0 {
+		return p.Unknown("form of " + p.Name() + " " + bad)
+	}
+	s := stateOf(p.Machine)
+	status := 0
+	for _, name := range o.Args {
+		v := s.version(name)
+		switch {
+		case v == "" && o.Has("W"):
+			p.Errorf("dpkg-query: no packages found matching %s\n", name)
+			status = 1
+		case v == "":
+			p.Errorf("dpkg-query: package '%s' is not installed and no information is available\n"+
+				"Use dpkg --info (= dpkg-deb --info) to examine archive files.\n", name)
+			status = 1
+		case o.Has("W"):
+			// dpkg takes "-f=FORMAT" for a short option, too.
+			format := strings.TrimPrefix(o.Or("f", "${binary:Package}\t${Version}\n"), "=")
+			p.Printf("%s", packageFormat(format, name, v))
+		default:
+			p.Printf("Package: %s\nStatus: install ok installed\nArchitecture: amd64\nVersion: %s\n", name, v)
+		}
+	}
+	return status
+}
+
+func packageFormat(format, name, version string) string {
+	return strings.NewReplacer("${Package}", name, "${binary:Package}", name, "${Version}", version,
+		"${Status}", "install ok installed", "${db:Status-Status}", "installed", "${db:Status-Abbrev}", "ii ",
+		"${Architecture}", "amd64", `\n`, "\n", `\t`, "\t").Replace(format)
+}
+
+// aptCache knows policy.
+func aptCache(_ context.Context, p *labsim.Proc) int {
+	if len(p.Args) < 3 || p.Args[1] != "policy" {
+		return p.Unknown("form of apt-cache")
+	}
+	s := stateOf(p.Machine)
+	avail := s.available()
+	for _, name := range p.Args[2:] {
+		info, ok := avail[name]
+		if !ok {
+			continue // apt-cache policy prints nothing for what it does not know
+		}
+		have := s.version(name)
+		p.Printf("%s:\n  Installed: %s\n  Candidate: %s\n", name, cmp.Or(have, "(none)"), info.version)
+	}
+	return 0
+}
