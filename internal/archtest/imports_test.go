@@ -86,6 +86,7 @@ var rules = map[string]rule{
 	"connectivity":        {own: []string{"fact", "ib", "shellcmd", "host", "tool", "inventory", "hosts"}},
 	"fabric/picture":      {own: []string{"fabric"}},
 	"hca/backup":          {own: []string{"ib", "fwimage", "inventory"}, noStd: []string{"context", "os/exec"}},
+	"hca/journal":         {own: []string{"fact", "ib", "safety", "inventory", "tool/mstflint"}, noStd: []string{"context", "os", "os/exec"}},
 	"hca":                 {own: []string{"fact", "ib", "fwimage", "safety", "shellcmd", "host", "tool", "inventory", "hosts", "platform"}, outside: []string{"github.com/cenkalti/backoff/v5"}},
 	"opensm":              {own: []string{"fact", "ib", "safety", "shellcmd", "host", "tool", "inventory", "hosts", "platform", "fabric"}},
 	"ipoib":               {own: []string{"fact", "ib", "safety", "shellcmd", "host", "tool", "inventory", "hosts", "platform"}},

@@ -51,7 +51,7 @@ func firmwareGoal(c Card, want safety.Flash, consent, backup string) goal {
 func guidGoal(c Card, v safety.Verdict, consent, backup string) goal {
 	return goal{
 		consent: consent, title: "GUIDs of card " + c.ID() + " are written", backup: backup,
-		content: v.To.PSID.String() + " " + v.To.FW.String() + " " + guidWords(v.GUIDs), text: "GUIDs " + guidWords(v.GUIDs),
+		content: v.To.PSID.String() + " " + v.To.FW.String() + " " + v.GUIDs.Words(), text: "GUIDs " + v.GUIDs.Words(),
 		reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
 			now := effective(s, card)
 			known := shown(v.GUIDs, now)

@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
-
-// purposeRestore marks the job of a burn that undoes another one.
-const purposeRestore = "restore"
 
 // ApplyFirmware has the card hold the image and, if asked, run it. It converges
 // from whatever it finds: a job of an earlier run is waited for and settled
@@ -113,18 +110,18 @@ func (o *Ops) burn(ctx context.Context, f Firmware, planned Assessment, state *F
 	if err != nil {
 		return err
 	}
-	j.set("backup_path", backup.Path)
-	o.own(&j)
+	j.SetBackup(backup.Path)
+	j.SetOwner(o.me.machine, o.me.process)
 	if f.Restore != nil {
-		j.set("purpose", purposeRestore)
+		j.SetRestore()
 	}
-	state.JobID = j.id
+	state.JobID = j.ID
 	out, err := o.run(ctx, f.Card, j)
 	if err != nil {
 		return withBackup(err, backup.Path)
 	}
 	done, err := o.conclude(ctx, f.Card, out, expectation{
-		kind: KindBurn, flash: final.To, before: final.From, guids: planned.Card.GUIDs, blank: planned.Card.BlankGUIDs,
+		kind: journal.Burn, flash: final.To, before: final.From, guids: planned.Card.GUIDs, blank: planned.Card.BlankGUIDs,
 		checksum: f.Image.Checksum, ownROM: f.Image.HasROM || !planned.Card.HasROM,
 	})
 	state.Did = append(state.Did, done...)
@@ -132,33 +129,19 @@ func (o *Ops) burn(ctx context.Context, f Firmware, planned Assessment, state *F
 }
 
 // burnJob builds the job of a burn; only a verdict that permits it gives one.
-func (o *Ops) burnJob(f Firmware, v safety.Verdict, s *inventory.Snapshot, card *inventory.Card) (job, error) {
+func (o *Ops) burnJob(f Firmware, v safety.Verdict, s *inventory.Snapshot, card *inventory.Card) (journal.Request, error) {
 	if !v.Permits(safety.ActionBurn, f.Card.ID()) {
-		return job{}, &safety.RefusedError{What: "burn firmware on card " + f.Card.ID(), Findings: v.Findings}
+		return journal.Request{}, &safety.RefusedError{What: "burn firmware on card " + f.Card.ID(), Findings: v.Findings}
 	}
 	path := ImagePath(f.Image.SHA256)
 	cmd, err := mstflint.Burn(f.Card.PCI, path, mstflint.BurnOptions{AllowPSIDChange: v.From.PSID != v.To.PSID, Answers: len(v.Answers)})
 	if err != nil {
-		return job{}, fmt.Errorf("build the burn of %s: %w", f.Card.ID(), err)
+		return journal.Request{}, fmt.Errorf("build the burn of %s: %w", f.Card.ID(), err)
 	}
-	j := o.newJob(KindBurn, f.Card, s, card)
-	j.set("image_path", path)
-	j.set("image_sha256", f.Image.SHA256)
-	j.set("to_psid", v.To.PSID.String())
-	j.set("to_fw", v.To.FW.String())
-	j.set("to_checksum", f.Image.Checksum)
-	j.answerWith(cmd.Argv(), v.Answers)
+	j := o.newJob(journal.Burn, f.Card, s, card)
+	j.SetImage(path, f.Image.SHA256, v.To, f.Image.Checksum)
+	j.SetCommand(cmd.Argv(), v.Answers)
 	return j, nil
-}
-
-// answerWith sets the tool's command line and how many of its questions are
-// answered with yes.
-func (j *job) answerWith(argv []string, answers []safety.Question) {
-	j.argv, j.answers = argv, len(answers)
-	j.set("answers", strconv.Itoa(len(answers)))
-	for _, q := range answers {
-		j.set("answer", string(q))
-	}
 }
 
 // stagedForBurn makes sure that the image is on the host with its content; the
@@ -271,28 +254,27 @@ func (o *Ops) programGUIDs(ctx context.Context, g GUIDs, planned Assessment, sta
 	if err != nil {
 		return err
 	}
-	o.own(&j)
-	state.JobID = j.id
+	j.SetOwner(o.me.machine, o.me.process)
+	state.JobID = j.ID
 	out, err := o.run(ctx, g.Card, j)
 	if err != nil {
 		return withBackup(err, backup.Path)
 	}
 	done, err := o.conclude(ctx, g.Card, out, expectation{
-		kind: KindGUIDs, flash: final.To, before: final.From, guids: final.GUIDs, oldGUIDs: planned.Card.GUIDs,
+		kind: journal.GUIDs, flash: final.To, before: final.From, guids: final.GUIDs, oldGUIDs: planned.Card.GUIDs,
 		checksum: planned.Card.Checksum, ownROM: true,
 	})
 	state.Did = append(state.Did, done...)
 	return withBackup(err, backup.Path)
 }
 
-func (o *Ops) guidJob(c Card, set ib.GUIDSet, answers []safety.Question, s *inventory.Snapshot, card *inventory.Card) (job, error) {
+func (o *Ops) guidJob(c Card, set ib.GUIDSet, answers []safety.Question, s *inventory.Snapshot, card *inventory.Card) (journal.Request, error) {
 	cmd, err := mstflint.SetGUIDs(c.PCI, set, len(answers))
 	if err != nil {
-		return job{}, fmt.Errorf("build the command that sets the GUIDs of %s: %w", c.ID(), err)
+		return journal.Request{}, fmt.Errorf("build the command that sets the GUIDs of %s: %w", c.ID(), err)
 	}
-	j := o.newJob(KindGUIDs, c, s, card)
-	j.set("to_guids", guidWords(set))
-	j.set("to_macs", set.MAC1.Hex()+" "+set.MAC2.Hex())
-	j.answerWith(cmd.Argv(), answers)
+	j := o.newJob(journal.GUIDs, c, s, card)
+	j.SetGUIDs(set)
+	j.SetCommand(cmd.Argv(), answers)
 	return j, nil
 }

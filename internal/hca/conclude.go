@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
 // expectation is what a card must hold after a job.
@@ -19,7 +19,7 @@ type expectation struct {
 	flash    safety.Flash // after
 	before   safety.Flash
 	guids    ib.GUIDSet // after; of a burn those before it
-	oldGUIDs ib.GUIDSet // of KindGUIDs: before
+	oldGUIDs ib.GUIDSet // of journal.GUIDs: before
 	blank    bool       // the card had no identity before a burn
 	checksum string     // identity-free; empty: not compared
 	ownROM   bool       // the ROM in flash is that of the image
@@ -39,18 +39,18 @@ const (
 // the job. It gives sentences on what was found and done. A card that is not
 // as expected is an error, and the job is settled then only if what the card
 // holds is known and verified.
-func (o *Ops) conclude(ctx context.Context, c Card, out outcome, want expectation) ([]string, error) {
-	if out.ended && out.exit == 0 && out.last() != "failed" {
+func (o *Ops) conclude(ctx context.Context, c Card, out journal.Outcome, want expectation) ([]string, error) {
+	if out.Done() {
 		return o.concludeWritten(ctx, c, out, want)
 	}
-	if !out.wrote() {
+	if !out.Wrote() {
 		return o.concludeRefused(ctx, c, out)
 	}
 	return o.concludeFailed(ctx, c, out, want)
 }
 
 // concludeWritten verifies a write that the tool calls done.
-func (o *Ops) concludeWritten(ctx context.Context, c Card, out outcome, want expectation) ([]string, error) {
+func (o *Ops) concludeWritten(ctx context.Context, c Card, out journal.Outcome, want expectation) ([]string, error) {
 	facts, err := o.readCard(ctx, c, readTries)
 	if err != nil {
 		return nil, o.unread(c, out, err)
@@ -72,33 +72,33 @@ func (o *Ops) concludeWritten(ctx context.Context, c Card, out outcome, want exp
 	if wrong := mismatches(facts, want); len(wrong) > 0 {
 		return did, o.notHeld(ctx, c, out, facts, want, wrong)
 	}
-	if err := o.settle(ctx, c, out.id, "verified"); err != nil {
+	if err := o.settle(ctx, c, out.ID, "verified"); err != nil {
 		return did, err
 	}
-	return append(did, fmt.Sprintf("Job %s wrote the flash of card %s: %s %s, verified.", out.id, c.ID(), facts.PSID, facts.FW)), nil
+	return append(did, fmt.Sprintf("Job %s wrote the flash of card %s: %s %s, verified.", out.ID, c.ID(), facts.PSID, facts.FW)), nil
 }
 
 // notHeld is the error of a card that does not hold what the tool says it has
 // written. The job is settled if what it holds is whole and known.
-func (o *Ops) notHeld(ctx context.Context, c Card, out outcome, facts safety.CardFacts, want expectation, wrong []string) error {
+func (o *Ops) notHeld(ctx context.Context, c Card, out journal.Outcome, facts safety.CardFacts, want expectation, wrong []string) error {
 	e := o.failed(c, out, "The tool says that it has written the flash, but the card does not hold what it should: "+strings.Join(wrong, "; ")+".")
 	if untouched(facts, want) {
 		e.Means = "The card holds what it held before, whole and verified: the tool wrote nothing. The host was not restarted."
 		e.Check = "Run apply again; it burns again. If this happens again, do not trust the tool or the flash of this card."
-		return both(e, o.settle(ctx, c, out.id, "the tool said done and wrote nothing"))
+		return both(e, o.settle(ctx, c, out.ID, "the tool said done and wrote nothing"))
 	}
 	if len(wrong) == 1 && setMeanwhile(facts, want) {
 		e.What = "The flash holds the new firmware, whole and verified, but the GUIDs are not those of before: " + wrong[0] + "."
 		e.Means = "Somebody has set them while the card was burned. They are left as they are. The host was not restarted."
 		e.Check = "Plan again, and read what has become of the card."
-		return both(e, o.settle(ctx, c, out.id, "verified; its GUIDs were set meanwhile"))
+		return both(e, o.settle(ctx, c, out.ID, "verified; its GUIDs were set meanwhile"))
 	}
 	if now := (safety.Flash{PSID: ib.PSID(facts.PSID), FW: facts.FW}); whole(facts) && now != want.flash && now != want.before {
 		text := flashText(c, facts, want)
 		e.What = "The tool said that it has written the flash. " + text
 		e.Means = "Somebody else writes this card. The card boots from that image. The host was not restarted."
 		e.Check = "Find out who else writes the card, and stop that. Then plan again: if that image is not wanted, the plan says what comes before another burn."
-		return both(e, o.settle(ctx, c, out.id, "the tool said done; "+text))
+		return both(e, o.settle(ctx, c, out.ID, "the tool said done; "+text))
 	}
 	e.Means = "Do not restart the host: the card still runs its old firmware from memory, and what is in its flash now may not start."
 	return e
@@ -109,7 +109,7 @@ func (o *Ops) notHeld(ctx context.Context, c Card, out outcome, facts safety.Car
 func untouched(f safety.CardFacts, want expectation) bool {
 	whole := f.FlashKnown && f.Verified == safety.VerifyGood
 	same := safety.Flash{PSID: ib.PSID(f.PSID), FW: f.FW} == want.before
-	if want.kind == KindGUIDs {
+	if want.kind == journal.GUIDs {
 		return whole && same && f.GUIDs == want.oldGUIDs && want.oldGUIDs != want.guids
 	}
 	return whole && same && want.before != want.flash && (want.blank || f.GUIDs == want.guids)
@@ -151,26 +151,22 @@ func mismatches(f safety.CardFacts, want expectation) []string {
 	add(!verified, "its flash does not verify: %s", f.VerifyError)
 	add(ib.PSID(f.PSID) != want.flash.PSID, "its PSID is %q instead of %q", f.PSID, want.flash.PSID)
 	add(f.FW != want.flash.FW, "its version is %s instead of %s", f.FW, want.flash.FW)
-	add(!want.blank && f.GUIDs != want.guids, "its identity is %s instead of %s", describeIdentity(f.GUIDs), describeIdentity(want.guids))
+	add(!want.blank && f.GUIDs != want.guids, "its identity is %s instead of %s", f.GUIDs.Text(), want.guids.Text())
 	add(want.ownROM && want.checksum != "" && f.Checksum != "" && f.Checksum != want.checksum,
 		"its content has checksum %s instead of %s", f.Checksum, want.checksum)
 	return wrong
 }
 
-func describeIdentity(g ib.GUIDSet) string {
-	return fmt.Sprintf("GUIDs %s MACs %s %s", guidWords(g), g.MAC1, g.MAC2)
-}
-
 // lostIdentity reports whether a burn left other GUIDs or MACs than before, and the
 // way back is known: on later chips it would go past the running firmware.
 func lostIdentity(f safety.CardFacts, want expectation) bool {
-	return want.kind == KindBurn && !want.blank && f.FlashKnown && f.Format == "FS2" && f.GUIDs != want.guids && !setMeanwhile(f, want)
+	return want.kind == journal.Burn && !want.blank && f.FlashKnown && f.Format == "FS2" && f.GUIDs != want.guids && !setMeanwhile(f, want)
 }
 
 // setMeanwhile reports whether a card has GUIDs that had none when its burn began:
 // no burn gives it any, so that somebody has set them.
 func setMeanwhile(f safety.CardFacts, want expectation) bool {
-	return want.kind == KindBurn && ib.UniqueGUID(f.GUIDs.Node) && !ib.UniqueGUID(want.guids.Node)
+	return want.kind == journal.Burn && ib.UniqueGUID(f.GUIDs.Node) && !ib.UniqueGUID(want.guids.Node)
 }
 
 // restoreIdentity writes the recorded GUIDs and MACs again, before anything
@@ -192,7 +188,7 @@ func (o *Ops) restoreIdentity(ctx context.Context, c Card, set ib.GUIDSet) ([]st
 			What:    "The burn has changed the GUIDs or MACs of the card, and those from before cannot be written back.",
 			Means:   "The new firmware is in flash with another identity than before. The host was not restarted.",
 			Check:   "Set the identity with an infiniband_guids resource.",
-			Facts:   []Fact{{"Identity before", describeIdentity(set)}},
+			Facts:   []Fact{{"Identity before", set.Text()}},
 			Err:     err,
 		}
 	}
@@ -200,44 +196,44 @@ func (o *Ops) restoreIdentity(ctx context.Context, c Card, set ib.GUIDSet) ([]st
 	if err != nil {
 		return nil, err
 	}
-	if !out.ended || out.exit != 0 {
+	if !out.Ended || out.Exit != 0 {
 		return nil, o.failed(c, out, "The burn has changed the GUIDs or MACs of the card, and writing back those from before failed.")
 	}
-	if err := o.settle(ctx, c, out.id, "verified with the burn that it mends"); err != nil {
+	if err := o.settle(ctx, c, out.ID, "verified with the burn that it mends"); err != nil {
 		return nil, err
 	}
-	return []string{fmt.Sprintf("The burn had changed the identity of card %s; job %s wrote it back: %s.", c.ID(), out.id, describeIdentity(set))}, nil
+	return []string{fmt.Sprintf("The burn had changed the identity of card %s; job %s wrote it back: %s.", c.ID(), out.ID, set.Text())}, nil
 }
 
 // concludeRefused settles a job that ended before it wrote anything.
-func (o *Ops) concludeRefused(ctx context.Context, c Card, out outcome) ([]string, error) {
+func (o *Ops) concludeRefused(ctx context.Context, c Card, out journal.Outcome) ([]string, error) {
 	e := &Error{
 		Summary: "Unable to write the flash of card " + c.ID(),
-		What:    "The job on the host ended before it wrote anything: " + orNothing(out.reason) + ".",
+		What:    "The job on the host ended before it wrote anything: " + orNothing(out.Reason) + ".",
 		Means:   "Nothing was written to the card.",
 		Check:   "Plan again: the facts that the plan was made on have changed.",
 		Facts:   jobFactsOf(c, out),
 	}
 	switch {
-	case out.exit == exitLocked && len(out.held) > 0:
+	case out.Exit == exitLocked && len(out.Held) > 0:
 		e.Summary = "Refusing to write the flash of card " + c.ID()
 		e.What = fmt.Sprintf("Another job holds the lock of the host: %s of card %s, started by %s, since %s.",
-			out.held["job"], out.held["pci"], out.held["operator"], out.held["since"])
+			out.Held["job"], out.Held["pci"], out.Held["operator"], out.Held["since"])
 		e.Check = "Wait until it ends, then plan again."
-	case out.exit == exitOther:
+	case out.Exit == exitOther:
 		e.Summary = "Refusing to write the flash of card " + c.ID() + ": FW080 another card is in the slot"
-		e.What = "The job on the host found another card than the one it was for: " + orNothing(out.reason) + "."
-	case out.exit == exitInUse:
+		e.What = "The job on the host found another card than the one it was for: " + orNothing(out.Reason) + "."
+	case out.Exit == exitInUse:
 		e.Summary = "Refusing to write the flash of card " + c.ID() + ": HO045 another program uses the card"
-		e.What = "The job on the host looked who is at the card before it wrote anything: " + orNothing(out.reason) + "."
+		e.What = "The job on the host looked who is at the card before it wrote anything: " + orNothing(out.Reason) + "."
 		e.Check = "Wait until that program has ended, then plan again."
-	case out.exit == exitStart:
-		e.Check = "Look at the host's log with journalctl -u " + unitName(out.id) + "."
-	case !out.ended:
+	case out.Exit == exitStart:
+		e.Check = "Look at the host's log with journalctl -u " + journal.Unit(out.ID) + "."
+	case !out.Ended:
 		e.What = "The job on the host ended or was interrupted before it wrote anything, and left no reason."
-		e.Check = "Run apply again. If it happens again, look at the host's log with journalctl -u " + unitName(out.id) + ": systemd-inhibit needs systemd-logind to run."
+		e.Check = "Run apply again. If it happens again, look at the host's log with journalctl -u " + journal.Unit(out.ID) + ": systemd-inhibit needs systemd-logind to run."
 	}
-	return nil, both(e, o.settle(ctx, c, out.id, "nothing was written"))
+	return nil, both(e, o.settle(ctx, c, out.ID, "nothing was written"))
 }
 
 // both adds a second error, if there is one, to the one that matters.
@@ -250,8 +246,8 @@ func both(e *Error, second error) error {
 
 // concludeFailed reads the card after a write that failed or was interrupted,
 // says which image it has, and settles the job if that image is whole.
-func (o *Ops) concludeFailed(ctx context.Context, c Card, out outcome, want expectation) ([]string, error) {
-	what := ending(out)
+func (o *Ops) concludeFailed(ctx context.Context, c Card, out journal.Outcome, want expectation) ([]string, error) {
+	what := out.Ending()
 	facts, err := o.readCard(ctx, c, lockTries)
 	e := o.failed(c, out, what)
 	if err != nil {
@@ -265,27 +261,7 @@ func (o *Ops) concludeFailed(ctx context.Context, c Card, out outcome, want expe
 	text := flashText(c, facts, want)
 	e.Means = text + " The card boots from it. The host was not restarted."
 	e.Check = "Run apply again; it burns again if it has to." // the flash is proven: no runbook
-	return []string{text}, both(e, o.settle(ctx, c, out.id, "failed; "+text))
-}
-
-// ending says how a write ended that failed or was interrupted.
-func ending(out outcome) string {
-	if !out.ended {
-		return noEnd(out)
-	}
-	return fmt.Sprintf("mstflint ended with status %d: %s.", out.exit, toolFailure(out))
-}
-
-// noEnd says why the journal of a job that is over has no exit status.
-func noEnd(out outcome) string {
-	what := "The job was interrupted while it wrote"
-	if out.last() != "burning" || out.cut {
-		what = "The tool of the job had ended, and its exit status is missing in the journal"
-	}
-	if out.full != "" {
-		return what + ". The file system of the journal is full: " + out.full + ". Make room there: a job that cannot write its journal cannot be settled."
-	}
-	return what + ". Possible causes: " + endCauses + "."
+	return []string{text}, both(e, o.settle(ctx, c, out.ID, "failed; "+text))
 }
 
 // whole reports whether a flash is known to hold one image that starts.
@@ -309,7 +285,7 @@ func flashText(c Card, facts safety.CardFacts, want expectation) string {
 }
 
 // failed is the error of a write that went wrong, with the runbook.
-func (o *Ops) failed(c Card, out outcome, what string) *Error {
+func (o *Ops) failed(c Card, out journal.Outcome, what string) *Error {
 	return &Error{
 		Summary: "Unable to write the flash of card " + c.ID(),
 		What:    what,
@@ -323,7 +299,7 @@ func (o *Ops) failed(c Card, out outcome, what string) *Error {
 	}
 }
 
-func (o *Ops) unread(c Card, out outcome, err error) error {
+func (o *Ops) unread(c Card, out journal.Outcome, err error) error {
 	e := o.failed(c, out, "The tool has ended, and the card could not be read afterwards.")
 	e.Check = "Run apply again when the host answers: it reads the card and settles the job."
 	e.Err = err
@@ -345,32 +321,12 @@ func (o *Ops) unread(c Card, out outcome, err error) error {
 // unknownEnd is the title of an error that says nothing against the card.
 func unknownEnd(c Card) string { return "Unable to say yet how the write to card " + c.ID() + " ended" }
 
-func jobFactsOf(c Card, out outcome) []Fact {
-	facts := []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", jobDir(out.id)}, {"Last state", out.last()}}
-	if out.ended {
-		facts = append(facts, Fact{"Exit status", strconv.Itoa(out.exit)})
+func jobFactsOf(c Card, out journal.Outcome) []Fact {
+	facts := []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", journal.Dir(out.ID)}, {"Last state", out.Last()}}
+	if out.Ended {
+		facts = append(facts, Fact{"Exit status", strconv.Itoa(out.Exit)})
 	}
-	return append(facts, Fact{"Output", tail(readable(out.output), 2000)})
-}
-
-// readable keeps of a progress display, whose steps follow each other with
-// carriage returns, what would be seen at its end.
-func readable(s string) string {
-	var out []string
-	for line := range strings.Lines(s) {
-		line = strings.TrimRight(line, "\r\n")
-		out = append(out, strings.TrimRight(line[strings.LastIndexByte(line, '\r')+1:], " \t"))
-	}
-	return strings.TrimSpace(strings.Join(out, "\n"))
-}
-
-func toolFailure(out outcome) string {
-	session := mstflint.ParseSession(out.output)
-	if len(session.Errors) > 0 {
-		return session.Errors[len(session.Errors)-1]
-	}
-	d := mstflint.Diagnose(out.exit, out.output, "")
-	return string(d.Kind)
+	return append(facts, Fact{"Output", tail(out.Display(), 2000)})
 }
 
 func orNothing(s string) string {
@@ -386,7 +342,7 @@ func (o *Ops) settle(ctx context.Context, c Card, id, how string) error {
 			Summary: "Unable to settle job " + id + " on card " + c.ID(),
 			What:    "The card was read after the job, and the note of that could not be stored.",
 			Means:   "The next apply reads the card once more.",
-			Facts:   []Fact{{"Host", c.Host.Name()}, {"Job directory", jobDir(id)}},
+			Facts:   []Fact{{"Host", c.Host.Name()}, {"Job directory", journal.Dir(id)}},
 			Err:     err,
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -72,11 +73,11 @@ func assumeRunning(f *safety.CardFacts, s *inventory.Snapshot, c *inventory.Card
 // which one wrote what is in flash.
 func burnedSinceStart(s *inventory.Snapshot, pci ib.PCIAddress, flash safety.Flash) (burned bool, by string) {
 	for _, j := range s.JobsOf(pci) {
-		if j.Kind != KindBurn || j.BootID != s.BootID {
+		if j.Kind != journal.Burn || j.BootID != s.BootID {
 			continue
 		}
 		burned = true
-		if j.Exit == "0" && flashFrom(j, "to_psid", "to_fw") == flash {
+		if j.Exit == "0" && journal.Read(j).After == flash {
 			by = j.ID
 		}
 	}
@@ -279,7 +280,7 @@ func netPath(s *inventory.Snapshot, dev string) safety.NetPath {
 func jobFacts(j *inventory.Job) safety.JobFacts {
 	f := safety.JobFacts{
 		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Running: !fact.No(j.Running), Doubt: j.Running.Why(), Lost: j.Lost, Settled: j.Settled,
-		Ended: j.Exit != "", Operator: j.Operator, Foreign: foreign(j),
+		Ended: j.Exit != "", Operator: j.Operator, Foreign: journal.Read(j).Foreign,
 	}
 	if len(j.States) > 0 {
 		f.Since = j.States[0].Time

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -22,7 +23,7 @@ func quietCard() (*inventory.Snapshot, *inventory.Card) {
 
 func TestCardFacts_running_firmware_without_RDMA_device(t *testing.T) {
 	older := ib.MustParseFWVersion("2.36.5000")
-	burn := inventory.Job{PCI: ib.MustParsePCIAddress("0000:01:00.0"), Kind: KindBurn, BootID: "now"}
+	burn := inventory.Job{PCI: ib.MustParsePCIAddress("0000:01:00.0"), Kind: journal.Burn, BootID: "now"}
 	for _, c := range []struct {
 		name           string
 		change         func(*inventory.Snapshot, *inventory.Card)
@@ -65,7 +66,7 @@ func TestCardFacts_running_firmware_without_RDMA_device(t *testing.T) {
 // burned is known not to have run, also where no driver shows what runs.
 func TestCardFacts_staged_without_a_driver(t *testing.T) {
 	burn := inventory.Job{
-		ID: "J", PCI: ib.MustParsePCIAddress("0000:01:00.0"), Kind: KindBurn, BootID: "now", Exit: "0",
+		ID: "J", PCI: ib.MustParsePCIAddress("0000:01:00.0"), Kind: journal.Burn, BootID: "now", Exit: "0",
 		Request: map[string]string{"to_psid": card.PSIDEN, "to_fw": "2.40.5032"},
 	}
 	for name, want := range map[string]string{"": "J", "failed": "", "another image": "", "before the start": ""} {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -106,11 +107,11 @@ func TestApplyFirmware_two_operators(t *testing.T) {
 		done <- applyErr
 	}()
 	<-burning
-	out, err := second.run(ctx, card2, withArgv(second.newJob(KindGUIDs, card2, s, device), "mstflint", "-d", b.pci.String(), "q"))
+	out, err := second.run(ctx, card2, withArgv(second.newJob(journal.GUIDs, card2, s, device), "mstflint", "-d", b.pci.String(), "q"))
 	if err != nil {
 		t.Fatal(explain(err))
 	}
-	_, err = second.conclude(ctx, card2, out, expectation{kind: KindGUIDs})
+	_, err = second.conclude(ctx, card2, out, expectation{kind: journal.GUIDs})
 	if err == nil || !strings.Contains(explain(err), "started by alice") || !strings.Contains(explain(err), "since 20") {
 		t.Errorf("the second operator was told: %v", err)
 	}
@@ -122,7 +123,7 @@ func TestApplyFirmware_two_operators(t *testing.T) {
 	}
 }
 
-func withArgv(j job, argv ...string) job { j.argv = argv; return j }
+func withArgv(j journal.Request, argv ...string) journal.Request { j.Argv = argv; return j }
 
 func TestApplyFirmware_no_backup_no_burn(t *testing.T) {
 	ctx := context.Background()

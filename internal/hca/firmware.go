@@ -3,6 +3,7 @@ package hca
 import (
 	"context"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -50,7 +51,7 @@ type Assessment struct {
 	Verdict safety.Verdict
 	Card    safety.CardFacts
 	Host    safety.HostFacts
-	Jobs    []JobReport // jobs of this card that are not settled
+	Jobs    []journal.Report // jobs of this card that are not settled
 }
 
 // AssessFirmware gives the verdict on an image for a card. It reads and never
@@ -61,7 +62,7 @@ func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (Assessment, error
 	if err != nil {
 		return Assessment{}, err
 	}
-	a := Assessment{Card: f.Card.facts(s, card), Host: o.hostFacts(f.Card, s), Jobs: PendingJobs(s, f.Card.PCI)}
+	a := Assessment{Card: f.Card.facts(s, card), Host: o.hostFacts(f.Card, s), Jobs: journal.Pending(s, f.Card.PCI)}
 	in := safety.FirmwareInput{Card: a.Card, Image: f.Image, Host: a.Host, Lab: f.Lab, Request: f.Request, Restore: f.Restore}
 	if o.worthInspecting(a, f) {
 		if err := o.inspect(ctx, f.Card.Host, &in.Card); err != nil {
@@ -106,28 +107,10 @@ func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
 	}
 	state.Pending = facts.FlashKnown && facts.RunningKnown && state.Flash != state.Running
 	for _, j := range s.JobsOf(card.PCI) {
-		if j.Kind == KindBurn {
+		if j.Kind == journal.Burn {
 			state.JobID = j.ID
 		}
 	}
-	state.JobBackup = jobBackup(s.JobsOf(card.PCI), state.Flash)
+	state.JobBackup = journal.BackupOf(s.JobsOf(card.PCI), state.Flash)
 	return state
-}
-
-// jobBackup finds the backup that was taken before the burn to which the flash
-// owes its content: the last that succeeded with it, else the last that tried.
-func jobBackup(jobs []*inventory.Job, flash safety.Flash) string {
-	var source *inventory.Job
-	for _, j := range jobs {
-		if j.Kind != KindBurn || flashFrom(j, "to_psid", "to_fw") != flash {
-			continue
-		}
-		if source == nil || j.Exit == "0" || source.Exit != "0" {
-			source = j
-		}
-	}
-	if source == nil || source.Request["purpose"] == purposeRestore {
-		return ""
-	}
-	return source.Request["backup_path"]
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -156,8 +157,8 @@ type Kept struct {
 func (k *Kept) changed(now ib.GUIDSet) string {
 	switch {
 	case k == nil:
-	case k.GUIDs && guidWords(usable(now)) != guidWords(usable(k.Set)):
-		return fmt.Sprintf("the plan leaves its GUIDs as they were, %s; now they are %s", guidWords(k.Set), guidWords(now))
+	case k.GUIDs && usable(now).Words() != usable(k.Set).Words():
+		return fmt.Sprintf("the plan leaves its GUIDs as they were, %s; now they are %s", k.Set.Words(), now.Words())
 	case k.MACs && (usable(now).MAC1 != k.Set.MAC1 || usable(now).MAC2 != k.Set.MAC2):
 		return fmt.Sprintf("the plan leaves its MACs as they were, %s %s; now they are %s %s", k.Set.MAC1, k.Set.MAC2, now.MAC1, now.MAC2)
 	}
@@ -209,7 +210,7 @@ func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (Assessment, error) {
 	if err != nil {
 		return Assessment{}, err
 	}
-	a := Assessment{Card: g.Card.facts(s, card), Host: o.hostFacts(g.Card, s), Jobs: PendingJobs(s, g.Card.PCI)}
+	a := Assessment{Card: g.Card.facts(s, card), Host: o.hostFacts(g.Card, s), Jobs: journal.Pending(s, g.Card.PCI)}
 	in := safety.GUIDInput{Card: a.Card, Host: a.Host, Lab: g.Lab, Request: g.Request}
 	if card.Flash != nil {
 		in.Waits = differs(card.Flash.GUIDs, effective(s, card))
@@ -242,7 +243,7 @@ func ReadGUIDs(s *inventory.Snapshot, pci ib.PCIAddress) (GUIDState, error) {
 	}
 	state := GUIDState{Effective: effective(s, card)}
 	for _, j := range s.JobsOf(pci) {
-		if j.Kind == KindGUIDs {
+		if j.Kind == journal.GUIDs {
 			state.JobID = j.ID
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -58,14 +58,8 @@ func (o *Ops) mayAdopt(ctx context.Context, c Card, what string) error {
 		return err
 	}
 	s, _, snapErr := snapshotCard(ctx, c)
-	if snapErr != nil || len(PendingJobs(s, c.PCI)) > 0 {
+	if snapErr != nil || len(journal.Pending(s, c.PCI)) > 0 {
 		return err
 	}
 	return nil
-}
-
-// identify adds to the request of a job which card it is for.
-func (j *job) identify(recorded ib.Identity, card *inventory.Card) {
-	j.set("card_identity", recorded.Record().String())
-	j.set("from_serial", card.SerialNumber)
 }

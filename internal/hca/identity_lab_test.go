@@ -108,7 +108,7 @@ func TestConclude_restores_a_lost_identity(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := s.JobsOf(c.PCI)[0]
-	out, err := o.look(ctx, c.Host, last.ID)
+	out, err := o.look(ctx, c.Host, last.ID, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -54,7 +55,7 @@ func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (Assessment, err
 	if err != nil {
 		return Assessment{}, err
 	}
-	a := Assessment{Card: l.Card.facts(s, card), Host: o.hostFacts(l.Card, s), Jobs: PendingJobs(s, l.Card.PCI)}
+	a := Assessment{Card: l.Card.facts(s, card), Host: o.hostFacts(l.Card, s), Jobs: journal.Pending(s, l.Card.PCI)}
 	in := safety.LinkTypeInput{
 		Card: a.Card, Host: a.Host, Request: l.Request, PlannedPSID: l.PlannedPSID,
 		Current: map[int]string{}, ConfigRead: card.Config != nil,

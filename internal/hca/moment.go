@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -22,7 +23,7 @@ func (o *Ops) lookAgain(ctx context.Context, c Card, first Assessment) (*invento
 	if err != nil {
 		return nil, nil, Assessment{}, err
 	}
-	now := Assessment{Card: c.facts(s, card), Host: o.hostFacts(c, s), Jobs: PendingJobs(s, c.PCI)}
+	now := Assessment{Card: c.facts(s, card), Host: o.hostFacts(c, s), Jobs: journal.Pending(s, c.PCI)}
 	now.Card = inspectedAs(now.Card, first.Card)
 	return s, card, now, nil
 }
@@ -49,7 +50,7 @@ func overtaken(c Card, before, now *inventory.Snapshot, what string, first, fina
 	refused := &safety.RefusedError{What: what, Findings: slices.Clone(final.Findings)}
 	var ended []string
 	for _, j := range begun(before, now, c.PCI) {
-		r := report(j)
+		r := journal.ReportOf(j)
 		name := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", r.ID, r.Kind, r.PCI,
 			cmp.Or(r.Operator, "unknown"), cmp.Or(r.Since, "an unknown time"))
 		if r.Running {
@@ -116,5 +117,5 @@ func identityWords(g ib.GUIDSet) string {
 	if g == (ib.GUIDSet{}) {
 		return ""
 	}
-	return describeIdentity(g)
+	return g.Text()
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -178,7 +179,7 @@ func TestOvertaken_names_what_differs(t *testing.T) {
 	later.Answers = append(later.Answers, safety.QuestionVersion)
 	job := func(running bool) *inventory.Snapshot {
 		return &inventory.Snapshot{Jobs: []inventory.Job{{
-			ID: "j7", Kind: KindBurn, PCI: ib.MustParsePCIAddress("0000:01:00.0"), Operator: "bob", Running: fact.Known(running),
+			ID: "j7", Kind: journal.Burn, PCI: ib.MustParsePCIAddress("0000:01:00.0"), Operator: "bob", Running: fact.Known(running),
 			States: []inventory.JobState{{Name: "writing", Time: "2026-01-02T03:04:05Z"}},
 		}}}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -61,19 +62,14 @@ func lives(w owner) bool {
 	return err == nil && w.machine == thisProcess().machine && processName(pid) == w.process
 }
 
-// own adds to the request of a job who watches it.
-func (o *Ops) own(j *job) {
-	j.set("owner_machine", o.me.machine)
-	j.set("owner_process", o.me.process)
-}
-
 // leaveToOwner waits until the apply that watches a job has settled it, or does not
 // live any more. Of an apply on another machine that is not known: it gets some
 // looks more, and a job that is settled twice does no harm.
-func (o *Ops) leaveToOwner(ctx context.Context, c Card, record *inventory.Job, out outcome) (outcome, error) {
-	w := owner{machine: record.Request["owner_machine"], process: record.Request["owner_process"]}
+func (o *Ops) leaveToOwner(ctx context.Context, c Card, record *inventory.Job, out journal.Outcome) (journal.Outcome, error) {
+	entry := journal.Read(record)
+	w := owner{machine: entry.OwnerMachine, process: entry.OwnerProcess}
 	here := w.machine == o.me.machine
-	if out.absent || out.settled || w == o.me || w.process == "" || !here && fact.No(record.Running) {
+	if out.Absent || out.Settled || w == o.me || w.process == "" || !here && fact.No(record.Running) {
 		return out, nil
 	}
 	limit := o.cfg.Lost
@@ -85,19 +81,19 @@ func (o *Ops) leaveToOwner(ctx context.Context, c Card, record *inventory.Job, o
 		return out, err
 	}
 	pid, _, _ := strings.Cut(w.process, "@")
-	return out, &safety.RefusedError{What: "take over job " + out.id + " of card " + c.ID(), Findings: []safety.Finding{
-		safety.Watched(fmt.Sprintf("Job %s has ended, and the apply that started it, process %s on this machine, has not settled it within %s.", out.id, pid, limit)),
+	return out, &safety.RefusedError{What: "take over job " + out.ID + " of card " + c.ID(), Findings: []safety.Finding{
+		safety.Watched(fmt.Sprintf("Job %s has ended, and the apply that started it, process %s on this machine, has not settled it within %s.", out.ID, pid, limit)),
 	}}
 }
 
 // awaitOwner looks at a job until it is settled or its owner does not live; waited
 // says that neither came about in time.
-func (o *Ops) awaitOwner(ctx context.Context, c Card, out outcome, limit time.Duration, lives func() bool) (last outcome, waited bool, err error) {
+func (o *Ops) awaitOwner(ctx context.Context, c Card, out journal.Outcome, limit time.Duration, lives func() bool) (last journal.Outcome, waited bool, err error) {
 	for begin := time.Now(); time.Since(begin) < limit; {
 		living := lives() // before the look: it may settle the job with its last breath
-		next, err := o.look(ctx, c.Host, out.id)
+		next, err := o.look(ctx, c.Host, out.ID, out.Seen)
 		switch {
-		case err == nil && (next.absent || next.settled || !living):
+		case err == nil && (next.Absent || next.Settled || !living):
 			c.Host.Invalidate()
 			return next, false, nil
 		case err != nil && !passing(err):

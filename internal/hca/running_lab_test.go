@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -101,9 +102,9 @@ func TestRunning_plan_beside_a_silent_systemd(t *testing.T) {
 	b := newBench(t, labs.Intel9, 0)
 	img := b.image(card.VPI())
 	const id = "20260101T000000Z-0000-01-00-0-beef"
-	b.machine.FS.PutDir(jobDir(id), 0o700, 0, 0)
-	b.machine.FS.Put(jobDir(id)+"/request", "version=1\njob="+id+"\nkind=burn\npci=0000:01:00.0\noperator=eve\n", 0o600)
-	b.machine.FS.Put(jobDir(id)+"/states", "1 requested 2026-01-01T00:00:00Z\n4 burning 2026-01-01T00:00:01Z\n", 0o600)
+	b.machine.FS.PutDir(journal.Dir(id), 0o700, 0, 0)
+	b.machine.FS.Put(journal.Dir(id)+"/request", "version=1\njob="+id+"\nkind=burn\npci=0000:01:00.0\noperator=eve\n", 0o600)
+	b.machine.FS.Put(journal.Dir(id)+"/states", "1 requested 2026-01-01T00:00:00Z\n4 burning 2026-01-01T00:00:01Z\n", 0o600)
 	b.machine.Faults.Trap("systemctl show --property=Id", 1, labsim.ProgramFault{Exit: true, Status: 1})
 	c := b.card(ctx)
 	s, err := c.Host.Snapshot(ctx)

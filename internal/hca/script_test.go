@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 )
 
 // fakeTool answers "q" from a file and otherwise asks two questions and writes
@@ -38,7 +40,9 @@ PSID:                  MT_9200111023
 type shellJob struct {
 	t         *testing.T
 	dir, root string
-	j         job
+	request   [][2]string
+	argv      []string
+	answers   int
 }
 
 func newShellJob(t *testing.T) *shellJob {
@@ -58,13 +62,11 @@ func newShellJob(t *testing.T) *shellJob {
 	image := filepath.Join(root, "image with blank.bin")
 	s.put(image, "image", 0o600)
 	sum := sha256.Sum256([]byte("image"))
-	s.j = job{id: "j1", kind: KindBurn, argv: []string{"mstflint", "-d", "0000:01:00.0", "-i", image, "b"}, answers: 2}
-	for _, kv := range [][2]string{
-		{"job", "j1"}, {"kind", KindBurn}, {"pci", "0000:01:00.0"}, {"operator", "alice=ops $(touch x)"}, {"image_path", image},
+	s.argv, s.answers = []string{"mstflint", "-d", "0000:01:00.0", "-i", image, "b"}, 2
+	s.request = [][2]string{
+		{"job", "j1"}, {"kind", journal.Burn}, {"pci", "0000:01:00.0"}, {"operator", "alice=ops $(touch x)"}, {"image_path", image},
 		{"image_sha256", hex.EncodeToString(sum[:])}, {"from_psid", "MT_9200111023"}, {"from_fw", "2.40.5032"},
 		{"from_guids", strings.TrimSpace(strings.Repeat("ffffffffffffffff ", 4))}, {"from_macs", "e41d2de44ed0 e41d2de44ed1"},
-	} {
-		s.j.set(kv[0], kv[1])
 	}
 	return s
 }
@@ -80,11 +82,19 @@ func (s *shellJob) put(path, text string, mode os.FileMode) {
 }
 
 func (s *shellJob) change(key, value string) {
-	for i := range s.j.request {
-		if s.j.request[i][0] == key {
-			s.j.request[i][1] = value
+	for i := range s.request {
+		if s.request[i][0] == key {
+			s.request[i][1] = value
 		}
 	}
+}
+
+func (s *shellJob) requestText() string {
+	var text string
+	for _, kv := range s.request {
+		text += kv[0] + "=" + kv[1] + "\n"
+	}
+	return text
 }
 
 // run gives the exit status that the job recorded.
@@ -93,9 +103,9 @@ func (s *shellJob) run() string {
 	// Not the processes of this machine: a test beside this one may burn a card.
 	s.put(filepath.Join(s.root, "proc", "1", "comm"), "systemd\n", 0o600)
 	s.put(filepath.Join(s.dir, "job.sh"), strings.ReplaceAll(jobScript, "find_users '' ", "find_users '"+s.root+"' "), 0o600)
-	s.put(filepath.Join(s.dir, "request"), s.j.requestText(), 0o600)
-	s.put(filepath.Join(s.dir, "argv"), lines(s.j.argv), 0o600)
-	s.put(filepath.Join(s.dir, "answers"), answerText(s.j.answers), 0o600)
+	s.put(filepath.Join(s.dir, "request"), s.requestText(), 0o600)
+	s.put(filepath.Join(s.dir, "argv"), lines(s.argv), 0o600)
+	s.put(filepath.Join(s.dir, "answers"), answerText(s.answers), 0o600)
 	s.put(filepath.Join(s.dir, "states"), "1 requested 2026-01-01T00:00:00Z\n", 0o600)
 	cmd := exec.Command("/bin/sh", filepath.Join(s.dir, "job.sh"), s.dir, s.lock(), s.holder(), "outer")
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(s.root, "bin")+":"+os.Getenv("PATH"), "FAKE="+s.root)
@@ -216,7 +226,7 @@ func TestJobScript_another_card(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShellJob(t)
-			s.j.set("from_serial", "MT1234X00001")
+			s.request = append(s.request, [2]string{"from_serial", "MT1234X00001"})
 			if c.blank {
 				s.change("from_guids", "")
 				s.change("from_macs", "")
@@ -235,7 +245,7 @@ func TestJobScript_another_card(t *testing.T) {
 
 func TestJobScript_answers_no_question_too_many(t *testing.T) {
 	s := newShellJob(t)
-	s.j.answers = 1
+	s.answers = 1
 	if exit := s.run(); exit != "1" || s.written() || s.states() != "requested locked inspected burning failed" {
 		t.Errorf("exit %s, written %t, states %s", exit, s.written(), s.states())
 	}

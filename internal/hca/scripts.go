@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
@@ -32,20 +33,20 @@ var jobScript = cardusers.Functions + jobBody
 
 // startJob stores a job and starts its unit. A lost answer is harmless: the
 // directory tells whether it ran.
-func startJob(j job) shellcmd.Command {
-	request, argv, answers := j.requestText(), lines(j.argv), answerText(j.answers)
+func startJob(j journal.Request) shellcmd.Command {
+	request, argv, answers := j.Text(), lines(j.Argv), answerText(j.Answers)
 	sum := sha256.Sum256([]byte(jobScript + request + argv + answers))
 	return shellcmd.Script("start-flash-job", startScript,
-		StateDir, j.id, j.unit(), flock.File, flock.Holder, hex.EncodeToString(sum[:]), jobScript,
+		StateDir, j.ID, journal.Unit(j.ID), flock.File, flock.Holder, hex.EncodeToString(sum[:]), jobScript,
 		request, argv, answers).AsRoot().Changes()
 }
 
 func lookAtJob(id string) shellcmd.Command {
-	return shellcmd.Script("look-at-flash-job", cardusers.Functions+lookScript, jobDir(id), unitName(id), flock.File, flock.Holder).AsRoot()
+	return shellcmd.Script("look-at-flash-job", cardusers.Functions+lookScript, journal.Dir(id), journal.Unit(id), flock.File, flock.Holder).AsRoot()
 }
 
 func settleJob(id, how string) shellcmd.Command {
-	return shellcmd.Script("settle-flash-job", settleScript, jobDir(id), how).AsRoot().Changes()
+	return shellcmd.Script("settle-flash-job", settleScript, journal.Dir(id), how).AsRoot().Changes()
 }
 
 func noteActivation(card, content, bootID string) shellcmd.Command {

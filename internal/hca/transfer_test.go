@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 )
 
@@ -39,8 +40,8 @@ func (labelled) Name() string { return "intel9" }
 // A connection that is lost after the tool has ended says nothing against the card.
 func TestUnread_does_not_call_the_burn_a_failure(t *testing.T) {
 	c := Card{Host: labelled{}}
-	lost := (&Ops{}).unread(c, outcome{id: "7"}, fmt.Errorf("read: %w", &host.UnreachableError{Op: host.OpRun, Err: errors.New("EOF")}))
-	other := (&Ops{}).unread(c, outcome{id: "7"}, errors.New("mstflint: -E- Cannot open"))
+	lost := (&Ops{}).unread(c, journal.Outcome{ID: "7"}, fmt.Errorf("read: %w", &host.UnreachableError{Op: host.OpRun, Err: errors.New("EOF")}))
+	other := (&Ops{}).unread(c, journal.Outcome{ID: "7"}, errors.New("mstflint: -E- Cannot open"))
 	var e *Error
 	if !errors.As(lost, &e) || !strings.HasPrefix(e.Title(), "Unable to say yet how the write to card intel9/") ||
 		!strings.Contains(e.Means, "Do not switch the host off") || !strings.Contains(e.Check, "Run apply again") || strings.Contains(e.Means, "old firmware") {

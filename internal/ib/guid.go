@@ -145,6 +145,16 @@ type GUIDSet struct {
 	MAC2        MAC  `json:"mac2"`
 }
 
+// Words are the GUIDs in the order of mstflint: node, port 1, port 2, system image.
+func (g GUIDSet) Words() string {
+	return strings.Join([]string{g.Node.Hex(), g.Port1.Hex(), g.Port2.Hex(), g.SystemImage.Hex()}, " ")
+}
+
+// Text is the whole identity, for a message.
+func (g GUIDSet) Text() string {
+	return fmt.Sprintf("GUIDs %s MACs %s %s", g.Words(), g.MAC1, g.MAC2)
+}
+
 // GUIDsFromBase lays four GUIDs out as `mstflint -guid BASE sg` does on
 // ConnectX-3: node, port 1, port 2 and system image are base+0 to base+3.
 func GUIDsFromBase(base GUID) (node, port1, port2, systemImage GUID, err error) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
-
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -232,7 +232,7 @@ func (m *model) finish(a *assessment, prior model, done hca.FirmwareState) {
 		return
 	}
 	m.OriginalBackup = types.StringNull()
-	if prior.ID.IsNull() || burned || len(hca.PendingJobs(a.at.Snap, a.at.Ref.PCI)) > 0 {
+	if prior.ID.IsNull() || burned || len(journal.Pending(a.at.Snap, a.at.Ref.PCI)) > 0 {
 		m.OriginalBackup = attribute.OrNull(cmp.Or(done.BackupPath, done.JobBackup))
 	}
 }

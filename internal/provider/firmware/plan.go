@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -279,7 +279,7 @@ func describe(f safety.Flash) string { return fmt.Sprintf("%s %s", f.PSID, f.FW)
 // settled, is no surprise: the operation converges from there.
 func (a *assessment) expected(ctx context.Context, state model, diags *diag.Diagnostics) bool {
 	was, is := state.flash(), describe(a.now.Flash)
-	if a.hasImage() || was == "" || was == is || a.now.Flash.PSID == "" || len(hca.PendingJobs(a.at.Snap, a.at.Ref.PCI)) > 0 {
+	if a.hasImage() || was == "" || was == is || a.now.Flash.PSID == "" || len(journal.Pending(a.at.Snap, a.at.Ref.PCI)) > 0 {
 		return true
 	}
 	wanted := "leave " + was + " in flash"

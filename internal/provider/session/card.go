@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -94,7 +94,7 @@ func LeftAlone(at *CardAt, req resource.ModifyPlanRequest, resp *resource.Modify
 
 // AddJobs warns of flash jobs that nobody has settled: what an interrupted
 // apply left.
-func AddJobs(diags *diag.Diagnostics, ref attribute.CardRef, jobs []hca.JobReport) {
+func AddJobs(diags *diag.Diagnostics, ref attribute.CardRef, jobs []journal.Report) {
 	for _, j := range jobs {
 		diags.AddWarning(fmt.Sprintf("Card %s: an earlier apply did not finish (job %s)", ref, j.ID), j.String())
 	}

@@ -1,4 +1,4 @@
-package hca
+package journal
 
 import (
 	"fmt"
@@ -9,14 +9,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
-// Kinds of jobs.
-const (
-	KindBurn  = "burn"
-	KindGUIDs = "guids"
-)
-
-// JobReport says what is known of a job that nobody has settled yet.
-type JobReport struct {
+// Report says what is known of a job that nobody has settled yet.
+type Report struct {
 	ID       string
 	Kind     string
 	PCI      ib.PCIAddress
@@ -41,18 +35,18 @@ type JobReport struct {
 }
 
 // String gives one sentence for a plan.
-func (j JobReport) String() string {
+func (j Report) String() string {
 	if j.Announced != "" {
 		return j.what() + " " + j.Announced
 	}
 	return j.what()
 }
 
-func (j JobReport) what() string {
+func (j Report) what() string {
 	what := fmt.Sprintf("Job %s (%s of card %s), started by %s at %s", j.ID, j.Kind, j.PCI, j.Operator, j.Since)
 	switch {
 	case j.Foreign != "":
-		return what + ", has a journal of version " + j.Foreign + ", and this release reads version " + journalVersion +
+		return what + ", has a journal of version " + j.Foreign + ", and this release reads version " + version +
 			". It is left alone: apply once with the version of the provider that wrote it. Its directory is " + j.Dir + "."
 	case j.Lost:
 		return what + ", is running, and somebody has removed its directory. The next apply waits until it has ended, and reads the card."
@@ -68,7 +62,7 @@ func (j JobReport) what() string {
 
 // noEnd says how the job stopped whose journal has no exit status. A state behind
 // the writing one means that the tool itself had ended.
-func (j JobReport) noEnd() string {
+func (j Report) noEnd() string {
 	text := ", was interrupted in state " + j.Last
 	switch j.Last {
 	case "burned", "failed", "verified", "settled":
@@ -80,40 +74,41 @@ func (j JobReport) noEnd() string {
 	return text + ", by " + endCauses + "."
 }
 
-// PendingJobs gives the jobs of a card that are not settled, oldest first.
-func PendingJobs(s *inventory.Snapshot, pci ib.PCIAddress) []JobReport {
-	var out []JobReport
+// Pending gives the jobs of a card that are not settled, oldest first.
+func Pending(s *inventory.Snapshot, pci ib.PCIAddress) []Report {
+	var out []Report
 	for _, j := range s.JobsOf(pci) {
 		if j.Settled {
 			continue
 		}
-		r := report(j)
+		r := ReportOf(j)
 		if free, known := s.StateFree.Get(); known && free < fullBelow {
-			r.Full = fmt.Sprintf("%s on %s (%d KiB free)", StateDir, s.Host, free/1024)
+			r.Full = fmt.Sprintf("%s on %s (%d KiB free)", inventory.StateDir, s.Host, free/1024)
 		}
 		if card, ok := s.Card(pci); ok {
-			r.Announced = announced(s, card, j)
+			r.Announced = plannedWrite(s, card, j)
 		}
 		out = append(out, r)
 	}
 	return out
 }
 
-// announced says what an apply writes for the sake of a job, or may have to.
-func announced(s *inventory.Snapshot, card *inventory.Card, j *inventory.Job) string {
-	if l := lossOf(s, card); l != nil && l.job == j.ID {
+// plannedWrite says what an apply writes for the sake of a job, or may have to.
+func plannedWrite(s *inventory.Snapshot, card *inventory.Card, j *inventory.Job) string {
+	if l := LossOf(s, card); l != nil && l.Job == j.ID {
 		return l.String()
 	}
-	if !fact.No(j.Running) && j.Kind == KindBurn {
+	if !fact.No(j.Running) && j.Kind == Burn {
 		return "If the burn takes the GUIDs or MACs of the card, the apply of its infiniband_firmware resource writes those from before back."
 	}
 	return ""
 }
 
-func report(j *inventory.Job) JobReport {
-	r := JobReport{
+// ReportOf says what is known of a job.
+func ReportOf(j *inventory.Job) Report {
+	r := Report{
 		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Operator: j.Operator, Running: !fact.No(j.Running), Doubt: j.Running.Why(), Lost: j.Lost,
-		Ended: strings.TrimSpace(j.Exit) != "", Dir: jobDir(j.ID), Foreign: foreign(j),
+		Ended: strings.TrimSpace(j.Exit) != "", Dir: Dir(j.ID), Foreign: foreign(j),
 	}
 	r.Interrupted = !r.Running && !r.Ended
 	if n := len(j.States); n > 0 {
@@ -121,5 +116,3 @@ func report(j *inventory.Job) JobReport {
 	}
 	return r
 }
-
-func jobDir(id string) string { return StateDir + "/jobs/" + id }

@@ -1,15 +1,14 @@
-package hca
+package journal
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
 // fullBelow is how many bytes a file system may have left to be called full: a
@@ -20,12 +19,12 @@ const fullBelow = 64 << 10
 // which of them it was.
 const endCauses = "a power cut, a reset of the host, a full disk, or a kill"
 
-// outcome is what is known of a job after looking at it.
-type outcome struct {
-	id     string
-	absent bool // the host has no such job
-	ended  bool // its exit status is recorded
-	exit   int
+// Outcome is what is known of a job after looking at it.
+type Outcome struct {
+	ID     string
+	Absent bool // the host has no such job
+	Ended  bool // its exit status is recorded
+	Exit   int
 	unit   fact.Bool // its unit runs
 	// pids are processes of the job that were seen, which is only looked for if its
 	// unit does not run; hidden says why they could not be.
@@ -34,38 +33,41 @@ type outcome struct {
 	// locked says that the host's lock is taken, and holder by whom.
 	locked fact.Bool
 	holder map[string]string
-	// seen says that the job was there at an earlier look.
-	seen    bool
-	settled bool
+	// Seen says that the job was there at this look or an earlier one.
+	Seen    bool
+	Settled bool
 	bootID  string
-	states  []inventory.JobState
-	cut     bool   // the exit status was begun, and its file has no end
-	full    string // the file system of the journal, if it has no space left
-	reason  string
-	held    map[string]string
-	output  string
+	States  []inventory.JobState
+	Cut     bool   // the exit status was begun, and its file has no end
+	Full    string // the file system of the journal, if it has no space left
+	Reason  string
+	Held    map[string]string // by whom the lock is held that the job could not get
+	Output  string
 }
 
-// last gives the name of the last state.
-func (o outcome) last() string {
-	if len(o.states) == 0 {
+// Last gives the name of the last state.
+func (o Outcome) Last() string {
+	if len(o.States) == 0 {
 		return "none"
 	}
-	return o.states[len(o.states)-1].Name
+	return o.States[len(o.States)-1].Name
 }
 
-// step is what is told of a job that is waited for.
-func (o outcome) step() string {
+// Step is what is told of a job that is waited for.
+func (o Outcome) Step() string {
 	if why := o.running().Why(); why != "" {
-		return o.last() + "; " + why
+		return o.Last() + "; " + why
 	}
-	return o.last()
+	return o.Last()
 }
 
-// wrote reports whether the tool was started, so that the flash may have
+// Done reports whether the tool says that it has written the flash.
+func (o Outcome) Done() bool { return o.Ended && o.Exit == 0 && o.Last() != "failed" }
+
+// Wrote reports whether the tool was started, so that the flash may have
 // changed.
-func (o outcome) wrote() bool {
-	for _, s := range o.states {
+func (o Outcome) Wrote() bool {
+	for _, s := range o.States {
 		if s.Name == "burning" {
 			return true
 		}
@@ -76,9 +78,9 @@ func (o outcome) wrote() bool {
 // running reports whether the job may still change the card. That it does not is
 // only known if its unit is gone, no process of it is left, and the lock is not its:
 // systemd alone may be mistaken, or not answer.
-func (o outcome) running() fact.Bool {
+func (o Outcome) running() fact.Bool {
 	switch {
-	case o.ended:
+	case o.Ended:
 		return fact.Known(false)
 	case fact.Yes(o.unit) || len(o.pids) > 0:
 		return fact.Known(true)
@@ -91,17 +93,17 @@ func (o outcome) running() fact.Bool {
 	case fact.Yes(o.locked) && o.holder["job"] == "":
 		return fact.Unknown[bool]("somebody holds the lock of the host who has left no name")
 	}
-	return fact.Known(fact.Yes(o.locked) && o.holder["job"] == o.id)
+	return fact.Known(fact.Yes(o.locked) && o.holder["job"] == o.ID)
 }
 
-// over reports whether nothing more will come of the job, as far as that is proven.
-func (o outcome) over() bool { return fact.No(o.running()) }
+// Over reports whether nothing more will come of the job, as far as that is proven.
+func (o Outcome) Over() bool { return fact.No(o.running()) }
 
-// fresh reports whether the job may be about to start.
-func (o outcome) fresh() bool { return !o.ended && o.over() && (o.absent || len(o.states) <= 1) }
+// MayBegin reports whether the job may be about to start.
+func (o Outcome) MayBegin() bool { return !o.Ended && o.Over() && (o.Absent || len(o.States) <= 1) }
 
-// known says what was seen of a job that is not known to have ended.
-func (o outcome) known() string {
+// Evidence says what was seen of a job that is not known to have ended.
+func (o Outcome) Evidence() string {
 	var parts []string
 	add := func(text string, ok bool) {
 		if ok {
@@ -113,28 +115,15 @@ func (o outcome) known() string {
 	add("whether its unit runs is not known: "+o.unit.Why(), !o.unit.Known())
 	add("its processes: "+strings.Join(o.pids, ", "), len(o.pids) > 0)
 	add("the lock of the host is held by job "+o.holder["job"], o.holder["job"] != "")
-	add("its directory is gone", o.absent)
+	add("its directory is gone", o.Absent)
 	return strings.Join(parts, "; ")
 }
 
-// look reads a job once.
-func (o *Ops) look(ctx context.Context, h host.Host, id string) (outcome, error) {
-	cmd := lookAtJob(id)
-	r, err := h.Run(ctx, cmd)
-	if err != nil {
-		return outcome{}, err
-	}
-	out, err := parseLook(id, string(r.Stdout))
-	if err != nil {
-		return outcome{}, &host.OutputError{Host: h.Name(), Command: cmd.String(), Problem: err.Error(), Output: string(r.Stdout)}
-	}
-	return out, nil
-}
-
-func parseLook(id, text string) (outcome, error) {
-	out := outcome{id: id, held: map[string]string{}, holder: map[string]string{}}
+// ParseLook reads the answer of the look at a job.
+func ParseLook(id, text string) (Outcome, error) {
+	out := Outcome{ID: id, Held: map[string]string{}, holder: map[string]string{}}
 	head, output, _ := strings.Cut(text, "\n\n")
-	out.output = output
+	out.Output = output
 	seen := false
 	for line := range strings.Lines(head) {
 		key, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
@@ -162,32 +151,32 @@ func unitRuns(state string) fact.Bool {
 }
 
 // set takes one line of the look at a job.
-func (o *outcome) set(key, value string) error {
+func (o *Outcome) set(key, value string) error {
 	switch key {
 	case "absent":
-		o.absent = true
+		o.Absent = true
 	case "exit":
 		return o.setExit(value)
 	case "settled":
-		o.settled = true
+		o.Settled = true
 	case "cut":
-		o.cut = true
+		o.Cut = true
 	case "reason":
-		o.reason = value
+		o.Reason = value
 	case "state":
 		_, rest, _ := strings.Cut(value, " ") // the number is the order already
 		name, when, _ := strings.Cut(rest, " ")
-		o.states = append(o.states, inventory.JobState{Name: name, Time: when})
+		o.States = append(o.States, inventory.JobState{Name: name, Time: when})
 	case "held":
 		k, v, _ := strings.Cut(value, "=")
-		o.held[k] = v
+		o.Held[k] = v
 	default:
 		o.setAround(key, value)
 	}
 	return nil
 }
 
-func (o *outcome) setExit(value string) error {
+func (o *Outcome) setExit(value string) error {
 	value = strings.TrimSpace(value)
 	if value == "" {
 		return nil // a full disk took its content
@@ -196,12 +185,12 @@ func (o *outcome) setExit(value string) error {
 	if err != nil {
 		return fmt.Errorf("exit status %q of the job is not a number", value)
 	}
-	o.ended, o.exit = true, n
+	o.Ended, o.Exit = true, n
 	return nil
 }
 
 // setAround takes what is not in the job's directory.
-func (o *outcome) setAround(key, value string) {
+func (o *Outcome) setAround(key, value string) {
 	switch key {
 	case "unit":
 		o.unit = unitRuns(value)
@@ -210,7 +199,7 @@ func (o *outcome) setAround(key, value string) {
 	case "free":
 		free, mount, _ := strings.Cut(value, " ")
 		if n, err := strconv.Atoi(free); err == nil && n*1024 < fullBelow { // else the heading of df
-			o.full = fmt.Sprintf("%s (%d KiB free)", mount, n)
+			o.Full = fmt.Sprintf("%s (%d KiB free)", mount, n)
 		}
 	case "process":
 		o.pids = append(o.pids, value)
@@ -224,8 +213,42 @@ func (o *outcome) setAround(key, value string) {
 	}
 }
 
-// noteSeen remembers over several looks whether the job was there.
-func (o *outcome) noteSeen(err error, seen *bool) {
-	*seen = *seen || err == nil && !o.absent
-	o.seen = *seen
+// Ending says how a write ended that failed or was interrupted.
+func (o Outcome) Ending() string {
+	if !o.Ended {
+		return o.noEnd()
+	}
+	return fmt.Sprintf("mstflint ended with status %d: %s.", o.Exit, o.toolFailure())
+}
+
+// noEnd says why the journal of a job that is over has no exit status.
+func (o Outcome) noEnd() string {
+	what := "The job was interrupted while it wrote"
+	if o.Last() != "burning" || o.Cut {
+		what = "The tool of the job had ended, and its exit status is missing in the journal"
+	}
+	if o.Full != "" {
+		return what + ". The file system of the journal is full: " + o.Full + ". Make room there: a job that cannot write its journal cannot be settled."
+	}
+	return what + ". Possible causes: " + endCauses + "."
+}
+
+// Display is the output of the tool. It keeps of a progress display, whose steps follow each other with
+// carriage returns, what would be seen at its end.
+func (o Outcome) Display() string {
+	var out []string
+	for line := range strings.Lines(o.Output) {
+		line = strings.TrimRight(line, "\r\n")
+		out = append(out, strings.TrimRight(line[strings.LastIndexByte(line, '\r')+1:], " \t"))
+	}
+	return strings.TrimSpace(strings.Join(out, "\n"))
+}
+
+func (o Outcome) toolFailure() string {
+	session := mstflint.ParseSession(o.Output)
+	if len(session.Errors) > 0 {
+		return session.Errors[len(session.Errors)-1]
+	}
+	d := mstflint.Diagnose(o.Exit, o.Output, "")
+	return string(d.Kind)
 }
