@@ -7,6 +7,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
@@ -88,7 +89,7 @@ func burnedSinceStart(s *inventory.Snapshot, pci ib.PCIAddress, flash safety.Fla
 // cards needs.
 func (o *Ops) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
 	f := safety.HostFacts{
-		Name: c.Host.Name(), Platform: c.PlatformName, OSID: s.OS.ID, Release: s.OS.VersionID, Kernel: s.OS.Kernel,
+		Name: c.Host.Name(), Support: platform.SupportOf(s, c.PCI), Kernel: s.OS.Kernel,
 		Observe: c.Host.Observe(), Lockdown: s.Lockdown, AccessModule: s.Modules["mstflint_access"],
 		SSH: sshPath(s), Netdevs: netdevsOf(s, c.PCI), StateFree: s.StateFree, RebootAllowed: c.RebootAllowed,
 		ToolPresent: s.MSTFlint.Present, ToolVersion: s.MSTFlint.Version, BackupDir: o.cfg.BackupDir, BackupProblem: o.backups.Unusable(),

@@ -58,7 +58,6 @@ type Card struct {
 	// Elsewhere is where the recorded card was found on another host, and Edit the
 	// lines of configuration that follow it; see safety.IdentityFacts.
 	Elsewhere, Edit string
-	PlatformName    string // "ubuntu", "truenas"; chooses package advice
 	RebootAllowed   bool
 	Rebooter        Rebooter // may be nil if RebootAllowed is false
 	Keeper          Keeper   // may be nil

@@ -14,7 +14,7 @@ import (
 // platform.
 func CardOn(h *hosts.Host, pci ib.PCIAddress, p platform.Platform, allowed bool, policy platform.RebootPolicy) Card {
 	on := onPlatform{host: h, pci: pci, platform: p, policy: policy}
-	return Card{Host: h, PCI: pci, PlatformName: string(p.About().Kind), RebootAllowed: allowed, Rebooter: on, Keeper: on}
+	return Card{Host: h, PCI: pci, RebootAllowed: allowed, Rebooter: on, Keeper: on}
 }
 
 // onPlatform is Rebooter and Keeper of one card.

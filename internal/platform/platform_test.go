@@ -174,6 +174,61 @@ func TestPackagesFor(t *testing.T) {
 	}
 }
 
+func TestSupportOf_mstflint(t *testing.T) {
+	for _, c := range []struct{ id, like, release, format, want string }{
+		{"debian", "", "12", "FS2", "Debian 12 has mstflint 4.21.0"},
+		{"debian", "", "13", "FS2", "4.31.0, which crashes"},
+		{"debian", "", "13", "FS4", "Install the package: apt install mstflint."},
+		{"ubuntu", "debian", "24.04", "FS2", "cannot configure it"},
+		{"linuxmint", "ubuntu debian", "22", "FS2", "Install the package: apt install mstflint."},
+		{"almalinux", "rhel centos fedora", "9.4", "FS2", "mstflint-4.25.0-1"},
+		{"ol", "fedora", "10.0", "FS2", "no driver for ConnectX-3"},
+		{"rocky", "rhel centos fedora", "10.0", "FS4", "dnf install mstflint."},
+		{"truenas", "", "25.10.3", "FS2", "nothing may be installed"},
+		{"arch", "", "", "FS2", "build release 4.25.0"},
+		{"gentoo", "", "", "FS2", "Install the package mstflint."},
+		{"", "", "", "", "Install the package mstflint."},
+	} {
+		s := &inventory.Snapshot{OS: inventory.OS{ID: c.id, IDLike: c.like, VersionID: c.release}, Cards: []inventory.Card{{Chip: ib.Chip{Format: c.format}}}}
+		if got := SupportOf(s, ib.PCIAddress{}); !strings.Contains(got.Mstflint, c.want) {
+			t.Errorf("%s %s, %s: %q, want %q in it", c.id, c.release, c.format, got.Mstflint, c.want)
+		}
+	}
+}
+
+func TestSupportOf_lspci(t *testing.T) {
+	for id, want := range map[string]string{
+		"debian": "Install it on the host: apt install pciutils.", "rocky": "Install it on the host: dnf install pciutils.",
+		"arch": "Install it on the host: pacman -S pciutils.", "gentoo": "Install the package pciutils on the host.",
+		"truenas": "TrueNAS carries lspci with its system, and nothing may be installed on it. Update TrueNAS.",
+	} {
+		if got := SupportOf(&inventory.Snapshot{OS: inventory.OS{ID: id}}, ib.PCIAddress{}).Lspci; got != want {
+			t.Errorf("%s: %q", id, got)
+		}
+	}
+}
+
+func TestSupportOf_driver(t *testing.T) {
+	for _, c := range []struct {
+		driver, id, release string
+		there               bool // the kernel has it all the same
+		lacks               bool
+	}{
+		{"mlx4_core", "rhel", "10.0", false, true},
+		{"mlx4_core", "rocky", "10", false, true},
+		{"mlx4_core", "rocky", "10", true, false},
+		{"mlx4_core", "rocky", "9.4", false, false},
+		{"mlx5_core", "rocky", "10.0", false, false},
+		{"mlx4_core", "debian", "10", false, false},
+	} {
+		s := &inventory.Snapshot{OS: inventory.OS{ID: c.id, VersionID: c.release}, Cards: []inventory.Card{{Chip: ib.Chip{Driver: c.driver}}}}
+		s.KernelModules = map[string]bool{c.driver: c.there}
+		if why := SupportOf(s, ib.PCIAddress{}).NoDriver; (why != "") != c.lacks {
+			t.Errorf("%s on %s %s: %q", c.driver, c.id, c.release, why)
+		}
+	}
+}
+
 func TestMLX4Conf(t *testing.T) {
 	card := ib.MustParsePCIAddress("0000:0b:00.0")
 	const stock = "# Config file for mlx4 hardware port settings\n# <pci_device_of_card> <port1_type> [port2_type]\n"

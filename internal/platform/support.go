@@ -155,3 +155,47 @@ func noModule(s *inventory.Snapshot, p Platform, module string) safety.Finding {
 	f.Evidence += "."
 	return f
 }
+
+// SupportOf is what the description of a host's family says of one of its cards. A
+// system that has none gets general words.
+func SupportOf(s *inventory.Snapshot, pci ib.PCIAddress) safety.Support {
+	d, _ := describe(s.OS)
+	if d == nil {
+		d = &Description{}
+	}
+	c, ok := s.Card(pci)
+	if !ok {
+		c = &inventory.Card{}
+	}
+	support := safety.Support{Mstflint: d.mstflint(s.OS, c.Chip.Format), Lspci: d.lspci()}
+	// A module may be there all the same, built or bought elsewhere.
+	if gap := d.gap(s.OS, c.Chip.Driver); gap != nil && len(gap.Modules) > 0 && !s.KernelModules[c.Chip.Driver] {
+		support.NoDriver = gap.Why
+	}
+	return support
+}
+
+// mstflint says which package to install for chips of a format.
+func (d *Description) mstflint(os inventory.OS, format string) string {
+	advice := "Install the package mstflint."
+	if d.Installer != nil {
+		advice = "Install the package: " + d.Installer.byHand + " mstflint."
+	}
+	for _, a := range d.Tools {
+		if (a.Release == "" || os.VersionID == a.Release || strings.HasPrefix(os.VersionID, a.Release+".")) && (a.Format == "" || a.Format == format) {
+			advice = a.Advice
+		}
+	}
+	return advice
+}
+
+// lspci says how the program is installed that reads a card's vital product data.
+func (d *Description) lspci() string {
+	switch {
+	case d.Installer != nil:
+		return "Install it on the host: " + d.Installer.byHand + " pciutils."
+	case d.Kind != "":
+		return d.Short + " carries lspci with its system, and nothing may be installed on it. Update " + d.Short + "."
+	}
+	return "Install the package pciutils on the host."
+}

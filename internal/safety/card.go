@@ -27,7 +27,7 @@ func cardReach(card CardFacts, host HostFacts) []Finding {
 	found = append(found, driverFindings(card, host)...)
 	found = append(found, toolFindings(card, host)...)
 	if card.SerialError != "" {
-		found = append(found, find("FW062", "%s: %s", card.PCI, card.SerialError).way(pciutils(host)))
+		found = append(found, find("FW062", "%s: %s", card.PCI, card.SerialError).way(host.Support.Lspci))
 	}
 	return append(found, inUse(card, host)...)
 }
@@ -66,18 +66,14 @@ func recovery(card CardFacts, host HostFacts) string {
 
 func toolFindings(card CardFacts, host HostFacts) []Finding {
 	if !host.ToolPresent {
-		f := find("FW051", "No mstflint on %s's PATH", host.Name)
-		if advice := PackageAdvice(host, card.Chip.Format); advice != "" {
-			f = f.way(advice)
-		}
-		return []Finding{f}
+		return []Finding{find("FW051", "No mstflint on %s's PATH", host.Name).way(host.Support.mstflint(card))}
 	}
 	grade, why := CheckTool("mstflint", host.ToolVersion, card.Chip.Format)
 	switch grade {
 	case ToolCrashes, ToolRemoved, ToolTooOld, ToolUnread:
-		return []Finding{find("FW052", "%s has mstflint %s: %s", host.Name, orText(host.ToolVersion, "of an unknown version"), why).way(PackageAdvice(host, card.Chip.Format))}
+		return []Finding{find("FW052", "%s has mstflint %s: %s", host.Name, orText(host.ToolVersion, "of an unknown version"), why).way(host.Support.mstflint(card))}
 	case ToolUnproven:
-		return []Finding{find("FW057", "%s has mstflint %s: %s", host.Name, host.ToolVersion, why).way(PackageAdvice(host, card.Chip.Format))}
+		return []Finding{find("FW057", "%s has mstflint %s: %s", host.Name, host.ToolVersion, why).way(host.Support.mstflint(card))}
 	case ToolWorks:
 	}
 	return nil
@@ -86,14 +82,10 @@ func toolFindings(card CardFacts, host HostFacts) []Finding {
 // driverFindings says so if the host's kernel is one that has no driver for the
 // chip: the card can be burned there, and nothing will run it.
 func driverFindings(card CardFacts, host HostFacts) []Finding {
-	if card.Driver != "" || card.Chip.Driver == "" {
+	if card.Driver != "" || host.Support.NoDriver == "" {
 		return nil
 	}
-	why := CheckKernel(card.Chip.Driver, host)
-	if why == "" {
-		return nil
-	}
-	return []Finding{find("FW058", "%s runs %s: %s", host.Name, orText(host.Kernel, "an unknown kernel"), why)}
+	return []Finding{find("FW058", "%s runs %s: %s", host.Name, orText(host.Kernel, "an unknown kernel"), host.Support.NoDriver)}
 }
 
 // cardState gives the findings on what is in the card's flash now.

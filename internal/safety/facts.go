@@ -200,12 +200,10 @@ type OtherCard struct {
 
 // HostFacts is what is known of the card's host.
 type HostFacts struct {
-	Name     string
-	Platform string // "ubuntu", "truenas"; chooses package advice
-	OSID     string // of os-release: "debian", "rocky"; chooses package advice
-	Release  string // of os-release: "24.04"
-	Kernel   string // "6.8.0-45-generic"
-	Observe  bool
+	Name    string
+	Support Support
+	Kernel  string // "6.8.0-45-generic"
+	Observe bool
 	// Lockdown is the mode of the kernel; empty if it has none.
 	Lockdown fact.Of[string]
 	// AccessModule says that mstflint's own kernel module is loaded, which a

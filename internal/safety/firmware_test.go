@@ -130,7 +130,7 @@ var firmwareCases = []struct {
 		in.Card.PSID, in.Card.RunningPSID, in.Image.PSID = "DEL9100001019", "DEL9100001019", "DEL9100001019"
 	}},
 	{"FW051", Refuse, "no tool", func(in *FirmwareInput) { in.Host.ToolPresent = false }},
-	{"FW051", Refuse, "no tool on TrueNAS", func(in *FirmwareInput) { in.Host.ToolPresent, in.Host.Platform = false, "truenas" }},
+	{"FW051", Refuse, "no tool on TrueNAS", func(in *FirmwareInput) { in.Host.ToolPresent, in.Host.Support.Mstflint = false, "Update TrueNAS." }},
 	{"FW052", Refuse, "tool crashes", func(in *FirmwareInput) { in.Host.ToolVersion = "4.31.0" }},
 	{"FW052", Refuse, "tool too old", func(in *FirmwareInput) { in.Host.ToolVersion = "4.6.0" }},
 	{"FW052", Refuse, "version of the tool unknown", func(in *FirmwareInput) { in.Host.ToolVersion = "" }},
@@ -144,7 +144,9 @@ var firmwareCases = []struct {
 	{"FW055", Warn, "no driver", func(in *FirmwareInput) { in.Card.RunningKnown, in.Card.Driver = false, "" }},
 	{"FW056", Refuse, "not verified", func(in *FirmwareInput) { in.Card.Verified = VerifyUnknown }},
 	{"FW057", Warn, "tool prints junk", func(in *FirmwareInput) { in.Host.ToolVersion = "4.29.0" }},
-	{"FW058", Warn, "kernel without mlx4", func(in *FirmwareInput) { in.Card.Driver, in.Host.OSID, in.Host.Release = "", "almalinux", "10.1" }},
+	{"FW058", Warn, "kernel without mlx4", func(in *FirmwareInput) {
+		in.Card.Driver, in.Host.Support.NoDriver = "", "kernels of RHEL 10 are built without mlx4"
+	}},
 	{"HO045", Refuse, "burn by hand", func(in *FirmwareInput) {
 		in.Card.FlashKnown, in.Card.FlashError = false, "busy"
 		in.Host.Users = fact.Known([]CardUser{{PCI: here, Text: "mstflint -d 01:00.0 b, pid 4711, user root"}})

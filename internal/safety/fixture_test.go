@@ -55,8 +55,9 @@ func session(ways ...NetPath) fact.Of[[]NetPath] { return fact.Known(ways) }
 
 func goodHost() HostFacts {
 	return HostFacts{
-		Name: "intel9", Platform: "ubuntu", Lockdown: fact.Known("none"), StateFree: fact.Known[int64](1 << 30), RebootAllowed: true,
+		Name: "intel9", Lockdown: fact.Known("none"), StateFree: fact.Known[int64](1 << 30), RebootAllowed: true,
 		ToolPresent: true, ToolVersion: "4.21.0", BackupDir: "/backups",
+		Support: Support{Mstflint: "Install the package: apt install mstflint.", Lspci: "Install it on the host: apt install pciutils."},
 		Users:   fact.Known[[]CardUser](nil),
 		Servers: fact.Known[[]Server](nil), Scans: fact.Known[[]PoolScan](nil), Battery: fact.Known[[]Battery](nil),
 		Kubernetes: fact.Known[[]string](nil), SMPorts: fact.Known[[]int](nil), Missing: fact.Known[[]string](nil),

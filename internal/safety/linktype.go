@@ -78,7 +78,7 @@ func linkPorts(in LinkTypeInput) []Finding {
 func linkNow(in LinkTypeInput) []Finding {
 	if len(in.Current) == 0 {
 		f := find("LT008", "No mlx4_port1 under %s; driver: %s", in.Card.PCI, orText(in.Card.Driver, "none"))
-		if why := CheckKernel("mlx4_core", in.Host); why != "" && in.Card.Driver == "" {
+		if why := in.Host.Support.NoDriver; why != "" && in.Card.Driver == "" {
 			f.Evidence += "; " + why
 		}
 		return []Finding{f}

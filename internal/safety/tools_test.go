@@ -1,9 +1,6 @@
 package safety
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
 
 func TestCheckTool(t *testing.T) {
 	for _, c := range []struct {
@@ -34,42 +31,13 @@ func TestCheckTool(t *testing.T) {
 	}
 }
 
-func TestPackageAdvice(t *testing.T) {
-	for _, c := range []struct{ platform, id, release, format, want string }{
-		{"", "debian", "12", "FS2", "Debian 12 has mstflint 4.21.0"},
-		{"", "debian", "13", "FS2", "4.31.0, which crashes"},
-		{"", "debian", "13", "FS4", "apt install mstflint."},
-		{"ubuntu", "ubuntu", "24.04", "FS2", "cannot configure it"},
-		{"", "almalinux", "9.4", "FS2", "mstflint-4.25.0-1"},
-		{"", "rhel", "8.10", "FS2", "Release 8.10"},
-		{"", "ol", "10.0", "FS2", "no driver for ConnectX-3"},
-		{"", "rocky", "10.0", "FS4", "dnf install mstflint."},
-		{"truenas", "truenas", "25.10.3", "FS2", "nothing may be installed"},
-		{"truenas", "debian", "12", "FS2", "nothing may be installed"},
-		{"", "arch", "", "FS2", "build release 4.25.0"},
-		{"", "gentoo", "", "FS2", "4.25 or older"},
-		{"", "", "", "", "Install the package mstflint"},
-	} {
-		got := PackageAdvice(HostFacts{Platform: c.platform, OSID: c.id, Release: c.release}, c.format)
-		if !strings.Contains(got, c.want) {
-			t.Errorf("%s %s, %s: %q, want %q in it", c.id, c.release, c.format, got, c.want)
-		}
+func TestSupport_mstflint(t *testing.T) {
+	card, s := goodCard(), goodHost().Support
+	if got := s.mstflint(card); got != "For ConnectX-3 and ConnectX-3 Pro mstflint 4.25 or older is best. "+s.Mstflint {
+		t.Errorf("ConnectX-3: %q", got)
 	}
-}
-
-func TestCheckKernel(t *testing.T) {
-	for _, c := range []struct {
-		driver, id, release string
-		lacks               bool
-	}{
-		{"mlx4_core", "rhel", "10.0", true},
-		{"mlx4_core", "rocky", "10", true},
-		{"mlx4_core", "rocky", "9.4", false},
-		{"mlx5_core", "rocky", "10.0", false},
-		{"mlx4_core", "debian", "10", false},
-	} {
-		if why := CheckKernel(c.driver, HostFacts{OSID: c.id, Release: c.release}); (why != "") != c.lacks {
-			t.Errorf("%s on %s %s: %q", c.driver, c.id, c.release, why)
-		}
+	card.Chip.Format = "FS4"
+	if got := s.mstflint(card); got != s.Mstflint {
+		t.Errorf("a later card: %q", got)
 	}
 }

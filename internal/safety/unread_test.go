@@ -132,8 +132,8 @@ var unreadFacts = map[string]forgotten{
 
 // notUnknown are the other fields, and why their zero value is no silent "no".
 var notUnknown = map[string]string{
-	"HostFacts.Name": "a name of the configuration", "HostFacts.Platform": "chooses advice; a host of no platform is refused before",
-	"HostFacts.OSID": "chooses advice", "HostFacts.Release": "chooses advice", "HostFacts.Kernel": "a word for messages; the collection fails without it",
+	"HostFacts.Name": "a name of the configuration", "HostFacts.Support": "advice; a host of no platform is refused before",
+	"HostFacts.Kernel":  "a word for messages; the collection fails without it",
 	"HostFacts.Observe": "configuration", "HostFacts.RebootAllowed": "configuration; false refuses", "HostFacts.BackupDir": "configuration; empty refuses (BK002)", "HostFacts.BackupProblem": "this machine's own; it was tried",
 	"HostFacts.AccessModule": "yes only softens HO003", "HostFacts.ToolPresent": "false refuses (FW051)", "HostFacts.ToolVersion": "an unknown version is unproven (FW057)",
 	"HostFacts.DefaultRoutes": "without them the collection fails as a whole",
