@@ -2,6 +2,7 @@ package acctest
 
 import (
 	"context"
+	"path"
 	"sync"
 	"testing"
 	"time"
@@ -24,16 +25,28 @@ func (w *World) trips(host string, do func()) trips {
 	return trips{after.Connections - before.Connections, after.Sessions - before.Sessions, after.SFTP - before.SFTP}
 }
 
+// asked is how often a program was run on a host.
+func (w *World) asked(host, program string) int {
+	n := 0
+	for _, e := range w.Machine(host).Journal() {
+		if path.Base(e.Args[0]) == program {
+			n++
+		}
+	}
+	return n
+}
+
 // A refresh and plan of all seven kinds of a host costs one connection and one
-// command, however many resources there are.
+// command, however many resources there are; and one command more where mstconfig
+// keeps the link types in the card.
 func TestRoundTrips_one_collection_for_a_host(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{})
 	ws, cfg := w.Workspace(), w.BothHosts()
 	applied(t, ws, cfg)
-	for _, host := range []string{labs.Intel9, labs.Xeon2zfs} {
+	for host, commands := range map[string]int{labs.Intel9: 1, labs.Xeon2zfs: 2} {
 		got := w.trips(host, func() { emptyPlan(t, ws, cfg) })
-		if want := (trips{connections: 1, commands: 1}); got != want {
+		if want := (trips{connections: 1, commands: commands}); got != want {
 			t.Errorf("%s: a plan without changes cost %+v, expected %+v", host, got, want)
 		}
 	}
@@ -49,6 +62,29 @@ func TestRoundTrips_one_collection_for_a_host(t *testing.T) {
 	applied(t, ws, cfg)
 	if got := w.trips(labs.Intel9, func() { emptyPlan(t, ws, cfg) }); got.commands != 1 || got.connections != 1 {
 		t.Errorf("with five cards more it cost %+v", got)
+	}
+}
+
+// mstconfig speaks with the firmware of a card, which may take long to say nothing: it
+// is run for a link type only, once for a card, and not where it has lost the chip.
+func TestRoundTrips_mstconfig_for_link_types_only(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi(func(h *labs.Host) { h.MstflintVersion = "4.21.0" })})
+	ws := w.Workspace()
+	card := w.CrossFlash(labs.Intel9)[:1]
+	applied(t, ws, card)
+	if got := w.trips(labs.Intel9, func() { emptyPlan(t, ws, card) }); got.commands != 1 || w.asked(labs.Intel9, "mstconfig") != 0 {
+		t.Errorf("without link types: %+v, mstconfig was run %d times", got, w.asked(labs.Intel9, "mstconfig"))
+	}
+	types := append(w.types(labs.Intel9, "ib", "ib"), card...)
+	applied(t, ws, types)
+	before := w.asked(labs.Intel9, "mstconfig")
+	if got := w.trips(labs.Intel9, func() { emptyPlan(t, ws, types) }); got.commands != 2 || w.asked(labs.Intel9, "mstconfig") != before+1 {
+		t.Errorf("with link types: %+v, mstconfig was run %d times", got, w.asked(labs.Intel9, "mstconfig")-before)
+	}
+	w.Machine(labs.Intel9).Tools["mstflint"] = "4.26.0"
+	if got := w.trips(labs.Intel9, func() { mustPlan(t, ws, types) }); got.commands != 1 {
+		t.Errorf("with a tool that has lost the chip: %+v", got)
 	}
 }
 

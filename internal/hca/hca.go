@@ -23,6 +23,7 @@ const StateDir = inventory.StateDir
 type Host interface {
 	host.Host
 	Snapshot(ctx context.Context) (*inventory.Snapshot, error)
+	StoredLinkTypes(ctx context.Context, pci ib.PCIAddress) (inventory.StoredLinkTypes, error)
 	Invalidate()
 }
 

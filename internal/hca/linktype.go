@@ -55,33 +55,50 @@ func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (Assessment, err
 	if err != nil {
 		return Assessment{}, err
 	}
+	stored, err := storedTypes(ctx, l.Card, s, card)
+	if err != nil {
+		return Assessment{}, err
+	}
 	a := Assessment{Card: l.Card.facts(s, card), Host: o.hostFacts(l.Card, s), Jobs: journal.Pending(s, l.Card.PCI)}
 	in := safety.LinkTypeInput{
 		Card: a.Card, Host: a.Host, Request: l.Request, PlannedPSID: l.PlannedPSID,
-		Current: map[int]string{}, ConfigRead: card.Config != nil,
+		Current: map[int]string{}, HasTypes: hasTypes(stored),
 	}
 	for number, shown := range shownTypes(s, card) {
 		in.Current[number] = shown
 	}
-	in.ConfigErr = card.ConfigErr
-	if card.Config != nil {
-		in.ConfigHasType = len(card.Config.LinkTypeNext) > 0
-	}
-	in.Rung, in.RungErr = rungOf(l.Card, s, card)
+	in.Rung, in.RungErr = rungOf(l.Card, s, card, stored)
 	in.Late = fact.Known(false)
 	if l.Card.Keeper != nil && !decidesItself(card) {
 		in.Late = l.Card.Keeper.Late(s)
 	}
-	in.Persisted, in.Overrides = persistent(l.Card, s, card), overrides(l, s, card)
+	in.Persisted, in.Overrides = persistent(l.Card, s, card, stored), overrides(l, s, card)
 	a.Verdict = safety.LinkTypes(in)
 	return a, nil
+}
+
+// storedTypes gives what the card's own configuration has for the next start. A tool
+// that is known to have lost the chip is not run.
+func storedTypes(ctx context.Context, c Card, s *inventory.Snapshot, card *inventory.Card) (inventory.StoredLinkTypes, error) {
+	if grade, why := safety.CheckTool(RungConfig, s.MSTFlint.Version, card.Chip.Format); grade == safety.ToolRemoved {
+		return fact.Unknown[map[int]ib.LinkType](RungConfig + " " + s.MSTFlint.Version + ": " + why), nil
+	}
+	return c.Host.StoredLinkTypes(ctx, c.PCI)
+}
+
+func hasTypes(stored inventory.StoredLinkTypes) fact.Bool {
+	types, known := stored.Get()
+	if !known {
+		return fact.Unknown[bool](stored.Why())
+	}
+	return fact.Known(len(types) > 0)
 }
 
 // rungOf chooses what will keep the types: the card's own configuration where
 // the tool can write it, else the host's. A card that is about to get other
 // firmware may gain the first; that shows when it runs.
-func rungOf(c Card, s *inventory.Snapshot, card *inventory.Card) (rung, whyNot string) {
-	if card.Config != nil && len(card.Config.LinkTypeNext) > 0 {
+func rungOf(c Card, s *inventory.Snapshot, card *inventory.Card, stored inventory.StoredLinkTypes) (rung, whyNot string) {
+	if fact.Yes(hasTypes(stored)) {
 		return RungConfig, ""
 	}
 	if decidesItself(card) {
@@ -97,11 +114,9 @@ func rungOf(c Card, s *inventory.Snapshot, card *inventory.Card) (rung, whyNot s
 // parameter wins over the card's configuration where it names a type (Linux
 // drivers/net/ethernet/mellanox/mlx4/main.c: port_type_array is applied after
 // the firmware's suggestion), so that a forgotten one shows.
-func persistent(c Card, s *inventory.Snapshot, card *inventory.Card) map[int]ib.LinkType {
+func persistent(c Card, s *inventory.Snapshot, card *inventory.Card, stored inventory.StoredLinkTypes) map[int]ib.LinkType {
 	types := map[int]ib.LinkType{}
-	if card.Config != nil {
-		types = configTypes(card.Config.LinkTypeNext)
-	}
+	maps.Copy(types, stored.Or(nil))
 	if c.Keeper == nil || decidesItself(card) {
 		return types
 	}
@@ -143,30 +158,19 @@ func overrides(l LinkTypes, s *inventory.Snapshot, card *inventory.Card) fact.Of
 	return fact.Known(all)
 }
 
-func configTypes(next map[int]string) map[int]ib.LinkType {
-	out := make(map[int]ib.LinkType, len(next))
-	for port, t := range next {
-		switch t {
-		case "IB":
-			out[port] = ib.LinkTypeIB
-		case "ETH":
-			out[port] = ib.LinkTypeETH
-		case "VPI":
-			out[port] = ib.LinkTypeAuto
-		}
+// ReadLinkTypes gives the types of a card's ports.
+func ReadLinkTypes(ctx context.Context, c Card) (LinkTypeState, error) {
+	s, card, err := snapshotCard(ctx, c)
+	if err != nil {
+		return LinkTypeState{}, err
 	}
-	return out
-}
-
-// ReadLinkTypes gives the types of a card's ports from a snapshot.
-func ReadLinkTypes(s *inventory.Snapshot, c Card) (LinkTypeState, error) {
-	card, ok := s.Card(c.PCI)
-	if !ok {
-		return LinkTypeState{}, &NoCardError{Host: s.Host, PCI: c.PCI}
+	stored, err := storedTypes(ctx, c, s, card)
+	if err != nil {
+		return LinkTypeState{}, err
 	}
-	state := LinkTypeState{Ports: map[int]PortLink{}, Rungs: rungs(s, c, card)}
-	state.Rung, _ = rungOf(c, s, card)
-	kept := persistent(c, s, card)
+	state := LinkTypeState{Ports: map[int]PortLink{}, Rungs: rungs(s, c, card, stored)}
+	state.Rung, _ = rungOf(c, s, card, stored)
+	kept := persistent(c, s, card, stored)
 	for number, shown := range shownTypes(s, card) {
 		link := PortLink{Port: number, Shown: shown, Persistent: kept[number], InCard: decidesItself(card)}
 		link.Configured, link.Effective = shownType(shown)
@@ -179,7 +183,7 @@ func ReadLinkTypes(s *inventory.Snapshot, c Card) (LinkTypeState, error) {
 // rungs gives what each mechanism says, so that a difference between them shows
 // where it is: a module parameter that somebody added, or a card that was set for
 // the next boot with a tool.
-func rungs(s *inventory.Snapshot, c Card, card *inventory.Card) map[string]map[int]string {
+func rungs(s *inventory.Snapshot, c Card, card *inventory.Card, stored inventory.StoredLinkTypes) map[string]map[int]string {
 	all := map[string]map[int]string{}
 	if shown := shownTypes(s, card); len(shown) > 0 {
 		all["driver"] = shown
@@ -193,9 +197,7 @@ func rungs(s *inventory.Snapshot, c Card, card *inventory.Card) map[string]map[i
 			all[name][port] = t.String()
 		}
 	}
-	if card.Config != nil {
-		add(RungConfig, configTypes(card.Config.LinkTypeNext))
-	}
+	add(RungConfig, stored.Or(nil))
 	if c.Keeper != nil && !decidesItself(card) {
 		name, _ := c.Keeper.Rung()
 		add(name, c.Keeper.Kept(s))

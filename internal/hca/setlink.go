@@ -46,11 +46,7 @@ func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, e
 			return state, err
 		}
 	}
-	s, err := l.Card.Host.Snapshot(ctx)
-	if err != nil {
-		return state, err
-	}
-	now, err := ReadLinkTypes(s, l.Card)
+	now, err := ReadLinkTypes(ctx, l.Card)
 	if err != nil {
 		return state, err
 	}
@@ -61,7 +57,7 @@ func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, e
 // makeLinkTypes stores the types and makes them effective, in the driver where it
 // can, else by the restart that the verdict allows.
 func (o *Ops) makeLinkTypes(ctx context.Context, l LinkTypes, how safety.Activation, did *[]string) error {
-	_, card, err := snapshotCard(ctx, l.Card)
+	s, card, err := snapshotCard(ctx, l.Card)
 	if err != nil {
 		return err
 	}
@@ -71,7 +67,11 @@ func (o *Ops) makeLinkTypes(ctx context.Context, l LinkTypes, how safety.Activat
 		}
 		return o.setLinkTypesNow(ctx, l, did)
 	}
-	if stored := configTypes(card.Config.LinkTypeNext); !covers(stored, l.Request.Ports) {
+	stored, err := storedTypes(ctx, l.Card, s, card)
+	if err != nil {
+		return err
+	}
+	if !covers(stored.Or(nil), l.Request.Ports) {
 		if err = o.writeConfig(ctx, l.Card, l.Request.Ports); err != nil {
 			return err
 		}
@@ -117,7 +117,11 @@ func (o *Ops) keepLinkTypes(ctx context.Context, l LinkTypes, did *[]string) err
 	if err != nil {
 		return err
 	}
-	rung, whyNot := rungOf(l.Card, s, card)
+	stored, err := storedTypes(ctx, l.Card, s, card)
+	if err != nil {
+		return err
+	}
+	rung, whyNot := rungOf(l.Card, s, card, stored)
 	types := wholeCard(l.Request.Ports, card)
 	if rung == RungConfig {
 		if err := o.writeConfig(ctx, l.Card, types); err != nil {

@@ -23,7 +23,6 @@ func readCards(s *inventory.Snapshot, a *collect.Answer) error {
 			return in("card "+d.Address, err)
 		}
 		readFlash(&c, s, a)
-		readConfig(&c, s, a)
 		readVPD(&c, a)
 		nameBoard(&c)
 		s.Cards = append(s.Cards, c)

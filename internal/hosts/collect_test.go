@@ -106,10 +106,6 @@ PSID:                  MT_9090111019
 `,
 			"-d 0000:03:00.0 q": "status 1\n-E- Can not obtain Flash semaphore-E- Cannot open Device: 0000:03:00.0. Can not obtain Flash semaphore. You can run \"flint -clear_semaphore -d <device>\" to force semaphore unlock. See help for details.",
 		}),
-		"bin/mstconfig": program(map[string]string{
-			"-d 0000:01:00.0 q": "\nDevice #1:\n----------\n\nDevice type:    ConnectX3Pro    \nDevice:         0000:01:00.0    \n\nConfigurations:                              Next Boot\n         SRIOV_EN                            True(1)         \n         LINK_TYPE_P1                        IB(1)          \n         LINK_TYPE_P2                        VPI(3)          ",
-			"-d 0000:03:00.0 q": "status 3\n-E- Device in Livefish mode is not supported",
-		}),
 		"bin/lspci": program(map[string]string{
 			"-vvs 0000:01:00.0": "01:00.0 Network controller: Mellanox Technologies MT27520 Family [ConnectX-3 Pro]\n\tCapabilities: [48] Vital Product Data\n\t\tRead-only fields:\n\t\t\t[PN] Part number: MCX354A-FCCT\n\t\t\t[SN] Serial number: MT9999X00001",
 			"-vvs 0000:03:00.0": "03:00.0 Memory controller: Mellanox Technologies MT27500 Family [ConnectX-3 Flash Recovery]",
@@ -196,7 +192,6 @@ func checkCards(t *testing.T, s *inventory.Snapshot) {
 			},
 			ROM: []string{"type=UEFI version=14.11.49 cpu=AMD64", "type=PXE version=3.4.752"},
 		},
-		Config: &inventory.Config{LinkTypeNext: map[int]string{1: "IB", 2: "VPI"}},
 	}
 	compare := cmp.Options{cmp.Comparer(func(a, b ib.PCIAddress) bool { return a == b }), cmp.Comparer(func(a, b ib.Chip) bool { return a.Name == b.Name }), cmp.Comparer(func(a, b fact.Bool) bool { return a == b })}
 	if diff := cmp.Diff(want, s.Cards[0], compare); diff != "" {
@@ -210,7 +205,7 @@ func checkCards(t *testing.T, s *inventory.Snapshot) {
 		t.Errorf("other vendor: %+v", other)
 	}
 	if !recovery.Livefish || recovery.Chip.Name != "ConnectX-3" || recovery.FlashFailure != "flash semaphore taken" ||
-		!strings.HasPrefix(recovery.FlashError, "Cannot open Device: 0000:03:00.0.") || !strings.HasPrefix(recovery.ConfigErr, "mstconfig was not asked, because mstflint did not get an answer: Cannot open Device") {
+		!strings.HasPrefix(recovery.FlashError, "Cannot open Device: 0000:03:00.0.") {
 		t.Errorf("recovery: %+v", recovery)
 	}
 	if c, p, ok := s.CardByPortGUID(0xe41d2d0300e44ed2); !ok || c != &s.Cards[0] || p.Number != 2 {
@@ -277,7 +272,7 @@ func TestRead_of_a_host_without_tools(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := s.Cards[0]
-	if s.MSTFlint.Present || c.Flash != nil || c.FlashError != "mstflint is not installed" || c.Config != nil || c.ConfigErr != "mstconfig is not installed" ||
+	if s.MSTFlint.Present || c.Flash != nil || c.FlashError != "mstflint is not installed" ||
 		c.RunningFW != "2.40.0500" || len(s.Units) != 0 || s.Unit("opensm.service").LoadState != "not-found" {
 		t.Errorf("card %+v, units %v", c, s.Units)
 	}
@@ -355,8 +350,8 @@ func TestRead_leaves_a_card_alone_that_somebody_burns(t *testing.T) {
 	}
 	const who = "busy: mstflint -d 01:00.0 -i fw.bin b, pid 4711, user root, since 2026-11-18T11:06:52Z"
 	c := s.Cards[0]
-	if c.Flash != nil || c.FlashFailure != inventory.FlashBusy || c.FlashError != who || c.Config != nil || c.ConfigErr != who {
-		t.Errorf("flash %+v, %q: %q; configuration: %q", c.Flash, c.FlashFailure, c.FlashError, c.ConfigErr)
+	if c.Flash != nil || c.FlashFailure != inventory.FlashBusy || c.FlashError != who {
+		t.Errorf("flash %+v, %q: %q", c.Flash, c.FlashFailure, c.FlashError)
 	}
 	if c.RunningPSID != "MT_9200111023" || c.SerialNumber != "MT9999X00001" || c.NodeGUID != 0xe41d2d0300e44ed0 {
 		t.Errorf("what needs no tool is not read: %+v", c)
@@ -383,25 +378,6 @@ func TestRead_asks_no_card_whose_users_are_hidden(t *testing.T) {
 	c := s.Cards[0]
 	if s.Users.Known() || c.Flash != nil || c.FlashFailure != inventory.FlashUsersUnknown || !strings.Contains(c.FlashError, "the processes in /proc cannot be read") {
 		t.Errorf("flash %+v, %q: %q", c.Flash, c.FlashFailure, c.FlashError)
-	}
-}
-
-// TestRead_does_not_wait_for_a_silent_command_interface holds that mstconfig gets ten
-// seconds: a card whose firmware takes no commands answers mstflint all the same.
-func TestRead_does_not_wait_for_a_silent_command_interface(t *testing.T) {
-	files := ubuntu()
-	files["bin/timeout"] = "#!/bin/sh\nif [ \"$2\" = mstconfig ]; then echo \"$1\" >\"${0%bin/timeout}waited\"; exit 124; fi\nshift\nexec \"$@\"\n"
-	root := t.TempDir()
-	tree(t, root, files)
-	s, err := read(collected(t, root))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c := s.Cards[0]; c.Flash == nil || c.Config != nil || c.ConfigErr != "mstconfig did not answer in time" {
-		t.Errorf("flash %+v, configuration %+v, %q", c.Flash, c.Config, c.ConfigErr)
-	}
-	if waited, err := os.ReadFile(filepath.Join(root, "waited")); err != nil || string(waited) != "10\n" {
-		t.Errorf("waited %q seconds, %v", waited, err)
 	}
 }
 

@@ -1,13 +1,11 @@
 package hosts
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstconfig"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
@@ -36,13 +34,13 @@ func readFlash(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 		return
 	}
 	if run.Status != 0 {
-		c.FlashFailure, c.FlashError = explain(run)
+		c.FlashFailure, c.FlashError = explain("mstflint", run)
 		return
 	}
 	img, err := mstflint.ParseQuery(run.Output)
 	if err != nil {
 		if f := mstflint.Diagnose(run.Status, run.Output, ""); f.Kind != mstflint.FailureNone {
-			c.FlashFailure, c.FlashError = explain(run)
+			c.FlashFailure, c.FlashError = explain("mstflint", run)
 			return
 		}
 		c.FlashFailure, c.FlashError = notUnderstood, "the output of mstflint q was not understood: "+err.Error()
@@ -51,6 +49,9 @@ func readFlash(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 	c.Flash = flash(img)
 }
 
+// usersUnknown begins the reason why a card was not asked.
+const usersUnknown = "not read, because it is not known whether another program uses the card: "
+
 // inUse says why a card was not asked, or why its failure to answer says nothing:
 // somebody else was at it. A query that succeeded is good whoever came afterwards.
 func inUse(c *inventory.Card, s *inventory.Snapshot, answered bool) (kind, text string) {
@@ -58,7 +59,7 @@ func inUse(c *inventory.Card, s *inventory.Snapshot, answered bool) (kind, text 
 		return "", ""
 	}
 	if !s.Users.Known() {
-		return inventory.FlashUsersUnknown, "not read, because it is not known whether another program uses the card: " + s.Users.Why()
+		return inventory.FlashUsersUnknown, usersUnknown + s.Users.Why()
 	}
 	if users := s.UsersOf(c.PCI); len(users) > 0 {
 		return inventory.FlashBusy, "busy: " + inventory.UsersText(users)
@@ -75,18 +76,19 @@ func fixed(c *inventory.Card) string {
 // timedOut is the status of timeout of coreutils.
 const timedOut = 124
 
-func explain(run collect.Run) (kind, text string) {
+// explain gives the kind of a failure of a tool and a line that says it.
+func explain(program string, run collect.Run) (kind, text string) {
 	if run.Status == timedOut {
-		return "timeout", "mstflint did not answer in time"
+		return "timeout", program + " did not answer in time"
 	}
 	f := mstflint.Diagnose(run.Status, run.Output, "")
 	switch {
 	case f.Kind == mstflint.FailureLocked:
 		return string(f.Kind), "another operation holds the lock of the cards on this host"
 	case f.Kind == mstflint.FailureCrashed:
-		return string(f.Kind), fmt.Sprintf("mstflint crashed (status %d)", run.Status)
+		return string(f.Kind), fmt.Sprintf("%s crashed (status %d)", program, run.Status)
 	case f.Line == "":
-		return string(f.Kind), fmt.Sprintf("mstflint ended with status %d", run.Status)
+		return string(f.Kind), fmt.Sprintf("%s ended with status %d", program, run.Status)
 	}
 	return string(f.Kind), f.Line
 }
@@ -105,53 +107,4 @@ func flash(img mstflint.Image) *inventory.Flash {
 		f.ROM = append(f.ROM, r.String())
 	}
 	return f
-}
-
-// whyNoConfig says why mstconfig was not asked; empty for a card that has nothing to ask for.
-func whyNoConfig(c *inventory.Card, s *inventory.Snapshot) string {
-	switch _, text := inUse(c, s, false); {
-	case c.VendorID != ib.MellanoxVendor || c.Virtual:
-		return ""
-	case !s.Commands["mstconfig"]:
-		return "mstconfig is not installed"
-	case text != "":
-		return text
-	}
-	return "mstconfig was not asked, because mstflint did not get an answer: " + c.FlashError
-}
-
-// readConfig reads the non-volatile configuration, or why there is none.
-func readConfig(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
-	run, asked := a.Runs["config "+c.PCI.String()]
-	if !asked {
-		c.ConfigErr = whyNoConfig(c, s)
-		return
-	}
-	table, err := mstconfig.ParseQuery(run.Output)
-	var said *mstconfig.ToolError
-	switch {
-	case errors.As(err, &said):
-		c.ConfigErr = said.Text
-		return
-	case run.Status == timedOut:
-		c.ConfigErr = "mstconfig did not answer in time"
-		return
-	case run.Status != 0:
-		// A query that failed in part still prints its table; what is missing
-		// cannot be told from what the firmware does not have.
-		_, c.ConfigErr = explain(run)
-		return
-	case err != nil:
-		c.ConfigErr = "the output of mstconfig q was not understood: " + err.Error()
-		return
-	}
-	types, err := table.LinkTypes()
-	if err != nil {
-		c.ConfigErr = "the output of mstconfig q was not understood: " + err.Error()
-		return
-	}
-	c.Config = &inventory.Config{LinkTypeNext: map[int]string{}}
-	for port, t := range types {
-		c.Config.LinkTypeNext[port] = t.String()
-	}
 }

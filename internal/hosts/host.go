@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
@@ -37,11 +38,14 @@ type Host struct {
 	mu         sync.Mutex
 	generation uint64 // counts changes; a collection belongs to the one it began in
 	snapshot   *inventory.Snapshot
-	changes    *atomic.Uint64 // of the set, if the host is in one
+	stored     map[ib.PCIAddress]inventory.StoredLinkTypes // of the cards that were asked
+	changes    *atomic.Uint64                              // of the set, if the host is in one
 }
 
 // New returns h with an empty memory. It does not dial.
-func New(h host.Host) *Host { return &Host{Host: h} }
+func New(h host.Host) *Host {
+	return &Host{Host: h, stored: map[ib.PCIAddress]inventory.StoredLinkTypes{}}
+}
 
 // Snapshot returns what is on the host: what is remembered, or else what one
 // collection finds, which all callers that need one at that time share. Its
@@ -54,24 +58,27 @@ func (h *Host) Snapshot(ctx context.Context) (*inventory.Snapshot, error) {
 	}
 	// A caller that comes after a change must not join a collection that began
 	// before it, hence the generation as key.
-	answer := h.flight.DoChan(strconv.FormatUint(generation, 10), func() (any, error) {
-		// A collection serves several callers: the first one's cancellation
+	found, err := h.join(ctx, strconv.FormatUint(generation, 10), func(ctx context.Context) (any, error) {
+		return h.collectOnce(ctx, generation)
+	})
+	snapshot, _ = found.(*inventory.Snapshot)
+	return snapshot, err
+}
+
+// join asks the host, or waits for the answer to somebody else's question with the
+// same key.
+func (h *Host) join(ctx context.Context, key string, ask func(context.Context) (any, error)) (any, error) {
+	answer := h.flight.DoChan(key, func() (any, error) {
+		// An answer serves several callers: the first one's cancellation
 		// must not end it for the others. The transport's limit of a command,
 		// command_timeout, bounds it.
-		return h.collectOnce(context.WithoutCancel(ctx), generation)
+		return ask(context.WithoutCancel(ctx))
 	})
 	select {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%s: waiting for the facts of the host: %w", h.Name(), context.Cause(ctx))
 	case r := <-answer:
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		found, ok := r.Val.(*inventory.Snapshot)
-		if !ok {
-			return nil, fmt.Errorf("%s: collection returned %T", h.Name(), r.Val)
-		}
-		return found, nil
+		return r.Val, r.Err
 	}
 }
 
@@ -113,6 +120,7 @@ func (h *Host) Invalidate() {
 	defer h.mu.Unlock()
 	h.generation++
 	h.snapshot = nil
+	clear(h.stored)
 	h.count()
 }
 

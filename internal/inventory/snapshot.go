@@ -117,8 +117,6 @@ type Card struct {
 	// mstflint.FailureKind, "timeout", "output not understood", "busy" or "users not
 	// known"; empty if the card has no flash to ask for.
 	FlashFailure string
-	Config       *Config
-	ConfigErr    string
 }
 
 // Adapter is what the card is by its PCI id; ok is false for an unknown one.
@@ -168,10 +166,10 @@ type Flash struct {
 	SecurityAttrs  string
 }
 
-// Config is the non-volatile configuration, as far as the tool shows it.
-type Config struct {
-	LinkTypeNext map[int]string // by port: "IB", "ETH", "VPI"; no entry if the firmware has no such parameter
-}
+// StoredLinkTypes are the link types by port that a card's own configuration has for
+// its next start; none if its firmware has no such setting. They are no part of the
+// snapshot: only link types ask for them, by a command of their own.
+type StoredLinkTypes = fact.Of[map[int]ib.LinkType]
 
 // Netdev is one network interface.
 type Netdev struct {

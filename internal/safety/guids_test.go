@@ -116,9 +116,9 @@ var linkCases = []struct {
 	name     string
 	change   func(*LinkTypeInput)
 }{
-	{"LT001", Refuse, "EN by configuration", func(in *LinkTypeInput) { in.ConfigHasType = false }},
+	{"LT001", Refuse, "EN by configuration", func(in *LinkTypeInput) { in.HasTypes = fact.Known(false) }},
 	{"LT001", Refuse, "EN by PSID", func(in *LinkTypeInput) {
-		in.ConfigRead, in.ConfigHasType, in.Card.RunningPSID, in.Rung = false, false, psidEN, "modprobe.d"
+		in.HasTypes, in.Card.RunningPSID, in.Rung = fact.Unknown[bool]("no tool"), psidEN, "modprobe.d"
 	}},
 	{"LT001", Refuse, "planned PSID is EN", func(in *LinkTypeInput) { in.PlannedPSID = psidEN }},
 	{"LT002", Refuse, "eth,ib", func(in *LinkTypeInput) { in.Request.Ports[1] = ib.LinkTypeETH }},
@@ -139,7 +139,7 @@ var linkCases = []struct {
 		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
 		in.Card.RunningPSID, in.PlannedPSID = psidEN, psidVPI
 	}},
-	{"LT013", Refuse, "mlx5 unread", func(in *LinkTypeInput) { mlx5(in, nil); in.ConfigRead, in.ConfigErr = false, "no tool" }},
+	{"LT013", Refuse, "mlx5 unread", func(in *LinkTypeInput) { mlx5(in, nil); in.HasTypes = fact.Unknown[bool]("no tool") }},
 	{"LT014", Warn, "mlx5 waits", func(in *LinkTypeInput) { mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH}) }},
 	{"HO007", Refuse, "mlx5 may not restart", func(in *LinkTypeInput) {
 		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
@@ -151,7 +151,7 @@ var linkCases = []struct {
 	{"HO045", Refuse, "burn by hand", func(in *LinkTypeInput) { in.Card.InUse = []string{"mstflint"} }},
 	{"HO045", Refuse, "burn by hand, mlx5", func(in *LinkTypeInput) {
 		mlx5(in, nil)
-		in.ConfigRead, in.ConfigErr, in.Card.InUse = false, "busy: mstflint", []string{"mstflint"}
+		in.HasTypes, in.Card.InUse = fact.Unknown[bool]("busy: mstflint"), []string{"mstflint"}
 	}},
 	{"LT006", Warn, "flap", func(*LinkTypeInput) {}},
 	{"HO009", Warn, "subnet manager", func(in *LinkTypeInput) { in.Host.SMPorts = fact.Known([]int{1}) }},
@@ -183,7 +183,7 @@ var linkCases = []struct {
 func mlx5(in *LinkTypeInput, stored map[int]ib.LinkType) {
 	in.Card.Chip, _ = ib.ChipByPCI(0x1013)
 	in.Current, in.Persisted = map[int]string{1: "eth"}, stored
-	in.ConfigRead, in.ConfigHasType = true, stored != nil
+	in.HasTypes = fact.Known(stored != nil)
 	in.Request.Ports = map[int]ib.LinkType{1: ib.LinkTypeIB}
 }
 

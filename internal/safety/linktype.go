@@ -121,8 +121,8 @@ func wantsIB(in LinkTypeInput) bool {
 // more. The configuration decides where it could be read; a port that is or
 // has sensed InfiniBand decides too; the number of the PSID is the last resort.
 func ethernetOnly(in LinkTypeInput, psid string) string {
-	if in.ConfigRead {
-		if in.ConfigHasType {
+	if has, known := in.HasTypes.Get(); known {
+		if has {
 			return ""
 		}
 		return fmt.Sprintf("mstconfig shows no LINK_TYPE for %s (PSID %s)", in.Card.PCI, orText(psid, "unknown"))

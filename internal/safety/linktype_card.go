@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -13,7 +14,7 @@ import (
 // reset, that is a restart of the host.
 func inCard(in LinkTypeInput, v Verdict) Verdict {
 	users := inUse(in.Card, in.Host)
-	if len(users) > 0 && !in.ConfigRead {
+	if len(users) > 0 && !in.HasTypes.Known() {
 		v.Findings = append(v.Findings, users...)
 		return seal(v, in.Card, false)
 	}
@@ -52,11 +53,11 @@ func cardPorts(in LinkTypeInput) []Finding {
 	switch {
 	case in.PlannedPSID != "" && in.PlannedPSID != ib.PSID(in.Card.RunningPSID):
 		return append(found, find("LT012", "Running PSID %s, planned %s", orText(in.Card.RunningPSID, "unknown"), in.PlannedPSID))
-	case !in.ConfigRead:
-		return append(found, find("LT013", "mstconfig of %s: %s", in.Host.Name, orText(in.ConfigErr, "the tool is missing")))
-	case !in.ConfigHasType && wantsIB(in):
+	case !in.HasTypes.Known():
+		return append(found, find("LT013", "mstconfig of %s: %s", in.Host.Name, in.HasTypes.Why()))
+	case fact.No(in.HasTypes) && wantsIB(in):
 		return append(found, find("LT001", "mstconfig shows no LINK_TYPE for %s (%s, PSID %s)", in.Card.PCI, in.Card.Chip.Name, orText(in.Card.PSID, "unknown")))
-	case !in.ConfigHasType:
+	case fact.No(in.HasTypes):
 		return found
 	}
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
@@ -74,7 +75,7 @@ func storedDone(in LinkTypeInput) bool {
 	if in.PlannedPSID != "" && in.PlannedPSID != ib.PSID(in.Card.RunningPSID) {
 		return false
 	}
-	if !in.ConfigHasType {
+	if !fact.Yes(in.HasTypes) {
 		return !wantsIB(in)
 	}
 	for n, want := range in.Request.Ports {

@@ -85,10 +85,8 @@ type LinkTypeInput struct {
 	// Current is what each port is now: "ib", "eth", "auto (ib)", "auto (eth)";
 	// no entry if the kernel shows no such port.
 	Current map[int]string
-	// ConfigRead says that the tool could read the configuration, ConfigHasType
-	// that it has a link type. Without the first the second means nothing.
-	ConfigRead, ConfigHasType bool
-	ConfigErr                 string // why it could not be read
+	// HasTypes is whether the card's own configuration has link types.
+	HasTypes fact.Bool
 	// Persisted is what the ports will be after the next boot; no entry where
 	// nothing says.
 	Persisted map[int]ib.LinkType

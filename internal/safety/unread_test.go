@@ -111,15 +111,15 @@ var unreadFacts = map[string]forgotten{
 	"HostFacts.Storage": {code: "HO012", except: except("the request takes no interface down", "backup"), without: func(f *facts) {
 		f.host.Storage = []StoragePath{{What: "nfs nas:/tank", Via: fact.Unknown[NetPath](notRead)}}
 	}},
-	"HostFacts.Users":          {code: "HO045", except: except("mstflint_access aside, mstconfig and the kernel decide who may use the card", links[:0]...)},
-	"HostFacts.StateFree":      {code: "HO006", except: except(noWrite, append(links, "restart")...)},
-	"HostFacts.Missing":        {code: "HO010", except: except("the request runs no job", append(links, "restart", "backup")...)},
-	"LabFacts.Fabric":          {code: "GU015", except: except("the request writes no GUIDs", append(links, "firmware", "restart", "backup")...)},
-	"LinkTypeInput.Late":       {code: "LT017", except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
-	"LinkTypeInput.Overrides":  {code: "LT016", except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
-	"LinkTypeInput.Current":    {code: "LT008", except: except("types are read for link types only; in the card, what is stored decides", "firmware", "restart", "guids", "backup", "link types in the card"), without: func(f *facts) { f.link.Current = nil }, says: "No mlx4_port1"},
-	"LinkTypeInput.ConfigRead": {code: "LT013", except: except("mlx4 shows its types itself", "firmware", "restart", "guids", "backup", "link types"), without: func(f *facts) { f.link.ConfigRead, f.link.ConfigErr = false, notRead }},
-	"CardFacts.HWKnown":        {code: "FW022", except: except("no image is matched to the chip", append(links, "restart", "guids", "backup")...), without: func(f *facts) { f.card.HWKnown, f.card.HWIDErr = false, notRead }},
+	"HostFacts.Users":         {code: "HO045", except: except("mstflint_access aside, mstconfig and the kernel decide who may use the card", links[:0]...)},
+	"HostFacts.StateFree":     {code: "HO006", except: except(noWrite, append(links, "restart")...)},
+	"HostFacts.Missing":       {code: "HO010", except: except("the request runs no job", append(links, "restart", "backup")...)},
+	"LabFacts.Fabric":         {code: "GU015", except: except("the request writes no GUIDs", append(links, "firmware", "restart", "backup")...)},
+	"LinkTypeInput.Late":      {code: "LT017", except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
+	"LinkTypeInput.Overrides": {code: "LT016", except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
+	"LinkTypeInput.Current":   {code: "LT008", except: except("types are read for link types only; in the card, what is stored decides", "firmware", "restart", "guids", "backup", "link types in the card"), without: func(f *facts) { f.link.Current = nil }, says: "No mlx4_port1"},
+	"LinkTypeInput.HasTypes":  {code: "LT013", except: except("mlx4 shows its types itself", "firmware", "restart", "guids", "backup", "link types")},
+	"CardFacts.HWKnown":       {code: "FW022", except: except("no image is matched to the chip", append(links, "restart", "guids", "backup")...), without: func(f *facts) { f.card.HWKnown, f.card.HWIDErr = false, notRead }},
 	"CardFacts.FlashKnown": {code: "FW044", except: except("the kernel's own view of the ports decides", links...),
 		without: func(f *facts) { f.card.FlashKnown, f.card.FlashError = false, notRead }},
 	"CardFacts.PSID": {code: "FW025", except: joined(except("the running PSID decides", links...), except("a copy of the flash needs no PSID", "backup")),
@@ -158,8 +158,8 @@ var notUnknown = map[string]string{
 
 	"LabFacts.Cards": "listed in tests only", "LabFacts.Lab": "a host that does not answer is named by a warning of its own", "LabFacts.SameMachine": "a machine that does not show which it is is compared by its cards",
 
-	"LinkTypeInput.Card": "its own facts", "LinkTypeInput.Host": "its own facts", "LinkTypeInput.Request": "configuration", "LinkTypeInput.ConfigHasType": "goes with ConfigRead",
-	"LinkTypeInput.ConfigErr": "goes with ConfigRead", "LinkTypeInput.Persisted": "a port without an entry is not done and is stored again", "LinkTypeInput.Rung": "empty is LT011",
+	"LinkTypeInput.Card": "its own facts", "LinkTypeInput.Host": "its own facts", "LinkTypeInput.Request": "configuration",
+	"LinkTypeInput.Persisted": "a port without an entry is not done and is stored again", "LinkTypeInput.Rung": "empty is LT011",
 	"LinkTypeInput.RungErr": "goes with Rung", "LinkTypeInput.PlannedPSID": "another resource of the plan", "LinkTypeInput.Identity": "who the card is has its own test",
 }
 

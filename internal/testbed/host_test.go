@@ -138,8 +138,8 @@ func TestHost_snapshot_of_the_provider(t *testing.T) {
 	if c.PartNumber != "MCX314A-BCCT" || c.SerialNumber != "MT1234X00001" {
 		t.Errorf("part number %q, serial number %q\n%s", c.PartNumber, c.SerialNumber, run(t, host, shellcmd.New("lspci", "-vvs", DefaultBDF).AsRoot()))
 	}
-	if c.Config == nil || c.ConfigErr != "" {
-		t.Errorf("configuration %+v, %s", c.Config, c.ConfigErr)
+	if types, err := host.StoredLinkTypes(t.Context(), c.PCI); err != nil || !types.Known() {
+		t.Errorf("link types in the card: %v, %s", err, types.Why())
 	}
 	twoCards(t, b.Hosts["facts"], host)
 }

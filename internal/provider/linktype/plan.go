@@ -105,7 +105,7 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	if at == nil {
 		return nil
 	}
-	now, err := hca.ReadLinkTypes(at.Snap, at.HCA)
+	now, err := hca.ReadLinkTypes(ctx, at.HCA)
 	if err != nil {
 		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
 		return nil

@@ -139,5 +139,5 @@ func (r *Resource) read(ctx context.Context, ref attribute.CardRef) (hca.LinkTyp
 	if err != nil {
 		return hca.LinkTypeState{}, err
 	}
-	return hca.ReadLinkTypes(snap, hca.CardOn(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot))
+	return hca.ReadLinkTypes(ctx, hca.CardOn(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot))
 }

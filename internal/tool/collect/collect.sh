@@ -75,10 +75,9 @@ r() {
 h() { command -v "$1" >/dev/null 2>&1; }
 
 # k COMMAND…: under the shared lock of the cards, one reader after the other, and
-# not for ever: a card that hangs must not hang the plan. K is how many seconds.
-K=90
+# not for ever: a card that hangs must not hang the plan.
 k() {
-	h timeout && set -- timeout "$K" "$@"
+	h timeout && set -- timeout 90 "$@"
 	h flock && mkdir -p "${L%/*}" 2>/dev/null && [ -w "${L%/*}" ] && set -- flock -s -n -E 75 "$L" flock -w 2 -E 74 "$L.reader" "$@"
 	i=0
 	while [ "$i" -lt 25 ]; do
@@ -383,11 +382,6 @@ for d in "$R"/sys/bus/pci/devices/*; do
 	d=${d##*/}
 	h mstflint || u "$d"
 	h mstflint && a flash "$d" mstflint -d "$d" q
-	# Only a card that has answered, and not for long: one whose firmware takes no
-	# commands keeps mstconfig (4.21) waiting for 17 seconds.
-	K=10
-	[ "$b" = 0 ] && h mstconfig && a config "$d" mstconfig -d "$d" q
-	K=90
 	h lspci && r "vpd $d" lspci -vvs "$d"
 done
 

@@ -22,9 +22,11 @@ const (
 )
 
 // Query reads the non-volatile configuration of a card. ConnectX-3 needs a
-// tool before 4.26 and firmware from 2.31.5000 on.
+// tool before 4.26 and firmware from 2.31.5000 on. A card whose firmware takes no
+// commands keeps the tool (4.21) waiting for 17 seconds; timeout ends it on the
+// host, with status 124, so that none is left behind that still uses the card.
 func Query(pci ib.PCIAddress) shellcmd.Command {
-	return shellcmd.New(program, "-d", pci.String(), "q").AsRoot().WithTimeout(timeout)
+	return shellcmd.New("timeout", "10", program, "-d", pci.String(), "q").AsRoot().WithTimeout(timeout)
 }
 
 // LinkType is a value of LINK_TYPE_Pn.
@@ -49,6 +51,18 @@ func (t LinkType) String() string {
 		return "VPI"
 	}
 	return strconv.Itoa(int(t))
+}
+
+// LinkType gives the type as the rest of the provider names it.
+func (t LinkType) LinkType() ib.LinkType {
+	switch t {
+	case IB:
+		return ib.LinkTypeIB
+	case ETH:
+		return ib.LinkTypeETH
+	case VPI:
+	}
+	return ib.LinkTypeAuto
 }
 
 // SetLinkTypes sets the link type of the given ports for the next boot. The
