@@ -98,7 +98,7 @@ var rules = map[string]rule{
 	"provider/planned":    {own: []string{"fact", "fwimage", "ib", "inventory", "hosts", "safety", "provider/attribute", "provider/diagnostic"}, outside: []string{framework}},
 	"provider/session":    {own: []string{"fact", "fwimage", "ib", "safety", "host", "inventory", "hosts", "platform", "hca", "fabric", "memo", "provider/attribute", "provider/diagnostic", "provider/planned"}, outside: []string{framework, "golang.org/x/sync"}},
 	"labsim":              {own: []string{"labsim"}, outside: []string{"golang.org/x/crypto", "github.com/pkg/sftp", "mvdan.cc/sh/v3", "github.com/goccy/go-yaml"}},
-	"labsim/card":         {own: []string{"labsim"}},
+	"labsim/card":         {own: []string{"labsim", "fwimage/synth", "ib"}},
 	"demo":                {own: []string{"labsim"}},
 	"testbed":             {own: []string{"labsim"}, outside: []string{"github.com/hanwen/go-fuse/v2", "golang.org/x/"}},
 	"testbed/cmd":         {own: []string{"testbed"}},

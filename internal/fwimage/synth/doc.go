@@ -1,5 +1,5 @@
 // Package synth builds synthetic FS2, FS3 and FS4 firmware images and flashes
-// for tests.
+// for tests and the simulated lab.
 //
 // What it builds has the structure, checksums and hardware ids of the real
 // thing and arithmetic filler in place of code: a card that it were burnt into
@@ -8,6 +8,7 @@
 // that no real board is known to use. mstflint takes an image without PSID for
 // any board; such an image is built for chips only that do not exist.
 //
-// The package must be imported by tests only, and must not import fwimage: the
-// reader and the builder are two readings of the format that check each other.
+// The package must be imported by tests and the simulated lab only, and must not
+// import fwimage: two readers, of the provider and of the lab's cards, and this one
+// builder are three readings of the format that check each other.
 package synth

@@ -1,22 +1,18 @@
 package card
 
 import (
-	"bytes"
-	"compress/zlib"
 	"encoding/binary"
 	"fmt"
-	"slices"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
 // Section types of FS2.
 const (
-	secDDR      = 1
-	secConfig   = 2
-	secJump     = 3
-	secROM      = 5
-	secGUID     = 6
-	secFWConfig = 9
-	secInfo     = 10
+	secROM  = 5
+	secGUID = 6
+	secInfo = 10
 )
 
 var sectionNames = map[uint32]string{
@@ -26,8 +22,7 @@ var sectionNames = map[uint32]string{
 
 var magic = []byte{0x4d, 0x54, 0x46, 0x57, 0x8c, 0xdf, 0xd0, 0x00, 0xde, 0xad, 0x92, 0x70, 0x41, 0x54, 0xbe, 0xef}
 
-// Spec describes a synthetic FS2 image. PSIDs must begin with MT_9: an image
-// with valid CRCs and a real board's PSID could brick that board.
+// Spec describes a synthetic FS2 image in the terms of this package.
 type Spec struct {
 	PSID     string
 	Version  [3]uint16
@@ -44,6 +39,31 @@ type Spec struct {
 	Code     int  // bytes of made-up code
 }
 
+// TOCSpec describes a synthetic image of FS3 or FS4.
+type TOCSpec struct {
+	Format    string // FS3 or FS4
+	PSID      string
+	OrigPSID  string // default PSID
+	Version   [3]uint16
+	Product   string
+	Date      uint32 // BCD yyyymmdd
+	Device    uint16 // PCI device id
+	HWIDs     []uint32
+	PRS, Part string
+	Flags     uint16 // of the image information; 0x8000 secure, 0x4000 signed, 0x0100 the firmware controls updates
+	Signed    bool   // with the sections of a signature, which make Flags count
+	ROMDevice uint16 // what the expansion ROM is for; default Device
+	Log       uint   // log2 of the slot size
+	Code      int    // bytes of made-up code
+}
+
+// Flags of image information.
+const (
+	FlagSecure     = 0x8000
+	FlagSigned     = 0x4000
+	FlagControlled = 0x0100
+)
+
 // PlaceholderGUIDs and PlaceholderMACs are the identity of a distribution file.
 var (
 	PlaceholderGUIDs = [4]uint64{0x0002c9000100d050, 0x0002c9000100d051, 0x0002c9000100d052, 0x0002c9000100d050}
@@ -51,94 +71,65 @@ var (
 	BlankGUIDs       = [4]uint64{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
 )
 
-// Build makes an image that the vendor's tool calls bootable. Every byte is made
-// up but the format's own constants.
+// Build makes an image that the vendor's tool calls bootable.
 func Build(s Spec) []byte {
-	if s.ChunkLog == 0 {
-		s.ChunkLog = 19
+	o := synth.Options{
+		PSID: s.PSID, Version: version(s.Version), ProductVersion: s.Product, ReleaseDate: date(s.Date), HWIDs: chips(s.HWIDs), DeviceType: s.Device,
+		PRSName: s.PRS, VSD: s.VSD, ROMs: rom(s.Device), Payload: s.Code, GUIDs: ib.GUIDSet{
+			Node: ib.GUID(s.GUIDs[0]), Port1: ib.GUID(s.GUIDs[1]), Port2: ib.GUID(s.GUIDs[2]), SystemImage: ib.GUID(s.GUIDs[3]),
+			MAC1: ib.MAC(s.MACs[0]), MAC2: ib.MAC(s.MACs[1]),
+		},
 	}
-	head := make([]byte, 0x38)
-	copy(head, magic)
-	put32(head, 0x24, 4)
-	chain := &chainBuilder{out: slices.Concat(head, bootBlock(0xb0070001, 20), bootBlock(0xb0070002, 24))}
-	chain.add(secConfig, filler(0x80, 7))
-	chain.add(secROM, romData(s.Device))
-	guidAt := chain.add(secGUID, guidData(s.GUIDs, s.MACs))
-	infoAt := chain.add(secInfo, infoData(s))
-	for left, n := s.Code, uint32(0); left > 0; n++ {
-		size := min(left, 0x10000-20)
-		chain.add(secDDR, filler(size&^3, n+11))
-		left -= size
-	}
-	chain.add(secConfig, filler(0x60, 3))
-	chain.add(secJump, filler(0x60, 5))
-	chain.add(secFWConfig, configData(s))
-	b := chain.finish()
 	if s.Failsafe {
-		put32(b, 0x28, checkByte(8|uint32(s.ChunkLog-16)))
+		o.Chunk = 1 << 19
+		if s.ChunkLog != 0 {
+			o.Chunk = 1 << s.ChunkLog
+		}
 	}
-	put32(b, 0x2c, checkByte(infoAt))
-	put32(b, 0x30, uint32(len(b)))
-	put32(b, 0x34, guidAt)
-	sealImage(b)
-	return b
+	return built(synth.FS2(o))
 }
 
-// checkByte sets the top byte so that the four bytes sum to 0.
-func checkByte(v uint32) uint32 {
-	sum := byte(v) + byte(v>>8) + byte(v>>16)
-	return v&0xffffff | uint32(-sum)<<24
+// BuildTOC makes an image that the vendor's tool calls bootable.
+func BuildTOC(s TOCSpec) []byte {
+	o := synth.TOCOptions{
+		PSID: s.PSID, OrigPSID: s.OrigPSID, Version: version(s.Version), ProductVersion: s.Product, ReleaseDate: date(s.Date), HWIDs: chips(s.HWIDs),
+		DeviceType: s.Device, PRSName: s.PRS, PartNumber: s.Part, Flags: s.Flags, Signature: s.Signed, ROMs: rom(s.ROMDevice), Payload: s.Code,
+		SlotBits: uint8(s.Log), Size: 1 << s.Log,
+	}
+	if s.Format == FS3 {
+		return built(synth.FS3(o))
+	}
+	o.Size = FlashSize // the table of device data is at the end of the flash
+	return built(synth.FS4(o))
+}
+
+// built panics on what the lab's own descriptions must not ask for.
+func built(image []byte, err error) []byte {
+	if err != nil {
+		panic("card: " + err.Error())
+	}
+	return image
+}
+
+func version(v [3]uint16) ib.FWVersion { return ib.FWVersion{Major: v[0], Minor: v[1], Sub: v[2]} }
+
+func date(bcd uint32) string { return fmt.Sprintf("%08x", bcd) }
+
+func chips(ids []uint32) (list []ib.HWID) {
+	for _, id := range ids {
+		list = append(list, ib.HWID{ID: uint16(id), Rev: uint8(id >> 16)})
+	}
+	return list
+}
+
+func rom(device uint16) []synth.ROM {
+	return []synth.ROM{{Product: synth.ProductPXE, Major: 3, Minor: 4, Sub: 752, DeviceID: device}}
 }
 
 // sealImage stores the CRC over the whole image.
 func sealImage(b []byte) {
 	put32(b, 0x20, be32(b, 0x20)&0xff000000|0xffff)
 	put32(b, 0x20, be32(b, 0x20)&0xff000000|uint32(crc16(b)))
-}
-
-func bootBlock(first uint32, dwords int) []byte {
-	b := append32(nil, first, uint32(dwords))
-	b = append(b, filler((dwords+1)*4, first&7)...)
-	return append32(b, uint32(crc16(b)))
-}
-
-// filler is arithmetic noise in place of code.
-func filler(size int, seed uint32) []byte {
-	b := make([]byte, 0, size)
-	x := seed*2654435761 + 1
-	for len(b) < size {
-		x = x*1664525 + 1013904223
-		b = append32(b, x)
-	}
-	return b[:size]
-}
-
-// chainBuilder appends sections and links each to the next.
-type chainBuilder struct {
-	out  []byte
-	last uint32
-}
-
-func (c *chainBuilder) add(kind uint32, data []byte) (dataAt uint32) {
-	c.seal(uint32(len(c.out)))
-	c.last = uint32(len(c.out))
-	c.out = append32(c.out, kind, uint32(len(data)/4), 0, 0)
-	c.out = append(c.out, data...)
-	c.out = append32(c.out, 0)
-	return c.last + 16
-}
-
-func (c *chainBuilder) seal(next uint32) {
-	if c.last == 0 {
-		return
-	}
-	put32(c.out, c.last+12, next)
-	sealSection(c.out, c.last)
-}
-
-func (c *chainBuilder) finish() []byte {
-	c.seal(0xff000000)
-	return c.out
 }
 
 // sealSection stores the CRC of the section whose header is at off.
@@ -155,60 +146,8 @@ func guidData(guids [4]uint64, macs [2]uint64) []byte {
 	return b
 }
 
-func infoData(s Spec) []byte {
-	var b []byte
-	tag := func(id uint32, data []byte) {
-		b = append32(b, id<<24|uint32(len(data)))
-		b = append(b, data...)
-	}
-	version := func(v [3]uint16) []byte {
-		return append32(nil, uint32(v[0])<<16, uint32(v[1])<<16|uint32(v[2]))
-	}
-	tag(0, append32(nil, 1))
-	tag(1, version(s.Version))
-	tag(2, append32(nil, 0x00120000, s.Date))
-	tag(3, append32(nil, uint32(s.Device)))
-	tag(4, padded(s.PSID, 16))
-	tag(5, padded(s.VSD, 208))
-	tag(7, padded(s.Product, 16))
-	tag(8, append32(nil, 0x15b3))
-	tag(10, append32(nil, s.HWIDs...))
-	tag(11, version([3]uint16{2, 0, 0}))
-	tag(19, append32(nil, 1, 0))
-	tag(20, padded(s.PRS, (len(s.PRS)+4)&^3))
-	return append32(b, 0xff000000)
-}
-
 func padded(s string, size int) []byte {
 	b := make([]byte, size)
 	copy(b, s)
 	return b
-}
-
-// romData is a PCI expansion ROM with one PXE component and a valid byte sum.
-func romData(device uint16) []byte {
-	b := make([]byte, 512)
-	b[0], b[1], b[2] = 0x55, 0xaa, 1
-	at := copy(b[0x40:], "mlxsign:") + 0x40
-	binary.LittleEndian.PutUint32(b[at:], 0x10<<16|3)
-	binary.LittleEndian.PutUint32(b[at+4:], 4<<16|752)
-	binary.LittleEndian.PutUint32(b[at+8:], uint32(device)<<16|0xff)
-	var sum byte
-	for _, v := range b {
-		sum += v
-	}
-	b[511] -= sum
-	return b
-}
-
-func configData(s Spec) []byte {
-	var z bytes.Buffer
-	w := zlib.NewWriter(&z)
-	_, _ = fmt.Fprintf(w, "; synthetic configuration, no vendor text\n[image_info]\npsid = %s\nfw_version = %d.%d.%d\n",
-		s.PSID, s.Version[0], s.Version[1], s.Version[2])
-	_ = w.Close()
-	for z.Len()%4 != 0 {
-		z.WriteByte(0)
-	}
-	return z.Bytes()
 }

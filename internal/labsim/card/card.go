@@ -2,8 +2,8 @@
 // its flash holds the bytes of an FS2, FS3 or FS4 image in the two-slot layout, the
 // firmware it booted is separate from it, and so is the non-volatile configuration.
 //
-// It reads and builds the formats by itself. It must not import anything else of this
-// project: the provider's parser and this one check each other.
+// It reads the formats by itself, and must not import the provider's parser: the two
+// check each other. What it reads is built by package synth.
 package card
 
 import "sync"

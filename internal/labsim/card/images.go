@@ -41,22 +41,37 @@ func proSpec(psid, prs string, version [3]uint16, date uint32) Spec {
 
 var current = [3]uint16{2, 42, 5000}
 
-// EN and VPI are built once: hundreds of cards share their bytes.
+// Images are built once: hundreds of cards share their bytes, which nobody may change.
 var (
-	buildEN = sync.OnceValue(func() []byte {
+	// EN is the Ethernet-only firmware that the lab's cards are delivered with.
+	EN = sync.OnceValue(func() []byte {
 		return Build(proSpec(PSIDEN, "synthetic_cx3pro_en.prs", [3]uint16{2, 40, 5032}, 0x20170116))
 	})
-	buildVPI = sync.OnceValue(func() []byte {
-		return Build(proSpec(PSIDVPI, "synthetic_cx3pro_vpi.prs", current, 0x20170905))
+	// OldEN is an older version of EN.
+	OldEN = sync.OnceValue(func() []byte {
+		return Build(proSpec(PSIDEN, "synthetic_cx3pro_en.prs", [3]uint16{2, 36, 5000}, 0x20160114))
+	})
+	// VPI is the firmware of the lab's main scenario.
+	VPI = sync.OnceValue(func() []byte { return Build(vpiSpec()) })
+	// OldVPI is an older version of VPI.
+	OldVPI = sync.OnceValue(func() []byte {
+		return Build(proSpec(PSIDVPI, "synthetic_cx3pro_vpi.prs", [3]uint16{2, 36, 5000}, 0x20160114))
+	})
+	// NonFailsafeVPI is VPI without the two-slot layout, as some vendor files are.
+	NonFailsafeVPI = sync.OnceValue(func() []byte {
+		s := vpiSpec()
+		s.Failsafe = false
+		return Build(s)
+	})
+	// CX3 is for the chip before: it does not fit a ConnectX-3 Pro.
+	CX3 = sync.OnceValue(func() []byte {
+		s := proSpec(PSIDCX3, "synthetic_cx3_vpi.prs", current, 0x20170905)
+		s.Device, s.HWIDs = 0x1003, []uint32{0x1f5, 0x101f5}
+		return Build(s)
 	})
 )
 
-// EN is the Ethernet-only firmware that the lab's cards are delivered with. The
-// caller must not change it.
-func EN() []byte { return buildEN() }
-
-// VPI is the firmware of the lab's main scenario. The caller must not change it.
-func VPI() []byte { return buildVPI() }
+func vpiSpec() Spec { return proSpec(PSIDVPI, "synthetic_cx3pro_vpi.prs", current, 0x20170905) }
 
 // HP is the firmware of an OEM's board: VPI, with the OEM's PSID and version data.
 var HP = sync.OnceValue(func() []byte {
@@ -64,30 +79,6 @@ var HP = sync.OnceValue(func() []byte {
 	s.VSD = "764285-B21"
 	return Build(s)
 })
-
-// OldVPI is an older version of VPI.
-func OldVPI() []byte {
-	return Build(proSpec(PSIDVPI, "synthetic_cx3pro_vpi.prs", [3]uint16{2, 36, 5000}, 0x20160114))
-}
-
-// OldEN is an older version of EN.
-func OldEN() []byte {
-	return Build(proSpec(PSIDEN, "synthetic_cx3pro_en.prs", [3]uint16{2, 36, 5000}, 0x20160114))
-}
-
-// CX3 is for the chip before: it does not fit a ConnectX-3 Pro.
-func CX3() []byte {
-	s := proSpec(PSIDCX3, "synthetic_cx3_vpi.prs", current, 0x20170905)
-	s.Device, s.HWIDs = 0x1003, []uint32{0x1f5, 0x101f5}
-	return Build(s)
-}
-
-// NonFailsafeVPI is VPI without the two-slot layout, as some vendor files are.
-func NonFailsafeVPI() []byte {
-	s := proSpec(PSIDVPI, "synthetic_cx3pro_vpi.prs", current, 0x20170905)
-	s.Failsafe = false
-	return Build(s)
-}
 
 // CX4 is an image of ConnectX-4.
 func CX4(psid string, version [3]uint16) []byte { return BuildTOC(CX4Spec(psid, version)) }
