@@ -35,7 +35,7 @@ func rebootCases() []*faultCase {
 		says  []string
 		mend  func(*faultRun)
 	}{
-		{"Host does not come back", labsim.FaultSpec{RebootNever: true}, false, []string{"is burned; the restart failed", "The flash is written and verified", "Run apply again when the host answers"},
+		{"Host does not come back", labsim.FaultSpec{RebootNever: true}, false, []string{"is burned; the restart failed", "The flash is written and verified", "Run the same command again when the host answers"},
 			func(r *faultRun) { r.m.Faults.Clear(); r.m.Start() }},
 		{"Host does not restart although it says so", labsim.FaultSpec{RebootIgnored: true}, false, []string{"The flash is written and verified"},
 			func(*faultRun) {}},

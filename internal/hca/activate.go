@@ -109,7 +109,7 @@ func restartFailed(c Card, oldBoot string, g goal, err error) *Error {
 		Heading: g.title + "; the restart failed",
 		What:    "The restart of host " + c.Host.Name() + " failed.",
 		Means:   g.done() + ". What the card runs now is not known. It should run " + g.text + ".",
-		Check:   "Run apply again when the host answers. It does not write the card again.",
+		Check:   "Run the same command again when the host answers. It does not write the card again.",
 		Facts:   []Fact{{"Host", c.Host.Name()}, {"Boot id before", oldBoot}},
 		Err:     err,
 	}
@@ -121,7 +121,7 @@ func restartFailed(c Card, oldBoot string, g goal, err error) *Error {
 		c.Host.Name(), step.Elapsed.Round(time.Second), step.Step, step.Meaning())
 	if step.Untouched() {
 		e.Means = g.done() + ". The card still runs what it started with. It should run " + g.text + "."
-		e.Check = "Mend what the error below names, and run apply again. It does not write the card again."
+		e.Check = "Mend what the error below names, and run the same command again. It does not write the card again."
 	}
 	return e
 }
@@ -218,7 +218,7 @@ func afterRestart(c Card, s *inventory.Snapshot, g goal, err error) error {
 			Heading: g.title + "; the host was not read after the restart",
 			What:    "The host was restarted and has started. Reading it failed then.",
 			Means:   g.done() + ". What the card runs now is not known. It should run " + g.text + ".",
-			Check:   "Run apply again. It does not write the card again.",
+			Check:   "Run the same command again. It does not write the card again.",
 			Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
 			Err:     err,
 		}
@@ -231,7 +231,7 @@ func afterRestart(c Card, s *inventory.Snapshot, g goal, err error) error {
 		Heading: g.title + "; after the restart the card is not on the bus",
 		What:    g.done() + ". After the restart the card is not on the bus: " + gone.Error() + ".",
 		Means:   "The card does not answer. A restart alone may keep power on it, and then it does not start anew.",
-		Check: "Switch the machine off, wait half a minute, and switch it on. Then run apply again. " +
+		Check: "Switch the machine off, wait half a minute, and switch it on. Then run the same command again. " +
 			"If the card is still missing, look whether it sits well in its slot.",
 		Facts: []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Boot id", s.BootID}},
 	}

@@ -43,7 +43,7 @@ func TestRestartFailed_says_the_failure_first(t *testing.T) {
 	}{
 		{&platform.RebootError{Host: "intel9", Step: platform.StepReturn, Elapsed: 4 * time.Second, Err: lost},
 			"The restart of host intel9 failed after 4s in this step: waiting for the host to answer with a new boot id. The restart was asked for",
-			[]string{"What the card runs now is not known", "Run apply again when the host answers"}, "still runs"},
+			[]string{"What the card runs now is not known", "Run the same command again when the host answers"}, "still runs"},
 		{&platform.RebootError{Host: "intel9", Step: platform.StepDrain, Err: lost},
 			"The restart of host intel9 failed after 0s in this step: running a drain command. The host was not restarted.",
 			[]string{"The card still runs what it started with"}, "not known"},

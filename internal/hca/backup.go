@@ -168,7 +168,7 @@ func (o *Ops) backupFailed(c Card, what string, err error) error {
 func transferCheck(err error, otherwise string) string {
 	var lost *host.UnreachableError
 	if errors.As(err, &lost) {
-		return "The connection to the host broke, or could not be made. Run apply again when the host answers."
+		return "The connection to the host broke, or could not be made. Run the same command again when the host answers."
 	}
 	var move *host.TransferError
 	if errors.As(err, &move) && move.Advice != "" {

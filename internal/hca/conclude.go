@@ -84,7 +84,7 @@ func (o *Ops) notHeld(ctx context.Context, c Card, out journal.Outcome, facts sa
 	e := o.failed(c, out, "The tool says that it has written the flash, but the card does not hold what it should: "+strings.Join(wrong, "; ")+".")
 	if untouched(facts, want) {
 		e.Means = "The card holds what it held before, whole and verified: the tool wrote nothing. The host was not restarted."
-		e.Check = "Run apply again; it burns again. If this happens again, do not trust the tool or the flash of this card."
+		e.Check = "Run the same command again; it burns again. If this happens again, do not trust the tool or the flash of this card."
 		return both(e, o.settle(ctx, c, out.ID, "the tool said done and wrote nothing"))
 	}
 	if len(wrong) == 1 && setMeanwhile(facts, want) {
@@ -231,7 +231,7 @@ func (o *Ops) concludeRefused(ctx context.Context, c Card, out journal.Outcome) 
 		e.Check = "Look at the host's log with journalctl -u " + journal.Unit(out.ID) + "."
 	case !out.Ended:
 		e.What = "The job on the host ended or was interrupted before it wrote anything, and left no reason."
-		e.Check = "Run apply again. If it happens again, look at the host's log with journalctl -u " + journal.Unit(out.ID) + ": systemd-inhibit needs systemd-logind to run."
+		e.Check = "Run the same command again. If it happens again, look at the host's log with journalctl -u " + journal.Unit(out.ID) + ": systemd-inhibit needs systemd-logind to run."
 	}
 	return nil, both(e, o.settle(ctx, c, out.ID, "nothing was written"))
 }
@@ -260,7 +260,7 @@ func (o *Ops) concludeFailed(ctx context.Context, c Card, out journal.Outcome, w
 	}
 	text := flashText(c, facts, want)
 	e.Means = text + " The card boots from it. The host was not restarted."
-	e.Check = "Run apply again; it burns again if it has to." // the flash is proven: no runbook
+	e.Check = "Run the same command again; it burns again if it has to." // the flash is proven: no runbook
 	return []string{text}, both(e, o.settle(ctx, c, out.ID, "failed; "+text))
 }
 
@@ -291,7 +291,7 @@ func (o *Ops) failed(c Card, out journal.Outcome, what string) *Error {
 		What:    what,
 		Means:   "What is in the flash is not proven. Do not restart the host and do not switch it off: the card still runs its old firmware from memory.",
 		Check: "1. Look at the card: mstflint -d " + c.PCI.String() + " q, then the same with v.\n" +
-			"2. If v says that the image is bootable, run apply again.\n" +
+			"2. If v says that the image is bootable, run the same command again.\n" +
 			"3. If not, burn the backup while the card still runs: mstflint -d " + c.PCI.String() + " -allow_psid_change -i " + backupPlace + "/firmware.bin b. " +
 			"The copies on the host are in " + StateDir + "/backups.\n" +
 			"4. If mstflint says that the flash semaphore is taken, make sure that no other program uses the card (pgrep -a 'mst|flint|fwupd'), then clear it: mstflint -clear_semaphore -d " + c.PCI.String(),
@@ -301,13 +301,13 @@ func (o *Ops) failed(c Card, out journal.Outcome, what string) *Error {
 
 func (o *Ops) unread(c Card, out journal.Outcome, err error) error {
 	e := o.failed(c, out, "The tool has ended, and the card could not be read afterwards.")
-	e.Check = "Run apply again when the host answers: it reads the card and settles the job."
+	e.Check = "Run the same command again when the host answers: it reads the card and settles the job."
 	e.Err = err
 	var refused *safety.RefusedError
 	if errors.As(err, &refused) {
 		e.What = "The tool has ended, and what is in the slot now is not the card that it was for."
 		e.Means = "Nothing was written to the card that is there now. What is in the flash of the right one is not proven."
-		e.Check = "Run apply again when the right card is back: it reads the card and settles the job."
+		e.Check = "Run the same command again when the right card is back: it reads the card and settles the job."
 	}
 	var lost *host.UnreachableError
 	if errors.As(err, &lost) {

@@ -42,6 +42,9 @@ type FirmwareState struct {
 	// JobID is the job that wrote the flash in this run, or the last one that
 	// did; empty if none is recorded.
 	JobID string
+	// Restored says that the last burn gave the flash back what it had before, and
+	// that the card does not run it yet: a destroy was interrupted.
+	Restored bool
 	// Did are sentences on what was done in this run, in order.
 	Did []string
 }
@@ -109,6 +112,7 @@ func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
 	for _, j := range s.JobsOf(card.PCI) {
 		if j.Kind == journal.Burn {
 			state.JobID = j.ID
+			state.Restored = state.Pending && journal.RestoredTo(j, state.Flash)
 		}
 	}
 	state.JobBackup = journal.BackupOf(s.JobsOf(card.PCI), state.Flash)

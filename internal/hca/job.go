@@ -119,7 +119,7 @@ func (o *Ops) vanished(c Card, out journal.Outcome) error {
 		What:    "Somebody removed the directory of the job while it ran, and with it the record of how it ended. The job has ended since: " + out.Evidence() + ".",
 		Means:   "The flash may have been written. Whether it was written to the end is not known.",
 		Check: "Do not restart the host before the flash verifies: mstflint -d " + c.PCI.String() + " v, then mstflint -d " + c.PCI.String() + " q. " +
-			"If it does, run apply again. If it does not, burn the backup.",
+			"If it does, run the same command again. If it does not, burn the backup.",
 		Facts: []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", journal.Dir(out.ID)}, {"Unit", journal.Unit(out.ID)}},
 	}
 }
@@ -160,7 +160,7 @@ func (o *Ops) run(ctx context.Context, c Card, j journal.Request) (journal.Outco
 			Summary: "Unable to start the flash job of card " + c.ID(),
 			What:    "The connection was lost before the request to start it arrived.",
 			Means:   "Nothing was written to the card.",
-			Check:   "Run apply again.",
+			Check:   "Run the same command again.",
 			Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
 			Err:     err,
 		}

@@ -16,7 +16,7 @@ func TestTransferCheck_says_what_the_transport_knows(t *testing.T) {
 		err  error
 		want string
 	}{
-		"a lost connection":       {&host.UnreachableError{Op: host.OpDownload, Err: errors.New("EOF")}, "Run apply again"},
+		"a lost connection":       {&host.UnreachableError{Op: host.OpDownload, Err: errors.New("EOF")}, "Run the same command again"},
 		"a login shell's text":    {&host.TransferError{Advice: "A start-up file prints.", Err: errors.New("noise")}, "A start-up file prints."},
 		"anything that is silent": {errors.New("no"), "Look for space"},
 	} {
@@ -44,7 +44,7 @@ func TestUnread_does_not_call_the_burn_a_failure(t *testing.T) {
 	other := (&Ops{}).unread(c, journal.Outcome{ID: "7"}, errors.New("mstflint: -E- Cannot open"))
 	var e *Error
 	if !errors.As(lost, &e) || !strings.HasPrefix(e.Title(), "Unable to say yet how the write to card intel9/") ||
-		!strings.Contains(e.Means, "Do not switch the host off") || !strings.Contains(e.Check, "Run apply again") || strings.Contains(e.Means, "old firmware") {
+		!strings.Contains(e.Means, "Do not switch the host off") || !strings.Contains(e.Check, "Run the same command again") || strings.Contains(e.Means, "old firmware") {
 		t.Errorf("a lost connection: %+v", e)
 	}
 	if !errors.As(other, &e) || e.Title() != "" {

@@ -63,7 +63,7 @@ func (e *RebootError) Meaning() string {
 		if strings.HasPrefix(e.LastState, "still the old boot") {
 			return "The host never went down. Nothing else was done."
 		}
-		return "The restart was asked for and nothing was done after that. Look at the host's console; run apply again when it answers."
+		return "The restart was asked for and nothing was done after that. Look at the host's console; run the same command again when it answers."
 	case StepResume:
 		return "The host was restarted and has finished starting; only the resume commands are incomplete."
 	}

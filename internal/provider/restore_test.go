@@ -226,7 +226,7 @@ func TestRestore_ofACardThatSomebodyChanged(t *testing.T) {
 
 func TestRestore_killedInTheMiddleIsAdopted(t *testing.T) {
 	t.Parallel()
-	w, ws, _ := restoring(t, labsim.Options{FlashDelay: 2 * time.Millisecond})
+	w, ws, cfg := restoring(t, labsim.Options{FlashDelay: 2 * time.Millisecond})
 	images := burned(w)
 	p := plan(t, ws, nil)
 	ctx, stop := context.WithCancel(context.Background())
@@ -248,8 +248,30 @@ func TestRestore_killedInTheMiddleIsAdopted(t *testing.T) {
 	if ws.State[firmware] == nil {
 		t.Fatal("the interrupted restore left the state")
 	}
+	for range 4000 {
+		if out, _ := w.Try(intel9, "cat /run/terraform-provider-infiniband/holder"); out == "" {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	// The engines plan the configuration before they plan a destroy: what is refused
+	// there ends the destroy. An apply of that plan is refused instead.
+	again := plan(t, ws, cfg)
+	says(t, again.Diags.Warnings(), "an earlier apply did not finish")
+	says(t, again.Diags.Warnings(), "FW045", "A destroy wrote back the firmware that is in flash", "Destroy again to go on")
+	if again.Diags.HasError() {
+		t.Fatal(again.Diags)
+	}
+	said, err = ws.Apply(context.Background(), again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, said.Errors(), "Refusing to burn firmware on card intel9/0000:01:00.0", "FW045")
+	if n := burned(w) - images; n != 1 {
+		t.Errorf("%d burns", n)
+	}
 	planned, said := destroy(t, ws)
-	says(t, planned.Warnings(), "an earlier apply did not finish")
+	says(t, planned.Warnings(), "Restored already: firmware of card intel9/0000:01:00.0", "Afterwards the host is restarted")
 	if said.HasError() {
 		t.Fatal(said)
 	}

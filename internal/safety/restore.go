@@ -118,3 +118,19 @@ func readable(card CardFacts) []Finding {
 	}
 	return found
 }
+
+// DestroyGoesOn makes the finding on a flash that a destroy has written back, and that
+// the card does not run yet, a warning. The engines plan the configuration before they
+// plan a destroy, and an error there would end it. The verdict of an apply still refuses.
+func DestroyGoesOn(findings []Finding) []Finding {
+	out := slices.Clone(findings)
+	for i := range out {
+		if f := &out[i]; f.Code == "FW045" {
+			f.Severity = Warn
+			f.Evidence += " A destroy wrote back the firmware that is in flash, and the host was not restarted."
+			f.WayOut = "Destroy again to go on: the host is restarted then. To keep the resource instead, restart the host " +
+				"so that the card runs what is in flash, and plan again. An apply before that is refused."
+		}
+	}
+	return out
+}

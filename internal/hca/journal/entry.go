@@ -110,3 +110,9 @@ func BackupOf(jobs []*inventory.Job, flash safety.Flash) string {
 	}
 	return source.Request["backup_path"]
 }
+
+// RestoredTo reports whether a job was to give the flash back this content, for a
+// destroy.
+func RestoredTo(j *inventory.Job, flash safety.Flash) bool {
+	return j.Request["purpose"] == purposeRestore && flashFrom(j, "to_psid", "to_fw") == flash
+}

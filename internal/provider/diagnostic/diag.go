@@ -163,7 +163,7 @@ var lostAt = map[string]string{
 	host.OpDownload:     lostCopy,
 }
 
-const lostCopy = "The connection broke during the copy of a file. What was at its place before is still there, and no card was written. Run apply again."
+const lostCopy = "The connection broke during the copy of a file. What was at its place before is still there, and no card was written. Run the same command again."
 
 // lost says what became of a step whose host did not answer.
 func lost(e *host.UnreachableError) string {

@@ -65,7 +65,7 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 		},
 		"a connection lost in a copy": {
 			&host.UnreachableError{Host: "intel9", Op: "upload", Command: "upload /x", Err: errors.New("EOF")},
-			"The connection broke during the copy of a file. What was at its place before is still there, and no card was written. Run apply again.\n\n" +
+			"The connection broke during the copy of a file. What was at its place before is still there, and no card was written. Run the same command again.\n\n" +
 				"Host: intel9\nStep: upload\nError: EOF",
 		},
 		"a key that is not there": {

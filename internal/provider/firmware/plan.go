@@ -257,7 +257,11 @@ func (a *assessment) otherBurn() bool {
 // report adds findings, and what an earlier apply left unfinished.
 func (a *assessment) report(ctx context.Context, diags *diag.Diagnostics) (blocked bool) {
 	session.AddJobs(diags, a.at.Ref, a.Jobs)
-	return diagnostic.AddFindings(ctx, diags, "burn firmware on card "+a.at.Ref.String(), diagnostic.WithoutJobs(a.Verdict.Findings))
+	findings := diagnostic.WithoutJobs(a.Verdict.Findings)
+	if a.now.Restored {
+		findings = safety.DestroyGoesOn(findings)
+	}
+	return diagnostic.AddFindings(ctx, diags, "burn firmware on card "+a.at.Ref.String(), findings)
 }
 
 // converged reports whether nothing is left to do.
