@@ -17,5 +17,5 @@ var arch = Description{
 	},
 	DropsModules: true,
 	Stacks:       []string{"systemd-networkd"}, portTypes: modprobeStore{}, Initramfs: "mkinitcpio", OneSM: true,
-	Note: "The system is never upgraded in part.",
+	Note: "Packages are never added to a system that is upgraded in part.",
 }

@@ -35,7 +35,7 @@ var debian = Description{
 		Modules: []string{"ib_ipoib", "ib_qib", "ib_mthca"}, Named: "-cloud-",
 		Why:    "Debian's kernels for virtual machines (linux-image-cloud-…) are built without IPoIB and without the drivers of older cards",
 		WayOut: "Install linux-image-amd64 in place of linux-image-cloud-amd64 and restart.",
-		Cards:  "cloud kernels: InfiniHost, QLogic, and no IPoIB",
+		Cards:  "InfiniHost and QLogic, and no IPoIB (cloud kernels)",
 	}},
 	Stacks: []string{"ifupdown", "ifupdown2"}, portTypes: modprobeStore{}, Initramfs: "update-initramfs",
 }

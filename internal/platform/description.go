@@ -167,6 +167,9 @@ func (d *Description) nameOf(os inventory.OS) string {
 	return strings.TrimSpace(os.ID + " " + os.VersionID)
 }
 
+// LinkTypesIn names what keeps the port types of mlx4 cards for the next boot.
+func (d *Description) LinkTypesIn() string { return d.portTypes.LinkTypeRung() }
+
 // majorVersion gives 9 for "9.4" and 6 for "6.8.0-49-generic"; 0 for a rolling or
 // unreleased system.
 func majorVersion(version string) int {

@@ -16,7 +16,7 @@ var rhel = Description{
 		{Modules: []string{"mlx4_core", "mlx4_ib"}, Release: 10,
 			Why:    "kernels of RHEL 10 and its kin are built without mlx4, the driver of ConnectX to ConnectX-3 Pro",
 			WayOut: "Put a ConnectX-4 or later into this host, or run a distribution whose kernel has the driver: Debian 13, Ubuntu 24.04, RHEL 9 (ConnectX-3).",
-			Cards:  "RHEL 10: ConnectX-3 and older"},
+			Cards:  "ConnectX-3 and older (RHEL 10)"},
 		{Modules: []string{"ib_mthca"}, Release: 9, Why: "kernels of RHEL 9 and later are built without ib_mthca, the driver of InfiniHost cards",
 			WayOut: "Use Debian or Ubuntu for this card.", Cards: "InfiniHost"},
 		{Modules: []string{"ib_qib"}, Release: 9, Why: "kernels of RHEL 9 and later are built without ib_qib, the driver of QLogic cards",

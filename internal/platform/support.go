@@ -39,7 +39,30 @@ var upstream = []Gap{{
 	Modules: []string{"ib_qib"}, Kernel: 7, Why: "ib_qib, the driver of QLogic and PathScale cards, was removed from Linux with 7.0",
 	WayOut: "Boot a kernel up to 6.12: Ubuntu 24.04 with its GA kernel (linux-generic, not the HWE one), Debian 12 or 13 without backports, " +
 		"Arch with a linux-lts of that time.",
+	Cards: "QLogic (kernels from 7.0)",
 }}
+
+// DriverlessAnywhere names the cards that Linux itself has no driver for.
+func DriverlessAnywhere() []string { return cardsOf(upstream) }
+
+// Driverless names the cards that kernels of the family do not drive.
+func (d *Description) Driverless() []string {
+	cards := cardsOf(d.Gaps)
+	if d.Ignored != nil {
+		cards = append(cards, d.Ignored.Cards)
+	}
+	return cards
+}
+
+func cardsOf(gaps []Gap) []string {
+	var cards []string
+	for i := range gaps {
+		if gaps[i].Cards != "" {
+			cards = append(cards, gaps[i].Cards)
+		}
+	}
+	return cards
+}
 
 // gap finds the reason why the kernel of a host lacks a module: the first that fits
 // is told.

@@ -30,7 +30,7 @@ var truenas = Description{
 	Tools: []ToolAdvice{{Advice: "TrueNAS carries mstflint with its system from 25.10 on, and nothing may be installed on it. " +
 		"Update TrueNAS, or move the card to another machine for the time of the burn."}},
 	Stacks: []string{"TrueNAS middleware"}, portTypes: trueNAS{},
-	Note:     "Everything is in the image, and nothing is installed. It has no opensm: run it on another host.",
+	Note:     "Nothing is installed on it; mstflint and pciutils are in the image. The user `truenas_admin` is enough; its sudo asks for a password unless you allow it without one.",
 	platform: func(name string) Platform { return trueNAS{name} },
 }
 

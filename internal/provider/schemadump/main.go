@@ -1,6 +1,7 @@
 // Command schemadump writes what the documentation is generated from: the
 // provider's schema in the form of `terraform providers schema -json`, or, with
-// -guides, the pages of all findings and of symptoms.
+// -guides, the pages of all findings and of symptoms, and the section of hosts in the
+// pages that are its arguments.
 //
 // It must not configure the provider or need a Terraform.
 package main
@@ -28,7 +29,11 @@ func main() {
 	run := printSchema
 	if *guides != "" {
 		run = func() error {
-			return errors.Join(writeFindings(filepath.Join(*guides, "findings.md")), writeSymptoms(filepath.Join(*guides, "troubleshooting.md")))
+			err := errors.Join(writeFindings(filepath.Join(*guides, "findings.md")), writeSymptoms(filepath.Join(*guides, "troubleshooting.md")))
+			for _, page := range flag.Args() {
+				err = errors.Join(err, writeHosts(page))
+			}
+			return err
 		}
 	}
 	if err := run(); err != nil {
