@@ -27,7 +27,7 @@ func (o *Ops) Adopt(ctx context.Context, c Card) ([]string, error) {
 	var did []string
 	for _, pending := range journal.Pending(s, c.PCI) {
 		record, ok := s.Job(pending.ID)
-		if !ok || c.Host.Observe() || journal.Read(record).Foreign != "" {
+		if !ok || c.Host.Observe() || record.Foreign() != "" {
 			continue // a journal of another version is for the verdict to refuse
 		}
 		text, err := o.adoptOne(ctx, c, record)

@@ -17,7 +17,7 @@ func (o *Ops) AssessBackup(ctx context.Context, c Card) (Assessment, error) {
 		return Assessment{}, err
 	}
 	a := Assessment{Card: c.facts(s, card), Host: o.hostFacts(c, s), Jobs: journal.Pending(s, c.PCI)}
-	if !a.Host.Observe && a.Card.FlashKnown && a.Host.ToolPresent && !anyRunning(a.Host) {
+	if !a.Host.Observe && a.Card.FlashKnown && a.Host.MSTFlint.Present && !a.Host.AnyJobMayRun() {
 		if err = interrupted(&a.Card, o.verifyFlash(ctx, c.Host, &a.Card)); err != nil {
 			return Assessment{}, err
 		}

@@ -1,15 +1,12 @@
 package hca
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // quietCard is a card whose driver made no RDMA device.
@@ -100,60 +97,3 @@ func TestCardFacts_without_pciutils(t *testing.T) {
 		t.Errorf("a card without a serial number: %q", f.SerialError)
 	}
 }
-
-func TestHostFacts_surroundings(t *testing.T) {
-	pci := ib.MustParsePCIAddress("0000:01:00.0")
-	s := &inventory.Snapshot{
-		Host: "intel9", OS: inventory.OS{ID: "debian", VersionID: "12", Kernel: "6.1.0-26-amd64"},
-		Modules: map[string]bool{"mstflint_access": true}, SSH: inventory.SSHPath{Devs: fact.Known([]string{"bond0.7"})},
-		Netdevs: []inventory.Netdev{{Name: "bond0", Lower: []string{"enp1s0"}}, {Name: "bond0.7", Lower: []string{"bond0"}}, {Name: "enp1s0", PCI: pci}},
-		Cards:   []inventory.Card{{PCI: pci, RDMADevice: "mlx4_0"}},
-		Storage: []inventory.Storage{
-			{Kind: "nfs4", What: "nas:/tank", Where: "/mnt", Dev: fact.Known("enp1s0")},
-			{Kind: "iscsi", What: "connection1:0", Server: "192.0.2.9", Dev: fact.Known("")},
-			{Kind: "srp", What: "host3", RDMA: "mlx4_0"},
-		},
-		Servers: fact.Known([]inventory.Server{{Name: "NFS", Clients: 2}}),
-		Scans:   fact.Known([]inventory.Pool{{Name: "tank", Doing: "scrub"}}),
-		UPS:     []inventory.UPS{{Name: "a", Status: "OL CHRG"}, {Name: "b", Status: "OB DISCHRG"}},
-		Units:   map[string]inventory.Unit{"kubelet.service": {ActiveState: "inactive"}, "k3s.service": {ActiveState: "active"}},
-	}
-	f := New(Config{}).hostFacts(Card{Host: fixedHost{name: "intel9"}, PCI: pci}, s)
-	ssh, _ := f.SSH.Get()
-	via := func(i int) safety.NetPath { return f.Storage[i].Via.Or(safety.NetPath{Dev: "unknown"}) }
-	on := func(p safety.NetPath) bool { return len(p.Cards) == 1 && p.Cards[0] == pci }
-	if len(ssh) != 1 || !on(ssh[0]) || !f.AccessModule || f.Support.Lspci != "Install it on the host: apt install pciutils." || f.Kernel != "6.1.0-26-amd64" {
-		t.Errorf("%+v", f)
-	}
-	var storage []string
-	for i, st := range f.Storage {
-		storage = append(storage, st.What+" via "+via(i).Dev)
-	}
-	if got := strings.Join(storage, "; "); got != "nfs4 nas:/tank on /mnt via enp1s0; iscsi connection1:0 at 192.0.2.9 via ; srp host3 via mlx4_0" ||
-		!on(via(0)) || on(via(1)) || !on(via(2)) {
-		t.Errorf("storage: %s", got)
-	}
-	servers, scans, battery, units := f.Servers.Or(nil), f.Scans.Or(nil), f.Battery.Or(nil), f.Kubernetes.Or(nil)
-	if len(servers) != 1 || len(scans) != 1 || scans[0].Pool != "tank" || len(battery) != 1 || battery[0].Name != "b" ||
-		len(units) != 1 || units[0] != "k3s.service" {
-		t.Errorf("servers %+v, scans %+v, battery %+v, Kubernetes %v", servers, scans, battery, units)
-	}
-	if f.Missing.Known() || !strings.Contains(f.Missing.Why(), "systemd-run") {
-		t.Errorf("programs that nobody has looked for: %v, %q", f.Missing.Or(nil), f.Missing.Why())
-	}
-	s.UnitsWhy, s.UPS, s.UPSWhy = "systemd did not answer", nil, "upsc timed out"
-	s.Cards[0].Ports = []inventory.Port{{Number: 1, IsSM: fact.Unknown[bool]("cap_mask could not be read")}}
-	f = New(Config{}).hostFacts(Card{Host: fixedHost{name: "intel9"}, PCI: pci}, s)
-	if f.Kubernetes.Why() != s.UnitsWhy || f.Battery.Why() != s.UPSWhy || f.SMPorts.Why() != "cap_mask could not be read" {
-		t.Errorf("Kubernetes %q, battery %q, subnet managers %q", f.Kubernetes.Why(), f.Battery.Why(), f.SMPorts.Why())
-	}
-}
-
-// fixedHost has a name and nothing else.
-type fixedHost struct {
-	Host
-	name string
-}
-
-func (h fixedHost) Name() string  { return h.name }
-func (h fixedHost) Observe() bool { return false }

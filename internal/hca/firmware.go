@@ -81,13 +81,8 @@ func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (Assessment, error
 // not if the card cannot be worked on, while a job is writing to it, or if it
 // already has the image.
 func (o *Ops) worthInspecting(a Assessment, f Firmware) bool {
-	if a.Host.Observe || !a.Card.FlashKnown || f.Image.Problem != safety.ImageOK || !a.Host.ToolPresent {
+	if a.Host.Observe || !a.Card.FlashKnown || f.Image.Problem != safety.ImageOK || !a.Host.MSTFlint.Present || a.Host.AnyJobMayRun() {
 		return false
-	}
-	for _, j := range a.Host.Jobs {
-		if j.Running {
-			return false
-		}
 	}
 	return f.Compare || !safety.Holds(a.Card, f.Image)
 }

@@ -216,7 +216,7 @@ func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (Assessment, error) {
 		in.Waits = differs(card.Flash.GUIDs, effective(s, card))
 	}
 	first := safety.GUIDs(in)
-	if first.Action != safety.ActionNone && a.Card.FlashKnown && !a.Host.Observe && !anyRunning(a.Host) && a.Host.ToolPresent {
+	if first.Action != safety.ActionNone && a.Card.FlashKnown && !a.Host.Observe && !a.Host.AnyJobMayRun() && a.Host.MSTFlint.Present {
 		if err := o.inspect(ctx, g.Card.Host, &in.Card); err != nil {
 			return Assessment{}, err
 		}
@@ -224,15 +224,6 @@ func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (Assessment, error) {
 	}
 	a.Verdict = safety.GUIDs(in)
 	return a, nil
-}
-
-func anyRunning(h safety.HostFacts) bool {
-	for _, j := range h.Jobs {
-		if j.Running {
-			return true
-		}
-	}
-	return false
 }
 
 // ReadGUIDs gives the identity of a card from a snapshot.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
@@ -290,4 +291,12 @@ func failureText(exit *host.ExitError) string {
 		text += " (releases from 4.30 on are known to crash on ConnectX-3)"
 	}
 	return text
+}
+
+func userTexts(users []inventory.CardUser) []string {
+	texts := make([]string, len(users))
+	for i, u := range users {
+		texts[i] = u.String()
+	}
+	return texts
 }

@@ -48,7 +48,7 @@ func TestAssess_over_the_cards_own_port(t *testing.T) {
 	if err != nil {
 		t.Fatal(explain(err))
 	}
-	if ways, _ := a.Host.SSH.Get(); len(ways) != 1 || ways[0].Dev != "enp1s0" || len(ways[0].Cards) != 1 || ways[0].Cards[0] != b.pci {
+	if devs := a.Host.SSH.Devs.Or(nil); !slices.Equal(devs, []string{"enp1s0"}) || !slices.Contains(a.Host.CardsBelow("enp1s0"), b.pci) {
 		t.Errorf("session over %+v", a.Host.SSH)
 	}
 	i := slices.IndexFunc(a.Verdict.Findings, func(f safety.Finding) bool { return f.Code == "HO001" })

@@ -106,8 +106,8 @@ func TestHost_over_SSH_sees_what_is_around(t *testing.T) {
 	if len(s.Pools) != 2 || s.Pools[1] != (inventory.Pool{Name: "tank", State: "ONLINE", Doing: "scrub"}) || s.Pools[0].Doing != "" {
 		t.Errorf("pools: %+v", s.Pools)
 	}
-	if b := s.Battery().Or(nil); len(b) != 1 || b[0] != (inventory.UPS{Name: "ups", Status: "OB LB"}) {
-		t.Errorf("batteries: %+v of %+v", b, s.UPS)
+	if b := s.Battery.Or(nil); len(b) != 1 || b[0] != (inventory.UPS{Name: "ups", Status: "OB LB"}) {
+		t.Errorf("batteries: %+v, %s", b, s.Battery.Why())
 	}
 	if u, asked := s.Units["kubelet.service"]; !asked || u.LoadState != "not-found" {
 		t.Errorf("kubelet: %+v, asked %t", u, asked)

@@ -209,35 +209,55 @@ func scanning(text string) string {
 
 // readUPS reads "upsc NAME ups.status". A host without upsc has no NUT, and one on
 // which no power supply is named and no daemon listens has none either. One that is
-// named and does not answer is not known.
+// named and does not answer is not known; if another one is on battery, that does
+// not matter.
 func readUPS(s *inventory.Snapshot, a *collect.Answer) error {
-	if list, asked := a.Runs["ups-list"]; asked && list.Status != 0 && !strings.Contains(list.Output, "Connection refused") {
-		s.UPSWhy = fmt.Sprintf("upsc -l ended with status %d: %s", list.Status, firstLine(list.Output))
-	}
-	for _, file := range []string{"/etc/nut/upsmon.conf", "/etc/ups/upsmon.conf"} {
-		if a.Denied[file] {
-			s.UPSWhy = file + " could not be read"
+	why := unlistedUPS(a)
+	var found []inventory.UPS
+	for _, run := range slices.Sorted(maps.Keys(a.Runs)) {
+		name, ok := strings.CutPrefix(run, "ups ")
+		if !ok {
+			continue
+		}
+		u, unread := ups(name, a.Runs[run])
+		switch {
+		case unread != "":
+			why = unread
+		case u.Says("OB") || u.Says("LB"):
+			found = append(found, u)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.Runs)) {
-		if ups, ok := strings.CutPrefix(name, "ups "); ok {
-			addUPS(s, ups, a.Runs[name])
-		}
+	s.Battery = fact.Known(found)
+	if len(found) == 0 && why != "" {
+		s.Battery = fact.Unknown[[]inventory.UPS](why)
 	}
 	return nil
 }
 
-// addUPS reads what one power supply says.
-func addUPS(s *inventory.Snapshot, name string, run collect.Run) {
+// unlistedUPS says why there may be power supplies that nobody has asked.
+func unlistedUPS(a *collect.Answer) (why string) {
+	if list, asked := a.Runs["ups-list"]; asked && list.Status != 0 && !strings.Contains(list.Output, "Connection refused") {
+		why = fmt.Sprintf("upsc -l ended with status %d: %s", list.Status, firstLine(list.Output))
+	}
+	for _, file := range []string{"/etc/nut/upsmon.conf", "/etc/ups/upsmon.conf"} {
+		if a.Denied[file] {
+			why = file + " could not be read"
+		}
+	}
+	return why
+}
+
+// ups reads what one power supply says, or why that is not known.
+func ups(name string, run collect.Run) (u inventory.UPS, why string) {
 	// A line about SSL may stand before the status.
 	lines := strings.Split(strings.TrimSpace(run.Output), "\n")
 	last := strings.TrimSpace(lines[len(lines)-1])
-	switch u := (inventory.UPS{Name: name, Status: last}); {
+	u = inventory.UPS{Name: name, Status: last}
+	switch {
 	case run.Status != 0:
-		s.UPSWhy = fmt.Sprintf("upsc %s ended with status %d: %s", name, run.Status, last)
+		why = fmt.Sprintf("upsc %s ended with status %d: %s", name, run.Status, last)
 	case !u.Says("OL") && !u.Says("OB") && !u.Says("LB") && !u.Says("BYPASS"):
-		s.UPSWhy = fmt.Sprintf("%s does not say whether it is on line: %q", name, last)
-	default:
-		s.UPS = append(s.UPS, u)
+		why = fmt.Sprintf("%s does not say whether it is on line: %q", name, last)
 	}
+	return u, why
 }

@@ -96,14 +96,14 @@ func TestRead_of_a_host_with_storage(t *testing.T) {
 		}, s.Storage},
 		{"servers", []inventory.Server{{Name: "NFS", Clients: 1}, {Name: "SMB"}}, s.Servers.Or(nil)},
 		{"pools", []inventory.Pool{{Name: "boot-pool", State: "ONLINE"}, {Name: "tank", State: "DEGRADED", Doing: "resilver"}}, s.Pools},
-		{"UPS", []inventory.UPS{{Name: "ups@nas", Status: "OB DISCHRG LB"}}, s.UPS},
+		{"UPS", []inventory.UPS{{Name: "ups@nas", Status: "OB DISCHRG LB"}}, s.Battery.Or(nil)},
 	} {
 		if diff := cmp.Diff(c.want, c.got, cmp.Comparer(func(a, b fact.Of[string]) bool { return a == b })); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.what, diff)
 		}
 	}
-	if len(s.Battery().Or(nil)) != 1 {
-		t.Errorf("on battery: %+v", s.Battery().Or(nil))
+	if len(s.Battery.Or(nil)) != 1 {
+		t.Errorf("on battery: %+v", s.Battery.Or(nil))
 	}
 }
 
@@ -152,7 +152,7 @@ func TestRead_tells_unread_from_none(t *testing.T) {
 			f["bin/upsc"] = program(answers)
 		}
 	}
-	batteryOf := func(s *inventory.Snapshot) (int, string) { b := s.Battery(); return len(b.Or(nil)), b.Why() }
+	batteryOf := func(s *inventory.Snapshot) (int, string) { b := s.Battery; return len(b.Or(nil)), b.Why() }
 	scansOf := func(s *inventory.Snapshot) (int, string) { return len(s.Scans.Or(nil)), s.Scans.Why() }
 	serversOf := func(s *inventory.Snapshot) (int, string) { return len(s.Servers.Or(nil)), s.Servers.Why() }
 	for _, c := range []struct {

@@ -37,3 +37,42 @@ func (j *Job) State() string {
 	}
 	return j.States[len(j.States)-1].Name
 }
+
+// MayRun reports whether the job runs, or is not proven to have ended.
+func (j *Job) MayRun() bool { return !fact.No(j.Running) }
+
+// AnyJobMayRun reports whether a job of the host runs, or is not proven to have ended.
+func (s *Snapshot) AnyJobMayRun() bool {
+	for i := range s.Jobs {
+		if s.Jobs[i].MayRun() {
+			return true
+		}
+	}
+	return false
+}
+
+// Since is the time of the host at which the job began; empty if it noted none.
+func (j *Job) Since() string {
+	if len(j.States) == 0 {
+		return ""
+	}
+	return j.States[0].Time
+}
+
+// JournalVersion is that of the journal's files; one of another version is named
+// and left alone.
+const JournalVersion = "1"
+
+// Foreign is the version of a journal that this release does not read; empty for its own.
+func (j *Job) Foreign() string {
+	switch v := j.Request["version"]; {
+	case j.Lost: // there is no journal to read
+		return ""
+	case v == JournalVersion:
+		return ""
+	case v == "":
+		return "(none)"
+	default:
+		return v
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -183,6 +184,82 @@ func (s *Snapshot) Below(dev string) []string {
 		}
 	}
 	return names
+}
+
+// CardsTo gives the devices that carry storage of the network. SRP names the
+// InfiniBand device itself.
+func (s *Snapshot) CardsTo(st Storage) []ib.PCIAddress {
+	if st.RDMA == "" {
+		return s.CardsBelow(st.Dev.Or(""))
+	}
+	var cards []ib.PCIAddress
+	for i := range s.Cards {
+		if s.Cards[i].RDMADevice == st.RDMA {
+			cards = append(cards, s.Cards[i].PCI)
+		}
+	}
+	return cards
+}
+
+// NetdevsOf gives the interfaces of all functions of a card, without P_Key
+// children.
+func (s *Snapshot) NetdevsOf(pci ib.PCIAddress) []string {
+	var names []string
+	for _, n := range s.Netdevs {
+		if n.PCI.IsValid() && n.PCI.Slot() == pci.Slot() && n.Parent == "" {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+// Managers gives the ports of all functions of a card to which a subnet manager
+// is bound.
+func (s *Snapshot) Managers(pci ib.PCIAddress) fact.Of[[]int] {
+	var ports []int
+	for i := range s.Cards {
+		if s.Cards[i].PCI.Slot() != pci.Slot() {
+			continue
+		}
+		for _, p := range s.Cards[i].Ports {
+			if !p.IsSM.Known() {
+				return fact.Unknown[[]int](p.IsSM.Why())
+			}
+			if fact.Yes(p.IsSM) {
+				ports = append(ports, p.Number)
+			}
+		}
+	}
+	return fact.Known(ports)
+}
+
+// Lacks gives those of some programs that are not on the host's PATH.
+func (s *Snapshot) Lacks(programs ...string) fact.Of[[]string] {
+	var missing []string
+	for _, p := range programs {
+		there, looked := s.Commands[p]
+		if !looked {
+			return fact.Unknown[[]string]("nobody has looked for " + p)
+		}
+		if !there {
+			missing = append(missing, p)
+		}
+	}
+	return fact.Known(missing)
+}
+
+// Active gives those of some systemd units that run.
+func (s *Snapshot) Active(units ...string) fact.Of[[]string] {
+	if s.UnitsWhy != "" || s.Units == nil {
+		return fact.Unknown[[]string](s.UnitsWhy)
+	}
+	var running []string
+	for _, name := range units {
+		if s.Unit(name).ActiveState == "active" {
+			running = append(running, name)
+		}
+	}
+	return fact.Known(running)
 }
 
 // SSHCard finds the card that carries the SSH session; of several below its

@@ -58,8 +58,7 @@ type Snapshot struct {
 	Servers   fact.Of[[]Server] // of files and blocks that this host is, sorted by name
 	Pools     []Pool            // of ZFS
 	Scans     fact.Of[[]Pool]   // those that are scrubbed or resilvered
-	UPS       []UPS             // that the host knows and that answered
-	UPSWhy    string            // why the state of a power supply is not known; empty if it is of all
+	Battery   fact.Of[[]UPS]    // power supplies that run on battery or are low
 	// Users are the programs of others that used a card while it was looked at.
 	Users fact.Of[[]CardUser]
 
@@ -236,6 +235,27 @@ type Storage struct {
 	// Dev is the interface to the server; empty if there is no way to it, or for SRP.
 	Dev  fact.Of[string]
 	RDMA string // of SRP: the device itself
+}
+
+// String gives "nfs4 192.0.2.30:/tank on /mnt/tank".
+func (s Storage) String() string {
+	text := s.Kind + " " + s.What
+	if s.Where != "" {
+		return text + " on " + s.Where
+	}
+	if s.Server != "" {
+		text += " at " + s.Server
+	}
+	return text
+}
+
+// Way is the interface to the server, or the device of SRP; empty if there is none
+// or none is known.
+func (s Storage) Way() string {
+	if s.RDMA != "" {
+		return s.RDMA
+	}
+	return s.Dev.Or("")
 }
 
 // Server is a network service whose clients lose it while the host restarts.

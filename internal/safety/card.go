@@ -65,15 +65,15 @@ func recovery(card CardFacts, host HostFacts) string {
 }
 
 func toolFindings(card CardFacts, host HostFacts) []Finding {
-	if !host.ToolPresent {
-		return []Finding{find("FW051", "No mstflint on %s's PATH", host.Name).way(host.Support.mstflint(card))}
+	if !host.MSTFlint.Present {
+		return []Finding{find("FW051", "No mstflint on %s's PATH", host.Host).way(host.Support.mstflint(card))}
 	}
-	grade, why := CheckTool("mstflint", host.ToolVersion, card.Chip.Format)
+	grade, why := CheckTool("mstflint", host.MSTFlint.Version, card.Chip.Format)
 	switch grade {
 	case ToolCrashes, ToolRemoved, ToolTooOld, ToolUnread:
-		return []Finding{find("FW052", "%s has mstflint %s: %s", host.Name, orText(host.ToolVersion, "of an unknown version"), why).way(host.Support.mstflint(card))}
+		return []Finding{find("FW052", "%s has mstflint %s: %s", host.Host, orText(host.MSTFlint.Version, "of an unknown version"), why).way(host.Support.mstflint(card))}
 	case ToolUnproven:
-		return []Finding{find("FW057", "%s has mstflint %s: %s", host.Name, host.ToolVersion, why).way(host.Support.mstflint(card))}
+		return []Finding{find("FW057", "%s has mstflint %s: %s", host.Host, host.MSTFlint.Version, why).way(host.Support.mstflint(card))}
 	case ToolWorks:
 	}
 	return nil
@@ -85,7 +85,7 @@ func driverFindings(card CardFacts, host HostFacts) []Finding {
 	if card.Driver != "" || host.Support.NoDriver == "" {
 		return nil
 	}
-	return []Finding{find("FW058", "%s runs %s: %s", host.Name, orText(host.Kernel, "an unknown kernel"), host.Support.NoDriver)}
+	return []Finding{find("FW058", "%s runs %s: %s", host.Host, orText(host.OS.Kernel, "an unknown kernel"), host.Support.NoDriver)}
 }
 
 // cardState gives the findings on what is in the card's flash now.

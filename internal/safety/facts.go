@@ -1,8 +1,8 @@
 package safety
 
 import (
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 // CardFacts is what is known of one card when the question is asked.
@@ -143,93 +143,15 @@ type FlashLayout struct {
 	Version uint8
 }
 
-// NetPath is one interface that something important uses.
-type NetPath struct {
-	Dev string
-	// Cards are the devices that carry it, through VLANs, bonds and bridges;
-	// empty if none is known.
-	Cards []ib.PCIAddress
-}
-
-// StoragePath is storage that the host uses over the network.
-type StoragePath struct {
-	What string // "nfs4 192.0.2.30:/tank on /mnt/tank"
-	Via  fact.Of[NetPath]
-}
-
-// Server is a service of the host whose clients lose it during a restart.
-type Server struct {
-	Name    string // "NFS"
-	Clients int    // connected now, at least
-}
-
-// PoolScan is a ZFS pool that reads all its disks.
-type PoolScan struct {
-	Pool  string
-	Doing string // "scrub" or "resilver"
-}
-
-// Battery is a power supply that runs on its battery.
-type Battery struct {
-	Name   string
-	Status string // words of NUT, "OB LB"
-}
-
-// JobFacts is one flash job recorded on the host.
-type JobFacts struct {
-	ID      string
-	Kind    string
-	PCI     ib.PCIAddress
-	Running bool   // it runs, or is not proven to have ended
-	Doubt   string // why it is not known whether it runs; empty if it is
-	Lost    bool   // it runs, and its directory on the host is gone
-	Settled bool
-	Ended   bool // its exit status is recorded
-	// Foreign is the version of a journal that this release does not read; empty:
-	// it reads it.
-	Foreign  string
-	Operator string
-	Since    string
-}
-
-// OtherCard is another card of the same driver on the host.
-type OtherCard struct {
-	PCI   ib.PCIAddress
-	Types []string // of its ports, in order: "ib", "eth", "auto (ib)"
-}
-
-// HostFacts is what is known of the card's host.
+// HostFacts is what is known of the card's host: what was found on it, and what the
+// configuration and the operator's machine say.
 type HostFacts struct {
-	Name    string
-	Support Support
-	Kernel  string // "6.8.0-45-generic"
-	Observe bool
-	// Lockdown is the mode of the kernel; empty if it has none.
-	Lockdown fact.Of[string]
-	// AccessModule says that mstflint's own kernel module is loaded, which a
-	// locked-down kernel lets reach the card. No is the strict answer.
-	AccessModule bool
-	// Netdevs are the interfaces of this card: what of the host's paths is not
-	// known may be any of them.
-	Netdevs       []string
-	SSH           fact.Of[[]NetPath] // those that the session comes and goes by
-	DefaultRoutes []NetPath
-	Storage       []StoragePath
-	Servers       fact.Of[[]Server]
-	Scans         fact.Of[[]PoolScan]
-	Battery       fact.Of[[]Battery]
-	Kubernetes    fact.Of[[]string] // units of Kubernetes that run here
-	SMPorts       fact.Of[[]int]    // ports of this card to which a subnet manager is bound
-	Jobs          []JobFacts
-	Users         fact.Of[[]CardUser]
-	StateFree     fact.Of[int64] // bytes free for images, jobs and backups
+	inventory.Snapshot
+	Support       Support
+	Observe       bool
 	RebootAllowed bool
-	ToolPresent   bool
-	ToolVersion   string
-	Missing       fact.Of[[]string] // programs that the job needs and the host lacks
-	BackupDir     string            // on the operator's machine; empty: not configured
-	BackupProblem string            // why nothing can be stored in BackupDir; empty if it can
-	Others        []OtherCard
+	BackupDir     string // on the operator's machine; empty: not configured
+	BackupProblem string // why nothing can be stored in BackupDir; empty if it can
 }
 
 // BackupFacts says what the backup of this card proves.

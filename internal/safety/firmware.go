@@ -79,7 +79,7 @@ func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
 		v.Findings = append(v.Findings, battery(in.Host)...)
 		if in.Host.Observe {
-			v.Findings = append(v.Findings, OnlyRead(in.Host.Name))
+			v.Findings = append(v.Findings, OnlyRead(in.Host.Host))
 		}
 	}
 	return seal(v, in.Card, false)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 // firmwareCases makes each finding on a burn appear.
@@ -129,11 +130,11 @@ var firmwareCases = []struct {
 	{"FW050", Warn, "OEM", func(in *FirmwareInput) {
 		in.Card.PSID, in.Card.RunningPSID, in.Image.PSID = "DEL9100001019", "DEL9100001019", "DEL9100001019"
 	}},
-	{"FW051", Refuse, "no tool", func(in *FirmwareInput) { in.Host.ToolPresent = false }},
-	{"FW051", Refuse, "no tool on TrueNAS", func(in *FirmwareInput) { in.Host.ToolPresent, in.Host.Support.Mstflint = false, "Update TrueNAS." }},
-	{"FW052", Refuse, "tool crashes", func(in *FirmwareInput) { in.Host.ToolVersion = "4.31.0" }},
-	{"FW052", Refuse, "tool too old", func(in *FirmwareInput) { in.Host.ToolVersion = "4.6.0" }},
-	{"FW052", Refuse, "version of the tool unknown", func(in *FirmwareInput) { in.Host.ToolVersion = "" }},
+	{"FW051", Refuse, "no tool", func(in *FirmwareInput) { in.Host.MSTFlint.Present = false }},
+	{"FW051", Refuse, "no tool on TrueNAS", func(in *FirmwareInput) { in.Host.MSTFlint.Present, in.Host.Support.Mstflint = false, "Update TrueNAS." }},
+	{"FW052", Refuse, "tool crashes", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.31.0" }},
+	{"FW052", Refuse, "tool too old", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.6.0" }},
+	{"FW052", Refuse, "version of the tool unknown", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "" }},
 	{"FW062", Warn, "no pciutils", func(in *FirmwareInput) { in.Card.SerialError = "lspci is not installed" }},
 	{"FW045", Refuse, "a job has written since the start, and no driver shows what runs", func(in *FirmwareInput) {
 		in.Card.RunningKnown, in.Card.Driver, in.Card.RunningPSID, in.Card.StagedBy = false, "", "", "J"
@@ -143,80 +144,89 @@ var firmwareCases = []struct {
 	{"FW055", Note, "no RDMA device, and the tool sees no other version", func(in *FirmwareInput) { in.Card.RunningAssumed = true }},
 	{"FW055", Warn, "no driver", func(in *FirmwareInput) { in.Card.RunningKnown, in.Card.Driver = false, "" }},
 	{"FW056", Refuse, "not verified", func(in *FirmwareInput) { in.Card.Verified = VerifyUnknown }},
-	{"FW057", Warn, "tool prints junk", func(in *FirmwareInput) { in.Host.ToolVersion = "4.29.0" }},
+	{"FW057", Warn, "tool prints junk", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.29.0" }},
 	{"FW058", Warn, "kernel without mlx4", func(in *FirmwareInput) {
 		in.Card.Driver, in.Host.Support.NoDriver = "", "kernels of RHEL 10 are built without mlx4"
 	}},
 	{"HO045", Refuse, "burn by hand", func(in *FirmwareInput) {
 		in.Card.FlashKnown, in.Card.FlashError = false, "busy"
-		in.Host.Users = fact.Known([]CardUser{{PCI: here, Text: "mstflint -d 01:00.0 b, pid 4711, user root"}})
+		in.Host.Users = fact.Known([]inventory.CardUser{burnAt(here)})
 	}},
 	{"HO045", Refuse, "somebody came while the card was read", func(in *FirmwareInput) {
 		in.Card.Verified, in.Card.InUse = VerifyUnknown, []string{"mstflint -d 01:00.0 b, pid 4711, user root"}
 	}},
-	{"HO045", Refuse, "users not known", func(in *FirmwareInput) { in.Host.Users = fact.Unknown[[]CardUser]("/proc is hidden") }},
+	{"HO045", Refuse, "users not known", func(in *FirmwareInput) { in.Host.Users = fact.Unknown[[]inventory.CardUser]("/proc is hidden") }},
 	{"HO001", NeedsConsent, "SSH over a bond of two cards", func(in *FirmwareInput) {
-		in.Host.SSH = session(NetPath{Dev: "bond0.7", Cards: []ib.PCIAddress{there, here}})
+		in.Host.SSH.Devs = fact.Known([]string{"bond0.7"})
 	}},
 	{"HO001", NeedsConsent, "unknown path of the session", func(in *FirmwareInput) {
-		in.Host.SSH, in.Host.Netdevs = fact.Unknown[[]NetPath]("ip hung"), []string{"enp1s0", "enp1s0d1"}
+		in.Host.SSH.Devs = fact.Unknown[[]string]("ip hung")
 	}},
 	{"HO012", NeedsConsent, "unknown way to storage", func(in *FirmwareInput) {
-		in.Host.Netdevs = []string{"enp1s0"}
-		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: fact.Unknown[NetPath]("ip hung")}}
+		in.Host.Storage = []inventory.Storage{tank(fact.Unknown[string]("ip hung"))}
 	}},
-	{"HO001", NeedsConsent, "SSH over the card", func(in *FirmwareInput) { in.Host.SSH = session(NetPath{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}) }},
+	{"HO001", NeedsConsent, "SSH over the card", func(in *FirmwareInput) { in.Host.SSH.Devs = fact.Known([]string{"enp1s0d1"}) }},
 	{"HO001", Note, "SSH over the card, allowed", func(in *FirmwareInput) {
-		in.Host.SSH = session(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})
+		in.Host.SSH.Devs = fact.Known([]string{"enp1s0"})
 		in.Request.ManagementPath = "enp1s0"
 	}},
 	{"HO002", NeedsConsent, "two interfaces, one of them allowed", func(in *FirmwareInput) {
-		in.Host.SSH = session(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})
-		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}}
+		in.Host.SSH.Devs = fact.Known([]string{"enp1s0"})
+		in.Host.Routes.Default = []inventory.DefaultRoute{{Dev: "enp1s0d1"}}
 		in.Request.ManagementPath = "enp1s0"
 	}},
 	{"HO002", Note, "two interfaces, both allowed", func(in *FirmwareInput) {
-		in.Host.SSH = session(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})
-		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}}
+		in.Host.SSH.Devs = fact.Known([]string{"enp1s0"})
+		in.Host.Routes.Default = []inventory.DefaultRoute{{Dev: "enp1s0d1"}}
 		in.Request.ManagementPath = "enp1s0d1, enp1s0"
 	}},
 	{"HO017", Refuse, "journal of another version", func(in *FirmwareInput) {
-		in.Host.Jobs = []JobFacts{{ID: "J", Kind: "burn", PCI: here, Foreign: "2", Operator: "eve", Running: true}}
+		in.Host.Jobs = []inventory.Job{journal("J", here, true)}
+		in.Host.Jobs[0].Request["version"] = "2"
 	}},
 	{"HO002", NeedsConsent, "default route over the card", func(in *FirmwareInput) {
-		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}}
+		in.Host.Routes.Default = []inventory.DefaultRoute{{Dev: "enp1s0"}}
 	}},
 	{"HO003", Refuse, "lockdown", func(in *FirmwareInput) { in.Host.Lockdown = fact.Known("integrity") }},
-	{"HO003", Note, "lockdown with mstflint's module", func(in *FirmwareInput) { in.Host.Lockdown, in.Host.AccessModule = fact.Known("integrity"), true }},
-	{"HO004", Refuse, "job on another card", func(in *FirmwareInput) {
-		in.Host.Jobs = []JobFacts{{ID: "j", PCI: there, Running: true, Operator: "bob", Since: "now"}}
+	{"HO003", Note, "lockdown with mstflint's module", func(in *FirmwareInput) {
+		in.Host.Lockdown, in.Host.Modules = fact.Known("integrity"), map[string]bool{"mstflint_access": true}
 	}},
-	{"HO005", Warn, "job not settled", func(in *FirmwareInput) { in.Host.Jobs = []JobFacts{{ID: "j", PCI: here, Ended: true}} }},
-	{"HO005", Warn, "job interrupted", func(in *FirmwareInput) { in.Host.Jobs = []JobFacts{{ID: "j", PCI: here}} }},
+	{"HO004", Refuse, "job on another card", func(in *FirmwareInput) {
+		in.Host.Jobs = []inventory.Job{journal("j", there, true)}
+	}},
+	{"HO005", Warn, "job not settled", func(in *FirmwareInput) {
+		in.Host.Jobs = []inventory.Job{journal("j", here, false)}
+		in.Host.Jobs[0].Exit = "0"
+	}},
+	{"HO005", Warn, "job interrupted", func(in *FirmwareInput) { in.Host.Jobs = []inventory.Job{journal("j", here, false)} }},
 	{"HO006", Refuse, "no space", func(in *FirmwareInput) { in.Host.StateFree = fact.Known[int64](1 << 20) }},
 	{"HO007", Refuse, "reboot not allowed", func(in *FirmwareInput) { in.Host.RebootAllowed = false }},
 	{"HO008", Refuse, "observe", func(in *FirmwareInput) { in.Host.Observe = true }},
-	{"HO009", Warn, "SM on the card", func(in *FirmwareInput) { in.Host.SMPorts = fact.Known([]int{2, 1}) }},
-	{"HO010", Refuse, "no systemd-run", func(in *FirmwareInput) { in.Host.Missing = fact.Known([]string{"systemd-run"}) }},
+	{"HO009", Warn, "SM on the card", func(in *FirmwareInput) { in.Host.Cards = managedOn(2, 1) }},
+	{"HO010", Refuse, "no systemd-run", func(in *FirmwareInput) { in.Host.Commands["systemd-run"] = false }},
 	{"HO011", Warn, "no activation", func(in *FirmwareInput) { in.Request.Activation = ActivationNone }},
 	{"HO012", NeedsConsent, "NFS over the card", func(in *FirmwareInput) {
-		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: fact.Known(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})}}
+		in.Host.Storage = []inventory.Storage{tank(fact.Known("enp1s0"))}
 	}},
 	{"HO012", Note, "NFS over the card, allowed", func(in *FirmwareInput) {
-		in.Host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: fact.Known(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}})}}
+		in.Host.Storage = []inventory.Storage{tank(fact.Known("enp1s0"))}
 		in.Request.ManagementPath = "enp1s0"
 	}},
 	{"HO013", Warn, "NFS server", func(in *FirmwareInput) {
-		in.Host.Servers = fact.Known([]Server{{Name: "NFS", Clients: 3}, {Name: "SMB"}})
+		in.Host.Servers = fact.Known([]inventory.Server{{Name: "NFS", Clients: 3}, {Name: "SMB"}})
 	}},
-	{"HO014", Refuse, "resilver", func(in *FirmwareInput) { in.Host.Scans = fact.Known([]PoolScan{{Pool: "tank", Doing: "resilver"}}) }},
+	{"HO014", Refuse, "resilver", func(in *FirmwareInput) {
+		in.Host.Scans = fact.Known([]inventory.Pool{{Name: "tank", Doing: "resilver"}})
+	}},
 	{"HO015", Refuse, "on battery", func(in *FirmwareInput) {
-		in.Host.Battery = fact.Known([]Battery{{Name: "ups@localhost", Status: "OB DISCHRG"}})
+		in.Host.Battery = fact.Known([]inventory.UPS{{Name: "ups@localhost", Status: "OB DISCHRG"}})
 	}},
 	{"HO015", Refuse, "on battery, without a restart", func(in *FirmwareInput) {
-		in.Host.Battery, in.Request.Activation = fact.Known([]Battery{{Name: "ups@localhost", Status: "OB DISCHRG"}}), ActivationNone
+		in.Host.Battery, in.Request.Activation = fact.Known([]inventory.UPS{{Name: "ups@localhost", Status: "OB DISCHRG"}}), ActivationNone
 	}},
-	{"HO016", Warn, "kubelet", func(in *FirmwareInput) { in.Host.Kubernetes = fact.Known([]string{"kubelet.service"}) }},
+	{"HO016", Warn, "kubelet", func(in *FirmwareInput) {
+		in.Host.Units = map[string]inventory.Unit{"kubelet.service": {ActiveState: "active"}}
+	}},
 	{"BK001", Refuse, "no second read", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.TwoReadsEqual = false }},
 	{"BK001", Refuse, "backup of another card", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.GUIDs.Node++ }},
 	{"BK001", Refuse, "backup not parsed", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.Parsed = false }},
@@ -320,8 +330,8 @@ func TestFirmware_nothing_to_do(t *testing.T) {
 // is no reason against writing flash.
 func TestFirmware_without_a_restart_disturbs_nobody(t *testing.T) {
 	in := goodFirmware()
-	in.Host.Servers, in.Host.Kubernetes = fact.Known([]Server{{Name: "NFS"}}), fact.Known([]string{"k3s.service"})
-	in.Host.Scans = fact.Known([]PoolScan{{Pool: "tank", Doing: "scrub"}})
+	in.Host.Servers, in.Host.Units = fact.Known([]inventory.Server{{Name: "NFS"}}), map[string]inventory.Unit{"k3s.service": {ActiveState: "active"}}
+	in.Host.Scans = fact.Known([]inventory.Pool{{Name: "tank", Doing: "scrub"}})
 	in.Request.Activation = ActivationNone
 	v := Firmware(in)
 	if v.Blocked() || v.Has("HO013") || v.Has("HO014") || v.Has("HO016") {
@@ -332,7 +342,7 @@ func TestFirmware_without_a_restart_disturbs_nobody(t *testing.T) {
 	if v := Firmware(in); !v.Blocked() || !v.Has("HO014") || !v.Has("HO013") {
 		t.Errorf("a restart that is left over: %+v", v.Findings)
 	}
-	in.Host.Scans, in.Host.Battery = fact.Known[[]PoolScan](nil), fact.Known([]Battery{{Name: "ups", Status: "OB LB"}})
+	in.Host.Scans, in.Host.Battery = fact.Known[[]inventory.Pool](nil), fact.Known([]inventory.UPS{{Name: "ups", Status: "OB LB"}})
 	if v := Firmware(in); !v.Blocked() || !v.Has("HO015") {
 		t.Errorf("a restart on battery: %+v", v.Findings)
 	}
@@ -342,15 +352,16 @@ func TestFirmware_without_a_restart_disturbs_nobody(t *testing.T) {
 // every interface is asked about once.
 func TestFirmware_storage_on_another_card(t *testing.T) {
 	in := goodFirmware()
-	far := NetPath{Dev: "enp65s0", Cards: []ib.PCIAddress{there}}
-	near := NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}
-	in.Host.Storage = []StoragePath{{What: "a", Via: fact.Known(far)}, {What: "b", Via: fact.Known(NetPath{})}}
+	far := inventory.Storage{Kind: "nfs4", What: "a", Dev: fact.Known("enp65s0")}
+	in.Host.Storage = []inventory.Storage{far, {Kind: "nfs4", What: "b", Dev: fact.Known("")}}
 	if v := Firmware(in); v.Has("HO012") {
 		t.Errorf("findings %+v", v.Findings)
 	}
-	in.Host.Storage = []StoragePath{{What: "a", Via: fact.Known(far)}, {What: "b", Via: fact.Known(near)}, {What: "c", Via: fact.Known(near)}}
+	in.Host.Storage = []inventory.Storage{
+		far, {Kind: "nfs4", What: "b", Dev: fact.Known("enp1s0")}, {Kind: "nfs4", What: "c", Dev: fact.Known("enp1s0")},
+	}
 	f := expectFinding(t, Firmware(in).Findings, "HO012", NeedsConsent)
-	if !strings.Contains(f.Evidence, "(b, c) uses enp1s0") || f.Consent != `allow_management_path = "enp1s0"` {
+	if !strings.Contains(f.Evidence, "(nfs4 b, nfs4 c) uses enp1s0") || f.Consent != `allow_management_path = "enp1s0"` {
 		t.Errorf("evidence %q, consent %q", f.Evidence, f.Consent)
 	}
 }
@@ -370,7 +381,7 @@ func TestFirmware_names_the_way_out_of_recovery(t *testing.T) {
 func TestFirmware_waits_for_a_running_job(t *testing.T) {
 	in := goodFirmware()
 	in.Card.FlashKnown = false // the job holds the lock
-	in.Host.Jobs = []JobFacts{{ID: "j", PCI: here, Running: true}}
+	in.Host.Jobs = []inventory.Job{journal("j", here, true)}
 	if v := Firmware(in); v.Action != ActionWait || v.Blocked() || v.Permits(ActionBurn, "intel9/0000:01:00.0") {
 		t.Errorf("verdict %+v", v)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 const (
@@ -50,18 +51,65 @@ func branches(in *FirmwareInput) {
 	in.Card.RunningFW = in.Card.FW
 }
 
-// session is a path of the SSH session that is known.
-func session(ways ...NetPath) fact.Of[[]NetPath] { return fact.Known(ways) }
-
+// goodHost has the card's two interfaces, one of another card, a bond over both, and
+// a session that takes none of them.
 func goodHost() HostFacts {
 	return HostFacts{
-		Name: "intel9", Lockdown: fact.Known("none"), StateFree: fact.Known[int64](1 << 30), RebootAllowed: true,
-		ToolPresent: true, ToolVersion: "4.21.0", BackupDir: "/backups",
+		RebootAllowed: true, BackupDir: "/backups", Snapshot: goodSnapshot(),
 		Support: Support{Mstflint: "Install the package: apt install mstflint.", Lspci: "Install it on the host: apt install pciutils."},
-		Users:   fact.Known[[]CardUser](nil),
-		Servers: fact.Known[[]Server](nil), Scans: fact.Known[[]PoolScan](nil), Battery: fact.Known[[]Battery](nil),
-		Kubernetes: fact.Known[[]string](nil), SMPorts: fact.Known[[]int](nil), Missing: fact.Known[[]string](nil),
-		SSH: session(NetPath{Dev: "eno1"}), DefaultRoutes: []NetPath{{Dev: "eno1"}},
+	}
+}
+
+func goodSnapshot() inventory.Snapshot {
+	return inventory.Snapshot{
+		Host: "intel9", Lockdown: fact.Known("none"), StateFree: fact.Known[int64](1 << 30), MSTFlint: inventory.Tool{Present: true, Version: "4.21.0"},
+		Users: fact.Known[[]inventory.CardUser](nil), Servers: fact.Known[[]inventory.Server](nil), Scans: fact.Known[[]inventory.Pool](nil),
+		Commands: map[string]bool{"systemd-run": true, "systemd-inhibit": true, "flock": true, "sha256sum": true},
+		Battery:  fact.Known[[]inventory.UPS](nil), Units: map[string]inventory.Unit{},
+		Cards: managedOn(),
+		Netdevs: []inventory.Netdev{
+			{Name: "eno1"}, {Name: "enp1s0", PCI: here}, {Name: "enp1s0d1", PCI: here}, {Name: "enp65s0", PCI: there},
+			{Name: "bond0", Lower: []string{"enp1s0", "enp65s0"}}, {Name: "bond0.7", Lower: []string{"bond0"}},
+		},
+		SSH:    inventory.SSHPath{Devs: fact.Known([]string{"eno1"})},
+		Routes: inventory.Routes{Default: []inventory.DefaultRoute{{Dev: "eno1"}}},
+	}
+}
+
+// managedOn is the card of a host with subnet managers on some ports.
+func managedOn(ports ...int) []inventory.Card {
+	c := inventory.Card{PCI: here}
+	for n := 1; n <= 2; n++ {
+		c.Ports = append(c.Ports, inventory.Port{Number: n, IsSM: fact.Known(slices.Contains(ports, n))})
+	}
+	return []inventory.Card{c}
+}
+
+// beside are the cards of a host with another one of the same driver, whose ports
+// have these types.
+func beside(types ...string) []inventory.Card {
+	other := inventory.Card{PCI: there}
+	other.Chip, _ = ib.ChipByPCI(0x1007)
+	for i, t := range types {
+		other.Ports = append(other.Ports, inventory.Port{Number: i + 1, TypeNow: t, IsSM: fact.Known(false)})
+	}
+	return append(managedOn(), other)
+}
+
+// burnAt is somebody else's burn.
+func burnAt(pci ib.PCIAddress) inventory.CardUser {
+	return inventory.CardUser{Card: pci, Command: "mstflint -d " + pci.String() + " b", PID: 4711, Name: "root"}
+}
+
+func tank(over fact.Of[string]) inventory.Storage {
+	return inventory.Storage{Kind: "nfs4", What: "nas:/tank", Where: "/mnt", Dev: over}
+}
+
+// journal is a job of this release.
+func journal(id string, pci ib.PCIAddress, running bool) inventory.Job {
+	return inventory.Job{
+		ID: id, Kind: "burn", PCI: pci, Running: fact.Known(running), Operator: "bob", Request: map[string]string{"version": inventory.JournalVersion},
+		States: []inventory.JobState{{Name: "started", Time: "now"}},
 	}
 }
 

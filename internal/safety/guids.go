@@ -199,7 +199,7 @@ func inEffect(v Verdict, in GUIDInput) Verdict {
 	v.Activation, v.Findings = act, append(v.Findings, found...)
 	v.Findings = append(append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...), battery(in.Host)...)
 	if in.Host.Observe {
-		v.Findings = append(v.Findings, OnlyRead(in.Host.Name))
+		v.Findings = append(v.Findings, OnlyRead(in.Host.Host))
 	}
 	return v
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 var guidCases = []struct {
@@ -154,26 +155,26 @@ var linkCases = []struct {
 		in.HasTypes, in.Card.InUse = fact.Unknown[bool]("busy: mstflint"), []string{"mstflint"}
 	}},
 	{"LT006", Warn, "flap", func(*LinkTypeInput) {}},
-	{"HO009", Warn, "subnet manager", func(in *LinkTypeInput) { in.Host.SMPorts = fact.Known([]int{1}) }},
+	{"HO009", Warn, "subnet manager", func(in *LinkTypeInput) { in.Host.Cards = managedOn(1) }},
 	{"HO009", Warn, "subnet manager, mlx5 restarts", func(in *LinkTypeInput) {
 		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
-		in.Request.Activation, in.Host.RebootAllowed, in.Host.SMPorts = ActivationReboot, true, fact.Known([]int{1})
+		in.Request.Activation, in.Host.RebootAllowed, in.Host.Cards = ActivationReboot, true, managedOn(1)
 	}},
 	{"LT007", Refuse, "other card differs", func(in *LinkTypeInput) {
-		in.Rung, in.Host.Others = "modprobe.d", []OtherCard{{PCI: there, Types: []string{"eth", "eth"}}}
+		in.Rung, in.Host.Cards = "modprobe.d", beside("eth", "eth")
 	}},
 	{"LT008", Refuse, "no types", func(in *LinkTypeInput) { in.Current = nil }},
 	{"LT009", Warn, "mixed", func(in *LinkTypeInput) { in.Request.Ports[2] = ib.LinkTypeETH }},
 	{"LT010", Warn, "other card equal", func(in *LinkTypeInput) {
-		in.Rung, in.Host.Others = "modprobe.d", []OtherCard{{PCI: there, Types: []string{"ib", "ib"}}}
+		in.Rung, in.Host.Cards = "modprobe.d", beside("ib", "ib")
 	}},
 	{"LT017", Warn, "older copy in the initial RAM disk", func(in *LinkTypeInput) { in.Late = fact.Known(true) }},
 	{"LT016", Refuse, "kernel command line", func(in *LinkTypeInput) { in.Overrides = fact.Known([]string{"kernel command line has eth on port 1"}) }},
 	{"LT011", Refuse, "nothing lasts", func(in *LinkTypeInput) { in.Rung, in.RungErr = "", "no rung" }},
 	{"LT012", Warn, "firmware planned", func(in *LinkTypeInput) { in.Card.RunningPSID, in.PlannedPSID = psidEN, psidVPI }},
-	{"HO001", NeedsConsent, "SSH on the other port", func(in *LinkTypeInput) { in.Host.SSH = session(NetPath{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}) }},
+	{"HO001", NeedsConsent, "SSH on the other port", func(in *LinkTypeInput) { in.Host.SSH.Devs = fact.Known([]string{"enp1s0d1"}) }},
 	{"HO002", NeedsConsent, "default route", func(in *LinkTypeInput) {
-		in.Host.DefaultRoutes = []NetPath{{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}}
+		in.Host.Routes.Default = []inventory.DefaultRoute{{Dev: "enp1s0"}}
 	}},
 	{"HO008", Refuse, "observe", func(in *LinkTypeInput) { in.Host.Observe = true }},
 }
@@ -285,7 +286,7 @@ func TestCatalogue_every_code_appears(t *testing.T) {
 // /etc/rdma/mlx4.conf of the RHEL family has a line for each card.
 func TestLinkTypes_mlx4_conf_is_per_card(t *testing.T) {
 	in := goodLink()
-	in.Rung, in.Host.Others = "mlx4.conf", []OtherCard{{PCI: there, Types: []string{"eth", "eth"}}}
+	in.Rung, in.Host.Cards = "mlx4.conf", beside("eth", "eth")
 	if v := LinkTypes(in); v.Blocked() {
 		t.Errorf("%+v", v.Findings)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 // LinkTypes gives the verdict on the types of a card's ports.
@@ -35,13 +36,13 @@ func LinkTypes(in LinkTypeInput) Verdict {
 	}
 	v.Findings = append(v.Findings, inUse(in.Card, in.Host)...)
 	if in.Host.Observe {
-		v.Findings = append(v.Findings, OnlyRead(in.Host.Name))
+		v.Findings = append(v.Findings, OnlyRead(in.Host.Host))
 	}
 	v.Findings = append(v.Findings, lasting(in)...)
 	v.Findings = append(v.Findings, fleeting(in)...)
 	if linkChanges(in) {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
-		v.Findings = append(v.Findings, managers(in.Host)...)
+		v.Findings = append(v.Findings, managers(in.Card, in.Host)...)
 		v.Findings = append(v.Findings, find("LT006", "Card %s", in.Card.PCI))
 	}
 	return seal(v, in.Card, false)
@@ -153,12 +154,12 @@ func lasting(in LinkTypeInput) []Finding {
 	}
 	switch {
 	case fact.Yes(in.Late):
-		found = append(found, find("LT017", "Host %s, %s", in.Host.Name, orText(in.Rung, "its setting")))
+		found = append(found, find("LT017", "Host %s, %s", in.Host.Host, orText(in.Rung, "its setting")))
 	case !in.Late.Known():
 		found = append(found, unread("LT017", "Whether the initial RAM disk has the setting of the link types", in.Late.Why()))
 	}
 	if !in.Overrides.Known() {
-		found = append(found, unread("LT016", "Which other settings of the driver "+in.Host.Name+" has", in.Overrides.Why()))
+		found = append(found, unread("LT016", "Which other settings of the driver "+in.Host.Host+" has", in.Overrides.Why()))
 	}
 	if in.Rung == "mstconfig" {
 		return found
@@ -175,7 +176,7 @@ func lasting(in LinkTypeInput) []Finding {
 	if in.Rung == perCard {
 		return found
 	}
-	for _, other := range in.Host.Others {
+	for _, other := range neighbours(in) {
 		found = append(found, sharedParameter(in, other))
 	}
 	return found
@@ -201,18 +202,31 @@ func fleeting(in LinkTypeInput) []Finding {
 	return []Finding{find("LT015", "Card %s: %s", in.Card.PCI, strings.Join(ports, ", "))}
 }
 
-func sharedParameter(in LinkTypeInput, other OtherCard) Finding {
-	if len(other.Types) == 0 {
+// neighbours are the other cards of the host that the driver's parameter is for.
+func neighbours(in LinkTypeInput) []*inventory.Card {
+	var all []*inventory.Card
+	for i := range in.Host.Cards {
+		c := &in.Host.Cards[i]
+		if c.PCI.Slot() != in.Card.PCI.Slot() && c.Chip.Driver == "mlx4_core" && !c.Virtual {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+func sharedParameter(in LinkTypeInput, other *inventory.Card) Finding {
+	if len(other.Ports) == 0 {
 		// Nothing shows which types it has, so that nothing shows that it keeps them.
 		return unread("LT007", "Which link types "+other.PCI.String()+" has", "the kernel shows no port of it")
 	}
-	for i, t := range other.Types {
-		want, asked := in.Request.Ports[i+1]
-		if asked && !linkIs(t, want) {
-			return find("LT007", "%s has %s on port %d; %s asks for %s", other.PCI, t, i+1, in.Card.PCI, want)
+	types := make([]string, len(other.Ports))
+	for i, p := range other.Ports {
+		types[i] = p.TypeNow
+		if want, asked := in.Request.Ports[p.Number]; asked && !linkIs(p.TypeNow, want) {
+			return find("LT007", "%s has %s on port %d; %s asks for %s", other.PCI, p.TypeNow, p.Number, in.Card.PCI, want)
 		}
 	}
-	return find("LT010", "%s: %s", other.PCI, strings.Join(other.Types, ", "))
+	return find("LT010", "%s: %s", other.PCI, strings.Join(types, ", "))
 }
 
 // linkIs compares what the kernel shows with a wanted type.

@@ -27,7 +27,7 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 	}
 	v.Findings = append(v.Findings, users...)
 	if in.Host.Observe {
-		v.Findings = append(v.Findings, OnlyRead(in.Host.Name))
+		v.Findings = append(v.Findings, OnlyRead(in.Host.Host))
 	}
 	if linkChanges(in) {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
@@ -37,7 +37,7 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 		}
 		how, found := activation(in.Card, in.Host, in.Request.Activation)
 		v.Activation = how
-		v.Findings = append(append(append(v.Findings, managers(in.Host)...), found...), battery(in.Host)...)
+		v.Findings = append(append(append(v.Findings, managers(in.Card, in.Host)...), found...), battery(in.Host)...)
 	}
 	return seal(v, in.Card, false)
 }
@@ -54,7 +54,7 @@ func cardPorts(in LinkTypeInput) []Finding {
 	case in.PlannedPSID != "" && in.PlannedPSID != ib.PSID(in.Card.RunningPSID):
 		return append(found, find("LT012", "Running PSID %s, planned %s", orText(in.Card.RunningPSID, "unknown"), in.PlannedPSID))
 	case !in.HasTypes.Known():
-		return append(found, find("LT013", "mstconfig of %s: %s", in.Host.Name, in.HasTypes.Why()))
+		return append(found, find("LT013", "mstconfig of %s: %s", in.Host.Host, in.HasTypes.Why()))
 	case fact.No(in.HasTypes) && wantsIB(in):
 		return append(found, find("LT001", "mstconfig shows no LINK_TYPE for %s (%s, PSID %s)", in.Card.PCI, in.Card.Chip.Name, orText(in.Card.PSID, "unknown")))
 	case fact.No(in.HasTypes):

@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 // OnlyRead is the finding on any change of a host that is only read.
@@ -16,15 +18,15 @@ func OnlyRead(host string) Finding { return find("HO008", "Host %s", host) }
 func machine(card CardFacts, host HostFacts, need int64) []Finding {
 	var found []Finding
 	if host.Observe {
-		found = append(found, OnlyRead(host.Name))
+		found = append(found, OnlyRead(host.Host))
 	}
 	found = append(found, lockdown(card, host)...)
 	found = append(found, battery(host)...)
-	found = append(found, missing(host)...)
+	found = append(found, lacking(host)...)
 	found = append(found, jobs(card, host)...)
 	switch free, known := host.StateFree.Get(); {
 	case !known:
-		found = append(found, unread("HO006", "How much space is free on "+host.Name, host.StateFree.Why()))
+		found = append(found, unread("HO006", "How much space is free on "+host.Host, host.StateFree.Why()))
 	case free < need:
 		found = append(found, find("HO006", "%d MiB are free, %d MiB are needed", free>>20, need>>20))
 	}
@@ -34,7 +36,7 @@ func machine(card CardFacts, host HostFacts, need int64) []Finding {
 	if host.BackupProblem != "" {
 		found = append(found, find("BK010", "backup_dir is %s: %s", host.BackupDir, host.BackupProblem))
 	}
-	return append(found, managers(host)...)
+	return append(found, managers(card, host)...)
 }
 
 // unread is the finding of a code whose fact could not be read: it weighs as much as
@@ -45,23 +47,28 @@ func unread(code, what, why string) Finding {
 	return f.way("Mend what kept it from being read, then plan again. " + f.WayOut)
 }
 
-func missing(host HostFacts) []Finding {
-	names, known := host.Missing.Get()
+// jobPrograms are what a flash job runs besides the tool.
+var jobPrograms = []string{"systemd-run", "systemd-inhibit", "flock", "sha256sum"}
+
+func lacking(host HostFacts) []Finding {
+	missing := host.Lacks(jobPrograms...)
+	names, known := missing.Get()
 	switch {
 	case !known:
-		return []Finding{unread("HO010", "Which of the needed programs "+host.Name+" has", host.Missing.Why())}
+		return []Finding{unread("HO010", "Which of the needed programs "+host.Host+" has", missing.Why())}
 	case len(names) > 0:
-		return []Finding{find("HO010", "Not found on %s: %s", host.Name, strings.Join(names, ", "))}
+		return []Finding{find("HO010", "Not found on %s: %s", host.Host, strings.Join(names, ", "))}
 	}
 	return nil
 }
 
 // managers are the subnet managers that go away with the card.
-func managers(host HostFacts) []Finding {
-	ports, known := host.SMPorts.Get()
+func managers(card CardFacts, host HostFacts) []Finding {
+	managed := host.Managers(card.PCI)
+	ports, known := managed.Get()
 	switch {
 	case !known:
-		return []Finding{unread("HO009", "Whether a subnet manager runs on a port of the card", host.SMPorts.Why())}
+		return []Finding{unread("HO009", "Whether a subnet manager runs on a port of the card", managed.Why())}
 	case len(ports) == 0:
 		return nil
 	}
@@ -75,11 +82,11 @@ func lockdown(card CardFacts, host HostFacts) []Finding {
 	if known && (mode == "" || mode == "none") {
 		return nil
 	}
-	f := find("HO003", "/sys/kernel/security/lockdown of %s: %s", host.Name, mode)
+	f := find("HO003", "/sys/kernel/security/lockdown of %s: %s", host.Host, mode)
 	if !known {
-		f = unread("HO003", "Whether the kernel of "+host.Name+" is locked down", host.Lockdown.Why())
+		f = unread("HO003", "Whether the kernel of "+host.Host+" is locked down", host.Lockdown.Why())
 	}
-	if host.AccessModule && card.FlashKnown {
+	if host.Modules["mstflint_access"] && card.FlashKnown {
 		f = f.granted("Kernel is locked down; the module mstflint_access gives access to the card")
 	}
 	return []Finding{f}
@@ -87,12 +94,13 @@ func lockdown(card CardFacts, host HostFacts) []Finding {
 
 func jobs(card CardFacts, host HostFacts) []Finding {
 	var found []Finding
-	for _, j := range host.Jobs {
-		what := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", j.ID, j.Kind, j.PCI, orText(j.Operator, "unknown"), orText(j.Since, "an unknown time"))
+	for i := range host.Jobs {
+		j := &host.Jobs[i]
+		what := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", j.ID, j.Kind, j.PCI, orText(j.Operator, "unknown"), orText(j.Since(), "an unknown time"))
 		switch ours := j.PCI.Slot() == card.PCI.Slot(); {
-		case ours && (j.Running || !j.Settled):
+		case ours && (j.MayRun() || !j.Settled):
 			found = append(found, ownJob(j, what))
-		case j.Running:
+		case j.MayRun():
 			found = append(found, find("HO004", "%s", what))
 		}
 	}
@@ -100,17 +108,17 @@ func jobs(card CardFacts, host HostFacts) []Finding {
 }
 
 // ownJob gives the finding on a job of this very card that is not over.
-func ownJob(j JobFacts, what string) Finding {
+func ownJob(j *inventory.Job, what string) Finding {
 	switch {
-	case j.Foreign != "" && !j.Settled:
-		return find("HO017", "%s: its journal is of version %s", what, j.Foreign).way(foreignJournal(j.PCI, j.ID))
+	case j.Foreign() != "" && !j.Settled:
+		return find("HO017", "%s: its journal is of version %s", what, j.Foreign()).way(foreignJournal(j.PCI, j.ID))
 	case j.Lost:
 		return find("HO005", "%s is running, and somebody has removed its directory. Its end is waited for; then the card is read.", what)
-	case j.Doubt != "":
-		return find("HO005", "%s may be running: %s. The next apply waits until that is known, and reads the card afterwards.", what, j.Doubt)
-	case j.Running:
+	case !j.Running.Known():
+		return find("HO005", "%s may be running: %s. The next apply waits until that is known, and reads the card afterwards.", what, j.Running.Why())
+	case fact.Yes(j.Running):
 		return find("HO005", "%s is running; the next apply waits for it and reads the card afterwards.", what)
-	case j.Ended:
+	case j.Exit != "":
 		return find("HO005", "%s has ended.", what)
 	}
 	return find("HO005", "%s was interrupted before it ended, by a power cut, a reset of the host, a full disk, or a kill.", what)
@@ -128,8 +136,9 @@ func foreignJournal(pci ib.PCIAddress, id string) string {
 // job holds the lock, so that the card cannot even be read. ok is false if no
 // job runs.
 func waiting(card CardFacts, host HostFacts, known []Finding) (v Verdict, ok bool) {
-	for _, j := range host.Jobs {
-		if j.Running && j.Foreign == "" && j.PCI.Slot() == card.PCI.Slot() {
+	for i := range host.Jobs {
+		j := &host.Jobs[i]
+		if j.MayRun() && j.Foreign() == "" && j.PCI.Slot() == card.PCI.Slot() {
 			return seal(Verdict{Action: ActionWait, Findings: append(known, jobs(card, host)...)}, card, false), true
 		}
 	}
@@ -141,7 +150,7 @@ func waiting(card CardFacts, host HostFacts, known []Finding) (v Verdict, ok boo
 func battery(host HostFacts) []Finding {
 	supplies, known := host.Battery.Get()
 	if !known {
-		return []Finding{unread("HO015", "Whether "+host.Name+" runs on battery", host.Battery.Why())}
+		return []Finding{unread("HO015", "Whether "+host.Host+" runs on battery", host.Battery.Why())}
 	}
 	var found []Finding
 	for _, b := range supplies {
@@ -155,8 +164,8 @@ func battery(host HostFacts) []Finding {
 func Restart(host HostFacts) []Finding {
 	found := append(battery(host), restart(host)...)
 	found = append(found, anyInUse(host)...)
-	for _, j := range host.Jobs {
-		if j.Running {
+	for i := range host.Jobs {
+		if j := &host.Jobs[i]; j.MayRun() {
 			found = append(found, find("HO004", "Job %s (%s of %s), started by %s", j.ID, j.Kind, j.PCI, orText(j.Operator, "unknown")))
 		}
 	}
@@ -172,7 +181,7 @@ func served(host HostFacts) []Finding {
 	servers, known := host.Servers.Get()
 	switch {
 	case !known:
-		return []Finding{unread("HO013", "Which files and disks "+host.Name+" serves", host.Servers.Why())}
+		return []Finding{unread("HO013", "Which files and disks "+host.Host+" serves", host.Servers.Why())}
 	case len(servers) == 0:
 		return nil
 	}
@@ -180,30 +189,35 @@ func served(host HostFacts) []Finding {
 	for _, s := range servers {
 		list = append(list, fmt.Sprintf("%s (clients connected: %d)", s.Name, s.Clients))
 	}
-	return []Finding{find("HO013", "%s serves %s", host.Name, strings.Join(list, ", "))}
+	return []Finding{find("HO013", "%s serves %s", host.Host, strings.Join(list, ", "))}
 }
 
 func scanned(host HostFacts) []Finding {
 	scans, known := host.Scans.Get()
 	if !known {
-		return []Finding{unread("HO014", "Whether a ZFS pool of "+host.Name+" is scrubbed or resilvered", host.Scans.Why())}
+		return []Finding{unread("HO014", "Whether a ZFS pool of "+host.Host+" is scrubbed or resilvered", host.Scans.Why())}
 	}
 	var found []Finding
 	for _, p := range scans {
-		found = append(found, find("HO014", "Pool %s of %s: %s in progress", p.Pool, host.Name, p.Doing))
+		found = append(found, find("HO014", "Pool %s of %s: %s in progress", p.Name, host.Host, p.Doing))
 	}
 	return found
 }
 
+// kubernetesUnits are the services of a node, of Kubernetes itself and of the
+// distributions that hold the kubelet in a program of their own.
+var kubernetesUnits = []string{"kubelet.service", "k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.service"}
+
 func kubernetes(host HostFacts) []Finding {
-	units, known := host.Kubernetes.Get()
+	active := host.Active(kubernetesUnits...)
+	units, known := active.Get()
 	switch {
 	case !known:
-		return []Finding{unread("HO016", "Whether "+host.Name+" is a node of Kubernetes", host.Kubernetes.Why())}
+		return []Finding{unread("HO016", "Whether "+host.Host+" is a node of Kubernetes", active.Why())}
 	case len(units) == 0:
 		return nil
 	}
-	return []Finding{find("HO016", "Running on %s: %s", host.Name, strings.Join(units, ", "))}
+	return []Finding{find("HO016", "Running on %s: %s", host.Host, strings.Join(units, ", "))}
 }
 
 // activation gives the activation and the findings on it.
@@ -212,7 +226,7 @@ func activation(card CardFacts, host HostFacts, want Activation) (Activation, []
 		return ActivationNone, []Finding{find("HO011", "activation = %q; the card is a %s", orText(string(want), "none"), orText(card.Chip.Name, "chip that is not known"))}
 	}
 	if !host.RebootAllowed {
-		return ActivationReboot, []Finding{find("HO007", "activation = \"reboot\", and the entry of %s has no reboot = { allowed = true }", host.Name)}
+		return ActivationReboot, []Finding{find("HO007", "activation = \"reboot\", and the entry of %s has no reboot = { allowed = true }", host.Host)}
 	}
 	return ActivationReboot, restart(host)
 }

@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 func TestPath_asksForAllInterfacesAtOnce(t *testing.T) {
-	host := HostFacts{Name: "intel9", SSH: session(NetPath{Dev: "enp1s0", Cards: []ib.PCIAddress{here}}), DefaultRoutes: []NetPath{{Dev: "enp1s0d1", Cards: []ib.PCIAddress{here}}}}
+	host := goodHost()
+	host.SSH.Devs, host.Routes.Default = fact.Known([]string{"enp1s0"}), []inventory.DefaultRoute{{Dev: "enp1s0d1"}}
 	for _, f := range path(CardFacts{PCI: here}, host, "") {
 		if f.Consent != `allow_management_path = "enp1s0,enp1s0d1"` {
 			t.Errorf("%s asks for %s", f.Code, f.Consent)
@@ -18,19 +19,19 @@ func TestPath_asksForAllInterfacesAtOnce(t *testing.T) {
 }
 
 func TestRestart_stopsForWhatCameUpSince(t *testing.T) {
-	burn := CardUser{PCI: there, Text: "mstflint -d 41:00.0 b, pid 4711, user root"}
+	burn := burnAt(there)
 	for name, c := range map[string]struct {
 		change func(h *HostFacts)
 		want   string
 	}{
 		"nothing":       {func(*HostFacts) {}, ""},
-		"shares":        {func(h *HostFacts) { h.Servers = fact.Known([]Server{{Name: "NFS"}}) }, ""},
-		"battery":       {func(h *HostFacts) { h.Battery = fact.Known([]Battery{{Name: "ups", Status: "OB"}}) }, "HO015"},
-		"scrub":         {func(h *HostFacts) { h.Scans = fact.Known([]PoolScan{{Pool: "tank", Doing: "scrub"}}) }, "HO014"},
-		"users":         {func(h *HostFacts) { h.Users = fact.Known([]CardUser{burn}) }, "HO045"},
-		"unknown users": {func(h *HostFacts) { h.Users = fact.Unknown[[]CardUser]("no /proc") }, "HO045"},
-		"job of a card": {func(h *HostFacts) { h.Jobs = []JobFacts{{ID: "J", Running: true}} }, "HO004"},
-		"old job":       {func(h *HostFacts) { h.Jobs = []JobFacts{{ID: "J", Settled: true}} }, ""},
+		"shares":        {func(h *HostFacts) { h.Servers = fact.Known([]inventory.Server{{Name: "NFS"}}) }, ""},
+		"battery":       {func(h *HostFacts) { h.Battery = fact.Known([]inventory.UPS{{Name: "ups", Status: "OB"}}) }, "HO015"},
+		"scrub":         {func(h *HostFacts) { h.Scans = fact.Known([]inventory.Pool{{Name: "tank", Doing: "scrub"}}) }, "HO014"},
+		"users":         {func(h *HostFacts) { h.Users = fact.Known([]inventory.CardUser{burn}) }, "HO045"},
+		"unknown users": {func(h *HostFacts) { h.Users = fact.Unknown[[]inventory.CardUser]("no /proc") }, "HO045"},
+		"job of a card": {func(h *HostFacts) { h.Jobs = []inventory.Job{journal("J", there, true)} }, "HO004"},
+		"old job":       {func(h *HostFacts) { h.Jobs = []inventory.Job{journal("J", there, false)} }, ""},
 	} {
 		host := goodHost()
 		c.change(&host)
@@ -52,12 +53,14 @@ func TestCardState_saysHowASemaphoreIsCleared(t *testing.T) {
 func TestPath_unknown(t *testing.T) {
 	card := goodCard()
 	host := goodHost()
-	host.SSH = fact.Unknown[[]NetPath]("ip route get ended with status 2")
-	host.Storage = []StoragePath{{What: "nfs4 nas:/tank on /mnt", Via: fact.Unknown[NetPath]("ip hung")}}
+	host.SSH.Devs = fact.Unknown[[]string]("ip route get ended with status 2")
+	host.Storage = []inventory.Storage{tank(fact.Unknown[string]("ip hung"))}
+	interfaces := host.Netdevs
+	host.Netdevs = nil
 	if found := path(card, host, ""); len(found) != 0 {
 		t.Errorf("a card without interfaces: %+v", found)
 	}
-	host.Netdevs = []string{"enp1s0", "enp1s0d1"}
+	host.Netdevs = interfaces
 	found := path(card, host, "enp1s0")
 	if len(found) != 2 || found[0].Code != "HO001" || found[1].Code != "HO012" {
 		t.Fatalf("%+v", found)

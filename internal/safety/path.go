@@ -13,20 +13,21 @@ import (
 // the host reaches. Both ports count: they are one PCI function and go down
 // together. A card without interfaces carries nothing, whatever is not known.
 func path(card CardFacts, host HostFacts, consent string) []Finding {
-	ways := paths{need: used(card, host), all: host.Netdevs, consent: consent, pci: card.PCI}
-	session, known := host.SSH.Get()
-	if !known && len(host.Netdevs) > 0 {
+	own := host.NetdevsOf(card.PCI)
+	ways := paths{need: used(card, host), all: own, consent: consent, pci: card.PCI}
+	session, known := host.SSH.Devs.Get()
+	if !known && len(own) > 0 {
 		f := find("HO001", "The interfaces of the session to %s are not known: %s. They may be %s of %s",
-			host.Name, host.SSH.Why(), strings.Join(host.Netdevs, " and "), card.PCI)
+			host.Host, host.SSH.Devs.Why(), strings.Join(own, " and "), card.PCI)
 		f.Summary = "It is not known whether the SSH session runs over this card"
 		return append(append([]Finding{ways.unknown(f)}, routes(card, host, nil, ways)...), storage(card, host, ways)...)
 	}
 	var found []Finding
 	var devs []string
-	for _, way := range session {
-		if onCard(card, way) {
-			devs = append(devs, way.Dev)
-			found = append(found, ways.finding("HO001", "The session to "+host.Name, way.Dev))
+	for _, dev := range session {
+		if carries(card, host.CardsBelow(dev)) {
+			devs = append(devs, dev)
+			found = append(found, ways.finding("HO001", "The session to "+host.Host, dev))
 		}
 	}
 	return append(append(found, routes(card, host, devs, ways)...), storage(card, host, ways)...)
@@ -36,9 +37,9 @@ func path(card CardFacts, host HostFacts, consent string) []Finding {
 // a finding says already that the session uses them.
 func routes(card CardFacts, host HostFacts, said []string, ways paths) []Finding {
 	var found []Finding
-	for _, r := range host.DefaultRoutes {
-		if onCard(card, r) && !slices.Contains(said, r.Dev) {
-			found = append(found, ways.finding("HO002", "The default route of "+host.Name, r.Dev))
+	for _, r := range host.Routes.Default {
+		if carries(card, host.CardsBelow(r.Dev)) && !slices.Contains(said, r.Dev) {
+			found = append(found, ways.finding("HO002", "The default route of "+host.Host, r.Dev))
 		}
 	}
 	return found
@@ -55,21 +56,25 @@ type paths struct {
 // used gives the interfaces of a card that something of the host uses; all, if
 // something is there of which it is not known what it uses.
 func used(card CardFacts, host HostFacts) []string {
-	session, known := host.SSH.Get()
-	ways := append(slices.Clone(session), host.DefaultRoutes...)
-	for _, st := range host.Storage {
-		via, ok := st.Via.Get()
-		known = known && ok
-		ways = append(ways, via)
+	session, known := host.SSH.Devs.Get()
+	ways := slices.Clone(session)
+	for _, r := range host.Routes.Default {
+		ways = append(ways, r.Dev)
 	}
 	var devs []string
-	if !known {
-		devs = slices.Clone(host.Netdevs)
-	}
-	for _, p := range ways {
-		if onCard(card, p) {
-			devs = append(devs, p.Dev)
+	for _, st := range host.Storage {
+		known = known && st.Dev.Known()
+		if carries(card, host.CardsTo(st)) {
+			devs = append(devs, st.Way())
 		}
+	}
+	for _, dev := range ways {
+		if carries(card, host.CardsBelow(dev)) {
+			devs = append(devs, dev)
+		}
+	}
+	if !known {
+		devs = append(devs, host.NetdevsOf(card.PCI)...)
 	}
 	slices.Sort(devs)
 	return slices.Compact(devs)
@@ -82,20 +87,19 @@ func storage(card CardFacts, host HostFacts, ways paths) []Finding {
 	var found []Finding
 	var lost []string
 	for _, st := range host.Storage {
-		via, known := st.Via.Get()
 		switch {
-		case !known:
-			lost = append(lost, st.What+" ("+st.Via.Why()+")")
-		case onCard(card, via):
-			uses[via.Dev] = append(uses[via.Dev], st.What)
+		case !st.Dev.Known():
+			lost = append(lost, st.String()+" ("+st.Dev.Why()+")")
+		case carries(card, host.CardsTo(st)):
+			uses[st.Way()] = append(uses[st.Way()], st.String())
 		}
 	}
 	for _, dev := range slices.Sorted(maps.Keys(uses)) {
-		found = append(found, ways.finding("HO012", "Storage of "+host.Name+" ("+strings.Join(uses[dev], ", ")+")", dev))
+		found = append(found, ways.finding("HO012", "Storage of "+host.Host+" ("+strings.Join(uses[dev], ", ")+")", dev))
 	}
-	if len(lost) > 0 && len(host.Netdevs) > 0 {
+	if len(lost) > 0 && len(ways.all) > 0 {
 		f := find("HO012", "The interface to storage of %s is not known: %s. It may be %s of %s",
-			host.Name, strings.Join(lost, "; "), strings.Join(host.Netdevs, " or "), card.PCI)
+			host.Host, strings.Join(lost, "; "), strings.Join(ways.all, " or "), card.PCI)
 		f.Summary = "It is not known whether storage of the host is reached over this card"
 		found = append(found, ways.unknown(f))
 	}
@@ -125,6 +129,7 @@ func (p paths) judge(f Finding, devs ...string) Finding {
 	return f.consent(fmt.Sprintf("allow_management_path = %q", strings.Join(p.need, ",")))
 }
 
-func onCard(card CardFacts, p NetPath) bool {
-	return p.Dev != "" && slices.ContainsFunc(p.Cards, func(pci ib.PCIAddress) bool { return pci.Slot() == card.PCI.Slot() })
+// carries reports whether a card is one of those that carry something.
+func carries(card CardFacts, by []ib.PCIAddress) bool {
+	return slices.ContainsFunc(by, func(pci ib.PCIAddress) bool { return pci.Slot() == card.PCI.Slot() })
 }

@@ -96,8 +96,8 @@ func Backup(in BackupInput) Verdict {
 			v.Findings = append(v.Findings, f)
 		}
 	}
-	for _, j := range in.Host.Jobs {
-		if j.Running && j.PCI.Slot() == in.Card.PCI.Slot() {
+	for i := range in.Host.Jobs {
+		if j := &in.Host.Jobs[i]; j.MayRun() && j.PCI.Slot() == in.Card.PCI.Slot() {
 			v.Findings = append(v.Findings, find("HO004", "Job %s, started by %s, is changing this card", j.ID, orText(j.Operator, "unknown")))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 // goodRestore is a card that was cross-flashed, and its backup.
@@ -89,7 +90,7 @@ func TestRestore_findings(t *testing.T) {
 func TestRestore_waits_for_a_running_job(t *testing.T) {
 	in := goodRestore()
 	in.Card.FlashKnown, in.Card.PSID = false, ""
-	in.Host.Jobs = []JobFacts{{ID: "j", PCI: here, Running: true}}
+	in.Host.Jobs = []inventory.Job{journal("j", here, true)}
 	if v := Firmware(in); v.Blocked() || v.Action != ActionWait {
 		t.Errorf("verdict %+v", v)
 	}
@@ -111,10 +112,10 @@ func TestBackup_findings(t *testing.T) {
 		{"FW040", "other vendor", func(in *BackupInput) { in.Card.VendorID = 0x8086 }},
 		{"FW043", "flash damaged", func(in *BackupInput) { in.Card.Verified, in.Card.VerifyError = VerifyBad, "DDR: wrong CRC" }},
 		{"FW044", "flash unreadable", func(in *BackupInput) { in.Card.FlashKnown, in.Card.FlashError = false, "semaphore" }},
-		{"FW051", "no tool", func(in *BackupInput) { in.Host.ToolPresent = false }},
+		{"FW051", "no tool", func(in *BackupInput) { in.Host.MSTFlint.Present = false }},
 		{"HO003", "lockdown", func(in *BackupInput) { in.Host.Lockdown = fact.Known("integrity") }},
-		{"HO004", "this card is being burned", func(in *BackupInput) { in.Host.Jobs = []JobFacts{{ID: "j", PCI: here, Running: true}} }},
-		{"HO004", "another card is being burned", func(in *BackupInput) { in.Host.Jobs = []JobFacts{{ID: "j", PCI: there, Running: true}} }},
+		{"HO004", "this card is being burned", func(in *BackupInput) { in.Host.Jobs = []inventory.Job{journal("j", here, true)} }},
+		{"HO004", "another card is being burned", func(in *BackupInput) { in.Host.Jobs = []inventory.Job{journal("j", there, true)} }},
 		{"HO045", "burn by hand", func(in *BackupInput) { in.Card.InUse = []string{"mstflint"} }},
 		{"HO006", "no space", func(in *BackupInput) { in.Host.StateFree = fact.Known[int64](1 << 20) }},
 		{"HO008", "observe", func(in *BackupInput) { in.Host.Observe = true }},
@@ -136,7 +137,7 @@ func TestBackup_findings(t *testing.T) {
 
 func TestBackup_permits_no_write(t *testing.T) {
 	in := BackupInput{Card: goodCard(), Host: goodHost(), Backup: goodBackup()}
-	in.Card.Security, in.Host.Missing = "secure-fw", fact.Known([]string{"systemd-run"}) // neither keeps a card from being read
+	in.Card.Security, in.Host.Commands["systemd-run"] = "secure-fw", false // neither keeps a card from being read
 	v := Backup(in)
 	if v.Blocked() || v.Action != ActionBackup {
 		t.Fatalf("verdict %+v", v)

@@ -1,6 +1,8 @@
 package safety
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestCheckTool(t *testing.T) {
 	for _, c := range []struct {

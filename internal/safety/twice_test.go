@@ -40,7 +40,7 @@ func TestTwice_namesBothResources(t *testing.T) {
 func TestLab_oneMachineUnderTwoNames(t *testing.T) {
 	t.Parallel()
 	own := ib.GUIDSet{Node: 0xe41d2d0300e44ed0, Port1: 0xe41d2d0300e44ed1, Port2: 0xe41d2d0300e44ed2, SystemImage: 0xe41d2d0300e44ed3, MAC1: 0xe41d2de44ed0, MAC2: 0xe41d2de44ed1}
-	here, second := ib.MustParsePCIAddress("0000:01:00.0"), ib.MustParsePCIAddress("0000:02:00.0")
+	first, second := ib.MustParsePCIAddress("0000:01:00.0"), ib.MustParsePCIAddress("0000:02:00.0")
 	req := GUIDRequest{Want: own, HasGUIDs: true, HasMACs: true, BaseGUID: own.Node}
 	for _, tt := range []struct {
 		name string
@@ -49,18 +49,18 @@ func TestLab_oneMachineUnderTwoNames(t *testing.T) {
 		code string
 		says string
 	}{
-		{"one machine", here, fact.Known(true), "HO032", "Hosts desk and nas of the provider are one machine"},
+		{"one machine", first, fact.Known(true), "HO032", "Hosts desk and nas of the provider are one machine"},
 		{"another card of the machine", second, fact.Known(true), "GU006", "of nas/0000:02:00.0"},
-		{"two machines", here, fact.Known(false), "GU006", "of nas/0000:01:00.0"},
-		{"not known", here, fact.Unknown[bool]("there is no /etc/machine-id"), "GU006", "It may be the same card: whether hosts desk and nas are one machine is not known, because there is no /etc/machine-id"},
+		{"two machines", first, fact.Known(false), "GU006", "of nas/0000:01:00.0"},
+		{"not known", first, fact.Unknown[bool]("there is no /etc/machine-id"), "GU006", "It may be the same card: whether hosts desk and nas are one machine is not known, because there is no /etc/machine-id"},
 		{"not known, in another slot", second, fact.Unknown[bool]("there is no /etc/machine-id"), "GU006", "of nas/0000:02:00.0"},
 	} {
 		lab := LabFacts{
-			Cards:       []CardIdentity{{Host: "desk", PCI: here, GUIDs: own}, {Host: "nas", PCI: tt.pci, GUIDs: own}},
+			Cards:       []CardIdentity{{Host: "desk", PCI: first, GUIDs: own}, {Host: "nas", PCI: tt.pci, GUIDs: own}},
 			SameMachine: func(string, string) fact.Bool { return tt.same },
 		}
 		said, codes := "", map[string]bool{}
-		for _, f := range GUIDValues("desk", here, req, lab) {
+		for _, f := range GUIDValues("desk", first, req, lab) {
 			said += f.Code + " " + f.Evidence + "\n"
 			codes[f.Code] = true
 		}

@@ -2,6 +2,8 @@ package safety
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 // notRead is what an unknown fact says of itself in these tests.
@@ -60,9 +63,7 @@ var requests = map[string]func(f facts) Verdict{
 }
 
 func goodFacts() facts {
-	f := facts{host: goodHost(), card: goodCard(), link: goodLink(), lab: goodLab()}
-	f.host.Netdevs = []string{"enp1s0"} // that something of the host may go over
-	return f
+	return facts{host: goodHost(), card: goodCard(), link: goodLink(), lab: goodLab()}
 }
 
 // forgotten says of a fact which finding its "yes" is, and which requests it does not
@@ -78,6 +79,8 @@ const (
 	noRestart = "the request restarts nothing, and the answer matters for a restart only"
 	noWrite   = "the request writes no flash"
 	noLoss    = "the request takes the card out of service for no moment"
+	noVerdict = "no verdict reads it" // the test holds this against the source
+	anothers  = "no verdict reads it: what has its name in the source is another's"
 	noParam   = "the request does not use the module parameter of the driver"
 )
 
@@ -101,19 +104,22 @@ var links = []string{"link types", "link types in the card"}
 
 // unreadFacts has each fact of the four structures that has a finding.
 var unreadFacts = map[string]forgotten{
-	"HostFacts.Lockdown":   {code: "HO003", except: except(noWrite, append(links, "restart")...)},
-	"HostFacts.Servers":    {code: "HO013", except: except(noRestart, "link types", "backup")},
-	"HostFacts.Scans":      {code: "HO014", except: except(noRestart, "link types", "backup")},
-	"HostFacts.Kubernetes": {code: "HO016", except: except(noRestart, "link types", "backup")},
-	"HostFacts.Battery":    {code: "HO015", except: joined(except(noRestart, "link types"), except(noWrite, "backup"))},
-	"HostFacts.SMPorts":    {code: "HO009", except: except(noLoss, "restart", "backup")},
-	"HostFacts.SSH":        {code: "HO001", except: except("the request takes no interface down", "backup")},
-	"HostFacts.Storage": {code: "HO012", except: except("the request takes no interface down", "backup"), without: func(f *facts) {
-		f.host.Storage = []StoragePath{{What: "nfs nas:/tank", Via: fact.Unknown[NetPath](notRead)}}
+	"Snapshot.Lockdown": {code: "HO003", except: except(noWrite, append(links, "restart")...)},
+	"Snapshot.Servers":  {code: "HO013", except: except(noRestart, "link types", "backup")},
+	"Snapshot.Scans":    {code: "HO014", except: except(noRestart, "link types", "backup")},
+	"Snapshot.UnitsWhy": {code: "HO016", except: except(noRestart, "link types", "backup"), without: func(f *facts) { f.host.UnitsWhy = notRead }},
+	"Snapshot.Battery":  {code: "HO015", except: joined(except(noRestart, "link types"), except(noWrite, "backup"))},
+	"Port.IsSM":         {code: "HO009", except: except(noLoss, "restart", "backup"), without: func(f *facts) { f.host.Cards[0].Ports[0].IsSM = fact.Unknown[bool](notRead) }},
+	"SSHPath.Devs":      {code: "HO001", except: except("the request takes no interface down", "backup")},
+	"Storage.Dev": {code: "HO012", except: except("the request takes no interface down", "backup"), without: func(f *facts) {
+		f.host.Storage = []inventory.Storage{tank(fact.Unknown[string](notRead))}
 	}},
-	"HostFacts.Users":         {code: "HO045", except: except("mstflint_access aside, mstconfig and the kernel decide who may use the card", links[:0]...)},
-	"HostFacts.StateFree":     {code: "HO006", except: except(noWrite, append(links, "restart")...)},
-	"HostFacts.Missing":       {code: "HO010", except: except("the request runs no job", append(links, "restart", "backup")...)},
+	"Snapshot.Users":     {code: "HO045", except: except("mstflint_access aside, mstconfig and the kernel decide who may use the card", links[:0]...)},
+	"Snapshot.StateFree": {code: "HO006", except: except(noWrite, append(links, "restart")...)},
+	"Snapshot.Commands": {
+		code: "HO010", except: except("the request runs no job", append(links, "restart", "backup")...),
+		without: func(f *facts) { delete(f.host.Commands, "systemd-run") }, says: "nobody has looked for systemd-run",
+	},
 	"LabFacts.Fabric":         {code: "GU015", except: except("the request writes no GUIDs", append(links, "firmware", "restart", "backup")...)},
 	"LinkTypeInput.Late":      {code: "LT017", except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
 	"LinkTypeInput.Overrides": {code: "LT016", except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
@@ -132,13 +138,26 @@ var unreadFacts = map[string]forgotten{
 
 // notUnknown are the other fields, and why their zero value is no silent "no".
 var notUnknown = map[string]string{
-	"HostFacts.Name": "a name of the configuration", "HostFacts.Support": "advice; a host of no platform is refused before",
-	"HostFacts.Kernel":  "a word for messages; the collection fails without it",
-	"HostFacts.Observe": "configuration", "HostFacts.RebootAllowed": "configuration; false refuses", "HostFacts.BackupDir": "configuration; empty refuses (BK002)", "HostFacts.BackupProblem": "this machine's own; it was tried",
-	"HostFacts.AccessModule": "yes only softens HO003", "HostFacts.ToolPresent": "false refuses (FW051)", "HostFacts.ToolVersion": "an unknown version is unproven (FW057)",
-	"HostFacts.DefaultRoutes": "without them the collection fails as a whole",
-	"HostFacts.Netdevs":       "interfaces of the kernel; without them the collection fails as a whole",
-	"HostFacts.Jobs":          "the job folders are our own; what cannot be read of one leaves it unsettled (HO005)", "HostFacts.Others": "a card whose types are not shown is refused (LT007)",
+	"HostFacts.Support": "advice; a host of no platform is refused before", "HostFacts.Observe": "configuration",
+	"HostFacts.RebootAllowed": "configuration; false refuses", "HostFacts.BackupDir": "configuration; empty refuses (BK002)",
+	"HostFacts.BackupProblem": "this machine's own; it was tried",
+
+	"Snapshot.Host": "a name of the configuration", "Snapshot.OS": "chooses advice; without the kernel's release the collection fails",
+	"Snapshot.MSTFlint": "absent refuses (FW051), and an unknown version is unproven (FW057)", "Snapshot.Modules": "mstflint_access only softens HO003",
+	"Snapshot.Cards": "its own facts, Port; without them the collection fails as a whole", "Snapshot.SSH": "its own facts, SSHPath",
+	"Snapshot.Netdevs": "interfaces of the kernel; without them the collection fails as a whole", "Snapshot.Routes": "without them the collection fails as a whole",
+	"Snapshot.Storage": "its own facts, Storage", "Snapshot.Units": "goes with UnitsWhy",
+	"Snapshot.Jobs": "its own facts, Job",
+
+	"SSHPath.Client": anothers, "SSHPath.Server": anothers, "Snapshot.Files": anothers, "Snapshot.Late": anothers, "Snapshot.Unread": anothers,
+	"Snapshot.Staged": anothers, "Port.State": anothers, "Port.PortGUID": anothers, "Port.Netdev": anothers,
+	"Storage.Kind": "a word for messages", "Storage.What": "a word for messages", "Storage.Where": "a word for messages", "Storage.Server": "a word for messages",
+	"Storage.RDMA": "a file of sysfs, which is there or not",
+	"Port.Number":  "a name", "Port.TypeNow": "compared with what is asked for; empty differs (LT007)",
+
+	"Job.ID": "a name", "Job.PCI": "a name; our own journal, and one without it is of no card", "Job.Kind": "a word for messages", "Job.Operator": "a word for messages",
+	"Job.States": "a word for messages", "Job.Request": "a journal without its version is foreign (HO017)", "Job.Exit": "empty leaves the job unsettled (HO005)",
+	"Job.Running": "TestUnread_job", "Job.Lost": "a running unit without its directory", "Job.Settled": "no leaves the job unsettled (HO005)",
 
 	"CardFacts.Host": "a name", "CardFacts.PCI": "a name", "CardFacts.VendorID": "zero is not supported (FW040)", "CardFacts.DeviceID": "zero is not supported (FW040)",
 	"CardFacts.Chip": "a chip without name is refused (FW040)", "CardFacts.Livefish": "follows from the device id", "CardFacts.Virtual": "a link of sysfs, which is there or not",
@@ -167,14 +186,29 @@ var notUnknown = map[string]string{
 // two tables above.
 func TestUnread_every_fact_is_asked_for(t *testing.T) {
 	there := map[string]bool{}
-	for _, s := range []any{HostFacts{}, CardFacts{}, LinkTypeInput{}, LabFacts{}} {
+	source := verdictSource(t)
+	for _, s := range []any{
+		HostFacts{}, CardFacts{}, LinkTypeInput{}, LabFacts{}, inventory.Snapshot{}, inventory.SSHPath{}, inventory.Storage{}, inventory.Port{}, inventory.Job{},
+	} {
 		typ := reflect.TypeOf(s)
 		for i := range typ.NumField() {
-			name := typ.Name() + "." + typ.Field(i).Name
+			field := typ.Field(i)
+			if field.Anonymous {
+				continue // a type of the list
+			}
+			name := typ.Name() + "." + field.Name
 			there[name] = true
 			_, has := unreadFacts[name]
-			if _, excused := notUnknown[name]; has == excused {
+			why, excused := notUnknown[name]
+			ours := typ.PkgPath() == reflect.TypeFor[HostFacts]().PkgPath()
+			if !ours && !has && !excused {
+				why, excused = noVerdict, true
+			}
+			if has == excused {
 				t.Errorf("%s: say what happens if it cannot be read, in unreadFacts or in notUnknown", name)
+			}
+			if why == noVerdict && strings.Contains(source, "."+field.Name) {
+				t.Errorf("%s is read: say what happens if it cannot be, in unreadFacts or in notUnknown", name)
 			}
 		}
 	}
@@ -183,6 +217,27 @@ func TestUnread_every_fact_is_asked_for(t *testing.T) {
 			t.Errorf("%s is not a fact", name)
 		}
 	}
+}
+
+// verdictSource is the source of this package, and of the methods by which it reads facts.
+func verdictSource(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, "../inventory/lookup.go", "../inventory/jobs.go", "../inventory/power.go")
+	var all strings.Builder
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(f, "_test.go") {
+			all.Write(text)
+		}
+	}
+	return all.String()
 }
 
 // TestUnread_nothing_passes_in_silence sets each fact to unknown in a world that has
@@ -228,7 +283,7 @@ func (u forgotten) forget(t *testing.T, name string, f *facts) {
 		return
 	}
 	owner, field, _ := strings.Cut(name, ".")
-	of := map[string]any{"HostFacts": &f.host, "LinkTypeInput": &f.link, "LabFacts": &f.lab}[owner]
+	of := map[string]any{"Snapshot": &f.host.Snapshot, "SSHPath": &f.host.SSH, "LinkTypeInput": &f.link, "LabFacts": &f.lab}[owner]
 	switch p := reflect.ValueOf(of).Elem().FieldByName(field).Addr().Interface().(type) {
 	case *fact.Of[string]:
 		*p = fact.Unknown[string](notRead)
@@ -240,18 +295,16 @@ func (u forgotten) forget(t *testing.T, name string, f *facts) {
 		*p = fact.Unknown[[]string](notRead)
 	case *fact.Of[[]int]:
 		*p = fact.Unknown[[]int](notRead)
-	case *fact.Of[[]Server]:
-		*p = fact.Unknown[[]Server](notRead)
-	case *fact.Of[[]PoolScan]:
-		*p = fact.Unknown[[]PoolScan](notRead)
-	case *fact.Of[[]Battery]:
-		*p = fact.Unknown[[]Battery](notRead)
-	case *fact.Of[[]NetPath]:
-		*p = fact.Unknown[[]NetPath](notRead)
+	case *fact.Of[[]inventory.UPS]:
+		*p = fact.Unknown[[]inventory.UPS](notRead)
+	case *fact.Of[[]inventory.Server]:
+		*p = fact.Unknown[[]inventory.Server](notRead)
+	case *fact.Of[[]inventory.Pool]:
+		*p = fact.Unknown[[]inventory.Pool](notRead)
 	case *fact.Of[[]FabricNode]:
 		*p = fact.Unknown[[]FabricNode](notRead)
-	case *fact.Of[[]CardUser]:
-		*p = fact.Unknown[[]CardUser](notRead)
+	case *fact.Of[[]inventory.CardUser]:
+		*p = fact.Unknown[[]inventory.CardUser](notRead)
 	default:
 		t.Fatalf("%s has type %T: say here how it is made unknown", name, p)
 	}
@@ -260,10 +313,21 @@ func (u forgotten) forget(t *testing.T, name string, f *facts) {
 // Another card whose types nothing shows is one that may change.
 func TestUnread_types_of_another_card(t *testing.T) {
 	in := goodLink()
-	in.Rung, in.Host.Others = "modprobe.d", []OtherCard{{PCI: there}}
+	in.Rung, in.Host.Cards = "modprobe.d", beside()
 	f := expectFinding(t, LinkTypes(in).Findings, "LT007", Refuse)
 	if !strings.Contains(f.Evidence, "the kernel shows no port of it") {
 		t.Errorf("evidence: %s", f.Evidence)
+	}
+}
+
+// A job of which it is not known whether it runs is waited for.
+func TestUnread_job(t *testing.T) {
+	in := goodFirmware()
+	in.Host.Jobs = []inventory.Job{journal("J", here, false)}
+	in.Host.Jobs[0].Running = fact.Unknown[bool](notRead)
+	v := Firmware(in)
+	if f := expectFinding(t, v.Findings, "HO005", Warn); v.Action != ActionWait || !strings.Contains(f.Evidence, notRead) {
+		t.Errorf("%+v", v)
 	}
 }
 

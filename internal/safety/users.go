@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 var _ = Register(
@@ -13,23 +13,13 @@ var _ = Register(
 		WayOut:  "Wait until the program has ended, and plan again. If it hangs, find out what it was doing before you end it: a burn that is cut off leaves the card with its old firmware, and a second try is needed."},
 )
 
-// CardUser is a program that uses cards and is not of this provider.
-type CardUser struct {
-	PCI  ib.PCIAddress
-	Any  bool   // it may use every card of the host
-	Text string // command line, process id, account and time
-}
-
-// Uses reports whether the program uses the card at an address.
-func (u CardUser) Uses(pci ib.PCIAddress) bool { return u.Any || u.PCI.Slot() == pci.Slot() }
-
 // inUse gives the finding on a card that somebody else uses, or may use.
 func inUse(card CardFacts, host HostFacts) []Finding {
 	texts := slices.Clone(card.InUse)
 	users, known := host.Users.Get()
 	for _, u := range users {
-		if u.Uses(card.PCI) && !slices.Contains(texts, u.Text) {
-			texts = append(texts, u.Text)
+		if text := u.String(); u.Uses(card.PCI) && !slices.Contains(texts, text) {
+			texts = append(texts, text)
 		}
 	}
 	switch {
@@ -53,11 +43,7 @@ func anyInUse(host HostFacts) []Finding {
 	case len(users) == 0:
 		return nil
 	}
-	texts := make([]string, len(users))
-	for i, u := range users {
-		texts[i] = u.Text
-	}
-	return []Finding{find("HO045", "busy: %s. A restart would end it.", strings.Join(texts, "; "))}
+	return []Finding{find("HO045", "busy: %s. A restart would end it.", inventory.UsersText(users))}
 }
 
 func hiddenUsers(host HostFacts) Finding { return HiddenUsers(host.Users.Why()) }

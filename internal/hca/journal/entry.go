@@ -11,9 +11,7 @@ import (
 // Entry is the request of a job as it is read again from its host. What it does
 // not say, or is not understood, is zero.
 type Entry struct {
-	// Foreign is the version of a journal that this release does not read.
-	Foreign string
-	Card    ib.Identity // that the job was for
+	Card ib.Identity // that the job was for
 	// Before and After are what the flash held and was to hold.
 	Before, After safety.Flash
 	// GUIDsBefore and GUIDsAfter are the same of GUIDs and MACs. A card that had no
@@ -29,7 +27,7 @@ type Entry struct {
 // Read reads the request of a job.
 func Read(j *inventory.Job) Entry {
 	e := Entry{
-		Foreign: foreign(j), Before: flashFrom(j, "from_psid", "from_fw"), Backup: j.Request["backup_path"], Restore: j.Request["purpose"] == purposeRestore,
+		Before: flashFrom(j, "from_psid", "from_fw"), Backup: j.Request["backup_path"], Restore: j.Request["purpose"] == purposeRestore,
 		OwnerMachine: j.Request["owner_machine"], OwnerProcess: j.Request["owner_process"],
 	}
 	if id, err := ib.ParseIdentity(j.Request["card_identity"]); err == nil {
@@ -44,21 +42,6 @@ func Read(j *inventory.Job) Entry {
 	}
 	e.After, e.GUIDsAfter = flashFrom(j, "to_psid", "to_fw"), from
 	return e
-}
-
-// foreign gives the version of a journal that this release does not read.
-func foreign(j *inventory.Job) string {
-	if j.Lost {
-		return "" // there is no journal to read
-	}
-	switch v := j.Request["version"]; v {
-	case version:
-		return ""
-	case "":
-		return "(none)"
-	default:
-		return v
-	}
 }
 
 func flashFrom(j *inventory.Job, psid, fw string) safety.Flash {

@@ -46,7 +46,7 @@ func (j Report) what() string {
 	what := fmt.Sprintf("Job %s (%s of card %s), started by %s at %s", j.ID, j.Kind, j.PCI, j.Operator, j.Since)
 	switch {
 	case j.Foreign != "":
-		return what + ", has a journal of version " + j.Foreign + ", and this release reads version " + version +
+		return what + ", has a journal of version " + j.Foreign + ", and this release reads version " + inventory.JournalVersion +
 			". It is left alone: apply once with the version of the provider that wrote it. Its directory is " + j.Dir + "."
 	case j.Lost:
 		return what + ", is running, and somebody has removed its directory. The next apply waits until it has ended, and reads the card."
@@ -108,7 +108,7 @@ func plannedWrite(s *inventory.Snapshot, card *inventory.Card, j *inventory.Job)
 func ReportOf(j *inventory.Job) Report {
 	r := Report{
 		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Operator: j.Operator, Running: !fact.No(j.Running), Doubt: j.Running.Why(), Lost: j.Lost,
-		Ended: strings.TrimSpace(j.Exit) != "", Dir: Dir(j.ID), Foreign: foreign(j),
+		Ended: strings.TrimSpace(j.Exit) != "", Dir: Dir(j.ID), Foreign: j.Foreign(),
 	}
 	r.Interrupted = !r.Running && !r.Ended
 	if n := len(j.States); n > 0 {

@@ -19,10 +19,6 @@ const (
 	GUIDs = "guids"
 )
 
-// version is that of the journal's files; one of another version is named and
-// not read.
-const version = "1"
-
 // purposeRestore marks the job of a burn that undoes another one.
 const purposeRestore = "restore"
 
@@ -45,7 +41,7 @@ type Request struct {
 func NewRequest(kind string, pci ib.PCIAddress, s *inventory.Snapshot, operator string, now time.Time) Request {
 	id := fmt.Sprintf("%s-%s-%s", stamp(now, s), strings.NewReplacer(":", "-", ".", "-").Replace(pci.String()), suffix())
 	r := Request{ID: id}
-	r.set("version", version)
+	r.set("version", inventory.JournalVersion)
 	r.set("job", id)
 	r.set("kind", kind)
 	r.set("pci", pci.String())

@@ -1,0 +1,84 @@
+package inventory
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
+
+func TestSnapshot_what_a_card_carries(t *testing.T) {
+	pci := ib.MustParsePCIAddress("0000:01:00.0")
+	s := &Snapshot{
+		Netdevs: []Netdev{
+			{Name: "bond0", Lower: []string{"enp1s0"}}, {Name: "bond0.7", Lower: []string{"bond0"}}, {Name: "enp1s0", PCI: pci},
+			{Name: "ib0.8001", PCI: pci, Parent: "ib0"},
+		},
+		Cards: []Card{{PCI: pci, RDMADevice: "mlx4_0"}},
+	}
+	for _, c := range []struct {
+		storage   Storage
+		text, way string
+		carried   bool
+	}{
+		{Storage{Kind: "nfs4", What: "nas:/tank", Where: "/mnt", Dev: fact.Known("bond0.7")}, "nfs4 nas:/tank on /mnt", "bond0.7", true},
+		{Storage{Kind: "iscsi", What: "connection1:0", Server: "192.0.2.9", Dev: fact.Known("")}, "iscsi connection1:0 at 192.0.2.9", "", false},
+		{Storage{Kind: "srp", What: "host3", RDMA: "mlx4_0"}, "srp host3", "mlx4_0", true},
+		{Storage{Kind: "nfs4", What: "b", Dev: fact.Unknown[string]("ip hung")}, "nfs4 b", "", false},
+	} {
+		on := s.CardsTo(c.storage)
+		if c.storage.String() != c.text || c.storage.Way() != c.way || slices.Contains(on, pci) != c.carried {
+			t.Errorf("%s: %q by %q over %v", c.text, c.storage, c.storage.Way(), on)
+		}
+	}
+	if got := s.NetdevsOf(pci); !slices.Equal(got, []string{"enp1s0"}) {
+		t.Errorf("interfaces of the card: %v", got)
+	}
+}
+
+func TestSnapshot_unknown_is_not_none(t *testing.T) {
+	pci := ib.MustParsePCIAddress("0000:01:00.0")
+	s := &Snapshot{
+		Units:    map[string]Unit{"kubelet.service": {ActiveState: "inactive"}, "k3s.service": {ActiveState: "active"}},
+		Commands: map[string]bool{"flock": true, "sha256sum": false},
+		Cards:    []Card{{PCI: pci, Ports: []Port{{Number: 2, IsSM: fact.Known(true)}}}},
+	}
+	units, lacks, managers := s.Active("kubelet.service", "k3s.service"), s.Lacks("flock", "sha256sum"), s.Managers(pci)
+	if got := units.Or(nil); !slices.Equal(got, []string{"k3s.service"}) {
+		t.Errorf("units: %v", got)
+	}
+	if got := lacks.Or(nil); !slices.Equal(got, []string{"sha256sum"}) {
+		t.Errorf("programs: %v", got)
+	}
+	if got := managers.Or(nil); !slices.Equal(got, []int{2}) {
+		t.Errorf("subnet managers: %v", got)
+	}
+	s.UnitsWhy, s.Cards[0].Ports[0].IsSM = "systemd did not answer", fact.Unknown[bool]("cap_mask could not be read")
+	if why := s.Active("kubelet.service").Why(); why != s.UnitsWhy {
+		t.Errorf("units: %q", why)
+	}
+	if s.Units, s.UnitsWhy = nil, ""; s.Active("kubelet.service").Known() {
+		t.Error("units that nobody asked for are known")
+	}
+	if why := s.Lacks("systemd-run").Why(); !strings.Contains(why, "systemd-run") {
+		t.Errorf("programs: %q", why)
+	}
+	if why := s.Managers(pci).Why(); why != "cap_mask could not be read" {
+		t.Errorf("subnet managers: %q", why)
+	}
+}
+
+// A job is this release's to judge only if its journal says so.
+func TestJob_Foreign(t *testing.T) {
+	for version, want := range map[string]string{JournalVersion: "", "": "(none)", "2": "2"} {
+		j := Job{Request: map[string]string{"version": version}}
+		if got := j.Foreign(); got != want {
+			t.Errorf("version %q: %q", version, got)
+		}
+	}
+	if j := (Job{Lost: true}); j.Foreign() != "" {
+		t.Error("a journal that is gone is called foreign")
+	}
+}
