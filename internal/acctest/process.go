@@ -57,6 +57,9 @@ func (p *process) configure(ctx context.Context, config map[string]any) (Diags, 
 	return append(found, diagsOf(PhasePlan, "provider", done.Diagnostics)...), nil
 }
 
+// canWriteOnly is what an engine since 1.11 says of itself.
+var canWriteOnly = &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: true}
+
 // resourceType gives the object type of a resource's values.
 func (p *process) resourceType(name string) (*tfprotov6.Schema, tftypes.Object, error) {
 	schema, ok := p.schema.ResourceSchemas[name]
@@ -81,6 +84,9 @@ func proposed(schema *tfprotov6.Schema, typ tftypes.Object, config, prior tftype
 	out := map[string]tftypes.Value{}
 	for _, a := range schema.Block.Attributes {
 		out[a.Name] = given[a.Name]
+		if a.WriteOnly {
+			out[a.Name] = tftypes.NewValue(given[a.Name].Type(), nil)
+		}
 		if old, ok := had[a.Name]; ok && a.Computed && given[a.Name].IsNull() {
 			out[a.Name] = old
 		}
@@ -107,16 +113,25 @@ func invalid(schema *tfprotov6.Schema, config, prior, planned tftypes.Value) []s
 	}
 	var out []string
 	for _, a := range schema.Block.Attributes {
-		want, is := given[a.Name], got[a.Name]
-		switch {
-		case keeps(had, a, want, is):
-		case want.IsNull() && !a.Computed && !is.IsNull():
-			out = append(out, fmt.Sprintf("%s is not configured, and planned as %v", a.Name, Decode(is)))
-		case !want.IsNull() && !is.Equal(want):
-			out = append(out, fmt.Sprintf("%s is configured as %v, and planned as %v", a.Name, Decode(want), Decode(is)))
+		if is := got[a.Name]; !keeps(had, a, given[a.Name], is) {
+			out = append(out, liberty(a, given[a.Name], is)...)
 		}
 	}
 	return out
+}
+
+// liberty says what is wrong with one planned value; nothing if it is what is given.
+func liberty(a *tfprotov6.SchemaAttribute, want, is tftypes.Value) []string {
+	switch {
+	case a.WriteOnly && !is.IsNull():
+		return []string{a.Name + " is write-only, and in the plan"}
+	case a.WriteOnly:
+	case want.IsNull() && !a.Computed && !is.IsNull():
+		return []string{fmt.Sprintf("%s is not configured, and planned as %v", a.Name, Decode(is))}
+	case !want.IsNull() && !is.Equal(want):
+		return []string{fmt.Sprintf("%s is configured as %v, and planned as %v", a.Name, Decode(want), Decode(is))}
+	}
+	return nil
 }
 
 func dynamic(typ tftypes.Type, v tftypes.Value) *tfprotov6.DynamicValue {

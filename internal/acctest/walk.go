@@ -31,7 +31,7 @@ func (w *Workspace) Validate(ctx context.Context, cfg Config) (Diags, error) {
 		if err != nil {
 			return found, err
 		}
-		resp, err := p.server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: r.Type, Config: dynamic(typ, config)})
+		resp, err := p.server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: r.Type, Config: dynamic(typ, config), ClientCapabilities: canWriteOnly})
 		if err != nil {
 			return found, err
 		}
@@ -121,7 +121,7 @@ func (w *Workspace) planOne(ctx context.Context, p *process, r Resource, values 
 		change.Prior, private = obj.Value, obj.Private
 	}
 	// Core validates each configuration once more when all that is known is known.
-	checked, err := p.server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: r.Type, Config: dynamic(typ, config)})
+	checked, err := p.server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: r.Type, Config: dynamic(typ, config), ClientCapabilities: canWriteOnly})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -80,6 +80,12 @@ func CheckRemove(s *inventory.Snapshot, d Desired) []safety.Finding {
 		return nil // nothing of ours is there
 	}
 	c.session()
+	for i, f := range c.found {
+		if f.Consent != "" {
+			// A destroy has no configuration but what an apply has stored.
+			c.found[i].WayOut = "If that is acceptable, add the line below to the resource and apply, so that it is recorded, and destroy then."
+		}
+	}
 	return c.found
 }
 

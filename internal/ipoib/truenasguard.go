@@ -35,7 +35,11 @@ func (c *change) back(ctx context.Context) ([]midclt.Step, error) {
 		return nil, fmt.Errorf("%s: the middleware's interfaces are not understood: %w", c.h.Name(), err)
 	}
 	if midclt.NothingStored(all) {
-		return []midclt.Step{midclt.Drop(c.before.Name), midclt.Drop(c.d.Consent.KeepInterface)}, nil
+		steps := []midclt.Step{midclt.Drop(c.before.Name)}
+		if keep := c.d.Consent.KeepInterface; keep != "" {
+			steps = append(steps, midclt.Drop(keep))
+		}
+		return steps, nil
 	}
 	name := c.before.Name
 	if c.removing {

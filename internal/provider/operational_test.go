@@ -32,9 +32,41 @@ func TestPlan_isEmptyAfterOperationalEdits(t *testing.T) {
 		"card id spelled short":   cfg.With("infiniband_link_type.intel9", map[string]any{"card_id": "intel9/01:00.0"}),
 		"GUID of the SM's port":   cfg.With("infiniband_opensm.intel9", map[string]any{"port_guid": "e4:1d:2d:03:00:e4:4e:d1"}),
 		"one port only":           cfg.With("infiniband_link_type.intel9", map[string]any{"ports": map[string]any{"1": "ib"}}),
-		"consent to the session":  cfg.With("infiniband_ipoib_interface.intel9", map[string]any{"allow_session_interface": "ibp1s0"}),
+		"consent to adopt":        cfg.With("infiniband_ipoib_interface.intel9", map[string]any{"adopt_interface": "ibp1s0"}),
 		"MTU that is the default": cfg.With("infiniband_ipoib_interface.intel9", map[string]any{"mtu": 65520}),
 	} {
 		t.Run(name, func(t *testing.T) { unchanged(t, ws, edited) })
+	}
+}
+
+// A destroy has no configuration: what it may need is stored by an apply that
+// touches nothing else. All other consents are in no plan and in no state.
+func TestPlan_storesTheConsentsOfADestroy(t *testing.T) {
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
+	ws, cfg := w.Workspace(), w.CrossFlash(intel9).With("infiniband_ipoib_interface.intel9", map[string]any{"truenas_private_mtu": 9300})
+	apply(t, ws, cfg)
+	before := w.Print(intel9)
+	for address, consent := range map[string]string{"infiniband_firmware.intel9": "allow_management_path", "infiniband_ipoib_interface.intel9": "allow_session_interface"} {
+		for _, value := range []any{"ibp1s0", nil} {
+			edited := cfg.With(address, map[string]any{consent: value})
+			p := plan(t, ws, edited)
+			if got := p.Actions(); len(got) != 1 || got[address] != acctest.Update || p.Diags.HasError() {
+				t.Fatalf("%s = %v: got %v\n%s", consent, value, got, p.Diags)
+			}
+			apply(t, ws, edited)
+			if got := ws.Get(address, consent); got != value {
+				t.Errorf("%s is stored as %v, and %v was given", consent, got, value)
+			}
+			unchanged(t, ws, edited)
+		}
+	}
+	if after := w.Print(intel9); after != before {
+		t.Errorf("the host was changed:\n%s\nbefore:\n%s", after, before)
+	}
+	for address, consent := range map[string]string{"infiniband_firmware.intel9": "allow_psid_change", "infiniband_ipoib_interface.intel9": "truenas_private_mtu"} {
+		if got := ws.Get(address, consent); got != nil {
+			t.Errorf("%s is in the state: %v", consent, got)
+		}
 	}
 }

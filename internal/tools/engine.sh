@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prints the path of the Terraform-compatible engine to use. Order: $ENGINE if
-# set, terraform on PATH, tofu on PATH, else an OpenTofu built from source into
+# set, terraform on PATH, tofu on PATH (each if it is 1.11 or newer), else an OpenTofu built from source into
 # .tools/bin (a few minutes, once). With "tofu" as first argument the answer is
 # an OpenTofu in any case; with
 # "registry ENGINE" it is the name of that engine's registry.
@@ -17,6 +17,12 @@ build_tofu() {
 	(cd "$root/internal/tools/tofu" && GOFLAGS=-mod=readonly go build -trimpath -o "$built" github.com/opentofu/opentofu/cmd/tofu) >&2
 }
 
+# The consents of the provider are write-only arguments, which 1.11 brought.
+recent() {
+	minor=$("$1" version 2>/dev/null | sed -n '1s/.* v1\.\([0-9]*\)\..*/\1/p')
+	[ "${minor:-0}" -ge 11 ]
+}
+
 # The registry name under which that engine looks providers up.
 if [ "${1:-}" = registry ]; then
 	if "$2" version 2>/dev/null | grep -q '^OpenTofu'; then
@@ -27,7 +33,7 @@ if [ "${1:-}" = registry ]; then
 	exit 0
 fi
 if [ "${1:-}" = tofu ]; then
-	command -v tofu && exit 0
+	engine=$(command -v tofu) && recent "$engine" && echo "$engine" && exit 0
 	build_tofu
 	echo "$built"
 	exit 0
@@ -37,7 +43,8 @@ if [ -n "${ENGINE:-}" ]; then
 	echo "ENGINE=$ENGINE is not a program on PATH" >&2
 	exit 1
 fi
-command -v terraform && exit 0
-command -v tofu && exit 0
+for name in terraform tofu; do
+	engine=$(command -v "$name") && recent "$engine" && echo "$engine" && exit 0
+done
 build_tofu
 echo "$built"

@@ -54,13 +54,9 @@ type (
 	// CardID names a card, "intel9/0000:01:00.0" in canonical form.
 	CardID = Text[CardIDKind]
 	// ImageIDType is the type of image ids.
-	ImageIDType = TextType[OrEmpty[ImageIDKind]]
+	ImageIDType = TextType[ImageIDKind]
 	// ImageID names a staged image, host and SHA-256.
-	ImageID = Text[OrEmpty[ImageIDKind]]
-	// ConsentVersionType is the type of consents that hold one version.
-	ConsentVersionType = TextType[OrEmpty[VersionKind]]
-	// ConsentVersion is the version that is consented to; empty for none.
-	ConsentVersion = Text[OrEmpty[VersionKind]]
+	ImageID = Text[ImageIDKind]
 )
 
 type (
@@ -97,8 +93,16 @@ func (PCIKind) Canonical(s string) (string, error)  { return canonical(ib.ParseP
 
 func (VersionKind) Canonical(s string) (string, error) { return canonical(ib.ParseFWVersion(s)) }
 
-func (CardIDKind) Canonical(s string) (string, error)  { return canonical(ParseCardName(s)) }
-func (ImageIDKind) Canonical(s string) (string, error) { return canonical(ParseImageRef(s)) }
+func (CardIDKind) Canonical(s string) (string, error) { return canonical(ParseCardName(s)) }
+
+// Canonical implements Kind. An empty id is what an import knows of an image that
+// it does not know; null would keep a plan from leaving the argument as it is.
+func (ImageIDKind) Canonical(s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	return canonical(ParseImageRef(s))
+}
 
 // Means reports whether two ids may be of one card at one place: the place alone
 // may be any card.
@@ -141,25 +145,6 @@ func (PrefixKind) Canonical(s string) (string, error) {
 		return "", fmt.Errorf("invalid interface address %q: %s is the network's own address; give the address of the host", s, a)
 	}
 	return p.String(), nil
-}
-
-// OrEmpty is a kind whose value may also be empty. State holds an empty text
-// where null would keep a plan from leaving an argument as it is; see NoConsent.
-type OrEmpty[K Kind] struct{}
-
-// Noun implements Kind.
-func (OrEmpty[K]) Noun() string {
-	var k K
-	return k.Noun()
-}
-
-// Canonical implements Kind.
-func (OrEmpty[K]) Canonical(s string) (string, error) {
-	var k K
-	if s == "" {
-		return "", nil
-	}
-	return k.Canonical(s)
 }
 
 // pkeyMembership is the full-member bit; IPoIB names children with it set.

@@ -136,21 +136,50 @@ func ComputedList(t attr.Type, description string) schema.ListAttribute {
 	return schema.ListAttribute{Computed: true, ElementType: t, MarkdownDescription: description}
 }
 
-// ConsentAttribute is the argument by which an operator agrees to one change
-// that is refused by default. It holds what will happen, so that it fits no
-// other change.
-func ConsentAttribute[K Kind](description string) schema.SingleNestedAttribute {
+// consentMeans is what all consents have in common.
+const consentMeans = " Only the configuration counts: no plan and no state holds it, and a change of this argument alone is no change."
+
+// ConsentToPair is the argument by which an operator agrees to one change that is
+// refused by default. It holds what will happen, so that it fits no other change.
+func ConsentToPair[K Kind](description string) schema.SingleNestedAttribute {
 	part := func(what string) schema.StringAttribute {
-		return schema.StringAttribute{Required: true, CustomType: TextType[OrEmpty[K]]{}, MarkdownDescription: what}
+		return schema.StringAttribute{Required: true, WriteOnly: true, CustomType: TextType[K]{}, MarkdownDescription: what}
 	}
 	return schema.SingleNestedAttribute{
-		Optional:            true,
-		Computed:            true,
-		MarkdownDescription: description + " Nothing else is consented to, and it means nothing once the card is as configured: a change of this argument alone is no change.",
+		Optional: true, WriteOnly: true,
+		MarkdownDescription: description + " Nothing else is consented to." + consentMeans,
 		Attributes: map[string]schema.Attribute{
 			"from": part("What the card has before the change."),
 			"to":   part("What it is to have afterwards."),
 		},
+	}
+}
+
+// ConsentToName is the argument by which an operator agrees to touch a thing that
+// is spared by default: its name.
+func ConsentToName(description string) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, WriteOnly: true, MarkdownDescription: description + consentMeans}
+}
+
+// ConsentToVersion is ConsentToName for a firmware version.
+func ConsentToVersion(description string) schema.StringAttribute {
+	a := ConsentToName(description)
+	a.CustomType = VersionType{}
+	return a
+}
+
+// ConsentToNumber is ConsentToName for a number.
+func ConsentToNumber(description string) schema.Int64Attribute {
+	return schema.Int64Attribute{Optional: true, WriteOnly: true, MarkdownDescription: description + consentMeans}
+}
+
+// StoredConsent is ConsentToName for what a destroy may need, too. A destroy has no
+// configuration, so that this consent is in the state.
+func StoredConsent(description string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional: true,
+		MarkdownDescription: description + " It is in the state, because a destroy has no configuration: apply it before the destroy that it is for. " +
+			"A change of this argument alone is stored and touches nothing else.",
 	}
 }
 
@@ -238,27 +267,6 @@ func StringOf(v attr.Value) string {
 		return ""
 	}
 	return s.ValueString()
-}
-
-// NoConsent is what state holds where nothing was consented to. It is a value
-// rather than null because Terraform lets a provider keep a known prior value,
-// but not null, when the configuration adds an argument that changes nothing.
-func NoConsent[K Kind]() types.Object {
-	return types.ObjectValueMust(consentTypes[K](), map[string]attr.Value{"from": NewText[OrEmpty[K]](""), "to": NewText[OrEmpty[K]]("")})
-}
-
-// NullConsent is what a plan holds where nothing is consented to.
-func NullConsent[K Kind]() types.Object { return types.ObjectNull(consentTypes[K]()) }
-
-func consentTypes[K Kind]() map[string]attr.Type {
-	return map[string]attr.Type{"from": TextType[OrEmpty[K]]{}, "to": TextType[OrEmpty[K]]{}}
-}
-
-// Settle gives a value that is unknown or null the value of another one.
-func Settle[V attr.Value](to *V, value V) {
-	if (*to).IsUnknown() || (*to).IsNull() {
-		*to = value
-	}
 }
 
 // OrNull returns a string, or null if it is empty.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/attr/xattr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -43,40 +44,40 @@ func TestText_validates(t *testing.T) {
 		v    validator
 		want string // empty if it is valid
 	}{
-		"guid":                     {NewText[GUIDKind]("0xe41d2d0300e44ed0"), ""},
-		"short guid":               {NewText[GUIDKind]("e41d"), "want 16 hexadecimal digits"},
-		"mac":                      {NewText[MACKind]("e4-1d-2d-e4-4e-d0"), ""},
-		"mac with five pairs":      {NewText[MACKind]("e4:1d:2d:e4:4e"), "want 6 pairs"},
-		"psid":                     {NewText[PSIDKind]("MT_9090111019"), ""},
-		"psid with a space":        {NewText[PSIDKind]("MT 9090111019"), "not printable ASCII"},
-		"pci":                      {NewText[PCIKind]("01:00.0"), ""},
-		"pci of a name":            {NewText[PCIKind]("mlx4_0"), "the function is missing"},
-		"hash":                     {NewText[HashKind](strings.Repeat("Ab", 32)), ""},
-		"short hash":               {NewText[HashKind]("abc"), "want 64 hexadecimal digits"},
-		"address":                  {NewText[PrefixKind]("172.16.0.20/24"), ""},
-		"address of a pair":        {NewText[PrefixKind]("172.16.0.0/31"), ""},
-		"ipv6 address":             {NewText[PrefixKind]("fd00::20/64"), ""},
-		"address without length":   {NewText[PrefixKind]("172.16.0.20"), "prefix length"},
-		"address of a network":     {NewText[PrefixKind]("172.16.0.0/24"), "network's own address"},
-		"address with bad octet":   {NewText[PrefixKind]("172.16.0.300/24"), "want an address with its prefix length"},
-		"loopback":                 {NewText[PrefixKind]("127.0.0.1/8"), "cannot be an address of an interface"},
-		"pkey":                     {NewText[PKeyKind]("0x8001"), ""},
-		"pkey of no partition":     {NewText[PKeyKind]("0x8000"), "are not partitions"},
-		"pkey in decimal":          {NewText[PKeyKind]("32769"), "want 0x and up to 4"},
-		"duration":                 {NewText[DurationKind]("90s"), ""},
-		"duration without a unit":  {NewText[DurationKind]("90"), "a number with a unit"},
-		"negative duration":        {NewText[DurationKind]("-1m"), "must be positive"},
-		"version":                  {NewText[VersionKind]("2.42.5000"), ""},
-		"version of two numbers":   {NewText[VersionKind]("2.42"), "want three numbers"},
-		"card id":                  {NewText[CardIDKind]("intel9/0000:01:00.0"), ""},
-		"card id without host":     {NewText[CardIDKind]("/0000:01:00.0"), "want host/pci_address"},
-		"card id without address":  {NewText[CardIDKind]("intel9"), "want host/pci_address"},
-		"image id":                 {NewText[ImageIDKind]("intel9/" + strings.Repeat("0", 64)), ""},
-		"image id of a path":       {NewText[ImageIDKind]("intel9/fw.bin"), "invalid SHA-256"},
-		"empty where that may be":  {NewText[OrEmpty[VersionKind]](""), ""},
-		"wrong where empty may be": {NewText[OrEmpty[VersionKind]]("x"), "want three numbers"},
-		"null":                     {NullText[GUIDKind](), ""},
-		"unknown":                  {UnknownText[GUIDKind](), ""},
+		"guid":                    {NewText[GUIDKind]("0xe41d2d0300e44ed0"), ""},
+		"short guid":              {NewText[GUIDKind]("e41d"), "want 16 hexadecimal digits"},
+		"mac":                     {NewText[MACKind]("e4-1d-2d-e4-4e-d0"), ""},
+		"mac with five pairs":     {NewText[MACKind]("e4:1d:2d:e4:4e"), "want 6 pairs"},
+		"psid":                    {NewText[PSIDKind]("MT_9090111019"), ""},
+		"psid with a space":       {NewText[PSIDKind]("MT 9090111019"), "not printable ASCII"},
+		"pci":                     {NewText[PCIKind]("01:00.0"), ""},
+		"pci of a name":           {NewText[PCIKind]("mlx4_0"), "the function is missing"},
+		"hash":                    {NewText[HashKind](strings.Repeat("Ab", 32)), ""},
+		"short hash":              {NewText[HashKind]("abc"), "want 64 hexadecimal digits"},
+		"address":                 {NewText[PrefixKind]("172.16.0.20/24"), ""},
+		"address of a pair":       {NewText[PrefixKind]("172.16.0.0/31"), ""},
+		"ipv6 address":            {NewText[PrefixKind]("fd00::20/64"), ""},
+		"address without length":  {NewText[PrefixKind]("172.16.0.20"), "prefix length"},
+		"address of a network":    {NewText[PrefixKind]("172.16.0.0/24"), "network's own address"},
+		"address with bad octet":  {NewText[PrefixKind]("172.16.0.300/24"), "want an address with its prefix length"},
+		"loopback":                {NewText[PrefixKind]("127.0.0.1/8"), "cannot be an address of an interface"},
+		"pkey":                    {NewText[PKeyKind]("0x8001"), ""},
+		"pkey of no partition":    {NewText[PKeyKind]("0x8000"), "are not partitions"},
+		"pkey in decimal":         {NewText[PKeyKind]("32769"), "want 0x and up to 4"},
+		"duration":                {NewText[DurationKind]("90s"), ""},
+		"duration without a unit": {NewText[DurationKind]("90"), "a number with a unit"},
+		"negative duration":       {NewText[DurationKind]("-1m"), "must be positive"},
+		"version":                 {NewText[VersionKind]("2.42.5000"), ""},
+		"version of two numbers":  {NewText[VersionKind]("2.42"), "want three numbers"},
+		"card id":                 {NewText[CardIDKind]("intel9/0000:01:00.0"), ""},
+		"card id without host":    {NewText[CardIDKind]("/0000:01:00.0"), "want host/pci_address"},
+		"card id without address": {NewText[CardIDKind]("intel9"), "want host/pci_address"},
+		"image id":                {NewText[ImageIDKind]("intel9/" + strings.Repeat("0", 64)), ""},
+		"image id of a path":      {NewText[ImageIDKind]("intel9/fw.bin"), "invalid SHA-256"},
+		"image id not known yet":  {NewText[ImageIDKind](""), ""},
+		"empty version":           {NewText[VersionKind](""), "want three numbers"},
+		"null":                    {NullText[GUIDKind](), ""},
+		"unknown":                 {UnknownText[GUIDKind](), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var resp xattr.ValidateAttributeResponse
@@ -113,14 +114,20 @@ func TestRefs_areTheirOwnInverse(t *testing.T) {
 }
 
 func TestConsentOf_readsBothTokens(t *testing.T) {
-	if c, unknown := ConsentOf(NoConsent[PSIDKind]()); unknown || c != (Consent{}) {
-		t.Errorf("no consent: %v, %t", c, unknown)
-	}
-	if c, unknown := ConsentOf(NullConsent[PSIDKind]()); unknown || c != (Consent{}) {
-		t.Errorf("null: %v, %t", c, unknown)
-	}
-	if _, unknown := ConsentOf(types.ObjectUnknown(consentTypes[PSIDKind]())); !unknown {
-		t.Error("an unknown consent counts as known")
+	pair := map[string]attr.Type{"from": PSIDType{}, "to": PSIDType{}}
+	for name, c := range map[string]struct {
+		given   types.Object
+		want    Consent
+		unknown bool
+	}{
+		"none":            {types.ObjectNull(pair), Consent{}, false},
+		"not known yet":   {types.ObjectUnknown(pair), Consent{}, true},
+		"a pair":          {types.ObjectValueMust(pair, map[string]attr.Value{"from": PSIDText("A"), "to": PSIDText("B")}), Consent{"A", "B"}, false},
+		"half of it open": {types.ObjectValueMust(pair, map[string]attr.Value{"from": PSIDText("A"), "to": UnknownText[PSIDKind]()}), Consent{From: "A"}, true},
+	} {
+		if got, unknown := ConsentOf(c.given); got != c.want || unknown != c.unknown {
+			t.Errorf("%s: got %v, %t", name, got, unknown)
+		}
 	}
 }
 

@@ -14,18 +14,18 @@ import (
 )
 
 type model struct {
-	ID              types.String             `tfsdk:"id"`
-	CardID          attribute.CardID         `tfsdk:"card_id"`
-	CardIdentity    types.String             `tfsdk:"card_identity"`
-	ImageID         attribute.ImageID        `tfsdk:"image_id"`
-	AllowPSIDChange types.Object             `tfsdk:"allow_psid_change"`
-	AllowDowngrade  types.Object             `tfsdk:"allow_downgrade"`
-	AllowBranch     types.Object             `tfsdk:"allow_branch_change"`
-	AllowReinstall  attribute.ConsentVersion `tfsdk:"allow_reinstall"`
-	AllowManagement types.String             `tfsdk:"allow_management_path"`
-	Activation      types.String             `tfsdk:"activation"`
-	OnDestroy       types.String             `tfsdk:"on_destroy"`
-	Timeout         attribute.Duration       `tfsdk:"timeout"`
+	ID              types.String       `tfsdk:"id"`
+	CardID          attribute.CardID   `tfsdk:"card_id"`
+	CardIdentity    types.String       `tfsdk:"card_identity"`
+	ImageID         attribute.ImageID  `tfsdk:"image_id"`
+	AllowPSIDChange types.Object       `tfsdk:"allow_psid_change"`
+	AllowDowngrade  types.Object       `tfsdk:"allow_downgrade"`
+	AllowBranch     types.Object       `tfsdk:"allow_branch_change"`
+	AllowReinstall  attribute.Version  `tfsdk:"allow_reinstall"`
+	AllowManagement types.String       `tfsdk:"allow_management_path"`
+	Activation      types.String       `tfsdk:"activation"`
+	OnDestroy       types.String       `tfsdk:"on_destroy"`
+	Timeout         attribute.Duration `tfsdk:"timeout"`
 
 	ImageSHA256    types.String      `tfsdk:"image_sha256"`
 	ImagePSID      attribute.PSID    `tfsdk:"image_psid"`
@@ -117,7 +117,6 @@ func (m *model) observe(ref attribute.CardRef, s hca.FirmwareState) {
 // on what the host is at the moment: it follows from the configuration, the image,
 // and the state, which an apply is shown as its plan was.
 func (m *model) plan(ref attribute.CardRef, img safety.ImageFacts, prior model) {
-	prior = prior.orNull()
 	m.ID = types.StringValue(ref.String())
 	m.setImage(img)
 	m.FlashPSID, m.FlashVersion = m.ImagePSID, m.ImageVersion
@@ -126,7 +125,6 @@ func (m *model) plan(ref attribute.CardRef, img safety.ImageFacts, prior model) 
 	if flash := prior.flash(); !prior.ID.IsNull() && flash != "" && !prior.has(img) {
 		m.Change = types.StringValue(changeText(flash, img))
 	}
-	m.settleConsents(prior)
 }
 
 // open leaves open what only the host can say after a change of the card.
@@ -162,35 +160,8 @@ func (m *model) settled(img safety.ImageFacts, plan model) bool {
 	return m.has(img) && !restart
 }
 
-// orNull replaces objects without a type, as a model has before the first
-// apply, by null ones.
-func (m model) orNull() model {
-	if m.ID.IsNull() {
-		m.AllowPSIDChange, m.AllowDowngrade = attribute.NullConsent[attribute.PSIDKind](), attribute.NullConsent[attribute.VersionKind]()
-		m.AllowBranch = attribute.NullConsent[attribute.VersionKind]()
-	}
-	return m
-}
-
-// settleConsents gives consents that the configuration leaves open the value of
-// prior: null before the first apply, what state holds later. In state they are
-// never null, so that adding one that changes nothing is no change; see
-// attribute.NoConsent.
-func (m *model) settleConsents(prior model) {
-	attribute.Settle(&m.AllowPSIDChange, prior.AllowPSIDChange)
-	attribute.Settle(&m.AllowDowngrade, prior.AllowDowngrade)
-	attribute.Settle(&m.AllowBranch, prior.AllowBranch)
-	attribute.Settle(&m.AllowReinstall, prior.AllowReinstall)
-	attribute.Settle(&m.AllowManagement, prior.AllowManagement)
-}
-
 // normalise gives what an import leaves null a value that a plan may keep.
 func (m *model) normalise(ref attribute.CardRef, now hca.FirmwareState, imageSHA256 string) {
-	m.settleConsents(model{
-		AllowPSIDChange: attribute.NoConsent[attribute.PSIDKind](), AllowDowngrade: attribute.NoConsent[attribute.VersionKind](),
-		AllowBranch:    attribute.NoConsent[attribute.VersionKind](),
-		AllowReinstall: attribute.NewText[attribute.OrEmpty[attribute.VersionKind]](""), AllowManagement: types.StringValue(""),
-	})
 	if m.Activation.IsNull() {
 		m.Activation = types.StringValue(attribute.ActivationNone)
 	}
@@ -204,9 +175,9 @@ func (m *model) normalise(ref attribute.CardRef, now hca.FirmwareState, imageSHA
 		return
 	}
 	m.OriginalBackup = attribute.OrNull(now.JobBackup)
-	m.ImageID = attribute.NewText[attribute.OrEmpty[attribute.ImageIDKind]]("")
+	m.ImageID = attribute.NewText[attribute.ImageIDKind]("")
 	if imageSHA256 != "" {
-		m.ImageID = attribute.NewText[attribute.OrEmpty[attribute.ImageIDKind]](attribute.ImageRef{Host: ref.Host, SHA256: imageSHA256}.String())
+		m.ImageID = attribute.NewText[attribute.ImageIDKind](attribute.ImageRef{Host: ref.Host, SHA256: imageSHA256}.String())
 	}
 	m.ImageSHA256 = types.StringValue(imageSHA256)
 	m.ImagePSID, m.ImageVersion = m.FlashPSID, m.FlashVersion

@@ -46,7 +46,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	config.Activation = plan.Activation // with the default
 	config.CardIdentity = session.Prior(state.CardID, plan.CardID, state.CardIdentity)
 	a := r.asked(ctx, config, req, resp)
-	if a == nil || exists && r.followed(ctx, a, plan, config, state, resp) ||
+	if a == nil || exists && r.followed(ctx, a, plan, state, resp) ||
 		!r.assess(ctx, a, config, state, &resp.Diagnostics) {
 		return
 	}
@@ -56,12 +56,12 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 // followed compares the card with the state that this plan is made on, and reports
 // whether the plan is complete with that: it is refused, or the card has moved, and
 // the state follows it.
-func (r *Resource) followed(ctx context.Context, a *assessment, plan, config, state model,
+func (r *Resource) followed(ctx context.Context, a *assessment, plan, state model,
 	resp *resource.ModifyPlanResponse) bool {
 	if !attribute.SameCard(state.CardID, plan.CardID) {
 		return false
 	}
-	if !state.follow(a, plan, config) {
+	if !state.follow(a, plan) {
 		return !a.expected(ctx, state, &resp.Diagnostics)
 	}
 	if !diagnostic.AddFindings(ctx, &resp.Diagnostics, "follow card "+a.at.Ref.String(), a.at.Strange()) {
@@ -97,7 +97,7 @@ func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, stat
 	known := !req.State.Raw.IsNull() && attribute.SameCard(state.CardID, plan.CardID) && state.settled(a.image, plan)
 	if known && (state.sameImage(a.image) || idle && r.planning(a.at.Ref)) {
 		resp.Plan.Raw = req.State.Raw
-		kept := state.keep(plan, config)
+		kept := state.keep(plan)
 		idle = idle || kept // an apply that records what is kept leaves the card alone
 		if kept || !idle {
 			state.open(!kept)

@@ -19,6 +19,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -53,7 +54,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 // need is stored without asking the card for anything.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	r.Restores.BeginApply()
-	if onlyKept(req.Plan, req.State) {
+	if planned.OnlyStores(req, kept, places) {
 		resp.State.Raw = req.Plan.Raw
 		return
 	}

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
@@ -39,53 +36,32 @@ var kept = []string{"on_destroy", "activation", "timeout", "allow_management_pat
 
 // keep takes over what a destroy will need and reports whether that changed
 // anything. m is what the state holds.
-func (m *model) keep(plan, config model) bool {
+func (m *model) keep(plan model) bool {
 	before := *m
-	m.OnDestroy = plan.OnDestroy
+	m.OnDestroy, m.AllowManagement = plan.OnDestroy, plan.AllowManagement
 	if plan.OnDestroy.ValueString() == destroyRestore {
 		m.Activation, m.Timeout = plan.Activation, plan.Timeout
-		m.AllowManagement = types.StringValue(config.AllowManagement.ValueString())
 	}
 	return !m.OnDestroy.Equal(before.OnDestroy) || !m.Activation.Equal(before.Activation) ||
-		m.Timeout.ValueString() != before.Timeout.ValueString() || m.AllowManagement.ValueString() != before.AllowManagement.ValueString()
+		m.Timeout.ValueString() != before.Timeout.ValueString() || !m.AllowManagement.Equal(before.AllowManagement)
 }
 
 // follow takes over where the configuration says that the card is, and reports
 // whether that is all to be done: the card has moved, and by the state it has the
 // image. The state is older than the move, because a refresh does not read a card
 // that is elsewhere; what has become of the flash since is for the next plan.
-func (m *model) follow(a *assessment, plan, config model) bool {
+func (m *model) follow(a *assessment, plan model) bool {
 	if m.CardID.Same(plan.CardID) || !m.sameImage(a.image) || !m.settled(a.image, plan) {
 		return false
 	}
-	m.keep(plan, config)
+	m.keep(plan)
 	m.ID, m.CardID, m.ImageID = types.StringValue(a.at.Ref.String()), plan.CardID, plan.ImageID
 	return true
 }
 
-// places are the attributes that say where the card is.
+// places are the attributes that say where the card is. Another image on the same
+// host differs in image_sha256, too.
 var places = []string{"id", "card_id", "image_id"}
-
-// onlyKept reports whether a plan differs from the state in nothing but what a
-// destroy needs and where the card is, so that the card has no part in it. Another
-// image on the same host differs in image_sha256, too.
-func onlyKept(plan tfsdk.Plan, state tfsdk.State) bool {
-	diffs, err := plan.Raw.Diff(state.Raw)
-	if err != nil {
-		return false
-	}
-	for _, d := range diffs {
-		steps := d.Path.Steps()
-		if len(steps) == 0 {
-			continue // the object as a whole
-		}
-		name, ok := steps[0].(tftypes.AttributeName)
-		if !ok || !slices.Contains(kept, string(name)) && !slices.Contains(places, string(name)) {
-			return false
-		}
-	}
-	return len(diffs) > 0
-}
 
 // planDestroy says what a destroy will do to the card, and refuses one that
 // cannot be done. The note that it leaves permits the restore.

@@ -34,19 +34,14 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"image_id": schema.StringAttribute{
 				Required: true, CustomType: attribute.ImageIDType{},
 				MarkdownDescription: "Id of the image, `host/sha256`, as `infiniband_firmware_image.….id` gives it. It must be staged on the card's host. Another image with the same PSID, version and content is no change.",
-				PlanModifiers:       []planmodifier.String{attribute.KeepSpelling[attribute.OrEmpty[attribute.ImageIDKind]]()},
+				PlanModifiers:       []planmodifier.String{attribute.KeepSpelling[attribute.ImageIDKind]()},
 			},
-			"allow_psid_change":   attribute.ConsentAttribute[attribute.PSIDKind]("Consent to a cross-flash: exactly this PSID `from` may become that PSID `to`."),
-			"allow_downgrade":     attribute.ConsentAttribute[attribute.VersionKind]("Consent to an older firmware: exactly this version `from` may become that version `to`."),
-			"allow_branch_change": attribute.ConsentAttribute[attribute.VersionKind]("Consent to firmware of another branch, where both versions state one (four digits in the middle, `12.1102.6630`): exactly this version `from` may become that version `to`."),
-			"allow_reinstall": schema.StringAttribute{
-				Optional: true, Computed: true, CustomType: attribute.ConsentVersionType{},
-				MarkdownDescription: "Consent to burn other content of the version that is in flash already: that version. A change of this argument alone is no change.",
-			},
-			"allow_management_path": schema.StringAttribute{
-				Optional: true, Computed: true,
-				MarkdownDescription: "Consent to change the card although the SSH session or the default route of the host rides on it: the name of that interface, or the names of all of them with commas between them. A change of this argument alone is no change.",
-			},
+			"allow_psid_change":   attribute.ConsentToPair[attribute.PSIDKind]("Consent to a cross-flash: exactly this PSID `from` may become that PSID `to`."),
+			"allow_downgrade":     attribute.ConsentToPair[attribute.VersionKind]("Consent to an older firmware: exactly this version `from` may become that version `to`."),
+			"allow_branch_change": attribute.ConsentToPair[attribute.VersionKind]("Consent to firmware of another branch, where both versions state one (four digits in the middle, `12.1102.6630`): exactly this version `from` may become that version `to`."),
+			"allow_reinstall":     attribute.ConsentToVersion("Consent to burn other content of the version that is in flash already: that version."),
+			"allow_management_path": attribute.StoredConsent("Consent to change the card although the SSH session or the default route of the host rides on it: " +
+				"the name of that interface, or the names of all of them with commas between them."),
 			"activation": attribute.ActivationAttribute(),
 			"on_destroy": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(destroyKeep),

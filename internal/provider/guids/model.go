@@ -193,7 +193,6 @@ var live = []string{"backup_path", "effective", "reboot_required"}
 // decides is left to planned.Steady.
 func (m *model) plan(ref attribute.CardRef, req safety.GUIDRequest, prior model) {
 	m.ID = types.StringValue(ref.String())
-	attribute.Settle(&m.AllowManagement, prior.AllowManagement)
 	if prior.ID.IsNull() || !attribute.SameCard(prior.CardID, m.CardID) {
 		m.planNew(req)
 		return
@@ -305,7 +304,6 @@ func (m *model) keepGiven(given model) {
 
 // normalise gives what an import leaves null a value that a plan may keep.
 func (m *model) normalise() {
-	attribute.Settle(&m.AllowManagement, types.StringValue(""))
 	if m.Activation.IsNull() {
 		m.Activation = types.StringValue(attribute.ActivationNone)
 	}

@@ -46,12 +46,9 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 				MarkdownDescription: "MAC addresses of the ports, port 1 first.",
 				Validators:          []validator.List{listvalidator.SizeBetween(1, 2), attribute.ValidElements[attribute.MACKind]{}},
 			},
-			"allow_management_path": schema.StringAttribute{
-				Optional: true, Computed: true,
-				MarkdownDescription: "Consent to change the card although the SSH session or the default route of the host rides on it: the name of that interface, or the names of all of them with commas between them. A change of this argument alone is no change.",
-			},
-			"activation": attribute.ActivationAttribute(),
-			"timeout":    attribute.TimeoutAttribute("45m", "backup, write, verification and reboot together"),
+			"allow_management_path": attribute.ConsentToName("Consent to change the card although the SSH session or the default route of the host rides on it: the name of that interface, or the names of all of them with commas between them."),
+			"activation":            attribute.ActivationAttribute(),
+			"timeout":               attribute.TimeoutAttribute("45m", "backup, write, verification and reboot together"),
 
 			"effective":       effectiveAttribute(),
 			"reboot_required": attribute.ComputedBool("Whether the host must restart before the card uses what is in flash; null while no driver shows what it uses."),

@@ -63,11 +63,8 @@ func (m *model) desired() (ops.Desired, error) {
 	}
 	d := ops.Desired{
 		Host: m.Host.ValueString(), PortGUID: guid,
-		Config: ops.Config{Mode: ib.IPoIBMode(m.Mode.ValueString()), MTU: int(m.MTU.ValueInt64())},
-		Consent: ops.Consent{
-			SessionInterface: m.SessionInterface.ValueString(), AdoptInterface: m.AdoptInterface.ValueString(),
-			KeepInterface: m.KeepInterface.ValueString(), PrivateMTU: int(m.PrivateMTU.ValueInt64()),
-		},
+		Config:  ops.Config{Mode: ib.IPoIBMode(m.Mode.ValueString()), MTU: int(m.MTU.ValueInt64())},
+		Consent: m.consent(),
 	}
 	if d.PKey, err = pkeyOf(m.PKey); err != nil {
 		return ops.Desired{}, err
@@ -85,6 +82,14 @@ func (m *model) desired() (ops.Desired, error) {
 	}
 	d.Config.Routes, err = routesOf(m.Routes)
 	return d, err
+}
+
+// consent reads what a configuration consents to; a state holds what a destroy may need.
+func (m *model) consent() ops.Consent {
+	return ops.Consent{
+		SessionInterface: m.SessionInterface.ValueString(), AdoptInterface: m.AdoptInterface.ValueString(),
+		KeepInterface: m.KeepInterface.ValueString(), PrivateMTU: int(m.PrivateMTU.ValueInt64()),
+	}
 }
 
 // pkeyOf gives zero for the default partition.
@@ -144,27 +149,17 @@ func effective(o ops.Observed) types.Object {
 	})
 }
 
-// plan fills what follows from the configuration. What the host decides is unknown:
-// it may change between plan and apply, and the plan must hold then.
-func (m *model) plan(d ops.Desired, prior model) {
+// live are the attributes that the host decides.
+var live = []string{"network_stack", "interface", "up", "carrier", "stored_in", "effective"}
+
+// kept are the arguments that a destroy needs from the state.
+var kept = []string{"allow_session_interface"}
+
+// plan fills what follows from the configuration; what the host decides is left to
+// planned.Steady.
+func (m *model) plan(d ops.Desired) {
 	m.ID = types.StringValue(ref(d).String())
 	m.MTU = types.Int64Value(int64(d.Config.MTU))
-	m.Stack, m.Interface, m.Up = types.StringUnknown(), types.StringUnknown(), types.BoolUnknown()
-	m.Carrier = types.BoolUnknown()
-	m.StoredIn = types.ListUnknown(types.StringType)
-	m.Effective = types.ObjectUnknown(effectiveTypes)
-	m.settleConsents(prior)
-}
-
-// settleConsents gives consents that the configuration leaves open the value of
-// prior: null before the first apply, what state holds later. In state they are
-// never null, so that adding one that changes nothing is no change; see
-// attribute.NoConsent.
-func (m *model) settleConsents(prior model) {
-	attribute.Settle(&m.SessionInterface, prior.SessionInterface)
-	attribute.Settle(&m.AdoptInterface, prior.AdoptInterface)
-	attribute.Settle(&m.KeepInterface, prior.KeepInterface)
-	attribute.Settle(&m.PrivateMTU, prior.PrivateMTU)
 }
 
 func prefixSet(prefixes []netip.Prefix) types.Set {

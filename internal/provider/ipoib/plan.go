@@ -32,6 +32,10 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	var plan, config, state model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	exists := !req.State.Raw.IsNull()
+	if exists {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	}
 	if resp.Diagnostics.HasError() || r.Data == nil {
 		return
 	}
@@ -55,17 +59,10 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	settleMTU(&d, snap)
 	r.check(ctx, &resp.Diagnostics, snap, d)
-	if !req.State.Raw.IsNull() {
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-		// The host alone does not decide: before an apply core plans once more from the
-		// same state, and what was planned to change must be what it was.
-		if ops.Observe(snap, d.PortGUID, d.PKey).Satisfies(d.Config) && state.holds(d.Config) {
-			resp.Plan.Raw = req.State.Raw
-			return
-		}
-	}
-	plan.plan(d, state)
-	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	plan.plan(d)
+	planned.Steady{
+		Held: exists && state.holds(d.Config), ToDo: !ops.Observe(snap, d.PortGUID, d.PKey).Satisfies(d.Config), Live: live, Kept: kept,
+	}.Plan(ctx, req, resp, &plan)
 }
 
 // holds reports whether the state is what is asked for.
@@ -173,8 +170,6 @@ func (m *model) configured() (*ops.Config, error) {
 
 // normalise gives operational arguments the values that a plan may keep.
 func (m *model) normalise() {
-	none := types.StringValue("")
-	m.settleConsents(model{SessionInterface: none, AdoptInterface: none, KeepInterface: none, PrivateMTU: types.Int64Value(0)})
 	if m.Timeout.IsNull() {
 		m.Timeout = attribute.DurationText("10m")
 	}

@@ -19,6 +19,7 @@ import (
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -44,18 +45,25 @@ func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, res
 
 // Create configures the interface, whatever is configured already.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	r.apply(ctx, req.Plan, &resp.State, &resp.Diagnostics)
+	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
-// Update does the same as Create: both converge.
+// Update does the same as Create: both converge. What only a later destroy will
+// need is stored without a change of the host.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	r.apply(ctx, req.Plan, &resp.State, &resp.Diagnostics)
+	if planned.OnlyStores(req, kept) {
+		resp.State.Raw = req.Plan.Raw
+		return
+	}
+	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
-func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, diags *diag.Diagnostics) {
-	var plan model
+func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config, to *tfsdk.State, diags *diag.Diagnostics) {
+	var plan, config model
 	diags.Append(from.Get(ctx, &plan)...)
+	diags.Append(conf.Get(ctx, &config)...)
 	d, err := plan.desired()
+	d.Consent = config.consent()
 	if err != nil || diags.HasError() {
 		diagnostic.AddError(diags, "configure IPoIB interface "+plan.PortGUID.ValueString(), err)
 		return

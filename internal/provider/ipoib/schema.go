@@ -2,6 +2,7 @@ package ipoib
 
 import (
 	"context"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -69,20 +70,17 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			},
 		},
 	}
-	for name, text := range consents {
-		attrs[name] = schema.StringAttribute{Optional: true, Computed: true, MarkdownDescription: text}
-	}
-	attrs["truenas_private_mtu"] = schema.Int64Attribute{
-		Optional: true, Computed: true,
-		MarkdownDescription: "Consent to store an MTU above 9216 on TrueNAS past its public API: that MTU. It survives restarts, but an update of TrueNAS may lose it.",
-	}
+	maps.Copy(attrs, consents())
 	resp.Schema = schema.Schema{MarkdownDescription: description, Attributes: attrs}
 }
 
 // consents are the arguments that name the thing an operator agrees to touch.
-var consents = map[string]string{
-	"allow_session_interface": "Consent to change the interface although the SSH session, the default route or storage rides on it, or may: its name.",
-	"adopt_interface":         "Consent to replace what others configured for the interface on TrueNAS: its name.",
-	"truenas_keep_interface": "Name of the management interface of a TrueNAS host on which nothing is configured yet. Its present configuration is stored in the same transaction, " +
-		"because the first stored interface makes the middleware clear all others.",
+func consents() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"allow_session_interface": attribute.StoredConsent("Consent to change the interface, or to remove it, although the SSH session, the default route or storage rides on it, or may: its name."),
+		"adopt_interface":         attribute.ConsentToName("Consent to replace what others configured for the interface on TrueNAS: its name."),
+		"truenas_keep_interface": attribute.ConsentToName("Consent to store the management interface of a TrueNAS host on which nothing is configured yet: its name. " +
+			"Its present configuration is stored in the same transaction, because the first stored interface makes the middleware clear all others."),
+		"truenas_private_mtu": attribute.ConsentToNumber("Consent to store an MTU above 9216 on TrueNAS past its public API: that MTU. It survives restarts, but an update of TrueNAS may lose it."),
+	}
 }

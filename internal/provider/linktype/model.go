@@ -109,9 +109,8 @@ func report(known string, p hca.PortLink) string {
 
 // plan fills what follows from configuration and state; what the host decides is
 // left to planned.Steady.
-func (m *model) plan(ref attribute.CardRef, prior model) {
+func (m *model) plan(ref attribute.CardRef) {
 	m.ID = types.StringValue(ref.String())
-	attribute.Settle(&m.AllowManagement, prior.AllowManagement)
 }
 
 // finish fills the state after a successful apply from what was read back. A
@@ -124,7 +123,6 @@ func (m *model) finish(ref attribute.CardRef, done hca.LinkTypeState) {
 
 // normalise gives what an import leaves null a value that a plan may keep.
 func (m *model) normalise() {
-	attribute.Settle(&m.AllowManagement, types.StringValue(""))
 	if m.Activation.IsNull() {
 		m.Activation = types.StringValue(attribute.ActivationNone)
 	}

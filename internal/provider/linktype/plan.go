@@ -45,7 +45,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) { c.LinkTypes = a.ask.Request.Ports })
 	}
 	plan.CardIdentity = a.at.Identity
-	plan.plan(a.at.Ref, state)
+	plan.plan(a.at.Ref)
 	planned.Steady{Held: exists && state.holds(config), ToDo: changes || len(a.Jobs) > 0, Live: live}.Plan(ctx, req, resp, &plan)
 }
 

@@ -44,12 +44,9 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 					mapvalidator.ValueStringsAre(stringvalidator.OneOf("ib", "eth", "auto")),
 				},
 			},
-			"allow_management_path": schema.StringAttribute{
-				Optional: true, Computed: true,
-				MarkdownDescription: "Consent to change the ports although the SSH session or the default route of the host rides on one of them: the name of that interface, or the names of all of them with commas between them. A change of this argument alone is no change.",
-			},
-			"activation": activation(),
-			"timeout":    attribute.TimeoutAttribute("20m", "the change"),
+			"allow_management_path": attribute.ConsentToName("Consent to change the ports although the SSH session or the default route of the host rides on one of them: the name of that interface, or the names of all of them with commas between them."),
+			"activation":            activation(),
+			"timeout":               attribute.TimeoutAttribute("20m", "the change"),
 
 			"rung":            attribute.Computed("Mechanism that makes the types last: `mstconfig`, `modprobe.d` or `kernel_extra_options`."),
 			"effective":       schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Link type in effect by port: `ib`, `eth`, `auto (ib)` or `auto (eth)`."},

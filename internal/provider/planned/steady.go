@@ -31,6 +31,9 @@ type Steady struct {
 	ToDo bool
 	// Live are the attributes that the host decides.
 	Live []string
+	// Kept are the arguments that a destroy needs from the state: the state takes them
+	// over whatever else it holds.
+	Kept []string
 }
 
 // Plan plans. wanted is the model of a change; all that is known in it outside Live
@@ -38,8 +41,12 @@ type Steady struct {
 // for is kept, whatever else the configuration changes, as Terraform permits.
 func (s Steady) Plan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, wanted any) {
 	if s.Held {
-		resp.Plan.Raw = req.State.Raw
-		if !s.ToDo {
+		held, err := withThose(s.Kept, resp.Plan.Raw, req.State.Raw)
+		if err != nil {
+			diagnostic.AddError(&resp.Diagnostics, "plan what a destroy will need", err)
+			return
+		}
+		if resp.Plan.Raw = held; !s.ToDo {
 			return
 		}
 	} else {
@@ -51,6 +58,20 @@ func (s Steady) Plan(ctx context.Context, req resource.ModifyPlanRequest, resp *
 		return
 	}
 	resp.Plan.Raw = open
+}
+
+// withThose gives an object with some attributes of another one.
+func withThose(names []string, from, object tftypes.Value) (tftypes.Value, error) {
+	var given map[string]tftypes.Value
+	if err := from.As(&given); err != nil {
+		return object, fmt.Errorf("read the plan: %w", err)
+	}
+	return tftypes.Transform(object, func(at *tftypes.AttributePath, v tftypes.Value) (tftypes.Value, error) {
+		if name, ok := rootName(at); ok && slices.Contains(names, name) {
+			return given[name], nil
+		}
+		return v, nil
+	})
 }
 
 // unknownAt gives an object with some of its attributes unknown.
@@ -70,6 +91,27 @@ func rootName(at *tftypes.AttributePath) (string, bool) {
 	}
 	name, ok := at.Steps()[0].(tftypes.AttributeName)
 	return string(name), ok
+}
+
+// OnlyStores reports whether an update changes nothing but attributes that are kept
+// for a later destroy, or say where the object is: the host has no part in it.
+func OnlyStores(req resource.UpdateRequest, names ...[]string) bool {
+	diffs, err := req.Plan.Raw.Diff(req.State.Raw)
+	if err != nil {
+		return false
+	}
+	kept := slices.Concat(names...)
+	for _, d := range diffs {
+		steps := d.Path.Steps()
+		if len(steps) == 0 {
+			continue // the object as a whole
+		}
+		name, ok := steps[0].(tftypes.AttributeName)
+		if !ok || !slices.Contains(kept, string(name)) {
+			return false
+		}
+	}
+	return len(diffs) > 0
 }
 
 // Confirm stores what was read back after a change. If it is not what was planned,

@@ -46,6 +46,7 @@ func TestSteady_knowsTheSameWhateverTheHostDoes(t *testing.T) {
 		seen   types.Bool
 	}{
 		"held":                  {Steady{Held: true}, "old", types.BoolValue(true)},
+		"held, kept for later":  {Steady{Held: true, Kept: []string{"asked"}}, "new", types.BoolValue(true)},
 		"held, something to do": {Steady{Held: true, ToDo: true}, "old", types.BoolUnknown()},
 		"not held":              {Steady{ToDo: true}, "new", types.BoolUnknown()},
 		"not held, done by now": {Steady{}, "new", types.BoolUnknown()},
@@ -57,6 +58,23 @@ func TestSteady_knowsTheSameWhateverTheHostDoes(t *testing.T) {
 		var got steadyModel
 		if d := resp.Plan.Get(ctx, &got); d.HasError() || resp.Diagnostics.HasError() || got.Asked.ValueString() != c.asked || !got.Seen.Equal(c.seen) {
 			t.Errorf("%s: got %+v, %v, %v", name, got, d, resp.Diagnostics)
+		}
+	}
+}
+
+func TestOnlyStores_whatTheHostHasNoPartIn(t *testing.T) {
+	t.Parallel()
+	model := func(asked string, seen bool) steadyModel {
+		return steadyModel{types.StringValue(asked), types.BoolValue(seen), attribute.StringList([]string{"a"})}
+	}
+	state := steadyPlan(t, model("old", true))
+	for _, c := range []struct {
+		plan steadyModel
+		want bool
+	}{{model("new", true), true}, {model("old", true), false}, {model("new", false), false}, {model("old", false), false}} {
+		req := resource.UpdateRequest{Plan: steadyPlan(t, c.plan), State: tfsdk.State(state)}
+		if got := OnlyStores(req, []string{"asked"}); got != c.want {
+			t.Errorf("%+v: got %t", c.plan, got)
 		}
 	}
 }

@@ -151,16 +151,14 @@ func drift(known types.Set, o ops.Observed, live func(*ops.Link) []string, store
 
 // plan fills what follows from configuration and state; what the host decides is
 // left to planned.Steady.
-func (m *model) plan(ref attribute.CardRef, number int, prior model) {
+func (m *model) plan(ref attribute.CardRef, number int) {
 	m.ID = types.StringValue(id(ref, number))
 	m.AtBoot = types.BoolValue(true)
 	m.Unit = types.StringValue(ops.UnitName(ref.PCI, number))
-	attribute.Settle(&m.AllowManagement, prior.AllowManagement)
 }
 
 // normalise gives what an import leaves null a value that a plan may keep.
 func (m *model) normalise() {
-	attribute.Settle(&m.AllowManagement, types.StringValue(""))
 	if m.Timeout.IsNull() {
 		m.Timeout = attribute.DurationText("5m")
 	}

@@ -50,7 +50,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if !ok {
 		return
 	}
-	plan.plan(ref, d.Number, state)
+	plan.plan(ref, d.Number)
 	steady := planned.Steady{Held: exists && state.holds(plan), ToDo: len(o.Differences(d)) > 0, Live: live}
 	steady.Plan(ctx, req, resp, &plan)
 }

@@ -137,8 +137,8 @@ description: |-
 # Findings
 
 Every finding has a stable code. **refused** stops the plan, and nothing allows it. **needs consent** stops the plan unless
-an argument names exactly the change that is meant; the message prints the line to add. A **warning** stops nothing,
-a **note** is only logged (` + "`TF_LOG=INFO`" + `).
+an argument names exactly the change that is meant; the message prints the line to add. A consent counts while the
+configuration has it, and may be removed after the apply. A **warning** stops nothing, a **note** is only logged (` + "`TF_LOG=INFO`" + `).
 
 The same verdict is given while planning, again at apply just before the change, and once more on the host under its lock.
 `
