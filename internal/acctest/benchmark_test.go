@@ -17,11 +17,11 @@ func measurement(attrs map[string]any) Config {
 	}}.With(attrs)}
 }
 
-func benchmarkFindings() []finding {
+func benchmarkFindings() []findingCase {
 	wants := func(attrs map[string]any) func(*World) Config {
 		return func(*World) Config { return measurement(attrs) }
 	}
-	return []finding{
+	return []findingCase{
 		{code: "BM001", at: "test", says: []string{"TrueNAS", "has no qperf"}, prepare: drivers, config: wants(map[string]any{"test": "tcp_lat", "streams": 1})},
 		{code: "BM002", says: []string{"The package iperf3 will be installed on intel9"}, prepare: drivers, config: wants(nil)},
 		{code: "BM003", at: "streams", says: []string{"is in datagram mode with MTU", "at least 30 Gb/s"}, prepare: drivers, config: wants(map[string]any{"streams": 1, "min_gbps": 30})},

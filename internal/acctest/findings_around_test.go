@@ -11,7 +11,7 @@ import (
 )
 
 // boardFindings are about the board that card and image name.
-func boardFindings() []finding {
+func boardFindings() []findingCase {
 	part := func(number string) func() []labs.Host {
 		return func() []labs.Host { return bought(func(h *labs.Host) { h.Cards[0].PartNumber = number }) }
 	}
@@ -25,7 +25,7 @@ func boardFindings() []finding {
 		}
 		return data
 	})
-	return []finding{
+	return []findingCase{
 		fileCase("FW014", "source", sealed, "encrypted"),
 		{code: "FW033", at: "image_id", hosts: part("MCX314A-BCCT"), says: []string{"MCX314A-BCCT", "cx3pro-1_MCX354A_FCC.prs"}, config: board},
 		{code: "FW034", at: "image_id", hosts: part("MCX353A-FCCT"), says: []string{"has 1", "with 2"}, config: board},
@@ -38,14 +38,14 @@ const listening = "  sl  local_address rem_address   st tx_queue rx_queue tr tm-
 	"   1: 0A0200C0:0801 1E0200C0:02BC 01 00000000:00000000 02:000AF0C8 00000000     0        0 20200 2 0 20 4 30 10 -1\n"
 
 // aroundFindings are about what else a change of the card or a restart takes away.
-func aroundFindings() []finding {
+func aroundFindings() []findingCase {
 	const nas = labs.Xeon2zfs
 	bare := func() []labs.Host { return bought() }
 	both := labs.TwoHosts
 	on := func(host string) func(*World) Config {
 		return func(w *World) Config { return w.burn(host, w.Image(ImageVPI), nil) }
 	}
-	return []finding{
+	return []findingCase{
 		{code: "HO012", at: "allow_management_path", hosts: bare, says: []string{"nas:/tank on /mnt/tank", "enp1s0", `allow_management_path = "enp1s0"`}, config: on(labs.Intel9),
 			prepare: func(w *World) {
 				w.Run(labs.Intel9, "ip addr add 198.51.100.2/24 dev enp1s0 && ip link set dev enp1s0 up")

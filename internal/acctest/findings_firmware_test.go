@@ -13,8 +13,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-func fileCase(code, at string, source func(*World) string, says ...string) finding {
-	return finding{code: code, at: at, says: says, config: func(w *World) Config { return w.burn(labs.Intel9, source(w), nil) }}
+func fileCase(code, at string, source func(*World) string, says ...string) findingCase {
+	return findingCase{code: code, at: at, says: says, config: func(w *World) Config { return w.burn(labs.Intel9, source(w), nil) }}
 }
 
 func named(name string) func(*World) string { return func(w *World) string { return w.Image(name) } }
@@ -34,11 +34,11 @@ func fs5(w *World) []byte {
 	return data
 }
 
-func imageFindings() []finding {
+func imageFindings() []findingCase {
 	built := func(change func(*card.Spec)) func(*World) string {
 		return content("built.bin", func(*World) []byte { return spec(change) })
 	}
-	return []finding{
+	return []findingCase{
 		fileCase("FW001", "source", func(*World) string { return "/nowhere/fw.bin" }, "/nowhere/fw.bin", "no such file"),
 		fileCase("FW002", "source", named(ImageShort), "truncated", fmt.Sprintf("0x%x", len(card.Truncated()))),
 		fileCase("FW003", "source", named(ImageCorrupt), "CRC"),
@@ -80,10 +80,10 @@ func malformed() []byte {
 	return b
 }
 
-func matchFindings() []finding {
+func matchFindings() []findingCase {
 	boughtHosts := func() []labs.Host { return bought() }
 	without := map[string]any{"allow_psid_change": nil}
-	return []finding{
+	return []findingCase{
 		{code: "FW008", at: "card_id", says: []string{"failsafe"}, hosts: func() []labs.Host { return bought(image(card.NonFailsafeVPI())) },
 			config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), nil) }},
 		{code: "FW020", at: "image_id", hosts: boughtHosts, says: []string{"ConnectX-3 Pro", "0x1f7", "0x1f5"},
@@ -144,14 +144,14 @@ func oem() []byte {
 	return spec(func(s *card.Spec) { s.PSID, s.Version = "HP_9090111019", [3]uint16{2, 40, 0} })
 }
 
-func cardFindings() []finding {
+func cardFindings() []findingCase {
 	plain := func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }
 	older := func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), nil) }
 	version := func(v string) func() []labs.Host {
 		return func() []labs.Host { return bought(func(h *labs.Host) { h.MstflintVersion = v }) }
 	}
 	cx9 := card.Chip{Name: "ConnectX-9", Family: "MT99999 Family [ConnectX-9]", HWID: 0x1f7, PCIDevice: 0x1fff, Recovery: 0x01f8}
-	return append(laterFindings(), []finding{
+	return append(laterFindings(), []findingCase{
 		{code: "FW040", at: "card_id", hosts: func() []labs.Host { return bought(func(h *labs.Host) { h.Cards[0].Chip = cx9 }) }, says: []string{"15b3:1fff"}, config: plain, tolerate: true},
 		{code: "FW041", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"recovery"}, prepare: func(w *World) { w.brick(labs.Intel9) }, config: plain},
 		{code: "FW042", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"secure-fw"}, config: plain, prepare: func(w *World) {
@@ -229,7 +229,7 @@ func (w *World) brick(host string) {
 	w.Restart(host)
 }
 
-func hostFindings() []finding {
+func hostFindings() []findingCase {
 	older := func(w *World) Config {
 		return w.burn(labs.Intel9, w.Image(ImageOldVPI), map[string]any{"allow_psid_change": nil, "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
 	}
@@ -237,7 +237,7 @@ func hostFindings() []finding {
 	host := func(change func(map[string]any)) func(map[string]any) {
 		return func(p map[string]any) { change(entry(p, labs.Intel9)) }
 	}
-	return []finding{
+	return []findingCase{
 		{code: "HO001", at: "allow_management_path", hosts: func() []labs.Host { return bought() }, says: []string{"enp1s0", `allow_management_path = "enp1s0`}, config: plain,
 			prepare: func(w *World) { w.rides(labs.Intel9) }},
 		{code: "HO002", at: "allow_management_path", hosts: func() []labs.Host { return bought() }, says: []string{"enp1s0"}, config: plain,

@@ -10,11 +10,11 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
-func guidFindings() []finding {
-	values := func(code, at string, attrs map[string]any, says ...string) finding {
-		return finding{code: code, at: at, says: says, config: func(w *World) Config { return w.guids(labs.Intel9, attrs) }}
+func guidFindings() []findingCase {
+	values := func(code, at string, attrs map[string]any, says ...string) findingCase {
+		return findingCase{code: code, at: at, says: says, config: func(w *World) Config { return w.guids(labs.Intel9, attrs) }}
 	}
-	malformed := func(code, at string, attrs map[string]any, says ...string) finding {
+	malformed := func(code, at string, attrs map[string]any, says ...string) findingCase {
 		f := values(code, at, attrs, says...)
 		f.phase = PhaseValidate
 		return f
@@ -22,7 +22,7 @@ func guidFindings() []finding {
 	ports := func(one, two string) map[string]any {
 		return map[string]any{"node_guid": "0xe41d2d0300aaaa00", "port_guids": []any{one, two}}
 	}
-	return []finding{
+	return []findingCase{
 		malformed("GU001", "node_guid", map[string]any{"node_guid": "0x0", "port_guids": []any{"0xe41d2d0300aaaa01", "0xe41d2d0300aaaa02"}}, "node GUID"),
 		malformed("GU002", "port_guids", ports("0xffffffffffffffff", "0xe41d2d0300aaaa02"), "port 1 GUID"),
 		malformed("GU003", "port_guids", ports("0xe51d2d0300aaaa01", "0xe41d2d0300aaaa02"), "0xe51d2d0300aaaa01"),
@@ -78,7 +78,7 @@ func twoFabrics(w *World) {
 	}
 }
 
-func linkFindings() []finding {
+func linkFindings() []findingCase {
 	types := func(one, two string) func(*World) Config {
 		return func(w *World) Config { return w.types(labs.Intel9, one, two) }
 	}
@@ -90,7 +90,7 @@ func linkFindings() []finding {
 		}
 	}
 	connectX4 := func() []labs.Host { return []labs.Host{labs.ConnectX4(labs.Intel9, "192.0.2.20", 0)} }
-	return []finding{
+	return []findingCase{
 		{code: "LT001", at: "ports", hosts: func() []labs.Host { return bought() }, says: []string{"MT_9200111023", "infiniband_firmware"}, config: types("ib", "ib")},
 		{code: "LT002", at: "ports", says: []string{`"1" = "eth", "2" = "ib"`}, config: types("eth", "ib")},
 		{code: "LT003", at: "ports", says: []string{"auto"}, config: types("auto", "auto")},
@@ -142,9 +142,9 @@ func wants(host string, attrs map[string]any) func(*World) Config {
 	return func(*World) Config { return ipoib(host, attrs) }
 }
 
-func networkFindings() []finding {
+func networkFindings() []findingCase {
 	const ubuntu, nas = labs.Intel9, labs.Xeon2zfs
-	return append(append(middlewareFindings(), stackFindings()...), []finding{
+	return append(append(middlewareFindings(), stackFindings()...), []findingCase{
 		{code: "IP001", says: []string{"Fedora Linux 42"}, config: wants(ubuntu, nil), prepare: func(w *World) {
 			w.Machine(ubuntu).FS.Put("/etc/os-release", "NAME=\"Fedora Linux\"\nID=fedora\nVERSION_ID=\"42\"\nPRETTY_NAME=\"Fedora Linux 42\"\n", 0o644)
 		}},
@@ -202,9 +202,9 @@ func fresh(w *World) {
 }
 
 // middlewareFindings are those that only TrueNAS knows.
-func middlewareFindings() []finding {
+func middlewareFindings() []findingCase {
 	const nas = labs.Xeon2zfs
-	return []finding{
+	return []findingCase{
 		{code: "IP008", at: "mtu", says: []string{"9216", "truenas_private_mtu = 65520"}, prepare: drivers, config: wants(nas, map[string]any{"mtu": 65520})},
 		{code: "IP012", says: []string{"ibs4", `adopt_interface = "ibs4"`}, config: wants(nas, nil), prepare: func(w *World) {
 			drivers(w)
@@ -229,14 +229,14 @@ func middlewareFindings() []finding {
 	}
 }
 
-func smFindings() []finding {
+func smFindings() []findingCase {
 	const ubuntu = labs.Intel9
 	plain := func(*World) Config { return sm(ubuntu, nil) }
 	installed := func(w *World) {
 		drivers(w)
 		w.Install(ubuntu, "opensm")
 	}
-	return []finding{
+	return []findingCase{
 		{code: "SM001", only: "TrueNAS", at: "host", says: []string{"xeon2zfs"}, prepare: drivers, config: func(*World) Config { return sm(labs.Xeon2zfs, nil) }},
 		{code: "SM002", at: "port_guid", says: []string{"It is the node GUID of card 0000:01:00.0", portGUID(ubuntu, 1)}, prepare: drivers, config: func(*World) Config {
 			return sm(ubuntu, map[string]any{"port_guid": fmt.Sprintf("0x%016x", NodeGUID(ubuntu))})

@@ -16,19 +16,19 @@ func partitioned(partitions map[string]any) func(*World) Config {
 }
 
 // partitionFindings are those of partitions, keys and files.
-func partitionFindings() []finding {
+func partitionFindings() []findingCase {
 	const ubuntu = labs.Intel9
 	one, two := portGUID(ubuntu, 1), portGUID(ubuntu, 2)
-	files := func(code, path, text, at string, says ...string) finding {
-		return finding{code: code, at: at, says: says, config: func(*World) Config { return sm(ubuntu, nil) }, prepare: func(w *World) {
+	files := func(code, path, text, at string, says ...string) findingCase {
+		return findingCase{code: code, at: at, says: says, config: func(*World) Config { return sm(ubuntu, nil) }, prepare: func(w *World) {
 			drivers(w)
 			w.Put(ubuntu, path, text)
 		}}
 	}
-	lint := func(code string, partitions map[string]any, says ...string) finding {
-		return finding{code: code, at: "partitions", says: says, prepare: drivers, config: partitioned(partitions)}
+	lint := func(code string, partitions map[string]any, says ...string) findingCase {
+		return findingCase{code: code, at: "partitions", says: says, prepare: drivers, config: partitioned(partitions)}
 	}
-	return []finding{
+	return []findingCase{
 		lint("SM013", map[string]any{"storage": map[string]any{"pkey": "0x0001", "full": []any{"ALL"}}}, "partitions has storage", `full = ["ALL"]`),
 		lint("SM014", map[string]any{"Default": map[string]any{"full": []any{"ALL"}}}, "no ipoib = true"),
 		lint("SM015", map[string]any{"Default": everybody, "a": map[string]any{"pkey": "0x0001", "full": []any{"ALL"}}, "b": map[string]any{"pkey": "0x8001", "full": []any{one}}},
@@ -56,7 +56,7 @@ func prefixed(w *World) Config {
 func drivers5(w *World) { w.Run(labs.Intel9, "modprobe mlx5_ib && modprobe ib_umad") }
 
 // fabricFindings are those that the fabric or another host knows.
-func fabricFindings() []finding {
+func fabricFindings() []findingCase {
 	const ubuntu, nas = labs.Intel9, labs.Xeon2zfs
 	plain := func(*World) Config { return sm(ubuntu, nil) }
 	with := func(change func(ubuntu, nas *labs.Host)) func() []labs.Host {
@@ -71,7 +71,7 @@ func fabricFindings() []finding {
 		w.Install(ubuntu, "infiniband-diags")
 		w.Manage(nas, 9)
 	}
-	return []finding{
+	return []findingCase{
 		{code: "SM018", at: "priority", says: []string{portGUID(nas, 1), "xeon2zfs 0000:04:00.0 port 1", "priority 9 and is master"}, config: plain, prepare: byHand},
 		{code: "SM018", at: "priority", says: []string{portGUID(nas, 1), "priority 9 and is master", "the other one rules"}, config: plain, prepare: byHand,
 			provider: func(p map[string]any) {

@@ -15,7 +15,7 @@ func withStack(stack labsim.Stack) func() []labs.Host {
 }
 
 // stackFindings are about what configures the network of a host.
-func stackFindings() []finding {
+func stackFindings() []findingCase {
 	const host = labs.Intel9
 	const undo = "/var/lib/terraform-provider-infiniband/undo/e41d2d0300e44ed1/"
 	plain := wants(host, nil)
@@ -28,7 +28,7 @@ func stackFindings() []finding {
 	route := func(to, via string) map[string]any {
 		return map[string]any{"routes": []any{map[string]any{"to": to, "via": via}}}
 	}
-	return []finding{
+	return []findingCase{
 		{code: "IP023", says: []string{"neither netplan nor NetworkManager"}, config: plain, hosts: withStack(labsim.StackIfupdown), prepare: func(w *World) {
 			drivers(w)
 			w.Machine(host).FS.Drop("/etc/network/interfaces")

@@ -10,18 +10,12 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-log/tflogtest"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
-
-	// They register their findings.
-	_ "github.com/ibfabric/terraform-provider-infiniband/internal/benchmark"
-	_ "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
-	_ "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
-	_ "github.com/ibfabric/terraform-provider-infiniband/internal/port"
 )
 
-// finding is how one finding of the catalogue comes about in a plan.
-type finding struct {
+// findingCase is how one finding of the catalogue comes about in a plan.
+type findingCase struct {
 	code     string
 	hosts    func() []labs.Host // default: the lab after the cross-flash
 	prepare  func(*World)
@@ -57,7 +51,7 @@ var notInAPlan = map[string]string{
 }
 
 // findings are the cases of all parts of the catalogue.
-func findings() []finding {
+func findings() []findingCase {
 	return slices.Concat(identityFindings(), imageFindings(), matchFindings(), cardFindings(), boardFindings(), hostFindings(), aroundFindings(), guidFindings(), linkFindings(), networkFindings(),
 		smFindings(), partitionFindings(), fabricFindings(), platformFindings(), portFindings(), benchmarkFindings())
 }
@@ -66,10 +60,11 @@ func TestFindings_each_appears_in_a_plan(t *testing.T) {
 	t.Parallel()
 	cases := findings()
 	covered := map[string]bool{}
+	rules := map[string]*finding.Rule{}
 	for _, c := range cases {
 		covered[c.code] = true
 	}
-	for _, rule := range safety.Catalogue() {
+	for _, rule := range finding.All() {
 		reason, excused := notInAPlan[rule.Code]
 		switch {
 		case !covered[rule.Code] && !excused:
@@ -78,20 +73,21 @@ func TestFindings_each_appears_in_a_plan(t *testing.T) {
 			t.Errorf("%s appears after all; it is excused because %s", rule.Code, reason)
 		}
 		delete(covered, rule.Code)
+		rules[rule.Code] = rule
 	}
 	if len(covered) > 0 {
-		t.Errorf("cases without a rule: %v", covered)
+		t.Fatalf("cases without a rule: %v", covered)
 	}
 	for _, c := range cases {
 		name := c.code
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c.run(t)
+			c.run(t, rules[c.code])
 		})
 	}
 }
 
-func (c finding) run(t *testing.T) {
+func (c findingCase) run(t *testing.T, rule *finding.Rule) {
 	if c.hosts == nil {
 		c.hosts = func() []labs.Host { return vpi() }
 	}
@@ -116,8 +112,7 @@ func (c finding) run(t *testing.T) {
 	if after := w.prints(); after != before && !c.moving {
 		t.Error("the plan changed a host")
 	}
-	rule, _ := safety.Lookup(c.code)
-	if rule.Severity == safety.Note {
+	if rule.Severity == finding.Note {
 		c.logged(t, log.String(), plan.Diags)
 		return
 	}
@@ -143,7 +138,7 @@ func (c finding) run(t *testing.T) {
 }
 
 // logged looks for a note in the log.
-func (c finding) logged(t *testing.T, log string, diags Diags) {
+func (c findingCase) logged(t *testing.T, log string, diags Diags) {
 	t.Helper()
 	entries := json.NewDecoder(strings.NewReader(log))
 	for entries.More() {

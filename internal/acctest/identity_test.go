@@ -464,14 +464,14 @@ func (b between) CheckPlan(context.Context, plancheck.CheckPlanRequest, *planche
 }
 
 // identityFindings name in card_id which card is meant.
-func identityFindings() []finding {
+func identityFindings() []findingCase {
 	older := func(token string) func(*World) Config {
 		return func(w *World) Config {
 			return w.burn(labs.Intel9, w.Image(ImageOldVPI), map[string]any{"card_id": "intel9/0000:01:00.0/" + token})
 		}
 	}
 	nameless := func(h *labs.Host) { h.Cards[0].PartNumber = "" } // lspci shows no vital product data
-	return []finding{
+	return []findingCase{
 		{code: "FW080", at: "card_id", says: []string{twinSerial, "MT1234X0000"}, config: older(twinSerial)},
 		{code: "FW081", at: "card_id", hosts: func() []labs.Host { return vpi(nameless) }, says: []string{twinSerial, "lspci shows no serial number"}, config: older(twinSerial)},
 		{code: "FW082", at: "card_id", hosts: func() []labs.Host { return vpi(anotherCard) }, says: []string{"now at 0000:02:00.0", `pci_address = "0000:02:00.0"`}, config: older("MT1234X09999")},

@@ -277,7 +277,7 @@ func TestLater_chips_survive_power_cuts(t *testing.T) {
 }
 
 // laterFindings are the findings that only cards behind ConnectX-3 have.
-func laterFindings() []finding {
+func laterFindings() []findingCase {
 	one := func(change func(*labs.Host)) func() []labs.Host {
 		return func() []labs.Host { return changed([]labs.Host{cx4()}, []func(*labs.Host){change}) }
 	}
@@ -288,7 +288,7 @@ func laterFindings() []finding {
 		s.Format, s.HWIDs, s.Device = card.FS4, []uint32{0x20f}, 0x101b
 		return card.BuildTOC(s)
 	}
-	return []finding{
+	return []findingCase{
 		{code: "FW030", at: "image_id", hosts: one(func(*labs.Host) {}), says: []string{"FS3", "FS2"}, config: func(w *World) Config { return w.lately(card.VPI(), nil) }},
 		{code: "FW059", at: "card_id", hosts: one(func(h *labs.Host) {
 			s := card.CX4Spec(card.PSIDCX4, [3]uint16{12, 28, 2006})

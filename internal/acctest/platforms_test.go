@@ -56,9 +56,9 @@ func onCard(kind string, attrs map[string]any) func(*World) Config {
 }
 
 // platformFindings make each finding of the platforms appear.
-func platformFindings() []finding {
+func platformFindings() []findingCase {
 	opensm := onPort("infiniband_opensm", nil)
-	return []finding{
+	return []findingCase{
 		{code: "PF001", hosts: oneHost(labsim.RHEL10, ""), config: opensm, says: []string{"built without mlx4", "ConnectX-4 or later"}},
 		{code: "PF002", hosts: oneHost(labsim.Debian12, "6.1.0-28-cloud-amd64"), config: onPort("infiniband_ipoib_interface", nil), says: []string{"hold no ib_ipoib", "linux-image-amd64"}},
 		{code: "PF003", hosts: func() []labs.Host { return bought(func(h *labs.Host) { h.Modules = false }) }, config: func(*World) Config { return sm(labs.Intel9, nil) },

@@ -15,7 +15,7 @@ func (w *World) port(attrs map[string]any) Config {
 	return Config{Resource{Type: "infiniband_port", Name: "it", Attrs: all}.With(attrs)}
 }
 
-func portFindings() []finding {
+func portFindings() []findingCase {
 	const ubuntu = labs.Intel9
 	wants := func(attrs map[string]any) func(*World) Config {
 		return func(w *World) Config { return w.port(attrs) }
@@ -25,7 +25,7 @@ func portFindings() []finding {
 		w.Install(ubuntu, "infiniband-diags")
 	}
 	off := map[string]any{"enabled": false}
-	return []finding{
+	return []findingCase{
 		{code: "PO001", only: "TrueNAS", at: "card_id", says: []string{"TrueNAS", "ibportstate"}, prepare: drivers, config: func(w *World) Config {
 			return w.port(map[string]any{"card_id": labs.Xeon2zfs + "/" + w.PCI(labs.Xeon2zfs)})
 		}},

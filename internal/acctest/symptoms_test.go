@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -86,7 +85,10 @@ func TestSymptoms_each_is_named(t *testing.T) {
 }
 
 func leads(r symptom.Row) []string {
-	all := slices.Clone(r.Findings)
+	var all []string
+	for _, f := range r.Findings {
+		all = append(all, f.Code)
+	}
 	for _, c := range r.Causes {
 		all = append(all, "cause "+string(c))
 	}

@@ -60,7 +60,7 @@ func TestJudge_names_likely_causes(t *testing.T) {
 				t.Fatalf("%v", found)
 			}
 			for _, want := range c.says {
-				if text := found[0].Code + " " + found[0].Evidence; !strings.Contains(text, want) {
+				if text := found[0].Rule.Code + " " + found[0].Evidence; !strings.Contains(text, want) {
 					t.Errorf("want %q in\n%s", want, text)
 				}
 			}

@@ -6,9 +6,9 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/connectivity"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // Text is a result in words.
@@ -21,31 +21,29 @@ func (t Test) Text(r Result) string {
 
 // Check finds what speaks against a benchmark on one of its hosts; role is the
 // attribute that names it.
-func Check(s *inventory.Snapshot, observe bool, role string, t Test) []safety.Finding {
-	var found []safety.Finding
-	if rule, ok := safety.Lookup("HO008"); ok && observe {
-		f := rule.Find("%s is %s of a benchmark, which starts programs there.", s.Host, role)
-		f.Attribute = role
-		found = append(found, f)
+func Check(s *inventory.Snapshot, observe bool, role string, t Test) []finding.Finding {
+	var found []finding.Finding
+	if observe {
+		found = append(found, finding.HostObserved.Find("%s is %s of a benchmark, which starts programs there.", s.Host, role).At(role))
 	}
 	if s.Commands[t.lookFor] {
 		return found
 	}
 	plat, err := platform.Of(s)
 	if err != nil {
-		return append(found, ruleTool.Find("%v.", err))
+		return append(found, finding.BenchmarkUnavailable.Find("%v.", err))
 	}
 	packages := plat.PackagesFor(t.feature, s.OS.Kernel)
 	if len(packages) == 0 {
-		return append(found, ruleTool.Find("%s runs %s, and has no %s.", s.Host, plat.Name(), t.lookFor))
+		return append(found, finding.BenchmarkUnavailable.Find("%s runs %s, and has no %s.", s.Host, plat.Name(), t.lookFor))
 	}
-	f := rulePackage.Find("%s has no %s.", s.Host, t.lookFor)
+	f := finding.BenchmarkInstalled.Find("%s has no %s.", s.Host, t.lookFor)
 	f.Summary = "The package " + strings.Join(packages, ", ") + " will be installed on " + s.Host
 	return append(found, f)
 }
 
 // CheckPair finds what makes a result of little use.
-func CheckPair(client, server *inventory.Snapshot, d Desired, l Limits) []safety.Finding {
+func CheckPair(client, server *inventory.Snapshot, d Desired, l Limits) []finding.Finding {
 	if d.Test.RDMA || d.Test.Latency || d.Streams > 1 {
 		return nil
 	}
@@ -54,15 +52,15 @@ func CheckPair(client, server *inventory.Snapshot, d Desired, l Limits) []safety
 	if p.From.Netdev == nil || p.From.Netdev.Mode != "datagram" || least == 0 {
 		return nil
 	}
-	return []safety.Finding{ruleSingle.Find("%s of %s is in datagram mode with MTU %d, and at least %g Gb/s are wanted of one stream.",
+	return []finding.Finding{finding.BenchmarkSingleStream.Find("%s of %s is in datagram mode with MTU %d, and at least %g Gb/s are wanted of one stream.",
 		p.From.Netdev.Name, p.From.Host, p.From.Netdev.MTU, least)}
 }
 
 // Judge compares a result with the limits.
-func Judge(d Desired, r Result, l Limits) []safety.Finding {
-	rule := ruleMissed
+func Judge(d Desired, r Result, l Limits) []finding.Finding {
+	rule := finding.BenchmarkMissed
 	if l.Warn {
-		rule = ruleMissedWarn
+		rule = finding.BenchmarkMissedAllowed
 	}
 	var miss, attribute string
 	counts := l.of(r.Pair)
@@ -79,7 +77,7 @@ func Judge(d Desired, r Result, l Limits) []safety.Finding {
 	}
 	f := rule.Find("From %s to %s (%s) %s. Likely causes: %s", r.Pair.From.Host, r.Pair.To.Host, r.Pair.Addr, miss, strings.Join(causes(d, r), " "))
 	f.Attribute = attribute
-	return []safety.Finding{f}
+	return []finding.Finding{f}
 }
 
 // causes are what is known of both ends, the likeliest first.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -248,15 +249,15 @@ func otherAfterRestart(c Card, g goal, who safety.IdentityFacts) error {
 		Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
 	}
 	for _, f := range safety.Identity(c.PCI.String()+" of "+c.Host.Name(), who) {
-		switch f.Code {
-		case "FW081":
+		switch f.Rule {
+		case finding.CardUndecided:
 			e.Heading = g.title + "; after the restart the card cannot be told from another one"
-		case "FW082":
+		case finding.CardMoved:
 			e.Heading = g.title + "; after the restart the card has another address"
 		}
 		e.What += " " + f.Evidence
 		e.Check = f.WayOut
-		e.Facts = append(e.Facts, Fact{"Finding", f.Code})
+		e.Facts = append(e.Facts, Fact{"Finding", f.Rule.Code})
 	}
 	return e
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -202,7 +203,7 @@ func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 		return state, &safety.RefusedError{What: "set GUIDs of card " + g.Card.ID(), Findings: a.Verdict.Findings}
 	}
 	if changed := g.Kept.changed(a.Card.GUIDs); changed != "" && a.Card.FlashKnown {
-		return state, &safety.RefusedError{What: "set GUIDs of card " + g.Card.ID(), Findings: []safety.Finding{safety.Overtaken("Card %s: %s.", g.Card.ID(), changed)}}
+		return state, &safety.RefusedError{What: "set GUIDs of card " + g.Card.ID(), Findings: []finding.Finding{finding.ChangedSincePlan.Find("Card %s: %s.", g.Card.ID(), changed)}}
 	}
 	if a.Verdict.Action == safety.ActionSetGUIDs {
 		if err := o.programGUIDs(ctx, g, a, &state); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -91,7 +92,7 @@ func TestAssessFirmware_refuses_without_consent_and_writes_nothing(t *testing.T)
 	if err != nil {
 		t.Fatal(explain(err))
 	}
-	if !a.Verdict.Has("FW024") || !a.Verdict.Blocked() {
+	if !a.Verdict.Has(finding.PSIDConsentDiffers) || !a.Verdict.Blocked() {
 		t.Errorf("findings %+v", a.Verdict.Findings)
 	}
 	_, err = o.ApplyFirmware(ctx, f)

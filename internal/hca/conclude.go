@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -221,10 +222,10 @@ func (o *Ops) concludeRefused(ctx context.Context, c Card, out journal.Outcome) 
 			out.Held["job"], out.Held["pci"], out.Held["operator"], out.Held["since"])
 		e.Check = "Wait until it ends, then plan again."
 	case out.Exit == exitOther:
-		e.Summary = "Refusing to write the flash of card " + c.ID() + ": FW080 another card is in the slot"
+		e.Summary = "Refusing to write the flash of card " + c.ID() + ": " + finding.CardExchanged.Code + " another card is in the slot"
 		e.What = "The job on the host found another card than the one it was for: " + orNothing(out.Reason) + "."
 	case out.Exit == exitInUse:
-		e.Summary = "Refusing to write the flash of card " + c.ID() + ": HO045 another program uses the card"
+		e.Summary = "Refusing to write the flash of card " + c.ID() + ": " + finding.CardInUse.Code + " another program uses the card"
 		e.What = "The job on the host looked who is at the card before it wrote anything: " + orNothing(out.Reason) + "."
 		e.Check = "Wait until that program has ended, then plan again."
 	case out.Exit == exitStart:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -54,7 +55,7 @@ func (o *Ops) rightCard(ctx context.Context, c Card, what string) error {
 func (o *Ops) mayAdopt(ctx context.Context, c Card, what string) error {
 	err := o.rightCard(ctx, c, what)
 	var refused *safety.RefusedError
-	if !errors.As(err, &refused) || refused.Findings[0].Code != "FW081" {
+	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.CardUndecided {
 		return err
 	}
 	s, _, snapErr := snapshotCard(ctx, c)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -72,7 +73,7 @@ func TestAssessLinkTypes_explains_Ethernet_only_firmware(t *testing.T) {
 		if err != nil {
 			t.Fatal(explain(err))
 		}
-		if !a.Verdict.Has("LT001") {
+		if !a.Verdict.Has(finding.FirmwareEthernetOnly) {
 			t.Errorf("%s: findings %+v", name, a.Verdict.Findings)
 		}
 	}

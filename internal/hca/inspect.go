@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -62,7 +63,7 @@ func (e *InUseError) refusal(what string) error {
 	if e.Why != "" {
 		f = safety.HiddenUsers(e.Why)
 	}
-	return &safety.RefusedError{What: what, Findings: []safety.Finding{f}}
+	return &safety.RefusedError{What: what, Findings: []finding.Finding{f}}
 }
 
 // inUse gives what a guarded command says about others at the card; nil if that is

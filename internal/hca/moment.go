@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -54,15 +55,15 @@ func overtaken(c Card, before, now *inventory.Snapshot, what string, first, fina
 		name := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", r.ID, r.Kind, r.PCI,
 			cmp.Or(r.Operator, "unknown"), cmp.Or(r.Since, "an unknown time"))
 		if r.Running {
-			refused.Findings = []safety.Finding{safety.Watched(name + ", is changing this card. " +
-				"It belongs to another apply, which began while the backup was taken.")}
+			refused.Findings = []finding.Finding{finding.FlashJobRunning.Find("%s, is changing this card. "+
+				"It belongs to another apply, which began while the backup was taken.", name)}
 			return refused
 		}
 		ended = append(ended, name+", has written the card meanwhile. It belongs to another apply.")
 	}
 	if len(refused.Blocking()) == 0 || len(ended) > 0 {
 		said := append([]string{"While the backup was taken, the card or its host changed."}, differences(first, final)...)
-		refused.Findings = append(refused.Findings, safety.Overtaken("%s", strings.Join(append(said, ended...), " ")))
+		refused.Findings = append(refused.Findings, finding.ChangedSincePlan.Find("%s", strings.Join(append(said, ended...), " ")))
 	}
 	return refused
 }

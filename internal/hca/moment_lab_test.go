@@ -107,7 +107,7 @@ func refusedFor(t *testing.T, name string, err error, code, left string) {
 		return
 	}
 	for _, f := range refused.Blocking() {
-		if f.Code == code && strings.Contains(f.Evidence, left) {
+		if f.Rule.Code == code && strings.Contains(f.Evidence, left) {
 			return
 		}
 	}
@@ -208,7 +208,7 @@ func TestOvertaken_names_what_differs(t *testing.T) {
 		}
 		found := refused.Blocking()[0]
 		evidence, _, _ := strings.Cut(found.Evidence, "\n\n")
-		if got := found.Code + "|" + strings.TrimPrefix(evidence, "While the backup was taken, the card or its host changed. "); got != x.want {
+		if got := found.Rule.Code + "|" + strings.TrimPrefix(evidence, "While the backup was taken, the card or its host changed. "); got != x.want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, x.want)
 		}
 	}

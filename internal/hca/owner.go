@@ -2,7 +2,6 @@ package hca
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -81,8 +81,8 @@ func (o *Ops) leaveToOwner(ctx context.Context, c Card, record *inventory.Job, o
 		return out, err
 	}
 	pid, _, _ := strings.Cut(w.process, "@")
-	return out, &safety.RefusedError{What: "take over job " + out.ID + " of card " + c.ID(), Findings: []safety.Finding{
-		safety.Watched(fmt.Sprintf("Job %s has ended, and the apply that started it, process %s on this machine, has not settled it within %s.", out.ID, pid, limit)),
+	return out, &safety.RefusedError{What: "take over job " + out.ID + " of card " + c.ID(), Findings: []finding.Finding{
+		finding.FlashJobRunning.Find("Job %s has ended, and the apply that started it, process %s on this machine, has not settled it within %s.", out.ID, pid, limit),
 	}}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -17,7 +18,7 @@ func TestGUIDSpec_baseWithoutRoomIsAFinding(t *testing.T) {
 	for _, spec := range []GUIDSpec{{BaseGUID: ptr(^ib.GUID(0) - 2)}, {BaseMAC: ptr(ib.MAC(0xfffffffffffe))}} {
 		req, err := spec.Resolve()
 		found := safety.GUIDValues("intel9", ib.PCIAddress{}, req, safety.LabFacts{})
-		if err != nil || len(found) == 0 || found[0].Code != "GU004" {
+		if err != nil || len(found) == 0 || found[0].Rule != finding.BaseTooHigh {
 			t.Errorf("%+v: %v, %+v", spec, err, found)
 		}
 	}

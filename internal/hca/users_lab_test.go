@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -45,7 +46,7 @@ func TestUsers_a_plan_beside_a_burn_by_hand(t *testing.T) {
 		t.Fatal(explain(err))
 	}
 	blocking := safety.Blocking(a.Verdict.Findings)
-	if len(blocking) != 1 || blocking[0].Code != "HO045" || !strings.Contains(blocking[0].Evidence, "by-hand.bin b, pid "+strconv.Itoa(pid)+", user root, since ") {
+	if len(blocking) != 1 || blocking[0].Rule != finding.CardInUse || !strings.Contains(blocking[0].Evidence, "by-hand.bin b, pid "+strconv.Itoa(pid)+", user root, since ") {
 		t.Errorf("findings: %+v", blocking)
 	}
 	if asked := b.asked()[before:]; len(asked) != 0 {
@@ -86,7 +87,7 @@ func TestUsers_a_burn_by_hand_that_begins_later(t *testing.T) {
 	before := len(b.asked())
 	_, err = o.backUp(ctx, c, s, cardFacts(s, found))
 	var refused *safety.RefusedError
-	if !errors.As(err, &refused) || refused.Findings[0].Code != "HO045" || !strings.Contains(refused.Error(), "refusing to back up the firmware of card intel9/") {
+	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.CardInUse || !strings.Contains(refused.Error(), "refusing to back up the firmware of card intel9/") {
 		t.Errorf("backup beside a burn by hand: %v", explain(err))
 	}
 	if asked := b.asked()[before:]; len(asked) != 0 {
@@ -207,10 +208,10 @@ func TestUsers_damage_and_what_only_looks_so(t *testing.T) {
 	}
 }
 
-func findingCodes(findings []safety.Finding) []string {
+func findingCodes(findings []finding.Finding) []string {
 	codes := make([]string, len(findings))
 	for i, f := range findings {
-		codes[i] = f.Code
+		codes[i] = f.Rule.Code
 	}
 	return codes
 }

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // MTUs in bytes.
@@ -50,10 +50,10 @@ type Planned struct {
 // Check finds what speaks against d on this host. It neither asks nor changes
 // the host. What cannot be seen before other resources are applied is postponed:
 // Apply checks again.
-func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
+func Check(s *inventory.Snapshot, d Desired, p Planned) []finding.Finding {
 	plat, err := platform.Of(s)
 	if err != nil {
-		return []safety.Finding{rulePlatform.Find("%v.", err)}
+		return []finding.Finding{finding.IPoIBUnsupported.Find("%v.", err)}
 	}
 	c := &checker{s: s, d: d, observed: Observe(s, d.PortGUID, d.PKey)}
 	c.stack = c.observed.Stack
@@ -74,7 +74,7 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
 
 // CheckRemove finds what speaks against taking the configuration away: that can cut
 // the session, and storage, as well as a change can.
-func CheckRemove(s *inventory.Snapshot, d Desired) []safety.Finding {
+func CheckRemove(s *inventory.Snapshot, d Desired) []finding.Finding {
 	c := &checker{s: s, d: Desired{Host: d.Host, PortGUID: d.PortGUID, Consent: d.Consent}, observed: Observe(s, d.PortGUID, d.PKey)}
 	if !c.observed.Persisted.Found {
 		return nil // nothing of ours is there
@@ -96,7 +96,7 @@ func Removable(s *inventory.Snapshot, d Desired) bool {
 
 // CheckConfig finds what speaks against a configuration whatever host it is
 // for; it needs no host and may run while a configuration is validated.
-func CheckConfig(d Desired) []safety.Finding {
+func CheckConfig(d Desired) []finding.Finding {
 	c := &checker{d: d}
 	c.config()
 	return c.found
@@ -110,10 +110,10 @@ type Member struct {
 }
 
 // CheckSubnet compares an interface with others of its subnets.
-func CheckSubnet(d Desired, others []Member) []safety.Finding {
-	var found []safety.Finding
+func CheckSubnet(d Desired, others []Member) []finding.Finding {
+	var found []finding.Finding
 	for _, m := range others {
-		found = append(found, ruleSubnet.Find("%s has mode = %q and mtu = %d here; %s of the same subnet has mode = %q and mtu = %d.",
+		found = append(found, finding.SubnetInterfacesDiffer.Find("%s has mode = %q and mtu = %d here; %s of the same subnet has mode = %q and mtu = %d.",
 			d.Host, d.Config.Mode, d.Config.MTU, m.Name, m.Mode, m.MTU))
 	}
 	return found
@@ -127,13 +127,13 @@ type Neighbour struct {
 
 // CheckAddresses compares addresses with those of other interfaces of the
 // configuration: overlap are of the same host, same of others.
-func CheckAddresses(d Desired, overlap, same []Neighbour) []safety.Finding {
-	var found []safety.Finding
+func CheckAddresses(d Desired, overlap, same []Neighbour) []finding.Finding {
+	var found []finding.Finding
 	for _, n := range overlap {
-		found = append(found, ruleOverlap.Find("%s of port %s overlaps %s of %s.", joinPrefixes(d.Config.Addresses), d.PortGUID, n.Address, n.Name))
+		found = append(found, finding.SubnetTwice.Find("%s of port %s overlaps %s of %s.", joinPrefixes(d.Config.Addresses), d.PortGUID, n.Address, n.Name))
 	}
 	for _, n := range same {
-		found = append(found, ruleTaken.Find("%s of port %s on %s is an address of %s, too.", n.Address.Addr(), d.PortGUID, d.Host, n.Name))
+		found = append(found, finding.AddressTaken.Find("%s of port %s on %s is an address of %s, too.", n.Address.Addr(), d.PortGUID, d.Host, n.Name))
 	}
 	return found
 }
@@ -143,17 +143,17 @@ type checker struct {
 	d        Desired
 	stack    Stack
 	observed Observed
-	found    []safety.Finding
+	found    []finding.Finding
 }
 
 func (c *checker) target() target { return targetOf(c.s, c.d.PortGUID, c.d.PKey) }
 
-func (c *checker) add(f safety.Finding) { c.found = append(c.found, f) }
+func (c *checker) add(f finding.Finding) { c.found = append(c.found, f) }
 
 // config checks what follows from the configuration alone.
 func (c *checker) config() {
 	if key := c.d.PKey; key != 0 && key&0x8000 == 0 || key == 0x8000 {
-		f := rulePKey.Find("pkey = \"0x%04x\": bit 0x8000 is clear, or no partition is named.", key)
+		f := finding.PKeyInvalid.Find("pkey = \"0x%04x\": bit 0x8000 is clear, or no partition is named.", key)
 		if key != 0x8000 {
 			f.WayOut = fmt.Sprintf("Write pkey = \"0x%04x\". Whether this port is a full or a limited member is said in the subnet manager's partition.", key|0x8000)
 		}
@@ -163,9 +163,9 @@ func (c *checker) config() {
 	seen := map[netip.Addr]bool{}
 	for _, p := range c.d.Config.Addresses {
 		if problem := addressProblem(p); problem != "" {
-			c.add(ruleAddress.Find("%s %s.", p, problem))
+			c.add(finding.AddressInvalid.Find("%s %s.", p, problem))
 		} else if seen[p.Addr()] {
-			c.add(ruleAddress.Find("%s is there twice.", p.Addr()))
+			c.add(finding.AddressInvalid.Find("%s is there twice.", p.Addr()))
 		}
 		seen[p.Addr()] = true
 	}
@@ -181,11 +181,11 @@ func (c *checker) routes() {
 		})
 		switch {
 		case r.To.Addr().Is4() != r.Via.Is4():
-			c.add(ruleRoute.Find("%s: one is of IPv4, the other of IPv6.", r))
+			c.add(finding.RouteInvalid.Find("%s: one is of IPv4, the other of IPv6.", r))
 		case seen[r.To]:
-			c.add(ruleRoute.Find("%s: there is another route to %s.", r, r.To))
+			c.add(finding.RouteInvalid.Find("%s: there is another route to %s.", r, r.To))
 		case !near:
-			c.add(ruleRoute.Find("%s: the gateway is in none of the subnets of the interface, which are %s.", r, joinPrefixes(masked(c.d.Config.Addresses))))
+			c.add(finding.RouteInvalid.Find("%s: the gateway is in none of the subnets of the interface, which are %s.", r, joinPrefixes(masked(c.d.Config.Addresses))))
 		}
 		seen[r.To] = true
 	}
@@ -204,7 +204,7 @@ func (c *checker) defaultRoute() {
 	for _, r := range c.d.Config.Routes {
 		for _, now := range c.s.Routes.Default {
 			if r.Default() && now.Dev != c.observed.Name && strings.Contains(now.Gateway, ":") == r.Via.Is6() {
-				c.add(ruleDefaultRoute.Find("%s: %s leads everywhere already, by %s.", r, now.Dev, now.Gateway))
+				c.add(finding.DefaultRouteTwice.Find("%s: %s leads everywhere already, by %s.", r, now.Dev, now.Gateway))
 			}
 		}
 	}
@@ -215,9 +215,9 @@ func (c *checker) undone() {
 	switch c.observed.Undone {
 	case "":
 	case "waiting", "decided":
-		c.add(ruleUnconfirmed.Find("%s: it is not undone yet; the apply does that first.", c.s.Host))
+		c.add(finding.NetworkChangeUnconfirmed.Find("%s: it is not undone yet; the apply does that first.", c.s.Host))
 	default:
-		c.add(ruleUnconfirmed.Find("%s: it was undone %s.", c.s.Host, c.observed.Undone))
+		c.add(finding.NetworkChangeUnconfirmed.Find("%s: it was undone %s.", c.s.Host, c.observed.Undone))
 	}
 }
 
@@ -250,20 +250,20 @@ func (c *checker) mtu() {
 	switch {
 	case mtu == 0:
 	case mtu < minMTU:
-		c.add(ruleMinMTU.Find("mtu = %d.", mtu))
+		c.add(finding.MTUBelowIPv6.Find("mtu = %d.", mtu))
 	case mtu > ib.ConnectedMaxMTU:
-		f := ruleMaxMTU.Find("mtu = %d, which is %d more than %d.", mtu, mtu-ib.ConnectedMaxMTU, ib.ConnectedMaxMTU)
+		f := finding.MTUAboveIPoIB.Find("mtu = %d, which is %d more than %d.", mtu, mtu-ib.ConnectedMaxMTU, ib.ConnectedMaxMTU)
 		f.WayOut = fmt.Sprintf("Use at most mtu = %d with mode = \"connected\".", ib.ConnectedMaxMTU)
 		c.add(f)
 	case mode == ib.ModeDatagram && mtu > limit:
-		f := ruleDatagramMTU.Find("mtu = %d with mode = \"datagram\": datagram carries at most IB MTU − %d = %d − %d = %d bytes; %d is %d too many.",
+		f := finding.MTUAboveDatagram.Find("mtu = %d with mode = \"datagram\": datagram carries at most IB MTU − %d = %d − %d = %d bytes; %d is %d too many.",
 			mtu, ib.DatagramOverhead, largestIBMTU, ib.DatagramOverhead, limit, mtu, mtu-limit)
 		f.Summary = fmt.Sprintf("Refusing MTU %d in datagram mode", mtu)
 		f.WayOut = fmt.Sprintf("%d needs mode = \"connected\". In datagram mode use mtu = %d, which works on every fabric, or %d where the subnet manager's partition has mtu=5.",
 			mtu, safeDatagramMTU, limit)
 		c.add(f)
 	case mode == ib.ModeDatagram && mtu > safeDatagramMTU:
-		c.add(ruleGroupMTU.Find("mtu = %d with mode = \"datagram\" needs a broadcast group of %d − %d = %d bytes.",
+		c.add(finding.MTUDependsOnFabric.Find("mtu = %d with mode = \"datagram\" needs a broadcast group of %d − %d = %d bytes.",
 			mtu, largestIBMTU, ib.DatagramOverhead, limit))
 	}
 }
@@ -274,17 +274,17 @@ func (c *checker) port(p Planned) {
 	ethernet, unknown := o.LinkLayer == "Ethernet", o.LinkLayer == "" && o.Name == "" && !o.Sleeping
 	switch {
 	case unknown && (p.Port || p.LinkType):
-		c.add(rulePostponed.Find("No port of %s has the GUID %s yet.", c.s.Host, c.d.PortGUID))
+		c.add(finding.IPoIBPostponed.Find("No port of %s has the GUID %s yet.", c.s.Host, c.d.PortGUID))
 	case unknown:
-		f := rulePort.Find("No port of %s has the GUID %s now. %s", c.s.Host, c.d.PortGUID, portsOf(c.s))
+		f := finding.IPoIBPortUnknown.Find("No port of %s has the GUID %s now. %s", c.s.Host, c.d.PortGUID, portsOf(c.s))
 		f.WayOut = "Use port_guids of the infiniband_guids or infiniband_card resource; if the GUID is new, make this resource depend on infiniband_guids."
 		c.add(f)
 	case ethernet && p.LinkType:
-		c.add(rulePostponed.Find("Port %s of %s is in Ethernet mode now.", c.d.PortGUID, c.s.Host))
+		c.add(finding.IPoIBPostponed.Find("Port %s of %s is in Ethernet mode now.", c.d.PortGUID, c.s.Host))
 	case ethernet:
-		c.add(ruleEthernet.Find("Port %s of %s has link layer Ethernet.", c.d.PortGUID, c.s.Host))
+		c.add(finding.IPoIBPortEthernet.Find("Port %s of %s has link layer Ethernet.", c.d.PortGUID, c.s.Host))
 	case o.Sleeping:
-		c.add(rulePostponed.Find("The module of the card that has port %s is not loaded on %s; it will be.", c.d.PortGUID, c.s.Host))
+		c.add(finding.IPoIBPostponed.Find("The module of the card that has port %s is not loaded on %s; it will be.", c.d.PortGUID, c.s.Host))
 	default:
 		c.mode()
 		c.childName()
@@ -297,7 +297,7 @@ func (c *checker) port(p Planned) {
 func (c *checker) childName() {
 	const most = 15 // IFNAMSIZ less the terminating zero
 	if c.observed.Parent != "" && len(c.observed.Name) > most {
-		c.add(ruleChildName.Find("%s of %s has %d characters, %d more than %d.", c.observed.Name, c.s.Host, len(c.observed.Name), len(c.observed.Name)-most, most))
+		c.add(finding.PKeyNameTooLong.Find("%s of %s has %d characters, %d more than %d.", c.observed.Name, c.s.Host, len(c.observed.Name), len(c.observed.Name)-most, most))
 	}
 }
 
@@ -308,9 +308,9 @@ func (c *checker) mode() {
 	switch {
 	case c.d.Config.Mode != ib.ModeConnected:
 	case o.Present && !o.Capable:
-		c.add(ruleConnected.Find("Interface %s of %s, driver %s: bit 0x80 of its hardware address is clear.", o.Name, c.s.Host, o.Driver))
+		c.add(finding.ConnectedModeMissing.Find("Interface %s of %s, driver %s: bit 0x80 of its hardware address is clear.", o.Name, c.s.Host, o.Driver))
 	case !o.Present && !o.Capable && o.Driver == "mlx5_core":
-		c.add(ruleConnected.Find("Port %s of %s belongs to a card of driver mlx5_core.", c.d.PortGUID, c.s.Host))
+		c.add(finding.ConnectedModeMissing.Find("Port %s of %s belongs to a card of driver mlx5_core.", c.d.PortGUID, c.s.Host))
 	}
 }
 
@@ -339,11 +339,11 @@ func (c *checker) carrier(p Planned) {
 	switch {
 	case p.SM:
 	case o.LinkLayer == "InfiniBand" && o.Physical == "" && !o.Sleeping:
-		f := ruleNoSM.Find("Port %s of %s: its phys_state and sm_lid cannot be read.", c.d.PortGUID, c.s.Host)
+		f := finding.PortWithoutSubnetManager.Find("Port %s of %s: its phys_state and sm_lid cannot be read.", c.d.PortGUID, c.s.Host)
 		f.Summary = "It is not known whether a subnet manager serves this port"
 		c.add(f)
 	case o.Unserved():
-		c.add(ruleNoSM.Find("Port %s of %s: physical state LinkUp, state %s, no SM LID.", c.d.PortGUID, c.s.Host, o.PortState))
+		c.add(finding.PortWithoutSubnetManager.Find("Port %s of %s: physical state LinkUp, state %s, no SM LID.", c.d.PortGUID, c.s.Host, o.PortState))
 	}
 }
 
@@ -354,11 +354,11 @@ func (o Observed) Unserved() bool {
 
 // CheckFabric finds that none of the subnet managers of the configuration, which
 // elsewhere names, is on the fabric of an unserved port.
-func CheckFabric(d Desired, elsewhere []string) []safety.Finding {
+func CheckFabric(d Desired, elsewhere []string) []finding.Finding {
 	if len(elsewhere) == 0 {
 		return nil
 	}
-	return []safety.Finding{ruleElsewhere.Find("Port %s of %s does not reach %s.", d.PortGUID, d.Host, strings.Join(elsewhere, ", "))}
+	return []finding.Finding{finding.SubnetManagerElsewhere.Find("Port %s of %s does not reach %s.", d.PortGUID, d.Host, strings.Join(elsewhere, ", "))}
 }
 
 // overlap compares the subnets with those of the host's other interfaces. carrier is
@@ -371,7 +371,7 @@ func (c *checker) overlap(carrier string) {
 			}
 			for _, a := range n.Addresses {
 				if a.Overlaps(p) && !a.Addr().IsLoopback() && !a.Addr().IsLinkLocalUnicast() && !c.gave(n, a) {
-					c.add(ruleOverlap.Find("%s overlaps %s of %s on %s.", p, a, n.Name, c.s.Host))
+					c.add(finding.SubnetTwice.Find("%s overlaps %s of %s on %s.", p, a, n.Name, c.s.Host))
 				}
 			}
 		}

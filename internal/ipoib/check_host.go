@@ -7,19 +7,19 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
 
 // trueNAS checks what only the middleware knows.
 func (c *checker) trueNAS() {
 	if len(c.d.Config.Routes) > 0 {
-		c.add(ruleTrueNASRoutes.Find("%s: routes %s.", c.s.Host, joinRoutes(c.d.Config.Routes)))
+		c.add(finding.TrueNASRoutes.Find("%s: routes %s.", c.s.Host, joinRoutes(c.d.Config.Routes)))
 	}
 	if c.target().pkey != 0 {
-		c.add(ruleTrueNASPKey.Find("%s: pkey = \"0x%04x\".", c.s.Host, c.d.PKey))
+		c.add(finding.TrueNASPKey.Find("%s: pkey = \"0x%04x\".", c.s.Host, c.d.PKey))
 	}
 	c.privateMTU()
 	t := c.s.TrueNAS
@@ -29,14 +29,14 @@ func (c *checker) trueNAS() {
 	c.pending(t)
 	all, err := midclt.ParseInterfaces(t.Interfaces)
 	if err != nil {
-		c.add(rulePlatform.Find("%s: the middleware's list of interfaces is not understood: %v.", c.s.Host, err))
+		c.add(finding.IPoIBUnsupported.Find("%s: the middleware's list of interfaces is not understood: %v.", c.s.Host, err))
 		return
 	}
 	if midclt.NothingStored(all) {
 		c.firstRow(all)
 	} else if len(c.observed.Foreign) > 0 {
-		f := ruleAdopt.Find("%s of %s: %s.", c.observed.Name, c.s.Host, strings.Join(c.observed.Foreign, "; "))
-		c.addConsent(f, ConsentAdopt, c.observed.Name, c.d.Consent.AdoptInterface)
+		f := finding.InterfaceStoredByOthers.Find("%s of %s: %s.", c.observed.Name, c.s.Host, strings.Join(c.observed.Foreign, "; "))
+		c.addConsent(f, c.observed.Name, c.d.Consent.AdoptInterface)
 	}
 	c.udevWipe()
 }
@@ -47,11 +47,11 @@ func (c *checker) pending(t *inventory.TrueNAS) {
 	waiting, known := t.CheckinWaiting.Get()
 	switch {
 	case !t.PendingChanges.Known():
-		c.add(rulePending.Find("%s: whether changes are pending is not known: %s.", c.s.Host, t.PendingChanges.Why()))
+		c.add(finding.TrueNASChangePending.Find("%s: whether changes are pending is not known: %s.", c.s.Host, t.PendingChanges.Why()))
 	case !known:
-		c.add(rulePending.Find("%s: whether a check-in is waited for is not known: %s.", c.s.Host, t.CheckinWaiting.Why()))
+		c.add(finding.TrueNASChangePending.Find("%s: whether a check-in is waited for is not known: %s.", c.s.Host, t.CheckinWaiting.Why()))
 	case fact.Yes(t.PendingChanges) || waiting > 0:
-		c.add(rulePending.Find("%s: pending changes: %t, seconds left for a check-in: %d.", c.s.Host, fact.Yes(t.PendingChanges), waiting))
+		c.add(finding.TrueNASChangePending.Find("%s: pending changes: %t, seconds left for a check-in: %d.", c.s.Host, fact.Yes(t.PendingChanges), waiting))
 	}
 }
 
@@ -60,19 +60,19 @@ func (c *checker) privateMTU() {
 	if mtu <= trueNASMaxMTU || mtu > ib.ConnectedMaxMTU || c.d.Config.Mode != ib.ModeConnected {
 		return
 	}
-	f := ruleTrueNASMTU.Find("mtu = %d is %d more than the %d that the API of %s takes.", mtu, mtu-trueNASMaxMTU, trueNASMaxMTU, c.s.Host)
+	f := finding.MTUAboveTrueNAS.Find("mtu = %d is %d more than the %d that the API of %s takes.", mtu, mtu-trueNASMaxMTU, trueNASMaxMTU, c.s.Host)
 	switch c.d.Consent.PrivateMTU {
 	case mtu:
-		f.Severity = safety.Warn
+		f.Severity = finding.Warn
 		f.Summary = "The MTU is stored past the API of TrueNAS"
-		f.WayOut = "Allowed by " + ConsentPrivateMTU + "."
+		f.WayOut = "Allowed by " + f.Rule.ConsentAttribute + "."
 	case 0:
 		f.WayOut = fmt.Sprintf("Use mtu = %d with mode = \"connected\": it is within the API and loses little. If you accept the private method, add:", trueNASMaxMTU)
-		f.Consent = fmt.Sprintf("%s = %d", ConsentPrivateMTU, mtu)
+		f.Consent = fmt.Sprintf("%s = %d", f.Rule.ConsentAttribute, mtu)
 	default:
-		f.Evidence += fmt.Sprintf(" %s names %d instead.", ConsentPrivateMTU, c.d.Consent.PrivateMTU)
+		f.Evidence += fmt.Sprintf(" %s names %d instead.", f.Rule.ConsentAttribute, c.d.Consent.PrivateMTU)
 		f.WayOut = fmt.Sprintf("Use mtu = %d, or change the consent to:", trueNASMaxMTU)
-		f.Consent = fmt.Sprintf("%s = %d", ConsentPrivateMTU, mtu)
+		f.Consent = fmt.Sprintf("%s = %d", f.Rule.ConsentAttribute, mtu)
 	}
 	c.add(f)
 }
@@ -82,7 +82,7 @@ func (c *checker) privateMTU() {
 func (c *checker) firstRow(all []midclt.Interface) {
 	management := managementInterface(c.s)
 	if management == "" {
-		c.add(ruleOthersLost.Find("%s has no stored interface, and the one that leads to it is not known.", c.s.Host))
+		c.add(finding.TrueNASOthersGoDown.Find("%s has no stored interface, and the one that leads to it is not known.", c.s.Host))
 		return
 	}
 	var lost []string
@@ -92,26 +92,26 @@ func (c *checker) firstRow(all []midclt.Interface) {
 		}
 	}
 	if len(lost) > 0 {
-		c.add(ruleOthersLost.Find("%s has no stored interface, and besides %s these have addresses: %s.", c.s.Host, management, strings.Join(lost, ", ")))
+		c.add(finding.TrueNASOthersGoDown.Find("%s has no stored interface, and besides %s these have addresses: %s.", c.s.Host, management, strings.Join(lost, ", ")))
 		return
 	}
-	f := ruleFirstRow.Find("%s has no stored interface; %s leads to it.", c.s.Host, management)
+	f := finding.TrueNASFirstInterface.Find("%s has no stored interface; %s leads to it.", c.s.Host, management)
 	f.WayOut = fmt.Sprintf("Store %s in the TrueNAS web interface (Network, Interfaces, Edit, Save, Test), or have this change store it with DHCP in the same transaction.", management)
-	c.addConsent(f, ConsentKeep, management, c.d.Consent.KeepInterface)
+	c.addConsent(f, management, c.d.Consent.KeepInterface)
 }
 
 // udevWipe finds the rules that the middleware would delete.
 func (c *checker) udevWipe() {
 	tunables, err := midclt.ParseTunables(c.s.TrueNAS.Tunables)
 	if err != nil {
-		c.add(rulePlatform.Find("%s: the middleware's list of tunables is not understood: %v.", c.s.Host, err))
+		c.add(finding.IPoIBUnsupported.Find("%s: the middleware's list of tunables is not understood: %v.", c.s.Host, err))
 		return
 	}
 	if t, ok := findTunable(tunables, c.d.PortGUID); ok && t.Enabled && t.Value == udevRule(c.d.PortGUID, c.d.Config.Mode) {
 		return // stays as it is
 	}
 	if c.s.Denied[udevDir] {
-		c.add(ruleUdevWipe.Find("%s of %s cannot be read, so that it may hold others.", udevDir, c.s.Host))
+		c.add(finding.TrueNASDeletesUdevRules.Find("%s of %s cannot be read, so that it may hold others.", udevDir, c.s.Host))
 		return
 	}
 	var foreign []string
@@ -125,6 +125,6 @@ func (c *checker) udevWipe() {
 		}
 	}
 	if len(foreign) > 0 {
-		c.add(ruleUdevWipe.Find("%s of %s holds %s.", udevDir, c.s.Host, strings.Join(foreign, ", ")))
+		c.add(finding.TrueNASDeletesUdevRules.Find("%s of %s holds %s.", udevDir, c.s.Host, strings.Join(foreign, ", ")))
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 const testPort = ib.GUID(0xe41d2d0300e44ed1)
@@ -110,63 +110,63 @@ func TestCheck(t *testing.T) {
 		d        Desired
 		planned  Planned
 		code     string // empty: nothing blocks
-		severity safety.Severity
+		severity finding.Severity
 		text     []string
 	}{
 		{name: "good", s: testHost(), d: connected},
-		{name: "datagram with 65520", s: testHost(), d: desired(ib.ModeDatagram, 65520, "172.16.0.20/24"), code: "IP005", severity: safety.Refuse,
+		{name: "datagram with 65520", s: testHost(), d: desired(ib.ModeDatagram, 65520, "172.16.0.20/24"), code: "IP005", severity: finding.Refuse,
 			text: []string{"Refusing MTU 65520 in datagram mode", "datagram carries at most IB MTU − 4 = 4096 − 4 = 4092 bytes; 65520 is 61428 too many",
 				`65520 needs mode = "connected"`, "mtu = 2044, which works on every fabric, or 4092"}},
-		{name: "datagram 4092", s: testHost(), d: desired(ib.ModeDatagram, 4092), code: "IP018", severity: safety.Warn, text: []string{"mtu=5"}},
-		{name: "too large", s: testHost(), d: desired(ib.ModeConnected, 65521), code: "IP006", severity: safety.Refuse, text: []string{"1 more than 65520"}},
-		{name: "too small", s: testHost(), d: desired(ib.ModeDatagram, 576), code: "IP007", severity: safety.Refuse, text: []string{"1280"}},
+		{name: "datagram 4092", s: testHost(), d: desired(ib.ModeDatagram, 4092), code: "IP018", severity: finding.Warn, text: []string{"mtu=5"}},
+		{name: "too large", s: testHost(), d: desired(ib.ModeConnected, 65521), code: "IP006", severity: finding.Refuse, text: []string{"1 more than 65520"}},
+		{name: "too small", s: testHost(), d: desired(ib.ModeDatagram, 576), code: "IP007", severity: finding.Refuse, text: []string{"1280"}},
 		{name: "P_Key child", s: testHost(), d: Desired{PortGUID: testPort, PKey: 0x8001, Config: connected.Config}},
-		{name: "P_Key without its bit", s: testHost(), d: Desired{PortGUID: testPort, PKey: 0x0001, Config: connected.Config}, code: "IP002", severity: safety.Refuse,
+		{name: "P_Key without its bit", s: testHost(), d: Desired{PortGUID: testPort, PKey: 0x0001, Config: connected.Config}, code: "IP002", severity: finding.Refuse,
 			text: []string{`pkey = "0x0001"`, `Write pkey = "0x8001"`, "full or a limited member"}},
-		{name: "unknown port", s: testHost(), d: Desired{PortGUID: 0x1234, Config: connected.Config}, code: "IP003", severity: safety.Refuse,
+		{name: "unknown port", s: testHost(), d: Desired{PortGUID: 0x1234, Config: connected.Config}, code: "IP003", severity: finding.Refuse,
 			text: []string{"No port of intel9 has the GUID 0x0000000000001234", "0000:01:00.0 port 1: 0xe41d2d0300e44ed1 (InfiniBand)"}},
-		{name: "planned port", s: testHost(), d: Desired{PortGUID: 0x1234, Config: connected.Config}, planned: Planned{Port: true}, code: "IP022", severity: safety.Note, text: []string{"postponed"}},
-		{name: "Ethernet port", s: testHost(ethernet), d: connected, code: "IP004", severity: safety.Refuse, text: []string{"infiniband_link_type"}},
-		{name: "Ethernet port, planned", s: testHost(ethernet), d: connected, planned: Planned{LinkType: true}, code: "IP022", severity: safety.Note, text: []string{"Ethernet mode now"}},
-		{name: "connected on mlx5", s: testHost(mlx5), d: connected, code: "IP009", severity: safety.Refuse, text: []string{"bit 0x80", "mlx5_core"}},
-		{name: "session", s: testHost(func(s *inventory.Snapshot) { s.SSH.Devs = fact.Known([]string{"ibp1s0"}) }), d: connected, code: "IP010", severity: safety.NeedsConsent,
+		{name: "planned port", s: testHost(), d: Desired{PortGUID: 0x1234, Config: connected.Config}, planned: Planned{Port: true}, code: "IP022", severity: finding.Note, text: []string{"postponed"}},
+		{name: "Ethernet port", s: testHost(ethernet), d: connected, code: "IP004", severity: finding.Refuse, text: []string{"infiniband_link_type"}},
+		{name: "Ethernet port, planned", s: testHost(ethernet), d: connected, planned: Planned{LinkType: true}, code: "IP022", severity: finding.Note, text: []string{"Ethernet mode now"}},
+		{name: "connected on mlx5", s: testHost(mlx5), d: connected, code: "IP009", severity: finding.Refuse, text: []string{"bit 0x80", "mlx5_core"}},
+		{name: "session", s: testHost(func(s *inventory.Snapshot) { s.SSH.Devs = fact.Known([]string{"ibp1s0"}) }), d: connected, code: "IP010", severity: finding.NeedsConsent,
 			text: []string{"ibp1s0 of intel9 carries the SSH session from 192.0.2.100", `allow_session_interface = "ibp1s0"`}},
 		{name: "default route", s: testHost(func(s *inventory.Snapshot) { s.Routes.Default = []inventory.DefaultRoute{{Dev: "ibp1s0"}} }), d: connected,
-			code: "IP010", severity: safety.NeedsConsent, text: []string{"the default route"}},
-		{name: "session over a VLAN on a bond", s: testHost(above("bond0.7", "bond0", "ibp1s0")), d: connected, code: "IP010", severity: safety.NeedsConsent,
+			code: "IP010", severity: finding.NeedsConsent, text: []string{"the default route"}},
+		{name: "session over a VLAN on a bond", s: testHost(above("bond0.7", "bond0", "ibp1s0")), d: connected, code: "IP010", severity: finding.NeedsConsent,
 			text: []string{"ibp1s0 of intel9 carries the SSH session from 192.0.2.100, by bond0.7 above it", `allow_session_interface = "ibp1s0"`}},
-		{name: "session over a P_Key child", s: testHost(sessionOverChild), d: connected, code: "IP010", severity: safety.NeedsConsent,
+		{name: "session over a P_Key child", s: testHost(sessionOverChild), d: connected, code: "IP010", severity: finding.NeedsConsent,
 			text: []string{"the SSH session from 192.0.2.100, by ibp1s0.8001 above it"}},
-		{name: "session over the parent of a child", s: testHost(sessionOver("ibp1s0")), d: child, code: "IP010", severity: safety.NeedsConsent,
+		{name: "session over the parent of a child", s: testHost(sessionOver("ibp1s0")), d: child, code: "IP010", severity: finding.NeedsConsent,
 			text: []string{"ibp1s0 of intel9 carries the SSH session", `allow_session_interface = "ibp1s0"`}},
 		{name: "session over the parent of a child, consent to the child", s: testHost(sessionOver("ibp1s0")),
-			d: withConsent(child, Consent{SessionInterface: "ibp1s0.8001"}), code: "IP010", severity: safety.Warn, text: []string{"Allowed by"}},
-		{name: "unknown session", s: testHost(unknownSession), d: connected, code: "IP010", severity: safety.NeedsConsent,
+			d: withConsent(child, Consent{SessionInterface: "ibp1s0.8001"}), code: "IP010", severity: finding.Warn, text: []string{"Allowed by"}},
+		{name: "unknown session", s: testHost(unknownSession), d: connected, code: "IP010", severity: finding.NeedsConsent,
 			text: []string{"may lead to this host", "ibp1s0 of intel9 may carry the SSH session: its interfaces are not known: the tool hung", `allow_session_interface = "ibp1s0"`}},
 		{name: "unknown session, consent", s: testHost(unknownSession), d: withConsent(connected, Consent{SessionInterface: "ibp1s0"}),
-			code: "IP010", severity: safety.Warn, text: []string{"Allowed by allow_session_interface"}},
-		{name: "storage", s: testHost(storageVia(fact.Known("ibp1s0"))), d: connected, code: "IP040", severity: safety.NeedsConsent,
+			code: "IP010", severity: finding.Warn, text: []string{"Allowed by allow_session_interface"}},
+		{name: "storage", s: testHost(storageVia(fact.Known("ibp1s0"))), d: connected, code: "IP040", severity: finding.NeedsConsent,
 			text: []string{"ibp1s0 of intel9 carries nfs4 nas:/tank on /mnt", `allow_session_interface = "ibp1s0"`}},
 		{name: "storage, consent", s: testHost(storageVia(fact.Known("ibp1s0"))), d: withConsent(connected, Consent{SessionInterface: "ibp1s0"}),
-			code: "IP040", severity: safety.Warn, text: []string{"Allowed by"}},
-		{name: "unknown way to storage", s: testHost(storageVia(fact.Unknown[string]("ip hung"))), d: connected, code: "IP040", severity: safety.NeedsConsent,
+			code: "IP040", severity: finding.Warn, text: []string{"Allowed by"}},
+		{name: "unknown way to storage", s: testHost(storageVia(fact.Unknown[string]("ip hung"))), d: connected, code: "IP040", severity: finding.NeedsConsent,
 			text: []string{"may carry storage of which the interface is not known: nfs4 nas:/tank (ip hung)", `allow_session_interface = "ibp1s0"`}},
 		{name: "storage elsewhere", s: testHost(storageVia(fact.Known("eno1"))), d: connected},
 		{name: "consent for another interface", s: testHost(func(s *inventory.Snapshot) { s.SSH.Devs = fact.Known([]string{"ibp1s0"}) }),
-			d: withConsent(connected, Consent{SessionInterface: "ib0"}), code: "IP010", severity: safety.NeedsConsent, text: []string{`names "ib0" instead`}},
+			d: withConsent(connected, Consent{SessionInterface: "ib0"}), code: "IP010", severity: finding.NeedsConsent, text: []string{`names "ib0" instead`}},
 		{name: "consent", s: testHost(func(s *inventory.Snapshot) { s.SSH.Devs = fact.Known([]string{"ibp1s0"}) }),
-			d: withConsent(connected, Consent{SessionInterface: "ibp1s0"}), code: "IP010", severity: safety.Warn, text: []string{"Allowed by allow_session_interface"}},
+			d: withConsent(connected, Consent{SessionInterface: "ibp1s0"}), code: "IP010", severity: finding.Warn, text: []string{"Allowed by allow_session_interface"}},
 		{name: "no SM", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].SMLID, s.Cards[0].Ports[0].State = 0, "Initializing" }), d: connected,
-			code: "IP020", severity: safety.Warn, text: []string{"state Initializing, no SM LID"}},
+			code: "IP020", severity: finding.Warn, text: []string{"state Initializing, no SM LID"}},
 		{name: "networkd is off", s: testHost(func(s *inventory.Snapshot) { s.Units[networkdUnit] = inventory.Unit{ActiveState: "inactive"} }), d: connected,
-			code: "IP019", severity: safety.Refuse, text: []string{"is inactive"}},
-		{name: "overlap", s: testHost(), d: desired(ib.ModeConnected, 65520, "192.0.2.99/25"), code: "IP013", severity: safety.Refuse, text: []string{"192.0.2.20/24 of eno1"}},
-		{name: "network address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.0/24"), code: "IP021", severity: safety.Refuse, text: []string{"network or broadcast"}},
-		{name: "broadcast address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.1.255/23"), code: "IP021", severity: safety.Refuse, text: []string{"network or broadcast"}},
-		{name: "twice", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.1/24", "172.16.0.1/16"), code: "IP021", severity: safety.Refuse, text: []string{"twice"}},
-		{name: "link-local", s: testHost(), d: desired(ib.ModeConnected, 65520, "fe80::1/64"), code: "IP021", severity: safety.Refuse, text: []string{"link-local"}},
+			code: "IP019", severity: finding.Refuse, text: []string{"is inactive"}},
+		{name: "overlap", s: testHost(), d: desired(ib.ModeConnected, 65520, "192.0.2.99/25"), code: "IP013", severity: finding.Refuse, text: []string{"192.0.2.20/24 of eno1"}},
+		{name: "network address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.0/24"), code: "IP021", severity: finding.Refuse, text: []string{"network or broadcast"}},
+		{name: "broadcast address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.1.255/23"), code: "IP021", severity: finding.Refuse, text: []string{"network or broadcast"}},
+		{name: "twice", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.1/24", "172.16.0.1/16"), code: "IP021", severity: finding.Refuse, text: []string{"twice"}},
+		{name: "link-local", s: testHost(), d: desired(ib.ModeConnected, 65520, "fe80::1/64"), code: "IP021", severity: finding.Refuse, text: []string{"link-local"}},
 		{name: "other system", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "fedora", PrettyName: "Fedora Linux 42"} }), d: connected,
-			code: "IP001", severity: safety.Refuse, text: []string{`"Fedora Linux 42", which is not supported: its cards can be read, but nothing on it can be changed`}},
+			code: "IP001", severity: finding.Refuse, text: []string{`"Fedora Linux 42", which is not supported: its cards can be read, but nothing on it can be changed`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { mustFind(t, Check(tt.s, tt.d, tt.planned), tt.code, tt.severity, tt.text) })
 	}
@@ -184,43 +184,43 @@ func TestCheck_trueNAS(t *testing.T) {
 		s        *inventory.Snapshot
 		d        Desired
 		code     string
-		severity safety.Severity
+		severity finding.Severity
 		text     []string
 	}{
 		{name: "good", s: testHost(onTrueNAS(stored, free)), d: d},
-		{name: "large MTU", s: testHost(onTrueNAS(stored, free)), d: large, code: "IP008", severity: safety.NeedsConsent,
+		{name: "large MTU", s: testHost(onTrueNAS(stored, free)), d: large, code: "IP008", severity: finding.NeedsConsent,
 			text: []string{"56304 more than the 9216 that the API of xeon2zfs takes", "mtu = 9216", "truenas_private_mtu = 65520"}},
-		{name: "large MTU, other consent", s: testHost(onTrueNAS(stored, free)), d: withConsent(large, Consent{PrivateMTU: 10000}), code: "IP008", severity: safety.NeedsConsent,
+		{name: "large MTU, other consent", s: testHost(onTrueNAS(stored, free)), d: withConsent(large, Consent{PrivateMTU: 10000}), code: "IP008", severity: finding.NeedsConsent,
 			text: []string{"names 10000 instead"}},
-		{name: "large MTU, consent", s: testHost(onTrueNAS(stored, free)), d: withConsent(large, Consent{PrivateMTU: 65520}), code: "IP008", severity: safety.Warn,
+		{name: "large MTU, consent", s: testHost(onTrueNAS(stored, free)), d: withConsent(large, Consent{PrivateMTU: 65520}), code: "IP008", severity: finding.Warn,
 			text: []string{"past the API"}},
-		{name: "fresh", s: testHost(onTrueNAS(eno1, ibp)), d: d, code: "IP014", severity: safety.NeedsConsent, text: []string{"eno1 leads to it", `truenas_keep_interface = "eno1"`, "clears and switches off"}},
-		{name: "fresh, consent", s: testHost(onTrueNAS(eno1, ibp)), d: withConsent(d, Consent{KeepInterface: "eno1"}), code: "IP014", severity: safety.Warn, text: []string{"Allowed by"}},
+		{name: "fresh", s: testHost(onTrueNAS(eno1, ibp)), d: d, code: "IP014", severity: finding.NeedsConsent, text: []string{"eno1 leads to it", `truenas_keep_interface = "eno1"`, "clears and switches off"}},
+		{name: "fresh, consent", s: testHost(onTrueNAS(eno1, ibp)), d: withConsent(d, Consent{KeepInterface: "eno1"}), code: "IP014", severity: finding.Warn, text: []string{"Allowed by"}},
 		{name: "fresh, two networks", s: testHost(onTrueNAS(eno1, ibp, storedInterface(t, "eno2", true, "198.51.100.3/24"))), d: withConsent(d, Consent{KeepInterface: "eno1"}),
-			code: "IP015", severity: safety.Refuse, text: []string{"eno2 (198.51.100.3/24)"}},
-		{name: "someone else's row", s: testHost(onTrueNAS(stored, foreign)), d: d, code: "IP012", severity: safety.NeedsConsent,
+			code: "IP015", severity: finding.Refuse, text: []string{"eno2 (198.51.100.3/24)"}},
+		{name: "someone else's row", s: testHost(onTrueNAS(stored, foreign)), d: d, code: "IP012", severity: finding.NeedsConsent,
 			text: []string{`description "by hand"`, `adopt_interface = "ibp1s0"`}},
-		{name: "pending", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.PendingChanges = fact.Known(true) }), d: d, code: "IP016", severity: safety.Refuse,
+		{name: "pending", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.PendingChanges = fact.Known(true) }), d: d, code: "IP016", severity: finding.Refuse,
 			text: []string{"pending changes: true", "Revert"}},
-		{name: "check-in", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.CheckinWaiting = fact.Known(30) }), d: d, code: "IP016", severity: safety.Refuse, text: []string{"30"}},
+		{name: "check-in", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.CheckinWaiting = fact.Known(30) }), d: d, code: "IP016", severity: finding.Refuse, text: []string{"30"}},
 		{name: "foreign rules", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.UdevRulesDirectory = []string{"99-mine.rules"} }), d: d,
-			code: "IP017", severity: safety.Refuse, text: []string{"99-mine.rules"}},
-		{name: "overlap", s: testHost(onTrueNAS(stored, free)), d: desired(ib.ModeConnected, 9216, "192.0.2.99/24"), code: "IP013", severity: safety.Refuse, text: []string{"eno1"}},
-		{name: "unreadable", s: testHost(onTrueNAS("{")), d: d, code: "IP001", severity: safety.Refuse, text: []string{"not understood"}},
+			code: "IP017", severity: finding.Refuse, text: []string{"99-mine.rules"}},
+		{name: "overlap", s: testHost(onTrueNAS(stored, free)), d: desired(ib.ModeConnected, 9216, "192.0.2.99/24"), code: "IP013", severity: finding.Refuse, text: []string{"eno1"}},
+		{name: "unreadable", s: testHost(onTrueNAS("{")), d: d, code: "IP001", severity: finding.Refuse, text: []string{"not understood"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { mustFind(t, Check(tt.s, tt.d, Planned{}), tt.code, tt.severity, tt.text) })
 	}
 }
 
 // mustFind wants exactly the finding of that code; without one, nothing that blocks.
-func mustFind(t *testing.T, found []safety.Finding, code string, severity safety.Severity, text []string) {
+func mustFind(t *testing.T, found []finding.Finding, code string, severity finding.Severity, text []string) {
 	t.Helper()
-	var hit *safety.Finding
+	var hit *finding.Finding
 	for i, f := range found {
-		if f.Code == code {
+		if f.Rule.Code == code {
 			hit = &found[i]
 		} else if f.Severity.Blocks() {
-			t.Errorf("unexpected %s: %s", f.Code, f.Evidence)
+			t.Errorf("unexpected %s: %s", f.Rule.Code, f.Evidence)
 		}
 	}
 	if code == "" {
@@ -250,17 +250,6 @@ func ethernet(s *inventory.Snapshot) {
 func mlx5(s *inventory.Snapshot) {
 	s.Cards[0].Driver = "mlx5_core"
 	s.Netdevs[1].Connected = false
-}
-
-func TestRules_areComplete(t *testing.T) {
-	for _, r := range Rules {
-		if r.Title == "" || (r.Severity.Blocks() && r.Meaning == "" && r.WayOut == "") {
-			t.Errorf("%s says too little: %+v", r.Code, r)
-		}
-		if r.Severity == safety.NeedsConsent && r.ConsentAttribute == "" {
-			t.Errorf("%s needs a consent that has no attribute", r.Code)
-		}
-	}
 }
 
 func TestDefaultMTU(t *testing.T) {
@@ -299,7 +288,7 @@ func TestCheck_stacked(t *testing.T) {
 	} {
 		var evidence []string
 		for _, f := range Check(testHost(tt.change), Desired{Host: "intel9", PortGUID: testPort, Config: Config{Mode: ib.ModeDatagram, MTU: 2044}}, Planned{}) {
-			if f.Code == "IP035" {
+			if f.Rule == finding.InterfaceInBond {
 				evidence = append(evidence, f.Evidence)
 			}
 		}
@@ -341,7 +330,7 @@ func TestCheck_overlapIsNotWithItself(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := desired(ib.ModeConnected, 65520, own)
-			found := slices.ContainsFunc(Check(tc.s, d, Planned{Port: true, Carrier: tc.carry}), func(f safety.Finding) bool { return f.Code == "IP013" })
+			found := slices.ContainsFunc(Check(tc.s, d, Planned{Port: true, Carrier: tc.carry}), func(f finding.Finding) bool { return f.Rule == finding.SubnetTwice })
 			if found != tc.found {
 				t.Errorf("IP013 %t, want %t", found, tc.found)
 			}

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 const testAddress = "80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1"
@@ -74,7 +74,7 @@ func TestObserve_foreign(t *testing.T) {
 				}
 				return
 			}
-			mustFind(t, Check(s, desired("connected", 65520), Planned{}), "IP011", safety.Refuse, tt.want)
+			mustFind(t, Check(s, desired("connected", 65520), Planned{}), "IP011", finding.Refuse, tt.want)
 		})
 	}
 }
@@ -83,7 +83,7 @@ func TestObserve_foreign(t *testing.T) {
 func TestObserve_unreadable(t *testing.T) {
 	for _, path := range []string{"/etc/netplan/x.yaml", "/etc/netplan", "/etc/network/interfaces", "/etc/systemd/network", "/etc/NetworkManager/system-connections/x"} {
 		s := testHost(func(s *inventory.Snapshot) { s.Denied = map[string]bool{path: true, "/etc/opensm/x.conf": true} })
-		mustFind(t, Check(s, desired("connected", 65520), Planned{}), "IP011", safety.Refuse, []string{path + " cannot be read"})
+		mustFind(t, Check(s, desired("connected", 65520), Planned{}), "IP011", finding.Refuse, []string{path + " cannot be read"})
 		if o := Observe(s, testPort, 0); len(o.Foreign) != 1 || strings.Contains(o.Foreign[0], "opensm") {
 			t.Errorf("%q", o.Foreign)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
@@ -174,7 +175,7 @@ func TestLab_OpenSM_wakesThePort(t *testing.T) {
 	}
 	for _, f := range opensm.Check(l.snapshot(t, "intel9"), smDesired(), opensm.Planned{}) {
 		if f.Severity.Blocks() {
-			t.Errorf("plan refuses: %s: %s", f.Code, f.Evidence)
+			t.Errorf("plan refuses: %s: %s", f.Rule.Code, f.Evidence)
 		}
 	}
 	r, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{})
@@ -191,7 +192,7 @@ func TestLab_OpenSM_wakesThePort(t *testing.T) {
 
 func TestOpenSM_equalPriorities(t *testing.T) {
 	found := opensm.CheckConfig(smDesired(), opensm.Planned{Rivals: []opensm.Desired{{Host: "other", PortGUID: ib.GUID(7), Priority: 14}}})
-	if len(found) != 1 || found[0].Code != "SM005" || found[0].Severity.Blocks() {
+	if len(found) != 1 || found[0].Rule != finding.OpensmPriorityEqual || found[0].Severity.Blocks() {
 		t.Fatalf("findings: %+v", found)
 	}
 	mustContain(t, found[0].Summary+found[0].Detail(), "(intel9 and other)", "lower port GUID wins", "have priority 14")
@@ -210,7 +211,7 @@ func TestLab_OpenSM_asksAndIsNotAnswered(t *testing.T) {
 	m := l.Machine("intel9")
 	run(t, l, "systemctl", "stop", "opensm@0xe41d2d0300e44e01.service")
 	l.AddSM(&labsim.SM{Port: nas.Cards()[0].Ports[0], Priority: 9})
-	findings := func() []safety.Finding {
+	findings := func() []finding.Finding {
 		t.Helper()
 		v, err := opensm.Survey(t.Context(), l.hosts["intel9"], l.snapshot(t, "intel9"), ubuntuPort)
 		if err != nil {
@@ -218,7 +219,7 @@ func TestLab_OpenSM_asksAndIsNotAnswered(t *testing.T) {
 		}
 		return opensm.CheckFabric(smDesired(), v, opensm.Lab{})
 	}
-	if found := findings(); len(found) != 1 || found[0].Code != "SM018" || !strings.Contains(found[0].Evidence, port.String()) {
+	if found := findings(); len(found) != 1 || found[0].Rule != finding.SubnetManagerCompetes || !strings.Contains(found[0].Evidence, port.String()) {
 		t.Fatalf("a subnet manager that answers: %+v", found)
 	}
 	for _, c := range []struct {
@@ -233,7 +234,7 @@ func TestLab_OpenSM_asksAndIsNotAnswered(t *testing.T) {
 	} {
 		m.Faults.Trap(c.program, 1, c.fault)
 		found := findings()
-		if !slices.ContainsFunc(found, func(f safety.Finding) bool { return f.Code == c.code && strings.Contains(f.Evidence, c.says) }) {
+		if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Rule.Code == c.code && strings.Contains(f.Evidence, c.says) }) {
 			t.Errorf("%s, %+v: %+v", c.program, c.fault, found)
 		}
 	}
@@ -241,7 +242,7 @@ func TestLab_OpenSM_asksAndIsNotAnswered(t *testing.T) {
 	m.Faults.Trap("ibnetdiscover", 1, labsim.ProgramFault{Exit: true, Status: 255})
 	_, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{})
 	var refused *safety.RefusedError
-	if !errors.As(err, &refused) || refused.Findings[0].Code != "SM019" || !strings.Contains(err.Error(), "ibnetdiscover ended with status 255") {
+	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.FabricGUIDTwice || !strings.Contains(err.Error(), "ibnetdiscover ended with status 255") {
 		t.Errorf("apply over a fabric that could not be walked: %v", err)
 	}
 	if o := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort); o.Active {

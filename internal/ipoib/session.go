@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // session checks that the change does not cut the branch that it sits on. Of a
@@ -17,9 +17,9 @@ func (c *checker) session() {
 		return
 	}
 	for _, look := range []struct {
-		rule safety.Rule
+		rule *finding.Rule
 		uses func(*inventory.Snapshot, string) []string
-	}{{ruleSession, sessionsOver}, {ruleStorage, storageOver}} {
+	}{{finding.SessionOverInterface, sessionsOver}, {finding.StorageOverInterface, storageOver}} {
 		for _, name := range []string{c.observed.Name, c.observed.Parent} {
 			if uses := look.uses(c.s, name); name != "" && len(uses) > 0 {
 				c.path(look.rule.Find("%s of %s carries %s.", name, c.s.Host, strings.Join(uses, " and ")), name)
@@ -35,7 +35,7 @@ func (c *checker) session() {
 func (c *checker) unknownPaths() {
 	name := c.observed.Name
 	if devs := c.s.SSH.Devs; !devs.Known() {
-		f := ruleSession.Find("%s of %s may carry the SSH session: its interfaces are not known: %s.", name, c.s.Host, devs.Why())
+		f := finding.SessionOverInterface.Find("%s of %s may carry the SSH session: its interfaces are not known: %s.", name, c.s.Host, devs.Why())
 		f.Summary = "Refusing to change an interface that may lead to this host"
 		c.path(f, name)
 	}
@@ -46,7 +46,7 @@ func (c *checker) unknownPaths() {
 		}
 	}
 	if len(lost) > 0 {
-		f := ruleStorage.Find("%s of %s may carry storage of which the interface is not known: %s.", name, c.s.Host, strings.Join(lost, ", "))
+		f := finding.StorageOverInterface.Find("%s of %s may carry storage of which the interface is not known: %s.", name, c.s.Host, strings.Join(lost, ", "))
 		f.Summary = "Refusing to change an interface that may carry storage"
 		c.path(f, name)
 	}
@@ -54,12 +54,12 @@ func (c *checker) unknownPaths() {
 
 // path adds a finding that goes by the consent to the interface or, of a P_Key
 // child, to that of its port: one argument holds one name.
-func (c *checker) path(f safety.Finding, name string) {
+func (c *checker) path(f finding.Finding, name string) {
 	given := c.d.Consent.SessionInterface
 	if given != "" && (given == c.observed.Name || given == c.observed.Parent) {
 		given = name
 	}
-	c.addConsent(f, ConsentSession, name, given)
+	c.addConsent(f, name, given)
 }
 
 // over says how a path by dev uses an interface; ok is false if it does not.
@@ -104,10 +104,11 @@ func storageOver(s *inventory.Snapshot, name string) []string {
 
 // addConsent adds a finding that the right token turns into a warning. A wrong
 // token is worth saying: it was given for another interface.
-func (c *checker) addConsent(f safety.Finding, attribute, want, given string) {
+func (c *checker) addConsent(f finding.Finding, want, given string) {
+	attribute := f.Rule.ConsentAttribute
 	switch given {
 	case want:
-		f.Severity, f.WayOut = safety.Warn, "Allowed by "+attribute+"."
+		f.Severity, f.WayOut = finding.Warn, "Allowed by "+attribute+"."
 	case "":
 		f.Consent = fmt.Sprintf("%s = %q", attribute, want)
 		f.WayOut = strings.TrimSpace(f.WayOut + " If you accept that, add:")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ifupdown"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netplan"
@@ -140,12 +141,12 @@ func (k Stack) runs(other Stack) bool {
 // nothing else has it.
 func (c *checker) stackFindings() {
 	if c.stack == StackUnknown {
-		c.add(ruleStack.Find("%s: neither netplan nor NetworkManager, systemd-networkd or ifupdown is in use.", c.s.Host))
+		c.add(finding.NetworkStackUnknown.Find("%s: neither netplan nor NetworkManager, systemd-networkd or ifupdown is in use.", c.s.Host))
 		return
 	}
 	if unit := c.stack.service(); unit != "" {
 		if u := c.s.Unit(unit); u.ActiveState != "active" {
-			f := ruleService.Find("%s is configured through %s, but %s is %s.", c.s.Host, c.stack, unit, u.ActiveState)
+			f := finding.NetworkServiceDown.Find("%s is configured through %s, but %s is %s.", c.s.Host, c.stack, unit, u.ActiveState)
 			f.WayOut = fmt.Sprintf("Start it (systemctl enable --now %s), or configure this host in another way.", strings.TrimSuffix(unit, ".service"))
 			c.add(f)
 		}
@@ -160,11 +161,11 @@ func (c *checker) stackFindings() {
 		c.stacked(n)
 	}
 	for _, line := range c.observed.Foreign {
-		c.add(ruleForeign.Find("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, line))
+		c.add(finding.InterfaceConfiguredElsewhere.Find("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, line))
 	}
 	// Who has read it once need not read it at every plan.
 	if c.s.CloudInit == "on" && !c.observed.Persisted.Found {
-		c.add(ruleCloudInit.Find("%s: /run/cloud-init/enabled is there, and no file below /etc/cloud says \"network: {config: disabled}\".", c.s.Host))
+		c.add(finding.CloudInitOwnsNetwork.Find("%s: /run/cloud-init/enabled is there, and no file below /etc/cloud says \"network: {config: disabled}\".", c.s.Host))
 	}
 }
 
@@ -176,11 +177,11 @@ func (c *checker) stanzas() {
 		f, err := ifupdown.Parse(c.s.Files[at].Content)
 		switch {
 		case err != nil:
-			bad := ruleNotRead.Find("%s of %s is not valid: %v.", at, c.s.Host, err)
+			bad := finding.NetworkFileNotRead.Find("%s of %s is not valid: %v.", at, c.s.Host, err)
 			bad.WayOut = "Mend the line, and try it with ifup --no-act --all."
 			c.add(bad)
 		case at == ifupdown.MainFile && !f.Reads(own):
-			c.add(ruleNotRead.Find("%s of %s has no line that reads %s.", at, c.s.Host, own))
+			c.add(finding.NetworkFileNotRead.Find("%s of %s has no line that reads %s.", at, c.s.Host, own))
 		}
 	}
 }
@@ -204,11 +205,11 @@ func (c *checker) managers(n *inventory.Netdev) {
 	}
 	switch {
 	case len(all) > 1:
-		c.add(ruleTwoManagers.Find("%s of %s is configured by %s.", n.Name, c.s.Host, strings.Join(words, " and by ")))
+		c.add(finding.InterfaceOfTwoServices.Find("%s of %s is configured by %s.", n.Name, c.s.Host, strings.Join(words, " and by ")))
 	case len(others) > 0:
-		c.add(ruleTwoManagers.Find("%s of %s is configured by %s, while the host is configured through %s.", n.Name, c.s.Host, others[0], c.stack))
+		c.add(finding.InterfaceOfTwoServices.Find("%s of %s is configured by %s, while the host is configured through %s.", n.Name, c.s.Host, others[0], c.stack))
 	case c.stack.service() == nmUnit && n.NMKnown && !n.NMManaged:
-		f := ruleNotRead.Find("NetworkManager of %s does not manage %s.", c.s.Host, n.Name)
+		f := finding.NetworkFileNotRead.Find("NetworkManager of %s does not manage %s.", c.s.Host, n.Name)
 		f.WayOut = "Look for it in unmanaged-devices of /etc/NetworkManager/conf.d, in NM_UNMANAGED of udev rules and in /etc/network/interfaces, and take it out there."
 		c.add(f)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ifupdown"
@@ -21,11 +22,11 @@ func (c *checker) stacked(n *inventory.Netdev) {
 				what = " (bond, mode " + upper.Mode + ")"
 			}
 		}
-		c.add(ruleStacked.Find("%s of %s is part of %s%s.", n.Name, c.s.Host, n.Master, what))
+		c.add(finding.InterfaceInBond.Find("%s of %s is part of %s%s.", n.Name, c.s.Host, n.Master, what))
 		return
 	}
 	for _, line := range stackedBy(c.s, n.Name) {
-		c.add(ruleStacked.Find("%s of %s: %s.", n.Name, c.s.Host, line))
+		c.add(finding.InterfaceInBond.Find("%s of %s: %s.", n.Name, c.s.Host, line))
 	}
 }
 
@@ -66,7 +67,7 @@ func (c *checker) fleeting() {
 	if o.Persisted.Found || !o.Present || !o.Up || o.Live.Mode != want.Mode || o.Live.MTU != want.MTU || !sameAddresses(o.Live.Addresses, want.Addresses) {
 		return
 	}
-	c.add(ruleFleeting.Find("%s of %s has mode %s, MTU %d and %s, and no file brings them back.", o.Name, c.s.Host, o.Live.Mode, o.Live.MTU, joinPrefixes(o.Live.Addresses)))
+	c.add(finding.InterfaceWouldBeLost.Find("%s of %s has mode %s, MTU %d and %s, and no file brings them back.", o.Name, c.s.Host, o.Live.Mode, o.Live.MTU, joinPrefixes(o.Live.Addresses)))
 }
 
 // ifupdown2 refuses the releases that cannot read an InfiniBand address.
@@ -76,12 +77,12 @@ func (c *checker) ifupdown2() {
 	case c.stack != StackIfupdown2:
 		return
 	case version == "":
-		f := ruleIfupdown2.Find("The version of ifupdown2 on %s is not known: it is not among the packages.", c.s.Host)
+		f := finding.Ifupdown2TooOld.Find("The version of ifupdown2 on %s is not known: it is not among the packages.", c.s.Host)
 		f.WayOut = "Install ifupdown2 3.0.0 or later as a package of the distribution."
 		c.add(f)
 		return
 	}
 	if major, _, _ := strings.Cut(version[strings.Index(version, ":")+1:], "."); major == "1" || major == "2" {
-		c.add(ruleIfupdown2.Find("%s has ifupdown2 %s.", c.s.Host, version))
+		c.add(finding.Ifupdown2TooOld.Find("%s has ifupdown2 %s.", c.s.Host, version))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
@@ -95,8 +96,8 @@ func (c *change) nothingPending(ctx context.Context) error {
 		return c.misread(midclt.CheckinWaiting().String(), r, err)
 	}
 	if pending || waiting > 0 {
-		f := rulePending.Find("%s: pending changes: %t, seconds left for a check-in: %d.", c.h.Name(), pending, waiting)
-		return &safety.RefusedError{What: "configure " + c.what(), Findings: []safety.Finding{f}}
+		f := finding.TrueNASChangePending.Find("%s: pending changes: %t, seconds left for a check-in: %d.", c.h.Name(), pending, waiting)
+		return &safety.RefusedError{What: "configure " + c.what(), Findings: []finding.Finding{f}}
 	}
 	return nil
 }

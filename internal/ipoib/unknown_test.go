@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
@@ -70,7 +71,7 @@ func TestCheck_unknown_facts(t *testing.T) {
 			}
 			for _, f := range Check(testHost(append(before, tt.set...)...), d, Planned{}) {
 				if strings.Contains(f.Evidence, tt.says) {
-					if !f.Severity.Blocks() && f.Code != ruleNoSM.Code {
+					if !f.Severity.Blocks() && f.Rule.Code != finding.PortWithoutSubnetManager.Code {
 						t.Errorf("%s does not block: %+v", name, f)
 					}
 					return

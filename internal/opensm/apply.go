@@ -188,7 +188,7 @@ func result(ctx context.Context, h *hosts.Host, d Desired, o Options) (Result, e
 		return r, err
 	}
 	for _, f := range append(CheckFabric(d, view, o.Lab), checkTaken(s, d, r.Observed)...) {
-		r.Warnings = append(r.Warnings, f.Code+" "+f.Summary+": "+f.Evidence)
+		r.Warnings = append(r.Warnings, f.Rule.Code+" "+f.Summary+": "+f.Evidence)
 	}
 	return r, nil
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/saquery"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sysfs"
@@ -107,7 +107,7 @@ func TestCheckFabric(t *testing.T) {
 	d := Desired{Host: "intel9", PortGUID: testPort, Priority: 5}
 	view := View{Ruled: fact.Known(true), Listed: fact.Known(true), Duplicate: fact.Known[[]ib.GUID](nil), Managers: []saquery.Manager{{LID: 1, GUID: testPort, Priority: 5, State: 3}, {LID: 2, GUID: 1, Priority: 5, State: 2}, {LID: 3, GUID: 2, Priority: 1, State: 2}, {LID: 4, GUID: 3, Priority: 9, State: 2}}}
 	found := CheckFabric(d, view, Lab{Known: map[ib.GUID]string{2: "pve1 port 1", 3: "pve2 port 1"}, Ours: map[ib.GUID]bool{2: true}})
-	if len(found) != 2 || found[0].Code != "SM018" || !strings.Contains(found[0].Evidence, "the other one rules by its lower GUID") {
+	if len(found) != 2 || found[0].Rule != finding.SubnetManagerCompetes || !strings.Contains(found[0].Evidence, "the other one rules by its lower GUID") {
 		t.Errorf("findings: %+v", found)
 	}
 	// Somebody started it by hand on a managed host.
@@ -115,7 +115,7 @@ func TestCheckFabric(t *testing.T) {
 		t.Errorf("got %s\nwant %s", found[1].Evidence, want)
 	}
 	found = CheckFabric(d, View{Ruled: fact.Known(false), Listed: fact.Known(true), Duplicate: fact.Known([]ib.GUID{3})}, Lab{})
-	if len(found) != 1 || found[0].Code != "SM019" || !found[0].Severity.Blocks() {
+	if len(found) != 1 || found[0].Rule != finding.FabricGUIDTwice || !found[0].Severity.Blocks() {
 		t.Errorf("findings: %+v", found)
 	}
 }
@@ -128,18 +128,18 @@ func TestCheckFabric_unknown(t *testing.T) {
 	for name, c := range map[string]struct {
 		v          View
 		code, text string
-		severity   safety.Severity
+		severity   finding.Severity
 	}{
 		"whether one rules": {View{Ruled: fact.Unknown[bool]("sminfo ended with status 1: sudo: a password is required"), Listed: all, Duplicate: no},
-			"SM028", "sudo: a password is required", safety.Warn},
+			"SM028", "sudo: a password is required", finding.Warn},
 		"which others there are": {View{Ruled: all, Master: saquery.Manager{GUID: testPort, State: 3}, Listed: fact.Unknown[bool]("saquery SMIR ended with status 255: timeout"), Duplicate: no},
-			"SM028", "saquery SMIR ended with status 255: timeout", safety.Warn},
+			"SM028", "saquery SMIR ended with status 255: timeout", finding.Warn},
 		"whether a GUID is there twice": {View{Ruled: none, Listed: all, Duplicate: fact.Unknown[[]ib.GUID]("ibnetdiscover ended with status 255: discover failed")},
-			"SM019", "ibnetdiscover ended with status 255: discover failed", safety.Refuse},
-		"later": {View{Later: "infiniband-diags is not installed"}, "SM009", "infiniband-diags is not installed", safety.Note},
+			"SM019", "ibnetdiscover ended with status 255: discover failed", finding.Refuse},
+		"later": {View{Later: "infiniband-diags is not installed"}, "SM009", "infiniband-diags is not installed", finding.Note},
 	} {
 		found := CheckFabric(d, c.v, Lab{})
-		if len(found) != 1 || found[0].Code != c.code || found[0].Severity != c.severity || !strings.Contains(found[0].Evidence, c.text) {
+		if len(found) != 1 || found[0].Rule.Code != c.code || found[0].Severity != c.severity || !strings.Contains(found[0].Evidence, c.text) {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}
@@ -171,7 +171,7 @@ func TestLint(t *testing.T) {
 	} {
 		var codes, text []string
 		for _, f := range Lint(tt.all, ports) {
-			codes, text = append(codes, f.Code), append(text, f.Evidence)
+			codes, text = append(codes, f.Rule.Code), append(text, f.Evidence)
 		}
 		if strings.Join(codes, " ") != tt.codes || !strings.Contains(strings.Join(text, " "), tt.text) {
 			t.Errorf("%s: %v %v", tt.name, codes, text)

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
@@ -33,16 +33,16 @@ type Planned struct {
 
 // Check finds what speaks against d on this host. It neither asks nor changes
 // the host.
-func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
+func Check(s *inventory.Snapshot, d Desired, p Planned) []finding.Finding {
 	found := CheckConfig(d, p)
 	plat, err := platform.Of(s)
 	if err != nil {
-		f := rulePlatform.Find("%v.", err)
+		f := finding.OpensmUnsupported.Find("%v.", err)
 		f.Summary, f.WayOut = "Refusing to run a subnet manager on an unsupported system", "Run it on a supported host of the fabric."
 		return append(found, f)
 	}
 	if plat.About().Kind == platform.KindTrueNAS {
-		return append(found, rulePlatform.Find("%s runs %s.", s.Host, plat.Name()))
+		return append(found, finding.OpensmUnsupported.Find("%s runs %s.", s.Host, plat.Name()))
 	}
 	if len(plat.PackagesFor(platform.FeatureOpenSM, s.OS.Kernel)) == 0 && !s.Commands["opensm"] {
 		return append(found, noPackage(s, plat))
@@ -57,8 +57,8 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []safety.Finding {
 
 // noPackage is for distributions that do not pack opensm: what an operator built
 // is used, nothing is built here.
-func noPackage(s *inventory.Snapshot, plat platform.Platform) safety.Finding {
-	f := rulePlatform.Find("%s runs %s, whose repositories have no package opensm.", s.Host, plat.Name())
+func noPackage(s *inventory.Snapshot, plat platform.Platform) finding.Finding {
+	f := finding.OpensmUnsupported.Find("%s runs %s, whose repositories have no package opensm.", s.Host, plat.Name())
 	f.WayOut = "Run the subnet manager on another host of the fabric, or install opensm on this one by hand"
 	if from := plat.About().ByHand; from != "" {
 		f.WayOut += " (" + from + ")"
@@ -68,66 +68,66 @@ func noPackage(s *inventory.Snapshot, plat platform.Platform) safety.Finding {
 }
 
 // CheckConfig finds what speaks against a configuration whatever host it is for.
-func CheckConfig(d Desired, p Planned) []safety.Finding {
-	var found []safety.Finding
+func CheckConfig(d Desired, p Planned) []finding.Finding {
+	var found []finding.Finding
 	if d.Priority < 0 || d.Priority > MaxPriority {
-		found = append(found, rulePriority.Find("priority = %d.", d.Priority))
+		found = append(found, finding.OpensmPriorityInvalid.Find("priority = %d.", d.Priority))
 	}
 	found = append(found, checkRivals(d, p)...)
 	found = append(found, Lint(d.Partitions, p.Lab.Ports)...)
 	if other := p.OtherPartitions; other != nil {
-		f := rulePeers.Find("The partitions of %s on %s are others than those of %s on %s.", d.PortGUID, d.Host, other.PortGUID, other.Host)
+		f := finding.PartitionsDiffer.Find("The partitions of %s on %s are others than those of %s on %s.", d.PortGUID, d.Host, other.PortGUID, other.Host)
 		f.Summary += fmt.Sprintf(" (%s and %s)", d.Host, other.Host)
 		found = append(found, f)
 	}
 	if ndr := p.Lab.NDR; len(ndr) > 0 {
-		found = append(found, ruleNDR.Find("At NDR: %s.", strings.Join(ndr, ", ")))
+		found = append(found, finding.OpensmUnfitForNDR.Find("At NDR: %s.", strings.Join(ndr, ", ")))
 	}
 	return append(found, checkGUIDs(d, p.Lab)...)
 }
 
 // checkPrefix is about cards whose ports do not take a subnet prefix.
-func checkPrefix(s *inventory.Snapshot, d Desired) []safety.Finding {
+func checkPrefix(s *inventory.Snapshot, d Desired) []finding.Finding {
 	card, _, ok := s.CardByPortGUID(d.PortGUID)
 	if prefix := d.Tuning.SubnetPrefix; !ok || prefix == 0 || prefix == opensm.DefaultSubnetPrefix || card.Driver != "mlx5_core" || !kernelFrom(s.OS.Kernel, 4, 20) {
 		return nil
 	}
-	return []safety.Finding{rulePrefix.Find("Card %s of %s has driver %s under Linux %s, and subnet_prefix = %q.", card.PCI, s.Host, card.Driver, s.OS.Kernel, d.Tuning.SubnetPrefix)}
+	return []finding.Finding{finding.SubnetPrefixIneffective.Find("Card %s of %s has driver %s under Linux %s, and subnet_prefix = %q.", card.PCI, s.Host, card.Driver, s.OS.Kernel, d.Tuning.SubnetPrefix)}
 }
 
 // checkTaken says that the port's GIDs do not begin with the prefix that its
 // master has.
-func checkTaken(s *inventory.Snapshot, d Desired, o Observed) []safety.Finding {
+func checkTaken(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding {
 	_, p, ok := s.CardByPortGUID(d.PortGUID)
 	if want := d.Tuning.SubnetPrefix; !ok || want == 0 || !o.Master() || p.Prefix == want {
 		return nil
 	}
-	f := rulePrefix.Find("The GIDs of port %s of %s begin with %s, not with %s.", d.PortGUID, s.Host, p.Prefix, d.Tuning.SubnetPrefix)
+	f := finding.SubnetPrefixIneffective.Find("The GIDs of port %s of %s begin with %s, not with %s.", d.PortGUID, s.Host, p.Prefix, d.Tuning.SubnetPrefix)
 	f.Summary = "The subnet prefix is not in force"
-	return []safety.Finding{f}
+	return []finding.Finding{f}
 }
 
 // checkGUIDs looks for what would stop opensm, among the managed hosts. Two
 // fabrics may each have one of two cards with one GUID, so that only the port's
 // own is a reason to refuse.
-func checkGUIDs(d Desired, lab Lab) []safety.Finding {
-	var found []safety.Finding
+func checkGUIDs(d Desired, lab Lab) []finding.Finding {
+	var found []finding.Finding
 	if where, twice := lab.Duplicate[d.PortGUID]; twice {
-		found = append(found, ruleGUIDs.Find("%s is on %s.", d.PortGUID, strings.Join(where, " and on ")))
+		found = append(found, finding.FabricGUIDTwice.Find("%s is on %s.", d.PortGUID, strings.Join(where, " and on ")))
 	} else if g, where, ok := lab.firstDuplicate(); ok {
-		f := ruleGUIDs.Find("%s is on %s.", g, strings.Join(where, " and on "))
-		f.Severity, f.Summary = safety.Warn, "Two cards have one GUID, which stops a fabric that has both"
+		f := finding.FabricGUIDTwice.Find("%s is on %s.", g, strings.Join(where, " and on "))
+		f.Severity, f.Summary = finding.Warn, "Two cards have one GUID, which stops a fabric that has both"
 		found = append(found, f)
 	}
 	if len(lab.Zero) > 0 {
-		found = append(found, ruleZero.Find("Without GUID: %s.", strings.Join(lab.Zero, ", ")))
+		found = append(found, finding.FabricCardWithoutGUIDs.Find("Without GUID: %s.", strings.Join(lab.Zero, ", ")))
 	}
 	return found
 }
 
 // checkRivals gives one finding however many rivals there are: a plan shows
 // each finding at length, and pairs grow with the square of the hosts.
-func checkRivals(d Desired, p Planned) []safety.Finding {
+func checkRivals(d Desired, p Planned) []finding.Finding {
 	if len(p.Rivals) == 0 {
 		return nil
 	}
@@ -142,38 +142,38 @@ func checkRivals(d Desired, p Planned) []safety.Finding {
 		others = fmt.Sprintf("%d others", n)
 	}
 	last := len(names) - 1
-	f := ruleEqual.Find("%s and %s have priority %d.", strings.Join(names[:last], ", "), names[last], d.Priority)
+	f := finding.OpensmPriorityEqual.Find("%s and %s have priority %d.", strings.Join(names[:last], ", "), names[last], d.Priority)
 	f.Summary += fmt.Sprintf(" (%s and %s)", d.Host, others)
-	return []safety.Finding{f}
+	return []finding.Finding{f}
 }
 
-func checkPort(s *inventory.Snapshot, d Desired, o Observed, p Planned) []safety.Finding {
+func checkPort(s *inventory.Snapshot, d Desired, o Observed, p Planned) []finding.Finding {
 	switch {
 	case !o.PortPresent && !o.Sleeping && (p.Port || p.LinkType):
-		return []safety.Finding{rulePostponed.Find("No port of %s has the GUID %s yet.", s.Host, d.PortGUID)}
+		return []finding.Finding{finding.OpensmPostponed.Find("No port of %s has the GUID %s yet.", s.Host, d.PortGUID)}
 	case !o.PortPresent && !o.Sleeping:
-		return []safety.Finding{rulePort.Find("No port of %s has the GUID %s now.%s", s.Host, d.PortGUID, portsOf(s, d.PortGUID))}
+		return []finding.Finding{finding.OpensmPortUnknown.Find("No port of %s has the GUID %s now.%s", s.Host, d.PortGUID, portsOf(s, d.PortGUID))}
 	case o.LinkLayer == "Ethernet" && p.LinkType:
-		return []safety.Finding{rulePostponed.Find("Port %s of %s is in Ethernet mode now.", d.PortGUID, s.Host)}
+		return []finding.Finding{finding.OpensmPostponed.Find("Port %s of %s is in Ethernet mode now.", d.PortGUID, s.Host)}
 	case o.LinkLayer == "Ethernet":
-		return []safety.Finding{ruleEthernet.Find("Port %s of %s has link layer Ethernet.", d.PortGUID, s.Host)}
+		return []finding.Finding{finding.OpensmPortEthernet.Find("Port %s of %s has link layer Ethernet.", d.PortGUID, s.Host)}
 	case o.Sleeping:
-		return []safety.Finding{rulePostponed.Find("The module of the card that has port %s is not loaded on %s; it will be.", d.PortGUID, s.Host)}
+		return []finding.Finding{finding.OpensmPostponed.Find("The module of the card that has port %s is not loaded on %s; it will be.", d.PortGUID, s.Host)}
 	}
 	return checkBound(s, d, o)
 }
 
 // checkBound looks at who serves the port now.
-func checkBound(s *inventory.Snapshot, d Desired, o Observed) []safety.Finding {
+func checkBound(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding {
 	switch {
 	case !o.IsSM.Known() && !o.Active:
-		f := ruleHeld.Find("Whether a subnet manager is bound to port %s of %s is not known: %s.", d.PortGUID, s.Host, o.IsSM.Why())
+		f := finding.OpensmPortHeld.Find("Whether a subnet manager is bound to port %s of %s is not known: %s.", d.PortGUID, s.Host, o.IsSM.Why())
 		f.WayOut = "Read the file on the host as root, and look into the kernel's log for what the card or its driver complains about. Plan again when it can be read."
-		return []safety.Finding{f}
+		return []finding.Finding{f}
 	case fact.Yes(o.IsSM) && !o.Active:
-		return []safety.Finding{ruleHeld.Find("A subnet manager is bound to port %s of %s, and %s does not run.", d.PortGUID, s.Host, o.Unit)}
+		return []finding.Finding{finding.OpensmPortHeld.Find("A subnet manager is bound to port %s of %s, and %s does not run.", d.PortGUID, s.Host, o.Unit)}
 	case o.Served() && fact.No(o.IsSM):
-		return []safety.Finding{ruleOther.Find("Port %s of %s has SM LID %d.", d.PortGUID, s.Host, o.SMLID)}
+		return []finding.Finding{finding.FabricHasSubnetManager.Find("Port %s of %s has SM LID %d.", d.PortGUID, s.Host, o.SMLID)}
 	}
 	return nil
 }
@@ -199,29 +199,29 @@ func portsOf(s *inventory.Snapshot, guid ib.GUID) string {
 	return node + " The host has " + strings.Join(ports, ", ") + "."
 }
 
-func checkService(s *inventory.Snapshot, o Observed) []safety.Finding {
-	var found []safety.Finding
+func checkService(s *inventory.Snapshot, o Observed) []finding.Finding {
+	var found []finding.Finding
 	if o.Installed == "" {
-		found = append(found, rulePackage.Find("opensm is not installed on %s.", s.Host))
+		found = append(found, finding.OpensmInstalled.Find("opensm is not installed on %s.", s.Host))
 	}
 	ports, err := opensm.ParseDefault(s.Files[opensm.DefaultPath].Content)
 	switch _, there := s.Files[opensm.DefaultPath]; {
 	case err != nil:
-		found = append(found, ruleFile.Find("%s: %v.", s.Host, err))
+		found = append(found, finding.OpensmFileNotUnderstood.Find("%s: %v.", s.Host, err))
 	case there && ports.All && o.Installed != "":
-		found = append(found, ruleAll.Find("%s of %s says PORTS=ALL.", opensm.DefaultPath, s.Host))
+		found = append(found, finding.OpensmPortsReplaced.Find("%s of %s says PORTS=ALL.", opensm.DefaultPath, s.Host))
 	}
 	if o.Active && !o.Managed {
-		found = append(found, ruleAdopt.Find("%s of %s is active.", o.Unit, s.Host))
+		found = append(found, finding.OpensmTakenOver.Find("%s of %s is active.", o.Unit, s.Host))
 	}
 	return append(found, checkKernel(s, o)...)
 }
 
-func checkKernel(s *inventory.Snapshot, o Observed) []safety.Finding {
+func checkKernel(s *inventory.Snapshot, o Observed) []finding.Finding {
 	for _, known := range incompatible {
 		// A subnet manager that is bound shows that this host is an exception.
 		if kernelFrom(s.OS.Kernel, known.major, known.minor) && (o.Installed == "" || strings.HasPrefix(o.Installed, known.opensm)) && !fact.Yes(o.IsSM) {
-			return []safety.Finding{ruleKernel.Find("%s runs Linux %s; opensm %s.", s.Host, s.OS.Kernel, firstNonEmpty(o.Installed, "of the distribution"))}
+			return []finding.Finding{finding.OpensmUnfitForKernel.Find("%s runs Linux %s; opensm %s.", s.Host, s.OS.Kernel, firstNonEmpty(o.Installed, "of the distribution"))}
 		}
 	}
 	return nil
@@ -235,10 +235,10 @@ var incompatible = []struct {
 }{{"3.3.23", 6, 11}, {"3.3.24", 6, 11}}
 
 // checkFiles looks at the files of others, and at others' files in our places.
-func checkFiles(s *inventory.Snapshot, d Desired, o Observed) []safety.Finding {
-	var found []safety.Finding
+func checkFiles(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding {
+	var found []finding.Finding
 	for _, path := range o.Foreign {
-		f := ruleFile.Find("%s of %s was not written by Terraform.", path, s.Host)
+		f := finding.OpensmFileNotUnderstood.Find("%s of %s was not written by Terraform.", path, s.Host)
 		f.WayOut = "Move the file away, and put what it says into this resource."
 		found = append(found, f)
 	}
@@ -250,7 +250,7 @@ func checkFiles(s *inventory.Snapshot, d Desired, o Observed) []safety.Finding {
 	}
 	for _, path := range opensm.SharedPartitions {
 		if _, there := s.Files[path]; there {
-			f := ruleForeignFile.Find("%s of %s.", path, s.Host)
+			f := finding.PartitionFileForeign.Find("%s of %s.", path, s.Host)
 			if _, err := opensm.ParsePartitions(s.Files[path].Content); err != nil {
 				f.Evidence += fmt.Sprintf(" It has an error (%v), for which opensm drops the whole file: every port is a full member of one partition.", err)
 			}
@@ -262,16 +262,16 @@ func checkFiles(s *inventory.Snapshot, d Desired, o Observed) []safety.Finding {
 
 // checkShared is about the file that a new instance would read and that ours
 // does not.
-func checkShared(s *inventory.Snapshot) []safety.Finding {
-	var found []safety.Finding
+func checkShared(s *inventory.Snapshot) []finding.Finding {
+	var found []finding.Finding
 	text := sharedConf(s)
 	for _, key := range opensm.Keys(text) {
 		if key.Set {
-			found = append(found, ruleKeys.Find("The opensm.conf of %s sets %s.", s.Host, key.Name))
+			found = append(found, finding.FabricKeysDropped.Find("The opensm.conf of %s sets %s.", s.Host, key.Name))
 		}
 	}
 	if chosen := opensm.Chosen(text); len(chosen) > 0 {
-		found = append(found, ruleShared.Find("The opensm.conf of %s sets %s.", s.Host, strings.Join(chosen, ", ")))
+		found = append(found, finding.OpensmConfIgnored.Find("The opensm.conf of %s sets %s.", s.Host, strings.Join(chosen, ", ")))
 	}
 	return found
 }

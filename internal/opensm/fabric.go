@@ -5,21 +5,21 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // CheckFabric finds what speaks against d in what the fabric says. A subnet
 // manager that somebody started by hand on a managed host is a rival like any
 // other.
-func CheckFabric(d Desired, v View, lab Lab) []safety.Finding {
+func CheckFabric(d Desired, v View, lab Lab) []finding.Finding {
 	if v.Later != "" {
-		return []safety.Finding{rulePostponed.Find("The fabric of port %s is asked at apply: %s.", d.PortGUID, v.Later)}
+		return []finding.Finding{finding.OpensmPostponed.Find("The fabric of port %s is asked at apply: %s.", d.PortGUID, v.Later)}
 	}
 	found := checkTwice(d, v)
 	for _, f := range []fact.Bool{v.Ruled, v.Listed} {
 		if !f.Known() {
-			found = append(found, ruleUnseen.Find("Port %s of %s: %s.", d.PortGUID, d.Host, f.Why()))
+			found = append(found, finding.CompetitionUnknown.Find("Port %s of %s: %s.", d.PortGUID, d.Host, f.Why()))
 			break
 		}
 	}
@@ -31,7 +31,7 @@ func CheckFabric(d Desired, v View, lab Lab) []safety.Finding {
 		if port, ok := lab.Known[m.GUID]; ok {
 			where = port + ", " + where
 		}
-		f := ruleRival.Find("The subnet manager on port %s (%s) has priority %d and is %s; this one has %d: %s", m.GUID, where, m.Priority, role(m.State),
+		f := finding.SubnetManagerCompetes.Find("The subnet manager on port %s (%s) has priority %d and is %s; this one has %d: %s", m.GUID, where, m.Priority, role(m.State),
 			d.Priority, outcome(d, m.GUID, m.Priority))
 		f.Summary += fmt.Sprintf(" (%s, priority %d)", m.GUID, m.Priority)
 		found = append(found, f)
@@ -41,12 +41,12 @@ func CheckFabric(d Desired, v View, lab Lab) []safety.Finding {
 
 // checkTwice is about GUIDs that two nodes of the fabric have. Where a master rules
 // none keeps a subnet manager from working.
-func checkTwice(d Desired, v View) []safety.Finding {
+func checkTwice(d Desired, v View) []finding.Finding {
 	if !v.Duplicate.Known() {
-		f := ruleGUIDs.Find("Whether two nodes of the fabric of port %s have one GUID is not known: %s.", d.PortGUID, v.Duplicate.Why())
+		f := finding.FabricGUIDTwice.Find("Whether two nodes of the fabric of port %s have one GUID is not known: %s.", d.PortGUID, v.Duplicate.Why())
 		f.Summary = "Refusing to start a subnet manager on a fabric that could not be walked"
 		f.WayOut = "Run ibnetdiscover on " + d.Host + " as root, mend what it complains about, and plan again."
-		return []safety.Finding{f}
+		return []finding.Finding{f}
 	}
 	var words []string
 	for _, g := range v.duplicates() {
@@ -55,7 +55,7 @@ func checkTwice(d Desired, v View) []safety.Finding {
 	if len(words) == 0 {
 		return nil
 	}
-	return []safety.Finding{ruleGUIDs.Find("The fabric of port %s has twice: %s.", d.PortGUID, strings.Join(words, ", "))}
+	return []finding.Finding{finding.FabricGUIDTwice.Find("The fabric of port %s has twice: %s.", d.PortGUID, strings.Join(words, ", "))}
 }
 
 // duplicates are those that are known.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
@@ -20,7 +20,7 @@ type MemberPort struct {
 
 // Lint finds what is wrong with partitions. ports are those that are known, by
 // GUID as the file writes it.
-func Lint(all []opensm.Partition, ports map[string]MemberPort) []safety.Finding {
+func Lint(all []opensm.Partition, ports map[string]MemberPort) []finding.Finding {
 	if len(all) == 0 {
 		return nil
 	}
@@ -33,14 +33,14 @@ func Lint(all []opensm.Partition, ports map[string]MemberPort) []safety.Finding 
 	return found
 }
 
-func lintDefault(all []opensm.Partition) []safety.Finding {
+func lintDefault(all []opensm.Partition) []finding.Finding {
 	i := slices.IndexFunc(all, func(p opensm.Partition) bool { return p.PKey == opensm.DefaultPKey })
 	if i < 0 {
 		names := make([]string, len(all))
 		for j, p := range all {
 			names[j] = p.Name
 		}
-		return []safety.Finding{ruleNoDefault.Find("partitions has %s and no %q (P_Key 0x7fff).", strings.Join(names, ", "), opensm.DefaultPartition)}
+		return []finding.Finding{finding.PartitionsWithoutDefault.Find("partitions has %s and no %q (P_Key 0x7fff).", strings.Join(names, ", "), opensm.DefaultPartition)}
 	}
 	p := all[i]
 	full := slices.ContainsFunc(p.Members, func(m opensm.Member) bool {
@@ -48,27 +48,27 @@ func lintDefault(all []opensm.Partition) []safety.Finding {
 	})
 	switch {
 	case !p.IPoIB && !full:
-		return []safety.Finding{ruleDefaultWeak.Find("Partition %q has no ipoib = true, and not all adapters are full members of it.", p.Name)}
+		return []finding.Finding{finding.DefaultPartitionWeak.Find("Partition %q has no ipoib = true, and not all adapters are full members of it.", p.Name)}
 	case !p.IPoIB:
-		return []safety.Finding{ruleDefaultWeak.Find("Partition %q has no ipoib = true.", p.Name)}
+		return []finding.Finding{finding.DefaultPartitionWeak.Find("Partition %q has no ipoib = true.", p.Name)}
 	case !full:
-		return []safety.Finding{ruleDefaultWeak.Find("Not all adapters are full members of partition %q.", p.Name)}
+		return []finding.Finding{finding.DefaultPartitionWeak.Find("Not all adapters are full members of partition %q.", p.Name)}
 	}
 	return nil
 }
 
-func lintContradictions(all []opensm.Partition) []safety.Finding {
-	var found []safety.Finding
+func lintContradictions(all []opensm.Partition) []finding.Finding {
+	var found []finding.Finding
 	first := map[uint16]string{}
 	for _, p := range all {
 		if name, twice := first[p.PKey]; twice {
-			found = append(found, ruleContradiction.Find("Partitions %q and %q have the P_Key 0x%04x.", name, p.Name, p.PKey))
+			found = append(found, finding.PartitionsContradict.Find("Partitions %q and %q have the P_Key 0x%04x.", name, p.Name, p.PKey))
 		}
 		first[p.PKey] = p.Name
 		seen := map[string]bool{}
 		for _, m := range p.Members {
 			if seen[m.Port] {
-				found = append(found, ruleContradiction.Find("Partition %q has %s twice, as full and as limited member or in two spellings.", p.Name, m.Port))
+				found = append(found, finding.PartitionsContradict.Find("Partition %q has %s twice, as full and as limited member or in two spellings.", p.Name, m.Port))
 			}
 			seen[m.Port] = true
 		}
@@ -78,7 +78,7 @@ func lintContradictions(all []opensm.Partition) []safety.Finding {
 
 // lintGroup compares the broadcast group with the ports that are to join it. A
 // port that a keyword brings in may be on another fabric: that is a warning.
-func lintGroup(p opensm.Partition, ports map[string]MemberPort) []safety.Finding {
+func lintGroup(p opensm.Partition, ports map[string]MemberPort) []finding.Finding {
 	if !p.IPoIB {
 		return nil
 	}
@@ -96,12 +96,12 @@ func lintGroup(p opensm.Partition, ports map[string]MemberPort) []safety.Finding
 	if len(weak) == 0 {
 		return nil
 	}
-	f := ruleGroup.Find("Partition %q: %s.", p.Name, strings.Join(weak, "; "))
+	f := finding.BroadcastGroupUnfit.Find("Partition %q: %s.", p.Name, strings.Join(weak, "; "))
 	if !named {
-		f.Severity = safety.Warn
+		f.Severity = finding.Warn
 		f.Summary = "A broadcast group is more than a port of a managed host can join"
 	}
-	return []safety.Finding{f}
+	return []finding.Finding{f}
 }
 
 func names(p opensm.Partition, member string) bool {
@@ -129,7 +129,7 @@ func gigabits(tenths int) string {
 
 // lintLimited looks for partitions whose members are told to be silent: two or
 // more limited ones and no full one to talk to.
-func lintLimited(p opensm.Partition, ports map[string]MemberPort) []safety.Finding {
+func lintLimited(p opensm.Partition, ports map[string]MemberPort) []finding.Finding {
 	var limited []string
 	for _, m := range p.Members {
 		if m.Membership != opensm.Limited {
@@ -145,5 +145,5 @@ func lintLimited(p opensm.Partition, ports map[string]MemberPort) []safety.Findi
 	if len(limited) < 2 && !many {
 		return nil
 	}
-	return []safety.Finding{ruleLimited.Find("Partition %q has limited members only: %s.", p.Name, strings.Join(limited, ", "))}
+	return []finding.Finding{finding.PartitionLimitedOnly.Find("Partition %q has limited members only: %s.", p.Name, strings.Join(limited, ", "))}
 }

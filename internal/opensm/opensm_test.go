@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
@@ -36,36 +36,36 @@ func TestCheck(t *testing.T) {
 		d        Desired
 		planned  Planned
 		code     string // the only finding; empty: none
-		severity safety.Severity
+		severity finding.Severity
 		text     []string
 	}{
 		{name: "good", s: testHost(), d: d},
 		{name: "TrueNAS", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "truenas", VersionID: "25.10.3"} }), d: d,
-			code: "SM001", severity: safety.Refuse, text: []string{"TrueNAS SCALE 25.10.3", "Run it on another host of the fabric", "managed switch"}},
+			code: "SM001", severity: finding.Refuse, text: []string{"TrueNAS SCALE 25.10.3", "Run it on another host of the fabric", "managed switch"}},
 		{name: "another system", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "fedora"} }), d: d,
-			code: "SM001", severity: safety.Refuse, text: []string{`"fedora", which is not supported`}},
-		{name: "unknown port", s: testHost(), d: Desired{PortGUID: 0x42}, code: "SM002", severity: safety.Refuse,
+			code: "SM001", severity: finding.Refuse, text: []string{`"fedora", which is not supported`}},
+		{name: "unknown port", s: testHost(), d: Desired{PortGUID: 0x42}, code: "SM002", severity: finding.Refuse,
 			text: []string{"0x0000000000000042", "0000:01:00.0 port 1: 0xe41d2d0300e44ed1 (InfiniBand)"}},
-		{name: "planned port", s: testHost(), d: Desired{PortGUID: 0x42}, planned: Planned{Port: true}, code: "SM009", severity: safety.Note, text: []string{"postponed"}},
+		{name: "planned port", s: testHost(), d: Desired{PortGUID: 0x42}, planned: Planned{Port: true}, code: "SM009", severity: finding.Note, text: []string{"postponed"}},
 		{name: "Ethernet", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].LinkLayer = "Ethernet" }), d: d,
-			code: "SM003", severity: safety.Refuse, text: []string{"infiniband_link_type"}},
+			code: "SM003", severity: finding.Refuse, text: []string{"infiniband_link_type"}},
 		{name: "Ethernet, planned", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].LinkLayer = "Ethernet" }), d: d,
-			planned: Planned{LinkType: true}, code: "SM009", severity: safety.Note, text: []string{"Ethernet mode now"}},
+			planned: Planned{LinkType: true}, code: "SM009", severity: finding.Note, text: []string{"Ethernet mode now"}},
 		{name: "equal priority", s: testHost(), d: d, planned: Planned{Rivals: []Desired{{Host: "b", PortGUID: 9, Priority: 14}}},
-			code: "SM005", severity: safety.Warn, text: []string{"(intel9 and b)", "lower port GUID wins", " on intel9 and 0x0000000000000009 on b have priority 14."}},
+			code: "SM005", severity: finding.Warn, text: []string{"(intel9 and b)", "lower port GUID wins", " on intel9 and 0x0000000000000009 on b have priority 14."}},
 		{name: "many of equal priority", s: testHost(), d: d, planned: Planned{Rivals: []Desired{{Host: "b", PortGUID: 9}, {Host: "c", PortGUID: 10}}, MoreRivals: 97},
-			code: "SM005", severity: safety.Warn, text: []string{"(intel9 and 99 others)", "0x0000000000000009 on b, 0x000000000000000a on c and 97 more have priority 14."}},
+			code: "SM005", severity: finding.Warn, text: []string{"(intel9 and 99 others)", "0x0000000000000009 on b, 0x000000000000000a on c and 97 more have priority 14."}},
 		{name: "not installed", s: testHost(func(s *inventory.Snapshot) { s.Packages, s.Files = nil, nil }), d: d,
-			code: "SM006", severity: safety.Warn, text: []string{"will be installed"}},
+			code: "SM006", severity: finding.Warn, text: []string{"will be installed"}},
 		{name: "PORTS=ALL", s: testHost(func(s *inventory.Snapshot) { s.Files[opensm.DefaultPath] = inventory.File{Content: "PORTS=ALL\n"} }), d: d,
-			code: "SM007", severity: safety.Warn, text: []string{"PORTS=ALL"}},
+			code: "SM007", severity: finding.Warn, text: []string{"PORTS=ALL"}},
 		{name: "PORTS unreadable", s: testHost(func(s *inventory.Snapshot) { s.Files[opensm.DefaultPath] = inventory.File{Content: "PORTS=mlx4_0\n"} }), d: d,
-			code: "SM012", severity: safety.Refuse, text: []string{"mlx4_0"}},
-		{name: "another master", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].SMLID = 7 }), d: d, code: "SM008", severity: safety.Note, text: []string{"SM LID 7"}},
+			code: "SM012", severity: finding.Refuse, text: []string{"mlx4_0"}},
+		{name: "another master", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].SMLID = 7 }), d: d, code: "SM008", severity: finding.Note, text: []string{"SM LID 7"}},
 		{name: "runs already", s: testHost(func(s *inventory.Snapshot) {
 			s.Units[opensm.Unit(testPort)] = inventory.Unit{ActiveState: "active"}
-		}), d: d, code: "SM010", severity: safety.Warn, text: []string{"opensm@0xe41d2d0300e44ed1.service"}},
-		{name: "new kernel", s: testHost(func(s *inventory.Snapshot) { s.OS.Kernel = "6.11.0-9-generic" }), d: d, code: "SM011", severity: safety.Warn, text: []string{"Unable to register class 129"}},
+		}), d: d, code: "SM010", severity: finding.Warn, text: []string{"opensm@0xe41d2d0300e44ed1.service"}},
+		{name: "new kernel", s: testHost(func(s *inventory.Snapshot) { s.OS.Kernel = "6.11.0-9-generic" }), d: d, code: "SM011", severity: finding.Warn, text: []string{"Unable to register class 129"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			found := Check(tt.s, tt.d, tt.planned)
@@ -75,7 +75,7 @@ func TestCheck(t *testing.T) {
 				}
 				return
 			}
-			if len(found) != 1 || found[0].Code != tt.code || found[0].Severity != tt.severity {
+			if len(found) != 1 || found[0].Rule.Code != tt.code || found[0].Severity != tt.severity {
 				t.Fatalf("findings: %+v", found)
 			}
 			all := found[0].Summary + "\n" + found[0].Detail()
@@ -85,14 +85,6 @@ func TestCheck(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestRules_areComplete(t *testing.T) {
-	for _, r := range Rules {
-		if r.Title == "" || (r.Severity.Blocks() && r.Meaning == "" && r.WayOut == "") {
-			t.Errorf("%s says too little: %+v", r.Code, r)
-		}
 	}
 }
 

@@ -4,34 +4,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
-
-var (
-	ruleNoDriver = safety.Rule{
-		Code: "PF001", Severity: safety.Refuse, Title: "Kernel of the host has no driver for its InfiniBand card",
-		Meaning: "Without a driver there is no port: nothing that needs one can be configured on this host.",
-		WayOut:  "Boot a kernel that has the driver, or put the card into another host.",
-	}
-	ruleNoModule = safety.Rule{
-		Code: "PF002", Severity: safety.Refuse, Title: "Kernel of the host lacks a module that this needs",
-		WayOut: "Boot a kernel that has the module.",
-	}
-	ruleInstall = safety.Rule{
-		Code: "PF003", Severity: safety.Warn, Title: "Packages will be installed",
-		Meaning: "The running kernel lacks a module that is in a package of its distribution; the apply installs it first. Nothing else is installed or upgraded.",
-	}
-	ruleRestart = safety.Rule{
-		Code: "PF004", Severity: safety.Refuse, Title: "Modules of the running kernel are gone",
-		Meaning: "The kernel was upgraded while the host ran: the files of the old one were removed, so that no module can be loaded any more.",
-		WayOut:  "Restart the host, then plan again.",
-	}
-)
-
-// Rules are the findings of this package, for the catalogue.
-var Rules = safety.Register(ruleNoDriver, ruleNoModule, ruleInstall, ruleRestart)
 
 // upstream are the gaps of Linux itself. Where no gap fits the kernel lacks the module
 // all the same; the message then says so without a reason.
@@ -78,7 +55,7 @@ func (d *Description) gap(os inventory.OS, module string) *Gap {
 }
 
 // explain adds to a finding why, and what to do.
-func (g *Gap) explain(f safety.Finding) safety.Finding {
+func (g *Gap) explain(f finding.Finding) finding.Finding {
 	f.Evidence += "; " + g.Why
 	f.WayOut = g.WayOut
 	return f
@@ -92,7 +69,7 @@ func lacks(s *inventory.Snapshot, module string) bool {
 
 // CheckPort finds what keeps a host from using the InfiniBand port with a GUID with
 // the given kernel modules. port is zero if the port is not known yet.
-func CheckPort(s *inventory.Snapshot, p Platform, port ib.GUID, modules ...string) []safety.Finding {
+func CheckPort(s *inventory.Snapshot, p Platform, port ib.GUID, modules ...string) []finding.Finding {
 	found := checkModules(s, p, modules)
 	if hasPort(s, port) {
 		return found
@@ -117,17 +94,17 @@ func hasPort(s *inventory.Snapshot, port ib.GUID) bool {
 }
 
 // CheckDriver says so if the kernel of a host has no driver for a card.
-func CheckDriver(s *inventory.Snapshot, p Platform, c *inventory.Card) (safety.Finding, bool) {
+func CheckDriver(s *inventory.Snapshot, p Platform, c *inventory.Card) (finding.Finding, bool) {
 	a, known := ib.AdapterByPCI(c.VendorID, c.DeviceID)
 	if !known || c.Driver != "" || c.Virtual {
-		return safety.Finding{}, false
+		return finding.Finding{}, false
 	}
-	f := ruleNoDriver.Find("%s runs %s with kernel %s: %s, %s, has no driver", s.Host, p.Name(), s.OS.Kernel, c.PCI, a.Name)
+	f := finding.KernelWithoutDriver.Find("%s runs %s with kernel %s: %s, %s, has no driver", s.Host, p.Name(), s.OS.Kernel, c.PCI, a.Name)
 	switch gap := p.About().gap(s.OS, a.Driver); {
 	case !lacks(s, a.Driver):
 		ignored := p.About().Ignored
 		if ignored == nil || a.Firmware == "" || !ignored.fits(s.OS, a.Driver) {
-			return safety.Finding{}, false // the kernel has it: somebody unbound it, or it failed
+			return finding.Finding{}, false // the kernel has it: somebody unbound it, or it failed
 		}
 		f = ignored.explain(f)
 	case len(missingModulePackages(s, p)) > 0:
@@ -146,14 +123,14 @@ func missingModulePackages(s *inventory.Snapshot, p Platform) []string {
 	return MissingPackages(p, s, FeatureModules)
 }
 
-func checkModules(s *inventory.Snapshot, p Platform, modules []string) []safety.Finding {
-	var found []safety.Finding
+func checkModules(s *inventory.Snapshot, p Platform, modules []string) []finding.Finding {
+	var found []finding.Finding
 	var install []string
 	for _, m := range modules {
 		switch {
 		case s.Modules[m]:
 		case s.NoModules && p.About().DropsModules:
-			return append(found, ruleRestart.Find("%s runs kernel %s, of which /lib/modules has nothing; %s is not loaded.", s.Host, s.OS.Kernel, m))
+			return append(found, finding.KernelModulesGone.Find("%s runs kernel %s, of which /lib/modules has nothing; %s is not loaded.", s.Host, s.OS.Kernel, m))
 		case !lacks(s, m):
 		case len(missingModulePackages(s, p)) > 0:
 			install = append(install, m)
@@ -163,15 +140,15 @@ func checkModules(s *inventory.Snapshot, p Platform, modules []string) []safety.
 	}
 	if len(install) > 0 {
 		names := strings.Join(missingModulePackages(s, p), ", ")
-		f := ruleInstall.Find("%s: %s, because kernel %s has no %s.", s.Host, names, s.OS.Kernel, strings.Join(install, ", "))
+		f := finding.ModulePackageInstalled.Find("%s: %s, because kernel %s has no %s.", s.Host, names, s.OS.Kernel, strings.Join(install, ", "))
 		f.Summary = fmt.Sprintf("Host %s: %s will be installed", s.Host, names)
 		found = append(found, f)
 	}
 	return found
 }
 
-func noModule(s *inventory.Snapshot, p Platform, module string) safety.Finding {
-	f := ruleNoModule.Find("%s runs %s with kernel %s, whose modules hold no %s", s.Host, p.Name(), s.OS.Kernel, module)
+func noModule(s *inventory.Snapshot, p Platform, module string) finding.Finding {
+	f := finding.KernelWithoutModule.Find("%s runs %s with kernel %s, whose modules hold no %s", s.Host, p.Name(), s.OS.Kernel, module)
 	if gap := p.About().gap(s.OS, module); gap != nil {
 		f = gap.explain(f)
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // Planned is what other resources of the same plan will have done before this
@@ -19,15 +19,15 @@ type Planned struct {
 
 // Check finds what speaks against d on this host. o is what Observe gave, with
 // Link where speeds or widths are asked for and could be read.
-func Check(s *inventory.Snapshot, d Desired, o Observed, p Planned) []safety.Finding {
+func Check(s *inventory.Snapshot, d Desired, o Observed, p Planned) []finding.Finding {
 	plat, err := platform.Of(s)
 	if err != nil {
-		return []safety.Finding{rulePlatform.Find("%v.", err)}
+		return []finding.Finding{finding.PortUnsupported.Find("%v.", err)}
 	}
 	packages := plat.PackagesFor(platform.FeatureDiagnostics, s.OS.Kernel)
 	present := s.Commands["ibportstate"]
 	if !present && len(packages) == 0 {
-		return []safety.Finding{rulePlatform.Find("%s runs %s, and has no ibportstate.", s.Host, plat.Name())}
+		return []finding.Finding{finding.PortUnsupported.Find("%s runs %s, and has no ibportstate.", s.Host, plat.Name())}
 	}
 	found := foreign(s, d)
 	if f := portThere(s, d, o, p); f != nil {
@@ -38,7 +38,7 @@ func Check(s *inventory.Snapshot, d Desired, o Observed, p Planned) []safety.Fin
 		return found
 	}
 	if !present {
-		f := rulePackage.Find("%s has no ibportstate.", s.Host)
+		f := finding.PortDiagsInstalled.Find("%s has no ibportstate.", s.Host)
 		f.Summary = "The package " + strings.Join(packages, ", ") + " will be installed"
 		found = append(found, f)
 	}
@@ -49,26 +49,26 @@ func Check(s *inventory.Snapshot, d Desired, o Observed, p Planned) []safety.Fin
 }
 
 // foreign finds files of our names that are not ours.
-func foreign(s *inventory.Snapshot, d Desired) []safety.Finding {
-	var found []safety.Finding
+func foreign(s *inventory.Snapshot, d Desired) []finding.Finding {
+	var found []finding.Finding
 	for _, path := range []string{UnitPath(d.Card, d.Number), ScriptPath} {
 		f, there := s.Files[path]
 		if there && !platform.Owned(strings.TrimPrefix(f.Content, "#!/bin/sh\n")) {
-			found = append(found, ruleForeign.Find("%s of %s.", path, s.Host))
+			found = append(found, finding.PortFileForeign.Find("%s of %s.", path, s.Host))
 		}
 	}
 	return found
 }
 
-func portThere(s *inventory.Snapshot, d Desired, o Observed, p Planned) *safety.Finding {
-	var f safety.Finding
+func portThere(s *inventory.Snapshot, d Desired, o Observed, p Planned) *finding.Finding {
+	var f finding.Finding
 	switch {
 	case (!o.Present || o.LinkLayer == "Ethernet") && p.InfiniBand:
-		f = rulePostponed.Find("Port %d of card %s is not InfiniBand yet.", d.Number, d.Card)
+		f = finding.PortPostponed.Find("Port %d of card %s is not InfiniBand yet.", d.Number, d.Card)
 	case !o.Present:
-		f = rulePort.Find("Card %s of %s shows no port %d.%s", d.Card, s.Host, d.Number, portsOf(s, d))
+		f = finding.PortMissing.Find("Card %s of %s shows no port %d.%s", d.Card, s.Host, d.Number, portsOf(s, d))
 	case o.LinkLayer == "Ethernet":
-		f = ruleEthernet.Find("Port %d of card %s has link layer Ethernet.", d.Number, d.Card)
+		f = finding.PortEthernet.Find("Port %d of card %s has link layer Ethernet.", d.Number, d.Card)
 	default:
 		return nil
 	}
@@ -99,16 +99,16 @@ func orNone(s string) string {
 	return s
 }
 
-func unsupported(d Desired, o Observed) []safety.Finding {
+func unsupported(d Desired, o Observed) []finding.Finding {
 	if o.Link == nil {
 		return nil
 	}
-	var found []safety.Finding
+	var found []finding.Finding
 	if more := d.Speeds &^ o.Link.SpeedsSupported; more != 0 {
-		found = append(found, ruleSpeeds.Find("speeds: %s supports %s, and not %s.", d.Name(), o.Link.SpeedsSupported, more))
+		found = append(found, finding.PortSpeedUnsupported.Find("speeds: %s supports %s, and not %s.", d.Name(), o.Link.SpeedsSupported, more))
 	}
 	if more := d.Widths &^ o.Link.WidthsSupported; more != 0 {
-		f := ruleSpeeds.Find("widths: %s supports %s, and not %s.", d.Name(), o.Link.WidthsSupported, more)
+		f := finding.PortSpeedUnsupported.Find("widths: %s supports %s, and not %s.", d.Name(), o.Link.WidthsSupported, more)
 		f.Attribute = "widths"
 		found = append(found, f)
 	}
@@ -128,22 +128,22 @@ func interrupts(d Desired, o Observed) bool {
 }
 
 // users finds who loses the port.
-func users(s *inventory.Snapshot, d Desired, o Observed) []safety.Finding {
-	found := []safety.Finding{ruleInterrupt.Find("%s is %s %s.", d.Name(), o.State, o.Physical)}
+func users(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding {
+	found := []finding.Finding{finding.PortGoesDown.Find("%s is %s %s.", d.Name(), o.State, o.Physical)}
 	for _, use := range uses(s, d) {
-		f := ruleSession.Find("%s.", use.what)
+		f := finding.PortCarriesHost.Find("%s.", use.what)
 		if d.Consent == use.dev {
-			f.Severity, f.Summary, f.WayOut = safety.Note, "Port carries what the host is reached by or depends on, as agreed", ""
+			f.Severity, f.Summary, f.WayOut = finding.Note, "Port carries what the host is reached by or depends on, as agreed", ""
 		} else {
-			f.Consent = fmt.Sprintf("%s = %q", ConsentPath, use.dev)
+			f.Consent = fmt.Sprintf("%s = %q", f.Rule.ConsentAttribute, use.dev)
 		}
 		found = append(found, f)
 	}
 	switch {
 	case fact.Yes(o.IsSM):
-		found = append(found, ruleSM.Find("%s.", d.Name()))
+		found = append(found, finding.PortHasSubnetManager.Find("%s.", d.Name()))
 	case !o.IsSM.Known():
-		found = append(found, ruleSM.Find("%s: whether a subnet manager is bound to it is not known: %s.", d.Name(), o.IsSM.Why()))
+		found = append(found, finding.PortHasSubnetManager.Find("%s: whether a subnet manager is bound to it is not known: %s.", d.Name(), o.IsSM.Why()))
 	}
 	return found
 }

@@ -14,10 +14,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
-// ConsentPath is the attribute that allows to take away a port in use; it holds
-// the name of the interface.
-const ConsentPath = "allow_management_path"
-
 // Desired is what the configuration asks for.
 type Desired struct {
 	Host    string

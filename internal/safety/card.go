@@ -4,45 +4,46 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
 // cardReach gives the findings that say whether the card can be worked on at
 // all. If any blocks, the facts below it mean nothing.
-func cardReach(card CardFacts, host HostFacts) []Finding {
-	var found []Finding
+func cardReach(card CardFacts, host HostFacts) []finding.Finding {
+	var found []finding.Finding
 	switch {
 	case card.Virtual:
-		found = append(found, find("FW053", "%s is a virtual function", card.PCI))
+		found = append(found, finding.CardVirtualFunction.Find("%s is a virtual function", card.PCI))
 	case card.VendorID != ib.MellanoxVendor:
 		found = append(found, unsupported(card))
 	case card.Livefish:
-		found = append(found, find("FW041", "%s shows its recovery id %04x:%04x", card.PCI, card.VendorID, card.DeviceID).way(recovery(card, host)))
+		found = append(found, finding.CardInRecovery.Find("%s shows its recovery id %04x:%04x", card.PCI, card.VendorID, card.DeviceID).WithWayOut(recovery(card, host)))
 	case card.Chip.Name == "":
 		found = append(found, unsupported(card))
 	}
 	if card.PCI.Function() != 0 {
-		found = append(found, find("FW054", "%s is function %d", card.PCI, card.PCI.Function()).way("Name "+card.PCI.Slot()+".0."))
+		found = append(found, finding.CardOtherFunction.Find("%s is function %d", card.PCI, card.PCI.Function()).WithWayOut("Name "+card.PCI.Slot()+".0."))
 	}
 	found = append(found, driverFindings(card, host)...)
 	found = append(found, toolFindings(card, host)...)
 	if card.SerialError != "" {
-		found = append(found, find("FW062", "%s: %s", card.PCI, card.SerialError).way(host.Support.Lspci))
+		found = append(found, finding.SerialNumberUnknown.Find("%s: %s", card.PCI, card.SerialError).WithWayOut(host.Support.Lspci))
 	}
 	return append(found, inUse(card, host)...)
 }
 
 // unsupported says what a card is whose firmware and GUIDs are left alone.
-func unsupported(card CardFacts) Finding {
+func unsupported(card CardFacts) finding.Finding {
 	a, known := ib.AdapterByPCI(card.VendorID, card.DeviceID)
 	switch {
 	case known && a.Firmware != "":
-		return find("FW040", "%s is %s (%04x:%04x): %s", card.PCI, a.Name, card.VendorID, card.DeviceID, a.Firmware).
-			way("Remove the resource. infiniband_card, infiniband_opensm and infiniband_ipoib_interface work with this card.")
+		return finding.CardUnsupported.Find("%s is %s (%04x:%04x): %s", card.PCI, a.Name, card.VendorID, card.DeviceID, a.Firmware).
+			WithWayOut("Remove the resource. infiniband_card, infiniband_opensm and infiniband_ipoib_interface work with this card.")
 	case card.VendorID == ib.MellanoxVendor:
-		return find("FW040", "%s has PCI id %04x:%04x, which the table of chips does not hold", card.PCI, card.VendorID, card.DeviceID)
+		return finding.CardUnsupported.Find("%s has PCI id %04x:%04x, which the table of chips does not hold", card.PCI, card.VendorID, card.DeviceID)
 	}
-	return find("FW040", "%s has PCI id %04x:%04x", card.PCI, card.VendorID, card.DeviceID)
+	return finding.CardUnsupported.Find("%s has PCI id %04x:%04x", card.PCI, card.VendorID, card.DeviceID)
 }
 
 // recovery is the runbook for a card without firmware: what to prove, and the
@@ -64,16 +65,16 @@ func recovery(card CardFacts, host HostFacts) string {
 		"5. Restart the host and plan again.", card.PCI, orText(host.BackupDir, "backup_dir"), card.Host, identity)
 }
 
-func toolFindings(card CardFacts, host HostFacts) []Finding {
+func toolFindings(card CardFacts, host HostFacts) []finding.Finding {
 	if !host.MSTFlint.Present {
-		return []Finding{find("FW051", "No mstflint on %s's PATH", host.Host).way(host.Support.mstflint(card))}
+		return []finding.Finding{finding.MstflintMissing.Find("No mstflint on %s's PATH", host.Host).WithWayOut(host.Support.mstflint(card))}
 	}
 	grade, why := CheckTool("mstflint", host.MSTFlint.Version, card.Chip.Format)
 	switch grade {
 	case ToolCrashes, ToolRemoved, ToolTooOld, ToolUnread:
-		return []Finding{find("FW052", "%s has mstflint %s: %s", host.Host, orText(host.MSTFlint.Version, "of an unknown version"), why).way(host.Support.mstflint(card))}
+		return []finding.Finding{finding.MstflintUnsuitable.Find("%s has mstflint %s: %s", host.Host, orText(host.MSTFlint.Version, "of an unknown version"), why).WithWayOut(host.Support.mstflint(card))}
 	case ToolUnproven:
-		return []Finding{find("FW057", "%s has mstflint %s: %s", host.Host, host.MSTFlint.Version, why).way(host.Support.mstflint(card))}
+		return []finding.Finding{finding.MstflintUnproven.Find("%s has mstflint %s: %s", host.Host, host.MSTFlint.Version, why).WithWayOut(host.Support.mstflint(card))}
 	case ToolWorks:
 	}
 	return nil
@@ -81,39 +82,39 @@ func toolFindings(card CardFacts, host HostFacts) []Finding {
 
 // driverFindings says so if the host's kernel is one that has no driver for the
 // chip: the card can be burned there, and nothing will run it.
-func driverFindings(card CardFacts, host HostFacts) []Finding {
+func driverFindings(card CardFacts, host HostFacts) []finding.Finding {
 	if card.Driver != "" || host.Support.NoDriver == "" {
 		return nil
 	}
-	return []Finding{find("FW058", "%s runs %s: %s", host.Host, orText(host.OS.Kernel, "an unknown kernel"), host.Support.NoDriver)}
+	return []finding.Finding{finding.CardWithoutDriver.Find("%s runs %s: %s", host.Host, orText(host.OS.Kernel, "an unknown kernel"), host.Support.NoDriver)}
 }
 
 // cardState gives the findings on what is in the card's flash now.
-func cardState(card CardFacts) []Finding {
+func cardState(card CardFacts) []finding.Finding {
 	if !card.FlashKnown {
-		f := find("FW044", "%s", orText(card.FlashError, "the query gave no answer"))
+		f := finding.FlashUnreadable.Find("%s", orText(card.FlashError, "the query gave no answer"))
 		switch {
 		case card.FlashTaken:
-			f = f.way(semaphore(card.PCI))
+			f = f.WithWayOut(semaphore(card.PCI))
 		case strings.Contains(card.FlashError, "Permission denied"):
-			f = f.way("Reading the flash needs root. With become = \"none\" commands run as the user of the host's entry: " +
+			f = f.WithWayOut("Reading the flash needs root. With become = \"none\" commands run as the user of the host's entry: " +
 				"write become = \"auto\", or user = \"root\".")
 		}
-		return []Finding{f}
+		return []finding.Finding{f}
 	}
-	var found []Finding
+	var found []finding.Finding
 	if s := secured(card.Security); s != "" {
-		found = append(found, find("FW042", "Security attributes: %s", s))
+		found = append(found, finding.FirmwareSecure.Find("Security attributes: %s", s))
 	}
 	switch card.Verified {
 	case VerifyBad:
-		found = append(found, find("FW043", "%s", orText(card.VerifyError, "mstflint verify failed")))
+		found = append(found, finding.FlashDamaged.Find("%s", orText(card.VerifyError, "mstflint verify failed")))
 	case VerifyUnknown:
-		found = append(found, find("FW056", "%s", orText(card.VerifyError, "mstflint verify has not been run")))
+		found = append(found, finding.FlashUnverified.Find("%s", orText(card.VerifyError, "mstflint verify has not been run")))
 	case VerifyGood, VerifyBlank:
 	}
 	if isOEM(card) {
-		found = append(found, find("FW050", "PSID %s (%s), vendor data %q", card.PSID, orText(ib.PSID(card.PSID).Vendor(), "unknown company"), card.VSD))
+		found = append(found, finding.CardOfOEM.Find("PSID %s (%s), vendor data %q", card.PSID, orText(ib.PSID(card.PSID).Vendor(), "unknown company"), card.VSD))
 	}
 	return found
 }
@@ -140,26 +141,26 @@ func secured(attrs string) string {
 	return ""
 }
 
-// staged compares flash and running firmware; code is what a difference means to
+// staged compares flash and running firmware; rule is what a difference means to
 // the caller.
-func staged(card CardFacts, code string) []Finding {
+func staged(card CardFacts, rule *finding.Rule) []finding.Finding {
 	if !card.FlashKnown {
 		return nil
 	}
 	if !card.RunningKnown && card.StagedBy != "" {
-		return []Finding{find(code, "In flash: %s %s. Job %s wrote it since the host started, and the card has not been restarted.", orText(card.PSID, "no PSID"), card.FW, card.StagedBy)}
+		return []finding.Finding{rule.Find("In flash: %s %s. Job %s wrote it since the host started, and the card has not been restarted.", orText(card.PSID, "no PSID"), card.FW, card.StagedBy)}
 	}
 	if !card.RunningKnown {
-		return []Finding{find("FW055", "Driver: %s", orText(card.Driver, "none"))}
+		return []finding.Finding{finding.RunningUnknown.Find("Driver: %s", orText(card.Driver, "none"))}
 	}
 	if card.RunningAssumed && card.RunningPSID == card.PSID && card.RunningFW == card.FW {
-		return []Finding{find("FW055", "No RDMA device of %s shows its PSID; mstflint sees no other version running than %s, which is in flash", card.PCI, card.FW).
-			granted("What the card runs is taken to be what is in its flash")}
+		return []finding.Finding{finding.RunningUnknown.Find("No RDMA device of %s shows its PSID; mstflint sees no other version running than %s, which is in flash", card.PCI, card.FW).
+			Granted("What the card runs is taken to be what is in its flash")}
 	}
 	if card.RunningPSID == card.PSID && card.RunningFW == card.FW {
 		return nil
 	}
-	return []Finding{find(code, "In flash: %s %s. Running: %s %s.", orText(card.PSID, "no PSID"), card.FW, orText(card.RunningPSID, "no PSID"), card.RunningFW)}
+	return []finding.Finding{rule.Find("In flash: %s %s. Running: %s %s.", orText(card.PSID, "no PSID"), card.FW, orText(card.RunningPSID, "no PSID"), card.RunningFW)}
 }
 
 // isOEM goes by the PSID and by the vendor data: these stay when a board gets
@@ -179,22 +180,22 @@ func isOEM(card CardFacts) bool {
 
 // identity gives the findings on the GUIDs and MACs that are in flash now.
 // For a burn they are remarks: the burn keeps them.
-func identity(card CardFacts, lab LabFacts) []Finding {
+func identity(card CardFacts, lab LabFacts) []finding.Finding {
 	if !card.FlashKnown {
 		return nil
 	}
 	g := card.GUIDs
-	var found []Finding
+	var found []finding.Finding
 	switch {
 	case card.BlankGUIDs:
-		found = append(found, find("FW047", "mstflint: GUIDs/MACs values and their CRC are not set"))
+		found = append(found, finding.FlashGUIDsNeverSet.Find("mstflint: GUIDs/MACs values and their CRC are not set"))
 	case g.Node.IsZero() || g.Port1.IsZero() || g.MAC1.IsZero():
-		found = append(found, find("FW046", "Node %s, port 1 %s, port 2 %s, MAC %s", g.Node, g.Port1, g.Port2, g.MAC1))
+		found = append(found, finding.FlashGUIDsZero.Find("Node %s, port 1 %s, port 2 %s, MAC %s", g.Node, g.Port1, g.Port2, g.MAC1))
 	case g.Node.IsUnset():
-		found = append(found, find("FW048", "Node %s, MAC %s", g.Node, g.MAC1))
+		found = append(found, finding.FlashWithoutGUIDs.Find("Node %s, MAC %s", g.Node, g.MAC1))
 	}
 	for _, clash := range lab.clashes(card.Host, card.PCI, g) {
-		found = append(found, find("FW049", "%s", clash))
+		found = append(found, finding.FlashGUIDsShared.Find("%s", clash))
 	}
 	return append(found, lab.secondNames(card.Host, card.PCI, g)...)
 }

@@ -1,6 +1,9 @@
 package safety
 
-import "github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+)
 
 // spaceReserve is what must stay free on the host beside the files themselves:
 // the journal, the tool's output, and some air for the system.
@@ -30,7 +33,7 @@ func Firmware(in FirmwareInput) Verdict {
 	if in.Card.FlashKnown {
 		v.Findings = append(v.Findings, later(in.Card)...)
 	}
-	v.Findings = append(v.Findings, staged(in.Card, "FW045")...)
+	v.Findings = append(v.Findings, staged(in.Card, finding.FlashNotRunning)...)
 	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
 	if in.Card.FlashKnown {
 		v.Findings = append(v.Findings, match(in)...)
@@ -43,7 +46,7 @@ func Firmware(in FirmwareInput) Verdict {
 	v.Findings = append(v.Findings, rearranged(in.Card, in.Image, in.Backup)...)
 	v.Answers = burnAnswers(in)
 	if len(v.Answers) > 0 && v.Answers[0] == QuestionROM {
-		v.Findings = append(v.Findings, find("FW032", "Neither states a product version"))
+		v.Findings = append(v.Findings, finding.ROMWouldChange.Find("Neither states a product version"))
 	}
 	return seal(v, in.Card, in.Backup != nil)
 }
@@ -79,7 +82,7 @@ func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
 		v.Findings = append(v.Findings, battery(in.Host)...)
 		if in.Host.Observe {
-			v.Findings = append(v.Findings, OnlyRead(in.Host.Host))
+			v.Findings = append(v.Findings, finding.HostObserved.Find("Host %s", in.Host.Host))
 		}
 	}
 	return seal(v, in.Card, false)

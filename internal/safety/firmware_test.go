@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
@@ -12,228 +13,228 @@ import (
 // firmwareCases makes each finding on a burn appear.
 var firmwareCases = []struct {
 	code     string
-	severity Severity
+	severity finding.Severity
 	name     string
 	change   func(*FirmwareInput)
 }{
-	{"FW080", Refuse, "another card", func(in *FirmwareInput) { in.Card.Identity.Now.Serial = "MT1234X00002" }},
-	{"FW080", Refuse, "another card that has the image", func(in *FirmwareInput) {
+	{"FW080", finding.Refuse, "another card", func(in *FirmwareInput) { in.Card.Identity.Now.Serial = "MT1234X00002" }},
+	{"FW080", finding.Refuse, "another card that has the image", func(in *FirmwareInput) {
 		in.Card.PSID, in.Card.FW, in.Card.Checksum = in.Image.PSID, in.Image.FW, in.Image.Checksum
 		in.Card.Identity.Now.Serial = "MT1234X00002"
 	}},
-	{"FW081", Refuse, "nothing recorded", func(in *FirmwareInput) { in.Card.Identity.Recorded = ib.Identity{} }},
-	{"FW081", Refuse, "serial number not readable", func(in *FirmwareInput) {
+	{"FW081", finding.Refuse, "nothing recorded", func(in *FirmwareInput) { in.Card.Identity.Recorded = ib.Identity{} }},
+	{"FW081", finding.Refuse, "serial number not readable", func(in *FirmwareInput) {
 		in.Card.Identity.Now.Serial, in.Card.Identity.Unread = "", "lspci is not installed"
 	}},
-	{"FW082", Refuse, "moved", func(in *FirmwareInput) {
+	{"FW082", finding.Refuse, "moved", func(in *FirmwareInput) {
 		in.Card.Identity.Now.Serial, in.Card.Identity.Elsewhere = "MT1234X00002", "0000:02:00.0"
 	}},
-	{"FW001", Refuse, "unreadable", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageUnreadable, "permission denied" }},
-	{"FW002", Refuse, "truncated", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageTruncated, "ends at 0x100" }},
-	{"FW003", Refuse, "wrong CRC", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageCRC, "DDR at 0x88" }},
-	{"FW004", Refuse, "zip", func(in *FirmwareInput) { in.Image.Problem, in.Image.Kind = ImageContainer, "a zip archive" }},
-	{"FW005", Refuse, "other hash", func(in *FirmwareInput) { in.Image.Declared = "ffff" }},
-	{"FW006", Refuse, "raw dump", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageRawDump, "two slots" }},
-	{"FW007", Refuse, "not failsafe", func(in *FirmwareInput) { in.Image.Failsafe = false }},
-	{"FW008", Refuse, "flash not failsafe", func(in *FirmwareInput) { in.Card.Failsafe = FailsafeNo }},
-	{"FW009", Refuse, "no PSID in the image", func(in *FirmwareInput) { in.Image.PSID = "" }},
-	{"FW009", Refuse, "PSID not printable", func(in *FirmwareInput) { in.Image.PSID = "MT_\x1b[1m" }},
-	{"FW010", Refuse, "FS5", func(in *FirmwareInput) { in.Image.Format = "FS5" }},
-	{"FW059", Refuse, "firmware controls updates", func(in *FirmwareInput) { laterCard(in, 0x1013).UpdateMethod = "fw_ctrl" }},
-	{"FW059", Refuse, "update method not known", func(in *FirmwareInput) { laterCard(in, 0x1017).UpdateMethod = "" }},
-	{"FW060", Refuse, "other slots", func(in *FirmwareInput) {
+	{"FW001", finding.Refuse, "unreadable", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageUnreadable, "permission denied" }},
+	{"FW002", finding.Refuse, "truncated", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageTruncated, "ends at 0x100" }},
+	{"FW003", finding.Refuse, "wrong CRC", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageCRC, "DDR at 0x88" }},
+	{"FW004", finding.Refuse, "zip", func(in *FirmwareInput) { in.Image.Problem, in.Image.Kind = ImageContainer, "a zip archive" }},
+	{"FW005", finding.Refuse, "other hash", func(in *FirmwareInput) { in.Image.Declared = "ffff" }},
+	{"FW006", finding.Refuse, "raw dump", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageRawDump, "two slots" }},
+	{"FW007", finding.Refuse, "not failsafe", func(in *FirmwareInput) { in.Image.Failsafe = false }},
+	{"FW008", finding.Refuse, "flash not failsafe", func(in *FirmwareInput) { in.Card.Failsafe = FailsafeNo }},
+	{"FW009", finding.Refuse, "no PSID in the image", func(in *FirmwareInput) { in.Image.PSID = "" }},
+	{"FW009", finding.Refuse, "PSID not printable", func(in *FirmwareInput) { in.Image.PSID = "MT_\x1b[1m" }},
+	{"FW010", finding.Refuse, "FS5", func(in *FirmwareInput) { in.Image.Format = "FS5" }},
+	{"FW059", finding.Refuse, "firmware controls updates", func(in *FirmwareInput) { laterCard(in, 0x1013).UpdateMethod = "fw_ctrl" }},
+	{"FW059", finding.Refuse, "update method not known", func(in *FirmwareInput) { laterCard(in, 0x1017).UpdateMethod = "" }},
+	{"FW060", finding.Refuse, "other slots", func(in *FirmwareInput) {
 		laterCard(in, 0x1013)
 		in.Backup, in.Image.Slot = goodBackup(), 1<<22
 		in.Backup.Layout.Slot = 1 << 23
 	}},
-	{"FW060", Refuse, "newer layout", func(in *FirmwareInput) {
+	{"FW060", finding.Refuse, "newer layout", func(in *FirmwareInput) {
 		laterCard(in, 0x1017)
 		in.Backup, in.Image.FlashLayout = goodBackup(), FlashLayout{Slot: 1 << 23, Version: 1}
 		in.Backup.Layout.Slot = 1 << 23
 	}},
-	{"FW061", Refuse, "chip that was not tried", func(in *FirmwareInput) { laterCard(in, 0x1021) }},
-	{"FW042", Refuse, "secure ConnectX-5", func(in *FirmwareInput) {
+	{"FW061", finding.Refuse, "chip that was not tried", func(in *FirmwareInput) { laterCard(in, 0x1021) }},
+	{"FW042", finding.Refuse, "secure ConnectX-5", func(in *FirmwareInput) {
 		c := laterCard(in, 0x1017)
 		c.Security, c.UpdateMethod = "secure-fw", "fw_ctrl"
 	}},
-	{"FW010", Refuse, "FS3 not parsed", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageUnsupported, "FS3" }},
-	{"FW011", Refuse, "no hardware ids", func(in *FirmwareInput) { in.Image.HWIDs = nil }},
-	{"FW012", Refuse, "malformed", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageMalformed, "loop at 0x20" }},
-	{"FW013", Note, "backup of a card", func(in *FirmwareInput) { in.Image.Identity = "unique" }},
-	{"FW014", Refuse, "encrypted", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageEncrypted, "the section table" }},
-	{"FW020", Refuse, "other chip", func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f5}, {ID: 0x1f5, Rev: 1}} }},
-	{"FW021", Refuse, "other revision", func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f7, Rev: 1}} }},
-	{"FW022", Refuse, "silicon unknown", func(in *FirmwareInput) { in.Card.HWKnown, in.Card.HWIDErr = false, "not permitted" }},
-	{"FW023", NeedsConsent, "cross-flash", func(in *FirmwareInput) { in.Card.PSID, in.Card.RunningPSID = psidEN, psidEN }},
-	{"FW023", Note, "cross-flash allowed", func(in *FirmwareInput) {
+	{"FW010", finding.Refuse, "FS3 not parsed", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageUnsupported, "FS3" }},
+	{"FW011", finding.Refuse, "no hardware ids", func(in *FirmwareInput) { in.Image.HWIDs = nil }},
+	{"FW012", finding.Refuse, "malformed", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageMalformed, "loop at 0x20" }},
+	{"FW013", finding.Note, "backup of a card", func(in *FirmwareInput) { in.Image.Identity = "unique" }},
+	{"FW014", finding.Refuse, "encrypted", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageEncrypted, "the section table" }},
+	{"FW020", finding.Refuse, "other chip", func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f5}, {ID: 0x1f5, Rev: 1}} }},
+	{"FW021", finding.Refuse, "other revision", func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f7, Rev: 1}} }},
+	{"FW022", finding.Refuse, "silicon unknown", func(in *FirmwareInput) { in.Card.HWKnown, in.Card.HWIDErr = false, "not permitted" }},
+	{"FW023", finding.NeedsConsent, "cross-flash", func(in *FirmwareInput) { in.Card.PSID, in.Card.RunningPSID = psidEN, psidEN }},
+	{"FW023", finding.Note, "cross-flash allowed", func(in *FirmwareInput) {
 		in.Card.PSID, in.Card.RunningPSID = psidEN, psidEN
 		in.Request.PSIDChange = &PSIDChange{From: psidEN, To: psidVPI}
 	}},
-	{"FW024", NeedsConsent, "consent to another pair", func(in *FirmwareInput) {
+	{"FW024", finding.NeedsConsent, "consent to another pair", func(in *FirmwareInput) {
 		in.Card.PSID, in.Card.RunningPSID = psidEN, psidEN
 		in.Request.PSIDChange = &PSIDChange{From: "MT_9999999999", To: psidVPI}
 	}},
-	{"FW025", Refuse, "no PSID in flash", func(in *FirmwareInput) { in.Card.PSID, in.Card.RunningPSID = "", "" }},
-	{"FW025", Refuse, "PSID only in the running firmware", func(in *FirmwareInput) { in.Card.PSID, in.Image.PSID = "", ""; in.Image.PSID = psidVPI }},
-	{"FW026", NeedsConsent, "older", func(in *FirmwareInput) {
+	{"FW025", finding.Refuse, "no PSID in flash", func(in *FirmwareInput) { in.Card.PSID, in.Card.RunningPSID = "", "" }},
+	{"FW025", finding.Refuse, "PSID only in the running firmware", func(in *FirmwareInput) { in.Card.PSID, in.Image.PSID = "", ""; in.Image.PSID = psidVPI }},
+	{"FW026", finding.NeedsConsent, "older", func(in *FirmwareInput) {
 		in.Card.FW, in.Card.RunningFW = ib.MustParseFWVersion("2.42.5700"), ib.MustParseFWVersion("2.42.5700")
 	}},
-	{"FW027", NeedsConsent, "downgrade of another pair", func(in *FirmwareInput) {
+	{"FW027", finding.NeedsConsent, "downgrade of another pair", func(in *FirmwareInput) {
 		in.Card.FW, in.Card.RunningFW = ib.MustParseFWVersion("2.42.5700"), ib.MustParseFWVersion("2.42.5700")
 		in.Request.Downgrade = &Downgrade{From: fw242, To: fw236}
 	}},
-	{"FW026", NeedsConsent, "older notation", func(in *FirmwareInput) { in.Image.FW = ib.MustParseFWVersion("2.1100.6630") }},
-	{"FW035", NeedsConsent, "other branch", func(in *FirmwareInput) { branches(in) }},
-	{"FW035", Note, "other branch allowed", func(in *FirmwareInput) {
+	{"FW026", finding.NeedsConsent, "older notation", func(in *FirmwareInput) { in.Image.FW = ib.MustParseFWVersion("2.1100.6630") }},
+	{"FW035", finding.NeedsConsent, "other branch", func(in *FirmwareInput) { branches(in) }},
+	{"FW035", finding.Note, "other branch allowed", func(in *FirmwareInput) {
 		branches(in)
 		in.Request.Branch = &BranchChange{From: in.Card.FW, To: in.Image.FW}
 	}},
-	{"FW036", NeedsConsent, "other branch of another pair", func(in *FirmwareInput) {
+	{"FW036", finding.NeedsConsent, "other branch of another pair", func(in *FirmwareInput) {
 		branches(in)
 		in.Request.Branch = &BranchChange{From: in.Card.FW, To: fw242}
 	}},
-	{"FW028", NeedsConsent, "same version, other content", func(in *FirmwareInput) { in.Card.FW, in.Card.RunningFW = fw242, fw242 }},
-	{"FW029", NeedsConsent, "reinstall of another version", func(in *FirmwareInput) {
+	{"FW028", finding.NeedsConsent, "same version, other content", func(in *FirmwareInput) { in.Card.FW, in.Card.RunningFW = fw242, fw242 }},
+	{"FW029", finding.NeedsConsent, "reinstall of another version", func(in *FirmwareInput) {
 		in.Card.FW, in.Card.RunningFW = fw242, fw242
 		in.Request.Reinstall = "2.36.5000"
 	}},
-	{"FW030", Refuse, "format of another generation", func(in *FirmwareInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
-	{"FW050", Warn, "OEM board that was cross-flashed before", func(in *FirmwareInput) { in.Card.VSD = "HP544+FLR" }},
-	{"FW031", Warn, "OEM board", func(in *FirmwareInput) {
+	{"FW030", finding.Refuse, "format of another generation", func(in *FirmwareInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
+	{"FW050", finding.Warn, "OEM board that was cross-flashed before", func(in *FirmwareInput) { in.Card.VSD = "HP544+FLR" }},
+	{"FW031", finding.Warn, "OEM board", func(in *FirmwareInput) {
 		in.Card.PSID, in.Card.RunningPSID = "HP_9380110017", "HP_9380110017"
 		in.Request.PSIDChange = &PSIDChange{From: "HP_9380110017", To: psidVPI}
 	}},
-	{"FW032", Note, "both have a ROM", func(in *FirmwareInput) {
+	{"FW032", finding.Note, "both have a ROM", func(in *FirmwareInput) {
 		in.Card.HasROM, in.Image.HasROM, in.Card.Product, in.Image.Product = true, true, "", ""
 	}},
-	{"FW033", Warn, "board of another model", func(in *FirmwareInput) {
+	{"FW033", finding.Warn, "board of another model", func(in *FirmwareInput) {
 		in.Card.PartNumber, in.Image.PRSName = "MCX314A-BCCT", "cx3pro-1_MCX354A_FCC.prs"
 	}},
-	{"FW034", Warn, "two ports for one by part number", func(in *FirmwareInput) {
+	{"FW034", finding.Warn, "two ports for one by part number", func(in *FirmwareInput) {
 		in.Card.PartNumber, in.Image.PRSName = "MCX353A-FCBT", "cx3-1_MCX354A.prs"
 	}},
-	{"FW034", Warn, "one port for two by the kernel", func(in *FirmwareInput) { in.Image.PRSName = "cx3-1_MCX311A.prs" }},
-	{"FW040", Refuse, "other vendor", func(in *FirmwareInput) { in.Card.VendorID = 0x8086 }},
-	{"FW040", Refuse, "unknown chip", func(in *FirmwareInput) { in.Card.Chip = ib.Chip{} }},
-	{"FW041", Refuse, "livefish", func(in *FirmwareInput) { in.Card.Livefish = true }},
-	{"FW042", Refuse, "secure firmware", func(in *FirmwareInput) { in.Card.Security = "secure-fw, dev" }},
-	{"FW043", Refuse, "flash damaged", func(in *FirmwareInput) { in.Card.Verified, in.Card.VerifyError = VerifyBad, "DDR: wrong CRC" }},
-	{"FW044", Refuse, "flash unreadable", func(in *FirmwareInput) { in.Card.FlashKnown, in.Card.FlashError = false, "semaphore" }},
-	{"FW045", Refuse, "staged image", func(in *FirmwareInput) { in.Card.RunningFW = ib.MustParseFWVersion("2.30.8000") }},
-	{"FW045", Refuse, "staged PSID", func(in *FirmwareInput) { in.Card.RunningPSID = psidEN }},
-	{"FW046", Warn, "zero GUIDs", func(in *FirmwareInput) { in.Card.GUIDs.Node = 0 }},
-	{"FW047", Refuse, "blank card", func(in *FirmwareInput) { in.Card.BlankGUIDs = true }},
-	{"FW048", Note, "EN card", func(in *FirmwareInput) { in.Card.GUIDs.Node = ^ib.GUID(0) }},
-	{"FW049", Warn, "duplicate", func(in *FirmwareInput) {
+	{"FW034", finding.Warn, "one port for two by the kernel", func(in *FirmwareInput) { in.Image.PRSName = "cx3-1_MCX311A.prs" }},
+	{"FW040", finding.Refuse, "other vendor", func(in *FirmwareInput) { in.Card.VendorID = 0x8086 }},
+	{"FW040", finding.Refuse, "unknown chip", func(in *FirmwareInput) { in.Card.Chip = ib.Chip{} }},
+	{"FW041", finding.Refuse, "livefish", func(in *FirmwareInput) { in.Card.Livefish = true }},
+	{"FW042", finding.Refuse, "secure firmware", func(in *FirmwareInput) { in.Card.Security = "secure-fw, dev" }},
+	{"FW043", finding.Refuse, "flash damaged", func(in *FirmwareInput) { in.Card.Verified, in.Card.VerifyError = VerifyBad, "DDR: wrong CRC" }},
+	{"FW044", finding.Refuse, "flash unreadable", func(in *FirmwareInput) { in.Card.FlashKnown, in.Card.FlashError = false, "semaphore" }},
+	{"FW045", finding.Refuse, "staged image", func(in *FirmwareInput) { in.Card.RunningFW = ib.MustParseFWVersion("2.30.8000") }},
+	{"FW045", finding.Refuse, "staged PSID", func(in *FirmwareInput) { in.Card.RunningPSID = psidEN }},
+	{"FW046", finding.Warn, "zero GUIDs", func(in *FirmwareInput) { in.Card.GUIDs.Node = 0 }},
+	{"FW047", finding.Refuse, "blank card", func(in *FirmwareInput) { in.Card.BlankGUIDs = true }},
+	{"FW048", finding.Note, "EN card", func(in *FirmwareInput) { in.Card.GUIDs.Node = ^ib.GUID(0) }},
+	{"FW049", finding.Warn, "duplicate", func(in *FirmwareInput) {
 		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: in.Card.GUIDs}}
 	}},
-	{"FW050", Warn, "OEM", func(in *FirmwareInput) {
+	{"FW050", finding.Warn, "OEM", func(in *FirmwareInput) {
 		in.Card.PSID, in.Card.RunningPSID, in.Image.PSID = "DEL9100001019", "DEL9100001019", "DEL9100001019"
 	}},
-	{"FW051", Refuse, "no tool", func(in *FirmwareInput) { in.Host.MSTFlint.Present = false }},
-	{"FW051", Refuse, "no tool on TrueNAS", func(in *FirmwareInput) { in.Host.MSTFlint.Present, in.Host.Support.Mstflint = false, "Update TrueNAS." }},
-	{"FW052", Refuse, "tool crashes", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.31.0" }},
-	{"FW052", Refuse, "tool too old", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.6.0" }},
-	{"FW052", Refuse, "version of the tool unknown", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "" }},
-	{"FW062", Warn, "no pciutils", func(in *FirmwareInput) { in.Card.SerialError = "lspci is not installed" }},
-	{"FW045", Refuse, "a job has written since the start, and no driver shows what runs", func(in *FirmwareInput) {
+	{"FW051", finding.Refuse, "no tool", func(in *FirmwareInput) { in.Host.MSTFlint.Present = false }},
+	{"FW051", finding.Refuse, "no tool on TrueNAS", func(in *FirmwareInput) { in.Host.MSTFlint.Present, in.Host.Support.Mstflint = false, "Update TrueNAS." }},
+	{"FW052", finding.Refuse, "tool crashes", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.31.0" }},
+	{"FW052", finding.Refuse, "tool too old", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.6.0" }},
+	{"FW052", finding.Refuse, "version of the tool unknown", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "" }},
+	{"FW062", finding.Warn, "no pciutils", func(in *FirmwareInput) { in.Card.SerialError = "lspci is not installed" }},
+	{"FW045", finding.Refuse, "a job has written since the start, and no driver shows what runs", func(in *FirmwareInput) {
 		in.Card.RunningKnown, in.Card.Driver, in.Card.RunningPSID, in.Card.StagedBy = false, "", "", "J"
 	}},
-	{"FW053", Refuse, "virtual function", func(in *FirmwareInput) { in.Card.Virtual = true }},
-	{"FW054", Refuse, "second function", func(in *FirmwareInput) { in.Card.PCI = ib.MustParsePCIAddress("0000:01:00.1") }},
-	{"FW055", Note, "no RDMA device, and the tool sees no other version", func(in *FirmwareInput) { in.Card.RunningAssumed = true }},
-	{"FW055", Warn, "no driver", func(in *FirmwareInput) { in.Card.RunningKnown, in.Card.Driver = false, "" }},
-	{"FW056", Refuse, "not verified", func(in *FirmwareInput) { in.Card.Verified = VerifyUnknown }},
-	{"FW057", Warn, "tool prints junk", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.29.0" }},
-	{"FW058", Warn, "kernel without mlx4", func(in *FirmwareInput) {
+	{"FW053", finding.Refuse, "virtual function", func(in *FirmwareInput) { in.Card.Virtual = true }},
+	{"FW054", finding.Refuse, "second function", func(in *FirmwareInput) { in.Card.PCI = ib.MustParsePCIAddress("0000:01:00.1") }},
+	{"FW055", finding.Note, "no RDMA device, and the tool sees no other version", func(in *FirmwareInput) { in.Card.RunningAssumed = true }},
+	{"FW055", finding.Warn, "no driver", func(in *FirmwareInput) { in.Card.RunningKnown, in.Card.Driver = false, "" }},
+	{"FW056", finding.Refuse, "not verified", func(in *FirmwareInput) { in.Card.Verified = VerifyUnknown }},
+	{"FW057", finding.Warn, "tool prints junk", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.29.0" }},
+	{"FW058", finding.Warn, "kernel without mlx4", func(in *FirmwareInput) {
 		in.Card.Driver, in.Host.Support.NoDriver = "", "kernels of RHEL 10 are built without mlx4"
 	}},
-	{"HO045", Refuse, "burn by hand", func(in *FirmwareInput) {
+	{"HO045", finding.Refuse, "burn by hand", func(in *FirmwareInput) {
 		in.Card.FlashKnown, in.Card.FlashError = false, "busy"
 		in.Host.Users = fact.Known([]inventory.CardUser{burnAt(here)})
 	}},
-	{"HO045", Refuse, "somebody came while the card was read", func(in *FirmwareInput) {
+	{"HO045", finding.Refuse, "somebody came while the card was read", func(in *FirmwareInput) {
 		in.Card.Verified, in.Card.InUse = VerifyUnknown, []string{"mstflint -d 01:00.0 b, pid 4711, user root"}
 	}},
-	{"HO045", Refuse, "users not known", func(in *FirmwareInput) { in.Host.Users = fact.Unknown[[]inventory.CardUser]("/proc is hidden") }},
-	{"HO001", NeedsConsent, "SSH over a bond of two cards", func(in *FirmwareInput) {
+	{"HO045", finding.Refuse, "users not known", func(in *FirmwareInput) { in.Host.Users = fact.Unknown[[]inventory.CardUser]("/proc is hidden") }},
+	{"HO001", finding.NeedsConsent, "SSH over a bond of two cards", func(in *FirmwareInput) {
 		in.Host.SSH.Devs = fact.Known([]string{"bond0.7"})
 	}},
-	{"HO001", NeedsConsent, "unknown path of the session", func(in *FirmwareInput) {
+	{"HO001", finding.NeedsConsent, "unknown path of the session", func(in *FirmwareInput) {
 		in.Host.SSH.Devs = fact.Unknown[[]string]("ip hung")
 	}},
-	{"HO012", NeedsConsent, "unknown way to storage", func(in *FirmwareInput) {
+	{"HO012", finding.NeedsConsent, "unknown way to storage", func(in *FirmwareInput) {
 		in.Host.Storage = []inventory.Storage{tank(fact.Unknown[string]("ip hung"))}
 	}},
-	{"HO001", NeedsConsent, "SSH over the card", func(in *FirmwareInput) { in.Host.SSH.Devs = fact.Known([]string{"enp1s0d1"}) }},
-	{"HO001", Note, "SSH over the card, allowed", func(in *FirmwareInput) {
+	{"HO001", finding.NeedsConsent, "SSH over the card", func(in *FirmwareInput) { in.Host.SSH.Devs = fact.Known([]string{"enp1s0d1"}) }},
+	{"HO001", finding.Note, "SSH over the card, allowed", func(in *FirmwareInput) {
 		in.Host.SSH.Devs = fact.Known([]string{"enp1s0"})
 		in.Request.ManagementPath = "enp1s0"
 	}},
-	{"HO002", NeedsConsent, "two interfaces, one of them allowed", func(in *FirmwareInput) {
+	{"HO002", finding.NeedsConsent, "two interfaces, one of them allowed", func(in *FirmwareInput) {
 		in.Host.SSH.Devs = fact.Known([]string{"enp1s0"})
 		in.Host.Routes.Default = []inventory.DefaultRoute{{Dev: "enp1s0d1"}}
 		in.Request.ManagementPath = "enp1s0"
 	}},
-	{"HO002", Note, "two interfaces, both allowed", func(in *FirmwareInput) {
+	{"HO002", finding.Note, "two interfaces, both allowed", func(in *FirmwareInput) {
 		in.Host.SSH.Devs = fact.Known([]string{"enp1s0"})
 		in.Host.Routes.Default = []inventory.DefaultRoute{{Dev: "enp1s0d1"}}
 		in.Request.ManagementPath = "enp1s0d1, enp1s0"
 	}},
-	{"HO017", Refuse, "journal of another version", func(in *FirmwareInput) {
+	{"HO017", finding.Refuse, "journal of another version", func(in *FirmwareInput) {
 		in.Host.Jobs = []inventory.Job{journal("J", here, true)}
 		in.Host.Jobs[0].Request["version"] = "2"
 	}},
-	{"HO002", NeedsConsent, "default route over the card", func(in *FirmwareInput) {
+	{"HO002", finding.NeedsConsent, "default route over the card", func(in *FirmwareInput) {
 		in.Host.Routes.Default = []inventory.DefaultRoute{{Dev: "enp1s0"}}
 	}},
-	{"HO003", Refuse, "lockdown", func(in *FirmwareInput) { in.Host.Lockdown = fact.Known("integrity") }},
-	{"HO003", Note, "lockdown with mstflint's module", func(in *FirmwareInput) {
+	{"HO003", finding.Refuse, "lockdown", func(in *FirmwareInput) { in.Host.Lockdown = fact.Known("integrity") }},
+	{"HO003", finding.Note, "lockdown with mstflint's module", func(in *FirmwareInput) {
 		in.Host.Lockdown, in.Host.Modules = fact.Known("integrity"), map[string]bool{"mstflint_access": true}
 	}},
-	{"HO004", Refuse, "job on another card", func(in *FirmwareInput) {
+	{"HO004", finding.Refuse, "job on another card", func(in *FirmwareInput) {
 		in.Host.Jobs = []inventory.Job{journal("j", there, true)}
 	}},
-	{"HO005", Warn, "job not settled", func(in *FirmwareInput) {
+	{"HO005", finding.Warn, "job not settled", func(in *FirmwareInput) {
 		in.Host.Jobs = []inventory.Job{journal("j", here, false)}
 		in.Host.Jobs[0].Exit = "0"
 	}},
-	{"HO005", Warn, "job interrupted", func(in *FirmwareInput) { in.Host.Jobs = []inventory.Job{journal("j", here, false)} }},
-	{"HO006", Refuse, "no space", func(in *FirmwareInput) { in.Host.StateFree = fact.Known[int64](1 << 20) }},
-	{"HO007", Refuse, "reboot not allowed", func(in *FirmwareInput) { in.Host.RebootAllowed = false }},
-	{"HO008", Refuse, "observe", func(in *FirmwareInput) { in.Host.Observe = true }},
-	{"HO009", Warn, "SM on the card", func(in *FirmwareInput) { in.Host.Cards = managedOn(2, 1) }},
-	{"HO010", Refuse, "no systemd-run", func(in *FirmwareInput) { in.Host.Commands["systemd-run"] = false }},
-	{"HO011", Warn, "no activation", func(in *FirmwareInput) { in.Request.Activation = ActivationNone }},
-	{"HO012", NeedsConsent, "NFS over the card", func(in *FirmwareInput) {
+	{"HO005", finding.Warn, "job interrupted", func(in *FirmwareInput) { in.Host.Jobs = []inventory.Job{journal("j", here, false)} }},
+	{"HO006", finding.Refuse, "no space", func(in *FirmwareInput) { in.Host.StateFree = fact.Known[int64](1 << 20) }},
+	{"HO007", finding.Refuse, "reboot not allowed", func(in *FirmwareInput) { in.Host.RebootAllowed = false }},
+	{"HO008", finding.Refuse, "observe", func(in *FirmwareInput) { in.Host.Observe = true }},
+	{"HO009", finding.Warn, "SM on the card", func(in *FirmwareInput) { in.Host.Cards = managedOn(2, 1) }},
+	{"HO010", finding.Refuse, "no systemd-run", func(in *FirmwareInput) { in.Host.Commands["systemd-run"] = false }},
+	{"HO011", finding.Warn, "no activation", func(in *FirmwareInput) { in.Request.Activation = ActivationNone }},
+	{"HO012", finding.NeedsConsent, "NFS over the card", func(in *FirmwareInput) {
 		in.Host.Storage = []inventory.Storage{tank(fact.Known("enp1s0"))}
 	}},
-	{"HO012", Note, "NFS over the card, allowed", func(in *FirmwareInput) {
+	{"HO012", finding.Note, "NFS over the card, allowed", func(in *FirmwareInput) {
 		in.Host.Storage = []inventory.Storage{tank(fact.Known("enp1s0"))}
 		in.Request.ManagementPath = "enp1s0"
 	}},
-	{"HO013", Warn, "NFS server", func(in *FirmwareInput) {
+	{"HO013", finding.Warn, "NFS server", func(in *FirmwareInput) {
 		in.Host.Servers = fact.Known([]inventory.Server{{Name: "NFS", Clients: 3}, {Name: "SMB"}})
 	}},
-	{"HO014", Refuse, "resilver", func(in *FirmwareInput) {
+	{"HO014", finding.Refuse, "resilver", func(in *FirmwareInput) {
 		in.Host.Scans = fact.Known([]inventory.Pool{{Name: "tank", Doing: "resilver"}})
 	}},
-	{"HO015", Refuse, "on battery", func(in *FirmwareInput) {
+	{"HO015", finding.Refuse, "on battery", func(in *FirmwareInput) {
 		in.Host.Battery = fact.Known([]inventory.UPS{{Name: "ups@localhost", Status: "OB DISCHRG"}})
 	}},
-	{"HO015", Refuse, "on battery, without a restart", func(in *FirmwareInput) {
+	{"HO015", finding.Refuse, "on battery, without a restart", func(in *FirmwareInput) {
 		in.Host.Battery, in.Request.Activation = fact.Known([]inventory.UPS{{Name: "ups@localhost", Status: "OB DISCHRG"}}), ActivationNone
 	}},
-	{"HO016", Warn, "kubelet", func(in *FirmwareInput) {
+	{"HO016", finding.Warn, "kubelet", func(in *FirmwareInput) {
 		in.Host.Units = map[string]inventory.Unit{"kubelet.service": {ActiveState: "active"}}
 	}},
-	{"BK001", Refuse, "no second read", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.TwoReadsEqual = false }},
-	{"BK001", Refuse, "backup of another card", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.GUIDs.Node++ }},
-	{"BK001", Refuse, "backup not parsed", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.Parsed = false }},
-	{"BK001", Refuse, "backup of another version", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.FW = fw242 }},
-	{"BK001", Refuse, "backup not verified by the tool", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.ToolVerified = false }},
-	{"BK010", Refuse, "backup_dir is a file", func(in *FirmwareInput) { in.Host.BackupProblem = "it is a file" }},
-	{"BK002", Refuse, "no backup_dir", func(in *FirmwareInput) { in.Host.BackupDir = "" }},
+	{"BK001", finding.Refuse, "no second read", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.TwoReadsEqual = false }},
+	{"BK001", finding.Refuse, "backup of another card", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.GUIDs.Node++ }},
+	{"BK001", finding.Refuse, "backup not parsed", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.Parsed = false }},
+	{"BK001", finding.Refuse, "backup of another version", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.FW = fw242 }},
+	{"BK001", finding.Refuse, "backup not verified by the tool", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.ToolVerified = false }},
+	{"BK010", finding.Refuse, "backup_dir is a file", func(in *FirmwareInput) { in.Host.BackupProblem = "it is a file" }},
+	{"BK002", finding.Refuse, "no backup_dir", func(in *FirmwareInput) { in.Host.BackupDir = "" }},
 }
 
 func TestFirmware_findings(t *testing.T) {
@@ -321,7 +322,7 @@ func TestFirmware_nothing_to_do(t *testing.T) {
 		t.Errorf("in flash and not running: %+v", v)
 	}
 	in.Host.RebootAllowed = false
-	if v := Firmware(in); !v.Has("HO007") {
+	if v := Firmware(in); !v.Has(finding.RebootNotAllowed) {
 		t.Errorf("reboot not allowed: %+v", v)
 	}
 }
@@ -334,16 +335,16 @@ func TestFirmware_without_a_restart_disturbs_nobody(t *testing.T) {
 	in.Host.Scans = fact.Known([]inventory.Pool{{Name: "tank", Doing: "scrub"}})
 	in.Request.Activation = ActivationNone
 	v := Firmware(in)
-	if v.Blocked() || v.Has("HO013") || v.Has("HO014") || v.Has("HO016") {
+	if v.Blocked() || v.Has(finding.HostServesShares) || v.Has(finding.HostScansPool) || v.Has(finding.HostInKubernetes) {
 		t.Errorf("findings %+v", v.Findings)
 	}
 	in.Request.Activation = ActivationReboot
 	in.Card.FW, in.Card.Checksum = fw242, "bb" // burned, and only the restart is left
-	if v := Firmware(in); !v.Blocked() || !v.Has("HO014") || !v.Has("HO013") {
+	if v := Firmware(in); !v.Blocked() || !v.Has(finding.HostScansPool) || !v.Has(finding.HostServesShares) {
 		t.Errorf("a restart that is left over: %+v", v.Findings)
 	}
 	in.Host.Scans, in.Host.Battery = fact.Known[[]inventory.Pool](nil), fact.Known([]inventory.UPS{{Name: "ups", Status: "OB LB"}})
-	if v := Firmware(in); !v.Blocked() || !v.Has("HO015") {
+	if v := Firmware(in); !v.Blocked() || !v.Has(finding.HostRunsOnBattery) {
 		t.Errorf("a restart on battery: %+v", v.Findings)
 	}
 }
@@ -354,13 +355,13 @@ func TestFirmware_storage_on_another_card(t *testing.T) {
 	in := goodFirmware()
 	far := inventory.Storage{Kind: "nfs4", What: "a", Dev: fact.Known("enp65s0")}
 	in.Host.Storage = []inventory.Storage{far, {Kind: "nfs4", What: "b", Dev: fact.Known("")}}
-	if v := Firmware(in); v.Has("HO012") {
+	if v := Firmware(in); v.Has(finding.StorageOverCard) {
 		t.Errorf("findings %+v", v.Findings)
 	}
 	in.Host.Storage = []inventory.Storage{
 		far, {Kind: "nfs4", What: "b", Dev: fact.Known("enp1s0")}, {Kind: "nfs4", What: "c", Dev: fact.Known("enp1s0")},
 	}
-	f := expectFinding(t, Firmware(in).Findings, "HO012", NeedsConsent)
+	f := expectFinding(t, Firmware(in).Findings, "HO012", finding.NeedsConsent)
 	if !strings.Contains(f.Evidence, "(nfs4 b, nfs4 c) uses enp1s0") || f.Consent != `allow_management_path = "enp1s0"` {
 		t.Errorf("evidence %q, consent %q", f.Evidence, f.Consent)
 	}
@@ -370,7 +371,7 @@ func TestFirmware_storage_on_another_card(t *testing.T) {
 func TestFirmware_names_the_way_out_of_recovery(t *testing.T) {
 	in := goodFirmware()
 	in.Card.Livefish, in.Card.DeviceID = true, 0x01f8
-	f := expectFinding(t, Firmware(in).Findings, "FW041", Refuse)
+	f := expectFinding(t, Firmware(in).Findings, "FW041", finding.Refuse)
 	for _, part := range []string{"mstflint -d 0000:01:00.0 q", "/backups/intel9", "-use_image_guids", "another card"} {
 		if !strings.Contains(f.WayOut, part) {
 			t.Errorf("the runbook lacks %q:\n%s", part, f.WayOut)
@@ -390,7 +391,7 @@ func TestFirmware_waits_for_a_running_job(t *testing.T) {
 func TestFirmware_consents_are_literal(t *testing.T) {
 	in := goodFirmware()
 	in.Card.PSID, in.Card.RunningPSID = psidEN, psidEN
-	f := expectFinding(t, Firmware(in).Findings, "FW023", NeedsConsent)
+	f := expectFinding(t, Firmware(in).Findings, "FW023", finding.NeedsConsent)
 	if want := `allow_psid_change = { from = "MT_9200111023", to = "MT_9090111019" }`; f.Consent != want {
 		t.Errorf("consent %s, want %s", f.Consent, want)
 	}
@@ -398,13 +399,13 @@ func TestFirmware_consents_are_literal(t *testing.T) {
 		t.Errorf("detail lacks the line or the code:\n%s", f.Detail())
 	}
 	in.Request.PSIDChange = &PSIDChange{From: psidVPI, To: psidVPI}
-	f = expectFinding(t, Firmware(in).Findings, "FW024", NeedsConsent)
+	f = expectFinding(t, Firmware(in).Findings, "FW024", finding.NeedsConsent)
 	if !strings.Contains(f.Evidence, "allow_psid_change.from is") || strings.Contains(f.Evidence, "allow_psid_change.to is") {
 		t.Errorf("evidence does not say which half is off: %s", f.Evidence)
 	}
 	in = goodFirmware()
 	in.Card.FW, in.Card.RunningFW, in.Image.FW = fw242, fw242, fw236
-	f = expectFinding(t, Firmware(in).Findings, "FW026", NeedsConsent)
+	f = expectFinding(t, Firmware(in).Findings, "FW026", finding.NeedsConsent)
 	if want := `allow_downgrade = { from = "2.42.5000", to = "2.36.5000" }`; f.Consent != want {
 		t.Errorf("consent %s, want %s", f.Consent, want)
 	}

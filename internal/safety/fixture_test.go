@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
@@ -143,17 +144,13 @@ func goodLink() LinkTypeInput {
 
 // expectFinding checks that a code is there with its severity, evidence and
 // all that a rule promises.
-func expectFinding(t *testing.T, found []Finding, code string, severity Severity) Finding {
+func expectFinding(t *testing.T, found []finding.Finding, code string, severity finding.Severity) finding.Finding {
 	t.Helper()
-	i := slices.IndexFunc(found, func(f Finding) bool { return f.Code == code && f.Severity == severity })
+	i := slices.IndexFunc(found, func(f finding.Finding) bool { return f.Rule.Code == code && f.Severity == severity })
 	if i < 0 {
 		t.Fatalf("no finding %s (%s); found %+v", code, severity, found)
 	}
 	f := found[i]
-	rule, ok := Lookup(code)
-	if !ok {
-		t.Fatalf("%s is not in the catalogue", code)
-	}
 	if f.Evidence == "" || f.Summary == "" {
 		t.Errorf("%s has no evidence or no summary: %+v", code, f)
 	}
@@ -163,7 +160,7 @@ func expectFinding(t *testing.T, found []Finding, code string, severity Severity
 	if strings.Contains(f.Detail(), "<pci address>") {
 		t.Errorf("%s shows a placeholder: %s", code, f.WayOut)
 	}
-	if rule.ConsentAttribute != "" && severity == NeedsConsent && f.Consent == "" {
+	if f.Rule.ConsentAttribute != "" && severity == finding.NeedsConsent && f.Consent == "" {
 		t.Errorf("%s needs consent and does not say which line to add", code)
 	}
 	return f

@@ -3,6 +3,7 @@ package safety
 import (
 	"fmt"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -19,11 +20,11 @@ var vendorOUIs = map[string]string{
 
 // GUIDValues gives the findings on requested values alone and against the rest
 // of the lab; it needs nothing of the card but its name.
-func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []Finding {
+func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []finding.Finding {
 	if found := baseRoom(req); len(found) > 0 {
 		return found // what follows from such a base is not worth a look
 	}
-	var found []Finding
+	var found []finding.Finding
 	if req.HasGUIDs {
 		found = append(found, guidValues(req.Want)...)
 	}
@@ -31,11 +32,11 @@ func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) [
 		found = append(found, macValues(req.Want)...)
 	}
 	for _, clash := range lab.clashes(host, pci, asked(req)) {
-		found = append(found, find("GU006", "%s", clash))
+		found = append(found, finding.GUIDOfOtherCard.Find("%s", clash))
 	}
 	found = append(found, lab.secondNames(host, pci, asked(req))...)
 	for _, clash := range lab.strangers(asked(req)) {
-		found = append(found, find("GU015", "%s", clash))
+		found = append(found, finding.GUIDInFabric.Find("%s", clash))
 	}
 	return append(found, overlaps(host, pci, req, lab)...)
 }
@@ -52,26 +53,26 @@ func asked(req GUIDRequest) ib.GUIDSet {
 	return set
 }
 
-func guidValues(s ib.GUIDSet) []Finding {
-	var found []Finding
+func guidValues(s ib.GUIDSet) []finding.Finding {
+	var found []finding.Finding
 	unknown := map[string]bool{}
 	for _, g := range guidsOf(s) {
 		attr := guidAttribute(g.name)
 		switch {
 		case g.guid.IsZero():
-			found = append(found, find("GU001", "%s", g.name).on(attr))
+			found = append(found, finding.GUIDZero.Find("%s", g.name).At(attr))
 		case g.guid.IsUnset():
-			found = append(found, find("GU002", "%s", g.name).on(attr))
+			found = append(found, finding.GUIDAllOnes.Find("%s", g.name).At(attr))
 		case uint64(g.guid)>>56&1 == 1:
-			found = append(found, find("GU003", "%s %s", g.name, g.guid).on(attr))
+			found = append(found, finding.GUIDMulticast.Find("%s %s", g.name, g.guid).At(attr))
 		case vendorOUIs[g.guid.OUI()] == "" && !unknown[g.guid.OUI()]:
 			unknown[g.guid.OUI()] = true
-			found = append(found, find("GU005", "%s %s has prefix %s%s", g.name, g.guid, g.guid.OUI(), localBit(uint64(g.guid)>>56)).on(attr))
+			found = append(found, finding.GUIDPrefixUnknown.Find("%s %s has prefix %s%s", g.name, g.guid, g.guid.OUI(), localBit(uint64(g.guid)>>56)).At(attr))
 		}
 	}
 	// Node and system image GUID may be one value; ports may not.
 	if usableGUID(s.Port1) && s.Port1 == s.Port2 {
-		found = append(found, find("GU009", "Port 1 and port 2 both have %s", s.Port1).on("port_guids"))
+		found = append(found, finding.GUIDsEqual.Find("Port 1 and port 2 both have %s", s.Port1).At("port_guids"))
 	}
 	return found
 }
@@ -93,34 +94,34 @@ func guidAttribute(name string) string {
 	return "port_guids"
 }
 
-func macValues(s ib.GUIDSet) []Finding {
-	var found []Finding
+func macValues(s ib.GUIDSet) []finding.Finding {
+	var found []finding.Finding
 	unknown := map[string]bool{}
 	for _, m := range macsOf(s) {
 		switch {
 		case m.mac.IsZero() || m.mac.IsMulticast():
-			found = append(found, find("GU008", "%s %s", m.name, m.mac).on("macs"))
+			found = append(found, finding.MACNotUnicast.Find("%s %s", m.name, m.mac).At("macs"))
 		case vendorOUIs[m.mac.OUI()] == "" && !unknown[m.mac.OUI()]:
 			unknown[m.mac.OUI()] = true
-			found = append(found, find("GU012", "%s %s has prefix %s%s", m.name, m.mac, m.mac.OUI(), localBit(uint64(m.mac)>>40)).on("macs"))
+			found = append(found, finding.MACPrefixUnknown.Find("%s %s has prefix %s%s", m.name, m.mac, m.mac.OUI(), localBit(uint64(m.mac)>>40)).At("macs"))
 		}
 	}
 	if usableMAC(s.MAC1) && s.MAC1 == s.MAC2 {
-		found = append(found, find("GU009", "Port 1 and port 2 both have MAC %s", s.MAC1).on("macs"))
+		found = append(found, finding.GUIDsEqual.Find("Port 1 and port 2 both have MAC %s", s.MAC1).At("macs"))
 	}
 	return found
 }
 
-func baseRoom(req GUIDRequest) []Finding {
-	var found []Finding
+func baseRoom(req GUIDRequest) []finding.Finding {
+	var found []finding.Finding
 	if req.BaseGUID != 0 {
 		if _, err := req.BaseGUID.Add(3); err != nil {
-			found = append(found, find("GU004", "%v", err).on("base_guid"))
+			found = append(found, finding.BaseTooHigh.Find("%v", err).At("base_guid"))
 		}
 	}
 	if req.BaseMAC != 0 {
 		if _, err := req.BaseMAC.Add(1); err != nil {
-			found = append(found, find("GU004", "%v", err).on("base_mac"))
+			found = append(found, finding.BaseTooHigh.Find("%v", err).At("base_mac"))
 		}
 	}
 	return found
@@ -128,11 +129,11 @@ func baseRoom(req GUIDRequest) []Finding {
 
 // overlaps finds other cards whose four GUIDs reach into the four from this
 // base, also where no single value of today is equal.
-func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []Finding {
+func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []finding.Finding {
 	if req.BaseGUID == 0 || !req.HasGUIDs {
 		return nil
 	}
-	var found []Finding
+	var found []finding.Finding
 	for _, other := range lab.others(host, pci, ib.GUIDSet{Node: req.BaseGUID}) {
 		if !usableGUID(other.GUIDs.Node) {
 			continue
@@ -142,7 +143,7 @@ func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []F
 			a, b = b, a
 		}
 		if b-a > 0 && b-a < neighbourhood {
-			found = append(found, find("GU007", "Base %s is %d from node GUID %s of %s/%s", req.BaseGUID, b-a, other.GUIDs.Node, other.Host, other.PCI).on("base_guid"))
+			found = append(found, finding.GUIDsOverlap.Find("Base %s is %d from node GUID %s of %s/%s", req.BaseGUID, b-a, other.GUIDs.Node, other.Host, other.PCI).At("base_guid"))
 		}
 	}
 	return found
@@ -160,7 +161,7 @@ func GUIDs(in GUIDInput) Verdict {
 	}
 	v.Findings = append(v.Findings, cardReach(in.Card, in.Host)...)
 	if laterChip(in.Card) {
-		v.Findings = append(v.Findings, find("GU014", "The card is a %s (%s)", in.Card.Chip.Name, in.Card.Chip.Format))
+		v.Findings = append(v.Findings, finding.GUIDsUnsupported.Find("The card is a %s (%s)", in.Card.Chip.Name, in.Card.Chip.Format))
 	}
 	if v.Blocked() {
 		return seal(v, in.Card, false)
@@ -171,9 +172,9 @@ func GUIDs(in GUIDInput) Verdict {
 	}
 	v.Findings = append(v.Findings, in.Lab.unseen(in, v.GUIDs)...)
 	v.Findings = append(v.Findings, cardState(in.Card)...)
-	v.Findings = append(v.Findings, staged(in.Card, "GU013")...)
+	v.Findings = append(v.Findings, staged(in.Card, finding.GUIDsBeforeFirstRun)...)
 	if _, err := ib.ParsePSID(in.Card.PSID); in.Card.FlashKnown && err != nil {
-		v.Findings = append(v.Findings, find("FW025", "mstflint query: %v", err))
+		v.Findings = append(v.Findings, finding.PSIDUnknown.Find("mstflint query: %v", err))
 	}
 	v.Findings = append(v.Findings, replaced(in)...)
 	v.Findings = append(v.Findings, machine(in.Card, in.Host, spaceReserve+16<<20)...)
@@ -199,21 +200,21 @@ func inEffect(v Verdict, in GUIDInput) Verdict {
 	v.Activation, v.Findings = act, append(v.Findings, found...)
 	v.Findings = append(append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...), battery(in.Host)...)
 	if in.Host.Observe {
-		v.Findings = append(v.Findings, OnlyRead(in.Host.Host))
+		v.Findings = append(v.Findings, finding.HostObserved.Find("Host %s", in.Host.Host))
 	}
 	return v
 }
 
-func replaced(in GUIDInput) []Finding {
+func replaced(in GUIDInput) []finding.Finding {
 	req, g := in.Request, in.Card.GUIDs
 	if in.Card.BlankGUIDs {
 		if req.HasGUIDs && req.HasMACs {
 			return nil
 		}
-		return []Finding{find("GU010", "GUIDs given: %t, MACs given: %t", req.HasGUIDs, req.HasMACs)}
+		return []finding.Finding{finding.GUIDsIncomplete.Find("GUIDs given: %t, MACs given: %t", req.HasGUIDs, req.HasMACs)}
 	}
 	if req.HasGUIDs && usableGUID(g.Node) && g.Node != req.Want.Node {
-		return []Finding{find("GU011", "%s", fmt.Sprintf("Node GUID %s becomes %s", g.Node, req.Want.Node))}
+		return []finding.Finding{finding.GUIDsWouldChange.Find("%s", fmt.Sprintf("Node GUID %s becomes %s", g.Node, req.Want.Node))}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -55,14 +56,14 @@ func (l LabFacts) strangers(want ib.GUIDSet) []string {
 
 // unseen is what a fabric that nobody could look at weighs: as much as a node that has
 // one of the GUIDs. It matters only where the card gets other GUIDs than it has.
-func (l LabFacts) unseen(in GUIDInput, becomes ib.GUIDSet) []Finding {
+func (l LabFacts) unseen(in GUIDInput, becomes ib.GUIDSet) []finding.Finding {
 	has := in.Card.GUIDs
 	has.MAC1, has.MAC2 = becomes.MAC1, becomes.MAC2
 	keeps := in.Card.FlashKnown && !in.Card.BlankGUIDs && has == becomes
 	if l.Fabric.Known() || !in.Request.HasGUIDs || keeps {
 		return nil
 	}
-	return []Finding{find("GU015", "Which GUIDs the nodes of the fabric have is not known: %s", l.Fabric.Why())}
+	return []finding.Finding{finding.GUIDInFabric.Find("Which GUIDs the nodes of the fabric have is not known: %s", l.Fabric.Why())}
 }
 
 // near gives the cards that may clash with want: all that are listed, and of
@@ -94,15 +95,15 @@ func (l LabFacts) same(a, b string) fact.Bool {
 
 // secondNames finds other names of the card's host under which a card near want
 // was found.
-func (l LabFacts) secondNames(host string, pci ib.PCIAddress, want ib.GUIDSet) []Finding {
-	var found []Finding
+func (l LabFacts) secondNames(host string, pci ib.PCIAddress, want ib.GUIDSet) []finding.Finding {
+	var found []finding.Finding
 	seen := map[string]bool{host: true}
 	for _, c := range l.near(want) {
 		if seen[c.Host] || c.PCI.Slot() != pci.Slot() || !fact.Yes(l.same(host, c.Host)) {
 			continue
 		}
 		seen[c.Host] = true
-		found = append(found, find("HO032", "%s", OneMachine(host, c.Host)))
+		found = append(found, finding.HostHasTwoNames.Find("%s", OneMachine(host, c.Host)))
 	}
 	return found
 }

@@ -1,6 +1,10 @@
 package safety
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+)
 
 // laterChip says whether a card is of a generation behind ConnectX-3: its images
 // are FS3 or FS4, and GUIDs live beside the firmware and not in it.
@@ -17,31 +21,31 @@ var unprovenChips = map[string]string{
 const unprovenSecure = "life cycle, security version and signatures decide whether it boots an image, which was not tried"
 
 // later gives the findings that concern burns of later chips only.
-func later(card CardFacts) []Finding {
+func later(card CardFacts) []finding.Finding {
 	if !laterChip(card) {
 		return nil
 	}
-	var found []Finding
+	var found []finding.Finding
 	if why := unprovenChips[card.Chip.Name]; why != "" {
-		found = append(found, find("FW061", "The card is a %s: %s", card.Chip.Name, why))
+		found = append(found, finding.ChipUnproven.Find("The card is a %s: %s", card.Chip.Name, why))
 	}
 	if secured(card.Security) != "" || strings.EqualFold(card.UpdateMethod, "Legacy") {
 		return found // FW042 says what secure firmware means
 	}
-	return append(found, find("FW059", "mstflint q full: Default Update Method: %s; Security Attributes: %s",
+	return append(found, finding.FirmwareControlsUpdates.Find("mstflint q full: Default Update Method: %s; Security Attributes: %s",
 		orText(card.UpdateMethod, "not known"), orText(card.Security, "not known")))
 }
 
 // rearranged gives the finding on an image that wants the flash divided otherwise.
 // What the card has is known from its backup, so that this is only asked right
 // before the burn.
-func rearranged(card CardFacts, img ImageFacts, b *BackupFacts) []Finding {
+func rearranged(card CardFacts, img ImageFacts, b *BackupFacts) []finding.Finding {
 	if b == nil || !laterChip(card) || b.Layout == (FlashLayout{}) {
 		return nil
 	}
 	if img.Slot == b.Layout.Slot && img.Version <= b.Layout.Version {
 		return nil
 	}
-	return []Finding{find("FW060", "Slots of %d KiB and layout version %d in the image, %d KiB and %d in the flash",
+	return []finding.Finding{finding.FlashDividedOtherwise.Find("Slots of %d KiB and layout version %d in the image, %d KiB and %d in the flash",
 		img.Slot>>10, img.Version, b.Layout.Slot>>10, b.Layout.Version)}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -52,7 +53,7 @@ func TestFirmware_never_answers_for_the_ROM_of_later_chips(t *testing.T) {
 func TestRecovery_of_later_chips_takes_their_device_data(t *testing.T) {
 	in := goodFirmware()
 	laterCard(&in, 0x1013).Livefish = true
-	f := expectFinding(t, Firmware(in).Findings, "FW041", Refuse)
+	f := expectFinding(t, Firmware(in).Findings, "FW041", finding.Refuse)
 	if !strings.Contains(f.WayOut, "-nofs -ignore_dev_data -i firmware.bin b") {
 		t.Errorf("%s", f.WayOut)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
@@ -21,7 +22,7 @@ func LinkTypes(in LinkTypeInput) Verdict {
 	case driver == "mlx5_core":
 		return inCard(in, v)
 	case driver != "" && driver != "mlx4_core":
-		v.Findings = append(v.Findings, find("LT005", "%s uses %s", name, driver))
+		v.Findings = append(v.Findings, finding.CardInfiniBandOnly.Find("%s uses %s", name, driver))
 		return seal(v, in.Card, false)
 	}
 	v.Findings = linkPorts(in)
@@ -36,14 +37,14 @@ func LinkTypes(in LinkTypeInput) Verdict {
 	}
 	v.Findings = append(v.Findings, inUse(in.Card, in.Host)...)
 	if in.Host.Observe {
-		v.Findings = append(v.Findings, OnlyRead(in.Host.Host))
+		v.Findings = append(v.Findings, finding.HostObserved.Find("Host %s", in.Host.Host))
 	}
 	v.Findings = append(v.Findings, lasting(in)...)
 	v.Findings = append(v.Findings, fleeting(in)...)
 	if linkChanges(in) {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
 		v.Findings = append(v.Findings, managers(in.Card, in.Host)...)
-		v.Findings = append(v.Findings, find("LT006", "Card %s", in.Card.PCI))
+		v.Findings = append(v.Findings, finding.InterfacesGoDown.Find("Card %s", in.Card.PCI))
 	}
 	return seal(v, in.Card, false)
 }
@@ -58,36 +59,36 @@ func driverOf(card CardFacts) (name, driver string) {
 }
 
 // linkPorts looks at the request alone.
-func linkPorts(in LinkTypeInput) []Finding {
-	var found []Finding
+func linkPorts(in LinkTypeInput) []finding.Finding {
+	var found []finding.Finding
 	one, two := in.Request.Ports[1], in.Request.Ports[2]
 	switch {
 	case one == ib.LinkTypeETH && two == ib.LinkTypeIB:
-		found = append(found, find("LT002", "ports = { \"1\" = \"eth\", \"2\" = \"ib\" }"))
+		found = append(found, finding.EthernetBeforeInfiniBand.Find("ports = { \"1\" = \"eth\", \"2\" = \"ib\" }"))
 	case one == ib.LinkTypeIB && two == ib.LinkTypeETH:
-		found = append(found, find("LT009", "ports = { \"1\" = \"ib\", \"2\" = \"eth\" }"))
+		found = append(found, finding.MixedTypes.Find("ports = { \"1\" = \"ib\", \"2\" = \"eth\" }"))
 	}
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
 		if n < 1 || n > 2 {
-			found = append(found, find("LT004", "Port %d; a card of this generation has ports 1 and 2", n))
+			found = append(found, finding.CardWithoutPort.Find("Port %d; a card of this generation has ports 1 and 2", n))
 		}
 	}
 	return found
 }
 
 // linkNow looks at the card as it runs.
-func linkNow(in LinkTypeInput) []Finding {
+func linkNow(in LinkTypeInput) []finding.Finding {
 	if len(in.Current) == 0 {
-		f := find("LT008", "No mlx4_port1 under %s; driver: %s", in.Card.PCI, orText(in.Card.Driver, "none"))
+		f := finding.PortTypesNotShown.Find("No mlx4_port1 under %s; driver: %s", in.Card.PCI, orText(in.Card.Driver, "none"))
 		if why := in.Host.Support.NoDriver; why != "" && in.Card.Driver == "" {
 			f.Evidence += "; " + why
 		}
-		return []Finding{f}
+		return []finding.Finding{f}
 	}
-	var found []Finding
+	var found []finding.Finding
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
 		if _, ok := in.Current[n]; !ok && (n == 1 || n == 2) {
-			found = append(found, find("LT004", "Port %d; the kernel shows %d", n, len(in.Current)))
+			found = append(found, finding.CardWithoutPort.Find("Port %d; the kernel shows %d", n, len(in.Current)))
 		}
 	}
 	psid := in.Card.RunningPSID
@@ -97,16 +98,16 @@ func linkNow(in LinkTypeInput) []Finding {
 		psid = in.Card.PSID
 	}
 	if why := ethernetOnly(in, psid); why != "" && wantsIB(in) {
-		found = append(found, find("LT001", "%s", why))
+		found = append(found, finding.FirmwareEthernetOnly.Find("%s", why))
 	}
 	return found
 }
 
-func plannedFirmware(in LinkTypeInput) []Finding {
+func plannedFirmware(in LinkTypeInput) []finding.Finding {
 	if psidSaysEN(string(in.PlannedPSID), in.Card.Chip) && wantsIB(in) {
-		return []Finding{find("LT001", "Planned PSID %s is one of the Ethernet-only boards by its number (it ends in 23)", in.PlannedPSID)}
+		return []finding.Finding{finding.FirmwareEthernetOnly.Find("Planned PSID %s is one of the Ethernet-only boards by its number (it ends in 23)", in.PlannedPSID)}
 	}
-	return []Finding{find("LT012", "Running PSID %s, planned %s", orText(in.Card.RunningPSID, "unknown"), in.PlannedPSID)}
+	return []finding.Finding{finding.LinkTypePostponed.Find("Running PSID %s, planned %s", orText(in.Card.RunningPSID, "unknown"), in.PlannedPSID)}
 }
 
 func wantsIB(in LinkTypeInput) bool {
@@ -147,31 +148,31 @@ func psidSaysEN(psid string, chip ib.Chip) bool {
 }
 
 // lasting looks at what keeps the types over a reboot.
-func lasting(in LinkTypeInput) []Finding {
-	var found []Finding
+func lasting(in LinkTypeInput) []finding.Finding {
+	var found []finding.Finding
 	if over := in.Overrides.Or(nil); len(over) > 0 {
-		found = append(found, find("LT016", "%s", strings.Join(over, "; ")))
+		found = append(found, finding.LinkTypeOverridden.Find("%s", strings.Join(over, "; ")))
 	}
 	switch {
 	case fact.Yes(in.Late):
-		found = append(found, find("LT017", "Host %s, %s", in.Host.Host, orText(in.Rung, "its setting")))
+		found = append(found, finding.InitramfsOutdated.Find("Host %s, %s", in.Host.Host, orText(in.Rung, "its setting")))
 	case !in.Late.Known():
-		found = append(found, unread("LT017", "Whether the initial RAM disk has the setting of the link types", in.Late.Why()))
+		found = append(found, unread(finding.InitramfsOutdated, "Whether the initial RAM disk has the setting of the link types", in.Late.Why()))
 	}
 	if !in.Overrides.Known() {
-		found = append(found, unread("LT016", "Which other settings of the driver "+in.Host.Host+" has", in.Overrides.Why()))
+		found = append(found, unread(finding.LinkTypeOverridden, "Which other settings of the driver "+in.Host.Host+" has", in.Overrides.Why()))
 	}
 	if in.Rung == "mstconfig" {
 		return found
 	}
 	for _, t := range in.Request.Ports {
 		if t == ib.LinkTypeAuto {
-			found = append(found, find("LT003", "%s", orText(in.RungErr, "The way that lasts here is "+orText(in.Rung, "none")+", which knows ib and eth only")))
+			found = append(found, finding.AutoNotLasting.Find("%s", orText(in.RungErr, "The way that lasts here is "+orText(in.Rung, "none")+", which knows ib and eth only")))
 			break
 		}
 	}
 	if in.Rung == "" {
-		return append(found, find("LT011", "%s", orText(in.RungErr, "This platform has no way to keep it")))
+		return append(found, finding.LinkTypeNotLasting.Find("%s", orText(in.RungErr, "This platform has no way to keep it")))
 	}
 	if in.Rung == perCard {
 		return found
@@ -188,7 +189,7 @@ const perCard = "mlx4.conf"
 
 // fleeting finds ports that are as asked now and will not be after a restart, as
 // somebody left them who set the type at run time only.
-func fleeting(in LinkTypeInput) []Finding {
+func fleeting(in LinkTypeInput) []finding.Finding {
 	var ports []string
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
 		want := in.Request.Ports[n]
@@ -199,7 +200,7 @@ func fleeting(in LinkTypeInput) []Finding {
 	if len(ports) == 0 {
 		return nil
 	}
-	return []Finding{find("LT015", "Card %s: %s", in.Card.PCI, strings.Join(ports, ", "))}
+	return []finding.Finding{finding.LinkTypeWouldBeLost.Find("Card %s: %s", in.Card.PCI, strings.Join(ports, ", "))}
 }
 
 // neighbours are the other cards of the host that the driver's parameter is for.
@@ -214,19 +215,19 @@ func neighbours(in LinkTypeInput) []*inventory.Card {
 	return all
 }
 
-func sharedParameter(in LinkTypeInput, other *inventory.Card) Finding {
+func sharedParameter(in LinkTypeInput, other *inventory.Card) finding.Finding {
 	if len(other.Ports) == 0 {
 		// Nothing shows which types it has, so that nothing shows that it keeps them.
-		return unread("LT007", "Which link types "+other.PCI.String()+" has", "the kernel shows no port of it")
+		return unread(finding.OtherCardWouldChange, "Which link types "+other.PCI.String()+" has", "the kernel shows no port of it")
 	}
 	types := make([]string, len(other.Ports))
 	for i, p := range other.Ports {
 		types[i] = p.TypeNow
 		if want, asked := in.Request.Ports[p.Number]; asked && !linkIs(p.TypeNow, want) {
-			return find("LT007", "%s has %s on port %d; %s asks for %s", other.PCI, p.TypeNow, p.Number, in.Card.PCI, want)
+			return finding.OtherCardWouldChange.Find("%s has %s on port %d; %s asks for %s", other.PCI, p.TypeNow, p.Number, in.Card.PCI, want)
 		}
 	}
-	return find("LT010", "%s: %s", other.PCI, strings.Join(types, ", "))
+	return finding.ParameterShared.Find("%s: %s", other.PCI, strings.Join(types, ", "))
 }
 
 // linkIs compares what the kernel shows with a wanted type.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -27,12 +28,12 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 	}
 	v.Findings = append(v.Findings, users...)
 	if in.Host.Observe {
-		v.Findings = append(v.Findings, OnlyRead(in.Host.Host))
+		v.Findings = append(v.Findings, finding.HostObserved.Find("Host %s", in.Host.Host))
 	}
 	if linkChanges(in) {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
 		if in.Request.Activation != ActivationReboot {
-			v.Findings = append(v.Findings, find("LT014", "Card %s, activation = %q", in.Card.PCI, orText(string(in.Request.Activation), "none")))
+			v.Findings = append(v.Findings, finding.LinkTypeAwaitsRestart.Find("Card %s, activation = %q", in.Card.PCI, orText(string(in.Request.Activation), "none")))
 			return seal(v, in.Card, false)
 		}
 		how, found := activation(in.Card, in.Host, in.Request.Activation)
@@ -43,26 +44,26 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 }
 
 // cardPorts looks at the request against what the card can store.
-func cardPorts(in LinkTypeInput) []Finding {
-	var found []Finding
+func cardPorts(in LinkTypeInput) []finding.Finding {
+	var found []finding.Finding
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
 		if in.Request.Ports[n] == ib.LinkTypeAuto {
-			found = append(found, find("LT003", "Port %d of %s; LINK_TYPE knows sensing on ConnectX-3 only", n, in.Card.Chip.Name))
+			found = append(found, finding.AutoNotLasting.Find("Port %d of %s; LINK_TYPE knows sensing on ConnectX-3 only", n, in.Card.Chip.Name))
 		}
 	}
 	switch {
 	case in.PlannedPSID != "" && in.PlannedPSID != ib.PSID(in.Card.RunningPSID):
-		return append(found, find("LT012", "Running PSID %s, planned %s", orText(in.Card.RunningPSID, "unknown"), in.PlannedPSID))
+		return append(found, finding.LinkTypePostponed.Find("Running PSID %s, planned %s", orText(in.Card.RunningPSID, "unknown"), in.PlannedPSID))
 	case !in.HasTypes.Known():
-		return append(found, find("LT013", "mstconfig of %s: %s", in.Host.Host, in.HasTypes.Why()))
+		return append(found, finding.CardConfigUnreadable.Find("mstconfig of %s: %s", in.Host.Host, in.HasTypes.Why()))
 	case fact.No(in.HasTypes) && wantsIB(in):
-		return append(found, find("LT001", "mstconfig shows no LINK_TYPE for %s (%s, PSID %s)", in.Card.PCI, in.Card.Chip.Name, orText(in.Card.PSID, "unknown")))
+		return append(found, finding.FirmwareEthernetOnly.Find("mstconfig shows no LINK_TYPE for %s (%s, PSID %s)", in.Card.PCI, in.Card.Chip.Name, orText(in.Card.PSID, "unknown")))
 	case fact.No(in.HasTypes):
 		return found
 	}
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
 		if _, ok := in.Persisted[n]; !ok {
-			found = append(found, find("LT004", "Port %d; the card's configuration has %d", n, len(in.Persisted)))
+			found = append(found, finding.CardWithoutPort.Find("Port %d; the card's configuration has %d", n, len(in.Persisted)))
 		}
 	}
 	return found

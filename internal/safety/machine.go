@@ -7,18 +7,16 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
-// OnlyRead is the finding on any change of a host that is only read.
-func OnlyRead(host string) Finding { return find("HO008", "Host %s", host) }
-
 // machine gives the findings on the host that hold for every write of flash.
-func machine(card CardFacts, host HostFacts, need int64) []Finding {
-	var found []Finding
+func machine(card CardFacts, host HostFacts, need int64) []finding.Finding {
+	var found []finding.Finding
 	if host.Observe {
-		found = append(found, OnlyRead(host.Host))
+		found = append(found, finding.HostObserved.Find("Host %s", host.Host))
 	}
 	found = append(found, lockdown(card, host)...)
 	found = append(found, battery(host)...)
@@ -26,74 +24,74 @@ func machine(card CardFacts, host HostFacts, need int64) []Finding {
 	found = append(found, jobs(card, host)...)
 	switch free, known := host.StateFree.Get(); {
 	case !known:
-		found = append(found, unread("HO006", "How much space is free on "+host.Host, host.StateFree.Why()))
+		found = append(found, unread(finding.HostWithoutSpace, "How much space is free on "+host.Host, host.StateFree.Why()))
 	case free < need:
-		found = append(found, find("HO006", "%d MiB are free, %d MiB are needed", free>>20, need>>20))
+		found = append(found, finding.HostWithoutSpace.Find("%d MiB are free, %d MiB are needed", free>>20, need>>20))
 	}
 	if host.BackupDir == "" {
-		found = append(found, find("BK002", "backup_dir is not set"))
+		found = append(found, finding.BackupDirNotSet.Find("backup_dir is not set"))
 	}
 	if host.BackupProblem != "" {
-		found = append(found, find("BK010", "backup_dir is %s: %s", host.BackupDir, host.BackupProblem))
+		found = append(found, finding.BackupDirUnusable.Find("backup_dir is %s: %s", host.BackupDir, host.BackupProblem))
 	}
 	return append(found, managers(card, host)...)
 }
 
-// unread is the finding of a code whose fact could not be read: it weighs as much as
+// unread is the finding of a rule whose fact could not be read: it weighs as much as
 // if the answer had been the bad one, and says that nobody knows.
-func unread(code, what, why string) Finding {
-	f := find(code, "%s is not known: %s", what, why)
+func unread(rule *finding.Rule, what, why string) finding.Finding {
+	f := rule.Find("%s is not known: %s", what, why)
 	f.Summary = what + " could not be read"
-	return f.way("Mend what kept it from being read, then plan again. " + f.WayOut)
+	return f.WithWayOut("Mend what kept it from being read, then plan again. " + f.WayOut)
 }
 
 // jobPrograms are what a flash job runs besides the tool.
 var jobPrograms = []string{"systemd-run", "systemd-inhibit", "flock", "sha256sum"}
 
-func lacking(host HostFacts) []Finding {
+func lacking(host HostFacts) []finding.Finding {
 	missing := host.Lacks(jobPrograms...)
 	names, known := missing.Get()
 	switch {
 	case !known:
-		return []Finding{unread("HO010", "Which of the needed programs "+host.Host+" has", missing.Why())}
+		return []finding.Finding{unread(finding.HostLacksPrograms, "Which of the needed programs "+host.Host+" has", missing.Why())}
 	case len(names) > 0:
-		return []Finding{find("HO010", "Not found on %s: %s", host.Host, strings.Join(names, ", "))}
+		return []finding.Finding{finding.HostLacksPrograms.Find("Not found on %s: %s", host.Host, strings.Join(names, ", "))}
 	}
 	return nil
 }
 
 // managers are the subnet managers that go away with the card.
-func managers(card CardFacts, host HostFacts) []Finding {
+func managers(card CardFacts, host HostFacts) []finding.Finding {
 	managed := host.Managers(card.PCI)
 	ports, known := managed.Get()
 	switch {
 	case !known:
-		return []Finding{unread("HO009", "Whether a subnet manager runs on a port of the card", managed.Why())}
+		return []finding.Finding{unread(finding.SubnetManagerOnCard, "Whether a subnet manager runs on a port of the card", managed.Why())}
 	case len(ports) == 0:
 		return nil
 	}
-	return []Finding{find("HO009", "Ports with a subnet manager: %s", joinInts(ports))}
+	return []finding.Finding{finding.SubnetManagerOnCard.Find("Ports with a subnet manager: %s", joinInts(ports))}
 }
 
 // lockdown forbids direct access to PCI devices. mstflint's own module is the
 // way around it; that it works is known if the flash could be read.
-func lockdown(card CardFacts, host HostFacts) []Finding {
+func lockdown(card CardFacts, host HostFacts) []finding.Finding {
 	mode, known := host.Lockdown.Get()
 	if known && (mode == "" || mode == "none") {
 		return nil
 	}
-	f := find("HO003", "/sys/kernel/security/lockdown of %s: %s", host.Host, mode)
+	f := finding.KernelLockedDown.Find("/sys/kernel/security/lockdown of %s: %s", host.Host, mode)
 	if !known {
-		f = unread("HO003", "Whether the kernel of "+host.Host+" is locked down", host.Lockdown.Why())
+		f = unread(finding.KernelLockedDown, "Whether the kernel of "+host.Host+" is locked down", host.Lockdown.Why())
 	}
 	if host.Modules["mstflint_access"] && card.FlashKnown {
-		f = f.granted("Kernel is locked down; the module mstflint_access gives access to the card")
+		f = f.Granted("Kernel is locked down; the module mstflint_access gives access to the card")
 	}
-	return []Finding{f}
+	return []finding.Finding{f}
 }
 
-func jobs(card CardFacts, host HostFacts) []Finding {
-	var found []Finding
+func jobs(card CardFacts, host HostFacts) []finding.Finding {
+	var found []finding.Finding
 	for i := range host.Jobs {
 		j := &host.Jobs[i]
 		what := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", j.ID, j.Kind, j.PCI, orText(j.Operator, "unknown"), orText(j.Since(), "an unknown time"))
@@ -101,27 +99,27 @@ func jobs(card CardFacts, host HostFacts) []Finding {
 		case ours && (j.MayRun() || !j.Settled):
 			found = append(found, ownJob(j, what))
 		case j.MayRun():
-			found = append(found, find("HO004", "%s", what))
+			found = append(found, finding.FlashJobRunning.Find("%s", what))
 		}
 	}
 	return found
 }
 
 // ownJob gives the finding on a job of this very card that is not over.
-func ownJob(j *inventory.Job, what string) Finding {
+func ownJob(j *inventory.Job, what string) finding.Finding {
 	switch {
 	case j.Foreign() != "" && !j.Settled:
-		return find("HO017", "%s: its journal is of version %s", what, j.Foreign()).way(foreignJournal(j.PCI, j.ID))
+		return finding.FlashJobOfOtherVersion.Find("%s: its journal is of version %s", what, j.Foreign()).WithWayOut(foreignJournal(j.PCI, j.ID))
 	case j.Lost:
-		return find("HO005", "%s is running, and somebody has removed its directory. Its end is waited for; then the card is read.", what)
+		return finding.FlashJobUnsettled.Find("%s is running, and somebody has removed its directory. Its end is waited for; then the card is read.", what)
 	case !j.Running.Known():
-		return find("HO005", "%s may be running: %s. The next apply waits until that is known, and reads the card afterwards.", what, j.Running.Why())
+		return finding.FlashJobUnsettled.Find("%s may be running: %s. The next apply waits until that is known, and reads the card afterwards.", what, j.Running.Why())
 	case fact.Yes(j.Running):
-		return find("HO005", "%s is running; the next apply waits for it and reads the card afterwards.", what)
+		return finding.FlashJobUnsettled.Find("%s is running; the next apply waits for it and reads the card afterwards.", what)
 	case j.Exit != "":
-		return find("HO005", "%s has ended.", what)
+		return finding.FlashJobUnsettled.Find("%s has ended.", what)
 	}
-	return find("HO005", "%s was interrupted before it ended, by a power cut, a reset of the host, a full disk, or a kill.", what)
+	return finding.FlashJobUnsettled.Find("%s was interrupted before it ended, by a power cut, a reset of the host, a full disk, or a kill.", what)
 }
 
 // foreignJournal says how a job is brought to an end that only another version of
@@ -135,7 +133,7 @@ func foreignJournal(pci ib.PCIAddress, id string) string {
 // waiting is the verdict while a job of an earlier run changes the card: the
 // job holds the lock, so that the card cannot even be read. ok is false if no
 // job runs.
-func waiting(card CardFacts, host HostFacts, known []Finding) (v Verdict, ok bool) {
+func waiting(card CardFacts, host HostFacts, known []finding.Finding) (v Verdict, ok bool) {
 	for i := range host.Jobs {
 		j := &host.Jobs[i]
 		if j.MayRun() && j.Foreign() == "" && j.PCI.Slot() == card.PCI.Slot() {
@@ -147,41 +145,41 @@ func waiting(card CardFacts, host HostFacts, known []Finding) (v Verdict, ok boo
 
 // battery is asked before flash is written and before a restart: what the power
 // supply still holds may not last.
-func battery(host HostFacts) []Finding {
+func battery(host HostFacts) []finding.Finding {
 	supplies, known := host.Battery.Get()
 	if !known {
-		return []Finding{unread("HO015", "Whether "+host.Host+" runs on battery", host.Battery.Why())}
+		return []finding.Finding{unread(finding.HostRunsOnBattery, "Whether "+host.Host+" runs on battery", host.Battery.Why())}
 	}
-	var found []Finding
+	var found []finding.Finding
 	for _, b := range supplies {
-		found = append(found, find("HO015", "%s says %s", b.Name, b.Status))
+		found = append(found, finding.HostRunsOnBattery.Find("%s says %s", b.Name, b.Status))
 	}
 	return found
 }
 
 // Restart gives the findings that stop a restart of the host in the moment
 // before it: what has come up since the verdict that it follows from.
-func Restart(host HostFacts) []Finding {
+func Restart(host HostFacts) []finding.Finding {
 	found := append(battery(host), restart(host)...)
 	found = append(found, anyInUse(host)...)
 	for i := range host.Jobs {
 		if j := &host.Jobs[i]; j.MayRun() {
-			found = append(found, find("HO004", "Job %s (%s of %s), started by %s", j.ID, j.Kind, j.PCI, orText(j.Operator, "unknown")))
+			found = append(found, finding.FlashJobRunning.Find("Job %s (%s of %s), started by %s", j.ID, j.Kind, j.PCI, orText(j.Operator, "unknown")))
 		}
 	}
-	return slices.DeleteFunc(found, func(f Finding) bool { return !f.Severity.Blocks() })
+	return slices.DeleteFunc(found, func(f finding.Finding) bool { return !f.Severity.Blocks() })
 }
 
 // restart gives the findings on what else of the host a restart concerns.
-func restart(host HostFacts) []Finding {
+func restart(host HostFacts) []finding.Finding {
 	return slices.Concat(served(host), scanned(host), kubernetes(host))
 }
 
-func served(host HostFacts) []Finding {
+func served(host HostFacts) []finding.Finding {
 	servers, known := host.Servers.Get()
 	switch {
 	case !known:
-		return []Finding{unread("HO013", "Which files and disks "+host.Host+" serves", host.Servers.Why())}
+		return []finding.Finding{unread(finding.HostServesShares, "Which files and disks "+host.Host+" serves", host.Servers.Why())}
 	case len(servers) == 0:
 		return nil
 	}
@@ -189,17 +187,17 @@ func served(host HostFacts) []Finding {
 	for _, s := range servers {
 		list = append(list, fmt.Sprintf("%s (clients connected: %d)", s.Name, s.Clients))
 	}
-	return []Finding{find("HO013", "%s serves %s", host.Host, strings.Join(list, ", "))}
+	return []finding.Finding{finding.HostServesShares.Find("%s serves %s", host.Host, strings.Join(list, ", "))}
 }
 
-func scanned(host HostFacts) []Finding {
+func scanned(host HostFacts) []finding.Finding {
 	scans, known := host.Scans.Get()
 	if !known {
-		return []Finding{unread("HO014", "Whether a ZFS pool of "+host.Host+" is scrubbed or resilvered", host.Scans.Why())}
+		return []finding.Finding{unread(finding.HostScansPool, "Whether a ZFS pool of "+host.Host+" is scrubbed or resilvered", host.Scans.Why())}
 	}
-	var found []Finding
+	var found []finding.Finding
 	for _, p := range scans {
-		found = append(found, find("HO014", "Pool %s of %s: %s in progress", p.Name, host.Host, p.Doing))
+		found = append(found, finding.HostScansPool.Find("Pool %s of %s: %s in progress", p.Name, host.Host, p.Doing))
 	}
 	return found
 }
@@ -208,25 +206,25 @@ func scanned(host HostFacts) []Finding {
 // distributions that hold the kubelet in a program of their own.
 var kubernetesUnits = []string{"kubelet.service", "k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.service"}
 
-func kubernetes(host HostFacts) []Finding {
+func kubernetes(host HostFacts) []finding.Finding {
 	active := host.Active(kubernetesUnits...)
 	units, known := active.Get()
 	switch {
 	case !known:
-		return []Finding{unread("HO016", "Whether "+host.Host+" is a node of Kubernetes", active.Why())}
+		return []finding.Finding{unread(finding.HostInKubernetes, "Whether "+host.Host+" is a node of Kubernetes", active.Why())}
 	case len(units) == 0:
 		return nil
 	}
-	return []Finding{find("HO016", "Running on %s: %s", host.Host, strings.Join(units, ", "))}
+	return []finding.Finding{finding.HostInKubernetes.Find("Running on %s: %s", host.Host, strings.Join(units, ", "))}
 }
 
 // activation gives the activation and the findings on it.
-func activation(card CardFacts, host HostFacts, want Activation) (Activation, []Finding) {
+func activation(card CardFacts, host HostFacts, want Activation) (Activation, []finding.Finding) {
 	if want != ActivationReboot {
-		return ActivationNone, []Finding{find("HO011", "activation = %q; the card is a %s", orText(string(want), "none"), orText(card.Chip.Name, "chip that is not known"))}
+		return ActivationNone, []finding.Finding{finding.RestartNeeded.Find("activation = %q; the card is a %s", orText(string(want), "none"), orText(card.Chip.Name, "chip that is not known"))}
 	}
 	if !host.RebootAllowed {
-		return ActivationReboot, []Finding{find("HO007", "activation = \"reboot\", and the entry of %s has no reboot = { allowed = true }", host.Host)}
+		return ActivationReboot, []finding.Finding{finding.RebootNotAllowed.Find("activation = \"reboot\", and the entry of %s has no reboot = { allowed = true }", host.Host)}
 	}
 	return ActivationReboot, restart(host)
 }
@@ -243,12 +241,12 @@ func joinInts(ns []int) string {
 
 // backup gives the findings on the backup; nil means that it was not asked for
 // yet.
-func backup(card CardFacts, b *BackupFacts) []Finding {
+func backup(card CardFacts, b *BackupFacts) []finding.Finding {
 	if b == nil {
 		return nil
 	}
 	if !b.TwoReadsEqual {
-		return []Finding{find("BK001", "Two reads of the flash differ, so that no copy was kept.")}
+		return []finding.Finding{finding.BackupUnproven.Find("Two reads of the flash differ, so that no copy was kept.")}
 	}
 	var missing []string
 	for _, c := range []struct {
@@ -269,5 +267,5 @@ func backup(card CardFacts, b *BackupFacts) []Finding {
 	if len(missing) == 0 {
 		return nil
 	}
-	return []Finding{find("BK001", "Backup %s: %s", orText(b.Path, "(none)"), strings.Join(missing, "; "))}
+	return []finding.Finding{finding.BackupUnproven.Find("Backup %s: %s", orText(b.Path, "(none)"), strings.Join(missing, "; "))}
 }

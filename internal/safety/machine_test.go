@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
@@ -13,7 +14,7 @@ func TestPath_asksForAllInterfacesAtOnce(t *testing.T) {
 	host.SSH.Devs, host.Routes.Default = fact.Known([]string{"enp1s0"}), []inventory.DefaultRoute{{Dev: "enp1s0d1"}}
 	for _, f := range path(CardFacts{PCI: here}, host, "") {
 		if f.Consent != `allow_management_path = "enp1s0,enp1s0d1"` {
-			t.Errorf("%s asks for %s", f.Code, f.Consent)
+			t.Errorf("%s asks for %s", f.Rule.Code, f.Consent)
 		}
 	}
 }
@@ -43,7 +44,7 @@ func TestRestart_stopsForWhatCameUpSince(t *testing.T) {
 
 func TestCardState_saysHowASemaphoreIsCleared(t *testing.T) {
 	found := cardState(CardFacts{PCI: here, FlashTaken: true, FlashError: "Can not obtain Flash semaphore"})
-	if len(found) != 1 || found[0].Code != "FW044" || !strings.Contains(found[0].Detail(), "mstflint -clear_semaphore -d "+here.String()) {
+	if len(found) != 1 || found[0].Rule != finding.FlashUnreadable || !strings.Contains(found[0].Detail(), "mstflint -clear_semaphore -d "+here.String()) {
 		t.Errorf("got %+v", found)
 	}
 }
@@ -62,11 +63,11 @@ func TestPath_unknown(t *testing.T) {
 	}
 	host.Netdevs = interfaces
 	found := path(card, host, "enp1s0")
-	if len(found) != 2 || found[0].Code != "HO001" || found[1].Code != "HO012" {
+	if len(found) != 2 || found[0].Rule != finding.SessionOverCard || found[1].Rule != finding.StorageOverCard {
 		t.Fatalf("%+v", found)
 	}
 	for i, text := range []string{"are not known: ip route get ended with status 2. They may be enp1s0 and enp1s0d1", "not known: nfs4 nas:/tank on /mnt (ip hung)"} {
-		if f := found[i]; f.Severity != NeedsConsent || f.Consent != `allow_management_path = "enp1s0,enp1s0d1"` || !strings.Contains(f.Evidence, text) {
+		if f := found[i]; f.Severity != finding.NeedsConsent || f.Consent != `allow_management_path = "enp1s0,enp1s0d1"` || !strings.Contains(f.Evidence, text) {
 			t.Errorf("%+v", f)
 		}
 	}

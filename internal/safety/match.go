@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
 // match compares image and card; both are readable.
-func match(in FirmwareInput) []Finding {
-	var found []Finding
+func match(in FirmwareInput) []finding.Finding {
+	var found []finding.Finding
 	found = append(found, matchSilicon(in.Card, in.Image)...)
 	found = append(found, matchLayout(in.Card, in.Image)...)
 	found = append(found, matchPSID(in.Card, in.Image, in.Request.PSIDChange)...)
@@ -30,7 +31,7 @@ var boardModel = regexp.MustCompile(`MCX[345][0-9]{2}[A-Z]`)
 
 // matchBoard compares the boards that card and image name, where they do: the
 // PSID says that they differ, and this says in what.
-func matchBoard(card CardFacts, img ImageFacts) []Finding {
+func matchBoard(card CardFacts, img ImageFacts) []finding.Finding {
 	has, wants := boardModel.FindString(card.PartNumber), boardModel.FindString(img.PRSName)
 	if wants == "" {
 		wants = boardModel.FindString(img.PartNumber)
@@ -45,12 +46,12 @@ func matchBoard(card CardFacts, img ImageFacts) []Finding {
 	if has != "" {
 		ports = modelPorts(has)
 	}
-	var found []Finding
+	var found []finding.Finding
 	if has != "" && has != wants {
-		found = append(found, find("FW033", "The card's part number is %s; %s was made for %s (%s)", card.PartNumber, img.Name, wants, orText(img.PRSName, img.PartNumber)))
+		found = append(found, finding.ImageForOtherModel.Find("The card's part number is %s; %s was made for %s (%s)", card.PartNumber, img.Name, wants, orText(img.PRSName, img.PartNumber)))
 	}
 	if n := modelPorts(wants); ports > 0 && n != ports {
-		found = append(found, find("FW034", "The card (%s) has %d; %s was made for %s with %d", orText(card.PartNumber, "no part number"), ports, img.Name, wants, n))
+		found = append(found, finding.ImageForOtherPortCount.Find("The card (%s) has %d; %s was made for %s with %d", orText(card.PartNumber, "no part number"), ports, img.Name, wants, n))
 	}
 	return found
 }
@@ -65,13 +66,13 @@ func modelPorts(model string) int {
 	return 2
 }
 
-func matchSilicon(card CardFacts, img ImageFacts) []Finding {
-	var found []Finding
+func matchSilicon(card CardFacts, img ImageFacts) []finding.Finding {
+	var found []finding.Finding
 	if card.Chip.Format != "" && img.Format != card.Chip.Format {
-		found = append(found, find("FW030", "The card is a %s, which boots %s; %s is %s", card.Chip.Name, card.Chip.Format, img.Name, img.Format))
+		found = append(found, finding.ImageFormatOfOtherChip.Find("The card is a %s, which boots %s; %s is %s", card.Chip.Name, card.Chip.Format, img.Name, img.Format))
 	}
 	if !card.HWKnown {
-		return append(found, find("FW022", "%s", orText(card.HWIDErr, "the vendor tool has not been asked")))
+		return append(found, finding.HardwareIDUnknown.Find("%s", orText(card.HWIDErr, "the vendor tool has not been asked")))
 	}
 	if slices.Contains(img.HWIDs, card.HWID) || len(img.HWIDs) == 0 {
 		return found
@@ -82,26 +83,26 @@ func matchSilicon(card CardFacts, img ImageFacts) []Finding {
 		names = append(names, h.Describe())
 		sameChip = sameChip || h.ID == card.HWID.ID
 	}
-	code := "FW020"
+	rule := finding.ImageForOtherChip
 	if sameChip {
-		code = "FW021"
+		rule = finding.ImageForOtherRevision
 	}
-	return append(found, find(code, "The card is %s; %s is for %s", card.HWID.Describe(), img.Name, strings.Join(names, ", ")))
+	return append(found, rule.Find("The card is %s; %s is for %s", card.HWID.Describe(), img.Name, strings.Join(names, ", ")))
 }
 
-func matchLayout(card CardFacts, img ImageFacts) []Finding {
+func matchLayout(card CardFacts, img ImageFacts) []finding.Finding {
 	switch {
 	case card.Failsafe == FailsafeYes && !img.Failsafe:
-		return []Finding{find("FW007", "The flash is failsafe; %s is not", img.Name)}
+		return []finding.Finding{finding.ImageNotFailsafe.Find("The flash is failsafe; %s is not", img.Name)}
 	case card.Failsafe == FailsafeNo:
-		return []Finding{find("FW008", "mstflint verify calls the image in flash non-failsafe; %s is failsafe: %t", img.Name, img.Failsafe)}
+		return []finding.Finding{finding.FlashNotFailsafe.Find("mstflint verify calls the image in flash non-failsafe; %s is failsafe: %t", img.Name, img.Failsafe)}
 	}
 	return nil
 }
 
-func matchPSID(card CardFacts, img ImageFacts, consent *PSIDChange) []Finding {
+func matchPSID(card CardFacts, img ImageFacts, consent *PSIDChange) []finding.Finding {
 	if _, err := ib.ParsePSID(card.PSID); err != nil {
-		return []Finding{find("FW025", "mstflint query: %v", err)}
+		return []finding.Finding{finding.PSIDUnknown.Find("mstflint query: %v", err)}
 	}
 	if card.PSID == img.PSID {
 		return nil
@@ -109,17 +110,17 @@ func matchPSID(card CardFacts, img ImageFacts, consent *PSIDChange) []Finding {
 	from, to := ib.PSID(card.PSID), ib.PSID(img.PSID)
 	line := fmt.Sprintf(`allow_psid_change = { from = %q, to = %q }`, from, to)
 	observed := fmt.Sprintf("In flash: %s. In the image: %s.", describePSID(from), describePSID(to))
-	var found []Finding
+	var found []finding.Finding
 	switch {
 	case consent == nil:
-		found = append(found, find("FW023", "%s", observed).consent(line))
+		found = append(found, finding.PSIDWouldChange.Find("%s", observed).WithConsent(line))
 	case consent.From != from || consent.To != to:
-		found = append(found, find("FW024", "%s %s", offBy("allow_psid_change", string(consent.From), string(consent.To), string(from), string(to)), observed).consent(line))
+		found = append(found, finding.PSIDConsentDiffers.Find("%s %s", offBy("allow_psid_change", string(consent.From), string(consent.To), string(from), string(to)), observed).WithConsent(line))
 	default:
-		found = append(found, find("FW023", "%s", observed).granted(fmt.Sprintf("Cross-flash from %s to %s, as allowed", from, to)))
+		found = append(found, finding.PSIDWouldChange.Find("%s", observed).Granted(fmt.Sprintf("Cross-flash from %s to %s, as allowed", from, to)))
 	}
 	if a, b := from.Vendor(), to.Vendor(); a != b && (a != "" || b != "") {
-		found = append(found, find("FW031", "In flash: %s. In the image: %s.", describePSID(from), describePSID(to)))
+		found = append(found, finding.ImageOfOtherVendor.Find("In flash: %s. In the image: %s.", describePSID(from), describePSID(to)))
 	}
 	return found
 }
@@ -143,31 +144,31 @@ func offBy(attribute, haveFrom, haveTo, from, to string) string {
 	return strings.Join(off, "; ") + "."
 }
 
-func matchVersion(in FirmwareInput) []Finding {
+func matchVersion(in FirmwareInput) []finding.Finding {
 	card, img := in.Card, in.Image
 	switch c := img.FW.Compare(card.FW); {
 	case c < 0:
-		return []Finding{olderVersion(card.FW, img.FW, in.Request.Downgrade)}
+		return []finding.Finding{olderVersion(card.FW, img.FW, in.Request.Downgrade)}
 	case c == 0 && card.PSID == img.PSID:
-		return []Finding{sameVersion(card, img, in.Request.Reinstall)}
+		return []finding.Finding{sameVersion(card, img, in.Request.Reinstall)}
 	}
 	return nil
 }
 
-func olderVersion(from, to ib.FWVersion, consent *Downgrade) Finding {
+func olderVersion(from, to ib.FWVersion, consent *Downgrade) finding.Finding {
 	line := fmt.Sprintf(`allow_downgrade = { from = %q, to = %q }`, from, to)
 	observed := fmt.Sprintf("In flash: %s. In the image: %s.", from, to)
 	switch {
 	case consent == nil:
-		return find("FW026", "%s", observed).consent(line)
+		return finding.VersionWouldBeOlder.Find("%s", observed).WithConsent(line)
 	case consent.From != from || consent.To != to:
-		return find("FW027", "%s %s", offBy("allow_downgrade", consent.From.String(), consent.To.String(), from.String(), to.String()), observed).consent(line)
+		return finding.DowngradeConsentDiffers.Find("%s %s", offBy("allow_downgrade", consent.From.String(), consent.To.String(), from.String(), to.String()), observed).WithConsent(line)
 	}
-	return find("FW026", "%s", observed).granted(fmt.Sprintf("Downgrade from %s to %s, as allowed", from, to))
+	return finding.VersionWouldBeOlder.Find("%s", observed).Granted(fmt.Sprintf("Downgrade from %s to %s, as allowed", from, to))
 }
 
 // matchBranch compares the branches that both versions state.
-func matchBranch(from, to ib.FWVersion, consent *BranchChange) []Finding {
+func matchBranch(from, to ib.FWVersion, consent *BranchChange) []finding.Finding {
 	has, states := from.Branch()
 	wants, too := to.Branch()
 	if !states || !too || has == wants {
@@ -177,25 +178,25 @@ func matchBranch(from, to ib.FWVersion, consent *BranchChange) []Finding {
 	observed := fmt.Sprintf("In flash: %s, of branch %d. In the image: %s, of branch %d.", from, has, to, wants)
 	switch {
 	case consent == nil:
-		return []Finding{find("FW035", "%s", observed).consent(line)}
+		return []finding.Finding{finding.BranchWouldChange.Find("%s", observed).WithConsent(line)}
 	case consent.From != from || consent.To != to:
-		return []Finding{find("FW036", "%s %s", offBy("allow_branch_change", consent.From.String(), consent.To.String(), from.String(), to.String()), observed).consent(line)}
+		return []finding.Finding{finding.BranchConsentDiffers.Find("%s %s", offBy("allow_branch_change", consent.From.String(), consent.To.String(), from.String(), to.String()), observed).WithConsent(line)}
 	}
-	return []Finding{find("FW035", "%s", observed).granted(fmt.Sprintf("Change of branch from %s to %s, as allowed", from, to))}
+	return []finding.Finding{finding.BranchWouldChange.Find("%s", observed).Granted(fmt.Sprintf("Change of branch from %s to %s, as allowed", from, to))}
 }
 
 // sameVersion is only asked when the contents are known to differ.
-func sameVersion(card CardFacts, img ImageFacts, consent string) Finding {
+func sameVersion(card CardFacts, img ImageFacts, consent string) finding.Finding {
 	line := fmt.Sprintf(`allow_reinstall = %q`, img.FW)
 	observed := fmt.Sprintf("Both have PSID %s and version %s; checksum in flash %s, of the image %s (GUIDs and vendor data left out).",
 		img.PSID, img.FW, orText(card.Checksum, "unknown"), orText(img.Checksum, "unknown"))
 	switch {
 	case consent == "":
-		return find("FW028", "%s", observed).consent(line)
+		return finding.VersionWouldBeSame.Find("%s", observed).WithConsent(line)
 	case consent != img.FW.String():
-		return find("FW029", "allow_reinstall is %q. %s", consent, observed).consent(line)
+		return finding.ReinstallConsentDiffers.Find("allow_reinstall is %q. %s", consent, observed).WithConsent(line)
 	}
-	return find("FW028", "%s", observed).granted("Reinstallation of " + img.FW.String() + ", as allowed")
+	return finding.VersionWouldBeSame.Find("%s", observed).Granted("Reinstallation of " + img.FW.String() + ", as allowed")
 }
 
 func orText(s, fallback string) string {

@@ -6,28 +6,29 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
 // path gives the findings on what reaches the host through this card, and what
 // the host reaches. Both ports count: they are one PCI function and go down
 // together. A card without interfaces carries nothing, whatever is not known.
-func path(card CardFacts, host HostFacts, consent string) []Finding {
+func path(card CardFacts, host HostFacts, consent string) []finding.Finding {
 	own := host.NetdevsOf(card.PCI)
 	ways := paths{need: used(card, host), all: own, consent: consent, pci: card.PCI}
 	session, known := host.SSH.Devs.Get()
 	if !known && len(own) > 0 {
-		f := find("HO001", "The interfaces of the session to %s are not known: %s. They may be %s of %s",
+		f := finding.SessionOverCard.Find("The interfaces of the session to %s are not known: %s. They may be %s of %s",
 			host.Host, host.SSH.Devs.Why(), strings.Join(own, " and "), card.PCI)
 		f.Summary = "It is not known whether the SSH session runs over this card"
-		return append(append([]Finding{ways.unknown(f)}, routes(card, host, nil, ways)...), storage(card, host, ways)...)
+		return append(append([]finding.Finding{ways.unknown(f)}, routes(card, host, nil, ways)...), storage(card, host, ways)...)
 	}
-	var found []Finding
+	var found []finding.Finding
 	var devs []string
 	for _, dev := range session {
 		if carries(card, host.CardsBelow(dev)) {
 			devs = append(devs, dev)
-			found = append(found, ways.finding("HO001", "The session to "+host.Host, dev))
+			found = append(found, ways.over(finding.SessionOverCard, "The session to "+host.Host, dev))
 		}
 	}
 	return append(append(found, routes(card, host, devs, ways)...), storage(card, host, ways)...)
@@ -35,11 +36,11 @@ func path(card CardFacts, host HostFacts, consent string) []Finding {
 
 // routes gives the findings on default routes, but for the interfaces of which
 // a finding says already that the session uses them.
-func routes(card CardFacts, host HostFacts, said []string, ways paths) []Finding {
-	var found []Finding
+func routes(card CardFacts, host HostFacts, said []string, ways paths) []finding.Finding {
+	var found []finding.Finding
 	for _, r := range host.Routes.Default {
 		if carries(card, host.CardsBelow(r.Dev)) && !slices.Contains(said, r.Dev) {
-			found = append(found, ways.finding("HO002", "The default route of "+host.Host, r.Dev))
+			found = append(found, ways.over(finding.DefaultRouteOverCard, "The default route of "+host.Host, r.Dev))
 		}
 	}
 	return found
@@ -82,9 +83,9 @@ func used(card CardFacts, host HostFacts) []string {
 
 // storage gives one finding for each interface, so that a host with many mounts
 // does not say the same many times.
-func storage(card CardFacts, host HostFacts, ways paths) []Finding {
+func storage(card CardFacts, host HostFacts, ways paths) []finding.Finding {
 	uses := map[string][]string{}
-	var found []Finding
+	var found []finding.Finding
 	var lost []string
 	for _, st := range host.Storage {
 		switch {
@@ -95,10 +96,10 @@ func storage(card CardFacts, host HostFacts, ways paths) []Finding {
 		}
 	}
 	for _, dev := range slices.Sorted(maps.Keys(uses)) {
-		found = append(found, ways.finding("HO012", "Storage of "+host.Host+" ("+strings.Join(uses[dev], ", ")+")", dev))
+		found = append(found, ways.over(finding.StorageOverCard, "Storage of "+host.Host+" ("+strings.Join(uses[dev], ", ")+")", dev))
 	}
 	if len(lost) > 0 && len(ways.all) > 0 {
-		f := find("HO012", "The interface to storage of %s is not known: %s. It may be %s of %s",
+		f := finding.StorageOverCard.Find("The interface to storage of %s is not known: %s. It may be %s of %s",
 			host.Host, strings.Join(lost, "; "), strings.Join(ways.all, " or "), card.PCI)
 		f.Summary = "It is not known whether storage of the host is reached over this card"
 		found = append(found, ways.unknown(f))
@@ -108,25 +109,25 @@ func storage(card CardFacts, host HostFacts, ways paths) []Finding {
 
 // finding is granted if the consent names the interface; the line to add names
 // all that are needed, so that two do not ask for each other's removal.
-func (p paths) finding(code, what, dev string) Finding {
-	return p.judge(find(code, "%s uses %s, an interface of %s", what, dev, p.pci), dev)
+func (p paths) over(rule *finding.Rule, what, dev string) finding.Finding {
+	return p.judge(rule.Find("%s uses %s, an interface of %s", what, dev, p.pci), dev)
 }
 
 // unknown is granted if the consent names every interface of the card.
-func (p paths) unknown(f Finding) Finding { return p.judge(f, p.all...) }
+func (p paths) unknown(f finding.Finding) finding.Finding { return p.judge(f, p.all...) }
 
-func (p paths) judge(f Finding, devs ...string) Finding {
+func (p paths) judge(f finding.Finding, devs ...string) finding.Finding {
 	granted := map[string]bool{}
 	for name := range strings.SplitSeq(p.consent, ",") {
 		granted[strings.TrimSpace(name)] = true
 	}
 	if !slices.ContainsFunc(devs, func(dev string) bool { return !granted[dev] }) {
-		return f.granted(fmt.Sprintf("%s, as allowed", f.Summary))
+		return f.Granted(fmt.Sprintf("%s, as allowed", f.Summary))
 	}
 	if p.consent != "" {
 		f.Evidence += fmt.Sprintf("; allow_management_path is %q", p.consent)
 	}
-	return f.consent(fmt.Sprintf("allow_management_path = %q", strings.Join(p.need, ",")))
+	return f.WithConsent(fmt.Sprintf("allow_management_path = %q", strings.Join(p.need, ",")))
 }
 
 // carries reports whether a card is one of those that carry something.

@@ -3,13 +3,15 @@ package safety
 import (
 	"slices"
 	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 )
 
 // RefusedError says that a check found reasons against an operation at the
 // moment of it. Unless Done says otherwise, none of it was done.
 type RefusedError struct {
 	What     string // verb, thing and identity: "burn firmware on card intel9/0000:01:00.0"
-	Findings []Finding
+	Findings []finding.Finding
 	// Done says what was done before, if only the restart that should follow is
 	// refused: "The flash is written and verified".
 	Done string
@@ -19,14 +21,14 @@ type RefusedError struct {
 func (e *RefusedError) Error() string {
 	var reasons []string
 	for _, f := range e.Blocking() {
-		reasons = append(reasons, f.Code+" "+f.Summary+": "+f.Evidence)
+		reasons = append(reasons, f.Rule.Code+" "+f.Summary+": "+f.Evidence)
 	}
 	return "refusing to " + e.What + ": " + strings.Join(reasons, "; ")
 }
 
 // Blocking gives the findings that stop the operation, each with what the
 // refusal leaves behind.
-func (e *RefusedError) Blocking() []Finding {
+func (e *RefusedError) Blocking() []finding.Finding {
 	left := "The change was not made."
 	if e.Done != "" {
 		left = e.Done + "; the host was not restarted, and the card runs what it ran before."
@@ -39,12 +41,12 @@ func (e *RefusedError) Blocking() []Finding {
 }
 
 // Blocking gives those findings that stop an operation.
-func Blocking(findings []Finding) []Finding {
-	return slices.DeleteFunc(slices.Clone(findings), func(f Finding) bool { return !f.Severity.Blocks() })
+func Blocking(findings []finding.Finding) []finding.Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f finding.Finding) bool { return !f.Severity.Blocks() })
 }
 
 // Refusal is nil, or *RefusedError if one of the findings blocks.
-func Refusal(what string, findings []Finding) error {
+func Refusal(what string, findings []finding.Finding) error {
 	if len(Blocking(findings)) == 0 {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -38,21 +39,21 @@ func restore(in FirmwareInput) Verdict {
 }
 
 // refusals are the reasons that lie in the backup and in what became of the card.
-func (r RestoreFacts) refusals(in FirmwareInput) []Finding {
+func (r RestoreFacts) refusals(in FirmwareInput) []finding.Finding {
 	switch {
 	case r.Missing != "":
-		return []Finding{find("BK003", "%s: %s", orText(r.Path, "(none)"), r.Missing)}
+		return []finding.Finding{finding.BackupMissing.Find("%s: %s", orText(r.Path, "(none)"), r.Missing)}
 	case r.Damaged != "":
-		return []Finding{find("BK004", "%s: %s", r.Path, r.Damaged)}
+		return []finding.Finding{finding.BackupDamaged.Find("%s: %s", r.Path, r.Damaged)}
 	case r.Other != "":
-		return []Finding{find("BK005", "%s: %s", r.Path, r.Other)}
+		return []finding.Finding{finding.BackupOfOtherCard.Find("%s: %s", r.Path, r.Other)}
 	}
 	_, busy := waiting(in.Card, in.Host, nil)
 	now := Flash{PSID: ib.PSID(in.Card.PSID), FW: in.Card.FW}
 	if busy || !in.Card.Identified() || now == r.Left || Holds(in.Card, in.Image) {
 		return nil
 	}
-	return []Finding{find("BK006", "In flash: %s. Put there: %s. In the backup: %s %s.", describeFlash(now), describeFlash(r.Left), in.Image.PSID, in.Image.FW)}
+	return []finding.Finding{finding.FlashChangedSinceBurn.Find("In flash: %s. Put there: %s. In the backup: %s %s.", describeFlash(now), describeFlash(r.Left), in.Image.PSID, in.Image.FW)}
 }
 
 func describeFlash(f Flash) string {
@@ -61,7 +62,7 @@ func describeFlash(f Flash) string {
 
 // atDestroy rewrites a finding for a moment at which the resource has no
 // configuration that could be pointed at or changed.
-func atDestroy(f Finding) Finding {
+func atDestroy(f finding.Finding) finding.Finding {
 	f.Attribute = ""
 	if f.Consent != "" {
 		f.WayOut = "If that is acceptable, add the line below to the resource and apply, so that it is recorded, and destroy then. " +
@@ -74,9 +75,11 @@ func atDestroy(f Finding) Finding {
 // one that these cards have.
 const backupSpace = 2*16<<20 + spaceReserve
 
-// backupCodes are the findings on a host that also hold if nothing is written
+// backupRules are the findings on a host that also hold if nothing is written
 // to the card.
-var backupCodes = []string{"HO003", "HO004", "HO006", "HO008", "BK002", "BK010"}
+var backupRules = []*finding.Rule{
+	finding.KernelLockedDown, finding.FlashJobRunning, finding.HostWithoutSpace, finding.HostObserved, finding.BackupDirNotSet, finding.BackupDirUnusable,
+}
 
 // BackupInput is everything the verdict on taking a backup depends on.
 type BackupInput struct {
@@ -92,13 +95,13 @@ func Backup(in BackupInput) Verdict {
 	v := Verdict{Action: ActionBackup, Activation: ActivationNone}
 	v.Findings = append(v.Findings, cardReach(in.Card, in.Host)...)
 	for _, f := range machine(in.Card, in.Host, backupSpace) {
-		if slices.Contains(backupCodes, f.Code) {
+		if slices.Contains(backupRules, f.Rule) {
 			v.Findings = append(v.Findings, f)
 		}
 	}
 	for i := range in.Host.Jobs {
 		if j := &in.Host.Jobs[i]; j.MayRun() && j.PCI.Slot() == in.Card.PCI.Slot() {
-			v.Findings = append(v.Findings, find("HO004", "Job %s, started by %s, is changing this card", j.ID, orText(j.Operator, "unknown")))
+			v.Findings = append(v.Findings, finding.FlashJobRunning.Find("Job %s, started by %s, is changing this card", j.ID, orText(j.Operator, "unknown")))
 		}
 	}
 	if !v.Blocked() {
@@ -109,10 +112,10 @@ func Backup(in BackupInput) Verdict {
 }
 
 // readable gives the findings on a flash that is to be read and not written.
-func readable(card CardFacts) []Finding {
-	var found []Finding
+func readable(card CardFacts) []finding.Finding {
+	var found []finding.Finding
 	for _, f := range cardState(card) {
-		if f.Severity.Blocks() && f.Code != "FW042" { // signed firmware can be kept, too
+		if f.Severity.Blocks() && f.Rule != finding.FirmwareSecure { // signed firmware can be kept, too
 			found = append(found, f)
 		}
 	}
@@ -122,11 +125,11 @@ func readable(card CardFacts) []Finding {
 // DestroyGoesOn makes the finding on a flash that a destroy has written back, and that
 // the card does not run yet, a warning. The engines plan the configuration before they
 // plan a destroy, and an error there would end it. The verdict of an apply still refuses.
-func DestroyGoesOn(findings []Finding) []Finding {
+func DestroyGoesOn(findings []finding.Finding) []finding.Finding {
 	out := slices.Clone(findings)
 	for i := range out {
-		if f := &out[i]; f.Code == "FW045" {
-			f.Severity = Warn
+		if f := &out[i]; f.Rule == finding.FlashNotRunning {
+			f.Severity = finding.Warn
 			f.Evidence += " A destroy wrote back the firmware that is in flash, and the host was not restarted."
 			f.WayOut = "Destroy again to go on: the host is restarted then. To keep the resource instead, restart the host " +
 				"so that the card runs what is in flash, and plan again. An apply before that is refused."

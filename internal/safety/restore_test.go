@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
@@ -36,7 +37,7 @@ func TestRestore_consents_are_the_recorded_pair(t *testing.T) {
 	in = goodRestore()
 	in.Restore.Left.PSID = "MT_9999999999"
 	in.Request.PSIDChange = &PSIDChange{From: psidVPI, To: psidEN}
-	expectFinding(t, Firmware(in).Findings, "BK006", Refuse)
+	expectFinding(t, Firmware(in).Findings, "BK006", finding.Refuse)
 }
 
 func TestRestore_same_version_other_content(t *testing.T) {
@@ -79,7 +80,7 @@ func TestRestore_findings(t *testing.T) {
 			in := goodRestore()
 			c.change(&in)
 			v := Firmware(in)
-			f := expectFinding(t, v.Findings, c.code, Refuse)
+			f := expectFinding(t, v.Findings, c.code, finding.Refuse)
 			if !v.Blocked() || v.Action != ActionRefuse || f.Attribute != "" {
 				t.Errorf("action %s, attribute %q", v.Action, f.Attribute)
 			}
@@ -97,7 +98,7 @@ func TestRestore_waits_for_a_running_job(t *testing.T) {
 }
 
 func TestRestore_consent_that_needs_an_apply_says_so(t *testing.T) {
-	f := atDestroy(Finding{Code: "HO001", Severity: NeedsConsent, Attribute: "allow_management_path", Consent: `allow_management_path = "enp1s0"`})
+	f := atDestroy(finding.Finding{Rule: finding.SessionOverCard, Severity: finding.NeedsConsent, Attribute: "allow_management_path", Consent: `allow_management_path = "enp1s0"`})
 	if f.Attribute != "" || !strings.Contains(f.WayOut, "apply, so that it is recorded") || f.Consent == "" {
 		t.Errorf("%+v", f)
 	}
@@ -127,7 +128,7 @@ func TestBackup_findings(t *testing.T) {
 			in := BackupInput{Card: goodCard(), Host: goodHost()}
 			c.change(&in)
 			v := Backup(in)
-			expectFinding(t, v.Findings, c.code, Refuse)
+			expectFinding(t, v.Findings, c.code, finding.Refuse)
 			if v.Action != ActionRefuse {
 				t.Errorf("action %s", v.Action)
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -29,7 +30,7 @@ func TestTwice_namesBothResources(t *testing.T) {
 				t.Errorf("does not say %q:\n%s", s, f.Detail())
 			}
 		}
-		if strings.Contains(f.Detail(), tt.silent) || f.Severity != Refuse {
+		if strings.Contains(f.Detail(), tt.silent) || f.Severity != finding.Refuse {
 			t.Errorf("%s:\n%s", f.Severity, f.Detail())
 		}
 	}
@@ -61,8 +62,8 @@ func TestLab_oneMachineUnderTwoNames(t *testing.T) {
 		}
 		said, codes := "", map[string]bool{}
 		for _, f := range GUIDValues("desk", first, req, lab) {
-			said += f.Code + " " + f.Evidence + "\n"
-			codes[f.Code] = true
+			said += f.Rule.Code + " " + f.Evidence + "\n"
+			codes[f.Rule.Code] = true
 		}
 		if len(codes) != 1 || !codes[tt.code] || !strings.Contains(said, tt.says) {
 			t.Errorf("%s: %s", tt.name, said)
@@ -75,14 +76,14 @@ func TestTexts_saidOnce(t *testing.T) {
 	t.Parallel()
 	in := goodFirmware()
 	in.Host.Observe, in.Image.HWIDs = true, []ib.HWID{{ID: 1}}
-	if v := Firmware(in); len(v.Findings) != 1 || v.Findings[0].Code != "HO008" || v.Action != ActionRefuse {
+	if v := Firmware(in); len(v.Findings) != 1 || v.Findings[0].Rule != finding.HostObserved || v.Action != ActionRefuse {
 		t.Errorf("of a host that is only read: %+v", v.Findings)
 	}
 	in = goodFirmware()
 	laterCard(&in, 0x1013)
 	in.Request.Activation = ActivationNone
 	for _, f := range Firmware(in).Findings {
-		if f.Code == "HO011" && (strings.Contains(f.Detail(), "ConnectX-3") || !strings.Contains(f.Detail(), "ConnectX-4")) {
+		if f.Rule == finding.RestartNeeded && (strings.Contains(f.Detail(), "ConnectX-3") || !strings.Contains(f.Detail(), "ConnectX-4")) {
 			t.Errorf("of a ConnectX-4: %s", f.Detail())
 		}
 	}

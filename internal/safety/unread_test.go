@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
@@ -69,7 +70,7 @@ func goodFacts() facts {
 // forgotten says of a fact which finding its "yes" is, and which requests it does not
 // matter for, with the reason.
 type forgotten struct {
-	code    string
+	rule    *finding.Rule
 	except  map[string]string
 	without func(f *facts) // makes it unknown, where its type is not one of package fact
 	says    string         // what the evidence has then; empty: notRead
@@ -104,35 +105,35 @@ var links = []string{"link types", "link types in the card"}
 
 // unreadFacts has each fact of the four structures that has a finding.
 var unreadFacts = map[string]forgotten{
-	"Snapshot.Lockdown": {code: "HO003", except: except(noWrite, append(links, "restart")...)},
-	"Snapshot.Servers":  {code: "HO013", except: except(noRestart, "link types", "backup")},
-	"Snapshot.Scans":    {code: "HO014", except: except(noRestart, "link types", "backup")},
-	"Snapshot.UnitsWhy": {code: "HO016", except: except(noRestart, "link types", "backup"), without: func(f *facts) { f.host.UnitsWhy = notRead }},
-	"Snapshot.Battery":  {code: "HO015", except: joined(except(noRestart, "link types"), except(noWrite, "backup"))},
-	"Port.IsSM":         {code: "HO009", except: except(noLoss, "restart", "backup"), without: func(f *facts) { f.host.Cards[0].Ports[0].IsSM = fact.Unknown[bool](notRead) }},
-	"SSHPath.Devs":      {code: "HO001", except: except("the request takes no interface down", "backup")},
-	"Storage.Dev": {code: "HO012", except: except("the request takes no interface down", "backup"), without: func(f *facts) {
+	"Snapshot.Lockdown": {rule: finding.KernelLockedDown, except: except(noWrite, append(links, "restart")...)},
+	"Snapshot.Servers":  {rule: finding.HostServesShares, except: except(noRestart, "link types", "backup")},
+	"Snapshot.Scans":    {rule: finding.HostScansPool, except: except(noRestart, "link types", "backup")},
+	"Snapshot.UnitsWhy": {rule: finding.HostInKubernetes, except: except(noRestart, "link types", "backup"), without: func(f *facts) { f.host.UnitsWhy = notRead }},
+	"Snapshot.Battery":  {rule: finding.HostRunsOnBattery, except: joined(except(noRestart, "link types"), except(noWrite, "backup"))},
+	"Port.IsSM":         {rule: finding.SubnetManagerOnCard, except: except(noLoss, "restart", "backup"), without: func(f *facts) { f.host.Cards[0].Ports[0].IsSM = fact.Unknown[bool](notRead) }},
+	"SSHPath.Devs":      {rule: finding.SessionOverCard, except: except("the request takes no interface down", "backup")},
+	"Storage.Dev": {rule: finding.StorageOverCard, except: except("the request takes no interface down", "backup"), without: func(f *facts) {
 		f.host.Storage = []inventory.Storage{tank(fact.Unknown[string](notRead))}
 	}},
-	"Snapshot.Users":     {code: "HO045", except: except("mstflint_access aside, mstconfig and the kernel decide who may use the card", links[:0]...)},
-	"Snapshot.StateFree": {code: "HO006", except: except(noWrite, append(links, "restart")...)},
+	"Snapshot.Users":     {rule: finding.CardInUse, except: except("mstflint_access aside, mstconfig and the kernel decide who may use the card", links[:0]...)},
+	"Snapshot.StateFree": {rule: finding.HostWithoutSpace, except: except(noWrite, append(links, "restart")...)},
 	"Snapshot.Commands": {
-		code: "HO010", except: except("the request runs no job", append(links, "restart", "backup")...),
+		rule: finding.HostLacksPrograms, except: except("the request runs no job", append(links, "restart", "backup")...),
 		without: func(f *facts) { delete(f.host.Commands, "systemd-run") }, says: "nobody has looked for systemd-run",
 	},
-	"LabFacts.Fabric":         {code: "GU015", except: except("the request writes no GUIDs", append(links, "firmware", "restart", "backup")...)},
-	"LinkTypeInput.Late":      {code: "LT017", except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
-	"LinkTypeInput.Overrides": {code: "LT016", except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
-	"LinkTypeInput.Current":   {code: "LT008", except: except("types are read for link types only; in the card, what is stored decides", "firmware", "restart", "guids", "backup", "link types in the card"), without: func(f *facts) { f.link.Current = nil }, says: "No mlx4_port1"},
-	"LinkTypeInput.HasTypes":  {code: "LT013", except: except("mlx4 shows its types itself", "firmware", "restart", "guids", "backup", "link types")},
-	"CardFacts.HWKnown":       {code: "FW022", except: except("no image is matched to the chip", append(links, "restart", "guids", "backup")...), without: func(f *facts) { f.card.HWKnown, f.card.HWIDErr = false, notRead }},
-	"CardFacts.FlashKnown": {code: "FW044", except: except("the kernel's own view of the ports decides", links...),
+	"LabFacts.Fabric":         {rule: finding.GUIDInFabric, except: except("the request writes no GUIDs", append(links, "firmware", "restart", "backup")...)},
+	"LinkTypeInput.Late":      {rule: finding.InitramfsOutdated, except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
+	"LinkTypeInput.Overrides": {rule: finding.LinkTypeOverridden, except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
+	"LinkTypeInput.Current":   {rule: finding.PortTypesNotShown, except: except("types are read for link types only; in the card, what is stored decides", "firmware", "restart", "guids", "backup", "link types in the card"), without: func(f *facts) { f.link.Current = nil }, says: "No mlx4_port1"},
+	"LinkTypeInput.HasTypes":  {rule: finding.CardConfigUnreadable, except: except("mlx4 shows its types itself", "firmware", "restart", "guids", "backup", "link types")},
+	"CardFacts.HWKnown":       {rule: finding.HardwareIDUnknown, except: except("no image is matched to the chip", append(links, "restart", "guids", "backup")...), without: func(f *facts) { f.card.HWKnown, f.card.HWIDErr = false, notRead }},
+	"CardFacts.FlashKnown": {rule: finding.FlashUnreadable, except: except("the kernel's own view of the ports decides", links...),
 		without: func(f *facts) { f.card.FlashKnown, f.card.FlashError = false, notRead }},
-	"CardFacts.PSID": {code: "FW025", except: joined(except("the running PSID decides", links...), except("a copy of the flash needs no PSID", "backup")),
+	"CardFacts.PSID": {rule: finding.PSIDUnknown, except: joined(except("the running PSID decides", links...), except("a copy of the flash needs no PSID", "backup")),
 		without: func(f *facts) { f.card.PSID = "" }, says: "mstflint"},
-	"CardFacts.Verified": {code: "FW056", except: except("the flash is not touched", append(links, "restart")...),
+	"CardFacts.Verified": {rule: finding.FlashUnverified, except: except("the flash is not touched", append(links, "restart")...),
 		without: func(f *facts) { f.card.Verified, f.card.VerifyError = VerifyUnknown, notRead }},
-	"CardFacts.RunningKnown": {code: "FW055", except: joined(except("what the card runs is not asked: nothing is restarted or compared", "backup", "restart"), except("the kernel's own view of the ports decides", links...)),
+	"CardFacts.RunningKnown": {rule: finding.RunningUnknown, except: joined(except("what the card runs is not asked: nothing is restarted or compared", "backup", "restart"), except("the kernel's own view of the ports decides", links...)),
 		without: func(f *facts) { f.card.RunningKnown, f.card.Driver = false, "" }, says: "Driver: none"},
 }
 
@@ -269,9 +270,8 @@ func (u forgotten) said(v Verdict) bool {
 	if says == "" {
 		says = notRead
 	}
-	rule, _ := Lookup(u.code)
-	return slices.ContainsFunc(v.Findings, func(f Finding) bool {
-		return f.Code == u.code && f.Severity >= rule.Severity && strings.Contains(f.Evidence, says)
+	return slices.ContainsFunc(v.Findings, func(f finding.Finding) bool {
+		return f.Rule == u.rule && f.Severity >= u.rule.Severity && strings.Contains(f.Evidence, says)
 	})
 }
 
@@ -314,7 +314,7 @@ func (u forgotten) forget(t *testing.T, name string, f *facts) {
 func TestUnread_types_of_another_card(t *testing.T) {
 	in := goodLink()
 	in.Rung, in.Host.Cards = "modprobe.d", beside()
-	f := expectFinding(t, LinkTypes(in).Findings, "LT007", Refuse)
+	f := expectFinding(t, LinkTypes(in).Findings, "LT007", finding.Refuse)
 	if !strings.Contains(f.Evidence, "the kernel shows no port of it") {
 		t.Errorf("evidence: %s", f.Evidence)
 	}
@@ -326,7 +326,7 @@ func TestUnread_job(t *testing.T) {
 	in.Host.Jobs = []inventory.Job{journal("J", here, false)}
 	in.Host.Jobs[0].Running = fact.Unknown[bool](notRead)
 	v := Firmware(in)
-	if f := expectFinding(t, v.Findings, "HO005", Warn); v.Action != ActionWait || !strings.Contains(f.Evidence, notRead) {
+	if f := expectFinding(t, v.Findings, "HO005", finding.Warn); v.Action != ActionWait || !strings.Contains(f.Evidence, notRead) {
 		t.Errorf("%+v", v)
 	}
 }
@@ -367,19 +367,23 @@ var noFact = map[string]string{
 func TestUnread_every_finding_is_asked_for(t *testing.T) {
 	has := map[string]bool{}
 	for _, u := range unreadFacts {
-		has[u.code] = true
+		has[u.rule.Code] = true
 	}
-	for list := range noFact {
+	for list, reason := range noFact {
 		for _, code := range strings.Fields(list) {
-			if _, known := Lookup(code); !known || has[code] {
-				t.Errorf("%s is no finding, or has two reasons", code)
+			if has[code] {
+				t.Errorf("%s has two reasons, one is that it depends on %s", code, reason)
 			}
 			has[code] = true
 		}
 	}
-	for _, r := range Catalogue() {
+	for _, r := range judged() {
 		if !has[r.Code] {
 			t.Errorf("%s (%s): say in unreadFacts or noFact what happens if its fact cannot be read", r.Code, r.Title)
 		}
+		delete(has, r.Code)
+	}
+	if len(has) > 0 {
+		t.Errorf("no findings: %v", has)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -56,7 +57,7 @@ type Flash struct {
 // copy grants it.
 type Verdict struct {
 	Action     Action
-	Findings   []Finding
+	Findings   []finding.Finding
 	Activation Activation
 	From, To   Flash      // of ActionBurn
 	GUIDs      ib.GUIDSet // of ActionSetGUIDs: what to write
@@ -73,7 +74,7 @@ type permit struct {
 
 // placed writes the address of the card where the ways out of the catalogue have a
 // placeholder: a command is copied as it stands.
-func placed(findings []Finding, pci ib.PCIAddress) []Finding {
+func placed(findings []finding.Finding, pci ib.PCIAddress) []finding.Finding {
 	out := slices.Clone(findings)
 	for i := range out {
 		out[i].WayOut = strings.ReplaceAll(out[i].WayOut, "<pci address>", pci.String())
@@ -86,7 +87,7 @@ func placed(findings []Finding, pci ib.PCIAddress) []Finding {
 func seal(v Verdict, card CardFacts, final bool) Verdict {
 	v = identified(v, card)
 	v.Findings = placed(v.Findings, card.PCI)
-	if i := slices.IndexFunc(v.Findings, func(f Finding) bool { return f.Code == "HO008" }); i >= 0 {
+	if i := slices.IndexFunc(v.Findings, func(f finding.Finding) bool { return f.Rule == finding.HostObserved }); i >= 0 {
 		// What else speaks against changing a host that is only read helps nobody.
 		v.Findings = v.Findings[i : i+1]
 	}
@@ -104,7 +105,7 @@ func cardKey(c CardFacts) string { return c.Host + "/" + c.PCI.String() }
 
 // Blocked reports whether any finding stops the action.
 func (v Verdict) Blocked() bool {
-	return slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.Severity.Blocks() })
+	return slices.ContainsFunc(v.Findings, func(f finding.Finding) bool { return f.Severity.Blocks() })
 }
 
 // Permits reports whether action may be done now to the card "host/pci". A
@@ -117,16 +118,16 @@ func (v Verdict) Permits(action Action, card string) bool {
 }
 
 // Blocking gives the findings that stop the action.
-func (v Verdict) Blocking() []Finding { return Blocking(v.Findings) }
+func (v Verdict) Blocking() []finding.Finding { return Blocking(v.Findings) }
 
 // Warnings gives the findings that should be shown but do not stop anything.
-func (v Verdict) Warnings() []Finding {
-	return slices.DeleteFunc(slices.Clone(v.Findings), func(f Finding) bool { return f.Severity != Warn })
+func (v Verdict) Warnings() []finding.Finding {
+	return slices.DeleteFunc(slices.Clone(v.Findings), func(f finding.Finding) bool { return f.Severity != finding.Warn })
 }
 
-// Has reports whether a finding of the code is in the verdict.
-func (v Verdict) Has(code string) bool {
-	return slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.Code == code })
+// Has reports whether a finding of the rule is in the verdict.
+func (v Verdict) Has(rule *finding.Rule) bool {
+	return slices.ContainsFunc(v.Findings, func(f finding.Finding) bool { return f.Rule == rule })
 }
 
 // Equal reports whether two verdicts lead to the same thing: plan and apply
@@ -137,10 +138,10 @@ func (v Verdict) Equal(w Verdict) bool {
 		slices.Equal(codes(v.Blocking()), codes(w.Blocking()))
 }
 
-func codes(findings []Finding) []string {
+func codes(findings []finding.Finding) []string {
 	out := make([]string, 0, len(findings))
 	for _, f := range findings {
-		out = append(out, f.Code)
+		out = append(out, f.Rule.Code)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

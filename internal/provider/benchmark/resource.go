@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/benchmark"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -169,7 +170,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 
 // assess looks at both hosts and finds what speaks against the measurement; not ok
 // if one of them cannot be looked at.
-func (r *Resource) assess(ctx context.Context, plan model, d ops.Desired, diags *diag.Diagnostics) (found []safety.Finding, ok bool) {
+func (r *Resource) assess(ctx context.Context, plan model, d ops.Desired, diags *diag.Diagnostics) (found []finding.Finding, ok bool) {
 	what := "measure benchmark " + plan.identity()
 	snaps := map[string]*inventory.Snapshot{}
 	for _, end := range []struct{ role, host string }{{"server", plan.Server.ValueString()}, {"client", plan.Client.ValueString()}} {

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -104,8 +105,8 @@ func refuse(ctx context.Context, diags *diag.Diagnostics, ref attribute.CardRef,
 	found := safety.Identity(ref.PCI.String()+" of "+ref.Host, f)
 	for i := range found {
 		found[i].Attribute = "pci_address"
-		if found[i].Code == "FW081" {
-			found[i].Severity = safety.Warn
+		if found[i].Rule == finding.CardUndecided {
+			found[i].Severity = finding.Warn
 		}
 	}
 	diagnostic.AddFindings(ctx, diags, "plan card "+ref.String(), found)

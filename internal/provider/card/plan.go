@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -17,7 +18,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // ModifyPlan looks the card up at every plan, so that a wrong host or address
@@ -52,7 +52,7 @@ func (r *Resource) planAdoption(ctx context.Context, ref attribute.CardRef, plan
 	expected(&resp.Diagnostics, ref, plan, nil, snap, found)
 	r.driver(ctx, ref, found, resp)
 	if found.VPDError != "" && found.VendorID == ib.MellanoxVendor && !found.Virtual && snap.Identity(found).Serial == "" {
-		diagnostic.AddFindings(ctx, &resp.Diagnostics, "adopt card "+ref.String(), []safety.Finding{safety.Unnamed(ref.PCI.String()+" of "+ref.Host, found.VPDError)})
+		diagnostic.AddFindings(ctx, &resp.Diagnostics, "adopt card "+ref.String(), []finding.Finding{finding.CardWithoutSerialNumber.Find("Card at %s of %s: %s", ref.PCI, ref.Host, found.VPDError)})
 	}
 	plan.identify(ref, found, snap.Identity(found))
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -28,7 +29,7 @@ func AddError(diags *diag.Diagnostics, what string, err error) {
 	switch {
 	case errors.As(err, &watch):
 		// Whatever went around it: nothing was sent to the host.
-		addRefusal(diags, what, safety.OnlyRead(watch.Host))
+		addRefusal(diags, what, finding.HostObserved.Find("Host %s", watch.Host))
 	case errors.As(err, &refused):
 		for _, f := range refused.Blocking() {
 			addRefusal(diags, refused.What, f)

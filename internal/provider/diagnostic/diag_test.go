@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -122,12 +123,12 @@ func TestExcerpt_keepsTheEnd(t *testing.T) {
 
 func TestAddFindings_putEachOnItsAttribute(t *testing.T) {
 	var diags diag.Diagnostics
-	findings := []safety.Finding{
-		{Code: "FW023", Severity: safety.NeedsConsent, Summary: "Burn would replace the PSID", Evidence: "In flash A.", Attribute: "allow_psid_change", Consent: "allow_psid_change = { … }"},
-		{Code: "LT004", Severity: safety.Refuse, Summary: "No such port", Evidence: "Port 3.", Attribute: "ports.3"},
-		{Code: "IP005", Severity: safety.Refuse, Summary: "Refusing an MTU that datagram mode cannot carry", Evidence: "65520.", Attribute: "mtu"},
-		{Code: "HO009", Severity: safety.Warn, Summary: "A subnet manager runs on this card", Evidence: "Port 1."},
-		{Code: "FW013", Severity: safety.Note, Summary: "only for the log"},
+	findings := []finding.Finding{
+		{Rule: finding.PSIDWouldChange, Severity: finding.NeedsConsent, Summary: "Burn would replace the PSID", Evidence: "In flash A.", Attribute: "allow_psid_change", Consent: "allow_psid_change = { … }"},
+		{Rule: finding.CardWithoutPort, Severity: finding.Refuse, Summary: "No such port", Evidence: "Port 3.", Attribute: "ports.3"},
+		{Rule: finding.MTUAboveDatagram, Severity: finding.Refuse, Summary: "Refusing an MTU that datagram mode cannot carry", Evidence: "65520.", Attribute: "mtu"},
+		{Rule: finding.SubnetManagerOnCard, Severity: finding.Warn, Summary: "A subnet manager runs on this card", Evidence: "Port 1."},
+		{Rule: finding.ImageHasGUIDs, Severity: finding.Note, Summary: "only for the log"},
 	}
 	if !AddFindings(t.Context(), &diags, "burn firmware on card intel9/0000:01:00.0", findings) {
 		t.Error("findings that refuse do not block")
@@ -148,9 +149,9 @@ func TestAddFindings_putEachOnItsAttribute(t *testing.T) {
 }
 
 func TestAddError_showsTheFindingsOfARefusal(t *testing.T) {
-	refused := &safety.RefusedError{What: "reboot a so that card a/0000:01:00.0 runs 2.42.5000", Findings: []safety.Finding{
-		{Code: "HO004", Severity: safety.Refuse, Summary: "Another flash job is running on the host", Evidence: "a: job 7."},
-		{Code: "HO009", Severity: safety.Warn, Summary: "A subnet manager runs on this card"},
+	refused := &safety.RefusedError{What: "reboot a so that card a/0000:01:00.0 runs 2.42.5000", Findings: []finding.Finding{
+		{Rule: finding.FlashJobRunning, Severity: finding.Refuse, Summary: "Another flash job is running on the host", Evidence: "a: job 7."},
+		{Rule: finding.SubnetManagerOnCard, Severity: finding.Warn, Summary: "A subnet manager runs on this card"},
 	}}
 	for _, c := range []struct {
 		done, left string

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -18,39 +19,39 @@ import (
 // become warnings, notes go to the log only. what is verb, thing and identity,
 // because Terraform folds warnings with equal summaries. It reports whether
 // anything blocks.
-func AddFindings(ctx context.Context, diags *diag.Diagnostics, what string, findings []safety.Finding) (blocked bool) {
+func AddFindings(ctx context.Context, diags *diag.Diagnostics, what string, findings []finding.Finding) (blocked bool) {
 	for _, f := range findings {
 		switch f.Severity {
-		case safety.Refuse, safety.NeedsConsent:
+		case finding.Refuse, finding.NeedsConsent:
 			blocked = true
 			addRefusal(diags, what, f)
-		case safety.Warn:
+		case finding.Warn:
 			_, thing, _ := strings.Cut(what, " ")
-			add(f, diags.AddAttributeWarning, diags.AddWarning, fmt.Sprintf("%s: %s %s", capital(thing), f.Code, f.Summary))
-		case safety.Note:
-			tflog.Info(ctx, Plain(f.Summary), map[string]any{"code": f.Code, "evidence": Plain(f.Evidence), "about": what})
+			add(f, diags.AddAttributeWarning, diags.AddWarning, fmt.Sprintf("%s: %s %s", capital(thing), f.Rule.Code, f.Summary))
+		case finding.Note:
+			tflog.Info(ctx, Plain(f.Summary), map[string]any{"code": f.Rule.Code, "evidence": Plain(f.Evidence), "about": what})
 		}
 	}
 	return blocked
 }
 
 // addRefusal adds a finding that blocks. Some name what is refused themselves.
-func addRefusal(diags *diag.Diagnostics, what string, f safety.Finding) {
-	summary := fmt.Sprintf("Refusing to %s: %s %s", what, f.Code, f.Summary)
+func addRefusal(diags *diag.Diagnostics, what string, f finding.Finding) {
+	summary := fmt.Sprintf("Refusing to %s: %s %s", what, f.Rule.Code, f.Summary)
 	if strings.HasPrefix(f.Summary, "Refusing ") {
 		_, thing, _ := strings.Cut(what, " ")
-		summary = fmt.Sprintf("%s: %s %s", f.Summary, f.Code, thing)
+		summary = fmt.Sprintf("%s: %s %s", f.Summary, f.Rule.Code, thing)
 	}
 	add(f, diags.AddAttributeError, diags.AddError, summary)
 }
 
 // AddBlocking is AddFindings for those that block, for a validation that will be
 // followed by a plan that shows the others.
-func AddBlocking(ctx context.Context, diags *diag.Diagnostics, what string, findings []safety.Finding) {
+func AddBlocking(ctx context.Context, diags *diag.Diagnostics, what string, findings []finding.Finding) {
 	AddFindings(ctx, diags, what, safety.Blocking(findings))
 }
 
-func add(f safety.Finding, at func(path.Path, string, string), whole func(string, string), summary string) {
+func add(f finding.Finding, at func(path.Path, string, string), whole func(string, string), summary string) {
 	if f.Attribute == "" {
 		whole(summary, f.Detail())
 		return
@@ -96,6 +97,6 @@ func AddNotes(diags *diag.Diagnostics, what string, notes []string) {
 
 // WithoutJobs leaves out the finding on unsettled jobs, of which AddJobs says
 // more.
-func WithoutJobs(findings []safety.Finding) []safety.Finding {
-	return slices.DeleteFunc(slices.Clone(findings), func(f safety.Finding) bool { return f.Code == "HO005" })
+func WithoutJobs(findings []finding.Finding) []finding.Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f finding.Finding) bool { return f.Rule == finding.FlashJobUnsettled })
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // noteKey is where the plan of a destroy leaves its note. Core hands what is
@@ -89,7 +89,7 @@ func (r *Resource) hold(ctx context.Context, card attribute.CardID, exists bool,
 }
 
 func refuseHeld(ctx context.Context, diags *diag.Diagnostics, ref attribute.CardRef) bool {
-	return diagnostic.AddFindings(ctx, diags, "restore firmware of card "+ref.String(), []safety.Finding{safety.RestoreHeld(ref.String())})
+	return diagnostic.AddFindings(ctx, diags, "restore firmware of card "+ref.String(), []finding.Finding{finding.RestoreOfManagedCard.Find("Card %s", ref)})
 }
 
 // warnReplaced is the plan of a replace.

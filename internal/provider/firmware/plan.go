@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -295,7 +296,7 @@ func (a *assessment) expected(ctx context.Context, state model, diags *diag.Diag
 		next = "The card has moved since, so that a refresh does not read its flash. " +
 			"Follow the card with the image that it had: write image_id = \"" + state.ImageID.ValueString() + "\" and apply. Then plan again."
 	}
-	return !diagnostic.AddFindings(ctx, diags, "burn firmware on card "+a.at.Ref.String(), []safety.Finding{
-		safety.Overtaken("The plan was to %s; now the flash holds %s. Nothing was written. %s", wanted, is, next),
+	return !diagnostic.AddFindings(ctx, diags, "burn firmware on card "+a.at.Ref.String(), []finding.Finding{
+		finding.ChangedSincePlan.Find("The plan was to %s; now the flash holds %s. Nothing was written. %s", wanted, is, next),
 	})
 }

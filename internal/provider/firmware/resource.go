@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -103,8 +104,8 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config, pri
 		}
 		r.Planned.DoneCard(ref)
 		if is := describe(done.Flash); done.Flash.PSID != "" && is != describe(safety.Flash{PSID: ib.PSID(a.image.PSID), FW: a.image.FW}) {
-			return &safety.RefusedError{What: "store the firmware of card " + ref.String(), Findings: []safety.Finding{
-				safety.Overtaken("The apply is done, and now the flash holds %s. Somebody else writes this card.", is),
+			return &safety.RefusedError{What: "store the firmware of card " + ref.String(), Findings: []finding.Finding{
+				finding.ChangedSincePlan.Find("The apply is done, and now the flash holds %s. Somebody else writes this card.", is),
 			}}
 		}
 		plan.finish(a, prior, done)

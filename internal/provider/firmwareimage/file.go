@@ -14,6 +14,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
@@ -32,7 +33,7 @@ type imageFiles = memo.Map[string, session.ImageFile]
 // wrong with it; the file is usable if none of them blocks. A file that a
 // hundred hosts use is read once, and again when its size or time has changed;
 // what is staged is compared with its hash once more, on the host.
-func readFile(files *imageFiles, source, declared string) (file, []safety.Finding) {
+func readFile(files *imageFiles, source, declared string) (file, []finding.Finding) {
 	f := file{path: expandHome(source)}
 	info, err := os.Stat(f.path)
 	switch {
@@ -81,7 +82,7 @@ func (localFile) ValidateString(_ context.Context, req validator.StringRequest, 
 	}
 }
 
-func judge(f file, declared string, err error) []safety.Finding {
+func judge(f file, declared string, err error) []finding.Finding {
 	facts := hca.ImageFacts(f.path, f.sha256, declared, f.size, f.image, err)
 	found := append(safety.Image(facts), safety.Remarks(facts)...)
 	for i := range found {
@@ -89,7 +90,7 @@ func judge(f file, declared string, err error) []safety.Finding {
 		if found[i].Attribute == "image_id" {
 			found[i].Attribute = "source"
 		}
-		if found[i].Code == "FW005" {
+		if found[i].Rule == finding.ImageHashDiffers {
 			found[i].Attribute = "sha256"
 		}
 	}

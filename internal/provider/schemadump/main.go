@@ -19,8 +19,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 func main() {
@@ -143,35 +143,14 @@ configuration has it, and may be removed after the apply. A **warning** stops no
 The same verdict is given while planning, again at apply just before the change, and once more on the host under its lock.
 `
 
-// families are the headings, by the first letters of the codes.
-var families = []struct{ prefix, title, text string }{
-	{"FW", "Firmware and cards", "Of `infiniband_firmware_image`, `infiniband_firmware`, and of every other resource that writes to a card."},
-	{"BK", "Backups", "The old firmware is kept on the operator's machine before anything is written."},
-	{"GU", "GUIDs and MACs", "Of `infiniband_guids`."},
-	{"LT", "Link types", "Of `infiniband_link_type`."},
-	{"PF", "Platforms", "What a distribution or its kernel cannot do. Of every resource that needs an InfiniBand port."},
-	{"HO", "Hosts", "The machine around a card: what rides on it, what runs on it, what it allows."},
-	{"SM", "Subnet managers", "Of `infiniband_opensm`."},
-	{"PO", "Ports", "Of `infiniband_port`."},
-	{"BM", "Benchmarks", "Of `infiniband_benchmark`."},
-	{"IP", "IPoIB interfaces", "Of `infiniband_ipoib_interface`."},
-}
-
 func writeFindings(file string) error {
 	var b strings.Builder
 	b.WriteString(findingsHead)
-	written := 0
-	for _, family := range families {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", family.title, family.text)
-		for _, rule := range safety.Catalogue() {
-			if strings.HasPrefix(rule.Code, family.prefix) {
-				writeRule(&b, rule)
-				written++
-			}
+	for _, family := range finding.Families {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", family.Title, family.Text)
+		for _, rule := range family.Rules {
+			writeRule(&b, rule)
 		}
-	}
-	if n := len(safety.Catalogue()); written != n {
-		return fmt.Errorf("%d of %d findings belong to no family", n-written, n)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 		return err
@@ -179,7 +158,7 @@ func writeFindings(file string) error {
 	return os.WriteFile(file, []byte(b.String()), 0o600)
 }
 
-func writeRule(b *strings.Builder, r safety.Rule) {
+func writeRule(b *strings.Builder, r *finding.Rule) {
 	fmt.Fprintf(b, "\n### %s: %s\n\n*%s*", r.Code, r.Title, r.Severity)
 	if r.ConsentAttribute != "" {
 		fmt.Fprintf(b, ", `%s`", r.ConsentAttribute)

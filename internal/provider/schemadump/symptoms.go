@@ -5,8 +5,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/symptom"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 const symptomsHead = `---
@@ -44,12 +44,8 @@ func writeSymptoms(file string) error {
 func writeSymptom(b *strings.Builder, r symptom.Row) error {
 	fmt.Fprintf(b, "\n### %d. %s\n\n%s\n\n", r.Number, r.Seen, r.Cause)
 	var says []string
-	for _, code := range r.Findings {
-		rule, known := safety.Lookup(code)
-		if !known {
-			return fmt.Errorf("row %d names %s, which is no finding", r.Number, code)
-		}
-		says = append(says, fmt.Sprintf("[%s](findings.md#%s)", code, anchor(rule)))
+	for _, rule := range r.Findings {
+		says = append(says, fmt.Sprintf("[%s](findings.md#%s)", rule, anchor(rule)))
 	}
 	says = append(says, kinds("`infiniband_opensm`, cause", r.Causes)...)
 	says = append(says, kinds("`infiniband_connectivity`", r.Connectivity)...)
@@ -73,7 +69,7 @@ func kinds[K ~string](of string, all []K) []string {
 }
 
 // anchor is what Markdown makes of the heading of a finding.
-func anchor(r safety.Rule) string {
+func anchor(r *finding.Rule) string {
 	return strings.Map(func(c rune) rune {
 		switch {
 		case c == ' ':

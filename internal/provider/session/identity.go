@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -69,7 +70,7 @@ func (d *Data) RecordedCard(ctx context.Context, id attribute.CardID, record typ
 }
 
 // Strange says what speaks against the card being the recorded one.
-func (c *CardAt) Strange() []safety.Finding {
+func (c *CardAt) Strange() []finding.Finding {
 	return safety.Identity(placeOf(c.Ref), safety.IdentityFacts{
 		Recorded: c.HCA.Recorded, Now: c.Snap.Identity(c.Card), Unread: c.Card.VPDError, Elsewhere: c.HCA.Elsewhere, Edit: c.HCA.Edit,
 	})
@@ -194,7 +195,7 @@ func (d *Data) Compare(ctx context.Context, ref attribute.CardRef, who, now ib.I
 		return Strange
 	}
 	for _, f := range safety.Identity(placeOf(ref), safety.IdentityFacts{Recorded: who, Now: now, Elsewhere: at, Edit: edit}) {
-		diags.AddWarning("Card "+ref.String()+": "+f.Code+" "+f.Summary, "The state keeps what was recorded. "+f.Detail())
+		diags.AddWarning("Card "+ref.String()+": "+f.Rule.Code+" "+f.Summary, "The state keeps what was recorded. "+f.Detail())
 	}
 	return Strange
 }

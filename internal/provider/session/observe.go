@@ -6,15 +6,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // OnlyRead refuses a change of a host in observe mode, and reports whether it did.
 // Whoever has nothing to change must not ask.
 func (d *Data) OnlyRead(ctx context.Context, what, host string, diags *diag.Diagnostics) bool {
-	return d != nil && d.Hosts[host].Observe && diagnostic.AddFindings(ctx, diags, what, []safety.Finding{safety.OnlyRead(host)})
+	return d != nil && d.Hosts[host].Observe && diagnostic.AddFindings(ctx, diags, what, []finding.Finding{finding.HostObserved.Find("Host %s", host)})
 }
 
 // KeepsOnlyRead refuses a destroy on a host in observe mode, unless a look at the

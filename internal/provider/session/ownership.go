@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -98,11 +99,11 @@ func (r *Resource) Claim(ctx context.Context, what string, c planned.Claim, req 
 		return true
 	}
 	differ := c.Differs(other)
-	finding := safety.Twice(c.Kind, c.Name, other.Name, differ)
+	refusal := safety.Twice(c.Kind, c.Name, other.Name, differ)
 	if c.Shared != "" && !slices.ContainsFunc(differ, func(d safety.Difference) bool { return d.Argument == c.Shared }) {
-		finding = safety.Shared(c.Kind, c.Name, other.Name)
+		refusal = safety.Shared(c.Kind, c.Name, other.Name)
 	}
-	return !diagnostic.AddFindings(ctx, diags, what+" "+c.Name, []safety.Finding{finding})
+	return !diagnostic.AddFindings(ctx, diags, what+" "+c.Name, []finding.Finding{refusal})
 }
 
 func hostOf(id string) string {

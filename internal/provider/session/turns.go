@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -39,7 +40,7 @@ func (t *Turns) Do(ctx context.Context, ref attribute.CardRef, do func() error) 
 	}
 	defer func() { <-t.turn }()
 	if canary := t.after(); canary != "" {
-		return &safety.RefusedError{What: "write card " + ref.String(), Findings: []safety.Finding{safety.AfterFailure(canary)}}
+		return &safety.RefusedError{What: "write card " + ref.String(), Findings: []finding.Finding{finding.EarlierCardFailed.Find("Card %s failed; this one was not touched", canary)}}
 	}
 	err := do()
 	if burnFailed(err) {

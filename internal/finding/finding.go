@@ -1,0 +1,112 @@
+// Package finding is the catalogue of what may speak against an action: each Rule has a
+// stable code, what it means and the way out, and a Finding is a rule with what was
+// observed.
+//
+// It must not judge: which rule holds for which facts is decided by safety and by the
+// packages of the objects.
+package finding
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Severity orders findings; only the upper two block.
+type Severity int
+
+// The severities, mildest first.
+const (
+	Note Severity = iota
+	Warn
+	NeedsConsent
+	Refuse
+)
+
+// String gives "note", "warning", "needs consent" or "refused".
+func (s Severity) String() string {
+	switch s {
+	case Note:
+		return "note"
+	case Warn:
+		return "warning"
+	case NeedsConsent:
+		return "needs consent"
+	case Refuse:
+		return "refused"
+	}
+	return fmt.Sprintf("severity %d", int(s))
+}
+
+// Blocks reports whether a finding of this severity stops the action.
+func (s Severity) Blocks() bool { return s >= NeedsConsent }
+
+// Rule is an entry of the catalogue. Each is a variable of this package and stands in
+// Families; the documentation page of findings is generated from that list.
+type Rule struct {
+	Code     string   // stable, "FW023"
+	Severity Severity // without consent
+	Title    string   // the usual Summary
+	Meaning  string   // why it matters
+	WayOut   string   // the usual way out
+	// ConsentAttribute is the attribute whose expected value allows it; empty if none does.
+	ConsentAttribute string
+	// Attribute is the attribute that a diagnostic points at; empty for the whole resource.
+	Attribute string
+}
+
+// String gives the code.
+func (r *Rule) String() string { return r.Code }
+
+// Find makes a finding of the rule with the given evidence.
+func (r *Rule) Find(format string, args ...any) Finding {
+	return Finding{
+		Rule: r, Severity: r.Severity, Summary: r.Title,
+		Evidence: fmt.Sprintf(format, args...), WayOut: r.WayOut, Attribute: r.Attribute,
+	}
+}
+
+// Finding is one reason for or against an action.
+type Finding struct {
+	Rule     *Rule
+	Severity Severity
+	Summary  string // one line without the card's name
+	Evidence string // what was observed
+	WayOut   string // what to do about it
+	// Attribute is the attribute of the resource that the finding belongs to; may be empty.
+	Attribute string
+	// Consent is the literal line of configuration that allows it; empty if nothing does.
+	Consent string
+}
+
+// Detail gives the text of a diagnostic: evidence, meaning, way out, the line
+// to add, and the code.
+func (f Finding) Detail() string {
+	var b strings.Builder
+	b.WriteString(f.Evidence)
+	if f.Rule.Meaning != "" {
+		b.WriteString("\n\n" + f.Rule.Meaning)
+	}
+	if f.WayOut != "" {
+		b.WriteString("\n\n" + f.WayOut)
+	}
+	if f.Consent != "" {
+		b.WriteString("\n\n    " + f.Consent)
+	}
+	b.WriteString("\n\nFinding: " + f.Rule.Code)
+	return strings.TrimLeft(b.String(), "\n")
+}
+
+// WithWayOut replaces the usual way out.
+func (f Finding) WithWayOut(s string) Finding { f.WayOut = s; return f }
+
+// At points the diagnostic at another attribute.
+func (f Finding) At(attribute string) Finding { f.Attribute = attribute; return f }
+
+// WithConsent says which line of configuration allows it.
+func (f Finding) WithConsent(line string) Finding { f.Consent = line; return f }
+
+// Granted makes a note of what the configuration consents to.
+func (f Finding) Granted(summary string) Finding {
+	f.Severity, f.Summary, f.WayOut = Note, summary, ""
+	return f
+}

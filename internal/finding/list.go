@@ -1,0 +1,84 @@
+package finding
+
+// Family is a chapter of the catalogue: the rules whose codes begin with Prefix, in
+// their order.
+type Family struct {
+	Prefix, Title, Text string
+	Rules               []*Rule
+}
+
+// Families is the whole catalogue. What is not in it is no rule.
+var Families = []Family{
+	{"FW", "Firmware and cards", "Of `infiniband_firmware_image`, `infiniband_firmware`, and of every other resource that writes to a card.", []*Rule{
+		ImageUnreadable, ImageTruncated, ImageDamaged, ImageNotFirmware, ImageHashDiffers, ImageIsRawDump,
+		ImageNotFailsafe, FlashNotFailsafe, ImageWithoutPSID, ImageFormatUnsupported, ImageWithoutHardwareID,
+		ImageMalformed, ImageHasGUIDs, ImageEncrypted, ImageUnusual, ImageForOtherChip, ImageForOtherRevision,
+		HardwareIDUnknown, PSIDWouldChange, PSIDConsentDiffers, PSIDUnknown, VersionWouldBeOlder,
+		DowngradeConsentDiffers, VersionWouldBeSame, ReinstallConsentDiffers, ImageFormatOfOtherChip,
+		ImageOfOtherVendor, ROMWouldChange, ImageForOtherModel, ImageForOtherPortCount, BranchWouldChange,
+		BranchConsentDiffers, CardUnsupported, CardInRecovery, FirmwareSecure, FlashDamaged, FlashUnreadable,
+		FlashNotRunning, FlashGUIDsZero, FlashGUIDsNeverSet, FlashWithoutGUIDs, FlashGUIDsShared, CardOfOEM,
+		MstflintMissing, MstflintUnsuitable, CardVirtualFunction, CardOtherFunction, RunningUnknown,
+		FlashUnverified, MstflintUnproven, CardWithoutDriver, FirmwareControlsUpdates, FlashDividedOtherwise,
+		ChipUnproven, SerialNumberUnknown, CardExchanged, CardUndecided, CardMoved, CardWithoutSerialNumber,
+	}},
+	{"BK", "Backups", "The old firmware is kept on the operator's machine before anything is written.", []*Rule{
+		BackupUnproven, BackupDirNotSet, BackupMissing, BackupDamaged, BackupOfOtherCard, FlashChangedSinceBurn,
+		RestoreOfManagedCard, BackupDirUnusable,
+	}},
+	{"GU", "GUIDs and MACs", "Of `infiniband_guids`.", []*Rule{
+		GUIDZero, GUIDAllOnes, GUIDMulticast, BaseTooHigh, GUIDPrefixUnknown, GUIDOfOtherCard, GUIDsOverlap,
+		MACNotUnicast, GUIDsEqual, GUIDsIncomplete, GUIDsWouldChange, MACPrefixUnknown, GUIDsBeforeFirstRun,
+		GUIDsUnsupported, GUIDInFabric,
+	}},
+	{"LT", "Link types", "Of `infiniband_link_type`.", []*Rule{
+		FirmwareEthernetOnly, EthernetBeforeInfiniBand, AutoNotLasting, CardWithoutPort, CardInfiniBandOnly,
+		InterfacesGoDown, OtherCardWouldChange, PortTypesNotShown, MixedTypes, ParameterShared,
+		LinkTypeNotLasting, LinkTypePostponed, CardConfigUnreadable, LinkTypeAwaitsRestart, LinkTypeWouldBeLost,
+		LinkTypeOverridden, InitramfsOutdated,
+	}},
+	{"PF", "Platforms", "What a distribution or its kernel cannot do. Of every resource that needs an InfiniBand port.", []*Rule{
+		KernelWithoutDriver, KernelWithoutModule, ModulePackageInstalled, KernelModulesGone,
+	}},
+	{"HO", "Hosts", "The machine around a card: what rides on it, what runs on it, what it allows.", []*Rule{
+		SessionOverCard, DefaultRouteOverCard, KernelLockedDown, FlashJobRunning, FlashJobUnsettled,
+		HostWithoutSpace, RebootNotAllowed, HostObserved, SubnetManagerOnCard, HostLacksPrograms, RestartNeeded,
+		StorageOverCard, HostServesShares, HostScansPool, HostRunsOnBattery, HostInKubernetes,
+		FlashJobOfOtherVersion, EarlierCardFailed, ChangedSincePlan, ManagedTwice, AdoptedTwice, HostHasTwoNames,
+		CardInUse,
+	}},
+	{"SM", "Subnet managers", "Of `infiniband_opensm`.", []*Rule{
+		OpensmUnsupported, OpensmPortUnknown, OpensmPortEthernet, OpensmPriorityInvalid, OpensmPriorityEqual,
+		OpensmInstalled, OpensmPortsReplaced, FabricHasSubnetManager, OpensmPostponed, OpensmTakenOver,
+		OpensmUnfitForKernel, OpensmFileNotUnderstood, PartitionsWithoutDefault, DefaultPartitionWeak,
+		PartitionsContradict, BroadcastGroupUnfit, PartitionLimitedOnly, SubnetManagerCompetes, FabricGUIDTwice,
+		OpensmPortHeld, OpensmConfIgnored, FabricKeysDropped, PartitionsDiffer, PartitionFileForeign,
+		FabricCardWithoutGUIDs, SubnetPrefixIneffective, OpensmUnfitForNDR, CompetitionUnknown,
+	}},
+	{"PO", "Ports", "Of `infiniband_port`.", []*Rule{
+		PortUnsupported, PortMissing, PortEthernet, PortCarriesHost, PortHasSubnetManager, PortSpeedUnsupported,
+		PortDiagsInstalled, PortGoesDown, PortFileForeign, PortPostponed,
+	}},
+	{"BM", "Benchmarks", "Of `infiniband_benchmark`.", []*Rule{
+		BenchmarkUnavailable, BenchmarkInstalled, BenchmarkSingleStream, BenchmarkMissed, BenchmarkMissedAllowed,
+	}},
+	{"IP", "IPoIB interfaces", "Of `infiniband_ipoib_interface`.", []*Rule{
+		IPoIBUnsupported, PKeyInvalid, IPoIBPortUnknown, IPoIBPortEthernet, MTUAboveDatagram, MTUAboveIPoIB,
+		MTUBelowIPv6, MTUAboveTrueNAS, ConnectedModeMissing, SessionOverInterface, InterfaceConfiguredElsewhere,
+		InterfaceStoredByOthers, SubnetTwice, TrueNASFirstInterface, TrueNASOthersGoDown, TrueNASChangePending,
+		TrueNASDeletesUdevRules, MTUDependsOnFabric, NetworkServiceDown, PortWithoutSubnetManager,
+		AddressInvalid, IPoIBPostponed, NetworkStackUnknown, InterfaceOfTwoServices, NetworkFileNotRead,
+		CloudInitOwnsNetwork, NetworkChangeUnconfirmed, SubnetInterfacesDiffer, RouteInvalid, DefaultRouteTwice,
+		TrueNASRoutes, TrueNASPKey, PKeyNameTooLong, SubnetManagerElsewhere, InterfaceInBond, Ifupdown2TooOld,
+		InterfaceWouldBeLost, StorageOverInterface, AddressTaken,
+	}},
+}
+
+// All gives the rules of all families.
+func All() []*Rule {
+	var all []*Rule
+	for _, f := range Families {
+		all = append(all, f.Rules...)
+	}
+	return all
+}
