@@ -95,8 +95,8 @@ func TestPlatforms_refuse_what_they_cannot_do(t *testing.T) {
 		{name: "RHEL 9 and MT25208", hosts: oneHost(labsim.RHEL9, "", mthcaCard()), config: opensm, code: "PF001", says: []string{"InfiniHost III Ex (MT25208)", "built without ib_mthca", "Use Debian or Ubuntu"}},
 		{name: "RHEL 9 and ConnectX-2", hosts: oneHost(labsim.RHEL9, "", connectX2()), config: opensm, code: "PF001", says: []string{"keep mlx4_core from ConnectX and ConnectX-2"}},
 		{name: "RHEL 9 and QLogic", hosts: oneHost(labsim.RHEL9, "", qibCard()), config: opensm, code: "PF001", says: []string{"built without ib_qib"}},
-		{name: "Ubuntu HWE 7.0 and QLogic", hosts: oneHost(labsim.Ubuntu, "7.0.0-14-generic", qibCard()), config: ipoib, code: "PF001", says: []string{"was removed from Linux with 7.0", "GA kernel"}},
-		{name: "Arch 7 and QLogic", hosts: oneHost(labsim.Arch, "7.0.3-arch1-1", qibCard()), config: ipoib, code: "PF001", says: []string{"was removed from Linux with 7.0", "linux-lts"}},
+		{name: "Ubuntu HWE 7.0 and QLogic", hosts: oneHost(labsim.Ubuntu, "7.0.0-14-generic", qibCard()), config: ipoib, code: "PF001", says: []string{"was removed from Linux with 6.17", "GA kernel"}},
+		{name: "Arch 6.17 and QLogic", hosts: oneHost(labsim.Arch, "6.17.1-arch1-1", qibCard()), config: ipoib, code: "PF001", says: []string{"was removed from Linux with 6.17", "linux-lts"}},
 		{name: "Ubuntu GA without its modules and QLogic", config: ipoib, code: "PF001", says: []string{"Install linux-modules-extra-6.8.0-49-generic"},
 			hosts: func() []labs.Host {
 				h := oneHost(labsim.Ubuntu, "", qibCard())()

@@ -1,6 +1,9 @@
 package labsim
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // OS is a kind of host.
 type OS string
@@ -56,8 +59,8 @@ type System struct {
 	Initramfs bool
 }
 
-// upstream are the modules of a kernel that leaves nothing out, up to 6.x;
-// ib_qib was removed after 6.12 (facts: absent in 7.0 and later).
+// upstream are the modules of a kernel that leaves nothing out, up to 6.16: the merge
+// window of 6.17 removed ib_qib.
 var upstream = []string{
 	"mlx4_core", "mlx4_en", "mlx4_ib", "mlx5_core", "mlx5_ib", "ib_qib", "ib_mthca",
 	"ib_core", "ib_uverbs", "ib_umad", "ib_cm", "rdma_cm", "rdma_ucm", "ib_ipoib",
@@ -140,22 +143,13 @@ func (o OS) modulesOf(kernel string) []string {
 	if strings.Contains(kernel, "-cloud-") { // Debian's kernel for virtual machines
 		list = []string{"mlx4_core", "mlx4_en", "mlx4_ib", "mlx5_core", "mlx5_ib", "ib_core", "ib_uverbs", "ib_umad", "ib_cm", "rdma_cm", "rdma_ucm"}
 	}
-	if major(kernel) >= 7 {
+	major, minor := 0, 0
+	_, _ = fmt.Sscanf(kernel, "%d.%d", &major, &minor)
+	if o == Ubuntu && major >= 7 { // the 7.0 HWE kernel has no package of extra modules
+		list = upstream
+	}
+	if major > 6 || major == 6 && minor >= 17 {
 		list = without(list, "ib_qib")
-		if o == Ubuntu { // the 7.0 HWE kernel has no package of extra modules
-			list = without(upstream, "ib_qib")
-		}
 	}
 	return list
-}
-
-func major(kernel string) int {
-	n := 0
-	for _, r := range kernel {
-		if r < '0' || r > '9' {
-			break
-		}
-		n = 10*n + int(r-'0')
-	}
-	return n
 }

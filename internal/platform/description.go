@@ -77,17 +77,25 @@ type ToolAdvice struct {
 // configurations and packages of distributions.
 type Gap struct {
 	Modules []string // empty: any
-	// Release and Kernel are the first major versions of the distribution and of the
-	// kernel that have the gap, Named is a part of the kernel's release; empty: all.
-	Release, Kernel int
-	Named           string
-	Why, WayOut     string
-	Cards           string // as the table of the documentation says it; empty: not there
+	// Release is the first major version of the distribution that has the gap, Kernel the
+	// first version of the kernel, Named a part of the kernel's release; empty: all.
+	Release       int
+	Kernel, Named string
+	Why, WayOut   string
+	Cards         string // as the table of the documentation says it; empty: not there
 }
 
 func (g *Gap) fits(os inventory.OS, module string) bool {
 	return (len(g.Modules) == 0 || slices.Contains(g.Modules, module)) && majorVersion(os.VersionID) >= g.Release &&
-		majorVersion(os.Kernel) >= g.Kernel && strings.Contains(os.Kernel, g.Named)
+		kernelFrom(os.Kernel, g.Kernel) && strings.Contains(os.Kernel, g.Named)
+}
+
+// kernelFrom reports whether a release, "6.17.7-300.fc43.x86_64", is of version from or later.
+func kernelFrom(release, from string) bool {
+	var have, want [2]int
+	_, _ = fmt.Sscanf(release, "%d.%d", &have[0], &have[1])
+	_, _ = fmt.Sscanf(from, "%d.%d", &want[0], &want[1])
+	return slices.Compare(have[:], want[:]) >= 0
 }
 
 // Supported names the systems that can be changed, as messages list them.

@@ -210,18 +210,22 @@ func TestSupportOf_lspci(t *testing.T) {
 
 func TestSupportOf_driver(t *testing.T) {
 	for _, c := range []struct {
-		driver, id, release string
-		there               bool // the kernel has it all the same
-		lacks               bool
+		driver, id, release, kernel string
+		there                       bool // the kernel has it all the same
+		lacks                       bool
 	}{
-		{"mlx4_core", "rhel", "10.0", false, true},
-		{"mlx4_core", "rocky", "10", false, true},
-		{"mlx4_core", "rocky", "10", true, false},
-		{"mlx4_core", "rocky", "9.4", false, false},
-		{"mlx5_core", "rocky", "10.0", false, false},
-		{"mlx4_core", "debian", "10", false, false},
+		{"mlx4_core", "rhel", "10.0", "", false, true},
+		{"mlx4_core", "rocky", "10", "", false, true},
+		{"mlx4_core", "rocky", "10", "", true, false},
+		{"mlx4_core", "rocky", "9.4", "", false, false},
+		{"mlx5_core", "rocky", "10.0", "", false, false},
+		{"mlx4_core", "debian", "10", "", false, false},
+		{"ib_qib", "debian", "13", "6.12.48+deb13-amd64", false, false},
+		{"ib_qib", "arch", "", "6.16.9-arch1-1", false, false},
+		{"ib_qib", "arch", "", "6.17.1-arch1-1", false, true},
+		{"ib_qib", "ubuntu", "24.04", "7.0.0-14-generic", false, true},
 	} {
-		s := &inventory.Snapshot{OS: inventory.OS{ID: c.id, VersionID: c.release}, Cards: []inventory.Card{{Chip: ib.Chip{Driver: c.driver}}}}
+		s := &inventory.Snapshot{OS: inventory.OS{ID: c.id, VersionID: c.release, Kernel: c.kernel}, Cards: []inventory.Card{{Chip: ib.Chip{Driver: c.driver}}}}
 		s.KernelModules = map[string]bool{c.driver: c.there}
 		if why := SupportOf(s, ib.PCIAddress{}).NoDriver; (why != "") != c.lacks {
 			t.Errorf("%s on %s %s: %q", c.driver, c.id, c.release, why)

@@ -13,10 +13,10 @@ import (
 // upstream are the gaps of Linux itself. Where no gap fits the kernel lacks the module
 // all the same; the message then says so without a reason.
 var upstream = []Gap{{
-	Modules: []string{"ib_qib"}, Kernel: 7, Why: "ib_qib, the driver of QLogic and PathScale cards, was removed from Linux with 7.0",
-	WayOut: "Boot a kernel up to 6.12: Ubuntu 24.04 with its GA kernel (linux-generic, not the HWE one), Debian 12 or 13 without backports, " +
+	Modules: []string{"ib_qib"}, Kernel: "6.17", Why: "ib_qib, the driver of QLogic and PathScale cards, was removed from Linux with 6.17",
+	WayOut: "Boot a kernel up to 6.16: Ubuntu 24.04 with its GA kernel (linux-generic, not the HWE one), Debian 12 or 13 without backports, " +
 		"Arch with a linux-lts of that time.",
-	Cards: "QLogic (kernels from 7.0)",
+	Cards: "QLogic (kernels from 6.17)",
 }}
 
 // DriverlessAnywhere names the cards that Linux itself has no driver for.

@@ -54,7 +54,7 @@ func TestHostsSection(t *testing.T) {
 		"| RHEL 9 and 10 with AlmaLinux, Rocky Linux and CentOS Stream | `dnf` | packaged | packaged | NetworkManager | `mlx4.conf`, with `dracut` | " +
 			"ConnectX-3 and older (RHEL 10); InfiniHost; QLogic; ConnectX-2 |",
 		"| TrueNAS SCALE 25.10 | none | in the system | none: run it on another host | TrueNAS middleware | `kernel_extra_options` | – |",
-		"No kernel has a driver for QLogic (kernels from 7.0).",
+		"No kernel has a driver for QLogic (kernels from 6.17).",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
