@@ -171,7 +171,7 @@ func (m *Machine) UpdateInitramfs() {
 	}
 	if m.OS != Arch { // its name has no release
 		name := "initrd.img-" + m.Kernel
-		if m.OS == RHEL9 || m.OS == RHEL10 {
+		if m.OS.System().Packages == PackagesDnf {
 			name = "initramfs-" + m.Kernel + ".img"
 		}
 		m.FS.Put("/boot/"+name, "synthetic initial RAM disk\n", 0o644)

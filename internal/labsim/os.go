@@ -16,6 +16,7 @@ const (
 	Debian13 OS = "debian13" // trixie
 	RHEL9    OS = "rhel9"
 	RHEL10   OS = "rhel10"
+	Fedora43 OS = "fedora43"
 	Arch     OS = "arch"
 )
 
@@ -124,6 +125,14 @@ var systems = map[OS]System{
 			"PLATFORM_ID=\"platform:el10\"\nPRETTY_NAME=\"Red Hat Enterprise Linux 10.1 (Coughlan)\"\n",
 		Kernel: "6.12.0-124.8.1.el10_1.x86_64", Systemd: 257, Packages: PackagesDnf, Stack: StackNetworkManager, MSTFlint: "4.28.0", ModuleExt: ".ko.xz",
 		Modules: without(upstream, "mlx4_core", "mlx4_en", "mlx4_ib", "ib_qib", "ib_mthca"), Initramfs: true,
+	},
+	// The kernel's own list of packages puts mellanox into modules-core and InfiniBand
+	// into modules; a server has both. Its configuration has mlx4 with the ids of ConnectX-2.
+	Fedora43: {
+		Release: "NAME=\"Fedora Linux\"\nVERSION=\"43 (Server Edition)\"\nRELEASE_TYPE=stable\nID=fedora\nVERSION_ID=43\nVERSION_CODENAME=\"\"\n" +
+			"PRETTY_NAME=\"Fedora Linux 43 (Server Edition)\"\n",
+		Kernel: "6.17.7-300.fc43.x86_64", Systemd: 258, Packages: PackagesDnf, Stack: StackNetworkManager, MSTFlint: "4.34.0", ModuleExt: ".ko.xz",
+		Modules: upstream, Initramfs: true,
 	},
 	Arch: {
 		// Arch keeps packages of the LTS kernel, which still has ib_qib.

@@ -100,13 +100,18 @@ func (s *state) debianPackages() map[string]packageInfo {
 	return all
 }
 
-// redHatPackages: versions of RHEL 9.4 and 10.1. rdma-core brings the rules that
-// run mlx4-setup.sh.
+// redHatVersions are those of RHEL 9.4 and 10.1 and of Fedora 43: what each package's
+// release ends with, rdma-core, mstflint.
+var redHatVersions = map[labsim.OS][3]string{
+	labsim.RHEL9:    {".el9", "48.0-1.el9", "4.25.0-1.el9"},
+	labsim.RHEL10:   {".el10", "57.0-2.el10", "4.28.0-1.el10"},
+	labsim.Fedora43: {".fc43", "59.0-1.fc43", "4.34.0-1.fc43"},
+}
+
+// redHatPackages: rdma-core brings the rules that run mlx4-setup.sh.
 func (s *state) redHatPackages() map[string]packageInfo {
-	el, rdma, mst := ".el9", "48.0-1.el9", "4.25.0-1.el9"
-	if s.m.OS == labsim.RHEL10 {
-		el, rdma, mst = ".el10", "57.0-2.el10", "4.28.0-1.el10"
-	}
+	v := redHatVersions[s.m.OS]
+	el, rdma, mst := v[0], v[1], v[2]
 	return map[string]packageInfo{
 		"opensm":           {"3.3.24-2" + el, []string{"opensm-libs", "infiniband-diags"}, infiniband.InstallOpensm},
 		"opensm-libs":      {"3.3.24-2" + el, nil, nothing},
