@@ -74,7 +74,7 @@ var (
 	CardExchanged = &Rule{Code: "FW080", Severity: Refuse, Title: "Another card is in the slot", Attribute: "card_id",
 		Meaning: "A card is who it is, not where it sits: nothing of what was planned for one card is written to another.",
 		WayOut: "If the card was exchanged on purpose, write the serial number of the new one into the configuration of infiniband_card, expect = { serial_number = \"…\" }: " +
-			"the next apply adopts it, and forgets what was recorded of the first one. Where card_id is written by hand, correct it. A resource of a card that does not come back leaves the state with terraform state rm. " +
+			"the next apply adopts it, and forgets what was recorded of the first one. Where card_id is written by hand, write host/pci_address/serial_number of the new card there. A resource of a card that does not come back leaves the state with terraform state rm. " +
 			"If nothing was exchanged, plan again: the addresses of cards change when devices are added."}
 	CardUndecided = &Rule{Code: "FW081", Severity: Refuse, Title: "Card cannot be told from another one", Attribute: "card_id",
 		Meaning: "Two cards of one kind look the same but for serial number, MACs and GUIDs. What cannot be read is no proof.",

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
@@ -112,16 +114,30 @@ func (CardIDKind) Means(a, b string) bool {
 	return errA == nil && errB == nil && m.CardRef == n.CardRef && (m.Token == n.Token || m.Token == "" || n.Token == "")
 }
 
-// Moved reports whether two ids are of one card, at whatever places.
-func (CardIDKind) Moved(a, b string) bool {
-	m, errA := ParseCardName(a)
-	n, errB := ParseCardName(b)
-	return errA == nil && errB == nil && m.Token != "" && m.Token == n.Token
-}
-
-// SameCard reports whether two ids are of one card, which may have moved.
-func SameCard(a, b CardID) bool {
-	return a.Same(b) || CardIDKind{}.Moved(a.ValueString(), b.ValueString())
+// SameCard reports whether a plan is of the card that the state has, and of which it
+// recorded the identity who. The card may have moved: an identity in the planned id
+// decides. A planned id that is a place alone may be the card's new place, which the
+// verdict finds out; without a record of the card, another place is another card.
+func SameCard(state CardID, who types.String, plan CardID) bool {
+	s, errS := ParseCardName(state.ValueString())
+	p, errP := ParseCardName(plan.ValueString())
+	if errS != nil || errP != nil {
+		return state.Same(plan)
+	}
+	recorded, err := ib.ParseIdentity(who.ValueString())
+	if err != nil || recorded.Empty() {
+		recorded, err = ib.ParseToken(s.Token)
+	}
+	known := err == nil && !recorded.Empty()
+	if p.Token == "" {
+		return s.CardRef == p.CardRef || known
+	}
+	if want, wrong := ib.ParseToken(p.Token); wrong == nil && known {
+		if like, _ := ib.Compare(recorded, want); like != ib.Undecided {
+			return like == ib.Same
+		}
+	}
+	return state.Same(plan)
 }
 
 func (HashKind) Canonical(s string) (string, error) {

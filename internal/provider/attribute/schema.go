@@ -5,11 +5,13 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
@@ -36,7 +38,7 @@ func CardIDAttribute() schema.StringAttribute {
 		CustomType: CardIDType{},
 		MarkdownDescription: "Id of the card, as `infiniband_card.….id` gives it: `host/pci_address/serial_number`. Another card is another object: a change forgets this one and leaves it as it is. " +
 			"The same card at another address is no other one. `host/pci_address` alone is the card that is there when the resource is created.",
-		PlanModifiers: []planmodifier.String{ReplaceIfOther[CardIDKind]()},
+		PlanModifiers: []planmodifier.String{replaceIfOtherCard{}},
 	}
 }
 
@@ -208,11 +210,41 @@ func (m identityModifier[K]) PlanModifyString(_ context.Context, req planmodifie
 		resp.PlanValue = req.StateValue
 		return
 	}
-	var k K
-	if thing, ok := any(k).(interface{ Moved(a, b string) bool }); ok && thing.Moved(req.PlanValue.ValueString(), req.StateValue.ValueString()) {
-		return // the same one at another place
-	}
 	resp.RequiresReplace = m.replace
+}
+
+// replaceIfOtherCard replaces what is of another card than the recorded one.
+type replaceIfOtherCard struct{}
+
+func (replaceIfOtherCard) Description(context.Context) string {
+	return "The same card at another address is no change of the card."
+}
+
+func (m replaceIfOtherCard) MarkdownDescription(ctx context.Context) string {
+	return m.Description(ctx)
+}
+
+func (replaceIfOtherCard) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	if req.State.Raw.IsNull() || req.Plan.Raw.IsNull() {
+		return // created or destroyed
+	}
+	var who types.String // infiniband_port records none
+	if at := path.Root("card_identity"); hasAttribute(ctx, req.State, at) {
+		resp.Diagnostics.Append(req.State.GetAttribute(ctx, at, &who)...)
+	}
+	state, plan := CardID{StringValue: req.StateValue}, CardID{StringValue: req.PlanValue}
+	if !SameCard(state, who, plan) {
+		resp.RequiresReplace = true
+		return
+	}
+	if state.Same(plan) {
+		resp.PlanValue = req.StateValue
+	}
+}
+
+func hasAttribute(ctx context.Context, state tfsdk.State, at path.Path) bool {
+	_, diags := state.Schema.AttributeAtPath(ctx, at)
+	return !diags.HasError()
 }
 
 // StringList returns a list of strings.

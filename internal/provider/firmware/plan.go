@@ -59,7 +59,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 // the state follows it.
 func (r *Resource) followed(ctx context.Context, a *assessment, plan, state model,
 	resp *resource.ModifyPlanResponse) bool {
-	if !attribute.SameCard(state.CardID, plan.CardID) {
+	if !attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID) {
 		return false
 	}
 	if !state.follow(a, plan) {
@@ -78,7 +78,7 @@ func (r *Resource) takes(ctx context.Context, plan, state model, req resource.Mo
 		return false
 	}
 	exists := !req.State.Raw.IsNull()
-	same := exists && attribute.SameCard(state.CardID, plan.CardID)
+	same := exists && attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID)
 	if exists && !same {
 		warnReplaced(diags, state.CardID.ValueString())
 	}
@@ -95,7 +95,7 @@ func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, stat
 	if !idle {
 		r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) { c.PSID, c.FW = ib.PSID(a.image.PSID), a.image.FW })
 	}
-	known := !req.State.Raw.IsNull() && attribute.SameCard(state.CardID, plan.CardID) && state.settled(a.image, plan)
+	known := !req.State.Raw.IsNull() && attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID) && state.settled(a.image, plan)
 	if known && (state.sameImage(a.image) || idle && r.planning(a.at.Ref)) {
 		resp.Plan.Raw = req.State.Raw
 		kept := state.keep(plan)

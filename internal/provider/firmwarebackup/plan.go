@@ -31,7 +31,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if !r.ClaimCard(ctx, "plan firmware backup of card", plan.CardID, req, &resp.Diagnostics) {
 		return
 	}
-	if exists && attribute.SameCard(state.CardID, plan.CardID) && state.Triggers.Equal(plan.Triggers) {
+	if exists && attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID) && state.Triggers.Equal(plan.Triggers) {
 		resp.Plan.Raw = req.State.Raw
 		r.follow(ctx, state, plan.CardID, resp)
 		return

@@ -193,7 +193,7 @@ var live = []string{"backup_path", "effective", "reboot_required"}
 // decides is left to planned.Steady.
 func (m *model) plan(ref attribute.CardRef, req safety.GUIDRequest, prior model) {
 	m.ID = types.StringValue(ref.String())
-	if prior.ID.IsNull() || !attribute.SameCard(prior.CardID, m.CardID) {
+	if prior.ID.IsNull() || !attribute.SameCard(prior.CardID, prior.CardIdentity, m.CardID) {
 		m.planNew(req)
 		return
 	}

@@ -21,7 +21,7 @@ import (
 // Prior is what a plan knows of the identity of a card: what the state recorded,
 // if it is of the card that the configuration names.
 func Prior(state, plan attribute.CardID, recorded types.String) types.String {
-	if recorded.IsUnknown() || plan.IsUnknown() || !attribute.SameCard(state, plan) {
+	if recorded.IsUnknown() || plan.IsUnknown() || !attribute.SameCard(state, recorded, plan) {
 		return types.StringNull()
 	}
 	return recorded

@@ -1,0 +1,61 @@
+package acctest
+
+import (
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// An id that is written by hand names a place. A card that moved is followed there,
+// with what was recorded of it, and another card is taken by its serial number only.
+func TestIdentity_handWrittenIds(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	w.simulated("cards that change slots")
+	ws := w.Workspace()
+	hand := func(id string) Config {
+		now, _ := writers(w, host, id)
+		return now
+	}
+	place := host + "/" + w.PCI(host)
+	applied(t, ws, hand(place))
+	operations := w.Card(host).Flash.Operations()
+
+	if err := w.MoveCard(w.Machine(host), w.PCI(host), w.Machine(host), "0000:09:00.0"); err != nil {
+		t.Fatal(err)
+	}
+	moved := host + "/0000:09:00.0"
+	plan := mustPlan(t, ws, hand(moved))
+	if plan.Diags.HasError() {
+		t.Fatal(plan.Diags)
+	}
+	for address, action := range plan.Actions() {
+		if action != Update {
+			t.Errorf("%s of the card that moved: %s", address, action)
+		}
+	}
+	applied(t, ws, hand(moved))
+	emptyPlan(t, ws, hand(moved))
+
+	old, err := w.Machine(host).Exchange("0000:09:00.0", twin(t, w, host))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan = mustPlan(t, ws, hand(moved))
+	if len(plan.Diags.Errors().Find("FW080")) == 0 || len(plan.Diags.Errors().Find("write host/pci_address/serial_number of the new card there")) == 0 {
+		t.Errorf("another card in the slot:\n%s", plan.Diags)
+	}
+	plan = mustPlan(t, ws, hand(moved+"/"+twinSerial))
+	if len(plan.Diags.Errors().Find("FW080")) > 0 {
+		t.Errorf("the new card is named:\n%s", plan.Diags.Errors())
+	}
+	for _, address := range writing {
+		if plan.Actions()[address] != Replace {
+			t.Errorf("%s of another card: %q", address, plan.Actions()[address])
+		}
+	}
+	if old.Card.Flash.Operations() != operations {
+		t.Error("a card was written to")
+	}
+}
