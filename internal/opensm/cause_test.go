@@ -3,7 +3,6 @@ package opensm
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
@@ -176,33 +175,5 @@ func TestLint(t *testing.T) {
 		if strings.Join(codes, " ") != tt.codes || !strings.Contains(strings.Join(text, " "), tt.text) {
 			t.Errorf("%s: %v %v", tt.name, codes, text)
 		}
-	}
-}
-
-func TestTurn_standbyBeforeMaster(t *testing.T) {
-	master := Observed{Active: true, IsSM: fact.Known(true), State: "Active", LID: 1, SMLID: 1}
-	standby := Observed{Active: true, IsSM: fact.Known(true), State: "Active", LID: 2, SMLID: 1}
-	order := make(chan string, 2)
-	done := make(chan error, 2)
-	// The host of the standby answers late.
-	work := func(name string, o Observed, answers time.Duration) {
-		known := Coming()
-		time.Sleep(answers)
-		leave, err := Turn(t.Context(), o, known)
-		if err == nil {
-			order <- name
-			leave()
-		}
-		done <- err
-	}
-	go work("master", master, 0)
-	go work("standby", standby, 2*gathering)
-	for range 2 {
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
-	}
-	if first, second := <-order, <-order; first != "standby" || second != "master" {
-		t.Errorf("%s before %s", first, second)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
 // ModifyPlan checks what speaks against the subnet manager and says what will
@@ -41,8 +42,10 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if err != nil {
 		return // the attributes validated themselves
 	}
-	// At apply this runs once more, just before the change.
-	defer ops.Coming()()
+	// At apply this runs once more, just before the change of a standby.
+	standby := false
+	r.Turns.SMs.Coming(ref(d))
+	defer func() { r.stays(d, standby, req, resp) }()
 	h, _, snap, err := r.Look(ctx, d.Host)
 	if err != nil {
 		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan subnet manager "+ref(d).String(), err)
@@ -54,6 +57,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	observed := ops.Observe(snap, d.PortGUID)
 	r.Planned.SetSM(ref(d), planned.SM{Priority: d.Priority, Master: observed.Master()})
 	settled := satisfies(observed, d)
+	standby = role(observed) == session.SMStandby
 	r.check(ctx, &resp.Diagnostics, snap, d, settled)
 	if !settled && !r.Hosts[d.Host].Observe {
 		r.survey(ctx, &resp.Diagnostics, h, snap, d)
@@ -61,6 +65,14 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	plan.plan(d)
 	held := r.held(ctx, req.State, plan, d, &resp.Diagnostics)
 	planned.Steady{Held: held, ToDo: !settled, Live: live}.Plan(ctx, req, resp, &plan)
+}
+
+// stays takes back that a subnet manager is coming, if it is no standby that this plan
+// changes.
+func (r *Resource) stays(d ops.Desired, standby bool, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if !standby || resp.Diagnostics.HasError() || resp.Plan.Raw.Equal(req.State.Raw) {
+		r.Turns.SMs.Done(ref(d))
+	}
 }
 
 // live are the attributes that the host and its fabric decide.

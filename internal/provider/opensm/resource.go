@@ -63,21 +63,21 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(plan.Timeout, standardTimeout))
 	defer cancel()
 	var result ops.Result
-	known := ops.Coming()
-	defer known()
+	r.Turns.SMs.Coming(ref(d))
+	defer r.Turns.SMs.Done(ref(d))
 	err = r.WithHost(ctx, d.Host, func(h *hosts.Host, _ session.HostConfig) error {
 		snap, lookErr := h.Snapshot(ctx)
-		if lookErr != nil || !r.check(ctx, diags, snap, d, satisfies(ops.Observe(snap, d.PortGUID), d)) {
+		if lookErr != nil {
 			return lookErr
 		}
-		leave, enterErr := ops.Turn(ctx, ops.Observe(snap, d.PortGUID), known)
-		if enterErr != nil {
-			return enterErr
+		now := ops.Observe(snap, d.PortGUID)
+		if !r.check(ctx, diags, snap, d, satisfies(now, d)) {
+			return nil
 		}
-		defer leave()
-		var applyErr error
-		result, applyErr = ops.Apply(ctx, h, d, ops.Options{Lab: r.lab(ctx)})
-		return applyErr
+		return r.Turns.SMs.Do(ctx, ref(d), role(now), func() (applyErr error) {
+			result, applyErr = ops.Apply(ctx, h, d, ops.Options{Lab: r.lab(ctx)})
+			return applyErr
+		})
 	})
 	diagnostic.AddError(diags, "run subnet manager "+ref(d).String(), err)
 	if diags.HasError() {
@@ -130,23 +130,31 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(state.Timeout, standardTimeout))
 	defer cancel()
 	var result ops.Result
-	known := ops.Coming()
-	defer known()
+	r.Turns.SMs.Coming(ref(d))
+	defer r.Turns.SMs.Done(ref(d))
 	err = r.WithHost(ctx, d.Host, func(h *hosts.Host, _ session.HostConfig) error {
-		snap, removeErr := h.Snapshot(ctx)
-		if removeErr != nil {
-			return removeErr
+		snap, lookErr := h.Snapshot(ctx)
+		if lookErr != nil {
+			return lookErr
 		}
-		leave, removeErr := ops.Turn(ctx, ops.Observe(snap, d.PortGUID), known)
-		if removeErr != nil {
+		return r.Turns.SMs.Do(ctx, ref(d), role(ops.Observe(snap, d.PortGUID)), func() (removeErr error) {
+			result, removeErr = ops.Remove(ctx, h, d.PortGUID, ops.Options{})
 			return removeErr
-		}
-		defer leave()
-		result, removeErr = ops.Remove(ctx, h, d.PortGUID, ops.Options{})
-		return removeErr
+		})
 	})
 	diagnostic.AddError(&resp.Diagnostics, "remove subnet manager "+ref(d).String(), err)
 	diagnostic.AddNotes(&resp.Diagnostics, "Removed subnet manager "+ref(d).String(), append(result.Warnings, result.Left...))
+}
+
+// role is what a subnet manager does before it is changed.
+func role(o ops.Observed) session.SMRole {
+	switch {
+	case !o.Active:
+		return session.SMStopped
+	case o.Master():
+		return session.SMMaster
+	}
+	return session.SMStandby
 }
 
 // ImportState takes host/port_guid.

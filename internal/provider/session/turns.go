@@ -13,7 +13,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// Turns lets one card at a time be written, over all hosts, and none after one
+// Turns says who may write when.
+//
+// It lets one card at a time be written, over all hosts, and none after one
 // that failed: cards that were bought together fail together, so that the first
 // one of an apply is the canary of the others. It lives as long as the process,
 // hence an apply. It is safe for concurrent use.
@@ -21,13 +23,16 @@ import (
 // The last of many cards waits for hours: do must decide on facts that it takes
 // itself, as Data.WithHost sees to.
 type Turns struct {
+	// SMs orders the changes of subnet managers.
+	SMs *Handover
+
 	turn   chan struct{}
 	mu     sync.Mutex
 	failed string // the card of the first failure
 }
 
 // NewTurns returns turns of which the first is free.
-func NewTurns() *Turns { return &Turns{turn: make(chan struct{}, 1)} }
+func NewTurns() *Turns { return &Turns{SMs: NewHandover(), turn: make(chan struct{}, 1)} }
 
 // Do waits for the turn and writes the card. The time of waiting is not that of
 // the change: ctx is the one that ends with the operation, and do sets its own
