@@ -126,19 +126,16 @@ func (o *Ops) giveBack(ctx context.Context, f Firmware, did *[]string) (bool, er
 	g := GUIDs{Card: f.Card, Lab: lab, Request: safety.GUIDRequest{
 		Want: l.Before, HasGUIDs: l.GUIDs, HasMACs: l.MACs, ManagementPath: f.Request.ManagementPath, Activation: safety.ActivationNone,
 	}}
-	a, err := o.AssessGUIDs(ctx, g)
+	a, err := permitted(ctx, "write back the identity of card "+f.Card.ID(), func(ctx context.Context) (Assessment, error) { return o.AssessGUIDs(ctx, g) })
 	if err != nil {
 		return false, err
 	}
-	if a.Verdict.Blocked() {
-		return false, &safety.RefusedError{What: "write back the identity of card " + f.Card.ID(), Findings: a.Verdict.Findings}
-	}
-	var state GUIDState
-	if err = o.programGUIDs(ctx, g, a, &state); err != nil {
+	var work Work
+	if err = o.write(ctx, g, a, &work); err != nil {
 		return false, err
 	}
-	*did = append(append(*did, state.Did...), "Wrote back what job "+l.Job+" had taken from card "+f.Card.ID()+": "+a.Verdict.GUIDs.Text()+".")
-	return true, o.settle(ctx, f.Card, l.Job, "its loss was written back by job "+state.JobID)
+	*did = append(append(*did, work.Did...), "Wrote back what job "+l.Job+" had taken from card "+f.Card.ID()+": "+a.Verdict.GUIDs.Text()+".")
+	return true, o.settle(ctx, f.Card, l.Job, "its loss was written back by job "+work.JobID)
 }
 
 // expectationOf reads from a job's request what the card should hold.

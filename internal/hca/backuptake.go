@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -16,7 +15,7 @@ func (o *Ops) AssessBackup(ctx context.Context, c Card) (Assessment, error) {
 	if err != nil {
 		return Assessment{}, err
 	}
-	a := Assessment{Card: c.facts(s, card), Host: o.hostFacts(c, s), Jobs: journal.Pending(s, c.PCI)}
+	a := o.observe(c, s, card)
 	if !a.Host.Observe && a.Card.FlashKnown && a.Host.MSTFlint.Present && !a.Host.AnyJobMayRun() {
 		if err = interrupted(&a.Card, o.verifyFlash(ctx, c.Host, &a.Card)); err != nil {
 			return Assessment{}, err

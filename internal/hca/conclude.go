@@ -182,8 +182,8 @@ func (o *Ops) restoreIdentity(ctx context.Context, c Card, set ib.GUIDSet) ([]st
 	if card.Flash != nil && !card.Flash.BlankGUIDs {
 		answers = []safety.Question{safety.QuestionGUIDs}
 	}
-	j, err := o.guidJob(c, set, answers, s, card)
-	if err != nil {
+	j := o.newJob(journal.GUIDs, c, s, card)
+	if err = requestGUIDs(&j, c, set, answers); err != nil {
 		return nil, &Error{
 			Summary: "Unable to restore the GUIDs of card " + c.ID(),
 			What:    "The burn has changed the GUIDs or MACs of the card, and those from before cannot be written back.",

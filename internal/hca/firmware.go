@@ -2,11 +2,13 @@ package hca
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
 // Firmware asks for an image on a card.
@@ -32,21 +34,14 @@ type FirmwareState struct {
 	GUIDs        ib.GUIDSet
 	// Pending says that the flash holds other firmware than what runs.
 	Pending bool
-	// BackupPath is the directory on the operator's machine with the firmware
-	// that this run replaced; empty if it replaced none.
-	BackupPath string
 	// JobBackup is the directory with what the last burn replaced, as the
 	// host's journal names it: a run that was interrupted left no other note.
 	// Empty if the flash is not what that burn wrote, or if it was a restore.
 	JobBackup string
-	// JobID is the job that wrote the flash in this run, or the last one that
-	// did; empty if none is recorded.
-	JobID string
+	Work
 	// Restored says that the last burn gave the flash back what it had before, and
 	// that the card does not run it yet: a destroy was interrupted.
 	Restored bool
-	// Did are sentences on what was done in this run, in order.
-	Did []string
 }
 
 // Assessment is a verdict with the facts that it rests on.
@@ -65,26 +60,125 @@ func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (Assessment, error
 	if err != nil {
 		return Assessment{}, err
 	}
-	a := Assessment{Card: f.Card.facts(s, card), Host: o.hostFacts(f.Card, s), Jobs: journal.Pending(s, f.Card.PCI)}
-	in := safety.FirmwareInput{Card: a.Card, Image: f.Image, Host: a.Host, Lab: f.Lab, Request: f.Request, Restore: f.Restore}
-	if o.worthInspecting(a, f) {
-		if err := o.inspect(ctx, f.Card.Host, &in.Card); err != nil {
+	a := o.observe(f.Card, s, card)
+	if worthInspecting(a, f) {
+		if err := o.inspect(ctx, f.Card.Host, &a.Card); err != nil {
 			return Assessment{}, err
 		}
-		a.Card = in.Card
 	}
-	a.Verdict = safety.Firmware(in)
+	a.Verdict = f.verdict(a, nil)
 	return a, nil
 }
 
 // worthInspecting says whether the long look at the card can change anything:
 // not if the card cannot be worked on, while a job is writing to it, or if it
 // already has the image.
-func (o *Ops) worthInspecting(a Assessment, f Firmware) bool {
+func worthInspecting(a Assessment, f Firmware) bool {
 	if a.Host.Observe || !a.Card.FlashKnown || f.Image.Problem != safety.ImageOK || !a.Host.MSTFlint.Present || a.Host.AnyJobMayRun() {
 		return false
 	}
 	return f.Compare || !safety.Holds(a.Card, f.Image)
+}
+
+// ApplyFirmware has the card hold the image and, if asked, run it. It converges
+// from whatever it finds: a job of an earlier run is waited for and settled
+// first, a card that has the image is not burned again, and a card that has it
+// but does not run it is only activated.
+//
+// The state is what was read back; it is also returned, as far as it is known,
+// beside an error, with what was done in Did. Errors are *safety.RefusedError,
+// *Error, *NoCardError and those of the host.
+func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, error) {
+	f.Compare = true
+	var state FirmwareState
+	assess := func(ctx context.Context) (Assessment, error) { return o.AssessFirmware(ctx, f) }
+	a, err := o.begin(ctx, f.Card, f.what(), &state.Did, assess)
+	if err != nil {
+		return state, err
+	}
+	gave, err := o.giveBack(ctx, f, &state.Did)
+	if err == nil && gave {
+		a, err = permitted(ctx, f.what(), assess)
+	}
+	if err != nil {
+		return state, err
+	}
+	if a.Verdict.Action == safety.ActionBurn {
+		if err = o.write(ctx, f, a, &state.Work); err != nil {
+			return state, err
+		}
+	}
+	g := firmwareGoal(f.Card, a.Verdict.To, f.Request.ManagementPath, state.BackupPath)
+	if err = o.makeRun(ctx, f.Card, a.Verdict.Activation, g, &state.Did); err != nil {
+		return state, err
+	}
+	s, err := f.Card.Host.Snapshot(ctx)
+	if err != nil {
+		return state, err
+	}
+	now, err := ReadFirmware(s, f.Card.PCI)
+	if err != nil {
+		return state, err
+	}
+	now.BackupPath, now.Did = state.BackupPath, state.Did
+	return now, nil
+}
+
+func (f Firmware) card() Card            { return f.Card }
+func (f Firmware) what() string          { return "burn firmware on card " + f.Card.ID() }
+func (f Firmware) action() safety.Action { return safety.ActionBurn }
+
+func (f Firmware) verdict(a Assessment, backup *safety.BackupFacts) safety.Verdict {
+	return safety.Firmware(safety.FirmwareInput{
+		Card: a.Card, Image: f.Image, Host: a.Host, Lab: f.Lab, Request: f.Request, Restore: f.Restore, Backup: backup,
+	})
+}
+
+func (f Firmware) request(j *journal.Request, v safety.Verdict, backup string) error {
+	path := ImagePath(f.Image.SHA256)
+	cmd, err := mstflint.Burn(f.Card.PCI, path, mstflint.BurnOptions{AllowPSIDChange: v.From.PSID != v.To.PSID, Answers: len(v.Answers)})
+	if err != nil {
+		return fmt.Errorf("build the burn of %s: %w", f.Card.ID(), err)
+	}
+	j.SetImage(path, f.Image.SHA256, v.To, f.Image.Checksum)
+	j.SetCommand(cmd.Argv(), v.Answers)
+	j.SetBackup(backup)
+	if f.Restore != nil {
+		j.SetRestore()
+	}
+	return nil
+}
+
+func (f Firmware) expect(v safety.Verdict, before safety.CardFacts) expectation {
+	return expectation{
+		kind: journal.Burn, flash: v.To, before: v.From, guids: before.GUIDs, blank: before.BlankGUIDs,
+		checksum: f.Image.Checksum, ownROM: f.Image.HasROM || !before.HasROM,
+	}
+}
+
+// prepare makes sure that the image is on the host with its content; the
+// job hashes it again under the lock.
+func (f Firmware) prepare(ctx context.Context, o *Ops) error {
+	path := ImagePath(f.Image.SHA256)
+	sums, err := o.hashes(ctx, f.Card, path)
+	if err == nil && sums[0] == f.Image.SHA256 {
+		return nil
+	}
+	if _, exit := exitOf(err); err != nil && exit == nil {
+		return err
+	}
+	e := &Error{
+		Summary: "Unable to burn firmware on card " + f.Card.ID(),
+		What:    "The image is not on the host, or not with the content it is named after.",
+		Means:   "Nothing was written to the card.",
+		Check:   "Apply the infiniband_firmware_image resource of this host again; it stages the image.",
+		Facts:   []Fact{{"Host", f.Card.Host.Name()}, {"File", path}, {"SHA-256 wanted", f.Image.SHA256}},
+		Err:     err,
+	}
+	if err == nil {
+		e.Facts = append(e.Facts, Fact{"SHA-256 found", sums[0]})
+	}
+	return e
 }
 
 // ReadFirmware gives the state of a card's firmware from a snapshot.

@@ -2,140 +2,15 @@ package hca
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
-
-// GUIDSpec is how a configuration names GUIDs and MACs: by a base, or one by
-// one. Nil and empty mean not given.
-type GUIDSpec struct {
-	BaseGUID    *ib.GUID
-	BaseMAC     *ib.MAC
-	Node        *ib.GUID
-	Ports       []ib.GUID // one or two
-	SystemImage *ib.GUID
-	MACs        []ib.MAC // one or two
-}
-
-// Resolve completes the values as mstflint lays them out on ConnectX-3: node,
-// port 1, port 2 and system image are base+0 to base+3, the MACs base+0 and
-// base+1. base_mac alone gives the GUIDs as well, with 0300 in the middle. A
-// single value given beside a base replaces the derived one. Its errors name
-// what is missing or does not fit.
-func (g GUIDSpec) Resolve() (safety.GUIDRequest, error) {
-	var req safety.GUIDRequest
-	if err := g.resolveGUIDs(&req); err != nil {
-		return safety.GUIDRequest{}, err
-	}
-	if err := g.resolveMACs(&req); err != nil {
-		return safety.GUIDRequest{}, err
-	}
-	if !req.HasGUIDs && !req.HasMACs {
-		return safety.GUIDRequest{}, errors.New("no GUID and no MAC is given: set base_guid, base_mac, or single values")
-	}
-	return req, nil
-}
-
-func (g GUIDSpec) resolveGUIDs(req *safety.GUIDRequest) error {
-	single := g.Node != nil || len(g.Ports) > 0 || g.SystemImage != nil
-	base, hasBase := g.base()
-	if hasBase {
-		req.BaseGUID = base
-		req.HasGUIDs = true
-		node, p1, p2, sys, err := ib.GUIDsFromBase(base)
-		if err != nil {
-			return nil //nolint:nilerr // a base that leaves no room is a finding, and a refusal
-		}
-		req.Want.Node, req.Want.Port1, req.Want.Port2, req.Want.SystemImage = node, p1, p2, sys
-	}
-	if !single {
-		return nil
-	}
-	if !hasBase && (g.Node == nil || len(g.Ports) == 0) {
-		return errors.New("without base_guid or base_mac, node_guid and port_guids must both be given")
-	}
-	req.HasGUIDs = true
-	return g.singles(req, hasBase)
-}
-
-// base gives the GUID that the others follow: base_guid, or what base_mac
-// makes unless every GUID is given one by one.
-func (g GUIDSpec) base() (ib.GUID, bool) {
-	complete := g.Node != nil && len(g.Ports) > 0 && g.SystemImage != nil
-	switch {
-	case g.BaseGUID != nil:
-		return *g.BaseGUID, true
-	case g.BaseMAC != nil && !complete:
-		return ib.GUIDFromMAC(*g.BaseMAC), true
-	}
-	return 0, false
-}
-
-func (g GUIDSpec) singles(req *safety.GUIDRequest, hasBase bool) error {
-	if g.Node != nil {
-		req.Want.Node = *g.Node
-	}
-	if len(g.Ports) > 2 {
-		return errors.New("port_guids has more than two values; a ConnectX-3 has two ports")
-	}
-	if len(g.Ports) > 0 {
-		req.Want.Port1 = g.Ports[0]
-	}
-	switch {
-	case len(g.Ports) == 2:
-		req.Want.Port2 = g.Ports[1]
-	case len(g.Ports) == 1 && !hasBase:
-		// mstflint wants four values on a single-port card too.
-		next, err := g.Ports[0].Add(1)
-		if err != nil {
-			return err
-		}
-		req.Want.Port2 = next
-	}
-	switch {
-	case g.SystemImage != nil:
-		req.Want.SystemImage = *g.SystemImage
-	case !hasBase:
-		// One card is one system: its node GUID is the usual system image GUID.
-		req.Want.SystemImage = *g.Node
-	}
-	return nil
-}
-
-func (g GUIDSpec) resolveMACs(req *safety.GUIDRequest) error {
-	if g.BaseMAC != nil {
-		req.BaseMAC, req.HasMACs = *g.BaseMAC, true
-		second, err := g.BaseMAC.Add(1)
-		if err != nil {
-			return nil //nolint:nilerr // a base that leaves no room is a finding here, too
-		}
-		req.Want.MAC1, req.Want.MAC2 = *g.BaseMAC, second
-	}
-	switch len(g.MACs) {
-	case 0:
-		return nil
-	case 1, 2:
-	default:
-		return errors.New("macs has more than two values; a ConnectX-3 has two ports")
-	}
-	req.HasMACs = true
-	req.Want.MAC1 = g.MACs[0]
-	if len(g.MACs) == 2 {
-		req.Want.MAC2 = g.MACs[1]
-		return nil
-	}
-	second, err := g.MACs[0].Add(1)
-	if err != nil {
-		return err
-	}
-	req.Want.MAC2 = second
-	return nil
-}
 
 // GUIDs asks for GUIDs and MACs on a card.
 type GUIDs struct {
@@ -187,11 +62,9 @@ type GUIDState struct {
 	Effective ib.GUIDSet // what the driver shows; zero where it shows nothing
 	// Pending says that the flash holds other GUIDs than those in effect; Shown says
 	// that something shows what is in effect.
-	Pending    bool
-	Shown      bool
-	BackupPath string
-	JobID      string
-	Did        []string
+	Pending bool
+	Shown   bool
+	Work
 }
 
 // Has reports whether the flash holds what is asked for, so that nothing is
@@ -210,20 +83,89 @@ func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (Assessment, error) {
 	if err != nil {
 		return Assessment{}, err
 	}
-	a := Assessment{Card: g.Card.facts(s, card), Host: o.hostFacts(g.Card, s), Jobs: journal.Pending(s, g.Card.PCI)}
-	in := safety.GUIDInput{Card: a.Card, Host: a.Host, Lab: g.Lab, Request: g.Request}
+	a := o.observe(g.Card, s, card)
+	in := g.input(a, nil)
 	if card.Flash != nil {
 		in.Waits = differs(card.Flash.GUIDs, effective(s, card))
 	}
 	first := safety.GUIDs(in)
 	if first.Action != safety.ActionNone && a.Card.FlashKnown && !a.Host.Observe && !a.Host.AnyJobMayRun() && a.Host.MSTFlint.Present {
-		if err := o.inspect(ctx, g.Card.Host, &in.Card); err != nil {
+		if err := o.inspect(ctx, g.Card.Host, &a.Card); err != nil {
 			return Assessment{}, err
 		}
-		a.Card = in.Card
+		in.Card = a.Card
 	}
 	a.Verdict = safety.GUIDs(in)
 	return a, nil
+}
+
+// ApplyGUIDs programs GUIDs and MACs and, if asked, has them take effect. It
+// converges like ApplyFirmware, with the same errors.
+func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
+	var state GUIDState
+	a, err := o.begin(ctx, g.Card, g.what(), &state.Did, func(ctx context.Context) (Assessment, error) { return o.AssessGUIDs(ctx, g) })
+	if err != nil {
+		return state, err
+	}
+	if changed := g.Kept.changed(a.Card.GUIDs); changed != "" && a.Card.FlashKnown {
+		return state, &safety.RefusedError{What: g.what(), Findings: []finding.Finding{finding.ChangedSincePlan.Find("Card %s: %s.", g.Card.ID(), changed)}}
+	}
+	if a.Verdict.Action == safety.ActionSetGUIDs {
+		if err = o.write(ctx, g, a, &state.Work); err != nil {
+			return state, err
+		}
+	}
+	target := guidGoal(g.Card, a.Verdict, g.Request.ManagementPath, state.BackupPath)
+	if err = o.makeRun(ctx, g.Card, a.Verdict.Activation, target, &state.Did); err != nil {
+		return state, err
+	}
+	s, err := g.Card.Host.Snapshot(ctx)
+	if err != nil {
+		return state, err
+	}
+	now, err := ReadGUIDs(s, g.Card.PCI)
+	if err != nil {
+		return state, err
+	}
+	now.BackupPath, now.Did = state.BackupPath, state.Did
+	return now, nil
+}
+
+func (g GUIDs) card() Card            { return g.Card }
+func (g GUIDs) what() string          { return "set GUIDs of card " + g.Card.ID() }
+func (g GUIDs) action() safety.Action { return safety.ActionSetGUIDs }
+
+func (g GUIDs) input(a Assessment, backup *safety.BackupFacts) safety.GUIDInput {
+	return safety.GUIDInput{Card: a.Card, Host: a.Host, Lab: g.Lab, Request: g.Request, Backup: backup}
+}
+
+func (g GUIDs) verdict(a Assessment, backup *safety.BackupFacts) safety.Verdict {
+	return safety.GUIDs(g.input(a, backup))
+}
+
+// prepare has nothing to look for: the values are in the request.
+func (g GUIDs) prepare(context.Context, *Ops) error { return nil }
+
+func (g GUIDs) request(j *journal.Request, v safety.Verdict, _ string) error {
+	return requestGUIDs(j, g.Card, v.GUIDs, v.Answers)
+}
+
+func (g GUIDs) expect(v safety.Verdict, before safety.CardFacts) expectation {
+	return expectation{
+		kind: journal.GUIDs, flash: v.To, before: v.From, guids: v.GUIDs, oldGUIDs: before.GUIDs, checksum: before.Checksum, ownROM: true,
+	}
+}
+
+// requestGUIDs has a job set GUIDs and MACs. On FS2 the tool burns the image in flash
+// again for that.
+func requestGUIDs(j *journal.Request, c Card, set ib.GUIDSet, answers []safety.Question) error {
+	cmd, err := mstflint.SetGUIDs(c.PCI, set, len(answers))
+	if err != nil {
+		return fmt.Errorf("build the command that sets the GUIDs of %s: %w", c.ID(), err)
+	}
+	j.SetGUIDs(set)
+	j.SetCommand(cmd.Argv(), answers)
+	return nil
 }
 
 // ReadGUIDs gives the identity of a card from a snapshot.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -59,7 +58,7 @@ func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (Assessment, err
 	if err != nil {
 		return Assessment{}, err
 	}
-	a := Assessment{Card: l.Card.facts(s, card), Host: o.hostFacts(l.Card, s), Jobs: journal.Pending(s, l.Card.PCI)}
+	a := o.observe(l.Card, s, card)
 	in := safety.LinkTypeInput{
 		Card: a.Card, Host: a.Host, Request: l.Request, PlannedPSID: l.PlannedPSID,
 		Current: map[int]string{}, HasTypes: hasTypes(stored),

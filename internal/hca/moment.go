@@ -15,6 +15,11 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
+// observe gives the facts that a verdict on a card rests on, as they were read.
+func (o *Ops) observe(c Card, s *inventory.Snapshot, card *inventory.Card) Assessment {
+	return Assessment{Card: c.facts(s, card), Host: o.hostFacts(c, s), Jobs: journal.Pending(s, c.PCI)}
+}
+
 // lookAgain reads host and card anew just before flash is written: the backup has
 // taken minutes since the first verdict. What only a long look at the card gives is
 // taken from that one; the backup has read and verified the whole flash since, and
@@ -24,7 +29,7 @@ func (o *Ops) lookAgain(ctx context.Context, c Card, first Assessment) (*invento
 	if err != nil {
 		return nil, nil, Assessment{}, err
 	}
-	now := Assessment{Card: c.facts(s, card), Host: o.hostFacts(c, s), Jobs: journal.Pending(s, c.PCI)}
+	now := o.observe(c, s, card)
 	now.Card = inspectedAs(now.Card, first.Card)
 	return s, card, now, nil
 }

@@ -62,31 +62,28 @@ func (o *Ops) restoring(ctx context.Context, r Restore) (Firmware, backup.Backup
 // interrupted restore began is adopted, and a card that already holds the
 // backup is not burned.
 func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, error) {
-	if err := o.mayAdopt(ctx, r.Card, "restore firmware of card "+r.Card.ID()); err != nil {
-		return FirmwareState{}, err
-	}
-	did, err := o.Adopt(ctx, r.Card)
+	var (
+		state FirmwareState
+		f     Firmware
+		b     backup.Backup
+	)
+	a, err := o.begin(ctx, r.Card, "restore firmware of card "+r.Card.ID(), &state.Did, func(ctx context.Context) (a Assessment, err error) {
+		if f, b, err = o.restoring(ctx, r); err == nil {
+			a, err = o.AssessFirmware(ctx, f)
+		}
+		return a, err
+	})
 	if err != nil {
-		return FirmwareState{Did: did}, err
-	}
-	f, b, err := o.restoring(ctx, r)
-	if err != nil {
-		return FirmwareState{Did: did}, err
-	}
-	a, err := o.AssessFirmware(ctx, f)
-	if err != nil {
-		return FirmwareState{Did: did}, err
-	}
-	if a.Verdict.Blocked() {
-		return FirmwareState{Did: did}, &safety.RefusedError{What: "restore firmware of card " + r.Card.ID(), Findings: a.Verdict.Findings}
+		return state, err
 	}
 	ours := false
 	if a.Verdict.Action == safety.ActionBurn {
 		if ours, err = o.stageBackup(ctx, r.Card, b); err != nil {
-			return FirmwareState{Did: did}, err
+			return state, err
 		}
 	}
-	state, err := o.ApplyFirmware(ctx, f)
+	did := state.Did
+	state, err = o.ApplyFirmware(ctx, f)
 	state.Did = append(did, state.Did...)
 	if err == nil && ours {
 		// The host keeps the backup itself; this copy was for the burn alone.

@@ -22,24 +22,14 @@ import (
 func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, error) {
 	l.PlannedPSID = "" // at apply, what runs is what counts
 	var state LinkTypeState
-	if err := o.mayAdopt(ctx, l.Card, "set link types of card "+l.Card.ID()); err != nil {
-		return state, err
-	}
-	adopted, err := o.Adopt(ctx, l.Card)
-	state.Did = append(state.Did, adopted...)
+	what := "set link types of card " + l.Card.ID()
+	a, err := o.begin(ctx, l.Card, what, &state.Did, func(ctx context.Context) (Assessment, error) { return o.AssessLinkTypes(ctx, l) })
 	if err != nil {
 		return state, err
-	}
-	a, err := o.AssessLinkTypes(ctx, l)
-	if err != nil {
-		return state, err
-	}
-	if a.Verdict.Blocked() {
-		return state, &safety.RefusedError{What: "set link types of card " + l.Card.ID(), Findings: a.Verdict.Findings}
 	}
 	if a.Verdict.Action == safety.ActionLinkTypes {
 		if !a.Verdict.Permits(safety.ActionLinkTypes, l.Card.ID()) {
-			return state, &safety.RefusedError{What: "set link types of card " + l.Card.ID(), Findings: a.Verdict.Findings}
+			return state, &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
 		}
 		// What lasts first: if the run ends in between, the next boot is right.
 		if err = o.makeLinkTypes(ctx, l, a.Verdict.Activation, &state.Did); err != nil {

@@ -1,0 +1,134 @@
+package hca
+
+import (
+	"errors"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// GUIDSpec is how a configuration names GUIDs and MACs: by a base, or one by
+// one. Nil and empty mean not given.
+type GUIDSpec struct {
+	BaseGUID    *ib.GUID
+	BaseMAC     *ib.MAC
+	Node        *ib.GUID
+	Ports       []ib.GUID // one or two
+	SystemImage *ib.GUID
+	MACs        []ib.MAC // one or two
+}
+
+// Resolve completes the values as mstflint lays them out on ConnectX-3: node,
+// port 1, port 2 and system image are base+0 to base+3, the MACs base+0 and
+// base+1. base_mac alone gives the GUIDs as well, with 0300 in the middle. A
+// single value given beside a base replaces the derived one. Its errors name
+// what is missing or does not fit.
+func (g GUIDSpec) Resolve() (safety.GUIDRequest, error) {
+	var req safety.GUIDRequest
+	if err := g.resolveGUIDs(&req); err != nil {
+		return safety.GUIDRequest{}, err
+	}
+	if err := g.resolveMACs(&req); err != nil {
+		return safety.GUIDRequest{}, err
+	}
+	if !req.HasGUIDs && !req.HasMACs {
+		return safety.GUIDRequest{}, errors.New("no GUID and no MAC is given: set base_guid, base_mac, or single values")
+	}
+	return req, nil
+}
+
+func (g GUIDSpec) resolveGUIDs(req *safety.GUIDRequest) error {
+	single := g.Node != nil || len(g.Ports) > 0 || g.SystemImage != nil
+	base, hasBase := g.base()
+	if hasBase {
+		req.BaseGUID = base
+		req.HasGUIDs = true
+		node, p1, p2, sys, err := ib.GUIDsFromBase(base)
+		if err != nil {
+			return nil //nolint:nilerr // a base that leaves no room is a finding, and a refusal
+		}
+		req.Want.Node, req.Want.Port1, req.Want.Port2, req.Want.SystemImage = node, p1, p2, sys
+	}
+	if !single {
+		return nil
+	}
+	if !hasBase && (g.Node == nil || len(g.Ports) == 0) {
+		return errors.New("without base_guid or base_mac, node_guid and port_guids must both be given")
+	}
+	req.HasGUIDs = true
+	return g.singles(req, hasBase)
+}
+
+// base gives the GUID that the others follow: base_guid, or what base_mac
+// makes unless every GUID is given one by one.
+func (g GUIDSpec) base() (ib.GUID, bool) {
+	complete := g.Node != nil && len(g.Ports) > 0 && g.SystemImage != nil
+	switch {
+	case g.BaseGUID != nil:
+		return *g.BaseGUID, true
+	case g.BaseMAC != nil && !complete:
+		return ib.GUIDFromMAC(*g.BaseMAC), true
+	}
+	return 0, false
+}
+
+func (g GUIDSpec) singles(req *safety.GUIDRequest, hasBase bool) error {
+	if g.Node != nil {
+		req.Want.Node = *g.Node
+	}
+	if len(g.Ports) > 2 {
+		return errors.New("port_guids has more than two values; a ConnectX-3 has two ports")
+	}
+	if len(g.Ports) > 0 {
+		req.Want.Port1 = g.Ports[0]
+	}
+	switch {
+	case len(g.Ports) == 2:
+		req.Want.Port2 = g.Ports[1]
+	case len(g.Ports) == 1 && !hasBase:
+		// mstflint wants four values on a single-port card too.
+		next, err := g.Ports[0].Add(1)
+		if err != nil {
+			return err
+		}
+		req.Want.Port2 = next
+	}
+	switch {
+	case g.SystemImage != nil:
+		req.Want.SystemImage = *g.SystemImage
+	case !hasBase:
+		// One card is one system: its node GUID is the usual system image GUID.
+		req.Want.SystemImage = *g.Node
+	}
+	return nil
+}
+
+func (g GUIDSpec) resolveMACs(req *safety.GUIDRequest) error {
+	if g.BaseMAC != nil {
+		req.BaseMAC, req.HasMACs = *g.BaseMAC, true
+		second, err := g.BaseMAC.Add(1)
+		if err != nil {
+			return nil //nolint:nilerr // a base that leaves no room is a finding here, too
+		}
+		req.Want.MAC1, req.Want.MAC2 = *g.BaseMAC, second
+	}
+	switch len(g.MACs) {
+	case 0:
+		return nil
+	case 1, 2:
+	default:
+		return errors.New("macs has more than two values; a ConnectX-3 has two ports")
+	}
+	req.HasMACs = true
+	req.Want.MAC1 = g.MACs[0]
+	if len(g.MACs) == 2 {
+		req.Want.MAC2 = g.MACs[1]
+		return nil
+	}
+	second, err := g.MACs[0].Add(1)
+	if err != nil {
+		return err
+	}
+	req.Want.MAC2 = second
+	return nil
+}
