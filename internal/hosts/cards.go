@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -259,6 +260,8 @@ func linkPorts(s *inventory.Snapshot, _ *collect.Answer) error {
 	return nil
 }
 
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+
 // readVPD reads part and serial number, or why there are none; that is common
 // after a cross-flash.
 func readVPD(c *inventory.Card, a *collect.Answer) {
@@ -278,6 +281,10 @@ func readVPD(c *inventory.Card, a *collect.Answer) {
 	switch {
 	case err != nil:
 		c.VPDError = "the output of lspci was not understood: " + err.Error()
+	case strings.ContainsFunc(d.PartNumber+d.SerialNumber, unprintable):
+		// A card is known by these two, so they are not recorded in another spelling.
+		c.VPDError = "the vital product data has characters that no part or serial number has"
+		return
 	case d.SerialNumber == "":
 		c.VPDError = "lspci shows no serial number in the vital product data"
 	}

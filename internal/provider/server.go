@@ -13,15 +13,19 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
-// Server returns the provider as the engine talks to it. Every diagnostic passes here,
-// so this is the one place that keeps what hosts print from acting on a terminal.
+// Server returns the provider as the engine talks to it. Every diagnostic and every
+// value passes here, so this is the one place that keeps what hosts print from acting
+// on a terminal.
 func Server(p provider.Provider) tfprotov6.ProviderServer {
-	return &plainServer{providerserver.NewProtocol6(p)()}
+	return &plainServer{ProviderServer: providerserver.NewProtocol6(p)()}
 }
 
 // plainServer overrides every method that answers with diagnostics; a test compares
 // them with the protocol.
-type plainServer struct{ tfprotov6.ProviderServer }
+type plainServer struct {
+	tfprotov6.ProviderServer
+	types schemas
+}
 
 // plain makes the texts of a response's diagnostics plain. The responses of the
 // protocol share a field and no interface.
@@ -109,25 +113,47 @@ func (s *plainServer) UpgradeResourceState(
 func (s *plainServer) ReadResource(
 	ctx context.Context, req *tfprotov6.ReadResourceRequest,
 ) (*tfprotov6.ReadResourceResponse, error) {
-	return plain(s.ProviderServer.ReadResource(ctx, req))
+	resp, err := s.ProviderServer.ReadResource(ctx, req)
+	if err == nil {
+		err = s.resource(ctx, req.TypeName, resp.NewState, req.CurrentState)
+	}
+	return plain(resp, err)
 }
 
 func (s *plainServer) PlanResourceChange(
 	ctx context.Context, req *tfprotov6.PlanResourceChangeRequest,
 ) (*tfprotov6.PlanResourceChangeResponse, error) {
-	return plain(s.ProviderServer.PlanResourceChange(ctx, req))
+	resp, err := s.ProviderServer.PlanResourceChange(ctx, req)
+	if err == nil {
+		err = s.resource(ctx, req.TypeName, resp.PlannedState, req.Config)
+	}
+	return plain(resp, err)
 }
 
 func (s *plainServer) ApplyResourceChange(
 	ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest,
 ) (*tfprotov6.ApplyResourceChangeResponse, error) {
-	return plain(s.ProviderServer.ApplyResourceChange(ctx, req))
+	resp, err := s.ProviderServer.ApplyResourceChange(ctx, req)
+	if err == nil {
+		if bad := s.resource(ctx, req.TypeName, resp.NewState, req.Config); bad != nil {
+			// What was done must reach the state, in whatever spelling.
+			resp.Diagnostics = append(resp.Diagnostics, &tfprotov6.Diagnostic{
+				Severity: tfprotov6.DiagnosticSeverityWarning, Summary: "Values were not cleaned of control characters", Detail: bad.Error(),
+			})
+		}
+	}
+	return plain(resp, err)
 }
 
 func (s *plainServer) ImportResourceState(
 	ctx context.Context, req *tfprotov6.ImportResourceStateRequest,
 ) (*tfprotov6.ImportResourceStateResponse, error) {
-	return plain(s.ProviderServer.ImportResourceState(ctx, req))
+	resp, err := s.ProviderServer.ImportResourceState(ctx, req)
+	for i := 0; err == nil && i < len(resp.ImportedResources); i++ {
+		imported := resp.ImportedResources[i]
+		err = s.resource(ctx, imported.TypeName, imported.State, nil)
+	}
+	return plain(resp, err)
 }
 
 func (s *plainServer) MoveResourceState(
@@ -157,7 +183,11 @@ func (s *plainServer) ValidateDataResourceConfig(
 func (s *plainServer) ReadDataSource(
 	ctx context.Context, req *tfprotov6.ReadDataSourceRequest,
 ) (*tfprotov6.ReadDataSourceResponse, error) {
-	return plain(s.ProviderServer.ReadDataSource(ctx, req))
+	resp, err := s.ProviderServer.ReadDataSource(ctx, req)
+	if err == nil {
+		err = s.dataSource(ctx, req.TypeName, resp.State, req.Config)
+	}
+	return plain(resp, err)
 }
 
 func (s *plainServer) ValidateEphemeralResourceConfig(

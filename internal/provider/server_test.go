@@ -33,6 +33,10 @@ func TestServer_overrides_all_that_answer_with_diagnostics(t *testing.T) {
 
 type noisy struct{ tfprotov6.ProviderServer }
 
+func (noisy) GetProviderSchema(context.Context, *tfprotov6.GetProviderSchemaRequest) (*tfprotov6.GetProviderSchemaResponse, error) {
+	return &tfprotov6.GetProviderSchemaResponse{}, nil
+}
+
 func (noisy) ReadResource(context.Context, *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
 	return &tfprotov6.ReadResourceResponse{Diagnostics: []*tfprotov6.Diagnostic{
 		{Summary: "Unable to read \x1b[2J", Detail: "Stderr: \x1b]0;pwned\x07\rall is well\n"}, nil,
@@ -40,7 +44,7 @@ func (noisy) ReadResource(context.Context, *tfprotov6.ReadResourceRequest) (*tfp
 }
 
 func TestServer_shows_what_hosts_print_and_does_not_do_it(t *testing.T) {
-	resp, err := (&plainServer{noisy{}}).ReadResource(t.Context(), nil)
+	resp, err := (&plainServer{ProviderServer: noisy{}}).ReadResource(t.Context(), &tfprotov6.ReadResourceRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
