@@ -145,8 +145,8 @@ func wants(host string, attrs map[string]any) func(*World) Config {
 func networkFindings() []findingCase {
 	const ubuntu, nas = labs.Intel9, labs.Xeon2zfs
 	return append(append(middlewareFindings(), stackFindings()...), []findingCase{
-		{code: "IP001", says: []string{"Fedora Linux 42"}, config: wants(ubuntu, nil), prepare: func(w *World) {
-			w.Machine(ubuntu).FS.Put("/etc/os-release", "NAME=\"Fedora Linux\"\nID=fedora\nVERSION_ID=\"42\"\nPRETTY_NAME=\"Fedora Linux 42\"\n", 0o644)
+		{code: "IP001", says: []string{"openSUSE Leap 16.0"}, config: wants(ubuntu, nil), prepare: func(w *World) {
+			w.Machine(ubuntu).FS.Put("/etc/os-release", "NAME=\"openSUSE Leap\"\nID=\"opensuse-leap\"\nVERSION_ID=\"16.0\"\nPRETTY_NAME=\"openSUSE Leap 16.0\"\n", 0o644)
 		}},
 		{code: "IP003", at: "port_guid", says: []string{"0xe41d2d0300ffff01", "port 1: 0xe41d2d0300e44ed1"}, prepare: drivers, config: wants(ubuntu, map[string]any{"port_guid": "0xe41d2d0300ffff01"})},
 		{code: "IP004", at: "port_guid", says: []string{"infiniband_link_type"}, config: wants(ubuntu, nil), prepare: ethernet},

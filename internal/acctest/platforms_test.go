@@ -78,8 +78,8 @@ func TestPlatforms_refuse_what_they_cannot_do(t *testing.T) {
 	opensm, ipoib := onPort("infiniband_opensm", nil), onPort("infiniband_ipoib_interface", nil)
 	guids := onCard("infiniband_guids", map[string]any{"base_mac": "e4:1d:2d:e4:4e:d0"})
 	burn := func(w *World) Config { return w.burn(theHost, w.Image(ImageVPI), nil) }
-	fedora := func(w *World) {
-		w.Machine(theHost).FS.Put("/etc/os-release", "ID=fedora\nVERSION_ID=42\nPRETTY_NAME=\"Fedora Linux 42\"\n", 0o644)
+	openSUSE := func(w *World) {
+		w.Machine(theHost).FS.Put("/etc/os-release", "ID=opensuse-leap\nID_LIKE=\"suse opensuse\"\nVERSION_ID=16.0\nPRETTY_NAME=\"openSUSE Leap 16.0\"\n", 0o644)
 	}
 	for _, c := range []struct {
 		name    string
@@ -111,9 +111,9 @@ func TestPlatforms_refuse_what_they_cannot_do(t *testing.T) {
 		{name: "GUIDs on MT25208", hosts: oneHost(labsim.Debian12, "", mthcaCard()), config: guids, code: "FW040", says: []string{"InfiniHost III Ex"}},
 		{name: "link type on QLogic", hosts: oneHost(labsim.Debian12, "", qibCard()), code: "LT005", says: []string{"QLogic IBA7322 uses ib_qib"},
 			config: onCard("infiniband_link_type", map[string]any{"ports": map[string]any{"1": "ib"}})},
-		{name: "unknown distribution, firmware", hosts: oneHost(labsim.Debian12, ""), prepare: fedora, config: burn, says: []string{`"Fedora Linux 42", which is not supported`, "its cards can be read"}},
-		{name: "unknown distribution, subnet manager", hosts: oneHost(labsim.Debian12, ""), prepare: fedora, config: opensm, code: "SM001", says: []string{"Fedora Linux 42"}},
-		{name: "unknown distribution, IPoIB", hosts: oneHost(labsim.Debian12, ""), prepare: fedora, config: ipoib, code: "IP001", says: []string{"Fedora Linux 42"}},
+		{name: "unknown distribution, firmware", hosts: oneHost(labsim.Debian12, ""), prepare: openSUSE, config: burn, says: []string{`"openSUSE Leap 16.0", which is not supported`, "its cards can be read"}},
+		{name: "unknown distribution, subnet manager", hosts: oneHost(labsim.Debian12, ""), prepare: openSUSE, config: opensm, code: "SM001", says: []string{"openSUSE Leap 16.0"}},
+		{name: "unknown distribution, IPoIB", hosts: oneHost(labsim.Debian12, ""), prepare: openSUSE, config: ipoib, code: "IP001", says: []string{"openSUSE Leap 16.0"}},
 		{name: "TrueNAS CORE", hosts: oneHost(labsim.Debian12, ""), prepare: freeBSD, config: opensm, says: []string{"runs FreeBSD 13.1-RELEASE-p9", "TrueNAS CORE is FreeBSD"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func freeBSD(w *World) {
 func TestPlatforms_unknown_distribution_is_read(t *testing.T) {
 	t.Parallel()
 	w := Start(t, Options{Hosts: oneHost(labsim.Debian12, "")()})
-	w.Machine(theHost).FS.Put("/etc/os-release", "ID=fedora\nVERSION_ID=42\nPRETTY_NAME=\"Fedora Linux 42\"\n", 0o644)
+	w.Machine(theHost).FS.Put("/etc/os-release", "ID=opensuse-leap\nID_LIKE=\"suse opensuse\"\nVERSION_ID=16.0\nPRETTY_NAME=\"openSUSE Leap 16.0\"\n", 0o644)
 	config := Config{Resource{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": theHost, "pci_address": "0000:01:00.0"}}}
 	ws := w.Workspace()
 	plan, err := ws.Plan(context.Background(), config)

@@ -165,8 +165,10 @@ func TestCheck(t *testing.T) {
 		{name: "broadcast address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.1.255/23"), code: "IP021", severity: finding.Refuse, text: []string{"network or broadcast"}},
 		{name: "twice", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.1/24", "172.16.0.1/16"), code: "IP021", severity: finding.Refuse, text: []string{"twice"}},
 		{name: "link-local", s: testHost(), d: desired(ib.ModeConnected, 65520, "fe80::1/64"), code: "IP021", severity: finding.Refuse, text: []string{"link-local"}},
-		{name: "other system", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "fedora", PrettyName: "Fedora Linux 42"} }), d: connected,
-			code: "IP001", severity: finding.Refuse, text: []string{`"Fedora Linux 42", which is not supported: its cards can be read, but nothing on it can be changed`}},
+		{name: "other system", s: testHost(func(s *inventory.Snapshot) {
+			s.OS = inventory.OS{ID: "opensuse-leap", PrettyName: "openSUSE Leap 16.0"}
+		}), d: connected,
+			code: "IP001", severity: finding.Refuse, text: []string{`"openSUSE Leap 16.0", which is not supported: its cards can be read, but nothing on it can be changed`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { mustFind(t, Check(tt.s, tt.d, tt.planned), tt.code, tt.severity, tt.text) })
 	}

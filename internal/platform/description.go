@@ -64,7 +64,7 @@ type Description struct {
 
 // All are the families, in the order in which ID_LIKE is read: Ubuntu's derivatives
 // name Debian as well.
-var All = []*Description{&ubuntu, &debian, &rhel, &arch, &truenas}
+var All = []*Description{&ubuntu, &debian, &rhel, &fedora, &arch, &truenas}
 
 // ToolAdvice says which package of mstflint suits the chips of a format.
 type ToolAdvice struct {

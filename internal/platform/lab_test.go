@@ -68,6 +68,7 @@ func TestLab_distributions(t *testing.T) {
 		{labsim.Debian12, platform.KindDebian, true, "modprobe.d", platform.ModprobePath, "options mlx4_core port_type_array=1,2"},
 		{labsim.Debian13, platform.KindDebian, true, "modprobe.d", platform.ModprobePath, "options mlx4_core port_type_array=1,2"},
 		{labsim.RHEL9, platform.KindRHEL, true, "mlx4.conf", platform.MLX4ConfPath, labCard + " ib eth"},
+		{labsim.Fedora43, platform.KindFedora, true, "mlx4.conf", platform.MLX4ConfPath, labCard + " ib eth"},
 		{labsim.Arch, platform.KindArch, false, "modprobe.d", platform.ModprobePath, "options mlx4_core port_type_array=1,2"},
 	} {
 		t.Run(string(tt.os), func(t *testing.T) {
