@@ -214,17 +214,6 @@ func (l *Lab) Reachable(port *Port) []*Port {
 	return l.subnetOf(port).ports
 }
 
-// SubnetSwitches lists the switches of the subnet that port is in.
-func (l *Lab) SubnetSwitches(port *Port) []Switch {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var list []Switch
-	for _, s := range l.subnetOf(port).switches {
-		list = append(list, *s)
-	}
-	return list
-}
-
 type portState struct {
 	state, phys, lid, smLID, mtu int
 	pkeys                        string

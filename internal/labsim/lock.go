@@ -58,15 +58,3 @@ func (m *Machine) PassLock(path string, from, to int) {
 		l.holders[to] = true
 	}
 }
-
-// LockHolder returns the PID of a process that holds the flock of a path, or 0.
-func (m *Machine) LockHolder(path string) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if l := m.liveLock(path); l != nil {
-		for pid := range l.holders {
-			return pid
-		}
-	}
-	return 0
-}

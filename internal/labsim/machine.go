@@ -220,19 +220,6 @@ func (m *Machine) LookupUser(name string) (User, bool) {
 	return User{}, false
 }
 
-// SetUser adds or replaces an account.
-func (m *Machine) SetUser(u User) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for i := range m.users {
-		if m.users[i].Name == u.Name {
-			m.users[i] = u
-			return
-		}
-	}
-	m.users = append(m.users, u)
-}
-
 // GroupIDs returns the groups of a user, its own first.
 func (m *Machine) GroupIDs(user string, gid int) []int {
 	groups := []int{gid}

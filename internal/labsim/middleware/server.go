@@ -195,13 +195,6 @@ func (s *Server) UdevRules() map[string]string {
 	return s.udevRules()
 }
 
-// BootArgs returns the extra kernel arguments of the next boot.
-func (s *Server) BootArgs() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.db.kernelOptions
-}
-
 // method is one API method.
 type method struct {
 	params []field

@@ -53,9 +53,6 @@ func (o *Object) clone() *Object {
 	return c
 }
 
-// MarshalJSON keeps the order of keys.
-func (o *Object) MarshalJSON() ([]byte, error) { return []byte(encode(o)), nil }
-
 // encode prints a value as Python's json.dumps does: a blank after comma and
 // colon, non-ASCII characters escaped.
 func encode(v any) string {

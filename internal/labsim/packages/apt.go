@@ -1,7 +1,6 @@
 package packages
 
 import (
-	"cmp"
 	"context"
 	"sort"
 	"strings"
@@ -131,22 +130,4 @@ func packageFormat(format, name, version string) string {
 	return strings.NewReplacer("${Package}", name, "${binary:Package}", name, "${Version}", version,
 		"${Status}", "install ok installed", "${db:Status-Status}", "installed", "${db:Status-Abbrev}", "ii ",
 		"${Architecture}", "amd64", `\n`, "\n", `\t`, "\t").Replace(format)
-}
-
-// aptCache knows policy.
-func aptCache(_ context.Context, p *labsim.Proc) int {
-	if len(p.Args) < 3 || p.Args[1] != "policy" {
-		return p.Unknown("form of apt-cache")
-	}
-	s := stateOf(p.Machine)
-	avail := s.available()
-	for _, name := range p.Args[2:] {
-		info, ok := avail[name]
-		if !ok {
-			continue // apt-cache policy prints nothing for what it does not know
-		}
-		have := s.version(name)
-		p.Printf("%s:\n  Installed: %s\n  Candidate: %s\n", name, cmp.Or(have, "(none)"), info.version)
-	}
-	return 0
 }

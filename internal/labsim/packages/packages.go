@@ -167,7 +167,7 @@ func Install(m *labsim.Machine) {
 // rebuild the initramfs of its systems.
 var managerPrograms = map[labsim.PackageManager]map[string]labsim.Program{
 	labsim.PackagesApt: {
-		"/usr/bin/apt-get": aptGet, "/usr/bin/dpkg-query": dpkgQuery, "/usr/bin/dpkg": dpkgQuery, "/usr/bin/apt-cache": aptCache,
+		"/usr/bin/apt-get": aptGet, "/usr/bin/dpkg-query": dpkgQuery, "/usr/bin/dpkg": dpkgQuery,
 		"/usr/sbin/update-initramfs": updateInitramfs,
 	},
 	labsim.PackagesDnf:    {"/usr/bin/dnf": dnf, "/usr/bin/rpm": rpm, "/usr/bin/dracut": dracut},

@@ -55,8 +55,8 @@ func TestProgram_scripts(t *testing.T) {
 		"trap":                   {`trap 'echo bye' EXIT; echo hi`, "hi\nbye\n", 0},
 		"timeout":                {`timeout 5 sleep 1000; echo $?`, "124\n", 0},
 		"flock":                  {`flock -n -E 75 /run/lock/x sh -c 'flock -n -E 75 /run/lock/x true; echo $?'`, "75\n", 0},
-		"mktemp and mv":          {`f=$(mktemp /tmp/a.XXXXXX) && echo hi >"$f" && mv "$f" /tmp/b && cat /tmp/b`, "hi\n", 0},
-		"sums":                   {`printf abc | sha256sum | cut -c1-8; printf abc >/tmp/s; sha256sum /tmp/s | sha256sum -c`, "ba7816bf\n/tmp/s: OK\n", 0},
+		"redirection and mv":     {`f=/tmp/a && echo hi >"$f" && mv "$f" /tmp/b && cat /tmp/b`, "hi\n", 0},
+		"sums":                   {`printf abc | sha256sum | cut -c1-8`, "ba7816bf\n", 0},
 		"sed and grep":           {`printf 'a=1\nb=2\n' | sed -n 's/^b=\(.*\)$/\1/p'; printf 'x\ny\n' | grep -c y`, "2\n1\n", 0},
 	} {
 		args := []string{"/bin/sh", "-s"}

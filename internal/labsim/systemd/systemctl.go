@@ -19,7 +19,6 @@ var verbs map[string]verb
 func init() {
 	verbs = map[string]verb{
 		"start": each((*Manager).startVerb), "stop": each((*Manager).stop), "restart": each((*Manager).restart),
-		"try-restart": each((*Manager).tryRestart), "reload-or-restart": each((*Manager).restart),
 		"enable": enable, "disable": disable, "mask": mask, "unmask": unmask,
 		"is-active": isActive, "is-enabled": isEnabled, "is-failed": isFailed, "show": show,
 		"daemon-reload": daemonReload, "reset-failed": resetFailed, "list-units": listUnits, "kill": killUnits,
@@ -58,7 +57,7 @@ func systemctl(ctx context.Context, p *labsim.Proc) int {
 }
 
 var changes = map[string]bool{
-	"start": true, "stop": true, "restart": true, "try-restart": true, "reload-or-restart": true, "enable": true,
+	"start": true, "stop": true, "restart": true, "enable": true,
 	"disable": true, "mask": true, "unmask": true, "daemon-reload": true, "reset-failed": true, "kill": true, "reboot": true,
 }
 
@@ -125,13 +124,6 @@ func (s *Manager) loaded() []string {
 }
 
 func (s *Manager) startVerb(_ context.Context, name string) error { return s.Start(name) }
-
-func (s *Manager) tryRestart(ctx context.Context, name string) error {
-	if s.activeState(name) != "active" {
-		return nil
-	}
-	return s.restart(ctx, name)
-}
 
 func (s *Manager) activeState(name string) string {
 	s.mu.Lock()

@@ -4,31 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
-
-type failingReader struct{ err error }
-
-func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
-
-// source reads a file, /dev/stdin included.
-func source(p *labsim.Proc, name string) io.Reader {
-	if name == "/dev/stdin" || name == "-" {
-		return p.Stdin
-	}
-	h, err := p.Open(name, os.O_RDONLY)
-	if err != nil {
-		return failingReader{err}
-	}
-	return h
-}
 
 func owner(info fs.FileInfo) (uid, gid int) {
 	if v, ok := info.Sys().(vfs.Info); ok {
@@ -47,28 +29,6 @@ func userID(p *labsim.Proc, name string) (uid, gid int, err error) {
 		return 0, 0, fmt.Errorf("invalid user: '%s'", name)
 	}
 	return n, n, nil
-}
-
-func setOwner(p *labsim.Proc, f *labsim.Flags, name string, mode fs.FileMode) error {
-	if err := p.Machine.FS.Chmod(p.Cred(), name, mode); err != nil {
-		return err
-	}
-	uid, gid := -1, -1
-	var err error
-	if f.Has("o") {
-		if uid, _, err = userID(p, f.Get("o")); err != nil {
-			return err
-		}
-	}
-	if f.Has("g") {
-		if _, gid, err = userID(p, f.Get("g")); err != nil {
-			return err
-		}
-	}
-	if uid == -1 && gid == -1 {
-		return nil
-	}
-	return p.Machine.FS.Chown(p.Cred(), name, uid, gid)
 }
 
 func chmod(_ context.Context, p *labsim.Proc) int {
@@ -174,41 +134,16 @@ func chown(_ context.Context, p *labsim.Proc) int {
 	return 0
 }
 
-func modeText(m fs.FileMode) string {
-	s := []byte("-rwxrwxrwx")
-	for i := range 9 {
-		if m.Perm()&(1<<(8-i)) == 0 {
-			s[i+1] = '-'
-		}
-	}
-	switch {
-	case m.IsDir():
-		s[0] = 'd'
-	case m&fs.ModeSymlink != 0:
-		s[0] = 'l'
-	case m&fs.ModeCharDevice != 0:
-		s[0] = 'c'
-	}
-	if m&fs.ModeSticky != 0 {
-		s[9] = 't'
-	}
-	return string(s)
-}
-
-// stat knows stat [-L] -c FORMAT FILE... with %s %a %A %u %g %U %G %Y %n %F %i %h,
-// and stat -f -c with %a %S %f %b.
+// stat knows stat [-L] -c FORMAT FILE... with %s %a %A %u %g %U %G %Y %n %i %h.
 func stat(_ context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(false, "c=", "L", "f", "printf=", "format=")
+	f, good := p.ParseFlags(false, "c=", "L")
 	if !good {
 		return 2
 	}
-	format := f.Get("c") + f.Get("format") + "\n"
-	if f.Has("printf") {
-		format = strings.ReplaceAll(strings.ReplaceAll(f.Get("printf"), `\n`, "\n"), `\t`, "\t")
-	}
-	if format == "\n" {
+	if !f.Has("c") {
 		return p.Unknown("stat without -c")
 	}
+	format := f.Get("c") + "\n"
 	status := 0
 	for _, name := range f.Args {
 		info, err := p.Machine.FS.Stat(p.Cred(), p.Abs(name), f.Has("L"))
@@ -216,7 +151,7 @@ func stat(_ context.Context, p *labsim.Proc) int {
 			status = p.Fail(1, "cannot statx '%s': %s", name, reason(err))
 			continue
 		}
-		out, bad := statFormat(p, format, name, info, f.Has("f"))
+		out, bad := statFormat(p, format, name, info)
 		if bad != "" {
 			return p.Unknown("format %" + bad)
 		}
@@ -225,7 +160,7 @@ func stat(_ context.Context, p *labsim.Proc) int {
 	return status
 }
 
-func statFormat(p *labsim.Proc, format, name string, info vfs.Info, filesystem bool) (out, bad string) {
+func statFormat(p *labsim.Proc, format, name string, info vfs.Info) (out, bad string) {
 	var b strings.Builder
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' || i+1 == len(format) {
@@ -234,9 +169,6 @@ func statFormat(p *labsim.Proc, format, name string, info vfs.Info, filesystem b
 		}
 		i++
 		v, ok := statField(p, format[i], name, info)
-		if filesystem {
-			v, ok = fsField(p, format[i], name)
-		}
 		if !ok {
 			return "", string(format[i])
 		}
@@ -271,40 +203,6 @@ func statField(p *labsim.Proc, verb byte, name string, info vfs.Info) (string, b
 		return strconv.FormatUint(info.Ino, 10), true
 	case 'h':
 		return strconv.Itoa(info.Nlink), true
-	case 'F':
-		return kindText(info), true
-	}
-	return "", false
-}
-
-func kindText(info vfs.Info) string {
-	switch {
-	case info.IsDir():
-		return "directory"
-	case info.FileMode&fs.ModeSymlink != 0:
-		return "symbolic link"
-	case info.FileMode&fs.ModeCharDevice != 0:
-		return "character special file"
-	case info.FileSize == 0:
-		return "regular empty file"
-	}
-	return "regular file"
-}
-
-func fsField(p *labsim.Proc, verb byte, name string) (string, bool) {
-	limit, used, err := p.Machine.FS.Space(p.Abs(name))
-	if err != nil {
-		return "", false
-	}
-	switch verb {
-	case 'S', 's':
-		return "4096", true
-	case 'a', 'f':
-		return strconv.FormatInt((limit-used)/4096, 10), true
-	case 'b':
-		return strconv.FormatInt(limit/4096, 10), true
-	case 'T':
-		return "ext2/ext3", true
 	}
 	return "", false
 }
@@ -316,4 +214,25 @@ func userName(p *labsim.Proc, uid int) string {
 		}
 	}
 	return strconv.Itoa(uid)
+}
+
+func modeText(m fs.FileMode) string {
+	s := []byte("-rwxrwxrwx")
+	for i := range 9 {
+		if m.Perm()&(1<<(8-i)) == 0 {
+			s[i+1] = '-'
+		}
+	}
+	switch {
+	case m.IsDir():
+		s[0] = 'd'
+	case m&fs.ModeSymlink != 0:
+		s[0] = 'l'
+	case m&fs.ModeCharDevice != 0:
+		s[0] = 'c'
+	}
+	if m&fs.ModeSticky != 0 {
+		s[9] = 't'
+	}
+	return string(s)
 }

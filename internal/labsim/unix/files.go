@@ -163,27 +163,6 @@ func makeDir(p *labsim.Proc, name string, mode fs.FileMode, parents bool) error 
 	return p.Machine.FS.Mkdir(p.Cred(), name, mode)
 }
 
-func rmdir(_ context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(false)
-	if !good {
-		return 2
-	}
-	status := 0
-	for _, name := range f.Args {
-		info, err := p.Machine.FS.Stat(p.Cred(), p.Abs(name), false)
-		if err == nil && !info.IsDir() {
-			err = syscall.ENOTDIR
-		}
-		if err == nil {
-			err = p.Machine.FS.Remove(p.Cred(), p.Abs(name))
-		}
-		if err != nil {
-			status = p.Fail(1, "failed to remove '%s': %s", name, reason(err))
-		}
-	}
-	return status
-}
-
 func rm(_ context.Context, p *labsim.Proc) int {
 	f, good := p.ParseFlags(false, "f", "r", "R")
 	if !good {
@@ -334,56 +313,6 @@ func touch(_ context.Context, p *labsim.Proc) int {
 			return p.Fail(1, "cannot touch '%s': %s", name, reason(err))
 		}
 		_ = p.Machine.FS.Chtimes(p.Cred(), p.Abs(name), p.Machine.Lab.Clock.Now().Truncate(time.Microsecond))
-	}
-	return 0
-}
-
-// install knows install [-m MODE] [-o OWNER] [-g GROUP] [-d|-D|-T] SRC DEST.
-func install(_ context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(false, "m=", "o=", "g=", "d", "D", "T")
-	if !good {
-		return 2
-	}
-	mode := fs.FileMode(0o755)
-	if f.Has("m") {
-		v, err := strconv.ParseUint(f.Get("m"), 8, 16)
-		if err != nil {
-			return p.Unknown("mode " + f.Get("m"))
-		}
-		mode = fs.FileMode(v)
-	}
-	var made []string
-	switch {
-	case f.Has("d"):
-		made = f.Args
-		for _, name := range f.Args {
-			if err := p.Machine.FS.MkdirAll(p.Cred(), p.Abs(name), 0o755); err != nil {
-				return p.Fail(1, "cannot create directory '%s': %s", name, reason(err))
-			}
-		}
-	case len(f.Args) == 2:
-		dest := target(p, f.Args[0], f.Args[1], f.Has("T"))
-		if f.Has("D") {
-			if err := p.Machine.FS.MkdirAll(p.Cred(), path.Dir(dest), 0o755); err != nil {
-				return p.Fail(1, "cannot create directory '%s': %s", path.Dir(dest), reason(err))
-			}
-		}
-		data, err := io.ReadAll(source(p, f.Args[0]))
-		if err == nil {
-			_ = p.Machine.FS.Remove(p.Cred(), dest)
-			err = p.WriteFile(dest, data)
-		}
-		if err != nil {
-			return p.Fail(1, "cannot create regular file '%s': %s", f.Args[1], reason(err))
-		}
-		made = []string{dest}
-	default:
-		return p.Unknown("install without two files or -d")
-	}
-	for _, name := range made {
-		if err := setOwner(p, f, p.Abs(name), mode); err != nil {
-			return p.Fail(1, "cannot change '%s': %s", name, reason(err))
-		}
 	}
 	return 0
 }

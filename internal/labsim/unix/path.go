@@ -2,7 +2,6 @@ package unix
 
 import (
 	"context"
-	"path"
 	"strconv"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -52,19 +51,13 @@ func df(_ context.Context, p *labsim.Proc) int {
 }
 
 func readlink(_ context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(false, "f", "e", "n", "m")
+	f, good := p.ParseFlags(false, "n")
 	if !good {
 		return 2
 	}
 	status := 0
 	for _, name := range f.Args {
-		var got string
-		var err error
-		if f.Has("f") || f.Has("e") || f.Has("m") {
-			got, err = canonical(p, p.Abs(name), f.Has("e"))
-		} else {
-			got, err = p.Machine.FS.Readlink(p.Cred(), p.Abs(name))
-		}
+		got, err := p.Machine.FS.Readlink(p.Cred(), p.Abs(name))
 		if err != nil {
 			// readlink says nothing without -v.
 			status = 1
@@ -76,32 +69,4 @@ func readlink(_ context.Context, p *labsim.Proc) int {
 		}
 	}
 	return status
-}
-
-// canonical resolves links; unless all must exist, the last element may be missing.
-func canonical(p *labsim.Proc, name string, all bool) (string, error) {
-	got, err := p.Machine.FS.RealPath(p.Cred(), name)
-	if err == nil || all {
-		return got, err
-	}
-	dir, derr := p.Machine.FS.RealPath(p.Cred(), path.Dir(name))
-	if derr != nil {
-		return "", err
-	}
-	return path.Join(dir, path.Base(name)), nil
-}
-
-func realpath(_ context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(false, "e", "m")
-	if !good {
-		return 2
-	}
-	for _, name := range f.Args {
-		got, err := canonical(p, p.Abs(name), f.Has("e"))
-		if err != nil {
-			return p.Fail(1, "%s: %s", name, reason(err))
-		}
-		p.Printf("%s\n", got)
-	}
-	return 0
 }

@@ -2,9 +2,6 @@ package unix
 
 import (
 	"context"
-	"io"
-	"os"
-	"path"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,7 +33,7 @@ func id(_ context.Context, p *labsim.Proc) int {
 		return 2
 	}
 	switch {
-	case p.Name() == "whoami" || f.Has("u") && f.Has("n"):
+	case f.Has("u") && f.Has("n"):
 		p.Printf("%s\n", userName(p, p.UID))
 	case f.Has("u"):
 		p.Printf("%d\n", p.UID)
@@ -175,59 +172,4 @@ func kill(_ context.Context, p *labsim.Proc) int {
 		}
 	}
 	return status
-}
-
-func logger(_ context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(false, "t=", "p=", "i")
-	if !good {
-		return 2
-	}
-	text := strings.Join(f.Args, " ")
-	if len(f.Args) == 0 {
-		data, _ := io.ReadAll(p.Stdin)
-		text = strings.TrimSuffix(string(data), "\n")
-	}
-	h, err := p.Machine.FS.Open(labsimRoot, "/var/log/syslog", os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
-	if err != nil {
-		return p.Fail(1, "%s", reason(err))
-	}
-	_, _ = h.Write([]byte(f.Get("t") + ": " + text + "\n"))
-	return 0
-}
-
-func mktemp(_ context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(false, "d", "p=", "q", "t", "suffix=")
-	if !good {
-		return 2
-	}
-	dir, template := "/tmp", "tmp.XXXXXXXXXX"
-	if f.Has("p") {
-		dir = f.Get("p")
-	}
-	if len(f.Args) > 0 {
-		template = f.Args[0]
-		if !f.Has("p") && !f.Has("t") {
-			dir = "."
-		}
-	}
-	x := strings.TrimRight(template, "X")
-	n := len(template) - len(x)
-	if n < 3 {
-		return p.Fail(1, "too few X's in template '%s'", template)
-	}
-	name := x + randomName(n) + f.Get("suffix")
-	if !strings.HasPrefix(name, "/") && dir != "." {
-		name = path.Join(dir, name)
-	}
-	var err error
-	if f.Has("d") {
-		err = p.Machine.FS.Mkdir(p.Cred(), p.Abs(name), 0o700)
-	} else {
-		_, err = p.Machine.FS.Open(p.Cred(), p.Abs(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	}
-	if err != nil {
-		return p.Fail(1, "failed to create file via template '%s': %s", template, reason(err))
-	}
-	p.Printf("%s\n", name)
-	return 0
 }

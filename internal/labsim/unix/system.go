@@ -1,71 +1,15 @@
 package unix
 
 import (
-	"bufio"
 	"context"
 	"io/fs"
-	"math/rand/v2"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
-
-var labsimRoot = vfs.Root
-
-func randomName(n int) string {
-	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = letters[rand.IntN(len(letters))]
-	}
-	return string(b)
-}
-
-func basename(_ context.Context, p *labsim.Proc) int {
-	if len(p.Args) < 2 || len(p.Args) > 3 {
-		return p.Unknown("basename operands")
-	}
-	name := path.Base(p.Args[1])
-	if len(p.Args) == 3 && name != p.Args[2] {
-		name = strings.TrimSuffix(name, p.Args[2])
-	}
-	p.Printf("%s\n", name)
-	return 0
-}
-
-func dirname(_ context.Context, p *labsim.Proc) int {
-	if len(p.Args) != 2 {
-		return p.Unknown("dirname operands")
-	}
-	p.Printf("%s\n", path.Dir(p.Args[1]))
-	return 0
-}
-
-func truncate(_ context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(false, "s=")
-	if !good {
-		return 2
-	}
-	n, err := strconv.ParseInt(f.Get("s"), 10, 64)
-	if err != nil {
-		return p.Unknown("size " + f.Get("s"))
-	}
-	for _, name := range f.Args {
-		h, err := p.Open(name, syscall.O_WRONLY|syscall.O_CREAT)
-		if err == nil {
-			err = h.Truncate(n)
-		}
-		if err != nil {
-			return p.Fail(1, "failed to truncate '%s': %s", name, reason(err))
-		}
-	}
-	return 0
-}
 
 func dmesg(_ context.Context, p *labsim.Proc) int {
 	if _, good := p.ParseFlags(false, "T"); !good {
@@ -77,11 +21,6 @@ func dmesg(_ context.Context, p *labsim.Proc) int {
 	for _, l := range p.Machine.KernelLines() {
 		p.Printf("[    1.000000] %s\n", l)
 	}
-	return 0
-}
-
-func nproc(_ context.Context, p *labsim.Proc) int {
-	p.Printf("8\n")
 	return 0
 }
 
@@ -133,79 +72,6 @@ func pgrep(_ context.Context, p *labsim.Proc) int {
 		}
 	}
 	return status
-}
-
-func xargs(ctx context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(true, "r", "n=", "0")
-	if !good {
-		return 2
-	}
-	var words []string
-	scan := bufio.NewScanner(p.Stdin)
-	for scan.Scan() {
-		if f.Has("0") {
-			words = append(words, strings.FieldsFunc(scan.Text(), func(r rune) bool { return r == 0 })...)
-			continue
-		}
-		words = append(words, strings.Fields(scan.Text())...)
-	}
-	if len(words) == 0 && f.Has("r") {
-		return 0
-	}
-	each := len(words)
-	if f.Has("n") {
-		each, _ = strconv.Atoi(f.Get("n"))
-	}
-	status := 0
-	for first := true; first || len(words) > 0; first = false {
-		n := min(max(each, 1), len(words))
-		if p.Run(ctx, append(append([]string{}, f.Args...), words[:n]...)...) != 0 {
-			status = 123
-		}
-		words = words[n:]
-	}
-	return status
-}
-
-// getent knows getent passwd NAME|UID and getent group NAME.
-func getent(_ context.Context, p *labsim.Proc) int {
-	if len(p.Args) != 3 || p.Args[1] != "passwd" && p.Args[1] != "group" {
-		return p.Unknown("getent operands")
-	}
-	data, err := p.ReadFile("/etc/" + p.Args[1])
-	if err != nil {
-		return 2
-	}
-	for _, l := range strings.Split(string(data), "\n") {
-		f := strings.Split(l, ":")
-		if len(f) > 2 && (f[0] == p.Args[2] || f[2] == p.Args[2]) {
-			p.Printf("%s\n", l)
-			return 0
-		}
-	}
-	return 2
-}
-
-func seq(_ context.Context, p *labsim.Proc) int {
-	from, to := 1, 0
-	var err error
-	switch len(p.Args) {
-	case 2:
-		to, err = strconv.Atoi(p.Args[1])
-	case 3:
-		if from, err = strconv.Atoi(p.Args[1]); err == nil {
-			to, err = strconv.Atoi(p.Args[2])
-		}
-	default:
-		return p.Unknown("seq operands")
-	}
-	if err != nil {
-		return p.Unknown("seq operands")
-	}
-	for ; from <= to; from++ {
-		p.Printf("%d\n", from)
-	}
-	return 0
 }
 
 // find knows find PATH... [-maxdepth N] [-mindepth N] [-name GLOB] [-lname GLOB] [-type f|d|l] [-print|-delete|-print0],

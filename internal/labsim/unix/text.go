@@ -261,22 +261,10 @@ func sortLines(_ context.Context, p *labsim.Proc) int {
 		}
 		return all[i] != all[j] && all[i] < all[j] != f.Has("r")
 	})
-	printUnique(p, all, f.Has("u"))
-	return status
-}
-
-func uniq(_ context.Context, p *labsim.Proc) int {
-	if len(p.Args) > 1 {
-		return p.Unknown("uniq with arguments")
-	}
-	printUnique(p, lines(p.Stdin), true)
-	return 0
-}
-
-func printUnique(p *labsim.Proc, all []string, unique bool) {
 	for i, l := range all {
-		if !unique || i == 0 || l != all[i-1] {
+		if !f.Has("u") || i == 0 || l != all[i-1] {
 			p.Printf("%s\n", l)
 		}
 	}
+	return status
 }

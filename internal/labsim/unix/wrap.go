@@ -12,19 +12,11 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
 
-// env knows env [-i] [-u NAME] [NAME=VALUE...] [COMMAND...] and printenv NAME.
+// env knows env [-i] [-u NAME] [NAME=VALUE...] [COMMAND...].
 func env(ctx context.Context, p *labsim.Proc) int {
 	f, good := p.ParseFlags(true, "i", "u=")
 	if !good {
 		return 2
-	}
-	if p.Name() == "printenv" && len(f.Args) == 1 {
-		v, set := p.Env[f.Args[0]]
-		if !set {
-			return 1
-		}
-		p.Printf("%s\n", v)
-		return 0
 	}
 	child := p.Child()
 	if f.Has("i") {
@@ -95,35 +87,6 @@ func timeout(ctx context.Context, p *labsim.Proc) int {
 		return status
 	}
 	return 124
-}
-
-func nohup(ctx context.Context, p *labsim.Proc) int {
-	if len(p.Args) < 2 {
-		return p.Unknown("nohup without a command")
-	}
-	child := p.Child(p.Args[1:]...)
-	done := p.Machine.Spawn(child)
-	child.Ignore(syscall.SIGHUP)
-	p.Ignore(syscall.SIGHUP)
-	select {
-	case status := <-done:
-		return status
-	case <-ctx.Done():
-		return labsim.SignalStatus(ctx)
-	}
-}
-
-func setsid(ctx context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(true, "f", "w", "fork", "wait")
-	if !good || len(f.Args) == 0 {
-		return p.Unknown("setsid without a command")
-	}
-	child := p.Child(f.Args...)
-	if f.Has("f") || f.Has("fork") {
-		p.Machine.Spawn(child)
-		return 0
-	}
-	return p.Machine.Exec(ctx, child)
 }
 
 // flock knows flock [-s|-x] [-n|-w SECONDS] [-E STATUS] FILE (COMMAND...|-c COMMAND).
