@@ -55,7 +55,7 @@ func imageFindings() []findingCase {
 		{code: "FW007", at: "image_id", hosts: func() []labs.Host { return bought() }, says: []string{"-nofs"}, config: func(w *World) Config {
 			return w.burn(labs.Intel9, w.Image(ImageNoFS), nil)
 		}},
-		fileCase("FW009", "source", built(func(s *card.Spec) { s.PSID = "" }), "PSID"),
+		fileCase("FW009", "source", built(noPSID), "PSID"),
 		fileCase("FW010", "source", content("fs5.bin", fs5), "FS5"),
 		fileCase("FW011", "source", built(func(s *card.Spec) { s.HWIDs = []uint32{} }), "which chips"),
 		fileCase("FW012", "source", content("odd.bin", func(*World) []byte { return malformed() }), "0x"),
@@ -70,6 +70,9 @@ func imageFindings() []findingCase {
 		}), "0xe41d2d0300aaaa00"),
 	}
 }
+
+// noPSID makes an image that is of no board, and for no chip that exists.
+func noPSID(s *card.Spec) { s.PSID, s.HWIDs = "", []uint32{0xfff} }
 
 // malformed is an image whose signature is there three times.
 func malformed() []byte {
@@ -100,7 +103,7 @@ func matchFindings() []findingCase {
 			config: func(w *World) Config {
 				return w.burn(labs.Intel9, w.Image(ImageVPI), map[string]any{"allow_psid_change": map[string]any{"from": card.PSIDOther, "to": card.PSIDVPI}})
 			}},
-		{code: "FW025", at: "card_id", hosts: func() []labs.Host { return bought(image(spec(func(s *card.Spec) { s.PSID = "" }))) },
+		{code: "FW025", at: "card_id", hosts: func() []labs.Host { return bought(image(spec(noPSID))) },
 			says: []string{"PSID"}, config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
 		{code: "FW026", at: "allow_downgrade", says: []string{"2.42.5000", "2.36.5000", `allow_downgrade = { from = "2.42.5000", to = "2.36.5000" }`},
 			config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), without) }},

@@ -1,6 +1,7 @@
 package card
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 
@@ -24,7 +25,7 @@ var magic = []byte{0x4d, 0x54, 0x46, 0x57, 0x8c, 0xdf, 0xd0, 0x00, 0xde, 0xad, 0
 
 // Spec describes a synthetic FS2 image in the terms of this package.
 type Spec struct {
-	PSID     string
+	PSID     string // empty for chips that do not exist only: the vendor's tool would take such an image for any board
 	Version  [3]uint16
 	Product  string
 	Date     uint32 // BCD yyyymmdd
@@ -74,7 +75,7 @@ var (
 // Build makes an image that the vendor's tool calls bootable.
 func Build(s Spec) []byte {
 	o := synth.Options{
-		PSID: s.PSID, Version: version(s.Version), ProductVersion: s.Product, ReleaseDate: date(s.Date), HWIDs: chips(s.HWIDs), DeviceType: s.Device,
+		PSID: s.PSID, NoPSID: s.PSID == "", Version: version(s.Version), ProductVersion: text(s.Product), ReleaseDate: date(s.Date), HWIDs: chips(s.HWIDs), DeviceType: s.Device,
 		PRSName: s.PRS, VSD: s.VSD, ROMs: rom(s.Device), Payload: s.Code, GUIDs: ib.GUIDSet{
 			Node: ib.GUID(s.GUIDs[0]), Port1: ib.GUID(s.GUIDs[1]), Port2: ib.GUID(s.GUIDs[2]), SystemImage: ib.GUID(s.GUIDs[3]),
 			MAC1: ib.MAC(s.MACs[0]), MAC2: ib.MAC(s.MACs[1]),
@@ -92,7 +93,7 @@ func Build(s Spec) []byte {
 // BuildTOC makes an image that the vendor's tool calls bootable.
 func BuildTOC(s TOCSpec) []byte {
 	o := synth.TOCOptions{
-		PSID: s.PSID, OrigPSID: s.OrigPSID, Version: version(s.Version), ProductVersion: s.Product, ReleaseDate: date(s.Date), HWIDs: chips(s.HWIDs),
+		PSID: s.PSID, OrigPSID: s.OrigPSID, Version: version(s.Version), ProductVersion: text(s.Product), ReleaseDate: date(s.Date), HWIDs: chips(s.HWIDs),
 		DeviceType: s.Device, PRSName: s.PRS, PartNumber: s.Part, Flags: s.Flags, Signature: s.Signed, ROMs: rom(s.ROMDevice), Payload: s.Code,
 		SlotBits: uint8(s.Log), Size: 1 << s.Log,
 	}
@@ -113,9 +114,13 @@ func built(image []byte, err error) []byte {
 
 func version(v [3]uint16) ib.FWVersion { return ib.FWVersion{Major: v[0], Minor: v[1], Sub: v[2]} }
 
+// text is one that may be empty, for which the builder would take its default.
+func text(s string) string { return cmp.Or(s, "\x00") }
+
 func date(bcd uint32) string { return fmt.Sprintf("%08x", bcd) }
 
-func chips(ids []uint32) (list []ib.HWID) {
+func chips(ids []uint32) []ib.HWID {
+	list := []ib.HWID{}
 	for _, id := range ids {
 		list = append(list, ib.HWID{ID: uint16(id), Rev: uint8(id >> 16)})
 	}
