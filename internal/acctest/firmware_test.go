@@ -37,7 +37,7 @@ func TestFirmware_life_of_a_card(t *testing.T) {
 	if n := w.Boots(host); n != 3 {
 		t.Errorf("%d boots; expected the first, one for the firmware, one for the GUIDs", n)
 	}
-	for key, want := range map[string]any{"rung": "mstconfig", "next_boot": map[string]any{"1": "ib", "2": "ib"}, "effective": map[string]any{"1": "ib", "2": "ib"}} {
+	for key, want := range map[string]any{"stored_in": "mstconfig", "next_boot": map[string]any{"1": "ib", "2": "ib"}, "effective": map[string]any{"1": "ib", "2": "ib"}} {
 		if diff := cmp.Diff(want, ws.Get(link, key)); diff != "" {
 			t.Errorf("link types: %s (-want +got):\n%s", key, diff)
 		}

@@ -23,8 +23,8 @@ func TestLinkType_connectX4(t *testing.T) {
 	boots := w.Machine(labs.Intel9).Boots()
 	applied(t, ws, wants("eth", "none"))
 	emptyPlan(t, ws, wants("eth", "none"))
-	if got := state(); got["reboot_required"] != true || got["rung"] != "mstconfig" {
-		t.Errorf("reboot_required %v, rung %v; the type waits in the card", got["reboot_required"], got["rung"])
+	if got := state(); got["reboot_required"] != true || got["stored_in"] != "mstconfig" {
+		t.Errorf("reboot_required %v, stored_in %v; the type waits in the card", got["reboot_required"], got["stored_in"])
 	}
 	if w.Machine(labs.Intel9).Boots() != boots {
 		t.Error("the host was restarted without being asked for")
@@ -78,10 +78,10 @@ func TestLinkType_fileOfOthers(t *testing.T) {
 	wants := w.types(labs.Intel9, "eth", "eth")
 	applied(t, ws, wants)
 	emptyPlan(t, ws, wants)
-	rungs := field(t, Decode(ws.State["infiniband_link_type.it"].Value), "rungs")
-	for rung, want := range map[string]string{"mstconfig": "eth", "modprobe.d": "eth", "/etc/modprobe.d/mlx4.conf": "ib"} {
-		if got := field(t, rungs, rung, "2"); got != want {
-			t.Errorf("%s has %v on port 2, expected %s", rung, got, want)
+	places := field(t, Decode(ws.State["infiniband_link_type.it"].Value), "by_place")
+	for place, want := range map[string]string{"mstconfig": "eth", "modprobe.d": "eth", "/etc/modprobe.d/mlx4.conf": "ib"} {
+		if got := field(t, places, place, "2"); got != want {
+			t.Errorf("%s has %v on port 2, expected %s", place, got, want)
 		}
 	}
 	w.Reboot(labs.Intel9)

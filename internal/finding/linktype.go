@@ -41,7 +41,7 @@ var (
 		WayOut:  "Restart the host when it suits, or write activation = \"reboot\"."}
 	LinkTypeWouldBeLost = &Rule{Code: "LT015", Severity: Warn, Title: "Link types would be lost at the next restart", Attribute: "ports",
 		Meaning: "They were set at run time only, through sysfs, devlink or sensing; what is stored says another type, and that is what comes back. The apply stores the types of this resource.",
-		WayOut:  "See rungs for what each mechanism says; where the stored one is somebody else's file, take its line out."}
+		WayOut:  "See by_place for what each place says. Where the setting of somebody else overrides this one, take its line out of that file."}
 	LinkTypeOverridden = &Rule{Code: "LT016", Severity: Refuse, Title: "Another setting of the host decides on the link types", Attribute: "ports",
 		Meaning: "port_type_array of mlx4_core is also given where it wins over what this resource stores and over the card's own configuration. The types would be as asked until the next restart only.",
 		WayOut: "Take it out there, and plan again. Of the kernel command line: remove mlx4_core.port_type_array from /etc/default/grub, run update-grub (with grubby: grubby --update-kernel=ALL --remove-args=…) and restart the host. " +

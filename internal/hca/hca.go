@@ -36,9 +36,9 @@ type Rebooter interface {
 // Keeper makes link types last over a reboot where the card's own
 // configuration cannot. See Platform.
 type Keeper interface {
-	// Rung names the mechanism, "modprobe.d" or "kernel_extra_options"; empty,
+	// StoredIn names the mechanism, "modprobe.d" or "kernel_extra_options"; empty,
 	// with the reason, if the platform has none.
-	Rung() (rung, whyNot string)
+	StoredIn() (place, whyNot string)
 	Keep(ctx context.Context, types map[int]ib.LinkType) error
 	// Kept is what was stored, if the next boot is going to see it; Late reports
 	// whether it would not, because the initial RAM disk has an older copy.

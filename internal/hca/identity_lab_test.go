@@ -51,10 +51,10 @@ func TestApply_from_Ethernet_to_InfiniBand(t *testing.T) {
 					t.Errorf("port %d: %+v", port, got)
 				}
 			}
-			if links.Pending || links.Rung == "" {
+			if links.Pending || links.StoredIn == "" {
 				t.Errorf("links %+v", links)
 			}
-			t.Logf("rung %s, did %q", links.Rung, links.Did)
+			t.Logf("place %s, did %q", links.StoredIn, links.Did)
 			again, err := o.AssessLinkTypes(ctx, LinkTypes{Card: c, Request: safety.LinkTypeRequest{Ports: want}})
 			if err != nil || again.Verdict.Action != safety.ActionNone {
 				t.Errorf("second look: %v, %+v", err, again.Verdict)

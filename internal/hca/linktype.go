@@ -14,8 +14,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// RungConfig is the rung that keeps a link type in the card itself.
-const RungConfig = "mstconfig"
+// InCardConfig is the card itself as the place of its link types, by the tool that writes it.
+const InCardConfig = "mstconfig"
 
 // LinkTypes asks for the types of a card's ports.
 type LinkTypes struct {
@@ -38,11 +38,11 @@ type PortLink struct {
 
 // LinkTypeState is what was read back about a card's ports.
 type LinkTypeState struct {
-	Ports map[int]PortLink
-	Rung  string // mechanism that keeps the types; empty if there is none
-	// Rungs is what each mechanism says by itself, by its name, for the ports that
+	Ports    map[int]PortLink
+	StoredIn string // mechanism that keeps the types; empty if there is none
+	// ByPlace is what each place says by itself, by its name, for the ports that
 	// it names: "driver" is what the kernel shows now.
-	Rungs map[string]map[int]string
+	ByPlace map[string]map[int]string
 	// Pending says that a port will have another type after the next boot.
 	Pending bool
 	Did     []string
@@ -66,7 +66,7 @@ func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (Assessment, err
 	for number, shown := range shownTypes(s, card) {
 		in.Current[number] = shown
 	}
-	in.Rung, in.RungErr = rungOf(l.Card, s, card, stored)
+	in.StoredIn, in.WhyNotStored = storedIn(l.Card, s, card, stored)
 	in.Late = fact.Known(false)
 	if l.Card.Keeper != nil && !decidesItself(card) {
 		in.Late = l.Card.Keeper.Late(s)
@@ -79,8 +79,8 @@ func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (Assessment, err
 // storedTypes gives what the card's own configuration has for the next start. A tool
 // that is known to have lost the chip is not run.
 func storedTypes(ctx context.Context, c Card, s *inventory.Snapshot, card *inventory.Card) (inventory.StoredLinkTypes, error) {
-	if grade, why := safety.CheckTool(RungConfig, s.MSTFlint.Version, card.Chip.Format); grade == safety.ToolRemoved {
-		return fact.Unknown[map[int]ib.LinkType](RungConfig + " " + s.MSTFlint.Version + ": " + why), nil
+	if grade, why := safety.CheckTool(InCardConfig, s.MSTFlint.Version, card.Chip.Format); grade == safety.ToolRemoved {
+		return fact.Unknown[map[int]ib.LinkType](InCardConfig + " " + s.MSTFlint.Version + ": " + why), nil
 	}
 	return c.Host.StoredLinkTypes(ctx, c.PCI)
 }
@@ -93,12 +93,12 @@ func hasTypes(stored inventory.StoredLinkTypes) fact.Bool {
 	return fact.Known(len(types) > 0)
 }
 
-// rungOf chooses what will keep the types: the card's own configuration where
+// storedIn chooses what will keep the types: the card's own configuration where
 // the tool can write it, else the host's. A card that is about to get other
 // firmware may gain the first; that shows when it runs.
-func rungOf(c Card, s *inventory.Snapshot, card *inventory.Card, stored inventory.StoredLinkTypes) (rung, whyNot string) {
+func storedIn(c Card, s *inventory.Snapshot, card *inventory.Card, stored inventory.StoredLinkTypes) (place, whyNot string) {
 	if fact.Yes(hasTypes(stored)) {
-		return RungConfig, ""
+		return InCardConfig, ""
 	}
 	if decidesItself(card) {
 		return "", "mstconfig shows no link type, and the driver of " + card.Chip.Name + " has no other way"
@@ -106,7 +106,7 @@ func rungOf(c Card, s *inventory.Snapshot, card *inventory.Card, stored inventor
 	if c.Keeper == nil {
 		return "", "the platform of " + s.Host + " has no way to keep link types"
 	}
-	return c.Keeper.Rung()
+	return c.Keeper.StoredIn()
 }
 
 // persistent gives what the ports will be after the next boot. A module
@@ -167,8 +167,8 @@ func ReadLinkTypes(ctx context.Context, c Card) (LinkTypeState, error) {
 	if err != nil {
 		return LinkTypeState{}, err
 	}
-	state := LinkTypeState{Ports: map[int]PortLink{}, Rungs: rungs(s, c, card, stored)}
-	state.Rung, _ = rungOf(c, s, card, stored)
+	state := LinkTypeState{Ports: map[int]PortLink{}, ByPlace: byPlace(s, c, card, stored)}
+	state.StoredIn, _ = storedIn(c, s, card, stored)
 	kept := persistent(c, s, card, stored)
 	for number, shown := range shownTypes(s, card) {
 		link := PortLink{Port: number, Shown: shown, Persistent: kept[number], InCard: decidesItself(card)}
@@ -179,10 +179,10 @@ func ReadLinkTypes(ctx context.Context, c Card) (LinkTypeState, error) {
 	return state, nil
 }
 
-// rungs gives what each mechanism says, so that a difference between them shows
+// byPlace gives what each place says, so that a difference between them shows
 // where it is: a module parameter that somebody added, or a card that was set for
 // the next boot with a tool.
-func rungs(s *inventory.Snapshot, c Card, card *inventory.Card, stored inventory.StoredLinkTypes) map[string]map[int]string {
+func byPlace(s *inventory.Snapshot, c Card, card *inventory.Card, stored inventory.StoredLinkTypes) map[string]map[int]string {
 	all := map[string]map[int]string{}
 	if shown := shownTypes(s, card); len(shown) > 0 {
 		all["driver"] = shown
@@ -196,9 +196,9 @@ func rungs(s *inventory.Snapshot, c Card, card *inventory.Card, stored inventory
 			all[name][port] = t.String()
 		}
 	}
-	add(RungConfig, stored.Or(nil))
+	add(InCardConfig, stored.Or(nil))
 	if c.Keeper != nil && !decidesItself(card) {
-		name, _ := c.Keeper.Rung()
+		name, _ := c.Keeper.StoredIn()
 		add(name, c.Keeper.Kept(s))
 		weaker, stronger := c.Keeper.Others(s)
 		for _, setting := range slices.Concat(weaker, stronger) {

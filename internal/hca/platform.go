@@ -31,7 +31,7 @@ func (o onPlatform) Reboot(ctx context.Context, reason string) (string, error) {
 	return o.platform.Reboot(ctx, o.host, policy)
 }
 
-func (o onPlatform) Rung() (rung, whyNot string) { return o.platform.LinkTypeRung(), "" }
+func (o onPlatform) StoredIn() (place, whyNot string) { return o.platform.LinkTypesStoredIn(), "" }
 
 func (o onPlatform) Keep(ctx context.Context, types map[int]ib.LinkType) error {
 	return o.platform.PersistLinkTypes(ctx, o.host, o.pci, types)

@@ -101,7 +101,7 @@ func linkGoal(c Card, req safety.LinkTypeRequest) goal {
 	}
 }
 
-// keepLinkTypes writes the rung that lasts over a reboot.
+// keepLinkTypes writes the place that lasts over a reboot.
 func (o *Ops) keepLinkTypes(ctx context.Context, l LinkTypes, did *[]string) error {
 	s, card, err := snapshotCard(ctx, l.Card)
 	if err != nil {
@@ -111,9 +111,9 @@ func (o *Ops) keepLinkTypes(ctx context.Context, l LinkTypes, did *[]string) err
 	if err != nil {
 		return err
 	}
-	rung, whyNot := rungOf(l.Card, s, card, stored)
+	place, whyNot := storedIn(l.Card, s, card, stored)
 	types := wholeCard(l.Request.Ports, card)
-	if rung == RungConfig {
+	if place == InCardConfig {
 		if err := o.writeConfig(ctx, l.Card, types); err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (o *Ops) keepLinkTypes(ctx context.Context, l LinkTypes, did *[]string) err
 			return nil
 		}
 	}
-	if l.Card.Keeper == nil || rung == "" {
+	if l.Card.Keeper == nil || place == "" {
 		return o.linkFailed(l.Card, "nothing on this host keeps link types over a reboot: "+whyNot, nil)
 	}
 	if err := o.rightCard(ctx, l.Card, "store the link types of card "+l.Card.ID()); err != nil {
@@ -132,7 +132,7 @@ func (o *Ops) keepLinkTypes(ctx context.Context, l LinkTypes, did *[]string) err
 	if err := l.Card.Keeper.Keep(ctx, types); err != nil {
 		return o.linkFailed(l.Card, "the setting for the next boot could not be stored", err)
 	}
-	name, _ := l.Card.Keeper.Rung()
+	name, _ := l.Card.Keeper.StoredIn()
 	*did = append(*did, fmt.Sprintf("Stored the link types for the next boot of %s (%s).", l.Card.Host.Name(), name))
 	return nil
 }

@@ -176,7 +176,7 @@ func (d *Description) nameOf(os inventory.OS) string {
 }
 
 // LinkTypesIn names what keeps the port types of mlx4 cards for the next boot.
-func (d *Description) LinkTypesIn() string { return d.portTypes.LinkTypeRung() }
+func (d *Description) LinkTypesIn() string { return d.portTypes.LinkTypesStoredIn() }
 
 // majorVersion gives 9 for "9.4" and 6 for "6.8.0-49-generic"; 0 for a rolling or
 // unreleased system.

@@ -61,7 +61,7 @@ func TestLab_distributions(t *testing.T) {
 		os       labsim.OS
 		kind     platform.Kind
 		firmware bool // has mstflint from the beginning
-		rung     string
+		place    string
 		file     string // that holds the port types
 		line     string
 	}{
@@ -73,8 +73,8 @@ func TestLab_distributions(t *testing.T) {
 	} {
 		t.Run(string(tt.os), func(t *testing.T) {
 			l, h, p := startHost(t, tt.os)
-			if p.About().Kind != tt.kind || p.LinkTypeRung() != tt.rung {
-				t.Fatalf("%s with %s", p.About().Kind, p.LinkTypeRung())
+			if p.About().Kind != tt.kind || p.LinkTypesStoredIn() != tt.place {
+				t.Fatalf("%s with %s", p.About().Kind, p.LinkTypesStoredIn())
 			}
 			if initramfs := p.About().Initramfs; !look(t, h).Commands[initramfs] {
 				t.Errorf("%s rebuilds its initial RAM disk with %s, which it does not have", tt.os, initramfs)

@@ -25,8 +25,8 @@ const mlx4ConfMark = Owner + " The next line is of infiniband_link_type."
 // mlx4ConfStore keeps port types in mlx4.conf: the RHEL family.
 type mlx4ConfStore struct{}
 
-// LinkTypeRung implements Platform.
-func (mlx4ConfStore) LinkTypeRung() string { return "mlx4.conf" }
+// LinkTypesStoredIn implements Platform.
+func (mlx4ConfStore) LinkTypesStoredIn() string { return "mlx4.conf" }
 
 // mlx4Line spells the line of a card. The script refuses Ethernet on port 1 with
 // InfiniBand on port 2.
@@ -121,7 +121,7 @@ func writeMLX4Conf(ctx context.Context, h *hosts.Host, content string) error {
 
 // PersistedLinkTypes implements Platform.
 func (m mlx4ConfStore) PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddress) LinkTypeRecord {
-	r := LinkTypeRecord{Rung: m.LinkTypeRung(), Late: fact.Known(false)}
+	r := LinkTypeRecord{StoredIn: m.LinkTypesStoredIn(), Late: fact.Known(false)}
 	c := parseMLX4Conf(s.Files[MLX4ConfPath].Content, card)
 	if c.foreign != "" {
 		r.Foreign = append(r.Foreign, MLX4ConfPath+": "+c.foreign)

@@ -17,14 +17,14 @@ import (
 // ModprobePath is our own file of module options.
 const ModprobePath = "/etc/modprobe.d/terraform-infiniband.conf"
 
-// CommandLine is the rung of options that the boot loader gives to the kernel.
+// CommandLine is the place of options that the boot loader gives to the kernel.
 const CommandLine = "kernel command line"
 
 // modprobeStore keeps port types as an option of mlx4_core: Ubuntu, Debian, Arch.
 type modprobeStore struct{}
 
-// LinkTypeRung implements Platform.
-func (modprobeStore) LinkTypeRung() string { return "modprobe.d" }
+// LinkTypesStoredIn implements Platform.
+func (modprobeStore) LinkTypesStoredIn() string { return "modprobe.d" }
 
 // PersistLinkTypes implements Platform.
 func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress, types map[int]ib.LinkType) error {
@@ -53,7 +53,7 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card
 // (kmod libkmod/libkmod-config.c), and of a parameter that is given twice the last
 // one counts.
 func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) LinkTypeRecord {
-	r := LinkTypeRecord{Rung: m.LinkTypeRung(), Late: fact.Known(false)}
+	r := LinkTypeRecord{StoredIn: m.LinkTypesStoredIn(), Late: fact.Known(false)}
 	for _, p := range s.FilesUnder(path.Dir(ModprobePath)) {
 		value, ok := modprobe.ParseOption(s.Files[p].Content, mlx4Module, portTypeParam)
 		switch {

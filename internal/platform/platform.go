@@ -71,9 +71,9 @@ type Platform interface {
 
 // portTypeStore keeps the port types of mlx4 cards for the next boot.
 type portTypeStore interface {
-	// LinkTypeRung names the mechanism of PersistLinkTypes: "modprobe.d",
+	// LinkTypesStoredIn names the mechanism of PersistLinkTypes: "modprobe.d",
 	// "mlx4.conf" or "kernel_extra_options".
-	LinkTypeRung() string
+	LinkTypesStoredIn() string
 	// PersistLinkTypes has mlx4_core give the ports of a card these types from
 	// the next boot on. Except with mlx4.conf it is one setting for all mlx4 cards
 	// of the host.
@@ -86,9 +86,9 @@ type portTypeStore interface {
 
 // LinkTypeRecord is what a host will ask of mlx4_core at its next boot.
 type LinkTypeRecord struct {
-	Rung  string              // "modprobe.d", "mlx4.conf" or "kernel_extra_options"
-	Found bool                // something of ours is there
-	Types map[int]ib.LinkType // by port from 1; "auto" is what the firmware prefers
+	StoredIn string              // "modprobe.d", "mlx4.conf" or "kernel_extra_options"
+	Found    bool                // something of ours is there
+	Types    map[int]ib.LinkType // by port from 1; "auto" is what the firmware prefers
 	// Late is true if the initial RAM disk has an older copy of the file, which is
 	// what the driver gets.
 	Late fact.Bool

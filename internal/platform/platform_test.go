@@ -254,7 +254,7 @@ func TestMLX4Conf(t *testing.T) {
 	}
 	s := &inventory.Snapshot{Files: map[string]inventory.File{MLX4ConfPath: {Content: text + "0000:0c:00.0 eth eth\n"}}}
 	r := mlx4ConfStore{}.PersistedLinkTypes(s, card)
-	if !r.Found || r.Types[1] != ib.LinkTypeIB || r.Types[2] != ib.LinkTypeETH || r.Rung != "mlx4.conf" || len(r.Foreign) != 0 {
+	if !r.Found || r.Types[1] != ib.LinkTypeIB || r.Types[2] != ib.LinkTypeETH || r.StoredIn != "mlx4.conf" || len(r.Foreign) != 0 {
 		t.Errorf("%+v", r)
 	}
 	if got := parseMLX4Conf(text, card).with(""); got != stock {

@@ -194,8 +194,8 @@ func setKernelOptions(ctx context.Context, h *hosts.Host, s *inventory.Snapshot,
 	return nil
 }
 
-// LinkTypeRung implements Platform.
-func (trueNAS) LinkTypeRung() string { return "kernel_extra_options" }
+// LinkTypesStoredIn implements Platform.
+func (trueNAS) LinkTypesStoredIn() string { return "kernel_extra_options" }
 
 const portTypeToken = mlx4Module + "." + portTypeParam
 
@@ -217,7 +217,7 @@ func withoutKey(tokens []string, key string) []string {
 // PersistedLinkTypes implements Platform. The token carries no mark of its
 // owner, so whoever set it, it is the record.
 func (t trueNAS) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) LinkTypeRecord {
-	r := LinkTypeRecord{Rung: t.LinkTypeRung(), Late: fact.Known(false)}
+	r := LinkTypeRecord{StoredIn: t.LinkTypesStoredIn(), Late: fact.Known(false)}
 	for _, tok := range kernelOptions(s) {
 		if value, ok := strings.CutPrefix(tok, portTypeToken+"="); ok {
 			r.Found, r.Types = true, parsePortTypeArray(value)

@@ -121,11 +121,11 @@ var linkCases = []struct {
 }{
 	{"LT001", finding.Refuse, "EN by configuration", func(in *LinkTypeInput) { in.HasTypes = fact.Known(false) }},
 	{"LT001", finding.Refuse, "EN by PSID", func(in *LinkTypeInput) {
-		in.HasTypes, in.Card.RunningPSID, in.Rung = fact.Unknown[bool]("no tool"), psidEN, "modprobe.d"
+		in.HasTypes, in.Card.RunningPSID, in.StoredIn = fact.Unknown[bool]("no tool"), psidEN, "modprobe.d"
 	}},
 	{"LT001", finding.Refuse, "planned PSID is EN", func(in *LinkTypeInput) { in.PlannedPSID = psidEN }},
 	{"LT002", finding.Refuse, "eth,ib", func(in *LinkTypeInput) { in.Request.Ports[1] = ib.LinkTypeETH }},
-	{"LT003", finding.Refuse, "auto without mstconfig", func(in *LinkTypeInput) { in.Request.Ports[2], in.Rung = ib.LinkTypeAuto, "modprobe.d" }},
+	{"LT003", finding.Refuse, "auto without mstconfig", func(in *LinkTypeInput) { in.Request.Ports[2], in.StoredIn = ib.LinkTypeAuto, "modprobe.d" }},
 	{"LT004", finding.Refuse, "single port", func(in *LinkTypeInput) { delete(in.Current, 2) }},
 	{"LT004", finding.Refuse, "port 3", func(in *LinkTypeInput) { in.Request.Ports[3] = ib.LinkTypeIB }},
 	{"LT005", finding.Refuse, "qib", func(in *LinkTypeInput) { in.Card.Chip, in.Card.VendorID, in.Card.DeviceID = ib.Chip{}, 0x1077, 0x7322 }},
@@ -163,16 +163,16 @@ var linkCases = []struct {
 		in.Request.Activation, in.Host.RebootAllowed, in.Host.Cards = ActivationReboot, true, managedOn(1)
 	}},
 	{"LT007", finding.Refuse, "other card differs", func(in *LinkTypeInput) {
-		in.Rung, in.Host.Cards = "modprobe.d", beside("eth", "eth")
+		in.StoredIn, in.Host.Cards = "modprobe.d", beside("eth", "eth")
 	}},
 	{"LT008", finding.Refuse, "no types", func(in *LinkTypeInput) { in.Current = nil }},
 	{"LT009", finding.Warn, "mixed", func(in *LinkTypeInput) { in.Request.Ports[2] = ib.LinkTypeETH }},
 	{"LT010", finding.Warn, "other card equal", func(in *LinkTypeInput) {
-		in.Rung, in.Host.Cards = "modprobe.d", beside("ib", "ib")
+		in.StoredIn, in.Host.Cards = "modprobe.d", beside("ib", "ib")
 	}},
 	{"LT017", finding.Warn, "older copy in the initial RAM disk", func(in *LinkTypeInput) { in.Late = fact.Known(true) }},
 	{"LT016", finding.Refuse, "kernel command line", func(in *LinkTypeInput) { in.Overrides = fact.Known([]string{"kernel command line has eth on port 1"}) }},
-	{"LT011", finding.Refuse, "nothing lasts", func(in *LinkTypeInput) { in.Rung, in.RungErr = "", "no rung" }},
+	{"LT011", finding.Refuse, "nothing lasts", func(in *LinkTypeInput) { in.StoredIn, in.WhyNotStored = "", "no place" }},
 	{"LT012", finding.Warn, "firmware planned", func(in *LinkTypeInput) { in.Card.RunningPSID, in.PlannedPSID = psidEN, psidVPI }},
 	{"HO001", finding.NeedsConsent, "SSH on the other port", func(in *LinkTypeInput) { in.Host.SSH.Devs = fact.Known([]string{"enp1s0d1"}) }},
 	{"HO002", finding.NeedsConsent, "default route", func(in *LinkTypeInput) {
@@ -290,7 +290,7 @@ func TestCatalogue_every_code_appears(t *testing.T) {
 // /etc/rdma/mlx4.conf of the RHEL family has a line for each card.
 func TestLinkTypes_mlx4_conf_is_per_card(t *testing.T) {
 	in := goodLink()
-	in.Rung, in.Host.Cards = "mlx4.conf", beside("eth", "eth")
+	in.StoredIn, in.Host.Cards = "mlx4.conf", beside("eth", "eth")
 	if v := LinkTypes(in); v.Blocked() {
 		t.Errorf("%+v", v.Findings)
 	}

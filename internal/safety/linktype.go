@@ -155,26 +155,26 @@ func lasting(in LinkTypeInput) []finding.Finding {
 	}
 	switch {
 	case fact.Yes(in.Late):
-		found = append(found, finding.InitramfsOutdated.Find("Host %s, %s", in.Host.Host, orText(in.Rung, "its setting")))
+		found = append(found, finding.InitramfsOutdated.Find("Host %s, %s", in.Host.Host, orText(in.StoredIn, "its setting")))
 	case !in.Late.Known():
 		found = append(found, unread(finding.InitramfsOutdated, "Whether the initial RAM disk has the setting of the link types", in.Late.Why()))
 	}
 	if !in.Overrides.Known() {
 		found = append(found, unread(finding.LinkTypeOverridden, "Which other settings of the driver "+in.Host.Host+" has", in.Overrides.Why()))
 	}
-	if in.Rung == "mstconfig" {
+	if in.StoredIn == "mstconfig" {
 		return found
 	}
 	for _, t := range in.Request.Ports {
 		if t == ib.LinkTypeAuto {
-			found = append(found, finding.AutoNotLasting.Find("%s", orText(in.RungErr, "The way that lasts here is "+orText(in.Rung, "none")+", which knows ib and eth only")))
+			found = append(found, finding.AutoNotLasting.Find("%s", orText(in.WhyNotStored, "The way that lasts here is "+orText(in.StoredIn, "none")+", which knows ib and eth only")))
 			break
 		}
 	}
-	if in.Rung == "" {
-		return append(found, finding.LinkTypeNotLasting.Find("%s", orText(in.RungErr, "This platform has no way to keep it")))
+	if in.StoredIn == "" {
+		return append(found, finding.LinkTypeNotLasting.Find("%s", orText(in.WhyNotStored, "This platform has no way to keep it")))
 	}
-	if in.Rung == perCard {
+	if in.StoredIn == perCard {
 		return found
 	}
 	for _, other := range neighbours(in) {

@@ -95,9 +95,9 @@ type LinkTypeInput struct {
 	Late fact.Bool
 	// Overrides are settings of the host that decide otherwise at the next boot and
 	// win over what can be stored.
-	Overrides fact.Of[[]string]
-	Rung      string // rung that will make it persistent; empty: none exists
-	RungErr   string // why none exists
+	Overrides    fact.Of[[]string]
+	StoredIn     string // place that will make it persistent; empty: none exists
+	WhyNotStored string // why none exists
 	// PlannedPSID is the PSID that the card will run before this is applied;
 	// empty if no change is planned.
 	PlannedPSID ib.PSID

@@ -49,7 +49,7 @@ var requests = map[string]func(f facts) Verdict{
 	},
 	"link types": func(f facts) Verdict {
 		in := f.link
-		in.Host, in.Card, in.Rung = f.host, f.card, "modprobe.d"
+		in.Host, in.Card, in.StoredIn = f.host, f.card, "modprobe.d"
 		return LinkTypes(in)
 	},
 	"link types in the card": func(f facts) Verdict {
@@ -179,8 +179,8 @@ var notUnknown = map[string]string{
 	"LabFacts.Cards": "listed in tests only", "LabFacts.Lab": "a host that does not answer is named by a warning of its own", "LabFacts.SameMachine": "a machine that does not show which it is is compared by its cards",
 
 	"LinkTypeInput.Card": "its own facts", "LinkTypeInput.Host": "its own facts", "LinkTypeInput.Request": "configuration",
-	"LinkTypeInput.Persisted": "a port without an entry is not done and is stored again", "LinkTypeInput.Rung": "empty is LT011",
-	"LinkTypeInput.RungErr": "goes with Rung", "LinkTypeInput.PlannedPSID": "another resource of the plan", "LinkTypeInput.Identity": "who the card is has its own test",
+	"LinkTypeInput.Persisted": "a port without an entry is not done and is stored again", "LinkTypeInput.StoredIn": "empty is LT011",
+	"LinkTypeInput.WhyNotStored": "goes with StoredIn", "LinkTypeInput.PlannedPSID": "another resource of the plan", "LinkTypeInput.Identity": "who the card is has its own test",
 }
 
 // TestUnread_every_fact_is_asked_for holds that no field of the facts is new to the
@@ -313,7 +313,7 @@ func (u forgotten) forget(t *testing.T, name string, f *facts) {
 // Another card whose types nothing shows is one that may change.
 func TestUnread_types_of_another_card(t *testing.T) {
 	in := goodLink()
-	in.Rung, in.Host.Cards = "modprobe.d", beside()
+	in.StoredIn, in.Host.Cards = "modprobe.d", beside()
 	f := expectFinding(t, LinkTypes(in).Findings, "LT007", finding.Refuse)
 	if !strings.Contains(f.Evidence, "the kernel shows no port of it") {
 		t.Errorf("evidence: %s", f.Evidence)

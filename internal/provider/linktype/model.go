@@ -22,10 +22,10 @@ type model struct {
 	Activation      types.String       `tfsdk:"activation"`
 	Timeout         attribute.Duration `tfsdk:"timeout"`
 
-	Rung           types.String `tfsdk:"rung"`
+	StoredIn       types.String `tfsdk:"stored_in"`
 	Effective      types.Map    `tfsdk:"effective"`
 	NextBoot       types.Map    `tfsdk:"next_boot"`
-	Rungs          types.Map    `tfsdk:"rungs"`
+	ByPlace        types.Map    `tfsdk:"by_place"`
 	RebootRequired types.Bool   `tfsdk:"reboot_required"`
 }
 
@@ -62,7 +62,7 @@ func (m *model) request() (safety.LinkTypeRequest, error) {
 // show drift of now before drift of the next boot; after an import, all ports.
 func (m *model) observe(ref attribute.CardRef, s hca.LinkTypeState) {
 	m.ID = types.StringValue(ref.String())
-	m.Rung = attribute.OrNull(s.Rung)
+	m.StoredIn = attribute.OrNull(s.StoredIn)
 	m.RebootRequired = types.BoolValue(s.Pending)
 	effective, next, ports := map[string]string{}, map[string]string{}, map[string]string{}
 	for number, p := range s.Ports {
@@ -75,23 +75,23 @@ func (m *model) observe(ref attribute.CardRef, s hca.LinkTypeState) {
 			ports[key] = report(old.ValueString(), p)
 		}
 	}
-	m.Rungs = rungsMap(s.Rungs)
+	m.ByPlace = placesMap(s.ByPlace)
 	m.Effective, m.NextBoot, m.Ports = attribute.StringMap(effective), attribute.StringMap(next), attribute.StringMap(ports)
 }
 
-// rungType is a map of link types by port.
-var rungType = types.MapType{ElemType: types.StringType}
+// placeType is a map of link types by port.
+var placeType = types.MapType{ElemType: types.StringType}
 
-func rungsMap(rungs map[string]map[int]string) types.Map {
-	elems := make(map[string]attr.Value, len(rungs))
-	for name, ports := range rungs {
+func placesMap(places map[string]map[int]string) types.Map {
+	elems := make(map[string]attr.Value, len(places))
+	for name, ports := range places {
 		byPort := make(map[string]string, len(ports))
 		for number, t := range ports {
 			byPort[strconv.Itoa(number)] = t
 		}
 		elems[name] = attribute.StringMap(byPort)
 	}
-	return types.MapValueMust(rungType, elems)
+	return types.MapValueMust(placeType, elems)
 }
 
 // report is what state shows of one port: what it is now, or what it will be if

@@ -29,7 +29,7 @@ func TestReport_showsDriftOfNowBeforeDriftOfTheNextBoot(t *testing.T) {
 
 func TestModel_observeKeepsToTheConfiguredPorts(t *testing.T) {
 	ref := attribute.CardRef{Host: "intel9"}
-	state := hca.LinkTypeState{Rung: "modprobe.d", Ports: map[int]hca.PortLink{
+	state := hca.LinkTypeState{StoredIn: "modprobe.d", Ports: map[int]hca.PortLink{
 		1: {Port: 1, Shown: "ib", Configured: "ib", Effective: "ib", Persistent: "ib"},
 		2: {Port: 2, Shown: "auto (eth)", Configured: "auto", Effective: "eth"},
 	}}

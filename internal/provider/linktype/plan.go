@@ -50,7 +50,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 }
 
 // live are the attributes that the host decides.
-var live = []string{"rung", "effective", "next_boot", "rungs", "reboot_required"}
+var live = []string{"stored_in", "effective", "next_boot", "by_place", "reboot_required"}
 
 // claimed is ask for a card that no other resource has.
 func (r *Resource) claimed(ctx context.Context, config model, req resource.ModifyPlanRequest, diags *diag.Diagnostics) *assessment {

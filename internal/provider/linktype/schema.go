@@ -14,10 +14,15 @@ import (
 )
 
 const description = "InfiniBand or Ethernet, for each port of a card, at once and after every restart. " +
-	"`rung` says which mechanism makes it last: the card's own configuration where firmware and tool allow it, else the driver's parameter in `modprobe.d` or, on TrueNAS, in the kernel command line. " +
+	"`stored_in` names the place that keeps the types over a restart: the card's own configuration where firmware and tool allow it, else the driver's parameter in `modprobe.d` or, on TrueNAS, in the kernel command line. " +
 	"The running driver is switched by its file in sysfs, which is the same switch as `devlink port set … type`. " +
 	"On ConnectX-4 and later there is only the card's own configuration, and it becomes effective with a restart; each port is a PCI function of its own there, and the card is named by the first.\n\n" +
 	"A card with Ethernet-only firmware cannot do InfiniBand at all; the plan says so and names the PSID. Destroying it only forgets: the ports stay as they are."
+
+const placesDescription = "Link type by place and port. `driver` is what runs. `mstconfig` is the card's own configuration for its next start. " +
+	"`modprobe.d`, `mlx4.conf` and `kernel_extra_options` are the setting that this resource makes on the host. " +
+	"`kernel command line`, or the path of a file in `modprobe.d`, is a setting of somebody else; the plan is refused if it overrides this one. " +
+	"A setting of which the initial RAM disk has an older copy is left out, and stored again."
 
 // activation is the usual argument, with what is special here.
 func activation() schema.StringAttribute {
@@ -48,10 +53,10 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"activation":            activation(),
 			"timeout":               attribute.TimeoutAttribute("20m", "the change"),
 
-			"rung":            attribute.Computed("Mechanism that makes the types last: `mstconfig`, `modprobe.d` or `kernel_extra_options`."),
+			"stored_in":       attribute.Computed("Place that keeps the types over a restart: `mstconfig` (the card itself), `modprobe.d`, `mlx4.conf` or `kernel_extra_options`."),
 			"effective":       schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Link type in effect by port: `ib`, `eth`, `auto (ib)` or `auto (eth)`."},
-			"next_boot":       schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Link type by port after the next restart, as the mechanism of `rung` has it; a port without an entry is decided by the firmware."},
-			"rungs":           schema.MapAttribute{Computed: true, ElementType: rungType, MarkdownDescription: "What each mechanism says by itself, by port: `driver` is what runs, `mstconfig` the card's own configuration for its next start, `modprobe.d`, `mlx4.conf` or `kernel_extra_options` the setting of the host that this resource makes; `kernel command line`, or the path of a file of modprobe.d, a setting of somebody else; one that wins over it the plan refuses where it differs. A setting of which the initial RAM disk has an older copy is left out, and stored again. Where two differ, that is where the drift is."},
+			"next_boot":       schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Link type by port after the next restart, as `stored_in` has it; a port without an entry is decided by the firmware."},
+			"by_place":        schema.MapAttribute{Computed: true, ElementType: placeType, MarkdownDescription: placesDescription},
 			"reboot_required": attribute.ComputedBool("Whether a port will have another type after the next restart than it has now."),
 		},
 	}

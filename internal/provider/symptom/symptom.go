@@ -67,7 +67,7 @@ var linkTypes = []Row{
 	},
 	{
 		Seen: "The port is Ethernet again after a reboot", Cause: "The type was set at run time only (sysfs, devlink, sensing), and what is stored says another one.",
-		Findings: []*finding.Rule{finding.LinkTypeWouldBeLost, finding.AutoNotLasting}, Do: "Apply `infiniband_link_type`: it stores the type. Its `rungs` show what each mechanism says.",
+		Findings: []*finding.Rule{finding.LinkTypeWouldBeLost, finding.AutoNotLasting}, Do: "Apply `infiniband_link_type`: it stores the type. Its `by_place` shows what each place says.",
 	},
 	{
 		Seen: "A second card of the host changes its type as well", Cause: "`port_type_array` of mlx4_core holds for every card.",
