@@ -83,7 +83,7 @@ func (o *Ops) readAfter(ctx context.Context, c Card, record *inventory.Job, out 
 		return "", "", withBackup(e, journal.Read(record).Backup)
 	}
 	want := expectationOf(record)
-	text = flashText(c, facts, want) + identityText(facts.GUIDs, want)
+	text = flashText(c, facts, want) + identityText(facts.InFlash().GUIDs, want)
 	if !done {
 		text = "It had not succeeded. " + out.Ending() + " " + text
 	}

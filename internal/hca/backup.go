@@ -45,7 +45,7 @@ func (o *Ops) backUp(ctx context.Context, c Card, s *inventory.Snapshot, facts s
 	if !facts1.TwoReadsEqual {
 		return facts1, nil
 	}
-	if facts1.ToolVerified, err = o.verifyFile(ctx, c, first, facts.BlankGUIDs); err != nil {
+	if facts1.ToolVerified, err = o.verifyFile(ctx, c, first, facts.InFlash().BlankGUIDs); err != nil {
 		return nil, o.backupFailed(c, "verifying the copy on the host failed", err)
 	}
 	return o.bringHome(ctx, c, s, facts, first, sums[0], facts1)
@@ -80,8 +80,8 @@ func (o *Ops) bringHome(ctx context.Context, c Card, s *inventory.Snapshot, fact
 
 func (o *Ops) record(c Card, s *inventory.Snapshot, facts safety.CardFacts, query string) backup.Record {
 	r := backup.Record{
-		Host: c.Host.Name(), PCI: c.PCI, Chip: facts.Chip.Name, PSID: facts.PSID, FW: facts.FW,
-		RunningPSID: facts.RunningPSID, GUIDs: facts.GUIDs, VSD: facts.VSD, Query: query,
+		Host: c.Host.Name(), PCI: c.PCI, Chip: facts.Chip.Name, PSID: facts.InFlash().PSID, FW: facts.InFlash().FW,
+		RunningPSID: facts.RunningPSID, GUIDs: facts.InFlash().GUIDs, VSD: facts.InFlash().VSD, Query: query,
 		ToolVersion: s.MSTFlint.Version, Operator: o.cfg.Operator,
 	}
 	if facts.RunningKnown {

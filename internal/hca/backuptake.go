@@ -16,7 +16,7 @@ func (o *Ops) AssessBackup(ctx context.Context, c Card) (Assessment, error) {
 		return Assessment{}, err
 	}
 	a := o.observe(c, s, card)
-	if !a.Host.Observe && a.Card.FlashKnown && a.Host.MSTFlint.Present && !a.Host.AnyJobMayRun() {
+	if !a.Host.Observe && a.Card.FlashKnown() && a.Host.MSTFlint.Present && !a.Host.AnyJobMayRun() {
 		if err = interrupted(&a.Card, o.verifyFlash(ctx, c.Host, &a.Card)); err != nil {
 			return Assessment{}, err
 		}

@@ -67,7 +67,7 @@ func (o *Ops) concludeWritten(ctx context.Context, c Card, out journal.Outcome, 
 			return did, o.unread(c, out, err)
 		}
 	}
-	if !facts.FlashKnown {
+	if !facts.FlashKnown() {
 		return did, o.failed(c, out, "The tool says that it has written the flash, which cannot be read now to prove it: "+facts.FlashError)
 	}
 	if wrong := mismatches(facts, want); len(wrong) > 0 {
@@ -76,7 +76,7 @@ func (o *Ops) concludeWritten(ctx context.Context, c Card, out journal.Outcome, 
 	if err := o.settle(ctx, c, out.ID, "verified"); err != nil {
 		return did, err
 	}
-	return append(did, fmt.Sprintf("Job %s wrote the flash of card %s: %s %s, verified.", out.ID, c.ID(), facts.PSID, facts.FW)), nil
+	return append(did, fmt.Sprintf("Job %s wrote the flash of card %s: %s %s, verified.", out.ID, c.ID(), facts.InFlash().PSID, facts.InFlash().FW)), nil
 }
 
 // notHeld is the error of a card that does not hold what the tool says it has
@@ -94,7 +94,7 @@ func (o *Ops) notHeld(ctx context.Context, c Card, out journal.Outcome, facts sa
 		e.Check = "Plan again, and read what has become of the card."
 		return both(e, o.settle(ctx, c, out.ID, "verified; its GUIDs were set meanwhile"))
 	}
-	if now := (safety.Flash{PSID: ib.PSID(facts.PSID), FW: facts.FW}); whole(facts) && now != want.flash && now != want.before {
+	if now := (safety.Flash{PSID: ib.PSID(facts.InFlash().PSID), FW: facts.InFlash().FW}); whole(facts) && now != want.flash && now != want.before {
 		text := flashText(c, facts, want)
 		e.What = "The tool said that it has written the flash. " + text
 		e.Means = "Somebody else writes this card. The card boots from that image. The host was not restarted."
@@ -108,12 +108,12 @@ func (o *Ops) notHeld(ctx context.Context, c Card, out journal.Outcome, facts sa
 // untouched reports whether a card holds just what it held before a job that was
 // to change it.
 func untouched(f safety.CardFacts, want expectation) bool {
-	whole := f.FlashKnown && f.Verified == safety.VerifyGood
-	same := safety.Flash{PSID: ib.PSID(f.PSID), FW: f.FW} == want.before
+	whole := f.FlashKnown() && f.Verified == safety.VerifyGood
+	same := safety.Flash{PSID: ib.PSID(f.InFlash().PSID), FW: f.InFlash().FW} == want.before
 	if want.kind == journal.GUIDs {
-		return whole && same && f.GUIDs == want.oldGUIDs && want.oldGUIDs != want.guids
+		return whole && same && f.InFlash().GUIDs == want.oldGUIDs && want.oldGUIDs != want.guids
 	}
-	return whole && same && want.before != want.flash && (want.blank || f.GUIDs == want.guids)
+	return whole && same && want.before != want.flash && (want.blank || f.InFlash().GUIDs == want.guids)
 }
 
 // readTries bounds how often a written card is read that somebody else is reading,
@@ -134,7 +134,7 @@ func (o *Ops) readCard(ctx context.Context, c Card, most int) (safety.CardFacts,
 		return safety.CardFacts{}, &safety.RefusedError{What: "read card " + c.ID() + " after its job", Findings: safety.Identity(c.PCI.String()+" of "+c.Host.Name(), id)}
 	}
 	facts := cardFacts(s, card)
-	if !facts.FlashKnown {
+	if !facts.FlashKnown() {
 		return facts, nil
 	}
 	return facts, o.inspect(ctx, c.Host, &facts)
@@ -150,9 +150,9 @@ func mismatches(f safety.CardFacts, want expectation) []string {
 	}
 	verified := f.Verified == safety.VerifyGood || want.blank && f.Verified == safety.VerifyBlank
 	add(!verified, "its flash does not verify: %s", f.VerifyError)
-	add(ib.PSID(f.PSID) != want.flash.PSID, "its PSID is %q instead of %q", f.PSID, want.flash.PSID)
-	add(f.FW != want.flash.FW, "its version is %s instead of %s", f.FW, want.flash.FW)
-	add(!want.blank && f.GUIDs != want.guids, "its identity is %s instead of %s", f.GUIDs.Text(), want.guids.Text())
+	add(ib.PSID(f.InFlash().PSID) != want.flash.PSID, "its PSID is %q instead of %q", f.InFlash().PSID, want.flash.PSID)
+	add(f.InFlash().FW != want.flash.FW, "its version is %s instead of %s", f.InFlash().FW, want.flash.FW)
+	add(!want.blank && f.InFlash().GUIDs != want.guids, "its identity is %s instead of %s", f.InFlash().GUIDs.Text(), want.guids.Text())
 	add(want.ownROM && want.checksum != "" && f.Checksum != "" && f.Checksum != want.checksum,
 		"its content has checksum %s instead of %s", f.Checksum, want.checksum)
 	return wrong
@@ -161,13 +161,13 @@ func mismatches(f safety.CardFacts, want expectation) []string {
 // lostIdentity reports whether a burn left other GUIDs or MACs than before, and the
 // way back is known: on later chips it would go past the running firmware.
 func lostIdentity(f safety.CardFacts, want expectation) bool {
-	return want.kind == journal.Burn && !want.blank && f.FlashKnown && f.Format == "FS2" && f.GUIDs != want.guids && !setMeanwhile(f, want)
+	return want.kind == journal.Burn && !want.blank && f.FlashKnown() && f.InFlash().ImageType == "FS2" && f.InFlash().GUIDs != want.guids && !setMeanwhile(f, want)
 }
 
 // setMeanwhile reports whether a card has GUIDs that had none when its burn began:
 // no burn gives it any, so that somebody has set them.
 func setMeanwhile(f safety.CardFacts, want expectation) bool {
-	return want.kind == journal.Burn && ib.UniqueGUID(f.GUIDs.Node) && !ib.UniqueGUID(want.guids.Node)
+	return want.kind == journal.Burn && ib.UniqueGUID(f.InFlash().GUIDs.Node) && !ib.UniqueGUID(want.guids.Node)
 }
 
 // restoreIdentity writes the recorded GUIDs and MACs again, before anything
@@ -267,12 +267,12 @@ func (o *Ops) concludeFailed(ctx context.Context, c Card, out journal.Outcome, w
 
 // whole reports whether a flash is known to hold one image that starts.
 func whole(facts safety.CardFacts) bool {
-	return facts.FlashKnown && (facts.Verified == safety.VerifyGood || facts.Verified == safety.VerifyBlank)
+	return facts.FlashKnown() && (facts.Verified == safety.VerifyGood || facts.Verified == safety.VerifyBlank)
 }
 
 // flashText says which image a flash holds that is whole.
 func flashText(c Card, facts safety.CardFacts, want expectation) string {
-	now := safety.Flash{PSID: ib.PSID(facts.PSID), FW: facts.FW}
+	now := safety.Flash{PSID: ib.PSID(facts.InFlash().PSID), FW: facts.InFlash().FW}
 	text := fmt.Sprintf("The flash of card %s holds one whole image, %s %s", c.ID(), now.PSID, now.FW)
 	switch {
 	case now == want.flash && want.flash == want.before:

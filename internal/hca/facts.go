@@ -1,42 +1,22 @@
 package hca
 
 import (
-	"time"
-
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
-// cardFacts turns the snapshot of a card into what the verdict needs. Facts
-// that only an inspection gives stay unknown.
+// cardFacts are those of a card without an inspection.
 func cardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
-	f := safety.CardFacts{
-		Host: s.Host, PCI: c.PCI, VendorID: c.VendorID, DeviceID: c.DeviceID, Chip: c.Chip,
-		Livefish: c.Livefish, Virtual: c.Virtual, Driver: c.Driver, Ports: len(c.Ports),
-		FlashError: c.FlashError, FlashTaken: c.FlashFailure == inventory.FlashBusy || mstflint.FailureKind(c.FlashFailure).Contended(), RunningPSID: c.RunningPSID, PartNumber: c.PartNumber,
-	}
-	if there, looked := s.Commands["lspci"]; looked && !there {
-		f.SerialError = c.VPDError
-	}
-	if c.FlashFailure == inventory.FlashBusy {
-		f.InUse = userTexts(s.UsersOf(c.PCI))
-	}
+	f := safety.CardFacts{Host: s.Host, Card: *c, RunningPSID: c.RunningPSID}
 	if v, err := ib.ParseFWVersion(c.RunningFW); err == nil && c.RunningPSID != "" {
 		f.RunningFW, f.RunningKnown = v, true
 	}
-	if c.Flash == nil {
-		return f
+	if c.Flash != nil {
+		assumeRunning(&f, s, c)
 	}
-	f.FlashKnown = true
-	f.Format, f.PSID, f.FW = c.Flash.ImageType, c.Flash.PSID, c.Flash.FW
-	f.GUIDs, f.BlankGUIDs = c.Flash.GUIDs, c.Flash.BlankGUIDs
-	f.Release = isoDate(c.Flash.ReleaseDate)
-	f.HasROM, f.Product, f.VSD, f.Security = len(c.Flash.ROM) > 0, c.Flash.ProductVersion, c.Flash.VSD, c.Flash.SecurityAttrs
-	assumeRunning(&f, s, c)
 	return f
 }
 
@@ -59,7 +39,7 @@ func assumeRunning(f *safety.CardFacts, s *inventory.Snapshot, c *inventory.Card
 		}
 		return
 	}
-	burned, by := burnedSinceStart(s, c.PCI, safety.Flash{PSID: ib.PSID(f.PSID), FW: f.FW})
+	burned, by := burnedSinceStart(s, c.PCI, safety.Flash{PSID: ib.PSID(c.Flash.PSID), FW: c.Flash.FW})
 	f.StagedBy = by
 	if assumed && !burned {
 		f.RunningFW, f.RunningPSID, f.RunningKnown, f.RunningAssumed = c.Flash.FW, c.Flash.PSID, true, true
@@ -88,15 +68,6 @@ func (o *Ops) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
 		Snapshot: *s, Support: platform.SupportOf(s, c.PCI), Observe: c.Host.Observe(), RebootAllowed: c.RebootAllowed,
 		BackupDir: o.cfg.BackupDir, BackupProblem: o.backups.Unusable(),
 	}
-}
-
-// isoDate reads the date of mstflint's query, day.month.year; empty if it is none.
-func isoDate(printed string) string {
-	date, err := time.Parse("2.1.2006", printed)
-	if err != nil {
-		return ""
-	}
-	return date.Format(time.DateOnly)
 }
 
 // Identities are those of all cards of a host.

@@ -84,16 +84,3 @@ func TestCardFacts_staged_without_a_driver(t *testing.T) {
 		}
 	}
 }
-
-// TestCardFacts_without_pciutils holds that a serial number that nobody asked for has a reason.
-func TestCardFacts_without_pciutils(t *testing.T) {
-	s, hw := quietCard()
-	hw.VPDError, s.Commands = "lspci is not installed", map[string]bool{"lspci": false}
-	if f := cardFacts(s, hw); f.SerialError != "lspci is not installed" {
-		t.Errorf("%q", f.SerialError)
-	}
-	s.Commands["lspci"], hw.VPDError = true, "lspci shows no serial number in the vital product data"
-	if f := cardFacts(s, hw); f.SerialError != "" {
-		t.Errorf("a card without a serial number: %q", f.SerialError)
-	}
-}

@@ -74,7 +74,7 @@ func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (Assessment, error
 // not if the card cannot be worked on, while a job is writing to it, or if it
 // already has the image.
 func worthInspecting(a Assessment, f Firmware) bool {
-	if a.Host.Observe || !a.Card.FlashKnown || f.Image.Problem != safety.ImageOK || !a.Host.MSTFlint.Present || a.Host.AnyJobMayRun() {
+	if a.Host.Observe || !a.Card.FlashKnown() || f.Image.Problem != safety.ImageOK || !a.Host.MSTFlint.Present || a.Host.AnyJobMayRun() {
 		return false
 	}
 	return f.Compare || !safety.Holds(a.Card, f.Image)
@@ -151,8 +151,8 @@ func (f Firmware) request(j *journal.Request, v safety.Verdict, backup string) e
 
 func (f Firmware) expect(v safety.Verdict, before safety.CardFacts) expectation {
 	return expectation{
-		kind: journal.Burn, flash: v.To, before: v.From, guids: before.GUIDs, blank: before.BlankGUIDs,
-		checksum: f.Image.Checksum, ownROM: f.Image.HasROM || !before.HasROM,
+		kind: journal.Burn, flash: v.To, before: v.From, guids: before.InFlash().GUIDs, blank: before.InFlash().BlankGUIDs,
+		checksum: f.Image.Checksum, ownROM: f.Image.HasROM || !before.InFlash().HasROM(),
 	}
 }
 
@@ -193,11 +193,11 @@ func ReadFirmware(s *inventory.Snapshot, pci ib.PCIAddress) (FirmwareState, erro
 func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
 	facts := cardFacts(s, card)
 	state := FirmwareState{
-		Flash:        safety.Flash{PSID: ib.PSID(facts.PSID), FW: facts.FW},
+		Flash:        safety.Flash{PSID: ib.PSID(facts.InFlash().PSID), FW: facts.InFlash().FW},
 		Running:      safety.Flash{PSID: ib.PSID(facts.RunningPSID), FW: facts.RunningFW},
-		RunningKnown: facts.RunningKnown, GUIDs: facts.GUIDs,
+		RunningKnown: facts.RunningKnown, GUIDs: facts.InFlash().GUIDs,
 	}
-	state.Pending = facts.FlashKnown && facts.RunningKnown && state.Flash != state.Running
+	state.Pending = facts.FlashKnown() && facts.RunningKnown && state.Flash != state.Running
 	for _, j := range s.JobsOf(card.PCI) {
 		if j.Kind == journal.Burn {
 			state.JobID = j.ID

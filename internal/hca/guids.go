@@ -89,7 +89,7 @@ func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (Assessment, error) {
 		in.Waits = differs(card.Flash.GUIDs, effective(s, card))
 	}
 	first := safety.GUIDs(in)
-	if first.Action != safety.ActionNone && a.Card.FlashKnown && !a.Host.Observe && !a.Host.AnyJobMayRun() && a.Host.MSTFlint.Present {
+	if first.Action != safety.ActionNone && a.Card.FlashKnown() && !a.Host.Observe && !a.Host.AnyJobMayRun() && a.Host.MSTFlint.Present {
 		if err := o.inspect(ctx, g.Card.Host, &a.Card); err != nil {
 			return Assessment{}, err
 		}
@@ -107,7 +107,7 @@ func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 	if err != nil {
 		return state, err
 	}
-	if changed := g.Kept.changed(a.Card.GUIDs); changed != "" && a.Card.FlashKnown {
+	if changed := g.Kept.changed(a.Card.InFlash().GUIDs); changed != "" && a.Card.FlashKnown() {
 		return state, &safety.RefusedError{What: g.what(), Findings: []finding.Finding{finding.ChangedSincePlan.Find("Card %s: %s.", g.Card.ID(), changed)}}
 	}
 	if a.Verdict.Action == safety.ActionSetGUIDs {
@@ -152,7 +152,7 @@ func (g GUIDs) request(j *journal.Request, v safety.Verdict, _ string) error {
 
 func (g GUIDs) expect(v safety.Verdict, before safety.CardFacts) expectation {
 	return expectation{
-		kind: journal.GUIDs, flash: v.To, before: v.From, guids: v.GUIDs, oldGUIDs: before.GUIDs, checksum: before.Checksum, ownROM: true,
+		kind: journal.GUIDs, flash: v.To, before: v.From, guids: v.GUIDs, oldGUIDs: before.InFlash().GUIDs, checksum: before.Checksum, ownROM: true,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -136,7 +137,7 @@ func (o *Ops) inspect(ctx context.Context, h host.Host, facts *safety.CardFacts)
 // inspectedAs gives facts what an inspection has added to those of an earlier look
 // at the same card.
 func inspectedAs(facts, earlier safety.CardFacts) safety.CardFacts {
-	facts.HWID, facts.HWKnown, facts.HWIDErr = earlier.HWID, earlier.HWKnown, earlier.HWIDErr
+	facts.HWID = earlier.HWID
 	facts.UpdateMethod, facts.Failsafe, facts.Checksum = earlier.UpdateMethod, earlier.Failsafe, earlier.Checksum
 	facts.Verified, facts.VerifyError = earlier.Verified, earlier.VerifyError
 	return facts
@@ -149,8 +150,8 @@ func interrupted(facts *safety.CardFacts, err error) error {
 	if !errors.As(err, &busy) {
 		return err
 	}
-	facts.InUse, facts.FlashKnown, facts.FlashError = busy.Users, false, busy.Error()
-	facts.Verified, facts.Failsafe, facts.HWKnown = safety.VerifyUnknown, safety.FailsafeUnknown, false
+	facts.InUse, facts.Flash, facts.FlashError = busy.Users, nil, busy.Error()
+	facts.Verified, facts.Failsafe, facts.HWID = safety.VerifyUnknown, safety.FailsafeUnknown, fact.Unknown[ib.HWID](busy.Error())
 	return nil
 }
 
@@ -160,22 +161,22 @@ func (o *Ops) readHardware(ctx context.Context, h host.Host, facts *safety.CardF
 		return err
 	}
 	if reason != "" {
-		facts.HWIDErr = reason
+		facts.HWID = fact.Unknown[ib.HWID](reason)
 		return nil
 	}
 	hw, parseErr := mstflint.ParseHWQuery(out)
 	if parseErr != nil {
-		facts.HWIDErr = "mstflint hw query: " + parseErr.Error()
+		facts.HWID = fact.Unknown[ib.HWID]("mstflint hw query: " + parseErr.Error())
 		return nil //nolint:nilerr // an id that is not known is a finding, and a refusal
 	}
-	facts.HWID, facts.HWKnown = hw.ID, true
+	facts.HWID = fact.Known(hw.ID)
 	return nil
 }
 
 // readMethod asks who writes the flash in a burn; only the full query tells, and
 // ConnectX-3 has one way only.
 func (o *Ops) readMethod(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
-	if facts.Format == "FS2" {
+	if facts.InFlash().ImageType == "FS2" {
 		return nil
 	}
 	out, reason, err := o.ask(ctx, h, facts.PCI, mstflint.Query(facts.PCI, true))
@@ -243,7 +244,7 @@ func verified(facts *safety.CardFacts, v mstflint.Verification, status int) {
 	switch {
 	case v.OK && status == 0:
 		facts.Verified = safety.VerifyGood
-	case facts.BlankGUIDs && onlyBlank(v):
+	case facts.InFlash().BlankGUIDs && onlyBlank(v):
 		facts.Verified = safety.VerifyBlank
 	default:
 		facts.Verified, facts.VerifyError = safety.VerifyBad, v.Problem

@@ -112,7 +112,7 @@ func TestUsers_readers_of_ours_take_turns(t *testing.T) {
 		c.Card.Host.Invalidate()
 		go func() {
 			a, err := b.ops("a").AssessFirmware(ctx, c)
-			if err == nil && (!a.Card.FlashKnown || a.Card.Verified != safety.VerifyGood || len(a.Card.InUse) > 0) {
+			if err == nil && (!a.Card.FlashKnown() || a.Card.Verified != safety.VerifyGood || len(a.Card.InUse) > 0) {
 				err = errors.New(a.Card.FlashError + a.Card.VerifyError + strings.Join(a.Card.InUse, ";"))
 			}
 			errs <- err

@@ -86,7 +86,7 @@ func (o *Ops) write(ctx context.Context, ch change, first Assessment, work *Work
 		return overtaken(c, before, s, ch.what(), first.Verdict, final)
 	}
 	work.BackupPath = backup.Path
-	work.Did = append(work.Did, fmt.Sprintf("Backed up %s %s of card %s to %s.", first.Card.PSID, first.Card.FW, c.ID(), backup.Path))
+	work.Did = append(work.Did, fmt.Sprintf("Backed up %s %s of card %s to %s.", first.Card.InFlash().PSID, first.Card.InFlash().FW, c.ID(), backup.Path))
 	want := ch.expect(final, first.Card)
 	j := o.newJob(want.kind, c, s, card)
 	if err = ch.request(&j, final, backup.Path); err != nil {

@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -15,6 +16,10 @@ const notUnderstood = "output not understood"
 // readFlash reads the tool's view of the card's flash, or why there is none.
 func readFlash(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 	run, asked := a.Runs["flash "+c.PCI.String()]
+	unread := func(kind, why string) {
+		c.FlashFailure, c.FlashError = kind, why
+		c.FlashTaken = kind == inventory.FlashBusy || mstflint.FailureKind(kind).Contended()
+	}
 	switch {
 	case c.Virtual:
 		c.FlashError = "a virtual function has no flash of its own"
@@ -26,24 +31,24 @@ func readFlash(c *inventory.Card, s *inventory.Snapshot, a *collect.Answer) {
 		c.FlashError = fmt.Sprintf("the firmware of vendor %#04x is not handled by mstflint", c.VendorID)
 		return
 	case !asked && !s.MSTFlint.Present:
-		c.FlashFailure, c.FlashError = string(mstflint.FailureToolMissing), "mstflint is not installed"
+		unread(string(mstflint.FailureToolMissing), "mstflint is not installed")
 		return
 	}
 	if kind, text := inUse(c, s, asked && run.Status == 0); kind != "" {
-		c.FlashFailure, c.FlashError = kind, text
+		unread(kind, text)
 		return
 	}
 	if run.Status != 0 {
-		c.FlashFailure, c.FlashError = explain("mstflint", run)
+		unread(explain("mstflint", run))
 		return
 	}
 	img, err := mstflint.ParseQuery(run.Output)
 	if err != nil {
 		if f := mstflint.Diagnose(run.Status, run.Output, ""); f.Kind != mstflint.FailureNone {
-			c.FlashFailure, c.FlashError = explain("mstflint", run)
+			unread(explain("mstflint", run))
 			return
 		}
-		c.FlashFailure, c.FlashError = notUnderstood, "the output of mstflint q was not understood: "+err.Error()
+		unread(notUnderstood, "the output of mstflint q was not understood: "+err.Error())
 		return
 	}
 	c.Flash = flash(img)
@@ -95,7 +100,7 @@ func explain(program string, run collect.Run) (kind, text string) {
 
 func flash(img mstflint.Image) *inventory.Flash {
 	f := &inventory.Flash{
-		ImageType: img.Type, FW: img.FW, RunningFW: img.RunningFW, ReleaseDate: img.ReleaseDate, ProductVersion: img.ProductVersion,
+		ImageType: img.Type, FW: img.FW, RunningFW: img.RunningFW, ReleaseDate: isoDate(img.ReleaseDate), ProductVersion: img.ProductVersion,
 		DeviceID: img.DeviceID, PSID: string(img.PSID), GUIDs: img.GUIDs, BlankGUIDs: img.BlankGUIDs, VSD: img.VSD, SecurityAttrs: img.SecurityAttrs,
 	}
 	if img.Type != "FS2" {
@@ -107,4 +112,13 @@ func flash(img mstflint.Image) *inventory.Flash {
 		f.ROM = append(f.ROM, r.String())
 	}
 	return f
+}
+
+// isoDate reads the date of mstflint's query, day.month.year; empty if it is none.
+func isoDate(printed string) string {
+	date, err := time.Parse("2.1.2006", printed)
+	if err != nil {
+		return ""
+	}
+	return date.Format(time.DateOnly)
 }

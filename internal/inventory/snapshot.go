@@ -116,6 +116,7 @@ type Card struct {
 	// mstflint.FailureKind, "timeout", "output not understood", "busy" or "users not
 	// known"; empty if the card has no flash to ask for.
 	FlashFailure string
+	FlashTaken   bool // somebody else was at the card, or the flash semaphore is set
 }
 
 // Adapter is what the card is by its PCI id; ok is false for an unknown one.
@@ -149,21 +150,36 @@ type Port struct {
 	Netdev     string    // interface of this port; empty if none
 }
 
+// InFlash is what the tool reads from the card's flash; zero if that is not known, which
+// Flash says.
+func (c *Card) InFlash() Flash {
+	if c.Flash == nil {
+		return Flash{}
+	}
+	return *c.Flash
+}
+
+// FlashKnown reports whether the query of the flash succeeded.
+func (c *Card) FlashKnown() bool { return c.Flash != nil }
+
 // Flash is what the tool reads from the card's flash.
 type Flash struct {
 	ImageType      string // "FS2"
 	FW             ib.FWVersion
 	RunningFW      ib.FWVersion // only if it differs from FW and is known
-	ReleaseDate    string
-	ProductVersion string
+	ReleaseDate    string       // "2017-09-05"; empty: none
+	ProductVersion string       // empty: none
 	DeviceID       uint16
 	PSID           string // empty if the tool printed none
 	GUIDs          ib.GUIDSet
 	BlankGUIDs     bool
 	VSD            string
 	ROM            []string
-	SecurityAttrs  string
+	SecurityAttrs  string // empty or N/A: none
 }
+
+// HasROM reports whether the flash has a boot ROM.
+func (f Flash) HasROM() bool { return len(f.ROM) > 0 }
 
 // StoredLinkTypes are the link types by port that a card's own configuration has for
 // its next start; none if its firmware has no such setting. They are no part of the

@@ -27,8 +27,8 @@ func cardReach(card CardFacts, host HostFacts) []finding.Finding {
 	}
 	found = append(found, driverFindings(card, host)...)
 	found = append(found, toolFindings(card, host)...)
-	if card.SerialError != "" {
-		found = append(found, finding.SerialNumberUnknown.Find("%s: %s", card.PCI, card.SerialError).WithWayOut(host.Support.Lspci))
+	if there, looked := host.Commands["lspci"]; looked && !there {
+		found = append(found, finding.SerialNumberUnknown.Find("%s: %s", card.PCI, card.VPDError).WithWayOut(host.Support.Lspci))
 	}
 	return append(found, inUse(card, host)...)
 }
@@ -91,7 +91,7 @@ func driverFindings(card CardFacts, host HostFacts) []finding.Finding {
 
 // cardState gives the findings on what is in the card's flash now.
 func cardState(card CardFacts) []finding.Finding {
-	if !card.FlashKnown {
+	if !card.FlashKnown() {
 		f := finding.FlashUnreadable.Find("%s", orText(card.FlashError, "the query gave no answer"))
 		switch {
 		case card.FlashTaken:
@@ -103,7 +103,7 @@ func cardState(card CardFacts) []finding.Finding {
 		return []finding.Finding{f}
 	}
 	var found []finding.Finding
-	if s := secured(card.Security); s != "" {
+	if s := secured(card.InFlash().SecurityAttrs); s != "" {
 		found = append(found, finding.FirmwareSecure.Find("Security attributes: %s", s))
 	}
 	switch card.Verified {
@@ -114,7 +114,7 @@ func cardState(card CardFacts) []finding.Finding {
 	case VerifyGood, VerifyBlank:
 	}
 	if isOEM(card) {
-		found = append(found, finding.CardOfOEM.Find("PSID %s (%s), vendor data %q", card.PSID, orText(ib.PSID(card.PSID).Vendor(), "unknown company"), card.VSD))
+		found = append(found, finding.CardOfOEM.Find("PSID %s (%s), vendor data %q", card.InFlash().PSID, orText(ib.PSID(card.InFlash().PSID).Vendor(), "unknown company"), card.InFlash().VSD))
 	}
 	return found
 }
@@ -144,50 +144,50 @@ func secured(attrs string) string {
 // staged compares flash and running firmware; rule is what a difference means to
 // the caller.
 func staged(card CardFacts, rule *finding.Rule) []finding.Finding {
-	if !card.FlashKnown {
+	if !card.FlashKnown() {
 		return nil
 	}
 	if !card.RunningKnown && card.StagedBy != "" {
-		return []finding.Finding{rule.Find("In flash: %s %s. Job %s wrote it since the host started, and the card has not been restarted.", orText(card.PSID, "no PSID"), card.FW, card.StagedBy)}
+		return []finding.Finding{rule.Find("In flash: %s %s. Job %s wrote it since the host started, and the card has not been restarted.", orText(card.InFlash().PSID, "no PSID"), card.InFlash().FW, card.StagedBy)}
 	}
 	if !card.RunningKnown {
 		return []finding.Finding{finding.RunningUnknown.Find("Driver: %s", orText(card.Driver, "none"))}
 	}
-	if card.RunningAssumed && card.RunningPSID == card.PSID && card.RunningFW == card.FW {
-		return []finding.Finding{finding.RunningUnknown.Find("No RDMA device of %s shows its PSID; mstflint sees no other version running than %s, which is in flash", card.PCI, card.FW).
+	if card.RunningAssumed && card.RunningPSID == card.InFlash().PSID && card.RunningFW == card.InFlash().FW {
+		return []finding.Finding{finding.RunningUnknown.Find("No RDMA device of %s shows its PSID; mstflint sees no other version running than %s, which is in flash", card.PCI, card.InFlash().FW).
 			Granted("What the card runs is taken to be what is in its flash")}
 	}
-	if card.RunningPSID == card.PSID && card.RunningFW == card.FW {
+	if card.RunningPSID == card.InFlash().PSID && card.RunningFW == card.InFlash().FW {
 		return nil
 	}
-	return []finding.Finding{rule.Find("In flash: %s %s. Running: %s %s.", orText(card.PSID, "no PSID"), card.FW, orText(card.RunningPSID, "no PSID"), card.RunningFW)}
+	return []finding.Finding{rule.Find("In flash: %s %s. Running: %s %s.", orText(card.InFlash().PSID, "no PSID"), card.InFlash().FW, orText(card.RunningPSID, "no PSID"), card.RunningFW)}
 }
 
 // isOEM goes by the PSID and by the vendor data: these stay when a board gets
 // Mellanox' own firmware, and boards that were Mellanox' from the start have none.
 func isOEM(card CardFacts) bool {
-	switch strings.ToLower(strings.TrimSpace(card.VSD)) {
+	switch strings.ToLower(strings.TrimSpace(card.InFlash().VSD)) {
 	case "", "n/a":
 	default:
 		return true
 	}
-	switch ib.PSID(card.PSID).Vendor() {
+	switch ib.PSID(card.InFlash().PSID).Vendor() {
 	case "Mellanox", "NVIDIA":
 		return false
 	}
-	return card.PSID != ""
+	return card.InFlash().PSID != ""
 }
 
 // identity gives the findings on the GUIDs and MACs that are in flash now.
 // For a burn they are remarks: the burn keeps them.
 func identity(card CardFacts, lab LabFacts) []finding.Finding {
-	if !card.FlashKnown {
+	if !card.FlashKnown() {
 		return nil
 	}
-	g := card.GUIDs
+	g := card.InFlash().GUIDs
 	var found []finding.Finding
 	switch {
-	case card.BlankGUIDs:
+	case card.InFlash().BlankGUIDs:
 		found = append(found, finding.FlashGUIDsNeverSet.Find("mstflint: GUIDs/MACs values and their CRC are not set"))
 	case g.Node.IsZero() || g.Port1.IsZero() || g.MAC1.IsZero():
 		found = append(found, finding.FlashGUIDsZero.Find("Node %s, port 1 %s, port 2 %s, MAC %s", g.Node, g.Port1, g.Port2, g.MAC1))

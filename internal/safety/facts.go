@@ -1,71 +1,46 @@
 package safety
 
 import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
-// CardFacts is what is known of one card when the question is asked.
+// CardFacts is what is known of one card when the question is asked: what was found on
+// its host, and what follows from that or was read by a long look at the card alone.
 type CardFacts struct {
+	inventory.Card
 	Host     string
-	PCI      ib.PCIAddress
 	Identity IdentityFacts
-	VendorID uint16
-	DeviceID uint16
-	Chip     ib.Chip // zero Name: not in the table of chips
-	Livefish bool    // runs no firmware and shows its recovery PCI id
-	Virtual  bool    // an SR-IOV virtual function
-	Driver   string  // empty: none is bound
-	Ports    int     // as the kernel sees them; 0: unknown
-	// PartNumber is the board's, from its vital product data: "MCX354A-FCBT";
-	// empty: unreadable.
-	PartNumber string
+	// InUse are the programs of others that came to the card while it was looked at.
+	InUse []string
 
-	// HWID is the silicon's own id from the vendor tool; HWIDErr says why it is
-	// not known. Deep facts are zero before the card was inspected.
-	HWID    ib.HWID
-	HWKnown bool
-	HWIDErr string
+	// What an inspection gives; without one it is not known.
 
-	FlashKnown bool   // the query of the flash succeeded
-	FlashError string // why it did not
-	FlashTaken bool   // it did not because somebody else was at the card, or the flash semaphore is set
-	// InUse are the programs of others that were at the card when it was to be read.
-	InUse      []string
-	Format     string // "FS2"
-	PSID       string // as printed; empty: none or not printable
-	FW         ib.FWVersion
-	GUIDs      ib.GUIDSet
-	BlankGUIDs bool
-	HasROM     bool
-	Product    string // product version; empty: none
-	Release    string // release date, "2017-09-05"; empty: none
-	VSD        string
-	Security   string // "Security Attributes" of the query; empty or N/A: none
+	HWID fact.Of[ib.HWID] // the silicon's own id, from the vendor tool
 	// UpdateMethod is who writes the flash in a burn, "Legacy" for mstflint itself
 	// and "fw_ctrl" for the running firmware; empty: not asked. Not of FS2.
 	UpdateMethod string
 	Failsafe     FailsafeState
 	Checksum     string // identity-free, as mstflint checksum prints it; empty: unknown
+	Verified     VerifyState
+	VerifyError  string // what the tool said if it is not good
 
-	Verified    VerifyState
-	VerifyError string // what the tool said if it is not good
+	// What the card runs, by the driver or by the tool.
 
-	RunningKnown bool // the driver or the tool shows what runs
+	RunningKnown bool
 	// RunningAssumed says that no driver shows the PSID of what runs, and that
 	// the one in flash is taken for it, because the tool sees no other version.
 	RunningAssumed bool
 	RunningPSID    string
+	RunningFW      ib.FWVersion
 	// StagedBy is the job that wrote the flash since the host started, if nothing shows
 	// what the card runs.
 	StagedBy string
-	// SerialError says why the serial number could not be asked for; empty if it was.
-	SerialError string
-	RunningFW   ib.FWVersion
 }
 
 // Identified reports whether the flash could be read and names its board.
-func (c CardFacts) Identified() bool { return c.FlashKnown && c.PSID != "" }
+func (c CardFacts) Identified() bool { return c.InFlash().PSID != "" }
 
 // VerifyState is the outcome of the tool's verification of the flash.
 type VerifyState int

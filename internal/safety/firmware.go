@@ -15,7 +15,7 @@ func Firmware(in FirmwareInput) Verdict {
 		return restore(in)
 	}
 	v := Verdict{Action: ActionBurn, Activation: ActivationNone}
-	v.From = Flash{PSID: ib.PSID(in.Card.PSID), FW: in.Card.FW}
+	v.From = Flash{PSID: ib.PSID(in.Card.InFlash().PSID), FW: in.Card.InFlash().FW}
 	v.To = Flash{PSID: ib.PSID(in.Image.PSID), FW: in.Image.FW}
 
 	v.Findings = append(Image(in.Image), burnable(in.Image)...)
@@ -30,12 +30,12 @@ func Firmware(in FirmwareInput) Verdict {
 		return alreadyThere(v, in)
 	}
 	v.Findings = append(v.Findings, cardState(in.Card)...)
-	if in.Card.FlashKnown {
+	if in.Card.FlashKnown() {
 		v.Findings = append(v.Findings, later(in.Card)...)
 	}
 	v.Findings = append(v.Findings, staged(in.Card, finding.FlashNotRunning)...)
 	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
-	if in.Card.FlashKnown {
+	if in.Card.FlashKnown() {
 		v.Findings = append(v.Findings, match(in)...)
 	}
 	v.Findings = append(v.Findings, machine(in.Card, in.Host, 4*in.Image.Size+spaceReserve)...)
@@ -55,13 +55,13 @@ func Firmware(in FirmwareInput) Verdict {
 // where both are known, else what the query of the flash says of its build; an
 // empty PSID never equals another.
 func Holds(card CardFacts, img ImageFacts) bool {
-	if !card.Identified() || card.PSID != img.PSID || card.FW != img.FW {
+	if !card.Identified() || card.InFlash().PSID != img.PSID || card.InFlash().FW != img.FW {
 		return false
 	}
 	if card.Checksum != "" && img.Checksum != "" {
 		return card.Checksum == img.Checksum
 	}
-	return alike(card.Release, img.Release) && alike(card.Product, img.Product)
+	return alike(card.InFlash().ReleaseDate, img.Release) && alike(card.InFlash().ProductVersion, img.Product)
 }
 
 // alike compares what one side may not state.
@@ -72,7 +72,7 @@ func alike(a, b string) bool { return a == "" || b == "" || a == b }
 func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 	v.Action = ActionNone
 	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
-	running := in.Card.RunningKnown && in.Card.RunningPSID == in.Card.PSID && in.Card.RunningFW == in.Card.FW
+	running := in.Card.RunningKnown && in.Card.RunningPSID == in.Card.InFlash().PSID && in.Card.RunningFW == in.Card.InFlash().FW
 	if running || !in.Card.RunningKnown {
 		return seal(v, in.Card, false)
 	}
@@ -94,13 +94,13 @@ func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 func burnAnswers(in FirmwareInput) []Question {
 	var qs []Question
 	// Of later chips the image's ROM is taken without a question.
-	if !laterChip(in.Card) && in.Card.HasROM && in.Image.HasROM && in.Card.Product == "" && in.Image.Product == "" {
+	if !laterChip(in.Card) && in.Card.InFlash().HasROM() && in.Image.HasROM && in.Card.InFlash().ProductVersion == "" && in.Image.Product == "" {
 		qs = append(qs, QuestionROM)
 	}
-	if in.Image.FW.Compare(in.Card.FW) <= 0 {
+	if in.Image.FW.Compare(in.Card.InFlash().FW) <= 0 {
 		qs = append(qs, QuestionVersion)
 	}
-	if in.Card.PSID != in.Image.PSID {
+	if in.Card.InFlash().PSID != in.Image.PSID {
 		qs = append(qs, QuestionPSID)
 	}
 	return qs

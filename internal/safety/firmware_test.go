@@ -19,7 +19,7 @@ var firmwareCases = []struct {
 }{
 	{"FW080", finding.Refuse, "another card", func(in *FirmwareInput) { in.Card.Identity.Now.Serial = "MT1234X00002" }},
 	{"FW080", finding.Refuse, "another card that has the image", func(in *FirmwareInput) {
-		in.Card.PSID, in.Card.FW, in.Card.Checksum = in.Image.PSID, in.Image.FW, in.Image.Checksum
+		in.Card.Flash.PSID, in.Card.Flash.FW, in.Card.Checksum = in.Image.PSID, in.Image.FW, in.Image.Checksum
 		in.Card.Identity.Now.Serial = "MT1234X00002"
 	}},
 	{"FW081", finding.Refuse, "nothing recorded", func(in *FirmwareInput) { in.Card.Identity.Recorded = ib.Identity{} }},
@@ -55,7 +55,7 @@ var firmwareCases = []struct {
 	{"FW061", finding.Refuse, "chip that was not tried", func(in *FirmwareInput) { laterCard(in, 0x1021) }},
 	{"FW042", finding.Refuse, "secure ConnectX-5", func(in *FirmwareInput) {
 		c := laterCard(in, 0x1017)
-		c.Security, c.UpdateMethod = "secure-fw", "fw_ctrl"
+		c.Flash.SecurityAttrs, c.UpdateMethod = "secure-fw", "fw_ctrl"
 	}},
 	{"FW010", finding.Refuse, "FS3 not parsed", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageUnsupported, "FS3" }},
 	{"FW011", finding.Refuse, "no hardware ids", func(in *FirmwareInput) { in.Image.HWIDs = nil }},
@@ -64,48 +64,48 @@ var firmwareCases = []struct {
 	{"FW014", finding.Refuse, "encrypted", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageEncrypted, "the section table" }},
 	{"FW020", finding.Refuse, "other chip", func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f5}, {ID: 0x1f5, Rev: 1}} }},
 	{"FW021", finding.Refuse, "other revision", func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f7, Rev: 1}} }},
-	{"FW022", finding.Refuse, "silicon unknown", func(in *FirmwareInput) { in.Card.HWKnown, in.Card.HWIDErr = false, "not permitted" }},
-	{"FW023", finding.NeedsConsent, "cross-flash", func(in *FirmwareInput) { in.Card.PSID, in.Card.RunningPSID = psidEN, psidEN }},
+	{"FW022", finding.Refuse, "silicon unknown", func(in *FirmwareInput) { in.Card.HWID = fact.Unknown[ib.HWID]("not permitted") }},
+	{"FW023", finding.NeedsConsent, "cross-flash", func(in *FirmwareInput) { in.Card.Flash.PSID, in.Card.RunningPSID = psidEN, psidEN }},
 	{"FW023", finding.Note, "cross-flash allowed", func(in *FirmwareInput) {
-		in.Card.PSID, in.Card.RunningPSID = psidEN, psidEN
+		in.Card.Flash.PSID, in.Card.RunningPSID = psidEN, psidEN
 		in.Request.PSIDChange = &PSIDChange{From: psidEN, To: psidVPI}
 	}},
 	{"FW024", finding.NeedsConsent, "consent to another pair", func(in *FirmwareInput) {
-		in.Card.PSID, in.Card.RunningPSID = psidEN, psidEN
+		in.Card.Flash.PSID, in.Card.RunningPSID = psidEN, psidEN
 		in.Request.PSIDChange = &PSIDChange{From: "MT_9999999999", To: psidVPI}
 	}},
-	{"FW025", finding.Refuse, "no PSID in flash", func(in *FirmwareInput) { in.Card.PSID, in.Card.RunningPSID = "", "" }},
-	{"FW025", finding.Refuse, "PSID only in the running firmware", func(in *FirmwareInput) { in.Card.PSID, in.Image.PSID = "", ""; in.Image.PSID = psidVPI }},
+	{"FW025", finding.Refuse, "no PSID in flash", func(in *FirmwareInput) { in.Card.Flash.PSID, in.Card.RunningPSID = "", "" }},
+	{"FW025", finding.Refuse, "PSID only in the running firmware", func(in *FirmwareInput) { in.Card.Flash.PSID, in.Image.PSID = "", ""; in.Image.PSID = psidVPI }},
 	{"FW026", finding.NeedsConsent, "older", func(in *FirmwareInput) {
-		in.Card.FW, in.Card.RunningFW = ib.MustParseFWVersion("2.42.5700"), ib.MustParseFWVersion("2.42.5700")
+		in.Card.Flash.FW, in.Card.RunningFW = ib.MustParseFWVersion("2.42.5700"), ib.MustParseFWVersion("2.42.5700")
 	}},
 	{"FW027", finding.NeedsConsent, "downgrade of another pair", func(in *FirmwareInput) {
-		in.Card.FW, in.Card.RunningFW = ib.MustParseFWVersion("2.42.5700"), ib.MustParseFWVersion("2.42.5700")
+		in.Card.Flash.FW, in.Card.RunningFW = ib.MustParseFWVersion("2.42.5700"), ib.MustParseFWVersion("2.42.5700")
 		in.Request.Downgrade = &Downgrade{From: fw242, To: fw236}
 	}},
 	{"FW026", finding.NeedsConsent, "older notation", func(in *FirmwareInput) { in.Image.FW = ib.MustParseFWVersion("2.1100.6630") }},
 	{"FW035", finding.NeedsConsent, "other branch", func(in *FirmwareInput) { branches(in) }},
 	{"FW035", finding.Note, "other branch allowed", func(in *FirmwareInput) {
 		branches(in)
-		in.Request.Branch = &BranchChange{From: in.Card.FW, To: in.Image.FW}
+		in.Request.Branch = &BranchChange{From: in.Card.Flash.FW, To: in.Image.FW}
 	}},
 	{"FW036", finding.NeedsConsent, "other branch of another pair", func(in *FirmwareInput) {
 		branches(in)
-		in.Request.Branch = &BranchChange{From: in.Card.FW, To: fw242}
+		in.Request.Branch = &BranchChange{From: in.Card.Flash.FW, To: fw242}
 	}},
-	{"FW028", finding.NeedsConsent, "same version, other content", func(in *FirmwareInput) { in.Card.FW, in.Card.RunningFW = fw242, fw242 }},
+	{"FW028", finding.NeedsConsent, "same version, other content", func(in *FirmwareInput) { in.Card.Flash.FW, in.Card.RunningFW = fw242, fw242 }},
 	{"FW029", finding.NeedsConsent, "reinstall of another version", func(in *FirmwareInput) {
-		in.Card.FW, in.Card.RunningFW = fw242, fw242
+		in.Card.Flash.FW, in.Card.RunningFW = fw242, fw242
 		in.Request.Reinstall = "2.36.5000"
 	}},
 	{"FW030", finding.Refuse, "format of another generation", func(in *FirmwareInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
-	{"FW050", finding.Warn, "OEM board that was cross-flashed before", func(in *FirmwareInput) { in.Card.VSD = "HP544+FLR" }},
+	{"FW050", finding.Warn, "OEM board that was cross-flashed before", func(in *FirmwareInput) { in.Card.Flash.VSD = "HP544+FLR" }},
 	{"FW031", finding.Warn, "OEM board", func(in *FirmwareInput) {
-		in.Card.PSID, in.Card.RunningPSID = "HP_9380110017", "HP_9380110017"
+		in.Card.Flash.PSID, in.Card.RunningPSID = "HP_9380110017", "HP_9380110017"
 		in.Request.PSIDChange = &PSIDChange{From: "HP_9380110017", To: psidVPI}
 	}},
 	{"FW032", finding.Note, "both have a ROM", func(in *FirmwareInput) {
-		in.Card.HasROM, in.Image.HasROM, in.Card.Product, in.Image.Product = true, true, "", ""
+		in.Card.Flash.ROM, in.Image.HasROM, in.Card.Flash.ProductVersion, in.Image.Product = []string{"PXE"}, true, "", ""
 	}},
 	{"FW033", finding.Warn, "board of another model", func(in *FirmwareInput) {
 		in.Card.PartNumber, in.Image.PRSName = "MCX314A-BCCT", "cx3pro-1_MCX354A_FCC.prs"
@@ -117,26 +117,26 @@ var firmwareCases = []struct {
 	{"FW040", finding.Refuse, "other vendor", func(in *FirmwareInput) { in.Card.VendorID = 0x8086 }},
 	{"FW040", finding.Refuse, "unknown chip", func(in *FirmwareInput) { in.Card.Chip = ib.Chip{} }},
 	{"FW041", finding.Refuse, "livefish", func(in *FirmwareInput) { in.Card.Livefish = true }},
-	{"FW042", finding.Refuse, "secure firmware", func(in *FirmwareInput) { in.Card.Security = "secure-fw, dev" }},
+	{"FW042", finding.Refuse, "secure firmware", func(in *FirmwareInput) { in.Card.Flash.SecurityAttrs = "secure-fw, dev" }},
 	{"FW043", finding.Refuse, "flash damaged", func(in *FirmwareInput) { in.Card.Verified, in.Card.VerifyError = VerifyBad, "DDR: wrong CRC" }},
-	{"FW044", finding.Refuse, "flash unreadable", func(in *FirmwareInput) { in.Card.FlashKnown, in.Card.FlashError = false, "semaphore" }},
+	{"FW044", finding.Refuse, "flash unreadable", func(in *FirmwareInput) { in.Card.Flash, in.Card.FlashError = nil, "semaphore" }},
 	{"FW045", finding.Refuse, "staged image", func(in *FirmwareInput) { in.Card.RunningFW = ib.MustParseFWVersion("2.30.8000") }},
 	{"FW045", finding.Refuse, "staged PSID", func(in *FirmwareInput) { in.Card.RunningPSID = psidEN }},
-	{"FW046", finding.Warn, "zero GUIDs", func(in *FirmwareInput) { in.Card.GUIDs.Node = 0 }},
-	{"FW047", finding.Refuse, "blank card", func(in *FirmwareInput) { in.Card.BlankGUIDs = true }},
-	{"FW048", finding.Note, "EN card", func(in *FirmwareInput) { in.Card.GUIDs.Node = ^ib.GUID(0) }},
+	{"FW046", finding.Warn, "zero GUIDs", func(in *FirmwareInput) { in.Card.Flash.GUIDs.Node = 0 }},
+	{"FW047", finding.Refuse, "blank card", func(in *FirmwareInput) { in.Card.Flash.BlankGUIDs = true }},
+	{"FW048", finding.Note, "EN card", func(in *FirmwareInput) { in.Card.Flash.GUIDs.Node = ^ib.GUID(0) }},
 	{"FW049", finding.Warn, "duplicate", func(in *FirmwareInput) {
-		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: in.Card.GUIDs}}
+		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: in.Card.Flash.GUIDs}}
 	}},
 	{"FW050", finding.Warn, "OEM", func(in *FirmwareInput) {
-		in.Card.PSID, in.Card.RunningPSID, in.Image.PSID = "DEL9100001019", "DEL9100001019", "DEL9100001019"
+		in.Card.Flash.PSID, in.Card.RunningPSID, in.Image.PSID = "DEL9100001019", "DEL9100001019", "DEL9100001019"
 	}},
 	{"FW051", finding.Refuse, "no tool", func(in *FirmwareInput) { in.Host.MSTFlint.Present = false }},
 	{"FW051", finding.Refuse, "no tool on TrueNAS", func(in *FirmwareInput) { in.Host.MSTFlint.Present, in.Host.Support.Mstflint = false, "Update TrueNAS." }},
 	{"FW052", finding.Refuse, "tool crashes", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.31.0" }},
 	{"FW052", finding.Refuse, "tool too old", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.6.0" }},
 	{"FW052", finding.Refuse, "version of the tool unknown", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "" }},
-	{"FW062", finding.Warn, "no pciutils", func(in *FirmwareInput) { in.Card.SerialError = "lspci is not installed" }},
+	{"FW062", finding.Warn, "no pciutils", func(in *FirmwareInput) { in.Card.VPDError, in.Host.Commands["lspci"] = "lspci is not installed", false }},
 	{"FW045", finding.Refuse, "a job has written since the start, and no driver shows what runs", func(in *FirmwareInput) {
 		in.Card.RunningKnown, in.Card.Driver, in.Card.RunningPSID, in.Card.StagedBy = false, "", "", "J"
 	}},
@@ -150,7 +150,7 @@ var firmwareCases = []struct {
 		in.Card.Driver, in.Host.Support.NoDriver = "", "kernels of RHEL 10 are built without mlx4"
 	}},
 	{"HO045", finding.Refuse, "burn by hand", func(in *FirmwareInput) {
-		in.Card.FlashKnown, in.Card.FlashError = false, "busy"
+		in.Card.Flash, in.Card.FlashError = nil, "busy"
 		in.Host.Users = fact.Known([]inventory.CardUser{burnAt(here)})
 	}},
 	{"HO045", finding.Refuse, "somebody came while the card was read", func(in *FirmwareInput) {
@@ -295,7 +295,7 @@ func TestVerdict_cannot_be_forged(t *testing.T) {
 
 func TestFirmware_answers_only_what_was_allowed(t *testing.T) {
 	in := goodFirmware()
-	in.Card.PSID, in.Card.RunningPSID, in.Card.FW, in.Card.RunningFW = psidEN, psidEN, fw242, fw242
+	in.Card.Flash.PSID, in.Card.RunningPSID, in.Card.Flash.FW, in.Card.RunningFW = psidEN, psidEN, fw242, fw242
 	in.Request.PSIDChange = &PSIDChange{From: psidEN, To: psidVPI}
 	v := Firmware(in)
 	if len(v.Answers) != 2 || v.Answers[0] != QuestionVersion || v.Answers[1] != QuestionPSID {
@@ -309,7 +309,7 @@ func TestFirmware_answers_only_what_was_allowed(t *testing.T) {
 
 func TestFirmware_nothing_to_do(t *testing.T) {
 	in := goodFirmware()
-	in.Card.FW, in.Card.RunningFW, in.Card.Checksum, in.Card.Product = fw242, fw242, "bb", in.Image.Product
+	in.Card.Flash.FW, in.Card.RunningFW, in.Card.Checksum, in.Card.Flash.ProductVersion = fw242, fw242, "bb", in.Image.Product
 	if v := Firmware(in); v.Action != ActionNone || v.Activation != ActivationNone || v.Blocked() {
 		t.Errorf("the same content: %+v", v)
 	}
@@ -339,7 +339,7 @@ func TestFirmware_without_a_restart_disturbs_nobody(t *testing.T) {
 		t.Errorf("findings %+v", v.Findings)
 	}
 	in.Request.Activation = ActivationReboot
-	in.Card.FW, in.Card.Checksum = fw242, "bb" // burned, and only the restart is left
+	in.Card.Flash.FW, in.Card.Checksum = fw242, "bb" // burned, and only the restart is left
 	if v := Firmware(in); !v.Blocked() || !v.Has(finding.HostScansPool) || !v.Has(finding.HostServesShares) {
 		t.Errorf("a restart that is left over: %+v", v.Findings)
 	}
@@ -381,7 +381,7 @@ func TestFirmware_names_the_way_out_of_recovery(t *testing.T) {
 
 func TestFirmware_waits_for_a_running_job(t *testing.T) {
 	in := goodFirmware()
-	in.Card.FlashKnown = false // the job holds the lock
+	in.Card.Flash = nil // the job holds the lock
 	in.Host.Jobs = []inventory.Job{journal("j", here, true)}
 	if v := Firmware(in); v.Action != ActionWait || v.Blocked() || v.Permits(ActionBurn, "intel9/0000:01:00.0") {
 		t.Errorf("verdict %+v", v)
@@ -390,7 +390,7 @@ func TestFirmware_waits_for_a_running_job(t *testing.T) {
 
 func TestFirmware_consents_are_literal(t *testing.T) {
 	in := goodFirmware()
-	in.Card.PSID, in.Card.RunningPSID = psidEN, psidEN
+	in.Card.Flash.PSID, in.Card.RunningPSID = psidEN, psidEN
 	f := expectFinding(t, Firmware(in).Findings, "FW023", finding.NeedsConsent)
 	if want := `allow_psid_change = { from = "MT_9200111023", to = "MT_9090111019" }`; f.Consent != want {
 		t.Errorf("consent %s, want %s", f.Consent, want)
@@ -404,7 +404,7 @@ func TestFirmware_consents_are_literal(t *testing.T) {
 		t.Errorf("evidence does not say which half is off: %s", f.Evidence)
 	}
 	in = goodFirmware()
-	in.Card.FW, in.Card.RunningFW, in.Image.FW = fw242, fw242, fw236
+	in.Card.Flash.FW, in.Card.RunningFW, in.Image.FW = fw242, fw242, fw236
 	f = expectFinding(t, Firmware(in).Findings, "FW026", finding.NeedsConsent)
 	if want := `allow_downgrade = { from = "2.42.5000", to = "2.36.5000" }`; f.Consent != want {
 		t.Errorf("consent %s, want %s", f.Consent, want)

@@ -31,11 +31,14 @@ func goodCard() CardFacts {
 	chip, _ := ib.ChipByPCI(0x1007)
 	who := ib.Identity{Serial: "MT1234X00001", Part: "MCX314A-BCCT", Chip: chip.Name}
 	return CardFacts{
-		Identity: IdentityFacts{Recorded: who, Now: who},
-		Host:     "intel9", PCI: here, VendorID: ib.MellanoxVendor, DeviceID: 0x1007, Chip: chip, Driver: "mlx4_core", Ports: 2,
-		HWID: ib.HWID{ID: 0x1f7}, HWKnown: true, FlashKnown: true, Format: "FS2", PSID: psidVPI, FW: fw236,
-		GUIDs: guidSet(0xe41d2d0300e44ed0, 0xe41d2de44ed0), Product: "02.36.50.00", Failsafe: FailsafeYes,
-		Checksum: "aa", Verified: VerifyGood, RunningKnown: true, RunningPSID: psidVPI, RunningFW: fw236,
+		Identity: IdentityFacts{Recorded: who, Now: who}, Host: "intel9", HWID: fact.Known(ib.HWID{ID: 0x1f7}),
+		Failsafe: FailsafeYes, Checksum: "aa", Verified: VerifyGood, RunningKnown: true, RunningPSID: psidVPI, RunningFW: fw236,
+		Card: inventory.Card{
+			PCI: here, VendorID: ib.MellanoxVendor, DeviceID: 0x1007, Chip: chip, Driver: "mlx4_core", Ports: []inventory.Port{{Number: 1}, {Number: 2}},
+			Flash: &inventory.Flash{
+				ImageType: "FS2", PSID: psidVPI, FW: fw236, GUIDs: guidSet(0xe41d2d0300e44ed0, 0xe41d2de44ed0), ProductVersion: "02.36.50.00",
+			},
+		},
 	}
 }
 
@@ -48,8 +51,8 @@ func goodImage() ImageFacts {
 
 // branches are versions of one line in two branches.
 func branches(in *FirmwareInput) {
-	in.Card.FW, in.Image.FW = ib.MustParseFWVersion("2.1100.6630"), ib.MustParseFWVersion("2.1202.1000")
-	in.Card.RunningFW = in.Card.FW
+	in.Card.Flash.FW, in.Image.FW = ib.MustParseFWVersion("2.1100.6630"), ib.MustParseFWVersion("2.1202.1000")
+	in.Card.RunningFW = in.Card.Flash.FW
 }
 
 // goodHost has the card's two interfaces, one of another card, a bond over both, and
@@ -120,7 +123,7 @@ func goodFirmware() FirmwareInput {
 
 func goodBackup() *BackupFacts {
 	c := goodCard()
-	return &BackupFacts{Path: "/backups/x", SHA256: "11", TwoReadsEqual: true, ToolVerified: true, Parsed: true, PSID: c.PSID, FW: c.FW, GUIDs: c.GUIDs}
+	return &BackupFacts{Path: "/backups/x", SHA256: "11", TwoReadsEqual: true, ToolVerified: true, Parsed: true, PSID: c.Flash.PSID, FW: c.Flash.FW, GUIDs: c.Flash.GUIDs}
 }
 
 func goodGUIDs() GUIDInput {

@@ -153,7 +153,7 @@ func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []f
 // the image in flash, so that the card must be in the state a burn needs.
 func GUIDs(in GUIDInput) Verdict {
 	v := Verdict{Action: ActionSetGUIDs, GUIDs: completed(in)}
-	v.From = Flash{PSID: ib.PSID(in.Card.PSID), FW: in.Card.FW}
+	v.From = Flash{PSID: ib.PSID(in.Card.InFlash().PSID), FW: in.Card.InFlash().FW}
 	v.To = v.From
 	v.Findings = GUIDValues(in.Card.Host, in.Card.PCI, in.Request, in.Lab)
 	if w, running := waiting(in.Card, in.Host, v.Findings); running {
@@ -166,14 +166,14 @@ func GUIDs(in GUIDInput) Verdict {
 	if v.Blocked() {
 		return seal(v, in.Card, false)
 	}
-	if in.Card.FlashKnown && !in.Card.BlankGUIDs && in.Card.GUIDs == v.GUIDs {
+	if in.Card.FlashKnown() && !in.Card.InFlash().BlankGUIDs && in.Card.InFlash().GUIDs == v.GUIDs {
 		v.Action = ActionNone
 		return seal(inEffect(v, in), in.Card, false)
 	}
 	v.Findings = append(v.Findings, in.Lab.unseen(in, v.GUIDs)...)
 	v.Findings = append(v.Findings, cardState(in.Card)...)
 	v.Findings = append(v.Findings, staged(in.Card, finding.GUIDsBeforeFirstRun)...)
-	if _, err := ib.ParsePSID(in.Card.PSID); in.Card.FlashKnown && err != nil {
+	if _, err := ib.ParsePSID(in.Card.InFlash().PSID); in.Card.FlashKnown() && err != nil {
 		v.Findings = append(v.Findings, finding.PSIDUnknown.Find("mstflint query: %v", err))
 	}
 	v.Findings = append(v.Findings, replaced(in)...)
@@ -184,7 +184,7 @@ func GUIDs(in GUIDInput) Verdict {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
 	}
 	v.Findings = append(v.Findings, backup(in.Card, in.Backup)...)
-	if !in.Card.BlankGUIDs {
+	if !in.Card.InFlash().BlankGUIDs {
 		v.Answers = []Question{QuestionGUIDs}
 	}
 	return seal(v, in.Card, in.Backup != nil)
@@ -206,8 +206,8 @@ func inEffect(v Verdict, in GUIDInput) Verdict {
 }
 
 func replaced(in GUIDInput) []finding.Finding {
-	req, g := in.Request, in.Card.GUIDs
-	if in.Card.BlankGUIDs {
+	req, g := in.Request, in.Card.InFlash().GUIDs
+	if in.Card.InFlash().BlankGUIDs {
 		if req.HasGUIDs && req.HasMACs {
 			return nil
 		}
@@ -224,10 +224,10 @@ func replaced(in GUIDInput) []finding.Finding {
 func completed(in GUIDInput) ib.GUIDSet {
 	set := in.Request.Want
 	if !in.Request.HasGUIDs {
-		set.Node, set.Port1, set.Port2, set.SystemImage = in.Card.GUIDs.Node, in.Card.GUIDs.Port1, in.Card.GUIDs.Port2, in.Card.GUIDs.SystemImage
+		set.Node, set.Port1, set.Port2, set.SystemImage = in.Card.InFlash().GUIDs.Node, in.Card.InFlash().GUIDs.Port1, in.Card.InFlash().GUIDs.Port2, in.Card.InFlash().GUIDs.SystemImage
 	}
 	if !in.Request.HasMACs {
-		set.MAC1, set.MAC2 = in.Card.GUIDs.MAC1, in.Card.GUIDs.MAC2
+		set.MAC1, set.MAC2 = in.Card.InFlash().GUIDs.MAC1, in.Card.InFlash().GUIDs.MAC2
 	}
 	return set
 }

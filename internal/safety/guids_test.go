@@ -35,12 +35,12 @@ var guidCases = []struct {
 	}},
 	{"GU008", finding.Refuse, "group MAC", func(in *GUIDInput) { in.Request.Want.MAC1 = 0x010203040506 }},
 	{"GU009", finding.Refuse, "ports equal", func(in *GUIDInput) { in.Request.Want.Port2 = in.Request.Want.Port1 }},
-	{"GU010", finding.Refuse, "blank card, GUIDs only", func(in *GUIDInput) { in.Card.BlankGUIDs, in.Request.HasMACs = true, false }},
+	{"GU010", finding.Refuse, "blank card, GUIDs only", func(in *GUIDInput) { in.Card.Flash.BlankGUIDs, in.Request.HasMACs = true, false }},
 	{"GU011", finding.Note, "replaces", func(*GUIDInput) {}},
 	{"GU012", finding.Warn, "invented MAC prefix", func(in *GUIDInput) { in.Request.Want.MAC1 = 0x020000000001 }},
 	{"GU014", finding.Refuse, "ConnectX-4", func(in *GUIDInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
 	{"GU013", finding.Warn, "staged image", func(in *GUIDInput) { in.Card.RunningFW = fw242 }},
-	{"FW025", finding.Refuse, "no PSID", func(in *GUIDInput) { in.Card.PSID, in.Card.RunningPSID = "", "" }},
+	{"FW025", finding.Refuse, "no PSID", func(in *GUIDInput) { in.Card.Flash.PSID, in.Card.RunningPSID = "", "" }},
 	{"GU015", finding.Refuse, "GUID of a node in the fabric", func(in *GUIDInput) {
 		in.Lab.Fabric = fact.Known([]FabricNode{{Name: "printer", Via: "intel9 mlx4_0/1", GUIDs: []ib.GUID{in.Request.Want.Port2}}})
 	}},
@@ -67,11 +67,11 @@ func TestGUIDs_findings(t *testing.T) {
 // A fabric that nobody could look at matters only where GUIDs change.
 func TestGUIDs_fabric_unseen(t *testing.T) {
 	for name, change := range map[string]func(*GUIDInput){
-		"nothing is written": func(in *GUIDInput) { in.Request.Want = in.Card.GUIDs },
+		"nothing is written": func(in *GUIDInput) { in.Request.Want = in.Card.Flash.GUIDs },
 		"MACs alone":         func(in *GUIDInput) { in.Request.HasGUIDs = false },
 		"MACs, and GUIDs as they are": func(in *GUIDInput) {
 			mac1, mac2 := in.Request.Want.MAC1, in.Request.Want.MAC2
-			in.Request.Want = in.Card.GUIDs
+			in.Request.Want = in.Card.Flash.GUIDs
 			in.Request.Want.MAC1, in.Request.Want.MAC2 = mac1, mac2
 		},
 	} {
@@ -89,7 +89,7 @@ func TestGUIDs_keeps_the_half_not_asked_for(t *testing.T) {
 	in.Request.HasMACs, in.Request.Want.MAC1, in.Request.Want.MAC2 = false, 0, 0
 	in.Backup = goodBackup()
 	v := GUIDs(in)
-	if v.Blocked() || v.GUIDs.MAC1 != in.Card.GUIDs.MAC1 || v.GUIDs.Node != in.Request.Want.Node {
+	if v.Blocked() || v.GUIDs.MAC1 != in.Card.Flash.GUIDs.MAC1 || v.GUIDs.Node != in.Request.Want.Node {
 		t.Fatalf("verdict %+v", v)
 	}
 	if !v.Permits(ActionSetGUIDs, "intel9/0000:01:00.0") || len(v.Answers) != 1 || v.Answers[0] != QuestionGUIDs {
@@ -99,7 +99,7 @@ func TestGUIDs_keeps_the_half_not_asked_for(t *testing.T) {
 
 func TestGUIDs_nothing_to_do(t *testing.T) {
 	in := goodGUIDs()
-	in.Request.Want = in.Card.GUIDs
+	in.Request.Want = in.Card.Flash.GUIDs
 	if v := GUIDs(in); v.Action != ActionNone || v.Blocked() {
 		t.Errorf("verdict %+v", v)
 	}

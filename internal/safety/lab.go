@@ -57,9 +57,9 @@ func (l LabFacts) strangers(want ib.GUIDSet) []string {
 // unseen is what a fabric that nobody could look at weighs: as much as a node that has
 // one of the GUIDs. It matters only where the card gets other GUIDs than it has.
 func (l LabFacts) unseen(in GUIDInput, becomes ib.GUIDSet) []finding.Finding {
-	has := in.Card.GUIDs
+	has := in.Card.InFlash().GUIDs
 	has.MAC1, has.MAC2 = becomes.MAC1, becomes.MAC2
-	keeps := in.Card.FlashKnown && !in.Card.BlankGUIDs && has == becomes
+	keeps := in.Card.FlashKnown() && !in.Card.InFlash().BlankGUIDs && has == becomes
 	if l.Fabric.Known() || !in.Request.HasGUIDs || keeps {
 		return nil
 	}

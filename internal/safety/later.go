@@ -29,11 +29,11 @@ func later(card CardFacts) []finding.Finding {
 	if why := unprovenChips[card.Chip.Name]; why != "" {
 		found = append(found, finding.ChipUnproven.Find("The card is a %s: %s", card.Chip.Name, why))
 	}
-	if secured(card.Security) != "" || strings.EqualFold(card.UpdateMethod, "Legacy") {
+	if secured(card.InFlash().SecurityAttrs) != "" || strings.EqualFold(card.UpdateMethod, "Legacy") {
 		return found // FW042 says what secure firmware means
 	}
 	return append(found, finding.FirmwareControlsUpdates.Find("mstflint q full: Default Update Method: %s; Security Attributes: %s",
-		orText(card.UpdateMethod, "not known"), orText(card.Security, "not known")))
+		orText(card.UpdateMethod, "not known"), orText(card.InFlash().SecurityAttrs, "not known")))
 }
 
 // rearranged gives the finding on an image that wants the flash divided otherwise.

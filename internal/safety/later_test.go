@@ -5,18 +5,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 // laterCard makes card and image those of a later chip, with nothing against a burn.
 func laterCard(in *FirmwareInput, device uint16) *CardFacts {
 	c := &in.Card
 	c.Chip, _ = ib.ChipByPCI(device)
-	c.DeviceID, c.Driver, c.Format, c.UpdateMethod, c.Security, c.Ports = device, "mlx5_core", c.Chip.Format, "Legacy", "N/A", 1
-	c.HWID = ib.HWID{ID: c.Chip.HWID}
-	c.GUIDs = ib.GUIDSet{Node: 0xec0d9a030076eae2, Port1: 0xec0d9a030076eae2, SystemImage: 0xec0d9a030076eae2, MAC1: 0xec0d9a76eae2}
-	in.Image.Format, in.Image.HWIDs = c.Chip.Format, []ib.HWID{c.HWID}
+	c.DeviceID, c.Driver, c.Flash.ImageType, c.UpdateMethod, c.Flash.SecurityAttrs, c.Ports = device, "mlx5_core", c.Chip.Format, "Legacy", "N/A", []inventory.Port{{Number: 1}}
+	silicon := ib.HWID{ID: c.Chip.HWID}
+	c.HWID = fact.Known(silicon)
+	c.Flash.GUIDs = ib.GUIDSet{Node: 0xec0d9a030076eae2, Port1: 0xec0d9a030076eae2, SystemImage: 0xec0d9a030076eae2, MAC1: 0xec0d9a76eae2}
+	in.Image.Format, in.Image.HWIDs = c.Chip.Format, []ib.HWID{silicon}
 	return c
 }
 
@@ -25,7 +28,7 @@ func TestFirmware_of_later_chips(t *testing.T) {
 		in := goodFirmware()
 		laterCard(&in, device)
 		in.Backup = goodBackup()
-		in.Backup.GUIDs = in.Card.GUIDs
+		in.Backup.GUIDs = in.Card.Flash.GUIDs
 		in.Backup.Layout = FlashLayout{Slot: 1 << 23}
 		in.Image.Slot = 1 << 23
 		v := Firmware(in)
@@ -41,8 +44,8 @@ func TestFirmware_of_later_chips(t *testing.T) {
 func TestFirmware_never_answers_for_the_ROM_of_later_chips(t *testing.T) {
 	in := goodFirmware()
 	laterCard(&in, 0x1013)
-	in.Card.HasROM, in.Image.HasROM, in.Card.Product, in.Image.Product = true, true, "", ""
-	in.Card.FW, in.Image.FW = fw242, fw236
+	in.Card.Flash.ROM, in.Image.HasROM, in.Card.Flash.ProductVersion, in.Image.Product = []string{"PXE"}, true, "", ""
+	in.Card.Flash.FW, in.Image.FW = fw242, fw236
 	in.Card.RunningFW = fw242
 	in.Request.Downgrade = &Downgrade{From: fw242, To: fw236}
 	if v := Firmware(in); !slices.Equal(v.Answers, []Question{QuestionVersion}) {

@@ -95,7 +95,7 @@ func linkNow(in LinkTypeInput) []finding.Finding {
 	if !in.Card.RunningKnown {
 		// Without an RDMA device, which Ethernet-only firmware may not even
 		// have, the flash is what says.
-		psid = in.Card.PSID
+		psid = in.Card.InFlash().PSID
 	}
 	if why := ethernetOnly(in, psid); why != "" && wantsIB(in) {
 		found = append(found, finding.FirmwareEthernetOnly.Find("%s", why))

@@ -57,7 +57,7 @@ func cardPorts(in LinkTypeInput) []finding.Finding {
 	case !in.HasTypes.Known():
 		return append(found, finding.CardConfigUnreadable.Find("mstconfig of %s: %s", in.Host.Host, in.HasTypes.Why()))
 	case fact.No(in.HasTypes) && wantsIB(in):
-		return append(found, finding.FirmwareEthernetOnly.Find("mstconfig shows no LINK_TYPE for %s (%s, PSID %s)", in.Card.PCI, in.Card.Chip.Name, orText(in.Card.PSID, "unknown")))
+		return append(found, finding.FirmwareEthernetOnly.Find("mstconfig shows no LINK_TYPE for %s (%s, PSID %s)", in.Card.PCI, in.Card.Chip.Name, orText(in.Card.InFlash().PSID, "unknown")))
 	case fact.No(in.HasTypes):
 		return found
 	}

@@ -84,7 +84,7 @@ func lockdown(card CardFacts, host HostFacts) []finding.Finding {
 	if !known {
 		f = unread(finding.KernelLockedDown, "Whether the kernel of "+host.Host+" is locked down", host.Lockdown.Why())
 	}
-	if host.Modules["mstflint_access"] && card.FlashKnown {
+	if host.Modules["mstflint_access"] && card.FlashKnown() {
 		f = f.Granted("Kernel is locked down; the module mstflint_access gives access to the card")
 	}
 	return []finding.Finding{f}
@@ -256,9 +256,9 @@ func backup(card CardFacts, b *BackupFacts) []finding.Finding {
 		{b.Path != "" && b.SHA256 != "", "it is not on the operator's machine"},
 		{b.ToolVerified, "mstflint does not verify it"},
 		{b.Parsed, "the copy on the operator's machine does not verify"},
-		{b.PSID == card.PSID, fmt.Sprintf("it holds PSID %q, the card has %q", b.PSID, card.PSID)},
-		{b.FW == card.FW, fmt.Sprintf("it holds version %s, the card has %s", b.FW, card.FW)},
-		{b.GUIDs == card.GUIDs || card.BlankGUIDs, "its GUIDs or MACs are not those of the card"},
+		{b.PSID == card.InFlash().PSID, fmt.Sprintf("it holds PSID %q, the card has %q", b.PSID, card.InFlash().PSID)},
+		{b.FW == card.InFlash().FW, fmt.Sprintf("it holds version %s, the card has %s", b.FW, card.InFlash().FW)},
+		{b.GUIDs == card.InFlash().GUIDs || card.InFlash().BlankGUIDs, "its GUIDs or MACs are not those of the card"},
 	} {
 		if !c.ok {
 			missing = append(missing, c.what)

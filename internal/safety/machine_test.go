@@ -12,7 +12,7 @@ import (
 func TestPath_asksForAllInterfacesAtOnce(t *testing.T) {
 	host := goodHost()
 	host.SSH.Devs, host.Routes.Default = fact.Known([]string{"enp1s0"}), []inventory.DefaultRoute{{Dev: "enp1s0d1"}}
-	for _, f := range path(CardFacts{PCI: here}, host, "") {
+	for _, f := range path(goodCard(), host, "") {
 		if f.Consent != `allow_management_path = "enp1s0,enp1s0d1"` {
 			t.Errorf("%s asks for %s", f.Rule.Code, f.Consent)
 		}
@@ -43,7 +43,7 @@ func TestRestart_stopsForWhatCameUpSince(t *testing.T) {
 }
 
 func TestCardState_saysHowASemaphoreIsCleared(t *testing.T) {
-	found := cardState(CardFacts{PCI: here, FlashTaken: true, FlashError: "Can not obtain Flash semaphore"})
+	found := cardState(CardFacts{Card: inventory.Card{PCI: here, FlashTaken: true, FlashError: "Can not obtain Flash semaphore"}})
 	if len(found) != 1 || found[0].Rule != finding.FlashUnreadable || !strings.Contains(found[0].Detail(), "mstflint -clear_semaphore -d "+here.String()) {
 		t.Errorf("got %+v", found)
 	}
@@ -75,5 +75,16 @@ func TestPath_unknown(t *testing.T) {
 		if f.Severity.Blocks() {
 			t.Errorf("consented: %+v", f)
 		}
+	}
+}
+
+// A serial number that nobody asked for has a reason; one that a card does not show has
+// findings on its identity.
+func TestCardReach_without_pciutils(t *testing.T) {
+	in := goodFirmware()
+	in.Card.VPDError = "lspci shows no serial number in the vital product data"
+	in.Host.Commands["lspci"] = true
+	if Firmware(in).Has(finding.SerialNumberUnknown) {
+		t.Error("a card without a serial number is taken for one that nobody asked")
 	}
 }

@@ -17,9 +17,9 @@ func match(in FirmwareInput) []finding.Finding {
 	found = append(found, matchLayout(in.Card, in.Image)...)
 	found = append(found, matchPSID(in.Card, in.Image, in.Request.PSIDChange)...)
 	found = append(found, matchBoard(in.Card, in.Image)...)
-	if in.Card.PSID == in.Image.PSID || in.Card.FW.Major == in.Image.FW.Major {
+	if in.Card.InFlash().PSID == in.Image.PSID || in.Card.InFlash().FW.Major == in.Image.FW.Major {
 		found = append(found, matchVersion(in)...)
-		found = append(found, matchBranch(in.Card.FW, in.Image.FW, in.Request.Branch)...)
+		found = append(found, matchBranch(in.Card.InFlash().FW, in.Image.FW, in.Request.Branch)...)
 	}
 	return found
 }
@@ -39,7 +39,7 @@ func matchBoard(card CardFacts, img ImageFacts) []finding.Finding {
 	if wants == "" {
 		return nil
 	}
-	ports := card.Ports
+	ports := len(card.Ports)
 	if laterChip(card) {
 		ports = 0 // each port is a PCI function of its own, and only the first is looked at
 	}
@@ -71,23 +71,24 @@ func matchSilicon(card CardFacts, img ImageFacts) []finding.Finding {
 	if card.Chip.Format != "" && img.Format != card.Chip.Format {
 		found = append(found, finding.ImageFormatOfOtherChip.Find("The card is a %s, which boots %s; %s is %s", card.Chip.Name, card.Chip.Format, img.Name, img.Format))
 	}
-	if !card.HWKnown {
-		return append(found, finding.HardwareIDUnknown.Find("%s", orText(card.HWIDErr, "the vendor tool has not been asked")))
+	silicon, known := card.HWID.Get()
+	if !known {
+		return append(found, finding.HardwareIDUnknown.Find("%s", card.HWID.Why()))
 	}
-	if slices.Contains(img.HWIDs, card.HWID) || len(img.HWIDs) == 0 {
+	if slices.Contains(img.HWIDs, silicon) || len(img.HWIDs) == 0 {
 		return found
 	}
 	names := make([]string, 0, len(img.HWIDs))
 	sameChip := false
 	for _, h := range img.HWIDs {
 		names = append(names, h.Describe())
-		sameChip = sameChip || h.ID == card.HWID.ID
+		sameChip = sameChip || h.ID == silicon.ID
 	}
 	rule := finding.ImageForOtherChip
 	if sameChip {
 		rule = finding.ImageForOtherRevision
 	}
-	return append(found, rule.Find("The card is %s; %s is for %s", card.HWID.Describe(), img.Name, strings.Join(names, ", ")))
+	return append(found, rule.Find("The card is %s; %s is for %s", silicon.Describe(), img.Name, strings.Join(names, ", ")))
 }
 
 func matchLayout(card CardFacts, img ImageFacts) []finding.Finding {
@@ -101,13 +102,13 @@ func matchLayout(card CardFacts, img ImageFacts) []finding.Finding {
 }
 
 func matchPSID(card CardFacts, img ImageFacts, consent *PSIDChange) []finding.Finding {
-	if _, err := ib.ParsePSID(card.PSID); err != nil {
+	if _, err := ib.ParsePSID(card.InFlash().PSID); err != nil {
 		return []finding.Finding{finding.PSIDUnknown.Find("mstflint query: %v", err)}
 	}
-	if card.PSID == img.PSID {
+	if card.InFlash().PSID == img.PSID {
 		return nil
 	}
-	from, to := ib.PSID(card.PSID), ib.PSID(img.PSID)
+	from, to := ib.PSID(card.InFlash().PSID), ib.PSID(img.PSID)
 	line := fmt.Sprintf(`allow_psid_change = { from = %q, to = %q }`, from, to)
 	observed := fmt.Sprintf("In flash: %s. In the image: %s.", describePSID(from), describePSID(to))
 	var found []finding.Finding
@@ -146,10 +147,10 @@ func offBy(attribute, haveFrom, haveTo, from, to string) string {
 
 func matchVersion(in FirmwareInput) []finding.Finding {
 	card, img := in.Card, in.Image
-	switch c := img.FW.Compare(card.FW); {
+	switch c := img.FW.Compare(card.InFlash().FW); {
 	case c < 0:
-		return []finding.Finding{olderVersion(card.FW, img.FW, in.Request.Downgrade)}
-	case c == 0 && card.PSID == img.PSID:
+		return []finding.Finding{olderVersion(card.InFlash().FW, img.FW, in.Request.Downgrade)}
+	case c == 0 && card.InFlash().PSID == img.PSID:
 		return []finding.Finding{sameVersion(card, img, in.Request.Reinstall)}
 	}
 	return nil

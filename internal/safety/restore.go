@@ -49,7 +49,7 @@ func (r RestoreFacts) refusals(in FirmwareInput) []finding.Finding {
 		return []finding.Finding{finding.BackupOfOtherCard.Find("%s: %s", r.Path, r.Other)}
 	}
 	_, busy := waiting(in.Card, in.Host, nil)
-	now := Flash{PSID: ib.PSID(in.Card.PSID), FW: in.Card.FW}
+	now := Flash{PSID: ib.PSID(in.Card.InFlash().PSID), FW: in.Card.InFlash().FW}
 	if busy || !in.Card.Identified() || now == r.Left || Holds(in.Card, in.Image) {
 		return nil
 	}

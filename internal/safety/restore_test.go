@@ -13,7 +13,7 @@ import (
 // goodRestore is a card that was cross-flashed, and its backup.
 func goodRestore() FirmwareInput {
 	in := goodFirmware()
-	in.Card.PSID, in.Card.RunningPSID, in.Card.FW, in.Card.RunningFW = psidVPI, psidVPI, fw242, fw242
+	in.Card.Flash.PSID, in.Card.RunningPSID, in.Card.Flash.FW, in.Card.RunningFW = psidVPI, psidVPI, fw242, fw242
 	in.Image.PSID, in.Image.FW, in.Image.Identity = psidEN, fw236, "unique"
 	in.Restore = &RestoreFacts{Path: "/backups/x", Left: Flash{PSID: psidVPI, FW: fw242}}
 	return in
@@ -61,12 +61,12 @@ var restoreCases = []struct {
 	{"BK003", "missing", func(in *FirmwareInput) { in.Restore.Missing = "no such file" }},
 	{"BK004", "damaged", func(in *FirmwareInput) { in.Restore.Damaged = "another SHA-256" }},
 	{"BK005", "of another card", func(in *FirmwareInput) { in.Restore.Other = "serial number 1" }},
-	{"BK006", "other version in flash", func(in *FirmwareInput) { in.Card.FW = ib.MustParseFWVersion("2.42.5700") }},
-	{"BK006", "other PSID in flash", func(in *FirmwareInput) { in.Card.PSID = "MT_9100111019" }},
+	{"BK006", "other version in flash", func(in *FirmwareInput) { in.Card.Flash.FW = ib.MustParseFWVersion("2.42.5700") }},
+	{"BK006", "other PSID in flash", func(in *FirmwareInput) { in.Card.Flash.PSID = "MT_9100111019" }},
 	{"FW020", "backup for another chip", func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f5}} }},
 	{"FW041", "recovery mode", func(in *FirmwareInput) { in.Card.Livefish = true }},
 	{"FW043", "flash damaged", func(in *FirmwareInput) { in.Card.Verified = VerifyBad }},
-	{"FW044", "flash unreadable", func(in *FirmwareInput) { in.Card.FlashKnown = false }},
+	{"FW044", "flash unreadable", func(in *FirmwareInput) { in.Card.Flash = nil }},
 	{"FW045", "staged image", func(in *FirmwareInput) { in.Card.RunningFW = fw236 }},
 	{"HO007", "reboot not allowed", func(in *FirmwareInput) { in.Host.RebootAllowed = false }},
 	{"HO008", "observe", func(in *FirmwareInput) { in.Host.Observe = true }},
@@ -90,7 +90,7 @@ func TestRestore_findings(t *testing.T) {
 
 func TestRestore_waits_for_a_running_job(t *testing.T) {
 	in := goodRestore()
-	in.Card.FlashKnown, in.Card.PSID = false, ""
+	in.Card.Flash = nil
 	in.Host.Jobs = []inventory.Job{journal("j", here, true)}
 	if v := Firmware(in); v.Blocked() || v.Action != ActionWait {
 		t.Errorf("verdict %+v", v)
@@ -112,7 +112,7 @@ func TestBackup_findings(t *testing.T) {
 	}{
 		{"FW040", "other vendor", func(in *BackupInput) { in.Card.VendorID = 0x8086 }},
 		{"FW043", "flash damaged", func(in *BackupInput) { in.Card.Verified, in.Card.VerifyError = VerifyBad, "DDR: wrong CRC" }},
-		{"FW044", "flash unreadable", func(in *BackupInput) { in.Card.FlashKnown, in.Card.FlashError = false, "semaphore" }},
+		{"FW044", "flash unreadable", func(in *BackupInput) { in.Card.Flash, in.Card.FlashError = nil, "semaphore" }},
 		{"FW051", "no tool", func(in *BackupInput) { in.Host.MSTFlint.Present = false }},
 		{"HO003", "lockdown", func(in *BackupInput) { in.Host.Lockdown = fact.Known("integrity") }},
 		{"HO004", "this card is being burned", func(in *BackupInput) { in.Host.Jobs = []inventory.Job{journal("j", here, true)} }},
@@ -138,7 +138,7 @@ func TestBackup_findings(t *testing.T) {
 
 func TestBackup_permits_no_write(t *testing.T) {
 	in := BackupInput{Card: goodCard(), Host: goodHost(), Backup: goodBackup()}
-	in.Card.Security, in.Host.Commands["systemd-run"] = "secure-fw", false // neither keeps a card from being read
+	in.Card.Flash.SecurityAttrs, in.Host.Commands["systemd-run"] = "secure-fw", false // neither keeps a card from being read
 	v := Backup(in)
 	if v.Blocked() || v.Action != ActionBackup {
 		t.Fatalf("verdict %+v", v)

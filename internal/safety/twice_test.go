@@ -88,7 +88,7 @@ func TestTexts_saidOnce(t *testing.T) {
 		}
 	}
 	card := goodFirmware().Card
-	card.FlashKnown, card.FlashError = false, "-E- Cannot open /dev/mem: Permission denied"
+	card.Flash, card.FlashError = nil, "-E- Cannot open /dev/mem: Permission denied"
 	if f := cardState(card); len(f) != 1 || !strings.Contains(f[0].Detail(), "Reading the flash needs root") || !strings.Contains(f[0].Detail(), `become = "none"`) {
 		t.Errorf("without root: %+v", f)
 	}
