@@ -26,7 +26,7 @@ var debian = Description{
 		}
 		return ""
 	},
-	Installer: &aptInstaller, Packages: debianPackages,
+	Installer: &aptInstaller, Packages: commonPackages,
 	Tools: []ToolAdvice{
 		{Release: "12", Format: "FS2", Advice: "Debian 12 has mstflint 4.21.0+1-1, which suits ConnectX-3: apt install mstflint."},
 		{Release: "13", Format: "FS2", Advice: "Debian 13 has mstflint 4.31.0, which crashes on ConnectX-3; " + debian12Mstflint},
@@ -38,10 +38,4 @@ var debian = Description{
 		Cards:  "InfiniHost and QLogic, and no IPoIB (cloud kernels)",
 	}},
 	Stacks: []string{"ifupdown", "ifupdown2"}, portTypes: modprobeStore{}, Initramfs: "update-initramfs",
-}
-
-// debianPackages holds for Ubuntu as well.
-var debianPackages = map[Feature][]string{
-	FeatureFirmware: {"mstflint"}, FeatureOpenSM: {"opensm"}, FeatureDiagnostics: {"infiniband-diags"}, FeatureRDMA: {"rdma-core"},
-	FeatureIperf3: {"iperf3"}, FeatureQperf: {"qperf"}, FeaturePerftest: {"perftest"},
 }

@@ -38,10 +38,7 @@ type Description struct {
 	// Tools is advice on its own mstflint; of the entries that fit, the last counts.
 	Tools []ToolAdvice
 
-	// Gaps are drivers that its kernels lack. Ignored are cards that a driver is kept
-	// from, though the kernel has it: those that are too old for any burn.
-	Gaps    []Gap
-	Ignored *Gap
+	Gaps []Gap // cards that its kernels do not drive
 	// DropsModules says that an upgrade of the kernel removes the running one's modules.
 	DropsModules bool
 
@@ -59,7 +56,7 @@ type Description struct {
 	Note string
 
 	// platform makes it, if it is not a distribution with systemd and packages.
-	platform func(name string) Platform
+	platform func(system) Platform
 }
 
 // All are the families, in the order in which ID_LIKE is read: Ubuntu's derivatives
@@ -81,8 +78,11 @@ type Gap struct {
 	// first version of the kernel, Named a part of the kernel's release; empty: all.
 	Release       int
 	Kernel, Named string
-	Why, WayOut   string
-	Cards         string // as the table of the documentation says it; empty: not there
+	// Old says that the kernel has the module and keeps it from cards that are too old
+	// for any burn.
+	Old         bool
+	Why, WayOut string
+	Cards       string // as the table of the documentation says it; empty: not there
 }
 
 func (g *Gap) fits(os inventory.OS, module string) bool {
@@ -139,10 +139,31 @@ func Of(s *inventory.Snapshot) (Platform, error) {
 		unknown.Reason = fmt.Sprintf("older than %d", d.Oldest)
 		return nil, unknown
 	}
+	is := system{d, d.nameOf(s.OS)}
 	if d.platform != nil {
-		return d.platform(d.nameOf(s.OS)), nil
+		return d.platform(is), nil
 	}
-	return distribution{about: d, name: d.nameOf(s.OS), portTypeStore: d.portTypes}, nil
+	return distribution{is, d.portTypes}, nil
+}
+
+// system is what all platforms have of their description.
+type system struct {
+	about *Description
+	name  string
+}
+
+// About implements Platform.
+func (s system) About() *Description { return s.about }
+
+// Name implements Platform.
+func (s system) Name() string { return s.name }
+
+// PackagesFor implements Platform.
+func (s system) PackagesFor(f Feature, kernel string) []string {
+	if f == FeatureModules && s.about.kernelModules != nil {
+		return s.about.kernelModules(kernel)
+	}
+	return s.about.Packages[f]
 }
 
 // describe finds the family of a system; own if it is not a derivative.

@@ -26,16 +26,9 @@ const rebootDelay = 2 * time.Second
 
 // distribution is a Linux distribution with systemd and a package manager.
 type distribution struct {
-	about *Description
-	name  string
+	system
 	portTypeStore
 }
-
-// About implements Platform.
-func (d distribution) About() *Description { return d.about }
-
-// Name implements Platform.
-func (d distribution) Name() string { return d.name }
 
 // Reboot implements Platform.
 func (distribution) Reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy) (string, error) {
@@ -60,14 +53,6 @@ func systemdStarted(ctx context.Context, h host.Host) (bool, string, error) {
 	}
 	state := strings.TrimSpace(out)
 	return state == "running" || state == "degraded", "systemd says " + strconv.Quote(state), nil
-}
-
-// PackagesFor implements Platform.
-func (d distribution) PackagesFor(f Feature, kernel string) []string {
-	if f == FeatureModules && d.about.kernelModules != nil {
-		return d.about.kernelModules(kernel)
-	}
-	return d.about.Packages[f]
 }
 
 // MissingModules implements Platform.

@@ -46,6 +46,12 @@ var (
 	}
 )
 
+// commonPackages are called so by Debian and Red Hat alike.
+var commonPackages = map[Feature][]string{
+	FeatureFirmware: {"mstflint"}, FeatureOpenSM: {"opensm"}, FeatureDiagnostics: {"infiniband-diags"}, FeatureRDMA: {"rdma-core"},
+	FeatureIperf3: {"iperf3"}, FeatureQperf: {"qperf"}, FeaturePerftest: {"perftest"},
+}
+
 // Install implements Platform.
 func (d distribution) Install(ctx context.Context, h *hosts.Host, packages ...string) error {
 	if len(packages) == 0 {

@@ -142,7 +142,7 @@ func TestKernelOptionTokens(t *testing.T) {
 }
 
 func family(d *Description) Platform {
-	return distribution{about: d, name: d.Title, portTypeStore: d.portTypes}
+	return distribution{system{d, d.Title}, d.portTypes}
 }
 
 func TestPackagesFor(t *testing.T) {
@@ -161,7 +161,7 @@ func TestPackagesFor(t *testing.T) {
 		{family(&rhel), FeatureDiagnostics, "", []string{"infiniband-diags"}},
 		{family(&arch), FeatureDiagnostics, "", []string{"rdma-core"}},
 		{family(&arch), FeatureOpenSM, "", nil},
-		{trueNAS{}, FeatureOpenSM, "6.12", nil},
+		{family(&truenas), FeatureOpenSM, "6.12", nil},
 	} {
 		if got := tt.p.PackagesFor(tt.feature, tt.kernel); !slices.Equal(got, tt.want) {
 			t.Errorf("%s, %s, %s: %q", tt.p.About().Kind, tt.feature, tt.kernel, got)

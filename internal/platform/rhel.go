@@ -6,7 +6,7 @@ const KindRHEL Kind = "rhel"
 var rhel = Description{
 	Kind: KindRHEL, Title: "RHEL 9 and 10 with AlmaLinux, Rocky Linux and CentOS Stream", Short: "RHEL",
 	IDs: []string{"rhel", "centos", "almalinux", "rocky", "ol"}, Like: []string{"rhel"}, Oldest: 9, SameNumbers: true,
-	Installer: &dnfInstaller, Packages: redHatPackages,
+	Installer: &dnfInstaller, Packages: commonPackages,
 	Tools: []ToolAdvice{
 		{Release: "9", Format: "FS2", Advice: "Release 9.4 has mstflint 4.25.0-1, the last that suits ConnectX-3; later ones do not: dnf install mstflint-4.25.0-1."},
 		{Release: "10", Format: "FS2", Advice: "Release 10 has no driver for ConnectX-3; move the card to a host with Debian 12, Ubuntu 24.04 or release 9."},
@@ -21,18 +21,13 @@ var rhel = Description{
 			WayOut: "Use Debian or Ubuntu for this card.", Cards: "InfiniHost"},
 		{Modules: []string{"ib_qib"}, Release: 9, Why: "kernels of RHEL 9 and later are built without ib_qib, the driver of QLogic cards",
 			WayOut: "Use Debian or Ubuntu (GA kernel) for this card.", Cards: "QLogic"},
+		// rh_messages.h of RHEL 9's kernel: the ids of ConnectX and ConnectX-2 are on the
+		// list of hardware that the driver must not touch.
+		{Modules: []string{"mlx4_core"}, Old: true, Why: "kernels of RHEL 9 and later keep mlx4_core from ConnectX and ConnectX-2 cards",
+			WayOut: "Use Debian or Ubuntu for this card, or a ConnectX-3 or later.", Cards: "ConnectX-2"},
 		smallInstallation("RHEL"),
 	},
-	// rh_messages.h of RHEL 9's kernel: the ids of ConnectX and ConnectX-2 are on the
-	// list of hardware that the driver must not touch.
-	Ignored: &Gap{Modules: []string{"mlx4_core"}, Why: "kernels of RHEL 9 and later keep mlx4_core from ConnectX and ConnectX-2 cards",
-		WayOut: "Use Debian or Ubuntu for this card, or a ConnectX-3 or later.", Cards: "ConnectX-2"},
 	Stacks: []string{"NetworkManager"}, portTypes: mlx4ConfStore{}, Initramfs: "dracut", OneSM: true,
-}
-
-var redHatPackages = map[Feature][]string{
-	FeatureFirmware: {"mstflint"}, FeatureOpenSM: {"opensm"}, FeatureDiagnostics: {"infiniband-diags"}, FeatureRDMA: {"rdma-core"},
-	FeatureIperf3: {"iperf3"}, FeatureQperf: {"qperf"}, FeaturePerftest: {"perftest"},
 }
 
 // smallInstallation is the gap of systems that spread the modules of a kernel over

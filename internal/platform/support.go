@@ -23,13 +23,7 @@ var upstream = []Gap{{
 func DriverlessAnywhere() []string { return cardsOf(upstream) }
 
 // Driverless names the cards that kernels of the family do not drive.
-func (d *Description) Driverless() []string {
-	cards := cardsOf(d.Gaps)
-	if d.Ignored != nil {
-		cards = append(cards, d.Ignored.Cards)
-	}
-	return cards
-}
+func (d *Description) Driverless() []string { return cardsOf(d.Gaps) }
 
 func cardsOf(gaps []Gap) []string {
 	var cards []string
@@ -41,12 +35,12 @@ func cardsOf(gaps []Gap) []string {
 	return cards
 }
 
-// gap finds the reason why the kernel of a host lacks a module: the first that fits
-// is told.
-func (d *Description) gap(os inventory.OS, module string) *Gap {
+// gap finds the reason why the kernel of a host lacks a module, or keeps it from old
+// cards: the first that fits is told.
+func (d *Description) gap(os inventory.OS, module string, old bool) *Gap {
 	for _, gaps := range [][]Gap{upstream, d.Gaps} {
 		for i := range gaps {
-			if gaps[i].fits(os, module) {
+			if gaps[i].Old == old && gaps[i].fits(os, module) {
 				return &gaps[i]
 			}
 		}
@@ -100,14 +94,11 @@ func CheckDriver(s *inventory.Snapshot, p Platform, c *inventory.Card) (finding.
 		return finding.Finding{}, false
 	}
 	f := finding.KernelWithoutDriver.Find("%s runs %s with kernel %s: %s, %s, has no driver", s.Host, p.Name(), s.OS.Kernel, c.PCI, a.Name)
-	switch gap := p.About().gap(s.OS, a.Driver); {
-	case !lacks(s, a.Driver):
-		ignored := p.About().Ignored
-		if ignored == nil || a.Firmware == "" || !ignored.fits(s.OS, a.Driver) {
-			return finding.Finding{}, false // the kernel has it: somebody unbound it, or it failed
-		}
-		f = ignored.explain(f)
-	case len(missingModulePackages(s, p)) > 0:
+	old := !lacks(s, a.Driver)
+	switch gap := p.About().gap(s.OS, a.Driver, old); {
+	case old && (gap == nil || a.Firmware == ""):
+		return finding.Finding{}, false // the kernel has it: somebody unbound it, or it failed
+	case !old && len(missingModulePackages(s, p)) > 0:
 		f.Evidence += ", because " + a.Driver + " is in a package that is not installed"
 		f.WayOut = "Install " + strings.Join(missingModulePackages(s, p), ", ") + " and restart, or load " + a.Driver + "."
 	case gap != nil:
@@ -149,7 +140,7 @@ func checkModules(s *inventory.Snapshot, p Platform, modules []string) []finding
 
 func noModule(s *inventory.Snapshot, p Platform, module string) finding.Finding {
 	f := finding.KernelWithoutModule.Find("%s runs %s with kernel %s, whose modules hold no %s", s.Host, p.Name(), s.OS.Kernel, module)
-	if gap := p.About().gap(s.OS, module); gap != nil {
+	if gap := p.About().gap(s.OS, module, false); gap != nil {
 		f = gap.explain(f)
 	}
 	f.Evidence += "."
@@ -169,7 +160,7 @@ func SupportOf(s *inventory.Snapshot, pci ib.PCIAddress) safety.Support {
 	}
 	support := safety.Support{Mstflint: d.mstflint(s.OS, c.Chip.Format), Lspci: d.lspci()}
 	// A module may be there all the same, built or bought elsewhere.
-	if gap := d.gap(s.OS, c.Chip.Driver); gap != nil && len(gap.Modules) > 0 && !s.KernelModules[c.Chip.Driver] {
+	if gap := d.gap(s.OS, c.Chip.Driver, false); gap != nil && len(gap.Modules) > 0 && !s.KernelModules[c.Chip.Driver] {
 		support.NoDriver = gap.Why
 	}
 	return support

@@ -31,13 +31,13 @@ var truenas = Description{
 		"Update TrueNAS, or move the card to another machine for the time of the burn."}},
 	Stacks: []string{"TrueNAS middleware"}, portTypes: trueNAS{},
 	Note:     "Nothing is installed on it; mstflint and pciutils are in the image. The user `truenas_admin` is enough; its sudo asks for a password unless you allow it without one.",
-	platform: func(name string) Platform { return trueNAS{name} },
+	platform: func(is system) Platform { return trueNAS{is} },
 }
 
 // trueNAS is TrueNAS SCALE: an appliance whose middleware owns /etc and the
 // boot loader. Nothing is installed on it and no file of /etc is edited,
 // because the middleware rewrites them and an upgrade loses them.
-type trueNAS struct{ name string }
+type trueNAS struct{ system }
 
 const (
 	modulesLoadToken = "modules_load"
@@ -45,12 +45,6 @@ const (
 	kernelOptionsMax = 1024 // characters; the middleware refuses more
 	truenasDelay     = 5 * time.Second
 )
-
-// About implements Platform.
-func (trueNAS) About() *Description { return &truenas }
-
-// Name implements Platform.
-func (t trueNAS) Name() string { return t.name }
 
 // Reboot implements Platform.
 func (trueNAS) Reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy) (string, error) {
@@ -94,9 +88,6 @@ func notYet(err error) error {
 	}
 	return err
 }
-
-// PackagesFor implements Platform: everything TrueNAS has is part of its image.
-func (trueNAS) PackagesFor(Feature, string) []string { return nil }
 
 // Install implements Platform.
 func (t trueNAS) Install(_ context.Context, h *hosts.Host, packages ...string) error {

@@ -14,7 +14,7 @@ var ubuntu = Description{
 		}
 		return "Ubuntu " + os.VersionID
 	},
-	Installer: &aptInstaller, Packages: debianPackages, kernelModules: ubuntuModules,
+	Installer: &aptInstaller, Packages: commonPackages, kernelModules: ubuntuModules,
 	Tools: []ToolAdvice{
 		{Release: "24.04", Format: "FS2", Advice: "Ubuntu 24.04 has mstflint 4.26.0, which burns ConnectX-3 and cannot configure it: apt install mstflint. " +
 			"To have both, " + debian12Mstflint},
