@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -18,6 +19,9 @@ type Restore struct {
 	Activation     safety.Activation
 	ManagementPath string // consent, as of a burn
 	Lab            safety.LabFacts
+	// NoWrite says that the plan announced no write, because the card had its old
+	// firmware.
+	NoWrite bool
 }
 
 // AssessRestore gives the verdict on burning a backup back. It reads and never
@@ -75,6 +79,12 @@ func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, er
 	})
 	if err != nil {
 		return state, err
+	}
+	if r.NoWrite && a.Verdict.Action == safety.ActionBurn {
+		return state, &safety.RefusedError{What: "restore firmware of card " + r.Card.ID(), Findings: []finding.Finding{
+			finding.ChangedSincePlan.Find("The plan was to write nothing, because the flash held %s %s. Now it holds %s %s. Nothing was written. Destroy again.",
+				a.Verdict.To.PSID, a.Verdict.To.FW, a.Verdict.From.PSID, a.Verdict.From.FW),
+		}}
 	}
 	ours := false
 	if a.Verdict.Action == safety.ActionBurn {

@@ -215,8 +215,24 @@ func TestRestore_ofACardThatSomebodyChanged(t *testing.T) {
 
 	// Somebody has restored it already: nothing is left to do.
 	burn(acctest.ImageEN)
+	nothing := plan(t, ws, nil)
+	says(t, nothing.Diags.Warnings(), "Restored already: firmware of card intel9/0000:01:00.0, "+card.PSIDEN)
+
+	// By the time of the apply somebody has undone that: it was not announced.
+	burn(acctest.ImageVPI)
 	operations := w.Card(intel9).Flash.Operations()
-	planned, said := destroy(t, ws)
+	said, err := ws.Apply(context.Background(), nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, said.Errors(), "HO019", "The plan was to write nothing", "Destroy again")
+	if w.Card(intel9).Flash.Operations() != operations {
+		t.Error("the card was written to")
+	}
+
+	burn(acctest.ImageEN)
+	operations = w.Card(intel9).Flash.Operations()
+	planned, said = destroy(t, ws)
 	says(t, planned.Warnings(), "Restored already: firmware of card intel9/0000:01:00.0, "+card.PSIDEN)
 	if said.HasError() || w.Card(intel9).Flash.Operations() != operations {
 		t.Errorf("%d operations:\n%s", w.Card(intel9).Flash.Operations()-operations, said)

@@ -22,6 +22,9 @@ type note struct {
 	Walk   string `json:"walk"`
 	Card   string `json:"card"`
 	Backup string `json:"backup"`
+	// Burns says that the plan announced a write: not if the card had its old
+	// firmware by then.
+	Burns bool `json:"burns"`
 }
 
 // private is what plans and operations have of private data.
@@ -50,16 +53,16 @@ func withdraw(ctx context.Context, in private, diags *diag.Diagnostics) {
 	diags.Append(in.SetKey(ctx, noteKey, []byte("{}"))...)
 }
 
-// announced reports whether a plan has announced the restore of what the state
-// holds. A note of this very walk is none: core plans the destroy of what a
+// announced gives the note of the plan that has announced the restore of what the
+// state holds. A note of this very walk is none: core plans the destroy of what a
 // create_before_destroy replaced just before it is done.
-func (r *Resource) announced(ctx context.Context, in private, state model) bool {
+func (r *Resource) announced(ctx context.Context, in private, state model) (note, bool) {
 	text, found := in.GetKey(ctx, noteKey)
 	var n note
 	if found.HasError() || len(text) == 0 || json.Unmarshal(text, &n) != nil {
-		return false
+		return note{}, false
 	}
-	return n.Walk != "" && n.Walk != r.Restores.Walk() &&
+	return n, n.Walk != "" && n.Walk != r.Restores.Walk() &&
 		n.Card == state.CardID.ValueString() && n.Backup == state.OriginalBackup.ValueString()
 }
 

@@ -159,16 +159,18 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	said, ok := note{}, false
 	if r.Data != nil {
 		r.Restores.BeginApply()
+		said, ok = r.announced(ctx, req.Private, state)
 	}
 	switch {
 	case !state.restores():
 		state.warnForgotten(&resp.Diagnostics)
-	case r.Data == nil || !r.announced(ctx, req.Private, state):
+	case !ok:
 		state.warnNotRestored(&resp.Diagnostics, "a restore was not announced: the resource is replaced, or was left behind by an earlier replace")
 	default:
-		r.restore(ctx, state, &resp.Diagnostics)
+		r.restore(ctx, state, said, &resp.Diagnostics)
 		withdraw(ctx, resp.Private, &resp.Diagnostics)
 	}
 }

@@ -89,34 +89,34 @@ func (r *Resource) planDestroy(ctx context.Context, state model, leave private, 
 		return
 	case planned.HeldByNobody:
 	}
-	if r.planRestore(ctx, ref, state, diags) {
-		note{Walk: r.Restores.Walk(), Card: card, Backup: state.OriginalBackup.ValueString()}.leave(ctx, leave, diags)
+	if said, burns := r.planRestore(ctx, ref, state, diags); said {
+		note{Walk: r.Restores.Walk(), Card: card, Backup: state.OriginalBackup.ValueString(), Burns: burns}.leave(ctx, leave, diags)
 	}
 }
 
-// planRestore gives the verdict on a restore and announces it; false if it was
-// not announced.
-func (r *Resource) planRestore(ctx context.Context, ref attribute.CardRef, state model, diags *diag.Diagnostics) bool {
+// planRestore gives the verdict on a restore and announces it. It reports whether
+// it was announced, and whether as a write.
+func (r *Resource) planRestore(ctx context.Context, ref attribute.CardRef, state model, diags *diag.Diagnostics) (said, burns bool) {
 	card := ref.String()
 	if !r.HostReady(types.StringValue(ref.Host)) {
 		diagnostic.AddPostponed(diags, "restoring the firmware of card "+card, "the provider's configuration is not known yet")
-		return true
+		return true, true
 	}
 	ask, ok := r.restoreOf(ctx, ref, state, diags)
 	if !ok {
-		return false
+		return false, false
 	}
 	a, err := r.Cards.AssessRestore(ctx, ask)
 	if err != nil {
 		diagnostic.AddError(diags, "plan to restore firmware of card "+card, err)
-		return false
+		return false, false
 	}
 	session.AddJobs(diags, ref, a.Jobs)
 	if diagnostic.AddFindings(ctx, diags, "restore firmware of card "+card, diagnostic.WithoutJobs(a.Verdict.Findings)) {
-		return false
+		return false, false
 	}
 	announce(diags, card, ask, a.Verdict)
-	return true
+	return true, a.Verdict.Action != safety.ActionNone
 }
 
 // restoreOf gathers what a restore needs from the state.
@@ -163,7 +163,7 @@ func announce(diags *diag.Diagnostics, card string, ask hca.Restore, v safety.Ve
 }
 
 // restore burns the backup back.
-func (r *Resource) restore(ctx context.Context, state model, diags *diag.Diagnostics) {
+func (r *Resource) restore(ctx context.Context, state model, plan note, diags *diag.Diagnostics) {
 	card := state.CardID.ValueString()
 	ref, err := attribute.ParseCardRef(card)
 	if err == nil && !r.HostReady(types.StringValue(ref.Host)) {
@@ -187,6 +187,7 @@ func (r *Resource) restore(ctx context.Context, state model, diags *diag.Diagnos
 			if !ok {
 				return nil
 			}
+			ask.NoWrite = !plan.Burns
 			var opErr error
 			done, opErr = r.Cards.RestoreFirmware(limited, ask)
 			return opErr
