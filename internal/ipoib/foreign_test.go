@@ -6,6 +6,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
 const testAddress = "80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1"
@@ -31,6 +32,7 @@ func TestObserve_foreign(t *testing.T) {
 		"netplan with a mark":         {plan, "\ufeffnetwork: {ethernets: {ibp1s0: {mtu: 2044}}}", []string{"defines ethernets.ibp1s0"}},
 		"netplan in /run":             {"/run/netplan/x.yaml", "network: {ethernets: {ibp1s0: {mtu: 2044}}}", []string{"/run/netplan/x.yaml defines ethernets.ibp1s0"}},
 		"netplan, bad":                {plan, "network: {ethernets: {eno1: {mtu: big}}}", []string{plan + " is not valid: ethernets.eno1: mtu big is not a number"}},
+		"netplan of ours, old GUID":   {plan, platform.OwnedHeader(resourceName) + "network: {ethernets: {x: {match: {name: \"ibp1s0\"}}}}", nil},
 		"netplan of another":          {plan, "network: {ethernets: {x: {match: {driver: \"e1000\"}}}}", nil},
 
 		"networkd by MAC":          {network, "[Match]\nPermanentMACAddress=" + testAddress + "\n[Link]\nMTUBytes=2044\n", []string{network + " matches it (MTU 2044)"}},

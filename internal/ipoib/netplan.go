@@ -124,6 +124,9 @@ func foreignPlans(s *inventory.Snapshot, t target) (lines []string) {
 			}
 			continue
 		}
+		if platform.Owned(content) {
+			continue // of a port GUID that has changed: the replaced resource takes it away first
+		}
 		devices, err := netplan.Parse(content)
 		if err != nil {
 			// netplan itself stops at such a file, whoever it belongs to.

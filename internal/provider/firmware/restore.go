@@ -214,7 +214,7 @@ func (m *model) warnForgotten(diags *diag.Diagnostics) {
 	stays := "The card keeps the firmware that is in its flash; nothing is written to it."
 	switch {
 	case m.OnDestroy.ValueString() == destroyRestore:
-		stays += " on_destroy is \"restore\", but no backup of an earlier firmware is recorded: this resource has not burned the card."
+		stays += " on_destroy is \"restore\", but the state has no backup of an earlier firmware of this card: nothing is restored. Look into backup_dir for one."
 	case m.OriginalBackup.ValueString() != "":
 		stays += " To go back to the firmware that it had before, write on_destroy = \"restore\" and apply before you destroy; the backup is " + m.OriginalBackup.ValueString() + "."
 	default:
