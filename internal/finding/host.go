@@ -3,73 +3,73 @@ package finding
 // Rules of the machine around the card, and of the configuration as a whole.
 var (
 	SessionOverCard = &Rule{Code: "HO001", Severity: NeedsConsent, Title: "SSH session runs over this card", Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
-		Meaning: "The change can take away the only way to the host, for good if the port becomes InfiniBand.",
+		Meaning: "The change can cut the only way to the host: for good, if the port becomes InfiniBand.",
 		WayOut:  "Reach the host over another interface. If losing this one is acceptable, add to the resource:"}
 	DefaultRouteOverCard = &Rule{Code: "HO002", Severity: NeedsConsent, Title: "Default route runs over this card", Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
-		Meaning: "The change takes the host's way to other networks away while it lasts, for good if the port becomes InfiniBand.",
+		Meaning: "The change cuts the host off from other networks: for good, if the port becomes InfiniBand.",
 		WayOut:  "Move the default route. If losing it is acceptable, add to the resource:"}
 	KernelLockedDown = &Rule{Code: "HO003", Severity: Refuse, Title: "Kernel lockdown forbids access to the card",
-		Meaning: "A locked-down kernel, usual with Secure Boot, does not let a tool write to a PCI device.",
+		Meaning: "A locked-down kernel lets no tool write to a PCI device. Secure Boot usually turns lockdown on.",
 		WayOut:  "Start the host without lockdown for the time of the change, or load a signed mstflint_access module."}
 	FlashJobRunning = &Rule{Code: "HO004", Severity: Refuse, Title: "Another flash job is running on the host",
 		Meaning: "Two writers on one host can destroy a card.",
 		WayOut:  "Wait until it ends and plan again."}
 	FlashJobUnsettled = &Rule{Code: "HO005", Severity: Warn, Title: "A flash job of this card has not been settled",
-		Meaning: "It began and nobody has read the card afterwards. The next apply does so before anything else."}
+		Meaning: "The job began, and nobody has read the card since. The next apply reads it before anything else."}
 	HostWithoutSpace = &Rule{Code: "HO006", Severity: Refuse, Title: "No space for image and backup on the host",
-		Meaning: "The backup is read to the host's disk first. Without it nothing is burned.",
+		Meaning: "The backup needs space on the host's disk first. Nothing is burned without a backup.",
 		WayOut:  "Make room in /var/lib/terraform-provider-infiniband."}
 	RebootNotAllowed = &Rule{Code: "HO007", Severity: Refuse, Title: "A reboot is needed and not allowed", Attribute: "activation",
 		Meaning: "The card loads its firmware only when the host starts. The configuration asks for that reboot, and the host's entry in the provider does not allow it.",
 		WayOut:  "Write reboot = { allowed = true } into the host's entry of the provider's hosts, or activation = \"none\" and restart the host yourself."}
 	HostObserved = &Rule{Code: "HO008", Severity: Refuse, Title: "Host is in observe mode",
-		Meaning: "Its entry in the provider says mode = \"observe\": it is read and never written.",
+		Meaning: "The host's entry in the provider says mode = \"observe\". Such a host is read and never changed.",
 		WayOut:  "Remove mode = \"observe\" from the host's entry of the provider's hosts."}
 	SubnetManagerOnCard = &Rule{Code: "HO009", Severity: Warn, Title: "A subnet manager runs on this card",
-		Meaning: "If it is the only one, nobody manages the fabric while the card is out of service: ports that come up meanwhile stay in Initializing.",
-		WayOut:  "Let another host take over first."}
+		Meaning: "While the card is out of service, its subnet manager is too. If it is the only one, ports that come up stay in Initializing.",
+		WayOut:  "Let another subnet manager take over first."}
 	HostLacksPrograms = &Rule{Code: "HO010", Severity: Refuse, Title: "Host lacks programs that the flash job needs",
-		Meaning: "The burn runs as a job of the host's own, so that a lost connection cannot stop it.",
-		WayOut:  "Install them."}
+		Meaning: "The host runs the burn as its own job, so that a lost connection cannot stop it. The job needs these programs.",
+		WayOut:  "Install the programs named above."}
 	RestartNeeded = &Rule{Code: "HO011", Severity: Warn, Title: "New firmware will not run before a restart", Attribute: "activation",
 		Meaning: "The card loads its firmware only when the host starts, and the configuration does not ask for a reboot.",
 		WayOut:  "Restart the host, or write activation = \"reboot\"."}
 	StorageOverCard = &Rule{Code: "HO012", Severity: NeedsConsent, Title: "Storage of the host is reached over this card", Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
-		Meaning: "Mounts, iSCSI sessions and NVMe namespaces stand still while the card is away, and whoever uses them with them; for good if the port becomes InfiniBand.",
+		Meaning: "Mounts, iSCSI sessions and NVMe namespaces hang while the card is away, and so do programs that use them: for good, if the port becomes InfiniBand.",
 		WayOut:  "Unmount it or log out of it for the time of the change. If losing it is acceptable, add to the resource:"}
 	HostServesShares = &Rule{Code: "HO013", Severity: Warn, Title: "Clients lose the host's shares while it restarts", Attribute: "activation",
-		Meaning: "The host serves files or blocks to other machines. NFS clients that are idle drop their connections and mount all the same, so that none connected does not mean that there are none.",
+		Meaning: "The host serves files or blocks to other machines. Idle NFS clients drop their connections and keep their mounts, so clients may exist that are not connected now.",
 		WayOut:  "Choose a time at which the clients can wait, or write activation = \"none\" and restart the host yourself."}
 	HostScansPool = &Rule{Code: "HO014", Severity: Refuse, Title: "A ZFS pool is being scrubbed or resilvered", Attribute: "activation",
-		Meaning: "A pool that resilvers has lost a disk or more and depends on the others; a restart stops the work and stresses the disks. A scrub is stopped too.",
+		Meaning: "A resilvering pool has lost a disk and depends on the others. A restart interrupts the resilver or scrub and stresses the disks.",
 		WayOut:  "Wait until it ends (zpool status), pause a scrub with zpool scrub -p, or write activation = \"none\" and restart the host yourself."}
 	HostRunsOnBattery = &Rule{Code: "HO015", Severity: Refuse, Title: "Host runs on battery",
-		Meaning: "A power cut in the middle of a burn leaves half an image, and one during a restart leaves the host down.",
+		Meaning: "A power cut during a burn leaves half an image. A power cut during a restart leaves the host down.",
 		WayOut:  "Wait until mains power is back and the battery is charged (upsc says OL)."}
 	HostInKubernetes = &Rule{Code: "HO016", Severity: Warn, Title: "Host is a node of a Kubernetes cluster", Attribute: "activation",
-		Meaning: "Its pods die with the restart, unless they were moved away before.",
+		Meaning: "The restart kills the pods of this node.",
 		WayOut:  "Drain the node before, for example with reboot = { drain_commands = [\"…\"], resume_commands = [\"…\"] } in the host's entry of the provider."}
 	FlashJobOfOtherVersion = &Rule{Code: "HO017", Severity: Refuse, Title: "A flash job was left by another version of the provider",
-		Meaning: "What the files of its journal mean is not known to this version, so that it is neither waited for nor taken for settled.",
+		Meaning: "This version cannot read that job's journal, so it stops.",
 		WayOut:  "Apply once with the version of the provider that wrote it, or settle it by hand."}
 	EarlierCardFailed = &Rule{Code: "HO018", Severity: Refuse, Title: "Writing another card failed in this apply",
-		Meaning: "Cards are written one after the other, over all hosts, and none after one that failed: cards that were bought together tend to fail together.",
+		Meaning: "Cards are written one after the other, over all hosts. After a failure no other card is written: equal cards tend to fail alike.",
 		WayOut:  "Look at what happened to that card first. The next apply begins anew."}
 	ChangedSincePlan = &Rule{Code: "HO019", Severity: Refuse, Title: "Card or host has changed since it was planned for",
-		Meaning: "What is done to a card is what the plan has shown, for the card and the host that it was shown for. Somebody has changed one of them since.",
-		WayOut:  "Plan again, and read what has become of it."}
+		Meaning: "Somebody changed the card or the host after the plan. An apply does only what its plan has shown.",
+		WayOut:  "Plan again and read the new plan."}
 	ManagedTwice = &Rule{Code: "HO030", Severity: Refuse, Title: "Two resources of the configuration manage it",
-		Meaning: "Each apply would undo what the other resource asks for, without an end. Nothing was changed.",
-		WayOut: "Keep one of the two blocks and remove the other one. If that one is in the state, take it out first, so that nothing is undone on the host: " +
+		Meaning: "Each apply would undo what the other resource asks for. Nothing was changed.",
+		WayOut: "Keep one of the two blocks and remove the other one. If the removed one is in the state, take it out of the state first, so that nothing is undone on the host: " +
 			"terraform state rm and its address, or a removed block with lifecycle { destroy = false }. To destroy both, use terraform destroy -refresh=false."}
 	AdoptedTwice = &Rule{Code: "HO031", Severity: Warn, Title: "Two resources of the configuration adopt it",
 		Meaning: "That does no harm: adopting a card changes nothing on it, and both resources show the same values.",
 		WayOut:  "Keep one of the two blocks, so that each card has one name in the configuration."}
 	HostHasTwoNames = &Rule{Code: "HO032", Severity: Warn, Title: "Host has two names in the configuration",
-		Meaning: "Its cards were found twice, once under each name. They are compared as one card each. Resources under both names can change one card.",
+		Meaning: "Resources under both names change the same cards. The provider counts each card once.",
 		WayOut: "Keep one of the two entries of the provider's hosts. Write its key into all resources. What is in the state under the other key: take it out with " +
 			"terraform state rm and import it under the key that stays."}
 	CardInUse = &Rule{Code: "HO045", Severity: Refuse, Title: "Another program uses the card", Attribute: "card_id",
-		Meaning: "Two programs that use a card at once break each other's accesses, and a mere query has made a burn beside it fail. So the card was not touched, also not to read it.",
-		WayOut:  "Wait until the program has ended, and plan again. If it hangs, find out what it was doing before you end it: a burn that is cut off leaves the card with its old firmware, and a second try is needed."}
+		Meaning: "Two programs at one card break each other's accesses: even a query can make a burn fail. The provider did not touch the card, not even to read it.",
+		WayOut:  "Wait until the program has ended, and plan again. If it hangs, find out what it does before you end it. A burn that is cut off leaves the card with its old firmware and has to be repeated."}
 )

@@ -9,24 +9,24 @@ var (
 		Meaning: "The kernel shows no RDMA port of this number for the card.",
 		WayOut:  "Use the number of a port in ports of infiniband_card. If the driver's module is not loaded, an infiniband_ipoib_interface or infiniband_opensm on the card loads it."}
 	PortEthernet = &Rule{Code: "PO003", Severity: Refuse, Title: "Refusing to set an Ethernet port", Attribute: "port",
-		Meaning: "Speeds, widths and administrative state of this kind belong to InfiniBand; Ethernet has ip link and ethtool.",
+		Meaning: "This resource sets InfiniBand ports. Ethernet ports are set with ip link and ethtool.",
 		WayOut:  "Set the port to \"ib\" with infiniband_link_type, and make this resource depend on it."}
 	PortCarriesHost = &Rule{Code: "PO004", Severity: NeedsConsent, Title: "Port carries what the host is reached by or depends on", Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
-		Meaning: "A disabled port takes it away for good; new speeds and widths take it away until the link has trained anew, or for good if the other end allows none of them.",
+		Meaning: "A disabled port cuts it off for good. New speeds or widths cut it off until the link has trained again: for good, if the other end supports none of them.",
 		WayOut:  "Use another way to the host, move the default route, unmount the storage. If losing it is acceptable, add to the resource:"}
 	PortHasSubnetManager = &Rule{Code: "PO005", Severity: Warn, Title: "A subnet manager runs on this port", Attribute: "port",
-		Meaning: "While the port is down it manages nothing; if it is the only one, ports that come up in the meantime stay in Initializing.",
-		WayOut:  "Let another host take over first."}
+		Meaning: "While the port is down it manages nothing. If it is the only one, ports that come up meanwhile stay in Initializing.",
+		WayOut:  "Let another subnet manager take over first."}
 	PortSpeedUnsupported = &Rule{Code: "PO006", Severity: Refuse, Title: "Port does not support what is asked for", Attribute: "speeds",
-		Meaning: "The port names the speeds and widths that it has; the rest is ignored by it or keeps the link down.",
+		Meaning: "The port ignores what it does not support, or its link stays down.",
 		WayOut:  "Ask for a subset of what it supports."}
 	PortDiagsInstalled = &Rule{Code: "PO007", Severity: Warn, Title: "The package infiniband-diags will be installed",
 		Meaning: "It holds ibportstate, which sets ports. It comes from the distribution."}
 	PortGoesDown = &Rule{Code: "PO008", Severity: Warn, Title: "The link of the port goes down",
-		Meaning: "Disabling ends all traffic on the port; new speeds or widths interrupt it for some seconds while the link trains."}
+		Meaning: "Disabling ends all traffic on the port. New speeds or widths interrupt it for some seconds while the link trains."}
 	PortFileForeign = &Rule{Code: "PO009", Severity: Refuse, Title: "Refusing to overwrite a file of others", Attribute: "port",
-		Meaning: "A unit or program of this name is there and does not say that Terraform wrote it.",
+		Meaning: "A unit or program of this name exists, and Terraform did not write it.",
 		WayOut:  "Look at it and move it away."}
 	PortPostponed = &Rule{Code: "PO010", Severity: Note, Title: "Checks of the port are postponed to apply", Attribute: "port",
-		Meaning: "Another resource of this plan makes the port InfiniBand. It is checked when it is, before anything is changed."}
+		Meaning: "Another resource of this plan makes the port InfiniBand. It is checked then, before anything is changed."}
 )

@@ -252,9 +252,7 @@ func (c *checker) mtu() {
 	case mtu < minMTU:
 		c.add(finding.MTUBelowIPv6.Find("mtu = %d.", mtu))
 	case mtu > ib.ConnectedMaxMTU:
-		f := finding.MTUAboveIPoIB.Find("mtu = %d, which is %d more than %d.", mtu, mtu-ib.ConnectedMaxMTU, ib.ConnectedMaxMTU)
-		f.WayOut = fmt.Sprintf("Use at most mtu = %d with mode = \"connected\".", ib.ConnectedMaxMTU)
-		c.add(f)
+		c.add(finding.MTUAboveIPoIB.Find("mtu = %d, which is %d more than %d.", mtu, mtu-ib.ConnectedMaxMTU, ib.ConnectedMaxMTU))
 	case mode == ib.ModeDatagram && mtu > limit:
 		f := finding.MTUAboveDatagram.Find("mtu = %d with mode = \"datagram\": datagram carries at most IB MTU − %d = %d − %d = %d bytes; %d is %d too many.",
 			mtu, ib.DatagramOverhead, largestIBMTU, ib.DatagramOverhead, limit, mtu, mtu-limit)
@@ -276,9 +274,7 @@ func (c *checker) port(p Planned) {
 	case unknown && (p.Port || p.LinkType):
 		c.add(finding.IPoIBPostponed.Find("No port of %s has the GUID %s yet.", c.s.Host, c.d.PortGUID))
 	case unknown:
-		f := finding.IPoIBPortUnknown.Find("No port of %s has the GUID %s now. %s", c.s.Host, c.d.PortGUID, portsOf(c.s))
-		f.WayOut = "Use port_guids of the infiniband_guids or infiniband_card resource; if the GUID is new, make this resource depend on infiniband_guids."
-		c.add(f)
+		c.add(finding.IPoIBPortUnknown.Find("No port of %s has the GUID %s now. %s", c.s.Host, c.d.PortGUID, portsOf(c.s)))
 	case ethernet && p.LinkType:
 		c.add(finding.IPoIBPostponed.Find("Port %s of %s is in Ethernet mode now.", c.d.PortGUID, c.s.Host))
 	case ethernet:

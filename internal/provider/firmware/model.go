@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
