@@ -164,10 +164,6 @@ func TestJobWithoutWaitingHidesItsFailure(t *testing.T) {
 	if rc != 0 || stdout != "86\n" {
 		t.Errorf("status %d, stdout %q: a job prints its id and exits 0", rc, stdout)
 	}
-	rc, stdout, _ = midclt(s, admin, "call", "core.get_jobs", `[["id","=",86]]`, `{"select":["state"],"get":true}`)
-	if rc != 0 || stdout != "{\"state\": \"FAILED\"}\n" {
-		t.Errorf("status %d, job %q", rc, stdout)
-	}
 	if rc, _, stderr := midclt(s, admin, "call", "-j", "tunable.delete", "9"); rc != 1 ||
 		stderr != "[ENOENT] ALL: Tunable 9 does not exist\n" {
 		t.Errorf("status %d, stderr %q", rc, stderr)

@@ -13,10 +13,9 @@ type database struct {
 // netTables are the tables that a pending change snapshots and a rollback
 // restores, all of them together.
 type netTables struct {
-	rows        []row
-	nextRow     int
-	gateway     string
-	nameservers [3]string
+	rows    []row
+	nextRow int
+	gateway string
 }
 
 // row is one row of network.interfaces with its aliases.

@@ -124,13 +124,8 @@ func (f *fakeSystem) StartDHCP(name string) bool {
 	return ok
 }
 func (f *fakeSystem) StopDHCP(string)         {}
-func (f *fakeSystem) Gateway() string         { return f.gateway }
 func (f *fakeSystem) SetGateway(ip string)    { f.gateway = ip }
-func (f *fakeSystem) Nameservers() []string   { return nil }
 func (f *fakeSystem) BootID() string          { return f.bootID }
-func (f *fakeSystem) Hostname() string        { return "truenas" }
-func (f *fakeSystem) Uptime() time.Duration   { return 3723456789 * time.Microsecond }
-func (f *fakeSystem) BootTime() time.Time     { return time.UnixMilli(1788256800000) }
 func (f *fakeSystem) Reboot(reason string)    { f.rebooted = append(f.rebooted, reason) }
 func (f *fakeSystem) SetBootArgs(args string) { f.args = args }
 func (f *fakeSystem) Log(line string)         { f.logs = append(f.logs, line) }
@@ -195,10 +190,7 @@ func (f *fakeSystem) advance(d time.Duration) {
 func managed(t *testing.T, links ...Link) (*Server, *fakeSystem) {
 	t.Helper()
 	f := newFake(links...)
-	s := New(f, Options{Services: []Service{
-		{ID: 14, Name: "ups", Enable: true, Running: true, PIDs: []int{4242}},
-		{ID: 9, Name: "nfs", Enable: true, Running: true, BindIPs: []string{"10.10.10.99"}},
-	}})
+	s := New(f, Options{})
 	r := s.db.net.add("eno1")
 	r.desc, r.aliases = "mgmt", []alias{{ip: "192.0.2.10", netmask: 24}}
 	return s, f

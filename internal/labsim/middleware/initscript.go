@@ -27,19 +27,8 @@ var scriptMethods = map[string]method{
 	"initshutdownscript.create": {role: cronWrite, call: (*Server).scriptCreate, params: []field{
 		{name: "data", kind: kindModel, required: true, model: "InitShutdownScriptCreate", fields: required(scriptFields, "type", "when")},
 	}},
-	"initshutdownscript.update": {role: cronWrite, call: (*Server).scriptUpdate, params: []field{
-		{name: "id", kind: kindInt, required: true},
-		{name: "data", kind: kindModel, required: true, model: "InitShutdownScriptUpdate", fields: scriptFields},
-	}},
 	"initshutdownscript.delete": {role: cronWrite, call: (*Server).scriptDelete, params: []field{
 		{name: "id", kind: kindInt, required: true},
-	}},
-	"initshutdownscript.execute_init_tasks": {role: fullAdmin, job: true, call: func(s *Server, args []any) (any, error) {
-		when, _ := args[0].(string)
-		s.runTasks(when)
-		return nil, nil // null is the answer
-	}, params: []field{
-		{name: "when", kind: kindString, required: true, enum: []string{"PREINIT", "POSTINIT", "SHUTDOWN"}},
 	}},
 }
 
@@ -67,25 +56,6 @@ func (s *Server) scriptCreate(args []any) (any, error) {
 	e.Set("id", s.db.nextScript)
 	s.db.nextScript++
 	s.db.scripts = append(s.db.scripts, e)
-	return e.clone(), nil
-}
-
-func (s *Server) scriptUpdate(args []any) (any, error) {
-	id, _ := args[0].(int)
-	i := find(s.db.scripts, id)
-	if i < 0 {
-		return nil, notFoundID("Initshutdownscript", id)
-	}
-	e := s.db.scripts[i].clone()
-	for _, f := range scriptFields {
-		if v, ok := asMap(args[1])[f.name]; ok {
-			e.Set(f.name, v)
-		}
-	}
-	if errs := s.checkScript("init_shutdown_script_update", e); len(errs) > 0 {
-		return nil, errs
-	}
-	s.db.scripts[i] = e
 	return e.clone(), nil
 }
 
@@ -135,9 +105,8 @@ func find(rows []*Object, id int) int {
 func (s *Server) RunInitTasks(when string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id := s.startJob("initshutdownscript.execute_init_tasks", []any{when})
+	s.startJob()
 	s.runTasks(when)
-	s.endJob(id, nil, nil)
 }
 
 // runTasks lets go of the lock around each script, because a script may call

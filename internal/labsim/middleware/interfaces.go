@@ -3,7 +3,7 @@ package middleware
 import (
 	"fmt"
 	"net/netip"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -35,12 +35,6 @@ var updateFields = []field{
 
 var interfaceMethods = map[string]method{
 	"interface.query": {params: queryParams, role: ifaceRead, call: (*Server).interfaceQuery},
-	"interface.get_instance": {role: ifaceRead, call: (*Server).interfaceGet, params: []field{
-		{name: "id", kind: kindString, required: true}, {name: "options", kind: kindAny},
-	}},
-	"interface.create": {role: ifaceWrite, call: (*Server).interfaceCreate, params: []field{
-		{name: "data", kind: kindAny, required: true},
-	}},
 	"interface.update": {role: ifaceWrite, call: (*Server).interfaceUpdate, params: []field{
 		{name: "id", kind: kindString, required: true},
 		{name: "data", kind: kindModel, required: true, model: "InterfaceUpdate", fields: updateFields},
@@ -53,15 +47,6 @@ var interfaceMethods = map[string]method{
 func (s *Server) interfaceQuery(args []any) (any, error) {
 	filters, _ := args[0].([]any)
 	return runQuery(s.entries(), filters, asMap(args[1]))
-}
-
-func (s *Server) interfaceGet(args []any) (any, error) {
-	name, _ := args[0].(string)
-	e := s.entry(name)
-	if e == nil {
-		return nil, notFound("Interface " + name + " does not exist")
-	}
-	return extended(e), nil
 }
 
 // extended adds the defaults that a single instance carries and a query omits.
@@ -88,7 +73,7 @@ func (s *Server) entries() []*Object {
 			continue
 		}
 		seen[l.Name] = true
-		e := Obj("id", l.Name, "name", l.Name, "fake", false, "type", interfaceType(l.Name), "state", s.liveState(l))
+		e := Obj("id", l.Name, "name", l.Name, "fake", false, "type", interfaceType(l.Name), "state", liveState(l))
 		out = append(out, s.addConfig(e, l.Name))
 	}
 	for _, r := range s.db.net.rows {
@@ -154,19 +139,7 @@ func family(v6 bool) string {
 	return "INET"
 }
 
-// cutAddresses reports whether the release still cuts link addresses to six
-// bytes and lists LINK aliases (before 25.10.2).
-func (s *Server) cutAddresses() bool {
-	return s.opts.Version == "25.10.0" || s.opts.Version == "25.10.0.1" || s.opts.Version == "25.10.1"
-}
-
-func (s *Server) liveState(l Link) *Object {
-	link := l.Address
-	flags := linkFlags(l)
-	if s.cutAddresses() {
-		link = firstBytes(link, 6)
-		sort.Strings(flags)
-	}
+func liveState(l Link) *Object {
 	var permanent any
 	if l.Permanent != "" {
 		permanent = l.Permanent
@@ -176,12 +149,12 @@ func (s *Server) liveState(l Link) *Object {
 		state = "LINK_STATE_UP"
 	}
 	return Obj("name", l.Name, "orig_name", l.Name, "description", l.Name, "mtu", l.MTU, "cloned", false,
-		"flags", flags, "nd6_flags", []any{}, "capabilities", []any{},
+		"flags", linkFlags(l), "nd6_flags", []any{}, "capabilities", []any{},
 		"link_state", state, "media_type", "Ethernet", "media_subtype", "autoselect",
 		"active_media_type", "Ethernet", "active_media_subtype", l.Media,
 		"supported_media", []any{}, "media_options", nil,
-		"link_address", link, "permanent_link_address", permanent, "hardware_link_address", permanent,
-		"rx_queues", 1, "tx_queues", 1, "aliases", s.liveAliases(l, link),
+		"link_address", l.Address, "permanent_link_address", permanent, "hardware_link_address", permanent,
+		"rx_queues", 1, "tx_queues", 1, "aliases", liveAliases(l),
 		"vrrp_config", nil, "ports", []any{}, "xmit_hash_policy", nil, "lacpdu_rate", nil)
 }
 
@@ -197,46 +170,16 @@ func linkFlags(l Link) []string {
 	return append(f, "MULTICAST")
 }
 
-func firstBytes(addr string, n int) string {
-	parts := strings.Split(addr, ":")
-	return strings.Join(parts[:min(n, len(parts))], ":")
-}
-
-func (s *Server) liveAliases(l Link, link string) []any {
+func liveAliases(l Link) []any {
 	out := []any{}
 	for _, a := range l.Addrs {
 		o := Obj("type", family(a.V6()), "address", a.IP, "netmask", a.Prefix)
-		switch {
-		case a.Broadcast != "":
+		if a.Broadcast != "" {
 			o.Set("broadcast", a.Broadcast)
-		case a.V6() && s.cutAddresses():
-			o.Set("broadcast", lastAddress(a))
 		}
 		out = append(out, o)
 	}
-	if s.cutAddresses() {
-		out = append(out, Obj("type", "LINK", "address", link))
-	}
 	return out
-}
-
-// lastAddress is the highest address of the network, which the old parser
-// showed as broadcast of IPv6 addresses.
-func lastAddress(a Addr) string {
-	ip, err := netip.ParseAddr(a.IP)
-	if err != nil {
-		return ""
-	}
-	b := ip.AsSlice()
-	for i := range b {
-		for bit := range 8 {
-			if i*8+bit >= a.Prefix {
-				b[i] |= 0x80 >> bit
-			}
-		}
-	}
-	last, _ := netip.AddrFromSlice(b)
-	return last.String()
 }
 
 func fakeState(r row) *Object {
@@ -246,25 +189,6 @@ func fakeState(r row) *Object {
 		"supported_media", []any{}, "media_options", []any{},
 		"link_address", "", "permanent_link_address", nil, "hardware_link_address", "",
 		"aliases", []any{}, "vrrp_config", []any{}, "ports", []any{}, "xmit_hash_policy", nil, "lacpdu_rate", nil)
-}
-
-// interfaceCreate knows only the refusals: none of the types that create
-// accepts can be built on IPoIB.
-func (s *Server) interfaceCreate(args []any) (any, error) {
-	m, ok := args[0].(map[string]any)
-	if !ok {
-		return nil, invalid("data", "Input should be a valid dictionary or instance of InterfaceCreate")
-	}
-	types := field{kind: kindString, enum: []string{"BRIDGE", "LINK_AGGREGATION", "VLAN"}}
-	v, there := m["type"]
-	if !there {
-		return nil, invalid("data.type", "Field required")
-	}
-	if errs := check("data.type", types, v); len(errs) > 0 {
-		return nil, errs
-	}
-	s.sys.Unsimulated("interface.create of type " + fmt.Sprint(v))
-	return nil, &CallError{"EFAULT", "interface.create of this type is not simulated"}
 }
 
 func (s *Server) interfaceUpdate(args []any) (any, error) {
@@ -339,20 +263,11 @@ func (s *Server) checkUpdate(next row, data map[string]any) ValidationErrors {
 				"Only one interface can have IPv6 autoconfiguration enabled.")...)
 		}
 	}
-	if next.mtu != nil && *next.mtu < minMTUv6 && hasV6(next.aliases) {
+	if next.mtu != nil && *next.mtu < minMTUv6 && slices.ContainsFunc(next.aliases, func(a alias) bool { return a.v6 }) {
 		errs = append(errs, invalid("interface_update.mtu",
 			"When specifying an IPv6 address, the MTU cannot be smaller than 1280")...)
 	}
 	return errs
-}
-
-func hasV6(list []alias) bool {
-	for _, a := range list {
-		if a.v6 {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *Server) checkAlias(name string, i int, a alias) ValidationErrors {

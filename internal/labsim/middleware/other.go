@@ -3,18 +3,6 @@ package middleware
 import "strconv"
 
 var otherMethods = map[string]method{
-	"boot.environment.query": {params: queryParams, role: "BOOT_ENV_READ", call: func(s *Server, args []any) (any, error) {
-		filters, _ := args[0].([]any)
-		return runQuery([]*Object{s.bootEnvironment()}, filters, asMap(args[1]))
-	}},
-	"service.query": {params: queryParams, role: "SERVICE_READ", call: func(s *Server, args []any) (any, error) {
-		filters, _ := args[0].([]any)
-		return runQuery(s.services(), filters, asMap(args[1]))
-	}},
-	"ups.config":                   {role: "SYSTEM_GENERAL_READ", call: (*Server).upsConfig},
-	"rdma.get_card_choices":        {role: ifaceRead, call: emptyList},
-	"rdma.capable_protocols":       {role: ifaceRead, call: emptyList},
-	"network.configuration.config": {role: "NETWORK_GENERAL_READ", call: (*Server).networkConfig},
 	// Private methods work for full administrators and are logged.
 	"datastore.query": {role: fullAdmin, call: (*Server).datastoreQuery, params: []field{
 		{name: "name", kind: kindString, required: true},
@@ -28,48 +16,8 @@ var otherMethods = map[string]method{
 	}},
 }
 
-// emptyList answers the RDMA questions of a Community Edition with InfiniBand
-// cards only: ports without an Ethernet netdev do not count.
-func emptyList(*Server, []any) (any, error) { return []any{}, nil }
-
 func notFoundID(what string, id int) ValidationErrors {
 	return notFound(what + " " + strconv.Itoa(id) + " does not exist")
-}
-
-func (s *Server) bootEnvironment() *Object {
-	return Obj("id", s.opts.Version, "dataset", "boot-pool/ROOT/"+s.opts.Version, "active", true, "activated", true,
-		"created", Obj("$date", 1786352400000), "used_bytes", 3000000000, "used", "2.79 GiB",
-		"keep", false, "can_activate", true)
-}
-
-func (s *Server) services() []*Object {
-	out := make([]*Object, 0, len(s.opts.Services))
-	for _, svc := range s.opts.Services {
-		state, pids := "STOPPED", []any{}
-		if svc.Running {
-			state = "RUNNING"
-			for _, p := range svc.PIDs {
-				pids = append(pids, p)
-			}
-		}
-		out = append(out, Obj("id", svc.ID, "service", svc.Name, "enable", svc.Enable, "state", state, "pids", pids))
-	}
-	return out
-}
-
-func (s *Server) upsConfig([]any) (any, error) {
-	return Obj("powerdown", false, "rmonitor", false, "id", 1, "nocommwarntime", nil, "remoteport", 3493,
-		"shutdowntimer", 30, "hostsync", 15, "description", "", "driver", "", "extrausers", "",
-		"identifier", "ups", "mode", "MASTER", "monpwd", "REDACTED", "monuser", "upsmon", "options", "",
-		"optionsupsd", "", "port", "", "remotehost", "", "shutdown", "BATT", "shutdowncmd", nil,
-		"complete_identifier", "ups@localhost:3493"), nil
-}
-
-func (s *Server) networkConfig([]any) (any, error) {
-	ns := s.db.net.nameservers
-	return Obj("id", 1, "hostname", s.sys.Hostname(), "domain", "local", "ipv4gateway", s.db.net.gateway,
-		"ipv6gateway", "", "nameserver1", ns[0], "nameserver2", ns[1], "nameserver3", ns[2],
-		"httpproxy", "", "hosts", []any{}, "domains", []any{}), nil
 }
 
 const interfaceTable = "network.interfaces"

@@ -11,7 +11,6 @@ package middleware
 
 import (
 	"fmt"
-	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -52,9 +51,7 @@ type System interface {
 	// StartDHCP asks for a lease and reports whether one was got.
 	StartDHCP(name string) bool
 	StopDHCP(name string)
-	Gateway() string
 	SetGateway(ip string) // empty removes the default route
-	Nameservers() []string
 
 	Now() time.Time
 	Sleep(d time.Duration)
@@ -62,9 +59,6 @@ type System interface {
 	AfterFunc(d time.Duration, f func()) (stop func())
 
 	BootID() string
-	Hostname() string
-	Uptime() time.Duration
-	BootTime() time.Time
 	// Reboot begins an orderly restart; it returns at once.
 	Reboot(reason string)
 	// ReplaceUdevRules empties /etc/udev/rules.d and writes these files.
@@ -83,20 +77,9 @@ type System interface {
 	Unsimulated(what string)
 }
 
-// Service is a row of service.query.
-type Service struct {
-	ID      int
-	Name    string
-	Enable  bool
-	Running bool
-	PIDs    []int
-	BindIPs []string
-}
-
 // Options sets up a server.
 type Options struct {
-	Version  string // "25.10.6"; below 25.10.2 link addresses are cut to six bytes
-	Services []Service
+	Version string // "25.10.6"
 	// Latency delays the answer of a method; the work is done at the start, as
 	// in a server that goes on when its client gives up.
 	Latency map[string]time.Duration
@@ -126,7 +109,6 @@ type memory struct {
 	snapshot  *netTables
 	stopTimer func()
 	deadline  time.Time
-	jobs      []*Object
 	nextJob   int
 	ready     bool
 	stopping  bool
@@ -136,12 +118,6 @@ type memory struct {
 func New(sys System, opts Options) *Server {
 	if opts.Version == "" {
 		opts.Version = "25.10.6"
-	}
-	if opts.Services == nil {
-		opts.Services = []Service{
-			{ID: 4, Name: "ssh", Enable: true, Running: true, PIDs: []int{1801}},
-			{ID: 14, Name: "ups", Enable: false},
-		}
 	}
 	s := &Server{sys: sys, opts: opts, db: newDatabase()}
 	s.mem = memory{nextJob: firstJob, ready: true}
@@ -231,12 +207,9 @@ func (s *Server) Call(caller Caller, name string, args []any) Reply {
 	}
 	rep := Reply{Wait: s.opts.Latency[name]}
 	if m.job {
-		rep.Job = s.startJob(name, args)
+		rep.Job = s.startJob()
 	}
 	rep.Result, rep.Err = m.call(s, bound)
-	if m.job {
-		s.endJob(rep.Job, rep.Result, rep.Err)
-	}
 	return rep
 }
 
@@ -291,44 +264,7 @@ func init() {
 	}
 }
 
-// Methods lists the simulated methods, sorted.
-func Methods() []string {
-	names := make([]string, 0, len(methods))
-	for n := range methods {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	return names
-}
-
-func (s *Server) startJob(name string, args []any) int {
-	id := s.mem.nextJob
+func (s *Server) startJob() int {
 	s.mem.nextJob++
-	if args == nil {
-		args = []any{}
-	}
-	job := Obj("id", id, "method", name, "arguments", args, "description", nil, "abortable", false,
-		"logs_path", nil, "logs_excerpt", nil, "progress", Obj("percent", 0, "description", "", "extra", nil),
-		"result", nil, "error", nil, "exception", nil, "state", "RUNNING",
-		"time_started", date(s.sys.Now()), "time_finished", nil)
-	s.mem.jobs = append(s.mem.jobs, job)
-	const kept = 1000
-	if n := len(s.mem.jobs); n > kept {
-		s.mem.jobs = s.mem.jobs[n-kept:]
-	}
-	return id
+	return s.mem.nextJob - 1
 }
-
-func (s *Server) endJob(id int, result any, err error) {
-	for _, j := range s.mem.jobs {
-		if have, _ := j.Get("id"); have != id {
-			continue
-		}
-		j.Set("state", "SUCCESS").Set("result", result).Set("time_finished", date(s.sys.Now()))
-		if err != nil {
-			j.Set("state", "FAILED").Set("result", nil).Set("error", err.Error())
-		}
-	}
-}
-
-func date(t time.Time) *Object { return Obj("$date", t.UnixMilli()) }

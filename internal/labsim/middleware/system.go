@@ -1,26 +1,15 @@
 package middleware
 
 import (
-	"fmt"
 	"strings"
 	"time"
 )
 
 var systemMethods = map[string]method{
-	"core.ping":            {role: "-", call: func(*Server, []any) (any, error) { return "pong", nil }},
-	"core.get_jobs":        {params: queryParams, call: (*Server).getJobs},
-	"system.boot_id":       {role: "-", call: func(s *Server, _ []any) (any, error) { return s.sys.BootID(), nil }},
-	"system.version":       {call: func(s *Server, _ []any) (any, error) { return "TrueNAS-" + s.opts.Version, nil }},
-	"system.version_short": {call: func(s *Server, _ []any) (any, error) { return s.opts.Version, nil }},
-	"system.state":         {role: "SYSTEM_GENERAL_READ", call: func(s *Server, _ []any) (any, error) { return s.state(), nil }},
-	"system.ready": {role: "SYSTEM_GENERAL_READ", call: func(s *Server, _ []any) (any, error) {
-		return s.state() != "BOOTING", nil // also true while shutting down
-	}},
-	"system.info": {role: "SYSTEM_GENERAL_READ", call: (*Server).systemInfo},
-	"system.reboot.info": {role: "SYSTEM_GENERAL_READ", call: func(s *Server, _ []any) (any, error) {
-		// Changed kernel options do not show here.
-		return Obj("boot_id", s.sys.BootID(), "reboot_required_reasons", []any{}), nil
-	}},
+	"core.ping":      {role: "-", call: func(*Server, []any) (any, error) { return "pong", nil }},
+	"system.boot_id": {role: "-", call: func(s *Server, _ []any) (any, error) { return s.sys.BootID(), nil }},
+	"system.version": {call: func(s *Server, _ []any) (any, error) { return "TrueNAS-" + s.opts.Version, nil }},
+	"system.state":   {role: "SYSTEM_GENERAL_READ", call: func(s *Server, _ []any) (any, error) { return s.state(), nil }},
 	"system.reboot": {role: fullAdmin, job: true, call: (*Server).reboot, params: []field{
 		{name: "reason", kind: kindString, required: true, minLen: 1},
 		{name: "options", kind: kindModel, model: "SystemRebootOptions", fields: []field{
@@ -45,25 +34,6 @@ func (s *Server) state() string {
 		return "READY"
 	}
 	return "BOOTING"
-}
-
-func (s *Server) getJobs(args []any) (any, error) {
-	filters, _ := args[0].([]any)
-	return runQuery(s.mem.jobs, filters, asMap(args[1]))
-}
-
-func (s *Server) systemInfo([]any) (any, error) {
-	up := s.sys.Uptime()
-	d := up.Round(time.Microsecond)
-	const gib = 1 << 30
-	return Obj("version", s.opts.Version, "buildtime", Obj("$date", 1785844800000),
-		"hostname", s.sys.Hostname(), "physmem", 64*gib,
-		"model", "Intel(R) Xeon(R) CPU E5-2650 v2 @ 2.60GHz", "cores", 16, "physical_cores", 8,
-		"loadavg", []any{0.1, 0.2, 0.3},
-		"uptime", fmt.Sprintf("%d:%02d:%09.6f", int(d.Hours()), int(d.Minutes())%60, (d%time.Minute).Seconds()),
-		"uptime_seconds", d.Seconds(), "system_serial", nil, "system_product", nil, "system_product_version", nil,
-		"license", nil, "boottime", date(s.sys.BootTime()), "datetime", date(s.sys.Now()),
-		"timezone", "America/Los_Angeles", "system_manufacturer", nil, "ecc_memory", true), nil
 }
 
 func (s *Server) reboot(args []any) (any, error) {

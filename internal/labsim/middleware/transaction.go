@@ -2,7 +2,6 @@ package middleware
 
 import (
 	"fmt"
-	"net/netip"
 	"sort"
 	"strings"
 	"time"
@@ -12,31 +11,15 @@ var transactionMethods = map[string]method{
 	"interface.has_pending_changes": {role: ifaceRead, call: func(s *Server, _ []any) (any, error) {
 		return s.mem.snapshot != nil, nil
 	}},
-	"interface.checkin_waiting":              {role: ifaceRead, call: (*Server).checkinWaiting},
-	"interface.checkin":                      {role: ifaceWrite, call: (*Server).checkin},
-	"interface.cancel_rollback":              {role: ifaceWrite, call: (*Server).cancelRollback},
-	"interface.rollback":                     {role: ifaceWrite, call: (*Server).rollbackCall},
-	"interface.network_config_to_be_removed": {role: ifaceRead, call: (*Server).toBeRemoved},
-	"interface.services_restarted_on_sync":   {role: ifaceRead, call: (*Server).servicesRestarted},
-	"interface.save_network_config": {role: ifaceWrite, call: (*Server).saveNetworkConfig, params: []field{{
-		name: "network_config", kind: kindModel, required: true, model: "InterfaceSaveNetworkConfig", fields: []field{
-			{name: "ipv4gateway", kind: kindString},
-			{name: "nameserver1", kind: kindString},
-			{name: "nameserver2", kind: kindString},
-			{name: "nameserver3", kind: kindString},
-		},
-	}}},
+	"interface.checkin_waiting": {role: ifaceRead, call: (*Server).checkinWaiting},
+	"interface.checkin":         {role: ifaceWrite, call: (*Server).checkin},
+	"interface.rollback":        {role: ifaceWrite, call: (*Server).rollbackCall},
 	"interface.commit": {role: ifaceWrite, call: (*Server).commit, params: []field{{
 		name: "options", kind: kindModel, model: "InterfaceCommitOptions", fields: []field{
 			{name: "rollback", kind: kindBool},
 			{name: "checkin_timeout", kind: kindInt},
 		},
 	}}},
-	"interface.sync": {role: fullAdmin, params: []field{{name: "wait_dhcp", kind: kindBool}},
-		call: func(s *Server, _ []any) (any, error) {
-			s.sync()
-			return nil, nil // null is the answer
-		}},
 }
 
 // snapshot keeps the interface tables as they were before the first pending
@@ -91,11 +74,6 @@ func (s *Server) checkin([]any) (any, error) {
 	return nil, nil // null is the answer
 }
 
-func (s *Server) cancelRollback([]any) (any, error) {
-	s.stopTimer()
-	return nil, nil // null is the answer
-}
-
 func (s *Server) rollbackCall([]any) (any, error) {
 	s.rollback()
 	return nil, nil // null is the answer
@@ -108,85 +86,6 @@ func (s *Server) rollback() {
 		s.mem.snapshot = nil
 	}
 	s.sync()
-}
-
-// toBeRemoved names the gateway and resolvers that the kernel has and the
-// database does not, whether or not DHCP would bring them back.
-func (s *Server) toBeRemoved([]any) (any, error) {
-	out := []any{}
-	if gw := s.sys.Gateway(); gw != "" && gw != s.db.net.gateway {
-		out = append(out, "ipv4gateway")
-	}
-	for i, ns := range s.sys.Nameservers() {
-		if i < len(s.db.net.nameservers) && ns != s.db.net.nameservers[i] {
-			out = append(out, fmt.Sprintf("nameserver%d", i+1))
-		}
-	}
-	return out, nil
-}
-
-func (s *Server) saveNetworkConfig(args []any) (any, error) {
-	if s.mem.snapshot == nil {
-		return nil, &CallError{"EFAULT", "There are no pending interface changes."}
-	}
-	cfg := asMap(args[0])
-	if gw := str(cfg, "ipv4gateway"); gw != "" {
-		if !s.gatewayReachable(gw) {
-			return nil, invalid("config.ipv4gateway", "Gateway "+gw+" is unreachable")
-		}
-		s.db.net.gateway = gw
-	}
-	for i := range s.db.net.nameservers {
-		if ns := str(cfg, fmt.Sprintf("nameserver%d", i+1)); ns != "" {
-			s.db.net.nameservers[i] = ns
-		}
-	}
-	return nil, nil // null is the answer
-}
-
-func (s *Server) gatewayReachable(gw string) bool {
-	ip, err := netip.ParseAddr(gw)
-	if err != nil {
-		return false
-	}
-	for _, r := range s.db.net.rows {
-		for _, a := range r.aliases {
-			if n, err := a.network(); err == nil && n.Contains(ip) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// servicesRestarted lists services bound to an address that the next sync
-// takes away.
-func (s *Server) servicesRestarted([]any) (any, error) {
-	keep := map[string]bool{}
-	for _, r := range s.db.net.rows {
-		for _, a := range r.aliases {
-			keep[a.ip] = true
-		}
-	}
-	gone := map[string]bool{}
-	for _, l := range s.sys.Links() {
-		for _, a := range l.Addrs {
-			gone[a.IP] = !keep[a.IP]
-		}
-	}
-	out := []any{}
-	for _, svc := range s.opts.Services {
-		var ips []string
-		for _, ip := range svc.BindIPs {
-			if gone[ip] {
-				ips = append(ips, ip)
-			}
-		}
-		if len(ips) > 0 {
-			out = append(out, Obj("type", "SYSTEM_SERVICE", "service", svc.Name, "ips", ips))
-		}
-	}
-	return out, nil
 }
 
 // sync makes the kernel look like the database, for all interfaces. A failure

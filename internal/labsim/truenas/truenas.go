@@ -112,25 +112,14 @@ func (n nasSystem) StartDHCP(name string) bool {
 
 func (n nasSystem) StopDHCP(string) {}
 
-func (n nasSystem) Gateway() string {
-	if gw, _ := network.Of(n.s.m).DefaultRoute(); gw.IsValid() {
-		return gw.String()
-	}
-	return ""
-}
-
 func (n nasSystem) SetGateway(ip string) {
 	gw, _ := netip.ParseAddr(ip)
 	network.Of(n.s.m).SetDefault(gw)
 }
 
-func (n nasSystem) Nameservers() []string    { return nil }
 func (n nasSystem) Now() time.Time           { return n.s.m.Lab.Clock.Now() }
 func (n nasSystem) Sleep(d time.Duration)    { _ = n.s.m.Lab.Clock.Sleep(n.s.m.BootContext(), d) }
 func (n nasSystem) BootID() string           { return n.s.m.BootID() }
-func (n nasSystem) Hostname() string         { return n.s.m.Name }
-func (n nasSystem) Uptime() time.Duration    { return n.Now().Sub(n.s.m.Booted()) }
-func (n nasSystem) BootTime() time.Time      { return n.s.m.Booted() }
 func (n nasSystem) Reboot(string)            { n.s.m.Reboot() }
 func (n nasSystem) SetBootArgs(extra string) { n.s.m.SetCmdline(extra) }
 func (n nasSystem) Unsimulated(what string)  { n.s.m.Violate("not simulated: %s", what) }
