@@ -3,14 +3,20 @@
 package testbed
 
 import (
+	"errors"
 	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
 // flashTime is how long an operation of the flash takes here, so that a burn lasts for
@@ -18,9 +24,10 @@ import (
 const flashTime = 100 * time.Millisecond
 
 // TestBeside_a_plan_leaves_a_burn_by_hand_alone burns with the real mstflint while the
-// host is looked at as by plans, again and again. The burn succeeds, and each look that
-// began and ended while it ran says who is at the card and asks the card for nothing.
-// Without the look at the processes, such a burn ends with MFE_VERIFY_ERROR.
+// host is looked at as by plans, again and again. The burn succeeds, each look that
+// began and ended while it ran says who is at the card, and no program of the provider
+// is at the card meanwhile: the card itself counts. Without the look at the processes
+// before each tool, such a burn ends with MFE_VERIFY_ERROR, or does not, as it happens.
 func TestBeside_a_plan_leaves_a_burn_by_hand_alone(t *testing.T) {
 	t.Parallel()
 	b := start(t, HostConfig{Name: "beside", Card: secondHand()})
@@ -55,19 +62,23 @@ func TestBeside_a_plan_leaves_a_burn_by_hand_alone(t *testing.T) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	looks := 0
+	looks, asked := 0, 0
 	for {
 		s := snapshot(t, h)
+		if kept(t, h) {
+			asked++
+		}
 		select {
 		case e := <-ended:
 			model.Flash.SetHook(nil)
 			if e.err != nil || !strings.Contains(e.out, "Restoring signature                     - OK") {
 				t.Errorf("the burn by hand beside %d looks at the host: %v\n%s", looks, e.err, tail(e.out))
 			}
-			if looks == 0 {
+			if looks == 0 || asked == 0 {
 				t.Fatal("the burn ended before the first look did")
 			}
-			t.Logf("%d looks at the host beside a burn of %d operations", looks, operations.Load())
+			t.Logf("%d looks at the host and %d questions beside a burn of %d operations", looks, asked, operations.Load())
+			alone(t, box.Device)
 			if c := snapshot(t, h).Cards[0]; c.Flash == nil || c.Flash.PSID != card.PSIDVPI {
 				t.Errorf("after the burn: %+v, %s", c.Flash, c.FlashError)
 			}
@@ -86,5 +97,37 @@ func busy(t *testing.T, s *inventory.Snapshot) {
 	c := s.Cards[0]
 	if c.Flash != nil || c.FlashFailure != inventory.FlashBusy || !burning.MatchString(c.FlashError) {
 		t.Errorf("beside a burn: flash %+v, %q: %q", c.Flash, c.FlashFailure, c.FlashError)
+	}
+}
+
+// kept asks the card as a command of the provider does outside of the collection, and
+// reports whether it was kept from it by the one who burns.
+func kept(t *testing.T, h *hosts.Host) bool {
+	t.Helper()
+	pci := ib.MustParsePCIAddress(DefaultBDF)
+	_, err := h.Run(t.Context(), cardusers.Shared(mstflint.Query(pci, false), pci))
+	var exit *host.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return exit != nil && exit.Status == cardusers.Busy
+}
+
+// alone holds that nobody was at the card beside the burn, and that the card would
+// have noticed: it has seen the burn.
+func alone(t *testing.T, d *Device) {
+	t.Helper()
+	all, clashes := d.Users()
+	burns := 0
+	for _, line := range all {
+		if strings.Contains(line, " -i /root/vpi.bin b") {
+			burns++
+		}
+	}
+	if burns != 1 {
+		t.Errorf("the card saw %d burns: %q", burns, all)
+	}
+	for _, clash := range clashes {
+		t.Error(clash)
 	}
 }

@@ -191,6 +191,9 @@ func (n *node) Write(ctx context.Context, f fs.FileHandle, data []byte, off int6
 	}
 	switch {
 	case n.regs != nil:
+		if caller, ok := fuse.FromContext(ctx); ok {
+			n.regs.usedBy(caller.Pid)
+		}
 		n.regs.writeConfig(off, data)
 	case n.set != nil:
 		if errno := n.set(string(data)); errno != 0 {

@@ -77,6 +77,7 @@ type Device struct {
 	// each burn found and left.
 	inFlash card.Firmware
 	burns   [][2]card.Firmware
+	users   users
 }
 
 // NewDevice puts registers in front of a card and switches it on.
