@@ -8,524 +8,585 @@
 #   =PATH<TAB>LINE  first line of a file        !PATH  there but not readable
 #   @WORD …         a fact, or the begin of a section whose lines follow
 #   |LINE           a line of the section       @.     its end
-R=$1 S=$2 L=$3
-shift 3
-P=$*
-T=$(printf '\t')
+#
+# The last lines of this file name all that is collected, in order. Functions of sh
+# share their variables: what a function leaves for its caller is in capitals.
 
-# g PATH…: one line of each file.
-g() {
-	for f do
-		[ -f "$f" ] || continue
-		v=
+ROOT=$1 STATE_DIR=$2 LOCK=$3
+shift 3
+PACKAGES=$*
+TAB=$(printf '\t')
+
+# has COMMAND: whether it is there.
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# readable FILE: whether it can be read; one that is there and cannot is named.
+readable() {
+	[ -f "$1" ] || return 1
+	[ -r "$1" ] && return 0
+	printf '!%s\n' "${1#"$ROOT"}"
+	return 1
+}
+
+# first_line FILE: leaves it in LINE, empty if there is none.
+first_line() {
+	LINE=''
+	[ -f "$1" ] && IFS= read -r LINE 2>/dev/null <"$1"
+}
+
+# values FILE…: one line of each.
+values() {
+	for value_file do
+		[ -f "$value_file" ] || continue
+		LINE=''
 		# A file without a newline at its end makes read fail and still read.
-		if IFS= read -r v 2>/dev/null <"$f" || [ -n "$v" ]; then
-			printf '=%s\t%s\n' "${f#"$R"}" "$v"
+		if IFS= read -r LINE 2>/dev/null <"$value_file" || [ -n "$LINE" ]; then
+			printf '=%s\t%s\n' "${value_file#"$ROOT"}" "$LINE"
 		else
-			printf '!%s\n' "${f#"$R"}"
+			printf '!%s\n' "${value_file#"$ROOT"}"
 		fi
 	done
 }
 
-# c PATH…: whole text files. "@.+" says that the last line has no newline.
-c() {
-	for f do
-		[ -f "$f" ] || continue
-		if [ ! -r "$f" ]; then
-			printf '!%s\n' "${f#"$R"}"
-			continue
-		fi
-		printf '@file %s\n' "${f#"$R"}"
-		v=
-		while IFS= read -r v; do
-			printf '|%s\n' "$v"
-			v=
-		done <"$f"
-		if [ -n "$v" ]; then
-			printf '|%s\n@.+\n' "$v"
+# contents FILE…: whole text files. "@.+" says that the last line has no newline.
+contents() {
+	for text_file do
+		readable "$text_file" || continue
+		printf '@file %s\n' "${text_file#"$ROOT"}"
+		LINE=''
+		while IFS= read -r LINE; do
+			printf '|%s\n' "$LINE"
+			LINE=''
+		done <"$text_file"
+		if [ -n "$LINE" ]; then
+			printf '|%s\n@.+\n' "$LINE"
 		else
 			echo '@.'
 		fi
 	done
 }
 
-# t TEXT: lines of a section.
-t() {
-	[ -n "$1" ] || return 0
-	while IFS= read -r v; do
-		printf '|%s\n' "$v"
-	done <<E
-$1
-E
-}
-
-# r NAME COMMAND…: what a command prints, and its status. Errors go into the
-# same stream: mstflint reports on standard output, getopt on the other one.
-r() {
-	n=$1
+# answer NAME COMMAND…: what a command prints, and its status; left in OUTPUT and
+# STATUS too. Errors go into the same stream: mstflint reports on standard output,
+# getopt on the other one.
+answer() {
+	answer_name=$1
 	shift
-	o=$("$@" 2>&1 </dev/null)
-	b=$?
-	printf '@run %s\t%s\n' "$b" "$n"
-	t "$o"
+	OUTPUT=$("$@" 2>&1 </dev/null)
+	STATUS=$?
+	printf '@run %s\t%s\n' "$STATUS" "$answer_name"
+	if [ -n "$OUTPUT" ]; then
+		while IFS= read -r LINE; do
+			printf '|%s\n' "$LINE"
+		done <<E
+$OUTPUT
+E
+	fi
 	echo '@.'
 }
 
-# h COMMAND: whether it is there.
-h() { command -v "$1" >/dev/null 2>&1; }
+# briefly SECONDS COMMAND…: not for long, for what asks another machine or a disk.
+briefly() {
+	if has timeout; then set -- timeout "$@"; else shift; fi
+	"$@"
+}
 
-# k COMMAND…: under the shared lock of the cards, one reader after the other, and
-# not for ever: a card that hangs must not hang the plan.
-k() {
-	h timeout && set -- timeout 90 "$@"
-	h flock && mkdir -p "${L%/*}" 2>/dev/null && [ -w "${L%/*}" ] && set -- flock -s -n -E 75 "$L" flock -w 2 -E 74 "$L.reader" "$@"
-	i=0
-	while [ "$i" -lt 25 ]; do
+# under_lock COMMAND…: under the shared lock of the cards, one reader after the other,
+# and not for ever: a card that hangs must not hang the plan.
+under_lock() {
+	has timeout && set -- timeout 90 "$@"
+	has flock && mkdir -p "${LOCK%/*}" 2>/dev/null && [ -w "${LOCK%/*}" ] && set -- flock -s -n -E 75 "$LOCK" flock -w 2 -E 74 "$LOCK.reader" "$@"
+	tries=0
+	while [ "$tries" -lt 25 ]; do
 		"$@"
-		b=$?
-		[ "$b" = 74 ] || return "$b"
+		STATUS=$?
+		[ "$STATUS" = 74 ] || return "$STATUS"
 		# Somebody else may have come while another reader had its turn.
-		find_users "$R" "$L"
-		[ -z "$USERS_WHY$(users_of "$q")" ] || break
-		i=$((i + 1))
+		find_users "$ROOT" "$LOCK"
+		[ -z "$USERS_WHY$(users_of "$CARD")" ] || break
+		tries=$((tries + 1))
 	done
 	return 75
 }
 
-# u CARD: whether nobody else uses a card, as far as that can be seen; what was
+# card_is_free CARD: whether nobody else uses it, as far as that can be seen; what was
 # seen is printed.
-u() {
-	find_users "$R" "$L"
+card_is_free() {
+	find_users "$ROOT" "$LOCK"
 	printf '@users %s\n' "$USERS_WHY"
-	while IFS= read -r v; do
-		[ -n "$v" ] && printf '@user %s\n' "$v"
+	while IFS= read -r LINE; do
+		[ -n "$LINE" ] && printf '@user %s\n' "$LINE"
 	done <<E
 $USERS
 E
 	[ -z "$USERS_WHY" ] && [ -z "$(users_of "$1")" ]
 }
 
-# a NAME CARD COMMAND…: asks a tool about a card that nobody else uses, and looks
-# again who does if the tool fails.
-a() {
-	x=$1 q=$2
+# ask_card NAME CARD COMMAND…: asks a tool about a card that nobody else uses, and
+# looks again who does if the tool fails.
+ask_card() {
+	question=$1 CARD=$2
 	shift 2
-	u "$q" || return 1
-	r "$x $q" k "$@"
-	[ "$b" = 0 ] || u "$q" || return 1
+	card_is_free "$CARD" || return 1
+	answer "$question $CARD" under_lock "$@"
+	[ "$STATUS" = 0 ] || card_is_free "$CARD" || return 1
 }
 
-# l SECONDS COMMAND…: not for long, for what asks another machine or a disk.
-l() {
-	if h timeout; then set -- timeout "$@"; else shift; fi
-	"$@"
+# way_to ADDRESS: the way to a server of storage, once for each.
+ASKED=''
+way_to() {
+	case " $ASKED " in *" $1 "*) return 0 ;; esac
+	ASKED="$ASKED $1"
+	has ip && answer "way $1" ip -o route get "$1"
 }
 
-# w ADDRESS: the way to a server of storage, once for each.
-W=
-w() {
-	case " $W " in *" $1 "*) return 0 ;; esac
-	W="$W $1"
-	h ip && r "way $1" ip -o route get "$1"
+machine_and_system() {
+	printf '@uid %s\n' "${SUDO_UID:-$(id -u)}"
+	values "$ROOT"/proc/sys/kernel/osrelease "$ROOT"/proc/sys/kernel/hostname "$ROOT"/proc/sys/kernel/random/boot_id \
+		"$ROOT"/proc/cmdline "$ROOT"/sys/kernel/security/lockdown "$ROOT"/etc/machine-id
+	contents "$ROOT"/etc/os-release
+	first_line "$ROOT"/proc/sys/kernel/osrelease
+	KERNEL=$LINE
+	[ -n "$KERNEL" ] || ! has uname || answer uname uname -sr
 }
 
-echo '@begin 1'
-printf '@uid %s\n' "${SUDO_UID:-$(id -u)}"
-g "$R"/proc/sys/kernel/osrelease "$R"/proc/sys/kernel/hostname "$R"/proc/sys/kernel/random/boot_id \
-	"$R"/proc/cmdline "$R"/sys/kernel/security/lockdown "$R"/etc/machine-id
-c "$R"/etc/os-release
-v=
-if [ -r "$R"/proc/sys/kernel/osrelease ]; then
-	IFS= read -r v <"$R"/proc/sys/kernel/osrelease
-elif h uname; then
-	r uname uname -sr
-fi
 # What the running kernel has, loaded or not; nothing where its modules are not
 # installed (a container, or a kernel that an upgrade has removed).
-if [ -n "$v" ] && [ -d "$R/lib/modules/$v" ] && h modinfo; then
-	r modinfo modinfo -n mlx4_core mlx4_ib mlx5_core mlx5_ib ib_qib ib_mthca ib_ipoib ib_umad
-fi
-[ -d "$R/lib/modules/$v" ] && echo '@kernel-installed'
+kernel_modules() {
+	if [ -n "$KERNEL" ] && [ -d "$ROOT/lib/modules/$KERNEL" ] && has modinfo; then
+		answer modinfo modinfo -n mlx4_core mlx4_ib mlx5_core mlx5_ib ib_qib ib_mthca ib_ipoib ib_umad
+	fi
+	[ -d "$ROOT/lib/modules/$KERNEL" ] && echo '@kernel-installed'
+}
 
 # Functions of network and InfiniBand class, and chips in recovery mode, of the
 # makers of InfiniBand cards: Mellanox, QLogic, PathScale, Topspin.
-for d in "$R"/sys/bus/pci/devices/*; do
-	v='' b=''
-	[ -f "$d"/vendor ] && IFS= read -r v <"$d"/vendor
-	for n in "$d"/net/*; do
-		[ -e "$n" ] && printf '@net %s %s\n' "${d##*/}" "${n##*/}"
+pci_functions() {
+	for device in "$ROOT"/sys/bus/pci/devices/*; do
+		bdf=${device##*/}
+		first_line "$device"/vendor
+		vendor=$LINE
+		for entry in "$device"/net/*; do
+			[ -e "$entry" ] && printf '@net %s %s\n' "$bdf" "${entry##*/}"
+		done
+		case $vendor in 0x15b3 | 0x1077 | 0x1fc1 | 0x1867) ;; *) continue ;; esac
+		first_line "$device"/class
+		case $vendor$LINE in 0x15b30x06????) continue ;; 0x15b3* | *0x0207?? | *0x0c06??) ;; *) continue ;; esac
+		printf '@pci %s\n' "$bdf"
+		values "$device"/vendor "$device"/device "$device"/subsystem_vendor "$device"/subsystem_device "$device"/class \
+			"$device"/current_link_speed "$device"/current_link_width "$device"/max_link_speed "$device"/max_link_width \
+			"$device"/mlx4_port1 "$device"/mlx4_port2 "$device"/mlx4_port1_mtu "$device"/mlx4_port2_mtu "$device"/net/*/dev_port
+		[ -e "$device"/physfn ] && printf '@virtual %s\n' "$bdf"
+		if [ -e "$device"/driver ]; then
+			driver=$(readlink "$device"/driver)
+			printf '@driver %s %s\n' "$bdf" "${driver##*/}"
+		fi
+		for entry in "$device"/infiniband/*; do
+			[ -e "$entry" ] && printf '@rdma %s %s\n' "$bdf" "${entry##*/}"
+		done
 	done
-	case $v in 0x15b3 | 0x1077 | 0x1fc1 | 0x1867) ;; *) continue ;; esac
-	[ -f "$d"/class ] && IFS= read -r b <"$d"/class
-	case $v$b in 0x15b30x06????) continue ;; 0x15b3* | *0x0207?? | *0x0c06??) ;; *) continue ;; esac
-	printf '@pci %s\n' "${d##*/}"
-	g "$d"/vendor "$d"/device "$d"/subsystem_vendor "$d"/subsystem_device "$d"/class \
-		"$d"/current_link_speed "$d"/current_link_width "$d"/max_link_speed "$d"/max_link_width \
-		"$d"/mlx4_port1 "$d"/mlx4_port2 "$d"/mlx4_port1_mtu "$d"/mlx4_port2_mtu "$d"/net/*/dev_port
-	[ -e "$d"/physfn ] && printf '@virtual %s\n' "${d##*/}"
-	if [ -e "$d"/driver ]; then
-		n=$(readlink "$d"/driver)
-		printf '@driver %s %s\n' "${d##*/}" "${n##*/}"
+}
+
+# Counters and the rest of the tables are left alone: each read of them is a command
+# to the firmware.
+rdma_devices() {
+	for device in "$ROOT"/sys/class/infiniband/*; do
+		values "$device"/node_guid "$device"/sys_image_guid "$device"/node_desc "$device"/fw_ver "$device"/hw_rev "$device"/hca_type "$device"/board_id
+		for port in "$device"/ports/*; do
+			values "$port"/state "$port"/phys_state "$port"/rate "$port"/lid "$port"/sm_lid "$port"/cap_mask "$port"/link_layer "$port"/gids/0 "$port"/pkeys/0
+		done
+	done
+}
+
+# Leaves their names in IPOIB.
+ipoib_interfaces() {
+	IPOIB=''
+	for netdev in "$ROOT"/sys/class/net/*; do
+		first_line "$netdev"/type
+		[ "$LINE" = 32 ] || continue
+		IPOIB="$IPOIB ${netdev##*/}"
+		values "$netdev"/type "$netdev"/address "$netdev"/mtu "$netdev"/flags "$netdev"/mode "$netdev"/pkey "$netdev"/parent "$netdev"/umcast \
+			"$netdev"/dev_port "$netdev"/operstate "$netdev"/carrier "$netdev"/ifindex "$netdev"/iflink
+	done
+}
+
+modules_and_programs() {
+	values "$ROOT"/sys/module/mlx4_core/parameters/port_type_array "$ROOT"/sys/class/infiniband_mad/abi_version
+	for module in mlx4_core mlx4_en mlx4_ib mlx5_core mlx5_ib ib_qib ib_mthca ib_core ib_uverbs ib_ipoib ib_umad rdma_cm mstflint_access; do
+		[ -d "$ROOT"/sys/module/$module ] && printf '@module %s\n' "$module"
+	done
+	for program in mstflint mstconfig lspci flock sha256sum ip netplan networkctl nmcli ifup udevadm systemctl systemd-run systemd-inhibit \
+		opensm ibstat sminfo saquery ibnetdiscover ibportstate upsc apt-get dpkg-query dnf rpm pacman midclt modprobe update-initramfs dracut \
+		mkinitcpio ifreload busctl cloud-init ping iperf3 qperf ib_write_bw; do
+		if has $program; then
+			printf '@command %s\n' "$program"
+		else
+			printf '@absent %s\n' "$program"
+		fi
+	done
+}
+
+# Which way the operator's connection comes in; leaves the operator's address in
+# CLIENT. sudo drops SSH_CONNECTION from the environment, so look for it among the
+# ancestors. Their environment is separated by NUL, which read skips, so only the last
+# of the four words, the port of the server, runs into what follows.
+ssh_session() {
+	CLIENT=${SSH_CONNECTION:-} ancestor=${PPID:-1}
+	while [ -z "$CLIENT" ] && [ "$ancestor" -gt 1 ] && [ -f "$ROOT"/proc/"$ancestor"/environ ] && [ -r "$ROOT"/proc/"$ancestor"/environ ]; do
+		while IFS= read -r LINE || [ -n "$LINE" ]; do
+			case $LINE in *SSH_CONNECTION=*)
+				CLIENT=${LINE##*SSH_CONNECTION=}
+				break
+				;;
+			esac
+			LINE=''
+		done 2>/dev/null <"$ROOT"/proc/"$ancestor"/environ
+		parent=1
+		while IFS=":$TAB " read -r key number; do
+			[ "$key" = PPid ] && parent=$number
+		done 2>/dev/null <"$ROOT"/proc/"$ancestor"/status
+		ancestor=$parent
+	done
+	server=${CLIENT#* }
+	server=${server#* }
+	server=${server%% *}
+	CLIENT=${CLIENT%% *}
+	[ -n "$CLIENT" ] && printf '@ssh %s %s\n' "$CLIENT" "$server"
+}
+
+addresses_and_routes() {
+	if has ip; then
+		answer ip-addr ip -j -d addr show
+		answer ip-route ip -j route show default
+		[ -n "$CLIENT" ] && answer ip-ssh ip -o route get "$CLIENT"
 	fi
-	for n in "$d"/infiniband/*; do
-		[ -e "$n" ] && printf '@rdma %s %s\n' "${d##*/}" "${n##*/}"
-	done
-done
-
-for d in "$R"/sys/class/infiniband/*; do
-	g "$d"/node_guid "$d"/sys_image_guid "$d"/node_desc "$d"/fw_ver "$d"/hw_rev "$d"/hca_type "$d"/board_id
-	for n in "$d"/ports/*; do
-		# Counters and the rest of the tables are left alone: each read of them
-		# is a command to the firmware.
-		g "$n"/state "$n"/phys_state "$n"/rate "$n"/lid "$n"/sm_lid "$n"/cap_mask "$n"/link_layer "$n"/gids/0 "$n"/pkeys/0
-	done
-done
-
-I=
-for d in "$R"/sys/class/net/*; do
-	v=
-	[ -f "$d"/type ] && IFS= read -r v <"$d"/type
-	[ "$v" = 32 ] || continue
-	I="$I ${d##*/}"
-	g "$d"/type "$d"/address "$d"/mtu "$d"/flags "$d"/mode "$d"/pkey "$d"/parent "$d"/umcast "$d"/dev_port \
-		"$d"/operstate "$d"/carrier "$d"/ifindex "$d"/iflink
-done
-
-g "$R"/sys/module/mlx4_core/parameters/port_type_array "$R"/sys/class/infiniband_mad/abi_version
-for m in mlx4_core mlx4_en mlx4_ib mlx5_core mlx5_ib ib_qib ib_mthca ib_core ib_uverbs ib_ipoib ib_umad rdma_cm mstflint_access; do
-	[ -d "$R"/sys/module/$m ] && printf '@module %s\n' "$m"
-done
-for m in mstflint mstconfig lspci flock sha256sum ip netplan networkctl nmcli ifup udevadm systemctl systemd-run systemd-inhibit opensm ibstat sminfo \
-	saquery ibnetdiscover ibportstate upsc apt-get dpkg-query dnf rpm pacman midclt modprobe update-initramfs dracut mkinitcpio ifreload busctl cloud-init \
-	ping iperf3 qperf ib_write_bw; do
-	if h $m; then
-		printf '@command %s\n' "$m"
-	else
-		printf '@absent %s\n' "$m"
+	# The kernel's table: destination, prefix length, four more columns, metric, two
+	# counters, flags, interface. The entry of "lo" stands for "no route". Of IPoIB
+	# interfaces also the routes that have a gateway.
+	if [ -r "$ROOT"/proc/net/ipv6_route ]; then
+		while IFS=' ' read -r to length _ _ gateway _ _ _ _ netdev; do
+			case $gateway in 00000000000000000000000000000000) ;; *)
+				case "$IPOIB " in *" $netdev "*) printf '@via %s %s %s %s\n' "$netdev" "$to" "$length" "$gateway" ;; esac
+				;;
+			esac
+			case $to/$length in 00000000000000000000000000000000/00) ;; *) continue ;; esac
+			[ "$netdev" = lo ] || printf '@route6 %s %s\n' "$netdev" "$gateway"
+		done <"$ROOT"/proc/net/ipv6_route
 	fi
-done
-
-# Which way the operator's connection comes in. sudo drops SSH_CONNECTION from
-# the environment, so look for it among the ancestors. Their environment is
-# separated by NUL, which read skips, so only the last of the four words, the
-# port of the server, runs into what follows.
-x=${SSH_CONNECTION:-} p=${PPID:-1}
-while [ -z "$x" ] && [ "$p" -gt 1 ] && [ -f "$R"/proc/"$p"/environ ] && [ -r "$R"/proc/"$p"/environ ]; do
-	while IFS= read -r v || [ -n "$v" ]; do
-		case $v in *SSH_CONNECTION=*)
-			x=${v##*SSH_CONNECTION=}
-			break
-			;;
-		esac
-		v=
-	done 2>/dev/null <"$R"/proc/"$p"/environ
-	q=1
-	while IFS=":$T " read -r m v; do
-		[ "$m" = PPid ] && q=$v
-	done 2>/dev/null <"$R"/proc/"$p"/status
-	p=$q
-done
-q=${x#* }
-q=${q#* }
-q=${q%% *}
-x=${x%% *}
-[ -n "$x" ] && printf '@ssh %s %s\n' "$x" "$q"
-
-if h ip; then
-	r ip-addr ip -j -d addr show
-	r ip-route ip -j route show default
-	[ -n "$x" ] && r ip-ssh ip -o route get "$x"
-fi
-
-# The kernel's table: destination, prefix length, four more columns, metric, two
-# counters, flags, interface. The entry of "lo" stands for "no route". Of IPoIB
-# interfaces also the routes that have a gateway.
-if [ -r "$R"/proc/net/ipv6_route ]; then
-	while IFS=' ' read -r v b m m n m m m m x; do
-		case $n in 00000000000000000000000000000000) ;; *)
-			case "$I " in *" $x "*) printf '@via %s %s %s %s\n' "$x" "$v" "$b" "$n" ;; esac
-			;;
-		esac
-		case $v/$b in 00000000000000000000000000000000/00) ;; *) continue ;; esac
-		[ "$x" = lo ] || printf '@route6 %s %s\n' "$x" "$n"
-	done <"$R"/proc/net/ipv6_route
-fi
-# The table of IPv4: interface, destination, gateway, flags, three more columns, mask.
-if [ -n "$I" ] && [ -r "$R"/proc/net/route ]; then
-	while IFS=" $T" read -r x v n b m m m q m; do
-		case $n in 00000000) continue ;; esac
-		case "$I " in *" $x "*) printf '@via %s %s %s %s\n' "$x" "$v" "$q" "$n" ;; esac
-	done <"$R"/proc/net/route
-fi
+	# The table of IPv4: interface, destination, gateway, flags, three more columns, mask.
+	if [ -n "$IPOIB" ] && [ -r "$ROOT"/proc/net/route ]; then
+		while IFS=" $TAB" read -r netdev to gateway _ _ _ _ mask _; do
+			case $gateway in 00000000) continue ;; esac
+			case "$IPOIB " in *" $netdev "*) printf '@via %s %s %s %s\n' "$netdev" "$to" "$mask" "$gateway" ;; esac
+		done <"$ROOT"/proc/net/route
+	fi
+}
 
 # Who manages which interface, by its number. These are the services' own notes
 # for their next start and for libsystemd; a question over D-Bus would cost a
 # fork and an answer for each of hundreds of interfaces.
-for f in "$R"/run/systemd/netif/links/*; do
-	[ -f "$f" ] || continue
-	m='' q=''
-	while IFS= read -r v; do
-		case $v in ADMIN_STATE=*) m=${v#*=} ;; NETWORK_FILE=*) q=${v#*=} ;; esac
-	done <"$f"
-	[ -n "$q" ] && printf '@networkd %s %s %s\n' "${f##*/}" "$m" "$q"
-done
-for f in "$R"/run/NetworkManager/devices/*; do
-	[ -f "$f" ] || continue
-	m='' q=''
-	while IFS= read -r v; do
-		case $v in managed=*) m=${v#*=} ;; connection-uuid=*) q=${v#*=} ;; esac
-	done <"$f"
-	[ -n "$m" ] && printf '@nm %s %s %s\n' "${f##*/}" "$m" "$q"
-done
-c "$R"/run/network/ifstate
-if [ -e "$R"/run/cloud-init/enabled ] && [ ! -e "$R"/etc/cloud/cloud-init.disabled ]; then
-	m=on
-	# Only whether "network: {config: disabled}" is there: the rest holds secrets.
-	for f in "$R"/etc/cloud/cloud.cfg "$R"/etc/cloud/cloud.cfg.d/*.cfg; do
-		[ -r "$f" ] || continue
-		q=
-		while read -r v; do
-			case $q$v in network:*config:*disabled*) m=off ;; esac
-			q=
-			case $v in network:) q=$v ;; esac
-		done <"$f"
+network_managers() {
+	for link in "$ROOT"/run/systemd/netif/links/*; do
+		[ -f "$link" ] || continue
+		state='' network_file=''
+		while IFS= read -r LINE; do
+			case $LINE in ADMIN_STATE=*) state=${LINE#*=} ;; NETWORK_FILE=*) network_file=${LINE#*=} ;; esac
+		done <"$link"
+		[ -n "$network_file" ] && printf '@networkd %s %s %s\n' "${link##*/}" "$state" "$network_file"
 	done
-	printf '@cloud %s\n' "$m"
-fi
+	for link in "$ROOT"/run/NetworkManager/devices/*; do
+		[ -f "$link" ] || continue
+		managed='' profile=''
+		while IFS= read -r LINE; do
+			case $LINE in managed=*) managed=${LINE#*=} ;; connection-uuid=*) profile=${LINE#*=} ;; esac
+		done <"$link"
+		[ -n "$managed" ] && printf '@nm %s %s %s\n' "${link##*/}" "$managed" "$profile"
+	done
+	contents "$ROOT"/run/network/ifstate
+	if [ -e "$ROOT"/run/cloud-init/enabled ] && [ ! -e "$ROOT"/etc/cloud/cloud-init.disabled ]; then
+		owns_network=on
+		# Only whether "network: {config: disabled}" is there: the rest holds secrets.
+		for file in "$ROOT"/etc/cloud/cloud.cfg "$ROOT"/etc/cloud/cloud.cfg.d/*.cfg; do
+			[ -r "$file" ] || continue
+			heading=''
+			while read -r LINE; do
+				case $heading$LINE in network:*config:*disabled*) owns_network=off ;; esac
+				heading=''
+				case $LINE in network:) heading=$LINE ;; esac
+			done <"$file"
+		done
+		printf '@cloud %s\n' "$owns_network"
+	fi
+}
 
 # Storage that comes over the network: mounts, iSCSI sessions, NVMe over
 # fabrics, and SRP targets, which name the InfiniBand device itself.
-if h grep; then
-	r mounts grep -sE ' (nfs4?|cifs|smb3) ' "$R"/proc/mounts
-	while IFS=' ' read -r m m m q m; do
-		case ,$q in *,addr=*)
-			q=,$q
-			q=${q##*,addr=}
-			w "${q%%,*}"
-			;;
-		esac
-	done <<E
-$o
-E
-	# Sockets of NFS, SMB, iSCSI and NVMe/TCP servers that listen or have clients. A
-	# kernel without IPv6 has no second table; grep ends with 2 for a file that is not there.
-	m=$R/proc/net/tcp6
-	[ -e "$m" ] || m=
-	r sockets grep -hE -m 500 ': [0-9A-F]+:(0801|01BD|0CBC|1144) [0-9A-F]+:[0-9A-F]+ (01|0A) ' "$R"/proc/net/tcp ${m:+"$m"}
-fi
-for d in "$R"/sys/class/iscsi_connection/*; do
-	g "$d"/address
-	v=
-	[ -f "$d"/address ] && IFS= read -r v <"$d"/address
-	[ -n "$v" ] && w "$v"
-done
-for d in "$R"/sys/class/nvme/*; do
-	v=
-	[ -f "$d"/transport ] && IFS= read -r v <"$d"/transport
-	case $v in tcp | rdma) ;; *) continue ;; esac
-	g "$d"/transport "$d"/address
-	IFS= read -r v <"$d"/address
-	v=${v#*traddr=}
-	w "${v%%,*}"
-done
-g "$R"/sys/class/scsi_host/*/local_ib_device
-
-# A pool that is suspended keeps whoever asks for its status waiting in the kernel.
-m=
-for f in "$R"/proc/spl/kstat/zfs/*/state; do
-	g "$f"
-	v=
-	[ -f "$f" ] && IFS= read -r v <"$f"
-	case $v in SUSPENDED) m=1 ;; esac
-done
-if [ -d "$R"/sys/module/zfs ]; then
-	echo '@module zfs'
-	[ -z "$m" ] && h zpool && r zpool l 5 zpool status
-fi
-
-# The lines of upsmon.conf hold passwords; only the name behind MONITOR is used.
-if h upsc; then
-	x=
-	for f in "$R"/etc/nut/upsmon.conf "$R"/etc/ups/upsmon.conf; do
-		[ -f "$f" ] || continue
-		if [ ! -r "$f" ]; then
-			printf '!%s\n' "${f#"$R"}"
-			continue
-		fi
-		while IFS=" $T" read -r m v q || [ -n "$m" ]; do
-			[ "$m" = MONITOR ] && x="$x $v"
-		done <"$f"
-	done
-	if [ -z "$x" ]; then
-		r ups-list l 3 upsc -l
-		# What upsc complains of has blanks, names have none.
-		while IFS= read -r v; do
-			case $v in '' | *' '*) ;; *) x="$x $v" ;; esac
+network_storage() {
+	if has grep; then
+		answer mounts grep -sE ' (nfs4?|cifs|smb3) ' "$ROOT"/proc/mounts
+		while IFS=' ' read -r _ _ _ options _; do
+			case ,$options in *,addr=*)
+				options=,$options
+				options=${options##*,addr=}
+				way_to "${options%%,*}"
+				;;
+			esac
 		done <<E
-$o
+$OUTPUT
 E
 	fi
-	for v in $x; do
-		r "ups $v" l 3 upsc "$v" ups.status
+	for connection in "$ROOT"/sys/class/iscsi_connection/*; do
+		values "$connection"/address
+		first_line "$connection"/address
+		[ -n "$LINE" ] && way_to "$LINE"
 	done
-fi
+	for controller in "$ROOT"/sys/class/nvme/*; do
+		first_line "$controller"/transport
+		case $LINE in tcp | rdma) ;; *) continue ;; esac
+		values "$controller"/transport "$controller"/address
+		first_line "$controller"/address
+		server=${LINE#*traddr=}
+		way_to "${server%%,*}"
+	done
+	values "$ROOT"/sys/class/scsi_host/*/local_ib_device
+}
 
-if h mstflint; then
-	r mstflint-v mstflint -v
-fi
-for d in "$R"/sys/bus/pci/devices/*; do
-	v='' b=''
-	[ -f "$d"/vendor ] && IFS= read -r v <"$d"/vendor
-	[ -f "$d"/class ] && IFS= read -r b <"$d"/class
-	[ -e "$d"/physfn ] && continue
-	case $v$b in 0x15b30x06????) continue ;; 0x15b3*) ;; *) continue ;; esac
-	d=${d##*/}
-	h mstflint || u "$d"
-	h mstflint && a flash "$d" mstflint -d "$d" q
-	h lspci && r "vpd $d" lspci -vvs "$d"
-done
+# Sockets of NFS, SMB, iSCSI and NVMe/TCP servers that listen or have clients. A
+# kernel without IPv6 has no second table; grep ends with 2 for a file that is not there.
+served_storage() {
+	has grep || return 0
+	ipv6=$ROOT/proc/net/tcp6
+	[ -e "$ipv6" ] || ipv6=''
+	answer sockets grep -hE -m 500 ': [0-9A-F]+:(0801|01BD|0CBC|1144) [0-9A-F]+:[0-9A-F]+ (01|0A) ' "$ROOT"/proc/net/tcp ${ipv6:+"$ipv6"}
+}
 
-if h systemctl; then
-	r systemctl systemctl show --property=Id,LoadState,ActiveState,SubState,UnitFileState,ActiveEnterTimestamp -- \
+# A pool that is suspended keeps whoever asks for its status waiting in the kernel.
+zfs_pools() {
+	suspended=''
+	for file in "$ROOT"/proc/spl/kstat/zfs/*/state; do
+		values "$file"
+		first_line "$file"
+		case $LINE in SUSPENDED) suspended=1 ;; esac
+	done
+	if [ -d "$ROOT"/sys/module/zfs ]; then
+		echo '@module zfs'
+		[ -z "$suspended" ] && has zpool && answer zpool briefly 5 zpool status
+	fi
+}
+
+# The lines of upsmon.conf hold passwords; only the name behind MONITOR is used.
+power_supplies() {
+	has upsc || return 0
+	supplies=''
+	for file in "$ROOT"/etc/nut/upsmon.conf "$ROOT"/etc/ups/upsmon.conf; do
+		readable "$file" || continue
+		while IFS=" $TAB" read -r key supply _ || [ -n "$key" ]; do
+			[ "$key" = MONITOR ] && supplies="$supplies $supply"
+		done <"$file"
+	done
+	if [ -z "$supplies" ]; then
+		answer ups-list briefly 3 upsc -l
+		# What upsc complains of has blanks, names have none.
+		while IFS= read -r LINE; do
+			case $LINE in '' | *' '*) ;; *) supplies="$supplies $LINE" ;; esac
+		done <<E
+$OUTPUT
+E
+	fi
+	for supply in $supplies; do
+		answer "ups $supply" briefly 3 upsc "$supply" ups.status
+	done
+}
+
+cards_by_the_tools() {
+	has mstflint && answer mstflint-v mstflint -v
+	for device in "$ROOT"/sys/bus/pci/devices/*; do
+		[ -e "$device"/physfn ] && continue
+		first_line "$device"/vendor
+		vendor=$LINE
+		[ "$vendor" = 0x15b3 ] || continue
+		first_line "$device"/class
+		case $LINE in 0x06????) continue ;; esac
+		bdf=${device##*/}
+		if has mstflint; then
+			ask_card flash "$bdf" mstflint -d "$bdf" q
+		else
+			card_is_free "$bdf"
+		fi
+		has lspci && answer "vpd $bdf" lspci -vvs "$bdf"
+	done
+}
+
+systemd_units() {
+	has systemctl || return 0
+	answer systemctl systemctl show --property=Id,LoadState,ActiveState,SubState,UnitFileState,ActiveEnterTimestamp -- \
 		opensm.service NetworkManager.service systemd-networkd.service networking.service \
 		kubelet.service k3s.service k3s-agent.service rke2-server.service rke2-agent.service \
 		'opensm@*.service' 'infiniband-*.service' 'infiniband-*.timer'
-fi
-if h dpkg-query; then
-	v=
-	[ -r "$R"/proc/sys/kernel/osrelease ] && IFS= read -r v <"$R"/proc/sys/kernel/osrelease
-	# shellcheck disable=SC2086,SC2016 # a list of words; dpkg-query expands the format
-	r dpkg dpkg-query -W -f '${Package}\t${db:Status-Abbrev}\t${Version}\n' -- $P "linux-modules-extra-$v"
-elif h pacman; then
-	# shellcheck disable=SC2086 # a list of words
-	r pacman pacman -Q -- $P
-elif h rpm; then
-	# shellcheck disable=SC2086 # a list of words
-	r rpm rpm -q --qf '%{NAME}\t%{VERSION}-%{RELEASE}\n' -- $P
-fi
+}
 
-# A directory that cannot be listed may hold anything.
-for f in /etc/netplan /run/netplan /etc/systemd/network /run/systemd/network /etc/network/interfaces.d \
-	/etc/NetworkManager/system-connections /run/NetworkManager/system-connections /etc/sysconfig/network-scripts /etc/udev/rules.d; do
-	[ -d "$R$f" ] || continue
-	if [ ! -r "$R$f" ] || [ ! -x "$R$f" ]; then printf '!%s\n' "$f"; fi
-done
-c "$R"/etc/netplan/*.yaml "$R"/run/netplan/*.yaml "$R"/lib/netplan/*.yaml "$R"/etc/udev/rules.d/*ipoib*.rules "$R"/etc/udev/rules.d/*infiniband*.rules \
-	"$R"/etc/modules-load.d/*infiniband*.conf "$R"/etc/modules "$R"/etc/default/opensm "$R"/etc/rdma/mlx4.conf \
-	"$R"/etc/opensm/*.conf "$R"/etc/rdma/partitions.conf "$R"/etc/systemd/system/opensm@.service \
-	"$R"/etc/systemd/system/opensm.service.d/*.conf "$R"/etc/systemd/system/opensm@*.service.d/*.conf \
-	"$R"/etc/systemd/system/infiniband-port-*.service \
-	"$R"/etc/systemd/system/multi-user.target.wants/infiniband-port-*.service "$R"/usr/local/sbin/terraform-infiniband-port \
-	"$R"/etc/network/interfaces "$R"/etc/network/interfaces.d/* \
-	"$R"/etc/systemd/network/*.network "$R"/etc/systemd/network/*.netdev "$R"/etc/systemd/network/*.network.d/*.conf \
-	"$R"/run/systemd/network/*.network
-# RHEL ships this one with hundreds of lines of comments.
-f=$R/etc/rdma/opensm.conf
-if [ -f "$f" ] && [ ! -r "$f" ]; then
-	printf '!%s\n' "${f#"$R"}"
-elif [ -r "$f" ]; then
-	printf '@file %s\n' "${f#"$R"}"
-	while IFS= read -r v; do
-		case $v in '' | '#'*) ;; *) printf '|%s\n' "$v" ;; esac
-	done <"$f"
-	echo '@.'
-fi
-# Profiles of NetworkManager hold secrets; those of InfiniBand have none.
-for f in "$R"/etc/NetworkManager/system-connections/* "$R"/run/NetworkManager/system-connections/* "$R"/etc/sysconfig/network-scripts/ifcfg-*; do
-	[ -f "$f" ] || continue
-	if [ ! -r "$f" ]; then
-		printf '!%s\n' "${f#"$R"}"
-		continue
+packages() {
+	# shellcheck disable=SC2086,SC2016 # a list of words; dpkg-query and rpm expand the format
+	if has dpkg-query; then
+		answer dpkg dpkg-query -W -f '${Package}\t${db:Status-Abbrev}\t${Version}\n' -- $PACKAGES "linux-modules-extra-$KERNEL"
+	elif has pacman; then
+		answer pacman pacman -Q -- $PACKAGES
+	elif has rpm; then
+		answer rpm rpm -q --qf '%{NAME}\t%{VERSION}-%{RELEASE}\n' -- $PACKAGES
 	fi
-	m=
-	while IFS= read -r v || [ -n "$v" ]; do
-		case $v in
-		*[Tt][Yy][Pp][Ee]*=*[Ii][Nn][Ff][Ii][Nn][Ii][Bb][Aa][Nn][Dd]* | *CONNECTED_MODE=*) m=1 ;;
-		# NetworkManager takes the type of a profile that has none from the device.
-		*DEVICE=*)
-			for q in $I; do
-				case $v in *"$q"*) m=1 ;; esac
-			done
-			;;
-		esac
-		v=
-	done <"$f"
-	[ -n "$m" ] && c "$f"
-done
-for f in "$R"/etc/modprobe.d/*.conf; do
-	[ -f "$f" ] || continue
-	if [ ! -r "$f" ]; then
-		printf '!%s\n' "${f#"$R"}"
-		continue
+}
+
+# has_line FILE PATTERN…: whether a line of it matches a pattern of case.
+has_line() {
+	searched=$1
+	shift
+	LINE=''
+	while IFS= read -r LINE || [ -n "$LINE" ]; do
+		for pattern do
+			# shellcheck disable=SC2254 # a pattern it is
+			case $LINE in $pattern) return 0 ;; esac
+		done
+		LINE=''
+	done <"$searched"
+	return 1
+}
+
+configuration_files() {
+	# A directory that cannot be listed may hold anything.
+	for directory in /etc/netplan /run/netplan /etc/systemd/network /run/systemd/network /etc/network/interfaces.d \
+		/etc/NetworkManager/system-connections /run/NetworkManager/system-connections /etc/sysconfig/network-scripts /etc/udev/rules.d; do
+		[ -d "$ROOT$directory" ] || continue
+		if [ ! -r "$ROOT$directory" ] || [ ! -x "$ROOT$directory" ]; then printf '!%s\n' "$directory"; fi
+	done
+	contents "$ROOT"/etc/netplan/*.yaml "$ROOT"/run/netplan/*.yaml "$ROOT"/lib/netplan/*.yaml \
+		"$ROOT"/etc/udev/rules.d/*ipoib*.rules "$ROOT"/etc/udev/rules.d/*infiniband*.rules \
+		"$ROOT"/etc/modules-load.d/*infiniband*.conf "$ROOT"/etc/modules "$ROOT"/etc/default/opensm "$ROOT"/etc/rdma/mlx4.conf \
+		"$ROOT"/etc/opensm/*.conf "$ROOT"/etc/rdma/partitions.conf "$ROOT"/etc/systemd/system/opensm@.service \
+		"$ROOT"/etc/systemd/system/opensm.service.d/*.conf "$ROOT"/etc/systemd/system/opensm@*.service.d/*.conf \
+		"$ROOT"/etc/systemd/system/infiniband-port-*.service \
+		"$ROOT"/etc/systemd/system/multi-user.target.wants/infiniband-port-*.service "$ROOT"/usr/local/sbin/terraform-infiniband-port \
+		"$ROOT"/etc/network/interfaces "$ROOT"/etc/network/interfaces.d/* \
+		"$ROOT"/etc/systemd/network/*.network "$ROOT"/etc/systemd/network/*.netdev "$ROOT"/etc/systemd/network/*.network.d/*.conf \
+		"$ROOT"/run/systemd/network/*.network
+	# RHEL ships this one with hundreds of lines of comments.
+	file=$ROOT/etc/rdma/opensm.conf
+	if readable "$file"; then
+		printf '@file %s\n' "${file#"$ROOT"}"
+		while IFS= read -r LINE; do
+			case $LINE in '' | '#'*) ;; *) printf '|%s\n' "$LINE" ;; esac
+		done <"$file"
+		echo '@.'
 	fi
-	m=
-	while IFS= read -r v || [ -n "$v" ]; do
-		case $v in *mlx4_core* | *ib_ipoib*) m=1 ;; esac
-		v=
-	done <"$f"
-	[ -n "$m" ] && c "$f"
-done
-for f in "$R"/etc/udev/rules.d/*; do
-	[ -f "$f" ] && printf '@rule %s\n' "${f#"$R"}"
-done
+	# Profiles of NetworkManager hold secrets; those of InfiniBand have none. One that
+	# has no type gets it from its device.
+	set -- '*[Tt][Yy][Pp][Ee]*=*[Ii][Nn][Ff][Ii][Nn][Ii][Bb][Aa][Nn][Dd]*' '*CONNECTED_MODE=*'
+	for netdev in $IPOIB; do
+		set -- "$@" "*DEVICE=*$netdev*"
+	done
+	for file in "$ROOT"/etc/NetworkManager/system-connections/* "$ROOT"/run/NetworkManager/system-connections/* "$ROOT"/etc/sysconfig/network-scripts/ifcfg-*; do
+		readable "$file" && has_line "$file" "$@" && contents "$file"
+	done
+	for file in "$ROOT"/etc/modprobe.d/*.conf; do
+		readable "$file" && has_line "$file" '*mlx4_core*' '*ib_ipoib*' && contents "$file"
+	done
+	for file in "$ROOT"/etc/udev/rules.d/*; do
+		[ -f "$file" ] && printf '@rule %s\n' "${file#"$ROOT"}"
+	done
+}
+
 # The initial RAM disk has copies of these, which are older than they are.
-v=
-[ -r "$R"/proc/sys/kernel/osrelease ] && IFS= read -r v <"$R"/proc/sys/kernel/osrelease
-for f in /etc/modprobe.d/terraform-infiniband.conf /etc/rdma/mlx4.conf; do
-	[ -f "$R$f" ] || continue
-	m=
-	for q in "$R/boot/initrd.img-$v" "$R/boot/initramfs-$v.img" "$R/boot/initramfs-linux.img"; do
-		[ -f "$q" ] || continue
-		m=1
-		# shellcheck disable=SC3013 # not of POSIX, and every shell that is /bin/sh has it
-		[ "$R$f" -nt "$q" ] && printf '@late %s\n' "$f"
+initial_ram_disk() {
+	for file in /etc/modprobe.d/terraform-infiniband.conf /etc/rdma/mlx4.conf; do
+		[ -f "$ROOT$file" ] || continue
+		found=''
+		for disk in "$ROOT/boot/initrd.img-$KERNEL" "$ROOT/boot/initramfs-$KERNEL.img" "$ROOT/boot/initramfs-linux.img"; do
+			[ -f "$disk" ] || continue
+			found=1
+			# shellcheck disable=SC3013 # not of POSIX, and every shell that is /bin/sh has it
+			[ "$ROOT$file" -nt "$disk" ] && printf '@late %s\n' "$file"
+		done
+		[ -n "$found" ] || printf '@no-disk %s\n' "$file"
 	done
-	[ -n "$m" ] || printf '@no-disk %s\n' "$f"
-done
+}
 
-for d in "$R$S"/jobs/*; do
-	[ -d "$d" ] || continue
-	printf '@job %s\n' "${d##*/}"
-	c "$d"/request "$d"/states "$d"/exit
-	if [ ! -s "$d"/exit ] && [ ! -e "$d"/settled ]; then
-		find_job "$R" "${d#"$R"}"
-		for v in $JOB_PIDS; do printf '@process %s %s\n' "${d##*/}" "$v"; done
-		[ -n "$JOB_WHY" ] && printf '@hidden %s %s\n' "${d##*/}" "$JOB_WHY"
-	fi
-	if [ -e "$d"/settled ]; then
-		printf '@settled %s\n' "${d##*/}"
-	elif [ -f "$d"/output ]; then
-		r "log ${d##*/}" tail -n 40 "$d"/output
-	fi
-done
+flash_jobs() {
+	for directory in "$ROOT$STATE_DIR"/jobs/*; do
+		[ -d "$directory" ] || continue
+		job=${directory##*/}
+		printf '@job %s\n' "$job"
+		contents "$directory"/request "$directory"/states "$directory"/exit
+		if [ ! -s "$directory"/exit ] && [ ! -e "$directory"/settled ]; then
+			find_job "$ROOT" "${directory#"$ROOT"}"
+			for pid in $JOB_PIDS; do printf '@process %s %s\n' "$job" "$pid"; done
+			[ -n "$JOB_WHY" ] && printf '@hidden %s %s\n' "$job" "$JOB_WHY"
+		fi
+		if [ -e "$directory"/settled ]; then
+			printf '@settled %s\n' "$job"
+		elif [ -f "$directory"/output ]; then
+			answer "log $job" tail -n 40 "$directory"/output
+		fi
+	done
+}
 
-for d in "$R$S"/undo/*; do
-	[ -f "$d"/undo.sh ] || continue
-	v=waiting
-	[ -d "$d"/decided ] && v=decided
-	[ -f "$d"/undone ] && IFS= read -r v <"$d"/undone
-	printf '@undo %s %s\n' "${d##*/}" "$v"
-done
+unconfirmed_changes() {
+	for directory in "$ROOT$STATE_DIR"/undo/*; do
+		[ -f "$directory"/undo.sh ] || continue
+		became=waiting
+		[ -d "$directory"/decided ] && became=decided
+		[ -f "$directory"/undone ] && IFS= read -r became <"$directory"/undone
+		printf '@undo %s %s\n' "${directory##*/}" "$became"
+	done
+}
 
-if h stat; then
+file_modes() {
+	has stat || return 0
 	set --
-	for f in "$R"/etc/netplan/*.yaml "$R"/etc/udev/rules.d/*ipoib*.rules "$R"/etc/udev/rules.d/*infiniband*.rules \
-		"$R"/etc/modprobe.d/*.conf "$R"/etc/modules-load.d/*infiniband*.conf "$R"/etc/default/opensm "$R"/etc/rdma/mlx4.conf \
-		"$R"/etc/opensm/*.conf "$R"/etc/systemd/system/opensm@.service \
-		"$R"/etc/systemd/system/opensm.service.d/*.conf "$R"/etc/systemd/system/opensm@*.service.d/*.conf \
-		"$R"/etc/NetworkManager/system-connections/infiniband-* "$R$S"/images/*.bin; do
-		[ -f "$f" ] && set -- "$@" "$f"
+	for file in "$ROOT"/etc/netplan/*.yaml "$ROOT"/etc/udev/rules.d/*ipoib*.rules "$ROOT"/etc/udev/rules.d/*infiniband*.rules \
+		"$ROOT"/etc/modprobe.d/*.conf "$ROOT"/etc/modules-load.d/*infiniband*.conf "$ROOT"/etc/default/opensm "$ROOT"/etc/rdma/mlx4.conf \
+		"$ROOT"/etc/opensm/*.conf "$ROOT"/etc/systemd/system/opensm@.service \
+		"$ROOT"/etc/systemd/system/opensm.service.d/*.conf "$ROOT"/etc/systemd/system/opensm@*.service.d/*.conf \
+		"$ROOT"/etc/NetworkManager/system-connections/infiniband-* "$ROOT$STATE_DIR"/images/*.bin; do
+		[ -f "$file" ] && set -- "$@" "$file"
 	done
-	[ $# -gt 0 ] && r stat stat -c '%a %U:%G %s %n' "$@"
-fi
-d=$R$S
-while [ ! -d "$d" ] && [ -n "$d" ]; do d=${d%/*}; done
-h df && r df df -Pk "${d:-/}"
+	[ $# -gt 0 ] && answer stat stat -c '%a %U:%G %s %n' "$@"
+}
 
-if h midclt; then
-	for m in system.version interface.query system.advanced.config initshutdownscript.query tunable.query \
+free_space() {
+	directory=$ROOT$STATE_DIR
+	while [ ! -d "$directory" ] && [ -n "$directory" ]; do directory=${directory%/*}; done
+	has df && answer df df -Pk "${directory:-/}"
+}
+
+truenas() {
+	has midclt || return 0
+	for method in system.version interface.query system.advanced.config initshutdownscript.query tunable.query \
 		interface.has_pending_changes interface.checkin_waiting; do
-		r "midclt $m" midclt call "$m"
+		answer "midclt $method" midclt call "$method"
 	done
-fi
+}
+
+echo '@begin 1'
+machine_and_system
+kernel_modules
+pci_functions
+rdma_devices
+ipoib_interfaces
+modules_and_programs
+ssh_session
+addresses_and_routes
+network_managers
+network_storage
+served_storage
+zfs_pools
+power_supplies
+cards_by_the_tools
+systemd_units
+packages
+configuration_files
+initial_ram_disk
+flash_jobs
+unconfirmed_changes
+file_modes
+free_space
+truenas
 echo '@end'
