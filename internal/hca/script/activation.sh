@@ -6,7 +6,7 @@ umask 077
 note=$1/activation/$2
 mkdir -p "$1/activation" || exit
 if [ -f "$note" ]; then
-  content= boot_id=
+  content='' boot_id=''
   while IFS='=' read -r key value; do
     case $key in
       content) content=$value ;;

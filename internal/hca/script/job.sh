@@ -48,7 +48,7 @@ refuse() {
   finish "$1"
 }
 
-kind= pci= operator= image_path= image_sha256= from_psid= from_fw= from_guids= from_macs= from_serial= job=
+kind='' pci='' operator='' image_path='' image_sha256='' from_psid='' from_fw='' from_guids='' from_macs='' from_serial='' job=''
 while IFS='=' read -r key value; do
   case $key in
     job) job=$value ;;
@@ -128,7 +128,7 @@ END
 
 nobody_else
 mstflint -d "$pci" q </dev/null >"$dir/query" 2>&1 || refuse 70 "the card cannot be queried: mstflint ended with status $?"
-psid= fw= guids= macs=
+psid='' fw='' guids='' macs=''
 while read -r a b c d e rest; do
   case "$a $b" in
     'PSID: '*) psid=$b ;;

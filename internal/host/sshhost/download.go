@@ -24,7 +24,7 @@ const sendScript = `set -u
 [ ! -d "$1" ] || { printf '%s\n' "$1 is a directory" >&2; exit 70; }
 sum=$(sha256sum <"$1") || exit 71
 size=$(wc -c <"$1") || exit 71
-printf '%s %s\n' $size "${sum%% *}"
+printf '%s %s\n' "$((size))" "${sum%% *}"
 cat "$1"
 `
 
