@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 )
@@ -48,7 +48,7 @@ func rebootCases() []*faultCase {
 	} {
 		all = append(all, &faultCase{
 			fault: x.fault, step: "restarting the host", point: 1, quick: x.quick, says: x.says, mend: x.mend,
-			tuning: func(c *hca.Config) { c.Settle = 300 * time.Millisecond },
+			tuning: func(c *cards.Config) { c.Settle = 300 * time.Millisecond },
 			hosts: func(w *World) any {
 				entry := w.Host("intel9")
 				entry["reboot"] = map[string]any{"allowed": true, "timeout": "4s"}
@@ -179,7 +179,7 @@ func operatorDisk() []*faultCase {
 			arm:  func(*faultRun) { full = true },
 			mend: func(*faultRun) { full = false },
 		}
-		c.tuning = func(cfg *hca.Config) {
+		c.tuning = func(cfg *cards.Config) {
 			cfg.Create = func(path string) (backup.File, error) {
 				f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 				if err != nil || !full || !strings.HasSuffix(path, x.name) {
@@ -220,7 +220,7 @@ func elseCases() []*faultCase {
 	}, &faultCase{
 		fault: "mstflint does not end", step: "writing the flash", point: 2, quick: true, burns: 1,
 		says:   []string{"it has not ended within", "Run plan or apply again", "is running in state burning"},
-		tuning: func(c *hca.Config) { c.Deadline = 500 * time.Millisecond },
+		tuning: func(c *cards.Config) { c.Deadline = 500 * time.Millisecond },
 		arm: func(r *faultRun) {
 			r.m.Faults.Trap(" -allow_psid_change ", 1, labsim.ProgramFault{Hang: true})
 		},
@@ -236,7 +236,7 @@ func elseCases() []*faultCase {
 		arm: func(r *faultRun) { r.m.Lab.Clock.Skip(-10 * 365 * 24 * time.Hour) },
 	}, &faultCase{
 		fault: "Clock set back ten years", step: "of the operator, between firmware and GUIDs", point: 1, guids: true, quick: true,
-		tuning: func(c *hca.Config) { c.Now = operatorClock() },
+		tuning: func(c *cards.Config) { c.Now = operatorClock() },
 		arm:    func(*faultRun) {},
 	}, &faultCase{
 		fault: "Two applies at once", step: "from two working directories", point: 1, quick: true,

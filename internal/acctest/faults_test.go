@@ -15,9 +15,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -47,17 +46,17 @@ type faultCase struct {
 	quick bool   // part of the default run
 
 	options Options
-	backup  bool               // of a configuration that takes a backup and burns nothing
-	guids   bool               // strike while the GUIDs are written; else while the firmware is
-	arrange func(*faultRun)    // before the plan
-	arm     func(*faultRun)    // after the plan
-	mend    func(*faultRun)    // what the operator has to do by hand; nil: nothing
-	says    []string           // what one message must hold before anything is mended
-	burns   int                // how often the flash may be written beyond once
-	misses  bool               // the fault may strike nothing, because what it waits for depends on chance
-	whole   func(*faultRun)    // replaces the run
-	tuning  func(*hca.Config)  // of the operator's machine
-	hosts   func(w *World) any // replaces the provider's entry of the host
+	backup  bool                // of a configuration that takes a backup and burns nothing
+	guids   bool                // strike while the GUIDs are written; else while the firmware is
+	arrange func(*faultRun)     // before the plan
+	arm     func(*faultRun)     // after the plan
+	mend    func(*faultRun)     // what the operator has to do by hand; nil: nothing
+	says    []string            // what one message must hold before anything is mended
+	burns   int                 // how often the flash may be written beyond once
+	misses  bool                // the fault may strike nothing, because what it waits for depends on chance
+	whole   func(*faultRun)     // replaces the run
+	tuning  func(*cards.Config) // of the operator's machine
+	hosts   func(w *World) any  // replaces the provider's entry of the host
 }
 
 // faultRun is a case under way.

@@ -88,6 +88,7 @@ var rules = map[string]rule{
 	"fabric/picture":      {own: []string{"fabric"}},
 	"hca/backup":          {own: []string{"ib", "fwimage", "inventory"}, noStd: []string{"context", "os/exec"}},
 	"hca/journal":         {own: []string{"fact", "ib", "finding", "safety", "inventory", "tool/mstflint"}, noStd: []string{"context", "os", "os/exec"}},
+	"hca/cards":           {own: []string{"fact", "finding", "ib", "safety", "shellcmd", "host", "hosts", "tool", "inventory", "platform", "hca/journal", "hca/backup"}},
 	"hca":                 {own: []string{"fact", "ib", "fwimage", "finding", "safety", "shellcmd", "host", "tool", "inventory", "hosts", "platform"}, outside: []string{"github.com/cenkalti/backoff/v5"}},
 	"opensm":              {own: []string{"fact", "ib", "finding", "safety", "shellcmd", "host", "tool", "inventory", "hosts", "platform", "fabric"}},
 	"ipoib":               {own: []string{"fact", "ib", "finding", "safety", "shellcmd", "host", "tool", "inventory", "hosts", "platform"}},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -38,18 +39,18 @@ func (g goal) done() string {
 	return "The flash is written and verified"
 }
 
-func firmwareGoal(c Card, want safety.Flash, consent, backup string) goal {
+func firmwareGoal(c cards.Card, want safety.Flash, consent, backup string) goal {
 	return goal{
 		consent: consent, title: "Firmware of card " + c.ID() + " is burned", backup: backup,
 		content: want.PSID.String() + " " + want.FW.String(), text: want.PSID.String() + " " + want.FW.String(),
 		reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
-			f := cardFacts(s, card)
+			f := cards.CardFacts(s, card)
 			return f.RunningPSID == want.PSID.String() && f.RunningFW == want.FW, f.RunningKnown
 		},
 	}
 }
 
-func guidGoal(c Card, v safety.Verdict, consent, backup string) goal {
+func guidGoal(c cards.Card, v safety.Verdict, consent, backup string) goal {
 	return goal{
 		consent: consent, title: "GUIDs of card " + c.ID() + " are written", backup: backup,
 		content: v.To.PSID.String() + " " + v.To.FW.String() + " " + v.GUIDs.Words(), text: "GUIDs " + v.GUIDs.Words(),
@@ -64,8 +65,8 @@ func guidGoal(c Card, v safety.Verdict, consent, backup string) goal {
 // makeRun restarts the host if the card does not run what it should and the
 // activation says so. It never restarts a host twice for the same content of
 // the same flash: if the first restart did not help, a second one will not.
-func (o *Ops) makeRun(ctx context.Context, c Card, how safety.Activation, g goal, did *[]string) error {
-	s, card, err := snapshotCard(ctx, c)
+func (o *Ops) makeRun(ctx context.Context, c cards.Card, how safety.Activation, g goal, did *[]string) error {
+	s, card, err := c.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -76,12 +77,12 @@ func (o *Ops) makeRun(ctx context.Context, c Card, how safety.Activation, g goal
 }
 
 // restartFor is makeRun with what was read of host and card.
-func (o *Ops) restartFor(ctx context.Context, c Card, s *inventory.Snapshot, card *inventory.Card, how safety.Activation, g goal, did *[]string) error {
+func (o *Ops) restartFor(ctx context.Context, c cards.Card, s *inventory.Snapshot, card *inventory.Card, how safety.Activation, g goal, did *[]string) error {
 	if yes, known := g.reached(s, card); yes || how != safety.ActivationReboot || !known && card.Driver == "" && card.Flash == nil {
 		return nil
 	}
 	if !c.RebootAllowed || c.Rebooter == nil || c.Host.Observe() {
-		return &Error{
+		return &cards.Error{
 			Summary: "Refusing to reboot host " + c.Host.Name(),
 			What:    "Card " + c.ID() + " has to be started anew to run " + g.text + ", and the host's entry in the provider does not allow a reboot.",
 			Means:   g.done() + "; the card still runs what it started with.",
@@ -92,7 +93,7 @@ func (o *Ops) restartFor(ctx context.Context, c Card, s *inventory.Snapshot, car
 	if err != nil {
 		return err
 	}
-	o.cfg.Progress(ctx, "Rebooting "+c.Host.Name()+" so that card "+c.PCI.String()+" runs "+g.text)
+	o.Progress(ctx, "Rebooting "+c.Host.Name()+" so that card "+c.PCI.String()+" runs "+g.text)
 	after, err := c.Rebooter.Reboot(ctx, "terraform: card "+c.PCI.String()+" is to run "+g.text)
 	if err != nil {
 		return restartFailed(c, s.BootID, g, err)
@@ -104,14 +105,14 @@ func (o *Ops) restartFor(ctx context.Context, c Card, s *inventory.Snapshot, car
 
 // restartFailed tells of a restart first what went wrong with it: what should run
 // afterwards is in flash already.
-func restartFailed(c Card, oldBoot string, g goal, err error) *Error {
-	e := &Error{
+func restartFailed(c cards.Card, oldBoot string, g goal, err error) *cards.Error {
+	e := &cards.Error{
 		Summary: "Unable to restart host " + c.Host.Name() + " for card " + c.ID(),
 		Heading: g.title + "; the restart failed",
 		What:    "The restart of host " + c.Host.Name() + " failed.",
 		Means:   g.done() + ". What the card runs now is not known. It should run " + g.text + ".",
 		Check:   "Run the same command again when the host answers. It does not write the card again.",
-		Facts:   []Fact{{"Host", c.Host.Name()}, {"Boot id before", oldBoot}},
+		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Boot id before", oldBoot}},
 		Err:     err,
 	}
 	var step *platform.RebootError
@@ -130,13 +131,14 @@ func restartFailed(c Card, oldBoot string, g goal, err error) *Error {
 // mayRestart asks once more for what forbids a restart, in the moment before it: the
 // verdict that it follows from is some minutes old. It notes the restart that is
 // allowed, and gives what was found.
-func (o *Ops) mayRestart(ctx context.Context, c Card, g goal) (*inventory.Snapshot, error) {
+func (o *Ops) mayRestart(ctx context.Context, c cards.Card, g goal) (*inventory.Snapshot, error) {
 	c.Host.Invalidate()
-	s, card, err := snapshotCard(ctx, c)
+	s, card, err := c.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found := safety.RestartNow(cardFacts(s, card), o.hostFacts(c, s), g.consent)
+	now := o.Observe(c, s, card)
+	found := safety.RestartNow(now.Card, now.Host, g.consent)
 	if len(found) == 0 {
 		return s, o.breakLoop(ctx, c, s, g)
 	}
@@ -148,15 +150,15 @@ func (o *Ops) mayRestart(ctx context.Context, c Card, g goal) (*inventory.Snapsh
 
 // breakLoop notes the restart on the host and refuses a second one that would
 // be for the same content.
-func (o *Ops) breakLoop(ctx context.Context, c Card, s *inventory.Snapshot, g goal) error {
+func (o *Ops) breakLoop(ctx context.Context, c cards.Card, s *inventory.Snapshot, g goal) error {
 	content := g.content
 	if jobs := s.JobsOf(c.PCI); len(jobs) > 0 {
 		// The same firmware written a second time may be started a second time.
 		content += " " + jobs[len(jobs)-1].ID
 	}
-	r, err := c.Host.Run(ctx, noteActivation(c.fileName(), content, s.BootID))
+	r, err := c.Host.Run(ctx, noteActivation(c.FileName(), content, s.BootID))
 	if err != nil {
-		return &Error{
+		return &cards.Error{
 			Summary: "Unable to prepare the reboot of host " + c.Host.Name(),
 			What:    "The note that prevents a second reboot for the same firmware could not be stored.",
 			Means:   g.done() + "; the host was not restarted.",
@@ -171,25 +173,25 @@ func (o *Ops) breakLoop(ctx context.Context, c Card, s *inventory.Snapshot, g go
 	if before["content"] != content || before["boot_id"] == "" || before["boot_id"] == s.BootID {
 		return nil
 	}
-	return &Error{
+	return &cards.Error{
 		Summary: "Refusing to reboot host " + c.Host.Name() + " again for card " + c.ID(),
 		What:    "The host was restarted once so that the card runs " + g.text + ", and the card still does not run it.",
 		Means:   "Another reboot would not help: some machines keep power on the card while they restart.",
 		Check:   "Switch the machine off, wait half a minute, switch it on, and plan again. If the card then still runs the old firmware, look at mstflint -d " + c.PCI.String() + " v.",
-		Facts:   []Fact{{"Host", c.Host.Name()}, {"Boot id now", s.BootID}, {"Boot id before the first restart", before["boot_id"]}},
+		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Boot id now", s.BootID}, {"Boot id before the first restart", before["boot_id"]}},
 	}
 }
 
 // waitForGoal gives the driver time to take the card. A card that had no driver
 // before is not expected to have one: what it runs then stays unknown.
-func (o *Ops) waitForGoal(ctx context.Context, c Card, oldBoot string, driven bool, g goal, did *[]string) error {
-	deadline := time.Now().Add(o.cfg.Settle)
+func (o *Ops) waitForGoal(ctx context.Context, c cards.Card, oldBoot string, driven bool, g goal, did *[]string) error {
+	deadline := time.Now().Add(o.Settle)
 	for {
-		s, card, err := snapshotCard(ctx, c)
+		s, card, err := c.Read(ctx)
 		if err != nil {
 			return afterRestart(c, s, g, err)
 		}
-		who := c.compare(s, card)
+		who := c.Compare(s, card)
 		late := time.Now().After(deadline)
 		if who.Other(late) {
 			return otherAfterRestart(c, g, who)
@@ -203,7 +205,7 @@ func (o *Ops) waitForGoal(ctx context.Context, c Card, oldBoot string, driven bo
 			return notReached(c, s, card, g, known, started && !driven, did)
 		}
 		c.Host.Invalidate() // asked anew after the pause
-		if err := sleep(ctx, o.cfg.Poll); err != nil {
+		if err := o.Pause(ctx); err != nil {
 			return err
 		}
 	}
@@ -211,42 +213,42 @@ func (o *Ops) waitForGoal(ctx context.Context, c Card, oldBoot string, driven bo
 
 // afterRestart tells of a card that cannot be read after the restart. s is nil if
 // the host could not be read.
-func afterRestart(c Card, s *inventory.Snapshot, g goal, err error) error {
-	var gone *NoCardError
+func afterRestart(c cards.Card, s *inventory.Snapshot, g goal, err error) error {
+	var gone *cards.NoCardError
 	if !errors.As(err, &gone) {
-		return &Error{
+		return &cards.Error{
 			Summary: "Unable to read host " + c.Host.Name() + " after its restart",
 			Heading: g.title + "; the host was not read after the restart",
 			What:    "The host was restarted and has started. Reading it failed then.",
 			Means:   g.done() + ". What the card runs now is not known. It should run " + g.text + ".",
 			Check:   "Run the same command again. It does not write the card again.",
-			Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
+			Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
 			Err:     err,
 		}
 	}
-	if who := c.compare(s, nil); who.Elsewhere != "" {
+	if who := c.Compare(s, nil); who.Elsewhere != "" {
 		return otherAfterRestart(c, g, who)
 	}
-	return &Error{
+	return &cards.Error{
 		Summary: "Unable to find card " + c.ID() + " after the restart",
 		Heading: g.title + "; after the restart the card is not on the bus",
 		What:    g.done() + ". After the restart the card is not on the bus: " + gone.Error() + ".",
 		Means:   "The card does not answer. A restart alone may keep power on it, and then it does not start anew.",
 		Check: "Switch the machine off, wait half a minute, and switch it on. Then run the same command again. " +
 			"If the card is still missing, look whether it sits well in its slot.",
-		Facts: []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Boot id", s.BootID}},
+		Facts: []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Boot id", s.BootID}},
 	}
 }
 
 // otherAfterRestart says that the card in the slot is not, or not provably, the one
 // that was written, whatever it runs.
-func otherAfterRestart(c Card, g goal, who safety.IdentityFacts) error {
-	e := &Error{
+func otherAfterRestart(c cards.Card, g goal, who safety.IdentityFacts) error {
+	e := &cards.Error{
 		Summary: "Unable to find card " + c.ID() + " after the restart",
 		Heading: g.title + "; after the restart another card is in the slot",
 		What:    g.done() + ". The host was restarted.",
 		Means:   "Nothing was written to the card that is there now. What the right one runs is not known.",
-		Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
+		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
 	}
 	for _, f := range safety.Identity(c.PCI.String()+" of "+c.Host.Name(), who) {
 		switch f.Rule {
@@ -257,25 +259,25 @@ func otherAfterRestart(c Card, g goal, who safety.IdentityFacts) error {
 		}
 		e.What += " " + f.Evidence
 		e.Check = f.WayOut
-		e.Facts = append(e.Facts, Fact{"Finding", f.Rule.Code})
+		e.Facts = append(e.Facts, cards.Fact{"Finding", f.Rule.Code})
 	}
 	return e
 }
 
 // notReached says that a card does not run what it should. One that may be blind had
 // no driver before the restart: if it has none now, nothing is concluded from that.
-func notReached(c Card, s *inventory.Snapshot, card *inventory.Card, g goal, known, mayBeBlind bool, did *[]string) error {
+func notReached(c cards.Card, s *inventory.Snapshot, card *inventory.Card, g goal, known, mayBeBlind bool, did *[]string) error {
 	if mayBeBlind && !known && card.Driver == "" {
 		*did = append(*did, "Card "+c.ID()+" has no driver, as before the restart, so that nothing shows whether it runs "+g.text+".")
 		return nil
 	}
-	e := &Error{
+	e := &cards.Error{
 		Summary: "Unable to activate the flash of card " + c.ID(),
 		Heading: g.title + "; it does not run after the restart",
 		What:    "The host was restarted, and the card does not run " + g.text + ".",
 		Means:   g.done() + ".",
 		Check:   "Switch the machine off and on again: some keep power on the card while they restart. The provider does not restart the host a second time for the same firmware.",
-		Facts: []Fact{
+		Facts: []cards.Fact{
 			{"Host", c.Host.Name()}, {"Boot id", s.BootID}, {"Driver", orNothing(card.Driver)},
 			{"Running", strings.TrimSpace(card.RunningPSID + " " + card.RunningFW)},
 		},

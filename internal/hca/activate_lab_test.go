@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -18,14 +19,14 @@ import (
 
 // named is a host that has nothing but a name.
 type named struct {
-	Host
+	cards.Host
 	name string
 }
 
 func (n named) Name() string { return n.name }
 
-func namedCard() Card {
-	return Card{Host: named{name: "intel9"}, PCI: ib.MustParsePCIAddress("0000:01:00.0")}
+func namedCard() cards.Card {
+	return cards.Card{Host: named{name: "intel9"}, PCI: ib.MustParsePCIAddress("0000:01:00.0")}
 }
 
 // TestRestartFailed_says_the_failure_first holds that a restart that failed behind a
@@ -103,9 +104,9 @@ func TestApplyFirmware_card_that_is_not_there_after_the_restart(t *testing.T) {
 				return b.machine.BootID()
 			})
 			o := b.ops("alice")
-			o.cfg.Settle = 200 * time.Millisecond
+			o.Settle = 200 * time.Millisecond
 			state, err := o.ApplyFirmware(ctx, crossFlash(c, b.image(card.VPI())))
-			var e *Error
+			var e *cards.Error
 			if !errors.As(err, &e) {
 				t.Fatalf("no error of ours: %v, did %q", err, state.Did)
 			}

@@ -2,9 +2,12 @@ package hca
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -19,8 +22,8 @@ import (
 // It gives sentences on what it found. A job that failed or was interrupted is no
 // error here as long as the card holds one whole image; the caller goes on from what
 // the card is now.
-func (o *Ops) Adopt(ctx context.Context, c Card) ([]string, error) {
-	s, _, err := snapshotCard(ctx, c)
+func (o *Ops) Adopt(ctx context.Context, c cards.Card) ([]string, error) {
+	s, _, err := c.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -39,9 +42,25 @@ func (o *Ops) Adopt(ctx context.Context, c Card) ([]string, error) {
 	return did, nil
 }
 
-func (o *Ops) adoptOne(ctx context.Context, c Card, record *inventory.Job) ([]string, error) {
-	o.cfg.Progress(ctx, journal.ReportOf(record).String())
-	out, err := o.watch(ctx, c, record.ID, 2*o.cfg.Poll)
+// mayAdopt is rightCard for the begin of an apply. What is not decided stops
+// it only if an earlier job is to be finished; else the verdict says whether
+// anything is to be written at all.
+func (o *Ops) mayAdopt(ctx context.Context, c cards.Card, what string) error {
+	err := c.Confirm(ctx, what)
+	var refused *safety.RefusedError
+	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.CardUndecided {
+		return err
+	}
+	s, _, snapErr := c.Read(ctx)
+	if snapErr != nil || len(journal.Pending(s, c.PCI)) > 0 {
+		return err
+	}
+	return nil
+}
+
+func (o *Ops) adoptOne(ctx context.Context, c cards.Card, record *inventory.Job) ([]string, error) {
+	o.Progress(ctx, journal.ReportOf(record).String())
+	out, err := o.watch(ctx, c, record.ID, 2*o.Poll)
 	if err == nil {
 		out, err = o.leaveToOwner(ctx, c, record, out)
 	}
@@ -60,9 +79,9 @@ func (o *Ops) adoptOne(ctx context.Context, c Card, record *inventory.Job) ([]st
 
 // readAfter reads the card after a job of an earlier run and says what it found, and
 // how the job is settled by that; empty if it has to stay open.
-func (o *Ops) readAfter(ctx context.Context, c Card, record *inventory.Job, out journal.Outcome) (text, how string, err error) {
+func (o *Ops) readAfter(ctx context.Context, c cards.Card, record *inventory.Job, out journal.Outcome) (text, how string, err error) {
 	c.Host.Invalidate()
-	s, card, err := snapshotCard(ctx, c)
+	s, card, err := c.Read(ctx)
 	if err != nil {
 		return "", "", err
 	}
@@ -72,14 +91,14 @@ func (o *Ops) readAfter(ctx context.Context, c Card, record *inventory.Job, out 
 	if !out.Wrote() {
 		return "It had not succeeded and wrote nothing: " + orNothing(out.Reason) + ".", "nothing was written", nil
 	}
-	facts, err := o.readCard(ctx, c, readTries)
+	facts, err := o.readCard(ctx, c, cards.Patiently)
 	if err != nil {
 		return "", "", withBackup(o.unread(c, out, err), journal.Read(record).Backup)
 	}
 	done := out.Done()
 	if !whole(facts) {
 		e := o.failed(c, out, out.Ending())
-		e.Facts = append(e.Facts, Fact{"Flash", orNothing(facts.FlashError + facts.VerifyError)})
+		e.Facts = append(e.Facts, cards.Fact{"Flash", orNothing(facts.FlashError + facts.VerifyError)})
 		return "", "", withBackup(e, journal.Read(record).Backup)
 	}
 	want := expectationOf(record)
@@ -87,7 +106,7 @@ func (o *Ops) readAfter(ctx context.Context, c Card, record *inventory.Job, out 
 	if !done {
 		text = "It had not succeeded. " + out.Ending() + " " + text
 	}
-	if s, card, err = snapshotCard(ctx, c); err != nil {
+	if s, card, err = c.Read(ctx); err != nil {
 		return "", "", err
 	}
 	if l := journal.LossOf(s, card); l != nil && l.Job == record.ID {
@@ -111,7 +130,7 @@ func identityText(now ib.GUIDSet, want expectation) string {
 // giveBack writes what a burn of an earlier run took from the card, as the plan has
 // announced, with all that a change of GUIDs needs. It reports whether it did.
 func (o *Ops) giveBack(ctx context.Context, f Firmware, did *[]string) (bool, error) {
-	s, card, err := snapshotCard(ctx, f.Card)
+	s, card, err := f.Card.Read(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -126,7 +145,7 @@ func (o *Ops) giveBack(ctx context.Context, f Firmware, did *[]string) (bool, er
 	g := GUIDs{Card: f.Card, Lab: lab, Request: safety.GUIDRequest{
 		Want: l.Before, HasGUIDs: l.GUIDs, HasMACs: l.MACs, ManagementPath: f.Request.ManagementPath, Activation: safety.ActivationNone,
 	}}
-	a, err := permitted(ctx, "write back the identity of card "+f.Card.ID(), func(ctx context.Context) (Assessment, error) { return o.AssessGUIDs(ctx, g) })
+	a, err := permitted(ctx, "write back the identity of card "+f.Card.ID(), func(ctx context.Context) (cards.Assessment, error) { return o.AssessGUIDs(ctx, g) })
 	if err != nil {
 		return false, err
 	}

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -37,8 +39,10 @@ func abandoned(t *testing.T) (*bench, safety.ImageFacts) {
 }
 
 // states are the lines of all jobs' journals, settled how the jobs were settled.
-func (b *bench) states() string  { return b.run("cat " + StateDir + "/jobs/*/states") }
-func (b *bench) settled() string { return b.run("cat " + StateDir + "/jobs/*/settled || true") }
+func (b *bench) states() string { return b.run("cat " + inventory.StateDir + "/jobs/*/states") }
+func (b *bench) settled() string {
+	return b.run("cat " + inventory.StateDir + "/jobs/*/settled || true")
+}
 
 // program sets the identity of the card by hand, and gives it.
 func (b *bench) program(guids [4]uint64, macs [2]uint64) ([4]uint64, [2]uint64) {
@@ -136,7 +140,7 @@ func TestAdopt_leaves_a_watched_job_to_its_owner(t *testing.T) {
 	b := newBench(t, labs.Intel9, time.Millisecond)
 	img := b.image(card.VPI())
 	first, second := b.ops("alice"), b.ops("bob")
-	second.me.process = "another process"
+	second.Owner.Process = "another process"
 	burning := make(chan struct{})
 	b.inMidBurn(func() { close(burning) })
 	done := make(chan error, 1)
@@ -145,7 +149,7 @@ func TestAdopt_leaves_a_watched_job_to_its_owner(t *testing.T) {
 		done <- err
 	}()
 	<-burning
-	second.alive = func(owner) bool { return true }
+	second.Alive = func(cards.Owner) bool { return true }
 	did, err := second.Adopt(ctx, b.card(ctx))
 	if err != nil || len(did) != 0 {
 		t.Errorf("the second apply did %q, %v", did, err)
@@ -163,11 +167,11 @@ func TestAdopt_leaves_a_watched_job_to_its_owner(t *testing.T) {
 func TestAdopt_settles_the_job_of_a_card_that_is_gone(t *testing.T) {
 	ctx := context.Background()
 	b, _ := abandoned(t)
-	s, c, err := snapshotCard(ctx, b.card(ctx))
+	s, c, err := b.card(ctx).Read(ctx)
 	if err != nil || c.SerialNumber == "" {
 		t.Fatal(s, err)
 	}
-	b.run("cd " + StateDir + "/jobs/*-*/ && sed 's/" + c.SerialNumber + "/MT0000X00000/' request >other && mv other request")
+	b.run("cd " + inventory.StateDir + "/jobs/*-*/ && sed 's/" + c.SerialNumber + "/MT0000X00000/' request >other && mv other request")
 	did, err := b.ops("bob").Adopt(ctx, b.card(ctx))
 	if err != nil || !strings.Contains(strings.Join(did, " "), "another card") || !strings.Contains(b.settled(), "another card") {
 		t.Errorf("did %q, settled %q, %v", did, b.settled(), err)
@@ -183,7 +187,7 @@ func TestConclude_leaves_what_was_set_meanwhile(t *testing.T) {
 	const node = 0xe41d2d0300770000
 	guids, _ := b.program([4]uint64{node, node + 1, node + 2, node + 3}, [2]uint64{0xe41d2d770000, 0xe41d2d770001})
 	o, c := b.ops("alice"), b.card(ctx)
-	s, _, err := snapshotCard(ctx, c)
+	s, _, err := c.Read(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

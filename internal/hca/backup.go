@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -24,9 +24,9 @@ import (
 //
 // What it returns is for the verdict to judge. An error means that the backup
 // does not exist.
-func (o *Ops) backUp(ctx context.Context, c Card, s *inventory.Snapshot, facts safety.CardFacts) (*safety.BackupFacts, error) {
-	o.cfg.Progress(ctx, "Backing up the firmware of card "+c.ID())
-	dir := fmt.Sprintf("%s/backups/%s-%s", StateDir, c.fileName(), newSuffix())
+func (o *Ops) backUp(ctx context.Context, c cards.Card, s *inventory.Snapshot, facts safety.CardFacts) (*safety.BackupFacts, error) {
+	o.Progress(ctx, "Backing up the firmware of card "+c.ID())
+	dir := fmt.Sprintf("%s/backups/%s-%s", inventory.StateDir, c.FileName(), newSuffix())
 	first, second := dir+"/first.bin", dir+"/second.bin"
 	if _, err := c.Host.Run(ctx, makeBackupDir(dir)); err != nil {
 		return nil, o.backupFailed(c, "the directory for it cannot be made on the host", err)
@@ -52,9 +52,9 @@ func (o *Ops) backUp(ctx context.Context, c Card, s *inventory.Snapshot, facts s
 }
 
 // bringHome stores the copy on the operator's machine.
-func (o *Ops) bringHome(ctx context.Context, c Card, s *inventory.Snapshot, facts safety.CardFacts, path, sum string, b *safety.BackupFacts) (*safety.BackupFacts, error) {
+func (o *Ops) bringHome(ctx context.Context, c cards.Card, s *inventory.Snapshot, facts safety.CardFacts, path, sum string, b *safety.BackupFacts) (*safety.BackupFacts, error) {
 	query := ""
-	if r, err := o.shared(ctx, c.Host, c.PCI, mstflint.Query(c.PCI, true)); err == nil {
+	if r, err := o.Shared(ctx, c.Host, c.PCI, mstflint.Query(c.PCI, true)); err == nil {
 		query = string(r.Stdout)
 	}
 	dir, img, err := o.backups.Save(o.record(c, s, facts, query), func(w io.Writer) (string, error) {
@@ -72,17 +72,17 @@ func (o *Ops) bringHome(ctx context.Context, c Card, s *inventory.Snapshot, fact
 	if img.Format != fwimage.FS2 {
 		b.Layout = safety.FlashLayout{Slot: img.Chunk, Version: img.DeviceLayout}
 	}
-	if _, err := c.Host.Run(ctx, keepBackup(path, fmt.Sprintf("%s/backups/%s.bin", StateDir, sum))); err != nil {
+	if _, err := c.Host.Run(ctx, keepBackup(path, fmt.Sprintf("%s/backups/%s.bin", inventory.StateDir, sum))); err != nil {
 		return nil, o.backupFailed(c, "keeping the copy on the host failed", err)
 	}
 	return b, nil
 }
 
-func (o *Ops) record(c Card, s *inventory.Snapshot, facts safety.CardFacts, query string) backup.Record {
+func (o *Ops) record(c cards.Card, s *inventory.Snapshot, facts safety.CardFacts, query string) backup.Record {
 	r := backup.Record{
 		Host: c.Host.Name(), PCI: c.PCI, Chip: facts.Chip.Name, PSID: facts.InFlash().PSID, FW: facts.InFlash().FW,
 		RunningPSID: facts.RunningPSID, GUIDs: facts.InFlash().GUIDs, VSD: facts.InFlash().VSD, Query: query,
-		ToolVersion: s.MSTFlint.Version, Operator: o.cfg.Operator,
+		ToolVersion: s.MSTFlint.Version, Operator: o.Operator,
 	}
 	if facts.RunningKnown {
 		r.RunningFW = facts.RunningFW.String()
@@ -96,17 +96,17 @@ func (o *Ops) record(c Card, s *inventory.Snapshot, facts safety.CardFacts, quer
 	return r
 }
 
-func (o *Ops) readImage(ctx context.Context, c Card, path string) error {
+func (o *Ops) readImage(ctx context.Context, c cards.Card, path string) error {
 	cmd, err := mstflint.ReadImage(c.PCI, path)
 	if err != nil {
 		return err
 	}
-	_, err = o.shared(ctx, c.Host, c.PCI, cmd)
+	_, err = o.Shared(ctx, c.Host, c.PCI, cmd)
 	return err
 }
 
 // hashes gives the SHA-256 of files on the host.
-func (o *Ops) hashes(ctx context.Context, c Card, paths ...string) ([]string, error) {
+func (o *Ops) hashes(ctx context.Context, c cards.Card, paths ...string) ([]string, error) {
 	r, err := c.Host.Run(ctx, hashFiles(paths...))
 	if err != nil {
 		return nil, err
@@ -124,14 +124,14 @@ func (o *Ops) hashes(ctx context.Context, c Card, paths ...string) ([]string, er
 
 // verifyFile has the tool verify an image file on the host. A card that never
 // had GUIDs gives an image that the tool calls not bootable for that alone.
-func (o *Ops) verifyFile(ctx context.Context, c Card, path string, blank bool) (bool, error) {
+func (o *Ops) verifyFile(ctx context.Context, c cards.Card, path string, blank bool) (bool, error) {
 	cmd, err := mstflint.VerifyImage(path)
 	if err != nil {
 		return false, err
 	}
 	r, err := c.Host.Run(ctx, cmd)
 	out := string(r.Stdout)
-	status, exit := exitOf(err)
+	status, exit := cards.Exit(err)
 	if exit != nil {
 		out = exit.Stdout
 	} else if err != nil {
@@ -141,61 +141,32 @@ func (o *Ops) verifyFile(ctx context.Context, c Card, path string, blank bool) (
 	if err != nil {
 		return false, &host.OutputError{Host: c.Host.Name(), Command: cmd.String(), Problem: err.Error(), Output: out}
 	}
-	return v.OK && status == 0 || blank && onlyBlank(v), nil
+	return v.OK && status == 0 || blank && v.OnlyBlankGUIDs(), nil
 }
 
-func (o *Ops) backupFailed(c Card, what string, err error) error {
-	var busy *InUseError
+func (o *Ops) backupFailed(c cards.Card, what string, err error) error {
+	var busy *cards.InUseError
 	if errors.As(err, &busy) {
-		return busy.refusal("back up the firmware of card " + c.ID())
+		return busy.Refusal("back up the firmware of card " + c.ID())
 	}
-	e := &Error{
+	e := &cards.Error{
 		Summary: "Unable to back up the firmware of card " + c.ID(),
 		What:    "Before anything is written, the present firmware is read and stored: " + what + ".",
 		Means:   "Nothing was written to the card.",
-		Check:   transferCheck(err, "Look for space and permissions: on the host below "+StateDir+", on this machine in backup_dir."),
-		Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Backup directory", o.cfg.BackupDir}},
+		Check:   cards.TransferAdvice(err, "Look for space and permissions: on the host below "+inventory.StateDir+", on this machine in backup_dir."),
+		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Backup directory", o.BackupDir}},
 		Err:     err,
 	}
-	if _, exit := exitOf(err); exit != nil {
-		e.Facts = append(e.Facts, exitFacts(exit)...)
-	}
-	return e
-}
-
-// transferCheck says what to look for after a file could not be stored or moved: what
-// the transport says, if it knows.
-func transferCheck(err error, otherwise string) string {
-	var lost *host.UnreachableError
-	if errors.As(err, &lost) {
-		return "The connection to the host broke, or could not be made. Run the same command again when the host answers."
-	}
-	var move *host.TransferError
-	if errors.As(err, &move) && move.Advice != "" {
-		return move.Advice
-	}
-	return otherwise
-}
-
-func exitFacts(exit *host.ExitError) []Fact {
-	return []Fact{{"Command", exit.Command}, {"Exit status", strconv.Itoa(exit.Status)}, {"Stdout", tail(exit.Stdout, 2000)}, {"Stderr", tail(exit.Stderr, 2000)}}
-}
-
-// tail gives the end of a text, in bytes.
-func tail(s string, most int) string {
-	if len(s) > most {
-		return "…" + s[len(s)-most:]
-	}
-	return s
+	return e.WithExit()
 }
 
 // removeQuietly removes the working directory of a backup. Failing to do so
 // harms nothing: the directory is never used again.
-func (o *Ops) removeQuietly(ctx context.Context, c Card, dir string) {
+func (o *Ops) removeQuietly(ctx context.Context, c cards.Card, dir string) {
 	_, err := c.Host.Run(context.WithoutCancel(ctx), removeDir(dir))
 	var lost *host.UnreachableError
 	if err != nil && !errors.As(err, &lost) {
-		o.cfg.Progress(ctx, fmt.Sprintf("Left %s on %s: %v", dir, c.Host.Name(), err))
+		o.Progress(ctx, fmt.Sprintf("Left %s on %s: %v", dir, c.Host.Name(), err))
 	}
 }
 

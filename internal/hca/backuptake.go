@@ -4,21 +4,22 @@ import (
 	"context"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // AssessBackup gives the verdict on taking a backup of a card. It reads and
 // never writes. Errors are those of the host and *NoCardError.
-func (o *Ops) AssessBackup(ctx context.Context, c Card) (Assessment, error) {
-	s, card, err := snapshotCard(ctx, c)
+func (o *Ops) AssessBackup(ctx context.Context, c cards.Card) (cards.Assessment, error) {
+	s, card, err := c.Read(ctx)
 	if err != nil {
-		return Assessment{}, err
+		return cards.Assessment{}, err
 	}
-	a := o.observe(c, s, card)
+	a := o.Observe(c, s, card)
 	if !a.Host.Observe && a.Card.FlashKnown() && a.Host.MSTFlint.Present && !a.Host.AnyJobMayRun() {
-		if err = interrupted(&a.Card, o.verifyFlash(ctx, c.Host, &a.Card)); err != nil {
-			return Assessment{}, err
+		if err = o.VerifyFlash(ctx, c.Host, &a.Card); err != nil {
+			return cards.Assessment{}, err
 		}
 	}
 	a.Verdict = safety.Backup(safety.BackupInput{Card: a.Card, Host: a.Host})
@@ -30,10 +31,10 @@ func (o *Ops) AssessBackup(ctx context.Context, c Card) (Assessment, error) {
 // by the vendor's tool and by the parser, compared with the query, and synced
 // to the operator's disk. Errors are *safety.RefusedError, *Error, *NoCardError,
 // *backup.Error and those of the host.
-func (o *Ops) TakeBackup(ctx context.Context, c Card) (backup.Backup, error) {
+func (o *Ops) TakeBackup(ctx context.Context, c cards.Card) (backup.Backup, error) {
 	what := "back up firmware of card " + c.ID()
 	// What is stored beside the firmware is of this moment, and of this card.
-	if err := o.rightCard(ctx, c, what); err != nil {
+	if err := c.Confirm(ctx, what); err != nil {
 		return backup.Backup{}, err
 	}
 	a, err := o.AssessBackup(ctx, c)
@@ -43,7 +44,7 @@ func (o *Ops) TakeBackup(ctx context.Context, c Card) (backup.Backup, error) {
 	if a.Verdict.Blocked() {
 		return backup.Backup{}, &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
 	}
-	s, _, err := snapshotCard(ctx, c)
+	s, _, err := c.Read(ctx)
 	if err != nil {
 		return backup.Backup{}, err
 	}
@@ -51,13 +52,13 @@ func (o *Ops) TakeBackup(ctx context.Context, c Card) (backup.Backup, error) {
 	if err != nil {
 		return backup.Backup{}, err
 	}
-	now, _, again, err := o.lookAgain(ctx, c, a)
+	now, _, again, err := o.ReadAgain(ctx, c, a)
 	if err != nil {
 		return backup.Backup{}, err
 	}
 	final := safety.Backup(safety.BackupInput{Card: again.Card, Host: again.Host, Backup: taken})
 	if final.Blocked() {
-		return backup.Backup{}, overtaken(c, s, now, what, a.Verdict, final)
+		return backup.Backup{}, cards.RefuseOvertaken(c, s, now, what, a.Verdict, final)
 	}
 	return o.backups.Open(taken.Path)
 }
@@ -67,10 +68,10 @@ func (o *Ops) TakeBackup(ctx context.Context, c Card) (backup.Backup, error) {
 func (o *Ops) OpenBackup(dir string) (backup.Backup, error) { return o.backups.Open(dir) }
 
 // NewestBackup gives the newest backup of a card that verifies.
-func (o *Ops) NewestBackup(s *inventory.Snapshot, c Card) (backup.Backup, error) {
+func (o *Ops) NewestBackup(s *inventory.Snapshot, c cards.Card) (backup.Backup, error) {
 	card, ok := s.Card(c.PCI)
 	if !ok {
-		return backup.Backup{}, &NoCardError{Host: s.Host, PCI: c.PCI}
+		return backup.Backup{}, &cards.NoCardError{Host: s.Host, PCI: c.PCI}
 	}
 	return o.backups.Newest(c.Host.Name(), card.PCI, s.Identity(card))
 }

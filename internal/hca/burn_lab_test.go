@@ -112,7 +112,7 @@ func TestApplyFirmware_adopts_a_burn_whose_watcher_died(t *testing.T) {
 	defer stop()
 	o, c := b.ops("alice"), b.card(ctx)
 	img := b.image(card.VPI())
-	o.cfg.Progress = func(_ context.Context, m string) {
+	o.Progress = func(_ context.Context, m string) {
 		if strings.HasSuffix(m, ": burning") {
 			stop()
 		}
@@ -149,7 +149,7 @@ func TestApplyFirmware_survives_cut_connections(t *testing.T) {
 	o, c := b.ops("alice"), b.card(ctx)
 	img := b.image(card.VPI())
 	burning := false
-	o.cfg.Progress = func(_ context.Context, m string) {
+	o.Progress = func(_ context.Context, m string) {
 		if strings.HasSuffix(m, ": burning") && !burning {
 			burning = true
 			b.server.DropAll()

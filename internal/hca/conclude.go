@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -40,7 +42,7 @@ const (
 // the job. It gives sentences on what was found and done. A card that is not
 // as expected is an error, and the job is settled then only if what the card
 // holds is known and verified.
-func (o *Ops) conclude(ctx context.Context, c Card, out journal.Outcome, want expectation) ([]string, error) {
+func (o *Ops) conclude(ctx context.Context, c cards.Card, out journal.Outcome, want expectation) ([]string, error) {
 	if out.Done() {
 		return o.concludeWritten(ctx, c, out, want)
 	}
@@ -51,8 +53,8 @@ func (o *Ops) conclude(ctx context.Context, c Card, out journal.Outcome, want ex
 }
 
 // concludeWritten verifies a write that the tool calls done.
-func (o *Ops) concludeWritten(ctx context.Context, c Card, out journal.Outcome, want expectation) ([]string, error) {
-	facts, err := o.readCard(ctx, c, readTries)
+func (o *Ops) concludeWritten(ctx context.Context, c cards.Card, out journal.Outcome, want expectation) ([]string, error) {
+	facts, err := o.readCard(ctx, c, cards.Patiently)
 	if err != nil {
 		return nil, o.unread(c, out, err)
 	}
@@ -63,7 +65,7 @@ func (o *Ops) concludeWritten(ctx context.Context, c Card, out journal.Outcome, 
 		if err != nil {
 			return did, err
 		}
-		if facts, err = o.readCard(ctx, c, readTries); err != nil {
+		if facts, err = o.readCard(ctx, c, cards.Patiently); err != nil {
 			return did, o.unread(c, out, err)
 		}
 	}
@@ -81,7 +83,7 @@ func (o *Ops) concludeWritten(ctx context.Context, c Card, out journal.Outcome, 
 
 // notHeld is the error of a card that does not hold what the tool says it has
 // written. The job is settled if what it holds is whole and known.
-func (o *Ops) notHeld(ctx context.Context, c Card, out journal.Outcome, facts safety.CardFacts, want expectation, wrong []string) error {
+func (o *Ops) notHeld(ctx context.Context, c cards.Card, out journal.Outcome, facts safety.CardFacts, want expectation, wrong []string) error {
 	e := o.failed(c, out, "The tool says that it has written the flash, but the card does not hold what it should: "+strings.Join(wrong, "; ")+".")
 	if untouched(facts, want) {
 		e.Means = "The card holds what it held before, whole and verified: the tool wrote nothing. The host was not restarted."
@@ -116,28 +118,23 @@ func untouched(f safety.CardFacts, want expectation) bool {
 	return whole && same && want.before != want.flash && (want.blank || f.InFlash().GUIDs == want.guids)
 }
 
-// readTries bounds how often a written card is read that somebody else is reading,
-// a second apart: a backup, which another apply may be taking, reads the flash
-// twice. A tool that failed may have left the semaphore set for good.
-const readTries = 60
-
 // readCard reads card and flash anew, with verification and checksum. A written
 // card is not to be left unread because of a connection that broke now, or of
 // another program that has its flash semaphore. Another card than the recorded
 // one is *safety.RefusedError: a slot may have another after a power cut.
-func (o *Ops) readCard(ctx context.Context, c Card, most int) (safety.CardFacts, error) {
-	s, card, err := o.untaken(ctx, c, most)
+func (o *Ops) readCard(ctx context.Context, c cards.Card, most int) (safety.CardFacts, error) {
+	s, card, err := o.ReadFree(ctx, c, most)
 	if err != nil {
 		return safety.CardFacts{}, err
 	}
-	if id := c.compare(s, card); !id.Same() {
+	if id := c.Compare(s, card); !id.Same() {
 		return safety.CardFacts{}, &safety.RefusedError{What: "read card " + c.ID() + " after its job", Findings: safety.Identity(c.PCI.String()+" of "+c.Host.Name(), id)}
 	}
-	facts := cardFacts(s, card)
+	facts := cards.CardFacts(s, card)
 	if !facts.FlashKnown() {
 		return facts, nil
 	}
-	return facts, o.inspect(ctx, c.Host, &facts)
+	return facts, o.Inspect(ctx, c.Host, &facts)
 }
 
 // mismatches names what a card should hold and does not.
@@ -173,8 +170,8 @@ func setMeanwhile(f safety.CardFacts, want expectation) bool {
 // restoreIdentity writes the recorded GUIDs and MACs again, before anything
 // reboots. The burn that lost them had a proven backup, which is the way back
 // here too.
-func (o *Ops) restoreIdentity(ctx context.Context, c Card, set ib.GUIDSet) ([]string, error) {
-	s, card, err := snapshotCard(ctx, c)
+func (o *Ops) restoreIdentity(ctx context.Context, c cards.Card, set ib.GUIDSet) ([]string, error) {
+	s, card, err := c.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -184,12 +181,12 @@ func (o *Ops) restoreIdentity(ctx context.Context, c Card, set ib.GUIDSet) ([]st
 	}
 	j := o.newJob(journal.GUIDs, c, s, card)
 	if err = requestGUIDs(&j, c, set, answers); err != nil {
-		return nil, &Error{
+		return nil, &cards.Error{
 			Summary: "Unable to restore the GUIDs of card " + c.ID(),
 			What:    "The burn has changed the GUIDs or MACs of the card, and those from before cannot be written back.",
 			Means:   "The new firmware is in flash with another identity than before. The host was not restarted.",
 			Check:   "Set the identity with an infiniband_guids resource.",
-			Facts:   []Fact{{"Identity before", set.Text()}},
+			Facts:   []cards.Fact{{"Identity before", set.Text()}},
 			Err:     err,
 		}
 	}
@@ -207,8 +204,8 @@ func (o *Ops) restoreIdentity(ctx context.Context, c Card, set ib.GUIDSet) ([]st
 }
 
 // concludeRefused settles a job that ended before it wrote anything.
-func (o *Ops) concludeRefused(ctx context.Context, c Card, out journal.Outcome) ([]string, error) {
-	e := &Error{
+func (o *Ops) concludeRefused(ctx context.Context, c cards.Card, out journal.Outcome) ([]string, error) {
+	e := &cards.Error{
 		Summary: "Unable to write the flash of card " + c.ID(),
 		What:    "The job on the host ended before it wrote anything: " + orNothing(out.Reason) + ".",
 		Means:   "Nothing was written to the card.",
@@ -238,7 +235,7 @@ func (o *Ops) concludeRefused(ctx context.Context, c Card, out journal.Outcome) 
 }
 
 // both adds a second error, if there is one, to the one that matters.
-func both(e *Error, second error) error {
+func both(e *cards.Error, second error) error {
 	if second == nil {
 		return e
 	}
@@ -247,16 +244,16 @@ func both(e *Error, second error) error {
 
 // concludeFailed reads the card after a write that failed or was interrupted,
 // says which image it has, and settles the job if that image is whole.
-func (o *Ops) concludeFailed(ctx context.Context, c Card, out journal.Outcome, want expectation) ([]string, error) {
+func (o *Ops) concludeFailed(ctx context.Context, c cards.Card, out journal.Outcome, want expectation) ([]string, error) {
 	what := out.Ending()
-	facts, err := o.readCard(ctx, c, lockTries)
+	facts, err := o.readCard(ctx, c, cards.Briefly)
 	e := o.failed(c, out, what)
 	if err != nil {
 		e.Err = err
 		return nil, e
 	}
 	if !whole(facts) {
-		e.Facts = append(e.Facts, Fact{"Flash", orNothing(facts.FlashError + facts.VerifyError)})
+		e.Facts = append(e.Facts, cards.Fact{"Flash", orNothing(facts.FlashError + facts.VerifyError)})
 		return nil, e
 	}
 	text := flashText(c, facts, want)
@@ -271,7 +268,7 @@ func whole(facts safety.CardFacts) bool {
 }
 
 // flashText says which image a flash holds that is whole.
-func flashText(c Card, facts safety.CardFacts, want expectation) string {
+func flashText(c cards.Card, facts safety.CardFacts, want expectation) string {
 	now := safety.Flash{PSID: ib.PSID(facts.InFlash().PSID), FW: facts.InFlash().FW}
 	text := fmt.Sprintf("The flash of card %s holds one whole image, %s %s", c.ID(), now.PSID, now.FW)
 	switch {
@@ -286,21 +283,21 @@ func flashText(c Card, facts safety.CardFacts, want expectation) string {
 }
 
 // failed is the error of a write that went wrong, with the runbook.
-func (o *Ops) failed(c Card, out journal.Outcome, what string) *Error {
-	return &Error{
+func (o *Ops) failed(c cards.Card, out journal.Outcome, what string) *cards.Error {
+	return &cards.Error{
 		Summary: "Unable to write the flash of card " + c.ID(),
 		What:    what,
 		Means:   "What is in the flash is not proven. Do not restart the host and do not switch it off: the card still runs its old firmware from memory.",
 		Check: "1. Look at the card: mstflint -d " + c.PCI.String() + " q, then the same with v.\n" +
 			"2. If v says that the image is bootable, run the same command again.\n" +
 			"3. If not, burn the backup while the card still runs: mstflint -d " + c.PCI.String() + " -allow_psid_change -i " + backupPlace + "/firmware.bin b. " +
-			"The copies on the host are in " + StateDir + "/backups.\n" +
+			"The copies on the host are in " + inventory.StateDir + "/backups.\n" +
 			"4. If mstflint says that the flash semaphore is taken, make sure that no other program uses the card (pgrep -a 'mst|flint|fwupd'), then clear it: mstflint -clear_semaphore -d " + c.PCI.String(),
 		Facts: jobFactsOf(c, out),
 	}
 }
 
-func (o *Ops) unread(c Card, out journal.Outcome, err error) error {
+func (o *Ops) unread(c cards.Card, out journal.Outcome, err error) error {
 	e := o.failed(c, out, "The tool has ended, and the card could not be read afterwards.")
 	e.Check = "Run the same command again when the host answers: it reads the card and settles the job."
 	e.Err = err
@@ -320,14 +317,16 @@ func (o *Ops) unread(c Card, out journal.Outcome, err error) error {
 }
 
 // unknownEnd is the title of an error that says nothing against the card.
-func unknownEnd(c Card) string { return "Unable to say yet how the write to card " + c.ID() + " ended" }
+func unknownEnd(c cards.Card) string {
+	return "Unable to say yet how the write to card " + c.ID() + " ended"
+}
 
-func jobFactsOf(c Card, out journal.Outcome) []Fact {
-	facts := []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", journal.Dir(out.ID)}, {"Last state", out.Last()}}
+func jobFactsOf(c cards.Card, out journal.Outcome) []cards.Fact {
+	facts := []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", journal.Dir(out.ID)}, {"Last state", out.Last()}}
 	if out.Ended {
-		facts = append(facts, Fact{"Exit status", strconv.Itoa(out.Exit)})
+		facts = append(facts, cards.Fact{"Exit status", strconv.Itoa(out.Exit)})
 	}
-	return append(facts, Fact{"Output", tail(out.Display(), 2000)})
+	return append(facts, cards.Fact{"Output", cards.Tail(out.Display(), 2000)})
 }
 
 func orNothing(s string) string {
@@ -337,13 +336,13 @@ func orNothing(s string) string {
 	return strings.TrimSpace(s)
 }
 
-func (o *Ops) settle(ctx context.Context, c Card, id, how string) error {
+func (o *Ops) settle(ctx context.Context, c cards.Card, id, how string) error {
 	if _, err := c.Host.Run(context.WithoutCancel(ctx), settleJob(id, how)); err != nil {
-		return &Error{
+		return &cards.Error{
 			Summary: "Unable to settle job " + id + " on card " + c.ID(),
 			What:    "The card was read after the job, and the note of that could not be stored.",
 			Means:   "The next apply reads the card once more.",
-			Facts:   []Fact{{"Host", c.Host.Name()}, {"Job directory", journal.Dir(id)}},
+			Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Job directory", journal.Dir(id)}},
 			Err:     err,
 		}
 	}

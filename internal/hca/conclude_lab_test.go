@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -32,7 +33,7 @@ func TestConclude_burn_by_hand_in_between(t *testing.T) {
 	_, err = o.conclude(ctx, c, out, expectation{
 		kind: journal.Burn, flash: other, before: safety.Flash{PSID: card.PSIDEN, FW: vpiVersion}, guids: state.GUIDs,
 	})
-	var e *Error
+	var e *cards.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("no error of ours: %v", err)
 	}
@@ -55,7 +56,7 @@ func TestConclude_burn_by_hand_in_between(t *testing.T) {
 func TestWithBackup_names_the_file(t *testing.T) {
 	t.Parallel()
 	c := namedCard()
-	text := explain(withBackup((&Ops{}).failed(c, journal.Outcome{ID: "j1"}, "It failed."), "/backups/7"))
+	text := explain(withBackup(New(cards.Config{}).failed(c, journal.Outcome{ID: "j1"}, "It failed."), "/backups/7"))
 	if !strings.Contains(text, "-i /backups/7/firmware.bin b") || strings.Contains(text, "<") {
 		t.Error(text)
 	}

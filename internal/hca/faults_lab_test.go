@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -54,7 +55,7 @@ func TestApplyFirmware_power_cut(t *testing.T) {
 // settledBefore reports whether the run that met the power cut itself read the
 // card after the host had come back.
 func settledBefore(err error) bool {
-	var e *Error
+	var e *cards.Error
 	return errors.As(err, &e) && strings.Contains(e.Means, "one whole image")
 }
 
@@ -90,14 +91,14 @@ func TestApplyFirmware_two_operators(t *testing.T) {
 	img := b.image(card.VPI())
 	first, second := b.ops("alice"), b.ops("bob")
 	burning := make(chan struct{}, 1)
-	first.cfg.Progress = func(_ context.Context, m string) {
+	first.Progress = func(_ context.Context, m string) {
 		if strings.HasSuffix(m, ": burning") {
 			burning <- struct{}{}
 		}
 	}
 	// Both have looked at the card before either began.
 	card1, card2 := b.card(ctx), b.card(ctx)
-	s, device, err := snapshotCard(ctx, card2)
+	s, device, err := card2.Read(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +184,7 @@ func TestApplyFirmware_reboot_that_does_not_help_is_not_repeated(t *testing.T) {
 		return "11111111-2222-3333-4444-555555555555"
 	})
 	o := b.ops("alice")
-	o.cfg.Settle = 200 * time.Millisecond
+	o.Settle = 200 * time.Millisecond
 	img := b.image(card.VPI())
 	for range 3 {
 		_, err := o.ApplyFirmware(ctx, crossFlash(c, img))
@@ -264,8 +265,8 @@ func TestApplyFirmware_host_that_stays_away(t *testing.T) {
 	ctx := context.Background()
 	b := newBench(t, labs.Intel9, time.Millisecond)
 	o := b.ops("alice")
-	o.cfg.Lost = 100 * time.Millisecond
-	o.cfg.Progress = func(_ context.Context, m string) {
+	o.Lost = 100 * time.Millisecond
+	o.Progress = func(_ context.Context, m string) {
 		if strings.HasSuffix(m, ": burning") {
 			b.machine.Faults.Update(func(f *labsim.FaultSpec) { f.Refuse = true })
 			b.server.DropAll()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -13,7 +14,7 @@ import (
 
 // Firmware asks for an image on a card.
 type Firmware struct {
-	Card    Card
+	Card    cards.Card
 	Image   safety.ImageFacts // from ImageFacts
 	Request safety.FirmwareRequest
 	Lab     safety.LabFacts
@@ -44,26 +45,18 @@ type FirmwareState struct {
 	Restored bool
 }
 
-// Assessment is a verdict with the facts that it rests on.
-type Assessment struct {
-	Verdict safety.Verdict
-	Card    safety.CardFacts
-	Host    safety.HostFacts
-	Jobs    []journal.Report // jobs of this card that are not settled
-}
-
 // AssessFirmware gives the verdict on an image for a card. It reads and never
 // writes; plan and apply both call it. Errors are those of the host and
 // *NoCardError.
-func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (Assessment, error) {
-	s, card, err := snapshotCard(ctx, f.Card)
+func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (cards.Assessment, error) {
+	s, card, err := f.Card.Read(ctx)
 	if err != nil {
-		return Assessment{}, err
+		return cards.Assessment{}, err
 	}
-	a := o.observe(f.Card, s, card)
+	a := o.Observe(f.Card, s, card)
 	if worthInspecting(a, f) {
-		if err := o.inspect(ctx, f.Card.Host, &a.Card); err != nil {
-			return Assessment{}, err
+		if err := o.Inspect(ctx, f.Card.Host, &a.Card); err != nil {
+			return cards.Assessment{}, err
 		}
 	}
 	a.Verdict = f.verdict(a, nil)
@@ -73,7 +66,7 @@ func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (Assessment, error
 // worthInspecting says whether the long look at the card can change anything:
 // not if the card cannot be worked on, while a job is writing to it, or if it
 // already has the image.
-func worthInspecting(a Assessment, f Firmware) bool {
+func worthInspecting(a cards.Assessment, f Firmware) bool {
 	if a.Host.Observe || !a.Card.FlashKnown() || f.Image.Problem != safety.ImageOK || !a.Host.MSTFlint.Present || a.Host.AnyJobMayRun() {
 		return false
 	}
@@ -91,7 +84,7 @@ func worthInspecting(a Assessment, f Firmware) bool {
 func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, error) {
 	f.Compare = true
 	var state FirmwareState
-	assess := func(ctx context.Context) (Assessment, error) { return o.AssessFirmware(ctx, f) }
+	assess := func(ctx context.Context) (cards.Assessment, error) { return o.AssessFirmware(ctx, f) }
 	a, err := o.begin(ctx, f.Card, f.what(), &state.Did, assess)
 	if err != nil {
 		return state, err
@@ -124,11 +117,11 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 	return now, nil
 }
 
-func (f Firmware) card() Card            { return f.Card }
+func (f Firmware) card() cards.Card      { return f.Card }
 func (f Firmware) what() string          { return "burn firmware on card " + f.Card.ID() }
 func (f Firmware) action() safety.Action { return safety.ActionBurn }
 
-func (f Firmware) verdict(a Assessment, backup *safety.BackupFacts) safety.Verdict {
+func (f Firmware) verdict(a cards.Assessment, backup *safety.BackupFacts) safety.Verdict {
 	return safety.Firmware(safety.FirmwareInput{
 		Card: a.Card, Image: f.Image, Host: a.Host, Lab: f.Lab, Request: f.Request, Restore: f.Restore, Backup: backup,
 	})
@@ -164,19 +157,19 @@ func (f Firmware) prepare(ctx context.Context, o *Ops) error {
 	if err == nil && sums[0] == f.Image.SHA256 {
 		return nil
 	}
-	if _, exit := exitOf(err); err != nil && exit == nil {
+	if _, exit := cards.Exit(err); err != nil && exit == nil {
 		return err
 	}
-	e := &Error{
+	e := &cards.Error{
 		Summary: "Unable to burn firmware on card " + f.Card.ID(),
 		What:    "The image is not on the host, or not with the content it is named after.",
 		Means:   "Nothing was written to the card.",
 		Check:   "Apply the infiniband_firmware_image resource of this host again; it stages the image.",
-		Facts:   []Fact{{"Host", f.Card.Host.Name()}, {"File", path}, {"SHA-256 wanted", f.Image.SHA256}},
+		Facts:   []cards.Fact{{"Host", f.Card.Host.Name()}, {"File", path}, {"SHA-256 wanted", f.Image.SHA256}},
 		Err:     err,
 	}
 	if err == nil {
-		e.Facts = append(e.Facts, Fact{"SHA-256 found", sums[0]})
+		e.Facts = append(e.Facts, cards.Fact{"SHA-256 found", sums[0]})
 	}
 	return e
 }
@@ -185,13 +178,13 @@ func (f Firmware) prepare(ctx context.Context, o *Ops) error {
 func ReadFirmware(s *inventory.Snapshot, pci ib.PCIAddress) (FirmwareState, error) {
 	card, ok := s.Card(pci)
 	if !ok {
-		return FirmwareState{}, &NoCardError{Host: s.Host, PCI: pci}
+		return FirmwareState{}, &cards.NoCardError{Host: s.Host, PCI: pci}
 	}
 	return firmwareState(s, card), nil
 }
 
 func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
-	facts := cardFacts(s, card)
+	facts := cards.CardFacts(s, card)
 	state := FirmwareState{
 		Flash:        safety.Flash{PSID: ib.PSID(facts.InFlash().PSID), FW: facts.InFlash().FW},
 		Running:      safety.Flash{PSID: ib.PSID(facts.RunningPSID), FW: facts.RunningFW},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -14,7 +15,7 @@ import (
 
 // GUIDs asks for GUIDs and MACs on a card.
 type GUIDs struct {
-	Card    Card
+	Card    cards.Card
 	Request safety.GUIDRequest // from GUIDSpec.Resolve, with activation and consent added
 	Lab     safety.LabFacts
 	// Kept is what the plan says of the half that is not asked for; nil: nothing.
@@ -78,20 +79,20 @@ func (s GUIDState) Has(req safety.GUIDRequest) bool {
 }
 
 // AssessGUIDs gives the verdict on GUIDs for a card. It reads and never writes.
-func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (Assessment, error) {
-	s, card, err := snapshotCard(ctx, g.Card)
+func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (cards.Assessment, error) {
+	s, card, err := g.Card.Read(ctx)
 	if err != nil {
-		return Assessment{}, err
+		return cards.Assessment{}, err
 	}
-	a := o.observe(g.Card, s, card)
+	a := o.Observe(g.Card, s, card)
 	in := g.input(a, nil)
 	if card.Flash != nil {
 		in.Waits = differs(card.Flash.GUIDs, effective(s, card))
 	}
 	first := safety.GUIDs(in)
 	if first.Action != safety.ActionNone && a.Card.FlashKnown() && !a.Host.Observe && !a.Host.AnyJobMayRun() && a.Host.MSTFlint.Present {
-		if err := o.inspect(ctx, g.Card.Host, &a.Card); err != nil {
-			return Assessment{}, err
+		if err := o.Inspect(ctx, g.Card.Host, &a.Card); err != nil {
+			return cards.Assessment{}, err
 		}
 		in.Card = a.Card
 	}
@@ -103,7 +104,7 @@ func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (Assessment, error) {
 // converges like ApplyFirmware, with the same errors.
 func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 	var state GUIDState
-	a, err := o.begin(ctx, g.Card, g.what(), &state.Did, func(ctx context.Context) (Assessment, error) { return o.AssessGUIDs(ctx, g) })
+	a, err := o.begin(ctx, g.Card, g.what(), &state.Did, func(ctx context.Context) (cards.Assessment, error) { return o.AssessGUIDs(ctx, g) })
 	if err != nil {
 		return state, err
 	}
@@ -131,15 +132,15 @@ func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 	return now, nil
 }
 
-func (g GUIDs) card() Card            { return g.Card }
+func (g GUIDs) card() cards.Card      { return g.Card }
 func (g GUIDs) what() string          { return "set GUIDs of card " + g.Card.ID() }
 func (g GUIDs) action() safety.Action { return safety.ActionSetGUIDs }
 
-func (g GUIDs) input(a Assessment, backup *safety.BackupFacts) safety.GUIDInput {
+func (g GUIDs) input(a cards.Assessment, backup *safety.BackupFacts) safety.GUIDInput {
 	return safety.GUIDInput{Card: a.Card, Host: a.Host, Lab: g.Lab, Request: g.Request, Backup: backup}
 }
 
-func (g GUIDs) verdict(a Assessment, backup *safety.BackupFacts) safety.Verdict {
+func (g GUIDs) verdict(a cards.Assessment, backup *safety.BackupFacts) safety.Verdict {
 	return safety.GUIDs(g.input(a, backup))
 }
 
@@ -158,7 +159,7 @@ func (g GUIDs) expect(v safety.Verdict, before safety.CardFacts) expectation {
 
 // requestGUIDs has a job set GUIDs and MACs. On FS2 the tool burns the image in flash
 // again for that.
-func requestGUIDs(j *journal.Request, c Card, set ib.GUIDSet, answers []safety.Question) error {
+func requestGUIDs(j *journal.Request, c cards.Card, set ib.GUIDSet, answers []safety.Question) error {
 	cmd, err := mstflint.SetGUIDs(c.PCI, set, len(answers))
 	if err != nil {
 		return fmt.Errorf("build the command that sets the GUIDs of %s: %w", c.ID(), err)
@@ -172,7 +173,7 @@ func requestGUIDs(j *journal.Request, c Card, set ib.GUIDSet, answers []safety.Q
 func ReadGUIDs(s *inventory.Snapshot, pci ib.PCIAddress) (GUIDState, error) {
 	card, ok := s.Card(pci)
 	if !ok {
-		return GUIDState{}, &NoCardError{Host: s.Host, PCI: pci}
+		return GUIDState{}, &cards.NoCardError{Host: s.Host, PCI: pci}
 	}
 	state := GUIDState{Effective: effective(s, card)}
 	for _, j := range s.JobsOf(pci) {

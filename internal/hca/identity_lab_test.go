@@ -104,7 +104,7 @@ func TestConclude_restores_a_lost_identity(t *testing.T) {
 	if _, err := o.ApplyFirmware(ctx, crossFlash(c, b.image(card.VPI()))); err != nil {
 		t.Fatal(explain(err))
 	}
-	s, _, err := snapshotCard(ctx, c)
+	s, _, err := c.Read(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

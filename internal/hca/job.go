@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
 // newJob begins the request of a job on a card.
-func (o *Ops) newJob(kind string, c Card, s *inventory.Snapshot, card *inventory.Card) journal.Request {
-	j := journal.NewRequest(kind, c.PCI, s, o.cfg.Operator, o.cfg.Now())
+func (o *Ops) newJob(kind string, c cards.Card, s *inventory.Snapshot, card *inventory.Card) journal.Request {
+	j := journal.NewRequest(kind, c.PCI, s, o.Operator, o.Now())
 	j.SetCard(c.Recorded, card)
 	return j
 }
@@ -39,9 +40,9 @@ func (o *Ops) look(ctx context.Context, h host.Host, id string, seen bool) (jour
 //
 // For a moment a job may be there without its unit, or not yet be there, if the
 // connection broke while it was started; grace is how long that is waited for.
-func (o *Ops) watch(ctx context.Context, c Card, id string, grace time.Duration) (journal.Outcome, error) {
+func (o *Ops) watch(ctx context.Context, c cards.Card, id string, grace time.Duration) (journal.Outcome, error) {
 	begin := time.Now()
-	deadline, contact := begin.Add(o.cfg.Deadline), begin
+	deadline, contact := begin.Add(o.Deadline), begin
 	said, seen := "", false
 	for {
 		out, err := o.look(ctx, c.Host, id, seen)
@@ -56,17 +57,17 @@ func (o *Ops) watch(ctx context.Context, c Card, id string, grace time.Duration)
 			said = o.report(ctx, id, said, out.Step())
 		case ctx.Err() != nil:
 			return out, o.goesOn(c, id, "this run was interrupted", context.Cause(ctx))
-		case !passing(err):
+		case !cards.MayPass(err):
 			return out, o.goesOn(c, id, "it cannot be watched", err)
-		case time.Since(contact) > o.cfg.Lost:
-			return out, o.goesOn(c, id, fmt.Sprintf("the host has not answered for %s", o.cfg.Lost), err)
+		case time.Since(contact) > o.Lost:
+			return out, o.goesOn(c, id, fmt.Sprintf("the host has not answered for %s", o.Lost), err)
 		default:
 			redial(c.Host, err)
 		}
 		if time.Now().After(deadline) {
-			return out, o.goesOn(c, id, fmt.Sprintf("it has not ended within %s (%s)", o.cfg.Deadline, out.Evidence()), err)
+			return out, o.goesOn(c, id, fmt.Sprintf("it has not ended within %s (%s)", o.Deadline, out.Evidence()), err)
 		}
-		if err := sleep(ctx, o.cfg.Poll); err != nil {
+		if err := o.Pause(ctx); err != nil {
 			return out, o.goesOn(c, id, "this run was interrupted", err)
 		}
 	}
@@ -75,7 +76,7 @@ func (o *Ops) watch(ctx context.Context, c Card, id string, grace time.Duration)
 // report tells of a new last line of a job, and returns what has been told.
 func (o *Ops) report(ctx context.Context, id, said, now string) string {
 	if now != said {
-		o.cfg.Progress(ctx, fmt.Sprintf("Job %s: %s", id, now))
+		o.Progress(ctx, fmt.Sprintf("Job %s: %s", id, now))
 	}
 	return now
 }
@@ -90,63 +91,50 @@ func redial(h host.Host, err error) {
 	}
 }
 
-// passing reports whether an error may be gone at the next try.
-func passing(err error) bool {
-	var lost *host.UnreachableError
-	if errors.As(err, &lost) {
-		return !lost.Lasting()
-	}
-	var output *host.OutputError
-	return errors.As(err, &output) // an answer cut by a broken connection
-}
-
-func (o *Ops) goesOn(c Card, id, why string, err error) error {
-	return &Error{
+func (o *Ops) goesOn(c cards.Card, id, why string, err error) error {
+	return &cards.Error{
 		Summary: "Unable to follow job " + id + " on card " + c.ID(),
 		Heading: unknownEnd(c),
 		What:    "The change of the flash was started as a job of the host, and " + why + ".",
 		Means:   "The job is not affected by this: it was not stopped and continues on the host. Do not restart the host or unplug the card before it has ended.",
 		Check:   "Run plan or apply again: the next one finds the job, waits for it, reads the card and settles it. To look by hand: systemctl status " + journal.Unit(id),
-		Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", journal.Dir(id)}, {"Unit", journal.Unit(id)}},
+		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", journal.Dir(id)}, {"Unit", journal.Unit(id)}},
 		Err:     err,
 	}
 }
 
 // vanished is the error about a job whose directory was removed before its end was read.
-func (o *Ops) vanished(c Card, out journal.Outcome) error {
-	return &Error{
+func (o *Ops) vanished(c cards.Card, out journal.Outcome) error {
+	return &cards.Error{
 		Summary: "Unable to follow job " + out.ID + " on card " + c.ID(),
 		What:    "Somebody removed the directory of the job while it ran, and with it the record of how it ended. The job has ended since: " + out.Evidence() + ".",
 		Means:   "The flash may have been written. Whether it was written to the end is not known.",
 		Check: "Do not restart the host before the flash verifies: mstflint -d " + c.PCI.String() + " v, then mstflint -d " + c.PCI.String() + " q. " +
 			"If it does, run the same command again. If it does not, burn the backup.",
-		Facts: []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", journal.Dir(out.ID)}, {"Unit", journal.Unit(out.ID)}},
+		Facts: []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", journal.Dir(out.ID)}, {"Unit", journal.Unit(out.ID)}},
 	}
 }
 
 // run stores and starts a job and watches it to its end.
-func (o *Ops) run(ctx context.Context, c Card, j journal.Request) (journal.Outcome, error) {
+func (o *Ops) run(ctx context.Context, c cards.Card, j journal.Request) (journal.Outcome, error) {
 	_, err := c.Host.Run(ctx, startJob(j))
-	grace := 2 * o.cfg.Poll
+	grace := 2 * o.Poll
 	var lost *host.UnreachableError
 	switch {
 	case err == nil:
 	case errors.As(err, &lost) && lost.MayHaveRun:
 		// The job's directory tells whether the start arrived.
-		grace = 10 * o.cfg.Poll
-		o.cfg.Progress(ctx, fmt.Sprintf("Connection lost while starting job %s; looking for it", j.ID))
+		grace = 10 * o.Poll
+		o.Progress(ctx, fmt.Sprintf("Connection lost while starting job %s; looking for it", j.ID))
 	default:
-		e := &Error{
+		e := &cards.Error{
 			Summary: "Unable to start the flash job of card " + c.ID(),
 			What:    "The job could not be stored or started on the host.",
 			Means:   "Nothing was written to the card.",
-			Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", journal.Dir(j.ID)}},
+			Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Job directory", journal.Dir(j.ID)}},
 			Err:     err,
 		}
-		if _, exit := exitOf(err); exit != nil {
-			e.Facts = append(e.Facts, exitFacts(exit)...)
-		}
-		return journal.Outcome{}, e
+		return journal.Outcome{}, e.WithExit()
 	}
 	out, watchErr := o.watch(ctx, c, j.ID, grace)
 	if watchErr != nil {
@@ -156,12 +144,12 @@ func (o *Ops) run(ctx context.Context, c Card, j journal.Request) (journal.Outco
 		return out, o.vanished(c, out)
 	}
 	if out.Absent {
-		return out, &Error{
+		return out, &cards.Error{
 			Summary: "Unable to start the flash job of card " + c.ID(),
 			What:    "The connection was lost before the request to start it arrived.",
 			Means:   "Nothing was written to the card.",
 			Check:   "Run the same command again.",
-			Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
+			Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
 			Err:     err,
 		}
 	}

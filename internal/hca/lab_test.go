@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -68,7 +69,7 @@ func (b *bench) host() *hosts.Host {
 // device is the simulated card itself.
 func (b *bench) device() *labsim.Card { return b.machine.Card(b.pci.String()) }
 
-func (b *bench) card(ctx context.Context) Card {
+func (b *bench) card(ctx context.Context) cards.Card {
 	b.t.Helper()
 	h := b.host()
 	s, err := h.Snapshot(ctx)
@@ -79,7 +80,7 @@ func (b *bench) card(ctx context.Context) Card {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	c := CardOn(h, b.pci, p, true, platform.RebootPolicy{Timeout: 30 * time.Second, Poll: 20 * time.Millisecond})
+	c := cards.On(h, b.pci, p, true, platform.RebootPolicy{Timeout: 30 * time.Second, Poll: 20 * time.Millisecond})
 	if found, ok := s.Card(b.pci); ok {
 		c.Recorded = s.Identity(found).Record()
 	}
@@ -87,7 +88,7 @@ func (b *bench) card(ctx context.Context) Card {
 }
 
 func (b *bench) ops(name string) *Ops {
-	return New(Config{
+	return New(cards.Config{
 		BackupDir: b.backups, Operator: name, Poll: 30 * time.Millisecond, Lost: 5 * time.Second, Deadline: 60 * time.Second, Settle: 5 * time.Second,
 		Progress: func(_ context.Context, m string) { b.t.Log(name + ": " + m) },
 	})
@@ -106,7 +107,7 @@ func (b *bench) image(data []byte) safety.ImageFacts {
 	return ImageFacts("vpi.bin", hash, "", int64(len(data)), img, err)
 }
 
-func crossFlash(c Card, img safety.ImageFacts) Firmware {
+func crossFlash(c cards.Card, img safety.ImageFacts) Firmware {
 	return Firmware{Card: c, Image: img, Request: safety.FirmwareRequest{
 		Consents:   safety.Consents{PSIDChange: &safety.PSIDChange{From: card.PSIDEN, To: card.PSIDVPI}},
 		Activation: safety.ActivationReboot,

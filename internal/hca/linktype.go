@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -19,7 +20,7 @@ const InCardConfig = "mstconfig"
 
 // LinkTypes asks for the types of a card's ports.
 type LinkTypes struct {
-	Card        Card
+	Card        cards.Card
 	Request     safety.LinkTypeRequest
 	PlannedPSID ib.PSID // what the card will run by then; empty if no change is planned
 }
@@ -49,16 +50,16 @@ type LinkTypeState struct {
 }
 
 // AssessLinkTypes gives the verdict on link types. It reads and never writes.
-func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (Assessment, error) {
-	s, card, err := snapshotCard(ctx, l.Card)
+func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (cards.Assessment, error) {
+	s, card, err := l.Card.Read(ctx)
 	if err != nil {
-		return Assessment{}, err
+		return cards.Assessment{}, err
 	}
 	stored, err := storedTypes(ctx, l.Card, s, card)
 	if err != nil {
-		return Assessment{}, err
+		return cards.Assessment{}, err
 	}
-	a := o.observe(l.Card, s, card)
+	a := o.Observe(l.Card, s, card)
 	in := safety.LinkTypeInput{
 		Card: a.Card, Host: a.Host, Request: l.Request, PlannedPSID: l.PlannedPSID,
 		Current: map[int]string{}, HasTypes: hasTypes(stored),
@@ -78,7 +79,7 @@ func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (Assessment, err
 
 // storedTypes gives what the card's own configuration has for the next start. A tool
 // that is known to have lost the chip is not run.
-func storedTypes(ctx context.Context, c Card, s *inventory.Snapshot, card *inventory.Card) (inventory.StoredLinkTypes, error) {
+func storedTypes(ctx context.Context, c cards.Card, s *inventory.Snapshot, card *inventory.Card) (inventory.StoredLinkTypes, error) {
 	if grade, why := safety.CheckTool(InCardConfig, s.MSTFlint.Version, card.Chip.Format); grade == safety.ToolRemoved {
 		return fact.Unknown[map[int]ib.LinkType](InCardConfig + " " + s.MSTFlint.Version + ": " + why), nil
 	}
@@ -96,7 +97,7 @@ func hasTypes(stored inventory.StoredLinkTypes) fact.Bool {
 // storedIn chooses what will keep the types: the card's own configuration where
 // the tool can write it, else the host's. A card that is about to get other
 // firmware may gain the first; that shows when it runs.
-func storedIn(c Card, s *inventory.Snapshot, card *inventory.Card, stored inventory.StoredLinkTypes) (place, whyNot string) {
+func storedIn(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored inventory.StoredLinkTypes) (place, whyNot string) {
 	if fact.Yes(hasTypes(stored)) {
 		return InCardConfig, ""
 	}
@@ -113,7 +114,7 @@ func storedIn(c Card, s *inventory.Snapshot, card *inventory.Card, stored invent
 // parameter wins over the card's configuration where it names a type (Linux
 // drivers/net/ethernet/mellanox/mlx4/main.c: port_type_array is applied after
 // the firmware's suggestion), so that a forgotten one shows.
-func persistent(c Card, s *inventory.Snapshot, card *inventory.Card, stored inventory.StoredLinkTypes) map[int]ib.LinkType {
+func persistent(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored inventory.StoredLinkTypes) map[int]ib.LinkType {
 	types := map[int]ib.LinkType{}
 	maps.Copy(types, stored.Or(nil))
 	if c.Keeper == nil || decidesItself(card) {
@@ -158,8 +159,8 @@ func overrides(l LinkTypes, s *inventory.Snapshot, card *inventory.Card) fact.Of
 }
 
 // ReadLinkTypes gives the types of a card's ports.
-func ReadLinkTypes(ctx context.Context, c Card) (LinkTypeState, error) {
-	s, card, err := snapshotCard(ctx, c)
+func ReadLinkTypes(ctx context.Context, c cards.Card) (LinkTypeState, error) {
+	s, card, err := c.Read(ctx)
 	if err != nil {
 		return LinkTypeState{}, err
 	}
@@ -182,7 +183,7 @@ func ReadLinkTypes(ctx context.Context, c Card) (LinkTypeState, error) {
 // byPlace gives what each place says, so that a difference between them shows
 // where it is: a module parameter that somebody added, or a card that was set for
 // the next boot with a tool.
-func byPlace(s *inventory.Snapshot, c Card, card *inventory.Card, stored inventory.StoredLinkTypes) map[string]map[int]string {
+func byPlace(s *inventory.Snapshot, c cards.Card, card *inventory.Card, stored inventory.StoredLinkTypes) map[string]map[int]string {
 	all := map[string]map[int]string{}
 	if shown := shownTypes(s, card); len(shown) > 0 {
 		all["driver"] = shown

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -52,7 +53,7 @@ func TestApply_decides_on_facts_of_the_moment(t *testing.T) {
 			if during == "" {
 				x.happens(b)
 			}
-			o.cfg.Progress = b.on(during, func() { x.happens(b) })
+			o.Progress = b.on(during, func() { x.happens(b) })
 			operations := b.device().Flash.Operations()
 			_, err := o.ApplyFirmware(ctx, f)
 			refusedFor(t, x.name+" "+during+": firmware", err, x.code, "The change was not made")
@@ -200,7 +201,7 @@ func TestOvertaken_names_what_differs(t *testing.T) {
 		"job that has ended": {safety.Verdict{Action: safety.ActionNone}, job(false),
 			"HO019|The card has by now what was asked for; nothing is left to write. " + who + ", has written the card meanwhile. It belongs to another apply."},
 	} {
-		err := overtaken(Card{PCI: ib.MustParsePCIAddress("0000:01:00.0")}, &inventory.Snapshot{}, x.now, "burn firmware on card a", burn, x.final)
+		err := cards.RefuseOvertaken(cards.Card{PCI: ib.MustParsePCIAddress("0000:01:00.0")}, &inventory.Snapshot{}, x.now, "burn firmware on card a", burn, x.final)
 		var refused *safety.RefusedError
 		if !errors.As(err, &refused) || len(refused.Blocking()) != 1 {
 			t.Errorf("%s: %v", name, err)

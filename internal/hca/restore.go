@@ -7,12 +7,13 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // Restore asks for the firmware that a card had before: the one in a backup.
 type Restore struct {
-	Card   Card
+	Card   cards.Card
 	Backup string // its directory on the operator's machine
 	// Left is what the resource put into flash; no other firmware is replaced.
 	Left           safety.Flash
@@ -27,10 +28,10 @@ type Restore struct {
 // AssessRestore gives the verdict on burning a backup back. It reads and never
 // writes. Errors are those of the host and *NoCardError; what is wrong with the
 // backup is in the findings.
-func (o *Ops) AssessRestore(ctx context.Context, r Restore) (Assessment, error) {
+func (o *Ops) AssessRestore(ctx context.Context, r Restore) (cards.Assessment, error) {
 	f, _, err := o.restoring(ctx, r)
 	if err != nil {
-		return Assessment{}, err
+		return cards.Assessment{}, err
 	}
 	return o.AssessFirmware(ctx, f)
 }
@@ -38,7 +39,7 @@ func (o *Ops) AssessRestore(ctx context.Context, r Restore) (Assessment, error) 
 // restoring makes the request for firmware that a restore is, with the backup
 // that it is about.
 func (o *Ops) restoring(ctx context.Context, r Restore) (Firmware, backup.Backup, error) {
-	s, card, err := snapshotCard(ctx, r.Card)
+	s, card, err := r.Card.Read(ctx)
 	if err != nil {
 		return Firmware{}, backup.Backup{}, err
 	}
@@ -71,7 +72,7 @@ func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, er
 		f     Firmware
 		b     backup.Backup
 	)
-	a, err := o.begin(ctx, r.Card, "restore firmware of card "+r.Card.ID(), &state.Did, func(ctx context.Context) (a Assessment, err error) {
+	a, err := o.begin(ctx, r.Card, "restore firmware of card "+r.Card.ID(), &state.Did, func(ctx context.Context) (a cards.Assessment, err error) {
 		if f, b, err = o.restoring(ctx, r); err == nil {
 			a, err = o.AssessFirmware(ctx, f)
 		}
@@ -104,7 +105,7 @@ func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, er
 
 // stageBackup copies the firmware of a backup to the host; ours is false if an
 // image with this content was staged there before.
-func (o *Ops) stageBackup(ctx context.Context, c Card, b backup.Backup) (ours bool, err error) {
+func (o *Ops) stageBackup(ctx context.Context, c cards.Card, b backup.Backup) (ours bool, err error) {
 	s, err := c.Host.Snapshot(ctx)
 	if err != nil {
 		return false, err

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -30,7 +31,7 @@ func (b *bench) exchange() *labsim.Spare {
 }
 
 // writers are all operations on a card that was recorded as it is in c.
-func writers(b *bench, o *Ops, c Card, img safety.ImageFacts, taken backup.Backup, left ib.FWVersion) map[string]func(context.Context) error {
+func writers(b *bench, o *Ops, c cards.Card, img safety.ImageFacts, taken backup.Backup, left ib.FWVersion) map[string]func(context.Context) error {
 	mac := ib.MustParseMAC("e4:1d:2d:e4:4f:00")
 	ids, err := GUIDSpec{BaseMAC: &mac}.Resolve()
 	if err != nil {
@@ -70,7 +71,7 @@ func TestWrites_refuse_another_card(t *testing.T) {
 		t.Fatal(explain(err))
 	}
 	img := b.image(card.EN())
-	refused := func(when string, c Card, code string, says ...string) {
+	refused := func(when string, c cards.Card, code string, says ...string) {
 		t.Helper()
 		operations := b.machine.Cards()[0].Flash.Operations()
 		for name, write := range writers(b, o, c, img, backup, vpi.FW) {

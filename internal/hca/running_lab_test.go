@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -60,9 +62,9 @@ func TestRunning_directory_removed_in_mid_burn(t *testing.T) {
 	b := newBench(t, labs.Intel9, time.Millisecond)
 	img := b.image(card.VPI())
 	c, other := b.card(ctx), b.card(ctx)
-	plans := make(chan Assessment, 1)
+	plans := make(chan cards.Assessment, 1)
 	b.inMidBurn(func() {
-		b.machine.FS.Drop(StateDir + "/jobs")
+		b.machine.FS.Drop(inventory.StateDir + "/jobs")
 		b.device().Flash.SetHook(nil)
 		go func() {
 			other.Host.Invalidate()
@@ -74,7 +76,7 @@ func TestRunning_directory_removed_in_mid_burn(t *testing.T) {
 		}()
 	})
 	_, err := b.ops("alice").ApplyFirmware(ctx, crossFlash(c, img))
-	var e *Error
+	var e *cards.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("no error of ours: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
@@ -37,7 +38,7 @@ func startJob(j journal.Request) shellcmd.Command {
 	request, argv, answers := j.Text(), lines(j.Argv), answerText(j.Answers)
 	sum := sha256.Sum256([]byte(jobScript + request + argv + answers))
 	return shellcmd.Script("start-flash-job", startScript,
-		StateDir, j.ID, journal.Unit(j.ID), flock.File, flock.Holder, hex.EncodeToString(sum[:]), jobScript,
+		inventory.StateDir, j.ID, journal.Unit(j.ID), flock.File, flock.Holder, hex.EncodeToString(sum[:]), jobScript,
 		request, argv, answers).AsRoot().Changes()
 }
 
@@ -50,7 +51,7 @@ func settleJob(id, how string) shellcmd.Command {
 }
 
 func noteActivation(card, content, bootID string) shellcmd.Command {
-	return shellcmd.Script("note-activation", activationScript, StateDir, card, content, bootID).AsRoot().Changes()
+	return shellcmd.Script("note-activation", activationScript, inventory.StateDir, card, content, bootID).AsRoot().Changes()
 }
 
 func makeBackupDir(dir string) shellcmd.Command {

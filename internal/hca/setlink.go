@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -23,7 +24,7 @@ func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, e
 	l.PlannedPSID = "" // at apply, what runs is what counts
 	var state LinkTypeState
 	what := "set link types of card " + l.Card.ID()
-	a, err := o.begin(ctx, l.Card, what, &state.Did, func(ctx context.Context) (Assessment, error) { return o.AssessLinkTypes(ctx, l) })
+	a, err := o.begin(ctx, l.Card, what, &state.Did, func(ctx context.Context) (cards.Assessment, error) { return o.AssessLinkTypes(ctx, l) })
 	if err != nil {
 		return state, err
 	}
@@ -47,7 +48,7 @@ func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, e
 // makeLinkTypes stores the types and makes them effective, in the driver where it
 // can, else by the restart that the verdict allows.
 func (o *Ops) makeLinkTypes(ctx context.Context, l LinkTypes, how safety.Activation, did *[]string) error {
-	s, card, err := snapshotCard(ctx, l.Card)
+	s, card, err := l.Card.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func covers(have, want map[int]ib.LinkType) bool {
 }
 
 // linkGoal is reached when the kernel shows the types.
-func linkGoal(c Card, req safety.LinkTypeRequest) goal {
+func linkGoal(c cards.Card, req safety.LinkTypeRequest) goal {
 	want := req.Ports
 	words := make([]string, 0, len(want))
 	for _, port := range sortedPorts(want) {
@@ -103,7 +104,7 @@ func linkGoal(c Card, req safety.LinkTypeRequest) goal {
 
 // keepLinkTypes writes the place that lasts over a reboot.
 func (o *Ops) keepLinkTypes(ctx context.Context, l LinkTypes, did *[]string) error {
-	s, card, err := snapshotCard(ctx, l.Card)
+	s, card, err := l.Card.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (o *Ops) keepLinkTypes(ctx context.Context, l LinkTypes, did *[]string) err
 	if l.Card.Keeper == nil || place == "" {
 		return o.linkFailed(l.Card, "nothing on this host keeps link types over a reboot: "+whyNot, nil)
 	}
-	if err := o.rightCard(ctx, l.Card, "store the link types of card "+l.Card.ID()); err != nil {
+	if err := l.Card.Confirm(ctx, "store the link types of card "+l.Card.ID()); err != nil {
 		return err
 	}
 	if err := l.Card.Keeper.Keep(ctx, types); err != nil {
@@ -139,7 +140,7 @@ func (o *Ops) keepLinkTypes(ctx context.Context, l LinkTypes, did *[]string) err
 
 // parameter is what the module parameter of our file, or of those that ours wins
 // over, has for the ports.
-func parameter(k Keeper, s *inventory.Snapshot) map[int]ib.LinkType {
+func parameter(k cards.Keeper, s *inventory.Snapshot) map[int]ib.LinkType {
 	all := map[int]ib.LinkType{}
 	weaker, _ := k.Others(s)
 	for _, setting := range weaker {
@@ -174,7 +175,7 @@ func wholeCard(want map[int]ib.LinkType, card *inventory.Card) map[int]ib.LinkTy
 	return all
 }
 
-func (o *Ops) writeConfig(ctx context.Context, c Card, types map[int]ib.LinkType) error {
+func (o *Ops) writeConfig(ctx context.Context, c cards.Card, types map[int]ib.LinkType) error {
 	values := make(map[int]mstconfig.LinkType, len(types))
 	for _, port := range sortedPorts(types) {
 		v, err := mstconfig.FromLinkType(types[port])
@@ -187,13 +188,13 @@ func (o *Ops) writeConfig(ctx context.Context, c Card, types map[int]ib.LinkType
 	if err != nil {
 		return o.linkFailed(c, "the command of mstconfig could not be built", err)
 	}
-	if err = o.rightCard(ctx, c, "store the link types of card "+c.ID()); err != nil {
+	if err = c.Confirm(ctx, "store the link types of card "+c.ID()); err != nil {
 		return err
 	}
-	r, err := o.exclusive(ctx, c.Host, c.PCI, cmd)
-	var busy *InUseError
+	r, err := o.Exclusive(ctx, c.Host, c.PCI, cmd)
+	var busy *cards.InUseError
 	if errors.As(err, &busy) {
-		return busy.refusal("set link types of card " + c.ID())
+		return busy.Refusal("set link types of card " + c.ID())
 	}
 	if err != nil {
 		return o.linkFailed(c, "mstconfig failed", err)
@@ -203,7 +204,7 @@ func (o *Ops) writeConfig(ctx context.Context, c Card, types map[int]ib.LinkType
 		return o.linkFailed(c, "the answer of mstconfig was not understood", err)
 	}
 	if !change.Applied {
-		return o.linkFailed(c, "mstconfig does not say that it applied the change: "+tail(string(r.Stdout), 500), nil)
+		return o.linkFailed(c, "mstconfig does not say that it applied the change: "+cards.Tail(string(r.Stdout), 500), nil)
 	}
 	return nil
 }
@@ -230,7 +231,7 @@ func setNow(pci ib.PCIAddress, pairs []string) shellcmd.Command {
 }
 
 func (o *Ops) setLinkTypesNow(ctx context.Context, l LinkTypes, did *[]string) error {
-	_, card, err := snapshotCard(ctx, l.Card)
+	_, card, err := l.Card.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -249,7 +250,7 @@ func (o *Ops) setLinkTypesNow(ctx context.Context, l LinkTypes, did *[]string) e
 	if len(pairs) == 0 {
 		return nil
 	}
-	if err = o.rightCard(ctx, l.Card, "set link types of card "+l.Card.ID()); err != nil {
+	if err = l.Card.Confirm(ctx, "set link types of card "+l.Card.ID()); err != nil {
 		return err
 	}
 	r, err := l.Card.Host.Run(ctx, setNow(l.Card.PCI, pairs))
@@ -265,10 +266,10 @@ func (o *Ops) setLinkTypesNow(ctx context.Context, l LinkTypes, did *[]string) e
 
 // waitForTypes waits until the driver has registered its ports anew.
 func (o *Ops) waitForTypes(ctx context.Context, l LinkTypes, said string) error {
-	deadline := time.Now().Add(o.cfg.Settle)
+	deadline := time.Now().Add(o.Settle)
 	for {
 		l.Card.Host.Invalidate()
-		_, card, err := snapshotCard(ctx, l.Card)
+		_, card, err := l.Card.Read(ctx)
 		if err != nil {
 			return err
 		}
@@ -279,10 +280,10 @@ func (o *Ops) waitForTypes(ctx context.Context, l LinkTypes, said string) error 
 		if said != "" || time.Now().After(deadline) {
 			e := o.linkFailed(l.Card, "the driver did not take them: "+strings.Join(wrong, ", "), nil)
 			e.Means = "The firmware of the card was not changed. The driver remembers a type that it refused, and applies it as soon as a change of the other port makes it possible."
-			e.Facts = append(e.Facts, Fact{"Stderr", said})
+			e.Facts = append(e.Facts, cards.Fact{"Stderr", said})
 			return e
 		}
-		if err := sleep(ctx, o.cfg.Poll); err != nil {
+		if err := o.Pause(ctx); err != nil {
 			return err
 		}
 	}
@@ -303,17 +304,14 @@ func wrongTypes(want map[int]ib.LinkType, card *inventory.Card) []string {
 	return wrong
 }
 
-func (o *Ops) linkFailed(c Card, what string, err error) *Error {
-	e := &Error{
+func (o *Ops) linkFailed(c cards.Card, what string, err error) *cards.Error {
+	e := &cards.Error{
 		Summary: "Unable to set link types of card " + c.ID(),
 		What:    "The link types were not set as asked: " + what + ".",
 		Means:   "The firmware of the card was not changed.",
 		Check:   "Look into the kernel log of the host: the driver says there why it refuses a type (Only same port types supported, Requested port type is not supported).",
-		Facts:   []Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
+		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
 		Err:     err,
 	}
-	if _, exit := exitOf(err); exit != nil {
-		e.Facts = append(e.Facts, exitFacts(exit)...)
-	}
-	return e
+	return e.WithExit()
 }

@@ -7,21 +7,23 @@ import (
 	"io"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
 // ImagePath is where an image with this SHA-256 is staged on a host.
-func ImagePath(sha256 string) string { return StateDir + "/images/" + sha256 + ".bin" }
+func ImagePath(sha256 string) string { return inventory.StateDir + "/images/" + sha256 + ".bin" }
 
 // StageImage puts an image on a host under its hash and has the host's own
 // tool verify it. An image that is there already with its content is left
 // alone. size is in bytes, sha256 lower-case hexadecimal.
-func (o *Ops) StageImage(ctx context.Context, h Host, r io.ReaderAt, size int64, sha256 string) error {
+func (o *Ops) StageImage(ctx context.Context, h cards.Host, r io.ReaderAt, size int64, sha256 string) error {
 	path := ImagePath(sha256)
-	c := Card{Host: h}
+	c := cards.Card{Host: h}
 	if sums, err := o.hashes(ctx, c, path); err != nil {
-		if _, exit := exitOf(err); exit == nil {
+		if _, exit := cards.Exit(err); exit == nil {
 			return err
 		}
 	} else if sums[0] == sha256 {
@@ -43,23 +45,20 @@ func (o *Ops) StageImage(ctx context.Context, h Host, r io.ReaderAt, size int64,
 	return nil
 }
 
-func stageFailed(h Host, path, what string, err error) error {
-	e := &Error{
+func stageFailed(h cards.Host, path, what string, err error) error {
+	e := &cards.Error{
 		Summary: "Unable to stage a firmware image on host " + h.Name(),
 		What:    "The image is not ready on the host: " + what + ".",
 		Means:   "No card was touched.",
-		Check:   transferCheck(err, "Look for space and permissions below "+StateDir+", and whether mstflint is installed."),
-		Facts:   []Fact{{"Host", h.Name()}, {"File", path}},
+		Check:   cards.TransferAdvice(err, "Look for space and permissions below "+inventory.StateDir+", and whether mstflint is installed."),
+		Facts:   []cards.Fact{{"Host", h.Name()}, {"File", path}},
 		Err:     err,
 	}
-	if _, exit := exitOf(err); exit != nil {
-		e.Facts = append(e.Facts, exitFacts(exit)...)
-	}
-	return e
+	return e.WithExit()
 }
 
 // UnstageImage removes a staged image; one that is not there is no error.
-func (o *Ops) UnstageImage(ctx context.Context, h Host, sha256 string) error {
+func (o *Ops) UnstageImage(ctx context.Context, h cards.Host, sha256 string) error {
 	_, err := h.Run(ctx, shellcmd.New("rm", "-f", "--", ImagePath(sha256)).AsRoot().Changes())
 	return err
 }
@@ -80,5 +79,5 @@ func (o *Ops) OpenStagedImage(ctx context.Context, h host.Host, sha256 string) (
 }
 
 func makeImageDir() shellcmd.Command {
-	return shellcmd.Script("make-image-directory", `umask 077; mkdir -p "$1/images"`, StateDir).AsRoot().Changes()
+	return shellcmd.Script("make-image-directory", `umask 077; mkdir -p "$1/images"`, inventory.StateDir).AsRoot().Changes()
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 )
@@ -21,10 +22,10 @@ func TestTransferCheck_says_what_the_transport_knows(t *testing.T) {
 		"anything that is silent": {errors.New("no"), "Look for space"},
 	} {
 		for what, err := range map[string]error{
-			"backup":  (&Ops{}).backupFailed(Card{Host: labelled{}}, "storing it failed", fmt.Errorf("copy: %w", tt.err)),
+			"backup":  New(cards.Config{}).backupFailed(cards.Card{Host: labelled{}}, "storing it failed", fmt.Errorf("copy: %w", tt.err)),
 			"staging": stageFailed(labelled{}, "/x", "it could not be copied", fmt.Errorf("copy: %w", tt.err)),
 		} {
-			var failed *Error
+			var failed *cards.Error
 			if !errors.As(err, &failed) || !strings.Contains(failed.Check, tt.want) || tt.want != "Look for space" && strings.Contains(failed.Check, "space") {
 				t.Errorf("%s, %s: got %v", name, what, err)
 			}
@@ -33,16 +34,16 @@ func TestTransferCheck_says_what_the_transport_knows(t *testing.T) {
 }
 
 // labelled is a host that only has a name.
-type labelled struct{ Host }
+type labelled struct{ cards.Host }
 
 func (labelled) Name() string { return "intel9" }
 
 // A connection that is lost after the tool has ended says nothing against the card.
 func TestUnread_does_not_call_the_burn_a_failure(t *testing.T) {
-	c := Card{Host: labelled{}}
-	lost := (&Ops{}).unread(c, journal.Outcome{ID: "7"}, fmt.Errorf("read: %w", &host.UnreachableError{Op: host.OpRun, Err: errors.New("EOF")}))
-	other := (&Ops{}).unread(c, journal.Outcome{ID: "7"}, errors.New("mstflint: -E- Cannot open"))
-	var e *Error
+	c := cards.Card{Host: labelled{}}
+	lost := New(cards.Config{}).unread(c, journal.Outcome{ID: "7"}, fmt.Errorf("read: %w", &host.UnreachableError{Op: host.OpRun, Err: errors.New("EOF")}))
+	other := New(cards.Config{}).unread(c, journal.Outcome{ID: "7"}, errors.New("mstflint: -E- Cannot open"))
+	var e *cards.Error
 	if !errors.As(lost, &e) || !strings.HasPrefix(e.Title(), "Unable to say yet how the write to card intel9/") ||
 		!strings.Contains(e.Means, "Do not switch the host off") || !strings.Contains(e.Check, "Run the same command again") || strings.Contains(e.Means, "old firmware") {
 		t.Errorf("a lost connection: %+v", e)

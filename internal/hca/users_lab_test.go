@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -85,7 +86,7 @@ func TestUsers_a_burn_by_hand_that_begins_later(t *testing.T) {
 	}
 	found, _ := s.Card(c.PCI)
 	before := len(b.asked())
-	_, err = o.backUp(ctx, c, s, cardFacts(s, found))
+	_, err = o.backUp(ctx, c, s, cards.CardFacts(s, found))
 	var refused *safety.RefusedError
 	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.CardInUse || !strings.Contains(refused.Error(), "refusing to back up the firmware of card intel9/") {
 		t.Errorf("backup beside a burn by hand: %v", explain(err))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -13,11 +14,11 @@ import (
 // change is one change of a card's flash. It says what is wanted and what differs; how a
 // flash is written is the same for all, and is in write.
 type change interface {
-	card() Card
+	card() cards.Card
 	what() string // "burn firmware on card intel9/0000:01:00.0", for a refusal
 	action() safety.Action
 	// verdict judges facts; with a backup it is the last one.
-	verdict(a Assessment, backup *safety.BackupFacts) safety.Verdict
+	verdict(a cards.Assessment, backup *safety.BackupFacts) safety.Verdict
 	// prepare looks on the host for what the job is going to need.
 	prepare(ctx context.Context, o *Ops) error
 	// request adds to a job what it has to do for the verdict.
@@ -40,20 +41,20 @@ type Work struct {
 
 // begin closes what earlier runs began on the card, and gives the verdict then. One
 // that blocks is an error.
-func (o *Ops) begin(ctx context.Context, c Card, what string, did *[]string, assess func(context.Context) (Assessment, error)) (Assessment, error) {
+func (o *Ops) begin(ctx context.Context, c cards.Card, what string, did *[]string, assess func(context.Context) (cards.Assessment, error)) (cards.Assessment, error) {
 	if err := o.mayAdopt(ctx, c, what); err != nil {
-		return Assessment{}, err
+		return cards.Assessment{}, err
 	}
 	adopted, err := o.Adopt(ctx, c)
 	*did = append(*did, adopted...)
 	if err != nil {
-		return Assessment{}, err
+		return cards.Assessment{}, err
 	}
 	return permitted(ctx, what, assess)
 }
 
 // permitted refuses what the verdict blocks.
-func permitted(ctx context.Context, what string, assess func(context.Context) (Assessment, error)) (Assessment, error) {
+func permitted(ctx context.Context, what string, assess func(context.Context) (cards.Assessment, error)) (cards.Assessment, error) {
 	a, err := assess(ctx)
 	if err == nil && a.Verdict.Blocked() {
 		err = &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
@@ -64,9 +65,9 @@ func permitted(ctx context.Context, what string, assess func(context.Context) (A
 // write changes the flash as the first verdict allows: backup, last verdict on facts
 // of the moment, job, and a look at what the card holds. Nothing else starts a job
 // but the way back from a burn that lost the card's identity.
-func (o *Ops) write(ctx context.Context, ch change, first Assessment, work *Work) error {
+func (o *Ops) write(ctx context.Context, ch change, first cards.Assessment, work *Work) error {
 	c := ch.card()
-	before, _, err := snapshotCard(ctx, c)
+	before, _, err := c.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -77,13 +78,13 @@ func (o *Ops) write(ctx context.Context, ch change, first Assessment, work *Work
 	if err != nil {
 		return err
 	}
-	s, card, now, err := o.lookAgain(ctx, c, first)
+	s, card, now, err := o.ReadAgain(ctx, c, first)
 	if err != nil {
 		return err
 	}
 	final := ch.verdict(now, backup)
 	if !final.Permits(ch.action(), c.ID()) || !final.Equal(first.Verdict) {
-		return overtaken(c, before, s, ch.what(), first.Verdict, final)
+		return cards.RefuseOvertaken(c, before, s, ch.what(), first.Verdict, final)
 	}
 	work.BackupPath = backup.Path
 	work.Did = append(work.Did, fmt.Sprintf("Backed up %s %s of card %s to %s.", first.Card.InFlash().PSID, first.Card.InFlash().FW, c.ID(), backup.Path))
@@ -92,7 +93,7 @@ func (o *Ops) write(ctx context.Context, ch change, first Assessment, work *Work
 	if err = ch.request(&j, final, backup.Path); err != nil {
 		return err
 	}
-	j.SetOwner(o.me.machine, o.me.process)
+	j.SetOwner(o.Owner.Machine, o.Owner.Process)
 	work.JobID = j.ID
 	out, err := o.run(ctx, c, j)
 	if err != nil {
@@ -108,9 +109,9 @@ const backupPlace = "<backup>"
 
 // withBackup adds the path of the backup to an error about the card it is of.
 func withBackup(err error, path string) error {
-	var e *Error
+	var e *cards.Error
 	if errors.As(err, &e) && path != "" {
-		e.Facts = append(e.Facts, Fact{"Backup", path})
+		e.Facts = append(e.Facts, cards.Fact{"Backup", path})
 		e.Check = strings.ReplaceAll(e.Check, backupPlace, path)
 	}
 	return err

@@ -16,8 +16,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
-
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/hostpool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
@@ -64,7 +64,7 @@ type Tuning struct {
 	Confirm time.Duration
 	// Cards changes how operations on cards are carried out: the operator's clock,
 	// the disk of the backups.
-	Cards func(*hca.Config)
+	Cards func(*cards.Config)
 }
 
 // New returns the provider's constructor for a released version.
@@ -102,12 +102,12 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 }
 
 func (p *Provider) data(cfg model, diags *diag.Diagnostics) *session.Data {
-	cards := hca.Config{
+	onCards := cards.Config{
 		BackupDir: cfg.BackupDir.ValueString(), Poll: p.tuning.Pace, Lost: p.tuning.Lost,
 		Progress: func(ctx context.Context, message string) { tflog.Info(ctx, diagnostic.Plain(message)) },
 	}
 	if p.tuning.Cards != nil {
-		p.tuning.Cards(&cards)
+		p.tuning.Cards(&onCards)
 	}
 	data := &session.Data{
 		Hosts:     map[string]session.HostConfig{},
@@ -116,7 +116,7 @@ func (p *Provider) data(cfg model, diags *diag.Diagnostics) *session.Data {
 		Planned:   planned.NewWalk(),
 		Turns:     session.NewTurns(),
 		Restores:  planned.NewRestores(),
-		Cards:     hca.New(cards),
+		Cards:     hca.New(onCards),
 		Confirm:   p.tuning.Confirm,
 	}
 	transports := map[string]sshhost.Config{}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -57,7 +58,7 @@ func TestExchanged_card_between_verdict_and_job(t *testing.T) {
 	if !ok || found.SerialNumber != board.SerialNumber {
 		t.Fatalf("card %+v", found)
 	}
-	ops := hca.New(hca.Config{BackupDir: filepath.Join(t.TempDir(), "backups"), Operator: "test", Poll: 200 * time.Millisecond})
+	ops := hca.New(cards.Config{BackupDir: filepath.Join(t.TempDir(), "backups"), Operator: "test", Poll: 200 * time.Millisecond})
 	data := imageVPI()
 	hash := sha256.Sum256(data)
 	sum := hex.EncodeToString(hash[:])
@@ -65,7 +66,7 @@ func TestExchanged_card_between_verdict_and_job(t *testing.T) {
 		t.Fatal(err)
 	}
 	img, err := fwimage.Parse(bytes.NewReader(data), int64(len(data)))
-	c := hca.CardOn(inventoried, pci, p, true, platform.RebootPolicy{Timeout: time.Minute, Poll: time.Second})
+	c := cards.On(inventoried, pci, p, true, platform.RebootPolicy{Timeout: time.Minute, Poll: time.Second})
 	c.Recorded = s.Identity(found).Record()
 
 	other := secondHand()
@@ -83,7 +84,7 @@ func TestExchanged_card_between_verdict_and_job(t *testing.T) {
 			Consents: safety.Consents{PSIDChange: &safety.PSIDChange{From: card.PSIDEN, To: card.PSIDVPI}},
 		},
 	})
-	var e *hca.Error
+	var e *cards.Error
 	if !errors.As(err, &e) || !strings.Contains(e.Summary, "FW080 another card is in the slot") || !strings.Contains(e.Explain(), "MT9999X00002") {
 		t.Errorf("the other card is not refused: %v", err)
 	}

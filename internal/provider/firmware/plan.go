@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -141,7 +142,7 @@ func (a *assessment) announce(diags *diag.Diagnostics) {
 
 // assessment is the verdict with what it is about.
 type assessment struct {
-	hca.Assessment
+	cards.Assessment
 	at    *session.CardAt
 	image safety.ImageFacts
 	now   hca.FirmwareState

@@ -13,8 +13,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -139,5 +139,5 @@ func (r *Resource) read(ctx context.Context, ref attribute.CardRef) (hca.LinkTyp
 	if err != nil {
 		return hca.LinkTypeState{}, err
 	}
-	return hca.ReadLinkTypes(ctx, hca.CardOn(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot))
+	return hca.ReadLinkTypes(ctx, cards.On(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot))
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -25,7 +24,7 @@ type CardAt struct {
 	Host *hosts.Host
 	Snap *inventory.Snapshot
 	Card *inventory.Card
-	HCA  hca.Card
+	HCA  cards.Card
 	// Identity is what a plan records of the card; see RecordedCard.
 	Identity types.String
 }
@@ -49,12 +48,12 @@ func (d *Data) CardAt(ctx context.Context, ref attribute.CardRef, what string, d
 		diagnostic.AddErrorAt(diags, at, what, err)
 		return nil
 	}
-	return &CardAt{Ref: ref, Host: h, Snap: snap, Card: c, HCA: hca.CardOn(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot)}
+	return &CardAt{Ref: ref, Host: h, Snap: snap, Card: c, HCA: cards.On(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot)}
 }
 
 // CardGone reports whether err says that a reachable host has no such card.
 func CardGone(err error) bool {
-	var gone *hca.NoCardError
+	var gone *cards.NoCardError
 	return errors.As(err, &gone)
 }
 

@@ -9,14 +9,13 @@ import (
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"golang.org/x/sync/errgroup"
 )
 
 // collecting bounds how many hosts are asked at the same time. Logins are work
@@ -74,7 +73,7 @@ func (d *Data) identify(ctx context.Context) (missing map[string]error) {
 	for name, snap := range found {
 		if d.known.from[name] != snap {
 			d.known.from[name] = snap
-			d.Planned.Lab().Found(name, hca.Identities(snap))
+			d.Planned.Lab().Found(name, cards.Identities(snap))
 		}
 	}
 	d.known.changes, d.known.whole = changes, len(missing) == 0

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -67,7 +67,7 @@ func (t *Turns) after() string {
 func burnFailed(err error) bool {
 	var (
 		refused *safety.RefusedError
-		op      *hca.Error
+		op      *cards.Error
 		away    *host.UnreachableError
 	)
 	switch {

@@ -122,3 +122,14 @@ func ParseChecksum(output string) (string, error) {
 	}
 	return m[1], nil
 }
+
+// OnlyBlankGUIDs reports whether the GUID section that was never set is the one
+// thing that the tool complains about.
+func (v Verification) OnlyBlankGUIDs() bool {
+	for _, s := range v.Sections {
+		if s.Result != "OK" && s.Result != "CRC IGNORED" && !strings.Contains(s.Result, "BLANK") {
+			return false
+		}
+	}
+	return len(v.Sections) > 0
+}

@@ -1,6 +1,7 @@
-package hca
+package cards
 
 import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -8,8 +9,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// cardFacts are those of a card without an inspection.
-func cardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
+// CardFacts are those of a card without an inspection.
+func CardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
 	f := safety.CardFacts{Host: s.Host, Card: *c, RunningPSID: c.RunningPSID}
 	if v, err := ib.ParseFWVersion(c.RunningFW); err == nil && c.RunningPSID != "" {
 		f.RunningFW, f.RunningKnown = v, true
@@ -63,10 +64,10 @@ func burnedSinceStart(s *inventory.Snapshot, pci ib.PCIAddress, flash safety.Fla
 
 // hostFacts are those of the card's host, with what the configuration and this
 // machine say.
-func (o *Ops) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
+func (o *Session) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
 	return safety.HostFacts{
 		Snapshot: *s, Support: platform.SupportOf(s, c.PCI), Observe: c.Host.Observe(), RebootAllowed: c.RebootAllowed,
-		BackupDir: o.cfg.BackupDir, BackupProblem: o.backups.Unusable(),
+		BackupDir: o.BackupDir, BackupProblem: backup.NewStore(o.BackupDir, o.Now, o.Create).Unusable(),
 	}
 }
 

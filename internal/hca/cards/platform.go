@@ -1,4 +1,4 @@
-package hca
+package cards
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
-// CardOn makes a Card whose reboot and persistence are those of its host's
+// On makes a Card whose reboot and persistence are those of its host's
 // platform.
-func CardOn(h *hosts.Host, pci ib.PCIAddress, p platform.Platform, allowed bool, policy platform.RebootPolicy) Card {
+func On(h *hosts.Host, pci ib.PCIAddress, p platform.Platform, allowed bool, policy platform.RebootPolicy) Card {
 	on := onPlatform{host: h, pci: pci, platform: p, policy: policy}
 	return Card{Host: h, PCI: pci, RebootAllowed: allowed, Rebooter: on, Keeper: on}
 }

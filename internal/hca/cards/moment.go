@@ -1,4 +1,4 @@
-package hca
+package cards
 
 import (
 	"cmp"
@@ -15,47 +15,55 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// observe gives the facts that a verdict on a card rests on, as they were read.
-func (o *Ops) observe(c Card, s *inventory.Snapshot, card *inventory.Card) Assessment {
-	return Assessment{Card: c.facts(s, card), Host: o.hostFacts(c, s), Jobs: journal.Pending(s, c.PCI)}
+// Assessment is a verdict with the facts that it rests on.
+type Assessment struct {
+	Verdict safety.Verdict
+	Card    safety.CardFacts
+	Host    safety.HostFacts
+	Jobs    []journal.Report // jobs of this card that are not settled
 }
 
-// lookAgain reads host and card anew just before flash is written: the backup has
+// Observe gives the facts that a verdict on a card rests on, as they were read.
+func (o *Session) Observe(c Card, s *inventory.Snapshot, card *inventory.Card) Assessment {
+	return Assessment{Card: c.Facts(s, card), Host: o.hostFacts(c, s), Jobs: journal.Pending(s, c.PCI)}
+}
+
+// ReadAgain reads host and card anew just before flash is written: the backup has
 // taken minutes since the first verdict. What only a long look at the card gives is
 // taken from that one; the backup has read and verified the whole flash since, and
 // what differs in the short look leads to another verdict.
-func (o *Ops) lookAgain(ctx context.Context, c Card, first Assessment) (*inventory.Snapshot, *inventory.Card, Assessment, error) {
-	s, card, err := o.untaken(ctx, c, readTries)
+func (o *Session) ReadAgain(ctx context.Context, c Card, first Assessment) (*inventory.Snapshot, *inventory.Card, Assessment, error) {
+	s, card, err := o.ReadFree(ctx, c, Patiently)
 	if err != nil {
 		return nil, nil, Assessment{}, err
 	}
-	now := o.observe(c, s, card)
-	now.Card = inspectedAs(now.Card, first.Card)
+	now := o.Observe(c, s, card)
+	now.Card = withInspection(now.Card, first.Card)
 	return s, card, now, nil
 }
 
-// untaken reads a card anew, most times at most while another program has its
+// ReadFree reads a card anew, most times at most while another program has its
 // flash semaphore, a second apart.
-func (o *Ops) untaken(ctx context.Context, c Card, most int) (*inventory.Snapshot, *inventory.Card, error) {
+func (o *Session) ReadFree(ctx context.Context, c Card, most int) (*inventory.Snapshot, *inventory.Card, error) {
 	for try := 1; ; try++ {
 		c.Host.Invalidate()
-		s, card, err := snapshotCard(ctx, c)
-		again := passing(err) && try < lostTries || err == nil && cardFacts(s, card).FlashTaken && try < most
+		s, card, err := c.Read(ctx)
+		again := MayPass(err) && try < lostTries || err == nil && CardFacts(s, card).FlashTaken && try < most
 		if !again {
 			return s, card, err
 		}
-		if err := sleep(ctx, min(time.Second, o.cfg.Poll)); err != nil {
+		if err := sleep(ctx, min(time.Second, o.Poll)); err != nil {
 			return nil, nil, err
 		}
 	}
 }
 
-// overtaken refuses for what was found just before a write. If a job of another
+// RefuseOvertaken refuses for what was found just before a write. If a job of another
 // apply changes the card, that is the reason, and all else follows from it.
-func overtaken(c Card, before, now *inventory.Snapshot, what string, first, final safety.Verdict) error {
+func RefuseOvertaken(c Card, before, now *inventory.Snapshot, what string, first, final safety.Verdict) error {
 	refused := &safety.RefusedError{What: what, Findings: slices.Clone(final.Findings)}
 	var ended []string
-	for _, j := range begun(before, now, c.PCI) {
+	for _, j := range newJobs(before, now, c.PCI) {
 		r := journal.ReportOf(j)
 		name := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", r.ID, r.Kind, r.PCI,
 			cmp.Or(r.Operator, "unknown"), cmp.Or(r.Since, "an unknown time"))
@@ -73,8 +81,8 @@ func overtaken(c Card, before, now *inventory.Snapshot, what string, first, fina
 	return refused
 }
 
-// begun gives the jobs of a card that were not there before.
-func begun(before, now *inventory.Snapshot, pci ib.PCIAddress) []*inventory.Job {
+// newJobs gives the jobs of a card that were not there before.
+func newJobs(before, now *inventory.Snapshot, pci ib.PCIAddress) []*inventory.Job {
 	known := map[string]bool{}
 	for _, j := range before.JobsOf(pci) {
 		known[j.ID] = true

@@ -1,4 +1,4 @@
-package hca
+package cards
 
 import (
 	"context"
@@ -18,11 +18,16 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
-// lockTries bounds how often a reader asks for the host's lock, a second apart.
-// A reader only ever waits for the moment in which a job takes the lock.
-const lockTries = 10
+// Patiently bounds how often a written card is read that somebody else is reading,
+// a second apart: a backup, which another apply may be taking, reads the flash
+// twice. A tool that failed may have left the semaphore set for good.
+const Patiently = 60
 
-// writeTries is lockTries for a command that writes: it also waits for readers, which
+// Briefly bounds how often a reader asks for the host's lock, a second apart.
+// A reader only ever waits for the moment in which a job takes the lock.
+const Briefly = 10
+
+// writeTries is Briefly for a command that writes: it also waits for readers, which
 // may be of another run, and hold the lock for as long as a verification takes. The
 // jobs wait as long.
 const writeTries = 60
@@ -31,16 +36,16 @@ const writeTries = 60
 // connection broke.
 const lostTries = 3
 
-// shared runs a command that reads a card under the host's shared lock, so that it
+// Shared runs a command that reads a card under the host's shared lock, so that it
 // never meets a job of ours, and only if no program of others uses the card, which
 // the lock does not keep off: two users of one card can make each other fail, and
 // have stopped a burn (mstflint 4.21). The error is *InUseError then.
-func (o *Ops) shared(ctx context.Context, h host.Host, pci ib.PCIAddress, cmd shellcmd.Command) (host.Result, error) {
+func (o *Session) Shared(ctx context.Context, h host.Host, pci ib.PCIAddress, cmd shellcmd.Command) (host.Result, error) {
 	return o.locked(ctx, h, cardusers.Shared(cmd, pci))
 }
 
-// exclusive is shared for a command that writes the card without a job.
-func (o *Ops) exclusive(ctx context.Context, h host.Host, pci ib.PCIAddress, cmd shellcmd.Command) (host.Result, error) {
+// Exclusive is Shared for a command that writes the card without a job.
+func (o *Session) Exclusive(ctx context.Context, h host.Host, pci ib.PCIAddress, cmd shellcmd.Command) (host.Result, error) {
 	return o.locked(ctx, h, cardusers.Exclusive(cmd, pci))
 }
 
@@ -58,8 +63,8 @@ func (e *InUseError) Error() string {
 	return "busy: " + strings.Join(e.Users, "; ")
 }
 
-// refusal refuses what was about to be done with the card.
-func (e *InUseError) refusal(what string) error {
+// Refusal refuses what was about to be done with the card.
+func (e *InUseError) Refusal(what string) error {
 	f := safety.InUse(e.Users)
 	if e.Why != "" {
 		f = safety.HiddenUsers(e.Why)
@@ -67,10 +72,10 @@ func (e *InUseError) refusal(what string) error {
 	return &safety.RefusedError{What: what, Findings: []finding.Finding{f}}
 }
 
-// inUse gives what a guarded command says about others at the card; nil if that is
+// useError gives what a guarded command says about others at the card; nil if that is
 // not why it failed.
-func inUse(err error) error {
-	status, exit := exitOf(err)
+func useError(err error) error {
+	status, exit := Exit(err)
 	switch status {
 	case cardusers.Unknown:
 		return &InUseError{Why: strings.TrimSpace(exit.Stderr)}
@@ -84,68 +89,59 @@ func inUse(err error) error {
 	return nil
 }
 
-func (o *Ops) locked(ctx context.Context, h host.Host, cmd shellcmd.Command) (host.Result, error) {
-	tries := lockTries
+func (o *Session) locked(ctx context.Context, h host.Host, cmd shellcmd.Command) (host.Result, error) {
+	tries := Briefly
 	if cmd.Changing() {
 		tries = writeTries
 	}
 	for try := 1; ; try++ {
 		r, err := o.turns.run(ctx, h, cmd)
-		if busy := inUse(err); busy != nil {
+		if busy := useError(err); busy != nil {
 			return r, busy
 		}
-		again := taken(err) && try < tries || !cmd.Changing() && passing(err) && try < lostTries
+		again := isTaken(err) && try < tries || !cmd.Changing() && MayPass(err) && try < lostTries
 		if !again {
 			return r, err
 		}
-		if waitErr := sleep(ctx, min(time.Second, o.cfg.Poll)); waitErr != nil {
+		if waitErr := sleep(ctx, min(time.Second, o.Poll)); waitErr != nil {
 			return r, waitErr
 		}
 	}
 }
 
-// taken reports whether somebody else was at the card: a job that holds the lock,
+// isTaken reports whether somebody else was at the card: a job that holds the lock,
 // or another reader, which holds the flash semaphore for as long as it reads.
-func taken(err error) bool {
-	status, exit := exitOf(err)
+func isTaken(err error) bool {
+	status, exit := Exit(err)
 	return status == flock.Taken || exit != nil && mstflint.Diagnose(status, exit.Stdout, exit.Stderr).Kind.Contended()
 }
 
-// exitOf gives the status of a command that ran and failed.
-func exitOf(err error) (int, *host.ExitError) {
-	var exit *host.ExitError
-	if errors.As(err, &exit) {
-		return exit.Status, exit
-	}
-	return 0, nil
-}
-
-// inspect adds to facts what only a long look at the card gives: the silicon's
+// Inspect adds to facts what only a long look at the card gives: the silicon's
 // own id, the verification of the whole flash, and its checksum. Each is read
 // apart; what cannot be read stays unknown with its reason, for the verdict to
 // judge. Only a host that does not answer is an error.
-func (o *Ops) inspect(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
+func (o *Session) Inspect(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
 	steps := []func(context.Context, host.Host, *safety.CardFacts) error{o.readHardware, o.readMethod, o.verifyFlash, o.readChecksum}
 	for _, step := range steps {
-		if err := interrupted(facts, step(ctx, h, facts)); err != nil || len(facts.InUse) > 0 {
+		if err := noteInUse(facts, step(ctx, h, facts)); err != nil || len(facts.InUse) > 0 {
 			return err
 		}
 	}
 	return nil
 }
 
-// inspectedAs gives facts what an inspection has added to those of an earlier look
+// withInspection gives facts what an inspection has added to those of an earlier look
 // at the same card.
-func inspectedAs(facts, earlier safety.CardFacts) safety.CardFacts {
+func withInspection(facts, earlier safety.CardFacts) safety.CardFacts {
 	facts.HWID = earlier.HWID
 	facts.UpdateMethod, facts.Failsafe, facts.Checksum = earlier.UpdateMethod, earlier.Failsafe, earlier.Checksum
 	facts.Verified, facts.VerifyError = earlier.Verified, earlier.VerifyError
 	return facts
 }
 
-// interrupted takes down that others came while a card was looked at, which is no
+// noteInUse takes down that others came while a card was looked at, which is no
 // error but a finding. What was read meanwhile may be of their making.
-func interrupted(facts *safety.CardFacts, err error) error {
+func noteInUse(facts *safety.CardFacts, err error) error {
 	var busy *InUseError
 	if !errors.As(err, &busy) {
 		return err
@@ -155,7 +151,7 @@ func interrupted(facts *safety.CardFacts, err error) error {
 	return nil
 }
 
-func (o *Ops) readHardware(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
+func (o *Session) readHardware(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
 	out, reason, err := o.ask(ctx, h, facts.PCI, mstflint.HWQuery(facts.PCI))
 	if err != nil {
 		return err
@@ -175,7 +171,7 @@ func (o *Ops) readHardware(ctx context.Context, h host.Host, facts *safety.CardF
 
 // readMethod asks who writes the flash in a burn; only the full query tells, and
 // ConnectX-3 has one way only.
-func (o *Ops) readMethod(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
+func (o *Session) readMethod(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
 	if facts.InFlash().ImageType == "FS2" {
 		return nil
 	}
@@ -189,9 +185,14 @@ func (o *Ops) readMethod(ctx context.Context, h host.Host, facts *safety.CardFac
 	return nil
 }
 
+// VerifyFlash has the tool verify the whole flash, as Inspect does.
+func (o *Session) VerifyFlash(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
+	return noteInUse(facts, o.verifyFlash(ctx, h, facts))
+}
+
 // verifyFlash has the tool verify the whole flash. A flash is called damaged only if
 // the tool says so twice: what it reads beside another program looks like damage.
-func (o *Ops) verifyFlash(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
+func (o *Session) verifyFlash(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
 	if err := o.verifyOnce(ctx, h, facts); err != nil || facts.Verified != safety.VerifyBad {
 		return err
 	}
@@ -204,10 +205,10 @@ func (o *Ops) verifyFlash(ctx context.Context, h host.Host, facts *safety.CardFa
 	return nil
 }
 
-func (o *Ops) verifyOnce(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
+func (o *Session) verifyOnce(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
 	facts.Verified, facts.VerifyError, facts.Failsafe = safety.VerifyUnknown, "", safety.FailsafeUnknown
-	r, err := o.shared(ctx, h, facts.PCI, mstflint.Verify(facts.PCI))
-	status, exit := exitOf(err)
+	r, err := o.Shared(ctx, h, facts.PCI, mstflint.Verify(facts.PCI))
+	status, exit := Exit(err)
 	if err != nil && exit == nil {
 		return err
 	}
@@ -224,7 +225,7 @@ func (o *Ops) verifyOnce(ctx context.Context, h host.Host, facts *safety.CardFac
 		// It did not get as far as an image, or was disturbed.
 		facts.VerifyError = "mstflint verify: " + v.Problem
 	default:
-		verified(facts, v, status)
+		noteVerification(facts, v, status)
 		return nil
 	}
 	if exit != nil {
@@ -233,8 +234,8 @@ func (o *Ops) verifyOnce(ctx context.Context, h host.Host, facts *safety.CardFac
 	return nil // a flash that is not verified is a finding, and a refusal
 }
 
-// verified takes what the tool says of an image that it found.
-func verified(facts *safety.CardFacts, v mstflint.Verification, status int) {
+// noteVerification takes what the tool says of an image that it found.
+func noteVerification(facts *safety.CardFacts, v mstflint.Verification, status int) {
 	switch {
 	case v.Failsafe:
 		facts.Failsafe = safety.FailsafeYes
@@ -244,25 +245,14 @@ func verified(facts *safety.CardFacts, v mstflint.Verification, status int) {
 	switch {
 	case v.OK && status == 0:
 		facts.Verified = safety.VerifyGood
-	case facts.InFlash().BlankGUIDs && onlyBlank(v):
+	case facts.InFlash().BlankGUIDs && v.OnlyBlankGUIDs():
 		facts.Verified = safety.VerifyBlank
 	default:
 		facts.Verified, facts.VerifyError = safety.VerifyBad, v.Problem
 	}
 }
 
-// onlyBlank reports whether the GUID section that was never set is the one
-// thing that the tool complains about.
-func onlyBlank(v mstflint.Verification) bool {
-	for _, s := range v.Sections {
-		if s.Result != "OK" && s.Result != "CRC IGNORED" && !strings.Contains(s.Result, "BLANK") {
-			return false
-		}
-	}
-	return len(v.Sections) > 0
-}
-
-func (o *Ops) readChecksum(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
+func (o *Session) readChecksum(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
 	out, reason, err := o.ask(ctx, h, facts.PCI, mstflint.Checksum(facts.PCI))
 	if err != nil || reason != "" {
 		return err
@@ -275,9 +265,9 @@ func (o *Ops) readChecksum(ctx context.Context, h host.Host, facts *safety.CardF
 
 // ask runs a reading command of the tool. A run that failed gives the reason; a
 // host that did not answer gives an error.
-func (o *Ops) ask(ctx context.Context, h host.Host, pci ib.PCIAddress, cmd shellcmd.Command) (stdout, reason string, err error) {
-	r, err := o.shared(ctx, h, pci, cmd)
-	if _, exit := exitOf(err); exit != nil {
+func (o *Session) ask(ctx context.Context, h host.Host, pci ib.PCIAddress, cmd shellcmd.Command) (stdout, reason string, err error) {
+	r, err := o.Shared(ctx, h, pci, cmd)
+	if _, exit := Exit(err); exit != nil {
 		return "", failureText(exit), nil
 	}
 	return string(r.Stdout), "", err

@@ -1,4 +1,4 @@
-package hca
+package cards
 
 import (
 	"context"

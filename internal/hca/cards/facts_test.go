@@ -1,4 +1,4 @@
-package hca
+package cards
 
 import (
 	"testing"
@@ -49,7 +49,7 @@ func TestCardFacts_running_firmware_without_RDMA_device(t *testing.T) {
 	} {
 		s, hw := quietCard()
 		c.change(s, hw)
-		f := cardFacts(s, hw)
+		f := CardFacts(s, hw)
 		if f.RunningKnown != c.known || f.RunningAssumed != c.assumed || f.RunningFW.String() != c.version {
 			t.Errorf("%s: known %t, assumed %t, version %s", c.name, f.RunningKnown, f.RunningAssumed, f.RunningFW)
 		}
@@ -79,7 +79,7 @@ func TestCardFacts_staged_without_a_driver(t *testing.T) {
 			j.BootID = "old"
 		}
 		s.Jobs = []inventory.Job{j}
-		if f := cardFacts(s, hw); f.StagedBy != want || f.RunningKnown {
+		if f := CardFacts(s, hw); f.StagedBy != want || f.RunningKnown {
 			t.Errorf("%s: staged by %q, want %q", name, f.StagedBy, want)
 		}
 	}

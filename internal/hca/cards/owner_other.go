@@ -1,6 +1,6 @@
 //go:build !unix
 
-package hca
+package cards
 
 import "os"
 

@@ -1,0 +1,55 @@
+package cards
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// Owner is the apply that started a job and watches it: whoever meets the job
+// leaves it to an owner that lives.
+type Owner struct {
+	Machine string
+	Process string // its id and, where that is known, when it began: ids are used again
+}
+
+func thisProcess() Owner {
+	machine, err := os.Hostname()
+	if err != nil {
+		machine = "unknown"
+	}
+	return Owner{Machine: machine, Process: processName(os.Getpid())}
+}
+
+// processName is empty for a process that does not run. Linux says when a process
+// began: field 22 of stat in ticks since the machine started (proc_pid_stat(5)); the
+// name before it may hold blanks and brackets.
+func processName(pid int) string {
+	id := strconv.Itoa(pid)
+	if runtime.GOOS != "linux" {
+		if alive(pid) {
+			return id
+		}
+		return ""
+	}
+	stat, err := os.ReadFile("/proc/" + id + "/stat")
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	fields := strings.Fields(rest)
+	if len(fields) < 20 {
+		return id
+	}
+	return id + "@" + fields[19] + "@" + strings.TrimSpace(string(boot))
+}
+
+// isAlive reports whether an owner on this machine still runs. Of another machine
+// nothing is known.
+func isAlive(w Owner) bool {
+	id, _, _ := strings.Cut(w.Process, "@")
+	pid, err := strconv.Atoi(id)
+	return err == nil && w.Machine == thisProcess().Machine && processName(pid) == w.Process
+}

@@ -1,0 +1,180 @@
+package cards
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+// Host is a host with remembered facts; *hosts.Host is one.
+type Host interface {
+	host.Host
+	Snapshot(ctx context.Context) (*inventory.Snapshot, error)
+	StoredLinkTypes(ctx context.Context, pci ib.PCIAddress) (inventory.StoredLinkTypes, error)
+	Invalidate()
+}
+
+// Rebooter restarts the card's host and returns the new boot id with proof
+// that it has started. See Platform.
+type Rebooter interface {
+	Reboot(ctx context.Context, reason string) (bootID string, err error)
+}
+
+// Keeper makes link types last over a reboot where the card's own
+// configuration cannot. See Platform.
+type Keeper interface {
+	// StoredIn names the mechanism, "modprobe.d" or "kernel_extra_options"; empty,
+	// with the reason, if the platform has none.
+	StoredIn() (place, whyNot string)
+	Keep(ctx context.Context, types map[int]ib.LinkType) error
+	// Kept is what was stored, if the next boot is going to see it; Late reports
+	// whether it would not, because the initial RAM disk has an older copy.
+	Kept(s *inventory.Snapshot) map[int]ib.LinkType
+	Late(s *inventory.Snapshot) fact.Bool
+	// Others are settings of others: weaker ones, which what Keep stores wins over,
+	// and stronger ones, which win over that; of each list the last one counts.
+	Others(s *inventory.Snapshot) (weaker, stronger []platform.LinkTypeSetting)
+}
+
+// Card is one card with what the configuration says of its host.
+type Card struct {
+	Host Host
+	PCI  ib.PCIAddress
+	// Recorded is who the card was when it was adopted. Without it nothing is
+	// written.
+	Recorded ib.Identity
+	// Elsewhere is where the recorded card was found on another host, and Edit the
+	// lines of configuration that follow it; see safety.IdentityFacts.
+	Elsewhere, Edit string
+	RebootAllowed   bool
+	Rebooter        Rebooter // may be nil if RebootAllowed is false
+	Keeper          Keeper   // may be nil
+}
+
+// ID is "host/0000:01:00.0".
+func (c Card) ID() string { return c.Host.Name() + "/" + c.PCI.String() }
+
+// FileName is the address of the card as a part of a path.
+func (c Card) FileName() string { return strings.ReplaceAll(c.PCI.String(), ":", "-") }
+
+// Config says how operations are carried out. Zero durations mean defaults.
+type Config struct {
+	// BackupDir is a directory on the operator's machine; empty forbids every
+	// write of flash.
+	BackupDir string
+	// Operator is written into journals and locks; empty means user@machine
+	// with the process id.
+	Operator string
+	// Poll is the pause between two looks at a running job (2 s), Lost how long
+	// a host may stay away while a job is watched (10 min), Deadline how long a
+	// job is watched at all (45 min), Settle how long to wait for ports or a
+	// driver after a change (60 s).
+	Poll, Lost, Deadline, Settle time.Duration
+	// Owner is the apply that watches the jobs of this session; zero means this
+	// process. Alive reports whether one of this machine still runs.
+	Owner Owner
+	Alive func(Owner) bool
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Create makes a new file of a backup; nil means on the disk. Tests have it
+	// fill up.
+	Create func(path string) (backup.File, error)
+	// Progress is told about steps that take long; nil means nobody.
+	Progress func(ctx context.Context, message string)
+}
+
+// Session is what the operations on cards share in one process: how patient they are,
+// whom they tell, and the turns of the hosts. It is safe for concurrent use; the
+// caller sees to it that one host has one writer within this process.
+type Session struct {
+	Config
+	turns turns
+}
+
+// New completes cfg with defaults. It does not touch the disk.
+func New(cfg Config) *Session {
+	for _, d := range []struct {
+		value *time.Duration
+		usual time.Duration
+	}{{&cfg.Poll, 2 * time.Second}, {&cfg.Lost, 10 * time.Minute}, {&cfg.Deadline, 45 * time.Minute}, {&cfg.Settle, time.Minute}} {
+		if *d.value <= 0 {
+			*d.value = d.usual
+		}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Progress == nil {
+		cfg.Progress = func(context.Context, string) {}
+	}
+	if cfg.Operator == "" {
+		cfg.Operator = operator()
+	}
+	if cfg.Owner == (Owner{}) {
+		cfg.Owner = thisProcess()
+	}
+	if cfg.Alive == nil {
+		cfg.Alive = isAlive
+	}
+	return &Session{Config: cfg}
+}
+
+func operator() string {
+	name, machine := "unknown", "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		machine = h
+	}
+	return fmt.Sprintf("%s@%s pid %d", name, machine, os.Getpid())
+}
+
+// NoCardError says that a reachable host has no card at an address.
+type NoCardError struct {
+	Host string
+	PCI  ib.PCIAddress
+}
+
+func (e *NoCardError) Error() string {
+	return fmt.Sprintf("%s has no card at %s", e.Host, e.PCI)
+}
+
+// Read gives the snapshot of the host and the card in it. A host without the card
+// is *NoCardError.
+func (c Card) Read(ctx context.Context) (*inventory.Snapshot, *inventory.Card, error) {
+	s, err := c.Host.Snapshot(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	card, ok := s.Card(c.PCI)
+	if !ok {
+		return s, nil, &NoCardError{Host: c.Host.Name(), PCI: c.PCI}
+	}
+	return s, card, nil
+}
+
+// Pause waits between two looks at a host.
+func (o *Session) Pause(ctx context.Context) error { return sleep(ctx, o.Poll) }
+
+// sleep waits for d or for the end of ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}
