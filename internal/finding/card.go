@@ -60,7 +60,7 @@ var (
 		Meaning: "The card can be burned on this host. Without a driver nothing shows whether the new firmware runs.",
 		WayOut:  "Move the card to a host whose kernel has the driver."}
 	FirmwareControlsUpdates = &Rule{Code: "FW059", Severity: Refuse, Title: "Firmware of the card controls its updates", Attribute: "card_id",
-		Meaning: "With the update method fw_ctrl the running firmware writes the flash. mstflint cannot read it back (\"Read image is not supported\"), so there is no proven backup, and the provider burns nothing without one. It never passes -no_fw_ctrl or -ocr: they bypass the running firmware and can hang it.",
+		Meaning: "With the update method fw_ctrl the running firmware writes the flash. mstflint cannot read it back (`ri` ends with \"Read image is not supported\"), so there is no proven backup, and the provider burns nothing without one. It never passes -no_fw_ctrl or -ocr: they bypass the running firmware and can hang it.",
 		WayOut:  "Update with the vendor's own tool. To see the update method: `mstflint -d <pci address> q full`."}
 	FlashDividedOtherwise = &Rule{Code: "FW060", Severity: Refuse, Title: "Firmware image divides the flash in another way", Attribute: "image_id",
 		Meaning: "mstflint would rearrange the flash first. That step is not failsafe: if it is interrupted, the card does not boot.",
