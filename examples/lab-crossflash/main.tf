@@ -67,7 +67,7 @@ resource "infiniband_link_type" "card" {
 # An unmanaged switch has no subnet manager: one host runs it.
 resource "infiniband_opensm" "intel9" {
   host      = "intel9"
-  port_guid = infiniband_guids.card["intel9"].port_guids[0]
+  port_guid = infiniband_guids.card["intel9"].port_guids["1"]
   priority  = 14
 
   depends_on = [infiniband_link_type.card]
@@ -77,7 +77,7 @@ resource "infiniband_ipoib_interface" "fabric" {
   for_each = var.cards
 
   host      = each.key
-  port_guid = infiniband_guids.card[each.key].port_guids[each.value.port - 1]
+  port_guid = infiniband_guids.card[each.key].port_guids[each.value.port]
   mode      = var.ipoib_mode
   mtu       = var.ipoib_mtu
   addresses = [each.value.address]

@@ -5,7 +5,7 @@ output "cards" {
       chip        = card.chip
       subsystem   = card.pci_subsystem_id # 103c is HP
       part_number = card.part_number
-      psid        = card.psid
+      psid        = card.flash_psid
       firmware    = card.flash_version
     }
   }

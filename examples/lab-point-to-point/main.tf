@@ -28,6 +28,6 @@ resource "infiniband_card" "card" {
 # argue about who is the master.
 resource "infiniband_opensm" "link" {
   host      = "debian1"
-  port_guid = infiniband_card.card["debian1"].port_guids[0]
+  port_guid = infiniband_card.card["debian1"].ports["1"].port_guid
   priority  = 14
 }

@@ -4,7 +4,7 @@ output "cards" {
     for name, card in infiniband_card.card : name => {
       chip       = card.chip
       firmware   = card.running_version
-      port_guids = card.port_guids
+      port_guids = { for number, port in card.ports : number => port.port_guid }
     }
   }
 }

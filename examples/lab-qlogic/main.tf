@@ -28,6 +28,6 @@ resource "infiniband_card" "card" {
 # what takes both ports from Initializing to Active.
 resource "infiniband_opensm" "link" {
   host      = "ubuntu-pc"
-  port_guid = infiniband_card.card["ubuntu-pc"].port_guids[0]
+  port_guid = infiniband_card.card["ubuntu-pc"].ports["1"].port_guid
   priority  = 14
 }

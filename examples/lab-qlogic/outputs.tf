@@ -6,8 +6,8 @@ output "cards" {
       board      = card.part_number
       driver     = card.driver
       rdma       = card.rdma_device
-      port_guids = card.port_guids
-      psid       = card.psid
+      port_guids = { for number, port in card.ports : number => port.port_guid }
+      psid       = card.flash_psid
       firmware   = card.running_version
     }
   }

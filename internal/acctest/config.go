@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -43,15 +44,15 @@ func (w *World) CrossFlash(host string) Config {
 			"card_id": To(card, "id"), "ports": map[string]any{"1": "ib", "2": "ib"},
 		}},
 	}
-	interfaces := map[string]any{"host": host, "port_guid": To(guids, "port_guids", 0), "mode": "connected", "addresses": []any{"172.16.0.20/24"}}
+	interfaces := map[string]any{"host": host, "port_guid": To(guids, "port_guids", "1"), "mode": "connected", "addresses": []any{"172.16.0.20/24"}}
 	after := []string{link}
 	if host == labs.Xeon2zfs {
 		// TrueNAS has one stored configuration for all interfaces; the first that is
 		// stored has to keep the one that leads to the host.
-		interfaces["port_guid"], interfaces["addresses"], interfaces["truenas_keep_interface"] = To(guids, "port_guids", 1), []any{"172.16.0.10/24"}, "eno1"
+		interfaces["port_guid"], interfaces["addresses"], interfaces["truenas_keep_interface"] = To(guids, "port_guids", "2"), []any{"172.16.0.10/24"}, "eno1"
 	} else {
 		cfg = append(cfg, Resource{Type: "infiniband_opensm", Name: host, After: after, Attrs: map[string]any{
-			"host": host, "port_guid": To(guids, "port_guids", 0), "priority": 14,
+			"host": host, "port_guid": To(guids, "port_guids", "1"), "priority": 14,
 		}})
 		after = []string{"infiniband_opensm." + host}
 	}
@@ -97,7 +98,11 @@ func expression(v any) string {
 		for _, step := range data.Path {
 			switch s := step.(type) {
 			case string:
-				text += "." + s
+				if _, err := strconv.Atoi(s); err == nil {
+					text += fmt.Sprintf("[%q]", s) // a key that is no name
+				} else {
+					text += "." + s
+				}
 			default:
 				text += fmt.Sprintf("[%v]", s)
 			}

@@ -20,17 +20,17 @@ func guidFindings() []findingCase {
 		return f
 	}
 	ports := func(one, two string) map[string]any {
-		return map[string]any{"node_guid": "0xe41d2d0300aaaa00", "port_guids": []any{one, two}}
+		return map[string]any{"node_guid": "0xe41d2d0300aaaa00", "port_guids": map[string]any{"1": one, "2": two}}
 	}
 	return []findingCase{
-		malformed("GU001", "node_guid", map[string]any{"node_guid": "0x0", "port_guids": []any{"0xe41d2d0300aaaa01", "0xe41d2d0300aaaa02"}}, "node GUID"),
+		malformed("GU001", "node_guid", map[string]any{"node_guid": "0x0", "port_guids": map[string]any{"1": "0xe41d2d0300aaaa01", "2": "0xe41d2d0300aaaa02"}}, "node GUID"),
 		malformed("GU002", "port_guids", ports("0xffffffffffffffff", "0xe41d2d0300aaaa02"), "port 1 GUID"),
 		malformed("GU003", "port_guids", ports("0xe51d2d0300aaaa01", "0xe41d2d0300aaaa02"), "0xe51d2d0300aaaa01"),
 		malformed("GU004", "base_guid", map[string]any{"base_guid": "0xfffffffffffffffd"}, "0xfffffffffffffffd"),
 		values("GU005", "port_guids", ports("0x02aabb0300aaaa01", "0x02aabb0300aaaa02"), "02aabb", "locally administered"),
 		values("GU006", "", map[string]any{"base_guid": "0xe41d2d0300e44ee0"}, "xeon2zfs/0000:04:00.0", "0xe41d2d0300e44ee0"),
 		values("GU007", "base_guid", map[string]any{"base_guid": "0xe41d2d0300e44ede"}, "xeon2zfs/0000:04:00.0"),
-		malformed("GU008", "macs", map[string]any{"macs": []any{"01:00:5e:00:00:01", "e4:1d:2d:aa:aa:01"}}, "01:00:5e:00:00:01"),
+		malformed("GU008", "macs", map[string]any{"macs": map[string]any{"1": "01:00:5e:00:00:01", "2": "e4:1d:2d:aa:aa:01"}}, "01:00:5e:00:00:01"),
 		malformed("GU009", "port_guids", ports("0xe41d2d0300aaaa01", "0xe41d2d0300aaaa01"), "0xe41d2d0300aaaa01"),
 		{code: "GU010", says: []string{"MACs given: false"}, prepare: func(w *World) { w.mstflintEdits(labs.Intel9, " q", blank) },
 			config: func(w *World) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300aaaa00"}) }},
@@ -41,7 +41,7 @@ func guidFindings() []findingCase {
 			config: func(w *World) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},
 		{code: "GU015", says: []string{"is not known: the look at the fabric of host intel9 failed", "ibnetdiscover"}, prepare: blind,
 			config: func(w *World) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},
-		values("GU012", "macs", map[string]any{"macs": []any{"02:aa:bb:00:00:01", "02:aa:bb:00:00:02"}}, "02aabb"),
+		values("GU012", "macs", map[string]any{"macs": map[string]any{"1": "02:aa:bb:00:00:01", "2": "02:aa:bb:00:00:02"}}, "02aabb"),
 	}
 }
 

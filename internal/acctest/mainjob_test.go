@@ -80,10 +80,10 @@ func (w *World) crossFlash(host string, i int) Config {
 	after := []string{"infiniband_link_type." + host}
 	if i == 0 {
 		cfg = append(cfg, Resource{Type: "infiniband_opensm", Name: host, After: after, Attrs: map[string]any{
-			"host": host, "port_guid": To(guids, "port_guids", 0), "priority": 14,
+			"host": host, "port_guid": To(guids, "port_guids", "1"), "priority": 14,
 		}})
 	}
 	return append(cfg, Resource{Type: "infiniband_ipoib_interface", Name: host, After: append(after, "infiniband_opensm."+w.Names()[0]), Attrs: map[string]any{
-		"host": host, "port_guid": To(guids, "port_guids", 0), "mode": "connected", "addresses": []any{fmt.Sprintf("%s.%d/24", w.Subnet(host), 20+i)},
+		"host": host, "port_guid": To(guids, "port_guids", "1"), "mode": "connected", "addresses": []any{fmt.Sprintf("%s.%d/24", w.Subnet(host), 20+i)},
 	}})
 }

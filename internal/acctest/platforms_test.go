@@ -170,7 +170,7 @@ func TestPlatforms_unknown_distribution_is_read(t *testing.T) {
 	if diags, applyErr := ws.Apply(context.Background(), plan); applyErr != nil || diags.HasError() {
 		t.Fatalf("%v\n%s", applyErr, diags)
 	}
-	if got := ws.Get("infiniband_card.it", "psid"); got != card.PSIDVPI {
+	if got := ws.Get("infiniband_card.it", "flash_psid"); got != card.PSIDVPI {
 		t.Errorf("psid %v", got)
 	}
 }

@@ -22,9 +22,9 @@ func (w *World) fleet(hosts int) Config {
 			Resource{Type: "infiniband_firmware", Name: host, Attrs: map[string]any{"card_id": To(card, "id"), "image_id": To("infiniband_firmware_image."+host, "id")}},
 			Resource{Type: "infiniband_guids", Name: host, Attrs: map[string]any{"card_id": To(card, "id"), "base_mac": labs.MAC(i)}},
 			Resource{Type: "infiniband_link_type", Name: host, Attrs: map[string]any{"card_id": To(card, "id"), "ports": map[string]any{"1": "ib", "2": "ib"}}},
-			Resource{Type: "infiniband_opensm", Name: host, Attrs: map[string]any{"host": host, "port_guid": To(guids, "port_guids", 0), "priority": 1}},
+			Resource{Type: "infiniband_opensm", Name: host, Attrs: map[string]any{"host": host, "port_guid": To(guids, "port_guids", "1"), "priority": 1}},
 			Resource{Type: "infiniband_ipoib_interface", Name: host, After: []string{"infiniband_opensm." + host}, Attrs: map[string]any{
-				"host": host, "port_guid": To(guids, "port_guids", 0), "mode": "connected", "addresses": []any{fmt.Sprintf("172.16.0.%d/24", i+1)},
+				"host": host, "port_guid": To(guids, "port_guids", "1"), "mode": "connected", "addresses": []any{fmt.Sprintf("172.16.0.%d/24", i+1)},
 			}},
 		)
 	}

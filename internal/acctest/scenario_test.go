@@ -88,7 +88,7 @@ func crossFlashed() []statecheck.StateCheck {
 		statecheck.ExpectKnownValue("infiniband_firmware.intel9", at("backup_path"), knownvalue.NotNull()),
 		statecheck.ExpectKnownValue("infiniband_guids.intel9", at("node_guid"), knownvalue.StringExact("0xe41d2d0300e44ed0")),
 		statecheck.ExpectKnownValue("infiniband_guids.intel9", at("effective").AtMapKey("node_guid"), knownvalue.StringExact("0xe41d2d0300e44ed0")),
-		statecheck.ExpectKnownValue("infiniband_guids.xeon2zfs", at("port_guids").AtSliceIndex(1), knownvalue.StringExact("0xe41d2d0300e44ee2")),
+		statecheck.ExpectKnownValue("infiniband_guids.xeon2zfs", at("port_guids").AtMapKey("2"), knownvalue.StringExact("0xe41d2d0300e44ee2")),
 		statecheck.ExpectKnownValue("infiniband_link_type.intel9", at("stored_in"), knownvalue.StringExact("modprobe.d")),
 		statecheck.ExpectKnownValue("infiniband_link_type.xeon2zfs", at("effective").AtMapKey("2"), knownvalue.StringExact("ib")),
 		statecheck.ExpectKnownValue("infiniband_opensm.intel9", at("port_state"), knownvalue.StringExact("Active")),

@@ -43,7 +43,7 @@ func TestSteady_GUIDs(t *testing.T) {
 	emptyPlan(t, ws, waits)
 
 	// The half that is not asked for becomes another one.
-	plan = cleanPlan(t, ws, wants(map[string]any{"macs": []any{"e4:1d:2d:00:30:00", "e4:1d:2d:00:30:01"}}))
+	plan = cleanPlan(t, ws, wants(map[string]any{"macs": map[string]any{"1": "e4:1d:2d:00:30:00", "2": "e4:1d:2d:00:30:01"}}))
 	byHand("0xe41d2d0300004000", "0xe41d2d002000")
 	stepped(t, ws, plan, "HO019")
 

@@ -107,14 +107,14 @@ resource "infiniband_link_type" "card" {
 resource "infiniband_opensm" "sm" {
   for_each   = local.cards
   host       = each.key
-  port_guid  = infiniband_guids.card[each.key].port_guids[0]
+  port_guid  = infiniband_guids.card[each.key].port_guids["1"]
   priority   = 1
   depends_on = [infiniband_link_type.card]
 }
 resource "infiniband_ipoib_interface" "ib" {
   for_each   = local.cards
   host       = each.key
-  port_guid  = infiniband_guids.card[each.key].port_guids[0]
+  port_guid  = infiniband_guids.card[each.key].port_guids["1"]
   mode       = "connected"
   mtu        = 9000
   addresses  = [each.value.address]

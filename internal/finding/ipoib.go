@@ -11,7 +11,7 @@ var (
 		WayOut: "Use a key from 0x8001 to 0xfffe, or leave pkey out."}
 	IPoIBPortUnknown = &Rule{Code: "IP003", Severity: Refuse, Title: "Refusing to configure IPoIB on an unknown port", Attribute: "port_guid",
 		Meaning: "An IPoIB interface belongs to the port that has this GUID. Interface names change, GUIDs do not.",
-		WayOut:  "Use port_guids of the infiniband_guids or infiniband_card resource. If the GUID is new, make this resource depend on infiniband_guids."}
+		WayOut:  "Use port_guids[\"1\"] of infiniband_guids, or ports[\"1\"].port_guid of infiniband_card. If the GUID is new, make this resource depend on infiniband_guids."}
 	IPoIBPortEthernet = &Rule{Code: "IP004", Severity: Refuse, Title: "Refusing to configure IPoIB on an Ethernet port", Attribute: "port_guid",
 		Meaning: "There is no IPoIB interface while the port is in Ethernet mode.",
 		WayOut:  "Set the port to \"ib\" with infiniband_link_type, and make this resource depend on it."}

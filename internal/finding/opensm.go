@@ -7,7 +7,7 @@ var (
 		WayOut:  "Run it on another host of the fabric, on Ubuntu for example, or use the subnet manager of a managed switch. One serves the whole fabric."}
 	OpensmPortUnknown = &Rule{Code: "SM002", Severity: Refuse, Title: "Refusing to run a subnet manager on an unknown port", Attribute: "port_guid",
 		Meaning: "A subnet manager belongs to one port. opensm ends without an error if it does not find the GUID.",
-		WayOut:  "Use port_guids of the infiniband_guids or infiniband_card resource; if the GUID is new, make this resource depend on infiniband_guids."}
+		WayOut:  "Use port_guids[\"1\"] of infiniband_guids, or ports[\"1\"].port_guid of infiniband_card. If the GUID is new, make this resource depend on infiniband_guids."}
 	OpensmPortEthernet = &Rule{Code: "SM003", Severity: Refuse, Title: "Refusing to run a subnet manager on an Ethernet port", Attribute: "port_guid",
 		Meaning: "Ethernet has no subnet manager.",
 		WayOut:  "Set the port to \"ib\" with infiniband_link_type, and make this resource depend on it."}

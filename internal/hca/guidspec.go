@@ -13,9 +13,9 @@ type GUIDSpec struct {
 	BaseGUID    *ib.GUID
 	BaseMAC     *ib.MAC
 	Node        *ib.GUID
-	Ports       []ib.GUID // one or two
+	Ports       map[int]*ib.GUID // by number, 1 and 2
 	SystemImage *ib.GUID
-	MACs        []ib.MAC // one or two
+	MACs        map[int]*ib.MAC // by port, 1 and 2
 }
 
 // Resolve completes the values as mstflint lays them out on ConnectX-3: node,
@@ -52,8 +52,8 @@ func (g GUIDSpec) resolveGUIDs(req *safety.GUIDRequest) error {
 	if !single {
 		return nil
 	}
-	if !hasBase && (g.Node == nil || len(g.Ports) == 0) {
-		return errors.New("without base_guid or base_mac, node_guid and port_guids must both be given")
+	if !hasBase && (g.Node == nil || g.Ports[1] == nil) {
+		return errors.New("without base_guid or base_mac, node_guid and port_guids[\"1\"] must both be given")
 	}
 	req.HasGUIDs = true
 	return g.singles(req, hasBase)
@@ -62,7 +62,7 @@ func (g GUIDSpec) resolveGUIDs(req *safety.GUIDRequest) error {
 // base gives the GUID that the others follow: base_guid, or what base_mac
 // makes unless every GUID is given one by one.
 func (g GUIDSpec) base() (ib.GUID, bool) {
-	complete := g.Node != nil && len(g.Ports) > 0 && g.SystemImage != nil
+	complete := g.Node != nil && g.Ports[1] != nil && g.SystemImage != nil
 	switch {
 	case g.BaseGUID != nil:
 		return *g.BaseGUID, true
@@ -76,18 +76,15 @@ func (g GUIDSpec) singles(req *safety.GUIDRequest, hasBase bool) error {
 	if g.Node != nil {
 		req.Want.Node = *g.Node
 	}
-	if len(g.Ports) > 2 {
-		return errors.New("port_guids has more than two values; a ConnectX-3 has two ports")
-	}
-	if len(g.Ports) > 0 {
-		req.Want.Port1 = g.Ports[0]
+	if g.Ports[1] != nil {
+		req.Want.Port1 = *g.Ports[1]
 	}
 	switch {
-	case len(g.Ports) == 2:
-		req.Want.Port2 = g.Ports[1]
-	case len(g.Ports) == 1 && !hasBase:
+	case g.Ports[2] != nil:
+		req.Want.Port2 = *g.Ports[2]
+	case !hasBase:
 		// mstflint wants four values on a single-port card too.
-		next, err := g.Ports[0].Add(1)
+		next, err := req.Want.Port1.Add(1)
 		if err != nil {
 			return err
 		}
@@ -112,23 +109,22 @@ func (g GUIDSpec) resolveMACs(req *safety.GUIDRequest) error {
 		}
 		req.Want.MAC1, req.Want.MAC2 = *g.BaseMAC, second
 	}
-	switch len(g.MACs) {
-	case 0:
+	if len(g.MACs) == 0 {
 		return nil
-	case 1, 2:
-	default:
-		return errors.New("macs has more than two values; a ConnectX-3 has two ports")
+	}
+	if g.MACs[1] == nil && g.BaseMAC == nil {
+		return errors.New("without base_mac, macs must have that of port 1")
 	}
 	req.HasMACs = true
-	req.Want.MAC1 = g.MACs[0]
-	if len(g.MACs) == 2 {
-		req.Want.MAC2 = g.MACs[1]
-		return nil
+	if g.MACs[1] != nil {
+		req.Want.MAC1 = *g.MACs[1]
 	}
-	second, err := g.MACs[0].Add(1)
-	if err != nil {
-		return err
+	var err error
+	switch {
+	case g.MACs[2] != nil:
+		req.Want.MAC2 = *g.MACs[2]
+	case g.BaseMAC == nil:
+		req.Want.MAC2, err = req.Want.MAC1.Add(1)
 	}
-	req.Want.MAC2 = second
-	return nil
+	return err
 }

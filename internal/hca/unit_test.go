@@ -36,13 +36,17 @@ func TestGUIDSpec_Resolve(t *testing.T) {
 		"base MAC":            {spec: GUIDSpec{BaseMAC: &mac}, want: full},
 		"base GUID":           {spec: GUIDSpec{BaseGUID: &guid}, want: ib.GUIDSet{Node: guid, Port1: guid + 1, Port2: guid + 2, SystemImage: guid + 3}},
 		"both":                {spec: GUIDSpec{BaseGUID: ptr(guid + 16), BaseMAC: &mac}, want: ib.GUIDSet{Node: guid + 16, Port1: guid + 17, Port2: guid + 18, SystemImage: guid + 19, MAC1: mac, MAC2: mac + 1}},
-		"one by one":          {spec: GUIDSpec{Node: &guid, Ports: []ib.GUID{guid + 5, guid + 6}, SystemImage: ptr(guid + 9)}, want: ib.GUIDSet{Node: guid, Port1: guid + 5, Port2: guid + 6, SystemImage: guid + 9}},
-		"single port":         {spec: GUIDSpec{Node: &guid, Ports: []ib.GUID{guid + 1}}, want: ib.GUIDSet{Node: guid, Port1: guid + 1, Port2: guid + 2, SystemImage: guid}},
+		"one by one":          {spec: GUIDSpec{Node: &guid, Ports: map[int]*ib.GUID{1: ptr(guid + 5), 2: ptr(guid + 6)}, SystemImage: ptr(guid + 9)}, want: ib.GUIDSet{Node: guid, Port1: guid + 5, Port2: guid + 6, SystemImage: guid + 9}},
+		"single port":         {spec: GUIDSpec{Node: &guid, Ports: map[int]*ib.GUID{1: ptr(guid + 1)}}, want: ib.GUIDSet{Node: guid, Port1: guid + 1, Port2: guid + 2, SystemImage: guid}},
 		"base with exception": {spec: GUIDSpec{BaseGUID: &guid, SystemImage: &guid}, want: ib.GUIDSet{Node: guid, Port1: guid + 1, Port2: guid + 2, SystemImage: guid}},
-		"MACs":                {spec: GUIDSpec{MACs: []ib.MAC{mac}}, want: ib.GUIDSet{MAC1: mac, MAC2: mac + 1}},
+		"MACs":                {spec: GUIDSpec{MACs: map[int]*ib.MAC{1: &mac}}, want: ib.GUIDSet{MAC1: mac, MAC2: mac + 1}},
+		"base with port 2":    {spec: GUIDSpec{BaseGUID: &guid, Ports: map[int]*ib.GUID{2: ptr(guid + 9)}}, want: ib.GUIDSet{Node: guid, Port1: guid + 1, Port2: guid + 9, SystemImage: guid + 3}},
+		"base MAC, port 1":    {spec: GUIDSpec{BaseMAC: &mac, MACs: map[int]*ib.MAC{1: ptr(mac + 8)}}, want: ib.GUIDSet{Node: guid, Port1: guid + 1, Port2: guid + 2, SystemImage: guid + 3, MAC1: mac + 8, MAC2: mac + 1}},
+		"base MAC, port 2":    {spec: GUIDSpec{BaseMAC: &mac, MACs: map[int]*ib.MAC{2: ptr(mac + 8)}}, want: ib.GUIDSet{Node: guid, Port1: guid + 1, Port2: guid + 2, SystemImage: guid + 3, MAC1: mac, MAC2: mac + 8}},
 		"nothing":             {bad: "no GUID"},
 		"node alone":          {spec: GUIDSpec{Node: &guid}, bad: "port_guids"},
-		"three ports":         {spec: GUIDSpec{Node: &guid, Ports: []ib.GUID{1, 2, 3}}, bad: "two"},
+		"port 2 alone":        {spec: GUIDSpec{Node: &guid, Ports: map[int]*ib.GUID{2: &guid}}, bad: `port_guids["1"]`},
+		"MAC of port 2 alone": {spec: GUIDSpec{MACs: map[int]*ib.MAC{2: &mac}}, bad: "that of port 1"},
 	} {
 		got, err := c.spec.Resolve()
 		switch {

@@ -47,14 +47,14 @@ func TestBackup_isTakenWithoutTouchingTheCard(t *testing.T) {
 	if n, boots := w.Card(intel9).Flash.Operations(), w.Boots(intel9); n != 0 || boots != 1 {
 		t.Errorf("%d operations on the flash, %d boots", n, boots)
 	}
-	file := text(t, ws, backup, "path")
+	file := text(t, ws, backup, "image_path")
 	if found := backups(t, w); len(found) != 1 || found[0] != file {
 		t.Errorf("path is %s, on the disk are %v", file, found)
 	}
 	if psid, matches := ws.Get(backup, "psid"), ws.Get(backup, "matches_flash"); psid != card.PSIDEN || matches != true {
 		t.Errorf("PSID %v, matches %v", psid, matches)
 	}
-	if mac := ws.Get(backup, "macs", 0); mac != "e4:1d:2d:e4:4e:d0" {
+	if mac := ws.Get(backup, "macs", "1"); mac != "e4:1d:2d:e4:4e:d0" {
 		t.Errorf("MAC %v", mac)
 	}
 	unchanged(t, ws, cfg)
@@ -65,7 +65,7 @@ func TestBackup_isTakenWithoutTouchingTheCard(t *testing.T) {
 		t.Errorf("planned %s", got)
 	}
 	apply(t, ws, again)
-	if found := backups(t, w); len(found) != 2 || text(t, ws, backup, "path") == file {
+	if found := backups(t, w); len(found) != 2 || text(t, ws, backup, "image_path") == file {
 		t.Errorf("on the disk are %v", found)
 	}
 	unchanged(t, ws, again)
@@ -89,7 +89,7 @@ func TestBackup_thatIsDamagedOrMissingIsReplaced(t *testing.T) {
 		"empty":     func(file string) error { return os.Truncate(file, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			file := text(t, ws, backup, "path")
+			file := text(t, ws, backup, "image_path")
 			before := len(backups(t, w))
 			if err := harm(file); err != nil {
 				t.Fatal(err)
@@ -123,7 +123,7 @@ func TestBackup_destroyKeepsTheFiles(t *testing.T) {
 	t.Parallel()
 	w, ws, cfg := withBackup(t, nil)
 	apply(t, ws, cfg)
-	file := text(t, ws, backup, "path")
+	file := text(t, ws, backup, "image_path")
 	p := plan(t, ws, nil)
 	said, err := ws.Apply(context.Background(), p)
 	if err != nil || said.HasError() {
@@ -141,7 +141,7 @@ func TestBackup_importFindsTheNewestThatVerifies(t *testing.T) {
 	t.Parallel()
 	w, ws, cfg := withBackup(t, nil)
 	apply(t, ws, cfg)
-	first := text(t, ws, backup, "path")
+	first := text(t, ws, backup, "image_path")
 	apply(t, w.Workspace(), cfg)
 	if n := len(backups(t, w)); n != 2 {
 		t.Fatalf("%d backups", n)
@@ -160,7 +160,7 @@ func TestBackup_importFindsTheNewestThatVerifies(t *testing.T) {
 			t.Fatalf("import: %v\n%s", err, said)
 		}
 	}
-	if got := text(t, other, backup, "path"); got != first {
+	if got := text(t, other, backup, "image_path"); got != first {
 		t.Errorf("imported %s, want %s", got, first)
 	}
 	unchanged(t, other, cfg)

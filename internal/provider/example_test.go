@@ -74,7 +74,7 @@ func TestAccExample_labCrossflash(t *testing.T) {
 	t.Chdir(t.TempDir())
 	dir := config.StaticDirectory(source)
 	consented := exampleVariables(w, true)
-	intelPort := tfjsonpath.New("port_guids").AtSliceIndex(0)
+	intelPort := tfjsonpath.New("port_guids").AtMapKey("1")
 	updates := func(addresses ...string) resource.ConfigPlanChecks {
 		var checks []plancheck.PlanCheck
 		for _, a := range addresses {

@@ -70,7 +70,7 @@ func TestAccExample_labOEM(t *testing.T) {
 	labExample{
 		name: "oem",
 		checks: []statecheck.StateCheck{
-			state(`infiniband_card.card["dl360a"]`, knownvalue.StringExact("HP_9380110017"), "psid"),
+			state(`infiniband_card.card["dl360a"]`, knownvalue.StringExact("HP_9380110017"), "flash_psid"),
 			state(`infiniband_card.card["dl360a"]`, knownvalue.StringExact("103c:22f5"), "pci_subsystem_id"),
 			state(`infiniband_link_type.card["dl360b"]`, knownvalue.StringExact("ib"), "effective", "2"),
 			state(`infiniband_opensm.first`, knownvalue.StringExact("Active"), "port_state"),
@@ -105,7 +105,7 @@ func TestAccExample_labQLogic(t *testing.T) {
 		name: "qlogic",
 		checks: []statecheck.StateCheck{
 			state(`infiniband_card.card["arch-pc"]`, knownvalue.StringExact("InfiniPath_QLE7340"), "part_number"),
-			state(`infiniband_card.card["arch-pc"]`, knownvalue.Null(), "psid"),
+			state(`infiniband_card.card["arch-pc"]`, knownvalue.Null(), "flash_psid"),
 			state(`infiniband_card.card["arch-pc"]`, knownvalue.Null(), "running_version"),
 			state(`infiniband_card.card["arch-pc"]`, knownvalue.Null(), "running_psid"),
 			state(`infiniband_card.card["ubuntu-pc"]`, knownvalue.StringExact("ibp1s0"), "ports", "1", "netdev"),

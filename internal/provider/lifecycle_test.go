@@ -207,7 +207,7 @@ func TestPlan_codesThatNeedMoreThanOneHost(t *testing.T) {
 	}{
 		"one MAC for two cards":     {cfg.With("infiniband_guids.xeon2zfs", map[string]any{"base_mac": "e4:1d:2d:e4:4e:d0"}), "infiniband_guids.xeon2zfs", "GU006"},
 		"bases that overlap":        {cfg.With("infiniband_guids.xeon2zfs", map[string]any{"base_guid": "0xe41d2d0300e44ed2"}), "infiniband_guids.xeon2zfs", "GU00"},
-		"subnet manager on TrueNAS": {append(cfg, acctest.Resource{Type: "infiniband_opensm", Name: "nas", Attrs: map[string]any{"host": xeon2zfs, "port_guid": acctest.To("infiniband_guids.xeon2zfs", "port_guids", 1)}}), "infiniband_opensm.nas", "SM001"},
+		"subnet manager on TrueNAS": {append(cfg, acctest.Resource{Type: "infiniband_opensm", Name: "nas", Attrs: map[string]any{"host": xeon2zfs, "port_guid": acctest.To("infiniband_guids.xeon2zfs", "port_guids", "2")}}), "infiniband_opensm.nas", "SM001"},
 		"MTU above 9216 on TrueNAS": {cfg.With("infiniband_ipoib_interface.xeon2zfs", map[string]any{"mtu": 65520}), "infiniband_ipoib_interface.xeon2zfs", "IP008"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ func TestPlan_isEmptyAfterOperationalEdits(t *testing.T) {
 		"no hash of the image":    cfg.With("infiniband_firmware_image.intel9", map[string]any{"sha256": nil}),
 		"MAC with dashes":         cfg.With("infiniband_guids.intel9", map[string]any{"base_mac": "E4-1D-2D-E4-4E-D0"}),
 		"base GUID instead":       cfg.With("infiniband_guids.intel9", map[string]any{"base_mac": nil, "base_guid": "e41d:2d03:00e4:4ed0"}),
-		"GUIDs one by one":        cfg.With("infiniband_guids.intel9", map[string]any{"base_mac": nil, "node_guid": "0xe41d2d0300e44ed0", "system_image_guid": "0xe41d2d0300e44ed3", "port_guids": []any{"e41d2d0300e44ed1", "0xe41d2d0300e44ed2"}}),
+		"GUIDs one by one":        cfg.With("infiniband_guids.intel9", map[string]any{"base_mac": nil, "node_guid": "0xe41d2d0300e44ed0", "system_image_guid": "0xe41d2d0300e44ed3", "port_guids": map[string]any{"1": "e41d2d0300e44ed1", "2": "0xe41d2d0300e44ed2"}}),
 		"short PCI address":       cfg.With("infiniband_card.intel9", map[string]any{"pci_address": "01:00.0"}),
 		"card id spelled short":   cfg.With("infiniband_link_type.intel9", map[string]any{"card_id": "intel9/01:00.0"}),
 		"GUID of the SM's port":   cfg.With("infiniband_opensm.intel9", map[string]any{"port_guid": "e4:1d:2d:03:00:e4:4e:d1"}),

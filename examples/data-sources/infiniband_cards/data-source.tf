@@ -4,5 +4,5 @@ data "infiniband_cards" "all" {
 
 # Ethernet-only cards end in 23.
 output "cards" {
-  value = { for id, card in data.infiniband_cards.all.cards : id => "${coalesce(card.chip, "unknown")} ${coalesce(card.psid, "unreadable")}" }
+  value = { for id, card in data.infiniband_cards.all.cards : id => "${coalesce(card.chip, "unknown")} ${coalesce(card.flash_psid, "unreadable")}" }
 }

@@ -3,5 +3,5 @@ data "infiniband_firmware_image" "vpi" {
 }
 
 output "image" {
-  value = "${data.infiniband_firmware_image.vpi.psid} ${data.infiniband_firmware_image.vpi.firmware_version}"
+  value = "${data.infiniband_firmware_image.vpi.psid} ${data.infiniband_firmware_image.vpi.version}"
 }

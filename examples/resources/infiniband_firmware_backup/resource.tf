@@ -12,5 +12,5 @@ resource "infiniband_firmware_backup" "intel9" {
 }
 
 output "firmware_backup" {
-  value = infiniband_firmware_backup.intel9.path
+  value = infiniband_firmware_backup.intel9.image_path
 }

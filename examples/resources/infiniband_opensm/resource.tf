@@ -1,6 +1,6 @@
 resource "infiniband_opensm" "intel9" {
   host      = "intel9"
-  port_guid = "0xe41d2d0300e44ed1" # or infiniband_guids.intel9.port_guids[0]
+  port_guid = "0xe41d2d0300e44ed1" # or infiniband_guids.intel9.port_guids["1"]
   priority  = 14
 
   # A standby of this one takes over after 2 s × (2 + 2) = 8 s, not after a minute.

@@ -12,14 +12,14 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
-// ValidElements has the elements of a list or a set validate themselves, which
+// ValidElements has the elements of a map or a set validate themselves, which
 // the framework leaves to attributes, and refuses two spellings of one value in
 // a set.
 type ValidElements[K Kind] struct{}
 
 var (
-	_ validator.List = ValidElements[GUIDKind]{}
-	_ validator.Set  = ValidElements[GUIDKind]{}
+	_ validator.Map = ValidElements[GUIDKind]{}
+	_ validator.Set = ValidElements[GUIDKind]{}
 )
 
 // Description implements validator.Describer.
@@ -31,10 +31,10 @@ func (ValidElements[K]) Description(context.Context) string {
 // MarkdownDescription implements validator.Describer.
 func (v ValidElements[K]) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
-// ValidateList implements validator.List.
-func (v ValidElements[K]) ValidateList(_ context.Context, req validator.ListRequest, resp *validator.ListResponse) {
-	for i, e := range req.ConfigValue.Elements() {
-		v.element(&resp.Diagnostics, req.Path.AtListIndex(i), e)
+// ValidateMap implements validator.Map.
+func (v ValidElements[K]) ValidateMap(_ context.Context, req validator.MapRequest, resp *validator.MapResponse) {
+	for key, e := range req.ConfigValue.Elements() {
+		v.element(&resp.Diagnostics, req.Path.AtMapKey(key), e)
 	}
 }
 

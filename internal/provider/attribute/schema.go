@@ -2,7 +2,9 @@ package attribute
 
 import (
 	"context"
+	"strconv"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -53,7 +55,7 @@ func PortGUIDAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Required:            true,
 		CustomType:          GUIDType{},
-		MarkdownDescription: "GUID of the port, in any usual spelling; `infiniband_guids.….port_guids[0]` is that of port 1. Another port is another object.",
+		MarkdownDescription: "GUID of the port, in any usual spelling; `infiniband_guids.….port_guids[\"1\"]` is that of port 1. Another port is another object.",
 		PlanModifiers:       []planmodifier.String{ReplaceIfOther[GUIDKind]()},
 	}
 }
@@ -131,6 +133,22 @@ func ComputedBool(description string) schema.BoolAttribute {
 // ComputedInt is a computed number.
 func ComputedInt(description string) schema.Int64Attribute {
 	return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+}
+
+// ByPortAttribute is an argument with one value for each port that it names, by the
+// port's number.
+func ByPortAttribute[K Kind](description string) schema.MapAttribute {
+	return schema.MapAttribute{
+		Optional: true, Computed: true, ElementType: TextType[K]{}, MarkdownDescription: description,
+		Validators: []validator.Map{
+			mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.OneOf("1", "2")), mapvalidator.NoNullValues(), ValidElements[K]{},
+		},
+	}
+}
+
+// ComputedByPort is a computed map of values by port number.
+func ComputedByPort[K Kind](description string) schema.MapAttribute {
+	return schema.MapAttribute{Computed: true, ElementType: TextType[K]{}, MarkdownDescription: description}
 }
 
 // ComputedList is a computed list of values of type t.
@@ -256,13 +274,16 @@ func StringList(values []string) types.List {
 	return types.ListValueMust(types.StringType, elems)
 }
 
-// TextList returns a list of values of one kind.
-func TextList[K Kind](values []Text[K]) types.List {
-	elems := make([]attr.Value, len(values))
+// ByPort returns values of ports by their numbers, the first of port 1. A port
+// without a value has no entry.
+func ByPort[K Kind](values ...Text[K]) types.Map {
+	elems := make(map[string]attr.Value, len(values))
 	for i, v := range values {
-		elems[i] = v
+		if !v.IsNull() {
+			elems[strconv.Itoa(i+1)] = v
+		}
 	}
-	return types.ListValueMust(TextType[K]{}, elems)
+	return types.MapValueMust(TextType[K]{}, elems)
 }
 
 // StringMap returns a map of strings.

@@ -26,12 +26,12 @@ func (m *model) recorded() ib.Identity {
 		}
 		who.MACs, who.GUIDs = token.MACs, token.GUIDs
 	}
-	for _, v := range m.MACs.Elements() {
+	for _, v := range m.FlashMACs.Elements() {
 		if mac, err := ib.ParseMAC(attribute.StringOf(v)); err == nil {
 			who.MACs = append(who.MACs, mac)
 		}
 	}
-	for _, text := range append([]string{m.NodeGUID.ValueString()}, texts(m.PortGUIDs)...) {
+	for _, text := range m.guids() {
 		if guid, err := ib.ParseGUID(text); err == nil {
 			who.GUIDs = append(who.GUIDs, guid)
 		}
@@ -39,10 +39,22 @@ func (m *model) recorded() ib.Identity {
 	return who
 }
 
-func texts(list types.List) []string {
-	var all []string
-	for _, v := range list.Elements() {
+// guids are those in flash; of a card whose flash no tool reads, those that it uses.
+func (m *model) guids() []string {
+	all := []string{m.FlashNode.ValueString()}
+	for _, v := range m.FlashPorts.Elements() {
 		all = append(all, attribute.StringOf(v))
+	}
+	if !m.FlashPSID.IsNull() {
+		return all
+	}
+	all = append(all, m.NodeGUID.ValueString())
+	for _, v := range m.Ports.Elements() {
+		port, ok := v.(types.Object)
+		// The GUID of an Ethernet port is made from its MAC.
+		if ok && attribute.StringOf(port.Attributes()["link_layer"]) == "InfiniBand" {
+			all = append(all, attribute.StringOf(port.Attributes()["port_guid"]))
+		}
 	}
 	return all
 }

@@ -30,7 +30,7 @@ type model struct {
 	Livefish       types.Bool        `tfsdk:"livefish"`
 	Driver         types.String      `tfsdk:"driver"`
 	RDMADevice     types.String      `tfsdk:"rdma_device"`
-	PSID           attribute.PSID    `tfsdk:"psid"`
+	FlashPSID      attribute.PSID    `tfsdk:"flash_psid"`
 	FlashVersion   attribute.Version `tfsdk:"flash_version"`
 	RunningPSID    attribute.PSID    `tfsdk:"running_psid"`
 	RunningVersion attribute.Version `tfsdk:"running_version"`
@@ -38,9 +38,11 @@ type model struct {
 	Security       types.String      `tfsdk:"security_attributes"`
 	FlashError     types.String      `tfsdk:"flash_error"`
 	NodeGUID       attribute.GUID    `tfsdk:"node_guid"`
-	PortGUIDs      types.List        `tfsdk:"port_guids"`
 	SystemGUID     attribute.GUID    `tfsdk:"system_image_guid"`
-	MACs           types.List        `tfsdk:"macs"`
+	FlashNode      attribute.GUID    `tfsdk:"flash_node_guid"`
+	FlashPorts     types.Map         `tfsdk:"flash_port_guids"`
+	FlashSystem    attribute.GUID    `tfsdk:"flash_system_image_guid"`
+	FlashMACs      types.Map         `tfsdk:"flash_macs"`
 	PCIe           types.Object      `tfsdk:"pcie"`
 	Ports          types.Map         `tfsdk:"ports"`
 }
@@ -64,12 +66,10 @@ func (m *model) observe(ref attribute.CardRef, c *inventory.Card, now ib.Identit
 	m.RunningVersion = attribute.VersionString(c.RunningFW)
 	m.FlashError = attribute.OrNull(c.FlashError)
 	m.observeFlash(c.Flash)
-	if a, ok := c.Adapter(); ok && a.Firmware != "" {
-		m.observeRunning(c)
-	}
+	m.NodeGUID, m.SystemGUID = attribute.GUIDText(c.NodeGUID), attribute.GUIDText(c.SystemGUID)
 	m.PCIe = types.ObjectValueMust(pcieTypes, map[string]attr.Value{
-		"width":     types.Int64Value(int64(c.PCIe.Width)),
-		"max_width": types.Int64Value(int64(c.PCIe.MaxWidth)),
+		"lanes":     types.Int64Value(int64(c.PCIe.Width)),
+		"max_lanes": types.Int64Value(int64(c.PCIe.MaxWidth)),
 		"speed":     attribute.OrNull(c.PCIe.Speed),
 		"max_speed": attribute.OrNull(c.PCIe.MaxSpeed),
 	})
@@ -95,39 +95,28 @@ func chipName(c *inventory.Card) string {
 	return c.Chip.Name
 }
 
-// observeRunning fills the identity of a card whose flash no tool can read from what
-// its driver shows.
-func (m *model) observeRunning(c *inventory.Card) {
-	m.NodeGUID, m.SystemGUID = attribute.GUIDText(c.NodeGUID), attribute.GUIDText(c.SystemGUID)
-	ports := make([]attribute.GUID, 0, len(c.Ports))
-	for _, p := range c.Ports {
-		ports = append(ports, attribute.GUIDText(p.PortGUID))
-	}
-	m.PortGUIDs, m.MACs = attribute.TextList(ports), attribute.TextList([]attribute.MAC{})
-}
-
 func (m *model) observeFlash(f *inventory.Flash) {
 	if f == nil {
 		f = &inventory.Flash{}
 	}
-	m.PSID = attribute.PSIDText(f.PSID)
+	m.FlashPSID = attribute.PSIDText(f.PSID)
 	m.FlashVersion = attribute.VersionText(f.FW)
 	m.ImageFormat = attribute.OrNull(f.ImageType)
 	m.Security = attribute.OrNull(f.SecurityAttrs)
-	m.NodeGUID = attribute.GUIDText(f.GUIDs.Node)
-	m.SystemGUID = attribute.GUIDText(f.GUIDs.SystemImage)
-	m.PortGUIDs = attribute.TextList([]attribute.GUID{attribute.GUIDText(f.GUIDs.Port1), attribute.GUIDText(f.GUIDs.Port2)})
-	m.MACs = attribute.TextList([]attribute.MAC{attribute.MACText(f.GUIDs.MAC1), attribute.MACText(f.GUIDs.MAC2)})
+	m.FlashNode = attribute.GUIDText(f.GUIDs.Node)
+	m.FlashSystem = attribute.GUIDText(f.GUIDs.SystemImage)
+	m.FlashPorts = attribute.ByPort(attribute.GUIDText(f.GUIDs.Port1), attribute.GUIDText(f.GUIDs.Port2))
+	m.FlashMACs = attribute.ByPort(attribute.MACText(f.GUIDs.MAC1), attribute.MACText(f.GUIDs.MAC2))
 }
 
 // keepFlash takes what was read of the flash before; the card was not asked now.
 func (m *model) keepFlash(before model) {
-	m.PSID, m.FlashVersion, m.ImageFormat, m.Security = before.PSID, before.FlashVersion, before.ImageFormat, before.Security
-	m.NodeGUID, m.SystemGUID, m.PortGUIDs, m.MACs = before.NodeGUID, before.SystemGUID, before.PortGUIDs, before.MACs
+	m.FlashPSID, m.FlashVersion, m.ImageFormat, m.Security = before.FlashPSID, before.FlashVersion, before.ImageFormat, before.Security
+	m.FlashNode, m.FlashSystem, m.FlashPorts, m.FlashMACs = before.FlashNode, before.FlashSystem, before.FlashPorts, before.FlashMACs
 }
 
 var pcieTypes = map[string]attr.Type{
-	"width": types.Int64Type, "max_width": types.Int64Type, "speed": types.StringType, "max_speed": types.StringType,
+	"lanes": types.Int64Type, "max_lanes": types.Int64Type, "speed": types.StringType, "max_speed": types.StringType,
 }
 
 func portsValue(ports []inventory.Port) types.Map {

@@ -25,8 +25,8 @@ var portTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
 
 var cardTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"host": types.StringType, "pci_address": attribute.PCIType{}, "chip": types.StringType, "part_number": types.StringType,
-	"serial_number": types.StringType, "driver": types.StringType, "psid": attribute.PSIDType{}, "flash_version": attribute.VersionType{},
-	"running_psid": attribute.PSIDType{}, "running_version": attribute.VersionType{}, "node_guid": attribute.GUIDType{}, "ports": types.MapType{ElemType: portTypes},
+	"serial_number": types.StringType, "driver": types.StringType, "flash_psid": attribute.PSIDType{}, "flash_version": attribute.VersionType{},
+	"running_psid": attribute.PSIDType{}, "running_version": attribute.VersionType{}, "flash_node_guid": attribute.GUIDType{}, "ports": types.MapType{ElemType: portTypes},
 }}
 
 func (m *model) names() []string {
@@ -67,9 +67,9 @@ func cardValue(host string, c *inventory.Card) types.Object {
 	return types.ObjectValueMust(cardTypes.AttrTypes, map[string]attr.Value{
 		"host": types.StringValue(host), "pci_address": attribute.PCIText(c.PCI), "chip": attribute.OrNull(c.Chip.Name),
 		"part_number": attribute.OrNull(c.PartNumber), "serial_number": attribute.OrNull(c.SerialNumber), "driver": attribute.OrNull(c.Driver),
-		"psid": attribute.PSIDText(flash.PSID), "flash_version": attribute.VersionText(flash.FW),
+		"flash_psid": attribute.PSIDText(flash.PSID), "flash_version": attribute.VersionText(flash.FW),
 		"running_psid": attribute.PSIDText(c.RunningPSID), "running_version": attribute.VersionString(c.RunningFW),
-		"node_guid": attribute.GUIDText(flash.GUIDs.Node), "ports": types.MapValueMust(portTypes, ports),
+		"flash_node_guid": attribute.GUIDText(flash.GUIDs.Node), "ports": types.MapValueMust(portTypes, ports),
 	})
 }
 

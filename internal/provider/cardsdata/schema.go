@@ -33,11 +33,11 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 					"part_number":     text("Part number."),
 					"serial_number":   text("Serial number; null if it cannot be read."),
 					"driver":          text("Kernel driver; null if none is bound."),
-					"psid":            schema.StringAttribute{Computed: true, CustomType: attribute.PSIDType{}, MarkdownDescription: "PSID in flash."},
+					"flash_psid":      schema.StringAttribute{Computed: true, CustomType: attribute.PSIDType{}, MarkdownDescription: "PSID in flash."},
 					"flash_version":   schema.StringAttribute{Computed: true, CustomType: attribute.VersionType{}, MarkdownDescription: "Firmware version in flash."},
 					"running_psid":    schema.StringAttribute{Computed: true, CustomType: attribute.PSIDType{}, MarkdownDescription: "PSID that the card runs."},
 					"running_version": schema.StringAttribute{Computed: true, CustomType: attribute.VersionType{}, MarkdownDescription: "Firmware version that the card runs."},
-					"node_guid":       schema.StringAttribute{Computed: true, CustomType: attribute.GUIDType{}, MarkdownDescription: "Node GUID in flash; null if it was never set."},
+					"flash_node_guid": schema.StringAttribute{Computed: true, CustomType: attribute.GUIDType{}, MarkdownDescription: "Node GUID in flash; null if it was never set."},
 					"ports": schema.MapNestedAttribute{
 						Computed:            true,
 						MarkdownDescription: "Ports by number.",

@@ -16,13 +16,15 @@ type model struct {
 	CardIdentity types.String     `tfsdk:"card_identity"`
 	Triggers     types.Map        `tfsdk:"triggers"`
 
-	Path         types.String      `tfsdk:"path"`
+	ImagePath    types.String      `tfsdk:"image_path"`
 	SHA256       types.String      `tfsdk:"sha256"`
 	Size         types.Int64       `tfsdk:"size"`
 	PSID         attribute.PSID    `tfsdk:"psid"`
 	Version      attribute.Version `tfsdk:"version"`
-	GUIDs        types.List        `tfsdk:"guids"`
-	MACs         types.List        `tfsdk:"macs"`
+	NodeGUID     attribute.GUID    `tfsdk:"node_guid"`
+	PortGUIDs    types.Map         `tfsdk:"port_guids"`
+	SystemGUID   attribute.GUID    `tfsdk:"system_image_guid"`
+	MACs         types.Map         `tfsdk:"macs"`
 	Taken        types.String      `tfsdk:"taken"`
 	MatchesFlash types.Bool        `tfsdk:"matches_flash"`
 }
@@ -32,11 +34,12 @@ func (m *model) fill(ref attribute.CardRef, b backup.Backup) {
 	r := b.Record
 	g := r.GUIDs
 	m.ID = types.StringValue(ref.String())
-	m.Path = types.StringValue(b.File())
+	m.ImagePath = types.StringValue(b.File())
 	m.SHA256, m.Size = types.StringValue(r.SHA256), types.Int64Value(r.Size)
 	m.PSID, m.Version = attribute.PSIDText(b.Image.PSID), attribute.VersionText(b.Image.FWVersion)
-	m.GUIDs = attribute.StringList([]string{g.Node.String(), g.Port1.String(), g.Port2.String(), g.SystemImage.String()})
-	m.MACs = attribute.StringList([]string{g.MAC1.String(), g.MAC2.String()})
+	m.NodeGUID, m.SystemGUID = attribute.GUIDText(g.Node), attribute.GUIDText(g.SystemImage)
+	m.PortGUIDs = attribute.ByPort(attribute.GUIDText(g.Port1), attribute.GUIDText(g.Port2))
+	m.MACs = attribute.ByPort(attribute.MACText(g.MAC1), attribute.MACText(g.MAC2))
 	m.Taken = types.StringValue(r.Taken.UTC().Format(time.RFC3339))
 }
 

@@ -89,5 +89,5 @@ func (r *Resource) assess(ctx context.Context, id attribute.CardID, recorded typ
 
 func (m *model) warnForgotten(diags *diag.Diagnostics) {
 	diagnostic.AddForgotten(diags, "firmware backup of card", m.CardID.ValueString(),
-		"The files stay in "+m.Path.ValueString()+" and beside it. Delete them by hand if they are not wanted any more.")
+		"The files stay in "+m.ImagePath.ValueString()+" and beside it. Delete them by hand if they are not wanted any more.")
 }

@@ -139,7 +139,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 
 // open reads the backup of the state and says why it cannot be relied on.
 func (r *Resource) open(state model, snap *inventory.Snapshot, card *inventory.Card) (taken backup.Backup, why string) {
-	taken, err := r.Cards.OpenBackup(filepath.Dir(state.Path.ValueString()))
+	taken, err := r.Cards.OpenBackup(filepath.Dir(state.ImagePath.ValueString()))
 	switch {
 	case err != nil:
 		return taken, diagnostic.Sentence(err.Error())

@@ -6,21 +6,22 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 // facts are the computed attributes that resource and data source share.
 type facts struct {
 	Format         types.String      `tfsdk:"format"`
-	Version        attribute.Version `tfsdk:"firmware_version"`
+	Version        attribute.Version `tfsdk:"version"`
 	ProductVersion types.String      `tfsdk:"product_version"`
 	ReleaseDate    types.String      `tfsdk:"release_date"`
 	PSID           attribute.PSID    `tfsdk:"psid"`
 	HardwareIDs    types.List        `tfsdk:"hardware_ids"`
 	Failsafe       types.Bool        `tfsdk:"failsafe"`
-	GUIDs          types.List        `tfsdk:"guids"`
-	MACs           types.List        `tfsdk:"macs"`
+	NodeGUID       attribute.GUID    `tfsdk:"node_guid"`
+	PortGUIDs      types.Map         `tfsdk:"port_guids"`
+	SystemGUID     attribute.GUID    `tfsdk:"system_image_guid"`
+	MACs           types.Map         `tfsdk:"macs"`
 	Identity       types.String      `tfsdk:"identity"`
 	Size           types.Int64       `tfsdk:"size"`
 	Checksum       types.String      `tfsdk:"checksum"`
@@ -65,23 +66,14 @@ func factsOf(f file) facts {
 		PSID:           attribute.PSIDText(img.PSID),
 		HardwareIDs:    attribute.StringList(ids),
 		Failsafe:       types.BoolValue(img.Failsafe),
-		GUIDs:          attribute.StringList(texts(g.Node, g.Port1, g.Port2, g.SystemImage)),
-		MACs:           attribute.StringList(texts(g.MAC1, g.MAC2)),
+		NodeGUID:       attribute.GUIDText(g.Node),
+		PortGUIDs:      attribute.ByPort(attribute.GUIDText(g.Port1), attribute.GUIDText(g.Port2)),
+		SystemGUID:     attribute.GUIDText(g.SystemImage),
+		MACs:           attribute.ByPort(attribute.MACText(g.MAC1), attribute.MACText(g.MAC2)),
 		Identity:       types.StringValue(string(img.Identity)),
 		Size:           types.Int64Value(f.size),
 		Checksum:       attribute.OrNull(img.Checksum),
 	}
-}
-
-func texts[T interface {
-	ib.GUID | ib.MAC
-	fmt.Stringer
-}](values ...T) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = v.String()
-	}
-	return out
 }
 
 // fill sets everything that follows from the file.

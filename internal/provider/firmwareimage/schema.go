@@ -80,21 +80,26 @@ const (
 	listFact
 	psidFact
 	versionFact
+	guidFact
+	portGUIDsFact
+	macsFact
 )
 
 var factDescriptions = map[string]fact{
-	"format":           {textFact, "Container format: `FS2` for ConnectX-3 and ConnectX-3 Pro."},
-	"firmware_version": {versionFact, "Firmware version, `2.42.5000`."},
-	"product_version":  {textFact, "Product version as the vendor wrote it; null if the image has none."},
-	"release_date":     {textFact, "Release date, `2017-09-05`; null if the image has none."},
-	"psid":             {psidFact, "PSID: the board that the image was made for."},
-	"hardware_ids":     {listFact, "Hardware ids of the chips that the image is for, such as `0x1f7 rev 0`."},
-	"failsafe":         {boolFact, "Whether the image is made for a flash with two slots, of which one always boots."},
-	"guids":            {listFact, "GUIDs in the image: node, port 1, port 2, system image. A vendor's file holds placeholders."},
-	"macs":             {listFact, "MAC addresses in the image."},
-	"identity":         {textFact, "Whose GUIDs these are: `placeholder` (a vendor's file), `blank`, `none`, or `unique` (a backup of one card)."},
-	"size":             {intFact, "Size of the file in bytes."},
-	"checksum":         {textFact, "Checksum over the image without its identity, as the vendor's tool prints it."},
+	"format":            {textFact, "Container format: `FS2` for ConnectX-3 and ConnectX-3 Pro."},
+	"version":           {versionFact, "Firmware version, `2.42.5000`."},
+	"product_version":   {textFact, "Product version as the vendor wrote it; null if the image has none."},
+	"release_date":      {textFact, "Release date, `2017-09-05`; null if the image has none."},
+	"psid":              {psidFact, "PSID: the board that the image was made for."},
+	"hardware_ids":      {listFact, "Hardware ids of the chips that the image is for, such as `0x1f7 rev 0`."},
+	"failsafe":          {boolFact, "Whether the image is made for a flash with two slots, of which one always boots."},
+	"node_guid":         {guidFact, "Node GUID in the image. A vendor's file holds placeholders; see `identity`."},
+	"port_guids":        {portGUIDsFact, "Port GUIDs in the image, by port."},
+	"system_image_guid": {guidFact, "System image GUID in the image."},
+	"macs":              {macsFact, "MAC addresses in the image, by port."},
+	"identity":          {textFact, "Whose GUIDs these are: `placeholder` (a vendor's file), `blank`, `none`, or `unique` (a backup of one card)."},
+	"size":              {intFact, "Size of the file in bytes."},
+	"checksum":          {textFact, "Checksum over the image without its identity, as the vendor's tool prints it."},
 }
 
 func (f fact) resourceAttribute() schema.Attribute {
@@ -109,6 +114,12 @@ func (f fact) resourceAttribute() schema.Attribute {
 		return attribute.ComputedPSID(f.description)
 	case versionFact:
 		return attribute.ComputedVersion(f.description)
+	case guidFact:
+		return attribute.ComputedGUID(f.description)
+	case portGUIDsFact:
+		return attribute.ComputedByPort[attribute.GUIDKind](f.description)
+	case macsFact:
+		return attribute.ComputedByPort[attribute.MACKind](f.description)
 	case textFact:
 	}
 	return attribute.Computed(f.description)
@@ -126,6 +137,12 @@ func (f fact) dataSourceAttribute() dsschema.Attribute {
 		return dsschema.StringAttribute{Computed: true, CustomType: attribute.PSIDType{}, MarkdownDescription: f.description}
 	case versionFact:
 		return dsschema.StringAttribute{Computed: true, CustomType: attribute.VersionType{}, MarkdownDescription: f.description}
+	case guidFact:
+		return dsschema.StringAttribute{Computed: true, CustomType: attribute.GUIDType{}, MarkdownDescription: f.description}
+	case portGUIDsFact:
+		return dsschema.MapAttribute{Computed: true, ElementType: attribute.GUIDType{}, MarkdownDescription: f.description}
+	case macsFact:
+		return dsschema.MapAttribute{Computed: true, ElementType: attribute.MACType{}, MarkdownDescription: f.description}
 	case textFact:
 	}
 	return dsschema.StringAttribute{Computed: true, MarkdownDescription: f.description}

@@ -63,7 +63,7 @@ type guidsFromBase struct{}
 
 type guidSet struct {
 	NodeGUID   types.String `tfsdk:"node_guid"`
-	PortGUIDs  types.List   `tfsdk:"port_guids"`
+	PortGUIDs  types.Map    `tfsdk:"port_guids"`
 	SystemGUID types.String `tfsdk:"system_image_guid"`
 }
 
@@ -74,13 +74,13 @@ func (guidsFromBase) Metadata(_ context.Context, _ function.MetadataRequest, res
 func (guidsFromBase) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary: "GUIDs of a card by their base",
-		MarkdownDescription: "Lays out the GUIDs of a ConnectX-3 as the vendor's tool does: node, port 1, port 2 and system image are the base plus 0 to 3. " +
+		MarkdownDescription: "Lays out the GUIDs of a ConnectX-3 as the vendor's tool does: node, port 1, port 2 and system image are the base plus 0 to 3; `port_guids` has them by port. " +
 			"A base that would wrap around is an error.",
 		Parameters: []function.Parameter{function.StringParameter{
 			Name: "base_guid", CustomType: attribute.GUIDType{}, MarkdownDescription: "The node GUID, in any usual spelling.",
 		}},
 		Return: function.ObjectReturn{AttributeTypes: map[string]attr.Type{
-			"node_guid": types.StringType, "port_guids": types.ListType{ElemType: types.StringType}, "system_image_guid": types.StringType,
+			"node_guid": types.StringType, "port_guids": types.MapType{ElemType: types.StringType}, "system_image_guid": types.StringType,
 		}},
 	}
 }
@@ -102,7 +102,7 @@ func (guidsFromBase) Run(ctx context.Context, req function.RunRequest, resp *fun
 	}
 	resp.Error = resp.Result.Set(ctx, guidSet{
 		NodeGUID:   types.StringValue(node.String()),
-		PortGUIDs:  attribute.StringList([]string{port1.String(), port2.String()}),
+		PortGUIDs:  attribute.StringMap(map[string]string{"1": port1.String(), "2": port2.String()}),
 		SystemGUID: types.StringValue(system.String()),
 	})
 }

@@ -1,6 +1,9 @@
 package guids
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -18,8 +21,8 @@ type model struct {
 	BaseGUID        attribute.GUID     `tfsdk:"base_guid"`
 	NodeGUID        attribute.GUID     `tfsdk:"node_guid"`
 	SystemGUID      attribute.GUID     `tfsdk:"system_image_guid"`
-	PortGUIDs       types.List         `tfsdk:"port_guids"`
-	MACs            types.List         `tfsdk:"macs"`
+	PortGUIDs       types.Map          `tfsdk:"port_guids"`
+	MACs            types.Map          `tfsdk:"macs"`
 	AllowManagement types.String       `tfsdk:"allow_management_path"`
 	Activation      types.String       `tfsdk:"activation"`
 	Timeout         attribute.Duration `tfsdk:"timeout"`
@@ -30,7 +33,7 @@ type model struct {
 }
 
 var effectiveTypes = map[string]attr.Type{
-	"node_guid": attribute.GUIDType{}, "port_guids": types.ListType{ElemType: attribute.GUIDType{}}, "system_image_guid": attribute.GUIDType{},
+	"node_guid": attribute.GUIDType{}, "port_guids": types.MapType{ElemType: attribute.GUIDType{}}, "system_image_guid": attribute.GUIDType{},
 }
 
 // known reports whether everything that the verdict needs is known.
@@ -45,11 +48,11 @@ func (m *model) valuesKnown() bool {
 			return false
 		}
 	}
-	for _, list := range []types.List{m.PortGUIDs, m.MACs} {
-		if list.IsUnknown() {
+	for _, byPort := range []types.Map{m.PortGUIDs, m.MACs} {
+		if byPort.IsUnknown() {
 			return false
 		}
-		for _, v := range list.Elements() {
+		for _, v := range byPort.Elements() {
 			if v.IsUnknown() {
 				return false
 			}
@@ -93,18 +96,21 @@ func optional[K attribute.Kind, T any](v attribute.Text[K], parse func(string) (
 	return &out, err
 }
 
-func elements[K attribute.Kind, T any](list types.List, parse func(string) (T, error)) ([]T, error) {
-	out := make([]T, 0, len(list.Elements()))
-	for _, v := range list.Elements() {
+// elements reads the values that are given, by port.
+func elements[K attribute.Kind, T any](values types.Map, parse func(string) (T, error)) (map[int]*T, error) {
+	out := make(map[int]*T, len(values.Elements()))
+	for key, v := range values.Elements() {
+		port, err := strconv.Atoi(key)
+		if err != nil {
+			return nil, fmt.Errorf("invalid port %q: want a number", key)
+		}
 		text, ok := v.(attribute.Text[K])
 		if !ok {
 			continue
 		}
-		one, err := parse(text.ValueString())
-		if err != nil {
+		if out[port], err = optional(text, parse); err != nil {
 			return nil, err
 		}
-		out = append(out, one)
 	}
 	return out, nil
 }
@@ -114,8 +120,8 @@ func elements[K attribute.Kind, T any](list types.List, parse func(string) (T, e
 func (m *model) setIdentity(set ib.GUIDSet) {
 	keepGUID(&m.NodeGUID, attribute.GUIDText(set.Node))
 	keepGUID(&m.SystemGUID, attribute.GUIDText(set.SystemImage))
-	m.PortGUIDs = keepList(m.PortGUIDs, []attribute.GUID{attribute.GUIDText(set.Port1), attribute.GUIDText(set.Port2)})
-	m.MACs = keepList(m.MACs, []attribute.MAC{attribute.MACText(set.MAC1), attribute.MACText(set.MAC2)})
+	m.PortGUIDs = keepByPort[attribute.GUIDKind](m.PortGUIDs, attribute.ByPort(attribute.GUIDText(set.Port1), attribute.GUIDText(set.Port2)))
+	m.MACs = keepByPort[attribute.MACKind](m.MACs, attribute.ByPort(attribute.MACText(set.MAC1), attribute.MACText(set.MAC2)))
 	m.keepBases(set)
 }
 
@@ -125,15 +131,16 @@ func keepGUID(to *attribute.GUID, v attribute.GUID) {
 	}
 }
 
-// keepList keeps the old list if its elements mean the same; a list of one port
-// stays one.
-func keepList[K attribute.Kind](old types.List, values []attribute.Text[K]) types.List {
-	if old.IsNull() || old.IsUnknown() || len(old.Elements()) == 0 || len(old.Elements()) > len(values) {
-		return attribute.TextList(values)
+// keepByPort keeps the old values if they mean the same: core wants a plan to name
+// the ports that the configuration names, and no other.
+func keepByPort[K attribute.Kind](old, now types.Map) types.Map {
+	if len(old.Elements()) == 0 {
+		return now
 	}
-	for i, v := range old.Elements() {
-		if text, ok := v.(attribute.Text[K]); !ok || !text.Same(values[i]) {
-			return attribute.TextList(values)
+	for port, v := range old.Elements() {
+		was, _ := v.(attribute.Text[K])
+		if is, ok := now.Elements()[port].(attribute.Text[K]); !ok || !was.Same(is) {
+			return now
 		}
 	}
 	return old
@@ -173,14 +180,8 @@ func (m *model) observe(ref attribute.CardRef, s hca.GUIDState) {
 }
 
 func effective(set ib.GUIDSet) types.Object {
-	var ports []attribute.GUID
-	for _, g := range []ib.GUID{set.Port1, set.Port2} {
-		if !g.IsZero() {
-			ports = append(ports, attribute.GUIDText(g))
-		}
-	}
 	return types.ObjectValueMust(effectiveTypes, map[string]attr.Value{
-		"node_guid": attribute.GUIDText(set.Node), "port_guids": attribute.TextList(ports), "system_image_guid": attribute.GUIDText(set.SystemImage),
+		"node_guid": attribute.GUIDText(set.Node), "port_guids": attribute.ByPort(attribute.GUIDText(set.Port1), attribute.GUIDText(set.Port2)), "system_image_guid": attribute.GUIDText(set.SystemImage),
 	})
 }
 
@@ -209,12 +210,12 @@ func (m *model) plan(ref attribute.CardRef, req safety.GUIDRequest, prior model)
 		m.BaseMAC, m.MACs = attribute.UnknownText[attribute.MACKind](), prior.MACs
 	}
 	m.setIdentity(set)
-	// A list of one port does not say what the other one has.
-	if !req.HasGUIDs && len(prior.PortGUIDs.Elements()) != 2 {
-		m.PortGUIDs = types.ListUnknown(attribute.GUIDType{})
+	// One port does not say what the other one has.
+	if !req.HasGUIDs && len(prior.PortGUIDs.Elements()) == 1 {
+		m.PortGUIDs = types.MapUnknown(attribute.GUIDType{})
 	}
-	if !req.HasMACs && len(prior.MACs.Elements()) != 2 {
-		m.MACs = types.ListUnknown(attribute.MACType{})
+	if !req.HasMACs && len(prior.MACs.Elements()) == 1 {
+		m.MACs = types.MapUnknown(attribute.MACType{})
 	}
 }
 
@@ -223,10 +224,10 @@ func (m *model) planNew(req safety.GUIDRequest) {
 	m.setIdentity(req.Want)
 	if !req.HasGUIDs {
 		m.BaseGUID, m.NodeGUID, m.SystemGUID = attribute.UnknownText[attribute.GUIDKind](), attribute.UnknownText[attribute.GUIDKind](), attribute.UnknownText[attribute.GUIDKind]()
-		m.PortGUIDs = types.ListUnknown(attribute.GUIDType{})
+		m.PortGUIDs = types.MapUnknown(attribute.GUIDType{})
 	}
 	if !req.HasMACs {
-		m.BaseMAC, m.MACs = attribute.UnknownText[attribute.MACKind](), types.ListUnknown(attribute.MACType{})
+		m.BaseMAC, m.MACs = attribute.UnknownText[attribute.MACKind](), types.MapUnknown(attribute.MACType{})
 	}
 }
 
@@ -237,41 +238,31 @@ func (m *model) identity() ib.GUIDSet {
 	// What a state holds has been parsed before.
 	set.Node, _ = attribute.GUIDOf(m.NodeGUID)
 	set.SystemImage, _ = attribute.GUIDOf(m.SystemGUID)
-	guids, _ := elements[attribute.GUIDKind](m.PortGUIDs, orZero(ib.ParseGUID))
-	macs, _ := elements[attribute.MACKind](m.MACs, orZero(ib.ParseMAC))
-	for i, to := range []*ib.GUID{&set.Port1, &set.Port2} {
-		if i < len(guids) {
-			*to = guids[i]
-		}
-	}
-	for i, to := range []*ib.MAC{&set.MAC1, &set.MAC2} {
-		if i < len(macs) {
-			*to = macs[i]
-		}
-	}
+	guids, _ := elements[attribute.GUIDKind](m.PortGUIDs, ib.ParseGUID)
+	macs, _ := elements[attribute.MACKind](m.MACs, ib.ParseMAC)
+	set.Port1, set.Port2 = orZero(guids[1]), orZero(guids[2])
+	set.MAC1, set.MAC2 = orZero(macs[1]), orZero(macs[2])
 	return set
 }
 
-// orZero reads an element that is null as zero.
-func orZero[T any](parse func(string) (T, error)) func(string) (T, error) {
-	return func(s string) (T, error) {
-		if s == "" {
-			var zero T
-			return zero, nil
-		}
-		return parse(s)
+// orZero is a value that may be missing.
+func orZero[T any](v *T) T {
+	if v == nil {
+		var zero T
+		return zero
 	}
+	return *v
 }
 
 // holds reports whether the state is of the configured card and has what is asked
 // for, and nothing waits for a restart that is asked for, too.
 func (m *model) holds(config model, req safety.GUIDRequest) bool {
 	have, want := m.identity(), req.Want
-	if len(m.PortGUIDs.Elements()) == 1 {
-		want.Port2 = 0 // the configuration named one
+	if len(m.PortGUIDs.Elements()) == 1 { // the configuration named one
+		onlyNamed(m.PortGUIDs, &want.Port1, &want.Port2)
 	}
 	if len(m.MACs.Elements()) == 1 {
-		want.MAC2 = 0
+		onlyNamed(m.MACs, &want.MAC1, &want.MAC2)
 	}
 	if !req.HasGUIDs {
 		have.Node, have.Port1, have.Port2, have.SystemImage = 0, 0, 0, 0
@@ -282,6 +273,16 @@ func (m *model) holds(config model, req safety.GUIDRequest) bool {
 	}
 	waits := m.RebootRequired.ValueBool() && req.Activation == safety.ActivationReboot
 	return m.CardID.Same(config.CardID) && have == want && !waits
+}
+
+// onlyNamed leaves out what is wanted of ports without an entry.
+func onlyNamed[T any](byPort types.Map, ports ...*T) {
+	for i, port := range ports {
+		if _, named := byPort.Elements()[strconv.Itoa(i+1)]; !named {
+			var none T
+			*port = none
+		}
+	}
 }
 
 // kept is the half of the identity that is not asked for, as the plan has it.

@@ -31,7 +31,7 @@ func TestModel_setIdentityFillsEveryValueOfACard(t *testing.T) {
 func TestModel_setIdentityKeepsSpellings(t *testing.T) {
 	m := model{
 		BaseMAC: attribute.NewText[attribute.MACKind]("E4-1D-2D-E4-4E-D0"), NodeGUID: attribute.NewText[attribute.GUIDKind]("e41d:2d03:00e4:4ed0"),
-		PortGUIDs: attribute.TextList([]attribute.GUID{attribute.NewText[attribute.GUIDKind]("E41D2D0300E44ED1")}),
+		PortGUIDs: attribute.ByPort(attribute.NewText[attribute.GUIDKind]("E41D2D0300E44ED1")),
 	}
 	m.setIdentity(fromBase(t, "e4:1d:2d:e4:4e:d0"))
 	if m.BaseMAC.ValueString() != "E4-1D-2D-E4-4E-D0" || m.NodeGUID.ValueString() != "e41d:2d03:00e4:4ed0" || len(m.PortGUIDs.Elements()) != 1 {
@@ -41,7 +41,7 @@ func TestModel_setIdentityKeepsSpellings(t *testing.T) {
 
 func TestModel_setIdentityOfACardWithoutGUIDs(t *testing.T) {
 	const unset = ^ib.GUID(0)
-	m := model{PortGUIDs: types.ListUnknown(attribute.GUIDType{}), BaseGUID: attribute.UnknownText[attribute.GUIDKind]()}
+	m := model{PortGUIDs: types.MapUnknown(attribute.GUIDType{}), BaseGUID: attribute.UnknownText[attribute.GUIDKind]()}
 	m.setIdentity(ib.GUIDSet{Node: unset, Port1: unset, Port2: unset, SystemImage: unset, MAC1: 0xe41d2de44ed0, MAC2: 0xe41d2de44ed1})
 	if !m.NodeGUID.IsNull() || !m.BaseGUID.IsNull() || m.PortGUIDs.IsUnknown() || m.BaseMAC.ValueString() != "e4:1d:2d:e4:4e:d0" {
 		t.Errorf("got %+v", m)

@@ -3,11 +3,9 @@ package guids
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
@@ -15,6 +13,8 @@ import (
 const description = "The GUIDs and MAC addresses of a card, from one base value (`base_mac` or `base_guid`) or one by one; a single value beside a base replaces the one that would follow from it. " +
 	"A cross-flash from Ethernet-only firmware leaves a card without GUIDs, and without GUIDs there is no subnet. Duplicates over all configured cards, zero and multicast values are refused while planning.\n\n" +
 	"The values are written into flash after a proven backup; the card uses them after the next restart (`effective`, `reboot_required`). Destroying it only forgets: the card keeps its identity."
+
+const leftOut = "A port that is left out gets the value that follows from the base. Without a base, port 2 gets the next number after port 1. The map then has the named port only."
 
 // Schema implements resource.Resource.
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -34,18 +34,10 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 				MarkdownDescription: "Node GUID; port 1, port 2 and the system image get the next three. With `base_mac` it replaces the GUIDs that would follow from that.",
 				PlanModifiers:       []planmodifier.String{attribute.KeepSpelling[attribute.GUIDKind]()},
 			},
-			"node_guid":         guidArgument("GUID of the card itself."),
-			"system_image_guid": guidArgument("GUID of the system image; equal on cards of one chassis. Default: with a base value that plus 3, else the GUID of the node."),
-			"port_guids": schema.ListAttribute{
-				Optional: true, Computed: true, ElementType: attribute.GUIDType{},
-				MarkdownDescription: "GUIDs of the ports, port 1 first.",
-				Validators:          []validator.List{listvalidator.SizeBetween(1, 2), attribute.ValidElements[attribute.GUIDKind]{}},
-			},
-			"macs": schema.ListAttribute{
-				Optional: true, Computed: true, ElementType: attribute.MACType{},
-				MarkdownDescription: "MAC addresses of the ports, port 1 first.",
-				Validators:          []validator.List{listvalidator.SizeBetween(1, 2), attribute.ValidElements[attribute.MACKind]{}},
-			},
+			"node_guid":             guidArgument("GUID of the card itself."),
+			"system_image_guid":     guidArgument("GUID of the system image; equal on cards of one chassis. Default: with a base value that plus 3, else the GUID of the node."),
+			"port_guids":            attribute.ByPortAttribute[attribute.GUIDKind]("GUIDs in flash by port, `{ \"1\" = \"0x…\" }`. This is what other resources refer to: `port_guids[\"1\"]`. " + leftOut),
+			"macs":                  attribute.ByPortAttribute[attribute.MACKind]("MAC addresses in flash by port, `{ \"1\" = \"e4:1d:2d:…\" }`. " + leftOut),
 			"allow_management_path": attribute.ConsentToName("Consent to change the card although the SSH session or the default route of the host rides on it: the name of that interface, or the names of all of them with commas between them."),
 			"activation":            attribute.ActivationAttribute(),
 			"timeout":               attribute.TimeoutAttribute("45m", "backup, write, verification and reboot together"),
@@ -70,7 +62,7 @@ func effectiveAttribute() schema.SingleNestedAttribute {
 		MarkdownDescription: "What the card uses now, as the kernel sees it; null values where it shows none.",
 		Attributes: map[string]schema.Attribute{
 			"node_guid":         attribute.ComputedGUID("Node GUID in use."),
-			"port_guids":        attribute.ComputedList(attribute.GUIDType{}, "Port GUIDs in use, port 1 first; empty while the ports are Ethernet."),
+			"port_guids":        attribute.ComputedByPort[attribute.GUIDKind]("Port GUIDs in use, by port; empty while the ports are Ethernet."),
 			"system_image_guid": attribute.ComputedGUID("System image GUID in use."),
 		},
 	}
