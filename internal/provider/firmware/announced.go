@@ -75,6 +75,14 @@ func (r *Resource) key(ctx context.Context, ref attribute.CardRef) string {
 	return r.CardKey(ref)
 }
 
+// sawState notes that the state has a resource of the card.
+func (r *Resource) sawState(ctx context.Context, state model) {
+	ref, err := attribute.ParseCardRef(state.CardID.ValueString())
+	if err == nil && r.Readable(types.StringValue(ref.Host)) {
+		r.Restores.SawState(r.key(ctx, ref))
+	}
+}
+
 // hold notes that the configuration has the card; false if this plan restores it.
 func (r *Resource) hold(ctx context.Context, card attribute.CardID, exists bool, diags *diag.Diagnostics) bool {
 	ref, err := attribute.ParseCardRef(card.ValueString())

@@ -162,16 +162,8 @@ func (r *Resource) asked(ctx context.Context, config model, req resource.ModifyP
 // ask gathers what is asked of the card; nil if that is not known yet or wrong,
 // with the reason in diags.
 func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostics) *assessment {
-	if config.CardID.IsUnknown() {
-		diagnostic.AddPostponed(diags, "firmware of a card", notKnownYet)
-		return nil
-	}
-	ref, err := attribute.ParseCardRef(config.CardID.ValueString())
-	if err != nil {
-		return nil // the attribute validated itself
-	}
-	if !config.known() || r.Data == nil || !r.Ready || r.Hosts[ref.Host].Pending {
-		diagnostic.AddPostponed(diags, "firmware of card "+ref.String(), notKnownYet)
+	ref, ok := r.AskedCard("firmware", config.CardID, config.known(), notKnownYet, diags)
+	if !ok {
 		return nil
 	}
 	what := "plan firmware of card " + ref.String()

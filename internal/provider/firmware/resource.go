@@ -16,7 +16,6 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -79,7 +78,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		config.Activation = types.StringValue(attribute.ActivationNone)
 	}
 	config.CardIdentity = session.AsPlanned(plan.CardIdentity)
-	err = r.Turns.Do(ctx, ref, func() error { return r.write(ctx, ref, config, prior, &plan, diags) })
+	err = r.WriteCard(ctx, ref, plan.Timeout, standardTimeout, func(ctx context.Context) error { return r.write(ctx, ref, config, prior, &plan, diags) })
 	diagnostic.AddError(diags, "burn firmware on card "+ref.String(), err)
 	if diags.HasError() {
 		return
@@ -87,67 +86,47 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 	diags.Append(to.Set(ctx, &plan)...)
 }
 
-// write writes the card, in its turn and within its time.
+// write writes the card when it is its turn.
 func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config, prior model, plan *model, diags *diag.Diagnostics) error {
-	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(plan.Timeout, standardTimeout))
-	defer cancel()
-	return r.WithHost(ctx, ref.Host, func(h *hosts.Host, _ session.HostConfig) error {
-		h.Invalidate() // the turn may have come an hour after the plan
-		a := r.ask(ctx, config, diags)
-		if a == nil || !prior.ID.IsNull() && !a.expected(ctx, prior, diags) {
-			return nil
-		}
-		a.ask.Lab = r.Lab(ctx, ref, diags)
-		done, burnErr := r.Cards.ApplyFirmware(ctx, a.ask)
-		if burnErr != nil {
-			return burnErr
-		}
-		r.Planned.DoneCard(ref)
-		if is := describe(done.Flash); done.Flash.PSID != "" && is != describe(safety.Flash{PSID: ib.PSID(a.image.PSID), FW: a.image.FW}) {
-			return &safety.RefusedError{What: "store the firmware of card " + ref.String(), Findings: []finding.Finding{
-				finding.ChangedSincePlan.Find("The apply is done, and now the flash holds %s. Somebody else writes this card.", is),
-			}}
-		}
-		plan.finish(a, prior, done)
+	a := r.ask(ctx, config, diags)
+	if a == nil || !prior.ID.IsNull() && !a.expected(ctx, prior, diags) {
 		return nil
-	})
+	}
+	a.ask.Lab = r.Lab(ctx, ref, diags)
+	done, burnErr := r.Cards.ApplyFirmware(ctx, a.ask)
+	if burnErr != nil {
+		return burnErr
+	}
+	r.Planned.DoneCard(ref)
+	if is := describe(done.Flash); done.Flash.PSID != "" && is != describe(safety.Flash{PSID: ib.PSID(a.image.PSID), FW: a.image.FW}) {
+		return &safety.RefusedError{What: "store the firmware of card " + ref.String(), Findings: []finding.Finding{
+			finding.ChangedSincePlan.Find("The apply is done, and now the flash holds %s. Somebody else writes this card.", is),
+		}}
+	}
+	plan.finish(a, prior, done)
+	return nil
 }
 
 // Read refreshes what is in flash and what runs.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	ref, err := attribute.ParseCardRef(state.CardID.ValueString())
-	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
-		diagnostic.AddError(&resp.Diagnostics, "read firmware of card "+state.CardID.ValueString(), err)
+	r.sawState(ctx, state)
+	seen := r.ReadCard(ctx, "firmware", state.CardID, &state.CardIdentity, resp)
+	if seen == nil || session.FlashUnread(&resp.Diagnostics, seen.Snap, seen.Ref) {
 		return
 	}
-	_, _, snap, err := r.Look(ctx, ref.Host)
-	r.Restores.SawState(r.CardKey(ref))
-	if err == nil && r.Present(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) == session.Strange {
-		return // what was read last stays in the state
-	}
-	var now hca.FirmwareState
-	if err == nil {
-		now, err = hca.ReadFirmware(snap, ref.PCI)
-	}
-	if session.CardGone(err) {
-		resp.State.RemoveResource(ctx)
-		return
-	}
+	now, err := hca.ReadFirmware(seen.Snap, seen.Ref.PCI)
 	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "read firmware of card "+ref.String(), err)
+		diagnostic.AddError(&resp.Diagnostics, "read firmware of card "+seen.Ref.String(), err)
 		return
 	}
-	if session.FlashUnread(&resp.Diagnostics, snap, ref) {
-		return // what was read last stays in the state
-	}
-	state.observe(ref, now)
+	state.observe(seen.Ref, now)
 	burned := ""
-	if job, ok := snap.Job(now.JobID); ok {
+	if job, ok := seen.Snap.Job(now.JobID); ok {
 		burned = job.Request["image_sha256"]
 	}
-	state.normalise(ref, now, burned)
+	state.normalise(seen.Ref, now, burned)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -174,24 +173,19 @@ func (r *Resource) restore(ctx context.Context, state model, plan note, diags *d
 		return
 	}
 	var done hca.FirmwareState
-	err = r.Turns.Do(ctx, ref, func() error {
-		limited, cancel := context.WithTimeout(ctx, attribute.DurationOf(state.Timeout, standardTimeout))
-		defer cancel()
-		return r.WithHost(limited, ref.Host, func(*hosts.Host, session.HostConfig) error {
-			if r.Restores.Announce(r.key(limited, ref)) != planned.HeldByNobody {
-				// Its card was not known when the restore was planned.
-				refuseHeld(limited, diags, ref)
-				return nil
-			}
-			ask, ok := r.restoreOf(limited, ref, state, diags)
-			if !ok {
-				return nil
-			}
-			ask.NoWrite = !plan.Burns
-			var opErr error
-			done, opErr = r.Cards.RestoreFirmware(limited, ask)
-			return opErr
-		})
+	err = r.WriteCard(ctx, ref, state.Timeout, standardTimeout, func(ctx context.Context) (opErr error) {
+		if r.Restores.Announce(r.key(ctx, ref)) != planned.HeldByNobody {
+			// Its card was not known when the restore was planned.
+			refuseHeld(ctx, diags, ref)
+			return nil
+		}
+		ask, ok := r.restoreOf(ctx, ref, state, diags)
+		if !ok {
+			return nil
+		}
+		ask.NoWrite = !plan.Burns
+		done, opErr = r.Cards.RestoreFirmware(ctx, ask)
+		return opErr
 	})
 	diagnostic.AddError(diags, "restore firmware of card "+card, err)
 	if diags.HasError() {

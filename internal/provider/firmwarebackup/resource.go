@@ -102,38 +102,19 @@ func (r *Resource) take(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, d
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	ref, err := attribute.ParseCardRef(state.CardID.ValueString())
-	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
-		diagnostic.AddError(&resp.Diagnostics, "read backup of card "+state.CardID.ValueString(), err)
+	seen := r.ReadCard(ctx, "backup", state.CardID, &state.CardIdentity, resp)
+	if seen == nil {
 		return
 	}
-	_, _, snap, err := r.Look(ctx, ref.Host)
-	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "read backup of card "+ref.String(), err)
-		return
-	}
-	switch r.Present(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) {
-	case session.Absent:
-		resp.State.RemoveResource(ctx)
-		return
-	case session.Strange:
-		return // what was read last stays in the state
-	case session.Present:
-	}
-	card, ok := snap.Card(ref.PCI)
-	if !ok {
-		resp.State.RemoveResource(ctx)
-		return
-	}
-	backup, why := r.open(state, snap, card)
+	backup, why := r.open(state, seen.Snap, seen.Card)
 	if why != "" {
-		resp.Diagnostics.AddWarning("Backup of card "+ref.String()+" is lost: a new one is planned", why+"\n\nNothing on the disk was changed or deleted.")
+		resp.Diagnostics.AddWarning("Backup of card "+seen.Ref.String()+" is lost: a new one is planned", why+"\n\nNothing on the disk was changed or deleted.")
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	session.FlashUnread(&resp.Diagnostics, snap, ref)
-	state.fill(ref, backup)
-	state.compare(card, backup)
+	session.FlashUnread(&resp.Diagnostics, seen.Snap, seen.Ref)
+	state.fill(seen.Ref, backup)
+	state.compare(seen.Card, backup)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 

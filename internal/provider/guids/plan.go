@@ -20,18 +20,13 @@ const notKnownYet = "the card or a value comes from something that is not there 
 
 // ModifyPlan gives the verdict on the values, and shows all of them.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	var plan, config, state model
 	if req.Plan.Raw.IsNull() {
+		var state model
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		warnForgotten(&resp.Diagnostics, state.CardID.ValueString())
 		return
 	}
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	exists := !req.State.Raw.IsNull()
-	if exists {
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	}
+	plan, config, state, exists := planned.Models[model](ctx, req, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || r.Data == nil {
 		return
 	}
@@ -84,16 +79,8 @@ type assessment struct {
 // ask gathers what is asked of the card; nil if that is not known yet or wrong,
 // with the reason in diags.
 func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostics) *assessment {
-	if config.CardID.IsUnknown() {
-		diagnostic.AddPostponed(diags, "GUIDs of a card", notKnownYet)
-		return nil
-	}
-	ref, err := attribute.ParseCardRef(config.CardID.ValueString())
-	if err != nil {
-		return nil // the attribute validated itself
-	}
-	if !config.known() || r.Data == nil || !r.Ready || r.Hosts[ref.Host].Pending {
-		diagnostic.AddPostponed(diags, "GUIDs of card "+ref.String(), notKnownYet)
+	ref, ok := r.AskedCard("GUIDs", config.CardID, config.known(), notKnownYet, diags)
+	if !ok {
 		return nil
 	}
 	what := "plan GUIDs of card " + ref.String()

@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -61,7 +60,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		return
 	}
 	config.Activation, config.CardIdentity = types.StringValue(attribute.ActivationOf(config.Activation)), session.AsPlanned(plan.CardIdentity)
-	err = r.Turns.Do(ctx, ref, func() error { return r.write(ctx, ref, config, &plan, diags) })
+	err = r.WriteCard(ctx, ref, config.Timeout, standardTimeout, func(ctx context.Context) error { return r.write(ctx, ref, config, &plan, diags) })
 	diagnostic.AddError(diags, "set GUIDs of card "+ref.String(), err)
 	if diags.HasError() {
 		return
@@ -69,54 +68,35 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 	planned.Confirm(ctx, "set GUIDs of card "+ref.String(), from, to, &plan, diags)
 }
 
-// write writes the card, in its turn and within its time.
+// write writes the card when it is its turn.
 func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config model, plan *model, diags *diag.Diagnostics) error {
-	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(config.Timeout, standardTimeout))
-	defer cancel()
-	return r.WithHost(ctx, ref.Host, func(*hosts.Host, session.HostConfig) error {
-		a := r.ask(ctx, config, diags)
-		if a == nil {
-			return nil
-		}
-		a.ask.Lab, a.ask.Kept = r.lab(ctx, a, diags), plan.kept(a.ask.Request)
-		done, setErr := r.Cards.ApplyGUIDs(ctx, a.ask)
-		if setErr == nil {
-			r.Planned.DoneCard(ref)
-			plan.finish(ref, done)
-		}
-		return setErr
-	})
+	a := r.ask(ctx, config, diags)
+	if a == nil {
+		return nil
+	}
+	a.ask.Lab, a.ask.Kept = r.lab(ctx, a, diags), plan.kept(a.ask.Request)
+	done, err := r.Cards.ApplyGUIDs(ctx, a.ask)
+	if err == nil {
+		r.Planned.DoneCard(ref)
+		plan.finish(ref, done)
+	}
+	return err
 }
 
 // Read refreshes the values in flash and those in use.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	ref, err := attribute.ParseCardRef(state.CardID.ValueString())
-	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
-		diagnostic.AddError(&resp.Diagnostics, "read GUIDs of card "+state.CardID.ValueString(), err)
+	seen := r.ReadCard(ctx, "GUIDs", state.CardID, &state.CardIdentity, resp)
+	if seen == nil || session.FlashUnread(&resp.Diagnostics, seen.Snap, seen.Ref) {
 		return
 	}
-	_, _, snap, err := r.Look(ctx, ref.Host)
-	if err == nil && r.Present(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) == session.Strange {
-		return // what was read last stays in the state
-	}
-	var now hca.GUIDState
-	if err == nil {
-		now, err = hca.ReadGUIDs(snap, ref.PCI)
-	}
-	if session.CardGone(err) {
-		resp.State.RemoveResource(ctx)
-		return
-	}
+	now, err := hca.ReadGUIDs(seen.Snap, seen.Ref.PCI)
 	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "read GUIDs of card "+ref.String(), err)
+		diagnostic.AddError(&resp.Diagnostics, "read GUIDs of card "+seen.Ref.String(), err)
 		return
 	}
-	if session.FlashUnread(&resp.Diagnostics, snap, ref) {
-		return // what was read last stays in the state
-	}
-	state.observe(ref, now)
+	state.observe(seen.Ref, now)
 	state.normalise()
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }

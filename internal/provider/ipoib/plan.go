@@ -29,13 +29,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		r.checkRemoval(ctx, &resp.Diagnostics, &state)
 		return
 	}
-	var plan, config, state model
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	exists := !req.State.Raw.IsNull()
-	if exists {
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	}
+	plan, config, state, exists := planned.Models[model](ctx, req, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || r.Data == nil {
 		return
 	}

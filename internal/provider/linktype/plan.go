@@ -20,18 +20,13 @@ const notKnownYet = "the card or a port's type comes from something that is not 
 // ModifyPlan gives the verdict on the types. A firmware that this plan burns
 // before counts: it may be what makes InfiniBand possible.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	var plan, config, state model
 	if req.Plan.Raw.IsNull() {
+		var state model
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		warnForgotten(&resp.Diagnostics, state.CardID.ValueString())
 		return
 	}
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	exists := !req.State.Raw.IsNull()
-	if exists {
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	}
+	plan, config, state, exists := planned.Models[model](ctx, req, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || r.Data == nil {
 		return
 	}
@@ -83,16 +78,8 @@ type assessment struct {
 // ask gathers what is asked of the card; nil if that is not known yet or wrong,
 // with the reason in diags.
 func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostics) *assessment {
-	if config.CardID.IsUnknown() {
-		diagnostic.AddPostponed(diags, "link types of a card", notKnownYet)
-		return nil
-	}
-	ref, err := attribute.ParseCardRef(config.CardID.ValueString())
-	if err != nil {
-		return nil // the attribute validated itself
-	}
-	if !config.known() || r.Data == nil || !r.Ready || r.Hosts[ref.Host].Pending {
-		diagnostic.AddPostponed(diags, "link types of card "+ref.String(), notKnownYet)
+	ref, ok := r.AskedCard("link types", config.CardID, config.known(), notKnownYet, diags)
+	if !ok {
 		return nil
 	}
 	what := "plan link types of card " + ref.String()

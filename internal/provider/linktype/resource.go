@@ -13,9 +13,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -62,7 +62,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		return
 	}
 	config.Activation, config.CardIdentity = types.StringValue(attribute.ActivationOf(config.Activation)), session.AsPlanned(plan.CardIdentity)
-	err = r.Turns.Do(ctx, ref, func() error { return r.write(ctx, ref, config, &plan, diags) })
+	err = r.WriteCard(ctx, ref, config.Timeout, standardTimeout, func(ctx context.Context) error { return r.write(ctx, ref, config, &plan, diags) })
 	diagnostic.AddError(diags, "set link types of card "+ref.String(), err)
 	if diags.HasError() {
 		return
@@ -70,48 +70,34 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 	planned.Confirm(ctx, "set link types of card "+ref.String(), from, to, &plan, diags)
 }
 
-// write changes the card, in its turn and within its time.
+// write changes the card when it is its turn.
 func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config model, plan *model, diags *diag.Diagnostics) error {
-	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(config.Timeout, standardTimeout))
-	defer cancel()
-	return r.WithHost(ctx, ref.Host, func(*hosts.Host, session.HostConfig) error {
-		a := r.ask(ctx, config, diags)
-		if a == nil {
-			return nil
-		}
-		done, setErr := r.Cards.ApplyLinkTypes(ctx, a.ask)
-		if setErr == nil {
-			r.Planned.DoneCard(ref)
-			plan.finish(ref, done)
-		}
-		return setErr
-	})
+	a := r.ask(ctx, config, diags)
+	if a == nil {
+		return nil
+	}
+	done, err := r.Cards.ApplyLinkTypes(ctx, a.ask)
+	if err == nil {
+		r.Planned.DoneCard(ref)
+		plan.finish(ref, done)
+	}
+	return err
 }
 
 // Read refreshes what the ports are, and what they will be after a restart.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	ref, err := attribute.ParseCardRef(state.CardID.ValueString())
-	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
-		diagnostic.AddError(&resp.Diagnostics, "read link types of card "+state.CardID.ValueString(), err)
+	seen := r.ReadCard(ctx, "link types", state.CardID, &state.CardIdentity, resp)
+	if seen == nil || session.InUse(&resp.Diagnostics, seen.Snap, seen.Ref) {
 		return
 	}
-	_, _, snap, err := r.Look(ctx, ref.Host)
-	if err == nil && (r.Present(ctx, snap, state.CardID, &state.CardIdentity, &resp.Diagnostics) == session.Strange ||
-		session.InUse(&resp.Diagnostics, snap, ref)) {
-		return // what was read last stays in the state
-	}
-	now, err := r.read(ctx, ref)
-	if session.CardGone(err) {
-		resp.State.RemoveResource(ctx)
-		return
-	}
+	now, err := r.read(ctx, seen.Ref)
 	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "read link types of card "+ref.String(), err)
+		diagnostic.AddError(&resp.Diagnostics, "read link types of card "+seen.Ref.String(), err)
 		return
 	}
-	state.observe(ref, now)
+	state.observe(seen.Ref, now)
 	state.normalise()
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }

@@ -15,6 +15,17 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
+// Models reads what a plan is made of. state is the zero model where there is none.
+func Models[M any](ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) (plan, config, state M, exists bool) {
+	diags.Append(req.Plan.Get(ctx, &plan)...)
+	diags.Append(req.Config.Get(ctx, &config)...)
+	exists = !req.State.Raw.IsNull()
+	if exists {
+		diags.Append(req.State.Get(ctx, &state)...)
+	}
+	return plan, config, state, exists
+}
+
 // Steady makes a plan that the host cannot contradict.
 //
 // Core plans twice from one state and one configuration: for the operator, and in a

@@ -19,8 +19,8 @@ import (
 
 // ModifyPlan checks what speaks against the setting and says what will be done.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	var plan, config, state model
 	if req.Plan.Raw.IsNull() {
+		var state model
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		diagnostic.AddForgotten(&resp.Diagnostics, "port", state.ID.ValueString(),
 			"The port stays as it is until the driver is loaded anew or the host restarts; what makes the setting at boot is removed.")
@@ -28,12 +28,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		r.checkRemoval(ctx, &resp.Diagnostics, &state)
 		return
 	}
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
-	exists := !req.State.Raw.IsNull()
-	if exists {
-		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	}
+	plan, config, state, exists := planned.Models[model](ctx, req, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() || r.Data == nil {
 		return
 	}

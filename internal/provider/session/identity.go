@@ -153,10 +153,10 @@ const (
 	Strange                 // another card or none, which a warning has told
 )
 
-// Present compares what a refresh finds with what the state recorded, and
+// present compares what a refresh finds with what the state recorded, and
 // records it if nothing was. A state of another card must stay as it is: the plan
 // that follows refuses, and nothing is lost.
-func (d *Data) Present(ctx context.Context, snap *inventory.Snapshot, id attribute.CardID, record *types.String, diags *diag.Diagnostics) Presence {
+func (d *Data) present(ctx context.Context, snap *inventory.Snapshot, id attribute.CardID, record *types.String, diags *diag.Diagnostics) Presence {
 	name, err := attribute.ParseCardName(id.ValueString())
 	if err != nil {
 		return Present
@@ -177,7 +177,7 @@ func (d *Data) Present(ctx context.Context, snap *inventory.Snapshot, id attribu
 	return presence
 }
 
-// Compare is Present for an identity that is known already.
+// Compare is present for an identity that is known already.
 func (d *Data) Compare(ctx context.Context, ref attribute.CardRef, who, now ib.Identity, there bool, diags *diag.Diagnostics) Presence {
 	like, _ := ib.Compare(who, now)
 	if there && like != ib.Other {

@@ -1,0 +1,76 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+)
+
+// SeenCard is what a refresh found of a card.
+type SeenCard struct {
+	Ref  attribute.CardRef
+	Snap *inventory.Snapshot
+	Card *inventory.Card
+}
+
+// ReadCard looks for the card of a resource, for a refresh. It is nil if the state is
+// complete with that: it stays as it is where the card cannot be seen or is another
+// one, and is removed where a host that answers has no such card. record is who the
+// card was; thing names what the resource has of it, "GUIDs".
+func (r *Resource) ReadCard(ctx context.Context, thing string, id attribute.CardID, record *types.String, resp *resource.ReadResponse) *SeenCard {
+	ref, err := attribute.ParseCardRef(id.ValueString())
+	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
+		diagnostic.AddError(&resp.Diagnostics, "read "+thing+" of card "+id.ValueString(), err)
+		return nil
+	}
+	_, _, snap, err := r.Look(ctx, ref.Host)
+	if err != nil {
+		diagnostic.AddError(&resp.Diagnostics, "read "+thing+" of card "+ref.String(), err)
+		return nil
+	}
+	if r.present(ctx, snap, id, record, &resp.Diagnostics) == Strange {
+		return nil // what was read last stays in the state
+	}
+	card, ok := snap.Card(ref.PCI)
+	if !ok {
+		resp.State.RemoveResource(ctx)
+		return nil
+	}
+	return &SeenCard{Ref: ref, Snap: snap, Card: card}
+}
+
+// AskedCard is the card of a configuration. It is not ok if something that is asked for
+// is not known yet, which a warning with the reason tells, or if the id is wrong.
+func (r *Resource) AskedCard(thing string, id attribute.CardID, known bool, why string, diags *diag.Diagnostics) (ref attribute.CardRef, ok bool) {
+	if id.IsUnknown() {
+		diagnostic.AddPostponed(diags, thing+" of a card", why)
+		return ref, false
+	}
+	ref, err := attribute.ParseCardRef(id.ValueString())
+	if err != nil {
+		return ref, false // the attribute validated itself
+	}
+	if !known || !r.HostReady(types.StringValue(ref.Host)) {
+		diagnostic.AddPostponed(diags, thing+" of card "+ref.String(), why)
+		return ref, false
+	}
+	return ref, true
+}
+
+// WriteCard changes a card in its turn, within the time of the change, which does not
+// begin before, and alone on its host.
+func (r *Resource) WriteCard(ctx context.Context, ref attribute.CardRef, timeout attribute.Duration, standard time.Duration, write func(context.Context) error) error {
+	return r.Turns.Do(ctx, ref, func() error {
+		limited, cancel := context.WithTimeout(ctx, attribute.DurationOf(timeout, standard))
+		defer cancel()
+		return r.WithHost(limited, ref.Host, func(*hosts.Host, HostConfig) error { return write(limited) })
+	})
+}
