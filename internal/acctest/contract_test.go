@@ -21,7 +21,7 @@ import (
 // error of the simulation, or of this test.
 func (w *stackWorld) contract(cfg Config) {
 	w.t.Helper()
-	if w.site == nil {
+	if w.testbed == nil {
 		return
 	}
 	twin := w.twin(cfg)
@@ -49,7 +49,7 @@ func (w *stackWorld) contract(cfg Config) {
 // twin is a simulated host with the same addresses, configured by the provider.
 func (w *stackWorld) twin(cfg Config) *stackWorld {
 	w.t.Helper()
-	ip, _, _ := w.site.Address(theHost)
+	ip, _, _ := w.testbed.Address(theHost)
 	h := labs.Server(theHost, w.system, ip, 0)
 	h.Stack, h.Cmdline = w.stack, "mlx4_core.port_type_array=1,1"
 	hosts := []labs.Host{h}

@@ -194,7 +194,7 @@ func (e *evidence) idle() {
 	if state, status := e.Try(otherEnd, "systemctl is-active infiniband-benchmark.service"); status == 0 {
 		e.t.Errorf("the server is %s", state)
 	}
-	if e.site == nil {
+	if e.testbed == nil {
 		return
 	}
 	if left := e.Run(otherEnd, "ss -Hltn | grep -E ':(5201|18515|1976[56]) ' || :"); left != "" {
@@ -252,14 +252,14 @@ func (e *evidence) unserved() {
 		e.t.Errorf("problems:\n%s", problems)
 	}
 	for test, port := range map[string]string{"iperf3": "TCP 5201", "tcp_lat": "TCP 19765, TCP and UDP 19766"} {
-		if test != "iperf3" && e.site == nil {
+		if test != "iperf3" && e.testbed == nil {
 			continue // qperf tries for long, in which a simulated server's time is over
 		}
 		e.fails(e.with(e.base, test, nil), "The server on "+otherEnd+" does not answer at "+e.address(21), "which has to let "+port+" through")
 		e.idle()
 	}
 	e.Firewall(otherEnd, false)
-	if e.site != nil {
+	if e.testbed != nil {
 		e.withoutRDMA()
 	}
 	e.Run(otherEnd, "systemd-run --quiet --collect --unit=infiniband-benchmark.service sleep 600")

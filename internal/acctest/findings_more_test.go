@@ -130,7 +130,7 @@ func linkFindings() []findingCase {
 // ethernet puts both ports of the Ubuntu host into Ethernet mode.
 func ethernet(w *World) {
 	drivers(w)
-	if w.site != nil {
+	if w.testbed != nil {
 		// The GUID of such a port is in flash only.
 		w.Run(labs.Intel9, "chmod a+x /usr/bin/mstflint")
 	}

@@ -107,7 +107,7 @@ func TestSM_subnet_prefix(t *testing.T) {
 	if diags := applied(t, w.Workspace(), sm(labs.Intel9, map[string]any{"subnet_prefix": "0xfec0000000000006"})); len(diags.Find(says)) > 0 {
 		t.Errorf("%s", diags)
 	}
-	if w.site != nil {
+	if w.testbed != nil {
 		return // ibsim has no ConnectX-4
 	}
 	if gid := w.Run(labs.Intel9, "cat /sys/class/infiniband/mlx4_0/ports/1/gids/0"); gid != "fec0:0000:0000:0006:e41d:2d03:00e4:4ed1\n" {

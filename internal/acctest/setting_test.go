@@ -55,7 +55,7 @@ func (w *World) noFlash() {
 // drivers loads the InfiniBand drivers of all hosts.
 func drivers(w *World) {
 	w.t.Helper()
-	if w.site != nil {
+	if w.testbed != nil {
 		w.noFlash() // real hosts have the drivers in the kernel
 		return
 	}

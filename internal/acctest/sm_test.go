@@ -120,7 +120,7 @@ func (w *World) inForce(intel9, xeon2zfs string) {
 func (w *World) pkeys(host string) string {
 	w.t.Helper()
 	table := " "
-	if w.site != nil {
+	if w.testbed != nil {
 		for _, key := range strings.Fields(w.Run(host, "cd /sys/class/infiniband/mlx4_0/ports/1/pkeys; cat $(ls | sort -n)")) {
 			if key != "0x0000" {
 				table += key + " "

@@ -73,7 +73,7 @@ func TestStacks(t *testing.T) {
 func (w *stackWorld) workspace(trace func(sshhost.Event), confirm time.Duration) *Workspace {
 	ws := NewWorkspace(func() (tfprotov6.ProviderServer, error) {
 		tuning := provider.Tuning{Pace: pace, Lost: 30 * time.Second, Trace: trace}
-		if w.site != nil {
+		if w.testbed != nil {
 			tuning.Confirm = confirm
 		}
 		return provider.Server(provider.NewTuned("test", tuning)()), nil
@@ -88,7 +88,7 @@ const soon = 30 * time.Second
 
 // fabric makes the port of the host work. On the testbed it does.
 func (w *stackWorld) fabric() {
-	if w.site != nil {
+	if w.testbed != nil {
 		w.noFlash()
 		return
 	}
@@ -130,7 +130,7 @@ func (w *stackWorld) life() {
 	emptyPlan(w.t, w.ws, cfg)
 	w.answers(20)
 	w.ownConnectionCut(cfg)
-	if w.site != nil {
+	if w.testbed != nil {
 		// Simulated connections break at once, and the provider with them; what
 		// happens in the window there is a test of internal/ipoib.
 		w.killed(cfg)
@@ -145,7 +145,7 @@ func (w *stackWorld) life() {
 // interfaces carry none.
 func (w *stackWorld) answers(last int) {
 	w.t.Helper()
-	if w.site == nil {
+	if w.testbed == nil {
 		return
 	}
 	ping := exec.CommandContext(w.t.Context(), "ping", "-c", "1", "-W", "5", "-M", "do", "-s", "65000", fmt.Sprintf("%s.%d", w.Subnet(theHost), last))

@@ -7,10 +7,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/testbed"
 )
 
-// yard makes the testbed a ground for worlds.
-type yard struct{ *testbed.Yard }
+// pool makes the testbed what worlds stand on.
+type pool struct{ *testbed.Pool }
 
-func (y yard) Site(hosts []labs.Host) (Site, string, error) { return y.Yard.Site(hosts) }
+func (y pool) Lend(hosts []labs.Host) (Loan, string, error) { return y.Pool.Lend(hosts) }
 
 func init() {
 	if !OnTestbed() {
@@ -18,7 +18,7 @@ func init() {
 	}
 	parallel = "4"
 	enter = func(run func() int) {
-		UseGround(yard{testbed.NewYard(6)})
+		UseTestbed(pool{testbed.NewPool(6)})
 		testbed.Main(run, testbed.Bases...)
 	}
 }

@@ -42,13 +42,13 @@ type Options struct {
 
 // World is a running lab and an operator's machine next to it.
 type World struct {
-	*labs.Lab                      // nil on another ground
+	*labs.Lab                      // nil on the testbed
 	Folder    string               // of the operator
 	Images    map[string]card.File // firmware files by name
 	Backups   string               // backup_dir of the operator
 	t         testing.TB
 	hosts     []labs.Host
-	site      Site
+	testbed   Loan
 	over      string // address by which hosts are reached, see Over
 }
 
@@ -63,7 +63,7 @@ func Start(t testing.TB, o Options) *World {
 		o.Hosts = labs.TwoHosts()
 	}
 	w := &World{Backups: filepath.Join(t.TempDir(), "firmware-backups"), t: t, hosts: o.Hosts}
-	if ground != nil {
+	if theTestbed != nil {
 		w.stand(o.Hosts)
 		return w
 	}
@@ -122,8 +122,8 @@ func (w *World) Provider() map[string]any {
 
 // Host is the entry of one host in the provider's configuration.
 func (w *World) Host(name string) map[string]any {
-	if w.site != nil {
-		ip, port, user := w.site.Address(name)
+	if w.testbed != nil {
+		ip, port, user := w.testbed.Address(name)
 		if w.over != "" {
 			ip = w.over
 		}
@@ -135,8 +135,8 @@ func (w *World) Host(name string) map[string]any {
 
 // keys are the files of the operator's key and of the hosts' keys.
 func (w *World) keys() (key, known string) {
-	if w.site != nil {
-		return w.site.KeyFile(), w.site.KnownHostsFile()
+	if w.testbed != nil {
+		return w.testbed.KeyFile(), w.testbed.KnownHostsFile()
 	}
 	return w.KeyFile(), w.KnownHostsFile()
 }
@@ -151,9 +151,9 @@ func (w *World) Workspace() *Workspace {
 
 // DropAll breaks all connections to all hosts.
 func (w *World) DropAll() {
-	if w.site != nil {
+	if w.testbed != nil {
 		for _, name := range w.Names() {
-			w.site.Drop(name)
+			w.testbed.Drop(name)
 		}
 		return
 	}
@@ -165,11 +165,11 @@ func (w *World) DropAll() {
 // PCI is the address of the first card of a host.
 func (w *World) PCI(host string) string { return w.described(host).Cards[0].BDF }
 
-// Card is the first card of a host, the thing itself. On another ground than the
-// simulated lab it is not connected to anything.
+// Card is the first card of a host, the thing itself. On the testbed
+// it is not connected to anything.
 func (w *World) Card(host string) *labsim.Card {
-	if w.site != nil {
-		return labsim.Unplugged(w.site.Card(host, w.PCI(host)), w.described(host).Cards[0])
+	if w.testbed != nil {
+		return labsim.Unplugged(w.testbed.Card(host, w.PCI(host)), w.described(host).Cards[0])
 	}
 	return w.Lab.Machine(host).Card(w.PCI(host))
 }
@@ -198,8 +198,8 @@ func (w *World) Run(host, command string) string {
 func (w *World) Try(host, command string) (string, int) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if w.site != nil {
-		return w.site.Run(ctx, host, command)
+	if w.testbed != nil {
+		return w.testbed.Run(ctx, host, command)
 	}
 	var out bytes.Buffer
 	status := w.Servers[host].Run(ctx, "root", command, strings.NewReader(""), &out, &out)
@@ -224,12 +224,12 @@ func (w *World) Count(host string, words ...string) int {
 // alone: flash, boots, files, interfaces, ports and modules.
 func (w *World) Print(host string) string {
 	var b strings.Builder
-	if w.site != nil {
+	if w.testbed != nil {
 		for _, c := range w.described(host).Cards {
-			model := w.site.Card(host, c.BDF)
+			model := w.testbed.Card(host, c.BDF)
 			fmt.Fprintf(&b, "card %s: %d flash operations, %v\n", c.BDF, model.Flash.Operations(), model.Running())
 		}
-		fmt.Fprintf(&b, "boots %d\n%s", w.site.Boots(host), w.site.Print(host))
+		fmt.Fprintf(&b, "boots %d\n%s", w.testbed.Boots(host), w.testbed.Print(host))
 		return b.String()
 	}
 	m := w.Lab.Machine(host)

@@ -8,15 +8,15 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/testbed"
 )
 
-// yard makes the testbed a ground for worlds.
-type yard struct{ *testbed.Yard }
+// pool makes the testbed what worlds stand on.
+type pool struct{ *testbed.Pool }
 
-func (y yard) Site(hosts []labs.Host) (acctest.Site, string, error) { return y.Yard.Site(hosts) }
+func (y pool) Lend(hosts []labs.Host) (acctest.Loan, string, error) { return y.Pool.Lend(hosts) }
 
 func init() {
 	if acctest.OnTestbed() {
 		enter = func(run func() int) {
-			acctest.UseGround(yard{testbed.NewYard(4)})
+			acctest.UseTestbed(pool{testbed.NewPool(4)})
 			testbed.Main(run)
 		}
 	}

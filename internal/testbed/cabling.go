@@ -14,7 +14,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/testbed/ibsim"
 )
 
-// cabling is the fabric of a site: the cards of its hosts, cabled as the hosts are
+// cabling is the fabric of a loan: the cards of its hosts, cabled as the hosts are
 // described, in one ibsim. It follows the cards: their power, the types of their
 // ports, and the GUIDs with which they boot.
 type cabling struct {

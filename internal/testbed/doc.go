@@ -87,7 +87,7 @@
 //     FS4 image found" in FsVerifyAux (FindAllImageStart): the flash of that chip is
 //     not behind the gateway at 0xf0400.
 //
-// Scenarios of internal/acctest run here unchanged (see acctest.Ground): a Yard
+// Scenarios of internal/acctest run here unchanged (see acctest.Testbed): a Pool
 // lends hosts to one test after another, with the cards that the test describes.
 // Hosts with a network stack of their own are made for one test.
 // Everything that a run starts or mounts is in namespaces of its own and ends

@@ -21,7 +21,7 @@ import (
 type twins struct {
 	t    *testing.T
 	lab  *labs.Lab
-	site *Site
+	loan *Loan
 	n    int // answers that were compared
 }
 
@@ -35,25 +35,25 @@ func newTwins(t *testing.T) *twins {
 		// What ibsim gives every port.
 		c.Link, c.CapMask, c.MaxIBMTU = labsim.QDR4X, 0x50c048, 2048
 	}
-	yard := NewYard(2)
+	pool := NewPool(2)
 	t.Cleanup(func() {
-		if yard.bed != nil {
-			if err := yard.bed.Close(); err != nil {
+		if pool.bed != nil {
+			if err := pool.bed.Close(); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	site, cannot, err := yard.Site(hosts)
+	loan, cannot, err := pool.Lend(hosts)
 	if err != nil || cannot != "" {
 		t.Fatal(cannot, err)
 	}
-	t.Cleanup(site.Release)
+	t.Cleanup(loan.Release)
 	lab, err := labs.Start(t.TempDir(), labsim.Options{Speed: 20}, hosts...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(lab.Close)
-	w := &twins{t: t, lab: lab, site: site}
+	w := &twins{t: t, lab: lab, loan: loan}
 	for _, h := range hosts {
 		for _, m := range []string{"mlx4_ib", "ib_umad"} {
 			if err := lab.Machine(h.Name).LoadModule(m); err != nil {
@@ -72,7 +72,7 @@ func (w *twins) simulated(host, command string) (string, int) {
 }
 
 func (w *twins) real(host, command string) (string, int) {
-	return w.site.Run(w.t.Context(), host, command)
+	return w.loan.Run(w.t.Context(), host, command)
 }
 
 // both runs a command on both, which must end with 0.

@@ -14,17 +14,17 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/network"
 )
 
-// Ground is what worlds stand on instead of the simulated lab: the testbed. The
-// same scenarios run on both; one that bends the simulation itself, say replaces
+// Testbed is what worlds stand on instead of the simulated lab. The same scenarios
+// run on both; one that bends the simulation itself, say replaces
 // a program by a liar, is skipped where the programs are real, and says so.
-type Ground interface {
-	// Site takes hosts for one world, with the cards that they describe. It says
-	// what of the description the ground cannot give, or gives the site.
-	Site(hosts []labs.Host) (site Site, cannot string, err error)
+type Testbed interface {
+	// Lend takes hosts for one world, with the cards that they describe. It says
+	// what of the description the testbed cannot give, or gives the loan.
+	Lend(hosts []labs.Host) (loan Loan, cannot string, err error)
 }
 
-// Site is the hosts of one world.
-type Site interface {
+// Loan is the hosts of one world.
+type Loan interface {
 	KeyFile() string
 	KnownHostsFile() string
 	// Address is where a host's SSH server listens, and who may log in.
@@ -55,29 +55,29 @@ type Site interface {
 	Release()
 }
 
-// ground is nil for the simulated lab.
-var ground Ground
+// theTestbed is nil for the simulated lab.
+var theTestbed Testbed
 
-// UseGround makes worlds stand on something else, for the whole process. It is
+// UseTestbed makes worlds stand on the testbed, for the whole process. It is
 // called before any test, and before any image is built.
-func UseGround(g Ground) {
-	ground = g
+func UseTestbed(t Testbed) {
+	theTestbed = t
 	// Real tools read every sixteen bytes of a flash with some eighty calls.
 	card.SmallImages()
 }
 
-// stand makes a world on the ground.
+// stand makes a world on the testbed.
 func (w *World) stand(hosts []labs.Host) {
 	w.t.Helper()
-	site, cannot, err := ground.Site(hosts)
+	loan, cannot, err := theTestbed.Lend(hosts)
 	switch {
 	case err != nil:
 		w.t.Fatalf("take hosts for the test: %v", err)
 	case cannot != "":
 		w.t.Skip("only in the simulated lab: real hosts have no " + cannot)
 	}
-	w.site = site
-	w.t.Cleanup(site.Release)
+	w.testbed = loan
+	w.t.Cleanup(loan.Release)
 	w.Folder = w.t.TempDir()
 	if w.Images, err = card.WriteImages(filepath.Join(w.Folder, "images")); err != nil {
 		w.t.Fatal(err)
@@ -87,7 +87,7 @@ func (w *World) stand(hosts []labs.Host) {
 // simulated ends a test that asks a real host for what only a simulated one has.
 func (w *World) simulated(what string) {
 	w.t.Helper()
-	if w.site != nil {
+	if w.testbed != nil {
 		w.t.Skip("only in the simulated lab: the scenario " + what)
 	}
 }
@@ -111,7 +111,7 @@ func (w *World) Machines() []*labsim.Machine {
 // the fabric has a master.
 func (w *World) Manage(host string, priority int) {
 	w.t.Helper()
-	if w.site == nil {
+	if w.testbed == nil {
 		w.AddSM(&labsim.SM{Port: w.Card(host).Ports[0], Priority: priority})
 		return
 	}
@@ -123,7 +123,7 @@ func (w *World) Manage(host string, priority int) {
 // Put writes a file on a host.
 func (w *World) Put(host, path, text string) {
 	w.t.Helper()
-	if w.site == nil {
+	if w.testbed == nil {
 		w.Machine(host).FS.Put(path, text, 0o644)
 		return
 	}
@@ -133,7 +133,7 @@ func (w *World) Put(host, path, text string) {
 // Install installs packages of the fabric, which real hosts have.
 func (w *World) Install(host string, packages ...string) {
 	w.t.Helper()
-	if w.site == nil {
+	if w.testbed == nil {
 		w.Run(host, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q "+strings.Join(packages, " "))
 		return
 	}
@@ -167,8 +167,8 @@ func (w *World) described(host string) labs.Host {
 
 // Boots counts how often a host was started.
 func (w *World) Boots(host string) int {
-	if w.site != nil {
-		return w.site.Boots(host)
+	if w.testbed != nil {
+		return w.testbed.Boots(host)
 	}
 	return w.Lab.Machine(host).Boots()
 }
@@ -176,12 +176,12 @@ func (w *World) Boots(host string) int {
 // Restart takes the power of a host away and gives it back.
 func (w *World) Restart(host string) {
 	w.t.Helper()
-	if w.site == nil {
+	if w.testbed == nil {
 		w.Lab.Machine(host).Halt()
 		w.Lab.Machine(host).Start()
 		return
 	}
-	if err := w.site.Restart(host); err != nil {
+	if err := w.testbed.Restart(host); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -190,8 +190,8 @@ func (w *World) Restart(host string) {
 func (w *World) Reboot(host string) {
 	w.t.Helper()
 	var err error
-	if w.site != nil {
-		err = w.site.Reboot(host)
+	if w.testbed != nil {
+		err = w.testbed.Reboot(host)
 	} else {
 		m := w.Lab.Machine(host)
 		boots := m.Boots()
@@ -205,8 +205,8 @@ func (w *World) Reboot(host string) {
 
 // Subnet is the network of a host's IPoIB interface, without the last byte.
 func (w *World) Subnet(host string) string {
-	if w.site != nil {
-		return w.site.Subnet(host)
+	if w.testbed != nil {
+		return w.testbed.Subnet(host)
 	}
 	return "172.16.0"
 }
@@ -214,14 +214,14 @@ func (w *World) Subnet(host string) string {
 // Sever keeps packets from reaching a host, or lets them through again.
 func (w *World) Sever(host string, severed bool) {
 	w.t.Helper()
-	if w.site == nil {
+	if w.testbed == nil {
 		w.Lab.Machine(host).Faults.Set(labsim.FaultSpec{Refuse: severed})
 		if severed {
 			w.Lab.Servers[host].DropAll()
 		}
 		return
 	}
-	if err := w.site.Sever(host, severed); err != nil {
+	if err := w.testbed.Sever(host, severed); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -229,11 +229,11 @@ func (w *World) Sever(host string, severed bool) {
 // Unplug takes the cable out of a port of a host's first card.
 func (w *World) Unplug(host string, port int) {
 	w.t.Helper()
-	if w.site == nil {
+	if w.testbed == nil {
 		w.Disconnect(labsim.CardEnd(host, w.PCI(host), port))
 		return
 	}
-	if err := w.site.Unplug(host, port); err != nil {
+	if err := w.testbed.Unplug(host, port); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -241,7 +241,7 @@ func (w *World) Unplug(host string, port int) {
 // Firewall has a host drop what comes in by its IPoIB interface, or no more.
 func (w *World) Firewall(host string, on bool) {
 	w.t.Helper()
-	if w.site == nil {
+	if w.testbed == nil {
 		network.SetFirewall(w.Lab.Machine(host), on)
 		return
 	}
@@ -256,7 +256,7 @@ func (w *World) Firewall(host string, on bool) {
 // Over has the operator reach a host by its IPoIB interface, at an address of that;
 // with an empty one by its uplink.
 func (w *World) Over(host, name, address string) {
-	if w.site != nil {
+	if w.testbed != nil {
 		w.over = address
 		return
 	}
@@ -270,8 +270,8 @@ func (w *World) MACs(host string) [2]uint64 { return w.described(host).Cards[0].
 
 // Burns counts what wrote to the flash of a host: firmware and GUIDs.
 func (w *World) Burns(host string) (images, guids int) {
-	if w.site != nil {
-		return w.site.Burns(host)
+	if w.testbed != nil {
+		return w.testbed.Burns(host)
 	}
 	for _, e := range w.Lab.Machine(host).Journal() {
 		if len(e.Args) < 2 || filepath.Base(e.Args[0]) != "mstflint" {

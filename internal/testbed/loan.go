@@ -13,36 +13,36 @@ import (
 )
 
 // KeyFile is the private key that logs in to every host.
-func (s *Site) KeyFile() string { return s.yard.bed.KeyFile() }
+func (s *Loan) KeyFile() string { return s.pool.bed.KeyFile() }
 
-// KnownHostsFile vouches for the hosts of the site.
-func (s *Site) KnownHostsFile() string { return filepath.Join(s.dir, "known_hosts") }
+// KnownHostsFile vouches for the hosts of the loan.
+func (s *Loan) KnownHostsFile() string { return filepath.Join(s.dir, "known_hosts") }
 
 // Address is where a host's sshd listens, and who may log in.
-func (s *Site) Address(host string) (ip string, port int, user string) {
+func (s *Loan) Address(host string) (ip string, port int, user string) {
 	return s.boxes[host].Addr, 22, User
 }
 
 // Card is the model of the card in a slot.
-func (s *Site) Card(host, bdf string) *card.Card {
+func (s *Loan) Card(host, bdf string) *card.Card {
 	if d := s.boxes[host].cards()[bdf]; d != nil {
 		return d.Card()
 	}
 	return nil
 }
 
-// Boots counts how often a host was started since the site was lent.
-func (s *Site) Boots(host string) int { return s.boxes[host].Boots() - s.boots[host] + 1 }
+// Boots counts how often a host was started since the loan was lent.
+func (s *Loan) Boots(host string) int { return s.boxes[host].Boots() - s.boots[host] + 1 }
 
 // Restart takes the power away and gives it back.
-func (s *Site) Restart(host string) error {
+func (s *Loan) Restart(host string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), borrowTimeout)
 	defer cancel()
 	return errors.Join(s.boxes[host].Cut(), s.boxes[host].Boot(ctx))
 }
 
 // Run executes a command as root, not over SSH.
-func (s *Site) Run(ctx context.Context, host, command string) (output string, status int) {
+func (s *Loan) Run(ctx context.Context, host, command string) (output string, status int) {
 	out, err := s.boxes[host].Exec(ctx, command)
 	var exit *exec.ExitError
 	switch {
@@ -62,7 +62,7 @@ head /sys/bus/pci/devices/*/mlx4_port*
 `
 
 // Print is a fingerprint of a host without its cards.
-func (s *Site) Print(host string) string {
+func (s *Loan) Print(host string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), borrowTimeout)
 	defer cancel()
 	out, _ := s.Run(ctx, host, printing)
@@ -71,7 +71,7 @@ func (s *Site) Print(host string) string {
 
 // Burns counts what wrote to the flash of a host's cards. A burn ends with the
 // signature of the new image; one that changes nothing but GUIDs and MACs set them.
-func (s *Site) Burns(host string) (images, guids int) {
+func (s *Loan) Burns(host string) (images, guids int) {
 	for _, d := range s.boxes[host].cards() {
 		for _, c := range d.written() {
 			if c[0].PSID == c[1].PSID && c[0].Version == c[1].Version && (c[0].GUIDs != c[1].GUIDs || c[0].MACs != c[1].MACs) {
@@ -85,7 +85,7 @@ func (s *Site) Burns(host string) (images, guids int) {
 }
 
 // Drop breaks all connections to a host: it ends the processes that serve them.
-func (s *Site) Drop(host string) {
+func (s *Loan) Drop(host string) {
 	leader, err := s.boxes[host].leader()
 	if err != nil {
 		return

@@ -18,7 +18,7 @@ var suites = map[labsim.OS]*Base{labsim.Debian12: &Bookworm, labsim.Debian13: &T
 
 // find gives a machine for each host that is described: all with a stack of their
 // own, or none.
-func (y *Yard) find(hosts []labs.Host) ([]*Host, error) {
+func (y *Pool) find(hosts []labs.Host) ([]*Host, error) {
 	if suites[hosts[0].OS] == nil || hosts[0].Stack == "" {
 		return y.borrow(len(hosts))
 	}
@@ -49,11 +49,11 @@ func (y *Yard) find(hosts []labs.Host) ([]*Host, error) {
 }
 
 // Subnet is the network of a host's IPoIB interface, without the last byte, which
-// all hosts of the site are on. The operator is host 1 of it.
-func (s *Site) Subnet(host string) string { return s.boxes[host].medium.subnet() }
+// all hosts of the loan are on. The operator is host 1 of it.
+func (s *Loan) Subnet(host string) string { return s.boxes[host].medium.subnet() }
 
 // Reboot has the system restart, and waits until it is back.
-func (s *Site) Reboot(host string) error {
+func (s *Loan) Reboot(host string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), borrowTimeout)
 	defer cancel()
 	box := s.boxes[host]
@@ -74,7 +74,7 @@ func (s *Site) Reboot(host string) error {
 }
 
 // Unplug takes the cable out of a port of a host's first card.
-func (s *Site) Unplug(host string, port int) error {
+func (s *Loan) Unplug(host string, port int) error {
 	box := s.boxes[host]
 	for i, w := range box.wires {
 		if w.Port != port {
@@ -88,7 +88,7 @@ func (s *Site) Unplug(host string, port int) error {
 }
 
 // Sever takes the operator's cables to a host out, or plugs them in.
-func (s *Site) Sever(host string, severed bool) error {
+func (s *Loan) Sever(host string, severed bool) error {
 	state := map[bool]string{true: "down", false: "up"}[severed]
 	box := s.boxes[host]
 	cables := []string{"to-" + strconv.Itoa(box.number)}

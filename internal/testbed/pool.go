@@ -21,9 +21,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-// Yard lends hosts to tests, one test after another: what takes time is the boot,
+// Pool lends hosts to tests, one test after another: what takes time is the boot,
 // and what a test changes is its cards and a few files.
-type Yard struct {
+type Pool struct {
 	most int // hosts at a time
 
 	mu       sync.Mutex
@@ -32,13 +32,13 @@ type Yard struct {
 	operator ssh.PublicKey
 	idle     []*Host
 	made     int
-	sites    int
+	loans    int
 	built    int // hosts with a network stack of their own
 }
 
-// NewYard has up to as many hosts at a time; they boot when they are asked for.
-func NewYard(most int) *Yard {
-	y := &Yard{most: most}
+// NewPool has up to as many hosts at a time; they boot when they are asked for.
+func NewPool(most int) *Pool {
+	y := &Pool{most: most}
 	y.back = sync.NewCond(&y.mu)
 	return y
 }
@@ -46,9 +46,9 @@ func NewYard(most int) *Yard {
 // borrowTimeout bounds the boot of a host and what is done to it before a test.
 const borrowTimeout = startTimeout + time.Minute
 
-// Site lends hosts with the cards that are described. What of the description a
-// real host cannot have is named instead. The caller releases the site.
-func (y *Yard) Site(hosts []labs.Host) (site *Site, cannot string, err error) {
+// Lend lends hosts with the cards that are described. What of the description a
+// real host cannot have is named instead. The caller releases the loan.
+func (y *Pool) Lend(hosts []labs.Host) (loan *Loan, cannot string, err error) {
 	for _, h := range hosts {
 		if cannot := unreal(h); cannot != "" {
 			return nil, cannot, nil
@@ -58,7 +58,7 @@ func (y *Yard) Site(hosts []labs.Host) (site *Site, cannot string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	s := &Site{yard: y, boxes: map[string]*Host{}, boots: map[string]int{}, dir: filepath.Join(y.bed.Dir, fmt.Sprint("site", y.next()))}
+	s := &Loan{pool: y, boxes: map[string]*Host{}, boots: map[string]int{}, dir: filepath.Join(y.bed.Dir, fmt.Sprint("loan", y.next()))}
 	for i, h := range hosts {
 		s.boxes[h.Name] = boxes[i]
 	}
@@ -69,11 +69,11 @@ func (y *Yard) Site(hosts []labs.Host) (site *Site, cannot string, err error) {
 	return s, "", nil
 }
 
-func (y *Yard) next() int {
+func (y *Pool) next() int {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	y.sites++
-	return y.sites
+	y.loans++
+	return y.loans
 }
 
 // unreal says what of a described host cannot be had here. Hosts are Debian and
@@ -108,11 +108,11 @@ func logsIn(u labsim.User) bool {
 }
 
 // borrow takes hosts, all at once so that nobody waits for the other's.
-func (y *Yard) borrow(n int) ([]*Host, error) {
+func (y *Pool) borrow(n int) ([]*Host, error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	if n > y.most {
-		return nil, fmt.Errorf("testbed: %d hosts at a time; the yard has %d", n, y.most)
+		return nil, fmt.Errorf("testbed: %d hosts at a time; the pool has %d", n, y.most)
 	}
 	if err := y.open(); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (y *Yard) borrow(n int) ([]*Host, error) {
 	}
 	for len(y.idle) < n {
 		y.made++
-		h, err := y.bed.add(HostConfig{Name: fmt.Sprint("yard", y.made), Card: card.Config{Chip: card.ConnectX3Pro, Image: card.EN()}}, y.operator)
+		h, err := y.bed.add(HostConfig{Name: fmt.Sprint("pool", y.made), Card: card.Config{Chip: card.ConnectX3Pro, Image: card.EN()}}, y.operator)
 		if err != nil {
 			return nil, err
 		}
@@ -133,14 +133,14 @@ func (y *Yard) borrow(n int) ([]*Host, error) {
 	return boxes, nil
 }
 
-func (y *Yard) open() error {
+func (y *Pool) open() error {
 	if y.bed != nil {
 		return nil
 	}
 	if os.Getenv(insideMark) == "" {
 		return errors.New("testbed: the tests of this package do not start with testbed.Main")
 	}
-	bed := &Bed{Hosts: map[string]*Host{}, Dir: filepath.Join(runDir, "yard")}
+	bed := &Bed{Hosts: map[string]*Host{}, Dir: filepath.Join(runDir, "pool")}
 	operator, err := bed.writeKey()
 	if err != nil {
 		return err
@@ -149,9 +149,9 @@ func (y *Yard) open() error {
 	return nil
 }
 
-// Site is the hosts of one test.
-type Site struct {
-	yard  *Yard
+// Loan is the hosts of one test.
+type Loan struct {
+	pool  *Pool
 	dir   string
 	boxes map[string]*Host
 	boots map[string]int // before
@@ -180,7 +180,7 @@ func asking(password string) string {
 }
 
 // furnish puts the cards in and switches everything on.
-func (s *Site) furnish(hosts []labs.Host) error {
+func (s *Loan) furnish(hosts []labs.Host) error {
 	var known strings.Builder
 	errs := make(chan error, len(hosts))
 	for _, h := range hosts {
@@ -250,21 +250,21 @@ func (h *Host) take(d labs.Host) error {
 }
 
 // Release gives the hosts back.
-func (s *Site) Release() {
+func (s *Loan) Release() {
 	for name, box := range s.boxes {
 		s.Drop(name)
 		box.Device.Card().Flash.SetHook(nil)
 	}
 	if s.cabling != nil {
 		if err := s.cabling.end(); err != nil {
-			fmt.Fprintln(os.Stderr, "testbed: the fabric of a site:", err)
+			fmt.Fprintln(os.Stderr, "testbed: the fabric of a loan:", err)
 		}
 	}
-	s.yard.mu.Lock()
-	defer s.yard.mu.Unlock()
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
 	for _, box := range s.boxes {
 		if box.stack == "" {
-			s.yard.idle = append(s.yard.idle, box)
+			s.pool.idle = append(s.pool.idle, box)
 			continue
 		}
 		if err := box.remove(); err != nil {
@@ -272,5 +272,5 @@ func (s *Site) Release() {
 		}
 		_ = command("ip", "link", "del", box.medium.name()) // the last host's has been taken
 	}
-	s.yard.back.Broadcast()
+	s.pool.back.Broadcast()
 }
