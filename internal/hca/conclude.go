@@ -292,7 +292,8 @@ func (o *Ops) failed(c cards.Card, out journal.Outcome, what string) *cards.Erro
 			"2. If v says that the image is bootable, run the same command again.\n" +
 			"3. If not, burn the backup while the card still runs: mstflint -d " + c.PCI.String() + " -allow_psid_change -i " + backupPlace + "/firmware.bin b. " +
 			"The copies on the host are in " + inventory.StateDir + "/backups.\n" +
-			"4. If mstflint says that the flash semaphore is taken, make sure that no other program uses the card (pgrep -a 'mst|flint|fwupd'), then clear it: mstflint -clear_semaphore -d " + c.PCI.String(),
+			"4. If mstflint says that the flash semaphore is taken, make sure that no other program uses the card (pgrep -a 'mst|flint|fwupd'), then ask again: " +
+			"a query that fails frees what a killed tool left behind. If it still fails, clear it: mstflint -clear_semaphore -d " + c.PCI.String(),
 		Facts: jobFactsOf(c, out),
 	}
 }

@@ -140,12 +140,21 @@ func (k Stack) runs(other Stack) bool {
 // stackFindings checks that the host's stack can take an interface, and that
 // nothing else has it.
 func (c *checker) stackFindings() {
+	if c.stack == StackUnknown && c.s.UnitsWhy != "" {
+		f := finding.NetworkStackUnknown.Find("%s: systemd did not say which network services run: %s.", c.s.Host, c.s.UnitsWhy)
+		c.add(f.WithWayOut("See what systemctl says on the host, then plan again. " + f.WayOut))
+		return
+	}
 	if c.stack == StackUnknown {
 		c.add(finding.NetworkStackUnknown.Find("%s: neither netplan nor NetworkManager, systemd-networkd or ifupdown is in use.", c.s.Host))
 		return
 	}
 	if unit := c.stack.service(); unit != "" {
-		if u := c.s.Unit(unit); u.ActiveState != "active" {
+		switch u := c.s.Unit(unit); {
+		case c.s.UnitsWhy != "":
+			f := finding.NetworkServiceDown.Find("%s is configured through %s, and whether %s runs is not known: %s.", c.s.Host, c.stack, unit, c.s.UnitsWhy)
+			c.add(f.WithWayOut("See what systemctl says on the host, then plan again. " + f.WayOut))
+		case u.ActiveState != "active":
 			f := finding.NetworkServiceDown.Find("%s is configured through %s, but %s is %s.", c.s.Host, c.stack, unit, u.ActiveState)
 			f.WayOut = fmt.Sprintf("Start it (systemctl enable --now %s), or configure this host in another way.", strings.TrimSuffix(unit, ".service"))
 			c.add(f)

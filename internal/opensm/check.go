@@ -264,6 +264,12 @@ func checkFiles(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding 
 // does not.
 func checkShared(s *inventory.Snapshot) []finding.Finding {
 	var found []finding.Finding
+	for _, path := range opensm.SharedConf {
+		if s.Denied[path] {
+			f := finding.FabricKeysDropped.Find("%s of %s could not be read, so that it is not known whether it sets keys.", path, s.Host)
+			found = append(found, f.WithWayOut("Mend what keeps "+path+" from being read, then plan again. "+f.WayOut))
+		}
+	}
 	text := sharedConf(s)
 	for _, key := range opensm.Keys(text) {
 		if key.Set {

@@ -108,7 +108,7 @@ func sshAttributes() map[string]schema.Attribute {
 				"Servers close the connection after about six keys; an agent that holds more needs it."},
 		"agent_identity": text("Which key of the agent to use: SHA256 fingerprint, comment, public key line, or path of a public key file."),
 		"known_hosts_files": list("Files with the keys of known hosts, in OpenSSH's format; the default is `~/.ssh/known_hosts` and the system's. " +
-			"A host whose key is not known is refused, a host whose key differs always."),
+			"A host whose key is not known is refused, a host whose key differs always. A key that is marked `@revoked` in one of them, or that `RevokedHostKeys` of `~/.ssh/config` lists, is refused."),
 		"host_keys": list("Keys that the host may show: `authorized_keys` lines or `SHA256:…` fingerprints. If given, known_hosts files are not consulted."),
 		"host_key_policy": schema.StringAttribute{Optional: true,
 			MarkdownDescription: "`strict` (the default) refuses a host whose key nobody vouches for; `accept-new` accepts such a key once, records it and refuses another one later.",

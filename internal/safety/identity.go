@@ -56,7 +56,8 @@ func moveTo(f IdentityFacts) string {
 	if f.Edit == "" {
 		return fmt.Sprintf("Plan with the card's new address %s.", f.Elsewhere)
 	}
-	return "Follow the card in the configuration of infiniband_card, or wherever its address is written:\n\n" + f.Edit
+	return "Follow the card in the configuration of infiniband_card, or wherever its address is written. " +
+		"Apply this first, and remove other resources of the card only after it:\n\n" + f.Edit
 }
 
 // identified adds what speaks against the identity of the card to a verdict.
