@@ -88,7 +88,7 @@ func (o *Ops) record(c cards.Card, s *inventory.Snapshot, facts safety.CardFacts
 		r.RunningFW = facts.RunningFW.String()
 	}
 	if card, ok := s.Card(c.PCI); ok {
-		r.PartNumber, r.SerialNumber = card.PartNumber, card.SerialNumber
+		r.PartNumber, r.SerialNumber = card.PartNumber, card.Serial.Or("")
 		if card.Flash != nil {
 			r.ROM = card.Flash.ROM
 		}

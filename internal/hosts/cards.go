@@ -262,31 +262,34 @@ func linkPorts(s *inventory.Snapshot, _ *collect.Answer) error {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// readVPD reads part and serial number, or why there are none; that is common
+// readVPD reads part and serial number, or why there is none; that is common
 // after a cross-flash.
 func readVPD(c *inventory.Card, a *collect.Answer) {
+	unread := func(why string) { c.Serial = fact.Unknown[string](why) }
 	run, ok := a.Runs["vpd "+c.PCI.String()]
 	switch {
 	case !ok && !a.Commands["lspci"]:
-		c.VPDError = "lspci is not installed"
+		unread("lspci is not installed")
 		return
 	case !ok:
-		c.VPDError = "the vital product data of such a device is not read"
+		unread("the vital product data of such a device is not read")
 		return
 	case run.Status != 0:
-		c.VPDError = fmt.Sprintf("lspci ended with status %d", run.Status)
+		unread(fmt.Sprintf("lspci ended with status %d", run.Status))
 		return
 	}
 	d, err := lspci.ParseOne(run.Output)
 	switch {
 	case err != nil:
-		c.VPDError = "the output of lspci was not understood: " + err.Error()
+		unread("the output of lspci was not understood: " + err.Error())
 	case strings.ContainsFunc(d.PartNumber+d.SerialNumber, unprintable):
 		// A card is known by these two, so they are not recorded in another spelling.
-		c.VPDError = "the vital product data has characters that no part or serial number has"
+		unread("the vital product data has characters that no part or serial number has")
 		return
 	case d.SerialNumber == "":
-		c.VPDError = "lspci shows no serial number in the vital product data"
+		unread("lspci shows no serial number in the vital product data")
+	default:
+		c.Serial = fact.Known(d.SerialNumber)
 	}
-	c.PartNumber, c.SerialNumber = d.PartNumber, d.SerialNumber
+	c.PartNumber = d.PartNumber
 }

@@ -174,7 +174,7 @@ func checkCards(t *testing.T, s *inventory.Snapshot) {
 	chip, _ := ib.ChipByPCI(0x1007)
 	want := inventory.Card{
 		PCI: ib.MustParsePCIAddress("0000:01:00.0"), VendorID: 0x15b3, DeviceID: 0x1007, SubVendorID: 0x15b3, SubDevice: 0x61, Chip: chip, Driver: "mlx4_core",
-		PartNumber: "MCX354A-FCCT", SerialNumber: "MT9999X00001", PCIe: inventory.PCIe{Width: 4, MaxWidth: 8, Speed: "5.0 GT/s", MaxSpeed: "8.0 GT/s"},
+		PartNumber: "MCX354A-FCCT", Serial: fact.Known("MT9999X00001"), PCIe: inventory.PCIe{Width: 4, MaxWidth: 8, Speed: "5.0 GT/s", MaxSpeed: "8.0 GT/s"},
 		RDMADevice: "ibp1s0", RunningPSID: "MT_9200111023", RunningFW: "2.40.0500", HWRev: "0", NodeGUID: 0xe41d2d0300e44ed0, SystemGUID: 0xe41d2d0300e44ed3,
 		Ports: []inventory.Port{
 			{
@@ -193,7 +193,10 @@ func checkCards(t *testing.T, s *inventory.Snapshot) {
 			ROM: []string{"type=UEFI version=14.11.49 cpu=AMD64", "type=PXE version=3.4.752"},
 		},
 	}
-	compare := cmp.Options{cmp.Comparer(func(a, b ib.PCIAddress) bool { return a == b }), cmp.Comparer(func(a, b ib.Chip) bool { return a.Name == b.Name }), cmp.Comparer(func(a, b fact.Bool) bool { return a == b })}
+	compare := cmp.Options{
+		cmp.Comparer(func(a, b ib.PCIAddress) bool { return a == b }), cmp.Comparer(func(a, b ib.Chip) bool { return a.Name == b.Name }),
+		cmp.Comparer(func(a, b fact.Bool) bool { return a == b }), cmp.Comparer(func(a, b fact.Of[string]) bool { return a == b }),
+	}
 	if diff := cmp.Diff(want, s.Cards[0], compare); diff != "" {
 		t.Errorf("card (-want +got):\n%s", diff)
 	}
@@ -353,7 +356,7 @@ func TestRead_leaves_a_card_alone_that_somebody_burns(t *testing.T) {
 	if c.Flash != nil || c.FlashFailure != inventory.FlashBusy || c.FlashError != who {
 		t.Errorf("flash %+v, %q: %q", c.Flash, c.FlashFailure, c.FlashError)
 	}
-	if c.RunningPSID != "MT_9200111023" || c.SerialNumber != "MT9999X00001" || c.NodeGUID != 0xe41d2d0300e44ed0 {
+	if c.RunningPSID != "MT_9200111023" || c.Serial.Or("") != "MT9999X00001" || c.NodeGUID != 0xe41d2d0300e44ed0 {
 		t.Errorf("what needs no tool is not read: %+v", c)
 	}
 	asked, err := os.ReadFile(filepath.Join(root, "asked"))

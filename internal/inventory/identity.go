@@ -33,7 +33,7 @@ func (s *Snapshot) Identity(c *Card) ib.Identity {
 
 // observed is the identity without the journal, and without a look at other cards.
 func (c *Card) observed(s *Snapshot) ib.Identity {
-	id := ib.Identity{Serial: c.SerialNumber, Part: c.PartNumber, Chip: c.Chip.Name}
+	id := ib.Identity{Serial: c.Serial.Or(""), Part: c.PartNumber, Chip: c.Chip.Name}
 	if f := c.Flash; f != nil {
 		id.MACs = []ib.MAC{f.GUIDs.MAC1, f.GUIDs.MAC2}
 		id.GUIDs = []ib.GUID{f.GUIDs.Node, f.GUIDs.Port1, f.GUIDs.Port2}

@@ -41,7 +41,7 @@ func otherCards(a, b *Snapshot) bool {
 	for i := range a.Cards {
 		mine := &a.Cards[i]
 		other, ok := b.Card(mine.PCI)
-		if ok && mine.SerialNumber != "" && other.SerialNumber != "" && mine.SerialNumber != other.SerialNumber {
+		if ok && mine.Serial.Known() && other.Serial.Known() && mine.Serial != other.Serial {
 			return true
 		}
 	}
@@ -52,7 +52,7 @@ func sameSerial(a, b *Snapshot) bool {
 	for i := range a.Cards {
 		mine := &a.Cards[i]
 		other, ok := b.Card(mine.PCI)
-		if ok && mine.SerialNumber != "" && mine.SerialNumber == other.SerialNumber {
+		if ok && mine.Serial.Known() && mine.Serial == other.Serial {
 			return true
 		}
 	}

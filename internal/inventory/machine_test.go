@@ -12,7 +12,11 @@ func TestSameMachine(t *testing.T) {
 	t.Parallel()
 	id1, id2, none := fact.Known(strings.Repeat("1", 32)), fact.Known(strings.Repeat("2", 32)), fact.Unknown[string]("there is no /etc/machine-id")
 	at := func(id fact.Of[string], boot, serial string) *Snapshot {
-		return &Snapshot{MachineID: id, BootID: boot, Cards: []Card{{PCI: ib.MustParsePCIAddress("0000:01:00.0"), SerialNumber: serial}}}
+		card := Card{PCI: ib.MustParsePCIAddress("0000:01:00.0")}
+		if serial != "" {
+			card.Serial = fact.Known(serial)
+		}
+		return &Snapshot{MachineID: id, BootID: boot, Cards: []Card{card}}
 	}
 	yes, no, open := fact.Known(true), fact.Known(false), fact.Unknown[bool]("")
 	for _, tt := range []struct {

@@ -96,10 +96,9 @@ type Card struct {
 	Chip                   ib.Chip // zero Name if unknown
 	Livefish               bool    // shows its recovery PCI id
 	Virtual                bool
-	Driver                 string // "mlx4_core"; empty if none is bound
-	PartNumber             string // from VPD; empty if unreadable
-	SerialNumber           string
-	VPDError               string // why there is neither of them; empty: there is
+	Driver                 string          // "mlx4_core"; empty if none is bound
+	PartNumber             string          // from VPD; empty if unreadable
+	Serial                 fact.Of[string] // from VPD
 	PCIe                   PCIe
 
 	RDMADevice  string // "mlx4_0", "ibp1s0"; empty if the driver made none

@@ -28,7 +28,7 @@ func cardReach(card CardFacts, host HostFacts) []finding.Finding {
 	found = append(found, driverFindings(card, host)...)
 	found = append(found, toolFindings(card, host)...)
 	if there, looked := host.Commands["lspci"]; looked && !there {
-		found = append(found, finding.SerialNumberUnknown.Find("%s: %s", card.PCI, card.VPDError).WithWayOut(host.Support.Lspci))
+		found = append(found, finding.SerialNumberUnknown.Find("%s: %s", card.PCI, card.Serial.Why()).WithWayOut(host.Support.Lspci))
 	}
 	return append(found, inUse(card, host)...)
 }

@@ -136,7 +136,9 @@ var firmwareCases = []struct {
 	{"FW052", finding.Refuse, "tool crashes", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.31.0" }},
 	{"FW052", finding.Refuse, "tool too old", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.6.0" }},
 	{"FW052", finding.Refuse, "version of the tool unknown", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "" }},
-	{"FW062", finding.Warn, "no pciutils", func(in *FirmwareInput) { in.Card.VPDError, in.Host.Commands["lspci"] = "lspci is not installed", false }},
+	{"FW062", finding.Warn, "no pciutils", func(in *FirmwareInput) {
+		in.Card.Serial, in.Host.Commands["lspci"] = fact.Unknown[string]("lspci is not installed"), false
+	}},
 	{"FW045", finding.Refuse, "a job has written since the start, and no driver shows what runs", func(in *FirmwareInput) {
 		in.Card.RunningKnown, in.Card.Driver, in.Card.RunningPSID, in.Card.StagedBy = false, "", "", "J"
 	}},

@@ -82,7 +82,7 @@ func TestPath_unknown(t *testing.T) {
 // findings on its identity.
 func TestCardReach_without_pciutils(t *testing.T) {
 	in := goodFirmware()
-	in.Card.VPDError = "lspci shows no serial number in the vital product data"
+	in.Card.Serial = fact.Unknown[string]("lspci shows no serial number in the vital product data")
 	in.Host.Commands["lspci"] = true
 	if Firmware(in).Has(finding.SerialNumberUnknown) {
 		t.Error("a card without a serial number is taken for one that nobody asked")

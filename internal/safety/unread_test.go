@@ -167,7 +167,7 @@ var notUnknown = map[string]string{
 	"Card.Driver": "a link of sysfs, which is there or not", "Card.RDMADevice": "a link of sysfs, which is there or not",
 	"Card.Ports":      "none is unknown and only keeps a warning away (FW034), beside the PSID, which decides",
 	"Card.PartNumber": "empty only keeps a warning away (FW033), beside the PSID, which decides; it is often unreadable after a cross-flash",
-	"Card.VPDError":   "says itself that the serial number is not known (FW062)", "Card.FlashError": "goes with Flash", "Card.FlashTaken": "goes with Flash",
+	"Card.Serial":     "says itself that the serial number is not known (FW062)", "Card.FlashError": "goes with Flash", "Card.FlashTaken": "goes with Flash",
 	"Card.RunningPSID": anothers, "Card.RunningFW": anothers,
 	"Flash.ImageType": "goes with Card.Flash", "Flash.FW": "goes with Card.Flash", "Flash.GUIDs": "goes with Card.Flash; zero is FW046",
 	"Flash.BlankGUIDs": "goes with Card.Flash", "Flash.ROM": "goes with Card.Flash", "Flash.VSD": "goes with Card.Flash", "Flash.RunningFW": anothers,

@@ -55,7 +55,7 @@ func TestExchanged_card_between_verdict_and_job(t *testing.T) {
 	}
 	pci := ib.MustParsePCIAddress(DefaultBDF)
 	found, ok := s.Card(pci)
-	if !ok || found.SerialNumber != board.SerialNumber {
+	if !ok || found.Serial.Or("") != board.SerialNumber {
 		t.Fatalf("card %+v", found)
 	}
 	ops := hca.New(cards.Config{BackupDir: filepath.Join(t.TempDir(), "backups"), Operator: "test", Poll: 200 * time.Millisecond})

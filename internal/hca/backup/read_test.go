@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -85,14 +86,14 @@ func TestRecord_otherCard(t *testing.T) {
 		card inventory.Card
 		want string
 	}{
-		"the same":                    {"intel9", inventory.Card{PCI: r.PCI, SerialNumber: "MT1"}, ""},
-		"the same with new GUIDs":     {"intel9", inventory.Card{PCI: r.PCI, SerialNumber: "MT1", Flash: flash(ib.GUIDSet{Node: 1, MAC1: 2})}, ""},
-		"other serial, same GUIDs":    {"intel9", inventory.Card{PCI: r.PCI, SerialNumber: "MT2", Flash: flash(r.GUIDs)}, "serial number MT1"},
-		"moved to another host":       {"intel8", inventory.Card{PCI: r.PCI, SerialNumber: "MT1"}, ""},
-		"other host, other serial":    {"intel8", inventory.Card{PCI: r.PCI, SerialNumber: "MT2"}, "intel9/0000:01:00.0"},
+		"the same":                    {"intel9", inventory.Card{PCI: r.PCI, Serial: fact.Known("MT1")}, ""},
+		"the same with new GUIDs":     {"intel9", inventory.Card{PCI: r.PCI, Serial: fact.Known("MT1"), Flash: flash(ib.GUIDSet{Node: 1, MAC1: 2})}, ""},
+		"other serial, same GUIDs":    {"intel9", inventory.Card{PCI: r.PCI, Serial: fact.Known("MT2"), Flash: flash(r.GUIDs)}, "serial number MT1"},
+		"moved to another host":       {"intel8", inventory.Card{PCI: r.PCI, Serial: fact.Known("MT1")}, ""},
+		"other host, other serial":    {"intel8", inventory.Card{PCI: r.PCI, Serial: fact.Known("MT2")}, "intel9/0000:01:00.0"},
 		"other host, nothing known":   {"intel8", inventory.Card{PCI: r.PCI}, "intel9/0000:01:00.0"},
-		"moved to another slot":       {"intel9", inventory.Card{PCI: ib.MustParsePCIAddress("0000:02:00.0"), SerialNumber: "MT1"}, ""},
-		"other slot, other serial":    {"intel9", inventory.Card{PCI: ib.MustParsePCIAddress("0000:02:00.0"), SerialNumber: "MT2"}, "intel9/0000:01:00.0"},
+		"moved to another slot":       {"intel9", inventory.Card{PCI: ib.MustParsePCIAddress("0000:02:00.0"), Serial: fact.Known("MT1")}, ""},
+		"other slot, other serial":    {"intel9", inventory.Card{PCI: ib.MustParsePCIAddress("0000:02:00.0"), Serial: fact.Known("MT2")}, "intel9/0000:01:00.0"},
 		"other slot, nothing known":   {"intel9", inventory.Card{PCI: ib.MustParsePCIAddress("0000:02:00.0")}, "intel9/0000:01:00.0"},
 		"no serial, same MAC":         {"intel9", inventory.Card{PCI: r.PCI, Flash: flash(ib.GUIDSet{Node: ones, MAC1: r.GUIDs.MAC1})}, ""},
 		"no serial, nothing the same": {"intel9", inventory.Card{PCI: r.PCI, Flash: flash(ib.GUIDSet{Node: ones, MAC1: 7})}, "it has MAC 00:00:00:00:00:07, and MAC"},

@@ -20,7 +20,7 @@ func (c Card) Facts(s *inventory.Snapshot, card *inventory.Card) safety.CardFact
 func (c Card) Compare(s *inventory.Snapshot, card *inventory.Card) safety.IdentityFacts {
 	f := safety.IdentityFacts{Recorded: c.Recorded, Elsewhere: c.Elsewhere, Edit: c.Edit}
 	if card != nil {
-		f.Now, f.Unread = s.Identity(card), card.VPDError
+		f.Now, f.Unread = s.Identity(card), card.Serial.Why()
 	}
 	if f.Elsewhere != "" || f.Same() {
 		return f

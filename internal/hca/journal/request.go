@@ -78,7 +78,7 @@ func suffix() string {
 // compares both before the first byte.
 func (r *Request) SetCard(recorded ib.Identity, card *inventory.Card) {
 	r.set("card_identity", recorded.Record().String())
-	r.set("from_serial", card.SerialNumber)
+	r.set("from_serial", card.Serial.Or(""))
 	f := card.Flash
 	if f == nil {
 		return

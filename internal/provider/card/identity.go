@@ -82,7 +82,7 @@ func (m *model) refresh(ref attribute.CardRef, c *inventory.Card, now ib.Identit
 // its serial number means it.
 func (m *model) accepts(c *inventory.Card) bool {
 	serial := attribute.StringOf(m.Expect.Attributes()["serial_number"])
-	return serial != "" && strings.TrimSpace(serial) == c.SerialNumber && len(m.mismatches(c, c.SerialNumber, c.PartNumber)) == 0
+	return serial != "" && strings.TrimSpace(serial) == c.Serial.Or("") && len(m.mismatches(c, c.Serial.Or(""), c.PartNumber)) == 0
 }
 
 // moved says whether the slot is empty because the card is in another one.
@@ -100,7 +100,7 @@ func (r *Resource) moved(ctx context.Context, ref attribute.CardRef, who ib.Iden
 // nothing that this resource could do harm to: it is said, and what writes to the
 // card refuses.
 func (r *Resource) same(ctx context.Context, ref attribute.CardRef, plan, state model, snap *inventory.Snapshot, c *inventory.Card, diags *diag.Diagnostics) (adopt bool) {
-	f := safety.IdentityFacts{Recorded: state.recorded(), Now: snap.Identity(c), Unread: c.VPDError}
+	f := safety.IdentityFacts{Recorded: state.recorded(), Now: snap.Identity(c), Unread: c.Serial.Why()}
 	switch like, _ := ib.Compare(f.Recorded, f.Now); {
 	case like == ib.Same || f.Recorded.Empty():
 		return false

@@ -83,7 +83,7 @@ func (m *model) identify(ref attribute.CardRef, c *inventory.Card, now ib.Identi
 	m.PCIDeviceID = types.StringValue(fmt.Sprintf("%04x:%04x", c.VendorID, c.DeviceID))
 	m.PCISubsystemID = types.StringValue(fmt.Sprintf("%04x:%04x", c.SubVendorID, c.SubDevice))
 	m.PartNumber = attribute.OrNull(cmp.Or(c.PartNumber, now.Part))
-	m.SerialNumber = attribute.OrNull(cmp.Or(c.SerialNumber, now.Serial))
+	m.SerialNumber = attribute.OrNull(cmp.Or(c.Serial.Or(""), now.Serial))
 }
 
 // chipName is the chip, or of a card that the chip table does not hold what its PCI

@@ -51,8 +51,8 @@ func (r *Resource) planAdoption(ctx context.Context, ref attribute.CardRef, plan
 	}
 	expected(&resp.Diagnostics, ref, plan, nil, snap, found)
 	r.driver(ctx, ref, found, resp)
-	if found.VPDError != "" && found.VendorID == ib.MellanoxVendor && !found.Virtual && snap.Identity(found).Serial == "" {
-		diagnostic.AddFindings(ctx, &resp.Diagnostics, "adopt card "+ref.String(), []finding.Finding{finding.CardWithoutSerialNumber.Find("Card at %s of %s: %s", ref.PCI, ref.Host, found.VPDError)})
+	if !found.Serial.Known() && found.VendorID == ib.MellanoxVendor && !found.Virtual && snap.Identity(found).Serial == "" {
+		diagnostic.AddFindings(ctx, &resp.Diagnostics, "adopt card "+ref.String(), []finding.Finding{finding.CardWithoutSerialNumber.Find("Card at %s of %s: %s", ref.PCI, ref.Host, found.Serial.Why())})
 	}
 	plan.identify(ref, found, snap.Identity(found))
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
@@ -125,7 +125,7 @@ func (r *Resource) find(ctx context.Context, ref attribute.CardRef, state *model
 // was recorded of it; nil if it is adopted now.
 func expected(diags *diag.Diagnostics, ref attribute.CardRef, m model, before *model, snap *inventory.Snapshot, c *inventory.Card) {
 	now := snap.Identity(c)
-	serial, part := cmp.Or(c.SerialNumber, now.Serial), cmp.Or(c.PartNumber, now.Part)
+	serial, part := cmp.Or(c.Serial.Or(""), now.Serial), cmp.Or(c.PartNumber, now.Part)
 	if before != nil {
 		serial, part = cmp.Or(serial, before.SerialNumber.ValueString()), cmp.Or(part, before.PartNumber.ValueString())
 	}
@@ -135,8 +135,8 @@ func expected(diags *diag.Diagnostics, ref attribute.CardRef, m model, before *m
 	}
 	detail := "Another card is at this address: " + strings.Join(wrong, "; ") + ". Nothing was changed.\n\n" +
 		"Cards change their address when others are added or moved. Correct pci_address, or expect if the card was exchanged on purpose."
-	if serial == "" && c.VPDError != "" {
-		detail += "\n\nThe serial number cannot be read: " + c.VPDError + "."
+	if serial == "" && !c.Serial.Known() {
+		detail += "\n\nThe serial number cannot be read: " + c.Serial.Why() + "."
 	}
 	diags.AddAttributeError(path.Root("expect"), fmt.Sprintf("Refusing to adopt card %s: it is not the expected one", ref), detail)
 }

@@ -59,7 +59,7 @@ func (r *Resource) adopt(ctx context.Context, ref attribute.CardRef, plan *model
 	}
 	who, now := (&model{ID: plan.ID}).recorded(), snap.Identity(found)
 	if like, _ := ib.Compare(who, now); like != ib.Same && !who.Empty() {
-		f := safety.IdentityFacts{Recorded: who, Now: now, Unread: found.VPDError}
+		f := safety.IdentityFacts{Recorded: who, Now: now, Unread: found.Serial.Why()}
 		f.Elsewhere, f.Edit = r.WhereIs(ctx, ref, who)
 		refuse(ctx, diags, ref, f)
 	}

@@ -66,7 +66,7 @@ func cardValue(host string, c *inventory.Card) types.Object {
 	}
 	return types.ObjectValueMust(cardTypes.AttrTypes, map[string]attr.Value{
 		"host": types.StringValue(host), "pci_address": attribute.PCIText(c.PCI), "chip": attribute.OrNull(c.Chip.Name),
-		"part_number": attribute.OrNull(c.PartNumber), "serial_number": attribute.OrNull(c.SerialNumber), "driver": attribute.OrNull(c.Driver),
+		"part_number": attribute.OrNull(c.PartNumber), "serial_number": attribute.OrNull(c.Serial.Or("")), "driver": attribute.OrNull(c.Driver),
 		"flash_psid": attribute.PSIDText(flash.PSID), "flash_version": attribute.VersionText(flash.FW),
 		"running_psid": attribute.PSIDText(c.RunningPSID), "running_version": attribute.VersionString(c.RunningFW),
 		"flash_node_guid": attribute.GUIDText(flash.GUIDs.Node), "ports": types.MapValueMust(portTypes, ports),

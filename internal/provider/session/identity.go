@@ -72,7 +72,7 @@ func (d *Data) RecordedCard(ctx context.Context, id attribute.CardID, record typ
 // Strange says what speaks against the card being the recorded one.
 func (c *CardAt) Strange() []finding.Finding {
 	return safety.Identity(placeOf(c.Ref), safety.IdentityFacts{
-		Recorded: c.HCA.Recorded, Now: c.Snap.Identity(c.Card), Unread: c.Card.VPDError, Elsewhere: c.HCA.Elsewhere, Edit: c.HCA.Edit,
+		Recorded: c.HCA.Recorded, Now: c.Snap.Identity(c.Card), Unread: c.Card.Serial.Why(), Elsewhere: c.HCA.Elsewhere, Edit: c.HCA.Edit,
 	})
 }
 
