@@ -73,7 +73,7 @@ var rules = map[string]rule{
 	"fwimage":             {own: []string{"ib"}, noStd: []string{"context", "os", "os/exec"}},
 	"fwimage/synth":       {own: []string{"ib"}, noStd: []string{"context", "os", "os/exec"}},
 	"finding":             {},
-	"safety":              {own: []string{"fact", "finding", "ib", "fwimage", "inventory"}, noStd: []string{"context", "os", "os/exec"}},
+	"safety":              {own: []string{"fact", "finding", "ib", "inventory"}, noStd: []string{"context", "os", "os/exec"}},
 	"shellcmd":            {outside: []string{"al.essio.dev/pkg/shellescape"}, noStd: []string{"context", "os", "os/exec"}},
 	"tool":                {own: []string{"fact", "ib", "inventory", "shellcmd", "tool"}, outside: []string{"github.com/goccy/go-yaml", "gopkg.in/ini.v1"}, noStd: []string{"context", "os", "os/exec"}},
 	"memo":                {noStd: []string{"os", "os/exec"}},
@@ -87,55 +87,77 @@ var rules = map[string]rule{
 	"connectivity":        {own: []string{"host", "tool", "inventory", "hosts"}},
 	"fabric/picture":      {own: []string{"fabric"}},
 	"hca/backup":          {own: []string{"ib", "fwimage", "inventory"}, noStd: []string{"context", "os/exec"}},
-	"hca/journal":         {own: []string{"fact", "ib", "finding", "safety", "inventory", "tool/mstflint"}, noStd: []string{"context", "os", "os/exec"}},
+	"hca/journal":         {own: []string{"fact", "ib", "safety", "inventory", "tool/mstflint"}, noStd: []string{"context", "os", "os/exec"}},
 	"hca/cards":           {own: []string{"fact", "finding", "ib", "safety", "shellcmd", "host", "hosts", "tool", "inventory", "platform", "hca/journal", "hca/backup"}},
-	"hca":                 {own: []string{"fact", "ib", "fwimage", "finding", "safety", "shellcmd", "host", "tool", "inventory", "hosts", "platform"}},
+	"hca":                 {own: []string{"fact", "ib", "fwimage", "finding", "safety", "shellcmd", "host", "tool", "inventory", "platform"}},
 	"opensm":              {own: []string{"fact", "ib", "finding", "safety", "shellcmd", "host", "tool", "inventory", "hosts", "platform", "fabric"}},
 	"ipoib":               {own: []string{"fact", "ib", "finding", "safety", "shellcmd", "host", "tool", "inventory", "hosts", "platform"}},
 	"port":                {own: []string{"fact", "ib", "finding", "safety", "shellcmd", "host", "tool", "inventory", "hosts", "platform"}},
-	"benchmark":           {own: []string{"fact", "ib", "finding", "safety", "shellcmd", "host", "tool", "inventory", "hosts", "platform", "connectivity", "fabric"}},
-	"provider":            {own: []string{"fact", "ib", "fwimage", "finding", "safety", "host", "inventory", "hosts", "platform", "hca", "opensm", "ipoib", "fabric", "connectivity", "benchmark", "port", "memo", "provider"}, outside: []string{framework, "golang.org/x/sync"}},
+	"benchmark":           {own: []string{"finding", "shellcmd", "host", "tool", "inventory", "hosts", "platform", "connectivity", "fabric"}},
+	"provider":            {own: []string{"ib", "fwimage", "finding", "safety", "host", "inventory", "hosts", "platform", "hca", "opensm", "ipoib", "fabric", "connectivity", "benchmark", "port", "memo", "provider"}, outside: []string{framework}},
 	"provider/diagnostic": {own: []string{"host", "inventory", "platform", "finding", "safety"}, outside: []string{framework}},
 	"provider/attribute":  {own: []string{"ib", "provider/diagnostic"}, outside: []string{framework}},
-	"provider/planned":    {own: []string{"fact", "fwimage", "ib", "inventory", "finding", "safety", "provider/attribute", "provider/diagnostic"}, outside: []string{framework}},
+	"provider/planned":    {own: []string{"fact", "fwimage", "ib", "inventory", "safety", "provider/attribute", "provider/diagnostic"}, outside: []string{framework}},
 	"provider/session":    {own: []string{"fact", "fwimage", "ib", "finding", "safety", "host", "inventory", "hosts", "platform", "hca", "fabric", "memo", "provider/attribute", "provider/diagnostic", "provider/planned"}, outside: []string{framework, "golang.org/x/sync"}},
 	"labsim":              {own: []string{"labsim"}, outside: []string{"golang.org/x/crypto", "github.com/pkg/sftp", "mvdan.cc/sh/v3", "github.com/goccy/go-yaml"}},
 	"labsim/card":         {own: []string{"fwimage/synth", "ib"}},
+	"bench":               {own: []string{"labsim", "provider"}, outside: []string{framework}},
+	"ibsimtest":           {},
 	"demo":                {own: []string{"labsim"}},
 	"testbed":             {own: []string{"labsim"}, outside: []string{"github.com/hanwen/go-fuse/v2", "golang.org/x/"}},
 	"testbed/cmd":         {own: []string{"testbed"}},
 	"acctest":             {own: []string{"labsim", "provider"}, outside: []string{framework}},
 }
 
-// ruleFor finds the rule of the longest matching prefix.
-func ruleFor(pkg string) (rule, bool) {
+// ruleFor finds the key of the longest matching prefix.
+func ruleFor(pkg string) (key string, ok bool) {
 	for p := pkg; p != ""; {
-		if r, ok := rules[p]; ok {
-			return r, true
+		if _, ok = rules[p]; ok {
+			return p, true
 		}
 		i := strings.LastIndexByte(p, '/')
 		if i < 0 {
-			return rule{}, false
+			return "", false
 		}
 		p = p[:i]
 	}
-	return rule{}, false
+	return "", false
 }
 
 func below(path, prefix string) bool {
 	return path == prefix || strings.HasPrefix(path, prefix+"/")
 }
 
+// A package without a rule is in no layer, and a permission that nothing uses hides
+// the day on which something does.
 func TestImports_followTheLayers(t *testing.T) {
+	imported := map[string][]string{}
 	for _, p := range list(t, "./internal/...") {
 		name := local(p.ImportPath)
-		r, ok := ruleFor(name)
-		if !ok || len(p.GoFiles) == 0 {
+		if len(p.GoFiles) == 0 {
+			continue
+		}
+		key, ok := ruleFor(name)
+		if !ok {
+			t.Errorf("internal/%s has no rule", name)
 			continue
 		}
 		for _, imp := range p.Imports {
-			if why := r.refuses(name, imp); why != "" {
+			if why := rules[key].refuses(name, imp); why != "" {
 				t.Errorf("internal/%s imports %s: %s", name, imp, why)
+			}
+			imported[key] = append(imported[key], imp)
+		}
+	}
+	for key, r := range rules {
+		for _, own := range r.own {
+			if !slices.ContainsFunc(imported[key], func(imp string) bool { return strings.HasPrefix(imp, module) && below(local(imp), own) }) {
+				t.Errorf("the rule of %s allows %s, which nothing of it imports", key, own)
+			}
+		}
+		for _, outside := range r.outside {
+			if !slices.ContainsFunc(imported[key], func(imp string) bool { return strings.HasPrefix(imp, outside) }) {
+				t.Errorf("the rule of %s allows %s, which nothing of it imports", key, outside)
 			}
 		}
 	}
