@@ -34,7 +34,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			Optional: true, Computed: true, CustomType: attribute.HashType{}, MarkdownDescription: sha256Description + planDescription,
 			PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.HashKind]()},
 		},
-		"staged_path": attribute.Computed("Where the verified copy is on the host, named by its hash."),
+		"staged_path": attribute.Computed("File on the host with the verified copy; its name is the hash."),
 	}
 	for name, d := range factDescriptions {
 		attrs[name] = d.resourceAttribute()

@@ -1,0 +1,181 @@
+package provider_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	dsschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+)
+
+// term is one kind of value: the names that it goes by, and its one form.
+type term struct {
+	name   string // regular expression over the name of an attribute
+	form   attr.Type
+	starts string // how its description starts
+}
+
+// The glossary of the surface of cards and firmware. The first term that fits a
+// name counts.
+var cardGlossary = []term{
+	{name: `^product_version$`, form: types.StringType}, // the vendor's own text
+	{name: `version$`, form: attribute.VersionType{}},
+	{name: `psid$`, form: attribute.PSIDType{}},
+	{name: `_guid$`, form: attribute.GUIDType{}},
+	{name: `port_guids$`, form: types.MapType{ElemType: attribute.GUIDType{}}},
+	{name: `macs$`, form: types.MapType{ElemType: attribute.MACType{}}},
+	{name: `^allow_(psid_change|downgrade|branch_change|reinstall|management_path)$`, starts: "Consent to "},
+	{name: `backup_path$`, form: types.StringType, starts: "Directory "},
+	{name: `_path$`, form: types.StringType, starts: "File "},
+	{name: `^pci_address$`, form: attribute.PCIType{}},
+	{name: `^card_id$`, form: attribute.CardIDType{}},
+	{name: `^image_id$`, form: attribute.ImageIDType{}},
+	{name: `sha256$`},
+}
+
+// The resources and data sources of cards and firmware.
+var ofCards = []string{
+	"infiniband_card", "infiniband_cards", "infiniband_firmware", "infiniband_firmware_image", "infiniband_firmware_backup", "infiniband_guids", "infiniband_link_type",
+}
+
+// Names that stood for something else before, or for two things.
+var formerNames = []string{"rung", "rungs", "guids", "firmware_version", "path", "width", "max_width"}
+
+// Lists in which no position means anything.
+var plainLists = []string{"hardware_ids"}
+
+// described is an attribute of a resource or of a data source.
+type described interface {
+	GetType() attr.Type
+	GetMarkdownDescription() string
+}
+
+// cardSchemas are the attributes of the surface by their addresses.
+func cardSchemas(t *testing.T) map[string]described {
+	t.Helper()
+	all := map[string]described{}
+	p := provider.New("test")()
+	for _, newOne := range p.Resources(context.Background()) {
+		var named resource.MetadataResponse
+		var got resource.SchemaResponse
+		r := newOne()
+		r.Metadata(context.Background(), resource.MetadataRequest{ProviderTypeName: "infiniband"}, &named)
+		r.Schema(context.Background(), resource.SchemaRequest{}, &got)
+		if slices.Contains(ofCards, named.TypeName) {
+			addNested(all, named.TypeName, got.Schema.Attributes)
+		}
+	}
+	for _, newOne := range p.DataSources(context.Background()) {
+		var named datasource.MetadataResponse
+		var got datasource.SchemaResponse
+		d := newOne()
+		d.Metadata(context.Background(), datasource.MetadataRequest{ProviderTypeName: "infiniband"}, &named)
+		d.Schema(context.Background(), datasource.SchemaRequest{}, &got)
+		if slices.Contains(ofCards, named.TypeName) {
+			addNested(all, "data."+named.TypeName, got.Schema.Attributes)
+		}
+	}
+	return all
+}
+
+// addNested adds attributes and those in them.
+func addNested[A described](all map[string]described, at string, attrs map[string]A) {
+	for name, a := range attrs {
+		all[at+"."+name] = a
+		switch nested := any(a).(type) {
+		case schema.SingleNestedAttribute:
+			addNested(all, at+"."+name, nested.Attributes)
+		case schema.MapNestedAttribute:
+			addNested(all, at+"."+name, nested.NestedObject.Attributes)
+		case dsschema.MapNestedAttribute:
+			addNested(all, at+"."+name, nested.NestedObject.Attributes)
+		}
+	}
+}
+
+func TestSurface_cards_have_one_form_for_each_kind_of_value(t *testing.T) {
+	attrs := cardSchemas(t)
+	if len(attrs) < 100 {
+		t.Fatalf("found %d attributes", len(attrs))
+	}
+	for _, at := range slices.Sorted(maps.Keys(attrs)) {
+		a, name := attrs[at], at[strings.LastIndex(at, ".")+1:]
+		if slices.Contains(formerNames, name) {
+			t.Errorf("%s: a name that is gone", at)
+		}
+		if _, list := a.GetType().(types.ListType); list && !slices.Contains(plainLists, name) {
+			t.Errorf("%s is a list: use a map if positions mean something, else a set", at)
+		}
+		if text := a.GetMarkdownDescription(); !strings.HasSuffix(text, ".") {
+			t.Errorf("%s: the description is no sentence: %q", at, text)
+		}
+		for _, term := range cardGlossary {
+			if !regexp.MustCompile(term.name).MatchString(name) {
+				continue
+			}
+			if term.form != nil && !a.GetType().Equal(term.form) {
+				t.Errorf("%s is %s, expected %s", at, a.GetType(), term.form)
+			}
+			if text := a.GetMarkdownDescription(); !strings.HasPrefix(text, term.starts) {
+				t.Errorf("%s: the description does not start with %q: %q", at, term.starts, text)
+			}
+			break
+		}
+	}
+}
+
+// Every resource of a card can be imported by the command and by a block; both
+// examples import one thing.
+func TestSurface_cards_are_imported_in_two_ways(t *testing.T) {
+	command := regexp.MustCompile(`(?m)^terraform import (\S+) (\S+)$`)
+	block := regexp.MustCompile(`^import {\n  to = (\S+)\n  id = "(\S+)"\n}\n$`)
+	for _, name := range []string{"card", "firmware", "firmware_image", "firmware_backup", "guids", "link_type"} {
+		dir := filepath.Join("../../examples/resources", "infiniband_"+name)
+		one, errOne := os.ReadFile(filepath.Join(dir, "import.sh"))
+		two, errTwo := os.ReadFile(filepath.Join(dir, "import-by-string-id.tf"))
+		if errOne != nil || errTwo != nil {
+			t.Errorf("%s: %v, %v", name, errOne, errTwo)
+			continue
+		}
+		a, b := command.FindStringSubmatch(string(one)), block.FindStringSubmatch(string(two))
+		if a == nil || b == nil || !slices.Equal(a[1:], b[1:]) {
+			t.Errorf("%s: the command imports %q, the block %q", name, a, b)
+		}
+	}
+}
+
+func TestSurface_each_page_has_a_subcategory(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*s/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	category := regexp.MustCompile(`(?m)^subcategory: "(Cards|Firmware|Fabric|Network|Evidence)"$`)
+	seen := 0
+	for _, page := range pages {
+		kind := filepath.Base(filepath.Dir(page))
+		if kind != "resources" && kind != "data-sources" {
+			continue
+		}
+		seen++
+		text, readErr := os.ReadFile(page)
+		if readErr != nil || !category.Match(text) {
+			t.Errorf("%s: no subcategory (%v)", page, readErr)
+		}
+	}
+	if seen < 14 {
+		t.Errorf("found %d pages", seen)
+	}
+}
