@@ -89,6 +89,7 @@ var rules = map[string]rule{
 	"hca/backup":          {own: []string{"ib", "fwimage", "inventory"}, noStd: []string{"context", "os/exec"}},
 	"hca/journal":         {own: []string{"fact", "ib", "safety", "inventory", "tool/mstflint"}, noStd: []string{"context", "os", "os/exec"}},
 	"hca/cards":           {own: []string{"fact", "finding", "ib", "safety", "shellcmd", "host", "hosts", "tool", "inventory", "platform", "hca/journal", "hca/backup"}},
+	"hca/activation":      {own: []string{"safety", "finding", "shellcmd", "inventory", "platform", "hca/cards"}},
 	"hca":                 {own: []string{"fact", "ib", "fwimage", "finding", "safety", "shellcmd", "host", "tool", "inventory", "platform"}},
 	"opensm":              {own: []string{"fact", "ib", "finding", "safety", "shellcmd", "host", "tool", "inventory", "hosts", "platform", "fabric"}},
 	"ipoib":               {own: []string{"fact", "ib", "finding", "safety", "shellcmd", "host", "tool", "inventory", "hosts", "platform"}},

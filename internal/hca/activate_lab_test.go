@@ -13,8 +13,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // named is a host that has nothing but a name.
@@ -27,43 +25,6 @@ func (n named) Name() string { return n.name }
 
 func namedCard() cards.Card {
 	return cards.Card{Host: named{name: "intel9"}, PCI: ib.MustParsePCIAddress("0000:01:00.0")}
-}
-
-// TestRestartFailed_says_the_failure_first holds that a restart that failed behind a
-// burn is not told as a burn that failed.
-func TestRestartFailed_says_the_failure_first(t *testing.T) {
-	t.Parallel()
-	c := namedCard()
-	g := firmwareGoal(c, safety.Flash{PSID: card.PSIDVPI, FW: vpiVersion}, "", "")
-	lost := errors.New("no route to host")
-	for _, x := range []struct {
-		err    error
-		starts string
-		says   []string
-		not    string
-	}{
-		{&platform.RebootError{Host: "intel9", Step: platform.StepReturn, Elapsed: 4 * time.Second, Err: lost},
-			"The restart of host intel9 failed after 4s in this step: waiting for the host to answer with a new boot id. The restart was asked for",
-			[]string{"What the card runs now is not known", "Run the same command again when the host answers"}, "still runs"},
-		{&platform.RebootError{Host: "intel9", Step: platform.StepDrain, Err: lost},
-			"The restart of host intel9 failed after 0s in this step: running a drain command. The host was not restarted.",
-			[]string{"The card still runs what it started with"}, "not known"},
-		{lost, "The restart of host intel9 failed.", []string{"What the card runs now is not known"}, "still runs"},
-	} {
-		e := restartFailed(c, "boot", g, x.err)
-		if want := "Firmware of card intel9/0000:01:00.0 is burned; the restart failed"; e.Title() != want {
-			t.Errorf("title %q, want %q", e.Title(), want)
-		}
-		text := e.Explain()
-		if !strings.HasPrefix(text, x.starts) || strings.Contains(text, x.not) {
-			t.Errorf("detail, which should begin with %q and not hold %q:\n%s", x.starts, x.not, text)
-		}
-		for _, want := range append(x.says, "The flash is written and verified", "no route to host") {
-			if !strings.Contains(text, want) {
-				t.Errorf("lacks %q:\n%s", want, text)
-			}
-		}
-	}
 }
 
 // TestApplyFirmware_card_that_is_not_there_after_the_restart has the slot empty, or

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -101,8 +102,7 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 			return state, err
 		}
 	}
-	g := firmwareGoal(f.Card, a.Verdict.To, f.Request.ManagementPath, state.BackupPath)
-	if err = o.makeRun(ctx, f.Card, a.Verdict.Activation, g, &state.Did); err != nil {
+	if err = o.activate(ctx, f.Card, a.Verdict.Activation, firmwareGoal(f.Card, a.Verdict.To, f.Request.ManagementPath), &state.Work); err != nil {
 		return state, err
 	}
 	s, err := f.Card.Host.Snapshot(ctx)
@@ -199,4 +199,15 @@ func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
 	}
 	state.JobBackup = journal.BackupOf(s.JobsOf(card.PCI), state.Flash)
 	return state
+}
+
+func firmwareGoal(c cards.Card, want safety.Flash, consent string) activation.Goal {
+	return activation.Goal{
+		Consent: consent, Title: "Firmware of card " + c.ID() + " is burned",
+		Content: want.PSID.String() + " " + want.FW.String(), Text: want.PSID.String() + " " + want.FW.String(),
+		Reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
+			f := cards.CardFacts(s, card)
+			return f.RunningPSID == want.PSID.String() && f.RunningFW == want.FW, f.RunningKnown
+		},
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -116,8 +117,7 @@ func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 			return state, err
 		}
 	}
-	target := guidGoal(g.Card, a.Verdict, g.Request.ManagementPath, state.BackupPath)
-	if err = o.makeRun(ctx, g.Card, a.Verdict.Activation, target, &state.Did); err != nil {
+	if err = o.activate(ctx, g.Card, a.Verdict.Activation, guidGoal(g.Card, a.Verdict, g.Request.ManagementPath), &state.Work); err != nil {
 		return state, err
 	}
 	s, err := g.Card.Host.Snapshot(ctx)
@@ -242,4 +242,16 @@ func differs(flash, now ib.GUIDSet) bool {
 		}
 	}
 	return false
+}
+
+func guidGoal(c cards.Card, v safety.Verdict, consent string) activation.Goal {
+	return activation.Goal{
+		Consent: consent, Title: "GUIDs of card " + c.ID() + " are written",
+		Content: v.To.PSID.String() + " " + v.To.FW.String() + " " + v.GUIDs.Words(), Text: "GUIDs " + v.GUIDs.Words(),
+		Reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
+			now := effective(s, card)
+			known := shown(v.GUIDs, now)
+			return known && !differs(v.GUIDs, now), known
+		},
+	}
 }

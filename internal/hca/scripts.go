@@ -25,8 +25,6 @@ var (
 	lookScript string
 	//go:embed script/settle.sh
 	settleScript string
-	//go:embed script/activation.sh
-	activationScript string
 )
 
 // jobScript is what a job runs.
@@ -48,10 +46,6 @@ func lookAtJob(id string) shellcmd.Command {
 
 func settleJob(id, how string) shellcmd.Command {
 	return shellcmd.Script("settle-flash-job", settleScript, journal.Dir(id), how).AsRoot().Changes()
-}
-
-func noteActivation(card, content, bootID string) shellcmd.Command {
-	return shellcmd.Script("note-activation", activationScript, inventory.StateDir, card, content, bootID).AsRoot().Changes()
 }
 
 func makeBackupDir(dir string) shellcmd.Command {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -68,7 +69,7 @@ func (o *Ops) makeLinkTypes(ctx context.Context, l LinkTypes, how safety.Activat
 		}
 		*did = append(*did, "Stored the link types in card "+l.Card.ID()+" with mstconfig.")
 	}
-	return o.makeRun(ctx, l.Card, how, linkGoal(l.Card, l.Request), did)
+	return activation.Run(ctx, o.Session, l.Card, how, linkGoal(l.Card, l.Request), did)
 }
 
 func covers(have, want map[int]ib.LinkType) bool {
@@ -81,7 +82,7 @@ func covers(have, want map[int]ib.LinkType) bool {
 }
 
 // linkGoal is reached when the kernel shows the types.
-func linkGoal(c cards.Card, req safety.LinkTypeRequest) goal {
+func linkGoal(c cards.Card, req safety.LinkTypeRequest) activation.Goal {
 	want := req.Ports
 	words := make([]string, 0, len(want))
 	for _, port := range sortedPorts(want) {
@@ -96,9 +97,9 @@ func linkGoal(c cards.Card, req safety.LinkTypeRequest) goal {
 		}
 		return covers(now, want), len(shown) > 0
 	}
-	return goal{
-		content: text, text: text, reached: reached, consent: req.ManagementPath,
-		written: "The types are stored in the card", title: "Link types of card " + c.ID() + " are stored",
+	return activation.Goal{
+		Content: text, Text: text, Reached: reached, Consent: req.ManagementPath,
+		Written: "The types are stored in the card", Title: "Link types of card " + c.ID() + " are stored",
 	}
 }
 

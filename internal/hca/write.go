@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -102,6 +103,20 @@ func (o *Ops) write(ctx context.Context, ch change, first cards.Assessment, work
 	done, err := o.conclude(ctx, c, out, want)
 	work.Did = append(work.Did, done...)
 	return withBackup(err, backup.Path)
+}
+
+// activate has the card run what its flash holds. An error names the backup of what it
+// held before, be it of an earlier run.
+func (o *Ops) activate(ctx context.Context, c cards.Card, how safety.Activation, g activation.Goal, work *Work) error {
+	backup := work.BackupPath
+	if backup == "" {
+		s, card, err := c.Read(ctx)
+		if err != nil {
+			return err
+		}
+		backup = firmwareState(s, card).JobBackup
+	}
+	return withBackup(activation.Run(ctx, o.Session, c, how, g, &work.Did), backup)
 }
 
 // backupPlace stands for the directory of the backup until withBackup knows it.

@@ -1,7 +1,9 @@
-package hca
+package activation
 
 import (
+	"cmp"
 	"context"
+	_ "embed" // the script is a file so that a shell checker can read it
 	"errors"
 	"fmt"
 	"strings"
@@ -12,105 +14,73 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
-// goal is what a card should run.
-type goal struct {
-	content string // names the content of the flash, for the loop breaker
-	// reached says whether the card runs it; known is false if the driver does
+// Goal is what a card should run.
+type Goal struct {
+	Content string // names the content of the flash, for the loop breaker
+	// Reached says whether the card runs it; known is false if the driver does
 	// not show it.
-	reached func(s *inventory.Snapshot, card *inventory.Card) (yes, known bool)
-	text    string
-	// written says what was done before the restart; empty means the flash.
-	written string
-	// consent names the interfaces of the card that may be lost for the moment.
-	consent string
-	// title begins the titles of what goes wrong from the restart on: "Firmware of
+	Reached func(s *inventory.Snapshot, card *inventory.Card) (yes, known bool)
+	Text    string
+	// Written says what was done before the restart; empty means the flash.
+	Written string
+	// Consent names the interfaces of the card that may be lost for the moment.
+	Consent string
+	// Title begins the titles of what goes wrong from the restart on: "Firmware of
 	// card intel9/0000:01:00.0 is burned".
-	title string
-	// backup is the directory with what was in flash before; empty: none is known.
-	backup string
+	Title string
 }
 
-func (g goal) done() string {
-	if g.written != "" {
-		return g.written
+func (g Goal) done() string {
+	if g.Written != "" {
+		return g.Written
 	}
 	return "The flash is written and verified"
 }
 
-func firmwareGoal(c cards.Card, want safety.Flash, consent, backup string) goal {
-	return goal{
-		consent: consent, title: "Firmware of card " + c.ID() + " is burned", backup: backup,
-		content: want.PSID.String() + " " + want.FW.String(), text: want.PSID.String() + " " + want.FW.String(),
-		reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
-			f := cards.CardFacts(s, card)
-			return f.RunningPSID == want.PSID.String() && f.RunningFW == want.FW, f.RunningKnown
-		},
-	}
-}
-
-func guidGoal(c cards.Card, v safety.Verdict, consent, backup string) goal {
-	return goal{
-		consent: consent, title: "GUIDs of card " + c.ID() + " are written", backup: backup,
-		content: v.To.PSID.String() + " " + v.To.FW.String() + " " + v.GUIDs.Words(), text: "GUIDs " + v.GUIDs.Words(),
-		reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
-			now := effective(s, card)
-			known := shown(v.GUIDs, now)
-			return known && !differs(v.GUIDs, now), known
-		},
-	}
-}
-
-// makeRun restarts the host if the card does not run what it should and the
+// Run restarts the host if the card does not run what it should and the
 // activation says so. It never restarts a host twice for the same content of
 // the same flash: if the first restart did not help, a second one will not.
-func (o *Ops) makeRun(ctx context.Context, c cards.Card, how safety.Activation, g goal, did *[]string) error {
+func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activation, g Goal, did *[]string) error {
 	s, card, err := c.Read(ctx)
 	if err != nil {
 		return err
 	}
-	if g.backup == "" && g.written == "" {
-		g.backup = firmwareState(s, card).JobBackup // of an earlier run
-	}
-	return withBackup(o.restartFor(ctx, c, s, card, how, g, did), g.backup)
-}
-
-// restartFor is makeRun with what was read of host and card.
-func (o *Ops) restartFor(ctx context.Context, c cards.Card, s *inventory.Snapshot, card *inventory.Card, how safety.Activation, g goal, did *[]string) error {
-	if yes, known := g.reached(s, card); yes || how != safety.ActivationReboot || !known && card.Driver == "" && card.Flash == nil {
+	if yes, known := g.Reached(s, card); yes || how != safety.ActivationReboot || !known && card.Driver == "" && card.Flash == nil {
 		return nil
 	}
 	if !c.RebootAllowed || c.Rebooter == nil || c.Host.Observe() {
 		return &cards.Error{
 			Summary: "Refusing to reboot host " + c.Host.Name(),
-			What:    "Card " + c.ID() + " has to be started anew to run " + g.text + ", and the host's entry in the provider does not allow a reboot.",
+			What:    "Card " + c.ID() + " has to be started anew to run " + g.Text + ", and the host's entry in the provider does not allow a reboot.",
 			Means:   g.done() + "; the card still runs what it started with.",
 			Check:   "Restart the host by hand, or write reboot = { allowed = true } into its entry.",
 		}
 	}
-	s, err := o.mayRestart(ctx, c, g)
+	s, err = mayRestart(ctx, o, c, g)
 	if err != nil {
 		return err
 	}
-	o.Progress(ctx, "Rebooting "+c.Host.Name()+" so that card "+c.PCI.String()+" runs "+g.text)
-	after, err := c.Rebooter.Reboot(ctx, "terraform: card "+c.PCI.String()+" is to run "+g.text)
+	o.Progress(ctx, "Rebooting "+c.Host.Name()+" so that card "+c.PCI.String()+" runs "+g.Text)
+	after, err := c.Rebooter.Reboot(ctx, "terraform: card "+c.PCI.String()+" is to run "+g.Text)
 	if err != nil {
-		return restartFailed(c, s.BootID, g, err)
+		return restartError(c, s.BootID, g, err)
 	}
 	c.Host.Invalidate()
 	*did = append(*did, fmt.Sprintf("Rebooted %s (boot id %s, before %s).", c.Host.Name(), after, s.BootID))
-	return o.waitForGoal(ctx, c, s.BootID, card.Driver != "", g, did)
+	return waitForGoal(ctx, o, c, s.BootID, card.Driver != "", g, did)
 }
 
-// restartFailed tells of a restart first what went wrong with it: what should run
+// restartError tells of a restart first what went wrong with it: what should run
 // afterwards is in flash already.
-func restartFailed(c cards.Card, oldBoot string, g goal, err error) *cards.Error {
+func restartError(c cards.Card, oldBoot string, g Goal, err error) *cards.Error {
 	e := &cards.Error{
 		Summary: "Unable to restart host " + c.Host.Name() + " for card " + c.ID(),
-		Heading: g.title + "; the restart failed",
+		Heading: g.Title + "; the restart failed",
 		What:    "The restart of host " + c.Host.Name() + " failed.",
-		Means:   g.done() + ". What the card runs now is not known. It should run " + g.text + ".",
+		Means:   g.done() + ". What the card runs now is not known. It should run " + g.Text + ".",
 		Check:   "Run the same command again when the host answers. It does not write the card again.",
 		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Boot id before", oldBoot}},
 		Err:     err,
@@ -122,7 +92,7 @@ func restartFailed(c cards.Card, oldBoot string, g goal, err error) *cards.Error
 	e.What = fmt.Sprintf("The restart of host %s failed after %s in this step: %s. %s",
 		c.Host.Name(), step.Elapsed.Round(time.Second), step.Step, step.Meaning())
 	if step.Untouched() {
-		e.Means = g.done() + ". The card still runs what it started with. It should run " + g.text + "."
+		e.Means = g.done() + ". The card still runs what it started with. It should run " + g.Text + "."
 		e.Check = "Mend what the error below names, and run the same command again. It does not write the card again."
 	}
 	return e
@@ -131,27 +101,27 @@ func restartFailed(c cards.Card, oldBoot string, g goal, err error) *cards.Error
 // mayRestart asks once more for what forbids a restart, in the moment before it: the
 // verdict that it follows from is some minutes old. It notes the restart that is
 // allowed, and gives what was found.
-func (o *Ops) mayRestart(ctx context.Context, c cards.Card, g goal) (*inventory.Snapshot, error) {
+func mayRestart(ctx context.Context, o *cards.Session, c cards.Card, g Goal) (*inventory.Snapshot, error) {
 	c.Host.Invalidate()
 	s, card, err := c.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
 	now := o.Observe(c, s, card)
-	found := safety.RestartNow(now.Card, now.Host, g.consent)
+	found := safety.RestartNow(now.Card, now.Host, g.Consent)
 	if len(found) == 0 {
-		return s, o.breakLoop(ctx, c, s, g)
+		return s, breakLoop(ctx, c, s, g)
 	}
 	return nil, &safety.RefusedError{
-		What:     "reboot " + c.Host.Name() + " so that card " + c.ID() + " runs " + g.text,
+		What:     "reboot " + c.Host.Name() + " so that card " + c.ID() + " runs " + g.Text,
 		Findings: found, Done: g.done(),
 	}
 }
 
 // breakLoop notes the restart on the host and refuses a second one that would
 // be for the same content.
-func (o *Ops) breakLoop(ctx context.Context, c cards.Card, s *inventory.Snapshot, g goal) error {
-	content := g.content
+func breakLoop(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal) error {
+	content := g.Content
 	if jobs := s.JobsOf(c.PCI); len(jobs) > 0 {
 		// The same firmware written a second time may be started a second time.
 		content += " " + jobs[len(jobs)-1].ID
@@ -175,7 +145,7 @@ func (o *Ops) breakLoop(ctx context.Context, c cards.Card, s *inventory.Snapshot
 	}
 	return &cards.Error{
 		Summary: "Refusing to reboot host " + c.Host.Name() + " again for card " + c.ID(),
-		What:    "The host was restarted once so that the card runs " + g.text + ", and the card still does not run it.",
+		What:    "The host was restarted once so that the card runs " + g.Text + ", and the card still does not run it.",
 		Means:   "Another reboot would not help: some machines keep power on the card while they restart.",
 		Check:   "Switch the machine off, wait half a minute, switch it on, and plan again. If the card then still runs the old firmware, look at mstflint -d " + c.PCI.String() + " v.",
 		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Boot id now", s.BootID}, {"Boot id before the first restart", before["boot_id"]}},
@@ -184,25 +154,25 @@ func (o *Ops) breakLoop(ctx context.Context, c cards.Card, s *inventory.Snapshot
 
 // waitForGoal gives the driver time to take the card. A card that had no driver
 // before is not expected to have one: what it runs then stays unknown.
-func (o *Ops) waitForGoal(ctx context.Context, c cards.Card, oldBoot string, driven bool, g goal, did *[]string) error {
+func waitForGoal(ctx context.Context, o *cards.Session, c cards.Card, oldBoot string, driven bool, g Goal, did *[]string) error {
 	deadline := time.Now().Add(o.Settle)
 	for {
 		s, card, err := c.Read(ctx)
 		if err != nil {
-			return afterRestart(c, s, g, err)
+			return readError(c, s, g, err)
 		}
 		who := c.Compare(s, card)
 		late := time.Now().After(deadline)
 		if who.Other(late) {
-			return otherAfterRestart(c, g, who)
+			return otherCardError(c, g, who)
 		}
-		yes, known := g.reached(s, card)
+		yes, known := g.Reached(s, card)
 		started := s.BootID != oldBoot
 		if yes && started && card.Driver != "" && who.Same() {
 			return nil
 		}
 		if late {
-			return notReached(c, s, card, g, known, started && !driven, did)
+			return goalError(c, s, card, g, known, started && !driven, did)
 		}
 		c.Host.Invalidate() // asked anew after the pause
 		if err := o.Pause(ctx); err != nil {
@@ -211,27 +181,27 @@ func (o *Ops) waitForGoal(ctx context.Context, c cards.Card, oldBoot string, dri
 	}
 }
 
-// afterRestart tells of a card that cannot be read after the restart. s is nil if
+// readError tells of a card that cannot be read after the restart. s is nil if
 // the host could not be read.
-func afterRestart(c cards.Card, s *inventory.Snapshot, g goal, err error) error {
+func readError(c cards.Card, s *inventory.Snapshot, g Goal, err error) error {
 	var gone *cards.NoCardError
 	if !errors.As(err, &gone) {
 		return &cards.Error{
 			Summary: "Unable to read host " + c.Host.Name() + " after its restart",
-			Heading: g.title + "; the host was not read after the restart",
+			Heading: g.Title + "; the host was not read after the restart",
 			What:    "The host was restarted and has started. Reading it failed then.",
-			Means:   g.done() + ". What the card runs now is not known. It should run " + g.text + ".",
+			Means:   g.done() + ". What the card runs now is not known. It should run " + g.Text + ".",
 			Check:   "Run the same command again. It does not write the card again.",
 			Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
 			Err:     err,
 		}
 	}
 	if who := c.Compare(s, nil); who.Elsewhere != "" {
-		return otherAfterRestart(c, g, who)
+		return otherCardError(c, g, who)
 	}
 	return &cards.Error{
 		Summary: "Unable to find card " + c.ID() + " after the restart",
-		Heading: g.title + "; after the restart the card is not on the bus",
+		Heading: g.Title + "; after the restart the card is not on the bus",
 		What:    g.done() + ". After the restart the card is not on the bus: " + gone.Error() + ".",
 		Means:   "The card does not answer. A restart alone may keep power on it, and then it does not start anew.",
 		Check: "Switch the machine off, wait half a minute, and switch it on. Then run the same command again. " +
@@ -240,12 +210,12 @@ func afterRestart(c cards.Card, s *inventory.Snapshot, g goal, err error) error 
 	}
 }
 
-// otherAfterRestart says that the card in the slot is not, or not provably, the one
+// otherCardError says that the card in the slot is not, or not provably, the one
 // that was written, whatever it runs.
-func otherAfterRestart(c cards.Card, g goal, who safety.IdentityFacts) error {
+func otherCardError(c cards.Card, g Goal, who safety.IdentityFacts) error {
 	e := &cards.Error{
 		Summary: "Unable to find card " + c.ID() + " after the restart",
-		Heading: g.title + "; after the restart another card is in the slot",
+		Heading: g.Title + "; after the restart another card is in the slot",
 		What:    g.done() + ". The host was restarted.",
 		Means:   "Nothing was written to the card that is there now. What the right one runs is not known.",
 		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
@@ -253,9 +223,9 @@ func otherAfterRestart(c cards.Card, g goal, who safety.IdentityFacts) error {
 	for _, f := range safety.Identity(c.PCI.String()+" of "+c.Host.Name(), who) {
 		switch f.Rule {
 		case finding.CardUndecided:
-			e.Heading = g.title + "; after the restart the card cannot be told from another one"
+			e.Heading = g.Title + "; after the restart the card cannot be told from another one"
 		case finding.CardMoved:
-			e.Heading = g.title + "; after the restart the card has another address"
+			e.Heading = g.Title + "; after the restart the card has another address"
 		}
 		e.What += " " + f.Evidence
 		e.Check = f.WayOut
@@ -264,28 +234,35 @@ func otherAfterRestart(c cards.Card, g goal, who safety.IdentityFacts) error {
 	return e
 }
 
-// notReached says that a card does not run what it should. One that may be blind had
+// goalError says that a card does not run what it should. One that may be blind had
 // no driver before the restart: if it has none now, nothing is concluded from that.
-func notReached(c cards.Card, s *inventory.Snapshot, card *inventory.Card, g goal, known, mayBeBlind bool, did *[]string) error {
+func goalError(c cards.Card, s *inventory.Snapshot, card *inventory.Card, g Goal, known, mayBeBlind bool, did *[]string) error {
 	if mayBeBlind && !known && card.Driver == "" {
-		*did = append(*did, "Card "+c.ID()+" has no driver, as before the restart, so that nothing shows whether it runs "+g.text+".")
+		*did = append(*did, "Card "+c.ID()+" has no driver, as before the restart, so that nothing shows whether it runs "+g.Text+".")
 		return nil
 	}
 	e := &cards.Error{
 		Summary: "Unable to activate the flash of card " + c.ID(),
-		Heading: g.title + "; it does not run after the restart",
-		What:    "The host was restarted, and the card does not run " + g.text + ".",
+		Heading: g.Title + "; it does not run after the restart",
+		What:    "The host was restarted, and the card does not run " + g.Text + ".",
 		Means:   g.done() + ".",
 		Check:   "Switch the machine off and on again: some keep power on the card while they restart. The provider does not restart the host a second time for the same firmware.",
 		Facts: []cards.Fact{
-			{"Host", c.Host.Name()}, {"Boot id", s.BootID}, {"Driver", orNothing(card.Driver)},
+			{"Host", c.Host.Name()}, {"Boot id", s.BootID}, {"Driver", cmp.Or(strings.TrimSpace(card.Driver), "it left no reason")},
 			{"Running", strings.TrimSpace(card.RunningPSID + " " + card.RunningFW)},
 		},
 	}
 	if !known {
-		e.Heading = g.title + "; whether it runs after the restart is not known"
+		e.Heading = g.Title + "; whether it runs after the restart is not known"
 		e.What = "The host was restarted, and its driver does not show what the card runs."
 		e.Check = "Look into the host's kernel log for messages of the driver."
 	}
 	return e
+}
+
+//go:embed script/note.sh
+var noteScript string
+
+func noteActivation(card, content, bootID string) shellcmd.Command {
+	return shellcmd.Script("note-activation", noteScript, inventory.StateDir, card, content, bootID).AsRoot().Changes()
 }

@@ -1,0 +1,54 @@
+package activation
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+)
+
+// named is a host that has nothing but a name.
+type named struct{ cards.Host }
+
+func (named) Name() string { return "intel9" }
+
+// TestRestartError_says_the_failure_first holds that a restart that failed behind a
+// burn is not told as a burn that failed.
+func TestRestartError_says_the_failure_first(t *testing.T) {
+	t.Parallel()
+	c := cards.Card{Host: named{}, PCI: ib.MustParsePCIAddress("0000:01:00.0")}
+	g := Goal{Title: "Firmware of card " + c.ID() + " is burned", Text: "MT_1 2.42.5000"}
+	lost := errors.New("no route to host")
+	for _, x := range []struct {
+		err    error
+		starts string
+		says   []string
+		not    string
+	}{
+		{&platform.RebootError{Host: "intel9", Step: platform.StepReturn, Elapsed: 4 * time.Second, Err: lost},
+			"The restart of host intel9 failed after 4s in this step: waiting for the host to answer with a new boot id. The restart was asked for",
+			[]string{"What the card runs now is not known", "Run the same command again when the host answers"}, "still runs"},
+		{&platform.RebootError{Host: "intel9", Step: platform.StepDrain, Err: lost},
+			"The restart of host intel9 failed after 0s in this step: running a drain command. The host was not restarted.",
+			[]string{"The card still runs what it started with"}, "not known"},
+		{lost, "The restart of host intel9 failed.", []string{"What the card runs now is not known"}, "still runs"},
+	} {
+		e := restartError(c, "boot", g, x.err)
+		if want := "Firmware of card intel9/0000:01:00.0 is burned; the restart failed"; e.Title() != want {
+			t.Errorf("title %q, want %q", e.Title(), want)
+		}
+		text := e.Explain()
+		if !strings.HasPrefix(text, x.starts) || strings.Contains(text, x.not) {
+			t.Errorf("detail, which should begin with %q and not hold %q:\n%s", x.starts, x.not, text)
+		}
+		for _, want := range append(x.says, "The flash is written and verified", "no route to host") {
+			if !strings.Contains(text, want) {
+				t.Errorf("lacks %q:\n%s", want, text)
+			}
+		}
+	}
+}
