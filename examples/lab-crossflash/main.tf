@@ -82,7 +82,7 @@ resource "infiniband_ipoib_interface" "fabric" {
   mtu       = var.ipoib_mtu
   addresses = [each.value.address]
 
-  truenas_keep_interface = each.key == "xeon2zfs" ? var.truenas_keep_interface : null
+  truenas = each.key == "xeon2zfs" ? { keep_interface = var.truenas_keep_interface } : null
 
   depends_on = [infiniband_opensm.intel9]
 }

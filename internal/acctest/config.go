@@ -49,7 +49,7 @@ func (w *World) CrossFlash(host string) Config {
 	if host == labs.Xeon2zfs {
 		// TrueNAS has one stored configuration for all interfaces; the first that is
 		// stored has to keep the one that leads to the host.
-		interfaces["port_guid"], interfaces["addresses"], interfaces["truenas_keep_interface"] = To(guids, "port_guids", "2"), []any{"172.16.0.10/24"}, "eno1"
+		interfaces["port_guid"], interfaces["addresses"], interfaces["truenas"] = To(guids, "port_guids", "2"), []any{"172.16.0.10/24"}, map[string]any{"keep_interface": "eno1"}
 	} else {
 		cfg = append(cfg, Resource{Type: "infiniband_opensm", Name: host, After: after, Attrs: map[string]any{
 			"host": host, "port_guid": To(guids, "port_guids", "1"), "priority": 14,

@@ -63,7 +63,7 @@ func TestBinary_consents_are_write_only(t *testing.T) {
 		use(extra)
 		o.says(0, "plan", "-detailed-exitcode")
 	}
-	use(map[string]any{"allow_psid_change": nil, "allow_management_path": "eno1"})
+	use(map[string]any{"allow_psid_change": nil, "allow_management_path": []any{"eno1"}})
 	o.says(2, "plan", "-detailed-exitcode")
 	o.says(0, "apply", "-auto-approve")
 	o.says(0, "plan", "-detailed-exitcode")

@@ -241,7 +241,7 @@ func hostFindings() []findingCase {
 		return func(p map[string]any) { change(entry(p, labs.Intel9)) }
 	}
 	return []findingCase{
-		{code: "HO001", at: "allow_management_path", hosts: func() []labs.Host { return bought() }, says: []string{"enp1s0", `allow_management_path = "enp1s0`}, config: plain,
+		{code: "HO001", at: "allow_management_path", hosts: func() []labs.Host { return bought() }, says: []string{"enp1s0", `allow_management_path = ["enp1s0`}, config: plain,
 			prepare: func(w *World) { w.rides(labs.Intel9) }},
 		{code: "HO002", at: "allow_management_path", hosts: func() []labs.Host { return bought() }, says: []string{"enp1s0"}, config: plain,
 			prepare: func(w *World) {

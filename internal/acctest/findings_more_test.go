@@ -156,11 +156,11 @@ func networkFindings() []findingCase {
 			drivers(w)
 			w.Machine(ubuntu).UpdateNetdev("ibp1s0", func(d *labsim.Netdev) { d.Address[0] &^= 0x80 })
 		}},
-		{code: "IP010", says: []string{"ibp1s0", `allow_session_interface = "ibp1s0"`}, config: wants(ubuntu, nil), prepare: func(w *World) {
+		{code: "IP010", says: []string{"ibp1s0", `allow_management_path = ["ibp1s0"]`}, config: wants(ubuntu, nil), prepare: func(w *World) {
 			drivers(w)
 			w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up && ip route replace default via 198.51.100.1 dev ibp1s0")
 		}},
-		{code: "IP040", says: []string{"ibp1s0 of", "nas:/tank on /mnt/tank", `allow_session_interface = "ibp1s0"`}, config: wants(ubuntu, nil), prepare: func(w *World) {
+		{code: "IP040", says: []string{"ibp1s0 of", "nas:/tank on /mnt/tank", `allow_management_path = ["ibp1s0"]`}, config: wants(ubuntu, nil), prepare: func(w *World) {
 			drivers(w)
 			w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up")
 			w.Machine(ubuntu).FS.Put("/proc/mounts", "nas:/tank /mnt/tank nfs4 rw,vers=4.2,addr=198.51.100.9 0 0\n", 0o444)
@@ -205,12 +205,12 @@ func fresh(w *World) {
 func middlewareFindings() []findingCase {
 	const nas = labs.Xeon2zfs
 	return []findingCase{
-		{code: "IP008", at: "mtu", says: []string{"9216", "truenas_private_mtu = 65520"}, prepare: drivers, config: wants(nas, map[string]any{"mtu": 65520})},
+		{code: "IP008", at: "mtu", says: []string{"9216", "truenas = { private_mtu = 65520 }"}, prepare: drivers, config: wants(nas, map[string]any{"mtu": 65520})},
 		{code: "IP012", says: []string{"ibs4", `adopt_interface = "ibs4"`}, config: wants(nas, nil), prepare: func(w *World) {
 			drivers(w)
 			w.Run(nas, `midclt call interface.update eno1 '{"ipv4_dhcp": true}' && midclt call interface.update ibs4 '{"aliases": [{"type": "INET", "address": "10.9.8.7", "netmask": 24}]}' && midclt call interface.commit '{"rollback": false}'`)
 		}},
-		{code: "IP014", says: []string{"eno1", `truenas_keep_interface = "eno1"`}, prepare: fresh, config: wants(nas, nil)},
+		{code: "IP014", says: []string{"eno1", `truenas = { keep_interface = "eno1" }`}, prepare: fresh, config: wants(nas, nil)},
 		{code: "IP015", says: []string{"ibs4d1", "10.9.8.7/24"}, config: wants(nas, nil), prepare: func(w *World) {
 			fresh(w)
 			w.Run(nas, "ip addr add 10.9.8.7/24 dev ibs4d1 && ip link set dev ibs4d1 up")

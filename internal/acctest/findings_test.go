@@ -132,7 +132,8 @@ func (c findingCase) run(t *testing.T, rule *finding.Rule) {
 			t.Errorf("does not say %q:\n%s", s, d)
 		}
 	}
-	if rule.ConsentAttribute != "" && !strings.Contains(d.Text(), rule.ConsentAttribute+" = ") {
+	consent := rule.ConsentAttribute[strings.LastIndex(rule.ConsentAttribute, ".")+1:]
+	if consent != "" && !strings.Contains(d.Text(), consent+" = ") {
 		t.Errorf("does not show the line to add:\n%s", d)
 	}
 }

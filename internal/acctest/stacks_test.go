@@ -206,14 +206,14 @@ func (w *stackWorld) over(last int, confirm time.Duration) {
 
 // cutting is a change that takes away the address by which the operator comes.
 func (w *stackWorld) cutting(cfg Config) Config {
-	return cfg.With(ipoibAddress, map[string]any{"addresses": []any{}, "routes": nil, "allow_session_interface": w.name()})
+	return cfg.With(ipoibAddress, map[string]any{"addresses": []any{}, "routes": nil, "allow_management_path": []any{w.name()}})
 }
 
 // ownConnectionCut: the host undoes what cut the operator off, and the apply says so.
 func (w *stackWorld) ownConnectionCut(cfg Config) {
 	w.t.Helper()
 	w.over(20, soon)
-	consenting := cfg.With(ipoibAddress, map[string]any{"allow_session_interface": w.name()})
+	consenting := cfg.With(ipoibAddress, map[string]any{"allow_management_path": []any{w.name()}})
 	applied(w.t, w.ws, consenting)
 	plan := cleanPlan(w.t, w.ws, w.cutting(cfg))
 	diags, err := w.ws.Apply(context.Background(), plan)
@@ -262,7 +262,7 @@ func (w *stackWorld) killed(cfg Config) {
 	} {
 		applied(w.t, w.ws, cfg)
 		w.over(20, 0)
-		o := newOperator(w.t, w.World, cfg.With(ipoibAddress, map[string]any{"allow_session_interface": w.name()}), w.built)
+		o := newOperator(w.t, w.World, cfg.With(ipoibAddress, map[string]any{"allow_management_path": []any{w.name()}}), w.built)
 		o.says(0, "apply", "-auto-approve")
 		o.write("main.tf", Required+HCL(w.Provider(), w.cutting(cfg)))
 		cmd, out := o.command("apply", "-auto-approve")

@@ -8,6 +8,7 @@ package finding
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -56,6 +57,24 @@ type Rule struct {
 
 // String gives the code.
 func (r *Rule) String() string { return r.Code }
+
+// ConsentLine is the line of configuration that allows it. The attribute may be a part
+// of an object: "truenas.private_mtu".
+func (r *Rule) ConsentLine(value string) string {
+	if object, part, nested := strings.Cut(r.ConsentAttribute, "."); nested {
+		return object + " = { " + part + " = " + value + " }"
+	}
+	return r.ConsentAttribute + " = " + value
+}
+
+// Names is a list of names as a configuration writes it: ["enp1s0", "enp1s0d1"].
+func Names(names ...string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = strconv.Quote(name)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
 
 // Find makes a finding of the rule with the given evidence.
 func (r *Rule) Find(format string, args ...any) Finding {

@@ -27,13 +27,13 @@ var (
 	MTUAboveTrueNAS = &Rule{Code: "IP008", Severity: NeedsConsent, Title: "Refusing an MTU above 9216 on TrueNAS", Attribute: "mtu",
 		Meaning: "The middleware's API takes 68 to 9216 (TrueNAS 25.10, interface.update). A larger MTU needs a private method that stores it in the middleware's database. " +
 			"A later release may refuse that method.",
-		ConsentAttribute: "truenas_private_mtu"}
+		ConsentAttribute: "truenas.private_mtu"}
 	ConnectedModeMissing = &Rule{Code: "IP009", Severity: Refuse, Title: "Refusing connected mode on a card that has none", Attribute: "mode",
 		Meaning: "mlx5 (ConnectX-4 and later) supports datagram mode only. The kernel refuses connected mode with \"Invalid argument\".",
 		WayOut:  "Use mode = \"datagram\" with mtu = 2044, or 4092 where the whole fabric has 4096-byte packets."}
 	SessionOverInterface = &Rule{Code: "IP010", Severity: NeedsConsent, Title: "Refusing to change the interface that leads to this host",
 		Meaning:          "A mistake in this change would lock you out. If the host cannot be reached afterwards, it undoes the change by itself. Until then nobody can reach it.",
-		ConsentAttribute: "allow_session_interface"}
+		ConsentAttribute: "allow_management_path"}
 	InterfaceConfiguredElsewhere = &Rule{Code: "IP011", Severity: Refuse, Title: "Refusing to configure an interface that something else configures",
 		Meaning: "Two configurations of one interface mix. Netplan merges its files, ifup runs all stanzas of an interface, networkd takes the first file that matches, NetworkManager the profile " +
 			"that was used last.",
@@ -46,7 +46,7 @@ var (
 		WayOut:  "Give each interface a subnet of its own."}
 	TrueNASFirstInterface = &Rule{Code: "IP014", Severity: NeedsConsent, Title: "Refusing to store the first interface of this TrueNAS host",
 		Meaning: "A fresh TrueNAS stores no interface and runs DHCP on all of them. Once one interface is stored, the middleware clears and switches off " +
-			"all others, including the one that leads to this host.", ConsentAttribute: "truenas_keep_interface"}
+			"all others, including the one that leads to this host.", ConsentAttribute: "truenas.keep_interface"}
 	TrueNASOthersGoDown = &Rule{Code: "IP015", Severity: Refuse, Title: "Refusing to store the first interface: other interfaces would go down",
 		Meaning: "Only one interface of a TrueNAS host may use DHCP. The others cannot keep their addresses.",
 		WayOut:  "Store them in the TrueNAS web interface (Network, Interfaces, Edit, Save, Test) first."}
@@ -118,7 +118,7 @@ var (
 	StorageOverInterface = &Rule{Code: "IP040", Severity: NeedsConsent, Title: "Refusing to change an interface that carries storage",
 		Meaning:          "Mounts, iSCSI sessions and NVMe namespaces hang while the interface changes, and so do programs that use them: for good, if the new addresses do not reach the server.",
 		WayOut:           "Unmount it or log out of it for the time of the change.",
-		ConsentAttribute: "allow_session_interface"}
+		ConsentAttribute: "allow_management_path"}
 	AddressTaken = &Rule{Code: "IP041", Severity: Refuse, Title: "Refusing an address that another host has", Attribute: "addresses",
 		Meaning: "Two resources of this configuration give one address to two hosts. Other hosts of the subnet reach now one of them, now the other.",
 		WayOut:  "Give each host addresses of its own."}

@@ -201,7 +201,7 @@ func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
 	return state
 }
 
-func firmwareGoal(c cards.Card, want safety.Flash, consent string) activation.Goal {
+func firmwareGoal(c cards.Card, want safety.Flash, consent []string) activation.Goal {
 	return activation.Goal{
 		Consent: consent, Title: "Firmware of card " + c.ID() + " is burned",
 		Content: want.PSID.String() + " " + want.FW.String(), Text: want.PSID.String() + " " + want.FW.String(),

@@ -244,7 +244,7 @@ func differs(flash, now ib.GUIDSet) bool {
 	return false
 }
 
-func guidGoal(c cards.Card, v safety.Verdict, consent string) activation.Goal {
+func guidGoal(c cards.Card, v safety.Verdict, consent []string) activation.Goal {
 	return activation.Goal{
 		Consent: consent, Title: "GUIDs of card " + c.ID() + " are written",
 		Content: v.To.PSID.String() + " " + v.To.FW.String() + " " + v.GUIDs.Words(), Text: "GUIDs " + v.GUIDs.Words(),

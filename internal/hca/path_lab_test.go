@@ -56,10 +56,10 @@ func TestAssess_over_the_cards_own_port(t *testing.T) {
 	if i < 0 || !a.Verdict.Blocked() {
 		t.Fatalf("nothing is said of the session: %+v", a.Verdict.Findings)
 	}
-	if f := a.Verdict.Findings[i]; f.Severity != finding.NeedsConsent || f.Consent != `allow_management_path = "enp1s0"` {
+	if f := a.Verdict.Findings[i]; f.Severity != finding.NeedsConsent || f.Consent != `allow_management_path = ["enp1s0"]` {
 		t.Errorf("%+v", f)
 	}
-	ask.Request.ManagementPath = "enp1s0"
+	ask.Request.ManagementPath = []string{"enp1s0"}
 	if a, err = o.AssessFirmware(ctx, ask); err != nil || a.Verdict.Blocked() {
 		t.Errorf("with consent: %v, %+v", err, a.Verdict.Blocking())
 	}
@@ -68,7 +68,7 @@ func TestAssess_over_the_cards_own_port(t *testing.T) {
 	b.machine.UpdateNetdev("eno1", func(d *labsim.Netdev) {
 		d.Addrs, d.SSH = []netip.Prefix{netip.MustParsePrefix("198.51.100.7/24")}, true
 	})
-	ask.Request.ManagementPath, ask.Card = "", b.card(ctx)
+	ask.Request.ManagementPath, ask.Card = nil, b.card(ctx)
 	a, err = o.AssessFirmware(ctx, ask)
 	if err != nil || !a.Verdict.Has(finding.DefaultRouteOverCard) || a.Verdict.Has(finding.SessionOverCard) || !a.Verdict.Blocked() {
 		t.Errorf("default route: %v, %+v", err, a.Verdict.Findings)

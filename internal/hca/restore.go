@@ -18,7 +18,7 @@ type Restore struct {
 	// Left is what the resource put into flash; no other firmware is replaced.
 	Left           safety.Flash
 	Activation     safety.Activation
-	ManagementPath string // consent, as of a burn
+	ManagementPath []string // consent, as of a burn
 	Lab            safety.LabFacts
 	// NoWrite says that the plan announced no write, because the card had its old
 	// firmware.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -36,7 +37,7 @@ func (c *checker) trueNAS() {
 		c.firstRow(all)
 	} else if len(c.observed.Foreign) > 0 {
 		f := finding.InterfaceStoredByOthers.Find("%s of %s: %s.", c.observed.Name, c.s.Host, strings.Join(c.observed.Foreign, "; "))
-		c.addConsent(f, c.observed.Name, c.d.Consent.AdoptInterface)
+		c.addName(f, c.observed.Name, c.d.Consent.AdoptInterface)
 	}
 	c.udevWipe()
 }
@@ -68,11 +69,11 @@ func (c *checker) privateMTU() {
 		f.WayOut = "Allowed by " + f.Rule.ConsentAttribute + "."
 	case 0:
 		f.WayOut = fmt.Sprintf("Use mtu = %d with mode = \"connected\": it is within the API and loses little. If you accept the private method, add:", trueNASMaxMTU)
-		f.Consent = fmt.Sprintf("%s = %d", f.Rule.ConsentAttribute, mtu)
+		f.Consent = f.Rule.ConsentLine(strconv.Itoa(mtu))
 	default:
 		f.Evidence += fmt.Sprintf(" %s names %d instead.", f.Rule.ConsentAttribute, c.d.Consent.PrivateMTU)
 		f.WayOut = fmt.Sprintf("Use mtu = %d, or change the consent to:", trueNASMaxMTU)
-		f.Consent = fmt.Sprintf("%s = %d", f.Rule.ConsentAttribute, mtu)
+		f.Consent = f.Rule.ConsentLine(strconv.Itoa(mtu))
 	}
 	c.add(f)
 }
@@ -97,7 +98,7 @@ func (c *checker) firstRow(all []midclt.Interface) {
 	}
 	f := finding.TrueNASFirstInterface.Find("%s has no stored interface; %s leads to it.", c.s.Host, management)
 	f.WayOut = fmt.Sprintf("Store %s in the TrueNAS web interface (Network, Interfaces, Edit, Save, Test), or have this change store it with DHCP in the same transaction.", management)
-	c.addConsent(f, management, c.d.Consent.KeepInterface)
+	c.addName(f, management, c.d.Consent.KeepInterface)
 }
 
 // udevWipe finds the rules that the middleware would delete.

@@ -43,10 +43,10 @@ func ParseRoute(to, via string) (Route, error) { return ipconf.ParseRoute(to, vi
 // Consent holds the tokens by which an operator agrees to what is refused by
 // default. Each names the thing it is about, so that it cannot fit another one.
 type Consent struct {
-	// SessionInterface names the interface that may be changed although the SSH
-	// session, the default route or storage rides on it, or may.
-	// HCL: allow_session_interface = "ibp1s0"
-	SessionInterface string
+	// ManagementPath names the interfaces that may be changed although the SSH
+	// session, the default route or storage rides on them, or may.
+	// HCL: allow_management_path = ["ibp1s0"]
+	ManagementPath []string
 	// AdoptInterface names the TrueNAS interface whose existing configuration,
 	// not made by this provider, may be replaced.
 	// HCL: adopt_interface = "ibs4d1"
@@ -55,11 +55,11 @@ type Consent struct {
 	// configured interface; its present configuration is stored in the same
 	// transaction, because the first stored interface makes the middleware
 	// clear all others.
-	// HCL: truenas_keep_interface = "eno1"
+	// HCL: truenas = { keep_interface = "eno1" }
 	KeepInterface string
 	// PrivateMTU is the MTU above 9216 that may be stored on TrueNAS past its
 	// public API.
-	// HCL: truenas_private_mtu = 65520
+	// HCL: truenas = { private_mtu = 65520 }
 	PrivateMTU int
 }
 

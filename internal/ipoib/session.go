@@ -3,6 +3,7 @@ package ipoib
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
@@ -53,13 +54,18 @@ func (c *checker) unknownPaths() {
 }
 
 // path adds a finding that goes by the consent to the interface or, of a P_Key
-// child, to that of its port: one argument holds one name.
+// child, to that of its port.
 func (c *checker) path(f finding.Finding, name string) {
-	given := c.d.Consent.SessionInterface
-	if given != "" && (given == c.observed.Name || given == c.observed.Parent) {
-		given = name
+	want, names := finding.Names(name), c.d.Consent.ManagementPath
+	agreed := func(n string) bool { return n != "" && (n == name || n == c.observed.Name || n == c.observed.Parent) }
+	switch {
+	case len(names) == 0:
+		c.addConsent(f, want, "")
+	case slices.ContainsFunc(names, agreed):
+		c.addConsent(f, want, want)
+	default:
+		c.addConsent(f, want, finding.Names(names...))
 	}
-	c.addConsent(f, name, given)
 }
 
 // over says how a path by dev uses an interface; ok is false if it does not.
@@ -102,19 +108,28 @@ func storageOver(s *inventory.Snapshot, name string) []string {
 	return uses
 }
 
+// addName is addConsent for the name of an interface.
+func (c *checker) addName(f finding.Finding, want, given string) {
+	if given != "" {
+		given = strconv.Quote(given)
+	}
+	c.addConsent(f, strconv.Quote(want), given)
+}
+
 // addConsent adds a finding that the right token turns into a warning. A wrong
-// token is worth saying: it was given for another interface.
+// token is worth saying: it was given for another interface. Tokens are as the
+// configuration writes them; an empty one was not given.
 func (c *checker) addConsent(f finding.Finding, want, given string) {
 	attribute := f.Rule.ConsentAttribute
 	switch given {
 	case want:
 		f.Severity, f.WayOut = finding.Warn, "Allowed by "+attribute+"."
 	case "":
-		f.Consent = fmt.Sprintf("%s = %q", attribute, want)
+		f.Consent = f.Rule.ConsentLine(want)
 		f.WayOut = strings.TrimSpace(f.WayOut + " If you accept that, add:")
 	default:
-		f.Evidence += fmt.Sprintf(" %s names %q instead.", attribute, given)
-		f.Consent = fmt.Sprintf("%s = %q", attribute, want)
+		f.Evidence += fmt.Sprintf(" %s names %s instead.", attribute, given)
+		f.Consent = f.Rule.ConsentLine(want)
 		f.WayOut = strings.TrimSpace(f.WayOut + " If you accept that, change it to:")
 	}
 	c.add(f)

@@ -284,7 +284,7 @@ func TestLab_Stacks_cutTheirOwnConnection(t *testing.T) {
 		l.hosts["intel9"].Invalidate()
 		change := d
 		change.Config.Addresses = nil
-		change.Consent.SessionInterface = name
+		change.Consent.ManagementPath = []string{name}
 		_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], change, ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: time.Second})
 		var unconfirmed *ipoib.UnconfirmedError
 		if !errors.As(err, &unconfirmed) {

@@ -91,7 +91,7 @@ func TestLab_Apply_truenasMTU(t *testing.T) {
 	d.Config.MTU = 65520
 	_, err := ipoib.Apply(t.Context(), l.hosts["xeon2zfs"], d, ipoib.Options{})
 	var refused *safety.RefusedError
-	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.MTUAboveTrueNAS || refused.Findings[0].Consent != "truenas_private_mtu = 65520" {
+	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.MTUAboveTrueNAS || refused.Findings[0].Consent != "truenas = { private_mtu = 65520 }" {
 		t.Fatalf("apply: %+v", err)
 	}
 	mustContain(t, err.Error(), "65520 is 56304 more than the 9216")
@@ -110,7 +110,7 @@ func TestLab_Apply_truenasFresh(t *testing.T) {
 	d := truenasDesired()
 	_, err := ipoib.Apply(t.Context(), l.hosts["xeon2zfs"], d, ipoib.Options{})
 	var refused *safety.RefusedError
-	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.TrueNASFirstInterface || refused.Findings[0].Consent != `truenas_keep_interface = "eno1"` {
+	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.TrueNASFirstInterface || refused.Findings[0].Consent != `truenas = { keep_interface = "eno1" }` {
 		t.Fatalf("apply: %+v", err)
 	}
 	d.Consent.KeepInterface = "eno1"

@@ -270,10 +270,10 @@ func TestLab_Apply_overTheSession(t *testing.T) {
 	d := ubuntuDesired()
 	_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], d, ipoib.Options{})
 	var refused *safety.RefusedError
-	if !errors.As(err, &refused) || refused.Findings[0].Consent != `allow_session_interface = "`+name+`"` {
+	if !errors.As(err, &refused) || refused.Findings[0].Consent != `allow_management_path = ["`+name+`"]` {
 		t.Fatalf("apply without consent: %+v", err)
 	}
-	d.Consent.SessionInterface = name
+	d.Consent.ManagementPath = []string{name}
 	apply(t, l, d)
 }
 

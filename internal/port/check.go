@@ -2,6 +2,7 @@ package port
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
@@ -130,12 +131,13 @@ func interrupts(d Desired, o Observed) bool {
 // users finds who loses the port.
 func users(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding {
 	found := []finding.Finding{finding.PortGoesDown.Find("%s is %s %s.", d.Name(), o.State, o.Physical)}
-	for _, use := range uses(s, d) {
+	used := uses(s, d)
+	for _, use := range used {
 		f := finding.PortCarriesHost.Find("%s.", use.what)
-		if d.Consent == use.dev {
+		if slices.Contains(d.Consent, use.dev) {
 			f.Severity, f.Summary, f.WayOut = finding.Note, "Port carries what the host is reached by or depends on, as agreed", ""
 		} else {
-			f.Consent = fmt.Sprintf("%s = %q", f.Rule.ConsentAttribute, use.dev)
+			f.Consent = f.Rule.ConsentLine(finding.Names(devices(used)...))
 		}
 		found = append(found, f)
 	}
@@ -146,6 +148,17 @@ func users(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding {
 		found = append(found, finding.PortHasSubnetManager.Find("%s: whether a subnet manager is bound to it is not known: %s.", d.Name(), o.IsSM.Why()))
 	}
 	return found
+}
+
+// devices names the interfaces of all uses, each once, so that the line to add does
+// not change with each of them.
+func devices(all []use) []string {
+	names := make([]string, len(all))
+	for i, u := range all {
+		names[i] = u.dev
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 type use struct{ dev, what string }

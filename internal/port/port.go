@@ -22,8 +22,8 @@ type Desired struct {
 	Enabled bool
 	Speeds  Speeds // zero: whatever the port allows now
 	Widths  Widths // zero: whatever the port allows now
-	// Consent names the interface that may go away.
-	Consent string
+	// Consent names the interfaces that may go away.
+	Consent []string
 }
 
 // Name is "host/0000:01:00.0 port 1".

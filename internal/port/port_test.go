@@ -1,6 +1,7 @@
 package port
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -76,7 +77,7 @@ func TestUnit_readsBackWhatItSets(t *testing.T) {
 
 func TestSettingOf_editedUnit(t *testing.T) {
 	for _, text := range []string{"", "[Service]\nExecStart=/bin/true\n", "ExecStart=" + ScriptPath + " a b\n"} {
-		if got := settingOf(text); got != (Desired{}) {
+		if got := settingOf(text); !reflect.DeepEqual(got, Desired{}) {
 			t.Errorf("%q reads back as %+v", text, got)
 		}
 	}

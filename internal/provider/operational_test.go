@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
@@ -18,7 +19,7 @@ func TestPlan_isEmptyAfterOperationalEdits(t *testing.T) {
 		"consent withdrawn":       cfg.With("infiniband_firmware.intel9", map[string]any{"allow_psid_change": nil}),
 		"consent to a pair":       cfg.With("infiniband_firmware.intel9", map[string]any{"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}}),
 		"consent to a version":    cfg.With("infiniband_firmware.intel9", map[string]any{"allow_reinstall": "2.42.5000"}),
-		"consent to a path":       cfg.With("infiniband_guids.intel9", map[string]any{"allow_management_path": "eno1"}),
+		"consent to a path":       cfg.With("infiniband_guids.intel9", map[string]any{"allow_management_path": []any{"eno1"}}),
 		"activation":              cfg.With("infiniband_firmware.intel9", map[string]any{"activation": "none"}),
 		"activation of GUIDs":     cfg.With("infiniband_guids.intel9", map[string]any{"activation": nil}),
 		"timeout":                 cfg.With("infiniband_link_type.intel9", map[string]any{"timeout": "1h"}),
@@ -44,18 +45,18 @@ func TestPlan_isEmptyAfterOperationalEdits(t *testing.T) {
 func TestPlan_storesTheConsentsOfADestroy(t *testing.T) {
 	t.Parallel()
 	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
-	ws, cfg := w.Workspace(), w.CrossFlash(intel9).With("infiniband_ipoib_interface.intel9", map[string]any{"truenas_private_mtu": 9300})
+	ws, cfg := w.Workspace(), w.CrossFlash(intel9).With("infiniband_ipoib_interface.intel9", map[string]any{"truenas": map[string]any{"private_mtu": 9300}})
 	apply(t, ws, cfg)
 	before := w.Print(intel9)
-	for address, consent := range map[string]string{"infiniband_firmware.intel9": "allow_management_path", "infiniband_ipoib_interface.intel9": "allow_session_interface"} {
-		for _, value := range []any{"ibp1s0", nil} {
+	for address, consent := range map[string]string{"infiniband_firmware.intel9": "allow_management_path", "infiniband_ipoib_interface.intel9": "allow_management_path"} {
+		for _, value := range []any{[]any{"ibp1s0"}, nil} {
 			edited := cfg.With(address, map[string]any{consent: value})
 			p := plan(t, ws, edited)
 			if got := p.Actions(); len(got) != 1 || got[address] != acctest.Update || p.Diags.HasError() {
 				t.Fatalf("%s = %v: got %v\n%s", consent, value, got, p.Diags)
 			}
 			apply(t, ws, edited)
-			if got := ws.Get(address, consent); got != value {
+			if got := ws.Get(address, consent); !reflect.DeepEqual(got, value) {
 				t.Errorf("%s is stored as %v, and %v was given", consent, got, value)
 			}
 			unchanged(t, ws, edited)
@@ -64,7 +65,7 @@ func TestPlan_storesTheConsentsOfADestroy(t *testing.T) {
 	if after := w.Print(intel9); after != before {
 		t.Errorf("the host was changed:\n%s\nbefore:\n%s", after, before)
 	}
-	for address, consent := range map[string]string{"infiniband_firmware.intel9": "allow_psid_change", "infiniband_ipoib_interface.intel9": "truenas_private_mtu"} {
+	for address, consent := range map[string]string{"infiniband_firmware.intel9": "allow_psid_change", "infiniband_ipoib_interface.intel9": "truenas"} {
 		if got := ws.Get(address, consent); got != nil {
 			t.Errorf("%s is in the state: %v", consent, got)
 		}

@@ -52,10 +52,11 @@ var ofCards = []string{
 }
 
 // Names that stood for something else before, or for two things.
-var formerNames = []string{"rung", "rungs", "guids", "firmware_version", "path", "width", "max_width"}
+var formerNames = []string{"rung", "rungs", "guids", "firmware_version", "path", "width", "max_width", "allow_session_interface", "truenas_keep_interface", "truenas_private_mtu"}
 
-// Lists in which no position means anything.
-var plainLists = []string{"hardware_ids"}
+// Lists in which no position means anything. A consent is one because the framework
+// has no write-only sets.
+var plainLists = []string{"hardware_ids", "allow_management_path"}
 
 // described is an attribute of a resource or of a data source.
 type described interface {

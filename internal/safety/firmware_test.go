@@ -171,17 +171,17 @@ var firmwareCases = []struct {
 	{"HO001", finding.NeedsConsent, "SSH over the card", func(in *FirmwareInput) { in.Host.SSH.Devs = fact.Known([]string{"enp1s0d1"}) }},
 	{"HO001", finding.Note, "SSH over the card, allowed", func(in *FirmwareInput) {
 		in.Host.SSH.Devs = fact.Known([]string{"enp1s0"})
-		in.Request.ManagementPath = "enp1s0"
+		in.Request.ManagementPath = []string{"enp1s0"}
 	}},
 	{"HO002", finding.NeedsConsent, "two interfaces, one of them allowed", func(in *FirmwareInput) {
 		in.Host.SSH.Devs = fact.Known([]string{"enp1s0"})
 		in.Host.Routes.Default = []inventory.DefaultRoute{{Dev: "enp1s0d1"}}
-		in.Request.ManagementPath = "enp1s0"
+		in.Request.ManagementPath = []string{"enp1s0"}
 	}},
 	{"HO002", finding.Note, "two interfaces, both allowed", func(in *FirmwareInput) {
 		in.Host.SSH.Devs = fact.Known([]string{"enp1s0"})
 		in.Host.Routes.Default = []inventory.DefaultRoute{{Dev: "enp1s0d1"}}
-		in.Request.ManagementPath = "enp1s0d1, enp1s0"
+		in.Request.ManagementPath = []string{"enp1s0d1", "enp1s0"}
 	}},
 	{"HO017", finding.Refuse, "journal of another version", func(in *FirmwareInput) {
 		in.Host.Jobs = []inventory.Job{journal("J", here, true)}
@@ -213,7 +213,7 @@ var firmwareCases = []struct {
 	}},
 	{"HO012", finding.Note, "NFS over the card, allowed", func(in *FirmwareInput) {
 		in.Host.Storage = []inventory.Storage{tank(fact.Known("enp1s0"))}
-		in.Request.ManagementPath = "enp1s0"
+		in.Request.ManagementPath = []string{"enp1s0"}
 	}},
 	{"HO013", finding.Warn, "NFS server", func(in *FirmwareInput) {
 		in.Host.Servers = fact.Known([]inventory.Server{{Name: "NFS", Clients: 3}, {Name: "SMB"}})
@@ -364,7 +364,7 @@ func TestFirmware_storage_on_another_card(t *testing.T) {
 		far, {Kind: "nfs4", What: "b", Dev: fact.Known("enp1s0")}, {Kind: "nfs4", What: "c", Dev: fact.Known("enp1s0")},
 	}
 	f := expectFinding(t, Firmware(in).Findings, "HO012", finding.NeedsConsent)
-	if !strings.Contains(f.Evidence, "(nfs4 b, nfs4 c) uses enp1s0") || f.Consent != `allow_management_path = "enp1s0"` {
+	if !strings.Contains(f.Evidence, "(nfs4 b, nfs4 c) uses enp1s0") || f.Consent != `allow_management_path = ["enp1s0"]` {
 		t.Errorf("evidence %q, consent %q", f.Evidence, f.Consent)
 	}
 }

@@ -12,8 +12,8 @@ import (
 func TestPath_asksForAllInterfacesAtOnce(t *testing.T) {
 	host := goodHost()
 	host.SSH.Devs, host.Routes.Default = fact.Known([]string{"enp1s0"}), []inventory.DefaultRoute{{Dev: "enp1s0d1"}}
-	for _, f := range path(goodCard(), host, "") {
-		if f.Consent != `allow_management_path = "enp1s0,enp1s0d1"` {
+	for _, f := range path(goodCard(), host, nil) {
+		if f.Consent != `allow_management_path = ["enp1s0", "enp1s0d1"]` {
 			t.Errorf("%s asks for %s", f.Rule.Code, f.Consent)
 		}
 	}
@@ -58,20 +58,20 @@ func TestPath_unknown(t *testing.T) {
 	host.Storage = []inventory.Storage{tank(fact.Unknown[string]("ip hung"))}
 	interfaces := host.Netdevs
 	host.Netdevs = nil
-	if found := path(card, host, ""); len(found) != 0 {
+	if found := path(card, host, nil); len(found) != 0 {
 		t.Errorf("a card without interfaces: %+v", found)
 	}
 	host.Netdevs = interfaces
-	found := path(card, host, "enp1s0")
+	found := path(card, host, []string{"enp1s0"})
 	if len(found) != 2 || found[0].Rule != finding.SessionOverCard || found[1].Rule != finding.StorageOverCard {
 		t.Fatalf("%+v", found)
 	}
 	for i, text := range []string{"are not known: ip route get ended with status 2. They may be enp1s0 and enp1s0d1", "not known: nfs4 nas:/tank on /mnt (ip hung)"} {
-		if f := found[i]; f.Severity != finding.NeedsConsent || f.Consent != `allow_management_path = "enp1s0,enp1s0d1"` || !strings.Contains(f.Evidence, text) {
+		if f := found[i]; f.Severity != finding.NeedsConsent || f.Consent != `allow_management_path = ["enp1s0", "enp1s0d1"]` || !strings.Contains(f.Evidence, text) {
 			t.Errorf("%+v", f)
 		}
 	}
-	for _, f := range path(card, host, "enp1s0, enp1s0d1") {
+	for _, f := range path(card, host, []string{"enp1s0", "enp1s0d1"}) {
 		if f.Severity.Blocks() {
 			t.Errorf("consented: %+v", f)
 		}

@@ -13,7 +13,7 @@ import (
 // path gives the findings on what reaches the host through this card, and what
 // the host reaches. Both ports count: they are one PCI function and go down
 // together. A card without interfaces carries nothing, whatever is not known.
-func path(card CardFacts, host HostFacts, consent string) []finding.Finding {
+func path(card CardFacts, host HostFacts, consent []string) []finding.Finding {
 	own := host.NetdevsOf(card.PCI)
 	ways := paths{need: used(card, host), all: own, consent: consent, pci: card.PCI}
 	session, known := host.SSH.Devs.Get()
@@ -50,7 +50,7 @@ func routes(card CardFacts, host HostFacts, said []string, ways paths) []finding
 type paths struct {
 	need    []string // interfaces of the card that something uses or may use
 	all     []string // of the card
-	consent string   // names, with commas between them
+	consent []string // names of interfaces
 	pci     ib.PCIAddress
 }
 
@@ -117,17 +117,13 @@ func (p paths) over(rule *finding.Rule, what, dev string) finding.Finding {
 func (p paths) unknown(f finding.Finding) finding.Finding { return p.judge(f, p.all...) }
 
 func (p paths) judge(f finding.Finding, devs ...string) finding.Finding {
-	granted := map[string]bool{}
-	for name := range strings.SplitSeq(p.consent, ",") {
-		granted[strings.TrimSpace(name)] = true
-	}
-	if !slices.ContainsFunc(devs, func(dev string) bool { return !granted[dev] }) {
+	if !slices.ContainsFunc(devs, func(dev string) bool { return !slices.Contains(p.consent, dev) }) {
 		return f.Granted(fmt.Sprintf("%s, as allowed", f.Summary))
 	}
-	if p.consent != "" {
-		f.Evidence += fmt.Sprintf("; allow_management_path is %q", p.consent)
+	if len(p.consent) > 0 {
+		f.Evidence += "; " + f.Rule.ConsentLine(finding.Names(p.consent...))
 	}
-	return f.WithConsent(fmt.Sprintf("allow_management_path = %q", strings.Join(p.need, ",")))
+	return f.WithConsent(f.Rule.ConsentLine(finding.Names(p.need...)))
 }
 
 // carries reports whether a card is one of those that carry something.

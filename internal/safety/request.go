@@ -21,9 +21,9 @@ type Consents struct {
 	Downgrade  *Downgrade    // allow_downgrade = { from = "…", to = "…" }
 	Branch     *BranchChange // allow_branch_change = { from = "…", to = "…" }
 	Reinstall  string        // allow_reinstall = "<version>": same version, other content
-	// ManagementPath names the interface of this card that carries the SSH
-	// session or the default route: allow_management_path = "<interface>".
-	ManagementPath string
+	// ManagementPath names the interfaces of this card that carry the SSH session
+	// or the default route: allow_management_path = ["<interface>"].
+	ManagementPath []string
 }
 
 // FirmwareRequest is what infiniband_firmware asks.
@@ -54,7 +54,7 @@ type GUIDRequest struct {
 	// BaseGUID and BaseMAC are set if the values were derived from a base.
 	BaseGUID       ib.GUID
 	BaseMAC        ib.MAC
-	ManagementPath string
+	ManagementPath []string
 	Activation     Activation
 }
 
@@ -72,7 +72,7 @@ type GUIDInput struct {
 // LinkTypeRequest is what infiniband_link_type asks.
 type LinkTypeRequest struct {
 	Ports          map[int]ib.LinkType
-	ManagementPath string
+	ManagementPath []string
 	// Activation matters only where a restart is what makes a type effective.
 	Activation Activation
 }

@@ -27,7 +27,7 @@ type Goal struct {
 	// Written says what was done before the restart; empty means the flash.
 	Written string
 	// Consent names the interfaces of the card that may be lost for the moment.
-	Consent string
+	Consent []string
 	// Title begins the titles of what goes wrong from the restart on: "Firmware of
 	// card intel9/0000:01:00.0 is burned".
 	Title string

@@ -2,8 +2,10 @@ package attribute
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -181,6 +183,17 @@ func ConsentToName(description string) schema.StringAttribute {
 	return schema.StringAttribute{Optional: true, WriteOnly: true, MarkdownDescription: description + consentMeans}
 }
 
+// ConsentToNames is ConsentToName for several things. It is a list: the framework has no
+// write-only sets. Their order means nothing.
+func ConsentToNames(description string) schema.ListAttribute {
+	return schema.ListAttribute{
+		Optional: true, WriteOnly: true, ElementType: types.StringType, MarkdownDescription: description + consentMeans,
+		Validators: consentNames,
+	}
+}
+
+var consentNames = []validator.List{listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}
+
 // ConsentToVersion is ConsentToName for a firmware version.
 func ConsentToVersion(description string) schema.StringAttribute {
 	a := ConsentToName(description)
@@ -188,16 +201,16 @@ func ConsentToVersion(description string) schema.StringAttribute {
 	return a
 }
 
-// ConsentToNumber is ConsentToName for a number.
-func ConsentToNumber(description string) schema.Int64Attribute {
-	return schema.Int64Attribute{Optional: true, WriteOnly: true, MarkdownDescription: description + consentMeans}
+// ConsentToParts is the argument of consents that only hosts of one kind need.
+func ConsentToParts(description string, parts map[string]schema.Attribute) schema.SingleNestedAttribute {
+	return schema.SingleNestedAttribute{Optional: true, WriteOnly: true, MarkdownDescription: description + consentMeans, Attributes: parts}
 }
 
-// StoredConsent is ConsentToName for what a destroy may need, too. A destroy has no
+// StoredConsent is ConsentToNames for what a destroy may need, too. A destroy has no
 // configuration, so that this consent is in the state.
-func StoredConsent(description string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Optional: true,
+func StoredConsent(description string) schema.ListAttribute {
+	return schema.ListAttribute{
+		Optional: true, ElementType: types.StringType, Validators: consentNames,
 		MarkdownDescription: description + " It is in the state, because a destroy has no configuration: apply it before the destroy that it is for. " +
 			"A change of this argument alone is stored and touches nothing else.",
 	}
@@ -284,6 +297,22 @@ func ByPort[K Kind](values ...Text[K]) types.Map {
 		}
 	}
 	return types.MapValueMust(TextType[K]{}, elems)
+}
+
+// StringsOf returns the texts of a list; those that are null or unknown are left out.
+func StringsOf(v types.List) []string {
+	var texts []string
+	for _, e := range v.Elements() {
+		if text := StringOf(e); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// HasUnknown reports whether a list or one of its elements is not known yet.
+func HasUnknown(v types.List) bool {
+	return v.IsUnknown() || slices.ContainsFunc(v.Elements(), attr.Value.IsUnknown)
 }
 
 // StringMap returns a map of strings.

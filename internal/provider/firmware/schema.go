@@ -41,7 +41,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"allow_branch_change": attribute.ConsentToPair[attribute.VersionKind]("Consent to firmware of another branch, where both versions state one (four digits in the middle, `12.1102.6630`): exactly this version `from` may become that version `to`."),
 			"allow_reinstall":     attribute.ConsentToVersion("Consent to burn other content of the version that is in flash already: that version."),
 			"allow_management_path": attribute.StoredConsent("Consent to change the card although the SSH session or the default route of the host rides on it: " +
-				"the name of that interface, or the names of all of them with commas between them."),
+				"the names of those interfaces."),
 			"activation": attribute.ActivationAttribute(),
 			"on_destroy": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(destroyKeep),

@@ -23,7 +23,7 @@ type model struct {
 	SystemGUID      attribute.GUID     `tfsdk:"system_image_guid"`
 	PortGUIDs       types.Map          `tfsdk:"port_guids"`
 	MACs            types.Map          `tfsdk:"macs"`
-	AllowManagement types.String       `tfsdk:"allow_management_path"`
+	AllowManagement types.List         `tfsdk:"allow_management_path"`
 	Activation      types.String       `tfsdk:"activation"`
 	Timeout         attribute.Duration `tfsdk:"timeout"`
 
@@ -38,7 +38,7 @@ var effectiveTypes = map[string]attr.Type{
 
 // known reports whether everything that the verdict needs is known.
 func (m *model) known() bool {
-	return m.valuesKnown() && !m.CardID.IsUnknown() && !m.AllowManagement.IsUnknown() && !m.Activation.IsUnknown()
+	return m.valuesKnown() && !m.CardID.IsUnknown() && !attribute.HasUnknown(m.AllowManagement) && !m.Activation.IsUnknown()
 }
 
 // valuesKnown reports whether all GUIDs and MACs that are given are known.
@@ -83,7 +83,7 @@ func (m *model) request() (safety.GUIDRequest, error) {
 		return safety.GUIDRequest{}, err
 	}
 	req, err := spec.Resolve()
-	req.ManagementPath = m.AllowManagement.ValueString()
+	req.ManagementPath = attribute.StringsOf(m.AllowManagement)
 	req.Activation = safety.Activation(m.Activation.ValueString())
 	return req, err
 }

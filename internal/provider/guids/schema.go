@@ -38,7 +38,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"system_image_guid":     guidArgument("GUID of the system image; equal on cards of one chassis. Default: with a base value that plus 3, else the GUID of the node."),
 			"port_guids":            attribute.ByPortAttribute[attribute.GUIDKind]("GUIDs in flash by port, `{ \"1\" = \"0x…\" }`. This is what other resources refer to: `port_guids[\"1\"]`. " + leftOut),
 			"macs":                  attribute.ByPortAttribute[attribute.MACKind]("MAC addresses in flash by port, `{ \"1\" = \"e4:1d:2d:…\" }`. " + leftOut),
-			"allow_management_path": attribute.ConsentToName("Consent to change the card although the SSH session or the default route of the host rides on it: the name of that interface, or the names of all of them with commas between them."),
+			"allow_management_path": attribute.ConsentToNames("Consent to change the card although the SSH session or the default route of the host rides on it: the names of those interfaces."),
 			"activation":            attribute.ActivationAttribute(),
 			"timeout":               attribute.TimeoutAttribute("45m", "backup, write, verification and reboot together"),
 

@@ -25,10 +25,9 @@ type model struct {
 	Routes    types.Set          `tfsdk:"routes"`
 	Timeout   attribute.Duration `tfsdk:"timeout"`
 
-	SessionInterface types.String `tfsdk:"allow_session_interface"`
-	AdoptInterface   types.String `tfsdk:"adopt_interface"`
-	KeepInterface    types.String `tfsdk:"truenas_keep_interface"`
-	PrivateMTU       types.Int64  `tfsdk:"truenas_private_mtu"`
+	AllowManagement types.List   `tfsdk:"allow_management_path"`
+	AdoptInterface  types.String `tfsdk:"adopt_interface"`
+	TrueNAS         types.Object `tfsdk:"truenas"`
 
 	Stack     types.String `tfsdk:"network_stack"`
 	Interface types.String `tfsdk:"interface"`
@@ -86,10 +85,14 @@ func (m *model) desired() (ops.Desired, error) {
 
 // consent reads what a configuration consents to; a state holds what a destroy may need.
 func (m *model) consent() ops.Consent {
-	return ops.Consent{
-		SessionInterface: m.SessionInterface.ValueString(), AdoptInterface: m.AdoptInterface.ValueString(),
-		KeepInterface: m.KeepInterface.ValueString(), PrivateMTU: int(m.PrivateMTU.ValueInt64()),
+	c := ops.Consent{
+		ManagementPath: attribute.StringsOf(m.AllowManagement), AdoptInterface: m.AdoptInterface.ValueString(),
+		KeepInterface: attribute.StringOf(m.TrueNAS.Attributes()["keep_interface"]),
 	}
+	if mtu, ok := m.TrueNAS.Attributes()["private_mtu"].(types.Int64); ok {
+		c.PrivateMTU = int(mtu.ValueInt64())
+	}
+	return c
 }
 
 // pkeyOf gives zero for the default partition.
@@ -153,7 +156,7 @@ func effective(o ops.Observed) types.Object {
 var live = []string{"network_stack", "interface", "up", "carrier", "stored_in", "effective"}
 
 // kept are the arguments that a destroy needs from the state.
-var kept = []string{"allow_session_interface"}
+var kept = []string{"allow_management_path"}
 
 // plan fills what follows from the configuration; what the host decides is left to
 // planned.Steady.

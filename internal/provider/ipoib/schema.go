@@ -77,10 +77,14 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 // consents are the arguments that name the thing an operator agrees to touch.
 func consents() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"allow_session_interface": attribute.StoredConsent("Consent to change the interface, or to remove it, although the SSH session, the default route or storage rides on it, or may: its name."),
-		"adopt_interface":         attribute.ConsentToName("Consent to replace what others configured for the interface on TrueNAS: its name."),
-		"truenas_keep_interface": attribute.ConsentToName("Consent to store the management interface of a TrueNAS host on which nothing is configured yet: its name. " +
-			"Its present configuration is stored in the same transaction, because the first stored interface makes the middleware clear all others."),
-		"truenas_private_mtu": attribute.ConsentToNumber("Consent to store an MTU above 9216 on TrueNAS past its public API: that MTU. It survives restarts, but an update of TrueNAS may lose it."),
+		"allow_management_path": attribute.StoredConsent("Consent to change the interface, or to remove it, although the SSH session, the default route or storage rides on it, or may: the name of the interface."),
+		"adopt_interface":       attribute.ConsentToName("Consent to replace what others configured for the interface on TrueNAS: its name."),
+		"truenas": attribute.ConsentToParts("Consents that only a host with TrueNAS asks for.", map[string]schema.Attribute{
+			"keep_interface": schema.StringAttribute{Optional: true, WriteOnly: true,
+				MarkdownDescription: "Consent to store the management interface of a host on which nothing is configured yet: its name. " +
+					"Its present configuration is stored in the same transaction, because the first stored interface makes the middleware clear all others."},
+			"private_mtu": schema.Int64Attribute{Optional: true, WriteOnly: true,
+				MarkdownDescription: "Consent to store an MTU above 9216 past the public API: that MTU. It survives restarts, but an update of TrueNAS may lose it."},
+		}),
 	}
 }

@@ -18,7 +18,7 @@ type model struct {
 	CardID          attribute.CardID   `tfsdk:"card_id"`
 	CardIdentity    types.String       `tfsdk:"card_identity"`
 	Ports           types.Map          `tfsdk:"ports"`
-	AllowManagement types.String       `tfsdk:"allow_management_path"`
+	AllowManagement types.List         `tfsdk:"allow_management_path"`
 	Activation      types.String       `tfsdk:"activation"`
 	Timeout         attribute.Duration `tfsdk:"timeout"`
 
@@ -36,12 +36,12 @@ func (m *model) known() bool {
 			return false
 		}
 	}
-	return !m.CardID.IsUnknown() && !m.Ports.IsUnknown() && !m.AllowManagement.IsUnknown() && !m.Activation.IsUnknown()
+	return !m.CardID.IsUnknown() && !m.Ports.IsUnknown() && !attribute.HasUnknown(m.AllowManagement) && !m.Activation.IsUnknown()
 }
 
 // request reads what is asked from the configuration.
 func (m *model) request() (safety.LinkTypeRequest, error) {
-	req := safety.LinkTypeRequest{Ports: map[int]ib.LinkType{}, ManagementPath: m.AllowManagement.ValueString(), Activation: safety.Activation(m.Activation.ValueString())}
+	req := safety.LinkTypeRequest{Ports: map[int]ib.LinkType{}, ManagementPath: attribute.StringsOf(m.AllowManagement), Activation: safety.Activation(m.Activation.ValueString())}
 	for key, v := range m.Ports.Elements() {
 		number, err := strconv.Atoi(key)
 		if err != nil {

@@ -49,7 +49,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 					mapvalidator.ValueStringsAre(stringvalidator.OneOf("ib", "eth", "auto")),
 				},
 			},
-			"allow_management_path": attribute.ConsentToName("Consent to change the ports although the SSH session or the default route of the host rides on one of them: the name of that interface, or the names of all of them with commas between them."),
+			"allow_management_path": attribute.ConsentToNames("Consent to change the ports although the SSH session or the default route of the host rides on one of them: the names of those interfaces."),
 			"activation":            activation(),
 			"timeout":               attribute.TimeoutAttribute("20m", "the change"),
 

@@ -19,7 +19,7 @@ type model struct {
 	Enabled         types.Bool         `tfsdk:"enabled"`
 	Speeds          types.Set          `tfsdk:"speeds"`
 	Widths          types.Set          `tfsdk:"widths"`
-	AllowManagement types.String       `tfsdk:"allow_management_path"`
+	AllowManagement types.List         `tfsdk:"allow_management_path"`
 	Timeout         attribute.Duration `tfsdk:"timeout"`
 
 	AtBoot        types.Bool     `tfsdk:"at_boot"`
@@ -45,13 +45,13 @@ func (m *model) known() bool {
 }
 
 // desired reads what is asked for; consent is that of the configuration.
-func (m *model) desired(consent types.String) (ops.Desired, attribute.CardRef, error) {
+func (m *model) desired(consent types.List) (ops.Desired, attribute.CardRef, error) {
 	ref, err := attribute.ParseCardRef(m.CardID.ValueString())
 	if err != nil {
 		return ops.Desired{}, ref, err
 	}
 	d := ops.Desired{
-		Host: ref.Host, Card: ref.PCI, Number: int(m.Port.ValueInt64()), Enabled: m.Enabled.ValueBool(), Consent: consent.ValueString(),
+		Host: ref.Host, Card: ref.PCI, Number: int(m.Port.ValueInt64()), Enabled: m.Enabled.ValueBool(), Consent: attribute.StringsOf(consent),
 	}
 	if d.Speeds, err = ops.ParseSpeeds(texts(m.Speeds)); err != nil {
 		return d, ref, err

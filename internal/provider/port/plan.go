@@ -32,7 +32,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if resp.Diagnostics.HasError() || r.Data == nil {
 		return
 	}
-	if !plan.known() || config.AllowManagement.IsUnknown() {
+	if !plan.known() || attribute.HasUnknown(config.AllowManagement) {
 		diagnostic.AddPostponed(&resp.Diagnostics, "a port", "the card or a part of its setting comes from something that is not there yet")
 		return
 	}
@@ -52,7 +52,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 
 // checkRemoval refuses a destroy on a host that is only read.
 func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, state *model) {
-	d, ref, err := state.desired(types.StringNull())
+	d, ref, err := state.desired(types.ListNull(types.StringType))
 	if err != nil {
 		return // the destroy itself says it
 	}

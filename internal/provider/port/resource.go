@@ -87,7 +87,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	d, ref, err := state.desired(types.StringNull())
+	d, ref, err := state.desired(types.ListNull(types.StringType))
 	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
 		diagnostic.AddError(&resp.Diagnostics, "read port "+state.ID.ValueString(), err)
 		return
@@ -115,7 +115,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	d, ref, err := state.desired(types.StringNull())
+	d, ref, err := state.desired(types.ListNull(types.StringType))
 	what := "forget port " + id(ref, d.Number)
 	if err != nil || resp.Diagnostics.HasError() {
 		diagnostic.AddError(&resp.Diagnostics, what, err)

@@ -44,7 +44,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"speeds": namesAttribute("Speeds per lane that the port may negotiate: `SDR`, `DDR`, `QDR`, `FDR`, `EDR`, `HDR`. `SDR` has to be among them, because every link begins to train with it. "+
 				"Left out, they stay as they are.", ops.SpeedNames()),
 			"widths":                namesAttribute("Widths that the port may negotiate: `1X`, `2X`, `4X`, `8X`, `12X`. Left out, they stay as they are.", ops.WidthNames()),
-			"allow_management_path": attribute.ConsentToName("Consent to take the port away although the SSH session, the default route or storage of the host goes over it: the name of that interface."),
+			"allow_management_path": attribute.ConsentToNames("Consent to take the port away although the SSH session, the default route or storage of the host goes over it: the names of those interfaces."),
 			"timeout":               attribute.TimeoutAttribute("5m", "the change"),
 
 			"at_boot":        attribute.ComputedBool("Whether the setting is made at every boot."),

@@ -170,7 +170,7 @@ func writeRule(b *strings.Builder, r *finding.Rule) {
 		}
 	}
 	if strings.HasSuffix(r.WayOut, ":") && r.ConsentAttribute != "" {
-		fmt.Fprintf(b, "\n```hcl\n%s # the refusal shows the values\n```\n", consentLine(r.ConsentAttribute))
+		fmt.Fprintf(b, "\n```hcl\n%s # the refusal shows the values\n```\n", consentLine(r))
 	}
 }
 
@@ -185,10 +185,12 @@ func escape(text string) string {
 }
 
 // consentLine is the line of a consent; each refusal shows it with its values.
-func consentLine(attribute string) string {
-	switch attribute {
+func consentLine(r *finding.Rule) string {
+	switch r.ConsentAttribute {
 	case "allow_psid_change", "allow_downgrade", "allow_branch_change":
-		return attribute + ` = { from = "…", to = "…" }`
+		return r.ConsentLine(`{ from = "…", to = "…" }`)
+	case "allow_management_path":
+		return r.ConsentLine(finding.Names("…"))
 	}
-	return attribute + ` = "…"`
+	return r.ConsentLine(`"…"`)
 }
