@@ -117,7 +117,7 @@ func (e *evidence) look(attrs map[string]any) any {
 func cables(ends ...string) []any {
 	var all []any
 	for i, end := range ends {
-		all = append(all, map[string]any{"a": end, "b": fmt.Sprint(switchPort, i+1), "min_width": 4, "min_speed": "QDR"})
+		all = append(all, map[string]any{"a": end, "b": fmt.Sprint(switchPort, i+1), "min_width": "4X", "min_speed": "QDR"})
 	}
 	return all
 }

@@ -74,7 +74,7 @@ func TestFabric_of_the_two_hosts(t *testing.T) {
 		return v
 	}
 	cables := []any{
-		map[string]any{"a": "intel9/1", "b": "0x0002c902004a1b00/1", "min_width": 4, "min_speed": "FDR"}, map[string]any{"a": "intel9/2", "b": "0x0002c902004a1b00/2"},
+		map[string]any{"a": "intel9/1", "b": "0x0002c902004a1b00/1", "min_width": "4X", "min_speed": "FDR"}, map[string]any{"a": "intel9/2", "b": "0x0002c902004a1b00/2"},
 		map[string]any{"a": "xeon2zfs/1", "b": "0x0002c902004a1b00/3"}, map[string]any{"a": "xeon2zfs/2", "b": "0x0002c902004a1b00/4"},
 	}
 	got := look(map[string]any{"expected_links": cables})

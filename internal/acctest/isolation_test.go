@@ -42,7 +42,7 @@ func TestSM_isolation_that_is_not_in_force(t *testing.T) {
 			[]string{"(" + one + ") is declared a full (0x8001) member of partition \"storage\" and is none; it has 0xffff.", "PARSE ERROR", labs.Intel9}},
 	} {
 		w.Put(labs.Intel9, file, c.file)
-		diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, config(map[string]any{"routing_engine": c.engine})))
+		diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, config(map[string]any{"routing_engine": []any{c.engine}})))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestSM_isolation_that_is_not_in_force(t *testing.T) {
 		t.Errorf("partitions of the fabric: %s", parts)
 	}
 	w.Run(labs.Intel9, "rm "+dropIn)
-	applied(t, ws, config(map[string]any{"routing_engine": "minhop"}))
+	applied(t, ws, config(map[string]any{"routing_engine": []any{"minhop"}}))
 	w.inForce(" 0xffff 0x8001 ", " 0xffff 0x0001 ")
 }
 

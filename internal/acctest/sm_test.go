@@ -18,7 +18,7 @@ const (
 // smOptions is a subnet manager with every option.
 func smOptions(extra map[string]any) Config {
 	all := map[string]any{
-		"routing_engine": "updn", "log_level": "verbose", "log_max_size": 8, "sminfo_polling_timeout": 1000, "polling_retry_number": 2,
+		"routing_engine": []any{"updn"}, "log_level": "verbose", "log_max_size": 8, "sminfo_polling_timeout": "1000ms", "polling_retry_number": 2,
 		"partitions": map[string]any{
 			"Default": map[string]any{"ipoib": true, "full": []any{"ALL"}},
 			"storage": map[string]any{"pkey": "0x8001", "ipoib": true, "full": []any{portGUID(labs.Intel9, 1)}, "limited": []any{"ALL_CAS"}},

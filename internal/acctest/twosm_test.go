@@ -31,7 +31,7 @@ func (w *World) managers(attrs map[string]any) Config {
 	var all Config
 	for i, h := range w.hosts {
 		it := sm(h.Name, map[string]any{
-			"port_guid": fmt.Sprintf("0x%016x", h.Cards[0].GUIDs[1]), "priority": 14 - i, "sminfo_polling_timeout": 1000, "polling_retry_number": 2,
+			"port_guid": fmt.Sprintf("0x%016x", h.Cards[0].GUIDs[1]), "priority": 14 - i, "sminfo_polling_timeout": "1s", "polling_retry_number": 2,
 		})[0].With(attrs)
 		it.Name = h.Name
 		all = append(all, it)

@@ -133,7 +133,7 @@ func (b *builder) addLinks(p parts) error {
 			}
 			port = b.port(node, l.GUID, l.Number)
 		}
-		port.State, port.Physical, port.LID = l.State, l.Physical, l.LID
+		port.State, port.Physical, port.LID = stateWord(l.State), l.Physical, l.LID
 		if l.Width > 0 {
 			port.Width, port.Speed = l.Width, l.Speed
 		}
@@ -177,6 +177,14 @@ func (b *builder) addMaster(p parts) error {
 	b.f.Ruled = fact.Known(info.State == sminfo.Master)
 	b.f.addSM(info)
 	return nil
+}
+
+// stateWord gives a state as ibstat prints it: iblinkinfo has another word for one.
+func stateWord(state string) string {
+	if state == "Initialize" {
+		return "Initializing"
+	}
+	return state
 }
 
 var smStates = map[sminfo.State]string{sminfo.NotActive: "not active", sminfo.Discovering: "discovering", sminfo.Standby: "standby", sminfo.Master: "master"}

@@ -109,7 +109,7 @@ func (f *Fabric) health(add adder) {
 	}
 	for _, n := range f.Nodes {
 		if n.GUID == 0 {
-			add(ZeroGUID, n.Label(), "The GUID of %s is zero. Subnet managers leave its ports at Initialize: give the card GUIDs.", n.Label())
+			add(ZeroGUID, n.Label(), "The GUID of %s is zero. Subnet managers leave its ports at Initializing: give the card GUIDs.", n.Label())
 		}
 	}
 	switch {
@@ -117,7 +117,7 @@ func (f *Fabric) health(add adder) {
 	case !f.Ruled.Known():
 		add(NoManager, "fabric", "Whether a subnet manager rules this fabric is not known: %s. One may hang, or may be gone since the ports were set up.", f.Ruled.Why())
 	default:
-		add(NoManager, "fabric", "No subnet manager rules this fabric: ports that come up stay at Initialize and get no LID, and nobody answers for paths and groups.")
+		add(NoManager, "fabric", "No subnet manager rules this fabric: ports that come up stay at Initializing and get no LID, and nobody answers for paths and groups.")
 	}
 	for _, l := range f.Links {
 		switch {

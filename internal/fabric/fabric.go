@@ -60,7 +60,7 @@ type Port struct {
 	Number   int
 	GUID     ib.GUID // of a switch, the node's
 	LID      int
-	State    string // "Active", "Initialize", "Armed", "Down"
+	State    string // "Active", "Initializing", "Armed", "Down"
 	Physical string
 	SM       bool
 	PKeys    []uint16

@@ -52,7 +52,7 @@ var ofCards = []string{
 }
 
 // Names that stood for something else before, or for two things.
-var formerNames = []string{"rung", "rungs", "guids", "firmware_version", "path", "width", "max_width", "allow_session_interface", "truenas_keep_interface", "truenas_private_mtu"}
+var formerNames = []string{"rung", "rungs", "guids", "firmware_version", "path", "width", "max_width"}
 
 // Lists in which no position means anything. A consent is one because the framework
 // has no write-only sets.
@@ -64,8 +64,8 @@ type described interface {
 	GetMarkdownDescription() string
 }
 
-// cardSchemas are the attributes of the surface by their addresses.
-func cardSchemas(t *testing.T) map[string]described {
+// schemasOf are the attributes of a part of the surface by their addresses.
+func schemasOf(t *testing.T, names []string) map[string]described {
 	t.Helper()
 	all := map[string]described{}
 	p := provider.New("test")()
@@ -75,7 +75,7 @@ func cardSchemas(t *testing.T) map[string]described {
 		r := newOne()
 		r.Metadata(context.Background(), resource.MetadataRequest{ProviderTypeName: "infiniband"}, &named)
 		r.Schema(context.Background(), resource.SchemaRequest{}, &got)
-		if slices.Contains(ofCards, named.TypeName) {
+		if slices.Contains(names, named.TypeName) {
 			addNested(all, named.TypeName, got.Schema.Attributes)
 		}
 	}
@@ -85,7 +85,7 @@ func cardSchemas(t *testing.T) map[string]described {
 		d := newOne()
 		d.Metadata(context.Background(), datasource.MetadataRequest{ProviderTypeName: "infiniband"}, &named)
 		d.Schema(context.Background(), datasource.SchemaRequest{}, &got)
-		if slices.Contains(ofCards, named.TypeName) {
+		if slices.Contains(names, named.TypeName) {
 			addNested(all, "data."+named.TypeName, got.Schema.Attributes)
 		}
 	}
@@ -101,6 +101,12 @@ func addNested[A described](all map[string]described, at string, attrs map[strin
 			addNested(all, at+"."+name, nested.Attributes)
 		case schema.MapNestedAttribute:
 			addNested(all, at+"."+name, nested.NestedObject.Attributes)
+		case schema.ListNestedAttribute:
+			addNested(all, at+"."+name, nested.NestedObject.Attributes)
+		case dsschema.ListNestedAttribute:
+			addNested(all, at+"."+name, nested.NestedObject.Attributes)
+		case dsschema.SingleNestedAttribute:
+			addNested(all, at+"."+name, nested.Attributes)
 		case dsschema.MapNestedAttribute:
 			addNested(all, at+"."+name, nested.NestedObject.Attributes)
 		}
@@ -108,7 +114,7 @@ func addNested[A described](all map[string]described, at string, attrs map[strin
 }
 
 func TestSurface_cards_have_one_form_for_each_kind_of_value(t *testing.T) {
-	attrs := cardSchemas(t)
+	attrs := schemasOf(t, ofCards)
 	if len(attrs) < 100 {
 		t.Fatalf("found %d attributes", len(attrs))
 	}

@@ -4,7 +4,7 @@ resource "infiniband_opensm" "intel9" {
   priority  = 14
 
   # A standby of this one takes over after 2 s × (2 + 2) = 8 s, not after a minute.
-  sminfo_polling_timeout = 2000
+  sminfo_polling_timeout = "2s"
   polling_retry_number   = 2
 
   partitions = {

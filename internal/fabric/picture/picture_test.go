@@ -58,7 +58,7 @@ func star(n int) *fabric.Fabric {
 			l.A.Speed, l.B.Speed = ib.QDR, ib.QDR
 		}
 		if n > 2 && i == n-1 {
-			l.A.State, l.B.State = "Initialize", "Initialize"
+			l.A.State, l.B.State = "Initializing", "Initializing"
 		}
 	}
 	f.Nodes = append(f.Nodes, sw)

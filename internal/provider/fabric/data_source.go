@@ -44,7 +44,7 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	}
 	wanted, err := m.expectations()
 	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("links"), "Invalid value for links", diagnostic.Sentence(err.Error()))
+		resp.Diagnostics.AddAttributeError(path.Root("expected_links"), "Invalid value for expected_links", diagnostic.Sentence(err.Error()))
 		return
 	}
 	h, _, snap, err := s.Look(ctx, name)
@@ -57,7 +57,7 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read the fabric of host "+name, err)
 		return
 	}
-	found, err := fabric.Observe(ctx, h, through, !m.Brief.ValueBool())
+	found, err := fabric.Observe(ctx, h, through, m.detailed())
 	if err != nil {
 		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("host"), "read the fabric of host "+name, err)
 		return
@@ -67,10 +67,10 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// cards are those of the hosts whose slots and names are wanted. A host that does
+// cards are those of the hosts whose cards are wanted. A host that does
 // not answer has none: it must not keep the others' fabric from being seen.
 func (s *DataSource) cards(ctx context.Context, m model) map[string]*inventory.Snapshot {
-	names := m.slotHosts()
+	names := m.pcieHosts()
 	if names == nil {
 		names = s.HostNames()
 	}

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -20,8 +21,8 @@ type model struct {
 	ID        types.String   `tfsdk:"id"`
 	Host      types.String   `tfsdk:"host"`
 	PortGUID  attribute.GUID `tfsdk:"port_guid"`
-	Brief     types.Bool     `tfsdk:"brief"`
-	SlotHosts types.Set      `tfsdk:"slots_of"`
+	Detail    types.Bool     `tfsdk:"detail"`
+	PCIeHosts types.Set      `tfsdk:"pcie_hosts"`
 	Expected  []expected     `tfsdk:"expected_links"`
 	Limits    types.Map      `tfsdk:"max_errors"`
 	Baseline  types.Map      `tfsdk:"baseline"`
@@ -42,24 +43,24 @@ type model struct {
 type expected struct {
 	A        types.String `tfsdk:"a"`
 	B        types.String `tfsdk:"b"`
-	MinWidth types.Int64  `tfsdk:"min_width"`
+	MinWidth types.String `tfsdk:"min_width"`
 	MinSpeed types.String `tfsdk:"min_speed"`
 }
 
 var (
 	portTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"port_guid": attribute.GUIDType{}, "lid": types.Int64Type, "state": types.StringType, "physical_state": types.StringType,
-		"width": types.Int64Type, "widths_enabled": types.ListType{ElemType: types.Int64Type}, "widths_supported": types.ListType{ElemType: types.Int64Type},
+		"width": types.StringType, "widths_enabled": types.ListType{ElemType: types.StringType}, "widths_supported": types.ListType{ElemType: types.StringType},
 		"speed": types.StringType, "speeds_enabled": types.ListType{ElemType: types.StringType}, "speeds_supported": types.ListType{ElemType: types.StringType},
 		"mtu": types.Int64Type, "pkeys": types.ListType{ElemType: types.StringType},
 	}}
 	nodeTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"description": types.StringType, "host": types.StringType, "system_image_guid": attribute.GUIDType{}, "vendor_id": types.StringType, "device_id": types.StringType,
-		"lid": types.Int64Type, "port_count": types.Int64Type, "pcie_width": types.Int64Type, "pcie_speed": types.StringType, "ports": types.MapType{ElemType: portTypes},
+		"lid": types.Int64Type, "port_count": types.Int64Type, "pcie_lanes": types.Int64Type, "pcie_speed": types.StringType, "ports": types.MapType{ElemType: portTypes},
 	}}
 	endTypes  = types.ObjectType{AttrTypes: map[string]attr.Type{"node_guid": attribute.GUIDType{}, "description": types.StringType, "port": types.Int64Type}}
 	linkTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"a": endTypes, "b": endTypes, "state": types.StringType, "width": types.Int64Type, "speed": types.StringType, "gbps": types.NumberType,
+		"a": endTypes, "b": endTypes, "state": types.StringType, "width": types.StringType, "speed": types.StringType, "gbps": types.NumberType,
 		"degraded": types.BoolType, "reasons": types.ListType{ElemType: types.StringType},
 	}}
 	smTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
@@ -90,12 +91,12 @@ func (m *model) portGUID() ib.GUID {
 	return g
 }
 
-func (m *model) slotHosts() []string {
-	if m.SlotHosts.IsNull() {
+func (m *model) pcieHosts() []string {
+	if m.PCIeHosts.IsNull() {
 		return nil
 	}
 	names := []string{}
-	for _, v := range m.SlotHosts.Elements() {
+	for _, v := range m.PCIeHosts.Elements() {
 		if text, ok := v.(types.String); ok {
 			names = append(names, text.ValueString())
 		}
@@ -103,9 +104,29 @@ func (m *model) slotHosts() []string {
 	return names
 }
 
+// The widths of links are written as the tools print them: "4X".
+func widthText(lanes int) types.String {
+	if lanes == 0 {
+		return types.StringNull()
+	}
+	return types.StringValue(strconv.Itoa(lanes) + "X")
+}
+
+// lanesOf reads a width that the schema has checked; 0 if there is none.
+func lanesOf(width string) int {
+	n, err := strconv.Atoi(strings.TrimSuffix(width, "X"))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// detailed reports whether every port is to be asked.
+func (m *model) detailed() bool { return m.Detail.IsNull() || m.Detail.ValueBool() }
+
 func (m *model) expectations() (w wanted, err error) {
 	for _, e := range m.Expected {
-		x := fabric.Expected{A: e.A.ValueString(), B: e.B.ValueString(), MinWidth: int(e.MinWidth.ValueInt64())}
+		x := fabric.Expected{A: e.A.ValueString(), B: e.B.ValueString(), MinWidth: lanesOf(e.MinWidth.ValueString())}
 		if text := e.MinSpeed.ValueString(); text != "" {
 			if x.MinSpeed, err = ib.ParseSpeed(text); err != nil {
 				return w, err
@@ -203,14 +224,14 @@ func nodeValue(f *fabric.Fabric, n *fabric.Node) attr.Value {
 			lid = p.LID
 		}
 	}
-	width, speed := types.Int64Null(), types.StringNull()
+	lanes, speed := types.Int64Null(), types.StringNull()
 	if n.PCIe != nil {
-		width, speed = number(n.PCIe.Width), attribute.OrNull(n.PCIe.Speed)
+		lanes, speed = number(n.PCIe.Width), attribute.OrNull(n.PCIe.Speed)
 	}
 	return types.ObjectValueMust(nodeTypes.AttrTypes, map[string]attr.Value{
 		"description": types.StringValue(fabric.Printable(n.Name)), "host": attribute.OrNull(n.Host), "system_image_guid": attribute.GUIDText(n.SystemGUID),
 		"vendor_id": types.StringValue(fmt.Sprintf("0x%06x", n.VendorID)), "device_id": types.StringValue(fmt.Sprintf("0x%04x", n.DeviceID)),
-		"lid": types.Int64Value(int64(lid)), "port_count": types.Int64Value(int64(n.PortCount)), "pcie_width": width, "pcie_speed": speed,
+		"lid": types.Int64Value(int64(lid)), "port_count": types.Int64Value(int64(n.PortCount)), "pcie_lanes": lanes, "pcie_speed": speed,
 		"ports": types.MapValueMust(portTypes, ports),
 	})
 }
@@ -218,9 +239,9 @@ func nodeValue(f *fabric.Fabric, n *fabric.Node) attr.Value {
 func portValue(f *fabric.Fabric, p *fabric.Port) attr.Value {
 	widths := func(all []int) types.List {
 		if !f.Detailed || all == nil {
-			return types.ListNull(types.Int64Type)
+			return types.ListNull(types.StringType)
 		}
-		return list(types.Int64Type, all, func(n int) attr.Value { return types.Int64Value(int64(n)) })
+		return list(types.StringType, all, func(n int) attr.Value { return widthText(n) })
 	}
 	speeds := func(all []ib.Speed) types.List {
 		if !f.Detailed || all == nil {
@@ -228,9 +249,9 @@ func portValue(f *fabric.Fabric, p *fabric.Port) attr.Value {
 		}
 		return list(types.StringType, all, func(s ib.Speed) attr.Value { return types.StringValue(s.String()) })
 	}
-	width, speed := number(p.Width), attribute.OrNull(p.Speed.String())
+	width, speed := widthText(p.Width), attribute.OrNull(p.Speed.String())
 	if p.State == "Down" {
-		width, speed = types.Int64Null(), types.StringNull()
+		width, speed = types.StringNull(), types.StringNull()
 	}
 	keys := types.ListNull(types.StringType)
 	if p.PKeys != nil {
@@ -264,7 +285,7 @@ func linkValue(l *fabric.Link) attr.Value {
 		state = l.B.State
 	}
 	return types.ObjectValueMust(linkTypes.AttrTypes, map[string]attr.Value{
-		"a": endValue(l.A), "b": endValue(l.B), "state": types.StringValue(state), "width": number(l.A.Width), "speed": attribute.OrNull(l.A.Speed.String()),
+		"a": endValue(l.A), "b": endValue(l.B), "state": types.StringValue(state), "width": widthText(l.A.Width), "speed": attribute.OrNull(l.A.Speed.String()),
 		"gbps": types.NumberValue(big.NewFloat(float64(int(l.Gbps()*10+0.5)) / 10)), "degraded": types.BoolValue(l.Degraded()), "reasons": attribute.StringList(reasons),
 	})
 }

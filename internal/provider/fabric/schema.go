@@ -3,7 +3,6 @@ package fabric
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
@@ -29,10 +28,6 @@ func texts(description string) schema.ListAttribute {
 	return schema.ListAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 }
 
-func integers(description string) schema.ListAttribute {
-	return schema.ListAttribute{Computed: true, ElementType: types.Int64Type, MarkdownDescription: description}
-}
-
 // Schema implements datasource.DataSource.
 func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
@@ -49,16 +44,17 @@ func (s *DataSource) attributes() map[string]schema.Attribute {
 		"host": schema.StringAttribute{Required: true, MarkdownDescription: "Key of the host in the provider's `hosts` map that looks at the fabric."},
 		"port_guid": schema.StringAttribute{Optional: true, CustomType: attribute.GUIDType{},
 			MarkdownDescription: "GUID of the host's port to look through, where its ports are on different fabrics; the first InfiniBand port with a link if left out."},
-		"brief": schema.BoolAttribute{Optional: true,
-			MarkdownDescription: "Whether to leave out the second command, which asks every port with a link what it supports and enables, its MTU and its P_Keys. Those attributes are null then. It takes 10 ms to 20 ms a port, eight at a time: leave it out on fabrics of hundreds of nodes."},
-		"slots_of": schema.SetAttribute{Optional: true, ElementType: types.StringType,
+		"detail": schema.BoolAttribute{Optional: true,
+			MarkdownDescription: "Whether every port with a link is asked what it supports and enables, its MTU and its P_Keys; default true. It is a second command and takes 10 ms to 20 ms a port, eight at a time. " +
+				"Set it to false on fabrics of hundreds of nodes; those attributes are null then."},
+		"pcie_hosts": schema.SetAttribute{Optional: true, ElementType: types.StringType,
 			MarkdownDescription: "Hosts whose cards are looked for among the nodes, for their names and for PCIe slots that cannot keep up with a link; all configured hosts if left out, none with `[]`. A host that does not answer is passed over."},
 		"expected_links": schema.ListNestedAttribute{Optional: true,
 			MarkdownDescription: "The cables that should be there; all of them, because any other is a difference of the kind `unexpected`. An end is `node` or `node/port`; the node is a GUID, a description, a key of the `hosts` map, or the first word of a card's description.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"a":         schema.StringAttribute{Required: true, MarkdownDescription: "One end.", Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
 				"b":         schema.StringAttribute{Required: true, MarkdownDescription: "The other end.", Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
-				"min_width": schema.Int64Attribute{Optional: true, MarkdownDescription: "Lanes that it must have: 1, 2, 4, 8 or 12.", Validators: []validator.Int64{int64validator.OneOf(1, 2, 4, 8, 12)}},
+				"min_width": schema.StringAttribute{Optional: true, MarkdownDescription: "Width that it must have: `1X`, `2X`, `4X`, `8X` or `12X`.", Validators: []validator.String{stringvalidator.OneOf("1X", "2X", "4X", "8X", "12X")}},
 				"min_speed": schema.StringAttribute{Optional: true, MarkdownDescription: "Speed that it must have: `SDR`, `DDR`, `QDR`, `FDR10`, `FDR`, `EDR`, `HDR`, `NDR` or `XDR`.",
 					Validators: []validator.String{stringvalidator.OneOf("SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR", "XDR")}},
 			}}},
@@ -69,7 +65,7 @@ func (s *DataSource) attributes() map[string]schema.Attribute {
 		"nodes":    schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Channel adapters by node GUID. A host with two cards has two.", NestedObject: nodeSchema()},
 		"switches": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Switches by node GUID.", NestedObject: nodeSchema()},
 		"links":    linksSchema(),
-		"sms": schema.ListNestedAttribute{Computed: true, MarkdownDescription: "Subnet managers, the master first. With `brief` only the master.",
+		"sms": schema.ListNestedAttribute{Computed: true, MarkdownDescription: "Subnet managers, the master first. With `detail = false` only the master.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"port_guid":   guid("GUID of its port."),
 				"lid":         integer("LID of its port."),
@@ -78,7 +74,7 @@ func (s *DataSource) attributes() map[string]schema.Attribute {
 				"description": text("Description of its node; null if the node was not found."),
 				"host":        text("Key of its host in the provider's `hosts` map; null if it is none of them."),
 			}}},
-		"partitions": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Partitions by P_Key without the bit of full members, `0x7fff` being the default one, from the tables of the adapters' ports; null with `brief`.",
+		"partitions": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Partitions by P_Key without the bit of full members, `0x7fff` being the default one, from the tables of the adapters' ports; null with `detail = false`.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"full":    texts("GUIDs of the ports that are full members."),
 				"limited": texts("GUIDs of the ports that are limited members, which reach full members only."),
@@ -107,17 +103,17 @@ func nodeSchema() schema.NestedAttributeObject {
 		"device_id":         text("Device."),
 		"lid":               integer("LID, of an adapter that of its first port on this fabric; 0 if none was assigned."),
 		"port_count":        integer("Ports that it has."),
-		"pcie_width":        integer("Lanes of the card's slot in use; null unless the card was found in a host."),
+		"pcie_lanes":        integer("Lanes of the card's slot in use; null unless the card was found in a host."),
 		"pcie_speed":        text("Speed of the card's slot; null unless the card was found in a host."),
 		"ports": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Ports by number, of an adapter those on this fabric.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"port_guid":        guid("GUID; of a switch that of the switch."),
 				"lid":              integer("LID; 0 if none was assigned."),
-				"state":            text("`Down`, `Initialize`, `Armed` or `Active`."),
+				"state":            text("`Down`, `Initializing` (a link, and no subnet manager yet), `Armed` or `Active`."),
 				"physical_state":   text("`LinkUp`, `Polling`, `Disabled` and so on."),
-				"width":            integer("Lanes in use; null without a link."),
-				"widths_enabled":   integers("Lanes that the port may use; null if it was not asked."),
-				"widths_supported": integers("Lanes that the port can use; null if it was not asked."),
+				"width":            text("Width in use, such as `4X`; null without a link."),
+				"widths_enabled":   texts("Widths that the port may use; null if it was not asked."),
+				"widths_supported": texts("Widths that the port can use; null if it was not asked."),
 				"speed":            text("Speed in use, such as `FDR`; null without a link."),
 				"speeds_enabled":   texts("Speeds that the port may use; null if it was not asked."),
 				"speeds_supported": texts("Speeds that the port can use; null if it was not asked."),
@@ -139,8 +135,8 @@ func linksSchema() schema.ListNestedAttribute {
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"a":        end("One end."),
 			"b":        end("The other end; null if nobody answers there."),
-			"state":    text("State of the end that is behind: `Active`, `Initialize` and so on; `Silent` if nobody answers at the other end."),
-			"width":    integer("Lanes in use."),
+			"state":    text("The less advanced of both ends' states: `Active`, `Initializing` and so on; `Silent` if nobody answers at the other end."),
+			"width":    text("Width in use, such as `4X`."),
 			"speed":    text("Speed in use."),
 			"gbps":     schema.NumberAttribute{Computed: true, MarkdownDescription: "What it carries after its encoding, in Gb/s."},
 			"degraded": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether both ends could do better, or the slot of a card cannot keep up."},

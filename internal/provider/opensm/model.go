@@ -2,6 +2,7 @@ package opensm
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -19,10 +20,10 @@ type model struct {
 	PortGUID       attribute.GUID     `tfsdk:"port_guid"`
 	Priority       types.Int64        `tfsdk:"priority"`
 	SubnetPrefix   types.String       `tfsdk:"subnet_prefix"`
-	RoutingEngine  types.String       `tfsdk:"routing_engine"`
+	RoutingEngine  types.List         `tfsdk:"routing_engine"`
 	LogLevel       types.String       `tfsdk:"log_level"`
 	LogMaxSize     types.Int64        `tfsdk:"log_max_size"`
-	PollingTimeout types.Int64        `tfsdk:"sminfo_polling_timeout"`
+	PollingTimeout attribute.Duration `tfsdk:"sminfo_polling_timeout"`
 	PollingRetries types.Int64        `tfsdk:"polling_retry_number"`
 	Partitions     types.Map          `tfsdk:"partitions"`
 	Timeout        attribute.Duration `tfsdk:"timeout"`
@@ -41,12 +42,12 @@ type model struct {
 
 // known reports whether everything that a check needs is known.
 func (m *model) known() bool {
-	for _, v := range []attr.Value{m.Host, m.PortGUID, m.Priority, m.SubnetPrefix, m.RoutingEngine, m.LogLevel, m.LogMaxSize, m.PollingTimeout, m.PollingRetries} {
+	for _, v := range []attr.Value{m.Host, m.PortGUID, m.Priority, m.SubnetPrefix, m.LogLevel, m.LogMaxSize, m.PollingTimeout, m.PollingRetries} {
 		if v.IsUnknown() {
 			return false
 		}
 	}
-	return wholly(m.Partitions)
+	return wholly(m.Partitions) && !attribute.HasUnknown(m.RoutingEngine)
 }
 
 // wholly reports whether a value and everything in it is known.
@@ -80,8 +81,8 @@ func wholly(v attr.Value) bool {
 func (m *model) desired(ctx context.Context) (ops.Desired, error) {
 	guid, err := ib.ParseGUID(m.PortGUID.ValueString())
 	d := ops.Desired{Host: m.Host.ValueString(), PortGUID: guid, Priority: int(m.Priority.ValueInt64()), Tuning: ops.Tuning{
-		RoutingEngine: m.RoutingEngine.ValueString(), LogLevel: m.LogLevel.ValueString(), LogMaxSize: int(m.LogMaxSize.ValueInt64()),
-		PollingTimeout: int(m.PollingTimeout.ValueInt64()), PollingRetries: int(m.PollingRetries.ValueInt64()),
+		RoutingEngine: strings.Join(attribute.StringsOf(m.RoutingEngine), ","), LogLevel: m.LogLevel.ValueString(), LogMaxSize: int(m.LogMaxSize.ValueInt64()),
+		PollingTimeout: m.polling(), PollingRetries: int(m.PollingRetries.ValueInt64()),
 	}}
 	if err != nil {
 		return d, err
@@ -119,6 +120,13 @@ func (m *model) observe(ctx context.Context, d ops.Desired, o ops.Observed) (dia
 	return diags
 }
 
+// polling is sminfo_polling_timeout in opensm's unit, milliseconds; 0 if it is left out.
+func (m *model) polling() int {
+	return int(attribute.DurationOf(m.PollingTimeout, 0) / time.Millisecond)
+}
+
+func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+
 func (m *model) observeTuning(t ops.Tuning) {
 	if prefix, err := ib.ParseGUID(m.SubnetPrefix.ValueString()); err != nil || prefix != t.SubnetPrefix {
 		m.SubnetPrefix = types.StringNull()
@@ -126,11 +134,20 @@ func (m *model) observeTuning(t ops.Tuning) {
 			m.SubnetPrefix = types.StringValue(t.SubnetPrefix.String())
 		}
 	}
-	m.RoutingEngine, m.LogLevel = attribute.OrNull(t.RoutingEngine), attribute.OrNull(t.LogLevel)
+	m.RoutingEngine, m.LogLevel = types.ListNull(types.StringType), attribute.OrNull(t.LogLevel)
+	if t.RoutingEngine != "" {
+		m.RoutingEngine = attribute.StringList(strings.Split(t.RoutingEngine, ","))
+	}
+	switch {
+	case t.PollingTimeout == 0:
+		m.PollingTimeout = attribute.NullText[attribute.DurationKind]()
+	case t.PollingTimeout != m.polling():
+		m.PollingTimeout = attribute.DurationText(milliseconds(t.PollingTimeout).String())
+	}
 	for _, n := range []struct {
 		to    *types.Int64
 		value int
-	}{{&m.LogMaxSize, t.LogMaxSize}, {&m.PollingTimeout, t.PollingTimeout}, {&m.PollingRetries, t.PollingRetries}} {
+	}{{&m.LogMaxSize, t.LogMaxSize}, {&m.PollingRetries, t.PollingRetries}} {
 		*n.to = types.Int64Null()
 		if n.value != 0 {
 			*n.to = types.Int64Value(int64(n.value))
@@ -168,7 +185,7 @@ func (m *model) reports(plan model) bool {
 }
 
 func handOver(t ops.Tuning) types.String {
-	return types.StringValue((time.Duration(t.HandOver()) * time.Millisecond).String())
+	return types.StringValue(milliseconds(t.HandOver()).String())
 }
 
 // keyReport says of each secret of the fabric whether it is set, never its value.
@@ -187,13 +204,4 @@ func keyReport(keys []ops.Key) types.Map {
 // satisfies reports whether the host is as configured, now and at boot.
 func satisfies(o ops.Observed, d ops.Desired) bool {
 	return o.Managed && len(o.Differences(d)) == 0
-}
-
-func contains(list []string, word string) bool {
-	for _, w := range list {
-		if w == word {
-			return true
-		}
-	}
-	return false
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -72,11 +73,11 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 					"A change restarts the instance, and every port of the fabric gets new GIDs.",
 				Validators: []validator.String{prefixValidator{}},
 			},
-			"routing_engine": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Routing engines in the order of preference, separated by commas, such as `ftree,updn` (opensm's default is `minhop`): `" + strings.Join(ops.RoutingEngines(), "`, `") +
+			"routing_engine": schema.ListAttribute{
+				Optional: true, ElementType: types.StringType,
+				MarkdownDescription: "Routing engines in the order of preference, such as `[\"ftree\", \"updn\"]` (opensm's default is `minhop`): `" + strings.Join(ops.RoutingEngines(), "`, `") +
 					"`. opensm falls back to `minhop` where none of them fits the fabric. A change restarts the instance.",
-				Validators: []validator.String{engineValidator{}},
+				Validators: []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.OneOf(ops.RoutingEngines()...))},
 			},
 			"log_level": schema.StringAttribute{
 				Optional:            true,
@@ -89,10 +90,10 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 					"by logrotate, which this resource leaves alone.",
 				Validators: []validator.Int64{int64validator.Between(1, 4095)},
 			},
-			"sminfo_polling_timeout": schema.Int64Attribute{
-				Optional:            true,
-				MarkdownDescription: "Milliseconds between two looks of a standby at its master, 100 to 600000 (opensm's default is 10000).",
-				Validators:          []validator.Int64{int64validator.Between(100, 600000)},
+			"sminfo_polling_timeout": schema.StringAttribute{
+				Optional: true, CustomType: attribute.DurationType{},
+				MarkdownDescription: "Time between two looks of a standby at its master, `100ms` to `10m` (opensm's default is `10s`).",
+				Validators:          []validator.String{pollingValidator{}},
 			},
 			"polling_retry_number": schema.Int64Attribute{
 				Optional:            true,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -76,23 +77,21 @@ func (v rateValidator) ValidateFloat64(ctx context.Context, req validator.Float6
 	}
 }
 
-// engineValidator takes lists of routing engines that opensm knows: it ignores
-// another word and goes on with minhop.
-type engineValidator struct{}
+// pollingValidator takes what opensm can be told: whole milliseconds.
+type pollingValidator struct{}
 
-func (engineValidator) Description(context.Context) string {
-	return "must be names of routing engines, separated by commas: " + strings.Join(ops.RoutingEngines(), ", ")
+func (pollingValidator) Description(context.Context) string {
+	return "must be whole milliseconds from 100ms to 10m"
 }
 
-func (v engineValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+func (v pollingValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
-func (v engineValidator) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
+func (v pollingValidator) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	d, err := time.ParseDuration(req.ConfigValue.ValueString())
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() || err != nil {
+		return // what is no duration the type says
 	}
-	for name := range strings.SplitSeq(req.ConfigValue.ValueString(), ",") {
-		if !contains(ops.RoutingEngines(), name) {
-			resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s: %q is no routing engine", req.Path, name), "It "+v.Description(ctx)+".")
-		}
+	if d < 100*time.Millisecond || d > 10*time.Minute || d%time.Millisecond != 0 {
+		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s", req.Path), "It "+v.Description(ctx)+".")
 	}
 }

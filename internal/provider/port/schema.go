@@ -51,7 +51,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"unit":           attribute.Computed("systemd unit that makes the setting at boot."),
 			"port_guid":      attribute.ComputedGUID("GUID of the port."),
 			"state":          attribute.Computed("Logical state: `Down`, `Initializing` (a link, and no subnet manager yet), `Armed`, `Active`."),
-			"physical_state": attribute.Computed("Physical state: `LinkUp`, `Polling` (nobody answers), `Disabled`, `PortConfigurationTraining`, …"),
+			"physical_state": attribute.Computed("Physical state: `LinkUp`, `Polling` (nobody answers), `Disabled`, `PortConfigurationTraining` and so on."),
 			"rate":           attribute.Computed("Rate of the link, such as `40 Gb/sec (4X QDR)`; null without a link."),
 			"lid":            attribute.ComputedInt("LID of the port."),
 			"sm_lid":         attribute.ComputedInt("LID of the subnet manager that set the port up."),
