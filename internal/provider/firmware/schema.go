@@ -49,6 +49,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 					"with a backup of what is replaced, a verdict, a job and a verification like any burn, and with the restart that `activation` asks for. The card keeps its present GUIDs and MACs. " +
 					"The change of PSID and version back is consented to by this argument, for exactly the recorded pair; every other reason to refuse holds, and a backup that is missing or damaged is refused while planning. " +
 					"Only a destroy whose plan has announced it restores. A replace (a taint, `-replace`, another card, `create_before_destroy`) restores nothing, and a plan in which another resource has the card is refused (BK007): write a `moved` block when you rename one. " +
+					"With `-target` the plan sees the targeted resources alone, so that it cannot know of another one. " +
 					"If the restore fails, the resource stays in the state, and the next destroy goes on from there. It must have been applied before the destroy that it is to act in, and so must a change of `activation`, `timeout` or `allow_management_path` beside it.",
 				Validators: []validator.String{stringvalidator.OneOf(destroyKeep, destroyRestore)},
 			},
@@ -57,7 +58,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"image_sha256":         attribute.Computed("SHA-256 of the image that the configuration asks for."),
 			"image_psid":           attribute.ComputedPSID("PSID of that image."),
 			"image_version":        attribute.ComputedVersion("Firmware version of that image."),
-			"change":               attribute.Computed("What the last change was or the planned one will be, `MT_… 2.40.7000 -> MT_… 2.42.5000`. The plan of an update has it, and its apply stops if the flash is not what the plan was made on (HO019). Of a first burn the plan says it in a warning."),
+			"change":               attribute.Computed("What the last change was or the planned one will be, `MT_… 2.40.7000 -> MT_… 2.42.5000`. The plan of an update has it, and its apply stops if the flash is not what the plan was made on (HO019). Of a first burn the plan says it in a warning. The engines keep nothing of the plan that creates a resource: if somebody changes the flash between that plan and its apply, the apply burns what the configuration and its consents allow then."),
 			"flash_psid":           attribute.ComputedPSID("PSID in flash."),
 			"flash_version":        attribute.ComputedVersion("Firmware version in flash."),
 			"running_psid":         attribute.ComputedPSID("PSID that the card booted; differs from flash until the next restart."),
