@@ -20,7 +20,7 @@ type RefusedError struct {
 // Error names what blocks, with its evidence.
 func (e *RefusedError) Error() string {
 	var reasons []string
-	for _, f := range e.Blocking() {
+	for _, f := range Blocking(e.Findings) {
 		reasons = append(reasons, f.Rule.Code+" "+f.Summary+": "+f.Evidence)
 	}
 	return "refusing to " + e.What + ": " + strings.Join(reasons, "; ")

@@ -30,13 +30,24 @@ func AddError(diags *diag.Diagnostics, what string, err error) {
 	case errors.As(err, &watch):
 		// Whatever went around it: nothing was sent to the host.
 		addRefusal(diags, what, finding.HostObserved.Find("Host %s", watch.Host))
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && !toldOtherwise(err, refused):
 		for _, f := range refused.Blocking() {
 			addRefusal(diags, refused.What, f)
 		}
 	case err != nil:
 		diags.AddError(title(what, err), Detail(err))
 	}
+}
+
+// toldOtherwise reports whether an error around a refusal says more than the refusal:
+// that something was done before.
+func toldOtherwise(err error, refused *safety.RefusedError) bool {
+	var own explained
+	if !errors.As(err, &own) {
+		return false
+	}
+	around, ok := own.(error)
+	return ok && errors.Is(around, refused)
 }
 
 // title is "Unable to <what>", unless the error knows that this is not what happened:

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -166,6 +167,19 @@ func TestAddError_showsTheFindingsOfARefusal(t *testing.T) {
 			!strings.HasPrefix(diags[0].Detail(), c.left) {
 			t.Errorf("done %q: got %v", c.done, diags)
 		}
+	}
+}
+
+// A job has ended, and then the card was refused: what the job did is the news.
+func TestAddError_tellsWhatWasDoneBeforeARefusal(t *testing.T) {
+	refused := &safety.RefusedError{What: "read card a/0000:01:00.0 after its job", Findings: []finding.Finding{finding.CardExchanged.Find("Another one.")}}
+	var diags diag.Diagnostics
+	AddError(&diags, "burn firmware on card a/0000:01:00.0", fmt.Errorf("apply: %w", &cards.Error{
+		What: "The tool has ended.", Means: "What is in the flash is not proven.", Err: refused}))
+	if len(diags) != 1 || diags[0].Summary() != "Unable to burn firmware on card a/0000:01:00.0" ||
+		!strings.Contains(diags[0].Detail(), "What is in the flash is not proven.") || !strings.Contains(diags[0].Detail(), "FW080") ||
+		strings.Contains(diags[0].Detail(), "The change was not made") {
+		t.Errorf("got %v", diags)
 	}
 }
 
