@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"maps"
 	"os"
 	"time"
 
@@ -20,8 +21,17 @@ const (
 
 type model struct {
 	BackupDir types.String `tfsdk:"backup_dir"`
+	Mode      types.String `tfsdk:"mode"`
+	Reboot    types.Object `tfsdk:"reboot"`
 	SSH       types.Object `tfsdk:"ssh"`
 	Hosts     types.Map    `tfsdk:"hosts"`
+}
+
+// defaults are the values of a host that sets none of its own.
+func (m *model) defaults() map[string]attr.Value {
+	all := map[string]attr.Value{"mode": m.Mode, "reboot": m.Reboot}
+	maps.Copy(all, m.SSH.Attributes())
+	return all
 }
 
 // settings reads the attributes of an ssh block or of a host entry, with those
@@ -123,12 +133,31 @@ func (s settings) duration(name string) time.Duration {
 }
 
 // transport builds the configuration of the transport.
-func (s settings) transport() (sshhost.Config, error) {
-	cfg := sshhost.Config{
+func (s settings) transport() sshhost.Config {
+	cfg := s.hop()
+	cfg.Passphrase = s.secret("passphrase", "INFINIBAND_SSH_PASSPHRASE")
+	cfg.Password = s.secret("password", "INFINIBAND_SSH_PASSWORD")
+	jumps, ok := s.find("jump_hosts").(types.List)
+	if !ok {
+		return cfg
+	}
+	cfg.Jumps = make([]sshhost.Config, 0, len(jumps.Elements()))
+	for _, e := range jumps.Elements() {
+		if jump, isObject := e.(types.Object); isObject {
+			cfg.Jumps = append(cfg.Jumps, settings{own: jump.Attributes()}.hop())
+		}
+	}
+	return cfg
+}
+
+// hop builds the configuration of one host on the way. What the environment holds is
+// for the host itself: another machine must not be shown its password.
+func (s settings) hop() sshhost.Config {
+	return sshhost.Config{
 		Address: s.text("address"), Port: s.number("port"), User: s.text("user"),
 		PrivateKey: s.text("private_key"), PrivateKeyFile: s.text("private_key_file"), Certificate: s.text("certificate"),
-		Passphrase:   s.secret("passphrase", "INFINIBAND_SSH_PASSPHRASE"),
-		Password:     s.secret("password", "INFINIBAND_SSH_PASSWORD"),
+		Passphrase:   s.text("passphrase"),
+		Password:     s.text("password"),
 		SudoPassword: s.secret("sudo_password", "INFINIBAND_SUDO_PASSWORD"),
 		UseAgent:     s.flag("use_agent"),
 		AgentSocket:  s.text("agent_socket"), AgentIdentity: s.text("agent_identity"), IdentitiesOnly: s.flag("identities_only"),
@@ -139,25 +168,12 @@ func (s settings) transport() (sshhost.Config, error) {
 		ConnectTimeout: s.duration("connect_timeout"), CommandTimeout: s.duration("command_timeout"), KeepaliveInterval: s.duration("keepalive_interval"),
 		Observe: s.text("mode") == modeObserve,
 	}
-	jumps := s.list("jump_hosts")
-	if jumps == nil {
-		return cfg, nil
-	}
-	cfg.Jumps = make([]sshhost.Config, 0, len(jumps))
-	for _, text := range jumps {
-		jump, err := sshhost.ParseJump(text)
-		if err != nil {
-			return cfg, err
-		}
-		cfg.Jumps = append(cfg.Jumps, jump)
-	}
-	return cfg, nil
 }
 
 // policy is the part of a host's configuration that resources need.
 func (s settings) policy(name string) session.HostConfig {
 	cfg := session.HostConfig{Name: name, Address: s.text("address"), Observe: s.text("mode") == modeObserve}
-	reboot, ok := s.own["reboot"].(types.Object)
+	reboot, ok := s.find("reboot").(types.Object)
 	if !ok || reboot.IsNull() {
 		return cfg
 	}

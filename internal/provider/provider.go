@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/function"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -98,11 +96,11 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	data := p.data(cfg, &resp.Diagnostics)
+	data := p.data(cfg)
 	resp.ResourceData, resp.DataSourceData = data, data
 }
 
-func (p *Provider) data(cfg model, diags *diag.Diagnostics) *session.Data {
+func (p *Provider) data(cfg model) *session.Data {
 	onCards := cards.Config{
 		BackupDir: cfg.BackupDir.ValueString(), Poll: p.tuning.Pace, Lost: p.tuning.Lost,
 		Progress: func(ctx context.Context, message string) { tflog.Info(ctx, diagnostic.Plain(message)) },
@@ -126,16 +124,12 @@ func (p *Provider) data(cfg model, diags *diag.Diagnostics) *session.Data {
 		if !ok {
 			continue
 		}
-		s := settings{own: entry.Attributes(), defaults: cfg.SSH.Attributes()}
+		s := settings{own: entry.Attributes(), defaults: cfg.defaults()}
 		host := s.policy(name)
 		host.Pending = entry.IsUnknown() || s.pending()
 		host.Reboot.Poll = p.tuning.Pace
 		data.Hosts[name] = host
-		transport, err := s.transport()
-		if err != nil {
-			diagnostic.AddErrorAt(diags, path.Root("hosts").AtMapKey(name).AtName("jump_hosts"), "configure host "+name, err)
-			continue
-		}
+		transport := s.transport()
 		transport.Trace = p.tuning.Trace
 		transports[name] = transport
 	}

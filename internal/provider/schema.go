@@ -24,17 +24,9 @@ const description = "Manages the InfiniBand side of a lab over SSH: cards and th
 func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	host := sshAttributes()
 	maps.Copy(host, map[string]schema.Attribute{
-		"address": schema.StringAttribute{
-			Required:            true,
-			MarkdownDescription: "Name, alias of `~/.ssh/config`, or IP address of the host.",
-			Validators:          []validator.String{stringvalidator.LengthAtLeast(1), addressValidator{}},
-		},
-		"mode": schema.StringAttribute{
-			Optional:            true,
-			MarkdownDescription: "`manage` (the default), or `observe`: the host is read and every change of it is refused while planning.",
-			Validators:          []validator.String{stringvalidator.OneOf(modeManage, modeObserve)},
-		},
-		"reboot": rebootAttribute(),
+		"address": addressAttribute("Name, alias of `~/.ssh/config`, or IP address of the host."),
+		"mode":    modeAttribute("`manage` (the default), or `observe`: the host is read and every change of it is refused while planning. It takes the place of the provider's `mode`."),
+		"reboot":  rebootAttribute("Whether and how the host may be restarted for `activation = \"reboot\"`. It takes the place of the provider's `reboot` as a whole."),
 	})
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
@@ -44,6 +36,8 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 				MarkdownDescription: "Directory on the machine that runs Terraform for the firmware of every card, as it was before each change, such as `${path.root}/firmware-backups`. Without it no card is written to.",
 				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 			},
+			"mode":   modeAttribute("`manage` (the default) or `observe`, for every host that has no `mode` of its own."),
+			"reboot": rebootAttribute("Whether and how hosts may be restarted, for every host that has no `reboot` of its own."),
 			"ssh": schema.SingleNestedAttribute{
 				Optional:            true,
 				MarkdownDescription: "How hosts are reached; each host may override any of it. What is set nowhere comes from `~/.ssh/config` and then from OpenSSH's defaults.",
@@ -60,13 +54,17 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 	}
 }
 
-func rebootAttribute() schema.SingleNestedAttribute {
+func modeAttribute(description string) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: []validator.String{stringvalidator.OneOf(modeManage, modeObserve)}}
+}
+
+func rebootAttribute(description string) schema.SingleNestedAttribute {
 	commands := func(text string) schema.ListAttribute {
 		return schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: text}
 	}
 	return schema.SingleNestedAttribute{
 		Optional:            true,
-		MarkdownDescription: "Whether and how the host may be restarted for `activation = \"reboot\"`.",
+		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
 			"allowed":         schema.BoolAttribute{Required: true, MarkdownDescription: "Whether the provider may restart the host."},
 			"timeout":         schema.StringAttribute{Optional: true, CustomType: attribute.DurationType{}, MarkdownDescription: "How long a restart may take, such as `15m` (the default)."},
@@ -76,7 +74,34 @@ func rebootAttribute() schema.SingleNestedAttribute {
 	}
 }
 
+// ofJumpHosts are the SSH attributes that a host on the way has, too.
+var ofJumpHosts = []string{
+	"user", "port", "private_key_file", "private_key", "passphrase", "certificate", "password", "use_agent", "agent_socket", "agent_identity",
+	"identities_only", "known_hosts_files", "host_keys", "host_key_policy", "known_hosts_record", "connect_timeout",
+}
+
+// sshAttributes are those of a host, with its jump hosts.
 func sshAttributes() map[string]schema.Attribute {
+	all := oneHopAttributes()
+	hop := map[string]schema.Attribute{"address": addressAttribute("Name, alias of `~/.ssh/config`, or IP address, as seen from the hop before.")}
+	for _, name := range ofJumpHosts {
+		hop[name] = all[name]
+	}
+	hop["passphrase"] = schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Passphrase of the private key."}
+	hop["password"] = schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Password for this hop alone, tried after the keys."}
+	all["jump_hosts"] = schema.ListNestedAttribute{Optional: true,
+		MarkdownDescription: "Hosts to pass on the way, nearest first. Each has its own login and its own host key. Keys, agent and known_hosts files that it leaves out are those of the host itself. " +
+			"Passwords and `host_keys` are never taken over. A user that is left out comes from `~/.ssh/config`, else it is your own name. An empty list overrules `ProxyJump` of the configuration file.",
+		NestedObject: schema.NestedAttributeObject{Attributes: hop},
+	}
+	return all
+}
+
+func addressAttribute(description string) schema.StringAttribute {
+	return schema.StringAttribute{Required: true, MarkdownDescription: description, Validators: []validator.String{stringvalidator.LengthAtLeast(1), addressValidator{}}}
+}
+
+func oneHopAttributes() map[string]schema.Attribute {
 	text := func(description string) schema.StringAttribute {
 		return schema.StringAttribute{Optional: true, MarkdownDescription: description}
 	}
@@ -115,7 +140,6 @@ func sshAttributes() map[string]schema.Attribute {
 			Validators:          []validator.String{stringvalidator.OneOf("strict", "accept-new")}},
 		"known_hosts_record": text("File in which `accept-new` records keys; the user's own known_hosts is written only if it is named here."),
 		"config_file":        text("SSH client configuration to read instead of `~/.ssh/config` and the system's; `none` reads none."),
-		"jump_hosts":         list("Hosts to pass on the way, nearest first, as `[user@]host[:port]`, with the keys and the trust of the host itself; a user that is not named comes from `~/.ssh/config`, else it is your own name. An empty list overrules `ProxyJump` of the configuration file."),
 		"become": schema.StringAttribute{Optional: true,
 			MarkdownDescription: "How commands get root: `auto` (the default) uses sudo unless the user is root, `sudo` always does, `none` never.",
 			Validators:          []validator.String{stringvalidator.OneOf("auto", "sudo", "none")}},

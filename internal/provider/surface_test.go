@@ -144,12 +144,12 @@ func TestSurface_cards_have_one_form_for_each_kind_of_value(t *testing.T) {
 	}
 }
 
-// Every resource of a card can be imported by the command and by a block; both
+// Every resource that can be imported is imported by the command and by a block; both
 // examples import one thing.
-func TestSurface_cards_are_imported_in_two_ways(t *testing.T) {
+func TestSurface_resources_are_imported_in_two_ways(t *testing.T) {
 	command := regexp.MustCompile(`(?m)^terraform import (\S+) (\S+)$`)
 	block := regexp.MustCompile(`^import {\n  to = (\S+)\n  id = "(\S+)"\n}\n$`)
-	for _, name := range []string{"card", "firmware", "firmware_image", "firmware_backup", "guids", "link_type"} {
+	for _, name := range []string{"card", "firmware", "firmware_image", "firmware_backup", "guids", "link_type", "opensm", "ipoib_interface", "port"} {
 		dir := filepath.Join("../../examples/resources", "infiniband_"+name)
 		one, errOne := os.ReadFile(filepath.Join(dir, "import.sh"))
 		two, errTwo := os.ReadFile(filepath.Join(dir, "import-by-string-id.tf"))

@@ -106,6 +106,29 @@ func TestOpenSSH(t *testing.T) {
 	}
 }
 
+// Each hop of a chain has its own key and its own pinned host key.
+func TestOpenSSH_each_hop_has_its_own_login(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts servers")
+	}
+	jump, cfg := startSSHD(t, ""), startSSHD(t, "")
+	cfg.Jumps = []Config{jump}
+	if err := reach(t, cfg); err != nil {
+		t.Fatal(err)
+	}
+	other := jump
+	other.HostKeys = cfg.HostKeys
+	cfg.Jumps = []Config{other}
+	hostKeyError(t, reach(t, cfg), "jump host ")
+	other = jump
+	other.PrivateKeyFile = cfg.PrivateKeyFile
+	cfg.Jumps = []Config{other}
+	var refused *AuthError
+	if err := reach(t, cfg); !errors.As(err, &refused) || !strings.Contains(err.Error(), "jump host ") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestOpenSSH_roundTrips times commands near and far: the difference is what
 // OpenSSH makes the client wait for, whatever the host's shells take to start.
 func TestOpenSSH_roundTrips(t *testing.T) {
