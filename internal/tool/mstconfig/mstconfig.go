@@ -26,7 +26,7 @@ const (
 // commands keeps the tool (4.21) waiting for 17 seconds; timeout ends it on the
 // host, with status 124, so that none is left behind that still uses the card.
 func Query(pci ib.PCIAddress) shellcmd.Command {
-	return shellcmd.New("timeout", "10", program, "-d", pci.String(), "q").AsRoot().WithTimeout(timeout)
+	return shellcmd.New("timeout", "20", program, "-d", pci.String(), "q").AsRoot().WithTimeout(timeout)
 }
 
 // LinkType is a value of LINK_TYPE_Pn.
