@@ -267,8 +267,8 @@ func expandWord(a string, env map[string]string) string {
 			continue
 		}
 		end := strings.IndexByte(a[i:], '}')
-		if a[i+1] == '{' && end > 0 && isName(a[i+2:i+end]) {
-			b.WriteString(env[a[i+2:i+end]])
+		if a[i+1] == '{' && end > 0 {
+			b.WriteString(env[a[i+2:i+end]]) // what is no name is empty, and the journal says so
 			i += end
 			continue
 		}

@@ -5,6 +5,8 @@
 // It must not run anything.
 package flock
 
+import "path"
+
 const (
 	// Dir holds the locks. Only root may write in /run, so that nobody else can make
 	// the directory or a link in its place, and it is open to root alone: in /run/lock,
@@ -24,10 +26,12 @@ const (
 	Taken = 75
 )
 
-// underScript makes the directory and runs a command under a lock: LOCK COMMAND…
-const underScript = `umask 077; mkdir -p "${0%/*}" && exec flock -n -E 75 "$0" "$@"`
+// underScript makes the directory and runs a command under a lock: LOCK DIRECTORY
+// COMMAND… It may be the command of a unit: systemd puts its own values, or nothing, in
+// the place of every "${…}" (systemd 252 and 257).
+const underScript = `umask 077; mkdir -p "$1" && shift && exec flock -n -E 75 "$0" "$@"`
 
 // Under returns argv under a lock, which it does not wait for.
 func Under(lock string, argv []string) []string {
-	return append([]string{"/bin/sh", "-c", underScript, lock}, argv...)
+	return append([]string{"/bin/sh", "-c", underScript, lock, path.Dir(lock)}, argv...)
 }

@@ -19,7 +19,11 @@ func TestDir_is_not_everybodys(t *testing.T) {
 
 func TestUnder_makes_the_directory_and_holds_the_lock(t *testing.T) {
 	lock := filepath.Join(t.TempDir(), "own", "lock")
-	inner := strings.Join(Under(lock, []string{"true"})[4:], " ")
+	under := Under(lock, nil)
+	if all := strings.Join(under, " "); strings.Contains(all, "${") || strings.Contains(all, "%") {
+		t.Errorf("systemd would expand a part of %q", all)
+	}
+	inner := strings.Join(Under(lock, []string{"true"})[len(under):], " ")
 	argv := Under(lock, []string{"sh", "-c", `flock -n -E 75 "$1" ` + inner + `; echo "$?"`, "sh", lock})
 	out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
 	if err != nil || string(out) != "75\n" {
