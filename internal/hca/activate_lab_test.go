@@ -61,7 +61,7 @@ func TestApplyFirmware_card_that_is_not_there_after_the_restart(t *testing.T) {
 			c := b.card(ctx)
 			c.Rebooter = rebootFunc(func() string {
 				x.restart(b)
-				c.Host.Invalidate()
+				c.Host.Drop()
 				return b.machine.BootID()
 			})
 			o := b.ops("alice")

@@ -96,17 +96,17 @@ func TestWrites_refuse_another_card(t *testing.T) {
 	refused("nothing recorded", nobody, "FW081", "nothing was recorded")
 	serial := c.Recorded.Serial
 	old := b.exchange()
-	c.Host.Invalidate()
+	c.Host.Drop()
 	refused("exchanged", c, "FW080", serial, b.device().Config.SerialNumber)
 	if err = b.machine.Rebuild(func() error { return b.machine.PutIn(old, "0000:41:00.0") }); err != nil {
 		t.Fatal(err)
 	}
-	c.Host.Invalidate()
+	c.Host.Drop()
 	refused("in another slot", c, "FW082", serial, "now at 0000:41:00.0")
 	if err = b.machine.Rebuild(func() error { _, out := b.machine.TakeOut(b.pci.String()); return out }); err != nil {
 		t.Fatal(err)
 	}
-	c.Host.Invalidate()
+	c.Host.Drop()
 	refused("in another slot, its own empty", c, "FW082", "now at 0000:41:00.0")
 	b.clean()
 }
@@ -144,7 +144,7 @@ func TestWrites_know_their_own_addresses(t *testing.T) {
 		t.Errorf("the card has become %s, it was recorded as %s", token, c.Recorded.Token())
 	}
 	b.exchange()
-	c.Host.Invalidate()
+	c.Host.Drop()
 	err = writers(b, o, c, img, backup.Backup{}, img.FW)["GUIDs"](ctx)
 	if err == nil || !strings.Contains(err.Error(), "FW080") {
 		t.Errorf("the next card: %s", explain(err))
