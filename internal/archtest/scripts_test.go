@@ -3,6 +3,7 @@ package archtest
 import (
 	"errors"
 	"fmt"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"go/ast"
 	"io/fs"
 	"os"
@@ -21,10 +22,7 @@ const excused = "SC2034,SC2154,SC2317,SC1010"
 // TestScripts_passShellcheck looks at every script that runs on a host: those in
 // files, and those in the source.
 func TestScripts_passShellcheck(t *testing.T) {
-	program, err := exec.LookPath("shellcheck")
-	if err != nil {
-		t.Skip("shellcheck is not installed") // .ci/run installs it
-	}
+	program := realtool.Path(t, "shellcheck")
 	dir := t.TempDir()
 	files := append(scriptFiles(t), inlineScripts(t, dir)...)
 	if len(files) < 20 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
 // tool runs the real mstflint on files that a test makes.
@@ -28,10 +29,7 @@ type tool struct {
 // verdicts in variants_test.go stand in for it there.
 func newTool(t *testing.T) *tool {
 	t.Helper()
-	path, err := exec.LookPath("mstflint")
-	if err != nil {
-		t.Skip("mstflint is not installed: no comparison with the real tool")
-	}
+	path := realtool.Path(t, "mstflint")
 	out, err := exec.Command(path, "--version").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "4.21.") {
 		t.Skipf("the differences are those from mstflint 4.21, this is %q", out)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
 // fakeTool answers "q" from a file and otherwise asks two questions and writes
@@ -48,9 +49,7 @@ type shellJob struct {
 func newShellJob(t *testing.T) *shellJob {
 	t.Helper()
 	for _, p := range []string{"/bin/sh", "flock", "sha256sum"} {
-		if _, err := exec.LookPath(p); err != nil {
-			t.Skipf("%s is not installed; the script is also run in the simulated lab", p)
-		}
+		realtool.Path(t, p)
 	}
 	root := t.TempDir()
 	s := &shellJob{t: t, root: root, dir: filepath.Join(root, "jobs", "j1")}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 )
@@ -156,9 +157,7 @@ var errRefused = errors.New("refused")
 // ownFacts runs the script on this machine.
 func ownFacts(t *testing.T) string {
 	t.Helper()
-	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skip("ip is not installed")
-	}
+	realtool.Path(t, "ip")
 	frame := shellcmd.NewFrame()
 	text, err := shellcmd.Compose(collect.Command(collect.Places{
 		StateDir: inventory.StateDir, LockFile: filepath.Join(t.TempDir(), "lock"), Packages: packages,

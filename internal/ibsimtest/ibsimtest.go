@@ -21,6 +21,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"io"
 	"os"
 	"os/exec"
@@ -37,29 +38,11 @@ import (
 // ibsim waits for ever without a word.
 const patience = 60 * time.Second
 
-// sbin is where Debian has the programs, which the PATH of a user may lack.
-var sbin = []string{"/usr/sbin", "/usr/local/sbin", "/sbin"}
-
-// Program finds a program of the rig, "" if it is not installed.
-func Program(name string) string {
-	if file, err := exec.LookPath(name); err == nil {
-		return file
-	}
-	for _, dir := range sbin {
-		if file, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			return file
-		}
-	}
-	return ""
-}
-
 // Need skips the test unless the rig and the named programs are installed.
 func Need(t testing.TB, programs ...string) {
 	t.Helper()
 	for _, name := range append([]string{"ibsim", "ibsim-run"}, programs...) {
-		if Program(name) == "" {
-			t.Skip(name + " is not installed: no comparison with the real tool")
-		}
+		realtool.Path(t, name)
 	}
 }
 
@@ -88,7 +71,7 @@ func Start(t testing.TB, net string) *Fabric {
 		t.Fatal(err)
 	}
 	// The limits are those of 648 adapters on 36-port switches and then some.
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), Program("ibsim"), "-s", "-N", "4096", "-S", "1024", "-P", "65536", file) //nolint:gosec // the rig's own program
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), realtool.Find("ibsim"), "-s", "-N", "4096", "-S", "1024", "-P", "65536", file) //nolint:gosec // the rig's own program
 	cmd.Dir, cmd.Stdout, cmd.Stderr = f.dir, f.out, f.out
 	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+f.socket)
 	console, err := cmd.StdinPipe()
@@ -166,11 +149,11 @@ func (f *Fabric) exec(node, stdin string, argv ...string) Result {
 // command runs a program under ibsim's umad library. It makes ./sys-PID in its
 // working directory.
 func (f *Fabric) command(ctx context.Context, node, dir string, argv ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, Program("ibsim-run"), argv...) //nolint:gosec // runs what the test names
+	cmd := exec.CommandContext(ctx, realtool.Find("ibsim-run"), argv...) //nolint:gosec // runs what the test names
 	cmd.Dir = dir
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+f.socket, "SIM_HOST="+node, "LC_ALL=C",
-		"PATH="+os.Getenv("PATH")+":"+strings.Join(sbin, ":"), "OSM_TMP_DIR="+dir, "OSM_CACHE_DIR="+dir)
+		"PATH="+os.Getenv("PATH")+":"+"/usr/sbin:/usr/local/sbin:/sbin", "OSM_TMP_DIR="+dir, "OSM_CACHE_DIR="+dir)
 	return cmd
 }
 

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
 // SM says how opensm runs.
@@ -46,7 +48,7 @@ func (f *Fabric) StartSM(node string, sm SM) *RunningSM {
 	if sm.Partitions != "" {
 		r.Write("partitions.conf", sm.Partitions)
 	}
-	args := []string{Program("opensm"), "-F", filepath.Join(r.Dir, "opensm.conf"), "-f", filepath.Join(r.Dir, "opensm.log"), "-P", partitions}
+	args := []string{realtool.Find("opensm"), "-F", filepath.Join(r.Dir, "opensm.conf"), "-f", filepath.Join(r.Dir, "opensm.log"), "-P", partitions}
 	if sm.PortGUID != "" {
 		args = append(args, "-g", sm.PortGUID)
 	}

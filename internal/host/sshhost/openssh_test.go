@@ -16,16 +16,14 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
 // startSSHD runs the real OpenSSH server as the current user on a free port.
 func startSSHD(t *testing.T, more string) Config {
 	t.Helper()
-	const sshd = "/usr/sbin/sshd"
-	if _, err := os.Stat(sshd); err != nil {
-		t.Skip("the OpenSSH server is not installed: ", err)
-	}
+	sshd := realtool.Path(t, "sshd")
 	me, err := user.Current()
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +31,7 @@ func startSSHD(t *testing.T, more string) Config {
 	if me.Uid == "0" {
 		// As root, sshd insists on its directory for privilege separation.
 		if err = os.MkdirAll("/run/sshd", 0o755); err != nil {
-			t.Skip("sshd cannot start here: ", err)
+			realtool.Missing(t, "sshd cannot start here: "+err.Error())
 		}
 	}
 	dir := t.TempDir()
@@ -166,7 +164,7 @@ func TestOpenSSH_transfer(t *testing.T) {
 	}
 	me, err := user.Current()
 	if err != nil || me.Uid != "0" {
-		t.Skip("only root may give the file to root without sudo")
+		realtool.Missing(t, "only root may give the file to root without sudo")
 	}
 	cfg := startSSHD(t, "")
 	w := newWAN(t, fmt.Sprintf("127.0.0.1:%d", cfg.Port), 20*time.Millisecond)

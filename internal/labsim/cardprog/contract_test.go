@@ -11,15 +11,13 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
 // realMstflint finds mstflint 4.21.0, whose texts the simulated one promises.
 func realMstflint(t *testing.T) string {
 	t.Helper()
-	file, err := exec.LookPath("mstflint")
-	if err != nil {
-		t.Skip("mstflint is not installed; the contract with the real tool is not checked here")
-	}
+	file := realtool.Path(t, "mstflint")
 	out, err := exec.CommandContext(t.Context(), file, "-v").Output()
 	if err != nil || !strings.Contains(string(out), "4.21.0") {
 		t.Skipf("mstflint 4.21.0 is not installed but %q; the contract is not checked here", out)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
 )
@@ -251,9 +252,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestScripts_pass_shellcheck(t *testing.T) {
-	if _, err := exec.LookPath("shellcheck"); err != nil {
-		t.Skip("shellcheck is not installed")
-	}
+	realtool.Path(t, "shellcheck")
 	file := filepath.Join(t.TempDir(), "guard.sh")
 	put(t, file, Functions+guard)
 	for _, f := range []string{"users.sh", file} {

@@ -15,6 +15,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 )
 
@@ -94,9 +95,7 @@ func TestScript_changes_nothing(t *testing.T) {
 }
 
 func TestScript_passes_shellcheck(t *testing.T) {
-	if _, err := exec.LookPath("shellcheck"); err != nil {
-		t.Skip("shellcheck is not installed")
-	}
+	realtool.Path(t, "shellcheck")
 	out, err := exec.CommandContext(t.Context(), "shellcheck", "-s", "sh", wholeFile(t)).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -2,6 +2,7 @@ package dnf
 
 import (
 	"errors"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,9 +41,7 @@ type system struct {
 func newSystem(t *testing.T) *system {
 	t.Helper()
 	for _, program := range []string{"dnf", "rpm", "rpmbuild", "createrepo_c"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("needs %s; .ci/run installs it", program)
-		}
+		realtool.Path(t, program)
 	}
 	top := t.TempDir()
 	s := &system{t: t, top: top, root: filepath.Join(top, "root"), conf: filepath.Join(top, "dnf.conf"), repo: filepath.Join(top, "repo")}
@@ -97,7 +96,7 @@ func (s *system) run(argv []string) (string, int) {
 // The real dnf and rpm take the commands and do what they are said to do.
 func TestInstall_realDnf(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("dnf installs as root only; .ci/run is root")
+		realtool.Missing(t, "dnf installs as root only")
 	}
 	s := newSystem(t)
 	if out, status := s.run(Refresh().Argv()); status != 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/capture"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
@@ -58,15 +59,13 @@ func TestRender_readsBack(t *testing.T) {
 // The real ifup takes what is written, and runs it in the order that the kernel
 // wants: the mode before the MTU.
 func TestRender_isReadByTheRealTool(t *testing.T) {
-	if _, err := exec.LookPath("ifup"); err != nil {
-		t.Skip("ifupdown is not installed")
-	}
+	ifup := realtool.Path(t, "ifup")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "interfaces")
 	if err := os.WriteFile(file, []byte(Render("# head\n", sample())), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), "ifup", "--no-act", "--verbose", "--force", "--interfaces="+file, "--state-dir="+dir, "ibp1s0").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), ifup, "--no-act", "--verbose", "--force", "--interfaces="+file, "--state-dir="+dir, "ibp1s0").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -2,6 +2,7 @@ package iperf3
 
 import (
 	"errors"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -34,9 +35,7 @@ func TestParse(t *testing.T) {
 
 // The real program over the loopback interface.
 func TestClient_real_iperf3(t *testing.T) {
-	if _, err := exec.LookPath("iperf3"); err != nil {
-		t.Skip("iperf3 is not installed")
-	}
+	realtool.Path(t, "iperf3")
 	lo, port := netip.MustParseAddr("127.0.0.1"), 25201
 	client := Client(lo, port, time.Second, 2)
 	out, err := exec.CommandContext(t.Context(), client[0], client[1:]...).Output()

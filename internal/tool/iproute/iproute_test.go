@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/capture"
 )
 
@@ -143,9 +144,7 @@ func TestParseRouteGet(t *testing.T) {
 }
 
 func TestParseLinks_reads_the_real_tool(t *testing.T) {
-	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skip("ip is not installed")
-	}
+	realtool.Path(t, "ip")
 	out, err := exec.CommandContext(t.Context(), "ip", "-j", "-d", "addr", "show").Output()
 	if err != nil {
 		t.Fatal(err)

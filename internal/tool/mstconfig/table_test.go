@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/capture"
 )
 
@@ -183,9 +184,7 @@ func TestCommands(t *testing.T) {
 }
 
 func TestCommands_are_accepted_by_the_real_tool(t *testing.T) {
-	if _, err := exec.LookPath(program); err != nil {
-		t.Skip("mstconfig is not installed")
-	}
+	realtool.Path(t, program)
 	pci := ib.MustParsePCIAddress("00ff:1f:1f.7")
 	set, err := SetLinkTypes(pci, map[int]LinkType{1: IB, 2: IB})
 	if err != nil {

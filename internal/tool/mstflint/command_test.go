@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 )
 
@@ -129,9 +130,7 @@ func TestSources_have_no_dangerous_option(t *testing.T) {
 // installed mstflint. There is no card, so each must fail at opening the
 // device or the file, behind the tool's own reading of the command line.
 func TestCommands_are_accepted_by_the_real_tool(t *testing.T) {
-	if _, err := exec.LookPath(program); err != nil {
-		t.Skip("mstflint is not installed")
-	}
+	realtool.Path(t, program)
 	none := ib.MustParsePCIAddress("00ff:1f:1f.7")
 	ok := must(t)
 	for _, cmd := range []shellcmd.Command{

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 )
 
@@ -146,9 +147,7 @@ func TestParseChecksum(t *testing.T) {
 // TestParsers_read_the_real_tool has the installed mstflint look at synthetic
 // images of all three formats.
 func TestParsers_read_the_real_tool(t *testing.T) {
-	if _, err := exec.LookPath(program); err != nil {
-		t.Skip("mstflint is not installed")
-	}
+	realtool.Path(t, program)
 	images, err := filepath.Glob("../../fwimage/testdata/*.bin")
 	if err != nil || len(images) == 0 {
 		t.Fatalf("no synthetic images beside the image reader: %v", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/capture"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 )
@@ -57,9 +58,7 @@ func TestRender_readsBack(t *testing.T) {
 		if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}, ipconf.Route{})); err != nil || diff != "" {
 			t.Errorf("%v %s", err, diff)
 		}
-		if _, err = exec.LookPath("nmcli"); err != nil {
-			t.Skip("nmcli is not installed")
-		}
+		realtool.Path(t, "nmcli")
 		cmd := exec.CommandContext(t.Context(), "nmcli", "--offline", "connection", "modify", "connection.id", want.ID)
 		cmd.Stdin = bytes.NewReader([]byte(text))
 		out, err := cmd.Output()

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
 const (
@@ -80,9 +81,7 @@ func TestDropIn(t *testing.T) {
 // systemd reads our template unit and the options of an instance as they are
 // meant: it warns of keys and sections that it does not know.
 func TestUnits_realSystemd(t *testing.T) {
-	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Skip("needs systemd-analyze; .ci/run installs it")
-	}
+	realtool.Path(t, "systemd-analyze")
 	port := ib.MustParseGUID("0xe41d2d0300e44ed1")
 	verify := func(dropIn string) string {
 		dir := t.TempDir()

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,9 +29,7 @@ type system struct {
 
 func newSystem(t *testing.T) *system {
 	t.Helper()
-	if _, err := exec.LookPath("pacman"); err != nil {
-		t.Skip("needs pacman; .ci/run installs it")
-	}
+	realtool.Path(t, "pacman")
 	s := &system{t: t, top: t.TempDir()}
 	for _, dir := range []string{"repo", "root", "root/db", "cache"} {
 		if err := os.MkdirAll(s.path(dir), 0o755); err != nil {
@@ -90,7 +89,7 @@ func (s *system) run(argv []string) (string, int) {
 // The real pacman takes the commands and does what they are said to do.
 func TestInstall_realPacman(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("pacman installs as root only; .ci/run is root")
+		realtool.Missing(t, "pacman installs as root only")
 	}
 	s := newSystem(t)
 	if out, status := s.run(Query("rdma-core", "iperf3").Argv()); status != 1 || len(ParseQuery([]byte(out))) != 0 {

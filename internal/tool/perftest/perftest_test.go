@@ -1,6 +1,7 @@
 package perftest
 
 import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"net/netip"
 	"os/exec"
 	"strings"
@@ -31,9 +32,7 @@ func TestParse(t *testing.T) {
 // The real programs take the options; there is no device to go on with.
 func TestClient_real_perftest(t *testing.T) {
 	for _, program := range []string{"ib_write_bw", "ib_send_lat"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip("perftest is not installed")
-		}
+		realtool.Path(t, program)
 		c := Client(program, Port{"mlx4_77", 1}, netip.MustParseAddr("127.0.0.1"), 28515, time.Second)
 		out, err := exec.CommandContext(t.Context(), c[0], c[1:]...).CombinedOutput()
 		if text := string(out); err == nil || strings.Contains(text, "Usage") || strings.Contains(text, "invalid") || !strings.Contains(text, "device") {

@@ -1,6 +1,7 @@
 package ping
 
 import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"net/netip"
 	"os/exec"
 	"testing"
@@ -40,9 +41,7 @@ func TestParseRun(t *testing.T) {
 // The real ping, over the loopback interface, whose MTU of 65536 is more than an
 // IPv4 packet can have: 65535 is then the path MTU that is found.
 func TestProbe_real_ping(t *testing.T) {
-	if _, err := exec.LookPath("ping"); err != nil {
-		t.Skip("iputils-ping is not installed")
-	}
+	realtool.Path(t, "ping")
 	for _, c := range []struct {
 		to        string
 		mtu, path int

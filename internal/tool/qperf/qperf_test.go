@@ -1,6 +1,7 @@
 package qperf
 
 import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"net/netip"
 	"os/exec"
 	"testing"
@@ -23,9 +24,7 @@ func TestParse(t *testing.T) {
 
 // The real program over the loopback interface.
 func TestClient_real_qperf(t *testing.T) {
-	if _, err := exec.LookPath("qperf"); err != nil {
-		t.Skip("qperf is not installed")
-	}
+	realtool.Path(t, "qperf")
 	const port = 29765
 	server := Server(port)
 	run := exec.CommandContext(t.Context(), server[0], server[1:]...)
