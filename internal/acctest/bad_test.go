@@ -16,10 +16,10 @@ import (
 type trouble struct {
 	name    string
 	hosts   func(*labs.Host)
-	before  func(*World)                 // before the plan
-	after   func(*World)                 // between plan and apply
-	connect func(*World, map[string]any) // changes the provider's configuration
-	at      string                       // address of the object
+	before  func(*Lab)                 // before the plan
+	after   func(*Lab)                 // between plan and apply
+	connect func(*Lab, map[string]any) // changes the provider's configuration
+	at      string                     // address of the object
 	path    string
 	says    []string
 	written bool // something was written to the card before it failed
@@ -88,18 +88,18 @@ func reachTroubles() []trouble {
 		{name: "key that the host does not know", at: card, path: "host", says: []string{"refused every way to log in", "ops"},
 			hosts: func(h *labs.Host) { h.Users[0].NoKey = true }},
 		{name: "key file that is not there", at: card, path: "host", says: []string{"/nowhere/id"},
-			connect: func(_ *World, p map[string]any) { entry(p, labs.Intel9)["private_key_file"] = "/nowhere/id" }},
+			connect: func(_ *Lab, p map[string]any) { entry(p, labs.Intel9)["private_key_file"] = "/nowhere/id" }},
 		{name: "sudo that wants a password", at: card, path: "host", says: []string{"could not become root", "password"}, hosts: password},
 		{name: "wrong sudo password", at: card, path: "host", says: []string{"could not become root"}, hosts: password,
-			connect: func(_ *World, p map[string]any) { entry(p, labs.Intel9)["sudo_password"] = "guess" }},
+			connect: func(_ *Lab, p map[string]any) { entry(p, labs.Intel9)["sudo_password"] = "guess" }},
 		{name: "host that does not answer", at: card, path: "host", says: []string{"could not be reached"},
-			before:  func(w *World) { w.Machine(labs.Intel9).Faults.Set(labsim.FaultSpec{Refuse: true}) },
-			connect: func(_ *World, p map[string]any) { entry(p, labs.Intel9)["connect_timeout"] = "1s" }},
+			before:  func(w *Lab) { w.Machine(labs.Intel9).Faults.Set(labsim.FaultSpec{Refuse: true}) },
+			connect: func(_ *Lab, p map[string]any) { entry(p, labs.Intel9)["connect_timeout"] = "1s" }},
 		{name: "host that accepts and stays silent", at: card, path: "host", says: []string{"could not be reached"},
-			before:  func(w *World) { w.Machine(labs.Intel9).Faults.Set(labsim.FaultSpec{Hang: true}) },
-			connect: func(_ *World, p map[string]any) { entry(p, labs.Intel9)["connect_timeout"] = "300ms" }},
+			before:  func(w *Lab) { w.Machine(labs.Intel9).Faults.Set(labsim.FaultSpec{Hang: true}) },
+			connect: func(_ *Lab, p map[string]any) { entry(p, labs.Intel9)["connect_timeout"] = "300ms" }},
 		{name: "shell that ends at once", at: card, path: "host", says: []string{"collect facts", "3"},
-			before: func(w *World) { w.Machine(labs.Intel9).Faults.Set(labsim.FaultSpec{ExitAtExec: 1, ExitStatus: 3}) }},
+			before: func(w *Lab) { w.Machine(labs.Intel9).Faults.Set(labsim.FaultSpec{ExitAtExec: 1, ExitStatus: 3}) }},
 	}
 }
 
@@ -109,47 +109,47 @@ func applyTroubles() []trouble {
 	image, firmware := "infiniband_firmware_image."+host, "infiniband_firmware."+host
 	return []trouble{
 		{name: "image that changed since the plan", at: image, path: "sha256", says: []string{"FW005"},
-			after: func(w *World) {
+			after: func(w *Lab) {
 				if err := os.WriteFile(w.Image(ImageVPI), []byte("something else"), 0o600); err != nil {
 					w.t.Fatal(err)
 				}
 			}},
 		{name: "image that is gone since the plan", at: image, path: "source", says: []string{"FW001"},
-			after: func(w *World) {
+			after: func(w *Lab) {
 				if err := os.Remove(w.Image(ImageVPI)); err != nil {
 					w.t.Fatal(err)
 				}
 			}},
 		{name: "disk that fills while the image is staged", at: image, says: []string{"no space"},
-			after: func(w *World) {
+			after: func(w *Lab) {
 				if err := w.Machine(host).FS.SetQuota("/var", 200_000); err != nil {
 					w.t.Fatal(err)
 				}
 			}},
 		{name: "backup that reads differently twice", at: firmware, says: []string{"BK001"},
-			after: func(w *World) { w.readsDiffer(host) }},
+			after: func(w *Lab) { w.readsDiffer(host) }},
 		{name: "backup directory that cannot be written", at: firmware, says: []string{"firmware-backups"},
-			after: func(w *World) {
+			after: func(w *Lab) {
 				if err := os.WriteFile(w.Backups, nil, 0o600); err != nil {
 					w.t.Fatal(err)
 				}
 			}},
 		{name: "card that somebody else burned since the plan", at: firmware, path: "allow_psid_change", says: []string{"FW024", "HP_9090111019"},
-			written: true, after: func(w *World) { w.write(host, oem()) }},
+			written: true, after: func(w *Lab) { w.write(host, oem()) }},
 		{name: "restart that never happens", at: firmware, written: true, says: []string{"still the old boot"},
-			connect: func(_ *World, p map[string]any) {
+			connect: func(_ *Lab, p map[string]any) {
 				entry(p, host)["reboot"] = map[string]any{"allowed": true, "timeout": "6s"}
 			},
-			after: func(w *World) { w.Machine(host).Faults.Set(labsim.FaultSpec{RebootIgnored: true}) }},
+			after: func(w *Lab) { w.Machine(host).Faults.Set(labsim.FaultSpec{RebootIgnored: true}) }},
 		{name: "host that comes back with another key", at: firmware, written: true, says: []string{"the host key has changed", "The restart was asked for"},
-			after: func(w *World) { w.Machine(host).Faults.Set(labsim.FaultSpec{NewKeyAtReboot: true}) }},
+			after: func(w *Lab) { w.Machine(host).Faults.Set(labsim.FaultSpec{NewKeyAtReboot: true}) }},
 		{name: "flash that reads back wrong", at: firmware, written: true, says: []string{"burn"},
-			after: func(w *World) { w.Machine(host).Faults.Set(labsim.FaultSpec{FlashVerifyFail: 40}) }},
+			after: func(w *Lab) { w.Machine(host).Faults.Set(labsim.FaultSpec{FlashVerifyFail: 40}) }},
 	}
 }
 
 // readsDiffer makes the second copy of the flash that mstflint writes differ.
-func (w *World) readsDiffer(host string) {
+func (w *Lab) readsDiffer(host string) {
 	w.tool(host, mstflint, func(ctx context.Context, p *labsim.Proc, former labsim.Program) int {
 		status := former(ctx, p)
 		last := p.Args[len(p.Args)-1]

@@ -18,8 +18,8 @@ func measurement(attrs map[string]any) Config {
 }
 
 func benchmarkFindings() []findingCase {
-	wants := func(attrs map[string]any) func(*World) Config {
-		return func(*World) Config { return measurement(attrs) }
+	wants := func(attrs map[string]any) func(*Lab) Config {
+		return func(*Lab) Config { return measurement(attrs) }
 	}
 	return []findingCase{
 		{code: "BM001", at: "test", says: []string{"TrueNAS", "has no qperf"}, prepare: drivers, config: wants(map[string]any{"test": "tcp_lat", "streams": 1})},

@@ -48,7 +48,7 @@ type operator struct {
 	binary string
 }
 
-func newOperator(t *testing.T, w *World, cfg Config, built string) *operator {
+func newOperator(t *testing.T, w *Lab, cfg Config, built string) *operator {
 	t.Helper()
 	o := &operator{t: t, engine: Engine(t), dir: t.TempDir()}
 	bin := filepath.Join(o.dir, "bin")

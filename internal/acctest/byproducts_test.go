@@ -13,7 +13,7 @@ import (
 // announcedWorld is a card that was cross-flashed by a resource whose destroy
 // restores it, with the engine and the program that users have.
 type announcedWorld struct {
-	*World
+	*Lab
 	*operator
 	t    *testing.T
 	host string
@@ -26,7 +26,7 @@ func restorable(t *testing.T) *announcedWorld {
 	w := Start(t, Options{Hosts: bought()})
 	cfg := w.burn(host, w.Image(ImageVPI), map[string]any{"on_destroy": "restore"})
 	o := newOperator(t, w, cfg, buildProvider(t))
-	a := &announcedWorld{World: w, operator: o, t: t, host: host, hcl: Required + HCL(w.Provider(), cfg)}
+	a := &announcedWorld{Lab: w, operator: o, t: t, host: host, hcl: Required + HCL(w.Provider(), cfg)}
 	o.says(0, "apply", "-auto-approve")
 	return a
 }

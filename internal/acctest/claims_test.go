@@ -17,7 +17,7 @@ func alias(p map[string]any, host, name string) {
 }
 
 // Two resources of one kind for one object are refused while planning, however
-// they spell it and under whichever name of its host. One world serves all cases.
+// they spell it and under whichever name of its host. One lab serves all cases.
 func TestClaims_two_resources_of_one_object(t *testing.T) {
 	t.Parallel()
 	const host = labs.Intel9
@@ -79,7 +79,7 @@ func TestClaims_two_resources_of_one_object(t *testing.T) {
 }
 
 // adopt is the resource of the first card of a host.
-func (w *World) adopt(host string, attrs map[string]any) Resource {
+func (w *Lab) adopt(host string, attrs map[string]any) Resource {
 	return Resource{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}.With(attrs)
 }
 

@@ -26,7 +26,7 @@ func NodeGUID(host string) uint64 {
 
 // CrossFlash is the configuration of the main scenario for one host: from a card
 // as bought to an IPoIB interface. Resources are named after the host.
-func (w *World) CrossFlash(host string) Config {
+func (w *Lab) CrossFlash(host string) Config {
 	card := "infiniband_card." + host
 	firmware, guids, link := "infiniband_firmware."+host, "infiniband_guids."+host, "infiniband_link_type."+host
 	cfg := Config{
@@ -60,7 +60,7 @@ func (w *World) CrossFlash(host string) Config {
 }
 
 // BothHosts is the whole main scenario.
-func (w *World) BothHosts() Config {
+func (w *Lab) BothHosts() Config {
 	return append(w.CrossFlash(labs.Intel9), w.CrossFlash(labs.Xeon2zfs)...)
 }
 

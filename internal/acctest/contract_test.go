@@ -53,7 +53,7 @@ func (w *stackWorld) twin(cfg Config) *stackWorld {
 	h := labs.Server(theHost, w.system, ip, 0)
 	h.Stack, h.Cmdline = w.stack, "mlx4_core.port_type_array=1,1"
 	hosts := []labs.Host{h}
-	twin := &stackWorld{World: &World{Backups: filepath.Join(w.t.TempDir(), "backups"), t: w.t, hosts: hosts}, t: w.t, stack: w.stack}
+	twin := &stackWorld{Lab: &Lab{Backups: filepath.Join(w.t.TempDir(), "backups"), t: w.t, hosts: hosts}, t: w.t, stack: w.stack}
 	twin.simulate(Options{Lab: labsim.Options{Speed: 20}, Hosts: hosts, Tolerate: true})
 	twin.ws = twin.workspace(nil, 0)
 	twin.fabric()

@@ -21,7 +21,7 @@ const (
 
 // evidence is a fabric that is up, and what shows that it is.
 type evidence struct {
-	*World
+	*Lab
 	t    *testing.T
 	ws   *Workspace
 	base Config // of fabric and interfaces
@@ -36,8 +36,8 @@ func TestEvidence(t *testing.T) {
 	for _, h := range []*labs.Host{&one, &other} {
 		h.Cmdline = "mlx4_core.port_type_array=1,1"
 	}
-	e := &evidence{World: Start(t, Options{Hosts: []labs.Host{one, other}}), t: t}
-	drivers(e.World)
+	e := &evidence{Lab: Start(t, Options{Hosts: []labs.Host{one, other}}), t: t}
+	drivers(e.Lab)
 	e.ws = e.Workspace()
 	e.base = Config{
 		{Type: "infiniband_opensm", Name: "it", Attrs: map[string]any{"host": oneEnd, "port_guid": "0xe41d2d0300e44ed1", "priority": 14}},

@@ -12,7 +12,7 @@ import (
 const withoutBurn = "taking a backup without a burn"
 
 // backupOnly is a configuration that takes a backup and burns nothing.
-func (w *World) backupOnly(host string) Config {
+func (w *Lab) backupOnly(host string) Config {
 	first := w.cardOnly(host)[0]
 	return Config{first, {Type: "infiniband_firmware_backup", Name: host, Attrs: map[string]any{"card_id": To(first.Address(), "id")}}}
 }

@@ -49,7 +49,7 @@ func rebootCases() []*faultCase {
 		all = append(all, &faultCase{
 			fault: x.fault, step: "restarting the host", point: 1, quick: x.quick, says: x.says, mend: x.mend,
 			tuning: func(c *cards.Config) { c.Settle = 300 * time.Millisecond },
-			hosts: func(w *World) any {
+			hosts: func(w *Lab) any {
 				entry := w.Host("intel9")
 				entry["reboot"] = map[string]any{"allowed": true, "timeout": "4s"}
 				entry["connect_timeout"] = "1s"
@@ -208,7 +208,7 @@ func elseCases() []*faultCase {
 		},
 	}, &faultCase{
 		fault: "mstflint does not end", step: "reading host and card", point: 1, says: []string{"no end within"},
-		hosts: func(w *World) any {
+		hosts: func(w *Lab) any {
 			entry := w.Host("intel9")
 			entry["command_timeout"] = "3s"
 			return entry

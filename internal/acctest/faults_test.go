@@ -57,14 +57,14 @@ type faultCase struct {
 	misses  bool                // the fault may strike nothing, because what it waits for depends on chance
 	whole   func(*faultRun)     // replaces the run
 	tuning  func(*cards.Config) // of the operator's machine
-	hosts   func(w *World) any  // replaces the provider's entry of the host
+	hosts   func(w *Lab) any    // replaces the provider's entry of the host
 }
 
 // faultRun is a case under way.
 type faultRun struct {
 	*faultCase
 	t       *testing.T
-	w       *World
+	w       *Lab
 	ws      *Workspace
 	cfg     Config
 	host    string

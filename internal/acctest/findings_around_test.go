@@ -15,10 +15,10 @@ func boardFindings() []findingCase {
 	part := func(number string) func() []labs.Host {
 		return func() []labs.Host { return bought(func(h *labs.Host) { h.Cards[0].PartNumber = number }) }
 	}
-	board := func(w *World) Config {
+	board := func(w *Lab) Config {
 		return w.burn(labs.Intel9, w.file("board.bin", spec(func(s *card.Spec) { s.PRS = "cx3pro-1_MCX354A_FCC.prs" })), nil)
 	}
-	sealed := content("sealed.bin", func(w *World) []byte {
+	sealed := content("sealed.bin", func(w *Lab) []byte {
 		data, err := synth.FS4(synth.TOCOptions{PSID: "MT_9000000008", NoTable: true})
 		if err != nil {
 			w.t.Fatal(err)
@@ -42,26 +42,26 @@ func aroundFindings() []findingCase {
 	const nas = labs.Xeon2zfs
 	bare := func() []labs.Host { return bought() }
 	both := labs.TwoHosts
-	on := func(host string) func(*World) Config {
-		return func(w *World) Config { return w.burn(host, w.Image(ImageVPI), nil) }
+	on := func(host string) func(*Lab) Config {
+		return func(w *Lab) Config { return w.burn(host, w.Image(ImageVPI), nil) }
 	}
 	return []findingCase{
 		{code: "HO012", at: "allow_management_path", hosts: bare, says: []string{"nas:/tank on /mnt/tank", "enp1s0", `allow_management_path = ["enp1s0"]`}, config: on(labs.Intel9),
-			prepare: func(w *World) {
+			prepare: func(w *Lab) {
 				w.Run(labs.Intel9, "ip addr add 198.51.100.2/24 dev enp1s0 && ip link set dev enp1s0 up")
 				w.Machine(labs.Intel9).FS.Put("/proc/mounts", "/dev/sda2 / ext4 rw 0 0\nnas:/tank /mnt/tank nfs4 rw,vers=4.2,addr=198.51.100.9 0 0\n", 0o444)
 			}},
 		{code: "HO013", at: "activation", hosts: both, says: []string{"NFS (clients connected: 1)"}, config: on(nas),
-			prepare: func(w *World) { w.Machine(nas).FS.Put("/proc/net/tcp", listening, 0o444) }},
-		{code: "HO014", at: "activation", hosts: both, says: []string{"tank", "resilver"}, config: on(nas), prepare: func(w *World) { truenas.SetScan(w.Machine(nas), truenas.ScanResilver) }},
-		{code: "HO015", hosts: both, says: []string{"OB LB"}, config: on(nas), prepare: func(w *World) { truenas.SetUPS(w.Machine(nas), "OB LB") }},
+			prepare: func(w *Lab) { w.Machine(nas).FS.Put("/proc/net/tcp", listening, 0o444) }},
+		{code: "HO014", at: "activation", hosts: both, says: []string{"tank", "resilver"}, config: on(nas), prepare: func(w *Lab) { truenas.SetScan(w.Machine(nas), truenas.ScanResilver) }},
+		{code: "HO015", hosts: both, says: []string{"OB LB"}, config: on(nas), prepare: func(w *Lab) { truenas.SetUPS(w.Machine(nas), "OB LB") }},
 		{code: "HO045", at: "card_id", hosts: bare, says: []string{"busy: mstflint -d 0000:01:00.0 -i /root/by-hand.bin b, pid ", "user root, since "}, config: on(labs.Intel9),
-			prepare: func(w *World) { w.byHand(labs.Intel9) }},
+			prepare: func(w *Lab) { w.byHand(labs.Intel9) }},
 		{code: "FW062", at: "card_id", hosts: bare, says: []string{"lspci is not installed", "apt install pciutils"}, config: on(labs.Intel9),
-			prepare: func(w *World) { w.Machine(labs.Intel9).FS.Drop("/usr/bin/lspci") }},
+			prepare: func(w *Lab) { w.Machine(labs.Intel9).FS.Drop("/usr/bin/lspci") }},
 		{code: "HO017", hosts: bare, says: []string{"journal is of version 2", "started by eve", "/jobs/20200101T000000Z-0000-01-00-0-ffff/settled"}, config: on(labs.Intel9),
-			prepare: func(w *World) { w.foreignJournal(labs.Intel9, "2") }},
-		{code: "HO016", at: "activation", hosts: bare, says: []string{"kubelet.service", "drain_commands"}, config: on(labs.Intel9), prepare: func(w *World) {
+			prepare: func(w *Lab) { w.foreignJournal(labs.Intel9, "2") }},
+		{code: "HO016", at: "activation", hosts: bare, says: []string{"kubelet.service", "drain_commands"}, config: on(labs.Intel9), prepare: func(w *Lab) {
 			w.Machine(labs.Intel9).FS.Put("/etc/systemd/system/kubelet.service", "[Unit]\nDescription=kubelet\n[Service]\nExecStart=/usr/bin/sleep 100000\n", 0o644)
 			w.Run(labs.Intel9, "systemctl daemon-reload && systemctl start kubelet.service")
 		}},
@@ -69,14 +69,14 @@ func aroundFindings() []findingCase {
 }
 
 // byHand lets somebody burn the card with the vendor's tool, for as long as the test runs.
-func (w *World) byHand(host string) {
+func (w *Lab) byHand(host string) {
 	m := w.Machine(host)
 	m.Faults.Trap("by-hand.bin", 1, labsim.ProgramFault{Hang: true})
 	m.Spawn(&labsim.Proc{Args: []string{"mstflint", "-d", "0000:01:00.0", "-i", "/root/by-hand.bin", "b"}, User: "root"})
 }
 
 // foreignJournal leaves a job that another version of the provider has begun.
-func (w *World) foreignJournal(host, version string) {
+func (w *Lab) foreignJournal(host, version string) {
 	dir, files := "/var/lib/terraform-provider-infiniband/jobs/20200101T000000Z-0000-01-00-0-ffff", w.Machine(host).FS
 	files.PutDir(dir, 0o700, 0, 0)
 	files.Put(dir+"/request", fmt.Sprintf("version=%s\njob=20200101T000000Z-0000-01-00-0-ffff\nkind=burn\npci=0000:01:00.0\noperator=eve\n", version), 0o600)

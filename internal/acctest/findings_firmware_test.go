@@ -13,18 +13,18 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-func fileCase(code, at string, source func(*World) string, says ...string) findingCase {
-	return findingCase{code: code, at: at, says: says, config: func(w *World) Config { return w.burn(labs.Intel9, source(w), nil) }}
+func fileCase(code, at string, source func(*Lab) string, says ...string) findingCase {
+	return findingCase{code: code, at: at, says: says, config: func(w *Lab) Config { return w.burn(labs.Intel9, source(w), nil) }}
 }
 
-func named(name string) func(*World) string { return func(w *World) string { return w.Image(name) } }
+func named(name string) func(*Lab) string { return func(w *Lab) string { return w.Image(name) } }
 
-func content(name string, data func(*World) []byte) func(*World) string {
-	return func(w *World) string { return w.file(name, data(w)) }
+func content(name string, data func(*Lab) []byte) func(*Lab) string {
+	return func(w *Lab) string { return w.file(name, data(w)) }
 }
 
 // fs5 is an image of the format that ConnectX-8 uses, as far as its first bytes go.
-func fs5(w *World) []byte {
+func fs5(w *Lab) []byte {
 	w.t.Helper()
 	data, err := synth.FS4(synth.TOCOptions{PSID: "MT_9000000008"})
 	if err != nil {
@@ -35,34 +35,34 @@ func fs5(w *World) []byte {
 }
 
 func imageFindings() []findingCase {
-	built := func(change func(*card.Spec)) func(*World) string {
-		return content("built.bin", func(*World) []byte { return spec(change) })
+	built := func(change func(*card.Spec)) func(*Lab) string {
+		return content("built.bin", func(*Lab) []byte { return spec(change) })
 	}
 	return []findingCase{
-		fileCase("FW001", "source", func(*World) string { return "/nowhere/fw.bin" }, "/nowhere/fw.bin", "no such file"),
+		fileCase("FW001", "source", func(*Lab) string { return "/nowhere/fw.bin" }, "/nowhere/fw.bin", "no such file"),
 		fileCase("FW002", "source", named(ImageShort), "truncated", fmt.Sprintf("0x%x", len(card.Truncated()))),
 		fileCase("FW003", "source", named(ImageCorrupt), "CRC"),
-		fileCase("FW004", "source", content("fw.zip", func(*World) []byte { return []byte("PK\x03\x04 and more") }), "zip archive", "Unpack"),
-		{code: "FW005", at: "sha256", says: []string{strings.Repeat("0", 64)}, config: func(w *World) Config {
+		fileCase("FW004", "source", content("fw.zip", func(*Lab) []byte { return []byte("PK\x03\x04 and more") }), "zip archive", "Unpack"),
+		{code: "FW005", at: "sha256", says: []string{strings.Repeat("0", 64)}, config: func(w *Lab) Config {
 			return w.burn(labs.Intel9, w.Image(ImageVPI), nil).With("infiniband_firmware_image.it", map[string]any{"sha256": strings.Repeat("0", 64)})
 		}},
 		{code: "FW006", at: "source", says: []string{"raw dump", "`ri`"},
 			// A small image that was burned once lies in the second slot.
-			prepare: func(w *World) { w.write(labs.Intel9, card.VPI()) },
-			config: func(w *World) Config {
+			prepare: func(w *Lab) { w.write(labs.Intel9, card.VPI()) },
+			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.file("dump.bin", w.Card(labs.Intel9).Flash.Dump()), nil)
 			}},
-		{code: "FW007", at: "image_id", hosts: func() []labs.Host { return bought() }, says: []string{"-nofs"}, config: func(w *World) Config {
+		{code: "FW007", at: "image_id", hosts: func() []labs.Host { return bought() }, says: []string{"-nofs"}, config: func(w *Lab) Config {
 			return w.burn(labs.Intel9, w.Image(ImageNoFS), nil)
 		}},
 		fileCase("FW009", "source", built(noPSID), "PSID"),
 		fileCase("FW010", "source", content("fs5.bin", fs5), "FS5"),
 		fileCase("FW011", "source", built(func(s *card.Spec) { s.HWIDs = []uint32{} }), "which chips"),
-		fileCase("FW012", "source", content("odd.bin", func(*World) []byte { return malformed() }), "0x"),
+		fileCase("FW012", "source", content("odd.bin", func(*Lab) []byte { return malformed() }), "0x"),
 		// A dump of a flash that was burned once at the factory and never again: the
 		// image in it is whole, and nothing but its length tells it from a file.
 		{code: "FW015", at: "source", hosts: func() []labs.Host { return vpi(image(spec(func(*card.Spec) {}))) }, says: []string{"may be a raw dump whose second slot is erased"},
-			config: func(w *World) Config {
+			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.file("padded.bin", w.Card(labs.Intel9).Flash.Dump()), map[string]any{"allow_psid_change": nil})
 			}},
 		fileCase("FW013", "", built(func(s *card.Spec) {
@@ -88,46 +88,46 @@ func matchFindings() []findingCase {
 	without := map[string]any{"allow_psid_change": nil}
 	return []findingCase{
 		{code: "FW008", at: "card_id", says: []string{"failsafe"}, hosts: func() []labs.Host { return bought(image(card.NonFailsafeVPI())) },
-			config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), nil) }},
+			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), nil) }},
 		{code: "FW020", at: "image_id", hosts: boughtHosts, says: []string{"ConnectX-3 Pro", "0x1f7", "0x1f5"},
-			config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageCX3), nil) }},
-		{code: "FW021", at: "image_id", hosts: boughtHosts, says: []string{"rev"}, config: func(w *World) Config {
+			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageCX3), nil) }},
+		{code: "FW021", at: "image_id", hosts: boughtHosts, says: []string{"rev"}, config: func(w *Lab) Config {
 			return w.burn(labs.Intel9, w.file("rev.bin", spec(func(s *card.Spec) { s.HWIDs = []uint32{0x101f7} })), nil)
 		}},
 		{code: "FW022", at: "card_id", hosts: boughtHosts, says: []string{"hw query"},
-			prepare: func(w *World) { w.mstflintSays(labs.Intel9, "hw query", "-E- Cannot open the device\n", 1) },
-			config:  func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
+			prepare: func(w *Lab) { w.mstflintSays(labs.Intel9, "hw query", "-E- Cannot open the device\n", 1) },
+			config:  func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
 		{code: "FW023", at: "allow_psid_change", hosts: boughtHosts, says: []string{card.PSIDEN, card.PSIDVPI, `allow_psid_change = { from = "` + card.PSIDEN + `", to = "` + card.PSIDVPI + `" }`},
-			config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), without) }},
+			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), without) }},
 		{code: "FW024", at: "allow_psid_change", hosts: boughtHosts, says: []string{`allow_psid_change.from is "` + card.PSIDOther, `from = "` + card.PSIDEN},
-			config: func(w *World) Config {
+			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.Image(ImageVPI), map[string]any{"allow_psid_change": map[string]any{"from": card.PSIDOther, "to": card.PSIDVPI}})
 			}},
 		{code: "FW025", at: "card_id", hosts: func() []labs.Host { return bought(image(spec(noPSID))) },
-			says: []string{"PSID"}, config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
+			says: []string{"PSID"}, config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
 		{code: "FW026", at: "allow_downgrade", says: []string{"2.42.5000", "2.36.5000", `allow_downgrade = { from = "2.42.5000", to = "2.36.5000" }`},
-			config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), without) }},
-		{code: "FW027", at: "allow_downgrade", says: []string{`allow_downgrade.from is "2.41.0001"`}, config: func(w *World) Config {
+			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), without) }},
+		{code: "FW027", at: "allow_downgrade", says: []string{`allow_downgrade.from is "2.41.0001"`}, config: func(w *Lab) Config {
 			return w.burn(labs.Intel9, w.Image(ImageOldVPI), map[string]any{"allow_downgrade": map[string]any{"from": "2.41.0001", "to": "2.36.5000"}})
 		}},
-		{code: "FW028", at: "allow_reinstall", says: []string{`allow_reinstall = "2.42.5000"`, "checksum"}, config: func(w *World) Config {
+		{code: "FW028", at: "allow_reinstall", says: []string{`allow_reinstall = "2.42.5000"`, "checksum"}, config: func(w *Lab) Config {
 			return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x4000 })), without)
 		}},
-		{code: "FW029", at: "allow_reinstall", says: []string{`allow_reinstall is "2.41.0001"`}, config: func(w *World) Config {
+		{code: "FW029", at: "allow_reinstall", says: []string{`allow_reinstall is "2.41.0001"`}, config: func(w *Lab) Config {
 			return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x4000 })), map[string]any{"allow_reinstall": "2.41.0001"})
 		}},
 		{code: "FW035", at: "allow_branch_change", hosts: oldBranch, says: []string{"2.1100.6630, of branch 0", "2.1202.1000, of branch 2", `allow_branch_change = { from = "2.1100.6630", to = "2.1202.1000" }`},
-			config: func(w *World) Config { return w.burn(labs.Intel9, w.file("branch.bin", otherBranch()), without) }},
-		{code: "FW036", at: "allow_branch_change", hosts: oldBranch, says: []string{`allow_branch_change.to is "2.1201.1000"`}, config: func(w *World) Config {
+			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.file("branch.bin", otherBranch()), without) }},
+		{code: "FW036", at: "allow_branch_change", hosts: oldBranch, says: []string{`allow_branch_change.to is "2.1201.1000"`}, config: func(w *Lab) Config {
 			return w.burn(labs.Intel9, w.file("branch.bin", otherBranch()), without).
 				With("infiniband_firmware.it", map[string]any{"allow_branch_change": map[string]any{"from": "2.1100.6630", "to": "2.1201.1000"}})
 		}},
 		{code: "FW031", at: "image_id", hosts: func() []labs.Host { return bought(image(oem())) }, says: []string{"HPE", "Mellanox"},
-			config: func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
+			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
 		{code: "FW032", hosts: func() []labs.Host {
 			return bought(image(spec(func(s *card.Spec) { s.Product, s.Version = "", [3]uint16{2, 40, 0} })))
 		},
-			says: []string{"product version"}, config: func(w *World) Config {
+			says: []string{"product version"}, config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.file("noproduct.bin", spec(func(s *card.Spec) { s.Product = "" })), without)
 			}},
 	}
@@ -148,29 +148,29 @@ func oem() []byte {
 }
 
 func cardFindings() []findingCase {
-	plain := func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }
-	older := func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), nil) }
+	plain := func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }
+	older := func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), nil) }
 	version := func(v string) func() []labs.Host {
 		return func() []labs.Host { return bought(func(h *labs.Host) { h.MstflintVersion = v }) }
 	}
 	cx9 := card.Chip{Name: "ConnectX-9", Family: "MT99999 Family [ConnectX-9]", HWID: 0x1f7, PCIDevice: 0x1fff, Recovery: 0x01f8}
 	return append(laterFindings(), []findingCase{
 		{code: "FW040", at: "card_id", hosts: func() []labs.Host { return bought(func(h *labs.Host) { h.Cards[0].Chip = cx9 }) }, says: []string{"15b3:1fff"}, config: plain, tolerate: true},
-		{code: "FW041", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"recovery"}, prepare: func(w *World) { w.brick(labs.Intel9) }, config: plain},
-		{code: "FW042", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"secure-fw"}, config: plain, prepare: func(w *World) {
+		{code: "FW041", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"recovery"}, prepare: func(w *Lab) { w.brick(labs.Intel9) }, config: plain},
+		{code: "FW042", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"secure-fw"}, config: plain, prepare: func(w *Lab) {
 			w.mstflintEdits(labs.Intel9, " q", func(s string) string { return s + "Security Attributes:   secure-fw\n" })
 		}},
-		{code: "FW043", at: "card_id", says: []string{"Bad CRC"}, config: older, prepare: func(w *World) {
+		{code: "FW043", at: "card_id", says: []string{"Bad CRC"}, config: older, prepare: func(w *Lab) {
 			w.mstflintSays(labs.Intel9, "0000:01:00.0 v", "-E- FW image verification failed: Bad CRC.. AN HCA DEVICE CAN NOT BOOT FROM THIS IMAGE.\n", 1)
 		}},
 		{code: "FW044", at: "card_id", says: []string{"Cannot open"}, config: older,
-			prepare: func(w *World) { w.mstflintSays(labs.Intel9, " q", "-E- Cannot open 0000:01:00.0\n", 1) }},
+			prepare: func(w *Lab) { w.mstflintSays(labs.Intel9, " q", "-E- Cannot open 0000:01:00.0\n", 1) }},
 		{code: "FW045", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"In flash: " + card.PSIDVPI, "Running: " + card.PSIDEN}, config: older,
-			prepare: func(w *World) { w.write(labs.Intel9, card.VPI()) }},
+			prepare: func(w *Lab) { w.write(labs.Intel9, card.VPI()) }},
 		{code: "FW046", at: "card_id", says: []string{"0x0000000000000000"}, config: older, hosts: func() []labs.Host {
 			return vpi(func(h *labs.Host) { h.Cards[0].GUIDs = [4]uint64{} })
 		}},
-		{code: "FW047", at: "card_id", says: []string{"blank"}, config: older, prepare: func(w *World) {
+		{code: "FW047", at: "card_id", says: []string{"blank"}, config: older, prepare: func(w *Lab) {
 			w.mstflintEdits(labs.Intel9, " q", blank)
 		}},
 		{code: "FW048", hosts: func() []labs.Host { return bought() }, says: []string{"0xffffffffffffffff"}, config: plain},
@@ -180,15 +180,15 @@ func cardFindings() []findingCase {
 		{code: "FW050", at: "card_id", hosts: func() []labs.Host { return bought(image(oem())) }, says: []string{"HPE"}, config: plain},
 		{code: "FW051", at: "card_id", hosts: version("none"), says: []string{"mstflint"}, config: plain},
 		{code: "FW052", at: "card_id", hosts: version("4.30.0"), says: []string{"4.30.0", "4.25"}, config: plain},
-		{code: "FW053", at: "card_id", says: []string{"virtual function"}, config: plain, prepare: func(w *World) {
+		{code: "FW053", at: "card_id", says: []string{"virtual function"}, config: plain, prepare: func(w *Lab) {
 			w.Machine(labs.Intel9).FS.Put("/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/physfn", "", 0o444)
 		}},
 		{code: "FW054", at: "card_id", says: []string{"function 1"}, config: plain,
 			hosts: func() []labs.Host { return bought(func(h *labs.Host) { h.Cards[0].BDF = "0000:01:00.1" }) }},
 		{code: "FW055", at: "card_id", says: []string{"none"}, config: plain, hosts: func() []labs.Host { return bought() },
-			prepare: func(w *World) { w.unbind(labs.Intel9) }},
+			prepare: func(w *Lab) { w.unbind(labs.Intel9) }},
 		{code: "FW056", at: "card_id", says: []string{"verif"}, config: older,
-			prepare: func(w *World) { w.mstflintSays(labs.Intel9, "0000:01:00.0 v", "", 139) }},
+			prepare: func(w *Lab) { w.mstflintSays(labs.Intel9, "0000:01:00.0 v", "", 139) }},
 		{code: "FW057", at: "card_id", hosts: version("4.29.0"), says: []string{"4.29.0"}, config: plain},
 	}...)
 }
@@ -200,7 +200,7 @@ func blank(s string) string {
 }
 
 // write burns an image past everything, as somebody else would.
-func (w *World) write(host string, data []byte) {
+func (w *Lab) write(host string, data []byte) {
 	w.t.Helper()
 	if err := w.Card(host).Write(data, func(int) error { return nil }); err != nil {
 		w.t.Fatal(err)
@@ -208,7 +208,7 @@ func (w *World) write(host string, data []byte) {
 }
 
 // unbind takes the drivers away from a host's cards.
-func (w *World) unbind(host string) {
+func (w *Lab) unbind(host string) {
 	w.t.Helper()
 	m := w.Machine(host)
 	for _, name := range []string{"ib_ipoib", "ib_umad", "mlx4_ib", "mlx4_en", "mlx4_core"} {
@@ -222,7 +222,7 @@ func (w *World) unbind(host string) {
 }
 
 // brick erases the flash of a host's card and restarts the host.
-func (w *World) brick(host string) {
+func (w *Lab) brick(host string) {
 	w.t.Helper()
 	for at := range uint32(card.FlashSize / card.SectorSize) {
 		if err := w.Card(host).Flash.Erase(at * card.SectorSize); err != nil {
@@ -233,35 +233,35 @@ func (w *World) brick(host string) {
 }
 
 func hostFindings() []findingCase {
-	older := func(w *World) Config {
+	older := func(w *Lab) Config {
 		return w.burn(labs.Intel9, w.Image(ImageOldVPI), map[string]any{"allow_psid_change": nil, "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
 	}
-	plain := func(w *World) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }
+	plain := func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }
 	host := func(change func(map[string]any)) func(map[string]any) {
 		return func(p map[string]any) { change(entry(p, labs.Intel9)) }
 	}
 	return []findingCase{
 		{code: "HO001", at: "allow_management_path", hosts: func() []labs.Host { return bought() }, says: []string{"enp1s0", `allow_management_path = ["enp1s0`}, config: plain,
-			prepare: func(w *World) { w.rides(labs.Intel9) }},
+			prepare: func(w *Lab) { w.rides(labs.Intel9) }},
 		{code: "HO002", at: "allow_management_path", hosts: func() []labs.Host { return bought() }, says: []string{"enp1s0"}, config: plain,
-			prepare: func(w *World) {
+			prepare: func(w *Lab) {
 				w.Run(labs.Intel9, "ip addr add 198.51.100.2/24 dev enp1s0 && ip link set dev enp1s0 up && ip route replace default via 198.51.100.1 dev enp1s0")
 			}},
-		{code: "HO003", says: []string{"integrity"}, config: older, prepare: func(w *World) {
+		{code: "HO003", says: []string{"integrity"}, config: older, prepare: func(w *Lab) {
 			w.Machine(labs.Intel9).FS.Put("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n", 0o644)
 		}},
-		{code: "HO004", moving: true, says: []string{"0000:01:00.0"}, hosts: func() []labs.Host { return vpi(anotherCard) }, prepare: func(w *World) { w.busy(labs.Intel9, older(w)) },
-			config: func(w *World) Config {
+		{code: "HO004", moving: true, says: []string{"0000:01:00.0"}, hosts: func() []labs.Host { return vpi(anotherCard) }, prepare: func(w *Lab) { w.busy(labs.Intel9, older(w)) },
+			config: func(w *Lab) Config {
 				return older(w).With("infiniband_firmware.it", map[string]any{"card_id": "intel9/0000:02:00.0"})
 			}},
-		{code: "HO006", says: []string{"MiB"}, config: older, prepare: func(w *World) {
+		{code: "HO006", says: []string{"MiB"}, config: older, prepare: func(w *Lab) {
 			if err := w.Machine(labs.Intel9).FS.SetQuota("/var", 4<<20); err != nil {
 				w.t.Fatal(err)
 			}
 		}},
 		{code: "HO007", at: "activation", says: []string{"reboot = { allowed = true }"}, config: older, provider: host(func(h map[string]any) { delete(h, "reboot") })},
 		{code: "HO008", says: []string{`mode = "observe"`}, config: older, provider: host(func(h map[string]any) { h["mode"] = "observe" })},
-		{code: "HO030", says: []string{"Two infiniband_firmware resources are for intel9/0000:01:00.0", "terraform state rm"}, config: func(w *World) Config {
+		{code: "HO030", says: []string{"Two infiniband_firmware resources are for intel9/0000:01:00.0", "terraform state rm"}, config: func(w *Lab) Config {
 			cfg := plain(w)
 			second := cfg[1].With(nil)
 			second.Name = "other"
@@ -269,17 +269,17 @@ func hostFindings() []findingCase {
 		}},
 		{code: "HO032", says: []string{"Hosts intel9 and nas of the provider are one machine", "terraform state rm"}, config: plain,
 			provider: func(p map[string]any) { alias(p, labs.Intel9, "nas") }, hosts: func() []labs.Host { return vpi(image(spec(func(s *card.Spec) { s.Version = [3]uint16{2, 36, 5000} }))) }},
-		{code: "HO031", says: []string{"does no harm"}, config: func(w *World) Config {
+		{code: "HO031", says: []string{"does no harm"}, config: func(w *Lab) Config {
 			second := w.adopt(labs.Intel9, nil)
 			second.Name = "other"
 			return Config{w.adopt(labs.Intel9, nil), second}
 		}},
-		{code: "HO009", says: []string{"subnet manager"}, config: older, prepare: func(w *World) {
+		{code: "HO009", says: []string{"subnet manager"}, config: older, prepare: func(w *Lab) {
 			drivers(w)
 			w.Manage(labs.Intel9, 1)
 		}},
-		{code: "HO010", says: []string{"flock"}, config: older, prepare: func(w *World) { w.Machine(labs.Intel9).Uninstall("/usr/bin/flock") }, tolerate: true},
-		{code: "HO011", at: "activation", says: []string{"restart"}, config: func(w *World) Config {
+		{code: "HO010", says: []string{"flock"}, config: older, prepare: func(w *Lab) { w.Machine(labs.Intel9).Uninstall("/usr/bin/flock") }, tolerate: true},
+		{code: "HO011", at: "activation", says: []string{"restart"}, config: func(w *Lab) Config {
 			return older(w).With("infiniband_firmware.it", map[string]any{"activation": nil})
 		}},
 		{code: "BK010", says: []string{"/dev/null/backups: not a directory", "set another backup_dir"}, config: older,
@@ -296,13 +296,13 @@ func entry(provider map[string]any, host string) map[string]any {
 }
 
 // rides makes the SSH sessions to a host use its card.
-func (w *World) rides(host string) {
+func (w *Lab) rides(host string) {
 	w.t.Helper()
 	w.edits(host, "/usr/sbin/ip", " get ", func(s string) string { return strings.ReplaceAll(s, "dev eno1", "dev enp1s0") })
 }
 
 // busy starts a burn that goes on until the test ends.
-func (w *World) busy(host string, cfg Config) {
+func (w *Lab) busy(host string, cfg Config) {
 	w.t.Helper()
 	m := w.Machine(host)
 	m.Faults.Set(labsim.FaultSpec{FlashSlow: 50 * time.Millisecond})
@@ -326,7 +326,7 @@ func (w *World) busy(host string, cfg Config) {
 }
 
 // await waits until a job of a host has reached a state.
-func (w *World) await(host, state string) {
+func (w *Lab) await(host, state string) {
 	w.t.Helper()
 	for range 2000 {
 		if bytes.Contains([]byte(w.states(host)), []byte(state)) {
@@ -338,7 +338,7 @@ func (w *World) await(host, state string) {
 }
 
 // states gives the states of all jobs of a host.
-func (w *World) states(host string) string {
+func (w *Lab) states(host string) string {
 	out, _ := w.Try(host, "cat /var/lib/terraform-provider-infiniband/jobs/*/states 2>/dev/null")
 	return out
 }

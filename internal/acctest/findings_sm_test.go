@@ -11,8 +11,8 @@ import (
 var everybody = map[string]any{"ipoib": true, "full": []any{"ALL"}}
 
 // partitioned is a subnet manager with partitions.
-func partitioned(partitions map[string]any) func(*World) Config {
-	return func(*World) Config { return sm(labs.Intel9, map[string]any{"partitions": partitions}) }
+func partitioned(partitions map[string]any) func(*Lab) Config {
+	return func(*Lab) Config { return sm(labs.Intel9, map[string]any{"partitions": partitions}) }
 }
 
 // partitionFindings are those of partitions, keys and files.
@@ -20,7 +20,7 @@ func partitionFindings() []findingCase {
 	const ubuntu = labs.Intel9
 	one, two := portGUID(ubuntu, 1), portGUID(ubuntu, 2)
 	files := func(code, path, text, at string, says ...string) findingCase {
-		return findingCase{code: code, at: at, says: says, config: func(*World) Config { return sm(ubuntu, nil) }, prepare: func(w *World) {
+		return findingCase{code: code, at: at, says: says, config: func(*Lab) Config { return sm(ubuntu, nil) }, prepare: func(w *Lab) {
 			drivers(w)
 			w.Put(ubuntu, path, text)
 		}}
@@ -38,7 +38,7 @@ func partitionFindings() []findingCase {
 		files("SM021", "/etc/opensm/opensm.conf", "sm_priority 3\n", "host", "sets sm_priority"),
 		files("SM022", "/etc/opensm/opensm.conf", "m_key 0x1234\n", "host", "sets m_key"),
 		files("SM024", "/etc/opensm/partitions.conf", "broken ;\n", "partitions", "/etc/opensm/partitions.conf", "drops the whole file"),
-		{code: "SM023", at: "partitions", says: []string{two}, prepare: drivers, config: func(*World) Config {
+		{code: "SM023", at: "partitions", says: []string{two}, prepare: drivers, config: func(*Lab) Config {
 			second := sm(ubuntu, map[string]any{"port_guid": two, "priority": 3, "partitions": map[string]any{"Default": everybody}})[0]
 			second.Name = "second"
 			return append(sm(ubuntu, nil), second)
@@ -47,18 +47,18 @@ func partitionFindings() []findingCase {
 }
 
 // prefixed is a subnet manager with a prefix of its own on a host's first port.
-func prefixed(w *World) Config {
+func prefixed(w *Lab) Config {
 	guid := fmt.Sprintf("0x%016x", w.Card(labs.Intel9).Ports[0].View().GUID)
 	return sm(labs.Intel9, map[string]any{"port_guid": guid, "subnet_prefix": "0xfec0000000000006"})
 }
 
 // drivers5 loads what drivers loads on a host with a ConnectX-4.
-func drivers5(w *World) { w.Run(labs.Intel9, "modprobe mlx5_ib && modprobe ib_umad") }
+func drivers5(w *Lab) { w.Run(labs.Intel9, "modprobe mlx5_ib && modprobe ib_umad") }
 
 // fabricFindings are those that the fabric or another host knows.
 func fabricFindings() []findingCase {
 	const ubuntu, nas = labs.Intel9, labs.Xeon2zfs
-	plain := func(*World) Config { return sm(ubuntu, nil) }
+	plain := func(*Lab) Config { return sm(ubuntu, nil) }
 	with := func(change func(ubuntu, nas *labs.Host)) func() []labs.Host {
 		return func() []labs.Host {
 			hosts := vpi()
@@ -66,7 +66,7 @@ func fabricFindings() []findingCase {
 			return hosts
 		}
 	}
-	byHand := func(w *World) {
+	byHand := func(w *Lab) {
 		drivers(w)
 		w.Install(ubuntu, "infiniband-diags")
 		w.Manage(nas, 9)
@@ -79,20 +79,20 @@ func fabricFindings() []findingCase {
 					delete(hosts, nas)
 				}
 			}},
-		{code: "SM028", only: "a program that fails", at: "priority", says: []string{"sminfo ended with status 255", "Run sminfo and saquery SMIR"}, config: plain, prepare: func(w *World) {
+		{code: "SM028", only: "a program that fails", at: "priority", says: []string{"sminfo ended with status 255", "Run sminfo and saquery SMIR"}, config: plain, prepare: func(w *Lab) {
 			byHand(w)
 			w.Machine(ubuntu).Faults.Trap("sminfo", 0, labsim.ProgramFault{Exit: true, Status: 255})
 		}},
 		{code: "SM019", at: "port_guid", says: []string{portGUID(ubuntu, 1), "intel9 0000:01:00.0 port 1 and on xeon2zfs"}, prepare: drivers, config: plain,
 			hosts: with(func(ubuntu, nas *labs.Host) { nas.Cards[0].GUIDs = ubuntu.Cards[0].GUIDs })},
-		{code: "SM020", at: "port_guid", says: []string{"opensm@" + portGUID(ubuntu, 1) + ".service does not run"}, config: plain, prepare: func(w *World) {
+		{code: "SM020", at: "port_guid", says: []string{"opensm@" + portGUID(ubuntu, 1) + ".service does not run"}, config: plain, prepare: func(w *Lab) {
 			drivers(w)
 			w.Manage(ubuntu, 1)
 		}},
 		{code: "SM026", only: "a ConnectX-4", at: "subnet_prefix", says: []string{"driver mlx5_core under Linux 6.8", "0xfec0000000000006"}, config: prefixed,
 			hosts: func() []labs.Host { return []labs.Host{labs.ConnectX4(ubuntu, "192.0.2.20", 0)} }, prepare: drivers5},
 		{code: "SM027", only: "a link at NDR", at: "host", says: []string{"intel9 0000:01:00.0 port 1", "packets above some 400 bytes"}, config: plain,
-			hosts: with(func(ubuntu, _ *labs.Host) { ubuntu.Cards[0].Link = labsim.NDR4X }), prepare: func(w *World) {
+			hosts: with(func(ubuntu, _ *labs.Host) { ubuntu.Cards[0].Link = labsim.NDR4X }), prepare: func(w *Lab) {
 				stranger(w)
 				w.AddAdapter(labsim.Adapter{Name: "ndr", Desc: "ndr mlx5_0", GUID: 0xe41d2d0300ca1200, SystemGUID: 0xe41d2d0300ca1200, Ports: 1, VendorID: 0x2c9, DeviceID: 0x1021, Link: labsim.NDR4X})
 				w.Disconnect(labsim.SwitchEnd(w.Switches()[0].Name, 1))

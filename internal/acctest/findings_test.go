@@ -18,9 +18,9 @@ import (
 type findingCase struct {
 	code     string
 	hosts    func() []labs.Host // default: the lab after the cross-flash
-	prepare  func(*World)
+	prepare  func(*Lab)
 	provider func(map[string]any) // changes the provider's configuration
-	config   func(*World) Config
+	config   func(*Lab) Config
 	at       string   // attribute path
 	says     []string // parts of summary and detail
 	phase    Phase    // default: plan
@@ -160,7 +160,7 @@ func (c findingCase) logged(t *testing.T, log string, diags Diags) {
 }
 
 // prints is the fingerprint of all hosts.
-func (w *World) prints() string {
+func (w *Lab) prints() string {
 	var b strings.Builder
 	for _, name := range w.Names() {
 		b.WriteString(w.Print(name))

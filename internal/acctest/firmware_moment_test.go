@@ -33,14 +33,14 @@ type momentCase struct {
 	name    string
 	hosts   []labs.Host
 	extra   map[string]any // arguments of the firmware
-	before  func(t *testing.T, w *World, ws *Workspace, cfg Config)
-	between func(t *testing.T, w *World, cfg Config)
+	before  func(t *testing.T, w *Lab, ws *Workspace, cfg Config)
+	between func(t *testing.T, w *Lab, cfg Config)
 	refused []string // what the apply says; nil: it converges
 }
 
 func momentCases() []momentCase {
 	host := labs.Intel9
-	older := func(t *testing.T, w *World, ws *Workspace, cfg Config) {
+	older := func(t *testing.T, w *Lab, ws *Workspace, cfg Config) {
 		t.Helper()
 		applied(t, ws, cfg.With(theFirmware, map[string]any{"timeout": nil}))
 		w.write(host, card.OldVPI())
@@ -49,45 +49,45 @@ func momentCases() []momentCase {
 	return []momentCase{
 		{
 			name: "burned by hand", hosts: bought(),
-			between: func(_ *testing.T, w *World, _ Config) {
+			between: func(_ *testing.T, w *Lab, _ Config) {
 				w.write(host, card.VPI())
 				w.Restart(host)
 			},
 		},
 		{
 			name: "applied by somebody else", hosts: bought(),
-			between: func(t *testing.T, w *World, cfg Config) {
+			between: func(t *testing.T, w *Lab, cfg Config) {
 				t.Helper()
 				applied(t, w.Workspace(), cfg)
 			},
 		},
 		{
 			name: "mended by hand", hosts: vpi()[:1], extra: map[string]any{"allow_psid_change": nil, "timeout": "50m"}, before: older,
-			between: func(_ *testing.T, w *World, _ Config) {
+			between: func(_ *testing.T, w *Lab, _ Config) {
 				w.write(host, card.VPI())
 				w.Restart(host)
 			},
 		},
 		{
 			name: "other firmware by hand", hosts: vpi()[:1], extra: map[string]any{"allow_psid_change": nil}, before: older,
-			between: func(_ *testing.T, w *World, _ Config) { w.write(host, card.EN()) },
+			between: func(_ *testing.T, w *Lab, _ Config) { w.write(host, card.EN()) },
 			refused: []string{"HO019", "2.36.5000 -> " + card.PSIDVPI + " 2.42.5000", card.PSIDEN, "Nothing was written", "Plan again"},
 		},
 		{
 			name: "restarted", hosts: bought(),
-			before: func(t *testing.T, _ *World, ws *Workspace, cfg Config) {
+			before: func(t *testing.T, _ *Lab, ws *Workspace, cfg Config) {
 				t.Helper()
 				applied(t, ws, cfg.With(theFirmware, map[string]any{"activation": nil}))
 			},
-			between: func(_ *testing.T, w *World, _ Config) { w.Restart(host) },
+			between: func(_ *testing.T, w *Lab, _ Config) { w.Restart(host) },
 		},
 		{
 			name: "image removed", hosts: bought(),
-			before: func(t *testing.T, _ *World, ws *Workspace, cfg Config) {
+			before: func(t *testing.T, _ *Lab, ws *Workspace, cfg Config) {
 				t.Helper()
 				applied(t, ws, cfg[:1])
 			},
-			between: func(_ *testing.T, w *World, _ Config) {
+			between: func(_ *testing.T, w *Lab, _ Config) {
 				w.Run(host, "rm -rf /var/lib/terraform-provider-infiniband/images")
 			},
 			refused: []string{"the image is not on the host"},

@@ -70,7 +70,7 @@ func TestFirmware_life_of_a_card(t *testing.T) {
 }
 
 // restores destroys what asks for its former firmware, and looks for it.
-func (w *World) restores(t *testing.T, ws *Workspace, cfg Config, host string) {
+func (w *Lab) restores(t *testing.T, ws *Workspace, cfg Config, host string) {
 	t.Helper()
 	applied(t, ws, cfg.With("infiniband_firmware."+host, map[string]any{"on_destroy": "restore"}))
 	said := applied(t, ws, nil)

@@ -19,7 +19,7 @@ import (
 )
 
 // twin is another card of the kind that a host has, delivered with VPI firmware.
-func twin(t *testing.T, w *World, host string) *labsim.Spare {
+func twin(t *testing.T, w *Lab, host string) *labsim.Spare {
 	t.Helper()
 	config := labs.Twin(w.described(host).Cards[0], 900)
 	config.GUIDs = [4]uint64{0xe41d2d0300e49000, 0xe41d2d0300e49001, 0xe41d2d0300e49002, 0xe41d2d0300e49003}
@@ -33,7 +33,7 @@ func twin(t *testing.T, w *World, host string) *labsim.Spare {
 const twinSerial = "MT1234X00900"
 
 // exchange puts the twin of a host's card into its place.
-func exchange(t *testing.T, w *World, host string) (old *labsim.Spare) {
+func exchange(t *testing.T, w *Lab, host string) (old *labsim.Spare) {
 	t.Helper()
 	old, err := w.Machine(host).Exchange(w.PCI(host), twin(t, w, host))
 	if err != nil {
@@ -44,7 +44,7 @@ func exchange(t *testing.T, w *World, host string) (old *labsim.Spare) {
 
 // writers is everything that writes to a card: what it has now, and changes of all.
 // id is the card_id.
-func writers(w *World, host string, id any) (now, changed Config) {
+func writers(w *Lab, host string, id any) (now, changed Config) {
 	now = Config{
 		{Type: "infiniband_firmware_image", Name: "now", Attrs: map[string]any{"host": host, "source": w.Image(ImageVPI)}},
 		{Type: "infiniband_firmware_image", Name: "old", Attrs: map[string]any{"host": host, "source": w.Image(ImageOldVPI)}},
@@ -465,8 +465,8 @@ func (b between) CheckPlan(context.Context, plancheck.CheckPlanRequest, *planche
 
 // identityFindings name in card_id which card is meant.
 func identityFindings() []findingCase {
-	older := func(token string) func(*World) Config {
-		return func(w *World) Config {
+	older := func(token string) func(*Lab) Config {
+		return func(w *Lab) Config {
 			return w.burn(labs.Intel9, w.Image(ImageOldVPI), map[string]any{"card_id": "intel9/0000:01:00.0/" + token})
 		}
 	}
@@ -475,7 +475,7 @@ func identityFindings() []findingCase {
 		{code: "FW080", at: "card_id", says: []string{twinSerial, "MT1234X0000"}, config: older(twinSerial)},
 		{code: "FW081", at: "card_id", hosts: func() []labs.Host { return vpi(nameless) }, says: []string{twinSerial, "lspci shows no serial number"}, config: older(twinSerial)},
 		{code: "FW082", at: "card_id", hosts: func() []labs.Host { return vpi(anotherCard) }, says: []string{"now at 0000:02:00.0", `pci_address = "0000:02:00.0"`}, config: older("MT1234X09999")},
-		{code: "FW083", at: "pci_address", hosts: func() []labs.Host { return bought(nameless) }, says: []string{"lspci shows no serial number"}, config: func(w *World) Config {
+		{code: "FW083", at: "pci_address", hosts: func() []labs.Host { return bought(nameless) }, says: []string{"lspci shows no serial number"}, config: func(w *Lab) Config {
 			return Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": labs.Intel9, "pci_address": w.PCI(labs.Intel9)}}}
 		}},
 	}

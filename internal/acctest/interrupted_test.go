@@ -13,12 +13,12 @@ import (
 )
 
 // burns counts what wrote to the flash of a host: firmware and GUIDs.
-func burns(w *World, host string) (images, guids int) { return w.Burns(host) }
+func burns(w *Lab, host string) (images, guids int) { return w.Burns(host) }
 
 // converged holds what must be true of a host after the main scenario, whatever
 // happened on the way: the right card, burned as often as was due and no more,
 // its old firmware in the backups, and nothing left to do.
-func converged(t *testing.T, w *World, ws *Workspace, cfg Config, host string) {
+func converged(t *testing.T, w *Lab, ws *Workspace, cfg Config, host string) {
 	t.Helper()
 	flash, running := w.Flash(host), w.Card(host).Running()
 	if flash.PSID != card.PSIDVPI || running.PSID != card.PSIDVPI || flash.Version != running.Version {
@@ -37,7 +37,7 @@ func converged(t *testing.T, w *World, ws *Workspace, cfg Config, host string) {
 }
 
 // backupHolds looks for a backup of a host's card with a PSID.
-func backupHolds(t *testing.T, w *World, host, psid string) {
+func backupHolds(t *testing.T, w *Lab, host, psid string) {
 	t.Helper()
 	found := 0
 	err := filepath.WalkDir(w.Backups, func(path string, d os.DirEntry, err error) error {
@@ -118,7 +118,7 @@ func TestInterrupted_connection_cut_at_every_command(t *testing.T) {
 }
 
 // once holds that firmware and GUIDs were written exactly once.
-func once(t *testing.T, w *World, host string) {
+func once(t *testing.T, w *Lab, host string) {
 	t.Helper()
 	if images, guids := burns(w, host); images != 1 || guids != 1 {
 		t.Errorf("%d firmware burns and %d GUID changes of %s, expected one of each", images, guids, host)

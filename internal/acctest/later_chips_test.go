@@ -14,7 +14,7 @@ import (
 )
 
 // later is a lab of one host with a ConnectX-4 or ConnectX-5.
-func later(t *testing.T, host labs.Host, change func(*labs.Host)) *World {
+func later(t *testing.T, host labs.Host, change func(*labs.Host)) *Lab {
 	t.Helper()
 	if change != nil {
 		change(&host)
@@ -25,7 +25,7 @@ func later(t *testing.T, host labs.Host, change func(*labs.Host)) *World {
 func cx4() labs.Host { return labs.ConnectX4("cx4", "192.0.2.30", 1) }
 
 // lately is the configuration that wants an image in the card, with no consent.
-func (w *World) lately(data []byte, extra map[string]any) Config {
+func (w *Lab) lately(data []byte, extra map[string]any) Config {
 	host := w.Names()[0]
 	return w.burn(host, w.file("fw.bin", data), nil).With("infiniband_firmware.it", map[string]any{"allow_psid_change": nil}).
 		With("infiniband_firmware.it", extra)
@@ -63,7 +63,7 @@ func TestLater_chips_are_updated(t *testing.T) {
 }
 
 // backups gives the files in backup_dir whose image the lab's own reader finds whole.
-func (w *World) backups(psid string) []string {
+func (w *Lab) backups(psid string) []string {
 	w.t.Helper()
 	var found []string
 	err := filepath.WalkDir(w.Backups, func(path string, d fs.DirEntry, err error) error {
@@ -281,7 +281,7 @@ func laterFindings() []findingCase {
 	one := func(change func(*labs.Host)) func() []labs.Host {
 		return func() []labs.Host { return changed([]labs.Host{cx4()}, []func(*labs.Host){change}) }
 	}
-	plain := func(w *World) Config { return w.lately(card.CX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), nil) }
+	plain := func(w *Lab) Config { return w.lately(card.CX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), nil) }
 	cx6 := card.Chip{Name: "ConnectX-6", Family: "MT28908 Family [ConnectX-6]", HWID: 0x20f, PCIDevice: 0x101b, Recovery: 0x020f, Format: card.FS4, Ports: 1}
 	image := func(version [3]uint16) []byte {
 		s := card.CX4Spec(card.PSIDCX5, version)
@@ -289,15 +289,15 @@ func laterFindings() []findingCase {
 		return card.BuildTOC(s)
 	}
 	return []findingCase{
-		{code: "FW030", at: "image_id", hosts: one(func(*labs.Host) {}), says: []string{"FS3", "FS2"}, config: func(w *World) Config { return w.lately(card.VPI(), nil) }},
+		{code: "FW030", at: "image_id", hosts: one(func(*labs.Host) {}), says: []string{"FS3", "FS2"}, config: func(w *Lab) Config { return w.lately(card.VPI(), nil) }},
 		{code: "FW059", at: "card_id", hosts: one(func(h *labs.Host) {
 			s := card.CX4Spec(card.PSIDCX4, [3]uint16{12, 28, 2006})
 			s.Signed, s.Flags = true, card.FlagControlled
 			h.Cards[0].Image = card.BuildTOC(s)
 		}), says: []string{"fw_ctrl", "`ri`"}, config: plain},
 		{code: "FW061", at: "card_id", hosts: one(func(h *labs.Host) { h.Cards[0].Chip, h.Cards[0].Image = cx6, image([3]uint16{20, 40, 1000}) }),
-			says: []string{"ConnectX-6"}, config: func(w *World) Config { return w.lately(image([3]uint16{20, 43, 8004}), nil) }},
-		{code: "GU014", at: "card_id", hosts: one(func(*labs.Host) {}), says: []string{"ConnectX-4", "-ocr"}, config: func(w *World) Config {
+			says: []string{"ConnectX-6"}, config: func(w *Lab) Config { return w.lately(image([3]uint16{20, 43, 8004}), nil) }},
+		{code: "GU014", at: "card_id", hosts: one(func(*labs.Host) {}), says: []string{"ConnectX-4", "-ocr"}, config: func(w *Lab) Config {
 			return w.guids("cx4", map[string]any{"base_mac": "ec:0d:9a:76:ea:f0"})
 		}},
 	}

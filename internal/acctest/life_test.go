@@ -9,7 +9,7 @@ import (
 )
 
 // ids are what the resources of a host are imported by.
-func (w *World) ids(host string) map[string]string {
+func (w *Lab) ids(host string) map[string]string {
 	cardID := host + "/" + w.PCI(host)
 	port := 1
 	if host == labs.Xeon2zfs {

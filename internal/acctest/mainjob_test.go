@@ -64,7 +64,7 @@ func TestMainJob(t *testing.T) {
 }
 
 // crossFlash is all that one host needs; the first has the subnet manager.
-func (w *World) crossFlash(host string, i int) Config {
+func (w *Lab) crossFlash(host string, i int) Config {
 	card, guids := "infiniband_card."+host, "infiniband_guids."+host
 	cfg := Config{
 		{Type: "infiniband_card", Name: host, Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}},

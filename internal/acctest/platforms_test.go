@@ -42,17 +42,17 @@ func connectX2() labsim.CardConfig {
 	return labsim.WithoutFlash("0000:01:00.0", m, [3]uint16{2, 9, 1000}, "MT_9080120009", [4]uint64{0x0002c9030009e000, 0x0002c9030009e001, 0x0002c9030009e002, 0x0002c9030009e003})
 }
 
-func onPort(kind string, attrs map[string]any) func(*World) Config {
+func onPort(kind string, attrs map[string]any) func(*Lab) Config {
 	all := map[string]any{"host": theHost, "port_guid": thePort}
 	if kind == "infiniband_ipoib_interface" {
 		all["addresses"] = []any{"172.16.0.20/24"}
 	}
-	return func(*World) Config { return Config{Resource{Type: kind, Name: "it", Attrs: all}.With(attrs)} }
+	return func(*Lab) Config { return Config{Resource{Type: kind, Name: "it", Attrs: all}.With(attrs)} }
 }
 
-func onCard(kind string, attrs map[string]any) func(*World) Config {
+func onCard(kind string, attrs map[string]any) func(*Lab) Config {
 	all := map[string]any{"card_id": theHost + "/0000:01:00.0"}
-	return func(*World) Config { return Config{Resource{Type: kind, Name: "it", Attrs: all}.With(attrs)} }
+	return func(*Lab) Config { return Config{Resource{Type: kind, Name: "it", Attrs: all}.With(attrs)} }
 }
 
 // platformFindings make each finding of the platforms appear.
@@ -61,11 +61,11 @@ func platformFindings() []findingCase {
 	return []findingCase{
 		{code: "PF001", hosts: oneHost(labsim.RHEL10, ""), config: opensm, says: []string{"built without mlx4", "ConnectX-4 or later"}},
 		{code: "PF002", hosts: oneHost(labsim.Debian12, "6.1.0-28-cloud-amd64"), config: onPort("infiniband_ipoib_interface", nil), says: []string{"hold no ib_ipoib", "linux-image-amd64"}},
-		{code: "PF003", hosts: func() []labs.Host { return bought(func(h *labs.Host) { h.Modules = false }) }, config: func(*World) Config { return sm(labs.Intel9, nil) },
+		{code: "PF003", hosts: func() []labs.Host { return bought(func(h *labs.Host) { h.Modules = false }) }, config: func(*Lab) Config { return sm(labs.Intel9, nil) },
 			says: []string{"Host intel9: linux-modules-extra-6.8.0-49-generic will be installed", "no ib_umad"}},
 		{code: "PF004", hosts: oneHost(labsim.Arch, ""), config: onPort("infiniband_ipoib_interface", nil), says: []string{"6.12.57-1-lts", "Restart the host"},
-			prepare: func(w *World) { w.Machine(theHost).FS.Drop("/usr/lib/modules/6.12.57-1-lts") }},
-		{code: "FW058", hosts: oneHost(labsim.RHEL10, ""), at: "card_id", says: []string{"built without mlx4"}, config: func(w *World) Config { return w.burn(theHost, w.Image(ImageVPI), nil) }},
+			prepare: func(w *Lab) { w.Machine(theHost).FS.Drop("/usr/lib/modules/6.12.57-1-lts") }},
+		{code: "FW058", hosts: oneHost(labsim.RHEL10, ""), at: "card_id", says: []string{"built without mlx4"}, config: func(w *Lab) Config { return w.burn(theHost, w.Image(ImageVPI), nil) }},
 		{code: "LT005", hosts: oneHost(labsim.Debian12, "", mthcaCard()), at: "card_id", says: []string{"InfiniHost III Ex (MT25208) uses ib_mthca"},
 			config: onCard("infiniband_link_type", map[string]any{"ports": map[string]any{"1": "ib"}})},
 	}
@@ -77,15 +77,15 @@ func TestPlatforms_refuse_what_they_cannot_do(t *testing.T) {
 	t.Parallel()
 	opensm, ipoib := onPort("infiniband_opensm", nil), onPort("infiniband_ipoib_interface", nil)
 	guids := onCard("infiniband_guids", map[string]any{"base_mac": "e4:1d:2d:e4:4e:d0"})
-	burn := func(w *World) Config { return w.burn(theHost, w.Image(ImageVPI), nil) }
-	openSUSE := func(w *World) {
+	burn := func(w *Lab) Config { return w.burn(theHost, w.Image(ImageVPI), nil) }
+	openSUSE := func(w *Lab) {
 		w.Machine(theHost).FS.Put("/etc/os-release", "ID=opensuse-leap\nID_LIKE=\"suse opensuse\"\nVERSION_ID=16.0\nPRETTY_NAME=\"openSUSE Leap 16.0\"\n", 0o644)
 	}
 	for _, c := range []struct {
 		name    string
 		hosts   func() []labs.Host
-		prepare func(*World)
-		config  func(*World) Config
+		prepare func(*Lab)
+		config  func(*Lab) Config
 		code    string // "" for an error without a code
 		says    []string
 	}{
@@ -146,7 +146,7 @@ func TestPlatforms_refuse_what_they_cannot_do(t *testing.T) {
 }
 
 // freeBSD makes a host answer as one without Linux's /proc.
-func freeBSD(w *World) {
+func freeBSD(w *Lab) {
 	m := w.Machine(theHost)
 	m.FS.Drop("/proc/sys/kernel/osrelease")
 	w.tool(theHost, "/usr/bin/uname", func(_ context.Context, p *labsim.Proc, _ labsim.Program) int {

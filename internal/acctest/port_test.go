@@ -10,43 +10,43 @@ import (
 )
 
 // port is a configuration of port 1 of the Ubuntu host.
-func (w *World) port(attrs map[string]any) Config {
+func (w *Lab) port(attrs map[string]any) Config {
 	all := map[string]any{"card_id": labs.Intel9 + "/" + w.PCI(labs.Intel9), "port": 1}
 	return Config{Resource{Type: "infiniband_port", Name: "it", Attrs: all}.With(attrs)}
 }
 
 func portFindings() []findingCase {
 	const ubuntu = labs.Intel9
-	wants := func(attrs map[string]any) func(*World) Config {
-		return func(w *World) Config { return w.port(attrs) }
+	wants := func(attrs map[string]any) func(*Lab) Config {
+		return func(w *Lab) Config { return w.port(attrs) }
 	}
-	diags := func(w *World) {
+	diags := func(w *Lab) {
 		drivers(w)
 		w.Install(ubuntu, "infiniband-diags")
 	}
 	off := map[string]any{"enabled": false}
 	return []findingCase{
-		{code: "PO001", only: "TrueNAS", at: "card_id", says: []string{"TrueNAS", "ibportstate"}, prepare: drivers, config: func(w *World) Config {
+		{code: "PO001", only: "TrueNAS", at: "card_id", says: []string{"TrueNAS", "ibportstate"}, prepare: drivers, config: func(w *Lab) Config {
 			return w.port(map[string]any{"card_id": labs.Xeon2zfs + "/" + w.PCI(labs.Xeon2zfs)})
 		}},
-		{code: "PO002", at: "port", says: []string{"no RDMA port at all"}, config: wants(nil), prepare: func(w *World) { w.unbind(ubuntu) }},
+		{code: "PO002", at: "port", says: []string{"no RDMA port at all"}, config: wants(nil), prepare: func(w *Lab) { w.unbind(ubuntu) }},
 		{code: "PO003", at: "port", says: []string{"infiniband_link_type"}, config: wants(nil), prepare: ethernet},
-		{code: "PO004", only: "IPoIB interfaces beside a fabric", at: "allow_management_path", says: []string{"The default route of intel9 goes over ibp1s0", `allow_management_path = ["ibp1s0"]`}, config: wants(off), prepare: func(w *World) {
+		{code: "PO004", only: "IPoIB interfaces beside a fabric", at: "allow_management_path", says: []string{"The default route of intel9 goes over ibp1s0", `allow_management_path = ["ibp1s0"]`}, config: wants(off), prepare: func(w *Lab) {
 			diags(w)
 			w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up && ip route replace default via 198.51.100.1 dev ibp1s0")
 		}},
-		{code: "PO005", at: "port", says: []string{"port 1"}, config: wants(off), prepare: func(w *World) {
+		{code: "PO005", at: "port", says: []string{"port 1"}, config: wants(off), prepare: func(w *Lab) {
 			diags(w)
 			w.Install(ubuntu, "opensm")
 		}},
 		{code: "PO006", at: "speeds", says: []string{"HDR"}, prepare: diags, config: wants(map[string]any{"speeds": []any{"SDR", "HDR"}})},
 		{code: "PO007", only: "a host without infiniband-diags", says: []string{"infiniband-diags"}, prepare: drivers, config: wants(nil)},
 		{code: "PO008", says: []string{"LinkUp"}, prepare: diags, config: wants(off)},
-		{code: "PO009", at: "port", says: []string{"/usr/local/sbin/terraform-infiniband-port"}, config: wants(nil), prepare: func(w *World) {
+		{code: "PO009", at: "port", says: []string{"/usr/local/sbin/terraform-infiniband-port"}, config: wants(nil), prepare: func(w *Lab) {
 			diags(w)
 			w.Put(ubuntu, "/usr/local/sbin/terraform-infiniband-port", "#!/bin/sh\n# mine\n")
 		}},
-		{code: "PO010", at: "port", says: []string{"not InfiniBand yet"}, prepare: ethernet, config: func(w *World) Config {
+		{code: "PO010", at: "port", says: []string{"not InfiniBand yet"}, prepare: ethernet, config: func(w *Lab) Config {
 			it := w.port(nil)[0]
 			it.After = []string{"infiniband_link_type.it"}
 			return append(w.types(ubuntu, "ib", "ib"), it)
@@ -55,7 +55,7 @@ func portFindings() []findingCase {
 }
 
 // physical is the physical state of port 1 of the Ubuntu host, from the kernel.
-func (w *World) physical() string {
+func (w *Lab) physical() string {
 	return strings.TrimSpace(w.Run(labs.Intel9, "cat /sys/bus/pci/devices/0000:01:00.0/infiniband/*/ports/1/phys_state"))
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // cardOnly is the part of the main scenario that writes to the card.
-func (w *World) cardOnly(host string) Config {
+func (w *Lab) cardOnly(host string) Config {
 	return w.CrossFlash(host).Without("infiniband_opensm."+host, "infiniband_ipoib_interface."+host)
 }
 
@@ -62,7 +62,7 @@ func TestInterrupted_power_cut_at_flash_operations(t *testing.T) {
 }
 
 // up waits until a host has booted.
-func (w *World) up(host string) {
+func (w *Lab) up(host string) {
 	w.t.Helper()
 	for range 1000 {
 		if w.Machine(host).Up() {
@@ -153,7 +153,7 @@ func TestInterrupted_provider_killed(t *testing.T) {
 }
 
 // running waits until mstflint runs on a host with a last argument.
-func (w *World) running(host, last string) {
+func (w *Lab) running(host, last string) {
 	w.t.Helper()
 	for range 4000 {
 		for _, p := range w.Machine(host).Processes() {

@@ -11,7 +11,7 @@ import (
 
 // fleet gives every host of a fleet the seven kinds, all alike: the case in
 // which anything that is said of pairs of hosts grows with their square.
-func (w *World) fleet(hosts int) Config {
+func (w *Lab) fleet(hosts int) Config {
 	var cfg Config
 	for i := range hosts {
 		host := fmt.Sprintf("host%04d", i)
@@ -72,7 +72,7 @@ func TestScale_plan_is_linear(t *testing.T) {
 	}
 }
 
-func (w *World) fleetTrips() (sum trips) {
+func (w *Lab) fleetTrips() (sum trips) {
 	for _, m := range w.Machines() {
 		c := m.Counters()
 		sum = trips{sum.connections + c.Connections, sum.commands + c.Sessions, sum.transfers + c.SFTP}

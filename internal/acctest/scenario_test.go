@@ -99,7 +99,7 @@ func crossFlashed() []statecheck.StateCheck {
 }
 
 // works asks the lab itself whether the main job is done.
-func (w *World) works() error {
+func (w *Lab) works() error {
 	for _, host := range []string{labs.Intel9, labs.Xeon2zfs} {
 		node := NodeGUID(host)
 		flash, running := w.Flash(host), w.Card(host).Running()
@@ -130,7 +130,7 @@ func (w *World) works() error {
 }
 
 // drift is what somebody does on the hosts without telling anybody.
-func (w *World) drift() {
+func (w *Lab) drift() {
 	w.t.Helper()
 	w.Run(labs.Xeon2zfs, "ip link set dev ibs4d1 mtu 1500")
 	w.Run(labs.Intel9, "systemctl stop 'opensm@0xe41d2d0300e44ed1.service'")
@@ -139,7 +139,7 @@ func (w *World) drift() {
 
 // leftAsItIs holds that a destroy took away what was configured on the hosts and
 // left the cards alone.
-func (w *World) leftAsItIs() error {
+func (w *Lab) leftAsItIs() error {
 	for _, host := range []string{labs.Intel9, labs.Xeon2zfs} {
 		if flash := w.Flash(host); flash.PSID != card.PSIDVPI || flash.GUIDs[0] != NodeGUID(host) {
 			return fmt.Errorf("%s: the card has %s and node GUID %x", host, flash.PSID, flash.GUIDs[0])

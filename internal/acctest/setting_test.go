@@ -44,7 +44,7 @@ func vpi(changes ...func(*labs.Host)) []labs.Host {
 // noFlash hides the tools that read the flash of real hosts: what is asked of a
 // fabric is not asked of flash, and mstflint takes a second for each look through
 // emulated registers.
-func (w *World) noFlash() {
+func (w *Lab) noFlash() {
 	w.t.Helper()
 	for _, name := range w.Names() {
 		w.Run(name, "chmod a-x /usr/bin/mstflint /usr/bin/mstconfig")
@@ -53,7 +53,7 @@ func (w *World) noFlash() {
 }
 
 // drivers loads the InfiniBand drivers of all hosts.
-func drivers(w *World) {
+func drivers(w *Lab) {
 	w.t.Helper()
 	if w.testbed != nil {
 		w.noFlash() // real hosts have the drivers in the kernel
@@ -95,7 +95,7 @@ func anotherCard(h *labs.Host) {
 }
 
 // file writes a file for the operator and gives its path.
-func (w *World) file(name string, data []byte) string {
+func (w *Lab) file(name string, data []byte) string {
 	w.t.Helper()
 	path := filepath.Join(w.t.TempDir(), name)
 	if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -106,7 +106,7 @@ func (w *World) file(name string, data []byte) string {
 
 // burn is the configuration that wants an image in a card of a host, with
 // consent to the cross-flash of the main scenario.
-func (w *World) burn(host, source string, extra map[string]any) Config {
+func (w *Lab) burn(host, source string, extra map[string]any) Config {
 	attrs := map[string]any{
 		"card_id": host + "/" + w.PCI(host), "image_id": To("infiniband_firmware_image.it", "id"), "activation": "reboot", "allow_psid_change": Consent(),
 	}
@@ -116,12 +116,12 @@ func (w *World) burn(host, source string, extra map[string]any) Config {
 	}
 }
 
-func (w *World) guids(host string, attrs map[string]any) Config {
+func (w *Lab) guids(host string, attrs map[string]any) Config {
 	all := map[string]any{"card_id": host + "/" + w.PCI(host), "activation": "reboot"}
 	return Config{Resource{Type: "infiniband_guids", Name: "it", Attrs: all}.With(attrs)}
 }
 
-func (w *World) types(host, one, two string) Config {
+func (w *Lab) types(host, one, two string) Config {
 	return Config{{Type: "infiniband_link_type", Name: "it", Attrs: map[string]any{
 		"card_id": host + "/" + w.PCI(host), "ports": map[string]any{"1": one, "2": two},
 	}}}
@@ -143,7 +143,7 @@ func ipoib(host string, attrs map[string]any) Config {
 }
 
 // tool replaces a program of a host: it is given the former one.
-func (w *World) tool(host, file string, replace func(ctx context.Context, p *labsim.Proc, former labsim.Program) int) {
+func (w *Lab) tool(host, file string, replace func(ctx context.Context, p *labsim.Proc, former labsim.Program) int) {
 	w.t.Helper()
 	m := w.Machine(host)
 	info, err := m.FS.Stat(vfs.Root, file, true)
@@ -161,7 +161,7 @@ const mstflint = "/usr/bin/mstflint"
 
 // mstflintSays replaces what mstflint does for calls whose arguments end in
 // words: it prints text and ends with a status.
-func (w *World) mstflintSays(host, words, text string, status int) {
+func (w *Lab) mstflintSays(host, words, text string, status int) {
 	w.tool(host, mstflint, func(ctx context.Context, p *labsim.Proc, former labsim.Program) int {
 		if !strings.HasSuffix(strings.Join(p.Args, " "), words) {
 			return former(ctx, p)
@@ -172,13 +172,13 @@ func (w *World) mstflintSays(host, words, text string, status int) {
 }
 
 // mstflintEdits changes what mstflint prints for calls whose arguments end in words.
-func (w *World) mstflintEdits(host, words string, edit func(string) string) {
+func (w *Lab) mstflintEdits(host, words string, edit func(string) string) {
 	w.edits(host, mstflint, words+"$", edit)
 }
 
 // edits changes what a program prints for calls whose arguments hold words; a
 // "$" behind them means that the arguments end there.
-func (w *World) edits(host, file, words string, edit func(string) string) {
+func (w *Lab) edits(host, file, words string, edit func(string) string) {
 	words, atEnd := strings.CutSuffix(words, "$")
 	w.tool(host, file, func(ctx context.Context, p *labsim.Proc, former labsim.Program) int {
 		args := strings.Join(p.Args, " ")

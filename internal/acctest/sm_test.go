@@ -30,7 +30,7 @@ func smOptions(extra map[string]any) Config {
 	return sm(labs.Intel9, all)
 }
 
-func (w *World) mainPID(host, unit string) string {
+func (w *Lab) mainPID(host, unit string) string {
 	w.t.Helper()
 	return strings.TrimSpace(w.Run(host, "systemctl show -p MainPID --value "+unit))
 }
@@ -107,7 +107,7 @@ func TestSM_life(t *testing.T) {
 }
 
 // inForce holds the P_Key tables of both hosts' first ports.
-func (w *World) inForce(intel9, xeon2zfs string) {
+func (w *Lab) inForce(intel9, xeon2zfs string) {
 	w.t.Helper()
 	for host, want := range map[string]string{labs.Intel9: intel9, labs.Xeon2zfs: xeon2zfs} {
 		if table := w.pkeys(host); table != want {
@@ -117,7 +117,7 @@ func (w *World) inForce(intel9, xeon2zfs string) {
 }
 
 // pkeys is the P_Key table of a host's first port, with blanks around each.
-func (w *World) pkeys(host string) string {
+func (w *Lab) pkeys(host string) string {
 	w.t.Helper()
 	table := " "
 	if w.testbed != nil {

@@ -26,7 +26,7 @@ var stackNames = map[labsim.Stack]string{
 
 // stackWorld is a host whose stack configures an IPoIB interface, and its operator.
 type stackWorld struct {
-	*World
+	*Lab
 	t     *testing.T
 	stack labsim.Stack
 	ws    *Workspace
@@ -58,7 +58,7 @@ func TestStacks(t *testing.T) {
 				t.Parallel()
 				h := labs.Server(theHost, system, "192.0.2.20", 0)
 				h.Stack, h.Cmdline = stack, "mlx4_core.port_type_array=1,1"
-				w := &stackWorld{World: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: stack, built: built(), system: system}
+				w := &stackWorld{Lab: Start(t, Options{Hosts: []labs.Host{h}}), t: t, stack: stack, built: built(), system: system}
 				w.ws = w.workspace(nil, 0)
 				w.fabric()
 				w.life()
@@ -262,7 +262,7 @@ func (w *stackWorld) killed(cfg Config) {
 	} {
 		applied(w.t, w.ws, cfg)
 		w.over(20, 0)
-		o := newOperator(w.t, w.World, cfg.With(ipoibAddress, map[string]any{"allow_management_path": []any{w.name()}}), w.built)
+		o := newOperator(w.t, w.Lab, cfg.With(ipoibAddress, map[string]any{"allow_management_path": []any{w.name()}}), w.built)
 		o.says(0, "apply", "-auto-approve")
 		o.write("main.tf", Required+HCL(w.Provider(), w.cutting(cfg)))
 		cmd, out := o.command("apply", "-auto-approve")

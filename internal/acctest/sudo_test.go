@@ -21,7 +21,7 @@ func asks(hosts ...labs.Host) []labs.Host {
 }
 
 // answering is the workspace of an operator who knows that password.
-func (w *World) answering() *Workspace {
+func (w *Lab) answering() *Workspace {
 	config := w.Provider()
 	config["ssh"].(map[string]any)["sudo_password"] = sudoWord
 	ws := NewWorkspace(InProcess, config)
@@ -65,7 +65,7 @@ func TestSudoPassword_on_Debian(t *testing.T) {
 }
 
 // secretless holds that the password is in no file of the provider, here or on a host.
-func secretless(t *testing.T, w *World, host string) {
+func secretless(t *testing.T, w *Lab, host string) {
 	t.Helper()
 	out := w.Run(host, `for f in $(find /var/lib/terraform-provider-infiniband -type f); do grep -l s3cr "$f"; done; true`)
 	if strings.TrimSpace(out) != "" {

@@ -172,7 +172,7 @@ func TestSymptoms_of_a_pair(t *testing.T) {
 // What a fabric shows of links that are slow, and without a subnet manager.
 func TestSymptoms_of_a_fabric(t *testing.T) {
 	t.Parallel()
-	look := func(t *testing.T, w *World) string {
+	look := func(t *testing.T, w *Lab) string {
 		t.Helper()
 		v, diags, err := w.Workspace().Data(context.Background(), "infiniband_fabric", map[string]any{"host": labs.Intel9})
 		if err != nil || diags.HasError() {

@@ -14,23 +14,23 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/network"
 )
 
-// Testbed is what worlds stand on instead of the simulated lab. The same scenarios
+// Testbed is what labs stand on instead of the simulated lab. The same scenarios
 // run on both; one that bends the simulation itself, say replaces
 // a program by a liar, is skipped where the programs are real, and says so.
 type Testbed interface {
-	// Lend takes hosts for one world, with the cards that they describe. It says
+	// Lend takes hosts for one lab, with the cards that they describe. It says
 	// what of the description the testbed cannot give, or gives the loan.
 	Lend(hosts []labs.Host) (loan Loan, cannot string, err error)
 }
 
-// Loan is the hosts of one world.
+// Loan is the hosts of one lab.
 type Loan interface {
 	KeyFile() string
 	KnownHostsFile() string
 	// Address is where a host's SSH server listens, and who may log in.
 	Address(host string) (ip string, port int, user string)
 	Card(host, bdf string) *card.Card
-	// Boots counts how often a host was started since it has been the world's.
+	// Boots counts how often a host was started since it has been the lab's.
 	Boots(host string) int
 	// Restart takes the power away and gives it back.
 	Restart(host string) error
@@ -51,14 +51,14 @@ type Loan interface {
 	Sever(host string, severed bool) error
 	// Unplug takes the cable out of a port of a host's first card.
 	Unplug(host string, port int) error
-	// Release ends the world.
+	// Release ends the lab.
 	Release()
 }
 
 // theTestbed is nil for the simulated lab.
 var theTestbed Testbed
 
-// UseTestbed makes worlds stand on the testbed, for the whole process. It is
+// UseTestbed makes labs stand on the testbed, for the whole process. It is
 // called before any test, and before any image is built.
 func UseTestbed(t Testbed) {
 	theTestbed = t
@@ -66,8 +66,8 @@ func UseTestbed(t Testbed) {
 	card.SmallImages()
 }
 
-// stand makes a world on the testbed.
-func (w *World) stand(hosts []labs.Host) {
+// stand takes the hosts from the testbed.
+func (w *Lab) stand(hosts []labs.Host) {
 	w.t.Helper()
 	loan, cannot, err := theTestbed.Lend(hosts)
 	switch {
@@ -85,7 +85,7 @@ func (w *World) stand(hosts []labs.Host) {
 }
 
 // simulated ends a test that asks a real host for what only a simulated one has.
-func (w *World) simulated(what string) {
+func (w *Lab) simulated(what string) {
 	w.t.Helper()
 	if w.testbed != nil {
 		w.t.Skip("only in the simulated lab: the scenario " + what)
@@ -93,14 +93,14 @@ func (w *World) simulated(what string) {
 }
 
 // Machine is a host as the simulated lab holds it.
-func (w *World) Machine(host string) *labsim.Machine {
+func (w *Lab) Machine(host string) *labsim.Machine {
 	w.t.Helper()
 	w.simulated("reaches into a simulated host")
 	return w.Lab.Machine(host)
 }
 
 // Machines are all of them.
-func (w *World) Machines() []*labsim.Machine {
+func (w *Lab) Machines() []*labsim.Machine {
 	w.t.Helper()
 	w.simulated("reaches into simulated hosts")
 	return w.Lab.Machines()
@@ -109,19 +109,19 @@ func (w *World) Machines() []*labsim.Machine {
 // Manage starts a subnet manager that is not the provider's on the first port of
 // a host: in the simulated lab nobody's, otherwise a real opensm. It waits until
 // the fabric has a master.
-func (w *World) Manage(host string, priority int) {
+func (w *Lab) Manage(host string, priority int) {
 	w.t.Helper()
 	if w.testbed == nil {
 		w.AddSM(&labsim.SM{Port: w.Card(host).Ports[0], Priority: priority})
 		return
 	}
-	// As a service of its own, which ends with the world.
+	// As a service of its own, which ends with the lab.
 	w.Run(host, fmt.Sprintf("systemd-run --quiet --unit opensm-by-hand opensm -g $(ibstat -p | head -n 1) -p %d -f /var/log/opensm-by-hand.log\n"+
 		"for i in $(seq 300); do sminfo -D 0 2>/dev/null | grep -qE '(MASTER|STANDBY)' && exit; sleep 0.1; done; exit 1", priority))
 }
 
 // Put writes a file on a host.
-func (w *World) Put(host, path, text string) {
+func (w *Lab) Put(host, path, text string) {
 	w.t.Helper()
 	if w.testbed == nil {
 		w.Machine(host).FS.Put(path, text, 0o644)
@@ -131,7 +131,7 @@ func (w *World) Put(host, path, text string) {
 }
 
 // Install installs packages of the fabric, which real hosts have.
-func (w *World) Install(host string, packages ...string) {
+func (w *Lab) Install(host string, packages ...string) {
 	w.t.Helper()
 	if w.testbed == nil {
 		w.Run(host, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q "+strings.Join(packages, " "))
@@ -145,8 +145,8 @@ func (w *World) Install(host string, packages ...string) {
 		"for i in $(seq 300); do sminfo -D 0 2>/dev/null | grep -q MASTER && exit; sleep 0.1; done; exit 1")
 }
 
-// Names are the hosts of the world.
-func (w *World) Names() []string {
+// Names are the hosts of the lab.
+func (w *Lab) Names() []string {
 	var names []string
 	for _, h := range w.hosts {
 		names = append(names, h.Name)
@@ -154,19 +154,19 @@ func (w *World) Names() []string {
 	return names
 }
 
-func (w *World) described(host string) labs.Host {
+func (w *Lab) described(host string) labs.Host {
 	w.t.Helper()
 	for _, h := range w.hosts {
 		if h.Name == host {
 			return h
 		}
 	}
-	w.t.Fatalf("the world has no host %s", host)
+	w.t.Fatalf("the lab has no host %s", host)
 	return labs.Host{}
 }
 
 // Boots counts how often a host was started.
-func (w *World) Boots(host string) int {
+func (w *Lab) Boots(host string) int {
 	if w.testbed != nil {
 		return w.testbed.Boots(host)
 	}
@@ -174,7 +174,7 @@ func (w *World) Boots(host string) int {
 }
 
 // Restart takes the power of a host away and gives it back.
-func (w *World) Restart(host string) {
+func (w *Lab) Restart(host string) {
 	w.t.Helper()
 	if w.testbed == nil {
 		w.Lab.Machine(host).Halt()
@@ -187,7 +187,7 @@ func (w *World) Restart(host string) {
 }
 
 // Reboot has the system of a host restart and waits until it is back.
-func (w *World) Reboot(host string) {
+func (w *Lab) Reboot(host string) {
 	w.t.Helper()
 	var err error
 	if w.testbed != nil {
@@ -204,7 +204,7 @@ func (w *World) Reboot(host string) {
 }
 
 // Subnet is the network of a host's IPoIB interface, without the last byte.
-func (w *World) Subnet(host string) string {
+func (w *Lab) Subnet(host string) string {
 	if w.testbed != nil {
 		return w.testbed.Subnet(host)
 	}
@@ -212,7 +212,7 @@ func (w *World) Subnet(host string) string {
 }
 
 // Sever keeps packets from reaching a host, or lets them through again.
-func (w *World) Sever(host string, severed bool) {
+func (w *Lab) Sever(host string, severed bool) {
 	w.t.Helper()
 	if w.testbed == nil {
 		w.Lab.Machine(host).Faults.Set(labsim.FaultSpec{Refuse: severed})
@@ -227,7 +227,7 @@ func (w *World) Sever(host string, severed bool) {
 }
 
 // Unplug takes the cable out of a port of a host's first card.
-func (w *World) Unplug(host string, port int) {
+func (w *Lab) Unplug(host string, port int) {
 	w.t.Helper()
 	if w.testbed == nil {
 		w.Disconnect(labsim.CardEnd(host, w.PCI(host), port))
@@ -239,7 +239,7 @@ func (w *World) Unplug(host string, port int) {
 }
 
 // Firewall has a host drop what comes in by its IPoIB interface, or no more.
-func (w *World) Firewall(host string, on bool) {
+func (w *Lab) Firewall(host string, on bool) {
 	w.t.Helper()
 	if w.testbed == nil {
 		network.SetFirewall(w.Lab.Machine(host), on)
@@ -255,7 +255,7 @@ func (w *World) Firewall(host string, on bool) {
 
 // Over has the operator reach a host by its IPoIB interface, at an address of that;
 // with an empty one by its uplink.
-func (w *World) Over(host, name, address string) {
+func (w *Lab) Over(host, name, address string) {
 	if w.testbed != nil {
 		w.over = address
 		return
@@ -266,10 +266,10 @@ func (w *World) Over(host, name, address string) {
 }
 
 // MACs are those of a host's first card at delivery.
-func (w *World) MACs(host string) [2]uint64 { return w.described(host).Cards[0].MACs }
+func (w *Lab) MACs(host string) [2]uint64 { return w.described(host).Cards[0].MACs }
 
 // Burns counts what wrote to the flash of a host: firmware and GUIDs.
-func (w *World) Burns(host string) (images, guids int) {
+func (w *Lab) Burns(host string) (images, guids int) {
 	if w.testbed != nil {
 		return w.testbed.Burns(host)
 	}
@@ -287,7 +287,7 @@ func (w *World) Burns(host string) (images, guids int) {
 	return images, guids
 }
 
-// LabVariable is the environment variable that says what worlds stand on.
+// LabVariable is the environment variable that says what labs stand on.
 const LabVariable = "INFINIBAND_LAB"
 
 // OnTestbed reports whether tests are to use real hosts.

@@ -18,7 +18,7 @@ import (
 // trips is what one plan costs on a host: connections, commands and transfers.
 type trips struct{ connections, commands, transfers int }
 
-func (w *World) trips(host string, do func()) trips {
+func (w *Lab) trips(host string, do func()) trips {
 	before := w.Machine(host).Counters()
 	do()
 	after := w.Machine(host).Counters()
@@ -26,7 +26,7 @@ func (w *World) trips(host string, do func()) trips {
 }
 
 // asked is how often a program was run on a host.
-func (w *World) asked(host, program string) int {
+func (w *Lab) asked(host, program string) int {
 	n := 0
 	for _, e := range w.Machine(host).Journal() {
 		if path.Base(e.Args[0]) == program {

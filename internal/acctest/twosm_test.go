@@ -27,7 +27,7 @@ func pair(direct bool) []labs.Host {
 
 // managers is a subnet manager on the first port of each host, the first with the
 // higher priority, with the same options.
-func (w *World) managers(attrs map[string]any) Config {
+func (w *Lab) managers(attrs map[string]any) Config {
 	var all Config
 	for i, h := range w.hosts {
 		it := sm(h.Name, map[string]any{
@@ -39,14 +39,14 @@ func (w *World) managers(attrs map[string]any) Config {
 	return all
 }
 
-func (w *World) unit(host string) string {
+func (w *Lab) unit(host string) string {
 	return fmt.Sprintf("opensm@0x%016x.service", w.described(host).Cards[0].GUIDs[1])
 }
 
 // watchPIDs looks at the subnet managers of all hosts, again and again, until it
 // is told to stop; then it gives what it saw, each state once, without those that
 // repeat. "0" is one that does not run.
-func (w *World) watchPIDs() (stop func() [][]string) {
+func (w *Lab) watchPIDs() (stop func() [][]string) {
 	var (
 		seen [][]string
 		wg   sync.WaitGroup
@@ -127,7 +127,7 @@ func roles(t *testing.T, ws *Workspace, want map[string]string) {
 
 // oneMaster reads the fabric from every host: all see the same, with two subnet
 // managers and nothing to complain about.
-func (w *World) oneMaster(t *testing.T, ws *Workspace, master string) {
+func (w *Lab) oneMaster(t *testing.T, ws *Workspace, master string) {
 	t.Helper()
 	for _, host := range w.Names() {
 		v, diags, err := ws.Data(context.Background(), "infiniband_fabric", map[string]any{"host": host})

@@ -13,7 +13,7 @@ import (
 
 const backup = "infiniband_firmware_backup.intel9"
 
-func withBackup(t *testing.T, attrs map[string]any) (*acctest.World, *acctest.Workspace, acctest.Config) {
+func withBackup(t *testing.T, attrs map[string]any) (*acctest.Lab, *acctest.Workspace, acctest.Config) {
 	t.Helper()
 	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
 	all := w.CrossFlash(intel9)
@@ -22,7 +22,7 @@ func withBackup(t *testing.T, attrs map[string]any) (*acctest.World, *acctest.Wo
 }
 
 // backups are the firmware files below backup_dir.
-func backups(t *testing.T, w *acctest.World) []string {
+func backups(t *testing.T, w *acctest.Lab) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(w.Backups, "*", "*", "*", "firmware.bin"))
 	if err != nil {

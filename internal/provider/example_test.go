@@ -38,7 +38,7 @@ func engine(t *testing.T) {
 }
 
 // exampleVariables are the variables of the example for a lab.
-func exampleVariables(w *acctest.World, consent bool) config.Variables {
+func exampleVariables(w *acctest.Lab, consent bool) config.Variables {
 	hosts := map[string]config.Variable{}
 	for name, s := range w.Servers {
 		hosts[name] = config.ObjectVariable(map[string]config.Variable{
@@ -221,13 +221,13 @@ func (o outputHolds) CheckState(_ context.Context, req statecheck.CheckStateRequ
 }
 
 // exampleStep applies an example with the lab's provider block in front.
-func exampleStep(w *acctest.World, text string) resource.TestStep {
+func exampleStep(w *acctest.Lab, text string) resource.TestStep {
 	text = strings.ReplaceAll(text, "images/", filepath.Join(w.Dir, "images")+"/")
 	return resource.TestStep{Config: acctest.HCL(w.Provider(), nil) + text}
 }
 
 // vpiFabric brings the card to where the examples of ports and networks begin.
-func vpiFabric(t *testing.T, w *acctest.World, sm bool) {
+func vpiFabric(t *testing.T, w *acctest.Lab, sm bool) {
 	t.Helper()
 	cfg := w.CrossFlash(intel9).Without("infiniband_ipoib_interface.intel9")
 	if !sm {

@@ -12,7 +12,7 @@ import (
 )
 
 // importIDs are the ids of all resources of the main scenario on one host.
-func importIDs(w *acctest.World, host string, port int) map[string]string {
+func importIDs(w *acctest.Lab, host string, port int) map[string]string {
 	card := host + "/" + w.PCI(host)
 	guid := map[string]string{intel9: "0xe41d2d0300e44ed", xeon2zfs: "0xe41d2d0300e44ee"}[host] + string(rune('0'+port))
 	return map[string]string{

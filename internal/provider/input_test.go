@@ -77,7 +77,7 @@ var badValues = map[string]bad{
 }
 
 // Values that a host, a file or another resource contradicts fail while planning.
-func contradictions(t *testing.T, w *acctest.World) map[string]bad {
+func contradictions(t *testing.T, w *acctest.Lab) map[string]bad {
 	t.Helper()
 	text := filepath.Join(t.TempDir(), "readme.bin")
 	if err := os.WriteFile(text, []byte(strings.Repeat("firmware release notes\n", 40)), 0o600); err != nil {
@@ -160,7 +160,7 @@ type trouble struct {
 	provider func(host map[string]any) // changes the host's entry
 	whole    func(cfg map[string]any)  // changes the provider's configuration
 	host     func(*labs.Host)          // changes the host before it is made
-	running  func(*acctest.World)      // changes the running host
+	running  func(*acctest.Lab)        // changes the running host
 	at, want string
 }
 
@@ -168,31 +168,31 @@ func troubles(t *testing.T) map[string]trouble {
 	t.Helper()
 	return map[string]trouble{
 		"unreachable": {provider: func(h map[string]any) { h["port"] = closedPort(t) }, at: cardAddr, want: "could not be reached"},
-		"wrong host key": {running: func(w *acctest.World) { w.Machine(intel9).Faults.Set(labsim.FaultSpec{WrongHostKey: true}) },
+		"wrong host key": {running: func(w *acctest.Lab) { w.Machine(intel9).Faults.Set(labsim.FaultSpec{WrongHostKey: true}) },
 			at: cardAddr, want: "key could not be trusted"},
 		"unknown host key": {whole: func(c map[string]any) { ssh(c)["known_hosts_files"] = []string{os.DevNull} }, at: cardAddr, want: "key could not be trusted"},
 		"wrong user":       {provider: func(h map[string]any) { h["user"] = "nobody" }, at: cardAddr, want: "refused every way to log in"},
-		"sudo refused": {running: func(w *acctest.World) { w.Machine(intel9).Faults.Set(labsim.FaultSpec{SudoRefused: true}) },
+		"sudo refused": {running: func(w *acctest.Lab) { w.Machine(intel9).Faults.Set(labsim.FaultSpec{SudoRefused: true}) },
 			at: cardAddr, want: "could not become root"},
-		"no sudo": {running: func(w *acctest.World) { w.Machine(intel9).Faults.Set(labsim.FaultSpec{SudoMissing: true}) },
+		"no sudo": {running: func(w *acctest.Lab) { w.Machine(intel9).Faults.Set(labsim.FaultSpec{SudoMissing: true}) },
 			at: cardAddr, want: "could not become root"},
 		"no mstflint":         {host: func(h *labs.Host) { h.MstflintVersion = "none" }, at: firmware, want: "FW051"},
 		"observe mode":        {provider: func(h map[string]any) { h["mode"] = "observe" }, at: image, want: "HO008"},
 		"reboot not allowed":  {provider: func(h map[string]any) { delete(h, "reboot") }, at: firmware, want: "HO007"},
 		"no backup directory": {whole: func(c map[string]any) { delete(c, "backup_dir") }, at: firmware, want: "BK002"},
-		"kernel lockdown": {running: func(w *acctest.World) {
+		"kernel lockdown": {running: func(w *acctest.Lab) {
 			w.Machine(intel9).FS.Put("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n", 0o444)
 		}, at: firmware, want: "HO003"},
-		"no space for a backup": {running: func(w *acctest.World) {
+		"no space for a backup": {running: func(w *acctest.Lab) {
 			if err := w.Machine(intel9).FS.SetQuota("/var/lib", 4<<20); err != nil {
 				t.Fatal(err)
 			}
 		}, at: firmware, want: "HO006"},
-		"default route over the card": {running: func(w *acctest.World) {
+		"default route over the card": {running: func(w *acctest.Lab) {
 			w.Machine(intel9).UpdateNetdev("eno1", func(n *labsim.Netdev) { n.Gateway = netip.Addr{} })
 			onCard(w, func(n *labsim.Netdev) { n.Gateway = netip.MustParseAddr("198.51.100.1") })
 		}, at: firmware, want: "HO002"},
-		"output that is not what mstflint prints": {running: func(w *acctest.World) {
+		"output that is not what mstflint prints": {running: func(w *acctest.Lab) {
 			w.Machine(intel9).Install("/usr/bin/mstflint", func(_ context.Context, p *labsim.Proc) int {
 				_, _ = fmt.Fprintln(p.Stdout, "Usage: see the manual")
 				return 0
@@ -202,7 +202,7 @@ func troubles(t *testing.T) map[string]trouble {
 }
 
 // onCard gives the interface of the card's first port an address, and more.
-func onCard(w *acctest.World, change func(*labsim.Netdev)) {
+func onCard(w *acctest.Lab, change func(*labsim.Netdev)) {
 	m := w.Machine(intel9)
 	for _, d := range m.Netdevs() {
 		if d.Port != nil && d.DevPort == 0 {

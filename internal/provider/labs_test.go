@@ -19,9 +19,9 @@ import (
 type labExample struct {
 	name   string
 	checks []statecheck.StateCheck
-	drift  func(*acctest.World)
+	drift  func(*acctest.Lab)
 	refuse map[string]string // a variable that makes the plan refuse, and the text
-	proof  func(*testing.T, *acctest.World)
+	proof  func(*testing.T, *acctest.Lab)
 }
 
 func (e labExample) run(t *testing.T) {
@@ -53,7 +53,7 @@ func (e labExample) run(t *testing.T) {
 }
 
 // connection are the variables of every example that say how hosts are reached.
-func connection(w *acctest.World) config.Variables {
+func connection(w *acctest.Lab) config.Variables {
 	vars := exampleVariables(w, false)
 	return config.Variables{"hosts": vars["hosts"], "private_key_file": vars["private_key_file"], "known_hosts_files": vars["known_hosts_files"]}
 }
@@ -77,8 +77,8 @@ func TestAccExample_labOEM(t *testing.T) {
 			state(`infiniband_ipoib_interface.fabric["dl360b"]`, knownvalue.Int64Exact(65520), "mtu"),
 			state(`infiniband_ipoib_interface.fabric["dl360b"]`, knownvalue.Bool(true), "carrier"),
 		},
-		proof: func(t *testing.T, w *acctest.World) { w.Run("dl360a", "ping -c 2 172.16.0.2") },
-		drift: func(w *acctest.World) { w.Run("dl360b", "ip link set dev ibp4s0 mtu 2044") },
+		proof: func(t *testing.T, w *acctest.Lab) { w.Run("dl360a", "ping -c 2 172.16.0.2") },
+		drift: func(w *acctest.Lab) { w.Run("dl360b", "ip link set dev ibp4s0 mtu 2044") },
 	}.run(t)
 }
 
@@ -96,7 +96,7 @@ func TestAccExample_labPointToPoint(t *testing.T) {
 			state(`infiniband_benchmark.link`, knownvalue.StringExact("20 Gb/sec (4X DDR)"), "client_rate"),
 			state(`infiniband_benchmark.link`, knownvalue.Bool(false), "missed"),
 		},
-		drift: func(w *acctest.World) { w.Run("debian1", "systemctl stop 'opensm@0x0002c90200298e01.service'") },
+		drift: func(w *acctest.Lab) { w.Run("debian1", "systemctl stop 'opensm@0x0002c90200298e01.service'") },
 	}.run(t)
 }
 
@@ -112,7 +112,7 @@ func TestAccExample_labQLogic(t *testing.T) {
 			state(`infiniband_opensm.link`, knownvalue.StringExact("Active"), "port_state"),
 			state(`infiniband_ipoib_interface.link["arch-pc"]`, knownvalue.Int64Exact(65520), "mtu"),
 		},
-		drift: func(w *acctest.World) { w.Run("ubuntu-pc", "systemctl stop 'opensm@0x0011750000791fec.service'") },
+		drift: func(w *acctest.Lab) { w.Run("ubuntu-pc", "systemctl stop 'opensm@0x0011750000791fec.service'") },
 	}.run(t)
 }
 
@@ -126,6 +126,6 @@ func TestAccExample_labGPU(t *testing.T) {
 			state(`infiniband_opensm.fabric`, knownvalue.StringExact("Active"), "port_state"),
 			state(`infiniband_ipoib_interface.fabric["r730b"]`, knownvalue.Int64Exact(2044), "mtu"),
 		},
-		drift: func(w *acctest.World) { w.Run("r730a", "systemctl stop 'opensm@*.service'") },
+		drift: func(w *acctest.Lab) { w.Run("r730a", "systemctl stop 'opensm@*.service'") },
 	}.run(t)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
-func oneHost(t *testing.T) (*acctest.World, *acctest.Workspace, acctest.Config) {
+func oneHost(t *testing.T) (*acctest.Lab, *acctest.Workspace, acctest.Config) {
 	t.Helper()
 	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
 	return w, w.Workspace(), w.CrossFlash(intel9)
@@ -242,7 +242,7 @@ func TestPlan_codesOfACardAsItIs(t *testing.T) {
 }
 
 // stage puts an image of the lab on the host, as somebody else would.
-func stage(t *testing.T, w *acctest.World, name string) string {
+func stage(t *testing.T, w *acctest.Lab, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(w.Image(name))
 	if err != nil {
@@ -253,7 +253,7 @@ func stage(t *testing.T, w *acctest.World, name string) string {
 }
 
 // waitUp waits until the host has started.
-func waitUp(t *testing.T, w *acctest.World) {
+func waitUp(t *testing.T, w *acctest.Lab) {
 	t.Helper()
 	for range 200 {
 		if out, status := w.Try(intel9, "systemctl is-system-running"); status == 0 && strings.Contains(out, "running") {

@@ -10,7 +10,7 @@ import (
 )
 
 // observed is a workspace with the state of another one, whose host is only read.
-func observed(w *acctest.World, state *acctest.Workspace, host string) *acctest.Workspace {
+func observed(w *acctest.Lab, state *acctest.Workspace, host string) *acctest.Workspace {
 	ws := w.Workspace()
 	ws.Provider["hosts"].(map[string]any)[host].(map[string]any)["mode"] = "observe"
 	ws.State = state.State

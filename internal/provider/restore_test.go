@@ -21,7 +21,7 @@ import (
 
 // restoring is a card that was cross-flashed and given GUIDs, and whose destroy
 // restores it.
-func restoring(t *testing.T, lab labsim.Options) (*acctest.World, *acctest.Workspace, acctest.Config) {
+func restoring(t *testing.T, lab labsim.Options) (*acctest.Lab, *acctest.Workspace, acctest.Config) {
 	t.Helper()
 	w := acctest.Start(t, acctest.Options{Lab: lab, Hosts: labs.TwoHosts()[:1]})
 	cfg := w.CrossFlash(intel9)[:4].With(firmware, map[string]any{"on_destroy": "restore"})
@@ -45,7 +45,7 @@ func destroy(t *testing.T, ws *acctest.Workspace) (planned, said acctest.Diags) 
 }
 
 // restored holds that the card is what it was before, with its present identity.
-func restored(t *testing.T, w *acctest.World, ws *acctest.Workspace) {
+func restored(t *testing.T, w *acctest.Lab, ws *acctest.Workspace) {
 	t.Helper()
 	flash, running := w.Flash(intel9), w.Card(intel9).Running()
 	if flash.PSID != card.PSIDEN || running.PSID != card.PSIDEN || flash.Version != [3]uint16{2, 40, 5032} {
@@ -348,7 +348,7 @@ func TestRestore_findsTheBackupOfAnInterruptedCreate(t *testing.T) {
 }
 
 // burned counts the burns of firmware on the host.
-func burned(w *acctest.World) int {
+func burned(w *acctest.Lab) int {
 	images, _ := w.Burns(intel9)
 	return images
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/testbed"
 )
 
-// pool makes the testbed what worlds stand on.
+// pool makes the testbed what labs stand on.
 type pool struct{ *testbed.Pool }
 
 func (y pool) Lend(hosts []labs.Host) (acctest.Loan, string, error) { return y.Pool.Lend(hosts) }

@@ -9,13 +9,13 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/packages"
 )
 
-func (w *world) portState(m *labsim.Machine) string {
+func (w *testLab) portState(m *labsim.Machine) string {
 	w.t.Helper()
 	return strings.TrimSpace(w.must(m, "cat /sys/class/infiniband/*/ports/1/state"))
 }
 
 func TestOpensmInstallStartsOnEveryPort(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	out := w.must(w.a, "DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends opensm")
 	if !strings.Contains(out, "Setting up opensm (3.3.23-3) ...\n") {
 		t.Errorf("%s", out)
@@ -29,13 +29,13 @@ func TestOpensmInstallStartsOnEveryPort(t *testing.T) {
 	}
 }
 
-func (w *world) pinned(m *labsim.Machine, guid, priority string) {
+func (w *testLab) pinned(m *labsim.Machine, guid, priority string) {
 	w.must(m, `mkdir -p /etc/opensm; echo 'PORTS="`+guid+`"' > /etc/default/opensm; echo sm_priority `+priority+` > /etc/opensm/opensm.conf`)
 	w.must(m, "DEBIAN_FRONTEND=noninteractive apt-get install -y opensm")
 }
 
 func TestOpensmElectionAndPersistence(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	w.pinned(w.a, portA, "5")
 	w.eventually("master", func() bool { return strings.Contains(w.run(w.b, "sminfo").stdout, "priority 5 state 3 SMINFO_MASTER") })
 	w.pinned(w.b, "0xe41d2d0300e44e11", "14")
@@ -60,7 +60,7 @@ func TestOpensmElectionAndPersistence(t *testing.T) {
 }
 
 func TestOpensmExitsZeroWhenItCannotBind(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	w.pinned(w.a, "0xe41d2d0300e4ffff", "5")
 	unit := "opensm@0xe41d2d0300e4ffff"
 	w.eventually("opensm gives up", func() bool { return w.run(w.a, "systemctl is-active "+unit).stdout == "inactive\n" })
@@ -76,7 +76,7 @@ func TestOpensmExitsZeroWhenItCannotBind(t *testing.T) {
 }
 
 func TestOpensmIsSkippedWithoutUmad(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	if err := w.a.UnloadModule("ib_umad"); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestOpensmIsSkippedWithoutUmad(t *testing.T) {
 }
 
 func TestIbstatLooksLikeTheRealOne(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	got := w.must(w.a, "ibstat")
 	sample, err := os.ReadFile("testdata/ibstat-cx3-two-ports-active.txt")
 	if err != nil {
@@ -116,7 +116,7 @@ func TestIbstatLooksLikeTheRealOne(t *testing.T) {
 }
 
 func TestPing(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	up := func(m *labsim.Machine, addr string) {
 		w.must(m, "echo connected > /sys/class/net/ibp1s0/mode; ip link set ibp1s0 up; ip addr add "+addr+" dev ibp1s0")
 	}
@@ -139,7 +139,7 @@ func TestPing(t *testing.T) {
 }
 
 func TestAptRefusals(t *testing.T) {
-	w := newWorld(t, labsim.TrueNAS)
+	w := newTestLab(t, labsim.TrueNAS)
 	if r := w.as(w.a, "ops", "apt-get install -y opensm"); r.status != 100 || !strings.HasPrefix(r.stderr, "E: Could not open lock file /var/lib/dpkg/lock-frontend") {
 		t.Errorf("%+v", r)
 	}
@@ -161,7 +161,7 @@ func TestAptRefusals(t *testing.T) {
 }
 
 func TestInstallMstflint(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu, func(m *labsim.Machine) { packages.SetVersion(m, "mstflint", "") })
+	w := newTestLab(t, labsim.Ubuntu, func(m *labsim.Machine) { packages.SetVersion(m, "mstflint", "") })
 	if w.a.FS.Exists("/usr/bin/mstflint") {
 		t.Fatal("the host has mstflint already")
 	}

@@ -21,13 +21,13 @@ const ibNetplan = `network:
       optional: true
 `
 
-func (w *world) write(m *labsim.Machine, file, body string, mode uint32) {
+func (w *testLab) write(m *labsim.Machine, file, body string, mode uint32) {
 	w.t.Helper()
 	w.must(m, "cat > "+file+" <<'E'\n"+body+"E\nchmod "+map[uint32]string{0o600: "600", 0o644: "644"}[mode]+" "+file)
 }
 
 func TestNetplanRendersAsTheRealOne(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	w.write(w.a, "/etc/netplan/60-ib.yaml", ibNetplan, 0o600)
 	if r := w.run(w.a, "netplan generate"); r != (result{}) {
 		t.Fatalf("%+v", r)
@@ -58,7 +58,7 @@ func TestNetplanErrors(t *testing.T) {
 		"tab": {"network:\n\tversion: 2\n", ":2:1: Invalid YAML: tabs are not allowed for indent:\n\tversion: 2\n^\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, labsim.Ubuntu)
+			w := newTestLab(t, labsim.Ubuntu)
 			w.write(w.a, "/etc/netplan/60-ib.yaml", c.body, 0o600)
 			r := w.run(w.a, "netplan generate")
 			if r.status != 1 || r.stderr != "/etc/netplan/60-ib.yaml"+c.want {
@@ -72,7 +72,7 @@ func TestNetplanErrors(t *testing.T) {
 }
 
 func TestNetplanAcceptsWhatItDoesNotCheck(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	for _, body := range []string{
 		"network: {version: 2, ethernets: {ibp1s0: {infiniband-mode: datagram, mtu: 65520}}}\n",
 		"network: {version: 2, ethernets: {ibp1s0: {match: {macaddress: \"80:00:02:08:fe:80\"}}}}\n",
@@ -90,7 +90,7 @@ func TestNetplanAcceptsWhatItDoesNotCheck(t *testing.T) {
 // The core trap: netplan and networkd take the mode without complaint and do
 // nothing with it, and then the MTU fails quietly as well.
 func TestNetworkdIgnoresTheMode(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	w.write(w.a, "/etc/netplan/60-ib.yaml", ibNetplan, 0o600)
 	if r := w.run(w.a, "netplan apply"); r.status != 0 || r.stderr != "" {
 		t.Fatalf("%+v", r)
@@ -108,7 +108,7 @@ func TestNetworkdIgnoresTheMode(t *testing.T) {
 }
 
 func TestUdevRulePersistsTheMode(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	w.write(w.a, "/etc/netplan/60-ib.yaml", ibNetplan, 0o600)
 	w.write(w.a, "/etc/udev/rules.d/70-ipoib.rules",
 		`ACTION=="add", SUBSYSTEM=="net", ATTR{type}=="32", ATTR{address}=="?*e4:1d:2d:03:00:e4:4e:01", RUN+="/bin/sh -c 'echo connected > /sys$devpath/mode'"`+"\n", 0o644)
@@ -129,7 +129,7 @@ func TestUdevRulePersistsTheMode(t *testing.T) {
 }
 
 func TestUdevAttributeLacksTheNewline(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	w.write(w.a, "/etc/udev/rules.d/70-ipoib.rules", `ACTION=="add", SUBSYSTEM=="net", ATTR{type}=="32", ATTR{mode}="connected"`+"\n", 0o644)
 	w.must(w.a, "udevadm trigger -c add -s net")
 	if d, _ := w.a.Netdev("ibp1s0"); d.Mode != labsim.ModeDatagram {
@@ -141,7 +141,7 @@ func TestUdevAttributeLacksTheNewline(t *testing.T) {
 }
 
 func TestLiveChangesAreLostAtReboot(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	w.must(w.a, "echo connected > /sys/class/net/ibp1s0/mode; ip link set dev ibp1s0 mtu 65520 up; ip addr add 10.9.9.1/24 dev ibp1s0")
 	w.reboot(w.a)
 	d, _ := w.a.Netdev("ibp1s0")
@@ -154,7 +154,7 @@ func TestLiveChangesAreLostAtReboot(t *testing.T) {
 }
 
 func TestIPJSONShape(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	w.must(w.a, "ip addr add 10.9.9.1/24 dev ibp1s0; ip link set ibp1s0 up")
 	out := w.must(w.a, "ip -j addr show dev ibp1s0")
 	want := `[{"ifindex":3,"ifname":"ibp1s0","flags":["NO-CARRIER","BROADCAST","MULTICAST","UP"],"mtu":4092,"qdisc":"fq_codel",` +
@@ -186,7 +186,7 @@ func TestIPJSONShape(t *testing.T) {
 }
 
 func TestIPErrors(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	for script, want := range map[string]result{
 		"ip link show ib9":                   {1, "", "Device \"ib9\" does not exist.\n"},
 		"ip link set ib9 up":                 {1, "", "Cannot find device \"ib9\"\n"},

@@ -18,8 +18,8 @@ import (
 
 const portA = "0xe41d2d0300e44e01"
 
-// world is a lab of two hosts on one switch, both with their InfiniBand modules.
-type world struct {
+// testLab is a lab of two hosts on one switch, both with their InfiniBand modules.
+type testLab struct {
 	t   *testing.T
 	lab *labsim.Lab
 	a   *labsim.Machine // ubuntu
@@ -46,7 +46,7 @@ func config(name string, os labsim.OS, i int) labsim.Config {
 	}
 }
 
-func newWorld(t *testing.T, second labsim.OS, setup ...func(*labsim.Machine)) *world {
+func newTestLab(t *testing.T, second labsim.OS, setup ...func(*labsim.Machine)) *testLab {
 	t.Helper()
 	base := []func(*labsim.Machine){shell.Install, unix.Install, Install, func(m *labsim.Machine) {
 		if m.OS == labsim.Ubuntu {
@@ -57,7 +57,7 @@ func newWorld(t *testing.T, second labsim.OS, setup ...func(*labsim.Machine)) *w
 	}}
 	l := labsim.New(labsim.Options{Speed: 200, Setup: append(base, setup...)})
 	l.AddSwitch("sw1", 0x0002c902004a1b00, 36)
-	w := &world{t: t, lab: l}
+	w := &testLab{t: t, lab: l}
 	for i, os := range []labsim.OS{labsim.Ubuntu, second} {
 		m, err := l.AddMachine(config([]string{"a", "b"}[i], os, i))
 		if err != nil {
@@ -92,7 +92,7 @@ type result struct {
 	stdout, stderr string
 }
 
-func (w *world) as(m *labsim.Machine, user, script string) result {
+func (w *testLab) as(m *labsim.Machine, user, script string) result {
 	w.t.Helper()
 	u, ok := m.LookupUser(user)
 	if !ok {
@@ -104,13 +104,13 @@ func (w *world) as(m *labsim.Machine, user, script string) result {
 	return result{st, out.String(), errw.String()}
 }
 
-func (w *world) run(m *labsim.Machine, script string) result {
+func (w *testLab) run(m *labsim.Machine, script string) result {
 	w.t.Helper()
 	return w.as(m, "root", script)
 }
 
 // must runs a script that has to succeed and returns its output.
-func (w *world) must(m *labsim.Machine, script string) string {
+func (w *testLab) must(m *labsim.Machine, script string) string {
 	w.t.Helper()
 	r := w.run(m, script)
 	if r.status != 0 {
@@ -119,7 +119,7 @@ func (w *world) must(m *labsim.Machine, script string) string {
 	return r.stdout
 }
 
-func (w *world) eventually(what string, ok func() bool) {
+func (w *testLab) eventually(what string, ok func() bool) {
 	w.t.Helper()
 	for range 400 {
 		if ok() {
@@ -131,14 +131,14 @@ func (w *world) eventually(what string, ok func() bool) {
 }
 
 // reboot restarts a machine and waits until its services are up again.
-func (w *world) reboot(m *labsim.Machine) {
+func (w *testLab) reboot(m *labsim.Machine) {
 	w.t.Helper()
 	boots := m.Boots()
 	w.run(m, "reboot")
 	w.booted(m, boots+1)
 }
 
-func (w *world) booted(m *labsim.Machine, n int) {
+func (w *testLab) booted(m *labsim.Machine, n int) {
 	w.t.Helper()
 	w.eventually("boot "+m.Name, func() bool { return m.Boots() >= n && m.Up() && systemd.Of(m).Started() })
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/systemd"
 )
 
-func (w *world) show(m *labsim.Machine, unit string, props ...string) string {
+func (w *testLab) show(m *labsim.Machine, unit string, props ...string) string {
 	w.t.Helper()
 	return strings.TrimSpace(w.must(m, "systemctl show -p "+strings.Join(props, ",")+" "+unit))
 }
 
 func TestTransientService(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	r := w.run(w.a, `systemd-run --unit=job1 --collect --property=StandardOutput=file:/var/log/job1 -- /bin/sh -c 'echo begin; sleep 600; echo end'`)
 	if r.status != 0 || !strings.HasPrefix(r.stderr, "Running as unit: job1.service; invocation ID: ") {
 		t.Fatalf("%+v", r)
@@ -36,7 +36,7 @@ func TestTransientService(t *testing.T) {
 }
 
 func TestTransientServiceDiesWithThePower(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	w.must(w.a, `systemd-run --unit=job --property=RemainAfterExit=yes /bin/sh -c 'sleep 3600; echo x > /root/done'`)
 	boots := w.a.Boots()
 	w.a.PowerCut()
@@ -51,7 +51,7 @@ func TestTransientServiceDiesWithThePower(t *testing.T) {
 }
 
 func TestFailedTransientUnitStays(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	w.must(w.a, "systemd-run --unit=bad /bin/sh -c 'exit 3'")
 	w.eventually("failure", func() bool { return w.show(w.a, "bad", "Result") == "Result=exit-code" })
 	if got := w.show(w.a, "bad", "ExecMainStatus", "ActiveState", "ExecMainCode"); got != "ExecMainCode=1\nExecMainStatus=3\nActiveState=failed" {
@@ -67,7 +67,7 @@ func TestFailedTransientUnitStays(t *testing.T) {
 }
 
 func TestTimerFiresUnlessStopped(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	r := w.run(w.a, "systemd-run --unit=undo --on-active=90s --timer-property=AccuracySec=1s /bin/sh -c 'echo x > /root/undone'")
 	if r.status != 0 || r.stderr != "Running timer as unit: undo.timer\nWill run service as unit: undo.service\n" {
 		t.Fatalf("%+v", r)
@@ -86,7 +86,7 @@ func TestTimerFiresUnlessStopped(t *testing.T) {
 }
 
 func TestUnitFiles(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	w.must(w.a, `cat > /etc/systemd/system/mode.service <<'E'
 [Unit]
 Description=Test
@@ -132,7 +132,7 @@ systemctl daemon-reload`)
 }
 
 func TestInhibitor(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	w.must(w.a, "systemd-run --unit=burn systemd-inhibit --what=shutdown:sleep --who=lab --why='burning' --mode=block /bin/sleep 600")
 	w.eventually("the lock is held", func() bool { return len(systemd.Inhibitors(w.a)) == 1 })
 	if i := systemd.Inhibitors(w.a)[0]; i.What != "shutdown:sleep" || i.Who != "lab" || i.Mode != "block" {
@@ -143,7 +143,7 @@ func TestInhibitor(t *testing.T) {
 }
 
 func TestUnknownFlagsAreViolations(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	for _, script := range []string{"systemctl frobnicate", "systemd-run --bogus x", "ip neigh", "netplan try", "udevadm monitor", "journalctl -f"} {
 		if r := w.run(w.a, script); r.status == 0 {
 			t.Errorf("%s succeeded", script)
@@ -156,7 +156,7 @@ func TestUnknownFlagsAreViolations(t *testing.T) {
 }
 
 func TestStopSignal(t *testing.T) {
-	w := newWorld(t, labsim.Ubuntu)
+	w := newTestLab(t, labsim.Ubuntu)
 	w.must(w.a, `systemd-run --unit=burn --property=KillMode=mixed --property=KillSignal=SIGCONT --property=SendSIGKILL=no --property=TimeoutStopSec=45min systemd-inhibit --mode=block /bin/sh -c 'sleep 120; echo x > /root/finished'`)
 	w.eventually("the job runs", func() bool { return len(systemd.Inhibitors(w.a)) == 1 })
 	boots := w.a.Boots()

@@ -12,7 +12,7 @@ const nasRow = `'{"ipv4_dhcp":false,"ipv6_auto":false,"aliases":[{"type":"INET",
 
 // ipoibNAS brings the IPoIB interfaces of the TrueNAS host up: nothing there
 // loads ib_ipoib by itself.
-func ipoibNAS(w *world) {
+func ipoibNAS(w *testLab) {
 	w.t.Helper()
 	w.must(w.b, `midclt call system.advanced.update '{"kernel_extra_options":"mlx4_core.port_type_array=1,1 modules_load=ib_ipoib,ib_umad"}'`)
 	if _, ok := w.b.Netdev("ibp1s0"); ok {
@@ -25,7 +25,7 @@ func ipoibNAS(w *world) {
 }
 
 func TestTrueNASInterfaceTransaction(t *testing.T) {
-	w := newWorld(t, labsim.TrueNAS)
+	w := newTestLab(t, labsim.TrueNAS)
 	ipoibNAS(w)
 	w.must(w.b, "midclt call interface.update ibp1s0 "+nasRow)
 	if d, _ := w.b.Netdev("ibp1s0"); d.Up {
@@ -44,7 +44,7 @@ func TestTrueNASInterfaceTransaction(t *testing.T) {
 }
 
 func TestTrueNASUncommittedUpdateIsAppliedAtBoot(t *testing.T) {
-	w := newWorld(t, labsim.TrueNAS)
+	w := newTestLab(t, labsim.TrueNAS)
 	ipoibNAS(w)
 	w.must(w.b, "midclt call interface.update ibp1s0 "+nasRow)
 	w.reboot(w.b)
@@ -58,7 +58,7 @@ func TestTrueNASUncommittedUpdateIsAppliedAtBoot(t *testing.T) {
 }
 
 func TestTrueNASModePersistsByRuleAndScript(t *testing.T) {
-	w := newWorld(t, labsim.TrueNAS)
+	w := newTestLab(t, labsim.TrueNAS)
 	ipoibNAS(w)
 	w.must(w.b, `echo x > /etc/udev/rules.d/70-hand.rules`)
 	w.must(w.b, `midclt call -j -jp description tunable.create '{"type":"UDEV","var":"80-ipoib","value":"ACTION==\"add\", SUBSYSTEM==\"net\", ATTR{type}==\"32\", RUN+=\"/bin/sh -c '"'echo connected > /sys\$devpath/mode'"'\""}'`)
@@ -80,7 +80,7 @@ func TestTrueNASModePersistsByRuleAndScript(t *testing.T) {
 }
 
 func TestTrueNASFirstRowCutsTheManagement(t *testing.T) {
-	w := newWorld(t, labsim.TrueNAS, func(m *labsim.Machine) {
+	w := newTestLab(t, labsim.TrueNAS, func(m *labsim.Machine) {
 		if m.OS == labsim.TrueNAS {
 			truenas.FreshDatabase(m)
 		}
@@ -99,7 +99,7 @@ func TestTrueNASFirstRowCutsTheManagement(t *testing.T) {
 }
 
 func TestMidcltCallers(t *testing.T) {
-	w := newWorld(t, labsim.TrueNAS)
+	w := newTestLab(t, labsim.TrueNAS)
 	if r := w.as(w.b, "truenas_admin", "midclt call system.version"); r.status != 0 || r.stdout != "TrueNAS-25.10.3\n" {
 		t.Errorf("%+v", r)
 	}
@@ -116,7 +116,7 @@ func TestMidcltCallers(t *testing.T) {
 }
 
 func TestZpoolSaysWhatThePoolDoes(t *testing.T) {
-	w := newWorld(t, labsim.TrueNAS)
+	w := newTestLab(t, labsim.TrueNAS)
 	if got := w.must(w.b, "zpool status"); strings.Count(got, "  pool: ") != 2 || strings.Contains(got, "in progress") {
 		t.Errorf("%s", got)
 	}

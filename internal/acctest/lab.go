@@ -31,7 +31,7 @@ const (
 	ImageShort   = "fw-ConnectX3Pro-vpi-short.bin"
 )
 
-// Options configure a world.
+// Options configure a lab.
 type Options struct {
 	Lab   labsim.Options // Speed 0 means 20
 	Hosts []labs.Host    // nil means the two hosts of the main scenario
@@ -40,8 +40,8 @@ type Options struct {
 	Tolerate bool
 }
 
-// World is a running lab and an operator's machine next to it.
-type World struct {
+// Lab is a running lab and an operator's machine next to it.
+type Lab struct {
 	*labs.Lab                      // nil on the testbed
 	Folder    string               // of the operator
 	Images    map[string]card.File // firmware files by name
@@ -54,7 +54,7 @@ type World struct {
 
 // Start makes a lab, which ends with the test. At its end no host may have been
 // asked for something that no real one would understand.
-func Start(t testing.TB, o Options) *World {
+func Start(t testing.TB, o Options) *Lab {
 	t.Helper()
 	if o.Lab.Speed == 0 {
 		o.Lab.Speed = 20
@@ -62,7 +62,7 @@ func Start(t testing.TB, o Options) *World {
 	if o.Hosts == nil {
 		o.Hosts = labs.TwoHosts()
 	}
-	w := &World{Backups: filepath.Join(t.TempDir(), "firmware-backups"), t: t, hosts: o.Hosts}
+	w := &Lab{Backups: filepath.Join(t.TempDir(), "firmware-backups"), t: t, hosts: o.Hosts}
 	if theTestbed != nil {
 		w.stand(o.Hosts)
 		return w
@@ -71,8 +71,8 @@ func Start(t testing.TB, o Options) *World {
 	return w
 }
 
-// simulate makes a world on the simulated lab.
-func (w *World) simulate(o Options) {
+// simulate starts the hosts in the simulated lab.
+func (w *Lab) simulate(o Options) {
 	t := w.t
 	t.Helper()
 	lab, err := labs.Start(t.TempDir(), o.Lab, o.Hosts...)
@@ -105,7 +105,7 @@ func InProcess() (tfprotov6.ProviderServer, error) {
 const pace = 40 * time.Millisecond
 
 // Provider is the provider's configuration for all hosts of the lab.
-func (w *World) Provider() map[string]any {
+func (w *Lab) Provider() map[string]any {
 	hosts := map[string]any{}
 	for _, name := range w.Names() {
 		hosts[name] = w.Host(name)
@@ -121,7 +121,7 @@ func (w *World) Provider() map[string]any {
 }
 
 // Host is the entry of one host in the provider's configuration.
-func (w *World) Host(name string) map[string]any {
+func (w *Lab) Host(name string) map[string]any {
 	if w.testbed != nil {
 		ip, port, user := w.testbed.Address(name)
 		if w.over != "" {
@@ -134,7 +134,7 @@ func (w *World) Host(name string) map[string]any {
 }
 
 // keys are the files of the operator's key and of the hosts' keys.
-func (w *World) keys() (key, known string) {
+func (w *Lab) keys() (key, known string) {
 	if w.testbed != nil {
 		return w.testbed.KeyFile(), w.testbed.KnownHostsFile()
 	}
@@ -143,14 +143,14 @@ func (w *World) keys() (key, known string) {
 
 // Workspace is an operator who has not applied anything yet. When a walk ends,
 // the connections of its provider break, as those of a process that ends do.
-func (w *World) Workspace() *Workspace {
+func (w *Lab) Workspace() *Workspace {
 	ws := NewWorkspace(InProcess, w.Provider())
 	ws.Ended = w.DropAll
 	return ws
 }
 
 // DropAll breaks all connections to all hosts.
-func (w *World) DropAll() {
+func (w *Lab) DropAll() {
 	if w.testbed != nil {
 		for _, name := range w.Names() {
 			w.testbed.Drop(name)
@@ -163,11 +163,11 @@ func (w *World) DropAll() {
 }
 
 // PCI is the address of the first card of a host.
-func (w *World) PCI(host string) string { return w.described(host).Cards[0].BDF }
+func (w *Lab) PCI(host string) string { return w.described(host).Cards[0].BDF }
 
 // Card is the first card of a host, the thing itself. On the testbed
 // it is not connected to anything.
-func (w *World) Card(host string) *labsim.Card {
+func (w *Lab) Card(host string) *labsim.Card {
 	if w.testbed != nil {
 		return labsim.Unplugged(w.testbed.Card(host, w.PCI(host)), w.described(host).Cards[0])
 	}
@@ -175,7 +175,7 @@ func (w *World) Card(host string) *labsim.Card {
 }
 
 // Flash is the firmware that a card's flash holds.
-func (w *World) Flash(host string) card.Firmware {
+func (w *Lab) Flash(host string) card.Firmware {
 	w.t.Helper()
 	img, err := w.Card(host).Flash.Active()
 	if err != nil {
@@ -185,7 +185,7 @@ func (w *World) Flash(host string) card.Firmware {
 }
 
 // Run executes a shell command as root on a host's console.
-func (w *World) Run(host, command string) string {
+func (w *Lab) Run(host, command string) string {
 	w.t.Helper()
 	out, status := w.Try(host, command)
 	if status != 0 {
@@ -195,7 +195,7 @@ func (w *World) Run(host, command string) string {
 }
 
 // Try is Run for a command that may fail.
-func (w *World) Try(host, command string) (string, int) {
+func (w *Lab) Try(host, command string) (string, int) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if w.testbed != nil {
@@ -207,10 +207,10 @@ func (w *World) Try(host, command string) (string, int) {
 }
 
 // Image is the path of one of the lab's firmware files.
-func (w *World) Image(name string) string { return w.Images[name].Path }
+func (w *Lab) Image(name string) string { return w.Images[name].Path }
 
 // Count gives how many programs ended on a host whose arguments hold all words.
-func (w *World) Count(host string, words ...string) int {
+func (w *Lab) Count(host string, words ...string) int {
 	n := 0
 	for _, e := range w.Machine(host).Journal() {
 		if containsAll(strings.Join(e.Args, " "), words) {
@@ -222,7 +222,7 @@ func (w *World) Count(host string, words ...string) int {
 
 // Print is a fingerprint of everything about a host that a plan must leave
 // alone: flash, boots, files, interfaces, ports and modules.
-func (w *World) Print(host string) string {
+func (w *Lab) Print(host string) string {
 	var b strings.Builder
 	if w.testbed != nil {
 		for _, c := range w.described(host).Cards {
