@@ -3,7 +3,6 @@ package archtest
 import (
 	"errors"
 	"fmt"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"go/ast"
 	"io/fs"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
 // excused are warnings of shellcheck that hold for no script here: those about

@@ -21,7 +21,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"io"
 	"os"
 	"os/exec"
@@ -32,6 +31,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
 // patience bounds every program of the rig: a client that does not find its

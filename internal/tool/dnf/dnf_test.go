@@ -2,13 +2,14 @@ package dnf
 
 import (
 	"errors"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
 func TestParseQuery(t *testing.T) {

@@ -2,12 +2,13 @@ package iperf3
 
 import (
 	"errors"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"net/netip"
 	"os"
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
 func TestParse(t *testing.T) {

@@ -5,12 +5,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
 func TestParseQuery(t *testing.T) {

@@ -1,12 +1,13 @@
 package perftest
 
 import (
-	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"net/netip"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
 func TestParse(t *testing.T) {

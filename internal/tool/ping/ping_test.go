@@ -1,10 +1,11 @@
 package ping
 
 import (
-	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"net/netip"
 	"os/exec"
 	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
 func TestParseRun(t *testing.T) {

@@ -1,11 +1,12 @@
 package qperf
 
 import (
-	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 	"net/netip"
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
 )
 
 func TestParse(t *testing.T) {
