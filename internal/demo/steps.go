@@ -25,17 +25,17 @@ type step struct {
 }
 
 var steps = []step{
-	{"The lab as it was bought", "Both cards run Ethernet-only firmware: no InfiniBand port anywhere.", (*demo).asBought},
-	{"init", "The provider comes from a local mirror; no registry is asked.", (*demo).initialise},
-	{"A plan without consent", "Burning firmware with another PSID is refused until the configuration names the change.", (*demo).refused},
-	{"The plan with consent", "The refusal printed the line to add; it is given as a variable here.", (*demo).planned},
-	{"apply", "On both hosts at once: backup, burn, restart, GUIDs, link types; then opensm and IPoIB.", (*demo).applied},
-	{"Evidence from the lab itself", "Asked of the hosts, not of Terraform's state.", (*demo).evidence},
-	{"A second plan", "Nothing is left to do.", (*demo).settled},
-	{"Drift behind Terraform's back", "A port set to Ethernet, an MTU changed, the subnet manager stopped: the plan shows all three.", (*demo).drifted},
-	{"The next apply mends it", "And the plan after it is empty again.", (*demo).mended},
-	{"The subnet manager alone stops", "The fabric is looked at after it runs again, so that one apply mends it and its picture.", (*demo).managerStopped},
-	{"destroy", "Software that we put there goes; the hardware stays as it is, and the plan says so.", (*demo).destroyed},
+	{"The lab as it was bought", "Both cards run Ethernet-only firmware. No port can be InfiniBand.", (*demo).asBought},
+	{"init", "The provider comes from a local folder. No registry is asked.", (*demo).initialise},
+	{"A plan without consent", "The image has another PSID than the cards. The plan refuses to burn it without consent, and prints the line to add.", (*demo).refused},
+	{"The plan with consent", "The line that the refusal printed is given as a variable here.", (*demo).planned},
+	{"apply", "One card after the other: backup, burn, restart; then the GUIDs. After that link types, opensm and IPoIB.", (*demo).applied},
+	{"What the hosts themselves say", "Each host is asked with its own tools. Terraform's state is not used.", (*demo).evidence},
+	{"A second plan", "The hosts match the configuration, so the plan is empty.", (*demo).settled},
+	{"Drift behind Terraform's back", "Somebody sets a port to Ethernet, changes an MTU and stops the subnet manager. The plan shows all three.", (*demo).drifted},
+	{"The next apply mends it", "The plan after it is empty again.", (*demo).mended},
+	{"The subnet manager alone stops", "One apply starts it again. The picture is drawn after that, so it shows the subnet manager.", (*demo).managerStopped},
+	{"destroy", "The configuration of opensm and IPoIB is removed. Packages and cards stay as they are, and the plan says so.", (*demo).destroyed},
 }
 
 func (d *demo) play(ctx context.Context) error {
