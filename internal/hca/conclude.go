@@ -205,6 +205,34 @@ func (o *Ops) restoreIdentity(ctx context.Context, c cards.Card, set ib.GUIDSet)
 
 // concludeRefused settles a job that ended before it wrote anything.
 func (o *Ops) concludeRefused(ctx context.Context, c cards.Card, out journal.Outcome) ([]string, error) {
+	err := refusedByJob(c, out)
+	if err == nil {
+		err = endedEarly(c, out)
+	}
+	return nil, both(err, o.settle(ctx, c, out.ID, "nothing was written"))
+}
+
+// refusedByJob is the refusal of a job that found a reason against its write, as the
+// catalogue has it; nil if it ended for another reason.
+func refusedByJob(c cards.Card, out journal.Outcome) error {
+	var f finding.Finding
+	switch {
+	case out.Exit == exitLocked && len(out.Held) > 0:
+		f = finding.FlashJobRunning.Find("Another job holds the lock of the host: %s of card %s, started by %s, since %s.",
+			out.Held["job"], out.Held["pci"], out.Held["operator"], out.Held["since"])
+	case out.Exit == exitOther:
+		f = finding.CardExchanged.Find("The job on the host found another card than the one it was for: %s.", orNothing(out.Reason))
+	case out.Exit == exitInUse:
+		f = finding.CardInUse.Find("The job on the host looked who is at the card before it wrote anything: %s.", orNothing(out.Reason))
+	default:
+		return nil
+	}
+	f.Evidence += " Job directory: " + journal.Dir(out.ID) + "."
+	return &safety.RefusedError{What: "write the flash of card " + c.ID(), Findings: []finding.Finding{f}}
+}
+
+// endedEarly is the error of a job that wrote nothing and named no rule.
+func endedEarly(c cards.Card, out journal.Outcome) error {
 	e := &cards.Error{
 		Summary: "Unable to write the flash of card " + c.ID(),
 		What:    "The job on the host ended before it wrote anything: " + orNothing(out.Reason) + ".",
@@ -213,29 +241,17 @@ func (o *Ops) concludeRefused(ctx context.Context, c cards.Card, out journal.Out
 		Facts:   jobFactsOf(c, out),
 	}
 	switch {
-	case out.Exit == exitLocked && len(out.Held) > 0:
-		e.Summary = "Refusing to write the flash of card " + c.ID()
-		e.What = fmt.Sprintf("Another job holds the lock of the host: %s of card %s, started by %s, since %s.",
-			out.Held["job"], out.Held["pci"], out.Held["operator"], out.Held["since"])
-		e.Check = "Wait until it ends, then plan again."
-	case out.Exit == exitOther:
-		e.Summary = "Refusing to write the flash of card " + c.ID() + ": " + finding.CardExchanged.Code + " another card is in the slot"
-		e.What = "The job on the host found another card than the one it was for: " + orNothing(out.Reason) + "."
-	case out.Exit == exitInUse:
-		e.Summary = "Refusing to write the flash of card " + c.ID() + ": " + finding.CardInUse.Code + " another program uses the card"
-		e.What = "The job on the host looked who is at the card before it wrote anything: " + orNothing(out.Reason) + "."
-		e.Check = "Wait until that program has ended, then plan again."
 	case out.Exit == exitStart:
 		e.Check = "Look at the host's log with journalctl -u " + journal.Unit(out.ID) + "."
 	case !out.Ended:
 		e.What = "The job on the host ended or was interrupted before it wrote anything, and left no reason."
 		e.Check = "Run the same command again. If it happens again, look at the host's log with journalctl -u " + journal.Unit(out.ID) + ": systemd-inhibit needs systemd-logind to run."
 	}
-	return nil, both(e, o.settle(ctx, c, out.ID, "nothing was written"))
+	return e
 }
 
 // both adds a second error, if there is one, to the one that matters.
-func both(e *cards.Error, second error) error {
+func both(e, second error) error {
 	if second == nil {
 		return e
 	}

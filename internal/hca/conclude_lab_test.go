@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -59,5 +60,36 @@ func TestWithBackup_names_the_file(t *testing.T) {
 	text := explain(withBackup(New(cards.Config{}).failed(c, journal.Outcome{ID: "j1"}, "It failed."), "/backups/7"))
 	if !strings.Contains(text, "-i /backups/7/firmware.bin b") || strings.Contains(text, "<") {
 		t.Error(text)
+	}
+}
+
+// TestRefusedByJob_names_its_rule holds that what a job refuses on the host is a finding
+// of the catalogue, with the reason that the job left.
+func TestRefusedByJob_names_its_rule(t *testing.T) {
+	t.Parallel()
+	held := map[string]string{"job": "j7", "pci": "0000:02:00.0", "operator": "bob", "since": "2026-01-02T03:04:05Z"}
+	for name, tt := range map[string]struct {
+		out  journal.Outcome
+		rule *finding.Rule
+		says string
+	}{
+		"another card":    {journal.Outcome{Exit: exitOther, Reason: "serial number MT2"}, finding.CardExchanged, "than the one it was for: serial number MT2."},
+		"another program": {journal.Outcome{Exit: exitInUse}, finding.CardInUse, "it left no reason"},
+		"another job":     {journal.Outcome{Exit: exitLocked, Held: held}, finding.FlashJobRunning, "j7 of card 0000:02:00.0, started by bob, since 2026-01-02T03:04:05Z"},
+		"no name":         {journal.Outcome{Exit: exitLocked}, nil, ""},
+		"the second gate": {journal.Outcome{Exit: exitGate, Reason: "another PSID"}, nil, ""},
+	} {
+		tt.out.ID, tt.out.Ended = "j9", true
+		err := refusedByJob(namedCard(), tt.out)
+		var refused *safety.RefusedError
+		switch {
+		case tt.rule == nil:
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		case !errors.As(err, &refused) || refused.What != "write the flash of card "+namedCard().ID() || refused.Findings[0].Rule != tt.rule ||
+			!strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), journal.Dir("j9")):
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
@@ -84,8 +85,8 @@ func TestExchanged_card_between_verdict_and_job(t *testing.T) {
 			Consents: safety.Consents{PSIDChange: &safety.PSIDChange{From: card.PSIDEN, To: card.PSIDVPI}},
 		},
 	})
-	var e *cards.Error
-	if !errors.As(err, &e) || !strings.Contains(e.Summary, "FW080 another card is in the slot") || !strings.Contains(e.Explain(), "MT9999X00002") {
+	var refused *safety.RefusedError
+	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.CardExchanged || !strings.Contains(refused.Error(), "MT9999X00002") {
 		t.Errorf("the other card is not refused: %v", err)
 	}
 	if n := model.Flash.Operations(); n != 0 {
