@@ -66,49 +66,72 @@ type rule struct {
 
 const framework = "github.com/hashicorp/terraform-plugin-"
 
-var rules = map[string]rule{
-	"fact":                {noStd: []string{"context", "os", "os/exec", "time"}},
-	"ib":                  {noStd: []string{"context", "os", "net/http", "os/exec"}},
-	"inventory":           {own: []string{"fact", "ib"}, noStd: []string{"context", "os", "os/exec"}},
-	"fwimage":             {own: []string{"ib"}, noStd: []string{"context", "os", "os/exec"}},
-	"fwimage/synth":       {own: []string{"ib"}, noStd: []string{"context", "os", "os/exec"}},
-	"finding":             {},
-	"safety":              {own: []string{"fact", "finding", "ib", "inventory"}, noStd: []string{"context", "os", "os/exec"}},
-	"shellcmd":            {outside: []string{"al.essio.dev/pkg/shellescape"}, noStd: []string{"context", "os", "os/exec"}},
-	"tool":                {own: []string{"fact", "ib", "inventory", "shellcmd", "tool"}, outside: []string{"github.com/goccy/go-yaml", "gopkg.in/ini.v1"}, noStd: []string{"context", "os", "os/exec"}},
-	"memo":                {noStd: []string{"os", "os/exec"}},
-	"tool/capture":        {own: []string{"tool"}, noStd: []string{"context", "os/exec"}}, // reads files, for tests
-	"host":                {own: []string{"shellcmd"}},
-	"host/sshhost":        {own: []string{"host", "shellcmd", "memo"}, outside: []string{"golang.org/x/", "github.com/pkg/sftp", "github.com/kevinburke/ssh_config", "github.com/cenkalti/backoff/v5"}},
-	"host/hostpool":       {own: []string{"host"}},
-	"hosts":               {own: []string{"fact", "ib", "inventory", "shellcmd", "host", "tool"}, outside: []string{"golang.org/x/sync"}},
-	"platform":            {own: []string{"fact", "ib", "finding", "safety", "shellcmd", "host", "tool", "inventory", "hosts"}},
-	"fabric":              {own: []string{"fact", "ib", "shellcmd", "host", "tool", "inventory"}},
-	"connectivity":        {own: []string{"host", "tool", "inventory", "hosts"}},
-	"fabric/picture":      {own: []string{"fabric"}},
-	"hca/backup":          {own: []string{"ib", "fwimage", "inventory"}, noStd: []string{"context", "os/exec"}},
-	"hca/journal":         {own: []string{"fact", "ib", "safety", "inventory", "tool/mstflint"}, noStd: []string{"context", "os", "os/exec"}},
-	"hca/cards":           {own: []string{"fact", "finding", "ib", "safety", "shellcmd", "host", "hosts", "tool", "inventory", "platform", "hca/journal", "hca/backup"}},
-	"hca/activation":      {own: []string{"safety", "finding", "shellcmd", "inventory", "platform", "hca/cards"}},
-	"hca":                 {own: []string{"fact", "ib", "fwimage", "finding", "safety", "shellcmd", "host", "tool", "inventory", "platform"}},
-	"opensm":              {own: []string{"fact", "ib", "finding", "safety", "shellcmd", "host", "tool", "inventory", "hosts", "platform", "fabric"}},
-	"ipoib":               {own: []string{"fact", "ib", "finding", "safety", "shellcmd", "host", "tool", "inventory", "hosts", "platform"}},
-	"port":                {own: []string{"fact", "ib", "finding", "safety", "shellcmd", "host", "tool", "inventory", "hosts", "platform"}},
-	"benchmark":           {own: []string{"finding", "shellcmd", "host", "tool", "inventory", "hosts", "platform", "connectivity", "fabric"}},
-	"provider":            {own: []string{"ib", "fwimage", "finding", "safety", "host", "inventory", "hosts", "platform", "hca", "opensm", "ipoib", "fabric", "connectivity", "benchmark", "port", "memo", "provider"}, outside: []string{framework}},
-	"provider/diagnostic": {own: []string{"host", "inventory", "platform", "finding", "safety"}, outside: []string{framework}},
-	"provider/attribute":  {own: []string{"ib", "provider/diagnostic"}, outside: []string{framework}},
-	"provider/planned":    {own: []string{"fact", "fwimage", "ib", "inventory", "safety", "provider/attribute", "provider/diagnostic"}, outside: []string{framework}},
-	"provider/session":    {own: []string{"fact", "fwimage", "ib", "finding", "safety", "host", "inventory", "hosts", "platform", "hca", "fabric", "memo", "provider/attribute", "provider/diagnostic", "provider/planned"}, outside: []string{framework, "golang.org/x/sync"}},
-	"labsim":              {own: []string{"labsim"}, outside: []string{"golang.org/x/crypto", "github.com/pkg/sftp", "mvdan.cc/sh/v3", "github.com/goccy/go-yaml"}},
-	"labsim/card":         {own: []string{"fwimage/synth", "ib"}},
-	"bench":               {own: []string{"labsim", "provider"}, outside: []string{framework}},
-	"realtool":            {noStd: []string{"net"}},
-	"ibsimtest":           {own: []string{"realtool"}},
-	"demo":                {own: []string{"labsim"}},
-	"testbed":             {own: []string{"labsim"}, outside: []string{"github.com/hanwen/go-fuse/v2", "golang.org/x/"}},
-	"testbed/cmd":         {own: []string{"testbed"}},
-	"acctest":             {own: []string{"labsim", "provider"}, outside: []string{framework}},
+// rules holds one rule a line, in columns of no width, so that two changes meet only where
+// they change one rule: the prefix, what stands in own, with + what stands in outside, and
+// with - what stands in noStd. +framework is Terraform's.
+var rules = readRules(`
+fact: -context -os -os/exec -time
+ib: -context -os -net/http -os/exec
+inventory: fact ib -context -os -os/exec
+fwimage: ib -context -os -os/exec
+fwimage/synth: ib -context -os -os/exec
+finding:
+safety: fact finding ib inventory -context -os -os/exec
+shellcmd: +al.essio.dev/pkg/shellescape -context -os -os/exec
+tool: fact ib inventory shellcmd tool +github.com/goccy/go-yaml +gopkg.in/ini.v1 -context -os -os/exec
+memo: -os -os/exec
+tool/capture: tool -context -os/exec
+host: shellcmd
+host/sshhost: host shellcmd memo +golang.org/x/ +github.com/pkg/sftp +github.com/kevinburke/ssh_config +github.com/cenkalti/backoff/v5
+host/hostpool: host
+hosts: fact ib inventory shellcmd host tool +golang.org/x/sync
+platform: fact ib finding safety shellcmd host tool inventory hosts
+fabric: fact ib shellcmd host tool inventory
+connectivity: host tool inventory hosts
+fabric/picture: fabric
+hca/backup: ib fwimage inventory -context -os/exec
+hca/journal: fact ib safety inventory tool/mstflint -context -os -os/exec
+hca/cards: fact finding ib safety shellcmd host hosts tool inventory platform hca/journal hca/backup
+hca/activation: safety finding shellcmd inventory platform hca/cards
+hca: fact ib fwimage finding safety shellcmd host tool inventory platform
+opensm: fact ib finding safety shellcmd host tool inventory hosts platform fabric
+ipoib: fact ib finding safety shellcmd host tool inventory hosts platform
+port: fact ib finding safety shellcmd host tool inventory hosts platform
+benchmark: finding shellcmd host tool inventory hosts platform connectivity fabric
+provider: ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity benchmark port memo provider +framework
+provider/diagnostic: host inventory platform finding safety +framework
+provider/attribute: ib provider/diagnostic +framework
+provider/planned: fact fwimage ib inventory safety provider/attribute provider/diagnostic +framework
+provider/session: fact fwimage ib finding safety host inventory hosts platform hca fabric memo provider/attribute provider/diagnostic provider/planned +framework +golang.org/x/sync
+labsim: labsim +golang.org/x/crypto +github.com/pkg/sftp +mvdan.cc/sh/v3 +github.com/goccy/go-yaml
+labsim/card: fwimage/synth ib
+bench: labsim provider +framework
+realtool: -net
+ibsimtest: realtool
+demo: labsim
+testbed: labsim +github.com/hanwen/go-fuse/v2 +golang.org/x/
+testbed/cmd: testbed
+acctest: labsim provider +framework
+`)
+
+func readRules(text string) map[string]rule {
+	out := map[string]rule{}
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		name, words, _ := strings.Cut(line, ":")
+		var r rule
+		for _, w := range strings.Fields(words) {
+			switch w[0] {
+			case '+':
+				r.outside = append(r.outside, strings.Replace(w[1:], "framework", framework, 1))
+			case '-':
+				r.noStd = append(r.noStd, w[1:])
+			default:
+				r.own = append(r.own, w)
+			}
+		}
+		out[name] = r
+	}
+	return out
 }
 
 // ruleFor finds the key of the longest matching prefix.
