@@ -57,9 +57,6 @@ func ParseLaneRate(s string) (Speed, error) {
 	return 0, fmt.Errorf("invalid lane rate %q: no InfiniBand speed has it", s)
 }
 
-// MustParseSpeed is ParseSpeed for constants and tests; it panics on an error.
-func MustParseSpeed(s string) Speed { return must(ParseSpeed(s)) }
-
 func (s Speed) known() bool { return s >= SDR && s <= XDR }
 
 // String gives the name, "" for none.

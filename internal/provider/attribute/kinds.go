@@ -260,11 +260,3 @@ func GUIDOf(v GUID) (ib.GUID, error) {
 	}
 	return ib.ParseGUID(v.ValueString())
 }
-
-// MACOf parses a known MAC; null and unknown give zero.
-func MACOf(v MAC) (ib.MAC, error) {
-	if v.IsNull() || v.IsUnknown() {
-		return 0, nil
-	}
-	return ib.ParseMAC(v.ValueString())
-}

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -50,12 +49,6 @@ func (d *Data) CardAt(ctx context.Context, ref attribute.CardRef, what string, d
 		return nil
 	}
 	return &CardAt{Ref: ref, Host: h, Snap: snap, Card: c, HCA: cards.On(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot)}
-}
-
-// CardGone reports whether err says that a reachable host has no such card.
-func CardGone(err error) bool {
-	var gone *cards.NoCardError
-	return errors.As(err, &gone)
 }
 
 // FlashUnread reports whether the flash of a card could not be read, and warns

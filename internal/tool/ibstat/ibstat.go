@@ -10,17 +10,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 )
-
-const timeout = 30 * time.Second
-
-// Query asks for all channel adapters and their ports.
-func Query() shellcmd.Command { return shellcmd.New("ibstat").WithTimeout(timeout) }
 
 // CA is one channel adapter.
 type CA struct {

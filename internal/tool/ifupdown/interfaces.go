@@ -315,11 +315,6 @@ func Up(name string) shellcmd.Command {
 	return shellcmd.New("ifup", "--force", name).AsRoot().Changes()
 }
 
-// Down takes an interface down, and with it its P_Key children.
-func Down(name string) shellcmd.Command {
-	return shellcmd.New("ifdown", "--force", name).AsRoot().Changes()
-}
-
 // ParseState reads /run/network/ifstate: the interfaces that ifup has taken up.
 func ParseState(text string) map[string]bool {
 	up := map[string]bool{}

@@ -22,9 +22,6 @@ func SetMTU(name string, mtu int) shellcmd.Command {
 	return change("link", "set", "dev", name, "mtu", strconv.Itoa(mtu))
 }
 
-// SetUp brings an interface up.
-func SetUp(name string) shellcmd.Command { return change("link", "set", "dev", name, "up") }
-
 // SetDown takes an interface down.
 func SetDown(name string) shellcmd.Command { return change("link", "set", "dev", name, "down") }
 

@@ -118,11 +118,6 @@ func Aliases(addresses []netip.Prefix) []Alias {
 	return all
 }
 
-// QueryInterface asks for one interface.
-func QueryInterface(name string) shellcmd.Command {
-	return call("interface.query", [][]string{{"id", "=", name}})
-}
-
 // HasPendingChanges prints True if someone stored something and did not commit it.
 func HasPendingChanges() shellcmd.Command { return call("interface.has_pending_changes") }
 

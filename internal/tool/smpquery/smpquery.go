@@ -26,14 +26,6 @@ type Target struct {
 	Route string
 }
 
-// Args is the target as the diagnostic programs take it.
-func (t Target) Args() []string {
-	if t.Route != "" {
-		return []string{"-D", t.Route}
-	}
-	return []string{strconv.Itoa(int(t.LID))}
-}
-
 func query(device string, port int, op string, t Target, more ...string) shellcmd.Command {
 	args := []string{"-C", device, "-P", strconv.Itoa(port)}
 	if t.Route != "" {
