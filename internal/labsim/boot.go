@@ -191,30 +191,16 @@ func (m *Machine) loadBootModules() {
 	m.mu.Lock()
 	m.early = false
 	m.mu.Unlock()
-	for _, dir := range []string{"/usr/lib/modules-load.d", "/etc/modules-load.d"} {
-		infos, err := m.FS.ReadDir(vfs.Root, dir)
-		if err != nil {
-			continue
-		}
-		for _, i := range infos {
-			m.loadListed(dir + "/" + i.Name())
-		}
-	}
-	m.loadListed("/etc/modules")
-}
-
-func (m *Machine) loadListed(file string) {
-	data, err := m.FS.ReadFile(file)
-	if err != nil {
-		return
-	}
-	for _, line := range strings.Split(string(data), "\n") {
-		name := strings.TrimSpace(line)
-		if name == "" || strings.HasPrefix(name, "#") || strings.HasPrefix(name, ";") {
-			continue
-		}
-		if err := m.LoadModule(name); err != nil {
-			m.KernelLog("systemd-modules-load: Failed to find module '%s'", name)
+	files := append(m.FS.Glob("/usr/lib/modules-load.d/*"), m.FS.Glob("/etc/modules-load.d/*")...)
+	for _, file := range append(files, "/etc/modules") {
+		for line := range strings.Lines(m.FS.Text(file)) {
+			name := strings.TrimSpace(line)
+			if name == "" || name[0] == '#' || name[0] == ';' {
+				continue
+			}
+			if err := m.LoadModule(name); err != nil {
+				m.KernelLog("systemd-modules-load: Failed to find module '%s'", name)
+			}
 		}
 	}
 }

@@ -2,12 +2,11 @@ package labsim
 
 import (
 	"fmt"
+	"maps"
 	"path"
-	"sort"
+	"slices"
 	"strings"
 	"syscall"
-
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
 
 // moduleInfo is what the lab knows of a kernel module.
@@ -62,12 +61,7 @@ func (m *Machine) ModuleDeps(name string) []string { return knownModules[name].d
 func (m *Machine) Modules() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	list := make([]string, 0, len(m.modules))
-	for name := range m.modules {
-		list = append(list, name)
-	}
-	sort.Strings(list)
-	return list
+	return slices.Sorted(maps.Keys(m.modules))
 }
 
 // ModuleLoaded says whether a module is loaded.
@@ -149,16 +143,8 @@ func (m *Machine) ModuleUsers(name string) []string {
 // modprobeFiles reads /etc/modprobe.d.
 func (m *Machine) modprobeFiles() map[string]string {
 	files := map[string]string{}
-	infos, err := m.FS.ReadDir(vfs.Root, "/etc/modprobe.d")
-	if err != nil {
-		return files
-	}
-	for _, i := range infos {
-		if strings.HasSuffix(i.Name(), ".conf") {
-			if data, err := m.FS.ReadFile("/etc/modprobe.d/" + i.Name()); err == nil {
-				files[i.Name()] = string(data)
-			}
-		}
+	for _, file := range m.FS.Glob("/etc/modprobe.d/*.conf") {
+		files[path.Base(file)] = m.FS.Text(file)
 	}
 	return files
 }
@@ -166,9 +152,7 @@ func (m *Machine) modprobeFiles() map[string]string {
 // UpdateInitramfs copies /etc/modprobe.d and mlx4.conf into the initramfs.
 func (m *Machine) UpdateInitramfs() {
 	files := m.modprobeFiles()
-	if data, err := m.FS.ReadFile(MLX4Conf); err == nil {
-		files[MLX4Conf] = string(data)
-	}
+	files[MLX4Conf] = m.FS.Text(MLX4Conf)
 	if m.OS != Arch { // its name has no release
 		name := "initrd.img-" + m.Kernel
 		if m.OS.System().Packages == PackagesDnf {

@@ -3,13 +3,12 @@ package infiniband
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
 
 // hca is an RDMA device as infiniband-diags reads it from sysfs.
@@ -19,35 +18,22 @@ type hca struct {
 }
 
 func (s *state) hcas() []hca {
-	infos, err := s.m.FS.ReadDir(vfs.Root, "/sys/class/infiniband")
-	if err != nil {
-		return nil
-	}
-	list := make([]hca, 0, len(infos))
-	for _, i := range infos {
-		list = append(list, hca{s, i.Name()})
+	var list []hca
+	for _, dir := range s.m.FS.Glob("/sys/class/infiniband/*") {
+		list = append(list, hca{s, path.Base(dir)})
 	}
 	return list
 }
 
 func (h hca) read(file string) string {
-	data, err := h.s.m.FS.ReadFile("/sys/class/infiniband/" + h.name + "/" + file)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(data))
+	return strings.TrimSpace(h.s.m.FS.Text("/sys/class/infiniband/" + h.name + "/" + file))
 }
 
 func (h hca) ports() []string {
-	infos, err := h.s.m.FS.ReadDir(vfs.Root, "/sys/class/infiniband/"+h.name+"/ports")
-	if err != nil {
-		return nil
+	list := h.s.m.FS.Glob("/sys/class/infiniband/" + h.name + "/ports/*")
+	for i, dir := range list {
+		list[i] = path.Base(dir)
 	}
-	var list []string
-	for _, i := range infos {
-		list = append(list, i.Name())
-	}
-	sort.Strings(list)
 	return list
 }
 

@@ -107,8 +107,7 @@ func ifquery(_ context.Context, p *labsim.Proc) int {
 		p.Errorf("ifquery: %v\nifquery: couldn't read interfaces file \"%s\"\n", err, interfacesFile)
 		return 1
 	case o.Has("state"):
-		data, _ := s.m.FS.ReadFile(ifstateFile)
-		for line := range strings.Lines(string(data)) {
+		for line := range strings.Lines(s.m.FS.Text(ifstateFile)) {
 			if name, _, _ := strings.Cut(line, "="); len(o.Args) == 0 || slices.Contains(o.Args, name) {
 				p.Printf("%s", line)
 			}

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
-	"sort"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -112,6 +113,8 @@ var (
 	}
 )
 
+var oddName = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+
 // source reads files by pattern; of a directory only those whose name has
 // letters, digits, "-" and "_".
 func (s *State) source(c *interfaces, words []string) error {
@@ -123,18 +126,13 @@ func (s *State) source(c *interfaces, words []string) error {
 		if directory {
 			pattern += "/*"
 		}
-		infos, err := s.m.FS.ReadDir(vfs.Root, path.Dir(pattern))
-		if err != nil {
-			continue
-		}
-		for _, i := range infos {
-			if directory && strings.Trim(i.Name(), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
+		for _, file := range s.m.FS.Glob(pattern) {
+			info, _ := s.m.FS.Stat(vfs.Root, file, true)
+			if info.IsDir() || directory && oddName.MatchString(path.Base(file)) {
 				continue
 			}
-			if ok, _ := path.Match(path.Base(pattern), i.Name()); ok && !i.IsDir() {
-				if err := s.readInterfacesFile(c, path.Join(path.Dir(pattern), i.Name())); err != nil {
-					return err
-				}
+			if err := s.readInterfacesFile(c, file); err != nil {
+				return err
 			}
 		}
 	}
@@ -143,12 +141,9 @@ func (s *State) source(c *interfaces, words []string) error {
 
 func (s *State) ifstate() map[string]bool {
 	up := map[string]bool{}
-	if data, err := s.m.FS.ReadFile(ifstateFile); err == nil {
-		for _, line := range strings.Split(string(data), "\n") {
-			if name, _, ok := strings.Cut(line, "="); ok {
-				up[name] = true
-			}
-		}
+	for line := range strings.Lines(s.m.FS.Text(ifstateFile)) {
+		name, _, _ := strings.Cut(line, "=")
+		up[name] = true
 	}
 	return up
 }
@@ -162,7 +157,7 @@ func (s *State) noteIfstate(name string, is bool) {
 			names = append(names, n+"="+n+"\n")
 		}
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	s.m.FS.Put(ifstateFile, strings.Join(names, ""), 0o644)
 }
 

@@ -5,27 +5,16 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/systemd"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
 
 // withDropIns adds what the files of NAME.d say.
 func (s *State) withDropIns(n *network, name string) *network {
 	for _, dir := range []string{"/run/systemd/network/", "/etc/systemd/network/"} {
-		infos, err := s.m.FS.ReadDir(vfs.Root, dir+name+".d")
-		if err != nil {
-			continue
-		}
-		for _, i := range infos {
-			path := dir + name + ".d/" + i.Name()
-			data, err := s.m.FS.ReadFile(path)
-			if err != nil || !strings.HasSuffix(path, ".conf") {
-				continue
-			}
-			more := s.parseNetwork(path, string(data))
+		for _, file := range s.m.FS.Glob(dir + name + ".d/*.conf") {
+			more := s.parseNetwork(file)
 			for k, v := range more.Values {
 				n.Values[k] = append(n.Values[k], v...)
 			}
@@ -59,7 +48,7 @@ func (s *State) setRoutes(name string, want []labsim.Route) {
 	}
 	for _, r := range want {
 		if refused := s.addRoute(name, r, true); refused != "" {
-			systemd.Of(s.m).Log("systemd-networkd.service", "systemd-networkd", name+": Could not set route: "+refused)
+			s.networkdLog(name + ": Could not set route: " + refused)
 		}
 	}
 }
@@ -86,59 +75,43 @@ type netdevFile struct {
 // netdevs reads the .netdev files, with networkd's complaints.
 func (s *State) netdevs() map[string]netdevFile {
 	all := map[string]netdevFile{}
-	infos, err := s.m.FS.ReadDir(vfs.Root, "/etc/systemd/network")
-	if err != nil {
-		return all
-	}
-	for _, i := range infos {
-		if !strings.HasSuffix(i.Name(), ".netdev") {
-			continue
-		}
-		path := "/etc/systemd/network/" + i.Name()
-		if data, err := s.m.FS.ReadFile(path); err == nil {
-			if f, ok := s.parseNetdev(path, string(data)); ok {
-				all[f.name] = f
-			}
+	for _, file := range s.m.FS.Glob("/etc/systemd/network/*.netdev") {
+		if f, ok := s.parseNetdev(file); ok {
+			all[f.name] = f
 		}
 	}
 	return all
 }
 
-func (s *State) parseNetdev(path, body string) (netdevFile, bool) {
-	f, kind, section := netdevFile{mode: labsim.ModeDatagram}, "", ""
-	complain := func(n int, text string) {
-		systemd.Of(s.m).Log("systemd-networkd.service", "systemd-networkd", fmt.Sprintf("%s:%d: %s", path, n+1, text))
-	}
-	for n, line := range strings.Split(body, "\n") {
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' || line[0] == ';' {
-			continue
-		}
-		if line[0] == '[' {
-			section = strings.Trim(line, "[]")
-			continue
-		}
-		k, v, _ := strings.Cut(line, "=")
-		switch section + "." + k {
+func (s *State) parseNetdev(file string) (netdevFile, bool) {
+	f, kind := netdevFile{mode: labsim.ModeDatagram}, ""
+	for _, e := range systemd.ReadEntries(s.m.FS.Text(file), "#;") {
+		v := e.Value
+		complain := func(text string) { s.networkdLog(fmt.Sprintf("%s:%d: %s", file, e.Line, text)) }
+		switch e.Section + "." + e.Key {
+		case e.Section + ".":
+			if e.Text[0] != '[' {
+				s.m.Violate("%s: not simulated: %s", file, e.Text)
+			}
 		case "NetDev.Name":
 			f.name = v
 		case "NetDev.Kind":
 			kind = v
 		case "IPoIB.Mode":
 			if v != labsim.ModeDatagram && v != labsim.ModeConnected {
-				complain(n, "Failed to parse IPoIB mode, ignoring: "+v)
+				complain("Failed to parse IPoIB mode, ignoring: " + v)
 				continue
 			}
 			f.mode = v
 		case "IPoIB.PartitionKey":
 			key, err := strconv.ParseUint(v, 0, 16)
 			if err != nil || key == 0 || key == 0x8000 {
-				complain(n, "IPoIB pkey cannot be 0 nor 0x8000, ignoring assignment: "+v)
+				complain("IPoIB pkey cannot be 0 nor 0x8000, ignoring assignment: " + v)
 				continue
 			}
 			f.pkey = key
 		default:
-			s.m.Violate("%s: not simulated: [%s] %s", path, section, line)
+			s.m.Violate("%s: not simulated: [%s] %s", file, e.Section, e.Text)
 		}
 	}
 	return f, kind == "ipoib" && f.name != "" && f.pkey != 0
@@ -153,7 +126,7 @@ func (s *State) makeChildren(n *network, parent string) {
 			continue
 		}
 		if refused := s.addChild(parent, f.name, f.pkey, f.mode, false); refused != nil {
-			systemd.Of(s.m).Log("systemd-networkd.service", "systemd-networkd", name+": netdev could not be created: "+refused.Error())
+			s.networkdLog(name + ": netdev could not be created: " + refused.Error())
 		}
 	}
 }

@@ -3,7 +3,6 @@ package network
 import (
 	"fmt"
 	"net/netip"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -72,25 +71,7 @@ type planReader struct {
 // their base names; warn gets the files that others may read.
 func (s *State) readPlan(root string, warn func(file string)) (*plan, error) {
 	out := &plan{renderer: "networkd", ifaces: map[string]*planIface{}}
-	files := map[string]string{}
-	for _, dir := range []string{"/etc/netplan", "/run/netplan"} {
-		infos, err := s.m.FS.ReadDir(vfs.Root, root+dir)
-		if err != nil {
-			continue
-		}
-		for _, i := range infos {
-			if strings.HasSuffix(i.Name(), ".yaml") {
-				files[i.Name()] = root + dir + "/" + i.Name()
-			}
-		}
-	}
-	names := make([]string, 0, len(files))
-	for n := range files {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	for _, n := range names {
-		file := files[n]
+	for _, file := range s.m.FS.Overlay(root+"/etc/netplan/*.yaml", root+"/run/netplan/*.yaml") {
 		if info, err := s.m.FS.Stat(vfs.Root, file, true); err == nil && info.Mode().Perm()&0o077 != 0 {
 			warn(file)
 		}

@@ -2,24 +2,17 @@ package network
 
 import (
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
 
 // render writes the networkd files below root.
 func (s *State) render(root string, p *plan) {
 	dir := root + "/run/systemd/network"
-	if infos, err := s.m.FS.ReadDir(vfs.Root, dir); err == nil {
-		for _, i := range infos {
-			if strings.HasPrefix(i.Name(), "10-netplan-") {
-				s.m.FS.Drop(path.Join(dir, i.Name()))
-			}
-		}
+	for _, old := range append(s.m.FS.Glob(dir+"/10-netplan-*"), s.m.FS.Glob(root+nmRunDir+"/netplan-*")...) {
+		s.m.FS.Drop(old)
 	}
-	s.dropRendered(root + nmRunDir)
 	for _, id := range p.ids {
 		i := p.ifaces[id]
 		if i.renderer == "NetworkManager" || i.renderer == "" && p.renderer == "NetworkManager" {
@@ -123,18 +116,6 @@ func (i *planIface) linkLocalValue() string {
 		return "ipv6"
 	}
 	return "yes"
-}
-
-func (s *State) dropRendered(dir string) {
-	infos, err := s.m.FS.ReadDir(vfs.Root, dir)
-	if err != nil {
-		return
-	}
-	for _, i := range infos {
-		if strings.HasPrefix(i.Name(), "netplan-") {
-			s.m.FS.Drop(path.Join(dir, i.Name()))
-		}
-	}
 }
 
 // keyfile is the profile that netplan 1.1.2 writes for NetworkManager. Without

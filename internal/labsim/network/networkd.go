@@ -3,16 +3,16 @@ package network
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
+	"path"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/systemd"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
 
 // network is a .network file as systemd-networkd 255 reads it.
@@ -27,60 +27,36 @@ var networkSections = map[string]bool{"Match": true, "Link": true, "Network": tr
 
 // loadNetworks reads the .network files, as networkd does at start and reload.
 func (s *State) loadNetworks() {
-	files := map[string]string{} // base name to path; /etc wins over /run
-	for _, dir := range []string{"/run/systemd/network", "/etc/systemd/network"} {
-		infos, err := s.m.FS.ReadDir(vfs.Root, dir)
-		if err != nil {
-			continue
-		}
-		for _, i := range infos {
-			if strings.HasSuffix(i.Name(), ".network") {
-				files[i.Name()] = dir + "/" + i.Name()
-			}
-		}
-	}
-	names := make([]string, 0, len(files))
-	for n := range files {
-		names = append(names, n)
-	}
-	sort.Strings(names)
 	var list []*network
-	for _, n := range names {
-		data, err := s.m.FS.ReadFile(files[n])
-		if err == nil {
-			list = append(list, s.withDropIns(s.parseNetwork(files[n], string(data)), n))
-		}
+	for _, file := range s.m.FS.Overlay("/run/systemd/network/*.network", "/etc/systemd/network/*.network") {
+		list = append(list, s.withDropIns(s.parseNetwork(file), path.Base(file)))
 	}
 	s.mu.Lock()
 	s.networks = list
 	s.mu.Unlock()
 }
 
-func (s *State) parseNetwork(file, body string) *network {
+func (s *State) parseNetwork(file string) *network {
 	n := &network{UnitFile: systemd.UnitFile{Path: file, Values: map[string][]string{}}}
-	section := ""
-	for i, line := range strings.Split(body, "\n") {
-		line = strings.TrimSpace(line)
-		switch {
-		case line == "" || line[0] == '#' || line[0] == ';':
-		case line[0] == '[':
-			section = strings.Trim(line, "[]")
-			if !networkSections[section] {
-				systemd.Of(s.m).Log("systemd-networkd.service", "systemd-networkd", file+":"+strconv.Itoa(i+1)+": Unknown section '"+section+"'. Ignoring.")
-			}
-			if section == "Route" {
-				n.routes = append(n.routes, map[string]string{})
-			}
-		case networkSections[section]:
-			k, v, _ := strings.Cut(line, "=")
-			k, v = strings.TrimSpace(k), strings.TrimSpace(v)
-			n.Values[section+"."+k] = append(n.Values[section+"."+k], v)
-			if section == "Route" {
-				n.routes[len(n.routes)-1][k] = v
+	for _, e := range systemd.ReadEntries(s.m.FS.Text(file), "#;") {
+		head := e.Text[0] == '['
+		switch key := e.Section + "." + e.Key; {
+		case head && !networkSections[e.Section]:
+			s.networkdLog(fmt.Sprintf("%s:%d: Unknown section '%s'. Ignoring.", file, e.Line, e.Section))
+		case head && e.Section == "Route":
+			n.routes = append(n.routes, map[string]string{})
+		case !head && networkSections[e.Section]:
+			n.Values[key] = append(n.Values[key], e.Value)
+			if e.Section == "Route" {
+				n.routes[len(n.routes)-1][e.Key] = e.Value
 			}
 		}
 	}
 	return n
+}
+
+func (s *State) networkdLog(text string) {
+	systemd.Of(s.m).Log("systemd-networkd.service", "systemd-networkd", text)
 }
 
 // networkFor returns the first file that matches an interface.
@@ -124,7 +100,6 @@ func (s *State) reconfigure(name string) {
 		s.noteLink(name, nil, "unmanaged")
 		return
 	}
-	unit, ident := "systemd-networkd.service", "systemd-networkd"
 	s.makeChildren(n, name)
 	if v := n.Last("Link.MTUBytes"); v != "" {
 		mtu, err := strconv.Atoi(v)
@@ -132,7 +107,7 @@ func (s *State) reconfigure(name string) {
 			err = s.m.SetMTU(name, min(mtu, s.maxMTU(name)))
 		}
 		if err != nil {
-			systemd.Of(s.m).Log(unit, ident, name+": Failed to set MTU, ignoring: "+errnoText(err))
+			s.networkdLog(name + ": Failed to set MTU, ignoring: " + errnoText(err))
 		}
 	}
 	if p := n.Last("Link.ActivationPolicy"); p != "manual" && p != "down" {
@@ -147,7 +122,7 @@ func (s *State) reconfigure(name string) {
 	s.dropManaged(name, want)
 	for _, a := range want {
 		if err := s.AddAddr(name, a); err != nil && !errors.Is(err, ErrAddrExists) {
-			systemd.Of(s.m).Log(unit, ident, name+": Could not set address: "+err.Error())
+			s.networkdLog(name + ": Could not set address: " + err.Error())
 		}
 	}
 	s.mu.Lock()
@@ -266,12 +241,7 @@ func (s *State) networkText(name string) string {
 	if n == nil {
 		return ""
 	}
-	keys := make([]string, 0, len(n.Values))
-	for k := range n.Values {
-		keys = append(keys, k+"="+strings.Join(n.Values[k], "\n"))
-	}
-	sort.Strings(keys)
-	return n.Path + strings.Join(keys, "\n")
+	return n.Path + fmt.Sprint(n.Values) // fmt sorts keys
 }
 
 // networkctl knows reload, reconfigure, list and status.

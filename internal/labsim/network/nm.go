@@ -1,10 +1,11 @@
 package network
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"net/netip"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,8 +35,8 @@ func newNMState() *nmState {
 
 // nmProfile is a keyfile as NetworkManager 1.42 reads it.
 type nmProfile struct {
-	path, text string
-	values     map[string]string // "section.key"
+	path   string
+	values map[string]string // "section.key"
 }
 
 func (p *nmProfile) get(key string) string { return p.values[key] }
@@ -63,27 +64,15 @@ func (s *State) readProfile(file string) *nmProfile {
 		s.nmLog("<warn>  keyfile: load: \"" + file + "\": failed to load connection: File permissions (" + fmt.Sprintf("%06o", info.Mode().Perm()|0o100000) + ") are insecure")
 		return nil
 	}
-	data, err := s.m.FS.ReadFile(file)
-	if err != nil {
-		return nil
-	}
-	p := &nmProfile{path: file, text: string(data), values: map[string]string{}}
-	section := ""
-	for _, line := range strings.Split(p.text, "\n") {
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		if line[0] == '[' {
-			section = strings.Trim(line, "[]")
-			continue
-		}
-		k, v, ok := strings.Cut(line, "=")
-		if !ok {
-			s.nmLog("<warn>  keyfile: load: \"" + file + "\": failed to load connection: Key file contains line “" + line + "” which is not a key-value pair, group, or comment")
+	p := &nmProfile{path: file, values: map[string]string{}}
+	for _, e := range systemd.ReadEntries(s.m.FS.Text(file), "#") {
+		switch {
+		case e.Key != "":
+			p.values[e.Section+"."+e.Key] = e.Value
+		case e.Text[0] != '[':
+			s.nmLog("<warn>  keyfile: load: \"" + file + "\": failed to load connection: Key file contains line “" + e.Text + "” which is not a key-value pair, group, or comment")
 			return nil
 		}
-		p.values[section+"."+k] = v
 	}
 	return s.checkProfile(p)
 }
@@ -139,15 +128,9 @@ func childOf(p *nmProfile) string {
 // and its interface released.
 func (s *State) reloadProfiles() {
 	now := map[string]*nmProfile{}
-	for _, dir := range []string{nmRunDir, nmDir} {
-		infos, err := s.m.FS.ReadDir(vfs.Root, dir)
-		if err != nil {
-			continue
-		}
-		for _, i := range infos {
-			if p := s.readProfile(path.Join(dir, i.Name())); p != nil {
-				now[p.get("connection.uuid")] = p
-			}
+	for _, file := range append(s.m.FS.Glob(nmRunDir+"/*"), s.m.FS.Glob(nmDir+"/*")...) {
+		if p := s.readProfile(file); p != nil {
+			now[p.get("connection.uuid")] = p
 		}
 	}
 	s.nm.profiles = now
@@ -205,12 +188,7 @@ func (s *State) nmAppeared(name string) {
 	if !s.nmAvailable(&d) {
 		return
 	}
-	uuids := make([]string, 0, len(s.nm.profiles))
-	for u := range s.nm.profiles {
-		uuids = append(uuids, u)
-	}
-	slices.Sort(uuids)
-	for _, u := range uuids {
+	for _, u := range slices.Sorted(maps.Keys(s.nm.profiles)) {
 		p := s.nm.profiles[u]
 		if s.nmMatches(p, &d) && p.get("connection.autoconnect") != "false" {
 			_ = s.nmActivate(name, p)
@@ -241,10 +219,7 @@ func (s *State) nmActivate(name string, p *nmProfile) string {
 	ib := p.get("connection.type") == "infiniband"
 	if ib {
 		s.SetLink(name, false)
-		mode := p.get("infiniband.transport-mode")
-		if mode == "" {
-			mode = labsim.ModeDatagram
-		}
+		mode := cmp.Or(p.get("infiniband.transport-mode"), labsim.ModeDatagram)
 		if err := s.m.SetMode(name, mode+"\n"); err != nil {
 			return "Connection activation failed: The InfiniBand device does not support connected mode"
 		}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
 )
 
 // nmcli knows connection load, reload and up, and device status.
@@ -210,14 +209,8 @@ func (s *State) checkpointCreate(p *labsim.Proc, device, timeout, flags string) 
 
 func (s *State) profileFiles() map[string]string {
 	all := map[string]string{}
-	infos, err := s.m.FS.ReadDir(vfs.Root, nmDir)
-	if err != nil {
-		return all
-	}
-	for _, i := range infos {
-		if data, err := s.m.FS.ReadFile(nmDir + "/" + i.Name()); err == nil {
-			all[nmDir+"/"+i.Name()] = string(data)
-		}
+	for _, file := range s.m.FS.Glob(nmDir + "/*") {
+		all[file] = s.m.FS.Text(file)
 	}
 	return all
 }

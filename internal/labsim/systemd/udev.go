@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"sort"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -74,27 +74,7 @@ func splitHead(head string) (clause, bool) {
 // ruleFiles lists the rules that an administrator or a generator wrote; those of
 // packages below /usr are part of how the lab names devices.
 func (s *Manager) ruleFiles() []string {
-	files := map[string]string{}
-	for _, dir := range []string{"/run/udev/rules.d", "/etc/udev/rules.d"} {
-		infos, err := s.m.FS.ReadDir(vfs.Root, dir)
-		if err != nil {
-			continue
-		}
-		for _, i := range infos {
-			if strings.HasSuffix(i.Name(), ".rules") {
-				files[i.Name()] = dir + "/" + i.Name()
-			}
-		}
-	}
-	names := make([]string, 0, len(files))
-	for n := range files {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	for i, n := range names {
-		names[i] = files[n]
-	}
-	return names
+	return s.m.FS.Overlay("/run/udev/rules.d/*.rules", "/etc/udev/rules.d/*.rules")
 }
 
 // event runs the rules over one device event. RUN programs run after all rules
@@ -102,11 +82,7 @@ func (s *Manager) ruleFiles() []string {
 func (s *Manager) event(d *device) {
 	var run []clause
 	for _, file := range s.ruleFiles() {
-		data, err := s.m.FS.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		body := strings.ReplaceAll(string(data), "\\\n", "")
+		body := strings.ReplaceAll(s.m.FS.Text(file), "\\\n", "")
 		for i, line := range strings.Split(body, "\n") {
 			line = strings.TrimSpace(line)
 			if line == "" || line[0] == '#' {
@@ -178,12 +154,7 @@ func (s *Manager) ruleMatch(d *device, c clause) (hit, known bool) {
 	case "ENV":
 		return ruleGlob(c.value, d.env[c.arg]), true
 	case "DRIVERS":
-		for _, drv := range d.drivers {
-			if ruleGlob(c.value, drv) {
-				return true, true
-			}
-		}
-		return false, true
+		return slices.ContainsFunc(d.drivers, func(driver string) bool { return ruleGlob(c.value, driver) }), true
 	case "ATTR":
 		v, err := s.m.FS.ReadFile(d.sys + "/" + c.arg)
 		return err == nil && ruleGlob(c.value, strings.TrimRight(string(v), "\n ")), true

@@ -2,7 +2,6 @@ package systemd
 
 import (
 	"path"
-	"sort"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
@@ -45,12 +44,8 @@ func (s *Manager) loadUnit(name string) *UnitFile {
 			if n == "" || !s.m.FS.Exists(dir+n) {
 				continue
 			}
-			data, err := s.m.FS.ReadFile(dir + n)
-			if err != nil {
-				continue
-			}
 			f := &UnitFile{Path: dir + n, Values: map[string][]string{}}
-			s.parseUnit(f, n, string(data))
+			s.parseUnit(f, n, s.m.FS.Text(dir+n))
 			s.dropIns(f, name, template)
 			return f
 		}
@@ -68,43 +63,53 @@ func templateOf(name string) (template, instance string) {
 
 func (s *Manager) dropIns(f *UnitFile, names ...string) {
 	for _, n := range names {
-		dir := "/etc/systemd/system/" + n + ".d"
-		infos, err := s.m.FS.ReadDir(vfs.Root, dir)
-		if n == "" || err != nil {
-			continue
-		}
-		for _, i := range infos {
-			if data, err := s.m.FS.ReadFile(dir + "/" + i.Name()); err == nil && strings.HasSuffix(i.Name(), ".conf") {
-				s.parseUnit(f, i.Name(), string(data))
-			}
+		for _, file := range s.m.FS.Glob("/etc/systemd/system/" + n + ".d/*.conf") {
+			s.parseUnit(f, path.Base(file), s.m.FS.Text(file))
 		}
 	}
 }
 
 func (s *Manager) parseUnit(f *UnitFile, name, body string) {
-	section := ""
-	body = strings.ReplaceAll(body, "\\\n", " ")
-	for _, line := range strings.Split(body, "\n") {
-		line = strings.TrimSpace(line)
+	for _, e := range ReadEntries(strings.ReplaceAll(body, "\\\n", " "), "#;") {
+		key := e.Section + "." + e.Key
 		switch {
-		case line == "" || line[0] == '#' || line[0] == ';':
-		case line[0] == '[':
-			section = strings.Trim(line, "[]")
+		case e.Key == "" && e.Text[0] == '[': // the head of a section
+		case !knownKeys[key]:
+			s.m.Violate("unit %s: not simulated: %s", name, e.Text)
+		case e.Value == "": // an empty assignment resets a list
+			f.Values[key] = nil
 		default:
-			k, v, ok := strings.Cut(line, "=")
-			key := section + "." + strings.TrimSpace(k)
-			if !ok || !knownKeys[key] {
-				s.m.Violate("unit %s: not simulated: %s", name, line)
-				continue
-			}
-			v = strings.TrimSpace(v)
-			if v == "" { // an empty assignment resets a list
-				f.Values[key] = nil
-				continue
-			}
-			f.Values[key] = append(f.Values[key], v)
+			f.Values[key] = append(f.Values[key], e.Value)
 		}
 	}
+}
+
+// Entry is one line of a file with sections, as systemd and NetworkManager write them:
+// the head of a section, or an assignment. One that is neither has no key.
+type Entry struct {
+	Line                      int
+	Text, Section, Key, Value string
+}
+
+// ReadEntries returns all lines but the empty ones and those that begin with one of
+// the characters of a comment.
+func ReadEntries(body, comments string) (list []Entry) {
+	section := ""
+	for i, line := range strings.Split(body, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.IndexByte(comments, line[0]) >= 0 {
+			continue
+		}
+		e := Entry{Line: i + 1, Text: line}
+		if line[0] == '[' {
+			section = strings.Trim(line, "[]")
+		} else if key, value, ok := strings.Cut(line, "="); ok {
+			e.Key, e.Value = strings.TrimSpace(key), strings.TrimSpace(value)
+		}
+		e.Section = section
+		list = append(list, e)
+	}
+	return list
 }
 
 // Masked says whether the unit's file is a link to /dev/null.
@@ -182,24 +187,9 @@ func (s *Manager) unlink(name string) (removed []string) {
 // wantedLinks lists the links of all .wants directories in name order.
 func (s *Manager) wantedLinks() []string {
 	var links []string
-	infos, err := s.m.FS.ReadDir(vfs.Root, "/etc/systemd/system")
-	if err != nil {
-		return nil
+	for _, dir := range s.m.FS.Glob("/etc/systemd/system/*.wants") {
+		links = append(links, s.m.FS.Glob(dir+"/*")...)
 	}
-	for _, i := range infos {
-		if !strings.HasSuffix(i.Name(), ".wants") {
-			continue
-		}
-		dir := "/etc/systemd/system/" + i.Name()
-		entries, err := s.m.FS.ReadDir(vfs.Root, dir)
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			links = append(links, dir+"/"+e.Name())
-		}
-	}
-	sort.Strings(links)
 	return links
 }
 

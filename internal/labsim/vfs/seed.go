@@ -3,8 +3,10 @@ package vfs
 import (
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
+	"slices"
 )
 
 // The functions of this file are for whoever builds a host: they act as root,
@@ -116,6 +118,41 @@ func (f *FS) ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	return io.ReadAll(h)
+}
+
+// Text is the content of a file as root, nothing of one that cannot be read.
+func (f *FS) Text(name string) string {
+	data, _ := f.ReadFile(name)
+	return string(data)
+}
+
+// Glob lists what the last element of a pattern matches, in name order, as root.
+func (f *FS) Glob(pattern string) []string {
+	dir, last := path.Split(pattern)
+	infos, _ := f.ReadDir(Root, dir)
+	var names []string
+	for _, i := range infos {
+		if ok, err := path.Match(last, i.Name()); ok && err == nil {
+			names = append(names, dir+i.Name())
+		}
+	}
+	return names
+}
+
+// Overlay lists what the patterns match by base name: of files of one name, that of
+// the last pattern counts.
+func (f *FS) Overlay(patterns ...string) []string {
+	files := map[string]string{}
+	for _, pattern := range patterns {
+		for _, name := range f.Glob(pattern) {
+			files[path.Base(name)] = name
+		}
+	}
+	names := slices.Sorted(maps.Keys(files))
+	for i, n := range names {
+		names[i] = files[n]
+	}
+	return names
 }
 
 // WriteFile replaces the content as root, with the rules of a running host.
