@@ -139,7 +139,7 @@ func withProviders(steps []resource.TestStep) []resource.TestStep {
 // Every example of a resource is applied on a lab whose card it fits.
 func TestAccExamples_resources(t *testing.T) {
 	engine(t)
-	files, err := filepath.Glob("../../examples/resources/*/resource.tf")
+	files, err := filepath.Glob("../../examples/resources/*/resource*.tf")
 	if err != nil || len(files) < 7 {
 		t.Fatalf("found %d examples: %v", len(files), err)
 	}

@@ -97,14 +97,7 @@ func (VersionKind) Canonical(s string) (string, error) { return canonical(ib.Par
 
 func (CardIDKind) Canonical(s string) (string, error) { return canonical(ParseCardName(s)) }
 
-// Canonical implements Kind. An empty id is what an import knows of an image that
-// it does not know; null would keep a plan from leaving the argument as it is.
-func (ImageIDKind) Canonical(s string) (string, error) {
-	if s == "" {
-		return "", nil
-	}
-	return canonical(ParseImageRef(s))
-}
+func (ImageIDKind) Canonical(s string) (string, error) { return canonical(ParseImageRef(s)) }
 
 // Means reports whether two ids may be of one card at one place: the place alone
 // may be any card.

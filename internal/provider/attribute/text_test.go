@@ -74,7 +74,7 @@ func TestText_validates(t *testing.T) {
 		"card id without address": {NewText[CardIDKind]("intel9"), "want host/pci_address"},
 		"image id":                {NewText[ImageIDKind]("intel9/" + strings.Repeat("0", 64)), ""},
 		"image id of a path":      {NewText[ImageIDKind]("intel9/fw.bin"), "invalid SHA-256"},
-		"image id not known yet":  {NewText[ImageIDKind](""), ""},
+		"image id that is empty":  {NewText[ImageIDKind](""), "want host/sha256"},
 		"empty version":           {NewText[VersionKind](""), "want three numbers"},
 		"null":                    {NullText[GUIDKind](), ""},
 		"unknown":                 {UnknownText[GUIDKind](), ""},

@@ -155,15 +155,17 @@ func (m *model) sameImage(img safety.ImageFacts) bool {
 	return m.ImageSHA256.ValueString() == img.SHA256
 }
 
-// settled reports whether the state says that nothing is to be done for an image.
+// settled reports whether the state says that nothing is to be done for an image. One
+// that it does not have at all is to be stored.
 func (m *model) settled(img safety.ImageFacts, plan model) bool {
 	restart := m.RebootRequired.ValueBool() && plan.Activation.ValueString() == attribute.ActivationReboot
-	return m.has(img) && !restart
+	return !m.holds() && m.has(img) && !restart
 }
 
 // normalise gives what an import leaves null a value that a plan may keep.
 func (m *model) normalise(ref attribute.CardRef, now hca.FirmwareState, imageSHA256 string) {
-	if m.Activation.IsNull() {
+	imported := m.Activation.IsNull() // an apply has the default
+	if imported {
 		m.Activation = types.StringValue(attribute.ActivationNone)
 	}
 	if m.Timeout.IsNull() {
@@ -172,14 +174,14 @@ func (m *model) normalise(ref attribute.CardRef, now hca.FirmwareState, imageSHA
 	if m.OnDestroy.IsNull() {
 		m.OnDestroy = types.StringValue(destroyKeep)
 	}
-	if !m.ImageID.IsNull() {
+	if !imported {
 		return
 	}
 	m.OriginalBackup = attribute.OrNull(now.JobBackup)
-	m.ImageID = attribute.NewText[attribute.ImageIDKind]("")
-	if imageSHA256 != "" {
-		m.ImageID = attribute.NewText[attribute.ImageIDKind](attribute.ImageRef{Host: ref.Host, SHA256: imageSHA256}.String())
+	if imageSHA256 == "" {
+		return // it holds what the card has
 	}
+	m.ImageID = attribute.NewText[attribute.ImageIDKind](attribute.ImageRef{Host: ref.Host, SHA256: imageSHA256}.String())
 	m.ImageSHA256 = types.StringValue(imageSHA256)
 	m.ImagePSID, m.ImageVersion = m.FlashPSID, m.FlashVersion
 }

@@ -46,6 +46,10 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if !r.takes(ctx, plan, state, req, &resp.Diagnostics) {
 		return
 	}
+	if config.holds() {
+		r.planHeld(ctx, plan, state, exists, resp)
+		return
+	}
 	config.Activation = plan.Activation // with the default
 	config.CardIdentity = session.Prior(state.CardID, plan.CardID, state.CardIdentity)
 	a := r.asked(ctx, config, req, resp)
@@ -287,8 +291,11 @@ func (a *assessment) expected(ctx context.Context, state model, diags *diag.Diag
 	}
 	next := "Plan again. A plan with -refresh=false does not see what has become of the card."
 	if state.ID.ValueString() != a.at.Ref.String() {
-		next = "The card has moved since, so that a refresh does not read its flash. " +
-			"Follow the card with the image that it had: write image_id = \"" + state.ImageID.ValueString() + "\" and apply. Then plan again."
+		had := "with the image that it had: write image_id = \"" + state.ImageID.ValueString() + "\""
+		if state.holds() {
+			had = "without image_id: remove it"
+		}
+		next = "The card has moved since, so that a refresh does not read its flash. Follow the card " + had + " and apply. Then plan again."
 	}
 	return !diagnostic.AddFindings(ctx, diags, "burn firmware on card "+a.at.Ref.String(), []finding.Finding{
 		finding.ChangedSincePlan.Find("The plan was to %s; now the flash holds %s. Nothing was written. %s", wanted, is, next),

@@ -43,18 +43,23 @@ func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, res
 	resp.TypeName = req.ProviderTypeName + "_firmware"
 }
 
-// Create burns the image unless the card has it. A failure sets no state: a
+// Create burns the image unless the card has it; without one it adopts the card. A failure sets no state: a
 // tainted object would be destroyed and created again, and hardware cannot be.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	r.Restores.BeginApply()
+	if holds(ctx, req.Plan, &resp.Diagnostics) {
+		r.adopt(ctx, req, resp)
+		return
+	}
 	r.apply(ctx, req.Plan, req.Config, model{}, &resp.State, &resp.Diagnostics)
 }
 
 // Update does the same as Create: both converge. What only a later destroy will
-// need is stored without asking the card for anything.
+// need is stored without asking the card for anything, as is all of a resource without
+// an image.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	r.Restores.BeginApply()
-	if planned.OnlyStores(req, kept, places) {
+	if planned.OnlyStores(req, kept, places) || holds(ctx, req.Plan, &resp.Diagnostics) {
 		resp.State.Raw = req.Plan.Raw
 		return
 	}
@@ -121,12 +126,10 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		diagnostic.AddError(&resp.Diagnostics, "read firmware of card "+seen.Ref.String(), err)
 		return
 	}
+	before := state.flash()
 	state.observe(seen.Ref, now)
-	burned := ""
-	if job, ok := seen.Snap.Job(now.JobID); ok {
-		burned = job.Request["image_sha256"]
-	}
-	state.normalise(seen.Ref, now, burned)
+	state.normalise(seen.Ref, now, imageInFlash(seen.Snap, now))
+	state.warnDrift(seen.Ref, before, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 

@@ -24,9 +24,10 @@ const (
 	destroyRestore = "restore"
 )
 
-// restores reports whether a destroy of what the state holds burns the card.
+// restores reports whether a destroy of what the state holds burns the card. Without
+// an image nothing is ever written.
 func (m *model) restores() bool {
-	return m.OnDestroy.ValueString() == destroyRestore && m.OriginalBackup.ValueString() != ""
+	return !m.holds() && m.OnDestroy.ValueString() == destroyRestore && m.OriginalBackup.ValueString() != ""
 }
 
 // kept are the arguments that a destroy needs from the state, where there is no
@@ -207,6 +208,11 @@ func (m *model) warnForgotten(diags *diag.Diagnostics) {
 	card := m.CardID.ValueString()
 	stays := "The card keeps the firmware that is in its flash; nothing is written to it."
 	switch {
+	case m.OnDestroy.ValueString() == destroyRestore && m.holds():
+		stays += " on_destroy is \"restore\", but the configuration had no image_id: such a resource writes nothing to its card, and nothing is restored."
+		if backup := m.OriginalBackup.ValueString(); backup != "" {
+			stays += " The backup of the earlier firmware is " + backup + "."
+		}
 	case m.OnDestroy.ValueString() == destroyRestore:
 		stays += " on_destroy is \"restore\", but the state has no backup of an earlier firmware of this card: nothing is restored. Look into backup_dir for one."
 	case m.OriginalBackup.ValueString() != "":

@@ -20,6 +20,9 @@ const description = "What is in a card's flash, and what it runs. " +
 	"and reboots if `activation` says so. If it is interrupted, the next plan says what happened and the next apply goes on from there.\n\n" +
 	"Each refresh compares PSID, version, release date and product version in flash with the image, and the image of the last burn that the host's journal knows. Only if these differ, or the image is another one than before, is the whole flash read and its content compared; an apply always does that. " +
 	"Content that somebody else burned with all of these equal is therefore found by the next apply of this resource, and not by a plan.\n\n" +
+	"Without `image_id` it holds a card as it is: the attributes show what is in flash and what runs, and nothing is ever written, whatever consents, `activation` and `on_destroy` say. " +
+	"Firmware that somebody else burns is then shown as a change of `flash_psid` and `flash_version`, with a warning, and is not burned over. " +
+	"This is what an import gives of a card that this provider has not burned. An `image_id` that is added later is burned like any other, with the same verdict and consents; one that is removed changes nothing on the card.\n\n" +
 	"Destroying it only forgets: the firmware stays in the card. Use `lifecycle { prevent_destroy = true }` if even that would be a mistake. " +
 	"With `on_destroy = \"restore\"` it burns back what the card had before."
 
@@ -32,9 +35,10 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"card_id":       attribute.CardIDAttribute(),
 			"card_identity": attribute.CardIdentityAttribute(),
 			"image_id": schema.StringAttribute{
-				Required: true, CustomType: attribute.ImageIDType{},
-				MarkdownDescription: "Id of the image, `host/sha256`, as `infiniband_firmware_image.….id` gives it. It must be staged on the card's host. Another image with the same PSID, version and content is no change.",
-				PlanModifiers:       []planmodifier.String{attribute.KeepSpelling[attribute.ImageIDKind]()},
+				Optional: true, CustomType: attribute.ImageIDType{},
+				MarkdownDescription: "Id of the image, `host/sha256`, as `infiniband_firmware_image.….id` gives it. It must be staged on the card's host. Another image with the same PSID, version and content is no change. " +
+					"Without it the resource holds what is in flash and never writes to the card; see above.",
+				PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.ImageIDKind]()},
 			},
 			"allow_psid_change":   attribute.ConsentToPair[attribute.PSIDKind]("Consent to a cross-flash: exactly this PSID `from` may become that PSID `to`."),
 			"allow_downgrade":     attribute.ConsentToPair[attribute.VersionKind]("Consent to an older firmware: exactly this version `from` may become that version `to`."),
@@ -50,14 +54,15 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 					"The change of PSID and version back is consented to by this argument, for exactly the recorded pair; every other reason to refuse holds, and a backup that is missing or damaged is refused while planning. " +
 					"Only a destroy whose plan has announced it restores. A replace (a taint, `-replace`, another card, `create_before_destroy`) restores nothing, and a plan in which another resource has the card is refused (BK007): write a `moved` block when you rename one. " +
 					"With `-target` the plan sees the targeted resources alone, so that it cannot know of another one. " +
+					"Without `image_id` nothing is restored. " +
 					"If the restore fails, the resource stays in the state, and the next destroy goes on from there. It must have been applied before the destroy that it is to act in, and so must a change of `activation`, `timeout` or `allow_management_path` beside it.",
 				Validators: []validator.String{stringvalidator.OneOf(destroyKeep, destroyRestore)},
 			},
 			"timeout": attribute.TimeoutAttribute("45m", "backup, burn, verification and reboot together"),
 
-			"image_sha256":         attribute.Computed("SHA-256 of the image that the configuration asks for."),
-			"image_psid":           attribute.ComputedPSID("PSID of that image."),
-			"image_version":        attribute.ComputedVersion("Firmware version of that image."),
+			"image_sha256":         attribute.Computed("SHA-256 of the image that the configuration asks for; null without `image_id`."),
+			"image_psid":           attribute.ComputedPSID("PSID of that image; null without `image_id`."),
+			"image_version":        attribute.ComputedVersion("Firmware version of that image; null without `image_id`."),
 			"change":               attribute.Computed("What the last change was or the planned one will be, `MT_… 2.40.7000 -> MT_… 2.42.5000`. The plan of an update has it, and its apply stops if the flash is not what the plan was made on (HO019). Of a first burn the plan says it in a warning. The engines keep nothing of the plan that creates a resource: if somebody changes the flash between that plan and its apply, the apply burns what the configuration and its consents allow then."),
 			"flash_psid":           attribute.ComputedPSID("PSID in flash."),
 			"flash_version":        attribute.ComputedVersion("Firmware version in flash."),

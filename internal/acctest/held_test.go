@@ -1,0 +1,149 @@
+package acctest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+const itsFirmware = "infiniband_firmware.it"
+
+// Without an image a resource holds what its card has and writes nothing: when it is
+// made, when somebody else burns the card, and when it is destroyed. An image that is
+// given later is burned with all that a burn asks for; one that is taken away changes
+// nothing on the card.
+func TestHeld_firmware_without_an_image(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: bought()})
+	burned := func() int { n, _ := burns(w, host); return n }
+	ws := w.Workspace()
+	with := func(extra map[string]any) Config {
+		return w.burn(host, w.Image(ImageVPI), extra).With(itsFirmware, map[string]any{"activation": nil, "on_destroy": "restore"})
+	}
+	without := with(map[string]any{"image_id": nil})[1:]
+
+	// A host in observe mode is as good: nothing is written.
+	eye := w.Workspace()
+	eye.Provider["mode"] = "observe"
+	before := w.Print(host)
+	plan := cleanPlan(t, eye, without)
+	if len(plan.Diags.Warnings().Find("Adopting firmware of card "+host, card.PSIDEN+" 2.40.5032", "Nothing is written")) != 1 {
+		t.Errorf("the plan does not say that it adopts the card:\n%s", plan.Diags)
+	}
+	stepped(t, eye, plan, "")
+	ws.State = eye.State
+	for key, want := range map[string]any{
+		"flash_psid": card.PSIDEN, "flash_version": "2.40.5032", "running_psid": card.PSIDEN, "reboot_required": false,
+		"image_id": nil, "image_sha256": nil, "image_psid": nil, "image_version": nil, "change": nil, "original_backup_path": nil,
+	} {
+		if got := ws.Get(itsFirmware, key); got != want {
+			t.Errorf("%s is %v, expected %v", key, got, want)
+		}
+	}
+	emptyPlan(t, ws, without)
+	emptyPlan(t, ws, without.With(itsFirmware, map[string]any{"card_id": host + "/" + w.PCI(host) + "/" + w.Card(host).Config.SerialNumber}))
+
+	refused := mustPlan(t, ws, with(map[string]any{"allow_psid_change": nil}))
+	if len(refused.Diags.Errors().Find("FW023", "allow_psid_change")) == 0 {
+		t.Errorf("an image that is given later needs no consent:\n%s", refused.Diags)
+	}
+	if after := w.Print(host); after != before || burned() != 0 {
+		t.Errorf("the host was changed, with %d burns:\n%s\nbefore:\n%s", burned(), after, before)
+	}
+
+	w.write(host, card.OldVPI())
+	plan = cleanPlan(t, ws, without)
+	if len(plan.Diags.Warnings().Find("is another one: "+card.PSIDEN+" 2.40.5032 -> "+card.PSIDVPI+" 2.36.5000")) != 1 || len(plan.Actions()) != 0 {
+		t.Errorf("another firmware is planned as %v:\n%s", plan.Actions(), plan.Diags)
+	}
+	if got := ws.Get(itsFirmware, "flash_version"); got != "2.36.5000" {
+		t.Errorf("the state has version %v", got)
+	}
+
+	w.Restart(host)
+	applied(t, ws, with(nil))
+	backup := ws.Get(itsFirmware, "original_backup_path")
+	if got := w.Flash(host).Version; got != [3]uint16{2, 42, 5000} || backup == nil || burned() != 1 {
+		t.Errorf("after %d burns the flash holds %v; the backup is %v", burned(), got, backup)
+	}
+	emptyPlan(t, ws, with(nil))
+
+	before = w.Print(host)
+	if got := cleanPlan(t, ws, without).Actions()[itsFirmware]; got != Update {
+		t.Errorf("an image that is not asked for any more is %q", got)
+	}
+	applied(t, ws, without)
+	emptyPlan(t, ws, without)
+	for key, want := range map[string]any{"image_id": nil, "image_psid": nil, "flash_version": "2.42.5000", "original_backup_path": backup} {
+		if got := ws.Get(itsFirmware, key); got != want {
+			t.Errorf("%s is %v, expected %v", key, got, want)
+		}
+	}
+	said := applied(t, ws, nil)
+	if len(said.Warnings().Find("Left as it is: firmware of card", "had no image_id", backup.(string))) != 1 {
+		t.Errorf("the destroy does not say that it restores nothing:\n%s", said)
+	}
+	if after := w.Print(host); after != before {
+		t.Errorf("the host was changed:\n%s\nbefore:\n%s", after, before)
+	}
+}
+
+// An image that is known at apply only is postponed; that there is none turns out
+// then, for a new resource and for one that had an image. A flash that cannot be read
+// is no firmware to hold.
+func TestHeld_an_image_that_is_not_known_yet(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	// flash_error is not known before the card is adopted, and null then.
+	adopted := Resource{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}
+	late := Config{adopted, w.burn(host, "", nil).With(itsFirmware, map[string]any{"image_id": To("infiniband_card.it", "flash_error")})[1]}
+	for name, first := range map[string]Config{"new": nil, "had an image": w.burn(host, w.Image(ImageVPI), nil)} {
+		ws := w.Workspace()
+		applied(t, ws, first)
+		plan := cleanPlan(t, ws, late)
+		if len(plan.Diags.Warnings().Find("Checked at apply", "firmware of card")) != 1 {
+			t.Errorf("%s: the plan does not say that the image is not known yet:\n%s", name, plan.Diags)
+		}
+		stepped(t, ws, plan, "")
+		if got := ws.Get(itsFirmware, "image_id"); got != nil || ws.Get(itsFirmware, "flash_psid") != card.PSIDVPI {
+			t.Errorf("%s: the state has image %v and PSID %v", name, got, ws.Get(itsFirmware, "flash_psid"))
+		}
+		emptyPlan(t, ws, late)
+	}
+	if n, _ := burns(w, host); n != 0 {
+		t.Errorf("%d burns", n)
+	}
+	w.Machine(host).FS.Drop("/usr/bin/mstflint")
+	refused := mustPlan(t, w.Workspace(), Config{late[1].With(map[string]any{"image_id": nil})})
+	if len(refused.Diags.Errors().Find("Unable to adopt firmware of card "+host, "its flash could not be read", "Reason: ")) != 1 {
+		t.Errorf("a flash that cannot be read is adopted:\n%s", refused.Diags)
+	}
+}
+
+// The engine writes a configuration for a card that nobody has burned by this
+// provider, and its plan imports and changes nothing.
+func TestBinary_configuration_of_imported_firmware(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: bought()})
+	o := newOperator(t, w, nil, buildProvider(t))
+	o.write("main.tf", Required+HCL(w.Provider(), nil)+"import {\n  to = "+itsFirmware+"\n  id = \""+host+"/"+w.PCI(host)+"\"\n}\n")
+	if text := o.says(0, "plan", "-generate-config-out=generated.tf"); !strings.Contains(text, "1 to import, 0 to add, 0 to change, 0 to destroy") {
+		t.Errorf("the plan of the import:\n%s", text)
+	}
+	generated, err := os.ReadFile(filepath.Join(o.dir, "generated.tf"))
+	if err != nil || strings.Contains(string(generated), `image_id = "`) {
+		t.Errorf("%v:\n%s", err, generated)
+	}
+	o.says(0, "apply", "-auto-approve")
+	o.says(0, "plan", "-detailed-exitcode")
+	if n, _ := burns(w, host); n != 0 {
+		t.Errorf("%d burns", n)
+	}
+}

@@ -1,0 +1,148 @@
+package firmware
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
+)
+
+// A resource without an image holds what its card has. It shows it, and writes
+// nothing, neither in an apply nor at destroy.
+
+// holds reports whether no image is asked for. One that is not known yet is.
+func (m *model) holds() bool { return m.ImageID.IsNull() }
+
+// holds is the same of a plan.
+func holds(ctx context.Context, plan tfsdk.Plan, diags *diag.Diagnostics) bool {
+	var m model
+	diags.Append(plan.Get(ctx, &m)...)
+	return !diags.HasError() && m.holds()
+}
+
+// planHeld plans such a resource. Of one that exists all follows from the state,
+// which a refresh has read. The plan of a new one says which card it is; what the
+// card has is for the apply to read.
+func (r *Resource) planHeld(ctx context.Context, plan, state model, exists bool, resp *resource.ModifyPlanResponse) {
+	diags := &resp.Diagnostics
+	same := exists && attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID)
+	if same && state.CardID.Same(plan.CardID) {
+		state.hold(plan)
+		diags.Append(resp.Plan.Set(ctx, &state)...)
+		return
+	}
+	ref, ok := r.AskedCard("firmware", plan.CardID, true, notKnownYet, diags)
+	if !ok {
+		return
+	}
+	record := session.Prior(state.CardID, plan.CardID, state.CardIdentity)
+	at, now := r.look(ctx, plan.CardID, record, "adopt firmware of card "+ref.String(), diags)
+	switch {
+	case at == nil:
+	case same: // the card has moved
+		state.hold(plan)
+		state.ID, state.CardID = types.StringValue(ref.String()), plan.CardID
+		diags.Append(resp.Plan.Set(ctx, &state)...)
+	default:
+		plan.ID, plan.CardIdentity = types.StringValue(ref.String()), at.Identity
+		plan.forgetImage()
+		plan.Change, plan.BackupPath = types.StringNull(), types.StringNull()
+		diags.Append(resp.Plan.Set(ctx, &plan)...)
+		diags.AddWarning("Adopting firmware of card "+ref.String()+" as it is: "+describe(now.Flash),
+			"The configuration has no image_id. The apply stores what is in flash and what the card runs. Nothing is written to the card.")
+	}
+}
+
+// look reads the flash of the recorded card; nil if it is another card or the flash
+// cannot be read, which diags tells.
+func (r *Resource) look(ctx context.Context, id attribute.CardID, record types.String, what string, diags *diag.Diagnostics) (*session.CardAt, hca.FirmwareState) {
+	at := r.RecordedCard(ctx, id, record, what, diags)
+	if at == nil || diagnostic.AddFindings(ctx, diags, what, at.Strange()) {
+		return nil, hca.FirmwareState{}
+	}
+	now, err := hca.ReadFirmware(at.Snap, at.Ref.PCI)
+	if err != nil {
+		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
+		return nil, now
+	}
+	if at.Card.Flash == nil {
+		diags.AddAttributeError(path.Root("card_id"), "Unable to "+what+": its flash could not be read",
+			"What is in flash is not known. Without image_id this resource has nothing else to hold.\n\n"+
+				"Wait until the card is free, or install what is missing. Then plan again.\n\nReason: "+at.Card.FlashError)
+		return nil, now
+	}
+	return at, now
+}
+
+// hold keeps what the state has of the card. What this resource burned once stays on
+// record: a later image_id goes on from there.
+func (m *model) hold(plan model) {
+	m.keep(plan)
+	m.ImageID = plan.ImageID
+	m.forgetImage()
+}
+
+// forgetImage leaves null what follows from an image.
+func (m *model) forgetImage() {
+	m.ImageSHA256 = types.StringNull()
+	m.ImagePSID, m.ImageVersion = attribute.NullText[attribute.PSIDKind](), attribute.NullText[attribute.VersionKind]()
+}
+
+// adopt stores what a card has that is new to the state. It waits for whoever writes
+// to the host, and writes nothing.
+func (r *Resource) adopt(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var plan model
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	ref, err := attribute.ParseCardRef(plan.CardID.ValueString())
+	what := "adopt firmware of card " + plan.CardID.ValueString()
+	if err == nil && !resp.Diagnostics.HasError() {
+		err = r.WithHost(ctx, ref.Host, func(*hosts.Host, session.HostConfig) error {
+			at, now := r.look(ctx, plan.CardID, session.AsPlanned(plan.CardIdentity), what, &resp.Diagnostics)
+			if at != nil {
+				plan.BackupPath, plan.OriginalBackup = types.StringNull(), attribute.OrNull(now.JobBackup)
+				plan.observe(ref, now)
+			}
+			return nil
+		})
+	}
+	diagnostic.AddError(&resp.Diagnostics, what, err)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	}
+}
+
+// warnDrift says that the flash of a card is not what the state has, where no image
+// says what it should be: the plan has nothing to change.
+func (m *model) warnDrift(ref attribute.CardRef, before string, diags *diag.Diagnostics) {
+	if is := m.flash(); m.holds() && before != "" && is != before {
+		diags.AddWarning("Firmware of card "+ref.String()+" is another one: "+before+" -> "+is,
+			"Somebody else has written the flash since the state was stored. The configuration has no image_id, so that nothing is burned; the state takes over what is there. "+
+				"Write image_id to say what the card should have.")
+	}
+}
+
+// imageInFlash is the image to which a flash owes its content, as far as the host
+// knows: that of the last burn in its journal, if the flash has it and its copy is
+// still there. An import stores it; with another one its plan would not be empty.
+func imageInFlash(s *inventory.Snapshot, now hca.FirmwareState) (sha256 string) {
+	job, ok := s.Job(now.JobID)
+	if !ok || journal.Read(job).After != now.Flash {
+		return ""
+	}
+	sha256 = job.Request["image_sha256"]
+	if _, staged := s.StagedImage(sha256); !staged {
+		return ""
+	}
+	return sha256
+}
