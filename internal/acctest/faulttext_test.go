@@ -12,69 +12,69 @@ const faultIntro = `---
 page_title: "What happens if…"
 subcategory: ""
 description: |-
-  What becomes of card, backup and state if something goes wrong in the middle of a burn.
+  How card, backup and state end if something goes wrong in the middle of a burn.
 ---
 
 <!-- Written by make faults from a run of the fault cases; do not edit. -->
 
 # What happens if…
 
-A firmware burn can be interrupted at any moment: by a lost connection, a killed provider, a power cut, a full disk, a tool that
-crashes. The provider's tests make each of these happen on the simulated lab, step by step, and look at the card, the backup and the
-next apply. This page is written from such a run: %s.
+A lost connection, a killed provider, a power cut, a full disk or a tool that crashes can interrupt a burn at any moment.
+The provider's tests cause each of these faults at each step of an apply, on the simulated lab. Then they look at the card, at the
+backup and at the next apply. This page was written from such a run: %s.
 
-After each case the tests hold that
+After each case the tests check that
 
-* the card boots one of its two images, the old or the new one, with the GUIDs and MACs that it had or was to get,
-* no byte of the flash was written before a backup was on the operator's disk; that backup verifies, records the identity of the
-  card, and burned back into a card gives what was there before,
-* a plan writes nothing, and as long as the cause lasts it or the apply says so,
+* the card boots the old image or the new one, with its old GUIDs and MACs or the new ones,
+* the flash was not written before a backup was on the operator's disk; the backup verifies, records the identity of the card, and
+  restores the old firmware when it is burned,
+* a plan writes nothing; while the fault lasts, the plan or the apply names it,
 * nothing in the state is tainted,
-* the next apply ends right and the plan after it is empty,
-* the flash is not written a second time, unless the fault struck while it was being written.
+* the next apply succeeds and the plan after it is empty,
+* the flash is not written twice, unless the fault came while it was being written.
 
 | word | meaning |
 |---|---|
-| carried on | The apply in which it happened ended right all the same. |
-| next apply | That apply ended with an error that says what is known. The next apply ended right; nothing had to be done by hand. |
-| after mending | Something has to be done by hand first, and the message says what: give space or rights back, accept a host key, switch the machine off and on. The next apply then ended right. |
+| carried on | The same apply succeeded in spite of the fault. |
+| next apply | The apply ended with an error that says what is known. The next apply succeeded without any work by hand. |
+| after mending | Something had to be done by hand first, and the message said what: free space, give rights back, accept a host key, switch the machine off and on. Then the next apply succeeded. |
 
-The lab is not the hardware. That mstflint itself leaves a bootable flash when it is killed or the power fails is tried with the real
-program on an emulated card (` + "`make testbed`" + `); that a real card's flash keeps what was written cannot be shown by a program.
+A simulated lab is not hardware. Does mstflint leave a bootable flash when it is killed or the power fails? That is tested with the real
+program on an emulated card (` + "`make testbed`" + `). No program can show that the flash of a real card keeps what was written.
 `
 
 // about says what a fault is.
 var about = map[string]string{
-	"Connection lost before a command starts":         "The connection breaks when a command arrives at the host; the command does not run.",
-	"Connection lost while a command runs":            "The connection breaks when a command has begun; it runs to its end, and nobody hears of it.",
-	"Connection lost before the answer arrives":       "The connection breaks when a command has ended; its output may have arrived, its status has not.",
-	"Connection lost inside a transfer":               "The connection breaks after so many bytes. What is staged or stored is whole or absent.",
-	"Provider killed":                                 "SIGKILL of the provider, or of the machine that it runs on. The job on the host goes on; the next apply finds its journal, waits for it, reads the card and settles it.",
-	"Power cut of the host":                           "The host goes down without warning and comes back. An erase or program operation under way is half done.",
-	"Host does not come back":                         "The host goes down for its restart and stays down, until somebody switches it on.",
-	"Host does not restart although it says so":       "The restart is accepted and does not happen: the boot id stays what it was.",
-	"Host comes back with another host key":           "No command is given to a host that cannot prove who it is.",
-	"Card keeps its old firmware over the restart":    "Some machines keep power on their cards while they restart. The host is not restarted again and again for it.",
-	"Card is gone after the restart":                  "The bus does not find the card after the restart.",
-	"Disk of the host is full":                        "No byte more can be written to the directory that the step writes to.",
-	"Disk of the operator is full":                    "The backup cannot be written to `backup_dir`, or not brought to the disk.",
-	"sudo withdrawn":                                  "From this moment on sudo says that the user is not in the sudoers file.",
-	"mstflint killed (SIGKILL)":                       "By somebody, or for want of memory. The flash semaphore of the card stays set. The next query of the card fails, and frees it; the one after that works.",
-	"mstflint crashes (segmentation fault)":           "As releases from 4.30 on do on ConnectX-3. In the middle of a write the flash semaphore stays set, until the next query fails and frees it.",
-	"Flash does not take what is written":             "A piece reads back other than it was written; mstflint stops there.",
-	"Output of mstflint is cut off":                   "What the tool prints ends after so many bytes, with status 0. What is missing is not guessed.",
-	"Host speaks German":                              "Sessions and units have LANG and LC_ALL of another language. Every program is asked with LC_ALL=C, so that nothing changes.",
-	"mstflint speaks German, whatever it is told":     "A tool whose words are not those that are known. What is not understood is not taken for good: nothing is burned, or what was burned is read back.",
-	"mstflint says that it is done and did nothing":   "Status 0 alone is not believed: the card is read.",
-	"mstflint says that it failed and did everything": "The card is read; what is in it is not burned again.",
-	"mstflint does not end":                           "A hung tool is not killed by the provider: nobody can tell from outside where it is.",
-	"Journal of another version":                      "A job that another release of the provider has left is named and neither waited for nor taken for settled.",
-	"Clock set back ten years":                        "No decision rests on the time of day.",
-	"Two applies at once":                             "From two working directories, or two operators. One burns; the other is told who holds the lock and since when.",
-	"Another card in the slot":                        "The power fails, and when it is back another card of the same kind is at the address. Nothing is written to that one. The first card is put back before the next apply.",
-	"Cards are renumbered":                            "The power fails, and when it is back a new device has moved the card to another PCI address. The plan names the new address. The device is taken out again before the next apply.",
-	"Restart of the host by somebody else":            "The host is restarted in an orderly way in the middle of the apply.",
-	"Burn by hand":                                    "Somebody burns another version with mstflint, on the host and without the lock of the provider's jobs.",
+	"Connection lost before a command starts":         "The connection breaks when a command arrives at the host. The command does not run.",
+	"Connection lost while a command runs":            "The connection breaks when a command has begun. The command runs to its end, and the provider does not hear of it.",
+	"Connection lost before the answer arrives":       "The connection breaks when a command has ended. Its output may have arrived, its exit status has not.",
+	"Connection lost inside a transfer":               "The connection breaks after some bytes of a file. The file at the other end is complete or absent.",
+	"Provider killed":                                 "The provider gets SIGKILL, or its machine dies. The job on the host goes on. The next apply finds the job's journal, waits for its end, reads the card and records the result.",
+	"Power cut of the host":                           "The host loses power without warning and comes back. An erase or write of the flash stops in the middle.",
+	"Host does not come back":                         "The host goes down for its restart and stays down until somebody switches it on.",
+	"Host does not restart although it says so":       "The host accepts the restart and does not restart. Its boot id stays the same.",
+	"Host comes back with another host key":           "The provider runs no command on a host that cannot prove who it is.",
+	"Card keeps its old firmware over the restart":    "Some machines keep their cards powered during a restart. The provider does not restart the host again and again.",
+	"Card is gone after the restart":                  "After the restart the card is not on the PCI bus.",
+	"Disk of the host is full":                        "The file system that the step writes to has no free space.",
+	"Disk of the operator is full":                    "The backup cannot be written to `backup_dir`, or cannot be flushed to the disk.",
+	"sudo withdrawn":                                  "From this moment sudo says that the user is not in the sudoers file.",
+	"mstflint killed (SIGKILL)":                       "Somebody kills mstflint, or the host runs out of memory. The flash semaphore of the card stays set. The next query fails and frees it. The query after that works.",
+	"mstflint crashes (segmentation fault)":           "Releases from 4.30 on were reported to crash on ConnectX-3. In the middle of a write the flash semaphore stays set, until the next query fails and frees it.",
+	"Flash does not take what is written":             "A part of the flash reads back with other bytes than were written. mstflint stops there.",
+	"Output of mstflint is cut off":                   "The output of the tool ends in the middle, with status 0. The provider does not guess the rest.",
+	"Host speaks German":                              "Sessions and units have LANG and LC_ALL of another language. The provider runs every program with LC_ALL=C, so nothing changes.",
+	"mstflint speaks German, whatever it is told":     "The tool prints words that the provider does not know. The provider does not take them for success. It burns nothing, or reads back what was burned.",
+	"mstflint says that it is done and did nothing":   "Exit status 0 proves nothing. The provider reads the card.",
+	"mstflint says that it failed and did everything": "The provider reads the card. If the image is in flash, it is not burned again.",
+	"mstflint does not end":                           "The provider does not kill a tool that hangs. Nobody can tell from outside how far it got.",
+	"Journal of another version":                      "Another release of the provider left a job. This release cannot read that journal, so it stops and names the job.",
+	"Clock set back ten years":                        "No decision depends on the time of day.",
+	"Two applies at once":                             "Two operators, or two working directories, apply at the same time. One burns. The other is told who holds the lock and since when.",
+	"Another card in the slot":                        "The power fails. When it is back, another card of the same kind is in the slot. Nothing is written to that card. The first card is put back before the next apply.",
+	"Cards are renumbered":                            "The power fails. When it is back, a new device has moved the card to another PCI address. The plan names the new address. The device is removed before the next apply.",
+	"Restart of the host by somebody else":            "Somebody restarts the host with a normal shutdown in the middle of the apply.",
+	"Burn by hand":                                    "Somebody burns another version with mstflint on the host, without the lock of the provider's jobs.",
 }
 
 func (f *faultRecord) page() string {
@@ -88,8 +88,8 @@ func (f *faultRecord) page() string {
 		}
 	}
 	sweep := fmt.Sprintf("%d cases, of which %d carried on, %d ended right with the next apply, and %d after mending. "+
-		"The full sweep (`make faults`) has %d cases; those that it has added since are not counted here. "+
-		"`make test` runs a part of them and fails if an outcome is another than this page was written from",
+		"The full sweep (`make faults`) has %d cases; cases added since are not counted here. "+
+		"`make test` runs some of them and fails if a case ends in another way than here",
 		all, total[carriedOn], total[nextApply], total[mended], len(faultCases()))
 	var b strings.Builder
 	fmt.Fprintf(&b, faultIntro, sweep)
