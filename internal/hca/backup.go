@@ -68,7 +68,7 @@ func (o *Ops) bringHome(ctx context.Context, c cards.Card, s *inventory.Snapshot
 		return nil, o.backupFailed(c, "storing it on this machine failed", err)
 	}
 	b.Path, b.SHA256, b.Parsed = dir, sum, true
-	b.PSID, b.FW, b.GUIDs = string(img.PSID), img.FWVersion, identityIn(img)
+	b.PSID, b.FW, b.GUIDs = img.PSID, img.FWVersion, identityIn(img)
 	if img.Format != fwimage.FS2 {
 		b.Layout = safety.FlashLayout{Slot: img.Chunk, Version: img.DeviceLayout}
 	}

@@ -19,8 +19,8 @@ import (
 // expectation is what a card must hold after a job.
 type expectation struct {
 	kind     string
-	flash    safety.Flash // after
-	before   safety.Flash
+	flash    ib.Firmware // after
+	before   ib.Firmware
 	guids    ib.GUIDSet // after; of a burn those before it
 	oldGUIDs ib.GUIDSet // of journal.GUIDs: before
 	blank    bool       // the card had no identity before a burn
@@ -96,7 +96,7 @@ func (o *Ops) notHeld(ctx context.Context, c cards.Card, out journal.Outcome, fa
 		e.Check = "Plan again, and read what has become of the card."
 		return both(e, o.settle(ctx, c, out.ID, "verified; its GUIDs were set meanwhile"))
 	}
-	if now := (safety.Flash{PSID: ib.PSID(facts.InFlash().PSID), FW: facts.InFlash().FW}); whole(facts) && now != want.flash && now != want.before {
+	if now := facts.InFlash().Firmware; whole(facts) && now != want.flash && now != want.before {
 		text := flashText(c, facts, want)
 		e.What = "The tool said that it has written the flash. " + text
 		e.Means = "Somebody else writes this card. The card boots from that image. The host was not restarted."
@@ -111,7 +111,7 @@ func (o *Ops) notHeld(ctx context.Context, c cards.Card, out journal.Outcome, fa
 // to change it.
 func untouched(f safety.CardFacts, want expectation) bool {
 	whole := f.FlashKnown() && f.Verified == safety.VerifyGood
-	same := safety.Flash{PSID: ib.PSID(f.InFlash().PSID), FW: f.InFlash().FW} == want.before
+	same := f.InFlash().Firmware == want.before
 	if want.kind == journal.GUIDs {
 		return whole && same && f.InFlash().GUIDs == want.oldGUIDs && want.oldGUIDs != want.guids
 	}
@@ -147,7 +147,7 @@ func mismatches(f safety.CardFacts, want expectation) []string {
 	}
 	verified := f.Verified == safety.VerifyGood || want.blank && f.Verified == safety.VerifyBlank
 	add(!verified, "its flash does not verify: %s", f.VerifyError)
-	add(ib.PSID(f.InFlash().PSID) != want.flash.PSID, "its PSID is %q instead of %q", f.InFlash().PSID, want.flash.PSID)
+	add(f.InFlash().PSID != want.flash.PSID, "its PSID is %q instead of %q", f.InFlash().PSID, want.flash.PSID)
 	add(f.InFlash().FW != want.flash.FW, "its version is %s instead of %s", f.InFlash().FW, want.flash.FW)
 	add(!want.blank && f.InFlash().GUIDs != want.guids, "its identity is %s instead of %s", f.InFlash().GUIDs.Text(), want.guids.Text())
 	add(want.ownROM && want.checksum != "" && f.Checksum != "" && f.Checksum != want.checksum,
@@ -285,7 +285,7 @@ func whole(facts safety.CardFacts) bool {
 
 // flashText says which image a flash holds that is whole.
 func flashText(c cards.Card, facts safety.CardFacts, want expectation) string {
-	now := safety.Flash{PSID: ib.PSID(facts.InFlash().PSID), FW: facts.InFlash().FW}
+	now := facts.InFlash().Firmware
 	text := fmt.Sprintf("The flash of card %s holds one whole image, %s %s", c.ID(), now.PSID, now.FW)
 	switch {
 	case now == want.flash && want.flash == want.before:

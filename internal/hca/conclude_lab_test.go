@@ -9,6 +9,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -29,10 +30,10 @@ func TestConclude_burn_by_hand_in_between(t *testing.T) {
 		t.Fatal(explain(err))
 	}
 	b.machine.FS.Drop(journal.Dir(state.JobID) + "/settled")
-	other := safety.Flash{PSID: card.PSIDOther, FW: vpiVersion}
+	other := ib.Firmware{PSID: card.PSIDOther, FW: vpiVersion}
 	out := journal.Outcome{ID: state.JobID, Ended: true, States: []inventory.JobState{{Name: "burning"}, {Name: "burned"}}}
 	_, err = o.conclude(ctx, c, out, expectation{
-		kind: journal.Burn, flash: other, before: safety.Flash{PSID: card.PSIDEN, FW: vpiVersion}, guids: state.GUIDs,
+		kind: journal.Burn, flash: other, before: ib.Firmware{PSID: card.PSIDEN, FW: vpiVersion}, guids: state.GUIDs,
 	})
 	var e *cards.Error
 	if !errors.As(err, &e) {

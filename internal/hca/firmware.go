@@ -30,8 +30,8 @@ type Firmware struct {
 
 // FirmwareState is what was read back about a card's firmware.
 type FirmwareState struct {
-	Flash        safety.Flash
-	Running      safety.Flash // zero PSID: not known
+	Flash        ib.Firmware
+	Running      ib.Firmware // zero PSID: not known
 	RunningKnown bool
 	GUIDs        ib.GUIDSet
 	// Pending says that the flash holds other firmware than what runs.
@@ -186,8 +186,8 @@ func ReadFirmware(s *inventory.Snapshot, pci ib.PCIAddress) (FirmwareState, erro
 func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
 	facts := cards.CardFacts(s, card)
 	state := FirmwareState{
-		Flash:        safety.Flash{PSID: ib.PSID(facts.InFlash().PSID), FW: facts.InFlash().FW},
-		Running:      safety.Flash{PSID: ib.PSID(facts.RunningPSID), FW: facts.RunningFW},
+		Flash:        facts.InFlash().Firmware,
+		Running:      ib.Firmware{PSID: facts.RunningPSID, FW: facts.RunningFW},
 		RunningKnown: facts.RunningKnown, GUIDs: facts.InFlash().GUIDs,
 	}
 	state.Pending = facts.FlashKnown() && facts.RunningKnown && state.Flash != state.Running
@@ -201,13 +201,13 @@ func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
 	return state
 }
 
-func firmwareGoal(c cards.Card, want safety.Flash, consent []string) activation.Goal {
+func firmwareGoal(c cards.Card, want ib.Firmware, consent []string) activation.Goal {
 	return activation.Goal{
 		Consent: consent, Title: "Firmware of card " + c.ID() + " is burned",
 		Content: want.PSID.String() + " " + want.FW.String(), Text: want.PSID.String() + " " + want.FW.String(),
 		Reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
 			f := cards.CardFacts(s, card)
-			return f.RunningPSID == want.PSID.String() && f.RunningFW == want.FW, f.RunningKnown
+			return f.RunningPSID == want.PSID && f.RunningFW == want.FW, f.RunningKnown
 		},
 	}
 }

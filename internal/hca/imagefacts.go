@@ -19,7 +19,7 @@ func ImageFacts(name, sha256, declared string, size int64, img *fwimage.Image, e
 		return f
 	}
 	f.Format, f.Failsafe = string(img.Format), img.Failsafe
-	f.PSID, f.FW, f.HWIDs = string(img.PSID), img.FWVersion, img.HWIDs
+	f.PSID, f.FW, f.HWIDs = img.PSID, img.FWVersion, img.HWIDs
 	f.Release = img.ReleaseDate
 	f.HasROM, f.Product, f.VSD, f.PRSName = len(img.ROMs) > 0, img.ProductVersion, img.VSD, img.PRSName
 	f.Identity, f.GUIDs, f.Checksum, f.End = string(img.Identity), identityIn(img), img.Checksum, img.End

@@ -168,8 +168,8 @@ func (b *bench) on(text string, do func()) func(context.Context, string) {
 // TestOvertaken_names_what_differs has a card or a host that changed while the backup
 // was taken in a way that forbids nothing. What has no value is not told.
 func TestOvertaken_names_what_differs(t *testing.T) {
-	flash := func(psid, fw string) safety.Flash {
-		return safety.Flash{PSID: ib.PSID(psid), FW: ib.MustParseFWVersion(fw)}
+	flash := func(psid, fw string) ib.Firmware {
+		return ib.Firmware{PSID: ib.PSID(psid), FW: ib.MustParseFWVersion(fw)}
 	}
 	en, vpi := flash("MT_9000000001", "2.40.5032"), flash("MT_9000000002", "2.42.5000")
 	burn := safety.Verdict{

@@ -8,6 +8,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -16,7 +17,7 @@ type Restore struct {
 	Card   cards.Card
 	Backup string // its directory on the operator's machine
 	// Left is what the resource put into flash; no other firmware is replaced.
-	Left           safety.Flash
+	Left           ib.Firmware
 	Activation     safety.Activation
 	ManagementPath []string // consent, as of a burn
 	Lab            safety.LabFacts

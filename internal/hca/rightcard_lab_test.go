@@ -49,7 +49,7 @@ func writers(b *bench, o *Ops, c cards.Card, img safety.ImageFacts, taken backup
 		},
 		"backup": func(ctx context.Context) error { _, err := o.TakeBackup(ctx, c); return err },
 		"restore": func(ctx context.Context) error {
-			_, err := o.RestoreFirmware(ctx, Restore{Card: c, Backup: taken.Dir, Left: safety.Flash{PSID: card.PSIDVPI, FW: left}})
+			_, err := o.RestoreFirmware(ctx, Restore{Card: c, Backup: taken.Dir, Left: ib.Firmware{PSID: card.PSIDVPI, FW: left}})
 			return err
 		},
 	}

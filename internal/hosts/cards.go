@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,7 +26,6 @@ func readCards(s *inventory.Snapshot, a *collect.Answer) error {
 		}
 		readFlash(&c, s, a)
 		readVPD(&c, a)
-		nameBoard(&c)
 		s.Cards = append(s.Cards, c)
 	}
 	slices.SortFunc(s.Cards, func(x, y inventory.Card) int { return x.PCI.Compare(y.PCI) })
@@ -77,18 +77,6 @@ func identify(c *inventory.Card) {
 	}
 }
 
-// nameBoard moves what ib_qib shows as board_id to where it belongs: it is the name
-// of the board, of which nothing else is known, and no PSID.
-func nameBoard(c *inventory.Card) {
-	if a, ok := c.Adapter(); !ok || a.Driver != "ib_qib" {
-		return
-	}
-	if c.PartNumber == "" {
-		c.PartNumber = c.RunningPSID
-	}
-	c.RunningPSID = ""
-}
-
 // lanes gives 0 for what the kernel does not know.
 func lanes(a *collect.Answer, path string) int {
 	n, err := strconv.Atoi(a.Values[path].Text)
@@ -110,7 +98,13 @@ func speed(a *collect.Answer, path string) string {
 // readRDMA reads what the driver says is running.
 func readRDMA(c *inventory.Card, a *collect.Answer) error {
 	dir := "/sys/class/infiniband/" + c.RDMADevice + "/"
-	c.RunningPSID = a.Values[dir+"board_id"].Text
+	board := a.Values[dir+"board_id"].Text
+	if a, ok := c.Adapter(); ok && a.Driver == "ib_qib" {
+		// It is the name of the board, of which nothing else is known, and no PSID.
+		c.PartNumber = board
+	} else {
+		c.RunningPSID, _ = ib.ParsePSID(board)
+	}
 	c.HWRev = a.Values[dir+"hw_rev"].Text
 	c.RunningFW = a.Values[dir+"fw_ver"].Text
 	// mlx4 prints 2.42.500 where the tool prints 2.42.0500. ib_qib has no
@@ -291,5 +285,5 @@ func readVPD(c *inventory.Card, a *collect.Answer) {
 	default:
 		c.Serial = fact.Known(d.SerialNumber)
 	}
-	c.PartNumber = d.PartNumber
+	c.PartNumber = cmp.Or(d.PartNumber, c.PartNumber)
 }

@@ -184,8 +184,8 @@ func checkCards(t *testing.T, s *inventory.Snapshot) {
 			{Number: 2, TypeNow: "auto (ib)", State: "Down", Physical: "Polling", Rate: "10 Gb/sec (4X SDR)", LinkLayer: "InfiniBand", PortGUID: 0xe41d2d0300e44ed2, Prefix: 0xfe80000000000000, IsSM: fact.Known(false)},
 		},
 		Flash: &inventory.Flash{
-			ImageType: "FS2", FW: ib.MustParseFWVersion("2.42.5000"), RunningFW: ib.MustParseFWVersion("2.40.500"), ReleaseDate: "2017-09-05",
-			ProductVersion: "02.42.50.00", DeviceID: 4103, PSID: "MT_9090111019",
+			ImageType: "FS2", Firmware: ib.Firmware{PSID: "MT_9090111019", FW: ib.MustParseFWVersion("2.42.5000")}, RunningFW: ib.MustParseFWVersion("2.40.500"), ReleaseDate: "2017-09-05",
+			ProductVersion: "02.42.50.00", DeviceID: 4103,
 			GUIDs: ib.GUIDSet{
 				Node: 0xe41d2d0300e44ed0, Port1: 0xe41d2d0300e44ed1, Port2: 0xe41d2d0300e44ed2, SystemImage: 0xe41d2d0300e44ed3,
 				MAC1: 0xe41d2de44ed0, MAC2: 0xe41d2de44ed1,

@@ -100,8 +100,8 @@ func explain(program string, run collect.Run) (kind, text string) {
 
 func flash(img mstflint.Image) *inventory.Flash {
 	f := &inventory.Flash{
-		ImageType: img.Type, FW: img.FW, RunningFW: img.RunningFW, ReleaseDate: isoDate(img.ReleaseDate), ProductVersion: img.ProductVersion,
-		DeviceID: img.DeviceID, PSID: string(img.PSID), GUIDs: img.GUIDs, BlankGUIDs: img.BlankGUIDs, VSD: img.VSD, SecurityAttrs: img.SecurityAttrs,
+		ImageType: img.Type, Firmware: ib.Firmware{PSID: img.PSID, FW: img.FW}, RunningFW: img.RunningFW, ReleaseDate: isoDate(img.ReleaseDate), ProductVersion: img.ProductVersion,
+		DeviceID: img.DeviceID, GUIDs: img.GUIDs, BlankGUIDs: img.BlankGUIDs, VSD: img.VSD, SecurityAttrs: img.SecurityAttrs,
 	}
 	if img.Type != "FS2" {
 		// Later formats keep a base from which the firmware counts.

@@ -49,7 +49,7 @@ func TestHost_over_SSH(t *testing.T) {
 		uid      int
 		pci      string
 		rdma     string
-		psid     string
+		psid     ib.PSID
 	}{
 		{labs.Intel9, "ubuntu", 1000, "0000:01:00.0", "mlx4_0", "MT_9200111023"},
 		{labs.Xeon2zfs, "truenas", 950, "0000:04:00.0", "mlx4_0", "MT_9200111023"},

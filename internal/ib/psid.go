@@ -52,6 +52,12 @@ var vendors = map[string]string{
 	"HUA": "Huawei",
 }
 
+// Firmware names what a flash holds, an image brings or a card runs.
+type Firmware struct {
+	PSID PSID
+	FW   FWVersion
+}
+
 // Vendor names the company behind the three-character prefix, or "" if the
 // prefix is not known. Boards of other companies than Mellanox and NVIDIA are
 // OEM boards.

@@ -101,9 +101,9 @@ type Card struct {
 	Serial                 fact.Of[string] // from VPD
 	PCIe                   PCIe
 
-	RDMADevice  string // "mlx4_0", "ibp1s0"; empty if the driver made none
-	RunningPSID string // sysfs board_id
-	RunningFW   string // sysfs fw_ver, normalised to %d.%d.%04d
+	RDMADevice  string  // "mlx4_0", "ibp1s0"; empty if the driver made none
+	RunningPSID ib.PSID // sysfs board_id; empty if it shows none that can be one
+	RunningFW   string  // sysfs fw_ver, normalised to %d.%d.%04d
 	HWRev       string
 	NodeGUID    ib.GUID // running, sysfs
 	SystemGUID  ib.GUID
@@ -163,13 +163,12 @@ func (c *Card) FlashKnown() bool { return c.Flash != nil }
 
 // Flash is what the tool reads from the card's flash.
 type Flash struct {
-	ImageType      string // "FS2"
-	FW             ib.FWVersion
+	ImageType      string       // "FS2"
+	ib.Firmware                 // its PSID is empty if the tool printed none
 	RunningFW      ib.FWVersion // only if it differs from FW and is known
 	ReleaseDate    string       // "2017-09-05"; empty: none
 	ProductVersion string       // empty: none
 	DeviceID       uint16
-	PSID           string // empty if the tool printed none
 	GUIDs          ib.GUIDSet
 	BlankGUIDs     bool
 	VSD            string

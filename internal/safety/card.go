@@ -114,7 +114,7 @@ func cardState(card CardFacts) []finding.Finding {
 	case VerifyGood, VerifyBlank:
 	}
 	if isOEM(card) {
-		found = append(found, finding.CardOfOEM.Find("PSID %s (%s), vendor data %q", card.InFlash().PSID, orText(ib.PSID(card.InFlash().PSID).Vendor(), "unknown company"), card.InFlash().VSD))
+		found = append(found, finding.CardOfOEM.Find("PSID %s (%s), vendor data %q", card.InFlash().PSID, orText(card.InFlash().PSID.Vendor(), "unknown company"), card.InFlash().VSD))
 	}
 	return found
 }
@@ -171,7 +171,7 @@ func isOEM(card CardFacts) bool {
 	default:
 		return true
 	}
-	switch ib.PSID(card.InFlash().PSID).Vendor() {
+	switch card.InFlash().PSID.Vendor() {
 	case "Mellanox", "NVIDIA":
 		return false
 	}

@@ -32,7 +32,7 @@ type CardFacts struct {
 	// RunningAssumed says that no driver shows the PSID of what runs, and that
 	// the one in flash is taken for it, because the tool sees no other version.
 	RunningAssumed bool
-	RunningPSID    string
+	RunningPSID    ib.PSID
 	RunningFW      ib.FWVersion
 	// StagedBy is the job that wrote the flash since the host started, if nothing shows
 	// what the card runs.
@@ -93,14 +93,13 @@ type ImageFacts struct {
 
 	Format   string
 	Failsafe bool
-	PSID     string
-	FW       ib.FWVersion
-	HWIDs    []ib.HWID
-	HasROM   bool
-	Product  string
-	Release  string // release date, "2017-09-05"; empty: none
-	VSD      string
-	PRSName  string // name of the board definition it was made from; may be empty
+	ib.Firmware
+	HWIDs   []ib.HWID
+	HasROM  bool
+	Product string
+	Release string // release date, "2017-09-05"; empty: none
+	VSD     string
+	PRSName string // name of the board definition it was made from; may be empty
 	// PartNumber is the board's, in images of later chips.
 	PartNumber string
 	Identity   string // "placeholder", "blank", "none", "unique"
@@ -136,8 +135,7 @@ type BackupFacts struct {
 	TwoReadsEqual bool // two reads of the flash gave the same bytes
 	ToolVerified  bool // the vendor tool verified the file
 	Parsed        bool // our own parser verified the copy on the operator's disk
-	PSID          string
-	FW            ib.FWVersion
-	GUIDs         ib.GUIDSet
-	Layout        FlashLayout // of the card's flash; not of FS2
+	ib.Firmware
+	GUIDs  ib.GUIDSet
+	Layout FlashLayout // of the card's flash; not of FS2
 }

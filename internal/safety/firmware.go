@@ -2,7 +2,6 @@ package safety
 
 import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
 // spaceReserve is what must stay free on the host beside the files themselves:
@@ -15,8 +14,8 @@ func Firmware(in FirmwareInput) Verdict {
 		return restore(in)
 	}
 	v := Verdict{Action: ActionBurn, Activation: ActivationNone}
-	v.From = Flash{PSID: ib.PSID(in.Card.InFlash().PSID), FW: in.Card.InFlash().FW}
-	v.To = Flash{PSID: ib.PSID(in.Image.PSID), FW: in.Image.FW}
+	v.From = in.Card.InFlash().Firmware
+	v.To = in.Image.Firmware
 
 	v.Findings = append(Image(in.Image), burnable(in.Image)...)
 	if w, running := waiting(in.Card, in.Host, v.Findings); running {
@@ -55,7 +54,7 @@ func Firmware(in FirmwareInput) Verdict {
 // where both are known, else what the query of the flash says of its build; an
 // empty PSID never equals another.
 func Holds(card CardFacts, img ImageFacts) bool {
-	if !card.Identified() || card.InFlash().PSID != img.PSID || card.InFlash().FW != img.FW {
+	if !card.Identified() || card.InFlash().Firmware != img.Firmware {
 		return false
 	}
 	if card.Checksum != "" && img.Checksum != "" {

@@ -38,7 +38,6 @@ var firmwareCases = []struct {
 	{"FW007", finding.Refuse, "not failsafe", func(in *FirmwareInput) { in.Image.Failsafe = false }},
 	{"FW008", finding.Refuse, "flash not failsafe", func(in *FirmwareInput) { in.Card.Failsafe = FailsafeNo }},
 	{"FW009", finding.Refuse, "no PSID in the image", func(in *FirmwareInput) { in.Image.PSID = "" }},
-	{"FW009", finding.Refuse, "PSID not printable", func(in *FirmwareInput) { in.Image.PSID = "MT_\x1b[1m" }},
 	{"FW010", finding.Refuse, "FS5", func(in *FirmwareInput) { in.Image.Format = "FS5" }},
 	{"FW059", finding.Refuse, "firmware controls updates", func(in *FirmwareInput) { laterCard(in, 0x1013).UpdateMethod = "fw_ctrl" }},
 	{"FW059", finding.Refuse, "update method not known", func(in *FirmwareInput) { laterCard(in, 0x1017).UpdateMethod = "" }},

@@ -36,7 +36,7 @@ func goodCard() CardFacts {
 		Card: inventory.Card{
 			PCI: here, VendorID: ib.MellanoxVendor, DeviceID: 0x1007, Chip: chip, Driver: "mlx4_core", Ports: []inventory.Port{{Number: 1}, {Number: 2}},
 			Flash: &inventory.Flash{
-				ImageType: "FS2", PSID: psidVPI, FW: fw236, GUIDs: guidSet(0xe41d2d0300e44ed0, 0xe41d2de44ed0), ProductVersion: "02.36.50.00",
+				ImageType: "FS2", Firmware: ib.Firmware{PSID: psidVPI, FW: fw236}, GUIDs: guidSet(0xe41d2d0300e44ed0, 0xe41d2de44ed0), ProductVersion: "02.36.50.00",
 			},
 		},
 	}
@@ -44,7 +44,7 @@ func goodCard() CardFacts {
 
 func goodImage() ImageFacts {
 	return ImageFacts{
-		Name: "vpi.bin", SHA256: "00ff", Format: "FS2", Failsafe: true, PSID: psidVPI, FW: fw242,
+		Name: "vpi.bin", SHA256: "00ff", Format: "FS2", Failsafe: true, Firmware: ib.Firmware{PSID: psidVPI, FW: fw242},
 		HWIDs: []ib.HWID{{ID: 0x1f7}}, Product: "02.42.50.00", Identity: "placeholder", Checksum: "bb", Size: 1 << 20, End: 1 << 20,
 	}
 }
@@ -123,7 +123,7 @@ func goodFirmware() FirmwareInput {
 
 func goodBackup() *BackupFacts {
 	c := goodCard()
-	return &BackupFacts{Path: "/backups/x", SHA256: "11", TwoReadsEqual: true, ToolVerified: true, Parsed: true, PSID: c.Flash.PSID, FW: c.Flash.FW, GUIDs: c.Flash.GUIDs}
+	return &BackupFacts{Path: "/backups/x", SHA256: "11", TwoReadsEqual: true, ToolVerified: true, Parsed: true, Firmware: c.Flash.Firmware, GUIDs: c.Flash.GUIDs}
 }
 
 func goodGUIDs() GUIDInput {

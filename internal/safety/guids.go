@@ -153,7 +153,7 @@ func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []f
 // the image in flash, so that the card must be in the state a burn needs.
 func GUIDs(in GUIDInput) Verdict {
 	v := Verdict{Action: ActionSetGUIDs, GUIDs: completed(in)}
-	v.From = Flash{PSID: ib.PSID(in.Card.InFlash().PSID), FW: in.Card.InFlash().FW}
+	v.From = in.Card.InFlash().Firmware
 	v.To = v.From
 	v.Findings = GUIDValues(in.Card.Host, in.Card.PCI, in.Request, in.Lab)
 	if w, running := waiting(in.Card, in.Host, v.Findings); running {
@@ -173,8 +173,8 @@ func GUIDs(in GUIDInput) Verdict {
 	v.Findings = append(v.Findings, in.Lab.unseen(in, v.GUIDs)...)
 	v.Findings = append(v.Findings, cardState(in.Card)...)
 	v.Findings = append(v.Findings, staged(in.Card, finding.GUIDsBeforeFirstRun)...)
-	if _, err := ib.ParsePSID(in.Card.InFlash().PSID); in.Card.FlashKnown() && err != nil {
-		v.Findings = append(v.Findings, finding.PSIDUnknown.Find("mstflint query: %v", err))
+	if in.Card.FlashKnown() && !in.Card.Identified() {
+		v.Findings = append(v.Findings, finding.PSIDUnknown.Find("mstflint query shows no PSID"))
 	}
 	v.Findings = append(v.Findings, replaced(in)...)
 	v.Findings = append(v.Findings, machine(in.Card, in.Host, spaceReserve+16<<20)...)

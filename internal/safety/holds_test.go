@@ -10,9 +10,9 @@ import (
 func TestHolds_comparesTheBuildUnlessTheContentIsKnown(t *testing.T) {
 	t.Parallel()
 	version := ib.MustParseFWVersion("2.42.5000")
-	img := ImageFacts{PSID: "MT_9090111019", FW: version, Release: "2017-09-05", Product: "02.42.50.00", Checksum: "aa"}
+	img := ImageFacts{Firmware: ib.Firmware{PSID: "MT_9090111019", FW: version}, Release: "2017-09-05", Product: "02.42.50.00", Checksum: "aa"}
 	same := func() CardFacts {
-		return CardFacts{Card: inventory.Card{Flash: &inventory.Flash{PSID: "MT_9090111019", FW: version, ReleaseDate: "2017-09-05", ProductVersion: "02.42.50.00"}}}
+		return CardFacts{Card: inventory.Card{Flash: &inventory.Flash{Firmware: ib.Firmware{PSID: "MT_9090111019", FW: version}, ReleaseDate: "2017-09-05", ProductVersion: "02.42.50.00"}}}
 	}
 	for _, c := range []struct {
 		name   string

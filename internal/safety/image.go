@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
 var imageRules = map[ImageProblem]*finding.Rule{
@@ -29,8 +28,8 @@ func Image(img ImageFacts) []finding.Finding {
 	if img.Problem != ImageOK {
 		return append(found, imageProblem(img))
 	}
-	if _, err := ib.ParsePSID(img.PSID); err != nil {
-		found = append(found, finding.ImageWithoutPSID.Find("%s: %v", img.Name, err))
+	if img.PSID == "" {
+		found = append(found, finding.ImageWithoutPSID.Find("%s: its PSID is empty", img.Name))
 	}
 	if len(img.HWIDs) == 0 {
 		found = append(found, finding.ImageWithoutHardwareID.Find("%s: the list of hardware ids is empty", img.Name))

@@ -26,7 +26,7 @@ func LinkTypes(in LinkTypeInput) Verdict {
 		return seal(v, in.Card, false)
 	}
 	v.Findings = linkPorts(in)
-	if in.PlannedPSID != "" && in.PlannedPSID != ib.PSID(in.Card.RunningPSID) {
+	if in.PlannedPSID != "" && in.PlannedPSID != in.Card.RunningPSID {
 		v.Findings = append(v.Findings, plannedFirmware(in)...)
 	} else {
 		v.Findings = append(v.Findings, linkNow(in)...)
@@ -104,7 +104,7 @@ func linkNow(in LinkTypeInput) []finding.Finding {
 }
 
 func plannedFirmware(in LinkTypeInput) []finding.Finding {
-	if psidSaysEN(string(in.PlannedPSID), in.Card.Chip) && wantsIB(in) {
+	if psidSaysEN(in.PlannedPSID, in.Card.Chip) && wantsIB(in) {
 		return []finding.Finding{finding.FirmwareEthernetOnly.Find("Planned PSID %s is one of the Ethernet-only boards by its number (it ends in 23)", in.PlannedPSID)}
 	}
 	return []finding.Finding{finding.LinkTypePostponed.Find("Running PSID %s, planned %s", orText(in.Card.RunningPSID, "unknown"), in.PlannedPSID)}
@@ -122,7 +122,7 @@ func wantsIB(in LinkTypeInput) bool {
 // ethernetOnly says why the firmware knows Ethernet only, or "" if it may know
 // more. The configuration decides where it could be read; a port that is or
 // has sensed InfiniBand decides too; the number of the PSID is the last resort.
-func ethernetOnly(in LinkTypeInput, psid string) string {
+func ethernetOnly(in LinkTypeInput, psid ib.PSID) string {
 	if has, known := in.HasTypes.Get(); known {
 		if has {
 			return ""
@@ -143,8 +143,8 @@ func ethernetOnly(in LinkTypeInput, psid string) string {
 // psidSaysEN reads the parameter-set number at the end of a ConnectX-3 PSID:
 // all EN boards seen in public (10 and 40 GbE, Mellanox and OEM) end in 23,
 // VPI boards in 17, 18 or 19.
-func psidSaysEN(psid string, chip ib.Chip) bool {
-	return chip.IsFS2() && len(psid) >= 10 && strings.HasSuffix(psid, "23")
+func psidSaysEN(psid ib.PSID, chip ib.Chip) bool {
+	return chip.IsFS2() && len(psid) >= 10 && strings.HasSuffix(string(psid), "23")
 }
 
 // lasting looks at what keeps the types over a reboot.
@@ -249,7 +249,7 @@ func linkChanges(in LinkTypeInput) bool {
 
 // linkDone reports whether the ports are as asked now and stay so.
 func linkDone(in LinkTypeInput) bool {
-	if linkChanges(in) || in.PlannedPSID != "" && in.PlannedPSID != ib.PSID(in.Card.RunningPSID) {
+	if linkChanges(in) || in.PlannedPSID != "" && in.PlannedPSID != in.Card.RunningPSID {
 		return false
 	}
 	for n, want := range in.Request.Ports {

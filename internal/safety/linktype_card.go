@@ -52,7 +52,7 @@ func cardPorts(in LinkTypeInput) []finding.Finding {
 		}
 	}
 	switch {
-	case in.PlannedPSID != "" && in.PlannedPSID != ib.PSID(in.Card.RunningPSID):
+	case in.PlannedPSID != "" && in.PlannedPSID != in.Card.RunningPSID:
 		return append(found, finding.LinkTypePostponed.Find("Running PSID %s, planned %s", orText(in.Card.RunningPSID, "unknown"), in.PlannedPSID))
 	case !in.HasTypes.Known():
 		return append(found, finding.CardConfigUnreadable.Find("mstconfig of %s: %s", in.Host.Host, in.HasTypes.Why()))
@@ -73,7 +73,7 @@ func cardPorts(in LinkTypeInput) []finding.Finding {
 // restart is done unless this resource is to restart the host itself. Firmware
 // without link types is Ethernet, and as asked if that is.
 func storedDone(in LinkTypeInput) bool {
-	if in.PlannedPSID != "" && in.PlannedPSID != ib.PSID(in.Card.RunningPSID) {
+	if in.PlannedPSID != "" && in.PlannedPSID != in.Card.RunningPSID {
 		return false
 	}
 	if !fact.Yes(in.HasTypes) {

@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -102,13 +103,13 @@ func matchLayout(card CardFacts, img ImageFacts) []finding.Finding {
 }
 
 func matchPSID(card CardFacts, img ImageFacts, consent *PSIDChange) []finding.Finding {
-	if _, err := ib.ParsePSID(card.InFlash().PSID); err != nil {
-		return []finding.Finding{finding.PSIDUnknown.Find("mstflint query: %v", err)}
+	if !card.Identified() {
+		return []finding.Finding{finding.PSIDUnknown.Find("mstflint query shows no PSID")}
 	}
 	if card.InFlash().PSID == img.PSID {
 		return nil
 	}
-	from, to := ib.PSID(card.InFlash().PSID), ib.PSID(img.PSID)
+	from, to := card.InFlash().PSID, img.PSID
 	line := fmt.Sprintf(`allow_psid_change = { from = %q, to = %q }`, from, to)
 	observed := fmt.Sprintf("In flash: %s. In the image: %s.", describePSID(from), describePSID(to))
 	var found []finding.Finding
@@ -200,9 +201,4 @@ func sameVersion(card CardFacts, img ImageFacts, consent string) finding.Finding
 	return finding.VersionWouldBeSame.Find("%s", observed).Granted("Reinstallation of " + img.FW.String() + ", as allowed")
 }
 
-func orText(s, fallback string) string {
-	if s == "" {
-		return fallback
-	}
-	return s
-}
+func orText[S ~string](s S, fallback string) string { return cmp.Or(string(s), fallback) }

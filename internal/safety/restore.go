@@ -13,11 +13,11 @@ import (
 // the recorded pair: what was put into flash may become what was there before,
 // and nothing else.
 type RestoreFacts struct {
-	Path    string // on the operator's machine
-	Missing string // why it cannot be read; empty: it is there
-	Damaged string // what is wrong with it; empty: it verifies
-	Other   string // why it is another card's; empty: it is this card's
-	Left    Flash  // what was put into flash, the only firmware that may be replaced
+	Path    string      // on the operator's machine
+	Missing string      // why it cannot be read; empty: it is there
+	Damaged string      // what is wrong with it; empty: it verifies
+	Other   string      // why it is another card's; empty: it is this card's
+	Left    ib.Firmware // what was put into flash, the only firmware that may be replaced
 }
 
 // restore gives the verdict on burning a backup back.
@@ -27,7 +27,7 @@ func restore(in FirmwareInput) Verdict {
 	if found := r.refusals(in); len(found) > 0 {
 		return seal(Verdict{Action: ActionBurn, Activation: ActivationNone, Findings: found}, in.Card, false)
 	}
-	in.Request.PSIDChange = &PSIDChange{From: r.Left.PSID, To: ib.PSID(in.Image.PSID)}
+	in.Request.PSIDChange = &PSIDChange{From: r.Left.PSID, To: in.Image.PSID}
 	in.Request.Downgrade = &Downgrade{From: r.Left.FW, To: in.Image.FW}
 	in.Request.Branch = &BranchChange{From: r.Left.FW, To: in.Image.FW}
 	in.Request.Reinstall = in.Image.FW.String()
@@ -49,15 +49,15 @@ func (r RestoreFacts) refusals(in FirmwareInput) []finding.Finding {
 		return []finding.Finding{finding.BackupOfOtherCard.Find("%s: %s", r.Path, r.Other)}
 	}
 	_, busy := waiting(in.Card, in.Host, nil)
-	now := Flash{PSID: ib.PSID(in.Card.InFlash().PSID), FW: in.Card.InFlash().FW}
+	now := in.Card.InFlash().Firmware
 	if busy || !in.Card.Identified() || now == r.Left || Holds(in.Card, in.Image) {
 		return nil
 	}
 	return []finding.Finding{finding.FlashChangedSinceBurn.Find("In flash: %s. Put there: %s. In the backup: %s %s.", describeFlash(now), describeFlash(r.Left), in.Image.PSID, in.Image.FW)}
 }
 
-func describeFlash(f Flash) string {
-	return fmt.Sprintf("%s %s", orText(string(f.PSID), "no PSID"), f.FW)
+func describeFlash(f ib.Firmware) string {
+	return fmt.Sprintf("%s %s", orText(f.PSID, "no PSID"), f.FW)
 }
 
 // atDestroy rewrites a finding for a moment at which the resource has no

@@ -15,14 +15,14 @@ func goodRestore() FirmwareInput {
 	in := goodFirmware()
 	in.Card.Flash.PSID, in.Card.RunningPSID, in.Card.Flash.FW, in.Card.RunningFW = psidVPI, psidVPI, fw242, fw242
 	in.Image.PSID, in.Image.FW, in.Image.Identity = psidEN, fw236, "unique"
-	in.Restore = &RestoreFacts{Path: "/backups/x", Left: Flash{PSID: psidVPI, FW: fw242}}
+	in.Restore = &RestoreFacts{Path: "/backups/x", Left: ib.Firmware{PSID: psidVPI, FW: fw242}}
 	return in
 }
 
 func TestRestore_consents_are_the_recorded_pair(t *testing.T) {
 	in := goodRestore()
 	v := Firmware(in)
-	if v.Blocked() || v.Action != ActionBurn || v.To != (Flash{PSID: psidEN, FW: fw236}) || len(v.Answers) != 2 {
+	if v.Blocked() || v.Action != ActionBurn || v.To != (ib.Firmware{PSID: psidEN, FW: fw236}) || len(v.Answers) != 2 {
 		t.Fatalf("verdict %+v", v)
 	}
 	if v.Permits(ActionBurn, "intel9/0000:01:00.0") {

@@ -130,7 +130,7 @@ var unreadFacts = map[string]forgotten{
 	"CardFacts.HWID":          {rule: finding.HardwareIDUnknown, except: except("no image is matched to the chip", append(links, "restart", "guids", "backup")...), without: func(f *facts) { f.card.HWID = fact.Unknown[ib.HWID](notRead) }},
 	"Card.Flash": {rule: finding.FlashUnreadable, except: except("the kernel's own view of the ports decides", links...),
 		without: func(f *facts) { f.card.Flash, f.card.FlashError = nil, notRead }},
-	"Flash.PSID": {rule: finding.PSIDUnknown, except: joined(except("the running PSID decides", links...), except("a copy of the flash needs no PSID", "backup")),
+	"Firmware.PSID": {rule: finding.PSIDUnknown, except: joined(except("the running PSID decides", links...), except("a copy of the flash needs no PSID", "backup")),
 		without: func(f *facts) { f.card.Flash.PSID = "" }, says: "mstflint"},
 	"CardFacts.Verified": {rule: finding.FlashUnverified, except: except("the flash is not touched", append(links, "restart")...),
 		without: func(f *facts) { f.card.Verified, f.card.VerifyError = VerifyUnknown, notRead }},
@@ -169,7 +169,7 @@ var notUnknown = map[string]string{
 	"Card.PartNumber": "empty only keeps a warning away (FW033), beside the PSID, which decides; it is often unreadable after a cross-flash",
 	"Card.Serial":     "says itself that the serial number is not known (FW062)", "Card.FlashError": "goes with Flash", "Card.FlashTaken": "goes with Flash",
 	"Card.RunningPSID": anothers, "Card.RunningFW": anothers,
-	"Flash.ImageType": "goes with Card.Flash", "Flash.FW": "goes with Card.Flash", "Flash.GUIDs": "goes with Card.Flash; zero is FW046",
+	"Flash.ImageType": "goes with Card.Flash", "Firmware.FW": "goes with Card.Flash", "Flash.GUIDs": "goes with Card.Flash; zero is FW046",
 	"Flash.BlankGUIDs": "goes with Card.Flash", "Flash.ROM": "goes with Card.Flash", "Flash.VSD": "goes with Card.Flash", "Flash.RunningFW": anothers,
 	"Flash.ProductVersion": "goes with Card.Flash; empty allows one question more, which the job checks",
 	"Flash.ReleaseDate":    "goes with Card.Flash; an empty one proves nothing, and the checksum decides",
@@ -195,7 +195,7 @@ func TestUnread_every_fact_is_asked_for(t *testing.T) {
 	source := verdictSource(t)
 	for _, s := range []any{
 		HostFacts{}, CardFacts{}, LinkTypeInput{}, LabFacts{}, inventory.Snapshot{}, inventory.SSHPath{}, inventory.Storage{}, inventory.Port{}, inventory.Job{},
-		inventory.Card{}, inventory.Flash{},
+		inventory.Card{}, inventory.Flash{}, ib.Firmware{},
 	} {
 		typ := reflect.TypeOf(s)
 		for i := range typ.NumField() {

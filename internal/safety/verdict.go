@@ -46,12 +46,6 @@ const (
 	QuestionPSID    Question = "replace the PSID"
 )
 
-// Flash names the content of a card's flash.
-type Flash struct {
-	PSID ib.PSID
-	FW   ib.FWVersion
-}
-
 // Verdict is the answer. Only this package can make one that permits a write:
 // permission is in unexported fields, so that neither a literal nor an edited
 // copy grants it.
@@ -59,9 +53,9 @@ type Verdict struct {
 	Action     Action
 	Findings   []finding.Finding
 	Activation Activation
-	From, To   Flash      // of ActionBurn
-	GUIDs      ib.GUIDSet // of ActionSetGUIDs: what to write
-	Answers    []Question // what may be answered with yes, in order
+	From, To   ib.Firmware // of ActionBurn
+	GUIDs      ib.GUIDSet  // of ActionSetGUIDs: what to write
+	Answers    []Question  // what may be answered with yes, in order
 
 	seal permit
 }

@@ -249,7 +249,7 @@ func goalError(c cards.Card, s *inventory.Snapshot, card *inventory.Card, g Goal
 		Check:   "Switch the machine off and on again: some keep power on the card while they restart. The provider does not restart the host a second time for the same firmware.",
 		Facts: []cards.Fact{
 			{"Host", c.Host.Name()}, {"Boot id", s.BootID}, {"Driver", cmp.Or(strings.TrimSpace(card.Driver), "it left no reason")},
-			{"Running", strings.TrimSpace(card.RunningPSID + " " + card.RunningFW)},
+			{"Running", strings.TrimSpace(card.RunningPSID.String() + " " + card.RunningFW)},
 		},
 	}
 	if !known {

@@ -67,7 +67,7 @@ func (b *Store) Open(dir string) (Backup, error) {
 	switch {
 	case sum != r.SHA256 || size != r.Size:
 		err = fmt.Errorf("%s has SHA-256 %s and %d bytes; stored were %s and %d", firmwareFile, sum, size, r.SHA256, r.Size)
-	case string(img.PSID) != r.PSID || img.FWVersion != r.FW:
+	case img.PSID != r.PSID || img.FWVersion != r.FW:
 		err = fmt.Errorf("%s holds %s %s; %s says %s %s", firmwareFile, img.PSID, img.FWVersion, recordFile, r.PSID, r.FW)
 	}
 	if err != nil {

@@ -109,9 +109,9 @@ type Record struct {
 	PartNumber   string        `json:"part_number,omitempty"`
 	SerialNumber string        `json:"serial_number,omitempty"`
 	Chip         string        `json:"chip"`
-	PSID         string        `json:"psid"`
+	PSID         ib.PSID       `json:"psid"`
 	FW           ib.FWVersion  `json:"firmware_version"`
-	RunningPSID  string        `json:"running_psid,omitempty"`
+	RunningPSID  ib.PSID       `json:"running_psid,omitempty"`
 	RunningFW    string        `json:"running_firmware_version,omitempty"`
 	GUIDs        ib.GUIDSet    `json:"identity"`
 	VSD          string        `json:"vsd,omitempty"`

@@ -40,7 +40,7 @@ func assumeRunning(f *safety.CardFacts, s *inventory.Snapshot, c *inventory.Card
 		}
 		return
 	}
-	burned, by := burnedSinceStart(s, c.PCI, safety.Flash{PSID: ib.PSID(c.Flash.PSID), FW: c.Flash.FW})
+	burned, by := burnedSinceStart(s, c.PCI, c.Flash.Firmware)
 	f.StagedBy = by
 	if assumed && !burned {
 		f.RunningFW, f.RunningPSID, f.RunningKnown, f.RunningAssumed = c.Flash.FW, c.Flash.PSID, true, true
@@ -49,7 +49,7 @@ func assumeRunning(f *safety.CardFacts, s *inventory.Snapshot, c *inventory.Card
 
 // burnedSinceStart reports whether a job has burned the card since the host started, and
 // which one wrote what is in flash.
-func burnedSinceStart(s *inventory.Snapshot, pci ib.PCIAddress, flash safety.Flash) (burned bool, by string) {
+func burnedSinceStart(s *inventory.Snapshot, pci ib.PCIAddress, flash ib.Firmware) (burned bool, by string) {
 	for _, j := range s.JobsOf(pci) {
 		if j.Kind != journal.Burn || j.BootID != s.BootID {
 			continue

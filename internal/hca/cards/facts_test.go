@@ -13,7 +13,7 @@ import (
 func quietCard() (*inventory.Snapshot, *inventory.Card) {
 	s := &inventory.Snapshot{Host: "intel9", BootID: "now", Cards: []inventory.Card{{
 		PCI: ib.MustParsePCIAddress("0000:01:00.0"), VendorID: ib.MellanoxVendor, DeviceID: 0x1007, Driver: "mlx4_core",
-		Flash: &inventory.Flash{ImageType: "FS2", PSID: card.PSIDEN, FW: ib.MustParseFWVersion("2.40.5032")},
+		Flash: &inventory.Flash{ImageType: "FS2", Firmware: ib.Firmware{PSID: card.PSIDEN, FW: ib.MustParseFWVersion("2.40.5032")}},
 	}}}
 	return s, &s.Cards[0]
 }

@@ -120,7 +120,7 @@ func differences(first, final safety.Verdict) []string {
 }
 
 // flashWords is empty for a flash of which nothing is known.
-func flashWords(f safety.Flash) string {
+func flashWords(f ib.Firmware) string {
 	if f.FW.IsZero() {
 		return string(f.PSID)
 	}

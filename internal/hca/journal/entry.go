@@ -5,7 +5,6 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 // Entry is the request of a job as it is read again from its host. What it does
@@ -13,7 +12,7 @@ import (
 type Entry struct {
 	Card ib.Identity // that the job was for
 	// Before and After are what the flash held and was to hold.
-	Before, After safety.Flash
+	Before, After ib.Firmware
 	// GUIDsBefore and GUIDsAfter are the same of GUIDs and MACs. A card that had no
 	// identity is Blank; a burn leaves the one that was there.
 	GUIDsBefore, GUIDsAfter ib.GUIDSet
@@ -44,8 +43,8 @@ func Read(j *inventory.Job) Entry {
 	return e
 }
 
-func flashFrom(j *inventory.Job, psid, fw string) safety.Flash {
-	f := safety.Flash{PSID: ib.PSID(j.Request[psid])}
+func flashFrom(j *inventory.Job, psid, fw string) ib.Firmware {
+	f := ib.Firmware{PSID: ib.PSID(j.Request[psid])}
 	if v, err := ib.ParseFWVersion(j.Request[fw]); err == nil {
 		f.FW = v
 	}
@@ -78,7 +77,7 @@ func identityFrom(guids, macs string) (ib.GUIDSet, bool) {
 // BackupOf finds the backup that was taken before the burn to which a flash owes
 // its content: the last that succeeded with it, else the last that tried. It is
 // empty if that burn undid another one.
-func BackupOf(jobs []*inventory.Job, flash safety.Flash) string {
+func BackupOf(jobs []*inventory.Job, flash ib.Firmware) string {
 	var source *inventory.Job
 	for _, j := range jobs {
 		if j.Kind != Burn || flashFrom(j, "to_psid", "to_fw") != flash {
@@ -96,6 +95,6 @@ func BackupOf(jobs []*inventory.Job, flash safety.Flash) string {
 
 // RestoredTo reports whether a job was to give the flash back this content, for a
 // destroy.
-func RestoredTo(j *inventory.Job, flash safety.Flash) bool {
+func RestoredTo(j *inventory.Job, flash ib.Firmware) bool {
 	return j.Request["purpose"] == purposeRestore && flashFrom(j, "to_psid", "to_fw") == flash
 }

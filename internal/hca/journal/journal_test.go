@@ -9,7 +9,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
 func TestParseLook(t *testing.T) {
@@ -138,7 +137,7 @@ func TestBackupOf_is_that_of_the_burn_the_flash_comes_from(t *testing.T) {
 		"restored":               {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""), job("2", "0", card.PSIDVPI, "b", purposeRestore)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := BackupOf(c.jobs, safety.Flash{PSID: card.PSIDVPI, FW: ib.MustParseFWVersion("2.42.5000")}); got != c.want {
+			if got := BackupOf(c.jobs, ib.Firmware{PSID: card.PSIDVPI, FW: ib.MustParseFWVersion("2.42.5000")}); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})

@@ -83,7 +83,7 @@ func (r *Request) SetCard(recorded ib.Identity, card *inventory.Card) {
 	if f == nil {
 		return
 	}
-	r.set("from_psid", f.PSID)
+	r.set("from_psid", f.PSID.String())
 	r.set("from_fw", f.FW.String())
 	if !f.BlankGUIDs {
 		r.set("from_guids", f.GUIDs.Words())
@@ -92,7 +92,7 @@ func (r *Request) SetCard(recorded ib.Identity, card *inventory.Card) {
 }
 
 // SetImage adds the image of a burn, and what the flash holds afterwards.
-func (r *Request) SetImage(path, sha256 string, after safety.Flash, checksum string) {
+func (r *Request) SetImage(path, sha256 string, after ib.Firmware, checksum string) {
 	r.set("image_path", path)
 	r.set("image_sha256", sha256)
 	r.set("to_psid", after.PSID.String())

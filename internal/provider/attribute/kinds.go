@@ -209,7 +209,7 @@ func MACText(m ib.MAC) MAC {
 }
 
 // PSIDText returns p, or null if it is empty.
-func PSIDText[S ~string](p S) PSID { return TextOrNull[PSIDKind](string(p)) }
+func PSIDText(p ib.PSID) PSID { return TextOrNull[PSIDKind](string(p)) }
 
 // VersionText returns v in canonical form, or null if it is the zero version.
 func VersionText(v ib.FWVersion) Version {

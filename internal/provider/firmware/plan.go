@@ -99,7 +99,7 @@ func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, stat
 	// Also what an earlier apply left to finish: a job to settle, a restart.
 	idle := a.converged(config)
 	if !idle {
-		r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) { c.PSID, c.FW = ib.PSID(a.image.PSID), a.image.FW })
+		r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) { c.Firmware = a.image.Firmware })
 	}
 	known := !req.State.Raw.IsNull() && attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID) && state.settled(a.image, plan)
 	if known && (state.sameImage(a.image) || idle && r.planning(a.at.Ref)) {
@@ -242,7 +242,7 @@ func (r *Resource) image(ctx context.Context, at *session.CardAt, config model, 
 
 // hasImage reports whether flash already has the image's PSID and version.
 func (a *assessment) hasImage() bool {
-	return string(a.now.Flash.PSID) == a.image.PSID && a.now.Flash.FW == a.image.FW
+	return a.now.Flash == a.image.Firmware
 }
 
 // otherBurn reports whether the last burn that the host's journal knows was of
@@ -274,7 +274,7 @@ func changeText(flash string, img safety.ImageFacts) string {
 	return fmt.Sprintf("%s -> %s %s", flash, img.PSID, img.FW)
 }
 
-func describe(f safety.Flash) string { return fmt.Sprintf("%s %s", f.PSID, f.FW) }
+func describe(f ib.Firmware) string { return fmt.Sprintf("%s %s", f.PSID, f.FW) }
 
 // expected compares the flash of now with that of the state, which the plan was
 // made on. In the plan itself they are equal, because it has just read the state.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -103,7 +102,7 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config, pri
 		return burnErr
 	}
 	r.Planned.DoneCard(ref)
-	if is := describe(done.Flash); done.Flash.PSID != "" && is != describe(safety.Flash{PSID: ib.PSID(a.image.PSID), FW: a.image.FW}) {
+	if is := describe(done.Flash); done.Flash.PSID != "" && is != describe(a.image.Firmware) {
 		return &safety.RefusedError{What: "store the firmware of card " + ref.String(), Findings: []finding.Finding{
 			finding.ChangedSincePlan.Find("The apply is done, and now the flash holds %s. Somebody else writes this card.", is),
 		}}

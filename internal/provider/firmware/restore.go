@@ -133,7 +133,7 @@ func (r *Resource) restoreOf(ctx context.Context, ref attribute.CardRef, state m
 	}
 	return hca.Restore{
 		Card: at.HCA, Backup: state.OriginalBackup.ValueString(), Lab: r.Lab(ctx, ref, diags),
-		Left:       safety.Flash{PSID: ib.PSID(state.ImagePSID.ValueString()), FW: left},
+		Left:       ib.Firmware{PSID: ib.PSID(state.ImagePSID.ValueString()), FW: left},
 		Activation: safety.Activation(state.Activation.ValueString()), ManagementPath: attribute.StringsOf(state.AllowManagement),
 	}, true
 }

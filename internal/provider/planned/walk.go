@@ -59,11 +59,10 @@ type Image struct {
 
 // Card is what a card will be after the resources planned so far.
 type Card struct {
-	PSID      ib.PSID // empty if no burn is planned
-	FW        ib.FWVersion
-	Device    uint16              // device type of the image
-	GUIDs     *ib.GUIDSet         // nil if no change is planned
-	LinkTypes map[int]ib.LinkType // by port; empty if no change is planned
+	ib.Firmware                     // no PSID if no burn is planned
+	Device      uint16              // device type of the image
+	GUIDs       *ib.GUIDSet         // nil if no change is planned
+	LinkTypes   map[int]ib.LinkType // by port; empty if no change is planned
 }
 
 // Changes reports whether anything about the card is going to change.
