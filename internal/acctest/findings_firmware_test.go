@@ -269,7 +269,7 @@ func hostFindings() []findingCase {
 		}},
 		{code: "HO032", says: []string{"Hosts intel9 and nas of the provider are one machine", "terraform state rm"}, config: plain,
 			provider: func(p map[string]any) { alias(p, labs.Intel9, "nas") }, hosts: func() []labs.Host { return vpi(image(spec(func(s *card.Spec) { s.Version = [3]uint16{2, 36, 5000} }))) }},
-		{code: "HO031", says: []string{"does no harm"}, config: func(w *Lab) Config {
+		{code: "HO031", says: []string{"This is harmless"}, config: func(w *Lab) Config {
 			second := w.adopt(labs.Intel9, nil)
 			second.Name = "other"
 			return Config{w.adopt(labs.Intel9, nil), second}

@@ -4,7 +4,7 @@ package finding
 var (
 	BackupUnproven = &Rule{Code: "BK001", Severity: Refuse, Title: "Backup of the card is not proven",
 		Meaning: "Nothing is written to a card without a proven backup on your machine: read twice with the same result, verified by mstflint and by the provider, and of this card.",
-		WayOut:  "Nothing was written to the card. Fix what the first lines name, then plan again."}
+		WayOut:  "Nothing was written to the card. Fix what is named first in this message, then plan again."}
 	BackupDirNotSet = &Rule{Code: "BK002", Severity: Refuse, Title: "No directory for backups is configured",
 		Meaning: "The old firmware is kept on the operator's machine before anything is written.",
 		WayOut:  "Set backup_dir in the provider configuration, for example backup_dir = \"${path.root}/firmware-backups\"."}

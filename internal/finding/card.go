@@ -2,7 +2,7 @@ package finding
 
 // Rules of the card.
 var (
-	CardUnsupported = &Rule{Code: "FW040", Severity: Refuse, Title: "Card is not a supported one", Attribute: "card_id",
+	CardUnsupported = &Rule{Code: "FW040", Severity: Refuse, Title: "Card is not supported", Attribute: "card_id",
 		Meaning: "The provider writes only to chips that it knows by vendor and device id.",
 		WayOut:  "Check the PCI address."}
 	CardInRecovery = &Rule{Code: "FW041", Severity: Refuse, Title: "Card is in recovery mode", Attribute: "card_id",
@@ -10,7 +10,7 @@ var (
 		WayOut:  "Restore the backup of this card by hand, as the message says step by step, then plan again."}
 	FirmwareSecure = &Rule{Code: "FW042", Severity: Refuse, Title: "Firmware of the card is secure", Attribute: "card_id",
 		Meaning: "Secure firmware writes the flash itself. It accepts only images that its vendor signed for this PSID: mstflint answers \"Changing PSID is unsupported under Secure FW.\" It cannot be read back, so there is no proven backup. No setting changes that.",
-		WayOut:  "Update within the same PSID with the card's vendor's own tool."}
+		WayOut:  "Update within the same PSID, with the tool of the card's vendor."}
 	FlashDamaged = &Rule{Code: "FW043", Severity: Refuse, Title: "Flash of the card does not verify", Attribute: "card_id",
 		Meaning: "The image in flash is damaged. A backup of it would be damaged too, and there is no way back if the burn fails.",
 		WayOut:  "Run `mstflint -d <pci address> v` on the host. Save what can be read before anything else."}
@@ -21,12 +21,12 @@ var (
 		Meaning: "The flash was changed after the card started. The running image is the last one that is known to work. A second burn would overwrite it.",
 		WayOut:  "Restart the host so that the card runs what is in flash, and plan again. If it does not run after a reboot, switch the machine off and on."}
 	FlashGUIDsZero = &Rule{Code: "FW046", Severity: Warn, Title: "Card has zero GUIDs or MACs", Attribute: "card_id",
-		Meaning: "A card with zero GUIDs does not exist for the fabric.",
+		Meaning: "The fabric ignores a card with zero GUIDs.",
 		WayOut:  "Set them with an infiniband_guids resource."}
 	FlashGUIDsNeverSet = &Rule{Code: "FW047", Severity: Refuse, Title: "GUIDs and MACs of the card were never set", Attribute: "card_id",
 		Meaning: "mstflint refuses to burn a card whose MACs are blank.",
 		WayOut:  "Set both GUIDs and MACs first, with an infiniband_guids resource."}
-	FlashWithoutGUIDs = &Rule{Code: "FW048", Severity: Note, Title: "Card has no GUIDs, as Ethernet-only firmware leaves it", Attribute: "card_id",
+	FlashWithoutGUIDs = &Rule{Code: "FW048", Severity: Note, Title: "Card has no GUIDs, as is usual with Ethernet-only firmware", Attribute: "card_id",
 		Meaning: "Its GUIDs are all ones, and a cross-flash keeps them. InfiniBand does not work until GUIDs are set.",
 		WayOut:  "Add an infiniband_guids resource that depends on this one."}
 	FlashGUIDsShared = &Rule{Code: "FW049", Severity: Warn, Title: "Card shares a GUID or MAC with another card", Attribute: "card_id",
@@ -62,21 +62,21 @@ var (
 	FirmwareControlsUpdates = &Rule{Code: "FW059", Severity: Refuse, Title: "Firmware of the card controls its updates", Attribute: "card_id",
 		Meaning: "With the update method fw_ctrl the running firmware writes the flash. mstflint cannot read it back (`ri` ends with \"Read image is not supported\"), so there is no proven backup, and the provider burns nothing without one. It never passes -no_fw_ctrl or -ocr: they bypass the running firmware and can hang it.",
 		WayOut:  "Update with the vendor's own tool. To see the update method: `mstflint -d <pci address> q full`."}
-	FlashDividedOtherwise = &Rule{Code: "FW060", Severity: Refuse, Title: "Firmware image divides the flash in another way", Attribute: "image_id",
+	FlashDividedOtherwise = &Rule{Code: "FW060", Severity: Refuse, Title: "Firmware image has another flash layout", Attribute: "image_id",
 		Meaning: "mstflint would rearrange the flash first. That step is not failsafe: if it is interrupted, the card does not boot.",
 		WayOut:  "Use an image of the same flash layout, or update with the vendor's own tool. Versions close to the present one usually have the same layout."}
 	ChipUnproven = &Rule{Code: "FW061", Severity: Refuse, Title: "Burning this chip has not been proven", Attribute: "card_id",
 		Meaning: "The provider burns a chip only after tests with the real mstflint, interruptions included.",
 		WayOut:  "Update with the vendor's own tool. You can still read, adopt and back up the card."}
 	SerialNumberUnknown = &Rule{Code: "FW062", Severity: Warn, Title: "Serial number of the card is not known", Attribute: "card_id",
-		Meaning: "The serial number tells this card from another one in the same slot. Without it only GUIDs and MACs do, and these can be changed.",
+		Meaning: "The serial number tells this card from another one in the same slot. Without it, only GUIDs and MACs tell two cards apart, and these can be changed.",
 		WayOut:  "Install pciutils on the host."}
 	CardExchanged = &Rule{Code: "FW080", Severity: Refuse, Title: "Another card is in the slot", Attribute: "card_id",
 		Meaning: "What was planned for one card is never written to another one.",
 		WayOut: "If you exchanged the card, write the serial number of the new one into infiniband_card: expect = { serial_number = \"…\" }. " +
 			"The next apply adopts the new card and forgets the old one. Where card_id is written by hand, write host/pci_address/serial_number of the new card there. To drop a resource of the old card, use terraform state rm. " +
 			"If nobody exchanged a card, plan again: PCI addresses change when devices are added."}
-	CardUndecided = &Rule{Code: "FW081", Severity: Refuse, Title: "Card cannot be told from another one", Attribute: "card_id",
+	CardUndecided = &Rule{Code: "FW081", Severity: Refuse, Title: "Identity of the card cannot be checked", Attribute: "card_id",
 		Meaning: "Cards of one kind differ only in serial number, MACs and GUIDs. Too few of them can be read here.",
 		WayOut: "Install pciutils (for the serial number) and mstflint (for MACs and GUIDs). If the card still shows nothing, compare its label with the recorded serial number, " +
 			"remove its resources from the state with terraform state rm, and plan again."}

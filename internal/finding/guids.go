@@ -19,7 +19,7 @@ var (
 	GUIDsOverlap = &Rule{Code: "GU007", Severity: Refuse, Title: "GUIDs overlap those of another card",
 		Meaning: "A ConnectX-3 uses four GUIDs, counted from its base.",
 		WayOut:  "Choose bases that are at least 4 apart."}
-	MACNotUnicast = &Rule{Code: "GU008", Severity: Refuse, Title: "MAC is not a device's address",
+	MACNotUnicast = &Rule{Code: "GU008", Severity: Refuse, Title: "MAC is not a unicast address",
 		Meaning: "The card refuses zero, broadcast and group addresses.", WayOut: "Write another value."}
 	GUIDsEqual = &Rule{Code: "GU009", Severity: Refuse, Title: "GUIDs or MACs of one card are equal to each other",
 		Meaning: "The subnet manager would take both ports for one.", WayOut: "Write different values."}
@@ -27,15 +27,15 @@ var (
 		Meaning: "The card is blank, and writing to it is not failsafe. Set GUIDs and MACs in one write.",
 		WayOut:  "Set both, for example with base_mac alone."}
 	GUIDsWouldChange = &Rule{Code: "GU011", Severity: Note, Title: "Valid GUIDs of the card will be replaced",
-		Meaning: "Change the old GUIDs also in subnet manager configuration, partitions and addresses."}
+		Meaning: "Subnet manager configuration, partitions and addresses may name the old GUIDs. Change them there too."}
 	MACPrefixUnknown = &Rule{Code: "GU012", Severity: Warn, Title: "MAC has a prefix of no known vendor",
 		Meaning: "IEEE assigns the first three bytes to vendors.", WayOut: "Take the value from the card's label."}
 	GUIDsBeforeFirstRun = &Rule{Code: "GU013", Severity: Warn, Title: "GUIDs go into firmware that has not run yet", Attribute: "card_id",
 		Meaning: "The image in flash was burned and verified, and waits for a restart. Writing GUIDs burns it once more. Image and GUIDs take effect with the same restart.",
 		WayOut:  "To see the new firmware run first, set activation = \"reboot\" on the infiniband_firmware resource."}
-	GUIDsUnsupported = &Rule{Code: "GU014", Severity: Refuse, Title: "GUIDs of this chip are not set", Attribute: "card_id",
-		Meaning: "ConnectX-4 and later cards store one base GUID and one base MAC beside the firmware. Burns keep them. mstflint changes them at once, without a question. On ConnectX-4 that needs -ocr, which bypasses the running firmware and can hang it; the provider never passes it.",
-		WayOut:  "Remove the resource: the card's own GUIDs survive every burn, and infiniband_card shows them. If they must change, use the vendor's own tool while no driver is bound."}
+	GUIDsUnsupported = &Rule{Code: "GU014", Severity: Refuse, Title: "GUIDs of this chip cannot be set", Attribute: "card_id",
+		Meaning: "ConnectX-4 and later cards store one base GUID and one base MAC beside the firmware. Burns keep them, and the provider does not change them. mstflint would change them at once, without asking. On ConnectX-4 it would need the flag -ocr, which bypasses the running firmware and can hang it.",
+		WayOut:  "Remove the resource. infiniband_card shows the GUIDs of the card. If they must change, unload the driver and use the vendor's own tool."}
 	GUIDInFabric = &Rule{Code: "GU015", Severity: Refuse, Title: "GUID is in use in the fabric",
 		Meaning: "A node outside of the configured hosts has this GUID, or the fabric could not be read. One duplicate GUID stops a whole subnet: the subnet manager never finishes its discovery.",
 		WayOut:  "Choose other values. If `ibnetdiscover` shows that the node is this card, in a host that is not configured, configure that host. If the fabric could not be read, fix what is named above."}

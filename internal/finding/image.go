@@ -15,7 +15,7 @@ var (
 		Meaning: "The host burns a bare image only, a .bin file. Vendors ship images inside archives and installers.",
 		WayOut:  "Unpack the file and name the .bin inside it."}
 	ImageHashDiffers = &Rule{Code: "FW005", Severity: Refuse, Title: "Firmware image has another SHA-256 than declared", Attribute: "image_id",
-		Meaning: "The file is not the one that was reviewed.",
+		Meaning: "The file is not the one that the configuration declares.",
 		WayOut:  "Find out why the file changed. If the new content is wanted, put its SHA-256 into the configuration."}
 	ImageIsRawDump = &Rule{Code: "FW006", Severity: Refuse, Title: "File is a raw dump of a flash", Attribute: "image_id",
 		Meaning: "A raw dump holds both slots of a flash with their addresses interleaved. A card with a raw dump burned as an image does not boot.",

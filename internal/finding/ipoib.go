@@ -3,7 +3,7 @@ package finding
 // Rules of IPoIB interfaces.
 var (
 	IPoIBUnsupported = &Rule{Code: "IP001", Severity: Refuse, Title: "Refusing to configure IPoIB on an unsupported system",
-		Meaning: "Each system configures its network in its own way. A change made in another way would be lost.",
+		Meaning: "Each system configures its network in its own way. The provider does not know the way of this system, and another change would be lost.",
 		WayOut:  "Use a supported system, or leave this interface out of Terraform."}
 	PKeyInvalid = &Rule{Code: "IP002", Severity: Refuse, Title: "Refusing a P_Key that no interface can have", Attribute: "pkey",
 		Meaning: "Linux sets bit 0x8000 in the key of every P_Key interface, and refuses 0x0000 and 0x8000. " +
@@ -25,14 +25,14 @@ var (
 		Meaning: "IPv6 needs 1280 bytes. Below that Linux removes IPv6 from the interface, and the TrueNAS middleware fails.",
 		WayOut:  "Use mtu = 1280 or more."}
 	MTUAboveTrueNAS = &Rule{Code: "IP008", Severity: NeedsConsent, Title: "Refusing an MTU above 9216 on TrueNAS", Attribute: "mtu",
-		Meaning: "The middleware's API takes 68 to 9216 (TrueNAS 25.10, interface.update). A larger MTU needs a private method that stores it in the middleware's database. " +
+		Meaning: "The middleware's API accepts 68 to 9216 (TrueNAS 25.10, interface.update). A larger MTU needs a private method that stores it in the middleware's database. " +
 			"A later release may refuse that method.",
 		ConsentAttribute: "truenas.private_mtu"}
 	ConnectedModeMissing = &Rule{Code: "IP009", Severity: Refuse, Title: "Refusing connected mode on a card that has none", Attribute: "mode",
 		Meaning: "mlx5 (ConnectX-4 and later) supports datagram mode only. The kernel refuses connected mode with \"Invalid argument\".",
 		WayOut:  "Use mode = \"datagram\" with mtu = 2044, or 4092 where the whole fabric has 4096-byte packets."}
 	SessionOverInterface = &Rule{Code: "IP010", Severity: NeedsConsent, Title: "Refusing to change the interface that leads to this host",
-		Meaning:          "A mistake in this change would lock you out. If the host cannot be reached afterwards, it undoes the change by itself. Until then nobody can reach it.",
+		Meaning:          "A mistake in this change would lock you out. If the provider cannot reach the host afterwards, the host undoes the change by itself. Until then nobody can reach it.",
 		ConsentAttribute: "allow_management_path"}
 	InterfaceConfiguredElsewhere = &Rule{Code: "IP011", Severity: Refuse, Title: "Refusing to configure an interface that something else configures",
 		Meaning: "Two configurations of one interface mix. Netplan merges its files, ifup runs all stanzas of an interface, networkd takes the first file that matches, NetworkManager the profile " +
@@ -42,7 +42,7 @@ var (
 	InterfaceStoredByOthers = &Rule{Code: "IP012", Severity: NeedsConsent, Title: "Refusing to replace an interface configuration made by someone else",
 		Meaning: "The middleware stores one configuration per interface. This change would replace the present one.", ConsentAttribute: "adopt_interface"}
 	SubnetTwice = &Rule{Code: "IP013", Severity: Refuse, Title: "Refusing a subnet that another interface of this host has", Attribute: "addresses",
-		Meaning: "Replies could leave through either interface. The TrueNAS middleware refuses it. Linux elsewhere sends replies the wrong way, and one port answers ARP for the address of the other (ARP flux).",
+		Meaning: "Replies could leave through either interface. The TrueNAS middleware refuses it. On other systems replies may leave through the wrong interface, and one port answers ARP for the address of the other (ARP flux).",
 		WayOut:  "Give each interface a subnet of its own."}
 	TrueNASFirstInterface = &Rule{Code: "IP014", Severity: NeedsConsent, Title: "Refusing to store the first interface of this TrueNAS host",
 		Meaning: "A fresh TrueNAS stores no interface and runs DHCP on all of them. Once one interface is stored, the middleware clears and switches off " +
@@ -53,23 +53,23 @@ var (
 	TrueNASChangePending = &Rule{Code: "IP016", Severity: Refuse, Title: "Refusing to change the network while another change is pending",
 		Meaning: "The middleware commits and rolls back all pending interface changes together.",
 		WayOut:  "Finish or revert them in the TrueNAS web interface (Network: Test Changes, Save Changes or Revert), then plan again."}
-	TrueNASDeletesUdevRules = &Rule{Code: "IP017", Severity: Refuse, Title: "Refusing to store a udev rule: foreign rules would be deleted",
+	TrueNASDeletesUdevRules = &Rule{Code: "IP017", Severity: Refuse, Title: "Refusing to store a udev rule: other rules would be deleted",
 		Meaning: "When a udev tunable changes, the middleware deletes every other file of /etc/udev/rules.d.",
 		WayOut:  "Store those rules as udev tunables, or remove them."}
 	MTUDependsOnFabric = &Rule{Code: "IP018", Severity: Warn, Title: "Datagram MTU above 2044 depends on the whole fabric", Attribute: "mtu",
 		Meaning: "The subnet manager creates the broadcast group, by default for 2048-byte packets; Linux then silently uses 2044.",
 		WayOut:  "Configure the partition of the SM with mtu=5 (4096), or use mtu = 2044."}
 	NetworkServiceDown = &Rule{Code: "IP019", Severity: Refuse, Title: "Refusing to configure IPoIB: the network service does not run",
-		Meaning: "Nothing would read the configuration that is written.",
+		Meaning: "No service would read the configuration that the provider writes.",
 		WayOut:  "Start the service, or configure this host in another way."}
 	PortWithoutSubnetManager = &Rule{Code: "IP020", Severity: Warn, Title: "No subnet manager serves this port", Attribute: "port_guid",
-		Meaning: "IPoIB has no carrier until a subnet manager has configured the port. Addresses are set anyway.",
+		Meaning: "IPoIB has no carrier until a subnet manager has configured the port. The apply sets the addresses anyway.",
 		WayOut:  "Run a subnet manager on the fabric, for example with infiniband_opensm. NetworkManager brings the interface up only when there is one."}
 	AddressInvalid = &Rule{Code: "IP021", Severity: Refuse, Title: "Refusing an address that an interface cannot have", Attribute: "addresses",
-		Meaning: "Network, broadcast and link-local addresses, and addresses that are given twice, do not work here.",
+		Meaning: "Network, broadcast and link-local addresses, and addresses that appear twice, do not work here.",
 		WayOut:  "Give addresses of hosts with their prefix length, for example 172.16.0.20/24."}
 	IPoIBPostponed = &Rule{Code: "IP022", Severity: Note, Title: "Checks of the IPoIB interface are postponed to apply", Attribute: "port_guid",
-		Meaning: "The port gets its GUID or its link type from another resource of this plan. What needs the interface is checked when it is there, before it is changed."}
+		Meaning: "The port gets its GUID or its link type from another resource of this plan. The apply checks the interface when it exists, before it changes anything."}
 	NetworkStackUnknown = &Rule{Code: "IP023", Severity: Refuse, Title: "Refusing to configure IPoIB on a host without a known network stack",
 		Meaning: "The provider found no network stack that it knows.",
 		WayOut:  "Use a host with netplan, NetworkManager, systemd-networkd or ifupdown."}
@@ -86,9 +86,9 @@ var (
 		Meaning: "After that change the host could not be reached, the provider ended too early, or the host restarted.",
 		WayOut:  "Find out what cut the connection before you apply the same change again."}
 	SubnetInterfacesDiffer = &Rule{Code: "IP028", Severity: Warn, Title: "Interfaces of one IPoIB subnet differ", Attribute: "mtu",
-		Meaning: "Between datagram and connected mode unicast works at the smaller MTU, found by ICMP. Multicast and broadcast have the limit of datagram mode. " +
+		Meaning: "Between datagram and connected mode, unicast works with the smaller MTU, which ICMP finds. Multicast and broadcast have the limit of datagram mode. " +
 			"Programs that set their packet size by the local MTU lose packets.",
-		WayOut: "Give all interfaces of the subnet the mode and mtu of the weakest card."}
+		WayOut: "Give all interfaces of the subnet the mode and mtu that every card supports."}
 	RouteInvalid = &Rule{Code: "IP029", Severity: Refuse, Title: "Refusing a route that the interface cannot have", Attribute: "routes",
 		Meaning: "Linux would refuse this route.",
 		WayOut:  "Give each destination one gateway, of the same IP version, in a subnet of this interface."}
@@ -109,17 +109,17 @@ var (
 		WayOut:  "Add an infiniband_opensm for this port or for the port at the other end, or connect the fabrics by a switch."}
 	InterfaceInBond = &Rule{Code: "IP035", Severity: Refuse, Title: "Refusing to configure an interface that is part of a bond or a bridge",
 		Meaning: "IPoIB carries no Ethernet frames. Linux refuses it in a bridge, and allows it in a bond of mode active-backup (1) only, never 802.3ad (4). In a bond the addresses belong to the bond.",
-		WayOut:  "Remove the interface from the bond or bridge, or from Terraform. Two ports without a bond need a subnet each. Guests of a bridge need a route or their own card."}
+		WayOut:  "Remove the interface from the bond or bridge, or from Terraform. Without a bond, each of two ports needs a subnet of its own. Guests of a bridge need a route or their own card."}
 	Ifupdown2TooOld = &Rule{Code: "IP036", Severity: Refuse, Title: "Refusing to use an ifupdown2 that fails on InfiniBand",
 		Meaning: "With an InfiniBand interface ifupdown2 before 3.0 ends with \"Length of MACAddress attribute not supported: 24\" and brings up no interface at all (CumulusNetworks/ifupdown2 issue 140).",
 		WayOut:  "Upgrade the package ifupdown2 to 3.0.0 or later. Debian 12 has it."}
-	InterfaceWouldBeLost = &Rule{Code: "IP037", Severity: Warn, Title: "What the interface has would be lost at the next restart",
+	InterfaceWouldBeLost = &Rule{Code: "IP037", Severity: Warn, Title: "Settings of the interface would be lost at the next restart",
 		Meaning: "Mode, MTU and addresses were set at run time only, with ip or sysfs. The apply stores them in the host's network configuration."}
 	StorageOverInterface = &Rule{Code: "IP040", Severity: NeedsConsent, Title: "Refusing to change an interface that carries storage",
-		Meaning:          "Mounts, iSCSI sessions and NVMe namespaces hang while the interface changes, and so do programs that use them: for good, if the new addresses do not reach the server.",
-		WayOut:           "Unmount it or log out of it for the time of the change.",
+		Meaning:          "Mounts, iSCSI sessions and NVMe namespaces hang while the interface changes, and so do programs that use them. If the new addresses do not reach the server, they hang for good.",
+		WayOut:           "Unmount it or log out of it before the change.",
 		ConsentAttribute: "allow_management_path"}
 	AddressTaken = &Rule{Code: "IP041", Severity: Refuse, Title: "Refusing an address that another host has", Attribute: "addresses",
-		Meaning: "Two resources of this configuration give one address to two hosts. Other hosts of the subnet reach now one of them, now the other.",
+		Meaning: "Two resources of this configuration give one address to two hosts. Other hosts of the subnet would reach one or the other by chance.",
 		WayOut:  "Give each host addresses of its own."}
 )

@@ -8,8 +8,8 @@ var (
 	EthernetBeforeInfiniBand = &Rule{Code: "LT002", Severity: Refuse, Title: "Ethernet on port 1 with InfiniBand on port 2", Attribute: "ports",
 		Meaning: "ConnectX-3 does not support this order. It supports InfiniBand on port 1 with Ethernet on port 2.",
 		WayOut:  "Write ports = { \"1\" = \"ib\", \"2\" = \"eth\" } and swap the cables, or give both ports one type."}
-	AutoNotLasting = &Rule{Code: "LT003", Severity: Refuse, Title: "Type auto cannot be made to last", Attribute: "ports",
-		Meaning: "Only the card's own configuration can store auto, and it cannot be written here.",
+	AutoNotLasting = &Rule{Code: "LT003", Severity: Refuse, Title: "Type auto cannot be stored", Attribute: "ports",
+		Meaning: "Only the card's own configuration can store auto. The provider cannot write it on this host.",
 		WayOut:  "Write ib or eth."}
 	CardWithoutPort = &Rule{Code: "LT004", Severity: Refuse, Title: "Card has no such port", Attribute: "ports",
 		Meaning: "The kernel shows fewer ports.", WayOut: "Name ports that exist."}
@@ -22,17 +22,17 @@ var (
 		Meaning: "The module parameter port_type_array holds for every mlx4 card of the host.",
 		WayOut:  "Ask for the same types on both cards, or use an mstflint release up to 4.25, whose mstconfig stores the type in the card."}
 	PortTypesNotShown = &Rule{Code: "LT008", Severity: Refuse, Title: "Kernel shows no port types for the card", Attribute: "card_id",
-		Meaning: "The driver mlx4_core has not taken the card, or is too old.",
+		Meaning: "The driver mlx4_core is not bound to the card, or is too old.",
 		WayOut:  "Load mlx4_core and look into the kernel's log."}
 	MixedTypes = &Rule{Code: "LT009", Severity: Warn, Title: "Mixed types need a card that supports them", Attribute: "ports",
 		Meaning: "Not every ConnectX-3 can run two types at once. If the card cannot, the kernel refuses the change."}
 	ParameterShared = &Rule{Code: "LT010", Severity: Warn, Title: "Another card of the host shares the module parameter", Attribute: "ports",
 		Meaning: "port_type_array holds for every mlx4 card of the host. The other card has the same types now and keeps them."}
-	LinkTypeNotLasting = &Rule{Code: "LT011", Severity: Refuse, Title: "Link type cannot be made to last", Attribute: "ports",
+	LinkTypeNotLasting = &Rule{Code: "LT011", Severity: Refuse, Title: "Link type cannot be stored", Attribute: "ports",
 		Meaning: "The link type would be lost at the next reboot.",
 		WayOut:  "Fix what is named above, then plan again."}
 	LinkTypePostponed = &Rule{Code: "LT012", Severity: Warn, Title: "Link type is checked at apply", Attribute: "ports",
-		Meaning: "The plan changes the card's firmware first. What the new firmware supports is known when it runs."}
+		Meaning: "The plan changes the card's firmware first. What the new firmware supports can be read only after it runs."}
 	CardConfigUnreadable = &Rule{Code: "LT013", Severity: Refuse, Title: "Configuration of the card cannot be read", Attribute: "card_id",
 		Meaning: "On ConnectX-4 and later the card's own configuration decides between InfiniBand and Ethernet. Only mstconfig reads and writes it.",
 		WayOut:  "Install mstflint. Run `mstconfig -d <pci address> q` on the host and fix what it reports."}
@@ -41,12 +41,12 @@ var (
 		WayOut:  "Restart the host when it suits, or write activation = \"reboot\"."}
 	LinkTypeWouldBeLost = &Rule{Code: "LT015", Severity: Warn, Title: "Link types would be lost at the next restart", Attribute: "ports",
 		Meaning: "The types were set at run time only, through sysfs, devlink or sensing. Another type is stored and comes back at boot. The apply stores the types of this resource.",
-		WayOut:  "The attribute by_place shows what each place says. If somebody else's setting overrides this one, remove its line from that file."}
+		WayOut:  "The attribute by_place shows which types each place stores. If another setting overrides this one, remove its line from its file."}
 	LinkTypeOverridden = &Rule{Code: "LT016", Severity: Refuse, Title: "Another setting of the host decides on the link types", Attribute: "ports",
 		Meaning: "Another setting of port_type_array of mlx4_core overrides this resource and the card's own configuration. The types would last only until the next restart.",
 		WayOut: "Remove the other setting and plan again. On the kernel command line: remove mlx4_core.port_type_array from /etc/default/grub, run update-grub (with grubby: grubby --update-kernel=ALL --remove-args=…) and restart the host. " +
 			"In a file of /etc/modprobe.d: remove the line and rebuild the initial RAM disk (update-initramfs -u)."}
 	InitramfsOutdated = &Rule{Code: "LT017", Severity: Warn, Title: "The initial RAM disk has an older setting of the link types", Attribute: "ports",
-		Meaning: "The driver is loaded with the copy of the setting in the initial RAM disk. That copy is older than the file: somebody edited the file or put back an old disk, or an apply was interrupted.",
-		WayOut:  "The apply rebuilds it."}
+		Meaning: "At boot the driver reads the copy of the setting in the initial RAM disk. That copy is older than the file. Somebody edited the file, somebody put back an old RAM disk, or an apply was interrupted.",
+		WayOut:  "The apply rebuilds the initial RAM disk."}
 )

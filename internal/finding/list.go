@@ -9,7 +9,7 @@ type Family struct {
 
 // Families is the whole catalogue. What is not in it is no rule.
 var Families = []Family{
-	{"FW", "Firmware and cards", "Of `infiniband_firmware_image`, `infiniband_firmware`, and of every other resource that writes to a card.", []*Rule{
+	{"FW", "Firmware and cards", "For `infiniband_firmware_image`, `infiniband_firmware`, and every other resource that writes to a card.", []*Rule{
 		ImageUnreadable, ImageTruncated, ImageDamaged, ImageNotFirmware, ImageHashDiffers, ImageIsRawDump,
 		ImageNotFailsafe, FlashNotFailsafe, ImageWithoutPSID, ImageFormatUnsupported, ImageWithoutHardwareID,
 		ImageMalformed, ImageHasGUIDs, ImageEncrypted, ImageUnusual, ImageForOtherChip, ImageForOtherRevision,
@@ -26,28 +26,28 @@ var Families = []Family{
 		BackupUnproven, BackupDirNotSet, BackupMissing, BackupDamaged, BackupOfOtherCard, FlashChangedSinceBurn,
 		RestoreOfManagedCard, BackupDirUnusable,
 	}},
-	{"GU", "GUIDs and MACs", "Of `infiniband_guids`.", []*Rule{
+	{"GU", "GUIDs and MACs", "For `infiniband_guids`.", []*Rule{
 		GUIDZero, GUIDAllOnes, GUIDMulticast, BaseTooHigh, GUIDPrefixUnknown, GUIDOfOtherCard, GUIDsOverlap,
 		MACNotUnicast, GUIDsEqual, GUIDsIncomplete, GUIDsWouldChange, MACPrefixUnknown, GUIDsBeforeFirstRun,
 		GUIDsUnsupported, GUIDInFabric,
 	}},
-	{"LT", "Link types", "Of `infiniband_link_type`.", []*Rule{
+	{"LT", "Link types", "For `infiniband_link_type`.", []*Rule{
 		FirmwareEthernetOnly, EthernetBeforeInfiniBand, AutoNotLasting, CardWithoutPort, CardInfiniBandOnly,
 		InterfacesGoDown, OtherCardWouldChange, PortTypesNotShown, MixedTypes, ParameterShared,
 		LinkTypeNotLasting, LinkTypePostponed, CardConfigUnreadable, LinkTypeAwaitsRestart, LinkTypeWouldBeLost,
 		LinkTypeOverridden, InitramfsOutdated,
 	}},
-	{"PF", "Platforms", "What a distribution or its kernel cannot do. Of every resource that needs an InfiniBand port.", []*Rule{
+	{"PF", "Platforms", "What a distribution or its kernel cannot do. For every resource that needs an InfiniBand port.", []*Rule{
 		KernelWithoutDriver, KernelWithoutModule, ModulePackageInstalled, KernelModulesGone,
 	}},
-	{"HO", "Hosts", "The machine around a card: what rides on it, what runs on it, what it allows.", []*Rule{
+	{"HO", "Hosts", "The host of a card: which connections and services use the card, what runs on the host, what the host allows.", []*Rule{
 		SessionOverCard, DefaultRouteOverCard, KernelLockedDown, FlashJobRunning, FlashJobUnsettled,
 		HostWithoutSpace, RebootNotAllowed, HostObserved, SubnetManagerOnCard, HostLacksPrograms, RestartNeeded,
 		StorageOverCard, HostServesShares, HostScansPool, HostRunsOnBattery, HostInKubernetes,
 		FlashJobOfOtherVersion, EarlierCardFailed, ChangedSincePlan, ManagedTwice, AdoptedTwice, HostHasTwoNames,
 		CardInUse,
 	}},
-	{"SM", "Subnet managers", "Of `infiniband_opensm`.", []*Rule{
+	{"SM", "Subnet managers", "For `infiniband_opensm`.", []*Rule{
 		OpensmUnsupported, OpensmPortUnknown, OpensmPortEthernet, OpensmPriorityInvalid, OpensmPriorityEqual,
 		OpensmInstalled, OpensmPortsReplaced, FabricHasSubnetManager, OpensmPostponed, OpensmTakenOver,
 		OpensmUnfitForKernel, OpensmFileNotUnderstood, PartitionsWithoutDefault, DefaultPartitionWeak,
@@ -55,14 +55,14 @@ var Families = []Family{
 		OpensmPortHeld, OpensmConfIgnored, FabricKeysDropped, PartitionsDiffer, PartitionFileForeign,
 		FabricCardWithoutGUIDs, SubnetPrefixIneffective, OpensmUnfitForNDR, CompetitionUnknown,
 	}},
-	{"PO", "Ports", "Of `infiniband_port`.", []*Rule{
+	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
 		PortUnsupported, PortMissing, PortEthernet, PortCarriesHost, PortHasSubnetManager, PortSpeedUnsupported,
 		PortDiagsInstalled, PortGoesDown, PortFileForeign, PortPostponed,
 	}},
-	{"BM", "Benchmarks", "Of `infiniband_benchmark`.", []*Rule{
+	{"BM", "Benchmarks", "For `infiniband_benchmark`.", []*Rule{
 		BenchmarkUnavailable, BenchmarkInstalled, BenchmarkSingleStream, BenchmarkMissed, BenchmarkMissedAllowed,
 	}},
-	{"IP", "IPoIB interfaces", "Of `infiniband_ipoib_interface`.", []*Rule{
+	{"IP", "IPoIB interfaces", "For `infiniband_ipoib_interface`.", []*Rule{
 		IPoIBUnsupported, PKeyInvalid, IPoIBPortUnknown, IPoIBPortEthernet, MTUAboveDatagram, MTUAboveIPoIB,
 		MTUBelowIPv6, MTUAboveTrueNAS, ConnectedModeMissing, SessionOverInterface, InterfaceConfiguredElsewhere,
 		InterfaceStoredByOthers, SubnetTwice, TrueNASFirstInterface, TrueNASOthersGoDown, TrueNASChangePending,

@@ -26,7 +26,7 @@ var (
 	DowngradeConsentDiffers = &Rule{Code: "FW027", Severity: NeedsConsent, Title: "allow_downgrade names another pair than the one observed", Attribute: "allow_downgrade", ConsentAttribute: "allow_downgrade",
 		Meaning: "A consent holds for one pair of versions only.",
 		WayOut:  "Check that this is the card and the image that you mean. If so, write:"}
-	VersionWouldBeSame = &Rule{Code: "FW028", Severity: NeedsConsent, Title: "Burn would replace firmware of the same version by another content", Attribute: "allow_reinstall", ConsentAttribute: "allow_reinstall",
+	VersionWouldBeSame = &Rule{Code: "FW028", Severity: NeedsConsent, Title: "Image has the same version as the flash, but different content", Attribute: "allow_reinstall", ConsentAttribute: "allow_reinstall",
 		Meaning: "Flash and image have the same PSID and version but different content. One of them was modified, or is an OEM's build.",
 		WayOut:  "If the image is the right one, add to the resource:"}
 	ReinstallConsentDiffers = &Rule{Code: "FW029", Severity: NeedsConsent, Title: "allow_reinstall names another version than the one observed", Attribute: "allow_reinstall", ConsentAttribute: "allow_reinstall",
@@ -35,11 +35,11 @@ var (
 	ImageFormatOfOtherChip = &Rule{Code: "FW030", Severity: Refuse, Title: "Format of the firmware image does not fit the chip", Attribute: "image_id",
 		Meaning: "Each generation of chips boots one container format.",
 		WayOut:  "Use an image for this generation."}
-	ImageOfOtherVendor = &Rule{Code: "FW031", Severity: Warn, Title: "Image is another company's than the board", Attribute: "image_id",
+	ImageOfOtherVendor = &Rule{Code: "FW031", Severity: Warn, Title: "Image and board are of different companies", Attribute: "image_id",
 		Meaning: "The prefixes of the two PSIDs belong to different companies. An OEM board may have other LEDs, modules or temperature limits.",
 		WayOut:  "Keep the backup. The OEM's own image is the way back."}
-	ROMWouldChange = &Rule{Code: "FW032", Severity: Note, Title: "Burn replaces the expansion ROM by the image's",
-		Meaning: "Flash and image both hold a boot ROM, and neither states its version. mstflint asks which one to keep; the answer is the image's."}
+	ROMWouldChange = &Rule{Code: "FW032", Severity: Note, Title: "Burn replaces the expansion ROM",
+		Meaning: "Flash and image both hold a boot ROM, and neither states its version. mstflint asks which one to keep. The provider answers: the one of the image."}
 	ImageForOtherModel = &Rule{Code: "FW033", Severity: Warn, Title: "Image was made for another model of the board", Attribute: "image_id",
 		Meaning: "The part number in the card's vital product data and the board definition in the image name different models. Models of one chip differ in connectors, speeds and power.",
 		WayOut:  "Look both part numbers up before the burn. Keep the backup."}
@@ -48,7 +48,7 @@ var (
 		WayOut:  "Use the image of a board with as many ports."}
 	BranchWouldChange = &Rule{Code: "FW035", Severity: NeedsConsent, Title: "Burn would install firmware of another branch", Attribute: "allow_branch_change", ConsentAttribute: "allow_branch_change",
 		Meaning: "A version like 12.1102.6630 names its branch: 02, the last two of the four digits. Versions of two branches cannot be compared. Each may have fixes that the other lacks. " +
-			"A version like 12.28.2006 names no branch. Nothing else in an image does. An OEM's own branch shows in the PSID.",
+			"A version like 12.28.2006 names no branch, and nothing else in the image names one. A branch of an OEM has its own PSID.",
 		WayOut: "If the other branch is wanted, add to the resource:"}
 	BranchConsentDiffers = &Rule{Code: "FW036", Severity: NeedsConsent, Title: "allow_branch_change names another pair than the one observed", Attribute: "allow_branch_change", ConsentAttribute: "allow_branch_change",
 		Meaning: "A consent holds for one pair of versions only.",

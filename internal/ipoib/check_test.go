@@ -211,7 +211,7 @@ func TestCheck_trueNAS(t *testing.T) {
 		{name: "pending", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.PendingChanges = fact.Known(true) }), d: d, code: "IP016", severity: finding.Refuse,
 			text: []string{"pending changes: true", "Revert"}},
 		{name: "check-in", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.CheckinWaiting = fact.Known(30) }), d: d, code: "IP016", severity: finding.Refuse, text: []string{"30"}},
-		{name: "foreign rules", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.UdevRulesDirectory = []string{"99-mine.rules"} }), d: d,
+		{name: "other rules", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.UdevRulesDirectory = []string{"99-mine.rules"} }), d: d,
 			code: "IP017", severity: finding.Refuse, text: []string{"99-mine.rules"}},
 		{name: "overlap", s: testHost(onTrueNAS(stored, free)), d: desired(ib.ModeConnected, 9216, "192.0.2.99/24"), code: "IP013", severity: finding.Refuse, text: []string{"eno1"}},
 		{name: "unreadable", s: testHost(onTrueNAS("{")), d: d, code: "IP001", severity: finding.Refuse, text: []string{"not understood"}},

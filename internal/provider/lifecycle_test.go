@@ -167,7 +167,7 @@ func TestPlan_postponesWhatIsNotKnown(t *testing.T) {
 				if p.Diags.HasError() {
 					t.Errorf("%s with an unknown %s fails:\n%s", r.Type, key, p.Diags)
 				}
-				says(t, p.Diags.Warnings(), "Checked at apply", "not skipped")
+				says(t, p.Diags.Warnings(), "Checked at apply", "makes the checks before it changes anything")
 			}
 		}
 	}

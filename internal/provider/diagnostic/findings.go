@@ -72,7 +72,7 @@ func attributePath(s string) path.Path {
 // AddPostponed warns that a check waits for apply, when what it needs is known.
 func AddPostponed(diags *diag.Diagnostics, what, why string) {
 	diags.AddWarning("Checked at apply: "+what,
-		"Not everything that this depends on is known while planning: "+why+". The checks are not skipped: they are made at apply, before anything is changed, and refuse then if they must.")
+		"The plan does not know yet what this depends on: "+why+". The apply makes the checks before it changes anything. If one of them fails, it refuses.")
 }
 
 // AddForgotten warns that destroying a resource leaves its object as it is.

@@ -136,11 +136,16 @@ description: |-
 
 # Findings
 
-Every finding has a stable code. **refused** stops the plan, and nothing allows it. **needs consent** stops the plan unless
-an argument names exactly the change that is meant; the message prints the line to add. A consent counts while the
-configuration has it, and may be removed after the apply. A **warning** stops nothing, a **note** is only logged (` + "`TF_LOG=INFO`" + `).
+A finding is one reason for or against a change. Its code never changes its meaning. There are four kinds:
 
-The same verdict is given while planning, again at apply just before the change, and once more on the host under its lock.
+* **refused**: the plan stops. No argument allows the change.
+* **needs consent**: the plan stops until an argument names exactly this change. The message prints the line to add. The consent
+  counts while it is in the configuration. You may remove it after the apply.
+* **warning**: the plan goes on.
+* **note**: only the log has it (` + "`TF_LOG=INFO`" + `).
+
+The provider judges while planning, and again at apply just before the change. Before it writes a card, it judges once more
+on the host, while it holds the lock of the host.
 `
 
 func writeFindings(file string) error {

@@ -13,18 +13,19 @@ const symptomsHead = `---
 page_title: "Troubleshooting"
 subcategory: ""
 description: |-
-  From what ibstat, opensm, ip and ping show to the cause, and to what the provider says of it.
+  From what ibstat, opensm, ip and ping show to the cause, to the message of the provider, and to what to do.
 ---
 
 <!-- Written by internal/provider/schemadump from the table in internal/provider/symptom. -->
 
 # Troubleshooting
 
-Look for what you see; texts of programs are in ` + "`this type`" + `. Where nothing fits:
+Find the heading that describes what you see. Texts that programs print are in ` + "`this type`" + `. If no heading fits:
 
-1. ` + "`terraform plan`" + ` of what you have: a [finding](findings.md) names its code.
-2. ` + "`infiniband_connectivity`" + ` between two hosts and ` + "`infiniband_fabric`" + ` from one that has infiniband-diags: ` + "`problems`" + ` and ` + "`differences`" + ` begin with the cause.
-3. The apply of ` + "`infiniband_opensm`" + ` ends with the cause if its port does not become active or the partitions are not in force.
+1. Run ` + "`terraform plan`" + `. Each message has a code; [Findings](findings.md) explains it.
+2. Read ` + "`problems`" + ` of ` + "`infiniband_connectivity`" + ` between two hosts. Read ` + "`differences`" + ` of ` + "`infiniband_fabric`" + ` on a host that has infiniband-diags.
+   The cause comes first.
+3. Apply ` + "`infiniband_opensm`" + `. If its port does not become active, or the partitions are not in force, the error names the cause.
 `
 
 func writeSymptoms(file string) error {
