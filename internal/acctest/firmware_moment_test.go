@@ -42,7 +42,7 @@ func momentCases() []momentCase {
 	host := labs.Intel9
 	older := func(t *testing.T, w *Lab, ws *Workspace, cfg Config) {
 		t.Helper()
-		applied(t, ws, cfg.With(theFirmware, map[string]any{"timeout": nil}))
+		applied(t, ws, cfg.With(theFirmware, map[string]any{"timeouts": nil}))
 		w.write(host, card.OldVPI())
 		w.Restart(host)
 	}
@@ -62,7 +62,7 @@ func momentCases() []momentCase {
 			},
 		},
 		{
-			name: "mended by hand", hosts: vpi()[:1], extra: map[string]any{"allow_psid_change": nil, "timeout": "50m"}, before: older,
+			name: "mended by hand", hosts: vpi()[:1], extra: map[string]any{"allow_psid_change": nil, "timeouts": map[string]any{"update": "50m"}}, before: older,
 			between: func(_ *testing.T, w *Lab, _ Config) {
 				w.write(host, card.VPI())
 				w.Restart(host)

@@ -33,7 +33,7 @@ func TestSteady_GUIDs(t *testing.T) {
 	emptyPlan(t, ws, wants(map[string]any{"base_mac": "e4:1d:2d:00:20:00"}))
 
 	// A restart that is planned is made by somebody else.
-	waits := wants(map[string]any{"base_mac": "e4:1d:2d:00:20:00", "activation": "reboot", "timeout": "30m"})
+	waits := wants(map[string]any{"base_mac": "e4:1d:2d:00:20:00", "activation": "reboot", "timeouts": map[string]any{"update": "30m"}})
 	plan = cleanPlan(t, ws, waits)
 	if len(plan.Changes) != 1 || plan.Changes[0].Action != Update {
 		t.Errorf("the restart is not planned: %v", plan.Changes)

@@ -1,7 +1,10 @@
 package provider_test
 
 import (
+	"context"
+	"maps"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
@@ -22,8 +25,6 @@ func TestPlan_isEmptyAfterOperationalEdits(t *testing.T) {
 		"consent to a path":       cfg.With("infiniband_guids.intel9", map[string]any{"allow_management_path": []any{"eno1"}}),
 		"activation":              cfg.With("infiniband_firmware.intel9", map[string]any{"activation": "none"}),
 		"activation of GUIDs":     cfg.With("infiniband_guids.intel9", map[string]any{"activation": nil}),
-		"timeout":                 cfg.With("infiniband_link_type.intel9", map[string]any{"timeout": "1h"}),
-		"timeout of opensm":       cfg.With("infiniband_opensm.intel9", map[string]any{"timeout": "1h"}),
 		"path of the image":       cfg.With("infiniband_firmware_image.intel9", map[string]any{"source": w.Folder + "/images/../images/" + acctest.ImageVPI}),
 		"no hash of the image":    cfg.With("infiniband_firmware_image.intel9", map[string]any{"sha256": nil}),
 		"MAC with dashes":         cfg.With("infiniband_guids.intel9", map[string]any{"base_mac": "E4-1D-2D-E4-4E-D0"}),
@@ -41,23 +42,34 @@ func TestPlan_isEmptyAfterOperationalEdits(t *testing.T) {
 }
 
 // A destroy has no configuration: what it may need is stored by an apply that
-// touches nothing else. All other consents are in no plan and in no state.
-func TestPlan_storesTheConsentsOfADestroy(t *testing.T) {
+// touches nothing else, and so are timeouts. All other consents are in no plan and in
+// no state.
+func TestPlan_storesTheConsentsOfADestroyAndTimeouts(t *testing.T) {
 	t.Parallel()
 	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
 	ws, cfg := w.Workspace(), w.CrossFlash(intel9).With("infiniband_ipoib_interface.intel9", map[string]any{"truenas": map[string]any{"private_mtu": 9300}})
+	cfg = append(cfg, thePort())
 	apply(t, ws, cfg)
 	before := w.Print(intel9)
-	for address, consent := range map[string]string{"infiniband_firmware.intel9": "allow_management_path", "infiniband_ipoib_interface.intel9": "allow_management_path"} {
-		for _, value := range []any{[]any{"ibp1s0"}, nil} {
-			edited := cfg.With(address, map[string]any{consent: value})
+	interfaces, times := []any{[]any{"ibp1s0"}, nil}, []any{map[string]any{"update": "1h"}, map[string]any{"create": "1m", "update": "1h"}, nil}
+	for _, c := range []struct {
+		address, argument string
+		values            []any
+	}{
+		{"infiniband_firmware.intel9", "allow_management_path", interfaces}, {"infiniband_ipoib_interface.intel9", "allow_management_path", interfaces},
+		{"infiniband_firmware.intel9", "timeouts", times}, {"infiniband_guids.intel9", "timeouts", times}, {"infiniband_link_type.intel9", "timeouts", times},
+		{"infiniband_opensm.intel9", "timeouts", times}, {"infiniband_ipoib_interface.intel9", "timeouts", times}, {"infiniband_port.intel9", "timeouts", times},
+		{"infiniband_firmware.intel9", "timeouts", []any{map[string]any{"delete": "2h"}}},
+	} {
+		for _, value := range c.values {
+			edited := cfg.With(c.address, map[string]any{c.argument: value})
 			p := plan(t, ws, edited)
-			if got := p.Actions(); len(got) != 1 || got[address] != acctest.Update || p.Diags.HasError() {
-				t.Fatalf("%s = %v: got %v\n%s", consent, value, got, p.Diags)
+			if got := p.Actions(); len(got) != 1 || got[c.address] != acctest.Update || p.Diags.HasError() {
+				t.Fatalf("%s of %s = %v: got %v\n%s", c.argument, c.address, value, got, p.Diags)
 			}
 			apply(t, ws, edited)
-			if got := ws.Get(address, consent); !reflect.DeepEqual(got, value) {
-				t.Errorf("%s is stored as %v, and %v was given", consent, got, value)
+			if got := given(ws.Get(c.address, c.argument)); !reflect.DeepEqual(got, value) {
+				t.Errorf("%s of %s is stored as %v, and %v was given", c.argument, c.address, got, value)
 			}
 			unchanged(t, ws, edited)
 		}
@@ -69,5 +81,79 @@ func TestPlan_storesTheConsentsOfADestroy(t *testing.T) {
 		if got := ws.Get(address, consent); got != nil {
 			t.Errorf("%s is in the state: %v", consent, got)
 		}
+	}
+}
+
+// thePort is a port with the setting that it has already.
+func thePort() acctest.Resource {
+	return acctest.Resource{Type: "infiniband_port", Name: intel9, Attrs: map[string]any{"card_id": acctest.To("infiniband_card."+intel9, "id"), "port": 1}}
+}
+
+// given is a value of the state without the parts that are null.
+func given(v any) any {
+	parts, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	parts = maps.Clone(parts)
+	maps.DeleteFunc(parts, func(_ string, v any) bool { return v == nil })
+	return parts
+}
+
+// Each operation that timeouts name ends with its time, and says which argument it was.
+func TestTimeouts_end_the_operations_that_they_name(t *testing.T) {
+	t.Parallel()
+	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
+	ws, cfg := w.Workspace(), append(w.CrossFlash(intel9), thePort())
+	over := func(operation string) map[string]any {
+		return map[string]any{"timeouts": map[string]any{operation: "1ns"}}
+	}
+	ends := func(address, operation string, wanted acctest.Config) {
+		t.Helper()
+		p := plan(t, ws, wanted)
+		if p.Diags.HasError() {
+			t.Fatalf("%s of %s: %s", operation, address, p.Diags.Errors())
+		}
+		said, err := ws.Apply(context.Background(), p)
+		if err != nil || len(said.Errors().Find("timeouts."+operation+" = 1ns is over")) == 0 {
+			t.Errorf("%s of %s: %v\n%s", operation, address, err, said)
+		}
+	}
+	var made acctest.Config
+	for _, r := range cfg {
+		if made = append(made, r); r.Type != "infiniband_card" && r.Type != "infiniband_firmware_image" {
+			ends(r.Address(), "create", made.With(r.Address(), over("create")))
+		}
+		apply(t, ws, made)
+	}
+	for address, change := range map[string]map[string]any{
+		"infiniband_firmware.intel9":        {"image_id": acctest.To("infiniband_firmware_image.older", "id"), "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}},
+		"infiniband_guids.intel9":           {"macs": map[string]any{"1": "e4:1d:2d:00:10:00", "2": "e4:1d:2d:00:10:01"}},
+		"infiniband_link_type.intel9":       {"ports": map[string]any{"1": "ib", "2": "eth"}},
+		"infiniband_opensm.intel9":          {"priority": 3},
+		"infiniband_ipoib_interface.intel9": {"mtu": 2044},
+		"infiniband_port.intel9":            {"widths": []any{"4X"}},
+	} {
+		wanted := cfg
+		if address == "infiniband_firmware.intel9" {
+			older := acctest.Resource{Type: "infiniband_firmware_image", Name: "older", Attrs: map[string]any{"host": intel9, "source": w.Image(acctest.ImageOldVPI)}}
+			wanted = append(acctest.Config{older}, cfg...)
+			apply(t, ws, wanted)
+		}
+		ends(address, "update", wanted.With(address, change).With(address, over("update")))
+	}
+	apply(t, ws, cfg)
+	for i, r := range slices.Backward(cfg) {
+		change := map[string]any{}
+		switch r.Type {
+		case "infiniband_firmware":
+			change["on_destroy"] = "restore"
+		case "infiniband_port", "infiniband_ipoib_interface", "infiniband_opensm":
+		default:
+			continue // a destroy forgets it
+		}
+		apply(t, ws, cfg[:i+1].With(r.Address(), change).With(r.Address(), over("delete")))
+		ends(r.Address(), "delete", cfg[:i])
+		apply(t, ws, cfg[:i+1])
 	}
 }

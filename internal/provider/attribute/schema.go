@@ -91,17 +91,6 @@ func ActivationOf(configured types.String) string {
 	return configured.ValueString()
 }
 
-// TimeoutAttribute bounds one apply of the resource.
-func TimeoutAttribute(standard, what string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Optional:            true,
-		Computed:            true,
-		CustomType:          DurationType{},
-		Default:             stringdefault.StaticString(standard),
-		MarkdownDescription: "How long " + what + " may take, such as `" + standard + "` (the default). A change of this argument alone is no change.",
-	}
-}
-
 // Computed is a computed string.
 func Computed(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, MarkdownDescription: description}

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -27,7 +28,7 @@ type model struct {
 	Limits        types.List         `tfsdk:"limits"`
 	OnMiss        types.String       `tfsdk:"on_miss"`
 	Triggers      types.Map          `tfsdk:"triggers"`
-	Timeout       attribute.Duration `tfsdk:"timeout"`
+	Timeouts      timeouts.Value     `tfsdk:"timeouts"`
 
 	ID            types.String  `tfsdk:"id"`
 	Gbps          types.Float64 `tfsdk:"gbps"`

@@ -60,7 +60,7 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 
 // Create measures.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	r.apply(ctx, req.Plan, &resp.State, &resp.Diagnostics)
+	r.apply(ctx, attribute.Create, req.Plan, &resp.State, &resp.Diagnostics)
 }
 
 // Update measures again, if more than the handling of a miss has changed.
@@ -76,10 +76,10 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		return
 	}
-	r.apply(ctx, req.Plan, &resp.State, &resp.Diagnostics)
+	r.apply(ctx, attribute.Update, req.Plan, &resp.State, &resp.Diagnostics)
 }
 
-func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, to *tfsdk.State, diags *diag.Diagnostics) {
 	var plan model
 	diags.Append(from.Get(ctx, &plan)...)
 	what := "measure benchmark " + plan.identity()
@@ -88,7 +88,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 		diagnostic.AddError(diags, what, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(plan.Timeout, standardTimeout))
+	ctx, cancel := op.Limit(ctx, plan.Timeouts, standardTimeout).Start(ctx)
 	defer cancel()
 	var result ops.Result
 	err = r.withBoth(ctx, plan.Server.ValueString(), plan.Client.ValueString(), func(server, client *hosts.Host) error {

@@ -31,16 +31,21 @@ const description = "A measurement of bandwidth or latency between two hosts, wi
 	"A single stream in datagram mode is slow by nature. The simulated lab gives numbers of its own, which prove nothing about hardware.\n\n" +
 	"There is nothing to import: a measurement is made, not found. Destroying the resource forgets it; packages that were installed stay."
 
+var times = attribute.Timed{
+	Standard: standardTimeout, Covers: "installation and measurement, with the wait for other changes of both hosts",
+	AtEnd: "After that time the apply fails, the server is stopped, and nothing is kept of the measurement.",
+}
+
 // Schema implements resource.Resource.
-func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	attributes := arguments()
+func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	attributes := arguments(ctx)
 	for name, a := range results() {
 		attributes[name] = a
 	}
 	resp.Schema = schema.Schema{MarkdownDescription: description, Attributes: attributes}
 }
 
-func arguments() map[string]schema.Attribute {
+func arguments(ctx context.Context) map[string]schema.Attribute {
 	host := func(what string) schema.StringAttribute {
 		return schema.StringAttribute{Required: true, MarkdownDescription: what, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}}
 	}
@@ -65,7 +70,7 @@ func arguments() map[string]schema.Attribute {
 		"on_miss": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("error"), Validators: []validator.String{stringvalidator.OneOf("error", "warn")},
 			MarkdownDescription: "What a result beyond its limit is: `error` (the default) fails the apply, `warn` keeps the result and warns. A change of this argument alone measures nothing."},
 		"triggers": schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Any values; a change measures again."},
-		"timeout":  attribute.TimeoutAttribute("15m", "the measurement, installation included,"),
+		"timeouts": attribute.TimeoutsAttribute(ctx, times, nil),
 	}
 }
 

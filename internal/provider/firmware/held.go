@@ -104,6 +104,8 @@ func (m *model) forgetImage() {
 func (r *Resource) adopt(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	var plan model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	ctx, cancel := attribute.Create.Limit(ctx, plan.Timeouts, standardTimeout).Start(ctx)
+	defer cancel()
 	ref, err := attribute.ParseCardRef(plan.CardID.ValueString())
 	what := "adopt firmware of card " + plan.CardID.ValueString()
 	if err == nil && !resp.Diagnostics.HasError() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
@@ -15,18 +16,18 @@ import (
 )
 
 type model struct {
-	ID              types.String       `tfsdk:"id"`
-	CardID          attribute.CardID   `tfsdk:"card_id"`
-	CardIdentity    types.String       `tfsdk:"card_identity"`
-	ImageID         attribute.ImageID  `tfsdk:"image_id"`
-	AllowPSIDChange types.Object       `tfsdk:"allow_psid_change"`
-	AllowDowngrade  types.Object       `tfsdk:"allow_downgrade"`
-	AllowBranch     types.Object       `tfsdk:"allow_branch_change"`
-	AllowReinstall  attribute.Version  `tfsdk:"allow_reinstall"`
-	AllowManagement types.List         `tfsdk:"allow_management_path"`
-	Activation      types.String       `tfsdk:"activation"`
-	OnDestroy       types.String       `tfsdk:"on_destroy"`
-	Timeout         attribute.Duration `tfsdk:"timeout"`
+	ID              types.String      `tfsdk:"id"`
+	CardID          attribute.CardID  `tfsdk:"card_id"`
+	CardIdentity    types.String      `tfsdk:"card_identity"`
+	ImageID         attribute.ImageID `tfsdk:"image_id"`
+	AllowPSIDChange types.Object      `tfsdk:"allow_psid_change"`
+	AllowDowngrade  types.Object      `tfsdk:"allow_downgrade"`
+	AllowBranch     types.Object      `tfsdk:"allow_branch_change"`
+	AllowReinstall  attribute.Version `tfsdk:"allow_reinstall"`
+	AllowManagement types.List        `tfsdk:"allow_management_path"`
+	Activation      types.String      `tfsdk:"activation"`
+	OnDestroy       types.String      `tfsdk:"on_destroy"`
+	Timeouts        timeouts.Value    `tfsdk:"timeouts"`
 
 	ImageSHA256    types.String      `tfsdk:"image_sha256"`
 	ImagePSID      attribute.PSID    `tfsdk:"image_psid"`
@@ -167,9 +168,6 @@ func (m *model) normalise(ref attribute.CardRef, now hca.FirmwareState, imageSHA
 	imported := m.Activation.IsNull() // an apply has the default
 	if imported {
 		m.Activation = types.StringValue(attribute.ActivationNone)
-	}
-	if m.Timeout.IsNull() {
-		m.Timeout = attribute.DurationText("45m")
 	}
 	if m.OnDestroy.IsNull() {
 		m.OnDestroy = types.StringValue(destroyKeep)

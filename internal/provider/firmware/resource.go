@@ -50,7 +50,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 		r.adopt(ctx, req, resp)
 		return
 	}
-	r.apply(ctx, req.Plan, req.Config, model{}, &resp.State, &resp.Diagnostics)
+	r.apply(ctx, attribute.Create, req.Plan, req.Config, model{}, &resp.State, &resp.Diagnostics)
 }
 
 // Update does the same as Create: both converge. What only a later destroy will
@@ -65,11 +65,11 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	var prior model
 	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
 	if !resp.Diagnostics.HasError() {
-		r.apply(ctx, req.Plan, req.Config, prior, &resp.State, &resp.Diagnostics)
+		r.apply(ctx, attribute.Update, req.Plan, req.Config, prior, &resp.State, &resp.Diagnostics)
 	}
 }
 
-func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config, prior model, to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config, prior model, to *tfsdk.State, diags *diag.Diagnostics) {
 	var plan, config model
 	diags.Append(from.Get(ctx, &plan)...)
 	diags.Append(conf.Get(ctx, &config)...)
@@ -82,7 +82,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		config.Activation = types.StringValue(attribute.ActivationNone)
 	}
 	config.CardIdentity = session.AsPlanned(plan.CardIdentity)
-	err = r.WriteCard(ctx, ref, plan.Timeout, standardTimeout, func(ctx context.Context) error { return r.write(ctx, ref, config, prior, &plan, diags) })
+	err = r.WriteCard(ctx, ref, op.Limit(ctx, plan.Timeouts, standardTimeout), func(ctx context.Context) error { return r.write(ctx, ref, config, prior, &plan, diags) })
 	diagnostic.AddError(diags, "burn firmware on card "+ref.String(), err)
 	if diags.HasError() {
 		return

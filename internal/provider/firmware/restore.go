@@ -32,18 +32,18 @@ func (m *model) restores() bool {
 
 // kept are the arguments that a destroy needs from the state, where there is no
 // configuration any more.
-var kept = []string{"on_destroy", "activation", "timeout", "allow_management_path"}
+var kept = []string{"on_destroy", "activation", "allow_management_path"}
 
 // keep takes over what a destroy will need and reports whether that changed
 // anything. m is what the state holds.
 func (m *model) keep(plan model) bool {
 	before := *m
-	m.OnDestroy, m.AllowManagement = plan.OnDestroy, plan.AllowManagement
+	m.OnDestroy, m.AllowManagement, m.Timeouts = plan.OnDestroy, plan.AllowManagement, plan.Timeouts
 	if plan.OnDestroy.ValueString() == destroyRestore {
-		m.Activation, m.Timeout = plan.Activation, plan.Timeout
+		m.Activation = plan.Activation
 	}
 	return !m.OnDestroy.Equal(before.OnDestroy) || !m.Activation.Equal(before.Activation) ||
-		m.Timeout.ValueString() != before.Timeout.ValueString() || !m.AllowManagement.Equal(before.AllowManagement)
+		!m.Timeouts.Equal(before.Timeouts) || !m.AllowManagement.Equal(before.AllowManagement)
 }
 
 // follow takes over where the configuration says that the card is, and reports
@@ -174,7 +174,7 @@ func (r *Resource) restore(ctx context.Context, state model, plan note, diags *d
 		return
 	}
 	var done hca.FirmwareState
-	err = r.WriteCard(ctx, ref, state.Timeout, standardTimeout, func(ctx context.Context) (opErr error) {
+	err = r.WriteCard(ctx, ref, attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout), func(ctx context.Context) (opErr error) {
 		if r.Restores.Announce(r.key(ctx, ref)) != planned.HeldByNobody {
 			// Its card was not known when the restore was planned.
 			refuseHeld(ctx, diags, ref)

@@ -26,8 +26,20 @@ const description = "What is in a card's flash, and what it runs. " +
 	"Destroying it only forgets: the firmware stays in the card. Use `lifecycle { prevent_destroy = true }` if even that would be a mistake. " +
 	"With `on_destroy = \"restore\"` it burns back what the card had before."
 
+const goesOn = "A job that writes flash is not stopped: it continues on the host, and the next plan finds it."
+
+var (
+	times = attribute.Timed{
+		Standard: standardTimeout, Covers: "backup, burn, verification and restart, without the wait for other cards", AtEnd: "After that time the apply fails. " + goesOn,
+	}
+	restoreTimes = attribute.Timed{
+		Standard: standardTimeout, Covers: "what `on_destroy = \"restore\"` does; without it a destroy takes no time",
+		AtEnd: "After that time the destroy fails, and the resource stays in the state. " + goesOn,
+	}
+)
+
 // Schema implements resource.Resource.
-func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
@@ -55,10 +67,10 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 					"Only a destroy whose plan has announced it restores. A replace (a taint, `-replace`, another card, `create_before_destroy`) restores nothing, and a plan in which another resource has the card is refused (BK007): write a `moved` block when you rename one. " +
 					"With `-target` the plan sees the targeted resources alone, so that it cannot know of another one. " +
 					"Without `image_id` nothing is restored. " +
-					"If the restore fails, the resource stays in the state, and the next destroy goes on from there. It must have been applied before the destroy that it is to act in, and so must a change of `activation`, `timeout` or `allow_management_path` beside it.",
+					"If the restore fails, the resource stays in the state, and the next destroy goes on from there. It must have been applied before the destroy that it is to act in, and so must a change of `activation`, `timeouts.delete` or `allow_management_path` beside it.",
 				Validators: []validator.String{stringvalidator.OneOf(destroyKeep, destroyRestore)},
 			},
-			"timeout": attribute.TimeoutAttribute("45m", "backup, burn, verification and reboot together"),
+			"timeouts": attribute.TimeoutsAttribute(ctx, times, &restoreTimes),
 
 			"image_sha256":         attribute.Computed("SHA-256 of the image that the configuration asks for; null without `image_id`."),
 			"image_psid":           attribute.ComputedPSID("PSID of that image; null without `image_id`."),

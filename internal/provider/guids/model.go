@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -14,18 +15,18 @@ import (
 )
 
 type model struct {
-	ID              types.String       `tfsdk:"id"`
-	CardID          attribute.CardID   `tfsdk:"card_id"`
-	CardIdentity    types.String       `tfsdk:"card_identity"`
-	BaseMAC         attribute.MAC      `tfsdk:"base_mac"`
-	BaseGUID        attribute.GUID     `tfsdk:"base_guid"`
-	NodeGUID        attribute.GUID     `tfsdk:"node_guid"`
-	SystemGUID      attribute.GUID     `tfsdk:"system_image_guid"`
-	PortGUIDs       types.Map          `tfsdk:"port_guids"`
-	MACs            types.Map          `tfsdk:"macs"`
-	AllowManagement types.List         `tfsdk:"allow_management_path"`
-	Activation      types.String       `tfsdk:"activation"`
-	Timeout         attribute.Duration `tfsdk:"timeout"`
+	ID              types.String     `tfsdk:"id"`
+	CardID          attribute.CardID `tfsdk:"card_id"`
+	CardIdentity    types.String     `tfsdk:"card_identity"`
+	BaseMAC         attribute.MAC    `tfsdk:"base_mac"`
+	BaseGUID        attribute.GUID   `tfsdk:"base_guid"`
+	NodeGUID        attribute.GUID   `tfsdk:"node_guid"`
+	SystemGUID      attribute.GUID   `tfsdk:"system_image_guid"`
+	PortGUIDs       types.Map        `tfsdk:"port_guids"`
+	MACs            types.Map        `tfsdk:"macs"`
+	AllowManagement types.List       `tfsdk:"allow_management_path"`
+	Activation      types.String     `tfsdk:"activation"`
+	Timeouts        timeouts.Value   `tfsdk:"timeouts"`
 
 	Effective      types.Object `tfsdk:"effective"`
 	RebootRequired types.Bool   `tfsdk:"reboot_required"`
@@ -307,8 +308,5 @@ func (m *model) keepGiven(given model) {
 func (m *model) normalise() {
 	if m.Activation.IsNull() {
 		m.Activation = types.StringValue(attribute.ActivationNone)
-	}
-	if m.Timeout.IsNull() {
-		m.Timeout = attribute.DurationText("45m")
 	}
 }

@@ -42,15 +42,20 @@ func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, res
 
 // Create writes the values unless the card has them. A failure sets no state.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+	r.apply(ctx, attribute.Create, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
-// Update does the same as Create: both converge.
+// Update does the same as Create: both converge. Timeouts alone are stored without a
+// change of the host.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+	if planned.OnlyStores(req) {
+		resp.State.Raw = req.Plan.Raw
+		return
+	}
+	r.apply(ctx, attribute.Update, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
-func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config, to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config, to *tfsdk.State, diags *diag.Diagnostics) {
 	var plan, config model
 	diags.Append(from.Get(ctx, &plan)...)
 	diags.Append(conf.Get(ctx, &config)...)
@@ -60,7 +65,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		return
 	}
 	config.Activation, config.CardIdentity = types.StringValue(attribute.ActivationOf(config.Activation)), session.AsPlanned(plan.CardIdentity)
-	err = r.WriteCard(ctx, ref, config.Timeout, standardTimeout, func(ctx context.Context) error { return r.write(ctx, ref, config, &plan, diags) })
+	err = r.WriteCard(ctx, ref, op.Limit(ctx, plan.Timeouts, standardTimeout), func(ctx context.Context) error { return r.write(ctx, ref, config, &plan, diags) })
 	diagnostic.AddError(diags, "set GUIDs of card "+ref.String(), err)
 	if diags.HasError() {
 		return

@@ -16,8 +16,13 @@ const description = "The GUIDs and MAC addresses of a card, from one base value 
 
 const leftOut = "A port that is left out gets the value that follows from the base. Without a base, port 2 gets the next number after port 1. The map then has the named port only."
 
+var times = attribute.Timed{
+	Standard: standardTimeout, Covers: "backup, write, verification and restart, without the wait for other cards",
+	AtEnd: "After that time the apply fails. A job that writes flash is not stopped: it continues on the host, and the next plan finds it.",
+}
+
 // Schema implements resource.Resource.
-func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
@@ -40,7 +45,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"macs":                  attribute.ByPortAttribute[attribute.MACKind]("MAC addresses in flash by port, `{ \"1\" = \"e4:1d:2d:…\" }`. " + leftOut),
 			"allow_management_path": attribute.ConsentToNames("Consent to change the card although the SSH session or the default route of the host rides on it: the names of those interfaces."),
 			"activation":            attribute.ActivationAttribute(),
-			"timeout":               attribute.TimeoutAttribute("45m", "backup, write, verification and reboot together"),
+			"timeouts":              attribute.TimeoutsAttribute(ctx, times, nil),
 
 			"effective":       effectiveAttribute(),
 			"reboot_required": attribute.ComputedBool("Whether the host must restart before the card uses what is in flash; null while no driver shows what it uses."),

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -15,15 +16,15 @@ import (
 )
 
 type model struct {
-	ID        types.String       `tfsdk:"id"`
-	Host      types.String       `tfsdk:"host"`
-	PortGUID  attribute.GUID     `tfsdk:"port_guid"`
-	PKey      attribute.PKey     `tfsdk:"pkey"`
-	Mode      types.String       `tfsdk:"mode"`
-	MTU       types.Int64        `tfsdk:"mtu"`
-	Addresses types.Set          `tfsdk:"addresses"`
-	Routes    types.Set          `tfsdk:"routes"`
-	Timeout   attribute.Duration `tfsdk:"timeout"`
+	ID        types.String   `tfsdk:"id"`
+	Host      types.String   `tfsdk:"host"`
+	PortGUID  attribute.GUID `tfsdk:"port_guid"`
+	PKey      attribute.PKey `tfsdk:"pkey"`
+	Mode      types.String   `tfsdk:"mode"`
+	MTU       types.Int64    `tfsdk:"mtu"`
+	Addresses types.Set      `tfsdk:"addresses"`
+	Routes    types.Set      `tfsdk:"routes"`
+	Timeouts  timeouts.Value `tfsdk:"timeouts"`
 
 	AllowManagement types.List   `tfsdk:"allow_management_path"`
 	AdoptInterface  types.String `tfsdk:"adopt_interface"`

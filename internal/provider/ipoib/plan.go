@@ -14,7 +14,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 )
@@ -160,11 +159,4 @@ func (m *model) configured() (*ops.Config, error) {
 	}
 	d, err := m.desired()
 	return &d.Config, err
-}
-
-// normalise gives operational arguments the values that a plan may keep.
-func (m *model) normalise() {
-	if m.Timeout.IsNull() {
-		m.Timeout = attribute.DurationText("10m")
-	}
 }

@@ -45,7 +45,7 @@ func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, res
 
 // Create configures the interface, whatever is configured already.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+	r.apply(ctx, attribute.Create, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
 // Update does the same as Create: both converge. What only a later destroy will
@@ -55,10 +55,10 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 		resp.State.Raw = req.Plan.Raw
 		return
 	}
-	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+	r.apply(ctx, attribute.Update, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
-func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config, to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config, to *tfsdk.State, diags *diag.Diagnostics) {
 	var plan, config model
 	diags.Append(from.Get(ctx, &plan)...)
 	diags.Append(conf.Get(ctx, &config)...)
@@ -68,7 +68,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		diagnostic.AddError(diags, "configure IPoIB interface "+plan.PortGUID.ValueString(), err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(plan.Timeout, standardTimeout))
+	ctx, cancel := op.Limit(ctx, plan.Timeouts, standardTimeout).Start(ctx)
 	defer cancel()
 	var result ops.Result
 	err = r.WithHost(ctx, d.Host, func(h *hosts.Host, _ session.HostConfig) error {
@@ -131,7 +131,6 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	state.observe(d, observed, known)
-	state.normalise()
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
@@ -144,7 +143,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		diagnostic.AddError(&resp.Diagnostics, "remove IPoIB interface "+state.ID.ValueString(), err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(state.Timeout, standardTimeout))
+	ctx, cancel := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout).Start(ctx)
 	defer cancel()
 	var result ops.Result
 	err = r.WithHost(ctx, d.Host, func(h *hosts.Host, _ session.HostConfig) error {

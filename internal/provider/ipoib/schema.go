@@ -23,8 +23,19 @@ const description = "An IP-over-InfiniBand interface in the host's own network s
 	"The interface that carries the SSH session is not touched without consent. " +
 	"Destroying it removes this configuration and the addresses; mode and MTU stay until the next boot, and the interface, which belongs to the card, stays."
 
+var (
+	times = attribute.Timed{
+		Standard: standardTimeout, Covers: "the change and its confirmation, with the wait for other changes of the host",
+		AtEnd: "After that time the apply fails, and what is not confirmed by then is undone.",
+	}
+	removal = attribute.Timed{
+		Standard: standardTimeout, Covers: "the removal and its confirmation, with the wait for other changes of the host",
+		AtEnd: "After that time the destroy fails, what is not confirmed by then is undone, and the resource stays in the state.",
+	}
+)
+
 // Schema implements resource.Resource.
-func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attrs := map[string]schema.Attribute{
 		"id":        attribute.IDAttribute("`host/port_guid`, and `/pkey` for another partition than the default"),
 		"host":      attribute.HostAttribute(),
@@ -51,8 +62,8 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			MarkdownDescription: "Addresses of the host with their prefix lengths, `172.16.0.20/24`. The interface has exactly these; empty for none.",
 			Validators:          []validator.Set{attribute.ValidElements[attribute.PrefixKind]{}},
 		},
-		"routes":  routesAttribute(),
-		"timeout": attribute.TimeoutAttribute("10m", "the change and its confirmation"),
+		"routes":   routesAttribute(),
+		"timeouts": attribute.TimeoutsAttribute(ctx, times, &removal),
 
 		"network_stack": attribute.Computed("What configures the network of the host, as found there: `netplan with systemd-networkd`, `netplan with NetworkManager`, `NetworkManager`, " +
 			"`systemd-networkd`, `ifupdown`, `ifupdown2` or `TrueNAS middleware`."),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -14,13 +15,13 @@ import (
 )
 
 type model struct {
-	ID              types.String       `tfsdk:"id"`
-	CardID          attribute.CardID   `tfsdk:"card_id"`
-	CardIdentity    types.String       `tfsdk:"card_identity"`
-	Ports           types.Map          `tfsdk:"ports"`
-	AllowManagement types.List         `tfsdk:"allow_management_path"`
-	Activation      types.String       `tfsdk:"activation"`
-	Timeout         attribute.Duration `tfsdk:"timeout"`
+	ID              types.String     `tfsdk:"id"`
+	CardID          attribute.CardID `tfsdk:"card_id"`
+	CardIdentity    types.String     `tfsdk:"card_identity"`
+	Ports           types.Map        `tfsdk:"ports"`
+	AllowManagement types.List       `tfsdk:"allow_management_path"`
+	Activation      types.String     `tfsdk:"activation"`
+	Timeouts        timeouts.Value   `tfsdk:"timeouts"`
 
 	StoredIn       types.String `tfsdk:"stored_in"`
 	Effective      types.Map    `tfsdk:"effective"`
@@ -125,8 +126,5 @@ func (m *model) finish(ref attribute.CardRef, done hca.LinkTypeState) {
 func (m *model) normalise() {
 	if m.Activation.IsNull() {
 		m.Activation = types.StringValue(attribute.ActivationNone)
-	}
-	if m.Timeout.IsNull() {
-		m.Timeout = attribute.DurationText("20m")
 	}
 }

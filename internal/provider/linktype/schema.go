@@ -24,6 +24,11 @@ const placesDescription = "Link type by place and port. `driver` is what runs. `
 	"`kernel command line`, or the path of a file in `modprobe.d`, is a setting of somebody else; the plan is refused if it overrides this one. " +
 	"A setting of which the initial RAM disk has an older copy is left out, and stored again."
 
+var times = attribute.Timed{
+	Standard: standardTimeout, Covers: "storing the types, switching the driver and the restart, without the wait for other cards",
+	AtEnd: "After that time the apply fails. What was stored by then stays, and the next apply does the rest.",
+}
+
 // activation is the usual argument, with what is special here.
 func activation() schema.StringAttribute {
 	a := attribute.ActivationAttribute()
@@ -33,7 +38,7 @@ func activation() schema.StringAttribute {
 }
 
 // Schema implements resource.Resource.
-func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
@@ -51,7 +56,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			},
 			"allow_management_path": attribute.ConsentToNames("Consent to change the ports although the SSH session or the default route of the host rides on one of them: the names of those interfaces."),
 			"activation":            activation(),
-			"timeout":               attribute.TimeoutAttribute("20m", "the change"),
+			"timeouts":              attribute.TimeoutsAttribute(ctx, times, nil),
 
 			"stored_in":       attribute.Computed("Place that keeps the types over a restart: `mstconfig` (the card itself), `modprobe.d`, `mlx4.conf` or `kernel_extra_options`."),
 			"effective":       schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Link type in effect by port: `ib`, `eth`, `auto (ib)` or `auto (eth)`."},

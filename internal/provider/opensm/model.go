@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -26,7 +27,7 @@ type model struct {
 	PollingTimeout attribute.Duration `tfsdk:"sminfo_polling_timeout"`
 	PollingRetries types.Int64        `tfsdk:"polling_retry_number"`
 	Partitions     types.Map          `tfsdk:"partitions"`
-	Timeout        attribute.Duration `tfsdk:"timeout"`
+	Timeouts       timeouts.Value     `tfsdk:"timeouts"`
 
 	Unit           types.String `tfsdk:"unit"`
 	Active         types.Bool   `tfsdk:"active"`

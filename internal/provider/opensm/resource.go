@@ -44,15 +44,20 @@ func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, res
 
 // Create installs, binds, starts and enables the subnet manager.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	r.apply(ctx, req.Plan, &resp.State, &resp.Diagnostics)
+	r.apply(ctx, attribute.Create, req.Plan, &resp.State, &resp.Diagnostics)
 }
 
-// Update does the same as Create: both converge.
+// Update does the same as Create: both converge. Timeouts alone are stored without a
+// change of the host.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	r.apply(ctx, req.Plan, &resp.State, &resp.Diagnostics)
+	if planned.OnlyStores(req) {
+		resp.State.Raw = req.Plan.Raw
+		return
+	}
+	r.apply(ctx, attribute.Update, req.Plan, &resp.State, &resp.Diagnostics)
 }
 
-func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, to *tfsdk.State, diags *diag.Diagnostics) {
 	var plan model
 	diags.Append(from.Get(ctx, &plan)...)
 	d, err := plan.desired(ctx)
@@ -60,7 +65,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 		diagnostic.AddError(diags, "run subnet manager "+plan.PortGUID.ValueString(), err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(plan.Timeout, standardTimeout))
+	ctx, cancel := op.Limit(ctx, plan.Timeouts, standardTimeout).Start(ctx)
 	defer cancel()
 	var result ops.Result
 	r.Turns.SMs.Coming(ref(d))
@@ -112,9 +117,6 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	resp.Diagnostics.Append(state.observe(ctx, d, observed)...)
-	if state.Timeout.IsNull() {
-		state.Timeout = attribute.DurationText("10m")
-	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
@@ -127,7 +129,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		diagnostic.AddError(&resp.Diagnostics, "remove subnet manager "+state.ID.ValueString(), err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(state.Timeout, standardTimeout))
+	ctx, cancel := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout).Start(ctx)
 	defer cancel()
 	var result ops.Result
 	r.Turns.SMs.Coming(ref(d))

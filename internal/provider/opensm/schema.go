@@ -54,8 +54,19 @@ const description = "A subnet manager on one port of a host. An unmanaged switch
 	"To move it to another port or host write `lifecycle { create_before_destroy = true }`: the old one then stops when the new one is proven, and the fabric is never without. " +
 	"TrueNAS cannot run one, which the plan says. Destroying it stops and disables the instance and removes its configuration; the package stays."
 
+var (
+	times = attribute.Timed{
+		Standard: standardTimeout, Covers: "installation, start and the proof that the fabric works, with the wait for other changes of the host and for other subnet managers",
+		AtEnd: "After that time the apply fails. What was set up by then stays, and the next apply does the rest.",
+	}
+	removal = attribute.Timed{
+		Standard: standardTimeout, Covers: "the stop and the removal, with the wait for other changes of the host and for other subnet managers",
+		AtEnd: "After that time the destroy fails, and the resource stays in the state.",
+	}
+)
+
 // Schema implements resource.Resource.
-func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
@@ -101,7 +112,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 				Validators:          []validator.Int64{int64validator.Between(1, 100)},
 			},
 			"partitions": partitionsAttribute(),
-			"timeout":    attribute.TimeoutAttribute("10m", "installation, start and the proof that the fabric works"),
+			"timeouts":   attribute.TimeoutsAttribute(ctx, times, &removal),
 
 			"unit":            attribute.Computed("systemd unit of the instance."),
 			"active":          attribute.ComputedBool("Whether the instance runs."),

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
@@ -43,7 +44,7 @@ type Steady struct {
 	// Live are the attributes that the host decides.
 	Live []string
 	// Kept are the arguments that a destroy needs from the state: the state takes them
-	// over whatever else it holds.
+	// over whatever else it holds. Timeouts are always kept.
 	Kept []string
 }
 
@@ -52,7 +53,7 @@ type Steady struct {
 // for is kept, whatever else the configuration changes, as Terraform permits.
 func (s Steady) Plan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, wanted any) {
 	if s.Held {
-		held, err := withThose(s.Kept, resp.Plan.Raw, req.State.Raw)
+		held, err := withThose(append(slices.Clip(s.Kept), attribute.TimeoutsName), resp.Plan.Raw, req.State.Raw)
 		if err != nil {
 			diagnostic.AddError(&resp.Diagnostics, "plan what a destroy will need", err)
 			return
@@ -104,14 +105,14 @@ func rootName(at *tftypes.AttributePath) (string, bool) {
 	return string(name), ok
 }
 
-// OnlyStores reports whether an update changes nothing but attributes that are kept
-// for a later destroy, or say where the object is: the host has no part in it.
+// OnlyStores reports whether an update changes nothing but timeouts and attributes that
+// are kept for a later destroy, or say where the object is: the host has no part in it.
 func OnlyStores(req resource.UpdateRequest, names ...[]string) bool {
 	diffs, err := req.Plan.Raw.Diff(req.State.Raw)
 	if err != nil {
 		return false
 	}
-	kept := slices.Concat(names...)
+	kept := append(slices.Concat(names...), attribute.TimeoutsName)
 	for _, d := range diffs {
 		steps := d.Path.Steps()
 		if len(steps) == 0 {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -13,14 +14,14 @@ import (
 )
 
 type model struct {
-	ID              types.String       `tfsdk:"id"`
-	CardID          attribute.CardID   `tfsdk:"card_id"`
-	Port            types.Int64        `tfsdk:"port"`
-	Enabled         types.Bool         `tfsdk:"enabled"`
-	Speeds          types.Set          `tfsdk:"speeds"`
-	Widths          types.Set          `tfsdk:"widths"`
-	AllowManagement types.List         `tfsdk:"allow_management_path"`
-	Timeout         attribute.Duration `tfsdk:"timeout"`
+	ID              types.String     `tfsdk:"id"`
+	CardID          attribute.CardID `tfsdk:"card_id"`
+	Port            types.Int64      `tfsdk:"port"`
+	Enabled         types.Bool       `tfsdk:"enabled"`
+	Speeds          types.Set        `tfsdk:"speeds"`
+	Widths          types.Set        `tfsdk:"widths"`
+	AllowManagement types.List       `tfsdk:"allow_management_path"`
+	Timeouts        timeouts.Value   `tfsdk:"timeouts"`
 
 	AtBoot        types.Bool     `tfsdk:"at_boot"`
 	Unit          types.String   `tfsdk:"unit"`
@@ -155,11 +156,4 @@ func (m *model) plan(ref attribute.CardRef, number int) {
 	m.ID = types.StringValue(id(ref, number))
 	m.AtBoot = types.BoolValue(true)
 	m.Unit = types.StringValue(ops.UnitName(ref.PCI, number))
-}
-
-// normalise gives what an import leaves null a value that a plan may keep.
-func (m *model) normalise() {
-	if m.Timeout.IsNull() {
-		m.Timeout = attribute.DurationText("5m")
-	}
 }

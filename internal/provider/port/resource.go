@@ -43,15 +43,20 @@ func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, res
 
 // Create makes the setting, whatever the port is.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+	r.apply(ctx, attribute.Create, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
-// Update does the same as Create: both converge.
+// Update does the same as Create: both converge. Timeouts alone are stored without a
+// change of the host.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	r.apply(ctx, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+	if planned.OnlyStores(req) {
+		resp.State.Raw = req.Plan.Raw
+		return
+	}
+	r.apply(ctx, attribute.Update, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
-func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config, to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config, to *tfsdk.State, diags *diag.Diagnostics) {
 	var plan, config model
 	diags.Append(from.Get(ctx, &plan)...)
 	diags.Append(conf.Get(ctx, &config)...)
@@ -61,7 +66,7 @@ func (r *Resource) apply(ctx context.Context, from tfsdk.Plan, conf tfsdk.Config
 		diagnostic.AddError(diags, what, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(plan.Timeout, standardTimeout))
+	ctx, cancel := op.Limit(ctx, plan.Timeouts, standardTimeout).Start(ctx)
 	defer cancel()
 	var result ops.Result
 	err = r.WithHost(ctx, ref.Host, func(h *hosts.Host, _ session.HostConfig) error {
@@ -107,7 +112,6 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	state.observe(ref, d.Number, o)
-	state.normalise()
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
@@ -121,7 +125,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		diagnostic.AddError(&resp.Diagnostics, what, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, attribute.DurationOf(state.Timeout, standardTimeout))
+	ctx, cancel := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout).Start(ctx)
 	defer cancel()
 	var result ops.Result
 	err = r.WithHost(ctx, ref.Host, func(h *hosts.Host, _ session.HostConfig) error {

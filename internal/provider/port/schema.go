@@ -24,8 +24,19 @@ const description = "The administrative state of one InfiniBand port, and the sp
 	"Destroying the resource removes the unit and leaves the port as it is.\n\n" +
 	"Ports of switches are not managed."
 
+var (
+	times = attribute.Timed{
+		Standard: standardTimeout, Covers: "storing and making the setting, with the wait for other changes of the host",
+		AtEnd: "After that time the apply fails. What was stored by then stays, and the next apply does the rest.",
+	}
+	removal = attribute.Timed{
+		Standard: standardTimeout, Covers: "the removal of the unit, with the wait for other changes of the host",
+		AtEnd: "After that time the destroy fails, and the resource stays in the state.",
+	}
+)
+
 // Schema implements resource.Resource.
-func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
@@ -45,7 +56,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 				"Left out, they stay as they are.", ops.SpeedNames()),
 			"widths":                namesAttribute("Widths that the port may negotiate: `1X`, `2X`, `4X`, `8X`, `12X`. Left out, they stay as they are.", ops.WidthNames()),
 			"allow_management_path": attribute.ConsentToNames("Consent to take the port away although the SSH session, the default route or storage of the host goes over it: the names of those interfaces."),
-			"timeout":               attribute.TimeoutAttribute("5m", "the change"),
+			"timeouts":              attribute.TimeoutsAttribute(ctx, times, &removal),
 
 			"at_boot":        attribute.ComputedBool("Whether the setting is made at every boot."),
 			"unit":           attribute.Computed("systemd unit that makes the setting at boot."),

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -67,9 +66,9 @@ func (r *Resource) AskedCard(thing string, id attribute.CardID, known bool, why 
 
 // WriteCard changes a card in its turn, within the time of the change, which does not
 // begin before, and alone on its host.
-func (r *Resource) WriteCard(ctx context.Context, ref attribute.CardRef, timeout attribute.Duration, standard time.Duration, write func(context.Context) error) error {
+func (r *Resource) WriteCard(ctx context.Context, ref attribute.CardRef, limit attribute.TimeLimit, write func(context.Context) error) error {
 	return r.Turns.Do(ctx, ref, func() error {
-		limited, cancel := context.WithTimeout(ctx, attribute.DurationOf(timeout, standard))
+		limited, cancel := limit.Start(ctx)
 		defer cancel()
 		return r.WithHost(limited, ref.Host, func(*hosts.Host, HostConfig) error { return write(limited) })
 	})
