@@ -79,25 +79,26 @@ finding:
 safety: fact finding ib inventory -context -os -os/exec
 shellcmd: +al.essio.dev/pkg/shellescape -context -os -os/exec
 tool: fact ib inventory shellcmd tool +github.com/goccy/go-yaml +gopkg.in/ini.v1 -context -os -os/exec
+poll: -os -os/exec
 memo: -os -os/exec
 tool/capture: tool -context -os/exec
 host: shellcmd
-host/sshhost: host shellcmd memo +golang.org/x/ +github.com/pkg/sftp +github.com/kevinburke/ssh_config +github.com/cenkalti/backoff/v5
+host/sshhost: host shellcmd memo poll +golang.org/x/ +github.com/pkg/sftp +github.com/kevinburke/ssh_config +github.com/cenkalti/backoff/v5
 host/hostpool: host
 hosts: fact ib inventory shellcmd host tool +golang.org/x/sync
-platform: fact ib finding safety shellcmd host tool inventory hosts
+platform: fact ib finding safety shellcmd host tool inventory hosts poll
 fabric: fact ib shellcmd host tool inventory
 connectivity: host tool inventory hosts
 fabric/picture: fabric
 hca/backup: ib fwimage inventory -context -os/exec
 hca/journal: fact ib safety inventory tool/mstflint -context -os -os/exec
-hca/cards: fact finding ib safety shellcmd host hosts tool inventory platform hca/journal hca/backup
+hca/cards: fact finding ib safety shellcmd host hosts tool inventory platform hca/journal hca/backup poll
 hca/activation: safety finding shellcmd inventory platform hca/cards
 hca: fact ib fwimage finding safety shellcmd host tool inventory platform
-opensm: fact ib finding safety shellcmd host tool inventory hosts platform fabric
-ipoib: fact ib finding safety shellcmd host tool inventory hosts platform
-port: fact ib finding safety shellcmd host tool inventory hosts platform
-benchmark: finding shellcmd host tool inventory hosts platform connectivity fabric
+opensm: fact ib finding safety shellcmd host tool inventory hosts platform fabric poll
+ipoib: fact ib finding safety shellcmd host tool inventory hosts platform poll
+port: fact ib finding safety shellcmd host tool inventory hosts platform poll
+benchmark: finding shellcmd host tool inventory hosts platform connectivity fabric poll
 provider: ib fwimage finding safety host inventory hosts platform hca opensm ipoib fabric connectivity benchmark port memo provider +framework
 provider/diagnostic: host inventory platform finding safety +framework
 provider/attribute: ib provider/diagnostic +framework

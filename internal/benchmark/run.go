@@ -13,6 +13,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/flock"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iperf3"
@@ -194,12 +195,8 @@ func (d Desired) measure(ctx context.Context, server, client *hosts.Host, r *Res
 		case time.Now().After(deadline) || !refused(said):
 			return &SilentError{server.Name(), r.Pair.Addr.String(), d.ports(), said, d.ended(ctx, server)}
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
-		case <-timer.C:
+		if err := poll.Pause(ctx, pause); err != nil {
+			return err
 		}
 	}
 }

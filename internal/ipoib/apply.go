@@ -8,6 +8,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -260,17 +261,5 @@ func (c *change) result(ctx context.Context, d Desired) (Result, error) {
 func within(ctx context.Context, limit, pause time.Duration, look func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not within %s", limit))
 	defer cancel()
-	for {
-		done, err := look(ctx)
-		if err != nil || done {
-			return err
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
-		case <-timer.C:
-		}
-	}
+	return poll.Until(ctx, pause, pause, look)
 }

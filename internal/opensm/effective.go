@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fabric"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/saquery"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/smpquery"
@@ -73,8 +74,8 @@ func provePartitions(ctx context.Context, h host.Host, at device, d Desired, o O
 			e.Log = log.Group + log.Partitions
 			return nil, nil, e
 		}
-		if !pause(ctx, o.Poll) {
-			return nil, nil, context.Cause(ctx)
+		if err := poll.Pause(ctx, o.Poll); err != nil {
+			return nil, nil, err
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sysfs"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
@@ -88,20 +89,9 @@ func watch(ctx context.Context, h host.Host, device string, number int, o Option
 		if served(now) || now.LinkLayer == "Ethernet" || time.Now().After(deadline) {
 			return now, nil
 		}
-		if !pause(ctx, o.Poll) {
-			return now, context.Cause(ctx)
+		if err := poll.Pause(ctx, o.Poll); err != nil {
+			return now, err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 

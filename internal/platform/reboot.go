@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
 )
@@ -170,7 +171,7 @@ func (b *rebooter) runAll(ctx context.Context, commands []string) error {
 func (b *rebooter) waitForReturn(ctx context.Context, before string, request shellcmd.Command) (string, error) {
 	var after string
 	old := 0 // looks that saw the old boot since the last request
-	err := poll(ctx, b.policy.Poll, func(ctx context.Context) (bool, error) {
+	err := poll.Until(ctx, b.policy.Poll, maxPoll, func(ctx context.Context) (bool, error) {
 		id, err := readBootID(ctx, b.h)
 		if permanent(err) {
 			b.last = "another host key than before"
@@ -196,7 +197,7 @@ func (b *rebooter) waitForReturn(ctx context.Context, before string, request she
 }
 
 func (b *rebooter) waitForStart(ctx context.Context, r restart) error {
-	return poll(ctx, b.policy.Poll, func(ctx context.Context) (bool, error) {
+	return poll.Until(ctx, b.policy.Poll, maxPoll, func(ctx context.Context) (bool, error) {
 		done, said, err := r.started(ctx, b.h)
 		if permanent(err) {
 			return false, err
@@ -231,22 +232,4 @@ func readBootID(ctx context.Context, h host.Host) (string, error) {
 		}
 	}
 	return id, nil
-}
-
-// poll calls look until it is done, fails, or ctx ends; the pauses grow from
-// first to maxPoll, so that a host that takes minutes is not hammered.
-func poll(ctx context.Context, first time.Duration, look func(context.Context) (bool, error)) error {
-	for pause := first; ; pause = min(pause*3/2, maxPoll) {
-		done, err := look(ctx)
-		if err != nil || done {
-			return err
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
-		case <-timer.C:
-		}
-	}
 }

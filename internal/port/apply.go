@@ -11,6 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
@@ -178,12 +179,8 @@ func wait(ctx context.Context, h *hosts.Host, d Desired, opt Options) (Observed,
 			}
 			return o, nil
 		}
-		timer := time.NewTimer(opt.Poll)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return o, context.Cause(ctx)
-		case <-timer.C:
+		if err := poll.Pause(ctx, opt.Poll); err != nil {
+			return o, err
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
@@ -103,7 +104,7 @@ func (o *Session) locked(ctx context.Context, h host.Host, cmd shellcmd.Command)
 		if !again {
 			return r, err
 		}
-		if waitErr := sleep(ctx, min(time.Second, o.Poll)); waitErr != nil {
+		if waitErr := poll.Pause(ctx, min(time.Second, o.Poll)); waitErr != nil {
 			return r, waitErr
 		}
 	}

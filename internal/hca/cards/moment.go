@@ -12,6 +12,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
@@ -52,7 +53,7 @@ func (o *Session) ReadFree(ctx context.Context, c Card, most int) (*inventory.Sn
 		if !again {
 			return s, card, err
 		}
-		if err := sleep(ctx, min(time.Second, o.Poll)); err != nil {
+		if err := poll.Pause(ctx, min(time.Second, o.Poll)); err != nil {
 			return nil, nil, err
 		}
 	}

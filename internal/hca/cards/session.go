@@ -14,6 +14,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 )
 
 // Host is a host with remembered facts; *hosts.Host is one.
@@ -165,16 +166,4 @@ func (c Card) Read(ctx context.Context) (*inventory.Snapshot, *inventory.Card, e
 }
 
 // Pause waits between two looks at a host.
-func (o *Session) Pause(ctx context.Context) error { return sleep(ctx, o.Poll) }
-
-// sleep waits for d or for the end of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
-}
+func (o *Session) Pause(ctx context.Context) error { return poll.Pause(ctx, o.Poll) }

@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/poll"
 )
 
 // link is one established connection, through however many hops.
@@ -176,13 +178,11 @@ func (l *link) open(ctx context.Context) (*channel, error) {
 			release()
 			return nil, err
 		}
-		select {
-		case <-time.After(pause):
-			pause *= 3
-		case <-ctx.Done():
+		if err := poll.Pause(ctx, pause); err != nil {
 			release()
-			return nil, context.Cause(ctx)
+			return nil, err
 		}
+		pause *= 3
 	}
 }
 
