@@ -44,8 +44,8 @@ func TestTimeouts_describe_each_operation(t *testing.T) {
 	apply := Timed{Standard: 45 * time.Minute, Covers: "the change", AtEnd: "After that time the apply fails."}
 	removal := Timed{Standard: time.Hour, Covers: "the removal", AtEnd: "After that time the destroy fails."}
 	for removes, want := range map[*Timed]map[string]string{
-		nil:      {"create": "the change. The default is `45m`. Then the apply fails.", "update": "the change. The default is `45m`. Then the apply fails."},
-		&removal: {"create": "`45m`", "update": "`45m`", "delete": "the removal. The default is `1h`. Then the destroy fails."},
+		nil:      {"create": "the change. The default is `45m`. After that time the apply fails.", "update": "the change. The default is `45m`. After that time the apply fails."},
+		&removal: {"create": "`45m`", "update": "`45m`", "delete": "the removal. The default is `1h`. After that time the destroy fails."},
 	} {
 		made, ok := TimeoutsAttribute(t.Context(), apply, removes).(schema.SingleNestedAttribute)
 		if !ok || len(made.Attributes) != len(want) || strings.Contains(made.MarkdownDescription, "destroy") != (removes != nil) {
