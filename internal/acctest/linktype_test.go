@@ -90,3 +90,50 @@ func TestLinkType_fileOfOthers(t *testing.T) {
 		t.Errorf("after a restart the port is %q", got)
 	}
 }
+
+// A mstconfig that does not answer says nothing of the card: the state keeps what was
+// read last, and nothing is stored in the place that would be next.
+func TestLinkType_silentTool(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi(func(h *labs.Host) { h.OS, h.Kernel = labsim.Debian12, "" })})
+	w.Install(labs.Intel9, "mstflint")
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+	const query, silence = "mstconfig -d 0000:01:00.0 q", "mstconfig did not answer in time"
+	faults := w.Machine(labs.Intel9).Faults
+	silent := func() { faults.Trap(query, 0, labsim.ProgramFault{Exit: true, Status: 124}) }
+	ws, ib, eth := w.Workspace(), w.types(labs.Intel9, "ib", "ib"), w.types(labs.Intel9, "eth", "eth")
+	refused := func(when string, ws *Workspace, cfg Config) {
+		t.Helper()
+		if plan := mustPlan(t, ws, cfg); len(plan.Diags.Errors().Find("LT013", silence)) != 1 || len(plan.Diags.Errors()) != 1 {
+			t.Errorf("%s:\n%s", when, plan.Diags)
+		}
+	}
+	silent()
+	refused("a first plan", ws, ib)
+	faults.Clear()
+	applied(t, ws, ib)
+	silent()
+	emptyPlan(t, ws, ib)
+	if warned := cleanPlan(t, ws, ib).Diags.Warnings().Find("its stored link types could not be read", silence); len(warned) == 0 {
+		t.Error("nothing is said of a tool that does not answer")
+	}
+	if got := ws.Get("infiniband_link_type.it", "stored_in"); got != "mstconfig" {
+		t.Errorf("stored_in is %v", got)
+	}
+	refused("another type", ws, eth)
+	// What the driver shows is known.
+	w.Run(labs.Intel9, "echo eth > /sys/bus/pci/devices/0000:01:00.0/mlx4_port2; echo eth > /sys/bus/pci/devices/0000:01:00.0/mlx4_port1")
+	refused("another type in the driver", ws, ib)
+	faults.Clear()
+	applied(t, ws, ib)
+	// The answer stays away after the change.
+	plan := cleanPlan(t, ws, eth)
+	faults.Trap("set LINK_TYPE", 1, labsim.ProgramFault{Do: silent})
+	diags, err := ws.Apply(t.Context(), plan)
+	if err != nil || len(diags.Errors().Find("Unable to read back the link types", silence)) != 1 {
+		t.Errorf("what was not read back is called done: %v\n%s", err, diags)
+	}
+	faults.Clear()
+	applied(t, ws, eth)
+	emptyPlan(t, ws, eth)
+}

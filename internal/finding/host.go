@@ -70,6 +70,6 @@ var (
 		WayOut: "Keep one of the two entries of the provider's hosts. Write its key into all resources. If resources are in the state under the other key, take them out with " +
 			"terraform state rm, and import them under the key that stays."}
 	CardInUse = &Rule{Code: "HO045", Severity: Refuse, Title: "Another program uses the card", Attribute: "card_id",
-		Meaning: "Two programs that use one card at the same time disturb each other. Even a query can make a burn fail. The provider did not touch the card, not even to read it.",
+		Meaning: "Two programs that use one card at the same time disturb each other. Even a query can make a burn fail. The provider leaves such a card alone and does not even read it.",
 		WayOut:  "Wait until the program has ended, and plan again. If it hangs, find out what it does before you end it. If you end a burn, the card keeps its old firmware, and the burn must be repeated."}
 )

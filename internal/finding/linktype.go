@@ -34,8 +34,8 @@ var (
 	LinkTypePostponed = &Rule{Code: "LT012", Severity: Warn, Title: "Link type is checked at apply", Attribute: "ports",
 		Meaning: "The plan changes the card's firmware first. What the new firmware supports can be read only after it runs."}
 	CardConfigUnreadable = &Rule{Code: "LT013", Severity: Refuse, Title: "Configuration of the card cannot be read", Attribute: "card_id",
-		Meaning: "On ConnectX-4 and later the card's own configuration decides between InfiniBand and Ethernet. Only mstconfig reads and writes it.",
-		WayOut:  "Install mstflint. Run `mstconfig -d <pci address> q` on the host and fix what it reports."}
+		Meaning: "The card's own configuration may hold the link types. On ConnectX-4 and later nothing else does. Only mstconfig reads and writes it. Without its answer nobody knows which place decides, so nothing is stored in another one.",
+		WayOut:  "Plan again: a busy card may answer next time. If mstconfig is not installed, install mstflint. Else run `mstconfig -d <pci address> q` on the host and fix what it reports."}
 	LinkTypeAwaitsRestart = &Rule{Code: "LT014", Severity: Warn, Title: "Link types wait for the next restart", Attribute: "activation",
 		Meaning: "ConnectX-4 and later change the link type only with a full reset. Until then the ports keep their types.",
 		WayOut:  "Restart the host when it suits, or write activation = \"reboot\"."}

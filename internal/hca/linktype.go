@@ -46,7 +46,11 @@ type LinkTypeState struct {
 	ByPlace map[string]map[int]string
 	// Pending says that a port will have another type after the next boot.
 	Pending bool
-	Did     []string
+	// Unanswered is why mstconfig said nothing of the card's configuration; empty if it
+	// did, or is known not to serve the card. StoredIn, the types of the next boot and
+	// Pending are not known then.
+	Unanswered string
+	Did        []string
 }
 
 // AssessLinkTypes gives the verdict on link types. It reads and never writes.
@@ -62,7 +66,7 @@ func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (cards.Assessmen
 	a := o.Observe(l.Card, s, card)
 	in := safety.LinkTypeInput{
 		Card: a.Card, Host: a.Host, Request: l.Request, PlannedPSID: l.PlannedPSID,
-		Current: map[int]string{}, HasTypes: hasTypes(stored),
+		Current: map[int]string{}, Served: stored.Served, HasTypes: hasTypes(stored),
 	}
 	for number, shown := range shownTypes(s, card) {
 		in.Current[number] = shown
@@ -81,25 +85,29 @@ func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (cards.Assessmen
 // that is known to have lost the chip is not run.
 func storedTypes(ctx context.Context, c cards.Card, s *inventory.Snapshot, card *inventory.Card) (inventory.StoredLinkTypes, error) {
 	if grade, why := safety.CheckTool(InCardConfig, s.MSTFlint.Version, card.Chip.Format); grade == safety.ToolRemoved {
-		return fact.Unknown[map[int]ib.LinkType](InCardConfig + " " + s.MSTFlint.Version + ": " + why), nil
+		return inventory.LinkTypesNotServed(InCardConfig + " " + s.MSTFlint.Version + ": " + why), nil
 	}
 	return c.Host.StoredLinkTypes(ctx, c.PCI)
 }
 
 func hasTypes(stored inventory.StoredLinkTypes) fact.Bool {
-	types, known := stored.Get()
+	types, known := stored.Types.Get()
 	if !known {
-		return fact.Unknown[bool](stored.Why())
+		return fact.Unknown[bool](stored.Types.Why())
 	}
 	return fact.Known(len(types) > 0)
 }
 
 // storedIn chooses what will keep the types: the card's own configuration where
 // the tool can write it, else the host's. A card that is about to get other
-// firmware may gain the first; that shows when it runs.
+// firmware may gain the first; that shows when it runs. While the tool is silent no
+// place is chosen: the next answer could choose another one.
 func storedIn(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored inventory.StoredLinkTypes) (place, whyNot string) {
 	if fact.Yes(hasTypes(stored)) {
 		return InCardConfig, ""
+	}
+	if !stored.Served.Known() {
+		return "", "mstconfig did not say what the card's configuration has: " + stored.Served.Why()
 	}
 	if decidesItself(card) {
 		return "", "mstconfig shows no link type, and the driver of " + card.Chip.Name + " has no other way"
@@ -116,7 +124,7 @@ func storedIn(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored 
 // the firmware's suggestion), so that a forgotten one shows.
 func persistent(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored inventory.StoredLinkTypes) map[int]ib.LinkType {
 	types := map[int]ib.LinkType{}
-	maps.Copy(types, stored.Or(nil))
+	maps.Copy(types, stored.Types.Or(nil))
 	if c.Keeper == nil || decidesItself(card) {
 		return types
 	}
@@ -168,7 +176,7 @@ func ReadLinkTypes(ctx context.Context, c cards.Card) (LinkTypeState, error) {
 	if err != nil {
 		return LinkTypeState{}, err
 	}
-	state := LinkTypeState{Ports: map[int]PortLink{}, ByPlace: byPlace(s, c, card, stored)}
+	state := LinkTypeState{Ports: map[int]PortLink{}, ByPlace: byPlace(s, c, card, stored), Unanswered: stored.Served.Why()}
 	state.StoredIn, _ = storedIn(c, s, card, stored)
 	kept := persistent(c, s, card, stored)
 	for number, shown := range shownTypes(s, card) {
@@ -197,7 +205,7 @@ func byPlace(s *inventory.Snapshot, c cards.Card, card *inventory.Card, stored i
 			all[name][port] = t.String()
 		}
 	}
-	add(InCardConfig, stored.Or(nil))
+	add(InCardConfig, stored.Types.Or(nil))
 	if c.Keeper != nil && !decidesItself(card) {
 		name, _ := c.Keeper.StoredIn()
 		add(name, c.Keeper.Kept(s))

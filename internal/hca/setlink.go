@@ -43,7 +43,22 @@ func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, e
 		return state, err
 	}
 	now.Did = state.Did
+	if now.Unanswered != "" {
+		return now, notReadBack(l.Card, now)
+	}
 	return now, nil
+}
+
+// notReadBack is the error of types that were set where nothing shows them afterwards.
+func notReadBack(c cards.Card, now LinkTypeState) error {
+	return &cards.Error{
+		Summary: "Unable to read back the link types of card " + c.ID(),
+		Heading: "Unable to read back the link types of card " + c.ID(),
+		What:    "The link types were set. Afterwards mstconfig did not say what the card's configuration has.",
+		Means:   "What the ports will be after the next restart is not proven.",
+		Check:   "Run the same command again. It reads the card, and sets what is not set.",
+		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Done", strings.Join(now.Did, " ")}, {"Answer of mstconfig", now.Unanswered}},
+	}
 }
 
 // makeLinkTypes stores the types and makes them effective, in the driver where it
@@ -63,7 +78,7 @@ func (o *Ops) makeLinkTypes(ctx context.Context, l LinkTypes, how safety.Activat
 	if err != nil {
 		return err
 	}
-	if !covers(stored.Or(nil), l.Request.Ports) {
+	if !covers(stored.Types.Or(nil), l.Request.Ports) {
 		if err = o.writeConfig(ctx, l.Card, l.Request.Ports); err != nil {
 			return err
 		}

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/cardusers"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/collect"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstconfig"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
 // StoredLinkTypes asks a card for its link types with a command of its own, because
@@ -26,10 +26,13 @@ func (h *Host) StoredLinkTypes(ctx context.Context, pci ib.PCIAddress) (inventor
 	}
 	c, ok := s.Card(pci)
 	if !ok {
-		return fact.Unknown[map[int]ib.LinkType]("there is no card at " + pci.String()), nil
+		return inventory.LinkTypesUnanswered("there is no card at " + pci.String()), nil
+	}
+	if why := notServed(c, s); why != "" {
+		return inventory.LinkTypesNotServed(why), nil
 	}
 	if why := whyNotAsked(c, s); why != "" {
-		return fact.Unknown[map[int]ib.LinkType](why), nil
+		return inventory.LinkTypesUnanswered(why), nil
 	}
 	h.mu.Lock()
 	generation := h.generation
@@ -39,15 +42,15 @@ func (h *Host) StoredLinkTypes(ctx context.Context, pci ib.PCIAddress) (inventor
 		return known, nil
 	}
 	found, err := h.join(ctx, fmt.Sprintf("link types %d %s", generation, pci), func(ctx context.Context) (any, error) {
-		return h.askLinkTypes(ctx, pci, generation)
+		return h.askLinkTypes(ctx, c, generation)
 	})
 	types, _ := found.(inventory.StoredLinkTypes)
 	return types, err
 }
 
 // askLinkTypes asks, and remembers the answer unless the host was changed meanwhile.
-func (h *Host) askLinkTypes(ctx context.Context, pci ib.PCIAddress, generation uint64) (inventory.StoredLinkTypes, error) {
-	r, err := h.Host.Run(ctx, cardusers.Shared(mstconfig.Query(pci), pci))
+func (h *Host) askLinkTypes(ctx context.Context, c *inventory.Card, generation uint64) (inventory.StoredLinkTypes, error) {
+	r, err := h.Host.Run(ctx, cardusers.Shared(mstconfig.Query(c.PCI), c.PCI))
 	answer := collect.Run{Output: string(r.Stdout)}
 	var exit *host.ExitError
 	switch {
@@ -56,44 +59,68 @@ func (h *Host) askLinkTypes(ctx context.Context, pci ib.PCIAddress, generation u
 	case err != nil:
 		return inventory.StoredLinkTypes{}, err
 	}
-	types := storedLinkTypes(answer, exit)
+	types := storedLinkTypes(answer, exit, runningFirmware(c))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.generation == generation {
-		h.stored[pci] = types
+		h.stored[c.PCI] = types
 	}
 	return types, nil
 }
 
-// storedLinkTypes reads the answer, or why there is none.
-func storedLinkTypes(run collect.Run, exit *host.ExitError) inventory.StoredLinkTypes {
-	unknown := fact.Unknown[map[int]ib.LinkType]
+// runningFirmware is the version that a card runs; zero if it is not known. Where the
+// driver does not show it, mstflint does if it is not the one in flash.
+func runningFirmware(c *inventory.Card) ib.FWVersion {
+	if v, err := ib.ParseFWVersion(c.RunningFW); err == nil {
+		return v
+	}
+	flash := c.InFlash()
+	if !flash.RunningFW.IsZero() {
+		return flash.RunningFW
+	}
+	return flash.FW
+}
+
+// storedLinkTypes reads the answer. What says nothing about the card, as a time-out, a
+// lock, a crash or half a table, is no answer.
+func storedLinkTypes(run collect.Run, exit *host.ExitError, running ib.FWVersion) inventory.StoredLinkTypes {
 	if why := inUseNow(exit); why != "" {
-		return unknown(why)
+		return inventory.LinkTypesUnanswered(why)
 	}
 	table, err := mstconfig.ParseQuery(run.Output)
 	var said *mstconfig.ToolError
 	switch {
+	case errors.As(err, &said) && !contended(run, exit) && said.Unsupported(running):
+		return inventory.LinkTypesNotServed(said.Text)
 	case errors.As(err, &said):
-		return unknown(said.Text)
+		return inventory.LinkTypesUnanswered(said.Text)
 	case run.Status != 0:
 		// A query that failed in part still prints its table; what is missing
 		// cannot be told from what the firmware does not have.
 		_, text := explain("mstconfig", collect.Run{Status: run.Status})
-		return unknown(text)
+		return inventory.LinkTypesUnanswered(text)
 	}
 	var types map[int]mstconfig.LinkType
 	if err == nil {
 		types, err = table.LinkTypes()
 	}
 	if err != nil {
-		return unknown("the output of mstconfig q was not understood: " + err.Error())
+		return inventory.LinkTypesUnanswered("the output of mstconfig q was not understood: " + err.Error())
 	}
 	stored := make(map[int]ib.LinkType, len(types))
 	for port, t := range types {
 		stored[port] = t.LinkType()
 	}
-	return fact.Known(stored)
+	return inventory.LinkTypesInCard(stored)
+}
+
+// contended reports whether another tool was at the card, or a signal ended this one:
+// it prints any text then.
+func contended(run collect.Run, exit *host.ExitError) bool {
+	if exit == nil {
+		return false
+	}
+	return run.Status > 3 || mstflint.Diagnose(run.Status, "", exit.Stderr).Kind.Contended()
 }
 
 // inUseNow gives what a guarded command says of others at the card; empty if
@@ -115,17 +142,27 @@ func inUseNow(exit *host.ExitError) string {
 	return ""
 }
 
-// whyNotAsked says why mstconfig is not asked; empty if it is.
-func whyNotAsked(c *inventory.Card, s *inventory.Snapshot) string {
-	switch _, text := inUse(c, s, c.Flash != nil); {
+// notServed says why mstconfig is known not to serve a card; empty if it may.
+func notServed(c *inventory.Card, s *inventory.Snapshot) string {
+	switch {
 	case c.VendorID != ib.MellanoxVendor || c.Virtual:
 		return "the card has no configuration that mstconfig reads"
 	case !s.Commands["mstconfig"]:
 		return "mstconfig is not installed"
-	case text != "":
-		return text
-	case c.Flash == nil && c.FlashFailure != notUnderstood:
-		return "mstconfig was not asked, because mstflint did not get an answer: " + c.FlashError
+	case c.Flash == nil && c.FlashFailure == "":
+		return c.FlashError // it has no flash that a tool would be asked for
 	}
 	return ""
+}
+
+// whyNotAsked says why mstconfig is not asked; empty if it is.
+func whyNotAsked(c *inventory.Card, s *inventory.Snapshot) string {
+	if _, text := inUse(c, s, c.Flash != nil); text != "" {
+		return text
+	}
+	switch c.FlashFailure {
+	case "", notUnderstood, string(mstflint.FailureToolMissing):
+		return ""
+	}
+	return "mstconfig was not asked, because mstflint did not get an answer: " + c.FlashError
 }

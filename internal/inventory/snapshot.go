@@ -179,10 +179,32 @@ type Flash struct {
 // HasROM reports whether the flash has a boot ROM.
 func (f Flash) HasROM() bool { return len(f.ROM) > 0 }
 
-// StoredLinkTypes are the link types by port that a card's own configuration has for
-// its next start; none if its firmware has no such setting. They are no part of the
-// snapshot: only link types ask for them, by a command of their own.
-type StoredLinkTypes = fact.Of[map[int]ib.LinkType]
+// StoredLinkTypes is what mstconfig says of the link types in a card's own configuration.
+// It is no part of the snapshot: only link types ask for it, by a command of their own.
+type StoredLinkTypes struct {
+	// Served is whether mstconfig serves the card: no if it is not installed or says so
+	// itself, unknown if it did not answer. A tool that is silent today may answer
+	// tomorrow, and what it says then wins over other places.
+	Served fact.Bool
+	// Types are by port, for the card's next start; none if its firmware has no such
+	// setting. They are known if the card is served.
+	Types fact.Of[map[int]ib.LinkType]
+}
+
+// LinkTypesInCard is the answer of mstconfig.
+func LinkTypesInCard(types map[int]ib.LinkType) StoredLinkTypes {
+	return StoredLinkTypes{Served: fact.Known(true), Types: fact.Known(types)}
+}
+
+// LinkTypesNotServed is a card that mstconfig does not serve.
+func LinkTypesNotServed(why string) StoredLinkTypes {
+	return StoredLinkTypes{Served: fact.Known(false), Types: fact.Unknown[map[int]ib.LinkType](why)}
+}
+
+// LinkTypesUnanswered is a card of which mstconfig gave no answer.
+func LinkTypesUnanswered(why string) StoredLinkTypes {
+	return StoredLinkTypes{Served: fact.Unknown[bool](why), Types: fact.Unknown[map[int]ib.LinkType](why)}
+}
 
 // Netdev is one network interface.
 type Netdev struct {

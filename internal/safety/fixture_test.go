@@ -140,7 +140,7 @@ func goodLink() LinkTypeInput {
 	return LinkTypeInput{
 		Card: goodCard(), Host: goodHost(),
 		Request: LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}},
-		Current: map[int]string{1: "eth", 2: "eth"}, HasTypes: fact.Known(true), StoredIn: "mstconfig",
+		Current: map[int]string{1: "eth", 2: "eth"}, Served: fact.Known(true), HasTypes: fact.Known(true), StoredIn: "mstconfig",
 		Late: fact.Known(false), Overrides: fact.Known[[]string](nil),
 	}
 }

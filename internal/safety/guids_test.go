@@ -121,7 +121,7 @@ var linkCases = []struct {
 }{
 	{"LT001", finding.Refuse, "EN by configuration", func(in *LinkTypeInput) { in.HasTypes = fact.Known(false) }},
 	{"LT001", finding.Refuse, "EN by PSID", func(in *LinkTypeInput) {
-		in.HasTypes, in.Card.RunningPSID, in.StoredIn = fact.Unknown[bool]("no tool"), psidEN, "modprobe.d"
+		in.Served, in.HasTypes, in.Card.RunningPSID, in.StoredIn = fact.Known(false), fact.Unknown[bool]("no tool"), psidEN, "modprobe.d"
 	}},
 	{"LT001", finding.Refuse, "planned PSID is EN", func(in *LinkTypeInput) { in.PlannedPSID = psidEN }},
 	{"LT002", finding.Refuse, "eth,ib", func(in *LinkTypeInput) { in.Request.Ports[1] = ib.LinkTypeETH }},
@@ -143,6 +143,23 @@ var linkCases = []struct {
 		in.Card.RunningPSID, in.PlannedPSID = psidEN, psidVPI
 	}},
 	{"LT013", finding.Refuse, "mlx5 unread", func(in *LinkTypeInput) { mlx5(in, nil); in.HasTypes = fact.Unknown[bool]("no tool") }},
+	{"LT013", finding.Refuse, "no answer", func(in *LinkTypeInput) { silent(in) }},
+	{"LT013", finding.Refuse, "no answer, and all is as asked", func(in *LinkTypeInput) {
+		silent(in)
+		in.Current, in.Persisted = map[int]string{1: "ib", 2: "ib"}, in.Request.Ports
+	}},
+	{"LT008", finding.Refuse, "no answer and no driver", func(in *LinkTypeInput) {
+		silent(in)
+		in.Current = nil
+	}},
+	{"LT012", finding.Warn, "no answer, firmware planned", func(in *LinkTypeInput) {
+		silent(in)
+		in.Card.RunningPSID, in.PlannedPSID = psidEN, psidVPI
+	}},
+	{"HO045", finding.Refuse, "no answer beside a burn by hand", func(in *LinkTypeInput) {
+		silent(in)
+		in.Card.InUse = []string{"mstflint"}
+	}},
 	{"LT014", finding.Warn, "mlx5 waits", func(in *LinkTypeInput) { mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH}) }},
 	{"HO007", finding.Refuse, "mlx5 may not restart", func(in *LinkTypeInput) {
 		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
@@ -179,6 +196,12 @@ var linkCases = []struct {
 		in.Host.Routes.Default = []inventory.DefaultRoute{{Dev: "enp1s0"}}
 	}},
 	{"HO008", finding.Refuse, "observe", func(in *LinkTypeInput) { in.Host.Observe = true }},
+}
+
+// silent has mstconfig give no answer.
+func silent(in *LinkTypeInput) {
+	in.Served, in.HasTypes = fact.Unknown[bool]("mstconfig did not answer in time"), fact.Unknown[bool]("mstconfig did not answer in time")
+	in.StoredIn, in.WhyNotStored = "", "mstconfig did not answer in time"
 }
 
 // mlx5 makes the card a ConnectX-4 with one port that is Ethernet, and is wanted

@@ -26,7 +26,10 @@ func LinkTypes(in LinkTypeInput) Verdict {
 		return seal(v, in.Card, false)
 	}
 	v.Findings = linkPorts(in)
-	if in.PlannedPSID != "" && in.PlannedPSID != in.Card.RunningPSID {
+	if !in.Served.Known() && !postponed(in) {
+		return unanswered(in, v)
+	}
+	if postponed(in) {
 		v.Findings = append(v.Findings, plannedFirmware(in)...)
 	} else {
 		v.Findings = append(v.Findings, linkNow(in)...)
@@ -47,6 +50,31 @@ func LinkTypes(in LinkTypeInput) Verdict {
 		v.Findings = append(v.Findings, finding.InterfacesGoDown.Find("Card %s", in.Card.PCI))
 	}
 	return seal(v, in.Card, false)
+}
+
+// postponed reports whether the plan changes the firmware first: what the card says now
+// decides nothing then.
+func postponed(in LinkTypeInput) bool {
+	return in.PlannedPSID != "" && in.PlannedPSID != in.Card.RunningPSID
+}
+
+// unanswered refuses where the card's own configuration may have link types, and a tool
+// that serves the card did not say so: what would be stored elsewhere might not be what
+// decides. Others at the card are the reason if there are any.
+func unanswered(in LinkTypeInput, v Verdict) Verdict {
+	if len(in.Current) == 0 {
+		v.Findings = append(v.Findings, linkNow(in)...) // a card without its driver is no card to ask
+	}
+	if users := inUse(in.Card, in.Host); len(users) > 0 {
+		v.Findings = append(v.Findings, users...)
+	} else {
+		v.Findings = append(v.Findings, configUnread(in, in.Served.Why()))
+	}
+	return seal(v, in.Card, false)
+}
+
+func configUnread(in LinkTypeInput, why string) finding.Finding {
+	return finding.CardConfigUnreadable.Find("mstconfig of %s: %s", in.Host.Host, why)
 }
 
 // driverOf names a card and the driver that it takes; both empty if it is not known.
@@ -162,8 +190,8 @@ func lasting(in LinkTypeInput) []finding.Finding {
 	if !in.Overrides.Known() {
 		found = append(found, unread(finding.LinkTypeOverridden, "Which other settings of the driver "+in.Host.Host+" has", in.Overrides.Why()))
 	}
-	if in.StoredIn == "mstconfig" {
-		return found
+	if in.StoredIn == "mstconfig" || !in.Served.Known() {
+		return found // without an answer only a postponed request comes here, and the apply asks again
 	}
 	for _, t := range in.Request.Ports {
 		if t == ib.LinkTypeAuto {
@@ -249,7 +277,7 @@ func linkChanges(in LinkTypeInput) bool {
 
 // linkDone reports whether the ports are as asked now and stay so.
 func linkDone(in LinkTypeInput) bool {
-	if linkChanges(in) || in.PlannedPSID != "" && in.PlannedPSID != in.Card.RunningPSID {
+	if linkChanges(in) || postponed(in) {
 		return false
 	}
 	for n, want := range in.Request.Ports {

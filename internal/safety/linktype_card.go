@@ -52,10 +52,10 @@ func cardPorts(in LinkTypeInput) []finding.Finding {
 		}
 	}
 	switch {
-	case in.PlannedPSID != "" && in.PlannedPSID != in.Card.RunningPSID:
+	case postponed(in):
 		return append(found, finding.LinkTypePostponed.Find("Running PSID %s, planned %s", orText(in.Card.RunningPSID, "unknown"), in.PlannedPSID))
 	case !in.HasTypes.Known():
-		return append(found, finding.CardConfigUnreadable.Find("mstconfig of %s: %s", in.Host.Host, in.HasTypes.Why()))
+		return append(found, configUnread(in, in.HasTypes.Why()))
 	case fact.No(in.HasTypes) && wantsIB(in):
 		return append(found, finding.FirmwareEthernetOnly.Find("mstconfig shows no LINK_TYPE for %s (%s, PSID %s)", in.Card.PCI, in.Card.Chip.Name, orText(in.Card.InFlash().PSID, "unknown")))
 	case fact.No(in.HasTypes):
@@ -73,7 +73,7 @@ func cardPorts(in LinkTypeInput) []finding.Finding {
 // restart is done unless this resource is to restart the host itself. Firmware
 // without link types is Ethernet, and as asked if that is.
 func storedDone(in LinkTypeInput) bool {
-	if in.PlannedPSID != "" && in.PlannedPSID != in.Card.RunningPSID {
+	if postponed(in) {
 		return false
 	}
 	if !fact.Yes(in.HasTypes) {

@@ -85,6 +85,9 @@ type LinkTypeInput struct {
 	// Current is what each port is now: "ib", "eth", "auto (ib)", "auto (eth)";
 	// no entry if the kernel shows no such port.
 	Current map[int]string
+	// Served is whether mstconfig serves the card, which makes the card's own
+	// configuration the place of its types.
+	Served fact.Bool
 	// HasTypes is whether the card's own configuration has link types.
 	HasTypes fact.Bool
 	// Persisted is what the ports will be after the next boot; no entry where

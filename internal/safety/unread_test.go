@@ -127,6 +127,7 @@ var unreadFacts = map[string]forgotten{
 	"LinkTypeInput.Overrides": {rule: finding.LinkTypeOverridden, except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
 	"LinkTypeInput.Current":   {rule: finding.PortTypesNotShown, except: except("types are read for link types only; in the card, what is stored decides", "firmware", "restart", "guids", "backup", "link types in the card"), without: func(f *facts) { f.link.Current = nil }, says: "No mlx4_port1"},
 	"LinkTypeInput.HasTypes":  {rule: finding.CardConfigUnreadable, except: except("mlx4 shows its types itself", "firmware", "restart", "guids", "backup", "link types")},
+	"LinkTypeInput.Served":    {rule: finding.CardConfigUnreadable, except: joined(except("what it would say is LinkTypeInput.HasTypes", "link types in the card"), except("types are read for link types only", "firmware", "restart", "guids", "backup"))},
 	"CardFacts.HWID":          {rule: finding.HardwareIDUnknown, except: except("no image is matched to the chip", append(links, "restart", "guids", "backup")...), without: func(f *facts) { f.card.HWID = fact.Unknown[ib.HWID](notRead) }},
 	"Card.Flash": {rule: finding.FlashUnreadable, except: except("the kernel's own view of the ports decides", links...),
 		without: func(f *facts) { f.card.Flash, f.card.FlashError = nil, notRead }},

@@ -2,6 +2,7 @@ package linktype
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -78,6 +79,29 @@ func (m *model) observe(ref attribute.CardRef, s hca.LinkTypeState) {
 	}
 	m.ByPlace = placesMap(s.ByPlace)
 	m.Effective, m.NextBoot, m.Ports = attribute.StringMap(effective), attribute.StringMap(next), attribute.StringMap(ports)
+}
+
+// observeDriver fills what the driver shows, where mstconfig did not say what is stored.
+// All else stays as it was read last; after an import nothing was, and nothing is filled.
+func (m *model) observeDriver(s hca.LinkTypeState) {
+	if m.Ports.IsNull() {
+		return
+	}
+	before, effective, ports := m.Effective.Elements(), map[string]string{}, maps.Clone(m.Ports.Elements())
+	for number, p := range s.Ports {
+		key := strconv.Itoa(number)
+		effective[key] = p.Shown
+		_, named := ports[key]
+		if was, ok := before[key].(types.String); named && !p.InCard && (!ok || was.ValueString() != p.Shown) {
+			ports[key] = types.StringValue(p.Configured.String())
+		}
+	}
+	places := maps.Clone(m.ByPlace.Elements())
+	if driver, ok := placesMap(s.ByPlace).Elements()["driver"]; ok && places != nil {
+		places["driver"] = driver
+		m.ByPlace = types.MapValueMust(placeType, places)
+	}
+	m.Effective, m.Ports = attribute.StringMap(effective), types.MapValueMust(types.StringType, ports)
 }
 
 // placeType is a map of link types by port.

@@ -33,7 +33,16 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	config.CardIdentity = session.Prior(state.CardID, plan.CardID, state.CardIdentity)
 	a := r.claimed(ctx, config, req, &resp.Diagnostics)
-	if a == nil || session.LeftAlone(a.at, req, resp) || !r.assess(ctx, a, &resp.Diagnostics) {
+	if a == nil || session.LeftAlone(a.at, req, resp) {
+		return
+	}
+	held := exists && state.holds(config)
+	if held && a.keeps() {
+		warnUnanswered(&resp.Diagnostics, a.at.Ref, a.now)
+		planned.Steady{Held: true}.Plan(ctx, req, resp, &plan)
+		return
+	}
+	if !r.assess(ctx, a, &resp.Diagnostics) {
 		return
 	}
 	changes := a.Verdict.Action != safety.ActionNone
@@ -42,7 +51,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	plan.CardIdentity = a.at.Identity
 	plan.plan(a.at.Ref)
-	planned.Steady{Held: exists && state.holds(config), ToDo: changes || len(a.Jobs) > 0, Live: live}.Plan(ctx, req, resp, &plan)
+	planned.Steady{Held: held, ToDo: changes || len(a.Jobs) > 0, Live: live}.Plan(ctx, req, resp, &plan)
 }
 
 // live are the attributes that the host decides.
@@ -74,6 +83,24 @@ type assessment struct {
 	at  *session.CardAt
 	now hca.LinkTypeState
 	ask hca.LinkTypes
+}
+
+// keeps reports whether nothing but the silence of mstconfig stands between the card and
+// what the state holds of it: then nothing is to be written, as far as is known.
+func (a *assessment) keeps() bool {
+	for number, want := range a.ask.Request.Ports {
+		if p := a.now.Ports[number]; !p.InCard && p.Configured != want {
+			return false
+		}
+	}
+	return a.now.Unanswered != ""
+}
+
+// warnUnanswered says why the state keeps what it has of a card's configuration.
+func warnUnanswered(diags *diag.Diagnostics, ref attribute.CardRef, now hca.LinkTypeState) {
+	diags.AddWarning("Card "+ref.String()+": its stored link types could not be read",
+		"mstconfig did not say what the card's configuration has. The state keeps what was read of it last: stored_in, next_boot and reboot_required. "+
+			"What the ports are now was read from the driver.\n\nPlan again: a busy card may answer next time.\n\nReason: "+now.Unanswered)
 }
 
 // ask gathers what is asked of the card; nil if that is not known yet or wrong,

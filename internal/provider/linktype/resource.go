@@ -102,8 +102,13 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		diagnostic.AddError(&resp.Diagnostics, "read link types of card "+seen.Ref.String(), err)
 		return
 	}
-	state.observe(seen.Ref, now)
-	state.normalise()
+	if now.Unanswered != "" {
+		warnUnanswered(&resp.Diagnostics, seen.Ref, now)
+		state.observeDriver(now)
+	} else {
+		state.observe(seen.Ref, now)
+		state.normalise()
+	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 

@@ -70,10 +70,18 @@ type ToolError struct{ Text string }
 
 func (e *ToolError) Error() string { return "mstconfig: " + e.Text }
 
-// Unsupported reports whether the tool cannot handle the card at all, as
-// versions from 4.26 on cannot handle ConnectX-3.
-func (e *ToolError) Unsupported() bool {
-	return strings.Contains(e.Text, "Unsupported device") || strings.Contains(e.Text, "Unsupported FW")
+// firstServed is the first firmware of ConnectX-3 that the tool serves.
+var firstServed = ib.FWVersion{Major: 2, Minor: 31, Sub: 5000}
+
+// Unsupported reports whether the tool says that it cannot serve the card at all, as
+// versions from 4.26 on cannot serve ConnectX-3. That the firmware is too old it says
+// also of a card whose command interface is busy (4.21), so that the running version
+// decides; an unknown one is no proof.
+func (e *ToolError) Unsupported(running ib.FWVersion) bool {
+	if strings.Contains(e.Text, "Unsupported FW") {
+		return !running.IsZero() && running.Compare(firstServed) < 0
+	}
+	return strings.Contains(e.Text, "Unsupported device") || strings.Contains(e.Text, "Livefish mode is not supported")
 }
 
 // NoSuchParameter reports whether the firmware lacks the parameter.
