@@ -91,9 +91,10 @@ fabric: fact ib shellcmd host tool inventory
 connectivity: host tool inventory hosts
 fabric/picture: fabric
 hca/backup: ib fwimage inventory -context -os/exec
-hca/journal: fact ib safety inventory tool/mstflint -context -os -os/exec
+hca/journal: fact ib safety inventory -context -os -os/exec
 hca/cards: fact finding ib safety shellcmd host hosts tool inventory platform hca/journal hca/backup poll
 hca/activation: safety finding shellcmd inventory platform hca/cards
+hca/job: fact ib finding safety shellcmd host tool inventory hca/cards hca/journal -os -os/exec
 hca: fact ib fwimage finding safety shellcmd host tool inventory platform
 opensm: fact ib finding safety shellcmd host tool inventory hosts platform fabric poll
 ipoib: fact ib finding safety shellcmd host tool inventory hosts platform poll

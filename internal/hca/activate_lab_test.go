@@ -9,23 +9,10 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
-
-// named is a host that has nothing but a name.
-type named struct {
-	cards.Host
-	name string
-}
-
-func (n named) Name() string { return n.name }
-
-func namedCard() cards.Card {
-	return cards.Card{Host: named{name: "intel9"}, PCI: ib.MustParsePCIAddress("0000:01:00.0")}
-}
 
 // TestApplyFirmware_card_that_is_not_there_after_the_restart has the slot empty, or
 // another card in it that runs just what was burned.

@@ -2,6 +2,8 @@ package hca
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -176,4 +178,20 @@ func removeDir(dir string) shellcmd.Command {
 
 func hashFiles(paths ...string) shellcmd.Command {
 	return shellcmd.New("sha256sum", append([]string{"--"}, paths...)...).AsRoot()
+}
+
+func makeBackupDir(dir string) shellcmd.Command {
+	return shellcmd.Script("make-backup-directory", `umask 077; mkdir -p "${1%/*}" && mkdir "$1"`, dir).AsRoot().Changes()
+}
+
+// keepBackup gives a copy its lasting name; equal content has an equal name.
+func keepBackup(from, to string) shellcmd.Command {
+	return shellcmd.Script("keep-backup", `chmod 600 "$1" && sync "$1" && mv -f "$1" "$2" && sync "${2%/*}"`, from, to).AsRoot().Changes()
+}
+
+// newSuffix makes names unique among operators.
+func newSuffix() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails (Go 1.24 and later)
+	return hex.EncodeToString(b[:])
 }

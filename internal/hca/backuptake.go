@@ -41,8 +41,8 @@ func (o *Ops) TakeBackup(ctx context.Context, c cards.Card) (backup.Backup, erro
 	if err != nil {
 		return backup.Backup{}, err
 	}
-	if a.Verdict.Blocked() {
-		return backup.Backup{}, &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
+	if err = a.Permitted(what); err != nil {
+		return backup.Backup{}, err
 	}
 	s, _, err := c.Read(ctx)
 	if err != nil {

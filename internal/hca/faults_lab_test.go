@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -108,11 +109,11 @@ func TestApplyFirmware_two_operators(t *testing.T) {
 		done <- applyErr
 	}()
 	<-burning
-	out, err := second.run(ctx, card2, withArgv(second.newJob(journal.GUIDs, card2, s, device), "mstflint", "-d", b.pci.String(), "q"))
-	if err != nil {
+	ask := job.New(second.Session, card2, journal.Entry{Kind: journal.GUIDs, Argv: []string{"mstflint", "-d", b.pci.String(), "q"}})
+	if _, err = ask.Start(ctx, s, device); err != nil {
 		t.Fatal(explain(err))
 	}
-	_, err = second.conclude(ctx, card2, out, expectation{kind: journal.GUIDs})
+	_, err = ask.Finish(ctx)
 	if err == nil || !strings.Contains(explain(err), "started by alice") || !strings.Contains(explain(err), "since 20") {
 		t.Errorf("the second operator was told: %v", err)
 	}
@@ -123,8 +124,6 @@ func TestApplyFirmware_two_operators(t *testing.T) {
 		t.Errorf("flash %+v", flash)
 	}
 }
-
-func withArgv(j journal.Request, argv ...string) journal.Request { j.Argv = argv; return j }
 
 func TestApplyFirmware_no_backup_no_burn(t *testing.T) {
 	ctx := context.Background()

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -86,13 +88,15 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 	f.Compare = true
 	var state FirmwareState
 	assess := func(ctx context.Context) (cards.Assessment, error) { return o.AssessFirmware(ctx, f) }
-	a, err := o.begin(ctx, f.Card, f.what(), &state.Did, assess)
+	a, err := job.Begin(ctx, o.Session, f.Card, f.what(), &state.Did, assess)
 	if err != nil {
 		return state, err
 	}
 	gave, err := o.giveBack(ctx, f, &state.Did)
 	if err == nil && gave {
-		a, err = permitted(ctx, f.what(), assess)
+		if a, err = assess(ctx); err == nil {
+			err = a.Permitted(f.what())
+		}
 	}
 	if err != nil {
 		return state, err
@@ -117,6 +121,39 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 	return now, nil
 }
 
+// giveBack writes what a burn of an earlier run took from the card, as the plan has
+// announced, with all that a change of GUIDs needs. It reports whether it did.
+func (o *Ops) giveBack(ctx context.Context, f Firmware, did *[]string) (bool, error) {
+	s, card, err := f.Card.Read(ctx)
+	if err != nil {
+		return false, err
+	}
+	l := journal.LossOf(s, card)
+	if l == nil {
+		return false, nil
+	}
+	// They are the card's own: the fabric had them with this card until the burn, and
+	// is not asked whether it has them.
+	lab := f.Lab
+	lab.Fabric = fact.Known[[]safety.FabricNode](nil)
+	g := GUIDs{Card: f.Card, Lab: lab, Request: safety.GUIDRequest{
+		Want: l.Before, HasGUIDs: l.GUIDs, HasMACs: l.MACs, ManagementPath: f.Request.ManagementPath, Activation: safety.ActivationNone,
+	}}
+	a, err := o.AssessGUIDs(ctx, g)
+	if err == nil {
+		err = a.Permitted("write back the identity of card " + f.Card.ID())
+	}
+	if err != nil {
+		return false, err
+	}
+	var work Work
+	if err = o.write(ctx, g, a, &work); err != nil {
+		return false, err
+	}
+	*did = append(append(*did, work.Did...), "Wrote back what job "+l.Job+" had taken from card "+f.Card.ID()+": "+a.Verdict.GUIDs.Text()+".")
+	return true, job.Settle(ctx, f.Card, l.Job, "its loss was written back by job "+work.JobID)
+}
+
 func (f Firmware) card() cards.Card      { return f.Card }
 func (f Firmware) what() string          { return "burn firmware on card " + f.Card.ID() }
 func (f Firmware) action() safety.Action { return safety.ActionBurn }
@@ -127,26 +164,20 @@ func (f Firmware) verdict(a cards.Assessment, backup *safety.BackupFacts) safety
 	})
 }
 
-func (f Firmware) request(j *journal.Request, v safety.Verdict, backup string) error {
+func (f Firmware) entry(v safety.Verdict, before safety.CardFacts) (journal.Entry, error) {
 	path := ImagePath(f.Image.SHA256)
 	cmd, err := mstflint.Burn(f.Card.PCI, path, mstflint.BurnOptions{AllowPSIDChange: v.From.PSID != v.To.PSID, Answers: len(v.Answers)})
 	if err != nil {
-		return fmt.Errorf("build the burn of %s: %w", f.Card.ID(), err)
+		return journal.Entry{}, fmt.Errorf("build the burn of %s: %w", f.Card.ID(), err)
 	}
-	j.SetImage(path, f.Image.SHA256, v.To, f.Image.Checksum)
-	j.SetCommand(cmd.Argv(), v.Answers)
-	j.SetBackup(backup)
-	if f.Restore != nil {
-		j.SetRestore()
+	e := journal.Entry{
+		Kind: journal.Burn, After: v.To, Image: journal.Image{Path: path, SHA256: f.Image.SHA256, Checksum: f.Image.Checksum},
+		Restore: f.Restore != nil, Argv: cmd.Argv(), Answers: v.Answers,
 	}
-	return nil
-}
-
-func (f Firmware) expect(v safety.Verdict, before safety.CardFacts) expectation {
-	return expectation{
-		kind: journal.Burn, flash: v.To, before: v.From, guids: before.InFlash().GUIDs, blank: before.InFlash().BlankGUIDs,
-		checksum: f.Image.Checksum, ownROM: f.Image.HasROM || !before.InFlash().HasROM(),
+	if f.Image.HasROM || !before.InFlash().HasROM() { // else the flash keeps its own ROM
+		e.Checksum = f.Image.Checksum
 	}
+	return e, nil
 }
 
 // prepare makes sure that the image is on the host with its content; the

@@ -7,11 +7,11 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
 // GUIDs asks for GUIDs and MACs on a card.
@@ -105,7 +105,7 @@ func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (cards.Assessment, error
 // converges like ApplyFirmware, with the same errors.
 func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 	var state GUIDState
-	a, err := o.begin(ctx, g.Card, g.what(), &state.Did, func(ctx context.Context) (cards.Assessment, error) { return o.AssessGUIDs(ctx, g) })
+	a, err := job.Begin(ctx, o.Session, g.Card, g.what(), &state.Did, func(ctx context.Context) (cards.Assessment, error) { return o.AssessGUIDs(ctx, g) })
 	if err != nil {
 		return state, err
 	}
@@ -147,26 +147,10 @@ func (g GUIDs) verdict(a cards.Assessment, backup *safety.BackupFacts) safety.Ve
 // prepare has nothing to look for: the values are in the request.
 func (g GUIDs) prepare(context.Context, *Ops) error { return nil }
 
-func (g GUIDs) request(j *journal.Request, v safety.Verdict, _ string) error {
-	return requestGUIDs(j, g.Card, v.GUIDs, v.Answers)
-}
-
-func (g GUIDs) expect(v safety.Verdict, before safety.CardFacts) expectation {
-	return expectation{
-		kind: journal.GUIDs, flash: v.To, before: v.From, guids: v.GUIDs, oldGUIDs: before.InFlash().GUIDs, checksum: before.Checksum, ownROM: true,
-	}
-}
-
-// requestGUIDs has a job set GUIDs and MACs. On FS2 the tool burns the image in flash
-// again for that.
-func requestGUIDs(j *journal.Request, c cards.Card, set ib.GUIDSet, answers []safety.Question) error {
-	cmd, err := mstflint.SetGUIDs(c.PCI, set, len(answers))
-	if err != nil {
-		return fmt.Errorf("build the command that sets the GUIDs of %s: %w", c.ID(), err)
-	}
-	j.SetGUIDs(set)
-	j.SetCommand(cmd.Argv(), answers)
-	return nil
+func (g GUIDs) entry(v safety.Verdict, before safety.CardFacts) (journal.Entry, error) {
+	e, err := job.SetGUIDs(g.Card.PCI, v.GUIDs, v.Answers)
+	e.Checksum = before.Checksum
+	return e, err
 }
 
 // ReadGUIDs gives the identity of a card from a snapshot.

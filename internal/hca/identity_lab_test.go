@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -109,14 +111,10 @@ func TestConclude_restores_a_lost_identity(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := s.JobsOf(c.PCI)[0]
-	out, err := o.look(ctx, c.Host, last.ID, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := expectationOf(last)
+	want := journal.Read(last)
 	node := ib.GUID(0xe41d2d0300e44f00)
-	want.guids = ib.GUIDSet{Node: node, Port1: node + 1, Port2: node + 2, SystemImage: node + 3, MAC1: 0xe41d2de44f00, MAC2: 0xe41d2de44f01}
-	did, err := o.conclude(ctx, c, out, want)
+	want.GUIDsAfter = ib.GUIDSet{Node: node, Port1: node + 1, Port2: node + 2, SystemImage: node + 3, MAC1: 0xe41d2de44f00, MAC2: 0xe41d2de44f01}
+	did, err := job.New(o.Session, c, want).Finish(ctx)
 	if err != nil {
 		t.Fatal(explain(err))
 	}

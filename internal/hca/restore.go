@@ -8,6 +8,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -73,7 +74,7 @@ func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, er
 		f     Firmware
 		b     backup.Backup
 	)
-	a, err := o.begin(ctx, r.Card, "restore firmware of card "+r.Card.ID(), &state.Did, func(ctx context.Context) (a cards.Assessment, err error) {
+	a, err := job.Begin(ctx, o.Session, r.Card, "restore firmware of card "+r.Card.ID(), &state.Did, func(ctx context.Context) (a cards.Assessment, err error) {
 		if f, b, err = o.restoring(ctx, r); err == nil {
 			a, err = o.AssessFirmware(ctx, f)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -25,7 +26,7 @@ func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, e
 	l.PlannedPSID = "" // at apply, what runs is what counts
 	var state LinkTypeState
 	what := "set link types of card " + l.Card.ID()
-	a, err := o.begin(ctx, l.Card, what, &state.Did, func(ctx context.Context) (cards.Assessment, error) { return o.AssessLinkTypes(ctx, l) })
+	a, err := job.Begin(ctx, o.Session, l.Card, what, &state.Did, func(ctx context.Context) (cards.Assessment, error) { return o.AssessLinkTypes(ctx, l) })
 	if err != nil {
 		return state, err
 	}

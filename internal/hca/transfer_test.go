@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 )
 
@@ -37,18 +36,3 @@ func TestTransferCheck_says_what_the_transport_knows(t *testing.T) {
 type labelled struct{ cards.Host }
 
 func (labelled) Name() string { return "intel9" }
-
-// A connection that is lost after the tool has ended says nothing against the card.
-func TestUnread_does_not_call_the_burn_a_failure(t *testing.T) {
-	c := cards.Card{Host: labelled{}}
-	lost := New(cards.Config{}).unread(c, journal.Outcome{ID: "7"}, fmt.Errorf("read: %w", &host.UnreachableError{Op: host.OpRun, Err: errors.New("EOF")}))
-	other := New(cards.Config{}).unread(c, journal.Outcome{ID: "7"}, errors.New("mstflint: -E- Cannot open"))
-	var e *cards.Error
-	if !errors.As(lost, &e) || !strings.HasPrefix(e.Title(), "Unable to say yet how the write to card intel9/") ||
-		!strings.Contains(e.Means, "Do not switch the host off") || !strings.Contains(e.Check, "Run the same command again") || strings.Contains(e.Means, "old firmware") {
-		t.Errorf("a lost connection: %+v", e)
-	}
-	if !errors.As(other, &e) || e.Title() != "" {
-		t.Errorf("a tool that fails: %+v", e)
-	}
-}

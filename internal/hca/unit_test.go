@@ -3,14 +3,11 @@ package hca
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
-
-func shortSleep() { time.Sleep(10 * time.Millisecond) }
 
 func ptr[T any](v T) *T { return &v }
 

@@ -2,12 +2,11 @@ package hca
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -22,10 +21,8 @@ type change interface {
 	verdict(a cards.Assessment, backup *safety.BackupFacts) safety.Verdict
 	// prepare looks on the host for what the job is going to need.
 	prepare(ctx context.Context, o *Ops) error
-	// request adds to a job what it has to do for the verdict.
-	request(j *journal.Request, v safety.Verdict, backup string) error
-	// expect gives what the card must hold after the job.
-	expect(v safety.Verdict, before safety.CardFacts) expectation
+	// entry is what a job has to do for the verdict, on the card as it is before.
+	entry(v safety.Verdict, before safety.CardFacts) (journal.Entry, error)
 }
 
 // Work is what a run has done so far.
@@ -38,29 +35,6 @@ type Work struct {
 	JobID string
 	// Did are sentences on what was done in this run, in order.
 	Did []string
-}
-
-// begin closes what earlier runs began on the card, and gives the verdict then. One
-// that blocks is an error.
-func (o *Ops) begin(ctx context.Context, c cards.Card, what string, did *[]string, assess func(context.Context) (cards.Assessment, error)) (cards.Assessment, error) {
-	if err := o.mayAdopt(ctx, c, what); err != nil {
-		return cards.Assessment{}, err
-	}
-	adopted, err := o.Adopt(ctx, c)
-	*did = append(*did, adopted...)
-	if err != nil {
-		return cards.Assessment{}, err
-	}
-	return permitted(ctx, what, assess)
-}
-
-// permitted refuses what the verdict blocks.
-func permitted(ctx context.Context, what string, assess func(context.Context) (cards.Assessment, error)) (cards.Assessment, error) {
-	a, err := assess(ctx)
-	if err == nil && a.Verdict.Blocked() {
-		err = &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
-	}
-	return a, err
 }
 
 // write changes the flash as the first verdict allows: backup, last verdict on facts
@@ -89,20 +63,18 @@ func (o *Ops) write(ctx context.Context, ch change, first cards.Assessment, work
 	}
 	work.BackupPath = backup.Path
 	work.Did = append(work.Did, fmt.Sprintf("Backed up %s %s of card %s to %s.", first.Card.InFlash().PSID, first.Card.InFlash().FW, c.ID(), backup.Path))
-	want := ch.expect(final, first.Card)
-	j := o.newJob(want.kind, c, s, card)
-	if err = ch.request(&j, final, backup.Path); err != nil {
+	want, err := ch.entry(final, now.Card)
+	if err != nil {
 		return err
 	}
-	j.SetOwner(o.Owner.Machine, o.Owner.Process)
-	work.JobID = j.ID
-	out, err := o.run(ctx, c, j)
-	if err != nil {
-		return withBackup(err, backup.Path)
+	want.Backup = backup.Path
+	j := job.New(o.Session, c, want)
+	if work.JobID, err = j.Start(ctx, s, card); err != nil {
+		return err
 	}
-	done, err := o.conclude(ctx, c, out, want)
+	done, err := j.Finish(ctx)
 	work.Did = append(work.Did, done...)
-	return withBackup(err, backup.Path)
+	return err
 }
 
 // activate has the card run what its flash holds. An error names the backup of what it
@@ -116,18 +88,5 @@ func (o *Ops) activate(ctx context.Context, c cards.Card, how safety.Activation,
 		}
 		backup = firmwareState(s, card).JobBackup
 	}
-	return withBackup(activation.Run(ctx, o.Session, c, how, g, &work.Did), backup)
-}
-
-// backupPlace stands for the directory of the backup until withBackup knows it.
-const backupPlace = "<backup>"
-
-// withBackup adds the path of the backup to an error about the card it is of.
-func withBackup(err error, path string) error {
-	var e *cards.Error
-	if errors.As(err, &e) && path != "" {
-		e.Facts = append(e.Facts, cards.Fact{"Backup", path})
-		e.Check = strings.ReplaceAll(e.Check, backupPlace, path)
-	}
-	return err
+	return cards.WithBackup(activation.Run(ctx, o.Session, c, how, g, &work.Did), backup)
 }

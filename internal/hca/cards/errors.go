@@ -73,6 +73,15 @@ func (e *Error) WithExit() *Error {
 	return e
 }
 
+// WithBackup adds to an error about a card, if it is one, where the backup of the card is.
+func WithBackup(err error, path string) error {
+	var e *Error
+	if errors.As(err, &e) && path != "" {
+		e.Facts = append(e.Facts, Fact{"Backup", path})
+	}
+	return err
+}
+
 // TransferAdvice says what to look for after a file could not be stored or moved: what
 // the transport says, if it knows.
 func TransferAdvice(err error, otherwise string) string {

@@ -24,6 +24,14 @@ type Assessment struct {
 	Jobs    []journal.Report // jobs of this card that are not settled
 }
 
+// Permitted is a *safety.RefusedError if the verdict blocks.
+func (a Assessment) Permitted(what string) error {
+	if a.Verdict.Blocked() {
+		return &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
+	}
+	return nil
+}
+
 // Observe gives the facts that a verdict on a card rests on, as they were read.
 func (o *Session) Observe(c Card, s *inventory.Snapshot, card *inventory.Card) Assessment {
 	return Assessment{Card: c.Facts(s, card), Host: o.hostFacts(c, s), Jobs: journal.Pending(s, c.PCI)}

@@ -1,31 +1,142 @@
 package journal
 
 import (
+	"crypto/rand"
+	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// Entry is the request of a job as it is read again from its host. What it does
-// not say, or is not understood, is zero.
+// Kinds of jobs.
+const (
+	Burn  = "burn"
+	GUIDs = "guids"
+)
+
+const (
+	// FullBelow is how many bytes a file system may have left to be called full: a
+	// journal takes a few blocks.
+	FullBelow = 64 << 10
+	// EndCauses are what keeps a job from recording its end, as far as nothing shows
+	// which of them it was.
+	EndCauses = "a power cut, a reset of the host, a full disk, or a kill"
+)
+
+// purposeRestore marks the job of a burn that undoes another one.
+const purposeRestore = "restore"
+
+// Dir is where the journal of a job is on its host.
+func Dir(id string) string { return inventory.StateDir + "/jobs/" + id }
+
+// Entry is one change of a flash: what a job was asked to do, and what the card must
+// hold afterwards. Text writes it as the request of the job, and Read reads that again.
+// What a request does not say, or is not understood, is zero.
 type Entry struct {
-	Card ib.Identity // that the job was for
-	// Before and After are what the flash held and was to hold.
+	ID, Kind string
+	PCI      ib.PCIAddress
+	Operator string
+	BootID   string
+	Card     ib.Identity // that the job is for
+	Serial   string      // as the card showed it
+	// Before and After are what the flash held and is to hold.
 	Before, After ib.Firmware
 	// GUIDsBefore and GUIDsAfter are the same of GUIDs and MACs. A card that had no
 	// identity is Blank; a burn leaves the one that was there.
 	GUIDsBefore, GUIDsAfter ib.GUIDSet
 	Blank                   bool
-	Backup                  string // the directory with what the job replaced
+	Image                   Image  // of a burn
+	Backup                  string // the directory with what the job replaces
 	Restore                 bool   // it undoes another job
 	// OwnerMachine and OwnerProcess name who watches the job.
 	OwnerMachine, OwnerProcess string
+
+	// Argv is the tool's command line, and Answers are those of its questions that are
+	// answered with yes. Checksum is the one without an identity that the flash has
+	// afterwards; empty: it is not compared. They are not read again.
+	Argv     []string
+	Answers  []safety.Question
+	Checksum string
 }
+
+// Image is the file of a burn on its host.
+type Image struct{ Path, SHA256, Checksum string }
+
+const stampFormat = "20060102T150405Z"
+
+// NewID names a job by its time, card and chance, so that names sort and two operators
+// never meet in one. Its time is later than that of every job of the host: names sort
+// by age, also after a clock was set back, here or on the machine of another operator.
+func NewID(now time.Time, s *inventory.Snapshot, pci ib.PCIAddress) string {
+	now = now.UTC().Truncate(time.Second)
+	for i := range s.Jobs {
+		head, _, _ := strings.Cut(s.Jobs[i].ID, "-")
+		if last, err := time.Parse(stampFormat, head); err == nil && !now.After(last) {
+			now = last.Add(time.Second)
+		}
+	}
+	var chance [2]byte
+	_, _ = rand.Read(chance[:]) // never fails (Go 1.24 and later)
+	place := strings.NewReplacer(":", "-", ".", "-").Replace(pci.String())
+	return fmt.Sprintf("%s-%s-%x", now.Format(stampFormat), place, chance)
+}
+
+// Text is the file of the request. The job compares the card with it before the first
+// byte.
+func (e Entry) Text() string {
+	var b strings.Builder
+	line := func(key, value string) { b.WriteString(key + "=" + oneLine.Replace(value) + "\n") }
+	identity := func(key string, set ib.GUIDSet) {
+		line(key+"_guids", set.Words())
+		line(key+"_macs", set.MAC1.Hex()+" "+set.MAC2.Hex())
+	}
+	line("version", inventory.JournalVersion)
+	line("job", e.ID)
+	line("kind", e.Kind)
+	line("pci", e.PCI.String())
+	line("operator", e.Operator)
+	line("boot_id", e.BootID)
+	line("unit", inventory.JobUnit(e.ID))
+	line("card_identity", e.Card.String())
+	line("from_serial", e.Serial)
+	line("from_psid", e.Before.PSID.String())
+	line("from_fw", e.Before.FW.String())
+	if !e.Blank {
+		identity("from", e.GUIDsBefore)
+	}
+	if e.Kind == GUIDs {
+		identity("to", e.GUIDsAfter)
+	} else {
+		line("image_path", e.Image.Path)
+		line("image_sha256", e.Image.SHA256)
+		line("to_psid", e.After.PSID.String())
+		line("to_fw", e.After.FW.String())
+		line("to_checksum", e.Image.Checksum)
+	}
+	line("answers", strconv.Itoa(len(e.Answers)))
+	for _, q := range e.Answers {
+		line("answer", string(q))
+	}
+	line("backup_path", e.Backup)
+	if e.Restore {
+		line("purpose", purposeRestore)
+	}
+	line("owner_machine", e.OwnerMachine)
+	line("owner_process", e.OwnerProcess)
+	return b.String()
+}
+
+// oneLine: a line break in a value would begin another.
+var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\x00", " ")
 
 // Read reads the request of a job.
 func Read(j *inventory.Job) Entry {
 	e := Entry{
+		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Operator: j.Operator, BootID: j.BootID,
 		Before: flashFrom(j, "from_psid", "from_fw"), Backup: j.Request["backup_path"], Restore: j.Request["purpose"] == purposeRestore,
 		OwnerMachine: j.Request["owner_machine"], OwnerProcess: j.Request["owner_process"],
 	}

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -11,33 +12,45 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 )
 
-func TestParseLook(t *testing.T) {
-	out, err := ParseLook("j1", "unit inactive\nboot abc\nexit 75\nreason another job\nstate 1 requested T1\nstate 2 locked T2\nheld operator=bob = x\n\nsome\n\noutput\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !out.Ended || out.Exit != 75 || !fact.No(out.unit) || out.bootID != "abc" || out.Last() != "locked" || out.Held["operator"] != "bob = x" || out.Output != "some\n\noutput\n" {
-		t.Errorf("journal.Outcome %+v", out)
-	}
-	if out.Wrote() {
-		t.Error("a job that never reached burning has written")
-	}
-	for _, bad := range []string{"", "absent\n", "garbage\n", "unit active\nexit many\n"} {
-		if got, err := ParseLook("j1", bad); err == nil {
-			t.Errorf("%q gives %+v", bad, got)
-		}
-	}
-}
-
-func TestRequest_holds_one_line_a_value(t *testing.T) {
-	var j Request
-	j.set("operator", "a\nimage_sha256=0")
-	if got := j.Text(); strings.Count(got, "\n") != 1 {
+func TestText_holds_one_line_a_value(t *testing.T) {
+	odd := Entry{Kind: Burn, Operator: "a\nimage_sha256=0\r\x00"}
+	if got, want := odd.Text(), (Entry{Kind: Burn}).Text(); strings.Count(got, "\n") != strings.Count(want, "\n") {
 		t.Errorf("request %q", got)
 	}
 }
 
-func TestStamp_followsTheNewestJob(t *testing.T) {
+// TestRead_reads_what_Text_writes holds that the next run knows of a job what the run
+// that started it knew.
+func TestRead_reads_what_Text_writes(t *testing.T) {
+	set := ib.GUIDSet{Node: 0xe41d2d0300e44ed0, Port1: 0xe41d2d0300e44ed1, Port2: 0xe41d2d0300e44ed2, SystemImage: 0xe41d2d0300e44ed3, MAC1: 0xe41d2de44ed0, MAC2: 0xe41d2de44ed1}
+	other := set
+	other.Node++
+	old, vpi := ib.Firmware{PSID: card.PSIDEN, FW: ib.MustParseFWVersion("2.40.5032")}, ib.Firmware{PSID: card.PSIDVPI, FW: ib.MustParseFWVersion("2.42.5000")}
+	common := Entry{
+		ID: "j1", PCI: ib.MustParsePCIAddress("0000:01:00.0"), Operator: "alice", BootID: "boot", Card: ib.Identity{Serial: "MT1"},
+		Before: old, GUIDsBefore: set, Backup: "/backups/1", OwnerMachine: "desk", OwnerProcess: "7@8",
+	}
+	for name, change := range map[string]func(*Entry){
+		"burn":    func(e *Entry) { e.Kind, e.After, e.GUIDsAfter = Burn, vpi, set },
+		"blank":   func(e *Entry) { e.Kind, e.After, e.GUIDsBefore, e.Blank = Burn, vpi, ib.GUIDSet{}, true },
+		"restore": func(e *Entry) { e.Kind, e.After, e.GUIDsAfter, e.Restore = Burn, vpi, set, true },
+		"GUIDs":   func(e *Entry) { e.Kind, e.After, e.GUIDsAfter = GUIDs, old, other },
+	} {
+		want := common
+		change(&want)
+		j := &inventory.Job{Request: map[string]string{}}
+		for line := range strings.Lines(want.Text()) {
+			key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+			j.Request[key] = value
+		}
+		j.ID, j.Kind, j.PCI, j.Operator, j.BootID = j.Request["job"], j.Request["kind"], want.PCI, j.Request["operator"], j.Request["boot_id"]
+		if got := Read(j); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s:\n%+v\n%+v", name, got, want)
+		}
+	}
+}
+
+func TestNewID_follows_the_newest_job(t *testing.T) {
 	s := &inventory.Snapshot{Jobs: []inventory.Job{{ID: "20260101T000000Z-0000-01-00-0-aaaa"}, {ID: "20270101T120000Z-0000-04-00-0-bbbb"}, {ID: "odd"}}}
 	for now, want := range map[string]string{
 		"2016-05-05T00:00:00Z": "20270101T120001Z", "2027-01-01T12:00:00Z": "20270101T120001Z", "2028-02-02T02:02:02Z": "20280202T020202Z",
@@ -46,24 +59,9 @@ func TestStamp_followsTheNewestJob(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := stamp(at, s); got != want {
+		if got, _, _ := strings.Cut(NewID(at, s, ib.PCIAddress{}), "-"); got != want {
 			t.Errorf("at %s: %s, want %s", now, got, want)
 		}
-	}
-}
-
-func TestDisplay_keepsTheEndOfAProgressDisplay(t *testing.T) {
-	const output = "Current FW version\r\n\rBurning -   1%\rBurning -  49%-E- Burning FS2 image failed: Flash write failed\n\rRestoring signature - OK\n"
-	const want = "Current FW version\nBurning -  49%-E- Burning FS2 image failed: Flash write failed\nRestoring signature - OK"
-	if got := (Outcome{Output: output}).Display(); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestParseLook_ofAJournalThatTheDiskCutOff(t *testing.T) {
-	out, err := ParseLook("x", "unit inactive\nboot b\nexit \nstate 4 burning 2026-01-01T00:00:00Z\n\n")
-	if err != nil || out.Ended || !out.Wrote() {
-		t.Errorf("%+v, %v", out, err)
 	}
 }
 
@@ -71,49 +69,6 @@ func TestReport_namesAForeignJournal(t *testing.T) {
 	j := &inventory.Job{ID: "J", Kind: Burn, Operator: "eve", Running: fact.Known(true), Request: map[string]string{"version": "2"}}
 	if text := ReportOf(j).String(); !strings.Contains(text, "journal of version 2") || !strings.Contains(text, "left alone") || strings.Contains(text, "waits") {
 		t.Errorf("got %q", text)
-	}
-}
-
-// TestOutcome_running holds that a job counts as ended only if nothing is left of it:
-// systemd that does not answer, or a stray process, has a reader wait.
-func TestOutcome_running(t *testing.T) {
-	const gone = "unit inactive\nboot b\nlock free\n"
-	for name, tt := range map[string]struct {
-		text string
-		want string // "yes", "no", or what is said of why it is not known
-	}{
-		"runs":                       {"unit active\nboot b\nstate 4 burning T\n", "yes"},
-		"ended":                      {"unit active\nboot b\nexit 0\n", "no"},
-		"nothing is left":            {gone + "state 4 burning T\n", "no"},
-		"systemd does not answer":    {"unit unknown Failed to connect to bus\nboot b\nlock free\nstate 4 burning T\n", "Failed to connect to bus"},
-		"a process is left":          {"unit inactive\nboot b\nprocess 4711\nlock free\nstate 4 burning T\n", "yes"},
-		"processes are hidden":       {"unit inactive\nboot b\nhidden no /proc\nlock free\n", "no /proc"},
-		"it has the lock":            {"unit failed\nboot b\nlock taken\nholder job=j1\n", "yes"},
-		"another job has the lock":   {"unit failed\nboot b\nlock taken\nholder job=j2\n", "no"},
-		"somebody has the lock":      {"unit failed\nboot b\nlock taken\n", "left no name"},
-		"the lock cannot be asked":   {"unit failed\nboot b\nlock unknown\n", "cannot be asked"},
-		"removed while it runs":      {"unit active\nboot b\nabsent\n", "yes"},
-		"removed, and a process":     {"unit inactive\nboot b\nprocess 1\nlock taken\nholder job=j1\nabsent\n", "yes"},
-		"removed, systemd is silent": {"unit unknown x\nboot b\nlock free\nabsent\n", "systemd does not say"},
-		"never there":                {gone + "absent\n", "no"},
-	} {
-		out, err := ParseLook("j1", tt.text)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		got := out.running().Why()
-		switch {
-		case fact.Yes(out.running()):
-			got = "yes"
-		case fact.No(out.running()):
-			got = "no"
-		}
-		if tt.want == "yes" && got != tt.want || tt.want == "no" && got != tt.want || !strings.Contains(got, tt.want) {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
-		if out.Over() != (tt.want == "no") {
-			t.Errorf("%s: over %t", name, out.Over())
-		}
 	}
 }
 
@@ -141,36 +96,6 @@ func TestBackupOf_is_that_of_the_burn_the_flash_comes_from(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
-	}
-}
-
-// TestEnding_full_disk holds that a full disk is named where it can be seen, and is
-// among the causes where it cannot.
-func TestEnding_full_disk(t *testing.T) {
-	t.Parallel()
-	const full, head = "free 0 /var\n", "unit inactive\nlock free\nfree Available Mounted on\n"
-	for _, x := range []struct {
-		name, look string
-		says       []string
-		not        string
-	}{
-		{"full", head + full + "state 4 burning T\n", []string{"interrupted while it wrote", "is full: /var (0 KiB free)", "Make room"}, "power cut"},
-		{"full behind the end", head + "cut\n" + full + "state 4 burning T\nstate 5 burned T\n", []string{"had ended", "is full: /var (0 KiB free)"}, "interrupted"},
-		{"room", head + "free 90000 /var\nstate 4 burning T\n", []string{"interrupted while it wrote", "a power cut", "a full disk"}, "is full"},
-	} {
-		out, err := ParseLook("j1", x.look)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := out.Ending()
-		for _, want := range x.says {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s: lacks %q: %s", x.name, want, text)
-			}
-		}
-		if strings.Contains(text, x.not) {
-			t.Errorf("%s: holds %q: %s", x.name, x.not, text)
-		}
 	}
 }
 

@@ -71,7 +71,7 @@ func (j Report) noEnd() string {
 	if j.Full != "" {
 		return text + ". The file system of its journal is full: " + j.Full + ". Make room there first."
 	}
-	return text + ", by " + endCauses + "."
+	return text + ", by " + EndCauses + "."
 }
 
 // Pending gives the jobs of a card that are not settled, oldest first.
@@ -82,7 +82,7 @@ func Pending(s *inventory.Snapshot, pci ib.PCIAddress) []Report {
 			continue
 		}
 		r := ReportOf(j)
-		if free, known := s.StateFree.Get(); known && free < fullBelow {
+		if free, known := s.StateFree.Get(); known && free < FullBelow {
 			r.Full = fmt.Sprintf("%s on %s (%d KiB free)", inventory.StateDir, s.Host, free/1024)
 		}
 		if card, ok := s.Card(pci); ok {

@@ -1,4 +1,4 @@
-package hca
+package job
 
 import (
 	"crypto/sha256"
@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/realtool"
@@ -282,7 +283,7 @@ func waitFor(t *testing.T, path string) {
 		if _, err := os.Stat(path); err == nil {
 			return
 		}
-		shortSleep()
+		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatalf("%s never came", path)
 }

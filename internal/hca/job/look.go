@@ -1,4 +1,4 @@
-package journal
+package job
 
 import (
 	"errors"
@@ -7,20 +7,13 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
-// fullBelow is how many bytes a file system may have left to be called full: a
-// journal takes a few blocks.
-const fullBelow = 64 << 10
-
-// endCauses are what keeps a job from recording its end, as far as nothing shows
-// which of them it was.
-const endCauses = "a power cut, a reset of the host, a full disk, or a kill"
-
-// Outcome is what is known of a job after looking at it.
-type Outcome struct {
+// outcome is what is known of a job after looking at it.
+type outcome struct {
 	ID     string
 	Absent bool // the host has no such job
 	Ended  bool // its exit status is recorded
@@ -45,28 +38,28 @@ type Outcome struct {
 	Output  string
 }
 
-// Last gives the name of the last state.
-func (o Outcome) Last() string {
+// last gives the name of the last state.
+func (o outcome) last() string {
 	if len(o.States) == 0 {
 		return "none"
 	}
 	return o.States[len(o.States)-1].Name
 }
 
-// Step is what is told of a job that is waited for.
-func (o Outcome) Step() string {
+// step is what is told of a job that is waited for.
+func (o outcome) step() string {
 	if why := o.running().Why(); why != "" {
-		return o.Last() + "; " + why
+		return o.last() + "; " + why
 	}
-	return o.Last()
+	return o.last()
 }
 
-// Done reports whether the tool says that it has written the flash.
-func (o Outcome) Done() bool { return o.Ended && o.Exit == 0 && o.Last() != "failed" }
+// done reports whether the tool says that it has written the flash.
+func (o outcome) done() bool { return o.Ended && o.Exit == 0 && o.last() != "failed" }
 
-// Wrote reports whether the tool was started, so that the flash may have
+// wrote reports whether the tool was started, so that the flash may have
 // changed.
-func (o Outcome) Wrote() bool {
+func (o outcome) wrote() bool {
 	for _, s := range o.States {
 		if s.Name == "burning" {
 			return true
@@ -78,7 +71,7 @@ func (o Outcome) Wrote() bool {
 // running reports whether the job may still change the card. That it does not is
 // only known if its unit is gone, no process of it is left, and the lock is not its:
 // systemd alone may be mistaken, or not answer.
-func (o Outcome) running() fact.Bool {
+func (o outcome) running() fact.Bool {
 	switch {
 	case o.Ended:
 		return fact.Known(false)
@@ -96,14 +89,14 @@ func (o Outcome) running() fact.Bool {
 	return fact.Known(fact.Yes(o.locked) && o.holder["job"] == o.ID)
 }
 
-// Over reports whether nothing more will come of the job, as far as that is proven.
-func (o Outcome) Over() bool { return fact.No(o.running()) }
+// over reports whether nothing more will come of the job, as far as that is proven.
+func (o outcome) over() bool { return fact.No(o.running()) }
 
-// MayBegin reports whether the job may be about to start.
-func (o Outcome) MayBegin() bool { return !o.Ended && o.Over() && (o.Absent || len(o.States) <= 1) }
+// mayBegin reports whether the job may be about to start.
+func (o outcome) mayBegin() bool { return !o.Ended && o.over() && (o.Absent || len(o.States) <= 1) }
 
-// Evidence says what was seen of a job that is not known to have ended.
-func (o Outcome) Evidence() string {
+// evidence says what was seen of a job that is not known to have ended.
+func (o outcome) evidence() string {
 	var parts []string
 	add := func(text string, ok bool) {
 		if ok {
@@ -119,9 +112,9 @@ func (o Outcome) Evidence() string {
 	return strings.Join(parts, "; ")
 }
 
-// ParseLook reads the answer of the look at a job.
-func ParseLook(id, text string) (Outcome, error) {
-	out := Outcome{ID: id, Held: map[string]string{}, holder: map[string]string{}}
+// parseLook reads the answer of the look at a job.
+func parseLook(id, text string) (outcome, error) {
+	out := outcome{ID: id, Held: map[string]string{}, holder: map[string]string{}}
 	head, output, _ := strings.Cut(text, "\n\n")
 	out.Output = output
 	seen := false
@@ -151,7 +144,7 @@ func unitRuns(state string) fact.Bool {
 }
 
 // set takes one line of the look at a job.
-func (o *Outcome) set(key, value string) error {
+func (o *outcome) set(key, value string) error {
 	switch key {
 	case "absent":
 		o.Absent = true
@@ -176,7 +169,7 @@ func (o *Outcome) set(key, value string) error {
 	return nil
 }
 
-func (o *Outcome) setExit(value string) error {
+func (o *outcome) setExit(value string) error {
 	value = strings.TrimSpace(value)
 	if value == "" {
 		return nil // a full disk took its content
@@ -190,7 +183,7 @@ func (o *Outcome) setExit(value string) error {
 }
 
 // setAround takes what is not in the job's directory.
-func (o *Outcome) setAround(key, value string) {
+func (o *outcome) setAround(key, value string) {
 	switch key {
 	case "unit":
 		o.unit = unitRuns(value)
@@ -198,7 +191,7 @@ func (o *Outcome) setAround(key, value string) {
 		o.bootID = value
 	case "free":
 		free, mount, _ := strings.Cut(value, " ")
-		if n, err := strconv.Atoi(free); err == nil && n*1024 < fullBelow { // else the heading of df
+		if n, err := strconv.Atoi(free); err == nil && n*1024 < journal.FullBelow { // else the heading of df
 			o.Full = fmt.Sprintf("%s (%d KiB free)", mount, n)
 		}
 	case "process":
@@ -213,8 +206,8 @@ func (o *Outcome) setAround(key, value string) {
 	}
 }
 
-// Ending says how a write ended that failed or was interrupted.
-func (o Outcome) Ending() string {
+// ending says how a write ended that failed or was interrupted.
+func (o outcome) ending() string {
 	if !o.Ended {
 		return o.noEnd()
 	}
@@ -222,20 +215,20 @@ func (o Outcome) Ending() string {
 }
 
 // noEnd says why the journal of a job that is over has no exit status.
-func (o Outcome) noEnd() string {
+func (o outcome) noEnd() string {
 	what := "The job was interrupted while it wrote"
-	if o.Last() != "burning" || o.Cut {
+	if o.last() != "burning" || o.Cut {
 		what = "The tool of the job had ended, and its exit status is missing in the journal"
 	}
 	if o.Full != "" {
 		return what + ". The file system of the journal is full: " + o.Full + ". Make room there: a job that cannot write its journal cannot be settled."
 	}
-	return what + ". Possible causes: " + endCauses + "."
+	return what + ". Possible causes: " + journal.EndCauses + "."
 }
 
-// Display is the output of the tool. It keeps of a progress display, whose steps follow each other with
+// display is the output of the tool. It keeps of a progress display, whose steps follow each other with
 // carriage returns, what would be seen at its end.
-func (o Outcome) Display() string {
+func (o outcome) display() string {
 	var out []string
 	for line := range strings.Lines(o.Output) {
 		line = strings.TrimRight(line, "\r\n")
@@ -244,7 +237,7 @@ func (o Outcome) Display() string {
 	return strings.TrimSpace(strings.Join(out, "\n"))
 }
 
-func (o Outcome) toolFailure() string {
+func (o outcome) toolFailure() string {
 	session := mstflint.ParseSession(o.Output)
 	if len(session.Errors) > 0 {
 		return session.Errors[len(session.Errors)-1]

@@ -1,7 +1,6 @@
-package hca
+package job
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	_ "embed" // the scripts are files so that a shell checker can read them
 	"encoding/hex"
@@ -30,31 +29,22 @@ var (
 // jobScript is what a job runs.
 var jobScript = cardusers.Functions + jobBody
 
-// startJob stores a job and starts its unit. A lost answer is harmless: the
+// startCommand stores a job and starts its unit. A lost answer is harmless: the
 // directory tells whether it ran.
-func startJob(j journal.Request) shellcmd.Command {
-	request, argv, answers := j.Text(), lines(j.Argv), answerText(j.Answers)
+func startCommand(e journal.Entry) shellcmd.Command {
+	request, argv, answers := e.Text(), lines(e.Argv), answerText(len(e.Answers))
 	sum := sha256.Sum256([]byte(jobScript + request + argv + answers))
 	return shellcmd.Script("start-flash-job", startScript,
-		inventory.StateDir, j.ID, journal.Unit(j.ID), flock.File, flock.Holder, hex.EncodeToString(sum[:]), jobScript,
+		inventory.StateDir, e.ID, inventory.JobUnit(e.ID), flock.File, flock.Holder, hex.EncodeToString(sum[:]), jobScript,
 		request, argv, answers).AsRoot().Changes()
 }
 
-func lookAtJob(id string) shellcmd.Command {
-	return shellcmd.Script("look-at-flash-job", cardusers.Functions+lookScript, journal.Dir(id), journal.Unit(id), flock.File, flock.Holder).AsRoot()
+func lookCommand(id string) shellcmd.Command {
+	return shellcmd.Script("look-at-flash-job", cardusers.Functions+lookScript, journal.Dir(id), inventory.JobUnit(id), flock.File, flock.Holder).AsRoot()
 }
 
-func settleJob(id, how string) shellcmd.Command {
+func settleCommand(id, how string) shellcmd.Command {
 	return shellcmd.Script("settle-flash-job", settleScript, journal.Dir(id), how).AsRoot().Changes()
-}
-
-func makeBackupDir(dir string) shellcmd.Command {
-	return shellcmd.Script("make-backup-directory", `umask 077; mkdir -p "${1%/*}" && mkdir "$1"`, dir).AsRoot().Changes()
-}
-
-// keepBackup gives a copy its lasting name; equal content has an equal name.
-func keepBackup(from, to string) shellcmd.Command {
-	return shellcmd.Script("keep-backup", `chmod 600 "$1" && sync "$1" && mv -f "$1" "$2" && sync "${2%/*}"`, from, to).AsRoot().Changes()
 }
 
 // lines ends each word with a line end.
@@ -66,11 +56,3 @@ func lines(words []string) string {
 }
 
 func answerText(n int) string { return strings.Repeat("y\n", n) }
-
-// newSuffix makes names unique among operators.
-func newSuffix() string {
-	var b [4]byte
-	// rand.Read never fails (Go 1.24 and later).
-	_, _ = rand.Read(b[:])
-	return hex.EncodeToString(b[:])
-}

@@ -1,0 +1,187 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// Begin closes what earlier runs began on the card, and gives the verdict then. One
+// that blocks is an error. did gets sentences on what was found.
+func Begin(ctx context.Context, s *cards.Session, c cards.Card, what string, did *[]string,
+	assess func(context.Context) (cards.Assessment, error),
+) (cards.Assessment, error) {
+	if err := mayClose(ctx, c, what); err != nil {
+		return cards.Assessment{}, err
+	}
+	if err := closeEarlier(ctx, s, c, did); err != nil {
+		return cards.Assessment{}, err
+	}
+	a, err := assess(ctx)
+	if err == nil {
+		err = a.Permitted(what)
+	}
+	return a, err
+}
+
+// mayClose refuses if another card is in the slot. What is not decided stops an apply
+// only if an earlier job is to be finished; else the verdict says whether anything is to
+// be written at all.
+func mayClose(ctx context.Context, c cards.Card, what string) error {
+	err := c.Confirm(ctx, what)
+	var refused *safety.RefusedError
+	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.CardUndecided {
+		return err
+	}
+	s, _, snapErr := c.Read(ctx)
+	if snapErr != nil || len(journal.Pending(s, c.PCI)) > 0 {
+		return err
+	}
+	return nil
+}
+
+// closeEarlier closes what earlier runs began on the card: it waits for jobs that run,
+// reads the card, records what it finds, and settles them. It writes nothing to the
+// card: whoever has changed it by hand since wins. What a burn took from the card is
+// given back by the apply of its firmware alone, and its job stays open until then; see
+// journal.Loss.
+//
+// A job that failed or was interrupted is no error here as long as the card holds one
+// whole image; the caller goes on from what the card is now.
+func closeEarlier(ctx context.Context, s *cards.Session, c cards.Card, did *[]string) error {
+	snap, _, err := c.Read(ctx)
+	if err != nil {
+		return err
+	}
+	for _, pending := range journal.Pending(snap, c.PCI) {
+		record, ok := snap.Job(pending.ID)
+		if !ok || c.Host.Observe() || record.Foreign() != "" {
+			continue // a journal of another version is for the verdict to refuse
+		}
+		s.Progress(ctx, journal.ReportOf(record).String())
+		if err := New(s, c, journal.Read(record)).closeIt(ctx, record, did); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *Job) closeIt(ctx context.Context, record *inventory.Job, did *[]string) error {
+	out, err := j.watch(ctx)
+	if err == nil {
+		out, err = j.leaveToOwner(ctx, record, out)
+	}
+	if err != nil || out.Absent || out.Settled {
+		return err
+	}
+	text, how, err := j.readAfter(ctx, out)
+	if err != nil {
+		return err
+	}
+	*did = append(*did, "Found job "+j.want.ID+" of an earlier run ("+j.want.Operator+").", text)
+	if how == "" {
+		return nil
+	}
+	return j.settle(ctx, how)
+}
+
+// readAfter reads the card after a job of an earlier run and says what it found, and
+// how the job is settled by that; empty if it has to stay open.
+func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err error) {
+	j.c.Host.Invalidate()
+	s, card, err := j.c.Read(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	if like, why := ib.Compare(j.want.Card, s.Identity(card)); like == ib.Other {
+		return "It was for another card than the one that is in the slot now: " + why + ".", "another card is in the slot: " + why, nil
+	}
+	if !out.wrote() {
+		return "It had not succeeded and wrote nothing: " + orNothing(out.Reason) + ".", "nothing was written", nil
+	}
+	facts, err := j.readCard(ctx, cards.Patiently)
+	if err != nil {
+		return "", "", cards.WithBackup(j.unread(out, err), j.want.Backup)
+	}
+	if !whole(facts) {
+		e := j.failed(out, out.ending())
+		e.Facts = append(e.Facts, cards.Fact{"Flash", orNothing(facts.FlashError + facts.VerifyError)})
+		return "", "", cards.WithBackup(e, j.want.Backup)
+	}
+	text = j.flashText(facts) + j.identityText(facts.InFlash().GUIDs)
+	if !out.done() {
+		text = "It had not succeeded. " + out.ending() + " " + text
+	}
+	if s, card, err = j.c.Read(ctx); err != nil {
+		return "", "", err
+	}
+	if l := journal.LossOf(s, card); l != nil && l.Job == j.want.ID {
+		return text + " " + l.String(), "", nil
+	}
+	return text, text, nil
+}
+
+// identityText says what became of the identity after the job; empty if it is as the
+// job left it.
+func (j *Job) identityText(now ib.GUIDSet) string {
+	switch {
+	case now == j.want.GUIDsAfter, j.staysBlank():
+		return ""
+	case j.want.Kind == journal.GUIDs && now == j.want.GUIDsBefore:
+		return " It has the GUIDs and MACs from before."
+	}
+	return fmt.Sprintf(" It has %s, and the job left %s. They were set since, or lost; nothing was written.", now.Text(), j.want.GUIDsAfter.Text())
+}
+
+// leaveToOwner waits until the apply that watches the job has settled it, or does not
+// live any more. Of an apply on another machine that is not known: it gets some
+// looks more, and a job that is settled twice does no harm.
+func (j *Job) leaveToOwner(ctx context.Context, record *inventory.Job, out outcome) (outcome, error) {
+	w := cards.Owner{Machine: j.want.OwnerMachine, Process: j.want.OwnerProcess}
+	here := w.Machine == j.s.Owner.Machine
+	if out.Absent || out.Settled || w == j.s.Owner || w.Process == "" || !here && fact.No(record.Running) {
+		return out, nil
+	}
+	limit := j.s.Lost
+	if !here {
+		limit = 5 * j.s.Poll
+	}
+	out, waited, err := j.awaitOwner(ctx, out, limit, func() bool { return !here || j.s.Alive(w) })
+	if err != nil || !here || !waited {
+		return out, err
+	}
+	pid, _, _ := strings.Cut(w.Process, "@")
+	return out, &safety.RefusedError{What: "take over job " + j.want.ID + " of card " + j.c.ID(), Findings: []finding.Finding{
+		finding.FlashJobRunning.Find("Job %s has ended, and the apply that started it, process %s on this machine, has not settled it within %s.", j.want.ID, pid, limit),
+	}}
+}
+
+// awaitOwner looks at the job until it is settled or its owner does not live; waited
+// says that neither came about in time.
+func (j *Job) awaitOwner(ctx context.Context, out outcome, limit time.Duration, lives func() bool) (last outcome, waited bool, err error) {
+	for begin := time.Now(); time.Since(begin) < limit; {
+		living := lives() // before the look: it may settle the job with its last breath
+		next, err := j.look(ctx)
+		switch {
+		case err == nil && (next.Absent || next.Settled || !living):
+			j.c.Host.Invalidate()
+			return next, false, nil
+		case err != nil && !cards.MayPass(err):
+			return out, false, err
+		}
+		if err := j.s.Pause(ctx); err != nil {
+			return out, false, err
+		}
+	}
+	return out, true, nil
+}
