@@ -58,7 +58,7 @@ func TestReal_partitions(t *testing.T) {
 	}}
 	sm := realSM(f, nodeA, d).Wait("SUBNET UP")
 	log := opensm.ParseLog(sm.Output() + sm.Log())
-	if len(log.Options) > 0 || log.Partitions != "" || log.Group != "" || log.Last() != "MASTER" {
+	if len(log.Options) > 0 || log.Partitions != "" || log.Group != "" || len(log.States) == 0 || log.States[len(log.States)-1] != "MASTER" {
 		t.Errorf("opensm complains: %+v", log)
 	}
 	for _, option := range []string{"sm_priority = 14", "routing_engine = updn", "subnet_prefix = 0xfec0000000000001", "log_max_size = 5"} {

@@ -19,13 +19,13 @@ func readLink(ctx context.Context, h *hosts.Host, device string, number int) (*L
 	if err != nil {
 		return nil, err
 	}
-	a, err := ibportstate.Parse(string(r.Stdout))
+	p, err := ibportstate.Parse(string(r.Stdout))
 	if err != nil {
 		return nil, outputError(h, cmd, r.Stdout, err)
 	}
 	return &Link{
-		SpeedsSupported: speedsOf(a.Before.SpeedsSupported), SpeedsEnabled: speedsOf(a.Before.SpeedsEnabled),
-		WidthsSupported: widthsOf(a.Before.WidthSupported), WidthsEnabled: widthsOf(a.Before.WidthEnabled),
+		SpeedsSupported: speedsOf(p.SpeedsSupported), SpeedsEnabled: speedsOf(p.SpeedsEnabled),
+		WidthsSupported: widthsOf(p.WidthSupported), WidthsEnabled: widthsOf(p.WidthEnabled),
 	}, nil
 }
 

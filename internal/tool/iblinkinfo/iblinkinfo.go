@@ -9,19 +9,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 )
-
-const timeout = 2 * time.Minute
-
-// Query lists the ports of the fabric of a port of this host, one a line.
-func Query(device string, port int) shellcmd.Command {
-	return shellcmd.New("iblinkinfo", "-l", "-C", device, "-P", strconv.Itoa(port)).AsRoot().WithTimeout(timeout)
-}
 
 // Port is one port with its link.
 type Port struct {

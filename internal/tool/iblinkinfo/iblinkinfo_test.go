@@ -90,7 +90,7 @@ func TestParse_refusals(t *testing.T) {
 func TestAgainstTheRealTool(t *testing.T) {
 	const pve1 = "H-e41d2d0300e44ed0"
 	f := ibsimtest.Start(t, ibsimtest.Net(t, "one-switch-three-hca"))
-	lines, err := Parse(f.Run(pve1, "iblinkinfo", Query("ibsim0", 1).Argv()[1:]...).Stdout)
+	lines, err := Parse(f.Run(pve1, "iblinkinfo", "-l", "-C", "ibsim0", "-P", "1").Stdout)
 	if err != nil || len(lines) != 11 {
 		t.Fatalf("%d ports, %v", len(lines), err)
 	}

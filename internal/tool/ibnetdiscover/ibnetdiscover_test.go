@@ -120,12 +120,12 @@ func TestReason(t *testing.T) {
 
 func TestAgainstTheRealTool(t *testing.T) {
 	const pve1 = "H-e41d2d0300e44ed0"
-	for name, want := range map[string]struct{ nodes, links, ports, duplicates, zero int }{
-		"two-hca-one-switch":    {3, 4, 10, 0, 0},
-		"one-switch-three-hca":  {4, 6, 11, 0, 0},
-		"duplicate-guid":        {2, 2, 9, 1, 0},
-		"zero-guid":             {3, 4, 10, 0, 1},
-		"down-and-back-to-back": {1, 0, 1, 0, 0},
+	for name, want := range map[string]struct{ nodes, links, duplicates, zero int }{
+		"two-hca-one-switch":    {3, 4, 0, 0},
+		"one-switch-three-hca":  {4, 6, 0, 0},
+		"duplicate-guid":        {2, 2, 1, 0},
+		"zero-guid":             {3, 4, 0, 1},
+		"down-and-back-to-back": {1, 0, 0, 0},
 	} {
 		f := ibsimtest.Start(t, ibsimtest.Net(t, name))
 		out := f.Run(pve1, "ibnetdiscover", Query("ibsim0", 1).Argv()[1:]...)
@@ -139,10 +139,6 @@ func TestAgainstTheRealTool(t *testing.T) {
 		}
 		if len(r.Nodes) != want.nodes || links != want.links || len(Duplicates(out.Stderr)) != want.duplicates || len(r.Zero()) != want.zero || r.FromNode != 0xe41d2d0300e44ed0 {
 			t.Errorf("%s: %d nodes, %d links, %d duplicates, zero %q, from %s\n%s%s", name, len(r.Nodes), links, len(Duplicates(out.Stderr)), r.Zero(), r.FromNode, out.Stdout, out.Stderr)
-		}
-		ports, err := ParsePorts(f.Run(pve1, "ibnetdiscover", Ports("ibsim0", 1).Argv()[1:]...).Stdout)
-		if err != nil || len(ports) != want.ports {
-			t.Errorf("%s: %d ports, %v", name, len(ports), err)
 		}
 	}
 }

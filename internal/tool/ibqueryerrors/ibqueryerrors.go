@@ -9,22 +9,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 )
-
-const timeout = 2 * time.Minute
-
-// Query reports all counters that are not zero: without a file of thresholds the
-// tool's own would hide the small ones. It asks on service level 0, so that it
-// needs no path records, and it needs LIDs, which is to say a subnet manager.
-// The exit status is 1 if there are counters to report.
-func Query(device string, port int) shellcmd.Command {
-	return shellcmd.New("ibqueryerrors", "-C", device, "-P", strconv.Itoa(port), "--threshold-file", "/dev/null", "--skip-sl").AsRoot().WithTimeout(timeout)
-}
 
 // Port holds the counters of one port that are not zero.
 type Port struct {

@@ -1,7 +1,6 @@
 package ibqueryerrors
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,7 +25,7 @@ func TestAgainstTheRealTool(t *testing.T) {
 	f.StartSM(pve1, ibsimtest.SM{}).Wait("SUBNET UP")
 	run := func() []Port {
 		t.Helper()
-		r := f.Run(pve1, "ibqueryerrors", Query("ibsim0", 1).Argv()[1:]...)
+		r := f.Run(pve1, "ibqueryerrors", "-C", "ibsim0", "-P", "1", "--threshold-file", "/dev/null", "--skip-sl")
 		ports, err := Parse(r.Stdout)
 		if err != nil {
 			t.Fatalf("%v\n%s%s", err, r.Stdout, r.Stderr)
@@ -45,8 +44,5 @@ func TestAgainstTheRealTool(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, run()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if !strings.HasPrefix(Query("mlx4_0", 2).String(), "ibqueryerrors -C mlx4_0 -P 2 ") {
-		t.Errorf("got %s", Query("mlx4_0", 2))
 	}
 }

@@ -34,19 +34,9 @@ const (
 // end of its input the tool takes every further question as refused.
 const answerYes = "y\n"
 
-// Version asks for the version of the tool. It needs neither a card nor root.
-func Version() shellcmd.Command {
-	return shellcmd.New(program, "-v").WithTimeout(queryTimeout)
-}
-
 // Query reads the flash of a card; full adds the MIC version and the PRS name.
 func Query(pci ib.PCIAddress, full bool) shellcmd.Command {
 	return device(pci, append([]string{"q"}, fullWord(full)...)...).WithTimeout(queryTimeout)
-}
-
-// QueryImage reads an image file on the host.
-func QueryImage(path string, full bool) (shellcmd.Command, error) {
-	return image(path, append([]string{"q"}, fullWord(full)...)...)
 }
 
 // Verify checks every CRC in the flash of a card.
@@ -62,9 +52,6 @@ func VerifyImage(path string) (shellcmd.Command, error) { return image(path, "v"
 func Checksum(pci ib.PCIAddress) shellcmd.Command {
 	return device(pci, "checksum").WithTimeout(readTimeout)
 }
-
-// ChecksumImage is Checksum of an image file on the host.
-func ChecksumImage(path string) (shellcmd.Command, error) { return image(path, "checksum") }
 
 // HWQuery asks for hardware id, chip revision and flash part. Besides "q" it is
 // the only way to the revision that does not write.

@@ -41,14 +41,11 @@ func TestCommands(t *testing.T) {
 		root    bool
 		changes bool
 	}{
-		{name: "version", cmd: Version(), want: "mstflint -v"},
 		{name: "query", cmd: Query(testPCI, false), want: "mstflint -d 0000:01:00.0 q", root: true},
 		{name: "full query", cmd: Query(testPCI, true), want: "mstflint -d 0000:01:00.0 q full", root: true},
-		{name: "query of an image", cmd: ok(QueryImage("/x/b", false)), want: "mstflint -i /x/b q", root: true},
 		{name: "verify", cmd: Verify(testPCI), want: "mstflint -d 0000:01:00.0 v", root: true},
 		{name: "verify of an image", cmd: ok(VerifyImage("/x/a b")), want: "mstflint -i '/x/a b' v", root: true},
 		{name: "checksum", cmd: Checksum(testPCI), want: "mstflint -d 0000:01:00.0 checksum", root: true},
-		{name: "checksum of an image", cmd: ok(ChecksumImage("/x/i")), want: "mstflint -i /x/i checksum", root: true},
 		{name: "hardware", cmd: HWQuery(testPCI), want: "mstflint -d 0000:01:00.0 hw query", root: true},
 		{name: "read", cmd: ok(ReadImage(testPCI, "/x/i")), want: "mstflint -d 0000:01:00.0 ri /x/i", root: true, changes: true},
 		{name: "burn without a question", cmd: ok(Burn(testPCI, "/x/i", BurnOptions{})), want: "mstflint -d 0000:01:00.0 -i /x/i b", root: true, changes: true},
@@ -84,7 +81,7 @@ func TestCommands_refuse(t *testing.T) {
 	twins.Node = 0
 	group := testGUIDs
 	group.MAC2 = 0x01005e000001
-	_, relative := QueryImage("b", false)
+	_, relative := VerifyImage("b")
 	_, comma := VerifyImage("/x,y")
 	_, noGUID := SetGUIDs(testPCI, twins, 1)
 	_, groupMAC := Burn(testPCI, "/x/i", BurnOptions{GUIDs: &group})
@@ -134,8 +131,8 @@ func TestCommands_are_accepted_by_the_real_tool(t *testing.T) {
 	none := ib.MustParsePCIAddress("00ff:1f:1f.7")
 	ok := must(t)
 	for _, cmd := range []shellcmd.Command{
-		Query(none, true), ok(QueryImage("/nonexistent/b", true)), Verify(none), ok(VerifyImage("/nonexistent/q")),
-		Checksum(none), ok(ChecksumImage("/nonexistent/cs")), HWQuery(none), ok(ReadImage(none, filepath.Join(t.TempDir(), "i"))),
+		Query(none, true), Verify(none), ok(VerifyImage("/nonexistent/q")),
+		Checksum(none), HWQuery(none), ok(ReadImage(none, filepath.Join(t.TempDir(), "i"))),
 		ok(Burn(none, "/nonexistent/i", BurnOptions{AllowPSIDChange: true, GUIDs: &testGUIDs, Answers: 3})),
 		ok(SetGUIDs(none, testGUIDs, 1)),
 	} {

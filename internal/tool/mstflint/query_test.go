@@ -153,12 +153,12 @@ func TestParsers_read_the_real_tool(t *testing.T) {
 		t.Fatalf("no synthetic images beside the image reader: %v", err)
 	}
 	ok := must(t)
-	for _, image := range images {
-		path, err := filepath.Abs(image)
+	for _, file := range images {
+		path, err := filepath.Abs(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		query := ok(QueryImage(path, true)).Argv()
+		query := ok(image(path, "q", "full")).Argv()
 		out, err := exec.CommandContext(t.Context(), query[0], query[1:]...).Output()
 		if err != nil {
 			continue // an image made to be refused

@@ -1,7 +1,6 @@
 package mstflint
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -229,16 +228,6 @@ func (s *Session) guids(row, newValue, oldValue string) {
 	s.GUIDTable = true
 }
 
-// Was reports whether a question was asked.
-func (s *Session) Was(q Question) bool {
-	for _, a := range s.Asked {
-		if a.Question == q {
-			return true
-		}
-	}
-	return false
-}
-
 // Wrote reports whether the tool says that it wrote the flash to the end. It
 // is no proof: the flash must be verified and queried afterwards, because the
 // tool ends with status 0 after some errors.
@@ -256,17 +245,4 @@ func (s *Session) Wrote() bool {
 	}
 	// Firmware-controlled updates print only the components.
 	return done["Restoring"] || done["Writing"]
-}
-
-// Progress tells a person how far the tool is.
-func (s *Session) Progress() string {
-	switch {
-	case len(s.Errors) > 0:
-		return s.Errors[0]
-	case s.Wrote():
-		return "written"
-	case s.Percent >= 0:
-		return fmt.Sprintf("%d%%", s.Percent)
-	}
-	return "not begun"
 }

@@ -129,11 +129,3 @@ func (l *Log) files(line string) {
 		}
 	}
 }
-
-// Last is the state that was entered last; empty if none was.
-func (l Log) Last() string {
-	if len(l.States) == 0 {
-		return ""
-	}
-	return l.States[len(l.States)-1]
-}

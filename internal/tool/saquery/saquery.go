@@ -131,9 +131,3 @@ func fields(r map[string]string, bits int, names ...string) ([]uint64, error) {
 	}
 	return values, nil
 }
-
-// NoManager reports whether saquery failed because the fabric has no subnet
-// administrator that answers.
-func NoManager(output string) bool {
-	return strings.Contains(output, "No SM/SA found") || strings.Contains(output, "IB_TIMEOUT") || strings.Contains(output, "Failed to bind to the SA")
-}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 )
@@ -36,16 +35,6 @@ func query(device string, port int, op string, t Target, more ...string) shellcm
 	return shellcmd.New("smpquery", append(args, more...)...).AsRoot().WithTimeout(timeout)
 }
 
-// PortInfo asks a node about one of its ports, through a port of this host.
-func PortInfo(device string, port int, t Target, number int) shellcmd.Command {
-	return query(device, port, "portinfo", t, strconv.Itoa(number))
-}
-
-// NodeInfo asks what a node is, through a port of this host.
-func NodeInfo(device string, port int, t Target) shellcmd.Command {
-	return query(device, port, "nodeinfo", t)
-}
-
 // PKeys asks for the P_Key table of a port, through a port of this host.
 func PKeys(device string, port int, t Target, number int) shellcmd.Command {
 	return query(device, port, "pkeys", t, strconv.Itoa(number))
@@ -68,56 +57,4 @@ func fields(output string, each func(n int, line, name, value string) error) err
 		}
 	}
 	return nil
-}
-
-// Node is the NodeInfo of a node.
-type Node struct {
-	Type       string // "Channel Adapter", "Switch", "Router"
-	Ports      int
-	SystemGUID ib.GUID
-	GUID       ib.GUID
-	PortGUID   ib.GUID // of the port that was asked through
-	LocalPort  int
-	DeviceID   uint16
-	VendorID   uint32
-}
-
-// ParseNodeInfo reads the answer of NodeInfo.
-func ParseNodeInfo(output string) (Node, error) {
-	var node Node
-	err := fields(output, func(n int, line, name, value string) error {
-		if err := node.set(name, value); err != nil {
-			return tool.Errorf(n, line, "%v", err)
-		}
-		return nil
-	})
-	if err == nil && (node.Type == "" || node.VendorID == 0) {
-		return node, tool.Errorf(0, "", "no node information in the answer: the output is cut, or nobody answered")
-	}
-	return node, err
-}
-
-func (node *Node) set(name, value string) (err error) {
-	var number uint64
-	switch name {
-	case "NodeType":
-		node.Type = value
-	case "NumPorts":
-		node.Ports, err = strconv.Atoi(value)
-	case "SystemGuid":
-		node.SystemGUID, err = ib.ParseGUID(value)
-	case "Guid":
-		node.GUID, err = ib.ParseGUID(value)
-	case "PortGuid":
-		node.PortGUID, err = ib.ParseGUID(value)
-	case "LocalPort":
-		node.LocalPort, err = strconv.Atoi(value)
-	case "DevId":
-		number, err = strconv.ParseUint(value, 0, 16)
-		node.DeviceID = uint16(number)
-	case "VendorId": // the last line that is printed
-		number, err = strconv.ParseUint(value, 0, 32)
-		node.VendorID = uint32(number)
-	}
-	return err
 }

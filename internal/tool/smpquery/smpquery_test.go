@@ -83,15 +83,13 @@ func TestParsePKeys(t *testing.T) {
 }
 
 func TestCommands(t *testing.T) {
-	route := Target{Route: "0,1,3"}
 	for want, c := range map[string]interface {
 		String() string
 		Changing() bool
 		Root() bool
 	}{
-		"smpquery -C mlx4_0 -P 2 portinfo 9 1":      PortInfo("mlx4_0", 2, Target{LID: 9}, 1),
-		"smpquery -C mlx4_0 -P 2 -D pkeys 0,1,3 1":  PKeys("mlx4_0", 2, route, 1),
-		"smpquery -C mlx4_0 -P 2 -D nodeinfo 0,1,3": NodeInfo("mlx4_0", 2, route),
+		"smpquery -C mlx4_0 -P 2 pkeys 9 1":        PKeys("mlx4_0", 2, Target{LID: 9}, 1),
+		"smpquery -C mlx4_0 -P 2 -D pkeys 0,1,3 1": PKeys("mlx4_0", 2, Target{Route: "0,1,3"}, 1),
 	} {
 		if c.String() != want || c.Changing() || !c.Root() {
 			t.Errorf("got %s\nwant %s", c, want)
@@ -107,12 +105,12 @@ func TestAgainstTheRealTool(t *testing.T) {
 		return r.Stdout + r.Stderr
 	}
 	const ca = "ibsim0"
-	down, err := ParsePort(run(PortInfo(ca, 1, Target{Route: "0,1"}, 3)))
+	down, err := ParsePort(run(query(ca, 1, "portinfo", Target{Route: "0,1"}, "3")))
 	if err != nil || down.State != "Down" || down.Physical != "Polling" || down.Of != (Address{Route: "0,1", Port: 3}) {
 		t.Errorf("%+v %v", down, err)
 	}
 	f.StartSM(pve2, ibsimtest.SM{Partitions: "Default=0x7fff, ipoib : ALL=full;\nstorage=0x8001 : 0xe41d2d0300e44ed1=limited, 0xe41d2d0300e44f11=full;\n"}).Wait("SUBNET UP")
-	up, err := ParsePort(run(PortInfo(ca, 1, Target{Route: "0"}, 0)))
+	up, err := ParsePort(run(query(ca, 1, "portinfo", Target{Route: "0"}, "0")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,17 +118,10 @@ func TestAgainstTheRealTool(t *testing.T) {
 		!cmp.Equal(up.WidthSupported, []int{1, 2, 4, 8, 12}) || !cmp.Equal(up.SpeedsEnabled, []ib.Speed{ib.SDR, ib.DDR, ib.QDR}) {
 		t.Errorf("%+v", up)
 	}
-	if sm, bad := ParsePort(run(PortInfo(ca, 1, Target{LID: up.SMLID}, 1))); bad != nil || !sm.IsSM() {
+	if sm, bad := ParsePort(run(query(ca, 1, "portinfo", Target{LID: up.SMLID}, "1"))); bad != nil || !sm.IsSM() {
 		t.Errorf("%+v %v", sm, bad)
 	}
 	if keys, bad := ParsePKeys(run(PKeys(ca, 1, Target{LID: up.LID}, 1))); bad != nil || !cmp.Equal(keys, []uint16{0xffff, 0x0001}) {
 		t.Errorf("%#x %v", keys, bad)
-	}
-	node, err := ParseNodeInfo(run(NodeInfo(ca, 1, Target{Route: "0,1"})))
-	if want := (Node{Type: "Switch", Ports: 8, SystemGUID: 0x2c902004a1b03, GUID: 0x2c902004a1b00, PortGUID: 0x2c902004a1b00, LocalPort: 1, DeviceID: 0xbd36, VendorID: 0x2c9}); err != nil || node != want {
-		t.Errorf("%+v %v", node, err)
-	}
-	if node, err := ParseNodeInfo(run(NodeInfo(ca, 1, Target{LID: 77}))); err == nil || !strings.HasPrefix(err.Error(), "no node information in the answer") {
-		t.Errorf("%+v %v", node, err)
 	}
 }

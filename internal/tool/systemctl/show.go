@@ -3,12 +3,8 @@ package systemctl
 import (
 	"strings"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool"
 )
-
-// Properties are what Show asks for.
-const Properties = "Id,LoadState,ActiveState,SubState,UnitFileState,ActiveEnterTimestamp"
 
 // Unit is the state of a unit as systemd shows it.
 type Unit struct {
@@ -20,12 +16,7 @@ type Unit struct {
 	ActiveEnter   string // host's local time; empty if it was never active
 }
 
-// Show prints the state of units; patterns stand for loaded units only.
-func Show(units ...string) shellcmd.Command {
-	return shellcmd.New("systemctl", append([]string{"show", "--property=" + Properties, "--"}, units...)...)
-}
-
-// ParseShow reads the output of Show: blocks of Name=value with empty lines
+// ParseShow reads the output of systemctl show: blocks of Name=value with empty lines
 // between them. A block without Id and a line without "=" are errors.
 func ParseShow(output string) (map[string]Unit, error) {
 	units := map[string]Unit{}

@@ -50,11 +50,3 @@ ActiveEnterTimestamp=
 		}
 	}
 }
-
-func TestShow(t *testing.T) {
-	got := Show("opensm.service", "opensm@*.service")
-	want := "systemctl show --property=" + Properties + " -- opensm.service 'opensm@*.service'"
-	if got.String() != want || got.Changing() || got.Root() {
-		t.Errorf("got %s", got)
-	}
-}
