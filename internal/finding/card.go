@@ -71,6 +71,10 @@ var (
 	SerialNumberUnknown = &Rule{Code: "FW062", Severity: Warn, Title: "Serial number of the card is not known", Attribute: "card_id",
 		Meaning: "The serial number tells this card from another one in the same slot. Without it, only GUIDs and MACs tell two cards apart, and these can be changed.",
 		WayOut:  "Install pciutils on the host."}
+	RestartIntoDamagedFlash = &Rule{Code: "FW063", Severity: Refuse, Title: "Refusing a restart into firmware that is not known to be whole", Attribute: "activation",
+		Meaning: "The card runs firmware that it loaded when the host started. After a restart it would load what is in flash, and may not come back.",
+		WayOut: "Do not restart the host, and do not switch it off. Run `mstflint -d <pci address> v` on it. If the flash does not verify, write a whole image " +
+			"while the card still runs: the provider keeps the earlier ones in backup_dir."}
 	CardExchanged = &Rule{Code: "FW080", Severity: Refuse, Title: "Another card is in the slot", Attribute: "card_id",
 		Meaning: "What was planned for one card is never written to another one.",
 		WayOut: "If you exchanged the card, write the serial number of the new one into infiniband_card: expect = { serial_number = \"…\" }. " +

@@ -20,7 +20,7 @@ var Families = []Family{
 		FlashNotRunning, FlashGUIDsZero, FlashGUIDsNeverSet, FlashWithoutGUIDs, FlashGUIDsShared, CardOfOEM,
 		MstflintMissing, MstflintUnsuitable, CardVirtualFunction, CardOtherFunction, RunningUnknown,
 		FlashUnverified, MstflintUnproven, CardWithoutDriver, FirmwareControlsUpdates, FlashDividedOtherwise,
-		ChipUnproven, SerialNumberUnknown, CardExchanged, CardUndecided, CardMoved, CardWithoutSerialNumber,
+		ChipUnproven, SerialNumberUnknown, RestartIntoDamagedFlash, CardExchanged, CardUndecided, CardMoved, CardWithoutSerialNumber,
 	}},
 	{"BK", "Backups", "The old firmware is kept on the operator's machine before anything is written.", []*Rule{
 		BackupUnproven, BackupDirNotSet, BackupMissing, BackupDamaged, BackupOfOtherCard, FlashChangedSinceBurn,

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -78,6 +79,13 @@ func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (cards.Assessmen
 	}
 	in.Persisted, in.Overrides = persistent(l.Card, s, card, stored), overrides(l, s, card)
 	a.Verdict = safety.LinkTypes(in)
+	// Only a restart loads what is in flash: a plan without one does not read it.
+	if slices.ContainsFunc(a.Verdict.Findings, func(f finding.Finding) bool { return f.Rule == finding.RestartIntoDamagedFlash }) {
+		if err = o.VerifyFlash(ctx, l.Card.Host, &in.Card); err != nil {
+			return cards.Assessment{}, err
+		}
+		a.Card, a.Verdict = in.Card, safety.LinkTypes(in)
+	}
 	return a, nil
 }
 

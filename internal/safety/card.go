@@ -148,7 +148,7 @@ func staged(card CardFacts, rule *finding.Rule) []finding.Finding {
 		return nil
 	}
 	if !card.RunningKnown && card.StagedBy != "" {
-		return []finding.Finding{rule.Find("In flash: %s %s. Job %s wrote it since the host started, and the card has not been restarted.", orText(card.InFlash().PSID, "no PSID"), card.InFlash().FW, card.StagedBy)}
+		return awaitsRestart(card, rule, "In flash: %s %s. Job %s wrote it since the host started, and the card has not been restarted.", orText(card.InFlash().PSID, "no PSID"), card.InFlash().FW, card.StagedBy)
 	}
 	if !card.RunningKnown {
 		return []finding.Finding{finding.RunningUnknown.Find("Driver: %s", orText(card.Driver, "none"))}
@@ -160,7 +160,17 @@ func staged(card CardFacts, rule *finding.Rule) []finding.Finding {
 	if card.RunningPSID == card.InFlash().PSID && card.RunningFW == card.InFlash().FW {
 		return nil
 	}
-	return []finding.Finding{rule.Find("In flash: %s %s. Running: %s %s.", orText(card.InFlash().PSID, "no PSID"), card.InFlash().FW, orText(card.RunningPSID, "no PSID"), card.RunningFW)}
+	return awaitsRestart(card, rule, "In flash: %s %s. Running: %s %s.", orText(card.InFlash().PSID, "no PSID"), card.InFlash().FW, orText(card.RunningPSID, "no PSID"), card.RunningFW)
+}
+
+// awaitsRestart is the finding on firmware that the card does not run yet. It must
+// not advise a restart into a flash that may not start.
+func awaitsRestart(card CardFacts, rule *finding.Rule, format string, args ...any) []finding.Finding {
+	f := rule.Find(format, args...)
+	if len(bootable(card)) > 0 || !card.Identified() {
+		f = f.WithWayOut(finding.RestartIntoDamagedFlash.WayOut)
+	}
+	return []finding.Finding{f}
 }
 
 // isOEM goes by the PSID and by the vendor data: these stay when a board gets

@@ -75,15 +75,7 @@ func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 	if running || !in.Card.RunningKnown {
 		return seal(v, in.Card, false)
 	}
-	act, found := activation(in.Card, in.Host, in.Request.Activation)
-	v.Activation, v.Findings = act, append(v.Findings, found...)
-	if act == ActivationReboot {
-		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
-		v.Findings = append(v.Findings, battery(in.Host)...)
-		if in.Host.Observe {
-			v.Findings = append(v.Findings, finding.HostObserved.Find("Host %s", in.Host.Host))
-		}
-	}
+	v = restartOnly(v, in.Card, in.Host, in.Request.Activation, in.Request.ManagementPath)
 	return seal(v, in.Card, false)
 }
 

@@ -415,3 +415,33 @@ func TestFirmware_consents_are_literal(t *testing.T) {
 		t.Errorf("downgrade with consent: %+v", v)
 	}
 }
+
+// A restart into firmware that is not whole, or that nobody can read, is never
+// done, and never advised.
+func TestRestart_notIntoDamagedFlash(t *testing.T) {
+	states := map[string]func(*CardFacts){
+		"damaged":      func(c *CardFacts) { c.Verified, c.VerifyError = VerifyBad, "DDR: wrong CRC" },
+		"not verified": func(c *CardFacts) { c.Verified, c.VerifyError = VerifyUnknown, "the tool hung" },
+	}
+	for name, change := range states {
+		f := goodFacts()
+		change(&f.card)
+		expectFinding(t, requests["restart"](f).Findings, "FW063", finding.Refuse)
+		expectFinding(t, requests["link types in the card"](f).Findings, "FW063", finding.Refuse)
+		in := goodGUIDs()
+		in.Card, in.Waits, in.Request.Activation = f.card, true, ActivationReboot
+		in.Card.Flash.GUIDs = GUIDs(goodGUIDs()).GUIDs
+		expectFinding(t, GUIDs(in).Findings, "FW063", finding.Refuse)
+		burn := goodFirmware()
+		change(&burn.Card)
+		burn.Card.RunningFW = ib.MustParseFWVersion("2.30.8000")
+		if f := expectFinding(t, Firmware(burn).Findings, "FW045", finding.Refuse); !strings.Contains(f.WayOut, "Do not restart the host") {
+			t.Errorf("%s: the way out of FW045 is %q", name, f.WayOut)
+		}
+	}
+	in := goodFirmware()
+	in.Card.Flash.PSID = ""
+	if f := expectFinding(t, Firmware(in).Findings, "FW045", finding.Refuse); !strings.Contains(f.WayOut, "Do not restart the host") {
+		t.Errorf("no PSID in flash: the way out of FW045 is %q", f.WayOut)
+	}
+}

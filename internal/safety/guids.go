@@ -196,13 +196,7 @@ func inEffect(v Verdict, in GUIDInput) Verdict {
 	if !in.Waits || in.Request.Activation != ActivationReboot {
 		return v
 	}
-	act, found := activation(in.Card, in.Host, in.Request.Activation)
-	v.Activation, v.Findings = act, append(v.Findings, found...)
-	v.Findings = append(append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...), battery(in.Host)...)
-	if in.Host.Observe {
-		v.Findings = append(v.Findings, finding.HostObserved.Find("Host %s", in.Host.Host))
-	}
-	return v
+	return restartOnly(v, in.Card, in.Host, in.Request.Activation, in.Request.ManagementPath)
 }
 
 func replaced(in GUIDInput) []finding.Finding {

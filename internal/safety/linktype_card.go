@@ -38,6 +38,9 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 		}
 		how, found := activation(in.Card, in.Host, in.Request.Activation)
 		v.Activation = how
+		if how == ActivationReboot {
+			found = append(found, bootable(in.Card)...)
+		}
 		v.Findings = append(append(append(v.Findings, managers(in.Card, in.Host)...), found...), battery(in.Host)...)
 	}
 	return seal(v, in.Card, false)

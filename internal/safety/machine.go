@@ -229,6 +229,34 @@ func activation(card CardFacts, host HostFacts, want Activation) (Activation, []
 	return ActivationReboot, restart(host)
 }
 
+// restartOnly adds to a verdict that writes nothing what is to be said of the
+// activation: the card loads at the restart what is in flash now.
+func restartOnly(v Verdict, card CardFacts, host HostFacts, want Activation, consent []string) Verdict {
+	act, found := activation(card, host, want)
+	v.Activation, v.Findings = act, append(v.Findings, found...)
+	if act != ActivationReboot {
+		return v
+	}
+	v.Findings = append(v.Findings, bootable(card)...)
+	v.Findings = append(append(v.Findings, path(card, host, consent)...), battery(host)...)
+	if host.Observe {
+		v.Findings = append(v.Findings, finding.HostObserved.Find("Host %s", host.Host))
+	}
+	return v
+}
+
+// bootable refuses a restart that no write precedes, unless the flash holds an
+// image that is known to be whole.
+func bootable(card CardFacts) []finding.Finding {
+	switch {
+	case !card.FlashKnown():
+		return []finding.Finding{finding.RestartIntoDamagedFlash.Find("The flash of card %s cannot be read: %s", card.PCI, orText(card.FlashError, "the query gave no answer"))}
+	case card.Verified == VerifyGood || card.Verified == VerifyBlank:
+		return nil
+	}
+	return []finding.Finding{finding.RestartIntoDamagedFlash.Find("mstflint verify of card %s: %s", card.PCI, orText(card.VerifyError, "no answer"))}
+}
+
 func joinInts(ns []int) string {
 	ns = slices.Clone(ns)
 	slices.Sort(ns)
