@@ -41,7 +41,7 @@ resource "infiniband_link_type" "card" {
 # Two cards and a cable have no subnet manager: one host runs it.
 resource "infiniband_opensm" "first" {
   host      = "dl360a"
-  port_guid = infiniband_card.card["dl360a"].flash_port_guids["1"]
+  port_guid = infiniband_card.card["dl360a"].flash_port_guids["1"] # an Ethernet port shows none yet
   priority  = 14
 
   depends_on = [infiniband_link_type.card]
@@ -51,7 +51,7 @@ resource "infiniband_ipoib_interface" "fabric" {
   for_each = var.cards
 
   host      = each.key
-  port_guid = infiniband_card.card[each.key].flash_port_guids["1"]
+  port_guid = infiniband_card.card[each.key].flash_port_guids["1"] # an Ethernet port shows none yet
   mode      = "connected"
   mtu       = 65520
   addresses = [each.value.address]

@@ -22,6 +22,11 @@ provider "infiniband" {
         resume_commands = ["systemctl start nfs-server"]
       }
     }
+    # Behind another host, which has a login and a host key of its own.
+    gpu1 = {
+      address    = "10.0.0.5"
+      jump_hosts = [{ address = "bastion.example.org", user = "jump" }]
+    }
     # Read, never written.
     backup1 = {
       address = "192.0.2.30"

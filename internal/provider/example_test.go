@@ -170,6 +170,21 @@ func TestAccExamples_resources(t *testing.T) {
 	}
 }
 
+// The provider's own example is a configuration that the provider takes. What is read
+// with it is a file, so that no host of it is asked.
+func TestAccExamples_provider(t *testing.T) {
+	engine(t)
+	text, err := os.ReadFile("../../examples/provider/provider.tf")
+	if err != nil || !strings.Contains(string(text), "jump_hosts") {
+		t.Fatalf("no example with jump_hosts: %v\n%s", err, text)
+	}
+	image := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]}).Image(acctest.ImageVPI)
+	resource.UnitTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers(), Steps: []resource.TestStep{{
+		Config: string(text) + fmt.Sprintf("\ndata \"infiniband_firmware_image\" \"it\" {\n  source = %q\n}\n", image),
+		Check:  resource.TestCheckResourceAttr("data.infiniband_firmware_image.it", "psid", card.PSIDVPI),
+	}}})
+}
+
 func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 	engine(t)
 	var files []string

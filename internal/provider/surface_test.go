@@ -164,6 +164,39 @@ func TestSurface_resources_are_imported_in_two_ways(t *testing.T) {
 	}
 }
 
+// A port GUID comes from infiniband_guids where an example has one, else from the card:
+// from its flash only while its ports are Ethernet.
+func TestSurface_examples_derive_a_port_GUID_in_one_way(t *testing.T) {
+	files, err := filepath.Glob("../../examples/*/*.tf")
+	more, errMore := filepath.Glob("../../examples/*/*/*.tf")
+	if err != nil || errMore != nil {
+		t.Fatal(err, errMore)
+	}
+	assigned := regexp.MustCompile(`(?m)^\s*port_guid\s*=\s*(.*)$`)
+	ofGUIDs := regexp.MustCompile(`^infiniband_guids\.\w+(\[.+?\])?\.port_guids\[("1"|each\.value\.port)\]$`)
+	ofCard := regexp.MustCompile(`^infiniband_card\.\w+(\[.+?\])?\.(ports\["1"\]\.port_guid|flash_port_guids\["1"\] # an Ethernet port shows none yet)$`)
+	seen := 0
+	for _, file := range append(files, more...) {
+		text, readErr := os.ReadFile(file)
+		main, mainErr := os.ReadFile(filepath.Join(filepath.Dir(file), "main.tf"))
+		if readErr != nil || mainErr != nil && !os.IsNotExist(mainErr) {
+			t.Fatal(readErr, mainErr)
+		}
+		form := ofCard
+		if strings.Contains(string(text)+string(main), `resource "infiniband_guids"`) {
+			form = ofGUIDs
+		}
+		for _, m := range assigned.FindAllStringSubmatch(string(text), -1) {
+			if seen++; !form.MatchString(m[1]) {
+				t.Errorf("%s: port_guid is %s", file, m[1])
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("found %d", seen)
+	}
+}
+
 func TestSurface_each_page_has_a_subcategory(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*s/*.md")
 	if err != nil {

@@ -1,6 +1,16 @@
+resource "infiniband_card" "intel9" {
+  host        = "intel9"
+  pci_address = "0000:01:00.0"
+}
+
+resource "infiniband_guids" "intel9" {
+  card_id  = infiniband_card.intel9.id
+  base_mac = "e4:1d:2d:e4:4e:d0"
+}
+
 resource "infiniband_opensm" "intel9" {
   host      = "intel9"
-  port_guid = "0xe41d2d0300e44ed1" # or infiniband_guids.intel9.port_guids["1"]
+  port_guid = infiniband_guids.intel9.port_guids["1"]
   priority  = 14
 
   # A standby of this one takes over after 2 s × (2 + 2) = 8 s, not after a minute.
@@ -13,8 +23,8 @@ resource "infiniband_opensm" "intel9" {
       pkey    = "0x0001"
       ipoib   = true
       mtu     = 4096
-      full    = ["0xe41d2d0300e44ed1"] # the server, which all others reach
-      limited = ["ALL_CAS"]            # its clients, which do not reach each other
+      full    = [infiniband_guids.intel9.port_guids["1"]] # the server, which all others reach
+      limited = ["ALL_CAS"]                               # its clients, which do not reach each other
     }
   }
 }
