@@ -29,7 +29,11 @@ func TestLinkType_connectX4(t *testing.T) {
 	if w.Machine(labs.Intel9).Boots() != boots {
 		t.Error("the host was restarted without being asked for")
 	}
-	applied(t, ws, wants("eth", "reboot"))
+	plan := cleanPlan(t, ws, wants("eth", "reboot"))
+	if len(plan.Diags.Warnings().Find("Restarting host intel9", "Nothing is stored anew")) != 1 {
+		t.Errorf("the plan does not say that it restarts the host: %s", plan.Diags)
+	}
+	stepped(t, ws, plan, "")
 	if got := w.Machine(labs.Intel9).Boots(); got != boots+1 {
 		t.Errorf("the host restarted %d times", got-boots)
 	}
@@ -37,6 +41,12 @@ func TestLinkType_connectX4(t *testing.T) {
 		t.Errorf("the port is %q", got)
 	}
 	emptyPlan(t, ws, wants("eth", "reboot"))
+	if said := cleanPlan(t, ws, wants("ib", "reboot")).Diags; len(said.Warnings().Find("Restarting host intel9", "stores the link types")) != 1 {
+		t.Errorf("the plan of another type does not say that it restarts the host: %s", said)
+	}
+	if said := cleanPlan(t, ws, wants("ib", "none")).Diags; len(said.Find("Restarting host")) != 0 {
+		t.Errorf("a restart is announced that nobody asked for: %s", said)
+	}
 	// Somebody sets it back, for the next boot.
 	w.Run(labs.Intel9, "mstconfig -y -d 0000:01:00.0 set LINK_TYPE_P1=1")
 	if changes := cleanPlan(t, ws, wants("eth", "none")).Changes; len(changes) != 1 || changes[0].Action != Update {

@@ -38,6 +38,9 @@ func TestSteady_GUIDs(t *testing.T) {
 	if len(plan.Changes) != 1 || plan.Changes[0].Action != Update {
 		t.Errorf("the restart is not planned: %v", plan.Changes)
 	}
+	if len(plan.Diags.Warnings().Find("Restarting host "+host, "Nothing is written")) != 1 {
+		t.Errorf("the restart is not announced: %s", plan.Diags)
+	}
 	w.Reboot(host)
 	stepped(t, ws, plan, "")
 	emptyPlan(t, ws, waits)

@@ -139,7 +139,7 @@ func (a *assessment) announce(diags *diag.Diagnostics) {
 		diags.AddWarning("Burning firmware of card "+card+": "+changeText(describe(a.now.Flash), a.image),
 			"The apply copies what is in flash to backup_dir, writes the image, and verifies it. "+then)
 	case v.Action == safety.ActionNone && restart:
-		diags.AddWarning("Restarting host "+a.at.Ref.Host+" for card "+card,
+		session.WarnRestart(diags, a.at.Ref,
 			"The flash holds "+describe(a.now.Flash)+", and the card runs "+describe(a.now.Running)+". Nothing is written.")
 	}
 }

@@ -48,6 +48,18 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	plan.plan(a.at.Ref, a.ask.Request, state)
 	plan.keepGiven(given)
 	planned.Steady{Held: exists && state.holds(config, a.ask.Request), ToDo: !a.converged(config), Live: live}.Plan(ctx, req, resp, &plan)
+	a.announce(&resp.Diagnostics)
+}
+
+// announce says whether the host will be restarted.
+func (a *assessment) announce(diags *diag.Diagnostics) {
+	switch {
+	case a.Verdict.Activation != safety.ActivationReboot:
+	case a.writes():
+		session.WarnRestart(diags, a.at.Ref, "The apply writes the GUIDs into flash. Then it restarts the host, so that the card uses them.")
+	default:
+		session.WarnRestart(diags, a.at.Ref, "The flash has the GUIDs, and the card does not use them yet. Nothing is written.")
+	}
 }
 
 // ValidateConfig refuses values that no card may have, before any host is asked.

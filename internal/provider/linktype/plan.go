@@ -52,6 +52,21 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	plan.CardIdentity = a.at.Identity
 	plan.plan(a.at.Ref)
 	planned.Steady{Held: held, ToDo: changes || len(a.Jobs) > 0, Live: live}.Plan(ctx, req, resp, &plan)
+	a.announce(&resp.Diagnostics)
+}
+
+// announce says whether the host will be restarted.
+func (a *assessment) announce(diags *diag.Diagnostics) {
+	if a.Verdict.Activation != safety.ActivationReboot {
+		return
+	}
+	for number, want := range a.ask.Request.Ports {
+		if a.now.Ports[number].Persistent != want {
+			session.WarnRestart(diags, a.at.Ref, "The apply stores the link types in the card. Then it restarts the host, so that the ports change.")
+			return
+		}
+	}
+	session.WarnRestart(diags, a.at.Ref, "The card has the link types stored, and its ports do not have them yet. Nothing is stored anew.")
 }
 
 // live are the attributes that the host decides.

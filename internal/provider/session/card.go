@@ -86,6 +86,11 @@ func LeftAlone(at *CardAt, req resource.ModifyPlanRequest, resp *resource.Modify
 	return true
 }
 
+// WarnRestart says while planning that the apply restarts the host of a card.
+func WarnRestart(diags *diag.Diagnostics, ref attribute.CardRef, why string) {
+	diags.AddWarning("Restarting host "+ref.Host+" for card "+ref.String(), why)
+}
+
 // AddJobs warns of flash jobs that nobody has settled: what an interrupted
 // apply left.
 func AddJobs(diags *diag.Diagnostics, ref attribute.CardRef, jobs []journal.Report) {
