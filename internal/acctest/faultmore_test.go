@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -136,7 +135,7 @@ func diskCases() []*faultCase {
 // fullFile is a file on a disk that takes so many bytes more, and then says that it
 // is full; or one that cannot be synced.
 type fullFile struct {
-	backup.File
+	cards.File
 	left  int
 	syncs bool
 }
@@ -180,7 +179,7 @@ func operatorDisk() []*faultCase {
 			mend: func(*faultRun) { full = false },
 		}
 		c.tuning = func(cfg *cards.Config) {
-			cfg.Create = func(path string) (backup.File, error) {
+			cfg.Create = func(path string) (cards.File, error) {
 				f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 				if err != nil || !full || !strings.HasSuffix(path, x.name) {
 					return f, err

@@ -320,7 +320,7 @@ func (r *faultRun) proven() error {
 
 // restores burns a backup into a fresh card and compares it with what was there.
 func (r *faultRun) restores(dir string) error {
-	b, err := backup.NewStore(r.w.Backups, time.Now, nil).Open(dir)
+	b, err := backup.NewStore(cards.New(cards.Config{BackupDir: r.w.Backups})).Open(dir)
 	if err != nil {
 		return err
 	}

@@ -90,12 +90,13 @@ platform: fact ib finding safety shellcmd host tool inventory hosts poll
 fabric: fact ib shellcmd host tool inventory
 connectivity: host tool inventory hosts
 fabric/picture: fabric
-hca/backup: ib fwimage inventory -context -os/exec
+hca/image: ib fwimage safety shellcmd host tool inventory hca/cards
 hca/journal: fact ib safety inventory -context -os -os/exec
-hca/cards: fact finding ib safety shellcmd host hosts tool inventory platform hca/journal hca/backup poll
+hca/cards: fact finding ib safety shellcmd host hosts tool inventory platform hca/journal poll
 hca/activation: safety finding shellcmd inventory platform hca/cards
 hca/job: fact ib finding safety shellcmd host tool inventory hca/cards hca/journal -os -os/exec
-hca: fact ib fwimage finding safety shellcmd host tool inventory platform
+hca/backup: ib fwimage safety shellcmd host tool inventory hca/cards hca/image -os/exec
+hca: fact ib finding safety shellcmd tool inventory platform
 opensm: fact ib finding safety shellcmd host tool inventory hosts platform fabric poll
 ipoib: fact ib finding safety shellcmd host tool inventory hosts platform poll
 port: fact ib finding safety shellcmd host tool inventory hosts platform poll

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -59,7 +60,7 @@ func TestApplyFirmware_cross_flash(t *testing.T) {
 
 func checkBackup(t *testing.T, dir string) {
 	t.Helper()
-	taken, err := backup.NewStore("", time.Now, nil).Open(dir)
+	taken, err := backup.NewStore(cards.New(cards.Config{})).Open(dir)
 	if err != nil {
 		t.Fatalf("backup: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -204,7 +205,7 @@ func TestApplyFirmware_image_changed_on_the_host(t *testing.T) {
 	ctx := context.Background()
 	b := newBench(t, labs.Intel9, 0)
 	img := b.image(card.VPI())
-	b.machine.FS.Put(ImagePath(img.SHA256), string(card.OldVPI()), 0o600)
+	b.machine.FS.Put(image.Path(img.SHA256), string(card.OldVPI()), 0o600)
 	_, err := b.ops("alice").ApplyFirmware(ctx, crossFlash(b.card(ctx), img))
 	if err == nil || !strings.Contains(explain(err), "SHA-256 found") {
 		t.Errorf("apply: %v", err)

@@ -7,6 +7,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/activation"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -18,7 +19,7 @@ import (
 // Firmware asks for an image on a card.
 type Firmware struct {
 	Card    cards.Card
-	Image   safety.ImageFacts // from ImageFacts
+	Image   safety.ImageFacts // from image.Facts
 	Request safety.FirmwareRequest
 	Lab     safety.LabFacts
 	// Compare has the content of the flash compared with the image even if PSID
@@ -165,7 +166,7 @@ func (f Firmware) verdict(a cards.Assessment, backup *safety.BackupFacts) safety
 }
 
 func (f Firmware) entry(v safety.Verdict, before safety.CardFacts) (journal.Entry, error) {
-	path := ImagePath(f.Image.SHA256)
+	path := image.Path(f.Image.SHA256)
 	cmd, err := mstflint.Burn(f.Card.PCI, path, mstflint.BurnOptions{AllowPSIDChange: v.From.PSID != v.To.PSID, Answers: len(v.Answers)})
 	if err != nil {
 		return journal.Entry{}, fmt.Errorf("build the burn of %s: %w", f.Card.ID(), err)
@@ -182,9 +183,9 @@ func (f Firmware) entry(v safety.Verdict, before safety.CardFacts) (journal.Entr
 
 // prepare makes sure that the image is on the host with its content; the
 // job hashes it again under the lock.
-func (f Firmware) prepare(ctx context.Context, o *Ops) error {
-	path := ImagePath(f.Image.SHA256)
-	sums, err := o.hashes(ctx, f.Card, path)
+func (f Firmware) prepare(ctx context.Context) error {
+	path := image.Path(f.Image.SHA256)
+	sums, err := image.Hashes(ctx, f.Card.Host, path)
 	if err == nil && sums[0] == f.Image.SHA256 {
 		return nil
 	}

@@ -8,11 +8,11 @@ import (
 // Ops carries out operations.
 type Ops struct {
 	*cards.Session
-	backups *backup.Store
+	Backups *backup.Store
 }
 
 // New gives the operations of a session.
 func New(cfg cards.Config) *Ops {
 	s := cards.New(cfg)
-	return &Ops{Session: s, backups: backup.NewStore(s.BackupDir, s.Now, s.Create)}
+	return &Ops{Session: s, Backups: backup.NewStore(s)}
 }

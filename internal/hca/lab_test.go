@@ -12,6 +12,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -100,11 +101,11 @@ func (b *bench) image(data []byte) safety.ImageFacts {
 	sum := sha256.Sum256(data)
 	hash := hex.EncodeToString(sum[:])
 	ctx := context.Background()
-	if err := b.ops("staging").StageImage(ctx, b.host(), bytes.NewReader(data), int64(len(data)), hash); err != nil {
+	if err := image.Stage(ctx, b.host(), bytes.NewReader(data), int64(len(data)), hash); err != nil {
 		b.t.Fatalf("stage: %s", explain(err))
 	}
 	img, err := fwimage.Parse(bytes.NewReader(data), int64(len(data)))
-	return ImageFacts("vpi.bin", hash, "", int64(len(data)), img, err)
+	return image.Facts("vpi.bin", hash, "", int64(len(data)), img, err)
 }
 
 func crossFlash(c cards.Card, img safety.ImageFacts) Firmware {

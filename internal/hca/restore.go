@@ -8,6 +8,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -48,12 +49,12 @@ func (o *Ops) restoring(ctx context.Context, r Restore) (Firmware, backup.Backup
 	facts := &safety.RestoreFacts{Path: r.Backup, Left: r.Left}
 	f := Firmware{Card: r.Card, Lab: r.Lab, Compare: true, Restore: facts}
 	f.Request.Activation, f.Request.ManagementPath = r.Activation, r.ManagementPath
-	b, err := o.backups.Open(r.Backup)
+	b, err := o.Backups.Open(r.Backup)
 	var bad *backup.Error
 	switch {
 	case err == nil:
 		facts.Path, facts.Other = b.Dir, b.Other(s, card)
-		f.Image = ImageFacts(b.File(), b.Record.SHA256, "", b.Record.Size, b.Image, nil)
+		f.Image = image.Facts(b.File(), b.Record.SHA256, "", b.Record.Size, b.Image, nil)
 	case errors.As(err, &bad) && bad.Missing:
 		facts.Missing = bad.Err.Error()
 	default:
@@ -91,7 +92,7 @@ func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, er
 	}
 	ours := false
 	if a.Verdict.Action == safety.ActionBurn {
-		if ours, err = o.stageBackup(ctx, r.Card, b); err != nil {
+		if ours, err = stageBackup(ctx, r.Card, b); err != nil {
 			return state, err
 		}
 	}
@@ -100,14 +101,14 @@ func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, er
 	state.Did = append(did, state.Did...)
 	if err == nil && ours {
 		// The host keeps the backup itself; this copy was for the burn alone.
-		err = o.UnstageImage(ctx, r.Card.Host, b.Record.SHA256)
+		err = image.Unstage(ctx, r.Card.Host, b.Record.SHA256)
 	}
 	return state, err
 }
 
 // stageBackup copies the firmware of a backup to the host; ours is false if an
 // image with this content was staged there before.
-func (o *Ops) stageBackup(ctx context.Context, c cards.Card, b backup.Backup) (ours bool, err error) {
+func stageBackup(ctx context.Context, c cards.Card, b backup.Backup) (ours bool, err error) {
 	s, err := c.Host.Snapshot(ctx)
 	if err != nil {
 		return false, err
@@ -118,5 +119,5 @@ func (o *Ops) stageBackup(ctx context.Context, c cards.Card, b backup.Backup) (o
 		return false, &backup.Error{Dir: b.Dir, Missing: true, Err: err}
 	}
 	defer func() { _ = file.Close() }() // only read
-	return !staged, o.StageImage(ctx, c.Host, file, b.Record.Size, b.Record.SHA256)
+	return !staged, image.Stage(ctx, c.Host, file, b.Record.Size, b.Record.SHA256)
 }

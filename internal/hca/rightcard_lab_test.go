@@ -47,7 +47,7 @@ func writers(b *bench, o *Ops, c cards.Card, img safety.ImageFacts, taken backup
 			_, err := o.ApplyLinkTypes(ctx, LinkTypes{Card: c, Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeETH}}})
 			return err
 		},
-		"backup": func(ctx context.Context) error { _, err := o.TakeBackup(ctx, c); return err },
+		"backup": func(ctx context.Context) error { _, err := o.Backups.Take(ctx, c); return err },
 		"restore": func(ctx context.Context) error {
 			_, err := o.RestoreFirmware(ctx, Restore{Card: c, Backup: taken.Dir, Left: ib.Firmware{PSID: card.PSIDVPI, FW: left}})
 			return err
@@ -62,7 +62,7 @@ func TestWrites_refuse_another_card(t *testing.T) {
 	ctx := context.Background()
 	b := newBench(t, labs.Intel9, 0)
 	o, c := b.ops("alice"), b.card(ctx)
-	backup, err := o.TakeBackup(ctx, c)
+	backup, err := o.Backups.Take(ctx, c)
 	if err != nil {
 		t.Fatal(explain(err))
 	}

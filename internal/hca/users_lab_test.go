@@ -86,7 +86,7 @@ func TestUsers_a_burn_by_hand_that_begins_later(t *testing.T) {
 	}
 	found, _ := s.Card(c.PCI)
 	before := len(b.asked())
-	_, err = o.backUp(ctx, c, s, cards.CardFacts(s, found))
+	_, err = o.Backups.Keep(ctx, c, s, cards.CardFacts(s, found))
 	var refused *safety.RefusedError
 	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.CardInUse || !strings.Contains(refused.Error(), "refusing to back up the firmware of card intel9/") {
 		t.Errorf("backup beside a burn by hand: %v", explain(err))
@@ -148,7 +148,7 @@ func TestUsers_a_backup_beside_assessments_of_ours(t *testing.T) {
 	}
 	c := b.card(ctx)
 	go func() {
-		_, err := one.TakeBackup(ctx, c)
+		_, err := one.Backups.Take(ctx, c)
 		errs <- err
 	}()
 	for range cap(errs) {

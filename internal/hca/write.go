@@ -20,7 +20,7 @@ type change interface {
 	// verdict judges facts; with a backup it is the last one.
 	verdict(a cards.Assessment, backup *safety.BackupFacts) safety.Verdict
 	// prepare looks on the host for what the job is going to need.
-	prepare(ctx context.Context, o *Ops) error
+	prepare(ctx context.Context) error
 	// entry is what a job has to do for the verdict, on the card as it is before.
 	entry(v safety.Verdict, before safety.CardFacts) (journal.Entry, error)
 }
@@ -46,10 +46,10 @@ func (o *Ops) write(ctx context.Context, ch change, first cards.Assessment, work
 	if err != nil {
 		return err
 	}
-	if err = ch.prepare(ctx, o); err != nil {
+	if err = ch.prepare(ctx); err != nil {
 		return err
 	}
-	backup, err := o.backUp(ctx, c, before, first.Card)
+	backup, err := o.Backups.Keep(ctx, c, before, first.Card)
 	if err != nil {
 		return err
 	}

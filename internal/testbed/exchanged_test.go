@@ -17,6 +17,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -63,7 +64,7 @@ func TestExchanged_card_between_verdict_and_job(t *testing.T) {
 	data := imageVPI()
 	hash := sha256.Sum256(data)
 	sum := hex.EncodeToString(hash[:])
-	if err = ops.StageImage(t.Context(), inventoried, bytes.NewReader(data), int64(len(data)), sum); err != nil {
+	if err = image.Stage(t.Context(), inventoried, bytes.NewReader(data), int64(len(data)), sum); err != nil {
 		t.Fatal(err)
 	}
 	img, err := fwimage.Parse(bytes.NewReader(data), int64(len(data)))
@@ -81,7 +82,7 @@ func TestExchanged_card_between_verdict_and_job(t *testing.T) {
 		box.Device.Insert(model)
 	}}
 	_, err = ops.ApplyFirmware(t.Context(), hca.Firmware{
-		Card: c, Image: hca.ImageFacts("vpi.bin", sum, "", int64(len(data)), img, err), Request: safety.FirmwareRequest{
+		Card: c, Image: image.Facts("vpi.bin", sum, "", int64(len(data)), img, err), Request: safety.FirmwareRequest{
 			Consents: safety.Consents{PSIDChange: &safety.PSIDChange{From: card.PSIDEN, To: card.PSIDVPI}},
 		},
 	})

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
@@ -79,14 +80,14 @@ func (b *Store) Open(dir string) (Backup, error) {
 // locate finds a backup whose recorded path is that of another working
 // directory or machine: below root its last three elements name it.
 func (b *Store) locate(dir string) string {
-	if _, err := os.Stat(dir); err == nil || b.root == "" || dir == "" {
+	if _, err := os.Stat(dir); err == nil || b.s.BackupDir == "" || dir == "" {
 		return dir
 	}
 	parts := strings.FieldsFunc(filepath.ToSlash(dir), func(r rune) bool { return r == '/' })
 	if len(parts) < 3 || slices.Contains(parts, "..") {
 		return dir
 	}
-	moved := filepath.Join(append([]string{b.root}, parts[len(parts)-3:]...)...)
+	moved := filepath.Join(append([]string{b.s.BackupDir}, parts[len(parts)-3:]...)...)
 	if _, err := os.Stat(moved); err != nil {
 		return dir
 	}
@@ -95,8 +96,12 @@ func (b *Store) locate(dir string) string {
 
 // Newest gives the newest backup of a card that verifies. It is an error if
 // there is none, which names those that do not verify.
-func (b *Store) Newest(host string, pci ib.PCIAddress, now ib.Identity) (Backup, error) {
-	dirs, err := filepath.Glob(filepath.Join(globQuote(b.root), globQuote(safeName(host)), "*", "*"))
+func (b *Store) Newest(s *inventory.Snapshot, c cards.Card) (Backup, error) {
+	card, ok := s.Card(c.PCI)
+	if !ok {
+		return Backup{}, &cards.NoCardError{Host: s.Host, PCI: c.PCI}
+	}
+	dirs, err := filepath.Glob(filepath.Join(globQuote(b.s.BackupDir), globQuote(safeName(c.Host.Name())), "*", "*"))
 	if err != nil {
 		return Backup{}, err
 	}
@@ -110,12 +115,12 @@ func (b *Store) Newest(host string, pci ib.PCIAddress, now ib.Identity) (Backup,
 		switch {
 		case openErr != nil:
 			bad = append(bad, openErr)
-		case found.Record.otherCard(host+"/"+pci.String(), now) == "" && (best.Dir == "" || newer(found, best)):
+		case found.Record.otherCard(c.ID(), s.Identity(card)) == "" && (best.Dir == "" || newer(found, best)):
 			best = found
 		}
 	}
 	if best.Dir == "" {
-		return Backup{}, errors.Join(append([]error{fmt.Errorf("%s holds no valid backup of card %s/%s", b.root, host, pci)}, bad...)...)
+		return Backup{}, errors.Join(append([]error{fmt.Errorf("%s holds no valid backup of card %s", b.s.BackupDir, c.ID())}, bad...)...)
 	}
 	return best, nil
 }

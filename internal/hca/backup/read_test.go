@@ -12,10 +12,20 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 )
+
+func store(root string, now func() time.Time) *Store {
+	return NewStore(cards.New(cards.Config{BackupDir: root, Now: now}))
+}
+
+// labelled is a host that only has a name.
+type labelled struct{ cards.Host }
+
+func (labelled) Name() string { return "intel9" }
 
 func testRecord() Record {
 	return Record{
@@ -26,7 +36,7 @@ func testRecord() Record {
 
 func save(t *testing.T, root string, r Record, at time.Time) string {
 	t.Helper()
-	dir, _, err := NewStore(root, func() time.Time { return at }, nil).Save(r, func(w io.Writer) (string, error) {
+	dir, _, err := store(root, func() time.Time { return at }).save(r, func(w io.Writer) (string, error) {
 		_, err := w.Write(card.VPI())
 		return fmt.Sprintf("%x", sha256.Sum256(card.VPI())), err
 	})
@@ -40,39 +50,41 @@ func TestStore_opens_what_it_saved_and_nothing_else(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "a[b]*") // means itself in a search, too
 	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	dir := save(t, root, testRecord(), begin)
-	store := NewStore(root, time.Now, nil)
-	b, err := store.Open(dir)
+	kept := store(root, nil)
+	b, err := kept.Open(dir)
 	if err != nil || b.Record.Host != "intel9" || b.Record.PCI != testRecord().PCI || b.Record.GUIDs != testRecord().GUIDs || !b.Record.Taken.Equal(begin) {
 		t.Fatalf("%v, %+v", err, b.Record)
 	}
 	// The directory of another working directory is found below the root.
-	if moved, openErr := store.Open(filepath.Join("elsewhere", filepath.Base(filepath.Dir(filepath.Dir(dir))), filepath.Base(filepath.Dir(dir)), filepath.Base(dir))); openErr != nil || moved.Dir != dir {
+	if moved, openErr := kept.Open(filepath.Join("elsewhere", filepath.Base(filepath.Dir(filepath.Dir(dir))), filepath.Base(filepath.Dir(dir)), filepath.Base(dir))); openErr != nil || moved.Dir != dir {
 		t.Errorf("moved: %v, %s", openErr, moved.Dir)
 	}
 	var bad *Error
-	if _, err = store.Open(filepath.Join(root, "intel9", "x", "y")); !errors.As(err, &bad) || !bad.Missing {
+	if _, err = kept.Open(filepath.Join(root, "intel9", "x", "y")); !errors.As(err, &bad) || !bad.Missing {
 		t.Errorf("missing: %v", err)
 	}
 	// A record that says something else than the firmware.
 	other := testRecord()
 	other.PSID = card.PSIDEN
-	if _, err = store.Open(save(t, root, other, begin)); !errors.As(err, &bad) || bad.Missing || !strings.Contains(err.Error(), card.PSIDEN) {
+	if _, err = kept.Open(save(t, root, other, begin)); !errors.As(err, &bad) || bad.Missing || !strings.Contains(err.Error(), card.PSIDEN) {
 		t.Errorf("other PSID: %v", err)
 	}
 
 	newest := save(t, root, testRecord(), begin.Add(time.Hour))
-	pci, who := testRecord().PCI, ib.Identity{Serial: "MT1"}
-	if b, err = store.Newest("intel9", pci, who); err != nil || b.Dir != newest {
+	c := cards.Card{Host: labelled{}, PCI: testRecord().PCI}
+	holds := func(serial string) *inventory.Snapshot {
+		return &inventory.Snapshot{Cards: []inventory.Card{{PCI: c.PCI, Serial: fact.Known(serial)}}}
+	}
+	if b, err = kept.Newest(holds("MT1"), c); err != nil || b.Dir != newest {
 		t.Errorf("newest: %v, %s", err, b.Dir)
 	}
 	if err = os.WriteFile(filepath.Join(newest, recordFile), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if b, err = store.Newest("intel9", pci, who); err != nil || b.Dir != dir {
+	if b, err = kept.Newest(holds("MT1"), c); err != nil || b.Dir != dir {
 		t.Errorf("newest that verifies: %v, %s", err, b.Dir)
 	}
-	who.Serial = "MT2"
-	if _, err = store.Newest("intel9", pci, who); err == nil || !strings.Contains(err.Error(), "no valid backup of card intel9/0000:01:00.0") {
+	if _, err = kept.Newest(holds("MT2"), c); err == nil || !strings.Contains(err.Error(), "no valid backup of card intel9/0000:01:00.0") {
 		t.Errorf("another card: %v", err)
 	}
 }

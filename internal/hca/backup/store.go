@@ -15,90 +15,17 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
 // Store keeps what is read from cards in a directory on the operator's
 // machine: HOST/CARD/TIME/firmware.bin and card.json. It only ever adds.
-type Store struct {
-	root   string
-	now    func() time.Time
-	create func(path string) (File, error)
-}
+type Store struct{ s *cards.Session }
 
-// File is a new file on the operator's disk.
-type File interface {
-	io.Writer
-	Sync() error
-	Close() error
-}
-
-// createFile makes a file that did not exist, for its owner only.
-func createFile(path string) (File, error) {
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-}
-
-// NewStore returns the store in root, which need not exist yet. An empty
-// root is a store that refuses everything. create makes a new file; nil means on
-// the disk.
-func NewStore(root string, now func() time.Time, create func(path string) (File, error)) *Store {
-	if create == nil {
-		create = createFile
-	}
-	return &Store{root: root, now: now, create: create}
-}
-
-// Unusable says why nothing can be stored, empty if it can. Whether a directory
-// can be written is known for certain only by writing: one is made and removed.
-func (b *Store) Unusable() string {
-	if b.root == "" {
-		return "" // a finding of its own
-	}
-	dir, err := nearestDir(b.root)
-	if err != nil {
-		return err.Error()
-	}
-	probe, err := os.MkdirTemp(dir, ".terraform-provider-infiniband-")
-	if err != nil {
-		return fmt.Sprintf("no directory can be made in %s: %v", dir, systemError(err))
-	}
-	if err = os.Remove(probe); err != nil {
-		return systemError(err).Error()
-	}
-	return ""
-}
-
-// nearestDir gives the directory itself or the nearest one above that is there.
-func nearestDir(dir string) (string, error) {
-	for {
-		info, err := os.Stat(dir)
-		switch {
-		case err == nil && info.IsDir():
-			return dir, nil
-		case err == nil:
-			return "", fmt.Errorf("%s is not a directory", dir)
-		case !errors.Is(err, fs.ErrNotExist):
-			return "", fmt.Errorf("%s: %w", dir, systemError(err))
-		}
-		if _, err = os.Lstat(dir); err == nil {
-			return "", fmt.Errorf("%s is a link to something that does not exist", dir)
-		}
-		above := filepath.Dir(dir)
-		if above == dir {
-			return "", fmt.Errorf("%s does not exist", dir)
-		}
-		dir = above
-	}
-}
-
-// systemError drops the system call that os names in front of the path.
-func systemError(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		return pathErr.Err
-	}
-	return err
-}
+// NewStore returns the store of a session, whose directory need not exist yet. Without
+// a directory it refuses everything.
+func NewStore(s *cards.Session) *Store { return &Store{s: s} }
 
 // Record is card.json: what is known of the card besides its firmware.
 type Record struct {
@@ -150,16 +77,16 @@ func safeName(s string) string {
 	}, strings.TrimLeft(s, "."))
 }
 
-// Save stores firmware, which fetch writes, with its record, and gives the
+// save stores firmware, which fetch writes, with its record, and gives the
 // directory. When it returns without an error, both files are on the disk
 // (fsync of files and directories), were read again, hash as fetch said, and
 // the firmware parses. Nothing that existed is overwritten.
-func (b *Store) Save(record Record, fetch func(io.Writer) (sha string, err error)) (string, *fwimage.Image, error) {
-	if b.root == "" {
+func (b *Store) save(record Record, fetch func(io.Writer) (sha string, err error)) (string, *fwimage.Image, error) {
+	if b.s.BackupDir == "" {
 		return "", nil, errors.New("no backup_dir is configured")
 	}
-	record.Version, record.Taken = 1, b.now().UTC()
-	parent := filepath.Join(b.root, safeName(record.Host), record.cardDir())
+	record.Version, record.Taken = 1, b.s.Now().UTC()
+	parent := filepath.Join(b.s.BackupDir, safeName(record.Host), record.cardDir())
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return "", nil, err
 	}
@@ -250,7 +177,7 @@ func readFirmware(path string) (img *fwimage.Image, sum string, size int64, err 
 }
 
 func (b *Store) writeFile(path string, write func(io.Writer) error) error {
-	f, err := b.create(path)
+	f, err := b.s.Create(path)
 	if err != nil {
 		return err
 	}

@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage/synth"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-func image(t *testing.T) ([]byte, Record) {
+func firmware(t *testing.T) ([]byte, Record) {
 	t.Helper()
 	set := synth.Placeholder()
 	set.Node = 0xe41d2d0300e44ed0
@@ -27,13 +28,13 @@ func image(t *testing.T) ([]byte, Record) {
 }
 
 func TestStore_Save_never_overwrites(t *testing.T) {
-	data, record := image(t)
+	data, record := firmware(t)
 	root := t.TempDir()
 	at := time.Date(2026, 5, 2, 3, 4, 5, 0, time.UTC)
-	store := NewStore(root, func() time.Time { return at }, nil)
+	kept := store(root, func() time.Time { return at })
 	seen := map[string]bool{}
 	for range 3 {
-		dir, img, err := store.Save(record, func(w io.Writer) (string, error) {
+		dir, img, err := kept.save(record, func(w io.Writer) (string, error) {
 			_, err := w.Write(data)
 			return hashOf(data), err
 		})
@@ -52,7 +53,7 @@ func TestStore_Save_never_overwrites(t *testing.T) {
 }
 
 func TestStore_Save_refuses_what_is_not_proven(t *testing.T) {
-	data, record := image(t)
+	data, record := firmware(t)
 	broken := append([]byte(nil), data...)
 	broken[0x100] ^= 1
 	for name, fetch := range map[string]func(io.Writer) (string, error){
@@ -62,7 +63,7 @@ func TestStore_Save_refuses_what_is_not_proven(t *testing.T) {
 		"no answer":  func(io.Writer) (string, error) { return "", errors.New("connection lost") },
 	} {
 		root := t.TempDir()
-		if dir, _, err := NewStore(root, time.Now, nil).Save(record, fetch); err == nil {
+		if dir, _, err := store(root, nil).save(record, fetch); err == nil {
 			t.Errorf("%s: stored in %s", name, dir)
 		}
 		left, err := filepath.Glob(filepath.Join(root, "*", "*", "*"))
@@ -70,7 +71,7 @@ func TestStore_Save_refuses_what_is_not_proven(t *testing.T) {
 			t.Errorf("%s: left behind %v, %v", name, left, err)
 		}
 	}
-	if _, _, err := NewStore("", time.Now, nil).Save(record, nil); err == nil {
+	if _, _, err := store("", nil).save(record, nil); err == nil {
 		t.Error("a store without a directory stores")
 	}
 }
@@ -85,8 +86,8 @@ func (f failing) Close() error                { return nil }
 func TestStore_Save_disk_full(t *testing.T) {
 	for name, bad := range map[string]failing{"no space": {write: syscall.ENOSPC}, "input/output": {sync: syscall.EIO}} {
 		root := t.TempDir()
-		store := NewStore(root, time.Now, func(string) (File, error) { return bad, nil })
-		_, _, err := store.Save(Record{Host: "intel9"}, func(w io.Writer) (string, error) {
+		kept := NewStore(cards.New(cards.Config{BackupDir: root, Create: func(string) (cards.File, error) { return bad, nil }}))
+		_, _, err := kept.save(Record{Host: "intel9"}, func(w io.Writer) (string, error) {
 			_, err := w.Write([]byte("firmware"))
 			return "", err
 		})

@@ -1,7 +1,6 @@
 package cards
 
 import (
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -67,7 +66,7 @@ func burnedSinceStart(s *inventory.Snapshot, pci ib.PCIAddress, flash ib.Firmwar
 func (o *Session) hostFacts(c Card, s *inventory.Snapshot) safety.HostFacts {
 	return safety.HostFacts{
 		Snapshot: *s, Support: platform.SupportOf(s, c.PCI), Observe: c.Host.Observe(), RebootAllowed: c.RebootAllowed,
-		BackupDir: o.BackupDir, BackupProblem: backup.NewStore(o.BackupDir, o.Now, o.Create).Unusable(),
+		BackupDir: o.BackupDir, BackupProblem: backupProblem(o.BackupDir),
 	}
 }
 

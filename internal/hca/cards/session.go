@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -89,7 +88,7 @@ type Config struct {
 	Now func() time.Time
 	// Create makes a new file of a backup; nil means on the disk. Tests have it
 	// fill up.
-	Create func(path string) (backup.File, error)
+	Create func(path string) (File, error)
 	// Progress is told about steps that take long; nil means nobody.
 	Progress func(ctx context.Context, message string)
 }
@@ -114,6 +113,9 @@ func New(cfg Config) *Session {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Create == nil {
+		cfg.Create = createFile
 	}
 	if cfg.Progress == nil {
 		cfg.Progress = func(context.Context, string) {}

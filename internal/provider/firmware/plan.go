@@ -11,6 +11,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
@@ -224,7 +225,7 @@ func (r *Resource) image(ctx context.Context, at *session.CardAt, config model, 
 		return safety.ImageFacts{}, false
 	}
 	if img, ok := r.Planned.Image(ref); ok {
-		return hca.ImageFacts(img.Name, img.SHA256, "", img.Size, img.Parsed, nil), true
+		return image.Facts(img.Name, img.SHA256, "", img.Size, img.Parsed, nil), true
 	}
 	if _, ok := at.Snap.StagedImage(ref.SHA256); !ok {
 		diags.AddAttributeError(path.Root("image_id"), "Unable to "+what+": the image is not on the host",
@@ -232,12 +233,12 @@ func (r *Resource) image(ctx context.Context, at *session.CardAt, config model, 
 				"Refer to the image resource by its id, so that Terraform stages it first.")
 		return safety.ImageFacts{}, false
 	}
-	parsed, size, err := r.Cards.OpenStagedImage(ctx, at.Host, ref.SHA256)
+	parsed, size, err := image.Open(ctx, at.Host, ref.SHA256)
 	if err != nil && parsed == nil && diagnostic.IsTransport(err) {
 		diagnostic.AddErrorAt(diags, path.Root("image_id"), what, err)
 		return safety.ImageFacts{}, false
 	}
-	return hca.ImageFacts(ref.String(), ref.SHA256, "", size, parsed, err), true
+	return image.Facts(ref.String(), ref.SHA256, "", size, parsed, err), true
 }
 
 // hasImage reports whether flash already has the image's PSID and version.

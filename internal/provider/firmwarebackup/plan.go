@@ -78,7 +78,7 @@ func (r *Resource) assess(ctx context.Context, id attribute.CardID, recorded typ
 	if at == nil {
 		return nil
 	}
-	a, err := r.Cards.AssessBackup(ctx, at.HCA)
+	a, err := r.Cards.Backups.Assess(ctx, at.HCA)
 	if err != nil {
 		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
 		return nil

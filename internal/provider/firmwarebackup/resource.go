@@ -83,7 +83,7 @@ func (r *Resource) take(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, d
 		if at == nil {
 			return nil
 		}
-		taken, takeErr := r.Cards.TakeBackup(ctx, at.HCA)
+		taken, takeErr := r.Cards.Backups.Take(ctx, at.HCA)
 		if takeErr == nil {
 			plan.fill(ref, taken)
 			plan.MatchesFlash = types.BoolValue(true)
@@ -120,7 +120,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 
 // open reads the backup of the state and says why it cannot be relied on.
 func (r *Resource) open(state model, snap *inventory.Snapshot, card *inventory.Card) (taken backup.Backup, why string) {
-	taken, err := r.Cards.OpenBackup(filepath.Dir(state.ImagePath.ValueString()))
+	taken, err := r.Cards.Backups.Open(filepath.Dir(state.ImagePath.ValueString()))
 	switch {
 	case err != nil:
 		return taken, diagnostic.Sentence(err.Error())
@@ -147,7 +147,7 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 	if at == nil {
 		return
 	}
-	newest, err := r.Cards.NewestBackup(at.Snap, at.HCA)
+	newest, err := r.Cards.Backups.Newest(at.Snap, at.HCA)
 	if err != nil {
 		diagnostic.AddError(&resp.Diagnostics, what, err)
 		return

@@ -16,7 +16,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -83,7 +83,7 @@ func (localFile) ValidateString(_ context.Context, req validator.StringRequest, 
 }
 
 func judge(f file, declared string, err error) []finding.Finding {
-	facts := hca.ImageFacts(f.path, f.sha256, declared, f.size, f.image, err)
+	facts := image.Facts(f.path, f.sha256, declared, f.size, f.image, err)
 	found := append(safety.Image(facts), safety.Remarks(facts)...)
 	for i := range found {
 		// The catalogue speaks of the resource that burns; here it is the file.

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -84,5 +84,5 @@ func (r *Resource) usable(ctx context.Context, m model, diags *diag.Diagnostics)
 
 // stagedPath is where a staged image is on a host.
 func stagedPath(sha256 string) types.String {
-	return types.StringValue(hca.ImagePath(sha256))
+	return types.StringValue(image.Path(sha256))
 }

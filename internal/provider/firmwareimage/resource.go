@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
@@ -64,7 +65,7 @@ func (r *Resource) stage(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 	}
 	defer content.Close() //nolint:errcheck // only read
 	err = r.WithHost(ctx, plan.Host.ValueString(), func(h *hosts.Host, _ session.HostConfig) error {
-		return r.Cards.StageImage(ctx, h, content, f.size, f.sha256)
+		return image.Stage(ctx, h, content, f.size, f.sha256)
 	})
 	if err != nil {
 		diagnostic.AddError(diags, "stage firmware image on host "+plan.Host.ValueString(), err)

@@ -1,4 +1,4 @@
-package hca
+package image
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// ImageFacts turns what fwimage.Parse returned into what the verdict needs.
+// Facts turns what fwimage.Parse returned into what the verdict needs.
 // name is what messages call the file; declared is the hash in the
 // configuration, or empty.
-func ImageFacts(name, sha256, declared string, size int64, img *fwimage.Image, err error) safety.ImageFacts {
+func Facts(name, sha256, declared string, size int64, img *fwimage.Image, err error) safety.ImageFacts {
 	f := safety.ImageFacts{Name: name, SHA256: sha256, Declared: declared, Size: size}
 	if err != nil || img == nil {
 		problem(&f, err)
@@ -22,7 +22,7 @@ func ImageFacts(name, sha256, declared string, size int64, img *fwimage.Image, e
 	f.PSID, f.FW, f.HWIDs = img.PSID, img.FWVersion, img.HWIDs
 	f.Release = img.ReleaseDate
 	f.HasROM, f.Product, f.VSD, f.PRSName = len(img.ROMs) > 0, img.ProductVersion, img.VSD, img.PRSName
-	f.Identity, f.GUIDs, f.Checksum, f.End = string(img.Identity), identityIn(img), img.Checksum, img.End
+	f.Identity, f.GUIDs, f.Checksum, f.End = string(img.Identity), Identity(img), img.Checksum, img.End
 	f.PartNumber, f.Remarks = img.PartNumber, img.Warnings
 	if img.Format != fwimage.FS2 {
 		f.FlashLayout = safety.FlashLayout{Slot: img.Chunk, Version: img.Layout}
@@ -30,9 +30,9 @@ func ImageFacts(name, sha256, declared string, size int64, img *fwimage.Image, e
 	return f
 }
 
-// identityIn gives the identity in an image as the snapshot gives that in a flash:
+// Identity gives the identity in an image as the snapshot gives that in a flash:
 // of later chips the base stands for all GUIDs, and there is one MAC.
-func identityIn(img *fwimage.Image) ib.GUIDSet {
+func Identity(img *fwimage.Image) ib.GUIDSet {
 	g := img.GUIDs
 	if img.Format == fwimage.FS2 {
 		return g

@@ -1,14 +1,13 @@
-package backup
+package cards
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
-func TestStore_unusable(t *testing.T) {
+func TestBackupProblem(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
@@ -28,7 +27,7 @@ func TestStore_unusable(t *testing.T) {
 		filepath.Join(link, "backups"): link + " is a link to something that does not exist",
 		"/proc/backups":                "no directory can be made in /proc", // for root neither
 	} {
-		if got := NewStore(root, time.Now, nil).Unusable(); got != want && (want == "" || !strings.Contains(got, want)) {
+		if got := backupProblem(root); got != want && (want == "" || !strings.Contains(got, want)) {
 			t.Errorf("%q: %q, expected %q", root, got, want)
 		}
 	}

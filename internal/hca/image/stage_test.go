@@ -1,4 +1,4 @@
-package hca
+package image
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 )
 
 // A connection that broke, or a login shell that prints, is not a matter of space.
-func TestTransferCheck_says_what_the_transport_knows(t *testing.T) {
+func TestStageFailed_says_what_the_transport_knows(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err  error
 		want string
@@ -20,14 +20,9 @@ func TestTransferCheck_says_what_the_transport_knows(t *testing.T) {
 		"a login shell's text":    {&host.TransferError{Advice: "A start-up file prints.", Err: errors.New("noise")}, "A start-up file prints."},
 		"anything that is silent": {errors.New("no"), "Look for space"},
 	} {
-		for what, err := range map[string]error{
-			"backup":  New(cards.Config{}).backupFailed(cards.Card{Host: labelled{}}, "storing it failed", fmt.Errorf("copy: %w", tt.err)),
-			"staging": stageFailed(labelled{}, "/x", "it could not be copied", fmt.Errorf("copy: %w", tt.err)),
-		} {
-			var failed *cards.Error
-			if !errors.As(err, &failed) || !strings.Contains(failed.Check, tt.want) || tt.want != "Look for space" && strings.Contains(failed.Check, "space") {
-				t.Errorf("%s, %s: got %v", name, what, err)
-			}
+		var failed *cards.Error
+		if err := stageFailed(labelled{}, "/x", "it could not be copied", fmt.Errorf("copy: %w", tt.err)); !errors.As(err, &failed) || !strings.Contains(failed.Check, tt.want) || tt.want != "Look for space" && strings.Contains(failed.Check, "space") {
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }

@@ -1,0 +1,207 @@
+package backup
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
+)
+
+// Assess gives the verdict on taking a backup of a card. It reads and
+// never writes. Errors are those of the host and *NoCardError.
+func (b *Store) Assess(ctx context.Context, c cards.Card) (cards.Assessment, error) {
+	s, card, err := c.Read(ctx)
+	if err != nil {
+		return cards.Assessment{}, err
+	}
+	a := b.s.Observe(c, s, card)
+	if !a.Host.Observe && a.Card.FlashKnown() && a.Host.MSTFlint.Present && !a.Host.AnyJobMayRun() {
+		if err = b.s.VerifyFlash(ctx, c.Host, &a.Card); err != nil {
+			return cards.Assessment{}, err
+		}
+	}
+	a.Verdict = safety.Backup(safety.BackupInput{Card: a.Card, Host: a.Host})
+	return a, nil
+}
+
+// Take takes a proven backup of a card and writes nothing to it: the
+// flash is read twice under the host's shared lock with equal results, verified
+// by the vendor's tool and by the parser, compared with the query, and synced
+// to the operator's disk. Errors are *safety.RefusedError, *Error, *NoCardError,
+// *Error and those of the host.
+func (b *Store) Take(ctx context.Context, c cards.Card) (Backup, error) {
+	what := "back up firmware of card " + c.ID()
+	// What is stored beside the firmware is of this moment, and of this card.
+	if err := c.Confirm(ctx, what); err != nil {
+		return Backup{}, err
+	}
+	a, err := b.Assess(ctx, c)
+	if err != nil {
+		return Backup{}, err
+	}
+	if err = a.Permitted(what); err != nil {
+		return Backup{}, err
+	}
+	s, _, err := c.Read(ctx)
+	if err != nil {
+		return Backup{}, err
+	}
+	taken, err := b.Keep(ctx, c, s, a.Card)
+	if err != nil {
+		return Backup{}, err
+	}
+	now, _, again, err := b.s.ReadAgain(ctx, c, a)
+	if err != nil {
+		return Backup{}, err
+	}
+	final := safety.Backup(safety.BackupInput{Card: again.Card, Host: again.Host, Backup: taken})
+	if final.Blocked() {
+		return Backup{}, cards.RefuseOvertaken(c, s, now, what, a.Verdict, final)
+	}
+	return b.Open(taken.Path)
+}
+
+// Keep reads the card's firmware to the host's disk twice, has it verified
+// there, brings it to the operator's machine and verifies it again. The first
+// copy stays on the host, named by its hash, because a host that has lost its
+// network can then still be mended from its console.
+//
+// What it returns is for the verdict to judge. An error means that the backup
+// does not exist.
+func (b *Store) Keep(ctx context.Context, c cards.Card, s *inventory.Snapshot, facts safety.CardFacts) (*safety.BackupFacts, error) {
+	b.s.Progress(ctx, "Backing up the firmware of card "+c.ID())
+	dir := fmt.Sprintf("%s/backups/%s-%s", inventory.StateDir, c.FileName(), newSuffix())
+	first, second := dir+"/first.bin", dir+"/second.bin"
+	if _, err := c.Host.Run(ctx, makeBackupDir(dir)); err != nil {
+		return nil, b.failed(c, "the directory for it cannot be made on the host", err)
+	}
+	defer b.removeQuietly(ctx, c, dir)
+	for _, path := range []string{first, second} {
+		if err := b.readImage(ctx, c, path); err != nil {
+			return nil, b.failed(c, "reading the flash failed", err)
+		}
+	}
+	sums, err := image.Hashes(ctx, c.Host, first, second)
+	if err != nil {
+		return nil, b.failed(c, "hashing the copies on the host failed", err)
+	}
+	kept := &safety.BackupFacts{TwoReadsEqual: sums[0] == sums[1]}
+	if !kept.TwoReadsEqual {
+		return kept, nil
+	}
+	if kept.ToolVerified, err = image.Verify(ctx, c.Host, first, facts.InFlash().BlankGUIDs); err != nil {
+		return nil, b.failed(c, "verifying the copy on the host failed", err)
+	}
+	return b.bringHome(ctx, c, s, facts, first, sums[0], kept)
+}
+
+// bringHome stores the copy on the operator's machine.
+func (b *Store) bringHome(ctx context.Context, c cards.Card, s *inventory.Snapshot, facts safety.CardFacts, path, sum string, kept *safety.BackupFacts) (*safety.BackupFacts, error) {
+	query := ""
+	if r, err := b.s.Shared(ctx, c.Host, c.PCI, mstflint.Query(c.PCI, true)); err == nil {
+		query = string(r.Stdout)
+	}
+	dir, img, err := b.save(b.record(c, s, facts, query), func(w io.Writer) (string, error) {
+		_, got, err := c.Host.Download(ctx, path, w)
+		if err == nil && got != sum {
+			err = fmt.Errorf("the copy on the host changed: SHA-256 was %s and is %s", sum, got)
+		}
+		return got, err
+	})
+	if err != nil {
+		return nil, b.failed(c, "storing it on this machine failed", err)
+	}
+	kept.Path, kept.SHA256, kept.Parsed = dir, sum, true
+	kept.PSID, kept.FW, kept.GUIDs = img.PSID, img.FWVersion, image.Identity(img)
+	if img.Format != fwimage.FS2 {
+		kept.Layout = safety.FlashLayout{Slot: img.Chunk, Version: img.DeviceLayout}
+	}
+	if _, err := c.Host.Run(ctx, keepBackup(path, fmt.Sprintf("%s/backups/%s.bin", inventory.StateDir, sum))); err != nil {
+		return nil, b.failed(c, "keeping the copy on the host failed", err)
+	}
+	return kept, nil
+}
+
+func (b *Store) record(c cards.Card, s *inventory.Snapshot, facts safety.CardFacts, query string) Record {
+	r := Record{
+		Host: c.Host.Name(), PCI: c.PCI, Chip: facts.Chip.Name, PSID: facts.InFlash().PSID, FW: facts.InFlash().FW,
+		RunningPSID: facts.RunningPSID, GUIDs: facts.InFlash().GUIDs, VSD: facts.InFlash().VSD, Query: query,
+		ToolVersion: s.MSTFlint.Version, Operator: b.s.Operator,
+	}
+	if facts.RunningKnown {
+		r.RunningFW = facts.RunningFW.String()
+	}
+	if card, ok := s.Card(c.PCI); ok {
+		r.PartNumber, r.SerialNumber = card.PartNumber, card.Serial.Or("")
+		if card.Flash != nil {
+			r.ROM = card.Flash.ROM
+		}
+	}
+	return r
+}
+
+func (b *Store) readImage(ctx context.Context, c cards.Card, path string) error {
+	cmd, err := mstflint.ReadImage(c.PCI, path)
+	if err != nil {
+		return err
+	}
+	_, err = b.s.Shared(ctx, c.Host, c.PCI, cmd)
+	return err
+}
+
+func (b *Store) failed(c cards.Card, what string, err error) error {
+	var busy *cards.InUseError
+	if errors.As(err, &busy) {
+		return busy.Refusal("back up the firmware of card " + c.ID())
+	}
+	e := &cards.Error{
+		Summary: "Unable to back up the firmware of card " + c.ID(),
+		What:    "Before anything is written, the present firmware is read and stored: " + what + ".",
+		Means:   "Nothing was written to the card.",
+		Check:   cards.TransferAdvice(err, "Look for space and permissions: on the host below "+inventory.StateDir+", on this machine in backup_dir."),
+		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Backup directory", b.s.BackupDir}},
+		Err:     err,
+	}
+	return e.WithExit()
+}
+
+// removeQuietly removes the working directory of a backup. Failing to do so
+// harms nothing: the directory is never used again.
+func (b *Store) removeQuietly(ctx context.Context, c cards.Card, dir string) {
+	_, err := c.Host.Run(context.WithoutCancel(ctx), removeDir(dir))
+	var lost *host.UnreachableError
+	if err != nil && !errors.As(err, &lost) {
+		b.s.Progress(ctx, fmt.Sprintf("Left %s on %s: %v", dir, c.Host.Name(), err))
+	}
+}
+
+func removeDir(dir string) shellcmd.Command {
+	return shellcmd.New("rm", "-rf", "--", dir).AsRoot().Changes()
+}
+
+func makeBackupDir(dir string) shellcmd.Command {
+	return shellcmd.Script("make-backup-directory", `umask 077; mkdir -p "${1%/*}" && mkdir "$1"`, dir).AsRoot().Changes()
+}
+
+// keepBackup gives a copy its lasting name; equal content has an equal name.
+func keepBackup(from, to string) shellcmd.Command {
+	return shellcmd.Script("keep-backup", `chmod 600 "$1" && sync "$1" && mv -f "$1" "$2" && sync "${2%/*}"`, from, to).AsRoot().Changes()
+}
+
+// newSuffix makes names unique among operators.
+func newSuffix() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails (Go 1.24 and later)
+	return hex.EncodeToString(b[:])
+}

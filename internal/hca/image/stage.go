@@ -1,0 +1,124 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
+)
+
+// Path is where an image with this SHA-256 is staged on a host.
+func Path(sha256 string) string { return inventory.StateDir + "/images/" + sha256 + ".bin" }
+
+// Stage puts an image on a host under its hash and has the host's own
+// tool verify it. An image that is there already with its content is left
+// alone. size is in bytes, sha256 lower-case hexadecimal.
+func Stage(ctx context.Context, h cards.Host, r io.ReaderAt, size int64, sha256 string) error {
+	path := Path(sha256)
+	if sums, err := Hashes(ctx, h, path); err != nil {
+		if _, exit := cards.Exit(err); exit == nil {
+			return err
+		}
+	} else if sums[0] == sha256 {
+		return nil
+	}
+	if _, err := h.Run(ctx, makeImageDir()); err != nil {
+		return stageFailed(h, path, "its directory could not be made", err)
+	}
+	if err := h.Upload(ctx, r, size, host.RemoteFile{Path: path, Mode: 0o600, SHA256: sha256}); err != nil {
+		return stageFailed(h, path, "it could not be copied to the host", err)
+	}
+	good, err := Verify(ctx, h, path, true)
+	if err != nil {
+		return stageFailed(h, path, "the host's mstflint could not verify it", err)
+	}
+	if !good {
+		return stageFailed(h, path, "the host's mstflint calls it damaged", nil)
+	}
+	return nil
+}
+
+func stageFailed(h cards.Host, path, what string, err error) error {
+	e := &cards.Error{
+		Summary: "Unable to stage a firmware image on host " + h.Name(),
+		What:    "The image is not ready on the host: " + what + ".",
+		Means:   "No card was touched.",
+		Check:   cards.TransferAdvice(err, "Look for space and permissions below "+inventory.StateDir+", and whether mstflint is installed."),
+		Facts:   []cards.Fact{{"Host", h.Name()}, {"File", path}},
+		Err:     err,
+	}
+	return e.WithExit()
+}
+
+// Unstage removes a staged image; one that is not there is no error.
+func Unstage(ctx context.Context, h cards.Host, sha256 string) error {
+	_, err := h.Run(ctx, shellcmd.New("rm", "-f", "--", Path(sha256)).AsRoot().Changes())
+	return err
+}
+
+// Open fetches a staged image and parses it. It is for a caller that
+// has only the id of an image; whoever has the file parses that.
+func Open(ctx context.Context, h host.Host, sha256 string) (*fwimage.Image, int64, error) {
+	var buf bytes.Buffer
+	size, sum, err := h.Download(ctx, Path(sha256), &buf)
+	if err != nil {
+		return nil, 0, err
+	}
+	if sum != sha256 {
+		return nil, size, fmt.Errorf("%s: the image %s has SHA-256 %s", h.Name(), Path(sha256), sum)
+	}
+	img, err := fwimage.Parse(bytes.NewReader(buf.Bytes()), int64(buf.Len()))
+	return img, size, err
+}
+
+func makeImageDir() shellcmd.Command {
+	return shellcmd.Script("make-image-directory", `umask 077; mkdir -p "$1/images"`, inventory.StateDir).AsRoot().Changes()
+}
+
+// Hashes gives the SHA-256 of files on the host.
+func Hashes(ctx context.Context, h host.Host, paths ...string) ([]string, error) {
+	cmd := shellcmd.New("sha256sum", append([]string{"--"}, paths...)...).AsRoot()
+	r, err := h.Run(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Fields(string(r.Stdout))
+	var sums []string
+	for i := 0; i+1 < len(lines); i += 2 {
+		sums = append(sums, strings.ToLower(strings.TrimPrefix(lines[i], `\`)))
+	}
+	if len(sums) != len(paths) || len(sums[0]) != 64 {
+		return nil, &host.OutputError{Host: h.Name(), Command: cmd.String(), Problem: fmt.Sprintf("want %d lines of a hash and a path", len(paths)), Output: string(r.Stdout)}
+	}
+	return sums, nil
+}
+
+// Verify has the tool verify an image file on the host. A card that never
+// had GUIDs gives an image that the tool calls not bootable for that alone.
+func Verify(ctx context.Context, h host.Host, path string, blank bool) (bool, error) {
+	cmd, err := mstflint.VerifyImage(path)
+	if err != nil {
+		return false, err
+	}
+	r, err := h.Run(ctx, cmd)
+	out := string(r.Stdout)
+	status, exit := cards.Exit(err)
+	if exit != nil {
+		out = exit.Stdout
+	} else if err != nil {
+		return false, err
+	}
+	v, err := mstflint.ParseVerify(out)
+	if err != nil {
+		return false, &host.OutputError{Host: h.Name(), Command: cmd.String(), Problem: err.Error(), Output: out}
+	}
+	return v.OK && status == 0 || blank && v.OnlyBlankGUIDs(), nil
+}
