@@ -91,6 +91,7 @@ func (w *Workspace) planDeletes(ctx context.Context, p *process, cfg Config, pla
 		null := tftypes.NewValue(typ, nil)
 		resp, err := p.server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
 			TypeName: obj.Type, PriorState: dynamic(typ, obj.Value), ProposedNewState: dynamic(typ, null), Config: dynamic(typ, null), PriorPrivate: obj.Private,
+			PriorIdentity: obj.Identity,
 		})
 		if err != nil {
 			return err
@@ -99,6 +100,7 @@ func (w *Workspace) planDeletes(ctx context.Context, p *process, cfg Config, pla
 		name := address[len(obj.Type)+1:]
 		plan.Changes = append(plan.Changes, &Change{
 			Resource: Resource{Type: obj.Type, Name: name}, Action: Delete, Prior: obj.Value, Planned: null, config: null, private: resp.PlannedPrivate,
+			identity: resp.PlannedIdentity,
 		})
 	}
 	return nil
@@ -117,8 +119,9 @@ func (w *Workspace) planOne(ctx context.Context, p *process, r Resource, values 
 	}
 	change := &Change{Resource: r, Prior: tftypes.NewValue(typ, nil), config: config, Action: Create}
 	var private []byte
+	var identity *tfprotov6.ResourceIdentityData
 	if obj, exists := w.State[r.Address()]; exists && !obj.Tainted {
-		change.Prior, private = obj.Value, obj.Private
+		change.Prior, private, identity = obj.Value, obj.Private, obj.Identity
 	}
 	// Core validates each configuration once more when all that is known is known.
 	checked, err := p.server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: r.Type, Config: dynamic(typ, config), ClientCapabilities: canWriteOnly})
@@ -131,7 +134,7 @@ func (w *Workspace) planOne(ctx context.Context, p *process, r Resource, values 
 	}
 	resp, err := p.server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
 		TypeName: r.Type, PriorState: dynamic(typ, change.Prior), Config: dynamic(typ, config), PriorPrivate: private,
-		ProposedNewState: dynamic(typ, proposed(schema, typ, config, change.Prior)),
+		ProposedNewState: dynamic(typ, proposed(schema, typ, config, change.Prior)), PriorIdentity: identity,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -143,7 +146,7 @@ func (w *Workspace) planOne(ctx context.Context, p *process, r Resource, values 
 	if change.Planned, err = resp.PlannedState.Unmarshal(typ); err != nil {
 		return nil, diags, err
 	}
-	change.private = resp.PlannedPrivate
+	change.private, change.identity = resp.PlannedPrivate, resp.PlannedIdentity
 	change.Action = w.action(change, len(resp.RequiresReplace) > 0)
 	return change, diags, nil
 }
@@ -271,6 +274,7 @@ func (w *Workspace) applyOne(ctx context.Context, p *process, c *Change, values 
 	}
 	resp, err := p.server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
 		TypeName: r.Type, PriorState: dynamic(typ, c.Prior), PlannedState: dynamic(typ, again.Planned), Config: dynamic(typ, again.config), PlannedPrivate: again.private,
+		PlannedIdentity: again.identity,
 	})
 	if err != nil {
 		return diags, err
@@ -296,7 +300,7 @@ func (w *Workspace) record(c, again *Change, resp *tfprotov6.ApplyResourceChange
 	case state.IsNull():
 		return append(applied, Diag{Phase: PhaseApply, Address: address, Error: true, Summary: "Missing resource state after apply"})
 	}
-	w.State[address] = &Object{Type: c.Resource.Type, Value: state, Private: resp.Private, Tainted: failed && c.Action == Create}
+	w.State[address] = &Object{Type: c.Resource.Type, Value: state, Private: resp.Private, Identity: resp.NewIdentity, Tainted: failed && c.Action == Create}
 	if failed {
 		return applied
 	}
@@ -306,32 +310,4 @@ func (w *Workspace) record(c, again *Change, resp *tfprotov6.ApplyResourceChange
 		return append(applied, Diag{Phase: PhaseApply, Address: address, Error: true, Summary: "Provider produced inconsistent result after apply", Detail: fmt.Sprint(off)})
 	}
 	return applied
-}
-
-// Import adopts an object by its id and reads it, as core does.
-func (w *Workspace) Import(ctx context.Context, address Resource, id string) (Diags, error) {
-	defer w.Ended()
-	p, found, err := w.start(ctx)
-	if err != nil || found.HasError() {
-		return found, err
-	}
-	_, typ, err := p.resourceType(address.Type)
-	if err != nil {
-		return found, err
-	}
-	resp, err := p.server.ImportResourceState(ctx, &tfprotov6.ImportResourceStateRequest{TypeName: address.Type, ID: id})
-	if err != nil {
-		return found, err
-	}
-	found = append(found, diagsOf(PhaseRead, address.Address(), resp.Diagnostics)...)
-	if found.HasError() || len(resp.ImportedResources) != 1 {
-		return found, nil
-	}
-	obj := &Object{Type: address.Type, Private: resp.ImportedResources[0].Private}
-	if obj.Value, err = resp.ImportedResources[0].State.Unmarshal(typ); err != nil {
-		return found, err
-	}
-	w.State[address.Address()] = obj
-	read, err := w.refresh(ctx, p)
-	return append(found, read...), err
 }

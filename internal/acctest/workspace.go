@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -72,6 +73,8 @@ type Object struct {
 	Value   tftypes.Value
 	Private []byte
 	Tainted bool
+	// Identity is nil before the provider has given one.
+	Identity *tfprotov6.ResourceIdentityData
 }
 
 // Workspace plays core: it holds a provider configuration and a state, and
@@ -111,6 +114,7 @@ type Change struct {
 	Planned  tftypes.Value
 	config   tftypes.Value
 	private  []byte
+	identity *tfprotov6.ResourceIdentityData
 }
 
 // Plan is the outcome of a plan.
@@ -242,7 +246,7 @@ func (w *Workspace) read(ctx context.Context, p *process, address string, mu *sy
 	if err != nil {
 		return nil, err
 	}
-	resp, err := p.server.ReadResource(ctx, &tfprotov6.ReadResourceRequest{TypeName: obj.Type, CurrentState: dynamic(typ, obj.Value), Private: obj.Private})
+	resp, err := p.server.ReadResource(ctx, &tfprotov6.ReadResourceRequest{TypeName: obj.Type, CurrentState: dynamic(typ, obj.Value), Private: obj.Private, CurrentIdentity: obj.Identity})
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +255,13 @@ func (w *Workspace) read(ctx context.Context, p *process, address string, mu *sy
 		return diags, nil
 	}
 	obj.Value, err = resp.NewState.Unmarshal(typ)
-	obj.Private = resp.Private
+	was, is := identityOf(obj.Type, obj.Identity), identityOf(obj.Type, resp.NewIdentity)
+	if was != nil && !reflect.DeepEqual(was, is) {
+		diags = append(diags, Diag{
+			Phase: PhaseRead, Address: address, Error: true, Summary: "Provider produced different identity", Detail: fmt.Sprint(was, " became ", is),
+		})
+	}
+	obj.Private, obj.Identity = resp.Private, resp.NewIdentity
 	mu.Lock()
 	defer mu.Unlock()
 	if obj.Value.IsNull() {

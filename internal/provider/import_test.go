@@ -2,6 +2,8 @@ package provider_test
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -37,6 +39,38 @@ func TestImport_isFollowedByAnEmptyPlan(t *testing.T) {
 		}
 	}
 	unchanged(t, ws, cfg)
+	t.Run("by identity", func(t *testing.T) { sameByIdentity(t, w, ids[intel9]) })
+}
+
+// sameByIdentity imports each kind by its id and by the identity that comes of it,
+// which are one.
+func sameByIdentity(t *testing.T, w *acctest.Lab, ids map[string]string) {
+	t.Helper()
+	ids["infiniband_firmware_backup"], ids["infiniband_port"] = ids["infiniband_card"], ids["infiniband_card"]+"/1"
+	for kind := range allResources() {
+		if notImported[kind] != "" {
+			continue
+		}
+		r, byID, byIdentity := acctest.Resource{Type: kind, Name: "it"}, w.Workspace(), w.Workspace()
+		said, err := byID.Import(context.Background(), r, ids[kind])
+		if err != nil || said.HasError() {
+			t.Fatalf("import %s %s: %v\n%s", kind, ids[kind], err, said)
+		}
+		identity := byID.Identity(r.Address())
+		said, err = byIdentity.ImportByIdentity(context.Background(), r, identity)
+		if err != nil || said.HasError() {
+			t.Fatalf("import %s %v: %v\n%s", kind, identity, err, said)
+		}
+		one, two := byID.State[r.Address()], byIdentity.State[r.Address()]
+		if one == nil || two == nil || !one.Value.Equal(two.Value) || !reflect.DeepEqual(identity, byIdentity.Identity(r.Address())) {
+			t.Errorf("%s: by id %+v, by identity %+v", kind, one, two)
+		}
+		for _, part := range strings.SplitN(ids[kind], "/", len(identity)) {
+			if !strings.Contains(fmt.Sprint(identity), part) {
+				t.Errorf("the identity of %s is %v", ids[kind], identity)
+			}
+		}
+	}
 }
 
 // The engine's own import of each kind plans nothing, either.
@@ -65,6 +99,7 @@ func TestImport_refusesIdsThatAreNone(t *testing.T) {
 		"infiniband_firmware_image":  {"intel9": "must be host/path", "intel9/no/such.bin": "cannot be read"},
 		"infiniband_opensm":          {"intel9": "want host/port_guid", "intel9/0xzz": "invalid GUID"},
 		"infiniband_ipoib_interface": {"intel9/0xe41d2d0300e44ed1/0x0": "are not partitions"},
+		"infiniband_firmware_backup": {"intel9": "want host/pci_address", "nobody/0000:01:00.0": "known hosts"},
 		"infiniband_port":            {"intel9/1": "want host/pci_address/port", "intel9/0000:01:00.0/3": "a card has the ports 1 and 2"},
 	} {
 		for id, want := range ids {

@@ -144,22 +144,58 @@ func TestSurface_cards_have_one_form_for_each_kind_of_value(t *testing.T) {
 	}
 }
 
-// Every resource that can be imported is imported by the command and by a block; both
-// examples import one thing.
-func TestSurface_resources_are_imported_in_two_ways(t *testing.T) {
+// notImported are resources that no import can find, with the reason.
+var notImported = map[string]string{
+	"infiniband_benchmark": "a measurement is in the state alone; no host keeps it",
+}
+
+// Every resource has an identity, whose attributes are the parts of the id of an
+// import. Examples show the command, a block with the id and a block with the
+// identity, and all three name one object.
+func TestSurface_resources_are_imported_in_three_ways(t *testing.T) {
 	command := regexp.MustCompile(`(?m)^terraform import (\S+) (\S+)$`)
-	block := regexp.MustCompile(`^import {\n  to = (\S+)\n  id = "(\S+)"\n}\n$`)
-	for _, name := range []string{"card", "firmware", "firmware_image", "firmware_backup", "guids", "link_type", "opensm", "ipoib_interface", "port"} {
-		dir := filepath.Join("../../examples/resources", "infiniband_"+name)
-		one, errOne := os.ReadFile(filepath.Join(dir, "import.sh"))
-		two, errTwo := os.ReadFile(filepath.Join(dir, "import-by-string-id.tf"))
-		if errOne != nil || errTwo != nil {
-			t.Errorf("%s: %v, %v", name, errOne, errTwo)
+	byID := regexp.MustCompile(`^import {\n  to = (\S+)\n  id = "(\S+)"\n}\n$`)
+	byIdentity := regexp.MustCompile(`^import {\n  to = (\S+)\n  identity = {\n([^}]+)  }\n}\n$`)
+	part := regexp.MustCompile(`(?m)^    (\w+) += "?([^"\n]+)"?$`)
+	example := func(kind, file string, form *regexp.Regexp) []string {
+		text, err := os.ReadFile(filepath.Join("../../examples/resources", kind, file))
+		found := form.FindStringSubmatch(string(text))
+		if err != nil || len(found) != 3 {
+			t.Errorf("%s: %s: %v: %q", kind, file, err, text)
+			return make([]string, 2)
+		}
+		return found[1:]
+	}
+	for kind, r := range allResources() {
+		identified, hasIdentity := r.(resource.ResourceWithIdentity)
+		_, hasImport := r.(resource.ResourceWithImportState)
+		if why := notImported[kind]; why != "" {
+			if hasIdentity || hasImport {
+				t.Errorf("%s is said to have no import (%s), and has one", kind, why)
+			}
 			continue
 		}
-		a, b := command.FindStringSubmatch(string(one)), block.FindStringSubmatch(string(two))
-		if a == nil || b == nil || !slices.Equal(a[1:], b[1:]) {
-			t.Errorf("%s: the command imports %q, the block %q", name, a, b)
+		if !hasIdentity || !hasImport {
+			t.Errorf("%s has an identity: %t, an import: %t", kind, hasIdentity, hasImport)
+			continue
+		}
+		var schema resource.IdentitySchemaResponse
+		identified.IdentitySchema(t.Context(), resource.IdentitySchemaRequest{}, &schema)
+		one, two, three := example(kind, "import.sh", command), example(kind, "import-by-string-id.tf", byID), example(kind, "import-by-identity.tf", byIdentity)
+		var parts []string
+		for _, found := range part.FindAllStringSubmatch(three[1], -1) {
+			if schema.IdentitySchema.Attributes[found[1]] == nil {
+				t.Errorf("%s: its identity has no %s", kind, found[1])
+			}
+			parts = append(parts, found[2])
+		}
+		for name, a := range schema.IdentitySchema.Attributes {
+			if a.IsRequiredForImport() && !strings.Contains(three[1], "    "+name+" ") || !strings.HasSuffix(a.GetDescription(), ".") {
+				t.Errorf("%s: %s is not in the example, or has no description", kind, name)
+			}
+		}
+		if id := strings.Join(parts, "/"); !slices.Equal(one, two) || one[0] != three[0] || one[1] != id {
+			t.Errorf("%s: the command imports %q, the block with the id %q, the one with the identity %q as %s", kind, one, two, id, three[0])
 		}
 	}
 }
@@ -177,6 +213,9 @@ func TestSurface_examples_derive_a_port_GUID_in_one_way(t *testing.T) {
 	ofCard := regexp.MustCompile(`^infiniband_card\.\w+(\[.+?\])?\.(ports\["1"\]\.port_guid|flash_port_guids\["1"\] # an Ethernet port shows none yet)$`)
 	seen := 0
 	for _, file := range append(files, more...) {
+		if strings.HasPrefix(filepath.Base(file), "import-by-") {
+			continue // an import names what no resource has yet
+		}
 		text, readErr := os.ReadFile(file)
 		main, mainErr := os.ReadFile(filepath.Join(filepath.Dir(file), "main.tf"))
 		if readErr != nil || mainErr != nil && !os.IsNotExist(mainErr) {
@@ -195,6 +234,18 @@ func TestSurface_examples_derive_a_port_GUID_in_one_way(t *testing.T) {
 	if seen < 10 {
 		t.Errorf("found %d", seen)
 	}
+}
+
+// allResources are the resources of the provider by type.
+func allResources() map[string]resource.Resource {
+	out := map[string]resource.Resource{}
+	for _, newOne := range provider.New("test")().Resources(context.Background()) {
+		var named resource.MetadataResponse
+		r := newOne()
+		r.Metadata(context.Background(), resource.MetadataRequest{ProviderTypeName: "infiniband"}, &named)
+		out[named.TypeName] = r
+	}
+	return out
 }
 
 func TestSurface_each_page_has_a_subcategory(t *testing.T) {

@@ -22,22 +22,21 @@ import (
 var (
 	_ resource.ResourceWithConfigure   = &Resource{}
 	_ resource.ResourceWithModifyPlan  = &Resource{}
+	_ resource.ResourceWithIdentity    = &Resource{}
 	_ resource.ResourceWithImportState = &Resource{}
 )
 
 // Resource is infiniband_card.
-type Resource struct{ session.Resource }
+type Resource struct{ session.Named }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{session.Resource{Kind: "infiniband_card"}} }
-
-// Metadata implements resource.Resource.
-func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_card"
+func New() resource.Resource {
+	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_card"}, By: session.CardNamed("id")}}
 }
 
 // Create adopts the card.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	var plan model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	ref, err := attribute.ParseCardRef(plan.Host.ValueString() + "/" + plan.PCIAddress.ValueString())
@@ -74,6 +73,7 @@ func (r *Resource) adopt(ctx context.Context, ref attribute.CardRef, plan *model
 // Read refreshes what is observed; a card that a reachable host does not have
 // is removed from state.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	ref, known := state.ref()
@@ -109,6 +109,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 // Update stores new expectations. The card is as it was, unless they accept another
 // one.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	var plan model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	if plan.RDMADevice.IsUnknown() { // the plan adopts another card
@@ -126,14 +127,12 @@ func (r *Resource) Delete(context.Context, resource.DeleteRequest, *resource.Del
 
 // ImportState takes host/pci_address, or the whole id.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	ref, err := attribute.ParseCardName(req.ID)
-	if err == nil {
-		err = r.InMap(ref.Host)
-	}
-	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "import card "+req.ID, err)
+	id, ok := r.ImportID(ctx, "import card", req, resp)
+	if !ok {
 		return
 	}
+	ref, err := attribute.ParseCardName(id)
+	diagnostic.AddError(&resp.Diagnostics, "import card "+id, err)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(ref.String()))...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("host"), types.StringValue(ref.Host))...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("pci_address"), attribute.PCIText(ref.PCI))...)

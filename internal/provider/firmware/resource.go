@@ -28,23 +28,22 @@ const standardTimeout = 45 * time.Minute
 var (
 	_ resource.ResourceWithConfigure   = &Resource{}
 	_ resource.ResourceWithModifyPlan  = &Resource{}
+	_ resource.ResourceWithIdentity    = &Resource{}
 	_ resource.ResourceWithImportState = &Resource{}
 )
 
 // Resource is infiniband_firmware.
-type Resource struct{ session.Resource }
+type Resource struct{ session.Named }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{session.Resource{Kind: "infiniband_firmware"}} }
-
-// Metadata implements resource.Resource.
-func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_firmware"
+func New() resource.Resource {
+	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_firmware"}, By: session.CardNamed("card_id")}}
 }
 
 // Create burns the image unless the card has it; without one it adopts the card. A failure sets no state: a
 // tainted object would be destroyed and created again, and hardware cannot be.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	r.Restores.BeginApply()
 	if holds(ctx, req.Plan, &resp.Diagnostics) {
 		r.adopt(ctx, req, resp)
@@ -57,6 +56,7 @@ func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp 
 // need is stored without asking the card for anything, as is all of a resource without
 // an image.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	r.Restores.BeginApply()
 	if planned.OnlyStores(req, kept, places) || holds(ctx, req.Plan, &resp.Diagnostics) {
 		resp.State.Raw = req.Plan.Raw
@@ -113,6 +113,7 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config, pri
 
 // Read refreshes what is in flash and what runs.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	r.sawState(ctx, state)

@@ -29,28 +29,28 @@ const timeout = 15 * time.Minute
 var (
 	_ resource.ResourceWithConfigure   = &Resource{}
 	_ resource.ResourceWithModifyPlan  = &Resource{}
+	_ resource.ResourceWithIdentity    = &Resource{}
 	_ resource.ResourceWithImportState = &Resource{}
 )
 
 // Resource is infiniband_firmware_backup.
-type Resource struct{ session.Resource }
+type Resource struct{ session.Named }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{session.Resource{Kind: "infiniband_firmware_backup"}} }
-
-// Metadata implements resource.Resource.
-func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_firmware_backup"
+func New() resource.Resource {
+	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_firmware_backup"}, By: session.CardNamed("card_id")}}
 }
 
 // Create takes a backup.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	r.take(ctx, req.Plan, &resp.State, &resp.Diagnostics)
 }
 
 // Update takes another backup if the triggers changed. For a card that has moved it
 // stores where the card is.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	var plan, state model
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -100,6 +100,7 @@ func (r *Resource) take(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, d
 // relied on any more is removed from the state, so that a new one is planned;
 // what is on the disk stays.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	seen := r.ReadCard(ctx, "backup", state.CardID, &state.CardIdentity, resp)
@@ -142,8 +143,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 
 // ImportState takes the id of a card and finds its newest backup that verifies.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	what := "import backup of card " + req.ID
-	at := r.ImportedCard(ctx, req.ID, what, &resp.Diagnostics)
+	at, what := r.ImportedCard(ctx, "import backup of card", req, resp)
 	if at == nil {
 		return
 	}

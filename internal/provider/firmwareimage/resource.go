@@ -24,27 +24,27 @@ import (
 var (
 	_ resource.ResourceWithConfigure   = &Resource{}
 	_ resource.ResourceWithModifyPlan  = &Resource{}
+	_ resource.ResourceWithIdentity    = &Resource{}
 	_ resource.ResourceWithImportState = &Resource{}
 )
 
 // Resource is infiniband_firmware_image.
-type Resource struct{ session.Resource }
+type Resource struct{ session.Named }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{} }
-
-// Metadata implements resource.Resource.
-func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_firmware_image"
+func New() resource.Resource {
+	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_firmware_image"}, By: session.ImageNamed()}}
 }
 
 // Create stages the image on the host.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	r.stage(ctx, req.Plan, &resp.State, &resp.Diagnostics)
 }
 
 // Update stages the new content; the old copy stays.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	r.stage(ctx, req.Plan, &resp.State, &resp.Diagnostics)
 }
 
@@ -79,6 +79,7 @@ func (r *Resource) stage(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 // Read checks that the copy is on the host. After an import it also reads the
 // local file, which says what the copy is called.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() || !r.Readable(state.Host) {
@@ -112,16 +113,11 @@ func (r *Resource) Delete(context.Context, resource.DeleteRequest, *resource.Del
 // ImportState takes host/path/of/the/file; the first slash splits, so that an
 // absolute path has two.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	host, source, ok := strings.Cut(req.ID, "/")
-	if !ok || host == "" || source == "" {
-		resp.Diagnostics.AddError("Unable to import firmware image "+req.ID,
-			"The id must be host/path/of/the/file, for example intel9/images/fw.bin, or intel9//home/ops/fw.bin with an absolute path.")
+	id, ok := r.ImportID(ctx, "import firmware image", req, resp)
+	if !ok {
 		return
 	}
-	if err := r.InMap(host); err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "import firmware image "+req.ID, err)
-		return
-	}
+	host, source, _ := strings.Cut(id, "/")
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("host"), types.StringValue(host))...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("source"), types.StringValue(source))...)
 }

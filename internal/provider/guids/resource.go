@@ -25,29 +25,29 @@ const standardTimeout = 45 * time.Minute
 var (
 	_ resource.ResourceWithConfigure      = &Resource{}
 	_ resource.ResourceWithModifyPlan     = &Resource{}
+	_ resource.ResourceWithIdentity       = &Resource{}
 	_ resource.ResourceWithImportState    = &Resource{}
 	_ resource.ResourceWithValidateConfig = &Resource{}
 )
 
 // Resource is infiniband_guids.
-type Resource struct{ session.Resource }
+type Resource struct{ session.Named }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{session.Resource{Kind: "infiniband_guids"}} }
-
-// Metadata implements resource.Resource.
-func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_guids"
+func New() resource.Resource {
+	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_guids"}, By: session.CardNamed("card_id")}}
 }
 
 // Create writes the values unless the card has them. A failure sets no state.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	r.apply(ctx, attribute.Create, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
 // Update does the same as Create: both converge. Timeouts alone are stored without a
 // change of the host.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	if planned.OnlyStores(req) {
 		resp.State.Raw = req.Plan.Raw
 		return
@@ -90,6 +90,7 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config mode
 
 // Read refreshes the values in flash and those in use.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	seen := r.ReadCard(ctx, "GUIDs", state.CardID, &state.CardIdentity, resp)

@@ -28,29 +28,32 @@ const standardTimeout = 10 * time.Minute
 var (
 	_ resource.ResourceWithConfigure      = &Resource{}
 	_ resource.ResourceWithModifyPlan     = &Resource{}
+	_ resource.ResourceWithIdentity       = &Resource{}
 	_ resource.ResourceWithImportState    = &Resource{}
 	_ resource.ResourceWithValidateConfig = &Resource{}
 )
 
+// named is how an import names an interface.
+var named = session.PortNamed(session.Part{Name: "pkey", Optional: true, Description: "P_Key of an interface of another partition than the default one, `0x8001`."})
+
 // Resource is infiniband_ipoib_interface.
-type Resource struct{ session.Resource }
+type Resource struct{ session.Named }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{session.Resource{Kind: "infiniband_ipoib_interface"}} }
-
-// Metadata implements resource.Resource.
-func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_ipoib_interface"
+func New() resource.Resource {
+	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_ipoib_interface"}, By: named}}
 }
 
 // Create configures the interface, whatever is configured already.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	r.apply(ctx, attribute.Create, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
 // Update does the same as Create: both converge. What only a later destroy will
 // need is stored without a change of the host.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	if planned.OnlyStores(req, kept) {
 		resp.State.Raw = req.Plan.Raw
 		return
@@ -108,6 +111,7 @@ func addChanged(diags *diag.Diagnostics, id string, diff []string) {
 // Read refreshes the state. A host that answers and has neither the interface
 // nor a configuration of ours is reported as having none.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() || !r.Readable(state.Host) {
@@ -157,14 +161,12 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 
 // ImportState takes host/port_guid, and /pkey for another partition than the default.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	port, err := attribute.ParsePortRef(req.ID)
-	if err == nil {
-		err = r.InMap(port.Host)
-	}
-	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "import IPoIB interface "+req.ID, err)
+	id, ok := r.ImportID(ctx, "import IPoIB interface", req, resp)
+	if !ok {
 		return
 	}
+	port, err := attribute.ParsePortRef(id)
+	diagnostic.AddError(&resp.Diagnostics, "import IPoIB interface "+id, err)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(port.String()))...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("host"), types.StringValue(port.Host))...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("port_guid"), attribute.GUIDRaw(port.GUID))...)

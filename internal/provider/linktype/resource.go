@@ -28,28 +28,28 @@ const standardTimeout = 20 * time.Minute
 var (
 	_ resource.ResourceWithConfigure   = &Resource{}
 	_ resource.ResourceWithModifyPlan  = &Resource{}
+	_ resource.ResourceWithIdentity    = &Resource{}
 	_ resource.ResourceWithImportState = &Resource{}
 )
 
 // Resource is infiniband_link_type.
-type Resource struct{ session.Resource }
+type Resource struct{ session.Named }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{session.Resource{Kind: "infiniband_link_type"}} }
-
-// Metadata implements resource.Resource.
-func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_link_type"
+func New() resource.Resource {
+	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_link_type"}, By: session.CardNamed("card_id")}}
 }
 
 // Create sets the types, whatever they are.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	r.apply(ctx, attribute.Create, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
 // Update does the same as Create: both converge. Timeouts alone are stored without a
 // change of the host.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	if planned.OnlyStores(req) {
 		resp.State.Raw = req.Plan.Raw
 		return
@@ -91,6 +91,7 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config mode
 
 // Read refreshes what the ports are, and what they will be after a restart.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	seen := r.ReadCard(ctx, "link types", state.CardID, &state.CardIdentity, resp)

@@ -27,29 +27,29 @@ const standardTimeout = 10 * time.Minute
 var (
 	_ resource.ResourceWithConfigure      = &Resource{}
 	_ resource.ResourceWithModifyPlan     = &Resource{}
+	_ resource.ResourceWithIdentity       = &Resource{}
 	_ resource.ResourceWithImportState    = &Resource{}
 	_ resource.ResourceWithValidateConfig = &Resource{}
 )
 
 // Resource is infiniband_opensm.
-type Resource struct{ session.Resource }
+type Resource struct{ session.Named }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{session.Resource{Kind: "infiniband_opensm"}} }
-
-// Metadata implements resource.Resource.
-func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_opensm"
+func New() resource.Resource {
+	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_opensm"}, By: session.PortNamed()}}
 }
 
 // Create installs, binds, starts and enables the subnet manager.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	r.apply(ctx, attribute.Create, req.Plan, &resp.State, &resp.Diagnostics)
 }
 
 // Update does the same as Create: both converge. Timeouts alone are stored without a
 // change of the host.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	if planned.OnlyStores(req) {
 		resp.State.Raw = req.Plan.Raw
 		return
@@ -96,6 +96,7 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 // Read refreshes the state; a host that answers and has nothing of ours is
 // reported as such.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() || !r.Readable(state.Host) {
@@ -161,14 +162,12 @@ func role(o ops.Observed) session.SMRole {
 
 // ImportState takes host/port_guid.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	port, err := attribute.ParsePortRef(req.ID)
-	if err == nil {
-		err = r.InMap(port.Host)
-	}
-	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "import subnet manager "+req.ID, err)
+	id, ok := r.ImportID(ctx, "import subnet manager", req, resp)
+	if !ok {
 		return
 	}
+	port, err := attribute.ParsePortRef(id)
+	diagnostic.AddError(&resp.Diagnostics, "import subnet manager "+id, err)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(port.String()))...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("host"), types.StringValue(port.Host))...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("port_guid"), attribute.GUIDRaw(port.GUID))...)

@@ -27,28 +27,37 @@ const standardTimeout = 5 * time.Minute
 var (
 	_ resource.ResourceWithConfigure   = &Resource{}
 	_ resource.ResourceWithModifyPlan  = &Resource{}
+	_ resource.ResourceWithIdentity    = &Resource{}
 	_ resource.ResourceWithImportState = &Resource{}
 )
 
+// named is how an import names a port.
+var named = session.Name{
+	Parts: append(session.PlaceParts[:2:2], session.Part{Name: "port", Number: true, Description: "Number of the port, 1 or 2."}), From: []string{"id"},
+	Canonical: func(text string) (string, error) {
+		ref, number, err := parseID(text)
+		return id(ref, number), err
+	},
+}
+
 // Resource is infiniband_port.
-type Resource struct{ session.Resource }
+type Resource struct{ session.Named }
 
 // New returns the resource.
-func New() resource.Resource { return &Resource{session.Resource{Kind: "infiniband_port"}} }
-
-// Metadata implements resource.Resource.
-func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_port"
+func New() resource.Resource {
+	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_port"}, By: named}}
 }
 
 // Create makes the setting, whatever the port is.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	r.apply(ctx, attribute.Create, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
 // Update does the same as Create: both converge. Timeouts alone are stored without a
 // change of the host.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	if planned.OnlyStores(req) {
 		resp.State.Raw = req.Plan.Raw
 		return
@@ -90,6 +99,7 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 
 // Read refreshes what the port is, and what it will be after a restart.
 func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	d, ref, err := state.desired(types.ListNull(types.StringType))
@@ -139,14 +149,12 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 
 // ImportState takes host/pci_address/port.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	ref, number, err := parseID(req.ID)
-	if err == nil {
-		err = r.InMap(ref.Host)
-	}
-	if err != nil {
-		diagnostic.AddError(&resp.Diagnostics, "import port "+req.ID, err)
+	name, ok := r.ImportID(ctx, "import port", req, resp)
+	if !ok {
 		return
 	}
+	ref, number, err := parseID(name)
+	diagnostic.AddError(&resp.Diagnostics, "import port "+name, err)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(id(ref, number)))...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("card_id"), attribute.NewText[attribute.CardIDKind](ref.String()))...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("port"), types.Int64Value(int64(number)))...)

@@ -54,11 +54,16 @@ func printSchema() error {
 	for _, d := range resp.Diagnostics {
 		return fmt.Errorf("%s: %s", d.Summary, d.Detail)
 	}
+	identities, err := server.GetResourceIdentitySchemas(context.Background(), &tfprotov6.GetResourceIdentitySchemasRequest{})
+	if err != nil {
+		return err
+	}
 	all := map[string]any{
-		"provider":            schema(resp.Provider),
-		"resource_schemas":    schemas(resp.ResourceSchemas),
-		"data_source_schemas": schemas(resp.DataSourceSchemas),
-		"functions":           functions(resp.Functions),
+		"resource_identity_schemas": identitySchemas(identities.IdentitySchemas),
+		"provider":                  schema(resp.Provider),
+		"resource_schemas":          schemas(resp.ResourceSchemas),
+		"data_source_schemas":       schemas(resp.DataSourceSchemas),
+		"functions":                 functions(resp.Functions),
 	}
 	out := json.NewEncoder(os.Stdout)
 	out.SetIndent("", "  ")
@@ -69,6 +74,20 @@ func schemas(all map[string]*tfprotov6.Schema) map[string]any {
 	out := make(map[string]any, len(all))
 	for name, s := range all {
 		out[name] = schema(s)
+	}
+	return out
+}
+
+func identitySchemas(all map[string]*tfprotov6.ResourceIdentitySchema) map[string]any {
+	out := make(map[string]any, len(all))
+	for name, s := range all {
+		attrs := make(map[string]any, len(s.IdentityAttributes))
+		for _, a := range s.IdentityAttributes {
+			attrs[a.Name] = map[string]any{
+				"type": a.Type, "description": a.Description, "required_for_import": a.RequiredForImport, "optional_for_import": a.OptionalForImport,
+			}
+		}
+		out[name] = map[string]any{"version": s.Version, "attributes": attrs}
 	}
 	return out
 }

@@ -209,7 +209,7 @@ func (d *Data) WithHost(ctx context.Context, name string, do func(*hosts.Host, H
 // Resource is embedded by resources; it takes the provider's data.
 type Resource struct {
 	*Data
-	Kind string // its type, for those of which one object must have one only
+	Kind string // its type, for those that an import can name
 }
 
 // Configure implements resource.ResourceWithConfigure.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -13,32 +12,31 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 )
 
-// ImportedCard gives the card that the id of an import names; nil if it was refused.
-// An id with an identity is of that card alone, whatever is in the slot: FW080.
-func (d *Data) ImportedCard(ctx context.Context, id, what string, diags *diag.Diagnostics) *CardAt {
-	name, err := attribute.ParseCardName(id)
-	if err == nil {
-		err = d.InMap(name.Host)
+// ImportedCard gives the card that an import names, and what is done as errors call it;
+// nil if it was refused. What names an identity is of that card alone, whatever is in
+// the slot: FW080.
+func (r *Named) ImportedCard(ctx context.Context, what string, req resource.ImportStateRequest, resp *resource.ImportStateResponse) (*CardAt, string) {
+	id, ok := r.ImportID(ctx, what, req, resp)
+	what += " " + id
+	if !ok {
+		return nil, what
 	}
-	if err == nil && !d.HostReady(types.StringValue(name.Host)) {
-		err = errors.New("the provider's configuration is not known yet")
+	diags := &resp.Diagnostics
+	if !r.HostReady(types.StringValue(hostOf(id))) {
+		diagnostic.AddError(diags, what, errors.New("the provider's configuration is not known yet"))
+		return nil, what
 	}
-	if err != nil {
-		diagnostic.AddError(diags, what, err)
-		return nil
-	}
-	at := d.RecordedCard(ctx, attribute.NewText[attribute.CardIDKind](id), types.StringNull(), what, diags)
+	at := r.RecordedCard(ctx, attribute.NewText[attribute.CardIDKind](id), types.StringNull(), what, diags)
 	if at == nil || diagnostic.AddFindings(ctx, diags, what, at.Strange()) {
-		return nil
+		return nil, what
 	}
-	return at
+	return at, what
 }
 
 // ImportCard stores in a resource of one card which card it is. The refresh that
-// follows reads the rest.
-func (d *Data) ImportCard(ctx context.Context, what string, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	what += " of card " + req.ID
-	at := d.ImportedCard(ctx, req.ID, what, &resp.Diagnostics)
+// follows reads the rest. what is verb and thing, "import GUIDs".
+func (r *Named) ImportCard(ctx context.Context, what string, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	at, _ := r.ImportedCard(ctx, what+" of card", req, resp)
 	if at == nil {
 		return
 	}
