@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -203,12 +204,7 @@ func (d Desired) measure(ctx context.Context, server, client *hosts.Host, r *Res
 
 // refused: nobody listens yet, or nobody lets it through.
 func refused(said string) bool {
-	for _, text := range []string{"refused", "failed to connect", "Couldn't connect"} {
-		if strings.Contains(said, text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"refused", "failed to connect", "Couldn't connect"}, func(text string) bool { return strings.Contains(said, text) })
 }
 
 // once runs the client; said is what kept it from the server.

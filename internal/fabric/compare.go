@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -261,7 +262,7 @@ func (f *Fabric) errors(limits Limits, before map[string]map[string]uint64, add 
 	}
 	for _, n := range f.Nodes {
 		for _, p := range n.Ports {
-			for _, name := range sortedNames(p.Counters) {
+			for _, name := range slices.Sorted(maps.Keys(p.Counters)) {
 				v := p.Counters[name]
 				if limit, ok := limits[name]; ok && limit >= 0 && v > uint64(limit) {
 					add(Errors, p.Label(), "%s has counted %d %s since the counter was last cleared, more than %d.", p.Label(), v, name, limit)
@@ -275,20 +276,11 @@ func (f *Fabric) errors(limits Limits, before map[string]map[string]uint64, add 
 	grown := f.Growth(before)
 	for _, n := range f.Nodes {
 		for _, p := range n.Ports {
-			for _, name := range sortedNames(grown[p.ID()]) {
+			for _, name := range slices.Sorted(maps.Keys(grown[p.ID()])) {
 				add(Growing, p.Label(), "%s has counted %d more %s since the earlier reading.", p.Label(), grown[p.ID()][name], name)
 			}
 		}
 	}
-}
-
-func sortedNames(m map[string]uint64) []string {
-	var list []string
-	for name := range m {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
 }
 
 // Counters gives the counters that are not zero, by the ids of the ports.

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -85,15 +86,9 @@ func without(id, other ib.Identity) ib.Identity {
 // merge adds what is known of a card now to what was recorded of it. What was
 // recorded comes first: it stands in ids and plans.
 func merge(recorded, now ib.Identity) ib.Identity {
-	if recorded.Serial == "" {
-		recorded.Serial = now.Serial
-	}
-	if recorded.Part == "" {
-		recorded.Part = now.Part
-	}
-	if recorded.Chip == "" {
-		recorded.Chip = now.Chip
-	}
+	recorded.Serial = cmp.Or(recorded.Serial, now.Serial)
+	recorded.Part = cmp.Or(recorded.Part, now.Part)
+	recorded.Chip = cmp.Or(recorded.Chip, now.Chip)
 	recorded.MACs = slices.Concat(recorded.MACs, now.MACs)
 	recorded.GUIDs = slices.Concat(recorded.GUIDs, now.GUIDs)
 	return tidy(recorded)

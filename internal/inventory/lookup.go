@@ -8,14 +8,18 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// Card finds the card at a PCI address.
-func (s *Snapshot) Card(pci ib.PCIAddress) (*Card, bool) {
-	for i := range s.Cards {
-		if s.Cards[i].PCI == pci {
-			return &s.Cards[i], true
+func find[T any](all []T, is func(*T) bool) (*T, bool) {
+	for i := range all {
+		if is(&all[i]) {
+			return &all[i], true
 		}
 	}
 	return nil, false
+}
+
+// Card finds the card at a PCI address.
+func (s *Snapshot) Card(pci ib.PCIAddress) (*Card, bool) {
+	return find(s.Cards, func(c *Card) bool { return c.PCI == pci })
 }
 
 // CardByPortGUID finds the card and the port that carry a GUID now.
@@ -50,22 +54,12 @@ func (s *Snapshot) CardByNetdev(name string) (*Card, *Port, bool) {
 
 // Port finds a port of the card by its number, from 1.
 func (c *Card) Port(number int) (*Port, bool) {
-	for i := range c.Ports {
-		if c.Ports[i].Number == number {
-			return &c.Ports[i], true
-		}
-	}
-	return nil, false
+	return find(c.Ports, func(p *Port) bool { return p.Number == number })
 }
 
 // Netdev finds an interface by name.
 func (s *Snapshot) Netdev(name string) (*Netdev, bool) {
-	for i := range s.Netdevs {
-		if s.Netdevs[i].Name == name {
-			return &s.Netdevs[i], true
-		}
-	}
-	return nil, false
+	return find(s.Netdevs, func(n *Netdev) bool { return n.Name == name })
 }
 
 // NetdevByPortGUID finds the IPoIB interface of a port; with P_Key children
@@ -134,12 +128,7 @@ func (s *Snapshot) StagedImage(sha256 string) (StagedImage, bool) {
 
 // Job finds a flash job by its id.
 func (s *Snapshot) Job(id string) (*Job, bool) {
-	for i := range s.Jobs {
-		if s.Jobs[i].ID == id {
-			return &s.Jobs[i], true
-		}
-	}
-	return nil, false
+	return find(s.Jobs, func(j *Job) bool { return j.ID == id })
 }
 
 // JobsOf returns the jobs of all functions of a card, oldest first: they share

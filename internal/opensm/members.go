@@ -1,6 +1,7 @@
 package opensm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,9 +173,7 @@ func (m *members) differ(ctx context.Context, h host.Host, at device, d Desired,
 			silent = append(silent, p)
 		case len(bad) > 0:
 			where := known[p.GUID]
-			if where == "" {
-				where = strings.TrimSpace(p.Name + fmt.Sprintf(" port %d", p.Number))
-			}
+			where = cmp.Or(where, strings.TrimSpace(p.Name+fmt.Sprintf(" port %d", p.Number)))
 			wrong = append(wrong, Mismatch{Port: p.GUID, Where: where, Wrong: bad, Have: have})
 		default:
 			continue

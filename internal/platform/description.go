@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -116,9 +117,7 @@ type UnknownError struct {
 
 func (e *UnknownError) Error() string {
 	name := e.PrettyName
-	if name == "" {
-		name = e.ID
-	}
+	name = cmp.Or(name, e.ID)
 	reason := ""
 	if e.Reason != "" {
 		reason = " (" + e.Reason + ")"

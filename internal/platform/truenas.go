@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,9 +50,7 @@ const (
 // Reboot implements Platform.
 func (trueNAS) Reboot(ctx context.Context, h *hosts.Host, policy RebootPolicy) (string, error) {
 	reason := policy.Reason
-	if reason == "" {
-		reason = "Terraform (infiniband provider)"
-	}
+	reason = cmp.Or(reason, "Terraform (infiniband provider)")
 	return reboot(ctx, h, policy, restart{
 		request: midclt.Reboot(reason, truenasDelay),
 		started: trueNASStarted,

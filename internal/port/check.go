@@ -1,6 +1,7 @@
 package port
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,16 +89,9 @@ func portsOf(s *inventory.Snapshot, d Desired) string {
 		}
 	}
 	if len(ports) == 0 {
-		return fmt.Sprintf(" It has no RDMA port at all; driver: %s.", orNone(card.Driver))
+		return fmt.Sprintf(" It has no RDMA port at all; driver: %s.", cmp.Or(card.Driver, "none"))
 	}
 	return " Its ports are " + strings.Join(ports, ", ") + "."
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
 }
 
 func unsupported(d Desired, o Observed) []finding.Finding {

@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -62,7 +63,7 @@ func recovery(card CardFacts, host HostFacts) string {
 		"card.json beside it holds PSID, GUIDs, MACs and serial number; compare them with the label.\n"+
 		"4. Burn it over the empty flash: mstflint -d %[1]s -nofs %[4]s -i firmware.bin b. "+
 		"Never do so with the backup of another card.\n"+
-		"5. Restart the host and plan again.", card.PCI, orText(host.BackupDir, "backup_dir"), card.Host, identity)
+		"5. Restart the host and plan again.", card.PCI, cmp.Or(host.BackupDir, "backup_dir"), card.Host, identity)
 }
 
 func toolFindings(card CardFacts, host HostFacts) []finding.Finding {
@@ -72,7 +73,7 @@ func toolFindings(card CardFacts, host HostFacts) []finding.Finding {
 	grade, why := CheckTool("mstflint", host.MSTFlint.Version, card.Chip.Format)
 	switch grade {
 	case ToolCrashes, ToolRemoved, ToolTooOld, ToolUnread:
-		return []finding.Finding{finding.MstflintUnsuitable.Find("%s has mstflint %s: %s", host.Host, orText(host.MSTFlint.Version, "of an unknown version"), why).WithWayOut(host.Support.mstflint(card))}
+		return []finding.Finding{finding.MstflintUnsuitable.Find("%s has mstflint %s: %s", host.Host, cmp.Or(host.MSTFlint.Version, "of an unknown version"), why).WithWayOut(host.Support.mstflint(card))}
 	case ToolUnproven:
 		return []finding.Finding{finding.MstflintUnproven.Find("%s has mstflint %s: %s", host.Host, host.MSTFlint.Version, why).WithWayOut(host.Support.mstflint(card))}
 	case ToolWorks:
@@ -86,13 +87,13 @@ func driverFindings(card CardFacts, host HostFacts) []finding.Finding {
 	if card.Driver != "" || host.Support.NoDriver == "" {
 		return nil
 	}
-	return []finding.Finding{finding.CardWithoutDriver.Find("%s runs %s: %s", host.Host, orText(host.OS.Kernel, "an unknown kernel"), host.Support.NoDriver)}
+	return []finding.Finding{finding.CardWithoutDriver.Find("%s runs %s: %s", host.Host, cmp.Or(host.OS.Kernel, "an unknown kernel"), host.Support.NoDriver)}
 }
 
 // cardState gives the findings on what is in the card's flash now.
 func cardState(card CardFacts) []finding.Finding {
 	if !card.FlashKnown() {
-		f := finding.FlashUnreadable.Find("%s", orText(card.FlashError, "the query gave no answer"))
+		f := finding.FlashUnreadable.Find("%s", cmp.Or(card.FlashError, "the query gave no answer"))
 		switch {
 		case card.FlashTaken:
 			f = f.WithWayOut(semaphore(card.PCI))
@@ -108,13 +109,13 @@ func cardState(card CardFacts) []finding.Finding {
 	}
 	switch card.Verified {
 	case VerifyBad:
-		found = append(found, finding.FlashDamaged.Find("%s", orText(card.VerifyError, "mstflint verify failed")))
+		found = append(found, finding.FlashDamaged.Find("%s", cmp.Or(card.VerifyError, "mstflint verify failed")))
 	case VerifyUnknown:
-		found = append(found, finding.FlashUnverified.Find("%s", orText(card.VerifyError, "mstflint verify has not been run")))
+		found = append(found, finding.FlashUnverified.Find("%s", cmp.Or(card.VerifyError, "mstflint verify has not been run")))
 	case VerifyGood, VerifyBlank:
 	}
 	if isOEM(card) {
-		found = append(found, finding.CardOfOEM.Find("PSID %s (%s), vendor data %q", card.InFlash().PSID, orText(card.InFlash().PSID.Vendor(), "unknown company"), card.InFlash().VSD))
+		found = append(found, finding.CardOfOEM.Find("PSID %s (%s), vendor data %q", card.InFlash().PSID, cmp.Or(card.InFlash().PSID.Vendor(), "unknown company"), card.InFlash().VSD))
 	}
 	return found
 }
@@ -148,10 +149,10 @@ func staged(card CardFacts, rule *finding.Rule) []finding.Finding {
 		return nil
 	}
 	if !card.RunningKnown && card.StagedBy != "" {
-		return awaitsRestart(card, rule, "In flash: %s %s. Job %s wrote it since the host started, and the card has not been restarted.", orText(card.InFlash().PSID, "no PSID"), card.InFlash().FW, card.StagedBy)
+		return awaitsRestart(card, rule, "In flash: %s %s. Job %s wrote it since the host started, and the card has not been restarted.", cmp.Or(card.InFlash().PSID, "no PSID"), card.InFlash().FW, card.StagedBy)
 	}
 	if !card.RunningKnown {
-		return []finding.Finding{finding.RunningUnknown.Find("Driver: %s", orText(card.Driver, "none"))}
+		return []finding.Finding{finding.RunningUnknown.Find("Driver: %s", cmp.Or(card.Driver, "none"))}
 	}
 	if card.RunningAssumed && card.RunningPSID == card.InFlash().PSID && card.RunningFW == card.InFlash().FW {
 		return []finding.Finding{finding.RunningUnknown.Find("No RDMA device of %s shows its PSID; mstflint sees no other version running than %s, which is in flash", card.PCI, card.InFlash().FW).
@@ -160,7 +161,7 @@ func staged(card CardFacts, rule *finding.Rule) []finding.Finding {
 	if card.RunningPSID == card.InFlash().PSID && card.RunningFW == card.InFlash().FW {
 		return nil
 	}
-	return awaitsRestart(card, rule, "In flash: %s %s. Running: %s %s.", orText(card.InFlash().PSID, "no PSID"), card.InFlash().FW, orText(card.RunningPSID, "no PSID"), card.RunningFW)
+	return awaitsRestart(card, rule, "In flash: %s %s. Running: %s %s.", cmp.Or(card.InFlash().PSID, "no PSID"), card.InFlash().FW, cmp.Or(card.RunningPSID, "no PSID"), card.RunningFW)
 }
 
 // awaitsRestart is the finding on firmware that the card does not run yet. It must

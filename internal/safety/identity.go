@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
@@ -41,7 +42,7 @@ func Identity(place string, f IdentityFacts) []finding.Finding {
 		return nil
 	case f.Elsewhere != "":
 		return []finding.Finding{finding.CardMoved.Find("At %s: %s. Recorded: %s. The recorded card is now at %s.",
-			place, orText(f.Now.Record().String(), "no card"), f.Recorded.Record(), f.Elsewhere).WithWayOut(moveTo(f))}
+			place, cmp.Or(f.Now.Record().String(), "no card"), f.Recorded.Record(), f.Elsewhere).WithWayOut(moveTo(f))}
 	case like == ib.Other:
 		return []finding.Finding{finding.CardExchanged.Find("At %s: %s. Recorded: %s. So %s.", place, f.Now.Record(), f.Recorded.Record(), why)}
 	}
@@ -49,7 +50,7 @@ func Identity(place string, f IdentityFacts) []finding.Finding {
 		why += ". The serial number cannot be read: " + f.Unread
 	}
 	return []finding.Finding{finding.CardUndecided.Find("At %s: %s. Recorded: %s. It is not known whether they are one card: %s.", place,
-		orText(f.Now.Record().String(), "nothing that tells the card from others"), orText(f.Recorded.Record().String(), "nothing"), why)}
+		cmp.Or(f.Now.Record().String(), "nothing that tells the card from others"), cmp.Or(f.Recorded.Record().String(), "nothing"), why)}
 }
 
 func moveTo(f IdentityFacts) string {

@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
@@ -33,7 +34,7 @@ func later(card CardFacts) []finding.Finding {
 		return found // FW042 says what secure firmware means
 	}
 	return append(found, finding.FirmwareControlsUpdates.Find("mstflint q full: Default Update Method: %s; Security Attributes: %s",
-		orText(card.UpdateMethod, "not known"), orText(card.InFlash().SecurityAttrs, "not known")))
+		cmp.Or(card.UpdateMethod, "not known"), cmp.Or(card.InFlash().SecurityAttrs, "not known")))
 }
 
 // rearranged gives the finding on an image that wants the flash divided otherwise.

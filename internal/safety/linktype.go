@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -107,7 +108,7 @@ func linkPorts(in LinkTypeInput) []finding.Finding {
 // linkNow looks at the card as it runs.
 func linkNow(in LinkTypeInput) []finding.Finding {
 	if len(in.Current) == 0 {
-		f := finding.PortTypesNotShown.Find("No mlx4_port1 under %s; driver: %s", in.Card.PCI, orText(in.Card.Driver, "none"))
+		f := finding.PortTypesNotShown.Find("No mlx4_port1 under %s; driver: %s", in.Card.PCI, cmp.Or(in.Card.Driver, "none"))
 		if why := in.Host.Support.NoDriver; why != "" && in.Card.Driver == "" {
 			f.Evidence += "; " + why
 		}
@@ -135,7 +136,7 @@ func plannedFirmware(in LinkTypeInput) []finding.Finding {
 	if psidSaysEN(in.PlannedPSID, in.Card.Chip) && wantsIB(in) {
 		return []finding.Finding{finding.FirmwareEthernetOnly.Find("Planned PSID %s is one of the Ethernet-only boards by its number (it ends in 23)", in.PlannedPSID)}
 	}
-	return []finding.Finding{finding.LinkTypePostponed.Find("Running PSID %s, planned %s", orText(in.Card.RunningPSID, "unknown"), in.PlannedPSID)}
+	return []finding.Finding{finding.LinkTypePostponed.Find("Running PSID %s, planned %s", cmp.Or(in.Card.RunningPSID, "unknown"), in.PlannedPSID)}
 }
 
 func wantsIB(in LinkTypeInput) bool {
@@ -155,7 +156,7 @@ func ethernetOnly(in LinkTypeInput, psid ib.PSID) string {
 		if has {
 			return ""
 		}
-		return fmt.Sprintf("mstconfig shows no LINK_TYPE for %s (PSID %s)", in.Card.PCI, orText(psid, "unknown"))
+		return fmt.Sprintf("mstconfig shows no LINK_TYPE for %s (PSID %s)", in.Card.PCI, cmp.Or(psid, "unknown"))
 	}
 	for _, t := range in.Current {
 		if strings.Contains(t, "ib") || strings.Contains(t, "auto") {
@@ -183,7 +184,7 @@ func lasting(in LinkTypeInput) []finding.Finding {
 	}
 	switch {
 	case fact.Yes(in.Late):
-		found = append(found, finding.InitramfsOutdated.Find("Host %s, %s", in.Host.Host, orText(in.StoredIn, "its setting")))
+		found = append(found, finding.InitramfsOutdated.Find("Host %s, %s", in.Host.Host, cmp.Or(in.StoredIn, "its setting")))
 	case !in.Late.Known():
 		found = append(found, unread(finding.InitramfsOutdated, "Whether the initial RAM disk has the setting of the link types", in.Late.Why()))
 	}
@@ -195,12 +196,12 @@ func lasting(in LinkTypeInput) []finding.Finding {
 	}
 	for _, t := range in.Request.Ports {
 		if t == ib.LinkTypeAuto {
-			found = append(found, finding.AutoNotLasting.Find("%s", orText(in.WhyNotStored, "The way that lasts here is "+orText(in.StoredIn, "none")+", which knows ib and eth only")))
+			found = append(found, finding.AutoNotLasting.Find("%s", cmp.Or(in.WhyNotStored, "The way that lasts here is "+cmp.Or(in.StoredIn, "none")+", which knows ib and eth only")))
 			break
 		}
 	}
 	if in.StoredIn == "" {
-		return append(found, finding.LinkTypeNotLasting.Find("%s", orText(in.WhyNotStored, "This platform has no way to keep it")))
+		return append(found, finding.LinkTypeNotLasting.Find("%s", cmp.Or(in.WhyNotStored, "This platform has no way to keep it")))
 	}
 	if in.StoredIn == perCard {
 		return found

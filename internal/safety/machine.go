@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -94,7 +95,7 @@ func jobs(card CardFacts, host HostFacts) []finding.Finding {
 	var found []finding.Finding
 	for i := range host.Jobs {
 		j := &host.Jobs[i]
-		what := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", j.ID, j.Kind, j.PCI, orText(j.Operator, "unknown"), orText(j.Since(), "an unknown time"))
+		what := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", j.ID, j.Kind, j.PCI, cmp.Or(j.Operator, "unknown"), cmp.Or(j.Since(), "an unknown time"))
 		switch ours := j.PCI.Slot() == card.PCI.Slot(); {
 		case ours && (j.MayRun() || !j.Settled):
 			found = append(found, ownJob(j, what))
@@ -164,7 +165,7 @@ func Restart(host HostFacts) []finding.Finding {
 	found = append(found, anyInUse(host)...)
 	for i := range host.Jobs {
 		if j := &host.Jobs[i]; j.MayRun() {
-			found = append(found, finding.FlashJobRunning.Find("Job %s (%s of %s), started by %s", j.ID, j.Kind, j.PCI, orText(j.Operator, "unknown")))
+			found = append(found, finding.FlashJobRunning.Find("Job %s (%s of %s), started by %s", j.ID, j.Kind, j.PCI, cmp.Or(j.Operator, "unknown")))
 		}
 	}
 	return slices.DeleteFunc(found, func(f finding.Finding) bool { return !f.Severity.Blocks() })
@@ -221,7 +222,7 @@ func kubernetes(host HostFacts) []finding.Finding {
 // activation gives the activation and the findings on it.
 func activation(card CardFacts, host HostFacts, want Activation) (Activation, []finding.Finding) {
 	if want != ActivationReboot {
-		return ActivationNone, []finding.Finding{finding.RestartNeeded.Find("activation = %q; the card is a %s", orText(string(want), "none"), orText(card.Chip.Name, "chip that is not known"))}
+		return ActivationNone, []finding.Finding{finding.RestartNeeded.Find("activation = %q; the card is a %s", cmp.Or(string(want), "none"), cmp.Or(card.Chip.Name, "chip that is not known"))}
 	}
 	if !host.RebootAllowed {
 		return ActivationReboot, []finding.Finding{finding.RebootNotAllowed.Find("activation = \"reboot\", and the entry of %s has no reboot = { allowed = true }", host.Host)}
@@ -250,11 +251,11 @@ func restartOnly(v Verdict, card CardFacts, host HostFacts, want Activation, con
 func bootable(card CardFacts) []finding.Finding {
 	switch {
 	case !card.FlashKnown():
-		return []finding.Finding{finding.RestartIntoDamagedFlash.Find("The flash of card %s cannot be read: %s", card.PCI, orText(card.FlashError, "the query gave no answer"))}
+		return []finding.Finding{finding.RestartIntoDamagedFlash.Find("The flash of card %s cannot be read: %s", card.PCI, cmp.Or(card.FlashError, "the query gave no answer"))}
 	case card.Verified == VerifyGood || card.Verified == VerifyBlank:
 		return nil
 	}
-	return []finding.Finding{finding.RestartIntoDamagedFlash.Find("mstflint verify of card %s: %s", card.PCI, orText(card.VerifyError, "no answer"))}
+	return []finding.Finding{finding.RestartIntoDamagedFlash.Find("mstflint verify of card %s: %s", card.PCI, cmp.Or(card.VerifyError, "no answer"))}
 }
 
 func joinInts(ns []int) string {
@@ -295,5 +296,5 @@ func backup(card CardFacts, b *BackupFacts) []finding.Finding {
 	if len(missing) == 0 {
 		return nil
 	}
-	return []finding.Finding{finding.BackupUnproven.Find("Backup %s: %s", orText(b.Path, "(none)"), strings.Join(missing, "; "))}
+	return []finding.Finding{finding.BackupUnproven.Find("Backup %s: %s", cmp.Or(b.Path, "(none)"), strings.Join(missing, "; "))}
 }

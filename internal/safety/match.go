@@ -49,10 +49,10 @@ func matchBoard(card CardFacts, img ImageFacts) []finding.Finding {
 	}
 	var found []finding.Finding
 	if has != "" && has != wants {
-		found = append(found, finding.ImageForOtherModel.Find("The card's part number is %s; %s was made for %s (%s)", card.PartNumber, img.Name, wants, orText(img.PRSName, img.PartNumber)))
+		found = append(found, finding.ImageForOtherModel.Find("The card's part number is %s; %s was made for %s (%s)", card.PartNumber, img.Name, wants, cmp.Or(img.PRSName, img.PartNumber)))
 	}
 	if n := modelPorts(wants); ports > 0 && n != ports {
-		found = append(found, finding.ImageForOtherPortCount.Find("The card (%s) has %d; %s was made for %s with %d", orText(card.PartNumber, "no part number"), ports, img.Name, wants, n))
+		found = append(found, finding.ImageForOtherPortCount.Find("The card (%s) has %d; %s was made for %s with %d", cmp.Or(card.PartNumber, "no part number"), ports, img.Name, wants, n))
 	}
 	return found
 }
@@ -191,7 +191,7 @@ func matchBranch(from, to ib.FWVersion, consent *BranchChange) []finding.Finding
 func sameVersion(card CardFacts, img ImageFacts, consent string) finding.Finding {
 	line := fmt.Sprintf(`allow_reinstall = %q`, img.FW)
 	observed := fmt.Sprintf("Both have PSID %s and version %s; checksum in flash %s, of the image %s (GUIDs and vendor data left out).",
-		img.PSID, img.FW, orText(card.Checksum, "unknown"), orText(img.Checksum, "unknown"))
+		img.PSID, img.FW, cmp.Or(card.Checksum, "unknown"), cmp.Or(img.Checksum, "unknown"))
 	switch {
 	case consent == "":
 		return finding.VersionWouldBeSame.Find("%s", observed).WithConsent(line)
@@ -200,5 +200,3 @@ func sameVersion(card CardFacts, img ImageFacts, consent string) finding.Finding
 	}
 	return finding.VersionWouldBeSame.Find("%s", observed).Granted("Reinstallation of " + img.FW.String() + ", as allowed")
 }
-
-func orText[S ~string](s S, fallback string) string { return cmp.Or(string(s), fallback) }

@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -42,7 +43,7 @@ func restore(in FirmwareInput) Verdict {
 func (r RestoreFacts) refusals(in FirmwareInput) []finding.Finding {
 	switch {
 	case r.Missing != "":
-		return []finding.Finding{finding.BackupMissing.Find("%s: %s", orText(r.Path, "(none)"), r.Missing)}
+		return []finding.Finding{finding.BackupMissing.Find("%s: %s", cmp.Or(r.Path, "(none)"), r.Missing)}
 	case r.Damaged != "":
 		return []finding.Finding{finding.BackupDamaged.Find("%s: %s", r.Path, r.Damaged)}
 	case r.Other != "":
@@ -57,7 +58,7 @@ func (r RestoreFacts) refusals(in FirmwareInput) []finding.Finding {
 }
 
 func describeFlash(f ib.Firmware) string {
-	return fmt.Sprintf("%s %s", orText(f.PSID, "no PSID"), f.FW)
+	return fmt.Sprintf("%s %s", cmp.Or(f.PSID, "no PSID"), f.FW)
 }
 
 // atDestroy rewrites a finding for a moment at which the resource has no
@@ -101,7 +102,7 @@ func Backup(in BackupInput) Verdict {
 	}
 	for i := range in.Host.Jobs {
 		if j := &in.Host.Jobs[i]; j.MayRun() && j.PCI.Slot() == in.Card.PCI.Slot() {
-			v.Findings = append(v.Findings, finding.FlashJobRunning.Find("Job %s, started by %s, is changing this card", j.ID, orText(j.Operator, "unknown")))
+			v.Findings = append(v.Findings, finding.FlashJobRunning.Find("Job %s, started by %s, is changing this card", j.ID, cmp.Or(j.Operator, "unknown")))
 		}
 	}
 	if !v.Blocked() {

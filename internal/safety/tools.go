@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -93,9 +94,7 @@ func atLeast(version, from string) bool {
 func release(s string) (int, bool) {
 	major, rest, _ := strings.Cut(s, ".")
 	minor, _, _ := strings.Cut(rest, ".")
-	if minor == "" {
-		minor = "0"
-	}
+	minor = cmp.Or(minor, "0")
 	a, err := strconv.Atoi(major)
 	if err != nil {
 		return 0, false

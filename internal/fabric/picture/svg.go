@@ -273,9 +273,7 @@ func (d *drawing) box(b *box) {
 	if n.Switch {
 		name, second = n.Label(), plural(n.PortCount, "port")
 	}
-	if second == "" {
-		second = "card"
-	}
+	second = cmp.Or(second, "card")
 	if lid := d.lid(n); lid != "" {
 		second += " · " + lid
 	}

@@ -6,6 +6,7 @@
 package sshhost
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -164,9 +165,7 @@ func (c *Config) check() error {
 
 func (c *Config) setDefaults() {
 	c.Address = strings.TrimSuffix(strings.TrimPrefix(c.Address, "["), "]")
-	if c.Become == "" {
-		c.Become = BecomeAuto
-	}
+	c.Become = cmp.Or(c.Become, BecomeAuto)
 	if c.ConnectAttempts <= 0 {
 		c.ConnectAttempts = 3
 	}

@@ -1,6 +1,7 @@
 package sshhost
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -129,9 +130,7 @@ func (c Config) inherit(from Config) Config {
 	if c.PrivateKey == "" && c.PrivateKeyFile == "" {
 		c.PrivateKey, c.PrivateKeyFile, c.Certificate = from.PrivateKey, from.PrivateKeyFile, from.Certificate
 	}
-	if c.Passphrase == "" {
-		c.Passphrase = from.Passphrase
-	}
+	c.Passphrase = cmp.Or(c.Passphrase, from.Passphrase)
 	if c.UseAgent == nil {
 		c.UseAgent = from.UseAgent
 	}
@@ -262,9 +261,7 @@ func (u *userConfig) findAgent(h *hop) error {
 	case socket != "SSH_AUTH_SOCK":
 		h.agent = u.expand(socket, h)
 	}
-	if h.agent == "" {
-		h.agent = os.Getenv("SSH_AUTH_SOCK")
-	}
+	h.agent = cmp.Or(h.agent, os.Getenv("SSH_AUTH_SOCK"))
 	if h.agent == "" {
 		h.agentNote = "no socket: SSH_AUTH_SOCK is not set in Terraform's environment"
 	}
@@ -316,9 +313,7 @@ func (u *userConfig) knownHosts(h *hop) error {
 			if err != nil {
 				return err
 			}
-			if v == "" {
-				v = kind.usual
-			}
+			v = cmp.Or(v, kind.usual)
 			for _, f := range fields(v) {
 				h.knownHosts = append(h.knownHosts, u.expand(f, h))
 			}

@@ -2,6 +2,7 @@ package benchmark
 
 import (
 	"context"
+	"maps"
 	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/float64validator"
@@ -39,9 +40,7 @@ var times = attribute.Timed{
 // Schema implements resource.Resource.
 func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attributes := arguments(ctx)
-	for name, a := range results() {
-		attributes[name] = a
-	}
+	maps.Copy(attributes, results())
 	resp.Schema = schema.Schema{MarkdownDescription: description, Attributes: attributes}
 }
 

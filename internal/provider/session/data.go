@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -97,12 +98,7 @@ const retired = "To retire a host, remove its resources first and apply, then it
 
 // HostNames returns the names of all configured hosts, sorted.
 func (d *Data) HostNames() []string {
-	names := make([]string, 0, len(d.Hosts))
-	for name := range d.Hosts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(d.Hosts))
 }
 
 // HostReady reports whether a host can be asked: the provider is configured, and

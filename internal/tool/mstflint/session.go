@@ -1,6 +1,7 @@
 package mstflint
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -113,9 +114,7 @@ func (s *Session) line(text string) {
 
 func (s *Session) prompt(rest string) {
 	asked := Asked{Question: s.pending}
-	if asked.Question == "" {
-		asked.Question = QuestionUnknown
-	}
+	asked.Question = cmp.Or(asked.Question, QuestionUnknown)
 	s.pending = ""
 	rest = strings.TrimSpace(rest)
 	if word, after, _ := strings.Cut(rest, " "); word == "y" || word == "n" {

@@ -1,6 +1,7 @@
 package mstflint
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -94,9 +95,7 @@ func (v *Verification) section(n int, text string) error {
 // note keeps the first problem: the tool's closing message repeats it in
 // general terms.
 func (v *Verification) note(problem string) {
-	if v.Problem == "" {
-		v.Problem = problem
-	}
+	v.Problem = cmp.Or(v.Problem, problem)
 }
 
 func (v *Verification) heading(text string) {

@@ -8,6 +8,7 @@ package opensm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,14 +70,7 @@ type Ports struct {
 }
 
 // Has reports whether a port is listed by its GUID.
-func (p Ports) Has(port ib.GUID) bool {
-	for _, g := range p.GUIDs {
-		if g == port {
-			return true
-		}
-	}
-	return false
-}
+func (p Ports) Has(port ib.GUID) bool { return slices.Contains(p.GUIDs, port) }
 
 // ParseDefault reads the list; without a PORTS line it is ALL, as the package
 // has it.

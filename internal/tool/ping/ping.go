@@ -5,6 +5,7 @@
 package ping
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"net/netip"
@@ -162,9 +163,7 @@ func ParseRun(out string) (Run, error) {
 		} else if m := times.FindStringSubmatch(line); m != nil {
 			r.Min, r.Avg, r.Max = decimal(m[1]), decimal(m[2]), decimal(m[3])
 		} else if complaint(line) {
-			if r.Said == "" {
-				r.Said = line
-			}
+			r.Said = cmp.Or(r.Said, line)
 			if m := tooBig.FindStringSubmatch(line); m != nil {
 				r.MTU = number(m[1])
 			}
