@@ -224,6 +224,9 @@ func follows(t *testing.T, ws *Workspace, cfg Config) {
 		if !slices.Contains(writing, address) {
 			continue
 		}
+		if named := fmt.Sprint(ws.Identity(address)["host"], "/", ws.Identity(address)["pci_address"]); named != ws.Get(address, "id") {
+			t.Errorf("the identity of %s is %v", address, ws.Identity(address))
+		}
 		if id, place := ws.Get(address, "card_id"), fmt.Sprint(ws.Get(address, "id")); id != card || !strings.HasPrefix(card, place) {
 			t.Errorf("%s is of card %v at %s, and the card is %s", address, id, place, card)
 		}
@@ -367,6 +370,16 @@ func TestIdentity_statesAndImportsThatNameAPlace(t *testing.T) {
 		diags, err := other.Import(context.Background(), card[0], id)
 		if err != nil || diags.HasError() == good || !good && len(diags.Find("FW080")) == 0 {
 			t.Errorf("import %s: %v, %s", id, err, diags)
+		}
+		identity := map[string]any{"host": host, "pci_address": w.PCI(host)}
+		if named := strings.TrimPrefix(id, place); named != "" {
+			identity["serial_number"] = named[1:]
+		}
+		for _, r := range append(card, now[2:]...) {
+			said, importErr := w.Workspace().ImportByIdentity(t.Context(), r, identity)
+			if importErr != nil || said.HasError() == good || !good && len(said.Find("FW080")) == 0 {
+				t.Errorf("import %s by %v: %v, %s", r.Type, identity, importErr, said)
+			}
 		}
 		for _, r := range now[2:] { // after the images
 			said, importErr := w.Workspace().Import(context.Background(), r, id)

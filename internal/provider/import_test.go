@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/tfversion"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/acctest"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -86,6 +87,24 @@ func TestAccImport_isFollowedByAnEmptyPlan(t *testing.T) {
 		})
 	}
 	resource.UnitTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers(), Steps: steps})
+}
+
+// An engine that knows identities imports each kind by one.
+func TestAccImport_byIdentity(t *testing.T) {
+	engine(t)
+	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
+	cfg := w.CrossFlash(intel9)
+	text := acctest.Required + acctest.HCL(w.Provider(), cfg)
+	steps := []resource.TestStep{{Config: text}}
+	for typ := range importIDs(w, intel9, 1) {
+		steps = append(steps, resource.TestStep{
+			Config: text, ResourceName: typ + "." + intel9, ImportState: true, ImportStateKind: resource.ImportBlockWithResourceIdentity,
+		})
+	}
+	resource.UnitTest(t, resource.TestCase{
+		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_12_0)},
+		ProtoV6ProviderFactories: acctest.Providers(), Steps: steps,
+	})
 }
 
 func TestImport_refusesIdsThatAreNone(t *testing.T) {
