@@ -10,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -71,7 +72,7 @@ func TestAdopt_leaves_what_was_set_by_hand(t *testing.T) {
 	}
 	for name, apply := range map[string]func() ([]string, error){
 		"link types": func() ([]string, error) {
-			s, err := b.ops("bob").ApplyLinkTypes(ctx, LinkTypes{Card: c, Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeETH}}})
+			s, err := linktype.Apply(ctx, b.ops("bob").Session, linktype.Ask{Card: c, Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeETH}}})
 			return s.Did, err
 		},
 		"firmware": func() ([]string, error) {
@@ -107,7 +108,7 @@ func TestAdopt_announces_what_a_burn_took(t *testing.T) {
 		t.Fatalf("plan: %v, jobs %v", err, plan.Jobs)
 	}
 	operations := b.device().Flash.Operations()
-	if _, err = o.ApplyLinkTypes(ctx, LinkTypes{Card: c, Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeETH}}}); err != nil {
+	if _, err = linktype.Apply(ctx, o.Session, linktype.Ask{Card: c, Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeETH}}}); err != nil {
 		t.Error(explain(err))
 	}
 	b.power("OB")

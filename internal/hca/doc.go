@@ -1,5 +1,5 @@
-// Package hca works on cards: it stages and burns firmware, programs GUIDs and
-// sets link types, each with a backup, a journal on the host and a read-back.
+// Package hca changes the flash of cards: it burns firmware, gives it back, and programs
+// GUIDs, each with a backup, a job in the journal of the host and a read-back.
 // It joins what is observed with what package safety decides, and does nothing
 // without its verdict.
 //

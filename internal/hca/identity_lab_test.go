@@ -8,6 +8,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/job"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -44,7 +45,7 @@ func TestApply_from_Ethernet_to_InfiniBand(t *testing.T) {
 				t.Error("GUIDs that are there were written again")
 			}
 			want := map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}
-			links, err := o.ApplyLinkTypes(ctx, LinkTypes{Card: c, Request: safety.LinkTypeRequest{Ports: want}})
+			links, err := linktype.Apply(ctx, o.Session, linktype.Ask{Card: c, Request: safety.LinkTypeRequest{Ports: want}})
 			if err != nil {
 				t.Fatal(explain(err))
 			}
@@ -57,7 +58,7 @@ func TestApply_from_Ethernet_to_InfiniBand(t *testing.T) {
 				t.Errorf("links %+v", links)
 			}
 			t.Logf("place %s, did %q", links.StoredIn, links.Did)
-			again, err := o.AssessLinkTypes(ctx, LinkTypes{Card: c, Request: safety.LinkTypeRequest{Ports: want}})
+			again, err := linktype.Assess(ctx, o.Session, linktype.Ask{Card: c, Request: safety.LinkTypeRequest{Ports: want}})
 			if err != nil || again.Verdict.Action != safety.ActionNone {
 				t.Errorf("second look: %v, %+v", err, again.Verdict)
 			}
@@ -71,7 +72,7 @@ func TestAssessLinkTypes_explains_Ethernet_only_firmware(t *testing.T) {
 		ctx := context.Background()
 		b := newBench(t, name, 0)
 		ports := map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}
-		a, err := b.ops("alice").AssessLinkTypes(ctx, LinkTypes{Card: b.card(ctx), Request: safety.LinkTypeRequest{Ports: ports}})
+		a, err := linktype.Assess(ctx, b.ops("alice").Session, linktype.Ask{Card: b.card(ctx), Request: safety.LinkTypeRequest{Ports: ports}})
 		if err != nil {
 			t.Fatal(explain(err))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/backup"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
@@ -44,7 +45,7 @@ func writers(b *bench, o *Ops, c cards.Card, img safety.ImageFacts, taken backup
 			return err
 		},
 		"link types": func(ctx context.Context) error {
-			_, err := o.ApplyLinkTypes(ctx, LinkTypes{Card: c, Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeETH}}})
+			_, err := linktype.Apply(ctx, o.Session, linktype.Ask{Card: c, Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeETH}}})
 			return err
 		},
 		"backup": func(ctx context.Context) error { _, err := o.Backups.Take(ctx, c); return err },

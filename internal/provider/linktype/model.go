@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
@@ -62,7 +62,7 @@ func (m *model) request() (safety.LinkTypeRequest, error) {
 
 // observe fills everything from what was read back. Ports that the state names
 // show drift of now before drift of the next boot; after an import, all ports.
-func (m *model) observe(ref attribute.CardRef, s hca.LinkTypeState) {
+func (m *model) observe(ref attribute.CardRef, s ops.State) {
 	m.ID = types.StringValue(ref.String())
 	m.StoredIn = attribute.OrNull(s.StoredIn)
 	m.RebootRequired = types.BoolValue(s.Pending)
@@ -83,7 +83,7 @@ func (m *model) observe(ref attribute.CardRef, s hca.LinkTypeState) {
 
 // observeDriver fills what the driver shows, where mstconfig did not say what is stored.
 // All else stays as it was read last; after an import nothing was, and nothing is filled.
-func (m *model) observeDriver(s hca.LinkTypeState) {
+func (m *model) observeDriver(s ops.State) {
 	if m.Ports.IsNull() {
 		return
 	}
@@ -122,7 +122,7 @@ func placesMap(places map[string]map[int]string) types.Map {
 // report is what state shows of one port: what it is now, or what it will be if
 // only that differs from what is known. Of a card that decides itself it is what
 // is stored: what runs follows with the next restart, and reboot_required says so.
-func report(known string, p hca.PortLink) string {
+func report(known string, p ops.Port) string {
 	if p.InCard && p.Persistent != "" {
 		return p.Persistent.String()
 	}
@@ -140,7 +140,7 @@ func (m *model) plan(ref attribute.CardRef) {
 
 // finish fills the state after a successful apply from what was read back. A
 // port that is "auto" in the configuration has what the cable decides in effect.
-func (m *model) finish(ref attribute.CardRef, done hca.LinkTypeState) {
+func (m *model) finish(ref attribute.CardRef, done ops.State) {
 	ports := m.Ports
 	m.observe(ref, done)
 	m.Ports = ports

@@ -5,21 +5,21 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 func TestReport_showsDriftOfNowBeforeDriftOfTheNextBoot(t *testing.T) {
 	for name, tc := range map[string]struct {
 		known string
-		port  hca.PortLink
+		port  ops.Port
 		want  string
 	}{
-		"as configured":            {"ib", hca.PortLink{Configured: "ib", Persistent: "ib"}, "ib"},
-		"changed now":              {"ib", hca.PortLink{Configured: "eth", Persistent: "ib"}, "eth"},
-		"changed at the next boot": {"ib", hca.PortLink{Configured: "ib", Persistent: "eth"}, "eth"},
-		"nothing keeps it":         {"ib", hca.PortLink{Configured: "ib"}, "ib"},
-		"after an import":          {"", hca.PortLink{Configured: "ib", Persistent: "eth"}, "ib"},
+		"as configured":            {"ib", ops.Port{Configured: "ib", Persistent: "ib"}, "ib"},
+		"changed now":              {"ib", ops.Port{Configured: "eth", Persistent: "ib"}, "eth"},
+		"changed at the next boot": {"ib", ops.Port{Configured: "ib", Persistent: "eth"}, "eth"},
+		"nothing keeps it":         {"ib", ops.Port{Configured: "ib"}, "ib"},
+		"after an import":          {"", ops.Port{Configured: "ib", Persistent: "eth"}, "ib"},
 	} {
 		if got := report(tc.known, tc.port); got != tc.want {
 			t.Errorf("%s: got %s, want %s", name, got, tc.want)
@@ -29,7 +29,7 @@ func TestReport_showsDriftOfNowBeforeDriftOfTheNextBoot(t *testing.T) {
 
 func TestModel_observeKeepsToTheConfiguredPorts(t *testing.T) {
 	ref := attribute.CardRef{Host: "intel9"}
-	state := hca.LinkTypeState{StoredIn: "modprobe.d", Ports: map[int]hca.PortLink{
+	state := ops.State{StoredIn: "modprobe.d", Ports: map[int]ops.Port{
 		1: {Port: 1, Shown: "ib", Configured: "ib", Effective: "ib", Persistent: "ib"},
 		2: {Port: 2, Shown: "auto (eth)", Configured: "auto", Effective: "eth"},
 	}}

@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
@@ -96,8 +96,8 @@ func (m *model) holds(config model) bool {
 type assessment struct {
 	cards.Assessment
 	at  *session.CardAt
-	now hca.LinkTypeState
-	ask hca.LinkTypes
+	now ops.State
+	ask ops.Ask
 }
 
 // keeps reports whether nothing but the silence of mstconfig stands between the card and
@@ -112,7 +112,7 @@ func (a *assessment) keeps() bool {
 }
 
 // warnUnanswered says why the state keeps what it has of a card's configuration.
-func warnUnanswered(diags *diag.Diagnostics, ref attribute.CardRef, now hca.LinkTypeState) {
+func warnUnanswered(diags *diag.Diagnostics, ref attribute.CardRef, now ops.State) {
 	diags.AddWarning("Card "+ref.String()+": its stored link types could not be read",
 		"mstconfig did not say what the card's configuration has. The state keeps what was read of it last: stored_in, next_boot and reboot_required. "+
 			"What the ports are now was read from the driver.\n\nPlan again: a busy card may answer next time.\n\nReason: "+now.Unanswered)
@@ -135,18 +135,18 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 	if at == nil {
 		return nil
 	}
-	now, err := hca.ReadLinkTypes(ctx, at.HCA)
+	now, err := ops.Read(ctx, at.HCA)
 	if err != nil {
 		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
 		return nil
 	}
-	return &assessment{at: at, now: now, ask: hca.LinkTypes{Card: at.HCA, Request: request, PlannedPSID: r.Planned.Card(ref).PSID}}
+	return &assessment{at: at, now: now, ask: ops.Ask{Card: at.HCA, Request: request, PlannedPSID: r.Planned.Card(ref).PSID}}
 }
 
 // assess gives the verdict and reports it; false if nothing may be planned.
 func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagnostics) bool {
 	var err error
-	a.Assessment, err = r.Cards.AssessLinkTypes(ctx, a.ask)
+	a.Assessment, err = ops.Assess(ctx, r.Cards.Session, a.ask)
 	if err != nil {
 		diagnostic.AddErrorAt(diags, path.Root("card_id"), "plan link types of card "+a.at.Ref.String(), err)
 		return false

@@ -14,8 +14,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	ops "github.com/ibfabric/terraform-provider-infiniband/internal/hca/linktype"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
@@ -81,7 +81,7 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config mode
 	if a == nil {
 		return nil
 	}
-	done, err := r.Cards.ApplyLinkTypes(ctx, a.ask)
+	done, err := ops.Apply(ctx, r.Cards.Session, a.ask)
 	if err == nil {
 		r.Planned.DoneCard(ref)
 		plan.finish(ref, done)
@@ -127,14 +127,14 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 
 // read gives the types of a card's ports. A host of an unknown platform keeps
 // none that is known of.
-func (r *Resource) read(ctx context.Context, ref attribute.CardRef) (hca.LinkTypeState, error) {
+func (r *Resource) read(ctx context.Context, ref attribute.CardRef) (ops.State, error) {
 	h, cfg, snap, err := r.Look(ctx, ref.Host)
 	if err != nil {
-		return hca.LinkTypeState{}, err
+		return ops.State{}, err
 	}
 	p, err := platform.Of(snap)
 	if err != nil {
-		return hca.LinkTypeState{}, err
+		return ops.State{}, err
 	}
-	return hca.ReadLinkTypes(ctx, cards.On(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot))
+	return ops.Read(ctx, cards.On(h, ref.PCI, p, cfg.RebootAllowed, cfg.Reboot))
 }

@@ -1,4 +1,4 @@
-package hca
+package linktype
 
 import (
 	"context"
@@ -16,18 +16,18 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// InCardConfig is the card itself as the place of its link types, by the tool that writes it.
-const InCardConfig = "mstconfig"
+// inCardConfig is the card itself as the place of its link types, by the tool that writes it.
+const inCardConfig = "mstconfig"
 
-// LinkTypes asks for the types of a card's ports.
-type LinkTypes struct {
+// Ask asks for the types of a card's ports.
+type Ask struct {
 	Card        cards.Card
 	Request     safety.LinkTypeRequest
 	PlannedPSID ib.PSID // what the card will run by then; empty if no change is planned
 }
 
-// PortLink is the type of one port, now and after the next boot.
-type PortLink struct {
+// Port is the type of one port, now and after the next boot.
+type Port struct {
 	Port       int
 	Shown      string      // as the kernel shows it: "ib", "eth", "auto (ib)"
 	Effective  ib.LinkType // "ib" or "eth": what is on the wire
@@ -38,9 +38,9 @@ type PortLink struct {
 	InCard bool
 }
 
-// LinkTypeState is what was read back about a card's ports.
-type LinkTypeState struct {
-	Ports    map[int]PortLink
+// State is what was read back about a card's ports.
+type State struct {
+	Ports    map[int]Port
 	StoredIn string // mechanism that keeps the types; empty if there is none
 	// ByPlace is what each place says by itself, by its name, for the ports that
 	// it names: "driver" is what the kernel shows now.
@@ -54,8 +54,8 @@ type LinkTypeState struct {
 	Did        []string
 }
 
-// AssessLinkTypes gives the verdict on link types. It reads and never writes.
-func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (cards.Assessment, error) {
+// Assess gives the verdict on link types. It reads and never writes.
+func Assess(ctx context.Context, o *cards.Session, l Ask) (cards.Assessment, error) {
 	s, card, err := l.Card.Read(ctx)
 	if err != nil {
 		return cards.Assessment{}, err
@@ -92,8 +92,8 @@ func (o *Ops) AssessLinkTypes(ctx context.Context, l LinkTypes) (cards.Assessmen
 // storedTypes gives what the card's own configuration has for the next start. A tool
 // that is known to have lost the chip is not run.
 func storedTypes(ctx context.Context, c cards.Card, s *inventory.Snapshot, card *inventory.Card) (inventory.StoredLinkTypes, error) {
-	if grade, why := safety.CheckTool(InCardConfig, s.MSTFlint.Version, card.Chip.Format); grade == safety.ToolRemoved {
-		return inventory.LinkTypesNotServed(InCardConfig + " " + s.MSTFlint.Version + ": " + why), nil
+	if grade, why := safety.CheckTool(inCardConfig, s.MSTFlint.Version, card.Chip.Format); grade == safety.ToolRemoved {
+		return inventory.LinkTypesNotServed(inCardConfig + " " + s.MSTFlint.Version + ": " + why), nil
 	}
 	return c.Host.StoredLinkTypes(ctx, c.PCI)
 }
@@ -112,7 +112,7 @@ func hasTypes(stored inventory.StoredLinkTypes) fact.Bool {
 // place is chosen: the next answer could choose another one.
 func storedIn(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored inventory.StoredLinkTypes) (place, whyNot string) {
 	if fact.Yes(hasTypes(stored)) {
-		return InCardConfig, ""
+		return inCardConfig, ""
 	}
 	if !stored.Served.Known() {
 		return "", "mstconfig did not say what the card's configuration has: " + stored.Served.Why()
@@ -152,7 +152,7 @@ func persistent(c cards.Card, s *inventory.Snapshot, card *inventory.Card, store
 
 // overrides are the settings of others that decide on a port in another way than
 // what is asked for.
-func overrides(l LinkTypes, s *inventory.Snapshot, card *inventory.Card) fact.Of[[]string] {
+func overrides(l Ask, s *inventory.Snapshot, card *inventory.Card) fact.Of[[]string] {
 	if l.Card.Keeper == nil || decidesItself(card) {
 		return fact.Known[[]string](nil)
 	}
@@ -174,21 +174,21 @@ func overrides(l LinkTypes, s *inventory.Snapshot, card *inventory.Card) fact.Of
 	return fact.Known(all)
 }
 
-// ReadLinkTypes gives the types of a card's ports.
-func ReadLinkTypes(ctx context.Context, c cards.Card) (LinkTypeState, error) {
+// Read gives the types of a card's ports.
+func Read(ctx context.Context, c cards.Card) (State, error) {
 	s, card, err := c.Read(ctx)
 	if err != nil {
-		return LinkTypeState{}, err
+		return State{}, err
 	}
 	stored, err := storedTypes(ctx, c, s, card)
 	if err != nil {
-		return LinkTypeState{}, err
+		return State{}, err
 	}
-	state := LinkTypeState{Ports: map[int]PortLink{}, ByPlace: byPlace(s, c, card, stored), Unanswered: stored.Served.Why()}
+	state := State{Ports: map[int]Port{}, ByPlace: byPlace(s, c, card, stored), Unanswered: stored.Served.Why()}
 	state.StoredIn, _ = storedIn(c, s, card, stored)
 	kept := persistent(c, s, card, stored)
 	for number, shown := range shownTypes(s, card) {
-		link := PortLink{Port: number, Shown: shown, Persistent: kept[number], InCard: decidesItself(card)}
+		link := Port{Port: number, Shown: shown, Persistent: kept[number], InCard: decidesItself(card)}
 		link.Configured, link.Effective = shownType(shown)
 		state.Ports[number] = link
 		state.Pending = state.Pending || link.Persistent != "" && link.Persistent != link.Configured
@@ -213,7 +213,7 @@ func byPlace(s *inventory.Snapshot, c cards.Card, card *inventory.Card, stored i
 			all[name][port] = t.String()
 		}
 	}
-	add(InCardConfig, stored.Types.Or(nil))
+	add(inCardConfig, stored.Types.Or(nil))
 	if c.Keeper != nil && !decidesItself(card) {
 		name, _ := c.Keeper.StoredIn()
 		add(name, c.Keeper.Kept(s))

@@ -1,4 +1,4 @@
-package hca
+package linktype
 
 import (
 	"context"
@@ -19,14 +19,14 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstconfig"
 )
 
-// ApplyLinkTypes sets the types of a card's ports, for the next boot and now,
+// Apply sets the types of a card's ports, for the next boot and now,
 // and returns what was read back. Errors are *safety.RefusedError, *Error,
 // *NoCardError and those of the host.
-func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, error) {
+func Apply(ctx context.Context, o *cards.Session, l Ask) (State, error) {
 	l.PlannedPSID = "" // at apply, what runs is what counts
-	var state LinkTypeState
+	var state State
 	what := "set link types of card " + l.Card.ID()
-	a, err := job.Begin(ctx, o.Session, l.Card, what, &state.Did, func(ctx context.Context) (cards.Assessment, error) { return o.AssessLinkTypes(ctx, l) })
+	a, err := job.Begin(ctx, o, l.Card, what, &state.Did, func(ctx context.Context) (cards.Assessment, error) { return Assess(ctx, o, l) })
 	if err != nil {
 		return state, err
 	}
@@ -35,11 +35,11 @@ func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, e
 			return state, &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
 		}
 		// What lasts first: if the run ends in between, the next boot is right.
-		if err = o.makeLinkTypes(ctx, l, a.Verdict.Activation, &state.Did); err != nil {
+		if err = makeTypes(ctx, o, l, a.Verdict.Activation, &state.Did); err != nil {
 			return state, err
 		}
 	}
-	now, err := ReadLinkTypes(ctx, l.Card)
+	now, err := Read(ctx, l.Card)
 	if err != nil {
 		return state, err
 	}
@@ -51,7 +51,7 @@ func (o *Ops) ApplyLinkTypes(ctx context.Context, l LinkTypes) (LinkTypeState, e
 }
 
 // notReadBack is the error of types that were set where nothing shows them afterwards.
-func notReadBack(c cards.Card, now LinkTypeState) error {
+func notReadBack(c cards.Card, now State) error {
 	return &cards.Error{
 		Summary: "Unable to read back the link types of card " + c.ID(),
 		Heading: "Unable to read back the link types of card " + c.ID(),
@@ -62,30 +62,30 @@ func notReadBack(c cards.Card, now LinkTypeState) error {
 	}
 }
 
-// makeLinkTypes stores the types and makes them effective, in the driver where it
+// makeTypes stores the types and makes them effective, in the driver where it
 // can, else by the restart that the verdict allows.
-func (o *Ops) makeLinkTypes(ctx context.Context, l LinkTypes, how safety.Activation, did *[]string) error {
+func makeTypes(ctx context.Context, o *cards.Session, l Ask, how safety.Activation, did *[]string) error {
 	s, card, err := l.Card.Read(ctx)
 	if err != nil {
 		return err
 	}
 	if !decidesItself(card) {
-		if err = o.keepLinkTypes(ctx, l, did); err != nil {
+		if err = keep(ctx, o, l, did); err != nil {
 			return err
 		}
-		return o.setLinkTypesNow(ctx, l, did)
+		return setInDriver(ctx, o, l, did)
 	}
 	stored, err := storedTypes(ctx, l.Card, s, card)
 	if err != nil {
 		return err
 	}
 	if !covers(stored.Types.Or(nil), l.Request.Ports) {
-		if err = o.writeConfig(ctx, l.Card, l.Request.Ports); err != nil {
+		if err = writeConfig(ctx, o, l.Card, l.Request.Ports); err != nil {
 			return err
 		}
 		*did = append(*did, "Stored the link types in card "+l.Card.ID()+" with mstconfig.")
 	}
-	return activation.Run(ctx, o.Session, l.Card, how, linkGoal(l.Card, l.Request), did)
+	return activation.Run(ctx, o, l.Card, how, linkGoal(l.Card, l.Request), did)
 }
 
 func covers(have, want map[int]ib.LinkType) bool {
@@ -119,8 +119,8 @@ func linkGoal(c cards.Card, req safety.LinkTypeRequest) activation.Goal {
 	}
 }
 
-// keepLinkTypes writes the place that lasts over a reboot.
-func (o *Ops) keepLinkTypes(ctx context.Context, l LinkTypes, did *[]string) error {
+// keep writes the place that lasts over a reboot.
+func keep(ctx context.Context, o *cards.Session, l Ask, did *[]string) error {
 	s, card, err := l.Card.Read(ctx)
 	if err != nil {
 		return err
@@ -131,8 +131,8 @@ func (o *Ops) keepLinkTypes(ctx context.Context, l LinkTypes, did *[]string) err
 	}
 	place, whyNot := storedIn(l.Card, s, card, stored)
 	types := wholeCard(l.Request.Ports, card)
-	if place == InCardConfig {
-		if err := o.writeConfig(ctx, l.Card, types); err != nil {
+	if place == inCardConfig {
+		if err := writeConfig(ctx, o, l.Card, types); err != nil {
 			return err
 		}
 		*did = append(*did, "Stored the link types in card "+l.Card.ID()+" with mstconfig.")
@@ -142,13 +142,13 @@ func (o *Ops) keepLinkTypes(ctx context.Context, l LinkTypes, did *[]string) err
 		}
 	}
 	if l.Card.Keeper == nil || place == "" {
-		return o.linkFailed(l.Card, "nothing on this host keeps link types over a reboot: "+whyNot, nil)
+		return failed(l.Card, "nothing on this host keeps link types over a reboot: "+whyNot, nil)
 	}
 	if err := l.Card.Confirm(ctx, "store the link types of card "+l.Card.ID()); err != nil {
 		return err
 	}
 	if err := l.Card.Keeper.Keep(ctx, types); err != nil {
-		return o.linkFailed(l.Card, "the setting for the next boot could not be stored", err)
+		return failed(l.Card, "the setting for the next boot could not be stored", err)
 	}
 	name, _ := l.Card.Keeper.StoredIn()
 	*did = append(*did, fmt.Sprintf("Stored the link types for the next boot of %s (%s).", l.Card.Host.Name(), name))
@@ -192,18 +192,18 @@ func wholeCard(want map[int]ib.LinkType, card *inventory.Card) map[int]ib.LinkTy
 	return all
 }
 
-func (o *Ops) writeConfig(ctx context.Context, c cards.Card, types map[int]ib.LinkType) error {
+func writeConfig(ctx context.Context, o *cards.Session, c cards.Card, types map[int]ib.LinkType) error {
 	values := make(map[int]mstconfig.LinkType, len(types))
 	for _, port := range sortedPorts(types) {
 		v, err := mstconfig.FromLinkType(types[port])
 		if err != nil {
-			return o.linkFailed(c, fmt.Sprintf("port %d", port), err)
+			return failed(c, fmt.Sprintf("port %d", port), err)
 		}
 		values[port] = v
 	}
 	cmd, err := mstconfig.SetLinkTypes(c.PCI, values)
 	if err != nil {
-		return o.linkFailed(c, "the command of mstconfig could not be built", err)
+		return failed(c, "the command of mstconfig could not be built", err)
 	}
 	if err = c.Confirm(ctx, "store the link types of card "+c.ID()); err != nil {
 		return err
@@ -214,14 +214,14 @@ func (o *Ops) writeConfig(ctx context.Context, c cards.Card, types map[int]ib.Li
 		return busy.Refusal("set link types of card " + c.ID())
 	}
 	if err != nil {
-		return o.linkFailed(c, "mstconfig failed", err)
+		return failed(c, "mstconfig failed", err)
 	}
 	change, err := mstconfig.ParseSet(string(r.Stdout))
 	if err != nil {
-		return o.linkFailed(c, "the answer of mstconfig was not understood", err)
+		return failed(c, "the answer of mstconfig was not understood", err)
 	}
 	if !change.Applied {
-		return o.linkFailed(c, "mstconfig does not say that it applied the change: "+cards.Tail(string(r.Stdout), 500), nil)
+		return failed(c, "mstconfig does not say that it applied the change: "+cards.Tail(string(r.Stdout), 500), nil)
 	}
 	return nil
 }
@@ -247,7 +247,7 @@ func setNow(pci ib.PCIAddress, pairs []string) shellcmd.Command {
 	return shellcmd.Script("set-port-types", setNowScript, args...).AsRoot().Changes().WithTimeout(2 * time.Minute)
 }
 
-func (o *Ops) setLinkTypesNow(ctx context.Context, l LinkTypes, did *[]string) error {
+func setInDriver(ctx context.Context, o *cards.Session, l Ask, did *[]string) error {
 	_, card, err := l.Card.Read(ctx)
 	if err != nil {
 		return err
@@ -272,17 +272,17 @@ func (o *Ops) setLinkTypesNow(ctx context.Context, l LinkTypes, did *[]string) e
 	}
 	r, err := l.Card.Host.Run(ctx, setNow(l.Card.PCI, pairs))
 	if err != nil {
-		return o.linkFailed(l.Card, "writing the types into the driver failed", err)
+		return failed(l.Card, "writing the types into the driver failed", err)
 	}
-	if err := o.waitForTypes(ctx, l, strings.TrimSpace(string(r.Stderr))); err != nil {
+	if err := waitFor(ctx, o, l, strings.TrimSpace(string(r.Stderr))); err != nil {
 		return err
 	}
 	*did = append(*did, "Changed "+strings.Join(text, ", ")+" on card "+l.Card.ID()+".")
 	return nil
 }
 
-// waitForTypes waits until the driver has registered its ports anew.
-func (o *Ops) waitForTypes(ctx context.Context, l LinkTypes, said string) error {
+// waitFor waits until the driver has registered its ports anew.
+func waitFor(ctx context.Context, o *cards.Session, l Ask, said string) error {
 	deadline := time.Now().Add(o.Settle)
 	for {
 		l.Card.Host.Invalidate()
@@ -295,7 +295,7 @@ func (o *Ops) waitForTypes(ctx context.Context, l LinkTypes, said string) error 
 			return nil
 		}
 		if said != "" || time.Now().After(deadline) {
-			e := o.linkFailed(l.Card, "the driver did not take them: "+strings.Join(wrong, ", "), nil)
+			e := failed(l.Card, "the driver did not take them: "+strings.Join(wrong, ", "), nil)
 			e.Means = "The firmware of the card was not changed. The driver remembers a type that it refused, and applies it as soon as a change of the other port makes it possible."
 			e.Facts = append(e.Facts, cards.Fact{"Stderr", said})
 			return e
@@ -321,7 +321,7 @@ func wrongTypes(want map[int]ib.LinkType, card *inventory.Card) []string {
 	return wrong
 }
 
-func (o *Ops) linkFailed(c cards.Card, what string, err error) *cards.Error {
+func failed(c cards.Card, what string, err error) *cards.Error {
 	e := &cards.Error{
 		Summary: "Unable to set link types of card " + c.ID(),
 		What:    "The link types were not set as asked: " + what + ".",
