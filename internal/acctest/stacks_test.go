@@ -243,7 +243,7 @@ func (w *stackWorld) await(last int) {
 			return
 		}
 	}
-	journal, _ := w.Try(theHost, "ls -l /var/lib/terraform-provider-infiniband/undo/*; journalctl --no-pager -b -n 60")
+	journal, _ := w.Try(theHost, "ls /var/lib/terraform-provider-infiniband/undo/*; journalctl --no-pager -b -n 60")
 	w.t.Fatalf("the host has not the address %d:\n%s\n%s", last, what, journal)
 }
 

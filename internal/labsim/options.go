@@ -1,6 +1,9 @@
 package labsim
 
-import "strings"
+import (
+	"context"
+	"strings"
+)
 
 // Flags are the parsed options of a process.
 type Flags struct {
@@ -25,16 +28,16 @@ func (f *Flags) Or(name, def string) string {
 // All returns every value of an option.
 func (f *Flags) All(name string) []string { return f.values[name] }
 
-// ParseFlags reads the arguments of the process with ParseArgs. An unknown option
-// is recorded as a violation and false returned; the caller then exits with
-// status 2.
-func (p *Proc) ParseFlags(posix bool, names ...string) (*Flags, bool) {
-	f, bad := ParseArgs(p.Args[1:], posix, names...)
-	if bad != "" {
-		p.Unknown("option " + bad)
-		return nil, false
+// WithFlags is the program that run is once its arguments are read with ParseArgs. An
+// unknown option is recorded as a violation, and run does not begin.
+func WithFlags(run func(context.Context, *Proc, *Flags) int, posix bool, names ...string) Program {
+	return func(ctx context.Context, p *Proc) int {
+		f, bad := ParseArgs(p.Args[1:], posix, names...)
+		if bad != "" {
+			return p.Unknown("option " + bad)
+		}
+		return run(ctx, p, f)
 	}
-	return f, true
 }
 
 // ParseArgs is a strict getopt. Each of names is one known option: a letter or a

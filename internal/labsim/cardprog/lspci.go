@@ -8,12 +8,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
 
-// lspci knows [-D] [-n|-nn] [-v|-vv|-vvv] [-s SLOT] [-d VENDOR:[DEVICE]] [-k] [-mm].
-func lspci(_ context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(false, "D", "n", "v", "s=", "d=", "k")
-	if !good {
-		return 2
-	}
+// lspci knows [-D] [-n|-nn] [-v|-vv|-vvv] [-s SLOT] [-d VENDOR:[DEVICE]].
+func lspci(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	if len(f.Args) > 0 {
 		return p.Unknown("operand " + f.Args[0])
 	}

@@ -22,11 +22,7 @@ func expressions(f *labsim.Flags) (all, files []string) {
 
 // grep uses Go's regular expressions: -E patterns of scripts mean the same; a
 // basic pattern with a backslash is refused, since it would not.
-func grep(_ context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(false, "q", "E", "F", "v", "i", "c", "n", "h", "H", "o", "s", "x", "l", "w", "e=", "m=", "a")
-	if !good {
-		return 2
-	}
+func grep(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	patterns, files := expressions(f)
 	if len(patterns) == 0 {
 		return p.Unknown("grep without a pattern")
@@ -38,8 +34,8 @@ func grep(_ context.Context, p *labsim.Proc) int {
 	found := false
 	status := inputs(quiet(p, f.Has("s")), files, func(name string, r io.Reader) {
 		matches := 0
-		for i, l := range lines(r) {
-			if re.MatchString(l) == f.Has("v") {
+		for _, l := range lines(r) {
+			if !re.MatchString(l) {
 				continue
 			}
 			found = true
@@ -50,7 +46,7 @@ func grep(_ context.Context, p *labsim.Proc) int {
 			if f.Has("m") && strconv.Itoa(matches-1) == f.Get("m") {
 				break
 			}
-			grepPrint(p, f, re, name, i, l, len(files) > 1)
+			grepPrint(p, f, name, l, len(files) > 1)
 		}
 		switch {
 		case f.Has("c"):
@@ -68,30 +64,17 @@ func grep(_ context.Context, p *labsim.Proc) int {
 	return 1
 }
 
-func grepPrint(p *labsim.Proc, f *labsim.Flags, re *regexp.Regexp, name string, i int, l string, many bool) {
-	prefix := ""
-	if many && !f.Has("h") || f.Has("H") {
-		prefix = name + ":"
+func grepPrint(p *labsim.Proc, f *labsim.Flags, name, line string, many bool) {
+	if many && !f.Has("h") {
+		line = name + ":" + line
 	}
-	if f.Has("n") {
-		prefix += strconv.Itoa(i+1) + ":"
-	}
-	if f.Has("o") {
-		for _, m := range re.FindAllString(l, -1) {
-			p.Printf("%s%s\n", prefix, m)
-		}
-		return
-	}
-	p.Printf("%s%s\n", prefix, l)
+	p.Printf("%s\n", line)
 }
 
 func grepPattern(f *labsim.Flags, patterns []string) (re *regexp.Regexp, bad string) {
 	var parts []string
 	for _, s := range patterns {
-		switch {
-		case f.Has("F"):
-			s = regexp.QuoteMeta(s)
-		case !f.Has("E"):
+		if !f.Has("E") {
 			if strings.Contains(strings.ReplaceAll(s, `\.`, ""), `\`) {
 				return nil, "basic regular expression with a backslash: " + s
 			}
@@ -100,12 +83,6 @@ func grepPattern(f *labsim.Flags, patterns []string) (re *regexp.Regexp, bad str
 		parts = append(parts, "(?:"+s+")")
 	}
 	s := strings.Join(parts, "|")
-	if f.Has("x") {
-		s = "^(?:" + s + ")$"
-	}
-	if f.Has("w") {
-		s = `\b(?:` + s + `)\b`
-	}
 	if f.Has("i") {
 		s = "(?i)" + s
 	}

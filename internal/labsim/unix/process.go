@@ -10,114 +10,75 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
 
-// builtinOf runs a shell builtin as a program, for callers without a shell.
-func builtinOf(name string) labsim.Program {
+// builtin runs a builtin of the shell as a program, for callers without a shell.
+func builtin(name string) labsim.Program {
 	return func(ctx context.Context, p *labsim.Proc) int {
-		args := append([]string{"/bin/sh", "-c", name + ` "$@"`, name}, p.Args[1:]...)
-		if name == "[" {
-			args = append([]string{"/bin/sh", "-c", `[ "$@"`, name}, p.Args[1:]...)
-		}
-		return p.Run(ctx, args...)
+		return p.Run(ctx, append([]string{"/bin/sh", "-c", name + ` "$@"`, name}, p.Args[1:]...)...)
 	}
 }
 
-var (
-	printf = builtinOf("printf")
-	echo   = builtinOf("echo")
-	test   = func(ctx context.Context, p *labsim.Proc) int { return builtinOf(p.Name())(ctx, p) }
-)
-
-func id(_ context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(false, "u", "g", "n")
-	if !good {
-		return 2
-	}
+// id knows id -u [-n].
+func id(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	switch {
-	case f.Has("u") && f.Has("n"):
-		p.Printf("%s\n", userName(p, p.UID))
-	case f.Has("u"):
+	case !f.Has("u"):
+		return p.Unknown("id without -u")
+	case !f.Has("n"):
 		p.Printf("%d\n", p.UID)
-	case f.Has("g"):
-		p.Printf("%d\n", p.GID)
+	case len(f.Args) == 0:
+		p.Printf("%s\n", userName(p, p.UID))
 	default:
-		name := userName(p, p.UID)
-		p.Printf("uid=%d(%s) gid=%d(%s) groups=%d(%s)\n", p.UID, name, p.GID, name, p.GID, name)
+		return idName(p, f.Args[0])
 	}
 	return 0
 }
 
-func uname(_ context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(false, "r", "m", "s", "n", "v", "a")
-	if !good {
-		return 2
-	}
-	var out []string
-	add := func(flag, value string) {
-		if f.Has(flag) || f.Has("a") {
-			out = append(out, value)
+// idName is "id -un UID", the name that belongs to a number.
+func idName(p *labsim.Proc, number string) int {
+	for _, u := range p.Machine.Users() {
+		if strconv.Itoa(u.UID) == number || u.Name == number {
+			p.Printf("%s\n", u.Name)
+			return 0
 		}
 	}
-	add("s", "Linux")
-	add("n", p.Machine.Name)
-	add("r", p.Machine.Kernel)
-	add("v", "#1 SMP PREEMPT_DYNAMIC")
-	add("m", "x86_64")
-	if len(out) == 0 {
-		out = []string{"Linux"}
+	return p.Fail(1, "'%s': no such user", number)
+}
+
+func uname(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
+	var out []string
+	if f.Has("s") || !f.Has("r") {
+		out = append(out, "Linux")
+	}
+	if f.Has("r") {
+		out = append(out, p.Machine.Kernel)
 	}
 	p.Printf("%s\n", strings.Join(out, " "))
 	return 0
 }
 
 func hostname(_ context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(false, "s", "f")
-	if !good || len(f.Args) > 0 {
+	if len(p.Args) > 1 {
 		return p.Unknown("hostname with an operand")
 	}
 	p.Printf("%s\n", p.Machine.Name)
 	return 0
 }
 
-// date knows date [-u] [+FORMAT] with %s %N %Y %m %d %H %M %S %T %F %z and -Is.
-func date(_ context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(false, "u", "I=", "d=")
-	if !good {
-		return 2
-	}
+// date knows date -u +FORMAT with %s %Y %m %d %H %M %S; its zone is UTC anyway.
+func date(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	now := p.Machine.Lab.Clock.Now().UTC()
-	switch {
-	case f.Has("d"):
-		return p.Unknown("date -d")
-	case f.Has("I"):
-		p.Printf("%s\n", now.Format("2006-01-02T15:04:05+00:00"))
-	case len(f.Args) == 0:
-		p.Printf("%s\n", now.Format("Mon Jan _2 15:04:05 UTC 2006"))
-	case strings.HasPrefix(f.Args[0], "+"):
-		out := strings.NewReplacer("%s", strconv.FormatInt(now.Unix(), 10), "%N", now.Format("000000000"),
-			"%Y", now.Format("2006"), "%m", now.Format("01"), "%d", now.Format("02"), "%H", now.Format("15"),
-			"%M", now.Format("04"), "%S", now.Format("05"), "%T", now.Format("15:04:05"), "%F", now.Format("2006-01-02"),
-			"%z", "+0000", "%Z", "UTC", "%3N", now.Format("000")).Replace(f.Args[0][1:])
-		p.Printf("%s\n", out)
-	default:
-		return p.Unknown("setting the date")
+	format, ok := strings.CutPrefix(strings.Join(f.Args, " "), "+")
+	out := strings.NewReplacer("%s", strconv.FormatInt(now.Unix(), 10), "%Y", now.Format("2006"), "%m", now.Format("01"),
+		"%d", now.Format("02"), "%H", now.Format("15"), "%M", now.Format("04"), "%S", now.Format("05")).Replace(format)
+	if !ok || strings.Contains(out, "%") {
+		return p.Unknown("form of date")
 	}
+	p.Printf("%s\n", out)
 	return 0
 }
 
 func seconds(s string) (time.Duration, bool) {
-	unit := time.Second
-	switch {
-	case strings.HasSuffix(s, "ms"):
-		return 0, false
-	case strings.HasSuffix(s, "s"):
-		s = strings.TrimSuffix(s, "s")
-	case strings.HasSuffix(s, "m"):
-		s, unit = strings.TrimSuffix(s, "m"), time.Minute
-	case strings.HasSuffix(s, "h"):
-		s, unit = strings.TrimSuffix(s, "h"), time.Hour
-	}
 	v, err := strconv.ParseFloat(s, 64)
-	return time.Duration(v * float64(unit)), err == nil && v >= 0
+	return time.Duration(v * float64(time.Second)), err == nil && v >= 0
 }
 
 func sleep(ctx context.Context, p *labsim.Proc) int {
@@ -134,42 +95,30 @@ func sleep(ctx context.Context, p *labsim.Proc) int {
 	return 0
 }
 
-var signalNumbers = map[string]syscall.Signal{
-	"0": 0, "HUP": 1, "INT": 2, "QUIT": 3, "KILL": 9, "PIPE": 13, "TERM": 15, "STOP": 19, "CONT": 18,
-	"1": 1, "2": 2, "3": 3, "9": 9, "13": 13, "15": 15,
-}
+var signalNumbers = map[string]syscall.Signal{"0": 0, "HUP": 1, "INT": 2, "KILL": 9, "9": 9, "TERM": 15}
 
-// kill knows kill [-SIG|-s SIG] PID...
+// kill knows kill [-SIG] PID.
 func kill(_ context.Context, p *labsim.Proc) int {
 	args, sig := p.Args[1:], syscall.SIGTERM
-	if len(args) > 1 && args[0] == "-s" {
-		args = append([]string{"-" + args[1]}, args[2:]...)
-	}
-	if len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "--" {
-		n, known := signalNumbers[strings.TrimPrefix(args[0][1:], "SIG")]
-		if !known {
+	if len(args) == 2 {
+		known := false
+		if sig, known = signalNumbers[strings.TrimPrefix(args[0], "-")]; !known {
 			return p.Unknown("signal " + args[0])
 		}
-		sig, args = n, args[1:]
-	}
-	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	}
-	status := 0
-	for _, a := range args {
-		pid, err := strconv.Atoi(a)
-		if err != nil || pid <= 0 {
-			return p.Unknown("kill of " + a)
-		}
-		victim := p.Machine.Process(pid)
-		switch {
-		case victim == nil:
-			status = p.Fail(1, "(%d) - No such process", pid)
-		case p.UID != 0 && victim.UID != p.UID:
-			status = p.Fail(1, "(%d) - Operation not permitted", pid)
-		case sig != 0:
-			victim.Signal(sig)
-		}
+	pid, err := strconv.Atoi(strings.Join(args, " "))
+	if err != nil || pid <= 0 {
+		return p.Unknown("form of kill")
 	}
-	return status
+	victim := p.Machine.Process(pid)
+	switch {
+	case victim == nil:
+		return p.Fail(1, "(%d) - No such process", pid)
+	case p.UID != 0 && victim.UID != p.UID:
+		return p.Fail(1, "(%d) - Operation not permitted", pid)
+	case sig != 0:
+		victim.Signal(sig)
+	}
+	return 0
 }

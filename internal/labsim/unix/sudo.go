@@ -8,21 +8,14 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
 
-// sudo knows sudo [-n] [-S] [-k] [-H] [-p PROMPT] [-u USER] [--] COMMAND...; the
+// sudo knows sudo [-n] [-S] [-k] [-p PROMPT] [--] COMMAND...; the
 // texts are those of sudo 1.9. With -S the password is one line of standard input,
 // read only when a password is needed.
-func sudo(ctx context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(true, "n", "S", "k", "H", "E", "v", "K", "p=", "u=")
-	if !good {
-		return 1
-	}
+func sudo(ctx context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	spec := p.Machine.Faults.Get()
 	if spec.SudoMissing {
 		p.Errorf("sh: 1: sudo: not found\n")
 		return 127
-	}
-	if f.Has("K") || f.Has("k") && len(f.Args) == 0 {
-		return 0
 	}
 	user, _ := p.Machine.LookupUser(p.User)
 	if p.UID == 0 {
@@ -37,10 +30,10 @@ func sudo(ctx context.Context, p *labsim.Proc) int {
 			return status
 		}
 	}
-	if f.Has("v") || len(f.Args) == 0 {
-		return 0
+	if len(f.Args) == 0 {
+		return p.Unknown("sudo without a command")
 	}
-	return runAs(ctx, p, f)
+	return runAsRoot(ctx, p, f)
 }
 
 func askPassword(p *labsim.Proc, f *labsim.Flags, user labsim.User) int {
@@ -90,15 +83,8 @@ func readLine(p *labsim.Proc) (line string, end bool) {
 	}
 }
 
-func runAs(ctx context.Context, p *labsim.Proc, f *labsim.Flags) int {
-	name := "root"
-	if f.Has("u") {
-		name = f.Get("u")
-	}
-	as, known := p.Machine.LookupUser(name)
-	if !known {
-		return p.Fail(1, "unknown user %s", name)
-	}
+func runAsRoot(ctx context.Context, p *labsim.Proc, f *labsim.Flags) int {
+	as, _ := p.Machine.LookupUser("root")
 	child := p.Child(f.Args...)
 	child.User, child.UID, child.GID = as.Name, as.UID, as.GID
 	child.Env = map[string]string{
@@ -108,13 +94,6 @@ func runAs(ctx context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	for _, keep := range []string{"LANG", "LC_ALL", "TERM"} {
 		if v, ok := p.Env[keep]; ok {
 			child.Env[keep] = v
-		}
-	}
-	if f.Has("E") {
-		for k, v := range p.Env {
-			if k != "PATH" && k != "HOME" {
-				child.Env[k] = v
-			}
 		}
 	}
 	return p.Machine.Exec(ctx, child)

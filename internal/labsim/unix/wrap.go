@@ -3,7 +3,6 @@ package unix
 import (
 	"context"
 	"os"
-	"sort"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,19 +11,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 )
 
-// env knows env [-i] [-u NAME] [NAME=VALUE...] [COMMAND...].
-func env(ctx context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(true, "i", "u=")
-	if !good {
-		return 2
-	}
+// env knows env NAME=VALUE... COMMAND...
+func env(ctx context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	child := p.Child()
-	if f.Has("i") {
-		child.Env = map[string]string{}
-	}
-	for _, name := range f.All("u") {
-		delete(child.Env, name)
-	}
 	args := f.Args
 	for len(args) > 0 {
 		k, v, ok := strings.Cut(args[0], "=")
@@ -35,38 +24,19 @@ func env(ctx context.Context, p *labsim.Proc) int {
 		args = args[1:]
 	}
 	if len(args) == 0 {
-		names := make([]string, 0, len(child.Env))
-		for k := range child.Env {
-			names = append(names, k)
-		}
-		sort.Strings(names)
-		for _, k := range names {
-			p.Printf("%s=%s\n", k, child.Env[k])
-		}
-		return 0
-	}
-	if child.Env["PATH"] == "" {
-		child.Env["PATH"] = labsim.DefaultPath
+		return p.Unknown("env without a command")
 	}
 	child.Args = args
 	return p.Machine.Exec(ctx, child)
 }
 
-func timeout(ctx context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(true, "k=", "s=", "kill-after=", "signal=", "foreground")
-	if !good {
-		return 2
-	}
+func timeout(ctx context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	if len(f.Args) < 2 {
 		return p.Unknown("timeout operands")
 	}
 	d, good := seconds(f.Args[0])
 	if !good {
 		return p.Fail(125, "invalid time interval '%s'", f.Args[0])
-	}
-	sig := syscall.SIGTERM
-	if name := f.Get("s") + f.Get("signal"); name != "" {
-		sig = signalNumbers[strings.TrimPrefix(name, "SIG")]
 	}
 	child := p.Child(f.Args[1:]...)
 	done := p.Machine.Spawn(child)
@@ -81,30 +51,20 @@ func timeout(ctx context.Context, p *labsim.Proc) int {
 		return labsim.SignalStatus(ctx)
 	case <-expired:
 	}
-	child.Signal(sig)
-	status := <-done
-	if sig == syscall.SIGKILL {
-		return status
-	}
+	child.Signal(syscall.SIGTERM)
+	<-done
 	return 124
 }
 
-// flock knows flock [-s|-x] [-n|-w SECONDS] [-E STATUS] FILE (COMMAND...|-c COMMAND).
+// flock knows flock [-s] [-n|-w SECONDS] [-E STATUS] FILE COMMAND...
 // A lock is shared only with -s.
-func flock(ctx context.Context, p *labsim.Proc) int {
-	f, good := p.ParseFlags(true, "s", "x", "e", "n", "w=", "E=", "o", "c=", "nonblock", "exclusive", "shared", "close")
-	if !good {
-		return 2
-	}
+func flock(ctx context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	args := f.Args
 	if len(args) < 2 {
 		return p.Unknown("flock without a file and a command")
 	}
 	file := p.Abs(args[0])
 	command := args[1:]
-	if command[0] == "-c" && len(command) == 2 {
-		command = []string{"/bin/sh", "-c", command[1]}
-	}
 	if _, err := p.Open(file, os.O_RDONLY|os.O_CREATE); err != nil {
 		return p.Fail(66, "cannot open lock file %s: %s", file, reason(err))
 	}
@@ -114,12 +74,12 @@ func flock(ctx context.Context, p *labsim.Proc) int {
 	}
 	wait := time.Duration(1<<62 - 1)
 	switch {
-	case f.Has("n") || f.Has("nonblock"):
+	case f.Has("n"):
 		wait = 0
 	case f.Has("w"):
 		wait, _ = seconds(f.Get("w"))
 	}
-	if !awaitLock(ctx, p, file, f.Has("s") || f.Has("shared"), wait) {
+	if !awaitLock(ctx, p, file, f.Has("s"), wait) {
 		return conflict
 	}
 	defer p.Machine.Unlock(file, p.PID)
