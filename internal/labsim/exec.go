@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"path"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/vfs"
@@ -288,12 +288,7 @@ func (m *Machine) Journal() []Execution {
 func (m *Machine) Processes() []*Proc {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	list := make([]*Proc, 0, len(m.procs))
-	for _, p := range m.procs {
-		list = append(list, p)
-	}
-	sort.Slice(list, func(i, j int) bool { return list[i].PID < list[j].PID })
-	return list
+	return slices.SortedFunc(maps.Values(m.procs), func(a, b *Proc) int { return a.PID - b.PID })
 }
 
 // Process returns a running process, or nil.
@@ -301,16 +296,4 @@ func (m *Machine) Process(pid int) *Proc {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.procs[pid]
-}
-
-// Kill signals a process.
-func (m *Machine) Kill(pid int, sig syscall.Signal) error {
-	p := m.Process(pid)
-	if p == nil {
-		return syscall.ESRCH
-	}
-	if sig != 0 {
-		p.Signal(sig)
-	}
-	return nil
 }

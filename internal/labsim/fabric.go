@@ -2,7 +2,8 @@ package labsim
 
 import (
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 )
 
 // subnet is a set of InfiniBand ports that reach each other.
@@ -29,11 +30,7 @@ func (p *Port) ethUp() bool {
 
 // allPorts lists every card port of the lab in a stable order. l.mu is held.
 func (l *Lab) allPorts() []*Port {
-	names := make([]string, 0, len(l.machines))
-	for name := range l.machines {
-		names = append(names, name)
-	}
-	sort.Strings(names)
+	names := slices.Sorted(maps.Keys(l.machines))
 	var ports []*Port
 	for _, name := range names {
 		m := l.machines[name]
@@ -186,11 +183,7 @@ func (l *Lab) subnets(ports []*Port, up map[*Port]bool) []subnet {
 }
 
 func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
+	keys := slices.Sorted(maps.Keys(m))
 	return keys
 }
 

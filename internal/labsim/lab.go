@@ -2,7 +2,9 @@ package labsim
 
 import (
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -55,12 +57,7 @@ func (l *Lab) Machine(name string) *Machine {
 func (l *Lab) Machines() []*Machine {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list := make([]*Machine, 0, len(l.machines))
-	for _, m := range l.machines {
-		list = append(list, m)
-	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
-	return list
+	return slices.SortedFunc(maps.Values(l.machines), func(a, b *Machine) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // AddSwitch adds an unmanaged FDR switch.
@@ -90,12 +87,7 @@ func (l *Lab) AddAdapter(a Adapter) {
 func (l *Lab) Switches() []*Switch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list := make([]*Switch, 0, len(l.switches))
-	for _, s := range l.switches {
-		list = append(list, s)
-	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
-	return list
+	return slices.SortedFunc(maps.Values(l.switches), func(a, b *Switch) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Connect plugs a cable between two ends and recomputes the fabric.

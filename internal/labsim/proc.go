@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -118,10 +119,9 @@ func (p *Proc) ReadFile(name string) ([]byte, error) {
 // WriteFile replaces a file with the rights of the process, in one write.
 func (p *Proc) WriteFile(name string, data []byte) error {
 	h, err := p.Open(name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = h.Write(data)
 	}
-	_, err = h.Write(data)
 	return err
 }
 
@@ -179,13 +179,9 @@ func (p *Proc) SetUmask(mask fs.FileMode) { p.Umask, p.umask = mask, true }
 // Child prepares a process with the environment, directory, user and streams of
 // p; the caller changes what differs and passes it to Machine.Exec.
 func (p *Proc) Child(args ...string) *Proc {
-	env := make(map[string]string, len(p.Env))
-	for k, v := range p.Env {
-		env[k] = v
-	}
 	return &Proc{
 		Machine: p.Machine, PPID: p.PID, Args: args, Dir: p.Dir, User: p.User, UID: p.UID, GID: p.GID,
-		Env: env, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Session: p.Session,
+		Env: maps.Clone(p.Env), Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr, Session: p.Session,
 		Umask: p.Umask, umask: p.umask, files: p.OpenFiles(),
 	}
 }

@@ -103,12 +103,7 @@ func (h hca) show(p *labsim.Proc, o *labsim.Flags) {
 }
 
 func known(all []hca, name string) bool {
-	for _, h := range all {
-		if h.name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(h hca) bool { return h.name == name })
 }
 
 func (h hca) print(p *labsim.Proc) {

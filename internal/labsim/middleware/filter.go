@@ -1,8 +1,9 @@
 package middleware
 
 import (
+	"maps"
 	"reflect"
-	"sort"
+	"slices"
 )
 
 var queryParams = []field{
@@ -80,10 +81,6 @@ func matchOne(r *Object, filter any) (bool, error) {
 }
 
 func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
+	keys := slices.Sorted(maps.Keys(m))
 	return keys
 }

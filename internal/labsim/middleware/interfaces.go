@@ -87,12 +87,8 @@ func (s *Server) entries() []*Object {
 
 // The middleware decides by name only; IPoIB names match none of these.
 func internalName(name string) bool {
-	for _, p := range []string{"wg", "lo", "tun", "tap", "docker", "veth", "vnet", "ix", "tailscale", "mac"} {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return false
+	prefixes := []string{"wg", "lo", "tun", "tap", "docker", "veth", "vnet", "ix", "tailscale", "mac"}
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 func interfaceType(name string) string {

@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"sort"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -80,11 +81,7 @@ func writeValue(b *strings.Builder, v any) {
 	case *Object:
 		writeMembers(b, t.keys, t.vals)
 	case map[string]any:
-		keys := make([]string, 0, len(t))
-		for k := range t {
-			keys = append(keys, k)
-		}
-		sort.Strings(keys)
+		keys := slices.Sorted(maps.Keys(t))
 		writeMembers(b, keys, t)
 	default:
 		writeList(b, v)

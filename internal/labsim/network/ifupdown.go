@@ -108,7 +108,7 @@ func (s *State) readInterfacesFile(c *interfaces, file string) error {
 var (
 	ifMethods = map[string]bool{"inet loopback": true, "inet static": true, "inet manual": true, "inet dhcp": true, "inet6 static": true, "inet6 manual": true}
 	ifOptions = map[string]bool{
-		"address": true, "netmask": true, "gateway": true, "mtu": true, "broadcast": true, "accept_ra": true, "autoconf": true,
+		"address": true, "gateway": true, "mtu": true, "broadcast": true, "accept_ra": true, "autoconf": true,
 		"pre-up": true, "up": true, "post-up": true, "down": true, "pre-down": true, "post-down": true,
 	}
 )
@@ -242,9 +242,6 @@ func (s *State) ifAddresses(p *labsim.Proc, t *stanza) bool {
 	case t.method == "static" && t.family == "inet":
 		a, err := netip.ParsePrefix(t.get("address"))
 		if err != nil {
-			a, err = netip.ParsePrefix(t.get("address") + "/" + maskLength(t.get("netmask")))
-		}
-		if err != nil {
 			return refused("Error: any valid prefix is expected rather than \"%s\".\n", t.get("address"))
 		}
 		if err := s.AddAddr(t.name, a); err != nil {
@@ -268,18 +265,4 @@ func (s *State) ifAddresses(p *labsim.Proc, t *stanza) bool {
 		s.SetDefault(gw)
 	}
 	return true
-}
-
-func maskLength(mask string) string {
-	a, err := netip.ParseAddr(mask)
-	if err != nil || !a.Is4() {
-		return mask
-	}
-	ones := 0
-	for _, b := range a.AsSlice() {
-		for ; b != 0; b <<= 1 {
-			ones++
-		}
-	}
-	return strconv.Itoa(ones)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -53,11 +54,11 @@ func ipProgram(_ context.Context, p *labsim.Proc) int {
 
 func (c *ipCall) flag(f string) bool {
 	switch f {
-	case "-j", "-json", "--json":
+	case "-j":
 		c.json = true
-	case "-d", "-details", "--details":
+	case "-d":
 		c.details = true
-	case "-o", "-oneline", "--oneline":
+	case "-o":
 		c.oneline = true
 	case "-4":
 		c.family = 4
@@ -69,9 +70,7 @@ func (c *ipCall) flag(f string) bool {
 	return true
 }
 
-func isShow(command string) bool {
-	return command == "show" || command == "list" || command == "ls" || command == "s"
-}
+func isShow(command string) bool { return command == "show" }
 
 func (c *ipCall) denied() bool {
 	if c.p.UID == 0 {
@@ -81,18 +80,13 @@ func (c *ipCall) denied() bool {
 	return true
 }
 
-// selection reads "[dev] NAME", "up" and "scope SCOPE" of a listing.
+// selection reads "[dev] NAME" and pairs of the words with a value.
 func (c *ipCall) selection(args []string, words ...string) (opts map[string]string, bad string) {
 	opts = map[string]string{}
 	for i := 0; i < len(args); i++ {
 		a := args[i]
-		known := false
-		for _, w := range words {
-			known = known || a == w
-		}
+		known := slices.Contains(words, a)
 		switch {
-		case a == "up":
-			opts["up"] = "1"
 		case known && i+1 < len(args):
 			opts[a] = args[i+1]
 			i++
@@ -107,32 +101,25 @@ func (c *ipCall) selection(args []string, words ...string) (opts map[string]stri
 
 func isDevName(a string) bool { return a != "" && !strings.Contains(a, "/") && len(a) <= 15 }
 
-// devices returns the interfaces that a listing is about; nil with a status if
-// the one named is not there.
-func (c *ipCall) devices(opts map[string]string) ([]labsim.Netdev, int) {
-	var list []labsim.Netdev
-	for _, d := range c.s.m.Netdevs() {
-		if (opts["dev"] == "" || d.Name == opts["dev"]) && (opts["up"] == "" || d.Up) {
-			list = append(list, d)
-		}
+// listed returns the interfaces that a listing is about, with its options; a status
+// if the one named is not there.
+func (c *ipCall) listed(object string, args []string, words ...string) (opts map[string]string, devs []labsim.Netdev, status int) {
+	opts, bad := c.selection(args, words...)
+	if bad != "" {
+		return nil, nil, c.p.Unknown("ip " + object + " show " + bad)
 	}
-	if opts["dev"] != "" {
-		if _, ok := c.s.m.Netdev(opts["dev"]); !ok {
-			c.p.Errorf("Device \"%s\" does not exist.\n", opts["dev"])
-			return nil, 1
-		}
+	devs = slices.DeleteFunc(c.s.m.Netdevs(), func(d labsim.Netdev) bool { return opts["dev"] != "" && d.Name != opts["dev"] })
+	if len(devs) == 0 && opts["dev"] != "" {
+		c.p.Errorf("Device \"%s\" does not exist.\n", opts["dev"])
+		return nil, nil, 1
 	}
-	return list, 0
+	return opts, devs, 0
 }
 
 func (c *ipCall) address(command string, args []string) int {
 	switch {
 	case isShow(command):
-		opts, bad := c.selection(args, "dev", "scope")
-		if bad != "" {
-			return c.p.Unknown("ip address show " + bad)
-		}
-		devs, rc := c.devices(opts)
+		opts, devs, rc := c.listed("address", args, "dev", "scope")
 		if rc != 0 {
 			return rc
 		}
@@ -225,41 +212,19 @@ func (c *ipCall) answer(err error, dev string) int {
 func (c *ipCall) link(command string, args []string) int {
 	switch {
 	case isShow(command):
-		opts, bad := c.selection(args, "dev", "type")
-		if bad != "" {
-			return c.p.Unknown("ip link show " + bad)
-		}
-		devs, rc := c.devices(opts)
+		_, devs, rc := c.listed("link", args, "dev")
 		if rc != 0 {
 			return rc
-		}
-		if opts["type"] != "" {
-			if opts["type"] != "ipoib" {
-				return c.p.Unknown("link type " + opts["type"])
-			}
-			devs = onlyIB(devs)
 		}
 		return c.printLinks(devs)
 	case c.denied():
 		return 2
 	case command == "set":
 		return c.linkSet(args)
-	case command == "add":
-		return c.linkAdd(args)
 	case command == "del" || command == "delete":
 		return c.linkDel(args)
 	}
 	return c.p.Unknown("ip link " + command)
-}
-
-func onlyIB(devs []labsim.Netdev) []labsim.Netdev {
-	var out []labsim.Netdev
-	for _, d := range devs {
-		if d.Type == labsim.TypeInfiniBand {
-			out = append(out, d)
-		}
-	}
-	return out
 }
 
 func (c *ipCall) linkSet(args []string) int {
@@ -303,20 +268,6 @@ func (c *ipCall) linkSet(args []string) int {
 		}
 	}
 	return 0
-}
-
-// linkAdd makes a P_Key child: "link PARENT name NAME type ipoib pkey P [mode M]".
-func (c *ipCall) linkAdd(args []string) int {
-	opts, bad := c.selection(args, "link", "name", "type", "pkey", "mode")
-	pkey, err := strconv.ParseUint(opts["pkey"], 0, 16)
-	if bad != "" || opts["type"] != "ipoib" || opts["name"] == "" || err != nil {
-		return c.p.Unknown("form of ip link add")
-	}
-	if _, ok := c.s.m.Netdev(opts["link"]); !ok {
-		c.p.Errorf("Cannot find device \"%s\"\n", opts["link"])
-		return 1
-	}
-	return c.answer(c.s.addChild(opts["link"], opts["name"], pkey, opts["mode"], false), "")
 }
 
 // addChild makes a P_Key child with the kernel's rules: no child of a child, no

@@ -30,7 +30,7 @@ func (c *ipCall) route(command string, args []string) int {
 		return c.routeGet(args)
 	case c.denied():
 		return 2
-	case command == "add" || command == "replace" || command == "del" || command == "delete":
+	case command == "add" || command == "replace" || command == "del":
 		return c.routeChange(command, args)
 	}
 	return c.p.Unknown("ip route " + command)
@@ -251,7 +251,7 @@ func (c *ipCall) routeChange(command string, args []string) int {
 		return 2
 	}
 	r := labsim.Route{To: to, Via: via, Proto: "boot"}
-	if command == "del" || command == "delete" {
+	if command == "del" {
 		return c.routeAnswer(c.s.delRoute(opts["dev"], r))
 	}
 	return c.routeAnswer(c.s.addRoute(opts["dev"], r, command == "replace"))
@@ -266,17 +266,8 @@ func (c *ipCall) routeAnswer(text string) int {
 }
 
 func (c *ipCall) defaultChange(command string, opts map[string]string) int {
-	if command == "del" || command == "delete" {
-		gw, dev := c.s.DefaultRoute()
-		if !gw.IsValid() || opts["dev"] != "" && opts["dev"] != dev || opts["via"] != "" && opts["via"] != gw.String() {
-			c.p.Errorf("RTNETLINK answers: No such process\n")
-			return 2
-		}
-		c.s.SetDefault(netip.Addr{})
-		return 0
-	}
 	gw, err := netip.ParseAddr(opts["via"])
-	if err != nil {
+	if err != nil || command == "del" {
 		return c.p.Unknown("form of ip route " + command)
 	}
 	if old, _ := c.s.DefaultRoute(); old.IsValid() && command == "add" {

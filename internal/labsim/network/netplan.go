@@ -21,24 +21,19 @@ type plan struct {
 }
 
 type planIface struct {
-	id, renderer       string
-	addresses          []string
-	mtu                int
-	mode               string
-	linkLocal          []string
-	linkLocalSet       bool
-	optional           bool
-	required           bool // the version of netplan does not tell networkd
-	dhcp4, dhcp6       bool
-	gateway            string
-	routes             [][2]string // destination and gateway
-	ignoreCarrier      bool
-	noRA               bool
-	dns                []string
-	matchName, matchMA string
-	matchDriver        string
-	setName            string
-	activation         string
+	id, renderer  string
+	addresses     []string
+	mtu           int
+	mode          string
+	linkLocal     []string
+	linkLocalSet  bool
+	optional      bool
+	required      bool // the version of netplan does not tell networkd
+	dhcp4         bool
+	routes        [][2]string // destination and gateway
+	ignoreCarrier bool
+	noRA          bool
+	matchMA       string
 }
 
 // planError is a complaint about one place of a file, printed as netplan 1.x does.
@@ -134,6 +129,12 @@ func entries(n ast.Node) ([]*ast.MappingValueNode, bool) {
 	return nil, false
 }
 
+// otherKeys are keys of netplan that the lab does not simulate.
+var otherKeys = map[string]bool{
+	"nameservers": true, "set-name": true, "gateway4": true, "activation-mode": true, "critical": true, "wakeonlan": true,
+	"dhcp-identifier": true, "name": true, "driver": true, "metric": true, "on-link": true,
+}
+
 func (r *planReader) each(n ast.Node, keys map[string]func(*ast.MappingValueNode) error) error {
 	list, ok := entries(n)
 	if !ok {
@@ -141,11 +142,12 @@ func (r *planReader) each(n ast.Node, keys map[string]func(*ast.MappingValueNode
 	}
 	for _, kv := range list {
 		handle, ok := keys[text(kv.Key)]
-		if !ok {
-			return r.fail(kv.Key, "unknown key '%s'", text(kv.Key))
-		}
-		if handle == nil {
+		switch {
+		case otherKeys[text(kv.Key)]:
+			r.s.m.Violate("netplan key %s is not simulated", text(kv.Key))
 			continue
+		case !ok:
+			return r.fail(kv.Key, "unknown key '%s'", text(kv.Key))
 		}
 		if err := handle(kv); err != nil {
 			return err
@@ -198,10 +200,10 @@ func (r *planReader) network(kv *ast.MappingValueNode) error {
 
 func (r *planReader) renderer(kv *ast.MappingValueNode, into *string) error {
 	v := text(kv.Value)
-	if v != "networkd" && v != "NetworkManager" && v != "sriov" {
+	if v != "networkd" && v != "NetworkManager" {
 		return r.fail(kv.Value, "unknown renderer '%s'", v)
 	}
-	if v == "sriov" || v == "NetworkManager" && r.s.m.Config.Stack != labsim.StackNetplanNM {
+	if v == "NetworkManager" && r.s.m.Config.Stack != labsim.StackNetplanNM {
 		r.s.m.Violate("netplan renderer %s is not simulated on this host", v)
 	}
 	*into = v
@@ -214,9 +216,6 @@ func (r *planReader) ethernet(id string, n ast.Node) error {
 		i = &planIface{id: id}
 		r.plan.ifaces[id] = i
 		r.plan.ids = append(r.plan.ids, id)
-	}
-	str := func(into *string) func(*ast.MappingValueNode) error {
-		return func(kv *ast.MappingValueNode) error { *into = text(kv.Value); return nil }
 	}
 	flag := func(into *bool) func(*ast.MappingValueNode) error {
 		return func(kv *ast.MappingValueNode) error { return r.boolean(kv.Value, into) }
@@ -242,25 +241,21 @@ func (r *planReader) ethernet(id string, n ast.Node) error {
 		"match":    func(kv *ast.MappingValueNode) error { return r.match(kv.Value, i) },
 		"routes":   func(kv *ast.MappingValueNode) error { return r.routes(kv, i) },
 		"renderer": func(kv *ast.MappingValueNode) error { return r.renderer(kv, &i.renderer) },
-		"nameservers": func(kv *ast.MappingValueNode) error {
-			return r.each(kv.Value, map[string]func(*ast.MappingValueNode) error{"addresses": func(kv *ast.MappingValueNode) error {
-				list, err := r.list(kv)
-				for _, e := range list {
-					i.dns = append(i.dns, text(e))
-				}
+		"optional": flag(&i.optional), "dhcp4": flag(&i.dhcp4), "ignore-carrier": flag(&i.ignoreCarrier),
+		"dhcp6": func(kv *ast.MappingValueNode) error {
+			on := false
+			if err := r.boolean(kv.Value, &on); err != nil || !on {
 				return err
-			}, "search": nil})
+			}
+			r.s.m.Violate("netplan's dhcp6 is not simulated")
+			return nil
 		},
-		"optional": flag(&i.optional), "dhcp4": flag(&i.dhcp4), "dhcp6": flag(&i.dhcp6),
-		"set-name": str(&i.setName), "gateway4": str(&i.gateway), "activation-mode": str(&i.activation),
 		"accept-ra": func(kv *ast.MappingValueNode) error {
 			var on bool
 			err := r.boolean(kv.Value, &on)
 			i.noRA = !on
 			return err
 		},
-		"ignore-carrier": flag(&i.ignoreCarrier),
-		"critical":       nil, "wakeonlan": nil, "dhcp-identifier": nil,
 	})
 }
 
@@ -309,8 +304,6 @@ func (r *planReader) addresses(kv *ast.MappingValueNode, i *planIface) error {
 
 func (r *planReader) match(n ast.Node, i *planIface) error {
 	return r.each(n, map[string]func(*ast.MappingValueNode) error{
-		"name":   func(kv *ast.MappingValueNode) error { i.matchName = text(kv.Value); return nil },
-		"driver": func(kv *ast.MappingValueNode) error { i.matchDriver = text(kv.Value); return nil },
 		"macaddress": func(kv *ast.MappingValueNode) error {
 			i.matchMA = text(kv.Value)
 			if n := strings.Count(i.matchMA, ":") + 1; n != 6 && n != 20 {
@@ -330,16 +323,11 @@ func (r *planReader) routes(kv *ast.MappingValueNode, i *planIface) error {
 	for _, e := range list {
 		to, via := "", ""
 		err := r.each(e, map[string]func(*ast.MappingValueNode) error{
-			"to":     func(kv *ast.MappingValueNode) error { to = text(kv.Value); return nil },
-			"via":    func(kv *ast.MappingValueNode) error { via = text(kv.Value); return nil },
-			"metric": nil, "on-link": nil,
+			"to":  func(kv *ast.MappingValueNode) error { to = text(kv.Value); return nil },
+			"via": func(kv *ast.MappingValueNode) error { via = text(kv.Value); return nil },
 		})
 		if err != nil {
 			return err
-		}
-		if to == "default" || to == "0.0.0.0/0" {
-			i.gateway = via
-			continue
 		}
 		i.routes = append(i.routes, [2]string{to, via})
 	}

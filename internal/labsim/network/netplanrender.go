@@ -31,23 +31,24 @@ func (s *State) render(root string, p *plan) {
 
 func (i *planIface) networkFile() string {
 	var b strings.Builder
-	b.WriteString("[Match]\n" + i.matchLines())
+	match := "Name=" + i.id
+	if i.matchMA != "" {
+		match = "PermanentMACAddress=" + i.matchMA
+	}
+	b.WriteString("[Match]\n" + match + "\n")
 	online := i.optional && !i.required
-	if online || i.mtu != 0 || i.activation != "" {
+	if online || i.mtu != 0 {
 		b.WriteString("\n[Link]\n")
 		if online {
 			b.WriteString("RequiredForOnline=no\n")
-		}
-		if i.activation != "" {
-			b.WriteString("ActivationPolicy=" + i.activation + "\n")
 		}
 		if i.mtu != 0 {
 			fmt.Fprintf(&b, "MTUBytes=%d\n", i.mtu)
 		}
 	}
 	b.WriteString("\n[Network]\n")
-	if mode := dhcpMode(i.dhcp4, i.dhcp6); mode != "" {
-		b.WriteString("DHCP=" + mode + "\n")
+	if i.dhcp4 {
+		b.WriteString("DHCP=ipv4\n")
 	}
 	b.WriteString("LinkLocalAddressing=" + i.linkLocalValue() + "\n")
 	for _, a := range i.addresses {
@@ -59,48 +60,13 @@ func (i *planIface) networkFile() string {
 	if i.ignoreCarrier {
 		b.WriteString("ConfigureWithoutCarrier=yes\n")
 	}
-	for _, d := range i.dns {
-		b.WriteString("DNS=" + d + "\n")
-	}
 	for _, r := range i.routes {
 		b.WriteString("\n[Route]\nDestination=" + r[0] + "\nGateway=" + r[1] + "\n")
-	}
-	if i.gateway != "" {
-		b.WriteString("\n[Route]\nDestination=0.0.0.0/0\nGateway=" + i.gateway + "\n")
 	}
 	if i.mode != "" {
 		b.WriteString("\n[IPoIB]\nMode=" + i.mode + "\n")
 	}
 	return b.String()
-}
-
-func (i *planIface) matchLines() string {
-	out := ""
-	if i.matchMA != "" {
-		out += "PermanentMACAddress=" + i.matchMA + "\n"
-	}
-	if i.matchDriver != "" {
-		out += "Driver=" + i.matchDriver + "\n"
-	}
-	if i.matchName != "" {
-		out += "Name=" + i.matchName + "\n"
-	}
-	if out == "" {
-		out = "Name=" + i.id + "\n"
-	}
-	return out
-}
-
-func dhcpMode(v4, v6 bool) string {
-	switch {
-	case v4 && v6:
-		return "yes"
-	case v4:
-		return "ipv4"
-	case v6:
-		return "ipv6"
-	}
-	return ""
 }
 
 func (i *planIface) linkLocalValue() string {

@@ -132,10 +132,9 @@ func (s *State) DefaultRoute() (gw netip.Addr, dev string) {
 // holds it; an invalid address removes the route.
 func (s *State) SetDefault(gw netip.Addr) {
 	for _, d := range s.m.Netdevs() {
-		holds := slices.ContainsFunc(d.Addrs, func(p netip.Prefix) bool { return gw.IsValid() && p.Masked().Contains(gw) })
 		s.m.UpdateNetdev(d.Name, func(n *labsim.Netdev) {
 			n.Gateway = netip.Addr{}
-			if holds {
+			if gw.IsValid() && holds(&d, gw) {
 				n.Gateway = gw
 			}
 		})
@@ -173,14 +172,7 @@ func (s *State) Route(dst netip.Addr) (dev labsim.Netdev, src, via netip.Addr, o
 }
 
 func (s *State) LocalAddr(a netip.Addr) bool {
-	for _, d := range s.m.Netdevs() {
-		for _, p := range d.Addrs {
-			if p.Addr() == a {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.m.Netdevs(), func(d labsim.Netdev) bool { return HasAddr(&d, a) })
 }
 
 // rides returns the interface that an SSH session comes in by. The lab's

@@ -244,7 +244,7 @@ func (s *State) networkText(name string) string {
 	return n.Path + fmt.Sprint(n.Values) // fmt sorts keys
 }
 
-// networkctl knows reload, reconfigure, list and status.
+// networkctl knows reload, reconfigure and list.
 func networkctl(_ context.Context, p *labsim.Proc) int {
 	o, bad := labsim.ParseArgs(p.Args[1:], false, "no-pager", "no-legend")
 	if bad != "" || len(o.Args) == 0 {
@@ -274,7 +274,7 @@ func (s *State) networkVerb(p *labsim.Proc, verb string, names []string) int {
 		for _, n := range names {
 			s.reconfigure(n)
 		}
-	case verb == "list" || verb == "status":
+	case verb == "list":
 		s.networkList(p, names)
 	default:
 		return p.Unknown("networkctl " + verb)

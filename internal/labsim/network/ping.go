@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -168,7 +169,7 @@ func (s *State) Reaches(dev *labsim.Netdev, src, dst netip.Addr, total int) Answ
 			if !HasAddr(&d, dst) {
 				continue
 			}
-			if !d.Up || !peer.Carrier(&d) || !s.joined(dev, &d) || !backRoute(&d, src) {
+			if !d.Up || !peer.Carrier(&d) || !s.joined(dev, &d) || !holds(&d, src) {
 				return Unreachable
 			}
 			if min(total, dev.MTU) > d.MTU || Of(peer).drops() {
@@ -180,23 +181,14 @@ func (s *State) Reaches(dev *labsim.Netdev, src, dst netip.Addr, total int) Answ
 	return Unreachable
 }
 
+// HasAddr says whether an interface has an address.
 func HasAddr(d *labsim.Netdev, a netip.Addr) bool {
-	for _, p := range d.Addrs {
-		if p.Addr() == a {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Addrs, func(p netip.Prefix) bool { return p.Addr() == a })
 }
 
-// backRoute says whether the peer answers on the same network.
-func backRoute(d *labsim.Netdev, src netip.Addr) bool {
-	for _, p := range d.Addrs {
-		if p.Masked().Contains(src) {
-			return true
-		}
-	}
-	return false
+// holds says whether an address is in a network of an interface.
+func holds(d *labsim.Netdev, a netip.Addr) bool {
+	return slices.ContainsFunc(d.Addrs, func(p netip.Prefix) bool { return p.Masked().Contains(a) })
 }
 
 // joined says whether two interfaces share a medium. Interfaces that are not a
@@ -212,12 +204,7 @@ func (s *State) joined(a, b *labsim.Netdev) bool {
 	if a.Type == labsim.TypeEthernet {
 		return true
 	}
-	for _, p := range s.m.Lab.Reachable(a.Port) {
-		if p == b.Port {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.m.Lab.Reachable(a.Port), b.Port)
 }
 
 // SetFirewall makes a machine drop what comes in from other machines, but SSH.

@@ -14,19 +14,18 @@ import (
 func (s *State) addRoute(dev string, r labsim.Route, replace bool) (refused string) {
 	if dev == "" {
 		for _, d := range s.m.Netdevs() {
-			if slices.ContainsFunc(d.Addrs, func(p netip.Prefix) bool { return p.Masked().Contains(r.Via) }) {
+			if holds(&d, r.Via) {
 				dev = d.Name
 			}
 		}
 	}
 	refused = "Cannot find device \"" + dev + "\""
 	s.m.UpdateNetdev(dev, func(d *labsim.Netdev) {
-		near := slices.ContainsFunc(d.Addrs, func(p netip.Prefix) bool { return p.Masked().Contains(r.Via) })
 		at := slices.IndexFunc(d.Routes, func(o labsim.Route) bool { return o.To == r.To })
 		switch {
 		case !d.Up:
 			refused = "RTNETLINK answers: Network is down"
-		case !near:
+		case !holds(d, r.Via):
 			refused = "Error: Nexthop has invalid gateway."
 		case at >= 0 && !replace:
 			refused = "RTNETLINK answers: File exists"
@@ -60,7 +59,7 @@ func (s *State) delRoute(dev string, r labsim.Route) (refused string) {
 // as the kernel does when an address or the link goes.
 func pruneRoutes(d *labsim.Netdev) {
 	d.Routes = slices.DeleteFunc(d.Routes, func(r labsim.Route) bool {
-		return !d.Up || !slices.ContainsFunc(d.Addrs, func(p netip.Prefix) bool { return p.Masked().Contains(r.Via) })
+		return !d.Up || !holds(d, r.Via)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 	"syscall"
@@ -160,9 +161,7 @@ func (s *Server) process(user labsim.User, extra map[string]string, args ...stri
 	if locale := s.Machine.Faults.Get().Locale; locale != "" {
 		env["LANG"], env["LC_ALL"] = locale, locale
 	}
-	for k, v := range extra {
-		env[k] = v
-	}
+	maps.Copy(env, extra)
 	return &labsim.Proc{
 		Machine: s.Machine, Args: args, Dir: user.Home, User: user.Name, UID: user.UID, GID: user.GID, Env: env,
 		Session: &labsim.Session{ID: id, ClientAddr: ClientAddress, ServerPort: port, User: user.Name},

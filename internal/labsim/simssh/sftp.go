@@ -3,12 +3,10 @@ package simssh
 import (
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
@@ -41,15 +39,6 @@ type files struct {
 }
 
 func (f *files) fs() *vfs.FS { return f.server.Machine.FS }
-
-// Fileread implements sftp.FileReader.
-func (f *files) Fileread(r *sftp.Request) (io.ReaderAt, error) {
-	h, err := f.fs().Open(f.cred, r.Filepath, os.O_RDONLY, 0)
-	if err != nil {
-		return nil, wireError(err)
-	}
-	return h, nil
-}
 
 // Filewrite implements sftp.FileWriter.
 func (f *files) Filewrite(r *sftp.Request) (io.WriterAt, error) {
@@ -97,84 +86,26 @@ func (u *upload) WriteAt(p []byte, off int64) (int, error) {
 func (f *files) Filecmd(r *sftp.Request) error {
 	switch r.Method {
 	case "Setstat":
-		return wireError(f.setstat(r))
-	case "Rename", "PosixRename":
-		if r.Method == "Rename" {
-			if _, err := f.fs().Stat(f.cred, r.Target, false); err == nil {
-				return sftp.ErrSSHFxFailure
-			}
+		if flags := r.AttrFlags(); flags.Permissions && !flags.UidGid && !flags.Acmodtime && !flags.Size {
+			return wireError(f.fs().Chmod(f.cred, r.Filepath, r.Attributes().FileMode().Perm()))
 		}
-		return wireError(f.fs().Rename(f.cred, r.Filepath, r.Target))
-	case "Rmdir", "Remove":
-		return wireError(f.fs().Remove(f.cred, r.Filepath))
 	case "Mkdir":
 		return wireError(f.fs().Mkdir(f.cred, r.Filepath, 0o775))
-	case "Symlink":
-		return wireError(f.fs().Symlink(f.cred, r.Filepath, r.Target))
 	}
 	f.server.Machine.Violate("sftp: not simulated: %s", r.Method)
 	return sftp.ErrSSHFxOpUnsupported
 }
 
-// PosixRename implements sftp.PosixRenameFileCmder.
-func (f *files) PosixRename(r *sftp.Request) error {
-	return wireError(f.fs().Rename(f.cred, r.Filepath, r.Target))
-}
-
-func (f *files) setstat(r *sftp.Request) error {
-	flags, attrs := r.AttrFlags(), r.Attributes()
-	if flags.Permissions {
-		if err := f.fs().Chmod(f.cred, r.Filepath, attrs.FileMode().Perm()); err != nil {
-			return err
-		}
-	}
-	if flags.UidGid {
-		if err := f.fs().Chown(f.cred, r.Filepath, int(attrs.UID), int(attrs.GID)); err != nil {
-			return err
-		}
-	}
-	if flags.Acmodtime {
-		if err := f.fs().Chtimes(f.cred, r.Filepath, time.Unix(int64(attrs.Mtime), 0)); err != nil {
-			return err
-		}
-	}
-	if flags.Size {
-		h, err := f.fs().Open(f.cred, r.Filepath, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		return h.Truncate(int64(attrs.Size))
-	}
-	return nil
-}
-
-// Filelist implements sftp.FileLister.
-func (f *files) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
-	switch r.Method {
-	case "List":
-		infos, err := f.fs().ReadDir(f.cred, r.Filepath)
-		if err != nil {
-			return nil, wireError(err)
-		}
-		list := make(lister, len(infos))
-		for i, info := range infos {
-			list[i] = info
-		}
-		return list, nil
-	case "Stat":
-		return f.one(r.Filepath, true)
-	}
+// Fileread implements sftp.FileReader.
+func (f *files) Fileread(r *sftp.Request) (io.ReaderAt, error) {
 	f.server.Machine.Violate("sftp: not simulated: %s", r.Method)
 	return nil, sftp.ErrSSHFxOpUnsupported
 }
 
-// Lstat implements sftp.LstatFileLister.
-func (f *files) Lstat(r *sftp.Request) (sftp.ListerAt, error) { return f.one(r.Filepath, false) }
-
-// Readlink implements sftp.ReadlinkFileLister.
-func (f *files) Readlink(name string) (string, error) {
-	t, err := f.fs().Readlink(f.cred, name)
-	return t, wireError(err)
+// Filelist implements sftp.FileLister.
+func (f *files) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
+	f.server.Machine.Violate("sftp: not simulated: %s", r.Method)
+	return nil, sftp.ErrSSHFxOpUnsupported
 }
 
 // RealPath implements sftp.RealPathFileLister. Clients ask it for "." to learn
@@ -184,38 +115,6 @@ func (f *files) RealPath(name string) (string, error) {
 		name = path.Join(f.home, name)
 	}
 	return path.Clean(name), nil
-}
-
-// StatVFS implements sftp.StatVFSFileCmder.
-func (f *files) StatVFS(r *sftp.Request) (*sftp.StatVFS, error) {
-	limit, used, err := f.fs().Space(r.Filepath)
-	if err != nil {
-		return nil, wireError(err)
-	}
-	free := uint64(max(limit-used, 0)) / 4096
-	return &sftp.StatVFS{Bsize: 4096, Frsize: 4096, Blocks: uint64(limit) / 4096, Bfree: free, Bavail: free, Namemax: 255}, nil
-}
-
-func (f *files) one(name string, follow bool) (sftp.ListerAt, error) {
-	info, err := f.fs().Stat(f.cred, name, follow)
-	if err != nil {
-		return nil, wireError(err)
-	}
-	return lister{info}, nil
-}
-
-type lister []fs.FileInfo
-
-// ListAt implements sftp.ListerAt.
-func (l lister) ListAt(out []fs.FileInfo, offset int64) (int, error) {
-	if offset >= int64(len(l)) {
-		return 0, io.EOF
-	}
-	n := copy(out, l[offset:])
-	if n < len(out) {
-		return n, io.EOF
-	}
-	return n, nil
 }
 
 // wireError turns an errno into what sftp-server of OpenSSH answers.

@@ -6,8 +6,9 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -61,16 +62,13 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// journalctl shows the lines of one unit or of the kernel.
-func journalctl(_ context.Context, p *labsim.Proc) int {
-	o, bad := labsim.ParseArgs(p.Args[1:], false,
-		"unit u=", "dmesg k", "lines n=", "output o=",
-		"no-pager", "boot b", "quiet q", "reverse r")
-	if bad != "" || len(o.Args) > 0 {
-		return p.Unknown("option " + bad + strings.Join(o.Args, " "))
+// journalctl shows the lines of units.
+func journalctl(_ context.Context, p *labsim.Proc, o *labsim.Flags) int {
+	if len(o.Args) > 0 {
+		return p.Unknown("operand " + o.Args[0])
 	}
 	format := o.Or("output", "short")
-	if format != "short" && format != "cat" && format != "short-iso" {
+	if format != "short" && format != "cat" {
 		return p.Unknown("output format " + format)
 	}
 	lines := Of(p.Machine).journalLines(o)
@@ -81,27 +79,16 @@ func journalctl(_ context.Context, p *labsim.Proc) int {
 		p.Printf("-- No entries --\n")
 	}
 	for _, l := range lines {
-		stamp := l.at.UTC().Format("Jan 02 15:04:05")
-		if format == "short-iso" {
-			stamp = l.at.UTC().Format("2006-01-02T15:04:05-0700")
+		if format == "short" {
+			p.Printf("%s %s %s: ", l.at.UTC().Format("Jan 02 15:04:05"), p.Machine.Name, l.ident)
 		}
-		if format == "cat" {
-			p.Printf("%s\n", l.text)
-			continue
-		}
-		p.Printf("%s %s %s: %s\n", stamp, p.Machine.Name, l.ident, l.text)
+		p.Printf("%s\n", l.text)
 	}
 	return 0
 }
 
 func (s *Manager) journalLines(o *labsim.Flags) []logLine {
 	var out []logLine
-	if o.Has("dmesg") {
-		for _, t := range s.m.KernelLines() {
-			out = append(out, logLine{at: s.m.Booted(), ident: "kernel", text: t})
-		}
-		return out
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.lines {
@@ -113,28 +100,12 @@ func (s *Manager) journalLines(o *labsim.Flags) []logLine {
 }
 
 func matchesAny(unit string, patterns []string) bool {
-	for _, pat := range patterns {
-		if GlobMatch(fullName(pat), unit) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(p string) bool { return GlobMatch(fullName(p), unit) })
 }
 
 // systemdInhibit runs a command under an inhibitor lock.
-func systemdInhibit(ctx context.Context, p *labsim.Proc) int {
-	o, bad := labsim.ParseArgs(p.Args[1:], true, "what=", "who=", "why=",
-		"mode=", "list", "no-pager", "no-legend")
-	if bad != "" {
-		return p.Unknown("option " + bad)
-	}
+func systemdInhibit(ctx context.Context, p *labsim.Proc, o *labsim.Flags) int {
 	s := Of(p.Machine)
-	if o.Has("list") {
-		for _, i := range Inhibitors(p.Machine) {
-			p.Printf("%s 0 root %d systemd-inhibit %s %s %s\n", i.Who, i.PID, i.What, i.Why, i.Mode)
-		}
-		return 0
-	}
 	if len(o.Args) == 0 {
 		return p.Fail(1, "Missing command line to execute.")
 	}
@@ -188,9 +159,5 @@ func Inhibitors(m *labsim.Machine) []Inhibitor {
 	s := Of(m)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := make([]Inhibitor, 0, len(s.inhibitors))
-	for _, i := range s.inhibitors {
-		list = append(list, i)
-	}
-	return list
+	return slices.Collect(maps.Values(s.inhibitors))
 }

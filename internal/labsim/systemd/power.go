@@ -31,25 +31,15 @@ func rebootProgram(_ context.Context, p *labsim.Proc) int {
 	return rebootNow(p)
 }
 
-// shutdownProgram knows "shutdown -r now" and "shutdown -r +0".
-func shutdownProgram(_ context.Context, p *labsim.Proc) int {
-	o, bad := labsim.ParseArgs(p.Args[1:], false, "r reboot")
-	if bad != "" || !o.Has("r") || len(o.Args) == 0 || o.Args[0] != "now" && o.Args[0] != "+0" {
-		return p.Unknown("form of shutdown")
-	}
-	return rebootNow(p)
-}
-
 // Install puts systemd's programs on a machine, and units that every boot starts.
 func Install(m *labsim.Machine, builtins map[string]string) {
 	for name, program := range map[string]labsim.Program{
 		"/usr/bin/systemctl":       systemctl,
-		"/usr/bin/systemd-run":     systemdRun,
-		"/usr/bin/systemd-inhibit": systemdInhibit,
-		"/usr/bin/journalctl":      journalctl,
+		"/usr/bin/systemd-run":     labsim.WithFlags(systemdRun, true, "unit u=", "collect G", "property p=", "description=", "on-active=", "timer-property=", "quiet q"),
+		"/usr/bin/systemd-inhibit": labsim.WithFlags(systemdInhibit, true, "what=", "who=", "why=", "mode="),
+		"/usr/bin/journalctl":      labsim.WithFlags(journalctl, false, "unit u=", "lines n=", "output o=", "no-pager", "boot b", "quiet q"),
 		"/usr/bin/udevadm":         udevadm,
 		"/usr/sbin/reboot":         rebootProgram,
-		"/usr/sbin/shutdown":       shutdownProgram,
 	} {
 		m.Install(name, program)
 	}

@@ -3,8 +3,9 @@ package systemd
 import (
 	"context"
 	"errors"
+	"maps"
 	"path"
-	"sort"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -19,7 +20,7 @@ var verbs map[string]verb
 func init() {
 	verbs = map[string]verb{
 		"start": each((*Manager).startVerb), "stop": each((*Manager).stop), "restart": each((*Manager).restart),
-		"enable": enable, "disable": disable, "mask": mask, "unmask": unmask,
+		"enable": enable, "disable": disable, "mask": mask,
 		"is-active": isActive, "is-enabled": isEnabled, "is-failed": isFailed, "show": show,
 		"daemon-reload": daemonReload, "reset-failed": resetFailed, "list-units": listUnits, "kill": killUnits,
 		"is-system-running": systemRunning, "reboot": rebootVerb, "cat": catUnits,
@@ -29,12 +30,7 @@ func init() {
 // systemctl talks to the simulated systemd.
 func systemctl(ctx context.Context, p *labsim.Proc) int {
 	o, bad := labsim.ParseArgs(p.Args[1:], false,
-		"property p=", "value", "now", "quiet q",
-		"no-block", "no-pager", "signal s=", "kill-whom=",
-		"kill-who=", "all a", "type t=", "state=",
-		"plain", "no-legend", "no-ask-password",
-		"system", "failed", "full l", "runtime",
-		"force f")
+		"property p=", "value", "now", "quiet q", "no-block", "no-pager", "signal s=", "kill-whom=", "kill-who=", "all a", "plain", "no-legend")
 	if bad != "" {
 		return p.Unknown("option " + bad)
 	}
@@ -58,7 +54,7 @@ func systemctl(ctx context.Context, p *labsim.Proc) int {
 
 var changes = map[string]bool{
 	"start": true, "stop": true, "restart": true, "enable": true,
-	"disable": true, "mask": true, "unmask": true, "daemon-reload": true, "reset-failed": true, "kill": true, "reboot": true,
+	"disable": true, "mask": true, "daemon-reload": true, "reset-failed": true, "kill": true, "reboot": true,
 }
 
 func fullName(n string) string {
@@ -115,12 +111,7 @@ func (s *Manager) resolve(names []string) []string {
 func (s *Manager) loaded() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names := make([]string, 0, len(s.units))
-	for n := range s.units {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	return names
+	return slices.Sorted(maps.Keys(s.units))
 }
 
 func (s *Manager) startVerb(_ context.Context, name string) error { return s.Start(name) }
@@ -134,20 +125,26 @@ func (s *Manager) activeState(name string) string {
 	return "inactive"
 }
 
-func isActive(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
-	s := Of(p.Machine)
-	status, found := 3, false
+// eachState prints a word for each unit and returns 0 if one of them holds, else no.
+func eachState(p *labsim.Proc, o *labsim.Flags, names []string, no int, state func(string) string, holds ...string) int {
+	status := no
 	for _, n := range names {
-		a := s.activeState(n)
-		if a == "active" {
+		word := state(n)
+		if slices.Contains(holds, word) {
 			status = 0
 		}
-		found = found || s.unit(n) != nil
 		if !o.Has("quiet") {
-			p.Printf("%s\n", a)
+			p.Printf("%s\n", word)
 		}
 	}
+	return status
+}
+
+func isActive(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
+	s := Of(p.Machine)
+	status := eachState(p, o, names, 3, s.activeState, "active")
 	// systemd 254 and later have a status of its own for what is not there.
+	found := slices.ContainsFunc(names, func(n string) bool { return s.unit(n) != nil })
 	if status != 0 && !found && p.Machine.OS.System().Systemd >= 254 {
 		return 4
 	}
@@ -155,18 +152,7 @@ func isActive(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string
 }
 
 func isFailed(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
-	s := Of(p.Machine)
-	status := 1
-	for _, n := range names {
-		a := s.activeState(n)
-		if a == "failed" {
-			status = 0
-		}
-		if !o.Has("quiet") {
-			p.Printf("%s\n", a)
-		}
-	}
-	return status
+	return eachState(p, o, names, 1, Of(p.Machine).activeState, "failed")
 }
 
 func isEnabled(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
@@ -200,39 +186,32 @@ func enable(ctx context.Context, p *labsim.Proc, o *labsim.Flags, names []string
 			p.Errorf("Failed to enable unit: Unit file /etc/systemd/system/%s is masked.\n", n)
 			return 1
 		}
-		if s.loadUnit(n) == nil {
-			p.Errorf("Failed to enable unit: Unit file %s does not exist.\n", n)
+	}
+	return change(ctx, p, o, names, "enable", "start", s.link)
+}
+
+// change makes or removes the links of units, and with --now starts or stops them.
+func change(ctx context.Context, p *labsim.Proc, o *labsim.Flags, names []string, what, now string, do func(string) []string) int {
+	s := Of(p.Machine)
+	for _, n := range names {
+		if s.loadUnit(n) == nil && !s.Masked(n) {
+			p.Errorf("Failed to %s unit: Unit file %s does not exist.\n", what, n)
 			return 1
 		}
-		for _, l := range s.link(n) {
+		for _, l := range do(n) {
 			if !o.Has("quiet") {
 				p.Errorf("%s\n", l)
 			}
 		}
 	}
 	if o.Has("now") {
-		return verbs["start"](ctx, p, o, names)
+		return verbs[now](ctx, p, o, names)
 	}
 	return 0
 }
 
 func disable(ctx context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
-	s := Of(p.Machine)
-	for _, n := range names {
-		if s.loadUnit(n) == nil && !s.Masked(n) {
-			p.Errorf("Failed to disable unit: Unit file %s does not exist.\n", n)
-			return 1
-		}
-		for _, l := range s.unlink(n) {
-			if !o.Has("quiet") {
-				p.Errorf("%s\n", l)
-			}
-		}
-	}
-	if o.Has("now") {
-		return verbs["stop"](ctx, p, o, names)
-	}
-	return 0
+	return change(ctx, p, o, names, "disable", "stop", Of(p.Machine).unlink)
 }
 
 func mask(ctx context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
@@ -248,17 +227,6 @@ func mask(ctx context.Context, p *labsim.Proc, o *labsim.Flags, names []string) 
 	}
 	if o.Has("now") {
 		return verbs["stop"](ctx, p, o, names)
-	}
-	return 0
-}
-
-func unmask(_ context.Context, p *labsim.Proc, _ *labsim.Flags, names []string) int {
-	s := Of(p.Machine)
-	for _, n := range names {
-		if s.Masked(n) {
-			p.Machine.FS.Drop("/etc/systemd/system/" + n)
-			p.Errorf("Removed \"/etc/systemd/system/%s\".\n", n)
-		}
 	}
 	return 0
 }
@@ -305,23 +273,12 @@ func listUnits(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []strin
 	return 0
 }
 
-// listed says whether the options of list-units let a unit through.
-func (u *unit) listed(o *labsim.Flags) bool {
-	state := o.Or("state", "")
-	switch {
-	case o.Has("type") && strings.TrimPrefix(path.Ext(u.name), ".") != o.Or("type", ""):
-		return false
-	case o.Has("failed"):
-		return u.active == "failed"
-	case state != "":
-		return u.active == state || u.sub == state
-	}
-	return o.Has("all") || u.active != "inactive"
-}
+// listed says whether list-units shows a unit.
+func (u *unit) listed(o *labsim.Flags) bool { return o.Has("all") || u.active != "inactive" }
 
 var signals = map[string]syscall.Signal{
 	"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "INT": syscall.SIGINT, "USR1": syscall.SIGUSR1,
-	"CONT": syscall.SIGCONT,
+	"CONT": syscall.SIGCONT, // of units that no signal may stop
 }
 
 func killUnits(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []string) int {
@@ -357,9 +314,6 @@ func (s *Manager) deliver(proc *labsim.Proc, sig syscall.Signal) {
 	s.mu.Unlock()
 	if sig == syscall.SIGHUP && reread != nil {
 		reread()
-		return
-	}
-	if sig == syscall.SIGCONT {
 		return
 	}
 	proc.Signal(sig)

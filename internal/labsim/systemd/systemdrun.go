@@ -13,8 +13,7 @@ import (
 // runProperties are the service properties that systemd-run may set here; those
 // with false change nothing in the lab.
 var runProperties = map[string]bool{
-	"Type": true, "RemainAfterExit": true, "StandardOutput": true, "StandardError": true, "Environment": true,
-	"WorkingDirectory": true, "User": true, "Description": true, "ExecStopPost": false,
+	"RemainAfterExit": true, "StandardOutput": true, "ExecStopPost": false,
 	"KillMode": true, "TimeoutStopSec": true, "TimeoutStartSec": false, "RuntimeMaxSec": true, "SendSIGKILL": true,
 	"OOMScoreAdjust": false, "OOMPolicy": false, "IgnoreSIGPIPE": false, "UMask": false, "Nice": false,
 	"DefaultDependencies": false, "CollectMode": false, "StandardInput": false, "FinalKillSignal": false,
@@ -26,21 +25,7 @@ var timerProperties = map[string]bool{"AccuracySec": true, "RemainAfterElapse": 
 // systemdRun starts a transient service, at once or by a timer. The service is
 // not a child of the caller: it goes on when the SSH session ends and dies with
 // the machine.
-func systemdRun(ctx context.Context, p *labsim.Proc) int {
-	o, bad := labsim.ParseArgs(p.Args[1:], true,
-		"unit u=", "collect G", "property p=",
-		"description=", "on-active=", "timer-property=",
-		"no-block", "quiet q", "wait", "pipe P",
-		"setenv E=", "service-type=", "working-directory=",
-		"remain-after-exit r", "no-ask-password", "system",
-		"expand-environment=", "uid=")
-	if bad != "" {
-		return p.Unknown("option " + bad)
-	}
-	if o.Has("expand-environment") && p.Machine.OS.System().Systemd < 254 {
-		p.Errorf("systemd-run: unrecognized option '--expand-environment=%s'\n", o.Or("expand-environment", ""))
-		return 1
-	}
+func systemdRun(ctx context.Context, p *labsim.Proc, o *labsim.Flags) int {
 	if p.UID != 0 {
 		p.Errorf("Failed to start transient service unit: Interactive authentication required.\n")
 		return 1
@@ -62,26 +47,10 @@ func systemdRun(ctx context.Context, p *labsim.Proc) int {
 
 func (s *Manager) transientUnit(p *labsim.Proc, o *labsim.Flags) (*unit, int) {
 	name := fullName(o.Or("unit", "run-u"+strconv.Itoa(p.PID)))
-	argv := o.Args
-	if o.Or("expand-environment", "yes") == "no" {
-		for i := range argv {
-			argv[i] = strings.ReplaceAll(argv[i], "$", "$$")
-		}
-	}
 	u := &unit{
 		name: name, desc: o.Or("description", strings.Join(o.Args, " ")), transient: true, collect: o.Has("collect"),
 		active: "inactive", sub: "dead", result: "success", invocation: newID(),
-		spec: serviceSpec{
-			kind: o.Or("service-type", "simple"), main: [][]string{argv}, remain: o.Has("remain-after-exit"),
-			env: map[string]string{}, dir: o.Or("working-directory", ""), user: o.Or("uid", "root"),
-		},
-	}
-	for _, e := range o.All("setenv") {
-		k, v, ok := strings.Cut(e, "=")
-		if !ok {
-			v = p.Getenv(k)
-		}
-		u.spec.env[k] = v
+		spec: serviceSpec{kind: "simple", main: [][]string{o.Args}, user: "root"},
 	}
 	for _, prop := range o.All("property") {
 		k, v, ok := strings.Cut(prop, "=")
@@ -99,28 +68,15 @@ func (s *Manager) transientUnit(p *labsim.Proc, o *labsim.Flags) (*unit, int) {
 }
 
 func (u *unit) setProperty(k, v string) bool {
-	ok := true
 	switch k {
-	case "Type":
-		u.spec.kind = v
 	case "RemainAfterExit":
 		u.spec.remain = IsYes(v)
 	case "StandardOutput":
 		u.spec.stdout = v
-	case "StandardError":
-		u.spec.stderr = v
-	case "Environment":
-		AddEnv(u.spec.env, splitExec(v))
-	case "WorkingDirectory":
-		u.spec.dir = v
-	case "User":
-		u.spec.user = v
-	case "Description":
-		u.desc = v
 	default:
-		ok = u.spec.setKill(k, v)
+		return u.spec.setKill(k, v)
 	}
-	return ok
+	return true
 }
 
 func IsNo(v string) bool { return v == "no" || v == "false" || v == "0" || v == "off" }
@@ -174,10 +130,6 @@ func (s *Manager) runNow(ctx context.Context, p *labsim.Proc, o *labsim.Flags, u
 	s.put(u)
 	done := make(chan error, 1)
 	go func() { done <- s.Start(u.name) }()
-	if o.Has("no-block") {
-		s.announce(p, o, u)
-		return 0
-	}
 	// A oneshot is waited for: start returns when it has ended.
 	select {
 	case err := <-done:
@@ -189,19 +141,6 @@ func (s *Manager) runNow(ctx context.Context, p *labsim.Proc, o *labsim.Flags, u
 		return labsim.SignalStatus(ctx)
 	}
 	s.announce(p, o, u)
-	if o.Has("wait") || o.Has("pipe") {
-		if o.Has("pipe") {
-			return p.Unknown("--pipe")
-		}
-		select {
-		case <-u.done:
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return u.status
-		case <-ctx.Done():
-			return labsim.SignalStatus(ctx)
-		}
-	}
 	return 0
 }
 

@@ -268,10 +268,7 @@ func udevadm(_ context.Context, p *labsim.Proc) int {
 	if len(p.Args) < 2 {
 		return p.Unknown("no command")
 	}
-	o, bad := labsim.ParseArgs(p.Args[2:], false,
-		"reload R", "reload-rules", "action c=",
-		"subsystem-match s=", "attr-match a=", "sysname-match y=",
-		"type t=", "settle w", "timeout=", "verbose v")
+	o, bad := labsim.ParseArgs(p.Args[2:], false, "reload R", "action c=", "subsystem-match s=", "sysname-match y=")
 	if bad != "" {
 		return p.Unknown("option " + bad)
 	}
@@ -282,7 +279,7 @@ func udevadm(_ context.Context, p *labsim.Proc) int {
 	case p.UID != 0:
 		p.Errorf("Failed to send request: Permission denied\n")
 		return 1
-	case p.Args[1] == "control" && (o.Has("reload") || o.Has("reload-rules")) && len(o.Args) == 0:
+	case p.Args[1] == "control" && o.Has("reload") && len(o.Args) == 0:
 		return 0 // rules are read at each event; udevd itself looks every few seconds
 	case p.Args[1] == "trigger":
 		return s.trigger(p, o)
@@ -292,17 +289,12 @@ func udevadm(_ context.Context, p *labsim.Proc) int {
 
 // named says whether a device is among those given; none given means all.
 func (s *Manager) named(sys string, given []string) bool {
-	for _, g := range given {
-		if g == sys || s.devpath(g) == s.devpath(sys) {
-			return true
-		}
-	}
-	return len(given) == 0
+	return len(given) == 0 || slices.ContainsFunc(given, func(g string) bool { return g == sys || s.devpath(g) == s.devpath(sys) })
 }
 
 func (s *Manager) trigger(p *labsim.Proc, o *labsim.Flags) int {
 	known := map[string]bool{"": true, "net": true, "infiniband": true}
-	if o.Or("type", "devices") != "devices" || o.Has("attr-match") || !known[o.Or("subsystem-match", "")] {
+	if !known[o.Or("subsystem-match", "")] {
 		return p.Unknown("form of udevadm trigger")
 	}
 	action := o.Or("action", "change")

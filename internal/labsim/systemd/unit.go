@@ -1,7 +1,6 @@
 package systemd
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"path"
@@ -36,13 +35,13 @@ type unit struct {
 
 // serviceSpec is how a service is run.
 type serviceSpec struct {
-	kind           string // simple, oneshot, exec
-	pre, main      [][]string
-	post, stop     [][]string
-	remain         bool
-	env            map[string]string
-	dir, user      string
-	stdout, stderr string // journal, null, file:PATH, append:PATH, truncate:PATH
+	kind       string // simple, oneshot, exec
+	pre, main  [][]string
+	post, stop [][]string
+	remain     bool
+	env        map[string]string
+	user       string
+	stdout     string // journal, file:PATH, append:PATH
 
 	killSignal  syscall.Signal // 0 means SIGTERM
 	killMode    string         // control-group, mixed, process
@@ -92,7 +91,7 @@ func (s *Manager) specOf(f *UnitFile, name string) serviceSpec {
 	spec := serviceSpec{
 		kind: f.Last("Service.Type"), remain: f.Last("Service.RemainAfterExit") == "yes",
 		env: map[string]string{"PATH": UnitPath}, user: "root",
-		stdout: f.Last("Service.StandardOutput"), stderr: f.Last("Service.StandardError"),
+		stdout:   f.Last("Service.StandardOutput"),
 		killMode: f.Last("Service.KillMode"),
 	}
 	spec.stopTimeout, _ = parseSpan(f.Last("Service.TimeoutStopSec"))
@@ -109,15 +108,6 @@ func (s *Manager) specOf(f *UnitFile, name string) serviceSpec {
 	}
 	spec.pre, spec.main = commands("Service.ExecStartPre"), commands("Service.ExecStart")
 	spec.post, spec.stop = commands("Service.ExecStartPost"), commands("Service.ExecStop")
-	for _, file := range f.Values["Service.EnvironmentFile"] {
-		data, err := s.m.FS.ReadFile(strings.TrimPrefix(file, "-"))
-		if err == nil {
-			AddEnv(spec.env, strings.Split(string(data), "\n"))
-		}
-	}
-	for _, line := range f.Values["Service.Environment"] {
-		AddEnv(spec.env, splitExec(line))
-	}
 	return spec
 }
 
@@ -267,9 +257,9 @@ func (s *Manager) spawn(u *unit, argv []string) (<-chan int, int) {
 	}
 	user, _ := s.m.LookupUser(u.spec.user)
 	p := &labsim.Proc{
-		Machine: s.m, PPID: 1, Args: argv, Dir: u.spec.dir, User: user.Name, UID: user.UID, GID: user.GID,
+		Machine: s.m, PPID: 1, Args: argv, User: user.Name, UID: user.UID, GID: user.GID,
 		Env:    map[string]string{"PATH": UnitPath, "LANG": "C.UTF-8", "INVOCATION_ID": u.invocation},
-		Stdout: s.sink(u, u.spec.stdout), Stderr: s.sink(u, cmp.Or(u.spec.stderr, u.spec.stdout)),
+		Stdout: s.sink(u, u.spec.stdout), Stderr: s.sink(u, u.spec.stdout),
 	}
 	if locale := s.m.Faults.Get().Locale; locale != "" {
 		p.Env["LANG"] = locale
@@ -292,15 +282,10 @@ func (s *Manager) spawn(u *unit, argv []string) (<-chan int, int) {
 func (s *Manager) sink(u *unit, to string) io.Writer {
 	kind, file, _ := strings.Cut(to, ":")
 	switch kind {
-	case "null":
-		return io.Discard
-	case "file", "append", "truncate":
+	case "file", "append":
 		flag := syscall.O_WRONLY | syscall.O_CREAT
 		if kind == "append" {
 			flag |= syscall.O_APPEND
-		}
-		if kind == "truncate" {
-			flag |= syscall.O_TRUNC
 		}
 		h, err := s.m.FS.Open(vfs.Root, file, flag, 0o644)
 		if err != nil {

@@ -29,10 +29,9 @@ var knownKeys = map[string]bool{
 	"Unit.Requires": true, "Unit.PartOf": true, "Unit.ConditionPathExists": true, "Unit.DefaultDependencies": true,
 	"Unit.Conflicts": true, "Unit.RequiresMountsFor": true, "Unit.StartLimitIntervalSec": true, "Unit.ConditionPathExistsGlob": true,
 	"Service.Type": true, "Service.ExecStart": true, "Service.ExecStartPre": true, "Service.ExecStartPost": true,
-	"Service.ExecStop": true, "Service.RemainAfterExit": true, "Service.Environment": true,
-	"Service.EnvironmentFile": true, "Service.X-Lab-Builtin": true, "Service.Restart": true, "Service.RestartSec": true,
+	"Service.ExecStop": true, "Service.RemainAfterExit": true, "Service.X-Lab-Builtin": true, "Service.Restart": true, "Service.RestartSec": true,
 	"Service.TimeoutStartSec": true, "Service.TimeoutStopSec": true, "Service.StandardOutput": true,
-	"Service.StandardError": true, "Service.KillMode": true, "Service.SuccessExitStatus": true,
+	"Service.KillMode": true, "Service.SuccessExitStatus": true,
 	"Install.WantedBy": true, "Install.Alias": true,
 }
 

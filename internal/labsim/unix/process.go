@@ -101,11 +101,11 @@ var signalNumbers = map[string]syscall.Signal{"0": 0, "HUP": 1, "INT": 2, "KILL"
 func kill(_ context.Context, p *labsim.Proc) int {
 	args, sig := p.Args[1:], syscall.SIGTERM
 	if len(args) == 2 {
-		known := false
-		if sig, known = signalNumbers[strings.TrimPrefix(args[0], "-")]; !known {
+		n, known := signalNumbers[strings.TrimPrefix(args[0], "-")]
+		if !known {
 			return p.Unknown("signal " + args[0])
 		}
-		args = args[1:]
+		sig, args = n, args[1:]
 	}
 	pid, err := strconv.Atoi(strings.Join(args, " "))
 	if err != nil || pid <= 0 {

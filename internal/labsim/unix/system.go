@@ -32,7 +32,7 @@ func pgrep(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 
 // find knows find PATH... [-name GLOB] [-lname GLOB] [-type f], and -o between tests.
 func find(_ context.Context, p *labsim.Proc) int {
-	tests := make([]fileTest, 1) // one of them has to hold
+	tests := []fileTest{{}} // one of them has to hold
 	args := p.Args[1:]
 	var roots []string
 	for len(args) > 0 && !strings.HasPrefix(args[0], "-") {

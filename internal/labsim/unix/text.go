@@ -86,7 +86,7 @@ func cut(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	})
 }
 
-// tr knows tr SET SET of single characters, with \n and \000.
+// tr knows two sets of single characters, with \n and \000.
 func tr(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	escapes := strings.NewReplacer(`\n`, "\n", `\000`, "\x00")
 	if len(f.Args) != 2 {

@@ -104,19 +104,10 @@ func allowed(n *Node, cred Cred, want fs.FileMode) bool {
 	switch {
 	case cred.UID == n.uid:
 		bits >>= 6
-	case inGroup(cred, n.gid):
+	case slices.Contains(cred.GIDs, n.gid):
 		bits >>= 3
 	}
 	return bits&want == want
-}
-
-func inGroup(cred Cred, gid int) bool {
-	for _, g := range cred.GIDs {
-		if g == gid {
-			return true
-		}
-	}
-	return false
 }
 
 // parentOf resolves the directory that holds name and returns it with the base name.

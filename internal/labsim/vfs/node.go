@@ -8,8 +8,9 @@ package vfs
 
 import (
 	"io/fs"
+	"maps"
 	"path"
-	"sort"
+	"slices"
 	"time"
 )
 
@@ -129,14 +130,11 @@ func (n *Node) child(name string) *Node {
 }
 
 func (n *Node) names() []string {
-	names := make([]string, 0, len(n.children))
-	for k := range n.children {
-		names = append(names, k)
-	}
+	names := slices.Collect(maps.Keys(n.children))
 	if n.dynamic != nil {
 		names = append(names, n.dynamic.List()...)
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	return names
 }
 
