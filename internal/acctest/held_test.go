@@ -115,6 +115,13 @@ func TestHeld_an_image_that_is_not_known_yet(t *testing.T) {
 			t.Errorf("%s: the state has image %v and PSID %v", name, got, ws.Get(itsFirmware, "flash_psid"))
 		}
 		emptyPlan(t, ws, late)
+		// The image that is in flash already is recorded, and not burned.
+		given := w.burn(host, w.Image(ImageVPI), nil)
+		applied(t, ws, given)
+		if got := ws.Get(itsFirmware, "image_id"); got == nil || got != ws.Get("infiniband_firmware_image.it", "id") {
+			t.Errorf("%s: the state has image %v", name, got)
+		}
+		emptyPlan(t, ws, given)
 	}
 	if n, _ := burns(w, host); n != 0 {
 		t.Errorf("%d burns", n)
@@ -123,6 +130,46 @@ func TestHeld_an_image_that_is_not_known_yet(t *testing.T) {
 	refused := mustPlan(t, w.Workspace(), Config{late[1].With(map[string]any{"image_id": nil})})
 	if len(refused.Diags.Errors().Find("Unable to adopt firmware of card "+host, "its flash could not be read", "Reason: ")) != 1 {
 		t.Errorf("a flash that cannot be read is adopted:\n%s", refused.Diags)
+	}
+}
+
+// A resource without an image follows its card to another slot, and holds no other
+// card for it.
+func TestHeld_firmware_of_a_card_that_moves(t *testing.T) {
+	t.Parallel()
+	host := labs.Intel9
+	w := Start(t, Options{Hosts: vpi()[:1]})
+	w.simulated("cards that change slots")
+	ws := w.Workspace()
+	at := func(pci string) Config {
+		return Config{
+			{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": pci}},
+			{Type: "infiniband_firmware", Name: "it", Attrs: map[string]any{"card_id": To("infiniband_card.it", "id")}},
+		}
+	}
+	first := w.PCI(host)
+	applied(t, ws, at(first))
+	m, device := w.Machine(host), w.Card(host).Card
+	if err := m.Rebuild(func() error { return m.Renumber(1) }); err != nil {
+		t.Fatal(err)
+	}
+	operations := device.Flash.Operations()
+	if err := m.Rebuild(func() error { return m.PutIn(twin(t, w, host), first) }); err != nil {
+		t.Fatal(err)
+	}
+	other := w.Workspace()
+	other.State = map[string]*Object{itsFirmware: ws.State[itsFirmware]}
+	byPlace := Config{at(first)[1].With(map[string]any{"card_id": ws.Get("infiniband_card.it", "id")})}
+	if said := cleanPlan(t, other, byPlace).Diags.Warnings(); len(said.Find("FW082", "now at 0000:02:00.0")) != 1 {
+		t.Errorf("the other card in the slot is not told of:\n%s", said)
+	}
+	applied(t, ws, at("0000:02:00.0"))
+	follows(t, ws, at("0000:02:00.0"))
+	if named := ws.Identity(itsFirmware)["pci_address"]; named != "0000:02:00.0" || ws.Get(itsFirmware, "id") != host+"/0000:02:00.0" {
+		t.Errorf("the identity names %v, the id is %v", named, ws.Get(itsFirmware, "id"))
+	}
+	if now := device.Flash.Operations(); now != operations {
+		t.Errorf("following the card used its flash %d times", now-operations)
 	}
 }
 
