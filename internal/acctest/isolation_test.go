@@ -20,7 +20,7 @@ func TestSM_isolation_that_is_not_in_force(t *testing.T) {
 	config := func(more map[string]any) Config {
 		attrs := map[string]any{"partitions": map[string]any{
 			"Default": everybody,
-			"storage": map[string]any{"pkey": "0x0001", "full": []any{one}, "limited": []any{other}},
+			"storage": map[string]any{"pkey": "0x8001", "full": []any{one}, "limited": []any{other}},
 		}}
 		for k, v := range more {
 			attrs[k] = v
@@ -59,7 +59,7 @@ func TestSM_isolation_that_is_not_in_force(t *testing.T) {
 	if err != nil || diags.HasError() {
 		t.Fatalf("%v %v", err, diags)
 	}
-	if parts := fmt.Sprint(field(t, v, "partitions")); strings.Contains(parts, "0x0001") || !strings.Contains(parts, "0x7fff") {
+	if parts := fmt.Sprint(field(t, v, "partitions")); strings.Contains(parts, "0x8001") || !strings.Contains(parts, "0xffff") {
 		t.Errorf("partitions of the fabric: %s", parts)
 	}
 	w.Run(labs.Intel9, "rm "+dropIn)
@@ -76,7 +76,7 @@ func TestConnectivity_of_a_partition(t *testing.T) {
 	ws := w.Workspace()
 	child := ipoib(labs.Intel9, map[string]any{"pkey": "0x8001", "addresses": []any{"172.17.0.20/24"}})
 	with := func(storage map[string]any) Config {
-		storage["pkey"] = "0x0001"
+		storage["pkey"] = "0x8001"
 		return append(sm(labs.Intel9, map[string]any{"partitions": map[string]any{"Default": everybody, "storage": storage}}), child...)
 	}
 	for _, c := range []struct {

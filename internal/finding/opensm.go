@@ -46,7 +46,7 @@ var (
 		WayOut:  "Give each partition a P_Key of its own, and each port one entry in it."}
 	BroadcastGroupUnfit = &Rule{Code: "SM016", Severity: Refuse, Title: "Refusing a broadcast group that a member cannot join", Attribute: "partitions",
 		Meaning: "A port with a smaller IB MTU or rate than the group cannot join it. Its interface stays without carrier (\"multicast join failed, status -22\").",
-		WayOut:  "Lower mtu or rate of the partition to what the weakest member has."}
+		WayOut:  "Lower mtu or rate_gbps of the partition to what the weakest member has."}
 	PartitionLimitedOnly = &Rule{Code: "SM017", Severity: Warn, Title: "Members of a partition cannot talk to each other", Attribute: "partitions",
 		Meaning: "A limited member reaches full members only.",
 		WayOut:  "If they must talk, make one of the two a full member."}

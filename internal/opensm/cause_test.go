@@ -160,7 +160,7 @@ func TestLint(t *testing.T) {
 		{"good", []Partition{standard}, "", ""},
 		{"no default", []Partition{{Name: "a", PKey: 1, Members: []Member{{Port: "ALL", Membership: Full}}}}, "SM013", "a and no"},
 		{"limited default", []Partition{{Name: "Default", PKey: DefaultPKey, IPoIB: true, Members: []Member{{Port: "ALL", Membership: Limited}, {Port: "SELF", Membership: Full}}}}, "SM014", "full members"},
-		{"one key twice", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{Port: "ALL", Membership: Full}}}, {Name: "b", PKey: 1, Members: []Member{{Port: "ALL", Membership: Full}}}}, "SM015", "0x0001"},
+		{"one key twice", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{Port: "ALL", Membership: Full}}}, {Name: "b", PKey: 1, Members: []Member{{Port: "ALL", Membership: Full}}}}, "SM015", "0x8001"},
 		{"one port twice", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{Port: "0x1", Membership: Full}, {Port: "0x1", Membership: Limited}}}}, "SM015", "twice"},
 		{"MTU of a member", []Partition{standard, {Name: "a", PKey: 1, IPoIB: true, MTU: 4096, Members: []Member{{Port: "0x1", Membership: Full}}}}, "SM016", "IB MTU 2048, the group 4096"},
 		{"MTU of somebody", []Partition{{Name: "Default", PKey: DefaultPKey, IPoIB: true, MTU: 4096, Members: []Member{{Port: "ALL", Membership: Full}}}}, "SM016", "IB MTU 2048"},

@@ -40,7 +40,7 @@ func lintDefault(all []opensm.Partition) []finding.Finding {
 		for j, p := range all {
 			names[j] = p.Name
 		}
-		return []finding.Finding{finding.PartitionsWithoutDefault.Find("partitions has %s and no %q (P_Key 0x7fff).", strings.Join(names, ", "), opensm.DefaultPartition)}
+		return []finding.Finding{finding.PartitionsWithoutDefault.Find("partitions has %s and no %q (P_Key 0xffff).", strings.Join(names, ", "), opensm.DefaultPartition)}
 	}
 	p := all[i]
 	full := slices.ContainsFunc(p.Members, func(m opensm.Member) bool {
@@ -62,7 +62,7 @@ func lintContradictions(all []opensm.Partition) []finding.Finding {
 	first := map[uint16]string{}
 	for _, p := range all {
 		if name, twice := first[p.PKey]; twice {
-			found = append(found, finding.PartitionsContradict.Find("Partitions %q and %q have the P_Key 0x%04x.", name, p.Name, p.PKey))
+			found = append(found, finding.PartitionsContradict.Find("Partitions %q and %q have the P_Key 0x%04x.", name, p.Name, p.PKey|0x8000))
 		}
 		first[p.PKey] = p.Name
 		seen := map[string]bool{}

@@ -28,31 +28,67 @@ type term struct {
 	starts string // how its description starts
 }
 
-// The glossary of the surface of cards and firmware. The first term that fits a
-// name counts.
-var cardGlossary = []term{
-	{name: `^product_version$`, form: types.StringType}, // the vendor's own text
-	{name: `version$`, form: attribute.VersionType{}},
-	{name: `psid$`, form: attribute.PSIDType{}},
-	{name: `_guid$`, form: attribute.GUIDType{}},
-	{name: `port_guids$`, form: types.MapType{ElemType: attribute.GUIDType{}}},
-	{name: `macs$`, form: types.MapType{ElemType: attribute.MACType{}}},
-	{name: `^allow_(psid_change|downgrade|branch_change|reinstall|management_path)$`, starts: "Consent to "},
-	{name: `backup_path$`, form: types.StringType, starts: "Directory "},
-	{name: `_path$`, form: types.StringType, starts: "File "},
-	{name: `^pci_address$`, form: attribute.PCIType{}},
-	{name: `^card_id$`, form: attribute.CardIDType{}},
-	{name: `^image_id$`, form: attribute.ImageIDType{}},
-	{name: `sha256$`},
+// part is one part of the surface: its objects and the words of its values. The first
+// term that fits a name counts.
+type part struct {
+	objects  []string
+	glossary []term
+	least    int // attributes that it has at least
 }
 
-// The resources and data sources of cards and firmware.
-var ofCards = []string{
-	"infiniband_card", "infiniband_cards", "infiniband_firmware", "infiniband_firmware_image", "infiniband_firmware_backup", "infiniband_guids", "infiniband_link_type",
+var surface = map[string]part{
+	"cards and firmware": {
+		objects: []string{
+			"infiniband_card", "infiniband_cards", "infiniband_firmware", "infiniband_firmware_image", "infiniband_firmware_backup", "infiniband_guids", "infiniband_link_type",
+		},
+		glossary: []term{
+			{name: `^product_version$`, form: types.StringType}, // the vendor's own text
+			{name: `version$`, form: attribute.VersionType{}},
+			{name: `psid$`, form: attribute.PSIDType{}},
+			{name: `_guid$`, form: attribute.GUIDType{}},
+			{name: `port_guids$`, form: types.MapType{ElemType: attribute.GUIDType{}}},
+			{name: `macs$`, form: types.MapType{ElemType: attribute.MACType{}}},
+			{name: `^allow_(psid_change|downgrade|branch_change|reinstall|management_path)$`, starts: "Consent to "},
+			{name: `backup_path$`, form: types.StringType, starts: "Directory "},
+			{name: `_path$`, form: types.StringType, starts: "File "},
+			{name: `^pci_address$`, form: attribute.PCIType{}},
+			{name: `^card_id$`, form: attribute.CardIDType{}},
+			{name: `^image_id$`, form: attribute.ImageIDType{}},
+			{name: `sha256$`},
+		},
+		least: 100,
+	},
+	"fabric and network": {
+		objects: []string{
+			"infiniband_opensm", "infiniband_ipoib_interface", "infiniband_port", "infiniband_fabric", "infiniband_connectivity", "infiniband_benchmark", "infiniband_host",
+		},
+		glossary: []term{
+			{name: `_guid$`, form: attribute.GUIDType{}},
+			{name: `^pkey$`, form: attribute.PKeyType{}, starts: "P_Key "},
+			{name: `^card_id$`, form: attribute.CardIDType{}},
+			{name: `^(min_)?width$`, form: types.StringType, starts: "Width "},
+			{name: `^widths$`, form: types.SetType{ElemType: types.StringType}, starts: "Widths "},
+			{name: `^widths_`, form: types.ListType{ElemType: types.StringType}, starts: "Widths "},
+			{name: `_lanes$`, form: types.Int64Type, starts: "Lanes "},
+			{name: `^rtt_(min|avg|max)_us$|latency_us$|gbps$|_percent$`, form: types.Float64Type},
+			{name: `(^|_)(duration|time|timeout)$`, form: attribute.DurationType{}},
+			{name: `^rate$|_rate$`, form: types.StringType, starts: "Rate "},
+			{name: `^port$|lid$|mtu$`, form: types.Int64Type},
+			{name: `^mode$|_?state$`, form: types.StringType},
+			{name: `^allow_`, form: types.ListType{ElemType: types.StringType}, starts: "Consent to "},
+		},
+		least: 150,
+	},
 }
 
-// Names that stood for something else before, or for two things.
-var formerNames = []string{"rung", "rungs", "guids", "firmware_version", "path", "width", "max_width"}
+// Names that stood for something else before, or for two things. A width of a card was
+// that of its slot; one of the fabric is that of a link.
+var formerNames = regexp.MustCompile(`\.(rungs?|guids|firmware_version|path|max_width|timeout|brief|slots_of|pcie_width|allow_session_interface|` +
+	`truenas_keep_interface|truenas_private_mtu)$|infiniband_cards?\.(.*\.)?width$|\.partitions\.rate$`)
+
+// Spellings that no description has: a state is called as ibstat calls it, and a P_Key
+// has the bit of full members.
+var formerSpellings = regexp.MustCompile("`Initialize`|`0x(7fff|7ffe|0001)`")
 
 // Lists in which no position means anything. A consent is one because the framework
 // has no write-only sets.
@@ -113,33 +149,52 @@ func addNested[A described](all map[string]described, at string, attrs map[strin
 	}
 }
 
-func TestSurface_cards_have_one_form_for_each_kind_of_value(t *testing.T) {
-	attrs := schemasOf(t, ofCards)
-	if len(attrs) < 100 {
-		t.Fatalf("found %d attributes", len(attrs))
-	}
-	for _, at := range slices.Sorted(maps.Keys(attrs)) {
-		a, name := attrs[at], at[strings.LastIndex(at, ".")+1:]
-		if slices.Contains(formerNames, name) {
-			t.Errorf("%s: a name that is gone", at)
+func TestSurface_has_one_form_for_each_kind_of_value(t *testing.T) {
+	for name, p := range surface {
+		attrs := schemasOf(t, p.objects)
+		if len(attrs) < p.least {
+			t.Errorf("%s: found %d attributes", name, len(attrs))
 		}
+		for _, at := range slices.Sorted(maps.Keys(attrs)) {
+			p.check(t, at, attrs[at])
+		}
+	}
+}
+
+// check holds one attribute to the words of its part.
+func (p part) check(t *testing.T, at string, a described) {
+	t.Helper()
+	name, text := at[strings.LastIndex(at, ".")+1:], a.GetMarkdownDescription()
+	if formerNames.MatchString(at) {
+		t.Errorf("%s: a name that is gone", at)
+	}
+	if spelled := formerSpellings.FindString(text); spelled != "" {
+		t.Errorf("%s: %s is spelled otherwise: %q", at, spelled, text)
+	}
+	if !strings.HasSuffix(text, ".") {
+		t.Errorf("%s: the description is no sentence: %q", at, text)
+	}
+	for _, term := range p.glossary {
+		if !regexp.MustCompile(term.name).MatchString(name) {
+			continue
+		}
+		if term.form != nil && !a.GetType().Equal(term.form) {
+			t.Errorf("%s is %s, expected %s", at, a.GetType(), term.form)
+		}
+		if !strings.HasPrefix(text, term.starts) {
+			t.Errorf("%s: the description does not start with %q: %q", at, term.starts, text)
+		}
+		return
+	}
+}
+
+// What a position in a list of cards and firmware means nobody could know: a map says
+// it, or it means nothing, and is a set.
+func TestSurface_cards_have_no_lists(t *testing.T) {
+	for at, a := range schemasOf(t, surface["cards and firmware"].objects) {
+		name := at[strings.LastIndex(at, ".")+1:]
 		if _, list := a.GetType().(types.ListType); list && !slices.Contains(plainLists, name) {
 			t.Errorf("%s is a list: use a map if positions mean something, else a set", at)
-		}
-		if text := a.GetMarkdownDescription(); !strings.HasSuffix(text, ".") {
-			t.Errorf("%s: the description is no sentence: %q", at, text)
-		}
-		for _, term := range cardGlossary {
-			if !regexp.MustCompile(term.name).MatchString(name) {
-				continue
-			}
-			if term.form != nil && !a.GetType().Equal(term.form) {
-				t.Errorf("%s is %s, expected %s", at, a.GetType(), term.form)
-			}
-			if text := a.GetMarkdownDescription(); !strings.HasPrefix(text, term.starts) {
-				t.Errorf("%s: the description does not start with %q: %q", at, term.starts, text)
-			}
-			break
 		}
 	}
 }

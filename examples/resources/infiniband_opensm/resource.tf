@@ -20,7 +20,7 @@ resource "infiniband_opensm" "intel9" {
   partitions = {
     Default = { ipoib = true, mtu = 4096, full = ["ALL"] }
     storage = {
-      pkey    = "0x0001"
+      pkey    = "0x8001"
       ipoib   = true
       mtu     = 4096
       full    = [infiniband_guids.intel9.port_guids["1"]] # the server, which all others reach

@@ -234,6 +234,9 @@ func PrefixText(p netip.Prefix) Prefix { return NewText[PrefixKind](p.String()) 
 // PKeyText returns a P_Key, or null if s is empty.
 func PKeyText(s string) PKey { return TextOrNull[PKeyKind](s) }
 
+// PKeyOf returns the P_Key of a partition, whose bit of full members is set.
+func PKeyOf(key uint16) PKey { return NewText[PKeyKind](fmt.Sprintf("0x%04x", key|pkeyMembership)) }
+
 // DurationText returns a duration in its shortest usual form.
 func DurationText(s string) Duration { return NewText[DurationKind](s) }
 

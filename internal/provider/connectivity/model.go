@@ -3,7 +3,6 @@ package connectivity
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"net/netip"
 	"strconv"
 
@@ -27,25 +26,25 @@ type model struct {
 	Count         types.Int64  `tfsdk:"packets"`
 	Sizes         types.Set    `tfsdk:"packet_sizes"`
 
-	Interface   types.String `tfsdk:"interface"`
-	Target      types.String `tfsdk:"target"`
-	MTU         types.Int64  `tfsdk:"mtu"`
-	Mode        types.String `tfsdk:"mode"`
-	Reachable   types.Bool   `tfsdk:"reachable"`
-	MTUOK       types.Bool   `tfsdk:"mtu_ok"`
-	PathMTU     types.Int64  `tfsdk:"path_mtu"`
-	LossPercent types.Number `tfsdk:"loss_percent"`
-	Small       types.Object `tfsdk:"small"`
-	Full        types.Object `tfsdk:"full"`
-	Fragmented  types.Object `tfsdk:"fragmented"`
-	Passed      types.Map    `tfsdk:"sizes"`
-	Problems    types.List   `tfsdk:"problems"`
+	Interface   types.String  `tfsdk:"interface"`
+	Target      types.String  `tfsdk:"target"`
+	MTU         types.Int64   `tfsdk:"mtu"`
+	Mode        types.String  `tfsdk:"mode"`
+	Reachable   types.Bool    `tfsdk:"reachable"`
+	MTUOK       types.Bool    `tfsdk:"mtu_ok"`
+	PathMTU     types.Int64   `tfsdk:"path_mtu"`
+	LossPercent types.Float64 `tfsdk:"loss_percent"`
+	Small       types.Object  `tfsdk:"small"`
+	Full        types.Object  `tfsdk:"full"`
+	Fragmented  types.Object  `tfsdk:"fragmented"`
+	Passed      types.Map     `tfsdk:"sizes"`
+	Problems    types.List    `tfsdk:"problems"`
 }
 
 var (
 	runTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"sent": types.Int64Type, "received": types.Int64Type, "loss_percent": types.NumberType,
-		"rtt_min_us": types.NumberType, "rtt_avg_us": types.NumberType, "rtt_max_us": types.NumberType,
+		"sent": types.Int64Type, "received": types.Int64Type, "loss_percent": types.Float64Type,
+		"rtt_min_us": types.Float64Type, "rtt_avg_us": types.Float64Type, "rtt_max_us": types.Float64Type,
 	}}
 	problemTypes = types.ObjectType{AttrTypes: map[string]attr.Type{"kind": types.StringType, "where": types.StringType, "message": types.StringType}}
 )
@@ -120,9 +119,9 @@ func (m *model) measured(a *ops.Answer) {
 }
 
 func run(r ops.Packets) types.Object {
-	rtt := func(ms float64) types.Number {
+	rtt := func(ms float64) types.Float64 {
 		if r.Received == 0 {
-			return types.NumberNull()
+			return types.Float64Null()
 		}
 		return rounded(ms * 1000)
 	}
@@ -133,4 +132,4 @@ func run(r ops.Packets) types.Object {
 }
 
 // rounded keeps a tenth, which is more than ping's clock is worth.
-func rounded(f float64) types.Number { return types.NumberValue(big.NewFloat(math.Round(f*10) / 10)) }
+func rounded(f float64) types.Float64 { return types.Float64Value(math.Round(f*10) / 10) }

@@ -54,7 +54,7 @@ func (s *DataSource) attributes() map[string]schema.Attribute {
 		"mtu_ok":    schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether packets of the interface's MTU came back in one piece."},
 		"path_mtu": schema.Int64Attribute{Computed: true,
 			MarkdownDescription: "Largest packet that passed in one piece, headers included, and at most `mtu`; null if none did."},
-		"loss_percent": schema.NumberAttribute{Computed: true, MarkdownDescription: "Lost small packets in percent; 100 if none could be sent."},
+		"loss_percent": schema.Float64Attribute{Computed: true, MarkdownDescription: "Lost small packets in percent; 100 if none could be sent."},
 		"small":        runSchema("Packets of ping's usual 56 bytes."),
 		"full":         runSchema("Packets of the interface's MTU with the don't-fragment bit."),
 		"fragmented":   runSchema("Packets of twice the MTU, at most 65507 bytes of data, which travel in fragments."),
@@ -75,8 +75,8 @@ func runSchema(description string) schema.SingleNestedAttribute {
 }
 
 func runAttributes() map[string]schema.Attribute {
-	number := func(description string) schema.NumberAttribute {
-		return schema.NumberAttribute{Computed: true, MarkdownDescription: description}
+	number := func(description string) schema.Float64Attribute {
+		return schema.Float64Attribute{Computed: true, MarkdownDescription: description}
 	}
 	return map[string]schema.Attribute{
 		"sent":         schema.Int64Attribute{Computed: true, MarkdownDescription: "Packets sent."},

@@ -3,7 +3,6 @@ package fabric
 import (
 	"fmt"
 	"maps"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,7 +59,7 @@ var (
 	}}
 	endTypes  = types.ObjectType{AttrTypes: map[string]attr.Type{"node_guid": attribute.GUIDType{}, "description": types.StringType, "port": types.Int64Type}}
 	linkTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"a": endTypes, "b": endTypes, "state": types.StringType, "width": types.StringType, "speed": types.StringType, "gbps": types.NumberType,
+		"a": endTypes, "b": endTypes, "state": types.StringType, "width": types.StringType, "speed": types.StringType, "gbps": types.Float64Type,
 		"degraded": types.BoolType, "reasons": types.ListType{ElemType: types.StringType},
 	}}
 	smTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
@@ -286,7 +285,7 @@ func linkValue(l *fabric.Link) attr.Value {
 	}
 	return types.ObjectValueMust(linkTypes.AttrTypes, map[string]attr.Value{
 		"a": endValue(l.A), "b": endValue(l.B), "state": types.StringValue(state), "width": widthText(l.A.Width), "speed": attribute.OrNull(l.A.Speed.String()),
-		"gbps": types.NumberValue(big.NewFloat(float64(int(l.Gbps()*10+0.5)) / 10)), "degraded": types.BoolValue(l.Degraded()), "reasons": attribute.StringList(reasons),
+		"gbps": types.Float64Value(float64(int(l.Gbps()*10+0.5)) / 10), "degraded": types.BoolValue(l.Degraded()), "reasons": attribute.StringList(reasons),
 	})
 }
 
@@ -307,7 +306,7 @@ func partitionValues(f *fabric.Fabric) map[string]attr.Value {
 		return list(types.StringType, ports, func(p *fabric.Port) attr.Value { return types.StringValue(p.GUID.String()) })
 	}
 	for _, p := range f.Partitions() {
-		all[fmt.Sprintf("0x%04x", p.PKey)] = types.ObjectValueMust(partitionTypes.AttrTypes, map[string]attr.Value{"full": members(p.Full), "limited": members(p.Limited)})
+		all[attribute.PKeyOf(p.PKey).ValueString()] = types.ObjectValueMust(partitionTypes.AttrTypes, map[string]attr.Value{"full": members(p.Full), "limited": members(p.Limited)})
 	}
 	return all
 }

@@ -74,7 +74,7 @@ func (s *DataSource) attributes() map[string]schema.Attribute {
 				"description": text("Description of its node; null if the node was not found."),
 				"host":        text("Key of its host in the provider's `hosts` map; null if it is none of them."),
 			}}},
-		"partitions": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Partitions by P_Key without the bit of full members, `0x7fff` being the default one, from the tables of the adapters' ports; null with `detail = false`.",
+		"partitions": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Partitions by P_Key with bit 0x8000, `0xffff` being the default one, from the tables of the adapters' ports; null with `detail = false`.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"full":    texts("GUIDs of the ports that are full members."),
 				"limited": texts("GUIDs of the ports that are limited members, which reach full members only."),
@@ -138,7 +138,7 @@ func linksSchema() schema.ListNestedAttribute {
 			"state":    text("The less advanced of both ends' states: `Active`, `Initializing` and so on; `Silent` if nobody answers at the other end."),
 			"width":    text("Width in use, such as `4X`."),
 			"speed":    text("Speed in use."),
-			"gbps":     schema.NumberAttribute{Computed: true, MarkdownDescription: "What it carries after its encoding, in Gb/s."},
+			"gbps":     schema.Float64Attribute{Computed: true, MarkdownDescription: "What it carries after its encoding, in Gb/s."},
 			"degraded": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether both ends could do better, or the slot of a card cannot keep up."},
 			"reasons":  texts("Why it carries less than one of its ends could, with the arithmetic; also limits that are as they are, such as an FDR card on a QDR switch."),
 		}}}

@@ -29,16 +29,16 @@ type model struct {
 	Partitions     types.Map          `tfsdk:"partitions"`
 	Timeouts       timeouts.Value     `tfsdk:"timeouts"`
 
-	Unit           types.String `tfsdk:"unit"`
-	Active         types.Bool   `tfsdk:"active"`
-	Enabled        types.Bool   `tfsdk:"enabled"`
-	PackageVersion types.String `tfsdk:"package_version"`
-	PortState      types.String `tfsdk:"port_state"`
-	LID            types.Int64  `tfsdk:"lid"`
-	SMLID          types.Int64  `tfsdk:"sm_lid"`
-	Role           types.String `tfsdk:"role"`
-	HandOver       types.String `tfsdk:"handover_time"`
-	Keys           types.Map    `tfsdk:"security_keys"`
+	Unit           types.String       `tfsdk:"unit"`
+	Active         types.Bool         `tfsdk:"active"`
+	Enabled        types.Bool         `tfsdk:"enabled"`
+	PackageVersion types.String       `tfsdk:"package_version"`
+	PortState      types.String       `tfsdk:"port_state"`
+	LID            types.Int64        `tfsdk:"lid"`
+	SMLID          types.Int64        `tfsdk:"sm_lid"`
+	Role           types.String       `tfsdk:"role"`
+	HandOver       attribute.Duration `tfsdk:"handover_time"`
+	Keys           types.Map          `tfsdk:"security_keys"`
 }
 
 // known reports whether everything that a check needs is known.
@@ -185,8 +185,8 @@ func (m *model) reports(plan model) bool {
 		m.HandOver.Equal(plan.HandOver) && m.Keys.Equal(plan.Keys)
 }
 
-func handOver(t ops.Tuning) types.String {
-	return types.StringValue(milliseconds(t.HandOver()).String())
+func handOver(t ops.Tuning) attribute.Duration {
+	return attribute.DurationText(milliseconds(t.HandOver()).String())
 }
 
 // keyReport says of each secret of the fabric whether it is set, never its value.

@@ -14,21 +14,22 @@ import (
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
 // partition is one element of the map partitions; the key is its name.
 type partition struct {
-	PKey    types.String  `tfsdk:"pkey"`
-	IPoIB   types.Bool    `tfsdk:"ipoib"`
-	MTU     types.Int64   `tfsdk:"mtu"`
-	Rate    types.Float64 `tfsdk:"rate"`
-	Index0  types.Bool    `tfsdk:"index0"`
-	Full    types.Set     `tfsdk:"full"`
-	Limited types.Set     `tfsdk:"limited"`
+	PKey    attribute.PKey `tfsdk:"pkey"`
+	IPoIB   types.Bool     `tfsdk:"ipoib"`
+	MTU     types.Int64    `tfsdk:"mtu"`
+	Rate    types.Float64  `tfsdk:"rate_gbps"`
+	Index0  types.Bool     `tfsdk:"index0"`
+	Full    types.Set      `tfsdk:"full"`
+	Limited types.Set      `tfsdk:"limited"`
 }
 
 var partitionType = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"pkey": types.StringType, "ipoib": types.BoolType, "mtu": types.Int64Type, "rate": types.Float64Type, "index0": types.BoolType,
+	"pkey": attribute.PKeyType{}, "ipoib": types.BoolType, "mtu": types.Int64Type, "rate_gbps": types.Float64Type, "index0": types.BoolType,
 	"full": types.SetType{ElemType: types.StringType}, "limited": types.SetType{ElemType: types.StringType},
 }}
 
@@ -93,25 +94,25 @@ func validName(name string) error {
 	return nil
 }
 
-// pkey reads a P_Key; the membership bit is not part of it, but people write it.
+// pkey reads a P_Key. In a partitions.conf it has no membership bit.
 func pkey(name, text string) (uint16, error) {
 	if text == "" {
 		if name == ops.DefaultPartition {
 			return ops.DefaultPKey, nil
 		}
 		if strings.EqualFold(name, ops.DefaultPartition) {
-			return 0, fmt.Errorf("the one with the P_Key 0x7fff, which opensm makes the default, is called %q", ops.DefaultPartition)
+			return 0, fmt.Errorf("the one with the P_Key 0xffff, which opensm makes the default, is called %q", ops.DefaultPartition)
 		}
 		// opensm would draw one, and another when partitions are added before it.
-		return 0, fmt.Errorf("it needs a pkey from 0x0001 to 0x7ffe")
+		return 0, fmt.Errorf("it needs a pkey from 0x8001 to 0xfffe")
 	}
 	n, err := strconv.ParseUint(text, 0, 16)
 	key := uint16(n) & ops.DefaultPKey
 	switch {
 	case err != nil || key == 0:
-		return 0, fmt.Errorf("%q is no P_Key: want 0x0001 to 0x7fff, with or without the membership bit 0x8000", text)
+		return 0, fmt.Errorf("%q is no P_Key: want 0x8001 to 0xffff", text)
 	case (key == ops.DefaultPKey) != (name == ops.DefaultPartition):
-		return 0, fmt.Errorf("the P_Key 0x7fff belongs to the partition %q, and only to it", ops.DefaultPartition)
+		return 0, fmt.Errorf("the P_Key 0xffff belongs to the partition %q, and only to it", ops.DefaultPartition)
 	}
 	return key, nil
 }
@@ -150,7 +151,7 @@ func (m *model) observePartitions(ctx context.Context, found []ops.Partition) di
 // written is a partition as a configuration would write it.
 func written(p ops.Partition) partition {
 	out := partition{
-		PKey: types.StringValue(fmt.Sprintf("0x%04x", p.PKey)), IPoIB: types.BoolNull(), MTU: types.Int64Null(), Rate: types.Float64Null(), Index0: types.BoolNull(),
+		PKey: attribute.PKeyOf(p.PKey), IPoIB: types.BoolNull(), MTU: types.Int64Null(), Rate: types.Float64Null(), Index0: types.BoolNull(),
 		Full: types.SetNull(types.StringType), Limited: types.SetNull(types.StringType),
 	}
 	if p.IPoIB {

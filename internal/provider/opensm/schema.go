@@ -30,16 +30,17 @@ func partitionsAttribute() schema.MapNestedAttribute {
 	}
 	return schema.MapNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Partitions by name, written to a `partitions.conf` of this instance alone. The one called `Default` (P_Key `0x7fff`) has to be there: every port reaches the subnet manager by it. " +
+		MarkdownDescription: "Partitions by name, written to a `partitions.conf` of this instance alone. The one called `Default` (P_Key `0xffff`) has to be there: every port reaches the subnet manager by it. " +
 			"The plan refuses what opensm would silently drop or do otherwise. All subnet managers of a fabric need the same partitions; keep them in a local. " +
-			"Members and new partitions take effect without a restart; a change of a group's `mtu` or `rate` restarts the instance. Without this attribute opensm reads the host's own file, if there is one, and else makes every port a full member of the default partition.",
+			"Members and new partitions take effect without a restart; a change of a group's `mtu` or `rate_gbps` restarts the instance. Without this attribute opensm reads the host's own file, if there is one, and else makes every port a full member of the default partition.",
 		Validators: []validator.Map{mapvalidator.SizeAtLeast(1)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"pkey":  schema.StringAttribute{Optional: true, MarkdownDescription: "P_Key, `0x0001` to `0x7ffe`; the membership bit `0x8000` may be written and means nothing. Only `Default` has one by itself."},
+			"pkey": schema.StringAttribute{Optional: true, CustomType: attribute.PKeyType{},
+				MarkdownDescription: "P_Key of the partition with bit 0x8000, `0x8001` to `0xfffe`. `full` and `limited` say which members have that bit in their tables. Only `Default` has a P_Key by itself."},
 			"ipoib": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether opensm makes the broadcast group that IPoIB interfaces of the partition join. Without it they stay without carrier unless the first of them may make the group."},
 			"mtu": schema.Int64Attribute{Optional: true, MarkdownDescription: "IB MTU of the broadcast group in bytes: 256, 512, 1024, 2048 (opensm's default) or 4096. Every member has to have at least this.",
 				Validators: []validator.Int64{int64validator.OneOf(256, 512, 1024, 2048, 4096)}},
-			"rate": schema.Float64Attribute{Optional: true, MarkdownDescription: "Rate of the broadcast group in Gb/s: " + rateWords() + " (opensm's default is 10). Every member has to have at least this.",
+			"rate_gbps": schema.Float64Attribute{Optional: true, MarkdownDescription: "Rate of the broadcast group in Gb/s: " + rateWords() + " (opensm's default is 10). Every member has to have at least this.",
 				Validators: []validator.Float64{rateValidator{}}},
 			"index0":  schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the P_Key goes into the first place of each member's table, which some programs use without asking."},
 			"full":    members("Full", "They reach every member. A port that is named has what its own entry says, whatever a word such as `ALL` says."),
@@ -122,7 +123,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"lid":             attribute.ComputedInt("LID of the port."),
 			"sm_lid":          attribute.ComputedInt("LID of the master subnet manager; that of this port if it is the master."),
 			"role":            attribute.Computed("`master` or `standby`; null while the port is not served."),
-			"handover_time": attribute.Computed("How long the fabric goes without a subnet manager at most if its master dies and this one is the standby: `sminfo_polling_timeout` × (`polling_retry_number` + 2). " +
+			"handover_time": attribute.ComputedText[attribute.DurationKind]("How long the fabric goes without a subnet manager at most if its master dies and this one is the standby: `sminfo_polling_timeout` × (`polling_retry_number` + 2). " +
 				"Traffic in use goes on meanwhile; new ports, joins and paths wait."),
 			"security_keys": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
