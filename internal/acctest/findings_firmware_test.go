@@ -167,7 +167,7 @@ func cardFindings() []findingCase {
 			prepare: func(w *Lab) { w.mstflintSays(labs.Intel9, " q", "-E- Cannot open 0000:01:00.0\n", 1) }},
 		{code: "FW045", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"In flash: " + card.PSIDVPI, "Running: " + card.PSIDEN}, config: older,
 			prepare: func(w *Lab) { w.write(labs.Intel9, card.VPI()) }},
-		{code: "FW063", at: "activation", hosts: func() []labs.Host { return bought() }, says: []string{"Bad CRC", "Do not restart the host"}, config: plain, prepare: func(w *Lab) {
+		{code: "FW063", at: "activation", hosts: func() []labs.Host { return bought() }, says: []string{"Bad CRC", "Do not restart the host", "Refusing a restart", "nothing is to be burned"}, config: plain, prepare: func(w *Lab) {
 			w.write(labs.Intel9, card.VPI()) // it waits for a restart
 			w.mstflintSays(labs.Intel9, "0000:01:00.0 v", "-E- FW image verification failed: Bad CRC.. AN HCA DEVICE CAN NOT BOOT FROM THIS IMAGE.\n", 1)
 		}},

@@ -32,7 +32,7 @@ var (
 		Meaning: "IEEE assigns the first three bytes to vendors.", WayOut: "Take the value from the card's label."}
 	GUIDsBeforeFirstRun = &Rule{Code: "GU013", Severity: Warn, Title: "GUIDs go into firmware that has not run yet", Attribute: "card_id",
 		Meaning: "The image in flash was burned and verified, and waits for a restart. Writing GUIDs burns it once more. Image and GUIDs take effect with the same restart.",
-		WayOut:  "To see the new firmware run first, set activation = \"reboot\" on the infiniband_firmware resource."}
+		WayOut:  "With activation = \"reboot\" on the infiniband_firmware resource the host restarts first, and nothing has to be done. Set it to see the new firmware run before."}
 	GUIDsUnsupported = &Rule{Code: "GU014", Severity: Refuse, Title: "GUIDs of this chip cannot be set", Attribute: "card_id",
 		Meaning: "ConnectX-4 and later cards store one base GUID and one base MAC beside the firmware. Burns keep them, and the provider does not change them. mstflint would change them at once, without asking. On ConnectX-4 it would need the flag -ocr, which bypasses the running firmware and can hang it.",
 		WayOut:  "Remove the resource. infiniband_card shows the GUIDs of the card. If they must change, unload the driver and use the vendor's own tool."}

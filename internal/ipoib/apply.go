@@ -2,6 +2,7 @@ package ipoib
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"time"
 
@@ -60,6 +61,7 @@ type UnconfirmedError struct {
 	Interface string
 	Problem   string    // what was missing
 	Undone    bool      // the former configuration is back already
+	TakenOver bool      // another change of the interface has taken the place of this one
 	UndoneBy  time.Time // operator's clock: when the host undoes it, unless Undone
 	UndoErr   error     // undoing at once failed
 	Err       error
@@ -73,6 +75,9 @@ func (e *UnconfirmedError) Error() string {
 	if e.Undone {
 		return s + ". The former configuration was restored."
 	}
+	if e.TakenOver {
+		return s + ". " + takenOver
+	}
 	s += fmt.Sprintf(". The host restores the former configuration by itself at about %s", e.UndoneBy.Format("15:04:05 MST"))
 	if e.UndoErr != nil {
 		s += fmt.Sprintf(" (restoring it at once failed: %v)", e.UndoErr)
@@ -80,17 +85,26 @@ func (e *UnconfirmedError) Error() string {
 	return s + "; nothing has to be done. Run plan again after that."
 }
 
+const takenOver = "Another apply undid it and changes the same interface: what the interface has now comes from that one. " +
+	"Run plan when it has ended. Manage an interface from one state only."
+
 // Explain says what became of the change before why: what cut the connection, be it
 // a host that cannot be reached, says nothing of that.
 func (e *UnconfirmedError) Explain() string {
 	text := fmt.Sprintf("The change of %s was begun and could not be confirmed: %s. ", e.Interface, e.Problem)
-	if e.Undone {
+	switch {
+	case e.Undone:
 		text += "The former configuration was restored, now and for the next boot."
-	} else {
+	case e.TakenOver:
+		text += takenOver
+	default:
 		text += fmt.Sprintf("The host restores the former configuration by itself at about %s, or at its next start if that is earlier. "+
 			"Nothing has to be done; run plan again after that.", e.UndoneBy.Format("15:04:05 MST"))
 	}
-	text += "\n\nFind out what stood in the way before the same change is applied again: it may have cut the connection itself.\n\nHost: " + e.Host
+	if !e.TakenOver {
+		text += "\n\nFind out what stood in the way before the same change is applied again: it may have cut the connection itself."
+	}
+	text += "\n\nHost: " + e.Host
 	if e.Err != nil {
 		text += "\nError: " + e.Err.Error()
 	}
@@ -148,6 +162,7 @@ func Remove(ctx context.Context, h *hosts.Host, d Desired, o Options) (Result, e
 
 // change carries one Apply or Remove through its steps.
 type change struct {
+	name     string // of this change among all, for the host
 	h        *hosts.Host
 	d        Desired
 	o        Options
@@ -174,7 +189,7 @@ type stack interface {
 }
 
 func begin(ctx context.Context, h *hosts.Host, d Desired, o Options) (*change, error) {
-	c := &change{h: h, d: d, o: o}
+	c := &change{name: rand.Text(), h: h, d: d, o: o}
 	if err := c.look(ctx); err != nil {
 		return nil, err
 	}

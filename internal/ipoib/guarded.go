@@ -28,7 +28,7 @@ type fileStack struct{ backend }
 // itself. The timer then restores the files to the byte.
 const checkpointLead = 3 * time.Second
 
-func (c *change) guard() netundo.Guard { return netundo.Guard{ID: c.t.id()} }
+func (c *change) guard() netundo.Guard { return netundo.Guard{ID: c.t.id(), Change: c.name} }
 
 // recover implements stack: the provider, or its machine, died between a change
 // and its confirmation. Either the host has undone it since, or it is undone now.
@@ -38,14 +38,15 @@ func (fileStack) recover(ctx context.Context, c *change) (string, error) {
 	if !saved && c.s.Unit(unit+".timer").ActiveState != "active" && c.s.Unit(unit+".service").ActiveState != "active" {
 		return "", nil
 	}
-	r, err := c.h.Run(ctx, c.guard().UndoNow())
+	earlier := netundo.Guard{ID: c.t.id()} // whoever's
+	r, err := c.h.Run(ctx, earlier.UndoNow())
 	if err != nil {
 		return "", fmt.Errorf("undoing an earlier change that was never confirmed: %w", err)
 	}
 	switch how := strings.TrimSpace(string(r.Stdout)); how {
 	case "":
 		return "", nil
-	case "undone":
+	case netundo.Undone:
 		return "was never confirmed; it was undone first", nil
 	default:
 		return "was never confirmed; it was undone " + how, nil
@@ -150,7 +151,9 @@ func (c *change) guarded(ctx context.Context, way netundo.Stack, want Config, fi
 	do func(context.Context) error, prove func(context.Context, host.Host) error,
 ) error {
 	g := c.guard()
-	if _, err := c.h.Run(ctx, g.Save(c.savedState(way, want), files...)); err != nil {
+	if _, err := c.h.Run(ctx, g.Save(c.savedState(way, want), files...)); isTaken(err) {
+		return fmt.Errorf("another apply changes %s of %s at this moment; nothing was changed. Apply again when it has ended", c.t.name, c.h.Name())
+	} else if err != nil {
 		return fmt.Errorf("saving the present configuration of %s: %w", c.t.name, err)
 	}
 	deadline := time.Now().Add(c.o.ConfirmTimeout)
@@ -252,10 +255,8 @@ func (c *change) confirm(ctx context.Context, prove func(context.Context, host.H
 		return fmt.Errorf("the host has begun to undo the change: %w", err)
 	}
 	// From here on nothing undoes the change; what is left over is harmless.
-	for _, cmd := range []shellcmd.Command{g.Forget(), g.Disarm()} {
-		if _, err := fresh.Run(ctx, cmd); err != nil {
-			c.warnings = append(c.warnings, fmt.Sprintf("The change is confirmed, but %s remains on %s: %v.", g.Dir(), c.h.Name(), err))
-		}
+	if _, err := fresh.Run(ctx, g.Forget()); err != nil {
+		c.warnings = append(c.warnings, fmt.Sprintf("The change is confirmed, but %s remains on %s: %v.", g.Dir(), c.h.Name(), err))
 	}
 	return nil
 }
@@ -271,9 +272,16 @@ func (c *change) undo(ctx context.Context, deadline time.Time, problem string, c
 	if errors.As(cause, &lost) || errors.Is(cause, errNoTime) {
 		c.h.Drop() // the connection in use may hang for long where a new one does not
 	}
-	_, e.UndoErr = c.h.Run(ctx, c.guard().UndoNow())
-	e.Undone = e.UndoErr == nil
+	r, err := c.h.Run(ctx, c.guard().UndoNow())
+	e.UndoErr, e.TakenOver = err, err == nil && strings.TrimSpace(string(r.Stdout)) == netundo.TakenOver
+	e.Undone = err == nil && !e.TakenOver
 	return e
+}
+
+// isTaken reports whether the host refused a step because of another change.
+func isTaken(err error) bool {
+	var exit *host.ExitError
+	return errors.As(err, &exit) && exit.Status == netundo.Taken
 }
 
 func (k fileStack) remove(ctx context.Context, c *change) error {

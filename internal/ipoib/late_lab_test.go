@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,4 +82,64 @@ func TestLab_Apply_stepsEndBeforeTheUndo(t *testing.T) {
 		t.Errorf("the late step: %v", err)
 	}
 	runText(t, l, "rm -r "+dir)
+}
+
+// Two applies change one interface at the same time: the later one has the
+// interface, and the earlier one says so. It neither goes on nor says that the
+// former configuration is back.
+func TestLab_Apply_twoAtOnce(t *testing.T) {
+	t.Parallel()
+	l := stackLab(t, ifupdownCase())
+	d := ubuntuDesired()
+	apply(t, l, d)
+	earlier, later := d, d
+	earlier.Config.Addresses, later.Config.Addresses = prefixes("172.16.9.20/24"), prefixes("172.16.7.20/24")
+	h := hosts.New(&meddledHost{Host: l.hosts["intel9"].Host, words: []string{"ip", "addr", "del"}, meddle: func(context.Context, shellcmd.Command) {
+		r, err := ipoib.Apply(t.Context(), hosts.New(l.hosts["intel9"].Host), later, ipoib.Options{SettleTimeout: time.Second})
+		if err != nil {
+			t.Fatalf("the later apply: %v", err)
+		}
+		mustContain(t, strings.Join(r.Warnings, " "), "never confirmed; it was undone first")
+	}})
+	_, err := ipoib.Apply(t.Context(), h, earlier, ipoib.Options{SettleTimeout: time.Second})
+	var unconfirmed *ipoib.UnconfirmedError
+	if !errors.As(err, &unconfirmed) {
+		t.Fatalf("the earlier apply: %v", err)
+	}
+	mustContain(t, unconfirmed.Explain(), "Another apply undid it and changes the same interface")
+	if strings.Contains(unconfirmed.Explain(), "restore") {
+		t.Errorf("it speaks of a restored configuration:\n%s", unconfirmed.Explain())
+	}
+	if diff := observe(t, l, later).Differences(later.Config); len(diff) > 0 {
+		t.Errorf("not what the later apply made: %v", diff)
+	}
+	if left := l.snapshot(t, "intel9").Undos; len(left) > 0 {
+		t.Errorf("saved state was left: %v", left)
+	}
+}
+
+// Between the look for an open change and the saving of the own one another apply
+// can have begun: nothing is changed then, and its saved state stays.
+func TestLab_Apply_openChangeIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	l := stackLab(t, ifupdownCase())
+	d := ubuntuDesired()
+	apply(t, l, d)
+	const dir = "/var/lib/terraform-provider-infiniband/undo/e41d2d0300e44e01"
+	change := d
+	change.Config.Addresses = prefixes("172.16.9.20/24")
+	h := hosts.New(&meddledHost{Host: l.hosts["intel9"].Host, words: []string{"save-interface"}, meddle: func(context.Context, shellcmd.Command) {
+		runText(t, l, "mkdir -p "+dir+" && echo other >"+dir+"/change.other")
+	}})
+	_, err := ipoib.Apply(t.Context(), h, change, ipoib.Options{SettleTimeout: time.Second})
+	if err == nil {
+		t.Fatal("the saved state of another apply was replaced")
+	}
+	mustContain(t, err.Error(), "another apply changes", "nothing was changed")
+	if l.file("intel9", dir+"/change.other") != "other\n" {
+		t.Error("the saved state of the other apply is gone")
+	}
+	if diff := observe(t, l, d).Differences(d.Config); len(diff) > 0 {
+		t.Errorf("not as before: %v", diff)
+	}
 }

@@ -27,6 +27,7 @@ type Command struct {
 	timeout time.Duration
 	secrets []string
 	unless  string
+	with    string
 	private bool
 }
 
@@ -57,6 +58,9 @@ func (c Command) Changes() Command { c.changes = true; return c }
 // one: the host looks at the moment of running it, however long the request was on
 // its way. It then fails with status 75.
 func (c Command) Unless(path string) Command { c.unless = path; return c }
+
+// OnlyWith has the command not run if path is not there, by the same status 75.
+func (c Command) OnlyWith(path string) Command { c.with = path; return c }
 
 // WithTimeout bounds the run; zero means the transport's default.
 func (c Command) WithTimeout(d time.Duration) Command { c.timeout = d; return c }

@@ -105,6 +105,9 @@ func inner(cmd Command) (string, error) {
 	if cmd.unless != "" {
 		begin += fmt.Sprintf("[ ! -e %[1]s ] || { echo not run, for there is %[1]s >&2; exit 75; }\n", Quote(cmd.unless))
 	}
+	if cmd.with != "" {
+		begin += fmt.Sprintf("[ -e %[1]s ] || { echo not run, for there is no %[1]s >&2; exit 75; }\n", Quote(cmd.with))
+	}
 	if cmd.script == "" {
 		return begin + forceQuote(cmd.argv[0]) + quoteRest(cmd.argv) + "\n)", nil
 	}

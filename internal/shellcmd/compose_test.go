@@ -59,6 +59,8 @@ type composeCase struct {
 var composeCases = []composeCase{
 	{"unless something is there that is not", New("echo", "ran").Unless("/no such/path"), "ran\n", "", 0},
 	{"unless something is there", New("echo", "ran").Unless("/bin/sh"), "", "not run, for there is /bin/sh\n", 75},
+	{"only with what is there", New("echo", "ran").OnlyWith("/bin/sh"), "ran\n", "", 0},
+	{"only with what is not there", New("echo", "ran").OnlyWith("/no such/path"), "", "not run, for there is no /no such/path\n", 75},
 	{"a script, unless something is there", Script("s", "echo $1", "ran").Unless("/bin/sh"), "", "not run, for there is /bin/sh\n", 75},
 	{"arguments verbatim", New("printf", "<%s>", "", "a b", "'", `"`, `\`, `\\n`, "$HOME", "`id`", "*", "~", "a\nb", "-n", "é", "#", "!"), `<><a b><'><"><\><\\n><$HOME><` + "`id`" + `><*><~><a` + "\nb" + `><-n><é><#><!>`, "", 0},
 	{"status", New("sh", "-c", "echo no >&2; exit 3"), "", "no\n", 3},

@@ -261,7 +261,16 @@ func (a *assessment) report(ctx context.Context, diags *diag.Diagnostics) (block
 	if a.now.Restored {
 		findings = safety.DestroyGoesOn(findings)
 	}
-	return diagnostic.AddFindings(ctx, diags, "burn firmware on card "+a.at.Ref.String(), findings)
+	what := "burn firmware on card " + a.at.Ref.String()
+	if a.now.Pending && safety.Holds(a.Card, a.image) {
+		what = "restart the host of card " + a.at.Ref.String()
+		for i := range findings {
+			if findings[i].Severity.Blocks() {
+				findings[i].Evidence += fmt.Sprintf("\n\nThe flash holds %s already: nothing is to be burned. Only the restart is refused.", describe(a.now.Flash))
+			}
+		}
+	}
+	return diagnostic.AddFindings(ctx, diags, what, findings)
 }
 
 // converged reports whether nothing is left to do.

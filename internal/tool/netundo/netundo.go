@@ -19,7 +19,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/coreutils"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemctl"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/systemdrun"
 )
 
@@ -35,8 +34,16 @@ var bootUnit string
 const stateDir = "/var/lib/terraform-provider-infiniband/undo/"
 
 // Guard is the undo of one interface: of the hexadecimal GUID of a port, and
-// "-KEY" behind it for a P_Key child.
-type Guard struct{ ID string }
+// "-KEY" behind it for a P_Key child. Change names one change of it: two applies that
+// change the same interface must not confirm, undo or go on with each other's.
+type Guard struct{ ID, Change string }
+
+// Taken is the exit status of Save while another change is open, and of a step of a
+// change that another one has taken the place of.
+const Taken = 75
+
+// mark is there as long as what is saved belongs to this change.
+func (g Guard) mark() string { return g.Dir() + "/change." + g.Change }
 
 // Dir is where the former state is kept until the change is confirmed.
 func (g Guard) Dir() string { return stateDir + g.ID }
@@ -109,11 +116,12 @@ func (b Before) lists() string {
 }
 
 // Save keeps the live state and the files that a change is about to write or
-// remove, and has the next boot undo the change unless it is confirmed.
+// remove, and has the next boot undo the change unless it is confirmed. It fails with
+// status Taken, and changes nothing, while another change of the interface is open.
 func (g Guard) Save(b Before, files ...string) shellcmd.Command {
 	unit := strings.ReplaceAll(bootUnit, "@DIR@", g.Dir())
 	args := []string{
-		g.Dir(), string(b.Stack), b.Interface, word(b.Existed, "yes", "no"), b.Mode.String(), strconv.Itoa(b.MTU), word(b.Up, "up", "down"),
+		g.Dir(), g.Change, string(b.Stack), b.Interface, word(b.Existed, "yes", "no"), b.Mode.String(), strconv.Itoa(b.MTU), word(b.Up, "up", "down"),
 		b.Profile, b.lists(), undoScript, g.BootUnit(), unit,
 	}
 	return shellcmd.Script("save-interface", saveScript, append(args, files...)...).AsRoot().Changes()
@@ -130,30 +138,55 @@ func (g Guard) Arm(delay time.Duration) shellcmd.Command {
 }
 
 // Decide claims the decision. It fails if the host has begun to undo the change.
-func (g Guard) Decide() shellcmd.Command { return coreutils.MakeDirectory(g.decided()) }
+func (g Guard) Decide() shellcmd.Command {
+	return coreutils.MakeDirectory(g.decided()).OnlyWith(g.mark())
+}
 
-// Step is a step of the change, which does not run once the host has begun to undo it.
-func (g Guard) Step(cmd shellcmd.Command) shellcmd.Command { return cmd.Unless(g.decided()) }
+// Step is a step of the change, which does not run once the host has begun to undo
+// it, or another change has taken its place.
+func (g Guard) Step(cmd shellcmd.Command) shellcmd.Command {
+	return cmd.Unless(g.decided()).OnlyWith(g.mark())
+}
 
 func (g Guard) decided() string { return g.Dir() + "/decided" }
 
-// Disarm stops the timer.
-func (g Guard) Disarm() shellcmd.Command { return systemctl.Stop(g.Unit() + ".timer") }
-
-// Forget removes what was saved. The unit goes first: without its directory it
-// does nothing, and without it the directory does nothing.
+// Forget stops the timer of a confirmed change and removes what was saved for it. The
+// unit goes before the directory: without its directory it does nothing, and without
+// it the directory does nothing.
 func (g Guard) Forget() shellcmd.Command {
-	return shellcmd.New("rm", "-rf", "--", g.bootLink(), g.BootUnit(), g.Dir()).AsRoot().Changes()
+	return shellcmd.Script("forget-confirmed-change", forgetScript, g.mark(), g.Unit()+".timer", g.bootLink(), g.BootUnit(), g.Dir()).AsRoot().Changes()
 }
 
-// UndoNow undoes an unconfirmed change at once, if there is one; it prints
-// "undone" then, or what the host wrote when it undid the change by itself, and
-// nothing if there was none.
+const forgetScript = `# $1 mark of the change, $2 timer, $3 link and $4 path of the unit of the next boot, $5 directory
+[ -e "$1" ] || exit 0
+systemctl stop "$2"
+status=$?
+rm -rf "$3" "$4" "$5" && exit "$status"
+`
+
+// What UndoNow prints, besides what the host wrote when it undid a change by itself.
+const (
+	Undone    = "undone"
+	TakenOver = "taken over" // by another change of the same interface
+)
+
+// UndoNow undoes an unconfirmed change at once, if there is one; it prints Undone
+// then, or what the host wrote when it undid the change by itself, and nothing if
+// there was none. With the name of a change it undoes no other one: it prints
+// TakenOver if what is saved is not of that change any more.
 func (g Guard) UndoNow() shellcmd.Command {
-	return shellcmd.Script("undo-unconfirmed-change", undoNowScript, g.Dir(), g.Unit()+".timer", g.bootLink(), g.BootUnit()).AsRoot().Changes()
+	mark := ""
+	if g.Change != "" {
+		mark = g.mark()
+	}
+	return shellcmd.Script("undo-unconfirmed-change", undoNowScript, g.Dir(), g.Unit()+".timer", g.bootLink(), g.BootUnit(), mark).AsRoot().Changes()
 }
 
-const undoNowScript = `# $1 directory, $2 timer, $3 link and $4 path of the unit of the next boot
+const undoNowScript = `# $1 directory, $2 timer, $3 link and $4 path of the unit of the next boot, $5 mark of the change or ""
+if [ -n "$5" ] && [ ! -e "$5" ]; then
+	echo taken over
+	exit 0
+fi
 [ -f "$1/undo.sh" ] || exit 0
 if [ -f "$1/undone" ]; then
 	cat "$1/undone"

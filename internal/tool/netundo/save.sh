@@ -1,15 +1,17 @@
 # Saves what a change of one IPoIB interface may have to be undone to.
-# $1 directory, $2 network stack, $3 interface, $4 whether it existed ("yes",
-# "no"), $5 mode, $6 MTU, $7 "up" or "down", $8 profile of NetworkManager or "",
-# $9 lists, one entry a line: "added ADDRESS", "removed ADDRESS", "routes-added TO
-# VIA", "routes-removed TO VIA"; then the text of the undo script, the path and the
-# text of a unit that runs it at boot, and the files that the change writes or
-# removes.
+# $1 directory, $2 name of this change, and after a shift: $2 network stack, $3
+# interface, $4 whether it existed ("yes", "no"), $5 mode, $6 MTU, $7 "up" or "down",
+# $8 profile of NetworkManager or "", $9 lists, one entry a line: "added ADDRESS",
+# "removed ADDRESS", "routes-added TO VIA", "routes-removed TO VIA"; then the text of
+# the undo script, the path and the text of a unit that runs it at boot, and the
+# files that the change writes or removes.
 set -eu
-dir=$1
+final=$1 dir=$1.$2 change=$2
+shift
 umask 077
-rm -rf "$dir"
+rm -rf "$final".*
 mkdir -p "$dir/files"
+: >"$dir/change.$change"
 printf '%s\n' "$2" >"$dir/stack"
 printf '%s\n' "$3" >"$dir/interface"
 printf '%s\n' "$4" >"$dir/existed"
@@ -40,6 +42,13 @@ for file; do
 		printf 'remove %s %s\n' "$copy" "$file" >>"$dir/manifest"
 	fi
 done
+# At once, and only if no other change of this interface is open: a directory is not
+# moved onto one that has something in it.
+if ! mv -T "$dir" "$final"; then
+	rm -rf "$dir"
+	exit 75
+fi
+dir=$final
 # Last, when everything it needs is there. The link is what enabling makes.
 mkdir -p /etc/systemd/system/sysinit.target.wants
 cp "$dir/unit" "$unit"
