@@ -35,7 +35,7 @@ func TestApplyFirmware_cross_flash(t *testing.T) {
 			if flash.PSID != card.PSIDVPI || running.PSID != card.PSIDVPI || b.machine.BootID() == before {
 				t.Fatalf("flash %+v, running %+v, boot id changed: %t", flash, running, b.machine.BootID() != before)
 			}
-			if state.Pending || state.Running.PSID != card.PSIDVPI || state.Flash.FW != vpiVersion {
+			if state.Pending || state.Running.Or(ib.Firmware{}).PSID != card.PSIDVPI || state.Flash.FW != vpiVersion {
 				t.Errorf("state %+v", state)
 			}
 			if !state.GUIDs.Node.IsUnset() || state.GUIDs.MAC1 == 0 {

@@ -33,10 +33,9 @@ type Firmware struct {
 
 // FirmwareState is what was read back about a card's firmware.
 type FirmwareState struct {
-	Flash        ib.Firmware
-	Running      ib.Firmware // zero PSID: not known
-	RunningKnown bool
-	GUIDs        ib.GUIDSet
+	Flash   ib.Firmware
+	Running fact.Of[ib.Firmware]
+	GUIDs   ib.GUIDSet
 	// Pending says that the flash holds other firmware than what runs.
 	Pending bool
 	// JobBackup is the directory with what the last burn replaced, as the
@@ -218,11 +217,11 @@ func ReadFirmware(s *inventory.Snapshot, pci ib.PCIAddress) (FirmwareState, erro
 func firmwareState(s *inventory.Snapshot, card *inventory.Card) FirmwareState {
 	facts := cards.CardFacts(s, card)
 	state := FirmwareState{
-		Flash:        facts.InFlash().Firmware,
-		Running:      ib.Firmware{PSID: facts.RunningPSID, FW: facts.RunningFW},
-		RunningKnown: facts.RunningKnown, GUIDs: facts.InFlash().GUIDs,
+		Flash:   facts.InFlash().Firmware,
+		Running: facts.Running, GUIDs: facts.InFlash().GUIDs,
 	}
-	state.Pending = facts.FlashKnown() && facts.RunningKnown && state.Flash != state.Running
+	running, known := facts.Running.Get()
+	state.Pending = facts.FlashKnown() && known && state.Flash != running
 	for _, j := range s.JobsOf(card.PCI) {
 		if j.Kind == journal.Burn {
 			state.JobID = j.ID
@@ -238,8 +237,8 @@ func firmwareGoal(c cards.Card, want ib.Firmware, consent []string) activation.G
 		Consent: consent, Title: "Firmware of card " + c.ID() + " is burned",
 		Content: want.PSID.String() + " " + want.FW.String(), Text: want.PSID.String() + " " + want.FW.String(),
 		Reached: func(s *inventory.Snapshot, card *inventory.Card) (bool, bool) {
-			f := cards.CardFacts(s, card)
-			return f.RunningPSID == want.PSID && f.RunningFW == want.FW, f.RunningKnown
+			running, known := cards.CardFacts(s, card).Running.Get()
+			return running == want, known
 		},
 	}
 }

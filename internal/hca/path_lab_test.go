@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
@@ -96,8 +97,8 @@ func TestAssess_without_RDMA_device(t *testing.T) {
 	if i < 0 || a.Verdict.Findings[i].Severity != finding.Note || !strings.Contains(a.Verdict.Findings[i].Evidence, "2.40.5032") {
 		t.Errorf("%+v", a.Verdict.Findings)
 	}
-	if a.Verdict.Action != safety.ActionBurn || a.Card.RunningPSID != card.PSIDEN {
-		t.Errorf("action %s, running %s", a.Verdict.Action, a.Card.RunningPSID)
+	if a.Verdict.Action != safety.ActionBurn || a.Card.Running.Or(ib.Firmware{}).PSID != card.PSIDEN {
+		t.Errorf("action %s, running %s", a.Verdict.Action, a.Card.Running.Or(ib.Firmware{}).PSID)
 	}
 	b.clean()
 }

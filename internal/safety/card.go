@@ -148,20 +148,21 @@ func staged(card CardFacts, rule *finding.Rule) []finding.Finding {
 	if !card.FlashKnown() {
 		return nil
 	}
-	if !card.RunningKnown && card.StagedBy != "" {
+	running, known := card.Running.Get()
+	if !known && card.StagedBy != "" {
 		return awaitsRestart(card, rule, "In flash: %s %s. Job %s wrote it since the host started, and the card has not been restarted.", cmp.Or(card.InFlash().PSID, "no PSID"), card.InFlash().FW, card.StagedBy)
 	}
-	if !card.RunningKnown {
+	if !known {
 		return []finding.Finding{finding.RunningUnknown.Find("Driver: %s", cmp.Or(card.Driver, "none"))}
 	}
-	if card.RunningAssumed && card.RunningPSID == card.InFlash().PSID && card.RunningFW == card.InFlash().FW {
+	if card.RunningAssumed && running == card.InFlash().Firmware {
 		return []finding.Finding{finding.RunningUnknown.Find("No RDMA device of %s shows its PSID; mstflint sees no other version running than %s, which is in flash", card.PCI, card.InFlash().FW).
 			Granted("What the card runs is taken to be what is in its flash")}
 	}
-	if card.RunningPSID == card.InFlash().PSID && card.RunningFW == card.InFlash().FW {
+	if running == card.InFlash().Firmware {
 		return nil
 	}
-	return awaitsRestart(card, rule, "In flash: %s %s. Running: %s %s.", cmp.Or(card.InFlash().PSID, "no PSID"), card.InFlash().FW, cmp.Or(card.RunningPSID, "no PSID"), card.RunningFW)
+	return awaitsRestart(card, rule, "In flash: %s %s. Running: %s %s.", cmp.Or(card.InFlash().PSID, "no PSID"), card.InFlash().FW, cmp.Or(running.PSID, "no PSID"), running.FW)
 }
 
 // awaitsRestart is the finding on firmware that the card does not run yet. It must

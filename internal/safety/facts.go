@@ -26,14 +26,11 @@ type CardFacts struct {
 	Verified     VerifyState
 	VerifyError  string // what the tool said if it is not good
 
-	// What the card runs, by the driver or by the tool.
-
-	RunningKnown bool
+	// Running is what the card runs, by the driver or by the tool, which knows no PSID.
+	Running fact.Of[ib.Firmware]
 	// RunningAssumed says that no driver shows the PSID of what runs, and that
 	// the one in flash is taken for it, because the tool sees no other version.
 	RunningAssumed bool
-	RunningPSID    ib.PSID
-	RunningFW      ib.FWVersion
 	// StagedBy is the job that wrote the flash since the host started, if nothing shows
 	// what the card runs.
 	StagedBy string
@@ -41,6 +38,9 @@ type CardFacts struct {
 
 // Identified reports whether the flash could be read and names its board.
 func (c CardFacts) Identified() bool { return c.InFlash().PSID != "" }
+
+// runningPSID is empty if it is not known.
+func (c CardFacts) runningPSID() ib.PSID { return c.Running.Or(ib.Firmware{}).PSID }
 
 // VerifyState is the outcome of the tool's verification of the flash.
 type VerifyState int

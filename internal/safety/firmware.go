@@ -71,8 +71,7 @@ func alike(a, b string) bool { return a == "" || b == "" || a == b }
 func alreadyThere(v Verdict, in FirmwareInput) Verdict {
 	v.Action = ActionNone
 	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
-	running := in.Card.RunningKnown && in.Card.RunningPSID == in.Card.InFlash().PSID && in.Card.RunningFW == in.Card.InFlash().FW
-	if running || !in.Card.RunningKnown {
+	if running, known := in.Card.Running.Get(); !known || running == in.Card.InFlash().Firmware {
 		return seal(v, in.Card, false)
 	}
 	v = restartOnly(v, in.Card, in.Host, in.Request.Activation, in.Request.ManagementPath)

@@ -64,22 +64,26 @@ var firmwareCases = []struct {
 	{"FW020", finding.Refuse, "other chip", func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f5}, {ID: 0x1f5, Rev: 1}} }},
 	{"FW021", finding.Refuse, "other revision", func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f7, Rev: 1}} }},
 	{"FW022", finding.Refuse, "silicon unknown", func(in *FirmwareInput) { in.Card.HWID = fact.Unknown[ib.HWID]("not permitted") }},
-	{"FW023", finding.NeedsConsent, "cross-flash", func(in *FirmwareInput) { in.Card.Flash.PSID, in.Card.RunningPSID = psidEN, psidEN }},
+	{"FW023", finding.NeedsConsent, "cross-flash", func(in *FirmwareInput) { in.Card.Flash.PSID = psidEN; runsPSID(&in.Card, psidEN) }},
 	{"FW023", finding.Note, "cross-flash allowed", func(in *FirmwareInput) {
-		in.Card.Flash.PSID, in.Card.RunningPSID = psidEN, psidEN
+		in.Card.Flash.PSID = psidEN
+		runsPSID(&in.Card, psidEN)
 		in.Request.PSIDChange = &PSIDChange{From: psidEN, To: psidVPI}
 	}},
 	{"FW024", finding.NeedsConsent, "consent to another pair", func(in *FirmwareInput) {
-		in.Card.Flash.PSID, in.Card.RunningPSID = psidEN, psidEN
+		in.Card.Flash.PSID = psidEN
+		runsPSID(&in.Card, psidEN)
 		in.Request.PSIDChange = &PSIDChange{From: "MT_9999999999", To: psidVPI}
 	}},
-	{"FW025", finding.Refuse, "no PSID in flash", func(in *FirmwareInput) { in.Card.Flash.PSID, in.Card.RunningPSID = "", "" }},
+	{"FW025", finding.Refuse, "no PSID in flash", func(in *FirmwareInput) { in.Card.Flash.PSID = ""; runsPSID(&in.Card, "") }},
 	{"FW025", finding.Refuse, "PSID only in the running firmware", func(in *FirmwareInput) { in.Card.Flash.PSID, in.Image.PSID = "", ""; in.Image.PSID = psidVPI }},
 	{"FW026", finding.NeedsConsent, "older", func(in *FirmwareInput) {
-		in.Card.Flash.FW, in.Card.RunningFW = ib.MustParseFWVersion("2.42.5700"), ib.MustParseFWVersion("2.42.5700")
+		in.Card.Flash.FW = ib.MustParseFWVersion("2.42.5700")
+		runsVersion(&in.Card, ib.MustParseFWVersion("2.42.5700"))
 	}},
 	{"FW027", finding.NeedsConsent, "downgrade of another pair", func(in *FirmwareInput) {
-		in.Card.Flash.FW, in.Card.RunningFW = ib.MustParseFWVersion("2.42.5700"), ib.MustParseFWVersion("2.42.5700")
+		in.Card.Flash.FW = ib.MustParseFWVersion("2.42.5700")
+		runsVersion(&in.Card, ib.MustParseFWVersion("2.42.5700"))
 		in.Request.Downgrade = &Downgrade{From: fw242, To: fw236}
 	}},
 	{"FW026", finding.NeedsConsent, "older notation", func(in *FirmwareInput) { in.Image.FW = ib.MustParseFWVersion("2.1100.6630") }},
@@ -92,15 +96,17 @@ var firmwareCases = []struct {
 		branches(in)
 		in.Request.Branch = &BranchChange{From: in.Card.Flash.FW, To: fw242}
 	}},
-	{"FW028", finding.NeedsConsent, "same version, other content", func(in *FirmwareInput) { in.Card.Flash.FW, in.Card.RunningFW = fw242, fw242 }},
+	{"FW028", finding.NeedsConsent, "same version, other content", func(in *FirmwareInput) { in.Card.Flash.FW = fw242; runsVersion(&in.Card, fw242) }},
 	{"FW029", finding.NeedsConsent, "reinstall of another version", func(in *FirmwareInput) {
-		in.Card.Flash.FW, in.Card.RunningFW = fw242, fw242
+		in.Card.Flash.FW = fw242
+		runsVersion(&in.Card, fw242)
 		in.Request.Reinstall = "2.36.5000"
 	}},
 	{"FW030", finding.Refuse, "format of another generation", func(in *FirmwareInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
 	{"FW050", finding.Warn, "OEM board that was cross-flashed before", func(in *FirmwareInput) { in.Card.Flash.VSD = "HP544+FLR" }},
 	{"FW031", finding.Warn, "OEM board", func(in *FirmwareInput) {
-		in.Card.Flash.PSID, in.Card.RunningPSID = "HP_9380110017", "HP_9380110017"
+		in.Card.Flash.PSID = "HP_9380110017"
+		runsPSID(&in.Card, "HP_9380110017")
 		in.Request.PSIDChange = &PSIDChange{From: "HP_9380110017", To: psidVPI}
 	}},
 	{"FW032", finding.Note, "both have a ROM", func(in *FirmwareInput) {
@@ -119,8 +125,8 @@ var firmwareCases = []struct {
 	{"FW042", finding.Refuse, "secure firmware", func(in *FirmwareInput) { in.Card.Flash.SecurityAttrs = "secure-fw, dev" }},
 	{"FW043", finding.Refuse, "flash damaged", func(in *FirmwareInput) { in.Card.Verified, in.Card.VerifyError = VerifyBad, "DDR: wrong CRC" }},
 	{"FW044", finding.Refuse, "flash unreadable", func(in *FirmwareInput) { in.Card.Flash, in.Card.FlashError = nil, "semaphore" }},
-	{"FW045", finding.Refuse, "staged image", func(in *FirmwareInput) { in.Card.RunningFW = ib.MustParseFWVersion("2.30.8000") }},
-	{"FW045", finding.Refuse, "staged PSID", func(in *FirmwareInput) { in.Card.RunningPSID = psidEN }},
+	{"FW045", finding.Refuse, "staged image", func(in *FirmwareInput) { runsVersion(&in.Card, ib.MustParseFWVersion("2.30.8000")) }},
+	{"FW045", finding.Refuse, "staged PSID", func(in *FirmwareInput) { runsPSID(&in.Card, psidEN) }},
 	{"FW046", finding.Warn, "zero GUIDs", func(in *FirmwareInput) { in.Card.Flash.GUIDs.Node = 0 }},
 	{"FW047", finding.Refuse, "blank card", func(in *FirmwareInput) { in.Card.Flash.BlankGUIDs = true }},
 	{"FW048", finding.Note, "EN card", func(in *FirmwareInput) { in.Card.Flash.GUIDs.Node = ^ib.GUID(0) }},
@@ -128,7 +134,8 @@ var firmwareCases = []struct {
 		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: in.Card.Flash.GUIDs}}
 	}},
 	{"FW050", finding.Warn, "OEM", func(in *FirmwareInput) {
-		in.Card.Flash.PSID, in.Card.RunningPSID, in.Image.PSID = "DEL9100001019", "DEL9100001019", "DEL9100001019"
+		in.Card.Flash.PSID, in.Image.PSID = "DEL9100001019", "DEL9100001019"
+		runsPSID(&in.Card, "DEL9100001019")
 	}},
 	{"FW051", finding.Refuse, "no tool", func(in *FirmwareInput) { in.Host.MSTFlint.Present = false }},
 	{"FW051", finding.Refuse, "no tool on TrueNAS", func(in *FirmwareInput) { in.Host.MSTFlint.Present, in.Host.Support.Mstflint = false, "Update TrueNAS." }},
@@ -139,12 +146,12 @@ var firmwareCases = []struct {
 		in.Card.Serial, in.Host.Commands["lspci"] = fact.Unknown[string]("lspci is not installed"), false
 	}},
 	{"FW045", finding.Refuse, "a job has written since the start, and no driver shows what runs", func(in *FirmwareInput) {
-		in.Card.RunningKnown, in.Card.Driver, in.Card.RunningPSID, in.Card.StagedBy = false, "", "", "J"
+		in.Card.Running, in.Card.Driver, in.Card.StagedBy = fact.Unknown[ib.Firmware](notRead), "", "J"
 	}},
 	{"FW053", finding.Refuse, "virtual function", func(in *FirmwareInput) { in.Card.Virtual = true }},
 	{"FW054", finding.Refuse, "second function", func(in *FirmwareInput) { in.Card.PCI = ib.MustParsePCIAddress("0000:01:00.1") }},
 	{"FW055", finding.Note, "no RDMA device, and the tool sees no other version", func(in *FirmwareInput) { in.Card.RunningAssumed = true }},
-	{"FW055", finding.Warn, "no driver", func(in *FirmwareInput) { in.Card.RunningKnown, in.Card.Driver = false, "" }},
+	{"FW055", finding.Warn, "no driver", func(in *FirmwareInput) { in.Card.Running, in.Card.Driver = fact.Unknown[ib.Firmware](notRead), "" }},
 	{"FW056", finding.Refuse, "not verified", func(in *FirmwareInput) { in.Card.Verified = VerifyUnknown }},
 	{"FW057", finding.Warn, "tool prints junk", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.29.0" }},
 	{"FW058", finding.Warn, "kernel without mlx4", func(in *FirmwareInput) {
@@ -296,7 +303,9 @@ func TestVerdict_cannot_be_forged(t *testing.T) {
 
 func TestFirmware_answers_only_what_was_allowed(t *testing.T) {
 	in := goodFirmware()
-	in.Card.Flash.PSID, in.Card.RunningPSID, in.Card.Flash.FW, in.Card.RunningFW = psidEN, psidEN, fw242, fw242
+	in.Card.Flash.PSID, in.Card.Flash.FW = psidEN, fw242
+	runsPSID(&in.Card, psidEN)
+	runsVersion(&in.Card, fw242)
 	in.Request.PSIDChange = &PSIDChange{From: psidEN, To: psidVPI}
 	v := Firmware(in)
 	if len(v.Answers) != 2 || v.Answers[0] != QuestionVersion || v.Answers[1] != QuestionPSID {
@@ -310,7 +319,8 @@ func TestFirmware_answers_only_what_was_allowed(t *testing.T) {
 
 func TestFirmware_nothing_to_do(t *testing.T) {
 	in := goodFirmware()
-	in.Card.Flash.FW, in.Card.RunningFW, in.Card.Checksum, in.Card.Flash.ProductVersion = fw242, fw242, "bb", in.Image.Product
+	in.Card.Flash.FW, in.Card.Checksum, in.Card.Flash.ProductVersion = fw242, "bb", in.Image.Product
+	runsVersion(&in.Card, fw242)
 	if v := Firmware(in); v.Action != ActionNone || v.Activation != ActivationNone || v.Blocked() {
 		t.Errorf("the same content: %+v", v)
 	}
@@ -318,7 +328,7 @@ func TestFirmware_nothing_to_do(t *testing.T) {
 	if v := Firmware(in); v.Action != ActionNone {
 		t.Errorf("content not compared: %+v", v)
 	}
-	in.Card.RunningFW = fw236
+	runsVersion(&in.Card, fw236)
 	if v := Firmware(in); v.Action != ActionNone || v.Activation != ActivationReboot || v.Blocked() {
 		t.Errorf("in flash and not running: %+v", v)
 	}
@@ -391,7 +401,8 @@ func TestFirmware_waits_for_a_running_job(t *testing.T) {
 
 func TestFirmware_consents_are_literal(t *testing.T) {
 	in := goodFirmware()
-	in.Card.Flash.PSID, in.Card.RunningPSID = psidEN, psidEN
+	in.Card.Flash.PSID = psidEN
+	runsPSID(&in.Card, psidEN)
 	f := expectFinding(t, Firmware(in).Findings, "FW023", finding.NeedsConsent)
 	if want := `allow_psid_change = { from = "MT_9200111023", to = "MT_9090111019" }`; f.Consent != want {
 		t.Errorf("consent %s, want %s", f.Consent, want)
@@ -405,7 +416,8 @@ func TestFirmware_consents_are_literal(t *testing.T) {
 		t.Errorf("evidence does not say which half is off: %s", f.Evidence)
 	}
 	in = goodFirmware()
-	in.Card.Flash.FW, in.Card.RunningFW, in.Image.FW = fw242, fw242, fw236
+	in.Card.Flash.FW, in.Image.FW = fw242, fw236
+	runsVersion(&in.Card, fw242)
 	f = expectFinding(t, Firmware(in).Findings, "FW026", finding.NeedsConsent)
 	if want := `allow_downgrade = { from = "2.42.5000", to = "2.36.5000" }`; f.Consent != want {
 		t.Errorf("consent %s, want %s", f.Consent, want)
@@ -434,7 +446,7 @@ func TestRestart_notIntoDamagedFlash(t *testing.T) {
 		expectFinding(t, GUIDs(in).Findings, "FW063", finding.Refuse)
 		burn := goodFirmware()
 		change(&burn.Card)
-		burn.Card.RunningFW = ib.MustParseFWVersion("2.30.8000")
+		runsVersion(&burn.Card, ib.MustParseFWVersion("2.30.8000"))
 		if f := expectFinding(t, Firmware(burn).Findings, "FW045", finding.Refuse); !strings.Contains(f.WayOut, "Do not restart the host") {
 			t.Errorf("%s: the way out of FW045 is %q", name, f.WayOut)
 		}

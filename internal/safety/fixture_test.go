@@ -32,7 +32,7 @@ func goodCard() CardFacts {
 	who := ib.Identity{Serial: "MT1234X00001", Part: "MCX314A-BCCT", Chip: chip.Name}
 	return CardFacts{
 		Identity: IdentityFacts{Recorded: who, Now: who}, Host: "intel9", HWID: fact.Known(ib.HWID{ID: 0x1f7}),
-		Failsafe: FailsafeYes, Checksum: "aa", Verified: VerifyGood, RunningKnown: true, RunningPSID: psidVPI, RunningFW: fw236,
+		Failsafe: FailsafeYes, Checksum: "aa", Verified: VerifyGood, Running: fact.Known(ib.Firmware{PSID: psidVPI, FW: fw236}),
 		Card: inventory.Card{
 			PCI: here, VendorID: ib.MellanoxVendor, DeviceID: 0x1007, Chip: chip, Driver: "mlx4_core", Ports: []inventory.Port{{Number: 1}, {Number: 2}},
 			Flash: &inventory.Flash{
@@ -52,7 +52,7 @@ func goodImage() ImageFacts {
 // branches are versions of one line in two branches.
 func branches(in *FirmwareInput) {
 	in.Card.Flash.FW, in.Image.FW = ib.MustParseFWVersion("2.1100.6630"), ib.MustParseFWVersion("2.1202.1000")
-	in.Card.RunningFW = in.Card.Flash.FW
+	runsVersion(&in.Card, in.Card.Flash.FW)
 }
 
 // goodHost has the card's two interfaces, one of another card, a bond over both, and
@@ -167,4 +167,12 @@ func expectFinding(t *testing.T, found []finding.Finding, code string, severity 
 		t.Errorf("%s needs consent and does not say which line to add", code)
 	}
 	return f
+}
+
+func runsPSID(c *CardFacts, p ib.PSID) {
+	c.Running = fact.Known(ib.Firmware{PSID: p, FW: c.Running.Or(ib.Firmware{}).FW})
+}
+
+func runsVersion(c *CardFacts, v ib.FWVersion) {
+	c.Running = fact.Known(ib.Firmware{PSID: c.Running.Or(ib.Firmware{}).PSID, FW: v})
 }

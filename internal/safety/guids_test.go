@@ -39,8 +39,8 @@ var guidCases = []struct {
 	{"GU011", finding.Note, "replaces", func(*GUIDInput) {}},
 	{"GU012", finding.Warn, "invented MAC prefix", func(in *GUIDInput) { in.Request.Want.MAC1 = 0x020000000001 }},
 	{"GU014", finding.Refuse, "ConnectX-4", func(in *GUIDInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
-	{"GU013", finding.Warn, "staged image", func(in *GUIDInput) { in.Card.RunningFW = fw242 }},
-	{"FW025", finding.Refuse, "no PSID", func(in *GUIDInput) { in.Card.Flash.PSID, in.Card.RunningPSID = "", "" }},
+	{"GU013", finding.Warn, "staged image", func(in *GUIDInput) { runsVersion(&in.Card, fw242) }},
+	{"FW025", finding.Refuse, "no PSID", func(in *GUIDInput) { in.Card.Flash.PSID = ""; runsPSID(&in.Card, "") }},
 	{"GU015", finding.Refuse, "GUID of a node in the fabric", func(in *GUIDInput) {
 		in.Lab.Fabric = fact.Known([]FabricNode{{Name: "printer", Via: "intel9 mlx4_0/1", GUIDs: []ib.GUID{in.Request.Want.Port2}}})
 	}},
@@ -121,7 +121,8 @@ var linkCases = []struct {
 }{
 	{"LT001", finding.Refuse, "EN by configuration", func(in *LinkTypeInput) { in.HasTypes = fact.Known(false) }},
 	{"LT001", finding.Refuse, "EN by PSID", func(in *LinkTypeInput) {
-		in.Served, in.HasTypes, in.Card.RunningPSID, in.StoredIn = fact.Known(false), fact.Unknown[bool]("no tool"), psidEN, "modprobe.d"
+		in.Served, in.HasTypes, in.StoredIn = fact.Known(false), fact.Unknown[bool]("no tool"), "modprobe.d"
+		runsPSID(&in.Card, psidEN)
 	}},
 	{"LT001", finding.Refuse, "planned PSID is EN", func(in *LinkTypeInput) { in.PlannedPSID = psidEN }},
 	{"LT002", finding.Refuse, "eth,ib", func(in *LinkTypeInput) { in.Request.Ports[1] = ib.LinkTypeETH }},
@@ -140,7 +141,8 @@ var linkCases = []struct {
 	}},
 	{"LT012", finding.Warn, "mlx5, firmware planned", func(in *LinkTypeInput) {
 		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
-		in.Card.RunningPSID, in.PlannedPSID = psidEN, psidVPI
+		in.PlannedPSID = psidVPI
+		runsPSID(&in.Card, psidEN)
 	}},
 	{"LT013", finding.Refuse, "mlx5 unread", func(in *LinkTypeInput) { mlx5(in, nil); in.HasTypes = fact.Unknown[bool]("no tool") }},
 	{"LT013", finding.Refuse, "no answer", func(in *LinkTypeInput) { silent(in) }},
@@ -154,7 +156,8 @@ var linkCases = []struct {
 	}},
 	{"LT012", finding.Warn, "no answer, firmware planned", func(in *LinkTypeInput) {
 		silent(in)
-		in.Card.RunningPSID, in.PlannedPSID = psidEN, psidVPI
+		in.PlannedPSID = psidVPI
+		runsPSID(&in.Card, psidEN)
 	}},
 	{"HO045", finding.Refuse, "no answer beside a burn by hand", func(in *LinkTypeInput) {
 		silent(in)
@@ -190,7 +193,7 @@ var linkCases = []struct {
 	{"LT017", finding.Warn, "older copy in the initial RAM disk", func(in *LinkTypeInput) { in.Late = fact.Known(true) }},
 	{"LT016", finding.Refuse, "kernel command line", func(in *LinkTypeInput) { in.Overrides = fact.Known([]string{"kernel command line has eth on port 1"}) }},
 	{"LT011", finding.Refuse, "nothing lasts", func(in *LinkTypeInput) { in.StoredIn, in.WhyNotStored = "", "no place" }},
-	{"LT012", finding.Warn, "firmware planned", func(in *LinkTypeInput) { in.Card.RunningPSID, in.PlannedPSID = psidEN, psidVPI }},
+	{"LT012", finding.Warn, "firmware planned", func(in *LinkTypeInput) { in.PlannedPSID = psidVPI; runsPSID(&in.Card, psidEN) }},
 	{"HO001", finding.NeedsConsent, "SSH on the other port", func(in *LinkTypeInput) { in.Host.SSH.Devs = fact.Known([]string{"enp1s0d1"}) }},
 	{"HO002", finding.NeedsConsent, "default route", func(in *LinkTypeInput) {
 		in.Host.Routes.Default = []inventory.DefaultRoute{{Dev: "enp1s0"}}

@@ -56,7 +56,7 @@ func LinkTypes(in LinkTypeInput) Verdict {
 // postponed reports whether the plan changes the firmware first: what the card says now
 // decides nothing then.
 func postponed(in LinkTypeInput) bool {
-	return in.PlannedPSID != "" && in.PlannedPSID != in.Card.RunningPSID
+	return in.PlannedPSID != "" && in.PlannedPSID != in.Card.runningPSID()
 }
 
 // unanswered refuses where the card's own configuration may have link types, and a tool
@@ -120,8 +120,8 @@ func linkNow(in LinkTypeInput) []finding.Finding {
 			found = append(found, finding.CardWithoutPort.Find("Port %d; the kernel shows %d", n, len(in.Current)))
 		}
 	}
-	psid := in.Card.RunningPSID
-	if !in.Card.RunningKnown {
+	psid := in.Card.runningPSID()
+	if !in.Card.Running.Known() {
 		// Without an RDMA device, which Ethernet-only firmware may not even
 		// have, the flash is what says.
 		psid = in.Card.InFlash().PSID
@@ -136,7 +136,7 @@ func plannedFirmware(in LinkTypeInput) []finding.Finding {
 	if psidSaysEN(in.PlannedPSID, in.Card.Chip) && wantsIB(in) {
 		return []finding.Finding{finding.FirmwareEthernetOnly.Find("Planned PSID %s is one of the Ethernet-only boards by its number (it ends in 23)", in.PlannedPSID)}
 	}
-	return []finding.Finding{finding.LinkTypePostponed.Find("Running PSID %s, planned %s", cmp.Or(in.Card.RunningPSID, "unknown"), in.PlannedPSID)}
+	return []finding.Finding{finding.LinkTypePostponed.Find("Running PSID %s, planned %s", cmp.Or(in.Card.runningPSID(), "unknown"), in.PlannedPSID)}
 }
 
 func wantsIB(in LinkTypeInput) bool {

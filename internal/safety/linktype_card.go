@@ -57,7 +57,7 @@ func cardPorts(in LinkTypeInput) []finding.Finding {
 	}
 	switch {
 	case postponed(in):
-		return append(found, finding.LinkTypePostponed.Find("Running PSID %s, planned %s", cmp.Or(in.Card.RunningPSID, "unknown"), in.PlannedPSID))
+		return append(found, finding.LinkTypePostponed.Find("Running PSID %s, planned %s", cmp.Or(in.Card.runningPSID(), "unknown"), in.PlannedPSID))
 	case !in.HasTypes.Known():
 		return append(found, configUnread(in, in.HasTypes.Why()))
 	case fact.No(in.HasTypes) && wantsIB(in):

@@ -13,7 +13,9 @@ import (
 // goodRestore is a card that was cross-flashed, and its backup.
 func goodRestore() FirmwareInput {
 	in := goodFirmware()
-	in.Card.Flash.PSID, in.Card.RunningPSID, in.Card.Flash.FW, in.Card.RunningFW = psidVPI, psidVPI, fw242, fw242
+	in.Card.Flash.PSID, in.Card.Flash.FW = psidVPI, fw242
+	runsPSID(&in.Card, psidVPI)
+	runsVersion(&in.Card, fw242)
 	in.Image.PSID, in.Image.FW, in.Image.Identity = psidEN, fw236, "unique"
 	in.Restore = &RestoreFacts{Path: "/backups/x", Left: ib.Firmware{PSID: psidVPI, FW: fw242}}
 	return in
@@ -67,7 +69,7 @@ var restoreCases = []struct {
 	{"FW041", "recovery mode", func(in *FirmwareInput) { in.Card.Livefish = true }},
 	{"FW043", "flash damaged", func(in *FirmwareInput) { in.Card.Verified = VerifyBad }},
 	{"FW044", "flash unreadable", func(in *FirmwareInput) { in.Card.Flash = nil }},
-	{"FW045", "staged image", func(in *FirmwareInput) { in.Card.RunningFW = fw236 }},
+	{"FW045", "staged image", func(in *FirmwareInput) { runsVersion(&in.Card, fw236) }},
 	{"HO007", "reboot not allowed", func(in *FirmwareInput) { in.Host.RebootAllowed = false }},
 	{"HO008", "observe", func(in *FirmwareInput) { in.Host.Observe = true }},
 	{"BK010", "backup_dir is a file", func(in *FirmwareInput) { in.Host.BackupProblem = "it is a file" }},

@@ -38,8 +38,8 @@ var requests = map[string]func(f facts) Verdict{
 		in := goodFirmware()
 		in.Host, in.Card = f.host, f.card
 		in.Image.PSID, in.Image.FW, in.Image.Checksum = psidVPI, fw236, "aa"
-		if in.Card.RunningFW == in.Card.InFlash().FW { // but not if the running firmware is what is unknown
-			in.Card.RunningFW = fw242
+		if in.Card.Running.Or(ib.Firmware{}).FW == in.Card.InFlash().FW { // but not if the running firmware is what is unknown
+			runsVersion(&in.Card, fw242)
 		}
 		return Firmware(in)
 	},
@@ -136,8 +136,8 @@ var unreadFacts = map[string]forgotten{
 	"CardFacts.Verified": {rule: finding.FlashUnverified, except: except("the flash is not touched", append(links, "restart")...), without: unverified},
 	"CardFacts.Verified, at a restart": {rule: finding.RestartIntoDamagedFlash, without: unverified,
 		except: except("it restarts nothing, or writes before", "firmware", "guids", "backup", "link types")},
-	"CardFacts.RunningKnown": {rule: finding.RunningUnknown, except: joined(except("what the card runs is not asked: nothing is restarted or compared", "backup", "restart"), except("the kernel's own view of the ports decides", links...)),
-		without: func(f *facts) { f.card.RunningKnown, f.card.Driver = false, "" }, says: "Driver: none"},
+	"CardFacts.Running": {rule: finding.RunningUnknown, except: joined(except("what the card runs is not asked: nothing is restarted or compared", "backup", "restart"), except("the kernel's own view of the ports decides", links...)),
+		without: func(f *facts) { f.card.Running, f.card.Driver = fact.Unknown[ib.Firmware](notRead), "" }, says: "Driver: none"},
 }
 
 func unverified(f *facts) { f.card.Verified, f.card.VerifyError = VerifyUnknown, notRead }
@@ -181,9 +181,9 @@ var notUnknown = map[string]string{
 	"CardFacts.Identity": "who the card is has findings of its own (FW080 to FW082) and its own test", "CardFacts.InUse": "who uses the card is HostFacts.Users",
 	"CardFacts.UpdateMethod": "an unknown one is FW059", "CardFacts.Failsafe": "its own test below",
 	"CardFacts.Checksum": "compared where the request asks for it", "CardFacts.VerifyError": "goes with Verified",
-	"CardFacts.RunningAssumed": "says itself that it is an assumption (FW055)", "CardFacts.RunningPSID": "goes with RunningKnown", "CardFacts.RunningFW": "goes with RunningKnown",
+	"CardFacts.RunningAssumed": "says itself that it is an assumption (FW055)",
 
-	"CardFacts.StagedBy": "the job folders are our own; empty leaves RunningKnown to decide (FW055)",
+	"CardFacts.StagedBy": "the job folders are our own; empty leaves Running to decide (FW055)",
 
 	"LabFacts.Cards": "listed in tests only", "LabFacts.Lab": "a host that does not answer is named by a warning of its own", "LabFacts.SameMachine": "a machine that does not show which it is is compared by its cards",
 

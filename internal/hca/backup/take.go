@@ -136,11 +136,11 @@ func (b *Store) bringHome(ctx context.Context, c cards.Card, s *inventory.Snapsh
 func (b *Store) record(c cards.Card, s *inventory.Snapshot, facts safety.CardFacts, query string) Record {
 	r := Record{
 		Host: c.Host.Name(), PCI: c.PCI, Chip: facts.Chip.Name, PSID: facts.InFlash().PSID, FW: facts.InFlash().FW,
-		RunningPSID: facts.RunningPSID, GUIDs: facts.InFlash().GUIDs, VSD: facts.InFlash().VSD, Query: query,
+		GUIDs: facts.InFlash().GUIDs, VSD: facts.InFlash().VSD, Query: query,
 		ToolVersion: s.MSTFlint.Version, Operator: b.s.Operator,
 	}
-	if facts.RunningKnown {
-		r.RunningFW = facts.RunningFW.String()
+	if running, known := facts.Running.Get(); known {
+		r.RunningPSID, r.RunningFW = running.PSID, running.FW.String()
 	}
 	if card, ok := s.Card(c.PCI); ok {
 		r.PartNumber, r.SerialNumber = card.PartNumber, card.Serial.Or("")

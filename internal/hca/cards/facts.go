@@ -1,6 +1,7 @@
 package cards
 
 import (
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -10,11 +11,12 @@ import (
 
 // CardFacts are those of a card without an inspection.
 func CardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
-	f := safety.CardFacts{Host: s.Host, Card: *c, RunningPSID: c.RunningPSID}
-	if v, err := ib.ParseFWVersion(c.RunningFW); err == nil && c.RunningPSID != "" {
-		f.RunningFW, f.RunningKnown = v, true
-	}
-	if c.Flash != nil {
+	f := safety.CardFacts{Host: s.Host, Card: *c, Running: fact.Unknown[ib.Firmware]("no driver shows it")}
+	if c.RunningPSID != "" {
+		if v, err := ib.ParseFWVersion(c.RunningFW); err == nil {
+			f.Running = fact.Known(ib.Firmware{PSID: c.RunningPSID, FW: v})
+		}
+	} else if c.Flash != nil && !c.Livefish {
 		assumeRunning(&f, s, c)
 	}
 	return f
@@ -28,21 +30,19 @@ func CardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
 // flash then. A burn of this boot that ended well has not run either, and one of the
 // same version under another PSID shows in no other way.
 func assumeRunning(f *safety.CardFacts, s *inventory.Snapshot, c *inventory.Card) {
-	if f.RunningKnown || f.RunningPSID != "" || f.Livefish {
-		return
-	}
 	assumed := f.Driver != "" && c.Flash.ImageType == "FS2"
 	if v := c.Flash.RunningFW; !v.IsZero() && v != c.Flash.FW {
-		f.RunningFW, f.RunningKnown, f.RunningAssumed = v, true, assumed
+		runs := ib.Firmware{FW: v}
 		if assumed {
-			f.RunningPSID = c.Flash.PSID
+			runs.PSID = c.Flash.PSID
 		}
+		f.Running, f.RunningAssumed = fact.Known(runs), assumed
 		return
 	}
 	burned, by := burnedSinceStart(s, c.PCI, c.Flash.Firmware)
 	f.StagedBy = by
 	if assumed && !burned {
-		f.RunningFW, f.RunningPSID, f.RunningKnown, f.RunningAssumed = c.Flash.FW, c.Flash.PSID, true, true
+		f.Running, f.RunningAssumed = fact.Known(c.Flash.Firmware), true
 	}
 }
 

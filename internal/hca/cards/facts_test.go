@@ -50,11 +50,12 @@ func TestCardFacts_running_firmware_without_RDMA_device(t *testing.T) {
 		s, hw := quietCard()
 		c.change(s, hw)
 		f := CardFacts(s, hw)
-		if f.RunningKnown != c.known || f.RunningAssumed != c.assumed || f.RunningFW.String() != c.version {
-			t.Errorf("%s: known %t, assumed %t, version %s", c.name, f.RunningKnown, f.RunningAssumed, f.RunningFW)
+		running := f.Running.Or(ib.Firmware{})
+		if f.Running.Known() != c.known || f.RunningAssumed != c.assumed || running.FW.String() != c.version {
+			t.Errorf("%s: %+v, assumed %t", c.name, f.Running, f.RunningAssumed)
 		}
-		if c.assumed && f.RunningPSID != card.PSIDEN {
-			t.Errorf("%s: PSID %q", c.name, f.RunningPSID)
+		if c.assumed && running.PSID != card.PSIDEN {
+			t.Errorf("%s: PSID %q", c.name, running.PSID)
 		}
 	}
 }
@@ -79,7 +80,7 @@ func TestCardFacts_staged_without_a_driver(t *testing.T) {
 			j.BootID = "old"
 		}
 		s.Jobs = []inventory.Job{j}
-		if f := CardFacts(s, hw); f.StagedBy != want || f.RunningKnown {
+		if f := CardFacts(s, hw); f.StagedBy != want || f.Running.Known() {
 			t.Errorf("%s: staged by %q, want %q", name, f.StagedBy, want)
 		}
 	}

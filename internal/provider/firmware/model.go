@@ -103,10 +103,11 @@ func (m *model) observe(ref attribute.CardRef, s hca.FirmwareState) {
 	m.ID = types.StringValue(ref.String())
 	m.FlashPSID = attribute.PSIDText(s.Flash.PSID)
 	m.FlashVersion = attribute.VersionText(s.Flash.FW)
-	m.RunningPSID = attribute.PSIDText(s.Running.PSID)
-	m.RunningVersion = attribute.VersionText(s.Running.FW)
+	running, known := s.Running.Get()
+	m.RunningPSID = attribute.PSIDText(running.PSID)
+	m.RunningVersion = attribute.VersionText(running.FW)
 	m.RebootRequired = types.BoolNull()
-	if s.RunningKnown && s.Flash.PSID != "" {
+	if known && s.Flash.PSID != "" {
 		m.RebootRequired = types.BoolValue(s.Pending)
 	}
 	if s.BackupPath != "" {

@@ -141,7 +141,7 @@ func (a *assessment) announce(diags *diag.Diagnostics) {
 			"The apply copies what is in flash to backup_dir, writes the image, and verifies it. "+then)
 	case v.Action == safety.ActionNone && restart:
 		session.WarnRestart(diags, a.at.Ref,
-			"The flash holds "+describe(a.now.Flash)+", and the card runs "+describe(a.now.Running)+". Nothing is written.")
+			"The flash holds "+describe(a.now.Flash)+", and the card runs "+describe(a.now.Running.Or(ib.Firmware{}))+". Nothing is written.")
 	}
 }
 
