@@ -45,6 +45,16 @@ func TestBenchmark_life(t *testing.T) {
 		t.Errorf("the server is left: %s", out)
 	}
 
+	// Timeouts alone are stored, and the time of a measurement ends it.
+	applied(t, ws, with(map[string]any{"min_gbps": 20, "timeouts": map[string]any{"update": "1ns"}}))
+	if now := w.Count(labs.Intel9, "iperf3", "-c"); now != runs {
+		t.Errorf("timeouts measured: %d runs before, %d now", runs, now)
+	}
+	over := with(map[string]any{"min_gbps": 21, "timeouts": map[string]any{"update": "1ns"}})
+	if said, applyErr := ws.Apply(context.Background(), cleanPlan(t, ws, over)); applyErr != nil || len(said.Errors().Find("timeouts.update = 1ns is over")) == 0 {
+		t.Errorf("%v\n%s", applyErr, said)
+	}
+
 	missed := with(map[string]any{"min_gbps": 50})
 	diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, missed))
 	if err != nil {
