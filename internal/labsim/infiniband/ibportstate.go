@@ -31,7 +31,7 @@ func ibportstate(_ context.Context, p *labsim.Proc) int {
 	}
 	a := s.aimAt(from, o.Has("D"), o.Args[0])
 	if a.arrived == nil {
-		silent(p, a)
+		printSilence(p, a)
 		return iberror(p, "smp query nodeinfo failed")
 	}
 	kind := "CA/RT"

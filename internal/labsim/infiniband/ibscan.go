@@ -51,8 +51,8 @@ func (s *state) cannotScan(p *labsim.Proc, o *labsim.Flags, name string) int {
 	return 255
 }
 
-// reversed is the order of the library's lists, which grow at their head.
-func reversed(t *labsim.Topology) []*labsim.Node {
+// reverseNodes gives the order of the library's lists, which grow at their head.
+func reverseNodes(t *labsim.Topology) []*labsim.Node {
 	nodes := slices.Clone(t.Nodes)
 	slices.Reverse(nodes)
 	return nodes
@@ -92,16 +92,16 @@ func ibnetdiscover(_ context.Context, p *labsim.Proc) int {
 	p.Printf("#\n# Topology file: generated on %s\n#\n", s.m.Lab.Clock.Now().Format("Mon Jan _2 15:04:05 2006"))
 	p.Printf("# Initiated from node %016x port %016x\n", t.From.GUID, t.From.Ports[t.FromPort].GUID)
 	for _, kind := range []bool{true, false} {
-		for _, n := range reversed(t) {
+		for _, n := range reverseNodes(t) {
 			if n.Switch == kind {
-				discovered(p, n)
+				printNode(p, n)
 			}
 		}
 	}
 	return 0
 }
 
-func discovered(p *labsim.Proc, n *labsim.Node) {
+func printNode(p *labsim.Proc, n *labsim.Node) {
 	p.Printf("\nvendid=0x%x\ndevid=0x%x\nsysimgguid=0x%x\n", n.VendorID, n.DeviceID, n.SystemGUID)
 	if n.Switch {
 		p.Printf("switchguid=0x%x(%x)\nSwitch\t%d \"S-%016x\"\t\t# \"%s\" base port 0 lid %d lmc 0\n", n.GUID, n.GUID, len(n.Ports)-1, n.GUID, n.Desc, n.Ports[0].LID)
@@ -136,7 +136,7 @@ func kind(n *labsim.Node) string {
 }
 
 func portsReport(p *labsim.Proc, t *labsim.Topology) {
-	for _, n := range reversed(t) {
+	for _, n := range reverseNodes(t) {
 		for i := len(n.Ports) - 1; i > 0; i-- {
 			port := n.Ports[i]
 			if !port.Known {
@@ -165,7 +165,7 @@ func iblinkinfo(_ context.Context, p *labsim.Proc) int {
 		p.Errorf("Failed to open %s port %s\n", o.Or("C", "(null)"), o.Or("P", "0"))
 		return 1
 	}
-	for _, n := range reversed(t) {
+	for _, n := range reverseNodes(t) {
 		if o.Has("switches-only") && !n.Switch {
 			continue
 		}
@@ -256,7 +256,7 @@ func nodeList(p *labsim.Proc, kind string) int {
 	if t == nil {
 		return s.cannotScan(p, o, "/usr/sbin/ibnetdiscover")
 	}
-	for _, n := range reversed(t) {
+	for _, n := range reverseNodes(t) {
 		switch {
 		case n.Switch != (kind == "Switch"):
 		case n.Switch:
@@ -290,7 +290,7 @@ func ibqueryerrors(_ context.Context, p *labsim.Proc) int {
 		return 255
 	}
 	badNodes, ports, badPorts := 0, 0, 0
-	for _, n := range reversed(t) {
+	for _, n := range reverseNodes(t) {
 		found := errorsOf(p, n, &ports)
 		badPorts += found
 		if found > 0 {

@@ -64,7 +64,7 @@ func (a aim) port(number int) *labsim.NodePort {
 	return a.arrived.Node.Ports[number]
 }
 
-func silent(p *labsim.Proc, a aim) {
+func printSilence(p *labsim.Proc, a aim) {
 	p.Errorf("ibwarn: [%d] mad_rpc: _do_madrpc failed; dport (%s)\n", p.PID, a.text)
 }
 
@@ -106,19 +106,19 @@ func smpquery(_ context.Context, p *labsim.Proc) int {
 	switch op {
 	case "portinfo", "pi":
 		if q == nil {
-			silent(p, a)
+			printSilence(p, a)
 			return iberror(p, "operation portinfo: port info query failed")
 		}
 		p.Printf("# Port info: %s port %d\n%s", a.text, number, portInfo(q, a.arrived.Number))
 	case "pkeytable", "pkeys":
 		if q == nil {
-			silent(p, a)
+			printSilence(p, a)
 			return iberror(p, "operation %s: node info query failed", o.Args[0])
 		}
 		p.Printf("%s", pkeyTable(q, number))
 	case "nodeinfo", "ni":
 		if q == nil {
-			silent(p, a)
+			printSilence(p, a)
 			return iberror(p, "operation nodeinfo: node info query failed")
 		}
 		p.Printf("# Node info: %s\n%s", a.text, nodeInfo(a.arrived))

@@ -22,7 +22,6 @@ type fakeSystem struct {
 	bootID    string
 	rebooted  []string
 	rules     map[string]string
-	sysctls   map[string]string
 	args      string
 	ran       []string
 	logs      []string
@@ -38,7 +37,7 @@ type fakeTimer struct {
 func newFake(links ...Link) *fakeSystem {
 	return &fakeSystem{
 		links: links, now: time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC), timers: map[int]fakeTimer{},
-		bootID: "0b7f6a52-6f4e-4b4c-9f0b-6a0c5e5d2a11", sysctls: map[string]string{"net.core.rmem_max": "212992"},
+		bootID: "0b7f6a52-6f4e-4b4c-9f0b-6a0c5e5d2a11",
 	}
 }
 
@@ -132,13 +131,6 @@ func (f *fakeSystem) Log(line string)         { f.logs = append(f.logs, line) }
 func (f *fakeSystem) Unsimulated(what string) { f.foreign = append(f.foreign, what) }
 
 func (f *fakeSystem) ReplaceUdevRules(files map[string]string) { f.rules = maps.Clone(files) }
-func (f *fakeSystem) SysctlSet(name, value string)             { f.sysctls[name] = value }
-func (f *fakeSystem) Executable(path string) bool              { return path == "/root/ok.sh" }
-
-func (f *fakeSystem) SysctlGet(name string) (string, bool) {
-	v, ok := f.sysctls[name]
-	return v, ok
-}
 
 func (f *fakeSystem) RunScript(command string, _ time.Duration) error {
 	f.ran = append(f.ran, command)

@@ -194,7 +194,7 @@ func (s *Server) interfaceUpdate(args []any) (any, error) {
 	if old == nil {
 		return nil, notFound("Interface " + name + " does not exist")
 	}
-	next := s.merged(name, data)
+	next := s.mergeRow(name, data)
 	if errs := s.checkUpdate(next, data); len(errs) > 0 {
 		return nil, errs
 	}
@@ -208,10 +208,10 @@ func (s *Server) interfaceUpdate(args []any) (any, error) {
 	return extended(s.entry(next.name)), nil
 }
 
-// merged lays the submitted fields over the present configuration. On a
+// mergeRow lays the submitted fields over the present configuration. On a
 // fresh installation that configuration says DHCP, so a payload that does not
 // turn it off gets a row with DHCP.
-func (s *Server) merged(name string, data map[string]any) row {
+func (s *Server) mergeRow(name string, data map[string]any) row {
 	none := len(s.db.net.rows) == 0
 	next := row{name: name, dhcp: none, auto6: none}
 	if r := s.db.net.row(name); r != nil {

@@ -63,10 +63,6 @@ type System interface {
 	Reboot(reason string)
 	// ReplaceUdevRules empties /etc/udev/rules.d and writes these files.
 	ReplaceUdevRules(files map[string]string)
-	SysctlGet(name string) (string, bool)
-	SysctlSet(name, value string)
-	// Executable reports whether path is a regular file with u+x.
-	Executable(path string) bool
 	// SetBootArgs rewrites the kernel command line of the next boot.
 	SetBootArgs(extra string)
 	// RunScript runs an init script as root with a timeout.

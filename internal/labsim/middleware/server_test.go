@@ -240,9 +240,9 @@ func TestUdevTunablesWipeTheDirectory(t *testing.T) {
 	if len(f.rules) != 0 {
 		t.Errorf("rules %v", f.rules)
 	}
-	mustCall(t, s, "-j", "tunable.create", `{"type":"SYSCTL","var":"net.core.rmem_max","value":"1"}`)
+	mustCall(t, s, "-j", "tunable.create", `{"type":"UDEV","var":"81-b","value":"B"}`)
 	mustCall(t, s, "-j", "tunable.delete", "2")
-	if f.sysctls["net.core.rmem_max"] != "212992" {
-		t.Errorf("the original value was not restored: %v", f.sysctls)
+	if len(f.rules) != 0 {
+		t.Errorf("rules of a deleted tunable: %v", f.rules)
 	}
 }

@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -37,21 +36,14 @@ var tunableMethods = map[string]method{
 func (s *Server) tunableCreate(args []any) (any, error) {
 	data := asMap(args[0])
 	typ, name := str(data, "type"), str(data, "var")
-	if typ == "" {
-		typ = "SYSCTL"
-	}
 	if errs := s.checkTunable(typ, name); len(errs) > 0 {
 		return nil, errs
 	}
-	orig := ""
-	if typ == "SYSCTL" {
-		orig, _ = s.sys.SysctlGet(name)
-	}
 	e := Obj("type", typ, "var", name, "value", str(data, "value"), "comment", str(data, "comment"),
-		"enabled", boolOr(data, "enabled", true), "id", s.db.nextTunable, "orig_value", orig)
+		"enabled", boolOr(data, "enabled", true), "id", s.db.nextTunable, "orig_value", "")
 	s.db.nextTunable++
 	s.db.tunables = append(s.db.tunables, e)
-	s.applyTunable(e, orig)
+	s.applyTunables()
 	return withInitramfs(e, data), nil
 }
 
@@ -64,22 +56,13 @@ func (s *Server) checkTunable(typ, name string) ValidationErrors {
 			}}
 		}
 	}
-	switch typ {
-	case "SYSCTL":
-		if _, ok := s.sys.SysctlGet(name); !ok {
-			return ValidationErrors{{
-				Errno: "ENOENT", Attribute: "tunable_create.var",
-				Message: fmt.Sprintf("Sysctl '%s' does not exist in kernel.", name),
-			}}
-		}
-	case "UDEV":
-		// The wording of this refusal is not recorded anywhere we could read.
-		if strings.Contains(name, "truenas") {
-			return invalid("tunable_create.var", "Udev rules must not contain 'truenas' in their name")
-		}
-	default:
+	switch {
+	case typ != "UDEV":
 		s.sys.Unsimulated("tunable of type " + typ)
 		return invalid("tunable_create.type", "not simulated")
+	case strings.Contains(name, "truenas"):
+		// The wording of this refusal is not recorded anywhere we could read.
+		return invalid("tunable_create.var", "Udev rules must not contain 'truenas' in their name")
 	}
 	return nil
 }
@@ -111,8 +94,7 @@ func (s *Server) tunableUpdate(args []any) (any, error) {
 		}
 	}
 	s.db.tunables[i] = e
-	orig, _ := e.vals["orig_value"].(string)
-	s.applyTunable(e, orig)
+	s.applyTunables()
 	return withInitramfs(e, data), nil
 }
 
@@ -122,50 +104,23 @@ func (s *Server) tunableDelete(args []any) (any, error) {
 	if i < 0 {
 		return nil, notFoundID("Tunable", id)
 	}
-	e := s.db.tunables[i].clone().Set("enabled", false)
 	s.db.tunables = append(s.db.tunables[:i:i], s.db.tunables[i+1:]...)
-	orig, _ := e.vals["orig_value"].(string)
-	s.applyTunable(e, orig)
+	s.applyTunables()
 	return nil, nil // null is the answer
 }
 
-// applyTunable makes one tunable effective. Any change of a UDEV tunable
-// empties /etc/udev/rules.d, foreign files included, and writes all of them;
-// udev re-reads the rules, existing devices are left alone.
-func (s *Server) applyTunable(e *Object, orig string) {
-	switch e.vals["type"] {
-	case "UDEV":
-		s.sys.ReplaceUdevRules(s.udevRules())
-	case "SYSCTL":
-		name, _ := e.vals["var"].(string)
-		value, _ := e.vals["value"].(string)
-		if e.vals["enabled"] != true {
-			value = orig
-		}
-		s.sys.SysctlSet(name, value)
-	}
-}
+// applyTunables empties /etc/udev/rules.d at any change of a tunable, foreign files
+// included, and writes all rules; udev re-reads them, existing devices are left alone.
+func (s *Server) applyTunables() { s.sys.ReplaceUdevRules(s.udevRules()) }
 
 func (s *Server) udevRules() map[string]string {
 	files := map[string]string{}
 	for _, t := range s.db.tunables {
 		name, _ := t.vals["var"].(string)
 		value, _ := t.vals["value"].(string)
-		if t.vals["type"] == "UDEV" && t.vals["enabled"] == true {
+		if t.vals["enabled"] == true {
 			files[name+".rules"] = value
 		}
 	}
 	return files
-}
-
-// ApplySysctls writes the enabled SYSCTL tunables, as early boot does.
-func (s *Server) ApplySysctls() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range s.db.tunables {
-		if t.vals["type"] == "SYSCTL" {
-			orig, _ := t.vals["orig_value"].(string)
-			s.applyTunable(t, orig)
-		}
-	}
 }

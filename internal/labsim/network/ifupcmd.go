@@ -122,7 +122,7 @@ func ifquery(_ context.Context, p *labsim.Proc) int {
 		}
 	case len(o.Args) == 1 && len(c.of(o.Args[0])) > 0:
 		for _, t := range c.of(o.Args[0]) {
-			for _, opt := range t.computed() {
+			for _, opt := range t.derive() {
 				p.Printf("%s: %s\n", opt[0], opt[1])
 			}
 		}
@@ -135,9 +135,9 @@ func ifquery(_ context.Context, p *labsim.Proc) int {
 	return 0
 }
 
-// computed are the options of a stanza with what ifupdown makes of them: an address
+// derive returns the options of a stanza with what ifupdown makes of them: an address
 // with its prefix length becomes an address, a mask and, of IPv4, a broadcast.
-func (t *stanza) computed() [][2]string {
+func (t *stanza) derive() [][2]string {
 	options := slices.Clone(t.options)
 	for i, opt := range options {
 		p, err := netip.ParsePrefix(opt[1])

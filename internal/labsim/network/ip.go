@@ -72,7 +72,7 @@ func (c *ipCall) flag(f string) bool {
 
 func isShow(command string) bool { return command == "show" }
 
-func (c *ipCall) denied() bool {
+func (c *ipCall) refuseUser() bool {
 	if c.p.UID == 0 {
 		return false
 	}
@@ -101,9 +101,9 @@ func (c *ipCall) selection(args []string, words ...string) (opts map[string]stri
 
 func isDevName(a string) bool { return a != "" && !strings.Contains(a, "/") && len(a) <= 15 }
 
-// listed returns the interfaces that a listing is about, with its options; a status
+// selectDevices returns the interfaces that a listing is about, with its options; a status
 // if the one named is not there.
-func (c *ipCall) listed(object string, args []string, words ...string) (opts map[string]string, devs []labsim.Netdev, status int) {
+func (c *ipCall) selectDevices(object string, args []string, words ...string) (opts map[string]string, devs []labsim.Netdev, status int) {
 	opts, bad := c.selection(args, words...)
 	if bad != "" {
 		return nil, nil, c.p.Unknown("ip " + object + " show " + bad)
@@ -119,12 +119,12 @@ func (c *ipCall) listed(object string, args []string, words ...string) (opts map
 func (c *ipCall) address(command string, args []string) int {
 	switch {
 	case isShow(command):
-		opts, devs, rc := c.listed("address", args, "dev", "scope")
+		opts, devs, rc := c.selectDevices("address", args, "dev", "scope")
 		if rc != 0 {
 			return rc
 		}
 		return c.printAddrs(devs, opts["scope"])
-	case c.denied():
+	case c.refuseUser():
 		return 2
 	case command == "flush":
 		return c.flush(args)
@@ -212,12 +212,12 @@ func (c *ipCall) answer(err error, dev string) int {
 func (c *ipCall) link(command string, args []string) int {
 	switch {
 	case isShow(command):
-		_, devs, rc := c.listed("link", args, "dev")
+		_, devs, rc := c.selectDevices("link", args, "dev")
 		if rc != 0 {
 			return rc
 		}
 		return c.printLinks(devs)
-	case c.denied():
+	case c.refuseUser():
 		return 2
 	case command == "set":
 		return c.linkSet(args)

@@ -28,7 +28,7 @@ func (c *ipCall) route(command string, args []string) int {
 		return c.routeShow(args)
 	case command == "get":
 		return c.routeGet(args)
-	case c.denied():
+	case c.refuseUser():
 		return 2
 	case command == "add" || command == "replace" || command == "del":
 		return c.routeChange(command, args)

@@ -169,7 +169,7 @@ func (s *State) Reaches(dev *labsim.Netdev, src, dst netip.Addr, total int) Answ
 			if !HasAddr(&d, dst) {
 				continue
 			}
-			if !d.Up || !peer.Carrier(&d) || !s.joined(dev, &d) || !holds(&d, src) {
+			if !d.Up || !peer.Carrier(&d) || !s.shareMedium(dev, &d) || !holds(&d, src) {
 				return Unreachable
 			}
 			if min(total, dev.MTU) > d.MTU || Of(peer).drops() {
@@ -191,10 +191,10 @@ func holds(d *labsim.Netdev, a netip.Addr) bool {
 	return slices.ContainsFunc(d.Addrs, func(p netip.Prefix) bool { return p.Masked().Contains(a) })
 }
 
-// joined says whether two interfaces share a medium. Interfaces that are not a
+// shareMedium says whether two interfaces share a medium. Interfaces that are not a
 // card's are all on the management network; Ethernet ports reach what their
 // cable ends in.
-func (s *State) joined(a, b *labsim.Netdev) bool {
+func (s *State) shareMedium(a, b *labsim.Netdev) bool {
 	if a.Port == nil || b.Port == nil {
 		return a.Port == nil && b.Port == nil
 	}

@@ -53,7 +53,7 @@ func Install(m *labsim.Machine) {
 	}
 	m.Hooks.OnPortChange = append(m.Hooks.OnPortChange, func(*labsim.Machine, *labsim.Port) {
 		s.refreshLinkLocal()
-		s.carrierChanged()
+		s.onCarrierChange()
 	})
 }
 
@@ -169,8 +169,8 @@ func (s *State) bootNetworkd() {
 	s.configureAll()
 }
 
-// carrierChanged lets services that wait for a carrier go on.
-func (s *State) carrierChanged() {
+// onCarrierChange lets services that wait for a carrier go on.
+func (s *State) onCarrierChange() {
 	if !s.Ready() {
 		return
 	}

@@ -66,7 +66,7 @@ func (s *state) aptInstall(ctx context.Context, p *labsim.Proc, o *labsim.Flags,
 			p.Errorf("E: Unable to locate package %s\n", name)
 			return 100
 		}
-		fresh = s.missing(name, fresh)
+		fresh = s.addMissing(name, fresh)
 	}
 	p.Printf("Reading package lists...\nBuilding dependency tree...\nReading state information...\n")
 	if len(fresh) == 0 {

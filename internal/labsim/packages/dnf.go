@@ -67,7 +67,7 @@ func (s *state) dnfInstall(ctx context.Context, p *labsim.Proc, o *labsim.Flags,
 			unknown = append(unknown, name)
 			continue
 		}
-		fresh = s.missing(name, fresh)
+		fresh = s.addMissing(name, fresh)
 	}
 	if len(unknown) > 0 {
 		p.Errorf("Error: Unable to find a match: %s\n", strings.Join(unknown, " "))

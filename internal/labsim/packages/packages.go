@@ -56,8 +56,8 @@ type packageInfo struct {
 	install func(*labsim.Machine)
 }
 
-// nothing is what a package brings that only its name matters of.
-func nothing(*labsim.Machine) {}
+// installNothing is what a package brings that only its name matters of.
+func installNothing(*labsim.Machine) {}
 
 // available is what the repositories of the machine's system offer.
 func (s *state) available() map[string]packageInfo {
@@ -114,14 +114,14 @@ func (s *state) redHatPackages() map[string]packageInfo {
 	el, rdma, mst := v[0], v[1], v[2]
 	return map[string]packageInfo{
 		"opensm":           {"3.3.24-2" + el, []string{"opensm-libs", "infiniband-diags"}, infiniband.InstallOpensm},
-		"opensm-libs":      {"3.3.24-2" + el, nil, nothing},
+		"opensm-libs":      {"3.3.24-2" + el, nil, installNothing},
 		"infiniband-diags": {rdma, nil, infiniband.InstallDiags},
 		"rdma-core":        {rdma, nil, installRDMA},
 		"mstflint":         {mst, nil, installMstflint},
 		"iperf3":           {"3.12-1" + el, nil, func(m *labsim.Machine) { m.Install("/usr/bin/iperf3", benchmark.Iperf3) }},
 		"qperf":            {"0.4.11-3" + el, nil, func(m *labsim.Machine) { m.Install("/usr/bin/qperf", benchmark.Qperf) }},
 		"perftest":         {"4.5-0.17" + el, nil, benchmark.InstallPerftest},
-		"pciutils":         {"3.7.0-5" + el, nil, nothing},
+		"pciutils":         {"3.7.0-5" + el, nil, installNothing},
 	}
 }
 
@@ -132,7 +132,7 @@ var archPackages = map[string]packageInfo{
 		installRDMA(m)
 		infiniband.InstallDiags(m)
 	}},
-	"pciutils": {"3.14.0-1", nil, nothing},
+	"pciutils": {"3.14.0-1", nil, installNothing},
 }
 
 // Install puts the package manager on the machine, and what the installer
@@ -205,8 +205,8 @@ func installRDMA(m *labsim.Machine) {
 	}
 }
 
-// missing adds a package and what it depends on, unless installed.
-func (s *state) missing(name string, list []string) []string {
+// addMissing adds a package and what it depends on, unless installed.
+func (s *state) addMissing(name string, list []string) []string {
 	for _, have := range list {
 		if have == name {
 			return list
@@ -216,7 +216,7 @@ func (s *state) missing(name string, list []string) []string {
 		list = append(list, name)
 	}
 	for _, d := range s.available()[name].depends {
-		list = s.missing(d, list)
+		list = s.addMissing(d, list)
 	}
 	return list
 }

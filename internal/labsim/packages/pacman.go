@@ -56,7 +56,7 @@ func (s *state) pacmanSync(ctx context.Context, p *labsim.Proc, o *labsim.Flags)
 			p.Errorf("warning: %s-%s is up to date -- skipping\n", name, v)
 			continue
 		}
-		fresh = s.missing(name, fresh)
+		fresh = s.addMissing(name, fresh)
 	}
 	if len(fresh) == 0 {
 		p.Printf(" there is nothing to do\n")

@@ -266,15 +266,15 @@ func listUnits(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []strin
 		s.mu.Lock()
 		u := *s.units[n]
 		s.mu.Unlock()
-		if (len(names) == 0 || matchesAny(n, names)) && u.listed(o) {
+		if (len(names) == 0 || matchesAny(n, names)) && u.isListed(o) {
 			p.Printf("%s loaded %s %s %s\n", n, u.active, u.sub, u.desc)
 		}
 	}
 	return 0
 }
 
-// listed says whether list-units shows a unit.
-func (u *unit) listed(o *labsim.Flags) bool { return o.Has("all") || u.active != "inactive" }
+// isListed says whether list-units shows a unit.
+func (u *unit) isListed(o *labsim.Flags) bool { return o.Has("all") || u.active != "inactive" }
 
 var signals = map[string]syscall.Signal{
 	"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "INT": syscall.SIGINT, "USR1": syscall.SIGUSR1,

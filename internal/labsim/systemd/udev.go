@@ -77,9 +77,9 @@ func (s *Manager) ruleFiles() []string {
 	return s.m.FS.Overlay("/run/udev/rules.d/*.rules", "/etc/udev/rules.d/*.rules")
 }
 
-// event runs the rules over one device event. RUN programs run after all rules
+// runRules runs the rules over one device event. RUN programs run after all rules
 // have been read.
-func (s *Manager) event(d *device) {
+func (s *Manager) runRules(d *device) {
 	var run []clause
 	for _, file := range s.ruleFiles() {
 		body := strings.ReplaceAll(s.m.FS.Text(file), "\\\n", "")
@@ -240,7 +240,7 @@ func (s *Manager) NetEvent(name, action string) {
 		dev.drivers = []string{d.Driver}
 	}
 	dev.devpath = s.devpath(dev.sys)
-	s.event(dev)
+	s.runRules(dev)
 }
 
 func (s *Manager) devpath(sys string) string {
@@ -258,7 +258,7 @@ func (s *Manager) RDMAEvents(action string) {
 			continue
 		}
 		sys := "/sys/class/infiniband/" + c.RDMA
-		s.event(&device{action: action, subsystem: "infiniband", kernel: c.RDMA, sys: sys, devpath: s.devpath(sys),
+		s.runRules(&device{action: action, subsystem: "infiniband", kernel: c.RDMA, sys: sys, devpath: s.devpath(sys),
 			drivers: []string{"mlx4_core", "pcieport"}, env: map[string]string{}})
 	}
 }
@@ -287,8 +287,8 @@ func udevadm(_ context.Context, p *labsim.Proc) int {
 	return p.Unknown("udevadm " + p.Args[1])
 }
 
-// named says whether a device is among those given; none given means all.
-func (s *Manager) named(sys string, given []string) bool {
+// isNamed says whether a device is among those given; none given means all.
+func (s *Manager) isNamed(sys string, given []string) bool {
 	return len(given) == 0 || slices.ContainsFunc(given, func(g string) bool { return g == sys || s.devpath(g) == s.devpath(sys) })
 }
 
@@ -300,7 +300,7 @@ func (s *Manager) trigger(p *labsim.Proc, o *labsim.Flags) int {
 	action := o.Or("action", "change")
 	subsystem := o.Or("subsystem-match", "")
 	for _, d := range s.m.Netdevs() {
-		if subsystem != "infiniband" && ruleGlob(o.Or("sysname-match", "*"), d.Name) && s.named("/sys/class/net/"+d.Name, o.Args) {
+		if subsystem != "infiniband" && ruleGlob(o.Or("sysname-match", "*"), d.Name) && s.isNamed("/sys/class/net/"+d.Name, o.Args) {
 			s.NetEvent(d.Name, action)
 		}
 	}

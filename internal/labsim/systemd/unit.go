@@ -183,24 +183,24 @@ func (s *Manager) run(u *unit) error {
 	s.mu.Unlock()
 	for _, argv := range u.spec.pre {
 		if st := s.step(u, argv); st != 0 {
-			return s.failed(u, st)
+			return s.recordFailure(u, st)
 		}
 	}
 	if u.spec.kind == "oneshot" {
 		for _, argv := range u.spec.main {
 			if st := s.step(u, argv); st != 0 {
-				return s.failed(u, st)
+				return s.recordFailure(u, st)
 			}
 		}
 		s.finish(u, 0)
 		return nil
 	}
 	if len(u.spec.main) != 1 {
-		return s.failed(u, 203)
+		return s.recordFailure(u, 203)
 	}
 	ch, st := s.spawn(u, u.spec.main[0])
 	if st != 0 {
-		return s.failed(u, st)
+		return s.recordFailure(u, st)
 	}
 	s.set(u, "active", "running")
 	go func() { s.finish(u, <-ch) }()
@@ -301,8 +301,8 @@ func (s *Manager) sink(u *unit, to string) io.Writer {
 	return s.Journal(u.name, id)
 }
 
-// failed records a start that did not succeed.
-func (s *Manager) failed(u *unit, status int) error {
+// recordFailure records a start that did not succeed.
+func (s *Manager) recordFailure(u *unit, status int) error {
 	s.finish(u, status)
 	return &startError{fmt.Sprintf("Job for %s failed because the control process exited with error code.\n"+
 		"See \"systemctl status %s\" and \"journalctl -xeu %s\" for details.", u.name, u.name, u.name), 1}

@@ -30,16 +30,15 @@ const nasVersion = "25.10.3"
 type state struct {
 	m *labsim.Machine
 
-	mu      sync.Mutex
-	nas     *middleware.Server
-	sysctls map[string]string
-	ups     string
-	scan    string // of the data pool
+	mu   sync.Mutex
+	nas  *middleware.Server
+	ups  string
+	scan string // of the data pool
 }
 
 func stateOf(m *labsim.Machine) *state {
 	s, _ := m.Value("truenas", func() any {
-		return &state{m: m, sysctls: map[string]string{"net.core.rmem_max": "212992", "net.core.wmem_max": "212992"}}
+		return &state{m: m}
 	}).(*state)
 	return s
 }
@@ -123,11 +122,6 @@ func (n nasSystem) BootID() string           { return n.s.m.BootID() }
 func (n nasSystem) Reboot(string)            { n.s.m.Reboot() }
 func (n nasSystem) SetBootArgs(extra string) { n.s.m.SetCmdline(extra) }
 func (n nasSystem) Unsimulated(what string)  { n.s.m.Violate("not simulated: %s", what) }
-func (n nasSystem) Executable(path string) bool {
-	info, err := n.s.m.FS.Stat(vfs.Root, path, true)
-	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o100 != 0
-}
-
 func (n nasSystem) AfterFunc(d time.Duration, f func()) func() {
 	boot := n.s.m.BootContext()
 	t := n.s.m.Lab.Clock.AfterFunc(d, func() {
@@ -147,19 +141,6 @@ func (s *state) replaceRules(files map[string]string) {
 	for name, body := range files {
 		s.m.FS.Put("/etc/udev/rules.d/"+name, body, 0o644)
 	}
-}
-
-func (n nasSystem) SysctlGet(name string) (string, bool) {
-	n.s.mu.Lock()
-	defer n.s.mu.Unlock()
-	v, ok := n.s.sysctls[name]
-	return v, ok
-}
-
-func (n nasSystem) SysctlSet(name, value string) {
-	n.s.mu.Lock()
-	defer n.s.mu.Unlock()
-	n.s.sysctls[name] = value
 }
 
 // RunScript runs an init script. A timeout only stops the waiting.
@@ -313,7 +294,6 @@ func Boot(m *labsim.Machine) {
 			_ = s.m.LoadModule(mod)
 		}
 	}
-	s.nas.ApplySysctls()
 }
 
 // noPackages is what TrueNAS has in place of the package tools.
