@@ -85,7 +85,7 @@ func reachTroubles() []trouble {
 	card := "infiniband_card." + labs.Intel9
 	password := func(h *labs.Host) { h.Users[0].Sudo, h.Users[0].Password = labsim.SudoPassword, "s3cret" }
 	return []trouble{
-		{name: "key that the host does not know", at: card, path: "host", says: []string{"refused every way to log in", "ops"},
+		{name: "key that the host does not know", at: card, path: "host", says: []string{"refused every key and password", "ops"},
 			hosts: func(h *labs.Host) { h.Users[0].NoKey = true }},
 		{name: "key file that is not there", at: card, path: "host", says: []string{"/nowhere/id"},
 			connect: func(_ *Lab, p map[string]any) { entry(p, labs.Intel9)["private_key_file"] = "/nowhere/id" }},

@@ -76,7 +76,7 @@ const theFirmware = "infiniband_firmware.it"
 func TestByproducts_a_replace_restores_nothing(t *testing.T) {
 	t.Parallel()
 	a := restorable(t)
-	unannounced := []string{"Not restored: firmware of card " + a.host, "was not announced"}
+	unannounced := []string{"Not restored: firmware of card " + a.host, "no plan announced a restore"}
 	for _, cbd := range []string{"", "  lifecycle {\n    create_before_destroy = true\n  }\n"} {
 		a.use("  on_destroy", cbd+"  on_destroy")
 		if cbd != "" {
@@ -129,7 +129,7 @@ func TestByproducts_a_destroy_that_was_announced_restores(t *testing.T) {
 	t.Parallel()
 	a := restorable(t)
 	head := `resource "infiniband_firmware" "it" {`
-	announced := "Restoring at destroy: firmware of card " + a.host
+	announced := "The destroy restores firmware of card " + a.host
 	a.use(head, head+"\n  count = 0")
 	a.tells(a.says(2, "plan", "-detailed-exitcode", "-out=gone.plan"), announced)
 	a.tells(a.says(0, "apply", "gone.plan"), "Restored: firmware of card "+a.host)

@@ -111,7 +111,7 @@ func diskCases() []*faultCase {
 			continue
 		}
 		all = append(all, &faultCase{fault: "Disk of the host is full", step: "taking the backup", point: i, quick: i == 1,
-			says: []string{"the present firmware is read and stored"},
+			says: []string{"The backup of the present firmware failed"},
 			arm: func(r *faultRun) {
 				r.m.Faults.Trap(m.holds, m.nth, labsim.ProgramFault{Do: func() { r.full("backups") }})
 			}})
@@ -218,7 +218,7 @@ func elseCases() []*faultCase {
 		mend: (*faultRun).endTools,
 	}, &faultCase{
 		fault: "mstflint does not end", step: "writing the flash", point: 2, quick: true, burns: 1,
-		says:   []string{"it has not ended within", "Run plan or apply again", "is running in state burning"},
+		says:   []string{"it has not ended within", "Apply again", "is running in state burning"},
 		tuning: func(c *cards.Config) { c.Deadline = 500 * time.Millisecond },
 		arm: func(r *faultRun) {
 			r.m.Faults.Trap(" -allow_psid_change ", 1, labsim.ProgramFault{Hang: true})

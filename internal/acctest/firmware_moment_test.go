@@ -158,7 +158,7 @@ func TestMoment_other_content_of_the_same_version_is_drift(t *testing.T) {
 	if got := p.Actions()[theFirmware]; got != Update {
 		t.Errorf("planned is %q", got)
 	}
-	if len(p.Diags.Warnings().Find("Burning firmware of card "+host)) == 0 {
+	if len(p.Diags.Warnings().Find("The apply burns firmware on card "+host)) == 0 {
 		t.Errorf("the plan does not announce the burn:\n%s", p.Diags)
 	}
 	if said, err := ws.Apply(context.Background(), p); err != nil || said.HasError() {

@@ -322,7 +322,7 @@ func TestIdentity_onAnotherHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan = mustPlan(t, ws, cfg)
-	if len(plan.Diags.Errors().Find("no card of this vendor at all")) != 1 || ws.State["infiniband_card.it"] != nil {
+	if len(plan.Diags.Errors().Find("has no InfiniBand card")) != 1 || ws.State["infiniband_card.it"] != nil {
 		t.Errorf("a card that is on no host:\n%s", plan.Diags)
 	}
 }

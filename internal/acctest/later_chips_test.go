@@ -142,7 +142,7 @@ func TestLater_chips_are_restored_at_destroy(t *testing.T) {
 			}
 			boots := w.Boots(host)
 			plan := cleanPlan(t, ws, nil)
-			if len(plan.Diags.Warnings().Find("Restoring at destroy: firmware of card "+host, before.PSID)) == 0 {
+			if len(plan.Diags.Warnings().Find("The destroy restores firmware of card "+host, before.PSID)) == 0 {
 				t.Errorf("the plan does not say what is restored:\n%s", plan.Diags)
 			}
 			diags, err := ws.Apply(context.Background(), plan)

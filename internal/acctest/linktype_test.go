@@ -30,7 +30,7 @@ func TestLinkType_connectX4(t *testing.T) {
 		t.Error("the host was restarted without being asked for")
 	}
 	plan := cleanPlan(t, ws, wants("eth", "reboot"))
-	if len(plan.Diags.Warnings().Find("Restarting host intel9", "Nothing is stored anew")) != 1 {
+	if len(plan.Diags.Warnings().Find("The apply restarts host intel9", "Nothing is stored anew")) != 1 {
 		t.Errorf("the plan does not say that it restarts the host: %s", plan.Diags)
 	}
 	stepped(t, ws, plan, "")
@@ -41,10 +41,10 @@ func TestLinkType_connectX4(t *testing.T) {
 		t.Errorf("the port is %q", got)
 	}
 	emptyPlan(t, ws, wants("eth", "reboot"))
-	if said := cleanPlan(t, ws, wants("ib", "reboot")).Diags; len(said.Warnings().Find("Restarting host intel9", "stores the link types")) != 1 {
+	if said := cleanPlan(t, ws, wants("ib", "reboot")).Diags; len(said.Warnings().Find("The apply restarts host intel9", "stores the link types")) != 1 {
 		t.Errorf("the plan of another type does not say that it restarts the host: %s", said)
 	}
-	if said := cleanPlan(t, ws, wants("ib", "none")).Diags; len(said.Find("Restarting host")) != 0 {
+	if said := cleanPlan(t, ws, wants("ib", "none")).Diags; len(said.Find("The apply restarts host")) != 0 {
 		t.Errorf("a restart is announced that nobody asked for: %s", said)
 	}
 	// Somebody sets it back, for the next boot.

@@ -105,7 +105,7 @@ func TestInterrupted_upload_cut(t *testing.T) {
 
 // The provider dies in the middle of the burn: the job goes on on the host. A plan
 // in another process says so and what will be done, and its apply waits for the
-// job, reads the card and settles it. Nothing is burned twice.
+// job, reads the card and records the result. Nothing is burned twice.
 func TestInterrupted_provider_killed(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct{ host, program string }{{labs.Intel9, "b"}, {labs.Xeon2zfs, "b"}, {labs.Intel9, "sg"}} {

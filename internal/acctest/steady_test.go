@@ -38,7 +38,7 @@ func TestSteady_GUIDs(t *testing.T) {
 	if len(plan.Changes) != 1 || plan.Changes[0].Action != Update {
 		t.Errorf("the restart is not planned: %v", plan.Changes)
 	}
-	if len(plan.Diags.Warnings().Find("Restarting host "+host, "Nothing is written")) != 1 {
+	if len(plan.Diags.Warnings().Find("The apply restarts host "+host, "Nothing is written")) != 1 {
 		t.Errorf("the restart is not announced: %s", plan.Diags)
 	}
 	w.Reboot(host)

@@ -123,7 +123,7 @@ func (e *NoWayError) Error() string {
 type BusyError struct{ Host string }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("another benchmark runs on %s, and two at a time measure neither. It ends by itself: %s has a time limit. Apply again then", e.Host, Unit)
+	return fmt.Sprintf("another benchmark runs on %s. Two at the same time disturb each other. It ends by itself: %s has a time limit. Apply again then", e.Host, Unit)
 }
 
 // SilentError says that the server could not be reached or ended early.

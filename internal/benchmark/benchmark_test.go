@@ -37,7 +37,7 @@ func TestJudge_names_likely_causes(t *testing.T) {
 		{"no limit", "iperf3", "connected", "40 Gb/sec (4X QDR)", whole, Result{Gbps: 1}, Limits{}, nil},
 		{"nothing to see", "ib_write_bw", "connected", "40 Gb/sec (4X QDR)", whole, Result{Gbps: 10}, Limits{MinGbps: 25}, []string{"BM004", "ib_write_bw reached 10 Gb/s, less than min_gbps = 25", "none that the two hosts show"}},
 		{"datagram", "iperf3", "datagram", "40 Gb/sec (4X QDR)", whole, Result{Gbps: 5}, Limits{MinGbps: 25, Warn: true}, []string{"BM005", "a single stream is expected to be slow"}},
-		{"one lane", "iperf3", "connected", "10 Gb/sec (1X QDR)", whole, Result{Gbps: 7}, Limits{MinGbps: 25}, []string{"runs at 10 Gb/sec (1X QDR): one of four lanes is in use"}},
+		{"one lane", "iperf3", "connected", "10 Gb/sec (1X QDR)", whole, Result{Gbps: 7}, Limits{MinGbps: 25}, []string{"runs at 10 Gb/sec (1X QDR): only one of four lanes works"}},
 		{"DDR", "iperf3", "connected", "20 Gb/sec (4X DDR)", whole, Result{Gbps: 12}, Limits{MinGbps: 25}, []string{"DDR carries 16 Gb/s"}},
 		{"slot", "iperf3", "connected", "40 Gb/sec (4X QDR)", inventory.PCIe{Width: 4, MaxWidth: 8, Speed: "5.0 GT/s", MaxSpeed: "8.0 GT/s"}, Result{Gbps: 12, Retransmits: 9}, Limits{MinGbps: 25},
 			[]string{"carries x4 at 5.0 GT/s, 16 Gb/s; the card can do x8 at 8.0 GT/s", "9 segments were sent again"}},

@@ -118,7 +118,7 @@ func slowEnd(e connectivity.End) []string {
 	var all []string
 	if e.Port != nil && e.Port.Physical == "LinkUp" {
 		for _, slow := range []struct{ mark, why string }{
-			{"(1X ", "one of four lanes is in use: cable or plug"}, {" SDR)", "SDR carries 8 Gb/s on four lanes"}, {" DDR)", "DDR carries 16 Gb/s on four lanes"},
+			{"(1X ", "only one of four lanes works: cable or plug"}, {" SDR)", "SDR carries 8 Gb/s on four lanes"}, {" DDR)", "DDR carries 16 Gb/s on four lanes"},
 		} {
 			if strings.Contains(e.Port.Rate, slow.mark) {
 				all = append(all, fmt.Sprintf("The link of %s runs at %s: %s.", e.Host, e.Port.Rate, slow.why))

@@ -51,7 +51,7 @@ var (
 		WayOut:  "Drain the node before, for example with reboot = { drain_commands = [\"…\"], resume_commands = [\"…\"] } in the host's entry of the provider."}
 	FlashJobOfOtherVersion = &Rule{Code: "HO017", Severity: Refuse, Title: "A flash job was left by another version of the provider",
 		Meaning: "This version cannot read that job's journal, so it stops.",
-		WayOut:  "Apply once with the version of the provider that wrote it, or settle it by hand."}
+		WayOut:  "Apply once with the version of the provider that wrote it. If that version is gone, close the job by hand."}
 	EarlierCardFailed = &Rule{Code: "HO018", Severity: Refuse, Title: "Another card failed earlier in this apply",
 		Meaning: "Cards are written one after the other, over all hosts. If one fails, no further card is written, because equal cards tend to fail alike.",
 		WayOut:  "Read the error of that card and fix its cause. Then apply again."}

@@ -34,7 +34,7 @@ var (
 		WayOut:  "If the apply reports this error, boot the GA kernel of the release, or install an opensm that names the fix."}
 	OpensmFileNotUnderstood = &Rule{Code: "SM012", Severity: Refuse, Title: "Refusing to edit a file that cannot be parsed",
 		Meaning: "The provider edits only files that it can read in full, so that no setting is lost.",
-		WayOut:  "Mend the PORTS line by hand: ALL, NONE, or GUIDs in quotes."}
+		WayOut:  "Fix the PORTS line by hand: ALL, NONE, or GUIDs in quotes."}
 	PartitionsWithoutDefault = &Rule{Code: "SM013", Severity: Refuse, Title: "Refusing partitions without the default partition", Attribute: "partitions",
 		Meaning: "Without it opensm makes every port but its own a limited member of the default partition. Limited members cannot talk to each other.",
 		WayOut:  "Add the partition \"Default\", for example: Default = { ipoib = true, full = [\"ALL\"] }."}

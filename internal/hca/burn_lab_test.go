@@ -119,7 +119,7 @@ func TestApplyFirmware_adopts_a_burn_whose_watcher_died(t *testing.T) {
 		}
 	}
 	_, err := o.ApplyFirmware(ctx, crossFlash(c, img))
-	if err == nil || !strings.Contains(explain(err), "continues on the host") {
+	if err == nil || !strings.Contains(explain(err), "The job was not stopped and goes on") {
 		t.Fatalf("the killed run said %v", err)
 	}
 	later := context.Background()

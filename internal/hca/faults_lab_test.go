@@ -277,7 +277,7 @@ func TestApplyFirmware_host_that_stays_away(t *testing.T) {
 	if err == nil {
 		t.Fatal("a host that stays away is not reported")
 	}
-	for _, want := range []string{"has not answered", "continues on the host", "Job directory: /var/lib/", "Unit: infiniband-flash-", "Backup: "} {
+	for _, want := range []string{"has not answered", "The job was not stopped and goes on", "Job directory: /var/lib/", "Unit: infiniband-flash-", "Backup: "} {
 		if !strings.Contains(explain(err), want) {
 			t.Errorf("the error lacks %q:\n%s", want, explain(err))
 		}

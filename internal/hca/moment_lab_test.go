@@ -191,7 +191,7 @@ func TestOvertaken_names_what_differs(t *testing.T) {
 		want  string
 	}{
 		"done by somebody": {safety.Verdict{Action: safety.ActionNone, Activation: safety.ActivationNone}, &inventory.Snapshot{},
-			"HO019|The card has by now what was asked for; nothing is left to write."},
+			"HO019|The card already has what the configuration asks for. Nothing is left to write."},
 		"burned by somebody": {other, &inventory.Snapshot{},
 			"HO019|The flash held MT_9000000001 2.40.5032, and now holds MT_9000000003 2.36.5000."},
 		"another consent": {later, &inventory.Snapshot{},
@@ -199,7 +199,7 @@ func TestOvertaken_names_what_differs(t *testing.T) {
 		"job that runs": {safety.Verdict{Action: safety.ActionWait}, job(true),
 			"HO004|" + who + ", is changing this card. It belongs to another apply, which began while the backup was taken."},
 		"job that has ended": {safety.Verdict{Action: safety.ActionNone}, job(false),
-			"HO019|The card has by now what was asked for; nothing is left to write. " + who + ", has written the card meanwhile. It belongs to another apply."},
+			"HO019|The card already has what the configuration asks for. Nothing is left to write. " + who + ", has written the card meanwhile. It belongs to another apply."},
 	} {
 		err := cards.RefuseOvertaken(cards.Card{PCI: ib.MustParsePCIAddress("0000:01:00.0")}, &inventory.Snapshot{}, x.now, "burn firmware on card a", burn, x.final)
 		var refused *safety.RefusedError

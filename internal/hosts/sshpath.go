@@ -119,7 +119,7 @@ func carrier(s *inventory.Snapshot, dev string, known bool, why string) (bool, s
 	n, ok := s.Netdev(dev)
 	switch {
 	case dev == "lo":
-		return false, "the session comes from the host itself, as one does that is forwarded"
+		return false, "the session comes from the host itself, as a forwarded session does"
 	case ok && slices.Contains(tunnels, n.Kind) && len(n.Lower) == 0:
 		return false, dev + " is a tunnel (" + n.Kind + ") over an interface that the kernel does not name"
 	}

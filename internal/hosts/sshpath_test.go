@@ -26,8 +26,8 @@ func TestSSHPath(t *testing.T) {
 		"link-local, index":   {client: "fe80::1%3", server: "fe80::2%3", devs: []string{"ib0"}},
 		"unknown zone":        {client: "fe80::1%eth7", server: "fe80::2%ib0", why: "no interface is called eth7, as in fe80::1%eth7; what is known is ib0"},
 		"mapped address":      {client: "192.0.2.1", server: "::ffff:192.0.2.20", get: "192.0.2.1 dev eno1", devs: []string{"eno1"}},
-		"forwarded":           {client: "127.0.0.1", server: "127.0.0.1", get: "local 127.0.0.1 dev lo src 127.0.0.1", why: "the session comes from the host itself, as one does that is forwarded"},
-		"forwarded, own name": {client: "192.0.2.20", server: "192.0.2.20", get: "local 192.0.2.20 dev lo src 192.0.2.20", why: "the session comes from the host itself, as one does that is forwarded; what is known is eno1"},
+		"forwarded":           {client: "127.0.0.1", server: "127.0.0.1", get: "local 127.0.0.1 dev lo src 127.0.0.1", why: "the session comes from the host itself, as a forwarded session does"},
+		"forwarded, own name": {client: "192.0.2.20", server: "192.0.2.20", get: "local 192.0.2.20 dev lo src 192.0.2.20", why: "the session comes from the host itself, as a forwarded session does; what is known is eno1"},
 		"no route": {
 			client: "198.51.100.7", server: "192.0.2.20", status: 2, get: "RTNETLINK answers: Network is unreachable",
 			why: "ip route get 198.51.100.7 ended with status 2: RTNETLINK answers: Network is unreachable; what is known is eno1",

@@ -102,7 +102,7 @@ func (e *UnconfirmedError) Explain() string {
 			"Nothing has to be done; run plan again after that.", e.UndoneBy.Format("15:04:05 MST"))
 	}
 	if !e.TakenOver {
-		text += "\n\nFind out what stood in the way before the same change is applied again: it may have cut the connection itself."
+		text += "\n\nFind the reason before you apply the same change again. The change itself may have cut the connection."
 	}
 	text += "\n\nHost: " + e.Host
 	if e.Err != nil {
@@ -146,7 +146,7 @@ func Remove(ctx context.Context, h *hosts.Host, d Desired, o Options) (Result, e
 		return Result{}, err
 	}
 	if !Removable(c.s, d) {
-		return Result{Observed: c.before, Left: []string{"Nothing of ours was on the host."}}, nil
+		return Result{Observed: c.before, Left: []string{"The host had no configuration of this resource."}}, nil
 	}
 	if err = safety.Refusal("remove "+c.what(), CheckRemove(c.s, d)); err != nil {
 		return Result{}, err

@@ -83,7 +83,7 @@ func CheckRemove(s *inventory.Snapshot, d Desired) []finding.Finding {
 	for i, f := range c.found {
 		if f.Consent != "" {
 			// A destroy has no configuration but what an apply has stored.
-			c.found[i].WayOut = "If that is acceptable, add the line below to the resource and apply, so that it is recorded, and destroy then."
+			c.found[i].WayOut = "If that is acceptable, add the line below to the resource and apply, so that the state holds it. Then destroy."
 		}
 	}
 	return c.found
@@ -280,7 +280,7 @@ func (c *checker) port(p Planned) {
 	case ethernet:
 		c.add(finding.IPoIBPortEthernet.Find("Port %s of %s has link layer Ethernet.", c.d.PortGUID, c.s.Host))
 	case o.Sleeping:
-		c.add(finding.IPoIBPostponed.Find("The module of the card that has port %s is not loaded on %s; it will be.", c.d.PortGUID, c.s.Host))
+		c.add(finding.IPoIBPostponed.Find("The module of the card that has port %s is not loaded on %s. The apply loads it.", c.d.PortGUID, c.s.Host))
 	default:
 		c.mode()
 		c.childName()

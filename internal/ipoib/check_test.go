@@ -161,7 +161,7 @@ func TestCheck(t *testing.T) {
 		{name: "networkd is off", s: testHost(func(s *inventory.Snapshot) { s.Units[networkdUnit] = inventory.Unit{ActiveState: "inactive"} }), d: connected,
 			code: "IP019", severity: finding.Refuse, text: []string{"is inactive"}},
 		{name: "systemd is silent", s: testHost(func(s *inventory.Snapshot) { s.Units, s.UnitsWhy = nil, "systemctl show ended with status 1" }), d: connected,
-			code: "IP019", severity: finding.Refuse, text: []string{"whether systemd-networkd.service runs is not known: systemctl show ended with status 1", "See what systemctl says"}},
+			code: "IP019", severity: finding.Refuse, text: []string{"whether systemd-networkd.service runs is not known: systemctl show ended with status 1", "Fix what systemctl reports"}},
 		{name: "systemd is silent, no netplan", s: testHost(func(s *inventory.Snapshot) {
 			s.Units, s.UnitsWhy, s.Files = nil, "systemctl show ended with status 1", nil
 			delete(s.Commands, "netplan")

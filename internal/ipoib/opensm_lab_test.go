@@ -97,7 +97,7 @@ func TestLab_OpenSM_namesTheCause(t *testing.T) {
 	if !e.IsSM || e.Active != "active" || e.Physical != "Polling" {
 		t.Errorf("error: %+v", e)
 	}
-	mustContain(t, err.Error(), "nobody answers at the other end of the cable", "a port in Ethernet mode never answers")
+	mustContain(t, err.Error(), "nothing answers at the other end of the cable", "a port in Ethernet mode never answers")
 	// The configuration stayed, so the cable is all that was missing.
 	if err := l.Connect(labsim.CardEnd("intel9", labCard, 1), labsim.SwitchEnd("switch", 1)); err != nil {
 		t.Fatal(err)

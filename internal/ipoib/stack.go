@@ -142,7 +142,7 @@ func (k Stack) runs(other Stack) bool {
 func (c *checker) stackFindings() {
 	if c.stack == StackUnknown && c.s.UnitsWhy != "" {
 		f := finding.NetworkStackUnknown.Find("%s: systemd did not say which network services run: %s.", c.s.Host, c.s.UnitsWhy)
-		c.add(f.WithWayOut("See what systemctl says on the host, then plan again. " + f.WayOut))
+		c.add(f.WithWayOut("Fix what systemctl reports on the host, then plan again. " + f.WayOut))
 		return
 	}
 	if c.stack == StackUnknown {
@@ -153,7 +153,7 @@ func (c *checker) stackFindings() {
 		switch u := c.s.Unit(unit); {
 		case c.s.UnitsWhy != "":
 			f := finding.NetworkServiceDown.Find("%s is configured through %s, and whether %s runs is not known: %s.", c.s.Host, c.stack, unit, c.s.UnitsWhy)
-			c.add(f.WithWayOut("See what systemctl says on the host, then plan again. " + f.WayOut))
+			c.add(f.WithWayOut("Fix what systemctl reports on the host, then plan again. " + f.WayOut))
 		case u.ActiveState != "active":
 			f := finding.NetworkServiceDown.Find("%s is configured through %s, but %s is %s.", c.s.Host, c.stack, unit, u.ActiveState)
 			f.WayOut = fmt.Sprintf("Start it (systemctl enable --now %s), or configure this host in another way.", strings.TrimSuffix(unit, ".service"))
@@ -187,7 +187,7 @@ func (c *checker) stanzas() {
 		switch {
 		case err != nil:
 			bad := finding.NetworkFileNotRead.Find("%s of %s is not valid: %v.", at, c.s.Host, err)
-			bad.WayOut = "Mend the line, and try it with ifup --no-act --all."
+			bad.WayOut = "Fix the line, and try it with ifup --no-act --all."
 			c.add(bad)
 		case at == ifupdown.MainFile && !f.Reads(own):
 			c.add(finding.NetworkFileNotRead.Find("%s of %s has no line that reads %s.", at, c.s.Host, own))

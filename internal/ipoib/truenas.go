@@ -246,7 +246,7 @@ func (c *change) transact(ctx context.Context, deadline time.Time, steps ...midc
 	r, err := c.h.Run(ctx, cmd)
 	var exit *host.ExitError
 	if errors.As(err, &exit) {
-		return 0, fmt.Errorf("the middleware refused the change of %s and took back what was stored: %s: %w",
+		return 0, fmt.Errorf("the middleware refused the change of %s and removed what it had stored: %s: %w",
 			c.before.Name, midclt.Messages(exit.Stderr), err)
 	}
 	var watch *host.ObserveError

@@ -236,7 +236,7 @@ func Remove(ctx context.Context, h *hosts.Host, port ib.GUID, _ Options) (Result
 	}
 	r.Left = []string{
 		"The package opensm stays installed, and the module ib_umad stays loaded, now and at boot.",
-		"Ports keep their LIDs and state until they lose their link; without another subnet manager nothing new can join the fabric.",
+		"Ports keep their LIDs and state until they lose their link. Without another subnet manager no new port can join the fabric.",
 	}
 	return r, err
 }

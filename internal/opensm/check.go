@@ -76,7 +76,7 @@ func CheckConfig(d Desired, p Planned) []finding.Finding {
 	found = append(found, checkRivals(d, p)...)
 	found = append(found, Lint(d.Partitions, p.Lab.Ports)...)
 	if other := p.OtherPartitions; other != nil {
-		f := finding.PartitionsDiffer.Find("The partitions of %s on %s are others than those of %s on %s.", d.PortGUID, d.Host, other.PortGUID, other.Host)
+		f := finding.PartitionsDiffer.Find("The partitions of %s on %s differ from those of %s on %s.", d.PortGUID, d.Host, other.PortGUID, other.Host)
 		f.Summary += fmt.Sprintf(" (%s and %s)", d.Host, other.Host)
 		found = append(found, f)
 	}
@@ -158,7 +158,7 @@ func checkPort(s *inventory.Snapshot, d Desired, o Observed, p Planned) []findin
 	case o.LinkLayer == "Ethernet":
 		return []finding.Finding{finding.OpensmPortEthernet.Find("Port %s of %s has link layer Ethernet.", d.PortGUID, s.Host)}
 	case o.Sleeping:
-		return []finding.Finding{finding.OpensmPostponed.Find("The module of the card that has port %s is not loaded on %s; it will be.", d.PortGUID, s.Host)}
+		return []finding.Finding{finding.OpensmPostponed.Find("The module of the card that has port %s is not loaded on %s. The apply loads it.", d.PortGUID, s.Host)}
 	}
 	return checkBound(s, d, o)
 }
@@ -252,7 +252,7 @@ func checkFiles(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding 
 		if _, there := s.Files[path]; there {
 			f := finding.PartitionFileForeign.Find("%s of %s.", path, s.Host)
 			if _, err := opensm.ParsePartitions(s.Files[path].Content); err != nil {
-				f.Evidence += fmt.Sprintf(" It has an error (%v), for which opensm drops the whole file: every port is a full member of one partition.", err)
+				f.Evidence += fmt.Sprintf(" It has an error (%v), so opensm ignores the whole file: every port is a full member of one partition.", err)
 			}
 			found = append(found, f)
 		}
@@ -267,7 +267,7 @@ func checkShared(s *inventory.Snapshot) []finding.Finding {
 	for _, path := range opensm.SharedConf {
 		if s.Denied[path] {
 			f := finding.FabricKeysDropped.Find("%s of %s could not be read, so that it is not known whether it sets keys.", path, s.Host)
-			found = append(found, f.WithWayOut("Mend what keeps "+path+" from being read, then plan again. "+f.WayOut))
+			found = append(found, f.WithWayOut("Fix what keeps "+path+" from being read, then plan again. "+f.WayOut))
 		}
 	}
 	text := sharedConf(s)

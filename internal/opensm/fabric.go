@@ -45,7 +45,7 @@ func checkTwice(d Desired, v View) []finding.Finding {
 	if !v.Duplicate.Known() {
 		f := finding.FabricGUIDTwice.Find("Whether two nodes of the fabric of port %s have one GUID is not known: %s.", d.PortGUID, v.Duplicate.Why())
 		f.Summary = "Refusing to start a subnet manager on a fabric that could not be walked"
-		f.WayOut = "Run ibnetdiscover on " + d.Host + " as root, mend what it complains about, and plan again."
+		f.WayOut = "Run ibnetdiscover on " + d.Host + " as root, fix what it reports, and plan again."
 		return []finding.Finding{f}
 	}
 	var words []string

@@ -157,7 +157,7 @@ func (o Observed) effective(d Desired) []string {
 	var diff []string
 	add := func(format string, args ...any) { diff = append(diff, fmt.Sprintf(format, args...)) }
 	if opensm.PartitionsText("", o.Partitions) != opensm.PartitionsText("", d.Partitions) || o.PartitionError != "" {
-		add("its partitions are others than configured")
+		add("its partitions differ from the configured ones")
 	}
 	for _, path := range o.Edited {
 		add("%s was changed by hand", path)

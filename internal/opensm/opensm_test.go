@@ -62,7 +62,7 @@ func TestCheck(t *testing.T) {
 		{name: "PORTS unreadable", s: testHost(func(s *inventory.Snapshot) { s.Files[opensm.DefaultPath] = inventory.File{Content: "PORTS=mlx4_0\n"} }), d: d,
 			code: "SM012", severity: finding.Refuse, text: []string{"mlx4_0"}},
 		{name: "opensm.conf unreadable", s: testHost(func(s *inventory.Snapshot) { s.Denied = map[string]bool{opensm.SharedConf[1]: true} }), d: d,
-			code: "SM022", severity: finding.Refuse, text: []string{"/etc/rdma/opensm.conf of intel9 could not be read", "Mend what keeps"}},
+			code: "SM022", severity: finding.Refuse, text: []string{"/etc/rdma/opensm.conf of intel9 could not be read", "Fix what keeps"}},
 		{name: "another master", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].SMLID = 7 }), d: d, code: "SM008", severity: finding.Note, text: []string{"SM LID 7"}},
 		{name: "runs already", s: testHost(func(s *inventory.Snapshot) {
 			s.Units[opensm.Unit(testPort)] = inventory.Unit{ActiveState: "active"}

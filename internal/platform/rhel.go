@@ -14,7 +14,7 @@ var rhel = Description{
 	Gaps: []Gap{
 		// Red Hat's kernel configuration disables CONFIG_MLX4_CORE from release 10 on.
 		{Modules: []string{"mlx4_core", "mlx4_ib"}, Release: 10,
-			Why:    "kernels of RHEL 10 and its kin are built without mlx4, the driver of ConnectX to ConnectX-3 Pro",
+			Why:    "kernels of RHEL 10 and its rebuilds are built without mlx4, the driver of ConnectX to ConnectX-3 Pro",
 			WayOut: "Put a ConnectX-4 or later into this host, or run a distribution whose kernel has the driver: Debian 13, Ubuntu 24.04, RHEL 9 (ConnectX-3).",
 			Cards:  "ConnectX-3 and older (RHEL 10)"},
 		{Modules: []string{"ib_mthca"}, Release: 9, Why: "kernels of RHEL 9 and later are built without ib_mthca, the driver of InfiniHost cards",

@@ -50,8 +50,8 @@ type NotSetError struct {
 }
 
 func (e *NotSetError) Error() string {
-	return fmt.Sprintf("%s: the setting was made and stored for the next boot, but %s. The driver or the firmware of the card may not let a port be set from the host; "+
-		"ibportstate names no error in that case.", e.Port, strings.Join(e.Wrong, ", and "))
+	return fmt.Sprintf("%s: the setting was made and stored for the next boot, but %s. The driver or the firmware of the card may not allow setting a port from the host. "+
+		"ibportstate reports no error in that case.", e.Port, strings.Join(e.Wrong, ", and "))
 }
 
 // Look observes a port; if speeds or widths matter, it asks the port itself.
@@ -224,7 +224,7 @@ func Remove(ctx context.Context, h *hosts.Host, pci ib.PCIAddress, number int) (
 			return Result{Observed: o}, fmt.Errorf("removing %s: %w", UnitName(pci, number), err)
 		}
 	}
-	left := fmt.Sprintf("The port stays %s until the driver is loaded anew or the host restarts; then firmware and driver decide.", word(o.Enabled()))
+	left := fmt.Sprintf("The port stays %s until the driver is loaded again or the host restarts. Then firmware and driver decide.", word(o.Enabled()))
 	return Result{Observed: o, Left: []string{left}}, nil
 }
 

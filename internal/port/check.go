@@ -129,7 +129,7 @@ func users(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding {
 	for _, use := range used {
 		f := finding.PortCarriesHost.Find("%s.", use.what)
 		if slices.Contains(d.Consent, use.dev) {
-			f.Severity, f.Summary, f.WayOut = finding.Note, "Port carries what the host is reached by or depends on, as agreed", ""
+			f.Severity, f.Summary, f.WayOut = finding.Note, "Port carries the SSH session, the default route or storage of the host, as allowed", ""
 		} else {
 			f.Consent = f.Rule.ConsentLine(finding.Names(devices(used)...))
 		}

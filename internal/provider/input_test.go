@@ -173,7 +173,7 @@ func troubles(t *testing.T) map[string]trouble {
 		"wrong host key": {running: func(w *acctest.Lab) { w.Machine(intel9).Faults.Set(labsim.FaultSpec{WrongHostKey: true}) },
 			at: cardAddr, want: "key could not be trusted"},
 		"unknown host key": {whole: func(c map[string]any) { ssh(c)["known_hosts_files"] = []string{os.DevNull} }, at: cardAddr, want: "key could not be trusted"},
-		"wrong user":       {provider: func(h map[string]any) { h["user"] = "nobody" }, at: cardAddr, want: "refused every way to log in"},
+		"wrong user":       {provider: func(h map[string]any) { h["user"] = "nobody" }, at: cardAddr, want: "refused every key and password"},
 		"sudo refused": {running: func(w *acctest.Lab) { w.Machine(intel9).Faults.Set(labsim.FaultSpec{SudoRefused: true}) },
 			at: cardAddr, want: "could not become root"},
 		"no sudo": {running: func(w *acctest.Lab) { w.Machine(intel9).Faults.Set(labsim.FaultSpec{SudoMissing: true}) },
@@ -199,7 +199,7 @@ func troubles(t *testing.T) map[string]trouble {
 				_, _ = fmt.Fprintln(p.Stdout, "Usage: see the manual")
 				return 0
 			})
-		}, at: cardAddr, want: "was not understood"},
+		}, at: cardAddr, want: "did not understand the output"},
 	}
 }
 

@@ -49,7 +49,7 @@ func TestDestroy_forgetsHardwareAndSaysSo(t *testing.T) {
 		says(t, phase, "Left as it is: GUIDs of card intel9/0000:01:00.0")
 		says(t, phase, "Left as it is: link types of card intel9/0000:01:00.0")
 	}
-	says(t, p.Diags, "Removing subnet manager intel9/0xe41d2d0300e44ed1", "The opensm package")
+	says(t, p.Diags, "Removing subnet manager intel9/0xe41d2d0300e44ed1", "The package opensm")
 	says(t, p.Diags, "Removing the configuration of IPoIB interface intel9/0xe41d2d0300e44ed1")
 	if n := w.Card(intel9).Flash.Operations(); n != operations || w.Flash(intel9).PSID != card.PSIDVPI {
 		t.Errorf("destroy wrote to the flash: %d operations, were %d", n, operations)

@@ -73,7 +73,7 @@ func TestObserve_destroyOnTrueNASWasNeverBegun(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, ended.Errors(), "Refusing to remove IPoIB interface", "HO008")
-	if wrong := ended.Find("was begun"); len(wrong) > 0 {
+	if wrong := ended.Find("shows what was done"); len(wrong) > 0 {
 		t.Errorf("it says that something was begun:\n%s", wrong)
 	}
 }

@@ -68,7 +68,7 @@ func TestRestore_burnsBackWhatTheCardHad(t *testing.T) {
 	original := text(t, ws, firmware, "original_backup_path")
 	boots := w.Boots(intel9)
 	planned, said := destroy(t, ws)
-	says(t, planned.Warnings(), "Restoring at destroy: firmware of card intel9/0000:01:00.0, "+fromTo, original, "the host is restarted")
+	says(t, planned.Warnings(), "The destroy restores firmware of card intel9/0000:01:00.0, "+fromTo, original, "the host is restarted")
 	if said.HasError() {
 		t.Fatal(said)
 	}
@@ -216,7 +216,7 @@ func TestRestore_ofACardThatSomebodyChanged(t *testing.T) {
 	// Somebody has restored it already: nothing is left to do.
 	burn(acctest.ImageEN)
 	nothing := plan(t, ws, nil)
-	says(t, nothing.Diags.Warnings(), "Restored already: firmware of card intel9/0000:01:00.0, "+card.PSIDEN)
+	says(t, nothing.Diags.Warnings(), "Nothing to restore: firmware of card intel9/0000:01:00.0, "+card.PSIDEN)
 
 	// By the time of the apply somebody has undone that: it was not announced.
 	burn(acctest.ImageVPI)
@@ -233,7 +233,7 @@ func TestRestore_ofACardThatSomebodyChanged(t *testing.T) {
 	burn(acctest.ImageEN)
 	operations = w.Card(intel9).Flash.Operations()
 	planned, said = destroy(t, ws)
-	says(t, planned.Warnings(), "Restored already: firmware of card intel9/0000:01:00.0, "+card.PSIDEN)
+	says(t, planned.Warnings(), "Nothing to restore: firmware of card intel9/0000:01:00.0, "+card.PSIDEN)
 	if said.HasError() || w.Card(intel9).Flash.Operations() != operations {
 		t.Errorf("%d operations:\n%s", w.Card(intel9).Flash.Operations()-operations, said)
 	}
@@ -260,7 +260,7 @@ func TestRestore_killedInTheMiddleIsAdopted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, said.Errors(), "Unable to say yet how the write to card intel9/0000:01:00.0 ended", "The job is not affected by this")
+	says(t, said.Errors(), "Unable to say yet how the write to card intel9/0000:01:00.0 ended", "The job was not stopped and goes on")
 	if ws.State[firmware] == nil {
 		t.Fatal("the interrupted restore left the state")
 	}
@@ -287,7 +287,7 @@ func TestRestore_killedInTheMiddleIsAdopted(t *testing.T) {
 		t.Errorf("%d burns", n)
 	}
 	planned, said := destroy(t, ws)
-	says(t, planned.Warnings(), "Restored already: firmware of card intel9/0000:01:00.0", "Afterwards the host is restarted")
+	says(t, planned.Warnings(), "Nothing to restore: firmware of card intel9/0000:01:00.0", "Afterwards the host is restarted")
 	if said.HasError() {
 		t.Fatal(said)
 	}
@@ -340,7 +340,7 @@ func TestRestore_findsTheBackupOfAnInterruptedCreate(t *testing.T) {
 	apply(t, ws, cfg)
 	unchanged(t, ws, cfg)
 	planned, said := destroy(t, ws)
-	says(t, planned.Warnings(), "Restoring at destroy", fromTo)
+	says(t, planned.Warnings(), "The destroy restores firmware", fromTo)
 	if said.HasError() {
 		t.Fatal(said)
 	}

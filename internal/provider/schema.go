@@ -25,8 +25,8 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 	host := sshAttributes()
 	maps.Copy(host, map[string]schema.Attribute{
 		"address": addressAttribute("Name, alias of `~/.ssh/config`, or IP address of the host."),
-		"mode":    modeAttribute("`manage` (the default), or `observe`: the host is read and every change of it is refused while planning. It takes the place of the provider's `mode`."),
-		"reboot":  rebootAttribute("Whether and how the host may be restarted for `activation = \"reboot\"`. It takes the place of the provider's `reboot` as a whole."),
+		"mode":    modeAttribute("`manage` (the default), or `observe`: the host is read and every change of it is refused while planning. It overrides the provider's `mode`."),
+		"reboot":  rebootAttribute("Whether and how the host may be restarted for `activation = \"reboot\"`. It replaces the whole `reboot` of the provider."),
 	})
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
@@ -40,7 +40,7 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 			"reboot": rebootAttribute("Whether and how hosts may be restarted, for every host that has no `reboot` of its own."),
 			"ssh": schema.SingleNestedAttribute{
 				Optional:            true,
-				MarkdownDescription: "How hosts are reached; each host may override any of it. What is set nowhere comes from `~/.ssh/config` and then from OpenSSH's defaults.",
+				MarkdownDescription: "How hosts are reached; each host may override any of it. Settings that are missing come from `~/.ssh/config`, then from OpenSSH's defaults.",
 				Attributes:          sshAttributes(),
 			},
 			"hosts": schema.MapNestedAttribute{
@@ -91,7 +91,7 @@ func sshAttributes() map[string]schema.Attribute {
 	hop["password"] = schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Password for this hop alone, tried after the keys."}
 	all["jump_hosts"] = schema.ListNestedAttribute{Optional: true,
 		MarkdownDescription: "Hosts to pass on the way, nearest first. Each has its own login and its own host key. Keys, agent and known_hosts files that it leaves out are those of the host itself. " +
-			"Passwords and `host_keys` are never taken over. A user that is left out comes from `~/.ssh/config`, else it is your own name. An empty list overrules `ProxyJump` of the configuration file.",
+			"They never get the host's passwords and `host_keys`. A user that is left out comes from `~/.ssh/config`, otherwise it is your own name. An empty list overrides `ProxyJump` of the configuration file.",
 		NestedObject: schema.NestedAttributeObject{Attributes: hop},
 	}
 	return all
@@ -136,7 +136,7 @@ func oneHopAttributes() map[string]schema.Attribute {
 			"A host whose key is not known is refused, a host whose key differs always. A key that is marked `@revoked` in one of them, or that `RevokedHostKeys` of `~/.ssh/config` lists, is refused."),
 		"host_keys": list("Keys that the host may show: `authorized_keys` lines or `SHA256:…` fingerprints. If given, known_hosts files are not consulted."),
 		"host_key_policy": schema.StringAttribute{Optional: true,
-			MarkdownDescription: "`strict` (the default) refuses a host whose key nobody vouches for; `accept-new` accepts such a key once, records it and refuses another one later.",
+			MarkdownDescription: "`strict` (the default) refuses a host whose key is not known; `accept-new` accepts the first key of a host, records it, and refuses another key later.",
 			Validators:          []validator.String{stringvalidator.OneOf("strict", "accept-new")}},
 		"known_hosts_record": text("File in which `accept-new` records keys; the user's own known_hosts is written only if it is named here."),
 		"config_file":        text("SSH client configuration to read instead of `~/.ssh/config` and the system's; `none` reads none."),
@@ -146,9 +146,9 @@ func oneHopAttributes() map[string]schema.Attribute {
 		"sudo_password":   secret("Password for sudo; it never appears in a command line or a log. Also from the environment: `INFINIBAND_SUDO_PASSWORD`."),
 		"connect_timeout": duration("How long one attempt to connect may take; default `10s`."),
 		"connect_attempts": schema.Int64Attribute{Optional: true,
-			MarkdownDescription: "How often a connection is tried while the failure may pass, such as a refused or silent port; default 3. A wrong key or host key is never tried again.",
+			MarkdownDescription: "How often a connection is tried if the port refuses or does not answer; default 3. After a rejected login or a wrong host key there is no second attempt.",
 			Validators:          []validator.Int64{int64validator.Between(1, 100)}},
-		"command_timeout":    duration("How long a command may take, reading the facts of a host among them; default `5m`. What is known to take its time, such as a burn or the installation of a package, has a bound of its own."),
+		"command_timeout":    duration("How long a command may take, reading the facts of a host among them; default `5m`. Operations that take long, such as a burn or the installation of a package, have their own limit."),
 		"keepalive_interval": duration("Pause between two keepalives; default `15s`."),
 	}
 }

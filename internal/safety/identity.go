@@ -57,8 +57,8 @@ func moveTo(f IdentityFacts) string {
 	if f.Edit == "" {
 		return fmt.Sprintf("Plan with the card's new address %s.", f.Elsewhere)
 	}
-	return "Follow the card in the configuration of infiniband_card, or wherever its address is written. " +
-		"Apply this first, and remove other resources of the card only after it:\n\n" + f.Edit
+	return "Write the new address into infiniband_card, or wherever the configuration has the old one. " +
+		"Apply that before you remove any resource of the card:\n\n" + f.Edit
 }
 
 // identified adds what speaks against the identity of the card to a verdict.

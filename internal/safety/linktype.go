@@ -196,12 +196,12 @@ func lasting(in LinkTypeInput) []finding.Finding {
 	}
 	for _, t := range in.Request.Ports {
 		if t == ib.LinkTypeAuto {
-			found = append(found, finding.AutoNotLasting.Find("%s", cmp.Or(in.WhyNotStored, "The way that lasts here is "+cmp.Or(in.StoredIn, "none")+", which knows ib and eth only")))
+			found = append(found, finding.AutoNotLasting.Find("%s", cmp.Or(in.WhyNotStored, "This host stores link types in "+cmp.Or(in.StoredIn, "none")+", which knows only ib and eth")))
 			break
 		}
 	}
 	if in.StoredIn == "" {
-		return append(found, finding.LinkTypeNotLasting.Find("%s", cmp.Or(in.WhyNotStored, "This platform has no way to keep it")))
+		return append(found, finding.LinkTypeNotLasting.Find("%s", cmp.Or(in.WhyNotStored, "This system has no place to store it")))
 	}
 	if in.StoredIn == perCard {
 		return found

@@ -43,7 +43,7 @@ func machine(card CardFacts, host HostFacts, need int64) []finding.Finding {
 func unread(rule *finding.Rule, what, why string) finding.Finding {
 	f := rule.Find("%s is not known: %s", what, why)
 	f.Summary = what + " could not be read"
-	return f.WithWayOut("Mend what kept it from being read, then plan again. " + f.WayOut)
+	return f.WithWayOut("Fix what kept it from being read, then plan again. " + f.WayOut)
 }
 
 // jobPrograms are what a flash job runs besides the tool.
@@ -112,7 +112,7 @@ func ownJob(j *inventory.Job, what string) finding.Finding {
 	case j.Foreign() != "" && !j.Settled:
 		return finding.FlashJobOfOtherVersion.Find("%s: its journal is of version %s", what, j.Foreign()).WithWayOut(foreignJournal(j.PCI, j.ID))
 	case j.Lost:
-		return finding.FlashJobUnsettled.Find("%s is running, and somebody has removed its directory. Its end is waited for; then the card is read.", what)
+		return finding.FlashJobUnsettled.Find("%s is running, and somebody has removed its directory. The next apply waits for its end and then reads the card.", what)
 	case !j.Running.Known():
 		return finding.FlashJobUnsettled.Find("%s may be running: %s. The next apply waits until that is known, and reads the card afterwards.", what, j.Running.Why())
 	case fact.Yes(j.Running):
@@ -126,7 +126,7 @@ func ownJob(j *inventory.Job, what string) finding.Finding {
 // foreignJournal says how a job is brought to an end that only another version of
 // the provider understands.
 func foreignJournal(pci ib.PCIAddress, id string) string {
-	return fmt.Sprintf("Apply once with the version of the provider that wrote it; it settles the job.\n"+
+	return fmt.Sprintf("Apply once with the version of the provider that wrote it. It records the result of the job.\n"+
 		"If there is none any more: wait until systemctl is-active infiniband-flash-%[2]s.service says inactive, look at the card with mstflint -d %[1]s q and mstflint -d %[1]s v, "+
 		"and if the image is bootable, write on the host: echo by hand >/var/lib/terraform-provider-infiniband/jobs/%[2]s/settled", pci, id)
 }

@@ -54,7 +54,7 @@ func (r RestoreFacts) refusals(in FirmwareInput) []finding.Finding {
 	if busy || !in.Card.Identified() || now == r.Left || Holds(in.Card, in.Image) {
 		return nil
 	}
-	return []finding.Finding{finding.FlashChangedSinceBurn.Find("In flash: %s. Put there: %s. In the backup: %s %s.", describeFlash(now), describeFlash(r.Left), in.Image.PSID, in.Image.FW)}
+	return []finding.Finding{finding.FlashChangedSinceBurn.Find("In flash: %s. Burned by this resource: %s. In the backup: %s %s.", describeFlash(now), describeFlash(r.Left), in.Image.PSID, in.Image.FW)}
 }
 
 func describeFlash(f ib.Firmware) string {
@@ -66,7 +66,7 @@ func describeFlash(f ib.Firmware) string {
 func atDestroy(f finding.Finding) finding.Finding {
 	f.Attribute = ""
 	if f.Consent != "" {
-		f.WayOut = "If that is acceptable, add the line below to the resource and apply, so that it is recorded, and destroy then. " +
+		f.WayOut = "If that is acceptable, add the line below to the resource and apply, so that the state holds it. Then destroy. " +
 			"To leave the firmware as it is, write on_destroy = \"keep\" and apply first."
 	}
 	return f

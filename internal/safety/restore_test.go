@@ -101,7 +101,7 @@ func TestRestore_waits_for_a_running_job(t *testing.T) {
 
 func TestRestore_consent_that_needs_an_apply_says_so(t *testing.T) {
 	f := atDestroy(finding.Finding{Rule: finding.SessionOverCard, Severity: finding.NeedsConsent, Attribute: "allow_management_path", Consent: `allow_management_path = ["enp1s0"]`})
-	if f.Attribute != "" || !strings.Contains(f.WayOut, "apply, so that it is recorded") || f.Consent == "" {
+	if f.Attribute != "" || !strings.Contains(f.WayOut, "apply, so that the state holds it") || f.Consent == "" {
 		t.Errorf("%+v", f)
 	}
 }

@@ -93,7 +93,7 @@ func restartError(c cards.Card, oldBoot string, g Goal, err error) *cards.Error 
 		c.Host.Name(), step.Elapsed.Round(time.Second), step.Step, step.Meaning())
 	if step.Untouched() {
 		e.Means = g.done() + ". The card still runs what it started with. It should run " + g.Text + "."
-		e.Check = "Mend what the error below names, and run the same command again. It does not write the card again."
+		e.Check = "Fix what the error below names, and run the same command again. It does not write the card again."
 	}
 	return e
 }
@@ -255,7 +255,7 @@ func goalError(c cards.Card, s *inventory.Snapshot, card *inventory.Card, g Goal
 	if !known {
 		e.Heading = g.Title + "; whether it runs after the restart is not known"
 		e.What = "The host was restarted, and its driver does not show what the card runs."
-		e.Check = "Look into the host's kernel log for messages of the driver."
+		e.Check = "Read the messages of the driver in the host's kernel log."
 	}
 	return e
 }

@@ -167,9 +167,9 @@ func (b *Store) failed(c cards.Card, what string, err error) error {
 	}
 	e := &cards.Error{
 		Summary: "Unable to back up the firmware of card " + c.ID(),
-		What:    "Before anything is written, the present firmware is read and stored: " + what + ".",
+		What:    "The backup of the present firmware failed: " + what + ".",
 		Means:   "Nothing was written to the card.",
-		Check:   cards.TransferAdvice(err, "Look for space and permissions: on the host below "+inventory.StateDir+", on this machine in backup_dir."),
+		Check:   cards.TransferAdvice(err, "Check free space and permissions, on the host below "+inventory.StateDir+" and on this machine in backup_dir."),
 		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Backup directory", b.s.BackupDir}},
 		Err:     err,
 	}

@@ -83,7 +83,7 @@ func useError(err error) error {
 	case cardusers.Busy:
 		users, bad := cardusers.Parse(exit.Stderr)
 		if bad != nil || len(users) == 0 {
-			return &InUseError{Why: "what was seen of it was not understood: " + strings.TrimSpace(exit.Stderr)}
+			return &InUseError{Why: "the answer of the check was not understood: " + strings.TrimSpace(exit.Stderr)}
 		}
 		return &InUseError{Users: userTexts(users)}
 	}
@@ -202,7 +202,7 @@ func (o *Session) verifyFlash(ctx context.Context, h host.Host, facts *safety.Ca
 		return err
 	}
 	facts.Verified, facts.Failsafe = safety.VerifyUnknown, safety.FailsafeUnknown
-	facts.VerifyError = "mstflint verify says one thing and then another (" + first + "), as beside another program that uses the card"
+	facts.VerifyError = "two runs of mstflint verify gave different answers (" + first + "), as when another program uses the card"
 	return nil
 }
 

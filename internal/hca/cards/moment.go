@@ -105,7 +105,7 @@ func differences(first, final safety.Verdict) []string {
 	var all []string
 	switch {
 	case final.Action == safety.ActionNone && first.Action != final.Action:
-		all = append(all, "The card has by now what was asked for; nothing is left to write.")
+		all = append(all, "The card already has what the configuration asks for. Nothing is left to write.")
 	case final.Action == safety.ActionWait:
 		all = append(all, "A flash job of this card is running.")
 	}

@@ -51,7 +51,7 @@ func stageFailed(h cards.Host, path, what string, err error) error {
 		Summary: "Unable to stage a firmware image on host " + h.Name(),
 		What:    "The image is not ready on the host: " + what + ".",
 		Means:   "No card was touched.",
-		Check:   cards.TransferAdvice(err, "Look for space and permissions below "+inventory.StateDir+", and whether mstflint is installed."),
+		Check:   cards.TransferAdvice(err, "Check free space and permissions below "+inventory.StateDir+". Check that mstflint is installed."),
 		Facts:   []cards.Fact{{"Host", h.Name()}, {"File", path}},
 		Err:     err,
 	}

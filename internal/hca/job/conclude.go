@@ -80,9 +80,9 @@ func (j *Job) notHeld(ctx context.Context, out outcome, facts safety.CardFacts, 
 		return both(e, j.settle(ctx, "the tool said done and wrote nothing"))
 	}
 	if len(wrong) == 1 && j.setMeanwhile(facts) {
-		e.What = "The flash holds the new firmware, whole and verified, but the GUIDs are not those of before: " + wrong[0] + "."
+		e.What = "The flash holds the new firmware, whole and verified, but its GUIDs differ from those before the burn: " + wrong[0] + "."
 		e.Means = "Somebody has set them while the card was burned. They are left as they are. The host was not restarted."
-		e.Check = "Plan again, and read what has become of the card."
+		e.Check = "Plan again and read the new plan."
 		return both(e, j.settle(ctx, "verified; its GUIDs were set meanwhile"))
 	}
 	if now := facts.InFlash().Firmware; whole(facts) && now != j.want.After && now != j.want.Before {
@@ -178,7 +178,7 @@ func (j *Job) restoreIdentity(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", &cards.Error{
 			Summary: "Unable to restore the GUIDs of card " + j.c.ID(),
-			What:    "The burn has changed the GUIDs or MACs of the card, and those from before cannot be written back.",
+			What:    "The burn has changed the GUIDs or MACs of the card, and the old ones cannot be written back.",
 			Means:   "The new firmware is in flash with another identity than before. The host was not restarted.",
 			Check:   "Set the identity with an infiniband_guids resource.",
 			Facts:   []cards.Fact{{"Identity before", set.Text()}},
@@ -195,7 +195,7 @@ func (j *Job) restoreIdentity(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if !out.Ended || out.Exit != 0 {
-		return "", mend.failed(out, "The burn has changed the GUIDs or MACs of the card, and writing back those from before failed.")
+		return "", mend.failed(out, "The burn has changed the GUIDs or MACs of the card, and writing the old ones back failed.")
 	}
 	if err := mend.settle(ctx, "verified with the burn that it mends"); err != nil {
 		return "", err
@@ -223,7 +223,7 @@ func (j *Job) refused(out outcome) error {
 	case out.Exit == exitOther:
 		f = finding.CardExchanged.Find("The job on the host found another card than the one it was for: %s.", orNothing(out.Reason))
 	case out.Exit == exitInUse:
-		f = finding.CardInUse.Find("The job on the host looked who is at the card before it wrote anything: %s.", orNothing(out.Reason))
+		f = finding.CardInUse.Find("Before it wrote anything, the job on the host checked whether another program uses the card: %s.", orNothing(out.Reason))
 	default:
 		return nil
 	}
@@ -316,13 +316,13 @@ func (j *Job) failed(out outcome, what string) *cards.Error {
 
 func (j *Job) unread(out outcome, err error) error {
 	e := j.failed(out, "The tool has ended, and the card could not be read afterwards.")
-	e.Check = "Run the same command again when the host answers: it reads the card and settles the job."
+	e.Check = "Run the same command again when the host answers: it reads the card and records the result."
 	e.Err = err
 	var refused *safety.RefusedError
 	if errors.As(err, &refused) {
 		e.What = "The tool has ended, and what is in the slot now is not the card that it was for."
 		e.Means = "Nothing was written to the card that is there now. What is in the flash of the right one is not proven."
-		e.Check = "Run the same command again when the right card is back: it reads the card and settles the job."
+		e.Check = "Run the same command again when the right card is back: it reads the card and records the result."
 	}
 	var lost *host.UnreachableError
 	if errors.As(err, &lost) {

@@ -162,7 +162,7 @@ func (j *Job) leaveToOwner(ctx context.Context, record *inventory.Job, out outco
 	}
 	pid, _, _ := strings.Cut(w.Process, "@")
 	return out, &safety.RefusedError{What: "take over job " + j.want.ID + " of card " + j.c.ID(), Findings: []finding.Finding{
-		finding.FlashJobRunning.Find("Job %s has ended, and the apply that started it, process %s on this machine, has not settled it within %s.", j.want.ID, pid, limit),
+		finding.FlashJobRunning.Find("Job %s has ended, and the apply that started it, process %s on this machine, has not recorded its result within %s.", j.want.ID, pid, limit),
 	}}
 }
 

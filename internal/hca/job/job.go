@@ -187,8 +187,8 @@ func (j *Job) goesOn(why string, err error) error {
 		Summary: "Unable to follow job " + j.want.ID + " on card " + j.c.ID(),
 		Heading: j.unknownEnd(),
 		What:    "The change of the flash was started as a job of the host, and " + why + ".",
-		Means:   "The job is not affected by this: it was not stopped and continues on the host. Do not restart the host or unplug the card before it has ended.",
-		Check:   "Run plan or apply again: the next one finds the job, waits for it, reads the card and settles it. To look by hand: systemctl status " + j.unit(),
+		Means:   "The job was not stopped and goes on. Do not restart the host or unplug the card before it has ended.",
+		Check:   "Apply again. It finds the job, waits for its end, reads the card and records the result. To look by hand: systemctl status " + j.unit(),
 		Facts:   append(j.place(), cards.Fact{"Unit", j.unit()}),
 		Err:     err,
 	}
@@ -224,7 +224,7 @@ func (j *Job) settle(ctx context.Context, how string) error { return Settle(ctx,
 func Settle(ctx context.Context, c cards.Card, id, how string) error {
 	if _, err := c.Host.Run(context.WithoutCancel(ctx), settleCommand(id, how)); err != nil {
 		return &cards.Error{
-			Summary: "Unable to settle job " + id + " on card " + c.ID(),
+			Summary: "Unable to record the result of job " + id + " on card " + c.ID(),
 			What:    "The card was read after the job, and the note of that could not be stored.",
 			Means:   "The next apply reads the card once more.",
 			Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Job directory", journal.Dir(id)}},

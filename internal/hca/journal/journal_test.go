@@ -67,7 +67,7 @@ func TestNewID_follows_the_newest_job(t *testing.T) {
 
 func TestReport_namesAForeignJournal(t *testing.T) {
 	j := &inventory.Job{ID: "J", Kind: Burn, Operator: "eve", Running: fact.Known(true), Request: map[string]string{"version": "2"}}
-	if text := ReportOf(j).String(); !strings.Contains(text, "journal of version 2") || !strings.Contains(text, "left alone") || strings.Contains(text, "waits") {
+	if text := ReportOf(j).String(); !strings.Contains(text, "journal of version 2") || !strings.Contains(text, "does not touch it") || strings.Contains(text, "waits") {
 		t.Errorf("got %q", text)
 	}
 }

@@ -29,9 +29,9 @@ func (l *Loss) String() string {
 	if l.MACs {
 		parts = append(parts, fmt.Sprintf("MACs %s %s", l.Before.MAC1, l.Before.MAC2))
 	}
-	return "The burn took the identity of the card, or somebody has cleared it since. Planned write: " + strings.Join(parts, ", ") +
-		", as before the job. The infiniband_firmware resource of the card writes it, with a backup before, and closes the job then; no other resource does. " +
-		"If other values are wanted, set them before with an infiniband_guids resource or by hand."
+	return "The burn cleared the GUIDs and MACs of the card, or somebody has cleared them since. Planned write: " + strings.Join(parts, ", ") +
+		", as before the job. Only the infiniband_firmware resource of the card writes it, after a backup. If you want other " +
+		"values, set them before that with an infiniband_guids resource or by hand."
 }
 
 // LossOf finds what the last job that wrote to a card took from it: a burn that

@@ -47,17 +47,17 @@ func (j Report) what() string {
 	switch {
 	case j.Foreign != "":
 		return what + ", has a journal of version " + j.Foreign + ", and this release reads version " + inventory.JournalVersion +
-			". It is left alone: apply once with the version of the provider that wrote it. Its directory is " + j.Dir + "."
+			". This version does not touch it. Apply once with the version of the provider that wrote it. Its directory is " + j.Dir + "."
 	case j.Lost:
 		return what + ", is running, and somebody has removed its directory. The next apply waits until it has ended, and reads the card."
 	case j.Doubt != "":
-		return what + ", may be running in state " + j.Last + ": " + j.Doubt + ". The next apply waits until that is known, reads the card and settles it."
+		return what + ", may be running in state " + j.Last + ": " + j.Doubt + ". The next apply waits until that is known, reads the card and records the result."
 	case j.Running:
-		return what + ", is running in state " + j.Last + ". The next apply waits for it, reads the card and settles it."
+		return what + ", is running in state " + j.Last + ". The next apply waits for it, reads the card and records the result."
 	case j.Interrupted:
-		return what + j.noEnd() + " A burn keeps the old image bootable until the new one is complete; the next apply reads the card, says which image it has, and settles the job."
+		return what + j.noEnd() + " A burn keeps the old image bootable until the new one is complete; the next apply reads the card, says which image it has, and records the result."
 	}
-	return what + ", has ended in state " + j.Last + ". The next apply reads the card and settles it."
+	return what + ", has ended in state " + j.Last + ". The next apply reads the card and records the result."
 }
 
 // noEnd says how the job stopped whose journal has no exit status. A state behind
@@ -99,7 +99,7 @@ func plannedWrite(s *inventory.Snapshot, card *inventory.Card, j *inventory.Job)
 		return l.String()
 	}
 	if !fact.No(j.Running) && j.Kind == Burn {
-		return "If the burn takes the GUIDs or MACs of the card, the apply of its infiniband_firmware resource writes those from before back."
+		return "If the burn clears the GUIDs or MACs of the card, the apply of its infiniband_firmware resource writes the old ones back."
 	}
 	return ""
 }

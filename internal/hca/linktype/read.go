@@ -118,10 +118,10 @@ func storedIn(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored 
 		return "", "mstconfig did not say what the card's configuration has: " + stored.Served.Why()
 	}
 	if decidesItself(card) {
-		return "", "mstconfig shows no link type, and the driver of " + card.Chip.Name + " has no other way"
+		return "", "mstconfig shows no link type, and the driver of " + card.Chip.Name + " can store none"
 	}
 	if c.Keeper == nil {
-		return "", "the platform of " + s.Host + " has no way to keep link types"
+		return "", "the platform of " + s.Host + " has no place to store link types"
 	}
 	return c.Keeper.StoredIn()
 }

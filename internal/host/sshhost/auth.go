@@ -20,7 +20,7 @@ type AuthError struct {
 
 func (e *AuthError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "user %s is not let in; the server accepts: %s; tried: %s", e.User, list(e.Offered), list(e.Tried))
+	fmt.Fprintf(&b, "the server rejected user %s; it accepts: %s; tried: %s", e.User, list(e.Offered), list(e.Tried))
 	if len(e.Notes) > 0 {
 		fmt.Fprintf(&b, "; not tried: %s", strings.Join(e.Notes, "; "))
 	}

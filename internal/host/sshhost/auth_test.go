@@ -156,7 +156,7 @@ func TestAuth_failureExplains(t *testing.T) {
 	if !errors.As(err, &gone) || gone.Op != "authenticate" || gone.MayHaveRun || !strings.Contains(gone.Advice, "authorized_keys") {
 		t.Fatalf("got %v", err)
 	}
-	for _, want := range []string{"user ops", "the server accepts: password, publickey", ssh.FingerprintSHA256(wrongPub), wrong + ", private_key_file", "password"} {
+	for _, want := range []string{"user ops", "it accepts: password, publickey", ssh.FingerprintSHA256(wrongPub), wrong + ", private_key_file", "password"} {
 		if !strings.Contains(strings.ReplaceAll(err.Error(), "publickey, password", "password, publickey"), want) {
 			t.Errorf("the error lacks %q: %v", want, err)
 		}

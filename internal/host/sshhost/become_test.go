@@ -114,7 +114,7 @@ func TestHost_Run_rootRefused(t *testing.T) {
 		{"not in sudoers", "attempt; echo 'ops is not in the sudoers file.' >&2; exit 1", sudoWord, host.ReasonNotInSudoers, "sudoers.d"},
 		{"one command denied", "echo 'Sorry, user ops is not allowed to execute /bin/sh as root.' >&2; exit 1", "", host.ReasonNotInSudoers, "/bin/sh -s"},
 		{"requiretty", "echo 'sudo: sorry, you must have a tty to run sudo' >&2; exit 1", "", host.ReasonRequireTTY, "!requiretty"},
-		{"silence", "exit 1", "", host.ReasonRefused, "no reason"},
+		{"silence", "exit 1", "", host.ReasonRefused, "does not know"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -144,7 +144,7 @@ func (c *Config) check() error {
 	case c.Port < 0 || c.Port > 65535:
 		return fmt.Errorf("port %d is not between 1 and 65535", c.Port)
 	case c.PrivateKey != "" && c.PrivateKeyFile != "":
-		return errors.New("a private key is configured both as text and as a file; one of them has to go")
+		return errors.New("a private key is configured both as text and as a file; remove one of them")
 	case strings.ContainsAny(c.SudoPassword, "\n\x00"):
 		return errors.New("the sudo password contains a line break, which sudo cannot read")
 	}

@@ -113,7 +113,7 @@ func open(ctx context.Context, h *hop, l *link) (net.Conn, error) {
 func handshake(ctx context.Context, h *hop, w *wire) (*ssh.Client, error) {
 	t, err := newTrust(h)
 	if err != nil {
-		return nil, &dialError{hop: h, op: host.OpVerify, err: err, advice: "Mend or remove the line that is named."}
+		return nil, &dialError{hop: h, op: host.OpVerify, err: err, advice: "Fix or remove the line that is named."}
 	}
 	ring, err := loadKeys(ctx, h)
 	if err != nil {
@@ -146,7 +146,7 @@ func connectError(ctx context.Context, h *hop, err error) *dialError {
 		e.passes = dns.IsTemporary || dns.IsTimeout
 		e.advice = fmt.Sprintf("The name %s does not resolve here. Check the host's address, or give it a HostName in ~/.ssh/config.", h.host)
 	case errors.As(err, &refused):
-		e.advice = "The jump host did not open the way to it. Check the address as seen from the jump host, and AllowTcpForwarding there."
+		e.advice = "The jump host could not connect to this host. Check the address as the jump host sees it, and AllowTcpForwarding there."
 		e.passes = refused.Reason == ssh.ConnectionFailed || refused.Reason == ssh.ResourceShortage
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.advice = fmt.Sprintf("The machine answers, but nothing listens on port %d. Check that sshd runs there and that the port is right.", h.port)
@@ -178,7 +178,7 @@ func handshakeError(ctx context.Context, h *hop, t *trust, l *login, err error) 
 	case context.Cause(ctx) != nil:
 		cause := context.Cause(ctx)
 		return &dialError{hop: h, op: host.OpConnect, err: fmt.Errorf("the SSH handshake did not end: %w", cause),
-			advice: "The port answers, but not as an SSH server would in time. Check that it is sshd, and whether the host is overloaded or its logins hang.",
+			advice: "The port is open, but no SSH server answered in time. Check that the port belongs to sshd, and whether the host is overloaded or its logins hang.",
 			passes: errors.Is(cause, os.ErrDeadlineExceeded) && t.shown == nil}
 	case t.shown == nil:
 		return &dialError{hop: h, op: host.OpConnect, err: err, passes: dropped(err),

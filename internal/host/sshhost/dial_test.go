@@ -143,7 +143,7 @@ func TestDial_throughJumpHosts(t *testing.T) {
 	_ = target.listener.Close()
 	cfg.Jumps = []Config{nearCfg}
 	var gone *host.UnreachableError
-	if err := reach(t, cfg); !errors.As(err, &gone) || !strings.Contains(gone.Advice, "seen from the jump host") {
+	if err := reach(t, cfg); !errors.As(err, &gone) || !strings.Contains(gone.Advice, "as the jump host sees it") {
 		t.Errorf("got %+v", err)
 	}
 }

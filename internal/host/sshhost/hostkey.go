@@ -277,7 +277,7 @@ func (t *trust) accept(key ssh.PublicKey) error {
 	// Another connection may have recorded a key of this host since the list was read.
 	list, err := t.read()
 	if err != nil {
-		return t.fail(key, err.Error(), "Mend or remove the line that is named.")
+		return t.fail(key, err.Error(), "Fix or remove the line that is named.")
 	}
 	if known, portless := list.keys(t.name); len(known) > 0 && !portless {
 		return t.judge(list, key)

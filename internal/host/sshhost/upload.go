@@ -314,7 +314,7 @@ func (h *Host) transferError(op, name string, err error) *host.TransferError {
 	switch {
 	case errors.Is(err, errNoise):
 		e.Advice = fmt.Sprintf("A start-up file of the user %s on the host, such as ~/.bashrc or ~/.zshenv, prints something in every session. "+
-			"Let it print only where a person sits: put `case $- in *i*) ;; *) return ;; esac` at its beginning. Or use `Subsystem sftp internal-sftp` in sshd_config.", h.target().user)
+			"Let it print only in interactive sessions: put `case $- in *i*) ;; *) return ;; esac` at its beginning. Or use `Subsystem sftp internal-sftp` in sshd_config.", h.target().user)
 	case errors.Is(err, errNoSpace) || strings.Contains(text, "No space left") || strings.Contains(text, "quota exceeded"):
 		e.Advice = "The file system is full. An upload needs its size in the home directory and again at its place."
 		if !errors.Is(err, errNoSpace) {

@@ -29,7 +29,7 @@ const (
 func HostAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Required:            true,
-		MarkdownDescription: "Key of the host in the provider's `hosts` map. Another host is another object: a change forgets this one and adopts the other.",
+		MarkdownDescription: "Key of the host in the provider's `hosts` map. Changing this forces replacement; the hardware is untouched.",
 		Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 	}
@@ -40,16 +40,17 @@ func CardIDAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Required:   true,
 		CustomType: CardIDType{},
-		MarkdownDescription: "Id of the card, as `infiniband_card.….id` gives it: `host/pci_address/serial_number`. Another card is another object: a change forgets this one and leaves it as it is. " +
-			"The same card at another address is no other one. `host/pci_address` alone is the card that is there when the resource is created.",
+		MarkdownDescription: "Id of the card, as `infiniband_card.….id` gives it: `host/pci_address/serial_number`. Another card forces replacement; the hardware is untouched. The same card at another address " +
+			"does not. `host/pci_address` alone means the card that is there when the resource is created.",
 		PlanModifiers: []planmodifier.String{replaceIfOtherCard{}},
 	}
 }
 
 // CardIdentityAttribute is who the card was when the resource was created.
 func CardIdentityAttribute() schema.StringAttribute {
-	return Computed("Which card this is: serial number, part number and chip; MACs and GUIDs of a card without a readable serial number. " +
-		"It is part of the plan. A card that is not this one is never written to, whatever its address.")
+	return Computed("Which card this is: serial number, part number and chip. If the serial number cannot be read, " +
+		"MACs and GUIDs. It is part of the plan. The apply never writes to another card, even at the " +
+		"same address.")
 }
 
 // PortGUIDAttribute is the argument that names a port of a host.
@@ -76,8 +77,10 @@ func ActivationAttribute() schema.StringAttribute {
 		Optional: true,
 		Computed: true,
 		Default:  stringdefault.StaticString(ActivationNone),
-		MarkdownDescription: "What to do after flash was written and verified: `reboot` restarts the host if the provider's `reboot.allowed` permits it and proves that it came back, " +
-			"`none` (the default) leaves the change waiting for the next restart; `reboot_required` says so. A change of this argument alone is no change.",
+		MarkdownDescription: "What to do after the flash was written and verified. `reboot` restarts the host, if the " +
+			"provider's `reboot.allowed` permits it, and waits until it is back. With `none` (the default) " +
+			"the change waits for the next restart; `reboot_required` shows that. Changing only this does " +
+			"nothing to the card.",
 		Validators: []validator.String{stringvalidator.OneOf(ActivationNone, ActivationReboot)},
 	}
 }
@@ -148,7 +151,7 @@ func ComputedList(t attr.Type, description string) schema.ListAttribute {
 }
 
 // consentMeans is what all consents have in common.
-const consentMeans = " Only the configuration counts: no plan and no state holds it, and a change of this argument alone is no change."
+const consentMeans = " It counts only while it is in the configuration; no plan and no state holds it. Changing only this does nothing."
 
 // ConsentToPair is the argument by which an operator agrees to one change that is
 // refused by default. It holds what will happen, so that it fits no other change.
@@ -158,10 +161,10 @@ func ConsentToPair[K Kind](description string) schema.SingleNestedAttribute {
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true, WriteOnly: true,
-		MarkdownDescription: description + " Nothing else is consented to." + consentMeans,
+		MarkdownDescription: description + " It allows nothing else." + consentMeans,
 		Attributes: map[string]schema.Attribute{
-			"from": part("What the card has before the change."),
-			"to":   part("What it is to have afterwards."),
+			"from": part("Value before the change."),
+			"to":   part("Value after the change."),
 		},
 	}
 }
@@ -200,8 +203,8 @@ func ConsentToParts(description string, parts map[string]schema.Attribute) schem
 func StoredConsent(description string) schema.ListAttribute {
 	return schema.ListAttribute{
 		Optional: true, ElementType: types.StringType, Validators: consentNames,
-		MarkdownDescription: description + " It is in the state, because a destroy has no configuration: apply it before the destroy that it is for. " +
-			"A change of this argument alone is stored and touches nothing else.",
+		MarkdownDescription: description + " The state holds it, because a destroy has no configuration: apply it before the destroy. " +
+			"Changing only this is stored and touches nothing else.",
 	}
 }
 
@@ -215,7 +218,7 @@ func KeepSpelling[K Kind]() planmodifier.String { return identityModifier[K]{} }
 type identityModifier[K Kind] struct{ replace bool }
 
 func (m identityModifier[K]) Description(context.Context) string {
-	return "Another spelling of the same value is no change."
+	return "Another spelling of the same value changes nothing."
 }
 
 func (m identityModifier[K]) MarkdownDescription(ctx context.Context) string {
@@ -237,7 +240,7 @@ func (m identityModifier[K]) PlanModifyString(_ context.Context, req planmodifie
 type replaceIfOtherCard struct{}
 
 func (replaceIfOtherCard) Description(context.Context) string {
-	return "The same card at another address is no change of the card."
+	return "The same card at another address is the same card."
 }
 
 func (m replaceIfOtherCard) MarkdownDescription(ctx context.Context) string {

@@ -81,7 +81,7 @@ func TimeoutsAttribute(ctx context.Context, apply Timed, removal *Timed) schema.
 		Create.name: apply.describe("How long the apply that creates the resource may take"),
 		Update.name: apply.describe("How long the apply of a change may take"),
 	}
-	text := "How long operations may take, each as a duration such as `90s` or `20m`. A change of this argument alone is stored in the state and changes nothing on a host."
+	text := "How long operations may take, each as a duration such as `90s` or `20m`. Changing only this is stored in the state and changes nothing on a host."
 	if removal != nil {
 		texts[Delete.name] = removal.describe("How long a destroy may take")
 		text += " A destroy has no configuration: apply a change of `delete` before the destroy that it is for."

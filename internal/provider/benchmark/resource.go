@@ -155,7 +155,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	plan.expect()
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	if !plan.known() || !r.HostReady(plan.Server) || !r.HostReady(plan.Client) {
-		diagnostic.AddPostponed(&resp.Diagnostics, "a benchmark", "a host or a part of its setting comes from something that is not there yet")
+		diagnostic.AddPostponed(&resp.Diagnostics, "a benchmark", "a host or a part of its setting comes from something that does not exist yet")
 		return
 	}
 	d, at, err := plan.desired()

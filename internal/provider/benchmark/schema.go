@@ -20,17 +20,20 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
-const description = "A measurement of bandwidth or latency between two hosts, with `iperf3`, `qperf` or `perftest`, kept in state with its circumstances. " +
-	"It is made when the resource is created, and again when an argument or `triggers` changes; a refresh reads nothing. " +
-	"A result beyond `min_gbps`, `max_latency_us` or what `limits` has for its mode and link fails the apply and is not kept, or is a warning with `on_miss = \"warn\"`.\n\n" +
-	"The server runs as the transient systemd unit `infiniband-benchmark.service` with a time limit, so that it ends whatever becomes of Terraform; a host takes part in one benchmark at a time. " +
-	"Where a server of the host's own, such as Debian's `iperf3.service`, has the port already, that one answers, and stays. " +
-	"A missing program is installed from the distribution; the plan says so (BM002). TrueNAS has iperf3, and neither qperf nor perftest. " +
-	"A firewall has to let the ports of the test through: TCP 5201 for iperf3, TCP 19765 and TCP and UDP 19766 for qperf, TCP 18515 for perftest.\n\n" +
-	"No limit is set by default, because none fits all cards. For orientation, what owners of such labs report: two ConnectX-3 Pro with FDR links and connected mode 40.1 Gb/s with four streams of iperf3, and 50 to 52 µs of TCP latency with qperf; " +
+const description = "Measures bandwidth or latency between two hosts with `iperf3`, `qperf` or `perftest`. The state " +
+	"keeps the result and its circumstances. The apply measures when it creates the resource, and " +
+	"again when an argument or `triggers` changes. A refresh reads nothing. A result that misses " +
+	"`min_gbps`, `max_latency_us` or the matching entry of `limits` fails the apply and is not kept. " +
+	"With `on_miss = \"warn\"` it is a warning.\n\n" +
+	"The server runs as the transient systemd unit `infiniband-benchmark.service` with a time limit, so it ends even if Terraform is killed. A host takes part in one benchmark at a time. If the " +
+	"host runs its own server on the port, such as Debian's `iperf3.service`, that server is used " +
+	"and stays. A missing program is installed from the distribution; the plan says so (BM002). " +
+	"TrueNAS has iperf3, but neither qperf nor perftest. A firewall must let the ports of the test " +
+	"through: TCP 5201 for iperf3, TCP 19765 and TCP and UDP 19766 for qperf, TCP 18515 for perftest.\n\n" +
+	"No limit is set by default, because none fits all cards. Owners of such labs report: two ConnectX-3 Pro with FDR links and connected mode 40.1 Gb/s with four streams of iperf3, and 50 to 52 µs of TCP latency with qperf; " +
 	"a QLogic IBA7322 (QDR) about 10 Gb/s, bound by the CPU of the iperf3 server; an old InfiniHost III (SDR and DDR) 6.4 Gb/s with one stream. " +
-	"A single stream in datagram mode is slow by nature. The simulated lab gives numbers of its own, which prove nothing about hardware.\n\n" +
-	"There is nothing to import: a measurement is made, not found. Destroying the resource forgets it; packages that were installed stay."
+	"A single stream in datagram mode is always slow. Numbers of the simulated lab prove nothing about hardware.\n\n" +
+	"A measurement cannot be imported. Destroying the resource forgets it; installed packages stay."
 
 var times = attribute.Timed{
 	Standard: standardTimeout, Covers: "installation and measurement, with the wait for other changes of both hosts",
@@ -67,7 +70,7 @@ func arguments(ctx context.Context) map[string]schema.Attribute {
 			Validators: []validator.Float64{float64validator.AtLeast(0.001)}},
 		"limits": limits(),
 		"on_miss": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("error"), Validators: []validator.String{stringvalidator.OneOf("error", "warn")},
-			MarkdownDescription: "What a result beyond its limit is: `error` (the default) fails the apply, `warn` keeps the result and warns. A change of this argument alone measures nothing."},
+			MarkdownDescription: "What to do with a result that misses its limit: `error` (the default) fails the apply, `warn` keeps the result and warns. Changing only this measures nothing."},
 		"triggers": schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Any values; a change measures again."},
 		"timeouts": attribute.TimeoutsAttribute(ctx, times, nil),
 	}
@@ -98,7 +101,7 @@ func results() map[string]schema.Attribute {
 		"gbps":           number("Bandwidth that the receiver counted, in Gb/s; null for a latency."),
 		"latency_us":     number("Latency in microseconds, one way; null for a bandwidth."),
 		"retransmits":    attribute.ComputedInt("TCP segments that iperf3 had to send again; null for others."),
-		"missed":         attribute.ComputedBool("Whether the result is beyond its limit."),
+		"missed":         attribute.ComputedBool("Whether the result misses its limit."),
 		"measured_at":    attribute.Computed("When, by the clock of the operator's machine, in UTC."),
 		"address":        attribute.Computed("Address that was measured to."),
 		"mode":           attribute.Computed("Mode of the client's IPoIB interface then; null if it is none."),

@@ -25,17 +25,19 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	attrs["pci_address"] = schema.StringAttribute{
 		Required:   true,
 		CustomType: attribute.PCIType{},
-		MarkdownDescription: "PCI address of the card, `0000:01:00.0`; the domain may be left out. A change adopts the card that is there: " +
-			"that of a card that has moved keeps everything that is configured for it, and another card is another object for all that refer to it.",
+		MarkdownDescription: "PCI address of the card, `0000:01:00.0`; the domain may be left out. If the card has moved, " +
+			"write its new address here; everything that is configured for it stays. If another card is at " +
+			"the new address, resources that refer to this one are replaced.",
 		PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.PCIKind]()},
 	}
 	attrs["expect"] = expectAttribute()
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Adopts one InfiniBand card (a host channel adapter) that is in a host, and shows everything that can be observed about it. " +
 			"It never changes the card: `infiniband_firmware`, `infiniband_guids` and `infiniband_link_type` do. " +
-			"A card is who it is, not where it sits: its serial number is recorded with the first apply, is part of `id`, and is compared in each plan and before each write. " +
-			"If another card is in the slot, or the card has moved, the plan says so and nothing is changed. Without a readable serial number MACs and GUIDs take its place. " +
-			"What is in flash and what the card runs are different attributes. Destroying it only forgets the card.",
+			"The first apply records the serial number of the card. It is part of `id`, and is compared in " +
+			"each plan and before each write. If another card is in the slot, or the card has moved, the " +
+			"plan says so and nothing is changed. If the serial number cannot be read, MACs and GUIDs are " +
+			"compared. Firmware in flash and running firmware are different attributes. Destroying it only forgets the card.",
 		Attributes: attrs,
 	}
 }
@@ -46,11 +48,12 @@ func expectAttribute() schema.SingleNestedAttribute {
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "What the card at this address must be; each plan looks. It singles out the card when it is adopted: afterwards the card is known by its serial number anyway. " +
-			"If the card was exchanged on purpose, write the serial number of the new one here: the next apply adopts it. " +
-			"Write the serial number for the first apply, too, if somebody may exchange the card between plan and apply: Terraform shows a provider nothing of the plan of a new resource. " +
-			"With it the other card is refused as not the expected one. Without it Terraform finds the difference itself, and ends the apply with its own words, \"Provider produced inconsistent final plan\". " +
-			"Nothing is written then: plan again.",
+		MarkdownDescription: "What the card at this address must be. Each plan checks it. If you exchanged the card, write " +
+			"the serial number of the new one here; the next apply adopts it. Write the serial number for " +
+			"the first apply too, if somebody may exchange the card between plan and apply. Then the other " +
+			"card is refused in plain words. Without it Terraform itself ends the apply with \"Provider " +
+			"produced inconsistent final plan\", because a provider does not see the plan of a new resource. " +
+			"Nothing is written in that case; plan again.",
 		Attributes: map[string]schema.Attribute{
 			"serial_number": text("Serial number in the card's vital product data."),
 			"part_number":   text("Part number in the card's vital product data, such as `MCX354A-FCCT`."),
@@ -65,7 +68,7 @@ func observedAttributes() map[string]schema.Attribute {
 		"pci_device_id":           attribute.Computed("PCI vendor and device id, `15b3:1007`."),
 		"pci_subsystem_id":        attribute.Computed("PCI subsystem vendor and device id."),
 		"part_number":             attribute.Computed("Part number in the card's vital product data; null if it could never be read."),
-		"serial_number":           attribute.Computed("Serial number in the card's vital product data. It is that of the card which was adopted, also while it cannot be read, as after some cross-flashes; null if it never could."),
+		"serial_number":           attribute.Computed("Serial number in the card's vital product data. It stays the one of the adopted card even while it cannot be read, as after some cross-flashes. Null if it never could be read."),
 		"livefish":                attribute.ComputedBool("Whether the card runs no firmware and shows its recovery PCI id."),
 		"driver":                  attribute.Computed("Kernel driver that is bound, `mlx4_core`; null if none is."),
 		"rdma_device":             attribute.Computed("Name of the RDMA device, such as `mlx4_0`; null if the driver made none."),

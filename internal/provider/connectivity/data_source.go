@@ -91,7 +91,7 @@ func (s *DataSource) look(ctx context.Context, at string, name types.String, res
 	what := "measure the connectivity of host " + name.ValueString()
 	if _, known := s.Hosts[name.ValueString()]; known && !s.HostReady(name) {
 		resp.Diagnostics.AddAttributeError(path.Root(at), "Unable to "+what,
-			"The provider's configuration of this host holds a value that is not known yet, so that the host cannot be asked. Let the data source depend on what makes it known.")
+			"The provider's entry of this host has a value that is not known yet, so the host cannot be asked. Let the data source depend on the resource that gives the value.")
 		return nil, nil, false
 	}
 	h, _, snap, err := s.Look(ctx, name.ValueString())

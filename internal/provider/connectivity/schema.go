@@ -23,9 +23,13 @@ func input(description string, validators ...validator.String) schema.StringAttr
 // Schema implements datasource.DataSource.
 func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The way between two hosts, measured with `ping`: small packets, packets of the interface's MTU that may not be fragmented (which is what shows that connected mode and its MTU work on both ends), and fragmented ones; with the path MTU, loss and round-trip times. " +
-			"Where packets do not pass, `problems` says why, from what both hosts show of their addresses, links, subnet managers, partitions, modes and MTUs. A way that does not work is no error, so that a `check` block can judge it; a host that cannot be reached over SSH is one.\n\n" +
-			"A read is one command on `from`, and one more on each host for the P_Key table of its port where nothing passes. It takes about 3 seconds with 5 packets, and up to half a minute more where the path MTU has to be searched for, because lost packets are waited for. It is read at every plan: put it into a `check` block, or let it depend on what it measures.",
+		MarkdownDescription: "The connection between two hosts, measured with `ping`: small packets, unfragmented packets of " +
+			"the interface's MTU, and fragmented packets. It gives the path MTU, loss and round-trip times. " +
+			"Unfragmented packets show that the mode and the MTU work on both ends. If packets do not pass, " +
+			"`problems` says why: it compares addresses, links, subnet managers, partitions, modes and MTUs " +
+			"of both hosts. A connection that does not work is not an error, so that a `check` block can " +
+			"judge it. A host that cannot be reached over SSH is an error.\n\n" +
+			"A read is one command on `from`. If nothing passes, it is one more on each host, for the P_Key table of its port. It takes about 3 seconds with 5 packets, and up to half a minute more if the path MTU must be searched. Every plan reads it: put it into a `check` block, or let it depend on what it measures.",
 		Attributes: s.attributes(),
 	}
 }
@@ -65,7 +69,7 @@ func (s *DataSource) attributes() map[string]schema.Attribute {
 				"kind": text("`no_interface`, `no_address`, `interface_down`, `no_carrier`, `no_sm`, `subnet`, `partition`, `mode`, `mtu`: what the hosts show; " +
 					"`unreachable`, `loss`, `oversized`, `fragments`: what packets show."),
 				"where":   text("The interface, host or pair."),
-				"message": text("A sentence for a person."),
+				"message": text("The problem in one sentence."),
 			}}},
 	}
 }

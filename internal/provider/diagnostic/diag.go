@@ -125,10 +125,10 @@ func describeOther(err error) (string, []string) {
 	case errors.As(err, &noPlatform):
 		return Sentence(noPlatform.Error()), facts("Host", noPlatform.Host)
 	case errors.Is(err, context.DeadlineExceeded):
-		return "The time allowed for this ran out. " + Sentence(err.Error()) +
-			"\n\nThe host may be slow or hang; what was begun is shown by the next plan.", nil
+		return "The time-out of this operation has passed. " + Sentence(err.Error()) +
+			"\n\nThe host may be slow, or it hangs. The next plan shows what was done.", nil
 	case errors.Is(err, context.Canceled):
-		return "The run was interrupted. " + Sentence(err.Error()) + "\n\nWhat was begun is shown by the next plan.", nil
+		return "The run was interrupted. " + Sentence(err.Error()) + "\n\nThe next plan shows what was done.", nil
 	}
 	return Sentence(err.Error()), nil
 }
@@ -141,7 +141,7 @@ func describeExit(err error, e *host.ExitError) (string, []string) {
 	}
 	stderr := e.Stderr
 	if strings.TrimSpace(stderr) == "" {
-		return text + " It said nothing on standard error.", append(f, facts("Stdout", Excerpt(e.Stdout))...)
+		return text + " It printed nothing on standard error.", append(f, facts("Stdout", Excerpt(e.Stdout))...)
 	}
 	return text, append(f, facts("Stderr", Excerpt(stderr))...)
 }
@@ -170,7 +170,7 @@ var lostAt = map[string]string{
 	host.OpKey:          "The private key could not be read on this machine. Nothing was offered to the host.",
 	host.OpOffer:        "This machine has no key or password that it could offer to the host, so nothing was offered.",
 	host.OpVerify:       "The host's key could not be trusted, so no password or command was sent to it.",
-	host.OpAuthenticate: "The host answered and refused every way to log in that was offered.",
+	host.OpAuthenticate: "The host answered and refused every key and password that was offered.",
 	host.OpUpload:       lostCopy,
 	host.OpDownload:     lostCopy,
 }
@@ -192,7 +192,7 @@ func lost(e *host.UnreachableError) string {
 	case e.MayHaveRun:
 		return "The connection was lost while a command ran, so its outcome is not known. The next plan reads it back."
 	}
-	return "The host could not be reached, so nothing is known about it and nothing was changed by this step. The state is kept as it is."
+	return "The host could not be reached, so nothing was changed by this step. The state stays as it is."
 }
 
 // dead is the way of a host that will never answer again.
@@ -208,7 +208,7 @@ func raise(limit string) string {
 }
 
 func describeOutput(err error, e *host.OutputError) (string, []string) {
-	return prefix(err, e) + "A command ran and its output was not understood, so nothing was concluded from it. " +
+	return prefix(err, e) + "The provider did not understand the output of a command, so it draws no conclusion from it. " +
 			"Another version of the program, or a wrapper around it, may print something else.\n\n" + Sentence(e.Problem),
 		facts("Host", e.Host, "Command", e.Command, "Output", Excerpt(e.Output))
 }
@@ -308,7 +308,7 @@ func WarnSlowSudo(diags *diag.Diagnostics, s *inventory.Snapshot) {
 		return
 	}
 	diags.AddWarning("Host "+s.Host+" is slow: its sudo took longer than "+slowSudo.String(), fmt.Sprintf(
-		"sudo took %s before it started a command, and does so for every one. It is not the provider or the card that is slow.\n\n"+
+		"sudo took %s before it started a command. It does so for every command. The provider and the card are not slow.\n\n"+
 			"Usual causes: /etc/hosts on the host does not name the host itself; a DNS or LDAP server does not answer; a PAM module in /etc/pam.d/sudo waits. "+
 			"`time sudo -n true` on the host shows it.", s.Sudo.Round(time.Second)))
 }

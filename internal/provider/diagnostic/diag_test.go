@@ -30,20 +30,20 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 		},
 		"a command that failed inside an operation": {
 			fmt.Errorf("read the flash: %w", &host.ExitError{Host: "intel9", Command: "mstflint", Status: 3, Stdout: "half\na line"}),
-			"While trying to read the flash. A command ran on the host and failed. It said nothing on standard error.\n\n" +
+			"While trying to read the flash. A command ran on the host and failed. It printed nothing on standard error.\n\n" +
 				"Host: intel9\nCommand: mstflint\nExit status: 3\nStdout:\n    half\n    a line",
 		},
 		"a command that failed while something was done": {
 			fmt.Errorf("starting the server: %w", &host.ExitError{Host: "intel9", Command: "iperf3", Status: 1}),
-			"While starting the server. A command ran on the host and failed. It said nothing on standard error.\n\nHost: intel9\nCommand: iperf3\nExit status: 1",
+			"While starting the server. A command ran on the host and failed. It printed nothing on standard error.\n\nHost: intel9\nCommand: iperf3\nExit status: 1",
 		},
 		"a command that did not accept something": {
 			fmt.Errorf("netplan does not accept the configuration: %w", &host.ExitError{Host: "intel9", Command: "netplan", Status: 1}),
-			"Netplan does not accept the configuration. A command ran on the host and failed. It said nothing on standard error.\n\nHost: intel9\nCommand: netplan\nExit status: 1",
+			"Netplan does not accept the configuration. A command ran on the host and failed. It printed nothing on standard error.\n\nHost: intel9\nCommand: netplan\nExit status: 1",
 		},
 		"a host that does not answer": {
 			&host.UnreachableError{Host: "intel9", Address: "192.0.2.20:22", Op: "connect", Advice: "is sshd running?", Err: errors.New("connection refused")},
-			"The host could not be reached, so nothing is known about it and nothing was changed by this step. The state is kept as it is.\n\n" +
+			"The host could not be reached, so nothing was changed by this step. The state stays as it is.\n\n" +
 				"Is sshd running?" + dead + "\n\nHost: intel9\nAddress: 192.0.2.20:22\nStep: connect\nError: connection refused",
 		},
 		"a connection lost in between": {
@@ -81,7 +81,7 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 		},
 		"output that was not understood": {
 			&host.OutputError{Host: "intel9", Command: "ibstat", Problem: "line 3: want a state", Output: "CA 'x'"},
-			"A command ran and its output was not understood, so nothing was concluded from it. Another version of the program, or a wrapper around it, may print something else.\n\n" +
+			"The provider did not understand the output of a command, so it draws no conclusion from it. Another version of the program, or a wrapper around it, may print something else.\n\n" +
 				"Line 3: want a state.\n\nHost: intel9\nCommand: ibstat\nOutput: CA 'x'",
 		},
 		"a user without rights": {
@@ -99,7 +99,7 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 		},
 		"a deadline": {
 			fmt.Errorf("wait for the job: %w", context.DeadlineExceeded),
-			"The time allowed for this ran out. Wait for the job: context deadline exceeded.\n\nThe host may be slow or hang; what was begun is shown by the next plan.",
+			"The time-out of this operation has passed. Wait for the job: context deadline exceeded.\n\nThe host may be slow, or it hangs. The next plan shows what was done.",
 		},
 		"anything else": {errors.New("no such thing"), "No such thing."},
 	} {

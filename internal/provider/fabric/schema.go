@@ -79,12 +79,12 @@ func (s *DataSource) attributes() map[string]schema.Attribute {
 				"full":    texts("GUIDs of the ports that are full members."),
 				"limited": texts("GUIDs of the ports that are limited members, which reach full members only."),
 			}}},
-		"differences": schema.ListNestedAttribute{Computed: true, MarkdownDescription: "What is not as it should be, for `check` blocks.",
+		"differences": schema.ListNestedAttribute{Computed: true, MarkdownDescription: "Differences from what should be there, for `check` blocks.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"kind": text("`missing`, `ambiguous` and `unexpected` cables; `slow`: below what is expected; `degraded`: both ends could do better, or a PCIe slot cannot keep up; `silent`: nobody answers behind a link; " +
+				"kind": text("`missing`, `ambiguous` and `unexpected` cables; `slow`: below what is expected; `degraded`: both ends support more, or a PCIe slot is too slow; `silent`: nobody answers behind a link; " +
 					"`inactive`: not Active although there is a subnet manager; `errors` and `growing` counters; `no_sm`; `duplicate_guid`; `zero_guid`."),
 				"where":   text("The node, port or link."),
-				"message": text("A sentence for a person."),
+				"message": text("The problem in one sentence."),
 			}}},
 		"counters": schema.MapAttribute{Computed: true, ElementType: counterTypes, MarkdownDescription: "Error counters that are not zero, by port (`GUID of the node/port`) and name; null without a subnet manager, because counters are asked for by LID."},
 		"growth":   schema.MapAttribute{Computed: true, ElementType: counterTypes, MarkdownDescription: "How much the counters are above `baseline`; null without one."},
@@ -139,7 +139,7 @@ func linksSchema() schema.ListNestedAttribute {
 			"width":    text("Width in use, such as `4X`."),
 			"speed":    text("Speed in use."),
 			"gbps":     schema.Float64Attribute{Computed: true, MarkdownDescription: "What it carries after its encoding, in Gb/s."},
-			"degraded": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether both ends could do better, or the slot of a card cannot keep up."},
-			"reasons":  texts("Why it carries less than one of its ends could, with the arithmetic; also limits that are as they are, such as an FDR card on a QDR switch."),
+			"degraded": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether both ends support more, or the slot of a card is too slow."},
+			"reasons":  texts("Why it carries less than one of its ends supports, with the calculation. Includes limits that cannot be changed, such as an FDR card on a QDR switch."),
 		}}}
 }

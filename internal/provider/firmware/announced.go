@@ -106,7 +106,7 @@ func refuseHeld(ctx context.Context, diags *diag.Diagnostics, ref attribute.Card
 // warnReplaced is the plan of a replace.
 func warnReplaced(diags *diag.Diagnostics, card string) {
 	diags.AddWarning("Replacing firmware of card "+card+": nothing is restored",
-		"The plan destroys the resource and makes it again: after a taint, for another card, or under another name. "+
+		"The plan destroys the resource and creates it again: after a taint, for another card, or under another name. "+
 			"The card keeps the firmware that is in its flash; on_destroy = \"restore\" does not act in a replace. "+
-			"The new resource burns its image only if its card does not have it.")
+			"The new resource burns its image only if the card does not have it.")
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-const notKnownYet = "the card, the image or a consent comes from something that is not there yet"
+const notKnownYet = "the card, the image or a consent comes from something that does not exist yet"
 
 // ModifyPlan gives the verdict on the burn: it runs while planning, and again
 // at apply just before Create or Update, in a new process.
@@ -133,12 +133,12 @@ func (a *assessment) announce(diags *diag.Diagnostics) {
 	restart := v.Activation == safety.ActivationReboot
 	switch {
 	case v.Action == safety.ActionBurn:
-		then := "The host is not restarted: the card runs the firmware that it has now until somebody does that."
+		then := "The host is not restarted. Until somebody restarts it, the card runs its present firmware."
 		if restart {
 			then = "Then host " + a.at.Ref.Host + " is restarted, so that the card runs it."
 		}
-		diags.AddWarning("Burning firmware of card "+card+": "+changeText(describe(a.now.Flash), a.image),
-			"The apply copies what is in flash to backup_dir, writes the image, and verifies it. "+then)
+		diags.AddWarning("The apply burns firmware on card "+card+": "+changeText(describe(a.now.Flash), a.image),
+			"It backs up the present firmware to backup_dir, writes the image and verifies it. "+then)
 	case v.Action == safety.ActionNone && restart:
 		session.WarnRestart(diags, a.at.Ref,
 			"The flash holds "+describe(a.now.Flash)+", and the card runs "+describe(a.now.Running.Or(ib.Firmware{}))+". Nothing is written.")
@@ -299,7 +299,7 @@ func (a *assessment) expected(ctx context.Context, state model, diags *diag.Diag
 	if !state.has(a.image) {
 		wanted = "change " + changeText(was, a.image)
 	}
-	next := "Plan again. A plan with -refresh=false does not see what has become of the card."
+	next := "Plan again, without -refresh=false: such a plan does not see the present flash."
 	if state.ID.ValueString() != a.at.Ref.String() {
 		had := "with the image that it had: write image_id = \"" + state.ImageID.ValueString() + "\""
 		if state.holds() {
@@ -308,6 +308,6 @@ func (a *assessment) expected(ctx context.Context, state model, diags *diag.Diag
 		next = "The card has moved since, so that a refresh does not read its flash. Follow the card " + had + " and apply. Then plan again."
 	}
 	return !diagnostic.AddFindings(ctx, diags, "burn firmware on card "+a.at.Ref.String(), []finding.Finding{
-		finding.ChangedSincePlan.Find("The plan was to %s; now the flash holds %s. Nothing was written. %s", wanted, is, next),
+		finding.ChangedSincePlan.Find("The plan was to %s. Now the flash holds %s. Nothing was written. %s", wanted, is, next),
 	})
 }

@@ -104,7 +104,7 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config, pri
 	r.Planned.DoneCard(ref)
 	if is := describe(done.Flash); done.Flash.PSID != "" && is != describe(a.image.Firmware) {
 		return &safety.RefusedError{What: "store the firmware of card " + ref.String(), Findings: []finding.Finding{
-			finding.ChangedSincePlan.Find("The apply is done, and now the flash holds %s. Somebody else writes this card.", is),
+			finding.ChangedSincePlan.Find("The apply succeeded, but now the flash holds %s. Somebody else writes this card.", is),
 		}}
 	}
 	plan.finish(a, prior, done)
@@ -150,7 +150,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	case !state.restores():
 		state.warnForgotten(&resp.Diagnostics)
 	case !ok:
-		state.warnNotRestored(&resp.Diagnostics, "a restore was not announced: the resource is replaced, or was left behind by an earlier replace")
+		state.warnNotRestored(&resp.Diagnostics, "no plan announced a restore: the resource is replaced, or an earlier replace left it behind")
 	default:
 		r.restore(ctx, state, said, &resp.Diagnostics)
 		withdraw(ctx, resp.Private, &resp.Diagnostics)

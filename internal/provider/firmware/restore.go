@@ -145,19 +145,19 @@ func announce(diags *diag.Diagnostics, card string, ask hca.Restore, v safety.Ve
 	case v.Activation == safety.ActivationReboot:
 		then = "Afterwards the host is restarted, so that the card runs it."
 	case v.Action == safety.ActionBurn:
-		then = "The host is not restarted: the card runs the firmware that it has now until somebody does that."
+		then = "The host is not restarted. Until somebody restarts it, the card runs its present firmware."
 	}
 	switch v.Action {
 	case safety.ActionBurn:
-		diags.AddWarning(fmt.Sprintf("Restoring at destroy: firmware of card %s, %s %s -> %s %s", card, v.From.PSID, v.From.FW, v.To.PSID, v.To.FW),
-			strings.TrimSpace("on_destroy is \"restore\": destroying this resource burns back the firmware that the card had before, from the backup "+ask.Backup+", with a backup of the present one first. "+
+		diags.AddWarning(fmt.Sprintf("The destroy restores firmware of card %s, %s %s -> %s %s", card, v.From.PSID, v.From.FW, v.To.PSID, v.To.FW),
+			strings.TrimSpace("on_destroy is \"restore\". The destroy burns the firmware that the card had before, from the backup "+ask.Backup+". Before that it backs up the present firmware. "+
 				"The card keeps its present GUIDs and MACs. "+then))
 	case safety.ActionNone:
-		diags.AddWarning(fmt.Sprintf("Restored already: firmware of card %s, %s %s", card, v.To.PSID, v.To.FW),
-			strings.TrimSpace("The flash holds the firmware of the backup "+ask.Backup+"; nothing is written. "+then))
+		diags.AddWarning(fmt.Sprintf("Nothing to restore: firmware of card %s, %s %s", card, v.To.PSID, v.To.FW),
+			strings.TrimSpace("The flash already holds the firmware of the backup "+ask.Backup+"; nothing is written. "+then))
 	case safety.ActionWait:
-		diags.AddWarning("Restoring at destroy: firmware of card "+card+", after a job that is running",
-			"The destroy waits for the job, reads the card, and burns back the backup "+ask.Backup+" if the card does not hold it by then.")
+		diags.AddWarning("The destroy restores firmware of card "+card+", after a job that is running",
+			"The destroy waits for the job, reads the card, and burns the backup "+ask.Backup+" if the card does not hold it then.")
 	case safety.ActionRefuse, safety.ActionSetGUIDs, safety.ActionLinkTypes, safety.ActionBackup:
 	}
 }
@@ -191,7 +191,7 @@ func (r *Resource) restore(ctx context.Context, state model, plan note, diags *d
 	diagnostic.AddError(diags, "restore firmware of card "+card, err)
 	if diags.HasError() {
 		diags.AddWarning("Card "+card+" stays in the state: its firmware was not restored",
-			"Destroy again to go on from what the card is then; a job that runs on the host is adopted. To leave the firmware as it is, write on_destroy = \"keep\" and apply before.")
+			"Destroy again to go on; a job that still runs on the host is taken up. To leave the firmware as it is, write on_destroy = \"keep\" and apply before.")
 		return
 	}
 	diagnostic.AddNotes(diags, fmt.Sprintf("Restored: firmware of card %s, %s %s", card, done.Flash.PSID, done.Flash.FW), done.Did)

@@ -13,18 +13,23 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
-const description = "What is in a card's flash, and what it runs. " +
-	"Every fact that decides whether a burn is safe is read and checked while planning, and again at the moment of the burn. The default answer is refusal, with a stable code, the evidence and the way out; " +
+const description = "The firmware in a card's flash, and the firmware that the card runs. A plan reads every fact " +
+	"that decides whether a burn is safe. The apply checks it again at the moment of the burn. The default answer is refusal, with a stable code, the evidence and the way out; " +
 	"[the findings](../guides/findings.md) lists them all. Consent is an argument that names exactly the change that is allowed.\n\n" +
-	"An apply proves a backup and copies it to `backup_dir`, burns in a job of the host's own that survives lost connections, verifies flash, PSID, version, GUIDs and MACs afterwards, " +
-	"and reboots if `activation` says so. If it is interrupted, the next plan says what happened and the next apply goes on from there.\n\n" +
-	"Each refresh compares PSID, version, release date and product version in flash with the image, and the image of the last burn that the host's journal knows. Only if these differ, or the image is another one than before, is the whole flash read and its content compared; an apply always does that. " +
-	"Content that somebody else burned with all of these equal is therefore found by the next apply of this resource, and not by a plan.\n\n" +
+	"An apply makes a backup in `backup_dir` and verifies it. It burns in a job of the host, which " +
+	"survives lost connections. Then it verifies flash, PSID, version, GUIDs and MACs, and restarts " +
+	"the host if `activation` says so. If it is interrupted, the next plan says what happened and " +
+	"the next apply goes on from there.\n\n" +
+	"Each refresh compares PSID, version, release date and product version in flash with the image. " +
+	"It also reads the host's journal for the image of the last burn. It reads and compares the " +
+	"whole flash only if one of these differs, or if the image is a new one. An apply always " +
+	"compares the whole flash. So if somebody burns other content with all of these values equal, no " +
+	"plan shows it, but the next apply of this resource does.\n\n" +
 	"Without `image_id` it holds a card as it is: the attributes show what is in flash and what runs, and nothing is ever written, whatever consents, `activation` and `on_destroy` say. " +
 	"Firmware that somebody else burns is then shown as a change of `flash_psid` and `flash_version`, with a warning, and is not burned over. " +
 	"This is what an import gives of a card that this provider has not burned. An `image_id` that is added later is burned like any other, with the same verdict and consents; one that is removed changes nothing on the card.\n\n" +
-	"Destroying it only forgets: the firmware stays in the card. Use `lifecycle { prevent_destroy = true }` if even that would be a mistake. " +
-	"With `on_destroy = \"restore\"` it burns back what the card had before."
+	"Destroying it only forgets it: the firmware stays in the card. With `on_destroy = \"restore\"` " +
+	"the destroy burns back the firmware that the card had before."
 
 const goesOn = "A job that writes flash is not stopped: it continues on the host, and the next plan finds it."
 
@@ -62,12 +67,14 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"on_destroy": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(destroyKeep),
 				MarkdownDescription: "What a destroy does with the card. `keep` (the default) leaves the firmware as it is. `restore` burns back what the card had before this resource first burned it, from `original_backup_path`: " +
-					"with a backup of what is replaced, a verdict, a job and a verification like any burn, and with the restart that `activation` asks for. The card keeps its present GUIDs and MACs. " +
-					"The change of PSID and version back is consented to by this argument, for exactly the recorded pair; every other reason to refuse holds, and a backup that is missing or damaged is refused while planning. " +
-					"Only a destroy whose plan has announced it restores. A replace (a taint, `-replace`, another card, `create_before_destroy`) restores nothing, and a plan in which another resource has the card is refused (BK007): write a `moved` block when you rename one. " +
-					"With `-target` the plan sees the targeted resources alone, so that it cannot know of another one. " +
+					"with a backup, a verdict, a job and a verification like any burn, and with the restart that " +
+					"`activation` asks for. The card keeps its present GUIDs and MACs. This argument is the consent " +
+					"to change PSID and version back, for exactly the recorded pair. Every other reason to refuse " +
+					"holds. A missing or damaged backup is refused while planning. Only a destroy whose plan " +
+					"announced the restore restores. A replace (a taint, `-replace`, another card, `create_before_destroy`) restores nothing, and a plan in which another resource has the card is refused (BK007): write a `moved` block when you rename one. " +
+					"With `-target` the plan sees only the targeted resources and cannot know of another one. " +
 					"Without `image_id` nothing is restored. " +
-					"If the restore fails, the resource stays in the state, and the next destroy goes on from there. It must have been applied before the destroy that it is to act in, and so must a change of `activation`, `timeouts.delete` or `allow_management_path` beside it.",
+					"If the restore fails, the resource stays in the state, and the next destroy goes on from there. Apply this argument before the destroy, and also a change of `activation`, `timeouts.delete` or `allow_management_path` beside it.",
 				Validators: []validator.String{stringvalidator.OneOf(destroyKeep, destroyRestore)},
 			},
 			"timeouts": attribute.TimeoutsAttribute(ctx, times, &restoreTimes),
@@ -75,7 +82,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"image_sha256":         attribute.Computed("SHA-256 of the image that the configuration asks for; null without `image_id`."),
 			"image_psid":           attribute.ComputedPSID("PSID of that image; null without `image_id`."),
 			"image_version":        attribute.ComputedVersion("Firmware version of that image; null without `image_id`."),
-			"change":               attribute.Computed("What the last change was or the planned one will be, `MT_… 2.40.7000 -> MT_… 2.42.5000`. The plan of an update has it, and its apply stops if the flash is not what the plan was made on (HO019). Of a first burn the plan says it in a warning. The engines keep nothing of the plan that creates a resource: if somebody changes the flash between that plan and its apply, the apply burns what the configuration and its consents allow then."),
+			"change":               attribute.Computed("The last change, or the planned one: `MT_… 2.40.7000 -> MT_… 2.42.5000`. The plan of an update shows it, and the apply stops if the flash has changed since that plan (HO019). For a new resource a warning of the plan shows it. The engines keep nothing of that plan: if somebody changes the flash before the apply, the apply burns what the configuration and its consents allow then."),
 			"flash_psid":           attribute.ComputedPSID("PSID in flash."),
 			"flash_version":        attribute.ComputedVersion("Firmware version in flash."),
 			"running_psid":         attribute.ComputedPSID("PSID that the card booted; differs from flash until the next restart."),

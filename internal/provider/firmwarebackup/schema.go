@@ -10,12 +10,12 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
-const description = "A proven backup of a card's firmware in `backup_dir`, without any burn: the first thing to apply for a card that matters. " +
-	"The flash is read twice with equal results, verified by the vendor's tool and by the provider, compared with what the card says of itself, and synced to the disk; " +
-	"`card.json` beside the firmware holds PSID, versions, GUIDs, MACs, serial number and the tool's full query. Nothing is written to the card. " +
-	"On the host the reading needs some files for a moment and leaves a copy below `/var/lib/terraform-provider-infiniband/backups`, so it is refused on a host in observe mode.\n\n" +
-	"Each plan reads the file again. One that is missing or damaged, or of a card that is no longer in its place, is reported, and a new backup is planned. " +
-	"Backups are only ever added: neither a new one nor a destroy deletes an old one. " +
+const description = "Stores a verified backup of a card's firmware in `backup_dir`, without any burn. Apply it first " +
+	"for a card that matters. The flash is read twice with equal results. mstflint and the provider " +
+	"verify the copy. It is compared with the card and synced to the disk. `card.json` beside the firmware holds PSID, versions, GUIDs, MACs, serial number and the tool's full query. Nothing is written to the card. The host keeps a copy below " +
+	"`/var/lib/terraform-provider-infiniband/backups`, so a host in observe mode refuses it.\n\n" +
+	"Each plan reads the file again. If the file is missing or damaged, or if it is of another card, " +
+	"the plan says so and plans a new backup. Nothing ever deletes an old backup, also not a destroy. " +
 	"Import finds the newest backup of the card that verifies; with `triggers` in the configuration the next apply takes another one."
 
 // Schema implements resource.Resource.
@@ -41,7 +41,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 			"system_image_guid": attribute.ComputedGUID("System image GUID that the card had in flash; null if none was set."),
 			"macs":              attribute.ComputedByPort[attribute.MACKind]("MAC addresses that the card had in flash, by port."),
 			"taken":             attribute.Computed("When the backup was taken, `2026-03-01T12:00:00Z`."),
-			"matches_flash":     attribute.ComputedBool("Whether the card's flash still has this PSID and version. A difference alone plans no new backup."),
+			"matches_flash":     attribute.ComputedBool("Whether the card's flash still has this PSID and version. A difference plans no new backup."),
 		},
 	}
 }

@@ -18,9 +18,10 @@ import (
 const (
 	sourceDescription = "Path of the image file on the machine that runs Terraform. It must be the plain image (`.bin`), not an archive."
 	sha256Description = "SHA-256 of the file. If given, another content is refused; otherwise it is computed."
-	planDescription   = " Write it: a file that is replaced between plan and apply is then refused by the name of what is wrong with it. " +
-		"Terraform shows a provider nothing of an earlier plan. Without this argument it therefore finds the difference itself, and ends the apply with its own words, \"Provider produced inconsistent final plan\". " +
-		"Nothing is written then: plan again."
+	planDescription   = " Write it. If somebody replaces the file between plan and apply, the apply is then refused in " +
+		"plain words. Without it Terraform itself ends the apply with \"Provider produced inconsistent " +
+		"final plan\", because a provider does not see the plan of a new resource. Nothing is written in " +
+		"that case; plan again."
 )
 
 // Schema implements resource.Resource.
@@ -41,7 +42,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A firmware image, verified on this machine (every checksum in it), copied to a host under its hash and verified there. " +
-			"Nothing is written to a card. Destroying it forgets the copy, which is named by its content and stays on the host.",
+			"Nothing is written to a card. Destroying it forgets the copy. The copy stays on the host.",
 		Attributes: attrs,
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-const notKnownYet = "the card or a value comes from something that is not there yet"
+const notKnownYet = "the card or a value comes from something that does not exist yet"
 
 // ModifyPlan gives the verdict on the values, and shows all of them.
 func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {

@@ -10,9 +10,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
-const description = "The GUIDs and MAC addresses of a card, from one base value (`base_mac` or `base_guid`) or one by one; a single value beside a base replaces the one that would follow from it. " +
-	"A cross-flash from Ethernet-only firmware leaves a card without GUIDs, and without GUIDs there is no subnet. Duplicates over all configured cards, zero and multicast values are refused while planning.\n\n" +
-	"The values are written into flash after a proven backup; the card uses them after the next restart (`effective`, `reboot_required`). Destroying it only forgets: the card keeps its identity."
+const description = "The GUIDs and MAC addresses of a card, from one base value (`base_mac` or `base_guid`) or one by one. A single value beside a base replaces the value derived from the base. " +
+	"A cross-flash from Ethernet-only firmware leaves a card without GUIDs, and InfiniBand does not work without GUIDs. Zero values, multicast values and duplicates among the configured cards are refused while planning.\n\n" +
+	"The values are written into flash after a verified backup. The card uses them after the next restart (`effective`, `reboot_required`). Destroying it only forgets: the card keeps its identity."
 
 const leftOut = "A port that is left out gets the value that follows from the base. Without a base, port 2 gets the next number after port 1. The map then has the named port only."
 
@@ -43,7 +43,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"system_image_guid":     guidArgument("GUID of the system image; equal on cards of one chassis. Default: with a base value that plus 3, else the GUID of the node."),
 			"port_guids":            attribute.ByPortAttribute[attribute.GUIDKind]("GUIDs in flash by port, `{ \"1\" = \"0x…\" }`. This is what other resources refer to: `port_guids[\"1\"]`. " + leftOut),
 			"macs":                  attribute.ByPortAttribute[attribute.MACKind]("MAC addresses in flash by port, `{ \"1\" = \"e4:1d:2d:…\" }`. " + leftOut),
-			"allow_management_path": attribute.ConsentToNames("Consent to change the card although the SSH session or the default route of the host rides on it: the names of those interfaces."),
+			"allow_management_path": attribute.ConsentToNames("Consent to change the card although it carries the SSH session or the default route of the host: the names of those interfaces."),
 			"activation":            attribute.ActivationAttribute(),
 			"timeouts":              attribute.TimeoutsAttribute(ctx, times, nil),
 

@@ -17,11 +17,12 @@ import (
 )
 
 const description = "An IP-over-InfiniBand interface in the host's own network stack: mode, MTU, addresses and routes, now and after every restart. " +
-	"What configures the network is found on the host: netplan (over either of the next two), NetworkManager, systemd-networkd, ifupdown or ifupdown2, or the middleware of TrueNAS. " +
-	"The configuration is in files of its own, which say so; `stored_in` names them. Files of others are never changed: an interface that they configure too is refused.\n\n" +
-	"A change of the network is confirmed over a new connection, or undone by the host itself: after 90 seconds, or at its next start if it is restarted before. " +
-	"The interface that carries the SSH session is not touched without consent. " +
-	"Destroying it removes this configuration and the addresses; mode and MTU stay until the next boot, and the interface, which belongs to the card, stays."
+	"The provider finds out what configures the network of the host: netplan (with NetworkManager or systemd-networkd), NetworkManager, systemd-networkd, ifupdown or ifupdown2, or the middleware of TrueNAS. " +
+	"The configuration is written to separate, marked files; `stored_in` names them. Other files are never changed. If another file configures the interface too, the plan is refused.\n\n" +
+	"A change of the network must be confirmed over a new connection. Otherwise the host undoes it " +
+	"by itself after 90 seconds, or at its next start. The interface that carries the SSH session is " +
+	"not touched without consent. Destroying it removes this configuration and the addresses. Mode " +
+	"and MTU stay until the next boot. The interface belongs to the card and stays."
 
 var (
 	times = attribute.Timed{
@@ -88,8 +89,8 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 // consents are the arguments that name the thing an operator agrees to touch.
 func consents() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"allow_management_path": attribute.StoredConsent("Consent to change the interface, or to remove it, although the SSH session, the default route or storage rides on it, or may: the name of the interface."),
-		"adopt_interface":       attribute.ConsentToName("Consent to replace what others configured for the interface on TrueNAS: its name."),
+		"allow_management_path": attribute.StoredConsent("Consent to change the interface, or to remove it, although it carries, or may carry, the SSH session, the default route or storage: the name of the interface."),
+		"adopt_interface":       attribute.ConsentToName("Consent to replace a configuration of the interface that was made outside Terraform, on TrueNAS: its name."),
 		"truenas": attribute.ConsentToParts("Consents that only a host with TrueNAS asks for.", map[string]schema.Attribute{
 			"keep_interface": schema.StringAttribute{Optional: true, WriteOnly: true,
 				MarkdownDescription: "Consent to store the management interface of a host on which nothing is configured yet: its name. " +

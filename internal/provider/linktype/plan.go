@@ -16,7 +16,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-const notKnownYet = "the card or a port's type comes from something that is not there yet"
+const notKnownYet = "the card or a port's type comes from something that does not exist yet"
 
 // ModifyPlan gives the verdict on the types. A firmware that this plan burns
 // before counts: it may be what makes InfiniBand possible.
@@ -156,5 +156,5 @@ func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagno
 }
 
 func warnForgotten(diags *diag.Diagnostics, card string) {
-	diagnostic.AddForgotten(diags, "link types of card", card, "The ports stay as they are, now and after a restart; what makes them so stays on the host or in the card.")
+	diagnostic.AddForgotten(diags, "link types of card", card, "The ports keep their link types, now and after a restart. The stored setting stays on the host or in the card.")
 }

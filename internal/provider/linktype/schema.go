@@ -20,10 +20,10 @@ const description = "InfiniBand or Ethernet, for each port of a card, at once an
 	"While mstconfig does not answer for a card that it serves, the state keeps what was read last, with a warning, and nothing is changed (LT013).\n\n" +
 	"A card with Ethernet-only firmware cannot do InfiniBand at all; the plan says so and names the PSID. Destroying it only forgets: the ports stay as they are."
 
-const placesDescription = "Link type by place and port. `driver` is what runs. `mstconfig` is the card's own configuration for its next start. " +
+const placesDescription = "Link type by place and port. `driver` is the running one. `mstconfig` is the card's own configuration for its next start. " +
 	"`modprobe.d`, `mlx4.conf` and `kernel_extra_options` are the setting that this resource makes on the host. " +
-	"`kernel command line`, or the path of a file in `modprobe.d`, is a setting of somebody else; the plan is refused if it overrides this one. " +
-	"A setting of which the initial RAM disk has an older copy is left out, and stored again."
+	"`kernel command line`, or the path of a file in `modprobe.d`, is a setting made outside Terraform; the plan is refused if it overrides this one. If the " +
+	"initial RAM disk has an older copy of a setting, that setting is left out and stored again."
 
 var times = attribute.Timed{
 	Standard: standardTimeout, Covers: "storing the types, switching the driver and the restart, without the wait for other cards",
@@ -33,8 +33,10 @@ var times = attribute.Timed{
 // activation is the usual argument, with what is special here.
 func activation() schema.StringAttribute {
 	a := attribute.ActivationAttribute()
-	a.MarkdownDescription = "What makes the types of ConnectX-4 and later cards effective: `reboot` restarts the host if the provider's `reboot.allowed` permits it and proves that it came back, " +
-		"`none` (the default) leaves them waiting for the next restart; `reboot_required` says so. ConnectX-3 cards change at once and need none. A change of this argument alone is no change."
+	a.MarkdownDescription = "What makes the types of ConnectX-4 and later cards effective: `reboot` restarts the host, if the provider's `reboot.allowed` permits it, and waits until it " +
+		"is back. With `none` (the default) they wait for the next restart; `reboot_required` shows " +
+		"that. ConnectX-3 cards change at once and need no restart. Changing only this does nothing to " +
+		"the card."
 	return a
 }
 
@@ -55,7 +57,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 					mapvalidator.ValueStringsAre(stringvalidator.OneOf("ib", "eth", "auto")),
 				},
 			},
-			"allow_management_path": attribute.ConsentToNames("Consent to change the ports although the SSH session or the default route of the host rides on one of them: the names of those interfaces."),
+			"allow_management_path": attribute.ConsentToNames("Consent to change the ports although one of them carries the SSH session or the default route of the host: the names of those interfaces."),
 			"activation":            activation(),
 			"timeouts":              attribute.TimeoutsAttribute(ctx, times, nil),
 

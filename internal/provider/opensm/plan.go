@@ -35,7 +35,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	if !plan.known() || !r.HostReady(plan.Host) {
-		diagnostic.AddPostponed(&resp.Diagnostics, "subnet manager on host "+plan.Host.ValueString(), "the host or the port GUID comes from something that is not there yet")
+		diagnostic.AddPostponed(&resp.Diagnostics, "subnet manager on host "+plan.Host.ValueString(), "the host or the port GUID comes from something that does not exist yet")
 		return
 	}
 	d, err := plan.desired(ctx)
@@ -148,6 +148,7 @@ func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, st
 
 func warnRemoval(diags *diag.Diagnostics, id string) {
 	diags.AddWarning("Removing subnet manager "+id+": the package stays",
-		"The instance is stopped, disabled and its configuration removed. The opensm package, the port and what other instances do stay as they are. "+
-			"If it is the only subnet manager of its fabric, ports that come up later stay in Initializing.")
+		"The service is stopped and disabled, and its configuration is removed. "+
+			"The package opensm, the port and other subnet managers of the host stay as they are. "+
+			"If this is the only subnet manager of its fabric, ports that come up later stay in Initializing.")
 }

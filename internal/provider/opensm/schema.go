@@ -32,7 +32,7 @@ func partitionsAttribute() schema.MapNestedAttribute {
 		Optional: true,
 		MarkdownDescription: "Partitions by name, written to a `partitions.conf` of this instance alone. The one called `Default` (P_Key `0xffff`) has to be there: every port reaches the subnet manager by it. " +
 			"The plan refuses what opensm would silently drop or do otherwise. All subnet managers of a fabric need the same partitions; keep them in a local. " +
-			"Members and new partitions take effect without a restart; a change of a group's `mtu` or `rate_gbps` restarts the instance. Without this attribute opensm reads the host's own file, if there is one, and else makes every port a full member of the default partition.",
+			"Members and new partitions take effect without a restart; a change of a group's `mtu` or `rate_gbps` restarts the instance. Without this attribute opensm reads the host's own file, if there is one, and otherwise makes every port a full member of the default partition.",
 		Validators: []validator.Map{mapvalidator.SizeAtLeast(1)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"pkey": schema.StringAttribute{Optional: true, CustomType: attribute.PKeyType{},
@@ -43,17 +43,26 @@ func partitionsAttribute() schema.MapNestedAttribute {
 			"rate_gbps": schema.Float64Attribute{Optional: true, MarkdownDescription: "Rate of the broadcast group in Gb/s: " + rateWords() + " (opensm's default is 10). Every member has to have at least this.",
 				Validators: []validator.Float64{rateValidator{}}},
 			"index0":  schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the P_Key goes into the first place of each member's table, which some programs use without asking."},
-			"full":    members("Full", "They reach every member. A port that is named has what its own entry says, whatever a word such as `ALL` says."),
+			"full":    members("Full", "They reach every member. The entry of a named port overrides a word such as `ALL`."),
 			"limited": members("Limited", "They reach full members only, not each other."),
 		}},
 	}
 }
 
-const description = "A subnet manager on one port of a host. An unmanaged switch has none, and without one every port stays in `Initializing` for ever: run it on one host, or on two with different priorities.\n\n" +
-	"The distribution's package is installed if needed, an instance is bound to the port by its GUID, started, and enabled for every boot; it gets a file of options of its own, because all instances of a host share `opensm.conf` otherwise. opensm ends with status 0 where it fails and drops files that have an error, " +
-	"so the apply asks the port and the fabric: it ends when the port is `Active` and the partitions are in force, or names the cause. The P_Key tables of all adapters of the fabric (of more than 256 those that partitions and hosts name, and some) are compared with the partitions: a port that has not what is declared, or has more, fails the apply; one that is not in the fabric is a warning. Of several subnet managers in one apply the standby is changed before the master, one at a time (with `-parallelism=1` Terraform itself decides on the order: say it with `depends_on` then). " +
-	"To move it to another port or host write `lifecycle { create_before_destroy = true }`: the old one then stops when the new one is proven, and the fabric is never without. " +
-	"TrueNAS cannot run one, which the plan says. Destroying it stops and disables the instance and removes its configuration; the package stays."
+const description = "A subnet manager on one port of a host. An unmanaged switch has none, and without one every port stays in `Initializing`. Run it on one host, or on two with different priorities.\n\n" +
+	"The apply installs the distribution's package if needed. It binds an instance to the port by " +
+	"its GUID, starts it, and enables it for every boot. The instance has its own file of options, " +
+	"because all instances of a host share `opensm.conf`. opensm ends with status 0 even when it " +
+	"fails, and it ignores files with errors. So the apply asks the port and the fabric. It succeeds " +
+	"when the port is `Active` and the partitions are in force. Otherwise it names the cause.\n\nThe " +
+	"apply compares the P_Key tables of the adapters with the partitions. On fabrics above 256 " +
+	"adapters it compares the named members, plus a sample. A port that differs fails the apply. A " +
+	"port that is not in the fabric is a warning.\n\nIf one apply changes several subnet managers, " +
+	"it changes the standby before the master, one at a time. With `-parallelism=1` Terraform " +
+	"decides on the order; use `depends_on` then. To move the subnet manager to another port or " +
+	"host, write `lifecycle { create_before_destroy = true }`. Then the old one stops only after the " +
+	"new one works. TrueNAS cannot run opensm; the plan says so. Destroying the resource stops and " +
+	"disables the instance and removes its configuration. The package stays."
 
 var (
 	times = attribute.Timed{
@@ -119,15 +128,16 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"active":          attribute.ComputedBool("Whether the instance runs."),
 			"enabled":         attribute.ComputedBool("Whether it starts at boot."),
 			"package_version": attribute.Computed("Version of the opensm package."),
-			"port_state":      attribute.Computed("State of the port: `Active` once a subnet manager has set it up."),
+			"port_state":      attribute.Computed("State of the port: `Active` after a subnet manager has configured it."),
 			"lid":             attribute.ComputedInt("LID of the port."),
 			"sm_lid":          attribute.ComputedInt("LID of the master subnet manager; that of this port if it is the master."),
 			"role":            attribute.Computed("`master` or `standby`; null while the port is not served."),
-			"handover_time": attribute.ComputedText[attribute.DurationKind]("How long the fabric goes without a subnet manager at most if its master dies and this one is the standby: `sminfo_polling_timeout` × (`polling_retry_number` + 2). " +
-				"Traffic in use goes on meanwhile; new ports, joins and paths wait."),
+			"handover_time": attribute.ComputedText[attribute.DurationKind]("Longest time that the fabric has no subnet manager if the master dies and this one is the " +
+				"standby: `sminfo_polling_timeout` × (`polling_retry_number` + 2). Existing traffic goes on. New " +
+				"ports, joins and paths wait."),
 			"security_keys": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "What protects the fabric from other subnet managers and from changes by any host: for each of `m_key`, `sm_key`, `sa_key` and `cc_key` `open`, if it has the value that every opensm has, or `set`. " +
+				MarkdownDescription: "Keys that protect the fabric from other subnet managers and from changes by any host: for each of `m_key`, `sm_key`, `sa_key` and `cc_key` `open`, if it has the value that every opensm has, or `set`. " +
 					"The values themselves are never read into the state, and this resource sets none.",
 			},
 		},

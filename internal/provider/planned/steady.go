@@ -140,8 +140,9 @@ func Confirm(ctx context.Context, what string, plan tfsdk.Plan, to *tfsdk.State,
 		diagnostic.AddError(diags, what, err)
 	case len(lines) > 0:
 		diags.AddError("Unable to "+what+": the host shows something else afterwards",
-			"The change was made as planned, and what was read back afterwards is not what was planned. Somebody else has changed the card or the host at the same time, or another setting of the host wins. "+
-				"The state keeps what it held before.\n\nPlan again, and read what has become of it.\n\n"+strings.Join(lines, "\n"))
+			"The change was made as planned, but the values that were read back differ from the plan. "+
+				"Somebody else changed the card or the host at the same time, or another setting of the host overrides this one. "+
+				"The state keeps its old values.\n\nPlan again and read the new plan.\n\n"+strings.Join(lines, "\n"))
 	default:
 		to.Raw = state.Raw
 	}

@@ -23,7 +23,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		var state model
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		diagnostic.AddForgotten(&resp.Diagnostics, "port", state.ID.ValueString(),
-			"The port stays as it is until the driver is loaded anew or the host restarts; what makes the setting at boot is removed.")
+			"The port stays as it is until the driver is loaded again or the host restarts. The unit that makes the setting at boot is removed.")
 		r.CanLeave("remove setting of port "+state.ID.ValueString(), "card_id", req.State, "", &resp.Diagnostics)
 		r.checkRemoval(ctx, &resp.Diagnostics, &state)
 		return
@@ -33,7 +33,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	if !plan.known() || attribute.HasUnknown(config.AllowManagement) {
-		diagnostic.AddPostponed(&resp.Diagnostics, "a port", "the card or a part of its setting comes from something that is not there yet")
+		diagnostic.AddPostponed(&resp.Diagnostics, "a port", "the card or a part of its setting comes from something that does not exist yet")
 		return
 	}
 	d, ref, err := plan.desired(config.AllowManagement)

@@ -18,9 +18,10 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
-const description = "The administrative state of one InfiniBand port, and the speeds and widths that it may negotiate: what `ibportstate` sets, and what is otherwise lost at every boot.\n\n" +
-	"Most ports need none of this. It is for cards that come up disabled (QLogic), for a port that has to stay dark, and for a link that only holds at a lower speed. " +
-	"The setting is made at once and stored in a systemd unit of its own for every boot. " +
+const description = "The administrative state of one InfiniBand port, and the speeds and widths that it may negotiate: the settings of `ibportstate`, which a restart loses.\n\n" +
+	"Most ports need none of this. It is for cards that come up disabled (QLogic), for a port that must stay off, and for a link " +
+	"that is stable only at a lower speed. The setting is made at once. A systemd unit makes it " +
+	"again at every boot. " +
 	"Destroying the resource removes the unit and leaves the port as it is.\n\n" +
 	"Ports of switches are not managed."
 
@@ -44,7 +45,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"card_id": attribute.CardIDAttribute(),
 			"port": schema.Int64Attribute{
 				Required:            true,
-				MarkdownDescription: "Number of the port, from 1. Another port is another object.",
+				MarkdownDescription: "Number of the port, from 1. Changing this forces replacement.",
 				Validators:          []validator.Int64{int64validator.Between(1, 2)},
 				PlanModifiers:       []planmodifier.Int64{int64planmodifier.RequiresReplace()},
 			},
@@ -52,10 +53,10 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
 				MarkdownDescription: "Whether the port tries to bring up its link (default true). A disabled port of a host can be enabled again.",
 			},
-			"speeds": namesAttribute("Speeds per lane that the port may negotiate: `SDR`, `DDR`, `QDR`, `FDR`, `EDR`, `HDR`. `SDR` has to be among them, because every link begins to train with it. "+
-				"Left out, they stay as they are.", ops.SpeedNames()),
-			"widths":                namesAttribute("Widths that the port may negotiate: `1X`, `2X`, `4X`, `8X`, `12X`. Left out, they stay as they are.", ops.WidthNames()),
-			"allow_management_path": attribute.ConsentToNames("Consent to take the port away although the SSH session, the default route or storage of the host goes over it: the names of those interfaces."),
+			"speeds": namesAttribute("Speeds per lane that the port may negotiate: `SDR`, `DDR`, `QDR`, `FDR`, `EDR`, `HDR`. `SDR` must be among them, because every link begins to train with it. "+
+				"If left out, they stay as they are.", ops.SpeedNames()),
+			"widths":                namesAttribute("Widths that the port may negotiate: `1X`, `2X`, `4X`, `8X`, `12X`. If left out, they stay as they are.", ops.WidthNames()),
+			"allow_management_path": attribute.ConsentToNames("Consent to change the port although it carries the SSH session, the default route or storage of the host: the names of those interfaces."),
 			"timeouts":              attribute.TimeoutsAttribute(ctx, times, &removal),
 
 			"at_boot":        attribute.ComputedBool("Whether the setting is made at every boot."),
@@ -65,7 +66,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"physical_state": attribute.Computed("Physical state: `LinkUp`, `Polling` (nobody answers), `Disabled`, `PortConfigurationTraining` and so on."),
 			"rate":           attribute.Computed("Rate of the link, such as `40 Gb/sec (4X QDR)`; null without a link."),
 			"lid":            attribute.ComputedInt("LID of the port."),
-			"sm_lid":         attribute.ComputedInt("LID of the subnet manager that set the port up."),
+			"sm_lid":         attribute.ComputedInt("LID of the subnet manager that configured the port."),
 		},
 	}
 }

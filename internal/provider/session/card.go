@@ -59,7 +59,7 @@ func FlashUnread(diags *diag.Diagnostics, snap *inventory.Snapshot, ref attribut
 		return false
 	}
 	diags.AddWarning("Card "+ref.String()+": its flash could not be read",
-		"The state keeps what was read last. A job that writes to the card keeps others from reading it; the vendor's tool may also be missing.\n\nReason: "+c.FlashError)
+		"The state keeps the values that were read last. While a job writes to the card, nothing else may read it. Or mstflint is missing.\n\nReason: "+c.FlashError)
 	return true
 }
 
@@ -71,7 +71,7 @@ func InUse(diags *diag.Diagnostics, snap *inventory.Snapshot, ref attribute.Card
 		return false
 	}
 	diags.AddWarning("Card "+ref.String()+": its configuration was not read",
-		"Another program uses the card, which is left alone meanwhile. The state keeps what was read last.\n\nReason: busy: "+inventory.UsersText(users))
+		"Another program uses the card, so the provider does not touch it. The state keeps the values that were read last.\n\nReason: busy: "+inventory.UsersText(users))
 	return true
 }
 
@@ -88,7 +88,7 @@ func LeftAlone(at *CardAt, req resource.ModifyPlanRequest, resp *resource.Modify
 
 // WarnRestart says while planning that the apply restarts the host of a card.
 func WarnRestart(diags *diag.Diagnostics, ref attribute.CardRef, why string) {
-	diags.AddWarning("Restarting host "+ref.Host+" for card "+ref.String(), why)
+	diags.AddWarning("The apply restarts host "+ref.Host+" for card "+ref.String(), why)
 }
 
 // AddJobs warns of flash jobs that nobody has settled: what an interrupted

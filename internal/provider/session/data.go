@@ -91,7 +91,7 @@ func (e *UnknownHostError) Explain() string {
 }
 
 // retired is what helps if a host was in the hosts map before.
-const retired = "To retire a host, remove its resources first and apply, then its entry. If the host is gone for good, take what it had out of the state: " +
+const retired = "To retire a host, remove its resources first and apply, then its entry. If the host is gone for good, take its resources out of the state: " +
 	"terraform state rm ADDRESS, or a removed block with lifecycle { destroy = false }.\n\n" +
 	"If only the key was renamed, take the resource out of the state in the same way. Then import it with the new key in its id: terraform import ADDRESS ID. " +
 	"Nothing changes on the host."
@@ -150,7 +150,7 @@ func (d *Data) CanLeave(what, at string, state tfsdk.State, to string, diags *di
 // NoCard explains that a host has no card at an address.
 func NoCard(s *inventory.Snapshot, ref attribute.CardRef) string {
 	if len(s.Cards) == 0 {
-		return fmt.Sprintf("The host %s answers and has no card of this vendor at all.\n\nCheck that the card is seated and shown by lspci.", ref.Host)
+		return fmt.Sprintf("The host %s answers and has no InfiniBand card.\n\nCheck that the card is seated and shown by lspci.", ref.Host)
 	}
 	known := make([]string, len(s.Cards))
 	for i, c := range s.Cards {

@@ -191,7 +191,7 @@ func (d *Data) Compare(ctx context.Context, ref attribute.CardRef, who, now ib.I
 		if len(silent) == 0 {
 			return Absent
 		}
-		diags.AddWarning("Card "+ref.String()+" is not in its slot", fmt.Sprintf("It may have moved to %s, which did not answer. What was recorded of it stays in the state until that is known.\n\nRecorded: %s", hostList(silent), who.Record()))
+		diags.AddWarning("Card "+ref.String()+" is not in its slot", fmt.Sprintf("It may have moved to %s, which did not answer. Until that is known, the state keeps what was recorded.\n\nRecorded: %s", hostList(silent), who.Record()))
 		return Strange
 	}
 	for _, f := range safety.Identity(placeOf(ref), safety.IdentityFacts{Recorded: who, Now: now, Elsewhere: at, Edit: edit}) {

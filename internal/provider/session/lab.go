@@ -38,7 +38,7 @@ func (d *Data) Lab(ctx context.Context, card attribute.CardRef, diags *diag.Diag
 	if missing := d.identify(ctx); len(missing) > 0 {
 		names := slices.Sorted(maps.Keys(missing))
 		diags.AddWarning(fmt.Sprintf("Card %s: GUIDs of %s are not compared", card, hostList(names)),
-			"A host that does not answer may have a card with the same GUID or MAC address, which would not be found.\n\n"+diagnostic.Detail(missing[names[0]]))
+			"A host that does not answer may have a card with the same GUID or MAC. This check cannot find it.\n\n"+diagnostic.Detail(missing[names[0]]))
 	}
 	return safety.LabFacts{Lab: d.Planned.Lab(), SameMachine: d.sameMachine}
 }
