@@ -20,6 +20,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/hostpool"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/benchmark"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/card"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/cardsdata"
@@ -102,7 +103,7 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 
 func (p *Provider) data(cfg model) *session.Data {
 	onCards := cards.Config{
-		BackupDir: cfg.BackupDir.ValueString(), Poll: p.tuning.Pace, Lost: p.tuning.Lost,
+		BackupDir: attribute.ExpandHome(cfg.BackupDir.ValueString()), Poll: p.tuning.Pace, Lost: p.tuning.Lost,
 		Progress: func(ctx context.Context, message string) { tflog.Info(ctx, diagnostic.Plain(message)) },
 	}
 	if p.tuning.Cards != nil {
@@ -111,7 +112,7 @@ func (p *Provider) data(cfg model) *session.Data {
 	data := &session.Data{
 		Hosts:     map[string]session.HostConfig{},
 		Ready:     !cfg.Hosts.IsUnknown() && !cfg.SSH.IsUnknown() && !cfg.BackupDir.IsUnknown(),
-		BackupDir: cfg.BackupDir.ValueString(),
+		BackupDir: onCards.BackupDir,
 		Planned:   planned.NewWalk(),
 		Turns:     session.NewTurns(),
 		Restores:  planned.NewRestores(),

@@ -33,8 +33,10 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 		Attributes: map[string]schema.Attribute{
 			"backup_dir": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Directory on the machine that runs Terraform for the firmware of every card, as it was before each change, such as `${path.root}/firmware-backups`. Without it no card is written to.",
-				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+				MarkdownDescription: "Directory on the machine that runs Terraform for the firmware of every card, as it was before each change, such as `${path.root}/firmware-backups`; `~/` is the home directory. Without it no card is written to.",
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1), attribute.LocalPath{
+					What: "keep backups in", Instead: "Backups are kept in a directory of the machine that runs Terraform. Write its path.",
+				}},
 			},
 			"mode":   modeAttribute("`manage` (the default) or `observe`, for every host that has no `mode` of its own."),
 			"reboot": rebootAttribute("Whether and how hosts may be restarted, for every host that has no `reboot` of its own."),

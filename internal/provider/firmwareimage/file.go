@@ -1,7 +1,6 @@
 package firmwareimage
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -9,15 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
-
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fwimage"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/image"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/memo"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -34,7 +30,7 @@ type imageFiles = memo.Map[string, session.ImageFile]
 // hundred hosts use is read once, and again when its size or time has changed;
 // what is staged is compared with its hash once more, on the host.
 func readFile(files *imageFiles, source, declared string) (file, []finding.Finding) {
-	f := file{path: expandHome(source)}
+	f := file{path: attribute.ExpandHome(source)}
 	info, err := os.Stat(f.path)
 	switch {
 	case err != nil:
@@ -65,21 +61,6 @@ func parseFile(path string) (read session.ImageFile, err error) {
 		read.Parsed, err = fwimage.Parse(content, read.Size)
 	}
 	return read, err
-}
-
-// localFile refuses a source that is a URL. A path may hold "://" only behind a slash.
-type localFile struct{}
-
-func (localFile) Description(context.Context) string { return "A path on this machine, not a URL." }
-
-func (v localFile) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (localFile) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	scheme, _, is := strings.Cut(req.ConfigValue.ValueString(), "://")
-	if is && !strings.ContainsAny(scheme, `/\.`) {
-		resp.Diagnostics.AddAttributeError(req.Path, "Unable to read firmware image "+req.ConfigValue.ValueString(),
-			"source is a local file; download it first. Then write its path here, and its sha256 as the vendor gives it.")
-	}
 }
 
 func judge(f file, declared string, err error) []finding.Finding {
@@ -119,16 +100,4 @@ func kindOf(mode fs.FileMode) string {
 		return "a directory"
 	}
 	return "a special file"
-}
-
-func expandHome(p string) string {
-	rest, ok := strings.CutPrefix(p, "~/")
-	if !ok {
-		return p
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return p
-	}
-	return filepath.Join(home, rest)
 }

@@ -25,12 +25,17 @@ const (
 )
 
 // Schema implements resource.Resource.
+var localFile = attribute.LocalPath{
+	What:    "read firmware image",
+	Instead: "source is a local file; download it first. Then write its path here, and its sha256 as the vendor gives it.",
+}
+
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attrs := map[string]schema.Attribute{
 		"id":   attribute.IDAttribute("`host/sha256`. Import takes `host/path/of/the/file` instead"),
 		"host": attribute.HostAttribute(),
 		"source": schema.StringAttribute{Required: true, MarkdownDescription: sourceDescription,
-			Validators: []validator.String{stringvalidator.LengthAtLeast(1), localFile{}}},
+			Validators: []validator.String{stringvalidator.LengthAtLeast(1), localFile}},
 		"sha256": schema.StringAttribute{
 			Optional: true, Computed: true, CustomType: attribute.HashType{}, MarkdownDescription: sha256Description + planDescription,
 			PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.HashKind]()},
@@ -52,7 +57,7 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 	attrs := map[string]dsschema.Attribute{
 		"id": dsschema.StringAttribute{Computed: true, MarkdownDescription: "The SHA-256 of the file."},
 		"source": dsschema.StringAttribute{Required: true, MarkdownDescription: sourceDescription,
-			Validators: []validator.String{stringvalidator.LengthAtLeast(1), localFile{}}},
+			Validators: []validator.String{stringvalidator.LengthAtLeast(1), localFile}},
 		"sha256": dsschema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.HashType{}, MarkdownDescription: sha256Description},
 	}
 	for name, d := range factDescriptions {

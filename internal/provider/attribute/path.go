@@ -1,0 +1,63 @@
+package attribute
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+)
+
+// LocalPath refuses what is no path on the machine that runs Terraform: a URL, a
+// variable of a shell, which nobody replaces here, and what cannot be seen in a list
+// of files.
+type LocalPath struct {
+	// What is the purpose, with a verb: "read firmware image".
+	What string
+	// Instead is what to do about a URL.
+	Instead string
+}
+
+// Description implements validator.String.
+func (LocalPath) Description(context.Context) string { return "A path on this machine, not a URL." }
+
+// MarkdownDescription implements validator.String.
+func (v LocalPath) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+// ValidateString implements validator.String.
+func (v LocalPath) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	p := req.ConfigValue.ValueString()
+	// A path may hold "://" only behind a slash.
+	scheme, _, isURL := strings.Cut(p, "://")
+	switch {
+	case isURL && !strings.ContainsAny(scheme, `/\.`):
+		resp.Diagnostics.AddAttributeError(req.Path, "Unable to "+v.What+" "+p, v.Instead)
+	case strings.HasPrefix(p, "$"):
+		resp.Diagnostics.AddAttributeError(req.Path, "Unable to "+v.What+" "+p,
+			"Variables of a shell are not replaced here. Write the path itself, ~/ for the home directory, or ${path.root}/ for the directory of the configuration.")
+	case strings.HasPrefix(p, "~") && p != "~" && !strings.HasPrefix(p, "~/"):
+		resp.Diagnostics.AddAttributeError(req.Path, "Unable to "+v.What+" "+p,
+			"Only your own home directory has a short form: ~/ at the beginning. Write the whole path.")
+	case strings.TrimSpace(p) != p || strings.ContainsFunc(p, unicode.IsControl):
+		resp.Diagnostics.AddAttributeError(req.Path, "Unable to "+v.What+" "+strings.TrimSpace(p),
+			"The path begins or ends with a space, or holds a control character. Write it without.")
+	}
+}
+
+// ExpandHome replaces ~ at the beginning of a path by the home directory.
+func ExpandHome(p string) string {
+	rest, ok := strings.CutPrefix(p+"/", "~/")
+	if !ok {
+		return p
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return p
+	}
+	return filepath.Join(home, rest)
+}
