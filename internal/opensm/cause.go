@@ -17,10 +17,10 @@ type Cause struct {
 	Check string // what to look at or to do, whole sentences
 }
 
-// CauseKind is a rung of the ladder.
+// CauseKind names a cause.
 type CauseKind string
 
-// The rungs, from the host to the wire to the fabric.
+// The causes, from the host to the wire to the fabric.
 const (
 	CauseEthernet   CauseKind = "link type"
 	CauseUMAD       CauseKind = "umad"
@@ -54,8 +54,8 @@ type Symptoms struct {
 	Wrong []Mismatch
 }
 
-// rung is one cause: whether it is the one, and what to say.
-type rung struct {
+// check tells whether one cause holds, and what to say of it.
+type check struct {
 	kind  CauseKind
 	is    func(Symptoms) bool
 	what  func(Symptoms) string
@@ -64,10 +64,10 @@ type rung struct {
 
 func says(text string) func(Symptoms) string { return func(Symptoms) string { return text } }
 
-// ladder is read from above; the first rung that holds is the cause. What keeps
+// checks are made in order; the first that holds is the cause. What keeps
 // opensm from running comes before what the port shows, because without an SM
 // the port shows only that.
-var ladder = []rung{
+var checks = []check{
 	{CauseEthernet, func(s Symptoms) bool { return s.Sysfs.LinkLayer == "Ethernet" },
 		says("the port is in Ethernet mode."), "Set it to \"ib\" with infiniband_link_type."},
 	{CauseKernel, func(s Symptoms) bool { return s.Log.NoClass != "" },
@@ -130,14 +130,14 @@ var ladder = []rung{
 		"Look at its log, and at sminfo on this host."},
 }
 
-// FindCause walks the ladder.
+// FindCause gives the first cause that holds.
 func FindCause(s Symptoms) Cause {
-	for _, r := range ladder {
-		if r.is(s) {
-			return Cause{Kind: r.kind, What: r.what(s), Check: strings.ReplaceAll(r.check, "UNIT", opensm.Unit(s.Port))}
+	for _, c := range checks {
+		if c.is(s) {
+			return Cause{Kind: c.kind, What: c.what(s), Check: strings.ReplaceAll(c.check, "UNIT", opensm.Unit(s.Port))}
 		}
 	}
-	return Cause{} // the last rung always holds
+	return Cause{} // the last check always holds
 }
 
 func guids(all []ib.GUID) string {
