@@ -165,7 +165,11 @@ func mv(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	}
 	dest := f.Args[len(f.Args)-1]
 	for _, src := range f.Args[:len(f.Args)-1] {
-		if err := p.Machine.FS.Rename(p.Cred(), p.Abs(src), target(p, src, dest)); err != nil {
+		to := target(p, src, dest)
+		if f.Has("T") { // the destination is the new name, also where a directory has it
+			to = p.Abs(dest)
+		}
+		if err := p.Machine.FS.Rename(p.Cred(), p.Abs(src), to); err != nil {
 			return p.Fail(1, "cannot move '%s' to '%s': %s", src, dest, reason(err))
 		}
 	}

@@ -12,7 +12,7 @@ import "github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 // end at the first operand, which begins another command.
 var programs = map[string]labsim.Program{
 	"cat": labsim.WithFlags(cat, false), "ls": labsim.WithFlags(ls, false, "d"), "tee": labsim.WithFlags(tee, false),
-	"mkdir": labsim.WithFlags(mkdir, false, "p", "m="), "mv": labsim.WithFlags(mv, false, "f"), "cp": labsim.WithFlags(cp, false, "p"),
+	"mkdir": labsim.WithFlags(mkdir, false, "p", "m="), "mv": labsim.WithFlags(mv, false, "f", "T"), "cp": labsim.WithFlags(cp, false, "p"),
 	"rm": labsim.WithFlags(rm, false, "f", "r"), "chmod": chmod, "chown": labsim.WithFlags(chown, false),
 	"ln": labsim.WithFlags(ln, false, "s", "f"), "touch": labsim.WithFlags(touch, false), "stat": labsim.WithFlags(stat, false, "c="),
 	"readlink": labsim.WithFlags(readlink, false), "df": labsim.WithFlags(df, false, "P", "k"), "find": find, "sync": ok,
