@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
 )
 
@@ -132,4 +133,27 @@ func (w *Lab) pkeys(host string) string {
 		table += fmt.Sprintf("0x%04x ", k)
 	}
 	return table
+}
+
+// A systemd that does not answer says neither that a subnet manager runs nor that it
+// does not: the state keeps what was read last, and a change is refused.
+func TestSM_silentSystemd(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi()})
+	drivers(w)
+	ws, cfg := w.Workspace(), smOptions(nil)
+	applied(t, ws, cfg)
+	w.Machine(labs.Intel9).Faults.Trap("systemctl show --property=Id", 0, labsim.ProgramFault{Exit: true, Status: 1})
+	emptyPlan(t, ws, cfg)
+	if warned := cleanPlan(t, ws, cfg).Diags.Warnings().Find("whether it runs could not be read", "systemctl show ended with status 1"); len(warned) == 0 {
+		t.Error("nothing is said of a systemd that does not answer")
+	}
+	if ws.Get("infiniband_opensm.it", "active") != true || ws.Get("infiniband_opensm.it", "enabled") != true {
+		t.Errorf("the state does not keep what was read: %v", Decode(ws.State["infiniband_opensm.it"].Value))
+	}
+	if plan := mustPlan(t, ws, smOptions(map[string]any{"priority": 9})); len(plan.Diags.Errors().Find("SM020", "systemctl show ended with status 1")) != 1 {
+		t.Errorf("a change on such a host: %s", plan.Diags)
+	}
+	w.Machine(labs.Intel9).Faults.Clear()
+	emptyPlan(t, ws, cfg)
 }

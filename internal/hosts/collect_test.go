@@ -276,7 +276,7 @@ func TestRead_of_a_host_without_tools(t *testing.T) {
 	}
 	c := s.Cards[0]
 	if s.MSTFlint.Present || c.Flash != nil || c.FlashError != "mstflint is not installed" ||
-		c.RunningFW != "2.40.0500" || len(s.Units) != 0 || s.Unit("opensm.service").LoadState != "not-found" {
+		c.RunningFW != "2.40.0500" || len(s.Units) != 0 || s.Unit("opensm.service").Or(inventory.Unit{}).LoadState != "not-found" {
 		t.Errorf("card %+v, units %v", c, s.Units)
 	}
 }

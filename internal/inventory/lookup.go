@@ -93,13 +93,34 @@ func (s *Snapshot) Child(parent, pkey string) (*Netdev, bool) {
 	return nil, false
 }
 
-// Unit returns the state of a systemd unit; a unit that systemd does not know
-// has LoadState "not-found".
-func (s *Snapshot) Unit(name string) Unit {
-	if u, ok := s.Units[name]; ok {
-		return u
+// Unit returns the state of a systemd unit, unknown where systemd was silent. A unit
+// that systemd does not know has LoadState "not-found".
+func (s *Snapshot) Unit(name string) fact.Of[Unit] {
+	if s.UnitsWhy != "" || s.Units == nil {
+		return fact.Unknown[Unit](s.UnitsWhy)
 	}
-	return Unit{LoadState: "not-found", ActiveState: "inactive", SubState: "dead"}
+	if u, ok := s.Units[name]; ok {
+		return fact.Known(u)
+	}
+	return fact.Known(Unit{LoadState: "not-found", ActiveState: "inactive", SubState: "dead"})
+}
+
+// Runs reports whether a systemd unit is active.
+func (s *Snapshot) Runs(name string) fact.Bool {
+	u, known := s.Unit(name).Get()
+	if !known {
+		return fact.Unknown[bool](s.Unit(name).Why())
+	}
+	return fact.Known(u.ActiveState == "active")
+}
+
+// StartsAtBoot reports whether a systemd unit is enabled.
+func (s *Snapshot) StartsAtBoot(name string) fact.Bool {
+	u, known := s.Unit(name).Get()
+	if !known {
+		return fact.Unknown[bool](s.Unit(name).Why())
+	}
+	return fact.Known(u.UnitFileState == "enabled")
 }
 
 // FilesUnder returns the paths of the files that were read in a directory,
@@ -239,12 +260,12 @@ func (s *Snapshot) Lacks(programs ...string) fact.Of[[]string] {
 
 // Active gives those of some systemd units that run.
 func (s *Snapshot) Active(units ...string) fact.Of[[]string] {
-	if s.UnitsWhy != "" || s.Units == nil {
-		return fact.Unknown[[]string](s.UnitsWhy)
-	}
 	var running []string
 	for _, name := range units {
-		if s.Unit(name).ActiveState == "active" {
+		switch runs, known := s.Runs(name).Get(); {
+		case !known:
+			return fact.Unknown[[]string](s.Runs(name).Why())
+		case runs:
 			running = append(running, name)
 		}
 	}

@@ -59,6 +59,11 @@ func TestSnapshot_unknown_is_not_none(t *testing.T) {
 	if why := s.Active("kubelet.service").Why(); why != s.UnitsWhy {
 		t.Errorf("units: %q", why)
 	}
+	for name, runs := range map[string]fact.Bool{"active": s.Runs("k3s.service"), "at boot": s.StartsAtBoot("k3s.service")} {
+		if runs.Known() || runs.Why() != s.UnitsWhy {
+			t.Errorf("a unit that systemd did not show, %s: %v, %q", name, runs.Or(false), runs.Why())
+		}
+	}
 	if s.Units, s.UnitsWhy = nil, ""; s.Active("kubelet.service").Known() {
 		t.Error("units that nobody asked for are known")
 	}

@@ -166,6 +166,8 @@ func TestCheck(t *testing.T) {
 			s.Units, s.UnitsWhy, s.Files = nil, "systemctl show ended with status 1", nil
 			delete(s.Commands, "netplan")
 		}), d: connected, code: "IP023", severity: finding.Refuse, text: []string{"systemd did not say which network services run: systemctl show ended with status 1"}},
+		{name: "systemd is silent beside ifupdown", s: testHost(withIfupdown2, func(s *inventory.Snapshot) { s.Units, s.UnitsWhy = nil, "systemctl show ended with status 1" }), d: connected,
+			code: "IP023", severity: finding.Refuse, text: []string{"systemd did not say which network services run: systemctl show ended with status 1"}},
 		{name: "overlap", s: testHost(), d: desired(ib.ModeConnected, 65520, "192.0.2.99/25"), code: "IP013", severity: finding.Refuse, text: []string{"192.0.2.20/24 of eno1"}},
 		{name: "network address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.0/24"), code: "IP021", severity: finding.Refuse, text: []string{"network or broadcast"}},
 		{name: "broadcast address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.1.255/23"), code: "IP021", severity: finding.Refuse, text: []string{"network or broadcast"}},

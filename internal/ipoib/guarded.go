@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -35,9 +36,10 @@ func (c *change) guard() netundo.Guard { return netundo.Guard{ID: c.t.id(), Chan
 func (fileStack) recover(ctx context.Context, c *change) (string, error) {
 	unit := c.guard().Unit()
 	_, saved := c.s.Undos[c.guard().ID]
-	if !saved && c.s.Unit(unit+".timer").ActiveState != "active" && c.s.Unit(unit+".service").ActiveState != "active" {
+	if !saved && fact.No(c.s.Runs(unit+".timer")) && fact.No(c.s.Runs(unit+".service")) {
 		return "", nil
 	}
+	// Where systemd was silent the script looks once more, and does nothing if there is nothing.
 	earlier := netundo.Guard{ID: c.t.id()} // whoever's
 	r, err := c.h.Run(ctx, earlier.UndoNow())
 	if err != nil {

@@ -66,6 +66,7 @@ type Consent struct {
 // Observed is what is on the host.
 type Observed struct {
 	Stack     Stack  // what configures the network of the host
+	Silence   string // why Stack is not known; empty if it is, or if the host has none
 	Present   bool   // the interface exists
 	Name      string // "ibp1s0"; empty if it does not exist, but for a P_Key child
 	Parent    string // of a P_Key child, the interface of the port

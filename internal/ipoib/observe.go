@@ -34,6 +34,9 @@ func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observed {
 		observeTrueNAS(s, port, &o)
 		return o
 	}
+	if o.Stack == StackUnknown {
+		o.Silence = runningStacks(s).Why()
+	}
 	o.Persisted = backendOf(o.Stack, t).own(s, t)
 	for _, find := range []func(*inventory.Snapshot, target) []string{foreignPlans, foreignProfiles, foreignNetworks, foreignStanzas, unread} {
 		o.Foreign = append(o.Foreign, find(s, t)...)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim"
@@ -80,7 +81,7 @@ func TestLab_OpenSM_keepsOtherPorts(t *testing.T) {
 	if got := l.file("intel9", "/etc/default/opensm"); got != strings.Replace(want, "0xe41d2d0300e44e01 ", "", 1) {
 		t.Errorf("after remove:\n%s", got)
 	}
-	if o := opensm.Observe(l.snapshot(t, "intel9"), 0xe41d2d0300e44e02); !o.Enabled {
+	if o := opensm.Observe(l.snapshot(t, "intel9"), 0xe41d2d0300e44e02); !fact.Yes(o.Enabled) {
 		t.Errorf("the other port's SM does not start at boot any more: %+v", o)
 	}
 }
@@ -245,7 +246,7 @@ func TestLab_OpenSM_asksAndIsNotAnswered(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.FabricGUIDTwice || !strings.Contains(err.Error(), "ibnetdiscover ended with status 255") {
 		t.Errorf("apply over a fabric that could not be walked: %v", err)
 	}
-	if o := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort); o.Active {
+	if o := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort); !fact.No(o.Active) {
 		t.Errorf("the subnet manager was started: %+v", o)
 	}
 }

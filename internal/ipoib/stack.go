@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ifupdown"
@@ -43,8 +44,8 @@ func DetectStack(s *inventory.Snapshot) Stack {
 	case s.Commands["netplan"] && len(s.FilesUnder(netplanDir)) > 0:
 		return planStack(s)
 	}
-	candidates := runningStacks(s)
-	if len(candidates) == 0 {
+	candidates, known := runningStacks(s).Get()
+	if !known || len(candidates) == 0 {
 		return StackUnknown
 	}
 	if n, ok := s.Netdev(managementInterface(s)); ok && len(candidates) > 1 {
@@ -72,19 +73,24 @@ func planStack(s *inventory.Snapshot) Stack {
 }
 
 // runningStacks are the services that could configure an interface, in the
-// order in which they are preferred.
-func runningStacks(s *inventory.Snapshot) []Stack {
+// order in which they are preferred. They are unknown where systemd was silent: one
+// that was not seen may be the one that has the network.
+func runningStacks(s *inventory.Snapshot) fact.Of[[]Stack] {
+	networking, known := s.Unit(networkingUnit).Get()
+	if !known {
+		return fact.Unknown[[]Stack](s.Unit(networkingUnit).Why())
+	}
 	var all []Stack
-	if s.Unit(nmUnit).ActiveState == "active" {
+	if fact.Yes(s.Runs(nmUnit)) {
 		all = append(all, StackNM)
 	}
-	if s.Unit(networkdUnit).ActiveState == "active" {
+	if fact.Yes(s.Runs(networkdUnit)) {
 		all = append(all, StackNetworkd)
 	}
-	if _, ok := s.Files[ifupdown.MainFile]; ok && s.Commands["ifup"] && s.Unit(networkingUnit).UnitFileState != "masked" {
+	if _, ok := s.Files[ifupdown.MainFile]; ok && s.Commands["ifup"] && networking.UnitFileState != "masked" {
 		all = append(all, ifupdownStack(s))
 	}
-	return all
+	return fact.Known(all)
 }
 
 func ifupdownStack(s *inventory.Snapshot) Stack {
@@ -140,8 +146,8 @@ func (k Stack) runs(other Stack) bool {
 // stackFindings checks that the host's stack can take an interface, and that
 // nothing else has it.
 func (c *checker) stackFindings() {
-	if c.stack == StackUnknown && c.s.UnitsWhy != "" {
-		f := finding.NetworkStackUnknown.Find("%s: systemd did not say which network services run: %s.", c.s.Host, c.s.UnitsWhy)
+	if why := runningStacks(c.s).Why(); c.stack == StackUnknown && why != "" {
+		f := finding.NetworkStackUnknown.Find("%s: systemd did not say which network services run: %s.", c.s.Host, why)
 		c.add(f.WithWayOut("Fix what systemctl reports on the host, then plan again. " + f.WayOut))
 		return
 	}
@@ -150,9 +156,9 @@ func (c *checker) stackFindings() {
 		return
 	}
 	if unit := c.stack.service(); unit != "" {
-		switch u := c.s.Unit(unit); {
-		case c.s.UnitsWhy != "":
-			f := finding.NetworkServiceDown.Find("%s is configured through %s, and whether %s runs is not known: %s.", c.s.Host, c.stack, unit, c.s.UnitsWhy)
+		switch u, known := c.s.Unit(unit).Get(); {
+		case !known:
+			f := finding.NetworkServiceDown.Find("%s is configured through %s, and whether %s runs is not known: %s.", c.s.Host, c.stack, unit, c.s.Unit(unit).Why())
 			c.add(f.WithWayOut("Fix what systemctl reports on the host, then plan again. " + f.WayOut))
 		case u.ActiveState != "active":
 			f := finding.NetworkServiceDown.Find("%s is configured through %s, but %s is %s.", c.s.Host, c.stack, unit, u.ActiveState)

@@ -36,7 +36,7 @@ func withSM(t *testing.T, options ...labOption) *testLab {
 	if err != nil {
 		t.Fatalf("opensm: %v", err)
 	}
-	if o := r.Observed; !o.Active || !o.Enabled || !fact.Yes(o.IsSM) || o.SMLID == 0 || o.State != "Active" || o.Priority != 14 {
+	if o := r.Observed; !fact.Yes(o.Active) || !fact.Yes(o.Enabled) || !fact.Yes(o.IsSM) || o.SMLID == 0 || o.State != "Active" || o.Priority != 14 {
 		t.Fatalf("opensm: %+v", o)
 	}
 	return l
@@ -235,7 +235,7 @@ func TestLab_Remove_ubuntu(t *testing.T) {
 		t.Error("a foreign file was touched")
 	}
 	rm, err := opensm.Remove(t.Context(), l.hosts["intel9"], ubuntuPort, opensm.Options{})
-	if err != nil || rm.Observed.Active || rm.Observed.Enabled || rm.Observed.Managed {
+	if err != nil || !fact.No(rm.Observed.Active) || !fact.No(rm.Observed.Enabled) || rm.Observed.Managed {
 		t.Errorf("opensm after remove: %+v, %v", rm, err)
 	}
 	mustContain(t, l.file("intel9", "/etc/default/opensm"), "PORTS=NONE")

@@ -30,7 +30,7 @@ var unknowns = map[string]struct {
 		s.Cards[0].Ports[0].Physical, s.Cards[0].Ports[0].SMLID = "", 0
 	}}, "its phys_state and sm_lid cannot be read", false},
 	"version of ifupdown2": {[]func(*inventory.Snapshot){withIfupdown2}, "version of ifupdown2 on intel9 is not known", false},
-	"network stack":        {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.Commands, s.Units = nil, nil }}, "neither netplan nor NetworkManager", false},
+	"network stack":        {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.Commands, s.Units = nil, nil }}, "systemd did not say which network services run: it was not read", false},
 	"operating system":     {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.OS = inventory.OS{} }}, "not supported", false},
 	"link layer":           {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.Cards, s.Netdevs = nil, nil }}, "No port of intel9 has the GUID", false},
 }
@@ -41,7 +41,7 @@ func denied(path string) func(*inventory.Snapshot) {
 
 func withIfupdown2(s *inventory.Snapshot) {
 	s.Files = map[string]inventory.File{"/etc/network/interfaces": {Content: "source /etc/network/interfaces.d/*\n"}}
-	s.Commands, s.Units = map[string]bool{"ifup": true, "ifreload": true}, nil
+	s.Commands, s.Units = map[string]bool{"ifup": true, "ifreload": true}, map[string]inventory.Unit{}
 }
 
 // No fact that a check uses passes in silence where it is not known, and no fact

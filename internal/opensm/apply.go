@@ -64,7 +64,7 @@ func Apply(ctx context.Context, h *hosts.Host, d Desired, o Options) (Result, er
 		return Result{}, err
 	}
 	before := Observe(s, d.PortGUID)
-	if len(before.Differences(d)) == 0 {
+	if before.Settled(d) {
 		return Result{Observed: before}, nil
 	}
 	plat, err := platform.Of(s)
@@ -91,12 +91,20 @@ func Apply(ctx context.Context, h *hosts.Host, d Desired, o Options) (Result, er
 	if err = effect(ctx, h, layoutOf(s), before, d); err != nil {
 		return Result{Changed: true}, err
 	}
+	return proven(ctx, h, s, d, o)
+}
+
+// proven reads back what was started.
+func proven(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Desired, o Options) (Result, error) {
 	notes, err := prove(ctx, h, s, d, o)
 	if err != nil {
 		return Result{Changed: true}, err
 	}
 	r, err := result(ctx, h, d, o)
 	r.Warnings = append(r.Warnings, notes...)
+	if why := r.Observed.Silence(); err == nil && why != "" {
+		err = fmt.Errorf("the subnet manager of port %s was started, and whether %s runs and starts at boot is not known: %s", d.PortGUID, r.Observed.Unit, why)
+	}
 	return r, err
 }
 
@@ -158,7 +166,7 @@ func effect(ctx context.Context, h *hosts.Host, l layout, before Observed, d Des
 
 // rereads reports whether the running instance takes the change on SIGHUP.
 func (o Observed) rereads(d Desired) bool {
-	if !o.Active || !o.Enabled || !fact.Yes(o.IsSM) || o.Priority < 0 || o.PartitionError != "" {
+	if !fact.Yes(o.Active) || !fact.Yes(o.Enabled) || !fact.Yes(o.IsSM) || o.Priority < 0 || o.PartitionError != "" {
 		return false
 	}
 	for _, path := range o.Edited {
@@ -220,7 +228,7 @@ func Remove(ctx context.Context, h *hosts.Host, port ib.GUID, _ Options) (Result
 			commands = append(commands, coreutils.RemoveFile(path))
 		}
 	}
-	if f, there := s.Files[opensm.TemplatePath]; there && platform.Owned(f.Content) && len(before.Others) == 0 {
+	if f, there := s.Files[opensm.TemplatePath]; there && platform.Owned(f.Content) && len(before.Others) == 0 && before.Active.Known() {
 		commands = append(commands, coreutils.RemoveFile(opensm.TemplatePath))
 	}
 	commands = append(append(commands, systemctl.DaemonReload()), after...)
@@ -231,12 +239,21 @@ func Remove(ctx context.Context, h *hosts.Host, port ib.GUID, _ Options) (Result
 		return Result{Changed: true}, err
 	}
 	r := Result{Changed: true, Observed: Observe(s, port)}
-	if r.Observed.Active {
-		err = errors.New(h.Name() + ": " + before.Unit + " was stopped and still runs")
-	}
+	err = stillRuns(h.Name(), r.Observed)
 	r.Left = []string{
 		"The package opensm stays installed, and the module ib_umad stays loaded, now and at boot.",
 		"Ports keep their LIDs and state until they lose their link. Without another subnet manager no new port can join the fabric.",
 	}
 	return r, err
+}
+
+// stillRuns is the error of an instance that was stopped and is not known to have ended.
+func stillRuns(host string, o Observed) error {
+	switch runs, known := o.Active.Get(); {
+	case !known:
+		return fmt.Errorf("%s: %s was stopped, and whether it still runs is not known: %s", host, o.Unit, o.Active.Why())
+	case runs:
+		return errors.New(host + ": " + o.Unit + " was stopped and still runs")
+	}
+	return nil
 }

@@ -166,11 +166,15 @@ func checkPort(s *inventory.Snapshot, d Desired, o Observed, p Planned) []findin
 // checkBound looks at who serves the port now.
 func checkBound(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding {
 	switch {
-	case !o.IsSM.Known() && !o.Active:
+	case !fact.No(o.IsSM) && !o.Active.Known():
+		f := finding.OpensmPortHeld.Find("Whether %s of %s runs is not known: %s. So whose subnet manager serves port %s is not known either.", o.Unit, s.Host, o.Active.Why(), d.PortGUID)
+		f.WayOut = "Fix what systemctl reports on the host, then plan again."
+		return []finding.Finding{f}
+	case !o.IsSM.Known() && o.Stopped():
 		f := finding.OpensmPortHeld.Find("Whether a subnet manager is bound to port %s of %s is not known: %s.", d.PortGUID, s.Host, o.IsSM.Why())
 		f.WayOut = "Read the file on the host as root, and look into the kernel's log for what the card or its driver complains about. Plan again when it can be read."
 		return []finding.Finding{f}
-	case fact.Yes(o.IsSM) && !o.Active:
+	case fact.Yes(o.IsSM) && o.Stopped():
 		return []finding.Finding{finding.OpensmPortHeld.Find("A subnet manager is bound to port %s of %s, and %s does not run.", d.PortGUID, s.Host, o.Unit)}
 	case o.Served() && fact.No(o.IsSM):
 		return []finding.Finding{finding.FabricHasSubnetManager.Find("Port %s of %s has SM LID %d.", d.PortGUID, s.Host, o.SMLID)}
@@ -211,7 +215,7 @@ func checkService(s *inventory.Snapshot, o Observed) []finding.Finding {
 	case there && ports.All && o.Installed != "":
 		found = append(found, finding.OpensmPortsReplaced.Find("%s of %s says PORTS=ALL.", opensm.DefaultPath, s.Host))
 	}
-	if o.Active && !o.Managed {
+	if fact.Yes(o.Active) && !o.Managed {
 		found = append(found, finding.OpensmTakenOver.Find("%s of %s is active.", o.Unit, s.Host))
 	}
 	return append(found, checkKernel(s, o)...)

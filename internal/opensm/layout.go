@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -28,14 +29,17 @@ func layoutOf(s *inventory.Snapshot) layout {
 }
 
 // atBoot says whether the port is listed, and whether its instance starts at boot.
-func (l layout) atBoot(s *inventory.Snapshot, port ib.GUID) (listed, enabled bool) {
+func (l layout) atBoot(s *inventory.Snapshot, port ib.GUID) (listed bool, enabled fact.Bool) {
 	if l.own {
-		enabled = s.Unit(opensm.Unit(port)).UnitFileState == "enabled"
-		return enabled, enabled
+		enabled = s.StartsAtBoot(opensm.Unit(port))
+		return fact.Yes(enabled), enabled
 	}
 	ports, err := opensm.ParseDefault(s.Files[opensm.DefaultPath].Content)
 	listed = err == nil && ports.Has(port)
-	return listed, listed && s.Unit(opensm.Service).UnitFileState == "enabled"
+	if !listed {
+		return false, fact.Known(false)
+	}
+	return true, s.StartsAtBoot(opensm.Service)
 }
 
 // prepare writes what has the instance started at boot. The list of ports is there

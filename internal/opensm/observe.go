@@ -19,7 +19,7 @@ func Observe(s *inventory.Snapshot, port ib.GUID) Observed {
 		Unit:      opensm.Unit(port),
 		Priority:  -1,
 	}
-	o.Active = s.Unit(o.Unit).ActiveState == "active"
+	o.Active = s.Runs(o.Unit)
 	lists := layoutOf(s)
 	o.Listed, o.Enabled = lists.atBoot(s, port)
 	o.files(s, port)
@@ -125,18 +125,32 @@ func (o Observed) Master() bool {
 	return fact.Yes(o.IsSM) && o.State == "Active" && o.LID != 0 && o.LID == o.SMLID
 }
 
-// Differences says in what the host differs from d, one line each; empty if
-// nothing has to be done.
+// Stopped reports whether the instance is known not to run.
+func (o Observed) Stopped() bool { return fact.No(o.Active) }
+
+// Silence says why systemd did not say whether the instance runs, now and at boot; empty
+// if it did.
+func (o Observed) Silence() string {
+	if !o.Active.Known() {
+		return o.Active.Why()
+	}
+	return o.Enabled.Why()
+}
+
+// Settled reports whether it is known that nothing has to be done.
+func (o Observed) Settled(d Desired) bool { return o.Silence() == "" && len(o.Differences(d)) == 0 }
+
+// Differences says in what the host is known to differ from d, one line each.
 func (o Observed) Differences(d Desired) []string {
 	var diff []string
 	add := func(format string, args ...any) { diff = append(diff, fmt.Sprintf(format, args...)) }
 	if o.Installed == "" {
 		add("opensm is not installed")
 	}
-	if !o.Active {
+	if o.Stopped() {
 		add("%s does not run", o.Unit)
 	}
-	if !o.Enabled {
+	if fact.No(o.Enabled) {
 		add("it does not start at boot")
 	}
 	switch {
@@ -163,7 +177,9 @@ func (o Observed) effective(d Desired) []string {
 		add("%s was changed by hand", path)
 	}
 	switch {
-	case !o.PortPresent || !o.Active || fact.Yes(o.IsSM):
+	case !o.PortPresent || o.Stopped() || fact.Yes(o.IsSM):
+	case fact.No(o.IsSM) && !o.Active.Known():
+		add("no SM is bound to the port")
 	case fact.No(o.IsSM):
 		add("%s runs, but no SM is bound to the port", o.Unit)
 	default:

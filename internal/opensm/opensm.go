@@ -42,13 +42,13 @@ func (d Desired) conf() opensm.Conf {
 
 // Observed is what is on the host.
 type Observed struct {
-	Installed string // version of the package; empty if it is not installed
-	Unit      string // "opensm@0xe41d2d0300e44ed1.service"
-	Active    bool   // the unit runs
-	Enabled   bool   // it starts at boot
-	Listed    bool   // the port is in PORTS of /etc/default/opensm, or its own unit is enabled
-	Managed   bool   // our drop-in is there
-	Priority  int    // of our file of options; -1 if there is none
+	Installed string    // version of the package; empty if it is not installed
+	Unit      string    // "opensm@0xe41d2d0300e44ed1.service"
+	Active    fact.Bool // the unit runs
+	Enabled   fact.Bool // it starts at boot
+	Listed    bool      // the port is in PORTS of /etc/default/opensm, or its own unit is enabled
+	Managed   bool      // our drop-in is there
+	Priority  int       // of our file of options; -1 if there is none
 	Tuning    opensm.Tuning
 	// Partitions are those of our partition file; PartitionError says why it is
 	// not in force.

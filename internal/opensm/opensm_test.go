@@ -67,6 +67,9 @@ func TestCheck(t *testing.T) {
 		{name: "runs already", s: testHost(func(s *inventory.Snapshot) {
 			s.Units[opensm.Unit(testPort)] = inventory.Unit{ActiveState: "active"}
 		}), d: d, code: "SM010", severity: finding.Warn, text: []string{"opensm@0xe41d2d0300e44ed1.service"}},
+		{name: "systemd is silent", s: testHost(silentSystemd), d: d},
+		{name: "systemd is silent about who is bound", s: testHost(silentSystemd, func(s *inventory.Snapshot) { s.Cards[0].Ports[0].IsSM = fact.Known(true) }), d: d,
+			code: "SM020", severity: finding.Refuse, text: []string{"Whether opensm@0xe41d2d0300e44ed1.service of intel9 runs is not known: systemctl show ended with status 1", "Fix what systemctl reports"}},
 		{name: "new kernel", s: testHost(func(s *inventory.Snapshot) { s.OS.Kernel = "6.11.0-9-generic" }), d: d, code: "SM011", severity: finding.Warn, text: []string{"Unable to register class 129"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,6 +90,31 @@ func TestCheck(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func silentSystemd(s *inventory.Snapshot) {
+	s.Units, s.UnitsWhy = nil, "systemctl show ended with status 1"
+}
+
+// A silent systemd is no instance that does not run, and none that does.
+func TestObserve_silent_systemd(t *testing.T) {
+	d := Desired{Host: "intel9", PortGUID: testPort, Priority: 14}
+	bound := func(s *inventory.Snapshot) { s.Cards[0].Ports[0].IsSM = fact.Known(true) }
+	spoken := Observe(testHost(bound), testPort)
+	if diff := strings.Join(spoken.Differences(d), "; "); !strings.Contains(diff, "does not run") || !strings.Contains(diff, "does not start at boot") || spoken.Silence() != "" {
+		t.Errorf("%q, %q", diff, spoken.Silence())
+	}
+	listed := func(s *inventory.Snapshot) {
+		s.Files[opensm.DefaultPath] = inventory.File{Content: "PORTS=\"" + testPort.String() + "\"\n"}
+	}
+	o := Observe(testHost(bound, listed, silentSystemd), testPort)
+	if diff := strings.Join(o.Differences(d), "; "); strings.Contains(diff, "does not") || o.Silence() != "systemctl show ended with status 1" || o.rereads(d) {
+		t.Errorf("%q, %q", diff, o.Silence())
+	}
+	o = Observe(testHost(silentSystemd), testPort)
+	if diff := strings.Join(o.Differences(d), "; "); !strings.Contains(diff, "no SM is bound to the port") {
+		t.Errorf("a port without SM: %q", diff)
 	}
 }
 

@@ -130,6 +130,12 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	observed := ops.Observe(snap, d.PortGUID, d.PKey)
+	if observed.Silence != "" {
+		resp.Diagnostics.AddWarning("IPoIB interface "+ref(d).String()+": what configures it could not be read",
+			"systemd did not say which network services run. The state keeps what was read last.\n\n"+
+				"Fix what systemctl reports on the host, then plan again.\n\nReason: "+observed.Silence)
+		return
+	}
 	if !observed.Present && !observed.Persisted.Found {
 		resp.State.RemoveResource(ctx)
 		return

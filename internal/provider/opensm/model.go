@@ -109,8 +109,8 @@ func (m *model) observe(ctx context.Context, d ops.Desired, o ops.Observed) (dia
 		diags = m.observePartitions(ctx, o.Partitions)
 	}
 	m.Unit = types.StringValue(o.Unit)
-	m.Active = types.BoolValue(o.Active)
-	m.Enabled = types.BoolValue(o.Enabled)
+	m.Active = known(o.Active.Get, m.Active)
+	m.Enabled = known(o.Enabled.Get, m.Enabled)
 	m.PackageVersion = attribute.OrNull(o.Installed)
 	m.PortState = attribute.OrNull(o.State)
 	m.LID = types.Int64Value(int64(o.LID))
@@ -119,6 +119,17 @@ func (m *model) observe(ctx context.Context, d ops.Desired, o ops.Observed) (dia
 	m.HandOver = handOver(o.Tuning)
 	m.Keys = keyReport(o.Keys)
 	return diags
+}
+
+// known is what was read, or else what was read last.
+func known(now func() (bool, bool), before types.Bool) types.Bool {
+	if v, ok := now(); ok {
+		return types.BoolValue(v)
+	}
+	if before.IsUnknown() {
+		return types.BoolNull()
+	}
+	return before
 }
 
 // polling is sminfo_polling_timeout in opensm's unit, milliseconds; 0 if it is left out.
@@ -204,5 +215,5 @@ func keyReport(keys []ops.Key) types.Map {
 
 // satisfies reports whether the host is as configured, now and at boot.
 func satisfies(o ops.Observed, d ops.Desired) bool {
-	return o.Managed && len(o.Differences(d)) == 0
+	return o.Managed && o.Settled(d)
 }

@@ -58,13 +58,27 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	r.Planned.SetSM(ref(d), planned.SM{Priority: d.Priority, Master: observed.Master()})
 	settled := satisfies(observed, d)
 	standby = role(observed) == session.SMStandby
+	plan.plan(d)
+	held := r.held(ctx, req.State, plan, d, &resp.Diagnostics)
+	if silent(held, observed, d, &resp.Diagnostics) {
+		planned.Steady{Held: true}.Plan(ctx, req, resp, &plan)
+		return
+	}
 	r.check(ctx, &resp.Diagnostics, snap, d, settled)
 	if !settled && !r.Hosts[d.Host].Observe {
 		r.survey(ctx, &resp.Diagnostics, h, snap, d)
 	}
-	plan.plan(d)
-	held := r.held(ctx, req.State, plan, d, &resp.Diagnostics)
 	planned.Steady{Held: held, ToDo: !settled, Live: live}.Plan(ctx, req, resp, &plan)
+}
+
+// silent reports whether nothing but the silence of systemd stands between the host and
+// what a state holds, and warns of it.
+func silent(held bool, o ops.Observed, d ops.Desired, diags *diag.Diagnostics) bool {
+	if !held || o.Silence() == "" || !o.Managed || len(o.Differences(d)) > 0 {
+		return false
+	}
+	warnSilence(diags, ref(d).String(), o.Silence())
+	return true
 }
 
 // stays takes back that a subnet manager is coming, if it is no standby that this plan

@@ -113,7 +113,10 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	}
 	observed := ops.Observe(snap, d.PortGUID)
-	if !observed.Managed && !observed.Listed && !observed.Active {
+	if why := observed.Silence(); why != "" {
+		warnSilence(&resp.Diagnostics, ref(d).String(), why)
+	}
+	if !observed.Managed && !observed.Listed && observed.Stopped() {
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -149,10 +152,17 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	diagnostic.AddNotes(&resp.Diagnostics, "Removed subnet manager "+ref(d).String(), append(result.Warnings, result.Left...))
 }
 
+// warnSilence says why the state keeps what it has of a service.
+func warnSilence(diags *diag.Diagnostics, name, why string) {
+	diags.AddWarning("Subnet manager "+name+": whether it runs could not be read",
+		"systemd did not say whether the service runs and starts at boot. The state keeps what was read of that last.\n\n"+
+			"Fix what systemctl reports on the host, then plan again.\n\nReason: "+why)
+}
+
 // role is what a subnet manager does before it is changed.
 func role(o ops.Observed) session.SMRole {
 	switch {
-	case !o.Active:
+	case o.Stopped():
 		return session.SMStopped
 	case o.Master():
 		return session.SMMaster
