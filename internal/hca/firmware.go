@@ -95,14 +95,17 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 	gave, err := o.giveBack(ctx, f, &state.Did)
 	if err == nil && gave {
 		if a, err = assess(ctx); err == nil {
-			err = a.Permitted(f.what())
+			err = a.Verdict.Refused(f.what())
 		}
 	}
 	if err != nil {
 		return state, err
 	}
 	if a.Verdict.Action == safety.ActionBurn {
-		if err = o.write(ctx, f, a, &state.Work); err != nil {
+		if err = f.imageStaged(ctx); err == nil {
+			err = o.write(ctx, f, a, &state.Work)
+		}
+		if err != nil {
 			return state, err
 		}
 	}
@@ -141,7 +144,7 @@ func (o *Ops) giveBack(ctx context.Context, f Firmware, did *[]string) (bool, er
 	}}
 	a, err := o.AssessGUIDs(ctx, g)
 	if err == nil {
-		err = a.Permitted("write back the identity of card " + f.Card.ID())
+		err = a.Verdict.Refused("write back the identity of card " + f.Card.ID())
 	}
 	if err != nil {
 		return false, err
@@ -180,9 +183,9 @@ func (f Firmware) entry(v safety.Verdict, before safety.CardFacts) (journal.Entr
 	return e, nil
 }
 
-// prepare makes sure that the image is on the host with its content; the
+// imageStaged makes sure that the image is on the host with its content; the
 // job hashes it again under the lock.
-func (f Firmware) prepare(ctx context.Context) error {
+func (f Firmware) imageStaged(ctx context.Context) error {
 	path := image.Path(f.Image.SHA256)
 	sums, err := image.Hashes(ctx, f.Card.Host, path)
 	if err == nil && sums[0] == f.Image.SHA256 {

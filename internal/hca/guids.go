@@ -144,9 +144,6 @@ func (g GUIDs) verdict(a cards.Assessment, backup *safety.BackupFacts) safety.Ve
 	return safety.GUIDs(g.input(a, backup))
 }
 
-// prepare has nothing to look for: the values are in the request.
-func (g GUIDs) prepare(context.Context) error { return nil }
-
 func (g GUIDs) entry(v safety.Verdict, before safety.CardFacts) (journal.Entry, error) {
 	e, err := job.SetGUIDs(g.Card.PCI, v.GUIDs, v.Answers)
 	e.Checksum = before.Checksum

@@ -19,8 +19,6 @@ type change interface {
 	action() safety.Action
 	// verdict judges facts; with a backup it is the last one.
 	verdict(a cards.Assessment, backup *safety.BackupFacts) safety.Verdict
-	// prepare looks on the host for what the job is going to need.
-	prepare(ctx context.Context) error
 	// entry is what a job has to do for the verdict, on the card as it is before.
 	entry(v safety.Verdict, before safety.CardFacts) (journal.Entry, error)
 }
@@ -44,9 +42,6 @@ func (o *Ops) write(ctx context.Context, ch change, first cards.Assessment, work
 	c := ch.card()
 	before, _, err := c.Read(ctx)
 	if err != nil {
-		return err
-	}
-	if err = ch.prepare(ctx); err != nil {
 		return err
 	}
 	backup, err := o.Backups.Keep(ctx, c, before, first.Card)

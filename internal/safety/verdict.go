@@ -102,6 +102,14 @@ func (v Verdict) Blocked() bool {
 	return slices.ContainsFunc(v.Findings, func(f finding.Finding) bool { return f.Severity.Blocks() })
 }
 
+// Refused is a *RefusedError of what was to be done if the verdict blocks, else nil.
+func (v Verdict) Refused(what string) error {
+	if !v.Blocked() {
+		return nil
+	}
+	return &RefusedError{What: what, Findings: v.Findings}
+}
+
 // Permits reports whether action may be done now to the card "host/pci". A
 // verdict given at plan time, without a backup, permits no write of flash.
 func (v Verdict) Permits(action Action, card string) bool {

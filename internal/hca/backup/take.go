@@ -50,7 +50,7 @@ func (b *Store) Take(ctx context.Context, c cards.Card) (Backup, error) {
 	if err != nil {
 		return Backup{}, err
 	}
-	if err = a.Permitted(what); err != nil {
+	if err = a.Verdict.Refused(what); err != nil {
 		return Backup{}, err
 	}
 	s, _, err := c.Read(ctx)

@@ -1,6 +1,9 @@
 package cards
 
 import (
+	"context"
+	"errors"
+
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
@@ -8,6 +11,58 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
+
+// Assessment is a verdict with the facts that it rests on.
+type Assessment struct {
+	Verdict safety.Verdict
+	Card    safety.CardFacts
+	Host    safety.HostFacts
+	Jobs    []journal.Report // jobs of this card that are not settled
+}
+
+// Observe gives the facts that a verdict on a card rests on, as they were read.
+func (o *Session) Observe(c Card, s *inventory.Snapshot, card *inventory.Card) Assessment {
+	return Assessment{Card: c.Facts(s, card), Host: o.hostFacts(c, s), Jobs: journal.Pending(s, c.PCI)}
+}
+
+// Facts are those of the card with who it is and who it was.
+func (c Card) Facts(s *inventory.Snapshot, card *inventory.Card) safety.CardFacts {
+	f := CardFacts(s, card)
+	f.Identity = c.Compare(s, card)
+	return f
+}
+
+// Compare gives who the card in the slot is; card is nil for an empty one. A card
+// that is not the recorded one is looked for in the other slots of the host.
+func (c Card) Compare(s *inventory.Snapshot, card *inventory.Card) safety.IdentityFacts {
+	f := safety.IdentityFacts{Recorded: c.Recorded, Elsewhere: c.Elsewhere, Edit: c.Edit}
+	if card != nil {
+		f.Now, f.Unread = s.Identity(card), card.Serial.Why()
+	}
+	if f.Elsewhere != "" || f.Same() {
+		return f
+	}
+	if pci, ok := s.Find(c.Recorded); ok && pci.Slot() != c.PCI.Slot() {
+		f.Elsewhere = pci.String()
+	}
+	return f
+}
+
+// Confirm reads the host anew and refuses if the card in the slot is not the
+// recorded one. A write comes right behind it.
+func (c Card) Confirm(ctx context.Context, what string) error {
+	c.Host.Invalidate()
+	s, card, err := c.Read(ctx)
+	var gone *NoCardError
+	if err != nil && !errors.As(err, &gone) {
+		return err
+	}
+	f := c.Compare(s, card)
+	if f.Same() || card == nil && f.Elsewhere == "" {
+		return err
+	}
+	return &safety.RefusedError{What: what, Findings: safety.Identity(c.PCI.String()+" of "+c.Host.Name(), f)}
+}
 
 // CardFacts are those of a card without an inspection.
 func CardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {

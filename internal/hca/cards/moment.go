@@ -16,27 +16,6 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
 
-// Assessment is a verdict with the facts that it rests on.
-type Assessment struct {
-	Verdict safety.Verdict
-	Card    safety.CardFacts
-	Host    safety.HostFacts
-	Jobs    []journal.Report // jobs of this card that are not settled
-}
-
-// Permitted is a *safety.RefusedError if the verdict blocks.
-func (a Assessment) Permitted(what string) error {
-	if a.Verdict.Blocked() {
-		return &safety.RefusedError{What: what, Findings: a.Verdict.Findings}
-	}
-	return nil
-}
-
-// Observe gives the facts that a verdict on a card rests on, as they were read.
-func (o *Session) Observe(c Card, s *inventory.Snapshot, card *inventory.Card) Assessment {
-	return Assessment{Card: c.Facts(s, card), Host: o.hostFacts(c, s), Jobs: journal.Pending(s, c.PCI)}
-}
-
 // ReadAgain reads host and card anew just before flash is written: the backup has
 // taken minutes since the first verdict. What only a long look at the card gives is
 // taken from that one; the backup has read and verified the whole flash since, and

@@ -298,6 +298,18 @@ func (j *Job) flashText(facts safety.CardFacts) string {
 	return text + ", which is neither the old one nor the new one."
 }
 
+// identityText says what became of the identity after the job; empty if it is as the
+// job left it.
+func (j *Job) identityText(now ib.GUIDSet) string {
+	switch {
+	case now == j.want.GUIDsAfter, j.staysBlank():
+		return ""
+	case j.want.Kind == journal.GUIDs && now == j.want.GUIDsBefore:
+		return " It has the GUIDs and MACs from before."
+	}
+	return fmt.Sprintf(" It has %s, and the job left %s. They were set since, or lost; nothing was written.", now.Text(), j.want.GUIDsAfter.Text())
+}
+
 // failed is the error of a write that went wrong, with the runbook.
 func (j *Job) failed(out outcome, what string) *cards.Error {
 	return &cards.Error{
@@ -346,4 +358,21 @@ func orNothing(s string) string {
 		return "it left no reason"
 	}
 	return strings.TrimSpace(s)
+}
+
+// settle writes down how the job ended, so that nobody looks at it again.
+func (j *Job) settle(ctx context.Context, how string) error { return Settle(ctx, j.c, j.want.ID, how) }
+
+// Settle writes down how a job of a card ended, so that nobody looks at it again.
+func Settle(ctx context.Context, c cards.Card, id, how string) error {
+	if _, err := c.Host.Run(context.WithoutCancel(ctx), settleCommand(id, how)); err != nil {
+		return &cards.Error{
+			Summary: "Unable to record the result of job " + id + " on card " + c.ID(),
+			What:    "The card was read after the job, and the note of that could not be stored.",
+			Means:   "The next apply reads the card once more.",
+			Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Job directory", journal.Dir(id)}},
+			Err:     err,
+		}
+	}
+	return nil
 }

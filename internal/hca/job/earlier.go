@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -29,7 +28,7 @@ func Begin(ctx context.Context, s *cards.Session, c cards.Card, what string, did
 	}
 	a, err := assess(ctx)
 	if err == nil {
-		err = a.Permitted(what)
+		err = a.Verdict.Refused(what)
 	}
 	return a, err
 }
@@ -129,18 +128,6 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 		return text + " " + l.String(), "", nil
 	}
 	return text, text, nil
-}
-
-// identityText says what became of the identity after the job; empty if it is as the
-// job left it.
-func (j *Job) identityText(now ib.GUIDSet) string {
-	switch {
-	case now == j.want.GUIDsAfter, j.staysBlank():
-		return ""
-	case j.want.Kind == journal.GUIDs && now == j.want.GUIDsBefore:
-		return " It has the GUIDs and MACs from before."
-	}
-	return fmt.Sprintf(" It has %s, and the job left %s. They were set since, or lost; nothing was written.", now.Text(), j.want.GUIDsAfter.Text())
 }
 
 // leaveToOwner waits until the apply that watches the job has settled it, or does not

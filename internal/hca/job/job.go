@@ -216,20 +216,3 @@ func (j *Job) unit() string { return inventory.JobUnit(j.want.ID) }
 func (j *Job) place() []cards.Fact {
 	return []cards.Fact{{"Host", j.c.Host.Name()}, {"Card", j.c.PCI.String()}, {"Job directory", journal.Dir(j.want.ID)}}
 }
-
-// settle writes down how the job ended, so that nobody looks at it again.
-func (j *Job) settle(ctx context.Context, how string) error { return Settle(ctx, j.c, j.want.ID, how) }
-
-// Settle writes down how a job of a card ended, so that nobody looks at it again.
-func Settle(ctx context.Context, c cards.Card, id, how string) error {
-	if _, err := c.Host.Run(context.WithoutCancel(ctx), settleCommand(id, how)); err != nil {
-		return &cards.Error{
-			Summary: "Unable to record the result of job " + id + " on card " + c.ID(),
-			What:    "The card was read after the job, and the note of that could not be stored.",
-			Means:   "The next apply reads the card once more.",
-			Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Job directory", journal.Dir(id)}},
-			Err:     err,
-		}
-	}
-	return nil
-}
