@@ -391,6 +391,10 @@ func TestIdentity_statesAndImportsThatNameAPlace(t *testing.T) {
 			t.Errorf("import %s: id %v", id, got)
 		}
 	}
+	said, importErr := w.Workspace().Import(context.Background(), card[0], host+"/0000:7f:00.0/"+serial)
+	if importErr != nil || len(said.Errors().Find("has no card at 0000:7f:00.0")) == 0 {
+		t.Errorf("import of an empty slot: %v, %s", importErr, said)
+	}
 	forget()
 	exchange(t, w, host)
 	plan := mustPlan(t, ws, cfg)

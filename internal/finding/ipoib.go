@@ -6,9 +6,9 @@ var (
 		Meaning: "Each system configures its network in its own way. The provider does not know the way of this system, and another change would be lost.",
 		WayOut:  "Use a supported system, or leave this interface out of Terraform."}
 	PKeyInvalid = &Rule{Code: "IP002", Severity: Refuse, Title: "Refusing a P_Key that no interface can have", Attribute: "pkey",
-		Meaning: "Linux sets bit 0x8000 in the key of every P_Key interface, and refuses 0x0000 and 0x8000. " +
-			"A key without that bit would name the same partition twice.",
-		WayOut: "Use a key from 0x8001 to 0xfffe, or leave pkey out."}
+		Meaning: "0x0000 and 0x8000 name no partition, and Linux refuses them. Linux sets bit 0x8000 in the key of every P_Key interface. " +
+			"So 0x0005 and 0x8005 are one interface, and the provider takes both.",
+		WayOut: "Use a key from 0x0001 to 0x7fff, with bit 0x8000 or without it, or leave pkey out."}
 	IPoIBPortUnknown = &Rule{Code: "IP003", Severity: Refuse, Title: "Refusing to configure IPoIB on an unknown port", Attribute: "port_guid",
 		Meaning: "An IPoIB interface belongs to the port that has this GUID. Interface names change, GUIDs do not.",
 		WayOut:  "Use port_guids[\"1\"] of infiniband_guids, or ports[\"1\"].port_guid of infiniband_card. If the GUID is new, make this resource depend on infiniband_guids."}

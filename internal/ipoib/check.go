@@ -38,6 +38,8 @@ type Planned struct {
 	// Port is true if the port GUID is not there yet but a resource of this plan
 	// will write it.
 	Port bool
+	// PortLater is true if it is not known yet which port it will be.
+	PortLater bool
 	// Carrier is the interface, as it is called now, of the port that will have the
 	// port GUID; empty if there is none.
 	Carrier string
@@ -49,17 +51,24 @@ type Planned struct {
 
 // Check finds what speaks against d on this host. It neither asks nor changes
 // the host. What cannot be seen before other resources are applied is postponed:
-// Apply checks again.
+// Apply checks again. While the port is not known, it judges the host and the settings.
 func Check(s *inventory.Snapshot, d Desired, p Planned) []finding.Finding {
 	plat, err := platform.Of(s)
 	if err != nil {
 		return []finding.Finding{finding.IPoIBUnsupported.Find("%v.", err)}
 	}
-	c := &checker{s: s, d: d, observed: Observe(s, d.PortGUID, d.PKey)}
+	c := &checker{s: s, d: d, later: p.PortLater, observed: Observed{Stack: DetectStack(s)}}
+	if !c.later {
+		c.observed = Observe(s, d.PortGUID, d.PKey)
+	}
 	c.stack = c.observed.Stack
 	c.config()
 	c.found = append(c.found, platform.CheckPort(s, plat, d.PortGUID, "ib_ipoib")...)
-	c.port(p)
+	if c.later {
+		c.anyMode()
+	} else {
+		c.port(p)
+	}
 	c.carrier(p)
 	if plat.About().Kind == platform.KindTrueNAS {
 		c.trueNAS()
@@ -141,12 +150,18 @@ func CheckAddresses(d Desired, overlap, same []Neighbour) []finding.Finding {
 type checker struct {
 	s        *inventory.Snapshot
 	d        Desired
+	later    bool // which port it will be is not known yet
 	stack    Stack
 	observed Observed
 	found    []finding.Finding
 }
 
-func (c *checker) target() target { return targetOf(c.s, c.d.PortGUID, c.d.PKey) }
+func (c *checker) target() target {
+	if c.later {
+		return target{pkey: c.d.PKey}
+	}
+	return targetOf(c.s, c.d.PortGUID, c.d.PKey)
+}
 
 func (c *checker) add(f finding.Finding) { c.found = append(c.found, f) }
 
@@ -203,7 +218,7 @@ func masked(prefixes []netip.Prefix) []netip.Prefix {
 func (c *checker) defaultRoute() {
 	for _, r := range c.d.Config.Routes {
 		for _, now := range c.s.Routes.Default {
-			if r.Default() && now.Dev != c.observed.Name && strings.Contains(now.Gateway, ":") == r.Via.Is6() {
+			if r.Default() && now.Dev != c.observed.Name && !c.mayBeOurs(now.Dev) && strings.Contains(now.Gateway, ":") == r.Via.Is6() {
 				c.add(finding.DefaultRouteTwice.Find("%s: %s leads everywhere already, by %s.", r, now.Dev, now.Gateway))
 			}
 		}
@@ -219,29 +234,6 @@ func (c *checker) undone() {
 	default:
 		c.add(finding.NetworkChangeUnconfirmed.Find("%s: it was undone %s.", c.s.Host, c.observed.Undone))
 	}
-}
-
-// addressProblem says why an interface cannot have an address; empty if it can.
-func addressProblem(p netip.Prefix) string {
-	a := p.Addr()
-	switch {
-	case !p.IsValid() || a.IsUnspecified() || a.IsMulticast() || a.IsLoopback():
-		return "is not the address of a host"
-	case a.IsLinkLocalUnicast():
-		return "is a link-local address; the kernel gives those itself"
-	case a.Is4() && p.Bits() < 31 && (p.Masked().Addr() == a || broadcast(p) == a):
-		return "is the network or broadcast address of " + p.Masked().String()
-	}
-	return ""
-}
-
-// broadcast gives the last address of an IPv4 network.
-func broadcast(p netip.Prefix) netip.Addr {
-	b := p.Masked().Addr().As4()
-	for i := p.Bits(); i < 32; i++ {
-		b[i/8] |= 1 << (7 - i%8)
-	}
-	return netip.AddrFrom4(b)
 }
 
 func (c *checker) mtu() {
@@ -327,13 +319,16 @@ func portsOf(s *inventory.Snapshot) string {
 
 // satisfied reports whether there is nothing to change.
 func (c *checker) satisfied() bool {
+	if c.later {
+		return InPlace(c.s, c.d)
+	}
 	return c.observed.Satisfies(c.d.Config)
 }
 
 func (c *checker) carrier(p Planned) {
 	o := c.observed
 	switch {
-	case p.SM:
+	case p.SM, c.later:
 	case o.LinkLayer == "InfiniBand" && o.Physical == "" && !o.Sleeping:
 		f := finding.PortWithoutSubnetManager.Find("Port %s of %s: its phys_state and sm_lid cannot be read.", c.d.PortGUID, c.s.Host)
 		f.Summary = "It is not known whether a subnet manager serves this port"
@@ -362,7 +357,7 @@ func CheckFabric(d Desired, elsewhere []string) []finding.Finding {
 func (c *checker) overlap(carrier string) {
 	for _, p := range c.d.Config.Addresses {
 		for _, n := range c.s.Netdevs {
-			if n.Name == c.observed.Name || n.Name == carrier {
+			if n.Name == c.observed.Name || n.Name == carrier || c.mayBeOurs(n.Name) {
 				continue
 			}
 			for _, a := range n.Addresses {

@@ -88,7 +88,7 @@ func (c *checker) firstRow(all []midclt.Interface) {
 	}
 	var lost []string
 	for _, i := range all {
-		if i.Name != management && i.Name != c.observed.Name && len(i.State.Addresses()) > 0 {
+		if i.Name != management && i.Name != c.observed.Name && !c.mayBeOurs(i.Name) && len(i.State.Addresses()) > 0 {
 			lost = append(lost, fmt.Sprintf("%s (%s)", i.Name, joinPrefixes(i.State.Addresses())))
 		}
 	}
@@ -108,7 +108,10 @@ func (c *checker) udevWipe() {
 		c.add(finding.IPoIBUnsupported.Find("%s: the middleware's list of tunables is not understood: %v.", c.s.Host, err))
 		return
 	}
-	if t, ok := findTunable(tunables, c.d.PortGUID); ok && t.Enabled && t.Value == udevRule(c.d.PortGUID, c.d.Config.Mode) {
+	if slices.ContainsFunc(c.ports(), func(port ib.GUID) bool {
+		t, ok := findTunable(tunables, port)
+		return ok && t.Enabled && t.Value == udevRule(port, c.d.Config.Mode)
+	}) {
 		return // stays as it is
 	}
 	if c.s.Denied[udevDir] {

@@ -169,6 +169,19 @@ func TestCheck(t *testing.T) {
 		{name: "systemd is silent beside ifupdown", s: testHost(withIfupdown2, func(s *inventory.Snapshot) { s.Units, s.UnitsWhy = nil, "systemctl show ended with status 1" }), d: connected,
 			code: "IP023", severity: finding.Refuse, text: []string{"systemd did not say which network services run: systemctl show ended with status 1"}},
 		{name: "overlap", s: testHost(), d: desired(ib.ModeConnected, 65520, "192.0.2.99/25"), code: "IP013", severity: finding.Refuse, text: []string{"192.0.2.20/24 of eno1"}},
+		{name: "limited broadcast", s: testHost(), d: desired(ib.ModeConnected, 65520, "255.255.255.255/32"), code: "IP021", severity: finding.Refuse, text: []string{"broadcast address of all networks"}},
+		{name: "IPv4 in IPv6", s: testHost(), d: desired(ib.ModeConnected, 65520, "::ffff:172.16.9.9/120"), code: "IP021", severity: finding.Refuse, text: []string{"write 172.16.9.9/24"}},
+		{name: "port later", s: testHost(), d: later(connected), planned: portLater},
+		{name: "port later, other system", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "opensuse-leap"} }), d: later(connected), planned: portLater,
+			code: "IP001", severity: finding.Refuse},
+		{name: "port later, MTU of datagram", s: testHost(), d: later(desired(ib.ModeDatagram, 65520)), planned: portLater, code: "IP005", severity: finding.Refuse},
+		{name: "port later, network address", s: testHost(), d: later(desired(ib.ModeConnected, 65520, "172.16.0.0/24")), planned: portLater, code: "IP021", severity: finding.Refuse},
+		{name: "port later, overlap", s: testHost(), d: later(desired(ib.ModeConnected, 65520, "192.0.2.99/25")), planned: portLater, code: "IP013", severity: finding.Refuse, text: []string{"192.0.2.20/24 of eno1"}},
+		{name: "port later, own address", s: testHost(func(s *inventory.Snapshot) { s.Netdevs[1].Addresses = pfx("172.16.0.20/24") }), planned: portLater,
+			d: later(desired(ib.ModeConnected, 65520, "172.16.0.20/24"))},
+		{name: "port later, connected on mlx5", s: testHost(mlx5), d: later(connected), planned: portLater, code: "IP009", severity: finding.Refuse, text: []string{"0000:01:00.0 port 1 (mlx5_core)"}},
+		{name: "port later, networkd is off", s: testHost(func(s *inventory.Snapshot) { s.Units[networkdUnit] = inventory.Unit{ActiveState: "inactive"} }), d: later(connected), planned: portLater,
+			code: "IP019", severity: finding.Refuse},
 		{name: "network address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.0/24"), code: "IP021", severity: finding.Refuse, text: []string{"network or broadcast"}},
 		{name: "broadcast address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.1.255/23"), code: "IP021", severity: finding.Refuse, text: []string{"network or broadcast"}},
 		{name: "twice", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.1/24", "172.16.0.1/16"), code: "IP021", severity: finding.Refuse, text: []string{"twice"}},
@@ -222,6 +235,16 @@ func TestCheck_trueNAS(t *testing.T) {
 	}
 }
 
+// What TrueNAS asks for before its first interface needs no port.
+func TestCheck_trueNASBeforeThePort(t *testing.T) {
+	eno1, ibp := storedInterface(t, "eno1", true, "192.0.2.10/24"), storedInterface(t, "ibp1s0", true, "172.16.0.10/24")
+	d := later(desired(ib.ModeConnected, 9216, "172.16.0.10/24"))
+	mustFind(t, Check(testHost(onTrueNAS(eno1, ibp)), d, portLater), "IP014", finding.NeedsConsent, []string{"eno1 leads to it"})
+	large := later(desired(ib.ModeConnected, 65520, "172.16.0.10/24"))
+	stored := storedInterface(t, "eno1", false, "192.0.2.10/24")
+	mustFind(t, Check(testHost(onTrueNAS(stored, ibp)), large, portLater), "IP008", finding.NeedsConsent, []string{"56304 more"})
+}
+
 // mustFind wants exactly the finding of that code; without one, nothing that blocks.
 func mustFind(t *testing.T, found []finding.Finding, code string, severity finding.Severity, text []string) {
 	t.Helper()
@@ -249,6 +272,10 @@ func mustFind(t *testing.T, found []finding.Finding, code string, severity findi
 		}
 	}
 }
+
+func later(d Desired) Desired { d.PortGUID = 0; return d }
+
+var portLater = Planned{PortLater: true}
 
 func withConsent(d Desired, c Consent) Desired { d.Consent = c; return d }
 

@@ -2,6 +2,7 @@ package opensm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,9 @@ type Planned struct {
 	// Port is true if the port GUID is not there yet but a resource of this plan
 	// will write it.
 	Port bool
+	// PortLater is true if it is not known yet which port it will be. PartitionsLater is
+	// the same for a part of the partitions.
+	PortLater, PartitionsLater bool
 	// LinkType is true if a resource of this plan will make the port InfiniBand.
 	LinkType bool
 	// Rivals are other SMs of the configuration that have the same priority and
@@ -32,7 +36,7 @@ type Planned struct {
 }
 
 // Check finds what speaks against d on this host. It neither asks nor changes
-// the host.
+// the host. While the port is not known, it judges the host and the settings.
 func Check(s *inventory.Snapshot, d Desired, p Planned) []finding.Finding {
 	found := CheckConfig(d, p)
 	plat, err := platform.Of(s)
@@ -52,7 +56,34 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []finding.Finding {
 	found = append(found, checkPort(s, d, o, p)...)
 	found = append(found, checkPrefix(s, d)...)
 	found = append(found, checkService(s, o)...)
-	return append(found, checkFiles(s, d, o)...)
+	found = append(found, checkOurs(s, o)...)
+	// An instance of ours does not read the shared file; it may be the one that is meant.
+	if ours := o.Managed || p.PortLater && managesAny(s); !ours {
+		found = append(found, checkShared(s)...)
+	}
+	if len(d.Partitions) == 0 && !p.PartitionsLater {
+		found = append(found, checkSharedPartitions(s)...)
+	}
+	return found
+}
+
+// managesAny reports whether an instance of ours is on the host, for whatever port.
+func managesAny(s *inventory.Snapshot) bool {
+	return slices.ContainsFunc(s.FilesUnder(opensm.ConfDir), func(path string) bool {
+		return strings.HasPrefix(path, opensm.ConfDir+"terraform-") && platform.Owned(s.Files[path].Content)
+	})
+}
+
+// InPlace reports whether some port of the host has a subnet manager as d wants it.
+func InPlace(s *inventory.Snapshot, d Desired) bool {
+	for i := range s.Cards {
+		for _, p := range s.Cards[i].Ports {
+			if o := Observe(s, p.PortGUID); o.Managed && len(o.Differences(d)) == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // noPackage is for distributions that do not pack opensm: what an operator built
@@ -149,6 +180,8 @@ func checkRivals(d Desired, p Planned) []finding.Finding {
 
 func checkPort(s *inventory.Snapshot, d Desired, o Observed, p Planned) []finding.Finding {
 	switch {
+	case p.PortLater:
+		return nil // the plan says what waits
 	case !o.PortPresent && !o.Sleeping && (p.Port || p.LinkType):
 		return []finding.Finding{finding.OpensmPostponed.Find("No port of %s has the GUID %s yet.", s.Host, d.PortGUID)}
 	case !o.PortPresent && !o.Sleeping:
@@ -238,8 +271,8 @@ var incompatible = []struct {
 	major, minor int
 }{{"3.3.23", 6, 11}, {"3.3.24", 6, 11}}
 
-// checkFiles looks at the files of others, and at others' files in our places.
-func checkFiles(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding {
+// checkOurs looks at others' files in our places, and at keys in a file of ours.
+func checkOurs(s *inventory.Snapshot, o Observed) []finding.Finding {
 	var found []finding.Finding
 	for _, path := range o.Foreign {
 		f := finding.OpensmFileNotUnderstood.Find("%s of %s was not written by Terraform.", path, s.Host)
@@ -247,11 +280,22 @@ func checkFiles(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding 
 		found = append(found, f)
 	}
 	if !o.Managed {
-		found = append(found, checkShared(s)...)
-	}
-	if len(d.Partitions) > 0 {
 		return found
 	}
+	for _, key := range o.Keys {
+		if key.Set {
+			f := finding.FabricKeysDropped.Find("%s of %s sets %s, which somebody has added to it. This resource would write the file without it.", o.ConfPath, s.Host, key.Name)
+			f.WayOut = "This resource does not manage keys. If the fabric does not need " + key.Name + ", take it out of the file and plan again. " +
+				"If it does, take the subnet manager out of the state with a removed block and lifecycle { destroy = false }, and maintain the file by hand."
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// checkSharedPartitions is about the partition file that opensm reads if it is given none.
+func checkSharedPartitions(s *inventory.Snapshot) []finding.Finding {
+	var found []finding.Finding
 	for _, path := range opensm.SharedPartitions {
 		if _, there := s.Files[path]; there {
 			f := finding.PartitionFileForeign.Find("%s of %s.", path, s.Host)

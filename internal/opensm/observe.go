@@ -17,6 +17,7 @@ func Observe(s *inventory.Snapshot, port ib.GUID) Observed {
 	o := Observed{
 		Installed: installed(s),
 		Unit:      opensm.Unit(port),
+		ConfPath:  opensm.ConfPath(port),
 		Priority:  -1,
 	}
 	o.Active = s.Runs(o.Unit)

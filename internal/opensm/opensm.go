@@ -48,6 +48,7 @@ type Observed struct {
 	Enabled   fact.Bool // it starts at boot
 	Listed    bool      // the port is in PORTS of /etc/default/opensm, or its own unit is enabled
 	Managed   bool      // our drop-in is there
+	ConfPath  string    // our file of options, there or not
 	Priority  int       // of our file of options; -1 if there is none
 	Tuning    opensm.Tuning
 	// Partitions are those of our partition file; PartitionError says why it is

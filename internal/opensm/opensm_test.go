@@ -30,6 +30,11 @@ func testHost(change ...func(*inventory.Snapshot)) *inventory.Snapshot {
 
 func TestCheck(t *testing.T) {
 	d := Desired{Host: "intel9", PortGUID: testPort, Priority: 14}
+	later := Desired{Host: "intel9", Priority: 14}
+	shared := func(s *inventory.Snapshot) { s.Denied = map[string]bool{opensm.SharedConf[0]: true} }
+	sharedPartitions := func(s *inventory.Snapshot) {
+		s.Files[opensm.SharedPartitions[0]] = inventory.File{Content: "Default=0x7fff, ipoib : ALL=full ;\n"}
+	}
 	for _, tt := range []struct {
 		name     string
 		s        *inventory.Snapshot
@@ -63,6 +68,23 @@ func TestCheck(t *testing.T) {
 			code: "SM012", severity: finding.Refuse, text: []string{"mlx4_0"}},
 		{name: "opensm.conf unreadable", s: testHost(func(s *inventory.Snapshot) { s.Denied = map[string]bool{opensm.SharedConf[1]: true} }), d: d,
 			code: "SM022", severity: finding.Refuse, text: []string{"/etc/rdma/opensm.conf of intel9 could not be read", "Fix what keeps"}},
+		{name: "key in our own file", s: testHost(func(s *inventory.Snapshot) {
+			s.Files[opensm.DropInPath(testPort)] = inventory.File{Content: dropInText(testPort)}
+			s.Files[opensm.ConfPath(testPort)] = inventory.File{Content: d.conf().Text(header()) + "m_key 0x1234\n"}
+		}), d: d, code: "SM022", severity: finding.Refuse, text: []string{"/etc/opensm/terraform-0xe41d2d0300e44ed1.conf of intel9 sets m_key", "take it out of the file"}},
+		{name: "port later", s: testHost(), d: later, planned: Planned{PortLater: true}},
+		{name: "port later, TrueNAS", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "truenas", VersionID: "25.10.3"} }), d: later, planned: Planned{PortLater: true},
+			code: "SM001", severity: finding.Refuse, text: []string{"TrueNAS SCALE 25.10.3"}},
+		{name: "port later, not installed", s: testHost(func(s *inventory.Snapshot) { s.Packages, s.Files = nil, nil }), d: later, planned: Planned{PortLater: true},
+			code: "SM006", severity: finding.Warn, text: []string{"will be installed"}},
+		{name: "port later, no Default", s: testHost(), d: Desired{Host: "intel9", Partitions: []opensm.Partition{{Name: "storage", PKey: 1}}}, planned: Planned{PortLater: true},
+			code: "SM013", severity: finding.Refuse, text: []string{"partitions has storage"}},
+		{name: "port later, shared keys", s: testHost(shared), d: later, planned: Planned{PortLater: true}, code: "SM022", severity: finding.Refuse, text: []string{"could not be read"}},
+		{name: "port later, shared keys beside an instance of ours", d: later, planned: Planned{PortLater: true}, s: testHost(shared, func(s *inventory.Snapshot) {
+			s.Files[opensm.ConfPath(testPort)] = inventory.File{Content: d.conf().Text(header())}
+		})},
+		{name: "port later, shared partitions", s: testHost(sharedPartitions), d: later, planned: Planned{PortLater: true}, code: "SM024", severity: finding.Warn},
+		{name: "partitions later, shared partitions", s: testHost(sharedPartitions), d: later, planned: Planned{PortLater: true, PartitionsLater: true}},
 		{name: "another master", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].SMLID = 7 }), d: d, code: "SM008", severity: finding.Note, text: []string{"SM LID 7"}},
 		{name: "runs already", s: testHost(func(s *inventory.Snapshot) {
 			s.Units[opensm.Unit(testPort)] = inventory.Unit{ActiveState: "active"}

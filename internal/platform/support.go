@@ -2,6 +2,7 @@ package platform
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
@@ -62,10 +63,12 @@ func lacks(s *inventory.Snapshot, module string) bool {
 }
 
 // CheckPort finds what keeps a host from using the InfiniBand port with a GUID with
-// the given kernel modules. port is zero if the port is not known yet.
+// the given kernel modules. port is zero if the port is not known yet: it may be on any
+// card that has a driver.
 func CheckPort(s *inventory.Snapshot, p Platform, port ib.GUID, modules ...string) []finding.Finding {
 	found := checkModules(s, p, modules)
-	if hasPort(s, port) {
+	driven := func(c inventory.Card) bool { return c.Driver != "" }
+	if hasPort(s, port) || port.IsZero() && slices.ContainsFunc(s.Cards, driven) {
 		return found
 	}
 	for i := range s.Cards {

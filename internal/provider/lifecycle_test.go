@@ -173,6 +173,35 @@ func TestPlan_postponesWhatIsNotKnown(t *testing.T) {
 	}
 }
 
+// Where the port is not known yet, the host and the settings are judged all the same.
+func TestPlan_judgesWhatNeedsNoPort(t *testing.T) {
+	t.Parallel()
+	_, ws, cfg := oneHost(t)
+	find := func(kind string) acctest.Resource {
+		for _, r := range cfg {
+			if r.Type == kind {
+				r = r.With(map[string]any{"port_guid": acctest.Unknown})
+				r.After = nil
+				return r
+			}
+		}
+		t.Fatalf("no %s", kind)
+		return acctest.Resource{}
+	}
+	sm, ip := find("infiniband_opensm"), find("infiniband_ipoib_interface")
+	warned := plan(t, ws, acctest.Config{sm}).Diags.Warnings()
+	says(t, warned, "Subnet manager on host intel9: SM006")
+	says(t, warned, "The plan does not know port_guid yet", "Not checked yet: the port and who serves it")
+	bare := map[string]any{"storage": map[string]any{"pkey": "0x0001", "full": []any{"ALL"}}}
+	says(t, plan(t, ws, acctest.Config{sm.With(map[string]any{"partitions": bare})}).Diags.Errors(), "SM013", "partitions has storage")
+	says(t, plan(t, ws, acctest.Config{ip}).Diags.Warnings(), "The plan does not know port_guid yet", "Not checked yet: the port and its interface")
+	says(t, plan(t, ws, acctest.Config{ip.With(map[string]any{"addresses": []any{"255.255.255.255/32"}})}).Diags.Errors(), "IP021")
+	entry(ws.Provider["hosts"])["mode"] = "observe"
+	for _, r := range []acctest.Resource{sm, ip} {
+		says(t, plan(t, ws, acctest.Config{r}).Diags.Errors(), "HO008", "Host intel9")
+	}
+}
+
 func TestProvider_toleratesUnknownConfiguration(t *testing.T) {
 	t.Parallel()
 	w, ws, cfg := oneHost(t)

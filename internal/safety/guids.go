@@ -7,7 +7,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// vendorOUIs are the prefixes that Mellanox and the makers of OEM boards have
+// vendorOUIs are the prefixes that Mellanox, QLogic and the makers of OEM boards have
 // used for GUIDs and MACs of these cards, as far as they have been seen.
 var vendorOUIs = map[string]string{
 	"0002c9": "Mellanox", "00258b": "Mellanox", "043f72": "Mellanox", "08c0eb": "Mellanox", "0c42a1": "Mellanox",
@@ -15,7 +15,7 @@ var vendorOUIs = map[string]string{
 	"98039b": "Mellanox", "9c0591": "Mellanox", "a088c2": "Mellanox", "b83fd2": "Mellanox", "b8599f": "Mellanox",
 	"b8cef6": "Mellanox", "e41d2d": "Mellanox", "e8ebd3": "Mellanox", "ec0d9a": "Mellanox", "f45214": "Mellanox",
 	"b88303": "HPE", "24be05": "HPE", "5cb901": "HPE", "5820b1": "HPE", "e0071b": "HPE", "0010e0": "Oracle", "002128": "Oracle",
-	"002590": "Supermicro", "003048": "Supermicro", "ac1f6b": "Supermicro", "f04da2": "Dell",
+	"002590": "Supermicro", "003048": "Supermicro", "ac1f6b": "Supermicro", "f04da2": "Dell", "001175": "QLogic",
 }
 
 // GUIDValues gives the findings on requested values alone and against the rest

@@ -82,7 +82,11 @@ func (m *model) refresh(ref attribute.CardRef, c *inventory.Card, now ib.Identit
 // its serial number means it.
 func (m *model) accepts(c *inventory.Card) bool {
 	serial := attribute.StringOf(m.Expect.Attributes()["serial_number"])
-	return serial != "" && strings.TrimSpace(serial) == c.Serial.Or("") && len(m.mismatches(c, c.Serial.Or(""), c.PartNumber)) == 0
+	if serial == "" || strings.TrimSpace(serial) != c.Serial.Or("") {
+		return false
+	}
+	wrong, unread := m.mismatches(c, c.Serial.Or(""), c.PartNumber)
+	return len(wrong)+len(unread) == 0
 }
 
 // moved says whether the slot is empty because the card is in another one.

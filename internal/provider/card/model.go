@@ -142,16 +142,19 @@ func portsValue(ports []inventory.Port) types.Map {
 }
 
 // mismatches compares the card with what the configuration expects of it. What
-// cannot be read is not what is expected.
-func (m *model) mismatches(c *inventory.Card, serial, part string) []string {
+// cannot be read is named apart: it is not what is expected either.
+func (m *model) mismatches(c *inventory.Card, serial, part string) (out, unread []string) {
 	found := map[string]string{"serial_number": serial, "part_number": part, "chip": chipName(c)}
-	var out []string
 	for _, name := range []string{"serial_number", "part_number", "chip"} {
 		want, ok := m.Expect.Attributes()[name].(types.String)
 		if !ok || want.IsNull() || want.IsUnknown() || strings.TrimSpace(want.ValueString()) == strings.TrimSpace(found[name]) {
 			continue
 		}
+		if found[name] == "" {
+			unread = append(unread, strings.ReplaceAll(name, "_", " "))
+			continue
+		}
 		out = append(out, fmt.Sprintf("%s is %q, expected %q", name, found[name], want.ValueString()))
 	}
-	return out
+	return out, unread
 }

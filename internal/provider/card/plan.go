@@ -129,14 +129,31 @@ func expected(diags *diag.Diagnostics, ref attribute.CardRef, m model, before *m
 	if before != nil {
 		serial, part = cmp.Or(serial, before.SerialNumber.ValueString()), cmp.Or(part, before.PartNumber.ValueString())
 	}
-	wrong := m.mismatches(c, serial, part)
-	if len(wrong) == 0 {
+	wrong, unread := m.mismatches(c, serial, part)
+	if len(wrong)+len(unread) == 0 {
 		return
 	}
-	detail := "Another card is at this address: " + strings.Join(wrong, "; ") + ". Nothing was changed.\n\n" +
-		"Cards change their address when others are added or moved. Correct pci_address, or expect if the card was exchanged on purpose."
+	var detail string
+	if len(wrong) > 0 {
+		detail = "Another card is at this address: " + strings.Join(wrong, "; ") + ". Nothing was changed.\n\n" +
+			"Cards change their address when others are added or moved. Correct pci_address, or expect if the card was exchanged on purpose."
+	}
+	if len(unread) > 0 {
+		detail += fmt.Sprintf("\n\nThe %s cannot be read, so it cannot be compared.", strings.Join(unread, " and the "))
+	}
+	if len(wrong) == 0 {
+		detail += " Nothing was changed.\n\nLeave out of expect what the card does not tell, or mend what keeps it from being read."
+	}
 	if serial == "" && !c.Serial.Known() {
 		detail += "\n\nThe serial number cannot be read: " + c.Serial.Why() + "."
 	}
-	diags.AddAttributeError(path.Root("expect"), fmt.Sprintf("Refusing to adopt card %s: it is not the expected one", ref), detail)
+	detail = strings.TrimSpace(detail)
+	diags.AddAttributeError(path.Root("expect"), fmt.Sprintf("Refusing to adopt card %s: %s", ref, expectation(wrong)), detail)
+}
+
+func expectation(wrong []string) string {
+	if len(wrong) == 0 {
+		return "it is not known to be the expected one"
+	}
+	return "it is not the expected one"
 }

@@ -97,7 +97,11 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 		return
 	case session.Strange:
 		if state.PCIDeviceID.IsNull() { // nothing was adopted yet: an import that names the card
-			resp.Diagnostics.AddError("Unable to import card "+state.ID.ValueString(), "Another card is at this address.")
+			why := "Another card is at this address."
+			if !ok {
+				why = session.NoCard(snap, ref)
+			}
+			resp.Diagnostics.AddError("Unable to import card "+state.ID.ValueString(), why)
 		}
 		return // what was recorded stays, and the plan refuses
 	case session.Present:

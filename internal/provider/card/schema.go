@@ -2,6 +2,7 @@ package card
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -16,7 +17,7 @@ import (
 // Schema implements resource.Resource.
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attrs := observedAttributes()
-	attrs["id"] = attribute.IDAttribute("`host/pci_address/serial_number`")
+	attrs["id"] = attribute.IDAttribute("`host/pci_address/serial_number`; `guid-` and a GUID, or `mac-` and a MAC, stand for a serial number that cannot be read")
 	attrs["host"] = schema.StringAttribute{
 		Required:            true,
 		MarkdownDescription: "Key of the host in the provider's `hosts` map. A change adopts the card that is in that host.",
@@ -42,9 +43,14 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	}
 }
 
+// notBlank has a character that shows.
+var notBlank = regexp.MustCompile(`\S`)
+
 func expectAttribute() schema.SingleNestedAttribute {
 	text := func(description string) schema.StringAttribute {
-		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: []validator.String{stringvalidator.LengthAtLeast(1)}}
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: []validator.String{
+			stringvalidator.RegexMatches(notBlank, "must not be blank"),
+		}}
 	}
 	return schema.SingleNestedAttribute{
 		Optional: true,

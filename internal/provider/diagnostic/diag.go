@@ -135,7 +135,7 @@ func describeOther(err error) (string, []string) {
 
 func describeExit(err error, e *host.ExitError) (string, []string) {
 	text := prefix(err, e) + "A command ran on the host and failed."
-	f := facts("Host", e.Host, "Command", e.Command, "Exit status", strconv.Itoa(e.Status))
+	f := append(ran(e.Host, e.Command), facts("Exit status", strconv.Itoa(e.Status))...)
 	if e.Signal != "" {
 		f = append(f, "Signal: "+e.Signal)
 	}
@@ -192,7 +192,7 @@ func lost(e *host.UnreachableError) string {
 	case e.MayHaveRun:
 		return "The connection was lost while a command ran, so its outcome is not known. The next plan reads it back."
 	}
-	return "The host could not be reached, so nothing was changed by this step. The state stays as it is."
+	return "The host could not be reached, so nothing was changed by this step. What the state has of it stays."
 }
 
 // dead is the way of a host that will never answer again.
@@ -210,7 +210,7 @@ func raise(limit string) string {
 func describeOutput(err error, e *host.OutputError) (string, []string) {
 	return prefix(err, e) + "The provider did not understand the output of a command, so it draws no conclusion from it. " +
 			"Another version of the program, or a wrapper around it, may print something else.\n\n" + Sentence(e.Problem),
-		facts("Host", e.Host, "Command", e.Command, "Output", Excerpt(e.Output))
+		append(ran(e.Host, e.Command), facts("Output", Excerpt(e.Output))...)
 }
 
 func describePrivilege(e *host.PrivilegeError) (string, []string) {
@@ -227,6 +227,16 @@ func describeTransfer(err error, e *host.TransferError) (string, []string) {
 		text += "\n\n" + Sentence(e.Advice)
 	}
 	return text, facts("Host", e.Host, "Step", e.Op, "Path", e.Path, "Error", fmt.Sprint(e.Err))
+}
+
+// ran are the facts on a command of a host. A script of ours has a name in quotes and
+// cannot be typed in: its name alone is given.
+func ran(host, command string) []string {
+	if name, script := strings.CutPrefix(command, "'"); script {
+		name, _, _ = strings.Cut(name, "'")
+		return facts("Host", host, "Script of the provider", name)
+	}
+	return facts("Host", host, "Command", command)
 }
 
 // prefix returns what the callers of the transport said before its error, as a

@@ -43,13 +43,18 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 		},
 		"a host that does not answer": {
 			&host.UnreachableError{Host: "intel9", Address: "192.0.2.20:22", Op: "connect", Advice: "is sshd running?", Err: errors.New("connection refused")},
-			"The host could not be reached, so nothing was changed by this step. The state stays as it is.\n\n" +
+			"The host could not be reached, so nothing was changed by this step. What the state has of it stays.\n\n" +
 				"Is sshd running?" + dead + "\n\nHost: intel9\nAddress: 192.0.2.20:22\nStep: connect\nError: connection refused",
 		},
 		"a connection lost in between": {
 			&host.UnreachableError{Host: "intel9", Op: "run", Command: "netplan apply", MayHaveRun: true, Err: errors.New("EOF")},
 			"The connection was lost while a command ran, so its outcome is not known. The next plan reads it back.\n\n" +
 				"Host: intel9\nStep: run\nCommand: netplan apply\nError: EOF",
+		},
+		"an answer of the script that reads a host": {
+			&host.OutputError{Host: "intel9", Command: "'collect facts' '' /var/lib/x mstflint", Problem: "section mstflint -v: nonsense"},
+			"The provider did not understand the output of a command, so it draws no conclusion from it. " +
+				"Another version of the program, or a wrapper around it, may print something else.\n\nSection mstflint -v: nonsense.\n\nHost: intel9\nScript of the provider: collect facts",
 		},
 		"a connection lost while reading": {
 			&host.UnreachableError{Host: "intel9", Op: "run", Command: "'collect facts' / x", MayHaveRun: true, Reading: true, Err: errors.New("EOF")},

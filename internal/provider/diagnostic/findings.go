@@ -75,6 +75,13 @@ func AddPostponed(diags *diag.Diagnostics, what, why string) {
 		"The plan does not know yet what this depends on: "+why+". The apply makes the checks before it changes anything. If one of them fails, it refuses.")
 }
 
+// AddPartlyPostponed warns that a part of the checks waits for apply.
+func AddPartlyPostponed(diags *diag.Diagnostics, what, why, checks string) {
+	diags.AddWarning("Checked at apply: "+what,
+		"The plan does not know "+why+" yet. It has checked the host and what it knows of the settings.\n\n"+
+			"Not checked yet: "+checks+". The apply makes the checks before it changes anything. If one of them fails, it refuses.")
+}
+
 // AddForgotten warns that destroying a resource leaves its object as it is.
 func AddForgotten(diags *diag.Diagnostics, thing, identity, stays string) {
 	diags.AddWarning(fmt.Sprintf("Left as it is: %s %s", thing, identity), stays)

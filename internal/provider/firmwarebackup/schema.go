@@ -23,7 +23,7 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
-			"id":            attribute.IDAttribute("that of the card"),
+			"id":            attribute.IDAttribute("`host/pci_address`"),
 			"card_id":       attribute.CardIDAttribute(),
 			"card_identity": attribute.CardIdentityAttribute(),
 			"triggers": schema.MapAttribute{

@@ -32,7 +32,7 @@ var localFile = attribute.LocalPath{
 
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attrs := map[string]schema.Attribute{
-		"id":   attribute.IDAttribute("`host/sha256`. Import takes `host/path/of/the/file` instead"),
+		"id":   attribute.Computed("Id, `host/sha256`. `terraform import` takes `host/path/of/the/file` instead."),
 		"host": attribute.HostAttribute(),
 		"source": schema.StringAttribute{Required: true, MarkdownDescription: sourceDescription,
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1), localFile}},

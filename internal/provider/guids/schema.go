@@ -26,7 +26,7 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
-			"id":            attribute.IDAttribute("that of the card"),
+			"id":            attribute.IDAttribute("`host/pci_address`"),
 			"card_id":       attribute.CardIDAttribute(),
 			"card_identity": attribute.CardIdentityAttribute(),
 			"base_mac": schema.StringAttribute{

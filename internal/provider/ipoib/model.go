@@ -44,14 +44,32 @@ var effectiveTypes = map[string]attr.Type{
 
 // known reports whether everything that a check needs is known. An MTU that the
 // configuration leaves out is known: it follows from the mode.
-func (m *model) known() bool {
+func (m *model) known() bool { return !m.Host.IsUnknown() && !m.PortGUID.IsUnknown() && m.settled() }
+
+// settled reports whether the settings are known.
+func (m *model) settled() bool {
+	return !m.PKey.IsUnknown() && !m.Mode.IsUnknown() && !m.MTU.IsUnknown() && m.addressed()
+}
+
+// addressed reports whether addresses and routes are known.
+func (m *model) addressed() bool {
 	for _, v := range append(m.Addresses.Elements(), m.Routes.Elements()...) {
 		if route, ok := v.(types.Object); ok && (route.Attributes()["to"].IsUnknown() || route.Attributes()["via"].IsUnknown()) || v.IsUnknown() {
 			return false
 		}
 	}
-	return !m.Host.IsUnknown() && !m.PortGUID.IsUnknown() && !m.PKey.IsUnknown() && !m.Mode.IsUnknown() &&
-		!m.MTU.IsUnknown() && !m.Addresses.IsUnknown() && !m.Routes.IsUnknown()
+	return !m.Addresses.IsUnknown() && !m.Routes.IsUnknown()
+}
+
+// later names what is not known yet.
+func (m *model) later() string {
+	switch {
+	case m.settled():
+		return "port_guid"
+	case m.PortGUID.IsUnknown():
+		return "port_guid and a part of the settings"
+	}
+	return "a part of the settings"
 }
 
 // desired reads a configuration with defaults applied; an MTU that is null or
@@ -61,8 +79,17 @@ func (m *model) desired() (ops.Desired, error) {
 	if err != nil {
 		return ops.Desired{}, err
 	}
+	d, err := m.sofar()
+	d.PortGUID = guid
+	return d, err
+}
+
+// sofar is what the configuration asks for, without the port and without what is not
+// known yet. Routes are judged by the addresses, so that they wait for all of them.
+func (m *model) sofar() (ops.Desired, error) {
+	var err error
 	d := ops.Desired{
-		Host: m.Host.ValueString(), PortGUID: guid,
+		Host:    m.Host.ValueString(),
 		Config:  ops.Config{Mode: ib.IPoIBMode(m.Mode.ValueString()), MTU: int(m.MTU.ValueInt64())},
 		Consent: m.consent(),
 	}
@@ -71,7 +98,7 @@ func (m *model) desired() (ops.Desired, error) {
 	}
 	for _, v := range m.Addresses.Elements() {
 		text, ok := v.(attribute.Prefix)
-		if !ok {
+		if !ok || text.IsUnknown() {
 			continue
 		}
 		prefix, parseErr := netip.ParsePrefix(text.ValueString())
@@ -80,7 +107,9 @@ func (m *model) desired() (ops.Desired, error) {
 		}
 		d.Config.Addresses = append(d.Config.Addresses, prefix)
 	}
-	d.Config.Routes, err = routesOf(m.Routes)
+	if m.addressed() {
+		d.Config.Routes, err = routesOf(m.Routes)
+	}
 	return d, err
 }
 

@@ -34,8 +34,12 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	}
 	wanted := config
 	wanted.Mode = plan.Mode // with the default
-	if !wanted.known() || !r.HostReady(wanted.Host) {
-		diagnostic.AddPostponed(&resp.Diagnostics, "IPoIB interface on host "+wanted.Host.ValueString(), "the host, the port GUID or the settings come from something that is not there yet")
+	if !r.HostReady(wanted.Host) {
+		diagnostic.AddPostponed(&resp.Diagnostics, "IPoIB interface on host "+wanted.Host.ValueString(), "the host comes from something that does not exist yet")
+		return
+	}
+	if !wanted.known() {
+		r.early(ctx, &wanted, &resp.Diagnostics)
 		return
 	}
 	d, err := wanted.desired()
@@ -56,6 +60,30 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	planned.Steady{
 		Held: exists && state.holds(d.Config), ToDo: !ops.Observe(snap, d.PortGUID, d.PKey).Satisfies(d.Config), Live: live, Kept: kept,
 	}.Plan(ctx, req, resp, &plan)
+}
+
+// early checks what needs neither the port nor what else is not known yet.
+func (r *Resource) early(ctx context.Context, wanted *model, diags *diag.Diagnostics) {
+	host := wanted.Host.ValueString()
+	what := "configure IPoIB interface on host " + host
+	d, err := wanted.sofar()
+	if err != nil {
+		return // the attributes validated themselves
+	}
+	_, _, snap, err := r.Look(ctx, host)
+	if err != nil {
+		diagnostic.AddErrorAt(diags, path.Root("host"), "plan IPoIB interface on host "+host, err)
+		return
+	}
+	if !wanted.Mode.IsUnknown() && !wanted.MTU.IsUnknown() {
+		settleMTU(&d, snap)
+	}
+	if wanted.settled() && !ops.InPlace(snap, d) && r.OnlyRead(ctx, what, host, diags) {
+		return
+	}
+	diagnostic.AddFindings(ctx, diags, what, ops.Check(snap, d, ops.Planned{PortLater: true}))
+	diagnostic.AddPartlyPostponed(diags, "IPoIB interface on host "+host, wanted.later(),
+		"the port and its interface, who else configures that, whether it leads to the host or to storage, and the other interfaces of this configuration")
 }
 
 // holds reports whether the state is what is asked for.

@@ -80,20 +80,51 @@ func wholly(v attr.Value) bool {
 }
 
 func (m *model) desired(ctx context.Context) (ops.Desired, error) {
-	guid, err := ib.ParseGUID(m.PortGUID.ValueString())
-	d := ops.Desired{Host: m.Host.ValueString(), PortGUID: guid, Priority: int(m.Priority.ValueInt64()), Tuning: ops.Tuning{
-		RoutingEngine: strings.Join(attribute.StringsOf(m.RoutingEngine), ","), LogLevel: m.LogLevel.ValueString(), LogMaxSize: int(m.LogMaxSize.ValueInt64()),
-		PollingTimeout: m.polling(), PollingRetries: int(m.PollingRetries.ValueInt64()),
-	}}
+	d, err := m.sofar(ctx)
 	if err != nil {
 		return d, err
 	}
+	d.PortGUID, err = ib.ParseGUID(m.PortGUID.ValueString())
+	return d, err
+}
+
+// later names what is not known yet.
+func (m *model) later() string {
+	var names []string
+	for _, a := range []struct {
+		name string
+		late bool
+	}{
+		{"port_guid", m.PortGUID.IsUnknown()},
+		{"priority", m.Priority.IsUnknown()},
+		{"partitions in full", !wholly(m.Partitions)},
+	} {
+		if a.late {
+			names = append(names, a.name)
+		}
+	}
+	if len(names) == 0 {
+		return "some of its options"
+	}
+	return strings.Join(names, " and ")
+}
+
+// sofar is what the configuration asks for, without the port and without what is not
+// known yet.
+func (m *model) sofar(ctx context.Context) (ops.Desired, error) {
+	d := ops.Desired{Host: m.Host.ValueString(), Priority: int(m.Priority.ValueInt64()), Tuning: ops.Tuning{
+		RoutingEngine: strings.Join(attribute.StringsOf(m.RoutingEngine), ","), LogLevel: m.LogLevel.ValueString(), LogMaxSize: int(m.LogMaxSize.ValueInt64()),
+		PollingTimeout: m.polling(), PollingRetries: int(m.PollingRetries.ValueInt64()),
+	}}
+	var err error
 	if prefix := m.SubnetPrefix.ValueString(); prefix != "" {
 		if d.Tuning.SubnetPrefix, err = ib.ParseGUID(prefix); err != nil {
 			return d, err
 		}
 	}
-	d.Partitions, err = m.partitions(ctx)
+	if wholly(m.Partitions) {
+		d.Partitions, err = m.partitions(ctx)
+	}
 	return d, err
 }
 

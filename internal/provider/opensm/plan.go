@@ -34,8 +34,12 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	if resp.Diagnostics.HasError() || r.Data == nil {
 		return
 	}
-	if !plan.known() || !r.HostReady(plan.Host) {
-		diagnostic.AddPostponed(&resp.Diagnostics, "subnet manager on host "+plan.Host.ValueString(), "the host or the port GUID comes from something that does not exist yet")
+	if !r.HostReady(plan.Host) {
+		diagnostic.AddPostponed(&resp.Diagnostics, "subnet manager on host "+plan.Host.ValueString(), "the host comes from something that does not exist yet")
+		return
+	}
+	if !plan.known() {
+		r.early(ctx, &plan, &resp.Diagnostics)
 		return
 	}
 	d, err := plan.desired(ctx)
@@ -79,6 +83,27 @@ func silent(held bool, o ops.Observed, d ops.Desired, diags *diag.Diagnostics) b
 	}
 	warnSilence(diags, ref(d).String(), o.Silence())
 	return true
+}
+
+// early checks what needs neither the port nor what else is not known yet.
+func (r *Resource) early(ctx context.Context, plan *model, diags *diag.Diagnostics) {
+	host := plan.Host.ValueString()
+	what := "run subnet manager on host " + host
+	d, err := plan.sofar(ctx)
+	if err != nil {
+		return // the attributes validated themselves
+	}
+	_, _, snap, err := r.Look(ctx, host)
+	if err != nil {
+		diagnostic.AddErrorAt(diags, path.Root("host"), "plan subnet manager on host "+host, err)
+		return
+	}
+	if !ops.InPlace(snap, d) && wholly(plan.Partitions) && r.OnlyRead(ctx, what, host, diags) {
+		return
+	}
+	diagnostic.AddFindings(ctx, diags, what, ops.Check(snap, d, ops.Planned{PortLater: true, PartitionsLater: !wholly(plan.Partitions), Lab: r.lab(ctx)}))
+	diagnostic.AddPartlyPostponed(diags, "subnet manager on host "+host, plan.later(),
+		"the port and who serves it, the other subnet managers of its fabric, and what an earlier instance left")
 }
 
 // stays takes back that a subnet manager is coming, if it is no standby that this plan

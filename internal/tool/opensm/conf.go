@@ -17,12 +17,15 @@ var SharedConf = []string{"/etc/opensm/opensm.conf", "/etc/rdma/opensm.conf"}
 // partition_config_file means.
 var SharedPartitions = []string{"/etc/opensm/partitions.conf", "/etc/rdma/partitions.conf"}
 
+// ConfDir is where our files are.
+const ConfDir = "/etc/opensm/"
+
 // ConfPath is our own file of options of one instance.
-func ConfPath(port ib.GUID) string { return "/etc/opensm/terraform-" + port.String() + ".conf" }
+func ConfPath(port ib.GUID) string { return ConfDir + "terraform-" + port.String() + ".conf" }
 
 // PartitionsPath is our own partition file of one instance.
 func PartitionsPath(port ib.GUID) string {
-	return "/etc/opensm/terraform-" + port.String() + ".partitions.conf"
+	return ConfDir + "terraform-" + port.String() + ".partitions.conf"
 }
 
 // Defaults of opensm 3.3.23, as `opensm -c` writes them.
