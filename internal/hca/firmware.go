@@ -62,8 +62,11 @@ func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (cards.Assessment,
 			return cards.Assessment{}, err
 		}
 	}
-	a.Verdict = f.verdict(a, nil)
-	return a, nil
+	err = o.Judge(ctx, f.Card.Host, &a, func(card safety.CardFacts) safety.Verdict {
+		a.Card = card
+		return f.verdict(a, nil)
+	})
+	return a, err
 }
 
 // worthInspecting says whether the long look at the card can change anything:

@@ -97,8 +97,11 @@ func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (cards.Assessment, error
 		}
 		in.Card = a.Card
 	}
-	a.Verdict = safety.GUIDs(in)
-	return a, nil
+	err = o.Judge(ctx, g.Card.Host, &a, func(card safety.CardFacts) safety.Verdict {
+		in.Card = card
+		return safety.GUIDs(in)
+	})
+	return a, err
 }
 
 // ApplyGUIDs programs GUIDs and MACs and, if asked, has them take effect. It

@@ -3,9 +3,12 @@ package cards
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
@@ -18,6 +21,21 @@ type Assessment struct {
 	Card    safety.CardFacts
 	Host    safety.HostFacts
 	Jobs    []journal.Report // jobs of this card that are not settled
+}
+
+// Judge gives the assessment its verdict. Only a restart loads what is in flash: the
+// flash is verified for one, if no inspection has done so, and not for a plan
+// without one.
+func (o *Session) Judge(ctx context.Context, h host.Host, a *Assessment, judge func(safety.CardFacts) safety.Verdict) error {
+	a.Verdict = judge(a.Card)
+	asked := a.Card.Verified != safety.VerifyUnknown || a.Card.VerifyError != ""
+	restarts := func(f finding.Finding) bool { return f.Rule == finding.RestartIntoDamagedFlash }
+	if asked || !slices.ContainsFunc(a.Verdict.Findings, restarts) {
+		return nil
+	}
+	err := o.VerifyFlash(ctx, h, &a.Card)
+	a.Verdict = judge(a.Card)
+	return err
 }
 
 // Observe gives the facts that a verdict on a card rests on, as they were read.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -78,15 +77,11 @@ func Assess(ctx context.Context, o *cards.Session, l Ask) (cards.Assessment, err
 		in.Late = l.Card.Keeper.Late(s)
 	}
 	in.Persisted, in.Overrides = persistent(l.Card, s, card, stored), overrides(l, s, card)
-	a.Verdict = safety.LinkTypes(in)
-	// Only a restart loads what is in flash: a plan without one does not read it.
-	if slices.ContainsFunc(a.Verdict.Findings, func(f finding.Finding) bool { return f.Rule == finding.RestartIntoDamagedFlash }) {
-		if err = o.VerifyFlash(ctx, l.Card.Host, &in.Card); err != nil {
-			return cards.Assessment{}, err
-		}
-		a.Card, a.Verdict = in.Card, safety.LinkTypes(in)
-	}
-	return a, nil
+	err = o.Judge(ctx, l.Card.Host, &a, func(card safety.CardFacts) safety.Verdict {
+		in.Card = card
+		return safety.LinkTypes(in)
+	})
+	return a, err
 }
 
 // storedTypes gives what the card's own configuration has for the next start. A tool

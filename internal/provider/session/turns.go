@@ -63,7 +63,8 @@ func (t *Turns) after() string {
 }
 
 // burnFailed leaves out what says nothing about other cards: a refusal before
-// anything was written, and a host that cannot be reached to begin with.
+// anything was written, and a host that cannot be reached to begin with. A card
+// whose restart was refused has not shown that it runs what was written.
 func burnFailed(err error) bool {
 	var (
 		refused *safety.RefusedError
@@ -71,8 +72,10 @@ func burnFailed(err error) bool {
 		away    *host.UnreachableError
 	)
 	switch {
-	case err == nil, errors.As(err, &refused):
+	case err == nil:
 		return false
+	case errors.As(err, &refused):
+		return refused.Done != ""
 	case errors.As(err, &op):
 		return true
 	}
