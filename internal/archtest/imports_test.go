@@ -96,7 +96,7 @@ hca/cards: fact finding ib safety shellcmd host hosts tool inventory platform hc
 hca/activation: safety finding shellcmd inventory platform hca/cards
 hca/job: fact ib finding safety shellcmd host tool inventory hca/cards hca/journal -os -os/exec
 hca/backup: ib fwimage safety shellcmd host tool inventory hca/cards hca/image -os/exec
-hca/linktype: fact finding ib safety shellcmd tool inventory platform hca/cards hca/activation hca/job
+hca/linktype: fact ib safety shellcmd tool inventory platform hca/cards hca/activation hca/job
 hca: fact ib finding safety tool inventory hca
 opensm: fact ib finding safety shellcmd host tool inventory hosts platform fabric poll
 ipoib: fact ib finding safety shellcmd host tool inventory hosts platform poll

@@ -58,7 +58,7 @@ func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (cards.Assessment,
 	}
 	a := o.Observe(f.Card, s, card)
 	if worthInspecting(a, f) {
-		if err := o.Inspect(ctx, f.Card.Host, &a.Card); err != nil {
+		if err = o.Inspect(ctx, f.Card.Host, &a.Card); err != nil {
 			return cards.Assessment{}, err
 		}
 	}

@@ -92,7 +92,7 @@ func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (cards.Assessment, error
 	}
 	first := safety.GUIDs(in)
 	if first.Action != safety.ActionNone && a.Card.FlashKnown() && !a.Host.Observe && !a.Host.AnyJobMayRun() && a.Host.MSTFlint.Present {
-		if err := o.Inspect(ctx, g.Card.Host, &a.Card); err != nil {
+		if err = o.Inspect(ctx, g.Card.Host, &a.Card); err != nil {
 			return cards.Assessment{}, err
 		}
 		in.Card = a.Card
