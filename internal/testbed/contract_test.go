@@ -61,7 +61,7 @@ func vpiCard() card.Config {
 // previous is a card with a dead older image in the other slot.
 func previousCard() card.Config {
 	c := vpiCard()
-	c.Previous = image(card.PSIDVPI, [3]uint16{2, 36, 5000}, 0x20160114)
+	c.Previous = smallImage(card.PSIDVPI, [3]uint16{2, 36, 5000}, 0x20160114)
 	return c
 }
 
@@ -134,11 +134,11 @@ func files() map[string][]byte {
 	corrupt := append([]byte{}, imageVPI()...)
 	corrupt[0x1000] ^= 0x40
 	all := map[string][]byte{
-		"vpi.bin": imageVPI(), "en.bin": imageEN(), "old.bin": image(card.PSIDVPI, [3]uint16{2, 36, 5000}, 0x20160114),
+		"vpi.bin": imageVPI(), "en.bin": imageEN(), "old.bin": smallImage(card.PSIDVPI, [3]uint16{2, 36, 5000}, 0x20160114),
 		// In the notation of 2015, older than any in the present one.
-		"wide.bin": image(card.PSIDVPI, [3]uint16{2, 1102, 6630}, 0x20150114), "flat.bin": card.Build(flat),
+		"wide.bin": smallImage(card.PSIDVPI, [3]uint16{2, 1102, 6630}, 0x20150114), "flat.bin": card.Build(flat),
 		"cx3.bin": card.Build(cx3), "cx3a0.bin": card.Build(cx3a0), "rev.bin": card.Build(rev), "corrupt.bin": corrupt, "short.bin": imageVPI()[:0x1000],
-		"text.bin": []byte("; not an image\n\x00"), "odd.bin": imageVPI()[:0x1001], "newer.bin": image(card.PSIDVPI, [3]uint16{2, 42, 5700}, 0x20180101),
+		"text.bin": []byte("; not an image\n\x00"), "odd.bin": imageVPI()[:0x1001], "newer.bin": smallImage(card.PSIDVPI, [3]uint16{2, 42, 5700}, 0x20180101),
 	}
 	maps.Copy(all, gen5Files())
 	return all

@@ -26,7 +26,7 @@ const baseMAC = 0xe41d2de44ed0
 // each sixteen bytes of flash. Images are therefore as small as may be.
 const smallCode = 0x2000
 
-func image(psid string, version [3]uint16, date uint32) []byte {
+func smallImage(psid string, version [3]uint16, date uint32) []byte {
 	return imageOf(smallCode, psid, version, date)
 }
 
@@ -38,8 +38,8 @@ func imageOf(code int, psid string, version [3]uint16, date uint32) []byte {
 }
 
 var (
-	imageEN  = sync.OnceValue(func() []byte { return image(card.PSIDEN, [3]uint16{2, 40, 5032}, 0x20170116) })
-	imageVPI = sync.OnceValue(func() []byte { return image(card.PSIDVPI, [3]uint16{2, 42, 5000}, 0x20170905) })
+	imageEN  = sync.OnceValue(func() []byte { return smallImage(card.PSIDEN, [3]uint16{2, 40, 5032}, 0x20170116) })
+	imageVPI = sync.OnceValue(func() []byte { return smallImage(card.PSIDVPI, [3]uint16{2, 42, 5000}, 0x20170905) })
 )
 
 // secondHand is a ConnectX-3 Pro as bought: Ethernet-only firmware, MACs of its
