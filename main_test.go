@@ -41,12 +41,16 @@ func TestProvider_endsWhenItsParentIsGone(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	if out, err := exec.CommandContext(t.Context(), binary, "-version").Output(); err != nil || !strings.HasPrefix(string(out), "terraform-provider-infiniband ") {
+	if out, err := exec.CommandContext(t.Context(), binary, "-version").Output(); err != nil ||
+		!strings.HasPrefix(string(out), "terraform-provider-infiniband ") {
 		t.Errorf("-version: %q, %v", out, err)
 	}
 	// The shell stands for core: it starts the provider and dies.
-	shell := exec.CommandContext(t.Context(), "sh", "-c", `"$0" >"$1" 2>&1 & echo $!; sleep 1`, binary, filepath.Join(dir, "handshake"))
-	shell.Env = append(os.Environ(), "TF_PLUGIN_MAGIC_COOKIE=d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2", "PLUGIN_PROTOCOL_VERSIONS=6")
+	shell := exec.CommandContext(t.Context(), "sh", "-c", `"$0" >"$1" 2>&1 & echo $!; sleep 1`, binary,
+		filepath.Join(dir, "handshake"))
+	shell.Env = append(os.Environ(),
+		"TF_PLUGIN_MAGIC_COOKIE=d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2",
+		"PLUGIN_PROTOCOL_VERSIONS=6")
 	out, err := shell.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +69,8 @@ func TestProvider_endsWhenItsParentIsGone(t *testing.T) {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	if hello, err := os.ReadFile(filepath.Join(dir, "handshake")); err != nil || !strings.Contains(string(hello), "|grpc|") {
+	if hello, err := os.ReadFile(filepath.Join(dir, "handshake")); err != nil ||
+		!strings.Contains(string(hello), "|grpc|") {
 		t.Errorf("the provider never served: %q, %v", hello, err)
 	}
 }

@@ -85,11 +85,13 @@ func reachTroubles() []trouble {
 	card := "infiniband_card." + labs.Intel9
 	password := func(h *labs.Host) { h.Users[0].Sudo, h.Users[0].Password = labsim.SudoPassword, "s3cret" }
 	return []trouble{
-		{name: "key that the host does not know", at: card, path: "host", says: []string{"refused every key and password", "ops"},
+		{name: "key that the host does not know", at: card, path: "host",
+			says:  []string{"refused every key and password", "ops"},
 			hosts: func(h *labs.Host) { h.Users[0].NoKey = true }},
 		{name: "key file that is not there", at: card, path: "host", says: []string{"/nowhere/id"},
 			connect: func(_ *Lab, p map[string]any) { entry(p, labs.Intel9)["private_key_file"] = "/nowhere/id" }},
-		{name: "sudo that wants a password", at: card, path: "host", says: []string{"could not become root", "password"}, hosts: password},
+		{name: "sudo that wants a password", at: card, path: "host", says: []string{"could not become root", "password"},
+			hosts: password},
 		{name: "wrong sudo password", at: card, path: "host", says: []string{"could not become root"}, hosts: password,
 			connect: func(_ *Lab, p map[string]any) { entry(p, labs.Intel9)["sudo_password"] = "guess" }},
 		{name: "host that does not answer", at: card, path: "host", says: []string{"could not be reached"},
@@ -134,14 +136,16 @@ func applyTroubles() []trouble {
 					w.t.Fatal(err)
 				}
 			}},
-		{name: "card that somebody else burned since the plan", at: firmware, path: "allow_psid_change", says: []string{"FW024", "HP_9090111019"},
+		{name: "card that somebody else burned since the plan", at: firmware, path: "allow_psid_change",
+			says:    []string{"FW024", "HP_9090111019"},
 			written: true, after: func(w *Lab) { w.write(host, oem()) }},
 		{name: "restart that never happens", at: firmware, written: true, says: []string{"still the old boot"},
 			connect: func(_ *Lab, p map[string]any) {
 				entry(p, host)["reboot"] = map[string]any{"allowed": true, "timeout": "6s"}
 			},
 			after: func(w *Lab) { w.Machine(host).Faults.Set(labsim.FaultSpec{RebootIgnored: true}) }},
-		{name: "host that comes back with another key", at: firmware, written: true, says: []string{"the host key has changed", "The restart was asked for"},
+		{name: "host that comes back with another key", at: firmware, written: true,
+			says:  []string{"the host key has changed", "The restart was asked for"},
 			after: func(w *Lab) { w.Machine(host).Faults.Set(labsim.FaultSpec{NewKeyAtReboot: true}) }},
 		{name: "flash that reads back wrong", at: firmware, written: true, says: []string{"burn"},
 			after: func(w *Lab) { w.Machine(host).Faults.Set(labsim.FaultSpec{FlashVerifyFail: 40}) }},

@@ -22,9 +22,12 @@ func benchmarkFindings() []findingCase {
 		return func(*Lab) Config { return measurement(attrs) }
 	}
 	return []findingCase{
-		{code: "BM001", at: "test", says: []string{"TrueNAS", "has no qperf"}, prepare: drivers, config: wants(map[string]any{"test": "tcp_lat", "streams": 1})},
-		{code: "BM002", says: []string{"The package iperf3 will be installed on intel9"}, prepare: drivers, config: wants(nil)},
-		{code: "BM003", at: "streams", says: []string{"is in datagram mode with MTU", "at least 30 Gb/s"}, prepare: drivers, config: wants(map[string]any{"streams": 1, "min_gbps": 30})},
+		{code: "BM001", at: "test", says: []string{"TrueNAS", "has no qperf"}, prepare: drivers,
+			config: wants(map[string]any{"test": "tcp_lat", "streams": 1})},
+		{code: "BM002", says: []string{"The package iperf3 will be installed on intel9"}, prepare: drivers,
+			config: wants(nil)},
+		{code: "BM003", at: "streams", says: []string{"is in datagram mode with MTU", "at least 30 Gb/s"}, prepare: drivers,
+			config: wants(map[string]any{"streams": 1, "min_gbps": 30})},
 	}
 }
 
@@ -41,7 +44,8 @@ func TestBenchmark_life(t *testing.T) {
 	applied(t, ws, first)
 	emptyPlan(t, ws, first)
 	runs := w.Count(labs.Intel9, "iperf3", "-c")
-	if out := w.Run(labs.Xeon2zfs, "systemctl list-units --all 2>/dev/null | grep benchmark || true"); strings.Contains(out, "benchmark") {
+	if out := w.Run(labs.Xeon2zfs,
+		"systemctl list-units --all 2>/dev/null | grep benchmark || true"); strings.Contains(out, "benchmark") {
 		t.Errorf("the server is left: %s", out)
 	}
 
@@ -51,7 +55,8 @@ func TestBenchmark_life(t *testing.T) {
 		t.Errorf("timeouts measured: %d runs before, %d now", runs, now)
 	}
 	over := with(map[string]any{"min_gbps": 21, "timeouts": map[string]any{"update": "1ns"}})
-	if said, applyErr := ws.Apply(context.Background(), cleanPlan(t, ws, over)); applyErr != nil || len(said.Errors().Find("timeouts.update = 1ns is over")) == 0 {
+	if said, applyErr := ws.Apply(context.Background(), cleanPlan(t, ws, over)); applyErr != nil ||
+		len(said.Errors().Find("timeouts.update = 1ns is over")) == 0 {
 		t.Errorf("%v\n%s", applyErr, said)
 	}
 
@@ -60,15 +65,18 @@ func TestBenchmark_life(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Finding: BM004", "Gb/s, less than min_gbps = 50", "From intel9 to xeon2zfs (172.16.0.10)", "has MTU 9216"} {
+	for _, want := range []string{"Finding: BM004", "Gb/s, less than min_gbps = 50",
+		"From intel9 to xeon2zfs (172.16.0.10)", "has MTU 9216"} {
 		if !strings.Contains(diags.String(), want) {
 			t.Errorf("want %q in\n%s", want, diags)
 		}
 	}
 	of := func(fdr int) Config {
-		return with(map[string]any{"min_gbps": 90, "limits": []any{map[string]any{"link": "QDR", "min_gbps": 80}, map[string]any{"link": "4X FDR", "min_gbps": fdr}}})
+		return with(map[string]any{"min_gbps": 90,
+			"limits": []any{map[string]any{"link": "QDR", "min_gbps": 80}, map[string]any{"link": "4X FDR", "min_gbps": fdr}}})
 	}
-	if diags, err = ws.Apply(context.Background(), cleanPlan(t, ws, of(70))); err != nil || !strings.Contains(diags.String(), "less than min_gbps = 70 of limits for 4X FDR") {
+	if diags, err = ws.Apply(context.Background(), cleanPlan(t, ws, of(70))); err != nil ||
+		!strings.Contains(diags.String(), "less than min_gbps = 70 of limits for 4X FDR") {
 		t.Errorf("%v\n%s", err, diags)
 	}
 	applied(t, ws, of(1))
@@ -87,7 +95,8 @@ func TestBenchmark_life(t *testing.T) {
 	// A provider that was killed leaves a server; it ends by itself.
 	w.Run(labs.Xeon2zfs, "systemd-run --quiet --collect --unit=infiniband-benchmark.service --property=RuntimeMaxSec=36000 -- iperf3 -s -1 -B 172.16.0.10 -p 5201")
 	third := with(map[string]any{"triggers": map[string]any{"firmware": "3"}})
-	if diags, err = ws.Apply(context.Background(), cleanPlan(t, ws, third)); err != nil || !strings.Contains(diags.String(), "Another benchmark runs on xeon2zfs") {
+	if diags, err = ws.Apply(context.Background(), cleanPlan(t, ws, third)); err != nil ||
+		!strings.Contains(diags.String(), "Another benchmark runs on xeon2zfs") {
 		t.Errorf("%v\n%s", err, diags)
 	}
 	w.Clock.Skip(11 * time.Hour)
@@ -97,7 +106,8 @@ func TestBenchmark_life(t *testing.T) {
 	network.SetFirewall(w.Machine(labs.Xeon2zfs), true)
 	blocked := with(map[string]any{"triggers": map[string]any{"firmware": "4"}})
 	diags, err = ws.Apply(context.Background(), cleanPlan(t, ws, blocked))
-	if err != nil || !strings.Contains(diags.String(), "does not answer at 172.16.0.10") || !strings.Contains(diags.String(), "which has to let TCP 5201 through") {
+	if err != nil || !strings.Contains(diags.String(), "does not answer at 172.16.0.10") ||
+		!strings.Contains(diags.String(), "which has to let TCP 5201 through") {
 		t.Errorf("%v\n%s", err, diags)
 	}
 }
@@ -123,7 +133,8 @@ func TestBenchmark_of_the_other_tools(t *testing.T) {
 	}
 	ws := w.Workspace()
 	for test, want := range map[string][2]string{
-		"tcp_lat": {"latency_us", "13.2"}, "tcp_bw": {"gbps", "5"}, "ib_write_bw": {"gbps", "15.52"}, "ib_send_lat": {"latency_us", "1.21"},
+		"tcp_lat": {"latency_us", "13.2"}, "tcp_bw": {"gbps", "5"}, "ib_write_bw": {"gbps",
+			"15.52"}, "ib_send_lat": {"latency_us", "1.21"},
 	} {
 		cfg := measurement(map[string]any{"server": b, "client": a, "test": test, "streams": 1})
 		applied(t, ws, cfg)
@@ -131,7 +142,8 @@ func TestBenchmark_of_the_other_tools(t *testing.T) {
 			t.Errorf("%s: %s is %s, expected %s", test, want[0], got, want[1])
 		}
 	}
-	if got := fmt.Sprint(ws.Get("infiniband_benchmark.it", "client_rate"), ", ", ws.Get("infiniband_benchmark.it", "client_version")); !strings.HasPrefix(got, "20 Gb/sec (4X DDR), ") {
+	if got := fmt.Sprint(ws.Get("infiniband_benchmark.it", "client_rate"), ", ",
+		ws.Get("infiniband_benchmark.it", "client_version")); !strings.HasPrefix(got, "20 Gb/sec (4X DDR), ") {
 		t.Errorf("got %s", got)
 	}
 }

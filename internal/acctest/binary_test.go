@@ -80,7 +80,8 @@ func (o *operator) command(args ...string) (*exec.Cmd, *bytes.Buffer) {
 	}
 	cmd := exec.CommandContext(ctx, o.engine, slices.Concat(args[:words], []string{"-no-color"}, args[words:])...)
 	cmd.Dir = o.dir
-	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(o.dir, "cli.tfrc"), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0")
+	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(o.dir, "cli.tfrc"), "CHECKPOINT_DISABLE=1",
+		"TF_IN_AUTOMATION=1", "TF_INPUT=0")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	return cmd, &out
@@ -196,7 +197,8 @@ func killedAt(t *testing.T, built string, at moment) {
 	o.says(0, "plan", "-detailed-exitcode")
 	once(t, w, host)
 	node := NodeGUID(host)
-	if flash, running := w.Flash(host), w.Card(host).Running(); running.GUIDs[0] != node || running.PSID != card.PSIDVPI || flash.PSID != card.PSIDVPI {
+	if flash, running := w.Flash(host), w.Card(host).Running(); running.GUIDs[0] != node || running.PSID != card.PSIDVPI ||
+		flash.PSID != card.PSIDVPI {
 		t.Errorf("in flash %s, running %s with node GUID %x, expected %x", flash.PSID, running.PSID, running.GUIDs[0], node)
 	}
 	backupHolds(t, w, host, card.PSIDEN)

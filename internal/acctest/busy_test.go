@@ -17,7 +17,8 @@ func TestBusy_plan_without_changes_beside_a_burn_by_hand(t *testing.T) {
 	applied(t, ws, cfg)
 	w.byHand(labs.Intel9)
 	emptyPlan(t, ws, cfg)
-	if text := fmt.Sprint(cleanPlan(t, ws, cfg).Diags); !strings.Contains(text, "its flash could not be read") || !strings.Contains(text, "busy: mstflint -d 0000:01:00.0") {
+	if text := fmt.Sprint(cleanPlan(t, ws, cfg).Diags); !strings.Contains(text, "its flash could not be read") ||
+		!strings.Contains(text, "busy: mstflint -d 0000:01:00.0") {
 		t.Errorf("nothing is said of who is at the card: %s", text)
 	}
 }

@@ -53,7 +53,8 @@ func (a *announcedWorld) keeps(what string, do func()) {
 // resource is made again afterwards.
 func (a *announcedWorld) restored(what string) {
 	a.t.Helper()
-	if flash, running := a.Flash(a.host), a.Card(a.host).Running(); flash.PSID != card.PSIDEN || running.PSID != card.PSIDEN {
+	if flash, running := a.Flash(a.host), a.Card(a.host).Running(); flash.PSID != card.PSIDEN ||
+		running.PSID != card.PSIDEN {
 		a.t.Errorf("%s: in flash %s, running %s", what, flash.PSID, running.PSID)
 	}
 	a.use()
@@ -84,7 +85,8 @@ func TestByproducts_a_replace_restores_nothing(t *testing.T) {
 		}
 		a.keeps("taint"+cbd, func() {
 			a.says(0, "taint", theFirmware)
-			a.tells(a.says(2, "plan", "-detailed-exitcode", "-out=taint.plan"), "must be replaced", "Replacing firmware of card "+a.host, "nothing is restored")
+			a.tells(a.says(2, "plan", "-detailed-exitcode", "-out=taint.plan"), "must be replaced",
+				"Replacing firmware of card "+a.host, "nothing is restored")
 			a.tells(a.says(0, "apply", "taint.plan"), unannounced...)
 			a.says(0, "plan", "-detailed-exitcode")
 		})

@@ -39,21 +39,32 @@ func TestClaims_two_resources_of_one_object(t *testing.T) {
 		cfg  Config
 		says []string
 	}{
-		{"firmware", two(w.burn(host, w.Image(ImageVPI), map[string]any{"allow_psid_change": nil}), map[string]any{"card_id": "intel9/01:00.0", "activation": "none"}),
-			[]string{"Refusing to plan firmware of card intel9/0000:01:00.0: HO030", `activation: "none" here, "reboot" in the other one`}},
-		{"guids", two(w.guids(host, map[string]any{"base_mac": "e4:1d:2d:e4:4e:d0"}), map[string]any{"card_id": "nas/0000:01:00.0", "base_mac": "e4:1d:2d:e4:4e:f0"}),
-			[]string{"Refusing to plan GUIDs of card nas/0000:01:00.0: HO030", "Hosts nas and intel9 of the provider are one machine", `base_mac: "e4:1d:2d:e4:4e:f0" here, "e4:1d:2d:e4:4e:d0" in the other one`}},
+		{"firmware", two(w.burn(host, w.Image(ImageVPI), map[string]any{"allow_psid_change": nil}),
+			map[string]any{"card_id": "intel9/01:00.0", "activation": "none"}),
+			[]string{"Refusing to plan firmware of card intel9/0000:01:00.0: HO030",
+				`activation: "none" here, "reboot" in the other one`}},
+		{"guids", two(w.guids(host, map[string]any{"base_mac": "e4:1d:2d:e4:4e:d0"}),
+			map[string]any{"card_id": "nas/0000:01:00.0", "base_mac": "e4:1d:2d:e4:4e:f0"}),
+			[]string{"Refusing to plan GUIDs of card nas/0000:01:00.0: HO030",
+				"Hosts nas and intel9 of the provider are one machine",
+				`base_mac: "e4:1d:2d:e4:4e:f0" here, "e4:1d:2d:e4:4e:d0" in the other one`}},
 		{"link types", two(w.types(host, "ib", "ib"), map[string]any{"ports": map[string]any{"1": "ib", "2": "eth"}}),
-			[]string{"Refusing to plan link types of card intel9/0000:01:00.0: HO030", `ports: { 1 = "ib", 2 = "eth" } here, { 1 = "ib", 2 = "ib" } in the other one`}},
-		{"backups", two(Config{{Type: "infiniband_firmware_backup", Name: "it", Attrs: map[string]any{"card_id": host + "/0000:01:00.0"}}}, nil),
+			[]string{"Refusing to plan link types of card intel9/0000:01:00.0: HO030",
+				`ports: { 1 = "ib", 2 = "eth" } here, { 1 = "ib", 2 = "ib" } in the other one`}},
+		{"backups", two(Config{{Type: "infiniband_firmware_backup", Name: "it",
+			Attrs: map[string]any{"card_id": host + "/0000:01:00.0"}}}, nil),
 			[]string{"Refusing to plan firmware backup of card intel9/0000:01:00.0: HO030", "All their arguments are equal"}},
 		{"subnet managers", two(sm(host, nil), map[string]any{"port_guid": dotted, "priority": 7}),
 			[]string{"Refusing to plan subnet manager intel9/" + guid + ": HO030", "priority: 7 here, 5 in the other one"}},
-		{"interfaces", two(ipoib(host, map[string]any{"pkey": "0x0001"}), map[string]any{"pkey": "0x8001", "addresses": []any{"172.16.1.20/24"}}),
-			[]string{"Refusing to plan IPoIB interface intel9/" + guid + "/0x8001: HO030", `addresses: ["172.16.1.20/24"] here`}},
+		{"interfaces", two(ipoib(host, map[string]any{"pkey": "0x0001"}),
+			map[string]any{"pkey": "0x8001", "addresses": []any{"172.16.1.20/24"}}),
+			[]string{"Refusing to plan IPoIB interface intel9/" + guid + "/0x8001: HO030",
+				`addresses: ["172.16.1.20/24"] here`}},
 		{"ports", two(w.port(nil), map[string]any{"card_id": "nas/0000:01:00.0", "enabled": false}),
 			[]string{"Refusing to plan port nas/0000:01:00.0/1: HO030", "enabled: false here, not set in the other one"}},
-		{"cards that expect different things", two(Config{w.adopt(host, map[string]any{"expect": map[string]any{"chip": "ConnectX-3 Pro"}})}, map[string]any{"expect": nil}),
+		{"cards that expect different things",
+			two(Config{w.adopt(host, map[string]any{"expect": map[string]any{"chip": "ConnectX-3 Pro"}})},
+				map[string]any{"expect": nil}),
 			[]string{"Refusing to adopt card intel9/0000:01:00.0: HO030", "expect: not set here"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -80,7 +91,8 @@ func TestClaims_two_resources_of_one_object(t *testing.T) {
 
 // adopt is the resource of the first card of a host.
 func (w *Lab) adopt(host string, attrs map[string]any) Resource {
-	return Resource{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}.With(attrs)
+	return Resource{Type: "infiniband_card", Name: "it",
+		Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}.With(attrs)
 }
 
 // What the real engine plans for one resource, however it comes to it, is no
@@ -162,9 +174,12 @@ func TestBinary_host_renamed_or_gone(t *testing.T) {
 	all := func(key string) string {
 		text := HCL(nil, Config{
 			{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": key, "pci_address": w.PCI(host)}},
-			{Type: "infiniband_link_type", Name: "it", Attrs: map[string]any{"card_id": To("infiniband_card.it", "id"), "ports": map[string]any{"1": "ib", "2": "ib"}}},
-			{Type: "infiniband_opensm", Name: "it", Attrs: map[string]any{"host": key, "port_guid": portGUID(host, 1), "priority": 5}},
-			{Type: "infiniband_ipoib_interface", Name: "it", Attrs: map[string]any{"host": key, "port_guid": portGUID(host, 1), "addresses": []any{"172.16.0.20/24"}}},
+			{Type: "infiniband_link_type", Name: "it",
+				Attrs: map[string]any{"card_id": To("infiniband_card.it", "id"), "ports": map[string]any{"1": "ib", "2": "ib"}}},
+			{Type: "infiniband_opensm", Name: "it",
+				Attrs: map[string]any{"host": key, "port_guid": portGUID(host, 1), "priority": 5}},
+			{Type: "infiniband_ipoib_interface", Name: "it",
+				Attrs: map[string]any{"host": key, "port_guid": portGUID(host, 1), "addresses": []any{"172.16.0.20/24"}}},
 		})
 		return text[strings.Index(text, "resource"):]
 	}
@@ -194,13 +209,15 @@ func TestBinary_host_renamed_or_gone(t *testing.T) {
 		t.Errorf("the subnet manager was restarted: %s, was %s", now, pid)
 	}
 	o.says(0, "state", "rm", "infiniband_card.it")
-	says(o.says(1, "import", "infiniband_card.it", "gone/0000:01:00.0"), "Unable to import card gone/0000:01:00.0", "known hosts: nine")
+	says(o.says(1, "import", "infiniband_card.it", "gone/0000:01:00.0"), "Unable to import card gone/0000:01:00.0",
+		"known hosts: nine")
 	o.says(0, "import", "infiniband_card.it", "nine/0000:01:00.0")
 
 	// Gone together with its resources: refused while something would have to be
 	// undone there, with the way; then possible.
 	configure("other", "")
-	says(o.says(1, "plan"), "terraform state rm ADDRESS", "Unable to remove subnet manager nine/", "Unable to remove IPoIB interface nine/", "removed block")
+	says(o.says(1, "plan"), "terraform state rm ADDRESS", "Unable to remove subnet manager nine/",
+		"Unable to remove IPoIB interface nine/", "removed block")
 	forget := func(kind string) string {
 		return fmt.Sprintf("removed {\n  from = %s.it\n  lifecycle {\n    destroy = false\n  }\n}\n", kind)
 	}

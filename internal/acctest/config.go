@@ -35,7 +35,8 @@ func (w *Lab) CrossFlash(host string) Config {
 			"host": host, "source": w.Image(ImageVPI), "sha256": w.Images[ImageVPI].SHA256,
 		}},
 		{Type: "infiniband_firmware", Name: host, Attrs: map[string]any{
-			"card_id": To(card, "id"), "image_id": To("infiniband_firmware_image."+host, "id"), "allow_psid_change": Consent(), "activation": "reboot",
+			"card_id": To(card, "id"), "image_id": To("infiniband_firmware_image."+host,
+				"id"), "allow_psid_change": Consent(), "activation": "reboot",
 		}},
 		{Type: "infiniband_guids", Name: host, After: []string{firmware}, Attrs: map[string]any{
 			"card_id": To(card, "id"), "base_mac": baseMACs[host], "activation": "reboot",
@@ -44,12 +45,14 @@ func (w *Lab) CrossFlash(host string) Config {
 			"card_id": To(card, "id"), "ports": map[string]any{"1": "ib", "2": "ib"},
 		}},
 	}
-	interfaces := map[string]any{"host": host, "port_guid": To(guids, "port_guids", "1"), "mode": "connected", "addresses": []any{"172.16.0.20/24"}}
+	interfaces := map[string]any{"host": host, "port_guid": To(guids, "port_guids", "1"), "mode": "connected",
+		"addresses": []any{"172.16.0.20/24"}}
 	after := []string{link}
 	if host == labs.Xeon2zfs {
 		// TrueNAS has one stored configuration for all interfaces; the first that is
 		// stored has to keep the one that leads to the host.
-		interfaces["port_guid"], interfaces["addresses"], interfaces["truenas"] = To(guids, "port_guids", "2"), []any{"172.16.0.10/24"}, map[string]any{"keep_interface": "eno1"}
+		interfaces["port_guid"], interfaces["addresses"], interfaces["truenas"] = To(guids, "port_guids",
+			"2"), []any{"172.16.0.10/24"}, map[string]any{"keep_interface": "eno1"}
 	} else {
 		cfg = append(cfg, Resource{Type: "infiniband_opensm", Name: host, After: after, Attrs: map[string]any{
 			"host": host, "port_guid": To(guids, "port_guids", "1"), "priority": 14,
@@ -66,7 +69,8 @@ func (w *Lab) BothHosts() Config {
 
 // Required is the block that says where the built provider comes from; the
 // testing library, which serves it in process, does not want one.
-const Required = "terraform {\n  required_providers {\n    infiniband = { source = \"ibfabric/infiniband\" }\n  }\n}\n\n"
+const Required = "terraform {\n  required_providers {\n    infiniband = { source = \"ibfabric/infiniband\" }\n  " +
+	"}\n}\n\n"
 
 // HCL writes a configuration with its provider block as the engines read it.
 func HCL(provider map[string]any, cfg Config) string {

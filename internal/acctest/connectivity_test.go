@@ -39,13 +39,15 @@ func TestConnectivity_of_the_two_hosts(t *testing.T) {
 	ws := w.Workspace()
 	applied(t, ws, w.BothHosts())
 	got, problems := pinged(t, ws, map[string]any{"packets": 3, "packet_sizes": []any{1500}})
-	for key, want := range map[string]string{"reachable": "true", "loss_percent": "0", "id": "intel9/xeon2zfs", "target": "172.16.0.10"} {
+	for key, want := range map[string]string{"reachable": "true", "loss_percent": "0", "id": "intel9/xeon2zfs",
+		"target": "172.16.0.10"} {
 		if s := fmt.Sprint(field(t, got, key)); s != want {
 			t.Errorf("%s is %s, expected %s\n%s", key, s, want, problems)
 		}
 	}
 	// The middleware of TrueNAS takes no MTU above 9216.
-	if fmt.Sprint(field(t, got, "path_mtu")) != "9216" || !strings.Contains(problems, "oversized: Packets of the interface's MTU 65520 do not pass in one piece; the path MTU is 9216.") {
+	if fmt.Sprint(field(t, got, "path_mtu")) != "9216" ||
+		!strings.Contains(problems, "oversized: Packets of the interface's MTU 65520 do not pass in one piece; the path MTU is 9216.") {
 		t.Errorf("path MTU %v, problems:\n%s", field(t, got, "path_mtu"), problems)
 	}
 	if fmt.Sprint(field(t, got, "sizes", "1500", "received")) != "3" {
@@ -64,7 +66,8 @@ func TestConnectivity_of_the_two_hosts(t *testing.T) {
 	w.Run(labs.Xeon2zfs, "ip link set dev "+peer+" mtu 65520")
 	ws = w.Workspace()
 	got, problems = pinged(t, ws, nil)
-	if fmt.Sprint(field(t, got, "mtu_ok")) != "true" || fmt.Sprint(field(t, got, "path_mtu")) != "65520" || problems != "" {
+	if fmt.Sprint(field(t, got, "mtu_ok")) != "true" || fmt.Sprint(field(t, got, "path_mtu")) != "65520" ||
+		problems != "" {
 		t.Errorf("path MTU %v, problems:\n%s", field(t, got, "path_mtu"), problems)
 	}
 	w.Run(labs.Intel9, "ip addr flush dev "+dev)

@@ -53,7 +53,8 @@ func (w *stackWorld) twin(cfg Config) *stackWorld {
 	h := labs.Server(theHost, w.system, ip, 0)
 	h.Stack, h.Cmdline = w.stack, "mlx4_core.port_type_array=1,1"
 	hosts := []labs.Host{h}
-	twin := &stackWorld{Lab: &Lab{Backups: filepath.Join(w.t.TempDir(), "backups"), t: w.t, hosts: hosts}, t: w.t, stack: w.stack}
+	twin := &stackWorld{Lab: &Lab{Backups: filepath.Join(w.t.TempDir(), "backups"), t: w.t, hosts: hosts}, t: w.t,
+		stack: w.stack}
 	twin.simulate(Options{Lab: labsim.Options{Speed: 20}, Hosts: hosts, Tolerate: true})
 	twin.ws = twin.workspace(nil, 0)
 	twin.fabric()
@@ -65,21 +66,25 @@ func (w *stackWorld) twin(cfg Config) *stackWorld {
 func (w *stackWorld) questions() []string {
 	name, subnet := w.name(), w.Subnet(theHost)
 	all := []string{
-		"ip -j -d addr show dev " + name, "ip -j addr show dev " + name, "ip addr show dev " + name, "ip -o addr show dev " + name, "ip -4 addr show dev " + name,
+		"ip -j -d addr show dev " + name, "ip -j addr show dev " + name, "ip addr show dev " + name,
+		"ip -o addr show dev " + name, "ip -4 addr show dev " + name,
 		"ip -j link show dev " + name, "ip -j -d link show dev " + name, "ip link show dev " + name,
 		"ip -j route show dev " + name, "ip route show dev " + name, "ip -j -6 route show dev " + name,
 		"ip -o route get " + subnet + ".1", "ip -o route get 10.20.1.1",
 		"ip link show dev nosuch0", "ip -j addr show dev nosuch0", "ip addr del 10.99.0.1/24 dev " + name,
 		"ip addr add " + subnet + ".20/24 dev " + name, "ip route del 10.99.0.0/16 via " + subnet + ".1 dev " + name,
-		"ip link set dev " + name + " mtu 65521", "ip link del dev nosuch0", "ip route replace 10.98.0.0/16 via 192.0.2.77 dev " + name,
+		"ip link set dev " + name + " mtu 65521", "ip link del dev nosuch0",
+		"ip route replace 10.98.0.0/16 via 192.0.2.77 dev " + name,
 	}
-	for _, f := range []string{"type", "mode", "mtu", "pkey", "umcast", "dev_id", "dev_port", "operstate", "carrier", "flags"} {
+	for _, f := range []string{"type", "mode", "mtu", "pkey", "umcast", "dev_id", "dev_port", "operstate", "carrier",
+		"flags"} {
 		all = append(all, "cat /sys/class/net/"+name+"/"+f)
 	}
 	switch w.stack {
 	case labsim.StackNetplan:
 		all = append(append(all, planQuestions(name)...), networkdQuestions(name)...)
-		all = append(all, "cat /run/systemd/network/10-netplan-"+name+".network", "cat /run/systemd/network/10-netplan-"+name+".link")
+		all = append(all, "cat /run/systemd/network/10-netplan-"+name+".network",
+			"cat /run/systemd/network/10-netplan-"+name+".link")
 	case labsim.StackNetplanNM:
 		all = append(append(all, planQuestions(name)...), nmQuestions(name)...)
 		all = append(all, "cat /run/NetworkManager/system-connections/netplan-"+name+".nmconnection")
@@ -88,7 +93,8 @@ func (w *stackWorld) questions() []string {
 	case labsim.StackNetworkManager:
 		all = append(all, nmQuestions(name)...)
 	case labsim.StackIfupdown:
-		all = append(all, "ifquery "+name, "ifquery --state", "ifquery --list", "ifquery nosuch0", "ifup "+name, "ifup nosuch0", "ifdown nosuch0", "ifquery --state "+name)
+		all = append(all, "ifquery "+name, "ifquery --state", "ifquery --list", "ifquery nosuch0", "ifup "+name,
+			"ifup nosuch0", "ifdown nosuch0", "ifquery --state "+name)
 	case labsim.StackMiddleware:
 	}
 	return all
@@ -98,7 +104,8 @@ func planQuestions(name string) []string {
 	return []string{
 		"netplan generate", "netplan get ethernets." + name + ".mtu", "netplan get ethernets." + name + ".infiniband-mode",
 		"netplan get ethernets." + name + ".addresses", "netplan get ethernets.nosuch0.mtu",
-		badPlan("infiniband-mode: enhanced"), badPlan("addresses: [10.10.10.1]"), badPlan("mtu: big"), badPlan("ipoib-mode: connected"),
+		badPlan("infiniband-mode: enhanced"), badPlan("addresses: [10.10.10.1]"), badPlan("mtu: big"),
+		badPlan("ipoib-mode: connected"),
 	}
 }
 
@@ -111,7 +118,8 @@ func badPlan(line string) string {
 func networkdQuestions(name string) []string {
 	return []string{
 		"grep -h -e ^ADMIN_STATE -e ^NETWORK_FILE= /run/systemd/netif/links/$(cat /sys/class/net/" + name + "/ifindex)",
-		"networkctl --no-pager --no-legend list", "networkctl --no-pager --no-legend list " + name, "networkctl reload", "networkctl reconfigure nosuch0",
+		"networkctl --no-pager --no-legend list", "networkctl --no-pager --no-legend list " + name, "networkctl reload",
+		"networkctl reconfigure nosuch0",
 		"networkctl reconfigure " + name, // last: it takes a while
 	}
 }
@@ -120,18 +128,22 @@ func nmQuestions(name string) []string {
 	device := "$(busctl call org.freedesktop.NetworkManager /org/freedesktop/NetworkManager org.freedesktop.NetworkManager GetDeviceByIpIface s " + name + " | cut -d'\"' -f2)"
 	bus := "busctl call org.freedesktop.NetworkManager /org/freedesktop/NetworkManager org.freedesktop.NetworkManager "
 	return []string{
-		"nmcli connection reload", "nmcli connection load /etc/nosuch.nmconnection", "nmcli connection up uuid 00000000-0000-0000-0000-000000000000 ifname " + name,
-		"nmcli -t -f DEVICE,TYPE,STATE,CONNECTION device status", "grep -h -e ^managed -e ^connection-uuid /run/NetworkManager/devices/$(cat /sys/class/net/" + name + "/ifindex)",
+		"nmcli connection reload", "nmcli connection load /etc/nosuch.nmconnection",
+		"nmcli connection up uuid 00000000-0000-0000-0000-000000000000 ifname " + name,
+		"nmcli -t -f DEVICE,TYPE,STATE,CONNECTION device status",
+		"grep -h -e ^managed -e ^connection-uuid /run/NetworkManager/devices/$(cat /sys/class/net/" + name + "/ifindex)",
 		bus + "GetDeviceByIpIface s nosuch0", bus + "CheckpointDestroy o /org/freedesktop/NetworkManager/Checkpoint/77",
 		// Two at once, and the end of the first.
-		"c=$(" + bus + "CheckpointCreate aouu 1 " + device + " 30 2 | cut -d'\"' -f2); echo $c; " + bus + "CheckpointCreate aouu 1 " + device + " 30 2; " + bus + "CheckpointDestroy o $c; " + bus + "CheckpointDestroy o $c",
+		"c=$(" + bus + "CheckpointCreate aouu 1 " + device + " 30 2 | cut -d'\"' -f2); echo $c; " + bus +
+			"CheckpointCreate aouu 1 " + device + " 30 2; " + bus + "CheckpointDestroy o $c; " + bus + "CheckpointDestroy o $c",
 	}
 }
 
 // notOfIPoIB are keys of ip's JSON that tell of the driver or the kernel below, which
 // is that of a veth on the testbed, or that count.
 var notOfIPoIB = []string{
-	"ifindex", "qdisc", "num_tx_queues", "num_rx_queues", "gso_max_size", "gso_max_segs", "tso_max_size", "tso_max_segs", "gro_max_size",
+	"ifindex", "qdisc", "num_tx_queues", "num_rx_queues", "gso_max_size", "gso_max_segs", "tso_max_size", "tso_max_segs",
+	"gro_max_size",
 	"gso_ipv4_max_size", "gro_ipv4_max_size", "parentbus", "parentdev", "permaddr", "netns-immutable",
 }
 
@@ -183,7 +195,8 @@ func (w *stackWorld) normal(question, answer string) any {
 	case strings.HasPrefix(question, "networkctl"):
 		// The uplink waits for routers that there are none of, for as long as it takes;
 		// the columns are as wide as what was left out.
-		lines := slices.DeleteFunc(strings.Split(answer, "\n"), func(l string) bool { return slices.Contains(strings.Fields(l), uplinkName) })
+		lines := slices.DeleteFunc(strings.Split(answer, "\n"),
+			func(l string) bool { return slices.Contains(strings.Fields(l), uplinkName) })
 		return strings.Join(strings.Fields(strings.Join(lines, " ")), " ")
 	}
 	return answer

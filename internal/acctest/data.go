@@ -23,7 +23,8 @@ func (w *Workspace) Data(ctx context.Context, name string, attrs map[string]any)
 	if err != nil {
 		return nil, found, err
 	}
-	checked, err := p.server.ValidateDataResourceConfig(ctx, &tfprotov6.ValidateDataResourceConfigRequest{TypeName: name, Config: dynamic(typ, config)})
+	checked, err := p.server.ValidateDataResourceConfig(ctx,
+		&tfprotov6.ValidateDataResourceConfigRequest{TypeName: name, Config: dynamic(typ, config)})
 	if err != nil {
 		return nil, found, err
 	}
@@ -31,7 +32,8 @@ func (w *Workspace) Data(ctx context.Context, name string, attrs map[string]any)
 	if found.HasError() {
 		return nil, found, nil
 	}
-	resp, err := p.server.ReadDataSource(ctx, &tfprotov6.ReadDataSourceRequest{TypeName: name, Config: dynamic(typ, config)})
+	resp, err := p.server.ReadDataSource(ctx,
+		&tfprotov6.ReadDataSourceRequest{TypeName: name, Config: dynamic(typ, config)})
 	if err != nil {
 		return nil, found, err
 	}

@@ -35,7 +35,8 @@ func (d Diag) String() string {
 	if d.Error {
 		kind = "error"
 	}
-	return fmt.Sprintf("[%s] %s of %s at %q: %s\n    %s", d.Phase, kind, d.Address, d.Path, d.Summary, strings.ReplaceAll(d.Detail, "\n", "\n    "))
+	return fmt.Sprintf("[%s] %s of %s at %q: %s\n    %s", d.Phase, kind, d.Address, d.Path, d.Summary,
+		strings.ReplaceAll(d.Detail, "\n", "\n    "))
 }
 
 // Text is summary and detail in one.

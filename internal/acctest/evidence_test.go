@@ -31,7 +31,8 @@ type evidence struct {
 // on the testbed; then everything is broken that one of them can show.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
-	one, other := labs.Server(oneEnd, labsim.Debian12, "192.0.2.20", 0), labs.Server(otherEnd, labsim.Debian13, "192.0.2.21", 1)
+	one, other := labs.Server(oneEnd, labsim.Debian12, "192.0.2.20", 0), labs.Server(otherEnd, labsim.Debian13,
+		"192.0.2.21", 1)
 	one.Stack, other.Stack = labsim.StackNetplan, labsim.StackNetworkManager
 	for _, h := range []*labs.Host{&one, &other} {
 		h.Cmdline = "mlx4_core.port_type_array=1,1"
@@ -40,7 +41,8 @@ func TestEvidence(t *testing.T) {
 	drivers(e.Lab)
 	e.ws = e.Workspace()
 	e.base = Config{
-		{Type: "infiniband_opensm", Name: "it", Attrs: map[string]any{"host": oneEnd, "port_guid": "0xe41d2d0300e44ed1", "priority": 14}},
+		{Type: "infiniband_opensm", Name: "it",
+			Attrs: map[string]any{"host": oneEnd, "port_guid": "0xe41d2d0300e44ed1", "priority": 14}},
 		e.ipoib(oneEnd, "0xe41d2d0300e44ed1", 20), e.ipoib(otherEnd, "0xe41d2d0300e44ee1", 21),
 	}
 	applied(t, e.ws, e.base)
@@ -63,9 +65,10 @@ func (e *evidence) on(part func(*evidence)) func(*testing.T) {
 }
 
 func (e *evidence) ipoib(host, guid string, last int) Resource {
-	return Resource{Type: "infiniband_ipoib_interface", Name: host, After: []string{"infiniband_opensm.it"}, Attrs: map[string]any{
-		"host": host, "port_guid": guid, "mode": "connected", "mtu": 65520, "addresses": []any{e.address(last) + "/24"},
-	}}
+	return Resource{Type: "infiniband_ipoib_interface", Name: host, After: []string{"infiniband_opensm.it"},
+		Attrs: map[string]any{
+			"host": host, "port_guid": guid, "mode": "connected", "mtu": 65520, "addresses": []any{e.address(last) + "/24"},
+		}}
 }
 
 func (e *evidence) address(last int) string { return fmt.Sprintf("%s.%d", e.Subnet(oneEnd), last) }
@@ -135,14 +138,16 @@ func (e *evidence) seen() {
 		}
 	}
 	crossed := cables(otherEnd+"/1", oneEnd+"/2")
-	if m := messages(e.t, e.look(map[string]any{"expected_links": crossed})); !strings.Contains(m, "missing: The cable "+otherEnd+"/1 - "+switchPort+"1 is not there.") {
+	if m := messages(e.t, e.look(map[string]any{"expected_links": crossed})); !strings.Contains(m,
+		"missing: The cable "+otherEnd+"/1 - "+switchPort+"1 is not there.") {
 		e.t.Errorf("differences:\n%s", m)
 	}
 }
 
 // with adds a measurement of a second to the fabric.
 func (e *evidence) with(cfg Config, test string, attrs map[string]any) Config {
-	r := Resource{Type: "infiniband_benchmark", Name: test, After: []string{"infiniband_ipoib_interface." + oneEnd, "infiniband_ipoib_interface." + otherEnd}}
+	r := Resource{Type: "infiniband_benchmark", Name: test,
+		After: []string{"infiniband_ipoib_interface." + oneEnd, "infiniband_ipoib_interface." + otherEnd}}
 	r.Attrs = map[string]any{"server": otherEnd, "client": oneEnd, "test": test, "duration": "1s"}
 	for k, v := range attrs {
 		r.Attrs[k] = v
@@ -172,7 +177,8 @@ func (e *evidence) measured() {
 			e.t.Errorf("%s: %s is %v", c.test, c.key, e.result(c.test, c.key))
 		}
 		for key, want := range map[string]any{
-			"client_version": c.versions[0], "server_version": c.versions[1], "address": e.address(21), "mode": "connected", "missed": false,
+			"client_version": c.versions[0], "server_version": c.versions[1], "address": e.address(21), "mode": "connected",
+			"missed": false,
 		} {
 			if now := e.result(c.test, key); now != want {
 				e.t.Errorf("%s: %s is %v, expected %v", c.test, key, now, want)
@@ -248,14 +254,17 @@ func (e *evidence) limited() {
 func (e *evidence) unserved() {
 	applied(e.t, e.ws, e.base)
 	e.Firewall(otherEnd, true)
-	if _, problems := e.ping(nil); !strings.Contains(problems, "unreachable: "+e.address(21)+" does not answer: 0 of 2 packets came back. Both ends look right. Check a firewall that drops ICMP") {
+	if _, problems := e.ping(nil); !strings.Contains(problems,
+		"unreachable: "+e.address(21)+
+			" does not answer: 0 of 2 packets came back. Both ends look right. Check a firewall that drops ICMP") {
 		e.t.Errorf("problems:\n%s", problems)
 	}
 	for test, port := range map[string]string{"iperf3": "TCP 5201", "tcp_lat": "TCP 19765, TCP and UDP 19766"} {
 		if test != "iperf3" && e.testbed == nil {
 			continue // qperf tries for long, in which a simulated server's time is over
 		}
-		e.fails(e.with(e.base, test, nil), "The server on "+otherEnd+" does not answer at "+e.address(21), "which has to let "+port+" through")
+		e.fails(e.with(e.base, test, nil), "The server on "+otherEnd+" does not answer at "+e.address(21),
+			"which has to let "+port+" through")
 		e.idle()
 	}
 	e.Firewall(otherEnd, false)
@@ -273,7 +282,8 @@ func (e *evidence) unserved() {
 
 // withoutRDMA: the cards of the testbed have no way for RDMA.
 func (e *evidence) withoutRDMA() {
-	e.fails(e.with(e.base, "ib_write_bw", nil), "Perftest cannot open the RDMA device mlx4_0 of "+oneEnd, "module ib_uverbs", "It says: Did not detect devices")
+	e.fails(e.with(e.base, "ib_write_bw", nil), "Perftest cannot open the RDMA device mlx4_0 of "+oneEnd,
+		"module ib_uverbs", "It says: Did not detect devices")
 	e.idle()
 }
 
@@ -283,15 +293,20 @@ func (e *evidence) broken() {
 	theirs, ours := dev+" of "+otherEnd, dev+" of "+oneEnd
 	for name, b := range map[string]breakage{
 		"MTU": {"ip link set dev " + dev + " mtu 65500", 65500, []string{
-			"mtu: " + theirs + " has MTU 65500 and " + ours + " has 65520: packets longer than 65500 do not get through in one piece.",
+			"mtu: " + theirs + " has MTU 65500 and " + ours +
+				" has 65520: packets longer than 65500 do not get through in one piece.",
 			"oversized: Packets of the interface's MTU 65520 do not pass in one piece; the path MTU is 6550"}},
 		"mode": {"echo datagram > /sys/class/net/" + dev + "/mode", 2044, []string{
-			"mode: " + ours + " is in connected mode and " + theirs + " in datagram mode", "mtu: " + theirs + " has MTU 2044", "oversized: "}},
-		"address": {"ip addr del " + e.address(21) + "/24 dev " + dev, 0, []string{"no_address: " + theirs + " has no address that could be pinged."}},
+			"mode: " + ours + " is in connected mode and " + theirs + " in datagram mode", "mtu: " + theirs + " has MTU 2044",
+			"oversized: "}},
+		"address": {"ip addr del " + e.address(21) + "/24 dev " + dev,
+			0, []string{"no_address: " + theirs + " has no address that could be pinged."}},
 		"subnet": {"ip addr del " + e.address(21) + "/24 dev " + dev + " && ip addr add 10.9.9.9/24 dev " + dev, 0, []string{
-			"subnet: " + e.address(20) + "/24 of " + ours + " is in another subnet than 10.9.9.9.", "unreachable: 10.9.9.9 does not answer: 0 of 2 packets came back."}},
+			"subnet: " + e.address(20) + "/24 of " + ours + " is in another subnet than 10.9.9.9.",
+			"unreachable: 10.9.9.9 does not answer: 0 of 2 packets came back."}},
 		"down": {"ip link set dev " + dev + " down", 0, []string{
-			"interface_down: " + theirs + " is down", "unreachable: " + e.address(21) + " does not answer: 0 of 2 packets came back."}},
+			"interface_down: " + theirs + " is down",
+			"unreachable: " + e.address(21) + " does not answer: 0 of 2 packets came back."}},
 	} {
 		e.t.Run(name, e.on(func(e *evidence) { e.mended(b) }))
 	}
@@ -330,7 +345,8 @@ func (e *evidence) mended(b breakage) {
 func (e *evidence) unmanaged() {
 	e.Run(oneEnd, "systemctl stop opensm@0xe41d2d0300e44ed1.service")
 	// The ports still have the LID of the one that was stopped, and it may hang.
-	if m := messages(e.t, e.look(nil)); !strings.Contains(m, "no_sm: Whether a subnet manager rules this fabric is not known") {
+	if m := messages(e.t, e.look(nil)); !strings.Contains(m,
+		"no_sm: Whether a subnet manager rules this fabric is not known") {
 		e.t.Errorf("differences:\n%s", m)
 	}
 	if _, problems := e.ping(nil); problems != "" {
@@ -342,10 +358,13 @@ func (e *evidence) unmanaged() {
 // unplugged: a cable that is out is seen at the interface and in the fabric.
 func (e *evidence) unplugged() {
 	e.Unplug(otherEnd, 1)
-	if _, problems := e.ping(nil); !strings.Contains(problems, "no_carrier: Port 1 of card 0000:01:00.0 in "+otherEnd+" has no link") {
+	if _, problems := e.ping(nil); !strings.Contains(problems,
+		"no_carrier: Port 1 of card 0000:01:00.0 in "+otherEnd+" has no link") {
 		e.t.Errorf("problems:\n%s", problems)
 	}
-	if m := messages(e.t, e.look(map[string]any{"expected_links": cables(oneEnd+"/1", oneEnd+"/2", otherEnd+"/1", otherEnd+"/2")})); !strings.HasPrefix(m, "missing: The cable "+otherEnd+"/1 - "+switchPort+"3 is not there. Port 1 of "+otherEnd+" has no link.") {
+	if m := messages(e.t, e.look(map[string]any{"expected_links": cables(oneEnd+"/1", oneEnd+"/2", otherEnd+"/1",
+		otherEnd+"/2")})); !strings.HasPrefix(m,
+		"missing: The cable "+otherEnd+"/1 - "+switchPort+"3 is not there. Port 1 of "+otherEnd+" has no link.") {
 		e.t.Errorf("differences:\n%s", m)
 	}
 	e.fails(e.with(e.base, "iperf3", nil), "There is no way from "+oneEnd+" to "+otherEnd+" to measure")

@@ -74,15 +74,18 @@ func TestFabric_of_the_two_hosts(t *testing.T) {
 		return v
 	}
 	cables := []any{
-		map[string]any{"a": "intel9/1", "b": "0x0002c902004a1b00/1", "min_width": "4X", "min_speed": "FDR"}, map[string]any{"a": "intel9/2", "b": "0x0002c902004a1b00/2"},
-		map[string]any{"a": "xeon2zfs/1", "b": "0x0002c902004a1b00/3"}, map[string]any{"a": "xeon2zfs/2", "b": "0x0002c902004a1b00/4"},
+		map[string]any{"a": "intel9/1", "b": "0x0002c902004a1b00/1", "min_width": "4X",
+			"min_speed": "FDR"}, map[string]any{"a": "intel9/2", "b": "0x0002c902004a1b00/2"},
+		map[string]any{"a": "xeon2zfs/1", "b": "0x0002c902004a1b00/3"}, map[string]any{"a": "xeon2zfs/2",
+			"b": "0x0002c902004a1b00/4"},
 	}
 	got := look(map[string]any{"expected_links": cables})
 	if m := messages(t, got); m != "" {
 		t.Errorf("differences:\n%s", m)
 	}
 	svg, ok := field(t, got, "svg").(string)
-	if !ok || !strings.Contains(svg, "2 hosts, 2 cards, 1 switch, 4 links") || !strings.Contains(svg, "SM intel9, priority 14") {
+	if !ok || !strings.Contains(svg, "2 hosts, 2 cards, 1 switch, 4 links") ||
+		!strings.Contains(svg, "SM intel9, priority 14") {
 		t.Errorf("%s", svg)
 	}
 	samePicture(t, svg)
@@ -93,7 +96,8 @@ func TestFabric_of_the_two_hosts(t *testing.T) {
 	w.Limit(sw, labsim.LinkCaps{Widths: 1, Speeds: 7})
 	w.Lab.Count(sw, "SymbolErrorCounter", 70)
 	w.Disconnect(labsim.SwitchEnd("switch", 2))
-	got = look(map[string]any{"expected_links": cables, "baseline": map[string]any{"0x0002c902004a1b00/3": map[string]any{"SymbolErrorCounter": 20}}})
+	got = look(map[string]any{"expected_links": cables,
+		"baseline": map[string]any{"0x0002c902004a1b00/3": map[string]any{"SymbolErrorCounter": 20}}})
 	for _, want := range []string{
 		"missing: The cable intel9/2 - 0x0002c902004a1b00/2 is not there.",
 		"runs at 1X QDR: 1 of 4 lanes in use: 8 Gb/s instead of 32 Gb/s; the cable or a contact of its plugs is bad",
@@ -128,7 +132,9 @@ func TestFabric_refusals(t *testing.T) {
 	if err != nil || !diags.HasError() {
 		t.Fatalf("%v %v", err, diags)
 	}
-	for _, want := range []string{"Unable to read the fabric of host xeon2zfs", "The host has no ibnetdiscover, iblinkinfo, ", "TrueNAS does not have them and takes no packages: let another host on the same fabric look"} {
+	for _, want := range []string{"Unable to read the fabric of host xeon2zfs",
+		"The host has no ibnetdiscover, iblinkinfo, ",
+		"TrueNAS does not have them and takes no packages: let another host on the same fabric look"} {
 		if !strings.Contains(diags.String(), want) {
 			t.Errorf("want %q in\n%s", want, diags)
 		}

@@ -14,7 +14,8 @@ const withoutBurn = "taking a backup without a burn"
 // backupOnly is a configuration that takes a backup and burns nothing.
 func (w *Lab) backupOnly(host string) Config {
 	first := w.cardOnly(host)[0]
-	return Config{first, {Type: "infiniband_firmware_backup", Name: host, Attrs: map[string]any{"card_id": To(first.Address(), "id")}}}
+	return Config{first, {Type: "infiniband_firmware_backup", Name: host,
+		Attrs: map[string]any{"card_id": To(first.Address(), "id")}}}
 }
 
 // backupCases let the same go wrong while only a backup is taken.
@@ -58,7 +59,8 @@ func backupCases() []*faultCase {
 		}
 		add(faultCase{fault: "Provider killed", quick: i == 1, arm: trap((*faultRun).kill)})
 		add(faultCase{fault: "Power cut of the host", quick: i == 0, arm: trap(func(r *faultRun) { r.m.PowerCut() })})
-		add(faultCase{fault: "Disk of the host is full", arm: trap(func(r *faultRun) { r.full("backups") }), mend: (*faultRun).room})
+		add(faultCase{fault: "Disk of the host is full", arm: trap(func(r *faultRun) { r.full("backups") }),
+			mend: (*faultRun).room})
 		add(faultCase{fault: "sudo withdrawn", says: []string{"sudo"}, mend: func(*faultRun) {}, arm: trap(func(r *faultRun) {
 			r.m.Faults.Update(func(s *labsim.FaultSpec) { s.SudoRefused = true })
 		})})
@@ -71,9 +73,10 @@ func backupCases() []*faultCase {
 	add(faultCase{fault: "mstflint crashes (segmentation fault)", mend: func(*faultRun) {}, arm: func(r *faultRun) {
 		r.m.Faults.Trap(" ri ", 0, labsim.ProgramFault{Signal: syscall.SIGSEGV})
 	}})
-	add(faultCase{fault: "mstflint says that it is done and did nothing", mend: func(*faultRun) {}, arm: func(r *faultRun) {
-		r.m.Faults.Trap(" ri ", 0, labsim.ProgramFault{Exit: true})
-	}})
+	add(faultCase{fault: "mstflint says that it is done and did nothing", mend: func(*faultRun) {},
+		arm: func(r *faultRun) {
+			r.m.Faults.Trap(" ri ", 0, labsim.ProgramFault{Exit: true})
+		}})
 	return all
 }
 

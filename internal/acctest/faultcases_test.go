@@ -10,7 +10,8 @@ import (
 func faultCases() []*faultCase {
 	var all []*faultCase
 	for _, group := range [][]*faultCase{
-		connectionCases(), transferCases(), killCases(), powerCases(), rebootCases(), diskCases(), accessCases(), toolCases(), localeCases(), elseCases(), backupCases(), slotCases(), meanwhileCases(),
+		connectionCases(), transferCases(), killCases(), powerCases(), rebootCases(), diskCases(), accessCases(), toolCases(),
+		localeCases(), elseCases(), backupCases(), slotCases(), meanwhileCases(),
 	} {
 		all = append(all, group...)
 	}
@@ -96,26 +97,29 @@ func transferCases() []*faultCase {
 		return append(more, 1, last-1)
 	}
 	const image = 622592 // bytes of image and backup, about
-	add("Connection lost inside a transfer", "the image on its way to the host, by byte", every(64<<10, image, 32<<10-1, 32<<10, 32<<10+1),
+	add("Connection lost inside a transfer", "the image on its way to the host, by byte",
+		every(64<<10, image, 32<<10-1, 32<<10, 32<<10+1),
 		func(i int) bool { return i == 4 }, func(n int64) labsim.FaultSpec { return labsim.FaultSpec{CutUploadAt: n} })
 	for _, x := range []struct {
 		step, holds string
 		points      []int
 		out         bool
 	}{
-		{"the backup on its way to the operator, by byte", `cat "$1"`, every(64<<10, image, 100, 200, 32<<10-1, 32<<10, 32<<10+1), true},
+		{"the backup on its way to the operator, by byte", `cat "$1"`,
+			every(64<<10, image, 100, 200, 32<<10-1, 32<<10, 32<<10+1), true},
 		{"the job on its way to the host, by byte", "Stores a job and starts its unit", every(512, 9200), false},
 		{"the facts of host and card, by byte", "echo '@begin 1'", every(1024, 9000), true},
 		{"what is known of the job, by byte", "Prints what is known of a job", every(96, 400), true},
 		{"the look at the flash, by byte", ":00.0 v\n", every(512, 1500), true},
 	} {
-		add("Connection lost inside a transfer", x.step, x.points, func(i int) bool { return i == len(x.points)/2 && len(x.points) > 8 }, func(n int64) labsim.FaultSpec {
-			spec := labsim.FaultSpec{ExecHolds: x.holds, CutAtExec: 1, CutOutputAt: n}
-			if !x.out {
-				spec.CutOutputAt, spec.CutInputAt = 0, n
-			}
-			return spec
-		})
+		add("Connection lost inside a transfer", x.step, x.points,
+			func(i int) bool { return i == len(x.points)/2 && len(x.points) > 8 }, func(n int64) labsim.FaultSpec {
+				spec := labsim.FaultSpec{ExecHolds: x.holds, CutAtExec: 1, CutOutputAt: n}
+				if !x.out {
+					spec.CutOutputAt, spec.CutInputAt = 0, n
+				}
+				return spec
+			})
 	}
 	return all
 }
@@ -287,7 +291,8 @@ func flashToolCases() []*faultCase {
 	}
 	for n := range 6 {
 		all = append(all, &faultCase{
-			fault: "Flash does not take what is written", step: "writing the flash, by erase and program operation", point: 1 + n*60, quick: n == 2, burns: 1,
+			fault: "Flash does not take what is written", step: "writing the flash, by erase and program operation",
+			point: 1 + n*60, quick: n == 2, burns: 1,
 			arm: func(r *faultRun) { r.m.Faults.Set(labsim.FaultSpec{FlashVerifyFail: 1 + n*60}) },
 		})
 	}

@@ -14,11 +14,15 @@ const germanLocale = "de_DE.UTF-8"
 // translated (the real one is in English only).
 var german = strings.NewReplacer(
 	"No such file or directory", "Datei oder Verzeichnis nicht gefunden", "Permission denied", "Keine Berechtigung",
-	"No space left on device", "Auf dem Gerät ist kein Speicherplatz mehr verfügbar", "File exists", "Datei oder Verzeichnis existiert bereits",
+	"No space left on device", "Auf dem Gerät ist kein Speicherplatz mehr verfügbar", "File exists",
+	"Datei oder Verzeichnis existiert bereits",
 	"is not in the sudoers file", "steht nicht in der sudoers-Datei", "command not found", "Befehl nicht gefunden",
-	"Image type:", "Art des Abbilds:", "FW Version:", "FW-Version:", "FW Release Date:", "FW-Datum:", "Description:", "Beschreibung:",
-	"PSID:", "Platinen-ID:", "GUIDs:", "Kennungen:", "MACs:", "MAC-Adressen:", "HW Info:", "Angaben zur Hardware:", "HwDevId", "Geraete-ID", "HwRevId", "Revision",
-	"FW image verification succeeded", "Prüfung des Abbilds erfolgreich", "Image is bootable", "Abbild ist startfähig", "Burning", "Schreibe",
+	"Image type:", "Art des Abbilds:", "FW Version:", "FW-Version:", "FW Release Date:", "FW-Datum:", "Description:",
+	"Beschreibung:",
+	"PSID:", "Platinen-ID:", "GUIDs:", "Kennungen:", "MACs:", "MAC-Adressen:", "HW Info:", "Angaben zur Hardware:",
+	"HwDevId", "Geraete-ID", "HwRevId", "Revision",
+	"FW image verification succeeded", "Prüfung des Abbilds erfolgreich", "Image is bootable", "Abbild ist startfähig",
+	"Burning", "Schreibe",
 	"Restoring signature", "Setze Signatur", "OK", "fertig", "-I- ", "-H- ", "-E- ", "-F- ", "Checksum:", "Prüfsumme:",
 )
 
@@ -40,7 +44,8 @@ func localeCases() []*faultCase {
 		{"reading the silicon's id", "mstflint -d 0000:01:00.0 hw query", []string{"FW022"}},
 		{"verifying the flash", "mstflint -d 0000:01:00.0 v", []string{"FW056"}},
 		{"verifying the backup", "mstflint -i " + stateDir + "/backups", []string{"not understood", "Abbild ist startfähig"}},
-		{"verifying the staged image", "mstflint -i " + stateDir + "/images", []string{"not understood", "Abbild ist startfähig"}},
+		{"verifying the staged image", "mstflint -i " + stateDir + "/images",
+			[]string{"not understood", "Abbild ist startfähig"}},
 		{"writing the flash", " -allow_psid_change ", nil},
 	} {
 		all = append(all, &faultCase{

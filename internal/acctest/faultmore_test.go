@@ -34,15 +34,21 @@ func rebootCases() []*faultCase {
 		says  []string
 		mend  func(*faultRun)
 	}{
-		{"Host does not come back", labsim.FaultSpec{RebootNever: true}, false, []string{"is burned; the restart failed", "The flash is written and verified", "Run the same command again when the host answers"},
+		{"Host does not come back", labsim.FaultSpec{RebootNever: true}, false,
+			[]string{"is burned; the restart failed", "The flash is written and verified",
+				"Run the same command again when the host answers"},
 			func(r *faultRun) { r.m.Faults.Clear(); r.m.Start() }},
-		{"Host does not restart although it says so", labsim.FaultSpec{RebootIgnored: true}, false, []string{"The flash is written and verified"},
+		{"Host does not restart although it says so", labsim.FaultSpec{RebootIgnored: true}, false,
+			[]string{"The flash is written and verified"},
 			func(*faultRun) {}},
-		{"Host comes back with another host key", labsim.FaultSpec{NewKeyAtReboot: true}, true, []string{"host key", "SHA256:"},
+		{"Host comes back with another host key", labsim.FaultSpec{NewKeyAtReboot: true}, true,
+			[]string{"host key", "SHA256:"},
 			func(*faultRun) {}},
-		{"Card keeps its old firmware over the restart", labsim.FaultSpec{CardKeepsPower: true}, true, []string{"Switch the machine off", "does not restart the host a second time"},
+		{"Card keeps its old firmware over the restart", labsim.FaultSpec{CardKeepsPower: true}, true,
+			[]string{"Switch the machine off", "does not restart the host a second time"},
 			(*faultRun).powerCycle},
-		{"Card is gone after the restart", labsim.FaultSpec{CardGone: true}, true, []string{"The flash is written and verified. After the restart the card is not on the bus", "Backup: "},
+		{"Card is gone after the restart", labsim.FaultSpec{CardGone: true}, true,
+			[]string{"The flash is written and verified. After the restart the card is not on the bus", "Backup: "},
 			(*faultRun).powerCycle},
 	} {
 		all = append(all, &faultCase{
@@ -104,7 +110,8 @@ func diskCases() []*faultCase {
 				r.t.Error(err)
 			}
 		}},
-		{fault: "Disk of the host is full", step: "staging the image: its place", says: space, arm: func(r *faultRun) { r.full("images") }},
+		{fault: "Disk of the host is full", step: "staging the image: its place", says: space,
+			arm: func(r *faultRun) { r.full("images") }},
 	}
 	for i, m := range moments {
 		if m.step != "taking the backup" {
@@ -116,7 +123,8 @@ func diskCases() []*faultCase {
 				r.m.Faults.Trap(m.holds, m.nth, labsim.ProgramFault{Do: func() { r.full("backups") }})
 			}})
 	}
-	all = append(all, &faultCase{fault: "Disk of the host is full", step: "storing the job", says: []string{"Nothing was written to the card"}, arm: func(r *faultRun) { r.full("jobs") }})
+	all = append(all, &faultCase{fault: "Disk of the host is full", step: "storing the job",
+		says: []string{"Nothing was written to the card"}, arm: func(r *faultRun) { r.full("jobs") }})
 	for n := 1; n <= 10; n++ {
 		all = append(all, &faultCase{fault: "Disk of the host is full", step: "writing the journal", point: n, quick: n == 3,
 			arm: func(r *faultRun) {
@@ -225,7 +233,8 @@ func elseCases() []*faultCase {
 		},
 		mend: (*faultRun).endTools,
 	}, &faultCase{
-		fault: "Journal of another version", step: "planning", point: 1, quick: true, says: []string{"HO017", "journal is of version 2", "/settled"},
+		fault: "Journal of another version", step: "planning", point: 1, quick: true, says: []string{"HO017",
+			"journal is of version 2", "/settled"},
 		arm: func(r *faultRun) { r.w.foreignJournal(r.host, "2") },
 		mend: func(r *faultRun) {
 			r.w.Run(r.host, "echo by hand >"+stateDir+"/jobs/20200101T000000Z-0000-01-00-0-ffff/settled")
@@ -234,7 +243,8 @@ func elseCases() []*faultCase {
 		fault: "Clock set back ten years", step: "of the host, before the burn", point: 1, quick: true,
 		arm: func(r *faultRun) { r.m.Lab.Clock.Skip(-10 * 365 * 24 * time.Hour) },
 	}, &faultCase{
-		fault: "Clock set back ten years", step: "of the operator, between firmware and GUIDs", point: 1, guids: true, quick: true,
+		fault: "Clock set back ten years", step: "of the operator, between firmware and GUIDs", point: 1, guids: true,
+		quick:  true,
 		tuning: func(c *cards.Config) { c.Now = operatorClock() },
 		arm:    func(*faultRun) {},
 	}, &faultCase{
@@ -320,7 +330,8 @@ func (r *faultRun) together() {
 	}
 	// Which of them it is depends on what the first one was doing just then.
 	told := 0
-	for _, why := range []string{"started by", "the facts that the plan was made on have changed", "while another program reads or writes the card"} {
+	for _, why := range []string{"started by", "the facts that the plan was made on have changed",
+		"while another program reads or writes the card"} {
 		told += len(failed.Find(why))
 	}
 	if len(failed) > 0 && told == 0 {

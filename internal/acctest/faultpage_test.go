@@ -142,7 +142,8 @@ func (f *faultRecord) compare(t *testing.T) {
 	for cell, points := range f.cells {
 		for n, outcome := range points {
 			if recorded := want.cells[cell][n]; recorded != outcome {
-				t.Errorf("%s, %s, point %d: %q, recorded is %q; run make faults and look at the difference", cell.fault, cell.step, n, outcome, recorded)
+				t.Errorf("%s, %s, point %d: %q, recorded is %q; run make faults and look at the difference", cell.fault, cell.step,
+					n, outcome, recorded)
 			}
 		}
 	}

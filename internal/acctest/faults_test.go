@@ -26,7 +26,8 @@ import (
 
 var (
 	allFaults    = flag.Bool("faults.all", false, "run every fault case instead of a representative part")
-	updateFaults = flag.Bool("faults.update", false, "record the outcomes of the fault cases that run, and write the page of them")
+	updateFaults = flag.Bool("faults.update", false,
+		"record the outcomes of the fault cases that run, and write the page of them")
 )
 
 // How a case ended. Anything else fails the test.
@@ -276,7 +277,8 @@ func (r *faultRun) bootable(when string) {
 		r.t.Errorf("%s the card has PSID %s", when, fw.PSID)
 	}
 	node := NodeGUID(r.host)
-	if fw.GUIDs != r.before.GUIDs && fw.GUIDs != [4]uint64{node, node + 1, node + 2, node + 3} || fw.MACs != r.before.MACs {
+	if fw.GUIDs != r.before.GUIDs && fw.GUIDs != [4]uint64{node, node + 1, node + 2, node + 3} ||
+		fw.MACs != r.before.MACs {
 		r.t.Errorf("%s the card has GUIDs %x and MACs %x", when, fw.GUIDs, fw.MACs)
 	}
 }
@@ -336,14 +338,16 @@ func (r *faultRun) restores(dir string) error {
 		return err
 	}
 	fw := img.Firmware()
-	if fw.PSID != r.before.PSID || fw.Version != r.before.Version || fw.GUIDs != r.before.GUIDs || fw.MACs != r.before.MACs {
+	if fw.PSID != r.before.PSID || fw.Version != r.before.Version || fw.GUIDs != r.before.GUIDs ||
+		fw.MACs != r.before.MACs {
 		return fmt.Errorf("%s holds %s %v with GUIDs %x and MACs %x", dir, fw.PSID, fw.Version, fw.GUIDs, fw.MACs)
 	}
 	record := b.Record.GUIDs
 	if uint64(record.Node) != fw.GUIDs[0] || uint64(record.Port2) != fw.GUIDs[2] {
 		return fmt.Errorf("card.json of %s records node GUID %s", dir, record.Node)
 	}
-	blank, err := card.New(card.Config{Chip: r.hw.Chip, Rev: r.hw.Rev, Image: card.VPI(), GUIDs: [4]uint64{1, 2, 3, 4}, MACs: [2]uint64{2, 4}})
+	blank, err := card.New(card.Config{Chip: r.hw.Chip, Rev: r.hw.Rev, Image: card.VPI(), GUIDs: [4]uint64{1, 2, 3, 4},
+		MACs: [2]uint64{2, 4}})
 	if err != nil {
 		return err
 	}
@@ -376,7 +380,8 @@ func (r *faultRun) right() {
 		want = [4]uint64{node, node + 1, node + 2, node + 3}
 	}
 	if flash.GUIDs != want || running.GUIDs != want || flash.MACs != r.before.MACs {
-		t.Errorf("in the end: GUIDs in flash %x, running %x, expected %x; MACs %x", flash.GUIDs, running.GUIDs, want, flash.MACs)
+		t.Errorf("in the end: GUIDs in flash %x, running %x, expected %x; MACs %x", flash.GUIDs, running.GUIDs, want,
+			flash.MACs)
 	}
 	if r.unproven > 0 {
 		t.Errorf("%d times the flash was written without a proven backup", r.unproven)

@@ -40,7 +40,8 @@ After each case the tests check that
 | after mending | Something had to be done by hand first, and the message said what: free space, give rights back, accept a host key, switch the machine off and on. Then the next apply succeeded. |
 
 A simulated lab is not hardware. Does mstflint leave a bootable flash when it is killed or the power fails? That is tested with the real
-program on an emulated card (` + "`make testbed`" + `). No program can show that the flash of a real card keeps what was written.
+program on an emulated card (` + "`make testbed`" +
+	`). No program can show that the flash of a real card keeps what was written.
 `
 
 // about says what a fault is.
@@ -106,7 +107,8 @@ func (f *faultRecord) page() string {
 		for _, outcome := range f.cells[cell] {
 			n[outcome]++
 		}
-		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s |\n", cell.step, len(f.cells[cell]), count(n[carriedOn]), count(n[nextApply]), count(n[mended]))
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s |\n", cell.step, len(f.cells[cell]), count(n[carriedOn]),
+			count(n[nextApply]), count(n[mended]))
 	}
 	return b.String()
 }

@@ -27,7 +27,8 @@ func boardFindings() []findingCase {
 	})
 	return []findingCase{
 		fileCase("FW014", "source", sealed, "encrypted"),
-		{code: "FW033", at: "image_id", hosts: part("MCX314A-BCCT"), says: []string{"MCX314A-BCCT", "cx3pro-1_MCX354A_FCC.prs"}, config: board},
+		{code: "FW033", at: "image_id", hosts: part("MCX314A-BCCT"),
+			says: []string{"MCX314A-BCCT", "cx3pro-1_MCX354A_FCC.prs"}, config: board},
 		{code: "FW034", at: "image_id", hosts: part("MCX353A-FCCT"), says: []string{"has 1", "with 2"}, config: board},
 	}
 }
@@ -46,25 +47,35 @@ func aroundFindings() []findingCase {
 		return func(w *Lab) Config { return w.burn(host, w.Image(ImageVPI), nil) }
 	}
 	return []findingCase{
-		{code: "HO012", at: "allow_management_path", hosts: bare, says: []string{"nas:/tank on /mnt/tank", "enp1s0", `allow_management_path = ["enp1s0"]`}, config: on(labs.Intel9),
+		{code: "HO012", at: "allow_management_path", hosts: bare,
+			says: []string{"nas:/tank on /mnt/tank", "enp1s0", `allow_management_path = ["enp1s0"]`}, config: on(labs.Intel9),
 			prepare: func(w *Lab) {
 				w.Run(labs.Intel9, "ip addr add 198.51.100.2/24 dev enp1s0 && ip link set dev enp1s0 up")
-				w.Machine(labs.Intel9).FS.Put("/proc/mounts", "/dev/sda2 / ext4 rw 0 0\nnas:/tank /mnt/tank nfs4 rw,vers=4.2,addr=198.51.100.9 0 0\n", 0o444)
+				w.Machine(labs.Intel9).FS.Put("/proc/mounts",
+					"/dev/sda2 / ext4 rw 0 0\nnas:/tank /mnt/tank nfs4 rw,vers=4.2,addr=198.51.100.9 0 0\n", 0o444)
 			}},
 		{code: "HO013", at: "activation", hosts: both, says: []string{"NFS (clients connected: 1)"}, config: on(nas),
 			prepare: func(w *Lab) { w.Machine(nas).FS.Put("/proc/net/tcp", listening, 0o444) }},
-		{code: "HO014", at: "activation", hosts: both, says: []string{"tank", "resilver"}, config: on(nas), prepare: func(w *Lab) { truenas.SetScan(w.Machine(nas), truenas.ScanResilver) }},
-		{code: "HO015", hosts: both, says: []string{"OB LB"}, config: on(nas), prepare: func(w *Lab) { truenas.SetUPS(w.Machine(nas), "OB LB") }},
-		{code: "HO045", at: "card_id", hosts: bare, says: []string{"busy: mstflint -d 0000:01:00.0 -i /root/by-hand.bin b, pid ", "user root, since "}, config: on(labs.Intel9),
+		{code: "HO014", at: "activation", hosts: both, says: []string{"tank", "resilver"}, config: on(nas),
+			prepare: func(w *Lab) { truenas.SetScan(w.Machine(nas), truenas.ScanResilver) }},
+		{code: "HO015", hosts: both, says: []string{"OB LB"}, config: on(nas),
+			prepare: func(w *Lab) { truenas.SetUPS(w.Machine(nas), "OB LB") }},
+		{code: "HO045", at: "card_id", hosts: bare,
+			says: []string{"busy: mstflint -d 0000:01:00.0 -i /root/by-hand.bin b, pid ",
+				"user root, since "}, config: on(labs.Intel9),
 			prepare: func(w *Lab) { w.byHand(labs.Intel9) }},
-		{code: "FW062", at: "card_id", hosts: bare, says: []string{"lspci is not installed", "apt install pciutils"}, config: on(labs.Intel9),
+		{code: "FW062", at: "card_id", hosts: bare, says: []string{"lspci is not installed", "apt install pciutils"},
+			config:  on(labs.Intel9),
 			prepare: func(w *Lab) { w.Machine(labs.Intel9).FS.Drop("/usr/bin/lspci") }},
-		{code: "HO017", hosts: bare, says: []string{"journal is of version 2", "started by eve", "/jobs/20200101T000000Z-0000-01-00-0-ffff/settled"}, config: on(labs.Intel9),
+		{code: "HO017", hosts: bare, says: []string{"journal is of version 2", "started by eve",
+			"/jobs/20200101T000000Z-0000-01-00-0-ffff/settled"}, config: on(labs.Intel9),
 			prepare: func(w *Lab) { w.foreignJournal(labs.Intel9, "2") }},
-		{code: "HO016", at: "activation", hosts: bare, says: []string{"kubelet.service", "drain_commands"}, config: on(labs.Intel9), prepare: func(w *Lab) {
-			w.Machine(labs.Intel9).FS.Put("/etc/systemd/system/kubelet.service", "[Unit]\nDescription=kubelet\n[Service]\nExecStart=/usr/bin/sleep 100000\n", 0o644)
-			w.Run(labs.Intel9, "systemctl daemon-reload && systemctl start kubelet.service")
-		}},
+		{code: "HO016", at: "activation", hosts: bare, says: []string{"kubelet.service", "drain_commands"},
+			config: on(labs.Intel9), prepare: func(w *Lab) {
+				w.Machine(labs.Intel9).FS.Put("/etc/systemd/system/kubelet.service",
+					"[Unit]\nDescription=kubelet\n[Service]\nExecStart=/usr/bin/sleep 100000\n", 0o644)
+				w.Run(labs.Intel9, "systemctl daemon-reload && systemctl start kubelet.service")
+			}},
 	}
 }
 

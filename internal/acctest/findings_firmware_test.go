@@ -14,7 +14,8 @@ import (
 )
 
 func fileCase(code, at string, source func(*Lab) string, says ...string) findingCase {
-	return findingCase{code: code, at: at, says: says, config: func(w *Lab) Config { return w.burn(labs.Intel9, source(w), nil) }}
+	return findingCase{code: code, at: at, says: says,
+		config: func(w *Lab) Config { return w.burn(labs.Intel9, source(w), nil) }}
 }
 
 func named(name string) func(*Lab) string { return func(w *Lab) string { return w.Image(name) } }
@@ -42,9 +43,11 @@ func imageFindings() []findingCase {
 		fileCase("FW001", "source", func(*Lab) string { return "/nowhere/fw.bin" }, "/nowhere/fw.bin", "no such file"),
 		fileCase("FW002", "source", named(ImageShort), "truncated", fmt.Sprintf("0x%x", len(card.Truncated()))),
 		fileCase("FW003", "source", named(ImageCorrupt), "CRC"),
-		fileCase("FW004", "source", content("fw.zip", func(*Lab) []byte { return []byte("PK\x03\x04 and more") }), "zip archive", "Unpack"),
+		fileCase("FW004", "source", content("fw.zip", func(*Lab) []byte { return []byte("PK\x03\x04 and more") }),
+			"zip archive", "Unpack"),
 		{code: "FW005", at: "sha256", says: []string{strings.Repeat("0", 64)}, config: func(w *Lab) Config {
-			return w.burn(labs.Intel9, w.Image(ImageVPI), nil).With("infiniband_firmware_image.it", map[string]any{"sha256": strings.Repeat("0", 64)})
+			return w.burn(labs.Intel9, w.Image(ImageVPI), nil).With("infiniband_firmware_image.it",
+				map[string]any{"sha256": strings.Repeat("0", 64)})
 		}},
 		{code: "FW006", at: "source", says: []string{"raw dump", "`ri`"},
 			// A small image that was burned once lies in the second slot.
@@ -52,18 +55,21 @@ func imageFindings() []findingCase {
 			config: func(w *Lab) Config {
 				return w.burn(labs.Intel9, w.file("dump.bin", w.Card(labs.Intel9).Flash.Dump()), nil)
 			}},
-		{code: "FW007", at: "image_id", hosts: func() []labs.Host { return bought() }, says: []string{"-nofs"}, config: func(w *Lab) Config {
-			return w.burn(labs.Intel9, w.Image(ImageNoFS), nil)
-		}},
+		{code: "FW007", at: "image_id", hosts: func() []labs.Host { return bought() }, says: []string{"-nofs"},
+			config: func(w *Lab) Config {
+				return w.burn(labs.Intel9, w.Image(ImageNoFS), nil)
+			}},
 		fileCase("FW009", "source", built(noPSID), "PSID"),
 		fileCase("FW010", "source", content("fs5.bin", fs5), "FS5"),
 		fileCase("FW011", "source", built(func(s *card.Spec) { s.HWIDs = []uint32{} }), "which chips"),
 		fileCase("FW012", "source", content("odd.bin", func(*Lab) []byte { return malformed() }), "0x"),
 		// A dump of a flash that was burned once at the factory and never again: the
 		// image in it is whole, and nothing but its length tells it from a file.
-		{code: "FW015", at: "source", hosts: func() []labs.Host { return vpi(image(spec(func(*card.Spec) {}))) }, says: []string{"may be a raw dump whose second slot is erased"},
+		{code: "FW015", at: "source", hosts: func() []labs.Host { return vpi(image(spec(func(*card.Spec) {}))) },
+			says: []string{"may be a raw dump whose second slot is erased"},
 			config: func(w *Lab) Config {
-				return w.burn(labs.Intel9, w.file("padded.bin", w.Card(labs.Intel9).Flash.Dump()), map[string]any{"allow_psid_change": nil})
+				return w.burn(labs.Intel9, w.file("padded.bin", w.Card(labs.Intel9).Flash.Dump()),
+					map[string]any{"allow_psid_change": nil})
 			}},
 		fileCase("FW013", "", built(func(s *card.Spec) {
 			s.GUIDs, s.MACs = card.GUIDsFromBase(0xe41d2d0300aaaa00), [2]uint64{0xe41d2daaaa00, 0xe41d2daaaa01}
@@ -87,7 +93,8 @@ func matchFindings() []findingCase {
 	boughtHosts := func() []labs.Host { return bought() }
 	without := map[string]any{"allow_psid_change": nil}
 	return []findingCase{
-		{code: "FW008", at: "card_id", says: []string{"failsafe"}, hosts: func() []labs.Host { return bought(image(card.NonFailsafeVPI())) },
+		{code: "FW008", at: "card_id", says: []string{"failsafe"},
+			hosts:  func() []labs.Host { return bought(image(card.NonFailsafeVPI())) },
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), nil) }},
 		{code: "FW020", at: "image_id", hosts: boughtHosts, says: []string{"ConnectX-3 Pro", "0x1f7", "0x1f5"},
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageCX3), nil) }},
@@ -97,32 +104,46 @@ func matchFindings() []findingCase {
 		{code: "FW022", at: "card_id", hosts: boughtHosts, says: []string{"hw query"},
 			prepare: func(w *Lab) { w.mstflintSays(labs.Intel9, "hw query", "-E- Cannot open the device\n", 1) },
 			config:  func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
-		{code: "FW023", at: "allow_psid_change", hosts: boughtHosts, says: []string{card.PSIDEN, card.PSIDVPI, `allow_psid_change = { from = "` + card.PSIDEN + `", to = "` + card.PSIDVPI + `" }`},
+		{code: "FW023", at: "allow_psid_change", hosts: boughtHosts,
+			says: []string{card.PSIDEN, card.PSIDVPI,
+				`allow_psid_change = { from = "` + card.PSIDEN + `", to = "` + card.PSIDVPI + `" }`},
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), without) }},
-		{code: "FW024", at: "allow_psid_change", hosts: boughtHosts, says: []string{`allow_psid_change.from is "` + card.PSIDOther, `from = "` + card.PSIDEN},
+		{code: "FW024", at: "allow_psid_change", hosts: boughtHosts,
+			says: []string{`allow_psid_change.from is "` + card.PSIDOther, `from = "` + card.PSIDEN},
 			config: func(w *Lab) Config {
-				return w.burn(labs.Intel9, w.Image(ImageVPI), map[string]any{"allow_psid_change": map[string]any{"from": card.PSIDOther, "to": card.PSIDVPI}})
+				return w.burn(labs.Intel9, w.Image(ImageVPI),
+					map[string]any{"allow_psid_change": map[string]any{"from": card.PSIDOther, "to": card.PSIDVPI}})
 			}},
 		{code: "FW025", at: "card_id", hosts: func() []labs.Host { return bought(image(spec(noPSID))) },
 			says: []string{"PSID"}, config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
-		{code: "FW026", at: "allow_downgrade", says: []string{"2.42.5000", "2.36.5000", `allow_downgrade = { from = "2.42.5000", to = "2.36.5000" }`},
+		{code: "FW026", at: "allow_downgrade",
+			says:   []string{"2.42.5000", "2.36.5000", `allow_downgrade = { from = "2.42.5000", to = "2.36.5000" }`},
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageOldVPI), without) }},
-		{code: "FW027", at: "allow_downgrade", says: []string{`allow_downgrade.from is "2.41.0001"`}, config: func(w *Lab) Config {
-			return w.burn(labs.Intel9, w.Image(ImageOldVPI), map[string]any{"allow_downgrade": map[string]any{"from": "2.41.0001", "to": "2.36.5000"}})
-		}},
-		{code: "FW028", at: "allow_reinstall", says: []string{`allow_reinstall = "2.42.5000"`, "checksum"}, config: func(w *Lab) Config {
-			return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x4000 })), without)
-		}},
+		{code: "FW027", at: "allow_downgrade", says: []string{`allow_downgrade.from is "2.41.0001"`},
+			config: func(w *Lab) Config {
+				return w.burn(labs.Intel9, w.Image(ImageOldVPI),
+					map[string]any{"allow_downgrade": map[string]any{"from": "2.41.0001", "to": "2.36.5000"}})
+			}},
+		{code: "FW028", at: "allow_reinstall", says: []string{`allow_reinstall = "2.42.5000"`, "checksum"},
+			config: func(w *Lab) Config {
+				return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x4000 })), without)
+			}},
 		{code: "FW029", at: "allow_reinstall", says: []string{`allow_reinstall is "2.41.0001"`}, config: func(w *Lab) Config {
-			return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x4000 })), map[string]any{"allow_reinstall": "2.41.0001"})
+			return w.burn(labs.Intel9, w.file("other.bin", spec(func(s *card.Spec) { s.Code = 0x4000 })),
+				map[string]any{"allow_reinstall": "2.41.0001"})
 		}},
-		{code: "FW035", at: "allow_branch_change", hosts: oldBranch, says: []string{"2.1100.6630, of branch 0", "2.1202.1000, of branch 2", `allow_branch_change = { from = "2.1100.6630", to = "2.1202.1000" }`},
+		{code: "FW035", at: "allow_branch_change", hosts: oldBranch,
+			says: []string{"2.1100.6630, of branch 0", "2.1202.1000, of branch 2",
+				`allow_branch_change = { from = "2.1100.6630", to = "2.1202.1000" }`},
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.file("branch.bin", otherBranch()), without) }},
-		{code: "FW036", at: "allow_branch_change", hosts: oldBranch, says: []string{`allow_branch_change.to is "2.1201.1000"`}, config: func(w *Lab) Config {
-			return w.burn(labs.Intel9, w.file("branch.bin", otherBranch()), without).
-				With("infiniband_firmware.it", map[string]any{"allow_branch_change": map[string]any{"from": "2.1100.6630", "to": "2.1201.1000"}})
-		}},
-		{code: "FW031", at: "image_id", hosts: func() []labs.Host { return bought(image(oem())) }, says: []string{"HPE", "Mellanox"},
+		{code: "FW036", at: "allow_branch_change", hosts: oldBranch,
+			says: []string{`allow_branch_change.to is "2.1201.1000"`}, config: func(w *Lab) Config {
+				return w.burn(labs.Intel9, w.file("branch.bin", otherBranch()), without).
+					With("infiniband_firmware.it",
+						map[string]any{"allow_branch_change": map[string]any{"from": "2.1100.6630", "to": "2.1201.1000"}})
+			}},
+		{code: "FW031", at: "image_id", hosts: func() []labs.Host { return bought(image(oem())) },
+			says:   []string{"HPE", "Mellanox"},
 			config: func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }},
 		{code: "FW032", hosts: func() []labs.Host {
 			return bought(image(spec(func(s *card.Spec) { s.Product, s.Version = "", [3]uint16{2, 40, 0} })))
@@ -153,24 +174,34 @@ func cardFindings() []findingCase {
 	version := func(v string) func() []labs.Host {
 		return func() []labs.Host { return bought(func(h *labs.Host) { h.MstflintVersion = v }) }
 	}
-	cx9 := card.Chip{Name: "ConnectX-9", Family: "MT99999 Family [ConnectX-9]", HWID: 0x1f7, PCIDevice: 0x1fff, Recovery: 0x01f8}
+	cx9 := card.Chip{Name: "ConnectX-9", Family: "MT99999 Family [ConnectX-9]", HWID: 0x1f7, PCIDevice: 0x1fff,
+		Recovery: 0x01f8}
 	return append(laterFindings(), []findingCase{
-		{code: "FW040", at: "card_id", hosts: func() []labs.Host { return bought(func(h *labs.Host) { h.Cards[0].Chip = cx9 }) }, says: []string{"15b3:1fff"}, config: plain, tolerate: true},
-		{code: "FW041", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"recovery"}, prepare: func(w *Lab) { w.brick(labs.Intel9) }, config: plain},
-		{code: "FW042", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"secure-fw"}, config: plain, prepare: func(w *Lab) {
-			w.mstflintEdits(labs.Intel9, " q", func(s string) string { return s + "Security Attributes:   secure-fw\n" })
-		}},
+		{code: "FW040", at: "card_id",
+			hosts: func() []labs.Host { return bought(func(h *labs.Host) { h.Cards[0].Chip = cx9 }) },
+			says:  []string{"15b3:1fff"}, config: plain, tolerate: true},
+		{code: "FW041", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"recovery"},
+			prepare: func(w *Lab) { w.brick(labs.Intel9) }, config: plain},
+		{code: "FW042", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"secure-fw"},
+			config: plain, prepare: func(w *Lab) {
+				w.mstflintEdits(labs.Intel9, " q", func(s string) string { return s + "Security Attributes:   secure-fw\n" })
+			}},
 		{code: "FW043", at: "card_id", says: []string{"Bad CRC"}, config: older, prepare: func(w *Lab) {
-			w.mstflintSays(labs.Intel9, "0000:01:00.0 v", "-E- FW image verification failed: Bad CRC.. AN HCA DEVICE CAN NOT BOOT FROM THIS IMAGE.\n", 1)
+			w.mstflintSays(labs.Intel9, "0000:01:00.0 v",
+				"-E- FW image verification failed: Bad CRC.. AN HCA DEVICE CAN NOT BOOT FROM THIS IMAGE.\n", 1)
 		}},
 		{code: "FW044", at: "card_id", says: []string{"Cannot open"}, config: older,
 			prepare: func(w *Lab) { w.mstflintSays(labs.Intel9, " q", "-E- Cannot open 0000:01:00.0\n", 1) }},
-		{code: "FW045", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"In flash: " + card.PSIDVPI, "Running: " + card.PSIDEN}, config: older,
+		{code: "FW045", at: "card_id", hosts: func() []labs.Host { return bought() },
+			says: []string{"In flash: " + card.PSIDVPI, "Running: " + card.PSIDEN}, config: older,
 			prepare: func(w *Lab) { w.write(labs.Intel9, card.VPI()) }},
-		{code: "FW063", at: "activation", hosts: func() []labs.Host { return bought() }, says: []string{"Bad CRC", "Do not restart the host", "Refusing a restart", "nothing is to be burned"}, config: plain, prepare: func(w *Lab) {
-			w.write(labs.Intel9, card.VPI()) // it waits for a restart
-			w.mstflintSays(labs.Intel9, "0000:01:00.0 v", "-E- FW image verification failed: Bad CRC.. AN HCA DEVICE CAN NOT BOOT FROM THIS IMAGE.\n", 1)
-		}},
+		{code: "FW063", at: "activation", hosts: func() []labs.Host { return bought() },
+			says: []string{"Bad CRC", "Do not restart the host", "Refusing a restart",
+				"nothing is to be burned"}, config: plain, prepare: func(w *Lab) {
+				w.write(labs.Intel9, card.VPI()) // it waits for a restart
+				w.mstflintSays(labs.Intel9, "0000:01:00.0 v",
+					"-E- FW image verification failed: Bad CRC.. AN HCA DEVICE CAN NOT BOOT FROM THIS IMAGE.\n", 1)
+			}},
 		{code: "FW046", at: "card_id", says: []string{"0x0000000000000000"}, config: older, hosts: func() []labs.Host {
 			return vpi(func(h *labs.Host) { h.Cards[0].GUIDs = [4]uint64{} })
 		}},
@@ -181,7 +212,8 @@ func cardFindings() []findingCase {
 		{code: "FW049", at: "card_id", says: []string{"xeon2zfs"}, config: older, hosts: func() []labs.Host {
 			return vpi(func(h *labs.Host) { h.Cards[0].MACs = labs.TwoHosts()[1].Cards[0].MACs })
 		}},
-		{code: "FW050", at: "card_id", hosts: func() []labs.Host { return bought(image(oem())) }, says: []string{"HPE"}, config: plain},
+		{code: "FW050", at: "card_id", hosts: func() []labs.Host { return bought(image(oem())) }, says: []string{"HPE"},
+			config: plain},
 		{code: "FW051", at: "card_id", hosts: version("none"), says: []string{"mstflint"}, config: plain},
 		{code: "FW052", at: "card_id", hosts: version("4.30.0"), says: []string{"4.30.0", "4.25"}, config: plain},
 		{code: "FW053", at: "card_id", says: []string{"virtual function"}, config: plain, prepare: func(w *Lab) {
@@ -238,23 +270,27 @@ func (w *Lab) brick(host string) {
 
 func hostFindings() []findingCase {
 	older := func(w *Lab) Config {
-		return w.burn(labs.Intel9, w.Image(ImageOldVPI), map[string]any{"allow_psid_change": nil, "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
+		return w.burn(labs.Intel9, w.Image(ImageOldVPI),
+			map[string]any{"allow_psid_change": nil, "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
 	}
 	plain := func(w *Lab) Config { return w.burn(labs.Intel9, w.Image(ImageVPI), nil) }
 	host := func(change func(map[string]any)) func(map[string]any) {
 		return func(p map[string]any) { change(entry(p, labs.Intel9)) }
 	}
 	return []findingCase{
-		{code: "HO001", at: "allow_management_path", hosts: func() []labs.Host { return bought() }, says: []string{"enp1s0", `allow_management_path = ["enp1s0`}, config: plain,
+		{code: "HO001", at: "allow_management_path", hosts: func() []labs.Host { return bought() },
+			says: []string{"enp1s0", `allow_management_path = ["enp1s0`}, config: plain,
 			prepare: func(w *Lab) { w.rides(labs.Intel9) }},
-		{code: "HO002", at: "allow_management_path", hosts: func() []labs.Host { return bought() }, says: []string{"enp1s0"}, config: plain,
+		{code: "HO002", at: "allow_management_path", hosts: func() []labs.Host { return bought() }, says: []string{"enp1s0"},
+			config: plain,
 			prepare: func(w *Lab) {
 				w.Run(labs.Intel9, "ip addr add 198.51.100.2/24 dev enp1s0 && ip link set dev enp1s0 up && ip route replace default via 198.51.100.1 dev enp1s0")
 			}},
 		{code: "HO003", says: []string{"integrity"}, config: older, prepare: func(w *Lab) {
 			w.Machine(labs.Intel9).FS.Put("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n", 0o644)
 		}},
-		{code: "HO004", moving: true, says: []string{"0000:01:00.0"}, hosts: func() []labs.Host { return vpi(anotherCard) }, prepare: func(w *Lab) { w.busy(labs.Intel9, older(w)) },
+		{code: "HO004", moving: true, says: []string{"0000:01:00.0"}, hosts: func() []labs.Host { return vpi(anotherCard) },
+			prepare: func(w *Lab) { w.busy(labs.Intel9, older(w)) },
 			config: func(w *Lab) Config {
 				return older(w).With("infiniband_firmware.it", map[string]any{"card_id": "intel9/0000:02:00.0"})
 			}},
@@ -263,16 +299,21 @@ func hostFindings() []findingCase {
 				w.t.Fatal(err)
 			}
 		}},
-		{code: "HO007", at: "activation", says: []string{"reboot = { allowed = true }"}, config: older, provider: host(func(h map[string]any) { delete(h, "reboot") })},
-		{code: "HO008", says: []string{`mode = "observe"`}, config: older, provider: host(func(h map[string]any) { h["mode"] = "observe" })},
-		{code: "HO030", says: []string{"Two infiniband_firmware resources are for intel9/0000:01:00.0", "terraform state rm"}, config: func(w *Lab) Config {
-			cfg := plain(w)
-			second := cfg[1].With(nil)
-			second.Name = "other"
-			return append(cfg, second)
-		}},
-		{code: "HO032", says: []string{"Hosts intel9 and nas of the provider are one machine", "terraform state rm"}, config: plain,
-			provider: func(p map[string]any) { alias(p, labs.Intel9, "nas") }, hosts: func() []labs.Host { return vpi(image(spec(func(s *card.Spec) { s.Version = [3]uint16{2, 36, 5000} }))) }},
+		{code: "HO007", at: "activation", says: []string{"reboot = { allowed = true }"}, config: older,
+			provider: host(func(h map[string]any) { delete(h, "reboot") })},
+		{code: "HO008", says: []string{`mode = "observe"`}, config: older,
+			provider: host(func(h map[string]any) { h["mode"] = "observe" })},
+		{code: "HO030", says: []string{"Two infiniband_firmware resources are for intel9/0000:01:00.0", "terraform state rm"},
+			config: func(w *Lab) Config {
+				cfg := plain(w)
+				second := cfg[1].With(nil)
+				second.Name = "other"
+				return append(cfg, second)
+			}},
+		{code: "HO032", says: []string{"Hosts intel9 and nas of the provider are one machine", "terraform state rm"},
+			config:   plain,
+			provider: func(p map[string]any) { alias(p, labs.Intel9, "nas") },
+			hosts:    func() []labs.Host { return vpi(image(spec(func(s *card.Spec) { s.Version = [3]uint16{2, 36, 5000} }))) }},
 		{code: "HO031", says: []string{"This is harmless"}, config: func(w *Lab) Config {
 			second := w.adopt(labs.Intel9, nil)
 			second.Name = "other"
@@ -282,13 +323,15 @@ func hostFindings() []findingCase {
 			drivers(w)
 			w.Manage(labs.Intel9, 1)
 		}},
-		{code: "HO010", says: []string{"flock"}, config: older, prepare: func(w *Lab) { w.Machine(labs.Intel9).Uninstall("/usr/bin/flock") }, tolerate: true},
+		{code: "HO010", says: []string{"flock"}, config: older,
+			prepare: func(w *Lab) { w.Machine(labs.Intel9).Uninstall("/usr/bin/flock") }, tolerate: true},
 		{code: "HO011", at: "activation", says: []string{"restart"}, config: func(w *Lab) Config {
 			return older(w).With("infiniband_firmware.it", map[string]any{"activation": nil})
 		}},
 		{code: "BK010", says: []string{"/dev/null/backups: not a directory", "set another backup_dir"}, config: older,
 			provider: func(p map[string]any) { p["backup_dir"] = "/dev/null/backups" }},
-		{code: "BK002", says: []string{"backup_dir"}, config: older, provider: func(p map[string]any) { delete(p, "backup_dir") }},
+		{code: "BK002", says: []string{"backup_dir"}, config: older,
+			provider: func(p map[string]any) { delete(p, "backup_dir") }},
 	}
 }
 
@@ -302,7 +345,8 @@ func entry(provider map[string]any, host string) map[string]any {
 // rides makes the SSH sessions to a host use its card.
 func (w *Lab) rides(host string) {
 	w.t.Helper()
-	w.edits(host, "/usr/sbin/ip", " get ", func(s string) string { return strings.ReplaceAll(s, "dev eno1", "dev enp1s0") })
+	w.edits(host, "/usr/sbin/ip", " get ",
+		func(s string) string { return strings.ReplaceAll(s, "dev eno1", "dev enp1s0") })
 }
 
 // busy starts a burn that goes on until the test ends.

@@ -23,25 +23,33 @@ func guidFindings() []findingCase {
 		return map[string]any{"node_guid": "0xe41d2d0300aaaa00", "port_guids": map[string]any{"1": one, "2": two}}
 	}
 	return []findingCase{
-		malformed("GU001", "node_guid", map[string]any{"node_guid": "0x0", "port_guids": map[string]any{"1": "0xe41d2d0300aaaa01", "2": "0xe41d2d0300aaaa02"}}, "node GUID"),
+		malformed("GU001", "node_guid",
+			map[string]any{"node_guid": "0x0",
+				"port_guids": map[string]any{"1": "0xe41d2d0300aaaa01", "2": "0xe41d2d0300aaaa02"}}, "node GUID"),
 		malformed("GU002", "port_guids", ports("0xffffffffffffffff", "0xe41d2d0300aaaa02"), "port 1 GUID"),
 		malformed("GU003", "port_guids", ports("0xe51d2d0300aaaa01", "0xe41d2d0300aaaa02"), "0xe51d2d0300aaaa01"),
 		malformed("GU004", "base_guid", map[string]any{"base_guid": "0xfffffffffffffffd"}, "0xfffffffffffffffd"),
 		values("GU005", "port_guids", ports("0x02aabb0300aaaa01", "0x02aabb0300aaaa02"), "02aabb", "locally administered"),
 		values("GU006", "", map[string]any{"base_guid": "0xe41d2d0300e44ee0"}, "xeon2zfs/0000:04:00.0", "0xe41d2d0300e44ee0"),
 		values("GU007", "base_guid", map[string]any{"base_guid": "0xe41d2d0300e44ede"}, "xeon2zfs/0000:04:00.0"),
-		malformed("GU008", "macs", map[string]any{"macs": map[string]any{"1": "01:00:5e:00:00:01", "2": "e4:1d:2d:aa:aa:01"}}, "01:00:5e:00:00:01"),
+		malformed("GU008", "macs", map[string]any{"macs": map[string]any{"1": "01:00:5e:00:00:01", "2": "e4:1d:2d:aa:aa:01"}},
+			"01:00:5e:00:00:01"),
 		malformed("GU009", "port_guids", ports("0xe41d2d0300aaaa01", "0xe41d2d0300aaaa01"), "0xe41d2d0300aaaa01"),
-		{code: "GU010", says: []string{"MACs given: false"}, prepare: func(w *Lab) { w.mstflintEdits(labs.Intel9, " q", blank) },
-			config: func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300aaaa00"}) }},
+		{code: "GU010", says: []string{"MACs given: false"},
+			prepare: func(w *Lab) { w.mstflintEdits(labs.Intel9, " q", blank) },
+			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300aaaa00"}) }},
 		values("GU011", "", map[string]any{"base_guid": "0xe41d2d0300aaaa00"}, "0xe41d2d0300e44ed0", "0xe41d2d0300aaaa00"),
-		{code: "GU013", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"In flash"}, prepare: func(w *Lab) { w.write(labs.Intel9, card.VPI()) },
-			config: func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_mac": baseMACs[labs.Intel9]}) }},
-		{code: "GU015", says: []string{"node GUID 0xe41d2d0300ca1100", `"old-box mlx4_0"`, "intel9 mlx4_0/1 sees"}, prepare: stranger,
-			config: func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},
-		{code: "GU015", says: []string{"is not known: the look at the fabric of host intel9 failed", "ibnetdiscover"}, prepare: blind,
-			config: func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},
-		values("GU012", "macs", map[string]any{"macs": map[string]any{"1": "02:aa:bb:00:00:01", "2": "02:aa:bb:00:00:02"}}, "02aabb"),
+		{code: "GU013", at: "card_id", hosts: func() []labs.Host { return bought() }, says: []string{"In flash"},
+			prepare: func(w *Lab) { w.write(labs.Intel9, card.VPI()) },
+			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_mac": baseMACs[labs.Intel9]}) }},
+		{code: "GU015", says: []string{"node GUID 0xe41d2d0300ca1100", `"old-box mlx4_0"`, "intel9 mlx4_0/1 sees"},
+			prepare: stranger,
+			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},
+		{code: "GU015", says: []string{"is not known: the look at the fabric of host intel9 failed", "ibnetdiscover"},
+			prepare: blind,
+			config:  func(w *Lab) Config { return w.guids(labs.Intel9, map[string]any{"base_guid": "0xe41d2d0300ca1100"}) }},
+		values("GU012", "macs", map[string]any{"macs": map[string]any{"1": "02:aa:bb:00:00:01", "2": "02:aa:bb:00:00:02"}},
+			"02aabb"),
 	}
 }
 
@@ -51,7 +59,8 @@ func stranger(w *Lab) {
 	w.simulated("adds a machine to the fabric")
 	drivers(w)
 	w.Run(labs.Intel9, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q infiniband-diags && modprobe ib_umad")
-	w.AddAdapter(labsim.Adapter{Name: "old-box", Desc: "old-box mlx4_0", GUID: 0xe41d2d0300ca1100, SystemGUID: 0xe41d2d0300ca1103, Ports: 2, VendorID: 0x2c9, DeviceID: 0x1003})
+	w.AddAdapter(labsim.Adapter{Name: "old-box", Desc: "old-box mlx4_0", GUID: 0xe41d2d0300ca1100,
+		SystemGUID: 0xe41d2d0300ca1103, Ports: 2, VendorID: 0x2c9, DeviceID: 0x1003})
 	if err := w.Connect(labsim.AdapterEnd("old-box", 1), labsim.SwitchEnd(w.Switches()[0].Name, 7)); err != nil {
 		w.t.Fatal(err)
 	}
@@ -91,39 +100,52 @@ func linkFindings() []findingCase {
 	}
 	connectX4 := func() []labs.Host { return []labs.Host{labs.ConnectX4(labs.Intel9, "192.0.2.20", 0)} }
 	return []findingCase{
-		{code: "LT001", at: "ports", hosts: func() []labs.Host { return bought() }, says: []string{"MT_9200111023", "infiniband_firmware"}, config: types("ib", "ib")},
+		{code: "LT001", at: "ports", hosts: func() []labs.Host { return bought() },
+			says: []string{"MT_9200111023", "infiniband_firmware"}, config: types("ib", "ib")},
 		{code: "LT002", at: "ports", says: []string{`"1" = "eth", "2" = "ib"`}, config: types("eth", "ib")},
 		{code: "LT003", at: "ports", says: []string{"auto"}, config: types("auto", "auto")},
-		{code: "LT004", at: "ports", says: []string{"the kernel shows 1"}, config: types("eth", "eth"), prepare: func(w *Lab) {
-			w.Machine(labs.Intel9).FS.Drop("/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/mlx4_port2")
-		}},
-		{code: "LT013", at: "card_id", hosts: connectX4, says: []string{"mstconfig of intel9"}, config: one("eth"), prepare: func(w *Lab) { w.Machine(labs.Intel9).Uninstall("/usr/bin/mstconfig") }},
+		{code: "LT004", at: "ports", says: []string{"the kernel shows 1"}, config: types("eth", "eth"),
+			prepare: func(w *Lab) {
+				w.Machine(labs.Intel9).FS.Drop("/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/mlx4_port2")
+			}},
+		{code: "LT013", at: "card_id", hosts: connectX4, says: []string{"mstconfig of intel9"}, config: one("eth"),
+			prepare: func(w *Lab) { w.Machine(labs.Intel9).Uninstall("/usr/bin/mstconfig") }},
 		{code: "LT014", at: "activation", hosts: connectX4, says: []string{`activation = "reboot"`}, config: one("eth")},
 		{code: "LT006", at: "ports", says: []string{"0000:01:00.0"}, config: types("eth", "eth")},
-		{code: "LT007", at: "ports", hosts: func() []labs.Host { return vpi(anotherCard) }, says: []string{"0000:02:00.0"}, config: types("eth", "eth")},
-		{code: "LT008", at: "card_id", says: []string{"none"}, prepare: func(w *Lab) { w.unbind(labs.Intel9) }, config: types("eth", "eth")},
+		{code: "LT007", at: "ports", hosts: func() []labs.Host { return vpi(anotherCard) }, says: []string{"0000:02:00.0"},
+			config: types("eth", "eth")},
+		{code: "LT008", at: "card_id", says: []string{"none"}, prepare: func(w *Lab) { w.unbind(labs.Intel9) },
+			config: types("eth", "eth")},
 		{code: "LT009", at: "ports", says: []string{`"1" = "ib", "2" = "eth"`}, config: types("ib", "eth")},
-		{code: "LT010", at: "ports", hosts: func() []labs.Host { return vpi(anotherCard) }, says: []string{"0000:02:00.0"}, config: types("ib", "ib"), prepare: func(w *Lab) { w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf") }},
-		{code: "LT015", at: "ports", says: []string{"port 1 is ib now and eth after a restart", "port 2 is ib now and eth after a restart"}, config: types("ib", "ib"),
-			hosts: func() []labs.Host { return vpi(func(h *labs.Host) { h.OS, h.Kernel = labsim.Debian12, "" }) }, prepare: func(w *Lab) {
+		{code: "LT010", at: "ports", hosts: func() []labs.Host { return vpi(anotherCard) }, says: []string{"0000:02:00.0"},
+			config: types("ib", "ib"), prepare: func(w *Lab) { w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf") }},
+		{code: "LT015", at: "ports", says: []string{"port 1 is ib now and eth after a restart",
+			"port 2 is ib now and eth after a restart"}, config: types("ib", "ib"),
+			hosts: func() []labs.Host { return vpi(func(h *labs.Host) { h.OS, h.Kernel = labsim.Debian12, "" }) },
+			prepare: func(w *Lab) {
 				w.Install(labs.Intel9, "mstflint")
 				w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf; mstconfig -y -d 0000:01:00.0 set LINK_TYPE_P1=2 LINK_TYPE_P2=2")
 			}},
-		{code: "LT017", at: "ports", says: []string{"Host intel9, modprobe.d"}, config: types("ib", "ib"), prepare: func(w *Lab) {
-			w.Run(labs.Intel9, "sleep 1")
-			w.Put(labs.Intel9, "/etc/modprobe.d/terraform-infiniband.conf", platform.OwnedHeader("infiniband_link_type")+"options mlx4_core port_type_array=1,1\n")
-		}},
-		{code: "LT016", at: "ports", says: []string{"kernel command line has ib on port 1", "update-grub"}, config: types("eth", "eth"), hosts: func() []labs.Host {
-			return vpi(func(h *labs.Host) { h.Cmdline = "mlx4_core.port_type_array=1,1" })
-		}},
-		{code: "LT016", at: "ports", says: []string{"/etc/modprobe.d/zz-mlx4.conf has ib on port 2"}, config: types("eth", "eth"), prepare: func(w *Lab) {
-			w.Put(labs.Intel9, "/etc/modprobe.d/zz-mlx4.conf", "options mlx4_core port_type_array=2,1\n")
-		}},
-		{code: "LT012", at: "ports", hosts: func() []labs.Host { return bought() }, says: []string{"MT_9090111019"}, config: func(w *Lab) Config {
-			link := w.types(labs.Intel9, "ib", "ib")[0]
-			link.After = []string{"infiniband_firmware.it"}
-			return append(w.burn(labs.Intel9, w.Image(ImageVPI), nil), link)
-		}},
+		{code: "LT017", at: "ports", says: []string{"Host intel9, modprobe.d"}, config: types("ib", "ib"),
+			prepare: func(w *Lab) {
+				w.Run(labs.Intel9, "sleep 1")
+				w.Put(labs.Intel9, "/etc/modprobe.d/terraform-infiniband.conf",
+					platform.OwnedHeader("infiniband_link_type")+"options mlx4_core port_type_array=1,1\n")
+			}},
+		{code: "LT016", at: "ports", says: []string{"kernel command line has ib on port 1", "update-grub"},
+			config: types("eth", "eth"), hosts: func() []labs.Host {
+				return vpi(func(h *labs.Host) { h.Cmdline = "mlx4_core.port_type_array=1,1" })
+			}},
+		{code: "LT016", at: "ports", says: []string{"/etc/modprobe.d/zz-mlx4.conf has ib on port 2"},
+			config: types("eth", "eth"), prepare: func(w *Lab) {
+				w.Put(labs.Intel9, "/etc/modprobe.d/zz-mlx4.conf", "options mlx4_core port_type_array=2,1\n")
+			}},
+		{code: "LT012", at: "ports", hosts: func() []labs.Host { return bought() }, says: []string{"MT_9090111019"},
+			config: func(w *Lab) Config {
+				link := w.types(labs.Intel9, "ib", "ib")[0]
+				link.After = []string{"infiniband_firmware.it"}
+				return append(w.burn(labs.Intel9, w.Image(ImageVPI), nil), link)
+			}},
 	}
 }
 
@@ -146,35 +168,45 @@ func networkFindings() []findingCase {
 	const ubuntu, nas = labs.Intel9, labs.Xeon2zfs
 	return append(append(middlewareFindings(), stackFindings()...), []findingCase{
 		{code: "IP001", says: []string{"openSUSE Leap 16.0"}, config: wants(ubuntu, nil), prepare: func(w *Lab) {
-			w.Machine(ubuntu).FS.Put("/etc/os-release", "NAME=\"openSUSE Leap\"\nID=\"opensuse-leap\"\nVERSION_ID=\"16.0\"\nPRETTY_NAME=\"openSUSE Leap 16.0\"\n", 0o644)
+			w.Machine(ubuntu).FS.Put("/etc/os-release",
+				"NAME=\"openSUSE Leap\"\nID=\"opensuse-leap\"\nVERSION_ID=\"16.0\"\nPRETTY_NAME=\"openSUSE Leap 16.0\"\n", 0o644)
 		}},
-		{code: "IP003", at: "port_guid", says: []string{"0xe41d2d0300ffff01", "port 1: 0xe41d2d0300e44ed1"}, prepare: drivers, config: wants(ubuntu, map[string]any{"port_guid": "0xe41d2d0300ffff01"})},
-		{code: "IP004", at: "port_guid", says: []string{"infiniband_link_type"}, config: wants(ubuntu, nil), prepare: ethernet},
-		{code: "IP005", phase: PhaseValidate, at: "mtu", says: []string{"4096 − 4 = 4092", "connected"}, prepare: drivers, config: wants(ubuntu, map[string]any{"mode": "datagram", "mtu": 65520})},
-		{code: "IP007", phase: PhaseValidate, at: "mtu", says: []string{"1279"}, prepare: drivers, config: wants(ubuntu, map[string]any{"mtu": 1279})},
+		{code: "IP003", at: "port_guid", says: []string{"0xe41d2d0300ffff01", "port 1: 0xe41d2d0300e44ed1"}, prepare: drivers,
+			config: wants(ubuntu, map[string]any{"port_guid": "0xe41d2d0300ffff01"})},
+		{code: "IP004", at: "port_guid", says: []string{"infiniband_link_type"}, config: wants(ubuntu, nil),
+			prepare: ethernet},
+		{code: "IP005", phase: PhaseValidate, at: "mtu", says: []string{"4096 − 4 = 4092", "connected"}, prepare: drivers,
+			config: wants(ubuntu, map[string]any{"mode": "datagram", "mtu": 65520})},
+		{code: "IP007", phase: PhaseValidate, at: "mtu", says: []string{"1279"}, prepare: drivers,
+			config: wants(ubuntu, map[string]any{"mtu": 1279})},
 		{code: "IP009", at: "mode", says: []string{"0x80"}, config: wants(ubuntu, nil), prepare: func(w *Lab) {
 			drivers(w)
 			w.Machine(ubuntu).UpdateNetdev("ibp1s0", func(d *labsim.Netdev) { d.Address[0] &^= 0x80 })
 		}},
-		{code: "IP010", says: []string{"ibp1s0", `allow_management_path = ["ibp1s0"]`}, config: wants(ubuntu, nil), prepare: func(w *Lab) {
-			drivers(w)
-			w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up && ip route replace default via 198.51.100.1 dev ibp1s0")
-		}},
-		{code: "IP040", says: []string{"ibp1s0 of", "nas:/tank on /mnt/tank", `allow_management_path = ["ibp1s0"]`}, config: wants(ubuntu, nil), prepare: func(w *Lab) {
-			drivers(w)
-			w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up")
-			w.Machine(ubuntu).FS.Put("/proc/mounts", "nas:/tank /mnt/tank nfs4 rw,vers=4.2,addr=198.51.100.9 0 0\n", 0o444)
-		}},
-		{code: "IP041", at: "addresses", says: []string{"172.16.0.20 of port", "is an address of", "too"}, prepare: drivers, config: func(w *Lab) Config {
-			other := ipoib(nas, map[string]any{"mtu": 9216})[0]
-			other.Name = "other"
-			return append(ipoib(ubuntu, map[string]any{"mtu": 9216}), other)
-		}},
+		{code: "IP010", says: []string{"ibp1s0", `allow_management_path = ["ibp1s0"]`}, config: wants(ubuntu, nil),
+			prepare: func(w *Lab) {
+				drivers(w)
+				w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up && ip route replace default via 198.51.100.1 dev ibp1s0")
+			}},
+		{code: "IP040", says: []string{"ibp1s0 of", "nas:/tank on /mnt/tank", `allow_management_path = ["ibp1s0"]`},
+			config: wants(ubuntu, nil), prepare: func(w *Lab) {
+				drivers(w)
+				w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up")
+				w.Machine(ubuntu).FS.Put("/proc/mounts", "nas:/tank /mnt/tank nfs4 rw,vers=4.2,addr=198.51.100.9 0 0\n", 0o444)
+			}},
+		{code: "IP041", at: "addresses", says: []string{"172.16.0.20 of port", "is an address of", "too"}, prepare: drivers,
+			config: func(w *Lab) Config {
+				other := ipoib(nas, map[string]any{"mtu": 9216})[0]
+				other.Name = "other"
+				return append(ipoib(ubuntu, map[string]any{"mtu": 9216}), other)
+			}},
 		{code: "IP011", says: []string{"60-by-hand.yaml"}, config: wants(ubuntu, nil), prepare: func(w *Lab) {
 			drivers(w)
-			w.Machine(ubuntu).FS.Put("/etc/netplan/60-by-hand.yaml", "network:\n  version: 2\n  ethernets:\n    ibp1s0:\n      addresses: [10.9.8.7/24]\n", 0o600)
+			w.Machine(ubuntu).FS.Put("/etc/netplan/60-by-hand.yaml",
+				"network:\n  version: 2\n  ethernets:\n    ibp1s0:\n      addresses: [10.9.8.7/24]\n", 0o600)
 		}},
-		{code: "IP018", at: "mtu", says: []string{"4092"}, prepare: drivers, config: wants(ubuntu, map[string]any{"mode": "datagram", "mtu": 4092})},
+		{code: "IP018", at: "mtu", says: []string{"4092"}, prepare: drivers,
+			config: wants(ubuntu, map[string]any{"mode": "datagram", "mtu": 4092})},
 		{code: "IP019", says: []string{"systemd-networkd"}, config: wants(ubuntu, nil), prepare: func(w *Lab) {
 			drivers(w)
 			w.Run(ubuntu, "systemctl stop systemd-networkd.service")
@@ -184,14 +216,18 @@ func networkFindings() []findingCase {
 			w.Run(ubuntu, "mkdir -p /run/cloud-init && touch /run/cloud-init/enabled")
 		}},
 		{code: "IP020", at: "port_guid", says: []string{"LinkUp"}, prepare: drivers, config: wants(ubuntu, nil)},
-		{code: "IP034", at: "port_guid", says: []string{"0xe41d2d0300e44ed2 of intel9", "that of intel9/0xe41d2d0300e44ed1"}, prepare: twoFabrics, config: func(*Lab) Config {
-			second := ipoib(ubuntu, map[string]any{"port_guid": portGUID(ubuntu, 2)})[0]
-			second.After = []string{"infiniband_opensm.it"}
-			return append(sm(ubuntu, nil), second)
-		}},
-		{code: "IP021", at: "addresses", says: []string{"172.16.0.255"}, prepare: drivers, config: wants(ubuntu, map[string]any{"addresses": []any{"172.16.0.255/24"}})},
-		{code: "IP022", hosts: labs.TwoHosts, says: []string{"0xe41d2d0300e44ed1"}, config: func(w *Lab) Config { return w.CrossFlash(ubuntu) }},
-		{code: "IP013", at: "addresses", says: []string{"192.0.2.10/24", "eno1"}, prepare: drivers, config: wants(nas, map[string]any{"addresses": []any{"192.0.2.77/24"}})},
+		{code: "IP034", at: "port_guid", says: []string{"0xe41d2d0300e44ed2 of intel9", "that of intel9/0xe41d2d0300e44ed1"},
+			prepare: twoFabrics, config: func(*Lab) Config {
+				second := ipoib(ubuntu, map[string]any{"port_guid": portGUID(ubuntu, 2)})[0]
+				second.After = []string{"infiniband_opensm.it"}
+				return append(sm(ubuntu, nil), second)
+			}},
+		{code: "IP021", at: "addresses", says: []string{"172.16.0.255"}, prepare: drivers,
+			config: wants(ubuntu, map[string]any{"addresses": []any{"172.16.0.255/24"}})},
+		{code: "IP022", hosts: labs.TwoHosts, says: []string{"0xe41d2d0300e44ed1"},
+			config: func(w *Lab) Config { return w.CrossFlash(ubuntu) }},
+		{code: "IP013", at: "addresses", says: []string{"192.0.2.10/24", "eno1"}, prepare: drivers,
+			config: wants(nas, map[string]any{"addresses": []any{"192.0.2.77/24"}})},
 	}...)
 }
 
@@ -205,12 +241,14 @@ func fresh(w *Lab) {
 func middlewareFindings() []findingCase {
 	const nas = labs.Xeon2zfs
 	return []findingCase{
-		{code: "IP008", at: "mtu", says: []string{"9216", "truenas = { private_mtu = 65520 }"}, prepare: drivers, config: wants(nas, map[string]any{"mtu": 65520})},
+		{code: "IP008", at: "mtu", says: []string{"9216", "truenas = { private_mtu = 65520 }"}, prepare: drivers,
+			config: wants(nas, map[string]any{"mtu": 65520})},
 		{code: "IP012", says: []string{"ibs4", `adopt_interface = "ibs4"`}, config: wants(nas, nil), prepare: func(w *Lab) {
 			drivers(w)
 			w.Run(nas, `midclt call interface.update eno1 '{"ipv4_dhcp": true}' && midclt call interface.update ibs4 '{"aliases": [{"type": "INET", "address": "10.9.8.7", "netmask": 24}]}' && midclt call interface.commit '{"rollback": false}'`)
 		}},
-		{code: "IP014", says: []string{"eno1", `truenas = { keep_interface = "eno1" }`}, prepare: fresh, config: wants(nas, nil)},
+		{code: "IP014", says: []string{"eno1", `truenas = { keep_interface = "eno1" }`}, prepare: fresh,
+			config: wants(nas, nil)},
 		{code: "IP015", says: []string{"ibs4d1", "10.9.8.7/24"}, config: wants(nas, nil), prepare: func(w *Lab) {
 			fresh(w)
 			w.Run(nas, "ip addr add 10.9.8.7/24 dev ibs4d1 && ip link set dev ibs4d1 up")
@@ -221,7 +259,8 @@ func middlewareFindings() []findingCase {
 		}},
 		{code: "IP031", at: "routes", says: []string{"10.20.0.0/16 via 172.16.0.1"}, prepare: drivers,
 			config: wants(nas, map[string]any{"routes": []any{map[string]any{"to": "10.20.0.0/16", "via": "172.16.0.1"}}})},
-		{code: "IP032", at: "pkey", says: []string{"0x8001"}, prepare: drivers, config: wants(nas, map[string]any{"pkey": "0x8001"})},
+		{code: "IP032", at: "pkey", says: []string{"0x8001"}, prepare: drivers,
+			config: wants(nas, map[string]any{"pkey": "0x8001"})},
 		{code: "IP017", says: []string{"99-by-hand.rules"}, config: wants(nas, nil), prepare: func(w *Lab) {
 			drivers(w)
 			w.Machine(nas).FS.Put("/etc/udev/rules.d/99-by-hand.rules", "# mine\n", 0o644)
@@ -237,11 +276,14 @@ func smFindings() []findingCase {
 		w.Install(ubuntu, "opensm")
 	}
 	return []findingCase{
-		{code: "SM001", only: "TrueNAS", at: "host", says: []string{"xeon2zfs"}, prepare: drivers, config: func(*Lab) Config { return sm(labs.Xeon2zfs, nil) }},
-		{code: "SM002", at: "port_guid", says: []string{"It is the node GUID of card 0000:01:00.0", portGUID(ubuntu, 1)}, prepare: drivers, config: func(*Lab) Config {
-			return sm(ubuntu, map[string]any{"port_guid": fmt.Sprintf("0x%016x", NodeGUID(ubuntu))})
-		}},
-		{code: "SM002", at: "port_guid", says: []string{"0xe41d2d0300ffff01"}, prepare: drivers, config: func(*Lab) Config { return sm(ubuntu, map[string]any{"port_guid": "0xe41d2d0300ffff01"}) }},
+		{code: "SM001", only: "TrueNAS", at: "host", says: []string{"xeon2zfs"}, prepare: drivers,
+			config: func(*Lab) Config { return sm(labs.Xeon2zfs, nil) }},
+		{code: "SM002", at: "port_guid", says: []string{"It is the node GUID of card 0000:01:00.0", portGUID(ubuntu, 1)},
+			prepare: drivers, config: func(*Lab) Config {
+				return sm(ubuntu, map[string]any{"port_guid": fmt.Sprintf("0x%016x", NodeGUID(ubuntu))})
+			}},
+		{code: "SM002", at: "port_guid", says: []string{"0xe41d2d0300ffff01"}, prepare: drivers,
+			config: func(*Lab) Config { return sm(ubuntu, map[string]any{"port_guid": "0xe41d2d0300ffff01"}) }},
 		{code: "SM003", at: "port_guid", says: []string{"infiniband_link_type"}, config: plain, prepare: ethernet},
 		{code: "SM005", at: "priority", says: []string{"priority 5"}, prepare: drivers, config: func(*Lab) Config {
 			second := sm(ubuntu, map[string]any{"port_guid": portGUID(ubuntu, 2)})[0]
@@ -254,9 +296,11 @@ func smFindings() []findingCase {
 			drivers(w)
 			w.Manage(labs.Xeon2zfs, 1)
 		}},
-		{code: "SM009", hosts: labs.TwoHosts, says: []string{"0xe41d2d0300e44ed1"}, config: func(w *Lab) Config { return w.CrossFlash(ubuntu) }},
+		{code: "SM009", hosts: labs.TwoHosts, says: []string{"0xe41d2d0300e44ed1"},
+			config: func(w *Lab) Config { return w.CrossFlash(ubuntu) }},
 		{code: "SM010", says: []string{"opensm@0xe41d2d0300e44ed1"}, prepare: installed, config: plain},
-		{code: "SM011", says: []string{"6.14.0"}, prepare: drivers, config: plain, hosts: func() []labs.Host { return vpi(func(h *labs.Host) { h.Kernel = "6.14.0-24-generic" }) }},
+		{code: "SM011", says: []string{"6.14.0"}, prepare: drivers, config: plain,
+			hosts: func() []labs.Host { return vpi(func(h *labs.Host) { h.Kernel = "6.14.0-24-generic" }) }},
 		{code: "SM012", says: []string{"/etc/default/opensm"}, config: plain, prepare: func(w *Lab) {
 			drivers(w)
 			w.Put(ubuntu, "/etc/default/opensm", "PORTS=(broken\n")

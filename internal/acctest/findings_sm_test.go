@@ -20,26 +20,34 @@ func partitionFindings() []findingCase {
 	const ubuntu = labs.Intel9
 	one, two := portGUID(ubuntu, 1), portGUID(ubuntu, 2)
 	files := func(code, path, text, at string, says ...string) findingCase {
-		return findingCase{code: code, at: at, says: says, config: func(*Lab) Config { return sm(ubuntu, nil) }, prepare: func(w *Lab) {
-			drivers(w)
-			w.Put(ubuntu, path, text)
-		}}
+		return findingCase{code: code, at: at, says: says, config: func(*Lab) Config { return sm(ubuntu, nil) },
+			prepare: func(w *Lab) {
+				drivers(w)
+				w.Put(ubuntu, path, text)
+			}}
 	}
 	lint := func(code string, partitions map[string]any, says ...string) findingCase {
 		return findingCase{code: code, at: "partitions", says: says, prepare: drivers, config: partitioned(partitions)}
 	}
 	return []findingCase{
-		lint("SM013", map[string]any{"storage": map[string]any{"pkey": "0x0001", "full": []any{"ALL"}}}, "partitions has storage", `full = ["ALL"]`),
+		lint("SM013", map[string]any{"storage": map[string]any{"pkey": "0x0001", "full": []any{"ALL"}}},
+			"partitions has storage", `full = ["ALL"]`),
 		lint("SM014", map[string]any{"Default": map[string]any{"full": []any{"ALL"}}}, "no ipoib = true"),
-		lint("SM015", map[string]any{"Default": everybody, "a": map[string]any{"pkey": "0x0001", "full": []any{"ALL"}}, "b": map[string]any{"pkey": "0x8001", "full": []any{one}}},
+		lint("SM015", map[string]any{"Default": everybody, "a": map[string]any{"pkey": "0x0001", "full": []any{"ALL"}},
+			"b": map[string]any{"pkey": "0x8001", "full": []any{one}}},
 			`"a" and "b" have the P_Key 0x8001`),
-		lint("SM016", map[string]any{"Default": everybody, "a": map[string]any{"pkey": "0x0001", "ipoib": true, "rate_gbps": 400, "full": []any{one}}}, one, "Gb/s, the group 400"),
-		lint("SM017", map[string]any{"Default": everybody, "a": map[string]any{"pkey": "0x0001", "limited": []any{one, two}}}, one, "limited members only"),
+		lint("SM016", map[string]any{"Default": everybody,
+			"a": map[string]any{"pkey": "0x0001", "ipoib": true, "rate_gbps": 400, "full": []any{one}}},
+			one, "Gb/s, the group 400"),
+		lint("SM017", map[string]any{"Default": everybody, "a": map[string]any{"pkey": "0x0001", "limited": []any{one, two}}},
+			one, "limited members only"),
 		files("SM021", "/etc/opensm/opensm.conf", "sm_priority 3\n", "host", "sets sm_priority"),
 		files("SM022", "/etc/opensm/opensm.conf", "m_key 0x1234\n", "host", "sets m_key"),
-		files("SM024", "/etc/opensm/partitions.conf", "broken ;\n", "partitions", "/etc/opensm/partitions.conf", "ignores the whole file"),
+		files("SM024", "/etc/opensm/partitions.conf", "broken ;\n", "partitions", "/etc/opensm/partitions.conf",
+			"ignores the whole file"),
 		{code: "SM023", at: "partitions", says: []string{two}, prepare: drivers, config: func(*Lab) Config {
-			second := sm(ubuntu, map[string]any{"port_guid": two, "priority": 3, "partitions": map[string]any{"Default": everybody}})[0]
+			second := sm(ubuntu, map[string]any{"port_guid": two, "priority": 3,
+				"partitions": map[string]any{"Default": everybody}})[0]
 			second.Name = "second"
 			return append(sm(ubuntu, nil), second)
 		}},
@@ -72,29 +80,38 @@ func fabricFindings() []findingCase {
 		w.Manage(nas, 9)
 	}
 	return []findingCase{
-		{code: "SM018", at: "priority", says: []string{portGUID(nas, 1), "xeon2zfs 0000:04:00.0 port 1", "priority 9 and is master"}, config: plain, prepare: byHand},
-		{code: "SM018", at: "priority", says: []string{portGUID(nas, 1), "priority 9 and is master", "the other one rules"}, config: plain, prepare: byHand,
+		{code: "SM018", at: "priority",
+			says: []string{portGUID(nas, 1), "xeon2zfs 0000:04:00.0 port 1",
+				"priority 9 and is master"}, config: plain, prepare: byHand},
+		{code: "SM018", at: "priority", says: []string{portGUID(nas, 1), "priority 9 and is master", "the other one rules"},
+			config: plain, prepare: byHand,
 			provider: func(p map[string]any) {
 				if hosts, ok := p["hosts"].(map[string]any); ok {
 					delete(hosts, nas)
 				}
 			}},
-		{code: "SM028", only: "a program that fails", at: "priority", says: []string{"sminfo ended with status 255", "Run sminfo and saquery SMIR"}, config: plain, prepare: func(w *Lab) {
-			byHand(w)
-			w.Machine(ubuntu).Faults.Trap("sminfo", 0, labsim.ProgramFault{Exit: true, Status: 255})
-		}},
-		{code: "SM019", at: "port_guid", says: []string{portGUID(ubuntu, 1), "intel9 0000:01:00.0 port 1 and on xeon2zfs"}, prepare: drivers, config: plain,
+		{code: "SM028", only: "a program that fails", at: "priority",
+			says: []string{"sminfo ended with status 255", "Run sminfo and saquery SMIR"}, config: plain, prepare: func(w *Lab) {
+				byHand(w)
+				w.Machine(ubuntu).Faults.Trap("sminfo", 0, labsim.ProgramFault{Exit: true, Status: 255})
+			}},
+		{code: "SM019", at: "port_guid", says: []string{portGUID(ubuntu, 1), "intel9 0000:01:00.0 port 1 and on xeon2zfs"},
+			prepare: drivers, config: plain,
 			hosts: with(func(ubuntu, nas *labs.Host) { nas.Cards[0].GUIDs = ubuntu.Cards[0].GUIDs })},
-		{code: "SM020", at: "port_guid", says: []string{"opensm@" + portGUID(ubuntu, 1) + ".service does not run"}, config: plain, prepare: func(w *Lab) {
-			drivers(w)
-			w.Manage(ubuntu, 1)
-		}},
-		{code: "SM026", only: "a ConnectX-4", at: "subnet_prefix", says: []string{"driver mlx5_core under Linux 6.8", "0xfec0000000000006"}, config: prefixed,
+		{code: "SM020", at: "port_guid", says: []string{"opensm@" + portGUID(ubuntu, 1) + ".service does not run"},
+			config: plain, prepare: func(w *Lab) {
+				drivers(w)
+				w.Manage(ubuntu, 1)
+			}},
+		{code: "SM026", only: "a ConnectX-4", at: "subnet_prefix",
+			says: []string{"driver mlx5_core under Linux 6.8", "0xfec0000000000006"}, config: prefixed,
 			hosts: func() []labs.Host { return []labs.Host{labs.ConnectX4(ubuntu, "192.0.2.20", 0)} }, prepare: drivers5},
-		{code: "SM027", only: "a link at NDR", at: "host", says: []string{"intel9 0000:01:00.0 port 1", "packets above some 400 bytes"}, config: plain,
+		{code: "SM027", only: "a link at NDR", at: "host",
+			says: []string{"intel9 0000:01:00.0 port 1", "packets above some 400 bytes"}, config: plain,
 			hosts: with(func(ubuntu, _ *labs.Host) { ubuntu.Cards[0].Link = labsim.NDR4X }), prepare: func(w *Lab) {
 				stranger(w)
-				w.AddAdapter(labsim.Adapter{Name: "ndr", Desc: "ndr mlx5_0", GUID: 0xe41d2d0300ca1200, SystemGUID: 0xe41d2d0300ca1200, Ports: 1, VendorID: 0x2c9, DeviceID: 0x1021, Link: labsim.NDR4X})
+				w.AddAdapter(labsim.Adapter{Name: "ndr", Desc: "ndr mlx5_0", GUID: 0xe41d2d0300ca1200,
+					SystemGUID: 0xe41d2d0300ca1200, Ports: 1, VendorID: 0x2c9, DeviceID: 0x1021, Link: labsim.NDR4X})
 				w.Disconnect(labsim.SwitchEnd(w.Switches()[0].Name, 1))
 				if err := w.Connect(labsim.CardEnd(ubuntu, "0000:01:00.0", 1), labsim.AdapterEnd("ndr", 1)); err != nil {
 					w.t.Fatal(err)

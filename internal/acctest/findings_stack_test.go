@@ -29,40 +29,54 @@ func stackFindings() []findingCase {
 		return map[string]any{"routes": []any{map[string]any{"to": to, "via": via}}}
 	}
 	return []findingCase{
-		{code: "IP023", says: []string{"neither netplan nor NetworkManager"}, config: plain, hosts: withStack(labsim.StackIfupdown), prepare: func(w *Lab) {
-			drivers(w)
-			w.Machine(host).FS.Drop("/etc/network/interfaces")
-		}},
-		{code: "IP024", says: []string{"ibp1s0 of intel9 is configured by ifupdown", "netplan with systemd-networkd"}, config: plain,
+		{code: "IP023", says: []string{"neither netplan nor NetworkManager"}, config: plain,
+			hosts: withStack(labsim.StackIfupdown), prepare: func(w *Lab) {
+				drivers(w)
+				w.Machine(host).FS.Drop("/etc/network/interfaces")
+			}},
+		{code: "IP024", says: []string{"ibp1s0 of intel9 is configured by ifupdown", "netplan with systemd-networkd"},
+			config:  plain,
 			prepare: put("/run/network/ifstate", "lo=lo\nibp1s0=ibp1s0\n")},
-		{code: "IP025", says: []string{"/etc/network/interfaces", "no line that reads /etc/network/interfaces.d/infiniband-e41d2d0300e44ed1", "source /etc/network/interfaces.d/*"},
-			hosts: withStack(labsim.StackIfupdown), config: plain, prepare: put("/etc/network/interfaces", "auto lo\niface lo inet loopback\n")},
+		{code: "IP025", says: []string{"/etc/network/interfaces",
+			"no line that reads /etc/network/interfaces.d/infiniband-e41d2d0300e44ed1", "source /etc/network/interfaces.d/*"},
+			hosts: withStack(labsim.StackIfupdown), config: plain, prepare: put("/etc/network/interfaces",
+				"auto lo\niface lo inet loopback\n")},
 		{code: "IP027", says: []string{"it was undone at boot"}, config: plain, prepare: func(w *Lab) {
 			drivers(w)
 			w.Machine(host).FS.Put(undo+"undo.sh", "", 0o600)
 			w.Machine(host).FS.Put(undo+"undone", "at boot\n", 0o600)
 		}},
-		{code: "IP028", at: "mtu", says: []string{`mode = "datagram" and mtu = 2044`, `mode = "connected" and mtu = 65520`}, prepare: drivers, config: func(*Lab) Config {
-			other := ipoib(labs.Xeon2zfs, map[string]any{"mode": "datagram", "mtu": 2044, "addresses": []any{"172.16.0.10/24"}})[0]
-			other.Name = "other"
-			return append(ipoib(host, nil), other)
-		}},
-		{code: "IP029", at: "routes", says: []string{"10.20.0.0/16 via 172.17.0.1", "172.16.0.0/24"}, prepare: drivers, config: wants(host, route("10.20.0.0/16", "172.17.0.1"))},
-		{code: "IP030", at: "routes", says: []string{"0.0.0.0/0 via 172.16.0.1", "eno1"}, prepare: drivers, config: wants(host, route("0.0.0.0/0", "172.16.0.1"))},
-		{code: "IP035", says: []string{"/etc/netplan/60-by-hand.yaml has it in br0 of bridges", "active-backup"}, config: plain,
-			prepare: put("/etc/netplan/60-by-hand.yaml", "network:\n  version: 2\n  bridges:\n    br0:\n      interfaces: [ibp1s0]\n")},
-		{code: "IP036", says: []string{"ifupdown2 2.0.1-1+pve8", "Length of MACAddress attribute not supported: 24"}, hosts: withStack(labsim.StackIfupdown), config: plain, prepare: func(w *Lab) {
-			drivers(w)
-			w.Machine(host).Install("/usr/sbin/ifreload", func(_ context.Context, p *labsim.Proc) int { return p.Unknown("ifreload") })
-			packages.SetVersion(w.Machine(host), "ifupdown2", "2.0.1-1+pve8")
-		}},
-		{code: "IP037", says: []string{"ibp1s0 of intel9 has mode connected, MTU 65520 and 172.16.0.20/24"}, config: plain, prepare: func(w *Lab) {
-			drivers(w)
-			w.Run(host, "echo connected > /sys/class/net/ibp1s0/mode; ip link set dev ibp1s0 mtu 65520 up; ip addr add 172.16.0.20/24 dev ibp1s0")
-		}},
-		{code: "IP033", at: "pkey", says: []string{"ib_of_the_port.8001", "19 characters, 4 more than 15"}, config: wants(host, map[string]any{"pkey": "0x8001"}), prepare: func(w *Lab) {
-			drivers(w)
-			w.Machine(host).RenameNetdev("ibp1s0", "ib_of_the_port")
-		}},
+		{code: "IP028", at: "mtu", says: []string{`mode = "datagram" and mtu = 2044`, `mode = "connected" and mtu = 65520`},
+			prepare: drivers, config: func(*Lab) Config {
+				other := ipoib(labs.Xeon2zfs, map[string]any{"mode": "datagram", "mtu": 2044,
+					"addresses": []any{"172.16.0.10/24"}})[0]
+				other.Name = "other"
+				return append(ipoib(host, nil), other)
+			}},
+		{code: "IP029", at: "routes", says: []string{"10.20.0.0/16 via 172.17.0.1", "172.16.0.0/24"}, prepare: drivers,
+			config: wants(host, route("10.20.0.0/16", "172.17.0.1"))},
+		{code: "IP030", at: "routes", says: []string{"0.0.0.0/0 via 172.16.0.1", "eno1"}, prepare: drivers,
+			config: wants(host, route("0.0.0.0/0", "172.16.0.1"))},
+		{code: "IP035", says: []string{"/etc/netplan/60-by-hand.yaml has it in br0 of bridges", "active-backup"},
+			config: plain,
+			prepare: put("/etc/netplan/60-by-hand.yaml",
+				"network:\n  version: 2\n  bridges:\n    br0:\n      interfaces: [ibp1s0]\n")},
+		{code: "IP036", says: []string{"ifupdown2 2.0.1-1+pve8", "Length of MACAddress attribute not supported: 24"},
+			hosts: withStack(labsim.StackIfupdown), config: plain, prepare: func(w *Lab) {
+				drivers(w)
+				w.Machine(host).Install("/usr/sbin/ifreload",
+					func(_ context.Context, p *labsim.Proc) int { return p.Unknown("ifreload") })
+				packages.SetVersion(w.Machine(host), "ifupdown2", "2.0.1-1+pve8")
+			}},
+		{code: "IP037", says: []string{"ibp1s0 of intel9 has mode connected, MTU 65520 and 172.16.0.20/24"}, config: plain,
+			prepare: func(w *Lab) {
+				drivers(w)
+				w.Run(host, "echo connected > /sys/class/net/ibp1s0/mode; ip link set dev ibp1s0 mtu 65520 up; ip addr add 172.16.0.20/24 dev ibp1s0")
+			}},
+		{code: "IP033", at: "pkey", says: []string{"ib_of_the_port.8001", "19 characters, 4 more than 15"},
+			config: wants(host, map[string]any{"pkey": "0x8001"}), prepare: func(w *Lab) {
+				drivers(w)
+				w.Machine(host).RenameNetdev("ibp1s0", "ib_of_the_port")
+			}},
 	}
 }

@@ -52,7 +52,8 @@ var notInAPlan = map[string]string{
 
 // findings are the cases of all parts of the catalogue.
 func findings() []findingCase {
-	return slices.Concat(identityFindings(), imageFindings(), matchFindings(), cardFindings(), boardFindings(), hostFindings(), aroundFindings(), guidFindings(), linkFindings(), networkFindings(),
+	return slices.Concat(identityFindings(), imageFindings(), matchFindings(), cardFindings(), boardFindings(),
+		hostFindings(), aroundFindings(), guidFindings(), linkFindings(), networkFindings(),
 		smFindings(), partitionFindings(), fabricFindings(), platformFindings(), portFindings(), benchmarkFindings())
 }
 
@@ -125,7 +126,8 @@ func (c findingCase) run(t *testing.T, rule *finding.Rule) {
 		c.phase = PhasePlan
 	}
 	if d.Phase != c.phase || d.Path != c.at || d.Error != rule.Severity.Blocks() {
-		t.Errorf("in phase %s at %q as error %t; expected %s, %q, %t", d.Phase, d.Path, d.Error, c.phase, c.at, rule.Severity.Blocks())
+		t.Errorf("in phase %s at %q as error %t; expected %s, %q, %t", d.Phase, d.Path, d.Error, c.phase, c.at,
+			rule.Severity.Blocks())
 	}
 	for _, s := range c.says {
 		if !strings.Contains(d.Text(), s) {

@@ -15,7 +15,8 @@ func TestMoment_firmware_of_a_card_without_driver(t *testing.T) {
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: vpi()[:1]})
 	w.unbind(host)
-	ws, cfg := w.Workspace(), w.burn(host, w.Image(ImageVPI), map[string]any{"allow_psid_change": nil, "on_destroy": "restore"})
+	ws, cfg := w.Workspace(), w.burn(host, w.Image(ImageVPI),
+		map[string]any{"allow_psid_change": nil, "on_destroy": "restore"})
 	applied(t, ws, cfg)
 	for _, name := range []string{"running_psid", "running_version", "reboot_required"} {
 		if got := ws.Get(theFirmware, name); got != nil {
@@ -62,7 +63,8 @@ func momentCases() []momentCase {
 			},
 		},
 		{
-			name: "mended by hand", hosts: vpi()[:1], extra: map[string]any{"allow_psid_change": nil, "timeouts": map[string]any{"update": "50m"}}, before: older,
+			name: "mended by hand", hosts: vpi()[:1], extra: map[string]any{"allow_psid_change": nil,
+				"timeouts": map[string]any{"update": "50m"}}, before: older,
 			between: func(_ *testing.T, w *Lab, _ Config) {
 				w.write(host, card.VPI())
 				w.Restart(host)
@@ -71,7 +73,8 @@ func momentCases() []momentCase {
 		{
 			name: "other firmware by hand", hosts: vpi()[:1], extra: map[string]any{"allow_psid_change": nil}, before: older,
 			between: func(_ *testing.T, w *Lab, _ Config) { w.write(host, card.EN()) },
-			refused: []string{"HO019", "2.36.5000 -> " + card.PSIDVPI + " 2.42.5000", card.PSIDEN, "Nothing was written", "Plan again"},
+			refused: []string{"HO019", "2.36.5000 -> " + card.PSIDVPI + " 2.42.5000", card.PSIDEN, "Nothing was written",
+				"Plan again"},
 		},
 		{
 			name: "restarted", hosts: bought(),

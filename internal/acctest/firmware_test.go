@@ -37,7 +37,8 @@ func TestFirmware_life_of_a_card(t *testing.T) {
 	if n := w.Boots(host); n != 3 {
 		t.Errorf("%d boots; expected the first, one for the firmware, one for the GUIDs", n)
 	}
-	for key, want := range map[string]any{"stored_in": "mstconfig", "next_boot": map[string]any{"1": "ib", "2": "ib"}, "effective": map[string]any{"1": "ib", "2": "ib"}} {
+	for key, want := range map[string]any{"stored_in": "mstconfig", "next_boot": map[string]any{"1": "ib", "2": "ib"},
+		"effective": map[string]any{"1": "ib", "2": "ib"}} {
 		if diff := cmp.Diff(want, ws.Get(link, key)); diff != "" {
 			t.Errorf("link types: %s (-want +got):\n%s", key, diff)
 		}
@@ -78,7 +79,8 @@ func (w *Lab) restores(t *testing.T, ws *Workspace, cfg Config, host string) {
 		t.Errorf("the destroy does not say that it restored:\n%s", said)
 	}
 	flash, running := w.Flash(host), w.Card(host).Running()
-	if flash.PSID != card.PSIDEN || running.PSID != card.PSIDEN || flash.Version != [3]uint16{2, 40, 5032} || flash.MACs != w.MACs(host) || flash.GUIDs[0] != NodeGUID(host) {
+	if flash.PSID != card.PSIDEN || running.PSID != card.PSIDEN || flash.Version != [3]uint16{2, 40, 5032} ||
+		flash.MACs != w.MACs(host) || flash.GUIDs[0] != NodeGUID(host) {
 		t.Errorf("after the restore: in flash %+v, running %+v", flash, running)
 	}
 	if out := w.Run(host, "mstflint -d "+w.PCI(host)+" v"); !strings.Contains(out, "verification succeeded") {
@@ -103,7 +105,8 @@ func TestFirmware_burned_by_somebody_else(t *testing.T) {
 		t.Errorf("with older firmware in flash is planned: %q", got)
 	}
 	applied(t, ws, cfg)
-	if now, running := w.Flash(host), w.Card(host).Running(); now.Version != [3]uint16{2, 42, 5000} || running.Version != now.Version {
+	if now, running := w.Flash(host), w.Card(host).Running(); now.Version != [3]uint16{2, 42, 5000} ||
+		running.Version != now.Version {
 		t.Errorf("in flash %v, running %v", now.Version, running.Version)
 	}
 }

@@ -23,7 +23,8 @@ func TestHeld_firmware_without_an_image(t *testing.T) {
 	burned := func() int { n, _ := burns(w, host); return n }
 	ws := w.Workspace()
 	with := func(extra map[string]any) Config {
-		return w.burn(host, w.Image(ImageVPI), extra).With(itsFirmware, map[string]any{"activation": nil, "on_destroy": "restore"})
+		return w.burn(host, w.Image(ImageVPI), extra).With(itsFirmware,
+			map[string]any{"activation": nil, "on_destroy": "restore"})
 	}
 	without := with(map[string]any{"image_id": nil})[1:]
 
@@ -32,21 +33,24 @@ func TestHeld_firmware_without_an_image(t *testing.T) {
 	eye.Provider["mode"] = "observe"
 	before := w.Print(host)
 	plan := cleanPlan(t, eye, without)
-	if len(plan.Diags.Warnings().Find("Adopting firmware of card "+host, card.PSIDEN+" 2.40.5032", "Nothing is written")) != 1 {
+	if len(plan.Diags.Warnings().Find("Adopting firmware of card "+host, card.PSIDEN+" 2.40.5032",
+		"Nothing is written")) != 1 {
 		t.Errorf("the plan does not say that it adopts the card:\n%s", plan.Diags)
 	}
 	stepped(t, eye, plan, "")
 	ws.State = eye.State
 	for key, want := range map[string]any{
 		"flash_psid": card.PSIDEN, "flash_version": "2.40.5032", "running_psid": card.PSIDEN, "reboot_required": false,
-		"image_id": nil, "image_sha256": nil, "image_psid": nil, "image_version": nil, "change": nil, "original_backup_path": nil,
+		"image_id": nil, "image_sha256": nil, "image_psid": nil, "image_version": nil, "change": nil,
+		"original_backup_path": nil,
 	} {
 		if got := ws.Get(itsFirmware, key); got != want {
 			t.Errorf("%s is %v, expected %v", key, got, want)
 		}
 	}
 	emptyPlan(t, ws, without)
-	emptyPlan(t, ws, without.With(itsFirmware, map[string]any{"card_id": host + "/" + w.PCI(host) + "/" + w.Card(host).Config.SerialNumber}))
+	emptyPlan(t, ws, without.With(itsFirmware,
+		map[string]any{"card_id": host + "/" + w.PCI(host) + "/" + w.Card(host).Config.SerialNumber}))
 
 	refused := mustPlan(t, ws, with(map[string]any{"allow_psid_change": nil}))
 	if len(refused.Diags.Errors().Find("FW023", "allow_psid_change")) == 0 {
@@ -58,7 +62,8 @@ func TestHeld_firmware_without_an_image(t *testing.T) {
 
 	w.write(host, card.OldVPI())
 	plan = cleanPlan(t, ws, without)
-	if len(plan.Diags.Warnings().Find("is another one: "+card.PSIDEN+" 2.40.5032 -> "+card.PSIDVPI+" 2.36.5000")) != 1 || len(plan.Actions()) != 0 {
+	if len(plan.Diags.Warnings().Find("is another one: "+card.PSIDEN+" 2.40.5032 -> "+card.PSIDVPI+" 2.36.5000")) != 1 ||
+		len(plan.Actions()) != 0 {
 		t.Errorf("another firmware is planned as %v:\n%s", plan.Actions(), plan.Diags)
 	}
 	if got := ws.Get(itsFirmware, "flash_version"); got != "2.36.5000" {
@@ -79,7 +84,8 @@ func TestHeld_firmware_without_an_image(t *testing.T) {
 	}
 	applied(t, ws, without)
 	emptyPlan(t, ws, without)
-	for key, want := range map[string]any{"image_id": nil, "image_psid": nil, "flash_version": "2.42.5000", "original_backup_path": backup} {
+	for key, want := range map[string]any{"image_id": nil, "image_psid": nil, "flash_version": "2.42.5000",
+		"original_backup_path": backup} {
 		if got := ws.Get(itsFirmware, key); got != want {
 			t.Errorf("%s is %v, expected %v", key, got, want)
 		}
@@ -101,8 +107,10 @@ func TestHeld_an_image_that_is_not_known_yet(t *testing.T) {
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: vpi()[:1]})
 	// flash_error is not known before the card is adopted, and null then.
-	adopted := Resource{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}
-	late := Config{adopted, w.burn(host, "", nil).With(itsFirmware, map[string]any{"image_id": To("infiniband_card.it", "flash_error")})[1]}
+	adopted := Resource{Type: "infiniband_card", Name: "it",
+		Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}}
+	late := Config{adopted, w.burn(host, "", nil).With(itsFirmware,
+		map[string]any{"image_id": To("infiniband_card.it", "flash_error")})[1]}
 	for name, first := range map[string]Config{"new": nil, "had an image": w.burn(host, w.Image(ImageVPI), nil)} {
 		ws := w.Workspace()
 		applied(t, ws, first)
@@ -128,7 +136,8 @@ func TestHeld_an_image_that_is_not_known_yet(t *testing.T) {
 	}
 	w.Machine(host).FS.Drop("/usr/bin/mstflint")
 	refused := mustPlan(t, w.Workspace(), Config{late[1].With(map[string]any{"image_id": nil})})
-	if len(refused.Diags.Errors().Find("Unable to adopt firmware of card "+host, "its flash could not be read", "Reason: ")) != 1 {
+	if len(refused.Diags.Errors().Find("Unable to adopt firmware of card "+host, "its flash could not be read",
+		"Reason: ")) != 1 {
 		t.Errorf("a flash that cannot be read is adopted:\n%s", refused.Diags)
 	}
 }
@@ -165,7 +174,8 @@ func TestHeld_firmware_of_a_card_that_moves(t *testing.T) {
 	}
 	applied(t, ws, at("0000:02:00.0"))
 	follows(t, ws, at("0000:02:00.0"))
-	if named := ws.Identity(itsFirmware)["pci_address"]; named != "0000:02:00.0" || ws.Get(itsFirmware, "id") != host+"/0000:02:00.0" {
+	if named := ws.Identity(itsFirmware)["pci_address"]; named != "0000:02:00.0" ||
+		ws.Get(itsFirmware, "id") != host+"/0000:02:00.0" {
 		t.Errorf("the identity names %v, the id is %v", named, ws.Get(itsFirmware, "id"))
 	}
 	if now := device.Flash.Operations(); now != operations {
@@ -180,8 +190,10 @@ func TestBinary_configuration_of_imported_firmware(t *testing.T) {
 	host := labs.Intel9
 	w := Start(t, Options{Hosts: bought()})
 	o := newOperator(t, w, nil, buildProvider(t))
-	o.write("main.tf", Required+HCL(w.Provider(), nil)+"import {\n  to = "+itsFirmware+"\n  id = \""+host+"/"+w.PCI(host)+"\"\n}\n")
-	if text := o.says(0, "plan", "-generate-config-out=generated.tf"); !strings.Contains(text, "1 to import, 0 to add, 0 to change, 0 to destroy") {
+	o.write("main.tf", Required+HCL(w.Provider(),
+		nil)+"import {\n  to = "+itsFirmware+"\n  id = \""+host+"/"+w.PCI(host)+"\"\n}\n")
+	if text := o.says(0, "plan", "-generate-config-out=generated.tf"); !strings.Contains(text,
+		"1 to import, 0 to add, 0 to change, 0 to destroy") {
 		t.Errorf("the plan of the import:\n%s", text)
 	}
 	generated, err := os.ReadFile(filepath.Join(o.dir, "generated.tf"))

@@ -27,7 +27,8 @@ func TestValues_of_a_hostile_host(t *testing.T) {
 	for _, r := range ws.State {
 		values = append(values, fmt.Sprint(Decode(r.Value)))
 	}
-	for source, attrs := range map[string]map[string]any{"infiniband_host": {"host": labs.Intel9}, "infiniband_cards": {"hosts": []any{labs.Intel9}}} {
+	for source, attrs := range map[string]map[string]any{"infiniband_host": {"host": labs.Intel9},
+		"infiniband_cards": {"hosts": []any{labs.Intel9}}} {
 		value, diags, err := ws.Data(t.Context(), source, attrs)
 		if err != nil || diags.HasError() {
 			t.Fatalf("%s: %v\n%s", source, err, diags)

@@ -48,14 +48,18 @@ func writers(w *Lab, host string, id any) (now, changed Config) {
 	now = Config{
 		{Type: "infiniband_firmware_image", Name: "now", Attrs: map[string]any{"host": host, "source": w.Image(ImageVPI)}},
 		{Type: "infiniband_firmware_image", Name: "old", Attrs: map[string]any{"host": host, "source": w.Image(ImageOldVPI)}},
-		{Type: "infiniband_firmware", Name: "it", Attrs: map[string]any{"card_id": id, "image_id": To("infiniband_firmware_image.now", "id"), "on_destroy": "restore"}},
+		{Type: "infiniband_firmware", Name: "it",
+			Attrs: map[string]any{"card_id": id, "image_id": To("infiniband_firmware_image.now", "id"),
+				"on_destroy": "restore"}},
 		{Type: "infiniband_guids", Name: "it", Attrs: map[string]any{"card_id": id, "base_mac": baseMACs[host]}},
-		{Type: "infiniband_link_type", Name: "it", Attrs: map[string]any{"card_id": id, "ports": map[string]any{"1": "ib", "2": "ib"}}},
+		{Type: "infiniband_link_type", Name: "it",
+			Attrs: map[string]any{"card_id": id, "ports": map[string]any{"1": "ib", "2": "ib"}}},
 		{Type: "infiniband_firmware_backup", Name: "it", Attrs: map[string]any{"card_id": id}},
 	}
 	changed = now.
 		With("infiniband_firmware.it", map[string]any{
-			"image_id": To("infiniband_firmware_image.old", "id"), "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"},
+			"image_id": To("infiniband_firmware_image.old", "id"), "allow_downgrade": map[string]any{"from": "2.42.5000",
+				"to": "2.36.5000"},
 		}).
 		With("infiniband_guids.it", map[string]any{"base_mac": "e4:1d:2d:e4:4f:00"}).
 		With("infiniband_link_type.it", map[string]any{"ports": map[string]any{"1": "eth", "2": "eth"}}).
@@ -63,7 +67,8 @@ func writers(w *Lab, host string, id any) (now, changed Config) {
 	return now, changed
 }
 
-var writing = []string{"infiniband_firmware.it", "infiniband_guids.it", "infiniband_link_type.it", "infiniband_firmware_backup.it"}
+var writing = []string{"infiniband_firmware.it", "infiniband_guids.it", "infiniband_link_type.it",
+	"infiniband_firmware_backup.it"}
 
 // oneByOne has the writers follow each other: what one reads of the card may not be
 // read beside the write of another.
@@ -113,7 +118,9 @@ func TestIdentity_exchanged(t *testing.T) {
 			}
 			serial := w.Card(host).Config.SerialNumber
 			ws := w.Workspace()
-			adopted := Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": w.PCI(host), "expect": map[string]any{"chip": "ConnectX-3 Pro"}}}}
+			adopted := Config{{Type: "infiniband_card", Name: "it",
+				Attrs: map[string]any{"host": host, "pci_address": w.PCI(host),
+					"expect": map[string]any{"chip": "ConnectX-3 Pro"}}}}
 			now, changed := writers(w, host, id)
 			now, changed = append(adopted, now...), append(adopted, changed...)
 			applied(t, ws, now)
@@ -149,9 +156,11 @@ func TestIdentity_exchanged(t *testing.T) {
 			if device.Flash.Operations() != operations || device.Running().GUIDs != guids {
 				t.Error("the other card was written to")
 			}
-			accepting := adopted.With("infiniband_card.it", map[string]any{"expect": map[string]any{"serial_number": twinSerial}})
+			accepting := adopted.With("infiniband_card.it",
+				map[string]any{"expect": map[string]any{"serial_number": twinSerial}})
 			accepted := cleanPlan(t, ws, accepting)
-			if got := accepted.Get("infiniband_card.it", "id"); accepted.Actions()["infiniband_card.it"] != Update || got != host+"/"+w.PCI(host)+"/"+twinSerial {
+			if got := accepted.Get("infiniband_card.it", "id"); accepted.Actions()["infiniband_card.it"] != Update ||
+				got != host+"/"+w.PCI(host)+"/"+twinSerial {
 				t.Errorf("accepting plans %v of %v", accepted.Actions(), got)
 			}
 		})
@@ -189,7 +198,8 @@ func TestIdentity_moved(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := mustPlan(t, ws, append(Config{card(w.PCI(host))}, now...))
-	if found := again.Diags.Errors().Find("FW082"); len(found) != 1 || !strings.Contains(fmt.Sprint(found), `pci_address = "0000:02:00.0"`) {
+	if found := again.Diags.Errors().Find("FW082"); len(found) != 1 ||
+		!strings.Contains(fmt.Sprint(found), `pci_address = "0000:02:00.0"`) {
 		t.Errorf("the next plan:\n%s", again.Diags.Errors())
 	}
 	if len(ws.State) != len(now)+1 {
@@ -224,10 +234,12 @@ func follows(t *testing.T, ws *Workspace, cfg Config) {
 		if !slices.Contains(writing, address) {
 			continue
 		}
-		if named := fmt.Sprint(ws.Identity(address)["host"], "/", ws.Identity(address)["pci_address"]); named != ws.Get(address, "id") {
+		if named := fmt.Sprint(ws.Identity(address)["host"], "/",
+			ws.Identity(address)["pci_address"]); named != ws.Get(address, "id") {
 			t.Errorf("the identity of %s is %v", address, ws.Identity(address))
 		}
-		if id, place := ws.Get(address, "card_id"), fmt.Sprint(ws.Get(address, "id")); id != card || !strings.HasPrefix(card, place) {
+		if id, place := ws.Get(address, "card_id"), fmt.Sprint(ws.Get(address, "id")); id != card ||
+			!strings.HasPrefix(card, place) {
 			t.Errorf("%s is of card %v at %s, and the card is %s", address, id, place, card)
 		}
 	}
@@ -242,7 +254,8 @@ func TestIdentity_moved_is_restored(t *testing.T) {
 	ws := w.Workspace()
 	_, changed := writers(w, host, To("infiniband_card.it", "id"))
 	at := func(pci string) Config {
-		return append(Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": pci}}}, changed[:3]...)
+		return append(Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": host, "pci_address": pci}}},
+			changed[:3]...)
 	}
 	device := w.Card(host).Card
 	delivered := device.Flash.Operations()
@@ -307,14 +320,16 @@ func TestIdentity_onAnotherHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := mustPlan(t, ws, cfg)
-	for _, part := range []string{"FW082", card.Config.SerialNumber, "now at 0000:41:00.0 of xeon2zfs", `host        = "xeon2zfs"`, `pci_address = "0000:41:00.0"`} {
+	for _, part := range []string{"FW082", card.Config.SerialNumber, "now at 0000:41:00.0 of xeon2zfs",
+		`host        = "xeon2zfs"`, `pci_address = "0000:41:00.0"`} {
 		if len(plan.Diags.Errors().Find(part)) != 1 {
 			t.Errorf("the plan does not say %q:\n%s", part, plan.Diags.Errors())
 		}
 	}
 	w.Machine(to).Halt()
 	plan = mustPlan(t, ws, cfg)
-	if len(plan.Diags.Warnings().Find("It may have moved to host xeon2zfs, which did not answer")) != 1 || ws.State["infiniband_card.it"] == nil {
+	if len(plan.Diags.Warnings().Find("It may have moved to host xeon2zfs, which did not answer")) != 1 ||
+		ws.State["infiniband_card.it"] == nil {
 		t.Errorf("with a host that does not answer:\n%s", plan.Diags)
 	}
 	w.Machine(to).Start()
@@ -355,14 +370,18 @@ func TestIdentity_statesAndImportsThatNameAPlace(t *testing.T) {
 	serial, place := w.Card(host).Config.SerialNumber, host+"/"+w.PCI(host)
 	forget := func() {
 		text := func(s any) tftypes.Value { return tftypes.NewValue(tftypes.String, s) }
-		ws.State["infiniband_card.it"] = edited(t, ws.State["infiniband_card.it"], map[string]tftypes.Value{"id": text(place)})
+		ws.State["infiniband_card.it"] = edited(t, ws.State["infiniband_card.it"],
+			map[string]tftypes.Value{"id": text(place)})
 		for _, address := range writing {
-			ws.State[address] = edited(t, ws.State[address], map[string]tftypes.Value{"card_id": text(place), "card_identity": text(nil)})
+			ws.State[address] = edited(t, ws.State[address],
+				map[string]tftypes.Value{"card_id": text(place), "card_identity": text(nil)})
 		}
 	}
 	forget()
 	emptyPlan(t, ws, cfg)
-	if id, who := ws.Get("infiniband_card.it", "id"), fmt.Sprint(ws.Get("infiniband_guids.it", "card_identity")); id != place+"/"+serial || !strings.Contains(who, serial) {
+	if id, who := ws.Get("infiniband_card.it",
+		"id"), fmt.Sprint(ws.Get("infiniband_guids.it", "card_identity")); id != place+"/"+serial ||
+		!strings.Contains(who, serial) {
 		t.Errorf("the state has %v and %v", id, who)
 	}
 	for id, good := range map[string]bool{place: true, place + "/" + serial: true, place + "/" + twinSerial: false} {
@@ -490,10 +509,14 @@ func identityFindings() []findingCase {
 	nameless := func(h *labs.Host) { h.Cards[0].PartNumber = "" } // lspci shows no vital product data
 	return []findingCase{
 		{code: "FW080", at: "card_id", says: []string{twinSerial, "MT1234X0000"}, config: older(twinSerial)},
-		{code: "FW081", at: "card_id", hosts: func() []labs.Host { return vpi(nameless) }, says: []string{twinSerial, "lspci shows no serial number"}, config: older(twinSerial)},
-		{code: "FW082", at: "card_id", hosts: func() []labs.Host { return vpi(anotherCard) }, says: []string{"now at 0000:02:00.0", `pci_address = "0000:02:00.0"`}, config: older("MT1234X09999")},
-		{code: "FW083", at: "pci_address", hosts: func() []labs.Host { return bought(nameless) }, says: []string{"lspci shows no serial number"}, config: func(w *Lab) Config {
-			return Config{{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": labs.Intel9, "pci_address": w.PCI(labs.Intel9)}}}
-		}},
+		{code: "FW081", at: "card_id", hosts: func() []labs.Host { return vpi(nameless) },
+			says: []string{twinSerial, "lspci shows no serial number"}, config: older(twinSerial)},
+		{code: "FW082", at: "card_id", hosts: func() []labs.Host { return vpi(anotherCard) },
+			says: []string{"now at 0000:02:00.0", `pci_address = "0000:02:00.0"`}, config: older("MT1234X09999")},
+		{code: "FW083", at: "pci_address", hosts: func() []labs.Host { return bought(nameless) },
+			says: []string{"lspci shows no serial number"}, config: func(w *Lab) Config {
+				return Config{{Type: "infiniband_card", Name: "it",
+					Attrs: map[string]any{"host": labs.Intel9, "pci_address": w.PCI(labs.Intel9)}}}
+			}},
 	}
 }

@@ -43,7 +43,8 @@ func TestIdentity_handWrittenIds(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan = mustPlan(t, ws, hand(moved))
-	if len(plan.Diags.Errors().Find("FW080")) == 0 || len(plan.Diags.Errors().Find("write host/pci_address/serial_number of the new card there")) == 0 {
+	if len(plan.Diags.Errors().Find("FW080")) == 0 ||
+		len(plan.Diags.Errors().Find("write host/pci_address/serial_number of the new card there")) == 0 {
 		t.Errorf("another card in the slot:\n%s", plan.Diags)
 	}
 	plan = mustPlan(t, ws, hand(moved+"/"+twinSerial))

@@ -34,7 +34,8 @@ func (w *Workspace) ImportByIdentity(ctx context.Context, address Resource, iden
 	})
 }
 
-func (w *Workspace) adopt(ctx context.Context, address Resource, by func() (*tfprotov6.ImportResourceStateRequest, error)) (Diags, error) {
+func (w *Workspace) adopt(ctx context.Context, address Resource,
+	by func() (*tfprotov6.ImportResourceStateRequest, error)) (Diags, error) {
 	defer w.Ended()
 	p, found, err := w.start(ctx)
 	if err != nil || found.HasError() {
@@ -56,7 +57,8 @@ func (w *Workspace) adopt(ctx context.Context, address Resource, by func() (*tfp
 	if found.HasError() || len(resp.ImportedResources) != 1 {
 		return found, nil
 	}
-	obj := &Object{Type: address.Type, Private: resp.ImportedResources[0].Private, Identity: resp.ImportedResources[0].Identity}
+	obj := &Object{Type: address.Type, Private: resp.ImportedResources[0].Private,
+		Identity: resp.ImportedResources[0].Identity}
 	if obj.Value, err = resp.ImportedResources[0].State.Unmarshal(typ); err != nil {
 		return found, err
 	}
@@ -66,7 +68,8 @@ func (w *Workspace) adopt(ctx context.Context, address Resource, by func() (*tfp
 }
 
 var identitySchemas = sync.OnceValues(func() (*tfprotov6.GetResourceIdentitySchemasResponse, error) {
-	return provider.Server(provider.New("test")()).GetResourceIdentitySchemas(context.Background(), &tfprotov6.GetResourceIdentitySchemasRequest{})
+	return provider.Server(provider.New("test")()).GetResourceIdentitySchemas(context.Background(),
+		&tfprotov6.GetResourceIdentitySchemasRequest{})
 })
 
 // identityType gives the object type of a resource's identity.

@@ -56,10 +56,12 @@ func TestIPoIB_host_changes_between_plan_and_apply(t *testing.T) {
 	// Somebody changes it again before it is read back.
 	plan = cleanPlan(t, ws, before)
 	w.Machine(labs.Intel9).Faults.Trap("rm -rf", 0, labsim.ProgramFault{Do: func() {
-		w.Machine(labs.Intel9).UpdateNetdev("ibp1s0", func(d *labsim.Netdev) { d.Addrs = append(d.Addrs, netip.MustParsePrefix("10.1.2.3/24")) })
+		w.Machine(labs.Intel9).UpdateNetdev("ibp1s0",
+			func(d *labsim.Netdev) { d.Addrs = append(d.Addrs, netip.MustParsePrefix("10.1.2.3/24")) })
 	}})
 	diags, err := ws.Apply(context.Background(), plan)
-	if text := fmt.Sprint(diags.Errors()); err != nil || !strings.Contains(text, "the host shows something else afterwards") || strings.Contains(text, "inconsistent") {
+	if text := fmt.Sprint(diags.Errors()); err != nil ||
+		!strings.Contains(text, "the host shows something else afterwards") || strings.Contains(text, "inconsistent") {
 		t.Errorf("changed again: %v\n%s", err, diags)
 	}
 }

@@ -31,18 +31,22 @@ func TestSM_isolation_that_is_not_in_force(t *testing.T) {
 	w.inForce(" 0xffff 0x8001 ", " 0xffff 0x0001 ")
 
 	dropIn, file := "/etc/systemd/system/"+smUnit+".d/zz-site.conf", "/etc/opensm/site.conf"
-	w.Put(labs.Intel9, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/opensm --config "+smConf+" --guid %I --log_file /var/log/opensm.%I.log --Pconfig "+file+"\n")
+	w.Put(labs.Intel9, dropIn, "[Service]\nExecStart=\nExecStart=/usr/sbin/opensm --config "+smConf+
+		" --guid %I --log_file /var/log/opensm.%I.log --Pconfig "+file+"\n")
 	for _, c := range []struct {
 		name, engine, file, table string
 		says                      []string
 	}{
-		{"full for limited", "updn", fmt.Sprintf("Default=0x7fff, ipoib : ALL=full ;\nstorage=0x0001 : %s=full, %s=full ;\n", one, other), " 0xffff 0x8001 ",
+		{"full for limited", "updn", fmt.Sprintf("Default=0x7fff, ipoib : ALL=full ;\nstorage=0x0001 : %s=full, %s=full ;\n",
+			one, other), " 0xffff 0x8001 ",
 			[]string{"(" + other + ") is declared a limited (0x0001) member of partition \"storage\" and is a full (0x8001) one; it has 0xffff, 0x8001", labs.Xeon2zfs}},
 		{"dropped", "ftree", "Default=0x7fff, ipoib : ALL=full ;\nbroken ;\n", " 0xffff ",
-			[]string{"(" + one + ") is declared a full (0x8001) member of partition \"storage\" and is none; it has 0xffff.", "PARSE ERROR", labs.Intel9}},
+			[]string{"(" + one + ") is declared a full (0x8001) member of partition \"storage\" and is none; it has 0xffff.",
+				"PARSE ERROR", labs.Intel9}},
 	} {
 		w.Put(labs.Intel9, file, c.file)
-		diags, err := ws.Apply(context.Background(), cleanPlan(t, ws, config(map[string]any{"routing_engine": []any{c.engine}})))
+		diags, err := ws.Apply(context.Background(),
+			cleanPlan(t, ws, config(map[string]any{"routing_engine": []any{c.engine}})))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +63,8 @@ func TestSM_isolation_that_is_not_in_force(t *testing.T) {
 	if err != nil || diags.HasError() {
 		t.Fatalf("%v %v", err, diags)
 	}
-	if parts := fmt.Sprint(field(t, v, "partitions")); strings.Contains(parts, "0x8001") || !strings.Contains(parts, "0xffff") {
+	if parts := fmt.Sprint(field(t, v, "partitions")); strings.Contains(parts, "0x8001") ||
+		!strings.Contains(parts, "0xffff") {
 		t.Errorf("partitions of the fabric: %s", parts)
 	}
 	w.Run(labs.Intel9, "rm "+dropIn)
@@ -77,18 +82,22 @@ func TestConnectivity_of_a_partition(t *testing.T) {
 	child := ipoib(labs.Intel9, map[string]any{"pkey": "0x8001", "addresses": []any{"172.17.0.20/24"}})
 	with := func(storage map[string]any) Config {
 		storage["pkey"] = "0x8001"
-		return append(sm(labs.Intel9, map[string]any{"partitions": map[string]any{"Default": everybody, "storage": storage}}), child...)
+		return append(sm(labs.Intel9, map[string]any{"partitions": map[string]any{"Default": everybody, "storage": storage}}),
+			child...)
 	}
 	for _, c := range []struct {
 		name    string
 		storage map[string]any
 		says    string
 	}{
-		{"no member", map[string]any{"ipoib": true, "full": []any{portGUID(labs.Intel9, 2)}}, "partition: ibp1s0.8001 of intel9 has no carrier although its port is up: the P_Key 0x8001 is not in the port's table, which has 0xffff. Make port " + portGUID(labs.Intel9, 1)},
-		{"no group", map[string]any{"full": []any{portGUID(labs.Intel9, 1)}}, "no_carrier: ibp1s0.8001 of intel9 has no carrier although its port is up and has the P_Key 0x8001: the partition has no broadcast group"},
+		{"no member", map[string]any{"ipoib": true, "full": []any{portGUID(labs.Intel9, 2)}},
+			"partition: ibp1s0.8001 of intel9 has no carrier although its port is up: the P_Key 0x8001 is not in the port's table, which has 0xffff. Make port " + portGUID(labs.Intel9, 1)},
+		{"no group", map[string]any{"full": []any{portGUID(labs.Intel9, 1)}},
+			"no_carrier: ibp1s0.8001 of intel9 has no carrier although its port is up and has the P_Key 0x8001: the partition has no broadcast group"},
 	} {
 		applied(t, ws, with(c.storage))
-		v, diags, err := ws.Data(context.Background(), "infiniband_connectivity", map[string]any{"from": labs.Intel9, "from_interface": "ibp1s0.8001", "address": "172.17.0.99"})
+		v, diags, err := ws.Data(context.Background(), "infiniband_connectivity",
+			map[string]any{"from": labs.Intel9, "from_interface": "ibp1s0.8001", "address": "172.17.0.99"})
 		if err != nil || diags.HasError() {
 			t.Fatalf("%v %v", err, diags)
 		}
@@ -104,7 +113,8 @@ func TestSM_subnet_prefix(t *testing.T) {
 	const says = "The subnet prefix is not in force"
 	w := Start(t, Options{Hosts: vpi()})
 	drivers(w)
-	if diags := applied(t, w.Workspace(), sm(labs.Intel9, map[string]any{"subnet_prefix": "0xfec0000000000006"})); len(diags.Find(says)) > 0 {
+	if diags := applied(t, w.Workspace(),
+		sm(labs.Intel9, map[string]any{"subnet_prefix": "0xfec0000000000006"})); len(diags.Find(says)) > 0 {
 		t.Errorf("%s", diags)
 	}
 	if w.testbed != nil {
@@ -116,7 +126,8 @@ func TestSM_subnet_prefix(t *testing.T) {
 	w = Start(t, Options{Hosts: []labs.Host{labs.ConnectX4(labs.Intel9, "192.0.2.20", 0)}})
 	drivers5(w)
 	diags := applied(t, w.Workspace(), prefixed(w))
-	if found := diags.Find(says); len(found) != 1 || !containsAll(found[0].Text(), []string{"begin with 0xfe80000000000000, not with 0xfec0000000000006", "SM026"}) {
+	if found := diags.Find(says); len(found) != 1 ||
+		!containsAll(found[0].Text(), []string{"begin with 0xfe80000000000000, not with 0xfec0000000000006", "SM026"}) {
 		t.Errorf("%s", diags)
 	}
 }

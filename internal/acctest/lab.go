@@ -127,10 +127,12 @@ func (w *Lab) Host(name string) map[string]any {
 		if w.over != "" {
 			ip = w.over
 		}
-		return map[string]any{"address": ip, "port": port, "user": user, "reboot": map[string]any{"allowed": true, "timeout": "2m"}}
+		return map[string]any{"address": ip, "port": port, "user": user,
+			"reboot": map[string]any{"allowed": true, "timeout": "2m"}}
 	}
 	addr := w.Servers[name].Addr
-	return map[string]any{"address": addr.IP.String(), "port": addr.Port, "user": w.User(name), "reboot": map[string]any{"allowed": true}}
+	return map[string]any{"address": addr.IP.String(), "port": addr.Port, "user": w.User(name),
+		"reboot": map[string]any{"allowed": true}}
 }
 
 // keys are the files of the operator's key and of the hosts' keys.

@@ -27,7 +27,8 @@ func cx4() labs.Host { return labs.ConnectX4("cx4", "192.0.2.30", 1) }
 // lately is the configuration that wants an image in the card, with no consent.
 func (w *Lab) lately(data []byte, extra map[string]any) Config {
 	host := w.Names()[0]
-	return w.burn(host, w.file("fw.bin", data), nil).With("infiniband_firmware.it", map[string]any{"allow_psid_change": nil}).
+	return w.burn(host, w.file("fw.bin", data), nil).With("infiniband_firmware.it",
+		map[string]any{"allow_psid_change": nil}).
 		With("infiniband_firmware.it", extra)
 }
 
@@ -49,7 +50,8 @@ func TestLater_chips_are_updated(t *testing.T) {
 			ws, cfg, before := w.Workspace(), w.lately(c.to, nil), w.Flash(c.host.Name)
 			applied(t, ws, cfg)
 			flash, running := w.Flash(c.host.Name), w.Card(c.host.Name).Running()
-			if flash.Version != c.want || running.Version != c.want || flash.GUIDs != before.GUIDs || flash.MACs != before.MACs || flash.PSID != before.PSID {
+			if flash.Version != c.want || running.Version != c.want || flash.GUIDs != before.GUIDs ||
+				flash.MACs != before.MACs || flash.PSID != before.PSID {
 				t.Errorf("before %+v\nin flash %+v\nrunning %+v", before, flash, running)
 			}
 			if plan := cleanPlan(t, ws, cfg); len(plan.Actions()) > 0 {
@@ -106,9 +108,11 @@ func TestLater_chips_are_cross_flashed_and_restored(t *testing.T) {
 		t.Fatal(err)
 	}
 	applied(t, ws, w.lately(data, map[string]any{
-		"allow_psid_change": map[string]any{"from": card.PSIDCX4B, "to": card.PSIDCX4}, "allow_downgrade": map[string]any{"from": "12.28.4706", "to": "12.28.2006"},
+		"allow_psid_change": map[string]any{"from": card.PSIDCX4B,
+			"to": card.PSIDCX4}, "allow_downgrade": map[string]any{"from": "12.28.4706", "to": "12.28.2006"},
 	}))
-	if flash, running := w.Flash("cx4"), w.Card("cx4").Running(); flash.PSID != card.PSIDCX4 || flash.Version != before.Version || flash.GUIDs != before.GUIDs || running.PSID != card.PSIDCX4 {
+	if flash, running := w.Flash("cx4"), w.Card("cx4").Running(); flash.PSID != card.PSIDCX4 ||
+		flash.Version != before.Version || flash.GUIDs != before.GUIDs || running.PSID != card.PSIDCX4 {
 		t.Errorf("after the restore: in flash %+v, running %+v", flash, running)
 	}
 }
@@ -123,7 +127,8 @@ func TestLater_chips_are_restored_at_destroy(t *testing.T) {
 		to      []byte
 		consent map[string]any
 	}{
-		"ConnectX-4": {cx4(), card.CX4(card.PSIDCX4B, [3]uint16{12, 28, 4706}), map[string]any{"from": card.PSIDCX4, "to": card.PSIDCX4B}},
+		"ConnectX-4": {cx4(), card.CX4(card.PSIDCX4B, [3]uint16{12, 28, 4706}),
+			map[string]any{"from": card.PSIDCX4, "to": card.PSIDCX4B}},
 		"ConnectX-5": {labs.ConnectX5("cx5", "192.0.2.31", 2), card.CX5([3]uint16{16, 35, 8008}), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,8 +155,10 @@ func TestLater_chips_are_restored_at_destroy(t *testing.T) {
 				t.Fatalf("destroy: %v\n%s", err, diags)
 			}
 			flash, running := w.Flash(host), w.Card(host).Running()
-			if flash.PSID != before.PSID || flash.Version != before.Version || running.PSID != before.PSID || running.Version != before.Version {
-				t.Errorf("in flash %s %v, running %s %v; had %s %v", flash.PSID, flash.Version, running.PSID, running.Version, before.PSID, before.Version)
+			if flash.PSID != before.PSID || flash.Version != before.Version || running.PSID != before.PSID ||
+				running.Version != before.Version {
+				t.Errorf("in flash %s %v, running %s %v; had %s %v", flash.PSID, flash.Version, running.PSID, running.Version,
+					before.PSID, before.Version)
 			}
 			if flash.GUIDs != before.GUIDs || flash.MACs != before.MACs {
 				t.Errorf("GUIDs %x and MACs %x, had %x and %x", flash.GUIDs, flash.MACs, before.GUIDs, before.MACs)
@@ -211,14 +218,18 @@ func TestLater_chips_are_refused(t *testing.T) {
 		image  []byte
 		says   []string
 	}{
-		"another PSID":     {nil, card.CX4(card.PSIDCX4B, [3]uint16{12, 28, 4706}), []string{"FW023", card.PSIDCX4B}},
-		"older":            {nil, card.CX4(card.PSIDCX4, [3]uint16{12, 18, 1000}), []string{"FW026", "12.18.1000"}},
-		"another chip":     {nil, built(func(s *card.TOCSpec) { s.HWIDs, s.Device = []uint32{0x20b}, 0x1015 }), []string{"FW020", "ConnectX-4"}},
-		"another format":   {nil, card.CX5([3]uint16{16, 35, 8008}), []string{"FW030", "FS4"}},
-		"ConnectX-3":       {nil, card.VPI(), []string{"FW030", "FS2"}},
-		"secure firmware":  {flash(card.FlagSecure | card.FlagControlled), newer, []string{"FW042", "secure-fw", "Changing PSID is unsupported"}},
-		"firmware control": {flash(card.FlagSigned | card.FlagControlled), newer, []string{"FW059", "fw_ctrl", "Read image is not supported"}},
-		"board model":      {func(h *labs.Host) { h.Cards[0].PartNumber = "MCX456A-ECAT" }, card.CX4(card.PSIDCX4B, [3]uint16{12, 28, 4706}), []string{"FW023"}},
+		"another PSID": {nil, card.CX4(card.PSIDCX4B, [3]uint16{12, 28, 4706}), []string{"FW023", card.PSIDCX4B}},
+		"older":        {nil, card.CX4(card.PSIDCX4, [3]uint16{12, 18, 1000}), []string{"FW026", "12.18.1000"}},
+		"another chip": {nil, built(func(s *card.TOCSpec) { s.HWIDs, s.Device = []uint32{0x20b}, 0x1015 }),
+			[]string{"FW020", "ConnectX-4"}},
+		"another format": {nil, card.CX5([3]uint16{16, 35, 8008}), []string{"FW030", "FS4"}},
+		"ConnectX-3":     {nil, card.VPI(), []string{"FW030", "FS2"}},
+		"secure firmware": {flash(card.FlagSecure | card.FlagControlled), newer,
+			[]string{"FW042", "secure-fw", "Changing PSID is unsupported"}},
+		"firmware control": {flash(card.FlagSigned | card.FlagControlled), newer,
+			[]string{"FW059", "fw_ctrl", "Read image is not supported"}},
+		"board model": {func(h *labs.Host) { h.Cards[0].PartNumber = "MCX456A-ECAT" },
+			card.CX4(card.PSIDCX4B, [3]uint16{12, 28, 4706}), []string{"FW023"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -267,7 +278,8 @@ func TestLater_chips_survive_power_cuts(t *testing.T) {
 			t.Fatalf("cut at %d of %d: the card boots nothing", n, total)
 		}
 		said := settle(t, ws, cfg)
-		if now := w.Flash("cx4"); now.Version != [3]uint16{12, 28, 4706} || now.GUIDs != before.GUIDs || w.Card("cx4").Running().Version != now.Version {
+		if now := w.Flash("cx4"); now.Version != [3]uint16{12, 28, 4706} || now.GUIDs != before.GUIDs ||
+			w.Card("cx4").Running().Version != now.Version {
 			t.Errorf("cut at %d of %d: %+v\n%s\n%s", n, total, now, diags, said)
 		}
 		if strings.Contains(diags.String(), "panic") {
@@ -282,23 +294,27 @@ func laterFindings() []findingCase {
 		return func() []labs.Host { return changed([]labs.Host{cx4()}, []func(*labs.Host){change}) }
 	}
 	plain := func(w *Lab) Config { return w.lately(card.CX4(card.PSIDCX4, [3]uint16{12, 28, 4706}), nil) }
-	cx6 := card.Chip{Name: "ConnectX-6", Family: "MT28908 Family [ConnectX-6]", HWID: 0x20f, PCIDevice: 0x101b, Recovery: 0x020f, Format: card.FS4, Ports: 1}
+	cx6 := card.Chip{Name: "ConnectX-6", Family: "MT28908 Family [ConnectX-6]", HWID: 0x20f, PCIDevice: 0x101b,
+		Recovery: 0x020f, Format: card.FS4, Ports: 1}
 	image := func(version [3]uint16) []byte {
 		s := card.CX4Spec(card.PSIDCX5, version)
 		s.Format, s.HWIDs, s.Device = card.FS4, []uint32{0x20f}, 0x101b
 		return card.BuildTOC(s)
 	}
 	return []findingCase{
-		{code: "FW030", at: "image_id", hosts: one(func(*labs.Host) {}), says: []string{"FS3", "FS2"}, config: func(w *Lab) Config { return w.lately(card.VPI(), nil) }},
+		{code: "FW030", at: "image_id", hosts: one(func(*labs.Host) {}), says: []string{"FS3", "FS2"},
+			config: func(w *Lab) Config { return w.lately(card.VPI(), nil) }},
 		{code: "FW059", at: "card_id", hosts: one(func(h *labs.Host) {
 			s := card.CX4Spec(card.PSIDCX4, [3]uint16{12, 28, 2006})
 			s.Signed, s.Flags = true, card.FlagControlled
 			h.Cards[0].Image = card.BuildTOC(s)
 		}), says: []string{"fw_ctrl", "`ri`"}, config: plain},
-		{code: "FW061", at: "card_id", hosts: one(func(h *labs.Host) { h.Cards[0].Chip, h.Cards[0].Image = cx6, image([3]uint16{20, 40, 1000}) }),
-			says: []string{"ConnectX-6"}, config: func(w *Lab) Config { return w.lately(image([3]uint16{20, 43, 8004}), nil) }},
-		{code: "GU014", at: "card_id", hosts: one(func(*labs.Host) {}), says: []string{"ConnectX-4", "-ocr"}, config: func(w *Lab) Config {
-			return w.guids("cx4", map[string]any{"base_mac": "ec:0d:9a:76:ea:f0"})
-		}},
+		{code: "FW061", at: "card_id",
+			hosts: one(func(h *labs.Host) { h.Cards[0].Chip, h.Cards[0].Image = cx6, image([3]uint16{20, 40, 1000}) }),
+			says:  []string{"ConnectX-6"}, config: func(w *Lab) Config { return w.lately(image([3]uint16{20, 43, 8004}), nil) }},
+		{code: "GU014", at: "card_id", hosts: one(func(*labs.Host) {}), says: []string{"ConnectX-4", "-ocr"},
+			config: func(w *Lab) Config {
+				return w.guids("cx4", map[string]any{"base_mac": "ec:0d:9a:76:ea:f0"})
+			}},
 	}
 }

@@ -91,18 +91,21 @@ func TestLife_another_image_is_an_update(t *testing.T) {
 	ws := w.Workspace()
 	cfg := w.burn(host, w.Image(ImageVPI), map[string]any{"allow_psid_change": nil})
 	applied(t, ws, cfg)
-	down := w.burn(host, w.Image(ImageOldVPI), map[string]any{"allow_psid_change": nil, "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
+	down := w.burn(host, w.Image(ImageOldVPI),
+		map[string]any{"allow_psid_change": nil, "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
 	plan := cleanPlan(t, ws, down)
 	if got := plan.Actions()["infiniband_firmware.it"]; got != Update {
 		t.Errorf("the firmware is to be %q, expected %q", got, Update)
 	}
 	applied(t, ws, down)
-	if flash := w.Flash(host); flash.Version != [3]uint16{2, 36, 5000} || flash.PSID != card.PSIDVPI || flash.GUIDs[0] != NodeGUID(host) {
+	if flash := w.Flash(host); flash.Version != [3]uint16{2, 36, 5000} || flash.PSID != card.PSIDVPI ||
+		flash.GUIDs[0] != NodeGUID(host) {
 		t.Errorf("in flash: %s %v, node GUID %x", flash.PSID, flash.Version, flash.GUIDs[0])
 	}
 	emptyPlan(t, ws, down)
 	// The consent that was used up means nothing for the way forward.
-	up := w.burn(host, w.Image(ImageVPI), map[string]any{"allow_psid_change": nil, "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
+	up := w.burn(host, w.Image(ImageVPI),
+		map[string]any{"allow_psid_change": nil, "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
 	applied(t, ws, up)
 	if running := w.Card(host).Running(); running.Version != [3]uint16{2, 42, 5000} {
 		t.Errorf("runs %v", running.Version)

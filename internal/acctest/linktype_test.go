@@ -41,7 +41,8 @@ func TestLinkType_connectX4(t *testing.T) {
 		t.Errorf("the port is %q", got)
 	}
 	emptyPlan(t, ws, wants("eth", "reboot"))
-	if said := cleanPlan(t, ws, wants("ib", "reboot")).Diags; len(said.Warnings().Find("The apply restarts host intel9", "stores the link types")) != 1 {
+	if said := cleanPlan(t, ws, wants("ib", "reboot")).Diags; len(said.Warnings().Find("The apply restarts host intel9",
+		"stores the link types")) != 1 {
 		t.Errorf("the plan of another type does not say that it restarts the host: %s", said)
 	}
 	if said := cleanPlan(t, ws, wants("ib", "none")).Diags; len(said.Find("The apply restarts host")) != 0 {
@@ -73,7 +74,8 @@ func TestLinkType_initialRAMDisk(t *testing.T) {
 	}
 	applied(t, ws, wants)
 	emptyPlan(t, ws, wants)
-	if _, status := w.Try(labs.Intel9, "test /etc/modprobe.d/terraform-infiniband.conf -nt /boot/initrd.img-$(uname -r)"); status == 0 {
+	if _, status := w.Try(labs.Intel9,
+		"test /etc/modprobe.d/terraform-infiniband.conf -nt /boot/initrd.img-$(uname -r)"); status == 0 {
 		t.Error("the initial RAM disk was not rebuilt")
 	}
 }
@@ -89,7 +91,8 @@ func TestLinkType_fileOfOthers(t *testing.T) {
 	applied(t, ws, wants)
 	emptyPlan(t, ws, wants)
 	places := field(t, Decode(ws.State["infiniband_link_type.it"].Value), "by_place")
-	for place, want := range map[string]string{"mstconfig": "eth", "modprobe.d": "eth", "/etc/modprobe.d/mlx4.conf": "ib"} {
+	for place, want := range map[string]string{"mstconfig": "eth", "modprobe.d": "eth",
+		"/etc/modprobe.d/mlx4.conf": "ib"} {
 		if got := field(t, places, place, "2"); got != want {
 			t.Errorf("%s has %v on port 2, expected %s", place, got, want)
 		}
@@ -114,7 +117,8 @@ func TestLinkType_silentTool(t *testing.T) {
 	ws, ib, eth := w.Workspace(), w.types(labs.Intel9, "ib", "ib"), w.types(labs.Intel9, "eth", "eth")
 	refused := func(when string, ws *Workspace, cfg Config) {
 		t.Helper()
-		if plan := mustPlan(t, ws, cfg); len(plan.Diags.Errors().Find("LT013", silence)) != 1 || len(plan.Diags.Errors()) != 1 {
+		if plan := mustPlan(t, ws, cfg); len(plan.Diags.Errors().Find("LT013", silence)) != 1 ||
+			len(plan.Diags.Errors()) != 1 {
 			t.Errorf("%s:\n%s", when, plan.Diags)
 		}
 	}
@@ -124,7 +128,8 @@ func TestLinkType_silentTool(t *testing.T) {
 	applied(t, ws, ib)
 	silent()
 	emptyPlan(t, ws, ib)
-	if warned := cleanPlan(t, ws, ib).Diags.Warnings().Find("its stored link types could not be read", silence); len(warned) == 0 {
+	if warned := cleanPlan(t, ws, ib).Diags.Warnings().Find("its stored link types could not be read",
+		silence); len(warned) == 0 {
 		t.Error("nothing is said of a tool that does not answer")
 	}
 	if got := ws.Get("infiniband_link_type.it", "stored_in"); got != "mstconfig" {

@@ -62,7 +62,8 @@ func emptyPlan(t *testing.T, ws *Workspace, cfg Config) {
 	plan := cleanPlan(t, ws, cfg)
 	for _, c := range plan.Changes {
 		if c.Action != NoOp {
-			t.Errorf("%s of %s is planned:\nprior   %v\nplanned %v", c.Action, c.Resource.Address(), Decode(c.Prior), Decode(c.Planned))
+			t.Errorf("%s of %s is planned:\nprior   %v\nplanned %v", c.Action, c.Resource.Address(), Decode(c.Prior),
+				Decode(c.Planned))
 		}
 	}
 }

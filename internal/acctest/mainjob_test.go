@@ -68,14 +68,17 @@ func (w *Lab) crossFlash(host string, i int) Config {
 	card, guids := "infiniband_card."+host, "infiniband_guids."+host
 	cfg := Config{
 		{Type: "infiniband_card", Name: host, Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}},
-		{Type: "infiniband_firmware_image", Name: host, Attrs: map[string]any{"host": host, "source": w.Image(ImageVPI), "sha256": w.Images[ImageVPI].SHA256}},
+		{Type: "infiniband_firmware_image", Name: host,
+			Attrs: map[string]any{"host": host, "source": w.Image(ImageVPI), "sha256": w.Images[ImageVPI].SHA256}},
 		{Type: "infiniband_firmware", Name: host, Attrs: map[string]any{
-			"card_id": To(card, "id"), "image_id": To("infiniband_firmware_image."+host, "id"), "allow_psid_change": Consent(), "activation": "reboot",
+			"card_id": To(card, "id"), "image_id": To("infiniband_firmware_image."+host,
+				"id"), "allow_psid_change": Consent(), "activation": "reboot",
 		}},
 		{Type: "infiniband_guids", Name: host, After: []string{"infiniband_firmware." + host}, Attrs: map[string]any{
 			"card_id": To(card, "id"), "base_mac": labs.MAC(i), "activation": "reboot",
 		}},
-		{Type: "infiniband_link_type", Name: host, After: []string{guids}, Attrs: map[string]any{"card_id": To(card, "id"), "ports": map[string]any{"1": "ib", "2": "ib"}}},
+		{Type: "infiniband_link_type", Name: host, After: []string{guids},
+			Attrs: map[string]any{"card_id": To(card, "id"), "ports": map[string]any{"1": "ib", "2": "ib"}}},
 	}
 	after := []string{"infiniband_link_type." + host}
 	if i == 0 {
@@ -83,7 +86,9 @@ func (w *Lab) crossFlash(host string, i int) Config {
 			"host": host, "port_guid": To(guids, "port_guids", "1"), "priority": 14,
 		}})
 	}
-	return append(cfg, Resource{Type: "infiniband_ipoib_interface", Name: host, After: append(after, "infiniband_opensm."+w.Names()[0]), Attrs: map[string]any{
-		"host": host, "port_guid": To(guids, "port_guids", "1"), "mode": "connected", "addresses": []any{fmt.Sprintf("%s.%d/24", w.Subnet(host), 20+i)},
-	}})
+	return append(cfg, Resource{Type: "infiniband_ipoib_interface", Name: host,
+		After: append(after, "infiniband_opensm."+w.Names()[0]), Attrs: map[string]any{
+			"host": host, "port_guid": To(guids, "port_guids",
+				"1"), "mode": "connected", "addresses": []any{fmt.Sprintf("%s.%d/24", w.Subnet(host), 20+i)},
+		}})
 }

@@ -26,26 +26,33 @@ func portFindings() []findingCase {
 	}
 	off := map[string]any{"enabled": false}
 	return []findingCase{
-		{code: "PO001", only: "TrueNAS", at: "card_id", says: []string{"TrueNAS", "ibportstate"}, prepare: drivers, config: func(w *Lab) Config {
-			return w.port(map[string]any{"card_id": labs.Xeon2zfs + "/" + w.PCI(labs.Xeon2zfs)})
-		}},
-		{code: "PO002", at: "port", says: []string{"no RDMA port at all"}, config: wants(nil), prepare: func(w *Lab) { w.unbind(ubuntu) }},
+		{code: "PO001", only: "TrueNAS", at: "card_id", says: []string{"TrueNAS", "ibportstate"}, prepare: drivers,
+			config: func(w *Lab) Config {
+				return w.port(map[string]any{"card_id": labs.Xeon2zfs + "/" + w.PCI(labs.Xeon2zfs)})
+			}},
+		{code: "PO002", at: "port", says: []string{"no RDMA port at all"}, config: wants(nil),
+			prepare: func(w *Lab) { w.unbind(ubuntu) }},
 		{code: "PO003", at: "port", says: []string{"infiniband_link_type"}, config: wants(nil), prepare: ethernet},
-		{code: "PO004", only: "IPoIB interfaces beside a fabric", at: "allow_management_path", says: []string{"The default route of intel9 goes over ibp1s0", `allow_management_path = ["ibp1s0"]`}, config: wants(off), prepare: func(w *Lab) {
-			diags(w)
-			w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up && ip route replace default via 198.51.100.1 dev ibp1s0")
-		}},
+		{code: "PO004", only: "IPoIB interfaces beside a fabric", at: "allow_management_path",
+			says: []string{"The default route of intel9 goes over ibp1s0",
+				`allow_management_path = ["ibp1s0"]`}, config: wants(off), prepare: func(w *Lab) {
+				diags(w)
+				w.Run(ubuntu, "ip addr add 198.51.100.2/24 dev ibp1s0 && ip link set dev ibp1s0 up && ip route replace default via 198.51.100.1 dev ibp1s0")
+			}},
 		{code: "PO005", at: "port", says: []string{"port 1"}, config: wants(off), prepare: func(w *Lab) {
 			diags(w)
 			w.Install(ubuntu, "opensm")
 		}},
-		{code: "PO006", at: "speeds", says: []string{"HDR"}, prepare: diags, config: wants(map[string]any{"speeds": []any{"SDR", "HDR"}})},
-		{code: "PO007", only: "a host without infiniband-diags", says: []string{"infiniband-diags"}, prepare: drivers, config: wants(nil)},
+		{code: "PO006", at: "speeds", says: []string{"HDR"}, prepare: diags,
+			config: wants(map[string]any{"speeds": []any{"SDR", "HDR"}})},
+		{code: "PO007", only: "a host without infiniband-diags", says: []string{"infiniband-diags"}, prepare: drivers,
+			config: wants(nil)},
 		{code: "PO008", says: []string{"LinkUp"}, prepare: diags, config: wants(off)},
-		{code: "PO009", at: "port", says: []string{"/usr/local/sbin/terraform-infiniband-port"}, config: wants(nil), prepare: func(w *Lab) {
-			diags(w)
-			w.Put(ubuntu, "/usr/local/sbin/terraform-infiniband-port", "#!/bin/sh\n# mine\n")
-		}},
+		{code: "PO009", at: "port", says: []string{"/usr/local/sbin/terraform-infiniband-port"}, config: wants(nil),
+			prepare: func(w *Lab) {
+				diags(w)
+				w.Put(ubuntu, "/usr/local/sbin/terraform-infiniband-port", "#!/bin/sh\n# mine\n")
+			}},
 		{code: "PO010", at: "port", says: []string{"not InfiniBand yet"}, prepare: ethernet, config: func(w *Lab) Config {
 			it := w.port(nil)[0]
 			it.After = []string{"infiniband_link_type.it"}

@@ -19,7 +19,8 @@ type process struct {
 }
 
 var providerSchema = sync.OnceValues(func() (*tfprotov6.GetProviderSchemaResponse, error) {
-	return provider.Server(provider.New("test")()).GetProviderSchema(context.Background(), &tfprotov6.GetProviderSchemaRequest{})
+	return provider.Server(provider.New("test")()).GetProviderSchema(context.Background(),
+		&tfprotov6.GetProviderSchemaRequest{})
 })
 
 // newProcess starts a provider; it is not configured yet.
@@ -50,7 +51,8 @@ func (p *process) configure(ctx context.Context, config map[string]any) (Diags, 
 	if found.HasError() {
 		return found, nil
 	}
-	done, err := p.server.ConfigureProvider(ctx, &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.11.4", Config: &dynamic})
+	done, err := p.server.ConfigureProvider(ctx,
+		&tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.11.4", Config: &dynamic})
 	if err != nil {
 		return found, err
 	}

@@ -31,7 +31,8 @@ func TestInterrupted_power_cut_at_flash_operations(t *testing.T) {
 		t.Fatalf("the job took %d flash operations; too few to mean anything", total)
 	}
 	// The first and last ones decide which slot boots; those between are alike.
-	points := []int{1, 2, 3, total / 7, total / 4, total/2 - 2, total/2 - 1, total / 2, total/2 + 1, total/2 + 2, total * 3 / 4, total - 3, total - 2, total - 1, total}
+	points := []int{1, 2, 3, total / 7, total / 4, total/2 - 2, total/2 - 1, total / 2, total/2 + 1, total/2 + 2,
+		total * 3 / 4, total - 3, total - 2, total - 1, total}
 	for _, n := range points {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +52,8 @@ func TestInterrupted_power_cut_at_flash_operations(t *testing.T) {
 			w.up(host)
 			said := settle(t, ws, cfg)
 			if images, guids := burns(w, host); images > 2 || guids > 2 {
-				t.Errorf("%d firmware burns and %d GUID changes: one of each was due, and one again after the power cut", images, guids)
+				t.Errorf("%d firmware burns and %d GUID changes: one of each was due, and one again after the power cut", images,
+					guids)
 			}
 			converged(t, w, ws, cfg, host)
 			if t.Failed() {

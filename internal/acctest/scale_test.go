@@ -18,14 +18,21 @@ func (w *Lab) fleet(hosts int) Config {
 		card, guids := "infiniband_card."+host, "infiniband_guids."+host
 		cfg = append(cfg,
 			Resource{Type: "infiniband_card", Name: host, Attrs: map[string]any{"host": host, "pci_address": w.PCI(host)}},
-			Resource{Type: "infiniband_firmware_image", Name: host, Attrs: map[string]any{"host": host, "source": w.Image(ImageVPI)}},
-			Resource{Type: "infiniband_firmware", Name: host, Attrs: map[string]any{"card_id": To(card, "id"), "image_id": To("infiniband_firmware_image."+host, "id")}},
-			Resource{Type: "infiniband_guids", Name: host, Attrs: map[string]any{"card_id": To(card, "id"), "base_mac": labs.MAC(i)}},
-			Resource{Type: "infiniband_link_type", Name: host, Attrs: map[string]any{"card_id": To(card, "id"), "ports": map[string]any{"1": "ib", "2": "ib"}}},
-			Resource{Type: "infiniband_opensm", Name: host, Attrs: map[string]any{"host": host, "port_guid": To(guids, "port_guids", "1"), "priority": 1}},
-			Resource{Type: "infiniband_ipoib_interface", Name: host, After: []string{"infiniband_opensm." + host}, Attrs: map[string]any{
-				"host": host, "port_guid": To(guids, "port_guids", "1"), "mode": "connected", "addresses": []any{fmt.Sprintf("172.16.0.%d/24", i+1)},
-			}},
+			Resource{Type: "infiniband_firmware_image", Name: host,
+				Attrs: map[string]any{"host": host, "source": w.Image(ImageVPI)}},
+			Resource{Type: "infiniband_firmware", Name: host,
+				Attrs: map[string]any{"card_id": To(card, "id"), "image_id": To("infiniband_firmware_image."+host, "id")}},
+			Resource{Type: "infiniband_guids", Name: host,
+				Attrs: map[string]any{"card_id": To(card, "id"), "base_mac": labs.MAC(i)}},
+			Resource{Type: "infiniband_link_type", Name: host,
+				Attrs: map[string]any{"card_id": To(card, "id"), "ports": map[string]any{"1": "ib", "2": "ib"}}},
+			Resource{Type: "infiniband_opensm", Name: host,
+				Attrs: map[string]any{"host": host, "port_guid": To(guids, "port_guids", "1"), "priority": 1}},
+			Resource{Type: "infiniband_ipoib_interface", Name: host, After: []string{"infiniband_opensm." + host},
+				Attrs: map[string]any{
+					"host": host, "port_guid": To(guids, "port_guids",
+						"1"), "mode": "connected", "addresses": []any{fmt.Sprintf("172.16.0.%d/24", i+1)},
+				}},
 		)
 	}
 	return cfg
@@ -68,7 +75,8 @@ func TestScale_plan_is_linear(t *testing.T) {
 		}
 	}
 	if count[many] > count[few]*many/few+many || bytes[many] > bytes[few]*many/few*3/2 {
-		t.Errorf("%d hosts: %d diagnostics, %d bytes; %d hosts: %d diagnostics, %d bytes", few, count[few], bytes[few], many, count[many], bytes[many])
+		t.Errorf("%d hosts: %d diagnostics, %d bytes; %d hosts: %d diagnostics, %d bytes", few, count[few], bytes[few], many,
+			count[many], bytes[many])
 	}
 }
 

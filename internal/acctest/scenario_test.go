@@ -32,9 +32,10 @@ func TestScenario_cross_flash(t *testing.T) {
 		ProtoV6ProviderFactories: Providers(),
 		Steps: []resource.TestStep{
 			{
-				Config:      HCL(w.Provider(), refused),
-				PlanOnly:    true,
-				ExpectError: regexp.MustCompile(`(?s)Refusing to burn.*FW023.*allow_psid_change\s+=\s+{\s+from\s+=\s+"` + card.PSIDEN),
+				Config:   HCL(w.Provider(), refused),
+				PlanOnly: true,
+				ExpectError: regexp.MustCompile(`(?s)Refusing to burn.*FW023.*allow_psid_change\s+=\s+{\s+from\s+=\s+"` +
+					card.PSIDEN),
 			},
 			{
 				PreConfig: func() {
@@ -83,14 +84,18 @@ func crossFlashed() []statecheck.StateCheck {
 	return []statecheck.StateCheck{
 		statecheck.ExpectKnownValue("infiniband_firmware.intel9", at("flash_psid"), knownvalue.StringExact(card.PSIDVPI)),
 		statecheck.ExpectKnownValue("infiniband_firmware.intel9", at("running_psid"), knownvalue.StringExact(card.PSIDVPI)),
-		statecheck.ExpectKnownValue("infiniband_firmware.xeon2zfs", at("running_version"), knownvalue.StringExact("2.42.5000")),
+		statecheck.ExpectKnownValue("infiniband_firmware.xeon2zfs", at("running_version"),
+			knownvalue.StringExact("2.42.5000")),
 		statecheck.ExpectKnownValue("infiniband_firmware.xeon2zfs", at("reboot_required"), knownvalue.Bool(false)),
 		statecheck.ExpectKnownValue("infiniband_firmware.intel9", at("backup_path"), knownvalue.NotNull()),
 		statecheck.ExpectKnownValue("infiniband_guids.intel9", at("node_guid"), knownvalue.StringExact("0xe41d2d0300e44ed0")),
-		statecheck.ExpectKnownValue("infiniband_guids.intel9", at("effective").AtMapKey("node_guid"), knownvalue.StringExact("0xe41d2d0300e44ed0")),
-		statecheck.ExpectKnownValue("infiniband_guids.xeon2zfs", at("port_guids").AtMapKey("2"), knownvalue.StringExact("0xe41d2d0300e44ee2")),
+		statecheck.ExpectKnownValue("infiniband_guids.intel9", at("effective").AtMapKey("node_guid"),
+			knownvalue.StringExact("0xe41d2d0300e44ed0")),
+		statecheck.ExpectKnownValue("infiniband_guids.xeon2zfs", at("port_guids").AtMapKey("2"),
+			knownvalue.StringExact("0xe41d2d0300e44ee2")),
 		statecheck.ExpectKnownValue("infiniband_link_type.intel9", at("stored_in"), knownvalue.StringExact("modprobe.d")),
-		statecheck.ExpectKnownValue("infiniband_link_type.xeon2zfs", at("effective").AtMapKey("2"), knownvalue.StringExact("ib")),
+		statecheck.ExpectKnownValue("infiniband_link_type.xeon2zfs", at("effective").AtMapKey("2"),
+			knownvalue.StringExact("ib")),
 		statecheck.ExpectKnownValue("infiniband_opensm.intel9", at("port_state"), knownvalue.StringExact("Active")),
 		statecheck.ExpectKnownValue("infiniband_ipoib_interface.intel9", at("mtu"), knownvalue.Int64Exact(65520)),
 		statecheck.ExpectKnownValue("infiniband_ipoib_interface.intel9", at("carrier"), knownvalue.Bool(true)),
@@ -103,12 +108,15 @@ func (w *Lab) works() error {
 	for _, host := range []string{labs.Intel9, labs.Xeon2zfs} {
 		node := NodeGUID(host)
 		flash, running := w.Flash(host), w.Card(host).Running()
-		if flash.PSID != card.PSIDVPI || running.PSID != card.PSIDVPI || running.GUIDs[0] != node || running.Version != [3]uint16{2, 42, 5000} {
-			return fmt.Errorf("%s: in flash %s, running %s %v with node GUID %x", host, flash.PSID, running.PSID, running.Version, running.GUIDs[0])
+		if flash.PSID != card.PSIDVPI || running.PSID != card.PSIDVPI || running.GUIDs[0] != node ||
+			running.Version != [3]uint16{2, 42, 5000} {
+			return fmt.Errorf("%s: in flash %s, running %s %v with node GUID %x", host, flash.PSID, running.PSID,
+				running.Version, running.GUIDs[0])
 		}
 		for _, p := range w.Card(host).Ports {
 			v := p.View()
-			if v.LinkType != labsim.LinkIB || v.State != labsim.StateActive || v.PhysState != labsim.PhysLinkUp || v.LID == 0 || v.SMLID == 0 {
+			if v.LinkType != labsim.LinkIB || v.State != labsim.StateActive || v.PhysState != labsim.PhysLinkUp || v.LID == 0 ||
+				v.SMLID == 0 {
 				return fmt.Errorf("%s port %d: %+v", host, p.Number, v)
 			}
 		}
@@ -153,7 +161,8 @@ func (w *Lab) leftAsItIs() error {
 			return fmt.Errorf("%s still has its IPoIB address:\n%s", host, out)
 		}
 	}
-	if out, _ := w.Try(labs.Intel9, "systemctl is-active 'opensm@0xe41d2d0300e44ed1.service'"); strings.TrimSpace(out) == "active" {
+	if out, _ := w.Try(labs.Intel9,
+		"systemctl is-active 'opensm@0xe41d2d0300e44ed1.service'"); strings.TrimSpace(out) == "active" {
 		return fmt.Errorf("opensm still runs: %s", out)
 	}
 	return nil

@@ -74,8 +74,10 @@ func image(data []byte) func(*labs.Host) { return func(h *labs.Host) { h.Cards[0
 // spec is an image like the VPI one, with something changed.
 func spec(change func(*card.Spec)) []byte {
 	s := card.Spec{
-		PSID: card.PSIDVPI, Version: [3]uint16{2, 42, 5000}, Product: "02.42.50.00", Date: 0x20170905, Device: 0x1007, HWIDs: []uint32{0x1f7},
-		VSD: "n/a", PRS: "synthetic_cx3pro_vpi.prs", GUIDs: card.PlaceholderGUIDs, MACs: card.PlaceholderMACs, Failsafe: true, Code: 0x3000,
+		PSID: card.PSIDVPI, Version: [3]uint16{2, 42,
+			5000}, Product: "02.42.50.00", Date: 0x20170905, Device: 0x1007, HWIDs: []uint32{0x1f7},
+		VSD: "n/a", PRS: "synthetic_cx3pro_vpi.prs", GUIDs: card.PlaceholderGUIDs, MACs: card.PlaceholderMACs, Failsafe: true,
+		Code: 0x3000,
 	}
 	change(&s)
 	return card.Build(s)
@@ -108,7 +110,8 @@ func (w *Lab) file(name string, data []byte) string {
 // consent to the cross-flash of the main scenario.
 func (w *Lab) burn(host, source string, extra map[string]any) Config {
 	attrs := map[string]any{
-		"card_id": host + "/" + w.PCI(host), "image_id": To("infiniband_firmware_image.it", "id"), "activation": "reboot", "allow_psid_change": Consent(),
+		"card_id": host + "/" + w.PCI(host), "image_id": To("infiniband_firmware_image.it",
+			"id"), "activation": "reboot", "allow_psid_change": Consent(),
 	}
 	return Config{
 		{Type: "infiniband_firmware_image", Name: "it", Attrs: map[string]any{"host": host, "source": source}},
@@ -138,7 +141,8 @@ func sm(host string, attrs map[string]any) Config {
 }
 
 func ipoib(host string, attrs map[string]any) Config {
-	all := map[string]any{"host": host, "port_guid": portGUID(host, 1), "mode": "connected", "addresses": []any{"172.16.0.20/24"}}
+	all := map[string]any{"host": host, "port_guid": portGUID(host, 1), "mode": "connected",
+		"addresses": []any{"172.16.0.20/24"}}
 	return Config{Resource{Type: "infiniband_ipoib_interface", Name: "it", Attrs: all}.With(attrs)}
 }
 

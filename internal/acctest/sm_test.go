@@ -19,10 +19,12 @@ const (
 // smOptions is a subnet manager with every option.
 func smOptions(extra map[string]any) Config {
 	all := map[string]any{
-		"routing_engine": []any{"updn"}, "log_level": "verbose", "log_max_size": 8, "sminfo_polling_timeout": "1000ms", "polling_retry_number": 2,
+		"routing_engine": []any{"updn"}, "log_level": "verbose", "log_max_size": 8, "sminfo_polling_timeout": "1000ms",
+		"polling_retry_number": 2,
 		"partitions": map[string]any{
 			"Default": map[string]any{"ipoib": true, "full": []any{"ALL"}},
-			"storage": map[string]any{"pkey": "0x8001", "ipoib": true, "full": []any{portGUID(labs.Intel9, 1)}, "limited": []any{"ALL_CAS"}},
+			"storage": map[string]any{"pkey": "0x8001", "ipoib": true, "full": []any{portGUID(labs.Intel9, 1)},
+				"limited": []any{"ALL_CAS"}},
 		},
 	}
 	for k, v := range extra {
@@ -66,7 +68,8 @@ func TestSM_life(t *testing.T) {
 		t.Errorf("restarted for what opensm reads again: PID %s, then %s", pid, now)
 	}
 	// A group that exists does not change without a restart.
-	cfg = smOptions(map[string]any{"priority": 9, "partitions": map[string]any{"Default": map[string]any{"ipoib": true, "mtu": 4096, "full": []any{"ALL"}}}})
+	cfg = smOptions(map[string]any{"priority": 9,
+		"partitions": map[string]any{"Default": map[string]any{"ipoib": true, "mtu": 4096, "full": []any{"ALL"}}}})
 	applied(t, ws, cfg)
 	if now := w.mainPID(labs.Intel9, smUnit); now == pid {
 		t.Error("not restarted for the MTU of a group")
@@ -95,7 +98,8 @@ func TestSM_life(t *testing.T) {
 	}
 
 	fresh := w.Workspace()
-	if diags, err := fresh.Import(context.Background(), cfg[0], labs.Intel9+"/"+portGUID(labs.Intel9, 1)); err != nil || diags.HasError() {
+	if diags, err := fresh.Import(context.Background(), cfg[0], labs.Intel9+"/"+portGUID(labs.Intel9, 1)); err != nil ||
+		diags.HasError() {
 		t.Fatalf("import: %v\n%s", err, diags)
 	}
 	emptyPlan(t, fresh, cfg)
@@ -122,7 +126,8 @@ func (w *Lab) pkeys(host string) string {
 	w.t.Helper()
 	table := " "
 	if w.testbed != nil {
-		for _, key := range strings.Fields(w.Run(host, "cd /sys/class/infiniband/mlx4_0/ports/1/pkeys; cat $(ls | sort -n)")) {
+		for _, key := range strings.Fields(w.Run(host,
+			"cd /sys/class/infiniband/mlx4_0/ports/1/pkeys; cat $(ls | sort -n)")) {
 			if key != "0x0000" {
 				table += key + " "
 			}
@@ -145,13 +150,15 @@ func TestSM_silentSystemd(t *testing.T) {
 	applied(t, ws, cfg)
 	w.Machine(labs.Intel9).Faults.Trap("systemctl show --property=Id", 0, labsim.ProgramFault{Exit: true, Status: 1})
 	emptyPlan(t, ws, cfg)
-	if warned := cleanPlan(t, ws, cfg).Diags.Warnings().Find("whether it runs could not be read", "systemctl show ended with status 1"); len(warned) == 0 {
+	if warned := cleanPlan(t, ws, cfg).Diags.Warnings().Find("whether it runs could not be read",
+		"systemctl show ended with status 1"); len(warned) == 0 {
 		t.Error("nothing is said of a systemd that does not answer")
 	}
 	if ws.Get("infiniband_opensm.it", "active") != true || ws.Get("infiniband_opensm.it", "enabled") != true {
 		t.Errorf("the state does not keep what was read: %v", Decode(ws.State["infiniband_opensm.it"].Value))
 	}
-	if plan := mustPlan(t, ws, smOptions(map[string]any{"priority": 9})); len(plan.Diags.Errors().Find("SM020", "systemctl show ended with status 1")) != 1 {
+	if plan := mustPlan(t, ws, smOptions(map[string]any{"priority": 9})); len(plan.Diags.Errors().Find("SM020",
+		"systemctl show ended with status 1")) != 1 {
 		t.Errorf("a change on such a host: %s", plan.Diags)
 	}
 	w.Machine(labs.Intel9).Faults.Clear()

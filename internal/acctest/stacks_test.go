@@ -20,8 +20,9 @@ import (
 
 // stackNames are the network stacks of Debian, and what the provider calls them.
 var stackNames = map[labsim.Stack]string{
-	labsim.StackNetplan: "netplan with systemd-networkd", labsim.StackNetplanNM: "netplan with NetworkManager", labsim.StackNetworkManager: "NetworkManager",
-	labsim.StackIfupdown: "ifupdown", labsim.StackNetworkd: "systemd-networkd",
+	labsim.StackNetplan: "netplan with systemd-networkd", labsim.StackNetplanNM: "netplan with NetworkManager",
+	labsim.StackNetworkManager: "NetworkManager",
+	labsim.StackIfupdown:       "ifupdown", labsim.StackNetworkd: "systemd-networkd",
 }
 
 // stackWorld is a host whose stack configures an IPoIB interface, and its operator.
@@ -106,7 +107,8 @@ func (w *stackWorld) config(last int, more map[string]any) Config {
 	return Config{Resource{Type: "infiniband_ipoib_interface", Name: "it", Attrs: map[string]any{
 		"host": theHost, "port_guid": stackPort, "mode": "connected", "mtu": 65520,
 		"addresses": []any{fmt.Sprintf("%s.%d/24", w.Subnet(theHost), last), "fd00::20/64"},
-		"routes":    []any{map[string]any{"to": "10.20.0.0/16", "via": w.Subnet(theHost) + ".1"}, map[string]any{"to": "fd01::/64", "via": "fd00::1"}},
+		"routes": []any{map[string]any{"to": "10.20.0.0/16", "via": w.Subnet(theHost) + ".1"},
+			map[string]any{"to": "fd01::/64", "via": "fd00::1"}},
 	}}.With(more)}
 }
 
@@ -148,7 +150,8 @@ func (w *stackWorld) answers(last int) {
 	if w.testbed == nil {
 		return
 	}
-	ping := exec.CommandContext(w.t.Context(), "ping", "-c", "1", "-W", "5", "-M", "do", "-s", "65000", fmt.Sprintf("%s.%d", w.Subnet(theHost), last))
+	ping := exec.CommandContext(w.t.Context(), "ping", "-c", "1", "-W", "5", "-M", "do", "-s", "65000",
+		fmt.Sprintf("%s.%d", w.Subnet(theHost), last))
 	if out, err := ping.CombinedOutput(); err != nil {
 		w.t.Errorf("%v\n%s", err, out)
 	}
@@ -206,7 +209,8 @@ func (w *stackWorld) over(last int, confirm time.Duration) {
 
 // cutting is a change that takes away the address by which the operator comes.
 func (w *stackWorld) cutting(cfg Config) Config {
-	return cfg.With(ipoibAddress, map[string]any{"addresses": []any{}, "routes": nil, "allow_management_path": []any{w.name()}})
+	return cfg.With(ipoibAddress, map[string]any{"addresses": []any{}, "routes": nil,
+		"allow_management_path": []any{w.name()}})
 }
 
 // ownConnectionCut: the host undoes what cut the operator off, and the apply says so.
@@ -221,7 +225,9 @@ func (w *stackWorld) ownConnectionCut(cfg Config) {
 		w.t.Fatalf("the apply that cut itself off: %v\n%s", err, diags)
 	}
 	text := fmt.Sprint(diags.Errors())
-	if !strings.Contains(text, "restores the former configuration by itself") && !strings.Contains(text, "The former configuration was restored") || !strings.Contains(text, "could not be confirmed") {
+	if !strings.Contains(text, "restores the former configuration by itself") &&
+		!strings.Contains(text, "The former configuration was restored") ||
+		!strings.Contains(text, "could not be confirmed") {
 		w.t.Errorf("the apply does not say what happens:\n%s", text)
 	}
 	w.await(20)
@@ -239,7 +245,8 @@ func (w *stackWorld) await(last int) {
 	what := ""
 	for limit := time.Now().Add(90 * time.Second); time.Now().Before(limit); time.Sleep(100 * time.Millisecond) {
 		what = w.Run(theHost, "ip -4 addr show dev "+w.nameOrParent())
-		if last == 0 && !strings.Contains(what, "inet ") || last != 0 && strings.Contains(what, fmt.Sprintf("inet %s.%d/", w.Subnet(theHost), last)) {
+		if last == 0 && !strings.Contains(what, "inet ") || last != 0 &&
+			strings.Contains(what, fmt.Sprintf("inet %s.%d/", w.Subnet(theHost), last)) {
 			return
 		}
 	}
@@ -262,7 +269,8 @@ func (w *stackWorld) killed(cfg Config) {
 	} {
 		applied(w.t, w.ws, cfg)
 		w.over(20, 0)
-		o := newOperator(w.t, w.Lab, cfg.With(ipoibAddress, map[string]any{"allow_management_path": []any{w.name()}}), w.built)
+		o := newOperator(w.t, w.Lab, cfg.With(ipoibAddress, map[string]any{"allow_management_path": []any{w.name()}}),
+			w.built)
 		o.says(0, "apply", "-auto-approve")
 		o.write("main.tf", Required+HCL(w.Provider(), w.cutting(cfg)))
 		cmd, out := o.command("apply", "-auto-approve")
@@ -363,12 +371,14 @@ func (w *stackWorld) nameOrParent() string {
 // list of modules, and the interface has no address.
 func (w *stackWorld) nothingLeft() {
 	w.t.Helper()
-	left := strings.Fields(w.Run(theHost, "for d in /etc /run/systemd /run/NetworkManager /run/network /var/lib/terraform-provider-infiniband; do [ ! -d $d ] || find $d -name '*infiniband*' -type f; done"))
+	left := strings.Fields(w.Run(theHost,
+		"for d in /etc /run/systemd /run/NetworkManager /run/network /var/lib/terraform-provider-infiniband; do [ ! -d $d ] || find $d -name '*infiniband*' -type f; done"))
 	left = slices.DeleteFunc(left, func(f string) bool { return f == "/etc/modules-load.d/terraform-infiniband.conf" })
 	if len(left) > 0 {
 		w.t.Errorf("left on the host: %v", left)
 	}
-	if addr := w.Run(theHost, "ip addr show dev "+w.nameOrParent()); strings.Contains(addr, w.Subnet(theHost)) || strings.Contains(addr, "fd00::20") {
+	if addr := w.Run(theHost, "ip addr show dev "+w.nameOrParent()); strings.Contains(addr, w.Subnet(theHost)) ||
+		strings.Contains(addr, "fd00::20") {
 		w.t.Errorf("addresses are left:\n%s", addr)
 	}
 }

@@ -33,7 +33,8 @@ func TestSteady_GUIDs(t *testing.T) {
 	emptyPlan(t, ws, wants(map[string]any{"base_mac": "e4:1d:2d:00:20:00"}))
 
 	// A restart that is planned is made by somebody else.
-	waits := wants(map[string]any{"base_mac": "e4:1d:2d:00:20:00", "activation": "reboot", "timeouts": map[string]any{"update": "30m"}})
+	waits := wants(map[string]any{"base_mac": "e4:1d:2d:00:20:00", "activation": "reboot",
+		"timeouts": map[string]any{"update": "30m"}})
 	plan = cleanPlan(t, ws, waits)
 	if len(plan.Changes) != 1 || plan.Changes[0].Action != Update {
 		t.Errorf("the restart is not planned: %v", plan.Changes)
@@ -46,7 +47,8 @@ func TestSteady_GUIDs(t *testing.T) {
 	emptyPlan(t, ws, waits)
 
 	// The half that is not asked for becomes another one.
-	plan = cleanPlan(t, ws, wants(map[string]any{"macs": map[string]any{"1": "e4:1d:2d:00:30:00", "2": "e4:1d:2d:00:30:01"}}))
+	plan = cleanPlan(t, ws, wants(map[string]any{"macs": map[string]any{"1": "e4:1d:2d:00:30:00",
+		"2": "e4:1d:2d:00:30:01"}}))
 	byHand("0xe41d2d0300004000", "0xe41d2d002000")
 	stepped(t, ws, plan, "HO019")
 
@@ -55,7 +57,8 @@ func TestSteady_GUIDs(t *testing.T) {
 	plan = cleanPlan(t, ws, other)
 	w.Run(host, "modprobe -r mlx4_ib; modprobe -r mlx4_en; modprobe -r mlx4_core")
 	stepped(t, ws, plan, "")
-	if state := Decode(ws.State["infiniband_guids.it"].Value); field(t, state, "reboot_required") != nil || field(t, state, "effective", "node_guid") != nil {
+	if state := Decode(ws.State["infiniband_guids.it"].Value); field(t, state, "reboot_required") != nil ||
+		field(t, state, "effective", "node_guid") != nil {
 		t.Errorf("the state says what nothing shows: %v", state)
 	}
 	emptyPlan(t, ws, other)
@@ -157,7 +160,8 @@ func TestSteady_port(t *testing.T) {
 	}
 
 	// Two applies at once: a first one, and those that change a value.
-	for _, cfg := range []Config{w.port(nil), w.port(map[string]any{"enabled": false}), speeds("SDR", "DDR"), w.port(map[string]any{"widths": []any{"1X"}})} {
+	for _, cfg := range []Config{w.port(nil), w.port(map[string]any{"enabled": false}), speeds("SDR", "DDR"),
+		w.port(map[string]any{"widths": []any{"1X"}})} {
 		first, again := cleanPlan(t, ws, cfg), cleanPlan(t, second, cfg)
 		stepped(t, ws, first, "")
 		stepped(t, second, again, "")
@@ -171,7 +175,8 @@ func TestSteady_port(t *testing.T) {
 		wants         Config
 		before, after func() // before the plan, and between plan and apply
 	}{
-		{"disabled, and enabled again", speeds("SDR", "DDR"), func() { applied(t, ws, speeds("SDR", "DDR")); set("disable") }, func() { set("enable") }},
+		{"disabled, and enabled again", speeds("SDR", "DDR"), func() { applied(t, ws, speeds("SDR", "DDR")); set("disable") },
+			func() { set("enable") }},
 		{"speeds, and back", speeds("SDR", "DDR"), func() { set("speed 7") }, func() { set("speed 3") }},
 		{"disabled", speeds("SDR", "DDR", "QDR"), func() {}, func() { set("disable") }},
 		{"other speeds", speeds("SDR"), func() {}, func() { set("speed 5") }},

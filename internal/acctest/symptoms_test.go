@@ -16,19 +16,26 @@ import (
 // shown are the tests that show what no plan shows: by what the provider says, the
 // file, the test, and a word that the test holds it by.
 var shown = map[string][3]string{
-	"cause link type":                      {"../opensm/cause_test.go", "TestFindCause", "CauseEthernet"},
-	"cause not running":                    {"../ipoib/opensm_lab_test.go", "TestLab_OpenSM_namesWhatOpensmSays", "opensm.CauseNotRunning"},
-	"cause not bound":                      {"../ipoib/opensm_lab_test.go", "TestLab_OpenSM_namesWhatOpensmSays", "opensm.CauseNotBound"},
-	"cause kernel":                         {"../ipoib/opensm_lab_test.go", "TestLab_OpenSM_namesWhatOpensmSays", "opensm.CauseKernel"},
-	"cause cache":                          {"../opensm/real_test.go", "TestReal_causes", "CauseCache"},
-	"cause umad":                           {"../ipoib/opensm_lab_test.go", "TestLab_OpenSM_namesWhatOpensmSays", "opensm.CauseUMAD"},
-	"cause SM":                             {"../opensm/cause_test.go", "TestFindCause", "CauseSM"},
-	"cause cable":                          {"../testbed/fabric_cause_test.go", "TestFabric_names_the_cause", "opensm.CauseCable"},
-	"cause disabled":                       {"../testbed/fabric_cause_test.go", "TestFabric_names_the_cause", "opensm.CauseDisabled"},
-	"cause training":                       {"../opensm/cause_test.go", "TestFindCause", "CauseTraining"},
-	"cause foreign SM":                     {"../opensm/cause_test.go", "TestFindCause", "CauseForeign"},
-	"cause duplicate GUID":                 {"../opensm/real_test.go", "TestReal_causes", "CauseDuplicate"},
-	"cause duplicate GUID, back to back":   {"../ipoib/opensm_lab_test.go", "TestLab_OpenSM_namesWhatOpensmSays", "opensm.CauseBackToBack"},
+	"cause link type": {"../opensm/cause_test.go", "TestFindCause", "CauseEthernet"},
+	"cause not running": {"../ipoib/opensm_lab_test.go", "TestLab_OpenSM_namesWhatOpensmSays",
+		"opensm.CauseNotRunning"},
+	"cause not bound": {"../ipoib/opensm_lab_test.go", "TestLab_OpenSM_namesWhatOpensmSays",
+		"opensm.CauseNotBound"},
+	"cause kernel": {"../ipoib/opensm_lab_test.go", "TestLab_OpenSM_namesWhatOpensmSays",
+		"opensm.CauseKernel"},
+	"cause cache": {"../opensm/real_test.go", "TestReal_causes", "CauseCache"},
+	"cause umad": {"../ipoib/opensm_lab_test.go", "TestLab_OpenSM_namesWhatOpensmSays",
+		"opensm.CauseUMAD"},
+	"cause SM": {"../opensm/cause_test.go", "TestFindCause", "CauseSM"},
+	"cause cable": {"../testbed/fabric_cause_test.go", "TestFabric_names_the_cause",
+		"opensm.CauseCable"},
+	"cause disabled": {"../testbed/fabric_cause_test.go", "TestFabric_names_the_cause",
+		"opensm.CauseDisabled"},
+	"cause training":       {"../opensm/cause_test.go", "TestFindCause", "CauseTraining"},
+	"cause foreign SM":     {"../opensm/cause_test.go", "TestFindCause", "CauseForeign"},
+	"cause duplicate GUID": {"../opensm/real_test.go", "TestReal_causes", "CauseDuplicate"},
+	"cause duplicate GUID, back to back": {"../ipoib/opensm_lab_test.go", "TestLab_OpenSM_namesWhatOpensmSays",
+		"opensm.CauseBackToBack"},
 	"cause P_Key":                          {"isolation_test.go", "TestSM_isolation_that_is_not_in_force", "cause: P_Key"},
 	"infiniband_connectivity no_interface": {"symptoms_test.go", "TestSymptoms_of_a_pair", "no_interface"},
 	"infiniband_connectivity no_sm":        {"symptoms_test.go", "TestSymptoms_of_a_pair", "no_sm"},
@@ -37,14 +44,16 @@ var shown = map[string][3]string{
 	"infiniband_connectivity mtu":          {"symptoms_test.go", "TestSymptoms_of_a_pair", "mtu: "},
 	"infiniband_connectivity oversized":    {"connectivity_test.go", "TestConnectivity_of_the_two_hosts", "oversized"},
 	"infiniband_connectivity partition":    {"isolation_test.go", "TestConnectivity_of_a_partition", "partition"},
-	"infiniband_connectivity loss":         {"../connectivity/connectivity_test.go", "TestJudge_names_the_cause", `"loss"`},
-	"infiniband_fabric no_sm":              {"symptoms_test.go", "TestSymptoms_of_a_fabric", "no_sm"},
-	"infiniband_fabric silent":             {"../fabric/ibsim_test.go", "TestObserve_duplicateAndZeroGUIDs", "silent"},
-	"infiniband_fabric duplicate_guid":     {"../fabric/ibsim_test.go", "TestObserve_duplicateAndZeroGUIDs", "duplicate_guid"},
-	"infiniband_fabric degraded":           {"symptoms_test.go", "TestSymptoms_of_a_fabric", "degraded"},
-	"infiniband_fabric errors":             {"fabric_test.go", "TestFabric_of_the_two_hosts", "errors: "},
-	"infiniband_fabric growing":            {"fabric_test.go", "TestFabric_of_the_two_hosts", "growing: "},
-	"BM004":                                {"benchmark_test.go", "TestBenchmark_life", "BM004"},
+	"infiniband_connectivity loss": {"../connectivity/connectivity_test.go", "TestJudge_names_the_cause",
+		`"loss"`},
+	"infiniband_fabric no_sm":  {"symptoms_test.go", "TestSymptoms_of_a_fabric", "no_sm"},
+	"infiniband_fabric silent": {"../fabric/ibsim_test.go", "TestObserve_duplicateAndZeroGUIDs", "silent"},
+	"infiniband_fabric duplicate_guid": {"../fabric/ibsim_test.go", "TestObserve_duplicateAndZeroGUIDs",
+		"duplicate_guid"},
+	"infiniband_fabric degraded": {"symptoms_test.go", "TestSymptoms_of_a_fabric", "degraded"},
+	"infiniband_fabric errors":   {"fabric_test.go", "TestFabric_of_the_two_hosts", "errors: "},
+	"infiniband_fabric growing":  {"fabric_test.go", "TestFabric_of_the_two_hosts", "growing: "},
+	"BM004":                      {"benchmark_test.go", "TestBenchmark_life", "BM004"},
 }
 
 // Every symptom of the troubleshooting guide leads to what the provider says of
@@ -145,18 +154,23 @@ func TestSymptoms_of_a_pair(t *testing.T) {
 		}
 	}
 	w.Run(labs.Intel9, "ip addr add 172.16.0.20/24 dev "+here)
-	w.Run(labs.Xeon2zfs, "ip addr add 172.16.0.10/24 dev "+there+"; echo connected > /sys/class/net/"+there+"/mode; ip link set dev "+there+" mtu 9216 up")
+	w.Run(labs.Xeon2zfs, "ip addr add 172.16.0.10/24 dev "+there+"; echo connected > /sys/class/net/"+there+
+		"/mode; ip link set dev "+there+" mtu 9216 up")
 	for _, c := range []struct {
 		name    string
 		prepare func()
 		attrs   map[string]any
 		says    string
 	}{
-		{"no subnet manager", up("connected", 9216), nil, "no_sm: Port 1 of card 0000:01:00.0 in intel9 has a link and is Initializing: no subnet manager has set it up."},
-		{"renamed", func() { w.Manage(labs.Xeon2zfs, 3) }, map[string]any{"from_interface": "ib0"}, "no_interface: intel9 has no interface ib0; it has ibp1s0 (port 0xe41d2d0300e44ed1)"},
-		{"modes", up("datagram", 2044), nil, "mode: ibp1s0 of intel9 is in datagram mode and ibs4 of xeon2zfs in connected mode"},
+		{"no subnet manager", up("connected", 9216), nil,
+			"no_sm: Port 1 of card 0000:01:00.0 in intel9 has a link and is Initializing: no subnet manager has set it up."},
+		{"renamed", func() { w.Manage(labs.Xeon2zfs, 3) }, map[string]any{"from_interface": "ib0"},
+			"no_interface: intel9 has no interface ib0; it has ibp1s0 (port 0xe41d2d0300e44ed1)"},
+		{"modes", up("datagram", 2044), nil,
+			"mode: ibp1s0 of intel9 is in datagram mode and ibs4 of xeon2zfs in connected mode"},
 		{"MTUs", up("connected", 4000), nil, "mtu: ibp1s0 of intel9 has MTU 4000 and ibs4 of xeon2zfs has 9216"},
-		{"no cable", func() { w.Disconnect(labsim.CardEnd(labs.Intel9, "0000:01:00.0", 1)) }, nil, "no_carrier: Port 1 of card 0000:01:00.0 in intel9 has no link (Polling): cable"},
+		{"no cable", func() { w.Disconnect(labsim.CardEnd(labs.Intel9, "0000:01:00.0", 1)) }, nil,
+			"no_carrier: Port 1 of card 0000:01:00.0 in intel9 has no link (Polling): cable"},
 	} {
 		c.prepare()
 		attrs := map[string]any{"from_interface": here, "packets": 1}
@@ -187,8 +201,10 @@ func TestSymptoms_of_a_fabric(t *testing.T) {
 		says   string
 	}{
 		{"no subnet manager", func(*labs.Host) {}, false, "no_sm: "},
-		{"four lanes", func(h *labs.Host) { h.Cards[0].LinkWidth = 4 }, true, "carries x4 at 8.0 GT/s, 31.5 Gb/s, less than the link's 54.5 Gb/s; the card can do x8 at 8.0 GT/s."},
-		{"old slot", func(h *labs.Host) { h.Cards[0].SlotSpeed = "5.0 GT/s PCIe" }, true, "carries x8 at 5.0 GT/s, 32 Gb/s, less than the link's 54.5 Gb/s"},
+		{"four lanes", func(h *labs.Host) { h.Cards[0].LinkWidth = 4 }, true,
+			"carries x4 at 8.0 GT/s, 31.5 Gb/s, less than the link's 54.5 Gb/s; the card can do x8 at 8.0 GT/s."},
+		{"old slot", func(h *labs.Host) { h.Cards[0].SlotSpeed = "5.0 GT/s PCIe" }, true,
+			"carries x8 at 5.0 GT/s, 32 Gb/s, less than the link's 54.5 Gb/s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

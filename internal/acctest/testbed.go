@@ -116,8 +116,10 @@ func (w *Lab) Manage(host string, priority int) {
 		return
 	}
 	// As a service of its own, which ends with the lab.
-	w.Run(host, fmt.Sprintf("systemd-run --quiet --unit opensm-by-hand opensm -g $(ibstat -p | head -n 1) -p %d -f /var/log/opensm-by-hand.log\n"+
-		"for i in $(seq 300); do sminfo -D 0 2>/dev/null | grep -qE '(MASTER|STANDBY)' && exit; sleep 0.1; done; exit 1", priority))
+	w.Run(host, fmt.Sprintf("systemd-run --quiet --unit opensm-by-hand opensm -g $(ibstat -p | head -n 1) -p %d -f "+
+		"/var/log/opensm-by-hand.log\n"+
+		"for i in $(seq 300); do sminfo -D 0 2>/dev/null | grep -qE '(MASTER|STANDBY)' && exit; sleep 0.1; done; exit 1",
+		priority))
 }
 
 // Put writes a file on a host.
@@ -127,7 +129,8 @@ func (w *Lab) Put(host, path, text string) {
 		w.Machine(host).FS.Put(path, text, 0o644)
 		return
 	}
-	w.Run(host, fmt.Sprintf("mkdir -p %[1]q && cat >%[2]q <<'END OF FILE'\n%[3]sEND OF FILE\nchmod 644 %[2]q", filepath.Dir(path), path, text))
+	w.Run(host, fmt.Sprintf("mkdir -p %[1]q && cat >%[2]q <<'END OF FILE'\n%[3]sEND OF FILE\nchmod 644 %[2]q",
+		filepath.Dir(path), path, text))
 }
 
 // Install installs packages of the fabric, which real hosts have.

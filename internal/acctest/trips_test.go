@@ -73,13 +73,15 @@ func TestRoundTrips_mstconfig_for_link_types_only(t *testing.T) {
 	ws := w.Workspace()
 	card := w.CrossFlash(labs.Intel9)[:1]
 	applied(t, ws, card)
-	if got := w.trips(labs.Intel9, func() { emptyPlan(t, ws, card) }); got.commands != 1 || w.asked(labs.Intel9, "mstconfig") != 0 {
+	if got := w.trips(labs.Intel9, func() { emptyPlan(t, ws, card) }); got.commands != 1 ||
+		w.asked(labs.Intel9, "mstconfig") != 0 {
 		t.Errorf("without link types: %+v, mstconfig was run %d times", got, w.asked(labs.Intel9, "mstconfig"))
 	}
 	types := append(w.types(labs.Intel9, "ib", "ib"), card...)
 	applied(t, ws, types)
 	before := w.asked(labs.Intel9, "mstconfig")
-	if got := w.trips(labs.Intel9, func() { emptyPlan(t, ws, types) }); got.commands != 2 || w.asked(labs.Intel9, "mstconfig") != before+1 {
+	if got := w.trips(labs.Intel9, func() { emptyPlan(t, ws, types) }); got.commands != 2 ||
+		w.asked(labs.Intel9, "mstconfig") != before+1 {
 		t.Errorf("with link types: %+v, mstconfig was run %d times", got, w.asked(labs.Intel9, "mstconfig")-before)
 	}
 	w.Machine(labs.Intel9).Tools["mstflint"] = "4.26.0"
@@ -124,7 +126,8 @@ func TestRoundTrips_few_at_a_distance(t *testing.T) {
 	applied(t, ws, cfg)
 	// The best of some, because other tests run at the same time.
 	best := func() time.Duration {
-		return min(elapsed(func() { emptyPlan(t, ws, cfg) }), elapsed(func() { emptyPlan(t, ws, cfg) }), elapsed(func() { emptyPlan(t, ws, cfg) }))
+		return min(elapsed(func() { emptyPlan(t, ws, cfg) }), elapsed(func() { emptyPlan(t, ws, cfg) }),
+			elapsed(func() { emptyPlan(t, ws, cfg) }))
 	}
 	// The SSH handshake takes 4 to 5 round trips, the session and its command 3; a
 	// wait for each of the seven resources would be as much again. A machine that

@@ -31,7 +31,8 @@ func (w *Lab) managers(attrs map[string]any) Config {
 	var all Config
 	for i, h := range w.hosts {
 		it := sm(h.Name, map[string]any{
-			"port_guid": fmt.Sprintf("0x%016x", h.Cards[0].GUIDs[1]), "priority": 14 - i, "sminfo_polling_timeout": "1s", "polling_retry_number": 2,
+			"port_guid": fmt.Sprintf("0x%016x",
+				h.Cards[0].GUIDs[1]), "priority": 14 - i, "sminfo_polling_timeout": "1s", "polling_retry_number": 2,
 		})[0].With(attrs)
 		it.Name = h.Name
 		all = append(all, it)
@@ -82,7 +83,8 @@ func TestSM_two_change_one_after_the_other(t *testing.T) {
 	ws.Together = true
 	master, standby := w.hosts[0].Name, w.hosts[1].Name
 	parts := func(mtu int) map[string]any {
-		return map[string]any{"partitions": map[string]any{"Default": map[string]any{"ipoib": true, "mtu": mtu, "full": []any{"ALL"}}}}
+		return map[string]any{"partitions": map[string]any{"Default": map[string]any{"ipoib": true, "mtu": mtu,
+			"full": []any{"ALL"}}}}
 	}
 	applied(t, ws, w.managers(parts(2048)))
 	// Whichever was first was the master for a moment.
@@ -137,7 +139,8 @@ func (w *Lab) oneMaster(t *testing.T, ws *Workspace, master string) {
 		if m := messages(t, v); m != "" {
 			t.Errorf("seen from %s:\n%s", host, m)
 		}
-		if svg, ok := field(t, v, "svg").(string); !ok || !strings.Contains(svg, "2 hosts, 2 cards") || !strings.Contains(svg, "SM "+master+", priority 14") {
+		if svg, ok := field(t, v, "svg").(string); !ok || !strings.Contains(svg, "2 hosts, 2 cards") ||
+			!strings.Contains(svg, "SM "+master+", priority 14") {
 			t.Errorf("seen from %s:\n%v", host, svg)
 		}
 	}

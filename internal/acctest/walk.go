@@ -31,7 +31,9 @@ func (w *Workspace) Validate(ctx context.Context, cfg Config) (Diags, error) {
 		if err != nil {
 			return found, err
 		}
-		resp, err := p.server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: r.Type, Config: dynamic(typ, config), ClientCapabilities: canWriteOnly})
+		resp, err := p.server.ValidateResourceConfig(ctx,
+			&tfprotov6.ValidateResourceConfigRequest{TypeName: r.Type, Config: dynamic(typ, config),
+				ClientCapabilities: canWriteOnly})
 		if err != nil {
 			return found, err
 		}
@@ -90,7 +92,8 @@ func (w *Workspace) planDeletes(ctx context.Context, p *process, cfg Config, pla
 		}
 		null := tftypes.NewValue(typ, nil)
 		resp, err := p.server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
-			TypeName: obj.Type, PriorState: dynamic(typ, obj.Value), ProposedNewState: dynamic(typ, null), Config: dynamic(typ, null), PriorPrivate: obj.Private,
+			TypeName: obj.Type, PriorState: dynamic(typ, obj.Value), ProposedNewState: dynamic(typ, null), Config: dynamic(typ,
+				null), PriorPrivate: obj.Private,
 			PriorIdentity: obj.Identity,
 		})
 		if err != nil {
@@ -99,7 +102,8 @@ func (w *Workspace) planDeletes(ctx context.Context, p *process, cfg Config, pla
 		plan.Diags = append(plan.Diags, diagsOf(PhasePlan, address, resp.Diagnostics)...)
 		name := address[len(obj.Type)+1:]
 		plan.Changes = append(plan.Changes, &Change{
-			Resource: Resource{Type: obj.Type, Name: name}, Action: Delete, Prior: obj.Value, Planned: null, config: null, private: resp.PlannedPrivate,
+			Resource: Resource{Type: obj.Type,
+				Name: name}, Action: Delete, Prior: obj.Value, Planned: null, config: null, private: resp.PlannedPrivate,
 			identity: resp.PlannedIdentity,
 		})
 	}
@@ -108,7 +112,8 @@ func (w *Workspace) planDeletes(ctx context.Context, p *process, cfg Config, pla
 
 // planOne plans one resource with the values that are known of others; nil if
 // something that it needs failed.
-func (w *Workspace) planOne(ctx context.Context, p *process, r Resource, values map[string]any) (*Change, Diags, error) {
+func (w *Workspace) planOne(ctx context.Context, p *process, r Resource,
+	values map[string]any) (*Change, Diags, error) {
 	schema, typ, err := p.resourceType(r.Type)
 	if err != nil {
 		return nil, nil, err
@@ -124,7 +129,9 @@ func (w *Workspace) planOne(ctx context.Context, p *process, r Resource, values 
 		change.Prior, private, identity = obj.Value, obj.Private, obj.Identity
 	}
 	// Core validates each configuration once more when all that is known is known.
-	checked, err := p.server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: r.Type, Config: dynamic(typ, config), ClientCapabilities: canWriteOnly})
+	checked, err := p.server.ValidateResourceConfig(ctx,
+		&tfprotov6.ValidateResourceConfigRequest{TypeName: r.Type, Config: dynamic(typ, config),
+			ClientCapabilities: canWriteOnly})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -205,7 +212,8 @@ func (w *Workspace) atOnce(changes []*Change) int {
 	return max(1, n)
 }
 
-func (w *Workspace) applySome(ctx context.Context, p *process, changes []*Change, values map[string]any) (Diags, error) {
+func (w *Workspace) applySome(ctx context.Context, p *process, changes []*Change,
+	values map[string]any) (Diags, error) {
 	var (
 		all  Diags
 		errs []error
@@ -269,11 +277,13 @@ func (w *Workspace) applyOne(ctx context.Context, p *process, c *Change, values 
 			return diags, nil
 		}
 		if off := differences("", c.Planned, again.Planned); len(off) > 0 { // also if nothing is left to do
-			return append(diags, Diag{Phase: PhaseApply, Address: address, Error: true, Summary: "Provider produced inconsistent final plan", Detail: fmt.Sprint(off)}), nil
+			return append(diags, Diag{Phase: PhaseApply, Address: address, Error: true,
+				Summary: "Provider produced inconsistent final plan", Detail: fmt.Sprint(off)}), nil
 		}
 	}
 	resp, err := p.server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: r.Type, PriorState: dynamic(typ, c.Prior), PlannedState: dynamic(typ, again.Planned), Config: dynamic(typ, again.config), PlannedPrivate: again.private,
+		TypeName: r.Type, PriorState: dynamic(typ, c.Prior), PlannedState: dynamic(typ, again.Planned), Config: dynamic(typ,
+			again.config), PlannedPrivate: again.private,
 		PlannedIdentity: again.identity,
 	})
 	if err != nil {
@@ -286,11 +296,13 @@ func (w *Workspace) applyOne(ctx context.Context, p *process, c *Change, values 
 }
 
 // record stores what core would store, and complains where core would.
-func (w *Workspace) record(c, again *Change, resp *tfprotov6.ApplyResourceChangeResponse, typ tftypes.Object, applied Diags, values map[string]any) Diags {
+func (w *Workspace) record(c, again *Change, resp *tfprotov6.ApplyResourceChangeResponse, typ tftypes.Object,
+	applied Diags, values map[string]any) Diags {
 	address := c.Resource.Address()
 	state, err := resp.NewState.Unmarshal(typ)
 	if err != nil {
-		return append(applied, Diag{Phase: PhaseApply, Address: address, Error: true, Summary: "Unreadable state", Detail: err.Error()})
+		return append(applied, Diag{Phase: PhaseApply, Address: address, Error: true, Summary: "Unreadable state",
+			Detail: err.Error()})
 	}
 	failed := applied.HasError()
 	switch {
@@ -298,16 +310,19 @@ func (w *Workspace) record(c, again *Change, resp *tfprotov6.ApplyResourceChange
 		delete(w.State, address)
 		return applied
 	case state.IsNull():
-		return append(applied, Diag{Phase: PhaseApply, Address: address, Error: true, Summary: "Missing resource state after apply"})
+		return append(applied, Diag{Phase: PhaseApply, Address: address, Error: true,
+			Summary: "Missing resource state after apply"})
 	}
-	w.State[address] = &Object{Type: c.Resource.Type, Value: state, Private: resp.Private, Identity: resp.NewIdentity, Tainted: failed && c.Action == Create}
+	w.State[address] = &Object{Type: c.Resource.Type, Value: state, Private: resp.Private, Identity: resp.NewIdentity,
+		Tainted: failed && c.Action == Create}
 	if failed {
 		return applied
 	}
 	values[address] = Decode(state)
 	if off := differences("", again.Planned, state); len(off) > 0 {
 		w.State[address].Tainted = c.Action == Create
-		return append(applied, Diag{Phase: PhaseApply, Address: address, Error: true, Summary: "Provider produced inconsistent result after apply", Detail: fmt.Sprint(off)})
+		return append(applied, Diag{Phase: PhaseApply, Address: address, Error: true,
+			Summary: "Provider produced inconsistent result after apply", Detail: fmt.Sprint(off)})
 	}
 	return applied
 }

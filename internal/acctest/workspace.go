@@ -246,7 +246,9 @@ func (w *Workspace) read(ctx context.Context, p *process, address string, mu *sy
 	if err != nil {
 		return nil, err
 	}
-	resp, err := p.server.ReadResource(ctx, &tfprotov6.ReadResourceRequest{TypeName: obj.Type, CurrentState: dynamic(typ, obj.Value), Private: obj.Private, CurrentIdentity: obj.Identity})
+	resp, err := p.server.ReadResource(ctx,
+		&tfprotov6.ReadResourceRequest{TypeName: obj.Type, CurrentState: dynamic(typ, obj.Value), Private: obj.Private,
+			CurrentIdentity: obj.Identity})
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +260,8 @@ func (w *Workspace) read(ctx context.Context, p *process, address string, mu *sy
 	was, is := identityOf(obj.Type, obj.Identity), identityOf(obj.Type, resp.NewIdentity)
 	if was != nil && !reflect.DeepEqual(was, is) {
 		diags = append(diags, Diag{
-			Phase: PhaseRead, Address: address, Error: true, Summary: "Provider produced different identity", Detail: fmt.Sprint(was, " became ", is),
+			Phase: PhaseRead, Address: address, Error: true, Summary: "Provider produced different identity",
+			Detail: fmt.Sprint(was, " became ", is),
 		})
 	}
 	obj.Private, obj.Identity = resp.Private, resp.NewIdentity

@@ -180,7 +180,8 @@ func TestImports_followTheLayers(t *testing.T) {
 	}
 	for key, r := range rules {
 		for _, own := range r.own {
-			if !slices.ContainsFunc(imported[key], func(imp string) bool { return strings.HasPrefix(imp, module) && below(local(imp), own) }) {
+			if !slices.ContainsFunc(imported[key],
+				func(imp string) bool { return strings.HasPrefix(imp, module) && below(local(imp), own) }) {
 				t.Errorf("the rule of %s allows %s, which nothing of it imports", key, own)
 			}
 		}

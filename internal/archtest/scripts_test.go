@@ -29,7 +29,8 @@ func TestScripts_passShellcheck(t *testing.T) {
 	if len(files) < 20 {
 		t.Fatalf("found %d scripts; the walk is wrong: %v", len(files), files)
 	}
-	out, err := exec.CommandContext(t.Context(), program, append([]string{"-s", "sh", "-f", "gcc", "-e", excused}, files...)...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), program,
+		append([]string{"-s", "sh", "-f", "gcc", "-e", excused}, files...)...).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, strings.ReplaceAll(string(out), dir+"/", ""))
 	}

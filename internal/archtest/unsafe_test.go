@@ -17,8 +17,10 @@ import (
 // unsafeFlags take a safety net of the vendor's tools away. Only a person may pass
 // one, after reading a runbook; no configuration may lead to it.
 var unsafeFlags = []string{
-	"nofs", "use_image_ps", "use_image_guids", "use_image_rom", "use_dev_rom", "ignore_dev_data", "no_flash_verify", "no_devid_check", "no_fw_ctrl",
-	"ignore_crc_check", "skip_ci_req", "clear_semaphore", "blank_guids", "override_cache_replacement", "ocr", "use_fw", "y", "yes", "striped_image",
+	"nofs", "use_image_ps", "use_image_guids", "use_image_rom", "use_dev_rom", "ignore_dev_data", "no_flash_verify",
+	"no_devid_check", "no_fw_ctrl",
+	"ignore_crc_check", "skip_ci_req", "clear_semaphore", "blank_guids", "override_cache_replacement", "ocr", "use_fw",
+	"y", "yes", "striped_image",
 	"allow_rom_change", "force", "use_dev_img_info", "dual_image", "apc",
 }
 
@@ -33,7 +35,8 @@ var neededCommands = []string{"q", "full", "v", "checksum", "hw", "query", "ri",
 // product reports whether a file is part of what users run: not of the labs, the
 // tests' harness and the tools of the build.
 func product(path string) bool {
-	for _, dir := range []string{"labsim", "testbed", "acctest", "archtest", "bench", "demo", "tools", "fwimage/synth", "ibsimtest", "realtool"} {
+	for _, dir := range []string{"labsim", "testbed", "acctest", "archtest", "bench", "demo", "tools", "fwimage/synth",
+		"ibsimtest", "realtool"} {
 		if strings.HasPrefix(path, "internal/"+dir) {
 			return false
 		}
@@ -84,7 +87,8 @@ func isUnsafe(name string) bool {
 }
 
 func TestUnsafeFlags_beginningsCount(t *testing.T) {
-	for name, want := range map[string]bool{"nofs": true, "nof": true, "ignore_dev": true, "y": true, "ye": false, "yes": true, "i": false, "d": false, "guids": false, "allow_psid_change": false} {
+	for name, want := range map[string]bool{"nofs": true, "nof": true, "ignore_dev": true, "y": true, "ye": false,
+		"yes": true, "i": false, "d": false, "guids": false, "allow_psid_change": false} {
 		if isUnsafe(name) != want {
 			t.Errorf("%s: %t", name, !want)
 		}

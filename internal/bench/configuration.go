@@ -31,8 +31,10 @@ locals {
 		}
 		fmt.Fprintf(&b, "resource \"floor_thing\" \"r%d\" {\n  for_each = local.hosts\n  host     = %s\n}\n", i, host)
 	}
-	fmt.Fprintf(&b, "locals {\n  again = toset(flatten([for h in local.hosts : [for i in range(%d) : \"${h}:${i}\"]]))\n}\n", perHost-resourcesPerHost)
-	b.WriteString("resource \"floor_thing\" \"again\" {\n  for_each = local.again\n  host     = split(\":\", each.key)[0]\n}\n")
+	fmt.Fprintf(&b, "locals {\n  again = toset(flatten([for h in local.hosts : [for i in range(%d) : "+
+		"\"${h}:${i}\"]]))\n}\n", perHost-resourcesPerHost)
+	b.WriteString("resource \"floor_thing\" \"again\" {\n  for_each = local.again\n  host     = split(\":\", " +
+		"each.key)[0]\n}\n")
 	return b.String()
 }
 
@@ -42,12 +44,15 @@ func fleetConfiguration(lab *labs.Lab, perHost int) string {
 	var hosts, cards strings.Builder
 	for i, m := range lab.Machines() {
 		s := lab.Servers[m.Name]
-		fmt.Fprintf(&hosts, "    %q = { address = %q, port = %d, user = %q }\n", m.Name, s.Addr.IP, s.Addr.Port, lab.User(m.Name))
+		fmt.Fprintf(&hosts, "    %q = { address = %q, port = %d, user = %q }\n", m.Name, s.Addr.IP, s.Addr.Port,
+			lab.User(m.Name))
 		mac := labs.MAC(i)
-		fmt.Fprintf(&cards, "    %q = { pci = %q, mac = %q, address = \"172.16.%d.%d/24\" }\n", m.Name, m.Config.Cards[0].BDF, mac, i/250, i%250+1)
+		fmt.Fprintf(&cards, "    %q = { pci = %q, mac = %q, address = \"172.16.%d.%d/24\" }\n", m.Name, m.Config.Cards[0].BDF,
+			mac, i/250, i%250+1)
 	}
 	image := lab.Images["fw-ConnectX3Pro-vpi.bin"]
-	return fmt.Sprintf(fleetTemplate, lab.KeyFile(), lab.KnownHostsFile(), hosts.String(), cards.String(), perHost-resourcesPerHost, image.Path, image.SHA256)
+	return fmt.Sprintf(fleetTemplate, lab.KeyFile(), lab.KnownHostsFile(), hosts.String(), cards.String(),
+		perHost-resourcesPerHost, image.Path, image.SHA256)
 }
 
 const fleetTemplate = `terraform {

@@ -25,7 +25,8 @@ import (
 func main() {
 	engine := flag.String("engine", "terraform", "Terraform or OpenTofu program")
 	provider := flag.String("provider", "bin/terraform-provider-infiniband", "built provider")
-	sizes := flag.String("hosts", "1x20,2,20,50x20,100", "numbers of hosts to plan, each with seven resources or as many as follow an x")
+	sizes := flag.String("hosts", "1x20,2,20,50x20,100",
+		"numbers of hosts to plan, each with seven resources or as many as follow an x")
 	runs := flag.Int("runs", 5, "plans per figure; the median is printed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -45,7 +46,8 @@ func bench(ctx context.Context, engine, provider, sizes string, runs int) error 
 	defer func() { _ = os.RemoveAll(dir) }()
 	for _, name := range []string{"floor", "hollow"} {
 		var out []byte
-		out, err = exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, name), "./internal/bench/"+name).CombinedOutput()
+		out, err = exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, name),
+			"./internal/bench/"+name).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("build the provider that does nothing: %w\n%s", err, out)
 		}
@@ -53,7 +55,8 @@ func bench(ctx context.Context, engine, provider, sizes string, runs int) error 
 	if provider, err = filepath.Abs(provider); err != nil {
 		return err
 	}
-	b := &suite{dir: dir, engine: engine, provider: provider, floor: filepath.Join(dir, "floor"), hollow: filepath.Join(dir, "hollow"), runs: runs}
+	b := &suite{dir: dir, engine: engine, provider: provider, floor: filepath.Join(dir, "floor"),
+		hollow: filepath.Join(dir, "hollow"), runs: runs}
 	fmt.Printf("%s; plans without changes, medians of %d.\n\n%s\n", machine(ctx, engine), runs, tableHead)
 	for size := range strings.SplitSeq(sizes, ",") {
 		n, each, wrong := fleetSize(size)
@@ -95,7 +98,8 @@ func machine(ctx context.Context, engine string) string {
 	_, model, _ := strings.Cut(string(info), "model name\t: ")
 	model, _, _ = strings.Cut(model, "\n")
 	load, _ := os.ReadFile("/proc/loadavg")
-	return fmt.Sprintf("%s, %s, %s/%s, %d CPUs (%s), load before %.4s", name, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), model, load)
+	return fmt.Sprintf("%s, %s, %s/%s, %d CPUs (%s), load before %.4s", name, runtime.Version(), runtime.GOOS,
+		runtime.GOARCH, runtime.NumCPU(), model, load)
 }
 
 // suite holds what all measurements share.
@@ -114,9 +118,11 @@ func (b *suite) fleet(ctx context.Context, n, perHost int) error {
 		return err
 	}
 	defer lab.Close()
-	full := &workspace{dir: filepath.Join(dir, "real"), engine: b.engine, overrides: map[string]string{"infiniband": b.provider}}
+	full := &workspace{dir: filepath.Join(dir, "real"), engine: b.engine,
+		overrides: map[string]string{"infiniband": b.provider}}
 	base := &workspace{dir: filepath.Join(dir, "floor"), engine: b.engine, overrides: map[string]string{"floor": b.floor}}
-	shape := &workspace{dir: filepath.Join(dir, "hollow"), engine: b.engine, overrides: map[string]string{"infiniband": b.hollow}}
+	shape := &workspace{dir: filepath.Join(dir, "hollow"), engine: b.engine,
+		overrides: map[string]string{"infiniband": b.hollow}}
 	if err = shape.write(fleetConfiguration(lab, perHost)); err != nil {
 		return err
 	}
@@ -132,8 +138,10 @@ func (b *suite) fleet(ctx context.Context, n, perHost int) error {
 			return err
 		}
 	}
-	fmt.Fprintf(os.Stderr, "%d hosts, %d resources: state made in %s\n", n, n*perHost, time.Since(began).Round(time.Second))
-	if err = os.Link(filepath.Join(full.dir, "terraform.tfstate"), filepath.Join(shape.dir, "terraform.tfstate")); err != nil {
+	fmt.Fprintf(os.Stderr, "%d hosts, %d resources: state made in %s\n", n, n*perHost,
+		time.Since(began).Round(time.Second))
+	if err = os.Link(filepath.Join(full.dir, "terraform.tfstate"),
+		filepath.Join(shape.dir, "terraform.tfstate")); err != nil {
 		return err
 	}
 	before := sessions(lab)
@@ -143,8 +151,10 @@ func (b *suite) fleet(ctx context.Context, n, perHost int) error {
 	}
 	a, z, h := all[0], all[1], all[2]
 	perPlan := float64(sessions(lab)-before) / float64(b.runs+1) / float64(n)
-	fmt.Printf("| %d × %d | %.2f | %.2f | %.2f | %.2f | %.2f | **%.2f** | %.2f | **%.2f** | %.2f | %.2f | %.2f | %.2f | %.0f | %.0f | %.0f | %.2f |\n", n, perHost,
-		a.wall, z.wall, a.wall/z.wall, a.cpu, z.cpu, a.cpu/z.cpu, h.cpu, a.cpu/h.cpu, a.provider, z.provider, h.provider, a.lab, a.megabytes, z.megabytes, h.megabytes, perPlan)
+	fmt.Printf("| %d × %d | %.2f | %.2f | %.2f | %.2f | %.2f | **%.2f** | %.2f | **%.2f** | %.2f | %.2f | %.2f | %.2f | "+
+		"%.0f | %.0f | %.0f | %.2f |\n", n, perHost,
+		a.wall, z.wall, a.wall/z.wall, a.cpu, z.cpu, a.cpu/z.cpu, h.cpu, a.cpu/h.cpu, a.provider, z.provider, h.provider,
+		a.lab, a.megabytes, z.megabytes, h.megabytes, perPlan)
 	if n <= 2 {
 		return b.slowLine(ctx, lab, full, a)
 	}

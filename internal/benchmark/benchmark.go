@@ -35,10 +35,13 @@ var Tests = func() []Test {
 	all := []Test{
 		{Name: "iperf3", Tool: "iperf3", Program: "iperf3", port: 5201, feature: platform.FeatureIperf3, lookFor: "iperf3"},
 		{Name: "tcp_bw", Tool: "qperf", Program: "qperf", port: 19765, feature: platform.FeatureQperf, lookFor: "qperf"},
-		{Name: "tcp_lat", Tool: "qperf", Program: "qperf", Latency: true, port: 19765, feature: platform.FeatureQperf, lookFor: "qperf"},
-		{Name: "udp_lat", Tool: "qperf", Program: "qperf", Latency: true, port: 19765, feature: platform.FeatureQperf, lookFor: "qperf"},
+		{Name: "tcp_lat", Tool: "qperf", Program: "qperf", Latency: true, port: 19765, feature: platform.FeatureQperf,
+			lookFor: "qperf"},
+		{Name: "udp_lat", Tool: "qperf", Program: "qperf", Latency: true, port: 19765, feature: platform.FeatureQperf,
+			lookFor: "qperf"},
 	}
-	for _, name := range []string{"ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ib_read_lat", "ib_send_lat"} {
+	for _, name := range []string{"ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ib_read_lat",
+		"ib_send_lat"} {
 		all = append(all, Test{
 			Name: name, Tool: "perftest", Program: name, Latency: strings.HasSuffix(name, "_lat"), RDMA: true,
 			port: 18515, feature: platform.FeaturePerftest, lookFor: "ib_write_bw",
@@ -123,7 +126,8 @@ func (e *NoWayError) Error() string {
 type BusyError struct{ Host string }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("another benchmark runs on %s. Two at the same time disturb each other. It ends by itself: %s has a time limit. Apply again then", e.Host, Unit)
+	return fmt.Sprintf("another benchmark runs on %s. Two at the same time disturb each other. It ends by itself: %s has "+
+		"a time limit. Apply again then", e.Host, Unit)
 }
 
 // SilentError says that the server could not be reached or ended early.
@@ -136,14 +140,16 @@ func (e *SilentError) Error() string {
 	if e.Log != "" {
 		return fmt.Sprintf("the server on %s ended before it was asked: %s", e.Server, e.Log)
 	}
-	return fmt.Sprintf("the server on %s does not answer at %s: %s. The usual cause is a firewall, which has to let %s through; "+
-		"infiniband_connectivity says whether ping gets there", e.Server, e.Address, e.Said, e.Ports)
+	return fmt.Sprintf("the server on %s does not answer at %s: %s. The usual cause is a firewall, which has to let %s "+
+		"through; infiniband_connectivity says whether ping gets there", e.Server, e.Address, e.Said, e.Ports)
 }
 
 // NoDeviceError says that perftest cannot open a device that the kernel shows.
 type NoDeviceError struct{ Host, Device, Said string }
 
 func (e *NoDeviceError) Error() string {
-	return fmt.Sprintf("perftest cannot open the RDMA device %s of %s, which the kernel shows. It goes through /dev/infiniband/uverbsN, which the module ib_uverbs makes, "+
-		"and through the card's user-space driver, which is in the package ibverbs-providers of Debian and Ubuntu and libibverbs of others. It says: %s", e.Device, e.Host, e.Said)
+	return fmt.Sprintf("perftest cannot open the RDMA device %s of %s, which the kernel shows. It goes through "+
+		"/dev/infiniband/uverbsN, which the module ib_uverbs makes, "+
+		"and through the card's user-space driver, which is in the package ibverbs-providers of Debian and Ubuntu and "+
+		"libibverbs of others. It says: %s", e.Device, e.Host, e.Said)
 }

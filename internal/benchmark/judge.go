@@ -24,7 +24,8 @@ func (t Test) Text(r Result) string {
 func Check(s *inventory.Snapshot, observe bool, role string, t Test) []finding.Finding {
 	var found []finding.Finding
 	if observe {
-		found = append(found, finding.HostObserved.Find("%s is %s of a benchmark, which starts programs there.", s.Host, role).At(role))
+		found = append(found, finding.HostObserved.Find("%s is %s of a benchmark, which starts programs there.", s.Host,
+			role).At(role))
 	}
 	if s.Commands[t.lookFor] {
 		return found
@@ -52,7 +53,8 @@ func CheckPair(client, server *inventory.Snapshot, d Desired, l Limits) []findin
 	if p.From.Netdev == nil || p.From.Netdev.Mode != "datagram" || least == 0 {
 		return nil
 	}
-	return []finding.Finding{finding.BenchmarkSingleStream.Find("%s of %s is in datagram mode with MTU %d, and at least %g Gb/s are wanted of one stream.",
+	return []finding.Finding{finding.BenchmarkSingleStream.Find("%s of %s is in datagram mode with MTU %d, and at least "+
+		"%g Gb/s are wanted of one stream.",
 		p.From.Netdev.Name, p.From.Host, p.From.Netdev.MTU, least)}
 }
 
@@ -66,16 +68,19 @@ func Judge(d Desired, r Result, l Limits) []finding.Finding {
 	counts := l.of(r.Pair)
 	switch {
 	case d.Test.Latency && counts.maxLatencyUS > 0 && r.LatencyUS > counts.maxLatencyUS:
-		miss, attribute = fmt.Sprintf("%s took %.3g µs, more than max_latency_us = %g", d.Test.Name, r.LatencyUS, counts.maxLatencyUS), "max_latency_us"
+		miss, attribute = fmt.Sprintf("%s took %.3g µs, more than max_latency_us = %g", d.Test.Name, r.LatencyUS,
+			counts.maxLatencyUS), "max_latency_us"
 	case !d.Test.Latency && counts.minGbps > 0 && r.Gbps < counts.minGbps:
-		miss, attribute = fmt.Sprintf("%s reached %.3g Gb/s, less than min_gbps = %g", d.Test.Name, r.Gbps, counts.minGbps), "min_gbps"
+		miss, attribute = fmt.Sprintf("%s reached %.3g Gb/s, less than min_gbps = %g", d.Test.Name, r.Gbps,
+			counts.minGbps), "min_gbps"
 	default:
 		return nil
 	}
 	if counts.of != "" {
 		miss, attribute = miss+" of limits for "+counts.of, "limits"
 	}
-	f := rule.Find("From %s to %s (%s) %s. Likely causes: %s", r.Pair.From.Host, r.Pair.To.Host, r.Pair.Addr, miss, strings.Join(causes(d, r), " "))
+	f := rule.Find("From %s to %s (%s) %s. Likely causes: %s", r.Pair.From.Host, r.Pair.To.Host, r.Pair.Addr, miss,
+		strings.Join(causes(d, r), " "))
 	f.Attribute = attribute
 	return []finding.Finding{f}
 }
@@ -93,10 +98,12 @@ func causes(d Desired, r Result) []string {
 		all = append(all, slowEnd(e)...)
 	}
 	if r.Retransmits > 0 {
-		all = append(all, fmt.Sprintf("%d segments were sent again: look for growing error counters with infiniband_fabric.", r.Retransmits))
+		all = append(all, fmt.Sprintf("%d segments were sent again: look for growing error counters with infiniband_fabric.",
+			r.Retransmits))
 	}
 	if len(all) == 0 {
-		all = append(all, "none that the two hosts show; look at the CPU load and frequency governor of both, and with infiniband_fabric at the links between switches.")
+		all = append(all, "none that the two hosts show; look at the CPU load and frequency governor of both, and with "+
+			"infiniband_fabric at the links between switches.")
 	}
 	return all
 }
@@ -107,7 +114,8 @@ func slowMode(d Desired, r Result) []string {
 		return nil
 	}
 	if d.Streams == 1 {
-		return []string{fmt.Sprintf("%s is in datagram mode, where a single stream is expected to be slow: use several streams, or connected mode.", n.Name)}
+		return []string{fmt.Sprintf("%s is in datagram mode, where a single stream is expected to be slow: use several "+
+			"streams, or connected mode.", n.Name)}
 	}
 	return []string{fmt.Sprintf("%s is in datagram mode: packets are small (MTU %d) and cost CPU time.", n.Name, n.MTU)}
 }
@@ -118,7 +126,8 @@ func slowEnd(e connectivity.End) []string {
 	var all []string
 	if e.Port != nil && e.Port.Physical == "LinkUp" {
 		for _, slow := range []struct{ mark, why string }{
-			{"(1X ", "only one of four lanes works: cable or plug"}, {" SDR)", "SDR carries 8 Gb/s on four lanes"}, {" DDR)", "DDR carries 16 Gb/s on four lanes"},
+			{"(1X ", "only one of four lanes works: cable or plug"}, {" SDR)", "SDR carries 8 Gb/s on four lanes"}, {" DDR)",
+				"DDR carries 16 Gb/s on four lanes"},
 		} {
 			if strings.Contains(e.Port.Rate, slow.mark) {
 				all = append(all, fmt.Sprintf("The link of %s runs at %s: %s.", e.Host, e.Port.Rate, slow.why))
@@ -131,11 +140,13 @@ func slowEnd(e connectivity.End) []string {
 	if e.Card == nil {
 		return all
 	}
-	slot := fabric.PCIe{Width: e.Card.PCIe.Width, MaxWidth: e.Card.PCIe.MaxWidth, Speed: e.Card.PCIe.Speed, MaxSpeed: e.Card.PCIe.MaxSpeed}
+	slot := fabric.PCIe{Width: e.Card.PCIe.Width, MaxWidth: e.Card.PCIe.MaxWidth, Speed: e.Card.PCIe.Speed,
+		MaxSpeed: e.Card.PCIe.MaxSpeed}
 	have, known := slot.Gbps()
 	best := fabric.PCIe{Width: slot.MaxWidth, Speed: slot.MaxSpeed}
 	if could, ok := best.Gbps(); known && ok && have < could {
-		all = append(all, fmt.Sprintf("The PCIe slot of card %s in %s carries x%d at %s, %.3g Gb/s; the card can do x%d at %s, %.3g Gb/s.",
+		all = append(all, fmt.Sprintf("The PCIe slot of card %s in %s carries x%d at %s, %.3g Gb/s; the card can do x%d at "+
+			"%s, %.3g Gb/s.",
 			e.Card.PCI, e.Host, slot.Width, slot.Speed, have, slot.MaxWidth, slot.MaxSpeed, could))
 	}
 	return all

@@ -204,11 +204,13 @@ func (d Desired) measure(ctx context.Context, server, client *hosts.Host, r *Res
 
 // refused: nobody listens yet, or nobody lets it through.
 func refused(said string) bool {
-	return slices.ContainsFunc([]string{"refused", "failed to connect", "Couldn't connect"}, func(text string) bool { return strings.Contains(said, text) })
+	return slices.ContainsFunc([]string{"refused", "failed to connect", "Couldn't connect"},
+		func(text string) bool { return strings.Contains(said, text) })
 }
 
 // once runs the client; said is what kept it from the server.
-func (d Desired) once(ctx context.Context, client *hosts.Host, cmd shellcmd.Command, device string) (out []byte, said string, err error) {
+func (d Desired) once(ctx context.Context, client *hosts.Host, cmd shellcmd.Command,
+	device string) (out []byte, said string, err error) {
 	answer, err := client.Run(ctx, cmd)
 	var exit *host.ExitError
 	if errors.As(err, &exit) {

@@ -16,18 +16,22 @@ func snapshot(name, address string, change func(*inventory.Netdev, *inventory.Po
 		panic(err)
 	}
 	port := inventory.Port{Number: 1, Physical: "LinkUp", State: "Active", Netdev: "ib0"}
-	dev := inventory.Netdev{Name: "ib0", IB: true, MTU: 65520, Up: true, Carrier: true, Mode: "connected", PKey: "0xffff", PCI: pci, Addresses: []netip.Prefix{netip.MustParsePrefix(address)}}
+	dev := inventory.Netdev{Name: "ib0", IB: true, MTU: 65520, Up: true, Carrier: true, Mode: "connected", PKey: "0xffff",
+		PCI: pci, Addresses: []netip.Prefix{netip.MustParsePrefix(address)}}
 	if change != nil {
 		change(&dev, &port)
 	}
 	return &inventory.Snapshot{
 		Host: name, Cards: []inventory.Card{{PCI: pci, Ports: []inventory.Port{port}}},
-		Netdevs: []inventory.Netdev{dev, {Name: "eno1", MTU: 1500, Up: true, Carrier: true, Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.9/24")}}},
+		Netdevs: []inventory.Netdev{dev,
+			{Name: "eno1", MTU: 1500, Up: true, Carrier: true,
+				Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.9/24")}}},
 	}
 }
 
 func answers(full, path int) *ping.Answer {
-	return &ping.Answer{Default: ping.Run{Sent: 5, Received: 5}, Full: ping.Run{Sent: 5, Received: full}, Fragmented: ping.Run{Sent: 5, Received: full}, PathMTU: path}
+	return &ping.Answer{Default: ping.Run{Sent: 5, Received: 5}, Full: ping.Run{Sent: 5, Received: full},
+		Fragmented: ping.Run{Sent: 5, Received: full}, PathMTU: path}
 }
 
 func TestJudge_names_the_cause(t *testing.T) {
@@ -40,19 +44,38 @@ func TestJudge_names_the_cause(t *testing.T) {
 		kinds, says   string
 	}{
 		{"all well", "172.16.0.10/24", nil, nil, answers(5, 65520), "", ""},
-		{"other end's MTU", "172.16.0.10/24", nil, func(n *inventory.Netdev, _ *inventory.Port) { n.MTU = 2044 }, answers(0, 2044), "mtu oversized", "ib0 of b has MTU 2044 and ib0 of a has 65520"},
-		{"modes", "172.16.0.10/24", nil, func(n *inventory.Netdev, _ *inventory.Port) { n.Mode, n.MTU = "datagram", 2044 }, answers(0, 2044), "mode mtu oversized", "ib0 of a is in connected mode and ib0 of b in datagram mode"},
-		{"no link", "172.16.0.10/24", func(_ *inventory.Netdev, p *inventory.Port) { p.Physical, p.State = "Polling", "Down" }, nil, silent, "no_carrier unreachable", "has no link (Polling): cable"},
-		{"no SM", "172.16.0.10/24", nil, func(n *inventory.Netdev, p *inventory.Port) { p.State, n.Carrier = "Initializing", false }, silent, "no_sm unreachable", "no subnet manager has set it up"},
-		{"P_Key not in the table", "172.16.0.10/24", func(n *inventory.Netdev, _ *inventory.Port) { n.Carrier = false }, nil, silent, "no_carrier unreachable", "the P_Key 0xffff is not in the port's table"},
-		{"partitions", "172.16.0.10/24", nil, func(n *inventory.Netdev, _ *inventory.Port) { n.PKey = "0x8001" }, silent, "partition unreachable", "they never hear each other"},
-		{"full and limited member", "172.16.0.10/24", nil, func(n *inventory.Netdev, _ *inventory.Port) { n.PKey = "0x7fff" }, answers(5, 65520), "", ""},
-		{"subnets", "172.17.0.10/24", nil, nil, silent, "subnet unreachable", "172.16.0.20/24 of ib0 of a is in another subnet than 172.17.0.10"},
-		{"no address", "172.16.0.10/24", nil, func(n *inventory.Netdev, _ *inventory.Port) { n.Addresses = nil }, nil, "no_address", "ib0 of b has no address that could be pinged"},
-		{"interface down", "172.16.0.10/24", func(n *inventory.Netdev, _ *inventory.Port) { n.Up = false }, nil, nil, "interface_down", "ip link set dev ib0 up"},
+		{"other end's MTU", "172.16.0.10/24", nil, func(n *inventory.Netdev, _ *inventory.Port) { n.MTU = 2044 },
+			answers(0, 2044), "mtu oversized", "ib0 of b has MTU 2044 and ib0 of a has 65520"},
+		{"modes", "172.16.0.10/24", nil, func(n *inventory.Netdev, _ *inventory.Port) { n.Mode, n.MTU = "datagram", 2044 },
+			answers(0, 2044), "mode mtu oversized", "ib0 of a is in connected mode and ib0 of b in datagram mode"},
+		{"no link", "172.16.0.10/24", func(_ *inventory.Netdev,
+			p *inventory.Port) {
+			p.Physical, p.State = "Polling", "Down"
+		}, nil, silent, "no_carrier unreachable", "has no link (Polling): cable"},
+		{"no SM", "172.16.0.10/24", nil,
+			func(n *inventory.Netdev, p *inventory.Port) {
+				p.State, n.Carrier = "Initializing",
+					false
+			}, silent, "no_sm unreachable", "no subnet manager has set it up"},
+		{"P_Key not in the table", "172.16.0.10/24", func(n *inventory.Netdev, _ *inventory.Port) { n.Carrier = false },
+			nil, silent, "no_carrier unreachable", "the P_Key 0xffff is not in the port's table"},
+		{"partitions", "172.16.0.10/24", nil, func(n *inventory.Netdev, _ *inventory.Port) { n.PKey = "0x8001" }, silent,
+			"partition unreachable", "they never hear each other"},
+		{"full and limited member", "172.16.0.10/24", nil, func(n *inventory.Netdev, _ *inventory.Port) { n.PKey = "0x7fff" },
+			answers(5, 65520), "", ""},
+		{"subnets", "172.17.0.10/24", nil, nil, silent, "subnet unreachable",
+			"172.16.0.20/24 of ib0 of a is in another subnet than 172.17.0.10"},
+		{"no address", "172.16.0.10/24", nil, func(n *inventory.Netdev, _ *inventory.Port) { n.Addresses = nil }, nil,
+			"no_address", "ib0 of b has no address that could be pinged"},
+		{"interface down", "172.16.0.10/24", func(n *inventory.Netdev, _ *inventory.Port) { n.Up = false }, nil, nil,
+			"interface_down", "ip link set dev ib0 up"},
 		{"firewall", "172.16.0.10/24", nil, nil, silent, "unreachable", "Both ends look right. Check a firewall"},
-		{"loss", "172.16.0.10/24", nil, nil, &ping.Answer{Default: ping.Run{Sent: 3, Received: 2}, Full: ping.Run{Sent: 3, Received: 3}, Fragmented: ping.Run{Received: 1}}, "loss", "33.3 % of 3 small packets were lost"},
-		{"fragments", "172.16.0.10/24", nil, nil, &ping.Answer{Default: ping.Run{Sent: 3, Received: 3}, Full: ping.Run{Sent: 3, Received: 3}}, "fragments", "a firewall drops fragments"},
+		{"loss", "172.16.0.10/24", nil, nil,
+			&ping.Answer{Default: ping.Run{Sent: 3, Received: 2}, Full: ping.Run{Sent: 3, Received: 3},
+				Fragmented: ping.Run{Received: 1}}, "loss", "33.3 % of 3 small packets were lost"},
+		{"fragments", "172.16.0.10/24", nil,
+			nil, &ping.Answer{Default: ping.Run{Sent: 3, Received: 3},
+				Full: ping.Run{Sent: 3, Received: 3}}, "fragments", "a firewall drops fragments"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := Choose(snapshot("a", "172.16.0.20/24", c.from), snapshot("b", c.address, c.to), Wanted{})
@@ -85,9 +108,12 @@ func TestJudge_of_tables(t *testing.T) {
 		from, to    []uint16
 		kinds, says string
 	}{
-		{"no member", false, []uint16{0xffff}, nil, "partition unreachable", "the P_Key 0x8001 is not in the port's table, which has 0xffff. Make port 0xe41d2d0300e44ed1 a member"},
-		{"no group", false, []uint16{0xffff, 0x0001}, nil, "no_carrier unreachable", "has the P_Key 0x8001: the partition has no broadcast group (ipoib = true"},
-		{"limited both", true, []uint16{0xffff, 0x0001}, []uint16{0xffff, 0x0001}, "partition unreachable", "limited members never hear each other"},
+		{"no member", false, []uint16{0xffff}, nil, "partition unreachable",
+			"the P_Key 0x8001 is not in the port's table, which has 0xffff. Make port 0xe41d2d0300e44ed1 a member"},
+		{"no group", false, []uint16{0xffff, 0x0001}, nil, "no_carrier unreachable",
+			"has the P_Key 0x8001: the partition has no broadcast group (ipoib = true"},
+		{"limited both", true, []uint16{0xffff, 0x0001}, []uint16{0xffff, 0x0001}, "partition unreachable",
+			"limited members never hear each other"},
 		{"limited one", true, []uint16{0xffff, 0x0001}, []uint16{0xffff, 0x8001}, "unreachable", "Both ends look right."},
 	} {
 		p := Choose(snapshot("a", "172.16.0.20/24", child(c.carrier)), snapshot("b", "172.16.0.10/24", child(true)), Wanted{})
@@ -120,10 +146,12 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, p)
 		}
 	}
-	if r := Judge(Choose(a, b, Wanted{Address: netip.MustParseAddr("172.16.0.99")}), nil); len(r.Problems) != 1 || r.Problems[0].Message != "b does not have the address 172.16.0.99." {
+	if r := Judge(Choose(a, b, Wanted{Address: netip.MustParseAddr("172.16.0.99")}), nil); len(r.Problems) != 1 ||
+		r.Problems[0].Message != "b does not have the address 172.16.0.99." {
 		t.Errorf("%+v", r)
 	}
-	if r := Judge(Choose(a, b, Wanted{FromInterface: "ib7"}), nil); len(r.Problems) != 1 || r.Problems[0].Kind != NoInterface ||
+	if r := Judge(Choose(a, b, Wanted{FromInterface: "ib7"}), nil); len(r.Problems) != 1 ||
+		r.Problems[0].Kind != NoInterface ||
 		!strings.Contains(r.Problems[0].Message, "a has no interface ib7; it has ib0 (port 0x0000000000000000).") {
 		t.Errorf("%+v", r)
 	}

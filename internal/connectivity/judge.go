@@ -77,7 +77,9 @@ func (e End) problems(side string) []Problem {
 	case n == nil:
 		return e.missing(side)
 	case !n.Up:
-		return []Problem{{InterfaceDown, e.name(), fmt.Sprintf("%s is down: ip link set dev %s up, or let infiniband_ipoib_interface do it for good.", e.name(), n.Name)}}
+		return []Problem{{InterfaceDown, e.name(),
+			fmt.Sprintf("%s is down: ip link set dev %s up, or let infiniband_ipoib_interface do it for good.", e.name(),
+				n.Name)}}
 	case n.Carrier && (e.Port == nil || !n.IB || e.Port.State == "Active"):
 		return nil
 	case !n.IB:
@@ -91,10 +93,14 @@ func (e End) problems(side string) []Problem {
 func (e End) missing(side string) []Problem {
 	switch {
 	case e.Asked != "" && len(e.Has) > 0:
-		return []Problem{{NoInterface, e.Host, fmt.Sprintf("%s has no interface %s; it has %s. The name of an interface may change with its link type, with firmware and with a kernel: leave the name out, or write the present one.",
-			e.Host, e.Asked, strings.Join(e.Has, ", "))}}
+		return []Problem{{NoInterface, e.Host,
+			fmt.Sprintf("%s has no interface %s; it has %s. The name of an interface may change with its link type, with "+
+				"firmware and with a kernel: leave the name out, or write the present one.",
+				e.Host, e.Asked, strings.Join(e.Has, ", "))}}
 	case side == "from":
-		return []Problem{{NoInterface, e.Host, fmt.Sprintf("%s has no such interface. With infiniband_ipoib_interface it gets one; without the module ib_ipoib, or on a port that is Ethernet, there is none.", e.Host)}}
+		return []Problem{{NoInterface, e.Host,
+			fmt.Sprintf("%s has no such interface. With infiniband_ipoib_interface it gets one; without the module ib_ipoib, "+
+				"or on a port that is Ethernet, there is none.", e.Host)}}
 	}
 	return nil
 }
@@ -103,21 +109,30 @@ func (e End) missing(side string) []Problem {
 func (e End) link() Problem {
 	switch {
 	case e.Port != nil && e.Port.Physical != "LinkUp":
-		return Problem{NoCarrier, e.name(), fmt.Sprintf("Port %d of card %s in %s has no link (%s): cable, other end off or an Ethernet port, or the port is disabled.",
-			e.Port.Number, e.Card.PCI, e.Host, e.Port.Physical)}
+		return Problem{NoCarrier, e.name(),
+			fmt.Sprintf("Port %d of card %s in %s has no link (%s): cable, other end off or an Ethernet port, or the port is "+
+				"disabled.",
+				e.Port.Number, e.Card.PCI, e.Host, e.Port.Physical)}
 	case e.Port != nil && e.Port.State != "Active":
-		return Problem{NoSM, e.name(), fmt.Sprintf("Port %d of card %s in %s has a link and is %s: no subnet manager has set it up. See infiniband_opensm.",
-			e.Port.Number, e.Card.PCI, e.Host, e.Port.State)}
+		return Problem{NoSM, e.name(),
+			fmt.Sprintf("Port %d of card %s in %s has a link and is %s: no subnet manager has set it up. See infiniband_opensm.",
+				e.Port.Number, e.Card.PCI, e.Host, e.Port.State)}
 	}
 	switch e.membership() {
 	case "":
-		return Problem{NoCarrier, e.name(), fmt.Sprintf("%s has no carrier although its port is up: the P_Key %s is not in the port's table, or the broadcast group of the partition cannot be joined.", e.name(), e.Netdev.PKey)}
+		return Problem{NoCarrier, e.name(),
+			fmt.Sprintf("%s has no carrier although its port is up: the P_Key %s is not in the port's table, or the broadcast "+
+				"group of the partition cannot be joined.", e.name(), e.Netdev.PKey)}
 	case "none":
-		return Problem{Partition, e.name(), fmt.Sprintf("%s has no carrier although its port is up: the P_Key %s is not in the port's table, which has %s. Make port %s a member of the partition in partitions of infiniband_opensm.",
-			e.name(), e.Netdev.PKey, words(e.PKeys), e.Port.PortGUID)}
+		return Problem{Partition, e.name(),
+			fmt.Sprintf("%s has no carrier although its port is up: the P_Key %s is not in the port's table, which has %s. "+
+				"Make port %s a member of the partition in partitions of infiniband_opensm.",
+				e.name(), e.Netdev.PKey, words(e.PKeys), e.Port.PortGUID)}
 	}
-	return Problem{NoCarrier, e.name(), fmt.Sprintf("%s has no carrier although its port is up and has the P_Key %s: the partition has no broadcast group (ipoib = true in infiniband_opensm), or one whose mtu or rate is more than this port has.",
-		e.name(), e.Netdev.PKey)}
+	return Problem{NoCarrier, e.name(),
+		fmt.Sprintf("%s has no carrier although its port is up and has the P_Key %s: the partition has no broadcast group "+
+			"(ipoib = true in infiniband_opensm), or one whose mtu or rate is more than this port has.",
+			e.name(), e.Netdev.PKey)}
 }
 
 // membership is how the port has the partition of its interface: "full",
@@ -150,17 +165,23 @@ func words(keys []uint16) string {
 func (p Pair) addressProblems() []Problem {
 	var found []Problem
 	if p.From.Netdev != nil && !p.From.Address.IsValid() {
-		found = append(found, Problem{NoAddress, p.From.name(), fmt.Sprintf("%s has no address of this family.", p.From.name())})
+		found = append(found, Problem{NoAddress, p.From.name(),
+			fmt.Sprintf("%s has no address of this family.", p.From.name())})
 	}
 	switch {
 	case !p.Addr.IsValid():
-		found = append(found, Problem{NoAddress, p.To.name(), fmt.Sprintf("%s has no address that could be pinged.", p.To.name())})
+		found = append(found, Problem{NoAddress, p.To.name(),
+			fmt.Sprintf("%s has no address that could be pinged.", p.To.name())})
 	case p.ToKnown && p.To.Netdev == nil:
-		found = append(found, Problem{NoAddress, p.To.Host, fmt.Sprintf("%s does not have the address %s.", p.To.Host, p.Addr)})
+		found = append(found, Problem{NoAddress, p.To.Host,
+			fmt.Sprintf("%s does not have the address %s.", p.To.Host, p.Addr)})
 	case p.From.Address.IsValid() && !p.From.Address.Masked().Contains(p.Addr):
-		found = append(found, Problem{Subnet, p.From.name(), fmt.Sprintf("%s of %s is in another subnet than %s.", p.From.Address, p.From.name(), p.Addr)})
+		found = append(found, Problem{Subnet, p.From.name(),
+			fmt.Sprintf("%s of %s is in another subnet than %s.", p.From.Address, p.From.name(), p.Addr)})
 	case p.From.Address.IsValid() && p.To.Address.IsValid() && !p.To.Address.Masked().Contains(p.From.Address.Addr()):
-		found = append(found, Problem{Subnet, p.To.name(), fmt.Sprintf("%s of %s is in another subnet than %s: it gets packets and has no way to answer.", p.To.Address, p.To.name(), p.From.Address.Addr())})
+		found = append(found, Problem{Subnet, p.To.name(),
+			fmt.Sprintf("%s of %s is in another subnet than %s: it gets packets and has no way to answer.", p.To.Address,
+				p.To.name(), p.From.Address.Addr())})
 	}
 	return found
 }
@@ -177,7 +198,9 @@ func (p Pair) between() []Problem {
 	if a.IB && b.IB {
 		found = append(found, p.partitions()...)
 		if a.Mode != b.Mode && a.Mode != "" && b.Mode != "" {
-			found = append(found, Problem{Mode, p.where(), fmt.Sprintf("%s is in %s mode and %s in %s mode: between them packets go as datagrams. Give both the same mode.", p.From.name(), a.Mode, p.To.name(), b.Mode)})
+			found = append(found, Problem{Mode, p.where(),
+				fmt.Sprintf("%s is in %s mode and %s in %s mode: between them packets go as datagrams. Give both the same mode.",
+					p.From.name(), a.Mode, p.To.name(), b.Mode)})
 		}
 	}
 	if a.MTU != b.MTU {
@@ -185,7 +208,9 @@ func (p Pair) between() []Problem {
 		if b.MTU < a.MTU {
 			small, large = large, small
 		}
-		found = append(found, Problem{MTU, p.where(), fmt.Sprintf("%s has MTU %d and %s has %d: packets longer than %d do not get through in one piece.", small.name(), small.Netdev.MTU, large.name(), large.Netdev.MTU, small.Netdev.MTU)})
+		found = append(found, Problem{MTU, p.where(),
+			fmt.Sprintf("%s has MTU %d and %s has %d: packets longer than %d do not get through in one piece.", small.name(),
+				small.Netdev.MTU, large.name(), large.Netdev.MTU, small.Netdev.MTU)})
 	}
 	return found
 }
@@ -195,9 +220,13 @@ func (p Pair) partitions() []Problem {
 	a, b := p.From.Netdev, p.To.Netdev
 	switch {
 	case key(a.PKey) != key(b.PKey):
-		return []Problem{{Partition, p.where(), fmt.Sprintf("%s is in partition %s and %s in %s: they never hear each other.", p.From.name(), a.PKey, p.To.name(), b.PKey)}}
+		return []Problem{{Partition, p.where(),
+			fmt.Sprintf("%s is in partition %s and %s in %s: they never hear each other.", p.From.name(), a.PKey, p.To.name(),
+				b.PKey)}}
 	case p.From.membership() == "limited" && p.To.membership() == "limited":
-		return []Problem{{Partition, p.where(), fmt.Sprintf("Both ends are limited members of partition %s, and limited members never hear each other. Make one of them a full member in partitions of infiniband_opensm.", a.PKey)}}
+		return []Problem{{Partition, p.where(),
+			fmt.Sprintf("Both ends are limited members of partition %s, and limited members never hear each other. Make one of "+
+				"them a full member in partitions of infiniband_opensm.", a.PKey)}}
 	}
 	return nil
 }
@@ -227,28 +256,37 @@ func (p Pair) measured(a *ping.Answer, known bool) []Problem {
 	if a.Default.Received == 0 {
 		hint := ""
 		if !known {
-			hint = " Both ends look right. Check a firewall that drops ICMP, and with ibnetdiscover that both ports are on one fabric."
+			hint = " Both ends look right. Check a firewall that drops ICMP, and with ibnetdiscover that both ports are on " +
+				"one fabric."
 			if !p.ToKnown {
 				hint = " The other end is not managed and was not looked at: check its address, link and firewall."
 			}
 		}
-		return []Problem{{Unreachable, where, fmt.Sprintf("%s does not answer: %d of %d packets came back.%s%s", p.Addr, 0, a.Default.Sent, said, hint)}}
+		return []Problem{{Unreachable, where,
+			fmt.Sprintf("%s does not answer: %d of %d packets came back.%s%s", p.Addr, 0, a.Default.Sent, said, hint)}}
 	}
 	var found []Problem
 	if a.Default.Received < a.Default.Sent {
-		found = append(found, Problem{Loss, where, fmt.Sprintf("%.3g %% of %d small packets were lost.%s Look for growing error counters with infiniband_fabric.", a.Default.Loss(), a.Default.Sent, said)})
+		found = append(found, Problem{Loss, where,
+			fmt.Sprintf("%.3g %% of %d small packets were lost.%s Look for growing error counters with infiniband_fabric.",
+				a.Default.Loss(), a.Default.Sent, said)})
 	}
 	if a.Full.Received == 0 {
 		limit := "the path MTU was not found"
 		if a.PathMTU > 0 {
 			limit = fmt.Sprintf("the path MTU is %d", a.PathMTU)
 		}
-		found = append(found, Problem{Oversized, where, fmt.Sprintf("Packets of the interface's MTU %d do not pass in one piece; %s. Long transfers hang or are slow.", p.From.Netdev.MTU, limit)})
+		found = append(found, Problem{Oversized, where,
+			fmt.Sprintf("Packets of the interface's MTU %d do not pass in one piece; %s. Long transfers hang or are slow.",
+				p.From.Netdev.MTU, limit)})
 	} else if a.Full.Received < a.Full.Sent {
-		found = append(found, Problem{Loss, where, fmt.Sprintf("%.3g %% of %d packets of the interface's MTU were lost; small ones pass.", a.Full.Loss(), a.Full.Sent)})
+		found = append(found, Problem{Loss, where,
+			fmt.Sprintf("%.3g %% of %d packets of the interface's MTU were lost; small ones pass.", a.Full.Loss(), a.Full.Sent)})
 	}
 	if a.Fragmented.Received == 0 && a.Full.Received > 0 {
-		found = append(found, Problem{Fragments, where, "Packets of the MTU pass and fragmented ones do not: a firewall drops fragments, or the other end takes less than it sends."})
+		found = append(found, Problem{Fragments, where,
+			"Packets of the MTU pass and fragmented ones do not: a firewall drops fragments, or the other end takes less than " +
+				"it sends."})
 	}
 	return found
 }

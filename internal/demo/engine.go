@@ -77,7 +77,8 @@ func environment() []string {
 // OpenTofu look the same source address up under different host names.
 func mirror(dir, provider string) (rc string, err error) {
 	for _, registry := range []string{"registry.terraform.io", "registry.opentofu.org"} {
-		at := filepath.Join(dir, "mirror", registry, "ibfabric", "infiniband", providerVersion, runtime.GOOS+"_"+runtime.GOARCH)
+		at := filepath.Join(dir, "mirror", registry, "ibfabric", "infiniband", providerVersion,
+			runtime.GOOS+"_"+runtime.GOARCH)
 		if err = os.MkdirAll(at, 0o755); err != nil {
 			return "", err
 		}

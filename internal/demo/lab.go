@@ -63,17 +63,21 @@ func startLab(dir string, say func(string, ...any)) (*lab, error) {
 	active := matches(`(?s)State: Active.*Physical state: LinkUp.*Base lid: [1-9].*SM lid: [1-9].*State: Active.*Physical state: LinkUp.*Base lid: [1-9].*SM lid: [1-9]`)
 	l.checks = map[string][]check{
 		labs.Intel9: {
-			{[]string{"mstflint", "-d", l.pci[labs.Intel9], "q"}, contains(psidVPI, "2.42.5000", "e41d2d0300e44ed0 e41d2d0300e44ed1 e41d2d0300e44ed2 e41d2d0300e44ed3")},
+			{[]string{"mstflint", "-d", l.pci[labs.Intel9], "q"},
+				contains(psidVPI, "2.42.5000", "e41d2d0300e44ed0 e41d2d0300e44ed1 e41d2d0300e44ed2 e41d2d0300e44ed3")},
 			{[]string{"ibstat"}, active},
 			{[]string{"sminfo"}, contains("SMINFO_MASTER")},
 			{[]string{"ip", "addr", "show", "dev", "ibp1s0"}, contains("172.16.0.20/24")},
 			{[]string{"ping", "-c", "3", "172.16.0.10"}, contains(" 0% packet loss")},
 		},
 		labs.Xeon2zfs: {
-			{[]string{"mstflint", "-d", l.pci[labs.Xeon2zfs], "q"}, contains(psidVPI, "2.42.5000", "e41d2d0300e44ee0 e41d2d0300e44ee1 e41d2d0300e44ee2 e41d2d0300e44ee3")},
+			{[]string{"mstflint", "-d", l.pci[labs.Xeon2zfs], "q"},
+				contains(psidVPI, "2.42.5000", "e41d2d0300e44ee0 e41d2d0300e44ee1 e41d2d0300e44ee2 e41d2d0300e44ee3")},
 			// TrueNAS has no ibstat; the kernel says the same.
-			{[]string{"grep", "-H", ".", "/sys/class/infiniband/mlx4_0/ports/1/state", "/sys/class/infiniband/mlx4_0/ports/1/lid", "/sys/class/infiniband/mlx4_0/ports/1/sm_lid",
-				"/sys/class/infiniband/mlx4_0/ports/2/state", "/sys/class/infiniband/mlx4_0/ports/2/lid", "/sys/class/infiniband/mlx4_0/ports/2/sm_lid"},
+			{[]string{"grep", "-H", ".", "/sys/class/infiniband/mlx4_0/ports/1/state",
+				"/sys/class/infiniband/mlx4_0/ports/1/lid", "/sys/class/infiniband/mlx4_0/ports/1/sm_lid",
+				"/sys/class/infiniband/mlx4_0/ports/2/state", "/sys/class/infiniband/mlx4_0/ports/2/lid",
+				"/sys/class/infiniband/mlx4_0/ports/2/sm_lid"},
 				matches(`(?s)1/state:4: ACTIVE.*1/lid:0x[1-9a-f].*1/sm_lid:0x[1-9a-f].*2/state:4: ACTIVE.*2/lid:0x[1-9a-f].*2/sm_lid:0x[1-9a-f]`)},
 			{[]string{"ip", "addr", "show", "dev", "ibs4d1"}, contains("172.16.0.10/24")},
 		},
@@ -109,7 +113,8 @@ func (l *lab) run(ctx context.Context, host string, argv ...string) (string, err
 	var out bytes.Buffer
 	status := l.Servers[host].Run(ctx, "root", quote(argv), strings.NewReader(""), &out, &out)
 	if status != 0 {
-		return out.String(), fmt.Errorf("%s on %s ended with status %d: %s", argv[0], host, status, strings.TrimSpace(out.String()))
+		return out.String(), fmt.Errorf("%s on %s ended with status %d: %s", argv[0], host, status,
+			strings.TrimSpace(out.String()))
 	}
 	return out.String(), nil
 }
@@ -155,7 +160,8 @@ func (l *lab) drift(ctx context.Context) error {
 }
 
 func (l *lab) stopManager(ctx context.Context) error {
-	return l.show(ctx, labs.Intel9, func(string) error { return nil }, "systemctl", "stop", "opensm@0xe41d2d0300e44ed1.service")
+	return l.show(ctx, labs.Intel9, func(string) error { return nil }, "systemctl", "stop",
+		"opensm@0xe41d2d0300e44ed1.service")
 }
 
 // variablesFile is read by the engine without being named.

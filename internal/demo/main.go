@@ -96,13 +96,15 @@ func keep(ctx context.Context, l *labs.Lab, name, rc string) error {
 	fmt.Printf("The simulated lab runs. Stop it with Ctrl-C.\n\nLog in:\n")
 	for _, m := range l.Machines() {
 		s := l.Servers[m.Name]
-		fmt.Printf("  ssh -i %s -o UserKnownHostsFile=%s -p %d %s@%s   # %s\n", l.KeyFile(), l.KnownHostsFile(), s.Addr.Port, l.User(m.Name), s.Addr.IP, m.Name)
+		fmt.Printf("  ssh -i %s -o UserKnownHostsFile=%s -p %d %s@%s   # %s\n", l.KeyFile(), l.KnownHostsFile(), s.Addr.Port,
+			l.User(m.Name), s.Addr.IP, m.Name)
 	}
 	consent := ""
 	if name == "crossflash" {
 		consent = fmt.Sprintf(` -var 'allow_psid_change={from="%s",to="%s"}'`, psidEN, psidVPI)
 	}
-	fmt.Printf(usage, filepath.Join(root, "examples", "lab-"+name), rc, filepath.Join(l.Dir, control.VariablesFile), consent, l.Machines()[0].Name, root, l.Dir,
+	fmt.Printf(usage, filepath.Join(root, "examples", "lab-"+name), rc, filepath.Join(l.Dir, control.VariablesFile),
+		consent, l.Machines()[0].Name, root, l.Dir,
 		filepath.Join(l.Dir, "images"), "lab-"+name, l.Machines()[0].Config.Cards[0].BDF)
 	<-ctx.Done()
 	fmt.Println("\nThe lab has stopped.")

@@ -27,15 +27,23 @@ type step struct {
 var steps = []step{
 	{"The lab as it was bought", "Both cards run Ethernet-only firmware. No port can be InfiniBand.", (*demo).asBought},
 	{"init", "The provider comes from a local folder. No registry is asked.", (*demo).initialise},
-	{"A plan without consent", "The image has another PSID than the cards. The plan refuses to burn it without consent, and prints the line to add.", (*demo).refused},
+	{"A plan without consent", "The image has another PSID than the cards. The plan refuses to burn it without consent, " +
+		"and prints the line to add.", (*demo).refused},
 	{"The plan with consent", "The line that the refusal printed is given as a variable here.", (*demo).planned},
-	{"apply", "One card after the other: backup, burn, restart; then the GUIDs. After that link types, opensm and IPoIB.", (*demo).applied},
-	{"What the hosts themselves say", "Each host is asked with its own tools. Terraform's state is not used.", (*demo).evidence},
+	{"apply", "One card after the other: backup, burn, restart; then the GUIDs. After that link types, opensm and IPoIB.",
+		(*demo).applied},
+	{"What the hosts themselves say", "Each host is asked with its own tools. Terraform's state is not used.",
+		(*demo).evidence},
 	{"A second plan", "The hosts match the configuration, so the plan is empty.", (*demo).settled},
-	{"Drift behind Terraform's back", "Somebody sets a port to Ethernet, changes an MTU and stops the subnet manager. The plan shows all three.", (*demo).drifted},
+	{"Drift behind Terraform's back",
+		"Somebody sets a port to Ethernet, changes an MTU and stops the subnet manager. The plan shows all three.",
+		(*demo).drifted},
 	{"The next apply mends it", "The plan after it is empty again.", (*demo).mended},
-	{"The subnet manager alone stops", "One apply starts it again. The picture is drawn after that, so it shows the subnet manager.", (*demo).managerStopped},
-	{"destroy", "The configuration of opensm and IPoIB is removed. Packages and cards stay as they are, and the plan says so.", (*demo).destroyed},
+	{"The subnet manager alone stops",
+		"One apply starts it again. The picture is drawn after that, so it shows the subnet manager.",
+		(*demo).managerStopped},
+	{"destroy", "The configuration of opensm and IPoIB is removed. Packages and cards stay as they are, and the plan " +
+		"says so.", (*demo).destroyed},
 }
 
 func (d *demo) play(ctx context.Context) error {
@@ -152,7 +160,8 @@ func (d *demo) managerStopped(ctx context.Context) error {
 // destroyed checks that the firmware and the GUIDs are still on the cards, and
 // the backups still on this machine.
 func (d *demo) destroyed(ctx context.Context) error {
-	err := d.expect(ctx, 0, []string{"Destroy complete!", "Left as it is"}, "destroy", "-no-color", "-auto-approve", d.consent)
+	err := d.expect(ctx, 0, []string{"Destroy complete!", "Left as it is"}, "destroy", "-no-color", "-auto-approve",
+		d.consent)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,8 @@ func filter(output string) string {
 // addNodes makes the nodes and those ports of adapters that have a link.
 func (b *builder) addNodes(r *ibnetdiscover.Report) {
 	for _, n := range r.Nodes {
-		node := &Node{GUID: n.GUID, SystemGUID: n.SystemID, Switch: n.Type == "Switch", Name: n.Name, VendorID: n.VendorID, DeviceID: n.DeviceID, PortCount: n.Ports, LID: n.LID}
+		node := &Node{GUID: n.GUID, SystemGUID: n.SystemID, Switch: n.Type == "Switch", Name: n.Name, VendorID: n.VendorID,
+			DeviceID: n.DeviceID, PortCount: n.Ports, LID: n.LID}
 		b.nodes[n.GUID] = node
 		b.f.Nodes = append(b.f.Nodes, node)
 		for _, l := range n.Links {
@@ -187,7 +188,8 @@ func stateWord(state string) string {
 	return state
 }
 
-var smStates = map[sminfo.State]string{sminfo.NotActive: "not active", sminfo.Discovering: "discovering", sminfo.Standby: "standby", sminfo.Master: "master"}
+var smStates = map[sminfo.State]string{sminfo.NotActive: "not active", sminfo.Discovering: "discovering",
+	sminfo.Standby: "standby", sminfo.Master: "master"}
 
 func (f *Fabric) addSM(info sminfo.Info) {
 	sm := SM{GUID: info.GUID, LID: int(info.LID), Priority: info.Priority, State: smStates[info.State]}

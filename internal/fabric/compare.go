@@ -106,24 +106,29 @@ func (l *Link) Name() string {
 
 func (f *Fabric) health(add adder) {
 	for _, g := range f.Duplicates {
-		add(Duplicate, g.String(), "More than one port has the GUID %s. No subnet manager can set up this fabric, and the tools show one of the ports only: give one of the cards other GUIDs.", g)
+		add(Duplicate, g.String(), "More than one port has the GUID %s. No subnet manager can set up this fabric, and the "+
+			"tools show one of the ports only: give one of the cards other GUIDs.", g)
 	}
 	for _, n := range f.Nodes {
 		if n.GUID == 0 {
-			add(ZeroGUID, n.Label(), "The GUID of %s is zero. Subnet managers leave its ports at Initializing: give the card GUIDs.", n.Label())
+			add(ZeroGUID, n.Label(), "The GUID of %s is zero. Subnet managers leave its ports at Initializing: give the card "+
+				"GUIDs.", n.Label())
 		}
 	}
 	switch {
 	case f.Master() != nil:
 	case !f.Ruled.Known():
-		add(NoManager, "fabric", "Whether a subnet manager rules this fabric is not known: %s. One may hang, or may be gone since the ports were set up.", f.Ruled.Why())
+		add(NoManager, "fabric", "Whether a subnet manager rules this fabric is not known: %s. One may hang, or may be gone "+
+			"since the ports were set up.", f.Ruled.Why())
 	default:
-		add(NoManager, "fabric", "No subnet manager rules this fabric: ports that come up stay at Initializing and get no LID, and nobody answers for paths and groups.")
+		add(NoManager, "fabric", "No subnet manager rules this fabric: ports that come up stay at Initializing and get no "+
+			"LID, and nobody answers for paths and groups.")
 	}
 	for _, l := range f.Links {
 		switch {
 		case l.B == nil:
-			add(Silent, l.Name(), "%s has a link, and nothing answers at its other end: a node with a GUID that another one has, or one that hangs.", l.Name())
+			add(Silent, l.Name(), "%s has a link, and nothing answers at its other end: a node with a GUID that another one "+
+				"has, or one that hangs.", l.Name())
 		case f.Master() != nil && (l.A.State != "Active" || l.B.State != "Active"):
 			add(Inactive, l.Name(), "%s is %s/%s although there is a subnet manager.", l.Name(), l.A.State, l.B.State)
 		}
@@ -265,7 +270,8 @@ func (f *Fabric) errors(limits Limits, before map[string]map[string]uint64, add 
 			for _, name := range slices.Sorted(maps.Keys(p.Counters)) {
 				v := p.Counters[name]
 				if limit, ok := limits[name]; ok && limit >= 0 && v > uint64(limit) {
-					add(Errors, p.Label(), "%s has counted %d %s since the counter was last cleared, more than %d.", p.Label(), v, name, limit)
+					add(Errors, p.Label(), "%s has counted %d %s since the counter was last cleared, more than %d.", p.Label(), v,
+						name, limit)
 				}
 			}
 		}
@@ -277,7 +283,8 @@ func (f *Fabric) errors(limits Limits, before map[string]map[string]uint64, add 
 	for _, n := range f.Nodes {
 		for _, p := range n.Ports {
 			for _, name := range slices.Sorted(maps.Keys(grown[p.ID()])) {
-				add(Growing, p.Label(), "%s has counted %d more %s since the earlier reading.", p.Label(), grown[p.ID()][name], name)
+				add(Growing, p.Label(), "%s has counted %d more %s since the earlier reading.", p.Label(), grown[p.ID()][name],
+					name)
 			}
 		}
 	}

@@ -146,7 +146,8 @@ func (l *Link) Gbps() float64 { return l.A.Speed.DataRate(l.A.Width) }
 func Printable(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(s, "�") {
-		if r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+		if r < 0x20 || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e ||
+			r >= 0x2066 && r <= 0x2069 {
 			fmt.Fprintf(&b, `\u%04x`, r)
 			continue
 		}
@@ -219,7 +220,8 @@ func (f *Fabric) sort() {
 	}
 	slices.SortFunc(f.Links, func(a, b *Link) int { return before(a.A, b.A) })
 	slices.SortFunc(f.SMs, func(a, b SM) int {
-		return cmp.Or(boolCompare(a.State == "master", b.State == "master"), cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.GUID, b.GUID))
+		return cmp.Or(boolCompare(a.State == "master", b.State == "master"), cmp.Compare(b.Priority, a.Priority),
+			cmp.Compare(a.GUID, b.GUID))
 	})
 }
 

@@ -39,7 +39,8 @@ func look(t *testing.T, f *ibsimtest.Fabric, id string, details bool) *Fabric {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d nodes and %d links read in %v", len(found.Nodes), len(found.Links), time.Since(began).Round(time.Millisecond))
+	t.Logf("%d nodes and %d links read in %v", len(found.Nodes), len(found.Links),
+		time.Since(began).Round(time.Millisecond))
 	return found
 }
 
@@ -48,18 +49,22 @@ func TestObserve_realTools(t *testing.T) {
 	f := ibsimtest.Start(t, ibsimtest.Net(t, "one-switch-three-hca"))
 	const pve1, pve2 = "H-e41d2d0300e44ed0", "H-e41d2d0300e44f10"
 	without := look(t, f, pve1, true)
-	if without.Master() != nil || without.Counted || !without.Detailed || len(without.Links) != 3 || without.Links[0].A.SpeedsSupported == nil {
+	if without.Master() != nil || without.Counted || !without.Detailed || len(without.Links) != 3 ||
+		without.Links[0].A.SpeedsSupported == nil {
 		t.Errorf("without a subnet manager: %+v", without)
 	}
-	f.StartSM(pve2, ibsimtest.SM{Priority: 14, Partitions: "Default=0x7fff, ipoib : ALL=full;\nstorage=0x8001 : 0xe41d2d0300e44ed1=limited, 0xe41d2d0300e44f11=full;\n"}).Wait("SUBNET UP")
+	f.StartSM(pve2, ibsimtest.SM{Priority: 14,
+		Partitions: "Default=0x7fff, ipoib : ALL=full;\nstorage=0x8001 : 0xe41d2d0300e44ed1=limited, 0xe41d2d0300e44f11=full;\n"}).Wait("SUBNET UP")
 	f.StartSM(pve1, ibsimtest.SM{Priority: 5}).Wait("Entering STANDBY state")
 	f.Console(`PerformanceSet "S-0002c902004a1b00"[3] PortCounters.SymbolErrorCounter=70`)
 	got := look(t, f, pve1, true)
-	if len(got.SMs) != 2 || got.SMs[0].GUID != 0xe41d2d0300e44f11 || got.SMs[0].Priority != 14 || got.SMs[1].State != "standby" || got.SMs[1].Priority != 5 {
+	if len(got.SMs) != 2 || got.SMs[0].GUID != 0xe41d2d0300e44f11 || got.SMs[0].Priority != 14 ||
+		got.SMs[1].State != "standby" || got.SMs[1].Priority != 5 {
 		t.Errorf("%+v", got.SMs)
 	}
 	parts := got.Partitions()
-	if len(parts) != 2 || parts[1].PKey != 1 || len(parts[1].Full) != 1 || len(parts[1].Limited) != 1 || len(parts[0].Full) != 3 {
+	if len(parts) != 2 || parts[1].PKey != 1 || len(parts[1].Full) != 1 || len(parts[1].Limited) != 1 ||
+		len(parts[0].Full) != 3 {
 		t.Errorf("%+v", parts)
 	}
 	var slow []string
@@ -120,6 +125,7 @@ func TestObserve_large(t *testing.T) {
 		if err != nil || len(tables) != len(ports) || !slices.Equal(tables[ports[0].GUID], []uint16{0xffff}) {
 			t.Errorf("%d tables of %d ports, the first %04x, %v", len(tables), len(ports), tables[ports[0].GUID], err)
 		}
-		t.Logf("%d adapters found in %v, with %d P_Key tables in %v", c.adapters, walked, len(ports), time.Since(began).Round(time.Millisecond))
+		t.Logf("%d adapters found in %v, with %d P_Key tables in %v", c.adapters, walked, len(ports),
+			time.Since(began).Round(time.Millisecond))
 	}
 }

@@ -73,7 +73,8 @@ func shorten(s string) string {
 // Observe looks at the fabric through a port: one command, and with details a
 // second one for the ports that the first has found.
 func Observe(ctx context.Context, h Runner, t Through, details bool) (*Fabric, error) {
-	res, err := h.Run(ctx, shellcmd.Script("fabric-walk", walkScript, t.Device, strconv.Itoa(t.Port)).AsRoot().WithTimeout(timeout))
+	res, err := h.Run(ctx, shellcmd.Script("fabric-walk", walkScript, t.Device,
+		strconv.Itoa(t.Port)).AsRoot().WithTimeout(timeout))
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +144,8 @@ func read(name string, t Through, output string) (*Fabric, *ibnetdiscover.Report
 	b := builder{f: &Fabric{}, nodes: map[ib.GUID]*Node{}, ports: map[portKey]*Port{}}
 	report, err := b.build(p)
 	if err != nil {
-		return nil, nil, &host.OutputError{Host: name, Command: "ibnetdiscover, iblinkinfo, sminfo or ibqueryerrors", Problem: err.Error(), Output: output}
+		return nil, nil, &host.OutputError{Host: name, Command: "ibnetdiscover, iblinkinfo, sminfo or ibqueryerrors",
+			Problem: err.Error(), Output: output}
 	}
 	b.f.sort()
 	return b.f, report, nil
@@ -154,8 +156,8 @@ func (p parts) cannot(name string, t Through) error {
 	if len(p.missing) > 0 {
 		return &LookError{Host: name, Through: t,
 			Problem: "The host has no " + strings.Join(p.missing, ", ") + ", with which a fabric is looked at.",
-			Advice: "They come with the package infiniband-diags, of some distributions with rdma-core. TrueNAS does not have them and takes no packages: " +
-				"let another host on the same fabric look, any of its hosts sees all of it.",
+			Advice: "They come with the package infiniband-diags, of some distributions with rdma-core. TrueNAS does not have " +
+				"them and takes no packages: let another host on the same fabric look, any of its hosts sees all of it.",
 		}
 	}
 	if p.status["net"] == 0 {
@@ -168,9 +170,11 @@ func (p parts) cannot(name string, t Through) error {
 		e.Advice = "Load it with modprobe ib_umad, and name it in /etc/modules-load.d so that it is loaded at boot."
 	case ibnetdiscover.NoPort:
 		e.Problem = fmt.Sprintf("The port %d of %s cannot be opened for management datagrams.", t.Port, t.Device)
-		e.Advice = "Check that the device has this port, that it is an InfiniBand port and not in Ethernet mode (infiniband_link_type), and that root may open /dev/infiniband/umad*."
+		e.Advice = "Check that the device has this port, that it is an InfiniBand port and not in Ethernet mode " +
+			"(infiniband_link_type), and that root may open /dev/infiniband/umad*."
 	default:
-		e.Advice = "Run the program on the host by hand; a port that does not answer in time is often one whose host is restarting."
+		e.Advice = "Run the program on the host by hand; a port that does not answer in time is often one whose host is " +
+			"restarting."
 	}
 	return e
 }
@@ -194,12 +198,14 @@ func Pick(s *inventory.Snapshot, wanted ib.GUID) (Through, error) {
 	switch {
 	case len(seen) == 0:
 		e.Problem = "The host has no InfiniBand port, so it sees no fabric."
-		e.Advice = "Check that a card has its driver, that ib_core and the driver's verbs module are loaded, and that its ports are not in Ethernet mode (infiniband_link_type)."
+		e.Advice = "Check that a card has its driver, that ib_core and the driver's verbs module are loaded, and that its " +
+			"ports are not in Ethernet mode (infiniband_link_type)."
 	case wanted != 0:
 		e.Problem = "The host has no InfiniBand port with the GUID " + wanted.String() + "."
 	default:
 		e.Problem = "No InfiniBand port of the host has a link, so it sees no fabric."
-		e.Advice += " Check the cable and that the other end is on and in InfiniBand mode. A name in port_guid lets a port without a link look all the same."
+		e.Advice += " Check the cable and that the other end is on and in InfiniBand mode. A name in port_guid lets a port " +
+			"without a link look all the same."
 	}
 	return Through{}, e
 }

@@ -66,7 +66,8 @@ func (l *Link) slowWidth() []string {
 	if l.A.Width >= best {
 		return nil
 	}
-	text := fmt.Sprintf("%d of %d lanes in use: %s instead of %s", l.A.Width, best, gbps(l.A.Speed.DataRate(l.A.Width)), gbps(l.A.Speed.DataRate(best)))
+	text := fmt.Sprintf("%d of %d lanes in use: %s instead of %s", l.A.Width, best, gbps(l.A.Speed.DataRate(l.A.Width)),
+		gbps(l.A.Speed.DataRate(best)))
 	for _, p := range []*Port{l.A, l.B} {
 		if len(p.WidthEnabled) > 0 && !slices.Contains(p.WidthEnabled, best) {
 			return []string{text + fmt.Sprintf("; %s allows %s only", p.Label(), widths(p.WidthEnabled))}
@@ -78,19 +79,22 @@ func (l *Link) slowWidth() []string {
 func (l *Link) slowSpeed() []string {
 	best := bestSpeed(l.A, l.B)
 	if l.A.Speed < best {
-		text := fmt.Sprintf("%s instead of %s: %s instead of %s", l.A.Speed, best, gbps(l.Gbps()), gbps(best.DataRate(l.A.Width)))
+		text := fmt.Sprintf("%s instead of %s: %s instead of %s", l.A.Speed, best, gbps(l.Gbps()),
+			gbps(best.DataRate(l.A.Width)))
 		for _, p := range []*Port{l.A, l.B} {
 			if len(p.SpeedsEnabled) > 0 && !slices.Contains(p.SpeedsEnabled, best) {
 				return []string{text + fmt.Sprintf("; %s allows %s only", p.Label(), names(p.SpeedsEnabled))}
 			}
 		}
-		return []string{text + "; both ends could, so the cable is not good enough for it or the link has trained badly: reseat it, or reset the port"}
+		return []string{text + "; both ends could, so the cable is not good enough for it or the link has trained badly: " +
+			"reseat it, or reset the port"}
 	}
 	// At the best that both can: say which end is the older one.
 	for _, pair := range [][2]*Port{{l.A, l.B}, {l.B, l.A}} {
 		fast, slow := top(pair[0]), top(pair[1])
 		if fast > slow && slow > 0 && slow == l.A.Speed {
-			return []string{fmt.Sprintf("%s can do %s, %s no more than %s: %s instead of %s", pair[0].Label(), fast, pair[1].Label(), slow, gbps(l.Gbps()), gbps(fast.DataRate(l.A.Width)))}
+			return []string{fmt.Sprintf("%s can do %s, %s no more than %s: %s instead of %s", pair[0].Label(), fast,
+				pair[1].Label(), slow, gbps(l.Gbps()), gbps(fast.DataRate(l.A.Width)))}
 		}
 	}
 	return nil
@@ -113,7 +117,8 @@ func (p *Port) slot(l *Link) []string {
 		return nil
 	}
 	c := p.Node.PCIe
-	text := fmt.Sprintf("the PCIe slot of %s carries x%d at %s, %s, less than the link's %s", p.Node.Label(), c.Width, c.Speed, gbps(have), gbps(l.Gbps()))
+	text := fmt.Sprintf("the PCIe slot of %s carries x%d at %s, %s, less than the link's %s", p.Node.Label(), c.Width,
+		c.Speed, gbps(have), gbps(l.Gbps()))
 	if c.MaxWidth > c.Width || c.MaxSpeed != c.Speed {
 		text += fmt.Sprintf("; the card can do x%d at %s", c.MaxWidth, c.MaxSpeed)
 	}

@@ -2,18 +2,25 @@ package finding
 
 // Rules of benchmarks.
 var (
-	BenchmarkUnavailable = &Rule{Code: "BM001", Severity: Refuse, Title: "Refusing a benchmark: the host cannot get its program", Attribute: "test",
-		Meaning: "The program is not installed. The distribution has no package of it, or the system accepts no packages. TrueNAS has iperf3, but neither qperf nor perftest.",
-		WayOut:  "Use the test \"iperf3\", or measure between other hosts."}
+	BenchmarkUnavailable = &Rule{Code: "BM001", Severity: Refuse,
+		Title: "Refusing a benchmark: the host cannot get its program", Attribute: "test",
+		Meaning: "The program is not installed. The distribution has no package of it, or the system accepts no packages. " +
+			"TrueNAS has iperf3, but neither qperf nor perftest.",
+		WayOut: "Use the test \"iperf3\", or measure between other hosts."}
 	BenchmarkInstalled = &Rule{Code: "BM002", Severity: Warn, Title: "The package of the benchmark will be installed",
 		Meaning: "The package comes from the distribution. It stays when the resource is destroyed."}
-	BenchmarkSingleStream = &Rule{Code: "BM003", Severity: Warn, Title: "A single stream in datagram mode is slow", Attribute: "streams",
-		Meaning: "Datagram mode sends packets of at most 4092 bytes. One CPU core handles a stream, so a single stream measures the core rather than the link.",
-		WayOut:  "Use several streams, or mode = \"connected\" of infiniband_ipoib_interface where the card can do it, or a limit that fits."}
+	BenchmarkSingleStream = &Rule{Code: "BM003", Severity: Warn, Title: "A single stream in datagram mode is slow",
+		Attribute: "streams",
+		Meaning: "Datagram mode sends packets of at most 4092 bytes. One CPU core handles a stream, so a single stream " +
+			"measures the core rather than the link.",
+		WayOut: "Use several streams, or mode = \"connected\" of infiniband_ipoib_interface where the card can do it, or a " +
+			"limit that fits."}
 	BenchmarkMissed = &Rule{Code: "BM004", Severity: Refuse, Title: "Refusing a benchmark result that misses its limit",
-		Meaning: "The link works, but is slower than the configuration asks for. The result is not stored, and the next apply measures again.",
-		WayOut:  "Look at the likely causes. If these cards cannot do better, change the limit or write on_miss = \"warn\"."}
+		Meaning: "The link works, but is slower than the configuration asks for. The result is not stored, and the next " +
+			"apply measures again.",
+		WayOut: "Look at the likely causes. If these cards cannot do better, change the limit or write on_miss = \"warn\"."}
 	BenchmarkMissedAllowed = &Rule{Code: "BM005", Severity: Warn, Title: "Benchmark missed its limit",
-		Meaning: "The link works, but is slower than the configuration asks for. With on_miss = \"warn\" this is a warning only.",
-		WayOut:  "Look at the likely causes."}
+		Meaning: "The link works, but is slower than the configuration asks for. With on_miss = \"warn\" this is a warning " +
+			"only.",
+		WayOut: "Look at the likely causes."}
 )

@@ -6,88 +6,125 @@ var (
 		Meaning: "The provider writes only to chips that it knows by vendor and device id.",
 		WayOut:  "Check the PCI address."}
 	CardInRecovery = &Rule{Code: "FW041", Severity: Refuse, Title: "Card is in recovery mode", Attribute: "card_id",
-		Meaning: "The card found no firmware that boots (\"livefish\"). Its PSID and GUIDs cannot be proven. A burn would not be failsafe.",
-		WayOut:  "Restore the backup of this card by hand, as the message says step by step, then plan again."}
+		Meaning: "The card found no firmware that boots (\"livefish\"). Its PSID and GUIDs cannot be proven. A burn would " +
+			"not be failsafe.",
+		WayOut: "Restore the backup of this card by hand, as the message says step by step, then plan again."}
 	FirmwareSecure = &Rule{Code: "FW042", Severity: Refuse, Title: "Firmware of the card is secure", Attribute: "card_id",
-		Meaning: "Secure firmware writes the flash itself. It accepts only images that its vendor signed for this PSID: mstflint answers \"Changing PSID is unsupported under Secure FW.\" It cannot be read back, so there is no proven backup. No setting changes that.",
-		WayOut:  "Update within the same PSID, with the tool of the card's vendor."}
+		Meaning: "Secure firmware writes the flash itself. It accepts only images that its vendor signed for this PSID: " +
+			"mstflint answers \"Changing PSID is unsupported under Secure FW.\" It cannot be read back, so there is no proven " +
+			"backup. No setting changes that.",
+		WayOut: "Update within the same PSID, with the tool of the card's vendor."}
 	FlashDamaged = &Rule{Code: "FW043", Severity: Refuse, Title: "Flash of the card does not verify", Attribute: "card_id",
-		Meaning: "The image in flash is damaged. A backup of it would be damaged too, and there is no way back if the burn fails.",
-		WayOut:  "Run `mstflint -d <pci address> v` on the host. Save what can be read before anything else."}
-	FlashUnreadable = &Rule{Code: "FW044", Severity: Refuse, Title: "Flash of the card cannot be read", Attribute: "card_id",
-		Meaning: "Nobody knows what a burn would replace.",
-		WayOut:  "Run `mstflint -d <pci address> q` on the host and fix what it reports."}
-	FlashNotRunning = &Rule{Code: "FW045", Severity: Refuse, Title: "Another image is in flash and does not run yet", Attribute: "card_id",
-		Meaning: "The flash was changed after the card started. The running image is the last one that is known to work. A second burn would overwrite it.",
-		WayOut:  "Restart the host so that the card runs what is in flash, and plan again. If it does not run after a reboot, switch the machine off and on."}
+		Meaning: "The image in flash is damaged. A backup of it would be damaged too, and there is no way back if the burn " +
+			"fails.",
+		WayOut: "Run `mstflint -d <pci address> v` on the host. Save what can be read before anything else."}
+	FlashUnreadable = &Rule{Code: "FW044", Severity: Refuse, Title: "Flash of the card cannot be read",
+		Attribute: "card_id",
+		Meaning:   "Nobody knows what a burn would replace.",
+		WayOut:    "Run `mstflint -d <pci address> q` on the host and fix what it reports."}
+	FlashNotRunning = &Rule{Code: "FW045", Severity: Refuse, Title: "Another image is in flash and does not run yet",
+		Attribute: "card_id",
+		Meaning: "The flash was changed after the card started. The running image is the last one that is known to work. A " +
+			"second burn would overwrite it.",
+		WayOut: "Restart the host so that the card runs what is in flash, and plan again. If it does not run after a " +
+			"reboot, switch the machine off and on."}
 	FlashGUIDsZero = &Rule{Code: "FW046", Severity: Warn, Title: "Card has zero GUIDs or MACs", Attribute: "card_id",
 		Meaning: "The fabric ignores a card with zero GUIDs.",
 		WayOut:  "Set them with an infiniband_guids resource."}
-	FlashGUIDsNeverSet = &Rule{Code: "FW047", Severity: Refuse, Title: "GUIDs and MACs of the card were never set", Attribute: "card_id",
-		Meaning: "mstflint refuses to burn a card whose MACs are blank.",
-		WayOut:  "Set both GUIDs and MACs first, with an infiniband_guids resource."}
-	FlashWithoutGUIDs = &Rule{Code: "FW048", Severity: Note, Title: "Card has no GUIDs, as is usual with Ethernet-only firmware", Attribute: "card_id",
+	FlashGUIDsNeverSet = &Rule{Code: "FW047", Severity: Refuse, Title: "GUIDs and MACs of the card were never set",
+		Attribute: "card_id",
+		Meaning:   "mstflint refuses to burn a card whose MACs are blank.",
+		WayOut:    "Set both GUIDs and MACs first, with an infiniband_guids resource."}
+	FlashWithoutGUIDs = &Rule{Code: "FW048", Severity: Note,
+		Title: "Card has no GUIDs, as is usual with Ethernet-only firmware", Attribute: "card_id",
 		Meaning: "Its GUIDs are all ones, and a cross-flash keeps them. InfiniBand does not work until GUIDs are set.",
 		WayOut:  "Add an infiniband_guids resource that depends on this one."}
-	FlashGUIDsShared = &Rule{Code: "FW049", Severity: Warn, Title: "Card shares a GUID or MAC with another card", Attribute: "card_id",
-		Meaning: "One duplicate GUID stops a whole subnet: the subnet manager never finishes its discovery.",
-		WayOut:  "Give one of the cards other values with an infiniband_guids resource."}
+	FlashGUIDsShared = &Rule{Code: "FW049", Severity: Warn, Title: "Card shares a GUID or MAC with another card",
+		Attribute: "card_id",
+		Meaning:   "One duplicate GUID stops a whole subnet: the subnet manager never finishes its discovery.",
+		WayOut:    "Give one of the cards other values with an infiniband_guids resource."}
 	CardOfOEM = &Rule{Code: "FW050", Severity: Warn, Title: "Card is an OEM's board", Attribute: "card_id",
 		Meaning: "A cross-flash ends the OEM's support for the board. The OEM's vendor data stay in flash.",
 		WayOut:  "Keep the backup. The OEM's own image is the way back."}
-	MstflintMissing = &Rule{Code: "FW051", Severity: Refuse, Title: "mstflint is not installed on the host", Attribute: "card_id",
-		Meaning: "The provider reads and writes firmware with mstflint only.",
-		WayOut:  "Install the package mstflint."}
-	MstflintUnsuitable = &Rule{Code: "FW052", Severity: Refuse, Title: "mstflint on the host does not suit this chip", Attribute: "card_id",
-		Meaning: "Newer releases dropped or broke older chips. Very old releases, and those of unknown version, print answers that the provider may misread.",
-		WayOut:  "Install a release that supports this chip."}
-	CardVirtualFunction = &Rule{Code: "FW053", Severity: Refuse, Title: "Device is a virtual function", Attribute: "card_id",
-		Meaning: "A virtual function has no flash.",
-		WayOut:  "Name the physical function of the card."}
-	CardOtherFunction = &Rule{Code: "FW054", Severity: Refuse, Title: "Device is not the first function of its card", Attribute: "card_id",
-		Meaning: "All functions of a card share one flash. It is written through function 0 only.",
-		WayOut:  "Name function 0 of the card."}
+	MstflintMissing = &Rule{Code: "FW051", Severity: Refuse, Title: "mstflint is not installed on the host",
+		Attribute: "card_id",
+		Meaning:   "The provider reads and writes firmware with mstflint only.",
+		WayOut:    "Install the package mstflint."}
+	MstflintUnsuitable = &Rule{Code: "FW052", Severity: Refuse, Title: "mstflint on the host does not suit this chip",
+		Attribute: "card_id",
+		Meaning: "Newer releases dropped or broke older chips. Very old releases, and those of unknown version, print " +
+			"answers that the provider may misread.",
+		WayOut: "Install a release that supports this chip."}
+	CardVirtualFunction = &Rule{Code: "FW053", Severity: Refuse, Title: "Device is a virtual function",
+		Attribute: "card_id",
+		Meaning:   "A virtual function has no flash.",
+		WayOut:    "Name the physical function of the card."}
+	CardOtherFunction = &Rule{Code: "FW054", Severity: Refuse, Title: "Device is not the first function of its card",
+		Attribute: "card_id",
+		Meaning:   "All functions of a card share one flash. It is written through function 0 only.",
+		WayOut:    "Name function 0 of the card."}
 	RunningUnknown = &Rule{Code: "FW055", Severity: Warn, Title: "What the card runs is not known", Attribute: "card_id",
 		Meaning: "No driver shows the running firmware. It cannot be compared with the firmware in flash.",
 		WayOut:  "Load the driver of the card and plan again."}
-	FlashUnverified = &Rule{Code: "FW056", Severity: Refuse, Title: "Flash of the card has not been verified", Attribute: "card_id",
-		Meaning: "Nothing proves that the firmware in flash is whole.",
-		WayOut:  "Run `mstflint -d <pci address> v` on the host and fix what it reports."}
-	MstflintUnproven = &Rule{Code: "FW057", Severity: Warn, Title: "mstflint on the host is newer than proven for this chip", Attribute: "card_id",
+	FlashUnverified = &Rule{Code: "FW056", Severity: Refuse, Title: "Flash of the card has not been verified",
+		Attribute: "card_id",
+		Meaning:   "Nothing proves that the firmware in flash is whole.",
+		WayOut:    "Run `mstflint -d <pci address> v` on the host and fix what it reports."}
+	MstflintUnproven = &Rule{Code: "FW057", Severity: Warn,
+		Title: "mstflint on the host is newer than proven for this chip", Attribute: "card_id",
 		Meaning: "Few people have used it with this chip. The provider ignores fields that it does not know.",
 		WayOut:  "Version 4.25 or older is recommended for ConnectX-3."}
-	CardWithoutDriver = &Rule{Code: "FW058", Severity: Warn, Title: "Kernel of the host has no driver for the card", Attribute: "card_id",
-		Meaning: "The card can be burned on this host. Without a driver nothing shows whether the new firmware runs.",
-		WayOut:  "Move the card to a host whose kernel has the driver."}
-	FirmwareControlsUpdates = &Rule{Code: "FW059", Severity: Refuse, Title: "Firmware of the card controls its updates", Attribute: "card_id",
-		Meaning: "With the update method fw_ctrl the running firmware writes the flash. mstflint cannot read it back (`ri` ends with \"Read image is not supported\"), so there is no proven backup, and the provider burns nothing without one. It never passes -no_fw_ctrl or -ocr: they bypass the running firmware and can hang it.",
-		WayOut:  "Update with the vendor's own tool. To see the update method: `mstflint -d <pci address> q full`."}
-	FlashDividedOtherwise = &Rule{Code: "FW060", Severity: Refuse, Title: "Firmware image has another flash layout", Attribute: "image_id",
-		Meaning: "mstflint would rearrange the flash first. That step is not failsafe: if it is interrupted, the card does not boot.",
-		WayOut:  "Use an image of the same flash layout, or update with the vendor's own tool. Versions close to the present one usually have the same layout."}
-	ChipUnproven = &Rule{Code: "FW061", Severity: Refuse, Title: "Burning this chip has not been proven", Attribute: "card_id",
-		Meaning: "The provider burns a chip only after tests with the real mstflint, interruptions included.",
-		WayOut:  "Update with the vendor's own tool. You can still read, adopt and back up the card."}
-	SerialNumberUnknown = &Rule{Code: "FW062", Severity: Warn, Title: "Serial number of the card is not known", Attribute: "card_id",
-		Meaning: "The serial number tells this card from another one in the same slot. Without it, only GUIDs and MACs tell two cards apart, and these can be changed.",
-		WayOut:  "Install pciutils on the host."}
-	RestartIntoDamagedFlash = &Rule{Code: "FW063", Severity: Refuse, Title: "Refusing a restart into firmware that is not known to be whole", Attribute: "activation",
-		Meaning: "The card runs firmware that it loaded when the host started. After a restart it would load what is in flash, and may not come back.",
-		WayOut: "Do not restart the host, and do not switch it off. Run `mstflint -d <pci address> v` on it. If the flash does not verify, write a whole image " +
-			"while the card still runs: the provider keeps the earlier ones in backup_dir."}
+	CardWithoutDriver = &Rule{Code: "FW058", Severity: Warn, Title: "Kernel of the host has no driver for the card",
+		Attribute: "card_id",
+		Meaning:   "The card can be burned on this host. Without a driver nothing shows whether the new firmware runs.",
+		WayOut:    "Move the card to a host whose kernel has the driver."}
+	FirmwareControlsUpdates = &Rule{Code: "FW059", Severity: Refuse, Title: "Firmware of the card controls its updates",
+		Attribute: "card_id",
+		Meaning: "With the update method fw_ctrl the running firmware writes the flash. mstflint cannot read it back (`ri` " +
+			"ends with \"Read image is not supported\"), so there is no proven backup, and the provider burns nothing without " +
+			"one. It never passes -no_fw_ctrl or -ocr: they bypass the running firmware and can hang it.",
+		WayOut: "Update with the vendor's own tool. To see the update method: `mstflint -d <pci address> q full`."}
+	FlashDividedOtherwise = &Rule{Code: "FW060", Severity: Refuse, Title: "Firmware image has another flash layout",
+		Attribute: "image_id",
+		Meaning: "mstflint would rearrange the flash first. That step is not failsafe: if it is interrupted, the card does " +
+			"not boot.",
+		WayOut: "Use an image of the same flash layout, or update with the vendor's own tool. Versions close to the " +
+			"present one usually have the same layout."}
+	ChipUnproven = &Rule{Code: "FW061", Severity: Refuse, Title: "Burning this chip has not been proven",
+		Attribute: "card_id",
+		Meaning:   "The provider burns a chip only after tests with the real mstflint, interruptions included.",
+		WayOut:    "Update with the vendor's own tool. You can still read, adopt and back up the card."}
+	SerialNumberUnknown = &Rule{Code: "FW062", Severity: Warn, Title: "Serial number of the card is not known",
+		Attribute: "card_id",
+		Meaning: "The serial number tells this card from another one in the same slot. Without it, only GUIDs and MACs " +
+			"tell two cards apart, and these can be changed.",
+		WayOut: "Install pciutils on the host."}
+	RestartIntoDamagedFlash = &Rule{Code: "FW063", Severity: Refuse,
+		Title: "Refusing a restart into firmware that is not known to be whole", Attribute: "activation",
+		Meaning: "The card runs firmware that it loaded when the host started. After a restart it would load what is in " +
+			"flash, and may not come back.",
+		WayOut: "Do not restart the host, and do not switch it off. Run `mstflint -d <pci address> v` on it. If the flash " +
+			"does not verify, write a whole image while the card still runs: the provider keeps the earlier ones in backup_dir."}
 	CardExchanged = &Rule{Code: "FW080", Severity: Refuse, Title: "Another card is in the slot", Attribute: "card_id",
 		Meaning: "What was planned for one card is never written to another one.",
-		WayOut: "If you exchanged the card, write the serial number of the new one into infiniband_card: expect = { serial_number = \"…\" }. " +
-			"The next apply adopts the new card and forgets the old one. Where card_id is written by hand, write host/pci_address/serial_number of the new card there. To drop a resource of the old card, use terraform state rm. " +
-			"If nobody exchanged a card, plan again: PCI addresses change when devices are added."}
-	CardUndecided = &Rule{Code: "FW081", Severity: Refuse, Title: "Identity of the card cannot be checked", Attribute: "card_id",
-		Meaning: "Cards of one kind differ only in serial number, MACs and GUIDs. Too few of them can be read here.",
-		WayOut: "Install pciutils (for the serial number) and mstflint (for MACs and GUIDs). If the card still shows nothing, compare its label with the recorded serial number, " +
+		WayOut: "If you exchanged the card, write the serial number of the new one into infiniband_card: expect = { " +
+			"serial_number = \"…\" }. " +
+			"The next apply adopts the new card and forgets the old one. Where card_id is written by hand, write " +
+			"host/pci_address/serial_number of the new card there. To drop a resource of the old card, use terraform state " +
+			"rm. If nobody exchanged a card, plan again: PCI addresses change when devices are added."}
+	CardUndecided = &Rule{Code: "FW081", Severity: Refuse, Title: "Identity of the card cannot be checked",
+		Attribute: "card_id",
+		Meaning:   "Cards of one kind differ only in serial number, MACs and GUIDs. Too few of them can be read here.",
+		WayOut: "Install pciutils (for the serial number) and mstflint (for MACs and GUIDs). If the card still shows " +
+			"nothing, compare its label with the recorded serial number, " +
 			"remove its resources from the state with terraform state rm, and plan again."}
 	CardMoved = &Rule{Code: "FW082", Severity: Refuse, Title: "Card has moved", Attribute: "card_id",
 		Meaning: "The card has another PCI address now. Nothing was written.",
 		WayOut:  "Correct the address of the card in the configuration."}
-	CardWithoutSerialNumber = &Rule{Code: "FW083", Severity: Warn, Title: "Card has no serial number that can be read", Attribute: "pci_address",
-		Meaning: "Only MACs and GUIDs identify the card, and these can be changed. If they cannot be read either, nothing is written to the card.",
-		WayOut:  "Install pciutils if lspci is missing. After a cross-flash the vital product data of some boards stay unreadable."}
+	CardWithoutSerialNumber = &Rule{Code: "FW083", Severity: Warn, Title: "Card has no serial number that can be read",
+		Attribute: "pci_address",
+		Meaning: "Only MACs and GUIDs identify the card, and these can be changed. If they cannot be read either, nothing " +
+			"is written to the card.",
+		WayOut: "Install pciutils if lspci is missing. After a cross-flash the vital product data of some boards stay " +
+			"unreadable."}
 )

@@ -9,7 +9,8 @@ var (
 	GUIDMulticast = &Rule{Code: "GU003", Severity: Refuse, Title: "GUID has a multicast prefix",
 		Meaning: "The lowest bit of the first byte is set: that marks a group, not a device.", WayOut: "Write another value."}
 	BaseTooHigh = &Rule{Code: "GU004", Severity: Refuse, Title: "Base value leaves no room",
-		Meaning: "The values that are counted from the base would wrap around. mstflint does not check that.", WayOut: "Choose a lower base."}
+		Meaning: "The values that are counted from the base would wrap around. mstflint does not check that.",
+		WayOut:  "Choose a lower base."}
 	GUIDPrefixUnknown = &Rule{Code: "GU005", Severity: Warn, Title: "GUID has a prefix of no known vendor",
 		Meaning: "IEEE assigns the first three bytes to vendors. An invented prefix may collide with another card.",
 		WayOut:  "Derive the values from the card's label or its MAC, for example with base_mac."}
@@ -30,13 +31,22 @@ var (
 		Meaning: "Subnet manager configuration, partitions and addresses may name the old GUIDs. Change them there too."}
 	MACPrefixUnknown = &Rule{Code: "GU012", Severity: Warn, Title: "MAC has a prefix of no known vendor",
 		Meaning: "IEEE assigns the first three bytes to vendors.", WayOut: "Take the value from the card's label."}
-	GUIDsBeforeFirstRun = &Rule{Code: "GU013", Severity: Warn, Title: "GUIDs go into firmware that has not run yet", Attribute: "card_id",
-		Meaning: "The image in flash was burned and verified, and waits for a restart. Writing GUIDs burns it once more. Image and GUIDs take effect with the same restart.",
-		WayOut:  "With activation = \"reboot\" on the infiniband_firmware resource the host restarts first, and nothing has to be done. Set it to see the new firmware run before."}
-	GUIDsUnsupported = &Rule{Code: "GU014", Severity: Refuse, Title: "GUIDs of this chip cannot be set", Attribute: "card_id",
-		Meaning: "ConnectX-4 and later cards store one base GUID and one base MAC beside the firmware. Burns keep them, and the provider does not change them. mstflint would change them at once, without asking. On ConnectX-4 it would need the flag -ocr, which bypasses the running firmware and can hang it.",
-		WayOut:  "Remove the resource. infiniband_card shows the GUIDs of the card. If they must change, unload the driver and use the vendor's own tool."}
+	GUIDsBeforeFirstRun = &Rule{Code: "GU013", Severity: Warn, Title: "GUIDs go into firmware that has not run yet",
+		Attribute: "card_id",
+		Meaning: "The image in flash was burned and verified, and waits for a restart. Writing GUIDs burns it once more. " +
+			"Image and GUIDs take effect with the same restart.",
+		WayOut: "With activation = \"reboot\" on the infiniband_firmware resource the host restarts first, and nothing has " +
+			"to be done. Set it to see the new firmware run before."}
+	GUIDsUnsupported = &Rule{Code: "GU014", Severity: Refuse, Title: "GUIDs of this chip cannot be set",
+		Attribute: "card_id",
+		Meaning: "ConnectX-4 and later cards store one base GUID and one base MAC beside the firmware. Burns keep them, " +
+			"and the provider does not change them. mstflint would change them at once, without asking. On ConnectX-4 it " +
+			"would need the flag -ocr, which bypasses the running firmware and can hang it.",
+		WayOut: "Remove the resource. infiniband_card shows the GUIDs of the card. If they must change, unload the driver " +
+			"and use the vendor's own tool."}
 	GUIDInFabric = &Rule{Code: "GU015", Severity: Refuse, Title: "GUID is in use in the fabric",
-		Meaning: "A node outside of the configured hosts has this GUID, or the fabric could not be read. One duplicate GUID stops a whole subnet: the subnet manager never finishes its discovery.",
-		WayOut:  "Choose other values. If `ibnetdiscover` shows that the node is this card, in a host that is not configured, configure that host. If the fabric could not be read, fix what is named above."}
+		Meaning: "A node outside of the configured hosts has this GUID, or the fabric could not be read. One duplicate " +
+			"GUID stops a whole subnet: the subnet manager never finishes its discovery.",
+		WayOut: "Choose other values. If `ibnetdiscover` shows that the node is this card, in a host that is not " +
+			"configured, configure that host. If the fabric could not be read, fix what is named above."}
 )

@@ -2,10 +2,12 @@ package finding
 
 // Rules of the machine around the card, and of the configuration as a whole.
 var (
-	SessionOverCard = &Rule{Code: "HO001", Severity: NeedsConsent, Title: "SSH session runs over this card", Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
+	SessionOverCard = &Rule{Code: "HO001", Severity: NeedsConsent, Title: "SSH session runs over this card",
+		Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
 		Meaning: "The change can cut the only way to the host. If the port becomes InfiniBand, it stays cut.",
 		WayOut:  "Reach the host over another interface. If losing this one is acceptable, add to the resource:"}
-	DefaultRouteOverCard = &Rule{Code: "HO002", Severity: NeedsConsent, Title: "Default route runs over this card", Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
+	DefaultRouteOverCard = &Rule{Code: "HO002", Severity: NeedsConsent, Title: "Default route runs over this card",
+		Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
 		Meaning: "The change cuts the host off from other networks. If the port becomes InfiniBand, it stays cut off.",
 		WayOut:  "Move the default route. If losing it is acceptable, add to the resource:"}
 	KernelLockedDown = &Rule{Code: "HO003", Severity: Refuse, Title: "Kernel lockdown forbids access to the card",
@@ -14,62 +16,87 @@ var (
 	FlashJobRunning = &Rule{Code: "HO004", Severity: Refuse, Title: "Another flash job is running on the host",
 		Meaning: "Two writers on one host can destroy a card.",
 		WayOut:  "Wait until it ends and plan again."}
-	FlashJobUnsettled = &Rule{Code: "HO005", Severity: Warn, Title: "Result of a flash job of this card is not recorded yet",
-		Meaning: "The job began, and the provider has not read the card since. The next apply reads the card first and records the result."}
+	FlashJobUnsettled = &Rule{Code: "HO005", Severity: Warn,
+		Title: "Result of a flash job of this card is not recorded yet",
+		Meaning: "The job began, and the provider has not read the card since. The next apply reads the card first and " +
+			"records the result."}
 	HostWithoutSpace = &Rule{Code: "HO006", Severity: Refuse, Title: "No space for image and backup on the host",
 		Meaning: "The backup needs space on the host's disk first. Nothing is burned without a backup.",
 		WayOut:  "Make room in /var/lib/terraform-provider-infiniband."}
-	RebootNotAllowed = &Rule{Code: "HO007", Severity: Refuse, Title: "Card needs a reboot, and the host does not allow one", Attribute: "activation",
-		Meaning: "The card loads its firmware only when the host starts. The configuration asks for that reboot, and the host's entry in the provider does not allow it.",
-		WayOut:  "Write reboot = { allowed = true } into the host's entry of the provider's hosts, or activation = \"none\" and restart the host yourself."}
+	RebootNotAllowed = &Rule{Code: "HO007", Severity: Refuse,
+		Title: "Card needs a reboot, and the host does not allow one", Attribute: "activation",
+		Meaning: "The card loads its firmware only when the host starts. The configuration asks for that reboot, and the " +
+			"host's entry in the provider does not allow it.",
+		WayOut: "Write reboot = { allowed = true } into the host's entry of the provider's hosts, or activation = \"none\" " +
+			"and restart the host yourself."}
 	HostObserved = &Rule{Code: "HO008", Severity: Refuse, Title: "Host is in observe mode",
 		Meaning: "The host's entry in the provider says mode = \"observe\". Such a host is read and never changed.",
 		WayOut:  "Remove mode = \"observe\" from the host's entry of the provider's hosts."}
 	SubnetManagerOnCard = &Rule{Code: "HO009", Severity: Warn, Title: "A subnet manager runs on this card",
-		Meaning: "While the card is out of service, its subnet manager is too. If it is the only one, ports that come up stay in Initializing.",
-		WayOut:  "Let another subnet manager take over first."}
+		Meaning: "While the card is out of service, its subnet manager is too. If it is the only one, ports that come up " +
+			"stay in Initializing.",
+		WayOut: "Let another subnet manager take over first."}
 	HostLacksPrograms = &Rule{Code: "HO010", Severity: Refuse, Title: "Host lacks programs that the flash job needs",
-		Meaning: "The host runs the burn as its own job, so that a lost connection cannot stop it. The job needs these programs.",
-		WayOut:  "Install the programs named above."}
-	RestartNeeded = &Rule{Code: "HO011", Severity: Warn, Title: "New firmware will not run before a restart", Attribute: "activation",
-		Meaning: "The card loads its firmware only when the host starts, and the configuration does not ask for a reboot.",
-		WayOut:  "Restart the host, or write activation = \"reboot\"."}
-	StorageOverCard = &Rule{Code: "HO012", Severity: NeedsConsent, Title: "Storage of the host is reached over this card", Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
-		Meaning: "Mounts, iSCSI sessions and NVMe namespaces hang while the card is down, and so do programs that use them. If the port becomes InfiniBand, they hang for good.",
-		WayOut:  "Unmount it or log out of it before the change. If losing it is acceptable, add to the resource:"}
-	HostServesShares = &Rule{Code: "HO013", Severity: Warn, Title: "Clients cannot reach the host's shares while it restarts", Attribute: "activation",
-		Meaning: "The host serves files or blocks to other machines. Idle NFS clients drop their connections and keep their mounts, so clients may exist that are not connected now.",
-		WayOut:  "Choose a time at which the clients can wait, or write activation = \"none\" and restart the host yourself."}
-	HostScansPool = &Rule{Code: "HO014", Severity: Refuse, Title: "A ZFS pool is being scrubbed or resilvered", Attribute: "activation",
-		Meaning: "A resilvering pool has lost a disk and depends on the others. A restart interrupts the resilver or scrub and stresses the disks.",
-		WayOut:  "Wait until it ends (zpool status), pause a scrub with zpool scrub -p, or write activation = \"none\" and restart the host yourself."}
+		Meaning: "The host runs the burn as its own job, so that a lost connection cannot stop it. The job needs these " +
+			"programs.",
+		WayOut: "Install the programs named above."}
+	RestartNeeded = &Rule{Code: "HO011", Severity: Warn, Title: "New firmware will not run before a restart",
+		Attribute: "activation",
+		Meaning:   "The card loads its firmware only when the host starts, and the configuration does not ask for a reboot.",
+		WayOut:    "Restart the host, or write activation = \"reboot\"."}
+	StorageOverCard = &Rule{Code: "HO012", Severity: NeedsConsent, Title: "Storage of the host is reached over this card",
+		Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
+		Meaning: "Mounts, iSCSI sessions and NVMe namespaces hang while the card is down, and so do programs that use " +
+			"them. If the port becomes InfiniBand, they hang for good.",
+		WayOut: "Unmount it or log out of it before the change. If losing it is acceptable, add to the resource:"}
+	HostServesShares = &Rule{Code: "HO013", Severity: Warn,
+		Title: "Clients cannot reach the host's shares while it restarts", Attribute: "activation",
+		Meaning: "The host serves files or blocks to other machines. Idle NFS clients drop their connections and keep " +
+			"their mounts, so clients may exist that are not connected now.",
+		WayOut: "Choose a time at which the clients can wait, or write activation = \"none\" and restart the host yourself."}
+	HostScansPool = &Rule{Code: "HO014", Severity: Refuse, Title: "A ZFS pool is being scrubbed or resilvered",
+		Attribute: "activation",
+		Meaning: "A resilvering pool has lost a disk and depends on the others. A restart interrupts the resilver or scrub " +
+			"and stresses the disks.",
+		WayOut: "Wait until it ends (zpool status), pause a scrub with zpool scrub -p, or write activation = \"none\" and " +
+			"restart the host yourself."}
 	HostRunsOnBattery = &Rule{Code: "HO015", Severity: Refuse, Title: "Host runs on battery",
 		Meaning: "A power cut during a burn leaves half an image. A power cut during a restart leaves the host down.",
 		WayOut:  "Wait until mains power is back and the battery is charged (upsc says OL)."}
-	HostInKubernetes = &Rule{Code: "HO016", Severity: Warn, Title: "Host is a node of a Kubernetes cluster", Attribute: "activation",
-		Meaning: "The restart kills the pods of this node.",
-		WayOut:  "Drain the node before, for example with reboot = { drain_commands = [\"…\"], resume_commands = [\"…\"] } in the host's entry of the provider."}
-	FlashJobOfOtherVersion = &Rule{Code: "HO017", Severity: Refuse, Title: "A flash job was left by another version of the provider",
+	HostInKubernetes = &Rule{Code: "HO016", Severity: Warn, Title: "Host is a node of a Kubernetes cluster",
+		Attribute: "activation",
+		Meaning:   "The restart kills the pods of this node.",
+		WayOut: "Drain the node before, for example with reboot = { drain_commands = [\"…\"], resume_commands = [\"…\"] } " +
+			"in the host's entry of the provider."}
+	FlashJobOfOtherVersion = &Rule{Code: "HO017", Severity: Refuse,
+		Title:   "A flash job was left by another version of the provider",
 		Meaning: "This version cannot read that job's journal, so it stops.",
 		WayOut:  "Apply once with the version of the provider that wrote it. If that version is gone, close the job by hand."}
 	EarlierCardFailed = &Rule{Code: "HO018", Severity: Refuse, Title: "Another card failed earlier in this apply",
-		Meaning: "Cards are written one after the other, over all hosts. If one fails, no further card is written, because equal cards tend to fail alike.",
-		WayOut:  "Read the error of that card and fix its cause. Then apply again."}
+		Meaning: "Cards are written one after the other, over all hosts. If one fails, no further card is written, because " +
+			"equal cards tend to fail alike.",
+		WayOut: "Read the error of that card and fix its cause. Then apply again."}
 	ChangedSincePlan = &Rule{Code: "HO019", Severity: Refuse, Title: "Card or host has changed since the plan",
 		Meaning: "Somebody changed the card or the host after the plan. An apply does only what its plan has shown.",
 		WayOut:  "Plan again and read the new plan."}
-	ManagedTwice = &Rule{Code: "HO030", Severity: Refuse, Title: "Two resources of the configuration manage the same object",
+	ManagedTwice = &Rule{Code: "HO030", Severity: Refuse,
+		Title:   "Two resources of the configuration manage the same object",
 		Meaning: "Each resource would undo the changes of the other one. Nothing was changed.",
-		WayOut: "Keep one of the two blocks and remove the other one. If the removed one is in the state, its destroy would change the host. To prevent that, first run " +
-			"terraform state rm with its address, or write a removed block with lifecycle { destroy = false }. To destroy both, use terraform destroy -refresh=false."}
+		WayOut: "Keep one of the two blocks and remove the other one. If the removed one is in the state, its destroy " +
+			"would change the host. To prevent that, first run " +
+			"terraform state rm with its address, or write a removed block with lifecycle { destroy = false }. To destroy " +
+			"both, use terraform destroy -refresh=false."}
 	AdoptedTwice = &Rule{Code: "HO031", Severity: Warn, Title: "Two resources of the configuration adopt the same card",
 		Meaning: "This is harmless. Adopting a card changes nothing on it, and both resources show the same values.",
 		WayOut:  "Keep one of the two blocks, so that each card has one name in the configuration."}
 	HostHasTwoNames = &Rule{Code: "HO032", Severity: Warn, Title: "Host has two names in the configuration",
 		Meaning: "Resources under both names change the same cards. The provider counts each card once.",
-		WayOut: "Keep one of the two entries of the provider's hosts. Write its key into all resources. If resources are in the state under the other key, take them out with " +
+		WayOut: "Keep one of the two entries of the provider's hosts. Write its key into all resources. If resources are " +
+			"in the state under the other key, take them out with " +
 			"terraform state rm, and import them under the key that stays."}
 	CardInUse = &Rule{Code: "HO045", Severity: Refuse, Title: "Another program uses the card", Attribute: "card_id",
-		Meaning: "Two programs that use one card at the same time disturb each other. Even a query can make a burn fail. The provider leaves such a card alone and does not even read it.",
-		WayOut:  "Wait until the program has ended, and plan again. If it hangs, find out what it does before you end it. If you end a burn, the card keeps its old firmware, and the burn must be repeated."}
+		Meaning: "Two programs that use one card at the same time disturb each other. Even a query can make a burn fail. " +
+			"The provider leaves such a card alone and does not even read it.",
+		WayOut: "Wait until the program has ended, and plan again. If it hangs, find out what it does before you end it. " +
+			"If you end a burn, the card keeps its old firmware, and the burn must be repeated."}
 )

@@ -2,124 +2,187 @@ package finding
 
 // Rules of IPoIB interfaces.
 var (
-	IPoIBUnsupported = &Rule{Code: "IP001", Severity: Refuse, Title: "Refusing to configure IPoIB on an unsupported system",
-		Meaning: "Each system configures its network in its own way. The provider does not know the way of this system, and another change would be lost.",
-		WayOut:  "Use a supported system, or leave this interface out of Terraform."}
-	PKeyInvalid = &Rule{Code: "IP002", Severity: Refuse, Title: "Refusing a P_Key that no interface can have", Attribute: "pkey",
-		Meaning: "0x0000 and 0x8000 name no partition, and Linux refuses them. Linux sets bit 0x8000 in the key of every P_Key interface. " +
-			"So 0x0005 and 0x8005 are one interface, and the provider takes both.",
+	IPoIBUnsupported = &Rule{Code: "IP001", Severity: Refuse,
+		Title: "Refusing to configure IPoIB on an unsupported system",
+		Meaning: "Each system configures its network in its own way. The provider does not know the way of this system, " +
+			"and another change would be lost.",
+		WayOut: "Use a supported system, or leave this interface out of Terraform."}
+	PKeyInvalid = &Rule{Code: "IP002", Severity: Refuse, Title: "Refusing a P_Key that no interface can have",
+		Attribute: "pkey",
+		Meaning: "0x0000 and 0x8000 name no partition, and Linux refuses them. Linux sets bit 0x8000 in the key of every " +
+			"P_Key interface. So 0x0005 and 0x8005 are one interface, and the provider takes both.",
 		WayOut: "Use a key from 0x0001 to 0x7fff, with bit 0x8000 or without it, or leave pkey out."}
-	IPoIBPortUnknown = &Rule{Code: "IP003", Severity: Refuse, Title: "Refusing to configure IPoIB on an unknown port", Attribute: "port_guid",
-		Meaning: "An IPoIB interface belongs to the port that has this GUID. Interface names change, GUIDs do not.",
-		WayOut:  "Use port_guids[\"1\"] of infiniband_guids, or ports[\"1\"].port_guid of infiniband_card. If the GUID is new, make this resource depend on infiniband_guids."}
-	IPoIBPortEthernet = &Rule{Code: "IP004", Severity: Refuse, Title: "Refusing to configure IPoIB on an Ethernet port", Attribute: "port_guid",
-		Meaning: "There is no IPoIB interface while the port is in Ethernet mode.",
-		WayOut:  "Set the port to \"ib\" with infiniband_link_type, and make this resource depend on it."}
-	MTUAboveDatagram = &Rule{Code: "IP005", Severity: Refuse, Title: "Refusing an MTU that datagram mode cannot carry", Attribute: "mtu",
-		Meaning: "In datagram mode one InfiniBand packet must hold the IP packet and 4 bytes of IPoIB header (RFC 4391).",
-		WayOut:  "Use mtu = 2044, or mode = \"connected\"."}
-	MTUAboveIPoIB = &Rule{Code: "IP006", Severity: Refuse, Title: "Refusing an MTU above the limit of IPoIB", Attribute: "mtu",
-		Meaning: "65520 is the largest MTU of IPoIB in Linux: 65536 less 16 bytes of headroom.",
-		WayOut:  "Use at most mtu = 65520 with mode = \"connected\"."}
+	IPoIBPortUnknown = &Rule{Code: "IP003", Severity: Refuse, Title: "Refusing to configure IPoIB on an unknown port",
+		Attribute: "port_guid",
+		Meaning:   "An IPoIB interface belongs to the port that has this GUID. Interface names change, GUIDs do not.",
+		WayOut: "Use port_guids[\"1\"] of infiniband_guids, or ports[\"1\"].port_guid of infiniband_card. If the GUID is " +
+			"new, make this resource depend on infiniband_guids."}
+	IPoIBPortEthernet = &Rule{Code: "IP004", Severity: Refuse, Title: "Refusing to configure IPoIB on an Ethernet port",
+		Attribute: "port_guid",
+		Meaning:   "There is no IPoIB interface while the port is in Ethernet mode.",
+		WayOut:    "Set the port to \"ib\" with infiniband_link_type, and make this resource depend on it."}
+	MTUAboveDatagram = &Rule{Code: "IP005", Severity: Refuse, Title: "Refusing an MTU that datagram mode cannot carry",
+		Attribute: "mtu",
+		Meaning:   "In datagram mode one InfiniBand packet must hold the IP packet and 4 bytes of IPoIB header (RFC 4391).",
+		WayOut:    "Use mtu = 2044, or mode = \"connected\"."}
+	MTUAboveIPoIB = &Rule{Code: "IP006", Severity: Refuse, Title: "Refusing an MTU above the limit of IPoIB",
+		Attribute: "mtu",
+		Meaning:   "65520 is the largest MTU of IPoIB in Linux: 65536 less 16 bytes of headroom.",
+		WayOut:    "Use at most mtu = 65520 with mode = \"connected\"."}
 	MTUBelowIPv6 = &Rule{Code: "IP007", Severity: Refuse, Title: "Refusing an MTU below 1280", Attribute: "mtu",
 		Meaning: "IPv6 needs 1280 bytes. Below that Linux removes IPv6 from the interface, and the TrueNAS middleware fails.",
 		WayOut:  "Use mtu = 1280 or more."}
-	MTUAboveTrueNAS = &Rule{Code: "IP008", Severity: NeedsConsent, Title: "Refusing an MTU above 9216 on TrueNAS", Attribute: "mtu",
-		Meaning: "The middleware's API accepts 68 to 9216 (TrueNAS 25.10, interface.update). A larger MTU needs a private method that stores it in the middleware's database. " +
+	MTUAboveTrueNAS = &Rule{Code: "IP008", Severity: NeedsConsent, Title: "Refusing an MTU above 9216 on TrueNAS",
+		Attribute: "mtu",
+		Meaning: "The middleware's API accepts 68 to 9216 (TrueNAS 25.10, interface.update). A larger MTU needs a private " +
+			"method that stores it in the middleware's database. " +
 			"A later release may refuse that method.",
 		ConsentAttribute: "truenas.private_mtu"}
-	ConnectedModeMissing = &Rule{Code: "IP009", Severity: Refuse, Title: "Refusing connected mode on a card that has none", Attribute: "mode",
-		Meaning: "mlx5 (ConnectX-4 and later) supports datagram mode only. The kernel refuses connected mode with \"Invalid argument\".",
-		WayOut:  "Use mode = \"datagram\" with mtu = 2044, or 4092 where the whole fabric has 4096-byte packets."}
-	SessionOverInterface = &Rule{Code: "IP010", Severity: NeedsConsent, Title: "Refusing to change the interface that leads to this host",
-		Meaning:          "A mistake in this change would lock you out. If the provider cannot reach the host afterwards, the host undoes the change by itself. Until then nobody can reach it.",
+	ConnectedModeMissing = &Rule{Code: "IP009", Severity: Refuse, Title: "Refusing connected mode on a card that has none",
+		Attribute: "mode",
+		Meaning: "mlx5 (ConnectX-4 and later) supports datagram mode only. The kernel refuses connected mode with " +
+			"\"Invalid argument\".",
+		WayOut: "Use mode = \"datagram\" with mtu = 2044, or 4092 where the whole fabric has 4096-byte packets."}
+	SessionOverInterface = &Rule{Code: "IP010", Severity: NeedsConsent,
+		Title: "Refusing to change the interface that leads to this host",
+		Meaning: "A mistake in this change would lock you out. If the provider cannot reach the host afterwards, " +
+			"the host undoes the change by itself. Until then nobody can reach it.",
 		ConsentAttribute: "allow_management_path"}
-	InterfaceConfiguredElsewhere = &Rule{Code: "IP011", Severity: Refuse, Title: "Refusing to configure an interface that something else configures",
-		Meaning: "Two configurations of one interface mix. Netplan merges its files, ifup runs all stanzas of an interface, networkd takes the first file that matches, NetworkManager the profile " +
+	InterfaceConfiguredElsewhere = &Rule{Code: "IP011", Severity: Refuse,
+		Title: "Refusing to configure an interface that something else configures",
+		Meaning: "Two configurations of one interface mix. Netplan merges its files, ifup runs all stanzas of an " +
+			"interface, networkd takes the first file that matches, NetworkManager the profile " +
 			"that was used last.",
-		WayOut: "Remove the interface from that file, or from Terraform. A file of cloud-init comes back unless its network part is disabled: " +
-			"network: {config: disabled} in /etc/cloud/cloud.cfg.d/99-disable-network-config.cfg."}
-	InterfaceStoredByOthers = &Rule{Code: "IP012", Severity: NeedsConsent, Title: "Refusing to replace an interface configuration made by someone else",
-		Meaning: "The middleware stores one configuration per interface. This change would replace the present one.", ConsentAttribute: "adopt_interface"}
-	SubnetTwice = &Rule{Code: "IP013", Severity: Refuse, Title: "Refusing a subnet that another interface of this host has", Attribute: "addresses",
-		Meaning: "Replies could leave through either interface. The TrueNAS middleware refuses it. On other systems replies may leave through the wrong interface, and one port answers ARP for the address of the other (ARP flux).",
-		WayOut:  "Give each interface a subnet of its own."}
-	TrueNASFirstInterface = &Rule{Code: "IP014", Severity: NeedsConsent, Title: "Refusing to store the first interface of this TrueNAS host",
-		Meaning: "A fresh TrueNAS stores no interface and runs DHCP on all of them. Once one interface is stored, the middleware clears and switches off " +
+		WayOut: "Remove the interface from that file, or from Terraform. A file of cloud-init comes back unless its " +
+			"network part is disabled: network: {config: disabled} in /etc/cloud/cloud.cfg.d/99-disable-network-config.cfg."}
+	InterfaceStoredByOthers = &Rule{Code: "IP012", Severity: NeedsConsent,
+		Title:            "Refusing to replace an interface configuration made by someone else",
+		Meaning:          "The middleware stores one configuration per interface. This change would replace the present one.",
+		ConsentAttribute: "adopt_interface"}
+	SubnetTwice = &Rule{Code: "IP013", Severity: Refuse,
+		Title: "Refusing a subnet that another interface of this host has", Attribute: "addresses",
+		Meaning: "Replies could leave through either interface. The TrueNAS middleware refuses it. On other systems " +
+			"replies may leave through the wrong interface, and one port answers ARP for the address of the other (ARP flux).",
+		WayOut: "Give each interface a subnet of its own."}
+	TrueNASFirstInterface = &Rule{Code: "IP014", Severity: NeedsConsent,
+		Title: "Refusing to store the first interface of this TrueNAS host",
+		Meaning: "A fresh TrueNAS stores no interface and runs DHCP on all of them. Once one interface is stored, the " +
+			"middleware clears and switches off " +
 			"all others, including the one that leads to this host.", ConsentAttribute: "truenas.keep_interface"}
-	TrueNASOthersGoDown = &Rule{Code: "IP015", Severity: Refuse, Title: "Refusing to store the first interface: other interfaces would go down",
+	TrueNASOthersGoDown = &Rule{Code: "IP015", Severity: Refuse,
+		Title:   "Refusing to store the first interface: other interfaces would go down",
 		Meaning: "Only one interface of a TrueNAS host may use DHCP. The others cannot keep their addresses.",
 		WayOut:  "Store them in the TrueNAS web interface (Network, Interfaces, Edit, Save, Test) first."}
-	TrueNASChangePending = &Rule{Code: "IP016", Severity: Refuse, Title: "Refusing to change the network while another change is pending",
+	TrueNASChangePending = &Rule{Code: "IP016", Severity: Refuse,
+		Title:   "Refusing to change the network while another change is pending",
 		Meaning: "The middleware commits and rolls back all pending interface changes together.",
-		WayOut:  "Finish or revert them in the TrueNAS web interface (Network: Test Changes, Save Changes or Revert), then plan again."}
-	TrueNASDeletesUdevRules = &Rule{Code: "IP017", Severity: Refuse, Title: "Refusing to store a udev rule: other rules would be deleted",
+		WayOut: "Finish or revert them in the TrueNAS web interface (Network: Test Changes, Save Changes or Revert), then " +
+			"plan again."}
+	TrueNASDeletesUdevRules = &Rule{Code: "IP017", Severity: Refuse,
+		Title:   "Refusing to store a udev rule: other rules would be deleted",
 		Meaning: "When a udev tunable changes, the middleware deletes every other file of /etc/udev/rules.d.",
 		WayOut:  "Store those rules as udev tunables, or remove them."}
-	MTUDependsOnFabric = &Rule{Code: "IP018", Severity: Warn, Title: "Datagram MTU above 2044 depends on the whole fabric", Attribute: "mtu",
-		Meaning: "The subnet manager creates the broadcast group, by default for 2048-byte packets; Linux then silently uses 2044.",
-		WayOut:  "Configure the partition of the SM with mtu=5 (4096), or use mtu = 2044."}
-	NetworkServiceDown = &Rule{Code: "IP019", Severity: Refuse, Title: "Refusing to configure IPoIB: the network service does not run",
+	MTUDependsOnFabric = &Rule{Code: "IP018", Severity: Warn, Title: "Datagram MTU above 2044 depends on the whole fabric",
+		Attribute: "mtu",
+		Meaning: "The subnet manager creates the broadcast group, by default for 2048-byte packets; Linux then silently " +
+			"uses 2044.",
+		WayOut: "Configure the partition of the SM with mtu=5 (4096), or use mtu = 2044."}
+	NetworkServiceDown = &Rule{Code: "IP019", Severity: Refuse,
+		Title:   "Refusing to configure IPoIB: the network service does not run",
 		Meaning: "No service would read the configuration that the provider writes.",
 		WayOut:  "Start the service, or configure this host in another way."}
-	PortWithoutSubnetManager = &Rule{Code: "IP020", Severity: Warn, Title: "No subnet manager serves this port", Attribute: "port_guid",
-		Meaning: "IPoIB has no carrier until a subnet manager has configured the port. The apply sets the addresses anyway.",
-		WayOut:  "Run a subnet manager on the fabric, for example with infiniband_opensm. NetworkManager brings the interface up only when there is one."}
-	AddressInvalid = &Rule{Code: "IP021", Severity: Refuse, Title: "Refusing an address that an interface cannot have", Attribute: "addresses",
-		Meaning: "Network, broadcast and link-local addresses, and addresses that appear twice, do not work here.",
-		WayOut:  "Give addresses of hosts with their prefix length, for example 172.16.0.20/24."}
-	IPoIBPostponed = &Rule{Code: "IP022", Severity: Note, Title: "Checks of the IPoIB interface are postponed to apply", Attribute: "port_guid",
-		Meaning: "The port gets its GUID or its link type from another resource of this plan. The apply checks the interface when it exists, before it changes anything."}
-	NetworkStackUnknown = &Rule{Code: "IP023", Severity: Refuse, Title: "Refusing to configure IPoIB on a host without a known network stack",
+	PortWithoutSubnetManager = &Rule{Code: "IP020", Severity: Warn, Title: "No subnet manager serves this port",
+		Attribute: "port_guid",
+		Meaning: "IPoIB has no carrier until a subnet manager has configured the port. The apply sets the addresses " +
+			"anyway.",
+		WayOut: "Run a subnet manager on the fabric, for example with infiniband_opensm. NetworkManager brings the " +
+			"interface up only when there is one."}
+	AddressInvalid = &Rule{Code: "IP021", Severity: Refuse, Title: "Refusing an address that an interface cannot have",
+		Attribute: "addresses",
+		Meaning:   "Network, broadcast and link-local addresses, and addresses that appear twice, do not work here.",
+		WayOut:    "Give addresses of hosts with their prefix length, for example 172.16.0.20/24."}
+	IPoIBPostponed = &Rule{Code: "IP022", Severity: Note, Title: "Checks of the IPoIB interface are postponed to apply",
+		Attribute: "port_guid",
+		Meaning: "The port gets its GUID or its link type from another resource of this plan. The apply checks the " +
+			"interface when it exists, before it changes anything."}
+	NetworkStackUnknown = &Rule{Code: "IP023", Severity: Refuse,
+		Title:   "Refusing to configure IPoIB on a host without a known network stack",
 		Meaning: "The provider found no network stack that it knows.",
 		WayOut:  "Use a host with netplan, NetworkManager, systemd-networkd or ifupdown."}
-	InterfaceOfTwoServices = &Rule{Code: "IP024", Severity: Refuse, Title: "Refusing to configure an interface that two services manage",
+	InterfaceOfTwoServices = &Rule{Code: "IP024", Severity: Refuse,
+		Title:   "Refusing to configure an interface that two services manage",
 		Meaning: "Each service undoes what the other one does.",
 		WayOut:  "Choose one of them. Remove the interface from the configuration of the other."}
-	NetworkFileNotRead = &Rule{Code: "IP025", Severity: Refuse, Title: "Refusing to write a configuration that would not be read",
+	NetworkFileNotRead = &Rule{Code: "IP025", Severity: Refuse,
+		Title:   "Refusing to write a configuration that would not be read",
 		Meaning: "Nothing reads the file at boot, so the interface would not come up.",
-		WayOut:  "Add \"source /etc/network/interfaces.d/*\" to /etc/network/interfaces. The provider changes only its own files."}
-	CloudInitOwnsNetwork = &Rule{Code: "IP026", Severity: Warn, Title: "cloud-init owns the network configuration of this host",
+		WayOut: "Add \"source /etc/network/interfaces.d/*\" to /etc/network/interfaces. The provider changes only its own " +
+			"files."}
+	CloudInitOwnsNetwork = &Rule{Code: "IP026", Severity: Warn,
+		Title:   "cloud-init owns the network configuration of this host",
 		Meaning: "cloud-init rewrites its own files for a new instance id. The provider's files are separate and stay.",
-		WayOut:  "To keep it from ever changing the network, write network: {config: disabled} into /etc/cloud/cloud.cfg.d/99-disable-network-config.cfg."}
-	NetworkChangeUnconfirmed = &Rule{Code: "IP027", Severity: Warn, Title: "An earlier change of this interface was never confirmed",
+		WayOut: "To keep it from ever changing the network, write network: {config: disabled} into " +
+			"/etc/cloud/cloud.cfg.d/99-disable-network-config.cfg."}
+	NetworkChangeUnconfirmed = &Rule{Code: "IP027", Severity: Warn,
+		Title:   "An earlier change of this interface was never confirmed",
 		Meaning: "After that change the host could not be reached, the provider ended too early, or the host restarted.",
 		WayOut:  "Find out what cut the connection before you apply the same change again."}
-	SubnetInterfacesDiffer = &Rule{Code: "IP028", Severity: Warn, Title: "Interfaces of one IPoIB subnet differ", Attribute: "mtu",
-		Meaning: "Between datagram and connected mode, unicast works with the smaller MTU, which ICMP finds. Multicast and broadcast have the limit of datagram mode. " +
+	SubnetInterfacesDiffer = &Rule{Code: "IP028", Severity: Warn, Title: "Interfaces of one IPoIB subnet differ",
+		Attribute: "mtu",
+		Meaning: "Between datagram and connected mode, unicast works with the smaller MTU, which ICMP finds. Multicast and " +
+			"broadcast have the limit of datagram mode. " +
 			"Programs that set their packet size by the local MTU lose packets.",
 		WayOut: "Give all interfaces of the subnet the mode and mtu that every card supports."}
-	RouteInvalid = &Rule{Code: "IP029", Severity: Refuse, Title: "Refusing a route that the interface cannot have", Attribute: "routes",
-		Meaning: "Linux would refuse this route.",
-		WayOut:  "Give each destination one gateway, of the same IP version, in a subnet of this interface."}
-	DefaultRouteTwice = &Rule{Code: "IP030", Severity: Refuse, Title: "Refusing a second default route", Attribute: "routes",
-		Meaning: "Metrics decide between two default routes, and each network stack sets them in its own way. The host may become unreachable.",
-		WayOut:  "Name the networks behind the gateway instead."}
+	RouteInvalid = &Rule{Code: "IP029", Severity: Refuse, Title: "Refusing a route that the interface cannot have",
+		Attribute: "routes",
+		Meaning:   "Linux would refuse this route.",
+		WayOut:    "Give each destination one gateway, of the same IP version, in a subnet of this interface."}
+	DefaultRouteTwice = &Rule{Code: "IP030", Severity: Refuse, Title: "Refusing a second default route",
+		Attribute: "routes",
+		Meaning: "Metrics decide between two default routes, and each network stack sets them in its own way. The host may " +
+			"become unreachable.",
+		WayOut: "Name the networks behind the gateway instead."}
 	TrueNASRoutes = &Rule{Code: "IP031", Severity: Refuse, Title: "Refusing routes on TrueNAS", Attribute: "routes",
 		Meaning: "The middleware stores static routes apart from interfaces. Its rollback does not include them.",
 		WayOut:  "Set them in the TrueNAS web interface (Network, Static Routes)."}
 	TrueNASPKey = &Rule{Code: "IP032", Severity: Refuse, Title: "Refusing a P_Key interface on TrueNAS", Attribute: "pkey",
 		Meaning: "The middleware cannot make P_Key interfaces. It switches off every interface that it has not stored.",
 		WayOut:  "Leave pkey out, or use another host."}
-	PKeyNameTooLong = &Rule{Code: "IP033", Severity: Refuse, Title: "Refusing a P_Key interface whose name is too long", Attribute: "pkey",
-		Meaning: "The name consists of the name of the port's interface and the key. Linux allows 15 characters.",
-		WayOut:  "Give the port's interface a shorter name with a udev rule (NAME=) that matches the last 8 bytes of its address."}
-	SubnetManagerElsewhere = &Rule{Code: "IP034", Severity: Warn, Title: "No subnet manager of the configuration is on this port's fabric", Attribute: "port_guid",
-		Meaning: "Without a switch each cable is a fabric of its own and needs a subnet manager of its own. Without one the port stays in Initializing and the interface without carrier.",
-		WayOut:  "Add an infiniband_opensm for this port or for the port at the other end, or connect the fabrics by a switch."}
-	InterfaceInBond = &Rule{Code: "IP035", Severity: Refuse, Title: "Refusing to configure an interface that is part of a bond or a bridge",
-		Meaning: "IPoIB carries no Ethernet frames. Linux refuses it in a bridge, and allows it in a bond of mode active-backup (1) only, never 802.3ad (4). In a bond the addresses belong to the bond.",
-		WayOut:  "Remove the interface from the bond or bridge, or from Terraform. Without a bond, each of two ports needs a subnet of its own. Guests of a bridge need a route or their own card."}
-	Ifupdown2TooOld = &Rule{Code: "IP036", Severity: Refuse, Title: "Refusing to use an ifupdown2 that fails on InfiniBand",
-		Meaning: "With an InfiniBand interface ifupdown2 before 3.0 ends with \"Length of MACAddress attribute not supported: 24\" and brings up no interface at all (CumulusNetworks/ifupdown2 issue 140).",
-		WayOut:  "Upgrade the package ifupdown2 to 3.0.0 or later. Debian 12 has it."}
-	InterfaceWouldBeLost = &Rule{Code: "IP037", Severity: Warn, Title: "Settings of the interface would be lost at the next restart",
-		Meaning: "Mode, MTU and addresses were set at run time only, with ip or sysfs. The apply stores them in the host's network configuration."}
-	StorageOverInterface = &Rule{Code: "IP040", Severity: NeedsConsent, Title: "Refusing to change an interface that carries storage",
-		Meaning:          "Mounts, iSCSI sessions and NVMe namespaces hang while the interface changes, and so do programs that use them. If the new addresses do not reach the server, they hang for good.",
+	PKeyNameTooLong = &Rule{Code: "IP033", Severity: Refuse, Title: "Refusing a P_Key interface whose name is too long",
+		Attribute: "pkey",
+		Meaning:   "The name consists of the name of the port's interface and the key. Linux allows 15 characters.",
+		WayOut: "Give the port's interface a shorter name with a udev rule (NAME=) that matches the last 8 bytes of its " +
+			"address."}
+	SubnetManagerElsewhere = &Rule{Code: "IP034", Severity: Warn,
+		Title: "No subnet manager of the configuration is on this port's fabric", Attribute: "port_guid",
+		Meaning: "Without a switch each cable is a fabric of its own and needs a subnet manager of its own. Without one " +
+			"the port stays in Initializing and the interface without carrier.",
+		WayOut: "Add an infiniband_opensm for this port or for the port at the other end, or connect the fabrics by a " +
+			"switch."}
+	InterfaceInBond = &Rule{Code: "IP035", Severity: Refuse,
+		Title: "Refusing to configure an interface that is part of a bond or a bridge",
+		Meaning: "IPoIB carries no Ethernet frames. Linux refuses it in a bridge, and allows it in a bond of mode " +
+			"active-backup (1) only, never 802.3ad (4). In a bond the addresses belong to the bond.",
+		WayOut: "Remove the interface from the bond or bridge, or from Terraform. Without a bond, each of two ports needs " +
+			"a subnet of its own. Guests of a bridge need a route or their own card."}
+	Ifupdown2TooOld = &Rule{Code: "IP036", Severity: Refuse,
+		Title: "Refusing to use an ifupdown2 that fails on InfiniBand",
+		Meaning: "With an InfiniBand interface ifupdown2 before 3.0 ends with \"Length of MACAddress attribute not " +
+			"supported: 24\" and brings up no interface at all (CumulusNetworks/ifupdown2 issue 140).",
+		WayOut: "Upgrade the package ifupdown2 to 3.0.0 or later. Debian 12 has it."}
+	InterfaceWouldBeLost = &Rule{Code: "IP037", Severity: Warn,
+		Title: "Settings of the interface would be lost at the next restart",
+		Meaning: "Mode, MTU and addresses were set at run time only, with ip or sysfs. The apply stores them in the host's " +
+			"network configuration."}
+	StorageOverInterface = &Rule{Code: "IP040", Severity: NeedsConsent,
+		Title: "Refusing to change an interface that carries storage",
+		Meaning: "Mounts, iSCSI sessions and NVMe namespaces hang while the interface changes, and so do programs " +
+			"that use them. If the new addresses do not reach the server, they hang for good.",
 		WayOut:           "Unmount it or log out of it before the change.",
 		ConsentAttribute: "allow_management_path"}
-	AddressTaken = &Rule{Code: "IP041", Severity: Refuse, Title: "Refusing an address that another host has", Attribute: "addresses",
-		Meaning: "Two resources of this configuration give one address to two hosts. Other hosts of the subnet would reach one or the other by chance.",
-		WayOut:  "Give each host addresses of its own."}
+	AddressTaken = &Rule{Code: "IP041", Severity: Refuse, Title: "Refusing an address that another host has",
+		Attribute: "addresses",
+		Meaning: "Two resources of this configuration give one address to two hosts. Other hosts of the subnet would reach " +
+			"one or the other by chance.",
+		WayOut: "Give each host addresses of its own."}
 )

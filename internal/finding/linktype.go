@@ -2,10 +2,14 @@ package finding
 
 // Rules of link types.
 var (
-	FirmwareEthernetOnly = &Rule{Code: "LT001", Severity: Refuse, Title: "Firmware of the card knows Ethernet only", Attribute: "ports",
-		Meaning: "An \"EN\" build of the firmware has no InfiniBand. No tool and no module parameter changes that. Only a cross-flash to the board's VPI firmware does.",
-		WayOut:  "Burn the VPI image of this board with an infiniband_firmware resource that allows the PSID change, and let this resource depend on it."}
-	EthernetBeforeInfiniBand = &Rule{Code: "LT002", Severity: Refuse, Title: "Ethernet on port 1 with InfiniBand on port 2", Attribute: "ports",
+	FirmwareEthernetOnly = &Rule{Code: "LT001", Severity: Refuse, Title: "Firmware of the card knows Ethernet only",
+		Attribute: "ports",
+		Meaning: "An \"EN\" build of the firmware has no InfiniBand. No tool and no module parameter changes that. Only a " +
+			"cross-flash to the board's VPI firmware does.",
+		WayOut: "Burn the VPI image of this board with an infiniband_firmware resource that allows the PSID change, and " +
+			"let this resource depend on it."}
+	EthernetBeforeInfiniBand = &Rule{Code: "LT002", Severity: Refuse,
+		Title: "Ethernet on port 1 with InfiniBand on port 2", Attribute: "ports",
 		Meaning: "ConnectX-3 does not support this order. It supports InfiniBand on port 1 with Ethernet on port 2.",
 		WayOut:  "Write ports = { \"1\" = \"ib\", \"2\" = \"eth\" } and swap the cables, or give both ports one type."}
 	AutoNotLasting = &Rule{Code: "LT003", Severity: Refuse, Title: "Type auto cannot be stored", Attribute: "ports",
@@ -13,40 +17,62 @@ var (
 		WayOut:  "Write ib or eth."}
 	CardWithoutPort = &Rule{Code: "LT004", Severity: Refuse, Title: "Card has no such port", Attribute: "ports",
 		Meaning: "The kernel shows fewer ports.", WayOut: "Name ports that exist."}
-	CardInfiniBandOnly = &Rule{Code: "LT005", Severity: Refuse, Title: "Ports of the card are InfiniBand only", Attribute: "card_id",
-		Meaning: "Link types exist on ConnectX-3 (driver mlx4) and on later cards of the same maker (driver mlx5).",
-		WayOut:  "Remove the resource. There is nothing to set."}
-	InterfacesGoDown = &Rule{Code: "LT006", Severity: Warn, Title: "Interfaces of both ports go down for a moment", Attribute: "ports",
-		Meaning: "The driver stops the whole card to change the type of one port. Addresses that were set by hand are lost."}
-	OtherCardWouldChange = &Rule{Code: "LT007", Severity: Refuse, Title: "Another card of the host would change its type too", Attribute: "ports",
+	CardInfiniBandOnly = &Rule{Code: "LT005", Severity: Refuse, Title: "Ports of the card are InfiniBand only",
+		Attribute: "card_id",
+		Meaning:   "Link types exist on ConnectX-3 (driver mlx4) and on later cards of the same maker (driver mlx5).",
+		WayOut:    "Remove the resource. There is nothing to set."}
+	InterfacesGoDown = &Rule{Code: "LT006", Severity: Warn, Title: "Interfaces of both ports go down for a moment",
+		Attribute: "ports",
+		Meaning: "The driver stops the whole card to change the type of one port. Addresses that were set by hand are " +
+			"lost."}
+	OtherCardWouldChange = &Rule{Code: "LT007", Severity: Refuse,
+		Title: "Another card of the host would change its type too", Attribute: "ports",
 		Meaning: "The module parameter port_type_array holds for every mlx4 card of the host.",
-		WayOut:  "Ask for the same types on both cards, or use an mstflint release up to 4.25, whose mstconfig stores the type in the card."}
-	PortTypesNotShown = &Rule{Code: "LT008", Severity: Refuse, Title: "Kernel shows no port types for the card", Attribute: "card_id",
-		Meaning: "The driver mlx4_core is not bound to the card, or is too old.",
-		WayOut:  "Load mlx4_core and look into the kernel's log."}
-	MixedTypes = &Rule{Code: "LT009", Severity: Warn, Title: "Mixed types need a card that supports them", Attribute: "ports",
-		Meaning: "Not every ConnectX-3 can run two types at once. If the card cannot, the kernel refuses the change."}
-	ParameterShared = &Rule{Code: "LT010", Severity: Warn, Title: "Another card of the host shares the module parameter", Attribute: "ports",
-		Meaning: "port_type_array holds for every mlx4 card of the host. The other card has the same types now and keeps them."}
+		WayOut: "Ask for the same types on both cards, or use an mstflint release up to 4.25, whose mstconfig stores the " +
+			"type in the card."}
+	PortTypesNotShown = &Rule{Code: "LT008", Severity: Refuse, Title: "Kernel shows no port types for the card",
+		Attribute: "card_id",
+		Meaning:   "The driver mlx4_core is not bound to the card, or is too old.",
+		WayOut:    "Load mlx4_core and look into the kernel's log."}
+	MixedTypes = &Rule{Code: "LT009", Severity: Warn, Title: "Mixed types need a card that supports them",
+		Attribute: "ports",
+		Meaning:   "Not every ConnectX-3 can run two types at once. If the card cannot, the kernel refuses the change."}
+	ParameterShared = &Rule{Code: "LT010", Severity: Warn, Title: "Another card of the host shares the module parameter",
+		Attribute: "ports",
+		Meaning: "port_type_array holds for every mlx4 card of the host. The other card has the same types now and keeps " +
+			"them."}
 	LinkTypeNotLasting = &Rule{Code: "LT011", Severity: Refuse, Title: "Link type cannot be stored", Attribute: "ports",
 		Meaning: "The link type would be lost at the next reboot.",
 		WayOut:  "Fix what is named above, then plan again."}
 	LinkTypePostponed = &Rule{Code: "LT012", Severity: Warn, Title: "Link type is checked at apply", Attribute: "ports",
 		Meaning: "The plan changes the card's firmware first. What the new firmware supports can be read only after it runs."}
-	CardConfigUnreadable = &Rule{Code: "LT013", Severity: Refuse, Title: "Configuration of the card cannot be read", Attribute: "card_id",
-		Meaning: "The card's own configuration may hold the link types. On ConnectX-4 and later nothing else does. Only mstconfig reads and writes it. Without its answer nobody knows which place decides, so nothing is stored in another one.",
-		WayOut:  "Plan again: a busy card may answer next time. If mstconfig is not installed, install mstflint. Else run `mstconfig -d <pci address> q` on the host and fix what it reports."}
-	LinkTypeAwaitsRestart = &Rule{Code: "LT014", Severity: Warn, Title: "Link types wait for the next restart", Attribute: "activation",
-		Meaning: "ConnectX-4 and later change the link type only with a full reset. Until then the ports keep their types.",
-		WayOut:  "Restart the host when it suits, or write activation = \"reboot\"."}
-	LinkTypeWouldBeLost = &Rule{Code: "LT015", Severity: Warn, Title: "Link types would be lost at the next restart", Attribute: "ports",
-		Meaning: "The types were set at run time only, through sysfs, devlink or sensing. Another type is stored and comes back at boot. The apply stores the types of this resource.",
-		WayOut:  "The attribute by_place shows which types each place stores. If another setting overrides this one, remove its line from its file."}
-	LinkTypeOverridden = &Rule{Code: "LT016", Severity: Refuse, Title: "Another setting of the host decides on the link types", Attribute: "ports",
-		Meaning: "Another setting of port_type_array of mlx4_core overrides this resource and the card's own configuration. The types would last only until the next restart.",
-		WayOut: "Remove the other setting and plan again. On the kernel command line: remove mlx4_core.port_type_array from /etc/default/grub, run update-grub (with grubby: grubby --update-kernel=ALL --remove-args=…) and restart the host. " +
-			"In a file of /etc/modprobe.d: remove the line and rebuild the initial RAM disk (update-initramfs -u)."}
-	InitramfsOutdated = &Rule{Code: "LT017", Severity: Warn, Title: "The initial RAM disk has an older setting of the link types", Attribute: "ports",
-		Meaning: "At boot the driver reads the copy of the setting in the initial RAM disk. That copy is older than the file. Somebody edited the file, somebody put back an old RAM disk, or an apply was interrupted.",
-		WayOut:  "The apply rebuilds the initial RAM disk."}
+	CardConfigUnreadable = &Rule{Code: "LT013", Severity: Refuse, Title: "Configuration of the card cannot be read",
+		Attribute: "card_id",
+		Meaning: "The card's own configuration may hold the link types. On ConnectX-4 and later nothing else does. Only " +
+			"mstconfig reads and writes it. Without its answer nobody knows which place decides, so nothing is stored in " +
+			"another one.",
+		WayOut: "Plan again: a busy card may answer next time. If mstconfig is not installed, install mstflint. Else run " +
+			"`mstconfig -d <pci address> q` on the host and fix what it reports."}
+	LinkTypeAwaitsRestart = &Rule{Code: "LT014", Severity: Warn, Title: "Link types wait for the next restart",
+		Attribute: "activation",
+		Meaning:   "ConnectX-4 and later change the link type only with a full reset. Until then the ports keep their types.",
+		WayOut:    "Restart the host when it suits, or write activation = \"reboot\"."}
+	LinkTypeWouldBeLost = &Rule{Code: "LT015", Severity: Warn, Title: "Link types would be lost at the next restart",
+		Attribute: "ports",
+		Meaning: "The types were set at run time only, through sysfs, devlink or sensing. Another type is stored and comes " +
+			"back at boot. The apply stores the types of this resource.",
+		WayOut: "The attribute by_place shows which types each place stores. If another setting overrides this one, remove " +
+			"its line from its file."}
+	LinkTypeOverridden = &Rule{Code: "LT016", Severity: Refuse,
+		Title: "Another setting of the host decides on the link types", Attribute: "ports",
+		Meaning: "Another setting of port_type_array of mlx4_core overrides this resource and the card's own " +
+			"configuration. The types would last only until the next restart.",
+		WayOut: "Remove the other setting and plan again. On the kernel command line: remove mlx4_core.port_type_array " +
+			"from /etc/default/grub, run update-grub (with grubby: grubby --update-kernel=ALL --remove-args=…) and restart " +
+			"the host. In a file of /etc/modprobe.d: remove the line and rebuild the initial RAM disk (update-initramfs -u)."}
+	InitramfsOutdated = &Rule{Code: "LT017", Severity: Warn,
+		Title: "The initial RAM disk has an older setting of the link types", Attribute: "ports",
+		Meaning: "At boot the driver reads the copy of the setting in the initial RAM disk. That copy is older than the " +
+			"file. Somebody edited the file, somebody put back an old RAM disk, or an apply was interrupted.",
+		WayOut: "The apply rebuilds the initial RAM disk."}
 )

@@ -9,7 +9,8 @@ type Family struct {
 
 // Families is the whole catalogue. What is not in it is no rule.
 var Families = []Family{
-	{"FW", "Firmware and cards", "For `infiniband_firmware_image`, `infiniband_firmware`, and every other resource that writes to a card.", []*Rule{
+	{"FW", "Firmware and cards", "For `infiniband_firmware_image`, `infiniband_firmware`, and every other resource that " +
+		"writes to a card.", []*Rule{
 		ImageUnreadable, ImageTruncated, ImageDamaged, ImageNotFirmware, ImageHashDiffers, ImageIsRawDump,
 		ImageNotFailsafe, FlashNotFailsafe, ImageWithoutPSID, ImageFormatUnsupported, ImageWithoutHardwareID,
 		ImageMalformed, ImageHasGUIDs, ImageEncrypted, ImageUnusual, ImageForOtherChip, ImageForOtherRevision,
@@ -20,7 +21,8 @@ var Families = []Family{
 		FlashNotRunning, FlashGUIDsZero, FlashGUIDsNeverSet, FlashWithoutGUIDs, FlashGUIDsShared, CardOfOEM,
 		MstflintMissing, MstflintUnsuitable, CardVirtualFunction, CardOtherFunction, RunningUnknown,
 		FlashUnverified, MstflintUnproven, CardWithoutDriver, FirmwareControlsUpdates, FlashDividedOtherwise,
-		ChipUnproven, SerialNumberUnknown, RestartIntoDamagedFlash, CardExchanged, CardUndecided, CardMoved, CardWithoutSerialNumber,
+		ChipUnproven, SerialNumberUnknown, RestartIntoDamagedFlash, CardExchanged, CardUndecided, CardMoved,
+		CardWithoutSerialNumber,
 	}},
 	{"BK", "Backups", "The old firmware is kept on the operator's machine before anything is written.", []*Rule{
 		BackupUnproven, BackupDirNotSet, BackupMissing, BackupDamaged, BackupOfOtherCard, FlashChangedSinceBurn,
@@ -37,10 +39,12 @@ var Families = []Family{
 		LinkTypeNotLasting, LinkTypePostponed, CardConfigUnreadable, LinkTypeAwaitsRestart, LinkTypeWouldBeLost,
 		LinkTypeOverridden, InitramfsOutdated,
 	}},
-	{"PF", "Platforms", "What a distribution or its kernel cannot do. For every resource that needs an InfiniBand port.", []*Rule{
-		KernelWithoutDriver, KernelWithoutModule, ModulePackageInstalled, KernelModulesGone,
-	}},
-	{"HO", "Hosts", "The host of a card: which connections and services use the card, what runs on the host, what the host allows.", []*Rule{
+	{"PF", "Platforms", "What a distribution or its kernel cannot do. For every resource that needs an InfiniBand port.",
+		[]*Rule{
+			KernelWithoutDriver, KernelWithoutModule, ModulePackageInstalled, KernelModulesGone,
+		}},
+	{"HO", "Hosts", "The host of a card: which connections and services use the card, what runs on the host, what the " +
+		"host allows.", []*Rule{
 		SessionOverCard, DefaultRouteOverCard, KernelLockedDown, FlashJobRunning, FlashJobUnsettled,
 		HostWithoutSpace, RebootNotAllowed, HostObserved, SubnetManagerOnCard, HostLacksPrograms, RestartNeeded,
 		StorageOverCard, HostServesShares, HostScansPool, HostRunsOnBattery, HostInKubernetes,

@@ -87,7 +87,8 @@ func usedElsewhere(t *testing.T) map[string]bool {
 	used := map[string]bool{}
 	code := regexp.MustCompile(`\b(` + strings.Join(prefixes(), "|") + `)\d{3}\b`)
 	for path, file := range source(t, "..") {
-		if area, _, _ := strings.Cut(filepath.ToSlash(path)[3:], "/"); area == "finding" || area == "labsim" || area == "acctest" {
+		if area, _, _ := strings.Cut(filepath.ToSlash(path)[3:], "/"); area == "finding" || area == "labsim" ||
+			area == "acctest" {
 			continue
 		}
 		ast.Inspect(file, func(n ast.Node) bool {

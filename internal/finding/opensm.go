@@ -2,86 +2,134 @@ package finding
 
 // Rules of subnet managers.
 var (
-	OpensmUnsupported = &Rule{Code: "SM001", Severity: Refuse, Title: "Refusing to run a subnet manager on this system", Attribute: "host",
-		Meaning: "TrueNAS has no opensm and accepts no packages. Software that is added by force is lost at the next update.",
-		WayOut:  "Run it on another host of the fabric, on Ubuntu for example, or use the subnet manager of a managed switch. One serves the whole fabric."}
-	OpensmPortUnknown = &Rule{Code: "SM002", Severity: Refuse, Title: "Refusing to run a subnet manager on an unknown port", Attribute: "port_guid",
+	OpensmUnsupported = &Rule{Code: "SM001", Severity: Refuse, Title: "Refusing to run a subnet manager on this system",
+		Attribute: "host",
+		Meaning: "TrueNAS has no opensm and accepts no packages. Software that is added by force is lost at the next " +
+			"update.",
+		WayOut: "Run it on another host of the fabric, on Ubuntu for example, or use the subnet manager of a managed " +
+			"switch. One serves the whole fabric."}
+	OpensmPortUnknown = &Rule{Code: "SM002", Severity: Refuse,
+		Title: "Refusing to run a subnet manager on an unknown port", Attribute: "port_guid",
 		Meaning: "A subnet manager belongs to one port. opensm ends without an error if it does not find the GUID.",
-		WayOut:  "Use port_guids[\"1\"] of infiniband_guids, or ports[\"1\"].port_guid of infiniband_card. If the GUID is new, make this resource depend on infiniband_guids."}
-	OpensmPortEthernet = &Rule{Code: "SM003", Severity: Refuse, Title: "Refusing to run a subnet manager on an Ethernet port", Attribute: "port_guid",
+		WayOut: "Use port_guids[\"1\"] of infiniband_guids, or ports[\"1\"].port_guid of infiniband_card. If the GUID is " +
+			"new, make this resource depend on infiniband_guids."}
+	OpensmPortEthernet = &Rule{Code: "SM003", Severity: Refuse,
+		Title: "Refusing to run a subnet manager on an Ethernet port", Attribute: "port_guid",
 		Meaning: "Ethernet has no subnet manager.",
 		WayOut:  "Set the port to \"ib\" with infiniband_link_type, and make this resource depend on it."}
-	OpensmPriorityInvalid = &Rule{Code: "SM004", Severity: Refuse, Title: "Refusing an SM priority outside 0 to 15", Attribute: "priority",
-		Meaning: "The SMInfo attribute has four bits for the priority.",
-		WayOut:  "Write a priority from 0 to 15."}
-	OpensmPriorityEqual = &Rule{Code: "SM005", Severity: Warn, Title: "Two subnet managers have the same priority", Attribute: "priority",
-		Meaning: "With equal priorities the lower port GUID wins, also over a running master. The hardware then decides which one rules the fabric, not the configuration. " +
+	OpensmPriorityInvalid = &Rule{Code: "SM004", Severity: Refuse, Title: "Refusing an SM priority outside 0 to 15",
+		Attribute: "priority",
+		Meaning:   "The SMInfo attribute has four bits for the priority.",
+		WayOut:    "Write a priority from 0 to 15."}
+	OpensmPriorityEqual = &Rule{Code: "SM005", Severity: Warn, Title: "Two subnet managers have the same priority",
+		Attribute: "priority",
+		Meaning: "With equal priorities the lower port GUID wins, also over a running master. The hardware then decides " +
+			"which one rules the fabric, not the configuration. " +
 			"Two masters serve two fabrics, so this warning does not name them.",
 		WayOut: "Give each subnet manager of a fabric its own priority."}
 	OpensmInstalled = &Rule{Code: "SM006", Severity: Warn, Title: "The package opensm will be installed",
-		Meaning: "The package comes from the distribution. It stays when the resource is destroyed. Nothing else is upgraded."}
-	OpensmPortsReplaced = &Rule{Code: "SM007", Severity: Warn, Title: "The list of ports with a subnet manager is replaced",
+		Meaning: "The package comes from the distribution. It stays when the resource is destroyed. Nothing else is " +
+			"upgraded."}
+	OpensmPortsReplaced = &Rule{Code: "SM007", Severity: Warn,
+		Title:   "The list of ports with a subnet manager is replaced",
 		Meaning: "PORTS=ALL, the package's default, runs a subnet manager on every port. Two on one fabric compete.",
 		WayOut:  "Give each port that needs one an infiniband_opensm resource."}
-	FabricHasSubnetManager = &Rule{Code: "SM008", Severity: Note, Title: "Another subnet manager serves this fabric already",
+	FabricHasSubnetManager = &Rule{Code: "SM008", Severity: Note,
+		Title:   "Another subnet manager serves this fabric already",
 		Meaning: "If its priority is higher, this one waits as standby. If it is lower, this one takes over. Both work."}
-	OpensmPostponed = &Rule{Code: "SM009", Severity: Note, Title: "Checks of the subnet manager's port are postponed to apply", Attribute: "port_guid",
-		Meaning: "The port gets its GUID or its link type from another resource of this plan. The apply checks the port when it exists, before it changes anything."}
+	OpensmPostponed = &Rule{Code: "SM009", Severity: Note,
+		Title: "Checks of the subnet manager's port are postponed to apply", Attribute: "port_guid",
+		Meaning: "The port gets its GUID or its link type from another resource of this plan. The apply checks the port " +
+			"when it exists, before it changes anything."}
 	OpensmTakenOver = &Rule{Code: "SM010", Severity: Warn, Title: "A subnet manager that runs on this port is taken over",
 		Meaning: "It gets the configured priority and is restarted. The restart does not disturb traffic."}
 	OpensmUnfitForKernel = &Rule{Code: "SM011", Severity: Warn, Title: "This opensm may not work with this kernel",
-		Meaning: "opensm 3.3.23 and Linux 6.11 or later are reported not to work together: \"Unable to register class 129\" (linux-rdma/opensm issue 37).",
-		WayOut:  "If the apply reports this error, boot the GA kernel of the release, or install an opensm that names the fix."}
-	OpensmFileNotUnderstood = &Rule{Code: "SM012", Severity: Refuse, Title: "Refusing to edit a file that cannot be parsed",
+		Meaning: "opensm 3.3.23 and Linux 6.11 or later are reported not to work together: \"Unable to register class " +
+			"129\" (linux-rdma/opensm issue 37).",
+		WayOut: "If the apply reports this error, boot the GA kernel of the release, or install an opensm that names the " +
+			"fix."}
+	OpensmFileNotUnderstood = &Rule{Code: "SM012", Severity: Refuse,
+		Title:   "Refusing to edit a file that cannot be parsed",
 		Meaning: "The provider edits only files that it can read in full, so that no setting is lost.",
 		WayOut:  "Fix the PORTS line by hand: ALL, NONE, or GUIDs in quotes."}
-	PartitionsWithoutDefault = &Rule{Code: "SM013", Severity: Refuse, Title: "Refusing partitions without the default partition", Attribute: "partitions",
-		Meaning: "Without it opensm makes every port but its own a limited member of the default partition. Limited members cannot talk to each other.",
-		WayOut:  "Add the partition \"Default\", for example: Default = { ipoib = true, full = [\"ALL\"] }."}
-	DefaultPartitionWeak = &Rule{Code: "SM014", Severity: Warn, Title: "The default partition does not carry ordinary traffic", Attribute: "partitions",
-		Meaning: "With a partition file opensm makes the broadcast group of IPoIB only where ipoib = true. Without the group IPoIB stays down. Limited members reach no other limited member.",
-		WayOut:  "If that is not meant, write: Default = { ipoib = true, full = [\"ALL\"] }."}
-	PartitionsContradict = &Rule{Code: "SM015", Severity: Refuse, Title: "Refusing partitions that contradict each other", Attribute: "partitions",
-		Meaning: "opensm merges partitions of one P_Key under the first name. Of two entries for a port it uses the last one. The result is not what is written.",
-		WayOut:  "Give each partition a P_Key of its own, and each port one entry in it."}
-	BroadcastGroupUnfit = &Rule{Code: "SM016", Severity: Refuse, Title: "Refusing a broadcast group that a member cannot join", Attribute: "partitions",
-		Meaning: "A port with a smaller IB MTU or rate than the group cannot join it. Its interface stays without carrier (\"multicast join failed, status -22\").",
-		WayOut:  "Lower mtu or rate_gbps of the partition to what the weakest member has."}
-	PartitionLimitedOnly = &Rule{Code: "SM017", Severity: Warn, Title: "Members of a partition cannot talk to each other", Attribute: "partitions",
-		Meaning: "A limited member reaches full members only.",
-		WayOut:  "If they must talk, make one of the two a full member."}
-	SubnetManagerCompetes = &Rule{Code: "SM018", Severity: Warn, Title: "A subnet manager that Terraform does not manage competes with this one", Attribute: "priority",
-		Meaning: "The subnet manager with the higher priority rules. With equal priorities the lower port GUID decides. If the other one rules, its partitions are in force. The subnet manager of a switch may also hold keys of the fabric.",
-		WayOut:  "Choose a priority that decides which one rules, or stop the other one."}
-	FabricGUIDTwice = &Rule{Code: "SM019", Severity: Refuse, Title: "Refusing to start a subnet manager on a fabric with a duplicate GUID", Attribute: "port_guid",
-		Meaning: "opensm restarts its discovery over and over (ERR 0D01), and no port of the fabric becomes active. Between two cards without a switch it ends at once.",
-		WayOut:  "Give one of the cards GUIDs of its own with infiniband_guids, and make this resource depend on it."}
-	OpensmPortHeld = &Rule{Code: "SM020", Severity: Refuse, Title: "Refusing a second subnet manager on one port", Attribute: "port_guid",
-		Meaning: "A port can have one subnet manager. opensm ends with status 0 if the port is taken.",
-		WayOut:  "Find the other one with pgrep -a opensm and stop it. If it is an instance of opensm@.service, import it instead."}
-	OpensmConfIgnored = &Rule{Code: "SM021", Severity: Warn, Title: "Options in the host's opensm.conf do not apply to this subnet manager", Attribute: "host",
+	PartitionsWithoutDefault = &Rule{Code: "SM013", Severity: Refuse,
+		Title: "Refusing partitions without the default partition", Attribute: "partitions",
+		Meaning: "Without it opensm makes every port but its own a limited member of the default partition. Limited " +
+			"members cannot talk to each other.",
+		WayOut: "Add the partition \"Default\", for example: Default = { ipoib = true, full = [\"ALL\"] }."}
+	DefaultPartitionWeak = &Rule{Code: "SM014", Severity: Warn,
+		Title: "The default partition does not carry ordinary traffic", Attribute: "partitions",
+		Meaning: "With a partition file opensm makes the broadcast group of IPoIB only where ipoib = true. Without the " +
+			"group IPoIB stays down. Limited members reach no other limited member.",
+		WayOut: "If that is not meant, write: Default = { ipoib = true, full = [\"ALL\"] }."}
+	PartitionsContradict = &Rule{Code: "SM015", Severity: Refuse, Title: "Refusing partitions that contradict each other",
+		Attribute: "partitions",
+		Meaning: "opensm merges partitions of one P_Key under the first name. Of two entries for a port it uses the last " +
+			"one. The result is not what is written.",
+		WayOut: "Give each partition a P_Key of its own, and each port one entry in it."}
+	BroadcastGroupUnfit = &Rule{Code: "SM016", Severity: Refuse,
+		Title: "Refusing a broadcast group that a member cannot join", Attribute: "partitions",
+		Meaning: "A port with a smaller IB MTU or rate than the group cannot join it. Its interface stays without carrier " +
+			"(\"multicast join failed, status -22\").",
+		WayOut: "Lower mtu or rate_gbps of the partition to what the weakest member has."}
+	PartitionLimitedOnly = &Rule{Code: "SM017", Severity: Warn, Title: "Members of a partition cannot talk to each other",
+		Attribute: "partitions",
+		Meaning:   "A limited member reaches full members only.",
+		WayOut:    "If they must talk, make one of the two a full member."}
+	SubnetManagerCompetes = &Rule{Code: "SM018", Severity: Warn,
+		Title: "A subnet manager that Terraform does not manage competes with this one", Attribute: "priority",
+		Meaning: "The subnet manager with the higher priority rules. With equal priorities the lower port GUID decides. If " +
+			"the other one rules, its partitions are in force. The subnet manager of a switch may also hold keys of the fabric.",
+		WayOut: "Choose a priority that decides which one rules, or stop the other one."}
+	FabricGUIDTwice = &Rule{Code: "SM019", Severity: Refuse,
+		Title: "Refusing to start a subnet manager on a fabric with a duplicate GUID", Attribute: "port_guid",
+		Meaning: "opensm restarts its discovery over and over (ERR 0D01), and no port of the fabric becomes active. " +
+			"Between two cards without a switch it ends at once.",
+		WayOut: "Give one of the cards GUIDs of its own with infiniband_guids, and make this resource depend on it."}
+	OpensmPortHeld = &Rule{Code: "SM020", Severity: Refuse, Title: "Refusing a second subnet manager on one port",
+		Attribute: "port_guid",
+		Meaning:   "A port can have one subnet manager. opensm ends with status 0 if the port is taken.",
+		WayOut: "Find the other one with pgrep -a opensm and stop it. If it is an instance of opensm@.service, import it " +
+			"instead."}
+	OpensmConfIgnored = &Rule{Code: "SM021", Severity: Warn,
+		Title: "Options in the host's opensm.conf do not apply to this subnet manager", Attribute: "host",
 		Meaning: "This subnet manager gets its own file of options. All instances of a host share opensm.conf.",
 		WayOut:  "Write the options that you need into this resource."}
-	FabricKeysDropped = &Rule{Code: "SM022", Severity: Refuse, Title: "Refusing to drop the keys of a fabric", Attribute: "host",
-		Meaning: "The host's opensm.conf sets keys by which ports and other subnet managers know this one. A subnet manager that starts without them cannot change ports that are protected.",
-		WayOut:  "This resource does not manage keys. Leave this subnet manager as it is, or take the keys out of the fabric first."}
-	PartitionsDiffer = &Rule{Code: "SM023", Severity: Warn, Title: "Subnet managers of this configuration differ in their partitions", Attribute: "partitions",
+	FabricKeysDropped = &Rule{Code: "SM022", Severity: Refuse, Title: "Refusing to drop the keys of a fabric",
+		Attribute: "host",
+		Meaning: "The host's opensm.conf sets keys by which ports and other subnet managers know this one. A subnet " +
+			"manager that starts without them cannot change ports that are protected.",
+		WayOut: "This resource does not manage keys. Leave this subnet manager as it is, or take the keys out of the " +
+			"fabric first."}
+	PartitionsDiffer = &Rule{Code: "SM023", Severity: Warn,
+		Title: "Subnet managers of this configuration differ in their partitions", Attribute: "partitions",
 		Meaning: "If another subnet manager takes over, other hosts may talk to each other than before.",
 		WayOut:  "Use one value, for example a local, for all subnet managers of a fabric."}
-	PartitionFileForeign = &Rule{Code: "SM024", Severity: Warn, Title: "A partition file made outside Terraform is in force", Attribute: "partitions",
+	PartitionFileForeign = &Rule{Code: "SM024", Severity: Warn,
+		Title: "A partition file made outside Terraform is in force", Attribute: "partitions",
 		Meaning: "This resource has no partitions, so opensm reads its standard file.",
 		WayOut:  "Declare the partitions here, or maintain that file yourself."}
-	FabricCardWithoutGUIDs = &Rule{Code: "SM025", Severity: Warn, Title: "A card without GUIDs will be left out of the fabric", Attribute: "port_guid",
+	FabricCardWithoutGUIDs = &Rule{Code: "SM025", Severity: Warn,
+		Title: "A card without GUIDs will be left out of the fabric", Attribute: "port_guid",
 		Meaning: "opensm ignores a node with the GUID 0 (ERR 0D16). Its port stays in Initializing.",
 		WayOut:  "Set its GUIDs with infiniband_guids."}
-	SubnetPrefixIneffective = &Rule{Code: "SM026", Severity: Warn, Title: "The subnet prefix may have no effect on this card", Attribute: "subnet_prefix",
-		Meaning: "On ConnectX-4 and later (mlx5) Linux 6.1 and 6.8 are reported to keep the GIDs at fe80::/64 whatever opensm says; Linux 4.19 is reported to work, and so is ConnectX-3 (linux-rdma/opensm issue 36).",
-		WayOut:  "After the apply look at the GIDs with ibv_devinfo -v, or in gids/0 of the port in /sys/class/infiniband. Programs that choose a fabric by its prefix may confuse two fabrics."}
-	OpensmUnfitForNDR = &Rule{Code: "SM027", Severity: Warn, Title: "This opensm may not work on an NDR fabric", Attribute: "host",
-		Meaning: "Distributions have the opensm of linux-rdma. On NDR switches it is reported to lose packets above some 400 bytes (linux-rdma/opensm issue 38).",
-		WayOut:  "Run the subnet manager of the vendor (of a managed switch, or its opensm), or set the links to HDR with infiniband_port. Prove it with infiniband_connectivity and packet_sizes."}
-	CompetitionUnknown = &Rule{Code: "SM028", Severity: Warn, Title: "Provider could not check for another subnet manager", Attribute: "priority",
+	SubnetPrefixIneffective = &Rule{Code: "SM026", Severity: Warn,
+		Title: "The subnet prefix may have no effect on this card", Attribute: "subnet_prefix",
+		Meaning: "On ConnectX-4 and later (mlx5) Linux 6.1 and 6.8 are reported to keep the GIDs at fe80::/64 whatever " +
+			"opensm says; Linux 4.19 is reported to work, and so is ConnectX-3 (linux-rdma/opensm issue 36).",
+		WayOut: "After the apply look at the GIDs with ibv_devinfo -v, or in gids/0 of the port in /sys/class/infiniband. " +
+			"Programs that choose a fabric by its prefix may confuse two fabrics."}
+	OpensmUnfitForNDR = &Rule{Code: "SM027", Severity: Warn, Title: "This opensm may not work on an NDR fabric",
+		Attribute: "host",
+		Meaning: "Distributions have the opensm of linux-rdma. On NDR switches it is reported to lose packets above some " +
+			"400 bytes (linux-rdma/opensm issue 38).",
+		WayOut: "Run the subnet manager of the vendor (of a managed switch, or its opensm), or set the links to HDR with " +
+			"infiniband_port. Prove it with infiniband_connectivity and packet_sizes."}
+	CompetitionUnknown = &Rule{Code: "SM028", Severity: Warn, Title: "Provider could not check for another subnet manager",
+		Attribute: "priority",
 		Meaning: "The fabric gave no reliable answer. There may be a subnet manager that Terraform does not manage. " +
-			"The subnet manager with the higher priority rules. With equal priorities the lower port GUID decides. A subnet manager that hangs keeps its role.",
-		WayOut: "Run sminfo and saquery SMIR on the host as root and fix what they report. If there is another one, choose a priority that decides which one rules."}
+			"The subnet manager with the higher priority rules. With equal priorities the lower port GUID decides. A subnet " +
+			"manager that hangs keeps its role.",
+		WayOut: "Run sminfo and saquery SMIR on the host as root and fix what they report. If there is another one, choose " +
+			"a priority that decides which one rules."}
 )

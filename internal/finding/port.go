@@ -2,31 +2,45 @@ package finding
 
 // Rules of ports.
 var (
-	PortUnsupported = &Rule{Code: "PO001", Severity: Refuse, Title: "Refusing to set a port on this system", Attribute: "card_id",
-		Meaning: "Setting a port needs ibportstate of infiniband-diags. This system does not have it and accepts no packages.",
-		WayOut:  "Reload the driver to enable a port, or set the port of the switch from another host."}
-	PortMissing = &Rule{Code: "PO002", Severity: Refuse, Title: "Refusing to set a port that is not there", Attribute: "port",
-		Meaning: "The kernel shows no RDMA port of this number for the card.",
-		WayOut:  "Use the number of a port in ports of infiniband_card. If the driver's module is not loaded, an infiniband_ipoib_interface or infiniband_opensm on the card loads it."}
+	PortUnsupported = &Rule{Code: "PO001", Severity: Refuse, Title: "Refusing to set a port on this system",
+		Attribute: "card_id",
+		Meaning: "Setting a port needs ibportstate of infiniband-diags. This system does not have it and accepts no " +
+			"packages.",
+		WayOut: "Reload the driver to enable a port, or set the port of the switch from another host."}
+	PortMissing = &Rule{Code: "PO002", Severity: Refuse, Title: "Refusing to set a port that is not there",
+		Attribute: "port",
+		Meaning:   "The kernel shows no RDMA port of this number for the card.",
+		WayOut: "Use the number of a port in ports of infiniband_card. If the driver's module is not loaded, an " +
+			"infiniband_ipoib_interface or infiniband_opensm on the card loads it."}
 	PortEthernet = &Rule{Code: "PO003", Severity: Refuse, Title: "Refusing to set an Ethernet port", Attribute: "port",
 		Meaning: "This resource sets InfiniBand ports. Ethernet ports are set with ip link and ethtool.",
 		WayOut:  "Set the port to \"ib\" with infiniband_link_type, and make this resource depend on it."}
-	PortCarriesHost = &Rule{Code: "PO004", Severity: NeedsConsent, Title: "Port carries the SSH session, the default route or storage of the host", Attribute: "allow_management_path", ConsentAttribute: "allow_management_path",
-		Meaning: "If the port is disabled, it is cut off for good. New speeds or widths cut it off until the link has trained again. If the other end supports none of them, the link stays down.",
-		WayOut:  "Use another way to the host, move the default route, or unmount the storage. If losing it is acceptable, add to the resource:"}
-	PortHasSubnetManager = &Rule{Code: "PO005", Severity: Warn, Title: "A subnet manager runs on this port", Attribute: "port",
-		Meaning: "While the port is down, its subnet manager manages nothing. If it is the only one, ports that come up meanwhile stay in Initializing.",
-		WayOut:  "Let another subnet manager take over first."}
-	PortSpeedUnsupported = &Rule{Code: "PO006", Severity: Refuse, Title: "Port does not support what is asked for", Attribute: "speeds",
-		Meaning: "The port ignores what it does not support, or its link stays down.",
-		WayOut:  "Ask for a subset of what it supports."}
+	PortCarriesHost = &Rule{Code: "PO004", Severity: NeedsConsent,
+		Title: "Port carries the SSH session, the default route or storage of the host", Attribute: "allow_management_path",
+		ConsentAttribute: "allow_management_path",
+		Meaning: "If the port is disabled, it is cut off for good. New speeds or widths cut it off until the link has " +
+			"trained again. If the other end supports none of them, the link stays down.",
+		WayOut: "Use another way to the host, move the default route, or unmount the storage. If losing it is acceptable, " +
+			"add to the resource:"}
+	PortHasSubnetManager = &Rule{Code: "PO005", Severity: Warn, Title: "A subnet manager runs on this port",
+		Attribute: "port",
+		Meaning: "While the port is down, its subnet manager manages nothing. If it is the only one, ports that come up " +
+			"meanwhile stay in Initializing.",
+		WayOut: "Let another subnet manager take over first."}
+	PortSpeedUnsupported = &Rule{Code: "PO006", Severity: Refuse, Title: "Port does not support what is asked for",
+		Attribute: "speeds",
+		Meaning:   "The port ignores what it does not support, or its link stays down.",
+		WayOut:    "Ask for a subset of what it supports."}
 	PortDiagsInstalled = &Rule{Code: "PO007", Severity: Warn, Title: "The package infiniband-diags will be installed",
 		Meaning: "The package comes from the distribution. Its program ibportstate sets ports."}
 	PortGoesDown = &Rule{Code: "PO008", Severity: Warn, Title: "The link of the port goes down",
-		Meaning: "Disabling ends all traffic on the port. New speeds or widths interrupt it for some seconds while the link trains."}
-	PortFileForeign = &Rule{Code: "PO009", Severity: Refuse, Title: "Refusing to overwrite a file that Terraform did not write", Attribute: "port",
+		Meaning: "Disabling ends all traffic on the port. New speeds or widths interrupt it for some seconds while the " +
+			"link trains."}
+	PortFileForeign = &Rule{Code: "PO009", Severity: Refuse,
+		Title: "Refusing to overwrite a file that Terraform did not write", Attribute: "port",
 		Meaning: "A unit or program of this name exists already.",
 		WayOut:  "Read the file. If nobody needs it, move it away."}
-	PortPostponed = &Rule{Code: "PO010", Severity: Note, Title: "Checks of the port are postponed to apply", Attribute: "port",
-		Meaning: "Another resource of this plan makes the port InfiniBand. It is checked then, before anything is changed."}
+	PortPostponed = &Rule{Code: "PO010", Severity: Note, Title: "Checks of the port are postponed to apply",
+		Attribute: "port",
+		Meaning:   "Another resource of this plan makes the port InfiniBand. It is checked then, before anything is changed."}
 )

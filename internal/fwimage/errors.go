@@ -24,7 +24,8 @@ type TruncatedError struct {
 }
 
 func (e *TruncatedError) Error() string {
-	return fmt.Sprintf("truncated image: %s at 0x%x ends at 0x%x, but only 0x%x bytes are there", e.What, e.Offset, e.Need, e.Have)
+	return fmt.Sprintf("truncated image: %s at 0x%x ends at 0x%x, but only 0x%x bytes are there", e.What, e.Offset, e.Need,
+		e.Have)
 }
 
 // CRCError says that a checksum does not match what it covers.
@@ -36,7 +37,8 @@ type CRCError struct {
 }
 
 func (e *CRCError) Error() string {
-	return fmt.Sprintf("damaged image: wrong CRC in %s at 0x%x: the bytes give 0x%04x, the image says 0x%04x", e.Section, e.Offset, e.Want, e.Got)
+	return fmt.Sprintf("damaged image: wrong CRC in %s at 0x%x: the bytes give 0x%04x, the image says 0x%04x", e.Section,
+		e.Offset, e.Want, e.Got)
 }
 
 // MalformedError says that an image contradicts its format although it is
@@ -70,7 +72,8 @@ type RawDumpError struct {
 func (e *RawDumpError) Error() string {
 	s := "raw flash dump, not an image: " + e.Reason
 	if e.Flash != nil && e.Flash.Active != nil {
-		s += fmt.Sprintf("; its active image is %s with PSID %q in slot %d", e.Flash.Active.FWVersion, e.Flash.Active.PSID, e.Flash.ActiveSlot)
+		s += fmt.Sprintf("; its active image is %s with PSID %q in slot %d", e.Flash.Active.FWVersion, e.Flash.Active.PSID,
+			e.Flash.ActiveSlot)
 	}
 	return s + "; read the card with `mstflint -d DEVICE ri FILE` to get an image"
 }
@@ -84,7 +87,8 @@ type EncryptedError struct {
 }
 
 func (e *EncryptedError) Error() string {
-	return fmt.Sprintf("encrypted or damaged image: %s at 0x%x cannot be read, so nothing can be verified", e.What, e.Offset)
+	return fmt.Sprintf("encrypted or damaged image: %s at 0x%x cannot be read, so nothing can be verified", e.What,
+		e.Offset)
 }
 
 // UnsupportedFormatError says that a file is an image of a chip generation
@@ -95,7 +99,8 @@ type UnsupportedFormatError struct {
 }
 
 func (e *UnsupportedFormatError) Error() string {
-	return fmt.Sprintf("%s firmware image (signature at 0x%x): only FS2, FS3 and FS4 images, for ConnectX-3 to ConnectX-7, can be verified", e.Format, e.Offset)
+	return fmt.Sprintf("%s firmware image (signature at 0x%x): only FS2, FS3 and FS4 images, for ConnectX-3 to "+
+		"ConnectX-7, can be verified", e.Format, e.Offset)
 }
 
 func malformed(offset int64, format string, args ...any) error {

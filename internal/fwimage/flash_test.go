@@ -17,7 +17,8 @@ func TestParseFlash_sample(t *testing.T) {
 		t.Fatal(err)
 	}
 	compareFields(t, flash.Active, captures(t)["fs2-flash-4m.bin.gz"].Mstflint["q full"].Out)
-	if flash.ActiveSlot != 1 || flash.Chunk != 0x80000 || flash.Size != 4<<20 || flash.Active.Start != 0x80000 || !flash.Active.Striped {
+	if flash.ActiveSlot != 1 || flash.Chunk != 0x80000 || flash.Size != 4<<20 || flash.Active.Start != 0x80000 ||
+		!flash.Active.Striped {
 		t.Errorf("got %+v", flash)
 	}
 	stale := flash.Slots[0]
@@ -47,7 +48,8 @@ func TestParse_refuses_a_raw_dump(t *testing.T) {
 func TestParseFlash_slots(t *testing.T) {
 	const chunk, size = 1 << 16, 1 << 20
 	old := build(t, synth.Options{Chunk: chunk, GUIDs: unique()})
-	young := build(t, synth.Options{Chunk: chunk, Payload: 200_000, Version: ib.FWVersion{Major: 2, Minor: 40, Sub: 7000}, GUIDs: unique()})
+	young := build(t, synth.Options{Chunk: chunk, Payload: 200_000, Version: ib.FWVersion{Major: 2, Minor: 40, Sub: 7000},
+		GUIDs: unique()})
 	damaged := edited(t, young, false, func(p []byte) { p[len(p)/2] ^= 1 })
 	other := build(t, synth.Options{Chunk: 2 * chunk, GUIDs: unique()})
 	for name, c := range map[string]struct {
@@ -61,14 +63,19 @@ func TestParseFlash_slots(t *testing.T) {
 	}{
 		"first slot":    {slots: []synth.Slot{{Image: young}}, states: []SlotState{SlotActive, SlotEmpty}, parse: "raw dump"},
 		"short, padded": {slots: []synth.Slot{{Image: old}}, states: []SlotState{SlotActive, SlotEmpty}, parse: ""},
-		"second slot":   {slots: []synth.Slot{{}, {Image: young}}, active: 1, states: []SlotState{SlotEmpty, SlotActive}, parse: "raw dump"},
-		"after a burn":  {slots: []synth.Slot{{Image: old, Invalidated: true}, {Image: young}}, active: 1, states: []SlotState{SlotInvalidated, SlotActive}, parse: "raw dump"},
-		"after two":     {slots: []synth.Slot{{Image: old}, {Image: young, Invalidated: true}}, states: []SlotState{SlotActive, SlotInvalidated}, parse: "raw dump"},
+		"second slot": {slots: []synth.Slot{{}, {Image: young}}, active: 1, states: []SlotState{SlotEmpty, SlotActive},
+			parse: "raw dump"},
+		"after a burn": {slots: []synth.Slot{{Image: old, Invalidated: true}, {Image: young}}, active: 1,
+			states: []SlotState{SlotInvalidated, SlotActive}, parse: "raw dump"},
+		"after two": {slots: []synth.Slot{{Image: old}, {Image: young, Invalidated: true}},
+			states: []SlotState{SlotActive, SlotInvalidated}, parse: "raw dump"},
 		"burn cut while writing": {
-			slots: []synth.Slot{{Image: old}, {Image: young, Unfinished: true}}, states: []SlotState{SlotActive, SlotUnfinished}, parse: "raw dump",
+			slots: []synth.Slot{{Image: old}, {Image: young, Unfinished: true}}, states: []SlotState{SlotActive,
+				SlotUnfinished}, parse: "raw dump",
 		},
 		"burn cut before its last step": {
-			slots: []synth.Slot{{Image: old}, {Image: young}}, states: []SlotState{SlotActive, SlotValid}, warning: "interrupted", parse: "raw dump",
+			slots: []synth.Slot{{Image: old}, {Image: young}}, states: []SlotState{SlotActive,
+				SlotValid}, warning: "interrupted", parse: "raw dump",
 		},
 		"damaged": {
 			slots: []synth.Slot{{Image: old, Invalidated: true}, {Image: damaged}}, active: 1,
@@ -122,7 +129,8 @@ func TestParseFlash_content_equals_the_image(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := flash.Active; !SameFirmware(got, want) || got.GUIDs != want.GUIDs || got.Checksum != want.Checksum || got.End != want.End {
+		if got := flash.Active; !SameFirmware(got, want) || got.GUIDs != want.GUIDs || got.Checksum != want.Checksum ||
+			got.End != want.End {
 			t.Errorf("slot %d: got %+v, want %+v", n, got, want)
 		}
 	}
@@ -131,7 +139,8 @@ func TestParseFlash_content_equals_the_image(t *testing.T) {
 func TestParseFlash_without_two_slots(t *testing.T) {
 	image := build(t, synth.Options{GUIDs: unique()})
 	flash, err := parseFlash(buildFlash(t, 1<<20, 0, synth.Slot{Image: image}))
-	if err != nil || flash.Chunk != 0 || len(flash.Slots) != 1 || flash.Active.Striped || flash.Active.PSID != "MT_9090111019" {
+	if err != nil || flash.Chunk != 0 || len(flash.Slots) != 1 || flash.Active.Striped ||
+		flash.Active.PSID != "MT_9090111019" {
 		t.Errorf("got %+v, %v", flash, err)
 	}
 	damaged := edited(t, image, false, func(p []byte) { p[0x40] ^= 1 })

@@ -41,7 +41,8 @@ func notAtStart(data []byte, loc location) error {
 		return err
 	}
 	if chunk != first {
-		return malformed(first, "the image starts here; an FS2 image starts at 0, or in the second slot of a flash at its chunk size (0x%x)", chunk)
+		return malformed(first, "the image starts here; an FS2 image starts at 0, or in the second slot of a flash at its "+
+			"chunk size (0x%x)", chunk)
 	}
 	flash, _ := parseFS2Flash(data, loc) // only adds to the message
 	return &RawDumpError{Reason: fmt.Sprintf("its image starts in the second slot, at 0x%x", first), Flash: flash}
@@ -77,7 +78,8 @@ func trailing(data []byte, img *Image) []string {
 	case !allBytes(rest, 0xff):
 		return []string{fmt.Sprintf("0x%x bytes follow the image that do not belong to it.", len(rest))}
 	case img.Failsafe && isFlashSize(data, img.Chunk):
-		return []string{"The file has the size of a flash: it may be a raw dump whose second slot is erased. The image in it is complete."}
+		return []string{"The file has the size of a flash: it may be a raw dump whose second slot is erased. The image in " +
+			"it is complete."}
 	}
 	return nil
 }
@@ -102,7 +104,8 @@ func parseFS2Flash(data []byte, loc location) (*Flash, error) {
 		img, err := parseFS2(data)
 		f.setSlot(Slot{State: SlotValid, Image: img, Err: err})
 	case int64(len(data))%(2*chunk) != 0:
-		return nil, malformed(int64(len(data)), "a flash with two slots of chunks of 0x%x bytes has a multiple of 0x%x bytes", chunk, 2*chunk)
+		return nil, malformed(int64(len(data)), "a flash with two slots of chunks of 0x%x bytes has a multiple of 0x%x bytes",
+			chunk, 2*chunk)
 	default:
 		for n := range 2 {
 			f.setSlot(readSlot(data, chunk, n))
@@ -122,7 +125,8 @@ func (f *Flash) choose() error {
 			continue
 		}
 		if f.ActiveSlot >= 0 {
-			f.Warnings = append(f.Warnings, "Both slots hold an image with a signature: a burn was interrupted before its last step.")
+			f.Warnings = append(f.Warnings,
+				"Both slots hold an image with a signature: a burn was interrupted before its last step.")
 			continue
 		}
 		s.State, f.ActiveSlot, f.Active = SlotActive, s.Number, s.Image
@@ -157,7 +161,8 @@ func readSlot(data []byte, chunk int64, number int) Slot {
 	binary.BigEndian.PutUint32(image, magicWord)
 	own, err := failsafeChunk(image)
 	if err == nil && own != chunk {
-		err = malformed(offFailsafe, "the image in slot %d is made for chunks of 0x%x bytes, the flash has 0x%x", number, own, chunk)
+		err = malformed(offFailsafe, "the image in slot %d is made for chunks of 0x%x bytes, the flash has 0x%x", number, own,
+			chunk)
 	}
 	if err == nil {
 		s.Image, err = parseFS2(image)

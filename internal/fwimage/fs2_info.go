@@ -126,7 +126,8 @@ func (r *fs2Reader) requiredTags(seen map[uint32]bool) error {
 		r.warn("The image has no PSID, so it cannot be matched with any board.")
 	}
 	if img.VSDVendor != 0 && img.VSDVendor != ib.MellanoxVendor {
-		r.warn(fmt.Sprintf("The VSD belongs to vendor 0x%04x; mstflint shows neither VSD nor PSID of this image.", img.VSDVendor))
+		r.warn(fmt.Sprintf("The VSD belongs to vendor 0x%04x; mstflint shows neither VSD nor PSID of this image.",
+			img.VSDVendor))
 	}
 	if seen[tagTime] && img.ReleaseDate == "" {
 		r.warn("The release date is not a date.")
@@ -146,7 +147,8 @@ func (r *fs2Reader) checkDeviceType() {
 			return
 		}
 	}
-	r.warn(fmt.Sprintf("The image states PCI device id %d (%s), but no hardware id of that chip.", r.img.DeviceType, chip.Name))
+	r.warn(fmt.Sprintf("The image states PCI device id %d (%s), but no hardware id of that chip.", r.img.DeviceType,
+		chip.Name))
 }
 
 func (r *fs2Reader) psid(off int64, data []byte) error {

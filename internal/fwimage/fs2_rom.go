@@ -61,7 +61,8 @@ func (img *Image) readROM(data []byte) {
 func (img *Image) romDevices(roms []ROM) {
 	for _, rom := range roms {
 		if img.DeviceType != 0 && rom.DeviceID != img.DeviceType {
-			img.warn(fmt.Sprintf("ROM component %s is for PCI device id %d, the image for %d.", rom.Type, rom.DeviceID, img.DeviceType))
+			img.warn(fmt.Sprintf("ROM component %s is for PCI device id %d, the image for %d.", rom.Type, rom.DeviceID,
+				img.DeviceType))
 		}
 	}
 }

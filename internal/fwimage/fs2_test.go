@@ -50,7 +50,8 @@ func TestParse_finds_every_truncation(t *testing.T) {
 	cut := s.section(kindInfo)
 	_, err := parse(s.data[:cut.offset+0x20])
 	var truncated *TruncatedError
-	if !errors.As(err, &truncated) || truncated.Offset != cut.offset || truncated.Need != cut.end() || truncated.Have != cut.offset+0x20 || truncated.What != "Image Info" {
+	if !errors.As(err, &truncated) || truncated.Offset != cut.offset || truncated.Need != cut.end() ||
+		truncated.Have != cut.offset+0x20 || truncated.What != "Image Info" {
 		t.Errorf("got %+v (%v)", truncated, err)
 	}
 }

@@ -127,7 +127,8 @@ func checkResult(t *testing.T, data []byte, img *Image, err error) {
 		}
 		return
 	}
-	if img.End > int64(len(data)) || img.End < headerFS2 || len(img.HWIDs) == 0 || img.FWVersion.IsZero() || img.Identity == "" || len(img.Checksum) != 32 {
+	if img.End > int64(len(data)) || img.End < headerFS2 || len(img.HWIDs) == 0 || img.FWVersion.IsZero() ||
+		img.Identity == "" || len(img.Checksum) != 32 {
 		t.Fatalf("incomplete: %+v", img)
 	}
 	if img.PSID != "" {
@@ -136,7 +137,8 @@ func checkResult(t *testing.T, data []byte, img *Image, err error) {
 		}
 	}
 	texts := []string{
-		img.VSD, img.PRSName, img.ProductVersion, img.ReleaseDate, img.ImageVSD, img.OrigPRSName, img.PartNumber, img.Description, img.OrigPSID,
+		img.VSD, img.PRSName, img.ProductVersion, img.ReleaseDate, img.ImageVSD, img.OrigPRSName, img.PartNumber,
+		img.Description, img.OrigPSID,
 	}
 	for _, s := range append(texts, img.Warnings...) {
 		if !printableASCII(s) {

@@ -202,7 +202,8 @@ func load(r io.ReaderAt, size int64) ([]byte, error) {
 		return nil, err
 	}
 	if size > MaxSize {
-		return nil, &NotAnImageError{Kind: KindTooLarge, Advice: fmt.Sprintf("%d bytes are more than the flash of any supported card holds (%d)", size, int64(MaxSize))}
+		return nil, &NotAnImageError{Kind: KindTooLarge,
+			Advice: fmt.Sprintf("%d bytes are more than the flash of any supported card holds (%d)", size, int64(MaxSize))}
 	}
 	data := make([]byte, size)
 	if err := readFull(r, data); err != nil {

@@ -138,7 +138,8 @@ func TestParse_samples(t *testing.T) {
 			if img.Format == FS3 {
 				end = 0x1f140 // the rest of the last sector is erased
 			}
-			if len(img.Warnings) != 0 || img.HeaderCRC != (img.Format != FS3) || img.Start != 0 || img.Striped || img.End != end {
+			if len(img.Warnings) != 0 || img.HeaderCRC != (img.Format != FS3) || img.Start != 0 || img.Striped ||
+				img.End != end {
 				t.Errorf("got %+v", img)
 			}
 		})
@@ -157,7 +158,8 @@ func TestParse_sample_details(t *testing.T) {
 		"fs2-cx3pro-vpi.bin": {IdentityUnique, 0x80000, []ib.HWID{pro}, []ib.HWID{a0, a1}},
 		"fs2-cx3.bin":        {IdentityUnique, 0x80000, []ib.HWID{a0, a1}, []ib.HWID{pro, {ID: 0x1f5, Rev: 2}}},
 		"fs3-cx4.bin":        {IdentityUnique, 0x20000, []ib.HWID{{ID: 0x209}}, []ib.HWID{pro, a0, {ID: 0x20d}}},
-		"fs4-cx5.bin":        {IdentityUnique, 0x20000, []ib.HWID{{ID: 0x20d}}, []ib.HWID{pro, a0, {ID: 0x209}, {ID: 0x20d, Rev: 1}}},
+		"fs4-cx5.bin": {IdentityUnique, 0x20000, []ib.HWID{{ID: 0x20d}},
+			[]ib.HWID{pro, a0, {ID: 0x209}, {ID: 0x20d, Rev: 1}}},
 	} {
 		img, err := parse(sample(t, name))
 		if err != nil {
@@ -200,7 +202,8 @@ func TestParse_names_formats_it_cannot_verify(t *testing.T) {
 }
 
 func TestIdentity(t *testing.T) {
-	ones := ib.GUIDSet{Node: ^ib.GUID(0), Port1: ^ib.GUID(0), Port2: ^ib.GUID(0), SystemImage: ^ib.GUID(0), MAC1: 1<<48 - 1, MAC2: 1<<48 - 1}
+	ones := ib.GUIDSet{Node: ^ib.GUID(0), Port1: ^ib.GUID(0), Port2: ^ib.GUID(0), SystemImage: ^ib.GUID(0),
+		MAC1: 1<<48 - 1, MAC2: 1<<48 - 1}
 	en := ones
 	en.MAC1, en.MAC2 = 0xe41d2ddd7850, 0xe41d2ddd7851
 	mixed := synth.Placeholder()
@@ -212,7 +215,8 @@ func TestIdentity(t *testing.T) {
 		want  Identity
 	}{
 		"zeros": {ib.GUIDSet{}, IdentityNone}, "ones": {ones, IdentityNone}, "Ethernet-only card": {en, IdentityUnique},
-		"distribution": {synth.Placeholder(), IdentityPlaceholder}, "distribution without MACs": {guidsOnly, IdentityPlaceholder},
+		"distribution": {synth.Placeholder(), IdentityPlaceholder}, "distribution without MACs": {guidsOnly,
+			IdentityPlaceholder},
 		"distribution with one real GUID": {mixed, IdentityUnique}, "backup": {unique(), IdentityUnique},
 	} {
 		if got := identityOf(c.guids); got != c.want {
@@ -241,7 +245,8 @@ func TestSameFirmware(t *testing.T) {
 		"identity": {with(func(o *synth.Options) { o.GUIDs, o.VSD = unique(), "other" }), true, true},
 		"blank":    {with(func(o *synth.Options) { o.Blank = true }), true, true},
 		"no ROM":   {with(func(o *synth.Options) { o.ROMs = nil }), false, true},
-		"ROM":      {with(func(o *synth.Options) { o.ROMs = []synth.ROM{{Product: synth.ProductPXE, Major: 4}} }), false, true},
+		"ROM": {with(func(o *synth.Options) { o.ROMs = []synth.ROM{{Product: synth.ProductPXE, Major: 4}} }), false,
+			true},
 		"PSID":     {with(func(o *synth.Options) { o.PSID = "MT_9200111023" }), false, false},
 		"version":  {with(func(o *synth.Options) { o.Version.Sub++ }), false, false},
 		"hw ids":   {with(func(o *synth.Options) { o.HWIDs = []ib.HWID{{ID: 0x1f5}} }), false, false},

@@ -164,9 +164,12 @@ func changedBytes(t *testing.T) []variant {
 func TestParse_reads_what_mstflint_prints(t *testing.T) {
 	m := newTool(t)
 	for name, o := range map[string]synth.Options{
-		"HPE":         {PSID: "HP_9370110017", Version: ib.FWVersion{Major: 2, Minor: 42, Sub: 5700}, Chunk: 1 << 19, VSD: "HP544", GUIDs: unique()},
-		"old version": {PSID: "DEL9100001019", Version: ib.FWVersion{Major: 2, Minor: 9, Sub: 55}, HWIDs: []ib.HWID{{ID: 0x1f5}}, Chunk: 1 << 20, GUIDs: unique()},
-		"large minor": {PSID: "MT_9000000000", Version: ib.FWVersion{Major: 2, Minor: 142, Sub: 5}, GUIDs: synth.Placeholder()},
+		"HPE": {PSID: "HP_9370110017", Version: ib.FWVersion{Major: 2, Minor: 42, Sub: 5700}, Chunk: 1 << 19,
+			VSD: "HP544", GUIDs: unique()},
+		"old version": {PSID: "DEL9100001019", Version: ib.FWVersion{Major: 2, Minor: 9, Sub: 55},
+			HWIDs: []ib.HWID{{ID: 0x1f5}}, Chunk: 1 << 20, GUIDs: unique()},
+		"large minor": {PSID: "MT_9000000000", Version: ib.FWVersion{Major: 2, Minor: 142, Sub: 5},
+			GUIDs: synth.Placeholder()},
 		"all ROMs": {PSID: "MT_9090111019", ROMs: []synth.ROM{
 			{Product: synth.ProductUEFI, Major: 14, CPU: 3},
 			{Product: synth.ProductCLP, Major: 8, Minor: 1, Sub: 2},
@@ -201,7 +204,8 @@ func TestParse_reads_what_mstflint_prints_of_later_formats(t *testing.T) {
 			o.PSID, o.OrigPSID, o.OrigPRSName = "DEL9000000033", "MT_9140110023", "original.prs"
 		},
 		"other GUIDs": func(o *synth.TOCOptions) {
-			o.OrigGUID, o.OrigMAC = &synth.Range{Base: 0xec0d9a0300d50000, Count: 8}, &synth.Range{Base: 0xec0d9ad50000, Count: 8}
+			o.OrigGUID, o.OrigMAC = &synth.Range{Base: 0xec0d9a0300d50000, Count: 8}, &synth.Range{Base: 0xec0d9ad50000,
+				Count: 8}
 		},
 		"no GUIDs":    func(o *synth.TOCOptions) { o.GUID, o.MAC = synth.Range{}, synth.Range{} },
 		"Connect-IB":  func(o *synth.TOCOptions) { o.PerPort, o.GUID.Step, o.MAC.Step = true, 1, 0 },
@@ -238,7 +242,8 @@ func TestParse_reads_what_mstflint_prints_of_later_formats(t *testing.T) {
 func TestParseFlash_agrees_with_mstflint(t *testing.T) {
 	m := newTool(t)
 	short := build(t, synth.Options{Chunk: 1 << 16, GUIDs: unique()})
-	long := build(t, synth.Options{Chunk: 1 << 16, Payload: 200_000, Version: ib.FWVersion{Major: 2, Minor: 40, Sub: 7000}, GUIDs: unique()})
+	long := build(t, synth.Options{Chunk: 1 << 16, Payload: 200_000, Version: ib.FWVersion{Major: 2, Minor: 40, Sub: 7000},
+		GUIDs: unique()})
 	damaged := edited(t, long, false, func(p []byte) { p[len(p)/2] ^= 1 })
 	for name, slots := range map[string][]synth.Slot{
 		"slot 0":             {{Image: long}},

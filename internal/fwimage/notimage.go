@@ -98,9 +98,11 @@ func recognizeText(head []byte) error {
 	}
 	switch text[0] {
 	case '<':
-		return &NotAnImageError{Kind: KindHTML, Advice: "a server's error page was probably saved in place of the image: fetch it again"}
+		return &NotAnImageError{Kind: KindHTML,
+			Advice: "a server's error page was probably saved in place of the image: fetch it again"}
 	case ';', '[':
-		return &NotAnImageError{Kind: KindINI, Advice: "`mstflint dc` writes the configuration only; a backup is made with `mstflint ri`"}
+		return &NotAnImageError{Kind: KindINI,
+			Advice: "`mstflint dc` writes the configuration only; a backup is made with `mstflint ri`"}
 	}
 	return &NotAnImageError{Kind: KindText, Advice: adviceWrong}
 }
@@ -132,7 +134,8 @@ func noSignature(data []byte) error {
 			return &NotAnImageError{Kind: KindInvalidated, Advice: "nothing in it would boot; use another backup or image"}
 		}
 	}
-	return &NotAnImageError{Kind: KindUnknown, Advice: "no signature of a firmware image was found at any place where one may be"}
+	return &NotAnImageError{Kind: KindUnknown,
+		Advice: "no signature of a firmware image was found at any place where one may be"}
 }
 
 func allBytes(data []byte, b byte) bool {

@@ -127,7 +127,8 @@ func (r *tocReader) setSlot(bits uint8, at int64) error {
 		r.img.Chunk = 0
 	}
 	if r.start != 0 && r.start != r.img.Chunk {
-		return malformed(r.start, "the image starts here; an %s image starts at 0, or in the second slot of a flash at the slot size (0x%x)", r.img.Format, r.img.Chunk)
+		return malformed(r.start, "the image starts here; an %s image starts at 0, or in the second slot of a flash at the "+
+			"slot size (0x%x)", r.img.Format, r.img.Chunk)
 	}
 	return nil
 }

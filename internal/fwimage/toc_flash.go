@@ -123,7 +123,8 @@ func readTOCSlot(data []byte, format Format, chunk int64, number int) Slot {
 	}
 	s.Image, s.Err = parseTOC(data, format, s.Start)
 	if s.Err == nil && s.Image.Chunk != chunk {
-		s.Image, s.Err = nil, malformed(s.Start, "the image in slot %d is made for slots of 0x%x bytes, the flash has 0x%x", number, s.Image.Chunk, chunk)
+		s.Image, s.Err = nil, malformed(s.Start, "the image in slot %d is made for slots of 0x%x bytes, the flash has 0x%x",
+			number, s.Image.Chunk, chunk)
 	}
 	return s
 }

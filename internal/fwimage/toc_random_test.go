@@ -113,7 +113,8 @@ func isIntended(err error) bool {
 	for _, part := range []string{
 		"invalid PSID", "firmware version", "no section IMAGE_INFO", "second section", "its content needs",
 		"unknown place", "encrypted or damaged image", "HASHES_TABLE at 0x8",
-		"no section GUID", "no section Image Info", "image at 0x0 ends at", "wrong CRC in Full Image", "which chips", "bytes between two sections",
+		"no section GUID", "no section Image Info", "image at 0x0 ends at", "wrong CRC in Full Image", "which chips",
+		"bytes between two sections",
 		"bytes instead of", "second tag", "does not fit into the info section", "section GUID is at", "Image Info is at",
 	} {
 		if strings.Contains(err.Error(), part) {

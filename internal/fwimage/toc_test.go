@@ -56,7 +56,8 @@ func compareTOCFields(t *testing.T, img *Image, out string) {
 	}
 	uidFields(want, img)
 	for label, value := range want {
-		if got := strings.Join(strings.Fields(strings.Join(f[label], "|")), " "); got != strings.Join(strings.Fields(value), " ") {
+		if got := strings.Join(strings.Fields(strings.Join(f[label], "|")), " "); got != strings.Join(strings.Fields(value),
+			" ") {
 			t.Errorf("%s: mstflint says %q, here %q", label, got, value)
 		}
 		delete(f, label)
@@ -144,7 +145,8 @@ func TestParse_says_where_a_section_is_wrong(t *testing.T) {
 	e := s.entry(0x12)
 	_, err := parse(s.raw(func(p []byte) { p[e.addr+5] ^= 1 }))
 	var crc *CRCError
-	if !errors.As(err, &crc) || crc.Section != "FW_MAIN_CFG" || crc.Offset != e.addr || crc.Got != uint32(e.crc) || crc.Want == crc.Got {
+	if !errors.As(err, &crc) || crc.Section != "FW_MAIN_CFG" || crc.Offset != e.addr || crc.Got != uint32(e.crc) ||
+		crc.Want == crc.Got {
 		t.Errorf("got %+v (%v)", crc, err)
 	}
 }
@@ -157,7 +159,8 @@ func TestParse_escapes_texts_of_later_formats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := []string{img.VSD, img.ImageVSD, img.Description, img.PartNumber, img.PRSName}; strings.Join(got, " ") != `a\x1b[31m b\xff c\x0a d\x0d e\x7f` {
+		if got := []string{img.VSD, img.ImageVSD, img.Description, img.PartNumber, img.PRSName}; strings.Join(got,
+			" ") != `a\x1b[31m b\xff c\x0a d\x0d e\x7f` {
 			t.Errorf("got %q", got)
 		}
 	}
@@ -185,12 +188,13 @@ func TestSameFirmware_of_later_formats(t *testing.T) {
 			"no ROM":     {with(func(o *synth.TOCOptions) { o.ROMs = nil }), false, true},
 			"ROM":        {with(func(o *synth.TOCOptions) { o.ROMs[0].Major++ }), false, true},
 			"PSID":       {with(func(o *synth.TOCOptions) { o.PSID = "MT_9140110099" }), false, false},
-			"version":    {with(func(o *synth.TOCOptions) { o.Version = ib.FWVersion{Major: 12, Minor: 28, Sub: 1} }), false, false},
-			"code":       {with(func(o *synth.TOCOptions) { o.Seed = 1 }), false, false},
-			"more code":  {with(func(o *synth.TOCOptions) { o.Payload = 4 }), false, false},
-			"slots":      {with(func(o *synth.TOCOptions) { o.SlotBits = 20 }), false, false},
-			"part":       {with(func(o *synth.TOCOptions) { o.PartNumber = "OTHER" }), false, false},
-			"signature":  {with(func(o *synth.TOCOptions) { o.Signature = true }), false, false},
+			"version": {with(func(o *synth.TOCOptions) { o.Version = ib.FWVersion{Major: 12, Minor: 28, Sub: 1} }), false,
+				false},
+			"code":      {with(func(o *synth.TOCOptions) { o.Seed = 1 }), false, false},
+			"more code": {with(func(o *synth.TOCOptions) { o.Payload = 4 }), false, false},
+			"slots":     {with(func(o *synth.TOCOptions) { o.SlotBits = 20 }), false, false},
+			"part":      {with(func(o *synth.TOCOptions) { o.PartNumber = "OTHER" }), false, false},
+			"signature": {with(func(o *synth.TOCOptions) { o.Signature = true }), false, false},
 		} {
 			if got := SameFirmware(a, c.b); got != c.same {
 				t.Errorf("%s %s: SameFirmware %v", format, name, got)

@@ -140,19 +140,25 @@ func (s *tocSubject) built() []variant {
 		{name: "Connect-IB layout", data: with(func(o *synth.TOCOptions) { o.PerPort = true })},
 		{name: "all chips known", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{{ID: 0x21e}, {ID: 0x220}, {ID: 0x25b}, {ID: 0x256}} })},
 		{name: "for ConnectX-3", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{{ID: 0x1f5, Rev: 1}}; o.ROMs = nil }), text: fs2Chip},
-		{name: "unknown chip", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{{ID: 0x999}} }), want: "malformed", text: "0x999 rev 0"},
+		{name: "unknown chip", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{{ID: 0x999}} }), want: "malformed",
+			text: "0x999 rev 0"},
 		{name: "unknown second chip", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{s.r.img.HWIDs[0], {ID: 0x999}} })},
-		{name: "no chips", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{} }), want: "no hardware", text: "which chips"},
-		{name: "ROM of another device", data: with(func(o *synth.TOCOptions) { o.ROMs[0].DeviceID = 99 }), text: "for PCI device id 99"},
+		{name: "no chips", data: with(func(o *synth.TOCOptions) { o.HWIDs = []ib.HWID{} }), want: "no hardware",
+			text: "which chips"},
+		{name: "ROM of another device", data: with(func(o *synth.TOCOptions) { o.ROMs[0].DeviceID = 99 }),
+			text: "for PCI device id 99"},
 		{name: "signed", data: with(func(o *synth.TOCOptions) { o.Signature, o.Flags = true, 0xc100 })},
 		{name: "code flagged as encrypted", data: with(func(o *synth.TOCOptions) { o.Flags = 8 }), text: "encrypted"},
 		{name: "second table", data: with(func(o *synth.TOCOptions) { o.SecondTable = true }), text: "that at 0x"},
 		{name: "multicast MAC", data: with(func(o *synth.TOCOptions) { o.MAC.Base = 0x010000000001 }), text: "multicast"},
 		{name: "MAC of 57 bits", data: with(func(o *synth.TOCOptions) { o.MAC.Base = 1 << 56 }), text: "more than 48 bits"},
 		{name: "GUID of ones", data: with(func(o *synth.TOCOptions) { o.GUID.Base, o.MAC.Base = ^uint64(0), 1<<48-1 })},
-		{name: "release date that is none", data: with(func(o *synth.TOCOptions) { o.ReleaseDate = "2020-99-99" }), text: "not a date"},
-		{name: "no ITOC", data: with(func(o *synth.TOCOptions) { o.NoTable = true }), want: map[Format]string{FS3: "malformed", FS4: "encrypted"}[s.format]},
-		{name: "in the second slot", data: with(func(o *synth.TOCOptions) { o.Second, o.Size = true, 1<<18 }), want: "raw dump", text: "second slot", differs: map[Format]string{FS3: "raw dump"}[s.format]},
+		{name: "release date that is none", data: with(func(o *synth.TOCOptions) { o.ReleaseDate = "2020-99-99" }),
+			text: "not a date"},
+		{name: "no ITOC", data: with(func(o *synth.TOCOptions) { o.NoTable = true }),
+			want: map[Format]string{FS3: "malformed", FS4: "encrypted"}[s.format]},
+		{name: "in the second slot", data: with(func(o *synth.TOCOptions) { o.Second, o.Size = true, 1<<18 }),
+			want: "raw dump", text: "second slot", differs: map[Format]string{FS3: "raw dump"}[s.format]},
 		{name: "large", data: with(func(o *synth.TOCOptions) { o.Payload, o.Size, o.SlotBits = 3<<20, 4<<20, 22 })},
 	}
 }
@@ -160,9 +166,12 @@ func (s *tocSubject) built() []variant {
 // infos are changes of the sections that describe image and card.
 func (s *tocSubject) infos() []variant {
 	vs := []variant{
-		{name: "PSID with escape sequence", data: s.in(tocImageInfo, 44, 0x1b, '[', '3', 'm'), want: "malformed", text: `\x1b[3m`, differs: "PSID text"},
-		{name: "PSID with bytes behind its end", data: s.in(tocImageInfo, 51, 'A'), want: "malformed", text: "invalid PSID", differs: "PSID text"},
-		{name: "version 0.0.0", data: s.in(tocImageInfo, 4, 0, 0, 0, 0, 0, 0, 0, 0), want: "malformed", text: "firmware version", differs: "no version"},
+		{name: "PSID with escape sequence", data: s.in(tocImageInfo, 44, 0x1b, '[', '3', 'm'), want: "malformed",
+			text: `\x1b[3m`, differs: "PSID text"},
+		{name: "PSID with bytes behind its end", data: s.in(tocImageInfo, 51, 'A'), want: "malformed", text: "invalid PSID",
+			differs: "PSID text"},
+		{name: "version 0.0.0", data: s.in(tocImageInfo, 4, 0, 0, 0, 0, 0, 0, 0, 0), want: "malformed",
+			text: "firmware version", differs: "no version"},
 		{name: "texts with escape sequences", data: s.in(tocImageInfo, 448, 0x1b, '[', '3', 'm')},
 		{name: "IMAGE_INFO 1.0", data: s.in(tocImageInfo, 0, 1), want: "malformed", text: "unknown version 1.3"},
 		{name: "MFG_INFO 2", data: s.in(tocMfgInfo, 28, 2), want: "malformed", text: "MFG_INFO of unknown version 2"},
@@ -185,12 +194,16 @@ func (s *tocSubject) tables() []variant {
 	last := s.r.entries[len(s.r.entries)-1]
 	vs := []variant{
 		{name: "unknown section", data: s.inEntry(0x12, 0, 0x77)},
-		{name: "no IMAGE_INFO", data: s.inEntry(tocImageInfo, 0, 0x77), want: "malformed", text: "no section IMAGE_INFO", differs: "necessary sections"},
-		{name: "second IMAGE_INFO", data: s.inEntry(0x12, 0, s.data[s.entry(tocImageInfo).at:][:tocEntryBytes]...), want: "malformed", text: "second section IMAGE_INFO", differs: "necessary sections"},
+		{name: "no IMAGE_INFO", data: s.inEntry(tocImageInfo, 0, 0x77), want: "malformed", text: "no section IMAGE_INFO",
+			differs: "necessary sections"},
+		{name: "second IMAGE_INFO", data: s.inEntry(0x12, 0, s.data[s.entry(tocImageInfo).at:][:tocEntryBytes]...),
+			want: "malformed", text: "second section IMAGE_INFO", differs: "necessary sections"},
 		{name: "no MFG_INFO", data: s.inEntry(tocMfgInfo, 0, 0x77), want: "malformed", text: "no section MFG_INFO"},
 		{name: "empty section", data: s.inEntry(0x12, 0, 0xe3, 0, 0, 0)},
 		{name: "section without CRC", data: s.inEntry(0x12, 25, mode), text: "carry no CRC"},
-		{name: "damaged section without CRC", data: edited(s.t, s.inEntry(0x12, 25, mode), false, func(p []byte) { p[s.entry(0x12).addr] ^= 1 }), text: "carry no CRC"},
+		{name: "damaged section without CRC",
+			data: edited(s.t, s.inEntry(0x12, 25, mode), false,
+				func(p []byte) { p[s.entry(0x12).addr] ^= 1 }), text: "carry no CRC"},
 		{name: "section behind the file", data: s.raw(func(p []byte) {
 			e := p[s.entry(0x12).at:][:tocEntryBytes]
 			putWord(e, 20, word(e, 5)+0x100000)
@@ -201,7 +214,8 @@ func (s *tocSubject) tables() []variant {
 			copy(e[1:], "\xff\xff\xfc")
 			binary.BigEndian.PutUint16(e[30:], uint16(sectionCRC(e[:28])))
 		}), want: "truncated"},
-		{name: "short IMAGE_INFO", data: s.inEntry(tocImageInfo, 2, 0x03, 0xfc), want: "malformed", text: "IMAGE_INFO of 0x3fc bytes", differs: "section length"},
+		{name: "short IMAGE_INFO", data: s.inEntry(tocImageInfo, 2, 0x03, 0xfc), want: "malformed",
+			text: "IMAGE_INFO of 0x3fc bytes", differs: "section length"},
 		{name: "flags above the CRC of an entry", data: s.raw(func(p []byte) { p[s.entry(0x12).at+28] = 0xff })},
 		{name: "flags above the CRC of the table", data: s.raw(func(p []byte) { p[s.r.tableAt+28] = 0xff })},
 		{name: "reserved words of an entry", data: s.inEntry(0x12, 4, 0x3f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)},
@@ -217,12 +231,14 @@ func (s *tocSubject) tables() []variant {
 			p[s.entry(0x12).at+25] |= byte(crcNone)
 		}), text: "carry no CRC"},
 		{name: "63 entries", data: s.grow(63)},
-		{name: "damaged CRC of an entry", data: s.raw(func(p []byte) { p[last.at+31] ^= 1 }), want: "CRC entry of a table of contents"},
+		{name: "damaged CRC of an entry", data: s.raw(func(p []byte) { p[last.at+31] ^= 1 }),
+			want: "CRC entry of a table of contents"},
 		{name: "damaged CRC of the table", data: s.raw(func(p []byte) { p[s.r.tableAt+31] ^= 1 }), want: "CRC ITOC_HEADER"},
 		{name: "damaged CRC of the table, second good", data: s.raw(func(p []byte) {
 			copy(p[s.r.tableAt+tocSectorBytes:], bytes.Clone(p[s.r.tableAt:s.r.tableAt+0x400]))
 			p[s.r.tableAt+31] ^= 1
-		}), want: map[Format]string{FS3: "CRC ITOC_HEADER"}[s.format], text: map[Format]string{FS4: "erased or damaged"}[s.format]},
+		}), want: map[Format]string{FS3: "CRC ITOC_HEADER"}[s.format],
+			text: map[Format]string{FS4: "erased or damaged"}[s.format]},
 		{name: "damaged entry, second table good", data: s.raw(func(p []byte) {
 			copy(p[s.r.tableAt+tocSectorBytes:], bytes.Clone(p[s.r.tableAt:s.r.tableAt+0x400]))
 			p[last.at+31] ^= 1
@@ -258,17 +274,24 @@ func (s *tocSubject) files() []variant {
 		{name: "cut", data: d[:len(d)/2], want: map[Format]string{FS3: "truncated", FS4: "malformed"}[s.format]},
 		{name: "cut to the signature", data: d[:16], want: "truncated"},
 		{name: "cut to the header", data: d[:0x38], want: "truncated"},
-		{name: "one sector more", data: padTo(d, len(d)+0x1000), want: fs4, text: map[Format]string{FS4: "another length"}[s.format]},
+		{name: "one sector more", data: padTo(d, len(d)+0x1000), want: fs4,
+			text: map[Format]string{FS4: "another length"}[s.format]},
 		{name: "one word more", data: padTo(d, len(d)+4), want: fs4},
 		{name: "one byte more", data: padTo(d, len(d)+1), want: "malformed", text: "multiple of 4"},
-		{name: "text behind", data: append(bytes.Clone(d), "abcd"...), want: fs4, text: map[Format]string{FS3: "do not belong"}[s.format]},
+		{name: "text behind", data: append(bytes.Clone(d), "abcd"...), want: fs4,
+			text: map[Format]string{FS3: "do not belong"}[s.format]},
 		{name: "moved to 0x10000", data: append(padTo(nil, 0x10000), d...), want: "malformed", text: "the image starts here"},
 		{name: "moved to 0x1000", data: append(padTo(nil, 0x1000), d...), want: "not an image"},
-		{name: "signature erased", data: s.raw(func(p []byte) { clear(p[:4]) }), want: "not an image", text: "signature was erased"},
-		{name: "flash with two images", data: both, want: "raw dump", text: "second image, valid or stale", differs: map[Format]string{FS3: "raw dump"}[s.format]},
-		{name: "flash after a burn", data: edited(t, both, false, func(p []byte) { clear(p[:4]) }), want: "raw dump", text: "slot 1", differs: "raw dump"},
-		{name: "flash after two burns", data: edited(t, both, false, func(p []byte) { clear(p[1<<17:][:4]) }), want: "raw dump", text: "slot 0", differs: "raw dump"},
-		{name: "second signature elsewhere", data: edited(t, stale, false, func(p []byte) { copy(p[0x10000:], p[:16]) }), want: fs4, text: map[Format]string{FS4: "second image signature"}[s.format]},
+		{name: "signature erased", data: s.raw(func(p []byte) { clear(p[:4]) }), want: "not an image",
+			text: "signature was erased"},
+		{name: "flash with two images", data: both, want: "raw dump", text: "second image, valid or stale",
+			differs: map[Format]string{FS3: "raw dump"}[s.format]},
+		{name: "flash after a burn", data: edited(t, both, false, func(p []byte) { clear(p[:4]) }), want: "raw dump",
+			text: "slot 1", differs: "raw dump"},
+		{name: "flash after two burns", data: edited(t, both, false, func(p []byte) { clear(p[1<<17:][:4]) }),
+			want: "raw dump", text: "slot 0", differs: "raw dump"},
+		{name: "second signature elsewhere", data: edited(t, stale, false, func(p []byte) { copy(p[0x10000:], p[:16]) }),
+			want: fs4, text: map[Format]string{FS4: "second image signature"}[s.format]},
 	}
 }
 
@@ -286,14 +309,17 @@ func (s *tocSubject) onlyFS3() []variant {
 		{name: "slots of the default size", data: slot(0)},
 		{name: "slots of 64 KiB", data: slot(16)},
 		{name: "slots of 1 GiB", data: slot(30)},
-		{name: "slots of 2^31 bytes", data: s.raw(func(p []byte) { p[0x25] = 31 }), want: "malformed", text: "slots of 2 to the power of 31"},
+		{name: "slots of 2^31 bytes", data: s.raw(func(p []byte) { p[0x25] = 31 }), want: "malformed",
+			text: "slots of 2 to the power of 31"},
 		{name: "slots of 2^200 bytes", data: s.raw(func(p []byte) { p[0x25] = 200 }), want: "malformed", text: "200"},
 		{name: "slots of 4 KiB", data: s.raw(func(p []byte) { p[0x25] = 12 }), want: "truncated"},
 		{name: "bytes in the header", data: s.raw(func(p []byte) { p[0x14], p[0x30] = 1, 2 })},
-		{name: "boot block of 3 words", data: s.raw(func(p []byte) { putWord(p, 0x3c, 3) }), want: "malformed", text: "boot block of 3 words"},
+		{name: "boot block of 3 words", data: s.raw(func(p []byte) { putWord(p, 0x3c, 3) }), want: "malformed",
+			text: "boot block of 3 words"},
 		{name: "boot block of 16 million words", data: s.raw(func(p []byte) { putWord(p, 0x3c, 1<<24) }), want: "malformed"},
 		{name: "boot block longer than the file", data: s.raw(func(p []byte) { putWord(p, 0x3c, 1<<19) }), want: "truncated"},
-		{name: "upper bits of the CRC of the boot block", data: s.raw(func(p []byte) { p[0x38+0x90-4] = 1 }), want: "CRC BOOT2"},
+		{name: "upper bits of the CRC of the boot block", data: s.raw(func(p []byte) { p[0x38+0x90-4] = 1 }),
+			want: "CRC BOOT2"},
 	}
 }
 
@@ -312,15 +338,22 @@ func (s *tocSubject) onlyFS4() []variant {
 	return []variant{
 		{name: "hashes", data: hashed},
 		{name: "damaged hashes", data: edited(t, hashed, false, func(p []byte) { p[0x1900] ^= 1 }), want: "CRC HASHES_TABLE"},
-		{name: "damaged header of the hashes", data: edited(t, hashed, false, func(p []byte) { p[0x1800] ^= 1 }), want: "CRC HASHES_TABLE header"},
-		{name: "hashes of 64 KiB each", data: edited(t, hashed, false, func(p []byte) { p[0x1810], p[0x1811] = 0xff, 0xff }), want: "truncated"},
+		{name: "damaged header of the hashes", data: edited(t, hashed, false, func(p []byte) { p[0x1800] ^= 1 }),
+			want: "CRC HASHES_TABLE header"},
+		{name: "hashes of 64 KiB each", data: edited(t, hashed, false, func(p []byte) { p[0x1810], p[0x1811] = 0xff, 0xff }),
+			want: "truncated"},
 		{name: "hashes of another size", data: edited(t, hashed, true, func(p []byte) { p[0x1811] = 32 })},
 		{name: "check words in the code", data: noLine},
-		{name: "damaged code with check words", data: edited(t, noLine, false, func(p []byte) { p[0x4000] ^= 1 }), want: "CRC MAIN_CODE"},
-		{name: "encrypted code", data: with(func(o *synth.TOCOptions) { o.Encrypted = true }), want: "encrypted", text: "MAIN_CODE", differs: "encrypted code"},
+		{name: "damaged code with check words", data: edited(t, noLine, false, func(p []byte) { p[0x4000] ^= 1 }),
+			want: "CRC MAIN_CODE"},
+		{name: "encrypted code", data: with(func(o *synth.TOCOptions) { o.Encrypted = true }), want: "encrypted",
+			text: "MAIN_CODE", differs: "encrypted code"},
 		{name: "CRC inside a section", data: s.inEntry(0x12, 25, byte(crcInSection))},
-		{name: "damaged CRC inside a section", data: edited(t, s.inEntry(0x12, 25, byte(crcInSection)), false, func(p []byte) { p[s.entry(0x12).addr+0xff] ^= 1 }), want: "CRC FW_MAIN_CFG"},
-		{name: "CRC nowhere known", data: s.inEntry(0x12, 25, 3), want: "malformed", text: "unknown place (3)", differs: "place of the CRC"},
+		{name: "damaged CRC inside a section",
+			data: edited(t, s.inEntry(0x12, 25, byte(crcInSection)), false,
+				func(p []byte) { p[s.entry(0x12).addr+0xff] ^= 1 }), want: "CRC FW_MAIN_CFG"},
+		{name: "CRC nowhere known", data: s.inEntry(0x12, 25, 3), want: "malformed", text: "unknown place (3)",
+			differs: "place of the CRC"},
 		{name: "flag of an encrypted section", data: s.inEntry(0x12, 24, 0x80)},
 		{name: "other DEV_INFO", data: s.with(func(p []byte) {
 			copy(p[dev2.addr:], bytes.Clone(p[s.entry(tocDevInfo).addr:][:512]))
@@ -329,14 +362,19 @@ func (s *tocSubject) onlyFS4() []variant {
 		{name: "both DEV_INFO", data: s.with(func(p []byte) {
 			copy(p[dev2.addr:], bytes.Clone(p[s.entry(tocDevInfo).addr:][:512]))
 		}), want: "malformed", text: "second section DEV_INFO"},
-		{name: "neither DEV_INFO", data: s.with(func(p []byte) { clear(p[s.entry(tocDevInfo).addr:][:4]) }), want: "malformed", text: "no section DEV_INFO"},
-		{name: "damaged DEV_INFO", data: s.raw(func(p []byte) { p[s.entry(tocDevInfo).addr+200] ^= 1 }), want: "CRC DEV_INFO"},
+		{name: "neither DEV_INFO", data: s.with(func(p []byte) { clear(p[s.entry(tocDevInfo).addr:][:4]) }),
+			want: "malformed", text: "no section DEV_INFO"},
+		{name: "damaged DEV_INFO", data: s.raw(func(p []byte) { p[s.entry(tocDevInfo).addr+200] ^= 1 }),
+			want: "CRC DEV_INFO"},
 		{name: "damaged unused DEV_INFO", data: s.raw(func(p []byte) { p[dev2.addr+200] ^= 1 })},
-		{name: "no DTOC", data: s.raw(func(p []byte) { p[size-0x1000] ^= 1 }), want: "malformed", text: "no table of device data"},
+		{name: "no DTOC", data: s.raw(func(p []byte) { p[size-0x1000] ^= 1 }), want: "malformed",
+			text: "no table of device data"},
 		{name: "damaged DTOC", data: s.raw(func(p []byte) { p[size-0x1000+20] ^= 1 }), want: "CRC DTOC_HEADER"},
-		{name: "no ITOC signatures", data: s.raw(func(p []byte) { p[s.r.tableAt] ^= 1 }), want: "encrypted", text: "table of contents"},
+		{name: "no ITOC signatures", data: s.raw(func(p []byte) { p[s.r.tableAt] ^= 1 }), want: "encrypted",
+			text: "table of contents"},
 		{name: "unused pointer", data: s.raw(func(p []byte) { copy(p[0x18:], "\xff\xff\xff\xff\x12\x34\x56\x78") })},
-		{name: "unused pointer to the tools area", data: s.raw(func(p []byte) { copy(p[0x30:], "\xff\xff\xff\xff") }), want: "CRC TOOLS_AREA"},
+		{name: "unused pointer to the tools area", data: s.raw(func(p []byte) { copy(p[0x30:], "\xff\xff\xff\xff") }),
+			want: "CRC TOOLS_AREA"},
 		{name: "upper bits of the CRC of a pointer", data: s.raw(func(p []byte) { p[0x24] = 1 }), want: "CRC HW_POINTERS"},
 		{name: "boot block behind the file", data: pointer(1, 0x100000), want: "truncated"},
 		{name: "boot block far behind the file", data: pointer(1, 0xfffffff0), want: "truncated"},
@@ -399,7 +437,8 @@ func tocChangedBytes(t testing.TB) []variant {
 }
 
 func TestTOC_names_follow_the_tool(t *testing.T) {
-	if got := strings.Join([]string{tocSectionName(0x03), tocSectionName(0xe1), tocSectionName(0x77)}, " "); got != "MAIN_CODE DEV_INFO UNKNOWN" {
+	if got := strings.Join([]string{tocSectionName(0x03), tocSectionName(0xe1), tocSectionName(0x77)},
+		" "); got != "MAIN_CODE DEV_INFO UNKNOWN" {
 		t.Error(got)
 	}
 }

@@ -24,13 +24,15 @@ func TestApplyFirmware_card_that_is_not_there_after_the_restart(t *testing.T) {
 		restart     func(*bench)
 	}{
 		{"gone", "is burned; after the restart the card is not on the bus",
-			[]string{"The flash is written and verified. After the restart the card is not on the bus", "Switch the machine off", "Backup: "},
+			[]string{"The flash is written and verified. After the restart the card is not on the bus", "Switch the machine off",
+				"Backup: "},
 			func(b *bench) {
 				b.machine.Faults.Set(labsim.FaultSpec{CardGone: true})
 				b.restart(func() error { return nil })
 			}},
 		{"another card that runs the goal", "is burned; after the restart another card is in the slot",
-			[]string{"The flash is written and verified", "the serial number is", "Nothing was written to the card that is there now", "Finding: FW080", "Backup: "},
+			[]string{"The flash is written and verified", "the serial number is",
+				"Nothing was written to the card that is there now", "Finding: FW080", "Backup: "},
 			func(b *bench) { b.restart(b.putTwin) }},
 		{"in another slot", "is burned; after the restart the card has another address",
 			[]string{"The recorded card is now at 0000:41:00.0", "Finding: FW082", "Backup: "},

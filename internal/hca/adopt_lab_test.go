@@ -50,7 +50,8 @@ func (b *bench) settled() string {
 // program sets the identity of the card by hand, and gives it.
 func (b *bench) program(guids [4]uint64, macs [2]uint64) ([4]uint64, [2]uint64) {
 	b.t.Helper()
-	b.run(fmt.Sprintf("mstflint -y -d %s -guids %x %x %x %x -macs %x %x sg", b.pci, guids[0], guids[1], guids[2], guids[3], macs[0], macs[1]))
+	b.run(fmt.Sprintf("mstflint -y -d %s -guids %x %x %x %x -macs %x %x sg", b.pci, guids[0], guids[1], guids[2], guids[3],
+		macs[0], macs[1]))
 	return guids, macs
 }
 
@@ -72,7 +73,9 @@ func TestAdopt_leaves_what_was_set_by_hand(t *testing.T) {
 	}
 	for name, apply := range map[string]func() ([]string, error){
 		"link types": func() ([]string, error) {
-			s, err := linktype.Apply(ctx, b.ops("bob").Session, linktype.Ask{Card: c, Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeETH}}})
+			s, err := linktype.Apply(ctx, b.ops("bob").Session,
+				linktype.Ask{Card: c, Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeETH,
+					2: ib.LinkTypeETH}}})
 			return s.Did, err
 		},
 		"firmware": func() ([]string, error) {
@@ -108,7 +111,9 @@ func TestAdopt_announces_what_a_burn_took(t *testing.T) {
 		t.Fatalf("plan: %v, jobs %v", err, plan.Jobs)
 	}
 	operations := b.device().Flash.Operations()
-	if _, err = linktype.Apply(ctx, o.Session, linktype.Ask{Card: c, Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeETH}}}); err != nil {
+	if _, err = linktype.Apply(ctx, o.Session,
+		linktype.Ask{Card: c, Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeETH,
+			2: ib.LinkTypeETH}}}); err != nil {
 		t.Error(explain(err))
 	}
 	b.power("OB")
@@ -138,7 +143,8 @@ func (b *bench) macs() string {
 
 // closeEarlier begins an apply that has nothing to write.
 func closeEarlier(ctx context.Context, o *Ops, c cards.Card) (did []string, err error) {
-	_, err = job.Begin(ctx, o.Session, c, "write nothing", &did, func(context.Context) (a cards.Assessment, err error) { return a, nil })
+	_, err = job.Begin(ctx, o.Session, c, "write nothing", &did,
+		func(context.Context) (a cards.Assessment, err error) { return a, nil })
 	return did, err
 }
 
@@ -180,9 +186,11 @@ func TestAdopt_settles_the_job_of_a_card_that_is_gone(t *testing.T) {
 	if err != nil || !c.Serial.Known() {
 		t.Fatal(s, err)
 	}
-	b.run("cd " + inventory.StateDir + "/jobs/*-*/ && sed 's/" + c.Serial.Or("") + "/MT0000X00000/' request >other && mv other request")
+	b.run("cd " + inventory.StateDir + "/jobs/*-*/ && sed 's/" + c.Serial.Or("") +
+		"/MT0000X00000/' request >other && mv other request")
 	did, err := closeEarlier(ctx, b.ops("bob"), b.card(ctx))
-	if err != nil || !strings.Contains(strings.Join(did, " "), "another card") || !strings.Contains(b.settled(), "another card") {
+	if err != nil || !strings.Contains(strings.Join(did, " "), "another card") ||
+		!strings.Contains(b.settled(), "another card") {
 		t.Errorf("did %q, settled %q, %v", did, b.settled(), err)
 	}
 	b.clean()

@@ -31,14 +31,16 @@ func TestConclude_burn_by_hand_in_between(t *testing.T) {
 	b.machine.FS.Drop(journal.Dir(state.JobID) + "/settled")
 	other := ib.Firmware{PSID: card.PSIDOther, FW: vpiVersion}
 	_, err = job.New(o.Session, c, journal.Entry{
-		ID: state.JobID, Kind: journal.Burn, After: other, Before: ib.Firmware{PSID: card.PSIDEN, FW: vpiVersion}, GUIDsAfter: state.GUIDs,
+		ID: state.JobID, Kind: journal.Burn, After: other, Before: ib.Firmware{PSID: card.PSIDEN,
+			FW: vpiVersion}, GUIDsAfter: state.GUIDs,
 	}).Finish(ctx)
 	var e *cards.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("no error of ours: %v", err)
 	}
 	text := e.Explain()
-	for _, want := range []string{"The tool said", "holds one whole image, " + card.PSIDVPI, "neither the old one nor the new one", "Somebody else writes this card"} {
+	for _, want := range []string{"The tool said", "holds one whole image, " + card.PSIDVPI,
+		"neither the old one nor the new one", "Somebody else writes this card"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("lacks %q:\n%s", want, text)
 		}

@@ -110,7 +110,8 @@ func TestApplyFirmware_two_operators(t *testing.T) {
 		done <- applyErr
 	}()
 	<-burning
-	ask := job.New(second.Session, card2, journal.Entry{Kind: journal.GUIDs, Argv: []string{"mstflint", "-d", b.pci.String(), "q"}})
+	ask := job.New(second.Session, card2,
+		journal.Entry{Kind: journal.GUIDs, Argv: []string{"mstflint", "-d", b.pci.String(), "q"}})
 	if _, err = ask.Start(ctx, s, device); err != nil {
 		t.Fatal(explain(err))
 	}
@@ -277,7 +278,8 @@ func TestApplyFirmware_host_that_stays_away(t *testing.T) {
 	if err == nil {
 		t.Fatal("a host that stays away is not reported")
 	}
-	for _, want := range []string{"has not answered", "The job was not stopped and goes on", "Job directory: /var/lib/", "Unit: infiniband-flash-", "Backup: "} {
+	for _, want := range []string{"has not answered", "The job was not stopped and goes on", "Job directory: /var/lib/",
+		"Unit: infiniband-flash-", "Backup: "} {
 		if !strings.Contains(explain(err), want) {
 			t.Errorf("the error lacks %q:\n%s", want, explain(err))
 		}

@@ -73,7 +73,8 @@ func (o *Ops) AssessFirmware(ctx context.Context, f Firmware) (cards.Assessment,
 // not if the card cannot be worked on, while a job is writing to it, or if it
 // already has the image.
 func worthInspecting(a cards.Assessment, f Firmware) bool {
-	if a.Host.Observe || !a.Card.FlashKnown() || f.Image.Problem != safety.ImageOK || !a.Host.MSTFlint.Present || a.Host.AnyJobMayRun() {
+	if a.Host.Observe || !a.Card.FlashKnown() || f.Image.Problem != safety.ImageOK || !a.Host.MSTFlint.Present ||
+		a.Host.AnyJobMayRun() {
 		return false
 	}
 	return f.Compare || !safety.Holds(a.Card, f.Image)
@@ -112,7 +113,8 @@ func (o *Ops) ApplyFirmware(ctx context.Context, f Firmware) (FirmwareState, err
 			return state, err
 		}
 	}
-	if err = o.activate(ctx, f.Card, a.Verdict.Activation, firmwareGoal(f.Card, a.Verdict.To, f.Request.ManagementPath), &state.Work); err != nil {
+	if err = o.activate(ctx, f.Card, a.Verdict.Activation, firmwareGoal(f.Card, a.Verdict.To, f.Request.ManagementPath),
+		&state.Work); err != nil {
 		return state, err
 	}
 	s, err := f.Card.Host.Snapshot(ctx)
@@ -143,7 +145,8 @@ func (o *Ops) giveBack(ctx context.Context, f Firmware, did *[]string) (bool, er
 	lab := f.Lab
 	lab.Fabric = fact.Known[[]safety.FabricNode](nil)
 	g := GUIDs{Card: f.Card, Lab: lab, Request: safety.GUIDRequest{
-		Want: l.Before, HasGUIDs: l.GUIDs, HasMACs: l.MACs, ManagementPath: f.Request.ManagementPath, Activation: safety.ActivationNone,
+		Want: l.Before, HasGUIDs: l.GUIDs, HasMACs: l.MACs, ManagementPath: f.Request.ManagementPath,
+		Activation: safety.ActivationNone,
 	}}
 	a, err := o.AssessGUIDs(ctx, g)
 	if err == nil {
@@ -156,7 +159,8 @@ func (o *Ops) giveBack(ctx context.Context, f Firmware, did *[]string) (bool, er
 	if err = o.write(ctx, g, a, &work); err != nil {
 		return false, err
 	}
-	*did = append(append(*did, work.Did...), "Wrote back what job "+l.Job+" had taken from card "+f.Card.ID()+": "+a.Verdict.GUIDs.Text()+".")
+	*did = append(append(*did, work.Did...),
+		"Wrote back what job "+l.Job+" had taken from card "+f.Card.ID()+": "+a.Verdict.GUIDs.Text()+".")
 	return true, job.Settle(ctx, f.Card, l.Job, "its loss was written back by job "+work.JobID)
 }
 
@@ -172,7 +176,8 @@ func (f Firmware) verdict(a cards.Assessment, backup *safety.BackupFacts) safety
 
 func (f Firmware) entry(v safety.Verdict, before safety.CardFacts) (journal.Entry, error) {
 	path := image.Path(f.Image.SHA256)
-	cmd, err := mstflint.Burn(f.Card.PCI, path, mstflint.BurnOptions{AllowPSIDChange: v.From.PSID != v.To.PSID, Answers: len(v.Answers)})
+	cmd, err := mstflint.Burn(f.Card.PCI,
+		path, mstflint.BurnOptions{AllowPSIDChange: v.From.PSID != v.To.PSID, Answers: len(v.Answers)})
 	if err != nil {
 		return journal.Entry{}, fmt.Errorf("build the burn of %s: %w", f.Card.ID(), err)
 	}

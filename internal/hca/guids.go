@@ -37,7 +37,8 @@ func (k *Kept) changed(now ib.GUIDSet) string {
 	case k.GUIDs && usable(now).Words() != usable(k.Set).Words():
 		return fmt.Sprintf("the plan leaves its GUIDs as they were, %s; now they are %s", k.Set.Words(), now.Words())
 	case k.MACs && (usable(now).MAC1 != k.Set.MAC1 || usable(now).MAC2 != k.Set.MAC2):
-		return fmt.Sprintf("the plan leaves its MACs as they were, %s %s; now they are %s %s", k.Set.MAC1, k.Set.MAC2, now.MAC1, now.MAC2)
+		return fmt.Sprintf("the plan leaves its MACs as they were, %s %s; now they are %s %s", k.Set.MAC1, k.Set.MAC2,
+			now.MAC1, now.MAC2)
 	}
 	return ""
 }
@@ -73,7 +74,8 @@ type GUIDState struct {
 // written.
 func (s GUIDState) Has(req safety.GUIDRequest) bool {
 	have, want := s.InFlash, req.Want
-	if s.Blank || req.HasGUIDs && (have.Node != want.Node || have.Port1 != want.Port1 || have.Port2 != want.Port2 || have.SystemImage != want.SystemImage) {
+	if s.Blank || req.HasGUIDs && (have.Node != want.Node || have.Port1 != want.Port1 || have.Port2 != want.Port2 ||
+		have.SystemImage != want.SystemImage) {
 		return false
 	}
 	return !req.HasMACs || have.MAC1 == want.MAC1 && have.MAC2 == want.MAC2
@@ -91,7 +93,8 @@ func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (cards.Assessment, error
 		in.Waits = differs(card.Flash.GUIDs, effective(s, card))
 	}
 	first := safety.GUIDs(in)
-	if first.Action != safety.ActionNone && a.Card.FlashKnown() && !a.Host.Observe && !a.Host.AnyJobMayRun() && a.Host.MSTFlint.Present {
+	if first.Action != safety.ActionNone && a.Card.FlashKnown() && !a.Host.Observe && !a.Host.AnyJobMayRun() &&
+		a.Host.MSTFlint.Present {
 		if err = o.Inspect(ctx, g.Card.Host, &a.Card); err != nil {
 			return cards.Assessment{}, err
 		}
@@ -108,19 +111,22 @@ func (o *Ops) AssessGUIDs(ctx context.Context, g GUIDs) (cards.Assessment, error
 // converges like ApplyFirmware, with the same errors.
 func (o *Ops) ApplyGUIDs(ctx context.Context, g GUIDs) (GUIDState, error) {
 	var state GUIDState
-	a, err := job.Begin(ctx, o.Session, g.Card, g.what(), &state.Did, func(ctx context.Context) (cards.Assessment, error) { return o.AssessGUIDs(ctx, g) })
+	a, err := job.Begin(ctx, o.Session, g.Card, g.what(), &state.Did,
+		func(ctx context.Context) (cards.Assessment, error) { return o.AssessGUIDs(ctx, g) })
 	if err != nil {
 		return state, err
 	}
 	if changed := g.Kept.changed(a.Card.InFlash().GUIDs); changed != "" && a.Card.FlashKnown() {
-		return state, &safety.RefusedError{What: g.what(), Findings: []finding.Finding{finding.ChangedSincePlan.Find("Card %s: %s.", g.Card.ID(), changed)}}
+		return state, &safety.RefusedError{What: g.what(),
+			Findings: []finding.Finding{finding.ChangedSincePlan.Find("Card %s: %s.", g.Card.ID(), changed)}}
 	}
 	if a.Verdict.Action == safety.ActionSetGUIDs {
 		if err = o.write(ctx, g, a, &state.Work); err != nil {
 			return state, err
 		}
 	}
-	if err = o.activate(ctx, g.Card, a.Verdict.Activation, guidGoal(g.Card, a.Verdict, g.Request.ManagementPath), &state.Work); err != nil {
+	if err = o.activate(ctx, g.Card, a.Verdict.Activation, guidGoal(g.Card, a.Verdict, g.Request.ManagementPath),
+		&state.Work); err != nil {
 		return state, err
 	}
 	s, err := g.Card.Host.Snapshot(ctx)
@@ -220,7 +226,8 @@ func shown(flash, now ib.GUIDSet) bool { return !now.Node.IsZero() || flash.Node
 // An Ethernet-only card has all-ones GUIDs in flash, for which drivers show
 // various things, so these are not compared.
 func differs(flash, now ib.GUIDSet) bool {
-	for _, p := range [][2]ib.GUID{{flash.Node, now.Node}, {flash.SystemImage, now.SystemImage}, {flash.Port1, now.Port1}, {flash.Port2, now.Port2}} {
+	for _, p := range [][2]ib.GUID{{flash.Node, now.Node}, {flash.SystemImage, now.SystemImage}, {flash.Port1, now.Port1},
+		{flash.Port2, now.Port2}} {
 		if !p[0].IsUnset() && !p[1].IsZero() && p[0] != p[1] {
 			return true
 		}

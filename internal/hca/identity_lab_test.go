@@ -34,7 +34,8 @@ func TestApply_from_Ethernet_to_InfiniBand(t *testing.T) {
 			if err != nil {
 				t.Fatal(explain(err))
 			}
-			if ids.InFlash.Node != 0xe41d2d0300e44f00 || ids.Effective.Node != ids.InFlash.Node || ids.InFlash.MAC2 != base+1 || ids.Pending {
+			if ids.InFlash.Node != 0xe41d2d0300e44f00 || ids.Effective.Node != ids.InFlash.Node || ids.InFlash.MAC2 != base+1 ||
+				ids.Pending {
 				t.Errorf("identity %+v", ids)
 			}
 			operations := b.device().Flash.Operations()
@@ -72,7 +73,8 @@ func TestAssessLinkTypes_explains_Ethernet_only_firmware(t *testing.T) {
 		ctx := context.Background()
 		b := newBench(t, name, 0)
 		ports := map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}
-		a, err := linktype.Assess(ctx, b.ops("alice").Session, linktype.Ask{Card: b.card(ctx), Request: safety.LinkTypeRequest{Ports: ports}})
+		a, err := linktype.Assess(ctx, b.ops("alice").Session,
+			linktype.Ask{Card: b.card(ctx), Request: safety.LinkTypeRequest{Ports: ports}})
 		if err != nil {
 			t.Fatal(explain(err))
 		}
@@ -114,7 +116,8 @@ func TestConclude_restores_a_lost_identity(t *testing.T) {
 	last := s.JobsOf(c.PCI)[0]
 	want := journal.Read(last)
 	node := ib.GUID(0xe41d2d0300e44f00)
-	want.GUIDsAfter = ib.GUIDSet{Node: node, Port1: node + 1, Port2: node + 2, SystemImage: node + 3, MAC1: 0xe41d2de44f00, MAC2: 0xe41d2de44f01}
+	want.GUIDsAfter = ib.GUIDSet{Node: node, Port1: node + 1, Port2: node + 2, SystemImage: node + 3, MAC1: 0xe41d2de44f00,
+		MAC2: 0xe41d2de44f01}
 	did, err := job.New(o.Session, c, want).Finish(ctx)
 	if err != nil {
 		t.Fatal(explain(err))

@@ -44,7 +44,8 @@ func newBench(t *testing.T, name string, flashDelay time.Duration) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(lab.Close)
-	b := &bench{t: t, lab: lab, name: name, machine: lab.Machine(name), server: lab.Servers[name], backups: filepath.Join(t.TempDir(), "backups")}
+	b := &bench{t: t, lab: lab, name: name, machine: lab.Machine(name), server: lab.Servers[name],
+		backups: filepath.Join(t.TempDir(), "backups")}
 	for _, h := range labs.TwoHosts() {
 		if h.Name == name {
 			b.pci = ib.MustParsePCIAddress(h.Cards[0].BDF)
@@ -57,7 +58,8 @@ func newBench(t *testing.T, name string, flashDelay time.Duration) *bench {
 func (b *bench) host() *hosts.Host {
 	b.t.Helper()
 	h, err := sshhost.New(b.name, sshhost.Config{
-		Address: "127.0.0.1", Port: b.server.Addr.Port, User: b.lab.User(b.name), PrivateKeyFile: b.lab.KeyFile(), SSHConfigFile: "none",
+		Address: "127.0.0.1", Port: b.server.Addr.Port, User: b.lab.User(b.name), PrivateKeyFile: b.lab.KeyFile(),
+		SSHConfigFile:   "none",
 		KnownHostsFiles: []string{b.lab.KnownHostsFile()}, ConnectAttempts: 2, Observe: b.observe,
 	})
 	if err != nil {
@@ -90,7 +92,8 @@ func (b *bench) card(ctx context.Context) cards.Card {
 
 func (b *bench) ops(name string) *Ops {
 	return New(cards.Config{
-		BackupDir: b.backups, Operator: name, Poll: 30 * time.Millisecond, Lost: 5 * time.Second, Deadline: 60 * time.Second, Settle: 5 * time.Second,
+		BackupDir: b.backups, Operator: name, Poll: 30 * time.Millisecond, Lost: 5 * time.Second, Deadline: 60 * time.Second,
+		Settle:   5 * time.Second,
 		Progress: func(_ context.Context, m string) { b.t.Log(name + ": " + m) },
 	})
 }

@@ -28,10 +28,12 @@ type trouble struct {
 func troubles() []trouble {
 	return []trouble{
 		{"power is lost", "HO015", func(b *bench) { truenas.SetUPS(b.machine, "OB DISCHRG") }, true},
-		{"a program of the job is removed", "HO010", func(b *bench) { b.run("mv " + inhibit + " " + inhibit + ".away") }, false},
+		{"a program of the job is removed", "HO010", func(b *bench) { b.run("mv " + inhibit + " " + inhibit + ".away") },
+			false},
 		{"storage moves to the card", "HO012", func(b *bench) {
 			b.run("ip addr add 198.51.100.2/24 dev " + iface + "; ip link set dev " + iface + " up")
-			b.machine.FS.Put("/proc/mounts", "/dev/sda2 / ext4 rw 0 0\nnas:/tank /mnt/tank nfs4 rw,vers=4.2,addr=198.51.100.9 0 0\n", 0o444)
+			b.machine.FS.Put("/proc/mounts",
+				"/dev/sda2 / ext4 rw 0 0\nnas:/tank /mnt/tank nfs4 rw,vers=4.2,addr=198.51.100.9 0 0\n", 0o444)
 		}, true},
 	}
 }
@@ -95,7 +97,8 @@ func TestApply_refuses_a_restart_on_facts_of_the_moment(t *testing.T) {
 			refusedFor(t, x.name, err, x.code, "The change was not made")
 		}
 	}
-	if flash, running := b.flash(); flash.PSID != card.PSIDVPI || running.PSID != card.PSIDEN || b.machine.Boots() != boots {
+	if flash, running := b.flash(); flash.PSID != card.PSIDVPI || running.PSID != card.PSIDEN ||
+		b.machine.Boots() != boots {
 		t.Errorf("flash %s, running %s, %d boots", flash.PSID, running.PSID, b.machine.Boots()-boots)
 	}
 }
@@ -173,15 +176,17 @@ func TestOvertaken_names_what_differs(t *testing.T) {
 	}
 	en, vpi := flash("MT_9000000001", "2.40.5032"), flash("MT_9000000002", "2.42.5000")
 	burn := safety.Verdict{
-		Action: safety.ActionBurn, Activation: safety.ActivationReboot, From: en, To: vpi, Answers: []safety.Question{safety.QuestionPSID},
+		Action: safety.ActionBurn, Activation: safety.ActivationReboot, From: en, To: vpi,
+		Answers: []safety.Question{safety.QuestionPSID},
 	}
 	other, later := burn, burn
 	other.From = flash("MT_9000000003", "2.36.5000")
 	later.Answers = append(later.Answers, safety.QuestionVersion)
 	job := func(running bool) *inventory.Snapshot {
 		return &inventory.Snapshot{Jobs: []inventory.Job{{
-			ID: "j7", Kind: journal.Burn, PCI: ib.MustParsePCIAddress("0000:01:00.0"), Operator: "bob", Running: fact.Known(running),
-			States: []inventory.JobState{{Name: "writing", Time: "2026-01-02T03:04:05Z"}},
+			ID: "j7", Kind: journal.Burn, PCI: ib.MustParsePCIAddress("0000:01:00.0"), Operator: "bob",
+			Running: fact.Known(running),
+			States:  []inventory.JobState{{Name: "writing", Time: "2026-01-02T03:04:05Z"}},
 		}}}
 	}
 	const who = "Job j7 (burn of 0000:01:00.0), started by bob at 2026-01-02T03:04:05Z"
@@ -190,7 +195,8 @@ func TestOvertaken_names_what_differs(t *testing.T) {
 		now   *inventory.Snapshot
 		want  string
 	}{
-		"done by somebody": {safety.Verdict{Action: safety.ActionNone, Activation: safety.ActivationNone}, &inventory.Snapshot{},
+		"done by somebody": {safety.Verdict{Action: safety.ActionNone, Activation: safety.ActivationNone},
+			&inventory.Snapshot{},
 			"HO019|The card already has what the configuration asks for. Nothing is left to write."},
 		"burned by somebody": {other, &inventory.Snapshot{},
 			"HO019|The flash held MT_9000000001 2.40.5032, and now holds MT_9000000003 2.36.5000."},
@@ -199,9 +205,11 @@ func TestOvertaken_names_what_differs(t *testing.T) {
 		"job that runs": {safety.Verdict{Action: safety.ActionWait}, job(true),
 			"HO004|" + who + ", is changing this card. It belongs to another apply, which began while the backup was taken."},
 		"job that has ended": {safety.Verdict{Action: safety.ActionNone}, job(false),
-			"HO019|The card already has what the configuration asks for. Nothing is left to write. " + who + ", has written the card meanwhile. It belongs to another apply."},
+			"HO019|The card already has what the configuration asks for. Nothing is left to write. " + who +
+				", has written the card meanwhile. It belongs to another apply."},
 	} {
-		err := cards.RefuseOvertaken(cards.Card{PCI: ib.MustParsePCIAddress("0000:01:00.0")}, &inventory.Snapshot{}, x.now, "burn firmware on card a", burn, x.final)
+		err := cards.RefuseOvertaken(cards.Card{PCI: ib.MustParsePCIAddress("0000:01:00.0")}, &inventory.Snapshot{}, x.now,
+			"burn firmware on card a", burn, x.final)
 		var refused *safety.RefusedError
 		if !errors.As(err, &refused) || len(refused.Blocking()) != 1 {
 			t.Errorf("%s: %v", name, err)
@@ -209,7 +217,8 @@ func TestOvertaken_names_what_differs(t *testing.T) {
 		}
 		found := refused.Blocking()[0]
 		evidence, _, _ := strings.Cut(found.Evidence, "\n\n")
-		if got := found.Rule.Code + "|" + strings.TrimPrefix(evidence, "While the backup was taken, the card or its host changed. "); got != x.want {
+		if got := found.Rule.Code + "|" + strings.TrimPrefix(evidence,
+			"While the backup was taken, the card or its host changed. "); got != x.want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, x.want)
 		}
 	}
@@ -226,12 +235,14 @@ func TestApplyGUIDs_without_a_driver(t *testing.T) {
 	c, req := b.card(ctx), someGUIDs(t)
 	req.Activation = safety.ActivationNone
 	b.run("modprobe -r mlx4_ib; modprobe -r mlx4_en; modprobe -r mlx4_core")
-	if state, err := b.ops("alice").ApplyGUIDs(ctx, GUIDs{Card: c, Lab: aloneInFabric(), Request: req}); err != nil || state.Shown || state.Pending {
+	if state, err := b.ops("alice").ApplyGUIDs(ctx, GUIDs{Card: c, Lab: aloneInFabric(), Request: req}); err != nil ||
+		state.Shown || state.Pending {
 		t.Fatalf("written: %v, %+v", explain(err), state)
 	}
 	boots := b.machine.Boots()
 	req.Activation = safety.ActivationReboot
-	if state, err := b.ops("alice").ApplyGUIDs(ctx, GUIDs{Card: c, Lab: aloneInFabric(), Request: req}); err != nil || state.Shown || b.machine.Boots() != boots {
+	if state, err := b.ops("alice").ApplyGUIDs(ctx, GUIDs{Card: c, Lab: aloneInFabric(), Request: req}); err != nil ||
+		state.Shown || b.machine.Boots() != boots {
 		t.Errorf("again: %v, %+v, %d restarts", explain(err), state, b.machine.Boots()-boots)
 	}
 	b.clean()

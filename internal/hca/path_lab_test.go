@@ -50,14 +50,16 @@ func TestAssess_over_the_cards_own_port(t *testing.T) {
 	if err != nil {
 		t.Fatal(explain(err))
 	}
-	if devs := a.Host.SSH.Devs.Or(nil); !slices.Equal(devs, []string{"enp1s0"}) || !slices.Contains(a.Host.CardsBelow("enp1s0"), b.pci) {
+	if devs := a.Host.SSH.Devs.Or(nil); !slices.Equal(devs, []string{"enp1s0"}) ||
+		!slices.Contains(a.Host.CardsBelow("enp1s0"), b.pci) {
 		t.Errorf("session over %+v", a.Host.SSH)
 	}
 	i := slices.IndexFunc(a.Verdict.Findings, func(f finding.Finding) bool { return f.Rule == finding.SessionOverCard })
 	if i < 0 || !a.Verdict.Blocked() {
 		t.Fatalf("nothing is said of the session: %+v", a.Verdict.Findings)
 	}
-	if f := a.Verdict.Findings[i]; f.Severity != finding.NeedsConsent || f.Consent != `allow_management_path = ["enp1s0"]` {
+	if f := a.Verdict.Findings[i]; f.Severity != finding.NeedsConsent ||
+		f.Consent != `allow_management_path = ["enp1s0"]` {
 		t.Errorf("%+v", f)
 	}
 	ask.Request.ManagementPath = []string{"enp1s0"}
@@ -71,7 +73,8 @@ func TestAssess_over_the_cards_own_port(t *testing.T) {
 	})
 	ask.Request.ManagementPath, ask.Card = nil, b.card(ctx)
 	a, err = o.AssessFirmware(ctx, ask)
-	if err != nil || !a.Verdict.Has(finding.DefaultRouteOverCard) || a.Verdict.Has(finding.SessionOverCard) || !a.Verdict.Blocked() {
+	if err != nil || !a.Verdict.Has(finding.DefaultRouteOverCard) || a.Verdict.Has(finding.SessionOverCard) ||
+		!a.Verdict.Blocked() {
 		t.Errorf("default route: %v, %+v", err, a.Verdict.Findings)
 	}
 	b.clean()
@@ -94,7 +97,8 @@ func TestAssess_without_RDMA_device(t *testing.T) {
 		t.Fatal(explain(err))
 	}
 	i := slices.IndexFunc(a.Verdict.Findings, func(f finding.Finding) bool { return f.Rule == finding.RunningUnknown })
-	if i < 0 || a.Verdict.Findings[i].Severity != finding.Note || !strings.Contains(a.Verdict.Findings[i].Evidence, "2.40.5032") {
+	if i < 0 || a.Verdict.Findings[i].Severity != finding.Note ||
+		!strings.Contains(a.Verdict.Findings[i].Evidence, "2.40.5032") {
 		t.Errorf("%+v", a.Verdict.Findings)
 	}
 	if a.Verdict.Action != safety.ActionBurn || a.Card.Running.Or(ib.Firmware{}).PSID != card.PSIDEN {

@@ -75,18 +75,20 @@ func (o *Ops) RestoreFirmware(ctx context.Context, r Restore) (FirmwareState, er
 		f     Firmware
 		b     backup.Backup
 	)
-	a, err := job.Begin(ctx, o.Session, r.Card, "restore firmware of card "+r.Card.ID(), &state.Did, func(ctx context.Context) (a cards.Assessment, err error) {
-		if f, b, err = o.restoring(ctx, r); err == nil {
-			a, err = o.AssessFirmware(ctx, f)
-		}
-		return a, err
-	})
+	a, err := job.Begin(ctx, o.Session, r.Card, "restore firmware of card "+r.Card.ID(), &state.Did,
+		func(ctx context.Context) (a cards.Assessment, err error) {
+			if f, b, err = o.restoring(ctx, r); err == nil {
+				a, err = o.AssessFirmware(ctx, f)
+			}
+			return a, err
+		})
 	if err != nil {
 		return state, err
 	}
 	if r.NoWrite && a.Verdict.Action == safety.ActionBurn {
 		return state, &safety.RefusedError{What: "restore firmware of card " + r.Card.ID(), Findings: []finding.Finding{
-			finding.ChangedSincePlan.Find("The plan was to write nothing, because the flash held %s %s. Now it holds %s %s. Nothing was written. Destroy again.",
+			finding.ChangedSincePlan.Find("The plan was to write nothing, because the flash held %s %s. Now it holds %s %s. "+
+				"Nothing was written. Destroy again.",
 				a.Verdict.To.PSID, a.Verdict.To.FW, a.Verdict.From.PSID, a.Verdict.From.FW),
 		}}
 	}

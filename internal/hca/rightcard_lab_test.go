@@ -32,7 +32,8 @@ func (b *bench) exchange() *labsim.Spare {
 }
 
 // writers are all operations on a card that was recorded as it is in c.
-func writers(b *bench, o *Ops, c cards.Card, img safety.ImageFacts, taken backup.Backup, left ib.FWVersion) map[string]func(context.Context) error {
+func writers(b *bench, o *Ops, c cards.Card, img safety.ImageFacts, taken backup.Backup,
+	left ib.FWVersion) map[string]func(context.Context) error {
 	mac := ib.MustParseMAC("e4:1d:2d:e4:4f:00")
 	ids, err := GUIDSpec{BaseMAC: &mac}.Resolve()
 	if err != nil {
@@ -45,12 +46,15 @@ func writers(b *bench, o *Ops, c cards.Card, img safety.ImageFacts, taken backup
 			return err
 		},
 		"link types": func(ctx context.Context) error {
-			_, err := linktype.Apply(ctx, o.Session, linktype.Ask{Card: c, Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeETH}}})
+			_, err := linktype.Apply(ctx, o.Session,
+				linktype.Ask{Card: c, Request: safety.LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeETH,
+					2: ib.LinkTypeETH}}})
 			return err
 		},
 		"backup": func(ctx context.Context) error { _, err := o.Backups.Take(ctx, c); return err },
 		"restore": func(ctx context.Context) error {
-			_, err := o.RestoreFirmware(ctx, Restore{Card: c, Backup: taken.Dir, Left: ib.Firmware{PSID: card.PSIDVPI, FW: left}})
+			_, err := o.RestoreFirmware(ctx,
+				Restore{Card: c, Backup: taken.Dir, Left: ib.Firmware{PSID: card.PSIDVPI, FW: left}})
 			return err
 		},
 	}

@@ -80,7 +80,8 @@ func TestRunning_directory_removed_in_mid_burn(t *testing.T) {
 	if !errors.As(err, &e) {
 		t.Fatalf("no error of ours: %v", err)
 	}
-	for _, want := range []string{"Somebody removed the directory of the job while it ran", "may have been written", "Do not restart the host before the flash verifies"} {
+	for _, want := range []string{"Somebody removed the directory of the job while it ran", "may have been written",
+		"Do not restart the host before the flash verifies"} {
 		if !strings.Contains(e.Explain(), want) {
 			t.Errorf("lacks %q:\n%s", want, e.Explain())
 		}
@@ -105,8 +106,10 @@ func TestRunning_plan_beside_a_silent_systemd(t *testing.T) {
 	img := b.image(card.VPI())
 	const id = "20260101T000000Z-0000-01-00-0-beef"
 	b.machine.FS.PutDir(journal.Dir(id), 0o700, 0, 0)
-	b.machine.FS.Put(journal.Dir(id)+"/request", "version=1\njob="+id+"\nkind=burn\npci=0000:01:00.0\noperator=eve\n", 0o600)
-	b.machine.FS.Put(journal.Dir(id)+"/states", "1 requested 2026-01-01T00:00:00Z\n4 burning 2026-01-01T00:00:01Z\n", 0o600)
+	b.machine.FS.Put(journal.Dir(id)+"/request", "version=1\njob="+id+"\nkind=burn\npci=0000:01:00.0\noperator=eve\n",
+		0o600)
+	b.machine.FS.Put(journal.Dir(id)+"/states", "1 requested 2026-01-01T00:00:00Z\n4 burning 2026-01-01T00:00:01Z\n",
+		0o600)
 	b.machine.Faults.Trap("systemctl show --property=Id", 1, labsim.ProgramFault{Exit: true, Status: 1})
 	c := b.card(ctx)
 	s, err := c.Host.Snapshot(ctx)
@@ -120,7 +123,8 @@ func TestRunning_plan_beside_a_silent_systemd(t *testing.T) {
 	if err != nil {
 		t.Fatal(explain(err))
 	}
-	if a.Verdict.Action != safety.ActionWait || len(a.Jobs) != 1 || !strings.Contains(a.Jobs[0].String(), "may be running in state burning: systemctl ended with status 1") {
+	if a.Verdict.Action != safety.ActionWait || len(a.Jobs) != 1 ||
+		!strings.Contains(a.Jobs[0].String(), "may be running in state burning: systemctl ended with status 1") {
 		t.Errorf("%+v, jobs %v", a.Verdict, a.Jobs)
 	}
 	c.Host.Invalidate()

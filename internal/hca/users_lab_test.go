@@ -23,7 +23,8 @@ func (b *bench) byHand(image []byte) (pid int, answer func(string) int) {
 	b.machine.FS.Put("/root/by-hand.bin", string(image), 0o600)
 	in, keyboard := io.Pipe()
 	p := &labsim.Proc{
-		Args: []string{"mstflint", "-allow_psid_change", "-d", b.pci.String(), "-i", "/root/by-hand.bin", "b"}, User: "root", Stdin: in,
+		Args: []string{"mstflint", "-allow_psid_change", "-d", b.pci.String(), "-i", "/root/by-hand.bin",
+			"b"}, User: "root", Stdin: in,
 	}
 	done := b.machine.Spawn(p)
 	return p.PID, func(text string) int {
@@ -47,7 +48,8 @@ func TestUsers_a_plan_beside_a_burn_by_hand(t *testing.T) {
 		t.Fatal(explain(err))
 	}
 	blocking := safety.Blocking(a.Verdict.Findings)
-	if len(blocking) != 1 || blocking[0].Rule != finding.CardInUse || !strings.Contains(blocking[0].Evidence, "by-hand.bin b, pid "+strconv.Itoa(pid)+", user root, since ") {
+	if len(blocking) != 1 || blocking[0].Rule != finding.CardInUse ||
+		!strings.Contains(blocking[0].Evidence, "by-hand.bin b, pid "+strconv.Itoa(pid)+", user root, since ") {
 		t.Errorf("findings: %+v", blocking)
 	}
 	if asked := b.asked()[before:]; len(asked) != 0 {
@@ -88,7 +90,8 @@ func TestUsers_a_burn_by_hand_that_begins_later(t *testing.T) {
 	before := len(b.asked())
 	_, err = o.Backups.Keep(ctx, c, s, cards.CardFacts(s, found))
 	var refused *safety.RefusedError
-	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.CardInUse || !strings.Contains(refused.Error(), "refusing to back up the firmware of card intel9/") {
+	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.CardInUse ||
+		!strings.Contains(refused.Error(), "refusing to back up the firmware of card intel9/") {
 		t.Errorf("backup beside a burn by hand: %v", explain(err))
 	}
 	if asked := b.asked()[before:]; len(asked) != 0 {

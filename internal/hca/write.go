@@ -57,7 +57,8 @@ func (o *Ops) write(ctx context.Context, ch change, first cards.Assessment, work
 		return cards.RefuseOvertaken(c, before, s, ch.what(), first.Verdict, final)
 	}
 	work.BackupPath = backup.Path
-	work.Did = append(work.Did, fmt.Sprintf("Backed up %s %s of card %s to %s.", first.Card.InFlash().PSID, first.Card.InFlash().FW, c.ID(), backup.Path))
+	work.Did = append(work.Did, fmt.Sprintf("Backed up %s %s of card %s to %s.", first.Card.InFlash().PSID,
+		first.Card.InFlash().FW, c.ID(), backup.Path))
 	want, err := ch.entry(final, now.Card)
 	if err != nil {
 		return err

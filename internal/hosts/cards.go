@@ -43,7 +43,8 @@ func card(d collect.Device, a *collect.Answer) (inventory.Card, error) {
 	for _, id := range []struct {
 		file string
 		to   *uint16
-	}{{"vendor", &c.VendorID}, {"device", &c.DeviceID}, {"subsystem_vendor", &c.SubVendorID}, {"subsystem_device", &c.SubDevice}} {
+	}{{"vendor", &c.VendorID}, {"device", &c.DeviceID}, {"subsystem_vendor", &c.SubVendorID},
+		{"subsystem_device", &c.SubDevice}} {
 		n, err := number(a, dir+id.file, 0)
 		if err != nil {
 			return inventory.Card{}, err

@@ -19,7 +19,8 @@ import (
 // packages are those whose versions matter, in the names of every distribution,
 // besides the extra modules of the running kernel.
 var packages = []string{
-	"mstflint", "opensm", "infiniband-diags", "ibverbs-utils", "rdma-core", "pciutils", "netplan.io", "ifupdown", "ifupdown2", "network-manager",
+	"mstflint", "opensm", "infiniband-diags", "ibverbs-utils", "rdma-core", "pciutils", "netplan.io", "ifupdown",
+	"ifupdown2", "network-manager",
 	"NetworkManager", "networkmanager", "libibverbs-utils", "kernel-modules",
 }
 
@@ -72,7 +73,8 @@ func read(output string) (*inventory.Snapshot, error) {
 		return nil, &NotLinuxError{System: strings.TrimSpace(run.Output)}
 	}
 	s := &inventory.Snapshot{
-		UID: a.UID, Modules: a.Modules, Commands: a.Commands, Hostname: a.Values["/proc/sys/kernel/hostname"].Text, Late: a.Late,
+		UID: a.UID, Modules: a.Modules, Commands: a.Commands, Hostname: a.Values["/proc/sys/kernel/hostname"].Text,
+		Late:   a.Late,
 		NoDisk: a.NoDisk, Unread: a.Denied,
 		BootID: a.Values["/proc/sys/kernel/random/boot_id"].Text, Cmdline: a.Values["/proc/cmdline"].Text,
 		MachineID: machineID(a),
@@ -81,7 +83,8 @@ func read(output string) (*inventory.Snapshot, error) {
 		return nil, in("kernel", errors.New("no boot id: /proc is not mounted"))
 	}
 	for _, step := range []func(*inventory.Snapshot, *collect.Answer) error{
-		readOS, readLockdown, readTool, readUsers, readUnits, readPackages, readKernelModules, readFiles, readNetdevs, readRoutes, readCards, linkPorts, readJobs, readSpace,
+		readOS, readLockdown, readTool, readUsers, readUnits, readPackages, readKernelModules, readFiles, readNetdevs,
+		readRoutes, readCards, linkPorts, readJobs, readSpace,
 		readTrueNAS, readStorage, readServers, readPools, readUPS,
 	} {
 		if err := step(s, a); err != nil {
@@ -154,7 +157,8 @@ func readUnits(s *inventory.Snapshot, a *collect.Answer) error {
 	}
 	for id, u := range units {
 		s.Units[id] = inventory.Unit{
-			LoadState: u.LoadState, ActiveState: u.ActiveState, SubState: u.SubState, UnitFileState: u.UnitFileState, ActiveEnter: u.ActiveEnter,
+			LoadState: u.LoadState, ActiveState: u.ActiveState, SubState: u.SubState, UnitFileState: u.UnitFileState,
+			ActiveEnter: u.ActiveEnter,
 		}
 	}
 	return nil

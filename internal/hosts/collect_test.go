@@ -55,30 +55,54 @@ func ubuntu() map[string]string {
 	maps.Copy(files, map[string]string{
 		"etc/os-release":               "PRETTY_NAME=\"Ubuntu 24.04.1 LTS\"\nID=ubuntu\nVERSION_ID=\"24.04\"\n",
 		"sys/kernel/security/lockdown": "none [integrity] confidentiality\n",
-		pciDir + "vendor":              "0x15b3\n", pciDir + "device": "0x1007\n", pciDir + "subsystem_vendor": "0x15b3\n", pciDir + "subsystem_device": "0x0061\n",
-		pciDir + "class": "0x020700\n", pciDir + "current_link_speed": "5.0 GT/s PCIe\n", pciDir + "current_link_width": "4\n",
-		pciDir + "max_link_speed": "8.0 GT/s PCIe\n", pciDir + "max_link_width": "8\n", pciDir + "mlx4_port1": "ib\n", pciDir + "mlx4_port2": "auto (ib)\n",
-		pciDir + "driver": "->../../../../bus/pci/drivers/mlx4_core", "sys/bus/pci/drivers/mlx4_core/bind": "", pciDir + "infiniband/ibp1s0": "->/", pciDir + "net/ibp1s0/dev_port": "0\n",
+		pciDir + "vendor":              "0x15b3\n", pciDir + "device": "0x1007\n", pciDir + "subsystem_vendor": "0x15b3\n",
+		pciDir + "subsystem_device": "0x0061\n",
+		pciDir + "class":            "0x020700\n", pciDir + "current_link_speed": "5.0 GT/s PCIe\n",
+		pciDir + "current_link_width": "4\n",
+		pciDir + "max_link_speed":     "8.0 GT/s PCIe\n", pciDir + "max_link_width": "8\n", pciDir + "mlx4_port1": "ib\n",
+		pciDir + "mlx4_port2": "auto (ib)\n",
+		pciDir + "driver":     "->../../../../bus/pci/drivers/mlx4_core", "sys/bus/pci/drivers/mlx4_core/bind": "",
+		pciDir + "infiniband/ibp1s0": "->/", pciDir + "net/ibp1s0/dev_port": "0\n",
 		pciDir + "net/ibp1s0.8001/dev_port":       "0\n",
-		"sys/bus/pci/devices/0000:00:1f.6/vendor": "0x8086\n", "sys/bus/pci/devices/0000:00:1f.6/class": "0x020000\n", "sys/bus/pci/devices/0000:00:1f.6/net/eth0/dev_port": "0\n",
-		"sys/bus/pci/devices/0000:01:00.1/vendor": "0x15b3\n", "sys/bus/pci/devices/0000:01:00.1/device": "0x1004\n", "sys/bus/pci/devices/0000:01:00.1/class": "0x020700\n",
-		"sys/bus/pci/devices/0000:01:00.1/physfn": "->../0000:01:00.0",
-		"sys/bus/pci/devices/0000:02:00.0/vendor": "0x1077\n", "sys/bus/pci/devices/0000:02:00.0/device": "0x7322\n", "sys/bus/pci/devices/0000:02:00.0/class": "0x0c0600\n",
-		"sys/bus/pci/devices/0000:03:00.0/vendor": "0x15b3\n", "sys/bus/pci/devices/0000:03:00.0/device": "0x01f6\n", "sys/bus/pci/devices/0000:03:00.0/class": "0x088000\n",
-		"sys/bus/pci/devices/0000:04:00.0/vendor": "0x15b3\n", "sys/bus/pci/devices/0000:04:00.0/device": "0x1979\n", "sys/bus/pci/devices/0000:04:00.0/class": "0x060400\n",
-		rdmaDir + "node_guid": "e41d:2d03:00e4:4ed0\n", rdmaDir + "sys_image_guid": "e41d:2d03:00e4:4ed3\n", rdmaDir + "fw_ver": "2.40.500\n",
-		rdmaDir + "hw_rev": "0\n", rdmaDir + "board_id": "MT_9200111023\n",
-		rdmaDir + "ports/1/state": "4: ACTIVE\n", rdmaDir + "ports/1/phys_state": "5: LinkUp\n", rdmaDir + "ports/1/rate": "40 Gb/sec (4X QDR)\n",
-		rdmaDir + "ports/1/lid": "0x1\n", rdmaDir + "ports/1/sm_lid": "0x1\n", rdmaDir + "ports/1/cap_mask": "0x0251486a\n",
-		rdmaDir + "ports/1/link_layer": "InfiniBand\n", rdmaDir + "ports/1/gids/0": "fe80:0000:0000:0000:e41d:2d03:00e4:4ed1\n",
-		rdmaDir + "ports/2/state": "1: DOWN\n", rdmaDir + "ports/2/phys_state": "2: Polling\n", rdmaDir + "ports/2/rate": "10 Gb/sec (4X SDR)\n",
-		rdmaDir + "ports/2/lid": "0xffff\n", rdmaDir + "ports/2/sm_lid": "0x0\n", rdmaDir + "ports/2/cap_mask": "0x02514868\n",
-		rdmaDir + "ports/2/link_layer": "InfiniBand\n", rdmaDir + "ports/2/gids/0": "fe80:0000:0000:0000:e41d:2d03:00e4:4ed2\n",
-		netDir + "type": "32\n", netDir + "address": "80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1\n", netDir + "mode": "connected\n",
-		netDir + "pkey": "0xffff\n", netDir + "dev_port": "0\n", netDir + "carrier": "1\n",
+		"sys/bus/pci/devices/0000:00:1f.6/vendor": "0x8086\n", "sys/bus/pci/devices/0000:00:1f.6/class": "0x020000\n",
+		"sys/bus/pci/devices/0000:00:1f.6/net/eth0/dev_port": "0\n",
+		"sys/bus/pci/devices/0000:01:00.1/vendor":            "0x15b3\n",
+		"sys/bus/pci/devices/0000:01:00.1/device":            "0x1004\n",
+		"sys/bus/pci/devices/0000:01:00.1/class":             "0x020700\n",
+		"sys/bus/pci/devices/0000:01:00.1/physfn":            "->../0000:01:00.0",
+		"sys/bus/pci/devices/0000:02:00.0/vendor":            "0x1077\n",
+		"sys/bus/pci/devices/0000:02:00.0/device":            "0x7322\n",
+		"sys/bus/pci/devices/0000:02:00.0/class":             "0x0c0600\n",
+		"sys/bus/pci/devices/0000:03:00.0/vendor":            "0x15b3\n",
+		"sys/bus/pci/devices/0000:03:00.0/device":            "0x01f6\n",
+		"sys/bus/pci/devices/0000:03:00.0/class":             "0x088000\n",
+		"sys/bus/pci/devices/0000:04:00.0/vendor":            "0x15b3\n",
+		"sys/bus/pci/devices/0000:04:00.0/device":            "0x1979\n",
+		"sys/bus/pci/devices/0000:04:00.0/class":             "0x060400\n",
+		rdmaDir + "node_guid":                                "e41d:2d03:00e4:4ed0\n",
+		rdmaDir + "sys_image_guid":                           "e41d:2d03:00e4:4ed3\n",
+		rdmaDir + "fw_ver":                                   "2.40.500\n",
+		rdmaDir + "hw_rev":                                   "0\n", rdmaDir + "board_id": "MT_9200111023\n",
+		rdmaDir + "ports/1/state": "4: ACTIVE\n", rdmaDir + "ports/1/phys_state": "5: LinkUp\n",
+		rdmaDir + "ports/1/rate": "40 Gb/sec (4X QDR)\n",
+		rdmaDir + "ports/1/lid":  "0x1\n", rdmaDir + "ports/1/sm_lid": "0x1\n", rdmaDir + "ports/1/cap_mask": "0x0251486a\n",
+		rdmaDir + "ports/1/link_layer": "InfiniBand\n",
+		rdmaDir + "ports/1/gids/0":     "fe80:0000:0000:0000:e41d:2d03:00e4:4ed1\n",
+		rdmaDir + "ports/2/state":      "1: DOWN\n", rdmaDir + "ports/2/phys_state": "2: Polling\n",
+		rdmaDir + "ports/2/rate": "10 Gb/sec (4X SDR)\n",
+		rdmaDir + "ports/2/lid":  "0xffff\n", rdmaDir + "ports/2/sm_lid": "0x0\n",
+		rdmaDir + "ports/2/cap_mask":   "0x02514868\n",
+		rdmaDir + "ports/2/link_layer": "InfiniBand\n",
+		rdmaDir + "ports/2/gids/0":     "fe80:0000:0000:0000:e41d:2d03:00e4:4ed2\n",
+		netDir + "type":                "32\n",
+		netDir + "address":             "80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1\n",
+		netDir + "mode":                "connected\n",
+		netDir + "pkey":                "0xffff\n", netDir + "dev_port": "0\n", netDir + "carrier": "1\n",
 		"sys/module/mlx4_core/parameters/port_type_array": "1,1\n", "sys/module/ib_ipoib/version": "1\n",
-		"etc/netplan/60-ib.yaml": "network:\n  version: 2\n", "etc/modprobe.d/mlx4.conf": "options mlx4_core port_type_array=1,1\n",
-		"etc/modprobe.d/other.conf": "blacklist pcspkr\n", "etc/udev/rules.d/70-infiniband-ipoib.rules": "# rule\n", "etc/udev/rules.d/10-x.rules": "# x\n",
+		"etc/netplan/60-ib.yaml":    "network:\n  version: 2\n",
+		"etc/modprobe.d/mlx4.conf":  "options mlx4_core port_type_array=1,1\n",
+		"etc/modprobe.d/other.conf": "blacklist pcspkr\n", "etc/udev/rules.d/70-infiniband-ipoib.rules": "# rule\n",
+		"etc/udev/rules.d/10-x.rules":                               "# x\n",
 		"etc/default/opensm":                                        "PORTS=ALL\n",
 		stateIn + "images/" + sha + ".bin":                          "image",
 		stateIn + "images/.partial":                                 "x",
@@ -138,14 +162,17 @@ func TestRead_of_an_Ubuntu_host(t *testing.T) {
 	}
 	checkCards(t, s)
 	checkNetwork(t, s)
-	if s.OS != (inventory.OS{ID: "ubuntu", VersionID: "24.04", PrettyName: "Ubuntu 24.04.1 LTS", Kernel: "6.8.0-45-generic"}) || s.Lockdown != fact.Known("integrity") ||
-		s.Hostname != "intel9" || s.BootID == "" || s.StateFree != fact.Known[int64](400*1024) || s.TrueNAS != nil || s.MSTFlint != (inventory.Tool{Present: true, Version: "4.21.0"}) {
+	if s.OS != (inventory.OS{ID: "ubuntu", VersionID: "24.04", PrettyName: "Ubuntu 24.04.1 LTS",
+		Kernel: "6.8.0-45-generic"}) || s.Lockdown != fact.Known("integrity") ||
+		s.Hostname != "intel9" || s.BootID == "" || s.StateFree != fact.Known[int64](400*1024) || s.TrueNAS != nil ||
+		s.MSTFlint != (inventory.Tool{Present: true, Version: "4.21.0"}) {
 		t.Errorf("host: %+v, lockdown %q, free %d, tool %+v", s.OS, s.Lockdown.Or("?"), s.StateFree.Or(-1), s.MSTFlint)
 	}
 	if diff := cmp.Diff(map[string]string{"mstflint": "4.21.0+1-1"}, s.Packages); diff != "" {
 		t.Errorf("packages: %s", diff)
 	}
-	if diff := cmp.Diff(map[string]bool{"mlx4_core": true, "mlx4_ib": false, "mlx5_core": true, "ib_qib": false}, s.KernelModules); diff != "" || s.NoModules {
+	if diff := cmp.Diff(map[string]bool{"mlx4_core": true, "mlx4_ib": false, "mlx5_core": true, "ib_qib": false},
+		s.KernelModules); diff != "" || s.NoModules {
 		t.Errorf("modules of the kernel: %s", diff)
 	}
 	if !s.Modules["mlx4_core"] || !s.Modules["ib_ipoib"] || s.Modules["mlx5_core"] || !s.Commands["lspci"] {
@@ -154,7 +181,8 @@ func TestRead_of_an_Ubuntu_host(t *testing.T) {
 	if there, looked := s.Commands["netplan"]; there || !looked {
 		t.Errorf("netplan is not there: %t, %t", there, looked)
 	}
-	if f := s.Files["/etc/netplan/60-ib.yaml"]; f.Mode != "644" || f.Content != "network:\n  version: 2\n" || !strings.Contains(f.Owner, ":") {
+	if f := s.Files["/etc/netplan/60-ib.yaml"]; f.Mode != "644" || f.Content != "network:\n  version: 2\n" ||
+		!strings.Contains(f.Owner, ":") {
 		t.Errorf("netplan file: %+v", f)
 	}
 	if diff := cmp.Diff([]string{"/etc/modprobe.d/mlx4.conf"}, s.FilesUnder("/etc/modprobe.d")); diff != "" {
@@ -173,18 +201,24 @@ func checkCards(t *testing.T, s *inventory.Snapshot) {
 	}
 	chip, _ := ib.ChipByPCI(0x1007)
 	want := inventory.Card{
-		PCI: ib.MustParsePCIAddress("0000:01:00.0"), VendorID: 0x15b3, DeviceID: 0x1007, SubVendorID: 0x15b3, SubDevice: 0x61, Chip: chip, Driver: "mlx4_core",
-		PartNumber: "MCX354A-FCCT", Serial: fact.Known("MT9999X00001"), PCIe: inventory.PCIe{Width: 4, MaxWidth: 8, Speed: "5.0 GT/s", MaxSpeed: "8.0 GT/s"},
-		RDMADevice: "ibp1s0", RunningPSID: "MT_9200111023", RunningFW: "2.40.0500", HWRev: "0", NodeGUID: 0xe41d2d0300e44ed0, SystemGUID: 0xe41d2d0300e44ed3,
+		PCI: ib.MustParsePCIAddress("0000:01:00.0"), VendorID: 0x15b3, DeviceID: 0x1007, SubVendorID: 0x15b3, SubDevice: 0x61,
+		Chip: chip, Driver: "mlx4_core",
+		PartNumber: "MCX354A-FCCT", Serial: fact.Known("MT9999X00001"), PCIe: inventory.PCIe{Width: 4, MaxWidth: 8,
+			Speed: "5.0 GT/s", MaxSpeed: "8.0 GT/s"},
+		RDMADevice: "ibp1s0", RunningPSID: "MT_9200111023", RunningFW: "2.40.0500", HWRev: "0", NodeGUID: 0xe41d2d0300e44ed0,
+		SystemGUID: 0xe41d2d0300e44ed3,
 		Ports: []inventory.Port{
 			{
-				Number: 1, TypeNow: "ib", State: "Active", Physical: "LinkUp", Rate: "40 Gb/sec (4X QDR)", LinkLayer: "InfiniBand", LID: 1, SMLID: 1,
+				Number: 1, TypeNow: "ib", State: "Active", Physical: "LinkUp", Rate: "40 Gb/sec (4X QDR)", LinkLayer: "InfiniBand",
+				LID: 1, SMLID: 1,
 				PortGUID: 0xe41d2d0300e44ed1, Prefix: 0xfe80000000000000, IsSM: fact.Known(true), Netdev: "ibp1s0",
 			},
-			{Number: 2, TypeNow: "auto (ib)", State: "Down", Physical: "Polling", Rate: "10 Gb/sec (4X SDR)", LinkLayer: "InfiniBand", PortGUID: 0xe41d2d0300e44ed2, Prefix: 0xfe80000000000000, IsSM: fact.Known(false)},
+			{Number: 2, TypeNow: "auto (ib)", State: "Down", Physical: "Polling", Rate: "10 Gb/sec (4X SDR)",
+				LinkLayer: "InfiniBand", PortGUID: 0xe41d2d0300e44ed2, Prefix: 0xfe80000000000000, IsSM: fact.Known(false)},
 		},
 		Flash: &inventory.Flash{
-			ImageType: "FS2", Firmware: ib.Firmware{PSID: "MT_9090111019", FW: ib.MustParseFWVersion("2.42.5000")}, RunningFW: ib.MustParseFWVersion("2.40.500"), ReleaseDate: "2017-09-05",
+			ImageType: "FS2", Firmware: ib.Firmware{PSID: "MT_9090111019",
+				FW: ib.MustParseFWVersion("2.42.5000")}, RunningFW: ib.MustParseFWVersion("2.40.500"), ReleaseDate: "2017-09-05",
 			ProductVersion: "02.42.50.00", DeviceID: 4103,
 			GUIDs: ib.GUIDSet{
 				Node: 0xe41d2d0300e44ed0, Port1: 0xe41d2d0300e44ed1, Port2: 0xe41d2d0300e44ed2, SystemImage: 0xe41d2d0300e44ed3,
@@ -194,17 +228,25 @@ func checkCards(t *testing.T, s *inventory.Snapshot) {
 		},
 	}
 	compare := cmp.Options{
-		cmp.Comparer(func(a, b ib.PCIAddress) bool { return a == b }), cmp.Comparer(func(a, b ib.Chip) bool { return a.Name == b.Name }),
-		cmp.Comparer(func(a, b fact.Bool) bool { return a == b }), cmp.Comparer(func(a, b fact.Of[string]) bool { return a == b }),
+		cmp.Comparer(func(a, b ib.PCIAddress) bool { return a == b }), cmp.Comparer(func(a,
+			b ib.Chip) bool {
+			return a.Name == b.Name
+		}),
+		cmp.Comparer(func(a, b fact.Bool) bool { return a == b }), cmp.Comparer(func(a,
+			b fact.Of[string]) bool {
+			return a == b
+		}),
 	}
 	if diff := cmp.Diff(want, s.Cards[0], compare); diff != "" {
 		t.Errorf("card (-want +got):\n%s", diff)
 	}
 	virtual, other, recovery := s.Cards[1], s.Cards[2], s.Cards[3]
-	if !virtual.Virtual || virtual.Flash != nil || virtual.FlashError != "a virtual function has no flash of its own" || virtual.FlashFailure != "" {
+	if !virtual.Virtual || virtual.Flash != nil || virtual.FlashError != "a virtual function has no flash of its own" ||
+		virtual.FlashFailure != "" {
 		t.Errorf("virtual function: %+v", virtual)
 	}
-	if other.VendorID != 0x1077 || other.Flash != nil || !strings.Contains(other.FlashError, "left alone: it has no firmware in flash") {
+	if other.VendorID != 0x1077 || other.Flash != nil ||
+		!strings.Contains(other.FlashError, "left alone: it has no firmware in flash") {
 		t.Errorf("other vendor: %+v", other)
 	}
 	if !recovery.Livefish || recovery.Chip.Name != "ConnectX-3" || recovery.FlashFailure != "flash semaphore taken" ||
@@ -220,7 +262,8 @@ func checkNetwork(t *testing.T, s *inventory.Snapshot) {
 	t.Helper()
 	pci := ib.MustParsePCIAddress("0000:01:00.0")
 	parent, ok := s.NetdevByPortGUID(0xe41d2d0300e44ed1)
-	if !ok || parent.Name != "ibp1s0" || parent.PCI != pci || parent.DevPort != 0 || !parent.Connected || parent.Mode != "connected" || parent.PKey != "0xffff" ||
+	if !ok || parent.Name != "ibp1s0" || parent.PCI != pci || parent.DevPort != 0 || !parent.Connected ||
+		parent.Mode != "connected" || parent.PKey != "0xffff" ||
 		parent.MTU != 65520 || !parent.Up || !parent.Carrier {
 		t.Errorf("interface: %+v", parent)
 	}
@@ -230,13 +273,16 @@ func checkNetwork(t *testing.T, s *inventory.Snapshot) {
 	}
 	eth, ok := s.Netdev("eth0")
 	p := netip.MustParsePrefix("192.0.2.20/24")
-	if !ok || eth.IB || len(eth.Addresses) != 1 || eth.Addresses[0] != p || !eth.Dynamic[p] || eth.PCI != ib.MustParsePCIAddress("0000:00:1f.6") {
+	if !ok || eth.IB || len(eth.Addresses) != 1 || eth.Addresses[0] != p || !eth.Dynamic[p] ||
+		eth.PCI != ib.MustParsePCIAddress("0000:00:1f.6") {
 		t.Errorf("eth0: %+v", eth)
 	}
-	if diff := cmp.Diff(inventory.Routes{Default: []inventory.DefaultRoute{{Dev: "eth0", Gateway: "192.0.2.1"}, {Dev: "eth0", Gateway: "fe80::1"}}}, s.Routes); diff != "" {
+	if diff := cmp.Diff(inventory.Routes{Default: []inventory.DefaultRoute{{Dev: "eth0", Gateway: "192.0.2.1"},
+		{Dev: "eth0", Gateway: "fe80::1"}}}, s.Routes); diff != "" {
 		t.Errorf("routes: %s", diff)
 	}
-	if devs, ok := s.SSH.Devs.Get(); s.SSH.Client != "192.0.2.1" || s.SSH.Server != "192.0.2.20" || !ok || !slices.Equal(devs, []string{"eth0"}) {
+	if devs, ok := s.SSH.Devs.Get(); s.SSH.Client != "192.0.2.1" || s.SSH.Server != "192.0.2.20" || !ok ||
+		!slices.Equal(devs, []string{"eth0"}) {
 		t.Errorf("ssh: %+v", s.SSH)
 	}
 	if _, rides := s.SSHCard(); rides {
@@ -255,7 +301,8 @@ func checkJobs(t *testing.T, s *inventory.Snapshot) {
 	if !done.Settled || done.Exit != "0" || done.Kind != "guids" || !fact.No(done.Running) || done.LogTail != "" {
 		t.Errorf("settled job: %+v", done)
 	}
-	if open.ID != jobID || open.Settled || !fact.Yes(open.Running) || open.Exit != "" || open.State() != "locked" || open.Operator != "ops@desk" || open.BootID != "old" ||
+	if open.ID != jobID || open.Settled || !fact.Yes(open.Running) || open.Exit != "" || open.State() != "locked" ||
+		open.Operator != "ops@desk" || open.BootID != "old" ||
 		open.Request["image_sha256"] != sha || !strings.Contains(open.LogTail, "34%") {
 		t.Errorf("open job: %+v", open)
 	}
@@ -276,7 +323,8 @@ func TestRead_of_a_host_without_tools(t *testing.T) {
 	}
 	c := s.Cards[0]
 	if s.MSTFlint.Present || c.Flash != nil || c.FlashError != "mstflint is not installed" ||
-		c.RunningFW != "2.40.0500" || len(s.Units) != 0 || s.Unit("opensm.service").Or(inventory.Unit{}).LoadState != "not-found" {
+		c.RunningFW != "2.40.0500" || len(s.Units) != 0 ||
+		s.Unit("opensm.service").Or(inventory.Unit{}).LoadState != "not-found" {
 		t.Errorf("card %+v, units %v", c, s.Units)
 	}
 }
@@ -302,8 +350,10 @@ func TestRead_of_a_TrueNAS_host(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := s.TrueNAS
-	if s.OS.ID != "truenas" || s.OS.VersionID != "25.10.6" || n == nil || n.Error != "" || !fact.Yes(n.PendingChanges) || n.CheckinWaiting.Or(0) != 118 ||
-		string(n.AdvancedConfig) != `{"kernel_extra_options":"mlx4_core.port_type_array=1,1"}` || !strings.HasPrefix(string(n.Interfaces), `[{"id": "ibs4d1"`) {
+	if s.OS.ID != "truenas" || s.OS.VersionID != "25.10.6" || n == nil || n.Error != "" || !fact.Yes(n.PendingChanges) ||
+		n.CheckinWaiting.Or(0) != 118 ||
+		string(n.AdvancedConfig) != `{"kernel_extra_options":"mlx4_core.port_type_array=1,1"}` ||
+		!strings.HasPrefix(string(n.Interfaces), `[{"id": "ibs4d1"`) {
 		t.Errorf("%+v, %+v", s.OS, n)
 	}
 	if diff := cmp.Diff([]string{"/etc/udev/rules.d/80-terraform-ipoib.rules"}, n.UdevRulesDirectory); diff != "" {
@@ -329,7 +379,8 @@ func TestRead_of_a_TrueNAS_host_without_its_middleware(t *testing.T) {
 func process(pid, words, file string) map[string]string {
 	dir := "proc/" + pid + "/"
 	files := map[string]string{
-		dir + "comm": filepath.Base(strings.Fields(words)[0]) + "\n", dir + "cmdline": strings.ReplaceAll(words, " ", "\x00") + "\x00",
+		dir + "comm": filepath.Base(strings.Fields(words)[0]) + "\n", dir + "cmdline": strings.ReplaceAll(words, " ",
+			"\x00") + "\x00",
 		dir + "status": "Name:\tx\nUid:\t0\t0\t0\t0\n",
 		dir + "stat":   pid + " (a) b) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1200 0 0\n",
 	}
@@ -343,8 +394,10 @@ func process(pid, words, file string) map[string]string {
 // that what needs no tool is still read, as are other cards.
 func TestRead_leaves_a_card_alone_that_somebody_burns(t *testing.T) {
 	files := ubuntu()
-	maps.Copy(files, process("4711", "mstflint -d 01:00.0 -i fw.bin b", "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/config"))
-	files["bin/mstflint"] = strings.Replace(files["bin/mstflint"], "case", "echo \"$*\" >>\"${0%bin/mstflint}asked\"\ncase", 1)
+	maps.Copy(files, process("4711", "mstflint -d 01:00.0 -i fw.bin b",
+		"/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/config"))
+	files["bin/mstflint"] = strings.Replace(files["bin/mstflint"], "case",
+		"echo \"$*\" >>\"${0%bin/mstflint}asked\"\ncase", 1)
 	root := t.TempDir()
 	tree(t, root, files)
 	s, err := read(collected(t, root))
@@ -363,7 +416,8 @@ func TestRead_leaves_a_card_alone_that_somebody_burns(t *testing.T) {
 	if err != nil || strings.Contains(string(asked), "01:00.0") || !strings.Contains(string(asked), "-d 0000:03:00.0 q") {
 		t.Errorf("mstflint was asked: %q, %v", asked, err)
 	}
-	if len(s.UsersOf(ib.MustParsePCIAddress("0000:01:00.1"))) != 1 || len(s.UsersOf(ib.MustParsePCIAddress("0000:03:00.0"))) != 0 {
+	if len(s.UsersOf(ib.MustParsePCIAddress("0000:01:00.1"))) != 1 ||
+		len(s.UsersOf(ib.MustParsePCIAddress("0000:03:00.0"))) != 0 {
 		t.Errorf("users: %v", s.Users.Or(nil))
 	}
 }
@@ -379,7 +433,8 @@ func TestRead_asks_no_card_whose_users_are_hidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := s.Cards[0]
-	if s.Users.Known() || c.Flash != nil || c.FlashFailure != inventory.FlashUsersUnknown || !strings.Contains(c.FlashError, "the processes in /proc cannot be read") {
+	if s.Users.Known() || c.Flash != nil || c.FlashFailure != inventory.FlashUsersUnknown ||
+		!strings.Contains(c.FlashError, "the processes in /proc cannot be read") {
 		t.Errorf("flash %+v, %q: %q", c.Flash, c.FlashFailure, c.FlashError)
 	}
 }
@@ -394,14 +449,16 @@ func TestRead_of_a_job_that_may_run(t *testing.T) {
 	}{
 		"unit runs": {func(map[string]string) {}, "yes"},
 		"unit gone": {func(f map[string]string) {
-			f["bin/systemctl"] = strings.Replace(f["bin/systemctl"], "ActiveState=active\nSubState=running", "ActiveState=inactive\nSubState=dead", 1)
+			f["bin/systemctl"] = strings.Replace(f["bin/systemctl"], "ActiveState=active\nSubState=running",
+				"ActiveState=inactive\nSubState=dead", 1)
 		}, "no"},
 		"systemd silent": {func(f map[string]string) {
 			f["bin/systemctl"] = "#!/bin/sh\necho Failed to connect to bus: Connection refused\nexit 1\n"
 		}, "systemctl ended with status 1: Failed to connect to bus: Connection refused"},
 		"process left": {func(f map[string]string) {
 			f["bin/systemctl"] = "#!/bin/sh\nexit 1\n"
-			maps.Copy(f, process("4711", "mstflint -d 0000:01:00.0 b", "/var/lib/terraform-provider-infiniband/jobs/"+jobID+"/output"))
+			maps.Copy(f, process("4711", "mstflint -d 0000:01:00.0 b",
+				"/var/lib/terraform-provider-infiniband/jobs/"+jobID+"/output"))
 		}, "yes"},
 	} {
 		files := ubuntu()
@@ -425,14 +482,16 @@ func TestRead_of_a_job_that_may_run(t *testing.T) {
 		}
 	}
 	files := ubuntu()
-	files["bin/systemctl"] = strings.ReplaceAll(files["bin/systemctl"], inventory.JobUnit(jobID), inventory.JobUnit(removed))
+	files["bin/systemctl"] = strings.ReplaceAll(files["bin/systemctl"], inventory.JobUnit(jobID),
+		inventory.JobUnit(removed))
 	root := t.TempDir()
 	tree(t, root, files)
 	s, err := read(collected(t, root))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if job, ok := s.Job(removed); !ok || !job.Lost || !fact.Yes(job.Running) || job.PCI != ib.MustParsePCIAddress("0000:03:00.0") {
+	if job, ok := s.Job(removed); !ok || !job.Lost || !fact.Yes(job.Running) ||
+		job.PCI != ib.MustParsePCIAddress("0000:03:00.0") {
 		t.Errorf("a job whose directory was removed while it runs: %+v, %t", job, ok)
 	}
 }

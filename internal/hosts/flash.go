@@ -100,7 +100,8 @@ func explain(program string, run collect.Run) (kind, text string) {
 
 func flash(img mstflint.Image) *inventory.Flash {
 	f := &inventory.Flash{
-		ImageType: img.Type, Firmware: ib.Firmware{PSID: img.PSID, FW: img.FW}, RunningFW: img.RunningFW, ReleaseDate: isoDate(img.ReleaseDate), ProductVersion: img.ProductVersion,
+		ImageType: img.Type, Firmware: ib.Firmware{PSID: img.PSID,
+			FW: img.FW}, RunningFW: img.RunningFW, ReleaseDate: isoDate(img.ReleaseDate), ProductVersion: img.ProductVersion,
 		DeviceID: img.DeviceID, GUIDs: img.GUIDs, BlankGUIDs: img.BlankGUIDs, VSD: img.VSD, SecurityAttrs: img.SecurityAttrs,
 	}
 	if img.Type != "FS2" {

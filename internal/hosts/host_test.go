@@ -188,8 +188,9 @@ func TestHost_does_not_remember_failures(t *testing.T) {
 
 func TestHost_says_what_was_not_understood(t *testing.T) {
 	for name, tt := range map[string]struct{ answer, want string }{
-		"a cut answer":     {bare[:len(bare)-len("@end\n")], "the answer is cut: it has no end mark"},
-		"a broken section": {bare[:len(bare)-len("@end\n")] + "@run 0\tsystemctl\n|junk\n@.\n@end\n", `section "systemctl show": line 1: want Name=value: "junk"`},
+		"a cut answer": {bare[:len(bare)-len("@end\n")], "the answer is cut: it has no end mark"},
+		"a broken section": {bare[:len(bare)-len("@end\n")] + "@run 0\tsystemctl\n|junk\n@.\n@end\n",
+			`section "systemctl show": line 1: want Name=value: "junk"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(&fakeHost{answer: tt.answer}).Snapshot(t.Context())

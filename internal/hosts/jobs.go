@@ -78,7 +78,8 @@ func lostJobs(s *inventory.Snapshot) {
 		}
 		pci, err := ib.ParsePCIAddress(m[1] + ":" + m[2] + ":" + m[3] + "." + m[4])
 		if err == nil {
-			lost = append(lost, inventory.Job{ID: id, Kind: "write", PCI: pci, Running: fact.Known(true), Lost: true, Request: map[string]string{}})
+			lost = append(lost, inventory.Job{ID: id, Kind: "write", PCI: pci, Running: fact.Known(true), Lost: true,
+				Request: map[string]string{}})
 		}
 	}
 	slices.SortFunc(lost, func(x, y inventory.Job) int { return strings.Compare(x.ID, y.ID) })

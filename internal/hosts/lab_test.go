@@ -21,7 +21,8 @@ func labHost(t *testing.T, lab *labs.Lab, name string) (*Host, *atomic.Int32) {
 	var runs atomic.Int32
 	server := lab.Servers[name]
 	h, err := sshhost.New(name, sshhost.Config{
-		Address: server.Addr.IP.String(), Port: server.Addr.Port, User: lab.User(name), PrivateKeyFile: lab.KeyFile(), UseAgent: &agent,
+		Address: server.Addr.IP.String(), Port: server.Addr.Port, User: lab.User(name), PrivateKeyFile: lab.KeyFile(),
+		UseAgent:        &agent,
 		KnownHostsFiles: []string{lab.KnownHostsFile()}, SSHConfigFile: "none",
 		Trace: func(e sshhost.Event) {
 			if e.Kind == "run" {
@@ -60,7 +61,8 @@ func TestHost_over_SSH(t *testing.T) {
 			if got := runs.Load(); got != 1 {
 				t.Errorf("%d commands", got)
 			}
-			if s.OS.ID != tt.os || s.Hostname != tt.name || s.StateFree.Or(0) <= 0 || (s.TrueNAS != nil) != (tt.os == "truenas") {
+			if s.OS.ID != tt.os || s.Hostname != tt.name || s.StateFree.Or(0) <= 0 ||
+				(s.TrueNAS != nil) != (tt.os == "truenas") {
 				t.Errorf("host: %+v name %q free %d", s.OS, s.Hostname, s.StateFree.Or(-1))
 			}
 			if s.TrueNAS != nil && s.TrueNAS.Error != "" {
@@ -69,18 +71,21 @@ func TestHost_over_SSH(t *testing.T) {
 			if len(s.Routes.Default) != 1 || s.Routes.Default[0].Dev != "eno1" {
 				t.Errorf("routes %+v", s.Routes)
 			}
-			if devs, ok := s.SSH.Devs.Get(); s.UID != tt.uid || s.SSH.Client != simssh.ClientAddress || !ok || !slices.Equal(devs, []string{"eno1"}) {
+			if devs, ok := s.SSH.Devs.Get(); s.UID != tt.uid || s.SSH.Client != simssh.ClientAddress || !ok ||
+				!slices.Equal(devs, []string{"eno1"}) {
 				t.Errorf("logged in as %d over %+v, want %d over eno1", s.UID, s.SSH, tt.uid)
 			}
 			c, ok := s.Card(ib.MustParsePCIAddress(tt.pci))
 			if !ok {
 				t.Fatalf("no card, only %+v", s.Cards)
 			}
-			if c.Chip.Name != "ConnectX-3 Pro" || c.Driver != "mlx4_core" || c.PartNumber == "" || !c.Serial.Known() || c.RDMADevice != tt.rdma || c.RunningPSID != tt.psid ||
+			if c.Chip.Name != "ConnectX-3 Pro" || c.Driver != "mlx4_core" || c.PartNumber == "" || !c.Serial.Known() ||
+				c.RDMADevice != tt.rdma || c.RunningPSID != tt.psid ||
 				len(c.Ports) != 2 || c.Ports[0].TypeNow != "eth" || c.Ports[1].Netdev == "" {
 				t.Errorf("card: %+v", c)
 			}
-			if c.Flash == nil || c.Flash.PSID != "MT_9200111023" || !c.Flash.GUIDs.Node.IsUnset() || c.Flash.GUIDs.MAC1.OUI() != "e41d2d" {
+			if c.Flash == nil || c.Flash.PSID != "MT_9200111023" || !c.Flash.GUIDs.Node.IsUnset() ||
+				c.Flash.GUIDs.MAC1.OUI() != "e41d2d" {
 				t.Errorf("flash: %+v (%s: %s)", c.Flash, c.FlashFailure, c.FlashError)
 			}
 		})
@@ -103,7 +108,8 @@ func TestHost_over_SSH_sees_what_is_around(t *testing.T) {
 	truenas.SetScan(nas, truenas.ScanScrub)
 	h, _ := labHost(t, lab, labs.Xeon2zfs)
 	s := snapshot(t, h)
-	if len(s.Pools) != 2 || s.Pools[1] != (inventory.Pool{Name: "tank", State: "ONLINE", Doing: "scrub"}) || s.Pools[0].Doing != "" {
+	if len(s.Pools) != 2 || s.Pools[1] != (inventory.Pool{Name: "tank", State: "ONLINE", Doing: "scrub"}) ||
+		s.Pools[0].Doing != "" {
 		t.Errorf("pools: %+v", s.Pools)
 	}
 	if b := s.Battery.Or(nil); len(b) != 1 || b[0] != (inventory.UPS{Name: "ups", Status: "OB LB"}) {

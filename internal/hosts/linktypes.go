@@ -49,7 +49,8 @@ func (h *Host) StoredLinkTypes(ctx context.Context, pci ib.PCIAddress) (inventor
 }
 
 // askLinkTypes asks, and remembers the answer unless the host was changed meanwhile.
-func (h *Host) askLinkTypes(ctx context.Context, c *inventory.Card, generation uint64) (inventory.StoredLinkTypes, error) {
+func (h *Host) askLinkTypes(ctx context.Context, c *inventory.Card,
+	generation uint64) (inventory.StoredLinkTypes, error) {
 	r, err := h.Host.Run(ctx, cardusers.Shared(mstconfig.Query(c.PCI), c.PCI))
 	answer := collect.Run{Output: string(r.Stdout)}
 	var exit *host.ExitError

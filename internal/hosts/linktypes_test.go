@@ -54,7 +54,8 @@ func TestHost_asks_for_link_types_only_if_somebody_wants_them(t *testing.T) {
 	if types, err := h.StoredLinkTypes(t.Context(), pci); err != nil || !types.Types.Known() || asked() != 2 {
 		t.Errorf("after a change: %v, %s, asked %d times", err, types.Types.Why(), asked())
 	}
-	if types, err := h.StoredLinkTypes(t.Context(), ib.MustParsePCIAddress("0000:99:00.0")); err != nil || types.Types.Known() || asked() != 2 {
+	if types, err := h.StoredLinkTypes(t.Context(), ib.MustParsePCIAddress("0000:99:00.0")); err != nil ||
+		types.Types.Known() || asked() != 2 {
 		t.Errorf("a card that is not there: %v, %v, asked %d times", err, types.Types.Or(nil), asked())
 	}
 	for _, v := range lab.Violations() {
@@ -78,25 +79,33 @@ func TestStoredLinkTypes_unknown_is_not_none(t *testing.T) {
 		served  fact.Bool // with types it is yes
 		why     string
 	}{
-		"types":            {out: head + types, want: map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeAuto}},
-		"firmware of EN":   {out: head, want: map[int]ib.LinkType{}},
-		"half a table":     {status: 3, out: head, why: "mstconfig ended with status 3"},
-		"recovery mode":    {status: 3, out: "-E- Device in Livefish mode is not supported", served: no, why: "Device in Livefish mode is not supported"},
-		"a later tool":     {status: 3, out: "-E- Unsupported device", served: no, why: "Unsupported device"},
-		"beside another":   {status: 3, out: "-E- Unsupported device", stderr: "failed to perform lock operation.: Resource temporarily unavailable\n", why: "Unsupported device"},
-		"killed":           {status: 137, out: "-E- Unsupported device", why: "Unsupported device"},
-		"a crash":          {status: 139, why: "mstconfig crashed (status 139)"},
-		"no access":        {status: 3, out: "-E- Failed to open the device", why: "Failed to open the device"},
-		"no driver":        {status: 3, out: "-E- Failed to open device: 0000:01:00.0. Cannot perform operation, Driver might be down.", why: "Driver might be down"},
-		"busy firmware":    {status: 3, out: tooOld, why: "Unsupported FW"},
-		"old firmware":     {status: 3, out: tooOld, running: ib.MustParseFWVersion("2.30.8000"), served: no, why: "Unsupported FW"},
-		"another's lock":   {status: 3, out: "-E- Failed to open the device", stderr: "failed to perform lock operation.: Resource temporarily unavailable\n", why: "Failed to open the device"},
-		"silent firmware":  {status: timedOut, why: "mstconfig did not answer in time"},
-		"a job of ours":    {status: 75, why: "another operation holds the lock of the cards on this host"},
-		"a burn by hand":   {status: cardusers.Busy, stderr: "4711 0 0000:01:00.0 root\tmstflint -d 01:00.0 b\n", why: "busy: mstflint -d 01:00.0 b, pid 4711, user root"},
-		"hidden processes": {status: cardusers.Unknown, stderr: "the processes in /proc cannot be read\n", why: "whether another program uses the card: the processes in /proc cannot be read"},
-		"nonsense":         {out: "Segmentation fault", why: "the output of mstconfig q was not understood"},
-		"an odd value":     {out: head + strings.ReplaceAll(types, "IB(1)", "FC(9)"), why: "LINK_TYPE_P1 is"},
+		"types":          {out: head + types, want: map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeAuto}},
+		"firmware of EN": {out: head, want: map[int]ib.LinkType{}},
+		"half a table":   {status: 3, out: head, why: "mstconfig ended with status 3"},
+		"recovery mode": {status: 3, out: "-E- Device in Livefish mode is not supported", served: no,
+			why: "Device in Livefish mode is not supported"},
+		"a later tool": {status: 3, out: "-E- Unsupported device", served: no, why: "Unsupported device"},
+		"beside another": {status: 3, out: "-E- Unsupported device",
+			stderr: "failed to perform lock operation.: Resource temporarily unavailable\n", why: "Unsupported device"},
+		"killed":    {status: 137, out: "-E- Unsupported device", why: "Unsupported device"},
+		"a crash":   {status: 139, why: "mstconfig crashed (status 139)"},
+		"no access": {status: 3, out: "-E- Failed to open the device", why: "Failed to open the device"},
+		"no driver": {status: 3,
+			out: "-E- Failed to open device: 0000:01:00.0. Cannot perform operation, Driver might be down.",
+			why: "Driver might be down"},
+		"busy firmware": {status: 3, out: tooOld, why: "Unsupported FW"},
+		"old firmware": {status: 3, out: tooOld, running: ib.MustParseFWVersion("2.30.8000"), served: no,
+			why: "Unsupported FW"},
+		"another's lock": {status: 3, out: "-E- Failed to open the device",
+			stderr: "failed to perform lock operation.: Resource temporarily unavailable\n", why: "Failed to open the device"},
+		"silent firmware": {status: timedOut, why: "mstconfig did not answer in time"},
+		"a job of ours":   {status: 75, why: "another operation holds the lock of the cards on this host"},
+		"a burn by hand": {status: cardusers.Busy, stderr: "4711 0 0000:01:00.0 root\tmstflint -d 01:00.0 b\n",
+			why: "busy: mstflint -d 01:00.0 b, pid 4711, user root"},
+		"hidden processes": {status: cardusers.Unknown, stderr: "the processes in /proc cannot be read\n",
+			why: "whether another program uses the card: the processes in /proc cannot be read"},
+		"nonsense":     {out: "Segmentation fault", why: "the output of mstconfig q was not understood"},
+		"an odd value": {out: head + strings.ReplaceAll(types, "IB(1)", "FC(9)"), why: "LINK_TYPE_P1 is"},
 	} {
 		var exit *host.ExitError
 		if tt.status != 0 {
@@ -111,7 +120,8 @@ func TestStoredLinkTypes_unknown_is_not_none(t *testing.T) {
 		}
 		got := storedLinkTypes(collect.Run{Status: tt.status, Output: tt.out}, exit, tt.running)
 		types := got.Types
-		if types.Known() != (tt.want != nil) || !maps.Equal(types.Or(nil), tt.want) || !strings.Contains(types.Why(), tt.why) {
+		if types.Known() != (tt.want != nil) || !maps.Equal(types.Or(nil), tt.want) ||
+			!strings.Contains(types.Why(), tt.why) {
 			t.Errorf("%s: %v, %q", name, types.Or(nil), types.Why())
 		}
 		if fact.Yes(got.Served) != fact.Yes(served) || fact.No(got.Served) != fact.No(served) {
@@ -129,10 +139,14 @@ func TestHost_asks_no_card_that_did_not_answer(t *testing.T) {
 		served fact.Bool
 		why    string
 	}{
-		"no tool":            {func(_ *inventory.Card, s *inventory.Snapshot) { delete(s.Commands, "mstconfig") }, no, "mstconfig is not installed"},
-		"another one":        {func(c *inventory.Card, _ *inventory.Snapshot) { c.VendorID = 0x1077 }, no, "the card has no configuration that mstconfig reads"},
-		"a virtual function": {func(c *inventory.Card, _ *inventory.Snapshot) { c.Virtual = true }, no, "the card has no configuration that mstconfig reads"},
-		"no flash":           {func(c *inventory.Card, _ *inventory.Snapshot) { c.Flash, c.FlashError = nil, "left alone" }, no, "left alone"},
+		"no tool": {func(_ *inventory.Card, s *inventory.Snapshot) { delete(s.Commands, "mstconfig") },
+			no, "mstconfig is not installed"},
+		"another one": {func(c *inventory.Card, _ *inventory.Snapshot) { c.VendorID = 0x1077 },
+			no, "the card has no configuration that mstconfig reads"},
+		"a virtual function": {func(c *inventory.Card, _ *inventory.Snapshot) { c.Virtual = true }, no,
+			"the card has no configuration that mstconfig reads"},
+		"no flash": {func(c *inventory.Card, _ *inventory.Snapshot) { c.Flash, c.FlashError = nil, "left alone" },
+			no, "left alone"},
 		"silence": {func(c *inventory.Card, _ *inventory.Snapshot) {
 			c.Flash, c.FlashFailure, c.FlashError = nil, "timeout", "Cannot open Device"
 		}, fact.Bool{}, "mstconfig was not asked, because mstflint did not get an answer: Cannot open Device"},
@@ -145,7 +159,8 @@ func TestHost_asks_no_card_that_did_not_answer(t *testing.T) {
 		s.Cards = []inventory.Card{{PCI: pci, VendorID: ib.MellanoxVendor, Flash: &inventory.Flash{}}}
 		tt.change(&s.Cards[0], s)
 		got, err := h.StoredLinkTypes(t.Context(), pci)
-		if err != nil || got.Types.Known() || got.Types.Why() != tt.why || got.Served.Known() != tt.served.Known() || f.runs.Load() != 1 {
+		if err != nil || got.Types.Known() || got.Types.Why() != tt.why || got.Served.Known() != tt.served.Known() ||
+			f.runs.Load() != 1 {
 			t.Errorf("%s: %v, %q after %d commands", name, err, got.Types.Why(), f.runs.Load())
 		}
 	}
@@ -153,7 +168,8 @@ func TestHost_asks_no_card_that_did_not_answer(t *testing.T) {
 	h := New(f)
 	s := snapshot(t, h)
 	pci := ib.MustParsePCIAddress("0000:01:00.0")
-	s.Commands, s.Cards = map[string]bool{"mstconfig": true}, []inventory.Card{{PCI: pci, VendorID: ib.MellanoxVendor, Flash: &inventory.Flash{}}}
+	s.Commands, s.Cards = map[string]bool{"mstconfig": true}, []inventory.Card{{PCI: pci, VendorID: ib.MellanoxVendor,
+		Flash: &inventory.Flash{}}}
 	f.fail(errRefused)
 	if _, err := h.StoredLinkTypes(t.Context(), pci); err == nil {
 		t.Error("a host that is out of reach is no error")

@@ -105,7 +105,8 @@ func readFiles(s *inventory.Snapshot, a *collect.Answer) error {
 func readSpace(s *inventory.Snapshot, a *collect.Answer) error {
 	run, ok := a.Runs["df"]
 	if !ok || run.Status != 0 {
-		s.StateFree = fact.Unknown[int64](fmt.Sprintf("df gave no answer for %s: %q", inventory.StateDir, strings.TrimSpace(run.Output)))
+		s.StateFree = fact.Unknown[int64](fmt.Sprintf("df gave no answer for %s: %q", inventory.StateDir,
+			strings.TrimSpace(run.Output)))
 		return nil
 	}
 	lines := strings.Split(strings.TrimSpace(run.Output), "\n")

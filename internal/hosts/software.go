@@ -21,8 +21,8 @@ type NotLinuxError struct {
 }
 
 func (e *NotLinuxError) Error() string {
-	return fmt.Sprintf("%s runs %s. This provider reads and configures Linux hosts: other kernels have other InfiniBand drivers and tools. "+
-		"TrueNAS CORE is FreeBSD and cannot be managed; TrueNAS SCALE is Linux and can", e.Host, e.System)
+	return fmt.Sprintf("%s runs %s. This provider reads and configures Linux hosts: other kernels have other InfiniBand "+
+		"drivers and tools. TrueNAS CORE is FreeBSD and cannot be managed; TrueNAS SCALE is Linux and can", e.Host, e.System)
 }
 
 func readPackages(s *inventory.Snapshot, a *collect.Answer) error {

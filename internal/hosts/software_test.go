@@ -10,10 +10,12 @@ import (
 
 func TestRead_of_another_kernel(t *testing.T) {
 	root := t.TempDir()
-	tree(t, root, map[string]string{"etc/os-release": "ID=freebsd\n", "bin/uname": program(map[string]string{"-sr": "FreeBSD 13.1-RELEASE-p9"})})
+	tree(t, root, map[string]string{"etc/os-release": "ID=freebsd\n",
+		"bin/uname": program(map[string]string{"-sr": "FreeBSD 13.1-RELEASE-p9"})})
 	_, err := read(collected(t, root))
 	var other *NotLinuxError
-	if !errors.As(err, &other) || other.System != "FreeBSD 13.1-RELEASE-p9" || !strings.Contains(err.Error(), "TrueNAS CORE is FreeBSD and cannot be managed") {
+	if !errors.As(err, &other) || other.System != "FreeBSD 13.1-RELEASE-p9" ||
+		!strings.Contains(err.Error(), "TrueNAS CORE is FreeBSD and cannot be managed") {
 		t.Errorf("%v", err)
 	}
 }
@@ -28,9 +30,11 @@ func TestRead_of_packages(t *testing.T) {
 		args, answer string
 		want         map[string]string
 	}{
-		"pacman": {"-Q -- " + asked, "status 1\nerror: package 'mstflint' was not found\nrdma-core 59.0-1\npciutils 3.14.0-1", map[string]string{"rdma-core": "59.0-1", "pciutils": "3.14.0-1"}},
+		"pacman": {"-Q -- " + asked, "status 1\nerror: package 'mstflint' was not found\nrdma-core 59.0-1\npciutils 3.14.0-1",
+			map[string]string{"rdma-core": "59.0-1", "pciutils": "3.14.0-1"}},
 		"rpm": {
-			`-q --qf %{NAME}\t%{VERSION}-%{RELEASE}\n -- ` + asked, "status 9\npackage mstflint is not installed\nopensm\t3.3.24-2.el9",
+			`-q --qf %{NAME}\t%{VERSION}-%{RELEASE}\n -- ` + asked,
+			"status 9\npackage mstflint is not installed\nopensm\t3.3.24-2.el9",
 			map[string]string{"opensm": "3.3.24-2.el9"},
 		},
 	} {

@@ -79,7 +79,8 @@ func wayTo(s *inventory.Snapshot, a *collect.Answer, to, run string) fact.Of[str
 		return fact.Unknown[string]("ip was not asked for the way to " + to)
 	}
 	if answer.Status != 0 {
-		return fact.Unknown[string](fmt.Sprintf("ip route get %s ended with status %d: %s", to, answer.Status, firstLine(answer.Output)))
+		return fact.Unknown[string](fmt.Sprintf("ip route get %s ended with status %d: %s", to, answer.Status,
+			firstLine(answer.Output)))
 	}
 	dev, err := iproute.ParseRouteGet(answer.Output)
 	if err != nil {
@@ -107,7 +108,8 @@ func scope(s *inventory.Snapshot, address netip.Addr) (dev fact.Of[string], ok b
 // tunnels are the kinds of interfaces whose packets travel over another one,
 // which the kernel does not name.
 var tunnels = []string{
-	"tun", "wireguard", "vxlan", "geneve", "gre", "gretap", "ip6gre", "ip6gretap", "erspan", "ipip", "ip6tnl", "sit", "vti", "vti6", "xfrm", "ppp",
+	"tun", "wireguard", "vxlan", "geneve", "gre", "gretap", "ip6gre", "ip6gretap", "erspan", "ipip", "ip6tnl", "sit",
+	"vti", "vti6", "xfrm", "ppp",
 }
 
 // carrier reports whether it is known what an interface of a session rides on.

@@ -20,22 +20,31 @@ func TestSSHPath(t *testing.T) {
 		devs           []string
 		why            string
 	}{
-		"one interface":       {client: "192.0.2.1", server: "192.0.2.20", get: "192.0.2.1 dev eno1 src 192.0.2.20", devs: []string{"eno1"}},
-		"another way back":    {client: "198.51.100.7", server: "172.16.0.20", get: "198.51.100.7 via 192.0.2.1 dev eno1", devs: []string{"ib0", "eno1"}},
-		"link-local":          {client: "fe80::1%ib0", server: "fe80::2%ib0", devs: []string{"ib0"}},
-		"link-local, index":   {client: "fe80::1%3", server: "fe80::2%3", devs: []string{"ib0"}},
-		"unknown zone":        {client: "fe80::1%eth7", server: "fe80::2%ib0", why: "no interface is called eth7, as in fe80::1%eth7; what is known is ib0"},
-		"mapped address":      {client: "192.0.2.1", server: "::ffff:192.0.2.20", get: "192.0.2.1 dev eno1", devs: []string{"eno1"}},
-		"forwarded":           {client: "127.0.0.1", server: "127.0.0.1", get: "local 127.0.0.1 dev lo src 127.0.0.1", why: "the session comes from the host itself, as a forwarded session does"},
-		"forwarded, own name": {client: "192.0.2.20", server: "192.0.2.20", get: "local 192.0.2.20 dev lo src 192.0.2.20", why: "the session comes from the host itself, as a forwarded session does; what is known is eno1"},
+		"one interface": {client: "192.0.2.1", server: "192.0.2.20", get: "192.0.2.1 dev eno1 src 192.0.2.20",
+			devs: []string{"eno1"}},
+		"another way back": {client: "198.51.100.7", server: "172.16.0.20", get: "198.51.100.7 via 192.0.2.1 dev eno1",
+			devs: []string{"ib0", "eno1"}},
+		"link-local":        {client: "fe80::1%ib0", server: "fe80::2%ib0", devs: []string{"ib0"}},
+		"link-local, index": {client: "fe80::1%3", server: "fe80::2%3", devs: []string{"ib0"}},
+		"unknown zone": {client: "fe80::1%eth7", server: "fe80::2%ib0",
+			why: "no interface is called eth7, as in fe80::1%eth7; what is known is ib0"},
+		"mapped address": {client: "192.0.2.1", server: "::ffff:192.0.2.20", get: "192.0.2.1 dev eno1",
+			devs: []string{"eno1"}},
+		"forwarded": {client: "127.0.0.1", server: "127.0.0.1", get: "local 127.0.0.1 dev lo src 127.0.0.1",
+			why: "the session comes from the host itself, as a forwarded session does"},
+		"forwarded, own name": {client: "192.0.2.20", server: "192.0.2.20", get: "local 192.0.2.20 dev lo src 192.0.2.20",
+			why: "the session comes from the host itself, as a forwarded session does; what is known is eno1"},
 		"no route": {
 			client: "198.51.100.7", server: "192.0.2.20", status: 2, get: "RTNETLINK answers: Network is unreachable",
 			why: "ip route get 198.51.100.7 ended with status 2: RTNETLINK answers: Network is unreachable; what is known is eno1",
 		},
-		"not understood":   {client: "192.0.2.1", server: "192.0.2.20", get: "?", why: "the answer of ip route get 192.0.2.1 is not understood"},
-		"no session":       {why: "SSH_CONNECTION is not in the environment of the session"},
-		"address moved":    {client: "192.0.2.1", server: "192.0.2.99", get: "192.0.2.1 dev eno1", why: "no interface has the address 192.0.2.99, which the session came to; what is known is eno1"},
-		"tunnel":           {client: "10.9.0.1", server: "10.9.0.2", get: "10.9.0.1 dev wg0", why: "wg0 is a tunnel (wireguard) over an interface that the kernel does not name"},
+		"not understood": {client: "192.0.2.1", server: "192.0.2.20", get: "?",
+			why: "the answer of ip route get 192.0.2.1 is not understood"},
+		"no session": {why: "SSH_CONNECTION is not in the environment of the session"},
+		"address moved": {client: "192.0.2.1", server: "192.0.2.99", get: "192.0.2.1 dev eno1",
+			why: "no interface has the address 192.0.2.99, which the session came to; what is known is eno1"},
+		"tunnel": {client: "10.9.0.1", server: "10.9.0.2", get: "10.9.0.1 dev wg0",
+			why: "wg0 is a tunnel (wireguard) over an interface that the kernel does not name"},
 		"tunnel with name": {client: "10.8.0.1", server: "10.8.0.2", get: "10.8.0.1 dev vx0", devs: []string{"vx0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,10 +75,12 @@ func TestSSHPath(t *testing.T) {
 func TestAddStorage_unknown(t *testing.T) {
 	s := &inventory.Snapshot{Netdevs: []inventory.Netdev{{Name: "ib0"}}}
 	a := &collect.Answer{Runs: map[string]collect.Run{
-		"way 192.0.2.9": {Status: 124}, "way 192.0.2.8": {Status: 2, Output: "RTNETLINK answers: Network is unreachable"}, "mounts": {Status: 2},
+		"way 192.0.2.9": {Status: 124}, "way 192.0.2.8": {Status: 2,
+			Output: "RTNETLINK answers: Network is unreachable"}, "mounts": {Status: 2},
 	}}
 	for server, want := range map[string]string{
-		"192.0.2.9": "ip route get 192.0.2.9 ended with status 124", "192.0.2.7": "ip was not asked", "": "names no address", "nas": `"nas" is not an address`,
+		"192.0.2.9": "ip route get 192.0.2.9 ended with status 124", "192.0.2.7": "ip was not asked", "": "names no address",
+		"nas":         `"nas" is not an address`,
 		"fe80::9%ib0": "", "192.0.2.8": "",
 	} {
 		s.Storage = nil
@@ -79,7 +90,8 @@ func TestAddStorage_unknown(t *testing.T) {
 		}
 	}
 	s.Storage = nil
-	if err := readMounts(s, a); err != nil || len(s.Storage) != 1 || s.Storage[0].Dev.Why() != "grep of /proc/mounts ended with status 2" {
+	if err := readMounts(s, a); err != nil || len(s.Storage) != 1 ||
+		s.Storage[0].Dev.Why() != "grep of /proc/mounts ended with status 2" {
 		t.Errorf("mounts: %v, %+v", err, s.Storage)
 	}
 }

@@ -27,7 +27,8 @@ func readStorage(s *inventory.Snapshot, a *collect.Answer) error {
 		case base == "address" && strings.HasPrefix(p, "/sys/class/iscsi_connection/"):
 			addStorage(s, a, inventory.Storage{Kind: "iscsi", What: name, Server: v})
 		case base == "address" && strings.HasPrefix(p, "/sys/class/nvme/"):
-			addStorage(s, a, inventory.Storage{Kind: "nvme-" + a.Values[dir+"transport"].Text, What: name, Server: option(v, "traddr")})
+			addStorage(s, a, inventory.Storage{Kind: "nvme-" + a.Values[dir+"transport"].Text, What: name,
+				Server: option(v, "traddr")})
 		case base == "local_ib_device":
 			s.Storage = append(s.Storage, inventory.Storage{Kind: "srp", What: name, RDMA: v, Dev: fact.Known("")})
 		}
@@ -44,7 +45,8 @@ func readMounts(s *inventory.Snapshot, a *collect.Answer) error {
 		if asked {
 			why = fmt.Sprintf("grep of /proc/mounts ended with status %d", run.Status)
 		}
-		s.Storage = append(s.Storage, inventory.Storage{Kind: "mounts", What: "of NFS and SMB, which could not be read", Dev: fact.Unknown[string](why)})
+		s.Storage = append(s.Storage, inventory.Storage{Kind: "mounts", What: "of NFS and SMB, which could not be read",
+			Dev: fact.Unknown[string](why)})
 		return nil
 	}
 	for n, line := range tool.Lines(run.Output) {
@@ -52,7 +54,8 @@ func readMounts(s *inventory.Snapshot, a *collect.Answer) error {
 		if len(fields) != 6 {
 			return in("mounts", tool.Errorf(n, line, "want the six fields of a mount"))
 		}
-		addStorage(s, a, inventory.Storage{Kind: fields[2], What: unescape(fields[0]), Where: unescape(fields[1]), Server: option(fields[3], "addr")})
+		addStorage(s, a, inventory.Storage{Kind: fields[2], What: unescape(fields[0]), Where: unescape(fields[1]),
+			Server: option(fields[3], "addr")})
 	}
 	return nil
 }
@@ -106,7 +109,8 @@ func readServers(s *inventory.Snapshot, a *collect.Answer) error {
 		s.Servers = fact.Unknown[[]inventory.Server]("the host has no grep, which looks for their sockets")
 		return nil
 	case run.Status > 1: // 1: no line
-		s.Servers = fact.Unknown[[]inventory.Server](fmt.Sprintf("the tables of sockets could not be read, grep ended with status %d: %s", run.Status, firstLine(run.Output)))
+		s.Servers = fact.Unknown[[]inventory.Server](fmt.Sprintf("the tables of sockets could not be read, grep ended with "+
+			"status %d: %s", run.Status, firstLine(run.Output)))
 		return nil
 	}
 	listens, clients := map[string]bool{}, map[string]int{}
@@ -236,7 +240,8 @@ func readUPS(s *inventory.Snapshot, a *collect.Answer) error {
 
 // unlistedUPS says why there may be power supplies that nobody has asked.
 func unlistedUPS(a *collect.Answer) (why string) {
-	if list, asked := a.Runs["ups-list"]; asked && list.Status != 0 && !strings.Contains(list.Output, "Connection refused") {
+	if list, asked := a.Runs["ups-list"]; asked && list.Status != 0 &&
+		!strings.Contains(list.Output, "Connection refused") {
 		why = fmt.Sprintf("upsc -l ended with status %d: %s", list.Status, firstLine(list.Output))
 	}
 	for _, file := range []string{"/etc/nut/upsmon.conf", "/etc/ups/upsmon.conf"} {

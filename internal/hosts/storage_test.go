@@ -31,7 +31,8 @@ func server() map[string]string {
 	maps.Copy(files, map[string]string{
 		pciDir + "vendor": "0x15b3\n", pciDir + "device": "0x1007\n", pciDir + "class": "0x020000\n",
 		pciDir + "net/enp1s0/dev_port": "0\n", pciDir + "net/enp1s0d1/dev_port": "1\n",
-		"sys/bus/pci/devices/0000:00:1f.6/vendor": "0x8086\n", "sys/bus/pci/devices/0000:00:1f.6/class": "0x020000\n", "sys/bus/pci/devices/0000:00:1f.6/net/eno1/dev_port": "0\n",
+		"sys/bus/pci/devices/0000:00:1f.6/vendor": "0x8086\n", "sys/bus/pci/devices/0000:00:1f.6/class": "0x020000\n",
+		"sys/bus/pci/devices/0000:00:1f.6/net/eno1/dev_port": "0\n",
 		"proc/mounts": "/dev/sda2 / ext4 rw,relatime 0 0\n" +
 			"nas:/tank/my\\040data /mnt/my\\040data nfs4 rw,vers=4.2,proto=tcp,clientaddr=192.0.2.20,local_lock=none,addr=192.0.2.30 0 0\n" +
 			"nas:/tank/b /mnt/b nfs rw,vers=3,mountaddr=192.0.2.31,addr=192.0.2.30 0 0\n" +
@@ -95,7 +96,8 @@ func TestRead_of_a_host_with_storage(t *testing.T) {
 			{Kind: "srp", What: "host3", RDMA: "mlx4_0", Dev: fact.Known("")},
 		}, s.Storage},
 		{"servers", []inventory.Server{{Name: "NFS", Clients: 1}, {Name: "SMB"}}, s.Servers.Or(nil)},
-		{"pools", []inventory.Pool{{Name: "boot-pool", State: "ONLINE"}, {Name: "tank", State: "DEGRADED", Doing: "resilver"}}, s.Pools},
+		{"pools", []inventory.Pool{{Name: "boot-pool", State: "ONLINE"},
+			{Name: "tank", State: "DEGRADED", Doing: "resilver"}}, s.Pools},
 		{"UPS", []inventory.UPS{{Name: "ups@nas", Status: "OB DISCHRG LB"}}, s.Battery.Or(nil)},
 	} {
 		if diff := cmp.Diff(c.want, c.got, cmp.Comparer(func(a, b fact.Of[string]) bool { return a == b })); diff != "" {
@@ -116,7 +118,8 @@ func TestSnapshot_finds_cards_below_stacked_interfaces(t *testing.T) {
 	}
 	card, other := ib.MustParsePCIAddress("0000:01:00.0"), ib.MustParsePCIAddress("0000:00:1f.6")
 	for dev, want := range map[string][]ib.PCIAddress{
-		"bond0.7": {other, card}, "bond0": {other, card}, "br0": {card}, "enp1s0": {card}, "eno1": {other}, "veth0": nil, "tun0": nil,
+		"bond0.7": {other, card}, "bond0": {other,
+			card}, "br0": {card}, "enp1s0": {card}, "eno1": {other}, "veth0": nil, "tun0": nil,
 	} {
 		same := cmp.Comparer(func(a, b ib.PCIAddress) bool { return a == b })
 		if diff := cmp.Diff(want, s.CardsBelow(dev), same); diff != "" {
@@ -164,26 +167,36 @@ func TestRead_tells_unread_from_none(t *testing.T) {
 	}{
 		{"on battery, whatever another one says", func(map[string]string) {}, batteryOf, 1, ""},
 		{"no NUT", func(f map[string]string) { delete(f, "bin/upsc"); delete(f, "etc/nut/upsmon.conf") }, batteryOf, 0, ""},
-		{"no daemon and nothing to monitor", upsc(map[string]string{"-l": "status 1\nError: Connection failure: Connection refused"}), batteryOf, 0, ""},
-		{"a daemon that does not answer", upsc(map[string]string{"-l": "status 124\n"}), batteryOf, 0, "upsc -l ended with status 124"},
-		{"a daemon with one that is on line", upsc(map[string]string{"-l": "Init SSL without certificate database\nups", "ups ups.status": "OL CHRG"}), batteryOf, 0, ""},
+		{"no daemon and nothing to monitor",
+			upsc(map[string]string{"-l": "status 1\nError: Connection failure: Connection refused"}), batteryOf, 0, ""},
+		{"a daemon that does not answer", upsc(map[string]string{"-l": "status 124\n"}), batteryOf, 0,
+			"upsc -l ended with status 124"},
+		{"a daemon with one that is on line",
+			upsc(map[string]string{"-l": "Init SSL without certificate database\nups", "ups ups.status": "OL CHRG"}), batteryOf,
+			0, ""},
 		{"one that is monitored and silent", func(f map[string]string) {
-			f["bin/upsc"] = program(map[string]string{"ups@nas ups.status": "OL", "gone@nas ups.status": "status 1\nError: Data stale"})
+			f["bin/upsc"] = program(map[string]string{"ups@nas ups.status": "OL",
+				"gone@nas ups.status": "status 1\nError: Data stale"})
 		}, batteryOf, 0, "upsc gone@nas ended with status 1: Error: Data stale"},
-		{"one that does not know yet", upsc(map[string]string{"-l": "ups", "ups ups.status": "WAIT"}), batteryOf, 0, `ups does not say whether it is on line: "WAIT"`},
+		{"one that does not know yet", upsc(map[string]string{"-l": "ups", "ups ups.status": "WAIT"}), batteryOf, 0,
+			`ups does not say whether it is on line: "WAIT"`},
 
 		{"resilver", func(map[string]string) {}, scansOf, 1, ""},
 		{"no ZFS", func(f map[string]string) {
 			delete(f, "sys/module/zfs/version")
 			delete(f, "proc/spl/kstat/zfs/tank/state")
 		}, scansOf, 0, ""},
-		{"no zpool", func(f map[string]string) { delete(f, "bin/zpool") }, scansOf, 0, "ZFS is loaded, and the host has no zpool on its PATH"},
-		{"zpool hangs", func(f map[string]string) { f["bin/zpool"] = program(map[string]string{"status": "status 124\n"}) }, scansOf, 0, "zpool status ended with status 124"},
-		{"suspended", func(f map[string]string) { f["proc/spl/kstat/zfs/tank/state"] = "SUSPENDED\n" }, scansOf, 0, "pool tank is suspended"},
+		{"no zpool", func(f map[string]string) { delete(f, "bin/zpool") }, scansOf,
+			0, "ZFS is loaded, and the host has no zpool on its PATH"},
+		{"zpool hangs", func(f map[string]string) { f["bin/zpool"] = program(map[string]string{"status": "status 124\n"}) },
+			scansOf, 0, "zpool status ended with status 124"},
+		{"suspended", func(f map[string]string) { f["proc/spl/kstat/zfs/tank/state"] = "SUSPENDED\n" }, scansOf, 0,
+			"pool tank is suspended"},
 
 		{"no IPv6", func(f map[string]string) { delete(f, "proc/net/tcp6") }, serversOf, 1, ""},
 		{"no sockets at all", func(f map[string]string) { f["proc/net/tcp"] = "  sl  local_address\n"; delete(f, "proc/net/tcp6") }, serversOf, 0, ""},
-		{"no table of sockets", func(f map[string]string) { delete(f, "proc/net/tcp") }, serversOf, 0, "the tables of sockets could not be read, grep ended with status 2"},
+		{"no table of sockets", func(f map[string]string) { delete(f, "proc/net/tcp") }, serversOf, 0,
+			"the tables of sockets could not be read, grep ended with status 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -209,7 +222,8 @@ func TestRead_unit_states_unread(t *testing.T) {
 		"System has not been booted with systemd as init system (PID 1). Can't operate.": "",
 	} {
 		s := &inventory.Snapshot{}
-		if err := readUnits(s, &collect.Answer{Runs: map[string]collect.Run{"systemctl": {Status: 1, Output: output + "\n"}}}); err != nil || s.UnitsWhy != why {
+		if err := readUnits(s, &collect.Answer{Runs: map[string]collect.Run{"systemctl": {Status: 1,
+			Output: output + "\n"}}}); err != nil || s.UnitsWhy != why {
 			t.Errorf("%q: %q, %v", output, s.UnitsWhy, err)
 		}
 	}
@@ -233,7 +247,8 @@ func TestRead_files_unread(t *testing.T) {
 	if err := readLockdown(s, &collect.Answer{}); err != nil || !s.Lockdown.Known() {
 		t.Errorf("a kernel without lockdown: %q, %v", s.Lockdown.Why(), err)
 	}
-	if err := readSpace(s, &collect.Answer{Runs: map[string]collect.Run{"df": {Status: 1, Output: "df: /var: Input/output error\n"}}}); err != nil ||
+	if err := readSpace(s, &collect.Answer{Runs: map[string]collect.Run{"df": {Status: 1,
+		Output: "df: /var: Input/output error\n"}}}); err != nil ||
 		!strings.Contains(s.StateFree.Why(), "Input/output error") {
 		t.Errorf("space: %q, %v", s.StateFree.Why(), err)
 	}

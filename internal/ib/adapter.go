@@ -17,7 +17,8 @@ const (
 
 	noInfiniHost = "mstflint never knew InfiniHost, and its makers' tools are not packaged any more"
 	noConnectX2  = "mstflint dropped ConnectX and ConnectX-2 after 4.14"
-	noQLogic     = "it has no firmware in flash that anybody can burn: its GUID is in an EEPROM that the driver reads, and no tool of a distribution writes it"
+	noQLogic     = "it has no firmware in flash that anybody can burn: its GUID is in an EEPROM that the driver reads, " +
+		"and no tool of a distribution writes it"
 )
 
 // older are the cards that the chip table does not hold: ids as the match lists of

@@ -53,16 +53,23 @@ func (c Chip) IsFS2() bool { return c.Format == "FS2" }
 // them. ConnectX-3 virtual functions (0x1004) are deliberately absent: they
 // have no flash.
 var chips = []Chip{
-	{Name: "ConnectX-3", HWID: 0x1f5, PCIDevice: 0x1003, RecoveryPCI: 0x01f6, Format: "FS2", Driver: "mlx4_core", IB: true, steppings: []string{"A0", "A1"}},
-	{Name: "ConnectX-3 Pro", HWID: 0x1f7, PCIDevice: 0x1007, RecoveryPCI: 0x01f8, Format: "FS2", Driver: "mlx4_core", IB: true},
-	{Name: "Connect-IB", HWID: 0x1ff, PCIDevice: 0x1011, RecoveryPCI: 0x01ff, Format: "FS3", Driver: "mlx5_core", IB: true},
-	{Name: "ConnectX-4", HWID: 0x209, PCIDevice: 0x1013, RecoveryPCI: 0x0209, Format: "FS3", Driver: "mlx5_core", IB: true},
+	{Name: "ConnectX-3", HWID: 0x1f5, PCIDevice: 0x1003, RecoveryPCI: 0x01f6, Format: "FS2", Driver: "mlx4_core", IB: true,
+		steppings: []string{"A0", "A1"}},
+	{Name: "ConnectX-3 Pro", HWID: 0x1f7, PCIDevice: 0x1007, RecoveryPCI: 0x01f8, Format: "FS2", Driver: "mlx4_core",
+		IB: true},
+	{Name: "Connect-IB", HWID: 0x1ff, PCIDevice: 0x1011, RecoveryPCI: 0x01ff, Format: "FS3", Driver: "mlx5_core",
+		IB: true},
+	{Name: "ConnectX-4", HWID: 0x209, PCIDevice: 0x1013, RecoveryPCI: 0x0209, Format: "FS3", Driver: "mlx5_core",
+		IB: true},
 	{Name: "ConnectX-4 Lx", HWID: 0x20b, PCIDevice: 0x1015, RecoveryPCI: 0x020b, Format: "FS3", Driver: "mlx5_core"},
-	{Name: "ConnectX-5", HWID: 0x20d, PCIDevice: 0x1017, RecoveryPCI: 0x020d, Format: "FS4", Driver: "mlx5_core", IB: true, alsoPCI: 0x1019},
-	{Name: "ConnectX-6", HWID: 0x20f, PCIDevice: 0x101b, RecoveryPCI: 0x020f, Format: "FS4", Driver: "mlx5_core", IB: true},
+	{Name: "ConnectX-5", HWID: 0x20d, PCIDevice: 0x1017, RecoveryPCI: 0x020d, Format: "FS4", Driver: "mlx5_core", IB: true,
+		alsoPCI: 0x1019},
+	{Name: "ConnectX-6", HWID: 0x20f, PCIDevice: 0x101b, RecoveryPCI: 0x020f, Format: "FS4", Driver: "mlx5_core",
+		IB: true},
 	{Name: "ConnectX-6 Dx", HWID: 0x212, PCIDevice: 0x101d, RecoveryPCI: 0x0212, Format: "FS4", Driver: "mlx5_core"},
 	{Name: "ConnectX-6 Lx", HWID: 0x216, PCIDevice: 0x101f, RecoveryPCI: 0x0216, Format: "FS4", Driver: "mlx5_core"},
-	{Name: "ConnectX-7", HWID: 0x218, PCIDevice: 0x1021, RecoveryPCI: 0x0218, Format: "FS4", Driver: "mlx5_core", IB: true},
+	{Name: "ConnectX-7", HWID: 0x218, PCIDevice: 0x1021, RecoveryPCI: 0x0218, Format: "FS4", Driver: "mlx5_core",
+		IB: true},
 }
 
 // ChipByHWID finds the chip by the id part of its hardware id.

@@ -43,7 +43,8 @@ func Compare(recorded, now Identity) (Likeness, string) {
 		// Makers number their boards each in its own way, and another firmware
 		// may show other product data.
 		if like, _ := compareValues(recorded, now); like != Same {
-			return like, fmt.Sprintf("the serial number is %s as recorded, but the part number is %s, and %s was recorded", is, now.Part, recorded.Part)
+			return like, fmt.Sprintf("the serial number is %s as recorded, but the part number is %s, and %s was recorded",
+				is, now.Part, recorded.Part)
 		}
 	}
 	return Same, "the serial number is " + is
@@ -215,7 +216,8 @@ func ParseToken(token string) (Identity, error) {
 		return Identity{GUIDs: []GUID{g}}, err
 	}
 	if token != word(token) {
-		return Identity{}, fmt.Errorf("invalid identity %q: want a serial number of letters, digits, %q, %q and %q, or mac- or guid- with hexadecimal digits", token, ".", "_", "-")
+		return Identity{}, fmt.Errorf("invalid identity %q: want a serial number of letters, digits, %q, %q and %q, or mac- "+
+			"or guid- with hexadecimal digits", token, ".", "_", "-")
 	}
 	return Identity{Serial: token}, nil
 }

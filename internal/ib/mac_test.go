@@ -9,7 +9,8 @@ func TestParseMAC(t *testing.T) {
 			t.Errorf("ParseMAC(%q) = %v, %v; want %v", in, got, err, want)
 		}
 	}
-	for _, in := range []string{"", "0x", "e41d2de44ed", "e4:1d:2d:e4:4e", "e4:1d:2d:e4:4e:d", "e4:1d:2d:e4:4e:g0", "e4:1d-2d:e4:4e:d0", "e41d2de44ed0ff", "e4:1d:2d:03:00:e4:4e:d0"} {
+	for _, in := range []string{"", "0x", "e41d2de44ed", "e4:1d:2d:e4:4e", "e4:1d:2d:e4:4e:d", "e4:1d:2d:e4:4e:g0",
+		"e4:1d-2d:e4:4e:d0", "e41d2de44ed0ff", "e4:1d:2d:03:00:e4:4e:d0"} {
 		if got, err := ParseMAC(in); err == nil {
 			t.Errorf("ParseMAC(%q) = %v, want an error", in, got)
 		}

@@ -29,7 +29,8 @@ func TestSpeed_ratesOfLinks(t *testing.T) {
 }
 
 func TestSpeed_refusals(t *testing.T) {
-	if _, err := ParseSpeed("QQR"); err == nil || err.Error() != `invalid speed "QQR": want SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR` {
+	if _, err := ParseSpeed("QQR"); err == nil ||
+		err.Error() != `invalid speed "QQR": want SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR` {
 		t.Errorf("got %v", err)
 	}
 	if _, err := ParseLaneRate("10"); err == nil || err.Error() != `invalid lane rate "10": no InfiniBand speed has it` {

@@ -8,7 +8,8 @@ import (
 
 func TestParsePSID(t *testing.T) {
 	for in, vendor := range map[string]string{
-		"MT_9090111019": "Mellanox", "HP_9370110017": "HPE", "DEL9100001019": "Dell", "nvd0": "NVIDIA", "XY_1": "", "A": "", strings.Repeat("x", 16): "",
+		"MT_9090111019": "Mellanox", "HP_9370110017": "HPE", "DEL9100001019": "Dell", "nvd0": "NVIDIA", "XY_1": "", "A": "",
+		strings.Repeat("x", 16): "",
 	} {
 		p, err := ParsePSID(in)
 		if err != nil || p.String() != in || p.Vendor() != vendor {
@@ -26,14 +27,16 @@ func TestParsePSID(t *testing.T) {
 
 func TestParsePCIAddress(t *testing.T) {
 	for in, want := range map[string]string{
-		"0000:01:00.0": "0000:01:00.0", "01:00.0": "0000:01:00.0", "0000:C1:1f.7": "0000:c1:1f.7", "10000:e1:00.0": "10000:e1:00.0",
+		"0000:01:00.0": "0000:01:00.0", "01:00.0": "0000:01:00.0", "0000:C1:1f.7": "0000:c1:1f.7",
+		"10000:e1:00.0": "10000:e1:00.0",
 	} {
 		a, err := ParsePCIAddress(in)
 		if err != nil || a.String() != want || !a.IsValid() {
 			t.Errorf("ParsePCIAddress(%q) = %v, %v; want %s", in, a, err, want)
 		}
 	}
-	for _, in := range []string{"", "01:00", "1:00.0", "01:0.0", "01:00.8", "01:20.0", "000:01:00.0", "0000:01:00.00", "0000:01:00.0 ", "0000:01:00:0", "x", "0000:0g:00.0", "0000:01:00.", "-000:01:00.0", "000000000:01:00.0"} {
+	for _, in := range []string{"", "01:00", "1:00.0", "01:0.0", "01:00.8", "01:20.0", "000:01:00.0", "0000:01:00.00",
+		"0000:01:00.0 ", "0000:01:00:0", "x", "0000:0g:00.0", "0000:01:00.", "-000:01:00.0", "000000000:01:00.0"} {
 		if a, err := ParsePCIAddress(in); err == nil {
 			t.Errorf("ParsePCIAddress(%q) = %v, want an error", in, a)
 		}
@@ -42,7 +45,8 @@ func TestParsePCIAddress(t *testing.T) {
 	if a.Slot() != "0000:01:00" || a.Function() != 1 {
 		t.Errorf("Slot %s Function %d", a.Slot(), a.Function())
 	}
-	if a.Compare(MustParsePCIAddress("0000:01:01.0")) >= 0 || a.Compare(MustParsePCIAddress("01:00.1")) != 0 || a.Compare(MustParsePCIAddress("01:00.0")) <= 0 {
+	if a.Compare(MustParsePCIAddress("0000:01:01.0")) >= 0 || a.Compare(MustParsePCIAddress("01:00.1")) != 0 ||
+		a.Compare(MustParsePCIAddress("01:00.0")) <= 0 {
 		t.Error("wrong order")
 	}
 	var zero PCIAddress
@@ -70,7 +74,8 @@ func TestMaxMTU(t *testing.T) {
 		ibMTU int
 		want  int
 	}{
-		{ModeDatagram, 256, 252}, {ModeDatagram, 512, 508}, {ModeDatagram, 1024, 1020}, {ModeDatagram, 2048, 2044}, {ModeDatagram, 4096, 4092},
+		{ModeDatagram, 256, 252}, {ModeDatagram, 512, 508}, {ModeDatagram, 1024, 1020}, {ModeDatagram, 2048,
+			2044}, {ModeDatagram, 4096, 4092},
 		{ModeDatagram, 0, 0}, {ModeDatagram, 65520, 0}, {ModeDatagram, -4, 0},
 		{ModeConnected, 2048, 65520}, {ModeConnected, 0, 65520}, {"", 2048, 0}, {"other", 4096, 0},
 	} {
@@ -88,7 +93,8 @@ func TestMaxMTU(t *testing.T) {
 
 func TestParseFWVersion(t *testing.T) {
 	for in, want := range map[string]string{
-		"2.42.5000": "2.42.5000", "02.42.5000": "2.42.5000", "2.9.55": "2.9.0055", "2.142.5": "2.0142.0005", "16.35.4030": "16.35.4030", "0.0.0": "0.0.0000",
+		"2.42.5000": "2.42.5000", "02.42.5000": "2.42.5000", "2.9.55": "2.9.0055", "2.142.5": "2.0142.0005",
+		"16.35.4030": "16.35.4030", "0.0.0": "0.0.0000",
 	} {
 		v, err := ParseFWVersion(in)
 		if err != nil || v.String() != want {
@@ -106,7 +112,8 @@ func TestParseFWVersion(t *testing.T) {
 }
 
 func TestFWVersion_Compare(t *testing.T) {
-	order := []string{"0.0.0", "2.100.1", "2.9.9999", "2.42.1", "2.42.5000", "2.43.0", "10.10.1000", "10.1000.5", "10.1601.5", "10.11.1", "10.16.1038",
+	order := []string{"0.0.0", "2.100.1", "2.9.9999", "2.42.1", "2.42.5000", "2.43.0", "10.10.1000", "10.1000.5",
+		"10.1601.5", "10.11.1", "10.16.1038",
 		"12.1100.6630", "12.1102.1", "12.1.1", "12.12.780", "12.28.2006"}
 	var vs []FWVersion
 	for _, s := range order {
@@ -115,13 +122,15 @@ func TestFWVersion_Compare(t *testing.T) {
 	if !slices.IsSortedFunc(vs, FWVersion.Compare) {
 		t.Errorf("not in order: %v", vs)
 	}
-	if vs[4].Compare(vs[3]) != 1 || vs[4].Compare(MustParseFWVersion("2.42.5000")) != 0 || !vs[0].IsZero() || vs[1].IsZero() {
+	if vs[4].Compare(vs[3]) != 1 || vs[4].Compare(MustParseFWVersion("2.42.5000")) != 0 || !vs[0].IsZero() ||
+		vs[1].IsZero() {
 		t.Error("Compare or IsZero is wrong")
 	}
 }
 
 func TestFWVersion_Branch(t *testing.T) {
-	for in, want := range map[string]int{"12.1102.6630": 2, "12.1100.6630": 0, "2.142.5": 42, "12.28.4512": -1, "2.42.5700": -1, "10.10.1": -1} {
+	for in, want := range map[string]int{"12.1102.6630": 2, "12.1100.6630": 0, "2.142.5": 42, "12.28.4512": -1,
+		"2.42.5700": -1, "10.10.1": -1} {
 		got, stated := MustParseFWVersion(in).Branch()
 		if stated != (want >= 0) || stated && got != want {
 			t.Errorf("%s: branch %d, stated %t", in, got, stated)
@@ -157,7 +166,8 @@ func TestChips(t *testing.T) {
 		}
 	}
 	for h, want := range map[HWID]string{
-		{0x1f5, 1}: "ConnectX-3 A1 (0x1f5 rev 1)", {0x1f5, 7}: "ConnectX-3 (0x1f5 rev 7)", {0x1f7, 0}: "ConnectX-3 Pro (0x1f7 rev 0)", {0xabc, 0}: "unknown chip (0xabc rev 0)",
+		{0x1f5, 1}: "ConnectX-3 A1 (0x1f5 rev 1)", {0x1f5, 7}: "ConnectX-3 (0x1f5 rev 7)", {0x1f7,
+			0}: "ConnectX-3 Pro (0x1f7 rev 0)", {0xabc, 0}: "unknown chip (0xabc rev 0)",
 	} {
 		if got := h.Describe(); got != want {
 			t.Errorf("Describe = %q, want %q", got, want)

@@ -72,7 +72,9 @@ func Start(t testing.TB, net string) *Fabric {
 		t.Fatal(err)
 	}
 	// The limits are those of 648 adapters on 36-port switches and then some.
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), realtool.Find("ibsim"), "-s", "-N", "4096", "-S", "1024", "-P", "65536", file) //nolint:gosec // the rig's own program
+	alive := context.WithoutCancel(t.Context())
+	cmd := exec.CommandContext(alive, realtool.Find("ibsim"), //nolint:gosec // the rig's own program
+		"-s", "-N", "4096", "-S", "1024", "-P", "65536", file)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = f.dir, f.out, f.out
 	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+f.socket)
 	console, err := cmd.StdinPipe()

@@ -23,7 +23,8 @@ func TestFabric_ofTwoHosts(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	f.Console(`Unlink "` + pve2 + `"[1]`)
-	if r := f.Run(pve1, "iblinkinfo", "-l"); !strings.Contains(r.Stdout, " 2    2[  ] ==(                Down/ Polling)==>  ") {
+	if r := f.Run(pve1, "iblinkinfo", "-l"); !strings.Contains(r.Stdout,
+		" 2    2[  ] ==(                Down/ Polling)==>  ") {
 		t.Errorf("after pulling the cable: %+v", r)
 	}
 }

@@ -72,7 +72,8 @@ func Generate(n int) string {
 	b.WriteString("speed=7\nwidth=3\n\n")
 	for i := range switches {
 		id := switchID(i)
-		fmt.Fprintf(&b, "vendid=0x2c9\ndevid=0xc738\nsysimgguid=0x%s\nswitchguid=0x%s(%s)\nSwitch\t36 \"%s\"\t\t# \"sw%d\" base port 0 lid 0 lmc 0\n",
+		fmt.Fprintf(&b, "vendid=0x2c9\ndevid=0xc738\nsysimgguid=0x%s\nswitchguid=0x%s(%s)\nSwitch\t36 \"%s\"\t\t# \"sw%d\" "+
+			"base port 0 lid 0 lmc 0\n",
 			id[2:], id[2:], strings.TrimLeft(id[2:], "0"), id, i)
 		list := links[id]
 		sort.Slice(list, func(i, j int) bool { return list[i].port < list[j].port })
@@ -83,7 +84,8 @@ func Generate(n int) string {
 	}
 	for i := range n {
 		id, guid := AdapterID(i), AdapterGUID(i)
-		fmt.Fprintf(&b, "vendid=0x2c9\ndevid=0x1003\nsysimgguid=0x%x\ncaguid=0x%x\nCa\t1 \"%s\"\t\t# \"node%d mlx4_0\"\n", guid+3, guid, id, i)
+		fmt.Fprintf(&b, "vendid=0x2c9\ndevid=0x1003\nsysimgguid=0x%x\ncaguid=0x%x\nCa\t1 \"%s\"\t\t# \"node%d mlx4_0\"\n",
+			guid+3, guid, id, i)
 		for _, l := range links[id] {
 			fmt.Fprintf(&b, "[%d](%x) \t\"%s\"[%d]\t\t# lid 0 lmc 0 \"sw\" lid 0 4xQDR\n", l.port, guid+1, l.peer, l.peerPort)
 		}

@@ -48,7 +48,8 @@ func (f *Fabric) StartSM(node string, sm SM) *RunningSM {
 	if sm.Partitions != "" {
 		r.Write("partitions.conf", sm.Partitions)
 	}
-	args := []string{realtool.Find("opensm"), "-F", filepath.Join(r.Dir, "opensm.conf"), "-f", filepath.Join(r.Dir, "opensm.log"), "-P", partitions}
+	args := []string{realtool.Find("opensm"), "-F", filepath.Join(r.Dir, "opensm.conf"), "-f",
+		filepath.Join(r.Dir, "opensm.log"), "-P", partitions}
 	if sm.PortGUID != "" {
 		args = append(args, "-g", sm.PortGUID)
 	}

@@ -23,8 +23,10 @@ func TestSnapshot_what_a_card_carries(t *testing.T) {
 		text, way string
 		carried   bool
 	}{
-		{Storage{Kind: "nfs4", What: "nas:/tank", Where: "/mnt", Dev: fact.Known("bond0.7")}, "nfs4 nas:/tank on /mnt", "bond0.7", true},
-		{Storage{Kind: "iscsi", What: "connection1:0", Server: "192.0.2.9", Dev: fact.Known("")}, "iscsi connection1:0 at 192.0.2.9", "", false},
+		{Storage{Kind: "nfs4", What: "nas:/tank", Where: "/mnt", Dev: fact.Known("bond0.7")}, "nfs4 nas:/tank on /mnt",
+			"bond0.7", true},
+		{Storage{Kind: "iscsi", What: "connection1:0", Server: "192.0.2.9", Dev: fact.Known("")},
+			"iscsi connection1:0 at 192.0.2.9", "", false},
 		{Storage{Kind: "srp", What: "host3", RDMA: "mlx4_0"}, "srp host3", "mlx4_0", true},
 		{Storage{Kind: "nfs4", What: "b", Dev: fact.Unknown[string]("ip hung")}, "nfs4 b", "", false},
 	} {
@@ -59,7 +61,8 @@ func TestSnapshot_unknown_is_not_none(t *testing.T) {
 	if why := s.Active("kubelet.service").Why(); why != s.UnitsWhy {
 		t.Errorf("units: %q", why)
 	}
-	for name, runs := range map[string]fact.Bool{"active": s.Runs("k3s.service"), "at boot": s.StartsAtBoot("k3s.service")} {
+	for name, runs := range map[string]fact.Bool{"active": s.Runs("k3s.service"),
+		"at boot": s.StartsAtBoot("k3s.service")} {
 		if runs.Known() || runs.Why() != s.UnitsWhy {
 			t.Errorf("a unit that systemd did not show, %s: %v, %q", name, runs.Or(false), runs.Why())
 		}

@@ -22,7 +22,8 @@ func SameMachine(a, b *Snapshot) fact.Bool {
 	case sameBoot || sameCard:
 		return fact.Known(true)
 	}
-	return fact.Unknown[bool]("they have one machine id, but different boot ids and no card whose serial number can be read")
+	return fact.Unknown[bool]("they have one machine id, but different boot ids and no card whose serial number can be " +
+		"read")
 }
 
 // byCards answers where the machine id of one is not known.

@@ -10,7 +10,8 @@ import (
 
 func TestSameMachine(t *testing.T) {
 	t.Parallel()
-	id1, id2, none := fact.Known(strings.Repeat("1", 32)), fact.Known(strings.Repeat("2", 32)), fact.Unknown[string]("there is no /etc/machine-id")
+	id1, id2, none := fact.Known(strings.Repeat("1", 32)), fact.Known(strings.Repeat("2", 32)),
+		fact.Unknown[string]("there is no /etc/machine-id")
 	at := func(id fact.Of[string], boot, serial string) *Snapshot {
 		card := Card{PCI: ib.MustParsePCIAddress("0000:01:00.0")}
 		if serial != "" {

@@ -33,9 +33,10 @@ type Snapshot struct {
 	Netdevs   []Netdev // all, sorted by name
 	Routes    Routes
 	SSH       SSHPath
-	Modules   map[string]bool   // loaded, of those that matter here
-	Commands  map[string]bool   // those that were looked for: true if on the PATH
-	Packages  map[string]string // installed version by package, of those that matter here, in the names of the distribution
+	Modules   map[string]bool // loaded, of those that matter here
+	Commands  map[string]bool // those that were looked for: true if on the PATH
+	// installed version by package, of those that matter here, in the names of the distribution
+	Packages map[string]string
 	// KernelModules says of each module that matters here whether the running kernel
 	// has it, loaded or not; nil if that is not known.
 	KernelModules map[string]bool

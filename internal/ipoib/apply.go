@@ -78,15 +78,16 @@ func (e *UnconfirmedError) Error() string {
 	if e.TakenOver {
 		return s + ". " + takenOver
 	}
-	s += fmt.Sprintf(". The host restores the former configuration by itself at about %s", e.UndoneBy.Format("15:04:05 MST"))
+	s += fmt.Sprintf(". The host restores the former configuration by itself at about %s",
+		e.UndoneBy.Format("15:04:05 MST"))
 	if e.UndoErr != nil {
 		s += fmt.Sprintf(" (restoring it at once failed: %v)", e.UndoErr)
 	}
 	return s + "; nothing has to be done. Run plan again after that."
 }
 
-const takenOver = "Another apply undid it and changes the same interface: what the interface has now comes from that one. " +
-	"Run plan when it has ended. Manage an interface from one state only."
+const takenOver = "Another apply undid it and changes the same interface: what the interface has now comes from that " +
+	"one. Run plan when it has ended. Manage an interface from one state only."
 
 // Explain says what became of the change before why: what cut the connection, be it
 // a host that cannot be reached, says nothing of that.
@@ -98,8 +99,8 @@ func (e *UnconfirmedError) Explain() string {
 	case e.TakenOver:
 		text += takenOver
 	default:
-		text += fmt.Sprintf("The host restores the former configuration by itself at about %s, or at its next start if that is earlier. "+
-			"Nothing has to be done; run plan again after that.", e.UndoneBy.Format("15:04:05 MST"))
+		text += fmt.Sprintf("The host restores the former configuration by itself at about %s, or at its next start if that "+
+			"is earlier. Nothing has to be done; run plan again after that.", e.UndoneBy.Format("15:04:05 MST"))
 	}
 	if !e.TakenOver {
 		text += "\n\nFind the reason before you apply the same change again. The change itself may have cut the connection."

@@ -109,7 +109,8 @@ func backendOf(k Stack, t target) backend {
 }
 
 // backends are all that write files; each recognises its own.
-var backends = []backend{netplanNetworkd{}, netplanNM{}, networkdBackend{}, networkdBackend{planned: true}, nmBackend{}, ifupdownBackend{}}
+var backends = []backend{netplanNetworkd{}, netplanNM{}, networkdBackend{}, networkdBackend{planned: true}, nmBackend{},
+	ifupdownBackend{}}
 
 // settings is an interface as the files of all stacks have it.
 func settings(t target, want Config) ipconf.Interface {

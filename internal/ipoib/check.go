@@ -84,7 +84,8 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []finding.Finding {
 // CheckRemove finds what speaks against taking the configuration away: that can cut
 // the session, and storage, as well as a change can.
 func CheckRemove(s *inventory.Snapshot, d Desired) []finding.Finding {
-	c := &checker{s: s, d: Desired{Host: d.Host, PortGUID: d.PortGUID, Consent: d.Consent}, observed: Observe(s, d.PortGUID, d.PKey)}
+	c := &checker{s: s, d: Desired{Host: d.Host, PortGUID: d.PortGUID, Consent: d.Consent},
+		observed: Observe(s, d.PortGUID, d.PKey)}
 	if !c.observed.Persisted.Found {
 		return nil // nothing of ours is there
 	}
@@ -92,7 +93,8 @@ func CheckRemove(s *inventory.Snapshot, d Desired) []finding.Finding {
 	for i, f := range c.found {
 		if f.Consent != "" {
 			// A destroy has no configuration but what an apply has stored.
-			c.found[i].WayOut = "If that is acceptable, add the line below to the resource and apply, so that the state holds it. Then destroy."
+			c.found[i].WayOut = "If that is acceptable, add the line below to the resource and apply, so that the state holds " +
+				"it. Then destroy."
 		}
 	}
 	return c.found
@@ -122,7 +124,8 @@ type Member struct {
 func CheckSubnet(d Desired, others []Member) []finding.Finding {
 	var found []finding.Finding
 	for _, m := range others {
-		found = append(found, finding.SubnetInterfacesDiffer.Find("%s has mode = %q and mtu = %d here; %s of the same subnet has mode = %q and mtu = %d.",
+		found = append(found, finding.SubnetInterfacesDiffer.Find("%s has mode = %q and mtu = %d here; %s of the same "+
+			"subnet has mode = %q and mtu = %d.",
 			d.Host, d.Config.Mode, d.Config.MTU, m.Name, m.Mode, m.MTU))
 	}
 	return found
@@ -139,10 +142,12 @@ type Neighbour struct {
 func CheckAddresses(d Desired, overlap, same []Neighbour) []finding.Finding {
 	var found []finding.Finding
 	for _, n := range overlap {
-		found = append(found, finding.SubnetTwice.Find("%s of port %s overlaps %s of %s.", joinPrefixes(d.Config.Addresses), d.PortGUID, n.Address, n.Name))
+		found = append(found, finding.SubnetTwice.Find("%s of port %s overlaps %s of %s.", joinPrefixes(d.Config.Addresses),
+			d.PortGUID, n.Address, n.Name))
 	}
 	for _, n := range same {
-		found = append(found, finding.AddressTaken.Find("%s of port %s on %s is an address of %s, too.", n.Address.Addr(), d.PortGUID, d.Host, n.Name))
+		found = append(found, finding.AddressTaken.Find("%s of port %s on %s is an address of %s, too.", n.Address.Addr(),
+			d.PortGUID, d.Host, n.Name))
 	}
 	return found
 }
@@ -170,7 +175,8 @@ func (c *checker) config() {
 	if key := c.d.PKey; key != 0 && key&0x8000 == 0 || key == 0x8000 {
 		f := finding.PKeyInvalid.Find("pkey = \"0x%04x\": bit 0x8000 is clear, or no partition is named.", key)
 		if key != 0x8000 {
-			f.WayOut = fmt.Sprintf("Write pkey = \"0x%04x\". Whether this port is a full or a limited member is said in the subnet manager's partition.", key|0x8000)
+			f.WayOut = fmt.Sprintf("Write pkey = \"0x%04x\". Whether this port is a full or a limited member is said in the "+
+				"subnet manager's partition.", key|0x8000)
 		}
 		c.add(f)
 	}
@@ -200,7 +206,8 @@ func (c *checker) routes() {
 		case seen[r.To]:
 			c.add(finding.RouteInvalid.Find("%s: there is another route to %s.", r, r.To))
 		case !near:
-			c.add(finding.RouteInvalid.Find("%s: the gateway is in none of the subnets of the interface, which are %s.", r, joinPrefixes(masked(c.d.Config.Addresses))))
+			c.add(finding.RouteInvalid.Find("%s: the gateway is in none of the subnets of the interface, which are %s.", r,
+				joinPrefixes(masked(c.d.Config.Addresses))))
 		}
 		seen[r.To] = true
 	}
@@ -218,7 +225,8 @@ func masked(prefixes []netip.Prefix) []netip.Prefix {
 func (c *checker) defaultRoute() {
 	for _, r := range c.d.Config.Routes {
 		for _, now := range c.s.Routes.Default {
-			if r.Default() && now.Dev != c.observed.Name && !c.mayBeOurs(now.Dev) && strings.Contains(now.Gateway, ":") == r.Via.Is6() {
+			if r.Default() && now.Dev != c.observed.Name && !c.mayBeOurs(now.Dev) &&
+				strings.Contains(now.Gateway, ":") == r.Via.Is6() {
 				c.add(finding.DefaultRouteTwice.Find("%s: %s leads everywhere already, by %s.", r, now.Dev, now.Gateway))
 			}
 		}
@@ -244,16 +252,20 @@ func (c *checker) mtu() {
 	case mtu < minMTU:
 		c.add(finding.MTUBelowIPv6.Find("mtu = %d.", mtu))
 	case mtu > ib.ConnectedMaxMTU:
-		c.add(finding.MTUAboveIPoIB.Find("mtu = %d, which is %d more than %d.", mtu, mtu-ib.ConnectedMaxMTU, ib.ConnectedMaxMTU))
+		c.add(finding.MTUAboveIPoIB.Find("mtu = %d, which is %d more than %d.", mtu, mtu-ib.ConnectedMaxMTU,
+			ib.ConnectedMaxMTU))
 	case mode == ib.ModeDatagram && mtu > limit:
-		f := finding.MTUAboveDatagram.Find("mtu = %d with mode = \"datagram\": datagram carries at most IB MTU − %d = %d − %d = %d bytes; %d is %d too many.",
+		f := finding.MTUAboveDatagram.Find("mtu = %d with mode = \"datagram\": datagram carries at most IB MTU − %d = %d − "+
+			"%d = %d bytes; %d is %d too many.",
 			mtu, ib.DatagramOverhead, largestIBMTU, ib.DatagramOverhead, limit, mtu, mtu-limit)
 		f.Summary = fmt.Sprintf("Refusing MTU %d in datagram mode", mtu)
-		f.WayOut = fmt.Sprintf("%d needs mode = \"connected\". In datagram mode use mtu = %d, which works on every fabric, or %d where the subnet manager's partition has mtu=5.",
+		f.WayOut = fmt.Sprintf("%d needs mode = \"connected\". In datagram mode use mtu = %d, which works on every fabric, "+
+			"or %d where the subnet manager's partition has mtu=5.",
 			mtu, safeDatagramMTU, limit)
 		c.add(f)
 	case mode == ib.ModeDatagram && mtu > safeDatagramMTU:
-		c.add(finding.MTUDependsOnFabric.Find("mtu = %d with mode = \"datagram\" needs a broadcast group of %d − %d = %d bytes.",
+		c.add(finding.MTUDependsOnFabric.Find("mtu = %d with mode = \"datagram\" needs a broadcast group of %d − %d = %d "+
+			"bytes.",
 			mtu, largestIBMTU, ib.DatagramOverhead, limit))
 	}
 }
@@ -272,7 +284,8 @@ func (c *checker) port(p Planned) {
 	case ethernet:
 		c.add(finding.IPoIBPortEthernet.Find("Port %s of %s has link layer Ethernet.", c.d.PortGUID, c.s.Host))
 	case o.Sleeping:
-		c.add(finding.IPoIBPostponed.Find("The module of the card that has port %s is not loaded on %s. The apply loads it.", c.d.PortGUID, c.s.Host))
+		c.add(finding.IPoIBPostponed.Find("The module of the card that has port %s is not loaded on %s. The apply loads it.",
+			c.d.PortGUID, c.s.Host))
 	default:
 		c.mode()
 		c.childName()
@@ -285,7 +298,8 @@ func (c *checker) port(p Planned) {
 func (c *checker) childName() {
 	const most = 15 // IFNAMSIZ less the terminating zero
 	if c.observed.Parent != "" && len(c.observed.Name) > most {
-		c.add(finding.PKeyNameTooLong.Find("%s of %s has %d characters, %d more than %d.", c.observed.Name, c.s.Host, len(c.observed.Name), len(c.observed.Name)-most, most))
+		c.add(finding.PKeyNameTooLong.Find("%s of %s has %d characters, %d more than %d.", c.observed.Name, c.s.Host,
+			len(c.observed.Name), len(c.observed.Name)-most, most))
 	}
 }
 
@@ -296,9 +310,11 @@ func (c *checker) mode() {
 	switch {
 	case c.d.Config.Mode != ib.ModeConnected:
 	case o.Present && !o.Capable:
-		c.add(finding.ConnectedModeMissing.Find("Interface %s of %s, driver %s: bit 0x80 of its hardware address is clear.", o.Name, c.s.Host, o.Driver))
+		c.add(finding.ConnectedModeMissing.Find("Interface %s of %s, driver %s: bit 0x80 of its hardware address is clear.",
+			o.Name, c.s.Host, o.Driver))
 	case !o.Present && !o.Capable && o.Driver == "mlx5_core":
-		c.add(finding.ConnectedModeMissing.Find("Port %s of %s belongs to a card of driver mlx5_core.", c.d.PortGUID, c.s.Host))
+		c.add(finding.ConnectedModeMissing.Find("Port %s of %s belongs to a card of driver mlx5_core.", c.d.PortGUID,
+			c.s.Host))
 	}
 }
 
@@ -330,11 +346,13 @@ func (c *checker) carrier(p Planned) {
 	switch {
 	case p.SM, c.later:
 	case o.LinkLayer == "InfiniBand" && o.Physical == "" && !o.Sleeping:
-		f := finding.PortWithoutSubnetManager.Find("Port %s of %s: its phys_state and sm_lid cannot be read.", c.d.PortGUID, c.s.Host)
+		f := finding.PortWithoutSubnetManager.Find("Port %s of %s: its phys_state and sm_lid cannot be read.", c.d.PortGUID,
+			c.s.Host)
 		f.Summary = "It is not known whether a subnet manager serves this port"
 		c.add(f)
 	case o.Unserved():
-		c.add(finding.PortWithoutSubnetManager.Find("Port %s of %s: physical state LinkUp, state %s, no SM LID.", c.d.PortGUID, c.s.Host, o.PortState))
+		c.add(finding.PortWithoutSubnetManager.Find("Port %s of %s: physical state LinkUp, state %s, no SM LID.",
+			c.d.PortGUID, c.s.Host, o.PortState))
 	}
 }
 
@@ -349,7 +367,8 @@ func CheckFabric(d Desired, elsewhere []string) []finding.Finding {
 	if len(elsewhere) == 0 {
 		return nil
 	}
-	return []finding.Finding{finding.SubnetManagerElsewhere.Find("Port %s of %s does not reach %s.", d.PortGUID, d.Host, strings.Join(elsewhere, ", "))}
+	return []finding.Finding{finding.SubnetManagerElsewhere.Find("Port %s of %s does not reach %s.", d.PortGUID, d.Host,
+		strings.Join(elsewhere, ", "))}
 }
 
 // overlap compares the subnets with those of the host's other interfaces. carrier is

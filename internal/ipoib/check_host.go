@@ -36,7 +36,8 @@ func (c *checker) trueNAS() {
 	if midclt.NothingStored(all) {
 		c.firstRow(all)
 	} else if len(c.observed.Foreign) > 0 {
-		f := finding.InterfaceStoredByOthers.Find("%s of %s: %s.", c.observed.Name, c.s.Host, strings.Join(c.observed.Foreign, "; "))
+		f := finding.InterfaceStoredByOthers.Find("%s of %s: %s.", c.observed.Name, c.s.Host,
+			strings.Join(c.observed.Foreign, "; "))
 		c.addName(f, c.observed.Name, c.d.Consent.AdoptInterface)
 	}
 	c.udevWipe()
@@ -48,11 +49,14 @@ func (c *checker) pending(t *inventory.TrueNAS) {
 	waiting, known := t.CheckinWaiting.Get()
 	switch {
 	case !t.PendingChanges.Known():
-		c.add(finding.TrueNASChangePending.Find("%s: whether changes are pending is not known: %s.", c.s.Host, t.PendingChanges.Why()))
+		c.add(finding.TrueNASChangePending.Find("%s: whether changes are pending is not known: %s.", c.s.Host,
+			t.PendingChanges.Why()))
 	case !known:
-		c.add(finding.TrueNASChangePending.Find("%s: whether a check-in is waited for is not known: %s.", c.s.Host, t.CheckinWaiting.Why()))
+		c.add(finding.TrueNASChangePending.Find("%s: whether a check-in is waited for is not known: %s.", c.s.Host,
+			t.CheckinWaiting.Why()))
 	case fact.Yes(t.PendingChanges) || waiting > 0:
-		c.add(finding.TrueNASChangePending.Find("%s: pending changes: %t, seconds left for a check-in: %d.", c.s.Host, fact.Yes(t.PendingChanges), waiting))
+		c.add(finding.TrueNASChangePending.Find("%s: pending changes: %t, seconds left for a check-in: %d.", c.s.Host,
+			fact.Yes(t.PendingChanges), waiting))
 	}
 }
 
@@ -61,14 +65,16 @@ func (c *checker) privateMTU() {
 	if mtu <= trueNASMaxMTU || mtu > ib.ConnectedMaxMTU || c.d.Config.Mode != ib.ModeConnected {
 		return
 	}
-	f := finding.MTUAboveTrueNAS.Find("mtu = %d is %d more than the %d that the API of %s takes.", mtu, mtu-trueNASMaxMTU, trueNASMaxMTU, c.s.Host)
+	f := finding.MTUAboveTrueNAS.Find("mtu = %d is %d more than the %d that the API of %s takes.", mtu, mtu-trueNASMaxMTU,
+		trueNASMaxMTU, c.s.Host)
 	switch c.d.Consent.PrivateMTU {
 	case mtu:
 		f.Severity = finding.Warn
 		f.Summary = "The MTU is stored past the API of TrueNAS"
 		f.WayOut = "Allowed by " + f.Rule.ConsentAttribute + "."
 	case 0:
-		f.WayOut = fmt.Sprintf("Use mtu = %d with mode = \"connected\": it is within the API and loses little. If you accept the private method, add:", trueNASMaxMTU)
+		f.WayOut = fmt.Sprintf("Use mtu = %d with mode = \"connected\": it is within the API and loses little. If you "+
+			"accept the private method, add:", trueNASMaxMTU)
 		f.Consent = f.Rule.ConsentLine(strconv.Itoa(mtu))
 	default:
 		f.Evidence += fmt.Sprintf(" %s names %d instead.", f.Rule.ConsentAttribute, c.d.Consent.PrivateMTU)
@@ -83,7 +89,8 @@ func (c *checker) privateMTU() {
 func (c *checker) firstRow(all []midclt.Interface) {
 	management := managementInterface(c.s)
 	if management == "" {
-		c.add(finding.TrueNASOthersGoDown.Find("%s has no stored interface, and the one that leads to it is not known.", c.s.Host))
+		c.add(finding.TrueNASOthersGoDown.Find("%s has no stored interface, and the one that leads to it is not known.",
+			c.s.Host))
 		return
 	}
 	var lost []string
@@ -93,11 +100,13 @@ func (c *checker) firstRow(all []midclt.Interface) {
 		}
 	}
 	if len(lost) > 0 {
-		c.add(finding.TrueNASOthersGoDown.Find("%s has no stored interface, and besides %s these have addresses: %s.", c.s.Host, management, strings.Join(lost, ", ")))
+		c.add(finding.TrueNASOthersGoDown.Find("%s has no stored interface, and besides %s these have addresses: %s.",
+			c.s.Host, management, strings.Join(lost, ", ")))
 		return
 	}
 	f := finding.TrueNASFirstInterface.Find("%s has no stored interface; %s leads to it.", c.s.Host, management)
-	f.WayOut = fmt.Sprintf("Store %s in the TrueNAS web interface (Network, Interfaces, Edit, Save, Test), or have this change store it with DHCP in the same transaction.", management)
+	f.WayOut = fmt.Sprintf("Store %s in the TrueNAS web interface (Network, Interfaces, Edit, Save, Test), or have this "+
+		"change store it with DHCP in the same transaction.", management)
 	c.addName(f, management, c.d.Consent.KeepInterface)
 }
 

@@ -28,9 +28,10 @@ func pfx(texts ...string) []netip.Prefix {
 func testHost(change ...func(*inventory.Snapshot)) *inventory.Snapshot {
 	s := &inventory.Snapshot{
 		Host: "intel9", OS: inventory.OS{ID: "ubuntu", VersionID: "24.04"},
-		Cards: []inventory.Card{{PCI: ib.MustParsePCIAddress("0000:01:00.0"), Driver: "mlx4_core", RDMADevice: "mlx4_0", Ports: []inventory.Port{{
-			Number: 1, State: "Active", Physical: "LinkUp", LinkLayer: "InfiniBand", LID: 2, SMLID: 1, PortGUID: testPort,
-		}}}},
+		Cards: []inventory.Card{{PCI: ib.MustParsePCIAddress("0000:01:00.0"), Driver: "mlx4_core", RDMADevice: "mlx4_0",
+			Ports: []inventory.Port{{
+				Number: 1, State: "Active", Physical: "LinkUp", LinkLayer: "InfiniBand", LID: 2, SMLID: 1, PortGUID: testPort,
+			}}}},
 		Netdevs: []inventory.Netdev{
 			{Name: "eno1", Up: true, MTU: 1500, Addresses: pfx("192.0.2.20/24")},
 			{Name: "ibp1s0", IB: true, Up: true, MTU: 2044, Mode: "datagram", Connected: true, PortGUID: testPort},
@@ -76,7 +77,8 @@ func storageVia(dev fact.Of[string]) func(*inventory.Snapshot) {
 func onTrueNAS(interfaces ...string) func(*inventory.Snapshot) {
 	return func(s *inventory.Snapshot) {
 		s.Host, s.OS = "xeon2zfs", inventory.OS{ID: "truenas", VersionID: "25.10.3"}
-		s.TrueNAS = &inventory.TrueNAS{PendingChanges: fact.Known(false), CheckinWaiting: fact.Known(0), Tunables: []byte("[]"), Interfaces: []byte("[" + strings.Join(interfaces, ",") + "]")}
+		s.TrueNAS = &inventory.TrueNAS{PendingChanges: fact.Known(false), CheckinWaiting: fact.Known(0),
+			Tunables: []byte("[]"), Interfaces: []byte("[" + strings.Join(interfaces, ",") + "]")}
 	}
 }
 
@@ -114,82 +116,132 @@ func TestCheck(t *testing.T) {
 		text     []string
 	}{
 		{name: "good", s: testHost(), d: connected},
-		{name: "datagram with 65520", s: testHost(), d: desired(ib.ModeDatagram, 65520, "172.16.0.20/24"), code: "IP005", severity: finding.Refuse,
-			text: []string{"Refusing MTU 65520 in datagram mode", "datagram carries at most IB MTU − 4 = 4096 − 4 = 4092 bytes; 65520 is 61428 too many",
+		{name: "datagram with 65520", s: testHost(), d: desired(ib.ModeDatagram, 65520, "172.16.0.20/24"), code: "IP005",
+			severity: finding.Refuse,
+			text: []string{"Refusing MTU 65520 in datagram mode",
+				"datagram carries at most IB MTU − 4 = 4096 − 4 = 4092 bytes; 65520 is 61428 too many",
 				`65520 needs mode = "connected"`, "mtu = 2044, which works on every fabric, or 4092"}},
-		{name: "datagram 4092", s: testHost(), d: desired(ib.ModeDatagram, 4092), code: "IP018", severity: finding.Warn, text: []string{"mtu=5"}},
-		{name: "too large", s: testHost(), d: desired(ib.ModeConnected, 65521), code: "IP006", severity: finding.Refuse, text: []string{"1 more than 65520"}},
-		{name: "too small", s: testHost(), d: desired(ib.ModeDatagram, 576), code: "IP007", severity: finding.Refuse, text: []string{"1280"}},
+		{name: "datagram 4092", s: testHost(), d: desired(ib.ModeDatagram, 4092), code: "IP018", severity: finding.Warn,
+			text: []string{"mtu=5"}},
+		{name: "too large", s: testHost(), d: desired(ib.ModeConnected, 65521), code: "IP006", severity: finding.Refuse,
+			text: []string{"1 more than 65520"}},
+		{name: "too small", s: testHost(), d: desired(ib.ModeDatagram, 576), code: "IP007", severity: finding.Refuse,
+			text: []string{"1280"}},
 		{name: "P_Key child", s: testHost(), d: Desired{PortGUID: testPort, PKey: 0x8001, Config: connected.Config}},
-		{name: "P_Key without its bit", s: testHost(), d: Desired{PortGUID: testPort, PKey: 0x0001, Config: connected.Config}, code: "IP002", severity: finding.Refuse,
+		{name: "P_Key without its bit", s: testHost(), d: Desired{PortGUID: testPort, PKey: 0x0001, Config: connected.Config},
+			code: "IP002", severity: finding.Refuse,
 			text: []string{`pkey = "0x0001"`, `Write pkey = "0x8001"`, "full or a limited member"}},
-		{name: "unknown port", s: testHost(), d: Desired{PortGUID: 0x1234, Config: connected.Config}, code: "IP003", severity: finding.Refuse,
-			text: []string{"No port of intel9 has the GUID 0x0000000000001234", "0000:01:00.0 port 1: 0xe41d2d0300e44ed1 (InfiniBand)"}},
-		{name: "planned port", s: testHost(), d: Desired{PortGUID: 0x1234, Config: connected.Config}, planned: Planned{Port: true}, code: "IP022", severity: finding.Note, text: []string{"postponed"}},
-		{name: "Ethernet port", s: testHost(ethernet), d: connected, code: "IP004", severity: finding.Refuse, text: []string{"infiniband_link_type"}},
-		{name: "Ethernet port, planned", s: testHost(ethernet), d: connected, planned: Planned{LinkType: true}, code: "IP022", severity: finding.Note, text: []string{"Ethernet mode now"}},
-		{name: "connected on mlx5", s: testHost(mlx5), d: connected, code: "IP009", severity: finding.Refuse, text: []string{"bit 0x80", "mlx5_core"}},
-		{name: "session", s: testHost(func(s *inventory.Snapshot) { s.SSH.Devs = fact.Known([]string{"ibp1s0"}) }), d: connected, code: "IP010", severity: finding.NeedsConsent,
+		{name: "unknown port", s: testHost(), d: Desired{PortGUID: 0x1234, Config: connected.Config}, code: "IP003",
+			severity: finding.Refuse,
+			text: []string{"No port of intel9 has the GUID 0x0000000000001234",
+				"0000:01:00.0 port 1: 0xe41d2d0300e44ed1 (InfiniBand)"}},
+		{name: "planned port", s: testHost(), d: Desired{PortGUID: 0x1234, Config: connected.Config},
+			planned: Planned{Port: true}, code: "IP022", severity: finding.Note, text: []string{"postponed"}},
+		{name: "Ethernet port", s: testHost(ethernet), d: connected, code: "IP004", severity: finding.Refuse,
+			text: []string{"infiniband_link_type"}},
+		{name: "Ethernet port, planned", s: testHost(ethernet), d: connected, planned: Planned{LinkType: true}, code: "IP022",
+			severity: finding.Note, text: []string{"Ethernet mode now"}},
+		{name: "connected on mlx5", s: testHost(mlx5), d: connected, code: "IP009", severity: finding.Refuse,
+			text: []string{"bit 0x80", "mlx5_core"}},
+		{name: "session", s: testHost(func(s *inventory.Snapshot) { s.SSH.Devs = fact.Known([]string{"ibp1s0"}) }),
+			d: connected, code: "IP010", severity: finding.NeedsConsent,
 			text: []string{"ibp1s0 of intel9 carries the SSH session from 192.0.2.100", `allow_management_path = ["ibp1s0"]`}},
 		{name: "default route", s: testHost(func(s *inventory.Snapshot) { s.Routes.Default = []inventory.DefaultRoute{{Dev: "ibp1s0"}} }), d: connected,
 			code: "IP010", severity: finding.NeedsConsent, text: []string{"the default route"}},
-		{name: "session over a VLAN on a bond", s: testHost(above("bond0.7", "bond0", "ibp1s0")), d: connected, code: "IP010", severity: finding.NeedsConsent,
-			text: []string{"ibp1s0 of intel9 carries the SSH session from 192.0.2.100, by bond0.7 above it", `allow_management_path = ["ibp1s0"]`}},
-		{name: "session over a P_Key child", s: testHost(sessionOverChild), d: connected, code: "IP010", severity: finding.NeedsConsent,
-			text: []string{"the SSH session from 192.0.2.100, by ibp1s0.8001 above it"}},
-		{name: "session over the parent of a child", s: testHost(sessionOver("ibp1s0")), d: child, code: "IP010", severity: finding.NeedsConsent,
-			text: []string{"ibp1s0 of intel9 carries the SSH session", `allow_management_path = ["ibp1s0"]`}},
+		{name: "session over a VLAN on a bond", s: testHost(above("bond0.7", "bond0", "ibp1s0")), d: connected, code: "IP010",
+			severity: finding.NeedsConsent,
+			text: []string{"ibp1s0 of intel9 carries the SSH session from 192.0.2.100, by bond0.7 above it",
+				`allow_management_path = ["ibp1s0"]`}},
+		{name: "session over a P_Key child", s: testHost(sessionOverChild), d: connected, code: "IP010",
+			severity: finding.NeedsConsent,
+			text:     []string{"the SSH session from 192.0.2.100, by ibp1s0.8001 above it"}},
+		{name: "session over the parent of a child", s: testHost(sessionOver("ibp1s0")), d: child, code: "IP010",
+			severity: finding.NeedsConsent,
+			text:     []string{"ibp1s0 of intel9 carries the SSH session", `allow_management_path = ["ibp1s0"]`}},
 		{name: "session over the parent of a child, consent to the child", s: testHost(sessionOver("ibp1s0")),
-			d: withConsent(child, Consent{ManagementPath: []string{"ibp1s0.8001"}}), code: "IP010", severity: finding.Warn, text: []string{"Allowed by"}},
+			d: withConsent(child, Consent{ManagementPath: []string{"ibp1s0.8001"}}), code: "IP010", severity: finding.Warn,
+			text: []string{"Allowed by"}},
 		{name: "unknown session", s: testHost(unknownSession), d: connected, code: "IP010", severity: finding.NeedsConsent,
-			text: []string{"may lead to this host", "ibp1s0 of intel9 may carry the SSH session: its interfaces are not known: the tool hung", `allow_management_path = ["ibp1s0"]`}},
-		{name: "unknown session, consent", s: testHost(unknownSession), d: withConsent(connected, Consent{ManagementPath: []string{"ibp1s0"}}),
+			text: []string{"may lead to this host",
+				"ibp1s0 of intel9 may carry the SSH session: its interfaces are not known: the tool hung",
+				`allow_management_path = ["ibp1s0"]`}},
+		{name: "unknown session, consent", s: testHost(unknownSession),
+			d:    withConsent(connected, Consent{ManagementPath: []string{"ibp1s0"}}),
 			code: "IP010", severity: finding.Warn, text: []string{"Allowed by allow_management_path"}},
-		{name: "storage", s: testHost(storageVia(fact.Known("ibp1s0"))), d: connected, code: "IP040", severity: finding.NeedsConsent,
-			text: []string{"ibp1s0 of intel9 carries nfs4 nas:/tank on /mnt", `allow_management_path = ["ibp1s0"]`}},
-		{name: "storage, consent", s: testHost(storageVia(fact.Known("ibp1s0"))), d: withConsent(connected, Consent{ManagementPath: []string{"ibp1s0"}}),
+		{name: "storage", s: testHost(storageVia(fact.Known("ibp1s0"))), d: connected, code: "IP040",
+			severity: finding.NeedsConsent,
+			text:     []string{"ibp1s0 of intel9 carries nfs4 nas:/tank on /mnt", `allow_management_path = ["ibp1s0"]`}},
+		{name: "storage, consent", s: testHost(storageVia(fact.Known("ibp1s0"))),
+			d:    withConsent(connected, Consent{ManagementPath: []string{"ibp1s0"}}),
 			code: "IP040", severity: finding.Warn, text: []string{"Allowed by"}},
-		{name: "unknown way to storage", s: testHost(storageVia(fact.Unknown[string]("ip hung"))), d: connected, code: "IP040", severity: finding.NeedsConsent,
-			text: []string{"may carry storage of which the interface is not known: nfs4 nas:/tank (ip hung)", `allow_management_path = ["ibp1s0"]`}},
+		{name: "unknown way to storage", s: testHost(storageVia(fact.Unknown[string]("ip hung"))), d: connected,
+			code: "IP040", severity: finding.NeedsConsent,
+			text: []string{"may carry storage of which the interface is not known: nfs4 nas:/tank (ip hung)",
+				`allow_management_path = ["ibp1s0"]`}},
 		{name: "storage elsewhere", s: testHost(storageVia(fact.Known("eno1"))), d: connected},
-		{name: "consent for another interface", s: testHost(func(s *inventory.Snapshot) { s.SSH.Devs = fact.Known([]string{"ibp1s0"}) }),
-			d: withConsent(connected, Consent{ManagementPath: []string{"ib0"}}), code: "IP010", severity: finding.NeedsConsent, text: []string{`names ["ib0"] instead`}},
+		{name: "consent for another interface",
+			s: testHost(func(s *inventory.Snapshot) { s.SSH.Devs = fact.Known([]string{"ibp1s0"}) }),
+			d: withConsent(connected, Consent{ManagementPath: []string{"ib0"}}), code: "IP010", severity: finding.NeedsConsent,
+			text: []string{`names ["ib0"] instead`}},
 		{name: "consent", s: testHost(func(s *inventory.Snapshot) { s.SSH.Devs = fact.Known([]string{"ibp1s0"}) }),
-			d: withConsent(connected, Consent{ManagementPath: []string{"ibp1s0"}}), code: "IP010", severity: finding.Warn, text: []string{"Allowed by allow_management_path"}},
+			d: withConsent(connected, Consent{ManagementPath: []string{"ibp1s0"}}), code: "IP010", severity: finding.Warn,
+			text: []string{"Allowed by allow_management_path"}},
 		{name: "no SM", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].SMLID, s.Cards[0].Ports[0].State = 0, "Initializing" }), d: connected,
 			code: "IP020", severity: finding.Warn, text: []string{"state Initializing, no SM LID"}},
 		{name: "networkd is off", s: testHost(func(s *inventory.Snapshot) { s.Units[networkdUnit] = inventory.Unit{ActiveState: "inactive"} }), d: connected,
 			code: "IP019", severity: finding.Refuse, text: []string{"is inactive"}},
 		{name: "systemd is silent", s: testHost(func(s *inventory.Snapshot) { s.Units, s.UnitsWhy = nil, "systemctl show ended with status 1" }), d: connected,
-			code: "IP019", severity: finding.Refuse, text: []string{"whether systemd-networkd.service runs is not known: systemctl show ended with status 1", "Fix what systemctl reports"}},
+			code: "IP019", severity: finding.Refuse,
+			text: []string{"whether systemd-networkd.service runs is not known: systemctl show ended with status 1",
+				"Fix what systemctl reports"}},
 		{name: "systemd is silent, no netplan", s: testHost(func(s *inventory.Snapshot) {
 			s.Units, s.UnitsWhy, s.Files = nil, "systemctl show ended with status 1", nil
 			delete(s.Commands, "netplan")
-		}), d: connected, code: "IP023", severity: finding.Refuse, text: []string{"systemd did not say which network services run: systemctl show ended with status 1"}},
-		{name: "systemd is silent beside ifupdown", s: testHost(withIfupdown2, func(s *inventory.Snapshot) { s.Units, s.UnitsWhy = nil, "systemctl show ended with status 1" }), d: connected,
-			code: "IP023", severity: finding.Refuse, text: []string{"systemd did not say which network services run: systemctl show ended with status 1"}},
-		{name: "overlap", s: testHost(), d: desired(ib.ModeConnected, 65520, "192.0.2.99/25"), code: "IP013", severity: finding.Refuse, text: []string{"192.0.2.20/24 of eno1"}},
-		{name: "limited broadcast", s: testHost(), d: desired(ib.ModeConnected, 65520, "255.255.255.255/32"), code: "IP021", severity: finding.Refuse, text: []string{"broadcast address of all networks"}},
-		{name: "IPv4 in IPv6", s: testHost(), d: desired(ib.ModeConnected, 65520, "::ffff:172.16.9.9/120"), code: "IP021", severity: finding.Refuse, text: []string{"write 172.16.9.9/24"}},
+		}), d: connected, code: "IP023", severity: finding.Refuse,
+			text: []string{"systemd did not say which network services run: systemctl show ended with status 1"}},
+		{name: "systemd is silent beside ifupdown",
+			s: testHost(withIfupdown2, func(s *inventory.Snapshot) { s.Units, s.UnitsWhy = nil, "systemctl show ended with status 1" }), d: connected,
+			code: "IP023", severity: finding.Refuse,
+			text: []string{"systemd did not say which network services run: systemctl show ended with status 1"}},
+		{name: "overlap", s: testHost(), d: desired(ib.ModeConnected, 65520, "192.0.2.99/25"), code: "IP013",
+			severity: finding.Refuse, text: []string{"192.0.2.20/24 of eno1"}},
+		{name: "limited broadcast", s: testHost(), d: desired(ib.ModeConnected, 65520, "255.255.255.255/32"), code: "IP021",
+			severity: finding.Refuse, text: []string{"broadcast address of all networks"}},
+		{name: "IPv4 in IPv6", s: testHost(), d: desired(ib.ModeConnected, 65520, "::ffff:172.16.9.9/120"), code: "IP021",
+			severity: finding.Refuse, text: []string{"write 172.16.9.9/24"}},
 		{name: "port later", s: testHost(), d: later(connected), planned: portLater},
-		{name: "port later, other system", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "opensuse-leap"} }), d: later(connected), planned: portLater,
-			code: "IP001", severity: finding.Refuse},
-		{name: "port later, MTU of datagram", s: testHost(), d: later(desired(ib.ModeDatagram, 65520)), planned: portLater, code: "IP005", severity: finding.Refuse},
-		{name: "port later, network address", s: testHost(), d: later(desired(ib.ModeConnected, 65520, "172.16.0.0/24")), planned: portLater, code: "IP021", severity: finding.Refuse},
-		{name: "port later, overlap", s: testHost(), d: later(desired(ib.ModeConnected, 65520, "192.0.2.99/25")), planned: portLater, code: "IP013", severity: finding.Refuse, text: []string{"192.0.2.20/24 of eno1"}},
-		{name: "port later, own address", s: testHost(func(s *inventory.Snapshot) { s.Netdevs[1].Addresses = pfx("172.16.0.20/24") }), planned: portLater,
+		{name: "port later, other system",
+			s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "opensuse-leap"} }), d: later(connected),
+			planned: portLater,
+			code:    "IP001", severity: finding.Refuse},
+		{name: "port later, MTU of datagram", s: testHost(), d: later(desired(ib.ModeDatagram, 65520)), planned: portLater,
+			code: "IP005", severity: finding.Refuse},
+		{name: "port later, network address", s: testHost(), d: later(desired(ib.ModeConnected, 65520, "172.16.0.0/24")),
+			planned: portLater, code: "IP021", severity: finding.Refuse},
+		{name: "port later, overlap", s: testHost(), d: later(desired(ib.ModeConnected, 65520, "192.0.2.99/25")),
+			planned: portLater, code: "IP013", severity: finding.Refuse, text: []string{"192.0.2.20/24 of eno1"}},
+		{name: "port later, own address",
+			s: testHost(func(s *inventory.Snapshot) { s.Netdevs[1].Addresses = pfx("172.16.0.20/24") }), planned: portLater,
 			d: later(desired(ib.ModeConnected, 65520, "172.16.0.20/24"))},
-		{name: "port later, connected on mlx5", s: testHost(mlx5), d: later(connected), planned: portLater, code: "IP009", severity: finding.Refuse, text: []string{"0000:01:00.0 port 1 (mlx5_core)"}},
-		{name: "port later, networkd is off", s: testHost(func(s *inventory.Snapshot) { s.Units[networkdUnit] = inventory.Unit{ActiveState: "inactive"} }), d: later(connected), planned: portLater,
+		{name: "port later, connected on mlx5", s: testHost(mlx5), d: later(connected), planned: portLater, code: "IP009",
+			severity: finding.Refuse, text: []string{"0000:01:00.0 port 1 (mlx5_core)"}},
+		{name: "port later, networkd is off",
+			s: testHost(func(s *inventory.Snapshot) { s.Units[networkdUnit] = inventory.Unit{ActiveState: "inactive"} }),
+			d: later(connected), planned: portLater,
 			code: "IP019", severity: finding.Refuse},
-		{name: "network address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.0/24"), code: "IP021", severity: finding.Refuse, text: []string{"network or broadcast"}},
-		{name: "broadcast address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.1.255/23"), code: "IP021", severity: finding.Refuse, text: []string{"network or broadcast"}},
-		{name: "twice", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.1/24", "172.16.0.1/16"), code: "IP021", severity: finding.Refuse, text: []string{"twice"}},
-		{name: "link-local", s: testHost(), d: desired(ib.ModeConnected, 65520, "fe80::1/64"), code: "IP021", severity: finding.Refuse, text: []string{"link-local"}},
+		{name: "network address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.0/24"), code: "IP021",
+			severity: finding.Refuse, text: []string{"network or broadcast"}},
+		{name: "broadcast address", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.1.255/23"), code: "IP021",
+			severity: finding.Refuse, text: []string{"network or broadcast"}},
+		{name: "twice", s: testHost(), d: desired(ib.ModeConnected, 65520, "172.16.0.1/24", "172.16.0.1/16"), code: "IP021",
+			severity: finding.Refuse, text: []string{"twice"}},
+		{name: "link-local", s: testHost(), d: desired(ib.ModeConnected, 65520, "fe80::1/64"), code: "IP021",
+			severity: finding.Refuse, text: []string{"link-local"}},
 		{name: "other system", s: testHost(func(s *inventory.Snapshot) {
 			s.OS = inventory.OS{ID: "opensuse-leap", PrettyName: "openSUSE Leap 16.0"}
 		}), d: connected,
-			code: "IP001", severity: finding.Refuse, text: []string{`"openSUSE Leap 16.0", which is not supported: its cards can be read, but nothing on it can be changed`}},
+			code: "IP001", severity: finding.Refuse,
+			text: []string{`"openSUSE Leap 16.0", which is not supported: its cards can be read, but nothing on it can be changed`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { mustFind(t, Check(tt.s, tt.d, tt.planned), tt.code, tt.severity, tt.text) })
 	}
@@ -212,24 +264,38 @@ func TestCheck_trueNAS(t *testing.T) {
 	}{
 		{name: "good", s: testHost(onTrueNAS(stored, free)), d: d},
 		{name: "large MTU", s: testHost(onTrueNAS(stored, free)), d: large, code: "IP008", severity: finding.NeedsConsent,
-			text: []string{"56304 more than the 9216 that the API of xeon2zfs takes", "mtu = 9216", "truenas = { private_mtu = 65520 }"}},
-		{name: "large MTU, other consent", s: testHost(onTrueNAS(stored, free)), d: withConsent(large, Consent{PrivateMTU: 10000}), code: "IP008", severity: finding.NeedsConsent,
+			text: []string{"56304 more than the 9216 that the API of xeon2zfs takes", "mtu = 9216",
+				"truenas = { private_mtu = 65520 }"}},
+		{name: "large MTU, other consent", s: testHost(onTrueNAS(stored, free)),
+			d: withConsent(large, Consent{PrivateMTU: 10000}), code: "IP008", severity: finding.NeedsConsent,
 			text: []string{"names 10000 instead"}},
-		{name: "large MTU, consent", s: testHost(onTrueNAS(stored, free)), d: withConsent(large, Consent{PrivateMTU: 65520}), code: "IP008", severity: finding.Warn,
+		{name: "large MTU, consent", s: testHost(onTrueNAS(stored, free)), d: withConsent(large, Consent{PrivateMTU: 65520}),
+			code: "IP008", severity: finding.Warn,
 			text: []string{"past the API"}},
-		{name: "fresh", s: testHost(onTrueNAS(eno1, ibp)), d: d, code: "IP014", severity: finding.NeedsConsent, text: []string{"eno1 leads to it", `truenas = { keep_interface = "eno1" }`, "clears and switches off"}},
-		{name: "fresh, consent", s: testHost(onTrueNAS(eno1, ibp)), d: withConsent(d, Consent{KeepInterface: "eno1"}), code: "IP014", severity: finding.Warn, text: []string{"Allowed by"}},
-		{name: "fresh, two networks", s: testHost(onTrueNAS(eno1, ibp, storedInterface(t, "eno2", true, "198.51.100.3/24"))), d: withConsent(d, Consent{KeepInterface: "eno1"}),
+		{name: "fresh", s: testHost(onTrueNAS(eno1, ibp)), d: d, code: "IP014", severity: finding.NeedsConsent,
+			text: []string{"eno1 leads to it", `truenas = { keep_interface = "eno1" }`, "clears and switches off"}},
+		{name: "fresh, consent", s: testHost(onTrueNAS(eno1, ibp)), d: withConsent(d, Consent{KeepInterface: "eno1"}),
+			code: "IP014", severity: finding.Warn, text: []string{"Allowed by"}},
+		{name: "fresh, two networks", s: testHost(onTrueNAS(eno1, ibp, storedInterface(t, "eno2", true, "198.51.100.3/24"))),
+			d:    withConsent(d, Consent{KeepInterface: "eno1"}),
 			code: "IP015", severity: finding.Refuse, text: []string{"eno2 (198.51.100.3/24)"}},
-		{name: "someone else's row", s: testHost(onTrueNAS(stored, foreign)), d: d, code: "IP012", severity: finding.NeedsConsent,
-			text: []string{`description "by hand"`, `adopt_interface = "ibp1s0"`}},
-		{name: "pending", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.PendingChanges = fact.Known(true) }), d: d, code: "IP016", severity: finding.Refuse,
-			text: []string{"pending changes: true", "Revert"}},
-		{name: "check-in", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.CheckinWaiting = fact.Known(30) }), d: d, code: "IP016", severity: finding.Refuse, text: []string{"30"}},
-		{name: "other rules", s: testHost(onTrueNAS(stored, free), func(s *inventory.Snapshot) { s.TrueNAS.UdevRulesDirectory = []string{"99-mine.rules"} }), d: d,
+		{name: "someone else's row", s: testHost(onTrueNAS(stored, foreign)), d: d, code: "IP012",
+			severity: finding.NeedsConsent,
+			text:     []string{`description "by hand"`, `adopt_interface = "ibp1s0"`}},
+		{name: "pending", s: testHost(onTrueNAS(stored, free),
+			func(s *inventory.Snapshot) { s.TrueNAS.PendingChanges = fact.Known(true) }), d: d, code: "IP016",
+			severity: finding.Refuse,
+			text:     []string{"pending changes: true", "Revert"}},
+		{name: "check-in", s: testHost(onTrueNAS(stored, free),
+			func(s *inventory.Snapshot) { s.TrueNAS.CheckinWaiting = fact.Known(30) }), d: d, code: "IP016",
+			severity: finding.Refuse, text: []string{"30"}},
+		{name: "other rules", s: testHost(onTrueNAS(stored, free),
+			func(s *inventory.Snapshot) { s.TrueNAS.UdevRulesDirectory = []string{"99-mine.rules"} }), d: d,
 			code: "IP017", severity: finding.Refuse, text: []string{"99-mine.rules"}},
-		{name: "overlap", s: testHost(onTrueNAS(stored, free)), d: desired(ib.ModeConnected, 9216, "192.0.2.99/24"), code: "IP013", severity: finding.Refuse, text: []string{"eno1"}},
-		{name: "unreadable", s: testHost(onTrueNAS("{")), d: d, code: "IP001", severity: finding.Refuse, text: []string{"not understood"}},
+		{name: "overlap", s: testHost(onTrueNAS(stored, free)), d: desired(ib.ModeConnected, 9216, "192.0.2.99/24"),
+			code: "IP013", severity: finding.Refuse, text: []string{"eno1"}},
+		{name: "unreadable", s: testHost(onTrueNAS("{")), d: d, code: "IP001", severity: finding.Refuse,
+			text: []string{"not understood"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { mustFind(t, Check(tt.s, tt.d, Planned{}), tt.code, tt.severity, tt.text) })
 	}
@@ -239,10 +305,12 @@ func TestCheck_trueNAS(t *testing.T) {
 func TestCheck_trueNASBeforeThePort(t *testing.T) {
 	eno1, ibp := storedInterface(t, "eno1", true, "192.0.2.10/24"), storedInterface(t, "ibp1s0", true, "172.16.0.10/24")
 	d := later(desired(ib.ModeConnected, 9216, "172.16.0.10/24"))
-	mustFind(t, Check(testHost(onTrueNAS(eno1, ibp)), d, portLater), "IP014", finding.NeedsConsent, []string{"eno1 leads to it"})
+	mustFind(t, Check(testHost(onTrueNAS(eno1, ibp)), d, portLater), "IP014", finding.NeedsConsent,
+		[]string{"eno1 leads to it"})
 	large := later(desired(ib.ModeConnected, 65520, "172.16.0.10/24"))
 	stored := storedInterface(t, "eno1", false, "192.0.2.10/24")
-	mustFind(t, Check(testHost(onTrueNAS(stored, ibp)), large, portLater), "IP008", finding.NeedsConsent, []string{"56304 more"})
+	mustFind(t, Check(testHost(onTrueNAS(stored, ibp)), large, portLater), "IP008", finding.NeedsConsent,
+		[]string{"56304 more"})
 }
 
 // mustFind wants exactly the finding of that code; without one, nothing that blocks.
@@ -324,7 +392,8 @@ func TestCheck_stacked(t *testing.T) {
 		}, "/etc/network/interfaces has it in vmbr0 (bridge_ports)."},
 	} {
 		var evidence []string
-		for _, f := range Check(testHost(tt.change), Desired{Host: "intel9", PortGUID: testPort, Config: Config{Mode: ib.ModeDatagram, MTU: 2044}}, Planned{}) {
+		for _, f := range Check(testHost(tt.change),
+			Desired{Host: "intel9", PortGUID: testPort, Config: Config{Mode: ib.ModeDatagram, MTU: 2044}}, Planned{}) {
 			if f.Rule == finding.InterfaceInBond {
 				evidence = append(evidence, f.Evidence)
 			}
@@ -358,16 +427,18 @@ func TestCheck_overlapIsNotWithItself(t *testing.T) {
 		carry string // the interface of the port that is to have the GUID
 		found bool
 	}{
-		"our definition":              {s: testHost(rebadged(own, own))},
-		"another address on it":       {s: testHost(rebadged(own, "172.16.0.99/24")), found: true},
-		"nobody's definition":         {s: testHost(rebadged("", own)), found: true},
-		"the port gets the GUID":      {s: testHost(rebadged("", own)), carry: "ibp1s0"},
-		"another port gets the GUID":  {s: testHost(rebadged("", own)), carry: "ibp1s0d1", found: true},
-		"our definition names others": {s: testHost(rebadged(own, own), func(s *inventory.Snapshot) { s.Netdevs[1].Name = "ibp2s0" }), found: true},
+		"our definition":             {s: testHost(rebadged(own, own))},
+		"another address on it":      {s: testHost(rebadged(own, "172.16.0.99/24")), found: true},
+		"nobody's definition":        {s: testHost(rebadged("", own)), found: true},
+		"the port gets the GUID":     {s: testHost(rebadged("", own)), carry: "ibp1s0"},
+		"another port gets the GUID": {s: testHost(rebadged("", own)), carry: "ibp1s0d1", found: true},
+		"our definition names others": {s: testHost(rebadged(own, own),
+			func(s *inventory.Snapshot) { s.Netdevs[1].Name = "ibp2s0" }), found: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := desired(ib.ModeConnected, 65520, own)
-			found := slices.ContainsFunc(Check(tc.s, d, Planned{Port: true, Carrier: tc.carry}), func(f finding.Finding) bool { return f.Rule == finding.SubnetTwice })
+			found := slices.ContainsFunc(Check(tc.s, d, Planned{Port: true, Carrier: tc.carry}),
+				func(f finding.Finding) bool { return f.Rule == finding.SubnetTwice })
 			if found != tc.found {
 				t.Errorf("IP013 %t, want %t", found, tc.found)
 			}

@@ -25,43 +25,66 @@ func TestObserve_foreign(t *testing.T) {
 		path, text string
 		want       []string // parts of the one line; none: it is nobody's business
 	}{
-		"netplan by MAC, with our ID": {plan, "network: {ethernets: {ibp1s0: {match: {macaddress: \"" + testAddress + "\"}, mtu: 2044}}}", []string{plan + " defines ethernets.ibp1s0 (MTU 2044)"}},
-		"netplan by MAC":              {plan, "network: {ethernets: {x: {match: {macaddress: \"" + testAddress + "\"}}}}", []string{"defines ethernets.x"}},
-		"netplan by driver":           {plan, "network: {ethernets: {x: {match: {driver: \"mlx4*\"}}}}", []string{"defines ethernets.x"}},
-		"netplan of everything":       {plan, "network: {ethernets: {x: {match: {name: \"*\"}}}}", []string{"defines ethernets.x"}},
-		"netplan with a mark":         {plan, "\ufeffnetwork: {ethernets: {ibp1s0: {mtu: 2044}}}", []string{"defines ethernets.ibp1s0"}},
-		"netplan in /run":             {"/run/netplan/x.yaml", "network: {ethernets: {ibp1s0: {mtu: 2044}}}", []string{"/run/netplan/x.yaml defines ethernets.ibp1s0"}},
-		"netplan, bad":                {plan, "network: {ethernets: {eno1: {mtu: big}}}", []string{plan + " is not valid: ethernets.eno1: mtu big is not a number"}},
-		"netplan of ours, old GUID":   {plan, platform.OwnedHeader(resourceName) + "network: {ethernets: {x: {match: {name: \"ibp1s0\"}}}}", nil},
-		"netplan of another":          {plan, "network: {ethernets: {x: {match: {driver: \"e1000\"}}}}", nil},
+		"netplan by MAC, with our ID": {plan,
+			"network: {ethernets: {ibp1s0: {match: {macaddress: \"" + testAddress + "\"}, mtu: 2044}}}",
+			[]string{plan + " defines ethernets.ibp1s0 (MTU 2044)"}},
+		"netplan by MAC": {plan, "network: {ethernets: {x: {match: {macaddress: \"" + testAddress + "\"}}}}",
+			[]string{"defines ethernets.x"}},
+		"netplan by driver": {plan, "network: {ethernets: {x: {match: {driver: \"mlx4*\"}}}}",
+			[]string{"defines ethernets.x"}},
+		"netplan of everything": {plan, "network: {ethernets: {x: {match: {name: \"*\"}}}}",
+			[]string{"defines ethernets.x"}},
+		"netplan with a mark": {plan, "\ufeffnetwork: {ethernets: {ibp1s0: {mtu: 2044}}}",
+			[]string{"defines ethernets.ibp1s0"}},
+		"netplan in /run": {"/run/netplan/x.yaml", "network: {ethernets: {ibp1s0: {mtu: 2044}}}",
+			[]string{"/run/netplan/x.yaml defines ethernets.ibp1s0"}},
+		"netplan, bad": {plan, "network: {ethernets: {eno1: {mtu: big}}}",
+			[]string{plan + " is not valid: ethernets.eno1: mtu big is not a number"}},
+		"netplan of ours, old GUID": {plan,
+			platform.OwnedHeader(resourceName) + "network: {ethernets: {x: {match: {name: \"ibp1s0\"}}}}", nil},
+		"netplan of another": {plan, "network: {ethernets: {x: {match: {driver: \"e1000\"}}}}", nil},
 
-		"networkd by MAC":          {network, "[Match]\nPermanentMACAddress=" + testAddress + "\n[Link]\nMTUBytes=2044\n", []string{network + " matches it (MTU 2044)"}},
-		"networkd by type":         {network, "[Match]\nType=infiniband\n", []string{"matches it"}},
-		"networkd by no type":      {network, "[Match]\nType=!ether wlan\n", []string{"matches it"}},
-		"networkd by driver":       {network, "[Match]\nDriver=mlx4_core\n", []string{"matches it"}},
-		"networkd of everything":   {network, "[Match]\nName=*\n", []string{"matches it"}},
-		"networkd without match":   {network, "[Network]\nDHCP=yes\n", []string{"matches it (DHCP)"}},
-		"networkd by path":         {network, "[Match]\nPath=pci-0000:01:*\n", []string{"may match it: Path=pci-0000:01:* was not looked at"}},
-		"networkd, bad line":       {network, "[Match]\nName=ib*\n[Network]\nDHCP yes\n", []string{"matches it", "not understood: line 4: neither a section nor an assignment"}},
-		"networkd, bad address":    {network, "[Match]\nName=ib*\n[Network]\nAddress=10.0.0.300/24\n", []string{"matches it", "not understood: [Network]: "}},
+		"networkd by MAC": {network, "[Match]\nPermanentMACAddress=" + testAddress + "\n[Link]\nMTUBytes=2044\n",
+			[]string{network + " matches it (MTU 2044)"}},
+		"networkd by type":       {network, "[Match]\nType=infiniband\n", []string{"matches it"}},
+		"networkd by no type":    {network, "[Match]\nType=!ether wlan\n", []string{"matches it"}},
+		"networkd by driver":     {network, "[Match]\nDriver=mlx4_core\n", []string{"matches it"}},
+		"networkd of everything": {network, "[Match]\nName=*\n", []string{"matches it"}},
+		"networkd without match": {network, "[Network]\nDHCP=yes\n", []string{"matches it (DHCP)"}},
+		"networkd by path": {network, "[Match]\nPath=pci-0000:01:*\n",
+			[]string{"may match it: Path=pci-0000:01:* was not looked at"}},
+		"networkd, bad line": {network, "[Match]\nName=ib*\n[Network]\nDHCP yes\n",
+			[]string{"matches it", "not understood: line 4: neither a section nor an assignment"}},
+		"networkd, bad address": {network, "[Match]\nName=ib*\n[Network]\nAddress=10.0.0.300/24\n",
+			[]string{"matches it", "not understood: [Network]: "}},
 		"networkd of another, bad": {network, "[Match]\nName=en*\n[Network]\nDHCP yes\n", nil},
 		"networkd of Ethernet":     {network, "[Match]\nType=ether\nPath=pci-*\n", nil},
 		"networkd but for ours":    {network, "[Match]\nName=!ibp1s0\n", nil},
 
-		"keyfile":                 {profile, "[connection]\nid=x\ntype=infiniband\ninterface-name=ibp1s0\n", []string{profile + " is a profile for it"}},
-		"keyfile, bad line":       {profile, "[connection]\nid=x\ntype=infiniband\ninterface-name=ibp1s0\noops\n", []string{"is a profile for it", "line 5: neither a section nor an assignment"}},
-		"keyfile, bad value":      {profile, "[connection]\nid=x\ntype=infiniband\n[infiniband]\nmtu=big\n", []string{"is a profile for it", "mtu=big is not a number"}},
-		"keyfile without type":    {profile, "[connection]\nid=x\ninterface-name=ibp1s0\n", []string{"is a profile for it", "has no type"}},
-		"keyfile, bytes":          {profile, "[connection]\ntype=infiniband\n[infiniband]\nmac-address=128;0;2;8;\n", []string{"is a profile for it"}},
+		"keyfile": {profile, "[connection]\nid=x\ntype=infiniband\ninterface-name=ibp1s0\n",
+			[]string{profile + " is a profile for it"}},
+		"keyfile, bad line": {profile, "[connection]\nid=x\ntype=infiniband\ninterface-name=ibp1s0\noops\n",
+			[]string{"is a profile for it", "line 5: neither a section nor an assignment"}},
+		"keyfile, bad value": {profile, "[connection]\nid=x\ntype=infiniband\n[infiniband]\nmtu=big\n",
+			[]string{"is a profile for it", "mtu=big is not a number"}},
+		"keyfile without type": {profile, "[connection]\nid=x\ninterface-name=ibp1s0\n",
+			[]string{"is a profile for it", "has no type"}},
+		"keyfile, bytes": {profile, "[connection]\ntype=infiniband\n[infiniband]\nmac-address=128;0;2;8;\n",
+			[]string{"is a profile for it"}},
 		"keyfile of another, bad": {profile, "[connection]\ntype=infiniband\ninterface-name=ibp2s0\noops\n", nil},
 
-		"ifcfg":                 {ifcfg, "TYPE=InfiniBand\nDEVICE=\"ibp1s0\" # by hand\n", []string{ifcfg + " is a profile for it"}},
-		"ifcfg, bad line":       {ifcfg, "TYPE=InfiniBand\nDEVICE=ibp1s0\n. /etc/other\n", []string{"is a profile for it", "line 3: not NAME=value"}},
-		"ifcfg without type":    {ifcfg, "DEVICE=ibp1s0\nMTU=big\n", []string{"is a profile for it", "MTU=big is not a number"}},
+		"ifcfg": {ifcfg, "TYPE=InfiniBand\nDEVICE=\"ibp1s0\" # by hand\n",
+			[]string{ifcfg + " is a profile for it"}},
+		"ifcfg, bad line": {ifcfg, "TYPE=InfiniBand\nDEVICE=ibp1s0\n. /etc/other\n",
+			[]string{"is a profile for it", "line 3: not NAME=value"}},
+		"ifcfg without type": {ifcfg, "DEVICE=ibp1s0\nMTU=big\n",
+			[]string{"is a profile for it", "MTU=big is not a number"}},
 		"ifcfg of another, bad": {ifcfg, "TYPE=InfiniBand\nDEVICE=ibp2s0\n. /etc/other\n", nil},
 
-		"stanza, bad line":       {stanza, "oops\niface ibp1s0 inet dhcp\n", []string{stanza + " has a stanza for it", `line 1: an option outside of a stanza: "oops"`}},
-		"stanza without a name":  {stanza, "iface\n    address 10.0.0.1/24\n", []string{"may have a stanza for it", "a stanza without a name"}},
+		"stanza, bad line": {stanza, "oops\niface ibp1s0 inet dhcp\n",
+			[]string{stanza + " has a stanza for it", `line 1: an option outside of a stanza: "oops"`}},
+		"stanza without a name": {stanza, "iface\n    address 10.0.0.1/24\n",
+			[]string{"may have a stanza for it", "a stanza without a name"}},
 		"stanza of another, bad": {stanza, "oops\niface eno2 inet dhcp\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,9 +106,11 @@ func TestObserve_foreign(t *testing.T) {
 
 // What cannot be read may say anything.
 func TestObserve_unreadable(t *testing.T) {
-	for _, path := range []string{"/etc/netplan/x.yaml", "/etc/netplan", "/etc/network/interfaces", "/etc/systemd/network", "/etc/NetworkManager/system-connections/x"} {
+	for _, path := range []string{"/etc/netplan/x.yaml", "/etc/netplan", "/etc/network/interfaces", "/etc/systemd/network",
+		"/etc/NetworkManager/system-connections/x"} {
 		s := testHost(func(s *inventory.Snapshot) { s.Denied = map[string]bool{path: true, "/etc/opensm/x.conf": true} })
-		mustFind(t, Check(s, desired("connected", 65520), Planned{}), "IP011", finding.Refuse, []string{path + " cannot be read"})
+		mustFind(t, Check(s, desired("connected", 65520), Planned{}), "IP011", finding.Refuse,
+			[]string{path + " cannot be read"})
 		if o := Observe(s, testPort, 0); len(o.Foreign) != 1 || strings.Contains(o.Foreign[0], "opensm") {
 			t.Errorf("%q", o.Foreign)
 		}

@@ -154,7 +154,8 @@ func (c *change) guarded(ctx context.Context, way netundo.Stack, want Config, fi
 ) error {
 	g := c.guard()
 	if _, err := c.h.Run(ctx, g.Save(c.savedState(way, want), files...)); isTaken(err) {
-		return fmt.Errorf("another apply changes %s of %s at this moment; nothing was changed. Apply again when it has ended", c.t.name, c.h.Name())
+		return fmt.Errorf("another apply changes %s of %s at this moment; nothing was changed. Apply again when it has ended",
+			c.t.name, c.h.Name())
 	} else if err != nil {
 		return fmt.Errorf("saving the present configuration of %s: %w", c.t.name, err)
 	}
@@ -162,7 +163,8 @@ func (c *change) guarded(ctx context.Context, way netundo.Stack, want Config, fi
 	if err := c.arm(ctx, way); err != nil {
 		// Also if the request failed because the operator gave up.
 		_, forgetErr := c.h.Run(context.WithoutCancel(ctx), g.UndoNow())
-		return errors.Join(fmt.Errorf("arming the timer that undoes the change of %s unless it is confirmed; nothing was changed: %w", c.t.name, err), forgetErr)
+		return errors.Join(fmt.Errorf("arming the timer that undoes the change of %s unless it is confirmed; nothing was "+
+			"changed: %w", c.t.name, err), forgetErr)
 	}
 	if err := c.inTime(ctx, do); err != nil {
 		return c.undo(ctx, deadline, "the change failed", err)
@@ -188,7 +190,8 @@ func (c *change) arm(ctx context.Context, way netundo.Stack) error {
 		return err
 	}
 	lead := min(checkpointLead, c.o.ConfirmTimeout/4)
-	if c.checkpoint, err = c.object(ctx, nmcli.CreateCheckpoint(device, max(c.o.ConfirmTimeout-lead, time.Second))); err != nil {
+	if c.checkpoint, err = c.object(ctx,
+		nmcli.CreateCheckpoint(device, max(c.o.ConfirmTimeout-lead, time.Second))); err != nil {
 		return fmt.Errorf("NetworkManager makes no checkpoint: %w", err)
 	}
 	_, err = c.h.Run(ctx, c.guard().Checkpoint(c.checkpoint))
@@ -258,7 +261,8 @@ func (c *change) confirm(ctx context.Context, prove func(context.Context, host.H
 	}
 	// From here on nothing undoes the change; what is left over is harmless.
 	if _, err := fresh.Run(ctx, g.Forget()); err != nil {
-		c.warnings = append(c.warnings, fmt.Sprintf("The change is confirmed, but %s remains on %s: %v.", g.Dir(), c.h.Name(), err))
+		c.warnings = append(c.warnings,
+			fmt.Sprintf("The change is confirmed, but %s remains on %s: %v.", g.Dir(), c.h.Name(), err))
 	}
 	return nil
 }
@@ -311,7 +315,8 @@ func (k fileStack) remove(ctx context.Context, c *change) error {
 		return err
 	}
 	if c.t.pkey == 0 {
-		c.left = append(c.left, fmt.Sprintf("The kernel modules stay loaded, now and at boot (%s), and the mode of %s stays until the next boot; both are harmless.",
+		c.left = append(c.left, fmt.Sprintf("The kernel modules stay loaded, now and at boot (%s), and the mode of %s stays "+
+			"until the next boot; both are harmless.",
 			platform.ModulesLoadPath, c.before.Name))
 	}
 	return nil

@@ -69,7 +69,8 @@ func startLab(t *testing.T, options ...labOption) *testLab {
 		mac := uint64(0xe41d2de44e00) + uint64(i)*0x10
 		plan.hosts[i].Cmdline = "mlx4_core.port_type_array=1,1"
 		plan.hosts[i].Cards = []labsim.CardConfig{{BDF: labCard, Config: card.Config{
-			Chip: card.ConnectX3Pro, Image: card.VPI(), GUIDs: card.GUIDsFromBase(card.GUIDFromMAC(mac)), MACs: [2]uint64{mac + 1, mac + 2},
+			Chip: card.ConnectX3Pro, Image: card.VPI(), GUIDs: card.GUIDsFromBase(card.GUIDFromMAC(mac)),
+			MACs: [2]uint64{mac + 1, mac + 2},
 		}}}
 	}
 	for _, o := range options {
@@ -96,8 +97,10 @@ func (l *testLab) open(t *testing.T, name string) {
 	t.Helper()
 	no, server := false, l.Servers[name]
 	h, err := sshhost.New(name, sshhost.Config{
-		Address: server.Addr.IP.String(), Port: server.Addr.Port, User: l.User(name), PrivateKeyFile: l.KeyFile(), UseAgent: &no,
-		KnownHostsFiles: []string{l.KnownHostsFile()}, SSHConfigFile: "none", ConnectTimeout: 3 * time.Second, ConnectAttempts: 1,
+		Address: server.Addr.IP.String(), Port: server.Addr.Port, User: l.User(name), PrivateKeyFile: l.KeyFile(),
+		UseAgent:        &no,
+		KnownHostsFiles: []string{l.KnownHostsFile()}, SSHConfigFile: "none", ConnectTimeout: 3 * time.Second,
+		ConnectAttempts: 1,
 	})
 	if err != nil {
 		t.Fatal(err)

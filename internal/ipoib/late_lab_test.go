@@ -37,12 +37,13 @@ func TestLab_Remove_addressThatGoesByItself(t *testing.T) {
 	d := ubuntuDesired()
 	apply(t, l, d)
 	met := 0
-	h := hosts.New(&meddledHost{Host: l.hosts["intel9"].Host, words: []string{"ip", "addr", "del"}, meddle: func(ctx context.Context, cmd shellcmd.Command) {
-		met++
-		if _, err := l.hosts["intel9"].Host.Run(ctx, cmd); err != nil {
-			t.Error(err)
-		}
-	}})
+	h := hosts.New(&meddledHost{Host: l.hosts["intel9"].Host, words: []string{"ip", "addr", "del"},
+		meddle: func(ctx context.Context, cmd shellcmd.Command) {
+			met++
+			if _, err := l.hosts["intel9"].Host.Run(ctx, cmd); err != nil {
+				t.Error(err)
+			}
+		}})
 	if _, err := ipoib.Remove(t.Context(), h, d, ipoib.Options{}); err != nil || met == 0 {
 		t.Errorf("remove, with %d addresses that were faster: %v", met, err)
 	}
@@ -60,11 +61,13 @@ func TestLab_Apply_stepsEndBeforeTheUndo(t *testing.T) {
 	change := d
 	change.Config.Addresses = prefixes("172.16.9.20/24")
 	var late shellcmd.Command
-	h := hosts.New(&meddledHost{Host: l.hosts["intel9"].Host, words: []string{"ip", "addr", "del"}, meddle: func(ctx context.Context, cmd shellcmd.Command) {
-		late = cmd
-		<-ctx.Done()
-	}})
-	_, err := ipoib.Apply(t.Context(), h, change, ipoib.Options{ConfirmTimeout: 6 * time.Second, SettleTimeout: time.Second})
+	h := hosts.New(&meddledHost{Host: l.hosts["intel9"].Host, words: []string{"ip", "addr", "del"},
+		meddle: func(ctx context.Context, cmd shellcmd.Command) {
+			late = cmd
+			<-ctx.Done()
+		}})
+	_, err := ipoib.Apply(t.Context(), h, change,
+		ipoib.Options{ConfirmTimeout: 6 * time.Second, SettleTimeout: time.Second})
 	var unconfirmed *ipoib.UnconfirmedError
 	if !errors.As(err, &unconfirmed) {
 		t.Fatalf("apply: %v", err)
@@ -94,13 +97,15 @@ func TestLab_Apply_twoAtOnce(t *testing.T) {
 	apply(t, l, d)
 	earlier, later := d, d
 	earlier.Config.Addresses, later.Config.Addresses = prefixes("172.16.9.20/24"), prefixes("172.16.7.20/24")
-	h := hosts.New(&meddledHost{Host: l.hosts["intel9"].Host, words: []string{"ip", "addr", "del"}, meddle: func(context.Context, shellcmd.Command) {
-		r, err := ipoib.Apply(t.Context(), hosts.New(l.hosts["intel9"].Host), later, ipoib.Options{SettleTimeout: time.Second})
-		if err != nil {
-			t.Fatalf("the later apply: %v", err)
-		}
-		mustContain(t, strings.Join(r.Warnings, " "), "never confirmed; it was undone first")
-	}})
+	h := hosts.New(&meddledHost{Host: l.hosts["intel9"].Host, words: []string{"ip", "addr", "del"},
+		meddle: func(context.Context, shellcmd.Command) {
+			r, err := ipoib.Apply(t.Context(), hosts.New(l.hosts["intel9"].Host), later,
+				ipoib.Options{SettleTimeout: time.Second})
+			if err != nil {
+				t.Fatalf("the later apply: %v", err)
+			}
+			mustContain(t, strings.Join(r.Warnings, " "), "never confirmed; it was undone first")
+		}})
 	_, err := ipoib.Apply(t.Context(), h, earlier, ipoib.Options{SettleTimeout: time.Second})
 	var unconfirmed *ipoib.UnconfirmedError
 	if !errors.As(err, &unconfirmed) {
@@ -128,9 +133,10 @@ func TestLab_Apply_openChangeIsNotReplaced(t *testing.T) {
 	const dir = "/var/lib/terraform-provider-infiniband/undo/e41d2d0300e44e01"
 	change := d
 	change.Config.Addresses = prefixes("172.16.9.20/24")
-	h := hosts.New(&meddledHost{Host: l.hosts["intel9"].Host, words: []string{"save-interface"}, meddle: func(context.Context, shellcmd.Command) {
-		runText(t, l, "mkdir -p "+dir+" && echo other >"+dir+"/change.other")
-	}})
+	h := hosts.New(&meddledHost{Host: l.hosts["intel9"].Host, words: []string{"save-interface"},
+		meddle: func(context.Context, shellcmd.Command) {
+			runText(t, l, "mkdir -p "+dir+" && echo other >"+dir+"/change.other")
+		}})
 	_, err := ipoib.Apply(t.Context(), h, change, ipoib.Options{SettleTimeout: time.Second})
 	if err == nil {
 		t.Fatal("the saved state of another apply was replaced")

@@ -178,7 +178,8 @@ func foreignNetworks(s *inventory.Snapshot, t target) (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s matches it%s%s", p, describe(f.Interface), misread(err)))
 		}
 	}
-	if n, ok := s.Netdev(t.name); ok && n.NetworkdFile != "" && !strings.HasPrefix(n.NetworkdFile, "/etc/systemd/network/") &&
+	if n, ok := s.Netdev(t.name); ok && n.NetworkdFile != "" &&
+		!strings.HasPrefix(n.NetworkdFile, "/etc/systemd/network/") &&
 		!strings.Contains(n.NetworkdFile, "/10-netplan-") {
 		lines = append(lines, "systemd-networkd configures it by "+n.NetworkdFile)
 	}

@@ -38,7 +38,8 @@ func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observed {
 		o.Silence = runningStacks(s).Why()
 	}
 	o.Persisted = backendOf(o.Stack, t).own(s, t)
-	for _, find := range []func(*inventory.Snapshot, target) []string{foreignPlans, foreignProfiles, foreignNetworks, foreignStanzas, unread} {
+	for _, find := range []func(*inventory.Snapshot,
+		target) []string{foreignPlans, foreignProfiles, foreignNetworks, foreignStanzas, unread} {
 		o.Foreign = append(o.Foreign, find(s, t)...)
 	}
 	return o
@@ -120,7 +121,8 @@ func sameAddresses(a, b []netip.Prefix) bool { return slices.Equal(sorted(a), so
 
 // Same reports whether two configurations say the same.
 func (c Config) Same(other Config) bool {
-	return c.Mode == other.Mode && c.MTU == other.MTU && sameAddresses(c.Addresses, other.Addresses) && sameRoutes(c.Routes, other.Routes)
+	return c.Mode == other.Mode && c.MTU == other.MTU && sameAddresses(c.Addresses, other.Addresses) &&
+		sameRoutes(c.Routes, other.Routes)
 }
 
 // Satisfies reports whether the interface is what want says, now and at boot.
@@ -165,7 +167,8 @@ func (p Persisted) difference(name string, want Config) string {
 	case !p.Found:
 		return "nothing brings this back at boot"
 	case p.Interface != name:
-		return fmt.Sprintf("the configuration for boot is for interface %q, but the port's interface is %s now", p.Interface, name)
+		return fmt.Sprintf("the configuration for boot is for interface %q, but the port's interface is %s now", p.Interface,
+			name)
 	case p.Config.Mode != want.Mode:
 		return fmt.Sprintf("mode at boot is %q, not %s", p.Config.Mode, want.Mode)
 	case p.Config.MTU != want.MTU:

@@ -38,11 +38,15 @@ func TestLab_OpenSM_mendsDrift(t *testing.T) {
 	}{
 		{"stopped", func() { run(t, l, "systemctl", "stop", "opensm@0xe41d2d0300e44e01.service") }, "does not run"},
 		{"disabled", func() { run(t, l, "systemctl", "disable", "opensm.service") }, "does not start at boot"},
-		{"priority", func() { m.FS.Put(smConf, strings.Replace(l.file("intel9", smConf), "14", "3", 1), 0o644) }, "priority is 3, not 14"},
-		{"option added", func() { m.FS.Put(smConf, l.file("intel9", smConf)+"routing_engine updn\n", 0o644) }, "routing_engine updn"},
-		{"option unknown", func() { m.FS.Put(smConf, l.file("intel9", smConf)+"lmc 2\n", 0o644) }, smConf + " was changed by hand"},
+		{"priority", func() { m.FS.Put(smConf, strings.Replace(l.file("intel9", smConf), "14", "3", 1), 0o644) },
+			"priority is 3, not 14"},
+		{"option added", func() { m.FS.Put(smConf, l.file("intel9", smConf)+"routing_engine updn\n", 0o644) },
+			"routing_engine updn"},
+		{"option unknown", func() { m.FS.Put(smConf, l.file("intel9", smConf)+"lmc 2\n", 0o644) },
+			smConf + " was changed by hand"},
 		{"file gone", func() { m.FS.Drop(smConf) }, "priority is not set"},
-		{"drop-in edited", func() { m.FS.Put(smDropIn, l.file("intel9", smDropIn)+"RestartSec=9\n", 0o644) }, smDropIn + " was changed by hand"},
+		{"drop-in edited", func() { m.FS.Put(smDropIn, l.file("intel9", smDropIn)+"RestartSec=9\n", 0o644) },
+			smDropIn + " was changed by hand"},
 		{"list edited", func() { m.FS.Put("/etc/default/opensm", "PORTS=NONE\n", 0o644) }, "does not start at boot"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -117,11 +121,13 @@ func TestLab_OpenSM_namesWhatOpensmSays(t *testing.T) {
 		cause      opensm.CauseKind
 		want       string
 	}{
-		{"kernel", "osm_vendor_bind: ERR 5426: Unable to register class 129 version 1\nExiting SM\n", opensm.CauseKernel, "Linux 6.8.0"},
+		{"kernel", "osm_vendor_bind: ERR 5426: Unable to register class 129 version 1\nExiting SM\n", opensm.CauseKernel,
+			"Linux 6.8.0"},
 		{"cache", "FATAL: Error restoring Guid-to-Lid persistent database\n", opensm.CauseCache, "mv /var/cache/opensm"},
 		{"umad", "ibwarn: [1] umad_init: can't read ABI version from /sys/class/infiniband_mad/abi_version (No such file or directory): is ib_umad module loaded?\n", opensm.CauseUMAD, "modprobe ib_umad"},
 		{"back to back", "Errors on subnet. Duplicate GUID found by link from a port to itself. See verbose opensm.log for more details\n", opensm.CauseBackToBack, "infiniband_guids"},
-		{"held", "Error from osm_opensm_bind (0x2A)\nPerhaps another instance of OpenSM is already running\nExiting SM\n", opensm.CauseNotBound, "pgrep -a opensm"},
+		{"held", "Error from osm_opensm_bind (0x2A)\nPerhaps another instance of OpenSM is already running\nExiting SM\n",
+			opensm.CauseNotBound, "pgrep -a opensm"},
 		{"silent", "", opensm.CauseNotRunning, "does not run"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -133,7 +139,8 @@ func TestLab_OpenSM_namesWhatOpensmSays(t *testing.T) {
 			})
 			d := smDesired()
 			d.Tuning.RoutingEngine = "updn" // restarts it
-			_, err := opensm.Apply(t.Context(), l.hosts["intel9"], d, opensm.Options{ProofTimeout: time.Second, Poll: 50 * time.Millisecond})
+			_, err := opensm.Apply(t.Context(), l.hosts["intel9"],
+				d, opensm.Options{ProofTimeout: time.Second, Poll: 50 * time.Millisecond})
 			var e *opensm.NotServingError
 			if !errors.As(err, &e) || e.Cause.Kind != tt.cause {
 				t.Fatalf("%v", err)
@@ -151,8 +158,10 @@ func TestLab_OpenSM_refusals(t *testing.T) {
 		d    opensm.Desired
 		want []string
 	}{
-		{"xeon2zfs", opensm.Desired{Host: "xeon2zfs", PortGUID: truenasPort, Priority: 1}, []string{"SM001", "TrueNAS SCALE 25.10"}},
-		{"intel9", opensm.Desired{Host: "intel9", PortGUID: 0x42, Priority: 1}, []string{"SM002", "0xe41d2d0300e44e01 (InfiniBand)"}},
+		{"xeon2zfs", opensm.Desired{Host: "xeon2zfs", PortGUID: truenasPort, Priority: 1},
+			[]string{"SM001", "TrueNAS SCALE 25.10"}},
+		{"intel9", opensm.Desired{Host: "intel9", PortGUID: 0x42, Priority: 1},
+			[]string{"SM002", "0xe41d2d0300e44e01 (InfiniBand)"}},
 		{"intel9", opensm.Desired{Host: "intel9", PortGUID: ubuntuPort, Priority: 16}, []string{"SM004", "priority = 16"}},
 	} {
 		_, err := opensm.Apply(t.Context(), l.hosts[tt.host], tt.d, opensm.Options{})
@@ -192,7 +201,8 @@ func TestLab_OpenSM_wakesThePort(t *testing.T) {
 }
 
 func TestOpenSM_equalPriorities(t *testing.T) {
-	found := opensm.CheckConfig(smDesired(), opensm.Planned{Rivals: []opensm.Desired{{Host: "other", PortGUID: ib.GUID(7), Priority: 14}}})
+	found := opensm.CheckConfig(smDesired(),
+		opensm.Planned{Rivals: []opensm.Desired{{Host: "other", PortGUID: ib.GUID(7), Priority: 14}}})
 	if len(found) != 1 || found[0].Rule != finding.OpensmPriorityEqual || found[0].Severity.Blocks() {
 		t.Fatalf("findings: %+v", found)
 	}
@@ -220,7 +230,8 @@ func TestLab_OpenSM_asksAndIsNotAnswered(t *testing.T) {
 		}
 		return opensm.CheckFabric(smDesired(), v, opensm.Lab{})
 	}
-	if found := findings(); len(found) != 1 || found[0].Rule != finding.SubnetManagerCompetes || !strings.Contains(found[0].Evidence, port.String()) {
+	if found := findings(); len(found) != 1 || found[0].Rule != finding.SubnetManagerCompetes ||
+		!strings.Contains(found[0].Evidence, port.String()) {
 		t.Fatalf("a subnet manager that answers: %+v", found)
 	}
 	for _, c := range []struct {
@@ -235,7 +246,8 @@ func TestLab_OpenSM_asksAndIsNotAnswered(t *testing.T) {
 	} {
 		m.Faults.Trap(c.program, 1, c.fault)
 		found := findings()
-		if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Rule.Code == c.code && strings.Contains(f.Evidence, c.says) }) {
+		if !slices.ContainsFunc(found,
+			func(f finding.Finding) bool { return f.Rule.Code == c.code && strings.Contains(f.Evidence, c.says) }) {
 			t.Errorf("%s, %+v: %+v", c.program, c.fault, found)
 		}
 	}
@@ -243,7 +255,8 @@ func TestLab_OpenSM_asksAndIsNotAnswered(t *testing.T) {
 	m.Faults.Trap("ibnetdiscover", 1, labsim.ProgramFault{Exit: true, Status: 255})
 	_, err := opensm.Apply(t.Context(), l.hosts["intel9"], smDesired(), opensm.Options{})
 	var refused *safety.RefusedError
-	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.FabricGUIDTwice || !strings.Contains(err.Error(), "ibnetdiscover ended with status 255") {
+	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.FabricGUIDTwice ||
+		!strings.Contains(err.Error(), "ibnetdiscover ended with status 255") {
 		t.Errorf("apply over a fabric that could not be walked: %v", err)
 	}
 	if o := opensm.Observe(l.snapshot(t, "intel9"), ubuntuPort); !fact.No(o.Active) {

@@ -28,15 +28,21 @@ func TestLab_Reboot_failures(t *testing.T) {
 		step   string
 		want   []string
 	}{
-		{"never returns", labsim.FaultSpec{RebootNever: true}, platform.RebootPolicy{Timeout: 6 * time.Second}, platform.StepReturn,
+		{"never returns", labsim.FaultSpec{RebootNever: true}, platform.RebootPolicy{Timeout: 6 * time.Second},
+			platform.StepReturn,
 			[]string{"limit 6s", "The restart was asked for and nothing was done after that"}},
-		{"does not go down", labsim.FaultSpec{RebootIgnored: true}, platform.RebootPolicy{Timeout: 6 * time.Second}, platform.StepReturn,
+		{"does not go down", labsim.FaultSpec{RebootIgnored: true}, platform.RebootPolicy{Timeout: 6 * time.Second},
+			platform.StepReturn,
 			[]string{"still the old boot", "The host never went down"}},
-		{"another key", labsim.FaultSpec{NewKeyAtReboot: true}, platform.RebootPolicy{Timeout: 20 * time.Second}, platform.StepReturn,
+		{"another key", labsim.FaultSpec{NewKeyAtReboot: true}, platform.RebootPolicy{Timeout: 20 * time.Second},
+			platform.StepReturn,
 			[]string{"verify host key"}},
-		{"drain fails", labsim.FaultSpec{}, platform.RebootPolicy{DrainCommands: []string{"touch /tmp/drained; false"}, ResumeCommands: []string{"rm /tmp/drained"}},
+		{"drain fails", labsim.FaultSpec{},
+			platform.RebootPolicy{DrainCommands: []string{"touch /tmp/drained; false"},
+				ResumeCommands: []string{"rm /tmp/drained"}},
 			platform.StepDrain, []string{"The host was not restarted", "touch /tmp/drained; false"}},
-		{"resume fails", labsim.FaultSpec{}, platform.RebootPolicy{Timeout: 20 * time.Second, ResumeCommands: []string{"false"}}, platform.StepResume,
+		{"resume fails", labsim.FaultSpec{},
+			platform.RebootPolicy{Timeout: 20 * time.Second, ResumeCommands: []string{"false"}}, platform.StepResume,
 			[]string{"only the resume commands are incomplete"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -68,7 +74,8 @@ func TestLab_PersistLinkTypes_ubuntu(t *testing.T) {
 	mustContain(t, l.file("intel9", platform.ModprobePath), platform.Owner, "\noptions mlx4_core port_type_array=1,2\n")
 	l.Machine("intel9").FS.Put("/etc/modprobe.d/mlx4-ib.conf", "options mlx4_core port_type_array=1,1\n", 0o644)
 	r := p.PersistedLinkTypes(l.snapshot(t, "intel9"), pci)
-	if !r.Found || r.Types[1] != ib.LinkTypeIB || r.Types[2] != ib.LinkTypeETH || len(r.Foreign) != 2 || len(r.Stronger) != 1 {
+	if !r.Found || r.Types[1] != ib.LinkTypeIB || r.Types[2] != ib.LinkTypeETH || len(r.Foreign) != 2 ||
+		len(r.Stronger) != 1 {
 		t.Errorf("record: %+v", r)
 	}
 	if err := p.ForgetLinkTypes(t.Context(), h, pci); err != nil {

@@ -99,12 +99,13 @@ func (l live) explain(problem string, want Config) string {
 	if l.MTU < want.MTU && l.Mode == ib.ModeDatagram && want.Mode == ib.ModeDatagram {
 		// The kernel takes the smaller of what is asked and what the broadcast
 		// group allows, without a word.
-		return fmt.Sprintf("%s: the broadcast group of the fabric allows datagrams of %d + %d = %d bytes, so the kernel uses %d. "+
-			"Have the subnet manager create the partition with mtu=5 (4096), or ask for mtu = %d",
+		return fmt.Sprintf("%s: the broadcast group of the fabric allows datagrams of %d + %d = %d bytes, so the kernel "+
+			"uses %d. Have the subnet manager create the partition with mtu=5 (4096), or ask for mtu = %d",
 			problem, l.MTU, ib.DatagramOverhead, l.MTU+ib.DatagramOverhead, l.MTU, l.MTU)
 	}
 	if l.MTU != want.MTU && want.Mode == ib.ModeConnected {
-		return problem + ": the driver has fewer receive buffers than a packet of this size needs, or something else sets the MTU too"
+		return problem + ": the driver has fewer receive buffers than a packet of this size needs, or something else sets " +
+			"the MTU too"
 	}
 	return problem
 }

@@ -36,7 +36,8 @@ func (c *checker) session() {
 func (c *checker) unknownPaths() {
 	name := c.observed.Name
 	if devs := c.s.SSH.Devs; !devs.Known() {
-		f := finding.SessionOverInterface.Find("%s of %s may carry the SSH session: its interfaces are not known: %s.", name, c.s.Host, devs.Why())
+		f := finding.SessionOverInterface.Find("%s of %s may carry the SSH session: its interfaces are not known: %s.", name,
+			c.s.Host, devs.Why())
 		f.Summary = "Refusing to change an interface that may lead to this host"
 		c.path(f, name)
 	}
@@ -47,7 +48,8 @@ func (c *checker) unknownPaths() {
 		}
 	}
 	if len(lost) > 0 {
-		f := finding.StorageOverInterface.Find("%s of %s may carry storage of which the interface is not known: %s.", name, c.s.Host, strings.Join(lost, ", "))
+		f := finding.StorageOverInterface.Find("%s of %s may carry storage of which the interface is not known: %s.", name,
+			c.s.Host, strings.Join(lost, ", "))
 		f.Summary = "Refusing to change an interface that may carry storage"
 		c.path(f, name)
 	}

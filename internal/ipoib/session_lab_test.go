@@ -42,7 +42,8 @@ func TestLab_neither_storage_nor_unknown_sessions_are_cut(t *testing.T) {
 		_, removed := ipoib.Remove(t.Context(), l.hosts["intel9"], d, ipoib.Options{})
 		for what, err := range map[string]error{"apply": changed, "remove": removed} {
 			var refused *safety.RefusedError
-			if !errors.As(err, &refused) || refused.Findings[0].Rule.Code != c.code || refused.Findings[0].Consent != `allow_management_path = ["ibp1s0"]` ||
+			if !errors.As(err, &refused) || refused.Findings[0].Rule.Code != c.code ||
+				refused.Findings[0].Consent != `allow_management_path = ["ibp1s0"]` ||
 				(what == "remove") != strings.Contains(refused.Findings[0].WayOut, "so that the state holds it. Then destroy") {
 				t.Fatalf("%s: %v", what, err)
 			}

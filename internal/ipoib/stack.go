@@ -152,17 +152,21 @@ func (c *checker) stackFindings() {
 		return
 	}
 	if c.stack == StackUnknown {
-		c.add(finding.NetworkStackUnknown.Find("%s: neither netplan nor NetworkManager, systemd-networkd or ifupdown is in use.", c.s.Host))
+		c.add(finding.NetworkStackUnknown.Find("%s: neither netplan nor NetworkManager, systemd-networkd or ifupdown is in "+
+			"use.", c.s.Host))
 		return
 	}
 	if unit := c.stack.service(); unit != "" {
 		switch u, known := c.s.Unit(unit).Get(); {
 		case !known:
-			f := finding.NetworkServiceDown.Find("%s is configured through %s, and whether %s runs is not known: %s.", c.s.Host, c.stack, unit, c.s.Unit(unit).Why())
+			f := finding.NetworkServiceDown.Find("%s is configured through %s, and whether %s runs is not known: %s.", c.s.Host,
+				c.stack, unit, c.s.Unit(unit).Why())
 			c.add(f.WithWayOut("Fix what systemctl reports on the host, then plan again. " + f.WayOut))
 		case u.ActiveState != "active":
-			f := finding.NetworkServiceDown.Find("%s is configured through %s, but %s is %s.", c.s.Host, c.stack, unit, u.ActiveState)
-			f.WayOut = fmt.Sprintf("Start it (systemctl enable --now %s), or configure this host in another way.", strings.TrimSuffix(unit, ".service"))
+			f := finding.NetworkServiceDown.Find("%s is configured through %s, but %s is %s.", c.s.Host, c.stack, unit,
+				u.ActiveState)
+			f.WayOut = fmt.Sprintf("Start it (systemctl enable --now %s), or configure this host in another way.",
+				strings.TrimSuffix(unit, ".service"))
 			c.add(f)
 		}
 	}
@@ -180,7 +184,8 @@ func (c *checker) stackFindings() {
 	}
 	// Who has read it once need not read it at every plan.
 	if c.s.CloudInit == "on" && !c.observed.Persisted.Found {
-		c.add(finding.CloudInitOwnsNetwork.Find("%s: /run/cloud-init/enabled is there, and no file below /etc/cloud says \"network: {config: disabled}\".", c.s.Host))
+		c.add(finding.CloudInitOwnsNetwork.Find("%s: /run/cloud-init/enabled is there, and no file below /etc/cloud says "+
+			"\"network: {config: disabled}\".", c.s.Host))
 	}
 }
 
@@ -220,12 +225,15 @@ func (c *checker) managers(n *inventory.Netdev) {
 	}
 	switch {
 	case len(all) > 1:
-		c.add(finding.InterfaceOfTwoServices.Find("%s of %s is configured by %s.", n.Name, c.s.Host, strings.Join(words, " and by ")))
+		c.add(finding.InterfaceOfTwoServices.Find("%s of %s is configured by %s.", n.Name, c.s.Host,
+			strings.Join(words, " and by ")))
 	case len(others) > 0:
-		c.add(finding.InterfaceOfTwoServices.Find("%s of %s is configured by %s, while the host is configured through %s.", n.Name, c.s.Host, others[0], c.stack))
+		c.add(finding.InterfaceOfTwoServices.Find("%s of %s is configured by %s, while the host is configured through %s.",
+			n.Name, c.s.Host, others[0], c.stack))
 	case c.stack.service() == nmUnit && n.NMKnown && !n.NMManaged:
 		f := finding.NetworkFileNotRead.Find("NetworkManager of %s does not manage %s.", c.s.Host, n.Name)
-		f.WayOut = "Look for it in unmanaged-devices of /etc/NetworkManager/conf.d, in NM_UNMANAGED of udev rules and in /etc/network/interfaces, and take it out there."
+		f.WayOut = "Look for it in unmanaged-devices of /etc/NetworkManager/conf.d, in NM_UNMANAGED of udev rules and in " +
+			"/etc/network/interfaces, and take it out there."
 		c.add(f)
 	}
 }

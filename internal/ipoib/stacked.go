@@ -49,7 +49,8 @@ func stackedBy(s *inventory.Snapshot, name string) []string {
 		f, _ := ifupdown.Parse(s.Files[path].Content)
 		for _, z := range f.Stanzas {
 			for _, o := range z.Options {
-				if slices.Contains(memberOptions, strings.ReplaceAll(o[0], "_", "-")) && slices.Contains(strings.Fields(o[1]), name) {
+				if slices.Contains(memberOptions, strings.ReplaceAll(o[0], "_", "-")) &&
+					slices.Contains(strings.Fields(o[1]), name) {
 					lines = append(lines, fmt.Sprintf("%s has it in %s (%s)", path, z.Name, o[0]))
 				}
 			}
@@ -64,10 +65,12 @@ var memberOptions = []string{"bridge-ports", "bond-slaves", "slaves"}
 // fleeting finds an interface that is as asked now and that nothing brings back.
 func (c *checker) fleeting() {
 	o, want := c.observed, c.d.Config
-	if o.Persisted.Found || !o.Present || !o.Up || o.Live.Mode != want.Mode || o.Live.MTU != want.MTU || !sameAddresses(o.Live.Addresses, want.Addresses) {
+	if o.Persisted.Found || !o.Present || !o.Up || o.Live.Mode != want.Mode || o.Live.MTU != want.MTU ||
+		!sameAddresses(o.Live.Addresses, want.Addresses) {
 		return
 	}
-	c.add(finding.InterfaceWouldBeLost.Find("%s of %s has mode %s, MTU %d and %s, and no file brings them back.", o.Name, c.s.Host, o.Live.Mode, o.Live.MTU, joinPrefixes(o.Live.Addresses)))
+	c.add(finding.InterfaceWouldBeLost.Find("%s of %s has mode %s, MTU %d and %s, and no file brings them back.", o.Name,
+		c.s.Host, o.Live.Mode, o.Live.MTU, joinPrefixes(o.Live.Addresses)))
 }
 
 // ifupdown2 refuses the releases that cannot read an InfiniBand address.
@@ -77,7 +80,8 @@ func (c *checker) ifupdown2() {
 	case c.stack != StackIfupdown2:
 		return
 	case version == "":
-		f := finding.Ifupdown2TooOld.Find("The version of ifupdown2 on %s is not known: it is not among the packages.", c.s.Host)
+		f := finding.Ifupdown2TooOld.Find("The version of ifupdown2 on %s is not known: it is not among the packages.",
+			c.s.Host)
 		f.WayOut = "Install ifupdown2 3.0.0 or later as a package of the distribution."
 		c.add(f)
 		return

@@ -25,11 +25,16 @@ type stackCase struct {
 }
 
 var stackCases = []stackCase{
-	{"netplan", labsim.Ubuntu, labsim.StackNetplan, ipoib.StackNetplan, "/etc/netplan/60-infiniband-e41d2d0300e44e01.yaml"},
-	{"netplanNM", labsim.Ubuntu, labsim.StackNetplanNM, ipoib.StackNetplanNM, "/etc/netplan/60-infiniband-e41d2d0300e44e01.yaml"},
-	{"networkd", labsim.Arch, labsim.StackNetworkd, ipoib.StackNetworkd, "/etc/systemd/network/60-infiniband-e41d2d0300e44e01.network"},
-	{"NetworkManager", labsim.RHEL9, labsim.StackNetworkManager, ipoib.StackNM, "/etc/NetworkManager/system-connections/infiniband-e41d2d0300e44e01.nmconnection"},
-	{"ifupdown", labsim.Debian12, labsim.StackIfupdown, ipoib.StackIfupdown, "/etc/network/interfaces.d/infiniband-e41d2d0300e44e01"},
+	{"netplan", labsim.Ubuntu, labsim.StackNetplan, ipoib.StackNetplan,
+		"/etc/netplan/60-infiniband-e41d2d0300e44e01.yaml"},
+	{"netplanNM", labsim.Ubuntu, labsim.StackNetplanNM, ipoib.StackNetplanNM,
+		"/etc/netplan/60-infiniband-e41d2d0300e44e01.yaml"},
+	{"networkd", labsim.Arch, labsim.StackNetworkd, ipoib.StackNetworkd,
+		"/etc/systemd/network/60-infiniband-e41d2d0300e44e01.network"},
+	{"NetworkManager", labsim.RHEL9, labsim.StackNetworkManager, ipoib.StackNM,
+		"/etc/NetworkManager/system-connections/infiniband-e41d2d0300e44e01.nmconnection"},
+	{"ifupdown", labsim.Debian12, labsim.StackIfupdown, ipoib.StackIfupdown,
+		"/etc/network/interfaces.d/infiniband-e41d2d0300e44e01"},
 }
 
 // on gives the first host of the lab another system and network stack.
@@ -170,10 +175,12 @@ func TestLab_Stacks_drift(t *testing.T) {
 			spoil func()
 			want  string
 		}{
-			{"mode", func() { runText(t, l, "echo datagram > /sys/class/net/"+name+"/mode") }, "mode is datagram, not connected"},
+			{"mode", func() { runText(t, l, "echo datagram > /sys/class/net/"+name+"/mode") },
+				"mode is datagram, not connected"},
 			{"MTU", func() { run(t, l, "ip", "link", "set", "dev", name, "mtu", "9000") }, "MTU is 9000, not 65520"},
 			{"address", func() { run(t, l, "ip", "addr", "del", "172.16.0.20/24", "dev", name) }, "addresses are none"},
-			{"route", func() { run(t, l, "ip", "route", "del", "10.20.0.0/16", "via", "172.16.0.1", "dev", name) }, "there is no route 10.20.0.0/16 via 172.16.0.1"},
+			{"route", func() { run(t, l, "ip", "route", "del", "10.20.0.0/16", "via", "172.16.0.1", "dev", name) },
+				"there is no route 10.20.0.0/16 via 172.16.0.1"},
 			{"down", func() { run(t, l, "ip", "link", "set", "dev", name, "down") }, "is down"},
 			{"MTU at boot", edit("65520", "4092"), "MTU at boot is 4092"},
 			{"address at boot", edit("172.16.0.20/24", "172.16.0.21/24"), "addresses at boot are 172.16.0.21/24"},
@@ -197,7 +204,8 @@ type cutCase struct {
 }
 
 var cutCases = []cutCase{
-	{"the host undoes it", func(_ *testing.T, l *testLab) { time.Sleep(4 * time.Second); l.reopen() }, "it was undone by the host"},
+	{"the host undoes it", func(_ *testing.T, l *testLab) { time.Sleep(4 * time.Second); l.reopen() },
+		"it was undone by the host"},
 	{"power cut in the window", func(t *testing.T, l *testLab) { reboot(t, l); l.reopen() }, "it was undone at boot"},
 	{"restart in the window", func(t *testing.T, l *testLab) {
 		boots := l.Machine("intel9").Boots()
@@ -244,8 +252,10 @@ func survive(t *testing.T, l *testLab, c stackCase, d ipoib.Desired, cut cutCase
 	t.Helper()
 	before, text := observe(t, l, d), l.file("intel9", c.file)
 	change := d
-	change.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.9.20/24"), Routes: routes("10.9.0.0/16", "172.16.9.1")}
-	_, err := ipoib.Apply(t.Context(), l.cutOff("intel9"), change, ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
+	change.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.9.20/24"),
+		Routes: routes("10.9.0.0/16", "172.16.9.1")}
+	_, err := ipoib.Apply(t.Context(), l.cutOff("intel9"), change,
+		ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
 	var unconfirmed *ipoib.UnconfirmedError
 	if !errors.As(err, &unconfirmed) || unconfirmed.Undone {
 		t.Fatalf("apply: %v", err)
@@ -285,7 +295,8 @@ func TestLab_Stacks_cutTheirOwnConnection(t *testing.T) {
 		change := d
 		change.Config.Addresses = nil
 		change.Consent.ManagementPath = []string{name}
-		_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], change, ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: time.Second})
+		_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], change,
+			ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: time.Second})
 		var unconfirmed *ipoib.UnconfirmedError
 		if !errors.As(err, &unconfirmed) {
 			t.Fatalf("apply: %v", err)
@@ -302,10 +313,12 @@ func TestLab_Stacks_cutTheirOwnConnection(t *testing.T) {
 // the cause is often a host that could not be reached, of which nothing is known.
 func TestUnconfirmedError_Explain(t *testing.T) {
 	e := &ipoib.UnconfirmedError{
-		Host: "a", Interface: "ib0", Problem: "it could not be proved over a new connection", UndoneBy: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Host: "a", Interface: "ib0", Problem: "it could not be proved over a new connection", UndoneBy: time.Date(2026, 1,
+			2, 3, 4, 5, 0, time.UTC),
 		Err: &host.UnreachableError{Host: "a", Op: "connect", Err: errors.New("timed out")}, UndoErr: errors.New("no route"),
 	}
-	mustContain(t, e.Explain(), "change of ib0 was begun and could not be confirmed", "by itself at about 03:04:05 UTC", "timed out", "no route", "Host: a")
+	mustContain(t, e.Explain(), "change of ib0 was begun and could not be confirmed", "by itself at about 03:04:05 UTC",
+		"timed out", "no route", "Host: a")
 	e.Undone = true
 	mustContain(t, e.Explain(), "The former configuration was restored")
 }

@@ -96,7 +96,8 @@ func (c *change) nothingPending(ctx context.Context) error {
 		return c.misread(midclt.CheckinWaiting().String(), r, err)
 	}
 	if pending || waiting > 0 {
-		f := finding.TrueNASChangePending.Find("%s: pending changes: %t, seconds left for a check-in: %d.", c.h.Name(), pending, waiting)
+		f := finding.TrueNASChangePending.Find("%s: pending changes: %t, seconds left for a check-in: %d.", c.h.Name(),
+			pending, waiting)
 		return &safety.RefusedError{What: "configure " + c.what(), Findings: []finding.Finding{f}}
 	}
 	return nil
@@ -162,7 +163,8 @@ func (trueNASStack) storeAddresses(ctx context.Context, c *change) error {
 		}
 	}
 	if row == 0 {
-		return fmt.Errorf("%s: the middleware stored %s, but its row is not found; the MTU is %d", c.h.Name(), c.before.Name, first.MTU)
+		return fmt.Errorf("%s: the middleware stored %s, but its row is not found; the MTU is %d", c.h.Name(), c.before.Name,
+			first.MTU)
 	}
 	return c.commit(ctx, want, c.step(want, false), midclt.StoreRowMTU(row, want.MTU))
 }
@@ -264,7 +266,8 @@ func (c *change) transact(ctx context.Context, deadline time.Time, steps ...midc
 }
 
 func (c *change) checkin(ctx context.Context, guard int, want Config) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConfirmTimeout*2/3, errors.New("no time is left before the middleware undoes the change"))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.ConfirmTimeout*2/3,
+		errors.New("no time is left before the middleware undoes the change"))
 	defer cancel()
 	// A check-in over the connection in use would prove nothing.
 	fresh, err := c.h.Fresh(ctx)
@@ -311,7 +314,8 @@ func (trueNASStack) remove(ctx context.Context, c *change) error {
 			return fmt.Errorf("removing the udev tunable %s: %w", t.Var, err)
 		}
 	}
-	c.left = append(c.left, "The kernel option modules_load=ib_ipoib stays, and the mode of the interface until the next boot; both are harmless.")
+	c.left = append(c.left, "The kernel option modules_load=ib_ipoib stays, and the mode of the interface until the next "+
+		"boot; both are harmless.")
 	return nil
 }
 
@@ -327,7 +331,8 @@ func (c *change) removeRow(ctx context.Context, name string) error {
 	if last {
 		none, mtu, text := []midclt.Alias{}, safeDatagramMTU, ""
 		steps = []midclt.Step{midclt.Store(name, midclt.Update{Description: &text, Aliases: &none, MTU: &mtu})}
-		c.left = append(c.left, fmt.Sprintf("The stored interface %s stays, without addresses: it is the only one, and without any the middleware would run DHCP on every interface.", name))
+		c.left = append(c.left, fmt.Sprintf("The stored interface %s stays, without addresses: it is the only one, and "+
+			"without any the middleware would run DHCP on every interface.", name))
 	}
 	if err := c.commitUnproved(ctx, steps...); err != nil {
 		return fmt.Errorf("removing the stored interface %s: %w", name, err)

@@ -56,7 +56,8 @@ func TestLab_Apply_truenasSurvivesReboot(t *testing.T) {
 	if r := plat.PersistedLinkTypes(l.snapshot(t, "xeon2zfs"), pci); !r.Found || r.Types[1] != ib.LinkTypeIB {
 		t.Errorf("stored link types: %+v", r)
 	}
-	if _, err := plat.Reboot(t.Context(), l.hosts["xeon2zfs"], platform.RebootPolicy{Timeout: 30 * time.Second, Poll: 50 * time.Millisecond}); err != nil {
+	if _, err := plat.Reboot(t.Context(), l.hosts["xeon2zfs"],
+		platform.RebootPolicy{Timeout: 30 * time.Second, Poll: 50 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	if r := plat.PersistedLinkTypes(l.snapshot(t, "xeon2zfs"), pci); r.AfterReboot {
@@ -91,7 +92,8 @@ func TestLab_Apply_truenasMTU(t *testing.T) {
 	d.Config.MTU = 65520
 	_, err := ipoib.Apply(t.Context(), l.hosts["xeon2zfs"], d, ipoib.Options{})
 	var refused *safety.RefusedError
-	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.MTUAboveTrueNAS || refused.Findings[0].Consent != "truenas = { private_mtu = 65520 }" {
+	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.MTUAboveTrueNAS ||
+		refused.Findings[0].Consent != "truenas = { private_mtu = 65520 }" {
 		t.Fatalf("apply: %+v", err)
 	}
 	mustContain(t, err.Error(), "65520 is 56304 more than the 9216")
@@ -110,7 +112,8 @@ func TestLab_Apply_truenasFresh(t *testing.T) {
 	d := truenasDesired()
 	_, err := ipoib.Apply(t.Context(), l.hosts["xeon2zfs"], d, ipoib.Options{})
 	var refused *safety.RefusedError
-	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.TrueNASFirstInterface || refused.Findings[0].Consent != `truenas = { keep_interface = "eno1" }` {
+	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.TrueNASFirstInterface ||
+		refused.Findings[0].Consent != `truenas = { keep_interface = "eno1" }` {
 		t.Fatalf("apply: %+v", err)
 	}
 	d.Consent.KeepInterface = "eno1"
@@ -161,7 +164,8 @@ func TestLab_Apply_truenasRefusedLeavesNothing(t *testing.T) {
 		program    string
 		from, want ipoib.Config
 	}{
-		"store": {"call interface.update", datagram(), connected(9216)}, "commit": {"call interface.commit", datagram(), connected(9216)},
+		"store": {"call interface.update", datagram(), connected(9216)}, "commit": {"call interface.commit", datagram(),
+			connected(9216)},
 		"to datagram":  {"call interface.commit", connected(9216), datagram()},
 		"mode at boot": {"call -j -jp description tunable.update", datagram(), connected(9216)},
 		"private MTU":  {"call datastore.update", datagram(), connected(65520)},
@@ -208,7 +212,8 @@ func TestLab_Apply_truenasRollsBack(t *testing.T) {
 	change := d
 	change.Config = ipoib.Config{Mode: ib.ModeConnected, MTU: 4092, Addresses: prefixes("172.16.5.10/24")}
 	m := l.Machine("xeon2zfs")
-	_, err := ipoib.Apply(t.Context(), l.cutOff("xeon2zfs"), change, ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
+	_, err := ipoib.Apply(t.Context(), l.cutOff("xeon2zfs"), change,
+		ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
 	var unconfirmed *ipoib.UnconfirmedError
 	if !errors.As(err, &unconfirmed) {
 		t.Fatalf("apply: %v", err)
@@ -245,7 +250,8 @@ func TestLab_Apply_truenasRestartsUnconfirmed(t *testing.T) {
 			before := storedOn(t, l)
 			change := d
 			change.Config = ipoib.Config{Mode: ib.ModeConnected, MTU: 4092, Addresses: prefixes("172.16.5.10/24")}
-			_, err := ipoib.Apply(t.Context(), l.cutOff("xeon2zfs"), change, ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
+			_, err := ipoib.Apply(t.Context(), l.cutOff("xeon2zfs"), change,
+				ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
 			var unconfirmed *ipoib.UnconfirmedError
 			if !errors.As(err, &unconfirmed) {
 				t.Fatalf("apply: %v", err)

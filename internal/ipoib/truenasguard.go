@@ -22,7 +22,8 @@ func (c *change) bootGuard(ctx context.Context) (midclt.Guard, error) {
 	}
 	g, err := midclt.NewGuard(guardComment(c.d.PortGUID), back...)
 	if err != nil {
-		return midclt.Guard{}, fmt.Errorf("%s: no change of %s that a restart could not undo: %w", c.h.Name(), c.before.Name, err)
+		return midclt.Guard{}, fmt.Errorf("%s: no change of %s that a restart could not undo: %w", c.h.Name(), c.before.Name,
+			err)
 	}
 	return g, nil
 }
@@ -92,7 +93,8 @@ func (trueNASStack) recover(ctx context.Context, c *change) (string, error) {
 		if _, err := c.h.Run(ctx, midclt.DeleteInitScript(s.ID)); err != nil {
 			return "", fmt.Errorf("removing init script %d, which guarded an earlier change: %w", s.ID, err)
 		}
-		undone = "was never confirmed, so that the host went back to what it had before; its guard against a restart was removed"
+		undone = "was never confirmed, so that the host went back to what it had before; its guard against a restart was " +
+			"removed"
 	}
 	return undone, nil
 }

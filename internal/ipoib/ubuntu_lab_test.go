@@ -32,11 +32,13 @@ func ubuntuDesired() ipoib.Desired {
 func withSM(t *testing.T, options ...labOption) *testLab {
 	t.Helper()
 	l := startLab(t, options...)
-	r, err := opensm.Apply(t.Context(), l.hosts["intel9"], opensm.Desired{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}, opensm.Options{})
+	r, err := opensm.Apply(t.Context(), l.hosts["intel9"],
+		opensm.Desired{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}, opensm.Options{})
 	if err != nil {
 		t.Fatalf("opensm: %v", err)
 	}
-	if o := r.Observed; !fact.Yes(o.Active) || !fact.Yes(o.Enabled) || !fact.Yes(o.IsSM) || o.SMLID == 0 || o.State != "Active" || o.Priority != 14 {
+	if o := r.Observed; !fact.Yes(o.Active) || !fact.Yes(o.Enabled) || !fact.Yes(o.IsSM) || o.SMLID == 0 ||
+		o.State != "Active" || o.Priority != 14 {
 		t.Fatalf("opensm: %+v", o)
 	}
 	return l
@@ -68,7 +70,8 @@ func TestLab_Apply_ubuntu(t *testing.T) {
 	if f := s.Files[netplanFile]; f.Mode != "600" || !strings.HasPrefix(f.Content, platform.Owner) {
 		t.Errorf("netplan file: %+v", f)
 	}
-	mustContain(t, l.file("intel9", udevFile), `ATTR{address}=="?*e4:1d:2d:03:00:e4:4e:01"`, "echo connected > /sys$devpath/mode")
+	mustContain(t, l.file("intel9", udevFile), `ATTR{address}=="?*e4:1d:2d:03:00:e4:4e:01"`,
+		"echo connected > /sys$devpath/mode")
 	if left := s.Units["infiniband-undo-e41d2d0300e44e01.timer"]; left.ActiveState == "active" {
 		t.Errorf("the timer still runs: %+v", left)
 	}
@@ -95,7 +98,8 @@ func TestLab_Apply_ubuntuMendsDrift(t *testing.T) {
 	}{
 		{"MTU", func() { run(t, l, "ip", "link", "set", "dev", name, "mtu", "9000") }, "MTU is 9000, not 65520",
 			func(c ipoib.Config) bool { return c.MTU == 9000 }},
-		{"mode", func() { m.FS.Put("/tmp/m", "", 0o644); runText(t, l, "echo datagram > /sys/class/net/"+name+"/mode") }, "mode is datagram, not connected",
+		{"mode", func() { m.FS.Put("/tmp/m", "", 0o644); runText(t, l, "echo datagram > /sys/class/net/"+name+"/mode") },
+			"mode is datagram, not connected",
 			func(c ipoib.Config) bool { return c.Mode == ib.ModeDatagram }},
 		{"address", func() { run(t, l, "ip", "addr", "del", "172.16.0.20/24", "dev", name) }, "addresses are none",
 			func(c ipoib.Config) bool { return len(c.Addresses) == 0 }},
@@ -151,7 +155,9 @@ func TestLab_Apply_ubuntuSurvivesReboot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := plat.Reboot(t.Context(), h, platform.RebootPolicy{Timeout: 20 * time.Second, Poll: 50 * time.Millisecond, ResumeCommands: []string{"touch /tmp/resumed"}})
+	id, err := plat.Reboot(t.Context(), h,
+		platform.RebootPolicy{Timeout: 20 * time.Second, Poll: 50 * time.Millisecond,
+			ResumeCommands: []string{"touch /tmp/resumed"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +186,8 @@ func TestLab_Apply_hostUndoesWhatNobodyConfirms(t *testing.T) {
 	before := l.file("intel9", netplanFile)
 	change := d
 	change.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.9.20/24")}
-	_, err := ipoib.Apply(t.Context(), l.cutOff("intel9"), change, ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
+	_, err := ipoib.Apply(t.Context(), l.cutOff("intel9"), change,
+		ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
 	var unconfirmed *ipoib.UnconfirmedError
 	if !errors.As(err, &unconfirmed) {
 		t.Fatalf("apply: %v", err)
@@ -286,7 +293,8 @@ func TestLab_Apply_undoesWhatAKilledProviderLeft(t *testing.T) {
 	apply(t, l, d)
 	change := d
 	change.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.9.20/24")}
-	_, err := ipoib.Apply(t.Context(), l.cutOff("intel9"), change, ipoib.Options{ConfirmTimeout: time.Hour, SettleTimeout: time.Second})
+	_, err := ipoib.Apply(t.Context(), l.cutOff("intel9"), change,
+		ipoib.Options{ConfirmTimeout: time.Hour, SettleTimeout: time.Second})
 	if err == nil {
 		t.Fatal("the change was confirmed over a connection that there was not")
 	}

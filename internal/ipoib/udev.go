@@ -20,7 +20,8 @@ const resourceName = "infiniband_ipoib_interface"
 // adds the newline that the kernel wants.
 func udevRule(port ib.GUID, mode ib.IPoIBMode) string {
 	return platform.OwnedHeader(resourceName) + fmt.Sprintf(
-		"ACTION==\"add\", SUBSYSTEM==\"net\", ATTR{type}==\"32\", ATTR{address}==\"?*%s\", RUN+=\"/bin/sh -c 'echo %s > /sys$devpath/mode'\"\n",
+		"ACTION==\"add\", SUBSYSTEM==\"net\", ATTR{type}==\"32\", ATTR{address}==\"?*%s\", RUN+=\"/bin/sh -c 'echo %s > "+
+			"/sys$devpath/mode'\"\n",
 		bytePairs(port), mode)
 }
 

@@ -17,22 +17,31 @@ var unknowns = map[string]struct {
 	says    string
 	truenas bool
 }{
-	"SSHPath.Devs":                 {[]func(*inventory.Snapshot){unknownSession}, "are not known: the tool hung", false},
-	"Storage.Dev":                  {[]func(*inventory.Snapshot){storageVia(fact.Unknown[string]("the tool hung"))}, "not known: nfs4 nas:/tank (the tool hung)", false},
+	"SSHPath.Devs": {[]func(*inventory.Snapshot){unknownSession}, "are not known: the tool hung", false},
+	"Storage.Dev": {[]func(*inventory.Snapshot){storageVia(fact.Unknown[string]("the tool hung"))},
+		"not known: nfs4 nas:/tank (the tool hung)", false},
 	"TrueNAS.PendingChanges":       {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.TrueNAS.PendingChanges = fact.Unknown[bool]("the tool hung") }}, "whether changes are pending is not known: the tool hung", true},
 	"TrueNAS.CheckinWaiting":       {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.TrueNAS.CheckinWaiting = fact.Unknown[int]("the tool hung") }}, "check-in is waited for is not known: the tool hung", true},
 	"interfaces of the middleware": {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.TrueNAS.Interfaces = nil }}, "list of interfaces is not understood", true},
-	"tunables of the middleware":   {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.TrueNAS.Tunables = nil }}, "list of tunables is not understood", true},
-	"udev rules":                   {[]func(*inventory.Snapshot){denied("/etc/udev/rules.d")}, "/etc/udev/rules.d of xeon2zfs cannot be read", true},
-	"a file of netplan":            {[]func(*inventory.Snapshot){denied("/etc/netplan/x.yaml")}, "/etc/netplan/x.yaml cannot be read", false},
-	"services":                     {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.Units = nil }}, networkdUnit, false},
+	"tunables of the middleware": {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.TrueNAS.Tunables = nil }},
+		"list of tunables is not understood", true},
+	"udev rules": {[]func(*inventory.Snapshot){denied("/etc/udev/rules.d")},
+		"/etc/udev/rules.d of xeon2zfs cannot be read", true},
+	"a file of netplan": {[]func(*inventory.Snapshot){denied("/etc/netplan/x.yaml")},
+		"/etc/netplan/x.yaml cannot be read", false},
+	"services": {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.Units = nil }},
+		networkdUnit, false},
 	"state of the port": {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) {
 		s.Cards[0].Ports[0].Physical, s.Cards[0].Ports[0].SMLID = "", 0
 	}}, "its phys_state and sm_lid cannot be read", false},
-	"version of ifupdown2": {[]func(*inventory.Snapshot){withIfupdown2}, "version of ifupdown2 on intel9 is not known", false},
-	"network stack":        {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.Commands, s.Units = nil, nil }}, "systemd did not say which network services run: it was not read", false},
-	"operating system":     {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.OS = inventory.OS{} }}, "not supported", false},
-	"link layer":           {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.Cards, s.Netdevs = nil, nil }}, "No port of intel9 has the GUID", false},
+	"version of ifupdown2": {[]func(*inventory.Snapshot){withIfupdown2}, "version of ifupdown2 on intel9 is not known",
+		false},
+	"network stack": {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.Commands, s.Units = nil, nil }},
+		"systemd did not say which network services run: it was not read", false},
+	"operating system": {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.OS = inventory.OS{} }},
+		"not supported", false},
+	"link layer": {[]func(*inventory.Snapshot){func(s *inventory.Snapshot) { s.Cards, s.Netdevs = nil, nil }},
+		"No port of intel9 has the GUID", false},
 }
 
 func denied(path string) func(*inventory.Snapshot) {

@@ -30,7 +30,8 @@ func (l *Lab) AddMachine(c Config) (*Machine, error) {
 		modules: map[string]bool{}, procs: map[int]*Proc{}, locks: map[string]*fileLock{},
 		values: map[string]any{}, initramfs: map[string]string{}, moduleOpts: map[string]string{}, nextPID: 900,
 	}
-	m.users = append([]User{{Name: "root", Home: "/root", Shell: "/bin/bash", NoKey: true, Sudo: SudoNoPasswd}}, c.Users...)
+	m.users = append([]User{{Name: "root", Home: "/root", Shell: "/bin/bash", NoKey: true, Sudo: SudoNoPasswd}},
+		c.Users...)
 	if c.MstflintVersion != "none" {
 		m.Tools["mstflint"] = c.MstflintVersion
 	}

@@ -110,7 +110,8 @@ func (m *Machine) bind(c *Card) {
 func (m *Machine) initialTypes(c *Card, fw card.Firmware) [2]string {
 	array := strings.Split(m.moduleOption("mlx4_core", "port_type_array"), ",")
 	if len(array) == 2 && array[0] == "0" && array[1] == "1" {
-		m.KernelLog("mlx4_core: Module parameter configuration ETH/IB is not supported. Switching to default configuration IB/IB")
+		m.KernelLog("mlx4_core: Module parameter configuration ETH/IB is not supported. Switching to default configuration " +
+			"IB/IB")
 		array = []string{"1", "1"}
 	}
 	var types [2]string
@@ -288,7 +289,8 @@ func (m *Machine) writePortType(c *Card, port int, written string) error {
 	target, auto := want, want == "auto"
 	if auto {
 		if !fw.VPI {
-			m.KernelLog("mlx4_core %s: Auto sensing is not supported on this HCA. Set only 'eth' or 'ib' for both ports (should be the same)", c.Config.BDF)
+			m.KernelLog("mlx4_core %s: Auto sensing is not supported on this HCA. Set only 'eth' or 'ib' for both ports "+
+				"(should be the same)", c.Config.BDF)
 			return syscall.EOPNOTSUPP
 		}
 		target = m.sense(c, port)

@@ -10,7 +10,8 @@ import (
 )
 
 func enConfig() card.Config {
-	return card.Config{Chip: card.ConnectX3Pro, Image: testImage("MT_9200111023"), GUIDs: card.BlankGUIDs, MACs: [2]uint64{0xe41d2de44e00, 0xe41d2de44e01}}
+	return card.Config{Chip: card.ConnectX3Pro, Image: testImage("MT_9200111023"), GUIDs: card.BlankGUIDs,
+		MACs: [2]uint64{0xe41d2de44e00, 0xe41d2de44e01}}
 }
 
 const portFile = "/sys/bus/pci/devices/0000:01:00.0/mlx4_port"
@@ -52,7 +53,8 @@ func TestMachine_ethernetOnlyFirmwareRefusesIB(t *testing.T) {
 	store(t, m, portFile+"1", "ib\n", syscall.EOPNOTSUPP)
 	store(t, m, portFile+"1", "auto\n", syscall.EOPNOTSUPP)
 	store(t, m, portFile+"1", "eth\n", nil)
-	if log := strings.Join(m.KernelLines(), "\n"); !strings.Contains(log, "Requested port type for port 1 is not supported on this HCA") {
+	if log := strings.Join(m.KernelLines(), "\n"); !strings.Contains(log,
+		"Requested port type for port 1 is not supported on this HCA") {
 		t.Errorf("kernel log: %q", log)
 	}
 }

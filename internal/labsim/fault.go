@@ -21,29 +21,35 @@ const (
 // FaultSpec is what may be injected into one machine. The zero value is a
 // healthy host. Counters are of events from the moment it is set.
 type FaultSpec struct {
-	ExecHolds       string        `json:"exec_holds,omitempty"`         // the counters of exec requests see only commands whose text holds this
-	CutAtExec       int           `json:"cut_at_exec,omitempty"`        // k-th exec request, 1 is the next; 0 never
-	CutWhen         CutWhen       `json:"cut_when,omitempty"`           // default before
-	CutInputAt      int64         `json:"cut_input_at,omitempty"`       // of CutAtExec with ExecHolds: so many bytes of the command's text arrive
-	CutOutputAt     int64         `json:"cut_output_at,omitempty"`      // of CutAtExec: so many bytes of the command's output leave
-	CutAtByteIn     int64         `json:"cut_at_byte_in,omitempty"`     // bytes received by the server on one connection
-	CutAtByteOut    int64         `json:"cut_at_byte_out,omitempty"`    // bytes sent by the server on one connection
-	CutUploadAt     int64         `json:"cut_upload_at,omitempty"`      // bytes written through SFTP
-	Refuse          bool          `json:"refuse,omitempty"`             // new connections are closed at once
-	Hang            bool          `json:"hang,omitempty"`               // connections are accepted and stay silent
-	HangAtExec      int           `json:"hang_at_exec,omitempty"`       // k-th exec never answers
-	ExitAtExec      int           `json:"exit_at_exec,omitempty"`       // k-th exec ends with ExitStatus without running
-	ExitStatus      int           `json:"exit_status,omitempty"`        // for ExitAtExec
-	SudoRefused     bool          `json:"sudo_refused,omitempty"`       // sudo says the user is not in sudoers
-	SudoMissing     bool          `json:"sudo_missing,omitempty"`       // sudo is not installed
-	WrongHostKey    bool          `json:"wrong_host_key,omitempty"`     // the server presents another key
-	Locale          string        `json:"locale,omitempty"`             // LANG and LC_ALL of sessions, LANG of units; empty: as installed
-	NewKeyAtReboot  bool          `json:"new_key_at_reboot,omitempty"`  // the host key changes at the next boot
-	RebootNever     bool          `json:"reboot_never,omitempty"`       // the machine goes down and stays down
-	RebootIgnored   bool          `json:"reboot_ignored,omitempty"`     // reboot says success and nothing happens
-	CardKeepsPower  bool          `json:"card_keeps_power,omitempty"`   // a restart does not reach the cards: they run what they ran
-	CardGone        bool          `json:"card_gone,omitempty"`          // after a restart no card is on the bus
-	KillAtFlash     int           `json:"kill_at_flash,omitempty"`      // the program that does the n-th flash operation is killed
+	// the counters of exec requests see only commands whose text holds this
+	ExecHolds string  `json:"exec_holds,omitempty"`
+	CutAtExec int     `json:"cut_at_exec,omitempty"` // k-th exec request, 1 is the next; 0 never
+	CutWhen   CutWhen `json:"cut_when,omitempty"`    // default before
+	// of CutAtExec with ExecHolds: so many bytes of the command's text arrive
+	CutInputAt int64 `json:"cut_input_at,omitempty"`
+	// of CutAtExec: so many bytes of the command's output leave
+	CutOutputAt  int64 `json:"cut_output_at,omitempty"`
+	CutAtByteIn  int64 `json:"cut_at_byte_in,omitempty"`  // bytes received by the server on one connection
+	CutAtByteOut int64 `json:"cut_at_byte_out,omitempty"` // bytes sent by the server on one connection
+	CutUploadAt  int64 `json:"cut_upload_at,omitempty"`   // bytes written through SFTP
+	Refuse       bool  `json:"refuse,omitempty"`          // new connections are closed at once
+	Hang         bool  `json:"hang,omitempty"`            // connections are accepted and stay silent
+	HangAtExec   int   `json:"hang_at_exec,omitempty"`    // k-th exec never answers
+	ExitAtExec   int   `json:"exit_at_exec,omitempty"`    // k-th exec ends with ExitStatus without running
+	ExitStatus   int   `json:"exit_status,omitempty"`     // for ExitAtExec
+	SudoRefused  bool  `json:"sudo_refused,omitempty"`    // sudo says the user is not in sudoers
+	SudoMissing  bool  `json:"sudo_missing,omitempty"`    // sudo is not installed
+	WrongHostKey bool  `json:"wrong_host_key,omitempty"`  // the server presents another key
+	// LANG and LC_ALL of sessions, LANG of units; empty: as installed
+	Locale         string `json:"locale,omitempty"`
+	NewKeyAtReboot bool   `json:"new_key_at_reboot,omitempty"` // the host key changes at the next boot
+	RebootNever    bool   `json:"reboot_never,omitempty"`      // the machine goes down and stays down
+	RebootIgnored  bool   `json:"reboot_ignored,omitempty"`    // reboot says success and nothing happens
+	// a restart does not reach the cards: they run what they ran
+	CardKeepsPower bool `json:"card_keeps_power,omitempty"`
+	CardGone       bool `json:"card_gone,omitempty"` // after a restart no card is on the bus
+	// the program that does the n-th flash operation is killed
+	KillAtFlash     int           `json:"kill_at_flash,omitempty"`
 	KillSignal      int           `json:"kill_signal,omitempty"`        // of KillAtFlash; default SIGKILL
 	Latency         time.Duration `json:"latency,omitempty"`            // one way, both directions
 	FlashSlow       time.Duration `json:"flash_slow,omitempty"`         // real time per 4 KiB sector programmed

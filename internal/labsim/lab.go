@@ -65,7 +65,8 @@ func (l *Lab) AddSwitch(name string, guid uint64, ports int) *Switch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &Switch{
-		Name: name, GUID: guid, SystemGUID: guid, Ports: ports, Desc: "SwitchX -  Mellanox Technologies", VendorID: 0x2c9, DeviceID: 0xc738, Link: FDR4X,
+		Name: name, GUID: guid, SystemGUID: guid, Ports: ports, Desc: "SwitchX -  Mellanox Technologies", VendorID: 0x2c9,
+		DeviceID: 0xc738, Link: FDR4X,
 	}
 	l.switches[name] = s
 	return s

@@ -27,7 +27,8 @@ func testLab(t *testing.T) (*Lab, *Machine, *Machine) {
 			Netdevs: []Netdev{{Name: "eno1", Type: TypeEthernet, Address: []byte{2, 0, 0, 0, 0, byte(i)}, Up: true, SSH: true,
 				Driver: "e1000e", Addrs: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24")}}},
 			Cards: []CardConfig{{BDF: "0000:01:00.0", Config: card.Config{
-				Chip: card.ConnectX3Pro, Image: image, GUIDs: card.GUIDsFromBase(card.GUIDFromMAC(mac)), MACs: [2]uint64{mac + 1, mac + 2},
+				Chip: card.ConnectX3Pro, Image: image, GUIDs: card.GUIDsFromBase(card.GUIDFromMAC(mac)), MACs: [2]uint64{mac + 1,
+					mac + 2},
 			}}},
 		})
 		if err != nil {

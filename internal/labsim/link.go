@@ -73,7 +73,8 @@ func (t Trained) Name() string {
 // rate is the text of sysfs: the kernel multiplies the lanes with its own round
 // numbers.
 func (t Trained) rate() string {
-	tenths := t.Lanes() * map[string]int{"SDR": 25, "DDR": 50, "QDR": 100, "FDR": 140, "EDR": 250, "HDR": 500, "NDR": 1000}[t.Name()]
+	tenths := t.Lanes() * map[string]int{"SDR": 25, "DDR": 50, "QDR": 100, "FDR": 140, "EDR": 250, "HDR": 500,
+		"NDR": 1000}[t.Name()]
 	text := strconv.Itoa(tenths / 10)
 	if tenths%10 != 0 {
 		text += ".5"
@@ -82,7 +83,8 @@ func (t Trained) rate() string {
 }
 
 // capsUpTo is four lanes up to a speed.
-var capsUpTo = map[string]LinkCaps{"SDR": {Widths: 3, Speeds: 1}, "DDR": {Widths: 3, Speeds: 3}, "QDR": QDR4X, "FDR": FDR4X, "EDR": EDR4X, "HDR": HDR4X}
+var capsUpTo = map[string]LinkCaps{"SDR": {Widths: 3, Speeds: 1}, "DDR": {Widths: 3, Speeds: 3}, "QDR": QDR4X,
+	"FDR": FDR4X, "EDR": EDR4X, "HDR": HDR4X}
 
 // canDo is what the port's hardware has.
 func (p *Port) canDo() LinkCaps {

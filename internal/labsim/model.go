@@ -44,7 +44,8 @@ func dotted(v [3]uint16) string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2
 // MLX4 is the model of ConnectX-3 and ConnectX-3 Pro.
 func MLX4() *Model {
 	return &Model{
-		Maker: "Mellanox Technologies", Driver: "mlx4_core", Verbs: "mlx4_ib", RDMA: "mlx4_", Vendor: 0x15b3, Subsystem: 0x15b3, Ports: 2,
+		Maker: "Mellanox Technologies", Driver: "mlx4_core", Verbs: "mlx4_ib", RDMA: "mlx4_", Vendor: 0x15b3,
+		Subsystem: 0x15b3, Ports: 2,
 		Version: dotted, Switchable: true, Connected: true, MaxIBMTU: 4096, Speed: "FDR", PCIe: "8.0 GT/s PCIe", Lanes: 8,
 	}
 }
@@ -53,7 +54,8 @@ func MLX4() *Model {
 // its own.
 func MLX5() *Model {
 	return &Model{
-		Name: "MT27700 Family [ConnectX-4]", Maker: "Mellanox Technologies", Driver: "mlx5_core", Verbs: "mlx5_ib", RDMA: "mlx5_", Vendor: 0x15b3,
+		Name: "MT27700 Family [ConnectX-4]", Maker: "Mellanox Technologies", Driver: "mlx5_core", Verbs: "mlx5_ib",
+		RDMA: "mlx5_", Vendor: 0x15b3,
 		Device: 0x1013, Subsystem: 0x15b3, Class: "0x020700", Ports: 1, HWRev: "0",
 		Version:  func(v [3]uint16) string { return fmt.Sprintf("%d.%d.%04d", v[0], v[1], v[2]) },
 		MaxIBMTU: 4096, Speed: "EDR", PCIe: "8.0 GT/s PCIe", Lanes: 16,
@@ -82,7 +84,8 @@ func Unplugged(c *card.Card, config CardConfig) *Card {
 // that anybody can name or change, and its port has the GUID of its node.
 func QIB() *Model {
 	return &Model{
-		Name: "IBA7322 QDR InfiniBand HCA", Maker: "QLogic Corp.", Driver: "ib_qib", Verbs: "ib_qib", RDMA: "qib", Vendor: 0x1077, Device: 0x7322, Subsystem: 0x1077,
+		Name: "IBA7322 QDR InfiniBand HCA", Maker: "QLogic Corp.", Driver: "ib_qib", Verbs: "ib_qib", RDMA: "qib",
+		Vendor: 0x1077, Device: 0x7322, Subsystem: 0x1077,
 		Class: "0x0c0600", Ports: 1, HCAType: "InfiniPath_QLE7340", BoardID: "InfiniPath_QLE7340", HWRev: "2",
 		Connected: true, UnsetLID: 0xffff, MaxIBMTU: 4096, Speed: "QDR", PCIe: "5.0 GT/s PCIe", Lanes: 8,
 	}
@@ -91,7 +94,8 @@ func QIB() *Model {
 // MTHCA is the model of the InfiniHost III Ex MT25208 with native firmware.
 func MTHCA() *Model {
 	return &Model{
-		Name: "MT25208 [InfiniHost III Ex]", Maker: "Mellanox Technologies", Driver: "ib_mthca", Verbs: "ib_mthca", RDMA: "mthca", Vendor: 0x15b3, Device: 0x6282,
+		Name: "MT25208 [InfiniHost III Ex]", Maker: "Mellanox Technologies", Driver: "ib_mthca", Verbs: "ib_mthca",
+		RDMA: "mthca", Vendor: 0x15b3, Device: 0x6282,
 		Subsystem: 0x15b3, Class: "0x0c0600", Ports: 2, HCAType: "MT25208", HWRev: "20",
 		Version: dotted, Connected: true, MaxIBMTU: 2048, Speed: "DDR", PCIe: "2.5 GT/s PCIe", Lanes: 8,
 	}
@@ -101,8 +105,9 @@ func MTHCA() *Model {
 // GUIDs are those of node, port 1, port 2 and system.
 func WithoutFlash(bdf string, m *Model, version [3]uint16, psid string, guids [4]uint64) CardConfig {
 	return CardConfig{BDF: bdf, Model: m, Config: card.Config{
-		Chip:  card.Chip{Name: m.Name, Family: m.Name, PCIDevice: m.Device, Recovery: m.Device},
-		Fixed: &card.Firmware{Loaded: true, Version: version, PSID: psid, VPI: true, GUIDs: guids, Config: card.NV{LinkType: [2]int{card.LinkIB, card.LinkIB}}},
+		Chip: card.Chip{Name: m.Name, Family: m.Name, PCIDevice: m.Device, Recovery: m.Device},
+		Fixed: &card.Firmware{Loaded: true, Version: version, PSID: psid, VPI: true, GUIDs: guids,
+			Config: card.NV{LinkType: [2]int{card.LinkIB, card.LinkIB}}},
 	}}
 }
 

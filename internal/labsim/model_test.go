@@ -33,9 +33,12 @@ func sysfsText(t *testing.T, m *Machine, file string) string {
 // TestModels compares what the kernel shows of each card with the table of sysfs
 // values per driver.
 func TestModels(t *testing.T) {
-	qib := WithoutFlash("0000:01:00.0", QIB(), [3]uint16{}, "", [4]uint64{0x0011750000791fec, 0x0011750000791fec, 0, 0x0011750000791fec})
-	mthca := WithoutFlash("0000:01:00.0", MTHCA(), [3]uint16{5, 3, 0}, "MT_9190000001", [4]uint64{0x0005ad0000042a10, 0x0005ad0000042a11, 0x0005ad0000042a12, 0x0005ad0000042a13})
-	mlx5 := WithoutFlash("0000:81:00.0", MLX5(), [3]uint16{12, 28, 2006}, "MT_9180110032", [4]uint64{0x506b4b03003cf842, 0x506b4b03003cf842, 0, 0x506b4b03003cf842})
+	qib := WithoutFlash("0000:01:00.0", QIB(), [3]uint16{}, "",
+		[4]uint64{0x0011750000791fec, 0x0011750000791fec, 0, 0x0011750000791fec})
+	mthca := WithoutFlash("0000:01:00.0", MTHCA(), [3]uint16{5, 3, 0}, "MT_9190000001",
+		[4]uint64{0x0005ad0000042a10, 0x0005ad0000042a11, 0x0005ad0000042a12, 0x0005ad0000042a13})
+	mlx5 := WithoutFlash("0000:81:00.0", MLX5(), [3]uint16{12, 28, 2006}, "MT_9180110032",
+		[4]uint64{0x506b4b03003cf842, 0x506b4b03003cf842, 0, 0x506b4b03003cf842})
 	for _, tt := range []struct {
 		os     OS
 		card   CardConfig
@@ -45,16 +48,20 @@ func TestModels(t *testing.T) {
 		netdev string
 	}{
 		{Arch, qib, "qib0", map[string]string{
-			"node_guid": "0011:7500:0079:1fec", "sys_image_guid": "0011:7500:0079:1fec", "fw_ver": "", "hw_rev": "2", "hca_type": "InfiniPath_QLE7340",
-			"board_id": "InfiniPath_QLE7340", "ports/1/lid": "0xffff", "ports/1/sm_lid": "0xffff", "ports/1/gids/0": "fe80:0000:0000:0000:0011:7500:0079:1fec",
-			"device/vendor": "0x1077", "device/device": "0x7322", "device/class": "0x0c0600",
+			"node_guid": "0011:7500:0079:1fec", "sys_image_guid": "0011:7500:0079:1fec", "fw_ver": "", "hw_rev": "2",
+			"hca_type": "InfiniPath_QLE7340",
+			"board_id": "InfiniPath_QLE7340", "ports/1/lid": "0xffff", "ports/1/sm_lid": "0xffff",
+			"ports/1/gids/0": "fe80:0000:0000:0000:0011:7500:0079:1fec",
+			"device/vendor":  "0x1077", "device/device": "0x7322", "device/class": "0x0c0600",
 		}, 0x80, "ibp1s0"},
 		{Debian12, mthca, "mthca0", map[string]string{
-			"node_guid": "0005:ad00:0004:2a10", "sys_image_guid": "0005:ad00:0004:2a13", "fw_ver": "5.3.0", "hw_rev": "20", "hca_type": "MT25208",
+			"node_guid": "0005:ad00:0004:2a10", "sys_image_guid": "0005:ad00:0004:2a13", "fw_ver": "5.3.0", "hw_rev": "20",
+			"hca_type":    "MT25208",
 			"ports/1/lid": "0x0", "ports/2/gids/0": "fe80:0000:0000:0000:0005:ad00:0004:2a12", "device/device": "0x6282",
 		}, 0x80, "ibp1s0"},
 		{RHEL10, mlx5, "mlx5_0", map[string]string{
-			"node_guid": "506b:4b03:003c:f842", "fw_ver": "12.28.2006", "hw_rev": "0", "hca_type": "MT4115", "ports/1/lid": "0x0", "device/device": "0x1013",
+			"node_guid": "506b:4b03:003c:f842", "fw_ver": "12.28.2006", "hw_rev": "0", "hca_type": "MT4115",
+			"ports/1/lid": "0x0", "device/device": "0x1013",
 		}, 0x00, "ibp129s0"},
 	} {
 		m := modelMachine(t, tt.os, tt.card)

@@ -33,7 +33,8 @@ var knownModules = map[string]moduleInfo{
 }
 
 // InfiniBandModules are the modules that Ubuntu ships in linux-modules-extra.
-var InfiniBandModules = []string{"ib_core", "ib_uverbs", "ib_umad", "ib_cm", "rdma_cm", "rdma_ucm", "mlx4_ib", "mlx5_ib", "ib_qib", "ib_mthca", "ib_ipoib"}
+var InfiniBandModules = []string{"ib_core", "ib_uverbs", "ib_umad", "ib_cm", "rdma_cm", "rdma_ucm", "mlx4_ib",
+	"mlx5_ib", "ib_qib", "ib_mthca", "ib_ipoib"}
 
 // ModuleFile is where a module of the running kernel lies; the extension is that
 // of the system.

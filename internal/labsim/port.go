@@ -122,9 +122,11 @@ func (p *Port) view(l *Lab) PortView {
 	v := PortView{
 		Machine: p.Card.Machine.Name, BDF: p.Card.Config.BDF, Number: p.Number, LinkType: p.link, Auto: p.auto,
 		NodeGUID: fw.GUIDs[0], GUID: fw.GUIDs[p.Number], SystemGUID: fw.GUIDs[3], MAC: fw.MACs[p.Number-1],
-		State: p.state, PhysState: p.phys, LID: p.lid, SMLID: p.smLID, // as the port has them; drivers show 0 in ways of their own
+		// as the port has them; drivers show 0 in ways of their own
+		State: p.state, PhysState: p.phys, LID: p.lid, SMLID: p.smLID,
 		MaxIBMTU: p.Card.Config.MaxIBMTU, GroupMTU: p.mcastMTU, PKeys: keysOr(p.pkeys), RDMA: p.Card.RDMA, Prefix: p.prefix,
-		Description: fmt.Sprintf("%s %s", p.Card.Machine.Name, p.Card.RDMA), Trained: p.trained, Can: p.canDo(), May: p.allowed(), Enabled: p.admin,
+		Description: fmt.Sprintf("%s %s", p.Card.Machine.Name,
+			p.Card.RDMA), Trained: p.trained, Can: p.canDo(), May: p.allowed(), Enabled: p.admin,
 		CapMask: cmp.Or(p.Card.Config.CapMask, defaultCapMask),
 	}
 	for _, sm := range l.sms {

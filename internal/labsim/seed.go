@@ -14,8 +14,10 @@ import (
 // seedFiles writes what a fresh installation has on disk.
 func (m *Machine) seedFiles() {
 	for _, d := range []string{"/etc", "/root", "/home", "/var/log", "/var/lib", "/var/cache", "/usr/bin", "/usr/sbin",
-		"/usr/local/bin", "/usr/local/sbin", "/usr/lib", "/mnt", "/opt", "/srv", "/boot", "/etc/modprobe.d", "/etc/modules-load.d",
-		"/etc/udev/rules.d", "/etc/systemd/system", "/sys/class/net", "/sys/bus/pci/devices", "/sys/module", "/sys/kernel/security"} {
+		"/usr/local/bin", "/usr/local/sbin", "/usr/lib", "/mnt", "/opt", "/srv", "/boot", "/etc/modprobe.d",
+		"/etc/modules-load.d",
+		"/etc/udev/rules.d", "/etc/systemd/system", "/sys/class/net", "/sys/bus/pci/devices", "/sys/module",
+		"/sys/kernel/security"} {
 		m.FS.PutDir(d, 0o755, 0, 0)
 	}
 	m.FS.PutDir("/root", 0o700, 0, 0)
@@ -91,7 +93,8 @@ func (m *Machine) seedVolatile() {
 	m.FS.PutDynamic("/proc/mounts", 0o444, func() (string, error) {
 		return "/dev/sda2 / ext4 rw,relatime 0 0\ntmpfs /run tmpfs rw 0 0\n", nil
 	}, nil)
-	m.FS.PutDynamic("/proc/stat", 0o444, line(func() string { return fmt.Sprintf("cpu  0 0 0 0\nbtime %d", m.Booted().Unix()) }), nil)
+	m.FS.PutDynamic("/proc/stat", 0o444,
+		line(func() string { return fmt.Sprintf("cpu  0 0 0 0\nbtime %d", m.Booted().Unix()) }), nil)
 	m.FS.PutDynamic("/proc/net/tcp", 0o444, text(sockets), nil)
 	m.FS.PutDynamic("/sys/kernel/security/lockdown", 0o644, text("[none] integrity confidentiality"), nil)
 	m.FS.PutDynamicDir("/proc", &vfs.Dynamic{List: m.pidNames, Lookup: m.procNode})
@@ -99,7 +102,8 @@ func (m *Machine) seedVolatile() {
 
 // sockets is the kernel's table of a host on which only sshd listens.
 const sockets = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n" +
-	"   0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 17611 1 0000000000000000 100 0 0 10 0"
+	"   0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 17611 1 " +
+	"0000000000000000 100 0 0 10 0"
 
 // openFiles are the directories of a process' open files: links to them, and how
 // each was opened. Those that are simulated are open for reading and writing.
@@ -115,7 +119,8 @@ func (m *Machine) openFiles(p *Proc) (fd, info *vfs.Node) {
 
 // initNode is the process 1, of which nothing but its being there is simulated.
 func initNode() *vfs.Node {
-	return vfs.NewDir("1", vfs.NewFile("comm", 0o444, text("systemd"), nil), vfs.NewFile("cmdline", 0o444, text("/sbin/init\x00"), nil),
+	return vfs.NewDir("1", vfs.NewFile("comm", 0o444, text("systemd"), nil),
+		vfs.NewFile("cmdline", 0o444, text("/sbin/init\x00"), nil),
 		vfs.NewLink("cwd", "/"), vfs.NewDir("fd"), vfs.NewDir("fdinfo"),
 		vfs.NewFile("stat", 0o444, text("1 (systemd) S 0 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 3 0 0"), nil),
 		vfs.NewFile("status", 0o444, text("Name:\tsystemd\nPid:\t1\nPPid:\t0\nUid:\t0\t0\t0\t0"), nil))
@@ -147,9 +152,11 @@ func (m *Machine) procNode(name string) *vfs.Node {
 		vfs.NewFile("cmdline", 0o444, func() (string, error) { return strings.Join(p.Args, "\x00") + "\x00", nil }, nil),
 		vfs.NewFile("environ", 0o400, func() (string, error) { return environ(p), nil }, nil),
 		vfs.NewFile("comm", 0o444, text(p.Name()), nil),
-		vfs.NewFile("stat", 0o444, text(fmt.Sprintf("%d (%s) S %d %d %d 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0", pid, p.Name(), p.PPID, pid, pid,
+		vfs.NewFile("stat", 0o444, text(fmt.Sprintf("%d (%s) S %d %d %d 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d 0 0", pid,
+			p.Name(), p.PPID, pid, pid,
 			p.Started.Sub(m.Booted()).Milliseconds()/10)), nil),
-		vfs.NewFile("status", 0o444, text(fmt.Sprintf("Name:\t%s\nState:\tS (sleeping)\nPid:\t%d\nPPid:\t%d\nUid:\t%d\t%d\t%d\t%d",
+		vfs.NewFile("status", 0o444, text(fmt.Sprintf("Name:\t%s\nState:\tS "+
+			"(sleeping)\nPid:\t%d\nPPid:\t%d\nUid:\t%d\t%d\t%d\t%d",
 			p.Name(), pid, p.PPID, p.UID, p.UID, p.UID, p.UID)), nil),
 	)
 }

@@ -11,7 +11,8 @@ func spare(t *testing.T) *Spare {
 	t.Helper()
 	const mac = 0xe41d2de4f000
 	s, err := NewSpare(CardConfig{SerialNumber: "MT9999X00001", Config: card.Config{
-		Chip: card.ConnectX3Pro, Image: testImage("MT_9090111019"), GUIDs: card.GUIDsFromBase(card.GUIDFromMAC(mac)), MACs: [2]uint64{mac + 1, mac + 2},
+		Chip: card.ConnectX3Pro, Image: testImage("MT_9090111019"), GUIDs: card.GUIDsFromBase(card.GUIDFromMAC(mac)),
+		MACs: [2]uint64{mac + 1, mac + 2},
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -22,10 +22,12 @@ func (m *Machine) publishCard(c *Card) {
 	dir, model := c.dir(), c.Config.Model
 	m.FS.Drop(dir)
 	for name, value := range map[string]string{
-		"vendor": fmt.Sprintf("0x%04x", model.Vendor), "device": fmt.Sprintf("0x%04x", c.device()), "subsystem_vendor": fmt.Sprintf("0x%04x", model.Subsystem),
+		"vendor": fmt.Sprintf("0x%04x", model.Vendor), "device": fmt.Sprintf("0x%04x",
+			c.device()), "subsystem_vendor": fmt.Sprintf("0x%04x", model.Subsystem),
 		"subsystem_device": fmt.Sprintf("0x%04x", c.Config.SubsystemID), "class": c.class(), "revision": "0x00",
 		"current_link_speed": firstOf(c.Config.SlotSpeed, model.PCIe), "current_link_width": strconv.Itoa(c.Config.LinkWidth),
-		"max_link_speed": model.PCIe, "max_link_width": strconv.Itoa(model.Lanes), "enable": "1", "numa_node": "-1", "irq": "32",
+		"max_link_speed": model.PCIe, "max_link_width": strconv.Itoa(model.Lanes), "enable": "1", "numa_node": "-1",
+		"irq":    "32",
 		"uevent": "PCI_SLOT_NAME=" + c.Config.BDF,
 	} {
 		m.FS.PutDynamic(dir+"/"+name, 0o444, text(value), nil)

@@ -109,8 +109,10 @@ func (l *Lab) surveyCard(all survey, nodes map[*Card]*Node, p *Port) {
 		nodes[p.Card] = n
 	}
 	np := &NodePort{
-		Node: n, Number: v.Number, GUID: v.GUID, End: p.end(), LID: v.LID, SMLID: v.SMLID, State: v.State, PhysState: v.PhysState,
-		Can: v.Can, May: v.May, MTU: v.MaxIBMTU, MTUCap: v.MaxIBMTU, CapMask: v.CapMask, IsSM: v.IsSM, PKeys: v.PKeys, Counters: l.counters[p.end()],
+		Node: n, Number: v.Number, GUID: v.GUID, End: p.end(), LID: v.LID, SMLID: v.SMLID, State: v.State,
+		PhysState: v.PhysState,
+		Can:       v.Can, May: v.May, MTU: v.MaxIBMTU, MTUCap: v.MaxIBMTU, CapMask: v.CapMask, IsSM: v.IsSM, PKeys: v.PKeys,
+		Counters: l.counters[p.end()],
 	}
 	if v.LinkType != LinkIB {
 		np.State, np.LID, np.SMLID = StateDown, 0, 0
@@ -136,10 +138,12 @@ func (a *Adapter) maxMTU() int { return cmp.Or(a.MaxMTU, 4096) }
 func (a *Adapter) capMask() uint32 { return cmp.Or(a.CapMask, defaultCapMask) }
 
 func (l *Lab) surveySwitch(all survey, s *Switch) {
-	n := &Node{Switch: true, GUID: s.GUID, SystemGUID: s.SystemGUID, Desc: s.Desc, VendorID: s.VendorID, DeviceID: s.DeviceID, Ports: make([]*NodePort, s.Ports+1)}
+	n := &Node{Switch: true, GUID: s.GUID, SystemGUID: s.SystemGUID, Desc: s.Desc, VendorID: s.VendorID,
+		DeviceID: s.DeviceID, Ports: make([]*NodePort, s.Ports+1)}
 	for i := range n.Ports {
 		end := SwitchEnd(s.Name, i)
-		p := &NodePort{Node: n, Number: i, GUID: s.GUID, End: end, State: StateDown, PhysState: PhysPolling, Can: s.Link, May: s.Link.allowed(s.May), MTU: s.maxMTU(), MTUCap: s.maxMTU(),
+		p := &NodePort{Node: n, Number: i, GUID: s.GUID, End: end, State: StateDown, PhysState: PhysPolling, Can: s.Link,
+			May: s.Link.allowed(s.May), MTU: s.maxMTU(), MTUCap: s.maxMTU(),
 			PKeys: []uint16{0xffff}, Counters: l.counters[end]}
 		switch {
 		case i == 0:
@@ -160,10 +164,12 @@ func (l *Lab) surveySwitch(all survey, s *Switch) {
 }
 
 func (l *Lab) surveyAdapter(all survey, a *Adapter) {
-	n := &Node{GUID: a.GUID, SystemGUID: a.SystemGUID, Desc: a.Desc, VendorID: a.VendorID, DeviceID: a.DeviceID, Ports: make([]*NodePort, a.Ports+1)}
+	n := &Node{GUID: a.GUID, SystemGUID: a.SystemGUID, Desc: a.Desc, VendorID: a.VendorID, DeviceID: a.DeviceID,
+		Ports: make([]*NodePort, a.Ports+1)}
 	for i := 1; i <= a.Ports; i++ {
 		end := AdapterEnd(a.Name, i)
-		p := &NodePort{Node: n, Number: i, GUID: a.GUID + uint64(i), End: end, State: StateDown, PhysState: PhysPolling, Can: a.Link, May: a.Link.allowed(a.May),
+		p := &NodePort{Node: n, Number: i, GUID: a.GUID + uint64(i), End: end, State: StateDown, PhysState: PhysPolling,
+			Can: a.Link, May: a.Link.allowed(a.May),
 			MTU: a.maxMTU(), MTUCap: a.maxMTU(), CapMask: a.capMask(), PKeys: keysOr(a.pkeys[i]), Counters: l.counters[end]}
 		if a.lids[i] != 0 {
 			p.LID, p.SMLID, p.State = a.lids[i], a.smLID, StateActive

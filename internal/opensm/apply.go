@@ -103,14 +103,16 @@ func proven(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Desired
 	r, err := result(ctx, h, d, o)
 	r.Warnings = append(r.Warnings, notes...)
 	if why := r.Observed.Silence(); err == nil && why != "" {
-		err = fmt.Errorf("the subnet manager of port %s was started, and whether %s runs and starts at boot is not known: %s", d.PortGUID, r.Observed.Unit, why)
+		err = fmt.Errorf("the subnet manager of port %s was started, and whether %s runs and starts at boot is not known: %s",
+			d.PortGUID, r.Observed.Unit, why)
 	}
 	return r, err
 }
 
 // askFabric refuses what the fabric speaks against in the moment before the start.
 // infiniband-diags, which asks, comes first; opensm would bring it along later.
-func askFabric(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Desired, o Options, plat platform.Platform) error {
+func askFabric(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Desired, o Options,
+	plat platform.Platform) error {
 	if !s.Commands["sminfo"] {
 		if err := plat.Install(ctx, h, plat.PackagesFor(platform.FeatureDiagnostics, s.OS.Kernel)...); err != nil {
 			return err
@@ -213,7 +215,8 @@ func Remove(ctx context.Context, h *hosts.Host, port ib.GUID, _ Options) (Result
 	}
 	before := Observe(s, port)
 	if !before.Managed {
-		return Result{Observed: before, Left: []string{fmt.Sprintf("%s was not set up by Terraform and is left as it is.", before.Unit)}}, nil
+		return Result{Observed: before,
+			Left: []string{fmt.Sprintf("%s was not set up by Terraform and is left as it is.", before.Unit)}}, nil
 	}
 	after, err := layoutOf(s).forget(ctx, h, s, port)
 	if err != nil {
@@ -228,7 +231,8 @@ func Remove(ctx context.Context, h *hosts.Host, port ib.GUID, _ Options) (Result
 			commands = append(commands, coreutils.RemoveFile(path))
 		}
 	}
-	if f, there := s.Files[opensm.TemplatePath]; there && platform.Owned(f.Content) && len(before.Others) == 0 && before.Active.Known() {
+	if f, there := s.Files[opensm.TemplatePath]; there && platform.Owned(f.Content) && len(before.Others) == 0 &&
+		before.Active.Known() {
 		commands = append(commands, coreutils.RemoveFile(opensm.TemplatePath))
 	}
 	commands = append(append(commands, systemctl.DaemonReload()), after...)
@@ -242,7 +246,8 @@ func Remove(ctx context.Context, h *hosts.Host, port ib.GUID, _ Options) (Result
 	err = stillRuns(h.Name(), r.Observed)
 	r.Left = []string{
 		"The package opensm stays installed, and the module ib_umad stays loaded, now and at boot.",
-		"Ports keep their LIDs and state until they lose their link. Without another subnet manager no new port can join the fabric.",
+		"Ports keep their LIDs and state until they lose their link. Without another subnet manager no new port can join " +
+			"the fabric.",
 	}
 	return r, err
 }

@@ -43,39 +43,59 @@ func TestFindCause(t *testing.T) {
 		kind CauseKind
 		text []string
 	}{
-		{"port in Ethernet mode", initialize(func(s *Symptoms) { s.Sysfs.LinkLayer = "Ethernet" }), CauseEthernet, []string{"infiniband_link_type"}},
-		{"kernel 6.11", initialize(unbound, unit("activating"), logged("x -> osm_vendor_bind: ERR 5426: Unable to register class 129 version 1\nExiting SM\n")), CauseKernel,
+		{"port in Ethernet mode", initialize(func(s *Symptoms) { s.Sysfs.LinkLayer = "Ethernet" }), CauseEthernet,
+			[]string{"infiniband_link_type"}},
+		{"kernel 6.11", initialize(unbound, unit("activating"),
+			logged("x -> osm_vendor_bind: ERR 5426: Unable to register class 129 version 1\nExiting SM\n")), CauseKernel,
 			[]string{"Unable to register class 129", "Linux 6.8.0-90-generic", "3.3.23-3"}},
-		{"cache after a power cut", initialize(unbound, unit("activating"), logged("FATAL: Error restoring Guid-to-Lid persistent database\n")), CauseCache,
+		{"cache after a power cut", initialize(unbound, unit("activating"),
+			logged("FATAL: Error restoring Guid-to-Lid persistent database\n")), CauseCache,
 			[]string{"Guid-to-Lid", "mv /var/cache/opensm", "opensm@0xe41d2d0300e44ed1.service"}},
-		{"keys after a power cut", initialize(unbound, unit("inactive"), logged("FATAL: Error restoring Guid-to-Mkey persistent database\n")), CauseCache, []string{"Guid-to-Mkey"}},
-		{"neighbours after a power cut", initialize(unbound, unit("inactive"), logged("FATAL: Error restoring neighbor link persistent database\n")), CauseCache, []string{"neighbor"}},
-		{"two cards of one image back to back", initialize(unbound, unit("activating"), logged("Errors on subnet. Duplicate GUID found by link from a port to itself. See verbose opensm.log\n")),
+		{"keys after a power cut", initialize(unbound, unit("inactive"),
+			logged("FATAL: Error restoring Guid-to-Mkey persistent database\n")), CauseCache, []string{"Guid-to-Mkey"}},
+		{"neighbours after a power cut",
+			initialize(unbound, unit("inactive"),
+				logged("FATAL: Error restoring neighbor link persistent database\n")), CauseCache, []string{"neighbor"}},
+		{"two cards of one image back to back",
+			initialize(unbound, unit("activating"),
+				logged("Errors on subnet. Duplicate GUID found by link from a port to itself. See verbose opensm.log\n")),
 			CauseBackToBack, []string{"same GUID", "infiniband_guids"}},
-		{"ib_umad missing", initialize(unbound, unit("inactive"), func(s *Symptoms) { s.HasUMAD = false }), CauseUMAD, []string{"modprobe ib_umad"}},
-		{"umad said so", initialize(unbound, unit("activating"), logged("ibwarn: [1] umad_init: can't read ABI version: is ib_umad module loaded?\n")), CauseUMAD, []string{"/dev/infiniband/umad"}},
-		{"another opensm", initialize(unbound, unit("activating"), logged("Error from osm_opensm_bind (0x2A)\nPerhaps another instance of OpenSM is already running\nExiting SM\n")), CauseNotBound, []string{"pgrep -a opensm", "status 0"}},
+		{"ib_umad missing", initialize(unbound, unit("inactive"), func(s *Symptoms) { s.HasUMAD = false }), CauseUMAD,
+			[]string{"modprobe ib_umad"}},
+		{"umad said so", initialize(unbound, unit("activating"),
+			logged("ibwarn: [1] umad_init: can't read ABI version: is ib_umad module loaded?\n")), CauseUMAD,
+			[]string{"/dev/infiniband/umad"}},
+		{"another opensm", initialize(unbound, unit("activating"),
+			logged("Error from osm_opensm_bind (0x2A)\nPerhaps another instance of OpenSM is already running\nExiting SM\n")),
+			CauseNotBound, []string{"pgrep -a opensm", "status 0"}},
 		{"does not run", initialize(unbound, unit("inactive")), CauseNotRunning, []string{`"inactive"`}},
-		{"no cable, or Ethernet at the other end", initialize(physical("Polling")), CauseCable, []string{"cable", "Ethernet mode never answers"}},
+		{"no cable, or Ethernet at the other end", initialize(physical("Polling")), CauseCable,
+			[]string{"cable", "Ethernet mode never answers"}},
 		{"asleep", initialize(physical("Sleep")), CauseCable, []string{"no link"}},
 		{"switched off", initialize(physical("Disabled")), CauseDisabled, []string{"ibportstate"}},
 		{"training", initialize(physical("PortConfigurationTraining")), CauseTraining, []string{"PortConfigurationTraining"}},
 		{"recovering", initialize(physical("LinkErrorRecovery")), CauseTraining, []string{"worn plug"}},
-		{"duplicate GUID on a switch", initialize(logged("ERR 0D01: Found duplicated node GUID.\nNode 0xe41d2d0300e44ed0 port 1 is reachable from remote node 0x1 port 1 and remote node 0x1 port 2.\n")),
+		{"duplicate GUID on a switch",
+			initialize(logged("ERR 0D01: Found duplicated node GUID.\nNode 0xe41d2d0300e44ed0 port 1 is reachable from remote node 0x1 port 1 and remote node 0x1 port 2.\n")),
 			CauseDuplicate, []string{"0xe41d2d0300e44ed0", "ERR 0D01"}},
-		{"duplicate seen by ibnetdiscover", initialize(func(s *Symptoms) { s.View.Duplicate = fact.Known([]ib.GUID{7}) }), CauseDuplicate, []string{"0x0000000000000007"}},
-		{"zero GUID", initialize(logged("ERR 0D16: Got Zero Node GUID! Found on the directed route:\n")), CauseZeroGUID, []string{"ERR 0D16", "infiniband_guids"}},
+		{"duplicate seen by ibnetdiscover", initialize(func(s *Symptoms) { s.View.Duplicate = fact.Known([]ib.GUID{7}) }),
+			CauseDuplicate, []string{"0x0000000000000007"}},
+		{"zero GUID", initialize(logged("ERR 0D16: Got Zero Node GUID! Found on the directed route:\n")), CauseZeroGUID,
+			[]string{"ERR 0D16", "infiniband_guids"}},
 		{"runs unbound", initialize(unbound), CauseNotBound, []string{"without being bound"}},
 		{"foreign master", initialize(func(s *Symptoms) {
 			s.View = View{Ruled: fact.Known(true), Master: saquery.Manager{GUID: 9, Priority: 15, State: 3}}
 		}), CauseForeign, []string{"priority 15", "0x0000000000000009"}},
 		{"P_Keys", initialize(func(s *Symptoms) {
-			s.Wrong = []Mismatch{{Port: testPort, Where: "intel9 0000:01:00.0 port 1", Wrong: []string{`is declared a limited (0x0001) member of partition "storage" and is a full (0x8001) one`}, Have: []uint16{0xffff, 0x8001}}}
+			s.Wrong = []Mismatch{{Port: testPort, Where: "intel9 0000:01:00.0 port 1",
+				Wrong: []string{`is declared a limited (0x0001) member of partition "storage" and is a full (0x8001) one`},
+				Have:  []uint16{0xffff, 0x8001}}}
 		}, logged("PARSE ERROR: line 2: no partition definition found\n")), CausePKey,
 			[]string{`intel9 0000:01:00.0 port 1 (0xe41d2d0300e44ed1) is declared a limited (0x0001) member of partition "storage" and is a full`, "it has 0xffff, 0x8001", "PARSE ERROR: line 2", "systemctl cat opensm@0xe41d2d0300e44ed1.service"}},
 		{"no answers", initialize(logged("sm_mad_ctrl_send_err_cb: ERR 3113: MAD completed in error (IB_TIMEOUT): SubnGet(SMInfo)\n")), CauseTimeouts, []string{"IB_TIMEOUT"}},
 		// 0x1234 is what ibportstate leaves as SM LID; it is no subnet manager.
-		{"placeholder of ibportstate", initialize(func(s *Symptoms) { s.Sysfs.SMLID = placeholderLID }), CauseSM, []string{"does not bring the fabric up"}},
+		{"placeholder of ibportstate", initialize(func(s *Symptoms) { s.Sysfs.SMLID = placeholderLID }), CauseSM,
+			[]string{"does not bring the fabric up"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := FindCause(tt.s)
@@ -95,7 +115,8 @@ func TestObserved_Served(t *testing.T) {
 	for _, tt := range []struct {
 		o    Observed
 		want bool
-	}{{Observed{}, false}, {Observed{SMLID: 1}, true}, {Observed{SMLID: placeholderLID, State: "Initializing"}, false}, {Observed{SMLID: placeholderLID, State: "Active"}, true}} {
+	}{{Observed{}, false}, {Observed{SMLID: 1}, true}, {Observed{SMLID: placeholderLID, State: "Initializing"}, false},
+		{Observed{SMLID: placeholderLID, State: "Active"}, true}} {
 		if got := tt.o.Served(); got != tt.want {
 			t.Errorf("%+v: %t", tt.o, got)
 		}
@@ -104,16 +125,21 @@ func TestObserved_Served(t *testing.T) {
 
 func TestCheckFabric(t *testing.T) {
 	d := Desired{Host: "intel9", PortGUID: testPort, Priority: 5}
-	view := View{Ruled: fact.Known(true), Listed: fact.Known(true), Duplicate: fact.Known[[]ib.GUID](nil), Managers: []saquery.Manager{{LID: 1, GUID: testPort, Priority: 5, State: 3}, {LID: 2, GUID: 1, Priority: 5, State: 2}, {LID: 3, GUID: 2, Priority: 1, State: 2}, {LID: 4, GUID: 3, Priority: 9, State: 2}}}
-	found := CheckFabric(d, view, Lab{Known: map[ib.GUID]string{2: "pve1 port 1", 3: "pve2 port 1"}, Ours: map[ib.GUID]bool{2: true}})
-	if len(found) != 2 || found[0].Rule != finding.SubnetManagerCompetes || !strings.Contains(found[0].Evidence, "the other one rules by its lower GUID") {
+	view := View{Ruled: fact.Known(true), Listed: fact.Known(true), Duplicate: fact.Known[[]ib.GUID](nil),
+		Managers: []saquery.Manager{{LID: 1, GUID: testPort, Priority: 5, State: 3}, {LID: 2, GUID: 1, Priority: 5, State: 2},
+			{LID: 3, GUID: 2, Priority: 1, State: 2}, {LID: 4, GUID: 3, Priority: 9, State: 2}}}
+	found := CheckFabric(d, view, Lab{Known: map[ib.GUID]string{2: "pve1 port 1", 3: "pve2 port 1"},
+		Ours: map[ib.GUID]bool{2: true}})
+	if len(found) != 2 || found[0].Rule != finding.SubnetManagerCompetes ||
+		!strings.Contains(found[0].Evidence, "the other one rules by its lower GUID") {
 		t.Errorf("findings: %+v", found)
 	}
 	// Somebody started it by hand on a managed host.
 	if want := "The subnet manager on port 0x0000000000000003 (pve2 port 1, LID 4) has priority 9 and is standby; this one has 5: the other one rules."; found[1].Evidence != want {
 		t.Errorf("got %s\nwant %s", found[1].Evidence, want)
 	}
-	found = CheckFabric(d, View{Ruled: fact.Known(false), Listed: fact.Known(true), Duplicate: fact.Known([]ib.GUID{3})}, Lab{})
+	found = CheckFabric(d, View{Ruled: fact.Known(false), Listed: fact.Known(true), Duplicate: fact.Known([]ib.GUID{3})},
+		Lab{})
 	if len(found) != 1 || found[0].Rule != finding.FabricGUIDTwice || !found[0].Severity.Blocks() {
 		t.Errorf("findings: %+v", found)
 	}
@@ -129,16 +155,21 @@ func TestCheckFabric_unknown(t *testing.T) {
 		code, text string
 		severity   finding.Severity
 	}{
-		"whether one rules": {View{Ruled: fact.Unknown[bool]("sminfo ended with status 1: sudo: a password is required"), Listed: all, Duplicate: no},
+		"whether one rules": {View{Ruled: fact.Unknown[bool]("sminfo ended with status 1: sudo: a password is required"),
+			Listed: all, Duplicate: no},
 			"SM028", "sudo: a password is required", finding.Warn},
-		"which others there are": {View{Ruled: all, Master: saquery.Manager{GUID: testPort, State: 3}, Listed: fact.Unknown[bool]("saquery SMIR ended with status 255: timeout"), Duplicate: no},
+		"which others there are": {View{Ruled: all, Master: saquery.Manager{GUID: testPort, State: 3},
+			Listed: fact.Unknown[bool]("saquery SMIR ended with status 255: timeout"), Duplicate: no},
 			"SM028", "saquery SMIR ended with status 255: timeout", finding.Warn},
-		"whether a GUID is there twice": {View{Ruled: none, Listed: all, Duplicate: fact.Unknown[[]ib.GUID]("ibnetdiscover ended with status 255: discover failed")},
+		"whether a GUID is there twice": {View{Ruled: none, Listed: all,
+			Duplicate: fact.Unknown[[]ib.GUID]("ibnetdiscover ended with status 255: discover failed")},
 			"SM019", "ibnetdiscover ended with status 255: discover failed", finding.Refuse},
-		"later": {View{Later: "infiniband-diags is not installed"}, "SM009", "infiniband-diags is not installed", finding.Note},
+		"later": {View{Later: "infiniband-diags is not installed"}, "SM009", "infiniband-diags is not installed",
+			finding.Note},
 	} {
 		found := CheckFabric(d, c.v, Lab{})
-		if len(found) != 1 || found[0].Rule.Code != c.code || found[0].Severity != c.severity || !strings.Contains(found[0].Evidence, c.text) {
+		if len(found) != 1 || found[0].Rule.Code != c.code || found[0].Severity != c.severity ||
+			!strings.Contains(found[0].Evidence, c.text) {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}
@@ -148,7 +179,8 @@ func TestCheckFabric_unknown(t *testing.T) {
 }
 
 func TestLint(t *testing.T) {
-	standard := Partition{Name: "Default", PKey: DefaultPKey, IPoIB: true, Members: []Member{{Port: "ALL", Membership: Full}}}
+	standard := Partition{Name: "Default", PKey: DefaultPKey, IPoIB: true,
+		Members: []Member{{Port: "ALL", Membership: Full}}}
 	ports := map[string]MemberPort{"0x1": {Where: "a", MTU: 2048, Rate: 400}}
 	for _, tt := range []struct {
 		name  string
@@ -158,15 +190,28 @@ func TestLint(t *testing.T) {
 	}{
 		{"none", nil, "", ""},
 		{"good", []Partition{standard}, "", ""},
-		{"no default", []Partition{{Name: "a", PKey: 1, Members: []Member{{Port: "ALL", Membership: Full}}}}, "SM013", "a and no"},
-		{"limited default", []Partition{{Name: "Default", PKey: DefaultPKey, IPoIB: true, Members: []Member{{Port: "ALL", Membership: Limited}, {Port: "SELF", Membership: Full}}}}, "SM014", "full members"},
-		{"one key twice", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{Port: "ALL", Membership: Full}}}, {Name: "b", PKey: 1, Members: []Member{{Port: "ALL", Membership: Full}}}}, "SM015", "0x8001"},
-		{"one port twice", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{Port: "0x1", Membership: Full}, {Port: "0x1", Membership: Limited}}}}, "SM015", "twice"},
-		{"MTU of a member", []Partition{standard, {Name: "a", PKey: 1, IPoIB: true, MTU: 4096, Members: []Member{{Port: "0x1", Membership: Full}}}}, "SM016", "IB MTU 2048, the group 4096"},
-		{"MTU of somebody", []Partition{{Name: "Default", PKey: DefaultPKey, IPoIB: true, MTU: 4096, Members: []Member{{Port: "ALL", Membership: Full}}}}, "SM016", "IB MTU 2048"},
-		{"rate", []Partition{standard, {Name: "a", PKey: 1, IPoIB: true, Rate: 560, Members: []Member{{Port: "0x1", Membership: Full}}}}, "SM016", "40 Gb/s, the group 56"},
-		{"limited only", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{Port: "0x1", Membership: Limited}, {Port: "0x2", Membership: Limited}}}}, "SM017", "0x1 (a), 0x2"},
-		{"a single limited one", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{Port: "0x1", Membership: Limited}}}}, "", ""},
+		{"no default", []Partition{{Name: "a", PKey: 1, Members: []Member{{Port: "ALL", Membership: Full}}}}, "SM013",
+			"a and no"},
+		{"limited default", []Partition{{Name: "Default", PKey: DefaultPKey, IPoIB: true,
+			Members: []Member{{Port: "ALL", Membership: Limited}, {Port: "SELF", Membership: Full}}}}, "SM014", "full members"},
+		{"one key twice", []Partition{standard, {Name: "a", PKey: 1, Members: []Member{{Port: "ALL", Membership: Full}}},
+			{Name: "b", PKey: 1, Members: []Member{{Port: "ALL", Membership: Full}}}}, "SM015", "0x8001"},
+		{"one port twice", []Partition{standard,
+			{Name: "a", PKey: 1, Members: []Member{{Port: "0x1", Membership: Full}, {Port: "0x1", Membership: Limited}}}},
+			"SM015", "twice"},
+		{"MTU of a member", []Partition{standard,
+			{Name: "a", PKey: 1, IPoIB: true, MTU: 4096, Members: []Member{{Port: "0x1", Membership: Full}}}}, "SM016",
+			"IB MTU 2048, the group 4096"},
+		{"MTU of somebody", []Partition{{Name: "Default", PKey: DefaultPKey, IPoIB: true, MTU: 4096,
+			Members: []Member{{Port: "ALL", Membership: Full}}}}, "SM016", "IB MTU 2048"},
+		{"rate", []Partition{standard,
+			{Name: "a", PKey: 1, IPoIB: true, Rate: 560, Members: []Member{{Port: "0x1", Membership: Full}}}}, "SM016",
+			"40 Gb/s, the group 56"},
+		{"limited only", []Partition{standard,
+			{Name: "a", PKey: 1, Members: []Member{{Port: "0x1", Membership: Limited}, {Port: "0x2", Membership: Limited}}}},
+			"SM017", "0x1 (a), 0x2"},
+		{"a single limited one", []Partition{standard,
+			{Name: "a", PKey: 1, Members: []Member{{Port: "0x1", Membership: Limited}}}}, "", ""},
 	} {
 		var codes, text []string
 		for _, f := range Lint(tt.all, ports) {

@@ -42,7 +42,8 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []finding.Finding {
 	plat, err := platform.Of(s)
 	if err != nil {
 		f := finding.OpensmUnsupported.Find("%v.", err)
-		f.Summary, f.WayOut = "Refusing to run a subnet manager on an unsupported system", "Run it on a supported host of the fabric."
+		f.Summary, f.WayOut = "Refusing to run a subnet manager on an unsupported system",
+			"Run it on a supported host of the fabric."
 		return append(found, f)
 	}
 	if plat.About().Kind == platform.KindTrueNAS {
@@ -107,7 +108,8 @@ func CheckConfig(d Desired, p Planned) []finding.Finding {
 	found = append(found, checkRivals(d, p)...)
 	found = append(found, Lint(d.Partitions, p.Lab.Ports)...)
 	if other := p.OtherPartitions; other != nil {
-		f := finding.PartitionsDiffer.Find("The partitions of %s on %s differ from those of %s on %s.", d.PortGUID, d.Host, other.PortGUID, other.Host)
+		f := finding.PartitionsDiffer.Find("The partitions of %s on %s differ from those of %s on %s.", d.PortGUID, d.Host,
+			other.PortGUID, other.Host)
 		f.Summary += fmt.Sprintf(" (%s and %s)", d.Host, other.Host)
 		found = append(found, f)
 	}
@@ -120,10 +122,12 @@ func CheckConfig(d Desired, p Planned) []finding.Finding {
 // checkPrefix is about cards whose ports do not take a subnet prefix.
 func checkPrefix(s *inventory.Snapshot, d Desired) []finding.Finding {
 	card, _, ok := s.CardByPortGUID(d.PortGUID)
-	if prefix := d.Tuning.SubnetPrefix; !ok || prefix == 0 || prefix == opensm.DefaultSubnetPrefix || card.Driver != "mlx5_core" || !kernelFrom(s.OS.Kernel, 4, 20) {
+	if prefix := d.Tuning.SubnetPrefix; !ok || prefix == 0 || prefix == opensm.DefaultSubnetPrefix ||
+		card.Driver != "mlx5_core" || !kernelFrom(s.OS.Kernel, 4, 20) {
 		return nil
 	}
-	return []finding.Finding{finding.SubnetPrefixIneffective.Find("Card %s of %s has driver %s under Linux %s, and subnet_prefix = %q.", card.PCI, s.Host, card.Driver, s.OS.Kernel, d.Tuning.SubnetPrefix)}
+	return []finding.Finding{finding.SubnetPrefixIneffective.Find("Card %s of %s has driver %s under Linux %s, and "+
+		"subnet_prefix = %q.", card.PCI, s.Host, card.Driver, s.OS.Kernel, d.Tuning.SubnetPrefix)}
 }
 
 // checkTaken says that the port's GIDs do not begin with the prefix that its
@@ -133,7 +137,8 @@ func checkTaken(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding 
 	if want := d.Tuning.SubnetPrefix; !ok || want == 0 || !o.Master() || p.Prefix == want {
 		return nil
 	}
-	f := finding.SubnetPrefixIneffective.Find("The GIDs of port %s of %s begin with %s, not with %s.", d.PortGUID, s.Host, p.Prefix, d.Tuning.SubnetPrefix)
+	f := finding.SubnetPrefixIneffective.Find("The GIDs of port %s of %s begin with %s, not with %s.", d.PortGUID, s.Host,
+		p.Prefix, d.Tuning.SubnetPrefix)
 	f.Summary = "The subnet prefix is not in force"
 	return []finding.Finding{f}
 }
@@ -173,7 +178,8 @@ func checkRivals(d Desired, p Planned) []finding.Finding {
 		others = fmt.Sprintf("%d others", n)
 	}
 	last := len(names) - 1
-	f := finding.OpensmPriorityEqual.Find("%s and %s have priority %d.", strings.Join(names[:last], ", "), names[last], d.Priority)
+	f := finding.OpensmPriorityEqual.Find("%s and %s have priority %d.", strings.Join(names[:last], ", "), names[last],
+		d.Priority)
 	f.Summary += fmt.Sprintf(" (%s and %s)", d.Host, others)
 	return []finding.Finding{f}
 }
@@ -185,13 +191,16 @@ func checkPort(s *inventory.Snapshot, d Desired, o Observed, p Planned) []findin
 	case !o.PortPresent && !o.Sleeping && (p.Port || p.LinkType):
 		return []finding.Finding{finding.OpensmPostponed.Find("No port of %s has the GUID %s yet.", s.Host, d.PortGUID)}
 	case !o.PortPresent && !o.Sleeping:
-		return []finding.Finding{finding.OpensmPortUnknown.Find("No port of %s has the GUID %s now.%s", s.Host, d.PortGUID, portsOf(s, d.PortGUID))}
+		return []finding.Finding{finding.OpensmPortUnknown.Find("No port of %s has the GUID %s now.%s", s.Host, d.PortGUID,
+			portsOf(s, d.PortGUID))}
 	case o.LinkLayer == "Ethernet" && p.LinkType:
 		return []finding.Finding{finding.OpensmPostponed.Find("Port %s of %s is in Ethernet mode now.", d.PortGUID, s.Host)}
 	case o.LinkLayer == "Ethernet":
-		return []finding.Finding{finding.OpensmPortEthernet.Find("Port %s of %s has link layer Ethernet.", d.PortGUID, s.Host)}
+		return []finding.Finding{finding.OpensmPortEthernet.Find("Port %s of %s has link layer Ethernet.", d.PortGUID,
+			s.Host)}
 	case o.Sleeping:
-		return []finding.Finding{finding.OpensmPostponed.Find("The module of the card that has port %s is not loaded on %s. The apply loads it.", d.PortGUID, s.Host)}
+		return []finding.Finding{finding.OpensmPostponed.Find("The module of the card that has port %s is not loaded on %s. "+
+			"The apply loads it.", d.PortGUID, s.Host)}
 	}
 	return checkBound(s, d, o)
 }
@@ -200,17 +209,22 @@ func checkPort(s *inventory.Snapshot, d Desired, o Observed, p Planned) []findin
 func checkBound(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding {
 	switch {
 	case !fact.No(o.IsSM) && !o.Active.Known():
-		f := finding.OpensmPortHeld.Find("Whether %s of %s runs is not known: %s. So whose subnet manager serves port %s is not known either.", o.Unit, s.Host, o.Active.Why(), d.PortGUID)
+		f := finding.OpensmPortHeld.Find("Whether %s of %s runs is not known: %s. So whose subnet manager serves port %s is "+
+			"not known either.", o.Unit, s.Host, o.Active.Why(), d.PortGUID)
 		f.WayOut = "Fix what systemctl reports on the host, then plan again."
 		return []finding.Finding{f}
 	case !o.IsSM.Known() && o.Stopped():
-		f := finding.OpensmPortHeld.Find("Whether a subnet manager is bound to port %s of %s is not known: %s.", d.PortGUID, s.Host, o.IsSM.Why())
-		f.WayOut = "Read the file on the host as root, and look into the kernel's log for what the card or its driver complains about. Plan again when it can be read."
+		f := finding.OpensmPortHeld.Find("Whether a subnet manager is bound to port %s of %s is not known: %s.", d.PortGUID,
+			s.Host, o.IsSM.Why())
+		f.WayOut = "Read the file on the host as root, and look into the kernel's log for what the card or its driver " +
+			"complains about. Plan again when it can be read."
 		return []finding.Finding{f}
 	case fact.Yes(o.IsSM) && o.Stopped():
-		return []finding.Finding{finding.OpensmPortHeld.Find("A subnet manager is bound to port %s of %s, and %s does not run.", d.PortGUID, s.Host, o.Unit)}
+		return []finding.Finding{finding.OpensmPortHeld.Find("A subnet manager is bound to port %s of %s, and %s does not "+
+			"run.", d.PortGUID, s.Host, o.Unit)}
 	case o.Served() && fact.No(o.IsSM):
-		return []finding.Finding{finding.FabricHasSubnetManager.Find("Port %s of %s has SM LID %d.", d.PortGUID, s.Host, o.SMLID)}
+		return []finding.Finding{finding.FabricHasSubnetManager.Find("Port %s of %s has SM LID %d.", d.PortGUID, s.Host,
+			o.SMLID)}
 	}
 	return nil
 }
@@ -257,8 +271,10 @@ func checkService(s *inventory.Snapshot, o Observed) []finding.Finding {
 func checkKernel(s *inventory.Snapshot, o Observed) []finding.Finding {
 	for _, known := range incompatible {
 		// A subnet manager that is bound shows that this host is an exception.
-		if kernelFrom(s.OS.Kernel, known.major, known.minor) && (o.Installed == "" || strings.HasPrefix(o.Installed, known.opensm)) && !fact.Yes(o.IsSM) {
-			return []finding.Finding{finding.OpensmUnfitForKernel.Find("%s runs Linux %s; opensm %s.", s.Host, s.OS.Kernel, firstNonEmpty(o.Installed, "of the distribution"))}
+		if kernelFrom(s.OS.Kernel, known.major, known.minor) &&
+			(o.Installed == "" || strings.HasPrefix(o.Installed, known.opensm)) && !fact.Yes(o.IsSM) {
+			return []finding.Finding{finding.OpensmUnfitForKernel.Find("%s runs Linux %s; opensm %s.", s.Host, s.OS.Kernel,
+				firstNonEmpty(o.Installed, "of the distribution"))}
 		}
 	}
 	return nil
@@ -284,9 +300,12 @@ func checkOurs(s *inventory.Snapshot, o Observed) []finding.Finding {
 	}
 	for _, key := range o.Keys {
 		if key.Set {
-			f := finding.FabricKeysDropped.Find("%s of %s sets %s, which somebody has added to it. This resource would write the file without it.", o.ConfPath, s.Host, key.Name)
-			f.WayOut = "This resource does not manage keys. If the fabric does not need " + key.Name + ", take it out of the file and plan again. " +
-				"If it does, take the subnet manager out of the state with a removed block and lifecycle { destroy = false }, and maintain the file by hand."
+			f := finding.FabricKeysDropped.Find("%s of %s sets %s, which somebody has added to it. This resource would write "+
+				"the file without it.", o.ConfPath, s.Host, key.Name)
+			f.WayOut = "This resource does not manage keys. If the fabric does not need " + key.Name +
+				", take it out of the file and plan again. " +
+				"If it does, take the subnet manager out of the state with a removed block and lifecycle { destroy = false }, " +
+				"and maintain the file by hand."
 			found = append(found, f)
 		}
 	}
@@ -300,7 +319,8 @@ func checkSharedPartitions(s *inventory.Snapshot) []finding.Finding {
 		if _, there := s.Files[path]; there {
 			f := finding.PartitionFileForeign.Find("%s of %s.", path, s.Host)
 			if _, err := opensm.ParsePartitions(s.Files[path].Content); err != nil {
-				f.Evidence += fmt.Sprintf(" It has an error (%v), so opensm ignores the whole file: every port is a full member of one partition.", err)
+				f.Evidence += fmt.Sprintf(" It has an error (%v), so opensm ignores the whole file: every port is a full member "+
+					"of one partition.", err)
 			}
 			found = append(found, f)
 		}
@@ -314,7 +334,8 @@ func checkShared(s *inventory.Snapshot) []finding.Finding {
 	var found []finding.Finding
 	for _, path := range opensm.SharedConf {
 		if s.Denied[path] {
-			f := finding.FabricKeysDropped.Find("%s of %s could not be read, so that it is not known whether it sets keys.", path, s.Host)
+			f := finding.FabricKeysDropped.Find("%s of %s could not be read, so that it is not known whether it sets keys.",
+				path, s.Host)
 			found = append(found, f.WithWayOut("Fix what keeps "+path+" from being read, then plan again. "+f.WayOut))
 		}
 	}
@@ -325,7 +346,8 @@ func checkShared(s *inventory.Snapshot) []finding.Finding {
 		}
 	}
 	if chosen := opensm.Chosen(text); len(chosen) > 0 {
-		found = append(found, finding.OpensmConfIgnored.Find("The opensm.conf of %s sets %s.", s.Host, strings.Join(chosen, ", ")))
+		found = append(found, finding.OpensmConfIgnored.Find("The opensm.conf of %s sets %s.", s.Host,
+			strings.Join(chosen, ", ")))
 	}
 	return found
 }

@@ -117,7 +117,8 @@ func (p *prover) look(ctx context.Context) (found inForce, err error) {
 		for _, s := range silent {
 			guids[s.GUID] = true
 		}
-		found.notes = append(found.notes, "Did not answer, so that their P_Key tables were not compared: "+labels(guids, p.known)+".")
+		found.notes = append(found.notes,
+			"Did not answer, so that their P_Key tables were not compared: "+labels(guids, p.known)+".")
 	}
 	return found, err
 }
@@ -164,7 +165,8 @@ func groups(ctx context.Context, h host.Host, at device, d Desired) (string, err
 		}
 		switch {
 		case i < 0:
-			return fmt.Sprintf("partition %q (P_Key 0x%04x) has no broadcast group, so that no IPoIB interface of it comes up.", p.Name, p.PKey), nil
+			return fmt.Sprintf("partition %q (P_Key 0x%04x) has no broadcast group, so that no IPoIB interface of it comes up.",
+				p.Name, p.PKey), nil
 		case found[i].MTU != mtu:
 			return fmt.Sprintf("the broadcast group of partition %q has MTU %d, not %d.", p.Name, found[i].MTU, mtu), nil
 		}

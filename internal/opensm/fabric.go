@@ -14,7 +14,8 @@ import (
 // other.
 func CheckFabric(d Desired, v View, lab Lab) []finding.Finding {
 	if v.Later != "" {
-		return []finding.Finding{finding.OpensmPostponed.Find("The fabric of port %s is asked at apply: %s.", d.PortGUID, v.Later)}
+		return []finding.Finding{finding.OpensmPostponed.Find("The fabric of port %s is asked at apply: %s.", d.PortGUID,
+			v.Later)}
 	}
 	found := checkTwice(d, v)
 	for _, f := range []fact.Bool{v.Ruled, v.Listed} {
@@ -31,7 +32,8 @@ func CheckFabric(d Desired, v View, lab Lab) []finding.Finding {
 		if port, ok := lab.Known[m.GUID]; ok {
 			where = port + ", " + where
 		}
-		f := finding.SubnetManagerCompetes.Find("The subnet manager on port %s (%s) has priority %d and is %s; this one has %d: %s", m.GUID, where, m.Priority, role(m.State),
+		f := finding.SubnetManagerCompetes.Find("The subnet manager on port %s (%s) has priority %d and is %s; this one has "+
+			"%d: %s", m.GUID, where, m.Priority, role(m.State),
 			d.Priority, outcome(d, m.GUID, m.Priority))
 		f.Summary += fmt.Sprintf(" (%s, priority %d)", m.GUID, m.Priority)
 		found = append(found, f)
@@ -43,7 +45,8 @@ func CheckFabric(d Desired, v View, lab Lab) []finding.Finding {
 // none keeps a subnet manager from working.
 func checkTwice(d Desired, v View) []finding.Finding {
 	if !v.Duplicate.Known() {
-		f := finding.FabricGUIDTwice.Find("Whether two nodes of the fabric of port %s have one GUID is not known: %s.", d.PortGUID, v.Duplicate.Why())
+		f := finding.FabricGUIDTwice.Find("Whether two nodes of the fabric of port %s have one GUID is not known: %s.",
+			d.PortGUID, v.Duplicate.Why())
 		f.Summary = "Refusing to start a subnet manager on a fabric that could not be walked"
 		f.WayOut = "Run ibnetdiscover on " + d.Host + " as root, fix what it reports, and plan again."
 		return []finding.Finding{f}
@@ -55,7 +58,8 @@ func checkTwice(d Desired, v View) []finding.Finding {
 	if len(words) == 0 {
 		return nil
 	}
-	return []finding.Finding{finding.FabricGUIDTwice.Find("The fabric of port %s has twice: %s.", d.PortGUID, strings.Join(words, ", "))}
+	return []finding.Finding{finding.FabricGUIDTwice.Find("The fabric of port %s has twice: %s.", d.PortGUID,
+		strings.Join(words, ", "))}
 }
 
 // duplicates are those that are known.

@@ -71,7 +71,8 @@ func (l layout) starting(port ib.GUID) []shellcmd.Command {
 
 // forget takes the instance out of what starts at boot and returns the commands
 // that are left to do after it was stopped.
-func (l layout) forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, port ib.GUID) ([]shellcmd.Command, error) {
+func (l layout) forget(ctx context.Context, h *hosts.Host, s *inventory.Snapshot,
+	port ib.GUID) ([]shellcmd.Command, error) {
 	if l.own {
 		return nil, run(ctx, h, systemctl.Disable(opensm.Unit(port)))
 	}

@@ -40,7 +40,8 @@ func lintDefault(all []opensm.Partition) []finding.Finding {
 		for j, p := range all {
 			names[j] = p.Name
 		}
-		return []finding.Finding{finding.PartitionsWithoutDefault.Find("partitions has %s and no %q (P_Key 0xffff).", strings.Join(names, ", "), opensm.DefaultPartition)}
+		return []finding.Finding{finding.PartitionsWithoutDefault.Find("partitions has %s and no %q (P_Key 0xffff).",
+			strings.Join(names, ", "), opensm.DefaultPartition)}
 	}
 	p := all[i]
 	full := slices.ContainsFunc(p.Members, func(m opensm.Member) bool {
@@ -48,11 +49,13 @@ func lintDefault(all []opensm.Partition) []finding.Finding {
 	})
 	switch {
 	case !p.IPoIB && !full:
-		return []finding.Finding{finding.DefaultPartitionWeak.Find("Partition %q has no ipoib = true, and not all adapters are full members of it.", p.Name)}
+		return []finding.Finding{finding.DefaultPartitionWeak.Find("Partition %q has no ipoib = true, and not all adapters "+
+			"are full members of it.", p.Name)}
 	case !p.IPoIB:
 		return []finding.Finding{finding.DefaultPartitionWeak.Find("Partition %q has no ipoib = true.", p.Name)}
 	case !full:
-		return []finding.Finding{finding.DefaultPartitionWeak.Find("Not all adapters are full members of partition %q.", p.Name)}
+		return []finding.Finding{finding.DefaultPartitionWeak.Find("Not all adapters are full members of partition %q.",
+			p.Name)}
 	}
 	return nil
 }
@@ -62,13 +65,15 @@ func lintContradictions(all []opensm.Partition) []finding.Finding {
 	first := map[uint16]string{}
 	for _, p := range all {
 		if name, twice := first[p.PKey]; twice {
-			found = append(found, finding.PartitionsContradict.Find("Partitions %q and %q have the P_Key 0x%04x.", name, p.Name, p.PKey|0x8000))
+			found = append(found, finding.PartitionsContradict.Find("Partitions %q and %q have the P_Key 0x%04x.", name, p.Name,
+				p.PKey|0x8000))
 		}
 		first[p.PKey] = p.Name
 		seen := map[string]bool{}
 		for _, m := range p.Members {
 			if seen[m.Port] {
-				found = append(found, finding.PartitionsContradict.Find("Partition %q has %s twice, as full and as limited member or in two spellings.", p.Name, m.Port))
+				found = append(found, finding.PartitionsContradict.Find("Partition %q has %s twice, as full and as limited member "+
+					"or in two spellings.", p.Name, m.Port))
 			}
 			seen[m.Port] = true
 		}
@@ -145,5 +150,6 @@ func lintLimited(p opensm.Partition, ports map[string]MemberPort) []finding.Find
 	if len(limited) < 2 && !many {
 		return nil
 	}
-	return []finding.Finding{finding.PartitionLimitedOnly.Find("Partition %q has limited members only: %s.", p.Name, strings.Join(limited, ", "))}
+	return []finding.Finding{finding.PartitionLimitedOnly.Find("Partition %q has limited members only: %s.", p.Name,
+		strings.Join(limited, ", "))}
 }

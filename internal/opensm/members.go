@@ -96,7 +96,8 @@ func findMembers(ctx context.Context, h host.Host, at device, d Desired, known m
 	var output *host.OutputError
 	switch {
 	case errors.As(err, &look), errors.As(err, &output):
-		m.notes = append(m.notes, "The P_Key tables of other ports were not compared with the partitions, because the fabric could not be walked: "+err.Error())
+		m.notes = append(m.notes, "The P_Key tables of other ports were not compared with the partitions, because the "+
+			"fabric could not be walked: "+err.Error())
 		return m, nil
 	case err != nil:
 		return m, err
@@ -110,13 +111,16 @@ func findMembers(ctx context.Context, h host.Host, at device, d Desired, known m
 	}
 	delete(named, d.PortGUID)
 	if len(named) > 0 {
-		m.notes = append(m.notes, "Not in the fabric, so that their P_Key tables were not compared: "+labels(named, known)+".")
+		m.notes = append(m.notes, "Not in the fabric, so that their P_Key tables were not compared: "+labels(named,
+			known)+".")
 	}
 	declared := namedMembers(d.Partitions)
-	slices.SortStableFunc(m.ports, func(a, b fabric.AdapterPort) int { return weight(b, declared, known) - weight(a, declared, known) })
+	slices.SortStableFunc(m.ports,
+		func(a, b fabric.AdapterPort) int { return weight(b, declared, known) - weight(a, declared, known) })
 	if more := len(m.ports) - mostMembers; more > 0 {
 		m.ports = m.ports[:mostMembers]
-		m.notes = append(m.notes, fmt.Sprintf("The P_Key tables of %d more ports were not compared with the partitions.", more))
+		m.notes = append(m.notes, fmt.Sprintf("The P_Key tables of %d more ports were not compared with the partitions.",
+			more))
 	}
 	return m, nil
 }
@@ -159,7 +163,8 @@ func labels(ports map[ib.GUID]bool, known map[ib.GUID]string) string {
 
 // differ asks the members for their tables. Those that are right are not asked
 // again; those that do not answer are returned as silent.
-func (m *members) differ(ctx context.Context, h host.Host, at device, d Desired, known map[ib.GUID]string) (wrong []Mismatch, silent []fabric.AdapterPort, err error) {
+func (m *members) differ(ctx context.Context, h host.Host, at device, d Desired,
+	known map[ib.GUID]string) (wrong []Mismatch, silent []fabric.AdapterPort, err error) {
 	tables, err := fabric.PKeyTables(ctx, h, at.through(), m.ports)
 	if err != nil {
 		return nil, nil, err

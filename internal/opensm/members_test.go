@@ -27,11 +27,16 @@ func TestCompare(t *testing.T) {
 	}{
 		{"as declared", []uint16{0xffff, 0x0001}, ""},
 		{"keys of others", []uint16{0xffff, 0x0001, 0x8123}, ""},
-		{"the file was dropped", []uint16{0xffff}, `is declared a limited (0x0001) member of partition "storage" and is none`},
-		{"full for limited", []uint16{0xffff, 0x8001}, `is declared a limited (0x0001) member of partition "storage" and is a full (0x8001) one`},
-		{"both for limited", []uint16{0xffff, 0x0001, 0x8001}, `is declared a limited (0x0001) member of partition "storage" and is a full (0x8001) one`},
-		{"limited for full", []uint16{0x7fff, 0x0001}, `is declared a full (0xffff) member of partition "Default" and is a limited (0x7fff) one`},
-		{"a stranger", []uint16{0xffff, 0x0001, 0x0002}, `is not declared a member of partition "backup" and is a limited (0x0002) one`},
+		{"the file was dropped", []uint16{0xffff},
+			`is declared a limited (0x0001) member of partition "storage" and is none`},
+		{"full for limited", []uint16{0xffff, 0x8001},
+			`is declared a limited (0x0001) member of partition "storage" and is a full (0x8001) one`},
+		{"both for limited", []uint16{0xffff, 0x0001, 0x8001},
+			`is declared a limited (0x0001) member of partition "storage" and is a full (0x8001) one`},
+		{"limited for full", []uint16{0x7fff, 0x0001},
+			`is declared a full (0xffff) member of partition "Default" and is a limited (0x7fff) one`},
+		{"a stranger", []uint16{0xffff, 0x0001, 0x0002},
+			`is not declared a member of partition "backup" and is a limited (0x0002) one`},
 		{"empty", nil, `is declared a full (0xffff) member of partition "Default" and is none|is declared a limited (0x0001) member of partition "storage" and is none`},
 	} {
 		if got := strings.Join(compare(all, tt.have, testPort, "ALL"), "|"); got != tt.want {
@@ -74,7 +79,8 @@ func TestReal_members(t *testing.T) {
 	const absent = ib.GUID(0xe41d2d03000000aa)
 	declared := func(storage ...Member) Desired {
 		return Desired{Host: "a", PortGUID: testPort, Partitions: []Partition{
-			{Name: "Default", PKey: DefaultPKey, IPoIB: true, SL: -1, Scope: -1, Members: []Member{{Port: "ALL", Membership: Full}}},
+			{Name: "Default", PKey: DefaultPKey, IPoIB: true, SL: -1, Scope: -1,
+				Members: []Member{{Port: "ALL", Membership: Full}}},
 			{Name: "storage", PKey: 1, SL: -1, Scope: -1, Members: storage},
 		}}
 	}
@@ -95,7 +101,8 @@ func TestReal_members(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := ibsimtest.Start(t, ibsimtest.Net(t, "two-hca-one-switch"))
 			f.StartSM(nodeA, ibsimtest.SM{PortGUID: testPort.String(), Partitions: tt.file}).Wait("SUBNET UP")
-			o := Options{ProofTimeout: time.Nanosecond, Lab: Lab{Known: map[ib.GUID]string{portB: "xeon2zfs port 1"}}}.withDefaults()
+			o := Options{ProofTimeout: time.Nanosecond,
+				Lab: Lab{Known: map[ib.GUID]string{portB: "xeon2zfs port 1"}}}.withDefaults()
 			wrong, notes, err := provePartitions(t.Context(), onFabric{f: f, id: nodeA}, device{"ibsim0", 1, 1}, d, o)
 			if err != nil {
 				t.Fatal(err)
@@ -108,13 +115,15 @@ func TestReal_members(t *testing.T) {
 				t.Errorf("got %q\nwant %q", got, tt.wrong)
 			}
 			// The walk comes after the master's own port is right.
-			if ownRight := tt.name != "a file in error"; ownRight != (len(notes) == 1 && strings.Contains(notes[0], "Not in the fabric") && strings.Contains(notes[0], absent.String())) {
+			if ownRight := tt.name != "a file in error"; ownRight != (len(notes) == 1 &&
+				strings.Contains(notes[0], "Not in the fabric") && strings.Contains(notes[0], absent.String())) {
 				t.Errorf("notes: %q", notes)
 			}
 			if len(wrong) == 0 {
 				return
 			}
-			if cause := FindCause(initialize(func(s *Symptoms) { s.Wrong = wrong })); cause.Kind != CausePKey || !strings.Contains(cause.What, tt.wrong[0]) {
+			if cause := FindCause(initialize(func(s *Symptoms) { s.Wrong = wrong })); cause.Kind != CausePKey ||
+				!strings.Contains(cause.What, tt.wrong[0]) {
 				t.Errorf("%+v", cause)
 			}
 		})

@@ -17,7 +17,8 @@ func testHost(change ...func(*inventory.Snapshot)) *inventory.Snapshot {
 	s := &inventory.Snapshot{
 		Host: "intel9", OS: inventory.OS{ID: "ubuntu", VersionID: "24.04", Kernel: "6.8.0-90-generic"},
 		Cards: []inventory.Card{{PCI: ib.MustParsePCIAddress("0000:01:00.0"), RDMADevice: "mlx4_0", Ports: []inventory.Port{{
-			Number: 1, State: "Initializing", Physical: "LinkUp", LinkLayer: "InfiniBand", PortGUID: testPort, IsSM: fact.Known(false),
+			Number: 1, State: "Initializing", Physical: "LinkUp", LinkLayer: "InfiniBand", PortGUID: testPort,
+			IsSM: fact.Known(false),
 		}}}},
 		Packages: map[string]string{"opensm": "3.3.23-3"}, Units: map[string]inventory.Unit{},
 		Files: map[string]inventory.File{opensm.DefaultPath: {Content: "PORTS=NONE\n"}},
@@ -46,53 +47,74 @@ func TestCheck(t *testing.T) {
 	}{
 		{name: "good", s: testHost(), d: d},
 		{name: "TrueNAS", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "truenas", VersionID: "25.10.3"} }), d: d,
-			code: "SM001", severity: finding.Refuse, text: []string{"TrueNAS SCALE 25.10.3", "Run it on another host of the fabric", "managed switch"}},
+			code: "SM001", severity: finding.Refuse, text: []string{"TrueNAS SCALE 25.10.3",
+				"Run it on another host of the fabric", "managed switch"}},
 		{name: "another system", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "opensuse-leap"} }), d: d,
 			code: "SM001", severity: finding.Refuse, text: []string{`"opensuse-leap", which is not supported`}},
 		{name: "unknown port", s: testHost(), d: Desired{PortGUID: 0x42}, code: "SM002", severity: finding.Refuse,
 			text: []string{"0x0000000000000042", "0000:01:00.0 port 1: 0xe41d2d0300e44ed1 (InfiniBand)"}},
-		{name: "planned port", s: testHost(), d: Desired{PortGUID: 0x42}, planned: Planned{Port: true}, code: "SM009", severity: finding.Note, text: []string{"postponed"}},
+		{name: "planned port", s: testHost(), d: Desired{PortGUID: 0x42}, planned: Planned{Port: true}, code: "SM009",
+			severity: finding.Note, text: []string{"postponed"}},
 		{name: "Ethernet", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].LinkLayer = "Ethernet" }), d: d,
 			code: "SM003", severity: finding.Refuse, text: []string{"infiniband_link_type"}},
-		{name: "Ethernet, planned", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].LinkLayer = "Ethernet" }), d: d,
+		{name: "Ethernet, planned", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].LinkLayer = "Ethernet" }),
+			d:       d,
 			planned: Planned{LinkType: true}, code: "SM009", severity: finding.Note, text: []string{"Ethernet mode now"}},
-		{name: "equal priority", s: testHost(), d: d, planned: Planned{Rivals: []Desired{{Host: "b", PortGUID: 9, Priority: 14}}},
-			code: "SM005", severity: finding.Warn, text: []string{"(intel9 and b)", "lower port GUID wins", " on intel9 and 0x0000000000000009 on b have priority 14."}},
-		{name: "many of equal priority", s: testHost(), d: d, planned: Planned{Rivals: []Desired{{Host: "b", PortGUID: 9}, {Host: "c", PortGUID: 10}}, MoreRivals: 97},
-			code: "SM005", severity: finding.Warn, text: []string{"(intel9 and 99 others)", "0x0000000000000009 on b, 0x000000000000000a on c and 97 more have priority 14."}},
+		{name: "equal priority", s: testHost(), d: d,
+			planned: Planned{Rivals: []Desired{{Host: "b", PortGUID: 9, Priority: 14}}},
+			code:    "SM005", severity: finding.Warn, text: []string{"(intel9 and b)", "lower port GUID wins",
+				" on intel9 and 0x0000000000000009 on b have priority 14."}},
+		{name: "many of equal priority", s: testHost(), d: d,
+			planned: Planned{Rivals: []Desired{{Host: "b", PortGUID: 9}, {Host: "c", PortGUID: 10}}, MoreRivals: 97},
+			code:    "SM005", severity: finding.Warn, text: []string{"(intel9 and 99 others)",
+				"0x0000000000000009 on b, 0x000000000000000a on c and 97 more have priority 14."}},
 		{name: "not installed", s: testHost(func(s *inventory.Snapshot) { s.Packages, s.Files = nil, nil }), d: d,
 			code: "SM006", severity: finding.Warn, text: []string{"will be installed"}},
 		{name: "PORTS=ALL", s: testHost(func(s *inventory.Snapshot) { s.Files[opensm.DefaultPath] = inventory.File{Content: "PORTS=ALL\n"} }), d: d,
 			code: "SM007", severity: finding.Warn, text: []string{"PORTS=ALL"}},
 		{name: "PORTS unreadable", s: testHost(func(s *inventory.Snapshot) { s.Files[opensm.DefaultPath] = inventory.File{Content: "PORTS=mlx4_0\n"} }), d: d,
 			code: "SM012", severity: finding.Refuse, text: []string{"mlx4_0"}},
-		{name: "opensm.conf unreadable", s: testHost(func(s *inventory.Snapshot) { s.Denied = map[string]bool{opensm.SharedConf[1]: true} }), d: d,
-			code: "SM022", severity: finding.Refuse, text: []string{"/etc/rdma/opensm.conf of intel9 could not be read", "Fix what keeps"}},
+		{name: "opensm.conf unreadable",
+			s: testHost(func(s *inventory.Snapshot) { s.Denied = map[string]bool{opensm.SharedConf[1]: true} }), d: d,
+			code: "SM022", severity: finding.Refuse, text: []string{"/etc/rdma/opensm.conf of intel9 could not be read",
+				"Fix what keeps"}},
 		{name: "key in our own file", s: testHost(func(s *inventory.Snapshot) {
 			s.Files[opensm.DropInPath(testPort)] = inventory.File{Content: dropInText(testPort)}
 			s.Files[opensm.ConfPath(testPort)] = inventory.File{Content: d.conf().Text(header()) + "m_key 0x1234\n"}
-		}), d: d, code: "SM022", severity: finding.Refuse, text: []string{"/etc/opensm/terraform-0xe41d2d0300e44ed1.conf of intel9 sets m_key", "take it out of the file"}},
+		}), d: d, code: "SM022", severity: finding.Refuse,
+			text: []string{"/etc/opensm/terraform-0xe41d2d0300e44ed1.conf of intel9 sets m_key", "take it out of the file"}},
 		{name: "port later", s: testHost(), d: later, planned: Planned{PortLater: true}},
 		{name: "port later, TrueNAS", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "truenas", VersionID: "25.10.3"} }), d: later, planned: Planned{PortLater: true},
 			code: "SM001", severity: finding.Refuse, text: []string{"TrueNAS SCALE 25.10.3"}},
-		{name: "port later, not installed", s: testHost(func(s *inventory.Snapshot) { s.Packages, s.Files = nil, nil }), d: later, planned: Planned{PortLater: true},
+		{name: "port later, not installed", s: testHost(func(s *inventory.Snapshot) { s.Packages, s.Files = nil, nil }),
+			d: later, planned: Planned{PortLater: true},
 			code: "SM006", severity: finding.Warn, text: []string{"will be installed"}},
-		{name: "port later, no Default", s: testHost(), d: Desired{Host: "intel9", Partitions: []opensm.Partition{{Name: "storage", PKey: 1}}}, planned: Planned{PortLater: true},
-			code: "SM013", severity: finding.Refuse, text: []string{"partitions has storage"}},
-		{name: "port later, shared keys", s: testHost(shared), d: later, planned: Planned{PortLater: true}, code: "SM022", severity: finding.Refuse, text: []string{"could not be read"}},
-		{name: "port later, shared keys beside an instance of ours", d: later, planned: Planned{PortLater: true}, s: testHost(shared, func(s *inventory.Snapshot) {
-			s.Files[opensm.ConfPath(testPort)] = inventory.File{Content: d.conf().Text(header())}
-		})},
-		{name: "port later, shared partitions", s: testHost(sharedPartitions), d: later, planned: Planned{PortLater: true}, code: "SM024", severity: finding.Warn},
-		{name: "partitions later, shared partitions", s: testHost(sharedPartitions), d: later, planned: Planned{PortLater: true, PartitionsLater: true}},
-		{name: "another master", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].SMLID = 7 }), d: d, code: "SM008", severity: finding.Note, text: []string{"SM LID 7"}},
+		{name: "port later, no Default", s: testHost(),
+			d:       Desired{Host: "intel9", Partitions: []opensm.Partition{{Name: "storage", PKey: 1}}},
+			planned: Planned{PortLater: true},
+			code:    "SM013", severity: finding.Refuse, text: []string{"partitions has storage"}},
+		{name: "port later, shared keys", s: testHost(shared), d: later, planned: Planned{PortLater: true}, code: "SM022",
+			severity: finding.Refuse, text: []string{"could not be read"}},
+		{name: "port later, shared keys beside an instance of ours", d: later, planned: Planned{PortLater: true},
+			s: testHost(shared, func(s *inventory.Snapshot) {
+				s.Files[opensm.ConfPath(testPort)] = inventory.File{Content: d.conf().Text(header())}
+			})},
+		{name: "port later, shared partitions", s: testHost(sharedPartitions), d: later, planned: Planned{PortLater: true},
+			code: "SM024", severity: finding.Warn},
+		{name: "partitions later, shared partitions", s: testHost(sharedPartitions), d: later,
+			planned: Planned{PortLater: true, PartitionsLater: true}},
+		{name: "another master", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].SMLID = 7 }), d: d,
+			code: "SM008", severity: finding.Note, text: []string{"SM LID 7"}},
 		{name: "runs already", s: testHost(func(s *inventory.Snapshot) {
 			s.Units[opensm.Unit(testPort)] = inventory.Unit{ActiveState: "active"}
 		}), d: d, code: "SM010", severity: finding.Warn, text: []string{"opensm@0xe41d2d0300e44ed1.service"}},
 		{name: "systemd is silent", s: testHost(silentSystemd), d: d},
-		{name: "systemd is silent about who is bound", s: testHost(silentSystemd, func(s *inventory.Snapshot) { s.Cards[0].Ports[0].IsSM = fact.Known(true) }), d: d,
-			code: "SM020", severity: finding.Refuse, text: []string{"Whether opensm@0xe41d2d0300e44ed1.service of intel9 runs is not known: systemctl show ended with status 1", "Fix what systemctl reports"}},
-		{name: "new kernel", s: testHost(func(s *inventory.Snapshot) { s.OS.Kernel = "6.11.0-9-generic" }), d: d, code: "SM011", severity: finding.Warn, text: []string{"Unable to register class 129"}},
+		{name: "systemd is silent about who is bound",
+			s: testHost(silentSystemd, func(s *inventory.Snapshot) { s.Cards[0].Ports[0].IsSM = fact.Known(true) }), d: d,
+			code: "SM020", severity: finding.Refuse,
+			text: []string{"Whether opensm@0xe41d2d0300e44ed1.service of intel9 runs is not known: systemctl show ended with status 1", "Fix what systemctl reports"}},
+		{name: "new kernel", s: testHost(func(s *inventory.Snapshot) { s.OS.Kernel = "6.11.0-9-generic" }), d: d,
+			code: "SM011", severity: finding.Warn, text: []string{"Unable to register class 129"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			found := Check(tt.s, tt.d, tt.planned)
@@ -124,14 +146,16 @@ func TestObserve_silent_systemd(t *testing.T) {
 	d := Desired{Host: "intel9", PortGUID: testPort, Priority: 14}
 	bound := func(s *inventory.Snapshot) { s.Cards[0].Ports[0].IsSM = fact.Known(true) }
 	spoken := Observe(testHost(bound), testPort)
-	if diff := strings.Join(spoken.Differences(d), "; "); !strings.Contains(diff, "does not run") || !strings.Contains(diff, "does not start at boot") || spoken.Silence() != "" {
+	if diff := strings.Join(spoken.Differences(d), "; "); !strings.Contains(diff, "does not run") ||
+		!strings.Contains(diff, "does not start at boot") || spoken.Silence() != "" {
 		t.Errorf("%q, %q", diff, spoken.Silence())
 	}
 	listed := func(s *inventory.Snapshot) {
 		s.Files[opensm.DefaultPath] = inventory.File{Content: "PORTS=\"" + testPort.String() + "\"\n"}
 	}
 	o := Observe(testHost(bound, listed, silentSystemd), testPort)
-	if diff := strings.Join(o.Differences(d), "; "); strings.Contains(diff, "does not") || o.Silence() != "systemctl show ended with status 1" || o.rereads(d) {
+	if diff := strings.Join(o.Differences(d), "; "); strings.Contains(diff, "does not") ||
+		o.Silence() != "systemctl show ended with status 1" || o.rereads(d) {
 		t.Errorf("%q, %q", diff, o.Silence())
 	}
 	o = Observe(testHost(silentSystemd), testPort)
@@ -141,7 +165,8 @@ func TestObserve_silent_systemd(t *testing.T) {
 }
 
 func TestKernelFrom(t *testing.T) {
-	for release, want := range map[string]bool{"6.8.0-90-generic": false, "6.11.0-9-generic": true, "6.10.14": false, "7.0.0": true, "6.12.15-production+truenas": true, "": false, "x.y.z": false} {
+	for release, want := range map[string]bool{"6.8.0-90-generic": false, "6.11.0-9-generic": true, "6.10.14": false,
+		"7.0.0": true, "6.12.15-production+truenas": true, "": false, "x.y.z": false} {
 		if got := kernelFrom(release, 6, 11); got != want {
 			t.Errorf("%q: %t", release, got)
 		}

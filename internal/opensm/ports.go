@@ -40,8 +40,10 @@ func (lab Lab) firstDuplicate() (guid ib.GUID, where []string, ok bool) {
 // LabOf collects the ports of hosts; changing says of which cards this plan
 // changes the GUIDs, which are not compared as they are now, and planned of which
 // ports it has a subnet manager.
-func LabOf(snapshots map[string]*inventory.Snapshot, changing func(host string, pci ib.PCIAddress) bool, planned func(host string, port ib.GUID) bool) Lab {
-	lab := Lab{Ports: map[string]MemberPort{}, Known: map[ib.GUID]string{}, Ours: map[ib.GUID]bool{}, Duplicate: map[ib.GUID][]string{}}
+func LabOf(snapshots map[string]*inventory.Snapshot, changing func(host string, pci ib.PCIAddress) bool,
+	planned func(host string, port ib.GUID) bool) Lab {
+	lab := Lab{Ports: map[string]MemberPort{}, Known: map[ib.GUID]string{}, Ours: map[ib.GUID]bool{},
+		Duplicate: map[ib.GUID][]string{}}
 	owners := map[ib.GUID][]string{}
 	for name := range sorted(snapshots) {
 		s := snapshots[name]
@@ -85,7 +87,8 @@ func (lab *Lab) card(host string, c *inventory.Card, owners map[ib.GUID][]string
 	}
 	// Functions of one mlx5 card may share nothing but the system image GUID; the
 	// node GUID is each function's own.
-	if infiniband && !c.NodeGUID.IsZero() && !slices.ContainsFunc(c.Ports, func(p inventory.Port) bool { return p.PortGUID == c.NodeGUID }) {
+	if infiniband && !c.NodeGUID.IsZero() &&
+		!slices.ContainsFunc(c.Ports, func(p inventory.Port) bool { return p.PortGUID == c.NodeGUID }) {
 		owners[c.NodeGUID] = append(owners[c.NodeGUID], fmt.Sprintf("%s %s", host, c.PCI))
 	}
 }

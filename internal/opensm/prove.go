@@ -20,7 +20,8 @@ import (
 const logLines = 40
 
 // NotServingError says that the SM is configured and the port is not served, or
-// is and the fabric does not have the partitions, and why as far as host, port and fabric show it. The configuration stays.
+// is and the fabric does not have the partitions, and why as far as host, port and fabric show it. The configuration
+// stays.
 type NotServingError struct {
 	Host     string
 	Port     ib.GUID
@@ -37,12 +38,14 @@ type NotServingError struct {
 
 func (e *NotServingError) Error() string {
 	if e.Cause.Kind == CausePKey {
-		return fmt.Sprintf("%s: the subnet manager of port %s serves it, but after %s its partitions are not in force (cause: %s): %s %s",
+		return fmt.Sprintf("%s: the subnet manager of port %s serves it, but after %s its partitions are not in force "+
+			"(cause: %s): %s %s",
 			e.Host, e.Port, e.Waited.Round(time.Second), e.Cause.Kind, e.Cause.What, e.Cause.Check)
 	}
 	return fmt.Sprintf("%s: the subnet manager of port %s is configured, but after %s the port is not served: %s %s "+
 		"(cause: %s, state %s, physical state %s, SM LID %d, SM bound: %t, %s: %s)",
-		e.Host, e.Port, e.Waited.Round(time.Second), e.Cause.What, e.Cause.Check, e.Cause.Kind, e.State, e.Physical, e.SMLID, e.IsSM, e.Unit, e.Active)
+		e.Host, e.Port, e.Waited.Round(time.Second), e.Cause.What, e.Cause.Check, e.Cause.Kind, e.State, e.Physical, e.SMLID,
+		e.IsSM, e.Unit, e.Active)
 }
 
 // served is the proof: an SM is bound to the port, a master has given it LIDs,
@@ -52,7 +55,8 @@ func served(p sysfs.Port) bool { return p.IsSM && p.SMLID != 0 && p.State == "AC
 
 // prove waits until the port is served and the partitions are in force, and
 // finds the cause if they are not. It returns what it could not compare.
-func prove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Desired, o Options) (notes []string, err error) {
+func prove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Desired, o Options) (notes []string,
+	err error) {
 	card, p, ok := s.CardByPortGUID(d.PortGUID)
 	if !ok || card.RDMADevice == "" {
 		return nil, fmt.Errorf("%s: no RDMA device has the port %s", h.Name(), d.PortGUID)
@@ -103,20 +107,23 @@ func readPort(ctx context.Context, h host.Host, device string, number int) (sysf
 	}
 	p, err := sysfs.ParsePort(r.Stdout)
 	if err != nil {
-		return sysfs.Port{}, &host.OutputError{Host: h.Name(), Command: cmd.String(), Problem: err.Error(), Output: string(r.Stdout)}
+		return sysfs.Port{}, &host.OutputError{Host: h.Name(), Command: cmd.String(), Problem: err.Error(),
+			Output: string(r.Stdout)}
 	}
 	return p, nil
 }
 
 // diagnose collects the symptoms and names the cause.
-func diagnose(ctx context.Context, h *hosts.Host, d Desired, p sysfs.Port, wrong []Mismatch, waited time.Duration) error {
+func diagnose(ctx context.Context, h *hosts.Host, d Desired, p sysfs.Port, wrong []Mismatch,
+	waited time.Duration) error {
 	e := &NotServingError{
 		Host: h.Name(), Port: d.PortGUID, Waited: waited, Unit: opensm.Unit(d.PortGUID),
 		State: p.State, Physical: p.Physical, SMLID: p.SMLID, IsSM: p.IsSM,
 	}
 	e.Active = answer(h.Run(ctx, systemctl.IsActive(e.Unit)))
 	e.Log = answer(h.Run(ctx, systemctl.Journal(e.Unit, logLines)))
-	symptoms := Symptoms{Port: d.PortGUID, Sysfs: p, Unit: e.Active, Log: opensm.ParseLog(e.Log), Wrong: wrong, HasUMAD: true}
+	symptoms := Symptoms{Port: d.PortGUID, Sysfs: p, Unit: e.Active, Log: opensm.ParseLog(e.Log), Wrong: wrong,
+		HasUMAD: true}
 	// The diagnosis goes as far as the host answers.
 	if s, err := h.Snapshot(ctx); err == nil {
 		symptoms.HasUMAD, symptoms.Kernel, symptoms.Version = s.Modules["ib_umad"], s.OS.Kernel, installed(s)

@@ -33,8 +33,10 @@ func realSM(f *ibsimtest.Fabric, node string, d Desired) *ibsimtest.RunningSM {
 
 func realPartitions() []Partition {
 	all := []Partition{
-		{Name: "Default", PKey: DefaultPKey, IPoIB: true, MTU: 4096, Rate: 400, SL: -1, Scope: -1, Members: []Member{{Port: "ALL", Membership: Full}}},
-		{Name: "storage", PKey: 1, IPoIB: true, SL: -1, Scope: -1, Members: []Member{{Port: testPort.String(), Membership: Full}, {Port: "ALL_CAS", Membership: Limited}}},
+		{Name: "Default", PKey: DefaultPKey, IPoIB: true, MTU: 4096, Rate: 400, SL: -1, Scope: -1,
+			Members: []Member{{Port: "ALL", Membership: Full}}},
+		{Name: "storage", PKey: 1, IPoIB: true, SL: -1, Scope: -1,
+			Members: []Member{{Port: testPort.String(), Membership: Full}, {Port: "ALL_CAS", Membership: Limited}}},
 	}
 	SortPartitions(all)
 	return all
@@ -54,20 +56,24 @@ func realKeys(t *testing.T, f *ibsimtest.Fabric, lid string) []uint16 {
 func TestReal_partitions(t *testing.T) {
 	f := ibsimtest.Start(t, ibsimtest.Net(t, "two-hca-one-switch"))
 	d := Desired{Host: "a", PortGUID: testPort, Priority: 14, Partitions: realPartitions(), Tuning: Tuning{
-		RoutingEngine: "updn", LogLevel: "info", LogMaxSize: 5, PollingTimeout: 1000, PollingRetries: 2, SubnetPrefix: 0xfec0000000000001,
+		RoutingEngine: "updn", LogLevel: "info", LogMaxSize: 5, PollingTimeout: 1000, PollingRetries: 2,
+		SubnetPrefix: 0xfec0000000000001,
 	}}
 	sm := realSM(f, nodeA, d).Wait("SUBNET UP")
 	log := opensm.ParseLog(sm.Output() + sm.Log())
-	if len(log.Options) > 0 || log.Partitions != "" || log.Group != "" || len(log.States) == 0 || log.States[len(log.States)-1] != "MASTER" {
+	if len(log.Options) > 0 || log.Partitions != "" || log.Group != "" || len(log.States) == 0 ||
+		log.States[len(log.States)-1] != "MASTER" {
 		t.Errorf("opensm complains: %+v", log)
 	}
-	for _, option := range []string{"sm_priority = 14", "routing_engine = updn", "subnet_prefix = 0xfec0000000000001", "log_max_size = 5"} {
+	for _, option := range []string{"sm_priority = 14", "routing_engine = updn", "subnet_prefix = 0xfec0000000000001",
+		"log_max_size = 5"} {
 		if !strings.Contains(sm.Output(), option) {
 			t.Errorf("opensm did not take %q:\n%s", option, sm.Output())
 		}
 	}
 	// A is full member of both by its own entry, B limited by the keyword.
-	for lid, want := range map[string][]uint16{"1": keysFor(d, testPort.String(), "SELF"), "3": keysFor(d, "0xe41d2d0300e44f11")} {
+	for lid, want := range map[string][]uint16{"1": keysFor(d, testPort.String(), "SELF"),
+		"3": keysFor(d, "0xe41d2d0300e44f11")} {
 		if got := realKeys(t, f, lid); !slices.Equal(sortedKeys(got), want) {
 			t.Errorf("LID %s: %04x, expected %04x", lid, got, want)
 		}
@@ -155,7 +161,8 @@ func TestReal_causes(t *testing.T) {
 	})
 	t.Run("partitions with an error", func(t *testing.T) {
 		f := ibsimtest.Start(t, ibsimtest.Net(t, "two-hca-one-switch"))
-		sm := f.StartSM(nodeA, ibsimtest.SM{PortGUID: testPort.String(), Partitions: "Default=0x7fff, ipoib : ALL=limited ;\nbroken ;\n"}).Wait("SUBNET UP")
+		sm := f.StartSM(nodeA, ibsimtest.SM{PortGUID: testPort.String(),
+			Partitions: "Default=0x7fff, ipoib : ALL=limited ;\nbroken ;\n"}).Wait("SUBNET UP")
 		if log := opensm.ParseLog(sm.Output() + sm.Log()); !strings.Contains(log.Partitions, "PARSE ERROR") {
 			t.Errorf("%+v\n%s", log, sm.Output())
 		}

@@ -55,7 +55,8 @@ func Survey(ctx context.Context, h host.Host, s *inventory.Snapshot, port ib.GUI
 	switch {
 	case p.Physical == "":
 		why := "the physical state of the port could not be read"
-		return View{Ruled: fact.Unknown[bool](why), Listed: fact.Unknown[bool](why), Duplicate: fact.Unknown[[]ib.GUID](why)}, nil
+		return View{Ruled: fact.Unknown[bool](why), Listed: fact.Unknown[bool](why),
+			Duplicate: fact.Unknown[[]ib.GUID](why)}, nil
 	case p.Physical != "LinkUp": // there is no fabric at this port
 		return View{Ruled: fact.Known(false), Listed: fact.Known(true), Duplicate: fact.Known[[]ib.GUID](nil)}, nil
 	}

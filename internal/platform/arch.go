@@ -9,8 +9,9 @@ var arch = Description{
 	Installer: &pacmanInstaller,
 	// Arch packs the diagnostics with rdma-core; opensm and mstflint are in its user
 	// repository only, from which nothing is built here; so are qperf and perftest.
-	Packages: map[Feature][]string{FeatureDiagnostics: {"rdma-core"}, FeatureRDMA: {"rdma-core"}, FeatureIperf3: {"iperf3"}},
-	ByHand:   "from its user repository",
+	Packages: map[Feature][]string{FeatureDiagnostics: {"rdma-core"}, FeatureRDMA: {"rdma-core"},
+		FeatureIperf3: {"iperf3"}},
+	ByHand: "from its user repository",
 	Tools: []ToolAdvice{
 		{Advice: "Arch has mstflint in its user repository only; build a release that suits the card."},
 		{Format: "FS2", Advice: "Arch has mstflint in its user repository only; build release 4.25.0 for ConnectX-3."},

@@ -11,7 +11,8 @@ const KindDebian Kind = "debian"
 
 // debian12Mstflint is the package of choice where a distribution's own does not suit
 // ConnectX-3. Versions are those of the distributions' own archives.
-const debian12Mstflint = "take Debian 12's package, mstflint 4.21.0+1-1: apt install ./mstflint_4.21.0+1-1_amd64.deb, then apt-mark hold mstflint."
+const debian12Mstflint = "take Debian 12's package, mstflint 4.21.0+1-1: apt install " +
+	"./mstflint_4.21.0+1-1_amd64.deb, then apt-mark hold mstflint."
 
 var debian = Description{
 	Kind: KindDebian, Title: "Debian 12 and 13 with Proxmox VE", Short: "Debian",
@@ -28,12 +29,15 @@ var debian = Description{
 	},
 	Installer: &aptInstaller, Packages: commonPackages,
 	Tools: []ToolAdvice{
-		{Release: "12", Format: "FS2", Advice: "Debian 12 has mstflint 4.21.0+1-1, which suits ConnectX-3: apt install mstflint."},
-		{Release: "13", Format: "FS2", Advice: "Debian 13 has mstflint 4.31.0, which crashes on ConnectX-3; " + debian12Mstflint},
+		{Release: "12", Format: "FS2",
+			Advice: "Debian 12 has mstflint 4.21.0+1-1, which suits ConnectX-3: apt install mstflint."},
+		{Release: "13", Format: "FS2",
+			Advice: "Debian 13 has mstflint 4.31.0, which crashes on ConnectX-3; " + debian12Mstflint},
 	},
 	Gaps: []Gap{{
 		Modules: []string{"ib_ipoib", "ib_qib", "ib_mthca"}, Named: "-cloud-",
-		Why:    "Debian's kernels for virtual machines (linux-image-cloud-…) are built without IPoIB and without the drivers of older cards",
+		Why: "Debian's kernels for virtual machines (linux-image-cloud-…) are built without IPoIB and without the " +
+			"drivers of older cards",
 		WayOut: "Install linux-image-amd64 in place of linux-image-cloud-amd64 and restart.",
 		Cards:  "InfiniHost and QLogic, and no IPoIB (cloud kernels)",
 	}},

@@ -122,7 +122,8 @@ func (e *UnknownError) Error() string {
 	if e.Reason != "" {
 		reason = " (" + e.Reason + ")"
 	}
-	return fmt.Sprintf("%s runs %q, which is not supported%s: its cards can be read, but nothing on it can be changed. Supported are %s",
+	return fmt.Sprintf("%s runs %q, which is not supported%s: its cards can be read, but nothing on it can be changed. "+
+		"Supported are %s",
 		e.Host, name, reason, Supported())
 }
 

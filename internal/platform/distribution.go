@@ -96,7 +96,8 @@ func (d distribution) loadModule(ctx context.Context, h *hosts.Host, kernel, mod
 		return fmt.Errorf("loading the kernel module %s: %w", module, err)
 	}
 	if err := d.Install(ctx, h, extra...); err != nil {
-		return fmt.Errorf("kernel %s has no module %s, and the package that holds it cannot be installed: %w", kernel, module, err)
+		return fmt.Errorf("kernel %s has no module %s, and the package that holds it cannot be installed: %w", kernel, module,
+			err)
 	}
 	if _, err := h.Run(ctx, modprobe.Load(module)); err != nil {
 		return fmt.Errorf("loading the kernel module %s: %w", module, err)

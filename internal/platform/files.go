@@ -18,7 +18,8 @@ const Owner = "# Managed by Terraform (ibfabric/infiniband)."
 
 // OwnedHeader begins a file of ours; resource names the resources that write it.
 func OwnedHeader(resource string) string {
-	return Owner + " Written by " + resource + ".\n# Changes made here are shown by the next plan and overwritten by the next apply.\n"
+	return Owner + " Written by " + resource +
+		".\n# Changes made here are shown by the next plan and overwritten by the next apply.\n"
 }
 
 // Owned reports whether a file is ours.

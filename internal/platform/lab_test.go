@@ -25,8 +25,10 @@ func startHost(t *testing.T, os labsim.OS, setup ...func(*labsim.Machine)) (*lab
 	}
 	no, server := false, l.Servers["h"]
 	h, err := sshhost.New("h", sshhost.Config{
-		Address: server.Addr.IP.String(), Port: server.Addr.Port, User: l.User("h"), PrivateKeyFile: l.KeyFile(), UseAgent: &no,
-		KnownHostsFiles: []string{l.KnownHostsFile()}, SSHConfigFile: "none", ConnectTimeout: 3 * time.Second, ConnectAttempts: 1,
+		Address: server.Addr.IP.String(), Port: server.Addr.Port, User: l.User("h"), PrivateKeyFile: l.KeyFile(),
+		UseAgent:        &no,
+		KnownHostsFiles: []string{l.KnownHostsFile()}, SSHConfigFile: "none", ConnectTimeout: 3 * time.Second,
+		ConnectAttempts: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -65,8 +67,10 @@ func TestLab_distributions(t *testing.T) {
 		file     string // that holds the port types
 		line     string
 	}{
-		{labsim.Debian12, platform.KindDebian, true, "modprobe.d", platform.ModprobePath, "options mlx4_core port_type_array=1,2"},
-		{labsim.Debian13, platform.KindDebian, true, "modprobe.d", platform.ModprobePath, "options mlx4_core port_type_array=1,2"},
+		{labsim.Debian12, platform.KindDebian, true, "modprobe.d", platform.ModprobePath,
+			"options mlx4_core port_type_array=1,2"},
+		{labsim.Debian13, platform.KindDebian, true, "modprobe.d", platform.ModprobePath,
+			"options mlx4_core port_type_array=1,2"},
 		{labsim.RHEL9, platform.KindRHEL, true, "mlx4.conf", platform.MLX4ConfPath, labCard + " ib eth"},
 		{labsim.Fedora43, platform.KindFedora, true, "mlx4.conf", platform.MLX4ConfPath, labCard + " ib eth"},
 		{labsim.Arch, platform.KindArch, false, "modprobe.d", platform.ModprobePath, "options mlx4_core port_type_array=1,2"},
@@ -103,7 +107,8 @@ func TestLab_distributions(t *testing.T) {
 			if !strings.Contains(content, "\n"+tt.line+"\n") || !strings.Contains(content, platform.Owner) {
 				t.Errorf("%s:\n%s", tt.file, content)
 			}
-			if _, err := p.Reboot(t.Context(), h, platform.RebootPolicy{Timeout: 20 * time.Second, Poll: 50 * time.Millisecond}); err != nil {
+			if _, err := p.Reboot(t.Context(), h,
+				platform.RebootPolicy{Timeout: 20 * time.Second, Poll: 50 * time.Millisecond}); err != nil {
 				t.Fatal(err)
 			}
 			s := look(t, h)
@@ -138,12 +143,15 @@ func TestLab_installation_fails(t *testing.T) {
 		broken  func(*labsim.Machine)
 		want    []string
 	}{
-		{labsim.Debian13, platform.FeatureOpenSM, func(m *labsim.Machine) { packages.SetOffline(m, true) }, []string{"installing opensm", "Temporary failure resolving"}},
+		{labsim.Debian13, platform.FeatureOpenSM, func(m *labsim.Machine) { packages.SetOffline(m, true) },
+			[]string{"installing opensm", "Temporary failure resolving"}},
 		{labsim.RHEL9, platform.FeatureOpenSM, func(m *labsim.Machine) { packages.SetOffline(m, true) },
-			[]string{"installing opensm", "Errors during downloading metadata for repository 'baseos'", "refreshing the package lists failed too"}},
+			[]string{"installing opensm", "Errors during downloading metadata for repository 'baseos'",
+				"refreshing the package lists failed too"}},
 		{labsim.Arch, platform.FeatureRDMA, func(m *labsim.Machine) { packages.SetOffline(m, true) },
 			[]string{"installing rdma-core", "failed retrieving file", "upgrade the system first (pacman -Syu)"}},
-		{labsim.Arch, platform.FeatureRDMA, func(m *labsim.Machine) { packages.SetLock(m, 77) }, []string{"unable to lock database"}},
+		{labsim.Arch, platform.FeatureRDMA, func(m *labsim.Machine) { packages.SetLock(m, 77) },
+			[]string{"unable to lock database"}},
 	} {
 		l, h, p := startHost(t, tt.os)
 		tt.broken(l.Machine("h"))

@@ -84,7 +84,8 @@ func onlyMLX4Card(s *inventory.Snapshot, card ib.PCIAddress, types map[int]ib.Li
 		}
 		for _, p := range c.Ports {
 			if want, ok := types[p.Number]; ok && p.TypeNow != "" && !strings.HasPrefix(p.TypeNow, string(want)) {
-				return fmt.Errorf("%s: mlx4_core takes one %s for all its cards, and port %d of %s is %q now; it would become %q at the next boot",
+				return fmt.Errorf("%s: mlx4_core takes one %s for all its cards, and port %d of %s is %q now; it would become %q "+
+					"at the next boot",
 					s.Host, portTypeParam, p.Number, c.PCI, p.TypeNow, want)
 			}
 		}
@@ -94,7 +95,8 @@ func onlyMLX4Card(s *inventory.Snapshot, card ib.PCIAddress, types map[int]ib.Li
 
 // portTypesFor spells types for the driver once it is sure that the driver's
 // option, which counts for all its cards, changes no other card.
-func portTypesFor(ctx context.Context, h *hosts.Host, card ib.PCIAddress, types map[int]ib.LinkType) (s *inventory.Snapshot, array string, err error) {
+func portTypesFor(ctx context.Context, h *hosts.Host, card ib.PCIAddress,
+	types map[int]ib.LinkType) (s *inventory.Snapshot, array string, err error) {
 	if array, err = portTypeArray(types); err != nil {
 		return nil, "", err
 	}

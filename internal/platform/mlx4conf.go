@@ -40,7 +40,8 @@ func mlx4Line(card ib.PCIAddress, types map[int]ib.LinkType) (string, error) {
 		words = append(words, string(types[p]))
 	}
 	if types[1] == ib.LinkTypeETH && len(ports) == 2 && types[2] != ib.LinkTypeETH {
-		return "", fmt.Errorf("port 1 Ethernet with port 2 %s: mlx4-setup.sh of rdma-core refuses it (for port 1 to be eth, port 2 must also be eth); the mixed form is ib on port 1 and eth on port 2", types[2])
+		return "", fmt.Errorf("port 1 Ethernet with port 2 %s: mlx4-setup.sh of rdma-core refuses it (for port 1 to be eth, "+
+			"port 2 must also be eth); the mixed form is ib on port 1 and eth on port 2", types[2])
 	}
 	return strings.Join(words, " "), nil
 }
@@ -91,7 +92,8 @@ func (c mlx4Conf) with(line string) string {
 }
 
 // PersistLinkTypes implements Platform.
-func (mlx4ConfStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress, types map[int]ib.LinkType) error {
+func (mlx4ConfStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress,
+	types map[int]ib.LinkType) error {
 	line, err := mlx4Line(card, types)
 	if err != nil {
 		return err
@@ -103,7 +105,8 @@ func (mlx4ConfStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card i
 	c := parseMLX4Conf(s.Files[MLX4ConfPath].Content, card)
 	switch {
 	case c.foreign != "":
-		return fmt.Errorf("%s: %s has a line of this card that was not written by this provider: %q; take it out", h.Name(), MLX4ConfPath, c.foreign)
+		return fmt.Errorf("%s: %s has a line of this card that was not written by this provider: %q; take it out", h.Name(),
+			MLX4ConfPath, c.foreign)
 	case c.ours == line && !fact.No(late(s, MLX4ConfPath)):
 		return rebuildInitramfs(ctx, h, MLX4ConfPath)
 	case c.ours == line:

@@ -27,7 +27,8 @@ type modprobeStore struct{}
 func (modprobeStore) LinkTypesStoredIn() string { return "modprobe.d" }
 
 // PersistLinkTypes implements Platform.
-func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress, types map[int]ib.LinkType) error {
+func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress,
+	types map[int]ib.LinkType) error {
 	s, array, err := portTypesFor(ctx, h, card, types)
 	if err != nil {
 		return err
@@ -82,7 +83,8 @@ func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress
 // late reports whether the initial RAM disk has an older copy of a file.
 func late(s *inventory.Snapshot, file string) fact.Bool {
 	if slices.Contains(s.NoDisk, file) {
-		return fact.Unknown[bool]("no initial RAM disk of the running kernel was found below /boot, which may have a copy of " + file)
+		return fact.Unknown[bool]("no initial RAM disk of the running kernel was found below /boot, " +
+			"which may have a copy of " + file)
 	}
 	return fact.Known(slices.Contains(s.Late, file))
 }

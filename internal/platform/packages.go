@@ -42,13 +42,15 @@ var (
 	pacmanInstaller = Installer{
 		Program: "pacman", database: "pacman", byHand: "pacman -S",
 		query: pacman.Query, installed: pacman.ParseQuery, install: pacman.Install,
-		stale: "If the package lists are old, upgrade the system first (pacman -Syu): packages are not added to a system that is upgraded in part",
+		stale: "If the package lists are old, upgrade the system first (pacman -Syu): packages are not added to a system " +
+			"that is upgraded in part",
 	}
 )
 
 // commonPackages are called so by Debian and Red Hat alike.
 var commonPackages = map[Feature][]string{
-	FeatureFirmware: {"mstflint"}, FeatureOpenSM: {"opensm"}, FeatureDiagnostics: {"infiniband-diags"}, FeatureRDMA: {"rdma-core"},
+	FeatureFirmware: {"mstflint"}, FeatureOpenSM: {"opensm"}, FeatureDiagnostics: {"infiniband-diags"},
+	FeatureRDMA:   {"rdma-core"},
 	FeatureIperf3: {"iperf3"}, FeatureQperf: {"qperf"}, FeaturePerftest: {"perftest"},
 }
 
@@ -71,7 +73,8 @@ func (d distribution) Install(ctx context.Context, h *hosts.Host, packages ...st
 		return err
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%s: %s reported success, but %s does not list %s as installed", h.Name(), p.Program, p.database, strings.Join(missing, ", "))
+		return fmt.Errorf("%s: %s reported success, but %s does not list %s as installed", h.Name(), p.Program, p.database,
+			strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -117,5 +120,6 @@ func (p *Installer) missing(ctx context.Context, h *hosts.Host, packages []strin
 // MissingPackages names the packages of a feature that a host does not have, so
 // that a plan can say what an apply will install.
 func MissingPackages(p Platform, s *inventory.Snapshot, f Feature) []string {
-	return slices.DeleteFunc(slices.Clone(p.PackagesFor(f, s.OS.Kernel)), func(name string) bool { return s.Packages[name] != "" })
+	return slices.DeleteFunc(slices.Clone(p.PackagesFor(f, s.OS.Kernel)),
+		func(name string) bool { return s.Packages[name] != "" })
 }

@@ -18,17 +18,25 @@ func TestOf(t *testing.T) {
 		name string
 	}{
 		{inventory.OS{ID: "ubuntu", VersionID: "24.04", IDLike: "debian"}, KindUbuntu, "Ubuntu 24.04"},
-		{inventory.OS{ID: "linuxmint", VersionID: "22", IDLike: "ubuntu debian", PrettyName: "Linux Mint 22"}, KindUbuntu, "Linux Mint 22"},
-		{inventory.OS{ID: "pop", VersionID: "22.04", IDLike: "ubuntu debian", PrettyName: "Pop!_OS 22.04 LTS"}, KindUbuntu, "Pop!_OS 22.04 LTS"},
-		{inventory.OS{ID: "linuxmint", VersionID: "6", IDLike: "debian", PrettyName: "LMDE 6 (faye)"}, KindDebian, "LMDE 6 (faye)"},
+		{inventory.OS{ID: "linuxmint", VersionID: "22", IDLike: "ubuntu debian", PrettyName: "Linux Mint 22"}, KindUbuntu,
+			"Linux Mint 22"},
+		{inventory.OS{ID: "pop", VersionID: "22.04", IDLike: "ubuntu debian", PrettyName: "Pop!_OS 22.04 LTS"}, KindUbuntu,
+			"Pop!_OS 22.04 LTS"},
+		{inventory.OS{ID: "linuxmint", VersionID: "6", IDLike: "debian", PrettyName: "LMDE 6 (faye)"}, KindDebian,
+			"LMDE 6 (faye)"},
 		{inventory.OS{ID: "debian", VersionID: "12"}, KindDebian, "Debian 12"},
 		{inventory.OS{ID: "debian", PrettyName: "Debian GNU/Linux forky/sid"}, KindDebian, "Debian"},
 		{inventory.OS{ID: "debian", VersionID: "13", Kernel: "6.14.8-2-pve"}, KindDebian, "Proxmox VE on Debian 13"},
-		{inventory.OS{ID: "rhel", VersionID: "9.4", IDLike: "fedora", PrettyName: "Red Hat Enterprise Linux 9.4 (Plow)"}, KindRHEL, "Red Hat Enterprise Linux 9.4 (Plow)"},
-		{inventory.OS{ID: "almalinux", VersionID: "10.0", IDLike: "rhel centos fedora", PrettyName: "AlmaLinux 10.0"}, KindRHEL, "AlmaLinux 10.0"},
-		{inventory.OS{ID: "rocky", VersionID: "9.5", IDLike: "rhel centos fedora", PrettyName: "Rocky Linux 9.5"}, KindRHEL, "Rocky Linux 9.5"},
-		{inventory.OS{ID: "centos", VersionID: "9", IDLike: "rhel fedora", PrettyName: "CentOS Stream 9"}, KindRHEL, "CentOS Stream 9"},
-		{inventory.OS{ID: "fedora", VersionID: "43", PrettyName: "Fedora Linux 43 (Server Edition)"}, KindFedora, "Fedora Linux 43 (Server Edition)"},
+		{inventory.OS{ID: "rhel", VersionID: "9.4", IDLike: "fedora", PrettyName: "Red Hat Enterprise Linux 9.4 (Plow)"},
+			KindRHEL, "Red Hat Enterprise Linux 9.4 (Plow)"},
+		{inventory.OS{ID: "almalinux", VersionID: "10.0", IDLike: "rhel centos fedora", PrettyName: "AlmaLinux 10.0"},
+			KindRHEL, "AlmaLinux 10.0"},
+		{inventory.OS{ID: "rocky", VersionID: "9.5", IDLike: "rhel centos fedora", PrettyName: "Rocky Linux 9.5"}, KindRHEL,
+			"Rocky Linux 9.5"},
+		{inventory.OS{ID: "centos", VersionID: "9", IDLike: "rhel fedora", PrettyName: "CentOS Stream 9"}, KindRHEL,
+			"CentOS Stream 9"},
+		{inventory.OS{ID: "fedora", VersionID: "43", PrettyName: "Fedora Linux 43 (Server Edition)"}, KindFedora,
+			"Fedora Linux 43 (Server Edition)"},
 		{inventory.OS{ID: "arch", PrettyName: "Arch Linux"}, KindArch, "Arch Linux"},
 		{inventory.OS{ID: "endeavouros", IDLike: "arch", PrettyName: "EndeavourOS"}, KindArch, "EndeavourOS"},
 		{inventory.OS{ID: "truenas", VersionID: "25.10.3"}, KindTrueNAS, "TrueNAS SCALE 25.10.3"},
@@ -45,16 +53,22 @@ func TestOf_not_supported(t *testing.T) {
 		os   inventory.OS
 		want string
 	}{
-		{inventory.OS{ID: "opensuse-leap", IDLike: "suse opensuse", PrettyName: "openSUSE Leap 15.6"}, `h runs "openSUSE Leap 15.6", which is not supported: its cards can be read`},
-		{inventory.OS{ID: "fedora", VersionID: "42", PrettyName: "Fedora Linux 42"}, `h runs "Fedora Linux 42", which is not supported (older than 43)`},
-		{inventory.OS{ID: "amzn", IDLike: "fedora", VersionID: "2023", PrettyName: "Amazon Linux 2023"}, `h runs "Amazon Linux 2023", which is not supported: `},
-		{inventory.OS{ID: "debian", VersionID: "11", PrettyName: "Debian GNU/Linux 11 (bullseye)"}, "not supported (older than 12)"},
-		{inventory.OS{ID: "almalinux", VersionID: "8.10", IDLike: "rhel centos fedora"}, `h runs "almalinux", which is not supported (older than 9)`},
+		{inventory.OS{ID: "opensuse-leap", IDLike: "suse opensuse", PrettyName: "openSUSE Leap 15.6"},
+			`h runs "openSUSE Leap 15.6", which is not supported: its cards can be read`},
+		{inventory.OS{ID: "fedora", VersionID: "42", PrettyName: "Fedora Linux 42"},
+			`h runs "Fedora Linux 42", which is not supported (older than 43)`},
+		{inventory.OS{ID: "amzn", IDLike: "fedora", VersionID: "2023", PrettyName: "Amazon Linux 2023"},
+			`h runs "Amazon Linux 2023", which is not supported: `},
+		{inventory.OS{ID: "debian", VersionID: "11", PrettyName: "Debian GNU/Linux 11 (bullseye)"},
+			"not supported (older than 12)"},
+		{inventory.OS{ID: "almalinux", VersionID: "8.10", IDLike: "rhel centos fedora"},
+			`h runs "almalinux", which is not supported (older than 9)`},
 		{inventory.OS{}, `h runs ""`},
 	} {
 		_, err := Of(&inventory.Snapshot{Host: "h", OS: tt.os})
 		var unknown *UnknownError
-		if !errors.As(err, &unknown) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), Supported()) {
+		if !errors.As(err, &unknown) || !strings.Contains(err.Error(), tt.want) ||
+			!strings.Contains(err.Error(), Supported()) {
 			t.Errorf("%+v: %v", tt.os, err)
 		}
 	}
@@ -90,7 +104,8 @@ func TestPortTypeArray(t *testing.T) {
 		want  string
 	}{
 		{map[int]ib.LinkType{1: "ib", 2: "ib"}, "1,1"}, {map[int]ib.LinkType{2: "eth", 1: "ib"}, "1,2"},
-		{map[int]ib.LinkType{1: "auto"}, "0"}, {map[int]ib.LinkType{2: "ib"}, ""}, {nil, ""}, {map[int]ib.LinkType{1: "vpi"}, ""},
+		{map[int]ib.LinkType{1: "auto"}, "0"}, {map[int]ib.LinkType{2: "ib"}, ""}, {nil, ""}, {map[int]ib.LinkType{1: "vpi"},
+			""},
 	} {
 		got, err := portTypeArray(tt.types)
 		if got != tt.want || (err == nil) != (tt.want != "") {
@@ -136,7 +151,8 @@ func TestKernelOptionTokens(t *testing.T) {
 	if got := addModules(nil, []string{"ib_umad"}); !slices.Equal(got, []string{"modules_load=ib_umad"}) {
 		t.Errorf("%q", got)
 	}
-	if got := withoutKey(slices.Clone(tokens), portTypeToken); !slices.Equal(got, []string{"quiet", "modules_load=nvme_rdma", "a=b"}) {
+	if got := withoutKey(slices.Clone(tokens), portTypeToken); !slices.Equal(got,
+		[]string{"quiet", "modules_load=nvme_rdma", "a=b"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -193,7 +209,8 @@ func TestSupportOf_mstflint(t *testing.T) {
 		{"gentoo", "", "", "FS2", "Install the package mstflint."},
 		{"", "", "", "", "Install the package mstflint."},
 	} {
-		s := &inventory.Snapshot{OS: inventory.OS{ID: c.id, IDLike: c.like, VersionID: c.release}, Cards: []inventory.Card{{Chip: ib.Chip{Format: c.format}}}}
+		s := &inventory.Snapshot{OS: inventory.OS{ID: c.id, IDLike: c.like, VersionID: c.release},
+			Cards: []inventory.Card{{Chip: ib.Chip{Format: c.format}}}}
 		if got := SupportOf(s, ib.PCIAddress{}); !strings.Contains(got.Mstflint, c.want) {
 			t.Errorf("%s %s, %s: %q, want %q in it", c.id, c.release, c.format, got.Mstflint, c.want)
 		}
@@ -232,7 +249,8 @@ func TestSupportOf_driver(t *testing.T) {
 		{"ib_qib", "arch", "", "6.17.1-arch1-1", false, true},
 		{"ib_qib", "ubuntu", "24.04", "7.0.0-14-generic", false, true},
 	} {
-		s := &inventory.Snapshot{OS: inventory.OS{ID: c.id, VersionID: c.release, Kernel: c.kernel}, Cards: []inventory.Card{{Chip: ib.Chip{Driver: c.driver}}}}
+		s := &inventory.Snapshot{OS: inventory.OS{ID: c.id, VersionID: c.release, Kernel: c.kernel},
+			Cards: []inventory.Card{{Chip: ib.Chip{Driver: c.driver}}}}
 		s.KernelModules = map[string]bool{c.driver: c.there}
 		if why := SupportOf(s, ib.PCIAddress{}).NoDriver; (why != "") != c.lacks {
 			t.Errorf("%s on %s %s: %q", c.driver, c.id, c.release, why)
@@ -254,7 +272,8 @@ func TestMLX4Conf(t *testing.T) {
 	}
 	s := &inventory.Snapshot{Files: map[string]inventory.File{MLX4ConfPath: {Content: text + "0000:0c:00.0 eth eth\n"}}}
 	r := mlx4ConfStore{}.PersistedLinkTypes(s, card)
-	if !r.Found || r.Types[1] != ib.LinkTypeIB || r.Types[2] != ib.LinkTypeETH || r.StoredIn != "mlx4.conf" || len(r.Foreign) != 0 {
+	if !r.Found || r.Types[1] != ib.LinkTypeIB || r.Types[2] != ib.LinkTypeETH || r.StoredIn != "mlx4.conf" ||
+		len(r.Foreign) != 0 {
 		t.Errorf("%+v", r)
 	}
 	if got := parseMLX4Conf(text, card).with(""); got != stock {
@@ -273,7 +292,8 @@ func TestMLX4Conf(t *testing.T) {
 
 func TestFindSleepingPort(t *testing.T) {
 	flash := &inventory.Flash{GUIDs: ib.GUIDSet{Port1: 0x11, Port2: 0x12}}
-	s := &inventory.Snapshot{Cards: []inventory.Card{{Driver: "mlx4_core", Flash: flash, Ports: []inventory.Port{{Number: 1, TypeNow: "auto (eth)"}, {Number: 2, TypeNow: "ib"}}}}}
+	s := &inventory.Snapshot{Cards: []inventory.Card{{Driver: "mlx4_core", Flash: flash,
+		Ports: []inventory.Port{{Number: 1, TypeNow: "auto (eth)"}, {Number: 2, TypeNow: "ib"}}}}}
 	for guid, want := range map[ib.GUID]string{0x11: "Ethernet", 0x12: "InfiniBand"} {
 		if p, ok := FindSleepingPort(s, guid); !ok || p.LinkLayer != want {
 			t.Errorf("%s: %+v, %t", guid, p, ok)
@@ -294,7 +314,8 @@ func TestFindSleepingPort(t *testing.T) {
 // What modprobe takes from elsewhere and later than from our file wins over it.
 func TestModprobeStore_namesWhatIsStronger(t *testing.T) {
 	s := &inventory.Snapshot{Cmdline: "quiet mlx4-core.port_type_array=1,1", Files: map[string]inventory.File{
-		ModprobePath:                   {Content: OwnedHeader("infiniband_link_type") + "options mlx4_core port_type_array=2,2\n"},
+		ModprobePath: {Content: OwnedHeader("infiniband_link_type") +
+			"options mlx4_core port_type_array=2,2\n"},
 		"/etc/modprobe.d/mlx4.conf":    {Content: "options mlx4_core port_type_array=1,2\n"},
 		"/etc/modprobe.d/zz-mlx4.conf": {Content: "options mlx4_core port_type_array=0,2\n"},
 	}}
@@ -304,7 +325,8 @@ func TestModprobeStore_namesWhatIsStronger(t *testing.T) {
 		{CommandLine, map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}},
 	}
 	weaker := []LinkTypeSetting{{"/etc/modprobe.d/mlx4.conf", map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeETH}}}
-	if !reflect.DeepEqual(r.Stronger, want) || !reflect.DeepEqual(r.Weaker, weaker) || r.Types[1] != ib.LinkTypeETH || len(r.Foreign) != 3 {
+	if !reflect.DeepEqual(r.Stronger, want) || !reflect.DeepEqual(r.Weaker, weaker) || r.Types[1] != ib.LinkTypeETH ||
+		len(r.Foreign) != 3 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -36,7 +36,8 @@ type RebootError struct {
 }
 
 func (e *RebootError) Error() string {
-	s := fmt.Sprintf("%s: reboot failed in step %q after %s (limit %s)", e.Host, e.Step, e.Elapsed.Round(time.Second), e.Limit)
+	s := fmt.Sprintf("%s: reboot failed in step %q after %s (limit %s)", e.Host, e.Step, e.Elapsed.Round(time.Second),
+		e.Limit)
 	if e.LastState != "" {
 		s += "; last seen: " + e.LastState
 	}
@@ -64,7 +65,8 @@ func (e *RebootError) Meaning() string {
 		if strings.HasPrefix(e.LastState, "still the old boot") {
 			return "The host never went down. Nothing else was done."
 		}
-		return "The restart was asked for and nothing was done after that. Look at the host's console; run the same command again when it answers."
+		return "The restart was asked for and nothing was done after that. Look at the host's console; run the same " +
+			"command again when it answers."
 	case StepResume:
 		return "The host was restarted and has finished starting; only the resume commands are incomplete."
 	}

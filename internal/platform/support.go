@@ -14,9 +14,10 @@ import (
 // upstream are the gaps of Linux itself. Where no gap fits the kernel lacks the module
 // all the same; the message then says so without a reason.
 var upstream = []Gap{{
-	Modules: []string{"ib_qib"}, Kernel: "6.17", Why: "ib_qib, the driver of QLogic and PathScale cards, was removed from Linux with 6.17",
-	WayOut: "Boot a kernel up to 6.16: Ubuntu 24.04 with its GA kernel (linux-generic, not the HWE one), Debian 12 or 13 without backports, " +
-		"Arch with a linux-lts of that time.",
+	Modules: []string{"ib_qib"}, Kernel: "6.17",
+	Why: "ib_qib, the driver of QLogic and PathScale cards, was removed from Linux with 6.17",
+	WayOut: "Boot a kernel up to 6.16: Ubuntu 24.04 with its GA kernel (linux-generic, not the HWE one), Debian 12 or " +
+		"13 without backports, Arch with a linux-lts of that time.",
 	Cards: "QLogic (kernels from 6.17)",
 }}
 
@@ -96,7 +97,8 @@ func CheckDriver(s *inventory.Snapshot, p Platform, c *inventory.Card) (finding.
 	if !known || c.Driver != "" || c.Virtual {
 		return finding.Finding{}, false
 	}
-	f := finding.KernelWithoutDriver.Find("%s runs %s with kernel %s: %s, %s, has no driver", s.Host, p.Name(), s.OS.Kernel, c.PCI, a.Name)
+	f := finding.KernelWithoutDriver.Find("%s runs %s with kernel %s: %s, %s, has no driver", s.Host, p.Name(),
+		s.OS.Kernel, c.PCI, a.Name)
 	old := !lacks(s, a.Driver)
 	switch gap := p.About().gap(s.OS, a.Driver, old); {
 	case old && (gap == nil || a.Firmware == ""):
@@ -124,7 +126,8 @@ func checkModules(s *inventory.Snapshot, p Platform, modules []string) []finding
 		switch {
 		case s.Modules[m]:
 		case s.NoModules && p.About().DropsModules:
-			return append(found, finding.KernelModulesGone.Find("%s runs kernel %s, of which /lib/modules has nothing; %s is not loaded.", s.Host, s.OS.Kernel, m))
+			return append(found, finding.KernelModulesGone.Find("%s runs kernel %s, of which /lib/modules has nothing; %s is "+
+				"not loaded.", s.Host, s.OS.Kernel, m))
 		case !lacks(s, m):
 		case len(missingModulePackages(s, p)) > 0:
 			install = append(install, m)
@@ -134,7 +137,8 @@ func checkModules(s *inventory.Snapshot, p Platform, modules []string) []finding
 	}
 	if len(install) > 0 {
 		names := strings.Join(missingModulePackages(s, p), ", ")
-		f := finding.ModulePackageInstalled.Find("%s: %s, because kernel %s has no %s.", s.Host, names, s.OS.Kernel, strings.Join(install, ", "))
+		f := finding.ModulePackageInstalled.Find("%s: %s, because kernel %s has no %s.", s.Host, names, s.OS.Kernel,
+			strings.Join(install, ", "))
 		f.Summary = fmt.Sprintf("Host %s: %s will be installed", s.Host, names)
 		found = append(found, f)
 	}
@@ -142,7 +146,8 @@ func checkModules(s *inventory.Snapshot, p Platform, modules []string) []finding
 }
 
 func noModule(s *inventory.Snapshot, p Platform, module string) finding.Finding {
-	f := finding.KernelWithoutModule.Find("%s runs %s with kernel %s, whose modules hold no %s", s.Host, p.Name(), s.OS.Kernel, module)
+	f := finding.KernelWithoutModule.Find("%s runs %s with kernel %s, whose modules hold no %s", s.Host, p.Name(),
+		s.OS.Kernel, module)
 	if gap := p.About().gap(s.OS, module, false); gap != nil {
 		f = gap.explain(f)
 	}
@@ -176,7 +181,8 @@ func (d *Description) mstflint(os inventory.OS, format string) string {
 		advice = "Install the package: " + d.Installer.byHand + " mstflint."
 	}
 	for _, a := range d.Tools {
-		if (a.Release == "" || os.VersionID == a.Release || strings.HasPrefix(os.VersionID, a.Release+".")) && (a.Format == "" || a.Format == format) {
+		if (a.Release == "" || os.VersionID == a.Release || strings.HasPrefix(os.VersionID, a.Release+".")) &&
+			(a.Format == "" || a.Format == format) {
 			advice = a.Advice
 		}
 	}

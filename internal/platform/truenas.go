@@ -28,10 +28,11 @@ var truenas = Description{
 	// Its os-release says Debian; whoever collects facts puts the id in its place.
 	IDs:    []string{"truenas"},
 	called: func(os inventory.OS) string { return "TrueNAS SCALE " + os.VersionID },
-	Tools: []ToolAdvice{{Advice: "TrueNAS carries mstflint with its system from 25.10 on, and nothing may be installed on it. " +
-		"Update TrueNAS, or move the card to another machine for the time of the burn."}},
+	Tools: []ToolAdvice{{Advice: "TrueNAS carries mstflint with its system from 25.10 on, and nothing may be installed " +
+		"on it. Update TrueNAS, or move the card to another machine for the time of the burn."}},
 	Stacks: []string{"TrueNAS middleware"}, portTypes: trueNAS{},
-	Note:     "Nothing is installed on it; mstflint and pciutils are in the image. The user `truenas_admin` is enough; its sudo asks for a password unless you allow it without one.",
+	Note: "Nothing is installed on it; mstflint and pciutils are in the image. The user `truenas_admin` is enough; " +
+		"its sudo asks for a password unless you allow it without one.",
 	platform: func(is system) Platform { return trueNAS{is} },
 }
 
@@ -176,7 +177,8 @@ func setKernelOptions(ctx context.Context, h *hosts.Host, s *inventory.Snapshot,
 		return nil
 	}
 	if len(text) > kernelOptionsMax || strings.ContainsAny(text, "\"\n") {
-		return fmt.Errorf("%s: the middleware would refuse the kernel options %q: at most %d characters, no quotes", h.Name(), text, kernelOptionsMax)
+		return fmt.Errorf("%s: the middleware would refuse the kernel options %q: at most %d characters, no quotes", h.Name(),
+			text, kernelOptionsMax)
 	}
 	if _, err := h.Run(ctx, midclt.SetKernelOptions(text)); err != nil {
 		return fmt.Errorf("storing kernel_extra_options %q: %w", text, err)
@@ -190,7 +192,8 @@ func (trueNAS) LinkTypesStoredIn() string { return "kernel_extra_options" }
 const portTypeToken = mlx4Module + "." + portTypeParam
 
 // PersistLinkTypes implements Platform.
-func (trueNAS) PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress, types map[int]ib.LinkType) error {
+func (trueNAS) PersistLinkTypes(ctx context.Context, h *hosts.Host, card ib.PCIAddress,
+	types map[int]ib.LinkType) error {
 	s, array, err := portTypesFor(ctx, h, card, types)
 	if err != nil {
 		return err

@@ -16,10 +16,12 @@ var ubuntu = Description{
 	},
 	Installer: &aptInstaller, Packages: commonPackages, kernelModules: ubuntuModules,
 	Tools: []ToolAdvice{
-		{Release: "24.04", Format: "FS2", Advice: "Ubuntu 24.04 has mstflint 4.26.0, which burns ConnectX-3 and cannot configure it: apt install mstflint. " +
-			"To have both, " + debian12Mstflint},
+		{Release: "24.04", Format: "FS2",
+			Advice: "Ubuntu 24.04 has mstflint 4.26.0, which burns ConnectX-3 and cannot configure it: apt install mstflint. " +
+				"To have both, " + debian12Mstflint},
 	},
-	Stacks: []string{"netplan with systemd-networkd", "netplan with NetworkManager"}, portTypes: modprobeStore{}, Initramfs: "update-initramfs",
+	Stacks: []string{"netplan with systemd-networkd",
+		"netplan with NetworkManager"}, portTypes: modprobeStore{}, Initramfs: "update-initramfs",
 	Note: "The GA kernel has the InfiniBand modules in `linux-modules-extra-…`.",
 }
 

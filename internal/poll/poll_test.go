@@ -39,7 +39,7 @@ func TestUntil(t *testing.T) {
 				if !errors.Is(err, c.want) || !slices.Equal(at, c.at) {
 					t.Errorf("%v, looked at %d; want %v at %d", err, at, c.want, c.at)
 				}
-				if c.want == over && time.Since(begin) != c.over {
+				if errors.Is(c.want, over) && time.Since(begin) != c.over {
 					t.Errorf("returned after %s", time.Since(begin))
 				}
 			})

@@ -50,7 +50,8 @@ type NotSetError struct {
 }
 
 func (e *NotSetError) Error() string {
-	return fmt.Sprintf("%s: the setting was made and stored for the next boot, but %s. The driver or the firmware of the card may not allow setting a port from the host. "+
+	return fmt.Sprintf("%s: the setting was made and stored for the next boot, but %s. The driver or the firmware of the "+
+		"card may not allow setting a port from the host. "+
 		"ibportstate reports no error in that case.", e.Port, strings.Join(e.Wrong, ", and "))
 }
 
@@ -195,7 +196,8 @@ func remarks(d Desired, o Observed) []string {
 	switch {
 	case !d.Enabled:
 	case o.Physical != "LinkUp":
-		all = append(all, fmt.Sprintf("The port is enabled and has no link (%s): check the cable, and that the other end is on and allows a common speed and width.", o.Physical))
+		all = append(all, fmt.Sprintf("The port is enabled and has no link (%s): check the cable, and that the other end is "+
+			"on and allows a common speed and width.", o.Physical))
 	case o.State != "Active" && (o.SMLID == 0 || o.SMLID == initialLID):
 		all = append(all, fmt.Sprintf("The link is up and the port is %s: no subnet manager has set it up yet.", o.State))
 	}
@@ -224,7 +226,8 @@ func Remove(ctx context.Context, h *hosts.Host, pci ib.PCIAddress, number int) (
 			return Result{Observed: o}, fmt.Errorf("removing %s: %w", UnitName(pci, number), err)
 		}
 	}
-	left := fmt.Sprintf("The port stays %s until the driver is loaded again or the host restarts. Then firmware and driver decide.", word(o.Enabled()))
+	left := fmt.Sprintf("The port stays %s until the driver is loaded again or the host restarts. Then firmware and "+
+		"driver decide.", word(o.Enabled()))
 	return Result{Observed: o, Left: []string{left}}, nil
 }
 

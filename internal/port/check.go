@@ -100,7 +100,8 @@ func unsupported(d Desired, o Observed) []finding.Finding {
 	}
 	var found []finding.Finding
 	if more := d.Speeds &^ o.Link.SpeedsSupported; more != 0 {
-		found = append(found, finding.PortSpeedUnsupported.Find("speeds: %s supports %s, and not %s.", d.Name(), o.Link.SpeedsSupported, more))
+		found = append(found, finding.PortSpeedUnsupported.Find("speeds: %s supports %s, and not %s.", d.Name(),
+			o.Link.SpeedsSupported, more))
 	}
 	if more := d.Widths &^ o.Link.WidthsSupported; more != 0 {
 		f := finding.PortSpeedUnsupported.Find("widths: %s supports %s, and not %s.", d.Name(), o.Link.WidthsSupported, more)
@@ -129,7 +130,8 @@ func users(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding {
 	for _, use := range used {
 		f := finding.PortCarriesHost.Find("%s.", use.what)
 		if slices.Contains(d.Consent, use.dev) {
-			f.Severity, f.Summary, f.WayOut = finding.Note, "Port carries the SSH session, the default route or storage of the host, as allowed", ""
+			f.Severity, f.Summary, f.WayOut = finding.Note,
+				"Port carries the SSH session, the default route or storage of the host, as allowed", ""
 		} else {
 			f.Consent = f.Rule.ConsentLine(finding.Names(devices(used)...))
 		}
@@ -139,7 +141,8 @@ func users(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding {
 	case fact.Yes(o.IsSM):
 		found = append(found, finding.PortHasSubnetManager.Find("%s.", d.Name()))
 	case !o.IsSM.Known():
-		found = append(found, finding.PortHasSubnetManager.Find("%s: whether a subnet manager is bound to it is not known: %s.", d.Name(), o.IsSM.Why()))
+		found = append(found, finding.PortHasSubnetManager.Find("%s: whether a subnet manager is bound to it is not "+
+			"known: %s.", d.Name(), o.IsSM.Why()))
 	}
 	return found
 }
@@ -167,7 +170,8 @@ func uses(s *inventory.Snapshot, d Desired) []use {
 		}
 	}
 	if dev := netdevOf(s, d); !known && dev != "" {
-		all = append(all, use{dev, fmt.Sprintf("The SSH session to %s may come in over %s: %s", s.Host, dev, s.SSH.Devs.Why())})
+		all = append(all, use{dev, fmt.Sprintf("The SSH session to %s may come in over %s: %s", s.Host, dev,
+			s.SSH.Devs.Why())})
 	}
 	for _, r := range s.Routes.Default {
 		if on(s, d, r.Dev) {
@@ -179,7 +183,8 @@ func uses(s *inventory.Snapshot, d Desired) []use {
 		mine := netdevOf(s, d)
 		switch {
 		case !known && mine != "":
-			all = append(all, use{mine, fmt.Sprintf("%s %s of %s may be reached over %s: %s", st.Kind, st.What, s.Host, mine, st.Dev.Why())})
+			all = append(all, use{mine, fmt.Sprintf("%s %s of %s may be reached over %s: %s", st.Kind, st.What, s.Host, mine,
+				st.Dev.Why())})
 		case known && on(s, d, dev):
 			all = append(all, use{dev, fmt.Sprintf("%s %s of %s is reached over %s", st.Kind, st.What, s.Host, dev)})
 		}

@@ -86,7 +86,8 @@ func TestSettingOf_editedUnit(t *testing.T) {
 func TestDifferences(t *testing.T) {
 	widths, _ := ParseWidths([]string{"4X"})
 	d := Desired{Card: address(t), Number: 1, Enabled: true, Widths: widths}
-	right := Observed{Present: true, Physical: "LinkUp", Stored: true, AtBoot: true, Setting: d, Link: &Link{WidthsEnabled: widths}}
+	right := Observed{Present: true, Physical: "LinkUp", Stored: true, AtBoot: true, Setting: d,
+		Link: &Link{WidthsEnabled: widths}}
 	for name, c := range map[string]struct {
 		change func(*Observed)
 		want   string

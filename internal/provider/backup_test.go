@@ -17,7 +17,8 @@ func withBackup(t *testing.T, attrs map[string]any) (*acctest.Lab, *acctest.Work
 	t.Helper()
 	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
 	all := w.CrossFlash(intel9)
-	r := acctest.Resource{Type: "infiniband_firmware_backup", Name: intel9, Attrs: map[string]any{"card_id": acctest.To(cardAddr, "id")}}
+	r := acctest.Resource{Type: "infiniband_firmware_backup", Name: intel9,
+		Attrs: map[string]any{"card_id": acctest.To(cardAddr, "id")}}
 	return w, w.Workspace(), acctest.Config{all[0], r.With(attrs)}
 }
 
@@ -200,7 +201,8 @@ func TestBackup_refusals(t *testing.T) {
 		if err := os.WriteFile(w.Backups, []byte("in the way"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		says(t, plan(t, w.Workspace(), cfg).Diags.Errors(), "Refusing to back up firmware of card intel9/0000:01:00.0", "BK010", "is not a directory")
+		says(t, plan(t, w.Workspace(), cfg).Diags.Errors(), "Refusing to back up firmware of card intel9/0000:01:00.0",
+			"BK010", "is not a directory")
 		said, err := ws.Apply(context.Background(), p)
 		if err != nil {
 			t.Fatal(err)

@@ -42,7 +42,8 @@ func exampleVariables(w *acctest.Lab, consent bool) config.Variables {
 	hosts := map[string]config.Variable{}
 	for name, s := range w.Servers {
 		hosts[name] = config.ObjectVariable(map[string]config.Variable{
-			"address": config.StringVariable(s.Addr.IP.String()), "port": config.IntegerVariable(s.Addr.Port), "user": config.StringVariable(w.User(name)),
+			"address": config.StringVariable(s.Addr.IP.String()), "port": config.IntegerVariable(s.Addr.Port),
+			"user": config.StringVariable(w.User(name)),
 		})
 	}
 	vars := config.Variables{
@@ -90,17 +91,26 @@ func TestAccExample_labCrossflash(t *testing.T) {
 		{
 			ConfigDirectory: dir, ConfigVariables: consented,
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-				plancheck.ExpectKnownValue(`infiniband_firmware.card["intel9"]`, tfjsonpath.New("flash_psid"), knownvalue.StringExact(card.PSIDVPI)),
-				plancheck.ExpectKnownValue(`infiniband_guids.card["intel9"]`, intelPort, knownvalue.StringExact("0xe41d2d0300e44ed1")),
+				plancheck.ExpectKnownValue(`infiniband_firmware.card["intel9"]`, tfjsonpath.New("flash_psid"),
+					knownvalue.StringExact(card.PSIDVPI)),
+				plancheck.ExpectKnownValue(`infiniband_guids.card["intel9"]`, intelPort,
+					knownvalue.StringExact("0xe41d2d0300e44ed1")),
 			}},
 			ConfigStateChecks: []statecheck.StateCheck{
-				statecheck.ExpectKnownValue(`infiniband_firmware.card["xeon2zfs"]`, tfjsonpath.New("running_psid"), knownvalue.StringExact(card.PSIDVPI)),
-				statecheck.ExpectKnownValue(`infiniband_firmware.card["xeon2zfs"]`, tfjsonpath.New("reboot_required"), knownvalue.Bool(false)),
-				statecheck.ExpectKnownValue(`infiniband_guids.card["intel9"]`, tfjsonpath.New("effective").AtMapKey("node_guid"), knownvalue.StringExact("0xe41d2d0300e44ed0")),
-				statecheck.ExpectKnownValue(`infiniband_link_type.card["intel9"]`, tfjsonpath.New("effective").AtMapKey("2"), knownvalue.StringExact("ib")),
-				statecheck.ExpectKnownValue(`infiniband_opensm.intel9`, tfjsonpath.New("port_state"), knownvalue.StringExact("Active")),
-				statecheck.ExpectKnownValue(`infiniband_ipoib_interface.fabric["xeon2zfs"]`, tfjsonpath.New("interface"), knownvalue.StringExact("ibs4d1")),
-				statecheck.ExpectKnownValue(`infiniband_ipoib_interface.fabric["xeon2zfs"]`, tfjsonpath.New("carrier"), knownvalue.Bool(true)),
+				statecheck.ExpectKnownValue(`infiniband_firmware.card["xeon2zfs"]`, tfjsonpath.New("running_psid"),
+					knownvalue.StringExact(card.PSIDVPI)),
+				statecheck.ExpectKnownValue(`infiniband_firmware.card["xeon2zfs"]`, tfjsonpath.New("reboot_required"),
+					knownvalue.Bool(false)),
+				statecheck.ExpectKnownValue(`infiniband_guids.card["intel9"]`, tfjsonpath.New("effective").AtMapKey("node_guid"),
+					knownvalue.StringExact("0xe41d2d0300e44ed0")),
+				statecheck.ExpectKnownValue(`infiniband_link_type.card["intel9"]`, tfjsonpath.New("effective").AtMapKey("2"),
+					knownvalue.StringExact("ib")),
+				statecheck.ExpectKnownValue(`infiniband_opensm.intel9`, tfjsonpath.New("port_state"),
+					knownvalue.StringExact("Active")),
+				statecheck.ExpectKnownValue(`infiniband_ipoib_interface.fabric["xeon2zfs"]`, tfjsonpath.New("interface"),
+					knownvalue.StringExact("ibs4d1")),
+				statecheck.ExpectKnownValue(`infiniband_ipoib_interface.fabric["xeon2zfs"]`, tfjsonpath.New("carrier"),
+					knownvalue.Bool(true)),
 			},
 		},
 		{ConfigDirectory: dir, ConfigVariables: consented, PlanOnly: true},
@@ -111,7 +121,8 @@ func TestAccExample_labCrossflash(t *testing.T) {
 				w.Run(intel9, "echo eth > /sys/bus/pci/devices/0000:01:00.0/mlx4_port2")
 			},
 			ConfigDirectory: dir, ConfigVariables: consented,
-			ConfigPlanChecks: updates(`infiniband_link_type.card["intel9"]`, `infiniband_opensm.intel9`, `infiniband_ipoib_interface.fabric["xeon2zfs"]`),
+			ConfigPlanChecks: updates(`infiniband_link_type.card["intel9"]`, `infiniband_opensm.intel9`,
+				`infiniband_ipoib_interface.fabric["xeon2zfs"]`),
 		},
 		{ConfigDirectory: dir, ConfigVariables: consented, PlanOnly: true},
 		// The library's own clean-up cannot read a state with for_each.
@@ -154,7 +165,8 @@ func TestAccExamples_resources(t *testing.T) {
 			if name == "infiniband_benchmark" { // two hosts to plan; the measurement itself is in acctest
 				step := exampleStep(acctest.Start(t, acctest.Options{}), string(text))
 				step.PlanOnly, step.ExpectNonEmptyPlan = true, true
-				resource.UnitTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers(), Steps: []resource.TestStep{step}})
+				resource.UnitTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers(),
+					Steps: []resource.TestStep{step}})
 				return
 			}
 			w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
@@ -188,7 +200,8 @@ func TestAccExamples_provider(t *testing.T) {
 func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 	engine(t)
 	var files []string
-	for _, pattern := range []string{"../../examples/data-sources/*/data-source.tf", "../../examples/functions/*/function.tf"} {
+	for _, pattern := range []string{"../../examples/data-sources/*/data-source.tf",
+		"../../examples/functions/*/function.tf"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) < 3 {
 			t.Fatalf("found %d of %s: %v", len(found), pattern, err)
@@ -197,8 +210,11 @@ func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 	}
 	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
 	want := map[string]string{
-		"guid_from_mac": "0xe41d2d0300e44ed0", "guids_from_base": "0xe41d2d0300e44ed1", "parse_psid": "Mellanox", "ipoib_max_mtu": "4092",
-		"infiniband_host": "Ubuntu 24.04", "infiniband_fabric": "flowchart TD", "infiniband_connectivity": "no such interface", "infiniband_cards": "ConnectX-3 Pro " + card.PSIDEN, "infiniband_firmware_image": card.PSIDVPI + " 2.42.5000",
+		"guid_from_mac": "0xe41d2d0300e44ed0", "guids_from_base": "0xe41d2d0300e44ed1", "parse_psid": "Mellanox",
+		"ipoib_max_mtu":   "4092",
+		"infiniband_host": "Ubuntu 24.04", "infiniband_fabric": "flowchart TD",
+		"infiniband_connectivity": "no such interface", "infiniband_cards": "ConnectX-3 Pro " + card.PSIDEN,
+		"infiniband_firmware_image": card.PSIDVPI + " 2.42.5000",
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -218,7 +234,8 @@ func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 			}
 			step := exampleStep(w, string(text))
 			step.ConfigStateChecks = []statecheck.StateCheck{outputHolds{want[name]}}
-			resource.UnitTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers(), Steps: []resource.TestStep{step}})
+			resource.UnitTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers(),
+				Steps: []resource.TestStep{step}})
 		})
 	}
 }
@@ -227,7 +244,8 @@ func TestAccExamples_dataSourcesAndFunctions(t *testing.T) {
 type outputHolds struct{ text string }
 
 // CheckState implements statecheck.StateCheck.
-func (o outputHolds) CheckState(_ context.Context, req statecheck.CheckStateRequest, resp *statecheck.CheckStateResponse) {
+func (o outputHolds) CheckState(_ context.Context, req statecheck.CheckStateRequest,
+	resp *statecheck.CheckStateResponse) {
 	outputs, err := json.Marshal(req.State.Values.Outputs)
 	if err == nil && !strings.Contains(string(outputs), o.text) {
 		err = fmt.Errorf("want %q in %s", o.text, outputs)

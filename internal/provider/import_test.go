@@ -63,7 +63,8 @@ func sameByIdentity(t *testing.T, w *acctest.Lab, ids map[string]string) {
 			t.Fatalf("import %s %v: %v\n%s", kind, identity, err, said)
 		}
 		one, two := byID.State[r.Address()], byIdentity.State[r.Address()]
-		if one == nil || two == nil || !one.Value.Equal(two.Value) || !reflect.DeepEqual(identity, byIdentity.Identity(r.Address())) {
+		if one == nil || two == nil || !one.Value.Equal(two.Value) ||
+			!reflect.DeepEqual(identity, byIdentity.Identity(r.Address())) {
 			t.Errorf("%s: by id %+v, by identity %+v", kind, one, two)
 		}
 		for _, part := range strings.SplitN(ids[kind], "/", len(identity)) {
@@ -83,7 +84,8 @@ func TestAccImport_isFollowedByAnEmptyPlan(t *testing.T) {
 	steps := []resource.TestStep{{Config: text}}
 	for typ, id := range importIDs(w, intel9, 1) {
 		steps = append(steps, resource.TestStep{
-			Config: text, ResourceName: typ + "." + intel9, ImportState: true, ImportStateId: id, ImportStateKind: resource.ImportBlockWithID,
+			Config: text, ResourceName: typ + "." + intel9, ImportState: true, ImportStateId: id,
+			ImportStateKind: resource.ImportBlockWithID,
 		})
 	}
 	resource.UnitTest(t, resource.TestCase{ProtoV6ProviderFactories: acctest.Providers(), Steps: steps})
@@ -98,7 +100,8 @@ func TestAccImport_byIdentity(t *testing.T) {
 	steps := []resource.TestStep{{Config: text}}
 	for typ := range importIDs(w, intel9, 1) {
 		steps = append(steps, resource.TestStep{
-			Config: text, ResourceName: typ + "." + intel9, ImportState: true, ImportStateKind: resource.ImportBlockWithResourceIdentity,
+			Config: text, ResourceName: typ + "." + intel9, ImportState: true,
+			ImportStateKind: resource.ImportBlockWithResourceIdentity,
 		})
 	}
 	resource.UnitTest(t, resource.TestCase{
@@ -111,7 +114,8 @@ func TestImport_refusesIdsThatAreNone(t *testing.T) {
 	t.Parallel()
 	w := acctest.Start(t, acctest.Options{})
 	for typ, ids := range map[string]map[string]string{
-		"infiniband_card":            {"intel9": "want host/pci_address", "intel9/mlx4_0": "invalid PCI address", "nobody/0000:01:00.0": "known hosts: intel9, xeon2zfs"},
+		"infiniband_card": {"intel9": "want host/pci_address", "intel9/mlx4_0": "invalid PCI address",
+			"nobody/0000:01:00.0": "known hosts: intel9, xeon2zfs"},
 		"infiniband_firmware":        {"0000:01:00.0": "want host/pci_address", "nobody/0000:01:00.0": "known hosts"},
 		"infiniband_guids":           {"intel9/": "invalid PCI address"},
 		"infiniband_link_type":       {"/0000:01:00.0": "want host/pci_address"},
@@ -119,7 +123,8 @@ func TestImport_refusesIdsThatAreNone(t *testing.T) {
 		"infiniband_opensm":          {"intel9": "want host/port_guid", "intel9/0xzz": "invalid GUID"},
 		"infiniband_ipoib_interface": {"intel9/0xe41d2d0300e44ed1/0x0": "are not partitions"},
 		"infiniband_firmware_backup": {"intel9": "want host/pci_address", "nobody/0000:01:00.0": "known hosts"},
-		"infiniband_port":            {"intel9/1": "want host/pci_address/port", "intel9/0000:01:00.0/3": "a card has the ports 1 and 2"},
+		"infiniband_port": {"intel9/1": "want host/pci_address/port",
+			"intel9/0000:01:00.0/3": "a card has the ports 1 and 2"},
 	} {
 		for id, want := range ids {
 			ws := w.Workspace()

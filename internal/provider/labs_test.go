@@ -34,7 +34,8 @@ func (e labExample) run(t *testing.T) {
 		refused := connection(w)
 		refused[variable] = config.StringVariable("connected")
 		refused["ipoib_mtu"] = config.IntegerVariable(65520)
-		steps = append(steps, resource.TestStep{ConfigDirectory: dir, ConfigVariables: refused, ExpectError: regexp.MustCompile(text)})
+		steps = append(steps, resource.TestStep{ConfigDirectory: dir, ConfigVariables: refused,
+			ExpectError: regexp.MustCompile(text)})
 	}
 	steps = append(steps,
 		resource.TestStep{ConfigDirectory: dir, ConfigVariables: vars, ConfigStateChecks: e.checks},
@@ -55,7 +56,8 @@ func (e labExample) run(t *testing.T) {
 // connection are the variables of every example that say how hosts are reached.
 func connection(w *acctest.Lab) config.Variables {
 	vars := exampleVariables(w, false)
-	return config.Variables{"hosts": vars["hosts"], "private_key_file": vars["private_key_file"], "known_hosts_files": vars["known_hosts_files"]}
+	return config.Variables{"hosts": vars["hosts"], "private_key_file": vars["private_key_file"],
+		"known_hosts_files": vars["known_hosts_files"]}
 }
 
 func state(address string, value knownvalue.Check, path ...string) statecheck.StateCheck {

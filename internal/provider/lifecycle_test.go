@@ -193,9 +193,12 @@ func TestPlan_judgesWhatNeedsNoPort(t *testing.T) {
 	says(t, warned, "Subnet manager on host intel9: SM006")
 	says(t, warned, "The plan does not know port_guid yet", "Not checked yet: the port and who serves it")
 	bare := map[string]any{"storage": map[string]any{"pkey": "0x0001", "full": []any{"ALL"}}}
-	says(t, plan(t, ws, acctest.Config{sm.With(map[string]any{"partitions": bare})}).Diags.Errors(), "SM013", "partitions has storage")
-	says(t, plan(t, ws, acctest.Config{ip}).Diags.Warnings(), "The plan does not know port_guid yet", "Not checked yet: the port and its interface")
-	says(t, plan(t, ws, acctest.Config{ip.With(map[string]any{"addresses": []any{"255.255.255.255/32"}})}).Diags.Errors(), "IP021")
+	says(t, plan(t, ws, acctest.Config{sm.With(map[string]any{"partitions": bare})}).Diags.Errors(), "SM013",
+		"partitions has storage")
+	says(t, plan(t, ws, acctest.Config{ip}).Diags.Warnings(), "The plan does not know port_guid yet",
+		"Not checked yet: the port and its interface")
+	says(t, plan(t, ws, acctest.Config{ip.With(map[string]any{"addresses": []any{"255.255.255.255/32"}})}).Diags.Errors(),
+		"IP021")
 	entry(ws.Provider["hosts"])["mode"] = "observe"
 	for _, r := range []acctest.Resource{sm, ip} {
 		says(t, plan(t, ws, acctest.Config{r}).Diags.Errors(), "HO008", "Host intel9")
@@ -234,10 +237,16 @@ func TestPlan_codesThatNeedMoreThanOneHost(t *testing.T) {
 		at   string
 		want string
 	}{
-		"one MAC for two cards":     {cfg.With("infiniband_guids.xeon2zfs", map[string]any{"base_mac": "e4:1d:2d:e4:4e:d0"}), "infiniband_guids.xeon2zfs", "GU006"},
-		"bases that overlap":        {cfg.With("infiniband_guids.xeon2zfs", map[string]any{"base_guid": "0xe41d2d0300e44ed2"}), "infiniband_guids.xeon2zfs", "GU00"},
-		"subnet manager on TrueNAS": {append(cfg, acctest.Resource{Type: "infiniband_opensm", Name: "nas", Attrs: map[string]any{"host": xeon2zfs, "port_guid": acctest.To("infiniband_guids.xeon2zfs", "port_guids", "2")}}), "infiniband_opensm.nas", "SM001"},
-		"MTU above 9216 on TrueNAS": {cfg.With("infiniband_ipoib_interface.xeon2zfs", map[string]any{"mtu": 65520}), "infiniband_ipoib_interface.xeon2zfs", "IP008"},
+		"one MAC for two cards": {cfg.With("infiniband_guids.xeon2zfs", map[string]any{"base_mac": "e4:1d:2d:e4:4e:d0"}),
+			"infiniband_guids.xeon2zfs", "GU006"},
+		"bases that overlap": {cfg.With("infiniband_guids.xeon2zfs",
+			map[string]any{"base_guid": "0xe41d2d0300e44ed2"}), "infiniband_guids.xeon2zfs", "GU00"},
+		"subnet manager on TrueNAS": {append(cfg,
+			acctest.Resource{Type: "infiniband_opensm", Name: "nas",
+				Attrs: map[string]any{"host": xeon2zfs, "port_guid": acctest.To("infiniband_guids.xeon2zfs", "port_guids", "2")}}),
+			"infiniband_opensm.nas", "SM001"},
+		"MTU above 9216 on TrueNAS": {cfg.With("infiniband_ipoib_interface.xeon2zfs", map[string]any{"mtu": 65520}),
+			"infiniband_ipoib_interface.xeon2zfs", "IP008"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad{at: tc.at, want: tc.want}.shows(t, acctest.PhasePlan, plan(t, w.Workspace(), tc.cfg).Diags)
@@ -248,19 +257,24 @@ func TestPlan_codesThatNeedMoreThanOneHost(t *testing.T) {
 func TestPlan_codesOfACardAsItIs(t *testing.T) {
 	t.Parallel()
 	w, ws, cfg := oneHost(t)
-	ethernetOnly := acctest.Config{cfg[0], {Type: "infiniband_link_type", Name: intel9, Attrs: map[string]any{"card_id": acctest.To(cardAddr, "id"), "ports": map[string]any{"1": "ib"}}}}
+	ethernetOnly := acctest.Config{cfg[0],
+		{Type: "infiniband_link_type", Name: intel9,
+			Attrs: map[string]any{"card_id": acctest.To(cardAddr, "id"), "ports": map[string]any{"1": "ib"}}}}
 	bad{at: links, want: "LT001"}.shows(t, acctest.PhasePlan, plan(t, w.Workspace(), ethernetOnly).Diags)
 
 	apply(t, ws, cfg)
 	older := cfg.With(image, map[string]any{"source": w.Image(acctest.ImageOldVPI), "sha256": nil})
 	p := plan(t, ws, older)
-	bad{at: firmware, path: "allow_downgrade", want: `allow_downgrade = { from = "2.42.5000", to = "2.36.5000" }`}.shows(t, acctest.PhasePlan, p.Diags)
-	wrong := older.With(firmware, map[string]any{"allow_downgrade": map[string]any{"from": "2.40.5000", "to": "2.36.5000"}})
+	bad{at: firmware, path: "allow_downgrade", want: `allow_downgrade = { from = "2.42.5000", to = "2.36.5000" }`}.shows(t,
+		acctest.PhasePlan, p.Diags)
+	wrong := older.With(firmware, map[string]any{"allow_downgrade": map[string]any{"from": "2.40.5000",
+		"to": "2.36.5000"}})
 	bad{at: firmware, path: "allow_downgrade", want: "FW027"}.shows(t, acctest.PhasePlan, plan(t, ws, wrong).Diags)
 
 	// With the consent that was printed the older firmware goes in, and comes out
 	// again as an update, never as a replacement.
-	consented := older.With(firmware, map[string]any{"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
+	consented := older.With(firmware,
+		map[string]any{"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
 	if got := plan(t, ws, consented).Actions()[firmware]; got != acctest.Update {
 		t.Errorf("the downgrade is planned as %s", got)
 	}

@@ -68,7 +68,8 @@ func unchanged(t *testing.T, ws *acctest.Workspace, cfg acctest.Config) {
 	}
 	for _, c := range p.Changes {
 		if c.Action != acctest.NoOp {
-			t.Errorf("%s of %s is planned:\nprior   %v\nplanned %v", c.Action, c.Resource.Address(), acctest.Decode(c.Prior), acctest.Decode(c.Planned))
+			t.Errorf("%s of %s is planned:\nprior   %v\nplanned %v", c.Action, c.Resource.Address(), acctest.Decode(c.Prior),
+				acctest.Decode(c.Planned))
 		}
 	}
 }

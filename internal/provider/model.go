@@ -160,13 +160,15 @@ func (s settings) hop() sshhost.Config {
 		Password:     s.text("password"),
 		SudoPassword: s.secret("sudo_password", "INFINIBAND_SUDO_PASSWORD"),
 		UseAgent:     s.flag("use_agent"),
-		AgentSocket:  s.text("agent_socket"), AgentIdentity: s.text("agent_identity"), IdentitiesOnly: s.flag("identities_only"),
+		AgentSocket:  s.text("agent_socket"), AgentIdentity: s.text("agent_identity"),
+		IdentitiesOnly:  s.flag("identities_only"),
 		ConnectAttempts: s.number("connect_attempts"),
 		HostKeys:        s.list("host_keys"), KnownHostsFiles: s.list("known_hosts_files"),
 		HostKeyPolicy: sshhost.HostKeyPolicy(s.text("host_key_policy")), RecordFile: s.text("known_hosts_record"),
 		Become: sshhost.Become(s.text("become")), SSHConfigFile: s.text("config_file"),
-		ConnectTimeout: s.duration("connect_timeout"), CommandTimeout: s.duration("command_timeout"), KeepaliveInterval: s.duration("keepalive_interval"),
-		Observe: s.text("mode") == modeObserve,
+		ConnectTimeout: s.duration("connect_timeout"), CommandTimeout: s.duration("command_timeout"),
+		KeepaliveInterval: s.duration("keepalive_interval"),
+		Observe:           s.text("mode") == modeObserve,
 	}
 }
 

@@ -12,10 +12,12 @@ import (
 func TestSettings_transport(t *testing.T) {
 	s := settings{
 		own: map[string]attr.Value{
-			"address": types.StringValue("192.0.2.20"), "connect_attempts": types.Int64Value(7), "identities_only": types.BoolNull(),
+			"address": types.StringValue("192.0.2.20"), "connect_attempts": types.Int64Value(7),
+			"identities_only": types.BoolNull(),
 		},
 		defaults: map[string]attr.Value{
-			"agent_socket": types.StringValue("/run/agent"), "identities_only": types.BoolValue(true), "connect_attempts": types.Int64Value(2),
+			"agent_socket": types.StringValue("/run/agent"), "identities_only": types.BoolValue(true),
+			"connect_attempts": types.Int64Value(2),
 		},
 	}
 	cfg := s.transport()
@@ -39,10 +41,12 @@ func TestSettings_jumpHosts(t *testing.T) {
 		return types.ObjectValueMust(kinds, attrs)
 	}
 	first := hop(map[string]attr.Value{
-		"address": types.StringValue("gate"), "user": types.StringValue("guest"), "password": types.StringValue("of the gate"), "port": types.Int64Value(2222),
+		"address": types.StringValue("gate"), "user": types.StringValue("guest"),
+		"password": types.StringValue("of the gate"), "port": types.Int64Value(2222),
 	})
 	own := map[string]attr.Value{
-		"address": types.StringValue("192.0.2.20"), "jump_hosts": types.ListValueMust(first.Type(t.Context()), []attr.Value{first}),
+		"address": types.StringValue("192.0.2.20"), "jump_hosts": types.ListValueMust(first.Type(t.Context()),
+			[]attr.Value{first}),
 	}
 	cfg := settings{own: own}.transport()
 	if cfg.Password != "of the host" || len(cfg.Jumps) != 1 {
@@ -65,7 +69,8 @@ func TestSettings_jumpHosts(t *testing.T) {
 // A host's own mode and reboot win over those of the provider, each as a whole.
 func TestSettings_defaultsOfAllHosts(t *testing.T) {
 	reboot := func(allowed bool) types.Object {
-		return types.ObjectValueMust(map[string]attr.Type{"allowed": types.BoolType}, map[string]attr.Value{"allowed": types.BoolValue(allowed)})
+		return types.ObjectValueMust(map[string]attr.Type{"allowed": types.BoolType},
+			map[string]attr.Value{"allowed": types.BoolValue(allowed)})
 	}
 	m := model{Mode: types.StringValue(modeObserve), Reboot: reboot(true)}
 	if got := (settings{defaults: m.defaults()}).policy("a"); !got.Observe || !got.RebootAllowed {

@@ -19,21 +19,29 @@ func TestPlan_isEmptyAfterOperationalEdits(t *testing.T) {
 	apply(t, ws, cfg)
 	unchanged(t, ws, cfg)
 	for name, edited := range map[string]acctest.Config{
-		"consent withdrawn":       cfg.With("infiniband_firmware.intel9", map[string]any{"allow_psid_change": nil}),
-		"consent to a pair":       cfg.With("infiniband_firmware.intel9", map[string]any{"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}}),
-		"consent to a version":    cfg.With("infiniband_firmware.intel9", map[string]any{"allow_reinstall": "2.42.5000"}),
-		"consent to a path":       cfg.With("infiniband_guids.intel9", map[string]any{"allow_management_path": []any{"eno1"}}),
-		"activation":              cfg.With("infiniband_firmware.intel9", map[string]any{"activation": "none"}),
-		"activation of GUIDs":     cfg.With("infiniband_guids.intel9", map[string]any{"activation": nil}),
-		"path of the image":       cfg.With("infiniband_firmware_image.intel9", map[string]any{"source": w.Folder + "/images/../images/" + acctest.ImageVPI}),
-		"no hash of the image":    cfg.With("infiniband_firmware_image.intel9", map[string]any{"sha256": nil}),
-		"MAC with dashes":         cfg.With("infiniband_guids.intel9", map[string]any{"base_mac": "E4-1D-2D-E4-4E-D0"}),
-		"base GUID instead":       cfg.With("infiniband_guids.intel9", map[string]any{"base_mac": nil, "base_guid": "e41d:2d03:00e4:4ed0"}),
-		"GUIDs one by one":        cfg.With("infiniband_guids.intel9", map[string]any{"base_mac": nil, "node_guid": "0xe41d2d0300e44ed0", "system_image_guid": "0xe41d2d0300e44ed3", "port_guids": map[string]any{"1": "e41d2d0300e44ed1", "2": "0xe41d2d0300e44ed2"}}),
-		"short PCI address":       cfg.With("infiniband_card.intel9", map[string]any{"pci_address": "01:00.0"}),
-		"card id spelled short":   cfg.With("infiniband_link_type.intel9", map[string]any{"card_id": "intel9/01:00.0"}),
-		"GUID of the SM's port":   cfg.With("infiniband_opensm.intel9", map[string]any{"port_guid": "e4:1d:2d:03:00:e4:4e:d1"}),
-		"one port only":           cfg.With("infiniband_link_type.intel9", map[string]any{"ports": map[string]any{"1": "ib"}}),
+		"consent withdrawn": cfg.With("infiniband_firmware.intel9", map[string]any{"allow_psid_change": nil}),
+		"consent to a pair": cfg.With("infiniband_firmware.intel9",
+			map[string]any{"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}}),
+		"consent to a version": cfg.With("infiniband_firmware.intel9", map[string]any{"allow_reinstall": "2.42.5000"}),
+		"consent to a path": cfg.With("infiniband_guids.intel9",
+			map[string]any{"allow_management_path": []any{"eno1"}}),
+		"activation":          cfg.With("infiniband_firmware.intel9", map[string]any{"activation": "none"}),
+		"activation of GUIDs": cfg.With("infiniband_guids.intel9", map[string]any{"activation": nil}),
+		"path of the image": cfg.With("infiniband_firmware_image.intel9",
+			map[string]any{"source": w.Folder + "/images/../images/" + acctest.ImageVPI}),
+		"no hash of the image": cfg.With("infiniband_firmware_image.intel9", map[string]any{"sha256": nil}),
+		"MAC with dashes":      cfg.With("infiniband_guids.intel9", map[string]any{"base_mac": "E4-1D-2D-E4-4E-D0"}),
+		"base GUID instead": cfg.With("infiniband_guids.intel9",
+			map[string]any{"base_mac": nil, "base_guid": "e41d:2d03:00e4:4ed0"}),
+		"GUIDs one by one": cfg.With("infiniband_guids.intel9",
+			map[string]any{"base_mac": nil, "node_guid": "0xe41d2d0300e44ed0", "system_image_guid": "0xe41d2d0300e44ed3",
+				"port_guids": map[string]any{"1": "e41d2d0300e44ed1", "2": "0xe41d2d0300e44ed2"}}),
+		"short PCI address":     cfg.With("infiniband_card.intel9", map[string]any{"pci_address": "01:00.0"}),
+		"card id spelled short": cfg.With("infiniband_link_type.intel9", map[string]any{"card_id": "intel9/01:00.0"}),
+		"GUID of the SM's port": cfg.With("infiniband_opensm.intel9",
+			map[string]any{"port_guid": "e4:1d:2d:03:00:e4:4e:d1"}),
+		"one port only": cfg.With("infiniband_link_type.intel9",
+			map[string]any{"ports": map[string]any{"1": "ib"}}),
 		"consent to adopt":        cfg.With("infiniband_ipoib_interface.intel9", map[string]any{"adopt_interface": "ibp1s0"}),
 		"MTU that is the default": cfg.With("infiniband_ipoib_interface.intel9", map[string]any{"mtu": 65520}),
 	} {
@@ -47,18 +55,23 @@ func TestPlan_isEmptyAfterOperationalEdits(t *testing.T) {
 func TestPlan_storesTheConsentsOfADestroyAndTimeouts(t *testing.T) {
 	t.Parallel()
 	w := acctest.Start(t, acctest.Options{Hosts: labs.TwoHosts()[:1]})
-	ws, cfg := w.Workspace(), w.CrossFlash(intel9).With("infiniband_ipoib_interface.intel9", map[string]any{"truenas": map[string]any{"private_mtu": 9300}})
+	ws, cfg := w.Workspace(), w.CrossFlash(intel9).With("infiniband_ipoib_interface.intel9",
+		map[string]any{"truenas": map[string]any{"private_mtu": 9300}})
 	cfg = append(cfg, thePort())
 	apply(t, ws, cfg)
 	before := w.Print(intel9)
-	interfaces, times := []any{[]any{"ibp1s0"}, nil}, []any{map[string]any{"update": "1h"}, map[string]any{"create": "1m", "update": "1h"}, nil}
+	interfaces, times := []any{[]any{"ibp1s0"}, nil}, []any{map[string]any{"update": "1h"},
+		map[string]any{"create": "1m", "update": "1h"}, nil}
 	for _, c := range []struct {
 		address, argument string
 		values            []any
 	}{
-		{"infiniband_firmware.intel9", "allow_management_path", interfaces}, {"infiniband_ipoib_interface.intel9", "allow_management_path", interfaces},
-		{"infiniband_firmware.intel9", "timeouts", times}, {"infiniband_guids.intel9", "timeouts", times}, {"infiniband_link_type.intel9", "timeouts", times},
-		{"infiniband_opensm.intel9", "timeouts", times}, {"infiniband_ipoib_interface.intel9", "timeouts", times}, {"infiniband_port.intel9", "timeouts", times},
+		{"infiniband_firmware.intel9", "allow_management_path", interfaces}, {"infiniband_ipoib_interface.intel9",
+			"allow_management_path", interfaces},
+		{"infiniband_firmware.intel9", "timeouts", times}, {"infiniband_guids.intel9", "timeouts",
+			times}, {"infiniband_link_type.intel9", "timeouts", times},
+		{"infiniband_opensm.intel9", "timeouts", times}, {"infiniband_ipoib_interface.intel9", "timeouts",
+			times}, {"infiniband_port.intel9", "timeouts", times},
 		{"infiniband_firmware.intel9", "timeouts", []any{map[string]any{"delete": "2h"}}},
 	} {
 		for _, value := range c.values {
@@ -77,7 +90,8 @@ func TestPlan_storesTheConsentsOfADestroyAndTimeouts(t *testing.T) {
 	if after := w.Print(intel9); after != before {
 		t.Errorf("the host was changed:\n%s\nbefore:\n%s", after, before)
 	}
-	for address, consent := range map[string]string{"infiniband_firmware.intel9": "allow_psid_change", "infiniband_ipoib_interface.intel9": "truenas"} {
+	for address, consent := range map[string]string{"infiniband_firmware.intel9": "allow_psid_change",
+		"infiniband_ipoib_interface.intel9": "truenas"} {
 		if got := ws.Get(address, consent); got != nil {
 			t.Errorf("%s is in the state: %v", consent, got)
 		}
@@ -86,7 +100,8 @@ func TestPlan_storesTheConsentsOfADestroyAndTimeouts(t *testing.T) {
 
 // thePort is a port with the setting that it has already.
 func thePort() acctest.Resource {
-	return acctest.Resource{Type: "infiniband_port", Name: intel9, Attrs: map[string]any{"card_id": acctest.To("infiniband_card."+intel9, "id"), "port": 1}}
+	return acctest.Resource{Type: "infiniband_port", Name: intel9,
+		Attrs: map[string]any{"card_id": acctest.To("infiniband_card."+intel9, "id"), "port": 1}}
 }
 
 // given is a value of the state without the parts that are null.
@@ -127,7 +142,8 @@ func TestTimeouts_end_the_operations_that_they_name(t *testing.T) {
 		apply(t, ws, made)
 	}
 	for address, change := range map[string]map[string]any{
-		"infiniband_firmware.intel9":        {"image_id": acctest.To("infiniband_firmware_image.older", "id"), "allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}},
+		"infiniband_firmware.intel9": {"image_id": acctest.To("infiniband_firmware_image.older", "id"),
+			"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}},
 		"infiniband_guids.intel9":           {"macs": map[string]any{"1": "e4:1d:2d:00:10:00", "2": "e4:1d:2d:00:10:01"}},
 		"infiniband_link_type.intel9":       {"ports": map[string]any{"1": "ib", "2": "eth"}},
 		"infiniband_opensm.intel9":          {"priority": 3},
@@ -136,7 +152,8 @@ func TestTimeouts_end_the_operations_that_they_name(t *testing.T) {
 	} {
 		wanted := cfg
 		if address == "infiniband_firmware.intel9" {
-			older := acctest.Resource{Type: "infiniband_firmware_image", Name: "older", Attrs: map[string]any{"host": intel9, "source": w.Image(acctest.ImageOldVPI)}}
+			older := acctest.Resource{Type: "infiniband_firmware_image", Name: "older",
+				Attrs: map[string]any{"host": intel9, "source": w.Image(acctest.ImageOldVPI)}}
 			wanted = append(acctest.Config{older}, cfg...)
 			apply(t, ws, wanted)
 		}

@@ -143,13 +143,16 @@ func (p *Provider) data(cfg model) *session.Data {
 // Resources implements provider.Provider.
 func (p *Provider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
-		card.New, firmwarebackup.New, firmwareimage.New, firmware.New, guids.New, linktype.New, port.New, opensm.New, ipoib.New, benchmark.New,
+		card.New, firmwarebackup.New, firmwareimage.New, firmware.New, guids.New, linktype.New, port.New, opensm.New,
+		ipoib.New, benchmark.New,
 	}
 }
 
 // DataSources implements provider.Provider.
 func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{hostdata.New, cardsdata.New, fabric.New, connectivity.New, firmwareimage.NewDataSource}
+	return []func() datasource.DataSource{
+		hostdata.New, cardsdata.New, fabric.New, connectivity.New, firmwareimage.NewDataSource,
+	}
 }
 
 // Functions implements provider.ProviderWithFunctions.

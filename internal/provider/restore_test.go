@@ -68,7 +68,8 @@ func TestRestore_burnsBackWhatTheCardHad(t *testing.T) {
 	original := text(t, ws, firmware, "original_backup_path")
 	boots := w.Boots(intel9)
 	planned, said := destroy(t, ws)
-	says(t, planned.Warnings(), "The destroy restores firmware of card intel9/0000:01:00.0, "+fromTo, original, "the host is restarted")
+	says(t, planned.Warnings(), "The destroy restores firmware of card intel9/0000:01:00.0, "+fromTo, original,
+		"the host is restarted")
 	if said.HasError() {
 		t.Fatal(said)
 	}
@@ -94,7 +95,8 @@ func TestRestore_keepsTheFirstBackupOverLaterBurns(t *testing.T) {
 	older := cfg.With(image, map[string]any{"source": w.Image(acctest.ImageOldVPI), "sha256": nil}).
 		With(firmware, map[string]any{"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}})
 	apply(t, ws, older)
-	if now := text(t, ws, firmware, "original_backup_path"); now != original || ws.Get(firmware, "backup_path") == original {
+	if now := text(t, ws, firmware, "original_backup_path"); now != original ||
+		ws.Get(firmware, "backup_path") == original {
 		t.Errorf("original_backup_path %s, was %s; backup_path %v", now, original, ws.Get(firmware, "backup_path"))
 	}
 	if _, said := destroy(t, ws); said.HasError() {
@@ -153,7 +155,8 @@ func TestRestore_refusesWithoutAGoodBackup(t *testing.T) {
 	if err != nil || !strings.Contains(string(ours), `"serial_number": "MT`) {
 		t.Fatalf("%v\n%s", err, ours)
 	}
-	if err = os.WriteFile(record, []byte(strings.Replace(string(ours), `"serial_number": "MT`, `"serial_number": "XX`, 1)), 0o600); err != nil {
+	if err = os.WriteFile(record, []byte(strings.Replace(string(ours), `"serial_number": "MT`, `"serial_number": "XX`, 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	refuses("BK005")
@@ -260,7 +263,8 @@ func TestRestore_killedInTheMiddleIsAdopted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, said.Errors(), "Unable to say yet how the write to card intel9/0000:01:00.0 ended", "The job was not stopped and goes on")
+	says(t, said.Errors(), "Unable to say yet how the write to card intel9/0000:01:00.0 ended",
+		"The job was not stopped and goes on")
 	if ws.State[firmware] == nil {
 		t.Fatal("the interrupted restore left the state")
 	}
@@ -274,7 +278,8 @@ func TestRestore_killedInTheMiddleIsAdopted(t *testing.T) {
 	// there ends the destroy. An apply of that plan is refused instead.
 	again := plan(t, ws, cfg)
 	says(t, again.Diags.Warnings(), "an earlier apply did not finish")
-	says(t, again.Diags.Warnings(), "FW045", "A destroy wrote back the firmware that is in flash", "Destroy again to go on")
+	says(t, again.Diags.Warnings(), "FW045", "A destroy wrote back the firmware that is in flash",
+		"Destroy again to go on")
 	if again.Diags.HasError() {
 		t.Fatal(again.Diags)
 	}
@@ -287,7 +292,8 @@ func TestRestore_killedInTheMiddleIsAdopted(t *testing.T) {
 		t.Errorf("%d burns", n)
 	}
 	planned, said := destroy(t, ws)
-	says(t, planned.Warnings(), "Nothing to restore: firmware of card intel9/0000:01:00.0", "Afterwards the host is restarted")
+	says(t, planned.Warnings(), "Nothing to restore: firmware of card intel9/0000:01:00.0",
+		"Afterwards the host is restarted")
 	if said.HasError() {
 		t.Fatal(said)
 	}

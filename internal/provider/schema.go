@@ -17,39 +17,48 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
-const description = "Manages the InfiniBand side of a lab over SSH: cards and their firmware, GUIDs, link types, subnet managers and IP-over-InfiniBand interfaces. " +
-	"Nothing is installed on the hosts but packages of their distribution. One provider instance manages all hosts, so `for_each` works."
+const description = "Manages the InfiniBand side of a lab over SSH: cards and their firmware, GUIDs, link types, " +
+	"subnet managers and IP-over-InfiniBand interfaces. " +
+	"Nothing is installed on the hosts but packages of their distribution. One provider instance manages all hosts, so " +
+	"`for_each` works."
 
 // Schema implements provider.Provider.
 func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	host := sshAttributes()
 	maps.Copy(host, map[string]schema.Attribute{
 		"address": addressAttribute("Name, alias of `~/.ssh/config`, or IP address of the host."),
-		"mode":    modeAttribute("`manage` (the default), or `observe`: the host is read and every change of it is refused while planning. It overrides the provider's `mode`."),
-		"reboot":  rebootAttribute("Whether and how the host may be restarted for `activation = \"reboot\"`. It replaces the whole `reboot` of the provider."),
+		"mode": modeAttribute("`manage` (the default), or `observe`: the host is read and every change of it is refused " +
+			"while planning. It overrides the provider's `mode`."),
+		"reboot": rebootAttribute("Whether and how the host may be restarted for `activation = \"reboot\"`. It replaces " +
+			"the whole `reboot` of the provider."),
 	})
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
 			"backup_dir": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "Directory on the machine that runs Terraform for the firmware of every card, as it was before each change, such as `${path.root}/firmware-backups`; `~/` is the home directory. Without it no card is written to.",
+				Optional: true,
+				MarkdownDescription: "Directory on the machine that runs Terraform for the firmware of every card, as it was " +
+					"before each change, such as `${path.root}/firmware-backups`; `~/` is the home directory. Without it no card is " +
+					"written to.",
 				Validators: []validator.String{stringvalidator.LengthAtLeast(1), attribute.LocalPath{
-					What: "keep backups in", Instead: "Backups are kept in a directory of the machine that runs Terraform. Write its path.",
+					What: "keep backups in", Instead: "Backups are kept in a directory of the machine that runs Terraform. Write " +
+						"its path.",
 				}},
 			},
 			"mode":   modeAttribute("`manage` (the default) or `observe`, for every host that has no `mode` of its own."),
 			"reboot": rebootAttribute("Whether and how hosts may be restarted, for every host that has no `reboot` of its own."),
 			"ssh": schema.SingleNestedAttribute{
-				Optional:            true,
-				MarkdownDescription: "How hosts are reached; each host may override any of it. Settings that are missing come from `~/.ssh/config`, then from OpenSSH's defaults.",
-				Attributes:          sshAttributes(),
+				Optional: true,
+				MarkdownDescription: "How hosts are reached; each host may override any of it. Settings that are missing come " +
+					"from `~/.ssh/config`, then from OpenSSH's defaults.",
+				Attributes: sshAttributes(),
 			},
 			"hosts": schema.MapNestedAttribute{
 				Optional:            true,
 				MarkdownDescription: "The hosts by name. Resources name a host by its key here.",
 				Validators: []validator.Map{mapvalidator.KeysAre(stringvalidator.RegexMatches(nameForm,
-					"The name of a host is a part of ids and paths: it must not be empty or hold blanks, slashes or control characters"))},
+					"The name of a host is a part of ids and paths: "+
+						"it must not be empty or hold blanks, slashes or control characters"))},
 				NestedObject: schema.NestedAttributeObject{Attributes: host},
 			},
 		},
@@ -57,7 +66,8 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 }
 
 func modeAttribute(description string) schema.StringAttribute {
-	return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: []validator.String{stringvalidator.OneOf(modeManage, modeObserve)}}
+	return schema.StringAttribute{Optional: true, MarkdownDescription: description,
+		Validators: []validator.String{stringvalidator.OneOf(modeManage, modeObserve)}}
 }
 
 func rebootAttribute(description string) schema.SingleNestedAttribute {
@@ -68,8 +78,10 @@ func rebootAttribute(description string) schema.SingleNestedAttribute {
 		Optional:            true,
 		MarkdownDescription: description,
 		Attributes: map[string]schema.Attribute{
-			"allowed":         schema.BoolAttribute{Required: true, MarkdownDescription: "Whether the provider may restart the host."},
-			"timeout":         schema.StringAttribute{Optional: true, CustomType: attribute.DurationType{}, MarkdownDescription: "How long a restart may take, such as `15m` (the default)."},
+			"allowed": schema.BoolAttribute{Required: true,
+				MarkdownDescription: "Whether the provider may restart the host."},
+			"timeout": schema.StringAttribute{Optional: true, CustomType: attribute.DurationType{},
+				MarkdownDescription: "How long a restart may take, such as `15m` (the default)."},
 			"drain_commands":  commands("Shell commands that run as root before the restart; one that fails stops it."),
 			"resume_commands": commands("Shell commands that run as root after the host has come back."),
 		},
@@ -78,29 +90,36 @@ func rebootAttribute(description string) schema.SingleNestedAttribute {
 
 // ofJumpHosts are the SSH attributes that a host on the way has, too.
 var ofJumpHosts = []string{
-	"user", "port", "private_key_file", "private_key", "passphrase", "certificate", "password", "use_agent", "agent_socket", "agent_identity",
+	"user", "port", "private_key_file", "private_key", "passphrase", "certificate", "password", "use_agent",
+	"agent_socket", "agent_identity",
 	"identities_only", "known_hosts_files", "host_keys", "host_key_policy", "known_hosts_record", "connect_timeout",
 }
 
 // sshAttributes are those of a host, with its jump hosts.
 func sshAttributes() map[string]schema.Attribute {
 	all := oneHopAttributes()
-	hop := map[string]schema.Attribute{"address": addressAttribute("Name, alias of `~/.ssh/config`, or IP address, as seen from the hop before.")}
+	hop := map[string]schema.Attribute{"address": addressAttribute("Name, alias of `~/.ssh/config`, or IP address, as " +
+		"seen from the hop before.")}
 	for _, name := range ofJumpHosts {
 		hop[name] = all[name]
 	}
-	hop["passphrase"] = schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Passphrase of the private key."}
-	hop["password"] = schema.StringAttribute{Optional: true, Sensitive: true, MarkdownDescription: "Password for this hop alone, tried after the keys."}
+	hop["passphrase"] = schema.StringAttribute{Optional: true, Sensitive: true,
+		MarkdownDescription: "Passphrase of the private key."}
+	hop["password"] = schema.StringAttribute{Optional: true, Sensitive: true,
+		MarkdownDescription: "Password for this hop alone, tried after the keys."}
 	all["jump_hosts"] = schema.ListNestedAttribute{Optional: true,
-		MarkdownDescription: "Hosts to pass on the way, nearest first. Each has its own login and its own host key. Keys, agent and known_hosts files that it leaves out are those of the host itself. " +
-			"They never get the host's passwords and `host_keys`. A user that is left out comes from `~/.ssh/config`, otherwise it is your own name. An empty list overrides `ProxyJump` of the configuration file.",
+		MarkdownDescription: "Hosts to pass on the way, nearest first. Each has its own login and its own host key. Keys, " +
+			"agent and known_hosts files that it leaves out are those of the host itself. " +
+			"They never get the host's passwords and `host_keys`. A user that is left out comes from `~/.ssh/config`, " +
+			"otherwise it is your own name. An empty list overrides `ProxyJump` of the configuration file.",
 		NestedObject: schema.NestedAttributeObject{Attributes: hop},
 	}
 	return all
 }
 
 func addressAttribute(description string) schema.StringAttribute {
-	return schema.StringAttribute{Required: true, MarkdownDescription: description, Validators: []validator.String{stringvalidator.LengthAtLeast(1), addressValidator{}}}
+	return schema.StringAttribute{Required: true, MarkdownDescription: description,
+		Validators: []validator.String{stringvalidator.LengthAtLeast(1), addressValidator{}}}
 }
 
 func oneHopAttributes() map[string]schema.Attribute {
@@ -118,7 +137,8 @@ func oneHopAttributes() map[string]schema.Attribute {
 			Validators: []validator.List{listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1))}}
 	}
 	privateKey := secret("Private key in PEM form, instead of a file.")
-	privateKey.Validators = []validator.String{stringvalidator.ConflictsWith(path.MatchRelative().AtParent().AtName("private_key_file"))}
+	keyFile := path.MatchRelative().AtParent().AtName("private_key_file")
+	privateKey.Validators = []validator.String{stringvalidator.ConflictsWith(keyFile)}
 	return map[string]schema.Attribute{
 		"user": text("User to log in as."),
 		"port": schema.Int64Attribute{Optional: true, MarkdownDescription: "TCP port of the SSH server.",
@@ -128,29 +148,43 @@ func oneHopAttributes() map[string]schema.Attribute {
 		"passphrase":       secret("Passphrase of the private key. Also from the environment: `INFINIBAND_SSH_PASSPHRASE`."),
 		"certificate":      text("Path of an OpenSSH user certificate for the private key."),
 		"password":         secret("Password, tried after the keys. Also from the environment: `INFINIBAND_SSH_PASSWORD`."),
-		"use_agent":        schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the SSH agent is asked; the default is yes unless a private key is configured."},
-		"agent_socket":     text("Socket of the SSH agent; the default is `IdentityAgent` of `~/.ssh/config`, then the environment's `SSH_AUTH_SOCK`."),
+		"use_agent": schema.BoolAttribute{Optional: true,
+			MarkdownDescription: "Whether the SSH agent is asked; the default is yes unless a private key is configured."},
+		"agent_socket": text("Socket of the SSH agent; the default is `IdentityAgent` of `~/.ssh/config`, then the " +
+			"environment's `SSH_AUTH_SOCK`."),
 		"identities_only": schema.BoolAttribute{Optional: true,
-			MarkdownDescription: "Whether only configured keys are offered, as with `IdentitiesOnly`: those of `private_key`, `private_key_file` and `agent_identity`, and `IdentityFile` of `~/.ssh/config`. " +
+			MarkdownDescription: "Whether only configured keys are offered, as with `IdentitiesOnly`: those of `private_key`, " +
+				"`private_key_file` and `agent_identity`, and `IdentityFile` of `~/.ssh/config`. " +
 				"Servers close the connection after about six keys; an agent that holds more needs it."},
-		"agent_identity": text("Which key of the agent to use: SHA256 fingerprint, comment, public key line, or path of a public key file."),
-		"known_hosts_files": list("Files with the keys of known hosts, in OpenSSH's format; the default is `~/.ssh/known_hosts` and the system's. " +
-			"A host whose key is not known is refused, a host whose key differs always. A key that is marked `@revoked` in one of them, or that `RevokedHostKeys` of `~/.ssh/config` lists, is refused."),
-		"host_keys": list("Keys that the host may show: `authorized_keys` lines or `SHA256:…` fingerprints. If given, known_hosts files are not consulted."),
+		"agent_identity": text("Which key of the agent to use: SHA256 fingerprint, comment, public key line, or path of a " +
+			"public key file."),
+		"known_hosts_files": list("Files with the keys of known hosts, in OpenSSH's format; the default is " +
+			"`~/.ssh/known_hosts` and the system's. " +
+			"A host whose key is not known is refused, a host whose key differs always. A key that is marked `@revoked` in " +
+			"one of them, or that `RevokedHostKeys` of `~/.ssh/config` lists, is refused."),
+		"host_keys": list("Keys that the host may show: `authorized_keys` lines or `SHA256:…` fingerprints. If given, " +
+			"known_hosts files are not consulted."),
 		"host_key_policy": schema.StringAttribute{Optional: true,
-			MarkdownDescription: "`strict` (the default) refuses a host whose key is not known; `accept-new` accepts the first key of a host, records it, and refuses another key later.",
-			Validators:          []validator.String{stringvalidator.OneOf("strict", "accept-new")}},
-		"known_hosts_record": text("File in which `accept-new` records keys; the user's own known_hosts is written only if it is named here."),
-		"config_file":        text("SSH client configuration to read instead of `~/.ssh/config` and the system's; `none` reads none."),
+			MarkdownDescription: "`strict` (the default) refuses a host whose key is not known; `accept-new` accepts the " +
+				"first key of a host, records it, and refuses another key later.",
+			Validators: []validator.String{stringvalidator.OneOf("strict", "accept-new")}},
+		"known_hosts_record": text("File in which `accept-new` records keys; the user's own known_hosts is written only if " +
+			"it is named here."),
+		"config_file": text("SSH client configuration to read instead of `~/.ssh/config` and the system's; `none` " +
+			"reads none."),
 		"become": schema.StringAttribute{Optional: true,
-			MarkdownDescription: "How commands get root: `auto` (the default) uses sudo unless the user is root, `sudo` always does, `none` never.",
-			Validators:          []validator.String{stringvalidator.OneOf("auto", "sudo", "none")}},
-		"sudo_password":   secret("Password for sudo; it never appears in a command line or a log. Also from the environment: `INFINIBAND_SUDO_PASSWORD`."),
+			MarkdownDescription: "How commands get root: `auto` (the default) uses sudo unless the user is root, `sudo` " +
+				"always does, `none` never.",
+			Validators: []validator.String{stringvalidator.OneOf("auto", "sudo", "none")}},
+		"sudo_password": secret("Password for sudo; it never appears in a command line or a log. Also from the " +
+			"environment: `INFINIBAND_SUDO_PASSWORD`."),
 		"connect_timeout": duration("How long one attempt to connect may take; default `10s`."),
 		"connect_attempts": schema.Int64Attribute{Optional: true,
-			MarkdownDescription: "How often a connection is tried if the port refuses or does not answer; default 3. After a rejected login or a wrong host key there is no second attempt.",
-			Validators:          []validator.Int64{int64validator.Between(1, 100)}},
-		"command_timeout":    duration("How long a command may take, reading the facts of a host among them; default `5m`. Operations that take long, such as a burn or the installation of a package, have their own limit."),
+			MarkdownDescription: "How often a connection is tried if the port refuses or does not answer; default 3. After a " +
+				"rejected login or a wrong host key there is no second attempt.",
+			Validators: []validator.Int64{int64validator.Between(1, 100)}},
+		"command_timeout": duration("How long a command may take, reading the facts of a host among them; default `5m`. " +
+			"Operations that take long, such as a burn or the installation of a package, have their own limit."),
 		"keepalive_interval": duration("Pause between two keepalives; default `15s`."),
 	}
 }

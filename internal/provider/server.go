@@ -138,7 +138,8 @@ func (s *plainServer) ApplyResourceChange(
 		if bad := s.resource(ctx, req.TypeName, resp.NewState, req.Config); bad != nil {
 			// What was done must reach the state, in whatever spelling.
 			resp.Diagnostics = append(resp.Diagnostics, &tfprotov6.Diagnostic{
-				Severity: tfprotov6.DiagnosticSeverityWarning, Summary: "Values were not cleaned of control characters", Detail: bad.Error(),
+				Severity: tfprotov6.DiagnosticSeverityWarning, Summary: "Values were not cleaned of control characters",
+				Detail: bad.Error(),
 			})
 		}
 	}

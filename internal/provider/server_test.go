@@ -33,7 +33,8 @@ func TestServer_overrides_all_that_answer_with_diagnostics(t *testing.T) {
 
 type noisy struct{ tfprotov6.ProviderServer }
 
-func (noisy) GetProviderSchema(context.Context, *tfprotov6.GetProviderSchemaRequest) (*tfprotov6.GetProviderSchemaResponse, error) {
+func (noisy) GetProviderSchema(context.Context,
+	*tfprotov6.GetProviderSchemaRequest) (*tfprotov6.GetProviderSchemaResponse, error) {
 	return &tfprotov6.GetProviderSchemaResponse{}, nil
 }
 
@@ -48,7 +49,8 @@ func TestServer_shows_what_hosts_print_and_does_not_do_it(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := resp.Diagnostics[0]; d.Summary != `Unable to read \x1b[2J` || d.Detail != `Stderr: \x1b]0;pwned\x07\x0dall is well`+"\n" {
+	if d := resp.Diagnostics[0]; d.Summary != `Unable to read \x1b[2J` ||
+		d.Detail != `Stderr: \x1b]0;pwned\x07\x0dall is well`+"\n" {
 		t.Errorf("got %q, %q", d.Summary, d.Detail)
 	}
 }

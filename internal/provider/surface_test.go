@@ -39,7 +39,8 @@ type part struct {
 var surface = map[string]part{
 	"cards and firmware": {
 		objects: []string{
-			"infiniband_card", "infiniband_cards", "infiniband_firmware", "infiniband_firmware_image", "infiniband_firmware_backup", "infiniband_guids", "infiniband_link_type",
+			"infiniband_card", "infiniband_cards", "infiniband_firmware", "infiniband_firmware_image",
+			"infiniband_firmware_backup", "infiniband_guids", "infiniband_link_type",
 		},
 		glossary: []term{
 			{name: `^product_version$`, form: types.StringType}, // the vendor's own text
@@ -60,7 +61,8 @@ var surface = map[string]part{
 	},
 	"fabric and network": {
 		objects: []string{
-			"infiniband_opensm", "infiniband_ipoib_interface", "infiniband_port", "infiniband_fabric", "infiniband_connectivity", "infiniband_benchmark", "infiniband_host",
+			"infiniband_opensm", "infiniband_ipoib_interface", "infiniband_port", "infiniband_fabric", "infiniband_connectivity",
+			"infiniband_benchmark", "infiniband_host",
 		},
 		glossary: []term{
 			{name: `_guid$`, form: attribute.GUIDType{}},
@@ -236,7 +238,8 @@ func TestSurface_resources_are_imported_in_three_ways(t *testing.T) {
 		}
 		var schema resource.IdentitySchemaResponse
 		identified.IdentitySchema(t.Context(), resource.IdentitySchemaRequest{}, &schema)
-		one, two, three := example(kind, "import.sh", command), example(kind, "import-by-string-id.tf", byID), example(kind, "import-by-identity.tf", byIdentity)
+		one, two, three := example(kind, "import.sh", command), example(kind, "import-by-string-id.tf", byID), example(kind,
+			"import-by-identity.tf", byIdentity)
 		var parts []string
 		for _, found := range part.FindAllStringSubmatch(three[1], -1) {
 			if schema.IdentitySchema.Attributes[found[1]] == nil {
@@ -245,12 +248,14 @@ func TestSurface_resources_are_imported_in_three_ways(t *testing.T) {
 			parts = append(parts, found[2])
 		}
 		for name, a := range schema.IdentitySchema.Attributes {
-			if a.IsRequiredForImport() && !strings.Contains(three[1], "    "+name+" ") || !strings.HasSuffix(a.GetDescription(), ".") {
+			if a.IsRequiredForImport() && !strings.Contains(three[1], "    "+name+" ") ||
+				!strings.HasSuffix(a.GetDescription(), ".") {
 				t.Errorf("%s: %s is not in the example, or has no description", kind, name)
 			}
 		}
 		if id := strings.Join(parts, "/"); !slices.Equal(one, two) || one[0] != three[0] || one[1] != id {
-			t.Errorf("%s: the command imports %q, the block with the id %q, the one with the identity %q as %s", kind, one, two, id, three[0])
+			t.Errorf("%s: the command imports %q, the block with the id %q, the one with the identity %q as %s", kind, one,
+				two, id, three[0])
 		}
 	}
 }

@@ -41,11 +41,14 @@ func addressProblem(address string) string {
 	name, port, colon := strings.Cut(address, ":")
 	switch {
 	case !nameForm.MatchString(address) && !scheme:
-		return "The address holds a blank, a slash or a control character: " + quoted(address) + ". Write a name or an IP address."
+		return "The address holds a blank, a slash or a control character: " + quoted(address) +
+			". Write a name or an IP address."
 	case scheme:
-		return "The address is a URL: " + quoted(address) + ". Write the name alone: address = " + quoted(strings.TrimRight(rest, "/")) + "."
+		return "The address is a URL: " + quoted(address) + ". Write the name alone: address = " +
+			quoted(strings.TrimRight(rest, "/")) + "."
 	case at:
-		return "The address contains a user: " + quoted(address) + ". Write user = " + quoted(user) + " and address = " + quoted(host) + "."
+		return "The address contains a user: " + quoted(address) + ". Write user = " + quoted(user) + " and address = " +
+			quoted(host) + "."
 	case strings.HasPrefix(address, "["):
 		inner, after, _ := strings.Cut(strings.TrimPrefix(address, "["), "]")
 		return withPort(address, inner, strings.TrimPrefix(after, ":"))

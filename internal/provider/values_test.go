@@ -20,14 +20,16 @@ const (
 
 var hostileSchema = &tfprotov6.Schema{Block: &tfprotov6.SchemaBlock{
 	Attributes: []*tfprotov6.SchemaAttribute{
-		{Name: "text", Type: tftypes.String, Computed: true}, {Name: "lines", Type: tftypes.List{ElementType: tftypes.String}, Computed: true},
+		{Name: "text", Type: tftypes.String, Computed: true}, {Name: "lines", Type: tftypes.List{ElementType: tftypes.String},
+			Computed: true},
 		{Name: "asked", Type: tftypes.String, Optional: true}, {Name: "number", Type: tftypes.Number, Computed: true},
 		{Name: "later", Type: tftypes.String, Computed: true}, {Name: "none", Type: tftypes.String, Computed: true},
 		{Name: "map", Type: tftypes.Map{ElementType: tftypes.String}, Computed: true},
 	},
-	BlockTypes: []*tfprotov6.SchemaNestedBlock{{TypeName: "block", Nesting: tfprotov6.SchemaNestedBlockNestingModeSingle, Block: &tfprotov6.SchemaBlock{
-		Attributes: []*tfprotov6.SchemaAttribute{{Name: "text", Type: tftypes.String, Computed: true}},
-	}}},
+	BlockTypes: []*tfprotov6.SchemaNestedBlock{{TypeName: "block", Nesting: tfprotov6.SchemaNestedBlockNestingModeSingle,
+		Block: &tfprotov6.SchemaBlock{
+			Attributes: []*tfprotov6.SchemaAttribute{{Name: "text", Type: tftypes.String, Computed: true}},
+		}}},
 }}
 
 // hostileValue is a value of that schema with those texts.
@@ -39,7 +41,8 @@ func hostileValue(t *testing.T, text, line, asked string) *tfprotov6.DynamicValu
 	}
 	str := func(s string) tftypes.Value { return tftypes.NewValue(tftypes.String, s) }
 	v := tftypes.NewValue(typ, map[string]tftypes.Value{
-		"text": str(text), "lines": tftypes.NewValue(tftypes.List{ElementType: tftypes.String}, []tftypes.Value{str(line), str("plain")}),
+		"text": str(text), "lines": tftypes.NewValue(tftypes.List{ElementType: tftypes.String},
+			[]tftypes.Value{str(line), str("plain")}),
 		"asked": str(asked), "number": tftypes.NewValue(tftypes.Number, 27),
 		"later": tftypes.NewValue(tftypes.String, tftypes.UnknownValue), "none": tftypes.NewValue(tftypes.String, nil),
 		"map":   tftypes.NewValue(tftypes.Map{ElementType: tftypes.String}, map[string]tftypes.Value{text: str(text)}),
@@ -52,7 +55,8 @@ func hostileValue(t *testing.T, text, line, asked string) *tfprotov6.DynamicValu
 	return &dv
 }
 
-func (hostile) GetProviderSchema(context.Context, *tfprotov6.GetProviderSchemaRequest) (*tfprotov6.GetProviderSchemaResponse, error) {
+func (hostile) GetProviderSchema(context.Context,
+	*tfprotov6.GetProviderSchemaRequest) (*tfprotov6.GetProviderSchemaResponse, error) {
 	all := map[string]*tfprotov6.Schema{"infiniband_x": hostileSchema}
 	return &tfprotov6.GetProviderSchemaResponse{ResourceSchemas: all, DataSourceSchemas: all}, nil
 }
@@ -114,22 +118,27 @@ type answering struct {
 	value func() *tfprotov6.DynamicValue
 }
 
-func (a answering) ReadResource(context.Context, *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+func (a answering) ReadResource(context.Context,
+	*tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
 	return &tfprotov6.ReadResourceResponse{NewState: a.value()}, nil
 }
 
-func (a answering) PlanResourceChange(context.Context, *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
+func (a answering) PlanResourceChange(context.Context,
+	*tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
 	return &tfprotov6.PlanResourceChangeResponse{PlannedState: a.value()}, nil
 }
 
-func (a answering) ApplyResourceChange(context.Context, *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
+func (a answering) ApplyResourceChange(context.Context,
+	*tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
 	return &tfprotov6.ApplyResourceChangeResponse{NewState: a.value()}, nil
 }
 
-func (a answering) ImportResourceState(context.Context, *tfprotov6.ImportResourceStateRequest) (*tfprotov6.ImportResourceStateResponse, error) {
+func (a answering) ImportResourceState(context.Context,
+	*tfprotov6.ImportResourceStateRequest) (*tfprotov6.ImportResourceStateResponse, error) {
 	return &tfprotov6.ImportResourceStateResponse{ImportedResources: []*tfprotov6.ImportedResource{{TypeName: "infiniband_x", State: a.value()}}}, nil
 }
 
-func (a answering) ReadDataSource(context.Context, *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
+func (a answering) ReadDataSource(context.Context,
+	*tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
 	return &tfprotov6.ReadDataSourceResponse{State: a.value()}, nil
 }

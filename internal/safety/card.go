@@ -19,17 +19,20 @@ func cardReach(card CardFacts, host HostFacts) []finding.Finding {
 	case card.VendorID != ib.MellanoxVendor:
 		found = append(found, unsupported(card))
 	case card.Livefish:
-		found = append(found, finding.CardInRecovery.Find("%s shows its recovery id %04x:%04x", card.PCI, card.VendorID, card.DeviceID).WithWayOut(recovery(card, host)))
+		found = append(found, finding.CardInRecovery.Find("%s shows its recovery id %04x:%04x", card.PCI, card.VendorID,
+			card.DeviceID).WithWayOut(recovery(card, host)))
 	case card.Chip.Name == "":
 		found = append(found, unsupported(card))
 	}
 	if card.PCI.Function() != 0 {
-		found = append(found, finding.CardOtherFunction.Find("%s is function %d", card.PCI, card.PCI.Function()).WithWayOut("Name "+card.PCI.Slot()+".0."))
+		found = append(found, finding.CardOtherFunction.Find("%s is function %d", card.PCI,
+			card.PCI.Function()).WithWayOut("Name "+card.PCI.Slot()+".0."))
 	}
 	found = append(found, driverFindings(card, host)...)
 	found = append(found, toolFindings(card, host)...)
 	if there, looked := host.Commands["lspci"]; looked && !there {
-		found = append(found, finding.SerialNumberUnknown.Find("%s: %s", card.PCI, card.Serial.Why()).WithWayOut(host.Support.Lspci))
+		found = append(found, finding.SerialNumberUnknown.Find("%s: %s", card.PCI,
+			card.Serial.Why()).WithWayOut(host.Support.Lspci))
 	}
 	return append(found, inUse(card, host)...)
 }
@@ -39,10 +42,13 @@ func unsupported(card CardFacts) finding.Finding {
 	a, known := ib.AdapterByPCI(card.VendorID, card.DeviceID)
 	switch {
 	case known && a.Firmware != "":
-		return finding.CardUnsupported.Find("%s is %s (%04x:%04x): %s", card.PCI, a.Name, card.VendorID, card.DeviceID, a.Firmware).
-			WithWayOut("Remove the resource. infiniband_card, infiniband_opensm and infiniband_ipoib_interface work with this card.")
+		return finding.CardUnsupported.Find("%s is %s (%04x:%04x): %s", card.PCI, a.Name, card.VendorID, card.DeviceID,
+			a.Firmware).
+			WithWayOut("Remove the resource. infiniband_card, infiniband_opensm and infiniband_ipoib_interface work with this " +
+				"card.")
 	case card.VendorID == ib.MellanoxVendor:
-		return finding.CardUnsupported.Find("%s has PCI id %04x:%04x, which the table of chips does not hold", card.PCI, card.VendorID, card.DeviceID)
+		return finding.CardUnsupported.Find("%s has PCI id %04x:%04x, which the table of chips does not hold", card.PCI,
+			card.VendorID, card.DeviceID)
 	}
 	return finding.CardUnsupported.Find("%s has PCI id %04x:%04x", card.PCI, card.VendorID, card.DeviceID)
 }
@@ -57,9 +63,10 @@ func recovery(card CardFacts, host HostFacts) string {
 		identity = "-ignore_dev_data" // there GUIDs are device data beside the firmware
 	}
 	return fmt.Sprintf("Nothing but a recovery by hand is allowed now:\n"+
-		"1. Read part number and PSID off the card's label, and look at what is left: mstflint -d %[1]s q, then mstflint -d %[1]s v.\n"+
-		"2. Switch the machine off, wait half a minute, switch it on. A card that only missed its start is back.\n"+
-		"3. If not, find this card's backup: firmware.bin below %[2]s/%[3]s on the operator's machine, or below /var/lib/terraform-provider-infiniband/backups on the host. "+
+		"1. Read part number and PSID off the card's label, and look at what is left: mstflint -d %[1]s q, then mstflint -d "+
+		"%[1]s v.\n2. Switch the machine off, wait half a minute, switch it on. A card that only missed its start is back.\n"+
+		"3. If not, find this card's backup: firmware.bin below %[2]s/%[3]s on the operator's machine, or below "+
+		"/var/lib/terraform-provider-infiniband/backups on the host. "+
 		"card.json beside it holds PSID, GUIDs, MACs and serial number; compare them with the label.\n"+
 		"4. Burn it over the empty flash: mstflint -d %[1]s -nofs %[4]s -i firmware.bin b. "+
 		"Never do so with the backup of another card.\n"+
@@ -68,14 +75,17 @@ func recovery(card CardFacts, host HostFacts) string {
 
 func toolFindings(card CardFacts, host HostFacts) []finding.Finding {
 	if !host.MSTFlint.Present {
-		return []finding.Finding{finding.MstflintMissing.Find("No mstflint on %s's PATH", host.Host).WithWayOut(host.Support.mstflint(card))}
+		return []finding.Finding{finding.MstflintMissing.Find("No mstflint on %s's PATH",
+			host.Host).WithWayOut(host.Support.mstflint(card))}
 	}
 	grade, why := CheckTool("mstflint", host.MSTFlint.Version, card.Chip.Format)
 	switch grade {
 	case ToolCrashes, ToolRemoved, ToolTooOld, ToolUnread:
-		return []finding.Finding{finding.MstflintUnsuitable.Find("%s has mstflint %s: %s", host.Host, cmp.Or(host.MSTFlint.Version, "of an unknown version"), why).WithWayOut(host.Support.mstflint(card))}
+		return []finding.Finding{finding.MstflintUnsuitable.Find("%s has mstflint %s: %s", host.Host,
+			cmp.Or(host.MSTFlint.Version, "of an unknown version"), why).WithWayOut(host.Support.mstflint(card))}
 	case ToolUnproven:
-		return []finding.Finding{finding.MstflintUnproven.Find("%s has mstflint %s: %s", host.Host, host.MSTFlint.Version, why).WithWayOut(host.Support.mstflint(card))}
+		return []finding.Finding{finding.MstflintUnproven.Find("%s has mstflint %s: %s", host.Host, host.MSTFlint.Version,
+			why).WithWayOut(host.Support.mstflint(card))}
 	case ToolWorks:
 	}
 	return nil
@@ -87,7 +97,8 @@ func driverFindings(card CardFacts, host HostFacts) []finding.Finding {
 	if card.Driver != "" || host.Support.NoDriver == "" {
 		return nil
 	}
-	return []finding.Finding{finding.CardWithoutDriver.Find("%s runs %s: %s", host.Host, cmp.Or(host.OS.Kernel, "an unknown kernel"), host.Support.NoDriver)}
+	return []finding.Finding{finding.CardWithoutDriver.Find("%s runs %s: %s", host.Host,
+		cmp.Or(host.OS.Kernel, "an unknown kernel"), host.Support.NoDriver)}
 }
 
 // cardState gives the findings on what is in the card's flash now.
@@ -98,8 +109,8 @@ func cardState(card CardFacts) []finding.Finding {
 		case card.FlashTaken:
 			f = f.WithWayOut(semaphore(card.PCI))
 		case strings.Contains(card.FlashError, "Permission denied"):
-			f = f.WithWayOut("Reading the flash needs root. With become = \"none\" commands run as the user of the host's entry: " +
-				"write become = \"auto\", or user = \"root\".")
+			f = f.WithWayOut("Reading the flash needs root. With become = \"none\" commands run as the user of the host's " +
+				"entry: write become = \"auto\", or user = \"root\".")
 		}
 		return []finding.Finding{f}
 	}
@@ -111,11 +122,13 @@ func cardState(card CardFacts) []finding.Finding {
 	case VerifyBad:
 		found = append(found, finding.FlashDamaged.Find("%s", cmp.Or(card.VerifyError, "mstflint verify failed")))
 	case VerifyUnknown:
-		found = append(found, finding.FlashUnverified.Find("%s", cmp.Or(card.VerifyError, "mstflint verify has not been run")))
+		found = append(found, finding.FlashUnverified.Find("%s",
+			cmp.Or(card.VerifyError, "mstflint verify has not been run")))
 	case VerifyGood, VerifyBlank:
 	}
 	if isOEM(card) {
-		found = append(found, finding.CardOfOEM.Find("PSID %s (%s), vendor data %q", card.InFlash().PSID, cmp.Or(card.InFlash().PSID.Vendor(), "unknown company"), card.InFlash().VSD))
+		found = append(found, finding.CardOfOEM.Find("PSID %s (%s), vendor data %q", card.InFlash().PSID,
+			cmp.Or(card.InFlash().PSID.Vendor(), "unknown company"), card.InFlash().VSD))
 	}
 	return found
 }
@@ -126,10 +139,12 @@ func cardState(card CardFacts) []finding.Finding {
 // may hold it.
 func semaphore(pci ib.PCIAddress) string {
 	return fmt.Sprintf("Another program reads or writes the card, or a tool was killed while it did.\n"+
-		"1. Make sure on the host that no program uses the card: pgrep -a 'mst|flint|fwupd' names no process, and no management controller is updating the card.\n"+
+		"1. Make sure on the host that no program uses the card: pgrep -a 'mst|flint|fwupd' names no process, and no "+
+		"management controller is updating the card.\n"+
 		"2. Plan again. A query that fails frees a semaphore that was left behind, so that the next one works.\n"+
 		"3. If it still fails, clear the semaphore: mstflint -clear_semaphore -d %[1]s\n"+
-		"4. Look at the card: mstflint -d %[1]s q, then mstflint -d %[1]s v. Do not restart the host before the flash verifies.", pci)
+		"4. Look at the card: mstflint -d %[1]s q, then mstflint -d %[1]s v. Do not restart the host before the flash "+
+		"verifies.", pci)
 }
 
 // secured gives the attributes that forbid another image; a plain "signed-fw"
@@ -150,19 +165,23 @@ func staged(card CardFacts, rule *finding.Rule) []finding.Finding {
 	}
 	running, known := card.Running.Get()
 	if !known && card.StagedBy != "" {
-		return awaitsRestart(card, rule, "In flash: %s %s. Job %s wrote it since the host started, and the card has not been restarted.", cmp.Or(card.InFlash().PSID, "no PSID"), card.InFlash().FW, card.StagedBy)
+		return awaitsRestart(card, rule,
+			"In flash: %s %s. Job %s wrote it since the host started, and the card has not been restarted.",
+			cmp.Or(card.InFlash().PSID, "no PSID"), card.InFlash().FW, card.StagedBy)
 	}
 	if !known {
 		return []finding.Finding{finding.RunningUnknown.Find("Driver: %s", cmp.Or(card.Driver, "none"))}
 	}
 	if card.RunningAssumed && running == card.InFlash().Firmware {
-		return []finding.Finding{finding.RunningUnknown.Find("No RDMA device of %s shows its PSID; mstflint sees no other version running than %s, which is in flash", card.PCI, card.InFlash().FW).
+		return []finding.Finding{finding.RunningUnknown.Find("No RDMA device of %s shows its PSID; mstflint sees no other "+
+			"version running than %s, which is in flash", card.PCI, card.InFlash().FW).
 			Granted("What the card runs is taken to be what is in its flash")}
 	}
 	if running == card.InFlash().Firmware {
 		return nil
 	}
-	return awaitsRestart(card, rule, "In flash: %s %s. Running: %s %s.", cmp.Or(card.InFlash().PSID, "no PSID"), card.InFlash().FW, cmp.Or(running.PSID, "no PSID"), running.FW)
+	return awaitsRestart(card, rule, "In flash: %s %s. Running: %s %s.", cmp.Or(card.InFlash().PSID, "no PSID"),
+		card.InFlash().FW, cmp.Or(running.PSID, "no PSID"), running.FW)
 }
 
 // awaitsRestart is the finding on firmware that the card does not run yet. It must
@@ -202,7 +221,8 @@ func identity(card CardFacts, lab LabFacts) []finding.Finding {
 	case card.InFlash().BlankGUIDs:
 		found = append(found, finding.FlashGUIDsNeverSet.Find("mstflint: GUIDs/MACs values and their CRC are not set"))
 	case g.Node.IsZero() || g.Port1.IsZero() || g.MAC1.IsZero():
-		found = append(found, finding.FlashGUIDsZero.Find("Node %s, port 1 %s, port 2 %s, MAC %s", g.Node, g.Port1, g.Port2, g.MAC1))
+		found = append(found, finding.FlashGUIDsZero.Find("Node %s, port 1 %s, port 2 %s, MAC %s", g.Node, g.Port1, g.Port2,
+			g.MAC1))
 	case g.Node.IsUnset():
 		found = append(found, finding.FlashWithoutGUIDs.Find("Node %s, MAC %s", g.Node, g.MAC1))
 	}
@@ -259,7 +279,8 @@ type namedMAC struct {
 }
 
 func guidsOf(s ib.GUIDSet) []namedGUID {
-	return []namedGUID{{"node GUID", s.Node}, {"port 1 GUID", s.Port1}, {"port 2 GUID", s.Port2}, {"system image GUID", s.SystemImage}}
+	return []namedGUID{{"node GUID", s.Node}, {"port 1 GUID", s.Port1}, {"port 2 GUID", s.Port2},
+		{"system image GUID", s.SystemImage}}
 }
 
 func macsOf(s ib.GUIDSet) []namedMAC {

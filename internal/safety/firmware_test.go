@@ -29,18 +29,25 @@ var firmwareCases = []struct {
 	{"FW082", finding.Refuse, "moved", func(in *FirmwareInput) {
 		in.Card.Identity.Now.Serial, in.Card.Identity.Elsewhere = "MT1234X00002", "0000:02:00.0"
 	}},
-	{"FW001", finding.Refuse, "unreadable", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageUnreadable, "permission denied" }},
-	{"FW002", finding.Refuse, "truncated", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageTruncated, "ends at 0x100" }},
-	{"FW003", finding.Refuse, "wrong CRC", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageCRC, "DDR at 0x88" }},
-	{"FW004", finding.Refuse, "zip", func(in *FirmwareInput) { in.Image.Problem, in.Image.Kind = ImageContainer, "a zip archive" }},
+	{"FW001", finding.Refuse, "unreadable",
+		func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageUnreadable, "permission denied" }},
+	{"FW002", finding.Refuse, "truncated",
+		func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageTruncated, "ends at 0x100" }},
+	{"FW003", finding.Refuse, "wrong CRC",
+		func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageCRC, "DDR at 0x88" }},
+	{"FW004", finding.Refuse, "zip",
+		func(in *FirmwareInput) { in.Image.Problem, in.Image.Kind = ImageContainer, "a zip archive" }},
 	{"FW005", finding.Refuse, "other hash", func(in *FirmwareInput) { in.Image.Declared = "ffff" }},
-	{"FW006", finding.Refuse, "raw dump", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageRawDump, "two slots" }},
+	{"FW006", finding.Refuse, "raw dump",
+		func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageRawDump, "two slots" }},
 	{"FW007", finding.Refuse, "not failsafe", func(in *FirmwareInput) { in.Image.Failsafe = false }},
 	{"FW008", finding.Refuse, "flash not failsafe", func(in *FirmwareInput) { in.Card.Failsafe = FailsafeNo }},
 	{"FW009", finding.Refuse, "no PSID in the image", func(in *FirmwareInput) { in.Image.PSID = "" }},
 	{"FW010", finding.Refuse, "FS5", func(in *FirmwareInput) { in.Image.Format = "FS5" }},
-	{"FW059", finding.Refuse, "firmware controls updates", func(in *FirmwareInput) { laterCard(in, 0x1013).UpdateMethod = "fw_ctrl" }},
-	{"FW059", finding.Refuse, "update method not known", func(in *FirmwareInput) { laterCard(in, 0x1017).UpdateMethod = "" }},
+	{"FW059", finding.Refuse, "firmware controls updates",
+		func(in *FirmwareInput) { laterCard(in, 0x1013).UpdateMethod = "fw_ctrl" }},
+	{"FW059", finding.Refuse, "update method not known",
+		func(in *FirmwareInput) { laterCard(in, 0x1017).UpdateMethod = "" }},
 	{"FW060", finding.Refuse, "other slots", func(in *FirmwareInput) {
 		laterCard(in, 0x1013)
 		in.Backup, in.Image.Slot = goodBackup(), 1<<22
@@ -56,15 +63,22 @@ var firmwareCases = []struct {
 		c := laterCard(in, 0x1017)
 		c.Flash.SecurityAttrs, c.UpdateMethod = "secure-fw", "fw_ctrl"
 	}},
-	{"FW010", finding.Refuse, "FS3 not parsed", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageUnsupported, "FS3" }},
+	{"FW010", finding.Refuse, "FS3 not parsed",
+		func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageUnsupported, "FS3" }},
 	{"FW011", finding.Refuse, "no hardware ids", func(in *FirmwareInput) { in.Image.HWIDs = nil }},
-	{"FW012", finding.Refuse, "malformed", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageMalformed, "loop at 0x20" }},
+	{"FW012", finding.Refuse, "malformed",
+		func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageMalformed, "loop at 0x20" }},
 	{"FW013", finding.Note, "backup of a card", func(in *FirmwareInput) { in.Image.Identity = "unique" }},
-	{"FW014", finding.Refuse, "encrypted", func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageEncrypted, "the section table" }},
-	{"FW020", finding.Refuse, "other chip", func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f5}, {ID: 0x1f5, Rev: 1}} }},
-	{"FW021", finding.Refuse, "other revision", func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f7, Rev: 1}} }},
-	{"FW022", finding.Refuse, "silicon unknown", func(in *FirmwareInput) { in.Card.HWID = fact.Unknown[ib.HWID]("not permitted") }},
-	{"FW023", finding.NeedsConsent, "cross-flash", func(in *FirmwareInput) { in.Card.Flash.PSID = psidEN; runsPSID(&in.Card, psidEN) }},
+	{"FW014", finding.Refuse, "encrypted",
+		func(in *FirmwareInput) { in.Image.Problem, in.Image.Detail = ImageEncrypted, "the section table" }},
+	{"FW020", finding.Refuse, "other chip",
+		func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f5}, {ID: 0x1f5, Rev: 1}} }},
+	{"FW021", finding.Refuse, "other revision",
+		func(in *FirmwareInput) { in.Image.HWIDs = []ib.HWID{{ID: 0x1f7, Rev: 1}} }},
+	{"FW022", finding.Refuse, "silicon unknown",
+		func(in *FirmwareInput) { in.Card.HWID = fact.Unknown[ib.HWID]("not permitted") }},
+	{"FW023", finding.NeedsConsent, "cross-flash",
+		func(in *FirmwareInput) { in.Card.Flash.PSID = psidEN; runsPSID(&in.Card, psidEN) }},
 	{"FW023", finding.Note, "cross-flash allowed", func(in *FirmwareInput) {
 		in.Card.Flash.PSID = psidEN
 		runsPSID(&in.Card, psidEN)
@@ -75,8 +89,10 @@ var firmwareCases = []struct {
 		runsPSID(&in.Card, psidEN)
 		in.Request.PSIDChange = &PSIDChange{From: "MT_9999999999", To: psidVPI}
 	}},
-	{"FW025", finding.Refuse, "no PSID in flash", func(in *FirmwareInput) { in.Card.Flash.PSID = ""; runsPSID(&in.Card, "") }},
-	{"FW025", finding.Refuse, "PSID only in the running firmware", func(in *FirmwareInput) { in.Card.Flash.PSID, in.Image.PSID = "", ""; in.Image.PSID = psidVPI }},
+	{"FW025", finding.Refuse, "no PSID in flash",
+		func(in *FirmwareInput) { in.Card.Flash.PSID = ""; runsPSID(&in.Card, "") }},
+	{"FW025", finding.Refuse, "PSID only in the running firmware",
+		func(in *FirmwareInput) { in.Card.Flash.PSID, in.Image.PSID = "", ""; in.Image.PSID = psidVPI }},
 	{"FW026", finding.NeedsConsent, "older", func(in *FirmwareInput) {
 		in.Card.Flash.FW = ib.MustParseFWVersion("2.42.5700")
 		runsVersion(&in.Card, ib.MustParseFWVersion("2.42.5700"))
@@ -86,7 +102,8 @@ var firmwareCases = []struct {
 		runsVersion(&in.Card, ib.MustParseFWVersion("2.42.5700"))
 		in.Request.Downgrade = &Downgrade{From: fw242, To: fw236}
 	}},
-	{"FW026", finding.NeedsConsent, "older notation", func(in *FirmwareInput) { in.Image.FW = ib.MustParseFWVersion("2.1100.6630") }},
+	{"FW026", finding.NeedsConsent, "older notation",
+		func(in *FirmwareInput) { in.Image.FW = ib.MustParseFWVersion("2.1100.6630") }},
 	{"FW035", finding.NeedsConsent, "other branch", func(in *FirmwareInput) { branches(in) }},
 	{"FW035", finding.Note, "other branch allowed", func(in *FirmwareInput) {
 		branches(in)
@@ -96,14 +113,17 @@ var firmwareCases = []struct {
 		branches(in)
 		in.Request.Branch = &BranchChange{From: in.Card.Flash.FW, To: fw242}
 	}},
-	{"FW028", finding.NeedsConsent, "same version, other content", func(in *FirmwareInput) { in.Card.Flash.FW = fw242; runsVersion(&in.Card, fw242) }},
+	{"FW028", finding.NeedsConsent, "same version, other content",
+		func(in *FirmwareInput) { in.Card.Flash.FW = fw242; runsVersion(&in.Card, fw242) }},
 	{"FW029", finding.NeedsConsent, "reinstall of another version", func(in *FirmwareInput) {
 		in.Card.Flash.FW = fw242
 		runsVersion(&in.Card, fw242)
 		in.Request.Reinstall = "2.36.5000"
 	}},
-	{"FW030", finding.Refuse, "format of another generation", func(in *FirmwareInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
-	{"FW050", finding.Warn, "OEM board that was cross-flashed before", func(in *FirmwareInput) { in.Card.Flash.VSD = "HP544+FLR" }},
+	{"FW030", finding.Refuse, "format of another generation",
+		func(in *FirmwareInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
+	{"FW050", finding.Warn, "OEM board that was cross-flashed before",
+		func(in *FirmwareInput) { in.Card.Flash.VSD = "HP544+FLR" }},
 	{"FW031", finding.Warn, "OEM board", func(in *FirmwareInput) {
 		in.Card.Flash.PSID = "HP_9380110017"
 		runsPSID(&in.Card, "HP_9380110017")
@@ -118,14 +138,19 @@ var firmwareCases = []struct {
 	{"FW034", finding.Warn, "two ports for one by part number", func(in *FirmwareInput) {
 		in.Card.PartNumber, in.Image.PRSName = "MCX353A-FCBT", "cx3-1_MCX354A.prs"
 	}},
-	{"FW034", finding.Warn, "one port for two by the kernel", func(in *FirmwareInput) { in.Image.PRSName = "cx3-1_MCX311A.prs" }},
+	{"FW034", finding.Warn, "one port for two by the kernel",
+		func(in *FirmwareInput) { in.Image.PRSName = "cx3-1_MCX311A.prs" }},
 	{"FW040", finding.Refuse, "other vendor", func(in *FirmwareInput) { in.Card.VendorID = 0x8086 }},
 	{"FW040", finding.Refuse, "unknown chip", func(in *FirmwareInput) { in.Card.Chip = ib.Chip{} }},
 	{"FW041", finding.Refuse, "livefish", func(in *FirmwareInput) { in.Card.Livefish = true }},
-	{"FW042", finding.Refuse, "secure firmware", func(in *FirmwareInput) { in.Card.Flash.SecurityAttrs = "secure-fw, dev" }},
-	{"FW043", finding.Refuse, "flash damaged", func(in *FirmwareInput) { in.Card.Verified, in.Card.VerifyError = VerifyBad, "DDR: wrong CRC" }},
-	{"FW044", finding.Refuse, "flash unreadable", func(in *FirmwareInput) { in.Card.Flash, in.Card.FlashError = nil, "semaphore" }},
-	{"FW045", finding.Refuse, "staged image", func(in *FirmwareInput) { runsVersion(&in.Card, ib.MustParseFWVersion("2.30.8000")) }},
+	{"FW042", finding.Refuse, "secure firmware",
+		func(in *FirmwareInput) { in.Card.Flash.SecurityAttrs = "secure-fw, dev" }},
+	{"FW043", finding.Refuse, "flash damaged",
+		func(in *FirmwareInput) { in.Card.Verified, in.Card.VerifyError = VerifyBad, "DDR: wrong CRC" }},
+	{"FW044", finding.Refuse, "flash unreadable",
+		func(in *FirmwareInput) { in.Card.Flash, in.Card.FlashError = nil, "semaphore" }},
+	{"FW045", finding.Refuse, "staged image",
+		func(in *FirmwareInput) { runsVersion(&in.Card, ib.MustParseFWVersion("2.30.8000")) }},
 	{"FW045", finding.Refuse, "staged PSID", func(in *FirmwareInput) { runsPSID(&in.Card, psidEN) }},
 	{"FW046", finding.Warn, "zero GUIDs", func(in *FirmwareInput) { in.Card.Flash.GUIDs.Node = 0 }},
 	{"FW047", finding.Refuse, "blank card", func(in *FirmwareInput) { in.Card.Flash.BlankGUIDs = true }},
@@ -138,7 +163,8 @@ var firmwareCases = []struct {
 		runsPSID(&in.Card, "DEL9100001019")
 	}},
 	{"FW051", finding.Refuse, "no tool", func(in *FirmwareInput) { in.Host.MSTFlint.Present = false }},
-	{"FW051", finding.Refuse, "no tool on TrueNAS", func(in *FirmwareInput) { in.Host.MSTFlint.Present, in.Host.Support.Mstflint = false, "Update TrueNAS." }},
+	{"FW051", finding.Refuse, "no tool on TrueNAS",
+		func(in *FirmwareInput) { in.Host.MSTFlint.Present, in.Host.Support.Mstflint = false, "Update TrueNAS." }},
 	{"FW052", finding.Refuse, "tool crashes", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.31.0" }},
 	{"FW052", finding.Refuse, "tool too old", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.6.0" }},
 	{"FW052", finding.Refuse, "version of the tool unknown", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "" }},
@@ -149,9 +175,12 @@ var firmwareCases = []struct {
 		in.Card.Running, in.Card.Driver, in.Card.StagedBy = fact.Unknown[ib.Firmware](notRead), "", "J"
 	}},
 	{"FW053", finding.Refuse, "virtual function", func(in *FirmwareInput) { in.Card.Virtual = true }},
-	{"FW054", finding.Refuse, "second function", func(in *FirmwareInput) { in.Card.PCI = ib.MustParsePCIAddress("0000:01:00.1") }},
-	{"FW055", finding.Note, "no RDMA device, and the tool sees no other version", func(in *FirmwareInput) { in.Card.RunningAssumed = true }},
-	{"FW055", finding.Warn, "no driver", func(in *FirmwareInput) { in.Card.Running, in.Card.Driver = fact.Unknown[ib.Firmware](notRead), "" }},
+	{"FW054", finding.Refuse, "second function",
+		func(in *FirmwareInput) { in.Card.PCI = ib.MustParsePCIAddress("0000:01:00.1") }},
+	{"FW055", finding.Note, "no RDMA device, and the tool sees no other version",
+		func(in *FirmwareInput) { in.Card.RunningAssumed = true }},
+	{"FW055", finding.Warn, "no driver",
+		func(in *FirmwareInput) { in.Card.Running, in.Card.Driver = fact.Unknown[ib.Firmware](notRead), "" }},
 	{"FW056", finding.Refuse, "not verified", func(in *FirmwareInput) { in.Card.Verified = VerifyUnknown }},
 	{"FW057", finding.Warn, "tool prints junk", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.29.0" }},
 	{"FW058", finding.Warn, "kernel without mlx4", func(in *FirmwareInput) {
@@ -164,7 +193,8 @@ var firmwareCases = []struct {
 	{"HO045", finding.Refuse, "somebody came while the card was read", func(in *FirmwareInput) {
 		in.Card.Verified, in.Card.InUse = VerifyUnknown, []string{"mstflint -d 01:00.0 b, pid 4711, user root"}
 	}},
-	{"HO045", finding.Refuse, "users not known", func(in *FirmwareInput) { in.Host.Users = fact.Unknown[[]inventory.CardUser]("/proc is hidden") }},
+	{"HO045", finding.Refuse, "users not known",
+		func(in *FirmwareInput) { in.Host.Users = fact.Unknown[[]inventory.CardUser]("/proc is hidden") }},
 	{"HO001", finding.NeedsConsent, "SSH over a bond of two cards", func(in *FirmwareInput) {
 		in.Host.SSH.Devs = fact.Known([]string{"bond0.7"})
 	}},
@@ -174,7 +204,8 @@ var firmwareCases = []struct {
 	{"HO012", finding.NeedsConsent, "unknown way to storage", func(in *FirmwareInput) {
 		in.Host.Storage = []inventory.Storage{tank(fact.Unknown[string]("ip hung"))}
 	}},
-	{"HO001", finding.NeedsConsent, "SSH over the card", func(in *FirmwareInput) { in.Host.SSH.Devs = fact.Known([]string{"enp1s0d1"}) }},
+	{"HO001", finding.NeedsConsent, "SSH over the card",
+		func(in *FirmwareInput) { in.Host.SSH.Devs = fact.Known([]string{"enp1s0d1"}) }},
 	{"HO001", finding.Note, "SSH over the card, allowed", func(in *FirmwareInput) {
 		in.Host.SSH.Devs = fact.Known([]string{"enp1s0"})
 		in.Request.ManagementPath = []string{"enp1s0"}
@@ -207,7 +238,8 @@ var firmwareCases = []struct {
 		in.Host.Jobs = []inventory.Job{journal("j", here, false)}
 		in.Host.Jobs[0].Exit = "0"
 	}},
-	{"HO005", finding.Warn, "job interrupted", func(in *FirmwareInput) { in.Host.Jobs = []inventory.Job{journal("j", here, false)} }},
+	{"HO005", finding.Warn, "job interrupted",
+		func(in *FirmwareInput) { in.Host.Jobs = []inventory.Job{journal("j", here, false)} }},
 	{"HO006", finding.Refuse, "no space", func(in *FirmwareInput) { in.Host.StateFree = fact.Known[int64](1 << 20) }},
 	{"HO007", finding.Refuse, "reboot not allowed", func(in *FirmwareInput) { in.Host.RebootAllowed = false }},
 	{"HO008", finding.Refuse, "observe", func(in *FirmwareInput) { in.Host.Observe = true }},
@@ -231,16 +263,22 @@ var firmwareCases = []struct {
 		in.Host.Battery = fact.Known([]inventory.UPS{{Name: "ups@localhost", Status: "OB DISCHRG"}})
 	}},
 	{"HO015", finding.Refuse, "on battery, without a restart", func(in *FirmwareInput) {
-		in.Host.Battery, in.Request.Activation = fact.Known([]inventory.UPS{{Name: "ups@localhost", Status: "OB DISCHRG"}}), ActivationNone
+		in.Host.Battery, in.Request.Activation = fact.Known([]inventory.UPS{{Name: "ups@localhost", Status: "OB DISCHRG"}}),
+			ActivationNone
 	}},
 	{"HO016", finding.Warn, "kubelet", func(in *FirmwareInput) {
 		in.Host.Units = map[string]inventory.Unit{"kubelet.service": {ActiveState: "active"}}
 	}},
-	{"BK001", finding.Refuse, "no second read", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.TwoReadsEqual = false }},
-	{"BK001", finding.Refuse, "backup of another card", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.GUIDs.Node++ }},
-	{"BK001", finding.Refuse, "backup not parsed", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.Parsed = false }},
-	{"BK001", finding.Refuse, "backup of another version", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.FW = fw242 }},
-	{"BK001", finding.Refuse, "backup not verified by the tool", func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.ToolVerified = false }},
+	{"BK001", finding.Refuse, "no second read",
+		func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.TwoReadsEqual = false }},
+	{"BK001", finding.Refuse, "backup of another card",
+		func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.GUIDs.Node++ }},
+	{"BK001", finding.Refuse, "backup not parsed",
+		func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.Parsed = false }},
+	{"BK001", finding.Refuse, "backup of another version",
+		func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.FW = fw242 }},
+	{"BK001", finding.Refuse, "backup not verified by the tool",
+		func(in *FirmwareInput) { in.Backup = goodBackup(); in.Backup.ToolVerified = false }},
 	{"BK010", finding.Refuse, "backup_dir is a file", func(in *FirmwareInput) { in.Host.BackupProblem = "it is a file" }},
 	{"BK002", finding.Refuse, "no backup_dir", func(in *FirmwareInput) { in.Host.BackupDir = "" }},
 }
@@ -265,7 +303,8 @@ func TestFirmware_findings(t *testing.T) {
 func TestFirmware_clean_burn(t *testing.T) {
 	in := goodFirmware()
 	planned := Firmware(in)
-	if planned.Action != ActionBurn || planned.Activation != ActivationReboot || len(planned.Findings) != 0 || len(planned.Answers) != 0 {
+	if planned.Action != ActionBurn || planned.Activation != ActivationReboot || len(planned.Findings) != 0 ||
+		len(planned.Answers) != 0 {
 		t.Fatalf("verdict %+v", planned)
 	}
 	if planned.Permits(ActionBurn, "intel9/0000:01:00.0") {
@@ -342,7 +381,8 @@ func TestFirmware_nothing_to_do(t *testing.T) {
 // is no reason against writing flash.
 func TestFirmware_without_a_restart_disturbs_nobody(t *testing.T) {
 	in := goodFirmware()
-	in.Host.Servers, in.Host.Units = fact.Known([]inventory.Server{{Name: "NFS"}}), map[string]inventory.Unit{"k3s.service": {ActiveState: "active"}}
+	in.Host.Servers, in.Host.Units = fact.Known([]inventory.Server{{Name: "NFS"}}),
+		map[string]inventory.Unit{"k3s.service": {ActiveState: "active"}}
 	in.Host.Scans = fact.Known([]inventory.Pool{{Name: "tank", Doing: "scrub"}})
 	in.Request.Activation = ActivationNone
 	v := Firmware(in)
@@ -354,7 +394,8 @@ func TestFirmware_without_a_restart_disturbs_nobody(t *testing.T) {
 	if v := Firmware(in); !v.Blocked() || !v.Has(finding.HostScansPool) || !v.Has(finding.HostServesShares) {
 		t.Errorf("a restart that is left over: %+v", v.Findings)
 	}
-	in.Host.Scans, in.Host.Battery = fact.Known[[]inventory.Pool](nil), fact.Known([]inventory.UPS{{Name: "ups", Status: "OB LB"}})
+	in.Host.Scans, in.Host.Battery = fact.Known[[]inventory.Pool](nil),
+		fact.Known([]inventory.UPS{{Name: "ups", Status: "OB LB"}})
 	if v := Firmware(in); !v.Blocked() || !v.Has(finding.HostRunsOnBattery) {
 		t.Errorf("a restart on battery: %+v", v.Findings)
 	}
@@ -412,7 +453,8 @@ func TestFirmware_consents_are_literal(t *testing.T) {
 	}
 	in.Request.PSIDChange = &PSIDChange{From: psidVPI, To: psidVPI}
 	f = expectFinding(t, Firmware(in).Findings, "FW024", finding.NeedsConsent)
-	if !strings.Contains(f.Evidence, "allow_psid_change.from is") || strings.Contains(f.Evidence, "allow_psid_change.to is") {
+	if !strings.Contains(f.Evidence, "allow_psid_change.from is") ||
+		strings.Contains(f.Evidence, "allow_psid_change.to is") {
 		t.Errorf("evidence does not say which half is off: %s", f.Evidence)
 	}
 	in = goodFirmware()
@@ -447,13 +489,15 @@ func TestRestart_notIntoDamagedFlash(t *testing.T) {
 		burn := goodFirmware()
 		change(&burn.Card)
 		runsVersion(&burn.Card, ib.MustParseFWVersion("2.30.8000"))
-		if f := expectFinding(t, Firmware(burn).Findings, "FW045", finding.Refuse); !strings.Contains(f.WayOut, "Do not restart the host") {
+		if f := expectFinding(t, Firmware(burn).Findings, "FW045", finding.Refuse); !strings.Contains(f.WayOut,
+			"Do not restart the host") {
 			t.Errorf("%s: the way out of FW045 is %q", name, f.WayOut)
 		}
 	}
 	in := goodFirmware()
 	in.Card.Flash.PSID = ""
-	if f := expectFinding(t, Firmware(in).Findings, "FW045", finding.Refuse); !strings.Contains(f.WayOut, "Do not restart the host") {
+	if f := expectFinding(t, Firmware(in).Findings, "FW045", finding.Refuse); !strings.Contains(f.WayOut,
+		"Do not restart the host") {
 		t.Errorf("no PSID in flash: the way out of FW045 is %q", f.WayOut)
 	}
 }

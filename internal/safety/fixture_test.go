@@ -32,11 +32,14 @@ func goodCard() CardFacts {
 	who := ib.Identity{Serial: "MT1234X00001", Part: "MCX314A-BCCT", Chip: chip.Name}
 	return CardFacts{
 		Identity: IdentityFacts{Recorded: who, Now: who}, Host: "intel9", HWID: fact.Known(ib.HWID{ID: 0x1f7}),
-		Failsafe: FailsafeYes, Checksum: "aa", Verified: VerifyGood, Running: fact.Known(ib.Firmware{PSID: psidVPI, FW: fw236}),
+		Failsafe: FailsafeYes, Checksum: "aa", Verified: VerifyGood, Running: fact.Known(ib.Firmware{PSID: psidVPI,
+			FW: fw236}),
 		Card: inventory.Card{
-			PCI: here, VendorID: ib.MellanoxVendor, DeviceID: 0x1007, Chip: chip, Driver: "mlx4_core", Ports: []inventory.Port{{Number: 1}, {Number: 2}},
+			PCI: here, VendorID: ib.MellanoxVendor, DeviceID: 0x1007, Chip: chip, Driver: "mlx4_core",
+			Ports: []inventory.Port{{Number: 1}, {Number: 2}},
 			Flash: &inventory.Flash{
-				ImageType: "FS2", Firmware: ib.Firmware{PSID: psidVPI, FW: fw236}, GUIDs: guidSet(0xe41d2d0300e44ed0, 0xe41d2de44ed0), ProductVersion: "02.36.50.00",
+				ImageType: "FS2", Firmware: ib.Firmware{PSID: psidVPI, FW: fw236}, GUIDs: guidSet(0xe41d2d0300e44ed0,
+					0xe41d2de44ed0), ProductVersion: "02.36.50.00",
 			},
 		},
 	}
@@ -45,7 +48,8 @@ func goodCard() CardFacts {
 func goodImage() ImageFacts {
 	return ImageFacts{
 		Name: "vpi.bin", SHA256: "00ff", Format: "FS2", Failsafe: true, Firmware: ib.Firmware{PSID: psidVPI, FW: fw242},
-		HWIDs: []ib.HWID{{ID: 0x1f7}}, Product: "02.42.50.00", Identity: "placeholder", Checksum: "bb", Size: 1 << 20, End: 1 << 20,
+		HWIDs: []ib.HWID{{ID: 0x1f7}}, Product: "02.42.50.00", Identity: "placeholder", Checksum: "bb", Size: 1 << 20,
+		End: 1 << 20,
 	}
 }
 
@@ -60,14 +64,17 @@ func branches(in *FirmwareInput) {
 func goodHost() HostFacts {
 	return HostFacts{
 		RebootAllowed: true, BackupDir: "/backups", Snapshot: goodSnapshot(),
-		Support: Support{Mstflint: "Install the package: apt install mstflint.", Lspci: "Install it on the host: apt install pciutils."},
+		Support: Support{Mstflint: "Install the package: apt install mstflint.",
+			Lspci: "Install it on the host: apt install pciutils."},
 	}
 }
 
 func goodSnapshot() inventory.Snapshot {
 	return inventory.Snapshot{
-		Host: "intel9", Lockdown: fact.Known("none"), StateFree: fact.Known[int64](1 << 30), MSTFlint: inventory.Tool{Present: true, Version: "4.21.0"},
-		Users: fact.Known[[]inventory.CardUser](nil), Servers: fact.Known[[]inventory.Server](nil), Scans: fact.Known[[]inventory.Pool](nil),
+		Host: "intel9", Lockdown: fact.Known("none"), StateFree: fact.Known[int64](1 << 30),
+		MSTFlint: inventory.Tool{Present: true, Version: "4.21.0"},
+		Users:    fact.Known[[]inventory.CardUser](nil), Servers: fact.Known[[]inventory.Server](nil),
+		Scans:    fact.Known[[]inventory.Pool](nil),
 		Commands: map[string]bool{"systemd-run": true, "systemd-inhibit": true, "flock": true, "sha256sum": true},
 		Battery:  fact.Known[[]inventory.UPS](nil), Units: map[string]inventory.Unit{},
 		Cards: managedOn(),
@@ -112,24 +119,28 @@ func tank(over fact.Of[string]) inventory.Storage {
 // journal is a job of this release.
 func journal(id string, pci ib.PCIAddress, running bool) inventory.Job {
 	return inventory.Job{
-		ID: id, Kind: "burn", PCI: pci, Running: fact.Known(running), Operator: "bob", Request: map[string]string{"version": inventory.JournalVersion},
-		States: []inventory.JobState{{Name: "started", Time: "now"}},
+		ID: id, Kind: "burn", PCI: pci, Running: fact.Known(running), Operator: "bob",
+		Request: map[string]string{"version": inventory.JournalVersion},
+		States:  []inventory.JobState{{Name: "started", Time: "now"}},
 	}
 }
 
 func goodFirmware() FirmwareInput {
-	return FirmwareInput{Card: goodCard(), Image: goodImage(), Host: goodHost(), Request: FirmwareRequest{Activation: ActivationReboot}}
+	return FirmwareInput{Card: goodCard(), Image: goodImage(), Host: goodHost(),
+		Request: FirmwareRequest{Activation: ActivationReboot}}
 }
 
 func goodBackup() *BackupFacts {
 	c := goodCard()
-	return &BackupFacts{Path: "/backups/x", SHA256: "11", TwoReadsEqual: true, ToolVerified: true, Parsed: true, Firmware: c.Flash.Firmware, GUIDs: c.Flash.GUIDs}
+	return &BackupFacts{Path: "/backups/x", SHA256: "11", TwoReadsEqual: true, ToolVerified: true, Parsed: true,
+		Firmware: c.Flash.Firmware, GUIDs: c.Flash.GUIDs}
 }
 
 func goodGUIDs() GUIDInput {
 	return GUIDInput{
 		Card: goodCard(), Host: goodHost(), Lab: goodLab(),
-		Request: GUIDRequest{Want: guidSet(0xe41d2d0300e44ee0, 0xe41d2de44ee0), HasGUIDs: true, HasMACs: true, Activation: ActivationReboot},
+		Request: GUIDRequest{Want: guidSet(0xe41d2d0300e44ee0, 0xe41d2de44ee0), HasGUIDs: true, HasMACs: true,
+			Activation: ActivationReboot},
 	}
 }
 
@@ -140,7 +151,8 @@ func goodLink() LinkTypeInput {
 	return LinkTypeInput{
 		Card: goodCard(), Host: goodHost(),
 		Request: LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}},
-		Current: map[int]string{1: "eth", 2: "eth"}, Served: fact.Known(true), HasTypes: fact.Known(true), StoredIn: "mstconfig",
+		Current: map[int]string{1: "eth",
+			2: "eth"}, Served: fact.Known(true), HasTypes: fact.Known(true), StoredIn: "mstconfig",
 		Late: fact.Known(false), Overrides: fact.Known[[]string](nil),
 	}
 }

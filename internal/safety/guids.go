@@ -14,7 +14,8 @@ var vendorOUIs = map[string]string{
 	"1070fd": "Mellanox", "1c34da": "Mellanox", "248a07": "Mellanox", "506b4b": "Mellanox", "7cfe90": "Mellanox",
 	"98039b": "Mellanox", "9c0591": "Mellanox", "a088c2": "Mellanox", "b83fd2": "Mellanox", "b8599f": "Mellanox",
 	"b8cef6": "Mellanox", "e41d2d": "Mellanox", "e8ebd3": "Mellanox", "ec0d9a": "Mellanox", "f45214": "Mellanox",
-	"b88303": "HPE", "24be05": "HPE", "5cb901": "HPE", "5820b1": "HPE", "e0071b": "HPE", "0010e0": "Oracle", "002128": "Oracle",
+	"b88303": "HPE", "24be05": "HPE", "5cb901": "HPE", "5820b1": "HPE", "e0071b": "HPE", "0010e0": "Oracle",
+	"002128": "Oracle",
 	"002590": "Supermicro", "003048": "Supermicro", "ac1f6b": "Supermicro", "f04da2": "Dell", "001175": "QLogic",
 }
 
@@ -67,7 +68,8 @@ func guidValues(s ib.GUIDSet) []finding.Finding {
 			found = append(found, finding.GUIDMulticast.Find("%s %s", g.name, g.guid).At(attr))
 		case vendorOUIs[g.guid.OUI()] == "" && !unknown[g.guid.OUI()]:
 			unknown[g.guid.OUI()] = true
-			found = append(found, finding.GUIDPrefixUnknown.Find("%s %s has prefix %s%s", g.name, g.guid, g.guid.OUI(), localBit(uint64(g.guid)>>56)).At(attr))
+			found = append(found, finding.GUIDPrefixUnknown.Find("%s %s has prefix %s%s", g.name, g.guid, g.guid.OUI(),
+				localBit(uint64(g.guid)>>56)).At(attr))
 		}
 	}
 	// Node and system image GUID may be one value; ports may not.
@@ -103,7 +105,8 @@ func macValues(s ib.GUIDSet) []finding.Finding {
 			found = append(found, finding.MACNotUnicast.Find("%s %s", m.name, m.mac).At("macs"))
 		case vendorOUIs[m.mac.OUI()] == "" && !unknown[m.mac.OUI()]:
 			unknown[m.mac.OUI()] = true
-			found = append(found, finding.MACPrefixUnknown.Find("%s %s has prefix %s%s", m.name, m.mac, m.mac.OUI(), localBit(uint64(m.mac)>>40)).At("macs"))
+			found = append(found, finding.MACPrefixUnknown.Find("%s %s has prefix %s%s", m.name, m.mac, m.mac.OUI(),
+				localBit(uint64(m.mac)>>40)).At("macs"))
 		}
 	}
 	if usableMAC(s.MAC1) && s.MAC1 == s.MAC2 {
@@ -143,7 +146,8 @@ func overlaps(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) []f
 			a, b = b, a
 		}
 		if b-a > 0 && b-a < neighbourhood {
-			found = append(found, finding.GUIDsOverlap.Find("Base %s is %d from node GUID %s of %s/%s", req.BaseGUID, b-a, other.GUIDs.Node, other.Host, other.PCI).At("base_guid"))
+			found = append(found, finding.GUIDsOverlap.Find("Base %s is %d from node GUID %s of %s/%s", req.BaseGUID,
+				b-a, other.GUIDs.Node, other.Host, other.PCI).At("base_guid"))
 		}
 	}
 	return found
@@ -161,7 +165,8 @@ func GUIDs(in GUIDInput) Verdict {
 	}
 	v.Findings = append(v.Findings, cardReach(in.Card, in.Host)...)
 	if laterChip(in.Card) {
-		v.Findings = append(v.Findings, finding.GUIDsUnsupported.Find("The card is a %s (%s)", in.Card.Chip.Name, in.Card.Chip.Format))
+		v.Findings = append(v.Findings,
+			finding.GUIDsUnsupported.Find("The card is a %s (%s)", in.Card.Chip.Name, in.Card.Chip.Format))
 	}
 	if v.Blocked() {
 		return seal(v, in.Card, false)
@@ -208,7 +213,8 @@ func replaced(in GUIDInput) []finding.Finding {
 		return []finding.Finding{finding.GUIDsIncomplete.Find("GUIDs given: %t, MACs given: %t", req.HasGUIDs, req.HasMACs)}
 	}
 	if req.HasGUIDs && usableGUID(g.Node) && g.Node != req.Want.Node {
-		return []finding.Finding{finding.GUIDsWouldChange.Find("%s", fmt.Sprintf("Node GUID %s becomes %s", g.Node, req.Want.Node))}
+		return []finding.Finding{finding.GUIDsWouldChange.Find("%s",
+			fmt.Sprintf("Node GUID %s becomes %s", g.Node, req.Want.Node))}
 	}
 	return nil
 }
@@ -218,7 +224,8 @@ func replaced(in GUIDInput) []finding.Finding {
 func completed(in GUIDInput) ib.GUIDSet {
 	set := in.Request.Want
 	if !in.Request.HasGUIDs {
-		set.Node, set.Port1, set.Port2, set.SystemImage = in.Card.InFlash().GUIDs.Node, in.Card.InFlash().GUIDs.Port1, in.Card.InFlash().GUIDs.Port2, in.Card.InFlash().GUIDs.SystemImage
+		set.Node, set.Port1, set.Port2, set.SystemImage = in.Card.InFlash().GUIDs.Node, in.Card.InFlash().GUIDs.Port1,
+			in.Card.InFlash().GUIDs.Port2, in.Card.InFlash().GUIDs.SystemImage
 	}
 	if !in.Request.HasMACs {
 		set.MAC1, set.MAC2 = in.Card.InFlash().GUIDs.MAC1, in.Card.InFlash().GUIDs.MAC2

@@ -27,7 +27,8 @@ var guidCases = []struct {
 		in.Lab.Cards = []CardIdentity{{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(in.Request.Want.Port1, 0)}}
 	}},
 	{"GU006", finding.Refuse, "MAC of a planned card", func(in *GUIDInput) {
-		in.Lab.Cards = []CardIdentity{{Host: "intel9", PCI: there, Planned: true, GUIDs: ib.GUIDSet{MAC2: in.Request.Want.MAC1}}}
+		in.Lab.Cards = []CardIdentity{{Host: "intel9", PCI: there, Planned: true,
+			GUIDs: ib.GUIDSet{MAC2: in.Request.Want.MAC1}}}
 	}},
 	{"GU007", finding.Refuse, "bases too near", func(in *GUIDInput) {
 		in.Request.BaseGUID = in.Request.Want.Node
@@ -35,16 +36,19 @@ var guidCases = []struct {
 	}},
 	{"GU008", finding.Refuse, "group MAC", func(in *GUIDInput) { in.Request.Want.MAC1 = 0x010203040506 }},
 	{"GU009", finding.Refuse, "ports equal", func(in *GUIDInput) { in.Request.Want.Port2 = in.Request.Want.Port1 }},
-	{"GU010", finding.Refuse, "blank card, GUIDs only", func(in *GUIDInput) { in.Card.Flash.BlankGUIDs, in.Request.HasMACs = true, false }},
+	{"GU010", finding.Refuse, "blank card, GUIDs only",
+		func(in *GUIDInput) { in.Card.Flash.BlankGUIDs, in.Request.HasMACs = true, false }},
 	{"GU011", finding.Note, "replaces", func(*GUIDInput) {}},
 	{"GU012", finding.Warn, "invented MAC prefix", func(in *GUIDInput) { in.Request.Want.MAC1 = 0x020000000001 }},
 	{"GU014", finding.Refuse, "ConnectX-4", func(in *GUIDInput) { in.Card.Chip, _ = ib.ChipByPCI(0x1013) }},
 	{"GU013", finding.Warn, "staged image", func(in *GUIDInput) { runsVersion(&in.Card, fw242) }},
 	{"FW025", finding.Refuse, "no PSID", func(in *GUIDInput) { in.Card.Flash.PSID = ""; runsPSID(&in.Card, "") }},
 	{"GU015", finding.Refuse, "GUID of a node in the fabric", func(in *GUIDInput) {
-		in.Lab.Fabric = fact.Known([]FabricNode{{Name: "printer", Via: "intel9 mlx4_0/1", GUIDs: []ib.GUID{in.Request.Want.Port2}}})
+		in.Lab.Fabric = fact.Known([]FabricNode{{Name: "printer", Via: "intel9 mlx4_0/1",
+			GUIDs: []ib.GUID{in.Request.Want.Port2}}})
 	}},
-	{"GU015", finding.Refuse, "nobody could look at the fabric", func(in *GUIDInput) { in.Lab.Fabric = fact.Unknown[[]FabricNode]("ibnetdiscover hung") }},
+	{"GU015", finding.Refuse, "nobody could look at the fabric",
+		func(in *GUIDInput) { in.Lab.Fabric = fact.Unknown[[]FabricNode]("ibnetdiscover hung") }},
 	{"BK001", finding.Refuse, "no proven backup", func(in *GUIDInput) { in.Backup = &BackupFacts{} }},
 	{"HO007", finding.Refuse, "reboot not allowed", func(in *GUIDInput) { in.Host.RebootAllowed = false }},
 	{"HO008", finding.Refuse, "observe", func(in *GUIDInput) { in.Host.Observe = true }},
@@ -107,7 +111,8 @@ func TestGUIDs_nothing_to_do(t *testing.T) {
 
 func TestGUIDs_do_not_clash_with_the_card_itself(t *testing.T) {
 	in := goodGUIDs()
-	in.Lab.Cards = []CardIdentity{{Host: "intel9", PCI: here, GUIDs: in.Request.Want}, {Host: "xeon2zfs", PCI: here, GUIDs: guidSet(0xe41d2d0300e44ef0, 0xe41d2de44ef0)}}
+	in.Lab.Cards = []CardIdentity{{Host: "intel9", PCI: here, GUIDs: in.Request.Want},
+		{Host: "xeon2zfs", PCI: here, GUIDs: guidSet(0xe41d2d0300e44ef0, 0xe41d2de44ef0)}}
 	if v := GUIDs(in); v.Blocked() {
 		t.Errorf("verdict %+v", v)
 	}
@@ -126,10 +131,12 @@ var linkCases = []struct {
 	}},
 	{"LT001", finding.Refuse, "planned PSID is EN", func(in *LinkTypeInput) { in.PlannedPSID = psidEN }},
 	{"LT002", finding.Refuse, "eth,ib", func(in *LinkTypeInput) { in.Request.Ports[1] = ib.LinkTypeETH }},
-	{"LT003", finding.Refuse, "auto without mstconfig", func(in *LinkTypeInput) { in.Request.Ports[2], in.StoredIn = ib.LinkTypeAuto, "modprobe.d" }},
+	{"LT003", finding.Refuse, "auto without mstconfig",
+		func(in *LinkTypeInput) { in.Request.Ports[2], in.StoredIn = ib.LinkTypeAuto, "modprobe.d" }},
 	{"LT004", finding.Refuse, "single port", func(in *LinkTypeInput) { delete(in.Current, 2) }},
 	{"LT004", finding.Refuse, "port 3", func(in *LinkTypeInput) { in.Request.Ports[3] = ib.LinkTypeIB }},
-	{"LT005", finding.Refuse, "qib", func(in *LinkTypeInput) { in.Card.Chip, in.Card.VendorID, in.Card.DeviceID = ib.Chip{}, 0x1077, 0x7322 }},
+	{"LT005", finding.Refuse, "qib",
+		func(in *LinkTypeInput) { in.Card.Chip, in.Card.VendorID, in.Card.DeviceID = ib.Chip{}, 0x1077, 0x7322 }},
 	{"LT001", finding.Refuse, "mlx5 without types", func(in *LinkTypeInput) { mlx5(in, nil) }},
 	{"LT003", finding.Refuse, "mlx5 auto", func(in *LinkTypeInput) {
 		mlx5(in, map[int]ib.LinkType{1: ib.LinkTypeETH})
@@ -144,7 +151,8 @@ var linkCases = []struct {
 		in.PlannedPSID = psidVPI
 		runsPSID(&in.Card, psidEN)
 	}},
-	{"LT013", finding.Refuse, "mlx5 unread", func(in *LinkTypeInput) { mlx5(in, nil); in.HasTypes = fact.Unknown[bool]("no tool") }},
+	{"LT013", finding.Refuse, "mlx5 unread",
+		func(in *LinkTypeInput) { mlx5(in, nil); in.HasTypes = fact.Unknown[bool]("no tool") }},
 	{"LT013", finding.Refuse, "no answer", func(in *LinkTypeInput) { silent(in) }},
 	{"LT013", finding.Refuse, "no answer, and all is as asked", func(in *LinkTypeInput) {
 		silent(in)
@@ -191,10 +199,13 @@ var linkCases = []struct {
 		in.StoredIn, in.Host.Cards = "modprobe.d", beside("ib", "ib")
 	}},
 	{"LT017", finding.Warn, "older copy in the initial RAM disk", func(in *LinkTypeInput) { in.Late = fact.Known(true) }},
-	{"LT016", finding.Refuse, "kernel command line", func(in *LinkTypeInput) { in.Overrides = fact.Known([]string{"kernel command line has eth on port 1"}) }},
+	{"LT016", finding.Refuse, "kernel command line",
+		func(in *LinkTypeInput) { in.Overrides = fact.Known([]string{"kernel command line has eth on port 1"}) }},
 	{"LT011", finding.Refuse, "nothing lasts", func(in *LinkTypeInput) { in.StoredIn, in.WhyNotStored = "", "no place" }},
-	{"LT012", finding.Warn, "firmware planned", func(in *LinkTypeInput) { in.PlannedPSID = psidVPI; runsPSID(&in.Card, psidEN) }},
-	{"HO001", finding.NeedsConsent, "SSH on the other port", func(in *LinkTypeInput) { in.Host.SSH.Devs = fact.Known([]string{"enp1s0d1"}) }},
+	{"LT012", finding.Warn, "firmware planned",
+		func(in *LinkTypeInput) { in.PlannedPSID = psidVPI; runsPSID(&in.Card, psidEN) }},
+	{"HO001", finding.NeedsConsent, "SSH on the other port",
+		func(in *LinkTypeInput) { in.Host.SSH.Devs = fact.Known([]string{"enp1s0d1"}) }},
 	{"HO002", finding.NeedsConsent, "default route", func(in *LinkTypeInput) {
 		in.Host.Routes.Default = []inventory.DefaultRoute{{Dev: "enp1s0"}}
 	}},
@@ -203,7 +214,8 @@ var linkCases = []struct {
 
 // silent has mstconfig give no answer.
 func silent(in *LinkTypeInput) {
-	in.Served, in.HasTypes = fact.Unknown[bool]("mstconfig did not answer in time"), fact.Unknown[bool]("mstconfig did not answer in time")
+	in.Served, in.HasTypes = fact.Unknown[bool]("mstconfig did not answer in time"),
+		fact.Unknown[bool]("mstconfig did not answer in time")
 	in.StoredIn, in.WhyNotStored = "", "mstconfig did not answer in time"
 }
 
@@ -330,7 +342,8 @@ func TestLinkTypes_mlx4_conf_is_per_card(t *testing.T) {
 
 // A QLogic card's own GUID is that of a known vendor.
 func TestGUIDValues_vendors(t *testing.T) {
-	for guid, known := range map[ib.GUID]bool{0x0011750000791fec: true, 0xe41d2d0300e44ed0: true, 0xe61d2dfffee44ed0: false} {
+	for guid, known := range map[ib.GUID]bool{0x0011750000791fec: true, 0xe41d2d0300e44ed0: true,
+		0xe61d2dfffee44ed0: false} {
 		found := guidValues(ib.GUIDSet{Node: guid, Port1: guid + 1, Port2: guid + 2, SystemImage: guid + 3})
 		if (len(found) == 0) != known {
 			t.Errorf("%s: %v", guid, found)

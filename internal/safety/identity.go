@@ -44,13 +44,16 @@ func Identity(place string, f IdentityFacts) []finding.Finding {
 		return []finding.Finding{finding.CardMoved.Find("At %s: %s. Recorded: %s. The recorded card is now at %s.",
 			place, cmp.Or(f.Now.Record().String(), "no card"), f.Recorded.Record(), f.Elsewhere).WithWayOut(moveTo(f))}
 	case like == ib.Other:
-		return []finding.Finding{finding.CardExchanged.Find("At %s: %s. Recorded: %s. So %s.", place, f.Now.Record(), f.Recorded.Record(), why)}
+		return []finding.Finding{finding.CardExchanged.Find("At %s: %s. Recorded: %s. So %s.", place, f.Now.Record(),
+			f.Recorded.Record(), why)}
 	}
 	if f.Unread != "" {
 		why += ". The serial number cannot be read: " + f.Unread
 	}
-	return []finding.Finding{finding.CardUndecided.Find("At %s: %s. Recorded: %s. It is not known whether they are one card: %s.", place,
-		cmp.Or(f.Now.Record().String(), "nothing that tells the card from others"), cmp.Or(f.Recorded.Record().String(), "nothing"), why)}
+	return []finding.Finding{finding.CardUndecided.Find("At %s: %s. Recorded: %s. It is not known whether they are one "+
+		"card: %s.", place,
+		cmp.Or(f.Now.Record().String(), "nothing that tells the card from others"), cmp.Or(f.Recorded.Record().String(),
+			"nothing"), why)}
 }
 
 func moveTo(f IdentityFacts) string {

@@ -19,7 +19,8 @@ func TestIdentity_moved_says_what_comes_first(t *testing.T) {
 		t.Fatalf("found %+v", found)
 	}
 	way := found[0].WayOut
-	if !strings.Contains(way, "Apply that before you remove any resource of the card") || !strings.HasSuffix(way, `pci_address = "0000:02:00.0"`) {
+	if !strings.Contains(way, "Apply that before you remove any resource of the card") ||
+		!strings.HasSuffix(way, `pci_address = "0000:02:00.0"`) {
 		t.Errorf("the way out: %s", way)
 	}
 }

@@ -23,7 +23,8 @@ var imageRules = map[ImageProblem]*finding.Rule{
 func Image(img ImageFacts) []finding.Finding {
 	var found []finding.Finding
 	if img.Declared != "" && img.SHA256 != "" && !strings.EqualFold(img.Declared, img.SHA256) {
-		found = append(found, finding.ImageHashDiffers.Find("%s: declared %s, found %s", img.Name, strings.ToLower(img.Declared), img.SHA256))
+		found = append(found, finding.ImageHashDiffers.Find("%s: declared %s, found %s", img.Name,
+			strings.ToLower(img.Declared), img.SHA256))
 	}
 	if img.Problem != ImageOK {
 		return append(found, imageProblem(img))
@@ -35,7 +36,8 @@ func Image(img ImageFacts) []finding.Finding {
 		found = append(found, finding.ImageWithoutHardwareID.Find("%s: the list of hardware ids is empty", img.Name))
 	}
 	if img.Identity == "unique" {
-		found = append(found, finding.ImageHasGUIDs.Find("%s holds node GUID %s and MAC %s", img.Name, img.GUIDs.Node, img.GUIDs.MAC1))
+		found = append(found, finding.ImageHasGUIDs.Find("%s holds node GUID %s and MAC %s", img.Name, img.GUIDs.Node,
+			img.GUIDs.MAC1))
 	}
 	return found
 }

@@ -63,7 +63,8 @@ func (l LabFacts) unseen(in GUIDInput, becomes ib.GUIDSet) []finding.Finding {
 	if l.Fabric.Known() || !in.Request.HasGUIDs || keeps {
 		return nil
 	}
-	return []finding.Finding{finding.GUIDInFabric.Find("Which GUIDs the nodes of the fabric have is not known: %s", l.Fabric.Why())}
+	return []finding.Finding{finding.GUIDInFabric.Find("Which GUIDs the nodes of the fabric have is not known: %s",
+		l.Fabric.Why())}
 }
 
 // near gives the cards that may clash with want: all that are listed, and of
@@ -114,7 +115,8 @@ func (l LabFacts) doubt(host string, pci ib.PCIAddress, other CardIdentity) stri
 	if same.Known() || other.PCI.Slot() != pci.Slot() {
 		return ""
 	}
-	return fmt.Sprintf(". It may be the same card: whether hosts %s and %s are one machine is not known, because %s", host, other.Host, same.Why())
+	return fmt.Sprintf(". It may be the same card: whether hosts %s and %s are one machine is not known, because %s", host,
+		other.Host, same.Why())
 }
 
 // Lab is an index of the identities of all cards of a configuration. Every card
@@ -147,7 +149,8 @@ const neighbourhood = 4
 
 // NewLab returns an empty index.
 func NewLab() *Lab {
-	return &Lab{cards: map[identityKey]CardIdentity{}, byValue: map[valueKey][]identityKey{}, byHost: map[string][]identityKey{}, planned: map[slotKey]int{}}
+	return &Lab{cards: map[identityKey]CardIdentity{}, byValue: map[valueKey][]identityKey{},
+		byHost: map[string][]identityKey{}, planned: map[slotKey]int{}}
 }
 
 // Found replaces what is known of the cards of a host.

@@ -76,7 +76,8 @@ func TestLab_looks_at_few(t *testing.T) {
 	for _, hosts := range []int{10, 1000} {
 		lab := NewLab()
 		for i := range hosts {
-			lab.Found(fmt.Sprint(i), []CardIdentity{{PCI: here, GUIDs: guidSet(ib.GUID(0xe41d2d0300000000+16*uint64(i)), ib.MAC(0xe41d2d000000+16*uint64(i)))}})
+			lab.Found(fmt.Sprint(i), []CardIdentity{{PCI: here,
+				GUIDs: guidSet(ib.GUID(0xe41d2d0300000000+16*uint64(i)), ib.MAC(0xe41d2d000000+16*uint64(i)))}})
 		}
 		want := guidSet(0xe41d2d0300000000, 0xe41d2d000000)
 		if near := (LabFacts{Lab: lab}).near(want); len(near) != 1 || near[0].Host != "0" {

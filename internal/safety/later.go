@@ -19,7 +19,8 @@ var unprovenChips = map[string]string{
 	"ConnectX-6 Dx": unprovenSecure, "ConnectX-6 Lx": unprovenSecure, "ConnectX-7": unprovenSecure,
 }
 
-const unprovenSecure = "life cycle, security version and signatures decide whether it boots an image, which was not tried"
+const unprovenSecure = "life cycle, security version and signatures decide whether it boots an image, which was not " +
+	"tried"
 
 // later gives the findings that concern burns of later chips only.
 func later(card CardFacts) []finding.Finding {
@@ -33,7 +34,8 @@ func later(card CardFacts) []finding.Finding {
 	if secured(card.InFlash().SecurityAttrs) != "" || strings.EqualFold(card.UpdateMethod, "Legacy") {
 		return found // FW042 says what secure firmware means
 	}
-	return append(found, finding.FirmwareControlsUpdates.Find("mstflint q full: Default Update Method: %s; Security Attributes: %s",
+	return append(found, finding.FirmwareControlsUpdates.Find("mstflint q full: Default Update Method: %s; Security "+
+		"Attributes: %s",
 		cmp.Or(card.UpdateMethod, "not known"), cmp.Or(card.InFlash().SecurityAttrs, "not known")))
 }
 
@@ -47,6 +49,7 @@ func rearranged(card CardFacts, img ImageFacts, b *BackupFacts) []finding.Findin
 	if img.Slot == b.Layout.Slot && img.Version <= b.Layout.Version {
 		return nil
 	}
-	return []finding.Finding{finding.FlashDividedOtherwise.Find("Slots of %d KiB and layout version %d in the image, %d KiB and %d in the flash",
+	return []finding.Finding{finding.FlashDividedOtherwise.Find("Slots of %d KiB and layout version %d in the image, %d "+
+		"KiB and %d in the flash",
 		img.Slot>>10, img.Version, b.Layout.Slot>>10, b.Layout.Version)}
 }

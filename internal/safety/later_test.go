@@ -15,10 +15,12 @@ import (
 func laterCard(in *FirmwareInput, device uint16) *CardFacts {
 	c := &in.Card
 	c.Chip, _ = ib.ChipByPCI(device)
-	c.DeviceID, c.Driver, c.Flash.ImageType, c.UpdateMethod, c.Flash.SecurityAttrs, c.Ports = device, "mlx5_core", c.Chip.Format, "Legacy", "N/A", []inventory.Port{{Number: 1}}
+	c.DeviceID, c.Driver, c.Flash.ImageType, c.UpdateMethod, c.Flash.SecurityAttrs, c.Ports = device, "mlx5_core",
+		c.Chip.Format, "Legacy", "N/A", []inventory.Port{{Number: 1}}
 	silicon := ib.HWID{ID: c.Chip.HWID}
 	c.HWID = fact.Known(silicon)
-	c.Flash.GUIDs = ib.GUIDSet{Node: 0xec0d9a030076eae2, Port1: 0xec0d9a030076eae2, SystemImage: 0xec0d9a030076eae2, MAC1: 0xec0d9a76eae2}
+	c.Flash.GUIDs = ib.GUIDSet{Node: 0xec0d9a030076eae2, Port1: 0xec0d9a030076eae2, SystemImage: 0xec0d9a030076eae2,
+		MAC1: 0xec0d9a76eae2}
 	in.Image.Format, in.Image.HWIDs = c.Chip.Format, []ib.HWID{silicon}
 	return c
 }

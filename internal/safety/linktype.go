@@ -134,9 +134,11 @@ func linkNow(in LinkTypeInput) []finding.Finding {
 
 func plannedFirmware(in LinkTypeInput) []finding.Finding {
 	if psidSaysEN(in.PlannedPSID, in.Card.Chip) && wantsIB(in) {
-		return []finding.Finding{finding.FirmwareEthernetOnly.Find("Planned PSID %s is one of the Ethernet-only boards by its number (it ends in 23)", in.PlannedPSID)}
+		return []finding.Finding{finding.FirmwareEthernetOnly.Find("Planned PSID %s is one of the Ethernet-only boards by "+
+			"its number (it ends in 23)", in.PlannedPSID)}
 	}
-	return []finding.Finding{finding.LinkTypePostponed.Find("Running PSID %s, planned %s", cmp.Or(in.Card.runningPSID(), "unknown"), in.PlannedPSID)}
+	return []finding.Finding{finding.LinkTypePostponed.Find("Running PSID %s, planned %s",
+		cmp.Or(in.Card.runningPSID(), "unknown"), in.PlannedPSID)}
 }
 
 func wantsIB(in LinkTypeInput) bool {
@@ -164,7 +166,8 @@ func ethernetOnly(in LinkTypeInput, psid ib.PSID) string {
 		}
 	}
 	if psidSaysEN(psid, in.Card.Chip) {
-		return fmt.Sprintf("PSID %s is one of the Ethernet-only boards by its number (it ends in 23), and every port is Ethernet", psid)
+		return fmt.Sprintf("PSID %s is one of the Ethernet-only boards by its number (it ends in 23), and every port is "+
+			"Ethernet", psid)
 	}
 	return ""
 }
@@ -186,22 +189,27 @@ func lasting(in LinkTypeInput) []finding.Finding {
 	case fact.Yes(in.Late):
 		found = append(found, finding.InitramfsOutdated.Find("Host %s, %s", in.Host.Host, cmp.Or(in.StoredIn, "its setting")))
 	case !in.Late.Known():
-		found = append(found, unread(finding.InitramfsOutdated, "Whether the initial RAM disk has the setting of the link types", in.Late.Why()))
+		found = append(found, unread(finding.InitramfsOutdated,
+			"Whether the initial RAM disk has the setting of the link types", in.Late.Why()))
 	}
 	if !in.Overrides.Known() {
-		found = append(found, unread(finding.LinkTypeOverridden, "Which other settings of the driver "+in.Host.Host+" has", in.Overrides.Why()))
+		found = append(found, unread(finding.LinkTypeOverridden, "Which other settings of the driver "+in.Host.Host+" has",
+			in.Overrides.Why()))
 	}
 	if in.StoredIn == "mstconfig" || !in.Served.Known() {
 		return found // without an answer only a postponed request comes here, and the apply asks again
 	}
 	for _, t := range in.Request.Ports {
 		if t == ib.LinkTypeAuto {
-			found = append(found, finding.AutoNotLasting.Find("%s", cmp.Or(in.WhyNotStored, "This host stores link types in "+cmp.Or(in.StoredIn, "none")+", which knows only ib and eth")))
+			found = append(found, finding.AutoNotLasting.Find("%s",
+				cmp.Or(in.WhyNotStored, "This host stores link types in "+cmp.Or(in.StoredIn,
+					"none")+", which knows only ib and eth")))
 			break
 		}
 	}
 	if in.StoredIn == "" {
-		return append(found, finding.LinkTypeNotLasting.Find("%s", cmp.Or(in.WhyNotStored, "This system has no place to store it")))
+		return append(found, finding.LinkTypeNotLasting.Find("%s",
+			cmp.Or(in.WhyNotStored, "This system has no place to store it")))
 	}
 	if in.StoredIn == perCard {
 		return found
@@ -247,13 +255,15 @@ func neighbours(in LinkTypeInput) []*inventory.Card {
 func sharedParameter(in LinkTypeInput, other *inventory.Card) finding.Finding {
 	if len(other.Ports) == 0 {
 		// Nothing shows which types it has, so that nothing shows that it keeps them.
-		return unread(finding.OtherCardWouldChange, "Which link types "+other.PCI.String()+" has", "the kernel shows no port of it")
+		return unread(finding.OtherCardWouldChange, "Which link types "+other.PCI.String()+" has",
+			"the kernel shows no port of it")
 	}
 	types := make([]string, len(other.Ports))
 	for i, p := range other.Ports {
 		types[i] = p.TypeNow
 		if want, asked := in.Request.Ports[p.Number]; asked && !linkIs(p.TypeNow, want) {
-			return finding.OtherCardWouldChange.Find("%s has %s on port %d; %s asks for %s", other.PCI, p.TypeNow, p.Number, in.Card.PCI, want)
+			return finding.OtherCardWouldChange.Find("%s has %s on port %d; %s asks for %s", other.PCI, p.TypeNow, p.Number,
+				in.Card.PCI, want)
 		}
 	}
 	return finding.ParameterShared.Find("%s: %s", other.PCI, strings.Join(types, ", "))

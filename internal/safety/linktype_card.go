@@ -34,7 +34,9 @@ func inCard(in LinkTypeInput, v Verdict) Verdict {
 	if linkChanges(in) {
 		v.Findings = append(v.Findings, path(in.Card, in.Host, in.Request.ManagementPath)...)
 		if in.Request.Activation != ActivationReboot {
-			v.Findings = append(v.Findings, finding.LinkTypeAwaitsRestart.Find("Card %s, activation = %q", in.Card.PCI, cmp.Or(string(in.Request.Activation), "none")))
+			v.Findings = append(v.Findings,
+				finding.LinkTypeAwaitsRestart.Find("Card %s, activation = %q", in.Card.PCI,
+					cmp.Or(string(in.Request.Activation), "none")))
 			return seal(v, in.Card, false)
 		}
 		how, found := activation(in.Card, in.Host, in.Request.Activation)
@@ -52,16 +54,19 @@ func cardPorts(in LinkTypeInput) []finding.Finding {
 	var found []finding.Finding
 	for _, n := range slices.Sorted(maps.Keys(in.Request.Ports)) {
 		if in.Request.Ports[n] == ib.LinkTypeAuto {
-			found = append(found, finding.AutoNotLasting.Find("Port %d of %s; LINK_TYPE knows sensing on ConnectX-3 only", n, in.Card.Chip.Name))
+			found = append(found, finding.AutoNotLasting.Find("Port %d of %s; LINK_TYPE knows sensing on ConnectX-3 only", n,
+				in.Card.Chip.Name))
 		}
 	}
 	switch {
 	case postponed(in):
-		return append(found, finding.LinkTypePostponed.Find("Running PSID %s, planned %s", cmp.Or(in.Card.runningPSID(), "unknown"), in.PlannedPSID))
+		return append(found, finding.LinkTypePostponed.Find("Running PSID %s, planned %s",
+			cmp.Or(in.Card.runningPSID(), "unknown"), in.PlannedPSID))
 	case !in.HasTypes.Known():
 		return append(found, configUnread(in, in.HasTypes.Why()))
 	case fact.No(in.HasTypes) && wantsIB(in):
-		return append(found, finding.FirmwareEthernetOnly.Find("mstconfig shows no LINK_TYPE for %s (%s, PSID %s)", in.Card.PCI, in.Card.Chip.Name, cmp.Or(in.Card.InFlash().PSID, "unknown")))
+		return append(found, finding.FirmwareEthernetOnly.Find("mstconfig shows no LINK_TYPE for %s (%s, PSID %s)",
+			in.Card.PCI, in.Card.Chip.Name, cmp.Or(in.Card.InFlash().PSID, "unknown")))
 	case fact.No(in.HasTypes):
 		return found
 	}

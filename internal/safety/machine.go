@@ -54,7 +54,8 @@ func lacking(host HostFacts) []finding.Finding {
 	names, known := missing.Get()
 	switch {
 	case !known:
-		return []finding.Finding{unread(finding.HostLacksPrograms, "Which of the needed programs "+host.Host+" has", missing.Why())}
+		return []finding.Finding{unread(finding.HostLacksPrograms, "Which of the needed programs "+host.Host+" has",
+			missing.Why())}
 	case len(names) > 0:
 		return []finding.Finding{finding.HostLacksPrograms.Find("Not found on %s: %s", host.Host, strings.Join(names, ", "))}
 	}
@@ -67,7 +68,8 @@ func managers(card CardFacts, host HostFacts) []finding.Finding {
 	ports, known := managed.Get()
 	switch {
 	case !known:
-		return []finding.Finding{unread(finding.SubnetManagerOnCard, "Whether a subnet manager runs on a port of the card", managed.Why())}
+		return []finding.Finding{unread(finding.SubnetManagerOnCard, "Whether a subnet manager runs on a port of the card",
+			managed.Why())}
 	case len(ports) == 0:
 		return nil
 	}
@@ -95,7 +97,8 @@ func jobs(card CardFacts, host HostFacts) []finding.Finding {
 	var found []finding.Finding
 	for i := range host.Jobs {
 		j := &host.Jobs[i]
-		what := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", j.ID, j.Kind, j.PCI, cmp.Or(j.Operator, "unknown"), cmp.Or(j.Since(), "an unknown time"))
+		what := fmt.Sprintf("Job %s (%s of %s), started by %s at %s", j.ID, j.Kind, j.PCI, cmp.Or(j.Operator, "unknown"),
+			cmp.Or(j.Since(), "an unknown time"))
 		switch ours := j.PCI.Slot() == card.PCI.Slot(); {
 		case ours && (j.MayRun() || !j.Settled):
 			found = append(found, ownJob(j, what))
@@ -110,25 +113,32 @@ func jobs(card CardFacts, host HostFacts) []finding.Finding {
 func ownJob(j *inventory.Job, what string) finding.Finding {
 	switch {
 	case j.Foreign() != "" && !j.Settled:
-		return finding.FlashJobOfOtherVersion.Find("%s: its journal is of version %s", what, j.Foreign()).WithWayOut(foreignJournal(j.PCI, j.ID))
+		return finding.FlashJobOfOtherVersion.Find("%s: its journal is of version %s", what,
+			j.Foreign()).WithWayOut(foreignJournal(j.PCI, j.ID))
 	case j.Lost:
-		return finding.FlashJobUnsettled.Find("%s is running, and somebody has removed its directory. The next apply waits for its end and then reads the card.", what)
+		return finding.FlashJobUnsettled.Find("%s is running, and somebody has removed its directory. The next apply waits "+
+			"for its end and then reads the card.", what)
 	case !j.Running.Known():
-		return finding.FlashJobUnsettled.Find("%s may be running: %s. The next apply waits until that is known, and reads the card afterwards.", what, j.Running.Why())
+		return finding.FlashJobUnsettled.Find("%s may be running: %s. The next apply waits until that is known, and reads "+
+			"the card afterwards.", what, j.Running.Why())
 	case fact.Yes(j.Running):
-		return finding.FlashJobUnsettled.Find("%s is running; the next apply waits for it and reads the card afterwards.", what)
+		return finding.FlashJobUnsettled.Find("%s is running; the next apply waits for it and reads the card afterwards.",
+			what)
 	case j.Exit != "":
 		return finding.FlashJobUnsettled.Find("%s has ended.", what)
 	}
-	return finding.FlashJobUnsettled.Find("%s was interrupted before it ended, by a power cut, a reset of the host, a full disk, or a kill.", what)
+	return finding.FlashJobUnsettled.Find("%s was interrupted before it ended, by a power cut, a reset of the host, a "+
+		"full disk, or a kill.", what)
 }
 
 // foreignJournal says how a job is brought to an end that only another version of
 // the provider understands.
 func foreignJournal(pci ib.PCIAddress, id string) string {
 	return fmt.Sprintf("Apply once with the version of the provider that wrote it. It records the result of the job.\n"+
-		"If there is none any more: wait until systemctl is-active infiniband-flash-%[2]s.service says inactive, look at the card with mstflint -d %[1]s q and mstflint -d %[1]s v, "+
-		"and if the image is bootable, write on the host: echo by hand >/var/lib/terraform-provider-infiniband/jobs/%[2]s/settled", pci, id)
+		"If there is none any more: wait until systemctl is-active infiniband-flash-%[2]s.service says inactive, look at "+
+		"the card with mstflint -d %[1]s q and mstflint -d %[1]s v, "+
+		"and if the image is bootable, write on the host: echo by hand "+
+		">/var/lib/terraform-provider-infiniband/jobs/%[2]s/settled", pci, id)
 }
 
 // waiting is the verdict while a job of an earlier run changes the card: the
@@ -149,7 +159,8 @@ func waiting(card CardFacts, host HostFacts, known []finding.Finding) (v Verdict
 func battery(host HostFacts) []finding.Finding {
 	supplies, known := host.Battery.Get()
 	if !known {
-		return []finding.Finding{unread(finding.HostRunsOnBattery, "Whether "+host.Host+" runs on battery", host.Battery.Why())}
+		return []finding.Finding{unread(finding.HostRunsOnBattery, "Whether "+host.Host+" runs on battery",
+			host.Battery.Why())}
 	}
 	var found []finding.Finding
 	for _, b := range supplies {
@@ -165,7 +176,8 @@ func Restart(host HostFacts) []finding.Finding {
 	found = append(found, anyInUse(host)...)
 	for i := range host.Jobs {
 		if j := &host.Jobs[i]; j.MayRun() {
-			found = append(found, finding.FlashJobRunning.Find("Job %s (%s of %s), started by %s", j.ID, j.Kind, j.PCI, cmp.Or(j.Operator, "unknown")))
+			found = append(found, finding.FlashJobRunning.Find("Job %s (%s of %s), started by %s", j.ID, j.Kind, j.PCI,
+				cmp.Or(j.Operator, "unknown")))
 		}
 	}
 	return slices.DeleteFunc(found, func(f finding.Finding) bool { return !f.Severity.Blocks() })
@@ -180,7 +192,8 @@ func served(host HostFacts) []finding.Finding {
 	servers, known := host.Servers.Get()
 	switch {
 	case !known:
-		return []finding.Finding{unread(finding.HostServesShares, "Which files and disks "+host.Host+" serves", host.Servers.Why())}
+		return []finding.Finding{unread(finding.HostServesShares, "Which files and disks "+host.Host+" serves",
+			host.Servers.Why())}
 	case len(servers) == 0:
 		return nil
 	}
@@ -194,7 +207,8 @@ func served(host HostFacts) []finding.Finding {
 func scanned(host HostFacts) []finding.Finding {
 	scans, known := host.Scans.Get()
 	if !known {
-		return []finding.Finding{unread(finding.HostScansPool, "Whether a ZFS pool of "+host.Host+" is scrubbed or resilvered", host.Scans.Why())}
+		return []finding.Finding{unread(finding.HostScansPool,
+			"Whether a ZFS pool of "+host.Host+" is scrubbed or resilvered", host.Scans.Why())}
 	}
 	var found []finding.Finding
 	for _, p := range scans {
@@ -205,14 +219,16 @@ func scanned(host HostFacts) []finding.Finding {
 
 // kubernetesUnits are the services of a node, of Kubernetes itself and of the
 // distributions that hold the kubelet in a program of their own.
-var kubernetesUnits = []string{"kubelet.service", "k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.service"}
+var kubernetesUnits = []string{"kubelet.service", "k3s.service", "k3s-agent.service", "rke2-server.service",
+	"rke2-agent.service"}
 
 func kubernetes(host HostFacts) []finding.Finding {
 	active := host.Active(kubernetesUnits...)
 	units, known := active.Get()
 	switch {
 	case !known:
-		return []finding.Finding{unread(finding.HostInKubernetes, "Whether "+host.Host+" is a node of Kubernetes", active.Why())}
+		return []finding.Finding{unread(finding.HostInKubernetes, "Whether "+host.Host+" is a node of Kubernetes",
+			active.Why())}
 	case len(units) == 0:
 		return nil
 	}
@@ -222,10 +238,12 @@ func kubernetes(host HostFacts) []finding.Finding {
 // activation gives the activation and the findings on it.
 func activation(card CardFacts, host HostFacts, want Activation) (Activation, []finding.Finding) {
 	if want != ActivationReboot {
-		return ActivationNone, []finding.Finding{finding.RestartNeeded.Find("activation = %q; the card is a %s", cmp.Or(string(want), "none"), cmp.Or(card.Chip.Name, "chip that is not known"))}
+		return ActivationNone, []finding.Finding{finding.RestartNeeded.Find("activation = %q; the card is a %s",
+			cmp.Or(string(want), "none"), cmp.Or(card.Chip.Name, "chip that is not known"))}
 	}
 	if !host.RebootAllowed {
-		return ActivationReboot, []finding.Finding{finding.RebootNotAllowed.Find("activation = \"reboot\", and the entry of %s has no reboot = { allowed = true }", host.Host)}
+		return ActivationReboot, []finding.Finding{finding.RebootNotAllowed.Find("activation = \"reboot\", and the entry of "+
+			"%s has no reboot = { allowed = true }", host.Host)}
 	}
 	return ActivationReboot, restart(host)
 }
@@ -251,11 +269,13 @@ func restartOnly(v Verdict, card CardFacts, host HostFacts, want Activation, con
 func bootable(card CardFacts) []finding.Finding {
 	switch {
 	case !card.FlashKnown():
-		return []finding.Finding{finding.RestartIntoDamagedFlash.Find("The flash of card %s cannot be read: %s", card.PCI, cmp.Or(card.FlashError, "the query gave no answer"))}
+		return []finding.Finding{finding.RestartIntoDamagedFlash.Find("The flash of card %s cannot be read: %s", card.PCI,
+			cmp.Or(card.FlashError, "the query gave no answer"))}
 	case card.Verified == VerifyGood || card.Verified == VerifyBlank:
 		return nil
 	}
-	return []finding.Finding{finding.RestartIntoDamagedFlash.Find("mstflint verify of card %s: %s", card.PCI, cmp.Or(card.VerifyError, "no answer"))}
+	return []finding.Finding{finding.RestartIntoDamagedFlash.Find("mstflint verify of card %s: %s", card.PCI,
+		cmp.Or(card.VerifyError, "no answer"))}
 }
 
 func joinInts(ns []int) string {
@@ -296,5 +316,6 @@ func backup(card CardFacts, b *BackupFacts) []finding.Finding {
 	if len(missing) == 0 {
 		return nil
 	}
-	return []finding.Finding{finding.BackupUnproven.Find("Backup %s: %s", cmp.Or(b.Path, "(none)"), strings.Join(missing, "; "))}
+	return []finding.Finding{finding.BackupUnproven.Find("Backup %s: %s", cmp.Or(b.Path, "(none)"),
+		strings.Join(missing, "; "))}
 }

@@ -25,10 +25,12 @@ func TestRestart_stopsForWhatCameUpSince(t *testing.T) {
 		change func(h *HostFacts)
 		want   string
 	}{
-		"nothing":       {func(*HostFacts) {}, ""},
-		"shares":        {func(h *HostFacts) { h.Servers = fact.Known([]inventory.Server{{Name: "NFS"}}) }, ""},
-		"battery":       {func(h *HostFacts) { h.Battery = fact.Known([]inventory.UPS{{Name: "ups", Status: "OB"}}) }, "HO015"},
-		"scrub":         {func(h *HostFacts) { h.Scans = fact.Known([]inventory.Pool{{Name: "tank", Doing: "scrub"}}) }, "HO014"},
+		"nothing": {func(*HostFacts) {}, ""},
+		"shares":  {func(h *HostFacts) { h.Servers = fact.Known([]inventory.Server{{Name: "NFS"}}) }, ""},
+		"battery": {func(h *HostFacts) { h.Battery = fact.Known([]inventory.UPS{{Name: "ups", Status: "OB"}}) },
+			"HO015"},
+		"scrub": {func(h *HostFacts) { h.Scans = fact.Known([]inventory.Pool{{Name: "tank", Doing: "scrub"}}) },
+			"HO014"},
 		"users":         {func(h *HostFacts) { h.Users = fact.Known([]inventory.CardUser{burn}) }, "HO045"},
 		"unknown users": {func(h *HostFacts) { h.Users = fact.Unknown[[]inventory.CardUser]("no /proc") }, "HO045"},
 		"job of a card": {func(h *HostFacts) { h.Jobs = []inventory.Job{journal("J", there, true)} }, "HO004"},
@@ -43,8 +45,10 @@ func TestRestart_stopsForWhatCameUpSince(t *testing.T) {
 }
 
 func TestCardState_saysHowASemaphoreIsCleared(t *testing.T) {
-	found := cardState(CardFacts{Card: inventory.Card{PCI: here, FlashTaken: true, FlashError: "Can not obtain Flash semaphore"}})
-	if len(found) != 1 || found[0].Rule != finding.FlashUnreadable || !strings.Contains(found[0].Detail(), "mstflint -clear_semaphore -d "+here.String()) {
+	found := cardState(CardFacts{Card: inventory.Card{PCI: here, FlashTaken: true,
+		FlashError: "Can not obtain Flash semaphore"}})
+	if len(found) != 1 || found[0].Rule != finding.FlashUnreadable ||
+		!strings.Contains(found[0].Detail(), "mstflint -clear_semaphore -d "+here.String()) {
 		t.Errorf("got %+v", found)
 	}
 }
@@ -66,8 +70,10 @@ func TestPath_unknown(t *testing.T) {
 	if len(found) != 2 || found[0].Rule != finding.SessionOverCard || found[1].Rule != finding.StorageOverCard {
 		t.Fatalf("%+v", found)
 	}
-	for i, text := range []string{"are not known: ip route get ended with status 2. They may be enp1s0 and enp1s0d1", "not known: nfs4 nas:/tank on /mnt (ip hung)"} {
-		if f := found[i]; f.Severity != finding.NeedsConsent || f.Consent != `allow_management_path = ["enp1s0", "enp1s0d1"]` || !strings.Contains(f.Evidence, text) {
+	for i, text := range []string{"are not known: ip route get ended with status 2. They may be enp1s0 and enp1s0d1",
+		"not known: nfs4 nas:/tank on /mnt (ip hung)"} {
+		if f := found[i]; f.Severity != finding.NeedsConsent ||
+			f.Consent != `allow_management_path = ["enp1s0", "enp1s0d1"]` || !strings.Contains(f.Evidence, text) {
 			t.Errorf("%+v", f)
 		}
 	}

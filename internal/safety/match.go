@@ -49,10 +49,12 @@ func matchBoard(card CardFacts, img ImageFacts) []finding.Finding {
 	}
 	var found []finding.Finding
 	if has != "" && has != wants {
-		found = append(found, finding.ImageForOtherModel.Find("The card's part number is %s; %s was made for %s (%s)", card.PartNumber, img.Name, wants, cmp.Or(img.PRSName, img.PartNumber)))
+		found = append(found, finding.ImageForOtherModel.Find("The card's part number is %s; %s was made for %s (%s)",
+			card.PartNumber, img.Name, wants, cmp.Or(img.PRSName, img.PartNumber)))
 	}
 	if n := modelPorts(wants); ports > 0 && n != ports {
-		found = append(found, finding.ImageForOtherPortCount.Find("The card (%s) has %d; %s was made for %s with %d", cmp.Or(card.PartNumber, "no part number"), ports, img.Name, wants, n))
+		found = append(found, finding.ImageForOtherPortCount.Find("The card (%s) has %d; %s was made for %s with %d",
+			cmp.Or(card.PartNumber, "no part number"), ports, img.Name, wants, n))
 	}
 	return found
 }
@@ -70,7 +72,8 @@ func modelPorts(model string) int {
 func matchSilicon(card CardFacts, img ImageFacts) []finding.Finding {
 	var found []finding.Finding
 	if card.Chip.Format != "" && img.Format != card.Chip.Format {
-		found = append(found, finding.ImageFormatOfOtherChip.Find("The card is a %s, which boots %s; %s is %s", card.Chip.Name, card.Chip.Format, img.Name, img.Format))
+		found = append(found, finding.ImageFormatOfOtherChip.Find("The card is a %s, which boots %s; %s is %s",
+			card.Chip.Name, card.Chip.Format, img.Name, img.Format))
 	}
 	silicon, known := card.HWID.Get()
 	if !known {
@@ -89,7 +92,8 @@ func matchSilicon(card CardFacts, img ImageFacts) []finding.Finding {
 	if sameChip {
 		rule = finding.ImageForOtherRevision
 	}
-	return append(found, rule.Find("The card is %s; %s is for %s", silicon.Describe(), img.Name, strings.Join(names, ", ")))
+	return append(found, rule.Find("The card is %s; %s is for %s", silicon.Describe(), img.Name,
+		strings.Join(names, ", ")))
 }
 
 func matchLayout(card CardFacts, img ImageFacts) []finding.Finding {
@@ -97,7 +101,8 @@ func matchLayout(card CardFacts, img ImageFacts) []finding.Finding {
 	case card.Failsafe == FailsafeYes && !img.Failsafe:
 		return []finding.Finding{finding.ImageNotFailsafe.Find("The flash is failsafe; %s is not", img.Name)}
 	case card.Failsafe == FailsafeNo:
-		return []finding.Finding{finding.FlashNotFailsafe.Find("mstflint verify calls the image in flash non-failsafe; %s is failsafe: %t", img.Name, img.Failsafe)}
+		return []finding.Finding{finding.FlashNotFailsafe.Find("mstflint verify calls the image in flash non-failsafe; %s "+
+			"is failsafe: %t", img.Name, img.Failsafe)}
 	}
 	return nil
 }
@@ -117,12 +122,16 @@ func matchPSID(card CardFacts, img ImageFacts, consent *PSIDChange) []finding.Fi
 	case consent == nil:
 		found = append(found, finding.PSIDWouldChange.Find("%s", observed).WithConsent(line))
 	case consent.From != from || consent.To != to:
-		found = append(found, finding.PSIDConsentDiffers.Find("%s %s", offBy("allow_psid_change", string(consent.From), string(consent.To), string(from), string(to)), observed).WithConsent(line))
+		found = append(found, finding.PSIDConsentDiffers.Find("%s %s",
+			offBy("allow_psid_change", string(consent.From), string(consent.To), string(from),
+				string(to)), observed).WithConsent(line))
 	default:
-		found = append(found, finding.PSIDWouldChange.Find("%s", observed).Granted(fmt.Sprintf("Cross-flash from %s to %s, as allowed", from, to)))
+		found = append(found, finding.PSIDWouldChange.Find("%s",
+			observed).Granted(fmt.Sprintf("Cross-flash from %s to %s, as allowed", from, to)))
 	}
 	if a, b := from.Vendor(), to.Vendor(); a != b && (a != "" || b != "") {
-		found = append(found, finding.ImageOfOtherVendor.Find("In flash: %s. In the image: %s.", describePSID(from), describePSID(to)))
+		found = append(found, finding.ImageOfOtherVendor.Find("In flash: %s. In the image: %s.", describePSID(from),
+			describePSID(to)))
 	}
 	return found
 }
@@ -164,9 +173,12 @@ func olderVersion(from, to ib.FWVersion, consent *Downgrade) finding.Finding {
 	case consent == nil:
 		return finding.VersionWouldBeOlder.Find("%s", observed).WithConsent(line)
 	case consent.From != from || consent.To != to:
-		return finding.DowngradeConsentDiffers.Find("%s %s", offBy("allow_downgrade", consent.From.String(), consent.To.String(), from.String(), to.String()), observed).WithConsent(line)
+		return finding.DowngradeConsentDiffers.Find("%s %s",
+			offBy("allow_downgrade", consent.From.String(), consent.To.String(), from.String(),
+				to.String()), observed).WithConsent(line)
 	}
-	return finding.VersionWouldBeOlder.Find("%s", observed).Granted(fmt.Sprintf("Downgrade from %s to %s, as allowed", from, to))
+	return finding.VersionWouldBeOlder.Find("%s",
+		observed).Granted(fmt.Sprintf("Downgrade from %s to %s, as allowed", from, to))
 }
 
 // matchBranch compares the branches that both versions state.
@@ -182,15 +194,19 @@ func matchBranch(from, to ib.FWVersion, consent *BranchChange) []finding.Finding
 	case consent == nil:
 		return []finding.Finding{finding.BranchWouldChange.Find("%s", observed).WithConsent(line)}
 	case consent.From != from || consent.To != to:
-		return []finding.Finding{finding.BranchConsentDiffers.Find("%s %s", offBy("allow_branch_change", consent.From.String(), consent.To.String(), from.String(), to.String()), observed).WithConsent(line)}
+		return []finding.Finding{finding.BranchConsentDiffers.Find("%s %s",
+			offBy("allow_branch_change", consent.From.String(), consent.To.String(), from.String(),
+				to.String()), observed).WithConsent(line)}
 	}
-	return []finding.Finding{finding.BranchWouldChange.Find("%s", observed).Granted(fmt.Sprintf("Change of branch from %s to %s, as allowed", from, to))}
+	return []finding.Finding{finding.BranchWouldChange.Find("%s",
+		observed).Granted(fmt.Sprintf("Change of branch from %s to %s, as allowed", from, to))}
 }
 
 // sameVersion is only asked when the contents are known to differ.
 func sameVersion(card CardFacts, img ImageFacts, consent string) finding.Finding {
 	line := fmt.Sprintf(`allow_reinstall = %q`, img.FW)
-	observed := fmt.Sprintf("Both have PSID %s and version %s; checksum in flash %s, of the image %s (GUIDs and vendor data left out).",
+	observed := fmt.Sprintf("Both have PSID %s and version %s; checksum in flash %s, of the image %s (GUIDs and vendor "+
+		"data left out).",
 		img.PSID, img.FW, cmp.Or(card.Checksum, "unknown"), cmp.Or(img.Checksum, "unknown"))
 	switch {
 	case consent == "":

@@ -21,7 +21,8 @@ func path(card CardFacts, host HostFacts, consent []string) []finding.Finding {
 		f := finding.SessionOverCard.Find("The interfaces of the session to %s are not known: %s. They may be %s of %s",
 			host.Host, host.SSH.Devs.Why(), strings.Join(own, " and "), card.PCI)
 		f.Summary = "It is not known whether the SSH session runs over this card"
-		return append(append([]finding.Finding{ways.unknown(f)}, routes(card, host, nil, ways)...), storage(card, host, ways)...)
+		return append(append([]finding.Finding{ways.unknown(f)}, routes(card, host, nil, ways)...),
+			storage(card, host, ways)...)
 	}
 	var found []finding.Finding
 	var devs []string
@@ -96,7 +97,8 @@ func storage(card CardFacts, host HostFacts, ways paths) []finding.Finding {
 		}
 	}
 	for _, dev := range slices.Sorted(maps.Keys(uses)) {
-		found = append(found, ways.over(finding.StorageOverCard, "Storage of "+host.Host+" ("+strings.Join(uses[dev], ", ")+")", dev))
+		found = append(found, ways.over(finding.StorageOverCard,
+			"Storage of "+host.Host+" ("+strings.Join(uses[dev], ", ")+")", dev))
 	}
 	if len(lost) > 0 && len(ways.all) > 0 {
 		f := finding.StorageOverCard.Find("The interface to storage of %s is not known: %s. It may be %s of %s",

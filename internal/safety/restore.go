@@ -54,7 +54,8 @@ func (r RestoreFacts) refusals(in FirmwareInput) []finding.Finding {
 	if busy || !in.Card.Identified() || now == r.Left || Holds(in.Card, in.Image) {
 		return nil
 	}
-	return []finding.Finding{finding.FlashChangedSinceBurn.Find("In flash: %s. Burned by this resource: %s. In the backup: %s %s.", describeFlash(now), describeFlash(r.Left), in.Image.PSID, in.Image.FW)}
+	return []finding.Finding{finding.FlashChangedSinceBurn.Find("In flash: %s. Burned by this resource: %s. In the "+
+		"backup: %s %s.", describeFlash(now), describeFlash(r.Left), in.Image.PSID, in.Image.FW)}
 }
 
 func describeFlash(f ib.Firmware) string {
@@ -66,8 +67,8 @@ func describeFlash(f ib.Firmware) string {
 func atDestroy(f finding.Finding) finding.Finding {
 	f.Attribute = ""
 	if f.Consent != "" {
-		f.WayOut = "If that is acceptable, add the line below to the resource and apply, so that the state holds it. Then destroy. " +
-			"To leave the firmware as it is, write on_destroy = \"keep\" and apply first."
+		f.WayOut = "If that is acceptable, add the line below to the resource and apply, so that the state holds it. Then " +
+			"destroy. To leave the firmware as it is, write on_destroy = \"keep\" and apply first."
 	}
 	return f
 }
@@ -79,7 +80,8 @@ const backupSpace = 2*16<<20 + spaceReserve
 // backupRules are the findings on a host that also hold if nothing is written
 // to the card.
 var backupRules = []*finding.Rule{
-	finding.KernelLockedDown, finding.FlashJobRunning, finding.HostWithoutSpace, finding.HostObserved, finding.BackupDirNotSet, finding.BackupDirUnusable,
+	finding.KernelLockedDown, finding.FlashJobRunning, finding.HostWithoutSpace, finding.HostObserved,
+	finding.BackupDirNotSet, finding.BackupDirUnusable,
 }
 
 // BackupInput is everything the verdict on taking a backup depends on.
@@ -102,7 +104,8 @@ func Backup(in BackupInput) Verdict {
 	}
 	for i := range in.Host.Jobs {
 		if j := &in.Host.Jobs[i]; j.MayRun() && j.PCI.Slot() == in.Card.PCI.Slot() {
-			v.Findings = append(v.Findings, finding.FlashJobRunning.Find("Job %s, started by %s, is changing this card", j.ID, cmp.Or(j.Operator, "unknown")))
+			v.Findings = append(v.Findings,
+				finding.FlashJobRunning.Find("Job %s, started by %s, is changing this card", j.ID, cmp.Or(j.Operator, "unknown")))
 		}
 	}
 	if !v.Blocked() {

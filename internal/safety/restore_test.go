@@ -100,7 +100,8 @@ func TestRestore_waits_for_a_running_job(t *testing.T) {
 }
 
 func TestRestore_consent_that_needs_an_apply_says_so(t *testing.T) {
-	f := atDestroy(finding.Finding{Rule: finding.SessionOverCard, Severity: finding.NeedsConsent, Attribute: "allow_management_path", Consent: `allow_management_path = ["enp1s0"]`})
+	f := atDestroy(finding.Finding{Rule: finding.SessionOverCard, Severity: finding.NeedsConsent,
+		Attribute: "allow_management_path", Consent: `allow_management_path = ["enp1s0"]`})
 	if f.Attribute != "" || !strings.Contains(f.WayOut, "apply, so that the state holds it") || f.Consent == "" {
 		t.Errorf("%+v", f)
 	}
@@ -117,8 +118,10 @@ func TestBackup_findings(t *testing.T) {
 		{"FW044", "flash unreadable", func(in *BackupInput) { in.Card.Flash, in.Card.FlashError = nil, "semaphore" }},
 		{"FW051", "no tool", func(in *BackupInput) { in.Host.MSTFlint.Present = false }},
 		{"HO003", "lockdown", func(in *BackupInput) { in.Host.Lockdown = fact.Known("integrity") }},
-		{"HO004", "this card is being burned", func(in *BackupInput) { in.Host.Jobs = []inventory.Job{journal("j", here, true)} }},
-		{"HO004", "another card is being burned", func(in *BackupInput) { in.Host.Jobs = []inventory.Job{journal("j", there, true)} }},
+		{"HO004", "this card is being burned",
+			func(in *BackupInput) { in.Host.Jobs = []inventory.Job{journal("j", here, true)} }},
+		{"HO004", "another card is being burned",
+			func(in *BackupInput) { in.Host.Jobs = []inventory.Job{journal("j", there, true)} }},
 		{"HO045", "burn by hand", func(in *BackupInput) { in.Card.InUse = []string{"mstflint"} }},
 		{"HO006", "no space", func(in *BackupInput) { in.Host.StateFree = fact.Known[int64](1 << 20) }},
 		{"HO008", "observe", func(in *BackupInput) { in.Host.Observe = true }},
@@ -140,7 +143,8 @@ func TestBackup_findings(t *testing.T) {
 
 func TestBackup_permits_no_write(t *testing.T) {
 	in := BackupInput{Card: goodCard(), Host: goodHost(), Backup: goodBackup()}
-	in.Card.Flash.SecurityAttrs, in.Host.Commands["systemd-run"] = "secure-fw", false // neither keeps a card from being read
+	// neither keeps a card from being read
+	in.Card.Flash.SecurityAttrs, in.Host.Commands["systemd-run"] = "secure-fw", false
 	v := Backup(in)
 	if v.Blocked() || v.Action != ActionBackup {
 		t.Fatalf("verdict %+v", v)

@@ -47,11 +47,16 @@ var ToolTable = []ToolRule{
 	{Tool: "mstflint", Format: "FS3", From: "4.14", Grade: ToolWorks, Why: "supported"},
 	{Tool: "mstflint", Format: "FS4", From: "0", Grade: ToolTooOld, Why: tooOld},
 	{Tool: "mstflint", Format: "FS4", From: "4.14", Grade: ToolWorks, Why: "supported"},
-	{Tool: "mstflint", Format: "FS2", From: "4.29", Grade: ToolUnproven, Why: "it prints fields of ConnectX-3 from uninitialised memory"},
-	{Tool: "mstflint", Format: "FS2", From: "4.30", Grade: ToolCrashes, Why: "it has been seen to crash on ConnectX-3 and ConnectX-3 Pro"},
-	{Tool: "mstflint", Format: "FS2", From: "4.35", Grade: ToolCrashes, Why: "releases from 4.30 on crash on ConnectX-3; this one is only known to work through the card's configuration space"},
+	{Tool: "mstflint", Format: "FS2", From: "4.29", Grade: ToolUnproven,
+		Why: "it prints fields of ConnectX-3 from uninitialised memory"},
+	{Tool: "mstflint", Format: "FS2", From: "4.30", Grade: ToolCrashes,
+		Why: "it has been seen to crash on ConnectX-3 and ConnectX-3 Pro"},
+	{Tool: "mstflint", Format: "FS2", From: "4.35", Grade: ToolCrashes,
+		Why: "releases from 4.30 on crash on ConnectX-3; this one is only known to work through the card's configuration " +
+			"space"},
 	{Tool: "mstconfig", Format: "FS2", From: "0", Grade: ToolWorks, Why: "supported"},
-	{Tool: "mstconfig", Format: "FS2", From: "4.26", Grade: ToolRemoved, Why: "its support of ConnectX-3 was removed in 4.26.0"},
+	{Tool: "mstconfig", Format: "FS2", From: "4.26", Grade: ToolRemoved,
+		Why: "its support of ConnectX-3 was removed in 4.26.0"},
 }
 
 // Support is what is known of a host's distribution that matters for a card.

@@ -43,7 +43,8 @@ func both(kind, name, other string) string {
 
 // OneMachine says that two names of the provider's hosts are one machine.
 func OneMachine(host, alias string) string {
-	return fmt.Sprintf("Hosts %s and %s of the provider are one machine: they have one boot id and the same cards.", host, alias)
+	return fmt.Sprintf("Hosts %s and %s of the provider are one machine: they have one boot id and the same cards.", host,
+		alias)
 }
 
 func hostOf(name string) string {

@@ -11,7 +11,8 @@ import (
 
 func TestTwice_namesBothResources(t *testing.T) {
 	t.Parallel()
-	differ := []Difference{{"card_id", `"alias/0000:01:00.0"`, `"nas/0000:01:00.0"`}, {"base_mac", `"e4:1d:2d:e4:4e:d0"`, `"e4:1d:2d:e4:4e:e0"`}}
+	differ := []Difference{{"card_id", `"alias/0000:01:00.0"`, `"nas/0000:01:00.0"`},
+		{"base_mac", `"e4:1d:2d:e4:4e:d0"`, `"e4:1d:2d:e4:4e:e0"`}}
 	for _, tt := range []struct {
 		name, other string
 		differ      []Difference
@@ -19,7 +20,8 @@ func TestTwice_namesBothResources(t *testing.T) {
 		silent      string
 	}{
 		{"nas/0000:01:00.0", "nas/0000:01:00.0", nil,
-			[]string{"Two infiniband_guids resources are for nas/0000:01:00.0.", "All their arguments are equal."}, "one machine"},
+			[]string{"Two infiniband_guids resources are for nas/0000:01:00.0.",
+				"All their arguments are equal."}, "one machine"},
 		{"alias/0000:01:00.0", "nas/0000:01:00.0", differ,
 			[]string{"which the other one calls nas/0000:01:00.0", "Hosts alias and nas of the provider are one machine",
 				`base_mac: "e4:1d:2d:e4:4e:d0" here, "e4:1d:2d:e4:4e:e0" in the other one.`, "terraform state rm"}, "are equal"},
@@ -40,7 +42,8 @@ func TestTwice_namesBothResources(t *testing.T) {
 // not known, the clash says so.
 func TestLab_oneMachineUnderTwoNames(t *testing.T) {
 	t.Parallel()
-	own := ib.GUIDSet{Node: 0xe41d2d0300e44ed0, Port1: 0xe41d2d0300e44ed1, Port2: 0xe41d2d0300e44ed2, SystemImage: 0xe41d2d0300e44ed3, MAC1: 0xe41d2de44ed0, MAC2: 0xe41d2de44ed1}
+	own := ib.GUIDSet{Node: 0xe41d2d0300e44ed0, Port1: 0xe41d2d0300e44ed1, Port2: 0xe41d2d0300e44ed2,
+		SystemImage: 0xe41d2d0300e44ed3, MAC1: 0xe41d2de44ed0, MAC2: 0xe41d2de44ed1}
 	first, second := ib.MustParsePCIAddress("0000:01:00.0"), ib.MustParsePCIAddress("0000:02:00.0")
 	req := GUIDRequest{Want: own, HasGUIDs: true, HasMACs: true, BaseGUID: own.Node}
 	for _, tt := range []struct {
@@ -53,8 +56,10 @@ func TestLab_oneMachineUnderTwoNames(t *testing.T) {
 		{"one machine", first, fact.Known(true), "HO032", "Hosts desk and nas of the provider are one machine"},
 		{"another card of the machine", second, fact.Known(true), "GU006", "of nas/0000:02:00.0"},
 		{"two machines", first, fact.Known(false), "GU006", "of nas/0000:01:00.0"},
-		{"not known", first, fact.Unknown[bool]("there is no /etc/machine-id"), "GU006", "It may be the same card: whether hosts desk and nas are one machine is not known, because there is no /etc/machine-id"},
-		{"not known, in another slot", second, fact.Unknown[bool]("there is no /etc/machine-id"), "GU006", "of nas/0000:02:00.0"},
+		{"not known", first, fact.Unknown[bool]("there is no /etc/machine-id"), "GU006",
+			"It may be the same card: whether hosts desk and nas are one machine is not known, because there is no /etc/machine-id"},
+		{"not known, in another slot", second, fact.Unknown[bool]("there is no /etc/machine-id"), "GU006",
+			"of nas/0000:02:00.0"},
 	} {
 		lab := LabFacts{
 			Cards:       []CardIdentity{{Host: "desk", PCI: first, GUIDs: own}, {Host: "nas", PCI: tt.pci, GUIDs: own}},
@@ -83,13 +88,15 @@ func TestTexts_saidOnce(t *testing.T) {
 	laterCard(&in, 0x1013)
 	in.Request.Activation = ActivationNone
 	for _, f := range Firmware(in).Findings {
-		if f.Rule == finding.RestartNeeded && (strings.Contains(f.Detail(), "ConnectX-3") || !strings.Contains(f.Detail(), "ConnectX-4")) {
+		if f.Rule == finding.RestartNeeded &&
+			(strings.Contains(f.Detail(), "ConnectX-3") || !strings.Contains(f.Detail(), "ConnectX-4")) {
 			t.Errorf("of a ConnectX-4: %s", f.Detail())
 		}
 	}
 	card := goodFirmware().Card
 	card.Flash, card.FlashError = nil, "-E- Cannot open /dev/mem: Permission denied"
-	if f := cardState(card); len(f) != 1 || !strings.Contains(f[0].Detail(), "Reading the flash needs root") || !strings.Contains(f[0].Detail(), `become = "none"`) {
+	if f := cardState(card); len(f) != 1 || !strings.Contains(f[0].Detail(), "Reading the flash needs root") ||
+		!strings.Contains(f[0].Detail(), `become = "none"`) {
 		t.Errorf("without root: %+v", f)
 	}
 }

@@ -38,7 +38,8 @@ var requests = map[string]func(f facts) Verdict{
 		in := goodFirmware()
 		in.Host, in.Card = f.host, f.card
 		in.Image.PSID, in.Image.FW, in.Image.Checksum = psidVPI, fw236, "aa"
-		if in.Card.Running.Or(ib.Firmware{}).FW == in.Card.InFlash().FW { // but not if the running firmware is what is unknown
+		// but not if the running firmware is what is unknown
+		if in.Card.Running.Or(ib.Firmware{}).FW == in.Card.InFlash().FW {
 			runsVersion(&in.Card, fw242)
 		}
 		return Firmware(in)
@@ -109,35 +110,57 @@ var unreadFacts = map[string]forgotten{
 	"Snapshot.Lockdown": {rule: finding.KernelLockedDown, except: except(noWrite, append(links, "restart")...)},
 	"Snapshot.Servers":  {rule: finding.HostServesShares, except: except(noRestart, "link types", "backup")},
 	"Snapshot.Scans":    {rule: finding.HostScansPool, except: except(noRestart, "link types", "backup")},
-	"Snapshot.UnitsWhy": {rule: finding.HostInKubernetes, except: except(noRestart, "link types", "backup"), without: func(f *facts) { f.host.UnitsWhy = notRead }},
-	"Snapshot.Battery":  {rule: finding.HostRunsOnBattery, except: joined(except(noRestart, "link types"), except(noWrite, "backup"))},
-	"Port.IsSM":         {rule: finding.SubnetManagerOnCard, except: except(noLoss, "restart", "backup"), without: func(f *facts) { f.host.Cards[0].Ports[0].IsSM = fact.Unknown[bool](notRead) }},
-	"SSHPath.Devs":      {rule: finding.SessionOverCard, except: except("the request takes no interface down", "backup")},
-	"Storage.Dev": {rule: finding.StorageOverCard, except: except("the request takes no interface down", "backup"), without: func(f *facts) {
-		f.host.Storage = []inventory.Storage{tank(fact.Unknown[string](notRead))}
-	}},
-	"Snapshot.Users":     {rule: finding.CardInUse, except: except("mstflint_access aside, mstconfig and the kernel decide who may use the card", links[:0]...)},
+	"Snapshot.UnitsWhy": {rule: finding.HostInKubernetes, except: except(noRestart, "link types", "backup"),
+		without: func(f *facts) { f.host.UnitsWhy = notRead }},
+	"Snapshot.Battery": {rule: finding.HostRunsOnBattery,
+		except: joined(except(noRestart, "link types"), except(noWrite, "backup"))},
+	"Port.IsSM": {rule: finding.SubnetManagerOnCard, except: except(noLoss, "restart", "backup"),
+		without: func(f *facts) { f.host.Cards[0].Ports[0].IsSM = fact.Unknown[bool](notRead) }},
+	"SSHPath.Devs": {rule: finding.SessionOverCard, except: except("the request takes no interface down", "backup")},
+	"Storage.Dev": {rule: finding.StorageOverCard, except: except("the request takes no interface down", "backup"),
+		without: func(f *facts) {
+			f.host.Storage = []inventory.Storage{tank(fact.Unknown[string](notRead))}
+		}},
+	"Snapshot.Users": {rule: finding.CardInUse,
+		except: except("mstflint_access aside, mstconfig and the kernel decide who may use the card", links[:0]...)},
 	"Snapshot.StateFree": {rule: finding.HostWithoutSpace, except: except(noWrite, append(links, "restart")...)},
 	"Snapshot.Commands": {
 		rule: finding.HostLacksPrograms, except: except("the request runs no job", append(links, "restart", "backup")...),
 		without: func(f *facts) { delete(f.host.Commands, "systemd-run") }, says: "nobody has looked for systemd-run",
 	},
-	"LabFacts.Fabric":         {rule: finding.GUIDInFabric, except: except("the request writes no GUIDs", append(links, "firmware", "restart", "backup")...)},
-	"LinkTypeInput.Late":      {rule: finding.InitramfsOutdated, except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
-	"LinkTypeInput.Overrides": {rule: finding.LinkTypeOverridden, except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
-	"LinkTypeInput.Current":   {rule: finding.PortTypesNotShown, except: except("types are read for link types only; in the card, what is stored decides", "firmware", "restart", "guids", "backup", "link types in the card"), without: func(f *facts) { f.link.Current = nil }, says: "No mlx4_port1"},
-	"LinkTypeInput.HasTypes":  {rule: finding.CardConfigUnreadable, except: except("mlx4 shows its types itself", "firmware", "restart", "guids", "backup", "link types")},
-	"LinkTypeInput.Served":    {rule: finding.CardConfigUnreadable, except: joined(except("what it would say is LinkTypeInput.HasTypes", "link types in the card"), except("types are read for link types only", "firmware", "restart", "guids", "backup"))},
-	"CardFacts.HWID":          {rule: finding.HardwareIDUnknown, except: except("no image is matched to the chip", append(links, "restart", "guids", "backup")...), without: func(f *facts) { f.card.HWID = fact.Unknown[ib.HWID](notRead) }},
+	"LabFacts.Fabric": {rule: finding.GUIDInFabric,
+		except: except("the request writes no GUIDs", append(links, "firmware", "restart", "backup")...)},
+	"LinkTypeInput.Late": {rule: finding.InitramfsOutdated,
+		except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
+	"LinkTypeInput.Overrides": {rule: finding.LinkTypeOverridden,
+		except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
+	"LinkTypeInput.Current": {rule: finding.PortTypesNotShown,
+		except: except("types are read for link types only; in the card, what is stored decides", "firmware", "restart",
+			"guids", "backup", "link types in the card"), without: func(f *facts) { f.link.Current = nil },
+		says: "No mlx4_port1"},
+	"LinkTypeInput.HasTypes": {rule: finding.CardConfigUnreadable,
+		except: except("mlx4 shows its types itself", "firmware", "restart", "guids", "backup", "link types")},
+	"LinkTypeInput.Served": {rule: finding.CardConfigUnreadable,
+		except: joined(except("what it would say is LinkTypeInput.HasTypes", "link types in the card"),
+			except("types are read for link types only", "firmware", "restart", "guids", "backup"))},
+	"CardFacts.HWID": {rule: finding.HardwareIDUnknown,
+		except: except("no image is matched to the chip",
+			append(links, "restart", "guids", "backup")...),
+		without: func(f *facts) { f.card.HWID = fact.Unknown[ib.HWID](notRead) }},
 	"Card.Flash": {rule: finding.FlashUnreadable, except: except("the kernel's own view of the ports decides", links...),
 		without: func(f *facts) { f.card.Flash, f.card.FlashError = nil, notRead }},
-	"Firmware.PSID": {rule: finding.PSIDUnknown, except: joined(except("the running PSID decides", links...), except("a copy of the flash needs no PSID", "backup")),
+	"Firmware.PSID": {rule: finding.PSIDUnknown,
+		except:  joined(except("the running PSID decides", links...), except("a copy of the flash needs no PSID", "backup")),
 		without: func(f *facts) { f.card.Flash.PSID = "" }, says: "mstflint"},
-	"CardFacts.Verified": {rule: finding.FlashUnverified, except: except("the flash is not touched", append(links, "restart")...), without: unverified},
+	"CardFacts.Verified": {rule: finding.FlashUnverified,
+		except: except("the flash is not touched", append(links, "restart")...), without: unverified},
 	"CardFacts.Verified, at a restart": {rule: finding.RestartIntoDamagedFlash, without: unverified,
 		except: except("it restarts nothing, or writes before", "firmware", "guids", "backup", "link types")},
-	"CardFacts.Running": {rule: finding.RunningUnknown, except: joined(except("what the card runs is not asked: nothing is restarted or compared", "backup", "restart"), except("the kernel's own view of the ports decides", links...)),
-		without: func(f *facts) { f.card.Running, f.card.Driver = fact.Unknown[ib.Firmware](notRead), "" }, says: "Driver: none"},
+	"CardFacts.Running": {rule: finding.RunningUnknown,
+		except: joined(except("what the card runs is not asked: nothing is restarted or compared", "backup", "restart"),
+			except("the kernel's own view of the ports decides", links...)),
+		without: func(f *facts) { f.card.Running, f.card.Driver = fact.Unknown[ib.Firmware](notRead), "" },
+		says:    "Driver: none"},
 }
 
 func unverified(f *facts) { f.card.Verified, f.card.VerifyError = VerifyUnknown, notRead }
@@ -145,51 +168,71 @@ func unverified(f *facts) { f.card.Verified, f.card.VerifyError = VerifyUnknown,
 // notUnknown are the other fields, and why their zero value is no silent "no".
 var notUnknown = map[string]string{
 	"HostFacts.Support": "advice; a host of no platform is refused before", "HostFacts.Observe": "configuration",
-	"HostFacts.RebootAllowed": "configuration; false refuses", "HostFacts.BackupDir": "configuration; empty refuses (BK002)",
+	"HostFacts.RebootAllowed": "configuration; false refuses",
+	"HostFacts.BackupDir":     "configuration; empty refuses (BK002)",
 	"HostFacts.BackupProblem": "this machine's own; it was tried",
 
-	"Snapshot.Host": "a name of the configuration", "Snapshot.OS": "chooses advice; without the kernel's release the collection fails",
-	"Snapshot.MSTFlint": "absent refuses (FW051), and an unknown version is unproven (FW057)", "Snapshot.Modules": "mstflint_access only softens HO003",
-	"Snapshot.Cards": "its own facts, Port; without them the collection fails as a whole", "Snapshot.SSH": "its own facts, SSHPath",
-	"Snapshot.Netdevs": "interfaces of the kernel; without them the collection fails as a whole", "Snapshot.Routes": "without them the collection fails as a whole",
-	"Snapshot.Storage": "its own facts, Storage", "Snapshot.Units": "goes with UnitsWhy",
+	"Snapshot.Host":     "a name of the configuration",
+	"Snapshot.OS":       "chooses advice; without the kernel's release the collection fails",
+	"Snapshot.MSTFlint": "absent refuses (FW051), and an unknown version is unproven (FW057)",
+	"Snapshot.Modules":  "mstflint_access only softens HO003",
+	"Snapshot.Cards":    "its own facts, Port; without them the collection fails as a whole",
+	"Snapshot.SSH":      "its own facts, SSHPath",
+	"Snapshot.Netdevs":  "interfaces of the kernel; without them the collection fails as a whole",
+	"Snapshot.Routes":   "without them the collection fails as a whole",
+	"Snapshot.Storage":  "its own facts, Storage", "Snapshot.Units": "goes with UnitsWhy",
 	"Snapshot.Jobs": "its own facts, Job",
 
-	"SSHPath.Client": anothers, "SSHPath.Server": anothers, "Snapshot.Files": anothers, "Snapshot.Late": anothers, "Snapshot.Unread": anothers,
+	"SSHPath.Client": anothers, "SSHPath.Server": anothers, "Snapshot.Files": anothers, "Snapshot.Late": anothers,
+	"Snapshot.Unread": anothers,
 	"Snapshot.Staged": anothers, "Port.State": anothers, "Port.PortGUID": anothers, "Port.Netdev": anothers,
-	"Storage.Kind": "a word for messages", "Storage.What": "a word for messages", "Storage.Where": "a word for messages", "Storage.Server": "a word for messages",
-	"Storage.RDMA": "a file of sysfs, which is there or not",
-	"Port.Number":  "a name", "Port.TypeNow": "compared with what is asked for; empty differs (LT007)",
+	"Storage.Kind": "a word for messages", "Storage.What": "a word for messages", "Storage.Where": "a word for messages",
+	"Storage.Server": "a word for messages",
+	"Storage.RDMA":   "a file of sysfs, which is there or not",
+	"Port.Number":    "a name", "Port.TypeNow": "compared with what is asked for; empty differs (LT007)",
 
-	"Job.ID": "a name", "Job.PCI": "a name; our own journal, and one without it is of no card", "Job.Kind": "a word for messages", "Job.Operator": "a word for messages",
-	"Job.States": "a word for messages", "Job.Request": "a journal without its version is foreign (HO017)", "Job.Exit": "empty leaves the job unsettled (HO005)",
-	"Job.Running": "TestUnread_job", "Job.Lost": "a running unit without its directory", "Job.Settled": "no leaves the job unsettled (HO005)",
+	"Job.ID": "a name", "Job.PCI": "a name; our own journal, and one without it is of no card",
+	"Job.Kind": "a word for messages", "Job.Operator": "a word for messages",
+	"Job.States": "a word for messages", "Job.Request": "a journal without its version is foreign (HO017)",
+	"Job.Exit":    "empty leaves the job unsettled (HO005)",
+	"Job.Running": "TestUnread_job", "Job.Lost": "a running unit without its directory",
+	"Job.Settled": "no leaves the job unsettled (HO005)",
 
 	"CardFacts.Host": "a name",
-	"Card.PCI":       "a name", "Card.VendorID": "zero is not supported (FW040)", "Card.DeviceID": "zero is not supported (FW040)",
-	"Card.Chip": "a chip without name is refused (FW040)", "Card.Livefish": "follows from the device id", "Card.Virtual": "a link of sysfs, which is there or not",
-	"Card.Driver": "a link of sysfs, which is there or not", "Card.RDMADevice": "a link of sysfs, which is there or not",
+	"Card.PCI":       "a name", "Card.VendorID": "zero is not supported (FW040)",
+	"Card.DeviceID": "zero is not supported (FW040)",
+	"Card.Chip":     "a chip without name is refused (FW040)", "Card.Livefish": "follows from the device id",
+	"Card.Virtual": "a link of sysfs, which is there or not",
+	"Card.Driver":  "a link of sysfs, which is there or not", "Card.RDMADevice": "a link of sysfs, which is there or not",
 	"Card.Ports":      "none is unknown and only keeps a warning away (FW034), beside the PSID, which decides",
 	"Card.PartNumber": "empty only keeps a warning away (FW033), beside the PSID, which decides; it is often unreadable after a cross-flash",
-	"Card.Serial":     "says itself that the serial number is not known (FW062)", "Card.FlashError": "goes with Flash", "Card.FlashTaken": "goes with Flash",
+	"Card.Serial":     "says itself that the serial number is not known (FW062)", "Card.FlashError": "goes with Flash",
+	"Card.FlashTaken":  "goes with Flash",
 	"Card.RunningPSID": anothers, "Card.RunningFW": anothers,
-	"Flash.ImageType": "goes with Card.Flash", "Firmware.FW": "goes with Card.Flash", "Flash.GUIDs": "goes with Card.Flash; zero is FW046",
-	"Flash.BlankGUIDs": "goes with Card.Flash", "Flash.ROM": "goes with Card.Flash", "Flash.VSD": "goes with Card.Flash", "Flash.RunningFW": anothers,
+	"Flash.ImageType": "goes with Card.Flash", "Firmware.FW": "goes with Card.Flash",
+	"Flash.GUIDs":      "goes with Card.Flash; zero is FW046",
+	"Flash.BlankGUIDs": "goes with Card.Flash", "Flash.ROM": "goes with Card.Flash", "Flash.VSD": "goes with Card.Flash",
+	"Flash.RunningFW":      anothers,
 	"Flash.ProductVersion": "goes with Card.Flash; empty allows one question more, which the job checks",
 	"Flash.ReleaseDate":    "goes with Card.Flash; an empty one proves nothing, and the checksum decides",
 	"Flash.SecurityAttrs":  "goes with Card.Flash; of later chips an unknown one is FW059", "Flash.DeviceID": anothers,
-	"CardFacts.Identity": "who the card is has findings of its own (FW080 to FW082) and its own test", "CardFacts.InUse": "who uses the card is HostFacts.Users",
+	"CardFacts.Identity":     "who the card is has findings of its own (FW080 to FW082) and its own test",
+	"CardFacts.InUse":        "who uses the card is HostFacts.Users",
 	"CardFacts.UpdateMethod": "an unknown one is FW059", "CardFacts.Failsafe": "its own test below",
 	"CardFacts.Checksum": "compared where the request asks for it", "CardFacts.VerifyError": "goes with Verified",
 	"CardFacts.RunningAssumed": "says itself that it is an assumption (FW055)",
 
 	"CardFacts.StagedBy": "the job folders are our own; empty leaves Running to decide (FW055)",
 
-	"LabFacts.Cards": "listed in tests only", "LabFacts.Lab": "a host that does not answer is named by a warning of its own", "LabFacts.SameMachine": "a machine that does not show which it is is compared by its cards",
+	"LabFacts.Cards":       "listed in tests only",
+	"LabFacts.Lab":         "a host that does not answer is named by a warning of its own",
+	"LabFacts.SameMachine": "a machine that does not show which it is is compared by its cards",
 
 	"LinkTypeInput.Card": "its own facts", "LinkTypeInput.Host": "its own facts", "LinkTypeInput.Request": "configuration",
-	"LinkTypeInput.Persisted": "a port without an entry is not done and is stored again", "LinkTypeInput.StoredIn": "empty is LT011",
-	"LinkTypeInput.WhyNotStored": "goes with StoredIn", "LinkTypeInput.PlannedPSID": "another resource of the plan", "LinkTypeInput.Identity": "who the card is has its own test",
+	"LinkTypeInput.Persisted":    "a port without an entry is not done and is stored again",
+	"LinkTypeInput.StoredIn":     "empty is LT011",
+	"LinkTypeInput.WhyNotStored": "goes with StoredIn", "LinkTypeInput.PlannedPSID": "another resource of the plan",
+	"LinkTypeInput.Identity": "who the card is has its own test",
 }
 
 // TestUnread_every_fact_is_asked_for holds that no field of the facts is new to the
@@ -198,7 +241,8 @@ func TestUnread_every_fact_is_asked_for(t *testing.T) {
 	there := map[string]bool{}
 	source := verdictSource(t)
 	for _, s := range []any{
-		HostFacts{}, CardFacts{}, LinkTypeInput{}, LabFacts{}, inventory.Snapshot{}, inventory.SSHPath{}, inventory.Storage{}, inventory.Port{}, inventory.Job{},
+		HostFacts{}, CardFacts{}, LinkTypeInput{}, LabFacts{}, inventory.Snapshot{}, inventory.SSHPath{}, inventory.Storage{},
+		inventory.Port{}, inventory.Job{},
 		inventory.Card{}, inventory.Flash{}, ib.Firmware{},
 	} {
 		typ := reflect.TypeOf(s)
@@ -293,7 +337,8 @@ func (u forgotten) forget(t *testing.T, name string, f *facts) {
 		return
 	}
 	owner, field, _ := strings.Cut(name, ".")
-	of := map[string]any{"Snapshot": &f.host.Snapshot, "SSHPath": &f.host.SSH, "LinkTypeInput": &f.link, "LabFacts": &f.lab}[owner]
+	of := map[string]any{"Snapshot": &f.host.Snapshot, "SSHPath": &f.host.SSH, "LinkTypeInput": &f.link,
+		"LabFacts": &f.lab}[owner]
 	switch p := reflect.ValueOf(of).Elem().FieldByName(field).Addr().Interface().(type) {
 	case *fact.Of[string]:
 		*p = fact.Unknown[string](notRead)
@@ -336,7 +381,8 @@ func TestUnread_job(t *testing.T) {
 	in.Host.Jobs = []inventory.Job{journal("J", here, false)}
 	in.Host.Jobs[0].Running = fact.Unknown[bool](notRead)
 	v := Firmware(in)
-	if f := expectFinding(t, v.Findings, "HO005", finding.Warn); v.Action != ActionWait || !strings.Contains(f.Evidence, notRead) {
+	if f := expectFinding(t, v.Findings, "HO005", finding.Warn); v.Action != ActionWait ||
+		!strings.Contains(f.Evidence, notRead) {
 		t.Errorf("%+v", v)
 	}
 }

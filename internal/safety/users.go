@@ -48,5 +48,6 @@ func hiddenUsers(host HostFacts) finding.Finding { return HiddenUsers(host.Users
 // HiddenUsers is the finding on a card of which it is not known who uses it.
 func HiddenUsers(why string) finding.Finding {
 	return finding.CardInUse.Find("Whether another program uses the card is not known: %s.", why).
-		WithWayOut("Let root of the host see all processes and their open files in /proc, with find of findutils, and plan again.")
+		WithWayOut("Let root of the host see all processes and their open files in /proc, with find of findutils, and plan " +
+			"again.")
 }

@@ -7,7 +7,8 @@ import (
 )
 
 func TestJoin_readBackByRealShell(t *testing.T) {
-	args := []string{"", " ", "a b", "'", "''", `"`, `\`, `\'`, "$HOME", "$(id)", "`id`", "*", "?", "[a]", "~", "a\nb", "\t", "-n", "--", "#x", "!x", "a=b", "é", "\x01", "\x7f", ";", "|", "&&", ">x"}
+	args := []string{"", " ", "a b", "'", "''", `"`, `\`, `\'`, "$HOME", "$(id)", "`id`", "*", "?", "[a]", "~", "a\nb",
+		"\t", "-n", "--", "#x", "!x", "a=b", "é", "\x01", "\x7f", ";", "|", "&&", ">x"}
 	if got := echoed(t, args); strings.Join(got, "\x00") != strings.Join(args, "\x00") {
 		t.Errorf("got %q, want %q", got, args)
 	}
@@ -40,7 +41,8 @@ func FuzzJoin(f *testing.F) {
 func TestCommand_redaction(t *testing.T) {
 	const secret = `p'w "1"\x`
 	cmd := New("tool", "--key="+secret, secret, "open").Redacting(secret, "open sesame")
-	for _, text := range []string{cmd.String(), cmd.Redact("said " + secret), cmd.Redact(Quote("x " + secret)), cmd.Redact("open sesame")} {
+	for _, text := range []string{cmd.String(), cmd.Redact("said " + secret), cmd.Redact(Quote("x " + secret)),
+		cmd.Redact("open sesame")} {
 		if strings.Contains(text, `"1"`) || strings.Contains(text, "sesame") {
 			t.Errorf("a secret shows in %q", text)
 		}

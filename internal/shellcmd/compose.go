@@ -79,7 +79,8 @@ func body(cmd Command, frame Frame) (string, error) {
 	}
 	// Both streams end with a marker, so that the answer is complete without
 	// waiting for the session to close: a child left behind may hold it open.
-	fmt.Fprintf(&b, "set -- \"$?\"\nprintf '%%s\\n' '%s' >&2\nprintf '%%s %%s\\n' '%s' \"$1\"\n}\n", frame.end(), frame.end())
+	fmt.Fprintf(&b, "set -- \"$?\"\nprintf '%%s\\n' '%s' >&2\nprintf '%%s %%s\\n' '%s' \"$1\"\n}\n", frame.end(),
+		frame.end())
 	return b.String(), nil
 }
 
@@ -145,7 +146,8 @@ func feed(b *strings.Builder, inner, stdin, delimiter string) error {
 		fmt.Fprintf(b, "%s </dev/null\n", inner)
 		return nil
 	case strings.ContainsRune(stdin, 0):
-		return fmt.Errorf("the standard input contains a NUL byte, which cannot travel inside a script; upload a file instead")
+		return fmt.Errorf("the standard input contains a NUL byte, which cannot travel inside a script; upload a file " +
+			"instead")
 	case !utf8.ValidString(stdin):
 		return fmt.Errorf("the standard input is not valid UTF-8; upload a file instead")
 	case strings.HasSuffix(stdin, "\n"):
@@ -167,12 +169,14 @@ func elevate(body string, frame Frame, how Elevation) string {
 	var b strings.Builder
 	b.WriteString("{\n")
 	b.WriteString(environment)
-	sudo := "printf '%s\\n' '" + frame.asking() + "'\nset -- sudo -n -- " + rootInterpreter + "; " + frame.report(viaSudo) + "\n"
+	sudo := "printf '%s\\n' '" + frame.asking() + "'\nset -- sudo -n -- " + rootInterpreter + "; " +
+		frame.report(viaSudo) + "\n"
 	if how.Password != "" {
 		sudo = sudoWithPassword(frame, how)
 	}
 	if how.Mode == Detect {
-		fmt.Fprintf(&b, "if [ \"$(id -u)\" = 0 ]; then\nset -- %s; %s\nelse\n%sfi\n", rootInterpreter, frame.report(viaRoot), sudo)
+		fmt.Fprintf(&b, "if [ \"$(id -u)\" = 0 ]; then\nset -- %s; %s\nelse\n%sfi\n", rootInterpreter, frame.report(viaRoot),
+			sudo)
 	} else {
 		b.WriteString(sudo)
 	}
@@ -204,7 +208,9 @@ func sudoWithPassword(frame Frame, how Elevation) string {
 	fmt.Fprintf(&b, "set -- sudo -k -S -p '' -- %s; %s\n", rootInterpreter, frame.report(viaPassword))
 	if !how.Verified {
 		fmt.Fprintf(&b, "\"$@\" >/dev/null %s", passwordDocument(frame, how.Password))
-		fmt.Fprintf(&b, "set -- \"$?\" \"$@\"\nif [ \"$1\" != 0 ]; then\nprintf '%%s %%s\\n' '%s' \"$1\"\nexit 0\nfi\nshift\n", frame.left())
+		fmt.Fprintf(&b, "set -- \"$?\" \"$@\"\nif [ \"$1\" != 0 ]; then\nprintf '%%s %%s\\n' '%s' \"$1\"\nexit "+
+			"0\nfi\nshift\n",
+			frame.left())
 	}
 	b.WriteString("fi\n")
 	return b.String()

@@ -60,21 +60,27 @@ var composeCases = []composeCase{
 	{"unless something is there that is not", New("echo", "ran").Unless("/no such/path"), "ran\n", "", 0},
 	{"unless something is there", New("echo", "ran").Unless("/bin/sh"), "", "not run, for there is /bin/sh\n", 75},
 	{"only with what is there", New("echo", "ran").OnlyWith("/bin/sh"), "ran\n", "", 0},
-	{"only with what is not there", New("echo", "ran").OnlyWith("/no such/path"), "", "not run, for there is no /no such/path\n", 75},
-	{"a script, unless something is there", Script("s", "echo $1", "ran").Unless("/bin/sh"), "", "not run, for there is /bin/sh\n", 75},
-	{"arguments verbatim", New("printf", "<%s>", "", "a b", "'", `"`, `\`, `\\n`, "$HOME", "`id`", "*", "~", "a\nb", "-n", "é", "#", "!"), `<><a b><'><"><\><\\n><$HOME><` + "`id`" + `><*><~><a` + "\nb" + `><-n><é><#><!>`, "", 0},
+	{"only with what is not there", New("echo", "ran").OnlyWith("/no such/path"),
+		"", "not run, for there is no /no such/path\n", 75},
+	{"a script, unless something is there", Script("s", "echo $1", "ran").Unless("/bin/sh"),
+		"", "not run, for there is /bin/sh\n", 75},
+	{"arguments verbatim", New("printf", "<%s>", "", "a b", "'", `"`, `\`, `\\n`, "$HOME", "`id`", "*", "~", "a\nb", "-n",
+		"é", "#", "!"), `<><a b><'><"><\><\\n><$HOME><` + "`id`" + `><*><~><a` + "\nb" + `><-n><é><#><!>`, "", 0},
 	{"status", New("sh", "-c", "echo no >&2; exit 3"), "", "no\n", 3},
 	{"builtin that exits", New("exit", "7"), "", "", 7},
 	{"no standard input", New("cat"), "", "", 0},
 	{"standard input", New("cat").WithStdin("a $HOME\n'b'\n\\\n"), "a $HOME\n'b'\n\\\n", "", 0},
 	{"standard input without newline", New("cat").WithStdin("it's `it`"), "it's `it`", "", 0},
 	{"output without newline", New("printf", "%s", "x"), "x", "", 0},
-	{"script", Script("demo", "printf '%s|' \"$#\" \"$@\"\nexit 4\n", "one two", "/it's"), "2|one two|" + "/it's" + "|", "", 4},
+	{"script", Script("demo", "printf '%s|' \"$#\" \"$@\"\nexit 4\n", "one two", "/it's"), "2|one two|" + "/it's" + "|",
+		"", 4},
 	{"script without arguments", Script("demo", "echo $# # a comment"), "0\n", "", 0},
-	{"script with standard input", Script("demo", "while read -r l; do echo \"<$l>\"; done").WithStdin("1\n2\n"), "<1>\n<2>\n", "", 0},
+	{"script with standard input", Script("demo", "while read -r l; do echo \"<$l>\"; done").WithStdin("1\n2\n"),
+		"<1>\n<2>\n", "", 0},
 	{"script with set -u", Script("demo", "set -u; set -e; false; echo no"), "", "", 1},
 	{"script with a here-document", Script("demo", "cat <<E\n$1\nE", "v"), "v\n", "", 0},
-	{"prelude", Script("demo", `echo "$LC_ALL $PATH ${FLINT_LOG_FILE-unset}"; umask; pwd`), "C /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin unset\n0077\n/\n", "", 0},
+	{"prelude", Script("demo", `echo "$LC_ALL $PATH ${FLINT_LOG_FILE-unset}"; umask; pwd`),
+		"C /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin unset\n0077\n/\n", "", 0},
 }
 
 func (c composeCase) check(t *testing.T, got answer, text string) {
@@ -150,7 +156,8 @@ func TestCompose_refusals(t *testing.T) {
 		{"NUL in script", Script("s", "echo \x00"), Elevation{}, "the script contains a NUL byte"},
 		{"NUL in standard input", New("cat").WithStdin("\x00"), Elevation{}, "upload a file instead"},
 		{"invalid UTF-8 in standard input", New("cat").WithStdin("\xff\n"), Elevation{}, "not valid UTF-8"},
-		{"line break in the sudo password", New("id").AsRoot(), Elevation{Mode: Sudo, Password: "a\nb"}, "the sudo password contains a line break or NUL"},
+		{"line break in the sudo password", New("id").AsRoot(), Elevation{Mode: Sudo, Password: "a\nb"},
+			"the sudo password contains a line break or NUL"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -171,7 +178,8 @@ func TestScanner_answersThatAreNotOurs(t *testing.T) {
 	}{
 		{"nothing", "", false, false, ""},
 		{"noise only", "Welcome!\n", false, false, ""},
-		{"noise without a newline before the marker", "Welcome!" + frame.begin() + "\nx" + frame.end() + " 0\n", true, true, "x"},
+		{"noise without a newline before the marker", "Welcome!" + frame.begin() + "\nx" + frame.end() + " 0\n", true, true,
+			"x"},
 		{"cut in the end marker", frame.begin() + "\nx" + frame.end()[:9], true, false, "x"},
 		{"cut in the status", frame.begin() + "\nx" + frame.end() + " 1", true, false, "x"},
 		{"status that is no number", frame.begin() + "\nx" + frame.end() + " ?\n", true, false, "x"},

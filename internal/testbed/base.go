@@ -33,9 +33,11 @@ type Base struct {
 }
 
 // Firmware is Debian 12, the last whose mstflint (4.21) burns and configures
-// ConnectX-3, with what a fabric is managed and looked at with. It says Ubuntu, which the provider takes for a system that it knows.
+// ConnectX-3, with what a fabric is managed and looked at with. It says Ubuntu, which the provider takes for a system
+// that it knows.
 var Firmware = Base{
-	Suite: "bookworm", Packages: []string{"mstflint", "pciutils", "opensm", "infiniband-diags"}, Disabled: []string{"opensm.service"},
+	Suite: "bookworm", Packages: []string{"mstflint", "pciutils", "opensm",
+		"infiniband-diags"}, Disabled: []string{"opensm.service"},
 	Files: map[string]string{
 		"etc/os-release": "NAME=\"Ubuntu\"\nID=ubuntu\nID_LIKE=debian\nVERSION_ID=\"24.04\"\n" +
 			"PRETTY_NAME=\"Ubuntu 24.04 (testbed, really Debian 12)\"\n",
@@ -61,7 +63,8 @@ func networked(suite string) Base {
 	return Base{
 		Suite: suite,
 		Packages: []string{
-			"udev", "ifupdown", "ethtool", "mstflint", "pciutils", "opensm", "infiniband-diags", "iperf3", "qperf", "perftest", "nftables",
+			"udev", "ifupdown", "ethtool", "mstflint", "pciutils", "opensm", "infiniband-diags", "iperf3", "qperf", "perftest",
+			"nftables",
 		},
 		Later:    []string{"netplan.io", "network-manager"},
 		Masked:   networkMasked,
@@ -72,7 +75,8 @@ func networked(suite string) Base {
 
 // networkMasked would write to the machine that the testbed runs on (the first;
 // /proc/sys can be written, see Host.start), or wait for what no host here has.
-var networkMasked = []string{"systemd-sysctl.service", "NetworkManager-wait-online.service", "wpa_supplicant.service", "ModemManager.service"}
+var networkMasked = []string{"systemd-sysctl.service", "NetworkManager-wait-online.service", "wpa_supplicant.service",
+	"ModemManager.service"}
 
 // hostPackages are what a host cannot do without.
 var hostPackages = []string{
@@ -81,15 +85,18 @@ var hostPackages = []string{
 
 // hostFiles turn an installed system into a host.
 var hostFiles = map[string]string{
-	"etc/sudoers.d/testbed":                    User + " ALL=(ALL:ALL) NOPASSWD: ALL\n",
-	"etc/ssh/sshd_config.d/testbed.conf":       "PasswordAuthentication no\nPermitRootLogin no\nUseDNS no\nMaxSessions 50\nMaxStartups 100\n",
+	"etc/sudoers.d/testbed": User + " ALL=(ALL:ALL) NOPASSWD: ALL\n",
+	"etc/ssh/sshd_config.d/testbed.conf": "PasswordAuthentication no\nPermitRootLogin no\nUseDNS no\nMaxSessions " +
+		"50\nMaxStartups 100\n",
 	"etc/systemd/journald.conf.d/testbed.conf": "[Journal]\nStorage=persistent\nSyncIntervalSec=1s\n",
 }
 
 // hostMasked are units that slow a boot down or wait for hardware.
 var hostMasked = []string{
-	"apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "fstrim.timer", "man-db.timer",
-	"console-getty.service", "getty.target", "systemd-networkd-wait-online.service", "e2scrub_reap.service", "systemd-pstore.service",
+	"apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "fstrim.timer",
+	"man-db.timer",
+	"console-getty.service", "getty.target", "systemd-networkd-wait-online.service", "e2scrub_reap.service",
+	"systemd-pstore.service",
 	"systemd-firstboot.service", "ldconfig.service", "systemd-update-utmp-runlevel.service", "systemd-binfmt.service",
 }
 
@@ -120,7 +127,8 @@ func (b Base) dir() string {
 	}
 	h := sha256.New()
 	fmt.Fprintln(h, 1, b.Suite, slices.Concat(b.packages(), b.Later), b.masked(), b.Disabled, b.files())
-	return filepath.Join(cache, "terraform-provider-infiniband", "testbed-"+b.Suite+"-"+hex.EncodeToString(h.Sum(nil))[:12])
+	return filepath.Join(cache, "terraform-provider-infiniband",
+		"testbed-"+b.Suite+"-"+hex.EncodeToString(h.Sum(nil))[:12])
 }
 
 func (b Base) ready() bool {
@@ -175,7 +183,8 @@ func (b Base) debootstrap(at string) error {
 		args = append(args, mirror)
 	}
 	if err := isolated("debootstrap", args...); err != nil {
-		return errors.Join(fmt.Errorf("testbed: debootstrap of Debian %s (TESTBED_MIRROR names another mirror): %w", b.Suite, err), os.RemoveAll(at))
+		return errors.Join(fmt.Errorf("testbed: debootstrap of Debian %s (TESTBED_MIRROR names another mirror): %w", b.Suite,
+			err), os.RemoveAll(at))
 	}
 	return nil
 }
@@ -218,7 +227,8 @@ func isolated(program string, args ...string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // fixed but for the mirror and paths of ours
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
+		Pdeathsig: syscall.SIGKILL}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, lastLines(string(out), 15))
 	}
@@ -234,7 +244,8 @@ func (b Base) furnish(root string) error {
 			return err
 		}
 	}
-	if err := os.Chmod(filepath.Join(root, "etc/sudoers.d/testbed"), 0o440); err != nil { //nolint:gosec // sudo wants it so
+	if err := os.Chmod(filepath.Join(root, "etc/sudoers.d/testbed"), //nolint:gosec // sudo wants it so
+		0o440); err != nil {
 		return err
 	}
 	for _, unit := range b.masked() {

@@ -60,7 +60,8 @@ func (h *Host) start() error {
 	}
 	args := []string{
 		"--quiet", "--directory=" + h.path("root"), "--machine=" + h.Name,
-		"--register=no", "--keep-unit", "--console=pipe", "--network-namespace-path=" + h.netns(), "--capability=CAP_NET_ADMIN,CAP_NET_RAW",
+		"--register=no", "--keep-unit", "--console=pipe", "--network-namespace-path=" + h.netns(),
+		"--capability=CAP_NET_ADMIN,CAP_NET_RAW",
 		"--resolv-conf=off", "--timezone=off", "--link-journal=no",
 		"--bind=" + h.path("pci") + ":/sys/bus/pci/devices", "--bind=" + h.path("class") + ":/sys/class",
 		"--bind=" + h.path("dev") + ":/dev/infiniband", "--bind=" + h.path("module") + ":/sys/module",
@@ -74,7 +75,8 @@ func (h *Host) start() error {
 	if err != nil {
 		return fmt.Errorf("testbed: host %s: %w", h.Name, err)
 	}
-	args = append([]string{"-c", enterCgroups, "systemd-nspawn"}, append(args, "--boot", "--", "systemd.log_level=notice")...)
+	args = append([]string{"-c", enterCgroups, "systemd-nspawn"},
+		append(args, "--boot", "--", "systemd.log_level=notice")...)
 	cmd := exec.Command("/bin/sh", args...) //nolint:gosec,noctx // paths of ours; it runs until the host goes off
 	cmd.Env = append(os.Environ(), "TESTBED_CGROUPS="+strings.Join(groups, " "))
 	if h.stack != "" {
@@ -125,7 +127,8 @@ func (h *Host) WaitSSH(ctx context.Context) error {
 		case <-h.Down():
 			return fmt.Errorf("testbed: host %s went off while it started:\n%s", h.Name, lastLines(h.Console(), 30))
 		case <-ctx.Done():
-			return fmt.Errorf("testbed: sshd of %s does not let anybody in: %w\n%s\n%s", h.Name, err, lastLines(h.Console(), 30), h.pending(context.WithoutCancel(ctx)))
+			return fmt.Errorf("testbed: sshd of %s does not let anybody in: %w\n%s\n%s", h.Name, err, lastLines(h.Console(), 30),
+				h.pending(context.WithoutCancel(ctx)))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -135,7 +138,8 @@ func (h *Host) WaitSSH(ctx context.Context) error {
 func (h *Host) pending(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	out, err := h.Exec(ctx, "systemctl --no-pager list-jobs; ps -eo pid,stat,wchan:32,args; journalctl -b --no-pager | tail -n 30")
+	out, err := h.Exec(ctx, "systemctl --no-pager list-jobs; ps -eo pid,stat,wchan:32,args; journalctl -b --no-pager | "+
+		"tail -n 30")
 	if err != nil {
 		out += err.Error()
 	}

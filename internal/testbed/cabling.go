@@ -185,7 +185,8 @@ func (c *cabling) pull() error {
 			verb = "Unlink"
 		}
 		// One that a program has disabled has no link to lose, nor gets one.
-		if err := c.fabric.Console(fmt.Sprintf("%s %q[%d]", verb, cable[0].node, cable[0].port)); err != nil && !c.disabled(cable) {
+		if err := c.fabric.Console(fmt.Sprintf("%s %q[%d]", verb, cable[0].node, cable[0].port)); err != nil &&
+			!c.disabled(cable) {
 			return err
 		}
 	}
@@ -260,7 +261,8 @@ func (c *cabling) switches() string {
 		if !slices.ContainsFunc(c.cables, func(cable [2]plug) bool { return cable[1].node == name }) {
 			continue
 		}
-		fmt.Fprintf(&b, "\nvendid=0x%x\ndevid=0xc738\nsysimgguid=0x%x\nswitchguid=0x%x(%x)\nSwitch\t36 %q\t\t# \"SwitchX -  Mellanox Technologies\" base port 0 lid 0 lmc 0\n",
+		fmt.Fprintf(&b, "\nvendid=0x%x\ndevid=0xc738\nsysimgguid=0x%x\nswitchguid=0x%x(%x)\nSwitch\t36 %q\t\t# \"SwitchX -  "+
+			"Mellanox Technologies\" base port 0 lid 0 lmc 0\n",
 			vendor, guid, guid, guid, name)
 		c.links(&b, name, func(int) string { return "" })
 	}

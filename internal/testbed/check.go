@@ -13,9 +13,10 @@ import (
 
 // programs that the machine must have, with the Debian package of each.
 var programs = map[string]string{
-	"systemd-nspawn": "systemd-container", "ip": "iproute2", "nsenter": "util-linux", "mount": "mount", "chroot": "coreutils",
-	"cc":    "gcc libc6-dev", // for shim/ipoib.c
-	"ibsim": "ibsim-utils",
+	"systemd-nspawn": "systemd-container", "ip": "iproute2", "nsenter": "util-linux", "mount": "mount",
+	"chroot": "coreutils",
+	"cc":     "gcc libc6-dev", // for shim/ipoib.c
+	"ibsim":  "ibsim-utils",
 }
 
 // LackingError says what a machine lacks to run the testbed, one thing a line.
@@ -120,7 +121,8 @@ func tryOverlay() error {
 		}
 		dirs = append(dirs, at)
 	}
-	return command("mount", "-t", "overlay", "overlay", "-o", fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", dirs[:3]...), runDir+"/root")
+	return command("mount", "-t", "overlay", "overlay", "-o",
+		fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", dirs[:3]...), runDir+"/root")
 }
 
 // Prepare installs the systems that are not there yet.

@@ -52,7 +52,8 @@ func gen5Files() map[string][]byte {
 		all[prefix+"-same.bin"] = build(psidCX4, [3]uint16{12, 28, 2006}, nil)
 		all[prefix+"-old.bin"] = build(psidCX4, [3]uint16{12, 18, 1000}, nil)
 		all[prefix+"-other.bin"] = build(psidCX4Other, [3]uint16{12, 28, 4706}, nil)
-		all[prefix+"-chip.bin"] = build(psidCX4, [3]uint16{12, 28, 4706}, func(s *card.TOCSpec) { s.HWIDs, s.Device = []uint32{0x20b}, 0x1015 })
+		all[prefix+"-chip.bin"] = build(psidCX4, [3]uint16{12, 28, 4706},
+			func(s *card.TOCSpec) { s.HWIDs, s.Device = []uint32{0x20b}, 0x1015 })
 		all[prefix+"-rom.bin"] = build(psidCX4, [3]uint16{12, 28, 4706}, func(s *card.TOCSpec) { s.ROMDevice = 0x1015 })
 		all[prefix+"-secure.bin"] = build(psidCX4, [3]uint16{12, 28, 4706}, func(s *card.TOCSpec) {
 			s.Signed, s.Flags = true, card.FlagSecure|card.FlagControlled
@@ -104,13 +105,16 @@ func gen5Deals(chip card.Chip, prefix string) []deal {
 		{name: "hardware", card: plain, args: "@ hw query"},
 		{name: "checksum", card: plain, args: "@ checksum"},
 		{name: "checksum of damaged information", card: plain, flash: damagedKind(0x10), args: "@ checksum"},
-		{name: "read image", card: plain, args: "@ ri /root/out.bin", then: []string{"-i /root/out.bin q", "-i /root/out.bin v", "-i /root/out.bin checksum"}},
+		{name: "read image", card: plain, args: "@ ri /root/out.bin",
+			then: []string{"-i /root/out.bin q", "-i /root/out.bin v", "-i /root/out.bin checksum"}},
 		{name: "read image of an empty flash", card: plain, flash: wiped, args: "@ ri /root/out.bin"},
-		{name: "read image of a damaged flash", card: plain, flash: damagedAt(0x3100 + codeShift(chip)), args: "@ ri /root/out.bin"},
+		{name: "read image of a damaged flash", card: plain, flash: damagedAt(0x3100 + codeShift(chip)),
+			args: "@ ri /root/out.bin"},
 		{name: "burn newer", card: plain, args: "@ " + file("new") + " b", then: []string{"@ q", "@ v", "@ checksum"}},
 		{name: "burn over a dead image", card: earlier, args: "@ " + file("new") + " b", then: []string{"@ q", "@ v"}},
 		{name: "burn twice and read", card: plain, args: "@ " + file("new") + " b", then: []string{
-			"@ ri /root/out.bin", "-i /root/out.bin v", "-y @ " + file("same") + " b", "@ q", "@ ri /root/out.bin", "-i /root/out.bin v", "-y @ -i /root/out.bin b", "@ v"}},
+			"@ ri /root/out.bin", "-i /root/out.bin v", "-y @ " + file("same") + " b", "@ q", "@ ri /root/out.bin",
+			"-i /root/out.bin v", "-y @ -i /root/out.bin b", "@ v"}},
 		{name: "burn same version, EOF", card: plain, args: "@ " + file("same") + " b"},
 		{name: "burn same version, answered y", card: plain, stdin: "y\n", args: "@ " + file("same") + " b"},
 		{name: "burn older, EOF", card: plain, args: "@ " + file("old") + " b"},
@@ -118,7 +122,8 @@ func gen5Deals(chip card.Chip, prefix string) []deal {
 		{name: "burn older, -y", card: plain, args: "-y @ " + file("old") + " b", then: []string{"@ q"}},
 		{name: "burn other PSID", card: plain, args: "@ " + file("other") + " b"},
 		{name: "burn other PSID, EOF", card: plain, args: "-allow_psid_change @ " + file("other") + " b"},
-		{name: "burn other PSID, answered y", card: plain, stdin: "y\n", args: "-allow_psid_change @ " + file("other") + " b", then: []string{"@ q", "@ v"}},
+		{name: "burn other PSID, answered y", card: plain, stdin: "y\n", args: "-allow_psid_change @ " + file("other") + " b",
+			then: []string{"@ q", "@ v"}},
 		{name: "burn silently", card: plain, args: "-s @ " + file("new") + " b"},
 		{name: "burn for another chip", card: plain, args: "-y @ " + file("chip") + " b"},
 		{name: "burn with another ROM, EOF", card: plain, args: "@ " + file("rom") + " b"},
@@ -127,14 +132,17 @@ func gen5Deals(chip card.Chip, prefix string) []deal {
 		{name: "burn short", card: plain, args: "-y @ " + file("short") + " b"},
 		{name: "burn of an earlier generation", card: plain, args: "-y -allow_psid_change @ -i /img/vpi.bin b"},
 		{name: "burn onto an empty flash", card: plain, flash: wiped, args: "-y @ " + file("new") + " b"},
-		{name: "burn onto a damaged flash", card: plain, flash: damagedAt(0x3100 + codeShift(chip)), args: "-y @ " + file("new") + " b"},
+		{name: "burn onto a damaged flash", card: plain, flash: damagedAt(0x3100 + codeShift(chip)),
+			args: "-y @ " + file("new") + " b"},
 		{name: "burn onto damaged information", card: plain, flash: damagedKind(0x10), args: "-y @ " + file("new") + " b"},
 		{name: "burn with GUIDs", card: plain, args: "-y -guid 1 @ " + file("new") + " b"},
 		{name: "burn with the image's GUIDs", card: plain, args: "-y -use_image_guids @ " + file("new") + " b"},
 		{name: "set UID", card: plain, args: "-uid 0xe41d2d0300e44ed0 @ sg", then: []string{"@ q"}},
 		{name: "set UID directly", card: plain, args: "-ocr -uid 0xe41d2d0300e44ed0 @ sg", then: []string{"@ q", "@ v"}},
-		{name: "set UID directly, twice", card: plain, args: "-ocr -uid 0xe41d2d0300e44ed0 @ sg", then: []string{"-ocr -uid 0xe41d2d0300e44ee0 @ sg", "@ q", "@ v"}},
-		{name: "set GUID and MAC directly", card: plain, args: "-ocr -guid 0xe41d2d0300e44ed0 -mac 0xe41d2de44ed8 @ sg", then: []string{"@ q"}},
+		{name: "set UID directly, twice", card: plain, args: "-ocr -uid 0xe41d2d0300e44ed0 @ sg",
+			then: []string{"-ocr -uid 0xe41d2d0300e44ee0 @ sg", "@ q", "@ v"}},
+		{name: "set GUID and MAC directly", card: plain, args: "-ocr -guid 0xe41d2d0300e44ed0 -mac 0xe41d2de44ed8 @ sg",
+			then: []string{"@ q"}},
 		{name: "set all GUIDs", card: plain, args: "-ocr -guids 1 2 3 4 @ sg"},
 		{name: "set a multicast MAC", card: plain, args: "-ocr -mac 0x0102030405aa @ sg"},
 		{name: "set UID of a locked board", card: locked, args: "-ocr -uid 1 @ sg"},

@@ -123,7 +123,9 @@ func guidBytes(img *card.Image) []byte {
 // files are the images of the contract, below /img on both sides.
 func files() map[string][]byte {
 	spec := card.Spec{
-		PSID: card.PSIDVPI, Version: [3]uint16{2, 42, 5000}, Product: "02.42.50.00", Date: 0x20170905, Device: 0x1007, HWIDs: []uint32{0x1f7}, VSD: "n/a", PRS: "testbed.prs",
+		PSID: card.PSIDVPI, Version: [3]uint16{2, 42,
+			5000}, Product: "02.42.50.00", Date: 0x20170905, Device: 0x1007, HWIDs: []uint32{0x1f7}, VSD: "n/a",
+		PRS:   "testbed.prs",
 		GUIDs: card.PlaceholderGUIDs, MACs: card.PlaceholderMACs, Failsafe: true, ChunkLog: 17, Code: smallCode,
 	}
 	flat, cx3, cx3a0, rev := spec, spec, spec, spec
@@ -137,8 +139,10 @@ func files() map[string][]byte {
 		"vpi.bin": imageVPI(), "en.bin": imageEN(), "old.bin": smallImage(card.PSIDVPI, [3]uint16{2, 36, 5000}, 0x20160114),
 		// In the notation of 2015, older than any in the present one.
 		"wide.bin": smallImage(card.PSIDVPI, [3]uint16{2, 1102, 6630}, 0x20150114), "flat.bin": card.Build(flat),
-		"cx3.bin": card.Build(cx3), "cx3a0.bin": card.Build(cx3a0), "rev.bin": card.Build(rev), "corrupt.bin": corrupt, "short.bin": imageVPI()[:0x1000],
-		"text.bin": []byte("; not an image\n\x00"), "odd.bin": imageVPI()[:0x1001], "newer.bin": smallImage(card.PSIDVPI, [3]uint16{2, 42, 5700}, 0x20180101),
+		"cx3.bin": card.Build(cx3), "cx3a0.bin": card.Build(cx3a0), "rev.bin": card.Build(rev), "corrupt.bin": corrupt,
+		"short.bin": imageVPI()[:0x1000],
+		"text.bin":  []byte("; not an image\n\x00"), "odd.bin": imageVPI()[:0x1001], "newer.bin": smallImage(card.PSIDVPI,
+			[3]uint16{2, 42, 5700}, 0x20180101),
 	}
 	maps.Copy(all, gen5Files())
 	return all
@@ -168,14 +172,16 @@ func deals() []deal {
 		{name: "verify an empty flash", card: enCard, flash: wiped, args: "@ v"},
 		{name: "verify a damaged flash", card: vpiCard, flash: damaged, args: "@ v"},
 		{name: "verify blank GUIDs", card: enCard, flash: blankGUIDs, args: "@ v"},
-		{name: "verify a flash that is not failsafe", card: flatCard, args: "@ v", then: []string{"@ q", "-y @ -i /img/newer.bin b"}},
+		{name: "verify a flash that is not failsafe", card: flatCard, args: "@ v",
+			then: []string{"@ q", "-y @ -i /img/newer.bin b"}},
 		{name: "verify device and image", card: vpiCard, args: "@ -i /img/vpi.bin v"},
 		{name: "hardware", card: enCard, args: "@ hw query"},
 		{name: "hardware ConnectX-3", card: oldCard, args: "@ hw query"},
 		{name: "hardware of an empty flash", card: enCard, flash: wiped, args: "@ hw query"},
 		{name: "checksum", card: vpiCard, args: "@ checksum"},
 		{name: "checksum of a damaged flash", card: vpiCard, flash: damaged, args: "@ checksum"},
-		{name: "read image", card: vpiCard, args: "@ ri /root/out.bin", then: []string{"-i /root/out.bin q", "-i /root/out.bin v"}},
+		{name: "read image", card: vpiCard, args: "@ ri /root/out.bin",
+			then: []string{"-i /root/out.bin q", "-i /root/out.bin v"}},
 		{name: "read image of an empty flash", card: enCard, flash: wiped, args: "@ ri /root/out.bin"},
 		{name: "read image of a damaged flash", card: vpiCard, flash: damaged, args: "@ ri /root/out.bin"},
 		{name: "read image into no directory", card: vpiCard, args: "@ ri /nonexistent/out.bin"},
@@ -194,7 +200,8 @@ func burnDeals() []deal {
 		{name: "burn other PSID, EOF", card: enCard, args: "-allow_psid_change @ -i /img/vpi.bin b"},
 		{name: "burn other PSID, --no", card: enCard, args: "--no -allow_psid_change @ -i /img/vpi.bin b"},
 		{name: "burn other PSID, answered n", card: enCard, stdin: "n\n", args: "-allow_psid_change @ -i /img/vpi.bin b"},
-		{name: "burn other PSID, answered y", card: enCard, stdin: "y\n", args: "-allow_psid_change @ -i /img/vpi.bin b", then: []string{"@ q", "@ v"}},
+		{name: "burn other PSID, answered y", card: enCard, stdin: "y\n", args: "-allow_psid_change @ -i /img/vpi.bin b",
+			then: []string{"@ q", "@ v"}},
 		{name: "burn other PSID, answered YES", card: enCard, stdin: "YES\n", args: "-allow_psid_change @ -i /img/vpi.bin b"},
 		{name: "burn other PSID, consent and -y", card: enCard, args: "-y -allow_psid_change @ -i /img/vpi.bin b"},
 		{name: "burn same version, EOF", card: vpiCard, args: "@ -i /img/vpi.bin b"},
@@ -205,9 +212,12 @@ func burnDeals() []deal {
 		{name: "burn twice", card: vpiCard, args: "@ -i /img/newer.bin b", then: []string{"-y @ -i /img/vpi.bin b", "@ q"}},
 		{name: "burn older, EOF", card: vpiCard, args: "@ -i /img/old.bin b"},
 		{name: "burn older, -y", card: vpiCard, args: "-y @ -i /img/old.bin b"},
-		{name: "burn of an older notation, -y", card: vpiCard, args: "-y @ -i /img/wide.bin b", then: []string{"@ q", "@ -i /img/vpi.bin b"}},
-		{name: "burn older and other PSID, one y", card: enCard, stdin: "y\n", args: "-allow_psid_change @ -i /img/old.bin b"},
-		{name: "burn older and other PSID, two y", card: enCard, stdin: "y\ny\n", args: "-allow_psid_change @ -i /img/old.bin b"},
+		{name: "burn of an older notation, -y", card: vpiCard, args: "-y @ -i /img/wide.bin b",
+			then: []string{"@ q", "@ -i /img/vpi.bin b"}},
+		{name: "burn older and other PSID, one y", card: enCard, stdin: "y\n",
+			args: "-allow_psid_change @ -i /img/old.bin b"},
+		{name: "burn older and other PSID, two y", card: enCard, stdin: "y\ny\n",
+			args: "-allow_psid_change @ -i /img/old.bin b"},
 		{name: "burn silently", card: enCard, args: "-s -y -allow_psid_change @ -i /img/vpi.bin b"},
 		{name: "burn for another chip", card: enCard, args: "-y -allow_psid_change @ -i /img/cx3.bin b"},
 		{name: "burn for another revision", card: enCard, args: "-y -allow_psid_change @ -i /img/rev.bin b"},
@@ -222,9 +232,11 @@ func burnDeals() []deal {
 		{name: "burn onto an empty flash", card: enCard, flash: wiped, args: "-y @ -i /img/vpi.bin b"},
 		{name: "burn onto a damaged flash", card: vpiCard, flash: damaged, args: "-y @ -i /img/newer.bin b"},
 		{name: "burn onto blank GUIDs", card: enCard, flash: blankGUIDs, args: "-y -allow_psid_change @ -i /img/vpi.bin b"},
-		{name: "burn with the image's identity", card: enCard, args: "-y -allow_psid_change -use_image_guids -use_image_ps @ -i /img/vpi.bin b", then: []string{"@ q"}},
+		{name: "burn with the image's identity", card: enCard,
+			args: "-y -allow_psid_change -use_image_guids -use_image_ps @ -i /img/vpi.bin b", then: []string{"@ q"}},
 		{name: "burn with GUIDs, EOF", card: vpiCard, args: guidArgs + " @ -i /img/newer.bin b"},
-		{name: "burn with GUIDs", card: enCard, args: "-y -allow_psid_change " + guidArgs + " @ -i /img/vpi.bin b", then: []string{"@ q"}},
+		{name: "burn with GUIDs", card: enCard, args: "-y -allow_psid_change " + guidArgs + " @ -i /img/vpi.bin b",
+			then: []string{"@ q"}},
 	}
 }
 
@@ -234,12 +246,14 @@ func guidDeals() []deal {
 		{name: "set GUIDs, --no", card: enCard, args: "--no " + guidArgs + " @ sg"},
 		{name: "set GUIDs, answered y", card: enCard, stdin: "y\n", args: guidArgs + " @ sg", then: []string{"@ q", "@ v"}},
 		{name: "set GUIDs, -y", card: vpiCard, args: "-y -guid 0002c90300112230 @ sg", then: []string{"@ q"}},
-		{name: "set GUIDs over a dead image", card: previousCard, args: "-y -guid 0002c90300112230 @ sg", then: []string{"@ q"}},
+		{name: "set GUIDs over a dead image", card: previousCard, args: "-y -guid 0002c90300112230 @ sg",
+			then: []string{"@ q"}},
 		{name: "set MAC only", card: vpiCard, args: "-y -mac 0002c9112230 @ sg", then: []string{"@ q"}},
 		{name: "set all four GUIDs", card: vpiCard, args: "-y -guids 1 2 3 4 -macs 2 4 @ sg", then: []string{"@ q"}},
 		{name: "set GUIDs that wrap", card: vpiCard, args: "-y -guid 0xfffffffffffffffe @ sg", then: []string{"@ q"}},
 		{name: "set GUIDs of blank", card: enCard, flash: blankGUIDs, args: guidArgs + " @ sg", then: []string{"@ q", "@ v"}},
-		{name: "set only GUIDs of blank", card: enCard, flash: blankGUIDs, args: "-guid 0xe41d2d0300e44ed0 @ sg", then: []string{"@ q"}},
+		{name: "set only GUIDs of blank", card: enCard, flash: blankGUIDs, args: "-guid 0xe41d2d0300e44ed0 @ sg",
+			then: []string{"@ q"}},
 		{name: "set a multicast MAC", card: vpiCard, args: "-y -mac 0x0102030405aa @ sg"},
 		{name: "set a long MAC", card: vpiCard, args: "-y -mac 0x10002030405aa @ sg"},
 		{name: "set a UID", card: vpiCard, args: "-y -uid 1 @ sg"},
@@ -260,7 +274,8 @@ func heldDeals() []deal {
 	return []deal{
 		{name: "query while the semaphore is held", card: vpiCard, flash: held, args: "@ q", then: []string{"@ q"}},
 		{name: "a semaphore that is cleared", card: vpiCard, flash: held, args: "-clear_semaphore @", then: []string{"@ q"}},
-		{name: "burn while the semaphore is held", card: enCard, flash: held, args: "-y -allow_psid_change @ -i /img/vpi.bin b"},
+		{name: "burn while the semaphore is held", card: enCard, flash: held,
+			args: "-y -allow_psid_change @ -i /img/vpi.bin b"},
 	}
 }
 
@@ -376,7 +391,8 @@ func where(genuine, sim []byte) string {
 func simulated(t *testing.T, c card.Config) *labsim.Machine {
 	t.Helper()
 	l := labsim.New(labsim.Options{Setup: []func(*labsim.Machine){cardprog.Install}})
-	m, err := l.AddMachine(labsim.Config{Name: "host", OS: labsim.TrueNAS, MstflintVersion: "4.21.0", Cards: []labsim.CardConfig{{BDF: DefaultBDF, Config: c}}})
+	m, err := l.AddMachine(labsim.Config{Name: "host", OS: labsim.TrueNAS, MstflintVersion: "4.21.0",
+		Cards: []labsim.CardConfig{{BDF: DefaultBDF, Config: c}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +405,8 @@ func simulated(t *testing.T, c card.Config) *labsim.Machine {
 
 func simulatedRun(ctx context.Context, m *labsim.Machine, stdin string, argv []string) said {
 	var out, errOut bytes.Buffer
-	status := m.Exec(ctx, &labsim.Proc{Args: argv, User: "root", Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errOut})
+	status := m.Exec(ctx, &labsim.Proc{Args: argv, User: "root", Stdin: strings.NewReader(stdin), Stdout: &out,
+		Stderr: &errOut})
 	return said{out.String(), errOut.String(), status}
 }
 
@@ -400,7 +417,8 @@ func realRun(ctx context.Context, t *testing.T, box *Host, stdin string, argv []
 		t.Fatal(err)
 	}
 	// No shell in between, so that the streams stay apart.
-	cmd := exec.CommandContext(ctx, "nsenter", append([]string{"--target", strconv.Itoa(pid), "--mount", "--ipc", "--net", "--"}, argv...)...)
+	cmd := exec.CommandContext(ctx, "nsenter",
+		append([]string{"--target", strconv.Itoa(pid), "--mount", "--ipc", "--net", "--"}, argv...)...)
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C"}
 	var out, errOut bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errOut

@@ -60,7 +60,8 @@ func TestExchanged_card_between_verdict_and_job(t *testing.T) {
 	if !ok || found.Serial.Or("") != board.SerialNumber {
 		t.Fatalf("card %+v", found)
 	}
-	ops := hca.New(cards.Config{BackupDir: filepath.Join(t.TempDir(), "backups"), Operator: "test", Poll: 200 * time.Millisecond})
+	ops := hca.New(cards.Config{BackupDir: filepath.Join(t.TempDir(), "backups"), Operator: "test",
+		Poll: 200 * time.Millisecond})
 	data := imageVPI()
 	hash := sha256.Sum256(data)
 	sum := hex.EncodeToString(hash[:])
@@ -87,7 +88,8 @@ func TestExchanged_card_between_verdict_and_job(t *testing.T) {
 		},
 	})
 	var refused *safety.RefusedError
-	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.CardExchanged || !strings.Contains(refused.Error(), "MT9999X00002") {
+	if !errors.As(err, &refused) || refused.Findings[0].Rule != finding.CardExchanged ||
+		!strings.Contains(refused.Error(), "MT9999X00002") {
 		t.Errorf("the other card is not refused: %v", err)
 	}
 	if n := model.Flash.Operations(); n != 0 {

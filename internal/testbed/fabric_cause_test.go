@@ -65,7 +65,8 @@ func TestFabric_names_the_cause(t *testing.T) {
 			_, err := opensm.Apply(t.Context(), h, opensm.Desired{Host: "pve1", PortGUID: ib.GUID(node1 + 1), Priority: 3},
 				opensm.Options{ProofTimeout: 8 * time.Second, Poll: 100 * time.Millisecond})
 			if c.cause == "" {
-				if err == nil || !strings.Contains(err.Error(), "SM019") || !strings.Contains(err.Error(), "has twice: 0xe41d2d0300e44ed1") {
+				if err == nil || !strings.Contains(err.Error(), "SM019") ||
+					!strings.Contains(err.Error(), "has twice: 0xe41d2d0300e44ed1") {
 					t.Errorf("%v", err)
 				}
 				return

@@ -133,9 +133,11 @@ func (w *twins) questions() {
 	w.t.Helper()
 	for _, host := range []string{"host0000", "host0001"} {
 		for _, command := range []string{
-			"ibstat", "ibstat -p", "ibstat -l", "ibstat -s", "ibstat DEVICE", "ibstat DEVICE 1", "ibstat DEVICE 2", "ibstat DEVICE 3", "ibstat -p DEVICE", "ibstat nope",
+			"ibstat", "ibstat -p", "ibstat -l", "ibstat -s", "ibstat DEVICE", "ibstat DEVICE 1", "ibstat DEVICE 2",
+			"ibstat DEVICE 3", "ibstat -p DEVICE", "ibstat nope",
 			"sminfo", "sminfo -C DEVICE -P 1", "sminfo -C nope -P 1", "sminfo -D 0",
-			"saquery -g", "saquery -C DEVICE -P 1 -g", "saquery SMIR", "saquery -C DEVICE -P 1 SMIR", "saquery -C nope -P 1 SMIR",
+			"saquery -g", "saquery -C DEVICE -P 1 -g", "saquery SMIR", "saquery -C DEVICE -P 1 SMIR",
+			"saquery -C nope -P 1 SMIR",
 			"smpquery -C DEVICE -P 1 -D pkeys 0", "smpquery pkeys 1 1", "smpquery -C nope -P 1 -D portinfo 0",
 			"cat /sys/class/infiniband/DEVICE/ports/1/state /sys/class/infiniband/DEVICE/ports/1/lid /sys/class/infiniband/DEVICE/ports/1/sm_lid",
 			"cat /sys/class/infiniband/DEVICE/ports/1/rate /sys/class/infiniband/DEVICE/ports/1/phys_state /sys/class/infiniband/DEVICE/ports/1/cap_mask",
@@ -150,8 +152,10 @@ func (w *twins) manage(host, port string, priority int) {
 	w.t.Helper()
 	const parts = "Default=0x7fff, ipoib : ALL=full ;\na=0x0001, ipoib : ALL=full ;\nb=0x0002, ipoib : SELF=full, ALL=limited ;\nc=0x0003, ipoib : ALL=full ;\n"
 	w.both(host, fmt.Sprintf("mkdir -p /etc/opensm; printf 'sm_priority %d\nforce_log_flush TRUE\nsminfo_polling_timeout 1000\npolling_retry_number 2\n' >/etc/opensm/opensm.conf\n"+
-		"printf '%s' >/etc/opensm/partitions.conf; echo 'PORTS=\"%s\"' >/etc/default/opensm", priority, strings.ReplaceAll(parts, "\n", `\n`), port))
-	if out, status := w.simulated(host, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q opensm"); status != 0 {
+		"printf '%s' >/etc/opensm/partitions.conf; echo 'PORTS=\"%s\"' >/etc/default/opensm", priority,
+		strings.ReplaceAll(parts, "\n", `\n`), port))
+	if out, status := w.simulated(host,
+		"apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q opensm"); status != 0 {
 		w.t.Fatal(out)
 	}
 	w.both(host, "systemctl start opensm.service")

@@ -24,7 +24,8 @@ const (
 // on both ports.
 func member(name string, node uint64) HostConfig {
 	return HostConfig{Name: name, LinkType: [2]int{card.LinkIB, card.LinkIB}, Card: card.Config{
-		Chip: card.ConnectX3Pro, Image: imageVPI(), GUIDs: [4]uint64{node, node + 1, node + 2, node + 3}, MACs: [2]uint64{baseMAC, baseMAC + 1},
+		Chip: card.ConnectX3Pro, Image: imageVPI(), GUIDs: [4]uint64{node, node + 1, node + 2,
+			node + 3}, MACs: [2]uint64{baseMAC, baseMAC + 1},
 	}}
 }
 
@@ -47,7 +48,8 @@ func plugged(t *testing.T, b *Bed, net string, nodes map[string]string) *Fabric 
 func ready(t *testing.T) (*Bed, *Fabric) {
 	t.Helper()
 	b := start(t, member("pve1", node1), member("pve2", node2))
-	return b, plugged(t, b, ibsimtest.Net(t, "two-hca-one-switch"), map[string]string{"pve1": "H-e41d2d0300e44ed0", "pve2": "H-e41d2d0300e44f10"})
+	return b, plugged(t, b, ibsimtest.Net(t, "two-hca-one-switch"),
+		map[string]string{"pve1": "H-e41d2d0300e44ed0", "pve2": "H-e41d2d0300e44f10"})
 }
 
 // on runs a command that must end with 0.
@@ -90,7 +92,9 @@ func (b *Bed) manage(t *testing.T, host, port string, priority int) {
 func TestFabric_comes_up(t *testing.T) {
 	b, _ := ready(t)
 	for _, host := range []string{"pve1", "pve2"} {
-		if got := b.on(t, host, "cd "+portFiles+"; cat state phys_state rate lid sm_lid link_layer gids/0 | tail -c 40; cat state lid"); !strings.Contains(got, "2: INIT\n0x0\n") {
+		if got := b.on(t, host, "cd "+portFiles+
+			"; cat state phys_state rate lid sm_lid link_layer gids/0 | tail -c 40; cat state lid"); !strings.Contains(got,
+			"2: INIT\n0x0\n") {
 			t.Errorf("%s: %q", host, got)
 		}
 	}
@@ -119,7 +123,8 @@ func TestFabric_comes_up(t *testing.T) {
 has() { echo "$s" | grep -qx "$1" || { echo "no $1 in: $s"; exit 1; }; }
 has "Base lid: $(($(cat lid)))"; has "SM lid: $(($(cat sm_lid)))"; has "Capability mask: $(cat cap_mask)"; [ $(($(cat cap_mask) & 2)) = 2 ]`)
 	// Answers of more than one datagram, and of more than the tool expects.
-	if got := b.on(t, "pve2", "saquery"); strings.Count(got, "NodeRecord dump:") != 3 || !strings.Contains(got, "NodeDescription.........pve2 mlx4_0\n") {
+	if got := b.on(t, "pve2", "saquery"); strings.Count(got, "NodeRecord dump:") != 3 ||
+		!strings.Contains(got, "NodeDescription.........pve2 mlx4_0\n") {
 		t.Errorf("%s", got)
 	}
 	if got := b.on(t, "pve2", "saquery PR"); strings.Count(got, "PathRecord dump:") != 9 {
@@ -154,7 +159,8 @@ func TestFabric_changes_hands(t *testing.T) {
 	b.eventually(t, "pve2", "cat "+portFiles+"sm_lid", "^0x1\n$")
 	t.Logf("the higher priority rules again %v after its start", time.Since(returned).Round(100*time.Millisecond))
 	b.eventually(t, "pve2", "sminfo -D 0", "state 2 SMINFO_STANDBY")
-	if log := b.on(t, "pve2", "cat /var/log/opensm."+port2+".log"); !regexp.MustCompile(`(?s)Entering STANDBY state.*Entering MASTER state.*Entering STANDBY state`).MatchString(log) {
+	if log := b.on(t, "pve2", "cat /var/log/opensm."+port2+
+		".log"); !regexp.MustCompile(`(?s)Entering STANDBY state.*Entering MASTER state.*Entering STANDBY state`).MatchString(log) {
 		t.Errorf("the log of the standby:\n%s", log)
 	}
 }
@@ -187,13 +193,16 @@ func TestFabric_is_read(t *testing.T) {
 	for _, c := range []struct{ net, host, port, without, logged, with string }{
 		{"two-hca-one-switch", "pve1", port1, "no_sm fabric", "SUBNET UP", ""},
 		{"down-and-back-to-back", "pve2", port2, "no_sm fabric", "SUBNET UP", ""},
-		{"duplicate-guid", "pve1", port1, "duplicate_guid 0xe41d2d0300e44ed1; no_sm fabric; silent Infiniscale-IV Mellanox Technologies port 2",
-			"ERR 0D01: Found duplicated node GUID", "duplicate_guid 0xe41d2d0300e44ed1; no_sm fabric; silent Infiniscale-IV Mellanox Technologies port 2"},
+		{"duplicate-guid", "pve1", port1,
+			"duplicate_guid 0xe41d2d0300e44ed1; no_sm fabric; silent Infiniscale-IV Mellanox Technologies port 2",
+			"ERR 0D01: Found duplicated node GUID",
+			"duplicate_guid 0xe41d2d0300e44ed1; no_sm fabric; silent Infiniscale-IV Mellanox Technologies port 2"},
 		{"zero-guid", "pve1", port1, "zero_guid pve2 mlx4_0; no_sm fabric", "SUBNET UP",
 			"zero_guid pve2 mlx4_0; inactive pve2 mlx4_0 port 1 - Infiniscale-IV Mellanox Technologies port 2"},
 	} {
 		t.Run(c.net, func(t *testing.T) {
-			plugged(t, b, ibsimtest.Net(t, c.net), map[string]string{c.host: map[string]string{"pve1": "H-e41d2d0300e44ed0", "pve2": "H-e41d2d0300e44f10"}[c.host]})
+			plugged(t, b, ibsimtest.Net(t, c.net),
+				map[string]string{c.host: map[string]string{"pve1": "H-e41d2d0300e44ed0", "pve2": "H-e41d2d0300e44f10"}[c.host]})
 			if got := kinds(look(t, b, c.host, true)); got != c.without {
 				t.Errorf("without a subnet manager: %s", got)
 			}

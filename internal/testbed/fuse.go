@@ -213,7 +213,8 @@ func (n *node) Write(ctx context.Context, f fs.FileHandle, data []byte, off int6
 // look into it: it would wait for itself.
 func mountTree(at string, root entry) error {
 	// No time-outs: the kernel asks anew for every name.
-	options := &fs.Options{MountOptions: fuse.MountOptions{DisableXAttrs: true, DirectMountStrict: true, AllowOther: true, Name: "card", FsName: "emulated-card"}}
+	options := &fs.Options{MountOptions: fuse.MountOptions{DisableXAttrs: true, DirectMountStrict: true, AllowOther: true,
+		Name: "card", FsName: "emulated-card"}}
 	if _, err := fs.Mount(at, &node{entry: root}, options); err != nil {
 		return fmt.Errorf("testbed: serve the card at %s: %w", at, err)
 	}

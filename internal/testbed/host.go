@@ -54,7 +54,8 @@ type Host struct {
 func newHost(number int, c HostConfig, d *Device, operator ssh.PublicKey) (*Host, error) {
 	h := &Host{
 		Name: c.Name, BDF: c.BDF, Device: d, Addr: fmt.Sprintf("10.77.%d.2", number),
-		base: c.Base, dir: filepath.Join(runDir, c.Name), down: closed(), number: number, stack: c.Stack, wires: c.Wires, medium: medium(c.Medium),
+		base: c.Base, dir: filepath.Join(runDir,
+			c.Name), down: closed(), number: number, stack: c.Stack, wires: c.Wires, medium: medium(c.Medium),
 	}
 	h.Slot(c.BDF, d)
 	for _, step := range []func() error{
@@ -208,7 +209,8 @@ func (h *Host) mountCard() error {
 	if h.stack != "" {
 		net = h.netLinks
 	}
-	for at, tree := range map[string]entry{"pci": pciTree(h.cards), "class": classTree(h.cards, net), "dev": devTree(h.cards), "devices": h.devicesTree(), "module": modulesTree()} {
+	for at, tree := range map[string]entry{"pci": pciTree(h.cards), "class": classTree(h.cards, net),
+		"dev": devTree(h.cards), "devices": h.devicesTree(), "module": modulesTree()} {
 		if err := mountTree(h.path(at), tree); err != nil {
 			return err
 		}
@@ -222,7 +224,8 @@ func (h *Host) Exec(ctx context.Context, script string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, "nsenter", "--target", strconv.Itoa(pid), "--mount", "--uts", "--ipc", "--net", "--pid", "--", "/bin/sh", "-c", script) //nolint:gosec // for tests
+	cmd := exec.CommandContext(ctx, "nsenter", //nolint:gosec // for tests
+		"--target", strconv.Itoa(pid), "--mount", "--uts", "--ipc", "--net", "--pid", "--", "/bin/sh", "-c", script)
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C"}
 	out, err := cmd.CombinedOutput()
 	return string(out), err

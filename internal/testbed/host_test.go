@@ -32,7 +32,8 @@ func smallImage(psid string, version [3]uint16, date uint32) []byte {
 
 func imageOf(code int, psid string, version [3]uint16, date uint32) []byte {
 	return card.Build(card.Spec{
-		PSID: psid, Version: version, Product: "02.00.00.00", Date: date, Device: 0x1007, HWIDs: []uint32{0x1f7}, VSD: "n/a", PRS: "testbed.prs",
+		PSID: psid, Version: version, Product: "02.00.00.00", Date: date, Device: 0x1007, HWIDs: []uint32{0x1f7}, VSD: "n/a",
+		PRS:   "testbed.prs",
 		GUIDs: card.PlaceholderGUIDs, MACs: card.PlaceholderMACs, Failsafe: true, ChunkLog: 17, Code: code,
 	})
 }
@@ -45,7 +46,8 @@ var (
 // secondHand is a ConnectX-3 Pro as bought: Ethernet-only firmware, MACs of its
 // own and GUIDs that nobody set.
 func secondHand() card.Config {
-	return card.Config{Chip: card.ConnectX3Pro, Image: imageEN(), GUIDs: card.BlankGUIDs, MACs: [2]uint64{baseMAC, baseMAC + 1}}
+	return card.Config{Chip: card.ConnectX3Pro, Image: imageEN(), GUIDs: card.BlankGUIDs,
+		MACs: [2]uint64{baseMAC, baseMAC + 1}}
 }
 
 func start(t *testing.T, hosts ...HostConfig) *Bed {
@@ -66,7 +68,8 @@ func start(t *testing.T, hosts ...HostConfig) *Bed {
 func open(t *testing.T, b *Bed, name string) *hosts.Host {
 	t.Helper()
 	h, err := sshhost.New(name, sshhost.Config{
-		Address: b.Hosts[name].Addr, User: User, PrivateKeyFile: b.KeyFile(), SSHConfigFile: "none", KnownHostsFiles: []string{b.KnownHostsFile()}, ConnectAttempts: 2,
+		Address: b.Hosts[name].Addr, User: User, PrivateKeyFile: b.KeyFile(), SSHConfigFile: "none",
+		KnownHostsFiles: []string{b.KnownHostsFile()}, ConnectAttempts: 2,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -103,13 +106,15 @@ func TestHost_real_tools_over_SSH(t *testing.T) {
 	out := run(t, h, shellcmd.New("mstflint", "-d", DefaultBDF, "q").AsRoot())
 	for _, line := range []string{
 		"FW Version:            2.40.5032\n", "PSID:                  " + card.PSIDEN + "\n",
-		"GUIDs:                 ffffffffffffffff ffffffffffffffff ffffffffffffffff ffffffffffffffff \n", "e41d2de44ed0     e41d2de44ed1\n",
+		"GUIDs:                 ffffffffffffffff ffffffffffffffff ffffffffffffffff ffffffffffffffff \n",
+		"e41d2de44ed0     e41d2de44ed1\n",
 	} {
 		if !strings.Contains(out, line) {
 			t.Errorf("mstflint does not print %q:\n%s", line, out)
 		}
 	}
-	if out := run(t, h, shellcmd.New("lspci", "-s", DefaultBDF).AsRoot()); !strings.Contains(out, "MT27520 Family [ConnectX-3 Pro]") {
+	if out := run(t, h, shellcmd.New("lspci", "-s", DefaultBDF).AsRoot()); !strings.Contains(out,
+		"MT27520 Family [ConnectX-3 Pro]") {
 		t.Errorf("lspci says %q", out)
 	}
 	if out := run(t, h, shellcmd.New("systemctl", "is-system-running", "--wait")); strings.TrimSpace(out) != "running" {
@@ -119,25 +124,30 @@ func TestHost_real_tools_over_SSH(t *testing.T) {
 
 func TestHost_snapshot_of_the_provider(t *testing.T) {
 	t.Parallel()
-	b := start(t, HostConfig{Name: "facts", Card: secondHand(), Board: Board{Product: "CX314A - ConnectX-3 Pro QSFP", PartNumber: "MCX314A-BCCT", SerialNumber: "MT1234X00001"}})
+	b := start(t, HostConfig{Name: "facts", Card: secondHand(),
+		Board: Board{Product: "CX314A - ConnectX-3 Pro QSFP", PartNumber: "MCX314A-BCCT", SerialNumber: "MT1234X00001"}})
 	host := open(t, b, "facts")
 	s := snapshot(t, host)
-	if devs := s.SSH.Devs.Or(nil); s.OS.ID != "ubuntu" || s.MSTFlint.Version != "4.21.0" || len(devs) != 1 || devs[0] != "eno1" {
+	if devs := s.SSH.Devs.Or(nil); s.OS.ID != "ubuntu" || s.MSTFlint.Version != "4.21.0" || len(devs) != 1 ||
+		devs[0] != "eno1" {
 		t.Errorf("system %+v, mstflint %v, SSH over %+v", s.OS, s.MSTFlint.Version, s.SSH)
 	}
 	c, ok := s.Card(ib.MustParsePCIAddress(DefaultBDF))
 	if !ok || c.Flash == nil {
 		t.Fatalf("no flash of the card in %+v", s.Cards)
 	}
-	if c.Flash.PSID != card.PSIDEN || c.Flash.FW.String() != "2.40.5032" || c.Flash.GUIDs.MAC1 != baseMAC || !c.Flash.GUIDs.Node.IsUnset() {
+	if c.Flash.PSID != card.PSIDEN || c.Flash.FW.String() != "2.40.5032" || c.Flash.GUIDs.MAC1 != baseMAC ||
+		!c.Flash.GUIDs.Node.IsUnset() {
 		t.Errorf("flash %+v", c.Flash)
 	}
-	if c.Driver != "mlx4_core" || c.RunningPSID != card.PSIDEN || c.RunningFW != "2.40.5032" || c.DeviceID != 0x1007 || len(c.Ports) != 2 {
+	if c.Driver != "mlx4_core" || c.RunningPSID != card.PSIDEN || c.RunningFW != "2.40.5032" || c.DeviceID != 0x1007 ||
+		len(c.Ports) != 2 {
 		t.Errorf("card %+v", c)
 	}
 	// Read by lspci from the emulated capabilities.
 	if c.PartNumber != "MCX314A-BCCT" || c.Serial.Or("") != "MT1234X00001" {
-		t.Errorf("part number %q, serial number %q\n%s", c.PartNumber, c.Serial.Or(""), run(t, host, shellcmd.New("lspci", "-vvs", DefaultBDF).AsRoot()))
+		t.Errorf("part number %q, serial number %q\n%s", c.PartNumber, c.Serial.Or(""),
+			run(t, host, shellcmd.New("lspci", "-vvs", DefaultBDF).AsRoot()))
 	}
 	if types, err := host.StoredLinkTypes(t.Context(), c.PCI); err != nil || !fact.Yes(types.Served) {
 		t.Errorf("link types in the card: %v, %s", err, types.Types.Why())
@@ -158,7 +168,8 @@ func twoCards(t *testing.T, box *Host, host *hosts.Host) {
 	box.Slot(slot, second)
 	s := snapshot(t, host)
 	c, ok := s.Card(ib.MustParsePCIAddress(slot))
-	if !ok || c.Flash == nil || c.DeviceID != 0x1003 || c.Flash.PSID != card.PSIDCX3 || c.RunningPSID != card.PSIDCX3 || len(s.Cards) != 2 {
+	if !ok || c.Flash == nil || c.DeviceID != 0x1003 || c.Flash.PSID != card.PSIDCX3 || c.RunningPSID != card.PSIDCX3 ||
+		len(s.Cards) != 2 {
 		t.Errorf("a ConnectX-3 beside the first card: %+v of %d", c, len(s.Cards))
 	}
 	box.Slot(slot, nil)
@@ -187,7 +198,8 @@ func TestHost_boots_what_is_in_flash(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	id, err := p.Reboot(t.Context(), h, platform.RebootPolicy{Timeout: time.Minute, Poll: 100 * time.Millisecond, Reason: "test"})
+	id, err := p.Reboot(t.Context(),
+		h, platform.RebootPolicy{Timeout: time.Minute, Poll: 100 * time.Millisecond, Reason: "test"})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, box.Console())
 	}
@@ -240,7 +252,8 @@ func TestDevice_without_power_is_deaf(t *testing.T) {
 	d := NewDevice(model)
 	before := model.Flash.Dump()
 	erase := func() {
-		for _, w := range [][2]uint32{{regGateway, gwBusy | gwCommand | opWriteOn<<16}, {regGatewayAddr, 0}, {regGateway, gwBusy | gwCommand | opErase4K<<16}} {
+		for _, w := range [][2]uint32{{regGateway, gwBusy | gwCommand | opWriteOn<<16}, {regGatewayAddr, 0},
+			{regGateway, gwBusy | gwCommand | opErase4K<<16}} {
 			d.writeConfig(windowAddr, []byte{byte(w[0]), byte(w[0] >> 8), byte(w[0] >> 16), byte(w[0] >> 24)})
 			d.writeConfig(windowData, []byte{byte(w[1]), byte(w[1] >> 8), byte(w[1] >> 16), byte(w[1] >> 24)})
 		}

@@ -33,7 +33,8 @@ func TestProvider_ConnectX4(t *testing.T) {
 		hit  func(*Host) error
 		mend func(*operator)
 	}{
-		{"power cut", 1, cutPower, nil}, {"power cut", n - 1, cutPower, nil}, {"SIGTERM", n/2 + 1, kill(syscall.SIGTERM), nil},
+		{"power cut", 1, cutPower, nil}, {"power cut", n - 1, cutPower, nil}, {"SIGTERM", n/2 + 1, kill(syscall.SIGTERM),
+			nil},
 		// Its semaphore is another one than that of ConnectX-3.
 		{"SIGKILL", n / 2, kill(syscall.SIGKILL), (*operator).clearSemaphore}, {"SIGKILL", n, killAndClear, nil},
 	} {
@@ -77,7 +78,8 @@ func (o *operator) clearSemaphore() {
 func (o *operator) updated(before card.Firmware) {
 	o.t.Helper()
 	flash, running := o.inFlash(), o.box.Device.Card().Running()
-	if flash.Version != laterVersion || running.Version != laterVersion || flash.GUIDs != before.GUIDs || flash.MACs != before.MACs {
+	if flash.Version != laterVersion || running.Version != laterVersion || flash.GUIDs != before.GUIDs ||
+		flash.MACs != before.MACs {
 		o.t.Errorf("in flash %+v, running %+v", flash, running)
 	}
 }

@@ -37,9 +37,11 @@ func (o *operator) workspace() *acctest.Workspace {
 	return acctest.NewWorkspace(acctest.InProcess, map[string]any{
 		"backup_dir": filepath.Join(o.dir, "backups"),
 		"ssh": map[string]any{
-			"private_key_file": o.bed.KeyFile(), "known_hosts_files": []string{o.bed.KnownHostsFile()}, "config_file": "none", "use_agent": false, "user": User,
+			"private_key_file": o.bed.KeyFile(), "known_hosts_files": []string{o.bed.KnownHostsFile()}, "config_file": "none",
+			"use_agent": false, "user": User,
 		},
-		"hosts": map[string]any{o.box.Name: map[string]any{"address": o.box.Addr, "reboot": map[string]any{"allowed": true, "timeout": "1m"}}},
+		"hosts": map[string]any{o.box.Name: map[string]any{"address": o.box.Addr,
+			"reboot": map[string]any{"allowed": true, "timeout": "1m"}}},
 	})
 }
 
@@ -67,7 +69,8 @@ func (o *operator) firmware(name string, data []byte, more map[string]any) accte
 	path, sum := o.file(name, data)
 	cfg := acctest.Config{
 		{Type: "infiniband_card", Name: "it", Attrs: map[string]any{"host": o.box.Name, "pci_address": o.box.BDF}},
-		{Type: "infiniband_firmware_image", Name: "it", Attrs: map[string]any{"host": o.box.Name, "source": path, "sha256": sum}},
+		{Type: "infiniband_firmware_image", Name: "it",
+			Attrs: map[string]any{"host": o.box.Name, "source": path, "sha256": sum}},
 		{Type: "infiniband_firmware", Name: "it", Attrs: map[string]any{
 			"card_id": acctest.To(cardAddress, "id"), "image_id": acctest.To(imageAddress, "id"), "activation": "reboot",
 		}},
@@ -77,10 +80,12 @@ func (o *operator) firmware(name string, data []byte, more map[string]any) accte
 
 // crossFlashTo is the main job's firmware half with an image of one's own.
 func (o *operator) crossFlashTo(vpi []byte) acctest.Config {
-	cfg := o.firmware("vpi.bin", vpi, map[string]any{"allow_psid_change": map[string]any{"from": card.PSIDEN, "to": card.PSIDVPI}})
-	return append(cfg, acctest.Resource{Type: "infiniband_guids", Name: "it", After: []string{firmwareAddress}, Attrs: map[string]any{
-		"card_id": acctest.To(cardAddress, "id"), "base_mac": "e4:1d:2d:e4:4e:d0", "activation": "reboot",
-	}})
+	cfg := o.firmware("vpi.bin", vpi,
+		map[string]any{"allow_psid_change": map[string]any{"from": card.PSIDEN, "to": card.PSIDVPI}})
+	return append(cfg, acctest.Resource{Type: "infiniband_guids", Name: "it", After: []string{firmwareAddress},
+		Attrs: map[string]any{
+			"card_id": acctest.To(cardAddress, "id"), "base_mac": "e4:1d:2d:e4:4e:d0", "activation": "reboot",
+		}})
 }
 
 func (o *operator) context() context.Context {

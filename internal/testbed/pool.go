@@ -58,7 +58,8 @@ func (y *Pool) Lend(hosts []labs.Host) (loan *Loan, cannot string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	s := &Loan{pool: y, boxes: map[string]*Host{}, boots: map[string]int{}, dir: filepath.Join(y.bed.Dir, fmt.Sprint("loan", y.next()))}
+	s := &Loan{pool: y, boxes: map[string]*Host{}, boots: map[string]int{},
+		dir: filepath.Join(y.bed.Dir, fmt.Sprint("loan", y.next()))}
 	for i, h := range hosts {
 		s.boxes[h.Name] = boxes[i]
 	}
@@ -122,7 +123,8 @@ func (y *Pool) borrow(n int) ([]*Host, error) {
 	}
 	for len(y.idle) < n {
 		y.made++
-		h, err := y.bed.add(HostConfig{Name: fmt.Sprint("pool", y.made), Card: card.Config{Chip: card.ConnectX3Pro, Image: card.EN()}}, y.operator)
+		h, err := y.bed.add(HostConfig{Name: fmt.Sprint("pool", y.made),
+			Card: card.Config{Chip: card.ConnectX3Pro, Image: card.EN()}}, y.operator)
 		if err != nil {
 			return nil, err
 		}
@@ -176,7 +178,8 @@ rm -rf /var/lib/terraform-provider-infiniband /run/terraform-provider-infiniband
 // of the files in their order counts.
 func asking(password string) string {
 	quoted := "'" + strings.ReplaceAll(User+":"+password, "'", `'\''`) + "'"
-	return "printf '%s\\n' " + quoted + " | chpasswd && echo '" + User + " ALL=(ALL:ALL) ALL' >/etc/sudoers.d/zz-password && chmod 440 /etc/sudoers.d/zz-password"
+	return "printf '%s\\n' " + quoted + " | chpasswd && echo '" + User +
+		" ALL=(ALL:ALL) ALL' >/etc/sudoers.d/zz-password && chmod 440 /etc/sudoers.d/zz-password"
 }
 
 // furnish puts the cards in and switches everything on.

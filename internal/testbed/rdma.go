@@ -17,7 +17,8 @@ import (
 func (d *Device) rdmaFiles() map[string]entry {
 	fw := d.Card().Running()
 	return map[string]entry{
-		"node_guid": line("%s", sysfsGUID(fw.GUIDs[0])), "sys_image_guid": line("%s", sysfsGUID(fw.GUIDs[3])), "node_desc": line("%s", d.Description), "node_type": line("1: CA"),
+		"node_guid": line("%s", sysfsGUID(fw.GUIDs[0])), "sys_image_guid": line("%s",
+			sysfsGUID(fw.GUIDs[3])), "node_desc": line("%s", d.Description), "node_type": line("1: CA"),
 		"fw_ver":   line("%d.%d.%d", fw.Version[0], fw.Version[1], fw.Version[2]),
 		"hw_rev":   line("%x", d.Card().Rev),
 		"hca_type": line("MT%d", fw.Device), "board_id": line("%s", fw.PSID),
@@ -38,10 +39,12 @@ func (d *Device) isIB(i int) bool { return strings.Contains(d.link(i), "ib") }
 func (d *Device) portFiles(i int) map[string]entry {
 	fw := d.Card().Running()
 	files := map[string]entry{
-		"link_layer": line("Ethernet"), "state": line("1: DOWN"), "phys_state": line("3: Disabled"), "rate": line("10 Gb/sec (4X SDR)"),
-		"lid": line("0x0"), "sm_lid": line("0x0"), "lid_mask_count": line("0"), "sm_sl": line("0"), "cap_mask": line("0x00010000"),
-		"gids":  table("fe80:0000:0000:0000:" + sysfsGUID(fw.MACs[i]>>24<<40|0xfffe<<24|fw.MACs[i]&0xffffff)),
-		"pkeys": table("0xffff"),
+		"link_layer": line("Ethernet"), "state": line("1: DOWN"), "phys_state": line("3: Disabled"),
+		"rate": line("10 Gb/sec (4X SDR)"),
+		"lid":  line("0x0"), "sm_lid": line("0x0"), "lid_mask_count": line("0"), "sm_sl": line("0"),
+		"cap_mask": line("0x00010000"),
+		"gids":     table("fe80:0000:0000:0000:" + sysfsGUID(fw.MACs[i]>>24<<40|0xfffe<<24|fw.MACs[i]&0xffffff)),
+		"pkeys":    table("0xffff"),
 	}
 	if !d.isIB(i) {
 		return files
@@ -61,7 +64,8 @@ func (d *Device) portFiles(i int) map[string]entry {
 	}
 	files["link_layer"] = line("InfiniBand")
 	files["gids"] = dir(func() map[string]entry {
-		return map[string]entry{"0": line("%s:%s", sysfsGUID(cmp.Or(d.portInfo(i).GIDPrefix(), defaultPrefix)), sysfsGUID(fw.GUIDs[i+1]))}
+		return map[string]entry{"0": line("%s:%s", sysfsGUID(cmp.Or(d.portInfo(i).GIDPrefix(), defaultPrefix)),
+			sysfsGUID(fw.GUIDs[i+1]))}
 	})
 	if keys := d.HCA.PKeys(); i == 0 && keys != nil {
 		files["pkeys"] = dir(func() map[string]entry {
@@ -84,7 +88,8 @@ func table(first string) entry {
 }
 
 // unplugged is a port without a cable that no subnet manager has seen.
-var unplugged = ibsim.PortInfo{8: 0xfe, 9: 0x80, 20: 0x02, 21: 0x59, 22: 0x48, 23: 0x68, 31: 2, 32: 1, 33: 2 << 4, 35: 1 << 4}
+var unplugged = ibsim.PortInfo{8: 0xfe, 9: 0x80, 20: 0x02, 21: 0x59, 22: 0x48, 23: 0x68, 31: 2, 32: 1, 33: 2 << 4,
+	35: 1 << 4}
 
 // served is a port whose cable is a wire of the host: no fabric is behind it, and
 // all is as if one were.
@@ -108,7 +113,8 @@ func (d *Device) portInfo(i int) ibsim.PortInfo {
 // Words of the kernel (Linux drivers/infiniband/core/sysfs.c).
 var (
 	portStates     = []string{"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER", 15: ""}
-	physicalStates = []string{"", "Sleep", "Polling", "Disabled", "PortConfigurationTraining", "LinkUp", "LinkErrorRecovery", "Phy Test", 15: ""}
+	physicalStates = []string{"", "Sleep", "Polling", "Disabled", "PortConfigurationTraining", "LinkUp",
+		"LinkErrorRecovery", "Phy Test", 15: ""}
 )
 
 // rate is lanes and speed, in the words of the same file.

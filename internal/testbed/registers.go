@@ -82,7 +82,8 @@ type Device struct {
 
 // NewDevice puts registers in front of a card and switches it on.
 func NewDevice(c *card.Card) *Device {
-	d := &Device{Netdevs: map[string]int{}, RDMA: strings.TrimSuffix(c.Chip.Driver(), "core") + "0", HCA: &ibsim.HCA{}, deaf: &ibsim.HCA{}}
+	d := &Device{Netdevs: map[string]int{}, RDMA: strings.TrimSuffix(c.Chip.Driver(), "core") + "0", HCA: &ibsim.HCA{},
+		deaf: &ibsim.HCA{}}
 	d.Insert(c)
 	return d
 }

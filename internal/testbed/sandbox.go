@@ -92,7 +92,8 @@ func settleIn() error {
 		return err
 	}
 	// Hosts must not reach each other by way of the operator, whatever the machine does.
-	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("0\n"), 0o644); err != nil { //nolint:gosec // it is there
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("0\n"), //nolint:gosec // it is there
+		0o644); err != nil {
 		return err
 	}
 	return command("ip", "link", "set", "lo", "up")

@@ -51,8 +51,8 @@ var choices = map[labsim.Stack]choice{
 		masked: []string{networkdUnit, networkdSocket},
 	},
 	labsim.StackIfupdown: {
-		files: map[string]string{"etc/network/interfaces": "source /etc/network/interfaces.d/*\n\nauto lo\niface lo inet loopback\n\n" +
-			"auto eno1\niface eno1 inet static\n    address %[1]s/24\n    gateway %[2]s\n"},
+		files: map[string]string{"etc/network/interfaces": "source /etc/network/interfaces.d/*\n\nauto lo\niface lo inet " +
+			"loopback\n\nauto eno1\niface eno1 inet static\n    address %[1]s/24\n    gateway %[2]s\n"},
 		masked: []string{nmUnit, networkdUnit, networkdSocket},
 	},
 	labsim.StackNetworkd: {
@@ -107,7 +107,8 @@ func (h *Host) chooseStack() error {
 	}
 	// The first process sees no devices in a container, and what udev starts for an
 	// interface (ifup@.service) would wait for one for a minute and a half of each boot.
-	if err := writeFile(filepath.Join(h.path("root"), "etc/systemd/system.conf.d/testbed.conf"), "[Manager]\nDefaultDeviceTimeoutSec=1s\n", 0o644); err != nil {
+	if err := writeFile(filepath.Join(h.path("root"), "etc/systemd/system.conf.d/testbed.conf"),
+		"[Manager]\nDefaultDeviceTimeoutSec=1s\n", 0o644); err != nil {
 		return err
 	}
 	return h.disguise()

@@ -35,12 +35,15 @@ func (d *Device) pciFiles() map[string]entry {
 		return nil
 	}
 	files := map[string]entry{
-		"vendor": line("0x%04x", vendor), "device": line("0x%04x", d.pciDevice()), "class": line("0x%06x", d.class()), "revision": line("0x00"),
+		"vendor": line("0x%04x", vendor), "device": line("0x%04x", d.pciDevice()), "class": line("0x%06x",
+			d.class()), "revision": line("0x00"),
 		"subsystem_vendor": line("0x%04x", vendor), "subsystem_device": line("0x%04x", subsystem), "irq": line("16"),
-		"current_link_speed": line("8.0 GT/s PCIe"), "current_link_width": line("8"), "max_link_speed": line("8.0 GT/s PCIe"), "max_link_width": line("8"),
+		"current_link_speed": line("8.0 GT/s PCIe"), "current_link_width": line("8"), "max_link_speed": line("8.0 GT/s PCIe"),
+		"max_link_width": line("8"),
 		// lspci insists on the file; all regions are unused.
-		"resource": line("%s", strings.TrimSuffix(strings.Repeat("0x0000000000000000 0x0000000000000000 0x0000000000000000\n", 7), "\n")),
-		"config":   {regs: d},
+		"resource": line("%s", strings.TrimSuffix(strings.Repeat("0x0000000000000000 0x0000000000000000 0x0000000000000000\n",
+			7), "\n")),
+		"config": {regs: d},
 	}
 	if data := d.Board.vpd(); data != nil {
 		files["vpd"] = entry{value: data}

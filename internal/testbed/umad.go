@@ -37,7 +37,10 @@ func devTree(slots func() map[string]*Device) entry {
 	return dir(func() map[string]entry {
 		all := map[string]entry{}
 		for n, u := range umads(slots()) {
-			all[fmt.Sprint("umad", n)] = entry{open: func() (fs.FileHandle, syscall.Errno) { return umadHandle{u.hca().Open()}, 0 }}
+			all[fmt.Sprint("umad", n)] = entry{open: func() (fs.FileHandle,
+				syscall.Errno) {
+				return umadHandle{u.hca().Open()}, 0
+			}}
 			all[fmt.Sprint("issm", n)] = entry{open: func() (fs.FileHandle, syscall.Errno) {
 				switch err := u.hca().Manage(); {
 				case errors.Is(err, ibsim.ErrManaged):

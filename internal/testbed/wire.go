@@ -115,8 +115,10 @@ func (h *Host) wire(i int) [][]string {
 	w, far, near := h.wires[i], h.farEnd(i), fmt.Sprintf("new-%d-%d", h.number, i)
 	guid := h.Device.Card().Running().GUIDs[w.Port]
 	return [][]string{
-		{"link", "add", far, "mtu", strconv.Itoa(connectedMTU), "type", "veth", "peer", "name", near, "mtu", strconv.Itoa(groupMTU)},
-		{"link", "set", near, "address", fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", i, guid>>24&0xff, guid>>16&0xff, guid>>8&0xff, guid&0xff)},
+		{"link", "add", far, "mtu", strconv.Itoa(connectedMTU), "type", "veth", "peer", "name", near, "mtu",
+			strconv.Itoa(groupMTU)},
+		{"link", "set", near, "address",
+			fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", i, guid>>24&0xff, guid>>16&0xff, guid>>8&0xff, guid&0xff)},
 		{"link", "set", near, "alias", guise(h.hardwareAddress(w), modeDatagram)},
 		{"link", "set", near, "netns", h.Name, "name", w.Name},
 		{"link", "set", far, "master", h.medium.name(), "up"},
@@ -164,7 +166,8 @@ func (n netdev) files() map[string]entry {
 	return map[string]entry{
 		"type": line("32"), "address": line("%s", strings.Join(pairs, ":")), "addr_len": line("20"),
 		"broadcast": line("00:ff:ff:ff:ff:12:40:1b:ff:ff:00:00:00:00:00:00:ff:ff:ff:ff"),
-		"dev_id":    line("0x0"), "dev_port": line("%d", n.wire.Port-1), "pkey": line("0xffff"), "umcast": line("0"), "iflink": line("%s", strings.TrimSpace(string(index))),
+		"dev_id":    line("0x0"), "dev_port": line("%d",
+			n.wire.Port-1), "pkey": line("0xffff"), "umcast": line("0"), "iflink": line("%s", strings.TrimSpace(string(index))),
 		"device": {link: "../../../../bus/pci/devices/" + n.host.BDF},
 		"mode": {
 			text: func() string {

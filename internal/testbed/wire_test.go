@@ -18,7 +18,8 @@ const ibMAC = 0xe41d2de44e00
 // ibCard is a ConnectX-3 Pro whose ports speak InfiniBand.
 func ibCard() card.Config {
 	return card.Config{
-		Chip: card.ConnectX3Pro, Image: imageVPI(), GUIDs: card.GUIDsFromBase(card.GUIDFromMAC(ibMAC)), MACs: [2]uint64{ibMAC + 1, ibMAC + 2},
+		Chip: card.ConnectX3Pro, Image: imageVPI(), GUIDs: card.GUIDsFromBase(card.GUIDFromMAC(ibMAC)),
+		MACs: [2]uint64{ibMAC + 1, ibMAC + 2},
 	}
 }
 
@@ -33,7 +34,8 @@ func TestWire_obeys_the_rules_of_IPoIB(t *testing.T) {
 	box := b.Hosts["wire"]
 	s := snapshot(t, open(t, b, "wire"))
 	n, ok := s.Netdev("ib0")
-	if !ok || !n.IB || n.PortGUID != ib.GUID(box.Device.Card().Running().GUIDs[1]) || !n.Connected || n.Mode != modeDatagram || n.MTU != groupMTU ||
+	if !ok || !n.IB || n.PortGUID != ib.GUID(box.Device.Card().Running().GUIDs[1]) || !n.Connected ||
+		n.Mode != modeDatagram || n.MTU != groupMTU ||
 		n.DevPort != 0 || n.PKey != "0xffff" || n.PCI != ib.MustParsePCIAddress(DefaultBDF) {
 		t.Errorf("the provider sees %+v", n)
 	}
@@ -54,11 +56,13 @@ func TestWire_obeys_the_rules_of_IPoIB(t *testing.T) {
 		{"ip link set ib0 up; echo connected >" + mode, "", "connected", "65520"},
 		{"ip link set ib0 mtu 9000", "", "connected", "9000"},
 		{"echo connected >" + mode, "", "connected", "9000"},
-		{"ip addr add " + box.medium.subnet() + ".20/24 dev ib0; ip link set ib0 mtu 65520; ping -c 1 -W 5 -M do -s 65000 " + box.medium.subnet() + ".1", "65008 bytes", "connected", "65520"},
+		{"ip addr add " + box.medium.subnet() + ".20/24 dev ib0; ip link set ib0 mtu 65520; ping -c 1 -W 5 -M do -s 65000 " +
+			box.medium.subnet() + ".1", "65008 bytes", "connected", "65520"},
 		{"echo datagram >" + mode, "", "datagram", "2044"},
 	} {
 		out, _ := box.Exec(t.Context(), c.do)
-		now, err := box.Exec(t.Context(), fmt.Sprintf("cat %s %s; ip -j -d link show ib0 | grep -o '\"mode\":\"[a-z]*\"'", mode, mtu))
+		now, err := box.Exec(t.Context(),
+			fmt.Sprintf("cat %s %s; ip -j -d link show ib0 | grep -o '\"mode\":\"[a-z]*\"'", mode, mtu))
 		if want := fmt.Sprintf("%s\n%s\n\"mode\":%q\n", c.mode, c.mtu, c.mode); err != nil || now != want {
 			t.Errorf("%s: now %q, want %q (%v)", c.do, now, want, err)
 		}
@@ -82,7 +86,8 @@ func retyped(t *testing.T, b *Bed) {
 			t.Fatal(err, out)
 		}
 		n, there := snapshot(t, open(t, b, "wire")).Netdev("ib0")
-		if there != c.ib || there && (!n.IB || n.Mode != modeDatagram || n.MTU != groupMTU || n.PortGUID != ib.GUID(box.Device.Card().Running().GUIDs[1])) {
+		if there != c.ib || there && (!n.IB || n.Mode != modeDatagram || n.MTU != groupMTU ||
+			n.PortGUID != ib.GUID(box.Device.Card().Running().GUIDs[1])) {
 			t.Errorf("a port of type %s has %+v", c.link, n)
 		}
 	}
@@ -100,7 +105,8 @@ func reloaded(t *testing.T, b *Bed, before *inventory.Netdev) {
 		t.Fatal(err)
 	}
 	after, ok := snapshot(t, open(t, b, "wire")).Netdev("ib0")
-	if !ok || len(after.Addresses) > 0 || after.Mode != modeDatagram || after.Address == before.Address || after.PortGUID != before.PortGUID {
+	if !ok || len(after.Addresses) > 0 || after.Mode != modeDatagram || after.Address == before.Address ||
+		after.PortGUID != before.PortGUID {
 		t.Errorf("after a boot: %+v, before %+v", after, before)
 	}
 }

@@ -61,8 +61,10 @@ func (thing) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resou
 }
 
 func (thing) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	keep := schema.StringAttribute{Computed: true, PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}}
-	resp.Schema = schema.Schema{Attributes: map[string]schema.Attribute{"id": keep, "host": schema.StringAttribute{Required: true}}}
+	keep := schema.StringAttribute{Computed: true,
+		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}}
+	resp.Schema = schema.Schema{Attributes: map[string]schema.Attribute{"id": keep,
+		"host": schema.StringAttribute{Required: true}}}
 	for i := range computed {
 		resp.Schema.Attributes[attribute(i)] = keep
 	}

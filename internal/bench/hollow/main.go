@@ -24,7 +24,8 @@ func main() {
 			log.Fatal(err)
 		}
 	}
-	err := providerserver.Serve(context.Background(), func() provider.Provider { return hollow{infiniband.New("hollow")()} },
+	err := providerserver.Serve(context.Background(),
+		func() provider.Provider { return hollow{infiniband.New("hollow")()} },
 		providerserver.ServeOpts{Address: infiniband.Address})
 	if err != nil {
 		log.Fatal(err)

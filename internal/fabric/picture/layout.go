@@ -221,11 +221,10 @@ func (l *layout) lists(layers map[int][]*box, gone map[*fabric.Node][]string) {
 		b.w = min(width, listWidth)
 		b.x = x + (width-b.w)/2
 		for c := range columns {
-			last := min(each, len(rows)-c*each)
-			if last < 1 {
-				continue
+			left := x + float64(c)*(listWidth+cardGap) + 12
+			if last := min(each, len(rows)-c*each); last > 0 {
+				l.trunks = append(l.trunks, []float64{left, 0, float64(last-1) * rowHeight, b.middle()})
 			}
-			l.trunks = append(l.trunks, []float64{x + float64(c)*(listWidth+cardGap) + 12, 0, float64(last-1) * rowHeight, b.middle()})
 		}
 		x += width + cardGap*1.5
 	}

@@ -121,7 +121,8 @@ func Mermaid(f *fabric.Fabric, missing []fabric.Absent) string {
 		case manager(f, n) == "SM":
 			class = "master"
 		}
-		fmt.Fprintf(&b, "  %s%s\"%s\"%s:::%s\n", names[n], shape[0], mermaidText(strings.Join(lines(f, n), "\n")), shape[1], class)
+		fmt.Fprintf(&b, "  %s%s\"%s\"%s:::%s\n", names[n], shape[0], mermaidText(strings.Join(lines(f, n), "\n")), shape[1],
+			class)
 	}
 	edge := 0
 	style := func(colour string, dashed bool) {
@@ -136,16 +137,19 @@ func Mermaid(f *fabric.Fabric, missing []fabric.Absent) string {
 		if l.B == nil {
 			fmt.Fprintf(&b, "  x%d([\"?\"])\n  %s ---|\"%d · no answer\"| x%d\n", i, names[l.A.Node], l.A.Number, i)
 		} else {
-			fmt.Fprintf(&b, "  %s ---|\"%d · %s · %d\"| %s\n", names[l.A.Node], l.A.Number, mermaidText(rate(l)), l.B.Number, names[l.B.Node])
+			fmt.Fprintf(&b, "  %s ---|\"%d · %s · %d\"| %s\n", names[l.A.Node], l.A.Number, mermaidText(rate(l)), l.B.Number,
+				names[l.B.Node])
 		}
 		style(colour(l), l.B == nil)
 	}
 	for i, m := range missing {
-		a, bEnd := ghost(&b, names, m.NodeA, m.A, fmt.Sprintf("m%da", i)), ghost(&b, names, m.NodeB, m.B, fmt.Sprintf("m%db", i))
+		a, bEnd := ghost(&b, names, m.NodeA, m.A, fmt.Sprintf("m%da", i)), ghost(&b, names, m.NodeB, m.B,
+			fmt.Sprintf("m%db", i))
 		fmt.Fprintf(&b, "  %s -.-|\"missing\"| %s\n", a, bEnd)
 		style(colourDown, true)
 	}
-	b.WriteString("  classDef switch fill:#1e293b,stroke:#0f172a,color:#f8fafc\n  classDef card fill:#f8fafc,stroke:#94a3b8,color:#0f172a\n" +
+	b.WriteString("  classDef switch fill:#1e293b,stroke:#0f172a,color:#f8fafc\n  classDef card " +
+		"fill:#f8fafc,stroke:#94a3b8,color:#0f172a\n" +
 		"  classDef master fill:#ecfdf5,stroke:#059669,color:#0f172a,stroke-width:2px\n")
 	return b.String()
 }
@@ -180,8 +184,8 @@ func mermaidText(s string) string {
 func DOT(f *fabric.Fabric, missing []fabric.Absent) string {
 	var b strings.Builder
 	b.WriteString("graph fabric {\n  graph [rankdir=TB, ranksep=1.2, nodesep=0.4, fontname=\"Helvetica\"];\n" +
-		"  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=11, fillcolor=\"#f8fafc\", color=\"#94a3b8\"];\n" +
-		"  edge [fontname=\"Helvetica\", fontsize=9];\n")
+		"  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=11, fillcolor=\"#f8fafc\", " +
+		"color=\"#94a3b8\"];\n  edge [fontname=\"Helvetica\", fontsize=9];\n")
 	names := ids(f)
 	for _, n := range f.Nodes {
 		style := ""
@@ -195,7 +199,8 @@ func DOT(f *fabric.Fabric, missing []fabric.Absent) string {
 	}
 	for i, l := range f.Links {
 		if l.B == nil {
-			fmt.Fprintf(&b, "  x%d [label=\"?\", color=\"%s\"];\n  %s -- x%d [label=\"no answer\", taillabel=\"%d\", color=\"%s\", style=dashed];\n", i, colourDown, names[l.A.Node], i, l.A.Number, colourDown)
+			fmt.Fprintf(&b, "  x%d [label=\"?\", color=\"%s\"];\n  %s -- x%d [label=\"no answer\", taillabel=\"%d\", "+
+				"color=\"%s\", style=dashed];\n", i, colourDown, names[l.A.Node], i, l.A.Number, colourDown)
 			continue
 		}
 		fmt.Fprintf(&b, "  %s -- %s [label=%s, taillabel=\"%d\", headlabel=\"%d\", color=\"%s\", penwidth=2];\n",
@@ -206,7 +211,8 @@ func DOT(f *fabric.Fabric, missing []fabric.Absent) string {
 		for k, end := range []string{m.A, m.B} {
 			if ends[k] == "" {
 				ends[k] = fmt.Sprintf("m%d%c", i, 'a'+k)
-				fmt.Fprintf(&b, "  %s [label=%s, style=dashed, color=\"%s\"];\n", ends[k], dotText(fabric.Printable(end)), colourDown)
+				fmt.Fprintf(&b, "  %s [label=%s, style=dashed, color=\"%s\"];\n", ends[k], dotText(fabric.Printable(end)),
+					colourDown)
 			}
 		}
 		fmt.Fprintf(&b, "  %s -- %s [label=\"missing\", color=\"%s\", style=dashed];\n", ends[0], ends[1], colourDown)

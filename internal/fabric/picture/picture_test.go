@@ -15,7 +15,8 @@ import (
 )
 
 func node(name string, guid uint64, ports int, isSwitch bool) *fabric.Node {
-	return &fabric.Node{GUID: ib.GUID(guid), Name: name, Switch: isSwitch, PortCount: ports, LID: map[bool]int{true: int(guid & 0xff), false: 0}[isSwitch]}
+	return &fabric.Node{GUID: ib.GUID(guid), Name: name, Switch: isSwitch, PortCount: ports,
+		LID: map[bool]int{true: int(guid & 0xff), false: 0}[isSwitch]}
 }
 
 func port(n *fabric.Node, number int, speed ib.Speed) *fabric.Port {
@@ -25,8 +26,10 @@ func port(n *fabric.Node, number int, speed ib.Speed) *fabric.Port {
 		}
 	}
 	p := &fabric.Port{
-		Node: n, Number: number, GUID: n.GUID + ib.GUID(number), LID: int(n.GUID&0xff) + number, State: "Active", Physical: "LinkUp", Width: 4, Speed: speed,
-		WidthSupported: []int{1, 4}, SpeedsSupported: []ib.Speed{ib.SDR, ib.DDR, ib.QDR, ib.FDR}, SpeedsEnabled: []ib.Speed{ib.SDR, ib.DDR, ib.QDR, ib.FDR},
+		Node: n, Number: number, GUID: n.GUID + ib.GUID(number), LID: int(n.GUID&0xff) + number, State: "Active",
+		Physical: "LinkUp", Width: 4, Speed: speed,
+		WidthSupported: []int{1, 4}, SpeedsSupported: []ib.Speed{ib.SDR, ib.DDR, ib.QDR,
+			ib.FDR}, SpeedsEnabled: []ib.Speed{ib.SDR, ib.DDR, ib.QDR, ib.FDR},
 	}
 	n.Ports = append(n.Ports, p)
 	return p
@@ -48,7 +51,9 @@ func star(n int) *fabric.Fabric {
 	f := &fabric.Fabric{}
 	sw := node("SwitchX -  Mellanox Technologies", 0x2c902004a1b02, 36, true)
 	for i := range n {
-		h := node(fmt.Sprintf("%s mlx4_0", []string{"intel9", "xeon2zfs", "pve3", "pve4", "gpu1", "gpu2", "backup", "router"}[i%8]), 0xe41d2d0300e44ed0+uint64(i)*16, 2, false)
+		h := node(fmt.Sprintf("%s mlx4_0",
+			[]string{"intel9", "xeon2zfs", "pve3", "pve4", "gpu1", "gpu2", "backup", "router"}[i%8]),
+			0xe41d2d0300e44ed0+uint64(i)*16, 2, false)
 		if i >= 8 {
 			h.Name = fmt.Sprintf("node%02d mlx4_0", i)
 		}
@@ -128,7 +133,8 @@ func samples() map[string]*fabric.Fabric {
 	cable(dual, dual.Nodes[0], 2, dual.Nodes[2], 3, ib.FDR)
 	cable(dual, dual.Nodes[1], 2, dual.Nodes[2], 4, ib.FDR)
 	return map[string]*fabric.Fabric{
-		"2": star(2), "2-dual": dual, "2-back-to-back": backToBack(), "8": star(8), "30": star(30), "64": leafSpine(64), "512": leafSpine(512), "hostile": hostile(), "1": star(1),
+		"2": star(2), "2-dual": dual, "2-back-to-back": backToBack(), "8": star(8), "30": star(30), "64": leafSpine(64),
+		"512": leafSpine(512), "hostile": hostile(), "1": star(1),
 	}
 }
 
@@ -147,7 +153,8 @@ func TestPictures_hostileDescriptions(t *testing.T) {
 			t.Errorf("a control character in:\n%s", text)
 		}
 	}
-	if want := `h0 [label="a\"];\nevil [label=\"<script>alert(1)</script>\\u0000\\u001b[31m\\u000a%%{init}%% ` + "`x`" + ` #quot; \\\nSM", fillcolor`; !strings.Contains(dot, want) {
+	if want := `h0 [label="a\"];\nevil [label=\"<script>alert(1)</script>\\u0000\\u001b[31m\\u000a%%{init}%% ` + "`x`" +
+		` #quot; \\\nSM", fillcolor`; !strings.Contains(dot, want) {
 		t.Errorf("want %s in\n%s", want, dot)
 	}
 	if want := `h0("a#34;#93;#59;<br/>evil #91;label=#34;#60;script#62;alert(1)#60;/script#62;#92;u0000#92;u001b#91;31m#92;u000a%%#123;init#125;%% #96;x#96; #35;quot#59; #92;<br/>SM"):::master`; !strings.Contains(mermaid, want) {

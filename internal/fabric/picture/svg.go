@@ -65,7 +65,8 @@ func summary(f *fabric.Fabric) string {
 		cards++
 		hosts[n.HostName()] = true
 	}
-	return plural(len(hosts), "host") + ", " + plural(cards, "card") + ", " + plural(switches, "switch") + ", " + plural(len(f.Links), "link")
+	return plural(len(hosts), "host") + ", " + plural(cards, "card") + ", " + plural(switches,
+		"switch") + ", " + plural(len(f.Links), "link")
 }
 
 func (d *drawing) head() {
@@ -81,7 +82,8 @@ func (d *drawing) head() {
 		}
 		text, fill = fmt.Sprintf("SM %s, priority %d", who, m.Priority), "#047857"
 	}
-	d.put(`<text x="%s" y="56" font-size="12" fill="#475569">%s · <tspan fill="%s" font-weight="600">%s</tspan></text>`, num(margin), xmlText(summary(d.f)), fill, xmlText(text))
+	d.put(`<text x="%s" y="56" font-size="12" fill="#475569">%s · <tspan fill="%s" font-weight="600">%s</tspan></text>`,
+		num(margin), xmlText(summary(d.f)), fill, xmlText(text))
 }
 
 // ending is where a line meets a box, and how far the next one is.
@@ -110,7 +112,8 @@ func (d *drawing) lines() {
 		if high.y == low.y {
 			x, y = high.middle(), high.y
 		}
-		d.put(`<path d="M%s %s L%s %s" stroke="%s" stroke-width="2" stroke-dasharray="6 5" fill="none"/>`, num(x), num(y), num(low.middle()), num(low.y), colourDown)
+		d.put(`<path d="M%s %s L%s %s" stroke="%s" stroke-width="2" stroke-dasharray="6 5" fill="none"/>`, num(x), num(y),
+			num(low.middle()), num(low.y), colourDown)
 		d.tag(x+(low.middle()-x)*0.75, y+(low.y-y)*0.75, "missing", colourDown)
 	}
 }
@@ -185,7 +188,8 @@ func (d *drawing) line(k *fabric.Link, a, b ending, beside map[[2]*box]int) {
 	if c == colourDown {
 		dash = ` stroke-dasharray="6 5"`
 	}
-	d.put(`<path d="%s" stroke="%s" stroke-width="%s" fill="none"%s><title>%s: %s</title></path>`, path, c, num(width), dash, xmlText(k.Name()), xmlText(rate(k)))
+	d.put(`<path d="%s" stroke="%s" stroke-width="%s" fill="none"%s><title>%s: %s</title></path>`, path, c, num(width),
+		dash, xmlText(k.Name()), xmlText(rate(k)))
 	if !d.many || rate(k) != d.usual {
 		d.tag(middle.x, middle.y, rate(k), c)
 	}
@@ -250,7 +254,8 @@ func fit(text string, width, size float64) string {
 func (d *drawing) box(b *box) {
 	n := b.node
 	if n == nil {
-		d.put(`<rect x="%s" y="%s" width="%s" height="%s" rx="8" fill="#fef2f2" stroke="%s" stroke-dasharray="6 5"/>`, num(b.x), num(b.y), num(b.w), num(b.h), colourDown)
+		d.put(`<rect x="%s" y="%s" width="%s" height="%s" rx="8" fill="#fef2f2" stroke="%s" stroke-dasharray="6 5"/>`,
+			num(b.x), num(b.y), num(b.w), num(b.h), colourDown)
 		d.text(b.middle(), b.y+27, 13, "#991b1b", true, fit(fabric.Printable(b.name), b.w-14, 13))
 		d.text(b.middle(), b.y+46, 11, colourDown, false, "not found")
 		return
@@ -268,7 +273,8 @@ func (d *drawing) box(b *box) {
 		width = 2.4
 	}
 	d.put(`<g><title>%s %s</title>`, xmlText(n.Label()), n.GUID)
-	d.put(`<rect x="%s" y="%s" width="%s" height="%s" rx="8" fill="%s" stroke="%s" stroke-width="%s"/>`, num(b.x), num(b.y), num(b.w), num(b.h), fill, stroke, num(width))
+	d.put(`<rect x="%s" y="%s" width="%s" height="%s" rx="8" fill="%s" stroke="%s" stroke-width="%s"/>`, num(b.x),
+		num(b.y), num(b.w), num(b.h), fill, stroke, num(width))
 	name, second := n.HostName(), n.Device()
 	if n.Switch {
 		name, second = n.Label(), plural(n.PortCount, "port")
@@ -320,7 +326,8 @@ func (d *drawing) text(x, y, size float64, fill string, bold bool, text string) 
 	if bold {
 		weight = ` font-weight="600"`
 	}
-	d.put(`<text x="%s" y="%s" font-size="%s"%s fill="%s" text-anchor="middle">%s</text>`, num(x), num(y), num(size), weight, fill, xmlText(text))
+	d.put(`<text x="%s" y="%s" font-size="%s"%s fill="%s" text-anchor="middle">%s</text>`, num(x), num(y), num(size),
+		weight, fill, xmlText(text))
 }
 
 func (d *drawing) legend(missing bool) {
@@ -343,6 +350,7 @@ func (d *drawing) legend(missing bool) {
 	}
 	entry(colourDown, down, true)
 	if d.many && d.usual != "" && len(d.edges) > 0 {
-		d.put(`<text x="%s" y="%s" font-size="11" fill="#475569">lines without a label: %s</text>`, num(x), num(y+4), xmlText(d.usual))
+		d.put(`<text x="%s" y="%s" font-size="11" fill="#475569">lines without a label: %s</text>`, num(x), num(y+4),
+			xmlText(d.usual))
 	}
 }

@@ -33,7 +33,8 @@ func Flash(size, chunk int64, slots ...Slot) ([]byte, error) {
 		for at := range image {
 			to := physical(int64(at), chunk, int64(n))
 			if to >= size {
-				return nil, fmt.Errorf("the image of %d bytes in slot %d does not fit into a flash of %d bytes", len(image), n, size)
+				return nil, fmt.Errorf("the image of %d bytes in slot %d does not fit into a flash of %d bytes", len(image), n,
+					size)
 			}
 			flash[to] = image[at]
 		}

@@ -117,7 +117,8 @@ func (b *builder) guids() []byte {
 		return bytes.Repeat([]byte{0xff}, 8*n)
 	}
 	var p []byte
-	for _, v := range []uint64{uint64(g.Node), uint64(g.Port1), uint64(g.Port2), uint64(g.SystemImage), uint64(g.MAC1), uint64(g.MAC2)}[:n] {
+	for _, v := range []uint64{uint64(g.Node), uint64(g.Port1), uint64(g.Port2), uint64(g.SystemImage), uint64(g.MAC1),
+		uint64(g.MAC2)}[:n] {
 		p = binary.BigEndian.AppendUint64(p, v)
 	}
 	return p

@@ -71,7 +71,8 @@ func checkPSID(psid string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("refusing to build a synthetic image with PSID %q: it could be burnt into a real card; begin it with %s", psid, strings.Join(safePrefixes, ", "))
+	return fmt.Errorf("refusing to build a synthetic image with PSID %q: it could be burnt into a real card; begin it "+
+		"with %s", psid, strings.Join(safePrefixes, ", "))
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -89,7 +90,8 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	for _, hw := range o.HWIDs {
 		if _, exists := ib.ChipByHWID(hw); exists {
-			return o, fmt.Errorf("refusing to build an image without PSID for the existing chip %s: it would pass the tool's PSID check on every board", hw.Describe())
+			return o, fmt.Errorf("refusing to build an image without PSID for the existing chip %s: it would pass the tool's "+
+				"PSID check on every board", hw.Describe())
 		}
 	}
 	return o, nil

@@ -114,7 +114,8 @@ func resealChain(image []byte, off int) (int, error) {
 func seal(image []byte, off, end int) error {
 	last := image[end-4 : end]
 	isGUID := end-off >= 28 && binary.BigEndian.Uint32(image[off:]) == typeGUID
-	if isGUID && binary.BigEndian.Uint32(last) == blankGUIDsCRC && string(image[off+16:off+24]) == "\xff\xff\xff\xff\xff\xff\xff\xff" {
+	if isGUID && binary.BigEndian.Uint32(last) == blankGUIDsCRC &&
+		string(image[off+16:off+24]) == "\xff\xff\xff\xff\xff\xff\xff\xff" {
 		return nil
 	}
 	binary.BigEndian.PutUint32(last, uint32(crc(image[off:end-4])))

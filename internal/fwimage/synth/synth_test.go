@@ -64,7 +64,8 @@ func TestFlash_layout(t *testing.T) {
 	if !bytes.Equal(f[:4], []byte{0, 0, 0, 0}) || !bytes.Equal(f[4:chunk], image[4:chunk]) {
 		t.Error("slot 0, first chunk")
 	}
-	if !bytes.Equal(f[chunk:2*chunk], image[:chunk]) || !bytes.Equal(f[3*chunk:3*chunk+100], image[chunk:]) || f[3*chunk+100] != 0xff {
+	if !bytes.Equal(f[chunk:2*chunk], image[:chunk]) || !bytes.Equal(f[3*chunk:3*chunk+100], image[chunk:]) ||
+		f[3*chunk+100] != 0xff {
 		t.Error("slot 1 is not in the odd chunks")
 	}
 	if _, err = Flash(2*chunk, chunk, Slot{Image: image}); err == nil {
@@ -73,7 +74,8 @@ func TestFlash_layout(t *testing.T) {
 	if _, err = Flash(2*chunk, 0, Slot{}, Slot{}); err == nil {
 		t.Error("two slots without chunks were accepted")
 	}
-	if f, err = Flash(4*chunk, chunk, Slot{}, Slot{Image: image, Unfinished: true}); err != nil || f[chunk+15] != 0xff || f[chunk+16] == 0xff {
+	if f, err = Flash(4*chunk, chunk, Slot{}, Slot{Image: image, Unfinished: true}); err != nil || f[chunk+15] != 0xff ||
+		f[chunk+16] == 0xff {
 		t.Errorf("unfinished slot: %v", err)
 	}
 }

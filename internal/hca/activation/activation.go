@@ -48,15 +48,17 @@ func Run(ctx context.Context, o *cards.Session, c cards.Card, how safety.Activat
 	if err != nil {
 		return err
 	}
-	if yes, known := g.Reached(s, card); yes || how != safety.ActivationReboot || !known && card.Driver == "" && card.Flash == nil {
+	if yes, known := g.Reached(s, card); yes || how != safety.ActivationReboot || !known && card.Driver == "" &&
+		card.Flash == nil {
 		return nil
 	}
 	if !c.RebootAllowed || c.Rebooter == nil || c.Host.Observe() {
 		return &cards.Error{
 			Summary: "Refusing to reboot host " + c.Host.Name(),
-			What:    "Card " + c.ID() + " has to be started anew to run " + g.Text + ", and the host's entry in the provider does not allow a reboot.",
-			Means:   g.done() + "; the card still runs what it started with.",
-			Check:   "Restart the host by hand, or write reboot = { allowed = true } into its entry.",
+			What: "Card " + c.ID() + " has to be started anew to run " + g.Text +
+				", and the host's entry in the provider does not allow a reboot.",
+			Means: g.done() + "; the card still runs what it started with.",
+			Check: "Restart the host by hand, or write reboot = { allowed = true } into its entry.",
 		}
 	}
 	s, err = mayRestart(ctx, o, c, g)
@@ -147,14 +149,17 @@ func breakLoop(ctx context.Context, c cards.Card, s *inventory.Snapshot, g Goal)
 		Summary: "Refusing to reboot host " + c.Host.Name() + " again for card " + c.ID(),
 		What:    "The host was restarted once so that the card runs " + g.Text + ", and the card still does not run it.",
 		Means:   "Another reboot would not help: some machines keep power on the card while they restart.",
-		Check:   "Switch the machine off, wait half a minute, switch it on, and plan again. If the card then still runs the old firmware, look at mstflint -d " + c.PCI.String() + " v.",
-		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Boot id now", s.BootID}, {"Boot id before the first restart", before["boot_id"]}},
+		Check: "Switch the machine off, wait half a minute, switch it on, and plan again. If the card then still runs the " +
+			"old firmware, look at mstflint -d " + c.PCI.String() + " v.",
+		Facts: []cards.Fact{{"Host", c.Host.Name()}, {"Boot id now", s.BootID},
+			{"Boot id before the first restart", before["boot_id"]}},
 	}
 }
 
 // waitForGoal gives the driver time to take the card. A card that had no driver
 // before is not expected to have one: what it runs then stays unknown.
-func waitForGoal(ctx context.Context, o *cards.Session, c cards.Card, oldBoot string, driven bool, g Goal, did *[]string) error {
+func waitForGoal(ctx context.Context, o *cards.Session, c cards.Card, oldBoot string, driven bool, g Goal,
+	did *[]string) error {
 	deadline := time.Now().Add(o.Settle)
 	for {
 		s, card, err := c.Read(ctx)
@@ -236,9 +241,11 @@ func otherCardError(c cards.Card, g Goal, who safety.IdentityFacts) error {
 
 // goalError says that a card does not run what it should. One that may be blind had
 // no driver before the restart: if it has none now, nothing is concluded from that.
-func goalError(c cards.Card, s *inventory.Snapshot, card *inventory.Card, g Goal, known, mayBeBlind bool, did *[]string) error {
+func goalError(c cards.Card, s *inventory.Snapshot, card *inventory.Card, g Goal, known, mayBeBlind bool,
+	did *[]string) error {
 	if mayBeBlind && !known && card.Driver == "" {
-		*did = append(*did, "Card "+c.ID()+" has no driver, as before the restart, so that nothing shows whether it runs "+g.Text+".")
+		*did = append(*did, "Card "+c.ID()+" has no driver, as before the restart, so that nothing shows whether it runs "+
+			g.Text+".")
 		return nil
 	}
 	e := &cards.Error{
@@ -246,9 +253,11 @@ func goalError(c cards.Card, s *inventory.Snapshot, card *inventory.Card, g Goal
 		Heading: g.Title + "; it does not run after the restart",
 		What:    "The host was restarted, and the card does not run " + g.Text + ".",
 		Means:   g.done() + ".",
-		Check:   "Switch the machine off and on again: some keep power on the card while they restart. The provider does not restart the host a second time for the same firmware.",
+		Check: "Switch the machine off and on again: some keep power on the card while they restart. The provider does " +
+			"not restart the host a second time for the same firmware.",
 		Facts: []cards.Fact{
-			{"Host", c.Host.Name()}, {"Boot id", s.BootID}, {"Driver", cmp.Or(strings.TrimSpace(card.Driver), "it left no reason")},
+			{"Host", c.Host.Name()}, {"Boot id", s.BootID}, {"Driver",
+				cmp.Or(strings.TrimSpace(card.Driver), "it left no reason")},
 			{"Running", strings.TrimSpace(card.RunningPSID.String() + " " + card.RunningFW)},
 		},
 	}

@@ -120,7 +120,8 @@ func (b *Store) Newest(s *inventory.Snapshot, c cards.Card) (Backup, error) {
 		}
 	}
 	if best.Dir == "" {
-		return Backup{}, errors.Join(append([]error{fmt.Errorf("%s holds no valid backup of card %s", b.s.BackupDir, c.ID())}, bad...)...)
+		return Backup{}, errors.Join(append([]error{fmt.Errorf("%s holds no valid backup of card %s", b.s.BackupDir, c.ID())},
+			bad...)...)
 	}
 	return best, nil
 }
@@ -150,7 +151,8 @@ func (r Record) otherCard(place string, now ib.Identity) string {
 	case like == ib.Same:
 		return ""
 	case who.Serial != "" && now.Serial != "" && who.Serial != now.Serial:
-		return fmt.Sprintf("it was read from %s, from the card with serial number %s; this one has %s", from, who.Serial, now.Serial)
+		return fmt.Sprintf("it was read from %s, from the card with serial number %s; this one has %s", from, who.Serial,
+			now.Serial)
 	case like == ib.Other || from != place:
 		return fmt.Sprintf("it was read from %s, and %s", from, why)
 	}

@@ -29,7 +29,8 @@ func (labelled) Name() string { return "intel9" }
 
 func testRecord() Record {
 	return Record{
-		Host: "intel9", PCI: ib.MustParsePCIAddress("0000:01:00.0"), PSID: card.PSIDVPI, FW: ib.MustParseFWVersion("2.42.5000"), SerialNumber: "MT1",
+		Host: "intel9", PCI: ib.MustParsePCIAddress("0000:01:00.0"), PSID: card.PSIDVPI,
+		FW: ib.MustParseFWVersion("2.42.5000"), SerialNumber: "MT1",
 		GUIDs: ib.GUIDSet{Node: 0xe41d2d0300e44ed0, MAC1: 0xe41d2de44ed0},
 	}
 }
@@ -52,11 +53,13 @@ func TestStore_opens_what_it_saved_and_nothing_else(t *testing.T) {
 	dir := save(t, root, testRecord(), begin)
 	kept := store(root, nil)
 	b, err := kept.Open(dir)
-	if err != nil || b.Record.Host != "intel9" || b.Record.PCI != testRecord().PCI || b.Record.GUIDs != testRecord().GUIDs || !b.Record.Taken.Equal(begin) {
+	if err != nil || b.Record.Host != "intel9" || b.Record.PCI != testRecord().PCI ||
+		b.Record.GUIDs != testRecord().GUIDs || !b.Record.Taken.Equal(begin) {
 		t.Fatalf("%v, %+v", err, b.Record)
 	}
 	// The directory of another working directory is found below the root.
-	if moved, openErr := kept.Open(filepath.Join("elsewhere", filepath.Base(filepath.Dir(filepath.Dir(dir))), filepath.Base(filepath.Dir(dir)), filepath.Base(dir))); openErr != nil || moved.Dir != dir {
+	if moved, openErr := kept.Open(filepath.Join("elsewhere", filepath.Base(filepath.Dir(filepath.Dir(dir))),
+		filepath.Base(filepath.Dir(dir)), filepath.Base(dir))); openErr != nil || moved.Dir != dir {
 		t.Errorf("moved: %v, %s", openErr, moved.Dir)
 	}
 	var bad *Error
@@ -66,7 +69,8 @@ func TestStore_opens_what_it_saved_and_nothing_else(t *testing.T) {
 	// A record that says something else than the firmware.
 	other := testRecord()
 	other.PSID = card.PSIDEN
-	if _, err = kept.Open(save(t, root, other, begin)); !errors.As(err, &bad) || bad.Missing || !strings.Contains(err.Error(), card.PSIDEN) {
+	if _, err = kept.Open(save(t, root, other, begin)); !errors.As(err, &bad) || bad.Missing ||
+		!strings.Contains(err.Error(), card.PSIDEN) {
 		t.Errorf("other PSID: %v", err)
 	}
 
@@ -84,7 +88,8 @@ func TestStore_opens_what_it_saved_and_nothing_else(t *testing.T) {
 	if b, err = kept.Newest(holds("MT1"), c); err != nil || b.Dir != dir {
 		t.Errorf("newest that verifies: %v, %s", err, b.Dir)
 	}
-	if _, err = kept.Newest(holds("MT2"), c); err == nil || !strings.Contains(err.Error(), "no valid backup of card intel9/0000:01:00.0") {
+	if _, err = kept.Newest(holds("MT2"), c); err == nil ||
+		!strings.Contains(err.Error(), "no valid backup of card intel9/0000:01:00.0") {
 		t.Errorf("another card: %v", err)
 	}
 }
@@ -98,21 +103,31 @@ func TestRecord_otherCard(t *testing.T) {
 		card inventory.Card
 		want string
 	}{
-		"the same":                    {"intel9", inventory.Card{PCI: r.PCI, Serial: fact.Known("MT1")}, ""},
-		"the same with new GUIDs":     {"intel9", inventory.Card{PCI: r.PCI, Serial: fact.Known("MT1"), Flash: flash(ib.GUIDSet{Node: 1, MAC1: 2})}, ""},
-		"other serial, same GUIDs":    {"intel9", inventory.Card{PCI: r.PCI, Serial: fact.Known("MT2"), Flash: flash(r.GUIDs)}, "serial number MT1"},
-		"moved to another host":       {"intel8", inventory.Card{PCI: r.PCI, Serial: fact.Known("MT1")}, ""},
-		"other host, other serial":    {"intel8", inventory.Card{PCI: r.PCI, Serial: fact.Known("MT2")}, "intel9/0000:01:00.0"},
-		"other host, nothing known":   {"intel8", inventory.Card{PCI: r.PCI}, "intel9/0000:01:00.0"},
-		"moved to another slot":       {"intel9", inventory.Card{PCI: ib.MustParsePCIAddress("0000:02:00.0"), Serial: fact.Known("MT1")}, ""},
-		"other slot, other serial":    {"intel9", inventory.Card{PCI: ib.MustParsePCIAddress("0000:02:00.0"), Serial: fact.Known("MT2")}, "intel9/0000:01:00.0"},
-		"other slot, nothing known":   {"intel9", inventory.Card{PCI: ib.MustParsePCIAddress("0000:02:00.0")}, "intel9/0000:01:00.0"},
-		"no serial, same MAC":         {"intel9", inventory.Card{PCI: r.PCI, Flash: flash(ib.GUIDSet{Node: ones, MAC1: r.GUIDs.MAC1})}, ""},
-		"no serial, nothing the same": {"intel9", inventory.Card{PCI: r.PCI, Flash: flash(ib.GUIDSet{Node: ones, MAC1: 7})}, "it has MAC 00:00:00:00:00:07, and MAC"},
-		"no serial, flash unread":     {"intel9", inventory.Card{PCI: r.PCI}, ""},
+		"the same": {"intel9", inventory.Card{PCI: r.PCI, Serial: fact.Known("MT1")}, ""},
+		"the same with new GUIDs": {"intel9",
+			inventory.Card{PCI: r.PCI, Serial: fact.Known("MT1"), Flash: flash(ib.GUIDSet{Node: 1, MAC1: 2})}, ""},
+		"other serial, same GUIDs": {"intel9",
+			inventory.Card{PCI: r.PCI, Serial: fact.Known("MT2"), Flash: flash(r.GUIDs)}, "serial number MT1"},
+		"moved to another host": {"intel8", inventory.Card{PCI: r.PCI, Serial: fact.Known("MT1")}, ""},
+		"other host, other serial": {"intel8", inventory.Card{PCI: r.PCI, Serial: fact.Known("MT2")},
+			"intel9/0000:01:00.0"},
+		"other host, nothing known": {"intel8", inventory.Card{PCI: r.PCI}, "intel9/0000:01:00.0"},
+		"moved to another slot": {"intel9",
+			inventory.Card{PCI: ib.MustParsePCIAddress("0000:02:00.0"), Serial: fact.Known("MT1")}, ""},
+		"other slot, other serial": {"intel9",
+			inventory.Card{PCI: ib.MustParsePCIAddress("0000:02:00.0"), Serial: fact.Known("MT2")}, "intel9/0000:01:00.0"},
+		"other slot, nothing known": {"intel9", inventory.Card{PCI: ib.MustParsePCIAddress("0000:02:00.0")},
+			"intel9/0000:01:00.0"},
+		"no serial, same MAC": {"intel9",
+			inventory.Card{PCI: r.PCI, Flash: flash(ib.GUIDSet{Node: ones, MAC1: r.GUIDs.MAC1})}, ""},
+		"no serial, nothing the same": {"intel9", inventory.Card{PCI: r.PCI, Flash: flash(ib.GUIDSet{Node: ones, MAC1: 7})},
+			"it has MAC 00:00:00:00:00:07, and MAC"},
+		"no serial, flash unread": {"intel9", inventory.Card{PCI: r.PCI}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := r.otherCard(c.host+"/"+c.card.PCI.String(), (&inventory.Snapshot{Cards: []inventory.Card{c.card}}).Identity(&c.card)); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+			if got := r.otherCard(c.host+"/"+c.card.PCI.String(),
+				(&inventory.Snapshot{Cards: []inventory.Card{c.card}}).Identity(&c.card)); (c.want == "") != (got == "") ||
+				!strings.Contains(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})

@@ -86,7 +86,8 @@ func (f failing) Close() error                { return nil }
 func TestStore_Save_disk_full(t *testing.T) {
 	for name, bad := range map[string]failing{"no space": {write: syscall.ENOSPC}, "input/output": {sync: syscall.EIO}} {
 		root := t.TempDir()
-		kept := NewStore(cards.New(cards.Config{BackupDir: root, Create: func(string) (cards.File, error) { return bad, nil }}))
+		kept := NewStore(cards.New(cards.Config{BackupDir: root,
+			Create: func(string) (cards.File, error) { return bad, nil }}))
 		_, _, err := kept.save(Record{Host: "intel9"}, func(w io.Writer) (string, error) {
 			_, err := w.Write([]byte("firmware"))
 			return "", err

@@ -79,7 +79,8 @@ func (b *Store) Take(ctx context.Context, c cards.Card) (Backup, error) {
 //
 // What it returns is for the verdict to judge. An error means that the backup
 // does not exist.
-func (b *Store) Keep(ctx context.Context, c cards.Card, s *inventory.Snapshot, facts safety.CardFacts) (*safety.BackupFacts, error) {
+func (b *Store) Keep(ctx context.Context, c cards.Card, s *inventory.Snapshot,
+	facts safety.CardFacts) (*safety.BackupFacts, error) {
 	b.s.Progress(ctx, "Backing up the firmware of card "+c.ID())
 	dir := fmt.Sprintf("%s/backups/%s-%s", inventory.StateDir, c.FileName(), newSuffix())
 	first, second := dir+"/first.bin", dir+"/second.bin"
@@ -107,7 +108,8 @@ func (b *Store) Keep(ctx context.Context, c cards.Card, s *inventory.Snapshot, f
 }
 
 // bringHome stores the copy on the operator's machine.
-func (b *Store) bringHome(ctx context.Context, c cards.Card, s *inventory.Snapshot, facts safety.CardFacts, path, sum string, kept *safety.BackupFacts) (*safety.BackupFacts, error) {
+func (b *Store) bringHome(ctx context.Context, c cards.Card, s *inventory.Snapshot, facts safety.CardFacts, path,
+	sum string, kept *safety.BackupFacts) (*safety.BackupFacts, error) {
 	query := ""
 	if r, err := b.s.Shared(ctx, c.Host, c.PCI, mstflint.Query(c.PCI, true)); err == nil {
 		query = string(r.Stdout)
@@ -169,9 +171,10 @@ func (b *Store) failed(c cards.Card, what string, err error) error {
 		Summary: "Unable to back up the firmware of card " + c.ID(),
 		What:    "The backup of the present firmware failed: " + what + ".",
 		Means:   "Nothing was written to the card.",
-		Check:   cards.TransferAdvice(err, "Check free space and permissions, on the host below "+inventory.StateDir+" and on this machine in backup_dir."),
-		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Backup directory", b.s.BackupDir}},
-		Err:     err,
+		Check: cards.TransferAdvice(err,
+			"Check free space and permissions, on the host below "+inventory.StateDir+" and on this machine in backup_dir."),
+		Facts: []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Backup directory", b.s.BackupDir}},
+		Err:   err,
 	}
 	return e.WithExit()
 }
@@ -196,7 +199,8 @@ func makeBackupDir(dir string) shellcmd.Command {
 
 // keepBackup gives a copy its lasting name; equal content has an equal name.
 func keepBackup(from, to string) shellcmd.Command {
-	return shellcmd.Script("keep-backup", `chmod 600 "$1" && sync "$1" && mv -f "$1" "$2" && sync "${2%/*}"`, from, to).AsRoot().Changes()
+	return shellcmd.Script("keep-backup", `chmod 600 "$1" && sync "$1" && mv -f "$1" "$2" && sync "${2%/*}"`, from,
+		to).AsRoot().Changes()
 }
 
 // newSuffix makes names unique among operators.

@@ -26,7 +26,8 @@ type Assessment struct {
 // Judge gives the assessment its verdict. Only a restart loads what is in flash: the
 // flash is verified for one, if no inspection has done so, and not for a plan
 // without one.
-func (o *Session) Judge(ctx context.Context, h host.Host, a *Assessment, judge func(safety.CardFacts) safety.Verdict) error {
+func (o *Session) Judge(ctx context.Context, h host.Host, a *Assessment,
+	judge func(safety.CardFacts) safety.Verdict) error {
 	a.Verdict = judge(a.Card)
 	asked := a.Card.Verified != safety.VerifyUnknown || a.Card.VerifyError != ""
 	restarts := func(f finding.Finding) bool { return f.Rule == finding.RestartIntoDamagedFlash }

@@ -13,7 +13,8 @@ import (
 func quietCard() (*inventory.Snapshot, *inventory.Card) {
 	s := &inventory.Snapshot{Host: "intel9", BootID: "now", Cards: []inventory.Card{{
 		PCI: ib.MustParsePCIAddress("0000:01:00.0"), VendorID: ib.MellanoxVendor, DeviceID: 0x1007, Driver: "mlx4_core",
-		Flash: &inventory.Flash{ImageType: "FS2", Firmware: ib.Firmware{PSID: card.PSIDEN, FW: ib.MustParseFWVersion("2.40.5032")}},
+		Flash: &inventory.Flash{ImageType: "FS2",
+			Firmware: ib.Firmware{PSID: card.PSIDEN, FW: ib.MustParseFWVersion("2.40.5032")}},
 	}}}
 	return s, &s.Cards[0]
 }
@@ -28,14 +29,20 @@ func TestCardFacts_running_firmware_without_RDMA_device(t *testing.T) {
 		version        string
 	}{
 		{"no other version shows", func(*inventory.Snapshot, *inventory.Card) {}, true, true, "2.40.5032"},
-		{"another version runs", func(_ *inventory.Snapshot, c *inventory.Card) { c.Flash.RunningFW = older }, true, true, "2.36.5000"},
+		{"another version runs", func(_ *inventory.Snapshot, c *inventory.Card) { c.Flash.RunningFW = older }, true, true,
+			"2.36.5000"},
 		{"no driver", func(_ *inventory.Snapshot, c *inventory.Card) { c.Driver = "" }, false, false, "0.0.0000"},
-		{"no driver, and another version runs", func(_ *inventory.Snapshot, c *inventory.Card) { c.Driver, c.Flash.RunningFW = "", older }, true, false, "2.36.5000"},
+		{"no driver, and another version runs",
+			func(_ *inventory.Snapshot, c *inventory.Card) {
+				c.Driver, c.Flash.RunningFW = "",
+					older
+			}, true, false, "2.36.5000"},
 		{"later chip, and another version runs", func(_ *inventory.Snapshot, c *inventory.Card) {
 			c.Driver, c.Flash.ImageType, c.Flash.RunningFW = "", "FS3", older
 		}, true, false, "2.36.5000"},
 		{"recovery", func(_ *inventory.Snapshot, c *inventory.Card) { c.Livefish = true }, false, false, "0.0.0000"},
-		{"written since the start", func(s *inventory.Snapshot, _ *inventory.Card) { s.Jobs = []inventory.Job{burn} }, false, false, "0.0.0000"},
+		{"written since the start", func(s *inventory.Snapshot, _ *inventory.Card) { s.Jobs = []inventory.Job{burn} }, false,
+			false, "0.0.0000"},
 		{"written before the start", func(s *inventory.Snapshot, _ *inventory.Card) {
 			s.Jobs = []inventory.Job{burn}
 			s.BootID = "later"

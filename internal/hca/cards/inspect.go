@@ -41,12 +41,14 @@ const lostTries = 3
 // never meets a job of ours, and only if no program of others uses the card, which
 // the lock does not keep off: two users of one card can make each other fail, and
 // have stopped a burn (mstflint 4.21). The error is *InUseError then.
-func (o *Session) Shared(ctx context.Context, h host.Host, pci ib.PCIAddress, cmd shellcmd.Command) (host.Result, error) {
+func (o *Session) Shared(ctx context.Context, h host.Host, pci ib.PCIAddress,
+	cmd shellcmd.Command) (host.Result, error) {
 	return o.locked(ctx, h, cardusers.Shared(cmd, pci))
 }
 
 // Exclusive is Shared for a command that writes the card without a job.
-func (o *Session) Exclusive(ctx context.Context, h host.Host, pci ib.PCIAddress, cmd shellcmd.Command) (host.Result, error) {
+func (o *Session) Exclusive(ctx context.Context, h host.Host, pci ib.PCIAddress,
+	cmd shellcmd.Command) (host.Result, error) {
 	return o.locked(ctx, h, cardusers.Exclusive(cmd, pci))
 }
 
@@ -122,7 +124,8 @@ func isTaken(err error) bool {
 // apart; what cannot be read stays unknown with its reason, for the verdict to
 // judge. Only a host that does not answer is an error.
 func (o *Session) Inspect(ctx context.Context, h host.Host, facts *safety.CardFacts) error {
-	steps := []func(context.Context, host.Host, *safety.CardFacts) error{o.readHardware, o.readMethod, o.verifyFlash, o.readChecksum}
+	steps := []func(context.Context, host.Host,
+		*safety.CardFacts) error{o.readHardware, o.readMethod, o.verifyFlash, o.readChecksum}
 	for _, step := range steps {
 		if err := noteInUse(facts, step(ctx, h, facts)); err != nil || len(facts.InUse) > 0 {
 			return err
@@ -148,7 +151,8 @@ func noteInUse(facts *safety.CardFacts, err error) error {
 		return err
 	}
 	facts.InUse, facts.Flash, facts.FlashError = busy.Users, nil, busy.Error()
-	facts.Verified, facts.Failsafe, facts.HWID = safety.VerifyUnknown, safety.FailsafeUnknown, fact.Unknown[ib.HWID](busy.Error())
+	facts.Verified, facts.Failsafe, facts.HWID = safety.VerifyUnknown, safety.FailsafeUnknown,
+		fact.Unknown[ib.HWID](busy.Error())
 	return nil
 }
 
@@ -202,7 +206,8 @@ func (o *Session) verifyFlash(ctx context.Context, h host.Host, facts *safety.Ca
 		return err
 	}
 	facts.Verified, facts.Failsafe = safety.VerifyUnknown, safety.FailsafeUnknown
-	facts.VerifyError = "two runs of mstflint verify gave different answers (" + first + "), as when another program uses the card"
+	facts.VerifyError = "two runs of mstflint verify gave different answers (" + first +
+		"), as when another program uses the card"
 	return nil
 }
 
@@ -266,7 +271,8 @@ func (o *Session) readChecksum(ctx context.Context, h host.Host, facts *safety.C
 
 // ask runs a reading command of the tool. A run that failed gives the reason; a
 // host that did not answer gives an error.
-func (o *Session) ask(ctx context.Context, h host.Host, pci ib.PCIAddress, cmd shellcmd.Command) (stdout, reason string, err error) {
+func (o *Session) ask(ctx context.Context, h host.Host, pci ib.PCIAddress,
+	cmd shellcmd.Command) (stdout, reason string, err error) {
 	r, err := o.Shared(ctx, h, pci, cmd)
 	if _, exit := Exit(err); exit != nil {
 		return "", failureText(exit), nil

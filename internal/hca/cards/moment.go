@@ -20,7 +20,8 @@ import (
 // taken minutes since the first verdict. What only a long look at the card gives is
 // taken from that one; the backup has read and verified the whole flash since, and
 // what differs in the short look leads to another verdict.
-func (o *Session) ReadAgain(ctx context.Context, c Card, first Assessment) (*inventory.Snapshot, *inventory.Card, Assessment, error) {
+func (o *Session) ReadAgain(ctx context.Context, c Card,
+	first Assessment) (*inventory.Snapshot, *inventory.Card, Assessment, error) {
 	s, card, err := o.ReadFree(ctx, c, Patiently)
 	if err != nil {
 		return nil, nil, Assessment{}, err
@@ -64,7 +65,8 @@ func RefuseOvertaken(c Card, before, now *inventory.Snapshot, what string, first
 	}
 	if len(refused.Blocking()) == 0 || len(ended) > 0 {
 		said := append([]string{"While the backup was taken, the card or its host changed."}, differences(first, final)...)
-		refused.Findings = append(refused.Findings, finding.ChangedSincePlan.Find("%s", strings.Join(append(said, ended...), " ")))
+		refused.Findings = append(refused.Findings,
+			finding.ChangedSincePlan.Find("%s", strings.Join(append(said, ended...), " ")))
 	}
 	return refused
 }

@@ -106,7 +106,8 @@ func New(cfg Config) *Session {
 	for _, d := range []struct {
 		value *time.Duration
 		usual time.Duration
-	}{{&cfg.Poll, 2 * time.Second}, {&cfg.Lost, 10 * time.Minute}, {&cfg.Deadline, 45 * time.Minute}, {&cfg.Settle, time.Minute}} {
+	}{{&cfg.Poll, 2 * time.Second}, {&cfg.Lost, 10 * time.Minute}, {&cfg.Deadline, 45 * time.Minute},
+		{&cfg.Settle, time.Minute}} {
 		if *d.value <= 0 {
 			*d.value = d.usual
 		}

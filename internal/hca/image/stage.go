@@ -51,9 +51,10 @@ func stageFailed(h cards.Host, path, what string, err error) error {
 		Summary: "Unable to stage a firmware image on host " + h.Name(),
 		What:    "The image is not ready on the host: " + what + ".",
 		Means:   "No card was touched.",
-		Check:   cards.TransferAdvice(err, "Check free space and permissions below "+inventory.StateDir+". Check that mstflint is installed."),
-		Facts:   []cards.Fact{{"Host", h.Name()}, {"File", path}},
-		Err:     err,
+		Check: cards.TransferAdvice(err,
+			"Check free space and permissions below "+inventory.StateDir+". Check that mstflint is installed."),
+		Facts: []cards.Fact{{"Host", h.Name()}, {"File", path}},
+		Err:   err,
 	}
 	return e.WithExit()
 }
@@ -80,7 +81,8 @@ func Open(ctx context.Context, h host.Host, sha256 string) (*fwimage.Image, int6
 }
 
 func makeImageDir() shellcmd.Command {
-	return shellcmd.Script("make-image-directory", `umask 077; mkdir -p "$1/images"`, inventory.StateDir).AsRoot().Changes()
+	return shellcmd.Script("make-image-directory", `umask 077; mkdir -p "$1/images"`,
+		inventory.StateDir).AsRoot().Changes()
 }
 
 // Hashes gives the SHA-256 of files on the host.
@@ -96,7 +98,8 @@ func Hashes(ctx context.Context, h host.Host, paths ...string) ([]string, error)
 		sums = append(sums, strings.ToLower(strings.TrimPrefix(lines[i], `\`)))
 	}
 	if len(sums) != len(paths) || len(sums[0]) != 64 {
-		return nil, &host.OutputError{Host: h.Name(), Command: cmd.String(), Problem: fmt.Sprintf("want %d lines of a hash and a path", len(paths)), Output: string(r.Stdout)}
+		return nil, &host.OutputError{Host: h.Name(), Command: cmd.String(),
+			Problem: fmt.Sprintf("want %d lines of a hash and a path", len(paths)), Output: string(r.Stdout)}
 	}
 	return sums, nil
 }

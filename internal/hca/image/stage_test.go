@@ -16,12 +16,16 @@ func TestStageFailed_says_what_the_transport_knows(t *testing.T) {
 		err  error
 		want string
 	}{
-		"a lost connection":       {&host.UnreachableError{Op: host.OpDownload, Err: errors.New("EOF")}, "Run the same command again"},
-		"a login shell's text":    {&host.TransferError{Advice: "A start-up file prints.", Err: errors.New("noise")}, "A start-up file prints."},
+		"a lost connection": {&host.UnreachableError{Op: host.OpDownload, Err: errors.New("EOF")},
+			"Run the same command again"},
+		"a login shell's text": {&host.TransferError{Advice: "A start-up file prints.", Err: errors.New("noise")},
+			"A start-up file prints."},
 		"anything that is silent": {errors.New("no"), "Check free space"},
 	} {
 		var failed *cards.Error
-		if err := stageFailed(labelled{}, "/x", "it could not be copied", fmt.Errorf("copy: %w", tt.err)); !errors.As(err, &failed) || !strings.Contains(failed.Check, tt.want) || tt.want != "Check free space" && strings.Contains(failed.Check, "space") {
+		if err := stageFailed(labelled{}, "/x", "it could not be copied", fmt.Errorf("copy: %w", tt.err)); !errors.As(err,
+			&failed) || !strings.Contains(failed.Check, tt.want) || tt.want != "Check free space" &&
+			strings.Contains(failed.Check, "space") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -59,7 +59,8 @@ func (j *Job) concludeWritten(ctx context.Context, out outcome) ([]string, error
 		}
 	}
 	if !facts.FlashKnown() {
-		return did, j.failed(out, "The tool says that it has written the flash, which cannot be read now to prove it: "+facts.FlashError)
+		return did, j.failed(out, "The tool says that it has written the flash, which cannot be read now to prove it: "+
+			facts.FlashError)
 	}
 	if wrong := j.mismatches(facts); len(wrong) > 0 {
 		return did, j.notHeld(ctx, out, facts, wrong)
@@ -67,20 +68,25 @@ func (j *Job) concludeWritten(ctx context.Context, out outcome) ([]string, error
 	if err := j.settle(ctx, "verified"); err != nil {
 		return did, err
 	}
-	return append(did, fmt.Sprintf("Job %s wrote the flash of card %s: %s %s, verified.", out.ID, j.c.ID(), facts.InFlash().PSID, facts.InFlash().FW)), nil
+	return append(did, fmt.Sprintf("Job %s wrote the flash of card %s: %s %s, verified.", out.ID, j.c.ID(),
+		facts.InFlash().PSID, facts.InFlash().FW)), nil
 }
 
 // notHeld is the error of a card that does not hold what the tool says it has
 // written. The job is settled if what it holds is whole and known.
 func (j *Job) notHeld(ctx context.Context, out outcome, facts safety.CardFacts, wrong []string) error {
-	e := j.failed(out, "The tool says that it has written the flash, but the card does not hold what it should: "+strings.Join(wrong, "; ")+".")
+	e := j.failed(out, "The tool says that it has written the flash, but the card does not hold what it should: "+
+		strings.Join(wrong, "; ")+".")
 	if j.untouched(facts) {
-		e.Means = "The card holds what it held before, whole and verified: the tool wrote nothing. The host was not restarted."
-		e.Check = "Run the same command again; it burns again. If this happens again, do not trust the tool or the flash of this card."
+		e.Means = "The card holds what it held before, whole and verified: the tool wrote nothing. The host was not " +
+			"restarted."
+		e.Check = "Run the same command again; it burns again. If this happens again, do not trust the tool or the flash " +
+			"of this card."
 		return both(e, j.settle(ctx, "the tool said done and wrote nothing"))
 	}
 	if len(wrong) == 1 && j.setMeanwhile(facts) {
-		e.What = "The flash holds the new firmware, whole and verified, but its GUIDs differ from those before the burn: " + wrong[0] + "."
+		e.What = "The flash holds the new firmware, whole and verified, but its GUIDs differ from those before the burn: " +
+			wrong[0] + "."
 		e.Means = "Somebody has set them while the card was burned. They are left as they are. The host was not restarted."
 		e.Check = "Plan again and read the new plan."
 		return both(e, j.settle(ctx, "verified; its GUIDs were set meanwhile"))
@@ -89,10 +95,12 @@ func (j *Job) notHeld(ctx context.Context, out outcome, facts safety.CardFacts, 
 		text := j.flashText(facts)
 		e.What = "The tool said that it has written the flash. " + text
 		e.Means = "Somebody else writes this card. The card boots from that image. The host was not restarted."
-		e.Check = "Find out who else writes the card, and stop that. Then plan again: if that image is not wanted, the plan says what comes before another burn."
+		e.Check = "Find out who else writes the card, and stop that. Then plan again: if that image is not wanted, the " +
+			"plan says what comes before another burn."
 		return both(e, j.settle(ctx, "the tool said done; "+text))
 	}
-	e.Means = "Do not restart the host: the card still runs its old firmware from memory, and what is in its flash now may not start."
+	e.Means = "Do not restart the host: the card still runs its old firmware from memory, and what is in its flash now " +
+		"may not start."
 	return e
 }
 
@@ -117,7 +125,8 @@ func (j *Job) readCard(ctx context.Context, most int) (safety.CardFacts, error) 
 		return safety.CardFacts{}, err
 	}
 	if id := j.c.Compare(s, card); !id.Same() {
-		return safety.CardFacts{}, &safety.RefusedError{What: "read card " + j.c.ID() + " after its job", Findings: safety.Identity(j.c.PCI.String()+" of "+j.c.Host.Name(), id)}
+		return safety.CardFacts{}, &safety.RefusedError{What: "read card " + j.c.ID() + " after its job",
+			Findings: safety.Identity(j.c.PCI.String()+" of "+j.c.Host.Name(), id)}
 	}
 	facts := cards.CardFacts(s, card)
 	if !facts.FlashKnown() {
@@ -139,7 +148,8 @@ func (j *Job) mismatches(f safety.CardFacts) []string {
 	now := f.InFlash().Firmware
 	add(now.PSID != j.want.After.PSID, "its PSID is %q instead of %q", now.PSID, j.want.After.PSID)
 	add(now.FW != j.want.After.FW, "its version is %s instead of %s", now.FW, j.want.After.FW)
-	add(!j.staysBlank() && f.InFlash().GUIDs != j.want.GUIDsAfter, "its identity is %s instead of %s", f.InFlash().GUIDs.Text(), j.want.GUIDsAfter.Text())
+	add(!j.staysBlank() && f.InFlash().GUIDs != j.want.GUIDsAfter, "its identity is %s instead of %s",
+		f.InFlash().GUIDs.Text(), j.want.GUIDsAfter.Text())
 	add(j.want.Checksum != "" && f.Checksum != "" && f.Checksum != j.want.Checksum,
 		"its content has checksum %s instead of %s", f.Checksum, j.want.Checksum)
 	return wrong
@@ -148,7 +158,8 @@ func (j *Job) mismatches(f safety.CardFacts) []string {
 // lostIdentity reports whether a burn left other GUIDs or MACs than before, and the
 // way back is known: on later chips it would go past the running firmware.
 func (j *Job) lostIdentity(f safety.CardFacts) bool {
-	return j.want.Kind == journal.Burn && !j.staysBlank() && f.FlashKnown() && f.InFlash().ImageType == "FS2" && f.InFlash().GUIDs != j.want.GUIDsAfter && !j.setMeanwhile(f)
+	return j.want.Kind == journal.Burn && !j.staysBlank() && f.FlashKnown() && f.InFlash().ImageType == "FS2" &&
+		f.InFlash().GUIDs != j.want.GUIDsAfter && !j.setMeanwhile(f)
 }
 
 // staysBlank reports whether the card had no identity before a burn: it has none
@@ -195,12 +206,14 @@ func (j *Job) restoreIdentity(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if !out.Ended || out.Exit != 0 {
-		return "", mend.failed(out, "The burn has changed the GUIDs or MACs of the card, and writing the old ones back failed.")
+		return "", mend.failed(out, "The burn has changed the GUIDs or MACs of the card, and writing the old ones back "+
+			"failed.")
 	}
 	if err := mend.settle(ctx, "verified with the burn that it mends"); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("The burn had changed the identity of card %s; job %s wrote it back: %s.", j.c.ID(), out.ID, set.Text()), nil
+	return fmt.Sprintf("The burn had changed the identity of card %s; job %s wrote it back: %s.", j.c.ID(), out.ID,
+		set.Text()), nil
 }
 
 // concludeRefused settles a job that ended before it wrote anything.
@@ -221,9 +234,11 @@ func (j *Job) refused(out outcome) error {
 		f = finding.FlashJobRunning.Find("Another job holds the lock of the host: %s of card %s, started by %s, since %s.",
 			out.Held["job"], out.Held["pci"], out.Held["operator"], out.Held["since"])
 	case out.Exit == exitOther:
-		f = finding.CardExchanged.Find("The job on the host found another card than the one it was for: %s.", orNothing(out.Reason))
+		f = finding.CardExchanged.Find("The job on the host found another card than the one it was for: %s.",
+			orNothing(out.Reason))
 	case out.Exit == exitInUse:
-		f = finding.CardInUse.Find("Before it wrote anything, the job on the host checked whether another program uses the card: %s.", orNothing(out.Reason))
+		f = finding.CardInUse.Find("Before it wrote anything, the job on the host checked whether another program uses the "+
+			"card: %s.", orNothing(out.Reason))
 	default:
 		return nil
 	}
@@ -245,7 +260,8 @@ func (j *Job) endedEarly(out outcome) error {
 		e.Check = "Look at the host's log with journalctl -u " + j.unit() + "."
 	case !out.Ended:
 		e.What = "The job on the host ended or was interrupted before it wrote anything, and left no reason."
-		e.Check = "Run the same command again. If it happens again, look at the host's log with journalctl -u " + j.unit() + ": systemd-inhibit needs systemd-logind to run."
+		e.Check = "Run the same command again. If it happens again, look at the host's log with journalctl -u " + j.unit() +
+			": systemd-inhibit needs systemd-logind to run."
 	}
 	return e
 }
@@ -307,7 +323,8 @@ func (j *Job) identityText(now ib.GUIDSet) string {
 	case j.want.Kind == journal.GUIDs && now == j.want.GUIDsBefore:
 		return " It has the GUIDs and MACs from before."
 	}
-	return fmt.Sprintf(" It has %s, and the job left %s. They were set since, or lost; nothing was written.", now.Text(), j.want.GUIDsAfter.Text())
+	return fmt.Sprintf(" It has %s, and the job left %s. They were set since, or lost; nothing was written.", now.Text(),
+		j.want.GUIDsAfter.Text())
 }
 
 // failed is the error of a write that went wrong, with the runbook.
@@ -315,13 +332,17 @@ func (j *Job) failed(out outcome, what string) *cards.Error {
 	return &cards.Error{
 		Summary: "Unable to write the flash of card " + j.c.ID(),
 		What:    what,
-		Means:   "What is in the flash is not proven. Do not restart the host and do not switch it off: the card still runs its old firmware from memory.",
+		Means: "What is in the flash is not proven. Do not restart the host and do not switch it off: the card still runs " +
+			"its old firmware from memory.",
 		Check: "1. Look at the card: mstflint -d " + j.c.PCI.String() + " q, then the same with v.\n" +
 			"2. If v says that the image is bootable, run the same command again.\n" +
-			"3. If not, burn the backup while the card still runs: mstflint -d " + j.c.PCI.String() + " -allow_psid_change -i " + cmp.Or(j.want.Backup, "<backup>") + "/firmware.bin b. " +
+			"3. If not, burn the backup while the card still runs: mstflint -d " + j.c.PCI.String() + " -allow_psid_change -i " +
+			cmp.Or(j.want.Backup, "<backup>") + "/firmware.bin b. " +
 			"The copies on the host are in " + inventory.StateDir + "/backups.\n" +
-			"4. If mstflint says that the flash semaphore is taken, make sure that no other program uses the card (pgrep -a 'mst|flint|fwupd'), then ask again: " +
-			"a query that fails frees what a killed tool left behind. If it still fails, clear it: mstflint -clear_semaphore -d " + j.c.PCI.String(),
+			"4. If mstflint says that the flash semaphore is taken, make sure that no other program uses the card (pgrep -a " +
+			"'mst|flint|fwupd'), then ask again: " +
+			"a query that fails frees what a killed tool left behind. If it still fails, clear it: " +
+			"mstflint -clear_semaphore -d " + j.c.PCI.String(),
 		Facts: j.evidence(out),
 	}
 }
@@ -340,7 +361,8 @@ func (j *Job) unread(out outcome, err error) error {
 	if errors.As(err, &lost) {
 		e.Heading = j.unknownEnd()
 		e.What = "The write was started and its tool has ended. The connection broke before the card was read."
-		e.Means = "Whether the flash holds the new content is not known yet. Do not switch the host off and do not restart it."
+		e.Means = "Whether the flash holds the new content is not known yet. Do not switch the host off and do not " +
+			"restart it."
 	}
 	return e
 }

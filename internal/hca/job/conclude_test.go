@@ -25,7 +25,8 @@ func TestUnread_does_not_call_the_burn_a_failure(t *testing.T) {
 	other := j.unread(outcome{}, errors.New("mstflint: -E- Cannot open"))
 	var e *cards.Error
 	if !errors.As(lost, &e) || !strings.HasPrefix(e.Title(), "Unable to say yet how the write to card intel9/") ||
-		!strings.Contains(e.Means, "Do not switch the host off") || !strings.Contains(e.Check, "Run the same command again") || strings.Contains(e.Means, "old firmware") {
+		!strings.Contains(e.Means, "Do not switch the host off") ||
+		!strings.Contains(e.Check, "Run the same command again") || strings.Contains(e.Means, "old firmware") {
 		t.Errorf("a lost connection: %+v", e)
 	}
 	if !errors.As(other, &e) || e.Title() != "" {
@@ -36,7 +37,8 @@ func TestUnread_does_not_call_the_burn_a_failure(t *testing.T) {
 // TestFailed_names_the_file holds that the command of the runbook has no placeholder.
 func TestFailed_names_the_file(t *testing.T) {
 	t.Parallel()
-	text := New(&cards.Session{}, cards.Card{Host: labelled{}}, journal.Entry{ID: "7", Backup: "/backups/7"}).failed(outcome{}, "It failed.").Explain()
+	text := New(&cards.Session{}, cards.Card{Host: labelled{}},
+		journal.Entry{ID: "7", Backup: "/backups/7"}).failed(outcome{}, "It failed.").Explain()
 	if !strings.Contains(text, "-i /backups/7/firmware.bin b") || strings.Contains(text, "<") {
 		t.Error(text)
 	}
@@ -52,9 +54,11 @@ func TestRefused_names_its_rule(t *testing.T) {
 		rule *finding.Rule
 		says string
 	}{
-		"another card":    {outcome{Exit: exitOther, Reason: "serial number MT2"}, finding.CardExchanged, "than the one it was for: serial number MT2."},
+		"another card": {outcome{Exit: exitOther, Reason: "serial number MT2"}, finding.CardExchanged,
+			"than the one it was for: serial number MT2."},
 		"another program": {outcome{Exit: exitInUse}, finding.CardInUse, "it left no reason"},
-		"another job":     {outcome{Exit: exitLocked, Held: held}, finding.FlashJobRunning, "j7 of card 0000:02:00.0, started by bob, since 2026-01-02T03:04:05Z"},
+		"another job": {outcome{Exit: exitLocked, Held: held}, finding.FlashJobRunning,
+			"j7 of card 0000:02:00.0, started by bob, since 2026-01-02T03:04:05Z"},
 		"no name":         {outcome{Exit: exitLocked}, nil, ""},
 		"the second gate": {outcome{Exit: exitGate, Reason: "another PSID"}, nil, ""},
 	} {
@@ -67,7 +71,8 @@ func TestRefused_names_its_rule(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-		case !errors.As(err, &refused) || refused.What != "write the flash of card "+j.c.ID() || refused.Findings[0].Rule != tt.rule ||
+		case !errors.As(err, &refused) || refused.What != "write the flash of card "+j.c.ID() ||
+			refused.Findings[0].Rule != tt.rule ||
 			!strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), journal.Dir("j9")):
 			t.Errorf("%s: %v", name, err)
 		}

@@ -103,7 +103,8 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 		return "", "", err
 	}
 	if like, why := ib.Compare(j.want.Card, s.Identity(card)); like == ib.Other {
-		return "It was for another card than the one that is in the slot now: " + why + ".", "another card is in the slot: " + why, nil
+		return "It was for another card than the one that is in the slot now: " + why + ".",
+			"another card is in the slot: " + why, nil
 	}
 	if !out.wrote() {
 		return "It had not succeeded and wrote nothing: " + orNothing(out.Reason) + ".", "nothing was written", nil
@@ -148,14 +149,17 @@ func (j *Job) leaveToOwner(ctx context.Context, record *inventory.Job, out outco
 		return out, err
 	}
 	pid, _, _ := strings.Cut(w.Process, "@")
-	return out, &safety.RefusedError{What: "take over job " + j.want.ID + " of card " + j.c.ID(), Findings: []finding.Finding{
-		finding.FlashJobRunning.Find("Job %s has ended, and the apply that started it, process %s on this machine, has not recorded its result within %s.", j.want.ID, pid, limit),
-	}}
+	return out, &safety.RefusedError{What: "take over job " + j.want.ID + " of card " + j.c.ID(),
+		Findings: []finding.Finding{
+			finding.FlashJobRunning.Find("Job %s has ended, and the apply that started it, process %s on this machine, has not "+
+				"recorded its result within %s.", j.want.ID, pid, limit),
+		}}
 }
 
 // awaitOwner looks at the job until it is settled or its owner does not live; waited
 // says that neither came about in time.
-func (j *Job) awaitOwner(ctx context.Context, out outcome, limit time.Duration, lives func() bool) (last outcome, waited bool, err error) {
+func (j *Job) awaitOwner(ctx context.Context, out outcome, limit time.Duration,
+	lives func() bool) (last outcome, waited bool, err error) {
 	for begin := time.Now(); time.Since(begin) < limit; {
 		living := lives() // before the look: it may settle the job with its last breath
 		next, err := j.look(ctx)

@@ -49,7 +49,8 @@ func SetGUIDs(pci ib.PCIAddress, set ib.GUIDSet, answers []safety.Question) (jou
 func (j *Job) Start(ctx context.Context, s *inventory.Snapshot, card *inventory.Card) (string, error) {
 	e := &j.want
 	e.ID = journal.NewID(j.s.Now(), s, j.c.PCI)
-	e.PCI, e.Operator, e.BootID, e.Card, e.Serial = j.c.PCI, j.s.Operator, s.BootID, j.c.Recorded.Record(), card.Serial.Or("")
+	e.PCI, e.Operator, e.BootID, e.Card, e.Serial = j.c.PCI, j.s.Operator, s.BootID, j.c.Recorded.Record(),
+		card.Serial.Or("")
 	e.OwnerMachine, e.OwnerProcess = j.s.Owner.Machine, j.s.Owner.Process
 	e.Blank = true
 	if f := card.Flash; f != nil {
@@ -71,7 +72,8 @@ func (j *Job) Start(ctx context.Context, s *inventory.Snapshot, card *inventory.
 		j.s.Progress(ctx, fmt.Sprintf("Connection lost while starting job %s; looking for it", e.ID))
 		return e.ID, nil
 	}
-	return e.ID, cards.WithBackup(j.notStarted("The job could not be stored or started on the host.", err).WithExit(), e.Backup)
+	return e.ID, cards.WithBackup(j.notStarted("The job could not be stored or started on the host.", err).WithExit(),
+		e.Backup)
 }
 
 // Finish watches the job to its end, reads the card, mends what the job lost, and
@@ -110,7 +112,8 @@ func (j *Job) look(ctx context.Context) (outcome, error) {
 	}
 	out, err := parseLook(j.want.ID, string(r.Stdout))
 	if err != nil {
-		return outcome{Seen: j.seen}, &host.OutputError{Host: j.c.Host.Name(), Command: cmd.String(), Problem: err.Error(), Output: string(r.Stdout)}
+		return outcome{Seen: j.seen}, &host.OutputError{Host: j.c.Host.Name(), Command: cmd.String(), Problem: err.Error(),
+			Output: string(r.Stdout)}
 	}
 	j.seen = j.seen || !out.Absent
 	out.Seen = j.seen
@@ -188,9 +191,10 @@ func (j *Job) goesOn(why string, err error) error {
 		Heading: j.unknownEnd(),
 		What:    "The change of the flash was started as a job of the host, and " + why + ".",
 		Means:   "The job was not stopped and goes on. Do not restart the host or unplug the card before it has ended.",
-		Check:   "Apply again. It finds the job, waits for its end, reads the card and records the result. To look by hand: systemctl status " + j.unit(),
-		Facts:   append(j.place(), cards.Fact{"Unit", j.unit()}),
-		Err:     err,
+		Check: "Apply again. It finds the job, waits for its end, reads the card and records the result. To look by hand: " +
+			"systemctl status " + j.unit(),
+		Facts: append(j.place(), cards.Fact{"Unit", j.unit()}),
+		Err:   err,
 	}
 }
 
@@ -198,9 +202,11 @@ func (j *Job) goesOn(why string, err error) error {
 func (j *Job) vanished(out outcome) error {
 	return &cards.Error{
 		Summary: "Unable to follow job " + j.want.ID + " on card " + j.c.ID(),
-		What:    "Somebody removed the directory of the job while it ran, and with it the record of how it ended. The job has ended since: " + out.evidence() + ".",
-		Means:   "The flash may have been written. Whether it was written to the end is not known.",
-		Check: "Do not restart the host before the flash verifies: mstflint -d " + j.c.PCI.String() + " v, then mstflint -d " + j.c.PCI.String() + " q. " +
+		What: "Somebody removed the directory of the job while it ran, and with it the record of how it ended. The job " +
+			"has ended since: " + out.evidence() + ".",
+		Means: "The flash may have been written. Whether it was written to the end is not known.",
+		Check: "Do not restart the host before the flash verifies: mstflint -d " + j.c.PCI.String() +
+			" v, then mstflint -d " + j.c.PCI.String() + " q. " +
 			"If it does, run the same command again. If it does not, burn the backup.",
 		Facts: append(j.place(), cards.Fact{"Unit", j.unit()}),
 	}

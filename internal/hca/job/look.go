@@ -221,7 +221,8 @@ func (o outcome) noEnd() string {
 		what = "The tool of the job had ended, and its exit status is missing in the journal"
 	}
 	if o.Full != "" {
-		return what + ". The file system of the journal is full: " + o.Full + ". Make room there. Before that, the result of the job cannot be recorded."
+		return what + ". The file system of the journal is full: " + o.Full +
+			". Make room there. Before that, the result of the job cannot be recorded."
 	}
 	return what + ". Possible causes: " + journal.EndCauses + "."
 }

@@ -12,7 +12,8 @@ func TestParseLook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !out.Ended || out.Exit != 75 || !fact.No(out.unit) || out.bootID != "abc" || out.last() != "locked" || out.Held["operator"] != "bob = x" || out.Output != "some\n\noutput\n" {
+	if !out.Ended || out.Exit != 75 || !fact.No(out.unit) || out.bootID != "abc" || out.last() != "locked" ||
+		out.Held["operator"] != "bob = x" || out.Output != "some\n\noutput\n" {
 		t.Errorf("outcome %+v", out)
 	}
 	if out.wrote() {
@@ -48,10 +49,11 @@ func TestOutcome_running(t *testing.T) {
 		text string
 		want string // "yes", "no", or what is said of why it is not known
 	}{
-		"runs":                       {"unit active\nboot b\nstate 4 burning T\n", "yes"},
-		"ended":                      {"unit active\nboot b\nexit 0\n", "no"},
-		"nothing is left":            {gone + "state 4 burning T\n", "no"},
-		"systemd does not answer":    {"unit unknown Failed to connect to bus\nboot b\nlock free\nstate 4 burning T\n", "Failed to connect to bus"},
+		"runs":            {"unit active\nboot b\nstate 4 burning T\n", "yes"},
+		"ended":           {"unit active\nboot b\nexit 0\n", "no"},
+		"nothing is left": {gone + "state 4 burning T\n", "no"},
+		"systemd does not answer": {"unit unknown Failed to connect to bus\nboot b\nlock free\nstate 4 burning T\n",
+			"Failed to connect to bus"},
 		"a process is left":          {"unit inactive\nboot b\nprocess 4711\nlock free\nstate 4 burning T\n", "yes"},
 		"processes are hidden":       {"unit inactive\nboot b\nhidden no /proc\nlock free\n", "no /proc"},
 		"it has the lock":            {"unit failed\nboot b\nlock taken\nholder job=j1\n", "yes"},
@@ -93,9 +95,12 @@ func TestEnding_full_disk(t *testing.T) {
 		says       []string
 		not        string
 	}{
-		{"full", head + full + "state 4 burning T\n", []string{"interrupted while it wrote", "is full: /var (0 KiB free)", "Make room"}, "power cut"},
-		{"full behind the end", head + "cut\n" + full + "state 4 burning T\nstate 5 burned T\n", []string{"had ended", "is full: /var (0 KiB free)"}, "interrupted"},
-		{"room", head + "free 90000 /var\nstate 4 burning T\n", []string{"interrupted while it wrote", "a power cut", "a full disk"}, "is full"},
+		{"full", head + full + "state 4 burning T\n",
+			[]string{"interrupted while it wrote", "is full: /var (0 KiB free)", "Make room"}, "power cut"},
+		{"full behind the end", head + "cut\n" + full + "state 4 burning T\nstate 5 burned T\n",
+			[]string{"had ended", "is full: /var (0 KiB free)"}, "interrupted"},
+		{"room", head + "free 90000 /var\nstate 4 burning T\n",
+			[]string{"interrupted while it wrote", "a power cut", "a full disk"}, "is full"},
 	} {
 		out, err := parseLook("j1", x.look)
 		if err != nil {

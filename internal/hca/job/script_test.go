@@ -64,7 +64,8 @@ func newShellJob(t *testing.T) *shellJob {
 	sum := sha256.Sum256([]byte("image"))
 	s.argv, s.answers = []string{"mstflint", "-d", "0000:01:00.0", "-i", image, "b"}, 2
 	s.request = [][2]string{
-		{"job", "j1"}, {"kind", journal.Burn}, {"pci", "0000:01:00.0"}, {"operator", "alice=ops $(touch x)"}, {"image_path", image},
+		{"job", "j1"}, {"kind", journal.Burn}, {"pci", "0000:01:00.0"}, {"operator", "alice=ops $(touch x)"}, {"image_path",
+			image},
 		{"image_sha256", hex.EncodeToString(sum[:])}, {"from_psid", "MT_9200111023"}, {"from_fw", "2.40.5032"},
 		{"from_guids", strings.TrimSpace(strings.Repeat("ffffffffffffffff ", 4))}, {"from_macs", "e41d2de44ed0 e41d2de44ed1"},
 	}
@@ -102,7 +103,8 @@ func (s *shellJob) run() string {
 	s.t.Helper()
 	// Not the processes of this machine: a test beside this one may burn a card.
 	s.put(filepath.Join(s.root, "proc", "1", "comm"), "systemd\n", 0o600)
-	s.put(filepath.Join(s.dir, "job.sh"), strings.ReplaceAll(jobScript, "find_users '' ", "find_users '"+s.root+"' "), 0o600)
+	s.put(filepath.Join(s.dir, "job.sh"), strings.ReplaceAll(jobScript, "find_users '' ", "find_users '"+s.root+"' "),
+		0o600)
 	s.put(filepath.Join(s.dir, "request"), s.requestText(), 0o600)
 	s.put(filepath.Join(s.dir, "argv"), lines(s.argv), 0o600)
 	s.put(filepath.Join(s.dir, "answers"), answerText(s.answers), 0o600)
@@ -142,7 +144,8 @@ func (s *shellJob) written() bool {
 // TestJobScript_leaves_a_card_alone_that_somebody_uses holds that the job looks at the
 // processes itself: a burn by hand may have begun since the last verdict.
 func TestJobScript_leaves_a_card_alone_that_somebody_uses(t *testing.T) {
-	for name, when := range map[string]string{"before": "", "after the query": "mkdir -p \"$FAKE/proc\"; mv \"$FAKE/later\" \"$FAKE/proc/4711\"; "} {
+	for name, when := range map[string]string{"before": "",
+		"after the query": "mkdir -p \"$FAKE/proc\"; mv \"$FAKE/later\" \"$FAKE/proc/4711\"; "} {
 		s := newShellJob(t)
 		dir := filepath.Join(s.root, "proc", "4711")
 		if when != "" {
@@ -152,13 +155,15 @@ func TestJobScript_leaves_a_card_alone_that_somebody_uses(t *testing.T) {
 		s.put(filepath.Join(dir, "comm"), "mstflint\n", 0o600)
 		s.put(filepath.Join(dir, "cmdline"), "mstflint\x00-d\x0001:00.0\x00-i\x00a.bin\x00b\x00", 0o600)
 		s.put(filepath.Join(dir, "status"), "Uid:\t0\t0\t0\t0\n", 0o600)
-		if exit := s.run(); exit != "77" || s.written() || strings.TrimSpace(s.read("reason")) != "busy: mstflint -d 01:00.0 -i a.bin b, pid 4711, user root" {
+		if exit := s.run(); exit != "77" || s.written() ||
+			strings.TrimSpace(s.read("reason")) != "busy: mstflint -d 01:00.0 -i a.bin b, pid 4711, user root" {
 			t.Errorf("%s: exit %s, written %t, reason %s, states %s", name, exit, s.written(), s.read("reason"), s.states())
 		}
 	}
 	s := newShellJob(t)
 	s.put(filepath.Join(s.root, "bin", "find"), "#!/bin/sh\nexit 1\n", 0o755)
-	if exit := s.run(); exit != "77" || s.written() || !strings.Contains(s.read("reason"), "is not known: find of findutils") {
+	if exit := s.run(); exit != "77" || s.written() ||
+		!strings.Contains(s.read("reason"), "is not known: find of findutils") {
 		t.Errorf("hidden: exit %s, reason %s", exit, s.read("reason"))
 	}
 }
@@ -168,7 +173,8 @@ func TestJobScript_writes_and_records(t *testing.T) {
 	if exit := s.run(); exit != "0" || s.states() != "requested locked inspected burning burned" || !s.written() {
 		t.Errorf("exit %s, states %s, reason %s, output %s", exit, s.states(), s.read("reason"), s.read("output"))
 	}
-	if got := s.read("../../written"); got != "-d\n0000:01:00.0\n-i\n"+filepath.Join(s.root, "image with blank.bin")+"\nb\n" {
+	if got := s.read("../../written"); got != "-d\n0000:01:00.0\n-i\n"+filepath.Join(s.root,
+		"image with blank.bin")+"\nb\n" {
 		t.Errorf("the tool was called with %q", got)
 	}
 	if _, err := os.Stat(s.holder()); err == nil {
@@ -218,8 +224,9 @@ func TestJobScript_another_card(t *testing.T) {
 		exit   string
 		says   string
 	}{
-		"the card":                           {serial: "MT1234X00001", exit: "0"},
-		"another one":                        {serial: "MT1234X00002", exit: "73", says: "serial number 'MT1234X00002' instead of 'MT1234X00001'"},
+		"the card": {serial: "MT1234X00001", exit: "0"},
+		"another one": {serial: "MT1234X00002", exit: "73",
+			says: "serial number 'MT1234X00002' instead of 'MT1234X00001'"},
 		"another one, blank":                 {serial: "MT1234X00002", blank: true, exit: "73", says: "MT1234X00002"},
 		"no serial number now, same address": {exit: "0"},
 		"no serial number now, blank":        {blank: true, exit: "73", says: "cannot be read, which was 'MT1234X00001'"},

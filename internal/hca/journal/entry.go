@@ -137,7 +137,8 @@ var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\x00", " ")
 func Read(j *inventory.Job) Entry {
 	e := Entry{
 		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Operator: j.Operator, BootID: j.BootID,
-		Before: flashFrom(j, "from_psid", "from_fw"), Backup: j.Request["backup_path"], Restore: j.Request["purpose"] == purposeRestore,
+		Before: flashFrom(j, "from_psid",
+			"from_fw"), Backup: j.Request["backup_path"], Restore: j.Request["purpose"] == purposeRestore,
 		OwnerMachine: j.Request["owner_machine"], OwnerProcess: j.Request["owner_process"],
 	}
 	if id, err := ib.ParseIdentity(j.Request["card_identity"]); err == nil {

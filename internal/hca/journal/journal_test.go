@@ -22,12 +22,15 @@ func TestText_holds_one_line_a_value(t *testing.T) {
 // TestRead_reads_what_Text_writes holds that the next run knows of a job what the run
 // that started it knew.
 func TestRead_reads_what_Text_writes(t *testing.T) {
-	set := ib.GUIDSet{Node: 0xe41d2d0300e44ed0, Port1: 0xe41d2d0300e44ed1, Port2: 0xe41d2d0300e44ed2, SystemImage: 0xe41d2d0300e44ed3, MAC1: 0xe41d2de44ed0, MAC2: 0xe41d2de44ed1}
+	set := ib.GUIDSet{Node: 0xe41d2d0300e44ed0, Port1: 0xe41d2d0300e44ed1, Port2: 0xe41d2d0300e44ed2,
+		SystemImage: 0xe41d2d0300e44ed3, MAC1: 0xe41d2de44ed0, MAC2: 0xe41d2de44ed1}
 	other := set
 	other.Node++
-	old, vpi := ib.Firmware{PSID: card.PSIDEN, FW: ib.MustParseFWVersion("2.40.5032")}, ib.Firmware{PSID: card.PSIDVPI, FW: ib.MustParseFWVersion("2.42.5000")}
+	old, vpi := ib.Firmware{PSID: card.PSIDEN, FW: ib.MustParseFWVersion("2.40.5032")}, ib.Firmware{PSID: card.PSIDVPI,
+		FW: ib.MustParseFWVersion("2.42.5000")}
 	common := Entry{
-		ID: "j1", PCI: ib.MustParsePCIAddress("0000:01:00.0"), Operator: "alice", BootID: "boot", Card: ib.Identity{Serial: "MT1"},
+		ID: "j1", PCI: ib.MustParsePCIAddress("0000:01:00.0"), Operator: "alice", BootID: "boot",
+		Card:   ib.Identity{Serial: "MT1"},
 		Before: old, GUIDsBefore: set, Backup: "/backups/1", OwnerMachine: "desk", OwnerProcess: "7@8",
 	}
 	for name, change := range map[string]func(*Entry){
@@ -43,7 +46,8 @@ func TestRead_reads_what_Text_writes(t *testing.T) {
 			key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
 			j.Request[key] = value
 		}
-		j.ID, j.Kind, j.PCI, j.Operator, j.BootID = j.Request["job"], j.Request["kind"], want.PCI, j.Request["operator"], j.Request["boot_id"]
+		j.ID, j.Kind, j.PCI, j.Operator, j.BootID = j.Request["job"], j.Request["kind"], want.PCI, j.Request["operator"],
+			j.Request["boot_id"]
 		if got := Read(j); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s:\n%+v\n%+v", name, got, want)
 		}
@@ -51,9 +55,11 @@ func TestRead_reads_what_Text_writes(t *testing.T) {
 }
 
 func TestNewID_follows_the_newest_job(t *testing.T) {
-	s := &inventory.Snapshot{Jobs: []inventory.Job{{ID: "20260101T000000Z-0000-01-00-0-aaaa"}, {ID: "20270101T120000Z-0000-04-00-0-bbbb"}, {ID: "odd"}}}
+	s := &inventory.Snapshot{Jobs: []inventory.Job{{ID: "20260101T000000Z-0000-01-00-0-aaaa"},
+		{ID: "20270101T120000Z-0000-04-00-0-bbbb"}, {ID: "odd"}}}
 	for now, want := range map[string]string{
-		"2016-05-05T00:00:00Z": "20270101T120001Z", "2027-01-01T12:00:00Z": "20270101T120001Z", "2028-02-02T02:02:02Z": "20280202T020202Z",
+		"2016-05-05T00:00:00Z": "20270101T120001Z", "2027-01-01T12:00:00Z": "20270101T120001Z",
+		"2028-02-02T02:02:02Z": "20280202T020202Z",
 	} {
 		at, err := time.Parse(time.RFC3339, now)
 		if err != nil {
@@ -66,8 +72,10 @@ func TestNewID_follows_the_newest_job(t *testing.T) {
 }
 
 func TestReport_namesAForeignJournal(t *testing.T) {
-	j := &inventory.Job{ID: "J", Kind: Burn, Operator: "eve", Running: fact.Known(true), Request: map[string]string{"version": "2"}}
-	if text := ReportOf(j).String(); !strings.Contains(text, "journal of version 2") || !strings.Contains(text, "does not touch it") || strings.Contains(text, "waits") {
+	j := &inventory.Job{ID: "J", Kind: Burn, Operator: "eve", Running: fact.Known(true),
+		Request: map[string]string{"version": "2"}}
+	if text := ReportOf(j).String(); !strings.Contains(text, "journal of version 2") ||
+		!strings.Contains(text, "does not touch it") || strings.Contains(text, "waits") {
 		t.Errorf("got %q", text)
 	}
 }
@@ -83,13 +91,17 @@ func TestBackupOf_is_that_of_the_burn_the_flash_comes_from(t *testing.T) {
 		jobs []*inventory.Job
 		want string
 	}{
-		"none":                   {nil, ""},
-		"burned":                 {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""), guids}, "a"},
-		"other firmware failed":  {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""), job("2", "1", card.PSIDOther, "b", "")}, "a"},
-		"failed, then succeeded": {[]*inventory.Job{job("1", "1", card.PSIDVPI, "a", ""), job("2", "0", card.PSIDVPI, "b", "")}, "b"},
-		"again, and failed":      {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""), job("2", "1", card.PSIDVPI, "b", "")}, "a"},
+		"none":   {nil, ""},
+		"burned": {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""), guids}, "a"},
+		"other firmware failed": {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""),
+			job("2", "1", card.PSIDOther, "b", "")}, "a"},
+		"failed, then succeeded": {[]*inventory.Job{job("1", "1", card.PSIDVPI, "a", ""),
+			job("2", "0", card.PSIDVPI, "b", "")}, "b"},
+		"again, and failed": {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""),
+			job("2", "1", card.PSIDVPI, "b", "")}, "a"},
 		"interrupted at the end": {[]*inventory.Job{job("1", "", card.PSIDVPI, "a", "")}, "a"},
-		"restored":               {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""), job("2", "0", card.PSIDVPI, "b", purposeRestore)}, ""},
+		"restored": {[]*inventory.Job{job("1", "0", card.PSIDVPI, "a", ""),
+			job("2", "0", card.PSIDVPI, "b", purposeRestore)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := BackupOf(c.jobs, ib.Firmware{PSID: card.PSIDVPI, FW: ib.MustParseFWVersion("2.42.5000")}); got != c.want {
@@ -103,7 +115,8 @@ func TestBackupOf_is_that_of_the_burn_the_flash_comes_from(t *testing.T) {
 func TestReport_full_disk(t *testing.T) {
 	t.Parallel()
 	j := Report{ID: "j1", Kind: Burn, PCI: ib.MustParsePCIAddress("0000:01:00.0"), Last: "settled", Interrupted: true}
-	if text := j.String(); strings.Contains(text, "interrupted in state settled") || !strings.Contains(text, "a full disk") {
+	if text := j.String(); strings.Contains(text, "interrupted in state settled") ||
+		!strings.Contains(text, "a full disk") {
 		t.Error(text)
 	}
 	j.Full, j.Last = inventory.StateDir+" on intel9 (0 KiB free)", "burning"

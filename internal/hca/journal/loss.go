@@ -29,9 +29,10 @@ func (l *Loss) String() string {
 	if l.MACs {
 		parts = append(parts, fmt.Sprintf("MACs %s %s", l.Before.MAC1, l.Before.MAC2))
 	}
-	return "The burn cleared the GUIDs and MACs of the card, or somebody has cleared them since. Planned write: " + strings.Join(parts, ", ") +
-		", as before the job. Only the infiniband_firmware resource of the card writes it, after a backup. If you want other " +
-		"values, set them before that with an infiniband_guids resource or by hand."
+	return "The burn cleared the GUIDs and MACs of the card, or somebody has cleared them since. Planned write: " +
+		strings.Join(parts, ", ") +
+		", as before the job. Only the infiniband_firmware resource of the card writes it, after a backup. If you want " +
+		"other values, set them before that with an infiniband_guids resource or by hand."
 }
 
 // LossOf finds what the last job that wrote to a card took from it: a burn that
@@ -46,7 +47,8 @@ func LossOf(s *inventory.Snapshot, card *inventory.Card) *Loss {
 	}
 	entry := Read(last)
 	before := entry.GUIDsBefore
-	if like, _ := ib.Compare(entry.Card, s.Identity(card)); entry.Blank || like != ib.Same || !identityGone(before, card.Flash.GUIDs) {
+	if like, _ := ib.Compare(entry.Card, s.Identity(card)); entry.Blank || like != ib.Same ||
+		!identityGone(before, card.Flash.GUIDs) {
 		return nil
 	}
 	return &Loss{Job: last.ID, Before: before, GUIDs: ib.UniqueGUID(before.Node), MACs: ib.UniqueMAC(before.MAC1)}
@@ -67,7 +69,8 @@ func lastWriter(s *inventory.Snapshot, pci ib.PCIAddress) *inventory.Job {
 // somebody has set none.
 func identityGone(before, now ib.GUIDSet) bool {
 	gone := false
-	for _, v := range [][2]ib.GUID{{before.Node, now.Node}, {before.Port1, now.Port1}, {before.Port2, now.Port2}, {before.SystemImage, now.SystemImage}} {
+	for _, v := range [][2]ib.GUID{{before.Node, now.Node}, {before.Port1, now.Port1}, {before.Port2, now.Port2},
+		{before.SystemImage, now.SystemImage}} {
 		if v[0] != v[1] && ib.UniqueGUID(v[1]) {
 			return false
 		}

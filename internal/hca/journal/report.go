@@ -46,16 +46,22 @@ func (j Report) what() string {
 	what := fmt.Sprintf("Job %s (%s of card %s), started by %s at %s", j.ID, j.Kind, j.PCI, j.Operator, j.Since)
 	switch {
 	case j.Foreign != "":
-		return what + ", has a journal of version " + j.Foreign + ", and this release reads version " + inventory.JournalVersion +
-			". This version does not touch it. Apply once with the version of the provider that wrote it. Its directory is " + j.Dir + "."
+		return what + ", has a journal of version " + j.Foreign + ", and this release reads version " +
+			inventory.JournalVersion +
+			". This version does not touch it. Apply once with the version of the provider that wrote it. Its directory is " +
+			j.Dir + "."
 	case j.Lost:
-		return what + ", is running, and somebody has removed its directory. The next apply waits until it has ended, and reads the card."
+		return what + ", is running, and somebody has removed its directory. The next apply waits until it has ended, and " +
+			"reads the card."
 	case j.Doubt != "":
-		return what + ", may be running in state " + j.Last + ": " + j.Doubt + ". The next apply waits until that is known, reads the card and records the result."
+		return what + ", may be running in state " + j.Last + ": " + j.Doubt +
+			". The next apply waits until that is known, reads the card and records the result."
 	case j.Running:
-		return what + ", is running in state " + j.Last + ". The next apply waits for it, reads the card and records the result."
+		return what + ", is running in state " + j.Last +
+			". The next apply waits for it, reads the card and records the result."
 	case j.Interrupted:
-		return what + j.noEnd() + " A burn keeps the old image bootable until the new one is complete; the next apply reads the card, says which image it has, and records the result."
+		return what + j.noEnd() + " A burn keeps the old image bootable until the new one is complete; the next apply " +
+			"reads the card, says which image it has, and records the result."
 	}
 	return what + ", has ended in state " + j.Last + ". The next apply reads the card and records the result."
 }
@@ -99,7 +105,8 @@ func plannedWrite(s *inventory.Snapshot, card *inventory.Card, j *inventory.Job)
 		return l.String()
 	}
 	if !fact.No(j.Running) && j.Kind == Burn {
-		return "If the burn clears the GUIDs or MACs of the card, the apply of its infiniband_firmware resource writes the old ones back."
+		return "If the burn clears the GUIDs or MACs of the card, the apply of its infiniband_firmware resource writes the " +
+			"old ones back."
 	}
 	return ""
 }
@@ -107,7 +114,8 @@ func plannedWrite(s *inventory.Snapshot, card *inventory.Card, j *inventory.Job)
 // ReportOf says what is known of a job.
 func ReportOf(j *inventory.Job) Report {
 	r := Report{
-		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Operator: j.Operator, Running: !fact.No(j.Running), Doubt: j.Running.Why(), Lost: j.Lost,
+		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Operator: j.Operator, Running: !fact.No(j.Running), Doubt: j.Running.Why(),
+		Lost:  j.Lost,
 		Ended: strings.TrimSpace(j.Exit) != "", Dir: Dir(j.ID), Foreign: j.Foreign(),
 	}
 	r.Interrupted = !r.Running && !r.Ended

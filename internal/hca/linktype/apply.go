@@ -26,7 +26,8 @@ func Apply(ctx context.Context, o *cards.Session, l Ask) (State, error) {
 	l.PlannedPSID = "" // at apply, what runs is what counts
 	var state State
 	what := "set link types of card " + l.Card.ID()
-	a, err := job.Begin(ctx, o, l.Card, what, &state.Did, func(ctx context.Context) (cards.Assessment, error) { return Assess(ctx, o, l) })
+	a, err := job.Begin(ctx, o, l.Card, what, &state.Did,
+		func(ctx context.Context) (cards.Assessment, error) { return Assess(ctx, o, l) })
 	if err != nil {
 		return state, err
 	}
@@ -58,7 +59,8 @@ func notReadBack(c cards.Card, now State) error {
 		What:    "The link types were set. Afterwards mstconfig did not say what the card's configuration has.",
 		Means:   "What the ports will be after the next restart is not proven.",
 		Check:   "Run the same command again. It reads the card, and sets what is not set.",
-		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Done", strings.Join(now.Did, " ")}, {"Answer of mstconfig", now.Unanswered}},
+		Facts: []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}, {"Done", strings.Join(now.Did, " ")},
+			{"Answer of mstconfig", now.Unanswered}},
 	}
 }
 
@@ -296,7 +298,8 @@ func waitFor(ctx context.Context, o *cards.Session, l Ask, said string) error {
 		}
 		if said != "" || time.Now().After(deadline) {
 			e := failed(l.Card, "the driver did not take them: "+strings.Join(wrong, ", "), nil)
-			e.Means = "The firmware of the card was not changed. The driver remembers a type that it refused, and applies it as soon as a change of the other port makes it possible."
+			e.Means = "The firmware of the card was not changed. The driver remembers a type that it refused, and applies it " +
+				"as soon as a change of the other port makes it possible."
 			e.Facts = append(e.Facts, cards.Fact{"Stderr", said})
 			return e
 		}
@@ -326,9 +329,10 @@ func failed(c cards.Card, what string, err error) *cards.Error {
 		Summary: "Unable to set link types of card " + c.ID(),
 		What:    "The link types were not set as asked: " + what + ".",
 		Means:   "The firmware of the card was not changed.",
-		Check:   "Look into the kernel log of the host: the driver says there why it refuses a type (Only same port types supported, Requested port type is not supported).",
-		Facts:   []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
-		Err:     err,
+		Check: "Look into the kernel log of the host: the driver says there why it refuses a type (Only same port types " +
+			"supported, Requested port type is not supported).",
+		Facts: []cards.Fact{{"Host", c.Host.Name()}, {"Card", c.PCI.String()}},
+		Err:   err,
 	}
 	return e.WithExit()
 }

@@ -86,7 +86,8 @@ func Assess(ctx context.Context, o *cards.Session, l Ask) (cards.Assessment, err
 
 // storedTypes gives what the card's own configuration has for the next start. A tool
 // that is known to have lost the chip is not run.
-func storedTypes(ctx context.Context, c cards.Card, s *inventory.Snapshot, card *inventory.Card) (inventory.StoredLinkTypes, error) {
+func storedTypes(ctx context.Context, c cards.Card, s *inventory.Snapshot,
+	card *inventory.Card) (inventory.StoredLinkTypes, error) {
 	if grade, why := safety.CheckTool(inCardConfig, s.MSTFlint.Version, card.Chip.Format); grade == safety.ToolRemoved {
 		return inventory.LinkTypesNotServed(inCardConfig + " " + s.MSTFlint.Version + ": " + why), nil
 	}
@@ -105,7 +106,8 @@ func hasTypes(stored inventory.StoredLinkTypes) fact.Bool {
 // the tool can write it, else the host's. A card that is about to get other
 // firmware may gain the first; that shows when it runs. While the tool is silent no
 // place is chosen: the next answer could choose another one.
-func storedIn(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored inventory.StoredLinkTypes) (place, whyNot string) {
+func storedIn(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored inventory.StoredLinkTypes) (place,
+	whyNot string) {
 	if fact.Yes(hasTypes(stored)) {
 		return inCardConfig, ""
 	}
@@ -125,7 +127,8 @@ func storedIn(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored 
 // parameter wins over the card's configuration where it names a type (Linux
 // drivers/net/ethernet/mellanox/mlx4/main.c: port_type_array is applied after
 // the firmware's suggestion), so that a forgotten one shows.
-func persistent(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored inventory.StoredLinkTypes) map[int]ib.LinkType {
+func persistent(c cards.Card, s *inventory.Snapshot, card *inventory.Card,
+	stored inventory.StoredLinkTypes) map[int]ib.LinkType {
 	types := map[int]ib.LinkType{}
 	maps.Copy(types, stored.Types.Or(nil))
 	if c.Keeper == nil || decidesItself(card) {
@@ -194,7 +197,8 @@ func Read(ctx context.Context, c cards.Card) (State, error) {
 // byPlace gives what each place says, so that a difference between them shows
 // where it is: a module parameter that somebody added, or a card that was set for
 // the next boot with a tool.
-func byPlace(s *inventory.Snapshot, c cards.Card, card *inventory.Card, stored inventory.StoredLinkTypes) map[string]map[int]string {
+func byPlace(s *inventory.Snapshot, c cards.Card, card *inventory.Card,
+	stored inventory.StoredLinkTypes) map[string]map[int]string {
 	all := map[string]map[int]string{}
 	if shown := shownTypes(s, card); len(shown) > 0 {
 		all["driver"] = shown

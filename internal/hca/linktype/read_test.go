@@ -24,7 +24,8 @@ func TestShownType(t *testing.T) {
 // a port without a driver has no type to keep.
 func TestWholeCard(t *testing.T) {
 	t.Parallel()
-	card := &inventory.Card{Ports: []inventory.Port{{Number: 1, TypeNow: "ib"}, {Number: 2, TypeNow: "auto (eth)"}, {Number: 3}}}
+	card := &inventory.Card{Ports: []inventory.Port{{Number: 1, TypeNow: "ib"}, {Number: 2, TypeNow: "auto (eth)"},
+		{Number: 3}}}
 	want := map[int]ib.LinkType{1: ib.LinkTypeETH, 2: ib.LinkTypeAuto}
 	if got := wholeCard(map[int]ib.LinkType{1: ib.LinkTypeETH}, card); !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

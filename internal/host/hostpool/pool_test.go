@@ -90,7 +90,8 @@ func TestPool_Host(t *testing.T) {
 
 func TestPool_empty(t *testing.T) {
 	p := New(nil)
-	if _, err := p.Host("a"); err == nil || err.Error() != `host "a" is not configured: the provider's hosts map is empty` {
+	if _, err := p.Host("a"); err == nil ||
+		err.Error() != `host "a" is not configured: the provider's hosts map is empty` {
 		t.Errorf("got %v", err)
 	}
 	if err := p.Close(); err != nil {

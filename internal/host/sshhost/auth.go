@@ -38,13 +38,14 @@ func list(items []string) string {
 func (e *AuthError) advice() string {
 	switch {
 	case len(e.Tried) == 0:
-		return "There is no key or password to try. Configure private_key_file, start an agent (SSH_AUTH_SOCK) and ssh-add a key, or set password. " +
+		return "There is no key or password to try. Configure private_key_file, start an agent (SSH_AUTH_SOCK) and ssh-add " +
+			"a key, or set password. " +
 			"Terraform does not ask questions, so a key with a passphrase needs the agent or the passphrase."
 	case !slices.Contains(e.Offered, "publickey") && len(e.Offered) > 0:
 		return "The server takes no keys; it wants one of: " + strings.Join(e.Offered, ", ") + "."
 	default:
-		return "Check that the user is right and that one of the keys tried is in the user's authorized_keys on the host; sshd's log there names the reason. " +
-			"Note that `ssh` may use a key or user from elsewhere: `ssh -v` shows which."
+		return "Check that the user is right and that one of the keys tried is in the user's authorized_keys on the host; " +
+			"sshd's log there names the reason. Note that `ssh` may use a key or user from elsewhere: `ssh -v` shows which."
 	}
 }
 
@@ -105,7 +106,8 @@ func (l *login) answer(_, _ string, questions []string, echos []bool) ([]string,
 	case len(questions) == 0:
 		return nil, nil
 	case len(questions) > 1 || echos[0] || l.spent:
-		l.notes = append(l.notes, fmt.Sprintf("keyboard-interactive: the server asked %q, and Terraform can only answer one hidden question, with the password", questions))
+		l.notes = append(l.notes, fmt.Sprintf("keyboard-interactive: the server asked %q, and Terraform can only answer one "+
+			"hidden question, with the password", questions))
 		return nil, errNotOurs
 	}
 	l.spent = true
@@ -114,7 +116,8 @@ func (l *login) answer(_, _ string, questions []string, echos []bool) ([]string,
 
 func (l *login) failure() *AuthError {
 	notes := slices.Concat(l.ring.notes, l.notes)
-	if l.hop.cfg.Password == "" && (slices.Contains(l.offered, "password") || slices.Contains(l.offered, "keyboard-interactive")) {
+	if l.hop.cfg.Password == "" &&
+		(slices.Contains(l.offered, "password") || slices.Contains(l.offered, "keyboard-interactive")) {
 		notes = append(notes, "password: none is configured")
 	}
 	return &AuthError{User: l.hop.user, Offered: l.offered, Tried: l.tried, Notes: notes}

@@ -97,7 +97,8 @@ func TestAuth_ways(t *testing.T) {
 		{"agent, key by public key line", func(c *Config) {
 			c.AgentSocket, c.AgentIdentity = socket, string(ssh.MarshalAuthorizedKey(held[6]))
 		}},
-		{"agent beside a key file, identities only", func(c *Config) { c.PrivateKeyFile, c.AgentSocket, c.IdentitiesOnly = plain, socket, &only }},
+		{"agent beside a key file, identities only",
+			func(c *Config) { c.PrivateKeyFile, c.AgentSocket, c.IdentitiesOnly = plain, socket, &only }},
 		{"password", func(c *Config) { c.Password = "correct" }},
 		{"password after keys that are refused", func(c *Config) { c.AgentSocket, c.Password = socket, "correct" }},
 	}
@@ -153,10 +154,12 @@ func TestAuth_failureExplains(t *testing.T) {
 	cfg.ConnectAttempts = 3
 	err := reach(t, cfg)
 	var gone *host.UnreachableError
-	if !errors.As(err, &gone) || gone.Op != "authenticate" || gone.MayHaveRun || !strings.Contains(gone.Advice, "authorized_keys") {
+	if !errors.As(err, &gone) || gone.Op != "authenticate" || gone.MayHaveRun ||
+		!strings.Contains(gone.Advice, "authorized_keys") {
 		t.Fatalf("got %v", err)
 	}
-	for _, want := range []string{"user ops", "it accepts: password, publickey", ssh.FingerprintSHA256(wrongPub), wrong + ", private_key_file", "password"} {
+	for _, want := range []string{"user ops", "it accepts: password, publickey", ssh.FingerprintSHA256(wrongPub),
+		wrong + ", private_key_file", "password"} {
 		if !strings.Contains(strings.ReplaceAll(err.Error(), "publickey, password", "password, publickey"), want) {
 			t.Errorf("the error lacks %q: %v", want, err)
 		}
@@ -210,7 +213,8 @@ func TestAuth_tooManyKeysAreHeldBack(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	cfg.AgentSocket, _ = newAgent(t, 7)
 	err := reach(t, cfg)
-	if err == nil || strings.Count(err.Error(), "not offered, because") != 1 || strings.Count(err.Error(), "(agent: ") != 7 {
+	if err == nil || strings.Count(err.Error(), "not offered, because") != 1 ||
+		strings.Count(err.Error(), "(agent: ") != 7 {
 		t.Errorf("got %v", err)
 	}
 	if len(s.auths) != maxOffers {

@@ -39,14 +39,20 @@ type refusal struct {
 
 var refusals = []refusal{
 	{host.ReasonRequireTTY, []string{"must have a tty", "you must have a tty to run sudo"},
-		"sudoers has `Defaults requiretty`, which forbids sudo without a terminal. Add `Defaults:USER !requiretty` for this user."},
-	{host.ReasonWrongPassword, []string{"incorrect password", "no password was provided", "sorry, try again", "authentication failed", "incorrect authentication attempt"},
-		"sudo rejected the configured password. It was tried once. Check sudo_password: it is the password of USER on this host, unless sudoers says `rootpw` or `targetpw`."},
-	{host.ReasonNotInSudoers, []string{"not in the sudoers file", "is not allowed to", "may not run sudo", "not allowed to run sudo", "i'm sorry"},
-		"sudoers does not let USER run /bin/sh as root. Add a file in /etc/sudoers.d with `USER ALL=(root) NOPASSWD: /bin/sh -s`, or another user to the provider's configuration."},
-	{host.ReasonPasswordNeeded, []string{"password is required", "a terminal is required", "authentication is required", "askpass"},
-		"sudo asks USER for a password. Set sudo_password, or let sudo do without: `USER ALL=(root) NOPASSWD: /bin/sh -s` in a file in /etc/sudoers.d. " +
-			"A user who is not in sudoers at all is asked for a password too."},
+		"sudoers has `Defaults requiretty`, which forbids sudo without a terminal. Add `Defaults:USER !requiretty` for " +
+			"this user."},
+	{host.ReasonWrongPassword, []string{"incorrect password", "no password was provided", "sorry, try again",
+		"authentication failed", "incorrect authentication attempt"},
+		"sudo rejected the configured password. It was tried once. Check sudo_password: it is the password of USER on this " +
+			"host, unless sudoers says `rootpw` or `targetpw`."},
+	{host.ReasonNotInSudoers, []string{"not in the sudoers file", "is not allowed to", "may not run sudo",
+		"not allowed to run sudo", "i'm sorry"},
+		"sudoers does not let USER run /bin/sh as root. Add a file in /etc/sudoers.d with `USER ALL=(root) NOPASSWD: " +
+			"/bin/sh -s`, or another user to the provider's configuration."},
+	{host.ReasonPasswordNeeded, []string{"password is required", "a terminal is required", "authentication is required",
+		"askpass"},
+		"sudo asks USER for a password. Set sudo_password, or let sudo do without: `USER ALL=(root) NOPASSWD: /bin/sh -s` " +
+			"in a file in /etc/sudoers.d. A user who is not in sudoers at all is asked for a password too."},
 }
 
 // privilegeError says why root was refused. status is the one that the way to
@@ -54,7 +60,8 @@ var refusals = []refusal{
 func (h *Host) privilegeError(status int, stderr []byte) *host.PrivilegeError {
 	user := h.target().user
 	e := &host.PrivilegeError{Host: h.name, User: user, Reason: host.ReasonRefused, Stderr: h.redact(string(stderr)),
-		Advice: "sudo failed for a reason that the provider does not know. Its output is below. `sudo -n -- /bin/sh -s </dev/null` on the host shows the same."}
+		Advice: "sudo failed for a reason that the provider does not know. Its output is below. `sudo -n -- /bin/sh -s " +
+			"</dev/null` on the host shows the same."}
 	if status == 127 {
 		e.Reason = host.ReasonNoSudo
 		e.Advice = "Install sudo, or let the provider log in as root (user = \"root\" with a key)."

@@ -111,9 +111,12 @@ func TestHost_Run_rootRefused(t *testing.T) {
 		{"not installed", "echo 'sh: 1: sudo: not found' >&2; exit 127", "", host.ReasonNoSudo, "Install sudo"},
 		{"password needed", "attempt", "", host.ReasonPasswordNeeded, "Set sudo_password"},
 		{"wrong password", "attempt", "guess", host.ReasonWrongPassword, "tried once"},
-		{"not in sudoers", "attempt; echo 'ops is not in the sudoers file.' >&2; exit 1", sudoWord, host.ReasonNotInSudoers, "sudoers.d"},
-		{"one command denied", "echo 'Sorry, user ops is not allowed to execute /bin/sh as root.' >&2; exit 1", "", host.ReasonNotInSudoers, "/bin/sh -s"},
-		{"requiretty", "echo 'sudo: sorry, you must have a tty to run sudo' >&2; exit 1", "", host.ReasonRequireTTY, "!requiretty"},
+		{"not in sudoers", "attempt; echo 'ops is not in the sudoers file.' >&2; exit 1", sudoWord, host.ReasonNotInSudoers,
+			"sudoers.d"},
+		{"one command denied", "echo 'Sorry, user ops is not allowed to execute /bin/sh as root.' >&2; exit 1", "",
+			host.ReasonNotInSudoers, "/bin/sh -s"},
+		{"requiretty", "echo 'sudo: sorry, you must have a tty to run sudo' >&2; exit 1", "", host.ReasonRequireTTY,
+			"!requiretty"},
 		{"silence", "exit 1", "", host.ReasonRefused, "does not know"},
 	}
 	for _, tt := range tests {
@@ -126,7 +129,8 @@ func TestHost_Run_rootRefused(t *testing.T) {
 			file := filepath.Join(s.home, "made")
 			_, err := h.Run(t.Context(), shellcmd.New("touch", file).AsRoot())
 			var refused *host.PrivilegeError
-			if !errors.As(err, &refused) || refused.Reason != tt.reason || !strings.Contains(refused.Advice, tt.advice) || refused.User != "ops" {
+			if !errors.As(err, &refused) || refused.Reason != tt.reason || !strings.Contains(refused.Advice, tt.advice) ||
+				refused.User != "ops" {
 				t.Errorf("got %T %+v", err, err)
 			}
 			if _, err := os.Stat(file); err == nil {
@@ -165,13 +169,15 @@ func TestSecrets_neverShow(t *testing.T) {
 	h := mustHost(t, cfg)
 	const token = "tok'en 42"
 	_, refused := h.Run(t.Context(), shellcmd.New("true").AsRoot())
-	_, failed := h.Run(t.Context(), shellcmd.New("sh", "-c", `echo "$1"; echo "$1" >&2; exit 1`, "sh", token).Redacting(token))
+	_, failed := h.Run(t.Context(),
+		shellcmd.New("sh", "-c", `echo "$1"; echo "$1" >&2; exit 1`, "sh", token).Redacting(token))
 	var p *host.PrivilegeError
 	var e *host.ExitError
 	if !errors.As(refused, &p) || !errors.As(failed, &e) {
 		t.Fatalf("got %v, %v", refused, failed)
 	}
-	all := strings.Join(append(events, refused.Error(), p.Stderr, p.Advice, failed.Error(), e.Stdout, e.Stderr, e.Command), "\n")
+	all := strings.Join(append(events, refused.Error(), p.Stderr, p.Advice, failed.Error(), e.Stdout, e.Stderr, e.Command),
+		"\n")
 	for _, secret := range []string{sudoWord, "w $x", "en 42"} {
 		if strings.Contains(all, secret) {
 			t.Errorf("%q shows in:\n%s", secret, all)

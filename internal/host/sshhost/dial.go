@@ -85,7 +85,8 @@ func attempt(ctx context.Context, chain []*hop, sessions int) (*link, error) {
 
 // step dials one hop, from here or through the hop before it.
 func step(ctx context.Context, h *hop, l *link) (*ssh.Client, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, h.timeout, fmt.Errorf("no answer within %s: %w", h.timeout, os.ErrDeadlineExceeded))
+	ctx, cancel := context.WithTimeoutCause(ctx, h.timeout,
+		fmt.Errorf("no answer within %s: %w", h.timeout, os.ErrDeadlineExceeded))
 	defer cancel()
 	conn, err := open(ctx, h, l)
 	if err != nil {
@@ -144,12 +145,15 @@ func connectError(ctx context.Context, h *hop, err error) *dialError {
 	switch {
 	case errors.As(err, &dns):
 		e.passes = dns.IsTemporary || dns.IsTimeout
-		e.advice = fmt.Sprintf("The name %s does not resolve here. Check the host's address, or give it a HostName in ~/.ssh/config.", h.host)
+		e.advice = fmt.Sprintf("The name %s does not resolve here. Check the host's address, or give it a HostName in "+
+			"~/.ssh/config.", h.host)
 	case errors.As(err, &refused):
-		e.advice = "The jump host could not connect to this host. Check the address as the jump host sees it, and AllowTcpForwarding there."
+		e.advice = "The jump host could not connect to this host. Check the address as the jump host sees it, and " +
+			"AllowTcpForwarding there."
 		e.passes = refused.Reason == ssh.ConnectionFailed || refused.Reason == ssh.ResourceShortage
 	case errors.Is(err, syscall.ECONNREFUSED):
-		e.advice = fmt.Sprintf("The machine answers, but nothing listens on port %d. Check that sshd runs there and that the port is right.", h.port)
+		e.advice = fmt.Sprintf("The machine answers, but nothing listens on port %d. Check that sshd runs there and that "+
+			"the port is right.", h.port)
 	case dropped(err):
 		e.advice = adviceDropped
 	default:
@@ -174,11 +178,13 @@ func handshakeError(ctx context.Context, h *hop, t *trust, l *login, err error) 
 			return &dialError{hop: h, op: host.OpVerify, err: key, advice: key.Advice}
 		}
 	case errors.As(err, &negotiation):
-		return &dialError{hop: h, op: host.OpConnect, err: err, advice: "The host's SSH server is too old or too restricted for this client; allow one of the algorithms offered."}
+		return &dialError{hop: h, op: host.OpConnect, err: err,
+			advice: "The host's SSH server is too old or too restricted for this client; allow one of the algorithms offered."}
 	case context.Cause(ctx) != nil:
 		cause := context.Cause(ctx)
 		return &dialError{hop: h, op: host.OpConnect, err: fmt.Errorf("the SSH handshake did not end: %w", cause),
-			advice: "The port is open, but no SSH server answered in time. Check that the port belongs to sshd, and whether the host is overloaded or its logins hang.",
+			advice: "The port is open, but no SSH server answered in time. Check that the port belongs to sshd, and whether " +
+				"the host is overloaded or its logins hang.",
 			passes: errors.Is(cause, os.ErrDeadlineExceeded) && t.shown == nil}
 	case t.shown == nil:
 		return &dialError{hop: h, op: host.OpConnect, err: err, passes: dropped(err),
@@ -212,11 +218,13 @@ func closedInLogin(h *hop, l *login, so *AuthError) *dialError {
 	if len(so.Tried) > 0 {
 		text += fmt.Sprintf("; tried until then: %s", list(so.Tried))
 	}
-	return &dialError{hop: h, op: host.OpConnect, err: errors.New(text), advice: adviceClosed, passes: !l.spent && len(so.Tried) <= 1}
+	return &dialError{hop: h, op: host.OpConnect, err: errors.New(text), advice: adviceClosed, passes: !l.spent &&
+		len(so.Tried) <= 1}
 }
 
 const adviceClosed = "The host did not say that a key or password is wrong. " +
-	"sshd closes connections beyond its MaxStartups, after LoginGraceTime, and while the host shuts down; its log says why. Run it again."
+	"sshd closes connections beyond its MaxStartups, after LoginGraceTime, and while the host shuts down; its log says " +
+	"why. Run it again."
 
 const adviceDropped = "The connection was closed before the host showed a key. " +
 	"sshd does so beyond its MaxStartups, and while the host shuts down; other programs on that port do so too."

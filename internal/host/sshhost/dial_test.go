@@ -33,7 +33,8 @@ func TestDial_retriesWhatPasses(t *testing.T) {
 	}
 	err := reach(t, cfg)
 	var gone *host.UnreachableError
-	if !errors.As(err, &gone) || gone.Op != "connect" || gone.MayHaveRun || !strings.Contains(err.Error(), "3 attempts") || !strings.Contains(gone.Advice, "MaxStartups") {
+	if !errors.As(err, &gone) || gone.Op != "connect" || gone.MayHaveRun || !strings.Contains(err.Error(), "3 attempts") ||
+		!strings.Contains(gone.Advice, "MaxStartups") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -44,7 +45,8 @@ func TestDial_refused(t *testing.T) {
 	_ = s.listener.Close()
 	err := reach(t, cfg)
 	var gone *host.UnreachableError
-	if !errors.As(err, &gone) || gone.Op != "connect" || !strings.Contains(gone.Advice, "nothing listens") || gone.Command != "true" {
+	if !errors.As(err, &gone) || gone.Op != "connect" || !strings.Contains(gone.Advice, "nothing listens") ||
+		gone.Command != "true" {
 		t.Errorf("got %+v", err)
 	}
 	cfg.Address = "no-such-host.invalid"
@@ -172,10 +174,12 @@ func TestUserConfig(t *testing.T) {
 	write(t, filepath.Join(home, "known"), known.String())
 	section := func(alias string, s *server, more string) string {
 		ip, port := s.start()
-		return "Host " + alias + "\n  HostName " + ip + "\n  Port " + strconv.Itoa(port) + "\n  HostKeyAlias " + alias + "-key\n" + more
+		return "Host " + alias + "\n  HostName " + ip + "\n  Port " + strconv.Itoa(port) + "\n  HostKeyAlias " + alias +
+			"-key\n" + more
 	}
 	file := filepath.Join(home, "ssh_config")
-	write(t, file, section("lab", target, "  ProxyJump ops@far\n")+section("far", far, "  ProxyJump near\n")+section("near", near, "")+
+	write(t, file, section("lab", target, "  ProxyJump ops@far\n")+section("far", far,
+		"  ProxyJump near\n")+section("near", near, "")+
 		"Host near far lab\n  User ops\n  IdentityFile ${KEYS}/id_%r\n  IdentitiesOnly yes\n  UserKnownHostsFile ~/known\n  ConnectTimeout 7\n  ServerAliveInterval 5\nHost *\n  User nobody\n")
 	h, err := New("lab1", Config{Address: "lab", SSHConfigFile: file, ConnectAttempts: 1})
 	if err != nil {
@@ -189,7 +193,8 @@ func TestUserConfig(t *testing.T) {
 		t.Errorf("the jump hosts were not used: %d %d", near.dials, far.dials)
 	}
 	last := h.target()
-	if h.User() != "ops" || last.timeout != 7*time.Second || last.interval != 5*time.Second || last.identities[0].source != "IdentityFile in "+file {
+	if h.User() != "ops" || last.timeout != 7*time.Second || last.interval != 5*time.Second ||
+		last.identities[0].source != "IdentityFile in "+file {
 		t.Errorf("user %s, timeout %s, keepalive %s, keys %v", h.User(), last.timeout, last.interval, last.identities)
 	}
 	h2, err := New("lab1", Config{Address: "lab", User: "me", Port: 5, SSHConfigFile: file, Jumps: []Config{}})

@@ -133,7 +133,8 @@ func (in *incoming) verify() error {
 	case in.got != in.size:
 		return fmt.Errorf("%d of %d bytes arrived; the file may be changing", in.got, in.size)
 	case sum != in.sum:
-		return fmt.Errorf("the SHA-256 of the copy is %s, that of the file on the host %s; the file may be changing", sum, in.sum)
+		return fmt.Errorf("the SHA-256 of the copy is %s, that of the file on the host %s; the file may be changing", sum,
+			in.sum)
 	}
 	return nil
 }

@@ -71,7 +71,8 @@ func (o *outcome) complete() bool {
 // execute runs one composed text on a new session and feeds its output to sink.
 // The limit does not count the time that the session had to be waited for.
 // A shell that was started before is used if it is one of l's.
-func execute(ctx context.Context, l *link, early *earlyShell, frame shellcmd.Frame, text string, sink io.Writer, limit limit) *outcome {
+func execute(ctx context.Context, l *link, early *earlyShell, frame shellcmd.Frame, text string, sink io.Writer,
+	limit limit) *outcome {
 	o := &outcome{scanner: &shellcmd.Scanner{Frame: frame, Sink: sink}, waits: 1}
 	ch := early.take(l)
 	if ch == nil {

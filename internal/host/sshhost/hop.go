@@ -57,7 +57,8 @@ func resolve(cfg Config) ([]*hop, error) {
 func resolveChain(u *userConfig, cfg Config, above []string) ([]*hop, error) {
 	name := net.JoinHostPort(cfg.Address, strconv.Itoa(cfg.Port))
 	if len(above) >= maxHops || slices.Contains(above, name) {
-		return nil, fmt.Errorf("the jump hosts lead in a circle or are more than %d: %s", maxHops, strings.Join(append(above, name), " <- "))
+		return nil, fmt.Errorf("the jump hosts lead in a circle or are more than %d: %s", maxHops,
+			strings.Join(append(above, name), " <- "))
 	}
 	h, err := u.hop(cfg)
 	if err != nil {
@@ -120,7 +121,8 @@ func (u *userConfig) noProxyCommand(h *hop) error {
 	if err != nil || command == "" || command == "none" {
 		return err
 	}
-	return fmt.Errorf("ProxyCommand in %s is not supported; write it as ProxyJump, or configure the jump hosts in the provider", file)
+	return fmt.Errorf("ProxyCommand in %s is not supported; write it as ProxyJump, or configure the jump hosts in the "+
+		"provider", file)
 }
 
 // inherit fills a hop's gaps from the host behind it: what names the operator
@@ -276,7 +278,8 @@ func (u *userConfig) trust(h *hop) error {
 	if h.policy = h.cfg.HostKeyPolicy; h.policy == "" {
 		h.policy = HostKeyStrict
 		// "no" and "off" trust anybody, which this provider never does.
-		if v, _, badOption := u.get(h.alias, "StrictHostKeyChecking"); badOption == nil && strings.EqualFold(v, string(HostKeyAcceptNew)) {
+		if v, _, badOption := u.get(h.alias, "StrictHostKeyChecking"); badOption == nil &&
+			strings.EqualFold(v, string(HostKeyAcceptNew)) {
 			h.policy = HostKeyAcceptNew
 		}
 	}

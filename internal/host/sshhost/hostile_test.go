@@ -133,7 +133,8 @@ func TestHost_Upload_behindALoginShellThatPrints(t *testing.T) {
 		data, file := randomFile(t, 100)
 		err := h.Upload(t.Context(), bytes.NewReader(data), 100, file)
 		var bad *host.TransferError
-		if !errors.As(err, &bad) || !strings.Contains(err.Error(), "prints text before") || !strings.Contains(err.Error(), text[:4]) ||
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), "prints text before") ||
+			!strings.Contains(err.Error(), text[:4]) ||
 			!strings.Contains(bad.Advice, "~/.bashrc") || strings.Contains(bad.Advice, "full") {
 			t.Errorf("%s: got %+v", name, err)
 		}
@@ -155,7 +156,8 @@ func TestHost_Run_limits(t *testing.T) {
 	}
 	check(shellcmd.New("sleep", "5"), "command_timeout = 90ms", true)
 	check(shellcmd.New("sleep", "5").Changes().WithTimeout(80*time.Millisecond), "its limit of 80ms", false)
-	for d, want := range map[time.Duration]string{5 * time.Minute: "5m", time.Hour: "1h", 10 * time.Second: "10s", 90 * time.Second: "1m30s"} {
+	for d, want := range map[time.Duration]string{5 * time.Minute: "5m", time.Hour: "1h", 10 * time.Second: "10s",
+		90 * time.Second: "1m30s"} {
 		if got := short(d); got != want {
 			t.Errorf("%s is written as %s", want, got)
 		}
@@ -172,7 +174,8 @@ func TestHost_Run_sudoThatIsSlow(t *testing.T) {
 			cfg.SudoPassword, cfg.CommandTimeout = password, 3*time.Second
 			_, err := mustHost(t, cfg).Run(t.Context(), whoami)
 			var gone *host.UnreachableError
-			if !errors.As(err, &gone) || !strings.Contains(gone.Advice, "sudo was still busy") || !strings.Contains(gone.Advice, "DNS and LDAP") {
+			if !errors.As(err, &gone) || !strings.Contains(gone.Advice, "sudo was still busy") ||
+				!strings.Contains(gone.Advice, "DNS and LDAP") {
 				t.Errorf("got %+v", err)
 			}
 		})
@@ -193,7 +196,8 @@ func TestHost_Run_confidentialOutput(t *testing.T) {
 	h := mustHost(t, s.config())
 	const leak = `printf '%s\n' 'password: "wlan-secret"' | tee /dev/stderr; `
 	for name, script := range map[string]string{
-		"fails": leak + "exit 3", "is killed": leak + "kill -9 $$", "prints too much": leak + "yes wlan-secret | head -c 300000",
+		"fails": leak + "exit 3", "is killed": leak + "kill -9 $$",
+		"prints too much": leak + "yes wlan-secret | head -c 300000",
 	} {
 		h.cfg.MaxOutput = 200000
 		_, err := h.Run(t.Context(), shellcmd.Script("s", script).Confidential())
@@ -218,7 +222,8 @@ func TestUserConfig_matchLines(t *testing.T) {
 	t.Setenv("HOME", home)
 	file, included := filepath.Join(home, "config"), filepath.Join(home, "stock.conf")
 	for _, line := range []string{
-		"Match exec \"test -f /x\"", "Match host lab exec \"false\"", "Match host a,b", "Match final all", "match user ops", "Match originalhost lab", "Match=host a b",
+		"Match exec \"test -f /x\"", "Match host lab exec \"false\"", "Match host a,b", "Match final all", "match user ops",
+		"Match originalhost lab", "Match=host a b",
 	} {
 		write(t, included, "# stock\n  "+line+"\n  User impostor\n")
 		write(t, file, "Host *\nInclude "+included+"\n")

@@ -42,7 +42,8 @@ func parsePins(lines []string) (pins, error) {
 		}
 		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
 		if err != nil {
-			return pins{}, fmt.Errorf("host key %q is neither a public key (ssh-ed25519 AAAA…) nor a fingerprint (SHA256:…)", line)
+			return pins{}, fmt.Errorf("host key %q is neither a public key (ssh-ed25519 AAAA…) nor a fingerprint (SHA256:…)",
+				line)
 		}
 		p.keys = append(p.keys, key)
 	}
@@ -164,7 +165,8 @@ func (t *trust) judge(list knownList, key ssh.PublicKey) error {
 		// An impostor without a certificate would show a bare key.
 		return t.fail(key, fmt.Sprintf("the host showed the key %s without a certificate, but is to be certified by %s (%s)",
 			describe(key), describe(authorities[0].key), authorities[0].where()),
-			"Give the host a certificate of that authority (HostCertificate in its sshd_config), or make its key known by a line of its own. "+t.vouch(key))
+			"Give the host a certificate of that authority (HostCertificate in its sshd_config), or make its key known by a "+
+				"line of its own. "+t.vouch(key))
 	case t.hop.policy == HostKeyAcceptNew:
 		return t.accept(key)
 	}
@@ -173,9 +175,11 @@ func (t *trust) judge(list knownList, key ssh.PublicKey) error {
 
 // certified checks a certificate: its authority, its names and its dates.
 func (t *trust) certified(cert *ssh.Certificate) error {
-	authority := slices.ContainsFunc(t.list.authorities(t.name), func(l knownLine) bool { return sameKey(l.key, cert.SignatureKey) })
+	authority := slices.ContainsFunc(t.list.authorities(t.name),
+		func(l knownLine) bool { return sameKey(l.key, cert.SignatureKey) })
 	if !authority {
-		return t.fail(cert, "the host showed a certificate of an authority that is not known: "+describe(cert.SignatureKey), t.vouch(cert))
+		return t.fail(cert, "the host showed a certificate of an authority that is not known: "+describe(cert.SignatureKey),
+			t.vouch(cert))
 	}
 	name, _, err := net.SplitHostPort(t.name)
 	if err == nil && cert.CertType != ssh.HostCert {
@@ -186,7 +190,8 @@ func (t *trust) certified(cert *ssh.Certificate) error {
 	}
 	if err != nil {
 		return t.fail(cert, fmt.Sprintf("the host's certificate %s is refused: %v", describe(cert), err),
-			"Renew the certificate on the host. `ssh-keygen -Lf` shows its names and dates; the clock of this machine counts too.")
+			"Renew the certificate on the host. `ssh-keygen -Lf` shows its names and dates; the clock of this machine counts "+
+				"too.")
 	}
 	return nil
 }
@@ -218,8 +223,10 @@ func (t *trust) vouch(key ssh.PublicKey) string {
 		}
 	}
 	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
-	return fmt.Sprintf("Compare the fingerprint with what `ssh-keygen -lf /etc/ssh/ssh_host_%s_key.pub` prints on the host's own console. "+
-		"If they are equal, either add this line to %s%s:\n\n    %s\n\nor pin the key in the host's configuration:\n\n    host_keys = [%q]",
+	return fmt.Sprintf("Compare the fingerprint with what `ssh-keygen -lf /etc/ssh/ssh_host_%s_key.pub` prints on the "+
+		"host's own console. "+
+		"If they are equal, either add this line to %s%s:\n\n    %s\n\nor pin the key in the host's configuration:\n\n    "+
+		"host_keys = [%q]",
 		fileKind(key.Type()), file, state, recordLine(t.name, key), line)
 }
 
@@ -237,10 +244,12 @@ func (t *trust) pinMismatch(key ssh.PublicKey) error {
 		want = append(want, describe(k))
 	}
 	want = append(want, t.pins.fingerprints...)
-	return t.fail(key, fmt.Sprintf("the host showed the key %s, but is pinned to %s", describe(key), strings.Join(want, ", ")),
+	return t.fail(key, fmt.Sprintf("the host showed the key %s, but is pinned to %s", describe(key),
+		strings.Join(want, ", ")),
 		"Either the host was installed anew or given other keys, or another machine answers under its address. "+
 			"Find out which before you change host_keys: credentials sent to an impostor are lost. "+
-			"A fingerprint pins one key, and a host has one of each kind; pin the one of kind "+key.Type()+" if the host is the right one.")
+			"A fingerprint pins one key, and a host has one of each kind; pin the one of kind "+key.Type()+
+			" if the host is the right one.")
 }
 
 func (t *trust) changed(key ssh.PublicKey, want []knownLine) error {
@@ -248,9 +257,11 @@ func (t *trust) changed(key ssh.PublicKey, want []knownLine) error {
 	for _, k := range want {
 		known = append(known, fmt.Sprintf("%s (%s)", describe(k.key), k.where()))
 	}
-	return t.fail(key, fmt.Sprintf("the host key has changed: the host showed %s, known is %s", describe(key), strings.Join(known, ", ")),
+	return t.fail(key, fmt.Sprintf("the host key has changed: the host showed %s, known is %s", describe(key),
+		strings.Join(known, ", ")),
 		fmt.Sprintf("Either the host was installed anew or given other keys, or another machine answers under its address. "+
-			"Find out which. If the new key is right, remove the old one with:\n\n    ssh-keygen -R %s -f %s\n\nand make the new one known. %s",
+			"Find out which. If the new key is right, remove the old one with:\n\n    ssh-keygen -R %s -f %s\n\nand make the "+
+			"new one known. %s",
 			quoteHost(knownName(t.name)), want[0].file, t.vouch(key)))
 }
 
@@ -263,7 +274,8 @@ func (t *trust) noCommonKey(err *ssh.AlgorithmNegotiationError) error {
 	}
 	return t.fail(nil, fmt.Sprintf("the host has no key of a kind that is known of it: known are %s, the host offers %s",
 		strings.Join(t.algorithms(), ", "), strings.Join(err.RequestedAlgorithms, ", ")),
-		fmt.Sprintf("The host lost the key that %s names, or was installed anew. Look at it with `ssh-keyscan %s` from a network you trust, and make one of its keys known.", where, t.hop.host))
+		fmt.Sprintf("The host lost the key that %s names, or was installed anew. Look at it with `ssh-keyscan %s` from a "+
+			"network you trust, and make one of its keys known.", where, t.hop.host))
 }
 
 // recording serialises writers of record files within this process.

@@ -112,7 +112,8 @@ func TestHostKey_knownByAnotherKind(t *testing.T) {
 func TestHostKey_authority(t *testing.T) {
 	s, cfg, _, known := untrusting(t)
 	ca := newKey(t)
-	cert := &ssh.Certificate{Key: s.hostKeys[0].PublicKey(), CertType: ssh.HostCert, ValidPrincipals: []string{cfg.Address}, ValidBefore: ssh.CertTimeInfinity}
+	cert := &ssh.Certificate{Key: s.hostKeys[0].PublicKey(), CertType: ssh.HostCert,
+		ValidPrincipals: []string{cfg.Address}, ValidBefore: ssh.CertTimeInfinity}
 	if err := cert.SignCert(rand.Reader, ca); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,8 @@ func TestHostKey_acceptNew(t *testing.T) {
 		}
 	}
 	got, err := os.ReadFile(record)
-	if want := "[" + cfg.Address + "]:" + strconv.Itoa(cfg.Port) + " " + string(ssh.MarshalAuthorizedKey(s.hostKeys[0].PublicKey())); err != nil || string(got) != want {
+	if want := "[" + cfg.Address + "]:" + strconv.Itoa(cfg.Port) + " " +
+		string(ssh.MarshalAuthorizedKey(s.hostKeys[0].PublicKey())); err != nil || string(got) != want {
 		t.Errorf("recorded %q, want %q (%v)", got, want, err)
 	}
 	if own, _ := os.ReadFile(known); len(own) != 0 {

@@ -105,7 +105,8 @@ func (k *keyring) choose(wanted []identity, h *hop) {
 		k.offer = append(k.offer, id)
 	}
 	if len(rest) > 0 {
-		k.note("%s: not offered, because servers close the connection after about six attempts; choose a key with private_key_file, agent_identity or IdentitiesOnly in ~/.ssh/config",
+		k.note("%s: not offered, because servers close the connection after about six attempts; choose a key with "+
+			"private_key_file, agent_identity or IdentitiesOnly in ~/.ssh/config",
 			strings.Join(rest, ", "))
 	}
 }
@@ -224,11 +225,13 @@ func keyAdvice(err error) string {
 	case errors.Is(err, errPassphrase):
 		return "Check " + pass + ". `ssh-keygen -y -f` with the key's file asks for it and shows whether it is right."
 	case errors.Is(err, fs.ErrNotExist):
-		return "Check private_key_file. A relative path starts at the directory in which Terraform runs; ~ is the home directory of the user who runs it."
+		return "Check private_key_file. A relative path starts at the directory in which Terraform runs; ~ is the home " +
+			"directory of the user who runs it."
 	case errors.Is(err, fs.ErrPermission):
 		return "Let the user who runs Terraform read the file, or name another key in private_key_file."
 	}
-	return "A private key begins with `-----BEGIN OPENSSH PRIVATE KEY-----` or another BEGIN line. A file that ends in .pub is the public half."
+	return "A private key begins with `-----BEGIN OPENSSH PRIVATE KEY-----` or another BEGIN line. A file that ends in " +
+		".pub is the public half."
 }
 
 func parseKey(data []byte, h *hop, source string) (identity, error) {
@@ -236,7 +239,8 @@ func parseKey(data []byte, h *hop, source string) (identity, error) {
 	var encrypted *ssh.PassphraseMissingError
 	if errors.As(err, &encrypted) {
 		if h.cfg.Passphrase == "" {
-			return identity{}, fmt.Errorf("%s: %w; give its passphrase, or add it to the agent with ssh-add", source, errEncrypted)
+			return identity{}, fmt.Errorf("%s: %w; give its passphrase, or add it to the agent with ssh-add", source,
+				errEncrypted)
 		}
 		signer, err = h.cfg.Shared.privateKey(data, []byte(h.cfg.Passphrase))
 		if err != nil {

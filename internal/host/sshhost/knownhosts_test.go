@@ -31,7 +31,8 @@ func meet(t *testing.T, cfg Config, name string, port int, key ssh.PublicKey) er
 func hashed(name string) string {
 	mac := hmac.New(sha1.New, []byte("salt"))
 	_, _ = mac.Write([]byte(name))
-	return "|1|" + base64.StdEncoding.EncodeToString([]byte("salt")) + "|" + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	return "|1|" + base64.StdEncoding.EncodeToString([]byte("salt")) + "|" +
+		base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
 // A host may be written in several ways. Under each, the key that is known of it
@@ -96,7 +97,8 @@ func TestKnownHosts_a_name_that_is_not_meant(t *testing.T) {
 	if err := meet(t, cfg, "other.lab", 2222, key); err != nil {
 		t.Error(err)
 	}
-	if err := meet(t, cfg, "other.lab", 2222, newKey(t).PublicKey()); err == nil || !strings.Contains(err.Error(), "is not known") {
+	if err := meet(t, cfg, "other.lab", 2222, newKey(t).PublicKey()); err == nil ||
+		!strings.Contains(err.Error(), "is not known") {
 		t.Errorf("a key of another port: %v", err)
 	}
 }
@@ -145,8 +147,10 @@ func TestAcceptNew_of_two_keys_takes_the_first(t *testing.T) {
 // What cannot be read may know another key of the host.
 func TestAcceptNew_with_a_list_that_cannot_be_read(t *testing.T) {
 	dir := t.TempDir()
-	cfg := Config{HostKeyPolicy: HostKeyAcceptNew, KnownHostsFiles: []string{dir}, RecordFile: filepath.Join(dir, "record")}
-	if err := meet(t, cfg, "nas.lab", 22, newKey(t).PublicKey()); err == nil || !strings.Contains(err.Error(), "cannot be read") {
+	cfg := Config{HostKeyPolicy: HostKeyAcceptNew, KnownHostsFiles: []string{dir},
+		RecordFile: filepath.Join(dir, "record")}
+	if err := meet(t, cfg, "nas.lab", 22, newKey(t).PublicKey()); err == nil ||
+		!strings.Contains(err.Error(), "cannot be read") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -217,7 +221,8 @@ func TestRevokedHostKeys_list_of_ssh_keygen(t *testing.T) {
 		t.Fatal(err)
 	}
 	cert := func(authority ssh.PublicKey, serial uint64, id string) ssh.PublicKey {
-		return &ssh.Certificate{Key: keys["h"], SignatureKey: authority, Serial: serial, KeyId: id, Signature: &ssh.Signature{}}
+		return &ssh.Certificate{Key: keys["h"], SignatureKey: authority, Serial: serial, KeyId: id,
+			Signature: &ssh.Signature{}}
 	}
 	for name, tt := range map[string]struct {
 		key  ssh.PublicKey
@@ -263,7 +268,8 @@ func TestRevokedHostKeys_of_the_client_configuration(t *testing.T) {
 	revoked, config := filepath.Join(dir, "revoked"), filepath.Join(dir, "config")
 	write(t, config, "Host *\n RevokedHostKeys "+revoked+"\n")
 	cfg.SSHConfigFile = config
-	if err := reach(t, cfg); err == nil || !strings.Contains(err.Error(), "RevokedHostKeys") || !strings.Contains(err.Error(), "cannot be read") {
+	if err := reach(t, cfg); err == nil || !strings.Contains(err.Error(), "RevokedHostKeys") ||
+		!strings.Contains(err.Error(), "cannot be read") {
 		t.Errorf("a file that does not exist: %v", err)
 	}
 	write(t, revoked, "# nothing\n")
@@ -291,7 +297,8 @@ func TestHostKey_advice_fits(t *testing.T) {
 		}
 		return e.Advice
 	}
-	if got := advice(meet(t, cfg, "nas.lab", 22, key)); !strings.Contains(got, known+", which does not exist yet:") || !strings.Contains(got, "accept-new") {
+	if got := advice(meet(t, cfg, "nas.lab", 22, key)); !strings.Contains(got, known+", which does not exist yet:") ||
+		!strings.Contains(got, "accept-new") {
 		t.Errorf("of a list that does not exist:\n%s", got)
 	}
 	write(t, known, "nas.lab "+string(ssh.MarshalAuthorizedKey(newKey(t).PublicKey())))

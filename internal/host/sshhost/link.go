@@ -116,7 +116,8 @@ func (l *link) keepAlive(client *ssh.Client, interval time.Duration, count int) 
 		case <-ticker.C:
 			if pending {
 				if missed++; missed >= count {
-					l.close(fmt.Errorf("connection lost: %w: %d keepalives in %s without an answer", errSilent, missed, interval*time.Duration(missed)))
+					l.close(fmt.Errorf("connection lost: %w: %d keepalives in %s without an answer", errSilent, missed,
+						interval*time.Duration(missed)))
 					return
 				}
 				continue

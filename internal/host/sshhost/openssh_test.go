@@ -69,7 +69,8 @@ Subsystem sftp internal-sftp
 	})
 	return Config{
 		Address: "127.0.0.1", Port: port, User: me.Username, PrivateKeyFile: userKey, SSHConfigFile: "none",
-		HostKeys: []string{string(ssh.MarshalAuthorizedKey(hostPub))}, Become: BecomeNone, ConnectAttempts: 20, ConnectTimeout: 5 * time.Second,
+		HostKeys: []string{string(ssh.MarshalAuthorizedKey(hostPub))}, Become: BecomeNone, ConnectAttempts: 20,
+		ConnectTimeout: 5 * time.Second,
 	}
 }
 
@@ -80,7 +81,8 @@ func TestOpenSSH(t *testing.T) {
 	cfg := startSSHD(t, "MaxSessions 4")
 	h := mustHost(t, cfg)
 	for range 2 {
-		res, err := h.Run(t.Context(), shellcmd.Script("s", `cat; echo "$1" "$LC_ALL"; echo err >&2`, "it's").WithStdin("in\n"))
+		res, err := h.Run(t.Context(),
+			shellcmd.Script("s", `cat; echo "$1" "$LC_ALL"; echo err >&2`, "it's").WithStdin("in\n"))
 		if err != nil || string(res.Stdout) != "in\nit's C\n" || string(res.Stderr) != "err\n" {
 			t.Fatalf("got %q %q %v", res.Stdout, res.Stderr, err)
 		}

@@ -108,7 +108,8 @@ func (c revokedCerts) names(cert *ssh.Certificate) bool {
 	}
 	serial := cert.Serial
 	return slices.Contains(c.ids, cert.KeyId) ||
-		serial != 0 && (slices.ContainsFunc(c.serials, func(r serialRange) bool { return r.from <= serial && serial <= r.to }) ||
+		serial != 0 && (slices.ContainsFunc(c.serials,
+			func(r serialRange) bool { return r.from <= serial && serial <= r.to }) ||
 			slices.ContainsFunc(c.bitmaps, func(b serialBitmap) bool {
 				return serial >= b.from && serial-b.from < uint64(b.bits.BitLen()) && b.bits.Bit(int(serial-b.from)) == 1
 			}))

@@ -46,7 +46,8 @@ func (h *Host) clean(cmd shellcmd.Command, out []byte) string {
 
 // run runs cmd and passes its standard output to sink as it comes. What
 // certainly did not run is tried once more: see again.
-func (h *Host) run(ctx context.Context, early *earlyShell, cmd shellcmd.Command, sink io.Writer) (o *outcome, turns int, err error) {
+func (h *Host) run(ctx context.Context, early *earlyShell, cmd shellcmd.Command,
+	sink io.Writer) (o *outcome, turns int, err error) {
 	if cmd.Changing() && h.cfg.Observe {
 		return nil, 0, &host.ObserveError{Host: h.name, Command: h.show(cmd)}
 	}
@@ -85,7 +86,8 @@ func (h *Host) again(l *link, o *outcome, known shellcmd.Way, err error) bool {
 }
 
 // once composes and runs cmd over one connection.
-func (h *Host) once(ctx context.Context, l *link, early *earlyShell, cmd shellcmd.Command, how shellcmd.Elevation, sink io.Writer) (*outcome, error) {
+func (h *Host) once(ctx context.Context, l *link, early *earlyShell, cmd shellcmd.Command, how shellcmd.Elevation,
+	sink io.Writer) (*outcome, error) {
 	most := limit{cmd.Timeout(), "its limit of " + short(cmd.Timeout())}
 	if most.after <= 0 {
 		most = limit{h.cfg.CommandTimeout, "command_timeout = " + short(h.cfg.CommandTimeout)}
@@ -146,13 +148,16 @@ func (h *Host) unknown(cmd shellcmd.Command, o *outcome) error {
 	case o.scanner.InSudo():
 		e.Advice = adviceSlowSudo
 	case !o.handed:
-		e.Advice = "The command was not handed over, so nothing ran. If this persists, check sshd's MaxSessions and its log on the host."
+		e.Advice = "The command was not handed over, so nothing ran. If this persists, check sshd's MaxSessions and its " +
+			"log on the host."
 	}
 	return e
 }
 
-const adviceSlowSudo = "sudo was still busy before it started the command. It looks up the user, the groups and the host's own name: " +
-	"check DNS and LDAP on the host, the PAM modules in /etc/pam.d/sudo, and that /etc/hosts there names the host itself. `time sudo -n true` on the host shows how long it takes."
+const adviceSlowSudo = "sudo was still busy before it started the command. It looks up the user, the groups and the " +
+	"host's own name: " +
+	"check DNS and LDAP on the host, the PAM modules in /etc/pam.d/sudo, and that /etc/hosts there names the host " +
+	"itself. `time sudo -n true` on the host shows how long it takes."
 
 // noAnswer is the error for a session that ended properly without our markers.
 func (h *Host) noAnswer(cmd shellcmd.Command, o *outcome) error {
@@ -161,8 +166,8 @@ func (h *Host) noAnswer(cmd shellcmd.Command, o *outcome) error {
 		e.Problem = fmt.Sprintf("the output ends before its end marker; the session ended with status %d", o.status)
 		return e
 	}
-	e.Problem = fmt.Sprintf("the begin marker is missing, so the command did not start; the session ended with status %d. "+
-		"The login shell may be restricted or a forced command be set, or /bin/sh is missing", o.status)
+	e.Problem = fmt.Sprintf("the begin marker is missing, so the command did not start; the session ended with status "+
+		"%d. The login shell may be restricted or a forced command be set, or /bin/sh is missing", o.status)
 	e.Output = h.clean(cmd, bytes.Join([][]byte{o.scanner.Preamble(), o.stderr}, nil))
 	return e
 }

@@ -29,7 +29,8 @@ func TestHost_Run(t *testing.T) {
 	}
 	_, err = h.Run(t.Context(), shellcmd.New("sh", "-c", "echo out; echo why >&2; exit 3"))
 	var exit *host.ExitError
-	if !errors.As(err, &exit) || exit.Status != 3 || exit.Stderr != "why\n" || exit.Stdout != "out\n" || exit.Host != "lab1" {
+	if !errors.As(err, &exit) || exit.Status != 3 || exit.Stderr != "why\n" || exit.Stdout != "out\n" ||
+		exit.Host != "lab1" {
 		t.Errorf("got %+v", err)
 	}
 	for _, c := range s.argv {
@@ -275,7 +276,8 @@ func TestHost_Run_shellKilledOrRestricted(t *testing.T) {
 	fence.Add(1)
 	_, err = h.Run(t.Context(), shellcmd.New("true"))
 	var odd *host.OutputError
-	if !errors.As(err, &odd) || !strings.Contains(odd.Problem, "did not start") || !strings.Contains(odd.Output, "not available") {
+	if !errors.As(err, &odd) || !strings.Contains(odd.Problem, "did not start") ||
+		!strings.Contains(odd.Output, "not available") {
 		t.Errorf("restricted shell: %v", err)
 	}
 }

@@ -362,7 +362,8 @@ func (s *server) config() Config {
 	host, port := s.start()
 	return Config{
 		Address: host, Port: port, User: "ops", PrivateKey: string(data), SSHConfigFile: "none",
-		HostKeys: []string{ssh.FingerprintSHA256(s.hostKeys[0].PublicKey())}, ConnectAttempts: 1, ConnectTimeout: 5 * time.Second,
+		HostKeys: []string{ssh.FingerprintSHA256(s.hostKeys[0].PublicKey())}, ConnectAttempts: 1,
+		ConnectTimeout: 5 * time.Second,
 	}
 }
 

@@ -22,7 +22,8 @@ func randomFile(t *testing.T, size int) ([]byte, host.RemoteFile) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(data)
-	return data, host.RemoteFile{Path: filepath.Join(t.TempDir(), "deep er", "it's.bin"), Mode: 0o640, SHA256: hex.EncodeToString(sum[:])}
+	return data, host.RemoteFile{Path: filepath.Join(t.TempDir(), "deep er", "it's.bin"), Mode: 0o640,
+		SHA256: hex.EncodeToString(sum[:])}
 }
 
 // leftovers returns the files under dir whose names are not in want.
@@ -124,10 +125,12 @@ func TestHost_Upload_refusals(t *testing.T) {
 		{"path with dots", change(func(f *host.RemoteFile) { f.Path = "/tmp/../x" }), 100, "not the absolute path"},
 		{"no hash", change(func(f *host.RemoteFile) { f.SHA256 = "" }), 100, "not a SHA-256"},
 		{"mode", change(func(f *host.RemoteFile) { f.Mode = 0o100644 }), 100, "permission bits"},
-		{"other content", change(func(f *host.RemoteFile) { f.SHA256 = strings.Repeat("0", 64) }), 100, "the SHA-256 on the host is " + file.SHA256},
+		{"other content", change(func(f *host.RemoteFile) { f.SHA256 = strings.Repeat("0", 64) }), 100,
+			"the SHA-256 on the host is " + file.SHA256},
 		{"source too short", file, 101, "the source has 100 bytes, not 101"},
 		{"directory in the way", change(func(f *host.RemoteFile) { f.Path = s.home }), 100, "is a directory"},
-		{"parent is a file", change(func(f *host.RemoteFile) { f.Path = filepath.Join(s.bin, "chown", "x") }), 100, "cannot make the directory"},
+		{"parent is a file", change(func(f *host.RemoteFile) { f.Path = filepath.Join(s.bin, "chown", "x") }), 100,
+			"cannot make the directory"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -88,7 +88,8 @@ func (h *Host) Upload(ctx context.Context, r io.ReaderAt, size int64, file host.
 
 func (u *upload) check() error {
 	switch {
-	case !path.IsAbs(u.file.Path) || path.Clean(u.file.Path) != u.file.Path || u.file.Path == "/" || strings.ContainsRune(u.file.Path, 0):
+	case !path.IsAbs(u.file.Path) || path.Clean(u.file.Path) != u.file.Path || u.file.Path == "/" ||
+		strings.ContainsRune(u.file.Path, 0):
 		return fmt.Errorf("%q is not the absolute path of a file", u.file.Path)
 	case !hexSHA256.MatchString(u.file.SHA256):
 		return fmt.Errorf("%q is not a SHA-256 in lower-case hexadecimal", u.file.SHA256)
@@ -123,7 +124,8 @@ func (h *Host) upload(ctx context.Context, u *upload) (turns int, err error) {
 		}
 	}
 	cmd := shellcmd.Script("install-upload", installScript, u.staged, u.file.Path,
-		strconv.FormatInt(u.size, 10), u.file.SHA256, "0"+strconv.FormatUint(uint64(u.file.Mode), 8), u.temporary()).AsRoot().Changes()
+		strconv.FormatInt(u.size, 10), u.file.SHA256, "0"+strconv.FormatUint(uint64(u.file.Mode),
+			8), u.temporary()).AsRoot().Changes()
 	_, more, err := h.run(ctx, early, cmd, &limited{max: 1 << 20})
 	if turns += more; err == nil {
 		return turns, nil
@@ -215,7 +217,8 @@ func noSpace(client *sftp.Client, u *upload, err error) error {
 		return err
 	}
 	if st, statErr := client.StatVFS(stagingDir); statErr == nil && st.FreeSpace() < uint64(u.size) {
-		return fmt.Errorf("%w: %d bytes are free in ~/%s, %d are needed: %w", errNoSpace, st.FreeSpace(), stagingDir, u.size, err)
+		return fmt.Errorf("%w: %d bytes are free in ~/%s, %d are needed: %w", errNoSpace, st.FreeSpace(), stagingDir, u.size,
+			err)
 	}
 	return err
 }
@@ -313,8 +316,10 @@ func (h *Host) transferError(op, name string, err error) *host.TransferError {
 	}
 	switch {
 	case errors.Is(err, errNoise):
-		e.Advice = fmt.Sprintf("A start-up file of the user %s on the host, such as ~/.bashrc or ~/.zshenv, prints something in every session. "+
-			"Let it print only in interactive sessions: put `case $- in *i*) ;; *) return ;; esac` at its beginning. Or use `Subsystem sftp internal-sftp` in sshd_config.", h.target().user)
+		e.Advice = fmt.Sprintf("A start-up file of the user %s on the host, such as ~/.bashrc or ~/.zshenv, prints "+
+			"something in every session. "+
+			"Let it print only in interactive sessions: put `case $- in *i*) ;; *) return ;; esac` at its beginning. Or use "+
+			"`Subsystem sftp internal-sftp` in sshd_config.", h.target().user)
 	case errors.Is(err, errNoSpace) || strings.Contains(text, "No space left") || strings.Contains(text, "quota exceeded"):
 		e.Advice = "The file system is full. An upload needs its size in the home directory and again at its place."
 		if !errors.Is(err, errNoSpace) {

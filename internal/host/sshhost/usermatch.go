@@ -20,8 +20,8 @@ func (e *MatchError) Error() string {
 		"It reads `Host`, `Include`, `Match all` and `Match host` with one pattern. "+matchAdvice, e.File, e.Line, e.Text)
 }
 
-const matchAdvice = "Set config_file = \"none\" in the provider's ssh block and write there what the hosts need (user, private_key_file, jump_hosts), " +
-	"or name a file in config_file that has only such lines"
+const matchAdvice = "Set config_file = \"none\" in the provider's ssh block and write there what the hosts need " +
+	"(user, private_key_file, jump_hosts), or name a file in config_file that has only such lines"
 
 // maxIncludes bounds how deep files include each other, as ssh does.
 const maxIncludes = 16

@@ -49,7 +49,8 @@ type listener struct {
 
 // InstallPerftest installs the programs of perftest.
 func InstallPerftest(m *labsim.Machine) {
-	for _, name := range []string{"ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ib_read_lat", "ib_send_lat"} {
+	for _, name := range []string{"ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ib_read_lat",
+		"ib_send_lat"} {
 		m.Install("/usr/bin/"+name, perftest)
 	}
 }
@@ -139,7 +140,8 @@ func linkGbps(a, b *labsim.Port) float64 {
 			continue
 		}
 		v := p.View()
-		lane := map[string]float64{"SDR": 2, "DDR": 4, "QDR": 8, "FDR": 13.64, "EDR": 25, "HDR": 50, "NDR": 100}[v.Trained.Name()]
+		lane := map[string]float64{"SDR": 2, "DDR": 4, "QDR": 8, "FDR": 13.64, "EDR": 25, "HDR": 50,
+			"NDR": 100}[v.Trained.Name()]
 		if rate := lane * float64(v.Trained.Lanes()); i == 0 || rate < best {
 			best = rate
 		}
@@ -191,12 +193,16 @@ func Iperf3(ctx context.Context, p *labsim.Proc) int {
 	}
 	c := s.connect(dst, port, "iperf3")
 	if c.problem != "" {
-		p.Printf("{\n\t\"start\":\t{\n\t\t\"connected\":\t[],\n\t\t\"version\":\t\"iperf 3.12\"\n\t},\n\t\"intervals\":\t[],\n\t\"end\":\t{\n\t},\n\t\"error\":\t\"unable to connect to server: %s\"\n}\n", c.problem)
+		p.Printf("{\n\t\"start\":\t{\n\t\t\"connected\":\t[],\n\t\t\"version\":\t\"iperf "+
+			"3.12\"\n\t},\n\t\"intervals\":\t[],\n\t\"end\":\t{\n\t},\n\t\"error\":\t\"unable to connect to server: %s\"\n}\n",
+			c.problem)
 		return 0
 	}
 	c.run(ctx, p.Machine, seconds)
 	connected := strings.TrimSuffix(strings.Repeat(`{"socket":5},`, streams), ",")
-	p.Printf("{\"start\":{\"connected\":[%s],\"version\":\"iperf 3.12\"},\"intervals\":[],\"end\":{\"sum_sent\":{\"retransmits\":0},\"sum_received\":{\"bits_per_second\":%.0f}}}\n", connected, c.tcpGbps(streams)*1e9)
+	p.Printf("{\"start\":{\"connected\":[%s],\"version\":\"iperf "+
+		"3.12\"},\"intervals\":[],\"end\":{\"sum_sent\":{\"retransmits\":0},\"sum_received\":{\"bits_per_second\":%.0f}}}\n",
+		connected, c.tcpGbps(streams)*1e9)
 	return 0
 }
 
@@ -285,15 +291,18 @@ func perftest(ctx context.Context, p *labsim.Proc) int {
 	}
 	c := s.connect(dst, port, p.Name())
 	if c.problem != "" {
-		p.Errorf("Couldn't connect to %s:%d\n Unable to open file descriptor for socket connection Unable to init the socket connection\n", dst, port)
+		p.Errorf("Couldn't connect to %s:%d\n Unable to open file descriptor for socket connection Unable to init the "+
+			"socket connection\n", dst, port)
 		return 1
 	}
 	c.run(ctx, p.Machine, seconds)
 	if !bandwidth {
-		p.Printf(" #bytes        #iterations       t_avg[usec]    tps average\n 2             %d          1.21           826446.28\n", seconds*413223)
+		p.Printf(" #bytes        #iterations       t_avg[usec]    tps average\n 2             %d          1.21           "+
+			"826446.28\n", seconds*413223)
 		return 0
 	}
-	p.Printf(" #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n 65536      %d          0.00               %.2f  \t\t   0.057199\n",
+	p.Printf(" #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n 65536      %d          "+
+		"0.00               %.2f  \t\t   0.057199\n",
 		seconds*57199, 0.97*linkGbps(c.dev.Port, c.peer.Port))
 	return 0
 }

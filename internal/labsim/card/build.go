@@ -75,7 +75,8 @@ var (
 // Build makes an image that the vendor's tool calls bootable.
 func Build(s Spec) []byte {
 	o := synth.Options{
-		PSID: s.PSID, NoPSID: s.PSID == "", Version: version(s.Version), ProductVersion: text(s.Product), ReleaseDate: date(s.Date), HWIDs: chips(s.HWIDs), DeviceType: s.Device,
+		PSID: s.PSID, NoPSID: s.PSID == "", Version: version(s.Version), ProductVersion: text(s.Product),
+		ReleaseDate: date(s.Date), HWIDs: chips(s.HWIDs), DeviceType: s.Device,
 		PRSName: s.PRS, VSD: s.VSD, ROMs: rom(s.Device), Payload: s.Code, GUIDs: ib.GUIDSet{
 			Node: ib.GUID(s.GUIDs[0]), Port1: ib.GUID(s.GUIDs[1]), Port2: ib.GUID(s.GUIDs[2]), SystemImage: ib.GUID(s.GUIDs[3]),
 			MAC1: ib.MAC(s.MACs[0]), MAC2: ib.MAC(s.MACs[1]),
@@ -93,8 +94,10 @@ func Build(s Spec) []byte {
 // BuildTOC makes an image that the vendor's tool calls bootable.
 func BuildTOC(s TOCSpec) []byte {
 	o := synth.TOCOptions{
-		PSID: s.PSID, OrigPSID: s.OrigPSID, Version: version(s.Version), ProductVersion: text(s.Product), ReleaseDate: date(s.Date), HWIDs: chips(s.HWIDs),
-		DeviceType: s.Device, PRSName: s.PRS, PartNumber: s.Part, Flags: s.Flags, Signature: s.Signed, ROMs: rom(s.ROMDevice), Payload: s.Code,
+		PSID: s.PSID, OrigPSID: s.OrigPSID, Version: version(s.Version), ProductVersion: text(s.Product),
+		ReleaseDate: date(s.Date), HWIDs: chips(s.HWIDs),
+		DeviceType: s.Device, PRSName: s.PRS, PartNumber: s.Part, Flags: s.Flags, Signature: s.Signed, ROMs: rom(s.ROMDevice),
+		Payload:  s.Code,
 		SlotBits: uint8(s.Log), Size: 1 << s.Log,
 	}
 	if s.Format == FS3 {

@@ -87,7 +87,8 @@ func (f *Flash) installTOC(c Config) error {
 	if err != nil {
 		return fmt.Errorf("card: image: %w", err)
 	}
-	o := own{psid: cmp.Or(c.OrigPSID, img.PSID), guid: Range{c.GUIDs[0], 4, 1}, mac: Range{c.MACs[0], 4, 1}, locked: c.LockGUIDs}
+	o := own{psid: cmp.Or(c.OrigPSID, img.PSID), guid: Range{c.GUIDs[0], 4, 1}, mac: Range{c.MACs[0], 4, 1},
+		locked: c.LockGUIDs}
 	b := blank(FlashSize)
 	if len(c.Previous) > 0 {
 		old, err := Parse(c.Previous)

@@ -69,7 +69,8 @@ func (i *Image) Chunk() uint32 {
 
 // Firmware is what a card that boots this image runs.
 func (i *Image) Firmware() Firmware {
-	return Firmware{Loaded: true, Version: i.Version, PSID: i.PSID, Device: i.Device, VPI: IsVPI(i.PSID), GUIDs: i.GUIDs, MACs: i.MACs}
+	return Firmware{Loaded: true, Version: i.Version, PSID: i.PSID, Device: i.Device, VPI: IsVPI(i.PSID), GUIDs: i.GUIDs,
+		MACs: i.MACs}
 }
 
 // IsVPI tells InfiniBand capable firmware from Ethernet-only firmware by the
@@ -165,7 +166,8 @@ func (i *Image) read(off, length uint32, name string) ([]byte, error) {
 	}
 	c := Check{Name: name, From: off, To: off + length - 1, Bad: true}
 	// The tool reads a block's last dword, its CRC, first.
-	c.ReadError = fmt.Sprintf("read error (Reading 0x4 bytes from  address 0x%x is out of image limits (0x%x bytes))", off+length-4, len(i.Data))
+	c.ReadError = fmt.Sprintf("read error (Reading 0x4 bytes from  address 0x%x is out of image limits (0x%x bytes))",
+		off+length-4, len(i.Data))
 	i.Checks = append(i.Checks, c)
 	return nil, &ReadError{Check: c}
 }

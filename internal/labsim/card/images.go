@@ -33,7 +33,8 @@ var laterCode = 0x8000
 
 func proSpec(psid, prs string, version [3]uint16, date uint32) Spec {
 	return Spec{
-		PSID: psid, Version: version, Product: fmt.Sprintf("%02d.%02d.%02d.%02d", version[0], version[1], version[2]/100, version[2]%100),
+		PSID: psid, Version: version, Product: fmt.Sprintf("%02d.%02d.%02d.%02d", version[0], version[1], version[2]/100,
+			version[2]%100),
 		Date: date, Device: 0x1007, HWIDs: []uint32{0x1f7}, VSD: "n/a", PRS: prs,
 		GUIDs: PlaceholderGUIDs, MACs: PlaceholderMACs, Failsafe: true, Code: imageCode,
 	}
@@ -86,7 +87,8 @@ func CX4(psid string, version [3]uint16) []byte { return BuildTOC(CX4Spec(psid, 
 // CX4Spec describes an image of ConnectX-4.
 func CX4Spec(psid string, version [3]uint16) TOCSpec {
 	return TOCSpec{
-		Format: FS3, PSID: psid, Version: version, Product: fmt.Sprintf("%d.%d.%04d", version[0], version[1], version[2]), Date: 0x20200915,
+		Format: FS3, PSID: psid, Version: version, Product: fmt.Sprintf("%d.%d.%04d", version[0], version[1],
+			version[2]), Date: 0x20200915,
 		Device: 0x1013, HWIDs: []uint32{0x209}, PRS: "synthetic_cx4.prs", Part: "MCX455A-ECA_Ax", Log: 17, Code: laterCode,
 	}
 }

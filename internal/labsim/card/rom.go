@@ -22,7 +22,8 @@ func parseROM(data []byte) []ROM {
 			return list
 		}
 		at := off + n + 8
-		w0, w1, w2 := binary.LittleEndian.Uint32(data[at:]), binary.LittleEndian.Uint32(data[at+4:]), binary.LittleEndian.Uint32(data[at+8:])
+		w0, w1, w2 := binary.LittleEndian.Uint32(data[at:]), binary.LittleEndian.Uint32(data[at+4:]),
+			binary.LittleEndian.Uint32(data[at+8:])
 		r := ROM{Type: romProducts[w0>>16], Version: fmt.Sprintf("%d.%d.%d", w0&0xff, w1>>16&0xff, w1&0xffff)}
 		r.CPU = map[uint32]string{1: "AMD64", 2: "AARCH64", 3: "AMD64,AARCH64", 4: "IA32"}[w2>>8&0xf]
 		r.Device = uint16(w2 >> 16)

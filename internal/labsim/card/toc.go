@@ -30,9 +30,11 @@ const (
 )
 
 var tocNames = map[byte]string{
-	0x01: "BOOT_CODE", tocPCI: "PCI_CODE", tocMain: "MAIN_CODE", tocInfo: "IMAGE_INFO", tocCfg: "FW_MAIN_CFG", 0x11: "FW_BOOT_CFG",
-	tocROM: "ROM_CODE", 0x20: "RESET_INFO", tocINI: "DBG_FW_INI", tocSign: "IMAGE_SIGNATURE_256", tocKeys: "PUBLIC_KEYS_2048",
-	tocMfg: "MFG_INFO", tocDev: "DEV_INFO", 0xe2: "NV_DATA", 0xe3: "VPD_R0", 0xe4: "NV_DATA", tocNV: "NV_DATA",
+	0x01: "BOOT_CODE", tocPCI: "PCI_CODE", tocMain: "MAIN_CODE", tocInfo: "IMAGE_INFO", tocCfg: "FW_MAIN_CFG",
+	0x11:   "FW_BOOT_CFG",
+	tocROM: "ROM_CODE", 0x20: "RESET_INFO", tocINI: "DBG_FW_INI", tocSign: "IMAGE_SIGNATURE_256",
+	tocKeys: "PUBLIC_KEYS_2048",
+	tocMfg:  "MFG_INFO", tocDev: "DEV_INFO", 0xe2: "NV_DATA", 0xe3: "VPD_R0", 0xe4: "NV_DATA", tocNV: "NV_DATA",
 }
 
 // Where the checksum of a section is.

@@ -14,7 +14,8 @@ import (
 // parameter is one row of mstconfig's query of a ConnectX-3.
 type parameter struct{ name, value string }
 
-var linkNames = map[int]string{card.LinkIB: "IB(1)", card.LinkETH: "ETH(2)", card.LinkVPI: "VPI(3)", card.LinkUnset: "ETH(2)"}
+var linkNames = map[int]string{card.LinkIB: "IB(1)", card.LinkETH: "ETH(2)", card.LinkVPI: "VPI(3)",
+	card.LinkUnset: "ETH(2)"}
 
 // parameters lists what the running firmware advertises: EN firmware has no
 // LINK_TYPE.
@@ -24,7 +25,8 @@ func parameters(chip card.Chip, fw card.Firmware, nv card.NV) []parameter {
 	}
 	list := []parameter{{"SRIOV_EN", "True(1)"}, {"NUM_OF_VFS", "8"}}
 	if fw.VPI {
-		list = append(list, parameter{"LINK_TYPE_P1", linkNames[nv.LinkType[0]]}, parameter{"LINK_TYPE_P2", linkNames[nv.LinkType[1]]})
+		list = append(list, parameter{"LINK_TYPE_P1", linkNames[nv.LinkType[0]]},
+			parameter{"LINK_TYPE_P2", linkNames[nv.LinkType[1]]})
 	}
 	return append(list, []parameter{
 		{"LOG_BAR_SIZE", "3"}, {"BOOT_PKEY_P1", "0"}, {"BOOT_PKEY_P2", "0"},
@@ -138,7 +140,8 @@ func mstconfig(_ context.Context, p *labsim.Proc) int {
 // table prints the head of a card's table and the names of the columns.
 func table(p *labsim.Proc, c configCall, dev *labsim.Card, columns string) {
 	kind := strings.ReplaceAll(dev.Chip.Name, "-", "")
-	p.Printf("\nDevice #1:\n----------\n\nDevice type:    %-16s\nDevice:         %-16s\n\n%-45s%s\n", kind, c.device, "Configurations:", columns)
+	p.Printf("\nDevice #1:\n----------\n\nDevice type:    %-16s\nDevice:         %-16s\n\n%-45s%s\n", kind, c.device,
+		"Configurations:", columns)
 }
 
 func configQuery(p *labsim.Proc, c configCall, dev *labsim.Card, fail failure) int {

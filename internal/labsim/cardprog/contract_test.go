@@ -70,7 +70,8 @@ func TestMstflint_imagesAsTheRealTool(t *testing.T) {
 	tool, dir := realMstflint(t), t.TempDir()
 	m := contractMachine(t, dir)
 	for name := range card.Files() {
-		for _, command := range [][]string{{"q"}, {"q", "full"}, {"v"}, {"checksum"}, {"query"}, {"sg"}, {"ri", "/tmp/x"}, {"hw", "query"}, {"b"}} {
+		for _, command := range [][]string{{"q"}, {"q", "full"}, {"v"}, {"checksum"}, {"query"}, {"sg"}, {"ri", "/tmp/x"},
+			{"hw", "query"}, {"b"}} {
 			args := append([]string{"-i", filepath.Join(dir, name)}, command...)
 			compareTools(t, m, tool, args)
 		}
@@ -84,12 +85,15 @@ func TestMstflint_grammarAsTheRealTool(t *testing.T) {
 	m := contractMachine(t, dir)
 	image := filepath.Join(dir, "fw-ConnectX3Pro-vpi.bin")
 	for _, args := range [][]string{
-		{}, {"-v"}, {"--version"}, {"foo"}, {"-i", image}, {"-i", "/nonexistent/x.bin", "q"}, {"-d", "0000:7f:00.0", "-i", image, "q"},
+		{}, {"-v"}, {"--version"}, {"foo"}, {"-i", image}, {"-i", "/nonexistent/x.bin", "q"}, {"-d", "0000:7f:00.0", "-i",
+			image, "q"},
 		{"-i", image, "b"}, {"-d", "0000:7f:00.0", "ri"}, {"-d", "7f:00.0", "q"}, {"-i", image, "-guid", "0002:c903", "sg"},
 		{"-i", image, "-guids", "1", "2", "3", "sg"}, {"-i", image, "sg", "1", "2", "3"}, {"-i", image, "q", "a", "b"},
-		{"-d", "0000:7f:00.0", "sg"}, {"-d", "0000:7f:00.0", "-clear_semaphore"}, {"-d", "0000:7f:00.0", "-clear_semaphore", "q"},
+		{"-d", "0000:7f:00.0", "sg"}, {"-d", "0000:7f:00.0", "-clear_semaphore"}, {"-d", "0000:7f:00.0", "-clear_semaphore",
+			"q"},
 		{"-d", "0000:7f:00.0", "v"}, {"-y", "-i", image, "v"}, {"--image=" + image, "q"}, {"-i", image, "-mac", "xyz", "sg"},
-		{"-i", image, "-uid", "1", "sg"}, {"-d", "0000:7f:00.0", "-i", image, "-y", "b"}, {"-d", "0000:7f:00.0", "hw", "query"},
+		{"-i", image, "-uid", "1", "sg"}, {"-d", "0000:7f:00.0", "-i", image, "-y", "b"}, {"-d", "0000:7f:00.0", "hw",
+			"query"},
 	} {
 		compareTools(t, m, tool, args)
 	}
@@ -97,7 +101,8 @@ func TestMstflint_grammarAsTheRealTool(t *testing.T) {
 	for _, args := range [][]string{{"q", "-y"}, {"-nonsense", "-i", image, "q"}, {"-i", image, "nonsense"}, {"-d"}} {
 		out, errOut, status := runSimulated(t, m, append([]string{"mstflint"}, args...)...)
 		wantOut, wantErr, wantStatus := runReal(t, tool, args...)
-		if !strings.HasPrefix(wantOut, strings.TrimSuffix(out, synopsis)) || errOut != strings.ReplaceAll(wantErr, tool, "mstflint") || status != wantStatus {
+		if !strings.HasPrefix(wantOut, strings.TrimSuffix(out, synopsis)) ||
+			errOut != strings.ReplaceAll(wantErr, tool, "mstflint") || status != wantStatus {
 			t.Errorf("%q:\n got %d %q %q\nwant %d %.200q %q", args, status, out, errOut, wantStatus, wantOut, wantErr)
 		}
 	}

@@ -18,9 +18,11 @@ const bdf = "0000:01:00.0"
 func deviceMachine(t *testing.T, version string, image []byte) *labsim.Machine {
 	t.Helper()
 	l := labsim.New(labsim.Options{Setup: []func(*labsim.Machine){Install}})
-	m, err := l.AddMachine(labsim.Config{Name: "host", OS: labsim.TrueNAS, MstflintVersion: version, Cards: []labsim.CardConfig{{
-		BDF: bdf, Config: card.Config{Chip: card.ConnectX3Pro, Image: image, GUIDs: card.BlankGUIDs, MACs: [2]uint64{0xe41d2d1f28c0, 0xe41d2d1f28c1}},
-	}}})
+	m, err := l.AddMachine(labsim.Config{Name: "host", OS: labsim.TrueNAS, MstflintVersion: version,
+		Cards: []labsim.CardConfig{{
+			BDF: bdf, Config: card.Config{Chip: card.ConnectX3Pro, Image: image, GUIDs: card.BlankGUIDs,
+				MACs: [2]uint64{0xe41d2d1f28c0, 0xe41d2d1f28c1}},
+		}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +38,8 @@ const vpi = "/img/fw-ConnectX3Pro-vpi.bin"
 func answer(t *testing.T, m *labsim.Machine, stdin string, args ...string) (string, int) {
 	t.Helper()
 	var out bytes.Buffer
-	status := m.Exec(t.Context(), &labsim.Proc{Args: args, User: "root", Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &out})
+	status := m.Exec(t.Context(), &labsim.Proc{Args: args, User: "root", Stdin: strings.NewReader(stdin), Stdout: &out,
+		Stderr: &out})
 	return out.String(), status
 }
 
@@ -48,13 +51,15 @@ func shown(s string) string {
 
 // TestMstflint_burnAsCaptured compares burns with what people saw on real cards.
 func TestMstflint_burnAsCaptured(t *testing.T) {
-	for name, from := range map[string]string{"cx3pro-same-version-prompt": "2.42.5700", "cx3pro-hp544flr-upgrade-ok": "2.42.5016"} {
+	for name, from := range map[string]string{"cx3pro-same-version-prompt": "2.42.5700",
+		"cx3pro-hp544flr-upgrade-ok": "2.42.5016"} {
 		want, err := os.ReadFile("testdata/" + name + ".txt")
 		if err != nil {
 			t.Fatal(err)
 		}
 		build := func(sub uint16) []byte {
-			return card.Build(card.Spec{PSID: card.PSIDVPI, Version: [3]uint16{2, 42, sub}, Device: 0x1007, HWIDs: []uint32{0x1f7}, Failsafe: true, Code: 0x9000})
+			return card.Build(card.Spec{PSID: card.PSIDVPI, Version: [3]uint16{2, 42, sub}, Device: 0x1007,
+				HWIDs: []uint32{0x1f7}, Failsafe: true, Code: 0x9000})
 		}
 		sub := map[string]uint16{"2.42.5700": 5700, "2.42.5016": 5016}[from]
 		m := deviceMachine(t, "4.21.0", build(sub))
@@ -73,20 +78,31 @@ func TestMstflint_questionsAndRefusals(t *testing.T) {
 		status int
 		end    string
 	}{
-		"other PSID":       {"", []string{"-i", vpi, "b"}, 1, "\n-E- PSID mismatch. The PSID on flash (MT_9200111023) differs from the PSID in the given image (MT_9090111019).\n"},
-		"question, EOF":    {"", []string{"-allow_psid_change", "-i", vpi, "b"}, 1, " Do you want to continue ? (y/n) [n] : -E- Aborted by user\n"},
-		"question, yes":    {"Y\n", []string{"-allow_psid_change", "-i", vpi, "b"}, 0, "Restoring signature                     - OK\n"},
-		"question, --no":   {"", []string{"--no", "-allow_psid_change", "-i", vpi, "b"}, 1, " Do you want to continue ? (y/n) [n] : n\n"},
-		"older, declined":  {"n\n", []string{"-allow_psid_change", "-i", "/img/fw-ConnectX3Pro-vpi-2_36_5000.bin", "b"}, 7, "-E- Aborted by user\n"},
-		"wrong chip":       {"", []string{"-y", "-allow_psid_change", "-i", "/img/fw-ConnectX3-vpi.bin", "b"}, 1, "cannot be programmed to device ConnectX-3Pro, it is intended for: ConnectX-3 A0, ConnectX-3 A1 only\n\n"},
-		"corrupt":          {"", []string{"-y", "-allow_psid_change", "-i", "/img/fw-ConnectX3Pro-vpi-corrupt.bin", "b"}, 1, "-corrupt.bin. Bad CRC.\n"},
-		"not failsafe":     {"", []string{"-y", "-allow_psid_change", "-i", "/img/fw-ConnectX3Pro-vpi-nofs.bin", "b"}, 1, "use the \"-nofs\" switch.\n"},
-		"silent":           {"", []string{"-y", "-s", "-allow_psid_change", "-i", vpi, "b"}, 0, "y\n"},
-		"GUIDs, aborted":   {"", []string{"-guid", "0xe41d2d0300e44ed0", "sg"}, 1, "-E- Aborted by user\n"},
-		"GUIDs":            {"", []string{"-y", "-guid", "0xe41d2d0300e44ed0", "-mac", "0xe41d2de44ed0", "sg"}, 0, "Restoring signature                     - OK\n"},
-		"multicast MAC":    {"", []string{"-y", "-mac", "0x0102030405aa", "sg"}, 1, "Bad mac (0102030405aa) given: Multicast bit (bit 40) is set. Please re-burn with a valid -mac flag value.\n"},
-		"UID":              {"", []string{"-uid", "1", "sg"}, 1, "-E- -uid flag is applicable only for FS3/FS4 FW Only.\n"},
-		"no such device":   {"", []string{"-d", "0000:09:00.0", "q"}, 1, "-E- Cannot open Device: 0000:09:00.0. No such file or directory. MFE_CR_ERROR\n"},
+		"other PSID": {"", []string{"-i", vpi, "b"},
+			1, "\n-E- PSID mismatch. The PSID on flash (MT_9200111023) differs from the PSID in the given image (MT_9090111019).\n"},
+		"question, EOF": {"", []string{"-allow_psid_change", "-i", vpi, "b"}, 1,
+			" Do you want to continue ? (y/n) [n] : -E- Aborted by user\n"},
+		"question, yes": {"Y\n", []string{"-allow_psid_change", "-i", vpi, "b"},
+			0, "Restoring signature                     - OK\n"},
+		"question, --no": {"", []string{"--no", "-allow_psid_change", "-i", vpi, "b"}, 1,
+			" Do you want to continue ? (y/n) [n] : n\n"},
+		"older, declined": {"n\n", []string{"-allow_psid_change", "-i", "/img/fw-ConnectX3Pro-vpi-2_36_5000.bin", "b"},
+			7, "-E- Aborted by user\n"},
+		"wrong chip": {"", []string{"-y", "-allow_psid_change", "-i", "/img/fw-ConnectX3-vpi.bin", "b"},
+			1, "cannot be programmed to device ConnectX-3Pro, it is intended for: ConnectX-3 A0, ConnectX-3 A1 only\n\n"},
+		"corrupt": {"", []string{"-y", "-allow_psid_change", "-i", "/img/fw-ConnectX3Pro-vpi-corrupt.bin", "b"},
+			1, "-corrupt.bin. Bad CRC.\n"},
+		"not failsafe": {"", []string{"-y", "-allow_psid_change", "-i", "/img/fw-ConnectX3Pro-vpi-nofs.bin", "b"}, 1,
+			"use the \"-nofs\" switch.\n"},
+		"silent":         {"", []string{"-y", "-s", "-allow_psid_change", "-i", vpi, "b"}, 0, "y\n"},
+		"GUIDs, aborted": {"", []string{"-guid", "0xe41d2d0300e44ed0", "sg"}, 1, "-E- Aborted by user\n"},
+		"GUIDs": {"", []string{"-y", "-guid", "0xe41d2d0300e44ed0", "-mac", "0xe41d2de44ed0", "sg"}, 0,
+			"Restoring signature                     - OK\n"},
+		"multicast MAC": {"", []string{"-y", "-mac", "0x0102030405aa", "sg"}, 1,
+			"Bad mac (0102030405aa) given: Multicast bit (bit 40) is set. Please re-burn with a valid -mac flag value.\n"},
+		"UID": {"", []string{"-uid", "1", "sg"}, 1, "-E- -uid flag is applicable only for FS3/FS4 FW Only.\n"},
+		"no such device": {"", []string{"-d", "0000:09:00.0", "q"}, 1,
+			"-E- Cannot open Device: 0000:09:00.0. No such file or directory. MFE_CR_ERROR\n"},
 		"renamed RDMA dev": {"", []string{"-d", "ibp1s0", "q"}, 1, "Invalid argument. MFE_CR_ERROR\n"},
 	} {
 		m := deviceMachine(t, "4.21.0", card.EN())
@@ -133,7 +149,8 @@ func TestMstflint_backupIsWhatWasBurned(t *testing.T) {
 	if _, status := answer(t, m, "", "mstflint", "-y", "-allow_psid_change", "-d", bdf, "-i", vpi, "b"); status != 0 {
 		t.Fatal("burn failed")
 	}
-	if _, status := answer(t, m, "", "mstflint", "-y", "-allow_psid_change", "-use_image_guids", "-use_image_ps", "-d", bdf, "-i", "/root/backup.bin", "b"); status != 0 {
+	if _, status := answer(t, m, "", "mstflint", "-y", "-allow_psid_change", "-use_image_guids", "-use_image_ps", "-d",
+		bdf, "-i", "/root/backup.bin", "b"); status != 0 {
 		t.Fatal("restore failed")
 	}
 	img, err := m.Cards()[0].Flash.Active()
@@ -147,7 +164,8 @@ func TestMstflint_signalsAndTheSemaphore(t *testing.T) {
 	m.Faults.Set(labsim.FaultSpec{FlashSlow: 5 * time.Millisecond})
 	for sig, stuck := range map[syscall.Signal]bool{syscall.SIGTERM: false, syscall.SIGKILL: true} {
 		var out bytes.Buffer
-		p := &labsim.Proc{Args: []string{"mstflint", "-y", "-allow_psid_change", "-d", bdf, "-i", vpi, "b"}, User: "root", Stdout: &out}
+		p := &labsim.Proc{Args: []string{"mstflint", "-y", "-allow_psid_change", "-d", bdf, "-i", vpi, "b"}, User: "root",
+			Stdout: &out}
 		done := m.Spawn(p)
 		time.Sleep(50 * time.Millisecond)
 		p.Signal(sig)
@@ -155,7 +173,9 @@ func TestMstflint_signalsAndTheSemaphore(t *testing.T) {
 			t.Errorf("signal %d: status %d", sig, status)
 		}
 		text, status := answer(t, m, "", "mstflint", "-d", bdf, "q")
-		if (status != 0) != stuck || stuck && !strings.HasPrefix(text, "-E- Can not obtain Flash semaphore-E- Cannot open Device: "+bdf+". Can not obtain Flash semaphore.") {
+		if (status != 0) != stuck || stuck &&
+			!strings.HasPrefix(text, "-E- Can not obtain Flash semaphore-E- Cannot open Device: "+
+				bdf+". Can not obtain Flash semaphore.") {
 			t.Errorf("after signal %d: %d %q", sig, status, text)
 		}
 		if text, status := answer(t, m, "", "mstflint", "-d", bdf, "q"); status != 0 {
@@ -183,7 +203,8 @@ func TestMstflint_aQueryDisturbsABurn(t *testing.T) {
 	m := deviceMachine(t, "4.21.0", card.EN())
 	m.Faults.Set(labsim.FaultSpec{FlashSlow: 5 * time.Millisecond})
 	var out bytes.Buffer
-	done := m.Spawn(&labsim.Proc{Args: []string{"mstflint", "-y", "-allow_psid_change", "-d", bdf, "-i", vpi, "b"}, User: "root", Stdout: &out})
+	done := m.Spawn(&labsim.Proc{Args: []string{"mstflint", "-y", "-allow_psid_change", "-d", bdf, "-i", vpi, "b"},
+		User: "root", Stdout: &out})
 	for before := m.Cards()[0].Flash.Operations(); m.Cards()[0].Flash.Operations() < before+4; {
 		time.Sleep(time.Millisecond)
 	}
@@ -204,10 +225,12 @@ func TestMstflint_versionsThatCannotDriveTheCard(t *testing.T) {
 		t.Errorf("4.31: %d %q", status, out)
 	}
 	m.Tools["mstflint"] = "4.36.0"
-	if out, status := answer(t, m, "", "mstflint", "-d", bdf, "q"); status != 0 || !strings.Contains(out, "Geographical Address:") {
+	if out, status := answer(t, m, "", "mstflint", "-d", bdf, "q"); status != 0 ||
+		!strings.Contains(out, "Geographical Address:") {
 		t.Errorf("4.36: %d %q", status, out)
 	}
-	if out, _ := answer(t, m, "", "mstflint", "-d", bdf, "-i", vpi, "b"); !strings.Contains(out, "-E- PSID mismatch. Device PSID (") {
+	if out, _ := answer(t, m, "", "mstflint", "-d", bdf, "-i", vpi, "b"); !strings.Contains(out,
+		"-E- PSID mismatch. Device PSID (") {
 		t.Errorf("4.36: %q", out)
 	}
 }
@@ -215,7 +238,8 @@ func TestMstflint_versionsThatCannotDriveTheCard(t *testing.T) {
 func TestMstflint_needsRoot(t *testing.T) {
 	m := deviceMachine(t, "4.21.0", card.EN())
 	var out bytes.Buffer
-	status := m.Exec(t.Context(), &labsim.Proc{Args: []string{"mstflint", "-d", "01:00.0", "q"}, User: "ops", UID: 1000, GID: 1000, Stdout: &out})
+	status := m.Exec(t.Context(), &labsim.Proc{Args: []string{"mstflint", "-d", "01:00.0", "q"}, User: "ops", UID: 1000,
+		GID: 1000, Stdout: &out})
 	if status != 1 || out.String() != "-E- Cannot open Device: 01:00.0. Permission denied. MFE_CR_ERROR\n" {
 		t.Errorf("%d %q", status, out.String())
 	}
@@ -229,12 +253,15 @@ func TestMstconfig_ofConnectX3(t *testing.T) {
 		status int
 		out    string
 	}{
-		"query one":     {"", []string{"-d", bdf, "q", "LINK_TYPE_P1"}, 0, "\nDevice #1:\n----------\n\nDevice type:    ConnectX3Pro    \nDevice:         0000:01:00.0    \n\nConfigurations:                              Next Boot\n         LINK_TYPE_P1                        ETH(2)          \n"},
+		"query one": {"", []string{"-d", bdf, "q", "LINK_TYPE_P1"},
+			0, "\nDevice #1:\n----------\n\nDevice type:    ConnectX3Pro    \nDevice:         0000:01:00.0    \n\nConfigurations:                              Next Boot\n         LINK_TYPE_P1                        ETH(2)          \n"},
 		"not confirmed": {"", []string{"-d", bdf, "set", "LINK_TYPE_P1=1"}, 2, ""},
-		"illegal":       {"", []string{"-y", "-d", bdf, "set", "LINK_TYPE_P1=4"}, 3, "Applying... Failed!\n-E- Failed to set configuration: illegal VPI link type (should be 1|2|3).\n"},
-		"unknown":       {"", []string{"-y", "-d", bdf, "set", "FOO=4"}, 3, "-E- Unknown Parameter: FOO\n"},
-		"twice":         {"", []string{"-y", "-d", bdf, "set", "LINK_TYPE_P1=1", "LINK_TYPE_P1=2"}, 3, "-E- Duplicate parameter, LINK_TYPE_P1.\n"},
-		"no device":     {"", []string{"set", "LINK_TYPE_P1=1"}, 3, "-E- set command expects device to be specified.\n"},
+		"illegal": {"", []string{"-y", "-d", bdf, "set", "LINK_TYPE_P1=4"}, 3,
+			"Applying... Failed!\n-E- Failed to set configuration: illegal VPI link type (should be 1|2|3).\n"},
+		"unknown": {"", []string{"-y", "-d", bdf, "set", "FOO=4"}, 3, "-E- Unknown Parameter: FOO\n"},
+		"twice": {"", []string{"-y", "-d", bdf, "set", "LINK_TYPE_P1=1", "LINK_TYPE_P1=2"}, 3,
+			"-E- Duplicate parameter, LINK_TYPE_P1.\n"},
+		"no device": {"", []string{"set", "LINK_TYPE_P1=1"}, 3, "-E- set command expects device to be specified.\n"},
 	} {
 		out, status := answer(t, m, tc.stdin, append([]string{"mstconfig"}, tc.args...)...)
 		if status != tc.status || !strings.HasSuffix(out, tc.out) {
@@ -245,7 +272,8 @@ func TestMstconfig_ofConnectX3(t *testing.T) {
 		t.Errorf("something was set: %+v", nv)
 	}
 	en := deviceMachine(t, "4.21.0", card.EN())
-	if out, status := answer(t, en, "", "mstconfig", "-d", bdf, "q", "LINK_TYPE_P1"); status != 3 || !strings.HasSuffix(out, "-E- Device doesn't support LINK_TYPE_P1 configuration\n") {
+	if out, status := answer(t, en, "", "mstconfig", "-d", bdf, "q", "LINK_TYPE_P1"); status != 3 ||
+		!strings.HasSuffix(out, "-E- Device doesn't support LINK_TYPE_P1 configuration\n") {
 		t.Errorf("EN: %d %q", status, out)
 	}
 }

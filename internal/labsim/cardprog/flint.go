@@ -116,7 +116,8 @@ func (f *flint) checkCommand() int {
 	c, n := f.call, len(f.call.params)
 	switch {
 	case n > c.command.max && c.command.max > 0 && c.command.min != c.command.max:
-		return f.fail("Command \"%s\" requires at most %d arguments, but %d arguments were given", c.command.full, c.command.max, n)
+		return f.fail("Command \"%s\" requires at most %d arguments, but %d arguments were given", c.command.full,
+			c.command.max, n)
 	case n > c.command.max, n < c.command.min:
 		return f.fail("Command \"%s\" requires %d arguments, but %d arguments were given", c.command.full, c.command.min, n)
 	case c.command.both && (!c.has("device") || !c.has("image")):
@@ -126,7 +127,8 @@ func (f *flint) checkCommand() int {
 	case c.command.device && c.has("image"):
 		return f.fail("Command \"%s\" requires device, but an image file was given.", c.command.full)
 	case c.command.full == "sg" && !c.has("guid") && !c.has("guids") && !c.has("mac") && !c.has("macs") && !c.has("uid"):
-		return f.fail("For sg command, Please specify GUIDs / MACs / UID (using command line flags -guid(s) / -mac(s) / -uid).")
+		return f.fail("For sg command, Please specify GUIDs / MACs / UID (using command line flags -guid(s) / -mac(s) / " +
+			"-uid).")
 	case c.has("device") == c.has("image"):
 		f.fail("Please specify either Device or Image.")
 		if c.command.full == "verify" {
@@ -203,7 +205,8 @@ func (f *flint) openDevice() int {
 		// The tool tries 1,024 times, and in giving up it frees what it never had.
 		c.Flash.Disturb()
 		c.ReleaseSemaphore()
-		return f.fail("Can not obtain Flash semaphore-E- Cannot open Device: %s. Can not obtain Flash semaphore. You can run \"flint -clear_semaphore -d <device>\" to force semaphore unlock. See help for details.", name)
+		return f.fail("Can not obtain Flash semaphore-E- Cannot open Device: %s. Can not obtain Flash semaphore. You can "+
+			"run \"flint -clear_semaphore -d <device>\" to force semaphore unlock. See help for details.", name)
 	}
 	c.Flash.Disturb() // of a burn whose semaphore another program has freed
 	f.card, f.held = c, true
@@ -242,7 +245,8 @@ func (f *flint) clearSemaphore() int {
 		return f.fail("Failed to open Device: Permission denied. MFE_CR_ERROR")
 	}
 	if !c.TakeSemaphore() {
-		f.p.Printf("-E- Can not obtain Flash semaphoreWarning: Taking flash lock even though semaphore is set.\n-E- Can not obtain Flash semaphore")
+		f.p.Printf("-E- Can not obtain Flash semaphoreWarning: Taking flash lock even though semaphore is set.\n-E- Can " +
+			"not obtain Flash semaphore")
 	}
 	c.ReleaseSemaphore()
 	return 0
@@ -264,7 +268,8 @@ func (f *flint) openImage() (img *card.Image, openErr string, parseErr error) {
 	img, parseErr = card.Parse(data)
 	var align *card.AlignError
 	if errors.As(parseErr, &align) {
-		return nil, fmt.Sprintf("Image size should be 4-bytes aligned. Make sure file %s is in the right format (binary image)", name), nil
+		return nil, fmt.Sprintf("Image size should be 4-bytes aligned. Make sure file %s is in the right format (binary "+
+			"image)", name), nil
 	}
 	var cut *card.TOCReadError
 	if errors.As(parseErr, &cut) && f.call.command.full == "burn" {

@@ -15,7 +15,8 @@ var flintOptions = map[string]int{
 	"clear_semaphore": 0, "qq": 0, "flashed_version": 0, "nofs": 0, "override_cache_replacement": 0, "ocr": 0,
 	"no_flash_verify": 0, "use_fw": 0, "silent": 0, "vsd": 1, "use_image_ps": 0, "use_image_guids": 0, "use_image_rom": 0,
 	"use_dev_rom": 0, "ignore_dev_data": 0, "no_fw_ctrl": 0, "dual_image": 0, "striped_image": 0, "log": 1, "version": 0,
-	"allow_psid_change": 0, "help": 0, "allow_rom_change": 0, "low_cpu": 0, "psid": 1, "no_devid_check": 0, "skip_ci_req": 0,
+	"allow_psid_change": 0, "help": 0, "allow_rom_change": 0, "low_cpu": 0, "psid": 1, "no_devid_check": 0,
+	"skip_ci_req":      0,
 	"ignore_crc_check": 0, "use_dev_img_info": 0, "latest_fw": 0,
 }
 
@@ -48,8 +49,11 @@ var flintCommands = map[string]flintCommand{
 // otherCommands are command words of the tool that the lab does not run; they
 // still end the options wherever they stand.
 var otherCommands = map[string]bool{
-	"bb": true, "brom": true, "drom": true, "rrom": true, "ts": true, "e": true, "ww": true, "wwne": true, "wb": true, "wbne": true,
-	"rw": true, "rb": true, "swreset": true, "ci": true, "ir": true, "bc": true, "fi": true, "smg": true, "set_vpd": true, "reset_cfg": true,
+	"bb": true, "brom": true, "drom": true, "rrom": true, "ts": true, "e": true, "ww": true, "wwne": true, "wb": true,
+	"wbne": true,
+	"rw":   true, "rb": true, "swreset": true, "ci": true, "ir": true, "bc": true, "fi": true, "smg": true,
+	"set_vpd":   true,
+	"reset_cfg": true,
 }
 
 // flintCall is a parsed command line.
@@ -133,11 +137,13 @@ func (c *flintCall) parseOptions(args []string) (rest []string, usage *flintUsag
 			if len(values) == 0 {
 				return nil, &flintUsage{err: missingValue(arg), synopsis: true}
 			}
-			return nil, &flintUsage{out: fmt.Sprintf("Too few arguments. Expected: %d , Received: %d\n-E- Failed to handle option %s\n", want, len(values), name)}
+			return nil, &flintUsage{out: fmt.Sprintf("Too few arguments. Expected: %d , Received: %d\n-E- Failed to handle "+
+				"option %s\n", want, len(values), name)}
 		}
 		for _, v := range values {
 			if isID(name) && !validID(v) {
-				return nil, &flintUsage{out: fmt.Sprintf("-E- Invalid Guid/Mac/Uid syntax (%s)  \n-E- Failed to handle option %s\n", v, name)}
+				return nil, &flintUsage{out: fmt.Sprintf("-E- Invalid Guid/Mac/Uid syntax (%s)  \n-E- Failed to handle option %s\n",
+					v, name)}
 			}
 		}
 		c.options[name], c.values[name] = strings.Join(values, ","), values
@@ -178,7 +184,8 @@ func (c *flintCall) lookup(arg string) (name, value string, given bool) {
 		return word, value, given
 	}
 	// -d01:00.0 and -iFILE carry the value at once.
-	if !strings.HasPrefix(arg, "--") && len(arg) > 2 && (arg[1] == 'd' && strings.Contains(arg, ":") || arg[1] == 'i' && strings.Contains(arg, "/")) {
+	if !strings.HasPrefix(arg, "--") && len(arg) > 2 &&
+		(arg[1] == 'd' && strings.Contains(arg, ":") || arg[1] == 'i' && strings.Contains(arg, "/")) {
 		return flintShort[arg[1:2]], arg[2:], true
 	}
 	var matches []string

@@ -50,7 +50,8 @@ func (f *flint) checkAndBurn() int {
 	dev, devErr := f.card.Flash.Active()
 	if devErr != nil && !f.call.has("nofs") {
 		f.fail("Can not extract GUIDs/MACs info from flash, No valid image found")
-		f.p.Printf("    Can not burn in a failsafe mode.\n    If you want to burn in non failsafe mode, use the \"-nofs\" switch.\n")
+		f.p.Printf("    Can not burn in a failsafe mode.\n    If you want to burn in non failsafe mode, use the \"-nofs\" " +
+			"switch.\n")
 		return 1
 	}
 	if devErr != nil {
@@ -158,7 +159,8 @@ func (f *flint) checkFailsafe(dev *card.Image) int {
 		which, what = "given file", "a non failsafe image over a failsafe image"
 	}
 	f.fail("Failsafe burn failed: FW image in the %s is non failsafe.", which)
-	f.p.Printf("    you cannot burn %s in a failsafe mode.\n    If you want to burn in non failsafe mode, use the \"-nofs\" switch.\n", what)
+	f.p.Printf("    you cannot burn %s in a failsafe mode.\n    If you want to burn in non failsafe mode, use the "+
+		"\"-nofs\" switch.\n", what)
 	return 1
 }
 
@@ -209,7 +211,8 @@ func (f *flint) checkPSID(dev *card.Image) int {
 		if f.version.atLeast(36) {
 			return f.fail("PSID mismatch. Device PSID (%s) differs from image PSID (%s).", dev.PSID, f.image.PSID)
 		}
-		return f.fail("PSID mismatch. The PSID on flash (%s) differs from the PSID in the given image (%s).", dev.PSID, f.image.PSID)
+		return f.fail("PSID mismatch. The PSID on flash (%s) differs from the PSID in the given image (%s).", dev.PSID,
+			f.image.PSID)
 	}
 	f.p.Printf("\n    You are about to replace current PSID on flash - \"%s\" with a different PSID - \"%s\".\n"+
 		"    Note: It is highly recommended not to change the PSID.\n", dev.PSID, f.image.PSID)
@@ -251,7 +254,8 @@ func (f *flint) checkFit(ids identity) int {
 		for _, id := range f.image.HWIDs {
 			names = append(names, chipName(id))
 		}
-		return f.fail("Burning FS2 image failed: Device/Image mismatch: FW image file cannot be programmed to device %s, it is intended for: %s only\n",
+		return f.fail("Burning FS2 image failed: Device/Image mismatch: FW image file cannot be programmed to device %s, it "+
+			"is intended for: %s only\n",
 			chipName(uint32(f.card.Rev)<<16|uint32(f.card.Chip.HWID)), strings.Join(names, ", "))
 	}
 	for _, mac := range ids.macs {
@@ -260,11 +264,13 @@ func (f *flint) checkFit(ids identity) int {
 			if f.call.has("mac") || f.call.has("macs") {
 				where = "given"
 			}
-			return f.fail("Burning FS2 image failed: Bad mac (%012x) %s: %s Please re-burn with a valid -mac flag value.", mac, where, problem)
+			return f.fail("Burning FS2 image failed: Bad mac (%012x) %s: %s Please re-burn with a valid -mac flag value.", mac,
+				where, problem)
 		}
 	}
 	if f.image.Failsafe() && f.image.End > f.image.MaxFailsafe() {
-		return f.fail("Burning FS2 image failed: Size of failsafe image (0x%x) is greater than max failsafe image size (0x%x - half of total flash size)",
+		return f.fail("Burning FS2 image failed: Size of failsafe image (0x%x) is greater than max failsafe image size "+
+			"(0x%x - half of total flash size)",
 			f.image.End, f.image.MaxFailsafe())
 	}
 	return 0

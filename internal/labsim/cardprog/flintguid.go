@@ -44,12 +44,14 @@ func (f *flint) setGUIDs() int {
 	}
 	for _, mac := range ids.macs {
 		if problem := macProblem(mac); problem != "" {
-			return f.fail("Cannot set GUIDs: Bad mac (%012x) given: %s Please re-burn with a valid -mac flag value.", mac, problem)
+			return f.fail("Cannot set GUIDs: Bad mac (%012x) given: %s Please re-burn with a valid -mac flag value.",
+				mac, problem)
 		}
 	}
 	if err := img.Verify(); err != nil {
 		// Only here does the tool notice that the code in flash is damaged.
-		return f.fail("Cannot set GUIDs: Internal error: The prepared image After modifying the GUIDs is corrupted: %s\n", errorText(err))
+		return f.fail("Cannot set GUIDs: Internal error: The prepared image After modifying the GUIDs is corrupted: %s\n",
+			errorText(err))
 	}
 	data := img.WithIdentity(ids.guids, ids.macs, img.VSD)
 	if f.card == nil {

@@ -184,7 +184,8 @@ func (f *flint) verify() int {
 // unopenable ends a verification of what could not be opened: the tool names FS4
 // whatever the format, and no newline.
 func (f *flint) unopenable() int {
-	f.p.Printf("-E- FW image verification failed: No valid FS4 image found.Check the flash parameters, if specified..AN HCA DEVICE CAN NOT BOOT FROM THIS IMAGE")
+	f.p.Printf("-E- FW image verification failed: No valid FS4 image found.Check the flash parameters, if specified..AN " +
+		"HCA DEVICE CAN NOT BOOT FROM THIS IMAGE")
 	return 1
 }
 
@@ -295,9 +296,13 @@ func (f *flint) hardware() int {
 	if status := f.openDevice(); status != 0 {
 		return status
 	}
-	f.p.Printf("HW Info:\n  HwDevId                 %d\n  HwRevId                 0x%x\nFlash Info:\n", f.card.Chip.HWID, f.card.Rev)
-	f.p.Printf("  Type                    N25Q0XX\n  TotalSize               0x%x\n  Banks                   0x1\n", card.FlashSize)
-	f.p.Printf("  SectorSize              0x%x\n  WriteBlockSize          0x10\n  CmdSet                  0x80\n", card.SectorSize)
-	f.p.Printf("  QuadEn                  0\n  DummyCycles             2\n  Flash0.WriteProtected   Disabled\n  JEDEC_ID                0x16ba20\n")
+	f.p.Printf("HW Info:\n  HwDevId                 %d\n  HwRevId                 0x%x\nFlash Info:\n", f.card.Chip.HWID,
+		f.card.Rev)
+	f.p.Printf("  Type                    N25Q0XX\n  TotalSize               0x%x\n  Banks                   0x1\n",
+		card.FlashSize)
+	f.p.Printf("  SectorSize              0x%x\n  WriteBlockSize          0x10\n  CmdSet                  0x80\n",
+		card.SectorSize)
+	f.p.Printf("  QuadEn                  0\n  DummyCycles             2\n  Flash0.WriteProtected   Disabled\n  " +
+		"JEDEC_ID                0x16ba20\n")
 	return 0
 }

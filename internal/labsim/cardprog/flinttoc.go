@@ -20,7 +20,8 @@ func (f *flint) gen5() bool { return f.card != nil && f.card.Chip.Driver() == "m
 func (f *flint) flashImage() (*card.Image, error) {
 	img, err := f.card.Flash.Active()
 	if errors.Is(err, card.ErrNoImage) && f.gen5() {
-		return nil, fmt.Errorf("\nNo valid %s image found. Check the flash parameters, if specified.", f.card.Chip.Format) //nolint:staticcheck,revive // the tool's own text
+		return nil, fmt.Errorf("\nNo valid %s image found. Check the flash parameters, if specified.", //nolint:staticcheck,revive // the tool's own text
+			f.card.Chip.Format)
 	}
 	return img, err
 }
@@ -82,7 +83,8 @@ func (f *flint) fullTOCRows(img *card.Image) {
 		f.row("MIC Version:", fmt.Sprintf("%d.%d.%d", img.MIC[0], img.MIC[1], img.MIC[2]))
 	}
 	for _, r := range [][2]string{
-		{"PRS Name:", img.PRS}, {"Orig PRS Name:", img.TOC.OrigPRS}, {"Part Number:", img.TOC.Part}, {"Description:", img.TOC.Text},
+		{"PRS Name:", img.PRS}, {"Orig PRS Name:", img.TOC.OrigPRS}, {"Part Number:", img.TOC.Part}, {"Description:",
+			img.TOC.Text},
 	} {
 		if r[1] != "" {
 			f.row(r[0], r[1])
@@ -167,9 +169,11 @@ func (f *flint) burnTOC() int {
 		return f.fail("The \"--use_image_guids\" flag is supported only for GEN4 devices.")
 	}
 	if f.image.TOC == nil {
-		return f.fail("The given device requires an FS3 image type, but the given image file does not contain an FS3 FW image")
+		return f.fail("The given device requires an FS3 image type, but the given image file does not contain an FS3 FW " +
+			"image")
 	}
-	if f.call.has("nofs") || f.call.has("use_image_ps") || f.call.has("vsd") || f.call.has("ignore_dev_data") || f.call.has("use_dev_rom") {
+	if f.call.has("nofs") || f.call.has("use_image_ps") || f.call.has("vsd") || f.call.has("ignore_dev_data") ||
+		f.call.has("use_dev_rom") {
 		return f.p.Unknown("option of a burn of " + f.image.Format)
 	}
 	if devErr != nil {
@@ -220,7 +224,8 @@ func (f *flint) checkTOCFit(dev *card.Image) int {
 		for _, id := range img.HWIDs {
 			names = append(names, chipName(id))
 		}
-		return f.fail("Burning %s image failed: Device/Image mismatch: FW image file cannot be programmed to device %s, it is intended for: %s only\n",
+		return f.fail("Burning %s image failed: Device/Image mismatch: FW image file cannot be programmed to device %s, it "+
+			"is intended for: %s only\n",
 			img.Format, chipName(uint32(f.card.Rev)<<16|uint32(f.card.Chip.HWID)), strings.Join(names, ", "))
 	}
 	return 0
@@ -290,7 +295,8 @@ func (f *flint) setUID() int {
 	}
 	if f.call.has("mac") {
 		if problem := macProblem(hexID(f.call.options["mac"])); problem != "" {
-			return f.fail("Failed to set UID: Bad MAC (%012x) given: %s Please specify a valid MAC value", hexID(f.call.options["mac"]), problem)
+			return f.fail("Failed to set UID: Bad MAC (%012x) given: %s Please specify a valid MAC value",
+				hexID(f.call.options["mac"]), problem)
 		}
 	}
 	direct := f.call.has("ocr") || f.call.has("override_cache_replacement")
@@ -300,7 +306,8 @@ func (f *flint) setUID() int {
 	case img.Format == card.FS3 && !direct:
 		return f.fail("Failed to set UID: -ocr flag must be specified for set GUIDs/MACs operation.")
 	}
-	steps := map[string]string{"GUID": "Updating GUID section - OK\n", "ITOC": "Updating ITOC section - OK\n", "signature": "Restoring signature   - OK\n"}
+	steps := map[string]string{"GUID": "Updating GUID section - OK\n", "ITOC": "Updating ITOC section - OK\n",
+		"signature": "Restoring signature   - OK\n"}
 	err = f.card.SetUID(f.wantedGUID, f.wantedMAC, func(step string) { f.p.Printf("%s", steps[step]) })
 	if err != nil {
 		return f.fail("Failed to set UID: %s", err)

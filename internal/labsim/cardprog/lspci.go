@@ -17,7 +17,8 @@ func lspci(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 		return p.Unknown("filter " + want)
 	}
 	if match(f, "0000:00:1f.6", 0x8086, 0x15b8) {
-		printDevice(p, f, "0000:00:1f.6", "Ethernet controller", "0200", "Intel Corporation Ethernet Connection (2) I219-V", 0x8086, 0x15b8)
+		printDevice(p, f, "0000:00:1f.6", "Ethernet controller", "0200", "Intel Corporation Ethernet Connection (2) I219-V",
+			0x8086, 0x15b8)
 	}
 	for _, c := range p.Machine.Cards() {
 		fw, model := c.Running(), c.Config.Model
@@ -88,11 +89,14 @@ func printDetails(p *labsim.Proc, f *labsim.Flags, c *labsim.Card) {
 		p.Printf("\t\tLnkSta:\tSpeed %s, Width x%d\n", linkSpeed(c), c.Config.LinkWidth)
 	case verbose > 1:
 		p.Printf("\tCapabilities: [60] Express (v2) Endpoint, MSI 00\n")
-		p.Printf("\t\tLnkCap:\tPort #8, Speed %s, Width x%d, ASPM L0s, Exit Latency L0s unlimited\n", linkSpeed(c), c.Config.Model.Lanes)
+		p.Printf("\t\tLnkCap:\tPort #8, Speed %s, Width x%d, ASPM L0s, Exit Latency L0s unlimited\n", linkSpeed(c),
+			c.Config.Model.Lanes)
 		p.Printf("\t\tLnkSta:\tSpeed %s, Width x%d\n", linkSpeed(c), c.Config.LinkWidth)
 		p.Printf("\tCapabilities: [48] Vital Product Data\n\t\tProduct Name: %s\n\t\tRead-only fields:\n", c.Config.Product)
-		p.Printf("\t\t\t[PN] Part number: %s\n\t\t\t[EC] Engineering changes: A4\n\t\t\t[SN] Serial number: %s\n", c.Config.PartNumber, c.Config.SerialNumber)
-		p.Printf("\t\t\t[V0] Vendor specific: PCIe Gen3 x8\n\t\t\t[RV] Reserved: checksum good, 0 byte(s) reserved\n\t\tEnd\n")
+		p.Printf("\t\t\t[PN] Part number: %s\n\t\t\t[EC] Engineering changes: A4\n\t\t\t[SN] Serial number: %s\n",
+			c.Config.PartNumber, c.Config.SerialNumber)
+		p.Printf("\t\t\t[V0] Vendor specific: PCIe Gen3 x8\n\t\t\t[RV] Reserved: checksum good, 0 byte(s) " +
+			"reserved\n\t\tEnd\n")
 	}
 	if c.Bound() {
 		p.Printf("\tKernel driver in use: %s\n", c.Config.Model.Driver)

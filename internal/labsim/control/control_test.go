@@ -41,10 +41,12 @@ func TestClient_readsAndDisturbsALab(t *testing.T) {
 	if err := json.Unmarshal(answer, &hosts); err != nil {
 		t.Fatal(err)
 	}
-	if e := hosts[labs.Xeon2zfs].Cards[0]; e.FlashPSID != card.PSIDEN || !e.FlashBootable || len(e.Ports) != 2 || e.Ports[0].LinkType != "eth" {
+	if e := hosts[labs.Xeon2zfs].Cards[0]; e.FlashPSID != card.PSIDEN || !e.FlashBootable || len(e.Ports) != 2 ||
+		e.Ports[0].LinkType != "eth" {
 		t.Errorf("evidence: %+v", e)
 	}
-	if _, err := c.Post(t.Context(), "fault", Request{Host: labs.Intel9, Fault: &labsim.FaultSpec{SudoRefused: true}}); err != nil {
+	if _, err := c.Post(t.Context(), "fault",
+		Request{Host: labs.Intel9, Fault: &labsim.FaultSpec{SudoRefused: true}}); err != nil {
 		t.Error(err)
 	}
 	if !l.Machine(labs.Intel9).Faults.Get().SudoRefused {
@@ -77,7 +79,8 @@ func TestClient_readsAndDisturbsALab(t *testing.T) {
 	if there, connected := l.Peer(port); !connected || there != before {
 		t.Errorf("the cable leads to %+v, %t", there, connected)
 	}
-	if _, err := c.Post(t.Context(), "power", Request{Host: "nobody", Action: "cut"}); err == nil || !strings.Contains(err.Error(), "no host") {
+	if _, err := c.Post(t.Context(), "power", Request{Host: "nobody", Action: "cut"}); err == nil ||
+		!strings.Contains(err.Error(), "no host") {
 		t.Errorf("unknown host: %v", err)
 	}
 }
@@ -100,7 +103,8 @@ func TestSlot_exchangesAndRenumbersCards(t *testing.T) {
 	if answer, err = slot(at, "renumber", ""); err != nil || !strings.Contains(answer, `"0000:02:00.0":"MT1234X00900"`) {
 		t.Errorf("renumber: %s, %v", answer, err)
 	}
-	if answer, err = slot("0000:02:00.0", "move", "0000:41:00.0"); err != nil || !strings.Contains(answer, `"0000:41:00.0":"MT1234X00900"`) {
+	if answer, err = slot("0000:02:00.0", "move", "0000:41:00.0"); err != nil ||
+		!strings.Contains(answer, `"0000:41:00.0":"MT1234X00900"`) {
 		t.Errorf("move: %s, %v", answer, err)
 	}
 	for _, wrong := range [][3]string{{at, "exchange", ""}, {"0000:41:00.0", "steal", ""}} {
@@ -123,7 +127,8 @@ func TestWriteFiles_namesEveryHost(t *testing.T) {
 		Hosts map[string]HostAccess `json:"hosts"`
 		Image string                `json:"image"`
 	}
-	if err := json.Unmarshal(data, &v); err != nil || len(v.Hosts) != 2 || v.Hosts[labs.Intel9].Port == 0 || !filepath.IsAbs(v.Image) {
+	if err := json.Unmarshal(data, &v); err != nil || len(v.Hosts) != 2 || v.Hosts[labs.Intel9].Port == 0 ||
+		!filepath.IsAbs(v.Image) {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

@@ -20,7 +20,8 @@ type HostStatus struct {
 func (s *Server) status(*http.Request) (any, error) {
 	out := map[string]HostStatus{}
 	for _, m := range s.lab.Machines() {
-		out[m.Name] = HostStatus{Up: m.Ready(), Boots: m.Boots(), Counters: m.Counters(), Fault: m.Faults.Get(), Violations: m.Violations()}
+		out[m.Name] = HostStatus{Up: m.Ready(), Boots: m.Boots(), Counters: m.Counters(), Fault: m.Faults.Get(),
+			Violations: m.Violations()}
 	}
 	return out, nil
 }
@@ -94,7 +95,8 @@ func hostEvidence(m *labsim.Machine) HostEvidence {
 
 func cardEvidence(c *labsim.Card) CardEvidence {
 	run := c.Running()
-	e := CardEvidence{BDF: c.Config.BDF, RunningPSID: run.PSID, RunningVersion: card.VersionText(run.Version), FlashOps: c.Flash.Operations()}
+	e := CardEvidence{BDF: c.Config.BDF, RunningPSID: run.PSID, RunningVersion: card.VersionText(run.Version),
+		FlashOps: c.Flash.Operations()}
 	if img, err := c.Flash.Active(); err == nil {
 		e.FlashPSID, e.FlashVersion, e.FlashBootable = img.PSID, card.VersionText(img.Version), img.Verify() == nil
 		for _, g := range img.GUIDs {
@@ -107,7 +109,8 @@ func cardEvidence(c *labsim.Card) CardEvidence {
 	for _, p := range c.Ports {
 		v := p.View()
 		e.Ports = append(e.Ports, PortEvidence{
-			Number: v.Number, LinkType: v.LinkType, State: v.State, PhysState: v.PhysState, LID: v.LID, SMLID: v.SMLID, IsSM: v.IsSM,
+			Number: v.Number, LinkType: v.LinkType, State: v.State, PhysState: v.PhysState, LID: v.LID, SMLID: v.SMLID,
+			IsSM: v.IsSM,
 		})
 	}
 	return e

@@ -26,7 +26,8 @@ const VariablesFile = "lab.tfvars.json"
 func WriteFiles(l *labs.Lab) error {
 	hosts := map[string]HostAccess{}
 	for name, s := range l.Servers {
-		hosts[name] = HostAccess{Address: s.Addr.IP.String(), Port: s.Addr.Port, User: l.User(name), PrivateKeyFile: l.KeyFile(), KnownHostsFile: l.KnownHostsFile()}
+		hosts[name] = HostAccess{Address: s.Addr.IP.String(), Port: s.Addr.Port, User: l.User(name),
+			PrivateKeyFile: l.KeyFile(), KnownHostsFile: l.KnownHostsFile()}
 	}
 	vars := map[string]any{"hosts": hosts}
 	if l.Machine(labs.Intel9) != nil {

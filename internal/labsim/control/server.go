@@ -87,15 +87,16 @@ func (s *Server) reply(handle func(*http.Request) (any, error)) http.HandlerFunc
 
 // Request is the body of every POST.
 type Request struct {
-	Host    string            `json:"host"`
-	User    string            `json:"user,omitempty"`    // exec, default root
-	Command string            `json:"command,omitempty"` // exec: for the user's shell
-	Stdin   string            `json:"stdin,omitempty"`   // exec
-	Action  string            `json:"action,omitempty"`  // power: cut, reboot, halt, start; cable: out, in; slot: exchange, renumber, move
-	PCI     string            `json:"pci,omitempty"`     // cable, slot: address of the card
-	To      string            `json:"to,omitempty"`      // slot move: the new address
-	Port    int               `json:"port,omitempty"`    // cable
-	Fault   *labsim.FaultSpec `json:"fault,omitempty"`   // fault: replaces what is set
+	Host    string `json:"host"`
+	User    string `json:"user,omitempty"`    // exec, default root
+	Command string `json:"command,omitempty"` // exec: for the user's shell
+	Stdin   string `json:"stdin,omitempty"`   // exec
+	// power: cut, reboot, halt, start; cable: out, in; slot: exchange, renumber, move
+	Action string            `json:"action,omitempty"`
+	PCI    string            `json:"pci,omitempty"`   // cable, slot: address of the card
+	To     string            `json:"to,omitempty"`    // slot move: the new address
+	Port   int               `json:"port,omitempty"`  // cable
+	Fault  *labsim.FaultSpec `json:"fault,omitempty"` // fault: replaces what is set
 }
 
 // Result is what a command printed.

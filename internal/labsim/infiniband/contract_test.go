@@ -39,16 +39,18 @@ const ibsimMask = 0x50c048
 func newTwin(t *testing.T, build func(*labsim.Lab)) *twin {
 	t.Helper()
 	ibsimtest.Need(t, "ibnetdiscover", "opensm")
-	l := labsim.New(labsim.Options{Speed: 200, Setup: []func(*labsim.Machine){shell.Install, unix.Install, system.Install, func(m *labsim.Machine) {
-		if err := packages.Preinstall(m, "linux-modules-extra", "rdma-core", "infiniband-diags"); err != nil {
-			t.Error(err)
-		}
-	}}})
+	l := labsim.New(labsim.Options{Speed: 200,
+		Setup: []func(*labsim.Machine){shell.Install, unix.Install, system.Install, func(m *labsim.Machine) {
+			if err := packages.Preinstall(m, "linux-modules-extra", "rdma-core", "infiniband-diags"); err != nil {
+				t.Error(err)
+			}
+		}}})
 	m, err := l.AddMachine(labsim.Config{
 		Name: "pve1", OS: labsim.Ubuntu, Cmdline: "mlx4_core.port_type_array=1,1",
 		Cards: []labsim.CardConfig{{
 			BDF: "0000:01:00.0", Link: ibsimCaps, CapMask: ibsimMask, MaxIBMTU: 2048,
-			Config: card.Config{Chip: card.ConnectX3Pro, Image: card.VPI(), GUIDs: card.GUIDsFromBase(0xe41d2d0300e44ed0), MACs: [2]uint64{0xe41d2de44e01, 0xe41d2de44e02}},
+			Config: card.Config{Chip: card.ConnectX3Pro, Image: card.VPI(), GUIDs: card.GUIDsFromBase(0xe41d2d0300e44ed0),
+				MACs: [2]uint64{0xe41d2de44e01, 0xe41d2de44e02}},
 		}},
 	})
 	if err != nil {
@@ -69,7 +71,8 @@ func ibsimSwitch(l *labsim.Lab, name string, guid uint64, ports int) {
 }
 
 func ibsimAdapter(l *labsim.Lab, name string, guid uint64, ports int) {
-	l.AddAdapter(labsim.Adapter{Name: name, Desc: name, GUID: guid, SystemGUID: guid + 3, Ports: ports, VendorID: 0x2c9, DeviceID: 0x1003, Link: ibsimCaps, May: ibsimMay, CapMask: ibsimMask, MaxMTU: 2048})
+	l.AddAdapter(labsim.Adapter{Name: name, Desc: name, GUID: guid, SystemGUID: guid + 3, Ports: ports, VendorID: 0x2c9,
+		DeviceID: 0x1003, Link: ibsimCaps, May: ibsimMay, CapMask: ibsimMask, MaxMTU: 2048})
 }
 
 func connect(l *labsim.Lab, a, b labsim.End) {
@@ -87,7 +90,8 @@ func netFile(l *labsim.Lab, from *labsim.Port) string {
 		id := nodeID(n)
 		fmt.Fprintf(&b, "\nvendid=0x%x\ndevid=0x%x\nsysimgguid=0x%x\n", n.VendorID, n.DeviceID, n.SystemGUID)
 		if n.Switch {
-			fmt.Fprintf(&b, "switchguid=0x%x(%x)\nSwitch\t%d \"%s\"\t\t# \"%s\" base port 0 lid 0 lmc 0\n", n.GUID, n.GUID, len(n.Ports)-1, id, n.Desc)
+			fmt.Fprintf(&b, "switchguid=0x%x(%x)\nSwitch\t%d \"%s\"\t\t# \"%s\" base port 0 lid 0 lmc 0\n", n.GUID, n.GUID,
+				len(n.Ports)-1, id, n.Desc)
 		} else {
 			fmt.Fprintf(&b, "caguid=0x%x\nCa\t%d \"%s\"\t\t# \"%s\"\n", n.GUID, len(n.Ports)-1, id, n.Desc)
 		}
@@ -97,7 +101,8 @@ func netFile(l *labsim.Lab, from *labsim.Port) string {
 				if !n.Switch {
 					guid = fmt.Sprintf("(%x) ", p.GUID)
 				}
-				fmt.Fprintf(&b, "[%d]%s\t\"%s\"[%d]\t\t# \"x\" lid 0 %dx%s\n", p.Number, guid, nodeID(p.Peer.Node), p.Peer.Number, p.Trained.Lanes(), p.Trained.Name())
+				fmt.Fprintf(&b, "[%d]%s\t\"%s\"[%d]\t\t# \"x\" lid 0 %dx%s\n", p.Number, guid, nodeID(p.Peer.Node), p.Peer.Number,
+					p.Trained.Lanes(), p.Trained.Name())
 			}
 		}
 	}
@@ -139,11 +144,16 @@ func simulate(t *testing.T, m *labsim.Machine, argv ...string) (out, errOut stri
 func (w *twin) questions(extra ...string) {
 	w.t.Helper()
 	for _, line := range slices.Concat([]string{
-		"ibnetdiscover", "ibnetdiscover -p", "iblinkinfo", "iblinkinfo -l", "iblinkinfo --switches-only", "ibhosts", "ibswitches", "ibnodes",
-		"smpquery -D portinfo 0", "smpquery -D portinfo 0,1", "smpquery -D portinfo 0,1 1", "smpquery -D portinfo 0,1,2,7", "smpquery portinfo 99",
-		"smpquery -D nodeinfo 0", "smpquery -D nodeinfo 0,1", "smpquery -D pkeys 0", "smpquery -D pkeys 0,1 1", "smpquery -D pkeys 0,1",
-		"ibportstate -D 0 1", "ibportstate -D 0,1 3", "ibportstate -D 0,1,7 1", "ibportstate -D 0 1 speed 99", "ibportstate -D 0 1 sleep",
-		"ibnetdiscover -C foo -P 1", "iblinkinfo -l -C foo -P 1", "ibhosts -C foo -P 1", "smpquery -C foo -P 1 -D portinfo 0", "ibportstate -C foo -P 1 -D 0 1",
+		"ibnetdiscover", "ibnetdiscover -p", "iblinkinfo", "iblinkinfo -l", "iblinkinfo --switches-only", "ibhosts",
+		"ibswitches", "ibnodes",
+		"smpquery -D portinfo 0", "smpquery -D portinfo 0,1", "smpquery -D portinfo 0,1 1", "smpquery -D portinfo 0,1,2,7",
+		"smpquery portinfo 99",
+		"smpquery -D nodeinfo 0", "smpquery -D nodeinfo 0,1", "smpquery -D pkeys 0", "smpquery -D pkeys 0,1 1",
+		"smpquery -D pkeys 0,1",
+		"ibportstate -D 0 1", "ibportstate -D 0,1 3", "ibportstate -D 0,1,7 1", "ibportstate -D 0 1 speed 99",
+		"ibportstate -D 0 1 sleep",
+		"ibnetdiscover -C foo -P 1", "iblinkinfo -l -C foo -P 1", "ibhosts -C foo -P 1", "smpquery -C foo -P 1 -D portinfo 0",
+		"ibportstate -C foo -P 1 -D 0 1",
 	}, extra) {
 		w.compare(strings.Fields(line)...)
 	}
@@ -172,7 +182,8 @@ func TestContract_smallFabric(t *testing.T) {
 	w := newTwin(t, small)
 	w.questions()
 	w.managed()
-	w.questions("smpquery portinfo 1 1", "smpquery portinfo 2 1", "smpquery portinfo 3", "smpquery pkeys 4 1", "smpquery nodeinfo 2")
+	w.questions("smpquery portinfo 1 1", "smpquery portinfo 2 1", "smpquery portinfo 3", "smpquery pkeys 4 1",
+		"smpquery nodeinfo 2")
 	w.compare("smpquery", "-D", "portinfo", "0,1", "2")
 }
 

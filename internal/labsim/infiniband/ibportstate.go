@@ -74,7 +74,8 @@ func vendorBlock(p *labsim.Proc, port *labsim.NodePort, where string, number int
 	if port.Node.VendorID != 0x2c9 || (d < 0x1003 || d > 0x101b) && (d < 0xc738 || d > 0xc73b) {
 		return
 	}
-	p.Printf("# MLNX ext Port info: %s port %d\nStateChangeEnable:...............0x00\nLinkSpeedSupported:..............0x00\n"+
+	p.Printf("# MLNX ext Port info: %s port "+
+		"%d\nStateChangeEnable:...............0x00\nLinkSpeedSupported:..............0x00\n"+
 		"LinkSpeedEnabled:................0x00\nLinkSpeedActive:.................0x00\n", where, number)
 }
 

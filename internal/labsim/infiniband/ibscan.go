@@ -13,9 +13,11 @@ import (
 
 var (
 	widthTexts = map[int]string{1: "1X", 2: "4X", 4: "8X", 8: "12X", 16: "2X"}
-	laneRates  = map[string]string{"SDR": "2.5", "DDR": "5.0", "QDR": "10.0", "FDR": "14.0625", "EDR": "25.78125", "HDR": "53.125", "NDR": "106.25"}
+	laneRates  = map[string]string{"SDR": "2.5", "DDR": "5.0", "QDR": "10.0", "FDR": "14.0625", "EDR": "25.78125",
+		"HDR": "53.125", "NDR": "106.25"}
 	linkStates = map[int]string{labsim.StateDown: "Down", labsim.StateInit: "Initialize", labsim.StateActive: "Active"}
-	physStates = map[int]string{labsim.PhysPolling: "Polling", labsim.PhysDisabled: "Disabled", labsim.PhysLinkUp: "LinkUp"}
+	physStates = map[int]string{labsim.PhysPolling: "Polling", labsim.PhysDisabled: "Disabled",
+		labsim.PhysLinkUp: "LinkUp"}
 )
 
 // portFlags open a port in every program.
@@ -38,7 +40,8 @@ func (s *state) survey(p *labsim.Proc, o *labsim.Flags) *labsim.Topology {
 // cannotOpen is what the library says of a port that it cannot open.
 func (s *state) cannotOpen(p *labsim.Proc, o *labsim.Flags) {
 	if !s.m.FS.Exists(umadFile) {
-		p.Errorf("ibwarn: [%d] get_abi_version: can't read ABI version from %s (No such file or directory): is ib_umad module loaded?\n", p.PID, umadFile)
+		p.Errorf("ibwarn: [%d] get_abi_version: can't read ABI version from %s (No such file or directory): is ib_umad "+
+			"module loaded?\n", p.PID, umadFile)
 	}
 	p.Errorf("ibwarn: [%d] mad_rpc_open_port: can't open UMAD port (%s:%s)\n", p.PID, o.Or("C", "(null)"), o.Or("P", "0"))
 }
@@ -104,7 +107,8 @@ func ibnetdiscover(_ context.Context, p *labsim.Proc) int {
 func printNode(p *labsim.Proc, n *labsim.Node) {
 	p.Printf("\nvendid=0x%x\ndevid=0x%x\nsysimgguid=0x%x\n", n.VendorID, n.DeviceID, n.SystemGUID)
 	if n.Switch {
-		p.Printf("switchguid=0x%x(%x)\nSwitch\t%d \"S-%016x\"\t\t# \"%s\" base port 0 lid %d lmc 0\n", n.GUID, n.GUID, len(n.Ports)-1, n.GUID, n.Desc, n.Ports[0].LID)
+		p.Printf("switchguid=0x%x(%x)\nSwitch\t%d \"S-%016x\"\t\t# \"%s\" base port 0 lid %d lmc 0\n", n.GUID, n.GUID,
+			len(n.Ports)-1, n.GUID, n.Desc, n.Ports[0].LID)
 	} else {
 		p.Printf("caguid=0x%x\nCa\t%d \"H-%016x\"\t\t# \"%s\"\n", n.GUID, len(n.Ports)-1, n.GUID, n.Desc)
 	}
@@ -116,11 +120,14 @@ func printNode(p *labsim.Proc, n *labsim.Node) {
 		width, speed := inUse(port)
 		switch {
 		case n.Switch && peer.Node.Switch:
-			p.Printf("[%d]\t\"S-%016x\"[%d]\t\t# \"%s\" lid %d %s%s\n", port.Number, peer.Node.GUID, peer.Number, peer.Node.Desc, lidOf(peer), width, speed)
+			p.Printf("[%d]\t\"S-%016x\"[%d]\t\t# \"%s\" lid %d %s%s\n", port.Number, peer.Node.GUID, peer.Number, peer.Node.Desc,
+				lidOf(peer), width, speed)
 		case n.Switch:
-			p.Printf("[%d]\t\"H-%016x\"[%d](%x) \t\t# \"%s\" lid %d %s%s\n", port.Number, peer.Node.GUID, peer.Number, peer.GUID, peer.Node.Desc, lidOf(peer), width, speed)
+			p.Printf("[%d]\t\"H-%016x\"[%d](%x) \t\t# \"%s\" lid %d %s%s\n", port.Number, peer.Node.GUID, peer.Number, peer.GUID,
+				peer.Node.Desc, lidOf(peer), width, speed)
 		case peer.Node.Switch:
-			p.Printf("[%d](%x) \t\"S-%016x\"[%d]\t\t# lid %d lmc 0 \"%s\" lid %d %s%s\n", port.Number, port.GUID, peer.Node.GUID, peer.Number, port.LID, peer.Node.Desc, lidOf(peer), width, speed)
+			p.Printf("[%d](%x) \t\"S-%016x\"[%d]\t\t# lid %d lmc 0 \"%s\" lid %d %s%s\n", port.Number, port.GUID, peer.Node.GUID,
+				peer.Number, port.LID, peer.Node.Desc, lidOf(peer), width, speed)
 		default:
 			p.Printf("[%d](%x) \t\"H-%016x\"[%d] (%x) \t\t# lid %d lmc 0 \"%s\" lid %d %s%s\n",
 				port.Number, port.GUID, peer.Node.GUID, peer.Number, peer.GUID, port.LID, peer.Node.Desc, lidOf(peer), width, speed)
@@ -197,7 +204,8 @@ func linkText(p *labsim.NodePort) string {
 		return fmt.Sprintf("(%14s%6s/%8s)", "", "Down", physStates[p.PhysState])
 	}
 	width, speed := inUse(p)
-	return fmt.Sprintf("(%3s %18s %6s/%8s)", strings.ToUpper(width), laneRates[speed]+" Gbps", linkStates[p.State], physStates[p.PhysState])
+	return fmt.Sprintf("(%3s %18s %6s/%8s)", strings.ToUpper(width), laneRates[speed]+" Gbps", linkStates[p.State],
+		physStates[p.PhysState])
 }
 
 func remoteText(p *labsim.NodePort, line bool) string {
@@ -260,7 +268,8 @@ func nodeList(p *labsim.Proc, kind string) int {
 		switch {
 		case n.Switch != (kind == "Switch"):
 		case n.Switch:
-			p.Printf("Switch\t: 0x%016x ports %d \"%s\" base port 0 lid %d lmc 0\n", n.GUID, len(n.Ports)-1, n.Desc, n.Ports[0].LID)
+			p.Printf("Switch\t: 0x%016x ports %d \"%s\" base port 0 lid %d lmc 0\n", n.GUID, len(n.Ports)-1, n.Desc,
+				n.Ports[0].LID)
 		default:
 			p.Printf("Ca\t: 0x%016x ports %d \"%s\"\n", n.GUID, len(n.Ports)-1, n.Desc)
 		}
@@ -270,8 +279,10 @@ func nodeList(p *labsim.Proc, kind string) int {
 
 // errorCounters are in the order of the program's report.
 var errorCounters = []string{
-	"SymbolErrorCounter", "LinkErrorRecoveryCounter", "LinkDownedCounter", "PortRcvErrors", "PortRcvRemotePhysicalErrors", "PortRcvSwitchRelayErrors",
-	"PortXmitDiscards", "PortXmitConstraintErrors", "PortRcvConstraintErrors", "LocalLinkIntegrityErrors", "ExcessiveBufferOverrunErrors", "VL15Dropped",
+	"SymbolErrorCounter", "LinkErrorRecoveryCounter", "LinkDownedCounter", "PortRcvErrors", "PortRcvRemotePhysicalErrors",
+	"PortRcvSwitchRelayErrors",
+	"PortXmitDiscards", "PortXmitConstraintErrors", "PortRcvConstraintErrors", "LocalLinkIntegrityErrors",
+	"ExcessiveBufferOverrunErrors", "VL15Dropped",
 	"PortXmitWait",
 }
 
@@ -297,7 +308,8 @@ func ibqueryerrors(_ context.Context, p *labsim.Proc) int {
 			badNodes++
 		}
 	}
-	p.Printf("\n## Summary: %d nodes checked, %d bad nodes found\n##          %d ports checked, %d ports have errors beyond threshold\n", len(t.Nodes), badNodes, ports, badPorts)
+	p.Printf("\n## Summary: %d nodes checked, %d bad nodes found\n##          %d ports checked, %d ports have errors "+
+		"beyond threshold\n", len(t.Nodes), badNodes, ports, badPorts)
 	p.Printf("## Thresholds: \n## Suppressed:\n")
 	if badPorts > 0 {
 		return 1

@@ -73,7 +73,8 @@ func ibstat(_ context.Context, p *labsim.Proc) int {
 			continue
 		}
 		if ports := h.ports(); len(o.Args) == 2 && !slices.Contains(ports, o.Args[1]) {
-			p.Errorf("ibwarn: [%[1]d] ca_stat: CA: '%[2]s' has no port number %[3]s - max (%[4]d)\nibpanic: [%[1]d] main: stat of IB device '%[2]s' failed: Success\n",
+			p.Errorf("ibwarn: [%[1]d] ca_stat: CA: '%[2]s' has no port number %[3]s - max (%[4]d)\nibpanic: [%[1]d] main: stat "+
+				"of IB device '%[2]s' failed: Success\n",
 				p.PID, h.name, o.Args[1], len(ports))
 			return 255
 		}
@@ -109,7 +110,8 @@ func known(all []hca, name string) bool {
 func (h hca) print(p *labsim.Proc) {
 	p.Printf("CA '%s'\n\tCA type: %s\n\tNumber of ports: %d\n\tFirmware version: %s\n\tHardware version: %s\n", h.name,
 		h.read("hca_type"), len(h.ports()), h.read("fw_ver"), h.read("hw_rev"))
-	p.Printf("\tNode GUID: %s\n\tSystem image GUID: %s\n", plainGUID(h.read("node_guid")), plainGUID(h.read("sys_image_guid")))
+	p.Printf("\tNode GUID: %s\n\tSystem image GUID: %s\n", plainGUID(h.read("node_guid")),
+		plainGUID(h.read("sys_image_guid")))
 }
 
 func plainGUID(sysfs string) string { return "0x" + strings.ReplaceAll(sysfs, ":", "") }
@@ -124,7 +126,8 @@ func (h hca) printPort(p *labsim.Proc, port, indent string) {
 	number := func(f string) uint64 { n, _ := strconv.ParseUint(read(f), 0, 32); return n }
 	for _, l := range []string{
 		"State: " + ibstatStates[state], "Physical state: " + phys, "Rate: " + rate,
-		fmt.Sprintf("Base lid: %d", number("lid")), "LMC: " + read("lid_mask_count"), fmt.Sprintf("SM lid: %d", number("sm_lid")),
+		fmt.Sprintf("Base lid: %d", number("lid")), "LMC: " + read("lid_mask_count"), fmt.Sprintf("SM lid: %d",
+			number("sm_lid")),
 		"Capability mask: " + read("cap_mask"), "Port GUID: " + h.portGUID(port), "Link layer: " + read("link_layer"),
 	} {
 		p.Printf("%s%s\n", indent, l)

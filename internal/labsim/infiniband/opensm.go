@@ -294,13 +294,16 @@ func InstallOpensm(m *labsim.Machine) {
 		// The package of RHEL starts nothing and has no unit for one port.
 		m.FS.Put("/etc/sysconfig/opensm", "# GUIDS=\n# PRIORITY=15\n", 0o644)
 		m.FS.Put("/etc/rdma/opensm.conf", "# DEVICE ATTRIBUTES OPTIONS\nguid 0x0000000000000000\n", 0o644)
-		m.FS.Put("/etc/rdma/partitions.conf", "# For reference: IPv4 IANA reserved multicast addresses\nDefault=0x7fff, rate=3, mtu=4, scope=2, defmember=full:\n\tALL, ALL_SWITCHES=full;\n", 0o644)
+		m.FS.Put("/etc/rdma/partitions.conf",
+			"# For reference: IPv4 IANA reserved multicast addresses\nDefault=0x7fff, rate=3, mtu=4, scope=2, "+
+				"defmember=full:\n\tALL, ALL_SWITCHES=full;\n", 0o644)
 		m.FS.Put(systemd.UnitDir+"opensm.service", redHatOpensm, 0o644)
 		return
 	}
 	m.Install("/usr/libexec/opensm-ports", opensmPorts)
 	if !m.FS.Exists("/etc/default/opensm") {
-		m.FS.Put("/etc/default/opensm", "# Ports to start an SM on: NONE, ALL or a list of port GUIDs.\nPORTS=\"ALL\"\n", 0o644)
+		m.FS.Put("/etc/default/opensm", "# Ports to start an SM on: NONE, ALL or a list of port GUIDs.\nPORTS=\"ALL\"\n",
+			0o644)
 	}
 	m.FS.PutDir("/etc/opensm", 0o755, 0, 0)
 	systemd.Of(stateOf(m).m).InstallUnits(opensmUnits)

@@ -43,7 +43,8 @@ func (s *state) readPartitions(file string, say func(string)) partitionFile {
 	}
 	if !slices.ContainsFunc(list, func(p labsim.Partition) bool { return p.Key == defaultPartition }) {
 		// Without a rule of its own every port is a limited member but the SM's.
-		list = list.merge(labsim.Partition{Key: defaultPartition, Members: []labsim.PartitionMember{{Word: "ALL"}, {Word: "SELF", Full: true}}})
+		list = list.merge(labsim.Partition{Key: defaultPartition,
+			Members: []labsim.PartitionMember{{Word: "ALL"}, {Word: "SELF", Full: true}}})
 	}
 	return list
 }

@@ -32,7 +32,8 @@ func saquery(_ context.Context, p *labsim.Proc) int {
 	}
 	if groups {
 		for _, g := range s.m.Lab.MasterGroups(port) {
-			p.Printf("MCMemberRecord group dump:\n\t\tMGID....................ff12:401b:%x::ffff:ffff\n\t\tMlid....................0x%X\n"+
+			p.Printf("MCMemberRecord group "+
+				"dump:\n\t\tMGID....................ff12:401b:%x::ffff:ffff\n\t\tMlid....................0x%X\n"+
 				"\t\tMtu.....................0x%X\n\t\tpkey....................0x%X\n\t\tRate....................0x%X\n\t\tSL......................0x0\n",
 				g.Key|0x8000, g.MLID, 0x80|mtuCode(g.MTU), g.Key|0x8000, 0x80|g.Rate)
 		}
@@ -40,7 +41,8 @@ func saquery(_ context.Context, p *labsim.Proc) int {
 	}
 	count := int(s.m.Lab.Clock.Now().Sub(s.m.Booted()).Seconds()) + 1
 	for _, m := range managers {
-		p.Printf("SMInfoRecord dump:\n\t\tRID\n\t\tLID...................%d\n\t\tSMInfo dump:\n\t\tGUID..................0x%016x\n"+
+		p.Printf("SMInfoRecord dump:\n\t\tRID\n\t\tLID...................%d\n\t\tSMInfo "+
+			"dump:\n\t\tGUID..................0x%016x\n"+
 			"\t\tSM_Key................0x0000000000000000\n\t\tActCount..............%d\n\t\tPriority..............%d\n\t\tSMState...............%d\n",
 			m.LID, m.GUID, count, m.Priority, m.State)
 	}
@@ -51,7 +53,8 @@ func noAdministrator(p *labsim.Proc, port string, standard bool) int {
 	if standard {
 		port = "(null)" + port
 	}
-	p.Errorf("ibwarn: [%d] sa_get_handle: No SM/SA found on port %s\nibpanic: [%d] main: Failed to bind to the SA: No such file or directory\n", p.PID, port, p.PID)
+	p.Errorf("ibwarn: [%d] sa_get_handle: No SM/SA found on port %s\nibpanic: [%d] main: Failed to bind to the SA: No "+
+		"such file or directory\n", p.PID, port, p.PID)
 	return 255
 }
 

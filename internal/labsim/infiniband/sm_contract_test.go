@@ -17,14 +17,16 @@ const pve1GUID = "0xe41d2d0300e44ed1"
 var partitionFiles = map[string]string{
 	"default": "Default=0x7fff, ipoib : ALL=full ;\n",
 	"groups":  "Default=0x7fff, ipoib, rate=7, mtu=5 : ALL=full ;\nb=0x0002, ipoib : ALL=full ;\na=0x8001, ipoib, mtu=4 : ALL_CAS=limited, SELF=full ;\n",
-	"the last entry counts": "Default=0x7fff, ipoib : ALL=full ;\na=0x0001 : " + pve1GUID + "=full, ALL=limited ;\nb=0x0002 : ALL=limited, " + pve1GUID + "=full ;\n" +
+	"the last entry counts": "Default=0x7fff, ipoib : ALL=full ;\na=0x0001 : " + pve1GUID +
+		"=full, ALL=limited ;\nb=0x0002 : ALL=limited, " + pve1GUID + "=full ;\n" +
 		"c=0x0003 : " + pve1GUID + "=limited, ALL=full ;\nd=0x0004 : ALL=full, " + pve1GUID + "=limited ;\n",
-	"standard member": "Default=0x7fff, ipoib : ALL=full ;\nh=0x0008, defmember=full : " + pve1GUID + ", 0xe41d2d0300e44f11=limited ;\ni=0x0009 : ALL ;\n",
-	"merged":          "Default=0x7fff, ipoib : ALL=full ;\na=0x0001 : SELF=full ;\nb=0x0001 : 0xe41d2d0300e44f11=full ;\n",
-	"no default":      "a=0x0001, ipoib : ALL=full ;\n",
-	"no group":        "Default=0x7fff : ALL=full ;\n",
-	"bad MTU":         "Default=0x7fff, ipoib : ALL=full ;\na=0x0001, mtu=9, ipoib : ALL=full ;\n",
-	"error":           "Default=0x7fff, ipoib : ALL=full ;\nbroken 0x0003 ipoib ;\n",
+	"standard member": "Default=0x7fff, ipoib : ALL=full ;\nh=0x0008, defmember=full : " + pve1GUID +
+		", 0xe41d2d0300e44f11=limited ;\ni=0x0009 : ALL ;\n",
+	"merged":     "Default=0x7fff, ipoib : ALL=full ;\na=0x0001 : SELF=full ;\nb=0x0001 : 0xe41d2d0300e44f11=full ;\n",
+	"no default": "a=0x0001, ipoib : ALL=full ;\n",
+	"no group":   "Default=0x7fff : ALL=full ;\n",
+	"bad MTU":    "Default=0x7fff, ipoib : ALL=full ;\na=0x0001, mtu=9, ipoib : ALL=full ;\n",
+	"error":      "Default=0x7fff, ipoib : ALL=full ;\nbroken 0x0003 ipoib ;\n",
 }
 
 func TestContract_partitions(t *testing.T) {
@@ -54,7 +56,8 @@ func (w *twin) partitions(text string) (*ibsimtest.RunningSM, *labsim.SM) {
 
 // On SIGHUP memberships change and groups that exist do not.
 func TestContract_rereadPartitions(t *testing.T) {
-	const before = "Default=0x7fff, ipoib : ALL=full ;\na=0x0001, ipoib, mtu=4 : " + pve1GUID + "=full, 0xe41d2d0300e44f11=limited ;\n"
+	const before = "Default=0x7fff, ipoib : ALL=full ;\na=0x0001, ipoib, mtu=4 : " + pve1GUID +
+		"=full, 0xe41d2d0300e44f11=limited ;\n"
 	const after = "Default=0x7fff, ipoib : ALL=full ;\na=0x0001, ipoib, mtu=3 : ALL=full ;\nnew=0x0002, ipoib : ALL=full ;\n"
 	w := newTwin(t, small)
 	running, sm := w.partitions(before)

@@ -177,8 +177,10 @@ func pkeyTable(p *labsim.NodePort, number int) string {
 // the lab or ibsim set.
 var (
 	capNames = map[int]string{
-		1: "IsSM", 3: "IsTrapSupported", 5: "IsAutomaticMigrationSupported", 6: "IsSLMappingSupported", 11: "IsSystemImageGUIDsupported",
-		14: "IsExtendedSpeedsSupported", 15: "IsCapabilityMask2Supported", 16: "IsCommunicatonManagementSupported", 19: "IsDeviceManagementSupported",
+		1: "IsSM", 3: "IsTrapSupported", 5: "IsAutomaticMigrationSupported", 6: "IsSLMappingSupported",
+		11: "IsSystemImageGUIDsupported",
+		14: "IsExtendedSpeedsSupported", 15: "IsCapabilityMask2Supported", 16: "IsCommunicatonManagementSupported",
+		19: "IsDeviceManagementSupported",
 		20: "IsVendorClassSupported", 22: "IsCapabilityMaskNoticeSupported", 25: "IsClientReregistrationSupported",
 	}
 	cap2Names = map[int]string{4: "IsLinkWidth2xSupported", 5: "IsLinkSpeedHDRSupported"}
@@ -248,6 +250,10 @@ func fixedOf(p *labsim.NodePort) fixed {
 	return f
 }
 
+// fixedFields are those of a PortInfo that are alike on every port here.
+var fixedFields = [][2]string{{"SMSL", "0"}, {"VLCap", "VL0-7"}, {"InitType", "0x00"}, {"VLHighLimit", "0"},
+	{"VLArbHighCap", "8"}, {"VLArbLowCap", "8"}, {"InitReply", "0x00"}}
+
 func portInfo(p *labsim.NodePort, arrived int) string {
 	var b strings.Builder
 	f := fixedOf(p)
@@ -279,14 +285,15 @@ func portInfo(p *labsim.NodePort, arrived int) string {
 	field(&b, "LinkSpeedActive", "%s", speed)
 	field(&b, "LinkSpeedEnabled", "%s", speedsText(p.May.Speeds))
 	field(&b, "NeighborMTU", "%s", f.mtu)
-	for _, l := range [][2]string{{"SMSL", "0"}, {"VLCap", "VL0-7"}, {"InitType", "0x00"}, {"VLHighLimit", "0"}, {"VLArbHighCap", "8"}, {"VLArbLowCap", "8"}, {"InitReply", "0x00"}} {
+	for _, l := range fixedFields {
 		field(&b, l[0], "%s", l[1])
 	}
 	field(&b, "MtuCap", "%s", f.mtuCap)
 	field(&b, "VLStallCount", "%s", f.stall)
 	field(&b, "HoqLife", "%d", hoq)
 	field(&b, "OperVLs", "VL0-7")
-	for _, name := range []string{"PartEnforceInb", "PartEnforceOutb", "FilterRawInb", "FilterRawOutb", "MkeyViolations", "PkeyViolations", "QkeyViolations"} {
+	for _, name := range []string{"PartEnforceInb", "PartEnforceOutb", "FilterRawInb", "FilterRawOutb", "MkeyViolations",
+		"PkeyViolations", "QkeyViolations"} {
 		field(&b, name, "0")
 	}
 	field(&b, "GuidCap", "%s", f.guids)

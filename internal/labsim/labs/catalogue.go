@@ -26,7 +26,8 @@ func PointToPoint() []Host {
 	}
 	for i := range hosts {
 		node := 0x0002c90200298e00 + uint64(i)*8
-		hosts[i].Cards = []labsim.CardConfig{labsim.WithoutFlash("0000:01:00.0", labsim.MTHCA(), [3]uint16{5, 3, 0}, "MT_9230000001",
+		hosts[i].Cards = []labsim.CardConfig{labsim.WithoutFlash("0000:01:00.0", labsim.MTHCA(), [3]uint16{5, 3, 0},
+			"MT_9230000001",
 			[4]uint64{node, node + 1, node + 2, node + 3})}
 		hosts[i].Cards[0].Product = "InfiniHost III Ex"
 	}
@@ -44,7 +45,8 @@ func QLogic() []Host {
 	for i := range hosts {
 		guid := 0x0011750000791fec + uint64(i)*0x10
 		hosts[i].Modules, hosts[i].Packages = true, []string{"rdma-core"}
-		hosts[i].Cards = []labsim.CardConfig{labsim.WithoutFlash("0000:01:00.0", labsim.QIB(), [3]uint16{}, "", [4]uint64{guid, guid, 0, guid})}
+		hosts[i].Cards = []labsim.CardConfig{labsim.WithoutFlash("0000:01:00.0", labsim.QIB(), [3]uint16{}, "",
+			[4]uint64{guid, guid, 0, guid})}
 	}
 	hosts[0].Direct = hosts[1].Name
 	return hosts
@@ -80,9 +82,11 @@ func OEM() []Host {
 		hosts[i].Modules, hosts[i].Packages = true, []string{"rdma-core"}
 		hosts[i].Cards = []labsim.CardConfig{{
 			BDF: "0000:04:00.0", Model: model, SubsystemID: 0x22f5,
-			Product: "HP InfiniBand FDR/Ethernet 10Gb/40Gb 2-port 544+FLR-QSFP Adapter", PartNumber: "764285-B21", SerialNumber: fmt.Sprintf("IL2550X%04d", i),
+			Product: "HP InfiniBand FDR/Ethernet 10Gb/40Gb 2-port 544+FLR-QSFP Adapter", PartNumber: "764285-B21",
+			SerialNumber: fmt.Sprintf("IL2550X%04d", i),
 			Config: card.Config{
-				Chip: card.ConnectX3Pro, Image: card.HP(), GUIDs: card.GUIDsFromBase(card.GUIDFromMAC(mac)), MACs: [2]uint64{mac, mac + 1},
+				Chip: card.ConnectX3Pro, Image: card.HP(), GUIDs: card.GUIDsFromBase(card.GUIDFromMAC(mac)), MACs: [2]uint64{mac,
+					mac + 1},
 			},
 		}}
 	}

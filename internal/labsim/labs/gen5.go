@@ -25,8 +25,10 @@ func laterChip(name, address string, i int, chip card.Chip, image []byte) Host {
 	h := ubuntu(name, address, i)
 	guid := gen5Base + uint64(i)*16
 	h.Cards = []labsim.CardConfig{{
-		BDF: "0000:01:00.0", Product: chip.Name + " EDR QSFP28", PartNumber: "MCX455A-ECAT", SerialNumber: fmt.Sprintf("MT1712X%05d", i),
-		Config: card.Config{Chip: chip, Image: image, GUIDs: [4]uint64{guid}, MACs: [2]uint64{guid>>40<<24 | guid&0xffffff}},
+		BDF: "0000:01:00.0", Product: chip.Name + " EDR QSFP28", PartNumber: "MCX455A-ECAT",
+		SerialNumber: fmt.Sprintf("MT1712X%05d", i),
+		Config: card.Config{Chip: chip, Image: image, GUIDs: [4]uint64{guid},
+			MACs: [2]uint64{guid>>40<<24 | guid&0xffffff}},
 	}}
 	return h
 }

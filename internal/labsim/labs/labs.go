@@ -105,7 +105,8 @@ func MAC(i int) string {
 func ubuntu(name, address string, i int) Host {
 	h := Host{Modules: true, Config: labsim.Config{
 		Name: name, OS: labsim.Ubuntu,
-		Users: []labsim.User{{Name: "ops", UID: 1000, GID: 1000, Home: "/home/ops", Shell: "/bin/bash", Sudo: labsim.SudoNoPasswd}},
+		Users: []labsim.User{{Name: "ops", UID: 1000, GID: 1000, Home: "/home/ops", Shell: "/bin/bash",
+			Sudo: labsim.SudoNoPasswd}},
 		Cards: []labsim.CardConfig{pro("0000:01:00.0", i)},
 	}}
 	h.network(address, i)
@@ -117,7 +118,8 @@ func trueNAS(name, address string, i int) Host {
 	slot.Slot = "4" // udev names its interfaces ibs4 and ibs4d1
 	h := Host{Config: labsim.Config{
 		Name: name, OS: labsim.TrueNAS,
-		Users: []labsim.User{{Name: "truenas_admin", UID: 950, GID: 950, Groups: []int{544}, Home: "/home/truenas_admin", Shell: "/bin/bash", Sudo: labsim.SudoNoPasswd}},
+		Users: []labsim.User{{Name: "truenas_admin", UID: 950, GID: 950, Groups: []int{544}, Home: "/home/truenas_admin",
+			Shell: "/bin/bash", Sudo: labsim.SudoNoPasswd}},
 		Cards: []labsim.CardConfig{slot},
 	}}
 	h.network(address, i)
@@ -152,9 +154,11 @@ func pro(bdf string, i int) labsim.CardConfig {
 	unset := ^uint64(0)
 	mac := baseMAC + uint64(i)*0x10
 	return labsim.CardConfig{
-		BDF: bdf, Product: "CX314A - ConnectX-3 Pro QSFP", PartNumber: "MCX314A-BCCT", SerialNumber: fmt.Sprintf("MT1234X%05d", i),
+		BDF: bdf, Product: "CX314A - ConnectX-3 Pro QSFP", PartNumber: "MCX314A-BCCT",
+		SerialNumber: fmt.Sprintf("MT1234X%05d", i),
 		Config: card.Config{
-			Chip: card.ConnectX3Pro, Image: card.EN(), GUIDs: [4]uint64{unset, unset, unset, unset}, MACs: [2]uint64{mac, mac + 1},
+			Chip: card.ConnectX3Pro, Image: card.EN(), GUIDs: [4]uint64{unset, unset, unset, unset}, MACs: [2]uint64{mac,
+				mac + 1},
 		},
 	}
 }
@@ -180,7 +184,8 @@ func Start(dir string, options labsim.Options, hosts ...Host) (*Lab, error) {
 	}
 	options.Dir = dir
 	options.Setup = append([]func(*labsim.Machine){unix.Install, shell.Install, cardprog.Install, system.Install, softwareInstaller(hosts)}, options.Setup...)
-	l := &Lab{Lab: labsim.New(options), Dir: dir, Servers: map[string]*simssh.Server{}, users: map[string]string{}, key: signer}
+	l := &Lab{Lab: labsim.New(options), Dir: dir, Servers: map[string]*simssh.Server{}, users: map[string]string{},
+		key: signer}
 	if l.Images, err = card.WriteImages(filepath.Join(dir, "images")); err != nil {
 		return nil, err
 	}

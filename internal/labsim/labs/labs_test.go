@@ -9,7 +9,8 @@ import (
 // TestServer boots a host of every system: the card driver binds wherever the
 // kernel has it, and the management interface is up.
 func TestServer(t *testing.T) {
-	systems := []labsim.OS{labsim.Ubuntu, labsim.TrueNAS, labsim.Debian12, labsim.Debian13, labsim.RHEL9, labsim.RHEL10, labsim.Fedora43, labsim.Arch}
+	systems := []labsim.OS{labsim.Ubuntu, labsim.TrueNAS, labsim.Debian12, labsim.Debian13, labsim.RHEL9, labsim.RHEL10,
+		labsim.Fedora43, labsim.Arch}
 	var hosts []Host
 	for i, os := range systems {
 		hosts = append(hosts, Server(string(os), os, "192.0.2.10", i))

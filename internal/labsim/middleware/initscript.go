@@ -25,7 +25,8 @@ var scriptMethods = map[string]method{
 		return runQuery(s.db.scripts, filters, asMap(args[1]))
 	}},
 	"initshutdownscript.create": {role: cronWrite, call: (*Server).scriptCreate, params: []field{
-		{name: "data", kind: kindModel, required: true, model: "InitShutdownScriptCreate", fields: required(scriptFields, "type", "when")},
+		{name: "data", kind: kindModel, required: true, model: "InitShutdownScriptCreate",
+			fields: required(scriptFields, "type", "when")},
 	}},
 	"initshutdownscript.delete": {role: cronWrite, call: (*Server).scriptDelete, params: []field{
 		{name: "id", kind: kindInt, required: true},

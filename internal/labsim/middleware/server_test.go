@@ -88,8 +88,9 @@ func TestOtherSamples(t *testing.T) {
 	mustCall(t, s, append([]string{"interface.commit"}, request(t, "interface.commit.request.json")...)...)
 	sample(t, "initshutdownscript.create.response.json", mustCall(t, s,
 		append([]string{"initshutdownscript.create"}, request(t, "initshutdownscript.create.request.json")...)...))
-	mustCall(t, s, "initshutdownscript.create", `{"type":"COMMAND","when":"POSTINIT","timeout":30,"comment":"terraform:ib:ipoib mode",`+
-		`"command":"for i in /sys/class/net/*; do [ \"$(cat $i/type)\" = 32 ] && [ -w $i/mode ] && echo connected > $i/mode; done; true"}`)
+	mustCall(t, s, "initshutdownscript.create",
+		`{"type":"COMMAND","when":"POSTINIT","timeout":30,"comment":"terraform:ib:ipoib mode",`+
+			`"command":"for i in /sys/class/net/*; do [ \"$(cat $i/type)\" = 32 ] && [ -w $i/mode ] && echo connected > $i/mode; done; true"}`)
 	sample(t, "initshutdownscript.query.json", mustCall(t, s, "initshutdownscript.query"))
 	sample(t, "tunable.create.udev.response.json", mustCall(t, s,
 		append([]string{"-j", "-jp", "description", "tunable.create"}, request(t, "tunable.create.udev.request.json")...)...))
@@ -224,7 +225,8 @@ func TestPrivateDatastoreTakesALargeMTU(t *testing.T) {
 		t.Fatalf("row %s", got)
 	}
 	mustCall(t, s, "datastore.update", "network.interfaces", "2", `{"int_mtu": 65520}`)
-	if got := mustCall(t, s, "interface.update", "ibs4d1", `{"description":"x"}`); !strings.Contains(got, `"mtu": 65520, "lag_ports"`) {
+	if got := mustCall(t, s, "interface.update", "ibs4d1", `{"description":"x"}`); !strings.Contains(got,
+		`"mtu": 65520, "lag_ports"`) {
 		t.Errorf("an update without mtu keeps it: %s", got)
 	}
 }

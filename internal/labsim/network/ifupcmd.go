@@ -148,7 +148,8 @@ func (t *stanza) derive() [][2]string {
 			options = append(options, [2]string{"broadcast", Broadcast(p)}, [2]string{"netmask", netmask(p.Bits()).String()})
 		default:
 			options[i][1] = p.Addr().String()
-			options = append(options, [][2]string{{"preferred-lifetime", ""}, {"dad-attempts", "60"}, {"dad-interval", "0.1"}, {"netmask", strconv.Itoa(p.Bits())}}...)
+			options = append(options, [][2]string{{"preferred-lifetime", ""}, {"dad-attempts", "60"}, {"dad-interval", "0.1"},
+				{"netmask", strconv.Itoa(p.Bits())}}...)
 		}
 	}
 	return options

@@ -106,7 +106,8 @@ func (s *State) readInterfacesFile(c *interfaces, file string) error {
 }
 
 var (
-	ifMethods = map[string]bool{"inet loopback": true, "inet static": true, "inet manual": true, "inet dhcp": true, "inet6 static": true, "inet6 manual": true}
+	ifMethods = map[string]bool{"inet loopback": true, "inet static": true, "inet manual": true, "inet dhcp": true,
+		"inet6 static": true, "inet6 manual": true}
 	ifOptions = map[string]bool{
 		"address": true, "gateway": true, "mtu": true, "broadcast": true, "accept_ra": true, "autoconf": true,
 		"pre-up": true, "up": true, "post-up": true, "down": true, "pre-down": true, "post-down": true,
@@ -169,7 +170,8 @@ func (s *State) ifRun(p *labsim.Proc, t *stanza, kind string) bool {
 		}
 		child := &labsim.Proc{
 			Machine: s.m, PPID: p.PID, Args: []string{"/bin/sh", "-c", o[1]}, User: "root", Stdout: p.Stdout, Stderr: p.Stderr,
-			Env: map[string]string{"IFACE": t.name, "LOGICAL": t.name, "ADDRFAM": t.family, "METHOD": t.method, "PATH": systemd.UnitPath, "PHASE": kind},
+			Env: map[string]string{"IFACE": t.name, "LOGICAL": t.name, "ADDRFAM": t.family, "METHOD": t.method,
+				"PATH": systemd.UnitPath, "PHASE": kind},
 		}
 		if s.m.Exec(context.Background(), child) != 0 {
 			return false

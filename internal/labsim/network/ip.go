@@ -103,12 +103,14 @@ func isDevName(a string) bool { return a != "" && !strings.Contains(a, "/") && l
 
 // selectDevices returns the interfaces that a listing is about, with its options; a status
 // if the one named is not there.
-func (c *ipCall) selectDevices(object string, args []string, words ...string) (opts map[string]string, devs []labsim.Netdev, status int) {
+func (c *ipCall) selectDevices(object string, args []string,
+	words ...string) (opts map[string]string, devs []labsim.Netdev, status int) {
 	opts, bad := c.selection(args, words...)
 	if bad != "" {
 		return nil, nil, c.p.Unknown("ip " + object + " show " + bad)
 	}
-	devs = slices.DeleteFunc(c.s.m.Netdevs(), func(d labsim.Netdev) bool { return opts["dev"] != "" && d.Name != opts["dev"] })
+	devs = slices.DeleteFunc(c.s.m.Netdevs(),
+		func(d labsim.Netdev) bool { return opts["dev"] != "" && d.Name != opts["dev"] })
 	if len(devs) == 0 && opts["dev"] != "" {
 		c.p.Errorf("Device \"%s\" does not exist.\n", opts["dev"])
 		return nil, nil, 1

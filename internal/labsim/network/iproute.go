@@ -37,7 +37,8 @@ func (c *ipCall) route(command string, args []string) int {
 }
 
 func (s *State) routeView(d *labsim.Netdev, r labsim.Route) ipRoute {
-	v := ipRoute{Dst: r.To.String(), Gateway: r.Via.String(), Dev: d.Name, Protocol: r.Proto, Flags: []string{}, Metric: s.metric(d, r.To, 1024)}
+	v := ipRoute{Dst: r.To.String(), Gateway: r.Via.String(), Dev: d.Name, Protocol: r.Proto, Flags: []string{},
+		Metric: s.metric(d, r.To, 1024)}
 	if r.Proto == "boot" {
 		v.Protocol = "" // printed with -d only
 	}
@@ -71,7 +72,8 @@ func (c *ipCall) routes6() []ipRoute {
 	for _, d := range c.s.m.Netdevs() {
 		for _, p := range d.Addrs {
 			if d.Up && p.Addr().Is6() && d.Type != labsim.TypeLoopback {
-				list = append(list, ipRoute{Dst: p.Masked().String(), Dev: d.Name, Protocol: "kernel", Flags: []string{}, Metric: c.s.metric(&d, p, 256), Pref: "medium"})
+				list = append(list, ipRoute{Dst: p.Masked().String(), Dev: d.Name, Protocol: "kernel", Flags: []string{},
+					Metric: c.s.metric(&d, p, 256), Pref: "medium"})
 			}
 		}
 		for _, r := range d.Routes {
@@ -114,7 +116,8 @@ func (c *ipCall) routes() []ipRoute {
 				flags = append(flags, "linkdown")
 			}
 			list = append(list, ipRoute{
-				Dst: p.Masked().String(), Dev: d.Name, Protocol: "kernel", Scope: "link", Prefsrc: p.Addr().String(), Flags: flags, Metric: c.s.metric(&d, p, 0),
+				Dst: p.Masked().String(), Dev: d.Name, Protocol: "kernel", Scope: "link", Prefsrc: p.Addr().String(), Flags: flags,
+				Metric: c.s.metric(&d, p, 0),
 			})
 		}
 	}

@@ -77,7 +77,8 @@ func (c *ipCall) view(d *labsim.Netdev) ipLink {
 	carrier := c.s.m.Carrier(d)
 	v := ipLink{
 		Index: d.Index, Link: d.Parent, Name: d.Name, Flags: kernelFlags(d, carrier), MTU: d.MTU, Qdisc: "noop",
-		State: "DOWN", Group: "default", Txqlen: 1000, LinkType: "ether", Address: d.HardwareAddress(), Broadcast: d.Broadcast(),
+		State: "DOWN", Group: "default", Txqlen: 1000, LinkType: "ether", Address: d.HardwareAddress(),
+		Broadcast: d.Broadcast(),
 	}
 	if d.Up {
 		v.Qdisc = "fq_codel"
@@ -235,14 +236,16 @@ func (c *ipCall) printHead(v *ipLink) {
 	if c.oneline {
 		sep = "\\"
 	}
-	c.p.Printf("%d: %s: <%s> mtu %d qdisc %s state %s %sgroup %s qlen %d", v.Index, name, strings.Join(v.Flags, ","), v.MTU, v.Qdisc, v.State, mode, v.Group, v.Txqlen)
+	c.p.Printf("%d: %s: <%s> mtu %d qdisc %s state %s %sgroup %s qlen %d", v.Index, name, strings.Join(v.Flags, ","),
+		v.MTU, v.Qdisc, v.State, mode, v.Group, v.Txqlen)
 	if v.LinkType != "" {
 		c.p.Printf("%s    link/%s %s brd %s", sep, v.LinkType, v.Address, v.Broadcast)
 	}
 	if d := v.ipDetails; d != nil {
 		c.p.Printf(" promiscuity %d  allmulti %d minmtu %d maxmtu %d ", d.Promiscuity, d.Allmulti, d.MinMTU, d.MaxMTU)
 		if d.Linkinfo != nil {
-			c.p.Printf("%s    ipoib pkey  %s mode  %s umcast  %s ", sep, d.Linkinfo.Data.Key, d.Linkinfo.Data.Mode, d.Linkinfo.Data.Umcast)
+			c.p.Printf("%s    ipoib pkey  %s mode  %s umcast  %s ", sep, d.Linkinfo.Data.Key, d.Linkinfo.Data.Mode,
+				d.Linkinfo.Data.Umcast)
 		}
 		if d.AddrGen != "" {
 			c.p.Printf("addrgenmode %s ", d.AddrGen)

@@ -54,7 +54,8 @@ func (s *State) planApply(p *labsim.Proc) int {
 
 func (s *State) warnPermissions(p *labsim.Proc) func(string) {
 	return func(file string) {
-		p.Errorf("\n** (generate:%d): WARNING **: %s: Permissions for %s are too open. Netplan configuration should NOT be accessible by others.\n",
+		p.Errorf("\n** (generate:%d): WARNING **: %s: Permissions for %s are too open. Netplan configuration should NOT be "+
+			"accessible by others.\n",
 			p.PID, s.m.Lab.Clock.Now().UTC().Format("15:04:05.000"), file)
 	}
 }

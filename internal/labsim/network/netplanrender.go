@@ -24,7 +24,8 @@ func (s *State) render(root string, p *plan) {
 		i.required = s.m.OS != labsim.Debian12
 		s.m.FS.Put(dir+"/10-netplan-"+id+".network", i.networkFile(), 0o640)
 		if i.mtu != 0 {
-			s.m.FS.Put(dir+"/10-netplan-"+id+".link", fmt.Sprintf("[Match]\nOriginalName=%s\n\n[Link]\nWakeOnLan=off\nMTUBytes=%d\n", id, i.mtu), 0o640)
+			s.m.FS.Put(dir+"/10-netplan-"+id+".link",
+				fmt.Sprintf("[Match]\nOriginalName=%s\n\n[Link]\nWakeOnLan=off\nMTUBytes=%d\n", id, i.mtu), 0o640)
 		}
 	}
 }
@@ -113,7 +114,8 @@ func (i *planIface) keyfile() string {
 		if family == "ipv6" && n > 0 {
 			lines += "ip6-privacy=0\n"
 		}
-		method := map[bool]string{true: "manual", false: map[string]string{"ipv4": "disabled", "ipv6": "ignore"}[family]}[n > 0]
+		method := map[bool]string{true: "manual",
+			false: map[string]string{"ipv4": "disabled", "ipv6": "ignore"}[family]}[n > 0]
 		if family == "ipv4" && i.dhcp4 {
 			method = "auto"
 		}

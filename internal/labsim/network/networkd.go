@@ -23,7 +23,8 @@ type network struct {
 
 // networkSections are those that networkd knows; [IPoIB] is not one of them, so
 // a mode written there has no effect and only a line in the journal says so.
-var networkSections = map[string]bool{"Match": true, "Link": true, "Network": true, "Address": true, "Route": true, "DHCP": true, "DHCPv4": true, "DHCPv6": true}
+var networkSections = map[string]bool{"Match": true, "Link": true, "Network": true, "Address": true, "Route": true,
+	"DHCP": true, "DHCPv4": true, "DHCPv6": true}
 
 // loadNetworks reads the .network files, as networkd does at start and reload.
 func (s *State) loadNetworks() {
@@ -76,7 +77,8 @@ func (s *State) networkFor(name string) *network {
 }
 
 func (n *network) matches(d *labsim.Netdev) bool {
-	tests := map[string]string{"Name": d.Name, "PermanentMACAddress": d.HardwareAddress(), "MACAddress": d.HardwareAddress(), "Driver": d.Driver}
+	tests := map[string]string{"Name": d.Name, "PermanentMACAddress": d.HardwareAddress(),
+		"MACAddress": d.HardwareAddress(), "Driver": d.Driver}
 	some := false
 	for key, have := range tests {
 		patterns := systemd.Words(n.Values["Match."+key])
@@ -84,7 +86,8 @@ func (n *network) matches(d *labsim.Netdev) bool {
 			continue
 		}
 		some = true
-		if !slices.ContainsFunc(patterns, func(p string) bool { return systemd.GlobMatch(p, have) || strings.EqualFold(p, have) }) {
+		if !slices.ContainsFunc(patterns,
+			func(p string) bool { return systemd.GlobMatch(p, have) || strings.EqualFold(p, have) }) {
 			return false
 		}
 	}
@@ -283,7 +286,8 @@ func (s *State) networkVerb(p *labsim.Proc, verb string, names []string) int {
 }
 
 func (s *State) networkList(p *labsim.Proc, names []string) {
-	kinds := map[int]string{labsim.TypeLoopback: "loopback", labsim.TypeEthernet: "ether", labsim.TypeInfiniBand: "infiniband"}
+	kinds := map[int]string{labsim.TypeLoopback: "loopback", labsim.TypeEthernet: "ether",
+		labsim.TypeInfiniBand: "infiniband"}
 	var rows [][]string
 	for _, d := range p.Machine.Netdevs() {
 		if len(names) > 0 && !slices.Contains(names, d.Name) {

@@ -30,7 +30,8 @@ type nmState struct {
 }
 
 func newNMState() *nmState {
-	return &nmState{profiles: map[string]*nmProfile{}, active: map[string]string{}, owned: map[string]bool{}, checkpoints: map[string]*nmCheckpoint{}}
+	return &nmState{profiles: map[string]*nmProfile{}, active: map[string]string{}, owned: map[string]bool{},
+		checkpoints: map[string]*nmCheckpoint{}}
 }
 
 // nmProfile is a keyfile as NetworkManager 1.42 reads it.
@@ -61,7 +62,8 @@ func (s *State) readProfile(file string) *nmProfile {
 		return nil
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		s.nmLog("<warn>  keyfile: load: \"" + file + "\": failed to load connection: File permissions (" + fmt.Sprintf("%06o", info.Mode().Perm()|0o100000) + ") are insecure")
+		s.nmLog("<warn>  keyfile: load: \"" + file + "\": failed to load connection: File permissions (" + fmt.Sprintf("%06o",
+			info.Mode().Perm()|0o100000) + ") are insecure")
 		return nil
 	}
 	p := &nmProfile{path: file, values: map[string]string{}}
@@ -70,7 +72,8 @@ func (s *State) readProfile(file string) *nmProfile {
 		case e.Key != "":
 			p.values[e.Section+"."+e.Key] = e.Value
 		case e.Text[0] != '[':
-			s.nmLog("<warn>  keyfile: load: \"" + file + "\": failed to load connection: Key file contains line “" + e.Text + "” which is not a key-value pair, group, or comment")
+			s.nmLog("<warn>  keyfile: load: \"" + file + "\": failed to load connection: Key file contains line “" + e.Text +
+				"” which is not a key-value pair, group, or comment")
 			return nil
 		}
 	}
@@ -106,7 +109,8 @@ func (s *State) checkProfile(p *nmProfile) *nmProfile {
 	default:
 		want := childOf(p)
 		if name := p.get("connection.interface-name"); name != "" && name != want {
-			return refuse("connection.interface-name: interface name of software infiniband device must be '" + want + "' or unset (instead it is '" + name + "')")
+			return refuse("connection.interface-name: interface name of software infiniband device must be '" + want +
+				"' or unset (instead it is '" + name + "')")
 		}
 	}
 	return p
@@ -247,7 +251,8 @@ func (s *State) nmActivate(name string, p *nmProfile) string {
 	return ""
 }
 
-func (s *State) nmAddresses(name string, p *nmProfile) (want []netip.Prefix, routes []labsim.Route, gateway netip.Addr) {
+func (s *State) nmAddresses(name string,
+	p *nmProfile) (want []netip.Prefix, routes []labsim.Route, gateway netip.Addr) {
 	want = []netip.Prefix{}
 	for _, family := range []string{"ipv4", "ipv6"} {
 		if family == "ipv4" && p.get("ipv4.method") == "auto" {

@@ -53,7 +53,8 @@ func nmcli(_ context.Context, p *labsim.Proc) int {
 // nmStatus lists what is connected before the loopback interface, which is not the
 // daemon's own, and what is not.
 func (s *State) nmStatus(p *labsim.Proc) {
-	kinds := map[int]string{labsim.TypeLoopback: "loopback", labsim.TypeEthernet: "ethernet", labsim.TypeInfiniBand: "infiniband"}
+	kinds := map[int]string{labsim.TypeLoopback: "loopback", labsim.TypeEthernet: "ethernet",
+		labsim.TypeInfiniBand: "infiniband"}
 	var rest []string
 	for _, d := range s.m.Netdevs() {
 		line := d.Name + ":" + kinds[d.Type] + ":"
@@ -96,14 +97,16 @@ func (s *State) nmUp(p *labsim.Proc, args []string) int {
 		p.Errorf("Error: %s.\n", strings.TrimSuffix(problem, "."))
 		return 4
 	}
-	p.Printf("Connection successfully activated (D-Bus active path: /org/freedesktop/NetworkManager/ActiveConnection/%d)\n", len(s.nm.active))
+	p.Printf("Connection successfully activated (D-Bus active path: "+
+		"/org/freedesktop/NetworkManager/ActiveConnection/%d)\n", len(s.nm.active))
 	return 0
 }
 
 func (s *State) nmUpOn(name string, profile *nmProfile) string {
 	d, ok := s.m.Netdev(name)
 	unsuitable := func(why string) string {
-		return fmt.Sprintf("Connection activation failed: No suitable device found for this connection (device %s not available because %s).", name, why)
+		return fmt.Sprintf("Connection activation failed: No suitable device found for this connection (device %s not "+
+			"available because %s).", name, why)
 	}
 	switch {
 	case !ok:

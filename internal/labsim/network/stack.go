@@ -20,24 +20,31 @@ type netStack struct {
 }
 
 var netStacks = map[labsim.Stack]netStack{
-	labsim.StackNetplan:        {install: (*State).installNetplan, Generate: (*State).generatePlan, Boot: (*State).bootNetworkd, Appeared: (*State).reconfigure},
-	labsim.StackNetplanNM:      {install: (*State).installNetplanNM, Generate: (*State).generatePlan, Boot: (*State).bootNM, Appeared: (*State).nmAppeared},
-	labsim.StackNetworkd:       {install: (*State).installNetworkd, Boot: (*State).bootNetworkd, Appeared: (*State).reconfigure},
+	labsim.StackNetplan: {install: (*State).installNetplan, Generate: (*State).generatePlan,
+		Boot: (*State).bootNetworkd, Appeared: (*State).reconfigure},
+	labsim.StackNetplanNM: {install: (*State).installNetplanNM, Generate: (*State).generatePlan,
+		Boot: (*State).bootNM, Appeared: (*State).nmAppeared},
+	labsim.StackNetworkd: {install: (*State).installNetworkd, Boot: (*State).bootNetworkd,
+		Appeared: (*State).reconfigure},
 	labsim.StackNetworkManager: {install: (*State).installNM, Boot: (*State).bootNM, Appeared: (*State).nmAppeared},
-	labsim.StackIfupdown:       {install: (*State).installIfupdown, Boot: (*State).bootIfupdown, Appeared: (*State).hotplug},
+	labsim.StackIfupdown: {install: (*State).installIfupdown, Boot: (*State).bootIfupdown,
+		Appeared: (*State).hotplug},
 }
 
 var networkdUnits = map[string]string{
-	"systemd-networkd.service": "[Unit]\nDescription=Network Configuration\n" + systemd.BuiltinMark + "[Install]\nWantedBy=multi-user.target\n",
+	"systemd-networkd.service": "[Unit]\nDescription=Network Configuration\n" + systemd.BuiltinMark +
+		"[Install]\nWantedBy=multi-user.target\n",
 	"systemd-resolved.service": "[Unit]\nDescription=Network Name Resolution\n" + systemd.BuiltinMark,
 }
 
 var nmUnits = map[string]string{
-	"NetworkManager.service": "[Unit]\nDescription=Network Manager\n" + systemd.BuiltinMark + "[Install]\nWantedBy=multi-user.target\n",
+	"NetworkManager.service": "[Unit]\nDescription=Network Manager\n" + systemd.BuiltinMark +
+		"[Install]\nWantedBy=multi-user.target\n",
 }
 
 var ifupdownUnits = map[string]string{
-	"networking.service": "[Unit]\nDescription=Raise network interfaces\n" + systemd.BuiltinMark + "[Install]\nWantedBy=multi-user.target\n",
+	"networking.service": "[Unit]\nDescription=Raise network interfaces\n" + systemd.BuiltinMark +
+		"[Install]\nWantedBy=multi-user.target\n",
 }
 
 // Install puts ip, ping and what configures the network of the machine on it.
@@ -141,11 +148,13 @@ func (s *State) installNM() {
 }
 
 func (s *State) installIfupdown() {
-	s.installPrograms(map[string]labsim.Program{"/usr/sbin/ifup": ifup, "/usr/sbin/ifdown": ifdown, "/usr/sbin/ifquery": ifquery})
+	s.installPrograms(map[string]labsim.Program{"/usr/sbin/ifup": ifup, "/usr/sbin/ifdown": ifdown,
+		"/usr/sbin/ifquery": ifquery})
 	systemd.Of(s.m).Builtins(ifupdownUnits)
 	s.m.FS.PutDir("/etc/network/interfaces.d", 0o755, 0, 0)
 	var b strings.Builder
-	b.WriteString("# This file describes the network interfaces available on your system\n# and how to activate them. For more information, see interfaces(5).\n\n" +
+	b.WriteString("# This file describes the network interfaces available on your system\n# and how to activate them. " +
+		"For more information, see interfaces(5).\n\n" +
 		"source /etc/network/interfaces.d/*\n\nauto lo\niface lo inet loopback\n")
 	for _, d := range s.m.Config.Netdevs {
 		b.WriteString("\nallow-hotplug " + d.Name + "\niface " + d.Name + " inet dhcp\n")
@@ -182,7 +191,8 @@ func (s *State) onCarrierChange() {
 		case labsim.StackNetworkManager, labsim.StackNetplanNM:
 			s.nmAppeared(d.Name)
 		case labsim.StackNetplan, labsim.StackNetworkd:
-			if n := s.networkFor(d.Name); n != nil && s.m.Carrier(&d) && len(n.Values["Network.Address"]) > 0 && len(d.Addrs) == 0 {
+			if n := s.networkFor(d.Name); n != nil && s.m.Carrier(&d) && len(n.Values["Network.Address"]) > 0 &&
+				len(d.Addrs) == 0 {
 				s.reconfigure(d.Name)
 			}
 		default: // nothing of the others reacts to a device by itself

@@ -26,10 +26,12 @@ func aptGet(ctx context.Context, p *labsim.Proc) int {
 	s.mu.Unlock()
 	switch {
 	case p.UID != 0:
-		p.Errorf("E: Could not open lock file %s - open (13: Permission denied)\nE: Unable to acquire the dpkg frontend lock (%s), are you root?\n", lock, lock)
+		p.Errorf("E: Could not open lock file %s - open (13: Permission denied)\nE: Unable to acquire the dpkg frontend "+
+			"lock (%s), are you root?\n", lock, lock)
 		return 100
 	case locked != 0:
-		p.Errorf("E: Could not get lock %s. It is held by process %d (unattended-upgr)\nE: Unable to acquire the dpkg frontend lock (%s), is another process using it?\n", lock, locked, lock)
+		p.Errorf("E: Could not get lock %s. It is held by process %d (unattended-upgr)\nE: Unable to acquire the dpkg "+
+			"frontend lock (%s), is another process using it?\n", lock, locked, lock)
 		return 100
 	}
 	switch o.Args[0] {
@@ -46,8 +48,8 @@ func aptGet(ctx context.Context, p *labsim.Proc) int {
 func aptUpdate(p *labsim.Proc, offline bool) int {
 	if offline {
 		p.Printf("Ign:1 http://archive.ubuntu.com/ubuntu noble InRelease\nReading package lists...\n")
-		p.Errorf("W: Failed to fetch http://archive.ubuntu.com/ubuntu/dists/noble/InRelease  Temporary failure resolving 'archive.ubuntu.com'\n" +
-			"W: Some index files failed to download. They have been ignored, or old ones used instead.\n")
+		p.Errorf("W: Failed to fetch http://archive.ubuntu.com/ubuntu/dists/noble/InRelease  Temporary failure resolving " +
+			"'archive.ubuntu.com'\nW: Some index files failed to download. They have been ignored, or old ones used instead.\n")
 		return 0 // apt-get update forgives unreachable mirrors
 	}
 	p.Printf("Hit:1 http://archive.ubuntu.com/ubuntu noble InRelease\nReading package lists...\n")
@@ -77,14 +79,16 @@ func (s *state) aptInstall(ctx context.Context, p *labsim.Proc, o *labsim.Flags,
 		return 0
 	}
 	sort.Strings(fresh)
-	p.Printf("The following NEW packages will be installed:\n  %s\n0 upgraded, %d newly installed, 0 to remove and 0 not upgraded.\n",
+	p.Printf("The following NEW packages will be installed:\n  %s\n0 upgraded, %d newly installed, 0 to remove and 0 not "+
+		"upgraded.\n",
 		strings.Join(fresh, " "), len(fresh))
 	if !o.Has("y") {
 		p.Printf("Do you want to continue? [Y/n] Abort.\n")
 		return 1
 	}
 	if offline {
-		p.Errorf("E: Failed to fetch http://archive.ubuntu.com/ubuntu/pool/%s  Temporary failure resolving 'archive.ubuntu.com'\n"+
+		p.Errorf("E: Failed to fetch http://archive.ubuntu.com/ubuntu/pool/%s  Temporary failure resolving "+
+			"'archive.ubuntu.com'\n"+
 			"E: Unable to fetch some archives, maybe run apt-get update or try with --fix-missing?\n", fresh[0])
 		return 100
 	}

@@ -51,8 +51,10 @@ func dnf(ctx context.Context, p *labsim.Proc) int {
 
 func dnfUnreachable(p *labsim.Proc) int {
 	p.Errorf("Errors during downloading metadata for repository '%s':\n"+
-		"  - Curl error (6): Couldn't resolve host name for https://mirror.invalid/%s/repodata/repomd.xml [Could not resolve host: mirror.invalid]\n"+
-		"Error: Failed to download metadata for repo '%s': Cannot download repomd.xml: Cannot download repodata/repomd.xml: All mirrors were tried\n",
+		"  - Curl error (6): Couldn't resolve host name for https://mirror.invalid/%s/repodata/repomd.xml [Could not "+
+		"resolve host: mirror.invalid]\n"+
+		"Error: Failed to download metadata for repo '%s': Cannot download repomd.xml: Cannot download repodata/repomd.xml: "+
+		"All mirrors were tried\n",
 		dnfRepo, dnfRepo, dnfRepo)
 	return 1
 }

@@ -93,9 +93,10 @@ func (s *state) debianPackages() map[string]packageInfo {
 		"perftest":         {"4.5+0.17-1", nil, benchmark.InstallPerftest},
 	}
 	if s.m.OS == labsim.Ubuntu && strings.HasSuffix(s.m.Kernel, "-generic") && s.m.Kernel < "7" {
-		all["linux-modules-extra-"+s.m.Kernel] = packageInfo{strings.TrimSuffix(s.m.Kernel, "-generic") + ".49", nil, func(m *labsim.Machine) {
-			m.AddModuleFiles(labsim.InfiniBandModules...)
-		}}
+		all["linux-modules-extra-"+s.m.Kernel] = packageInfo{strings.TrimSuffix(s.m.Kernel, "-generic") + ".49", nil,
+			func(m *labsim.Machine) {
+				m.AddModuleFiles(labsim.InfiniBandModules...)
+			}}
 	}
 	return all
 }
@@ -191,8 +192,8 @@ func installRDMA(m *labsim.Machine) {
 		m.FS.Put(name, body, 0o644)
 	}
 	if m.OS.System().Packages == labsim.PackagesDnf {
-		m.FS.Put(labsim.MLX4Conf, "# Config file for mlx4 hardware port settings\n# This file is read when the mlx4_core module is loaded and used to\n"+
-			"# set the port types for any hardware found.\n", 0o644)
+		m.FS.Put(labsim.MLX4Conf, "# Config file for mlx4 hardware port settings\n# This file is read when the mlx4_core "+
+			"module is loaded and used to\n# set the port types for any hardware found.\n", 0o644)
 		m.FS.Put(labsim.MLX4Setup, "#!/bin/bash\n", 0o755)
 	}
 	for _, c := range m.Cards() {

@@ -40,8 +40,8 @@ func (s *state) pacmanSync(ctx context.Context, p *labsim.Proc, o *labsim.Flags)
 		p.Errorf("error: you cannot perform this operation unless you are root.\n")
 		return 1
 	case locked != 0:
-		p.Errorf("error: failed to init transaction (unable to lock database)\nerror: could not lock database: File exists\n" +
-			"  if you're sure a package manager is not already\n  running, you can remove /var/lib/pacman/db.lck\n")
+		p.Errorf("error: failed to init transaction (unable to lock database)\nerror: could not lock database: File " +
+			"exists\n  if you're sure a package manager is not already\n  running, you can remove /var/lib/pacman/db.lck\n")
 		return 1
 	}
 	avail := s.available()
@@ -66,13 +66,15 @@ func (s *state) pacmanSync(ctx context.Context, p *labsim.Proc, o *labsim.Flags)
 	for _, name := range fresh {
 		list = append(list, name+"-"+avail[name].version)
 	}
-	p.Printf("resolving dependencies...\nlooking for conflicting packages...\n\nPackages (%d) %s\n\n:: Proceed with installation? [Y/n] \n", len(fresh), strings.Join(list, "  "))
+	p.Printf("resolving dependencies...\nlooking for conflicting packages...\n\nPackages (%d) %s\n\n:: Proceed with "+
+		"installation? [Y/n] \n", len(fresh), strings.Join(list, "  "))
 	if !o.Has("noconfirm") {
 		return 1
 	}
 	if offline {
 		file := fmt.Sprintf("%s-x86_64.pkg.tar.zst", list[0])
-		p.Printf(":: Retrieving packages...\n %s-x86_64 downloading...\nErrors occurred, no packages were upgraded.\n", list[0])
+		p.Printf(":: Retrieving packages...\n %s-x86_64 downloading...\nErrors occurred, no packages were upgraded.\n",
+			list[0])
 		p.Errorf("error: failed retrieving file '%s' from mirror.invalid : Could not resolve host: mirror.invalid\n"+
 			"warning: failed to retrieve some files\nerror: failed to commit transaction (download library error)\n", file)
 		return 1

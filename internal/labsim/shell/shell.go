@@ -119,7 +119,8 @@ func Run(ctx context.Context, p *labsim.Proc, name, script string, stdin io.Read
 	for k, v := range p.Env {
 		env = append(env, k+"="+v)
 	}
-	env = append(env, "UID="+strconv.Itoa(p.UID), "EUID="+strconv.Itoa(p.UID), "LABSIM_PID="+strconv.Itoa(p.PID), "LABSIM_PPID="+strconv.Itoa(p.PPID))
+	env = append(env, "UID="+strconv.Itoa(p.UID), "EUID="+strconv.Itoa(p.UID), "LABSIM_PID="+strconv.Itoa(p.PID),
+		"LABSIM_PPID="+strconv.Itoa(p.PPID))
 	input, closeInput, err := pipe(stdin)
 	if err != nil {
 		return p.Fail(2, "cannot start: %v", err)

@@ -13,10 +13,12 @@ import (
 
 func machine(t *testing.T) *labsim.Machine {
 	t.Helper()
-	l := labsim.New(labsim.Options{Speed: 1000, Setup: []func(*labsim.Machine){shell.Install, unix.Install, cardprog.Install}})
+	l := labsim.New(labsim.Options{Speed: 1000,
+		Setup: []func(*labsim.Machine){shell.Install, unix.Install, cardprog.Install}})
 	m, err := l.AddMachine(labsim.Config{Name: "host", Users: []labsim.User{
 		{Name: "ops", UID: 1000, GID: 1000, Home: "/home/ops", Shell: "/bin/bash", Sudo: labsim.SudoNoPasswd},
-		{Name: "pw", UID: 1001, GID: 1001, Home: "/home/pw", Shell: "/bin/bash", Sudo: labsim.SudoPassword, Password: "secret"},
+		{Name: "pw", UID: 1001, GID: 1001, Home: "/home/pw", Shell: "/bin/bash", Sudo: labsim.SudoPassword,
+			Password: "secret"},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +31,8 @@ func run(t *testing.T, m *labsim.Machine, user, stdin string, args ...string) (s
 	u, _ := m.LookupUser(user)
 	var out bytes.Buffer
 	status := m.Exec(t.Context(), &labsim.Proc{
-		Args: args, User: u.Name, UID: u.UID, GID: u.GID, Dir: u.Home, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &out,
+		Args: args, User: u.Name, UID: u.UID, GID: u.GID, Dir: u.Home, Stdin: strings.NewReader(stdin), Stdout: &out,
+		Stderr: &out,
 	})
 	return out.String(), status
 }
@@ -44,20 +47,22 @@ func TestProgram_scripts(t *testing.T) {
 		"here-document":          {"cat <<'X'\n$HOME `id`\nX\n", "$HOME `id`\n", 0},
 		"pipe and status":        {`printf 'b\na\n' | sort | head -n 1; false; echo $?`, "a\n1\n", 0},
 		"umask and mode":         {`umask 077; umask; echo x >/tmp/f; stat -c %a /tmp/f; umask 022; mkdir /tmp/d; stat -c %a /tmp/d`, "0077\n600\n755\n", 0},
-		"functions and globs":    {`f() { for x; do [ -e "$x" ] && echo "${x##*/}"; done; }; f /etc/host* /etc/nothing*`, "hostname\n", 1},
-		"read without fork":      {`read -r v </etc/hostname; echo "$v"; [ -r /etc/shadow ] || echo none`, "host\nnone\n", 0},
-		"command -v":             {`command -v cat; command -v nonesuch; echo $?`, "/usr/bin/cat\n127\n", 0},
-		"export and local":       {`V=1; export V; f() { local V=2; echo $V; }; f; sh -c 'echo $V'`, "2\n1\n", 0},
-		"exit status":            {`exit 7`, "", 7},
-		"set -e":                 {`set -e; false; echo no`, "", 1},
-		"set -u":                 {`set -u; echo "$nope"`, "", 1},
-		"pid":                    {`[ -d /proc/$$ ] && kill -0 $$ && echo alive`, "alive\n", 0},
-		"trap":                   {`trap 'echo bye' EXIT; echo hi`, "hi\nbye\n", 0},
-		"timeout":                {`timeout 5 sleep 1000; echo $?`, "124\n", 0},
-		"flock":                  {`flock -n -E 75 /run/lock/x sh -c 'flock -n -E 75 /run/lock/x true; echo $?'`, "75\n", 0},
-		"redirection and mv":     {`f=/tmp/a && echo hi >"$f" && mv "$f" /tmp/b && cat /tmp/b`, "hi\n", 0},
-		"sums":                   {`printf abc | sha256sum | cut -c1-8`, "ba7816bf\n", 0},
-		"sed and grep":           {`printf 'a=1\nb=2\n' | sed -n 's/^b=\(.*\)$/\1/p'; printf 'x\ny\n' | grep -c y`, "2\n1\n", 0},
+		"functions and globs": {`f() { for x; do [ -e "$x" ] && echo "${x##*/}"; done; }; f /etc/host* /etc/nothing*`,
+			"hostname\n", 1},
+		"read without fork":  {`read -r v </etc/hostname; echo "$v"; [ -r /etc/shadow ] || echo none`, "host\nnone\n", 0},
+		"command -v":         {`command -v cat; command -v nonesuch; echo $?`, "/usr/bin/cat\n127\n", 0},
+		"export and local":   {`V=1; export V; f() { local V=2; echo $V; }; f; sh -c 'echo $V'`, "2\n1\n", 0},
+		"exit status":        {`exit 7`, "", 7},
+		"set -e":             {`set -e; false; echo no`, "", 1},
+		"set -u":             {`set -u; echo "$nope"`, "", 1},
+		"pid":                {`[ -d /proc/$$ ] && kill -0 $$ && echo alive`, "alive\n", 0},
+		"trap":               {`trap 'echo bye' EXIT; echo hi`, "hi\nbye\n", 0},
+		"timeout":            {`timeout 5 sleep 1000; echo $?`, "124\n", 0},
+		"flock":              {`flock -n -E 75 /run/lock/x sh -c 'flock -n -E 75 /run/lock/x true; echo $?'`, "75\n", 0},
+		"redirection and mv": {`f=/tmp/a && echo hi >"$f" && mv "$f" /tmp/b && cat /tmp/b`, "hi\n", 0},
+		"sums":               {`printf abc | sha256sum | cut -c1-8`, "ba7816bf\n", 0},
+		"sed and grep": {`printf 'a=1\nb=2\n' | sed -n 's/^b=\(.*\)$/\1/p'; printf 'x\ny\n' | grep -c y`, "2\n1\n",
+			0},
 	} {
 		args := []string{"/bin/sh", "-s"}
 		if name == "quoting and parameters" {
@@ -112,7 +117,8 @@ func TestSudo_rules(t *testing.T) {
 		"no password":    {"ops", "", []string{"sudo", "-n", "--", "id", "-u"}, "0\n", 0},
 		"needs one":      {"pw", "", []string{"sudo", "-n", "true"}, "sudo: a password is required\n", 1},
 		"right password": {"pw", "secret\nid -u\n", []string{"sudo", "-k", "-S", "-p", "", "--", "/bin/sh", "-s"}, "0\n", 0},
-		"wrong password": {"pw", "a\nb\nc\n", []string{"sudo", "-S", "-p", "", "true"}, "Sorry, try again.\nSorry, try again.\nsudo: 3 incorrect password attempts\n", 1},
+		"wrong password": {"pw", "a\nb\nc\n", []string{"sudo", "-S", "-p", "", "true"},
+			"Sorry, try again.\nSorry, try again.\nsudo: 3 incorrect password attempts\n", 1},
 	} {
 		out, status := run(t, m, tc.user, tc.stdin, tc.args...)
 		if out != tc.out || status != tc.status {
@@ -120,7 +126,8 @@ func TestSudo_rules(t *testing.T) {
 		}
 	}
 	m.Faults.Set(labsim.FaultSpec{SudoRefused: true})
-	if out, status := run(t, m, "ops", "", "sudo", "-n", "true"); status != 1 || out != "ops is not in the sudoers file.\n" {
+	if out, status := run(t, m, "ops", "", "sudo", "-n", "true"); status != 1 ||
+		out != "ops is not in the sudoers file.\n" {
 		t.Errorf("refused: %d %q", status, out)
 	}
 }

@@ -61,7 +61,8 @@ func TestFaults_connections(t *testing.T) {
 	before := server.HostKey()
 	try := func(timeout time.Duration) error {
 		c, err := ssh.Dial("tcp", server.Addr.String(), &ssh.ClientConfig{
-			User: "ops", Auth: []ssh.AuthMethod{ssh.Password("nothing")}, HostKeyCallback: ssh.FixedHostKey(before), Timeout: timeout,
+			User: "ops", Auth: []ssh.AuthMethod{ssh.Password("nothing")}, HostKeyCallback: ssh.FixedHostKey(before),
+			Timeout: timeout,
 		})
 		if err == nil {
 			_ = c.Close()

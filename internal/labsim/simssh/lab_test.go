@@ -118,10 +118,12 @@ func burnVPI(t *testing.T, r *labs.Lab, name, bdf string) {
 	}
 	out, err := sh(t, c, "mstflint -d "+bdf+" -i "+home+" b </dev/null")
 	var exit *ssh.ExitError
-	if !errors.As(err, &exit) || exit.ExitStatus() != 1 || !strings.Contains(out, "-E- PSID mismatch. The PSID on flash (MT_9200111023) differs from the PSID in the given image (MT_9090111019).") {
+	if !errors.As(err, &exit) || exit.ExitStatus() != 1 ||
+		!strings.Contains(out, "-E- PSID mismatch. The PSID on flash (MT_9200111023) differs from the PSID in the given image (MT_9090111019).") {
 		t.Fatalf("without consent: %v\n%s", err, out)
 	}
-	out = must(t, c, "mstflint -d "+bdf+" -y -allow_psid_change -i "+home+" -guid 0xe41d2d0300e44ed0 -mac 0xe41d2de44ed0 b </dev/null")
+	out = must(t, c, "mstflint -d "+bdf+" -y -allow_psid_change -i "+home+
+		" -guid 0xe41d2d0300e44ed0 -mac 0xe41d2de44ed0 b </dev/null")
 	if !strings.HasSuffix(out, "Restoring signature                     - OK\n") {
 		t.Fatalf("burn printed %q", out)
 	}
@@ -133,7 +135,8 @@ func TestCrossflash_burnRebootAndLinkType(t *testing.T) {
 	burnVPI(t, r, name, bdf)
 	c := dial(t, r, name)
 	out := must(t, c, "mstflint -d "+bdf+" q; mstflint -d "+bdf+" v >/dev/null && echo bootable")
-	for _, want := range []string{"FW Version(Running):   2.40.5032\n", "PSID:                  MT_9090111019\n", "e41d2d0300e44ed1", "bootable"} {
+	for _, want := range []string{"FW Version(Running):   2.40.5032\n", "PSID:                  MT_9090111019\n",
+		"e41d2d0300e44ed1", "bootable"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("query lacks %q:\n%s", want, out)
 		}
@@ -149,7 +152,8 @@ func TestCrossflash_burnRebootAndLinkType(t *testing.T) {
 	awaitReboot(t, r.Machine(name), 2)
 	c = dial(t, r, name)
 	must(t, c, "set -e; modprobe mlx4_ib; modprobe ib_ipoib; echo ib >"+dev+"/mlx4_port1; echo ib >"+dev+"/mlx4_port2")
-	out = must(t, c, "cat /sys/class/infiniband/*/ports/1/state /sys/class/infiniband/*/ports/1/phys_state "+dev+"/mlx4_port1; ls /sys/class/net")
+	out = must(t, c, "cat /sys/class/infiniband/*/ports/1/state /sys/class/infiniband/*/ports/1/phys_state "+dev+
+		"/mlx4_port1; ls /sys/class/net")
 	if !strings.Contains(out, "2: INIT\n5: LinkUp\nib\n") || !strings.Contains(out, "ibp1s0d1") {
 		t.Errorf("after the link type: %q", out)
 	}
@@ -222,7 +226,8 @@ func TestFaults_powerCutLeavesABootableCard(t *testing.T) {
 		if fw := m.Cards()[0].Running(); !fw.Loaded {
 			t.Errorf("operation %d: nothing bootable", op)
 		}
-		out := must(t, dial(t, r, labs.Intel9), "mstflint -d 0000:01:00.0 -y -allow_psid_change -i /root/vpi.bin b </dev/null && mstflint -d 0000:01:00.0 v")
+		out := must(t, dial(t, r, labs.Intel9),
+			"mstflint -d 0000:01:00.0 -y -allow_psid_change -i /root/vpi.bin b </dev/null && mstflint -d 0000:01:00.0 v")
 		if !strings.Contains(out, "Image is bootable") {
 			t.Errorf("operation %d: after burning again: %s", op, out)
 		}
@@ -276,7 +281,8 @@ func TestServer_stdoutGoneKillsABurn(t *testing.T) {
 	if !found {
 		t.Error("mstflint never ran")
 	}
-	if got := must(t, dial(t, r, labs.Intel9), "mstflint -d 0000:01:00.0 q | grep ^PSID"); !strings.Contains(got, "MT_9200111023") {
+	if got := must(t, dial(t, r, labs.Intel9), "mstflint -d 0000:01:00.0 q | grep ^PSID"); !strings.Contains(got,
+		"MT_9200111023") {
 		t.Errorf("flash after the cut: %s", got)
 	}
 }

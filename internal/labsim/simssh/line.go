@@ -32,7 +32,8 @@ type chunk struct {
 }
 
 func newLine(c net.Conn, m *labsim.Machine) *line {
-	l := &line{Conn: c, machine: m, done: make(chan struct{}), queue: make(chan chunk, 4096), arrived: make(chan chunk, 4096)}
+	l := &line{Conn: c, machine: m, done: make(chan struct{}), queue: make(chan chunk, 4096),
+		arrived: make(chan chunk, 4096)}
 	l.drained.Add(1)
 	go l.receive()
 	go l.send()

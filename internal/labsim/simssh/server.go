@@ -72,7 +72,8 @@ func Serve(m *labsim.Machine, clientKey ssh.PublicKey) (*Server, error) {
 	if !ok {
 		return nil, errors.New("simssh: not a TCP address")
 	}
-	s := &Server{Machine: m, Addr: addr, hostKey: host, otherKey: other, clientKey: clientKey, listener: l, conns: map[net.Conn]bool{}}
+	s := &Server{Machine: m, Addr: addr, hostKey: host, otherKey: other, clientKey: clientKey, listener: l,
+		conns: map[net.Conn]bool{}}
 	m.Hooks.OnNetdevRemove = append(m.Hooks.OnNetdevRemove, func(_ *labsim.Machine, d *labsim.Netdev) {
 		if d.SSH {
 			s.DropAll()
@@ -158,7 +159,8 @@ func (s *Server) reachable() bool {
 		carriers++
 		// A link-local address, which a kernel gives by itself, is not the one that
 		// the operator connects to.
-		if slices.ContainsFunc(d.Addrs, func(p netip.Prefix) bool { return !p.Addr().IsLinkLocalUnicast() }) && s.Machine.Carrier(&d) {
+		if slices.ContainsFunc(d.Addrs, func(p netip.Prefix) bool { return !p.Addr().IsLinkLocalUnicast() }) &&
+			s.Machine.Carrier(&d) {
 			return true
 		}
 	}

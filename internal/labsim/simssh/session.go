@@ -58,7 +58,8 @@ func (s *Server) session(conn *ssh.ServerConn, wire *line, ch ssh.Channel, reqs 
 }
 
 var sshSignals = map[string]syscall.Signal{
-	"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "QUIT": syscall.SIGQUIT,
+	"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL,
+	"QUIT": syscall.SIGQUIT,
 }
 
 // execution is one exec request.

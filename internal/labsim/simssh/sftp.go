@@ -19,7 +19,8 @@ import (
 func (s *Server) sftp(conn *ssh.ServerConn, wire *line, ch ssh.Channel) {
 	s.Machine.Count(func(n *labsim.Counters) { n.SFTP++ })
 	user, _ := s.Machine.LookupUser(conn.User())
-	h := &files{server: s, wire: wire, home: user.Home, cred: vfs.Cred{UID: user.UID, GIDs: s.Machine.GroupIDs(user.Name, user.GID)}}
+	h := &files{server: s, wire: wire, home: user.Home,
+		cred: vfs.Cred{UID: user.UID, GIDs: s.Machine.GroupIDs(user.Name, user.GID)}}
 	out := &gate{ch: ch}
 	srv := sftp.NewRequestServer(out, sftp.Handlers{FileGet: h, FilePut: h, FileCmd: h, FileList: h},
 		sftp.WithStartDirectory(user.Home))

@@ -21,7 +21,8 @@ func TestOpensmInstallStartsOnEveryPort(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	w.eventually("ports active", func() bool { return w.portState(w.b) == "4: ACTIVE" })
-	if got := w.must(w.a, "systemctl is-active opensm opensm@"+portA+" opensm@0xe41d2d0300e44e02"); got != "active\nactive\nactive\n" {
+	if got := w.must(w.a, "systemctl is-active opensm opensm@"+portA+
+		" opensm@0xe41d2d0300e44e02"); got != "active\nactive\nactive\n" {
 		t.Errorf("%q", got)
 	}
 	if got := w.must(w.a, "dpkg-query -W -f='${db:Status-Status} ${Version}\\n' opensm"); got != "installed 3.3.23-3\n" {
@@ -30,7 +31,8 @@ func TestOpensmInstallStartsOnEveryPort(t *testing.T) {
 }
 
 func (w *testLab) pinned(m *labsim.Machine, guid, priority string) {
-	w.must(m, `mkdir -p /etc/opensm; echo 'PORTS="`+guid+`"' > /etc/default/opensm; echo sm_priority `+priority+` > /etc/opensm/opensm.conf`)
+	w.must(m, `mkdir -p /etc/opensm; echo 'PORTS="`+guid+`"' > /etc/default/opensm; echo sm_priority `+priority+
+		` > /etc/opensm/opensm.conf`)
 	w.must(m, "DEBIAN_FRONTEND=noninteractive apt-get install -y opensm")
 }
 
@@ -122,7 +124,8 @@ func TestPing(t *testing.T) {
 	}
 	up(w.a, "10.9.9.1/24")
 	up(w.b, "10.9.9.2/24")
-	if r := w.run(w.a, "ping -c 3 -W 1 10.9.9.2"); r.status != 1 || !strings.Contains(r.stdout, "Destination Host Unreachable") {
+	if r := w.run(w.a, "ping -c 3 -W 1 10.9.9.2"); r.status != 1 ||
+		!strings.Contains(r.stdout, "Destination Host Unreachable") {
 		t.Errorf("without a subnet manager: %+v", r)
 	}
 	w.pinned(w.a, portA, "5")
@@ -133,29 +136,35 @@ func TestPing(t *testing.T) {
 		t.Errorf("%s", big)
 	}
 	w.must(w.b, "echo datagram > /sys/class/net/ibp1s0/mode")
-	if r := w.run(w.b, "ping -c 1 -W 1 -M do -s 65492 10.9.9.1"); r.status != 1 || !strings.HasPrefix(r.stderr, "ping: local error: message too long, mtu=2044\n") {
+	if r := w.run(w.b, "ping -c 1 -W 1 -M do -s 65492 10.9.9.1"); r.status != 1 ||
+		!strings.HasPrefix(r.stderr, "ping: local error: message too long, mtu=2044\n") {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestAptRefusals(t *testing.T) {
 	w := newTestLab(t, labsim.TrueNAS)
-	if r := w.as(w.a, "ops", "apt-get install -y opensm"); r.status != 100 || !strings.HasPrefix(r.stderr, "E: Could not open lock file /var/lib/dpkg/lock-frontend") {
+	if r := w.as(w.a, "ops", "apt-get install -y opensm"); r.status != 100 ||
+		!strings.HasPrefix(r.stderr, "E: Could not open lock file /var/lib/dpkg/lock-frontend") {
 		t.Errorf("%+v", r)
 	}
 	packages.SetLock(w.a, 1234)
-	if r := w.run(w.a, "apt-get install -y opensm"); r.status != 100 || !strings.Contains(r.stderr, "It is held by process 1234") {
+	if r := w.run(w.a, "apt-get install -y opensm"); r.status != 100 ||
+		!strings.Contains(r.stderr, "It is held by process 1234") {
 		t.Errorf("%+v", r)
 	}
 	packages.SetLock(w.a, 0)
 	packages.SetOffline(w.a, true)
-	if r := w.run(w.a, "DEBIAN_FRONTEND=noninteractive apt-get install -y opensm"); r.status != 100 || w.a.FS.Exists("/usr/sbin/opensm") {
+	if r := w.run(w.a, "DEBIAN_FRONTEND=noninteractive apt-get install -y opensm"); r.status != 100 ||
+		w.a.FS.Exists("/usr/sbin/opensm") {
 		t.Errorf("%+v", r)
 	}
-	if r := w.run(w.a, "dpkg-query -W opensm"); r.status != 1 || r.stderr != "dpkg-query: no packages found matching opensm\n" {
+	if r := w.run(w.a, "dpkg-query -W opensm"); r.status != 1 ||
+		r.stderr != "dpkg-query: no packages found matching opensm\n" {
 		t.Errorf("%+v", r)
 	}
-	if r := w.run(w.b, "apt-get install -y opensm"); r.status != 1 || !strings.HasPrefix(r.stdout, "Package management tools are disabled on TrueNAS appliances.\n") {
+	if r := w.run(w.b, "apt-get install -y opensm"); r.status != 1 ||
+		!strings.HasPrefix(r.stdout, "Package management tools are disabled on TrueNAS appliances.\n") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -45,7 +45,8 @@ func Install(m *labsim.Machine) {
 var services = map[string]string{
 	"ssh.service": "[Unit]\nDescription=OpenBSD Secure Shell server\n" + systemd.BuiltinMark +
 		"[Install]\nWantedBy=multi-user.target\n",
-	"systemd-udevd.service":    "[Unit]\nDescription=Rule-based Manager for Device Events and Files\n" + systemd.BuiltinMark,
+	"systemd-udevd.service": "[Unit]\nDescription=Rule-based Manager for Device Events and Files\n" +
+		systemd.BuiltinMark,
 	"systemd-journald.service": "[Unit]\nDescription=Journal Service\n" + systemd.BuiltinMark,
 	"systemd-logind.service":   "[Unit]\nDescription=User Login Management\n" + systemd.BuiltinMark,
 	"multi-user.target":        "[Unit]\nDescription=Multi-User System\n" + systemd.BuiltinMark,

@@ -49,11 +49,15 @@ func TestNetplanErrors(t *testing.T) {
 	for name, c := range map[string]struct{ body, want string }{
 		"mode": {head + "      infiniband-mode: Bogus\n",
 			":5:24: Error in network definition: Value of 'infiniband-mode' needs to be 'datagram' or 'connected'\n      infiniband-mode: Bogus\n                       ^\n"},
-		"mtu":         {head + "      mtu: big\n", ":5:12: Error in network definition: invalid unsigned int value 'big'\n      mtu: big\n           ^\n"},
-		"address":     {head + "      addresses: [10.10.10.1]\n", ":5:18: Error in network definition: address '10.10.10.1' is missing /prefixlength\n      addresses: [10.10.10.1]\n                 ^\n"},
-		"unknown key": {head + "      ipoib-mode: x\n", ":5:7: Error in network definition: unknown key 'ipoib-mode'\n      ipoib-mode: x\n      ^\n"},
+		"mtu": {head + "      mtu: big\n",
+			":5:12: Error in network definition: invalid unsigned int value 'big'\n      mtu: big\n           ^\n"},
+		"address": {head + "      addresses: [10.10.10.1]\n",
+			":5:18: Error in network definition: address '10.10.10.1' is missing /prefixlength\n      addresses: [10.10.10.1]\n                 ^\n"},
+		"unknown key": {head + "      ipoib-mode: x\n",
+			":5:7: Error in network definition: unknown key 'ipoib-mode'\n      ipoib-mode: x\n      ^\n"},
 		"eight bytes": {head + "      match: {macaddress: \"00:11:22:33:44:55:66:77\"}\n",
-			":5:27: Error in network definition: Invalid MAC address '00:11:22:33:44:55:66:77', must be XX:XX:XX:XX:XX:XX or " + ten +
+			":5:27: Error in network definition: Invalid MAC address '00:11:22:33:44:55:66:77', must be XX:XX:XX:XX:XX:XX or " +
+				ten +
 				"\n      match: {macaddress: \"00:11:22:33:44:55:66:77\"}\n                          ^\n"},
 		"tab": {"network:\n\tversion: 2\n", ":2:1: Invalid YAML: tabs are not allowed for indent:\n\tversion: 2\n^\n"},
 	} {
@@ -100,7 +104,8 @@ func TestNetworkdIgnoresTheMode(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	log := w.must(w.a, "journalctl -u systemd-networkd -o cat")
-	for _, want := range []string{"Unknown section 'IPoIB'. Ignoring.", "ibp1s0: Failed to set MTU, ignoring: Invalid argument"} {
+	for _, want := range []string{"Unknown section 'IPoIB'. Ignoring.",
+		"ibp1s0: Failed to set MTU, ignoring: Invalid argument"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("journal lacks %q:\n%s", want, log)
 		}
@@ -130,12 +135,14 @@ func TestUdevRulePersistsTheMode(t *testing.T) {
 
 func TestUdevAttributeLacksTheNewline(t *testing.T) {
 	w := newTestLab(t, labsim.Ubuntu)
-	w.write(w.a, "/etc/udev/rules.d/70-ipoib.rules", `ACTION=="add", SUBSYSTEM=="net", ATTR{type}=="32", ATTR{mode}="connected"`+"\n", 0o644)
+	w.write(w.a, "/etc/udev/rules.d/70-ipoib.rules",
+		`ACTION=="add", SUBSYSTEM=="net", ATTR{type}=="32", ATTR{mode}="connected"`+"\n", 0o644)
 	w.must(w.a, "udevadm trigger -c add -s net")
 	if d, _ := w.a.Netdev("ibp1s0"); d.Mode != labsim.ModeDatagram {
 		t.Errorf("udev writes no newline, so the kernel must refuse: %+v", d)
 	}
-	if log := w.must(w.a, "journalctl -u systemd-udevd -o cat"); !strings.Contains(log, `Failed to write "connected" to sysfs attribute "/sys/class/net/ibp1s0/mode", ignoring: Invalid argument`) {
+	if log := w.must(w.a, "journalctl -u systemd-udevd -o cat"); !strings.Contains(log,
+		`Failed to write "connected" to sysfs attribute "/sys/class/net/ibp1s0/mode", ignoring: Invalid argument`) {
 		t.Errorf("journal:\n%s", log)
 	}
 }
@@ -163,7 +170,8 @@ func TestIPJSONShape(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", out, want)
 	}
 	if tail := `"addr_info":[{"family":"inet","local":"10.9.9.1","prefixlen":24,"broadcast":"10.9.9.255","scope":"global",` +
-		`"label":"ibp1s0","valid_life_time":4294967295,"preferred_life_time":4294967295}]}]` + "\n"; !strings.HasSuffix(out, tail) {
+		`"label":"ibp1s0","valid_life_time":4294967295,"preferred_life_time":4294967295}]}]` + "\n"; !strings.HasSuffix(out,
+		tail) {
 		t.Errorf("tail of %s", out)
 	}
 	var details []struct {
@@ -177,7 +185,8 @@ func TestIPJSONShape(t *testing.T) {
 	if err := json.Unmarshal([]byte(w.must(w.a, "ip -d -j link show ibp1s0")), &details); err != nil {
 		t.Fatal(err)
 	}
-	if d := details[0]; d.Linkinfo.Kind != "ipoib" || d.Linkinfo.Data["mode"] != "datagram" || d.ParentDev != "0000:01:00.0" || d.Linkmode != "DEFAULT" {
+	if d := details[0]; d.Linkinfo.Kind != "ipoib" || d.Linkinfo.Data["mode"] != "datagram" ||
+		d.ParentDev != "0000:01:00.0" || d.Linkmode != "DEFAULT" {
 		t.Errorf("%+v", d)
 	}
 	if got := w.must(w.a, "ip -j route show default"); got != `[{"dst":"default","gateway":"192.0.2.1","dev":"eno1","protocol":"static","flags":[]}]`+"\n" {
@@ -195,15 +204,20 @@ func TestIPErrors(t *testing.T) {
 		"ip addr add 192.0.2.10/24 dev eno1": {2, "", "Error: ipv4: Address already assigned.\n"},
 		"ip addr del 10.0.0.9/24 dev ibp1s0": {2, "", "Error: ipv4: Address not found.\n"},
 		"ip -o route get 127.0.0.1":          {0, "local 127.0.0.1 dev lo src 127.0.0.1 uid 0 \\    cache <local> \n", ""},
-		"ip -o route get 198.51.100.7":       {0, "198.51.100.7 via 192.0.2.1 dev eno1 src 192.0.2.10 uid 0 \\    cache \n", ""},
-		"ip -o -4 addr show dev eno1":        {0, "2: eno1    inet 192.0.2.10/24 brd 192.0.2.255 scope global eno1\\       valid_lft forever preferred_lft forever\n", ""},
-		"SSH_CONNECTION='198.51.100.7 1 192.0.2.10 22' ip -o route get 198.51.100.7": {0, "198.51.100.7 dev eno1 src 192.0.2.10 uid 0 \\    cache \n", ""},
+		"ip -o route get 198.51.100.7": {0, "198.51.100.7 via 192.0.2.1 dev eno1 src 192.0.2.10 uid 0 \\    cache \n",
+			""},
+		"ip -o -4 addr show dev eno1": {0,
+			"2: eno1    inet 192.0.2.10/24 brd 192.0.2.255 scope global eno1\\       valid_lft forever preferred_lft forever\n",
+			""},
+		"SSH_CONNECTION='198.51.100.7 1 192.0.2.10 22' ip -o route get 198.51.100.7": {0,
+			"198.51.100.7 dev eno1 src 192.0.2.10 uid 0 \\    cache \n", ""},
 	} {
 		if got := w.run(w.a, script); got != want {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", script, got, want)
 		}
 	}
-	if r := w.as(w.a, "ops", "ip link set eno1 down"); r.status != 2 || r.stderr != "RTNETLINK answers: Operation not permitted\n" {
+	if r := w.as(w.a, "ops", "ip link set eno1 down"); r.status != 2 ||
+		r.stderr != "RTNETLINK answers: Operation not permitted\n" {
 		t.Errorf("%+v", r)
 	}
 }

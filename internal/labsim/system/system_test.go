@@ -34,14 +34,17 @@ func config(name string, os labsim.OS, i int) labsim.Config {
 		Name: name, OS: os, Cmdline: "mlx4_core.port_type_array=1,1", Gateway: netip.MustParseAddr("192.0.2.1"),
 		Users: []labsim.User{
 			{Name: "ops", UID: 1000, GID: 1000, Home: "/home/ops", Shell: "/bin/bash", Sudo: labsim.SudoNoPasswd},
-			{Name: "truenas_admin", UID: 950, GID: 950, Home: "/home/truenas_admin", Shell: "/bin/bash", Sudo: labsim.SudoPassword},
+			{Name: "truenas_admin", UID: 950, GID: 950, Home: "/home/truenas_admin", Shell: "/bin/bash",
+				Sudo: labsim.SudoPassword},
 		},
 		Netdevs: []labsim.Netdev{{
-			Name: "eno1", Type: labsim.TypeEthernet, Address: []byte{0x3c, 0xec, 0xef, 0, 0, byte(i)}, SSH: true, Driver: "e1000e",
+			Name: "eno1", Type: labsim.TypeEthernet, Address: []byte{0x3c, 0xec, 0xef, 0, 0,
+				byte(i)}, SSH: true, Driver: "e1000e",
 			Addrs: []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + i)}), 24)},
 		}},
 		Cards: []labsim.CardConfig{{BDF: "0000:01:00.0", Config: card.Config{
-			Chip: card.ConnectX3Pro, Image: card.VPI(), GUIDs: card.GUIDsFromBase(card.GUIDFromMAC(mac)), MACs: [2]uint64{mac + 1, mac + 2},
+			Chip: card.ConnectX3Pro, Image: card.VPI(), GUIDs: card.GUIDsFromBase(card.GUIDFromMAC(mac)),
+			MACs: [2]uint64{mac + 1, mac + 2},
 		}}},
 	}
 }

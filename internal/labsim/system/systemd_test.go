@@ -19,7 +19,8 @@ func TestTransientService(t *testing.T) {
 	if r.status != 0 || !strings.HasPrefix(r.stderr, "Running as unit: job1.service; invocation ID: ") {
 		t.Fatalf("%+v", r)
 	}
-	if got := w.show(w.a, "job1", "SubState", "ActiveState", "LoadState"); got != "LoadState=loaded\nActiveState=active\nSubState=running" {
+	if got := w.show(w.a, "job1", "SubState", "ActiveState",
+		"LoadState"); got != "LoadState=loaded\nActiveState=active\nSubState=running" {
 		t.Errorf("%q: properties come in systemd's order", got)
 	}
 	if r := w.run(w.a, "systemd-run --unit=job1 /bin/true"); r.status != 1 ||
@@ -54,7 +55,8 @@ func TestFailedTransientUnitStays(t *testing.T) {
 	w := newTestLab(t, labsim.Ubuntu)
 	w.must(w.a, "systemd-run --unit=bad /bin/sh -c 'exit 3'")
 	w.eventually("failure", func() bool { return w.show(w.a, "bad", "Result") == "Result=exit-code" })
-	if got := w.show(w.a, "bad", "ExecMainStatus", "ActiveState", "ExecMainCode"); got != "ExecMainCode=1\nExecMainStatus=3\nActiveState=failed" {
+	if got := w.show(w.a, "bad", "ExecMainStatus", "ActiveState",
+		"ExecMainCode"); got != "ExecMainCode=1\nExecMainStatus=3\nActiveState=failed" {
 		t.Errorf("%q", got)
 	}
 	if r := w.run(w.a, "systemctl is-failed bad"); r.status != 0 || r.stdout != "failed\n" {
@@ -101,7 +103,8 @@ systemctl daemon-reload`)
 	if r := w.run(w.a, "systemctl is-enabled mode"); r.status != 1 || r.stdout != "disabled\n" {
 		t.Errorf("%+v", r)
 	}
-	if r := w.run(w.a, "systemctl enable --now mode"); r.status != 0 || !strings.HasPrefix(r.stderr, "Created symlink /etc/systemd/system/multi-user.target.wants/mode.service → ") {
+	if r := w.run(w.a, "systemctl enable --now mode"); r.status != 0 ||
+		!strings.HasPrefix(r.stderr, "Created symlink /etc/systemd/system/multi-user.target.wants/mode.service → ") {
 		t.Errorf("%+v", r)
 	}
 	w.reboot(w.a)
@@ -123,7 +126,8 @@ systemctl daemon-reload`)
 		}
 	}
 	w.must(w.a, "rm /etc/systemd/system/mode.service; systemctl mask mode")
-	if r := w.run(w.a, "systemctl start mode"); r.status != 1 || r.stderr != "Failed to start mode.service: Unit mode.service is masked.\n" {
+	if r := w.run(w.a, "systemctl start mode"); r.status != 1 ||
+		r.stderr != "Failed to start mode.service: Unit mode.service is masked.\n" {
 		t.Errorf("%+v", r)
 	}
 	if r := w.as(w.a, "ops", "systemctl stop ssh"); r.status != 1 {
@@ -144,7 +148,8 @@ func TestInhibitor(t *testing.T) {
 
 func TestUnknownFlagsAreViolations(t *testing.T) {
 	w := newTestLab(t, labsim.Ubuntu)
-	for _, script := range []string{"systemctl frobnicate", "systemd-run --bogus x", "ip neigh", "netplan try", "udevadm monitor", "journalctl -f"} {
+	for _, script := range []string{"systemctl frobnicate", "systemd-run --bogus x", "ip neigh", "netplan try",
+		"udevadm monitor", "journalctl -f"} {
 		if r := w.run(w.a, script); r.status == 0 {
 			t.Errorf("%s succeeded", script)
 		}

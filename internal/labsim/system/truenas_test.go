@@ -103,7 +103,8 @@ func TestMidcltCallers(t *testing.T) {
 	if r := w.as(w.b, "truenas_admin", "midclt call system.version"); r.status != 0 || r.stdout != "TrueNAS-25.10.3\n" {
 		t.Errorf("%+v", r)
 	}
-	if r := w.as(w.b, "ops", "midclt call interface.query"); r.status != 1 || !strings.HasPrefix(r.stderr, "[ENOTAUTHENTICATED] Not authenticated\nTraceback") {
+	if r := w.as(w.b, "ops", "midclt call interface.query"); r.status != 1 ||
+		!strings.HasPrefix(r.stderr, "[ENOTAUTHENTICATED] Not authenticated\nTraceback") {
 		t.Errorf("%+v", r)
 	}
 	if r := w.run(w.b, "upsc ups@localhost:3493 ups.status"); r.status != 1 {
@@ -121,7 +122,8 @@ func TestZpoolSaysWhatThePoolDoes(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	truenas.SetScan(w.b, truenas.ScanResilver)
-	if got := w.must(w.b, "zpool status"); !strings.Contains(got, "  pool: tank\n state: ONLINE\n  scan: resilver in progress since ") {
+	if got := w.must(w.b, "zpool status"); !strings.Contains(got,
+		"  pool: tank\n state: ONLINE\n  scan: resilver in progress since ") {
 		t.Errorf("%s", got)
 	}
 }

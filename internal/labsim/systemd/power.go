@@ -34,12 +34,14 @@ func rebootProgram(_ context.Context, p *labsim.Proc) int {
 // Install puts systemd's programs on a machine, and units that every boot starts.
 func Install(m *labsim.Machine, builtins map[string]string) {
 	for name, program := range map[string]labsim.Program{
-		"/usr/bin/systemctl":       systemctl,
-		"/usr/bin/systemd-run":     labsim.WithFlags(systemdRun, true, "unit u=", "collect G", "property p=", "description=", "on-active=", "timer-property=", "quiet q"),
+		"/usr/bin/systemctl": systemctl,
+		"/usr/bin/systemd-run": labsim.WithFlags(systemdRun, true, "unit u=", "collect G", "property p=", "description=",
+			"on-active=", "timer-property=", "quiet q"),
 		"/usr/bin/systemd-inhibit": labsim.WithFlags(systemdInhibit, true, "what=", "who=", "why=", "mode="),
-		"/usr/bin/journalctl":      labsim.WithFlags(journalctl, false, "unit u=", "lines n=", "output o=", "no-pager", "boot b", "quiet q"),
-		"/usr/bin/udevadm":         udevadm,
-		"/usr/sbin/reboot":         rebootProgram,
+		"/usr/bin/journalctl": labsim.WithFlags(journalctl, false, "unit u=", "lines n=", "output o=", "no-pager",
+			"boot b", "quiet q"),
+		"/usr/bin/udevadm": udevadm,
+		"/usr/sbin/reboot": rebootProgram,
 	} {
 		m.Install(name, program)
 	}

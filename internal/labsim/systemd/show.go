@@ -18,12 +18,14 @@ var showOrder = []string{
 	"RemainAfterExit", "Result", "ExecMainStartTimestamp", "ExecMainStartTimestampMonotonic", "ExecMainExitTimestamp",
 	"ExecMainExitTimestampMonotonic", "ExecMainPID", "ExecMainCode", "ExecMainStatus", "Id", "Names", "PartOf",
 	"Description", "LoadState", "ActiveState", "SubState", "FragmentPath", "UnitFileState", "StateChangeTimestamp",
-	"ActiveEnterTimestamp", "ActiveEnterTimestampMonotonic", "InactiveEnterTimestamp", "ConditionResult", "NeedDaemonReload",
+	"ActiveEnterTimestamp", "ActiveEnterTimestampMonotonic", "InactiveEnterTimestamp", "ConditionResult",
+	"NeedDaemonReload",
 	"Transient", "InvocationID",
 }
 
 // timerOnly are properties that only timers have; services do not print them.
-var timerOnly = map[string]bool{"NextElapseUSecRealtime": true, "NextElapseUSecMonotonic": true, "LastTriggerUSec": true}
+var timerOnly = map[string]bool{"NextElapseUSecRealtime": true, "NextElapseUSecMonotonic": true,
+	"LastTriggerUSec": true}
 
 var serviceOnly = map[string]bool{
 	"Type": true, "Restart": true, "MainPID": true, "ControlPID": true, "RemainAfterExit": true,

@@ -30,7 +30,8 @@ func init() {
 // systemctl talks to the simulated systemd.
 func systemctl(ctx context.Context, p *labsim.Proc) int {
 	o, bad := labsim.ParseArgs(p.Args[1:], false,
-		"property p=", "value", "now", "quiet q", "no-block", "no-pager", "signal s=", "kill-whom=", "kill-who=", "all a", "plain", "no-legend")
+		"property p=", "value", "now", "quiet q", "no-block", "no-pager", "signal s=", "kill-whom=", "kill-who=", "all a",
+		"plain", "no-legend")
 	if bad != "" {
 		return p.Unknown("option " + bad)
 	}
@@ -126,7 +127,8 @@ func (s *Manager) activeState(name string) string {
 }
 
 // eachState prints a word for each unit and returns 0 if one of them holds, else no.
-func eachState(p *labsim.Proc, o *labsim.Flags, names []string, no int, state func(string) string, holds ...string) int {
+func eachState(p *labsim.Proc, o *labsim.Flags, names []string, no int, state func(string) string,
+	holds ...string) int {
 	status := no
 	for _, n := range names {
 		word := state(n)
@@ -191,7 +193,8 @@ func enable(ctx context.Context, p *labsim.Proc, o *labsim.Flags, names []string
 }
 
 // change makes or removes the links of units, and with --now starts or stops them.
-func change(ctx context.Context, p *labsim.Proc, o *labsim.Flags, names []string, what, now string, do func(string) []string) int {
+func change(ctx context.Context, p *labsim.Proc, o *labsim.Flags, names []string, what, now string,
+	do func(string) []string) int {
 	s := Of(p.Machine)
 	for _, n := range names {
 		if s.loadUnit(n) == nil && !s.Masked(n) {
@@ -277,7 +280,8 @@ func listUnits(_ context.Context, p *labsim.Proc, o *labsim.Flags, names []strin
 func (u *unit) isListed(o *labsim.Flags) bool { return o.Has("all") || u.active != "inactive" }
 
 var signals = map[string]syscall.Signal{
-	"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "INT": syscall.SIGINT, "USR1": syscall.SIGUSR1,
+	"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "INT": syscall.SIGINT,
+	"USR1": syscall.SIGUSR1,
 	"CONT": syscall.SIGCONT, // of units that no signal may stop
 }
 

@@ -20,7 +20,8 @@ var runProperties = map[string]bool{
 	"KillSignal": true, "SuccessExitStatus": false, "RefuseManualStop": false, "Restart": false,
 }
 
-var timerProperties = map[string]bool{"AccuracySec": true, "RemainAfterElapse": true, "Persistent": true, "RandomizedDelaySec": true}
+var timerProperties = map[string]bool{"AccuracySec": true, "RemainAfterElapse": true, "Persistent": true,
+	"RandomizedDelaySec": true}
 
 // systemdRun starts a transient service, at once or by a timer. The service is
 // not a child of the caller: it goes on when the SSH session ends and dies with

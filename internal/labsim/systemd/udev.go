@@ -190,10 +190,12 @@ func (s *Manager) writeAttr(d *device, where string, c clause) {
 	var errno syscall.Errno
 	text := err.Error()
 	if errors.As(err, &errno) {
-		text = map[syscall.Errno]string{syscall.EINVAL: "Invalid argument", syscall.ENOENT: "No such file or directory"}[errno]
+		text = map[syscall.Errno]string{syscall.EINVAL: "Invalid argument",
+			syscall.ENOENT: "No such file or directory"}[errno]
 	}
-	s.Log("systemd-udevd.service", "systemd-udevd", fmt.Sprintf("%s: %s Failed to write \"%s\" to sysfs attribute \"%s\", ignoring: %s",
-		d.kernel, where, c.value, file, text))
+	s.Log("systemd-udevd.service", "systemd-udevd",
+		fmt.Sprintf("%s: %s Failed to write \"%s\" to sysfs attribute \"%s\", ignoring: %s",
+			d.kernel, where, c.value, file, text))
 }
 
 func (s *Manager) runRule(d *device, c clause) {
@@ -218,10 +220,12 @@ func (s *Manager) runRule(d *device, c clause) {
 	out := s.Journal("systemd-udevd.service", "(udev-worker)")
 	status := s.m.Exec(context.Background(), &labsim.Proc{
 		Machine: s.m, PPID: 1, Args: argv, User: "root", Stdout: out, Stderr: out,
-		Env: map[string]string{"PATH": UnitPath, "ACTION": d.action, "SUBSYSTEM": d.subsystem, "DEVPATH": d.devpath, "INTERFACE": d.kernel},
+		Env: map[string]string{"PATH": UnitPath, "ACTION": d.action, "SUBSYSTEM": d.subsystem, "DEVPATH": d.devpath,
+			"INTERFACE": d.kernel},
 	})
 	if status != 0 {
-		s.Log("systemd-udevd.service", "(udev-worker)", fmt.Sprintf("%s: Process '%s' failed with exit code %d.", d.kernel, strings.Join(argv, " "), status))
+		s.Log("systemd-udevd.service", "(udev-worker)",
+			fmt.Sprintf("%s: Process '%s' failed with exit code %d.", d.kernel, strings.Join(argv, " "), status))
 	}
 }
 
@@ -289,7 +293,8 @@ func udevadm(_ context.Context, p *labsim.Proc) int {
 
 // isNamed says whether a device is among those given; none given means all.
 func (s *Manager) isNamed(sys string, given []string) bool {
-	return len(given) == 0 || slices.ContainsFunc(given, func(g string) bool { return g == sys || s.devpath(g) == s.devpath(sys) })
+	return len(given) == 0 || slices.ContainsFunc(given,
+		func(g string) bool { return g == sys || s.devpath(g) == s.devpath(sys) })
 }
 
 func (s *Manager) trigger(p *labsim.Proc, o *labsim.Flags) int {
@@ -300,7 +305,8 @@ func (s *Manager) trigger(p *labsim.Proc, o *labsim.Flags) int {
 	action := o.Or("action", "change")
 	subsystem := o.Or("subsystem-match", "")
 	for _, d := range s.m.Netdevs() {
-		if subsystem != "infiniband" && ruleGlob(o.Or("sysname-match", "*"), d.Name) && s.isNamed("/sys/class/net/"+d.Name, o.Args) {
+		if subsystem != "infiniband" && ruleGlob(o.Or("sysname-match", "*"), d.Name) &&
+			s.isNamed("/sys/class/net/"+d.Name, o.Args) {
 			s.NetEvent(d.Name, action)
 		}
 	}

@@ -268,7 +268,8 @@ func (s *Manager) spawn(u *unit, argv []string) (<-chan int, int) {
 		p.Env[k] = v
 	}
 	if _, _, st := s.m.LookPath(vfs.Cred{UID: p.UID}, "/", p.Env["PATH"], argv[0]); st != 0 {
-		s.Log(u.name, "systemd", fmt.Sprintf("%s: Failed at step EXEC spawning %s: No such file or directory", u.name, argv[0]))
+		s.Log(u.name, "systemd", fmt.Sprintf("%s: Failed at step EXEC spawning %s: No such file or directory", u.name,
+			argv[0]))
 		return nil, 203
 	}
 	ch := s.m.Spawn(p)

@@ -259,7 +259,8 @@ func Install(m *labsim.Machine) {
 	s.m.Install("/usr/bin/midclt", midclt)
 	s.m.Install("/usr/bin/upsc", upsc)
 	s.installZFS()
-	for _, name := range []string{"/usr/bin/apt", "/usr/bin/apt-get", "/usr/bin/apt-cache", "/usr/bin/dpkg", "/usr/bin/dpkg-query"} {
+	for _, name := range []string{"/usr/bin/apt", "/usr/bin/apt-get", "/usr/bin/apt-cache", "/usr/bin/dpkg",
+		"/usr/bin/dpkg-query"} {
 		s.m.Install(name, noPackages)
 	}
 	systemd.Of(s.m).InstallUnits(map[string]string{
@@ -299,6 +300,7 @@ func Boot(m *labsim.Machine) {
 // noPackages is what TrueNAS has in place of the package tools.
 func noPackages(_ context.Context, p *labsim.Proc) int {
 	_, _ = io.WriteString(p.Stdout, "Package management tools are disabled on TrueNAS appliances.\n"+
-		"\nAttempting to update TrueNAS with apt or methods other than the TrueNAS web\ninterface can result in a nonbootable system.\n")
+		"\nAttempting to update TrueNAS with apt or methods other than the TrueNAS web\ninterface can result in a "+
+		"nonbootable system.\n")
 	return 1
 }

@@ -22,9 +22,12 @@ func zpool(_ context.Context, p *labsim.Proc) int {
 	s.mu.Lock()
 	scan := s.scan
 	s.mu.Unlock()
-	for _, pool := range []struct{ name, scan, disk string }{{"boot-pool", ScanNone, "nvme0n1p3"}, {"tank", scan, "sda1"}} {
-		p.Printf("  pool: %s\n state: ONLINE\n  scan: %s\nconfig:\n\n\tNAME         STATE     READ WRITE CKSUM\n\t%-10s  ONLINE       0     0     0\n"+
-			"\t  %-9s  ONLINE       0     0     0\n\nerrors: No known data errors\n\n", pool.name, pool.scan, pool.name, pool.disk)
+	for _, pool := range []struct{ name, scan, disk string }{{"boot-pool", ScanNone, "nvme0n1p3"},
+		{"tank", scan, "sda1"}} {
+		p.Printf("  pool: %s\n state: ONLINE\n  scan: %s\nconfig:\n\n\tNAME         STATE     READ WRITE CKSUM\n\t%-10s  "+
+			"ONLINE       0     0     0\n"+
+			"\t  %-9s  ONLINE       0     0     0\n\nerrors: No known data errors\n\n", pool.name, pool.scan, pool.name,
+			pool.disk)
 	}
 	return 0
 }

@@ -71,7 +71,8 @@ func stat(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 			mode |= 0o1000
 		}
 		out := strings.NewReplacer("%s", strconv.FormatInt(info.FileSize, 10), "%a", strconv.FormatUint(mode, 8),
-			"%U", userName(p, info.UID), "%G", userName(p, info.GID), "%n", strings.ReplaceAll(name, "%", "\x00")).Replace(f.Get("c"))
+			"%U", userName(p, info.UID), "%G", userName(p, info.GID), "%n", strings.ReplaceAll(name, "%",
+				"\x00")).Replace(f.Get("c"))
 		if strings.Contains(out, "%") {
 			return p.Unknown("format " + f.Get("c"))
 		}

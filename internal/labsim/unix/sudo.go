@@ -41,7 +41,8 @@ func askPassword(p *labsim.Proc, f *labsim.Flags, user labsim.User) int {
 		return p.Fail(1, "a password is required")
 	}
 	if !f.Has("S") {
-		p.Errorf("sudo: a terminal is required to read the password; either use the -S option to read from standard input or configure an askpass helper\n")
+		p.Errorf("sudo: a terminal is required to read the password; either use the -S option to read from standard input " +
+			"or configure an askpass helper\n")
 		return p.Fail(1, "a password is required")
 	}
 	prompt := "[sudo] password for " + p.User + ": "
@@ -89,7 +90,8 @@ func runAsRoot(ctx context.Context, p *labsim.Proc, f *labsim.Flags) int {
 	child.User, child.UID, child.GID = as.Name, as.UID, as.GID
 	child.Env = map[string]string{
 		"PATH": labsim.DefaultPath, "HOME": as.Home, "USER": as.Name, "LOGNAME": as.Name, "SHELL": as.Shell,
-		"SUDO_USER": p.User, "SUDO_UID": strconv.Itoa(p.UID), "SUDO_GID": strconv.Itoa(p.GID), "SUDO_COMMAND": strings.Join(f.Args, " "),
+		"SUDO_USER": p.User, "SUDO_UID": strconv.Itoa(p.UID), "SUDO_GID": strconv.Itoa(p.GID),
+		"SUDO_COMMAND": strings.Join(f.Args, " "),
 	}
 	for _, keep := range []string{"LANG", "LC_ALL", "TERM"} {
 		if v, ok := p.Env[keep]; ok {

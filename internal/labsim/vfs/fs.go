@@ -215,7 +215,8 @@ func (f *FS) FailWrites(n int, err error) {
 
 func (f *FS) newNode(name string, mode fs.FileMode, cred Cred, parent *Node) *Node {
 	f.nextIno++
-	n := &Node{name: name, mode: mode, uid: cred.UID, gid: parent.gid, mtime: f.now(), ino: f.nextIno, nlink: 1, parent: parent}
+	n := &Node{name: name, mode: mode, uid: cred.UID, gid: parent.gid, mtime: f.now(), ino: f.nextIno, nlink: 1,
+		parent: parent}
 	if parent.mode&fs.ModeSetgid == 0 {
 		n.gid = cred.UID
 		if len(cred.GIDs) > 0 {

@@ -95,7 +95,8 @@ func (f *FS) PutProgram(name string, program any) {
 
 // PutDevices makes /dev/null, /dev/zero and /dev/urandom.
 func (f *FS) PutDevices() {
-	for name, kind := range map[string]deviceKind{"null": devNull, "zero": devZero, "urandom": devRandom, "random": devRandom} {
+	for name, kind := range map[string]deviceKind{"null": devNull, "zero": devZero, "urandom": devRandom,
+		"random": devRandom} {
 		n := f.seed("/dev/"+name, fs.ModeDevice|fs.ModeCharDevice|0o666)
 		n.device = kind
 		n.mode = fs.ModeDevice | fs.ModeCharDevice | 0o666

@@ -61,7 +61,8 @@ func (ValidElements[K]) element(diags *diag.Diagnostics, at path.Path, e attr.Va
 	canonical, err := v.Canonical()
 	if err != nil {
 		var k K
-		diags.AddAttributeError(at, fmt.Sprintf("Invalid value for %s: not %s", at, k.Noun()), diagnostic.Sentence(err.Error()))
+		diags.AddAttributeError(at, fmt.Sprintf("Invalid value for %s: not %s", at, k.Noun()),
+			diagnostic.Sentence(err.Error()))
 		return "", ""
 	}
 	return v.ValueString(), canonical

@@ -42,7 +42,8 @@ func (n CardName) String() string {
 func ParseCardName(id string) (CardName, error) {
 	host, rest, ok := strings.Cut(id, "/")
 	if !ok || host == "" {
-		return CardName{}, fmt.Errorf("invalid card id %q: want host/pci_address or host/pci_address/serial, for example intel9/0000:01:00.0", id)
+		return CardName{}, fmt.Errorf("invalid card id %q: want host/pci_address or host/pci_address/serial, for example "+
+			"intel9/0000:01:00.0", id)
 	}
 	pci, token, _ := strings.Cut(rest, "/")
 	addr, err := ib.ParsePCIAddress(pci)

@@ -144,14 +144,16 @@ func (HashKind) Canonical(s string) (string, error) {
 func (PrefixKind) Canonical(s string) (string, error) {
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
-		return "", fmt.Errorf("invalid interface address %q: want an address with its prefix length, for example 172.16.0.20/24", s)
+		return "", fmt.Errorf("invalid interface address %q: want an address with its prefix length, for example "+
+			"172.16.0.20/24", s)
 	}
 	a := p.Addr()
 	if a.IsUnspecified() || a.IsMulticast() || a.IsLoopback() {
 		return "", fmt.Errorf("invalid interface address %q: %s cannot be an address of an interface", s, a)
 	}
 	if p.Bits() < a.BitLen()-1 && a.Is4() && p.Masked().Addr() == a {
-		return "", fmt.Errorf("invalid interface address %q: %s is the network's own address; give the address of the host", s, a)
+		return "", fmt.Errorf("invalid interface address %q: %s is the network's own address; give the address of the host",
+			s, a)
 	}
 	return p.String(), nil
 }

@@ -39,7 +39,8 @@ func (v LocalPath) ValidateString(_ context.Context, req validator.StringRequest
 		resp.Diagnostics.AddAttributeError(req.Path, "Unable to "+v.What+" "+p, v.Instead)
 	case strings.HasPrefix(p, "$"):
 		resp.Diagnostics.AddAttributeError(req.Path, "Unable to "+v.What+" "+p,
-			"Variables of a shell are not replaced here. Write the path itself, ~/ for the home directory, or ${path.root}/ for the directory of the configuration.")
+			"Variables of a shell are not replaced here. Write the path itself, ~/ for the home directory, or ${path.root}/ "+
+				"for the directory of the configuration.")
 	case strings.HasPrefix(p, "~") && p != "~" && !strings.HasPrefix(p, "~/"):
 		resp.Diagnostics.AddAttributeError(req.Path, "Unable to "+v.What+" "+p,
 			"Only your own home directory has a short form: ~/ at the beginning. Write the whole path.")

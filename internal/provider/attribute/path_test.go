@@ -19,7 +19,8 @@ func TestLocalPath(t *testing.T) {
 		" ": "begins or ends with a space", "x\n": "begins or ends with a space", "a\x1bb": "control character",
 	} {
 		var resp validator.StringResponse
-		v.ValidateString(t.Context(), validator.StringRequest{Path: path.Root("backup_dir"), ConfigValue: types.StringValue(given)}, &resp)
+		v.ValidateString(t.Context(), validator.StringRequest{Path: path.Root("backup_dir"),
+			ConfigValue: types.StringValue(given)}, &resp)
 		if resp.Diagnostics.HasError() != (says != "") {
 			t.Errorf("%q: %v", given, resp.Diagnostics)
 		} else if says != "" && !strings.Contains(resp.Diagnostics[0].Detail(), says) {

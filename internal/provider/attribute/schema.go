@@ -28,10 +28,11 @@ const (
 // HostAttribute is the argument that names a host of the provider's map.
 func HostAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
-		Required:            true,
-		MarkdownDescription: "Key of the host in the provider's `hosts` map. Changing this forces replacement; the hardware is untouched.",
-		Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
+		Required: true,
+		MarkdownDescription: "Key of the host in the provider's `hosts` map. Changing this forces replacement; the " +
+			"hardware is untouched.",
+		Validators:    []validator.String{stringvalidator.LengthAtLeast(1)},
+		PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
 	}
 }
 
@@ -40,7 +41,8 @@ func CardIDAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
 		Required:   true,
 		CustomType: CardIDType{},
-		MarkdownDescription: "Id of the card, as `infiniband_card.….id` gives it: `host/pci_address/serial_number`. Another card forces replacement; the hardware is untouched. The same card at another address " +
+		MarkdownDescription: "Id of the card, as `infiniband_card.….id` gives it: `host/pci_address/serial_number`. " +
+			"Another card forces replacement; the hardware is untouched. The same card at another address " +
 			"does not. `host/pci_address` alone means the card that is there when the resource is created.",
 		PlanModifiers: []planmodifier.String{replaceIfOtherCard{}},
 	}
@@ -56,10 +58,12 @@ func CardIdentityAttribute() schema.StringAttribute {
 // PortGUIDAttribute is the argument that names a port of a host.
 func PortGUIDAttribute() schema.StringAttribute {
 	return schema.StringAttribute{
-		Required:            true,
-		CustomType:          GUIDType{},
-		MarkdownDescription: "GUID of the port, in any usual spelling; `infiniband_guids.….port_guids[\"1\"]` is that of port 1. Without that resource it is `infiniband_card.….ports[\"1\"].port_guid`, and `infiniband_card.….flash_port_guids[\"1\"]` while the port is Ethernet. Another port is another object.",
-		PlanModifiers:       []planmodifier.String{ReplaceIfOther[GUIDKind]()},
+		Required:   true,
+		CustomType: GUIDType{},
+		MarkdownDescription: "GUID of the port, in any usual spelling; `infiniband_guids.….port_guids[\"1\"]` is that of " +
+			"port 1. Without that resource it is `infiniband_card.….ports[\"1\"].port_guid`, and " +
+			"`infiniband_card.….flash_port_guids[\"1\"]` while the port is Ethernet. Another port is another object.",
+		PlanModifiers: []planmodifier.String{ReplaceIfOther[GUIDKind]()},
 	}
 }
 
@@ -135,7 +139,8 @@ func ByPortAttribute[K Kind](description string) schema.MapAttribute {
 	return schema.MapAttribute{
 		Optional: true, Computed: true, ElementType: TextType[K]{}, MarkdownDescription: description,
 		Validators: []validator.Map{
-			mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.OneOf("1", "2")), mapvalidator.NoNullValues(), ValidElements[K]{},
+			mapvalidator.SizeAtLeast(1), mapvalidator.KeysAre(stringvalidator.OneOf("1", "2")), mapvalidator.NoNullValues(),
+			ValidElements[K]{},
 		},
 	}
 }
@@ -151,7 +156,8 @@ func ComputedList(t attr.Type, description string) schema.ListAttribute {
 }
 
 // consentMeans is what all consents have in common.
-const consentMeans = " It counts only while it is in the configuration; no plan and no state holds it. Changing only this does nothing."
+const consentMeans = " It counts only while it is in the configuration; no plan and no state holds it. Changing only " +
+	"this does nothing."
 
 // ConsentToPair is the argument by which an operator agrees to one change that is
 // refused by default. It holds what will happen, so that it fits no other change.
@@ -195,7 +201,8 @@ func ConsentToVersion(description string) schema.StringAttribute {
 
 // ConsentToParts is the argument of consents that only hosts of one kind need.
 func ConsentToParts(description string, parts map[string]schema.Attribute) schema.SingleNestedAttribute {
-	return schema.SingleNestedAttribute{Optional: true, WriteOnly: true, MarkdownDescription: description + consentMeans, Attributes: parts}
+	return schema.SingleNestedAttribute{Optional: true, WriteOnly: true, MarkdownDescription: description + consentMeans,
+		Attributes: parts}
 }
 
 // StoredConsent is ConsentToNames for what a destroy may need, too. A destroy has no
@@ -203,7 +210,8 @@ func ConsentToParts(description string, parts map[string]schema.Attribute) schem
 func StoredConsent(description string) schema.ListAttribute {
 	return schema.ListAttribute{
 		Optional: true, ElementType: types.StringType, Validators: consentNames,
-		MarkdownDescription: description + " The state holds it, because a destroy has no configuration: apply it before the destroy. " +
+		MarkdownDescription: description +
+			" The state holds it, because a destroy has no configuration: apply it before the destroy. " +
 			"Changing only this is stored and touches nothing else.",
 	}
 }
@@ -225,7 +233,8 @@ func (m identityModifier[K]) MarkdownDescription(ctx context.Context) string {
 	return m.Description(ctx)
 }
 
-func (m identityModifier[K]) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+func (m identityModifier[K]) PlanModifyString(_ context.Context, req planmodifier.StringRequest,
+	resp *planmodifier.StringResponse) {
 	if req.State.Raw.IsNull() || req.Plan.Raw.IsNull() {
 		return // created or destroyed
 	}
@@ -247,7 +256,8 @@ func (m replaceIfOtherCard) MarkdownDescription(ctx context.Context) string {
 	return m.Description(ctx)
 }
 
-func (replaceIfOtherCard) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+func (replaceIfOtherCard) PlanModifyString(ctx context.Context, req planmodifier.StringRequest,
+	resp *planmodifier.StringResponse) {
 	if req.State.Raw.IsNull() || req.Plan.Raw.IsNull() {
 		return // created or destroyed
 	}

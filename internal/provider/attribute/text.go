@@ -68,7 +68,8 @@ func (t TextType[K]) String() string {
 }
 
 // ValueFromString implements basetypes.StringTypable.
-func (t TextType[K]) ValueFromString(_ context.Context, in basetypes.StringValue) (basetypes.StringValuable, diag.Diagnostics) {
+func (t TextType[K]) ValueFromString(_ context.Context,
+	in basetypes.StringValue) (basetypes.StringValuable, diag.Diagnostics) {
 	return Text[K]{in}, nil
 }
 
@@ -131,18 +132,21 @@ func (v Text[K]) Canonical() (string, error) {
 }
 
 // ValidateAttribute refuses values that do not parse.
-func (v Text[K]) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRequest, resp *xattr.ValidateAttributeResponse) {
+func (v Text[K]) ValidateAttribute(_ context.Context, req xattr.ValidateAttributeRequest,
+	resp *xattr.ValidateAttributeResponse) {
 	if v.IsNull() || v.IsUnknown() {
 		return
 	}
 	if _, err := v.Canonical(); err != nil {
 		var k K
-		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s: not %s", req.Path, k.Noun()), diagnostic.Sentence(err.Error()))
+		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s: not %s", req.Path, k.Noun()),
+			diagnostic.Sentence(err.Error()))
 	}
 }
 
 // ValidateParameter refuses function arguments that do not parse.
-func (v Text[K]) ValidateParameter(_ context.Context, req function.ValidateParameterRequest, resp *function.ValidateParameterResponse) {
+func (v Text[K]) ValidateParameter(_ context.Context, req function.ValidateParameterRequest,
+	resp *function.ValidateParameterResponse) {
 	if v.IsNull() || v.IsUnknown() {
 		return
 	}

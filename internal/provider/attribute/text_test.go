@@ -30,7 +30,8 @@ func TestText_equalsEverySpelling(t *testing.T) {
 		if got := tc.a.Same(tc.b); got != tc.want {
 			t.Errorf("%s and %s: same is %t", tc.a, tc.b, got)
 		}
-		if tc.a.Equal(tc.b) != (tc.a.ValueString() == tc.b.ValueString() && tc.a.IsNull() == tc.b.IsNull() && tc.a.IsUnknown() == tc.b.IsUnknown()) {
+		if tc.a.Equal(tc.b) != (tc.a.ValueString() == tc.b.ValueString() && tc.a.IsNull() == tc.b.IsNull() &&
+			tc.a.IsUnknown() == tc.b.IsUnknown()) {
 			t.Errorf("%s and %s: Equal must compare spellings", tc.a, tc.b)
 		}
 	}
@@ -120,10 +121,12 @@ func TestConsentOf_readsBothTokens(t *testing.T) {
 		want    Consent
 		unknown bool
 	}{
-		"none":            {types.ObjectNull(pair), Consent{}, false},
-		"not known yet":   {types.ObjectUnknown(pair), Consent{}, true},
-		"a pair":          {types.ObjectValueMust(pair, map[string]attr.Value{"from": PSIDText("A"), "to": PSIDText("B")}), Consent{"A", "B"}, false},
-		"half of it open": {types.ObjectValueMust(pair, map[string]attr.Value{"from": PSIDText("A"), "to": UnknownText[PSIDKind]()}), Consent{From: "A"}, true},
+		"none":          {types.ObjectNull(pair), Consent{}, false},
+		"not known yet": {types.ObjectUnknown(pair), Consent{}, true},
+		"a pair": {types.ObjectValueMust(pair, map[string]attr.Value{"from": PSIDText("A"), "to": PSIDText("B")}),
+			Consent{"A", "B"}, false},
+		"half of it open": {types.ObjectValueMust(pair,
+			map[string]attr.Value{"from": PSIDText("A"), "to": UnknownText[PSIDKind]()}), Consent{From: "A"}, true},
 	} {
 		if got, unknown := ConsentOf(c.given); got != c.want || unknown != c.unknown {
 			t.Errorf("%s: got %v, %t", name, got, unknown)

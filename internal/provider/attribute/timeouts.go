@@ -81,7 +81,8 @@ func TimeoutsAttribute(ctx context.Context, apply Timed, removal *Timed) schema.
 		Create.name: apply.describe("How long the apply that creates the resource may take"),
 		Update.name: apply.describe("How long the apply of a change may take"),
 	}
-	text := "How long operations may take, each as a duration such as `90s` or `20m`. Changing only this is stored in the state and changes nothing on a host."
+	text := "How long operations may take, each as a duration such as `90s` or `20m`. Changing only this is stored in " +
+		"the state and changes nothing on a host."
 	if removal != nil {
 		texts[Delete.name] = removal.describe("How long a destroy may take")
 		text += " A destroy has no configuration: apply a change of `delete` before the destroy that it is for."
@@ -115,7 +116,8 @@ func (durationValidator) Description(context.Context) string {
 
 func (v durationValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
-func (durationValidator) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+func (durationValidator) ValidateString(ctx context.Context, req validator.StringRequest,
+	resp *validator.StringResponse) {
 	var found xattr.ValidateAttributeResponse
 	Duration{req.ConfigValue}.ValidateAttribute(ctx, xattr.ValidateAttributeRequest{Path: req.Path}, &found)
 	resp.Diagnostics.Append(found.Diagnostics...)

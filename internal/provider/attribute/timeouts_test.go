@@ -16,7 +16,8 @@ import (
 func TestTimeouts_of_an_operation(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]attr.Type{"create": types.StringType, "update": types.StringType}
-	given := timeouts.Value{Object: types.ObjectValueMust(kinds, map[string]attr.Value{"create": types.StringValue("90s"), "update": types.StringNull()})}
+	given := timeouts.Value{Object: types.ObjectValueMust(kinds,
+		map[string]attr.Value{"create": types.StringValue("90s"), "update": types.StringNull()})}
 	for _, c := range []struct {
 		of   Operation
 		in   timeouts.Value
@@ -34,7 +35,8 @@ func TestTimeouts_of_an_operation(t *testing.T) {
 	}
 	ctx, cancel := TimeLimit{"timeouts.create", -time.Minute}.Start(t.Context())
 	defer cancel()
-	if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) || cause.Error() != "timeouts.create = -1m is over" {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) ||
+		cause.Error() != "timeouts.create = -1m is over" {
 		t.Errorf("the cause is %v", cause)
 	}
 }
@@ -44,11 +46,14 @@ func TestTimeouts_describe_each_operation(t *testing.T) {
 	apply := Timed{Standard: 45 * time.Minute, Covers: "the change", AtEnd: "After that time the apply fails."}
 	removal := Timed{Standard: time.Hour, Covers: "the removal", AtEnd: "After that time the destroy fails."}
 	for removes, want := range map[*Timed]map[string]string{
-		nil:      {"create": "the change. The default is `45m`. After that time the apply fails.", "update": "the change. The default is `45m`. After that time the apply fails."},
-		&removal: {"create": "`45m`", "update": "`45m`", "delete": "the removal. The default is `1h`. After that time the destroy fails."},
+		nil: {"create": "the change. The default is `45m`. After that time the apply fails.",
+			"update": "the change. The default is `45m`. After that time the apply fails."},
+		&removal: {"create": "`45m`", "update": "`45m`",
+			"delete": "the removal. The default is `1h`. After that time the destroy fails."},
 	} {
 		made, ok := TimeoutsAttribute(t.Context(), apply, removes).(schema.SingleNestedAttribute)
-		if !ok || len(made.Attributes) != len(want) || strings.Contains(made.MarkdownDescription, "destroy") != (removes != nil) {
+		if !ok || len(made.Attributes) != len(want) ||
+			strings.Contains(made.MarkdownDescription, "destroy") != (removes != nil) {
 			t.Fatalf("got %+v", made)
 		}
 		for name, text := range want {

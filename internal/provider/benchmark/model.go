@@ -49,7 +49,8 @@ type model struct {
 
 // known reports whether everything that a check needs is known.
 func (m *model) known() bool {
-	for _, v := range []attr.Value{m.Server, m.Client, m.Test, m.ServerAddress, m.Port, m.Duration, m.Streams, m.MinGbps, m.MaxLatency, m.Limits, m.OnMiss} {
+	for _, v := range []attr.Value{m.Server, m.Client, m.Test, m.ServerAddress, m.Port, m.Duration, m.Streams, m.MinGbps,
+		m.MaxLatency, m.Limits, m.OnMiss} {
 		if v.IsUnknown() {
 			return false
 		}
@@ -73,7 +74,8 @@ func (m *model) identity() string {
 }
 
 func (m *model) limits() ops.Limits {
-	return ops.Limits{MinGbps: m.MinGbps.ValueFloat64(), MaxLatencyUS: m.MaxLatency.ValueFloat64(), Of: m.limitsOf(), Warn: m.OnMiss.ValueString() == "warn"}
+	return ops.Limits{MinGbps: m.MinGbps.ValueFloat64(), MaxLatencyUS: m.MaxLatency.ValueFloat64(), Of: m.limitsOf(),
+		Warn: m.OnMiss.ValueString() == "warn"}
 }
 
 func (m *model) limitsOf() []ops.LimitOf {
@@ -82,7 +84,8 @@ func (m *model) limitsOf() []ops.LimitOf {
 		o, _ := l.(types.Object)
 		text := func(name string) string { v, _ := o.Attributes()[name].(types.String); return v.ValueString() }
 		number := func(name string) float64 { v, _ := o.Attributes()[name].(types.Float64); return v.ValueFloat64() }
-		all = append(all, ops.LimitOf{Mode: text("mode"), Link: text("link"), MinGbps: number("min_gbps"), MaxLatencyUS: number("max_latency_us")})
+		all = append(all, ops.LimitOf{Mode: text("mode"), Link: text("link"), MinGbps: number("min_gbps"),
+			MaxLatencyUS: number("max_latency_us")})
 	}
 	return all
 }
@@ -147,7 +150,8 @@ func (m *model) fitLimits(test ops.Test) error {
 func (m *model) same(o model) bool {
 	pairs := [][2]attr.Value{
 		{m.Server, o.Server}, {m.Client, o.Client}, {m.Test, o.Test}, {m.ServerAddress, o.ServerAddress}, {m.Port, o.Port},
-		{m.Streams, o.Streams}, {m.MinGbps, o.MinGbps}, {m.MaxLatency, o.MaxLatency}, {m.Limits, o.Limits}, {m.Triggers, o.Triggers},
+		{m.Streams, o.Streams}, {m.MinGbps, o.MinGbps}, {m.MaxLatency, o.MaxLatency}, {m.Limits, o.Limits}, {m.Triggers,
+			o.Triggers},
 	}
 	for _, p := range pairs {
 		if !p[0].Equal(p[1]) {
@@ -159,17 +163,21 @@ func (m *model) same(o model) bool {
 
 // keep takes the results of o.
 func (m *model) keep(o model) {
-	m.ID, m.Gbps, m.LatencyUS, m.Retransmits, m.Missed, m.MeasuredAt = o.ID, o.Gbps, o.LatencyUS, o.Retransmits, o.Missed, o.MeasuredAt
+	m.ID, m.Gbps, m.LatencyUS, m.Retransmits, m.Missed, m.MeasuredAt = o.ID, o.Gbps, o.LatencyUS, o.Retransmits, o.Missed,
+		o.MeasuredAt
 	m.Address, m.Mode, m.MTU, m.ClientRate, m.ServerRate = o.Address, o.Mode, o.MTU, o.ClientRate, o.ServerRate
-	m.ClientVersion, m.ServerVersion, m.ClientCommand, m.ServerCommand = o.ClientVersion, o.ServerVersion, o.ClientCommand, o.ServerCommand
+	m.ClientVersion, m.ServerVersion, m.ClientCommand, m.ServerCommand = o.ClientVersion, o.ServerVersion, o.ClientCommand,
+		o.ServerCommand
 }
 
 // expect makes the results unknown, for a plan that measures.
 func (m *model) expect() {
 	u := types.StringUnknown()
 	m.keep(model{
-		ID: u, Gbps: types.Float64Unknown(), LatencyUS: types.Float64Unknown(), Retransmits: types.Int64Unknown(), Missed: types.BoolUnknown(), MeasuredAt: u,
-		Address: u, Mode: u, MTU: types.Int64Unknown(), ClientRate: u, ServerRate: u, ClientVersion: u, ServerVersion: u, ClientCommand: u, ServerCommand: u,
+		ID: u, Gbps: types.Float64Unknown(), LatencyUS: types.Float64Unknown(), Retransmits: types.Int64Unknown(),
+		Missed: types.BoolUnknown(), MeasuredAt: u,
+		Address: u, Mode: u, MTU: types.Int64Unknown(), ClientRate: u, ServerRate: u, ClientVersion: u, ServerVersion: u,
+		ClientCommand: u, ServerCommand: u,
 	})
 }
 

@@ -46,7 +46,8 @@ func (r *Resource) Metadata(_ context.Context, req resource.MetadataRequest, res
 }
 
 // ValidateConfig refuses what has no meaning.
-func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest,
+	resp *resource.ValidateConfigResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	if resp.Diagnostics.HasError() || !m.known() {
@@ -79,7 +80,8 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	r.apply(ctx, attribute.Update, req.Plan, &resp.State, &resp.Diagnostics)
 }
 
-func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, to *tfsdk.State,
+	diags *diag.Diagnostics) {
 	var plan model
 	diags.Append(from.Get(ctx, &plan)...)
 	what := "measure benchmark " + plan.identity()
@@ -93,7 +95,8 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 	var result ops.Result
 	err = r.withBoth(ctx, plan.Server.ValueString(), plan.Client.ValueString(), func(server, client *hosts.Host) error {
 		// What only warns has been said by ModifyPlan, which runs before this as well.
-		if found, ok := r.assess(ctx, plan, d, diags); !ok || diagnostic.AddFindings(ctx, diags, what, safety.Blocking(found)) {
+		if found, ok := r.assess(ctx, plan, d, diags); !ok ||
+			diagnostic.AddFindings(ctx, diags, what, safety.Blocking(found)) {
 			return nil
 		}
 		var runErr error
@@ -114,7 +117,8 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 
 // withBoth keeps other changes away from both hosts, in an order that is the same
 // for all, so that two benchmarks never wait for each other.
-func (r *Resource) withBoth(ctx context.Context, server, client string, do func(server, client *hosts.Host) error) error {
+func (r *Resource) withBoth(ctx context.Context, server, client string,
+	do func(server, client *hosts.Host) error) error {
 	names := []string{server, client}
 	slices.Sort(names)
 	open := map[string]*hosts.Host{}
@@ -155,7 +159,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	plan.expect()
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 	if !plan.known() || !r.HostReady(plan.Server) || !r.HostReady(plan.Client) {
-		diagnostic.AddPostponed(&resp.Diagnostics, "a benchmark", "a host or a part of its setting comes from something that does not exist yet")
+		diagnostic.AddPostponed(&resp.Diagnostics, "a benchmark",
+			"a host or a part of its setting comes from something that does not exist yet")
 		return
 	}
 	d, at, err := plan.desired()
@@ -170,10 +175,12 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 
 // assess looks at both hosts and finds what speaks against the measurement; not ok
 // if one of them cannot be looked at.
-func (r *Resource) assess(ctx context.Context, plan model, d ops.Desired, diags *diag.Diagnostics) (found []finding.Finding, ok bool) {
+func (r *Resource) assess(ctx context.Context, plan model, d ops.Desired,
+	diags *diag.Diagnostics) (found []finding.Finding, ok bool) {
 	what := "measure benchmark " + plan.identity()
 	snaps := map[string]*inventory.Snapshot{}
-	for _, end := range []struct{ role, host string }{{"server", plan.Server.ValueString()}, {"client", plan.Client.ValueString()}} {
+	for _, end := range []struct{ role, host string }{{"server", plan.Server.ValueString()},
+		{"client", plan.Client.ValueString()}} {
 		_, cfg, snap, err := r.Look(ctx, end.host)
 		if err != nil {
 			diagnostic.AddErrorAt(diags, path.Root(end.role), what, err)

@@ -103,7 +103,8 @@ func (r *Resource) moved(ctx context.Context, ref attribute.CardRef, who ib.Iden
 // accepts it; adopt is true then. One that cannot be told from others is
 // nothing that this resource could do harm to: it is said, and what writes to the
 // card refuses.
-func (r *Resource) same(ctx context.Context, ref attribute.CardRef, plan, state model, snap *inventory.Snapshot, c *inventory.Card, diags *diag.Diagnostics) (adopt bool) {
+func (r *Resource) same(ctx context.Context, ref attribute.CardRef, plan, state model, snap *inventory.Snapshot,
+	c *inventory.Card, diags *diag.Diagnostics) (adopt bool) {
 	f := safety.IdentityFacts{Recorded: state.recorded(), Now: snap.Identity(c), Unread: c.Serial.Why()}
 	switch like, _ := ib.Compare(f.Recorded, f.Now); {
 	case like == ib.Same || f.Recorded.Empty():

@@ -111,8 +111,10 @@ func (m *model) observeFlash(f *inventory.Flash) {
 
 // keepFlash takes what was read of the flash before; the card was not asked now.
 func (m *model) keepFlash(before model) {
-	m.FlashPSID, m.FlashVersion, m.ImageFormat, m.Security = before.FlashPSID, before.FlashVersion, before.ImageFormat, before.Security
-	m.FlashNode, m.FlashSystem, m.FlashPorts, m.FlashMACs = before.FlashNode, before.FlashSystem, before.FlashPorts, before.FlashMACs
+	m.FlashPSID, m.FlashVersion, m.ImageFormat, m.Security = before.FlashPSID, before.FlashVersion, before.ImageFormat,
+		before.Security
+	m.FlashNode, m.FlashSystem, m.FlashPorts, m.FlashMACs = before.FlashNode, before.FlashSystem, before.FlashPorts,
+		before.FlashMACs
 }
 
 var pcieTypes = map[string]attr.Type{
@@ -147,7 +149,8 @@ func (m *model) mismatches(c *inventory.Card, serial, part string) (out, unread 
 	found := map[string]string{"serial_number": serial, "part_number": part, "chip": chipName(c)}
 	for _, name := range []string{"serial_number", "part_number", "chip"} {
 		want, ok := m.Expect.Attributes()[name].(types.String)
-		if !ok || want.IsNull() || want.IsUnknown() || strings.TrimSpace(want.ValueString()) == strings.TrimSpace(found[name]) {
+		if !ok || want.IsNull() || want.IsUnknown() ||
+			strings.TrimSpace(want.ValueString()) == strings.TrimSpace(found[name]) {
 			continue
 		}
 		if found[name] == "" {

@@ -44,15 +44,19 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 }
 
 // planAdoption shows which card it is.
-func (r *Resource) planAdoption(ctx context.Context, ref attribute.CardRef, plan model, resp *resource.ModifyPlanResponse) {
+func (r *Resource) planAdoption(ctx context.Context, ref attribute.CardRef, plan model,
+	resp *resource.ModifyPlanResponse) {
 	snap, found := r.find(ctx, ref, nil, &resp.Diagnostics)
 	if found == nil {
 		return
 	}
 	expected(&resp.Diagnostics, ref, plan, nil, snap, found)
 	r.driver(ctx, ref, found, resp)
-	if !found.Serial.Known() && found.VendorID == ib.MellanoxVendor && !found.Virtual && snap.Identity(found).Serial == "" {
-		diagnostic.AddFindings(ctx, &resp.Diagnostics, "adopt card "+ref.String(), []finding.Finding{finding.CardWithoutSerialNumber.Find("Card at %s of %s: %s", ref.PCI, ref.Host, found.Serial.Why())})
+	if !found.Serial.Known() && found.VendorID == ib.MellanoxVendor && !found.Virtual &&
+		snap.Identity(found).Serial == "" {
+		diagnostic.AddFindings(ctx, &resp.Diagnostics, "adopt card "+ref.String(),
+			[]finding.Finding{finding.CardWithoutSerialNumber.Find("Card at %s of %s: %s", ref.PCI, ref.Host,
+				found.Serial.Why())})
 	}
 	plan.identify(ref, found, snap.Identity(found))
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
@@ -60,7 +64,8 @@ func (r *Resource) planAdoption(ctx context.Context, ref attribute.CardRef, plan
 
 // planKept holds the card in the slot to the one in the state. unchanged says
 // that the configuration asks for nothing else than the state has.
-func (r *Resource) planKept(ctx context.Context, ref attribute.CardRef, plan, state model, unchanged bool, resp *resource.ModifyPlanResponse) {
+func (r *Resource) planKept(ctx context.Context, ref attribute.CardRef, plan, state model, unchanged bool,
+	resp *resource.ModifyPlanResponse) {
 	snap, found := r.find(ctx, ref, &state, &resp.Diagnostics)
 	if found == nil {
 		return
@@ -88,7 +93,8 @@ func (r *Resource) claim(ctx context.Context, plan model, req resource.ModifyPla
 
 // driver warns of a card that the host's kernel cannot run. It can be adopted all the
 // same: its firmware can be read, and another kernel may come.
-func (r *Resource) driver(ctx context.Context, ref attribute.CardRef, c *inventory.Card, resp *resource.ModifyPlanResponse) {
+func (r *Resource) driver(ctx context.Context, ref attribute.CardRef, c *inventory.Card,
+	resp *resource.ModifyPlanResponse) {
 	_, _, snap, err := r.Look(ctx, ref.Host)
 	if err != nil {
 		return // find has said so
@@ -98,13 +104,15 @@ func (r *Resource) driver(ctx context.Context, ref attribute.CardRef, c *invento
 		return // reading works on every system
 	}
 	if f, bad := platform.CheckDriver(snap, p, c); bad {
-		resp.Diagnostics.AddAttributeWarning(path.Root("pci_address"), "Card "+ref.String()+" has no driver on this host", f.Detail())
+		resp.Diagnostics.AddAttributeWarning(path.Root("pci_address"), "Card "+ref.String()+" has no driver on this host",
+			f.Detail())
 	}
 }
 
 // find returns the card, or adds an error and returns nil. state is what holds a
 // card of this very place; nil if nothing does.
-func (r *Resource) find(ctx context.Context, ref attribute.CardRef, state *model, diags *diag.Diagnostics) (*inventory.Snapshot, *inventory.Card) {
+func (r *Resource) find(ctx context.Context, ref attribute.CardRef, state *model,
+	diags *diag.Diagnostics) (*inventory.Snapshot, *inventory.Card) {
 	_, _, snap, err := r.Look(ctx, ref.Host)
 	if err != nil {
 		diagnostic.AddErrorAt(diags, path.Root("host"), "read card "+ref.String(), err)
@@ -123,7 +131,8 @@ func (r *Resource) find(ctx context.Context, ref attribute.CardRef, state *model
 
 // expected refuses a card that is not what the configuration says. before is what
 // was recorded of it; nil if it is adopted now.
-func expected(diags *diag.Diagnostics, ref attribute.CardRef, m model, before *model, snap *inventory.Snapshot, c *inventory.Card) {
+func expected(diags *diag.Diagnostics, ref attribute.CardRef, m model, before *model, snap *inventory.Snapshot,
+	c *inventory.Card) {
 	now := snap.Identity(c)
 	serial, part := cmp.Or(c.Serial.Or(""), now.Serial), cmp.Or(c.PartNumber, now.Part)
 	if before != nil {
@@ -136,19 +145,22 @@ func expected(diags *diag.Diagnostics, ref attribute.CardRef, m model, before *m
 	var detail string
 	if len(wrong) > 0 {
 		detail = "Another card is at this address: " + strings.Join(wrong, "; ") + ". Nothing was changed.\n\n" +
-			"Cards change their address when others are added or moved. Correct pci_address, or expect if the card was exchanged on purpose."
+			"Cards change their address when others are added or moved. Correct pci_address, or expect if the card was " +
+			"exchanged on purpose."
 	}
 	if len(unread) > 0 {
 		detail += fmt.Sprintf("\n\nThe %s cannot be read, so it cannot be compared.", strings.Join(unread, " and the "))
 	}
 	if len(wrong) == 0 {
-		detail += " Nothing was changed.\n\nLeave out of expect what the card does not tell, or mend what keeps it from being read."
+		detail += " Nothing was changed.\n\nLeave out of expect what the card does not tell, or mend what keeps it from " +
+			"being read."
 	}
 	if serial == "" && !c.Serial.Known() {
 		detail += "\n\nThe serial number cannot be read: " + c.Serial.Why() + "."
 	}
 	detail = strings.TrimSpace(detail)
-	diags.AddAttributeError(path.Root("expect"), fmt.Sprintf("Refusing to adopt card %s: %s", ref, expectation(wrong)), detail)
+	diags.AddAttributeError(path.Root("expect"), fmt.Sprintf("Refusing to adopt card %s: %s", ref, expectation(wrong)),
+		detail)
 }
 
 func expectation(wrong []string) string {

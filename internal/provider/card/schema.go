@@ -17,7 +17,8 @@ import (
 // Schema implements resource.Resource.
 func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	attrs := observedAttributes()
-	attrs["id"] = attribute.IDAttribute("`host/pci_address/serial_number`; `guid-` and a GUID, or `mac-` and a MAC, stand for a serial number that cannot be read")
+	attrs["id"] = attribute.IDAttribute("`host/pci_address/serial_number`; `guid-` and a GUID, or `mac-` and a MAC, " +
+		"stand for a serial number that cannot be read")
 	attrs["host"] = schema.StringAttribute{
 		Required:            true,
 		MarkdownDescription: "Key of the host in the provider's `hosts` map. A change adopts the card that is in that host.",
@@ -33,7 +34,8 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 	}
 	attrs["expect"] = expectAttribute()
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Adopts one InfiniBand card (a host channel adapter) that is in a host, and shows everything that can be observed about it. " +
+		MarkdownDescription: "Adopts one InfiniBand card (a host channel adapter) that is in a host, and shows everything " +
+			"that can be observed about it. " +
 			"It never changes the card: `infiniband_firmware`, `infiniband_guids` and `infiniband_link_type` do. " +
 			"The first apply records the serial number of the card. It is part of `id`, and is compared in " +
 			"each plan and before each write. If another card is in the slot, or the card has moved, the " +
@@ -70,30 +72,39 @@ func expectAttribute() schema.SingleNestedAttribute {
 
 func observedAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"chip":                    attribute.Computed("Name of the chip that the silicon's own ids stand for, such as `ConnectX-3 Pro`; null if it is not known."),
-		"pci_device_id":           attribute.Computed("PCI vendor and device id, `15b3:1007`."),
-		"pci_subsystem_id":        attribute.Computed("PCI subsystem vendor and device id."),
-		"part_number":             attribute.Computed("Part number in the card's vital product data; null if it could never be read."),
-		"serial_number":           attribute.Computed("Serial number in the card's vital product data. It stays the one of the adopted card even while it cannot be read, as after some cross-flashes. Null if it never could be read."),
-		"livefish":                attribute.ComputedBool("Whether the card runs no firmware and shows its recovery PCI id."),
-		"driver":                  attribute.Computed("Kernel driver that is bound, `mlx4_core`; null if none is."),
-		"rdma_device":             attribute.Computed("Name of the RDMA device, such as `mlx4_0`; null if the driver made none."),
-		"flash_psid":              attribute.ComputedPSID("PSID of the image in flash: the board id that says which firmware fits."),
-		"flash_version":           attribute.ComputedVersion("Firmware version in flash."),
-		"running_psid":            attribute.ComputedPSID("PSID of the firmware that the card booted."),
-		"running_version":         attribute.ComputedVersion("Firmware version that the card booted."),
-		"image_format":            attribute.Computed("Container format of the image in flash, such as `FS2`."),
-		"security_attributes":     attribute.Computed("Security attributes that the vendor's tool reports; null if it reports none."),
-		"flash_error":             attribute.Computed("Why the flash could not be read; null if it was."),
-		"node_guid":               attribute.ComputedGUID("Node GUID that the card uses, as its driver shows it; null without a driver. The GUIDs that the ports use are in `ports`."),
-		"system_image_guid":       attribute.ComputedGUID("System image GUID that the card uses; null without a driver."),
-		"flash_node_guid":         attribute.ComputedGUID("Node GUID in flash; null if it was never set."),
-		"flash_port_guids":        attribute.ComputedByPort[attribute.GUIDKind]("GUIDs in flash by port. Empty if they were never set, and if no tool reads the flash: then `ports[\"1\"].port_guid` is what the port uses."),
+		"chip": attribute.Computed("Name of the chip that the silicon's own ids stand for, such as " +
+			"`ConnectX-3 Pro`; null if it is not known."),
+		"pci_device_id":    attribute.Computed("PCI vendor and device id, `15b3:1007`."),
+		"pci_subsystem_id": attribute.Computed("PCI subsystem vendor and device id."),
+		"part_number": attribute.Computed("Part number in the card's vital product data; null if it could never " +
+			"be read."),
+		"serial_number": attribute.Computed("Serial number in the card's vital product data. It stays the one of " +
+			"the adopted card even while it cannot be read, as after some cross-flashes. Null if it never could be read."),
+		"livefish": attribute.ComputedBool("Whether the card runs no firmware and shows its recovery PCI id."),
+		"driver":   attribute.Computed("Kernel driver that is bound, `mlx4_core`; null if none is."),
+		"rdma_device": attribute.Computed("Name of the RDMA device, such as `mlx4_0`; null if the driver made " +
+			"none."),
+		"flash_psid": attribute.ComputedPSID("PSID of the image in flash: the board id that says which " +
+			"firmware fits."),
+		"flash_version":   attribute.ComputedVersion("Firmware version in flash."),
+		"running_psid":    attribute.ComputedPSID("PSID of the firmware that the card booted."),
+		"running_version": attribute.ComputedVersion("Firmware version that the card booted."),
+		"image_format":    attribute.Computed("Container format of the image in flash, such as `FS2`."),
+		"security_attributes": attribute.Computed("Security attributes that the vendor's tool reports; null if it " +
+			"reports none."),
+		"flash_error": attribute.Computed("Why the flash could not be read; null if it was."),
+		"node_guid": attribute.ComputedGUID("Node GUID that the card uses, as its driver shows it; null " +
+			"without a driver. The GUIDs that the ports use are in `ports`."),
+		"system_image_guid": attribute.ComputedGUID("System image GUID that the card uses; null without a driver."),
+		"flash_node_guid":   attribute.ComputedGUID("Node GUID in flash; null if it was never set."),
+		"flash_port_guids": attribute.ComputedByPort[attribute.GUIDKind]("GUIDs in flash by port. Empty if they were " +
+			"never set, and if no tool reads the flash: then `ports[\"1\"].port_guid` is what the port uses."),
 		"flash_system_image_guid": attribute.ComputedGUID("System image GUID in flash; null if it was never set."),
 		"flash_macs":              attribute.ComputedByPort[attribute.MACKind]("MAC addresses in flash by port."),
 		"pcie": schema.SingleNestedAttribute{
-			Computed:            true,
-			MarkdownDescription: "PCI Express link, now and at best. A card that has fewer lanes than it could is in the wrong slot.",
+			Computed: true,
+			MarkdownDescription: "PCI Express link, now and at best. A card that has fewer lanes than it could is in the " +
+				"wrong slot.",
 			Attributes: map[string]schema.Attribute{
 				"lanes":     attribute.ComputedInt("Lanes in use."),
 				"max_lanes": attribute.ComputedInt("Lanes that the card could use."),
@@ -111,7 +122,8 @@ func observedAttributes() map[string]schema.Attribute {
 
 func portAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"link_type":      attribute.Computed("Protocol of the port: `ib`, `eth`, `auto (ib)` or `auto (eth)`; null if the driver does not tell."),
+		"link_type": attribute.Computed("Protocol of the port: `ib`, `eth`, `auto (ib)` or `auto (eth)`; null if the " +
+			"driver does not tell."),
 		"link_layer":     attribute.Computed("`InfiniBand` or `Ethernet`; null if there is no RDMA port."),
 		"state":          attribute.Computed("`Down`, `Initializing`, `Armed` or `Active`."),
 		"physical_state": attribute.Computed("`LinkUp`, `Polling`, `Disabled` and so on."),

@@ -24,9 +24,12 @@ var portTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
 }}
 
 var cardTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"host": types.StringType, "pci_address": attribute.PCIType{}, "chip": types.StringType, "part_number": types.StringType,
-	"serial_number": types.StringType, "driver": types.StringType, "flash_psid": attribute.PSIDType{}, "flash_version": attribute.VersionType{},
-	"running_psid": attribute.PSIDType{}, "running_version": attribute.VersionType{}, "flash_node_guid": attribute.GUIDType{}, "ports": types.MapType{ElemType: portTypes},
+	"host": types.StringType, "pci_address": attribute.PCIType{}, "chip": types.StringType,
+	"part_number":   types.StringType,
+	"serial_number": types.StringType, "driver": types.StringType, "flash_psid": attribute.PSIDType{},
+	"flash_version": attribute.VersionType{},
+	"running_psid":  attribute.PSIDType{}, "running_version": attribute.VersionType{},
+	"flash_node_guid": attribute.GUIDType{}, "ports": types.MapType{ElemType: portTypes},
 }}
 
 func (m *model) names() []string {
@@ -66,7 +69,8 @@ func cardValue(host string, c *inventory.Card) types.Object {
 	}
 	return types.ObjectValueMust(cardTypes.AttrTypes, map[string]attr.Value{
 		"host": types.StringValue(host), "pci_address": attribute.PCIText(c.PCI), "chip": attribute.OrNull(c.Chip.Name),
-		"part_number": attribute.OrNull(c.PartNumber), "serial_number": attribute.OrNull(c.Serial.Or("")), "driver": attribute.OrNull(c.Driver),
+		"part_number": attribute.OrNull(c.PartNumber), "serial_number": attribute.OrNull(c.Serial.Or("")),
+		"driver":     attribute.OrNull(c.Driver),
 		"flash_psid": attribute.PSIDText(flash.PSID), "flash_version": attribute.VersionText(flash.FW),
 		"running_psid": attribute.PSIDText(c.RunningPSID), "running_version": attribute.VersionString(c.RunningFW),
 		"flash_node_guid": attribute.GUIDText(flash.GUIDs.Node), "ports": types.MapValueMust(portTypes, ports),
@@ -79,8 +83,10 @@ func portValue(p inventory.Port) types.Object {
 		rate = "" // the kernel shows a rate of ports without a link, too
 	}
 	return types.ObjectValueMust(portTypes.AttrTypes, map[string]attr.Value{
-		"link_type": attribute.OrNull(p.TypeNow), "state": attribute.OrNull(p.State), "physical_state": attribute.OrNull(p.Physical),
-		"rate": attribute.OrNull(rate), "port_guid": attribute.GUIDText(p.PortGUID), "lid": types.Int64Value(int64(p.LID)),
+		"link_type": attribute.OrNull(p.TypeNow), "state": attribute.OrNull(p.State),
+		"physical_state": attribute.OrNull(p.Physical),
+		"rate":           attribute.OrNull(rate), "port_guid": attribute.GUIDText(p.PortGUID),
+		"lid":    types.Int64Value(int64(p.LID)),
 		"sm_lid": types.Int64Value(int64(p.SMLID)), "netdev": attribute.OrNull(p.Netdev),
 	})
 }

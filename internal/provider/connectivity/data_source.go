@@ -35,7 +35,8 @@ func (s *DataSource) Metadata(_ context.Context, req datasource.MetadataRequest,
 }
 
 // ValidateConfig refuses a measurement without a goal.
-func (s *DataSource) ValidateConfig(ctx context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
+func (s *DataSource) ValidateConfig(ctx context.Context, req datasource.ValidateConfigRequest,
+	resp *datasource.ValidateConfigResponse) {
 	var m model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	if resp.Diagnostics.HasError() {
@@ -43,10 +44,13 @@ func (s *DataSource) ValidateConfig(ctx context.Context, req datasource.Validate
 	}
 	if m.To.IsNull() && m.Address.IsNull() {
 		resp.Diagnostics.AddAttributeError(path.Root("to"), "Missing other end",
-			"Neither `to` nor `address` is set.\n\nName a key of the hosts map in `to`, or in `address` the address of a host that is not managed.")
+			"Neither `to` nor `address` is set.\n\nName a key of the hosts map in `to`, or in `address` the address of a host "+
+				"that is not managed.")
 	}
 	if !m.To.IsNull() && !m.To.IsUnknown() && m.To.Equal(m.From) && m.Address.IsNull() && m.ToInterface.IsNull() {
-		resp.Diagnostics.AddAttributeError(path.Root("to"), "Invalid value for to", "It is the same host as `from`: no packet would leave it.\n\nTo look at the way between two ports of one host, name `from_interface` and `to_interface`.")
+		resp.Diagnostics.AddAttributeError(path.Root("to"), "Invalid value for to",
+			"It is the same host as `from`: no packet would leave it.\n\nTo look at the way between two ports of one host, "+
+				"name `from_interface` and `to_interface`.")
 	}
 }
 
@@ -87,11 +91,13 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-func (s *DataSource) look(ctx context.Context, at string, name types.String, resp *datasource.ReadResponse) (*hosts.Host, *inventory.Snapshot, bool) {
+func (s *DataSource) look(ctx context.Context, at string, name types.String,
+	resp *datasource.ReadResponse) (*hosts.Host, *inventory.Snapshot, bool) {
 	what := "measure the connectivity of host " + name.ValueString()
 	if _, known := s.Hosts[name.ValueString()]; known && !s.HostReady(name) {
 		resp.Diagnostics.AddAttributeError(path.Root(at), "Unable to "+what,
-			"The provider's entry of this host has a value that is not known yet, so the host cannot be asked. Let the data source depend on the resource that gives the value.")
+			"The provider's entry of this host has a value that is not known yet, so the host cannot be asked. Let the data "+
+				"source depend on the resource that gives the value.")
 		return nil, nil, false
 	}
 	h, _, snap, err := s.Look(ctx, name.ValueString())

@@ -46,7 +46,8 @@ var (
 		"sent": types.Int64Type, "received": types.Int64Type, "loss_percent": types.Float64Type,
 		"rtt_min_us": types.Float64Type, "rtt_avg_us": types.Float64Type, "rtt_max_us": types.Float64Type,
 	}}
-	problemTypes = types.ObjectType{AttrTypes: map[string]attr.Type{"kind": types.StringType, "where": types.StringType, "message": types.StringType}}
+	problemTypes = types.ObjectType{AttrTypes: map[string]attr.Type{"kind": types.StringType, "where": types.StringType,
+		"message": types.StringType}}
 )
 
 func (m *model) wanted() (ops.Wanted, error) {
@@ -126,8 +127,9 @@ func run(r ops.Packets) types.Object {
 		return rounded(ms * 1000)
 	}
 	return types.ObjectValueMust(runTypes.AttrTypes, map[string]attr.Value{
-		"sent": types.Int64Value(int64(r.Sent)), "received": types.Int64Value(int64(r.Received)), "loss_percent": rounded(r.Loss()),
-		"rtt_min_us": rtt(r.Min), "rtt_avg_us": rtt(r.Avg), "rtt_max_us": rtt(r.Max),
+		"sent": types.Int64Value(int64(r.Sent)), "received": types.Int64Value(int64(r.Received)),
+		"loss_percent": rounded(r.Loss()),
+		"rtt_min_us":   rtt(r.Min), "rtt_avg_us": rtt(r.Avg), "rtt_max_us": rtt(r.Max),
 	})
 }
 

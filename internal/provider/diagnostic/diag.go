@@ -175,7 +175,8 @@ var lostAt = map[string]string{
 	host.OpDownload:     lostCopy,
 }
 
-const lostCopy = "The connection broke during the copy of a file. What was at its place before is still there, and no card was written. Run the same command again."
+const lostCopy = "The connection broke during the copy of a file. What was at its place before is still there, and " +
+	"no card was written. Run the same command again."
 
 // lost says what became of a step whose host did not answer.
 func lost(e *host.UnreachableError) string {
@@ -186,7 +187,8 @@ func lost(e *host.UnreachableError) string {
 	case e.Limit != "" && e.Reading:
 		return "Reading the host did not end within " + e.Limit + ". Nothing was changed." + raise(e.Limit)
 	case e.Limit != "" && e.MayHaveRun:
-		return "A command on the host did not end within " + e.Limit + ". It may still run there; the next plan reads what it did." + raise(e.Limit)
+		return "A command on the host did not end within " + e.Limit +
+			". It may still run there; the next plan reads what it did." + raise(e.Limit)
 	case e.MayHaveRun && e.Reading:
 		return "The connection broke while the host was being read. Nothing was changed. Run it again."
 	case e.MayHaveRun:
@@ -196,7 +198,8 @@ func lost(e *host.UnreachableError) string {
 }
 
 // dead is the way of a host that will never answer again.
-const dead = "\n\nIf the host is gone for good, take its resources out of the state (terraform state rm ADDRESS, or a removed block with lifecycle { destroy = false }), " +
+const dead = "\n\nIf the host is gone for good, take its resources out of the state (terraform state rm ADDRESS, or " +
+	"a removed block with lifecycle { destroy = false }), " +
 	"and its entry out of the provider's hosts."
 
 // raise names the setting that gives a slow host more time, if it is one.
@@ -208,13 +211,14 @@ func raise(limit string) string {
 }
 
 func describeOutput(err error, e *host.OutputError) (string, []string) {
-	return prefix(err, e) + "The provider did not understand the output of a command, so it draws no conclusion from it. " +
-			"Another version of the program, or a wrapper around it, may print something else.\n\n" + Sentence(e.Problem),
+	return prefix(err, e) + "The provider did not understand the output of a command, so it draws no conclusion from " +
+			"it. Another version of the program, or a wrapper around it, may print something else.\n\n" + Sentence(e.Problem),
 		append(ran(e.Host, e.Command), facts("Output", Excerpt(e.Output))...)
 }
 
 func describePrivilege(e *host.PrivilegeError) (string, []string) {
-	text := fmt.Sprintf("The host answered, but the user %s could not become root: %s. Nothing was changed.", e.User, e.Reason)
+	text := fmt.Sprintf("The host answered, but the user %s could not become root: %s. Nothing was changed.", e.User,
+		e.Reason)
 	if e.Advice != "" {
 		text += "\n\n" + Sentence(e.Advice)
 	}
@@ -222,7 +226,8 @@ func describePrivilege(e *host.PrivilegeError) (string, []string) {
 }
 
 func describeTransfer(err error, e *host.TransferError) (string, []string) {
-	text := prefix(err, e) + "The host answered, but a file could not be moved. What was at that path before is still there."
+	text := prefix(err, e) + "The host answered, but a file could not be moved. What was at that path before is still " +
+		"there."
 	if e.Advice != "" {
 		text += "\n\n" + Sentence(e.Advice)
 	}
@@ -303,7 +308,8 @@ func Sentence(text string) string {
 	if strings.Trim(first, "abcdefghijklmnopqrstuvwxyz,") == "" {
 		text = strings.ToUpper(text[:1]) + text[1:]
 	}
-	if strings.HasSuffix(text, ".") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, "?") || strings.HasSuffix(text, ":") {
+	if strings.HasSuffix(text, ".") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, "?") ||
+		strings.HasSuffix(text, ":") {
 		return text
 	}
 	return text + "."
@@ -319,8 +325,8 @@ func WarnSlowSudo(diags *diag.Diagnostics, s *inventory.Snapshot) {
 	}
 	diags.AddWarning("Host "+s.Host+" is slow: its sudo took longer than "+slowSudo.String(), fmt.Sprintf(
 		"sudo took %s before it started a command. It does so for every command. The provider and the card are not slow.\n\n"+
-			"Usual causes: /etc/hosts on the host does not name the host itself; a DNS or LDAP server does not answer; a PAM module in /etc/pam.d/sudo waits. "+
-			"`time sudo -n true` on the host shows it.", s.Sudo.Round(time.Second)))
+			"Usual causes: /etc/hosts on the host does not name the host itself; a DNS or LDAP server does not answer; a PAM "+
+			"module in /etc/pam.d/sudo waits. `time sudo -n true` on the host shows it.", s.Sudo.Round(time.Second)))
 }
 
 // IsTransport reports whether err says that a host could not be asked, rather
@@ -333,5 +339,6 @@ func IsTransport(err error) bool {
 		priv   *host.PrivilegeError
 		move   *host.TransferError
 	)
-	return errors.As(err, &exit) || errors.As(err, &lost) || errors.As(err, &output) || errors.As(err, &priv) || errors.As(err, &move)
+	return errors.As(err, &exit) || errors.As(err, &lost) || errors.As(err, &output) || errors.As(err, &priv) ||
+		errors.As(err, &move)
 }

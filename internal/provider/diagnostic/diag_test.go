@@ -29,7 +29,8 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 			"A command ran on the host and failed.\n\nHost: intel9\nCommand: mstflint -d 01:00.0 q\nExit status: 1\nStderr: -E- Cannot open Device",
 		},
 		"a command that failed inside an operation": {
-			fmt.Errorf("read the flash: %w", &host.ExitError{Host: "intel9", Command: "mstflint", Status: 3, Stdout: "half\na line"}),
+			fmt.Errorf("read the flash: %w",
+				&host.ExitError{Host: "intel9", Command: "mstflint", Status: 3, Stdout: "half\na line"}),
 			"While trying to read the flash. A command ran on the host and failed. It printed nothing on standard error.\n\n" +
 				"Host: intel9\nCommand: mstflint\nExit status: 3\nStdout:\n    half\n    a line",
 		},
@@ -38,35 +39,42 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 			"While starting the server. A command ran on the host and failed. It printed nothing on standard error.\n\nHost: intel9\nCommand: iperf3\nExit status: 1",
 		},
 		"a command that did not accept something": {
-			fmt.Errorf("netplan does not accept the configuration: %w", &host.ExitError{Host: "intel9", Command: "netplan", Status: 1}),
+			fmt.Errorf("netplan does not accept the configuration: %w",
+				&host.ExitError{Host: "intel9", Command: "netplan", Status: 1}),
 			"Netplan does not accept the configuration. A command ran on the host and failed. It printed nothing on standard error.\n\nHost: intel9\nCommand: netplan\nExit status: 1",
 		},
 		"a host that does not answer": {
-			&host.UnreachableError{Host: "intel9", Address: "192.0.2.20:22", Op: "connect", Advice: "is sshd running?", Err: errors.New("connection refused")},
+			&host.UnreachableError{Host: "intel9", Address: "192.0.2.20:22", Op: "connect", Advice: "is sshd running?",
+				Err: errors.New("connection refused")},
 			"The host could not be reached, so nothing was changed by this step. What the state has of it stays.\n\n" +
 				"Is sshd running?" + dead + "\n\nHost: intel9\nAddress: 192.0.2.20:22\nStep: connect\nError: connection refused",
 		},
 		"a connection lost in between": {
-			&host.UnreachableError{Host: "intel9", Op: "run", Command: "netplan apply", MayHaveRun: true, Err: errors.New("EOF")},
+			&host.UnreachableError{Host: "intel9", Op: "run", Command: "netplan apply", MayHaveRun: true,
+				Err: errors.New("EOF")},
 			"The connection was lost while a command ran, so its outcome is not known. The next plan reads it back.\n\n" +
 				"Host: intel9\nStep: run\nCommand: netplan apply\nError: EOF",
 		},
 		"an answer of the script that reads a host": {
-			&host.OutputError{Host: "intel9", Command: "'collect facts' '' /var/lib/x mstflint", Problem: "section mstflint -v: nonsense"},
+			&host.OutputError{Host: "intel9", Command: "'collect facts' '' /var/lib/x mstflint",
+				Problem: "section mstflint -v: nonsense"},
 			"The provider did not understand the output of a command, so it draws no conclusion from it. " +
 				"Another version of the program, or a wrapper around it, may print something else.\n\nSection mstflint -v: nonsense.\n\nHost: intel9\nScript of the provider: collect facts",
 		},
 		"a connection lost while reading": {
-			&host.UnreachableError{Host: "intel9", Op: "run", Command: "'collect facts' / x", MayHaveRun: true, Reading: true, Err: errors.New("EOF")},
+			&host.UnreachableError{Host: "intel9", Op: "run", Command: "'collect facts' / x", MayHaveRun: true, Reading: true,
+				Err: errors.New("EOF")},
 			"The connection broke while the host was being read. Nothing was changed. Run it again.\n\nHost: intel9\nStep: run\nError: EOF",
 		},
 		"a host that is slow": {
-			&host.UnreachableError{Host: "intel9", Op: "run", MayHaveRun: true, Reading: true, Limit: "command_timeout = 5s", Err: errors.New("no end within command_timeout = 5s")},
+			&host.UnreachableError{Host: "intel9", Op: "run", MayHaveRun: true, Reading: true, Limit: "command_timeout = 5s",
+				Err: errors.New("no end within command_timeout = 5s")},
 			"Reading the host did not end within command_timeout = 5s. Nothing was changed. Raise command_timeout if the host is slow.\n\n" +
 				"Host: intel9\nStep: run\nError: no end within command_timeout = 5s",
 		},
 		"a command that takes too long": {
-			&host.UnreachableError{Host: "intel9", Op: "run", Command: "apt-get install", MayHaveRun: true, Limit: "its limit of 20m", Err: errors.New("no end")},
+			&host.UnreachableError{Host: "intel9", Op: "run", Command: "apt-get install", MayHaveRun: true,
+				Limit: "its limit of 20m", Err: errors.New("no end")},
 			"A command on the host did not end within its limit of 20m. It may still run there; the next plan reads what it did.\n\n" +
 				"Host: intel9\nStep: run\nCommand: apt-get install\nError: no end",
 		},
@@ -76,7 +84,8 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 				"Host: intel9\nStep: upload\nError: EOF",
 		},
 		"a key that is not there": {
-			&host.UnreachableError{Host: "intel9", Op: host.OpKey, Advice: "check private_key_file.", Err: errors.New("private_key_file: open /k: no such file or directory")},
+			&host.UnreachableError{Host: "intel9", Op: host.OpKey, Advice: "check private_key_file.",
+				Err: errors.New("private_key_file: open /k: no such file or directory")},
 			"The private key could not be read on this machine. Nothing was offered to the host.\n\nCheck private_key_file.\n\n" +
 				"Host: intel9\nStep: read the private key\nError: private_key_file: open /k: no such file or directory",
 		},
@@ -90,7 +99,8 @@ func TestDetail_sayWhatHappenedAndWhatToCheck(t *testing.T) {
 				"Line 3: want a state.\n\nHost: intel9\nCommand: ibstat\nOutput: CA 'x'",
 		},
 		"a user without rights": {
-			&host.PrivilegeError{Host: "intel9", User: "ops", Reason: host.ReasonNotInSudoers, Stderr: "ops is not in the sudoers file."},
+			&host.PrivilegeError{Host: "intel9", User: "ops", Reason: host.ReasonNotInSudoers,
+				Stderr: "ops is not in the sudoers file."},
 			"The host answered, but the user ops could not become root: not in sudoers. Nothing was changed.\n\nHost: intel9\nUser: ops\nStderr: ops is not in the sudoers file.",
 		},
 		"a file that did not arrive": {
@@ -130,20 +140,28 @@ func TestExcerpt_keepsTheEnd(t *testing.T) {
 func TestAddFindings_putEachOnItsAttribute(t *testing.T) {
 	var diags diag.Diagnostics
 	findings := []finding.Finding{
-		{Rule: finding.PSIDWouldChange, Severity: finding.NeedsConsent, Summary: "Burn would replace the PSID", Evidence: "In flash A.", Attribute: "allow_psid_change", Consent: "allow_psid_change = { … }"},
-		{Rule: finding.CardWithoutPort, Severity: finding.Refuse, Summary: "No such port", Evidence: "Port 3.", Attribute: "ports.3"},
-		{Rule: finding.MTUAboveDatagram, Severity: finding.Refuse, Summary: "Refusing an MTU that datagram mode cannot carry", Evidence: "65520.", Attribute: "mtu"},
-		{Rule: finding.SubnetManagerOnCard, Severity: finding.Warn, Summary: "A subnet manager runs on this card", Evidence: "Port 1."},
+		{Rule: finding.PSIDWouldChange, Severity: finding.NeedsConsent, Summary: "Burn would replace the PSID",
+			Evidence: "In flash A.", Attribute: "allow_psid_change", Consent: "allow_psid_change = { … }"},
+		{Rule: finding.CardWithoutPort, Severity: finding.Refuse, Summary: "No such port", Evidence: "Port 3.",
+			Attribute: "ports.3"},
+		{Rule: finding.MTUAboveDatagram, Severity: finding.Refuse, Summary: "Refusing an MTU that datagram mode cannot carry",
+			Evidence: "65520.", Attribute: "mtu"},
+		{Rule: finding.SubnetManagerOnCard, Severity: finding.Warn, Summary: "A subnet manager runs on this card",
+			Evidence: "Port 1."},
 		{Rule: finding.ImageHasGUIDs, Severity: finding.Note, Summary: "only for the log"},
 	}
 	if !AddFindings(t.Context(), &diags, "burn firmware on card intel9/0000:01:00.0", findings) {
 		t.Error("findings that refuse do not block")
 	}
 	want := diag.Diagnostics{
-		diag.NewAttributeErrorDiagnostic(path.Root("allow_psid_change"), "Refusing to burn firmware on card intel9/0000:01:00.0: FW023 Burn would replace the PSID", findings[0].Detail()),
-		diag.NewAttributeErrorDiagnostic(path.Root("ports").AtMapKey("3"), "Refusing to burn firmware on card intel9/0000:01:00.0: LT004 No such port", findings[1].Detail()),
-		diag.NewAttributeErrorDiagnostic(path.Root("mtu"), "Refusing an MTU that datagram mode cannot carry: IP005 firmware on card intel9/0000:01:00.0", findings[2].Detail()),
-		diag.NewWarningDiagnostic("Firmware on card intel9/0000:01:00.0: HO009 A subnet manager runs on this card", findings[3].Detail()),
+		diag.NewAttributeErrorDiagnostic(path.Root("allow_psid_change"),
+			"Refusing to burn firmware on card intel9/0000:01:00.0: FW023 Burn would replace the PSID", findings[0].Detail()),
+		diag.NewAttributeErrorDiagnostic(path.Root("ports").AtMapKey("3"),
+			"Refusing to burn firmware on card intel9/0000:01:00.0: LT004 No such port", findings[1].Detail()),
+		diag.NewAttributeErrorDiagnostic(path.Root("mtu"),
+			"Refusing an MTU that datagram mode cannot carry: IP005 firmware on card intel9/0000:01:00.0", findings[2].Detail()),
+		diag.NewWarningDiagnostic("Firmware on card intel9/0000:01:00.0: HO009 A subnet manager runs on this card",
+			findings[3].Detail()),
 	}
 	if !diags.Equal(want) {
 		t.Errorf("got %v", diags)
@@ -155,10 +173,12 @@ func TestAddFindings_putEachOnItsAttribute(t *testing.T) {
 }
 
 func TestAddError_showsTheFindingsOfARefusal(t *testing.T) {
-	refused := &safety.RefusedError{What: "reboot a so that card a/0000:01:00.0 runs 2.42.5000", Findings: []finding.Finding{
-		{Rule: finding.FlashJobRunning, Severity: finding.Refuse, Summary: "Another flash job is running on the host", Evidence: "a: job 7."},
-		{Rule: finding.SubnetManagerOnCard, Severity: finding.Warn, Summary: "A subnet manager runs on this card"},
-	}}
+	refused := &safety.RefusedError{What: "reboot a so that card a/0000:01:00.0 runs 2.42.5000",
+		Findings: []finding.Finding{
+			{Rule: finding.FlashJobRunning, Severity: finding.Refuse, Summary: "Another flash job is running on the host",
+				Evidence: "a: job 7."},
+			{Rule: finding.SubnetManagerOnCard, Severity: finding.Warn, Summary: "A subnet manager runs on this card"},
+		}}
 	for _, c := range []struct {
 		done, left string
 	}{
@@ -177,12 +197,14 @@ func TestAddError_showsTheFindingsOfARefusal(t *testing.T) {
 
 // A job has ended, and then the card was refused: what the job did is the news.
 func TestAddError_tellsWhatWasDoneBeforeARefusal(t *testing.T) {
-	refused := &safety.RefusedError{What: "read card a/0000:01:00.0 after its job", Findings: []finding.Finding{finding.CardExchanged.Find("Another one.")}}
+	refused := &safety.RefusedError{What: "read card a/0000:01:00.0 after its job",
+		Findings: []finding.Finding{finding.CardExchanged.Find("Another one.")}}
 	var diags diag.Diagnostics
 	AddError(&diags, "burn firmware on card a/0000:01:00.0", fmt.Errorf("apply: %w", &cards.Error{
 		What: "The tool has ended.", Means: "What is in the flash is not proven.", Err: refused}))
 	if len(diags) != 1 || diags[0].Summary() != "Unable to burn firmware on card a/0000:01:00.0" ||
-		!strings.Contains(diags[0].Detail(), "What is in the flash is not proven.") || !strings.Contains(diags[0].Detail(), "FW080") ||
+		!strings.Contains(diags[0].Detail(), "What is in the flash is not proven.") ||
+		!strings.Contains(diags[0].Detail(), "FW080") ||
 		strings.Contains(diags[0].Detail(), "The change was not made") {
 		t.Errorf("got %v", diags)
 	}
@@ -196,7 +218,8 @@ func TestAddError_takes_the_title_of_what_did_not_fail(t *testing.T) {
 	var diags diag.Diagnostics
 	AddError(&diags, "burn firmware on card a", fmt.Errorf("apply: %w", going{errors.New("EOF")}))
 	AddError(&diags, "burn firmware on card a", errors.New("EOF"))
-	if diags[0].Summary() != "Unable to say yet how it ended" || diags[1].Summary() != "Unable to burn firmware on card a" {
+	if diags[0].Summary() != "Unable to say yet how it ended" ||
+		diags[1].Summary() != "Unable to burn firmware on card a" {
 		t.Errorf("got %v", diags)
 	}
 }
@@ -215,7 +238,8 @@ func TestWarnSlowSudo(t *testing.T) {
 // A host that is only read has its own code, whatever the operation made of the error.
 func TestAddError_observeModeIsRefused(t *testing.T) {
 	watch := &host.ObserveError{Host: "xeon2zfs", Command: "midclt call interface.update"}
-	for name, err := range map[string]error{"bare": watch, "inside": fmt.Errorf("removing the stored interface: %w", watch), "explained": begun{watch}} {
+	for name, err := range map[string]error{"bare": watch,
+		"inside": fmt.Errorf("removing the stored interface: %w", watch), "explained": begun{watch}} {
 		t.Run(name, func(t *testing.T) {
 			var diags diag.Diagnostics
 			AddError(&diags, "remove IPoIB interface xeon2zfs/1", err)
@@ -223,7 +247,8 @@ func TestAddError_observeModeIsRefused(t *testing.T) {
 				t.Fatalf("got %v", diags)
 			}
 			text := diags[0].Detail()
-			if strings.Contains(text, "midclt") || strings.Contains(text, "begun") || !strings.Contains(text, "Remove mode = \"observe\"") {
+			if strings.Contains(text, "midclt") || strings.Contains(text, "begun") ||
+				!strings.Contains(text, "Remove mode = \"observe\"") {
 				t.Errorf("got %s", text)
 			}
 		})

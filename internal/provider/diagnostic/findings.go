@@ -72,14 +72,16 @@ func attributePath(s string) path.Path {
 // AddPostponed warns that a check waits for apply, when what it needs is known.
 func AddPostponed(diags *diag.Diagnostics, what, why string) {
 	diags.AddWarning("Checked at apply: "+what,
-		"The plan does not know yet what this depends on: "+why+". The apply makes the checks before it changes anything. If one of them fails, it refuses.")
+		"The plan does not know yet what this depends on: "+why+
+			". The apply makes the checks before it changes anything. If one of them fails, it refuses.")
 }
 
 // AddPartlyPostponed warns that a part of the checks waits for apply.
 func AddPartlyPostponed(diags *diag.Diagnostics, what, why, checks string) {
 	diags.AddWarning("Checked at apply: "+what,
 		"The plan does not know "+why+" yet. It has checked the host and what it knows of the settings.\n\n"+
-			"Not checked yet: "+checks+". The apply makes the checks before it changes anything. If one of them fails, it refuses.")
+			"Not checked yet: "+checks+". The apply makes the checks before it changes anything. If one of them fails, it "+
+			"refuses.")
 }
 
 // AddForgotten warns that destroying a resource leaves its object as it is.
@@ -105,5 +107,6 @@ func AddNotes(diags *diag.Diagnostics, what string, notes []string) {
 // WithoutJobs leaves out the finding on unsettled jobs, of which AddJobs says
 // more.
 func WithoutJobs(findings []finding.Finding) []finding.Finding {
-	return slices.DeleteFunc(slices.Clone(findings), func(f finding.Finding) bool { return f.Rule == finding.FlashJobUnsettled })
+	return slices.DeleteFunc(slices.Clone(findings),
+		func(f finding.Finding) bool { return f.Rule == finding.FlashJobUnsettled })
 }

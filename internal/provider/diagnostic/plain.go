@@ -13,7 +13,8 @@ const plainLimit = 64 << 10
 // Plain is Visible for a text that is only shown: one without end loses its middle.
 func Plain(text string) string {
 	if len(text) > plainLimit {
-		text = text[:plainLimit*3/4] + fmt.Sprintf("\n(%d bytes left out)\n", len(text)-plainLimit) + text[len(text)-plainLimit/4:]
+		text = text[:plainLimit*3/4] + fmt.Sprintf("\n(%d bytes left out)\n",
+			len(text)-plainLimit) + text[len(text)-plainLimit/4:]
 	}
 	return Visible(text)
 }

@@ -27,7 +27,8 @@ func TestPlain_leaves_nothing_that_acts(t *testing.T) {
 
 func TestPlain_is_bounded(t *testing.T) {
 	got := Plain("begin" + strings.Repeat("é", 1<<20) + "end")
-	if len(got) > plainLimit+100 || !strings.HasPrefix(got, "begin") || !strings.HasSuffix(got, "end") || !strings.Contains(got, "left out") || !utf8.ValidString(got) {
+	if len(got) > plainLimit+100 || !strings.HasPrefix(got, "begin") || !strings.HasSuffix(got, "end") ||
+		!strings.Contains(got, "left out") || !utf8.ValidString(got) {
 		t.Errorf("%d bytes: %.50q", len(got), got)
 	}
 }

@@ -39,12 +39,14 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 	name := m.Host.ValueString()
 	if _, known := s.Hosts[name]; known && !s.HostReady(m.Host) {
 		resp.Diagnostics.AddAttributeError(path.Root("host"), "Unable to read the fabric of host "+name,
-			"The provider's entry of this host has a value that is not known yet, so the host cannot be asked. Let the data source depend on the resource that gives the value.")
+			"The provider's entry of this host has a value that is not known yet, so the host cannot be asked. Let the data "+
+				"source depend on the resource that gives the value.")
 		return
 	}
 	wanted, err := m.expectations()
 	if err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("expected_links"), "Invalid value for expected_links", diagnostic.Sentence(err.Error()))
+		resp.Diagnostics.AddAttributeError(path.Root("expected_links"), "Invalid value for expected_links",
+			diagnostic.Sentence(err.Error()))
 		return
 	}
 	h, _, snap, err := s.Look(ctx, name)

@@ -48,28 +48,37 @@ type expected struct {
 
 var (
 	portTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"port_guid": attribute.GUIDType{}, "lid": types.Int64Type, "state": types.StringType, "physical_state": types.StringType,
-		"width": types.StringType, "widths_enabled": types.ListType{ElemType: types.StringType}, "widths_supported": types.ListType{ElemType: types.StringType},
-		"speed": types.StringType, "speeds_enabled": types.ListType{ElemType: types.StringType}, "speeds_supported": types.ListType{ElemType: types.StringType},
-		"mtu": types.Int64Type, "pkeys": types.ListType{ElemType: types.StringType},
+		"port_guid": attribute.GUIDType{}, "lid": types.Int64Type, "state": types.StringType,
+		"physical_state": types.StringType,
+		"width":          types.StringType, "widths_enabled": types.ListType{ElemType: types.StringType},
+		"widths_supported": types.ListType{ElemType: types.StringType},
+		"speed":            types.StringType, "speeds_enabled": types.ListType{ElemType: types.StringType},
+		"speeds_supported": types.ListType{ElemType: types.StringType},
+		"mtu":              types.Int64Type, "pkeys": types.ListType{ElemType: types.StringType},
 	}}
 	nodeTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"description": types.StringType, "host": types.StringType, "system_image_guid": attribute.GUIDType{}, "vendor_id": types.StringType, "device_id": types.StringType,
-		"lid": types.Int64Type, "port_count": types.Int64Type, "pcie_lanes": types.Int64Type, "pcie_speed": types.StringType, "ports": types.MapType{ElemType: portTypes},
+		"description": types.StringType, "host": types.StringType, "system_image_guid": attribute.GUIDType{},
+		"vendor_id": types.StringType, "device_id": types.StringType,
+		"lid": types.Int64Type, "port_count": types.Int64Type, "pcie_lanes": types.Int64Type, "pcie_speed": types.StringType,
+		"ports": types.MapType{ElemType: portTypes},
 	}}
-	endTypes  = types.ObjectType{AttrTypes: map[string]attr.Type{"node_guid": attribute.GUIDType{}, "description": types.StringType, "port": types.Int64Type}}
+	endTypes = types.ObjectType{AttrTypes: map[string]attr.Type{"node_guid": attribute.GUIDType{},
+		"description": types.StringType, "port": types.Int64Type}}
 	linkTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"a": endTypes, "b": endTypes, "state": types.StringType, "width": types.StringType, "speed": types.StringType, "gbps": types.Float64Type,
+		"a": endTypes, "b": endTypes, "state": types.StringType, "width": types.StringType, "speed": types.StringType,
+		"gbps":     types.Float64Type,
 		"degraded": types.BoolType, "reasons": types.ListType{ElemType: types.StringType},
 	}}
 	smTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
-		"port_guid": attribute.GUIDType{}, "lid": types.Int64Type, "priority": types.Int64Type, "state": types.StringType, "description": types.StringType, "host": types.StringType,
+		"port_guid": attribute.GUIDType{}, "lid": types.Int64Type, "priority": types.Int64Type, "state": types.StringType,
+		"description": types.StringType, "host": types.StringType,
 	}}
 	partitionTypes = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"full": types.ListType{ElemType: types.StringType}, "limited": types.ListType{ElemType: types.StringType},
 	}}
-	differenceTypes = types.ObjectType{AttrTypes: map[string]attr.Type{"kind": types.StringType, "where": types.StringType, "message": types.StringType}}
-	counterTypes    = types.MapType{ElemType: types.Int64Type}
+	differenceTypes = types.ObjectType{AttrTypes: map[string]attr.Type{"kind": types.StringType, "where": types.StringType,
+		"message": types.StringType}}
+	counterTypes = types.MapType{ElemType: types.Int64Type}
 )
 
 // wanted is the part of the configuration that a fabric is compared with.
@@ -133,7 +142,8 @@ func (m *model) expectations() (w wanted, err error) {
 		}
 		w.links = append(w.links, x)
 	}
-	w.limits = fabric.Limits{"SymbolErrorCounter": 10, "LinkErrorRecoveryCounter": 10, "LinkDownedCounter": 10, "PortRcvErrors": 10, "LocalLinkIntegrityErrors": 10}
+	w.limits = fabric.Limits{"SymbolErrorCounter": 10, "LinkErrorRecoveryCounter": 10, "LinkDownedCounter": 10,
+		"PortRcvErrors": 10, "LocalLinkIntegrityErrors": 10}
 	if !m.Limits.IsNull() {
 		w.limits = fabric.Limits{}
 		for name, v := range m.Limits.Elements() {
@@ -197,7 +207,8 @@ func (m *model) observe(f *fabric.Fabric, w wanted) {
 		}
 	}
 	missing := f.Absent(w.links)
-	m.Mermaid, m.DOT, m.SVG = types.StringValue(picture.Mermaid(f, missing)), types.StringValue(picture.DOT(f, missing)), types.StringValue(picture.SVG(f, missing))
+	m.Mermaid, m.DOT, m.SVG = types.StringValue(picture.Mermaid(f, missing)), types.StringValue(picture.DOT(f, missing)),
+		types.StringValue(picture.SVG(f, missing))
 }
 
 func list[T any](of attr.Type, all []T, value func(T) attr.Value) types.List {
@@ -228,10 +239,14 @@ func nodeValue(f *fabric.Fabric, n *fabric.Node) attr.Value {
 		lanes, speed = number(n.PCIe.Width), attribute.OrNull(n.PCIe.Speed)
 	}
 	return types.ObjectValueMust(nodeTypes.AttrTypes, map[string]attr.Value{
-		"description": types.StringValue(fabric.Printable(n.Name)), "host": attribute.OrNull(n.Host), "system_image_guid": attribute.GUIDText(n.SystemGUID),
-		"vendor_id": types.StringValue(fmt.Sprintf("0x%06x", n.VendorID)), "device_id": types.StringValue(fmt.Sprintf("0x%04x", n.DeviceID)),
-		"lid": types.Int64Value(int64(lid)), "port_count": types.Int64Value(int64(n.PortCount)), "pcie_lanes": lanes, "pcie_speed": speed,
-		"ports": types.MapValueMust(portTypes, ports),
+		"description": types.StringValue(fabric.Printable(n.Name)), "host": attribute.OrNull(n.Host),
+		"system_image_guid": attribute.GUIDText(n.SystemGUID),
+		"vendor_id":         types.StringValue(fmt.Sprintf("0x%06x", n.VendorID)),
+		"device_id":         types.StringValue(fmt.Sprintf("0x%04x", n.DeviceID)),
+		"lid":               types.Int64Value(int64(lid)), "port_count": types.Int64Value(int64(n.PortCount)),
+		"pcie_lanes": lanes,
+		"pcie_speed": speed,
+		"ports":      types.MapValueMust(portTypes, ports),
 	})
 }
 
@@ -254,12 +269,15 @@ func portValue(f *fabric.Fabric, p *fabric.Port) attr.Value {
 	}
 	keys := types.ListNull(types.StringType)
 	if p.PKeys != nil {
-		keys = list(types.StringType, p.PKeys, func(k uint16) attr.Value { return types.StringValue(fmt.Sprintf("0x%04x", k)) })
+		keys = list(types.StringType, p.PKeys,
+			func(k uint16) attr.Value { return types.StringValue(fmt.Sprintf("0x%04x", k)) })
 	}
 	return types.ObjectValueMust(portTypes.AttrTypes, map[string]attr.Value{
-		"port_guid": attribute.GUIDText(p.GUID), "lid": types.Int64Value(int64(p.LID)), "state": attribute.OrNull(p.State), "physical_state": attribute.OrNull(p.Physical),
-		"width": width, "widths_enabled": widths(p.WidthEnabled), "widths_supported": widths(p.WidthSupported),
-		"speed": speed, "speeds_enabled": speeds(p.SpeedsEnabled), "speeds_supported": speeds(p.SpeedsSupported), "mtu": number(p.MTU), "pkeys": keys,
+		"port_guid": attribute.GUIDText(p.GUID), "lid": types.Int64Value(int64(p.LID)), "state": attribute.OrNull(p.State),
+		"physical_state": attribute.OrNull(p.Physical),
+		"width":          width, "widths_enabled": widths(p.WidthEnabled), "widths_supported": widths(p.WidthSupported),
+		"speed": speed, "speeds_enabled": speeds(p.SpeedsEnabled), "speeds_supported": speeds(p.SpeedsSupported),
+		"mtu": number(p.MTU), "pkeys": keys,
 	})
 }
 
@@ -268,7 +286,8 @@ func endValue(p *fabric.Port) attr.Value {
 		return types.ObjectNull(endTypes.AttrTypes)
 	}
 	return types.ObjectValueMust(endTypes.AttrTypes, map[string]attr.Value{
-		"node_guid": attribute.GUIDText(p.Node.GUID), "description": types.StringValue(p.Node.Label()), "port": types.Int64Value(int64(p.Number)),
+		"node_guid": attribute.GUIDText(p.Node.GUID), "description": types.StringValue(p.Node.Label()),
+		"port": types.Int64Value(int64(p.Number)),
 	})
 }
 
@@ -284,8 +303,10 @@ func linkValue(l *fabric.Link) attr.Value {
 		state = l.B.State
 	}
 	return types.ObjectValueMust(linkTypes.AttrTypes, map[string]attr.Value{
-		"a": endValue(l.A), "b": endValue(l.B), "state": types.StringValue(state), "width": widthText(l.A.Width), "speed": attribute.OrNull(l.A.Speed.String()),
-		"gbps": types.Float64Value(float64(int(l.Gbps()*10+0.5)) / 10), "degraded": types.BoolValue(l.Degraded()), "reasons": attribute.StringList(reasons),
+		"a": endValue(l.A), "b": endValue(l.B), "state": types.StringValue(state), "width": widthText(l.A.Width),
+		"speed": attribute.OrNull(l.A.Speed.String()),
+		"gbps":  types.Float64Value(float64(int(l.Gbps()*10+0.5)) / 10), "degraded": types.BoolValue(l.Degraded()),
+		"reasons": attribute.StringList(reasons),
 	})
 }
 
@@ -295,8 +316,9 @@ func smValue(s fabric.SM) attr.Value {
 		description, host = types.StringValue(s.Node.Label()), attribute.OrNull(s.Node.Host)
 	}
 	return types.ObjectValueMust(smTypes.AttrTypes, map[string]attr.Value{
-		"port_guid": attribute.GUIDText(s.GUID), "lid": types.Int64Value(int64(s.LID)), "priority": types.Int64Value(int64(s.Priority)),
-		"state": types.StringValue(s.State), "description": description, "host": host,
+		"port_guid": attribute.GUIDText(s.GUID), "lid": types.Int64Value(int64(s.LID)),
+		"priority": types.Int64Value(int64(s.Priority)),
+		"state":    types.StringValue(s.State), "description": description, "host": host,
 	})
 }
 
@@ -306,7 +328,8 @@ func partitionValues(f *fabric.Fabric) map[string]attr.Value {
 		return list(types.StringType, ports, func(p *fabric.Port) attr.Value { return types.StringValue(p.GUID.String()) })
 	}
 	for _, p := range f.Partitions() {
-		all[attribute.PKeyOf(p.PKey).ValueString()] = types.ObjectValueMust(partitionTypes.AttrTypes, map[string]attr.Value{"full": members(p.Full), "limited": members(p.Limited)})
+		all[attribute.PKeyOf(p.PKey).ValueString()] = types.ObjectValueMust(partitionTypes.AttrTypes,
+			map[string]attr.Value{"full": members(p.Full), "limited": members(p.Limited)})
 	}
 	return all
 }

@@ -31,8 +31,10 @@ func texts(description string) schema.ListAttribute {
 // Schema implements datasource.DataSource.
 func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "The InfiniBand fabric as one of its hosts sees it: nodes, switches, links, subnet managers, partitions and error counters, what differs from what is expected, and pictures. " +
-			"The host needs the programs of infiniband-diags (of some distributions in rdma-core). TrueNAS has none; any other host on the fabric sees the same. " +
+		MarkdownDescription: "The InfiniBand fabric as one of its hosts sees it: nodes, switches, links, subnet managers, " +
+			"partitions and error counters, what differs from what is expected, and pictures. " +
+			"The host needs the programs of infiniband-diags (of some distributions in rdma-core). TrueNAS has none; any " +
+			"other host on the fabric sees the same. " +
 			"A read is one command on that host, and a second one for the details of the ports; nothing is changed.",
 		Attributes: s.attributes(),
 	}
@@ -40,32 +42,53 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 
 func (s *DataSource) attributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"id":   text("The name of the host."),
-		"host": schema.StringAttribute{Required: true, MarkdownDescription: "Key of the host in the provider's `hosts` map that looks at the fabric."},
+		"id": text("The name of the host."),
+		"host": schema.StringAttribute{Required: true,
+			MarkdownDescription: "Key of the host in the provider's `hosts` map that looks at the fabric."},
 		"port_guid": schema.StringAttribute{Optional: true, CustomType: attribute.GUIDType{},
-			MarkdownDescription: "GUID of the host's port to look through, where its ports are on different fabrics; the first InfiniBand port with a link if left out."},
+			MarkdownDescription: "GUID of the host's port to look through, where its ports are on different fabrics; the " +
+				"first InfiniBand port with a link if left out."},
 		"detail": schema.BoolAttribute{Optional: true,
-			MarkdownDescription: "Whether every port with a link is asked what it supports and enables, its MTU and its P_Keys; default true. It is a second command and takes 10 ms to 20 ms a port, eight at a time. " +
+			MarkdownDescription: "Whether every port with a link is asked what it supports and enables, its MTU and its " +
+				"P_Keys; default true. It is a second command and takes 10 ms to 20 ms a port, eight at a time. " +
 				"Set it to false on fabrics of hundreds of nodes; those attributes are null then."},
 		"pcie_hosts": schema.SetAttribute{Optional: true, ElementType: types.StringType,
-			MarkdownDescription: "Hosts whose cards are looked for among the nodes, for their names and for PCIe slots that cannot keep up with a link; all configured hosts if left out, none with `[]`. A host that does not answer is passed over."},
+			MarkdownDescription: "Hosts whose cards are looked for among the nodes, for their names and for PCIe slots that " +
+				"cannot keep up with a link; all configured hosts if left out, none with `[]`. A host that does not answer is " +
+				"passed over."},
 		"expected_links": schema.ListNestedAttribute{Optional: true,
-			MarkdownDescription: "The cables that should be there; all of them, because any other is a difference of the kind `unexpected`. An end is `node` or `node/port`; the node is a GUID, a description, a key of the `hosts` map, or the first word of a card's description.",
+			MarkdownDescription: "The cables that should be there; all of them, because any other is a difference of the kind " +
+				"`unexpected`. An end is `node` or `node/port`; the node is a GUID, a description, a key of the `hosts` map, or " +
+				"the first word of a card's description.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"a":         schema.StringAttribute{Required: true, MarkdownDescription: "One end.", Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
-				"b":         schema.StringAttribute{Required: true, MarkdownDescription: "The other end.", Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
-				"min_width": schema.StringAttribute{Optional: true, MarkdownDescription: "Width that it must have: `1X`, `2X`, `4X`, `8X` or `12X`.", Validators: []validator.String{stringvalidator.OneOf("1X", "2X", "4X", "8X", "12X")}},
-				"min_speed": schema.StringAttribute{Optional: true, MarkdownDescription: "Speed that it must have: `SDR`, `DDR`, `QDR`, `FDR10`, `FDR`, `EDR`, `HDR`, `NDR` or `XDR`.",
-					Validators: []validator.String{stringvalidator.OneOf("SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR", "XDR")}},
+				"a": schema.StringAttribute{Required: true, MarkdownDescription: "One end.",
+					Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
+				"b": schema.StringAttribute{Required: true, MarkdownDescription: "The other end.",
+					Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
+				"min_width": schema.StringAttribute{Optional: true,
+					MarkdownDescription: "Width that it must have: `1X`, `2X`, `4X`, `8X` or `12X`.",
+					Validators:          []validator.String{stringvalidator.OneOf("1X", "2X", "4X", "8X", "12X")}},
+				"min_speed": schema.StringAttribute{Optional: true,
+					MarkdownDescription: "Speed that it must have: `SDR`, `DDR`, `QDR`, `FDR10`, `FDR`, `EDR`, `HDR`, `NDR` or `XDR`.",
+					Validators: []validator.String{stringvalidator.OneOf("SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR",
+						"XDR")}},
 			}}},
 		"max_errors": schema.MapAttribute{Optional: true, ElementType: types.Int64Type,
-			MarkdownDescription: "Counters by name with the most that is not a difference. By default 10 of `SymbolErrorCounter`, `LinkErrorRecoveryCounter`, `LinkDownedCounter`, `PortRcvErrors` and `LocalLinkIntegrityErrors`; `{}` is no limit. Counters count since they were last cleared, which may be years ago."},
+			MarkdownDescription: "Counters by name with the most that is not a difference. By default 10 of " +
+				"`SymbolErrorCounter`, `LinkErrorRecoveryCounter`, `LinkDownedCounter`, `PortRcvErrors` and " +
+				"`LocalLinkIntegrityErrors`; `{}` is no limit. Counters count since they were last cleared, which may be years " +
+				"ago."},
 		"baseline": schema.MapAttribute{Optional: true, ElementType: counterTypes,
-			MarkdownDescription: "An earlier `counters` to compare with: a data source has no memory. Keep one in a `terraform_data` whose `input` is ignored by `lifecycle`, read by another data source than this one. A counter below its earlier value was cleared, and all of it counts as growth."},
-		"nodes":    schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Channel adapters by node GUID. A host with two cards has two.", NestedObject: nodeSchema()},
-		"switches": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Switches by node GUID.", NestedObject: nodeSchema()},
-		"links":    linksSchema(),
-		"sms": schema.ListNestedAttribute{Computed: true, MarkdownDescription: "Subnet managers, the master first. With `detail = false` only the master.",
+			MarkdownDescription: "An earlier `counters` to compare with: a data source has no memory. Keep one in a " +
+				"`terraform_data` whose `input` is ignored by `lifecycle`, read by another data source than this one. A counter " +
+				"below its earlier value was cleared, and all of it counts as growth."},
+		"nodes": schema.MapNestedAttribute{Computed: true,
+			MarkdownDescription: "Channel adapters by node GUID. A host with two cards has two.", NestedObject: nodeSchema()},
+		"switches": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Switches by node GUID.",
+			NestedObject: nodeSchema()},
+		"links": linksSchema(),
+		"sms": schema.ListNestedAttribute{Computed: true,
+			MarkdownDescription: "Subnet managers, the master first. With `detail = false` only the master.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"port_guid":   guid("GUID of its port."),
 				"lid":         integer("LID of its port."),
@@ -74,29 +97,40 @@ func (s *DataSource) attributes() map[string]schema.Attribute {
 				"description": text("Description of its node; null if the node was not found."),
 				"host":        text("Key of its host in the provider's `hosts` map; null if it is none of them."),
 			}}},
-		"partitions": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Partitions by P_Key with bit 0x8000, `0xffff` being the default one, from the tables of the adapters' ports; null with `detail = false`.",
+		"partitions": schema.MapNestedAttribute{Computed: true,
+			MarkdownDescription: "Partitions by P_Key with bit 0x8000, `0xffff` being the default one, from the tables of the " +
+				"adapters' ports; null with `detail = false`.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"full":    texts("GUIDs of the ports that are full members."),
 				"limited": texts("GUIDs of the ports that are limited members, which reach full members only."),
 			}}},
-		"differences": schema.ListNestedAttribute{Computed: true, MarkdownDescription: "Differences from what should be there, for `check` blocks.",
+		"differences": schema.ListNestedAttribute{Computed: true,
+			MarkdownDescription: "Differences from what should be there, for `check` blocks.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"kind": text("`missing`, `ambiguous` and `unexpected` cables; `slow`: below what is expected; `degraded`: both ends support more, or a PCIe slot is too slow; `silent`: nobody answers behind a link; " +
-					"`inactive`: not Active although there is a subnet manager; `errors` and `growing` counters; `no_sm`; `duplicate_guid`; `zero_guid`."),
+				"kind": text("`missing`, `ambiguous` and `unexpected` cables; `slow`: below what is expected; `degraded`: both " +
+					"ends support more, or a PCIe slot is too slow; `silent`: nobody answers behind a link; " +
+					"`inactive`: not Active although there is a subnet manager; `errors` and `growing` counters; `no_sm`; " +
+					"`duplicate_guid`; `zero_guid`."),
 				"where":   text("The node, port or link."),
 				"message": text("The problem in one sentence."),
 			}}},
-		"counters": schema.MapAttribute{Computed: true, ElementType: counterTypes, MarkdownDescription: "Error counters that are not zero, by port (`GUID of the node/port`) and name; null without a subnet manager, because counters are asked for by LID."},
-		"growth":   schema.MapAttribute{Computed: true, ElementType: counterTypes, MarkdownDescription: "How much the counters are above `baseline`; null without one."},
-		"mermaid":  text("The fabric as Mermaid, for Markdown. Mermaid itself draws up to 500 links."),
-		"dot":      text("The fabric as a graph for Graphviz."),
-		"svg":      text("The fabric as a standalone SVG picture: hosts with their cards, switches, port numbers, width and speed; the subnet manager is marked, slow links are amber, links that are down or not active and missing cables red."),
+		"counters": schema.MapAttribute{Computed: true, ElementType: counterTypes,
+			MarkdownDescription: "Error counters that are not zero, by port (`GUID of the node/port`) and name; null " +
+				"without a subnet manager, because counters are asked for by LID."},
+		"growth": schema.MapAttribute{Computed: true, ElementType: counterTypes,
+			MarkdownDescription: "How much the counters are above `baseline`; null without one."},
+		"mermaid": text("The fabric as Mermaid, for Markdown. Mermaid itself draws up to 500 links."),
+		"dot":     text("The fabric as a graph for Graphviz."),
+		"svg": text("The fabric as a standalone SVG picture: hosts with their cards, switches, port numbers, width and " +
+			"speed; the subnet manager is marked, slow links are amber, links that are down or not active and missing cables " +
+			"red."),
 	}
 }
 
 func nodeSchema() schema.NestedAttributeObject {
 	return schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-		"description":       text("Node description, with control characters made visible. Linux sets it to the host's name and the device."),
+		"description": text("Node description, with control characters made visible. Linux sets it to the host's name " +
+			"and the device."),
 		"host":              text("Key of its host in the provider's `hosts` map; null if it is none of them."),
 		"system_image_guid": guid("System image GUID, which the ports of one card share."),
 		"vendor_id":         text("Vendor, `0x0002c9` being Mellanox."),
@@ -105,7 +139,8 @@ func nodeSchema() schema.NestedAttributeObject {
 		"port_count":        integer("Ports that it has."),
 		"pcie_lanes":        integer("Lanes of the card's slot in use; null unless the card was found in a host."),
 		"pcie_speed":        text("Speed of the card's slot; null unless the card was found in a host."),
-		"ports": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Ports by number, of an adapter those on this fabric.",
+		"ports": schema.MapNestedAttribute{Computed: true,
+			MarkdownDescription: "Ports by number, of an adapter those on this fabric.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"port_guid":        guid("GUID; of a switch that of the switch."),
 				"lid":              integer("LID; 0 if none was assigned."),
@@ -125,21 +160,27 @@ func nodeSchema() schema.NestedAttributeObject {
 
 func linksSchema() schema.ListNestedAttribute {
 	end := func(description string) schema.SingleNestedAttribute {
-		return schema.SingleNestedAttribute{Computed: true, MarkdownDescription: description, Attributes: map[string]schema.Attribute{
-			"node_guid":   guid("GUID of the node."),
-			"description": text("Description of the node."),
-			"port":        integer("Number of the port."),
-		}}
+		return schema.SingleNestedAttribute{Computed: true, MarkdownDescription: description,
+			Attributes: map[string]schema.Attribute{
+				"node_guid":   guid("GUID of the node."),
+				"description": text("Description of the node."),
+				"port":        integer("Number of the port."),
+			}}
 	}
-	return schema.ListNestedAttribute{Computed: true, MarkdownDescription: "Cables, each once, in the order of the nodes' descriptions.",
+	return schema.ListNestedAttribute{Computed: true,
+		MarkdownDescription: "Cables, each once, in the order of the nodes' descriptions.",
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"a":        end("One end."),
-			"b":        end("The other end; null if nobody answers there."),
-			"state":    text("The less advanced of both ends' states: `Active`, `Initializing` and so on; `Silent` if nobody answers at the other end."),
-			"width":    text("Width in use, such as `4X`."),
-			"speed":    text("Speed in use."),
-			"gbps":     schema.Float64Attribute{Computed: true, MarkdownDescription: "What it carries after its encoding, in Gb/s."},
-			"degraded": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether both ends support more, or the slot of a card is too slow."},
-			"reasons":  texts("Why it carries less than one of its ends supports, with the calculation. Includes limits that cannot be changed, such as an FDR card on a QDR switch."),
+			"a": end("One end."),
+			"b": end("The other end; null if nobody answers there."),
+			"state": text("The less advanced of both ends' states: `Active`, `Initializing` and so on; `Silent` if nobody " +
+				"answers at the other end."),
+			"width": text("Width in use, such as `4X`."),
+			"speed": text("Speed in use."),
+			"gbps": schema.Float64Attribute{Computed: true,
+				MarkdownDescription: "What it carries after its encoding, in Gb/s."},
+			"degraded": schema.BoolAttribute{Computed: true,
+				MarkdownDescription: "Whether both ends support more, or the slot of a card is too slow."},
+			"reasons": texts("Why it carries less than one of its ends supports, with the calculation. Includes limits that " +
+				"cannot be changed, such as an FDR card on a QDR switch."),
 		}}}
 }

@@ -100,7 +100,8 @@ func (r *Resource) hold(ctx context.Context, card attribute.CardID, exists bool,
 }
 
 func refuseHeld(ctx context.Context, diags *diag.Diagnostics, ref attribute.CardRef) bool {
-	return diagnostic.AddFindings(ctx, diags, "restore firmware of card "+ref.String(), []finding.Finding{finding.RestoreOfManagedCard.Find("Card %s", ref)})
+	return diagnostic.AddFindings(ctx, diags, "restore firmware of card "+ref.String(),
+		[]finding.Finding{finding.RestoreOfManagedCard.Find("Card %s", ref)})
 }
 
 // warnReplaced is the plan of a replace.

@@ -60,13 +60,15 @@ func (r *Resource) planHeld(ctx context.Context, plan, state model, exists bool,
 		plan.Change, plan.BackupPath = types.StringNull(), types.StringNull()
 		diags.Append(resp.Plan.Set(ctx, &plan)...)
 		diags.AddWarning("Adopting firmware of card "+ref.String()+" as it is: "+describe(now.Flash),
-			"The configuration has no image_id. The apply stores what is in flash and what the card runs. Nothing is written to the card.")
+			"The configuration has no image_id. The apply stores what is in flash and what the card runs. Nothing is written "+
+				"to the card.")
 	}
 }
 
 // look reads the flash of the recorded card; nil if it is another card or the flash
 // cannot be read, which diags tells.
-func (r *Resource) look(ctx context.Context, id attribute.CardID, record types.String, what string, diags *diag.Diagnostics) (*session.CardAt, hca.FirmwareState) {
+func (r *Resource) look(ctx context.Context, id attribute.CardID, record types.String, what string,
+	diags *diag.Diagnostics) (*session.CardAt, hca.FirmwareState) {
 	at := r.RecordedCard(ctx, id, record, what, diags)
 	if at == nil || diagnostic.AddFindings(ctx, diags, what, at.Strange()) {
 		return nil, hca.FirmwareState{}
@@ -129,7 +131,8 @@ func (r *Resource) adopt(ctx context.Context, req resource.CreateRequest, resp *
 func (m *model) warnDrift(ref attribute.CardRef, before string, diags *diag.Diagnostics) {
 	if is := m.flash(); m.holds() && before != "" && is != before {
 		diags.AddWarning("Firmware of card "+ref.String()+" is another one: "+before+" -> "+is,
-			"Somebody else has written the flash since the state was stored. The configuration has no image_id, so that nothing is burned; the state takes over what is there. "+
+			"Somebody else has written the flash since the state was stored. The configuration has no image_id, so that "+
+				"nothing is burned; the state takes over what is there. "+
 				"Write image_id to say what the card should have.")
 	}
 }

@@ -135,7 +135,8 @@ func (m *model) open(change bool) {
 	if !change {
 		return
 	}
-	m.RunningPSID, m.RunningVersion = attribute.UnknownText[attribute.PSIDKind](), attribute.UnknownText[attribute.VersionKind]()
+	m.RunningPSID, m.RunningVersion = attribute.UnknownText[attribute.PSIDKind](),
+		attribute.UnknownText[attribute.VersionKind]()
 	m.RebootRequired, m.BackupPath, m.Change = types.BoolUnknown(), types.StringUnknown(), types.StringUnknown()
 	if m.OriginalBackup.IsNull() {
 		m.OriginalBackup = types.StringUnknown()

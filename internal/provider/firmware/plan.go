@@ -80,7 +80,8 @@ func (r *Resource) followed(ctx context.Context, a *assessment, plan, state mode
 
 // takes notes that the configuration has the card; false if it may not, because
 // another resource has it or because this plan restores it.
-func (r *Resource) takes(ctx context.Context, plan, state model, req resource.ModifyPlanRequest, diags *diag.Diagnostics) bool {
+func (r *Resource) takes(ctx context.Context, plan, state model, req resource.ModifyPlanRequest,
+	diags *diag.Diagnostics) bool {
 	if !r.ClaimCard(ctx, "plan firmware of card", plan.CardID, req, diags) {
 		return false
 	}
@@ -96,13 +97,15 @@ func (r *Resource) takes(ctx context.Context, plan, state model, req resource.Mo
 // it applies it, and the host may have changed by then: so what the configuration
 // and the state say decides between the kinds of plan, and the host alone only
 // whether there is anything to do.
-func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, state model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+func (r *Resource) modify(ctx context.Context, a *assessment, plan, config, state model, req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse) {
 	// Also what an earlier apply left to finish: a job to settle, a restart.
 	idle := a.converged(config)
 	if !idle {
 		r.Planned.UpdateCard(a.at.Ref, func(c *planned.Card) { c.Firmware = a.image.Firmware })
 	}
-	known := !req.State.Raw.IsNull() && attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID) && state.settled(a.image, plan)
+	known := !req.State.Raw.IsNull() && attribute.SameCard(state.CardID, state.CardIdentity, plan.CardID) &&
+		state.settled(a.image, plan)
 	if known && (state.sameImage(a.image) || idle && r.planning(a.at.Ref)) {
 		resp.Plan.Raw = req.State.Raw
 		kept := state.keep(plan)
@@ -141,7 +144,8 @@ func (a *assessment) announce(diags *diag.Diagnostics) {
 			"It backs up the present firmware to backup_dir, writes the image and verifies it. "+then)
 	case v.Action == safety.ActionNone && restart:
 		session.WarnRestart(diags, a.at.Ref,
-			"The flash holds "+describe(a.now.Flash)+", and the card runs "+describe(a.now.Running.Or(ib.Firmware{}))+". Nothing is written.")
+			"The flash holds "+describe(a.now.Flash)+", and the card runs "+describe(a.now.Running.Or(ib.Firmware{}))+
+				". Nothing is written.")
 	}
 }
 
@@ -156,7 +160,8 @@ type assessment struct {
 
 // asked is ask; nil also for a card that others use now and that is asked for nothing
 // new.
-func (r *Resource) asked(ctx context.Context, config model, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) *assessment {
+func (r *Resource) asked(ctx context.Context, config model, req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse) *assessment {
 	a := r.ask(ctx, config, &resp.Diagnostics)
 	if a != nil && session.LeftAlone(a.at, req, resp) {
 		return nil
@@ -211,7 +216,8 @@ func (r *Resource) assess(ctx context.Context, a *assessment, config, state mode
 
 // image finds the facts of the configured image: from this plan's image
 // resource, or else from the copy on the host.
-func (r *Resource) image(ctx context.Context, at *session.CardAt, config model, diags *diag.Diagnostics) (safety.ImageFacts, bool) {
+func (r *Resource) image(ctx context.Context, at *session.CardAt, config model,
+	diags *diag.Diagnostics) (safety.ImageFacts, bool) {
 	what := "plan firmware of card " + at.Ref.String()
 	ref, err := attribute.ParseImageRef(config.ImageID.ValueString())
 	if err != nil {
@@ -220,7 +226,8 @@ func (r *Resource) image(ctx context.Context, at *session.CardAt, config model, 
 	}
 	if ref.Host != at.Ref.Host {
 		diags.AddAttributeError(path.Root("image_id"), "Refusing to "+what+": the image is on another host",
-			"The image is staged on host "+ref.Host+", the card is in host "+at.Ref.Host+". An image must be staged on the host of the card that it is for.\n\n"+
+			"The image is staged on host "+ref.Host+", the card is in host "+at.Ref.Host+
+				". An image must be staged on the host of the card that it is for.\n\n"+
 				"Use an infiniband_firmware_image with host = \""+at.Ref.Host+"\".")
 		return safety.ImageFacts{}, false
 	}
@@ -229,7 +236,8 @@ func (r *Resource) image(ctx context.Context, at *session.CardAt, config model, 
 	}
 	if _, ok := at.Snap.StagedImage(ref.SHA256); !ok {
 		diags.AddAttributeError(path.Root("image_id"), "Unable to "+what+": the image is not on the host",
-			"No image with this SHA-256 is staged on host "+ref.Host+", and no infiniband_firmware_image that this plan knows stages it.\n\n"+
+			"No image with this SHA-256 is staged on host "+ref.Host+
+				", and no infiniband_firmware_image that this plan knows stages it.\n\n"+
 				"Refer to the image resource by its id, so that Terraform stages it first.")
 		return safety.ImageFacts{}, false
 	}
@@ -266,7 +274,8 @@ func (a *assessment) report(ctx context.Context, diags *diag.Diagnostics) (block
 		what = "restart the host of card " + a.at.Ref.String()
 		for i := range findings {
 			if findings[i].Severity.Blocks() {
-				findings[i].Evidence += fmt.Sprintf("\n\nThe flash holds %s already: nothing is to be burned. Only the restart is refused.", describe(a.now.Flash))
+				findings[i].Evidence += fmt.Sprintf("\n\nThe flash holds %s already: nothing is to be burned. Only the restart is "+
+					"refused.", describe(a.now.Flash))
 			}
 		}
 	}
@@ -292,7 +301,8 @@ func describe(f ib.Firmware) string { return fmt.Sprintf("%s %s", f.PSID, f.FW) 
 // settled, is no surprise: the operation converges from there.
 func (a *assessment) expected(ctx context.Context, state model, diags *diag.Diagnostics) bool {
 	was, is := state.flash(), describe(a.now.Flash)
-	if a.hasImage() || was == "" || was == is || a.now.Flash.PSID == "" || len(journal.Pending(a.at.Snap, a.at.Ref.PCI)) > 0 {
+	if a.hasImage() || was == "" || was == is || a.now.Flash.PSID == "" ||
+		len(journal.Pending(a.at.Snap, a.at.Ref.PCI)) > 0 {
 		return true
 	}
 	wanted := "leave " + was + " in flash"
@@ -305,9 +315,11 @@ func (a *assessment) expected(ctx context.Context, state model, diags *diag.Diag
 		if state.holds() {
 			had = "without image_id: remove it"
 		}
-		next = "The card has moved since, so that a refresh does not read its flash. Follow the card " + had + " and apply. Then plan again."
+		next = "The card has moved since, so that a refresh does not read its flash. Follow the card " + had +
+			" and apply. Then plan again."
 	}
 	return !diagnostic.AddFindings(ctx, diags, "burn firmware on card "+a.at.Ref.String(), []finding.Finding{
-		finding.ChangedSincePlan.Find("The plan was to %s. Now the flash holds %s. Nothing was written. %s", wanted, is, next),
+		finding.ChangedSincePlan.Find("The plan was to %s. Now the flash holds %s. Nothing was written. %s", wanted, is,
+			next),
 	})
 }

@@ -37,7 +37,8 @@ type Resource struct{ session.Named }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_firmware"}, By: session.CardNamed("card_id")}}
+	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_firmware"},
+		By: session.CardNamed("card_id")}}
 }
 
 // Create burns the image unless the card has it; without one it adopts the card. A failure sets no state: a
@@ -69,7 +70,8 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	}
 }
 
-func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config, prior model, to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config, prior model,
+	to *tfsdk.State, diags *diag.Diagnostics) {
 	var plan, config model
 	diags.Append(from.Get(ctx, &plan)...)
 	diags.Append(conf.Get(ctx, &config)...)
@@ -82,7 +84,8 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 		config.Activation = types.StringValue(attribute.ActivationNone)
 	}
 	config.CardIdentity = session.AsPlanned(plan.CardIdentity)
-	err = r.WriteCard(ctx, ref, op.Limit(ctx, plan.Timeouts, standardTimeout), func(ctx context.Context) error { return r.write(ctx, ref, config, prior, &plan, diags) })
+	err = r.WriteCard(ctx, ref, op.Limit(ctx, plan.Timeouts, standardTimeout),
+		func(ctx context.Context) error { return r.write(ctx, ref, config, prior, &plan, diags) })
 	diagnostic.AddError(diags, "burn firmware on card "+ref.String(), err)
 	if diags.HasError() {
 		return
@@ -91,7 +94,8 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 }
 
 // write writes the card when it is its turn.
-func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config, prior model, plan *model, diags *diag.Diagnostics) error {
+func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config, prior model, plan *model,
+	diags *diag.Diagnostics) error {
 	a := r.ask(ctx, config, diags)
 	if a == nil || !prior.ID.IsNull() && !a.expected(ctx, prior, diags) {
 		return nil
@@ -104,7 +108,8 @@ func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config, pri
 	r.Planned.DoneCard(ref)
 	if is := describe(done.Flash); done.Flash.PSID != "" && is != describe(a.image.Firmware) {
 		return &safety.RefusedError{What: "store the firmware of card " + ref.String(), Findings: []finding.Finding{
-			finding.ChangedSincePlan.Find("The apply succeeded, but now the flash holds %s. Somebody else writes this card.", is),
+			finding.ChangedSincePlan.Find("The apply succeeded, but now the flash holds %s. Somebody else writes this card.",
+				is),
 		}}
 	}
 	plan.finish(a, prior, done)
@@ -150,7 +155,8 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 	case !state.restores():
 		state.warnForgotten(&resp.Diagnostics)
 	case !ok:
-		state.warnNotRestored(&resp.Diagnostics, "no plan announced a restore: the resource is replaced, or an earlier replace left it behind")
+		state.warnNotRestored(&resp.Diagnostics,
+			"no plan announced a restore: the resource is replaced, or an earlier replace left it behind")
 	default:
 		r.restore(ctx, state, said, &resp.Diagnostics)
 		withdraw(ctx, resp.Private, &resp.Diagnostics)
@@ -158,6 +164,7 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 }
 
 // ImportState takes the id of the card.
-func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) {
 	r.ImportCard(ctx, "import firmware", req, resp)
 }

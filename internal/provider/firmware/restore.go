@@ -90,16 +90,19 @@ func (r *Resource) planDestroy(ctx context.Context, state model, leave private, 
 	case planned.HeldByNobody:
 	}
 	if said, burns := r.planRestore(ctx, ref, state, diags); said {
-		note{Walk: r.Restores.Walk(), Card: card, Backup: state.OriginalBackup.ValueString(), Burns: burns}.leave(ctx, leave, diags)
+		note{Walk: r.Restores.Walk(), Card: card, Backup: state.OriginalBackup.ValueString(), Burns: burns}.leave(ctx, leave,
+			diags)
 	}
 }
 
 // planRestore gives the verdict on a restore and announces it. It reports whether
 // it was announced, and whether as a write.
-func (r *Resource) planRestore(ctx context.Context, ref attribute.CardRef, state model, diags *diag.Diagnostics) (said, burns bool) {
+func (r *Resource) planRestore(ctx context.Context, ref attribute.CardRef, state model,
+	diags *diag.Diagnostics) (said, burns bool) {
 	card := ref.String()
 	if !r.HostReady(types.StringValue(ref.Host)) {
-		diagnostic.AddPostponed(diags, "restoring the firmware of card "+card, "the provider's configuration is not known yet")
+		diagnostic.AddPostponed(diags, "restoring the firmware of card "+card,
+			"the provider's configuration is not known yet")
 		return true, true
 	}
 	ask, ok := r.restoreOf(ctx, ref, state, diags)
@@ -120,7 +123,8 @@ func (r *Resource) planRestore(ctx context.Context, ref attribute.CardRef, state
 }
 
 // restoreOf gathers what a restore needs from the state.
-func (r *Resource) restoreOf(ctx context.Context, ref attribute.CardRef, state model, diags *diag.Diagnostics) (hca.Restore, bool) {
+func (r *Resource) restoreOf(ctx context.Context, ref attribute.CardRef, state model,
+	diags *diag.Diagnostics) (hca.Restore, bool) {
 	what := "restore firmware of card " + ref.String()
 	at := r.RecordedCard(ctx, state.CardID, session.AsPlanned(state.CardIdentity), what, diags)
 	if at == nil {
@@ -133,8 +137,9 @@ func (r *Resource) restoreOf(ctx context.Context, ref attribute.CardRef, state m
 	}
 	return hca.Restore{
 		Card: at.HCA, Backup: state.OriginalBackup.ValueString(), Lab: r.Lab(ctx, ref, diags),
-		Left:       ib.Firmware{PSID: ib.PSID(state.ImagePSID.ValueString()), FW: left},
-		Activation: safety.Activation(state.Activation.ValueString()), ManagementPath: attribute.StringsOf(state.AllowManagement),
+		Left:           ib.Firmware{PSID: ib.PSID(state.ImagePSID.ValueString()), FW: left},
+		Activation:     safety.Activation(state.Activation.ValueString()),
+		ManagementPath: attribute.StringsOf(state.AllowManagement),
 	}, true
 }
 
@@ -149,15 +154,18 @@ func announce(diags *diag.Diagnostics, card string, ask hca.Restore, v safety.Ve
 	}
 	switch v.Action {
 	case safety.ActionBurn:
-		diags.AddWarning(fmt.Sprintf("The destroy restores firmware of card %s, %s %s -> %s %s", card, v.From.PSID, v.From.FW, v.To.PSID, v.To.FW),
-			strings.TrimSpace("on_destroy is \"restore\". The destroy burns the firmware that the card had before, from the backup "+ask.Backup+". Before that it backs up the present firmware. "+
+		diags.AddWarning(fmt.Sprintf("The destroy restores firmware of card %s, %s %s -> %s %s", card, v.From.PSID, v.From.FW,
+			v.To.PSID, v.To.FW),
+			strings.TrimSpace("on_destroy is \"restore\". The destroy burns the firmware that the card had before, from the "+
+				"backup "+ask.Backup+". Before that it backs up the present firmware. "+
 				"The card keeps its present GUIDs and MACs. "+then))
 	case safety.ActionNone:
 		diags.AddWarning(fmt.Sprintf("Nothing to restore: firmware of card %s, %s %s", card, v.To.PSID, v.To.FW),
 			strings.TrimSpace("The flash already holds the firmware of the backup "+ask.Backup+"; nothing is written. "+then))
 	case safety.ActionWait:
 		diags.AddWarning("The destroy restores firmware of card "+card+", after a job that is running",
-			"The destroy waits for the job, reads the card, and burns the backup "+ask.Backup+" if the card does not hold it then.")
+			"The destroy waits for the job, reads the card, and burns the backup "+ask.Backup+
+				" if the card does not hold it then.")
 	case safety.ActionRefuse, safety.ActionSetGUIDs, safety.ActionLinkTypes, safety.ActionBackup:
 	}
 }
@@ -174,33 +182,37 @@ func (r *Resource) restore(ctx context.Context, state model, plan note, diags *d
 		return
 	}
 	var done hca.FirmwareState
-	err = r.WriteCard(ctx, ref, attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout), func(ctx context.Context) (opErr error) {
-		if r.Restores.Announce(r.key(ctx, ref)) != planned.HeldByNobody {
-			// Its card was not known when the restore was planned.
-			refuseHeld(ctx, diags, ref)
-			return nil
-		}
-		ask, ok := r.restoreOf(ctx, ref, state, diags)
-		if !ok {
-			return nil
-		}
-		ask.NoWrite = !plan.Burns
-		done, opErr = r.Cards.RestoreFirmware(ctx, ask)
-		return opErr
-	})
+	err = r.WriteCard(ctx, ref, attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout),
+		func(ctx context.Context) (opErr error) {
+			if r.Restores.Announce(r.key(ctx, ref)) != planned.HeldByNobody {
+				// Its card was not known when the restore was planned.
+				refuseHeld(ctx, diags, ref)
+				return nil
+			}
+			ask, ok := r.restoreOf(ctx, ref, state, diags)
+			if !ok {
+				return nil
+			}
+			ask.NoWrite = !plan.Burns
+			done, opErr = r.Cards.RestoreFirmware(ctx, ask)
+			return opErr
+		})
 	diagnostic.AddError(diags, "restore firmware of card "+card, err)
 	if diags.HasError() {
 		diags.AddWarning("Card "+card+" stays in the state: its firmware was not restored",
-			"Destroy again to go on; a job that still runs on the host is taken up. To leave the firmware as it is, write on_destroy = \"keep\" and apply before.")
+			"Destroy again to go on; a job that still runs on the host is taken up. To leave the firmware as it is, write "+
+				"on_destroy = \"keep\" and apply before.")
 		return
 	}
-	diagnostic.AddNotes(diags, fmt.Sprintf("Restored: firmware of card %s, %s %s", card, done.Flash.PSID, done.Flash.FW), done.Did)
+	diagnostic.AddNotes(diags, fmt.Sprintf("Restored: firmware of card %s, %s %s", card, done.Flash.PSID, done.Flash.FW),
+		done.Did)
 }
 
 // warnNotRestored says that the object is forgotten although it asks for more.
 func (m *model) warnNotRestored(diags *diag.Diagnostics, why string) {
 	diags.AddWarning("Not restored: firmware of card "+m.CardID.ValueString(),
-		"on_destroy is \"restore\", and "+why+". The card keeps the firmware that is in its flash; nothing is written to it. "+
+		"on_destroy is \"restore\", and "+why+
+			". The card keeps the firmware that is in its flash; nothing is written to it. "+
 			"The backup of the earlier firmware is "+m.OriginalBackup.ValueString()+".")
 }
 
@@ -209,16 +221,20 @@ func (m *model) warnForgotten(diags *diag.Diagnostics) {
 	stays := "The card keeps the firmware that is in its flash; nothing is written to it."
 	switch {
 	case m.OnDestroy.ValueString() == destroyRestore && m.holds():
-		stays += " on_destroy is \"restore\", but the configuration had no image_id: such a resource writes nothing to its card, and nothing is restored."
+		stays += " on_destroy is \"restore\", but the configuration had no image_id: such a resource writes nothing to its " +
+			"card, and nothing is restored."
 		if backup := m.OriginalBackup.ValueString(); backup != "" {
 			stays += " The backup of the earlier firmware is " + backup + "."
 		}
 	case m.OnDestroy.ValueString() == destroyRestore:
-		stays += " on_destroy is \"restore\", but the state has no backup of an earlier firmware of this card: nothing is restored. Look into backup_dir for one."
+		stays += " on_destroy is \"restore\", but the state has no backup of an earlier firmware of this card: nothing is " +
+			"restored. Look into backup_dir for one."
 	case m.OriginalBackup.ValueString() != "":
-		stays += " To go back to the firmware that it had before, write on_destroy = \"restore\" and apply before you destroy; the backup is " + m.OriginalBackup.ValueString() + "."
+		stays += " To go back to the firmware that it had before, write on_destroy = \"restore\" and apply before you " +
+			"destroy; the backup is " + m.OriginalBackup.ValueString() + "."
 	default:
-		stays += " To go back to the firmware that it had before, burn the backup from backup_dir with an infiniband_firmware_image and an infiniband_firmware resource."
+		stays += " To go back to the firmware that it had before, burn the backup from backup_dir with an " +
+			"infiniband_firmware_image and an infiniband_firmware resource."
 	}
 	diagnostic.AddForgotten(diags, "firmware of card", card, stays)
 }

@@ -14,9 +14,10 @@ import (
 )
 
 const description = "The firmware in a card's flash, and the firmware that the card runs. A plan reads every fact " +
-	"that decides whether a burn is safe. The apply checks it again at the moment of the burn. The default answer is refusal, with a stable code, the evidence and the way out; " +
-	"[the findings](../guides/findings.md) lists them all. Consent is an argument that names exactly the change that is allowed.\n\n" +
-	"An apply makes a backup in `backup_dir` and verifies it. It burns in a job of the host, which " +
+	"that decides whether a burn is safe. The apply checks it again at the moment of the burn. The default answer is " +
+	"refusal, with a stable code, the evidence and the way out; " +
+	"[the findings](../guides/findings.md) lists them all. Consent is an argument that names exactly the change that is " +
+	"allowed.\n\nAn apply makes a backup in `backup_dir` and verifies it. It burns in a job of the host, which " +
 	"survives lost connections. Then it verifies flash, PSID, version, GUIDs and MACs, and restarts " +
 	"the host if `activation` says so. If it is interrupted, the next plan says what happened and " +
 	"the next apply goes on from there.\n\n" +
@@ -25,9 +26,12 @@ const description = "The firmware in a card's flash, and the firmware that the c
 	"whole flash only if one of these differs, or if the image is a new one. An apply always " +
 	"compares the whole flash. So if somebody burns other content with all of these values equal, no " +
 	"plan shows it, but the next apply of this resource does.\n\n" +
-	"Without `image_id` it holds a card as it is: the attributes show what is in flash and what runs, and nothing is ever written, whatever consents, `activation` and `on_destroy` say. " +
-	"Firmware that somebody else burns is then shown as a change of `flash_psid` and `flash_version`, with a warning, and is not burned over. " +
-	"This is what an import gives of a card that this provider has not burned. An `image_id` that is added later is burned like any other, with the same verdict and consents; one that is removed changes nothing on the card.\n\n" +
+	"Without `image_id` it holds a card as it is: the attributes show what is in flash and what runs, and nothing is " +
+	"ever written, whatever consents, `activation` and `on_destroy` say. " +
+	"Firmware that somebody else burns is then shown as a change of `flash_psid` and `flash_version`, with a warning, " +
+	"and is not burned over. " +
+	"This is what an import gives of a card that this provider has not burned. An `image_id` that is added later is " +
+	"burned like any other, with the same verdict and consents; one that is removed changes nothing on the card.\n\n" +
 	"Destroying it only forgets it: the firmware stays in the card. With `on_destroy = \"restore\"` " +
 	"the destroy burns back the firmware that the card had before."
 
@@ -35,7 +39,8 @@ const goesOn = "A job that writes flash is not stopped: it continues on the host
 
 var (
 	times = attribute.Timed{
-		Standard: standardTimeout, Covers: "backup, burn, verification and restart, without the wait for other cards", AtEnd: "After that time the apply fails. " + goesOn,
+		Standard: standardTimeout, Covers: "backup, burn, verification and restart, without the wait for other cards",
+		AtEnd: "After that time the apply fails. " + goesOn,
 	}
 	restoreTimes = attribute.Timed{
 		Standard: standardTimeout, Covers: "what `on_destroy = \"restore\"` does; without it a destroy takes no time",
@@ -53,43 +58,66 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"card_identity": attribute.CardIdentityAttribute(),
 			"image_id": schema.StringAttribute{
 				Optional: true, CustomType: attribute.ImageIDType{},
-				MarkdownDescription: "Id of the image, `host/sha256`, as `infiniband_firmware_image.….id` gives it. It must be staged on the card's host. Another image with the same PSID, version and content is no change. " +
+				MarkdownDescription: "Id of the image, `host/sha256`, as `infiniband_firmware_image.….id` gives it. It must be " +
+					"staged on the card's host. Another image with the same PSID, version and content is no change. " +
 					"Without it the resource holds what is in flash and never writes to the card; see above.",
 				PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.ImageIDKind]()},
 			},
-			"allow_psid_change":   attribute.ConsentToPair[attribute.PSIDKind]("Consent to a cross-flash: exactly this PSID `from` may become that PSID `to`."),
-			"allow_downgrade":     attribute.ConsentToPair[attribute.VersionKind]("Consent to an older firmware: exactly this version `from` may become that version `to`."),
-			"allow_branch_change": attribute.ConsentToPair[attribute.VersionKind]("Consent to firmware of another branch, where both versions state one (four digits in the middle, `12.1102.6630`): exactly this version `from` may become that version `to`."),
-			"allow_reinstall":     attribute.ConsentToVersion("Consent to burn other content of the version that is in flash already: that version."),
-			"allow_management_path": attribute.StoredConsent("Consent to change the card although the SSH session or the default route of the host rides on it: " +
-				"the names of those interfaces."),
+			"allow_psid_change": attribute.ConsentToPair[attribute.PSIDKind]("Consent to a cross-flash: exactly this PSID " +
+				"`from` may become that PSID `to`."),
+			"allow_downgrade": attribute.ConsentToPair[attribute.VersionKind]("Consent to an older firmware: exactly this " +
+				"version `from` may become that version `to`."),
+			"allow_branch_change": attribute.ConsentToPair[attribute.VersionKind]("Consent to firmware of another branch, " +
+				"where both versions state one (four digits in the middle, `12.1102.6630`): exactly this version `from` may " +
+				"become that version `to`."),
+			"allow_reinstall": attribute.ConsentToVersion("Consent to burn other content of the version that is in flash " +
+				"already: that version."),
+			"allow_management_path": attribute.StoredConsent("Consent to change the card although the SSH session or the " +
+				"default route of the host rides on it: the names of those interfaces."),
 			"activation": attribute.ActivationAttribute(),
 			"on_destroy": schema.StringAttribute{
 				Optional: true, Computed: true, Default: stringdefault.StaticString(destroyKeep),
-				MarkdownDescription: "What a destroy does with the card. `keep` (the default) leaves the firmware as it is. `restore` burns back what the card had before this resource first burned it, from `original_backup_path`: " +
+				MarkdownDescription: "What a destroy does with the card. `keep` (the default) leaves the firmware as it is. " +
+					"`restore` burns back what the card had before this resource first burned it, from `original_backup_path`: " +
 					"with a backup, a verdict, a job and a verification like any burn, and with the restart that " +
 					"`activation` asks for. The card keeps its present GUIDs and MACs. This argument is the consent " +
 					"to change PSID and version back, for exactly the recorded pair. Every other reason to refuse " +
 					"holds. A missing or damaged backup is refused while planning. Only a destroy whose plan " +
-					"announced the restore restores. A replace (a taint, `-replace`, another card, `create_before_destroy`) restores nothing, and a plan in which another resource has the card is refused (BK007): write a `moved` block when you rename one. " +
-					"With `-target` the plan sees only the targeted resources and cannot know of another one. " +
+					"announced the restore restores. A replace (a taint, `-replace`, another card, `create_before_destroy`) " +
+					"restores " +
+					"nothing, and a plan in which another resource has the card is refused (BK007): write a `moved` block when you " +
+					"rename one. With `-target` the plan sees only the targeted resources and cannot know of another one. " +
 					"Without `image_id` nothing is restored. " +
-					"If the restore fails, the resource stays in the state, and the next destroy goes on from there. Apply this argument before the destroy, and also a change of `activation`, `timeouts.delete` or `allow_management_path` beside it.",
+					"If the restore fails, the resource stays in the state, and the next destroy goes on from there. Apply this " +
+					"argument before the destroy, and also a change of `activation`, `timeouts.delete` or `allow_management_path` " +
+					"beside it.",
 				Validators: []validator.String{stringvalidator.OneOf(destroyKeep, destroyRestore)},
 			},
 			"timeouts": attribute.TimeoutsAttribute(ctx, times, &restoreTimes),
 
-			"image_sha256":         attribute.Computed("SHA-256 of the image that the configuration asks for; null without `image_id`."),
-			"image_psid":           attribute.ComputedPSID("PSID of that image; null without `image_id`."),
-			"image_version":        attribute.ComputedVersion("Firmware version of that image; null without `image_id`."),
-			"change":               attribute.Computed("The last change, or the planned one: `MT_… 2.40.7000 -> MT_… 2.42.5000`. The plan of an update shows it, and the apply stops if the flash has changed since that plan (HO019). For a new resource a warning of the plan shows it. The engines keep nothing of that plan: if somebody changes the flash before the apply, the apply burns what the configuration and its consents allow then."),
-			"flash_psid":           attribute.ComputedPSID("PSID in flash."),
-			"flash_version":        attribute.ComputedVersion("Firmware version in flash."),
-			"running_psid":         attribute.ComputedPSID("PSID that the card booted; differs from flash until the next restart."),
-			"running_version":      attribute.ComputedVersion("Firmware version that the card booted."),
-			"reboot_required":      attribute.ComputedBool("Whether the host must restart before the card runs what is in flash. Null if no driver shows what the card runs."),
-			"backup_path":          attribute.Computed("Directory on the operator's machine with the firmware that was in flash before the last burn, `firmware.bin`, and what was known of the card, `card.json`. Null if this resource has burned nothing."),
-			"original_backup_path": attribute.Computed("Directory with the firmware that was in flash before the first burn by this resource, which `on_destroy = \"restore\"` burns back. It stays the same over later burns. After an import or an interrupted apply it is what the host's journal says of the burn that gave the card its firmware; null if nothing is known."),
+			"image_sha256": attribute.Computed("SHA-256 of the image that the configuration asks for; null without " +
+				"`image_id`."),
+			"image_psid":    attribute.ComputedPSID("PSID of that image; null without `image_id`."),
+			"image_version": attribute.ComputedVersion("Firmware version of that image; null without `image_id`."),
+			"change": attribute.Computed("The last change, or the planned one: `MT_… 2.40.7000 -> MT_… " +
+				"2.42.5000`. The plan of an update shows it, and the apply stops if the flash has changed since that plan " +
+				"(HO019). For a new resource a warning of the plan shows it. The engines keep nothing of that plan: if somebody " +
+				"changes the flash before the apply, the apply burns what the configuration and its consents allow then."),
+			"flash_psid":    attribute.ComputedPSID("PSID in flash."),
+			"flash_version": attribute.ComputedVersion("Firmware version in flash."),
+			"running_psid": attribute.ComputedPSID("PSID that the card booted; differs from flash until the next " +
+				"restart."),
+			"running_version": attribute.ComputedVersion("Firmware version that the card booted."),
+			"reboot_required": attribute.ComputedBool("Whether the host must restart before the card runs what is in " +
+				"flash. Null if no driver shows what the card runs."),
+			"backup_path": attribute.Computed("Directory on the operator's machine with the firmware that was in " +
+				"flash before the last burn, `firmware.bin`, and what was known of the card, `card.json`. Null if this resource " +
+				"has burned nothing."),
+			"original_backup_path": attribute.Computed("Directory with the firmware that was in flash before the first burn " +
+				"by this resource, which `on_destroy = \"restore\"` burns back. It stays the same over later burns. After an " +
+				"import " +
+				"or an interrupted apply it is what the host's journal says of the burn that gave the card its firmware; null if " +
+				"nothing is known."),
 		},
 	}
 }

@@ -60,7 +60,8 @@ func (r *Resource) follow(ctx context.Context, state model, id attribute.CardID,
 }
 
 // assess reports what speaks against taking a backup now.
-func (r *Resource) assess(ctx context.Context, id attribute.CardID, recorded types.String, diags *diag.Diagnostics) *session.CardAt {
+func (r *Resource) assess(ctx context.Context, id attribute.CardID, recorded types.String,
+	diags *diag.Diagnostics) *session.CardAt {
 	if id.IsUnknown() {
 		diagnostic.AddPostponed(diags, "backup of a card", "the card comes from something that does not exist yet")
 		return nil

@@ -38,7 +38,8 @@ type Resource struct{ session.Named }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_firmware_backup"}, By: session.CardNamed("card_id")}}
+	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_firmware_backup"},
+		By: session.CardNamed("card_id")}}
 }
 
 // Create takes a backup.
@@ -109,7 +110,8 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	}
 	backup, why := r.open(state, seen.Snap, seen.Card)
 	if why != "" {
-		resp.Diagnostics.AddWarning("Backup of card "+seen.Ref.String()+" is lost: a new one is planned", why+"\n\nNothing on the disk was changed or deleted.")
+		resp.Diagnostics.AddWarning("Backup of card "+seen.Ref.String()+" is lost: a new one is planned",
+			why+"\n\nNothing on the disk was changed or deleted.")
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -126,10 +128,12 @@ func (r *Resource) open(state model, snap *inventory.Snapshot, card *inventory.C
 	case err != nil:
 		return taken, diagnostic.Sentence(err.Error())
 	case taken.Record.SHA256 != state.SHA256.ValueString() && !state.SHA256.IsNull():
-		return taken, "The file " + taken.File() + " is another backup: it has SHA-256 " + taken.Record.SHA256 + " instead of " + state.SHA256.ValueString() + "."
+		return taken, "The file " + taken.File() + " is another backup: it has SHA-256 " + taken.Record.SHA256 +
+			" instead of " + state.SHA256.ValueString() + "."
 	}
 	if other := taken.Other(snap, card); other != "" {
-		return taken, "The backup " + taken.Dir + " is not of the card that is in its place now: " + diagnostic.Sentence(other)
+		return taken, "The backup " + taken.Dir + " is not of the card that is in its place now: " +
+			diagnostic.Sentence(other)
 	}
 	return taken, ""
 }
@@ -142,7 +146,8 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 }
 
 // ImportState takes the id of a card and finds its newest backup that verifies.
-func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) {
 	at, what := r.ImportedCard(ctx, "import backup of card", req, resp)
 	if at == nil {
 		return
@@ -152,7 +157,8 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 		diagnostic.AddError(&resp.Diagnostics, what, err)
 		return
 	}
-	state := model{CardID: attribute.NewText[attribute.CardIDKind](at.Ref.String()), Triggers: types.MapNull(types.StringType)}
+	state := model{CardID: attribute.NewText[attribute.CardIDKind](at.Ref.String()),
+		Triggers: types.MapNull(types.StringType)}
 	state.fill(at.Ref, newest)
 	state.compare(at.Card, newest)
 	state.CardIdentity = types.StringValue(at.Snap.Identity(at.Card).Record().String())

@@ -38,7 +38,8 @@ func readFile(files *imageFiles, source, declared string) (file, []finding.Findi
 	case !info.Mode().IsRegular():
 		return f, judge(f, declared, fmt.Errorf("it is %s, not a file", kindOf(info.Mode())))
 	case info.Size() > largestImage:
-		return f, judge(f, declared, fmt.Errorf("it has %d MiB; no firmware image has more than %d MiB, so it was not read", info.Size()>>20, largestImage>>20))
+		return f, judge(f, declared, fmt.Errorf("it has %d MiB; no firmware image has more than %d MiB, so it was not read",
+			info.Size()>>20, largestImage>>20))
 	}
 	version := fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 	read, err := files.Get(f.path, version, func() (session.ImageFile, error) { return parseFile(f.path) })

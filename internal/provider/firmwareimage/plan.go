@@ -28,7 +28,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	if config.Source.IsUnknown() || config.SHA256.IsUnknown() || !r.HostReady(config.Host) {
-		diagnostic.AddPostponed(&resp.Diagnostics, "firmware image for host "+config.Host.ValueString(), "the host or the file comes from something that does not exist yet")
+		diagnostic.AddPostponed(&resp.Diagnostics, "firmware image for host "+config.Host.ValueString(),
+			"the host or the file comes from something that does not exist yet")
 		return
 	}
 	f := r.usable(ctx, config, &resp.Diagnostics)

@@ -33,7 +33,8 @@ type Resource struct{ session.Named }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_firmware_image"}, By: session.ImageNamed()}}
+	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_firmware_image"},
+		By: session.ImageNamed()}}
 }
 
 // Create stages the image on the host.
@@ -112,7 +113,8 @@ func (r *Resource) Delete(context.Context, resource.DeleteRequest, *resource.Del
 
 // ImportState takes host/path/of/the/file; the first slash splits, so that an
 // absolute path has two.
-func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) {
 	id, ok := r.ImportID(ctx, "import firmware image", req, resp)
 	if !ok {
 		return

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	sourceDescription = "Path of the image file on the machine that runs Terraform. It must be the plain image (`.bin`), not an archive."
+	sourceDescription = "Path of the image file on the machine that runs Terraform. It must be the plain image " +
+		"(`.bin`), not an archive."
 	sha256Description = "SHA-256 of the file. If given, another content is refused; otherwise it is computed."
 	planDescription   = " Write it. If somebody replaces the file between plan and apply, the apply is then refused in " +
 		"plain words. Without it Terraform itself ends the apply with \"Provider produced inconsistent " +
@@ -37,8 +38,9 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 		"source": schema.StringAttribute{Required: true, MarkdownDescription: sourceDescription,
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1), localFile}},
 		"sha256": schema.StringAttribute{
-			Optional: true, Computed: true, CustomType: attribute.HashType{}, MarkdownDescription: sha256Description + planDescription,
-			PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.HashKind]()},
+			Optional: true, Computed: true, CustomType: attribute.HashType{},
+			MarkdownDescription: sha256Description + planDescription,
+			PlanModifiers:       []planmodifier.String{attribute.KeepSpelling[attribute.HashKind]()},
 		},
 		"staged_path": attribute.Computed("File on the host with the verified copy; its name is the hash."),
 	}
@@ -46,7 +48,8 @@ func (r *Resource) Schema(_ context.Context, _ resource.SchemaRequest, resp *res
 		attrs[name] = d.resourceAttribute()
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A firmware image, verified on this machine (every checksum in it), copied to a host under its hash and verified there. " +
+		MarkdownDescription: "A firmware image, verified on this machine (every checksum in it), copied to a host under " +
+			"its hash and verified there. " +
 			"Nothing is written to a card. Destroying it forgets the copy. The copy stays on the host.",
 		Attributes: attrs,
 	}
@@ -58,14 +61,17 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 		"id": dsschema.StringAttribute{Computed: true, MarkdownDescription: "The SHA-256 of the file."},
 		"source": dsschema.StringAttribute{Required: true, MarkdownDescription: sourceDescription,
 			Validators: []validator.String{stringvalidator.LengthAtLeast(1), localFile}},
-		"sha256": dsschema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.HashType{}, MarkdownDescription: sha256Description},
+		"sha256": dsschema.StringAttribute{Optional: true, Computed: true, CustomType: attribute.HashType{},
+			MarkdownDescription: sha256Description},
 	}
 	for name, d := range factDescriptions {
 		attrs[name] = d.dataSourceAttribute()
 	}
 	resp.Schema = dsschema.Schema{
-		MarkdownDescription: "Reads and verifies a firmware image on the machine that runs Terraform, without any host or vendor tool. " +
-			"A file that is damaged, truncated, of another kind or not of the declared hash fails the plan with the offset of the first wrong byte.",
+		MarkdownDescription: "Reads and verifies a firmware image on the machine that runs Terraform, without any host or " +
+			"vendor tool. " +
+			"A file that is damaged, truncated, of another kind or not of the declared hash fails the plan with the offset of " +
+			"the first wrong byte.",
 		Attributes: attrs,
 	}
 }
@@ -103,9 +109,10 @@ var factDescriptions = map[string]fact{
 	"port_guids":        {portGUIDsFact, "Port GUIDs in the image, by port."},
 	"system_image_guid": {guidFact, "System image GUID in the image."},
 	"macs":              {macsFact, "MAC addresses in the image, by port."},
-	"identity":          {textFact, "Whose GUIDs these are: `placeholder` (a vendor's file), `blank`, `none`, or `unique` (a backup of one card)."},
-	"size":              {intFact, "Size of the file in bytes."},
-	"checksum":          {textFact, "Checksum over the image without its identity, as the vendor's tool prints it."},
+	"identity": {textFact,
+		"Whose GUIDs these are: `placeholder` (a vendor's file), `blank`, `none`, or `unique` (a backup of one card)."},
+	"size":     {intFact, "Size of the file in bytes."},
+	"checksum": {textFact, "Checksum over the image without its identity, as the vendor's tool prints it."},
 }
 
 func (f fact) resourceAttribute() schema.Attribute {
@@ -142,7 +149,8 @@ func (f fact) dataSourceAttribute() dsschema.Attribute {
 	case psidFact:
 		return dsschema.StringAttribute{Computed: true, CustomType: attribute.PSIDType{}, MarkdownDescription: f.description}
 	case versionFact:
-		return dsschema.StringAttribute{Computed: true, CustomType: attribute.VersionType{}, MarkdownDescription: f.description}
+		return dsschema.StringAttribute{Computed: true, CustomType: attribute.VersionType{},
+			MarkdownDescription: f.description}
 	case guidFact:
 		return dsschema.StringAttribute{Computed: true, CustomType: attribute.GUIDType{}, MarkdownDescription: f.description}
 	case portGUIDsFact:

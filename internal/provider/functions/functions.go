@@ -34,10 +34,12 @@ func (guidFromMAC) Metadata(_ context.Context, _ function.MetadataRequest, resp 
 
 func (guidFromMAC) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary:             "GUID that belongs to a MAC address",
-		MarkdownDescription: "Derives a GUID from a MAC address as the card vendor does: `0300` goes between the two halves, so that `e4:1d:2d:e4:4e:d0` becomes `0xe41d2d0300e44ed0`.",
+		Summary: "GUID that belongs to a MAC address",
+		MarkdownDescription: "Derives a GUID from a MAC address as the card vendor does: `0300` goes between the two " +
+			"halves, so that `e4:1d:2d:e4:4e:d0` becomes `0xe41d2d0300e44ed0`.",
 		Parameters: []function.Parameter{function.StringParameter{
-			Name: "mac", CustomType: attribute.MACType{}, MarkdownDescription: "MAC address, with colons, dashes or no separator.",
+			Name: "mac", CustomType: attribute.MACType{},
+			MarkdownDescription: "MAC address, with colons, dashes or no separator.",
 		}},
 		Return: function.StringReturn{},
 	}
@@ -53,7 +55,8 @@ func (guidFromMAC) Run(ctx context.Context, req function.RunRequest, resp *funct
 	case err != nil:
 		resp.Error = attribute.ArgumentError(0, err)
 	case mac.IsZero() || mac.IsMulticast():
-		resp.Error = function.NewArgumentFuncError(0, fmt.Sprintf("The MAC %s is not the address of a device: it is zero, broadcast or a group address.", mac))
+		resp.Error = function.NewArgumentFuncError(0,
+			fmt.Sprintf("The MAC %s is not the address of a device: it is zero, broadcast or a group address.", mac))
 	default:
 		resp.Error = resp.Result.Set(ctx, ib.GUIDFromMAC(mac).String())
 	}
@@ -74,13 +77,15 @@ func (guidsFromBase) Metadata(_ context.Context, _ function.MetadataRequest, res
 func (guidsFromBase) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary: "GUIDs of a card by their base",
-		MarkdownDescription: "Lays out the GUIDs of a ConnectX-3 as the vendor's tool does: node, port 1, port 2 and system image are the base plus 0 to 3; `port_guids` has them by port. " +
+		MarkdownDescription: "Lays out the GUIDs of a ConnectX-3 as the vendor's tool does: node, port 1, port 2 and " +
+			"system image are the base plus 0 to 3; `port_guids` has them by port. " +
 			"A base that would wrap around is an error.",
 		Parameters: []function.Parameter{function.StringParameter{
 			Name: "base_guid", CustomType: attribute.GUIDType{}, MarkdownDescription: "The node GUID, in any usual spelling.",
 		}},
 		Return: function.ObjectReturn{AttributeTypes: map[string]attr.Type{
-			"node_guid": types.StringType, "port_guids": types.MapType{ElemType: types.StringType}, "system_image_guid": types.StringType,
+			"node_guid": types.StringType, "port_guids": types.MapType{ElemType: types.StringType},
+			"system_image_guid": types.StringType,
 		}},
 	}
 }
@@ -122,8 +127,10 @@ func (parsePSID) Metadata(_ context.Context, _ function.MetadataRequest, resp *f
 func (parsePSID) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary: "Who issued a PSID",
-		MarkdownDescription: "Checks a PSID and tells who issued it: `psid` as given, `vendor` (null if the prefix is not known) and `oem`, which is true " +
-			"for boards of other companies than Mellanox and NVIDIA. Which image fits a board is decided by the silicon's ids and the PSID, never by a vendor's name.",
+		MarkdownDescription: "Checks a PSID and tells who issued it: `psid` as given, `vendor` (null if the prefix is not " +
+			"known) and `oem`, which is true " +
+			"for boards of other companies than Mellanox and NVIDIA. Which image fits a board is decided by the silicon's ids " +
+			"and the PSID, never by a vendor's name.",
 		Parameters: []function.Parameter{function.StringParameter{
 			Name: "psid", CustomType: attribute.PSIDType{}, MarkdownDescription: "The PSID; case matters.",
 		}},
@@ -160,8 +167,8 @@ func (ipoibMaxMTU) Metadata(_ context.Context, _ function.MetadataRequest, resp 
 func (ipoibMaxMTU) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary: "Largest MTU of an IPoIB interface",
-		MarkdownDescription: "Gives the largest MTU in bytes that an IPoIB interface can have: in datagram mode the IB MTU less 4 bytes of encapsulation, " +
-			"2044 or 4092; in connected mode 65520, whatever the IB MTU is.",
+		MarkdownDescription: "Gives the largest MTU in bytes that an IPoIB interface can have: in datagram mode the IB MTU " +
+			"less 4 bytes of encapsulation, 2044 or 4092; in connected mode 65520, whatever the IB MTU is.",
 		Parameters: []function.Parameter{
 			function.StringParameter{Name: "mode", MarkdownDescription: "`datagram` or `connected`."},
 			function.Int64Parameter{Name: "ib_mtu", MarkdownDescription: "IB MTU of the fabric: 256, 512, 1024, 2048 or 4096."},
@@ -184,7 +191,8 @@ func (ipoibMaxMTU) Run(ctx context.Context, req function.RunRequest, resp *funct
 		return
 	}
 	if ib.MaxMTU(ib.ModeDatagram, int(ibMTU)) == 0 {
-		resp.Error = function.NewArgumentFuncError(1, fmt.Sprintf("%d is no InfiniBand MTU: want 256, 512, 1024, 2048 or 4096", ibMTU))
+		resp.Error = function.NewArgumentFuncError(1,
+			fmt.Sprintf("%d is no InfiniBand MTU: want 256, 512, 1024, 2048 or 4096", ibMTU))
 		return
 	}
 	resp.Error = resp.Result.Set(ctx, int64(ib.MaxMTU(mode, int(ibMTU))))

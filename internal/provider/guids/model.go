@@ -34,12 +34,14 @@ type model struct {
 }
 
 var effectiveTypes = map[string]attr.Type{
-	"node_guid": attribute.GUIDType{}, "port_guids": types.MapType{ElemType: attribute.GUIDType{}}, "system_image_guid": attribute.GUIDType{},
+	"node_guid": attribute.GUIDType{}, "port_guids": types.MapType{ElemType: attribute.GUIDType{}},
+	"system_image_guid": attribute.GUIDType{},
 }
 
 // known reports whether everything that the verdict needs is known.
 func (m *model) known() bool {
-	return m.valuesKnown() && !m.CardID.IsUnknown() && !attribute.HasUnknown(m.AllowManagement) && !m.Activation.IsUnknown()
+	return m.valuesKnown() && !m.CardID.IsUnknown() && !attribute.HasUnknown(m.AllowManagement) &&
+		!m.Activation.IsUnknown()
 }
 
 // valuesKnown reports whether all GUIDs and MACs that are given are known.
@@ -121,8 +123,10 @@ func elements[K attribute.Kind, T any](values types.Map, parse func(string) (T, 
 func (m *model) setIdentity(set ib.GUIDSet) {
 	keepGUID(&m.NodeGUID, attribute.GUIDText(set.Node))
 	keepGUID(&m.SystemGUID, attribute.GUIDText(set.SystemImage))
-	m.PortGUIDs = keepByPort[attribute.GUIDKind](m.PortGUIDs, attribute.ByPort(attribute.GUIDText(set.Port1), attribute.GUIDText(set.Port2)))
-	m.MACs = keepByPort[attribute.MACKind](m.MACs, attribute.ByPort(attribute.MACText(set.MAC1), attribute.MACText(set.MAC2)))
+	m.PortGUIDs = keepByPort[attribute.GUIDKind](m.PortGUIDs,
+		attribute.ByPort(attribute.GUIDText(set.Port1), attribute.GUIDText(set.Port2)))
+	m.MACs = keepByPort[attribute.MACKind](m.MACs,
+		attribute.ByPort(attribute.MACText(set.MAC1), attribute.MACText(set.MAC2)))
 	m.keepBases(set)
 }
 
@@ -182,7 +186,8 @@ func (m *model) observe(ref attribute.CardRef, s hca.GUIDState) {
 
 func effective(set ib.GUIDSet) types.Object {
 	return types.ObjectValueMust(effectiveTypes, map[string]attr.Value{
-		"node_guid": attribute.GUIDText(set.Node), "port_guids": attribute.ByPort(attribute.GUIDText(set.Port1), attribute.GUIDText(set.Port2)), "system_image_guid": attribute.GUIDText(set.SystemImage),
+		"node_guid": attribute.GUIDText(set.Node), "port_guids": attribute.ByPort(attribute.GUIDText(set.Port1),
+			attribute.GUIDText(set.Port2)), "system_image_guid": attribute.GUIDText(set.SystemImage),
 	})
 }
 
@@ -203,7 +208,8 @@ func (m *model) plan(ref attribute.CardRef, req safety.GUIDRequest, prior model)
 	if req.HasGUIDs {
 		set.Node, set.Port1, set.Port2, set.SystemImage = req.Want.Node, req.Want.Port1, req.Want.Port2, req.Want.SystemImage
 	} else {
-		m.BaseGUID, m.NodeGUID, m.SystemGUID, m.PortGUIDs = attribute.UnknownText[attribute.GUIDKind](), prior.NodeGUID, prior.SystemGUID, prior.PortGUIDs
+		m.BaseGUID, m.NodeGUID, m.SystemGUID, m.PortGUIDs = attribute.UnknownText[attribute.GUIDKind](), prior.NodeGUID,
+			prior.SystemGUID, prior.PortGUIDs
 	}
 	if req.HasMACs {
 		set.MAC1, set.MAC2 = req.Want.MAC1, req.Want.MAC2
@@ -224,7 +230,8 @@ func (m *model) plan(ref attribute.CardRef, req safety.GUIDRequest, prior model)
 func (m *model) planNew(req safety.GUIDRequest) {
 	m.setIdentity(req.Want)
 	if !req.HasGUIDs {
-		m.BaseGUID, m.NodeGUID, m.SystemGUID = attribute.UnknownText[attribute.GUIDKind](), attribute.UnknownText[attribute.GUIDKind](), attribute.UnknownText[attribute.GUIDKind]()
+		m.BaseGUID, m.NodeGUID, m.SystemGUID = attribute.UnknownText[attribute.GUIDKind](),
+			attribute.UnknownText[attribute.GUIDKind](), attribute.UnknownText[attribute.GUIDKind]()
 		m.PortGUIDs = types.MapUnknown(attribute.GUIDType{})
 	}
 	if !req.HasMACs {

@@ -22,19 +22,23 @@ func fromBase(t *testing.T, mac string) ib.GUIDSet {
 func TestModel_setIdentityFillsEveryValueOfACard(t *testing.T) {
 	var m model
 	m.setIdentity(fromBase(t, "e4:1d:2d:e4:4e:d0"))
-	if m.BaseMAC.ValueString() != "e4:1d:2d:e4:4e:d0" || m.BaseGUID.ValueString() != "0xe41d2d0300e44ed0" || m.NodeGUID.ValueString() != "0xe41d2d0300e44ed0" ||
-		m.SystemGUID.ValueString() != "0xe41d2d0300e44ed3" || len(m.PortGUIDs.Elements()) != 2 || len(m.MACs.Elements()) != 2 {
+	if m.BaseMAC.ValueString() != "e4:1d:2d:e4:4e:d0" || m.BaseGUID.ValueString() != "0xe41d2d0300e44ed0" ||
+		m.NodeGUID.ValueString() != "0xe41d2d0300e44ed0" ||
+		m.SystemGUID.ValueString() != "0xe41d2d0300e44ed3" || len(m.PortGUIDs.Elements()) != 2 ||
+		len(m.MACs.Elements()) != 2 {
 		t.Errorf("got %+v", m)
 	}
 }
 
 func TestModel_setIdentityKeepsSpellings(t *testing.T) {
 	m := model{
-		BaseMAC: attribute.NewText[attribute.MACKind]("E4-1D-2D-E4-4E-D0"), NodeGUID: attribute.NewText[attribute.GUIDKind]("e41d:2d03:00e4:4ed0"),
+		BaseMAC:   attribute.NewText[attribute.MACKind]("E4-1D-2D-E4-4E-D0"),
+		NodeGUID:  attribute.NewText[attribute.GUIDKind]("e41d:2d03:00e4:4ed0"),
 		PortGUIDs: attribute.ByPort(attribute.NewText[attribute.GUIDKind]("E41D2D0300E44ED1")),
 	}
 	m.setIdentity(fromBase(t, "e4:1d:2d:e4:4e:d0"))
-	if m.BaseMAC.ValueString() != "E4-1D-2D-E4-4E-D0" || m.NodeGUID.ValueString() != "e41d:2d03:00e4:4ed0" || len(m.PortGUIDs.Elements()) != 1 {
+	if m.BaseMAC.ValueString() != "E4-1D-2D-E4-4E-D0" || m.NodeGUID.ValueString() != "e41d:2d03:00e4:4ed0" ||
+		len(m.PortGUIDs.Elements()) != 1 {
 		t.Errorf("got %+v", m)
 	}
 }
@@ -42,14 +46,17 @@ func TestModel_setIdentityKeepsSpellings(t *testing.T) {
 func TestModel_setIdentityOfACardWithoutGUIDs(t *testing.T) {
 	const unset = ^ib.GUID(0)
 	m := model{PortGUIDs: types.MapUnknown(attribute.GUIDType{}), BaseGUID: attribute.UnknownText[attribute.GUIDKind]()}
-	m.setIdentity(ib.GUIDSet{Node: unset, Port1: unset, Port2: unset, SystemImage: unset, MAC1: 0xe41d2de44ed0, MAC2: 0xe41d2de44ed1})
-	if !m.NodeGUID.IsNull() || !m.BaseGUID.IsNull() || m.PortGUIDs.IsUnknown() || m.BaseMAC.ValueString() != "e4:1d:2d:e4:4e:d0" {
+	m.setIdentity(ib.GUIDSet{Node: unset, Port1: unset, Port2: unset, SystemImage: unset, MAC1: 0xe41d2de44ed0,
+		MAC2: 0xe41d2de44ed1})
+	if !m.NodeGUID.IsNull() || !m.BaseGUID.IsNull() || m.PortGUIDs.IsUnknown() ||
+		m.BaseMAC.ValueString() != "e4:1d:2d:e4:4e:d0" {
 		t.Errorf("got %+v", m)
 	}
 }
 
 func TestModel_keepGivenPutsBackABaseThatSingleValuesOverride(t *testing.T) {
-	given := model{BaseMAC: attribute.NewText[attribute.MACKind]("e4:1d:2d:00:00:10"), BaseGUID: attribute.NullText[attribute.GUIDKind]()}
+	given := model{BaseMAC: attribute.NewText[attribute.MACKind]("e4:1d:2d:00:00:10"),
+		BaseGUID: attribute.NullText[attribute.GUIDKind]()}
 	m := given
 	m.setIdentity(fromBase(t, "e4:1d:2d:e4:4e:d0"))
 	m.keepGiven(given)

@@ -47,7 +47,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	plan.CardIdentity = a.at.Identity
 	plan.plan(a.at.Ref, a.ask.Request, state)
 	plan.keepGiven(given)
-	planned.Steady{Held: exists && state.holds(config, a.ask.Request), ToDo: !a.converged(config), Live: live}.Plan(ctx, req, resp, &plan)
+	planned.Steady{Held: exists && state.holds(config, a.ask.Request), ToDo: !a.converged(config), Live: live}.Plan(ctx,
+		req, resp, &plan)
 	a.announce(&resp.Diagnostics)
 }
 
@@ -56,14 +57,17 @@ func (a *assessment) announce(diags *diag.Diagnostics) {
 	switch {
 	case a.Verdict.Activation != safety.ActivationReboot:
 	case a.writes():
-		session.WarnRestart(diags, a.at.Ref, "The apply writes the GUIDs into flash. Then it restarts the host, so that the card uses them.")
+		session.WarnRestart(diags, a.at.Ref,
+			"The apply writes the GUIDs into flash. Then it restarts the host, so that the card uses them.")
 	default:
-		session.WarnRestart(diags, a.at.Ref, "The flash has the GUIDs, and the card does not use them yet. Nothing is written.")
+		session.WarnRestart(diags, a.at.Ref,
+			"The flash has the GUIDs, and the card does not use them yet. Nothing is written.")
 	}
 }
 
 // ValidateConfig refuses values that no card may have, before any host is asked.
-func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest,
+	resp *resource.ValidateConfigResponse) {
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() || !config.valuesKnown() {
@@ -78,7 +82,8 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 		diagnostic.AddError(&resp.Diagnostics, what, err)
 		return
 	}
-	diagnostic.AddBlocking(ctx, &resp.Diagnostics, what, safety.GUIDValues("", ib.PCIAddress{}, request, safety.LabFacts{}))
+	diagnostic.AddBlocking(ctx, &resp.Diagnostics, what,
+		safety.GUIDValues("", ib.PCIAddress{}, request, safety.LabFacts{}))
 }
 
 // assessment is the verdict with what it is about.
@@ -124,7 +129,8 @@ func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagno
 		return false
 	}
 	session.AddJobs(diags, a.at.Ref, a.Jobs)
-	return !diagnostic.AddFindings(ctx, diags, "set GUIDs of card "+a.at.Ref.String(), diagnostic.WithoutJobs(a.Verdict.Findings))
+	return !diagnostic.AddFindings(ctx, diags, "set GUIDs of card "+a.at.Ref.String(),
+		diagnostic.WithoutJobs(a.Verdict.Findings))
 }
 
 // lab is what the values are compared with: all cards and, if they are new to this
@@ -166,5 +172,6 @@ func (a *assessment) converged(config model) bool {
 }
 
 func warnForgotten(diags *diag.Diagnostics, card string) {
-	diagnostic.AddForgotten(diags, "GUIDs of card", card, "The card keeps its GUIDs and MAC addresses; nothing is written to it.")
+	diagnostic.AddForgotten(diags, "GUIDs of card", card,
+		"The card keeps its GUIDs and MAC addresses; nothing is written to it.")
 }

@@ -55,7 +55,8 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	r.apply(ctx, attribute.Update, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
-func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config, to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config,
+	to *tfsdk.State, diags *diag.Diagnostics) {
 	var plan, config model
 	diags.Append(from.Get(ctx, &plan)...)
 	diags.Append(conf.Get(ctx, &config)...)
@@ -64,8 +65,10 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 		diagnostic.AddError(diags, "set GUIDs of card "+plan.CardID.ValueString(), err)
 		return
 	}
-	config.Activation, config.CardIdentity = types.StringValue(attribute.ActivationOf(config.Activation)), session.AsPlanned(plan.CardIdentity)
-	err = r.WriteCard(ctx, ref, op.Limit(ctx, plan.Timeouts, standardTimeout), func(ctx context.Context) error { return r.write(ctx, ref, config, &plan, diags) })
+	config.Activation, config.CardIdentity = types.StringValue(attribute.ActivationOf(config.Activation)),
+		session.AsPlanned(plan.CardIdentity)
+	err = r.WriteCard(ctx, ref, op.Limit(ctx, plan.Timeouts, standardTimeout),
+		func(ctx context.Context) error { return r.write(ctx, ref, config, &plan, diags) })
 	diagnostic.AddError(diags, "set GUIDs of card "+ref.String(), err)
 	if diags.HasError() {
 		return
@@ -74,7 +77,8 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 }
 
 // write writes the card when it is its turn.
-func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config model, plan *model, diags *diag.Diagnostics) error {
+func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config model, plan *model,
+	diags *diag.Diagnostics) error {
 	a := r.ask(ctx, config, diags)
 	if a == nil {
 		return nil
@@ -115,7 +119,8 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 }
 
 // ImportState takes the id of the card.
-func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) {
 	r.ImportCard(ctx, "import GUIDs", req, resp)
 }
 

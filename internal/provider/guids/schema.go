@@ -10,15 +10,20 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
-const description = "The GUIDs and MAC addresses of a card, from one base value (`base_mac` or `base_guid`) or one by one. A single value beside a base replaces the value derived from the base. " +
-	"A cross-flash from Ethernet-only firmware leaves a card without GUIDs, and InfiniBand does not work without GUIDs. Zero values, multicast values and duplicates among the configured cards are refused while planning.\n\n" +
-	"The values are written into flash after a verified backup. The card uses them after the next restart (`effective`, `reboot_required`). Destroying it only forgets: the card keeps its identity."
+const description = "The GUIDs and MAC addresses of a card, from one base value (`base_mac` or `base_guid`) or " +
+	"one by one. A single value beside a base replaces the value derived from the base. " +
+	"A cross-flash from Ethernet-only firmware leaves a card without GUIDs, and InfiniBand does not work without GUIDs. " +
+	"Zero values, multicast values and duplicates among the configured cards are refused while planning.\n\n" +
+	"The values are written into flash after a verified backup. The card uses them after the next restart (`effective`, " +
+	"`reboot_required`). Destroying it only forgets: the card keeps its identity."
 
-const leftOut = "A port that is left out gets the value that follows from the base. Without a base, port 2 gets the next number after port 1. The map then has the named port only."
+const leftOut = "A port that is left out gets the value that follows from the base. Without a base, port 2 gets the " +
+	"next number after port 1. The map then has the named port only."
 
 var times = attribute.Timed{
 	Standard: standardTimeout, Covers: "backup, write, verification and restart, without the wait for other cards",
-	AtEnd: "After that time the apply fails. A job that writes flash is not stopped: it continues on the host, and the next plan finds it.",
+	AtEnd: "After that time the apply fails. A job that writes flash is not stopped: it continues on the host, and the " +
+		"next plan finds it.",
 }
 
 // Schema implements resource.Resource.
@@ -31,25 +36,34 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"card_identity": attribute.CardIdentityAttribute(),
 			"base_mac": schema.StringAttribute{
 				Optional: true, Computed: true, CustomType: attribute.MACType{},
-				MarkdownDescription: "MAC address of port 1, usually printed on the card. Port 2 gets the next one; unless they are given, the GUIDs follow from it as the vendor derives them, with `0300` in the middle. If it is left out, this is the MAC in flash if port 2 has the next one.",
-				PlanModifiers:       []planmodifier.String{attribute.KeepSpelling[attribute.MACKind]()},
+				MarkdownDescription: "MAC address of port 1, usually printed on the card. Port 2 gets the next one; unless they " +
+					"are given, the GUIDs follow from it as the vendor derives them, with `0300` in the middle. If it is left out, " +
+					"this is the MAC in flash if port 2 has the next one.",
+				PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.MACKind]()},
 			},
 			"base_guid": schema.StringAttribute{
 				Optional: true, Computed: true, CustomType: attribute.GUIDType{},
-				MarkdownDescription: "Node GUID; port 1, port 2 and the system image get the next three. With `base_mac` it replaces the GUIDs that would follow from that.",
-				PlanModifiers:       []planmodifier.String{attribute.KeepSpelling[attribute.GUIDKind]()},
+				MarkdownDescription: "Node GUID; port 1, port 2 and the system image get the next three. With `base_mac` it " +
+					"replaces the GUIDs that would follow from that.",
+				PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.GUIDKind]()},
 			},
-			"node_guid":             guidArgument("GUID of the card itself."),
-			"system_image_guid":     guidArgument("GUID of the system image; equal on cards of one chassis. Default: with a base value that plus 3, else the GUID of the node."),
-			"port_guids":            attribute.ByPortAttribute[attribute.GUIDKind]("GUIDs in flash by port, `{ \"1\" = \"0x…\" }`. This is what other resources refer to: `port_guids[\"1\"]`. " + leftOut),
-			"macs":                  attribute.ByPortAttribute[attribute.MACKind]("MAC addresses in flash by port, `{ \"1\" = \"e4:1d:2d:…\" }`. " + leftOut),
-			"allow_management_path": attribute.ConsentToNames("Consent to change the card although it carries the SSH session or the default route of the host: the names of those interfaces."),
-			"activation":            attribute.ActivationAttribute(),
-			"timeouts":              attribute.TimeoutsAttribute(ctx, times, nil),
+			"node_guid": guidArgument("GUID of the card itself."),
+			"system_image_guid": guidArgument("GUID of the system image; equal on cards of one chassis. Default: with a " +
+				"base value that plus 3, else the GUID of the node."),
+			"port_guids": attribute.ByPortAttribute[attribute.GUIDKind]("GUIDs in flash by port, `{ \"1\" = \"0x…\" " +
+				"}`. This is what other resources refer to: `port_guids[\"1\"]`. " + leftOut),
+			"macs": attribute.ByPortAttribute[attribute.MACKind]("MAC addresses in flash by port, `{ \"1\" = " +
+				"\"e4:1d:2d:…\" }`. " + leftOut),
+			"allow_management_path": attribute.ConsentToNames("Consent to change the card although it carries the SSH session " +
+				"or the default route of the host: the names of those interfaces."),
+			"activation": attribute.ActivationAttribute(),
+			"timeouts":   attribute.TimeoutsAttribute(ctx, times, nil),
 
-			"effective":       effectiveAttribute(),
-			"reboot_required": attribute.ComputedBool("Whether the host must restart before the card uses what is in flash; null while no driver shows what it uses."),
-			"backup_path":     attribute.Computed("Directory on the operator's machine with the firmware that was in flash before the last change, and what identifies the card. Null if this resource has written nothing."),
+			"effective": effectiveAttribute(),
+			"reboot_required": attribute.ComputedBool("Whether the host must restart before the card uses what is in flash; " +
+				"null while no driver shows what it uses."),
+			"backup_path": attribute.Computed("Directory on the operator's machine with the firmware that was in flash " +
+				"before the last change, and what identifies the card. Null if this resource has written nothing."),
 		},
 	}
 }
@@ -66,8 +80,9 @@ func effectiveAttribute() schema.SingleNestedAttribute {
 		Computed:            true,
 		MarkdownDescription: "What the card uses now, as the kernel sees it; null values where it shows none.",
 		Attributes: map[string]schema.Attribute{
-			"node_guid":         attribute.ComputedGUID("Node GUID in use."),
-			"port_guids":        attribute.ComputedByPort[attribute.GUIDKind]("Port GUIDs in use, by port; empty while the ports are Ethernet."),
+			"node_guid": attribute.ComputedGUID("Node GUID in use."),
+			"port_guids": attribute.ComputedByPort[attribute.GUIDKind]("Port GUIDs in use, by port; empty while the " +
+				"ports are Ethernet."),
 			"system_image_guid": attribute.ComputedGUID("System image GUID in use."),
 		},
 	}

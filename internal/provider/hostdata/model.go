@@ -46,7 +46,8 @@ func (m *model) observe(s *inventory.Snapshot) {
 	ids := make([]string, len(s.Cards))
 	for i := range s.Cards {
 		c := &s.Cards[i]
-		ids[i] = attribute.CardName{CardRef: attribute.CardRef{Host: m.Host.ValueString(), PCI: c.PCI}, Token: s.Identity(c).Token()}.String()
+		ids[i] = attribute.CardName{CardRef: attribute.CardRef{Host: m.Host.ValueString(), PCI: c.PCI},
+			Token: s.Identity(c).Token()}.String()
 	}
 	m.CardIDs = attribute.StringList(ids)
 	interfaces := map[string]attr.Value{}

@@ -54,7 +54,8 @@ func (m *model) settled() bool {
 // addressed reports whether addresses and routes are known.
 func (m *model) addressed() bool {
 	for _, v := range append(m.Addresses.Elements(), m.Routes.Elements()...) {
-		if route, ok := v.(types.Object); ok && (route.Attributes()["to"].IsUnknown() || route.Attributes()["via"].IsUnknown()) || v.IsUnknown() {
+		if route, ok := v.(types.Object); ok &&
+			(route.Attributes()["to"].IsUnknown() || route.Attributes()["via"].IsUnknown()) || v.IsUnknown() {
 			return false
 		}
 	}
@@ -178,7 +179,8 @@ func effective(o ops.Observed) types.Object {
 		addresses[i] = p.String()
 	}
 	return types.ObjectValueMust(effectiveTypes, map[string]attr.Value{
-		"mode": types.StringValue(o.Live.Mode.String()), "mtu": types.Int64Value(int64(o.Live.MTU)), "addresses": attribute.StringList(addresses),
+		"mode": types.StringValue(o.Live.Mode.String()), "mtu": types.Int64Value(int64(o.Live.MTU)),
+		"addresses": attribute.StringList(addresses),
 	})
 }
 

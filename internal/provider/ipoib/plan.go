@@ -35,7 +35,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	wanted := config
 	wanted.Mode = plan.Mode // with the default
 	if !r.HostReady(wanted.Host) {
-		diagnostic.AddPostponed(&resp.Diagnostics, "IPoIB interface on host "+wanted.Host.ValueString(), "the host comes from something that does not exist yet")
+		diagnostic.AddPostponed(&resp.Diagnostics, "IPoIB interface on host "+wanted.Host.ValueString(),
+			"the host comes from something that does not exist yet")
 		return
 	}
 	if !wanted.known() {
@@ -51,14 +52,16 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan IPoIB interface "+ref(d).String(), err)
 		return
 	}
-	if !r.Claim(ctx, "plan IPoIB interface", planned.Claim{Key: r.PortKey(ref(d)), Name: ref(d).String(), HostIn: "host"}, req, &resp.Diagnostics) {
+	if !r.Claim(ctx, "plan IPoIB interface", planned.Claim{Key: r.PortKey(ref(d)), Name: ref(d).String(), HostIn: "host"},
+		req, &resp.Diagnostics) {
 		return
 	}
 	settleMTU(&d, snap)
 	r.check(ctx, &resp.Diagnostics, snap, d)
 	plan.plan(d)
 	planned.Steady{
-		Held: exists && state.holds(d.Config), ToDo: !ops.Observe(snap, d.PortGUID, d.PKey).Satisfies(d.Config), Live: live, Kept: kept,
+		Held: exists && state.holds(d.Config), ToDo: !ops.Observe(snap, d.PortGUID,
+			d.PKey).Satisfies(d.Config), Live: live, Kept: kept,
 	}.Plan(ctx, req, resp, &plan)
 }
 
@@ -83,7 +86,8 @@ func (r *Resource) early(ctx context.Context, wanted *model, diags *diag.Diagnos
 	}
 	diagnostic.AddFindings(ctx, diags, what, ops.Check(snap, d, ops.Planned{PortLater: true}))
 	diagnostic.AddPartlyPostponed(diags, "IPoIB interface on host "+host, wanted.later(),
-		"the port and its interface, who else configures that, whether it leads to the host or to storage, and the other interfaces of this configuration")
+		"the port and its interface, who else configures that, whether it leads to the host or to storage, and the other "+
+			"interfaces of this configuration")
 }
 
 // holds reports whether the state is what is asked for.
@@ -93,7 +97,8 @@ func (m *model) holds(want ops.Config) bool {
 }
 
 // ValidateConfig refuses what no host could do, before any is asked.
-func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest,
+	resp *resource.ValidateConfigResponse) {
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() || config.Mode.IsUnknown() || config.MTU.IsUnknown() || config.Addresses.IsUnknown() {
@@ -105,7 +110,8 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	}
 	var d ops.Desired
 	d.Config.Mode, d.Config.MTU = ib.IPoIBMode(config.Mode.ValueString()), int(config.MTU.ValueInt64())
-	diagnostic.AddBlocking(ctx, &resp.Diagnostics, "configure IPoIB interface on host "+config.Host.ValueString(), ops.CheckConfig(d))
+	diagnostic.AddBlocking(ctx, &resp.Diagnostics, "configure IPoIB interface on host "+config.Host.ValueString(),
+		ops.CheckConfig(d))
 }
 
 // settleMTU fills in the MTU that follows from the mode. An unknown platform
@@ -127,7 +133,8 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	}
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
-	planned := ops.Planned{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(snap), LinkType: port.InfiniBand, SM: r.Planned.HasSM()}
+	planned := ops.Planned{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(snap), LinkType: port.InfiniBand,
+		SM: r.Planned.HasSM()}
 	found := append(ops.Check(snap, d, planned), ops.CheckSubnet(d, r.members(d))...)
 	overlap, same := r.Planned.SetAddresses(ref(d), d.Config.Addresses)
 	found = append(found, ops.CheckAddresses(d, neighbours(overlap), neighbours(same))...)
@@ -141,7 +148,8 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 // another setting.
 func (r *Resource) members(d ops.Desired) []ops.Member {
 	var all []ops.Member
-	others := r.Planned.SetIPoIB(ref(d), planned.IPoIB{Mode: d.Config.Mode.String(), MTU: d.Config.MTU}, d.Config.Addresses)
+	others := r.Planned.SetIPoIB(ref(d), planned.IPoIB{Mode: d.Config.Mode.String(), MTU: d.Config.MTU},
+		d.Config.Addresses)
 	for port, setting := range others {
 		all = append(all, ops.Member{Name: port.String(), Mode: ib.IPoIBMode(setting.Mode), MTU: setting.MTU})
 	}

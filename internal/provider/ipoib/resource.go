@@ -34,7 +34,8 @@ var (
 )
 
 // named is how an import names an interface.
-var named = session.PortNamed(session.Part{Name: "pkey", Optional: true, Description: "P_Key of an interface of another partition than the default one, `0x8001`."})
+var named = session.PortNamed(session.Part{Name: "pkey", Optional: true,
+	Description: "P_Key of an interface of another partition than the default one, `0x8001`."})
 
 // Resource is infiniband_ipoib_interface.
 type Resource struct{ session.Named }
@@ -61,7 +62,8 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	r.apply(ctx, attribute.Update, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
-func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config, to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config,
+	to *tfsdk.State, diags *diag.Diagnostics) {
 	var plan, config model
 	diags.Append(from.Get(ctx, &plan)...)
 	diags.Append(conf.Get(ctx, &config)...)
@@ -104,7 +106,8 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 // what it held: core would take any other value for a bug.
 func addChanged(diags *diag.Diagnostics, id string, diff []string) {
 	diags.AddError("Unable to configure IPoIB interface "+id+": the host shows something else afterwards",
-		"The change was made and confirmed. Then something else changed the interface. Plan again to see what it has now.\n\nDifferences: "+
+		"The change was made and confirmed. Then something else changed the interface. Plan again to see what it has "+
+			"now.\n\nDifferences: "+
 			strings.Join(diff, "; "))
 }
 
@@ -162,11 +165,13 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		return removeErr
 	})
 	diagnostic.AddError(&resp.Diagnostics, "remove IPoIB interface "+ref(d).String(), err)
-	diagnostic.AddNotes(&resp.Diagnostics, "Removed the configuration of IPoIB interface "+ref(d).String(), append(result.Warnings, result.Left...))
+	diagnostic.AddNotes(&resp.Diagnostics, "Removed the configuration of IPoIB interface "+ref(d).String(),
+		append(result.Warnings, result.Left...))
 }
 
 // ImportState takes host/port_guid, and /pkey for another partition than the default.
-func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) {
 	id, ok := r.ImportID(ctx, "import IPoIB interface", req, resp)
 	if !ok {
 		return

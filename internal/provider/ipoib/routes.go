@@ -18,15 +18,17 @@ var routeTypes = map[string]attr.Type{"to": types.StringType, "via": types.Strin
 func routesAttribute() schema.Attribute {
 	return schema.SetNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Static routes through the interface. Routes that others add, such as a routing daemon, are left alone. " +
-			"A default route is `0.0.0.0/0` or `::/0`, and refused where another interface has one. Not on TrueNAS.",
+		MarkdownDescription: "Static routes through the interface. Routes that others add, such as a routing daemon, are " +
+			"left alone. A default route is `0.0.0.0/0` or `::/0`, and refused where another interface has one. Not on TrueNAS.",
 		Validators: []validator.Set{setvalidator.SizeAtLeast(1)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"to": schema.StringAttribute{
-				Required: true, MarkdownDescription: "Network with its prefix length, `10.20.0.0/16`.", Validators: []validator.String{networkText{}},
+				Required: true, MarkdownDescription: "Network with its prefix length, `10.20.0.0/16`.",
+				Validators: []validator.String{networkText{}},
 			},
 			"via": schema.StringAttribute{
-				Required: true, MarkdownDescription: "Gateway: another host of one of the subnets of the interface.", Validators: []validator.String{addressText{}},
+				Required: true, MarkdownDescription: "Gateway: another host of one of the subnets of the interface.",
+				Validators: []validator.String{addressText{}},
 			},
 		}},
 	}
@@ -46,9 +48,11 @@ func (networkText) ValidateString(_ context.Context, req validator.StringRequest
 	p, err := netip.ParsePrefix(text)
 	switch {
 	case err != nil:
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid network", text+" is not a network with its prefix length, such as 10.20.0.0/16.")
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid network",
+			text+" is not a network with its prefix length, such as 10.20.0.0/16.")
 	case p.Masked().String() != text:
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid network", text+" has bits behind its prefix length, or another spelling. Write "+p.Masked().String()+".")
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid network",
+			text+" has bits behind its prefix length, or another spelling. Write "+p.Masked().String()+".")
 	}
 }
 
@@ -68,7 +72,8 @@ func (addressText) ValidateString(_ context.Context, req validator.StringRequest
 	case err != nil || a.Zone() != "":
 		resp.Diagnostics.AddAttributeError(req.Path, "Invalid IP address", text+" is not an IP address.")
 	case a.String() != text:
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid IP address", text+" has another spelling. Write "+a.String()+".")
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid IP address",
+			text+" has another spelling. Write "+a.String()+".")
 	}
 }
 

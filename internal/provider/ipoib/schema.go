@@ -16,9 +16,12 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
-const description = "An IP-over-InfiniBand interface in the host's own network stack: mode, MTU, addresses and routes, now and after every restart. " +
-	"The provider finds out what configures the network of the host: netplan (with NetworkManager or systemd-networkd), NetworkManager, systemd-networkd, ifupdown or ifupdown2, or the middleware of TrueNAS. " +
-	"The configuration is written to separate, marked files; `stored_in` names them. Other files are never changed. If another file configures the interface too, the plan is refused.\n\n" +
+const description = "An IP-over-InfiniBand interface in the host's own network stack: mode, MTU, addresses and " +
+	"routes, now and after every restart. " +
+	"The provider finds out what configures the network of the host: netplan (with NetworkManager or systemd-networkd), " +
+	"NetworkManager, systemd-networkd, ifupdown or ifupdown2, or the middleware of TrueNAS. " +
+	"The configuration is written to separate, marked files; `stored_in` names them. Other files are never changed. If " +
+	"another file configures the interface too, the plan is refused.\n\n" +
 	"A change of the network must be confirmed over a new connection. Otherwise the host undoes it " +
 	"by itself after 90 seconds, or at its next start. The interface that carries the SSH session is " +
 	"not touched without consent. Destroying it removes this configuration and the addresses. Mode " +
@@ -31,7 +34,8 @@ var (
 	}
 	removal = attribute.Timed{
 		Standard: standardTimeout, Covers: "the removal and its confirmation, with the wait for other changes of the host",
-		AtEnd: "After that time the destroy fails, what is not confirmed by then is undone, and the resource stays in the state.",
+		AtEnd: "After that time the destroy fails, what is not confirmed by then is undone, and the resource stays in the " +
+			"state.",
 	}
 )
 
@@ -43,35 +47,42 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 		"port_guid": attribute.PortGUIDAttribute(),
 		"pkey": schema.StringAttribute{
 			Optional: true, CustomType: attribute.PKeyType{},
-			MarkdownDescription: "P_Key of the partition with bit 0x8000, `0x8001`; the default partition if left out. Another partition is another interface, called by that of the port and the key: `ibp1s0.8001`. " +
+			MarkdownDescription: "P_Key of the partition with bit 0x8000, `0x8001`; the default partition if left out. " +
+				"Another partition is another interface, called by that of the port and the key: `ibp1s0.8001`. " +
 				"Whether the port is a full or a limited member is said by the subnet manager. Not on TrueNAS.",
 			PlanModifiers: []planmodifier.String{attribute.ReplaceIfOther[attribute.PKeyKind]()},
 		},
 		"mode": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString("datagram"),
-			MarkdownDescription: "`datagram` (the default) or `connected`. All hosts of a subnet should agree. Cards newer than ConnectX-3 usually offer datagram only.",
-			Validators:          []validator.String{stringvalidator.OneOf("datagram", "connected")},
+			MarkdownDescription: "`datagram` (the default) or `connected`. All hosts of a subnet should agree. Cards newer " +
+				"than ConnectX-3 usually offer datagram only.",
+			Validators: []validator.String{stringvalidator.OneOf("datagram", "connected")},
 		},
 		"mtu": schema.Int64Attribute{
 			Optional: true, Computed: true,
-			MarkdownDescription: "MTU in bytes. In datagram mode at most the IB MTU less 4, usually 2044, and 4092 on a fabric set up for it; in connected mode at most 65520, on TrueNAS 9216. " +
+			MarkdownDescription: "MTU in bytes. In datagram mode at most the IB MTU less 4, usually 2044, and 4092 on a " +
+				"fabric set up for it; in connected mode at most 65520, on TrueNAS 9216. " +
 				"The default is what the mode allows everywhere.",
 			Validators: []validator.Int64{int64validator.Between(68, 65520)},
 		},
 		"addresses": schema.SetAttribute{
 			Required: true, ElementType: attribute.PrefixType{},
-			MarkdownDescription: "Addresses of the host with their prefix lengths, `172.16.0.20/24`. The interface has exactly these; empty for none.",
-			Validators:          []validator.Set{attribute.ValidElements[attribute.PrefixKind]{}},
+			MarkdownDescription: "Addresses of the host with their prefix lengths, `172.16.0.20/24`. The interface has " +
+				"exactly these; empty for none.",
+			Validators: []validator.Set{attribute.ValidElements[attribute.PrefixKind]{}},
 		},
 		"routes":   routesAttribute(),
 		"timeouts": attribute.TimeoutsAttribute(ctx, times, &removal),
 
-		"network_stack": attribute.Computed("What configures the network of the host, as found there: `netplan with systemd-networkd`, `netplan with NetworkManager`, `NetworkManager`, " +
+		"network_stack": attribute.Computed("What configures the network of the host, as found there: `netplan with " +
+			"systemd-networkd`, `netplan with NetworkManager`, `NetworkManager`, " +
 			"`systemd-networkd`, `ifupdown`, `ifupdown2` or `TrueNAS middleware`."),
 		"interface": attribute.Computed("Name of the interface on the host."),
 		"up":        attribute.ComputedBool("Whether the interface is administratively up."),
-		"carrier":   attribute.ComputedBool("Whether it works: up, a subnet manager is there and the broadcast group was joined."),
-		"stored_in": attribute.ComputedList(types.StringType, "Where the configuration that survives a restart is: paths of files, or rows of the middleware."),
+		"carrier": attribute.ComputedBool("Whether it works: up, a subnet manager is there and the broadcast group was " +
+			"joined."),
+		"stored_in": attribute.ComputedList(types.StringType,
+			"Where the configuration that survives a restart is: paths of files, or rows of the middleware."),
 		"effective": schema.SingleNestedAttribute{
 			Computed:            true,
 			MarkdownDescription: "What is in effect now.",
@@ -89,14 +100,19 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 // consents are the arguments that name the thing an operator agrees to touch.
 func consents() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"allow_management_path": attribute.StoredConsent("Consent to change the interface, or to remove it, although it carries, or may carry, the SSH session, the default route or storage: the name of the interface."),
-		"adopt_interface":       attribute.ConsentToName("Consent to replace a configuration of the interface that was made outside Terraform, on TrueNAS: its name."),
+		"allow_management_path": attribute.StoredConsent("Consent to change the interface, or to remove it, although it " +
+			"carries, or may carry, the SSH session, the default route or storage: the name of the interface."),
+		"adopt_interface": attribute.ConsentToName("Consent to replace a configuration of the interface that was made " +
+			"outside Terraform, on TrueNAS: its name."),
 		"truenas": attribute.ConsentToParts("Consents that only a host with TrueNAS asks for.", map[string]schema.Attribute{
 			"keep_interface": schema.StringAttribute{Optional: true, WriteOnly: true,
-				MarkdownDescription: "Consent to store the management interface of a host on which nothing is configured yet: its name. " +
-					"Its present configuration is stored in the same transaction, because the first stored interface makes the middleware clear all others."},
+				MarkdownDescription: "Consent to store the management interface of a host on which nothing is configured yet: " +
+					"its name. " +
+					"Its present configuration is stored in the same transaction, because the first stored interface makes the " +
+					"middleware clear all others."},
 			"private_mtu": schema.Int64Attribute{Optional: true, WriteOnly: true,
-				MarkdownDescription: "Consent to store an MTU above 9216 past the public API: that MTU. It survives restarts, but an update of TrueNAS may lose it."},
+				MarkdownDescription: "Consent to store an MTU above 9216 past the public API: that MTU. It survives restarts, " +
+					"but an update of TrueNAS may lose it."},
 		}),
 	}
 }

@@ -38,12 +38,14 @@ func (m *model) known() bool {
 			return false
 		}
 	}
-	return !m.CardID.IsUnknown() && !m.Ports.IsUnknown() && !attribute.HasUnknown(m.AllowManagement) && !m.Activation.IsUnknown()
+	return !m.CardID.IsUnknown() && !m.Ports.IsUnknown() && !attribute.HasUnknown(m.AllowManagement) &&
+		!m.Activation.IsUnknown()
 }
 
 // request reads what is asked from the configuration.
 func (m *model) request() (safety.LinkTypeRequest, error) {
-	req := safety.LinkTypeRequest{Ports: map[int]ib.LinkType{}, ManagementPath: attribute.StringsOf(m.AllowManagement), Activation: safety.Activation(m.Activation.ValueString())}
+	req := safety.LinkTypeRequest{Ports: map[int]ib.LinkType{}, ManagementPath: attribute.StringsOf(m.AllowManagement),
+		Activation: safety.Activation(m.Activation.ValueString())}
 	for key, v := range m.Ports.Elements() {
 		number, err := strconv.Atoi(key)
 		if err != nil {
@@ -78,7 +80,8 @@ func (m *model) observe(ref attribute.CardRef, s ops.State) {
 		}
 	}
 	m.ByPlace = placesMap(s.ByPlace)
-	m.Effective, m.NextBoot, m.Ports = attribute.StringMap(effective), attribute.StringMap(next), attribute.StringMap(ports)
+	m.Effective, m.NextBoot, m.Ports = attribute.StringMap(effective), attribute.StringMap(next),
+		attribute.StringMap(ports)
 }
 
 // observeDriver fills what the driver shows, where mstconfig did not say what is stored.

@@ -35,7 +35,8 @@ func TestModel_observeKeepsToTheConfiguredPorts(t *testing.T) {
 	}}
 	m := model{Ports: attribute.StringMap(map[string]string{"1": "eth"})}
 	m.observe(ref, state)
-	if len(m.Ports.Elements()) != 1 || !m.Ports.Elements()["1"].Equal(types.StringValue("ib")) || len(m.Effective.Elements()) != 2 || len(m.NextBoot.Elements()) != 1 {
+	if len(m.Ports.Elements()) != 1 || !m.Ports.Elements()["1"].Equal(types.StringValue("ib")) ||
+		len(m.Effective.Elements()) != 2 || len(m.NextBoot.Elements()) != 1 {
 		t.Errorf("got %+v", m)
 	}
 	imported := model{Ports: types.MapNull(types.StringType)}

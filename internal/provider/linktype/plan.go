@@ -62,18 +62,21 @@ func (a *assessment) announce(diags *diag.Diagnostics) {
 	}
 	for number, want := range a.ask.Request.Ports {
 		if a.now.Ports[number].Persistent != want {
-			session.WarnRestart(diags, a.at.Ref, "The apply stores the link types in the card. Then it restarts the host, so that the ports change.")
+			session.WarnRestart(diags, a.at.Ref,
+				"The apply stores the link types in the card. Then it restarts the host, so that the ports change.")
 			return
 		}
 	}
-	session.WarnRestart(diags, a.at.Ref, "The card has the link types stored, and its ports do not have them yet. Nothing is stored anew.")
+	session.WarnRestart(diags, a.at.Ref,
+		"The card has the link types stored, and its ports do not have them yet. Nothing is stored anew.")
 }
 
 // live are the attributes that the host decides.
 var live = []string{"stored_in", "effective", "next_boot", "by_place", "reboot_required"}
 
 // claimed is ask for a card that no other resource has.
-func (r *Resource) claimed(ctx context.Context, config model, req resource.ModifyPlanRequest, diags *diag.Diagnostics) *assessment {
+func (r *Resource) claimed(ctx context.Context, config model, req resource.ModifyPlanRequest,
+	diags *diag.Diagnostics) *assessment {
 	if !r.ClaimCard(ctx, "plan link types of card", config.CardID, req, diags) {
 		return nil
 	}
@@ -114,8 +117,10 @@ func (a *assessment) keeps() bool {
 // warnUnanswered says why the state keeps what it has of a card's configuration.
 func warnUnanswered(diags *diag.Diagnostics, ref attribute.CardRef, now ops.State) {
 	diags.AddWarning("Card "+ref.String()+": its stored link types could not be read",
-		"mstconfig did not say what the card's configuration has. The state keeps what was read of it last: stored_in, next_boot and reboot_required. "+
-			"What the ports are now was read from the driver.\n\nPlan again: a busy card may answer next time.\n\nReason: "+now.Unanswered)
+		"mstconfig did not say what the card's configuration has. The state keeps what was read of it last: stored_in, "+
+			"next_boot and reboot_required. "+
+			"What the ports are now was read from the driver.\n\nPlan again: a busy card may answer next time.\n\nReason: "+
+			now.Unanswered)
 }
 
 // ask gathers what is asked of the card; nil if that is not known yet or wrong,
@@ -140,7 +145,8 @@ func (r *Resource) ask(ctx context.Context, config model, diags *diag.Diagnostic
 		diagnostic.AddErrorAt(diags, path.Root("card_id"), what, err)
 		return nil
 	}
-	return &assessment{at: at, now: now, ask: ops.Ask{Card: at.HCA, Request: request, PlannedPSID: r.Planned.Card(ref).PSID}}
+	return &assessment{at: at, now: now,
+		ask: ops.Ask{Card: at.HCA, Request: request, PlannedPSID: r.Planned.Card(ref).PSID}}
 }
 
 // assess gives the verdict and reports it; false if nothing may be planned.
@@ -152,9 +158,11 @@ func (r *Resource) assess(ctx context.Context, a *assessment, diags *diag.Diagno
 		return false
 	}
 	session.AddJobs(diags, a.at.Ref, a.Jobs)
-	return !diagnostic.AddFindings(ctx, diags, "set link types of card "+a.at.Ref.String(), diagnostic.WithoutJobs(a.Verdict.Findings))
+	return !diagnostic.AddFindings(ctx, diags, "set link types of card "+a.at.Ref.String(),
+		diagnostic.WithoutJobs(a.Verdict.Findings))
 }
 
 func warnForgotten(diags *diag.Diagnostics, card string) {
-	diagnostic.AddForgotten(diags, "link types of card", card, "The ports keep their link types, now and after a restart. The stored setting stays on the host or in the card.")
+	diagnostic.AddForgotten(diags, "link types of card", card,
+		"The ports keep their link types, now and after a restart. The stored setting stays on the host or in the card.")
 }

@@ -37,7 +37,8 @@ type Resource struct{ session.Named }
 
 // New returns the resource.
 func New() resource.Resource {
-	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_link_type"}, By: session.CardNamed("card_id")}}
+	return &Resource{session.Named{Resource: session.Resource{Kind: "infiniband_link_type"},
+		By: session.CardNamed("card_id")}}
 }
 
 // Create sets the types, whatever they are.
@@ -57,7 +58,8 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	r.apply(ctx, attribute.Update, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
-func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config, to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config,
+	to *tfsdk.State, diags *diag.Diagnostics) {
 	var plan, config model
 	diags.Append(from.Get(ctx, &plan)...)
 	diags.Append(conf.Get(ctx, &config)...)
@@ -66,8 +68,10 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 		diagnostic.AddError(diags, "set link types of card "+plan.CardID.ValueString(), err)
 		return
 	}
-	config.Activation, config.CardIdentity = types.StringValue(attribute.ActivationOf(config.Activation)), session.AsPlanned(plan.CardIdentity)
-	err = r.WriteCard(ctx, ref, op.Limit(ctx, plan.Timeouts, standardTimeout), func(ctx context.Context) error { return r.write(ctx, ref, config, &plan, diags) })
+	config.Activation, config.CardIdentity = types.StringValue(attribute.ActivationOf(config.Activation)),
+		session.AsPlanned(plan.CardIdentity)
+	err = r.WriteCard(ctx, ref, op.Limit(ctx, plan.Timeouts, standardTimeout),
+		func(ctx context.Context) error { return r.write(ctx, ref, config, &plan, diags) })
 	diagnostic.AddError(diags, "set link types of card "+ref.String(), err)
 	if diags.HasError() {
 		return
@@ -76,7 +80,8 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 }
 
 // write changes the card when it is its turn.
-func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config model, plan *model, diags *diag.Diagnostics) error {
+func (r *Resource) write(ctx context.Context, ref attribute.CardRef, config model, plan *model,
+	diags *diag.Diagnostics) error {
 	a := r.ask(ctx, config, diags)
 	if a == nil {
 		return nil
@@ -121,7 +126,8 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 }
 
 // ImportState takes the id of the card.
-func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) {
 	r.ImportCard(ctx, "import link types", req, resp)
 }
 

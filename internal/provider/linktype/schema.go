@@ -14,26 +14,34 @@ import (
 )
 
 const description = "InfiniBand or Ethernet, for each port of a card, at once and after every restart. " +
-	"`stored_in` names the place that keeps the types over a restart: the card's own configuration where firmware and tool allow it, else the driver's parameter in `modprobe.d` or, on TrueNAS, in the kernel command line. " +
+	"`stored_in` names the place that keeps the types over a restart: the card's own configuration where firmware and " +
+	"tool allow it, else the driver's parameter in `modprobe.d` or, on TrueNAS, in the kernel command line. " +
 	"The running driver is switched by its file in sysfs, which is the same switch as `devlink port set … type`. " +
-	"On ConnectX-4 and later there is only the card's own configuration, and it becomes effective with a restart; each port is a PCI function of its own there, and the card is named by the first.\n\n" +
-	"While mstconfig does not answer for a card that it serves, the state keeps what was read last, with a warning, and nothing is changed (LT013).\n\n" +
-	"A card with Ethernet-only firmware cannot do InfiniBand at all; the plan says so and names the PSID. Destroying it only forgets: the ports stay as they are."
+	"On ConnectX-4 and later there is only the card's own configuration, and it becomes effective with a restart; each " +
+	"port is a PCI function of its own there, and the card is named by the first.\n\n" +
+	"While mstconfig does not answer for a card that it serves, the state keeps what was read last, with a warning, and " +
+	"nothing is changed (LT013).\n\n" +
+	"A card with Ethernet-only firmware cannot do InfiniBand at all; the plan says so and names the PSID. Destroying it " +
+	"only forgets: the ports stay as they are."
 
-const placesDescription = "Link type by place and port. `driver` is the running one. `mstconfig` is the card's own configuration for its next start. " +
+const placesDescription = "Link type by place and port. `driver` is the running one. `mstconfig` is the card's own " +
+	"configuration for its next start. " +
 	"`modprobe.d`, `mlx4.conf` and `kernel_extra_options` are the setting that this resource makes on the host. " +
-	"`kernel command line`, or the path of a file in `modprobe.d`, is a setting made outside Terraform; the plan is refused if it overrides this one. If the " +
+	"`kernel command line`, or the path of a file in `modprobe.d`, is a setting made outside Terraform; the plan is " +
+	"refused if it overrides this one. If the " +
 	"initial RAM disk has an older copy of a setting, that setting is left out and stored again."
 
 var times = attribute.Timed{
-	Standard: standardTimeout, Covers: "storing the types, switching the driver and the restart, without the wait for other cards",
+	Standard: standardTimeout, Covers: "storing the types, switching the driver and the restart, without the wait for " +
+		"other cards",
 	AtEnd: "After that time the apply fails. What was stored by then stays, and the next apply does the rest.",
 }
 
 // activation is the usual argument, with what is special here.
 func activation() schema.StringAttribute {
 	a := attribute.ActivationAttribute()
-	a.MarkdownDescription = "What makes the types of ConnectX-4 and later cards effective: `reboot` restarts the host, if the provider's `reboot.allowed` permits it, and waits until it " +
+	a.MarkdownDescription = "What makes the types of ConnectX-4 and later cards effective: `reboot` restarts the host, " +
+		"if the provider's `reboot.allowed` permits it, and waits until it " +
 		"is back. With `none` (the default) they wait for the next restart; `reboot_required` shows " +
 		"that. ConnectX-3 cards change at once and need no restart. Changing only this does nothing to " +
 		"the card."
@@ -57,15 +65,22 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 					mapvalidator.ValueStringsAre(stringvalidator.OneOf("ib", "eth", "auto")),
 				},
 			},
-			"allow_management_path": attribute.ConsentToNames("Consent to change the ports although one of them carries the SSH session or the default route of the host: the names of those interfaces."),
-			"activation":            activation(),
-			"timeouts":              attribute.TimeoutsAttribute(ctx, times, nil),
+			"allow_management_path": attribute.ConsentToNames("Consent to change the ports although one of them carries the " +
+				"SSH session or the default route of the host: the names of those interfaces."),
+			"activation": activation(),
+			"timeouts":   attribute.TimeoutsAttribute(ctx, times, nil),
 
-			"stored_in":       attribute.Computed("Place that keeps the types over a restart: `mstconfig` (the card itself), `modprobe.d`, `mlx4.conf` or `kernel_extra_options`."),
-			"effective":       schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Link type in effect by port: `ib`, `eth`, `auto (ib)` or `auto (eth)`."},
-			"next_boot":       schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Link type by port after the next restart, as `stored_in` has it; a port without an entry is decided by the firmware."},
-			"by_place":        schema.MapAttribute{Computed: true, ElementType: placeType, MarkdownDescription: placesDescription},
-			"reboot_required": attribute.ComputedBool("Whether a port will have another type after the next restart than it has now."),
+			"stored_in": attribute.Computed("Place that keeps the types over a restart: `mstconfig` (the card itself), " +
+				"`modprobe.d`, `mlx4.conf` or `kernel_extra_options`."),
+			"effective": schema.MapAttribute{Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "Link type in effect by port: `ib`, `eth`, `auto (ib)` or `auto (eth)`."},
+			"next_boot": schema.MapAttribute{Computed: true, ElementType: types.StringType,
+				MarkdownDescription: "Link type by port after the next restart, as `stored_in` has it; a port without an " +
+					"entry is decided by the firmware."},
+			"by_place": schema.MapAttribute{Computed: true, ElementType: placeType,
+				MarkdownDescription: placesDescription},
+			"reboot_required": attribute.ComputedBool("Whether a port will have another type after the next restart than it " +
+				"has now."),
 		},
 	}
 }

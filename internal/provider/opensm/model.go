@@ -43,7 +43,8 @@ type model struct {
 
 // known reports whether everything that a check needs is known.
 func (m *model) known() bool {
-	for _, v := range []attr.Value{m.Host, m.PortGUID, m.Priority, m.SubnetPrefix, m.LogLevel, m.LogMaxSize, m.PollingTimeout, m.PollingRetries} {
+	for _, v := range []attr.Value{m.Host, m.PortGUID, m.Priority, m.SubnetPrefix, m.LogLevel, m.LogMaxSize,
+		m.PollingTimeout, m.PollingRetries} {
 		if v.IsUnknown() {
 			return false
 		}
@@ -113,7 +114,8 @@ func (m *model) later() string {
 // known yet.
 func (m *model) sofar(ctx context.Context) (ops.Desired, error) {
 	d := ops.Desired{Host: m.Host.ValueString(), Priority: int(m.Priority.ValueInt64()), Tuning: ops.Tuning{
-		RoutingEngine: strings.Join(attribute.StringsOf(m.RoutingEngine), ","), LogLevel: m.LogLevel.ValueString(), LogMaxSize: int(m.LogMaxSize.ValueInt64()),
+		RoutingEngine: strings.Join(attribute.StringsOf(m.RoutingEngine),
+			","), LogLevel: m.LogLevel.ValueString(), LogMaxSize: int(m.LogMaxSize.ValueInt64()),
 		PollingTimeout: m.polling(), PollingRetries: int(m.PollingRetries.ValueInt64()),
 	}}
 	var err error
@@ -223,7 +225,8 @@ func (m *model) holds(ctx context.Context, plan model, want ops.Desired) bool {
 
 // reports tells whether a state has the computed attributes that are planned.
 func (m *model) reports(plan model) bool {
-	return m.ID.Equal(plan.ID) && m.Unit.Equal(plan.Unit) && m.Active.Equal(plan.Active) && m.Enabled.Equal(plan.Enabled) &&
+	return m.ID.Equal(plan.ID) && m.Unit.Equal(plan.Unit) && m.Active.Equal(plan.Active) &&
+		m.Enabled.Equal(plan.Enabled) &&
 		m.HandOver.Equal(plan.HandOver) && m.Keys.Equal(plan.Keys)
 }
 

@@ -29,8 +29,9 @@ type partition struct {
 }
 
 var partitionType = types.ObjectType{AttrTypes: map[string]attr.Type{
-	"pkey": attribute.PKeyType{}, "ipoib": types.BoolType, "mtu": types.Int64Type, "rate_gbps": types.Float64Type, "index0": types.BoolType,
-	"full": types.SetType{ElemType: types.StringType}, "limited": types.SetType{ElemType: types.StringType},
+	"pkey": attribute.PKeyType{}, "ipoib": types.BoolType, "mtu": types.Int64Type, "rate_gbps": types.Float64Type,
+	"index0": types.BoolType,
+	"full":   types.SetType{ElemType: types.StringType}, "limited": types.SetType{ElemType: types.StringType},
 }}
 
 // partitions reads the map; it is wholly known. What cannot be a partition is
@@ -101,7 +102,8 @@ func pkey(name, text string) (uint16, error) {
 			return ops.DefaultPKey, nil
 		}
 		if strings.EqualFold(name, ops.DefaultPartition) {
-			return 0, fmt.Errorf("the one with the P_Key 0xffff, which opensm makes the default, is called %q", ops.DefaultPartition)
+			return 0, fmt.Errorf("the one with the P_Key 0xffff, which opensm makes the default, is called %q",
+				ops.DefaultPartition)
 		}
 		// opensm would draw one, and another when partitions are added before it.
 		return 0, fmt.Errorf("it needs a pkey from 0x8001 to 0xfffe")
@@ -151,8 +153,9 @@ func (m *model) observePartitions(ctx context.Context, found []ops.Partition) di
 // written is a partition as a configuration would write it.
 func written(p ops.Partition) partition {
 	out := partition{
-		PKey: attribute.PKeyOf(p.PKey), IPoIB: types.BoolNull(), MTU: types.Int64Null(), Rate: types.Float64Null(), Index0: types.BoolNull(),
-		Full: types.SetNull(types.StringType), Limited: types.SetNull(types.StringType),
+		PKey: attribute.PKeyOf(p.PKey), IPoIB: types.BoolNull(), MTU: types.Int64Null(), Rate: types.Float64Null(),
+		Index0: types.BoolNull(),
+		Full:   types.SetNull(types.StringType), Limited: types.SetNull(types.StringType),
 	}
 	if p.IPoIB {
 		out.IPoIB = types.BoolValue(true)

@@ -35,7 +35,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	if !r.HostReady(plan.Host) {
-		diagnostic.AddPostponed(&resp.Diagnostics, "subnet manager on host "+plan.Host.ValueString(), "the host comes from something that does not exist yet")
+		diagnostic.AddPostponed(&resp.Diagnostics, "subnet manager on host "+plan.Host.ValueString(),
+			"the host comes from something that does not exist yet")
 		return
 	}
 	if !plan.known() {
@@ -55,7 +56,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("host"), "plan subnet manager "+ref(d).String(), err)
 		return
 	}
-	if !r.Claim(ctx, "plan subnet manager", planned.Claim{Key: r.PortKey(ref(d)), Name: ref(d).String(), HostIn: "host"}, req, &resp.Diagnostics) {
+	if !r.Claim(ctx, "plan subnet manager", planned.Claim{Key: r.PortKey(ref(d)), Name: ref(d).String(), HostIn: "host"},
+		req, &resp.Diagnostics) {
 		return
 	}
 	observed := ops.Observe(snap, d.PortGUID)
@@ -101,14 +103,16 @@ func (r *Resource) early(ctx context.Context, plan *model, diags *diag.Diagnosti
 	if !ops.InPlace(snap, d) && wholly(plan.Partitions) && r.OnlyRead(ctx, what, host, diags) {
 		return
 	}
-	diagnostic.AddFindings(ctx, diags, what, ops.Check(snap, d, ops.Planned{PortLater: true, PartitionsLater: !wholly(plan.Partitions), Lab: r.lab(ctx)}))
+	diagnostic.AddFindings(ctx, diags, what,
+		ops.Check(snap, d, ops.Planned{PortLater: true, PartitionsLater: !wholly(plan.Partitions), Lab: r.lab(ctx)}))
 	diagnostic.AddPartlyPostponed(diags, "subnet manager on host "+host, plan.later(),
 		"the port and who serves it, the other subnet managers of its fabric, and what an earlier instance left")
 }
 
 // stays takes back that a subnet manager is coming, if it is no standby that this plan
 // changes.
-func (r *Resource) stays(d ops.Desired, standby bool, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+func (r *Resource) stays(d ops.Desired, standby bool, req resource.ModifyPlanRequest,
+	resp *resource.ModifyPlanResponse) {
 	if !standby || resp.Diagnostics.HasError() || resp.Plan.Raw.Equal(req.State.Raw) {
 		r.Turns.SMs.Done(ref(d))
 	}
@@ -118,7 +122,8 @@ func (r *Resource) stays(d ops.Desired, standby bool, req resource.ModifyPlanReq
 var live = []string{"package_version", "port_state", "lid", "sm_lid", "role"}
 
 // held reports whether there is a state that has what is planned.
-func (r *Resource) held(ctx context.Context, from tfsdk.State, plan model, d ops.Desired, diags *diag.Diagnostics) bool {
+func (r *Resource) held(ctx context.Context, from tfsdk.State, plan model, d ops.Desired,
+	diags *diag.Diagnostics) bool {
 	if from.Raw.IsNull() {
 		return false
 	}
@@ -133,7 +138,8 @@ const namedRivals = 3
 // check adds what speaks against d and reports whether it may be done. The
 // cards of other hosts count only if something is to change: whoever plans
 // nothing waits for nobody.
-func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Desired, settled bool) bool {
+func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Desired,
+	settled bool) bool {
 	what := "run subnet manager " + ref(d).String()
 	if !settled && r.OnlyRead(ctx, what, d.Host, diags) {
 		return false
@@ -166,7 +172,8 @@ func (r *Resource) lab(ctx context.Context) ops.Lab {
 
 // survey asks the fabric what it thinks of the change. A fabric that cannot be
 // asked is asked at apply again, by the port itself.
-func (r *Resource) survey(ctx context.Context, diags *diag.Diagnostics, h *hosts.Host, snap *inventory.Snapshot, d ops.Desired) {
+func (r *Resource) survey(ctx context.Context, diags *diag.Diagnostics, h *hosts.Host, snap *inventory.Snapshot,
+	d ops.Desired) {
 	view, err := ops.Survey(ctx, h, snap, d.PortGUID)
 	if err != nil {
 		diagnostic.AddError(diags, "ask the fabric of subnet manager "+ref(d).String(), err)

@@ -57,7 +57,8 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	r.apply(ctx, attribute.Update, req.Plan, &resp.State, &resp.Diagnostics)
 }
 
-func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, to *tfsdk.State,
+	diags *diag.Diagnostics) {
 	var plan model
 	diags.Append(from.Get(ctx, &plan)...)
 	d, err := plan.desired(ctx)
@@ -149,7 +150,8 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		})
 	})
 	diagnostic.AddError(&resp.Diagnostics, "remove subnet manager "+ref(d).String(), err)
-	diagnostic.AddNotes(&resp.Diagnostics, "Removed subnet manager "+ref(d).String(), append(result.Warnings, result.Left...))
+	diagnostic.AddNotes(&resp.Diagnostics, "Removed subnet manager "+ref(d).String(),
+		append(result.Warnings, result.Left...))
 }
 
 // warnSilence says why the state keeps what it has of a service.
@@ -171,7 +173,8 @@ func role(o ops.Observed) session.SMRole {
 }
 
 // ImportState takes host/port_guid.
-func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) {
 	id, ok := r.ImportID(ctx, "import subnet manager", req, resp)
 	if !ok {
 		return

@@ -24,32 +24,48 @@ func partitionsAttribute() schema.MapNestedAttribute {
 	members := func(kind, more string) schema.SetAttribute {
 		return schema.SetAttribute{
 			Optional: true, ElementType: types.StringType,
-			MarkdownDescription: kind + " members: port GUIDs, or `ALL`, `ALL_CAS` (adapters), `ALL_SWITCHES`, `ALL_ROUTERS`, `SELF` (the subnet manager's port). " + more,
-			Validators:          []validator.Set{setvalidator.SizeAtLeast(1)},
+			MarkdownDescription: kind + " members: port GUIDs, or `ALL`, `ALL_CAS` (adapters), `ALL_SWITCHES`, `ALL_ROUTERS`, " +
+				"`SELF` (the subnet manager's port). " + more,
+			Validators: []validator.Set{setvalidator.SizeAtLeast(1)},
 		}
 	}
 	return schema.MapNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Partitions by name, written to a `partitions.conf` of this instance alone. The one called `Default` (P_Key `0xffff`) has to be there: every port reaches the subnet manager by it. " +
-			"The plan refuses what opensm would silently drop or do otherwise. All subnet managers of a fabric need the same partitions; keep them in a local. " +
-			"Members and new partitions take effect without a restart; a change of a group's `mtu` or `rate_gbps` restarts the instance. Without this attribute opensm reads the host's own file, if there is one, and otherwise makes every port a full member of the default partition.",
+		MarkdownDescription: "Partitions by name, written to a `partitions.conf` of this instance alone. The one called " +
+			"`Default` (P_Key `0xffff`) has to be there: every port reaches the subnet manager by it. " +
+			"The plan refuses what opensm would silently drop or do otherwise. All subnet managers of a fabric need the same " +
+			"partitions; keep them in a local. " +
+			"Members and new partitions take effect without a restart; a change of a group's `mtu` or `rate_gbps` restarts " +
+			"the " +
+			"instance. Without this attribute opensm reads the host's own file, if there is one, and otherwise makes every " +
+			"port a full member of the default partition.",
 		Validators: []validator.Map{mapvalidator.SizeAtLeast(1)},
 		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 			"pkey": schema.StringAttribute{Optional: true, CustomType: attribute.PKeyType{},
-				MarkdownDescription: "P_Key of the partition with bit 0x8000, `0x8001` to `0xfffe`. `full` and `limited` say which members have that bit in their tables. Only `Default` has a P_Key by itself."},
-			"ipoib": schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether opensm makes the broadcast group that IPoIB interfaces of the partition join. Without it they stay without carrier unless the first of them may make the group."},
-			"mtu": schema.Int64Attribute{Optional: true, MarkdownDescription: "IB MTU of the broadcast group in bytes: 256, 512, 1024, 2048 (opensm's default) or 4096. Every member has to have at least this.",
+				MarkdownDescription: "P_Key of the partition with bit 0x8000, `0x8001` to `0xfffe`. `full` and `limited` say " +
+					"which members have that bit in their tables. Only `Default` has a P_Key by itself."},
+			"ipoib": schema.BoolAttribute{Optional: true,
+				MarkdownDescription: "Whether opensm makes the broadcast group that IPoIB interfaces of the partition join. " +
+					"Without it they stay without carrier unless the first of them may make the group."},
+			"mtu": schema.Int64Attribute{Optional: true,
+				MarkdownDescription: "IB MTU of the broadcast group in bytes: 256, 512, 1024, 2048 (opensm's default) or 4096. " +
+					"Every member has to have at least this.",
 				Validators: []validator.Int64{int64validator.OneOf(256, 512, 1024, 2048, 4096)}},
-			"rate_gbps": schema.Float64Attribute{Optional: true, MarkdownDescription: "Rate of the broadcast group in Gb/s: " + rateWords() + " (opensm's default is 10). Every member has to have at least this.",
+			"rate_gbps": schema.Float64Attribute{Optional: true,
+				MarkdownDescription: "Rate of the broadcast group in Gb/s: " + rateWords() +
+					" (opensm's default is 10). Every member has to have at least this.",
 				Validators: []validator.Float64{rateValidator{}}},
-			"index0":  schema.BoolAttribute{Optional: true, MarkdownDescription: "Whether the P_Key goes into the first place of each member's table, which some programs use without asking."},
+			"index0": schema.BoolAttribute{Optional: true,
+				MarkdownDescription: "Whether the P_Key goes into the first place of each member's table, which some programs " +
+					"use without asking."},
 			"full":    members("Full", "They reach every member. The entry of a named port overrides a word such as `ALL`."),
 			"limited": members("Limited", "They reach full members only, not each other."),
 		}},
 	}
 }
 
-const description = "A subnet manager on one port of a host. An unmanaged switch has none, and without one every port stays in `Initializing`. Run it on one host, or on two with different priorities.\n\n" +
+const description = "A subnet manager on one port of a host. An unmanaged switch has none, and without one every " +
+	"port stays in `Initializing`. Run it on one host, or on two with different priorities.\n\n" +
 	"The apply installs the distribution's package if needed. It binds an instance to the port by " +
 	"its GUID, starts it, and enables it for every boot. The instance has its own file of options, " +
 	"because all instances of a host share `opensm.conf`. opensm ends with status 0 even when it " +
@@ -66,11 +82,13 @@ const description = "A subnet manager on one port of a host. An unmanaged switch
 
 var (
 	times = attribute.Timed{
-		Standard: standardTimeout, Covers: "installation, start and the proof that the fabric works, with the wait for other changes of the host and for other subnet managers",
+		Standard: standardTimeout, Covers: "installation, start and the proof that the fabric works, with the wait for " +
+			"other changes of the host and for other subnet managers",
 		AtEnd: "After that time the apply fails. What was set up by then stays, and the next apply does the rest.",
 	}
 	removal = attribute.Timed{
-		Standard: standardTimeout, Covers: "the stop and the removal, with the wait for other changes of the host and for other subnet managers",
+		Standard: standardTimeout, Covers: "the stop and the removal, with the wait for other changes of the host and for " +
+			"other subnet managers",
 		AtEnd: "After that time the destroy fails, and the resource stays in the state.",
 	}
 )
@@ -85,36 +103,43 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"port_guid": attribute.PortGUIDAttribute(),
 			"priority": schema.Int64Attribute{
 				Optional: true, Computed: true, Default: int64default.StaticInt64(0),
-				MarkdownDescription: "Priority, 0 to 15 (default 0). The highest of all subnet managers of the fabric is the master; of equals, the one with the lower port GUID.",
-				Validators:          []validator.Int64{int64validator.Between(0, ops.MaxPriority)},
+				MarkdownDescription: "Priority, 0 to 15 (default 0). The highest of all subnet managers of the fabric is the " +
+					"master; of equals, the one with the lower port GUID.",
+				Validators: []validator.Int64{int64validator.Between(0, ops.MaxPriority)},
 			},
 			"subnet_prefix": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Subnet prefix, the upper half of every GID, such as `0xfec0000000000001` (opensm's default is `0xfe80000000000000`). Subnets that a router joins, and hosts on two fabrics, need different ones. " +
+				MarkdownDescription: "Subnet prefix, the upper half of every GID, such as `0xfec0000000000001` (opensm's default " +
+					"is `0xfe80000000000000`). Subnets that a router joins, and hosts on two fabrics, need different ones. " +
 					"A change restarts the instance, and every port of the fabric gets new GIDs.",
 				Validators: []validator.String{prefixValidator{}},
 			},
 			"routing_engine": schema.ListAttribute{
 				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Routing engines in the order of preference, such as `[\"ftree\", \"updn\"]` (opensm's default is `minhop`): `" + strings.Join(ops.RoutingEngines(), "`, `") +
+				MarkdownDescription: "Routing engines in the order of preference, such as `[\"ftree\", \"updn\"]` (opensm's " +
+					"default is `minhop`): `" + strings.Join(ops.RoutingEngines(), "`, `") +
 					"`. opensm falls back to `minhop` where none of them fits the fabric. A change restarts the instance.",
-				Validators: []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(), listvalidator.ValueStringsAre(stringvalidator.OneOf(ops.RoutingEngines()...))},
+				Validators: []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(),
+					listvalidator.ValueStringsAre(stringvalidator.OneOf(ops.RoutingEngines()...))},
 			},
 			"log_level": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "What goes into `/var/log/opensm.<port_guid>.log`: `error`, `info` (opensm's default), `verbose` or `debug`.",
-				Validators:          []validator.String{stringvalidator.OneOf("error", "info", "verbose", "debug")},
+				Optional: true,
+				MarkdownDescription: "What goes into `/var/log/opensm.<port_guid>.log`: `error`, `info` (opensm's default), " +
+					"`verbose` or `debug`.",
+				Validators: []validator.String{stringvalidator.OneOf("error", "info", "verbose", "debug")},
 			},
 			"log_max_size": schema.Int64Attribute{
 				Optional: true,
-				MarkdownDescription: "Size in MB at which opensm empties its log, 1 to 4095; without it the log grows until it is rotated. The packages of opensm rotate `/var/log/opensm*.log` weekly " +
+				MarkdownDescription: "Size in MB at which opensm empties its log, 1 to 4095; without it the log grows until it " +
+					"is rotated. The packages of opensm rotate `/var/log/opensm*.log` weekly " +
 					"by logrotate, which this resource leaves alone.",
 				Validators: []validator.Int64{int64validator.Between(1, 4095)},
 			},
 			"sminfo_polling_timeout": schema.StringAttribute{
 				Optional: true, CustomType: attribute.DurationType{},
-				MarkdownDescription: "Time between two looks of a standby at its master, `100ms` to `10m` (opensm's default is `10s`).",
-				Validators:          []validator.String{pollingValidator{}},
+				MarkdownDescription: "Time between two looks of a standby at its master, `100ms` to `10m` (opensm's default is " +
+					"`10s`).",
+				Validators: []validator.String{pollingValidator{}},
 			},
 			"polling_retry_number": schema.Int64Attribute{
 				Optional:            true,
@@ -132,14 +157,16 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			"lid":             attribute.ComputedInt("LID of the port."),
 			"sm_lid":          attribute.ComputedInt("LID of the master subnet manager; that of this port if it is the master."),
 			"role":            attribute.Computed("`master` or `standby`; null while the port is not served."),
-			"handover_time": attribute.ComputedText[attribute.DurationKind]("Longest time that the fabric has no subnet manager if the master dies and this one is the " +
+			"handover_time": attribute.ComputedText[attribute.DurationKind]("Longest time that the fabric has no subnet " +
+				"manager if the master dies and this one is the " +
 				"standby: `sminfo_polling_timeout` × (`polling_retry_number` + 2). Existing traffic goes on. New " +
 				"ports, joins and paths wait."),
 			"security_keys": schema.MapAttribute{
 				Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Keys that protect the fabric from other subnet managers and from changes by any host: for each of `m_key`, `sm_key`, `sa_key` and `cc_key` `open`, if it has the value that every opensm has, or `set`. " +
-					"It is what the file of options says, which opensm reads when it starts: a running one may not have read it yet. " +
-					"The values themselves are never read into the state, and this resource sets none.",
+				MarkdownDescription: "Keys that protect the fabric from other subnet managers and from changes by any host: for " +
+					"each of `m_key`, `sm_key`, `sa_key` and `cc_key` `open`, if it has the value that every opensm has, or `set`. " +
+					"It is what the file of options says, which opensm reads when it starts: a running one may not have read it " +
+					"yet. The values themselves are never read into the state, and this resource sets none.",
 			},
 		},
 	}

@@ -18,14 +18,16 @@ import (
 )
 
 // ValidateConfig says what no partition can be, before any host is asked.
-func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest,
+	resp *resource.ValidateConfigResponse) {
 	var config model
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() || !wholly(config.Partitions) {
 		return
 	}
 	if _, err := config.partitions(ctx); err != nil {
-		resp.Diagnostics.AddAttributeError(path.Root("partitions"), "Invalid value for partitions", diagnostic.Sentence(err.Error()))
+		resp.Diagnostics.AddAttributeError(path.Root("partitions"), "Invalid value for partitions",
+			diagnostic.Sentence(err.Error()))
 	}
 }
 
@@ -38,14 +40,16 @@ func (prefixValidator) Description(context.Context) string {
 
 func (v prefixValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
-func (v prefixValidator) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+func (v prefixValidator) ValidateString(ctx context.Context, req validator.StringRequest,
+	resp *validator.StringResponse) {
 	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
 		return
 	}
 	prefix, err := ib.ParseGUID(req.ConfigValue.ValueString())
 	switch {
 	case err != nil:
-		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s", req.Path), "It "+v.Description(ctx)+".")
+		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s", req.Path),
+			"It "+v.Description(ctx)+".")
 	case prefix == 0 || prefix>>56 == 0xff:
 		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s", req.Path),
 			"Zero and what begins with 0xff, as multicast addresses do, cannot be a subnet prefix.")
@@ -68,12 +72,15 @@ func (rateValidator) Description(context.Context) string { return "must be " + r
 
 func (v rateValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
-func (v rateValidator) ValidateFloat64(ctx context.Context, req validator.Float64Request, resp *validator.Float64Response) {
+func (v rateValidator) ValidateFloat64(ctx context.Context, req validator.Float64Request,
+	resp *validator.Float64Response) {
 	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
 		return
 	}
-	if rate := req.ConfigValue.ValueFloat64(); !slices.ContainsFunc(ops.Rates(), func(tenths int) bool { return float64(tenths)/10 == rate }) {
-		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s: no link has %g Gb/s", req.Path, rate), "It "+v.Description(ctx)+".")
+	if rate := req.ConfigValue.ValueFloat64(); !slices.ContainsFunc(ops.Rates(),
+		func(tenths int) bool { return float64(tenths)/10 == rate }) {
+		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s: no link has %g Gb/s", req.Path, rate),
+			"It "+v.Description(ctx)+".")
 	}
 }
 
@@ -86,12 +93,14 @@ func (pollingValidator) Description(context.Context) string {
 
 func (v pollingValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
 
-func (v pollingValidator) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+func (v pollingValidator) ValidateString(ctx context.Context, req validator.StringRequest,
+	resp *validator.StringResponse) {
 	d, err := time.ParseDuration(req.ConfigValue.ValueString())
 	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() || err != nil {
 		return // what is no duration the type says
 	}
 	if d < 100*time.Millisecond || d > 10*time.Minute || d%time.Millisecond != 0 {
-		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s", req.Path), "It "+v.Description(ctx)+".")
+		resp.Diagnostics.AddAttributeError(req.Path, fmt.Sprintf("Invalid value for %s", req.Path),
+			"It "+v.Description(ctx)+".")
 	}
 }

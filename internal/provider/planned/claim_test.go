@@ -10,11 +10,13 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 )
 
-var claimType = tftypes.Object{AttributeTypes: map[string]tftypes.Type{"card_id": tftypes.String, "ports": tftypes.Map{ElementType: tftypes.String}, "mtu": tftypes.Number}}
+var claimType = tftypes.Object{AttributeTypes: map[string]tftypes.Type{"card_id": tftypes.String,
+	"ports": tftypes.Map{ElementType: tftypes.String}, "mtu": tftypes.Number}}
 
 func claimConfig(card string, mtu any) tftypes.Value {
 	return tftypes.NewValue(claimType, map[string]tftypes.Value{
-		"card_id": tftypes.NewValue(tftypes.String, card), "ports": tftypes.NewValue(tftypes.Map{ElementType: tftypes.String}, nil),
+		"card_id": tftypes.NewValue(tftypes.String, card), "ports": tftypes.NewValue(tftypes.Map{ElementType: tftypes.String},
+			nil),
 		"mtu": tftypes.NewValue(tftypes.Number, mtu),
 	})
 }
@@ -95,7 +97,8 @@ func TestClaim_machinesByTheirFirstName(t *testing.T) {
 func TestClaim_differsShowsArgumentsAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	got := Claim{Config: claimConfig("nas/0000:01:00.0", 2044)}.Differs(Claim{Config: claimConfig("nas/01:00.0", nil)})
-	if len(got) != 2 || got[0].One != `"nas/0000:01:00.0"` || got[0].Other != `"nas/01:00.0"` || got[1].One != "2044" || got[1].Other != "not set" {
+	if len(got) != 2 || got[0].One != `"nas/0000:01:00.0"` || got[0].Other != `"nas/01:00.0"` || got[1].One != "2044" ||
+		got[1].Other != "not set" {
 		t.Errorf("%+v", got)
 	}
 }

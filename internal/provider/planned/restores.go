@@ -32,7 +32,8 @@ const (
 
 // NewRestores begins a walk.
 func NewRestores() *Restores {
-	return &Restores{walk: rand.Text(), read: map[string]bool{}, holders: map[string]Holder{}, announced: map[string]bool{}}
+	return &Restores{walk: rand.Text(), read: map[string]bool{}, holders: map[string]Holder{},
+		announced: map[string]bool{}}
 }
 
 // Walk names this walk. A plan and its apply are two walks, so that a note with

@@ -17,7 +17,8 @@ import (
 )
 
 // Models reads what a plan is made of. state is the zero model where there is none.
-func Models[M any](ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) (plan, config, state M, exists bool) {
+func Models[M any](ctx context.Context, req resource.ModifyPlanRequest, diags *diag.Diagnostics) (plan, config, state M,
+	exists bool) {
 	diags.Append(req.Plan.Get(ctx, &plan)...)
 	diags.Append(req.Config.Get(ctx, &config)...)
 	exists = !req.State.Raw.IsNull()
@@ -51,7 +52,8 @@ type Steady struct {
 // Plan plans. wanted is the model of a change; all that is known in it outside Live
 // must follow from configuration and state alone. A state that holds what is asked
 // for is kept, whatever else the configuration changes, as Terraform permits.
-func (s Steady) Plan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, wanted any) {
+func (s Steady) Plan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse,
+	wanted any) {
 	if s.Held {
 		held, err := withThose(append(slices.Clip(s.Kept), attribute.TimeoutsName), resp.Plan.Raw, req.State.Raw)
 		if err != nil {

@@ -23,13 +23,15 @@ type steadyModel struct {
 }
 
 var steadySchema = schema.Schema{Attributes: map[string]schema.Attribute{
-	"asked": attribute.Computed(""), "seen": attribute.ComputedBool(""), "ports": attribute.ComputedList(types.StringType, ""),
+	"asked": attribute.Computed(""), "seen": attribute.ComputedBool(""), "ports": attribute.ComputedList(types.StringType,
+		""),
 	"timeouts": attribute.Computed(""),
 }}
 
 func steadyPlan(t *testing.T, m steadyModel) tfsdk.Plan {
 	t.Helper()
-	plan := tfsdk.Plan{Schema: steadySchema, Raw: tftypes.NewValue(steadySchema.Type().TerraformType(context.Background()), nil)}
+	plan := tfsdk.Plan{Schema: steadySchema,
+		Raw: tftypes.NewValue(steadySchema.Type().TerraformType(context.Background()), nil)}
 	if d := plan.Set(context.Background(), &m); d.HasError() {
 		t.Fatal(d)
 	}
@@ -40,8 +42,10 @@ func steadyPlan(t *testing.T, m steadyModel) tfsdk.Plan {
 // host, so that core finds no difference when it plans again.
 func TestSteady_knowsTheSameWhateverTheHostDoes(t *testing.T) {
 	ctx := context.Background()
-	state := steadyPlan(t, steadyModel{types.StringValue("old"), types.BoolValue(true), attribute.StringList([]string{"a"}), types.StringValue("1m")})
-	wanted := steadyModel{types.StringValue("new"), types.BoolValue(false), attribute.StringList([]string{"b"}), types.StringValue("2m")}
+	state := steadyPlan(t, steadyModel{types.StringValue("old"), types.BoolValue(true),
+		attribute.StringList([]string{"a"}), types.StringValue("1m")})
+	wanted := steadyModel{types.StringValue("new"), types.BoolValue(false), attribute.StringList([]string{"b"}),
+		types.StringValue("2m")}
 	for name, c := range map[string]struct {
 		steady Steady
 		asked  string
@@ -58,7 +62,8 @@ func TestSteady_knowsTheSameWhateverTheHostDoes(t *testing.T) {
 		resp := resource.ModifyPlanResponse{Plan: steadyPlan(t, wanted)}
 		c.steady.Plan(ctx, req, &resp, &wanted)
 		var got steadyModel
-		if d := resp.Plan.Get(ctx, &got); d.HasError() || resp.Diagnostics.HasError() || got.Asked.ValueString() != c.asked || !got.Seen.Equal(c.seen) || !got.Timeouts.Equal(wanted.Timeouts) {
+		if d := resp.Plan.Get(ctx, &got); d.HasError() || resp.Diagnostics.HasError() || got.Asked.ValueString() != c.asked ||
+			!got.Seen.Equal(c.seen) || !got.Timeouts.Equal(wanted.Timeouts) {
 			t.Errorf("%s: got %+v, %v, %v", name, got, d, resp.Diagnostics)
 		}
 	}
@@ -67,14 +72,16 @@ func TestSteady_knowsTheSameWhateverTheHostDoes(t *testing.T) {
 func TestOnlyStores_whatTheHostHasNoPartIn(t *testing.T) {
 	t.Parallel()
 	timed := func(asked string, seen bool, times string) steadyModel {
-		return steadyModel{types.StringValue(asked), types.BoolValue(seen), attribute.StringList([]string{"a"}), types.StringValue(times)}
+		return steadyModel{types.StringValue(asked), types.BoolValue(seen), attribute.StringList([]string{"a"}),
+			types.StringValue(times)}
 	}
 	model := func(asked string, seen bool) steadyModel { return timed(asked, seen, "1m") }
 	state := steadyPlan(t, model("old", true))
 	for _, c := range []struct {
 		plan steadyModel
 		want bool
-	}{{model("new", true), true}, {timed("old", true, "2m"), true}, {timed("old", false, "2m"), false}, {model("old", true), false}, {model("new", false), false}, {model("old", false), false}} {
+	}{{model("new", true), true}, {timed("old", true, "2m"), true}, {timed("old", false, "2m"), false},
+		{model("old", true), false}, {model("new", false), false}, {model("old", false), false}} {
 		req := resource.UpdateRequest{Plan: steadyPlan(t, c.plan), State: tfsdk.State(state)}
 		if got := OnlyStores(req, []string{"asked"}); got != c.want {
 			t.Errorf("%+v: got %t", c.plan, got)
@@ -84,13 +91,15 @@ func TestOnlyStores_whatTheHostHasNoPartIn(t *testing.T) {
 
 func TestConfirm_namesWhatIsNotAsPlanned(t *testing.T) {
 	ctx := context.Background()
-	plan := steadyPlan(t, steadyModel{types.StringValue("new"), types.BoolUnknown(), types.ListUnknown(types.StringType), types.StringNull()})
+	plan := steadyPlan(t, steadyModel{types.StringValue("new"), types.BoolUnknown(), types.ListUnknown(types.StringType),
+		types.StringNull()})
 	before := tfsdk.State{Schema: steadySchema, Raw: tftypes.NewValue(plan.Raw.Type(), nil)}
 	for _, c := range []struct {
 		asked string
 		lines []string
 	}{{"new", nil}, {"other", []string{`asked: planned "new", found "other"`}}} {
-		to, found := before, steadyModel{types.StringValue(c.asked), types.BoolValue(true), attribute.StringList([]string{"a"}), types.StringNull()}
+		to, found := before, steadyModel{types.StringValue(c.asked), types.BoolValue(true),
+			attribute.StringList([]string{"a"}), types.StringNull()}
 		var diags diag.Diagnostics
 		Confirm(ctx, "set it", plan, &to, &found, &diags)
 		if diags.HasError() != (c.lines != nil) || to.Raw.IsNull() != (c.lines != nil) {

@@ -73,8 +73,9 @@ func (c Card) Changes() bool {
 // NewWalk returns a walk in which nothing is planned yet.
 func NewWalk() *Walk {
 	return &Walk{
-		cards: map[attribute.CardRef]Card{}, images: map[attribute.ImageRef]Image{}, sms: map[attribute.PortRef]SM{}, rivals: map[SM][]attribute.PortRef{},
-		ports: map[attribute.PortRef]plannedPort{}, lab: safety.NewLab(), partitions: map[string]attribute.PortRef{},
+		cards: map[attribute.CardRef]Card{}, images: map[attribute.ImageRef]Image{}, sms: map[attribute.PortRef]SM{},
+		rivals: map[SM][]attribute.PortRef{},
+		ports:  map[attribute.PortRef]plannedPort{}, lab: safety.NewLab(), partitions: map[string]attribute.PortRef{},
 		subnets: map[netip.Prefix]map[IPoIB]attribute.PortRef{}, claims: newClaims(),
 		addresses: map[string]map[attribute.PortRef][]netip.Prefix{}, holders: map[netip.Addr]attribute.PortRef{},
 	}
@@ -170,7 +171,8 @@ func (p *Walk) SMs(atMost int) []attribute.PortRef {
 	if len(p.sms) > atMost {
 		return nil
 	}
-	return slices.SortedFunc(maps.Keys(p.sms), func(a, b attribute.PortRef) int { return strings.Compare(a.String(), b.String()) })
+	return slices.SortedFunc(maps.Keys(p.sms),
+		func(a, b attribute.PortRef) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // SM reports whether a subnet manager was planned so far on a port.

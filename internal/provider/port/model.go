@@ -42,7 +42,8 @@ func (m *model) known() bool {
 			}
 		}
 	}
-	return !m.CardID.IsUnknown() && !m.Port.IsUnknown() && !m.Enabled.IsUnknown() && !m.Speeds.IsUnknown() && !m.Widths.IsUnknown()
+	return !m.CardID.IsUnknown() && !m.Port.IsUnknown() && !m.Enabled.IsUnknown() && !m.Speeds.IsUnknown() &&
+		!m.Widths.IsUnknown()
 }
 
 // desired reads what is asked for; consent is that of the configuration.
@@ -52,7 +53,8 @@ func (m *model) desired(consent types.List) (ops.Desired, attribute.CardRef, err
 		return ops.Desired{}, ref, err
 	}
 	d := ops.Desired{
-		Host: ref.Host, Card: ref.PCI, Number: int(m.Port.ValueInt64()), Enabled: m.Enabled.ValueBool(), Consent: attribute.StringsOf(consent),
+		Host: ref.Host, Card: ref.PCI, Number: int(m.Port.ValueInt64()), Enabled: m.Enabled.ValueBool(),
+		Consent: attribute.StringsOf(consent),
 	}
 	if d.Speeds, err = ops.ParseSpeeds(texts(m.Speeds)); err != nil {
 		return d, ref, err
@@ -93,7 +95,8 @@ func parseID(text string) (attribute.CardRef, int, error) {
 			return ref, number, nil
 		}
 	}
-	return attribute.CardRef{}, 0, fmt.Errorf("invalid port id %q: want host/pci_address/port, for example pve3/0000:01:00.0/1", text)
+	return attribute.CardRef{}, 0,
+		fmt.Errorf("invalid port id %q: want host/pci_address/port, for example pve3/0000:01:00.0/1", text)
 }
 
 // observe fills everything from what was read. Of a setting, what the port is now

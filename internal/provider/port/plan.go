@@ -23,7 +23,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		var state model
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		diagnostic.AddForgotten(&resp.Diagnostics, "port", state.ID.ValueString(),
-			"The port stays as it is until the driver is loaded again or the host restarts. The unit that makes the setting at boot is removed.")
+			"The port stays as it is until the driver is loaded again or the host restarts. The unit that makes the setting at "+
+				"boot is removed.")
 		r.CanLeave("remove setting of port "+state.ID.ValueString(), "card_id", req.State, "", &resp.Diagnostics)
 		r.checkRemoval(ctx, &resp.Diagnostics, &state)
 		return
@@ -33,7 +34,8 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		return
 	}
 	if !plan.known() || attribute.HasUnknown(config.AllowManagement) {
-		diagnostic.AddPostponed(&resp.Diagnostics, "a port", "the card or a part of its setting comes from something that does not exist yet")
+		diagnostic.AddPostponed(&resp.Diagnostics, "a port",
+			"the card or a part of its setting comes from something that does not exist yet")
 		return
 	}
 	d, ref, err := plan.desired(config.AllowManagement)
@@ -64,7 +66,8 @@ func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, st
 var live = []string{"port_guid", "state", "physical_state", "rate", "lid", "sm_lid"}
 
 // claimed is assess for a port that no other resource has.
-func (r *Resource) claimed(ctx context.Context, card attribute.CardID, d ops.Desired, ref attribute.CardRef, req resource.ModifyPlanRequest,
+func (r *Resource) claimed(ctx context.Context, card attribute.CardID, d ops.Desired, ref attribute.CardRef,
+	req resource.ModifyPlanRequest,
 	diags *diag.Diagnostics) (ops.Observed, bool) {
 	o, ok := r.assess(ctx, card, d, ref, diags)
 	c := planned.Claim{Key: r.FunctionKey(ref) + "/" + strconv.Itoa(d.Number), Name: id(ref, d.Number), HostIn: "card_id"}
@@ -80,7 +83,8 @@ func (m *model) holds(plan model) bool {
 
 // assess looks at the port and reports what speaks against d; not ok if nothing
 // may be planned.
-func (r *Resource) assess(ctx context.Context, card attribute.CardID, d ops.Desired, ref attribute.CardRef, diags *diag.Diagnostics) (ops.Observed, bool) {
+func (r *Resource) assess(ctx context.Context, card attribute.CardID, d ops.Desired, ref attribute.CardRef,
+	diags *diag.Diagnostics) (ops.Observed, bool) {
 	what := "set port " + id(ref, d.Number)
 	at := r.RecordedCard(ctx, card, types.StringNull(), what, diags)
 	if at == nil || diagnostic.AddFindings(ctx, diags, what, at.Strange()) {

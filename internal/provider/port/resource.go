@@ -33,7 +33,8 @@ var (
 
 // named is how an import names a port.
 var named = session.Name{
-	Parts: append(session.PlaceParts[:2:2], session.Part{Name: "port", Number: true, Description: "Number of the port, 1 or 2."}), From: []string{"id"},
+	Parts: append(session.PlaceParts[:2:2],
+		session.Part{Name: "port", Number: true, Description: "Number of the port, 1 or 2."}), From: []string{"id"},
 	Canonical: func(text string) (string, error) {
 		ref, number, err := parseID(text)
 		return id(ref, number), err
@@ -65,7 +66,8 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 	r.apply(ctx, attribute.Update, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
 }
 
-func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config, to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config,
+	to *tfsdk.State, diags *diag.Diagnostics) {
 	var plan, config model
 	diags.Append(from.Get(ctx, &plan)...)
 	diags.Append(conf.Get(ctx, &config)...)
@@ -148,7 +150,8 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 }
 
 // ImportState takes host/pci_address/port.
-func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) {
 	name, ok := r.ImportID(ctx, "import port", req, resp)
 	if !ok {
 		return
@@ -156,6 +159,7 @@ func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequ
 	ref, number, err := parseID(name)
 	diagnostic.AddError(&resp.Diagnostics, "import port "+name, err)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(id(ref, number)))...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("card_id"), attribute.NewText[attribute.CardIDKind](ref.String()))...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("card_id"),
+		attribute.NewText[attribute.CardIDKind](ref.String()))...)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("port"), types.Int64Value(int64(number)))...)
 }

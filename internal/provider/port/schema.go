@@ -18,11 +18,11 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 )
 
-const description = "The administrative state of one InfiniBand port, and the speeds and widths that it may negotiate: the settings of `ibportstate`, which a restart loses.\n\n" +
-	"Most ports need none of this. It is for cards that come up disabled (QLogic), for a port that must stay off, and for a link " +
-	"that is stable only at a lower speed. The setting is made at once. A systemd unit makes it " +
-	"again at every boot. " +
-	"Destroying the resource removes the unit and leaves the port as it is.\n\n" +
+const description = "The administrative state of one InfiniBand port, and the speeds and widths that it may " +
+	"negotiate: the settings of `ibportstate`, which a restart loses.\n\n" +
+	"Most ports need none of this. It is for cards that come up disabled (QLogic), for a port that must stay off, and " +
+	"for a link that is stable only at a lower speed. The setting is made at once. A systemd unit makes it " +
+	"again at every boot. Destroying the resource removes the unit and leaves the port as it is.\n\n" +
 	"Ports of switches are not managed."
 
 var (
@@ -51,22 +51,28 @@ func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *r
 			},
 			"enabled": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Whether the port tries to bring up its link (default true). A disabled port of a host can be enabled again.",
+				MarkdownDescription: "Whether the port tries to bring up its link (default true). A disabled port of a host can " +
+					"be enabled again.",
 			},
-			"speeds": namesAttribute("Speeds per lane that the port may negotiate: `SDR`, `DDR`, `QDR`, `FDR`, `EDR`, `HDR`. `SDR` must be among them, because every link begins to train with it. "+
+			"speeds": namesAttribute("Speeds per lane that the port may negotiate: `SDR`, `DDR`, `QDR`, `FDR`, `EDR`, `HDR`. "+
+				"`SDR` must be among them, because every link begins to train with it. "+
 				"If left out, they stay as they are.", ops.SpeedNames()),
-			"widths":                namesAttribute("Widths that the port may negotiate: `1X`, `2X`, `4X`, `8X`, `12X`. If left out, they stay as they are.", ops.WidthNames()),
-			"allow_management_path": attribute.ConsentToNames("Consent to change the port although it carries the SSH session, the default route or storage of the host: the names of those interfaces."),
-			"timeouts":              attribute.TimeoutsAttribute(ctx, times, &removal),
+			"widths": namesAttribute("Widths that the port may negotiate: `1X`, `2X`, `4X`, `8X`, `12X`. If "+
+				"left out, they stay as they are.", ops.WidthNames()),
+			"allow_management_path": attribute.ConsentToNames("Consent to change the port although it carries the SSH " +
+				"session, the default route or storage of the host: the names of those interfaces."),
+			"timeouts": attribute.TimeoutsAttribute(ctx, times, &removal),
 
-			"at_boot":        attribute.ComputedBool("Whether the setting is made at every boot."),
-			"unit":           attribute.Computed("systemd unit that makes the setting at boot."),
-			"port_guid":      attribute.ComputedGUID("GUID of the port."),
-			"state":          attribute.Computed("Logical state: `Down`, `Initializing` (a link, and no subnet manager yet), `Armed`, `Active`."),
-			"physical_state": attribute.Computed("Physical state: `LinkUp`, `Polling` (nobody answers), `Disabled`, `PortConfigurationTraining` and so on."),
-			"rate":           attribute.Computed("Rate of the link, such as `40 Gb/sec (4X QDR)`; null without a link."),
-			"lid":            attribute.ComputedInt("LID of the port."),
-			"sm_lid":         attribute.ComputedInt("LID of the subnet manager that configured the port."),
+			"at_boot":   attribute.ComputedBool("Whether the setting is made at every boot."),
+			"unit":      attribute.Computed("systemd unit that makes the setting at boot."),
+			"port_guid": attribute.ComputedGUID("GUID of the port."),
+			"state": attribute.Computed("Logical state: `Down`, `Initializing` (a link, and no subnet manager yet), " +
+				"`Armed`, `Active`."),
+			"physical_state": attribute.Computed("Physical state: `LinkUp`, `Polling` (nobody answers), `Disabled`, " +
+				"`PortConfigurationTraining` and so on."),
+			"rate":   attribute.Computed("Rate of the link, such as `40 Gb/sec (4X QDR)`; null without a link."),
+			"lid":    attribute.ComputedInt("LID of the port."),
+			"sm_lid": attribute.ComputedInt("LID of the subnet manager that configured the port."),
 		},
 	}
 }
@@ -75,6 +81,7 @@ func namesAttribute(description string, known []string) schema.SetAttribute {
 	return schema.SetAttribute{
 		Optional: true, ElementType: types.StringType,
 		MarkdownDescription: description,
-		Validators:          []validator.Set{setvalidator.SizeAtLeast(1), setvalidator.ValueStringsAre(stringvalidator.OneOf(known...))},
+		Validators: []validator.Set{setvalidator.SizeAtLeast(1),
+			setvalidator.ValueStringsAre(stringvalidator.OneOf(known...))},
 	}
 }

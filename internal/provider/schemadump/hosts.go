@@ -17,10 +17,13 @@ const (
 // hostsSection is the table of the distributions with what each makes different.
 func hostsSection() string {
 	var b strings.Builder
-	b.WriteString("\n| Distribution | Packages by | `mstflint` | `opensm` | Usual network stack | Link types of mlx4 last in | No driver for |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n| Distribution | Packages by | `mstflint` | `opensm` | Usual network stack | Link types of mlx4 " +
+		"last in | No driver for |\n|---|---|---|---|---|---|---|\n")
 	for _, d := range platform.All {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", d.Title, installer(d), packaged(d, platform.FeatureFirmware),
-			packaged(d, platform.FeatureOpenSM), strings.Join(d.Stacks, ", "), lasting(d), orDash(strings.Join(d.Driverless(), "; ")))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", d.Title, installer(d),
+			packaged(d, platform.FeatureFirmware),
+			packaged(d, platform.FeatureOpenSM), strings.Join(d.Stacks,
+				", "), lasting(d), orDash(strings.Join(d.Driverless(), "; ")))
 	}
 	b.WriteString("\n")
 	for _, d := range platform.All {
@@ -28,7 +31,8 @@ func hostsSection() string {
 			fmt.Fprintf(&b, "* %s: %s\n", d.Short, d.Note)
 		}
 	}
-	fmt.Fprintf(&b, "* All: what configures the network is found on the host. No kernel has a driver for %s.\n\n", strings.Join(platform.DriverlessAnywhere(), ", "))
+	fmt.Fprintf(&b, "* All: what configures the network is found on the host. No kernel has a driver for %s.\n\n",
+		strings.Join(platform.DriverlessAnywhere(), ", "))
 	return b.String()
 }
 

@@ -24,12 +24,14 @@ import (
 )
 
 func main() {
-	guides := flag.String("guides", "", "directory to write the pages of findings and of symptoms to, instead of the schema to standard output")
+	guides := flag.String("guides",
+		"", "directory to write the pages of findings and of symptoms to, instead of the schema to standard output")
 	flag.Parse()
 	run := printSchema
 	if *guides != "" {
 		run = func() error {
-			err := errors.Join(writeFindings(filepath.Join(*guides, "findings.md")), writeSymptoms(filepath.Join(*guides, "troubleshooting.md")))
+			err := errors.Join(writeFindings(filepath.Join(*guides, "findings.md")),
+				writeSymptoms(filepath.Join(*guides, "troubleshooting.md")))
 			for _, page := range flag.Args() {
 				err = errors.Join(err, writeHosts(page))
 			}
@@ -54,7 +56,8 @@ func printSchema() error {
 	for _, d := range resp.Diagnostics {
 		return fmt.Errorf("%s: %s", d.Summary, d.Detail)
 	}
-	identities, err := server.GetResourceIdentitySchemas(context.Background(), &tfprotov6.GetResourceIdentitySchemasRequest{})
+	identities, err := server.GetResourceIdentitySchemas(context.Background(),
+		&tfprotov6.GetResourceIdentitySchemasRequest{})
 	if err != nil {
 		return err
 	}
@@ -84,7 +87,8 @@ func identitySchemas(all map[string]*tfprotov6.ResourceIdentitySchema) map[strin
 		attrs := make(map[string]any, len(s.IdentityAttributes))
 		for _, a := range s.IdentityAttributes {
 			attrs[a.Name] = map[string]any{
-				"type": a.Type, "description": a.Description, "required_for_import": a.RequiredForImport, "optional_for_import": a.OptionalForImport,
+				"type": a.Type, "description": a.Description, "required_for_import": a.RequiredForImport,
+				"optional_for_import": a.OptionalForImport,
 			}
 		}
 		out[name] = map[string]any{"version": s.Version, "attributes": attrs}
@@ -94,7 +98,8 @@ func identitySchemas(all map[string]*tfprotov6.ResourceIdentitySchema) map[strin
 
 func schema(s *tfprotov6.Schema) map[string]any {
 	return map[string]any{"version": s.Version, "block": map[string]any{
-		"attributes": attributes(s.Block.Attributes), "description": s.Block.Description, "description_kind": kind(s.Block.DescriptionKind),
+		"attributes": attributes(s.Block.Attributes), "description": s.Block.Description,
+		"description_kind": kind(s.Block.DescriptionKind),
 	}}
 }
 
@@ -103,12 +108,14 @@ func attributes(attrs []*tfprotov6.SchemaAttribute) map[string]any {
 	for _, a := range attrs {
 		one := map[string]any{"description": a.Description, "description_kind": kind(a.DescriptionKind)}
 		if a.NestedType != nil {
-			one["nested_type"] = map[string]any{"attributes": attributes(a.NestedType.Attributes), "nesting_mode": nesting(a.NestedType.Nesting)}
+			one["nested_type"] = map[string]any{"attributes": attributes(a.NestedType.Attributes),
+				"nesting_mode": nesting(a.NestedType.Nesting)}
 		} else {
 			one["type"] = a.Type
 		}
 		for name, set := range map[string]bool{
-			"required": a.Required, "optional": a.Optional, "computed": a.Computed, "sensitive": a.Sensitive, "write_only": a.WriteOnly,
+			"required": a.Required, "optional": a.Optional, "computed": a.Computed, "sensitive": a.Sensitive,
+			"write_only": a.WriteOnly,
 		} {
 			if set {
 				one[name] = true

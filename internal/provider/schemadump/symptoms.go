@@ -20,12 +20,15 @@ description: |-
 
 # Troubleshooting
 
-Find the heading that describes what you see. Texts that programs print are in ` + "`this type`" + `. If no heading fits:
+Find the heading that describes what you see. Texts that programs print are in ` + "`this type`" +
+	`. If no heading fits:
 
 1. Run ` + "`terraform plan`" + `. Each message has a code; [Findings](findings.md) explains it.
-2. Read ` + "`problems`" + ` of ` + "`infiniband_connectivity`" + ` between two hosts. Read ` + "`differences`" + ` of ` + "`infiniband_fabric`" + ` on a host that has infiniband-diags.
+2. Read ` + "`problems`" + ` of ` + "`infiniband_connectivity`" + ` between two hosts. Read ` + "`differences`" +
+	` of ` + "`infiniband_fabric`" + ` on a host that has infiniband-diags.
    The cause comes first.
-3. Apply ` + "`infiniband_opensm`" + `. If its port does not become active, or the partitions are not in force, the error names the cause.
+3. Apply ` + "`infiniband_opensm`" +
+	`. If its port does not become active, or the partitions are not in force, the error names the cause.
 `
 
 func writeSymptoms(file string) error {

@@ -59,7 +59,8 @@ func FlashUnread(diags *diag.Diagnostics, snap *inventory.Snapshot, ref attribut
 		return false
 	}
 	diags.AddWarning("Card "+ref.String()+": its flash could not be read",
-		"The state keeps the values that were read last. While a job writes to the card, nothing else may read it. Or mstflint is missing.\n\nReason: "+c.FlashError)
+		"The state keeps the values that were read last. While a job writes to the card, nothing else may read it. Or "+
+			"mstflint is missing.\n\nReason: "+c.FlashError)
 	return true
 }
 
@@ -71,7 +72,8 @@ func InUse(diags *diag.Diagnostics, snap *inventory.Snapshot, ref attribute.Card
 		return false
 	}
 	diags.AddWarning("Card "+ref.String()+": its configuration was not read",
-		"Another program uses the card, so the provider does not touch it. The state keeps the values that were read last.\n\nReason: busy: "+inventory.UsersText(users))
+		"Another program uses the card, so the provider does not touch it. The state keeps the values that were read "+
+			"last.\n\nReason: busy: "+inventory.UsersText(users))
 	return true
 }
 

@@ -44,7 +44,8 @@ func (d *Data) SMsElsewhere(ctx context.Context, snap *inventory.Snapshot, port 
 	}
 	nodes, err := fabric.Identities(ctx, h, through)
 	if err != nil {
-		tflog.Warn(ctx, "the fabric of a port was not read", map[string]any{"host": snap.Host, "port": port.String(), "error": diagnostic.Plain(err.Error())})
+		tflog.Warn(ctx, "the fabric of a port was not read",
+			map[string]any{"host": snap.Host, "port": port.String(), "error": diagnostic.Plain(err.Error())})
 		return nil
 	}
 	for _, n := range nodes {

@@ -87,13 +87,16 @@ func (e *UnknownHostError) Error() string {
 
 // Explain says what to check.
 func (e *UnknownHostError) Explain() string {
-	return diagnostic.Sentence(e.Error()) + "\n\nCheck the spelling, or add the host to the hosts map of the provider block.\n\n" + retired
+	return diagnostic.Sentence(e.Error()) +
+		"\n\nCheck the spelling, or add the host to the hosts map of the provider block.\n\n" + retired
 }
 
 // retired is what helps if a host was in the hosts map before.
-const retired = "To retire a host, remove its resources first and apply, then its entry. If the host is gone for good, take its resources out of the state: " +
+const retired = "To retire a host, remove its resources first and apply, then its entry. If the host is gone for " +
+	"good, take its resources out of the state: " +
 	"terraform state rm ADDRESS, or a removed block with lifecycle { destroy = false }.\n\n" +
-	"If only the key was renamed, take the resource out of the state in the same way. Then import it with the new key in its id: terraform import ADDRESS ID. " +
+	"If only the key was renamed, take the resource out of the state in the same way. Then import it with the new key " +
+	"in its id: terraform import ADDRESS ID. " +
 	"Nothing changes on the host."
 
 // HostNames returns the names of all configured hosts, sorted.
@@ -150,13 +153,15 @@ func (d *Data) CanLeave(what, at string, state tfsdk.State, to string, diags *di
 // NoCard explains that a host has no card at an address.
 func NoCard(s *inventory.Snapshot, ref attribute.CardRef) string {
 	if len(s.Cards) == 0 {
-		return fmt.Sprintf("The host %s answers and has no InfiniBand card.\n\nCheck that the card is seated and shown by lspci.", ref.Host)
+		return fmt.Sprintf("The host %s answers and has no InfiniBand card.\n\nCheck that the card is seated and shown by "+
+			"lspci.", ref.Host)
 	}
 	known := make([]string, len(s.Cards))
 	for i, c := range s.Cards {
 		known[i] = strings.TrimSpace(fmt.Sprintf("%s %s %s", c.PCI, c.Chip.Name, c.PartNumber))
 	}
-	return fmt.Sprintf("The host %s answers and has no card at %s.\n\nIts cards are: %s.", ref.Host, ref.PCI, strings.Join(known, "; "))
+	return fmt.Sprintf("The host %s answers and has no card at %s.\n\nIts cards are: %s.", ref.Host, ref.PCI,
+		strings.Join(known, "; "))
 }
 
 // Host returns a host and its configuration without dialling. An unknown name
@@ -228,7 +233,8 @@ func dataFrom(v any, diags *diag.Diagnostics) *Data {
 	}
 	data, ok := v.(*Data)
 	if !ok {
-		diags.AddError("Unable to configure resource infiniband", fmt.Sprintf("The provider handed over %T. This is a bug in the provider.", v))
+		diags.AddError("Unable to configure resource infiniband",
+			fmt.Sprintf("The provider handed over %T. This is a bug in the provider.", v))
 		return nil
 	}
 	return data

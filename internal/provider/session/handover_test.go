@@ -80,7 +80,8 @@ func TestHandover_oneAtATime(t *testing.T) {
 		o, start := NewHandover(), time.Now()
 		var order []string
 		begun(o, standbyPort, SMStandby, &order, time.Hour)
-		if err := o.Do(t.Context(), masterPort, SMStandby, func() error { return nil }); err != nil || time.Since(start) != time.Hour {
+		if err := o.Do(t.Context(), masterPort, SMStandby, func() error { return nil }); err != nil ||
+			time.Since(start) != time.Hour {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
 		begun(o, standbyPort, SMStandby, &order, time.Hour)

@@ -43,7 +43,8 @@ func recorded(name attribute.CardName, record types.String) (ib.Identity, error)
 // card with record. Where record is null, nothing was recorded but what the id
 // itself says, and the card is taken for what it is now. A card that is not the
 // recorded one is for the verdict to refuse.
-func (d *Data) RecordedCard(ctx context.Context, id attribute.CardID, record types.String, what string, diags *diag.Diagnostics) *CardAt {
+func (d *Data) RecordedCard(ctx context.Context, id attribute.CardID, record types.String, what string,
+	diags *diag.Diagnostics) *CardAt {
 	name, err := attribute.ParseCardName(id.ValueString())
 	if err != nil {
 		return nil // the attribute validated itself
@@ -72,7 +73,8 @@ func (d *Data) RecordedCard(ctx context.Context, id attribute.CardID, record typ
 // Strange says what speaks against the card being the recorded one.
 func (c *CardAt) Strange() []finding.Finding {
 	return safety.Identity(placeOf(c.Ref), safety.IdentityFacts{
-		Recorded: c.HCA.Recorded, Now: c.Snap.Identity(c.Card), Unread: c.Card.Serial.Why(), Elsewhere: c.HCA.Elsewhere, Edit: c.HCA.Edit,
+		Recorded: c.HCA.Recorded, Now: c.Snap.Identity(c.Card), Unread: c.Card.Serial.Why(), Elsewhere: c.HCA.Elsewhere,
+		Edit: c.HCA.Edit,
 	})
 }
 
@@ -101,7 +103,8 @@ func settled(name attribute.CardName, who, now ib.Identity, first bool) ib.Ident
 }
 
 // movedAway refuses if the slot is empty and the card that was in it is somewhere else.
-func (d *Data) movedAway(ctx context.Context, name attribute.CardName, who ib.Identity, what string, diags *diag.Diagnostics) bool {
+func (d *Data) movedAway(ctx context.Context, name attribute.CardName, who ib.Identity, what string,
+	diags *diag.Diagnostics) bool {
 	_, _, snap, err := d.Look(ctx, name.Host)
 	if err != nil || who.Empty() {
 		return false // CardAt says so
@@ -113,7 +116,8 @@ func (d *Data) movedAway(ctx context.Context, name attribute.CardName, who ib.Id
 	if at == "" {
 		return false
 	}
-	return diagnostic.AddFindings(ctx, diags, what, safety.Identity(placeOf(name.CardRef), safety.IdentityFacts{Recorded: who, Elsewhere: at, Edit: edit}))
+	return diagnostic.AddFindings(ctx, diags, what,
+		safety.Identity(placeOf(name.CardRef), safety.IdentityFacts{Recorded: who, Elsewhere: at, Edit: edit}))
 }
 
 func placeOf(ref attribute.CardRef) string { return ref.PCI.String() + " of " + ref.Host }
@@ -121,7 +125,8 @@ func placeOf(ref attribute.CardRef) string { return ref.PCI.String() + " of " + 
 // whereIs looks for a card in all other slots of all hosts: where it is now, the
 // lines of configuration that follow it, and the hosts that did not answer. It is
 // asked only when a card is not where it was.
-func (d *Data) whereIs(ctx context.Context, from attribute.CardRef, who ib.Identity) (at, edit string, silent []string) {
+func (d *Data) whereIs(ctx context.Context, from attribute.CardRef,
+	who ib.Identity) (at, edit string, silent []string) {
 	found, missing := d.Snapshots(ctx)
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		pci, ok := found[name].Find(who)
@@ -156,7 +161,8 @@ const (
 // present compares what a refresh finds with what the state recorded, and
 // records it if nothing was. A state of another card must stay as it is: the plan
 // that follows refuses, and nothing is lost.
-func (d *Data) present(ctx context.Context, snap *inventory.Snapshot, id attribute.CardID, record *types.String, diags *diag.Diagnostics) Presence {
+func (d *Data) present(ctx context.Context, snap *inventory.Snapshot, id attribute.CardID, record *types.String,
+	diags *diag.Diagnostics) Presence {
 	name, err := attribute.ParseCardName(id.ValueString())
 	if err != nil {
 		return Present
@@ -178,7 +184,8 @@ func (d *Data) present(ctx context.Context, snap *inventory.Snapshot, id attribu
 }
 
 // Compare is present for an identity that is known already.
-func (d *Data) Compare(ctx context.Context, ref attribute.CardRef, who, now ib.Identity, there bool, diags *diag.Diagnostics) Presence {
+func (d *Data) Compare(ctx context.Context, ref attribute.CardRef, who, now ib.Identity, there bool,
+	diags *diag.Diagnostics) Presence {
 	like, _ := ib.Compare(who, now)
 	if there && like != ib.Other {
 		return Present
@@ -191,11 +198,15 @@ func (d *Data) Compare(ctx context.Context, ref attribute.CardRef, who, now ib.I
 		if len(silent) == 0 {
 			return Absent
 		}
-		diags.AddWarning("Card "+ref.String()+" is not in its slot", fmt.Sprintf("It may have moved to %s, which did not answer. Until that is known, the state keeps what was recorded.\n\nRecorded: %s", hostList(silent), who.Record()))
+		diags.AddWarning("Card "+ref.String()+" is not in its slot",
+			fmt.Sprintf("It may have moved to %s, which did not answer. Until that is known, the state keeps what was "+
+				"recorded.\n\nRecorded: %s", hostList(silent), who.Record()))
 		return Strange
 	}
-	for _, f := range safety.Identity(placeOf(ref), safety.IdentityFacts{Recorded: who, Now: now, Elsewhere: at, Edit: edit}) {
-		diags.AddWarning("Card "+ref.String()+": "+f.Rule.Code+" "+f.Summary, "The state keeps what was recorded. "+f.Detail())
+	for _, f := range safety.Identity(placeOf(ref),
+		safety.IdentityFacts{Recorded: who, Now: now, Elsewhere: at, Edit: edit}) {
+		diags.AddWarning("Card "+ref.String()+": "+f.Rule.Code+" "+f.Summary,
+			"The state keeps what was recorded. "+f.Detail())
 	}
 	return Strange
 }

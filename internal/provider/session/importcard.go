@@ -15,7 +15,8 @@ import (
 // ImportedCard gives the card that an import names, and what is done as errors call it;
 // nil if it was refused. What names an identity is of that card alone, whatever is in
 // the slot: FW080.
-func (r *Named) ImportedCard(ctx context.Context, what string, req resource.ImportStateRequest, resp *resource.ImportStateResponse) (*CardAt, string) {
+func (r *Named) ImportedCard(ctx context.Context, what string, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) (*CardAt, string) {
 	id, ok := r.ImportID(ctx, what, req, resp)
 	what += " " + id
 	if !ok {
@@ -35,12 +36,14 @@ func (r *Named) ImportedCard(ctx context.Context, what string, req resource.Impo
 
 // ImportCard stores in a resource of one card which card it is. The refresh that
 // follows reads the rest. what is verb and thing, "import GUIDs".
-func (r *Named) ImportCard(ctx context.Context, what string, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+func (r *Named) ImportCard(ctx context.Context, what string, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) {
 	at, _ := r.ImportedCard(ctx, what+" of card", req, resp)
 	if at == nil {
 		return
 	}
 	id := at.Ref.String()
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(id))...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("card_id"), attribute.NewText[attribute.CardIDKind](id))...)
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("card_id"),
+		attribute.NewText[attribute.CardIDKind](id))...)
 }

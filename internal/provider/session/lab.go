@@ -38,7 +38,8 @@ func (d *Data) Lab(ctx context.Context, card attribute.CardRef, diags *diag.Diag
 	if missing := d.identify(ctx); len(missing) > 0 {
 		names := slices.Sorted(maps.Keys(missing))
 		diags.AddWarning(fmt.Sprintf("Card %s: GUIDs of %s are not compared", card, hostList(names)),
-			"A host that does not answer may have a card with the same GUID or MAC. This check cannot find it.\n\n"+diagnostic.Detail(missing[names[0]]))
+			"A host that does not answer may have a card with the same GUID or MAC. This check cannot find it.\n\n"+
+				diagnostic.Detail(missing[names[0]]))
 	}
 	return safety.LabFacts{Lab: d.Planned.Lab(), SameMachine: d.sameMachine}
 }
@@ -102,7 +103,8 @@ func (d *Data) Snapshots(ctx context.Context) (found map[string]*inventory.Snaps
 }
 
 // SnapshotsOf is Snapshots for some hosts.
-func (d *Data) SnapshotsOf(ctx context.Context, names []string) (found map[string]*inventory.Snapshot, missing map[string]error) {
+func (d *Data) SnapshotsOf(ctx context.Context,
+	names []string) (found map[string]*inventory.Snapshot, missing map[string]error) {
 	found, missing = make(map[string]*inventory.Snapshot, len(names)), map[string]error{}
 	var mu sync.Mutex
 	var ask errgroup.Group

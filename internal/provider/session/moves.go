@@ -24,7 +24,8 @@ type SeenCard struct {
 // complete with that: it stays as it is where the card cannot be seen or is another
 // one, and is removed where a host that answers has no such card. record is who the
 // card was; thing names what the resource has of it, "GUIDs".
-func (r *Resource) ReadCard(ctx context.Context, thing string, id attribute.CardID, record *types.String, resp *resource.ReadResponse) *SeenCard {
+func (r *Resource) ReadCard(ctx context.Context, thing string, id attribute.CardID, record *types.String,
+	resp *resource.ReadResponse) *SeenCard {
 	ref, err := attribute.ParseCardRef(id.ValueString())
 	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
 		diagnostic.AddError(&resp.Diagnostics, "read "+thing+" of card "+id.ValueString(), err)
@@ -48,7 +49,8 @@ func (r *Resource) ReadCard(ctx context.Context, thing string, id attribute.Card
 
 // AskedCard is the card of a configuration. It is not ok if something that is asked for
 // is not known yet, which a warning with the reason tells, or if the id is wrong.
-func (r *Resource) AskedCard(thing string, id attribute.CardID, known bool, why string, diags *diag.Diagnostics) (ref attribute.CardRef, ok bool) {
+func (r *Resource) AskedCard(thing string, id attribute.CardID, known bool, why string,
+	diags *diag.Diagnostics) (ref attribute.CardRef, ok bool) {
 	if id.IsUnknown() {
 		diagnostic.AddPostponed(diags, thing+" of a card", why)
 		return ref, false
@@ -66,7 +68,8 @@ func (r *Resource) AskedCard(thing string, id attribute.CardID, known bool, why 
 
 // WriteCard changes a card in its turn, within the time of the change, which does not
 // begin before, and alone on its host.
-func (r *Resource) WriteCard(ctx context.Context, ref attribute.CardRef, limit attribute.TimeLimit, write func(context.Context) error) error {
+func (r *Resource) WriteCard(ctx context.Context, ref attribute.CardRef, limit attribute.TimeLimit,
+	write func(context.Context) error) error {
 	return r.Turns.Do(ctx, ref, func() error {
 		limited, cancel := limit.Start(ctx)
 		defer cancel()

@@ -46,25 +46,30 @@ var (
 func CardNamed(from string) Name {
 	serial := Part{
 		Name: "serial_number", Optional: true,
-		Description: "Serial number of the card, or what `infiniband_card.….id` has in its place. Another card at this address is refused then.",
+		Description: "Serial number of the card, or what `infiniband_card.….id` has in its place. Another card at this " +
+			"address is refused then.",
 	}
-	return Name{Parts: append(PlaceParts[:2:2], serial), From: []string{from}, Canonical: canonicalID(attribute.ParseCardName)}
+	return Name{Parts: append(PlaceParts[:2:2], serial), From: []string{from},
+		Canonical: canonicalID(attribute.ParseCardName)}
 }
 
 // PortNamed is the name of what is on a port. more are parts that may follow.
 func PortNamed(more ...Part) Name {
-	return Name{Parts: append(portParts[:2:2], more...), From: []string{"id"}, Canonical: canonicalID(attribute.ParsePortRef)}
+	return Name{Parts: append(portParts[:2:2], more...), From: []string{"id"},
+		Canonical: canonicalID(attribute.ParsePortRef)}
 }
 
 // ImageNamed is the name of a copy of an image: a host and the file on this machine.
 func ImageNamed() Name {
 	file := Part{Name: "source", Description: "Path of the file on this machine."}
-	return Name{Parts: []Part{hostPart, file}, From: []string{"host", "source"}, Canonical: func(id string) (string, error) {
-		if host, source, _ := strings.Cut(id, "/"); host == "" || source == "" {
-			return "", errors.New("the id must be host/path/of/the/file, for example intel9/images/fw.bin, or intel9//home/ops/fw.bin with an absolute path")
-		}
-		return id, nil
-	}}
+	return Name{Parts: []Part{hostPart, file}, From: []string{"host", "source"},
+		Canonical: func(id string) (string, error) {
+			if host, source, _ := strings.Cut(id, "/"); host == "" || source == "" {
+				return "", errors.New("the id must be host/path/of/the/file, for example intel9/images/fw.bin, or " +
+					"intel9//home/ops/fw.bin with an absolute path")
+			}
+			return id, nil
+		}}
 }
 
 func canonicalID[T interface{ String() string }](parse func(string) (T, error)) func(string) (string, error) {
@@ -88,14 +93,17 @@ func (r *Named) Metadata(_ context.Context, _ resource.MetadataRequest, resp *re
 }
 
 // IdentitySchema implements resource.ResourceWithIdentity.
-func (r *Named) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+func (r *Named) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest,
+	resp *resource.IdentitySchemaResponse) {
 	attrs := map[string]identityschema.Attribute{}
 	for _, p := range r.By.Parts {
 		if p.Number {
-			attrs[p.Name] = identityschema.Int64Attribute{RequiredForImport: !p.Optional, OptionalForImport: p.Optional, Description: p.Description}
+			attrs[p.Name] = identityschema.Int64Attribute{RequiredForImport: !p.Optional, OptionalForImport: p.Optional,
+				Description: p.Description}
 			continue
 		}
-		attrs[p.Name] = identityschema.StringAttribute{RequiredForImport: !p.Optional, OptionalForImport: p.Optional, Description: p.Description}
+		attrs[p.Name] = identityschema.StringAttribute{RequiredForImport: !p.Optional, OptionalForImport: p.Optional,
+			Description: p.Description}
 	}
 	resp.IdentitySchema = identityschema.Schema{Attributes: attrs}
 }
@@ -103,7 +111,8 @@ func (r *Named) IdentitySchema(_ context.Context, _ resource.IdentitySchemaReque
 // ImportID gives the id by which an import names the object, in its usual spelling.
 // what is verb and thing, "import card". An identity is the same as the id that it
 // stands for; both are stored. It is not ok if there can be no such object.
-func (r *Named) ImportID(ctx context.Context, what string, req resource.ImportStateRequest, resp *resource.ImportStateResponse) (id string, ok bool) {
+func (r *Named) ImportID(ctx context.Context, what string, req resource.ImportStateRequest,
+	resp *resource.ImportStateResponse) (id string, ok bool) {
 	given := req.ID
 	if given == "" && req.Identity != nil {
 		given = r.By.join(fields(req.Identity.Raw))
@@ -122,7 +131,8 @@ func (r *Named) ImportID(ctx context.Context, what string, req resource.ImportSt
 
 // Identify stores the identity of what the state holds. Engines want it to stay as it
 // is while the object is the same: what was imported without an optional part stays so.
-func (r *Named) Identify(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, diags *diag.Diagnostics) {
+func (r *Named) Identify(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity,
+	diags *diag.Diagnostics) {
 	if diags.HasError() || state.Raw.IsNull() || identity == nil {
 		return
 	}

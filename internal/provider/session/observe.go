@@ -14,7 +14,8 @@ import (
 // OnlyRead refuses a change of a host in observe mode, and reports whether it did.
 // Whoever has nothing to change must not ask.
 func (d *Data) OnlyRead(ctx context.Context, what, host string, diags *diag.Diagnostics) bool {
-	return d != nil && d.Hosts[host].Observe && diagnostic.AddFindings(ctx, diags, what, []finding.Finding{finding.HostObserved.Find("Host %s", host)})
+	return d != nil && d.Hosts[host].Observe &&
+		diagnostic.AddFindings(ctx, diags, what, []finding.Finding{finding.HostObserved.Find("Host %s", host)})
 }
 
 // KeepsOnlyRead refuses a destroy on a host in observe mode, unless a look at the

@@ -67,14 +67,16 @@ func (census) Description(context.Context) string {
 
 func (c census) MarkdownDescription(ctx context.Context) string { return c.Description(ctx) }
 
-func (c census) ValidateResource(_ context.Context, req resource.ValidateConfigRequest, _ *resource.ValidateConfigResponse) {
+func (c census) ValidateResource(_ context.Context, req resource.ValidateConfigRequest,
+	_ *resource.ValidateConfigResponse) {
 	c.Planned.Validated(c.Kind, req.Config.Raw)
 }
 
 // ClaimCard claims the card of a resource, whose id the configuration has in
 // card_id. It reports whether the resource may be planned: not if another one of
 // the kind has the card. what is verb and thing, "plan firmware of card".
-func (r *Resource) ClaimCard(ctx context.Context, what string, id attribute.CardID, req resource.ModifyPlanRequest, diags *diag.Diagnostics) bool {
+func (r *Resource) ClaimCard(ctx context.Context, what string, id attribute.CardID, req resource.ModifyPlanRequest,
+	diags *diag.Diagnostics) bool {
 	ref, err := attribute.ParseCardRef(id.ValueString())
 	if err != nil || id.IsUnknown() || !r.HostReady(types.StringValue(ref.Host)) {
 		return true // it is claimed at apply, when it is known
@@ -89,7 +91,8 @@ func (r *Resource) ClaimCard(ctx context.Context, what string, id attribute.Card
 }
 
 // Claim is ClaimCard for anything; c needs Key and Name.
-func (r *Resource) Claim(ctx context.Context, what string, c planned.Claim, req resource.ModifyPlanRequest, diags *diag.Diagnostics) bool {
+func (r *Resource) Claim(ctx context.Context, what string, c planned.Claim, req resource.ModifyPlanRequest,
+	diags *diag.Diagnostics) bool {
 	c.Kind, c.Config, c.Exists = r.Kind, req.Config.Raw, !req.State.Raw.IsNull()
 	if c.HostIn != "" && !r.CanLeave(what+" "+c.Name, c.HostIn, req.State, hostOf(c.Name), diags) {
 		return false

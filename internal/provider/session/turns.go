@@ -45,7 +45,8 @@ func (t *Turns) Do(ctx context.Context, ref attribute.CardRef, do func() error) 
 	}
 	defer func() { <-t.turn }()
 	if canary := t.after(); canary != "" {
-		return &safety.RefusedError{What: "write card " + ref.String(), Findings: []finding.Finding{finding.EarlierCardFailed.Find("Card %s failed; this one was not touched", canary)}}
+		return &safety.RefusedError{What: "write card " + ref.String(),
+			Findings: []finding.Finding{finding.EarlierCardFailed.Find("Card %s failed; this one was not touched", canary)}}
 	}
 	err := do()
 	if burnFailed(err) {

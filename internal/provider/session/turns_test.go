@@ -19,12 +19,13 @@ func TestTurns_afterOneThatFailed(t *testing.T) {
 		err  error
 		goOn bool
 	}{
-		"done":                       {nil, true},
-		"refused before a write":     {&safety.RefusedError{What: "burn firmware"}, true},
-		"restart refused, not shown": {&safety.RefusedError{What: "reboot", Done: "The flash is written and verified"}, false},
-		"host is away":               {&host.UnreachableError{Host: "intel9"}, true},
-		"burn failed":                {&cards.Error{Summary: "Unable to burn"}, false},
-		"anything else":              {errors.New("odd"), false},
+		"done":                   {nil, true},
+		"refused before a write": {&safety.RefusedError{What: "burn firmware"}, true},
+		"restart refused, not shown": {&safety.RefusedError{What: "reboot", Done: "The flash is written and verified"},
+			false},
+		"host is away":  {&host.UnreachableError{Host: "intel9"}, true},
+		"burn failed":   {&cards.Error{Summary: "Unable to burn"}, false},
+		"anything else": {errors.New("odd"), false},
 	} {
 		turns := NewTurns()
 		if err := turns.Do(t.Context(), first, func() error { return c.err }); !errors.Is(err, c.err) {

@@ -61,152 +61,229 @@ func Parts() []Part {
 
 var linkTypes = []Row{
 	{
-		Seen: "`ibstat` says `Link layer: Ethernet`; writing `ib` to `mlx4_port1` fails, or there is no `LINK_TYPE_P1`", Cause: "The firmware is an Ethernet-only build, or the link type is set to Ethernet.",
-		Findings: []*finding.Rule{finding.FirmwareEthernetOnly, finding.OpensmPortEthernet, finding.IPoIBPortEthernet}, Causes: []opensm.CauseKind{opensm.CauseEthernet},
-		Do: "Set the type with `infiniband_link_type`. If the provider says LT001, first burn the VPI firmware of the board with `infiniband_firmware`.",
+		Seen:  "`ibstat` says `Link layer: Ethernet`; writing `ib` to `mlx4_port1` fails, or there is no `LINK_TYPE_P1`",
+		Cause: "The firmware is an Ethernet-only build, or the link type is set to Ethernet.",
+		Findings: []*finding.Rule{finding.FirmwareEthernetOnly, finding.OpensmPortEthernet,
+			finding.IPoIBPortEthernet}, Causes: []opensm.CauseKind{opensm.CauseEthernet},
+		Do: "Set the type with `infiniband_link_type`. If the provider says LT001, first burn the VPI firmware of the " +
+			"board with `infiniband_firmware`.",
 	},
 	{
-		Seen: "The port is Ethernet again after a reboot", Cause: "The type was set at run time only (sysfs, devlink, sensing). Another type is stored for the next boot.",
-		Findings: []*finding.Rule{finding.LinkTypeWouldBeLost, finding.AutoNotLasting}, Do: "Apply `infiniband_link_type`, which stores the type. Its `by_place` shows the types that each place stores.",
+		Seen:  "The port is Ethernet again after a reboot",
+		Cause: "The type was set at run time only (sysfs, devlink, sensing). Another type is stored for the next boot.",
+		Findings: []*finding.Rule{finding.LinkTypeWouldBeLost,
+			finding.AutoNotLasting}, Do: "Apply `infiniband_link_type`, which stores the type. Its `by_place` shows the types " +
+			"that each place stores.",
 	},
 	{
-		Seen: "A second card of the host changes its type as well", Cause: "`port_type_array` of mlx4_core applies to every card of the host.",
-		Findings: []*finding.Rule{finding.OtherCardWouldChange, finding.ParameterShared}, Do: "Ask for the same types on both cards, or use mstflint 4.25 or older, which stores the types in each card.",
+		Seen:  "A second card of the host changes its type as well",
+		Cause: "`port_type_array` of mlx4_core applies to every card of the host.",
+		Findings: []*finding.Rule{finding.OtherCardWouldChange,
+			finding.ParameterShared}, Do: "Ask for the same types on both cards, or use mstflint 4.25 or older, which stores " +
+			"the types in each card.",
 	},
 	{
-		Seen: "The type was changed and `ibstat` still shows the old one", Cause: "ConnectX-4 and later change the type only with a restart.",
+		Seen:     "The type was changed and `ibstat` still shows the old one",
+		Cause:    "ConnectX-4 and later change the type only with a restart.",
 		Findings: []*finding.Rule{finding.LinkTypeAwaitsRestart}, Do: "Restart the host, or write `activation = \"reboot\"`.",
 	},
 	{
-		Seen: "`Cannot find device \"ib0\"` after a change of type, firmware or kernel", Cause: "The interface has another name now, for example `ibp1s0`. The GUID of the port is the same.",
-		Connectivity: []string{connectivity.NoInterface}, Do: "Use the port's GUID, as `infiniband_ipoib_interface` does. The message lists the present names.",
+		Seen:         "`Cannot find device \"ib0\"` after a change of type, firmware or kernel",
+		Cause:        "The interface has another name now, for example `ibp1s0`. The GUID of the port is the same.",
+		Connectivity: []string{connectivity.NoInterface},
+		Do:           "Use the port's GUID, as `infiniband_ipoib_interface` does. The message lists the present names.",
 	},
 }
 
 var managers = []Row{
 	{
 		Seen: "`ibstat`: `State: Initializing`, `Physical state: LinkUp`", Cause: "No subnet manager serves this fabric.",
-		Findings: []*finding.Rule{finding.PortWithoutSubnetManager}, Causes: []opensm.CauseKind{opensm.CauseNotRunning, opensm.CauseSM}, Connectivity: []string{connectivity.NoSM}, Fabric: []string{fabric.NoManager},
-		Do: "Add an `infiniband_opensm` for one port of the fabric. If there is one already, its apply says why it does not work.",
+		Findings: []*finding.Rule{finding.PortWithoutSubnetManager}, Causes: []opensm.CauseKind{opensm.CauseNotRunning,
+			opensm.CauseSM}, Connectivity: []string{connectivity.NoSM}, Fabric: []string{fabric.NoManager},
+		Do: "Add an `infiniband_opensm` for one port of the fabric. If there is one already, its apply says why it does " +
+			"not work.",
 	},
 	{
-		Seen: "`ibstat`: `State: Down`, `Physical state: Polling` (or `Disabled`)", Cause: "Nothing answers at the other end. The cable is out or broken, the switch is off, or the other port is in Ethernet mode. `Disabled` means that this port is switched off.",
-		Causes: []opensm.CauseKind{opensm.CauseCable, opensm.CauseDisabled, opensm.CauseTraining}, Connectivity: []string{connectivity.NoCarrier}, Fabric: []string{fabric.Silent},
+		Seen: "`ibstat`: `State: Down`, `Physical state: Polling` (or `Disabled`)",
+		Cause: "Nothing answers at the other end. The cable is out or broken, the switch is off, or the other port is in " +
+			"Ethernet mode. `Disabled` means that this port is switched off.",
+		Causes: []opensm.CauseKind{opensm.CauseCable, opensm.CauseDisabled,
+			opensm.CauseTraining}, Connectivity: []string{connectivity.NoCarrier}, Fabric: []string{fabric.Silent},
 		Do: "Check the cable and the other end. Both ends must be InfiniBand. Enable a disabled port with `infiniband_port`.",
 	},
 	{
-		Seen: "opensm: `ERR 5426: Unable to register class 129 version 1`", Cause: "opensm 3.3.23 and Linux 6.11 or later do not work together.",
-		Findings: []*finding.Rule{finding.OpensmUnfitForKernel}, Causes: []opensm.CauseKind{opensm.CauseKernel}, Do: "Boot the GA kernel of the release, or install an opensm that has the fix.",
+		Seen:     "opensm: `ERR 5426: Unable to register class 129 version 1`",
+		Cause:    "opensm 3.3.23 and Linux 6.11 or later do not work together.",
+		Findings: []*finding.Rule{finding.OpensmUnfitForKernel}, Causes: []opensm.CauseKind{opensm.CauseKernel},
+		Do: "Boot the GA kernel of the release, or install an opensm that has the fix.",
 	},
 	{
-		Seen: "opensm ends at boot; `can't open UMAD port`, `is ib_umad module loaded?`, or the unit is skipped (`ConditionPathExists`)", Cause: "The kernel module `ib_umad` is not loaded yet.",
-		Causes: []opensm.CauseKind{opensm.CauseUMAD, opensm.CauseNotBound}, Do: "Apply `infiniband_opensm`. It loads the module, now and at boot, and restarts opensm until the port exists.",
+		Seen: "opensm ends at boot; `can't open UMAD port`, `is ib_umad module loaded?`, or the unit is skipped " +
+			"(`ConditionPathExists`)", Cause: "The kernel module `ib_umad` is not loaded yet.",
+		Causes: []opensm.CauseKind{opensm.CauseUMAD,
+			opensm.CauseNotBound}, Do: "Apply `infiniband_opensm`. It loads the module, now and at boot, and restarts opensm " +
+			"until the port exists.",
 	},
 	{
-		Seen: "The first port is `Active`, the second stays in `Initializing`", Cause: "opensm serves one port. The second port is on a fabric of its own.",
-		Findings: []*finding.Rule{finding.SubnetManagerElsewhere}, Do: "Add an `infiniband_opensm` for the second port, or connect both ports to one switch.",
+		Seen:     "The first port is `Active`, the second stays in `Initializing`",
+		Cause:    "opensm serves one port. The second port is on a fabric of its own.",
+		Findings: []*finding.Rule{finding.SubnetManagerElsewhere},
+		Do:       "Add an `infiniband_opensm` for the second port, or connect both ports to one switch.",
 	},
 	{
-		Seen: "`sminfo` names another master than expected, or the master changes", Cause: "Two subnet managers have the same priority, or a subnet manager of a switch or another host has a higher one.",
-		Findings: []*finding.Rule{finding.OpensmPriorityEqual, finding.SubnetManagerCompetes}, Causes: []opensm.CauseKind{opensm.CauseForeign}, Do: "Give each subnet manager its own `priority`. Stop the one that should not be there.",
+		Seen: "`sminfo` names another master than expected, or the master changes",
+		Cause: "Two subnet managers have the same priority, or a subnet manager of a switch or another host has a higher " +
+			"one.",
+		Findings: []*finding.Rule{finding.OpensmPriorityEqual,
+			finding.SubnetManagerCompetes}, Causes: []opensm.CauseKind{opensm.CauseForeign},
+		Do: "Give each subnet manager its own `priority`. Stop the one that should not be there.",
 	},
 	{
-		Seen: "opensm: `ERR 0D01: Found duplicated node GUID` again and again, or opensm ends with `Duplicate GUID found by link from a port to itself`", Cause: "Two cards have the same GUID, for example after a burn of an image with GUIDs into both.",
-		Findings: []*finding.Rule{finding.FabricGUIDTwice, finding.GUIDOfOtherCard, finding.FlashGUIDsShared}, Causes: []opensm.CauseKind{opensm.CauseDuplicate, opensm.CauseBackToBack}, Fabric: []string{fabric.Duplicate},
-		Do: "Give one of the cards GUIDs of its own with `infiniband_guids`. For a GUID of zero (`ERR 0D16`) see SM025.",
+		Seen: "opensm: `ERR 0D01: Found duplicated node GUID` again and again, or opensm ends with `Duplicate GUID " +
+			"found by link from a port to itself`",
+		Cause: "Two cards have the same GUID, for example after a burn of an image with GUIDs into both.",
+		Findings: []*finding.Rule{finding.FabricGUIDTwice, finding.GUIDOfOtherCard,
+			finding.FlashGUIDsShared}, Causes: []opensm.CauseKind{opensm.CauseDuplicate, opensm.CauseBackToBack},
+		Fabric: []string{fabric.Duplicate},
+		Do:     "Give one of the cards GUIDs of its own with `infiniband_guids`. For a GUID of zero (`ERR 0D16`) see SM025.",
 	},
 	{
-		Seen: "opensm: `FATAL: Error restoring Guid-to-Lid persistent database` after a power cut", Cause: "A file in `/var/cache/opensm` was only half written.",
-		Causes: []opensm.CauseKind{opensm.CauseCache}, Do: "Move the directory away and start opensm again, as the message says. LIDs may change.",
+		Seen:   "opensm: `FATAL: Error restoring Guid-to-Lid persistent database` after a power cut",
+		Cause:  "A file in `/var/cache/opensm` was only half written.",
+		Causes: []opensm.CauseKind{opensm.CauseCache},
+		Do:     "Move the directory away and start opensm again, as the message says. LIDs may change.",
 	},
 	{
-		Seen: "Hosts reach each other that should not; `smpquery pkeys` shows `0xffff` alone, or a full key where a limited one was meant", Cause: "The partition file is not in force. If it has one error, opensm ignores the whole file (`Partition configuration in error; retrying with default config`).",
-		Findings: []*finding.Rule{finding.PartitionFileForeign}, Causes: []opensm.CauseKind{opensm.CausePKey}, Do: "Declare `partitions` in `infiniband_opensm`. Its apply compares the P_Key tables of all ports and names those that differ.",
+		Seen: "Hosts reach each other that should not; `smpquery pkeys` shows `0xffff` alone, or a full key where a " +
+			"limited " +
+			"one was meant", Cause: "The partition file is not in force. If it has one error, opensm ignores the whole file " +
+			"(`Partition configuration in error; retrying with default config`).",
+		Findings: []*finding.Rule{finding.PartitionFileForeign}, Causes: []opensm.CauseKind{opensm.CausePKey},
+		Do: "Declare `partitions` in `infiniband_opensm`. Its apply compares the P_Key tables of all ports and names those " +
+			"that differ.",
 	},
 	{
-		Seen: "IPoIB is silent since there is a `partitions.conf`", Cause: "The file has no line for `Default`. Then all ports are limited members of that partition, and it has no broadcast group.",
-		Findings: []*finding.Rule{finding.PartitionsWithoutDefault, finding.DefaultPartitionWeak, finding.PartitionLimitedOnly}, Do: "Write `Default = { ipoib = true, full = [\"ALL\"] }`.",
+		Seen: "IPoIB is silent since there is a `partitions.conf`",
+		Cause: "The file has no line for `Default`. Then all ports are limited members of that partition, and it has no " +
+			"broadcast group.",
+		Findings: []*finding.Rule{finding.PartitionsWithoutDefault, finding.DefaultPartitionWeak,
+			finding.PartitionLimitedOnly}, Do: "Write `Default = { ipoib = true, full = [\"ALL\"] }`.",
 	},
 	{
-		Seen: "`subnet_prefix` is set, and GIDs still begin with `fe80:`", Cause: "ConnectX-4 and later keep the default prefix with recent kernels.",
-		Findings: []*finding.Rule{finding.SubnetPrefixIneffective}, Do: "Do not rely on the prefix, or use ConnectX-3 on that fabric.",
+		Seen:     "`subnet_prefix` is set, and GIDs still begin with `fe80:`",
+		Cause:    "ConnectX-4 and later keep the default prefix with recent kernels.",
+		Findings: []*finding.Rule{finding.SubnetPrefixIneffective},
+		Do:       "Do not rely on the prefix, or use ConnectX-3 on that fabric.",
 	},
 	{
-		Seen: "On NDR small pings pass and packets above some 400 bytes do not", Cause: "The opensm of the distributions does not configure NDR switches completely.",
+		Seen:     "On NDR small pings pass and packets above some 400 bytes do not",
+		Cause:    "The opensm of the distributions does not configure NDR switches completely.",
 		Findings: []*finding.Rule{finding.OpensmUnfitForNDR}, Do: "Use the vendor's subnet manager.",
 	},
 }
 
 var interfaces = []Row{
 	{
-		Seen: "`echo connected > mode`: `Invalid argument`, or the mode is datagram again", Cause: "ConnectX-4 and later support datagram mode only.",
-		Findings: []*finding.Rule{finding.ConnectedModeMissing}, Do: "Write `mode = \"datagram\"` and `mtu = 2044`. For 4092 see below.",
+		Seen:     "`echo connected > mode`: `Invalid argument`, or the mode is datagram again",
+		Cause:    "ConnectX-4 and later support datagram mode only.",
+		Findings: []*finding.Rule{finding.ConnectedModeMissing},
+		Do:       "Write `mode = \"datagram\"` and `mtu = 2044`. For 4092 see below.",
 	},
 	{
-		Seen: "`ip link set mtu 65520`: `RTNETLINK answers: Invalid argument`", Cause: "The interface is in datagram mode. Only connected mode has an MTU of 65520.",
+		Seen:     "`ip link set mtu 65520`: `RTNETLINK answers: Invalid argument`",
+		Cause:    "The interface is in datagram mode. Only connected mode has an MTU of 65520.",
 		Findings: []*finding.Rule{finding.MTUAboveDatagram}, Do: "Write `mode = \"connected\"`, or an MTU of at most 4092.",
 	},
 	{
-		Seen: "The host accepts MTU 4092 and shows 2044, or large packets are lost; `multicast join failed, status -22`", Cause: "The broadcast group was created for 2048-byte packets, or for larger packets than the port supports.",
-		Findings: []*finding.Rule{finding.MTUDependsOnFabric, finding.BroadcastGroupUnfit}, Connectivity: []string{connectivity.Oversized}, Do: "If all ports support it, write `mtu = 4096` in the partition of `infiniband_opensm`. Otherwise write `mtu = 2044` for the interfaces.",
+		Seen:  "The host accepts MTU 4092 and shows 2044, or large packets are lost; `multicast join failed, status -22`",
+		Cause: "The broadcast group was created for 2048-byte packets, or for larger packets than the port supports.",
+		Findings: []*finding.Rule{finding.MTUDependsOnFabric,
+			finding.BroadcastGroupUnfit}, Connectivity: []string{connectivity.Oversized},
+		Do: "If all ports support it, write `mtu = 4096` in the partition of `infiniband_opensm`. Otherwise write `mtu = " +
+			"2044` for the interfaces.",
 	},
 	{
-		Seen: "Small packets pass, transfers stall between two hosts", Cause: "The two interfaces have different modes or MTUs.",
-		Findings: []*finding.Rule{finding.SubnetInterfacesDiffer}, Connectivity: []string{connectivity.Mode, connectivity.MTU}, Do: "Give all interfaces of a subnet the same mode and MTU.",
+		Seen:     "Small packets pass, transfers stall between two hosts",
+		Cause:    "The two interfaces have different modes or MTUs.",
+		Findings: []*finding.Rule{finding.SubnetInterfacesDiffer}, Connectivity: []string{connectivity.Mode,
+			connectivity.MTU}, Do: "Give all interfaces of a subnet the same mode and MTU.",
 	},
 	{
 		Seen: "Mode, MTU or addresses are gone after a reboot", Cause: "They were set at run time only, with `ip` or sysfs.",
 		Findings: []*finding.Rule{finding.InterfaceWouldBeLost}, Do: "Apply `infiniband_ipoib_interface`, which stores them.",
 	},
 	{
-		Seen: "cloud-init or netplan does not match the interface, or writes its own configuration again", Cause: "cloud-init manages the network and does not support 20-byte addresses.",
-		Findings: []*finding.Rule{finding.CloudInitOwnsNetwork, finding.InterfaceConfiguredElsewhere}, Do: "Write `network: {config: disabled}` into `/etc/cloud/cloud.cfg.d/99-disable-network-config.cfg`. Remove the interface from the other files.",
+		Seen:  "cloud-init or netplan does not match the interface, or writes its own configuration again",
+		Cause: "cloud-init manages the network and does not support 20-byte addresses.",
+		Findings: []*finding.Rule{finding.CloudInitOwnsNetwork,
+			finding.InterfaceConfiguredElsewhere},
+		Do: "Write `network: {config: disabled}` into `/etc/cloud/cloud.cfg.d/99-disable-network-config.cfg`. Remove the " +
+			"interface from the other files.",
 	},
 	{
-		Seen: "ifreload on Proxmox: `main exception: Length of MACAddress attribute not supported: 24`", Cause: "ifupdown2 before 3.0 fails on any InfiniBand interface.",
+		Seen:     "ifreload on Proxmox: `main exception: Length of MACAddress attribute not supported: 24`",
+		Cause:    "ifupdown2 before 3.0 fails on any InfiniBand interface.",
 		Findings: []*finding.Rule{finding.Ifupdown2TooOld}, Do: "Upgrade ifupdown2 to 3.0.0 or later.",
 	},
 	{
-		Seen: "A P_Key interface has `LOWERLAYERDOWN` or `NO-CARRIER` while its port is `Active`", Cause: "The port is not a member of the partition, both ends are limited members, or the partition has no broadcast group.",
-		Findings: []*finding.Rule{finding.PartitionLimitedOnly}, Causes: []opensm.CauseKind{opensm.CausePKey}, Connectivity: []string{connectivity.Partition, connectivity.NoCarrier}, Do: "Correct the members in `partitions` of `infiniband_opensm`, and write `ipoib = true`.",
+		Seen: "A P_Key interface has `LOWERLAYERDOWN` or `NO-CARRIER` while its port is `Active`",
+		Cause: "The port is not a member of the partition, both ends are limited members, or the partition has no " +
+			"broadcast group.",
+		Findings: []*finding.Rule{finding.PartitionLimitedOnly}, Causes: []opensm.CauseKind{opensm.CausePKey},
+		Connectivity: []string{connectivity.Partition,
+			connectivity.NoCarrier}, Do: "Correct the members in `partitions` of `infiniband_opensm`, and write `ipoib = true`.",
 	},
 	{
-		Seen: "The interface cannot be added to a bridge (`Invalid argument`) or to a bond in mode 4 (`Only active-backup mode is supported for infiniband slaves`)", Cause: "IPoIB carries no Ethernet frames.",
+		Seen: "The interface cannot be added to a bridge (`Invalid argument`) or to a bond in mode 4 (`Only active-backup " +
+			"mode is supported for infiniband slaves`)", Cause: "IPoIB carries no Ethernet frames.",
 		Findings: []*finding.Rule{finding.InterfaceInBond}, Do: "Do not use a bridge. Use a bond in mode active-backup only.",
 	},
 	{
-		Seen: "Two ports of a host are in one subnet, and ping uses the wrong one", Cause: "Linux answers ARP for both addresses on both ports.",
+		Seen:     "Two ports of a host are in one subnet, and ping uses the wrong one",
+		Cause:    "Linux answers ARP for both addresses on both ports.",
 		Findings: []*finding.Rule{finding.SubnetTwice}, Do: "Give each port its own subnet.",
 	},
 	{
-		Seen: "A rule or a DHCP reservation by the 20-byte hardware address stops matching", Cause: "The first four bytes are flags and a queue number. They change each time the driver is loaded.",
-		Quiet: "Nothing. Like NetworkManager, it compares only the last eight bytes, the port's GUID.", Do: "Match by the last eight bytes.",
+		Seen:  "A rule or a DHCP reservation by the 20-byte hardware address stops matching",
+		Cause: "The first four bytes are flags and a queue number. They change each time the driver is loaded.",
+		Quiet: "Nothing. Like NetworkManager, it compares only the last eight bytes, the port's GUID.",
+		Do:    "Match by the last eight bytes.",
 	},
 }
 
 var slow = []Row{
 	{
-		Seen: "Half of the rate or less; `lspci -vv` shows `LnkSta: Width x4`", Cause: "The slot has fewer lanes than the card.",
+		Seen:     "Half of the rate or less; `lspci -vv` shows `LnkSta: Width x4`",
+		Cause:    "The slot has fewer lanes than the card.",
 		Findings: []*finding.Rule{finding.BenchmarkMissed}, Fabric: []string{fabric.Degraded}, Do: "Use another slot.",
 	},
 	{
-		Seen: "Half of the rate; `lspci -vv` shows `LnkSta: Speed 5GT/s` (`downgraded`)", Cause: "The slot or a riser has an older PCIe generation, or the BIOS limits the speed.",
-		Findings: []*finding.Rule{finding.BenchmarkMissed}, Fabric: []string{fabric.Degraded}, Do: "Use another slot. Check the PCIe speed in the BIOS.",
+		Seen:     "Half of the rate; `lspci -vv` shows `LnkSta: Speed 5GT/s` (`downgraded`)",
+		Cause:    "The slot or a riser has an older PCIe generation, or the BIOS limits the speed.",
+		Findings: []*finding.Rule{finding.BenchmarkMissed}, Fabric: []string{fabric.Degraded},
+		Do: "Use another slot. Check the PCIe speed in the BIOS.",
 	},
 	{
-		Seen: "`ibstat`: `Rate: 10`; `iblinkinfo`: `1X`, `Could be 4X`", Cause: "Only one of four lanes works. The cable, a plug or an adapter is bad.",
-		Findings: []*finding.Rule{finding.BenchmarkMissed}, Fabric: []string{fabric.Degraded}, Do: "Reseat or replace the cable.",
+		Seen:     "`ibstat`: `Rate: 10`; `iblinkinfo`: `1X`, `Could be 4X`",
+		Cause:    "Only one of four lanes works. The cable, a plug or an adapter is bad.",
+		Findings: []*finding.Rule{finding.BenchmarkMissed}, Fabric: []string{fabric.Degraded},
+		Do: "Reseat or replace the cable.",
 	},
 	{
-		Seen: "40 instead of 56 Gb/s: `FDR10` or `QDR` between FDR ports", Cause: "The cable is made for FDR10 or QDR, or one end supports no more.",
-		Fabric: []string{fabric.Degraded}, Do: "Use a cable for FDR. If one end supports no more, `slow` of the link says so.",
+		Seen:   "40 instead of 56 Gb/s: `FDR10` or `QDR` between FDR ports",
+		Cause:  "The cable is made for FDR10 or QDR, or one end supports no more.",
+		Fabric: []string{fabric.Degraded},
+		Do:     "Use a cable for FDR. If one end supports no more, `slow` of the link says so.",
 	},
 	{
 		Seen: "Throughput varies, and packets are sent again", Cause: "A link has symbol errors.",
-		Connectivity: []string{connectivity.Loss}, Fabric: []string{fabric.Errors, fabric.Growing}, Do: "Replace the cable between the two ports that the provider names.",
+		Connectivity: []string{connectivity.Loss}, Fabric: []string{fabric.Errors,
+			fabric.Growing}, Do: "Replace the cable between the two ports that the provider names.",
 	},
 	{
-		Seen: "One TCP stream over datagram IPoIB is far slower than the link", Cause: "This is expected. Packets have at most 4092 bytes, and one CPU core handles the stream.",
-		Findings: []*finding.Rule{finding.BenchmarkSingleStream}, Do: "Use more `streams` or connected mode, or lower the limit.",
+		Seen:     "One TCP stream over datagram IPoIB is far slower than the link",
+		Cause:    "This is expected. Packets have at most 4092 bytes, and one CPU core handles the stream.",
+		Findings: []*finding.Rule{finding.BenchmarkSingleStream},
+		Do:       "Use more `streams` or connected mode, or lower the limit.",
 	},
 }

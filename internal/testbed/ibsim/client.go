@@ -87,7 +87,8 @@ func (f *Fabric) connect(node string) (*client, error) {
 }
 
 func dial(local, remote string) (*net.UnixConn, error) {
-	return net.DialUnix("unixgram", &net.UnixAddr{Name: local, Net: "unixgram"}, &net.UnixAddr{Name: remote, Net: "unixgram"})
+	return net.DialUnix("unixgram", &net.UnixAddr{Name: local, Net: "unixgram"},
+		&net.UnixAddr{Name: remote, Net: "unixgram"})
 }
 
 // control asks ibsim and returns the data of its answer.
@@ -135,7 +136,8 @@ func (p *packet) encode() []byte {
 }
 
 func decode(b []byte) *packet {
-	p := &packet{dlid: [2]byte(b[0:]), slid: [2]byte(b[4:]), dqp: [4]byte(b[8:]), sqp: [4]byte(b[12:]), status: binary.BigEndian.Uint32(b[16:])}
+	p := &packet{dlid: [2]byte(b[0:]), slid: [2]byte(b[4:]), dqp: [4]byte(b[8:]), sqp: [4]byte(b[12:]),
+		status: binary.BigEndian.Uint32(b[16:])}
 	copy(p.mad[:], b[32:])
 	return p
 }

@@ -57,7 +57,8 @@ func Start(dir, net string) (*Fabric, error) {
 		return nil, err
 	}
 	// The limits are those of 648 adapters on 36-port switches and then some.
-	f.command = exec.Command("ibsim", "-s", "-N", "4096", "-S", "1024", "-P", "65536", file) //nolint:gosec,noctx // runs until Stop
+	f.command = exec.Command("ibsim", //nolint:gosec,noctx // runs until Stop
+		"-s", "-N", "4096", "-S", "1024", "-P", "65536", file)
 	f.command.Stdout, f.command.Stderr = f.out, f.out
 	f.command.Env = append(os.Environ(), "IBSIM_SOCKNAME="+f.socket)
 	f.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -28,7 +28,8 @@ func TestSegments_are_assembled(t *testing.T) {
 		last := list[len(list)-1].mad
 		if list[0].mad[atFlags]&(flagActive|flagFirst) != flagActive|flagFirst || last[atFlags]&flagLast == 0 ||
 			int(binary.BigEndian.Uint32(last[atSegment:])) != len(list) {
-			t.Errorf("%d bytes: flags %x to %x, last segment %x", size, list[0].mad[atFlags], last[atFlags], last[atSegment:atPayload])
+			t.Errorf("%d bytes: flags %x to %x, last segment %x", size, list[0].mad[atFlags], last[atFlags],
+				last[atSegment:atPayload])
 		}
 		if got := assembled(list); !bytes.Equal(got[dataAt:], mad[dataAt:]) {
 			t.Errorf("%d bytes became %d", size, len(got)-dataAt)

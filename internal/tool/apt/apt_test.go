@@ -15,7 +15,8 @@ func TestParseQuery(t *testing.T) {
 func TestInstall(t *testing.T) {
 	cmd := Install("opensm", "mstflint")
 	argv := cmd.Argv()
-	for _, want := range []string{"DEBIAN_FRONTEND=noninteractive", "--no-install-recommends", "DPkg::Lock::Timeout=300", "Dpkg::Options::=--force-confold"} {
+	for _, want := range []string{"DEBIAN_FRONTEND=noninteractive", "--no-install-recommends", "DPkg::Lock::Timeout=300",
+		"Dpkg::Options::=--force-confold"} {
 		if !slices.Contains(argv, want) {
 			t.Errorf("%q is missing in %q", want, argv)
 		}

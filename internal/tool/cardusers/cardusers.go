@@ -43,7 +43,8 @@ func ParseUser(line string) (inventory.CardUser, error) {
 	head, command, ok := strings.Cut(line, "\t")
 	fields := strings.SplitN(head, " ", 4)
 	if !ok || len(fields) != 4 {
-		return inventory.CardUser{}, fmt.Errorf("want process id, time, card, user, and behind a tab the command, got %q", line)
+		return inventory.CardUser{}, fmt.Errorf("want process id, time, card, user, and behind a tab the command, got %q",
+			line)
 	}
 	pid, err := strconv.Atoi(fields[0])
 	if err != nil {

@@ -123,24 +123,38 @@ func TestFind_users(t *testing.T) {
 		proc proc
 		want string // card, a tab, the command; empty: no user
 	}{
-		"burn with the card open":        {proc{words: burn, files: open(config, readWrite)}, "0000:01:00.0\tmstflint -d 01:00.0 -i fw.bin b"},
-		"burn that has not opened it":    {proc{words: burn}, "0000:01:00.0\tmstflint -d 01:00.0 -i fw.bin b"},
-		"another card":                   {proc{words: []string{"mstflint", "--device=0000:02:00.0", "q"}, files: open(second, readWrite)}, "0000:02:00.0\tmstflint --device=0000:02:00.0 q"},
-		"by sysfs path":                  {proc{words: []string{"mstflint", "-d", "/sys/bus/pci/devices/0000:02:00.0/config", "q"}}, "0000:02:00.0\tmstflint -d /sys/bus/pci/devices/0000:02:00.0/config q"},
-		"by name of the driver":          {proc{words: []string{"/usr/bin/mstflint", "-d", "mlx4_0", "q"}}, "any\t/usr/bin/mstflint -d mlx4_0 q"},
-		"by name, and open":              {proc{words: []string{"mstflint", "-d", "mlx4_0", "q"}, files: open(config, readWrite)}, "0000:01:00.0\tmstflint -d mlx4_0 q"},
-		"vendor's tools":                 {proc{words: []string{"flint", "-d", "/dev/mst/mt4103_pci_cr0", "b"}, files: open("/dev/mst/mt4103_pci_cr0", readWrite)}, "any\tflint -d /dev/mst/mt4103_pci_cr0 b"},
-		"lock file of the tool":          {proc{words: []string{"mlxconfig", "q"}, files: open("/tmp/mstflint_lockfiles/x", readWrite)}, "any\tmlxconfig q"},
-		"configuration of all cards":     {proc{words: []string{"mstconfig", "q"}}, "any\tmstconfig q"},
-		"reset, a script":                {proc{comm: "python3", words: []string{"/usr/bin/python3", "/usr/lib64/mstflint/python_tools/mstfwreset/mstfwreset.py", "-d", "01:00.0", "reset"}}, "0000:01:00.0\t/usr/bin/python3 /usr/lib64/mstflint/python_tools/mstfwreset/mstfwreset.py -d 01:00.0 reset"},
-		"unknown program, card open":     {proc{words: []string{"setpci", "-s", "01:00.0", "58.l=1"}, files: open(config, readWrite)}, "0000:01:00.0\tsetpci -s 01:00.0 58.l=1"},
-		"image file only":                {proc{words: []string{"mstflint", "-i", "/root/fw.bin", "q"}, files: open("/root/fw.bin", readOnly)}, ""},
-		"reader of configuration space":  {proc{words: []string{"lspci", "-vv"}, files: open(config, readOnly)}, ""},
-		"thread of the driver":           {proc{comm: "mlx5_health0000"}, ""},
-		"script that is none of these":   {proc{comm: "bash", words: []string{"bash", "/root/mst-notes/backup.sh", "-d", "01:00.0"}}, ""},
+		"burn with the card open": {proc{words: burn, files: open(config, readWrite)},
+			"0000:01:00.0\tmstflint -d 01:00.0 -i fw.bin b"},
+		"burn that has not opened it": {proc{words: burn}, "0000:01:00.0\tmstflint -d 01:00.0 -i fw.bin b"},
+		"another card": {proc{words: []string{"mstflint", "--device=0000:02:00.0", "q"},
+			files: open(second, readWrite)}, "0000:02:00.0\tmstflint --device=0000:02:00.0 q"},
+		"by sysfs path": {proc{words: []string{"mstflint", "-d", "/sys/bus/pci/devices/0000:02:00.0/config",
+			"q"}}, "0000:02:00.0\tmstflint -d /sys/bus/pci/devices/0000:02:00.0/config q"},
+		"by name of the driver": {proc{words: []string{"/usr/bin/mstflint", "-d", "mlx4_0", "q"}},
+			"any\t/usr/bin/mstflint -d mlx4_0 q"},
+		"by name, and open": {proc{words: []string{"mstflint", "-d", "mlx4_0", "q"},
+			files: open(config, readWrite)}, "0000:01:00.0\tmstflint -d mlx4_0 q"},
+		"vendor's tools": {proc{words: []string{"flint", "-d", "/dev/mst/mt4103_pci_cr0", "b"},
+			files: open("/dev/mst/mt4103_pci_cr0", readWrite)}, "any\tflint -d /dev/mst/mt4103_pci_cr0 b"},
+		"lock file of the tool": {proc{words: []string{"mlxconfig", "q"},
+			files: open("/tmp/mstflint_lockfiles/x", readWrite)}, "any\tmlxconfig q"},
+		"configuration of all cards": {proc{words: []string{"mstconfig", "q"}}, "any\tmstconfig q"},
+		"reset, a script": {proc{comm: "python3",
+			words: []string{"/usr/bin/python3", "/usr/lib64/mstflint/python_tools/mstfwreset/mstfwreset.py", "-d", "01:00.0",
+				"reset"}}, "0000:01:00.0\t/usr/bin/python3 /usr/lib64/mstflint/python_tools/mstfwreset/mstfwreset.py -d 01:00.0 reset"},
+		"unknown program, card open": {proc{words: []string{"setpci", "-s", "01:00.0", "58.l=1"},
+			files: open(config, readWrite)}, "0000:01:00.0\tsetpci -s 01:00.0 58.l=1"},
+		"image file only": {proc{words: []string{"mstflint", "-i", "/root/fw.bin", "q"},
+			files: open("/root/fw.bin", readOnly)}, ""},
+		"reader of configuration space": {proc{words: []string{"lspci", "-vv"}, files: open(config, readOnly)}, ""},
+		"thread of the driver":          {proc{comm: "mlx5_health0000"}, ""},
+		"script that is none of these": {proc{comm: "bash",
+			words: []string{"bash", "/root/mst-notes/backup.sh", "-d", "01:00.0"}}, ""},
 		"word in another program's line": {proc{words: []string{"man", "mstflint"}}, ""},
-		"configuration of another kind":  {proc{words: []string{"git", "gc"}, files: open("/root/repo/.git/config", readWrite)}, ""},
-		"one of ours, under the lock":    {proc{words: burn, files: map[string]string{config: readWrite, lock: readOnly}}, ""},
+		"configuration of another kind": {proc{words: []string{"git", "gc"},
+			files: open("/root/repo/.git/config", readWrite)}, ""},
+		"one of ours, under the lock": {proc{words: burn, files: map[string]string{config: readWrite, lock: readOnly}},
+			""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -234,7 +248,8 @@ func TestParse(t *testing.T) {
 	if err != nil || len(users) != 2 {
 		t.Fatalf("%v, %v", users, err)
 	}
-	if got, want := users[0].String(), "mstflint -d 01:00.0 b, pid 4711, user AD\\jo doe, since 2026-11-18T11:06:52Z"; got != want {
+	if got, want := users[0].String(),
+		"mstflint -d 01:00.0 b, pid 4711, user AD\\jo doe, since 2026-11-18T11:06:52Z"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got, want := users[1].String(), "mstconfig q, pid 12, user root"; got != want {
@@ -256,7 +271,8 @@ func TestScripts_pass_shellcheck(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "guard.sh")
 	put(t, file, Functions+guard)
 	for _, f := range []string{"users.sh", file} {
-		if out, err := exec.CommandContext(t.Context(), "shellcheck", "-s", "sh", "-e", "SC2317", f).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), "shellcheck", "-s", "sh", "-e", "SC2317",
+			f).CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
 	}
@@ -302,11 +318,13 @@ flock() {
 				for _, f := range tt.files {
 					put(t, filepath.Join(dir, f), "")
 				}
-				args := append(slices.Clone(shell[1:]), "-c", world+guard, "sh", dir, dir+"/lock", "0000:01:00.0", "shared", "mstflint")
+				args := append(slices.Clone(shell[1:]), "-c", world+guard, "sh", dir, dir+"/lock", "0000:01:00.0", "shared",
+					"mstflint")
 				run := exec.CommandContext(t.Context(), shell[0], args...)
 				out, _ := run.CombinedOutput()
 				turns, _ := os.ReadFile(filepath.Join(dir, "turns"))
-				if n := strings.Count(string(turns), "turn"); run.ProcessState.ExitCode() != tt.status || string(out) != tt.out || n != tt.turns {
+				if n := strings.Count(string(turns), "turn"); run.ProcessState.ExitCode() != tt.status || string(out) != tt.out ||
+					n != tt.turns {
 					t.Errorf("%v: status %d, %q after %d turns", shell, run.ProcessState.ExitCode(), out, n)
 				}
 			}
@@ -315,8 +333,10 @@ flock() {
 }
 
 func TestShared_keeps_the_command(t *testing.T) {
-	got := Shared(shellcmd.New("mstflint", "-d", "0000:01:00.0", "q").WithStdin("y\n").WithTimeout(time.Minute), ib.MustParsePCIAddress("0000:01:00.0"))
-	if !strings.HasSuffix(got.String(), "0000:01:00.0 shared mstflint -d 0000:01:00.0 q") || !got.Root() || got.Changing() || got.Stdin() != "y\n" || got.Timeout() != 2*time.Minute {
+	got := Shared(shellcmd.New("mstflint", "-d", "0000:01:00.0", "q").WithStdin("y\n").WithTimeout(time.Minute),
+		ib.MustParsePCIAddress("0000:01:00.0"))
+	if !strings.HasSuffix(got.String(), "0000:01:00.0 shared mstflint -d 0000:01:00.0 q") || !got.Root() ||
+		got.Changing() || got.Stdin() != "y\n" || got.Timeout() != 2*time.Minute {
 		t.Errorf("%s, stdin %q, timeout %s", got, got.Stdin(), got.Timeout())
 	}
 	if !Exclusive(shellcmd.New("mstconfig").Changes(), ib.MustParsePCIAddress("0000:01:00.0")).Changing() {

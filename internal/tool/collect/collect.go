@@ -29,6 +29,7 @@ type Places struct {
 // prints whole files, with the passwords of networks that it does not use. It
 // has no time limit of its own, so that the user's command_timeout holds.
 func Command(p Places) shellcmd.Command {
-	return shellcmd.Script("collect facts", cardusers.Functions+script, append([]string{p.Root, p.StateDir, p.LockFile}, p.Packages...)...).
+	return shellcmd.Script("collect facts", cardusers.Functions+script,
+		append([]string{p.Root, p.StateDir, p.LockFile}, p.Packages...)...).
 		AsRoot().Confidential()
 }

@@ -146,7 +146,8 @@ func TestScript_reads_any_text(t *testing.T) {
 			}
 			write(t, filepath.Join(root, "proc/sys/kernel/osrelease"), "6.8.0-45-generic\n")
 			write(t, filepath.Join(root, "sys/kernel/security/lockdown"), "[none] integrity confidentiality\n")
-			run := exec.CommandContext(t.Context(), shell[0], append(shell[1:], file, root, "/var/lib/state", filepath.Join(root, "lock"))...)
+			run := exec.CommandContext(t.Context(), shell[0],
+				append(shell[1:], file, root, "/var/lib/state", filepath.Join(root, "lock"))...)
 			out, err := run.Output()
 			if err != nil {
 				t.Fatal(err)
@@ -176,7 +177,8 @@ func TestScript_reads_any_text(t *testing.T) {
 func TestScript_finds_the_SSH_client_behind_sudo(t *testing.T) {
 	file := wholeFile(t)
 	for _, shell := range shells() {
-		script := "env -u SSH_CONNECTION " + strings.Join(shell, " ") + " " + file + ` "" /var/lib/state ` + filepath.Join(t.TempDir(), "lock") + "; true"
+		script := "env -u SSH_CONNECTION " + strings.Join(shell,
+			" ") + " " + file + ` "" /var/lib/state ` + filepath.Join(t.TempDir(), "lock") + "; true"
 		run := exec.CommandContext(t.Context(), "sh", "-c", script)
 		run.Env = append(os.Environ(), "SSH_CONNECTION=192.0.2.7 50022 192.0.2.20 22")
 		out, err := run.Output()
@@ -218,7 +220,8 @@ func TestScript_looks_again_after_another_reader(t *testing.T) {
 					kept = "exit 74"
 				}
 				for program, text := range map[string]string{
-					"flock":    "[ -e " + root + "/first ] || { : >" + root + "/first; " + came + "; exit 74; }\n" + kept + "\nexec mstflint opened\n",
+					"flock": "[ -e " + root + "/first ] || { : >" + root + "/first; " + came + "; exit 74; }\n" + kept +
+						"\nexec mstflint opened\n",
 					"mstflint": "echo \"mstflint $*\"\n",
 				} {
 					write(t, filepath.Join(bin, program), "#!/bin/sh\n"+text)
@@ -279,13 +282,17 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Answer{
-		UID: 1000, Values: map[string]Value{"/proc/sys/kernel/osrelease": {Text: "6.8.0", Line: 3}}, Denied: map[string]bool{"/etc/secret": true},
-		Files: map[string]string{}, Runs: map[string]Run{"flash 0000:01:00.0": {Status: 75, Output: "-E- two\n", Line: 15}},
-		Commands: map[string]bool{"ip": true, "lspci": false}, Modules: map[string]bool{"ib_ipoib": true}, Rules: []string{"/etc/udev/rules.d/70-x.rules"},
+		UID: 1000, Values: map[string]Value{"/proc/sys/kernel/osrelease": {Text: "6.8.0", Line: 3}},
+		Denied: map[string]bool{"/etc/secret": true},
+		Files:  map[string]string{}, Runs: map[string]Run{"flash 0000:01:00.0": {Status: 75, Output: "-E- two\n", Line: 15}},
+		Commands: map[string]bool{"ip": true,
+			"lspci": false}, Modules: map[string]bool{"ib_ipoib": true}, Rules: []string{"/etc/udev/rules.d/70-x.rules"},
 		Devices: []Device{{Address: "0000:01:00.0", Driver: "mlx4_core", RDMA: "mlx4_0", Virtual: true}},
-		Netdevs: map[string]string{"ib0": "0000:01:00.0"}, Jobs: []Job{{ID: "1", Settled: true}, {ID: "2", PIDs: []string{"4711"}, Hidden: "no /proc"}}, Client: "192.0.2.1",
-		Users: []inventory.CardUser{{PID: 12, Name: "root", Any: true, Command: "mstconfig q"}}, UsersWhy: "the processes in /proc cannot be read",
-		Routes6: []Route6{{Dev: "eth0", Gateway: netip.MustParseAddr("fd00::1")}},
+		Netdevs: map[string]string{"ib0": "0000:01:00.0"}, Jobs: []Job{{ID: "1", Settled: true},
+			{ID: "2", PIDs: []string{"4711"}, Hidden: "no /proc"}}, Client: "192.0.2.1",
+		Users:    []inventory.CardUser{{PID: 12, Name: "root", Any: true, Command: "mstconfig q"}},
+		UsersWhy: "the processes in /proc cannot be read",
+		Routes6:  []Route6{{Dev: "eth0", Gateway: netip.MustParseAddr("fd00::1")}},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, inventory.CardUser{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -45,11 +45,13 @@ func newSystem(t *testing.T) *system {
 		realtool.Path(t, program)
 	}
 	top := t.TempDir()
-	s := &system{t: t, top: top, root: filepath.Join(top, "root"), conf: filepath.Join(top, "dnf.conf"), repo: filepath.Join(top, "repo")}
+	s := &system{t: t, top: top, root: filepath.Join(top, "root"), conf: filepath.Join(top, "dnf.conf"),
+		repo: filepath.Join(top, "repo")}
 	s.build("opensm", "Recommends: wished")
 	s.build("wished", "")
 	s.must("createrepo_c", "--quiet", s.repo)
-	s.write(s.conf, "[main]\nreposdir="+top+"/none\ncachedir="+top+"/cache\nlogdir="+top+"/log\npersistdir="+top+"/persist\nplugins=0\n"+
+	s.write(s.conf, "[main]\nreposdir="+top+"/none\ncachedir="+top+"/cache\nlogdir="+top+"/log\npersistdir="+top+
+		"/persist\nplugins=0\n"+
 		"[lab]\nname=lab\nbaseurl=file://"+s.repo+"\ngpgcheck=0\n")
 	return s
 }
@@ -72,7 +74,8 @@ func (s *system) build(name, rest string) {
 	s.t.Helper()
 	file := filepath.Join(s.top, name+".spec")
 	s.write(file, strings.NewReplacer("NAME", name, "REST", rest).Replace(spec))
-	s.must("rpmbuild", "-bb", "--quiet", "--define", "_topdir "+s.top+"/build", "--define", "_rpmdir "+s.repo, "--dbpath", s.top+"/builddb", file)
+	s.must("rpmbuild", "-bb", "--quiet", "--define", "_topdir "+s.top+"/build", "--define", "_rpmdir "+s.repo, "--dbpath",
+		s.top+"/builddb", file)
 }
 
 // run executes a command of this package on the system and returns its output

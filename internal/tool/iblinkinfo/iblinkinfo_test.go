@@ -42,7 +42,8 @@ func fields(p Port) map[string]any {
 	if !strings.Contains(lane, ".") {
 		lane += ".0"
 	}
-	f := map[string]any{"guid": p.GUID.String(), "node": p.Name, "lid": p.LID, "port": p.Number, "width": p.Width, "lane_gbps": lane, "state": p.State, "phys_state": p.Physical}
+	f := map[string]any{"guid": p.GUID.String(), "node": p.Name, "lid": p.LID, "port": p.Number, "width": p.Width,
+		"lane_gbps": lane, "state": p.State, "phys_state": p.Physical}
 	if p.Kind != "" {
 		f["kind"] = p.Kind
 	}
@@ -70,7 +71,8 @@ func TestParse_couldBe(t *testing.T) {
 			t.Errorf("%q: %+v, %v", text, ports, err)
 		}
 	}
-	if ports, err := Parse(strings.Replace(row, "%s", "Could be XDR2", 1)); err == nil || !strings.Contains(err.Error(), `"Could be XDR2" does not say`) {
+	if ports, err := Parse(strings.Replace(row, "%s", "Could be XDR2", 1)); err == nil ||
+		!strings.Contains(err.Error(), `"Could be XDR2" does not say`) {
 		t.Errorf("%+v, %v", ports, err)
 	}
 }
@@ -108,7 +110,8 @@ func TestAgainstTheRealTool(t *testing.T) {
 		}
 	}
 	slow := lines[0]
-	want := Port{GUID: 0x11750000791fed, Name: "pve3 qib0", Number: 1, Width: 4, Speed: ib.DDR, State: "Initialize", Physical: "LinkUp", CouldBeWidth: 12, CouldBeSpeed: ib.QDR,
+	want := Port{GUID: 0x11750000791fed, Name: "pve3 qib0", Number: 1, Width: 4, Speed: ib.DDR, State: "Initialize",
+		Physical: "LinkUp", CouldBeWidth: 12, CouldBeSpeed: ib.QDR,
 		Peer: &Peer{GUID: 0x2c902004a1b00, Number: 3, Name: "Infiniscale-IV Mellanox Technologies"}}
 	if diff := cmp.Diff(want, slow); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -86,7 +86,8 @@ func Parse(output string) (Report, error) {
 		}
 	}
 	if len(r.Nodes) == 0 {
-		return Report{}, tool.Errorf(0, "", "no node in the report of ibnetdiscover: the output is cut, or the fabric was not walked")
+		return Report{}, tool.Errorf(0,
+			"", "no node in the report of ibnetdiscover: the output is cut, or the fabric was not walked")
 	}
 	return r, nil
 }
@@ -175,7 +176,8 @@ func (n *Node) head(m []string) error {
 
 func parseLink(m []string) (Link, error) {
 	l := Link{PeerType: types[m[3]], PeerName: m[9]}
-	err := assign(number(m[1], &l.Port), guid(m[2], &l.PortGUID), guid(m[4], &l.Peer), number(m[5], &l.PeerPort), guid(m[6], &l.PeerPortGUID),
+	err := assign(number(m[1], &l.Port), guid(m[2], &l.PortGUID), guid(m[4], &l.Peer), number(m[5], &l.PeerPort),
+		guid(m[6], &l.PeerPortGUID),
 		number(m[7], &l.LID), number(m[8], &l.LMC), number(m[10], &l.PeerLID), number(m[11], &l.Width))
 	if s, bad := ib.ParseSpeed(m[12]); bad == nil {
 		l.Speed = s // "???" of a speed that the tool does not know stays none

@@ -49,7 +49,8 @@ func nodeFields(n Node, portGUIDs bool) map[string]any {
 	links := []any{}
 	for _, l := range n.Links {
 		f := map[string]any{
-			"port": l.Port, "peer": fmt.Sprintf("%s-%016x", letter[l.PeerType], uint64(l.Peer)), "peer_port": l.PeerPort, "peer_name": l.PeerName, "peer_lid": l.PeerLID,
+			"port": l.Port, "peer": fmt.Sprintf("%s-%016x", letter[l.PeerType],
+				uint64(l.Peer)), "peer_port": l.PeerPort, "peer_name": l.PeerName, "peer_lid": l.PeerLID,
 		}
 		if l.Width > 0 {
 			f["width"], f["speed"] = l.Width, l.Speed.String()
@@ -63,8 +64,10 @@ func nodeFields(n Node, portGUIDs bool) map[string]any {
 		links = append(links, f)
 	}
 	f := map[string]any{
-		"vendid": fmt.Sprintf("0x%x", n.VendorID), "devid": fmt.Sprintf("0x%x", n.DeviceID), "sysimgguid": fmt.Sprintf("0x%x", uint64(n.SystemID)),
-		"type": n.Type, "num_ports": n.Ports, "id": fmt.Sprintf("%s-%016x", letter[n.Type], uint64(n.GUID)), "name": n.Name, "links": links,
+		"vendid": fmt.Sprintf("0x%x", n.VendorID), "devid": fmt.Sprintf("0x%x", n.DeviceID), "sysimgguid": fmt.Sprintf("0x%x",
+			uint64(n.SystemID)),
+		"type": n.Type, "num_ports": n.Ports, "id": fmt.Sprintf("%s-%016x", letter[n.Type],
+			uint64(n.GUID)), "name": n.Name, "links": links,
 	}
 	switch {
 	case n.Type == "Ca":
@@ -81,8 +84,10 @@ func nodeFields(n Node, portGUIDs bool) map[string]any {
 func TestParse_refusals(t *testing.T) {
 	for _, c := range []struct{ output, want string }{
 		{"", "no node in the report of ibnetdiscover: the output is cut, or the fabric was not walked"},
-		{"ibnetdiscover: iberror: failed: discover failed\n", `line 1: neither a node nor a link of a report of ibnetdiscover: "ibnetdiscover: iberror: failed: discover failed"`},
-		{"[1]\t\"S-0002c902004a1b00\"[1]\t\t# \"x\" lid 2 4xQDR\n", `line 1: a link before any node: "[1]\t\"S-0002c902004a1b00\"[1]\t\t# \"x\" lid 2 4xQDR"`},
+		{"ibnetdiscover: iberror: failed: discover failed\n",
+			`line 1: neither a node nor a link of a report of ibnetdiscover: "ibnetdiscover: iberror: failed: discover failed"`},
+		{"[1]\t\"S-0002c902004a1b00\"[1]\t\t# \"x\" lid 2 4xQDR\n",
+			`line 1: a link before any node: "[1]\t\"S-0002c902004a1b00\"[1]\t\t# \"x\" lid 2 4xQDR"`},
 		{"vendid=0x2c9\ndevid=zz\n", `line 2: strconv.ParseUint: parsing "zz": invalid syntax: "devid=zz"`},
 	} {
 		if _, err := Parse(c.output); err == nil || err.Error() != c.want {
@@ -94,7 +99,8 @@ func TestParse_refusals(t *testing.T) {
 // A description is whatever somebody wrote to the card.
 func TestParse_hostileDescriptions(t *testing.T) {
 	const name = `"] lid 7 4xQDR \ <script> "x`
-	r, err := Parse("Ca\t2 \"H-e41d2d0300e44ed0\"\t\t# \"" + name + "\"\n[1](e41d2d0300e44ed1) \t\"S-0002c902004a1b00\"[1]\t\t# lid 1 lmc 0 \"" + name + "\" lid 2 4xFDR10\n")
+	r, err := Parse("Ca\t2 \"H-e41d2d0300e44ed0\"\t\t# \"" + name +
+		"\"\n[1](e41d2d0300e44ed1) \t\"S-0002c902004a1b00\"[1]\t\t# lid 1 lmc 0 \"" + name + "\" lid 2 4xFDR10\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,8 +143,10 @@ func TestAgainstTheRealTool(t *testing.T) {
 		for _, n := range r.Nodes {
 			links += len(n.Links)
 		}
-		if len(r.Nodes) != want.nodes || links != want.links || len(Duplicates(out.Stderr)) != want.duplicates || len(r.Zero()) != want.zero || r.FromNode != 0xe41d2d0300e44ed0 {
-			t.Errorf("%s: %d nodes, %d links, %d duplicates, zero %q, from %s\n%s%s", name, len(r.Nodes), links, len(Duplicates(out.Stderr)), r.Zero(), r.FromNode, out.Stdout, out.Stderr)
+		if len(r.Nodes) != want.nodes || links != want.links || len(Duplicates(out.Stderr)) != want.duplicates ||
+			len(r.Zero()) != want.zero || r.FromNode != 0xe41d2d0300e44ed0 {
+			t.Errorf("%s: %d nodes, %d links, %d duplicates, zero %q, from %s\n%s%s", name, len(r.Nodes), links,
+				len(Duplicates(out.Stderr)), r.Zero(), r.FromNode, out.Stdout, out.Stderr)
 		}
 	}
 }

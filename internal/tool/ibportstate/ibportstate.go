@@ -22,7 +22,8 @@ const timeout = 30 * time.Second
 // whose link is up, which a disabled port is not.
 func Query(device string, port int) shellcmd.Command {
 	number := strconv.Itoa(port)
-	return shellcmd.New("ibportstate", "-C", device, "-P", number, "-D", "0", number, "query").AsRoot().WithTimeout(timeout)
+	return shellcmd.New("ibportstate", "-C", device, "-P", number, "-D", "0", number,
+		"query").AsRoot().WithTimeout(timeout)
 }
 
 // Parse reads the port that was asked for; of a switch port that is Active the tool

@@ -56,7 +56,8 @@ func Parse(output string) ([]Port, error) {
 		all = append(all, p)
 	}
 	if !complete {
-		return nil, tool.Errorf(0, "", "no summary in the report of ibqueryerrors: the output is cut, or the counters were not read")
+		return nil, tool.Errorf(0, "",
+			"no summary in the report of ibqueryerrors: the output is cut, or the counters were not read")
 	}
 	return all, nil
 }

@@ -10,7 +10,8 @@ import (
 
 func TestParse_refusals(t *testing.T) {
 	for _, c := range []struct{ output, want string }{
-		{"ibqueryerrors: iberror: failed: Failed to open port; foo:1\n", "no summary in the report of ibqueryerrors: the output is cut, or the counters were not read"},
+		{"ibqueryerrors: iberror: failed: Failed to open port; foo:1\n",
+			"no summary in the report of ibqueryerrors: the output is cut, or the counters were not read"},
 		{"   GUID 0x2c902004a1b00 port 1: none\n", `line 1: a port without counters: "   GUID 0x2c902004a1b00 port 1: none"`},
 	} {
 		if _, err := Parse(c.output); err == nil || err.Error() != c.want {
@@ -35,7 +36,8 @@ func TestAgainstTheRealTool(t *testing.T) {
 	if ports := run(); len(ports) != 0 {
 		t.Errorf("%+v", ports)
 	}
-	for _, c := range []string{`"S-0002c902004a1b00"[2] PortCounters.SymbolErrorCounter=70`, `"S-0002c902004a1b00"[2] PortCounters.LinkDownedCounter=2`, `"H-e41d2d0300e44f10"[1] PortCounters.PortRcvErrors=3`} {
+	for _, c := range []string{`"S-0002c902004a1b00"[2] PortCounters.SymbolErrorCounter=70`,
+		`"S-0002c902004a1b00"[2] PortCounters.LinkDownedCounter=2`, `"H-e41d2d0300e44f10"[1] PortCounters.PortRcvErrors=3`} {
 		f.Console("PerformanceSet " + c)
 	}
 	want := []Port{

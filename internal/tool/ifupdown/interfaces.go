@@ -33,7 +33,8 @@ const (
 const modeCommand = "echo %s > /sys/class/net/$IFACE/mode"
 
 // raCommand keeps the kernel from taking addresses of router advertisements.
-const raCommand = "[ ! -e /proc/sys/net/ipv6/conf/$IFACE/accept_ra ] || echo 0 > /proc/sys/net/ipv6/conf/$IFACE/accept_ra"
+const raCommand = "[ ! -e /proc/sys/net/ipv6/conf/$IFACE/accept_ra ] || echo 0 > " +
+	"/proc/sys/net/ipv6/conf/$IFACE/accept_ra"
 
 // Render writes the stanzas of an interface. "auto" takes it up at boot,
 // "allow-hotplug" when its module is loaded later. A P_Key child, whose name is
@@ -66,7 +67,8 @@ func Render(header string, i ipconf.Interface) string {
 func renderRoutes(b *strings.Builder, routes []ipconf.Route, v4 bool) {
 	for _, r := range routes {
 		if r.Via.Is4() == v4 {
-			fmt.Fprintf(b, "    up ip route replace %s via %s dev $IFACE\n    down ip route del %s via %s dev $IFACE || true\n", r.To, r.Via, r.To, r.Via)
+			fmt.Fprintf(b, "    up ip route replace %s via %s dev $IFACE\n    down ip route del %s via %s dev $IFACE || true\n",
+				r.To, r.Via, r.To, r.Via)
 		}
 	}
 }

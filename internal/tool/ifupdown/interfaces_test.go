@@ -29,7 +29,8 @@ func TestParse_reads_captures(t *testing.T) {
 			for _, o := range s.Options {
 				options[o[0]] = o[1]
 			}
-			stanzas = append(stanzas, map[string]any{"iface": s.Name, "family": s.Family, "method": s.Method, "options": options})
+			stanzas = append(stanzas, map[string]any{"iface": s.Name, "family": s.Family, "method": s.Method,
+				"options": options})
 		}
 		if diff := cmp.Diff(c.Expected["stanzas"], capture.Plain(t, stanzas)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.Name, diff)
@@ -40,8 +41,9 @@ func TestParse_reads_captures(t *testing.T) {
 func sample() ipconf.Interface {
 	return ipconf.Interface{
 		Name: "ibp1s0", Mode: ib.ModeConnected, MTU: 65520,
-		Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24"), netip.MustParsePrefix("172.16.1.20/24"), netip.MustParsePrefix("fd00::20/64")},
-		Routes:    []ipconf.Route{{To: netip.MustParsePrefix("10.20.0.0/16"), Via: netip.MustParseAddr("172.16.0.1")}},
+		Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24"), netip.MustParsePrefix("172.16.1.20/24"),
+			netip.MustParsePrefix("fd00::20/64")},
+		Routes: []ipconf.Route{{To: netip.MustParsePrefix("10.20.0.0/16"), Via: netip.MustParseAddr("172.16.0.1")}},
 	}
 }
 
@@ -51,7 +53,8 @@ func TestRender_readsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := f.Interface("ibp1s0")
-	if diff := cmp.Diff(sample(), got, cmpopts.EquateComparable(netip.Prefix{}, ipconf.Route{})); err != nil || diff != "" {
+	if diff := cmp.Diff(sample(), got, cmpopts.EquateComparable(netip.Prefix{}, ipconf.Route{})); err != nil ||
+		diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
 }
@@ -65,12 +68,14 @@ func TestRender_isReadByTheRealTool(t *testing.T) {
 	if err := os.WriteFile(file, []byte(Render("# head\n", sample())), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), ifup, "--no-act", "--verbose", "--force", "--interfaces="+file, "--state-dir="+dir, "ibp1s0").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), ifup, "--no-act", "--verbose", "--force", "--interfaces="+file,
+		"--state-dir="+dir, "ibp1s0").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	mode, mtu := strings.Index(string(out), "echo connected >"), strings.Index(string(out), "mtu 65520")
-	if mode < 0 || mtu < mode || !strings.Contains(string(out), "fd00::20/64") || !strings.Contains(string(out), "route replace 10.20.0.0/16") {
+	if mode < 0 || mtu < mode || !strings.Contains(string(out), "fd00::20/64") ||
+		!strings.Contains(string(out), "route replace 10.20.0.0/16") {
 		t.Errorf("ifup would run:\n%s", out)
 	}
 }

@@ -63,5 +63,6 @@ func Parse(out []byte) (Result, error) {
 	case doc.End.Received == nil:
 		return Result{}, errors.New("the JSON of iperf3 has no end.sum_received")
 	}
-	return Result{BitsPerSecond: doc.End.Received.BitsPerSecond, Retransmits: doc.End.Sent.Retransmits, Streams: len(doc.Start.Connected)}, nil
+	return Result{BitsPerSecond: doc.End.Received.BitsPerSecond, Retransmits: doc.End.Sent.Retransmits,
+		Streams: len(doc.Start.Connected)}, nil
 }

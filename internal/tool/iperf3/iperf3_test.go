@@ -41,7 +41,9 @@ func TestClient_real_iperf3(t *testing.T) {
 	client := Client(lo, port, time.Second, 2)
 	out, err := exec.CommandContext(t.Context(), client[0], client[1:]...).Output()
 	var said *Error
-	if _, parsed := Parse(out); !errors.As(parsed, &said) || said.Message != "unable to connect to server: Connection refused" && said.Message != "unable to connect to server - server may have stopped running or use a different port, firewall issue, etc.: Connection refused" {
+	if _, parsed := Parse(out); !errors.As(parsed, &said) ||
+		said.Message != "unable to connect to server: Connection refused" &&
+			said.Message != "unable to connect to server - server may have stopped running or use a different port, firewall issue, etc.: Connection refused" {
 		t.Errorf("without a server: %v %v", err, parsed)
 	}
 	server := Server(lo, port)

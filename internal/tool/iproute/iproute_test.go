@@ -80,7 +80,8 @@ func TestParseLinks(t *testing.T) {
 		t.Fatalf("got %d interfaces", len(links))
 	}
 	parent, child := links[1], links[2]
-	if !parent.IsIPoIB() || !parent.Up() || parent.Carrier() || parent.Info.Data.Mode != "connected" || !parent.Addresses[0].Dynamic {
+	if !parent.IsIPoIB() || !parent.Up() || parent.Carrier() || parent.Info.Data.Mode != "connected" ||
+		!parent.Addresses[0].Dynamic {
 		t.Errorf("parent: %+v", parent)
 	}
 	if child.Parent != "ib0" || child.Info.Data.PKey != "0x8001" {

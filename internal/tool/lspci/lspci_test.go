@@ -28,8 +28,10 @@ func TestParse_reads_captures(t *testing.T) {
 			for _, d := range devices {
 				fields := map[string]any{}
 				for key, value := range map[string]string{
-					"slot": d.Slot, "class": d.Class, "class_id": d.ClassID, "name": d.Name, "vendor_id": d.VendorID, "device_id": d.DeviceID,
-					"rev": d.Rev, "subsystem": d.Subsystem, "physical_slot": d.PhysicalSlot, "numa_node": d.NUMANode, "driver": d.Driver, "modules": d.Modules,
+					"slot": d.Slot, "class": d.Class, "class_id": d.ClassID, "name": d.Name, "vendor_id": d.VendorID,
+					"device_id": d.DeviceID,
+					"rev":       d.Rev, "subsystem": d.Subsystem, "physical_slot": d.PhysicalSlot, "numa_node": d.NUMANode,
+					"driver": d.Driver, "modules": d.Modules,
 				} {
 					if value != "" {
 						fields[key] = value

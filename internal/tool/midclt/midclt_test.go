@@ -60,14 +60,16 @@ func TestTransaction(t *testing.T) {
 	if diff := cmp.Diff(want, cmd.Argv()); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(transactionScript), "transaction"); err != nil {
+	if _, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(transactionScript),
+		"transaction"); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestNewGuard_tooLong(t *testing.T) {
 	text := strings.Repeat("x", 1000)
-	if _, err := NewGuard("undo", Store("ibs4", Update{Description: &text})); err == nil || !strings.Contains(err.Error(), "more than the 1024") {
+	if _, err := NewGuard("undo", Store("ibs4", Update{Description: &text})); err == nil ||
+		!strings.Contains(err.Error(), "more than the 1024") {
 		t.Errorf("%v", err)
 	}
 }
@@ -88,7 +90,8 @@ func TestCommands_timeoutIsGlobal(t *testing.T) {
 	if i, j := slices.Index(argv, "-t"), slices.Index(argv, "call"); i < 0 || j < i {
 		t.Errorf("-t must precede call: %q", argv)
 	}
-	if got := Reboot("Terraform", 5*time.Second).Argv(); !slices.Equal(got, []string{"midclt", "call", "system.reboot", `"Terraform"`, `{"delay":5}`}) {
+	if got := Reboot("Terraform", 5*time.Second).Argv(); !slices.Equal(got,
+		[]string{"midclt", "call", "system.reboot", `"Terraform"`, `{"delay":5}`}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -112,7 +115,8 @@ func TestNothingStored(t *testing.T) {
 func TestState_Addresses(t *testing.T) {
 	// 25.10.0 and 25.10.1 list the hardware address among the live ones.
 	s := State{Flags: []string{"UP"}, Aliases: []Alias{
-		{Type: "INET", Address: "10.10.10.2", Netmask: 24}, {Type: "LINK", Address: "80:00:02:08:fe:80"}, {Type: "INET6", Address: "fe80::1", Netmask: 64},
+		{Type: "INET", Address: "10.10.10.2", Netmask: 24}, {Type: "LINK", Address: "80:00:02:08:fe:80"}, {Type: "INET6",
+			Address: "fe80::1", Netmask: 64},
 	}}
 	if got := s.Addresses(); len(got) != 1 || got[0] != netip.MustParsePrefix("10.10.10.2/24") || !s.Up() {
 		t.Errorf("%v", got)

@@ -27,7 +27,8 @@ func Drop(name string) Step { return Step{"interface.delete", argument(name)} }
 // private method; the middleware applies the value like any other. A step that
 // stores the interface has to precede it, so that there is a state to go back to.
 func StoreRowMTU(row, mtu int) Step {
-	return Step{"datastore.update", argument("network.interfaces"), argument(row), argument(map[string]int{"int_mtu": mtu})}
+	return Step{"datastore.update", argument("network.interfaces"), argument(row),
+		argument(map[string]int{"int_mtu": mtu})}
 }
 
 // Guard is an init script that undoes a commit if the host restarts before the
@@ -54,7 +55,8 @@ func NewGuard(comment string, back ...Step) (Guard, error) {
 	parts = append(parts, shellcmd.Join([]string{"midclt", "-t", "180", "call", "interface.commit", `{"rollback":false}`}))
 	g := Guard{comment: comment, command: strings.Join(parts, " && ")}
 	if len(g.command) > maxCommand {
-		return Guard{}, fmt.Errorf("the former configuration takes %d characters, more than the %d that an init script of the middleware may have", len(g.command), maxCommand)
+		return Guard{}, fmt.Errorf("the former configuration takes %d characters, more than the %d that an init script of "+
+			"the middleware may have", len(g.command), maxCommand)
 	}
 	return g, nil
 }

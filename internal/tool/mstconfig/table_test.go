@@ -22,7 +22,8 @@ var refused = map[string]string{
 }
 
 func TestParseQuery_reads_captures(t *testing.T) {
-	captures := append(capture.Load(t, os.DirFS("testdata/query"), "mstconfig-query"), capture.Load(t, os.DirFS("testdata/set"), "mstconfig-set")...)
+	captures := append(capture.Load(t, os.DirFS("testdata/query"), "mstconfig-query"),
+		capture.Load(t, os.DirFS("testdata/set"), "mstconfig-set")...)
 	for _, c := range capture.Varied(captures, append(columns, capture.Layout...)...) {
 		t.Run(c.Name+" "+c.Variation, func(t *testing.T) {
 			set := c.Tool == "mstconfig-set"
@@ -89,7 +90,8 @@ func checkTable(t *testing.T, got Table, want map[string]any) {
 		params[name] = row
 	}
 	fields := map[string]any{"index": 1, "params": params, "columns": got.Columns}
-	for key, value := range map[string]string{"device_type": got.DeviceType, "name": got.Name, "description": got.Description, "device": got.Device} {
+	for key, value := range map[string]string{"device_type": got.DeviceType, "name": got.Name,
+		"description": got.Description, "device": got.Device} {
 		if value != "" {
 			fields[key] = value
 		}
@@ -173,7 +175,8 @@ func TestCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if set.String() != "mstconfig -d 0000:01:00.0 set LINK_TYPE_P1=1 LINK_TYPE_P2=2" || !set.Changing() || set.Stdin() != "y\n" {
+	if set.String() != "mstconfig -d 0000:01:00.0 set LINK_TYPE_P1=1 LINK_TYPE_P2=2" || !set.Changing() ||
+		set.Stdin() != "y\n" {
 		t.Errorf("set: %s", set)
 	}
 	for name, types := range map[string]map[int]LinkType{"no port": {}, "port 3": {3: IB}, "type 0": {1: 0}} {

@@ -19,7 +19,8 @@ var refused = map[string]string{
 }
 
 func TestParseQuery_reads_captures(t *testing.T) {
-	for _, c := range capture.Varied(capture.Load(t, os.DirFS("testdata/query"), "mstflint-query"), append(columns, capture.Layout...)...) {
+	for _, c := range capture.Varied(capture.Load(t, os.DirFS("testdata/query"), "mstflint-query"),
+		append(columns, capture.Layout...)...) {
 		t.Run(c.Name+" "+c.Variation, func(t *testing.T) {
 			img, err := ParseQuery(c.Text)
 			if want, ok := refused[c.Name]; ok {
@@ -55,7 +56,8 @@ var columns = []capture.Variation{
 	{Name: "tabs", Change: func(s string) string { return labelBlank.ReplaceAllString(s, "$1\t") }},
 	{Name: "a warning before", Change: func(s string) string { return "-W- Running quick query - Skipping full image integrity checks.\n" + s }},
 	{Name: "unknown lines", Change: func(s string) string {
-		return "Some New Field:        0x17 (N/A)\n" + strings.TrimRight(s, "\n") + "\nLife cycle:             GA SECURED\nEFI Info: \x01\x02\xff\n"
+		return "Some New Field:        0x17 (N/A)\n" + strings.TrimRight(s,
+			"\n") + "\nLife cycle:             GA SECURED\nEFI Info: \x01\x02\xff\n"
 	}},
 }
 
@@ -144,7 +146,8 @@ func sessionFields(t *testing.T, c capture.Capture, s Session) map[string]any {
 	}
 	fields := map[string]any{
 		"current_version": s.CurrentFW, "new_version": s.NewFW, "errors": errs, "info": infos, "steps": steps,
-		"same_version": asked(s, QuestionSame), "downgrade": asked(s, QuestionOlder), "not_failsafe_warning": asked(s, QuestionNotFailsafe),
+		"same_version": asked(s, QuestionSame), "downgrade": asked(s, QuestionOlder), "not_failsafe_warning": asked(s,
+			QuestionNotFailsafe),
 		"prompt_answer": answer, "notes": s.Notes,
 		"psid_mismatch": map[string]ib.PSID{"flash": s.PSIDFrom, "image": s.PSIDTo},
 	}

@@ -133,7 +133,8 @@ func SetGUIDs(pci ib.PCIAddress, guids ib.GUIDSet, answers int) (shellcmd.Comman
 // plain hexadecimal without colons.
 func guidOptions(g ib.GUIDSet) ([]string, error) {
 	if g.Node.IsZero() || g.Port1.IsZero() || g.SystemImage.IsZero() {
-		return nil, errors.New("node, port 1 and system image GUID must not be zero: the tool writes zeros unchecked, and the subnet manager ignores such a port")
+		return nil, errors.New("node, port 1 and system image GUID must not be zero: the tool writes zeros unchecked, and " +
+			"the subnet manager ignores such a port")
 	}
 	if g.MAC1.IsMulticast() || g.MAC2.IsMulticast() {
 		return nil, fmt.Errorf("MACs %s and %s: neither may be a group address", g.MAC1, g.MAC2)

@@ -47,10 +47,13 @@ func TestCommands(t *testing.T) {
 		{name: "verify of an image", cmd: ok(VerifyImage("/x/a b")), want: "mstflint -i '/x/a b' v", root: true},
 		{name: "checksum", cmd: Checksum(testPCI), want: "mstflint -d 0000:01:00.0 checksum", root: true},
 		{name: "hardware", cmd: HWQuery(testPCI), want: "mstflint -d 0000:01:00.0 hw query", root: true},
-		{name: "read", cmd: ok(ReadImage(testPCI, "/x/i")), want: "mstflint -d 0000:01:00.0 ri /x/i", root: true, changes: true},
-		{name: "burn without a question", cmd: ok(Burn(testPCI, "/x/i", BurnOptions{})), want: "mstflint -d 0000:01:00.0 -i /x/i b", root: true, changes: true},
+		{name: "read", cmd: ok(ReadImage(testPCI, "/x/i")), want: "mstflint -d 0000:01:00.0 ri /x/i", root: true,
+			changes: true},
+		{name: "burn without a question", cmd: ok(Burn(testPCI, "/x/i", BurnOptions{})),
+			want: "mstflint -d 0000:01:00.0 -i /x/i b", root: true, changes: true},
 		{
-			name: "burn of another PSID with GUIDs", cmd: ok(Burn(testPCI, "/x/i", BurnOptions{AllowPSIDChange: true, GUIDs: &testGUIDs, Answers: 2})),
+			name: "burn of another PSID with GUIDs", cmd: ok(Burn(testPCI, "/x/i",
+				BurnOptions{AllowPSIDChange: true, GUIDs: &testGUIDs, Answers: 2})),
 			want: "mstflint -d 0000:01:00.0 -allow_psid_change" +
 				" -guids e41d2d0300e44ed0 e41d2d0300e44ed1 e41d2d0300e44ed2 e41d2d0300e44ed3 -macs e41d2de44ed0 e41d2de44ed1 -i /x/i b",
 			stdin: "y\ny\n", root: true, changes: true,

@@ -12,12 +12,14 @@ import (
 
 // structured are the labels whose value has a form; what the others hold is text.
 var structured = map[string]bool{
-	"Image type": true, "FW Version": true, "FW Version(Running)": true, "Rom Info": true, "Config Sectors": true, "Device ID": true,
-	"GUIDs": true, "MACs": true, "Base GUID": true, "Base MAC": true, "Orig Base GUID": true, "Orig Base MAC": true,
+	"Image type": true, "FW Version": true, "FW Version(Running)": true, "Rom Info": true, "Config Sectors": true,
+	"Device ID": true,
+	"GUIDs":     true, "MACs": true, "Base GUID": true, "Base MAC": true, "Orig Base GUID": true, "Orig Base MAC": true,
 }
 
 // optional are those of which the tool says N/A.
-var optional = map[string]bool{"FW Version(Running)": true, "Rom Info": true, "Base GUID": true, "Base MAC": true, "Orig Base GUID": true, "Orig Base MAC": true}
+var optional = map[string]bool{"FW Version(Running)": true, "Rom Info": true, "Base GUID": true, "Base MAC": true,
+	"Orig Base GUID": true, "Orig Base MAC": true}
 
 // TestParseQuery_names_the_damaged_line spoils every line of every capture in turn.
 func TestParseQuery_names_the_damaged_line(t *testing.T) {
@@ -70,7 +72,8 @@ func names(t *testing.T, capture, what string, err error, line int) {
 // the rest is read, with that one unset, or what lacks is said.
 func TestParseQuery_survives_missing_lines(t *testing.T) {
 	needed := map[string]bool{
-		"Image type": true, "FW Version": true, "PSID": true, "GUIDs": true, "MACs": true, "Base GUID": true, "Base MAC": true,
+		"Image type": true, "FW Version": true, "PSID": true, "GUIDs": true, "MACs": true, "Base GUID": true,
+		"Base MAC": true,
 	}
 	for _, c := range capture.Load(t, os.DirFS("testdata/query"), "mstflint-query") {
 		if _, err := ParseQuery(c.Text); err != nil {

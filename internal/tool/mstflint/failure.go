@@ -93,7 +93,8 @@ var failureTexts = []struct {
 // and 127 those of a shell without the program.
 var failureStatuses = map[int]FailureKind{
 	7: FailureRefused, 75: FailureLocked, 126: FailureToolMissing, 127: FailureToolMissing,
-	129: FailureInterrupted, 130: FailureInterrupted, 137: FailureInterrupted, 141: FailureInterrupted, 143: FailureInterrupted,
+	129: FailureInterrupted, 130: FailureInterrupted, 137: FailureInterrupted, 141: FailureInterrupted,
+	143: FailureInterrupted,
 	132: FailureCrashed, 134: FailureCrashed, 135: FailureCrashed, 136: FailureCrashed, 139: FailureCrashed,
 }
 

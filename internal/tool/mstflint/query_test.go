@@ -27,31 +27,40 @@ func replaced(line, by string) string { return strings.Replace(fs2, line, by, 1)
 
 func TestParseQuery_oddities(t *testing.T) {
 	const ff = "ffffffffffffffff"
-	blank := strings.NewReplacer("e41d2d0300e44ed0", ff, "e41d2d0300e44ed1", ff, "e41d2d0300e44ed2", ff, "e41d2d0300e44ed3", ff,
+	blank := strings.NewReplacer("e41d2d0300e44ed0", ff, "e41d2d0300e44ed1", ff, "e41d2d0300e44ed2",
+		ff, "e41d2d0300e44ed3", ff,
 		"e41d2de44ed0", ff, "e41d2de44ed1", ff).Replace(fs2) + "-W- GUIDs/MACs values and their CRC are not set.\n"
 	tests := []struct {
 		name, output string
 		check        func(Image) bool
 	}{
 		{"a blank card", blank, func(i Image) bool { return i.BlankGUIDs && i.GUIDs.Node.IsUnset() && i.GUIDs.MAC1.IsBroadcast() }},
-		{"zero GUIDs", replaced("e41d2d0300e44ed0", "0000000000000000"), func(i Image) bool { return i.GUIDs.Node.IsZero() && !i.BlankGUIDs }},
+		{"zero GUIDs", replaced("e41d2d0300e44ed0", "0000000000000000"),
+			func(i Image) bool { return i.GUIDs.Node.IsZero() && !i.BlankGUIDs }},
 		{
-			"a foreign vendor", replaced("VSD:                   \nPSID:                  MT_9090111019\n", "-W- Not a Mellanox FW image (vendor_id = 0x1234). VSD and PSID are not displayed.\n"),
+			"a foreign vendor", replaced("VSD:                   \nPSID:                  MT_9090111019\n",
+				"-W- Not a Mellanox FW image (vendor_id = 0x1234). VSD and PSID are not displayed.\n"),
 			func(i Image) bool { return i.PSID == "" && i.ForeignVendor },
 		},
 		{
-			"lines of uninitialized memory", fs2 + "INI revision: 0x5506ff89\nGeographical Address:  ASIC \xc8\x01\nSocket Direct:         Yes\n",
+			"lines of uninitialized memory",
+			fs2 + "INI revision: 0x5506ff89\nGeographical Address:  ASIC \xc8\x01\nSocket Direct:         Yes\n",
 			func(i Image) bool { return i.PSID == "MT_9090111019" },
 		},
-		{"a warning of a bad MAC", fs2 + "\n\n-W- Bad mac address ( 0102030405aa ): Multicast bit (bit 40) is set.\n", func(i Image) bool { return len(i.Warnings) == 1 }},
+		{"a warning of a bad MAC", fs2 + "\n\n-W- Bad mac address ( 0102030405aa ): Multicast bit (bit 40) is set.\n",
+			func(i Image) bool { return len(i.Warnings) == 1 }},
 		{
-			"three ROMs, the first of HP's kind", replaced("Device ID:", "Rom Info:              version_id=8025 type=CLP \n                       type=UEFI version=14.11.48 cpu=AMD64\n                       type=PXE version=3.4.754\nDevice ID:"),
+			"three ROMs, the first of HP's kind", replaced("Device ID:",
+				"Rom Info:              version_id=8025 type=CLP \n                       type=UEFI version=14.11.48 cpu=AMD64\n                       type=PXE version=3.4.754\nDevice ID:"),
 			func(i Image) bool {
 				return len(i.ROMs) == 3 && i.ROMs[0].Type == "CLP" && i.ROMs[2].Version == "3.4.754"
 			},
 		},
-		{"a PSID of manufacturing", fs2 + "Orig PSID:             HUA9000000001\n", func(i Image) bool { return i.PSID == "MT_9090111019" && i.OrigPSID == "HUA9000000001" }},
-		{"a full query", replaced("Device ID:", "MIC Version:           2.0.0\nDescription:           a text: with a colon\nDevice ID:"), func(i Image) bool { return i.MICVersion == "2.0.0" && i.TableHeading == "Node Port1 Port2 Sys image" }},
+		{"a PSID of manufacturing", fs2 + "Orig PSID:             HUA9000000001\n",
+			func(i Image) bool { return i.PSID == "MT_9090111019" && i.OrigPSID == "HUA9000000001" }},
+		{"a full query", replaced("Device ID:",
+			"MIC Version:           2.0.0\nDescription:           a text: with a colon\nDevice ID:"),
+			func(i Image) bool { return i.MICVersion == "2.0.0" && i.TableHeading == "Node Port1 Port2 Sys image" }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -85,7 +94,8 @@ func TestParseQuery_names_the_line(t *testing.T) {
 			t.Errorf("%s: got %v, want an error of line %d", name, err, tt.line)
 		}
 	}
-	for name, output := range map[string]string{"nothing": "", "no version": replaced("FW Version:", "Version:"), "no MACs": replaced("MACs:", "Macs:"), "usage": "No options found. \n"} {
+	for name, output := range map[string]string{"nothing": "", "no version": replaced("FW Version:", "Version:"),
+		"no MACs": replaced("MACs:", "Macs:"), "usage": "No options found. \n"} {
 		if _, err := ParseQuery(output); err == nil {
 			t.Errorf("%s was read", name)
 		}
@@ -107,13 +117,15 @@ const verified = `
 
 func TestParseVerify(t *testing.T) {
 	v, err := ParseVerify(verified)
-	if err != nil || !v.OK || v.Format != "FS2" || !v.Failsafe || v.Start != 0x80000 || v.Chunk != 0x80000 || len(v.Sections) != 2 || v.Sections[1].End != 0xa77 {
+	if err != nil || !v.OK || v.Format != "FS2" || !v.Failsafe || v.Start != 0x80000 || v.Chunk != 0x80000 ||
+		len(v.Sections) != 2 || v.Sections[1].End != 0xa77 {
 		t.Errorf("got %+v, %v", v, err)
 	}
 	bad := map[string]string{
 		// 4.21 says this of a raw dump, and that it succeeded.
-		"a CRC that the verdict passes over": strings.Replace(verified, "(Full Image) - OK", "(Full Image) /0x00000000/ - wrong CRC (exp:0xc4bc, act:0xbfac)", 1),
-		"blank GUIDs":                        strings.Replace(verified, "(BOOT2) - OK", "(GUID) - BLANK CRC (0xffff)", 1),
+		"a CRC that the verdict passes over": strings.Replace(verified, "(Full Image) - OK",
+			"(Full Image) /0x00000000/ - wrong CRC (exp:0xc4bc, act:0xbfac)", 1),
+		"blank GUIDs": strings.Replace(verified, "(BOOT2) - OK", "(GUID) - BLANK CRC (0xffff)", 1),
 		"a bad verdict": strings.Replace(verified, "-I- FW image verification succeeded. Image is bootable.",
 			"-E- FW image verification failed: Bad CRC.. AN HCA DEVICE CAN NOT BOOT FROM THIS IMAGE.", 1),
 	}

@@ -156,7 +156,8 @@ func (s *Session) facts(text string) {
 		s.Warnings = append(s.Warnings, text[len("-W- "):])
 	case strings.HasPrefix(text, "-I- "):
 		s.Infos = append(s.Infos, text[len("-I- "):])
-	case strings.HasPrefix(text, "FATAL"), strings.HasPrefix(text, "Segmentation fault"), strings.HasPrefix(text, "Bus error"):
+	case strings.HasPrefix(text, "FATAL"), strings.HasPrefix(text, "Segmentation fault"), strings.HasPrefix(text,
+		"Bus error"):
 		s.Errors = append(s.Errors, text)
 	case strings.HasPrefix(text, "Note: "):
 		s.Notes = append(s.Notes, text[len("Note: "):])

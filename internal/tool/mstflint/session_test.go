@@ -61,7 +61,8 @@ const guidTable = `-W- GUIDs are already set, re-burning image with the new GUID
 
 func TestParseSession_of_a_refused_GUID_change(t *testing.T) {
 	s := ParseSession(guidTable + "-E- Aborted by user\n")
-	if !asked(s, QuestionGUIDs) || !s.GUIDTable || s.NewGUIDs != testGUIDs || !s.OldGUIDs.Node.IsUnset() || s.OldGUIDs.MAC2 != 0xf45214d78511 {
+	if !asked(s, QuestionGUIDs) || !s.GUIDTable || s.NewGUIDs != testGUIDs || !s.OldGUIDs.Node.IsUnset() ||
+		s.OldGUIDs.MAC2 != 0xf45214d78511 {
 		t.Errorf("%+v", s)
 	}
 	if diff := cmp.Diff([]string{"Aborted by user"}, s.Errors); diff != "" || s.Wrote() {
@@ -75,7 +76,8 @@ func TestParseSession_of_answers_from_standard_input(t *testing.T) {
 	if diff := cmp.Diff([]Step{{Name: "Restoring signature", Result: "OK"}}, s.Steps); diff != "" || !s.Wrote() {
 		t.Errorf("steps: %s", diff)
 	}
-	if unknown := ParseSession("Something new.\n\n Do you want to continue ? (y/n) [n] : n\n"); !asked(unknown, QuestionUnknown) || unknown.Asked[0].Answer != "n" {
+	if unknown := ParseSession("Something new.\n\n Do you want to continue ? (y/n) [n] : n\n"); !asked(unknown,
+		QuestionUnknown) || unknown.Asked[0].Answer != "n" {
 		t.Errorf("%+v", unknown.Asked)
 	}
 }
@@ -102,26 +104,44 @@ func TestDiagnose(t *testing.T) {
 		line           string
 	}{
 		{name: "success", stdout: "-W- a warning that is not allowed to count\n"},
-		{name: "semaphore", status: 1, stdout: "-E- Can not obtain Flash semaphore" + device + "Can not obtain Flash semaphore. You can run ...\n", want: FailureSemaphore, line: "Cannot open Device: 0000:01:00.0. Can not obtain Flash semaphore. You can run ..."},
-		{name: "no such device", status: 1, stdout: device + "No such file or directory. MFE_CR_ERROR\n", want: FailureNoDevice},
-		{name: "fallen off the bus", status: 1, stdout: "FATAL - Can't find device id.\n" + device + "No such file or directory. MFE_UNSUPPORTED_DEVICE\n", want: FailureNoDevice},
+		{name: "semaphore", status: 1,
+			stdout: "-E- Can not obtain Flash semaphore" + device + "Can not obtain Flash semaphore. You can run ...\n",
+			want:   FailureSemaphore, line: "Cannot open Device: 0000:01:00.0. Can not obtain Flash semaphore. You can run ..."},
+		{name: "no such device", status: 1, stdout: device + "No such file or directory. MFE_CR_ERROR\n",
+			want: FailureNoDevice},
+		{name: "fallen off the bus", status: 1,
+			stdout: "FATAL - Can't find device id.\n" + device + "No such file or directory. MFE_UNSUPPORTED_DEVICE\n",
+			want:   FailureNoDevice},
 		{name: "not root", status: 1, stdout: device + "Permission denied. MFE_CR_ERROR\n", want: FailureNotRoot},
-		{name: "not a card of the tool", status: 1, stdout: device + "Operation not supported. MFE_CR_ERROR\n", want: FailureUnsupported},
-		{name: "crash", status: 139, stderr: "Segmentation fault (core dumped)\n", want: FailureCrashed, line: "Segmentation fault (core dumped)"},
-		{name: "BAR not mapped", status: 1, stdout: "FATAL - crspace read (0xf0014) failed: Invalid argument\n" + device + "Invalid argument. MFE_GENERAL_ERROR\n", want: FailureAccess},
+		{name: "not a card of the tool", status: 1, stdout: device + "Operation not supported. MFE_CR_ERROR\n",
+			want: FailureUnsupported},
+		{name: "crash", status: 139, stderr: "Segmentation fault (core dumped)\n", want: FailureCrashed,
+			line: "Segmentation fault (core dumped)"},
+		{name: "BAR not mapped", status: 1,
+			stdout: "FATAL - crspace read (0xf0014) failed: Invalid argument\n" + device +
+				"Invalid argument. MFE_GENERAL_ERROR\n", want: FailureAccess},
 		{name: "lock", status: 75, want: FailureLocked},
 		{name: "version declined", status: 7, stdout: "-E- Aborted by user\n", want: FailureRefused},
 		{name: "PSID declined", status: 1, stdout: "-E- Aborted by user\n", want: FailureRefused},
-		{name: "PSID not allowed", status: 1, stdout: "-E- PSID mismatch. The PSID on flash (DEL9100001019) differs from the PSID in the given image (MT_9090120019).\n", want: FailurePSID},
-		{name: "other revision", status: 1, stdout: "-E- Burning FS2 image failed: Device/Image mismatch: FW image file cannot be programmed to device ConnectX-3 A0, it is intended for: ConnectX-3 A1 only\n", want: FailureWrongCard},
-		{name: "blank card", status: 1, stdout: "-E- Burning FS2 image failed: Bad mac (ffffffffffff) found on flash: Multicast bit (bit 40) is set.\n", want: FailureBadAddress},
-		{name: "too large", status: 1, stdout: "-E- Burning FS2 image failed: Size of failsafe image (0x110244) is greater than max failsafe image size (0xf0000 - half of total flash size)\n", want: FailureTooLarge},
-		{name: "write error", status: 1, stdout: "x -  34%-E- Burning FS2 image failed: Flash write failed: Flash write of 4096 bytes to address physical 0xb010 failed: MFE_VERIFY_ERROR\n", want: FailureWrite},
-		{name: "truncated image", status: 1, stdout: "-E- Failed to query image: /x. read error (Reading 0x4 bytes from  address 0x20098 is out of image limits (0x186a0 bytes))\n", want: FailureBadImage},
-		{name: "unknown option", status: 1, stderr: "mstflint: unrecognized option '-apc'\n", want: FailureUsage, line: "mstflint: unrecognized option '-apc'"},
+		{name: "PSID not allowed", status: 1,
+			stdout: "-E- PSID mismatch. The PSID on flash (DEL9100001019) differs from the PSID in the given image (MT_9090120019).\n", want: FailurePSID},
+		{name: "other revision", status: 1,
+			stdout: "-E- Burning FS2 image failed: Device/Image mismatch: FW image file cannot be programmed to device ConnectX-3 A0, it is intended for: ConnectX-3 A1 only\n", want: FailureWrongCard},
+		{name: "blank card", status: 1,
+			stdout: "-E- Burning FS2 image failed: Bad mac (ffffffffffff) found on flash: Multicast bit (bit 40) is set.\n",
+			want:   FailureBadAddress},
+		{name: "too large", status: 1,
+			stdout: "-E- Burning FS2 image failed: Size of failsafe image (0x110244) is greater than max failsafe image size (0xf0000 - half of total flash size)\n", want: FailureTooLarge},
+		{name: "write error", status: 1,
+			stdout: "x -  34%-E- Burning FS2 image failed: Flash write failed: Flash write of 4096 bytes to address physical 0xb010 failed: MFE_VERIFY_ERROR\n", want: FailureWrite},
+		{name: "truncated image", status: 1,
+			stdout: "-E- Failed to query image: /x. read error (Reading 0x4 bytes from  address 0x20098 is out of image limits (0x186a0 bytes))\n", want: FailureBadImage},
+		{name: "unknown option", status: 1, stderr: "mstflint: unrecognized option '-apc'\n", want: FailureUsage,
+			line: "mstflint: unrecognized option '-apc'"},
 		{name: "killed", status: 137, want: FailureInterrupted},
 		{name: "not installed", status: 127, stderr: "sh: 1: mstflint: not found\n", want: FailureToolMissing},
-		{name: "status 0 with an error", stdout: "-E- Command \"sg\" requires at most 1 arguments, but 2 arguments were given\n", want: FailureOther},
+		{name: "status 0 with an error",
+			stdout: "-E- Command \"sg\" requires at most 1 arguments, but 2 arguments were given\n", want: FailureOther},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -142,7 +162,8 @@ func TestParseHWQuery(t *testing.T) {
 	}
 	for name, bad := range map[string]string{
 		"nothing": "", "an error": "-E- Failed to open Device: No such file or directory. MFE_CR_ERROR\n",
-		"no revision": strings.Replace(output, "HwRevId", "Revision", 1), "a word for the id": strings.Replace(output, "501", "ConnectX", 1),
+		"no revision": strings.Replace(output, "HwRevId", "Revision", 1), "a word for the id": strings.Replace(output, "501",
+			"ConnectX", 1),
 	} {
 		if _, err := ParseHWQuery(bad); err == nil {
 			t.Errorf("%s was read", name)

@@ -65,7 +65,8 @@ func ParseVerify(output string) (Verification, error) {
 		}
 	}
 	if !said {
-		return Verification{}, tool.Errorf(last, lastText, "no verdict of the tool up to the last line: the output is cut, or in words that are not known")
+		return Verification{}, tool.Errorf(last, lastText,
+			"no verdict of the tool up to the last line: the output is cut, or in words that are not known")
 	}
 	if verdict && len(v.Sections) == 0 {
 		return Verification{}, errors.New("a verdict without a single section")

@@ -24,7 +24,8 @@ var versionLine = regexp.MustCompile(`^mstflint,\s+\S+\s+(\d+)\.(\d+)\.(\d+)[^\s
 func ParseVersion(output string) (ToolVersion, error) {
 	m := versionLine.FindStringSubmatch(strings.TrimSpace(output))
 	if m == nil {
-		return ToolVersion{}, fmt.Errorf("no version in %q, want a line like %q", firstLine(output), "mstflint, mstflint 4.21.0, Git SHA Hash: N/A")
+		return ToolVersion{}, fmt.Errorf("no version in %q, want a line like %q", firstLine(output),
+			"mstflint, mstflint 4.21.0, Git SHA Hash: N/A")
 	}
 	return numbers(m[1:4], m[4])
 }

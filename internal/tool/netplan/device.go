@@ -78,7 +78,8 @@ func Render(header string, d Device) string {
 	b.WriteString(header)
 	fmt.Fprintf(&b, "network:\n  version: 2\n  ethernets:\n    %s:\n", d.ID)
 	fmt.Fprintf(&b, "      renderer: %s\n      infiniband-mode: %s\n      mtu: %d\n", d.Renderer, d.Mode, d.MTU)
-	b.WriteString("      dhcp4: false\n      dhcp6: false\n      accept-ra: false\n      link-local: []\n      optional: true\n")
+	b.WriteString("      dhcp4: false\n      dhcp6: false\n      accept-ra: false\n      link-local: []\n      " +
+		"optional: true\n")
 	if d.Renderer == RendererNetworkd {
 		b.WriteString("      ignore-carrier: true\n")
 	}

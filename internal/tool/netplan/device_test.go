@@ -28,7 +28,8 @@ func TestRender_readsBack(t *testing.T) {
 	if diff := cmp.Diff([]Device{want}, got, comparePrefixes); diff != "" {
 		t.Errorf("%s\n%s", text, diff)
 	}
-	for _, line := range []string{"renderer: networkd", "link-local: []", "optional: true", "dhcp4: false", "ignore-carrier: true"} {
+	for _, line := range []string{"renderer: networkd", "link-local: []", "optional: true", "dhcp4: false",
+		"ignore-carrier: true"} {
 		if !strings.Contains(text, "      "+line+"\n") {
 			t.Errorf("%q is missing in\n%s", line, text)
 		}
@@ -42,14 +43,19 @@ func TestParse(t *testing.T) {
 		err    bool
 	}{
 		{"network:\n  version: 2\n  ethernets:\n    ib0: {dhcp4: true}\n", map[string]bool{"ib0": true, "ib1": false}, false},
-		{"network:\n  ethernets:\n    any:\n      match: {name: \"ib*\"}\n", map[string]bool{"ib0": true, "eno1": false, "any": true}, false},
-		{"network:\n  ethernets:\n    nic:\n      match: {macaddress: \"00:11:22:33:44:55\"}\n      set-name: mgmt0\n", map[string]bool{"mgmt0": true, "nic": true, "ib0": false}, false},
-		{"network:\n  ethernets:\n    nic:\n      match: {macaddress: \"00:11:22:33:44:55\"}\n", map[string]bool{"ib0": false}, false},
-		{"network:\n  vlans:\n    ib0.5: {id: 5, link: ib0, addresses: [{10.0.0.1/8: {label: \"x:1\"}}]}\n", map[string]bool{"ib0.5": true}, false},
+		{"network:\n  ethernets:\n    any:\n      match: {name: \"ib*\"}\n",
+			map[string]bool{"ib0": true, "eno1": false, "any": true}, false},
+		{"network:\n  ethernets:\n    nic:\n      match: {macaddress: \"00:11:22:33:44:55\"}\n      set-name: mgmt0\n",
+			map[string]bool{"mgmt0": true, "nic": true, "ib0": false}, false},
+		{"network:\n  ethernets:\n    nic:\n      match: {macaddress: \"00:11:22:33:44:55\"}\n",
+			map[string]bool{"ib0": false}, false},
+		{"network:\n  vlans:\n    ib0.5: {id: 5, link: ib0, addresses: [{10.0.0.1/8: {label: \"x:1\"}}]}\n",
+			map[string]bool{"ib0.5": true}, false},
 		{"", map[string]bool{"ib0": false}, false},
 		{"network:\n", map[string]bool{"ib0": false}, false},
 		{"network: {ethernets: {ib0: {match: {macaddress: \"80:00:00:48:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:99:99:99\"}}}}", map[string]bool{"ib0": true}, false},
-		{"network: {ethernets: {x: {match: {macaddress: \"80:00:00:48:FE:80:00:00:00:00:00:00:E4:1D:2D:03:00:E4:4E:D1\"}}}}", map[string]bool{"ib0": true}, false},
+		{"network: {ethernets: {x: {match: {macaddress: \"80:00:00:48:FE:80:00:00:00:00:00:00:E4:1D:2D:03:00:E4:4E:D1\"}}}}",
+			map[string]bool{"ib0": true}, false},
 		{"network: {ethernets: {x: {match: {macaddress: \"80:00:00:48:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1\", name: \"en*\"}}}}", map[string]bool{"ib0": false}, false},
 		{"network: {ethernets: {x: {match: {driver: mlx4_core}}}}", map[string]bool{"ib0": true}, false},
 		{"network: {ethernets: {x: {match: {driver: [\"e1000*\", \"ib_*\"]}}}}", map[string]bool{"ib0": true}, false},

@@ -121,7 +121,8 @@ func (b Before) lists() string {
 func (g Guard) Save(b Before, files ...string) shellcmd.Command {
 	unit := strings.ReplaceAll(bootUnit, "@DIR@", g.Dir())
 	args := []string{
-		g.Dir(), g.Change, string(b.Stack), b.Interface, word(b.Existed, "yes", "no"), b.Mode.String(), strconv.Itoa(b.MTU), word(b.Up, "up", "down"),
+		g.Dir(), g.Change, string(b.Stack), b.Interface, word(b.Existed, "yes",
+			"no"), b.Mode.String(), strconv.Itoa(b.MTU), word(b.Up, "up", "down"),
 		b.Profile, b.lists(), undoScript, g.BootUnit(), unit,
 	}
 	return shellcmd.Script("save-interface", saveScript, append(args, files...)...).AsRoot().Changes()
@@ -154,7 +155,8 @@ func (g Guard) decided() string { return g.Dir() + "/decided" }
 // unit goes before the directory: without its directory it does nothing, and without
 // it the directory does nothing.
 func (g Guard) Forget() shellcmd.Command {
-	return shellcmd.Script("forget-confirmed-change", forgetScript, g.mark(), g.Unit()+".timer", g.bootLink(), g.BootUnit(), g.Dir()).AsRoot().Changes()
+	return shellcmd.Script("forget-confirmed-change", forgetScript, g.mark(), g.Unit()+".timer", g.bootLink(),
+		g.BootUnit(), g.Dir()).AsRoot().Changes()
 }
 
 const forgetScript = `# $1 mark of the change, $2 timer, $3 link and $4 path of the unit of the next boot, $5 directory
@@ -179,7 +181,8 @@ func (g Guard) UndoNow() shellcmd.Command {
 	if g.Change != "" {
 		mark = g.mark()
 	}
-	return shellcmd.Script("undo-unconfirmed-change", undoNowScript, g.Dir(), g.Unit()+".timer", g.bootLink(), g.BootUnit(), mark).AsRoot().Changes()
+	return shellcmd.Script("undo-unconfirmed-change", undoNowScript, g.Dir(), g.Unit()+".timer", g.bootLink(),
+		g.BootUnit(), mark).AsRoot().Changes()
 }
 
 const undoNowScript = `# $1 directory, $2 timer, $3 link and $4 path of the unit of the next boot, $5 mark of the change or ""

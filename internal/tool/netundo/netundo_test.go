@@ -43,8 +43,10 @@ func TestGuard_Arm(t *testing.T) {
 
 // A step of a change that arrives after the host has decided does not run.
 func TestGuard_Step(t *testing.T) {
-	text, err := shellcmd.Compose(guard.Step(shellcmd.New("ip", "addr", "del", "10.0.0.1/24", "dev", "ib0")), shellcmd.NewFrame(), shellcmd.Elevation{})
-	if err != nil || !strings.Contains(text, "[ ! -e "+guard.Dir()+"/decided ] ||") || !strings.Contains(text, "[ -e "+guard.mark()+" ] ||") {
+	text, err := shellcmd.Compose(guard.Step(shellcmd.New("ip", "addr", "del", "10.0.0.1/24", "dev", "ib0")),
+		shellcmd.NewFrame(), shellcmd.Elevation{})
+	if err != nil || !strings.Contains(text, "[ ! -e "+guard.Dir()+"/decided ] ||") ||
+		!strings.Contains(text, "[ -e "+guard.mark()+" ] ||") {
 		t.Errorf("%v:\n%s", err, text)
 	}
 }
@@ -56,8 +58,10 @@ func TestGuard_Save(t *testing.T) {
 		RoutesRemoved: []ipconf.Route{{To: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("172.16.0.1")}},
 	}, "/etc/a", "/etc/b c")
 	args := cmd.Argv()
-	if diff := cmp.Diff([]string{"save-interface", guard.Dir(), guard.Change, "ifupdown", "ibp1s0", "yes", "datagram", "2044", "up", "",
-		"added 172.16.0.20/24\nadded fd00::1/64\nroutes-removed 10.0.0.0/8 172.16.0.1", undoScript, guard.BootUnit()}, args[:13]); diff != "" {
+	if diff := cmp.Diff([]string{"save-interface", guard.Dir(), guard.Change, "ifupdown", "ibp1s0", "yes", "datagram",
+		"2044", "up", "",
+		"added 172.16.0.20/24\nadded fd00::1/64\nroutes-removed 10.0.0.0/8 172.16.0.1", undoScript, guard.BootUnit()},
+		args[:13]); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"/etc/a", "/etc/b c"}, args[14:]); diff != "" {
@@ -79,7 +83,8 @@ func TestSave_inRealShells(t *testing.T) {
 				t.Fatal(err)
 			}
 			text := strings.ReplaceAll(saveScript, "/etc/systemd/system", filepath.Join(root, "units"))
-			args := []string{"-c", text, "save", dir, "c1", "networkd", "ib0", "no", "", "0", "down", "", "added 10.0.0.1/24", undoScript,
+			args := []string{"-c", text, "save", dir, "c1", "networkd", "ib0", "no", "", "0", "down", "", "added 10.0.0.1/24",
+				undoScript,
 				filepath.Join(root, "units", "u.service"), "[Unit]", kept, filepath.Join(root, "absent")}
 			if shell == "busybox" {
 				args = append([]string{"sh"}, args...)
@@ -89,7 +94,8 @@ func TestSave_inRealShells(t *testing.T) {
 			}
 			for name, want := range map[string]string{
 				"manifest": "restore 1 " + kept + "\nremove 2 " + filepath.Join(root, "absent") + "\n",
-				"files/1":  "as it was\n", "added": "10.0.0.1/24\n", "removed": "", "undo.sh": undoScript + "\n", "existed": "no\n", "mode": "\n",
+				"files/1":  "as it was\n", "added": "10.0.0.1/24\n", "removed": "", "undo.sh": undoScript + "\n", "existed": "no\n",
+				"mode": "\n",
 			} {
 				if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
 					t.Errorf("%s: %q, %v; want %q", name, got, err, want)
@@ -101,7 +107,8 @@ func TestSave_inRealShells(t *testing.T) {
 			if _, gone := os.Stat(filepath.Join(dir, "change.c1")); err == nil || gone != nil {
 				t.Errorf("the saved state of an open change was replaced: %s", out)
 			}
-			if target, err := os.Readlink(filepath.Join(root, "units/sysinit.target.wants/u.service")); err != nil || filepath.Base(target) != "u.service" {
+			if target, err := os.Readlink(filepath.Join(root, "units/sysinit.target.wants/u.service")); err != nil ||
+				filepath.Base(target) != "u.service" {
 				t.Errorf("the unit is not enabled: %q, %v", target, err)
 			}
 		})

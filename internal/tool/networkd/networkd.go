@@ -45,7 +45,8 @@ func Render(header string, i ipconf.Interface) string {
 
 // RenderNetdev writes the .netdev file of a P_Key child.
 func RenderNetdev(header string, i ipconf.Interface) string {
-	return header + fmt.Sprintf("[NetDev]\nName=%s\nKind=ipoib\n\n[IPoIB]\nPartitionKey=0x%04x\nMode=%s\n", i.Name, i.PKey, i.Mode)
+	return header + fmt.Sprintf("[NetDev]\nName=%s\nKind=ipoib\n\n[IPoIB]\nPartitionKey=0x%04x\nMode=%s\n", i.Name, i.PKey,
+		i.Mode)
 }
 
 // RenderParent writes the drop-in by which a parent interface gets a child.
@@ -56,7 +57,8 @@ func RenderParent(header, child string) string {
 // RenderBareParent writes the .network file of a parent that nothing else
 // configures: networkd makes the children of interfaces that it manages only.
 func RenderBareParent(header, parent, child string) string {
-	return header + fmt.Sprintf("[Match]\nName=%s\n\n[Link]\nRequiredForOnline=no\n\n[Network]\nDHCP=no\nLinkLocalAddressing=no\nIPv6AcceptRA=no\nIPoIB=%s\n", parent, child)
+	return header + fmt.Sprintf("[Match]\nName=%s\n\n[Link]\nRequiredForOnline=no\n\n"+
+		"[Network]\nDHCP=no\nLinkLocalAddressing=no\nIPv6AcceptRA=no\nIPoIB=%s\n", parent, child)
 }
 
 // File is a parsed .network or .netdev file.

@@ -26,13 +26,15 @@ func Reload() shellcmd.Command {
 // Up activates a profile on one interface. NetworkManager takes the interface
 // down, writes the mode, and takes it up again.
 func Up(uuid, name string) shellcmd.Command {
-	return shellcmd.New("nmcli", "--wait", strconv.Itoa(int(upTimeout.Seconds())), "connection", "up", "uuid", uuid, "ifname", name).
+	return shellcmd.New("nmcli", "--wait", strconv.Itoa(int(upTimeout.Seconds())), "connection", "up", "uuid", uuid,
+		"ifname", name).
 		AsRoot().Changes().WithTimeout(upTimeout + 10*time.Second)
 }
 
 // UpID is Up for a profile that is known by its name.
 func UpID(id, name string) shellcmd.Command {
-	return shellcmd.New("nmcli", "--wait", strconv.Itoa(int(upTimeout.Seconds())), "connection", "up", "id", id, "ifname", name).
+	return shellcmd.New("nmcli", "--wait", strconv.Itoa(int(upTimeout.Seconds())), "connection", "up", "id", id, "ifname",
+		name).
 		AsRoot().Changes().WithTimeout(upTimeout + 10*time.Second)
 }
 
@@ -64,7 +66,8 @@ const deleteNew = 2
 // device, profiles included, unless the checkpoint is destroyed within timeout.
 // The daemon holds it: neither the connection nor this provider has to live.
 func CreateCheckpoint(device string, timeout time.Duration) shellcmd.Command {
-	return bus("CheckpointCreate", "aouu", "1", device, strconv.Itoa(int(timeout.Seconds())), strconv.Itoa(deleteNew)).Changes()
+	return bus("CheckpointCreate", "aouu", "1", device, strconv.Itoa(int(timeout.Seconds())),
+		strconv.Itoa(deleteNew)).Changes()
 }
 
 // DestroyCheckpoint keeps what was changed since. It fails if NetworkManager has

@@ -34,7 +34,8 @@ func ParseIfcfg(text string) (Profile, error) {
 		}
 		values[key] = unquote(value)
 	}
-	p := Profile{ID: values["NAME"], UUID: values["UUID"], Type: strings.ToLower(values["TYPE"]), Autoconnect: values["ONBOOT"] != "no"}
+	p := Profile{ID: values["NAME"], UUID: values["UUID"], Type: strings.ToLower(values["TYPE"]),
+		Autoconnect: values["ONBOOT"] != "no"}
 	p.Name, p.Address, p.Mode = values["DEVICE"], strings.ToLower(values["HWADDR"]), ib.ModeDatagram
 	if strings.EqualFold(values["CONNECTED_MODE"], "yes") {
 		p.Mode = ib.ModeConnected

@@ -89,14 +89,16 @@ func renderFamily(b *strings.Builder, section string, addresses []netip.Prefix, 
 func Parse(text string) (Profile, error) {
 	p := Profile{Autoconnect: true}
 	good, bad := tool.INI(text)
-	f, err := ini.LoadSources(ini.LoadOptions{IgnoreInlineComment: true, KeyValueDelimiters: "=", SpaceBeforeInlineComment: true}, []byte(good))
+	f, err := ini.LoadSources(ini.LoadOptions{IgnoreInlineComment: true, KeyValueDelimiters: "=",
+		SpaceBeforeInlineComment: true}, []byte(good))
 	if err != nil {
 		// The library quotes the line, which may hold the password of a network.
 		problem, _, _ := strings.Cut(err.Error(), ":")
 		return p, errors.New("not a profile of NetworkManager: " + problem)
 	}
 	c := f.Section("connection")
-	p.ID, p.UUID, p.Type, p.Name = c.Key("id").String(), c.Key("uuid").String(), c.Key("type").String(), c.Key("interface-name").String()
+	p.ID, p.UUID, p.Type, p.Name = c.Key("id").String(), c.Key("uuid").String(), c.Key("type").String(),
+		c.Key("interface-name").String()
 	p.Autoconnect = c.Key("autoconnect").MustBool(true)
 	errs := []error{bad}
 	if p.Type == "" {

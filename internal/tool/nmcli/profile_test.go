@@ -23,14 +23,16 @@ func TestParse_reads_captures(t *testing.T) {
 			t.Fatalf("%s: %v", c.Name, err)
 		}
 		want := c.Expected
-		if p.ID != want["id"] || p.Type != want["type"] || p.Name != want["interface_name"] || p.Mode.String() != want["transport_mode"] ||
+		if p.ID != want["id"] || p.Type != want["type"] || p.Name != want["interface_name"] ||
+			p.Mode.String() != want["transport_mode"] ||
 			float64(p.MTU) != want["mtu"] || !p.DHCP {
 			t.Errorf("%s: %+v, want %v", c.Name, p, want)
 		}
 	}
 	for _, c := range capture.Load(t, os.DirFS("testdata/ifcfg")) {
 		p, err := ParseIfcfg(c.Text)
-		if err != nil || p.Name != "ib0" || p.Type != "infiniband" || p.Mode != ib.ModeDatagram || p.PortGUID() != 0x7cfe900300992f51 ||
+		if err != nil || p.Name != "ib0" || p.Type != "infiniband" || p.Mode != ib.ModeDatagram ||
+			p.PortGUID() != 0x7cfe900300992f51 ||
 			len(p.Addresses) != 1 || p.Addresses[0].String() != "10.18.130.175/16" || p.ID != "System ib0" {
 			t.Errorf("%s: %+v, %v", c.Name, p, err)
 		}
@@ -38,14 +40,16 @@ func TestParse_reads_captures(t *testing.T) {
 }
 
 func samples() []Profile {
-	parent := Profile{Autoconnect: true, Ours: true, Type: "infiniband", ID: "infiniband-x", UUID: UUID("x"), Interface: ipconf.Interface{
-		Address: "80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1", Mode: ib.ModeConnected, MTU: 65520,
-		Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24"), netip.MustParsePrefix("fd00::20/64")},
-		Routes:    []ipconf.Route{{To: netip.MustParsePrefix("10.20.0.0/16"), Via: netip.MustParseAddr("172.16.0.1")}},
-	}}
+	parent := Profile{Autoconnect: true, Ours: true, Type: "infiniband", ID: "infiniband-x", UUID: UUID("x"),
+		Interface: ipconf.Interface{
+			Address: "80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:e4:4e:d1", Mode: ib.ModeConnected, MTU: 65520,
+			Addresses: []netip.Prefix{netip.MustParsePrefix("172.16.0.20/24"), netip.MustParsePrefix("fd00::20/64")},
+			Routes:    []ipconf.Route{{To: netip.MustParsePrefix("10.20.0.0/16"), Via: netip.MustParseAddr("172.16.0.1")}},
+		}}
 	child := parent
 	child.UUID = UUID("y")
-	child.Interface = ipconf.Interface{Name: "ibp1s0.8001", Parent: "ibp1s0", PKey: 0x8001, Mode: ib.ModeDatagram, MTU: 2044}
+	child.Interface = ipconf.Interface{Name: "ibp1s0.8001", Parent: "ibp1s0", PKey: 0x8001, Mode: ib.ModeDatagram,
+		MTU: 2044}
 	return []Profile{parent, child}
 }
 

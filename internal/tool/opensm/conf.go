@@ -51,7 +51,8 @@ type Tuning struct {
 var LogLevels = map[string]string{"error": "0x01", "info": "0x03", "verbose": "0x07", "debug": "0x0f"}
 
 // RoutingEngines are the names that opensm 3.3.23 knows.
-var RoutingEngines = []string{"minhop", "updn", "dnup", "file", "ftree", "lash", "dor", "torus-2QoS", "nue", "dfsssp", "sssp"}
+var RoutingEngines = []string{"minhop", "updn", "dnup", "file", "ftree", "lash", "dor", "torus-2QoS", "nue", "dfsssp",
+	"sssp"}
 
 // HandOver is how many milliseconds pass at most between the death of a master
 // and the moment a standby with these options takes over.
@@ -83,12 +84,14 @@ func (c Conf) Text(header string) string {
 	for _, n := range []struct {
 		key   string
 		value int
-	}{{"sminfo_polling_timeout", t.PollingTimeout}, {"polling_retry_number", t.PollingRetries}, {"log_max_size", t.LogMaxSize}} {
+	}{{"sminfo_polling_timeout", t.PollingTimeout}, {"polling_retry_number", t.PollingRetries},
+		{"log_max_size", t.LogMaxSize}} {
 		if n.value != 0 {
 			add(n.key, strconv.Itoa(n.value))
 		}
 	}
-	for _, s := range [][2]string{{"log_flags", LogLevels[t.LogLevel]}, {"routing_engine", t.RoutingEngine}, {"partition_config_file", c.PartitionFile}} {
+	for _, s := range [][2]string{{"log_flags", LogLevels[t.LogLevel]}, {"routing_engine", t.RoutingEngine},
+		{"partition_config_file", c.PartitionFile}} {
 		if s[1] != "" {
 			add(s[0], s[1])
 		}
@@ -205,13 +208,19 @@ func Keys(text string) []Key {
 // standard are the values that `opensm -c` writes for keys that people change;
 // a file that was made that way sets nothing by them.
 var standard = map[string][]string{
-	"guid": {"0x0000000000000000"}, "sm_priority": {"0"}, "subnet_prefix": {"0xfe80000000000000"}, "routing_engine": {"(null)"},
-	"sminfo_polling_timeout": {"10000"}, "polling_retry_number": {"4"}, "lmc": {"0"}, "sweep_interval": {"10"}, "qos": {"FALSE"},
-	"log_flags": {"0x03"}, "log_max_size": {"0"}, "log_file": {"/var/log/opensm.log"}, "partition_config_file": SharedPartitions,
-	"force_link_speed": {"15"}, "ignore_other_sm": {"FALSE"}, "max_op_vls": {"5"}, "daemon": {"FALSE"}, "force_log_flush": {"FALSE"},
-	"m_key": {"0x0000000000000000"}, "sm_key": {"0x0000000000000001"}, "sa_key": {"0x0000000000000001"}, "cc_key": {"0x0000000000000000"},
+	"guid": {"0x0000000000000000"}, "sm_priority": {"0"}, "subnet_prefix": {"0xfe80000000000000"},
+	"routing_engine":         {"(null)"},
+	"sminfo_polling_timeout": {"10000"}, "polling_retry_number": {"4"}, "lmc": {"0"}, "sweep_interval": {"10"},
+	"qos":       {"FALSE"},
+	"log_flags": {"0x03"}, "log_max_size": {"0"}, "log_file": {"/var/log/opensm.log"},
+	"partition_config_file": SharedPartitions,
+	"force_link_speed":      {"15"}, "ignore_other_sm": {"FALSE"}, "max_op_vls": {"5"}, "daemon": {"FALSE"},
+	"force_log_flush": {"FALSE"},
+	"m_key":           {"0x0000000000000000"}, "sm_key": {"0x0000000000000001"}, "sa_key": {"0x0000000000000001"},
+	"cc_key":       {"0x0000000000000000"},
 	"part_enforce": {"both"}, "exit_on_fatal": {"TRUE"}, "honor_guid2lid_file": {"FALSE"}, "reassign_lids": {"FALSE"},
-	"no_partition_enforcement": {"FALSE"}, "allow_both_pkeys": {"FALSE"}, "root_guid_file": {"(null)"}, "m_key_protection_level": {"0"},
+	"no_partition_enforcement": {"FALSE"}, "allow_both_pkeys": {"FALSE"}, "root_guid_file": {"(null)"},
+	"m_key_protection_level": {"0"},
 }
 
 // Chosen are the settings of a file that differ from opensm's defaults, by name,

@@ -16,7 +16,8 @@ func TestConf_readsBack(t *testing.T) {
 	for _, c := range []Conf{
 		{Priority: 0},
 		{Priority: 14, PartitionFile: PartitionsPath(port1), Tuning: Tuning{
-			SubnetPrefix: 0xfec0000000000001, RoutingEngine: "ftree,updn", LogLevel: "verbose", LogMaxSize: 20, PollingTimeout: 1000, PollingRetries: 2,
+			SubnetPrefix: 0xfec0000000000001, RoutingEngine: "ftree,updn", LogLevel: "verbose", LogMaxSize: 20,
+			PollingTimeout: 1000, PollingRetries: 2,
 		}},
 	} {
 		text := c.Text("# head\n")
@@ -24,7 +25,8 @@ func TestConf_readsBack(t *testing.T) {
 			t.Errorf("%s\n%s", text, diff)
 		}
 	}
-	if c := ParseConf("sm_priority high\nsubnet_prefix x\nlog_flags 0x55\nbogus 1\nkey\n"); c.Priority != -1 || c.Tuning != (Tuning{}) {
+	if c := ParseConf("sm_priority high\nsubnet_prefix x\nlog_flags 0x55\nbogus 1\nkey\n"); c.Priority != -1 ||
+		c.Tuning != (Tuning{}) {
 		t.Errorf("%+v of nonsense", c)
 	}
 }
@@ -72,8 +74,11 @@ func TestChosenAndKeys(t *testing.T) {
 }
 
 var storage = []Partition{
-	{Name: "Default", PKey: 0x7fff, IPoIB: true, MTU: 4096, Rate: 400, SL: -1, Scope: -1, Members: []Member{{Port: "ALL", Membership: Full}}},
-	{Name: "storage", PKey: 1, IPoIB: true, SL: -1, Scope: -1, Members: []Member{{Port: "ALL", Membership: Limited}, {Port: port1.String(), Membership: Full}, {Port: port2.String(), Membership: Limited}}},
+	{Name: "Default", PKey: 0x7fff, IPoIB: true, MTU: 4096, Rate: 400, SL: -1, Scope: -1,
+		Members: []Member{{Port: "ALL", Membership: Full}}},
+	{Name: "storage", PKey: 1, IPoIB: true, SL: -1, Scope: -1,
+		Members: []Member{{Port: "ALL", Membership: Limited}, {Port: port1.String(), Membership: Full},
+			{Port: port2.String(), Membership: Limited}}},
 }
 
 func TestPartitions_readBack(t *testing.T) {
@@ -92,8 +97,11 @@ func TestPartitions_readBack(t *testing.T) {
 func TestParsePartitions_ofOthers(t *testing.T) {
 	got, err := ParsePartitions("# x\nDefault , ipoib:ALL=full, SELF\n , ALL_SWITCHES=both;\n b=0x8002,indx0,mtu=1,rate=21,sl=3,scope=5,Q_Key=0x1,defmember=full : 0xe41d2d0300e44ed1 ; # end\n")
 	want := []Partition{
-		{Name: "Default", PKey: 0x7fff, IPoIB: true, SL: -1, Scope: -1, Members: []Member{{Port: "ALL", Membership: Full}, {Port: "ALL_SWITCHES", Membership: Both}, {Port: "SELF", Membership: Limited}}},
-		{Name: "b", PKey: 2, Index0: true, MTU: 256, Rate: 4000, SL: 3, Scope: 5, QKey: 1, Members: []Member{{Port: port1.String(), Membership: Full}}},
+		{Name: "Default", PKey: 0x7fff, IPoIB: true, SL: -1, Scope: -1,
+			Members: []Member{{Port: "ALL", Membership: Full}, {Port: "ALL_SWITCHES", Membership: Both},
+				{Port: "SELF", Membership: Limited}}},
+		{Name: "b", PKey: 2, Index0: true, MTU: 256, Rate: 4000, SL: 3, Scope: 5, QKey: 1,
+			Members: []Member{{Port: port1.String(), Membership: Full}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
@@ -158,7 +166,8 @@ func TestParseLog_captures(t *testing.T) {
 	for _, c := range capture.Load(t, os.DirFS("testdata"), "opensm-log") {
 		t.Run(c.Name, func(t *testing.T) {
 			l := ParseLog(c.Text)
-			fields := map[string]any{"states_entered": l.States, "subnet_up": l.SubnetUp, "port_down": l.PortDown, "exiting": l.Exiting}
+			fields := map[string]any{"states_entered": l.States, "subnet_up": l.SubnetUp, "port_down": l.PortDown,
+				"exiting": l.Exiting}
 			if len(l.Versions) > 0 {
 				fields["versions"] = l.Versions
 			}
@@ -176,23 +185,32 @@ func TestParseLog_failures(t *testing.T) {
 		text string
 		want Log
 	}{
-		"bind": {"Error from osm_opensm_bind (0x2A)\nPerhaps another instance of OpenSM is already running\nExiting SM\n", Log{CannotBind: true, Exiting: true}},
+		"bind": {"Error from osm_opensm_bind (0x2A)\nPerhaps another instance of OpenSM is already running\nExiting SM\n",
+			Log{CannotBind: true, Exiting: true}},
 		"class": {stamp + "0x01 -> osm_vendor_bind: ERR 5426: Unable to register class 129 version 1\n",
-			Log{NoClass: "129", Errors: []string{stamp + "0x01 -> osm_vendor_bind: ERR 5426: Unable to register class 129 version 1"}}},
+			Log{NoClass: "129", Errors: []string{stamp +
+				"0x01 -> osm_vendor_bind: ERR 5426: Unable to register class 129 version 1"}}},
 		"no umad": {"ibwarn: [7] umad_init: can't read ABI version from /sys/class/infiniband_mad/abi_version (No such file or directory): is ib_umad module loaded?\n",
 			Log{NoUMAD: "ibwarn: [7] umad_init: can't read ABI version from /sys/class/infiniband_mad/abi_version (No such file or directory): is ib_umad module loaded?"}},
-		"cache":        {stamp + "0x80 -> FATAL: Error restoring Guid-to-Lid persistent database\n", Log{Cache: "Guid-to-Lid"}},
-		"mkey":         {"FATAL: Error restoring Guid-to-Mkey persistent database\n", Log{Cache: "Guid-to-Mkey"}},
-		"links":        {"FATAL: Error restoring neighbor link persistent database\n", Log{Cache: "neighbor"}},
-		"switch":       {"Node 0xe41d2d0300e44ed0 port 1 is reachable from remote node 0x2c902004a1b00 port 1 and remote node 0x2c902004a1b00 port 2.\n", Log{Duplicated: true, Duplicate: []ib.GUID{0xe41d2d0300e44ed0}}},
-		"port":         {"x: ERR 0D15: Duplicate Port GUID 0x11! Found by the two directed routes:\n", Log{Duplicated: true, Duplicate: []ib.GUID{0x11}, Errors: []string{"x: ERR 0D15: Duplicate Port GUID 0x11! Found by the two directed routes:"}}},
+		"cache": {stamp + "0x80 -> FATAL: Error restoring Guid-to-Lid persistent database\n",
+			Log{Cache: "Guid-to-Lid"}},
+		"mkey":   {"FATAL: Error restoring Guid-to-Mkey persistent database\n", Log{Cache: "Guid-to-Mkey"}},
+		"links":  {"FATAL: Error restoring neighbor link persistent database\n", Log{Cache: "neighbor"}},
+		"switch": {"Node 0xe41d2d0300e44ed0 port 1 is reachable from remote node 0x2c902004a1b00 port 1 and remote node 0x2c902004a1b00 port 2.\n", Log{Duplicated: true, Duplicate: []ib.GUID{0xe41d2d0300e44ed0}}},
+		"port": {"x: ERR 0D15: Duplicate Port GUID 0x11! Found by the two directed routes:\n",
+			Log{Duplicated: true, Duplicate: []ib.GUID{0x11},
+				Errors: []string{"x: ERR 0D15: Duplicate Port GUID 0x11! Found by the two directed routes:"}}},
 		"back to back": {"Errors on subnet. Duplicate GUID found by link from a port to itself. See verbose opensm.log for more details\n", Log{Duplicated: true, BackToBack: true}},
-		"zero":         {"ERR 0D16: Got Zero Node GUID! Found on the directed route:\n", Log{ZeroGUID: true, Errors: []string{"ERR 0D16: Got Zero Node GUID! Found on the directed route:"}}},
-		"partitions":   {"PARSE ERROR: line 5: no partition definition found\n", Log{Partitions: "PARSE ERROR: line 5: no partition definition found"}},
-		"group":        {"osm_prtn_add_mcgroup: Failed to create MC group (ff12:401b:8001::ffff:ffff) with pkey 0x8001\n", Log{Group: "osm_prtn_add_mcgroup: Failed to create MC group (ff12:401b:8001::ffff:ffff) with pkey 0x8001"}},
-		"options":      {" Unrecognized token: \"bogus_key\"\n", Log{Options: []string{`Unrecognized token: "bogus_key"`}}},
-		"port down":    {"SM port is down\n", Log{PortDown: true}},
-		"start":        {"Entering DISCOVERING state\n\nEntering MASTER state\n" + stamp + "0x02 -> SUBNET UP\n", Log{States: []string{"DISCOVERING", "MASTER"}, SubnetUp: true}},
+		"zero": {"ERR 0D16: Got Zero Node GUID! Found on the directed route:\n",
+			Log{ZeroGUID: true, Errors: []string{"ERR 0D16: Got Zero Node GUID! Found on the directed route:"}}},
+		"partitions": {"PARSE ERROR: line 5: no partition definition found\n",
+			Log{Partitions: "PARSE ERROR: line 5: no partition definition found"}},
+		"group": {"osm_prtn_add_mcgroup: Failed to create MC group (ff12:401b:8001::ffff:ffff) with pkey 0x8001\n",
+			Log{Group: "osm_prtn_add_mcgroup: Failed to create MC group (ff12:401b:8001::ffff:ffff) with pkey 0x8001"}},
+		"options":   {" Unrecognized token: \"bogus_key\"\n", Log{Options: []string{`Unrecognized token: "bogus_key"`}}},
+		"port down": {"SM port is down\n", Log{PortDown: true}},
+		"start": {"Entering DISCOVERING state\n\nEntering MASTER state\n" + stamp + "0x02 -> SUBNET UP\n",
+			Log{States: []string{"DISCOVERING", "MASTER"}, SubnetUp: true}},
 	} {
 		if diff := cmp.Diff(tt.want, ParseLog(tt.text)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -82,7 +82,8 @@ func (l *Log) start(line string) {
 	if m := logClass.FindStringSubmatch(line); m != nil {
 		l.NoClass = m[1]
 	}
-	for _, complaint := range []string{"can't open UMAD port", "is ib_umad module loaded", "ERR 5424: Unable to open port", "ERR 5415: Error opening UMAD"} {
+	for _, complaint := range []string{"can't open UMAD port", "is ib_umad module loaded", "ERR 5424: Unable to open port",
+		"ERR 5415: Error opening UMAD"} {
 		if l.NoUMAD == "" && strings.Contains(line, complaint) {
 			l.NoUMAD = line
 		}
@@ -117,7 +118,8 @@ func (l *Log) duplicate(text string) {
 
 // files are complaints about what opensm was told; it goes on without it.
 func (l *Log) files(line string) {
-	if strings.Contains(line, "PARSE ERROR") || strings.Contains(line, "Partition configuration in error") && l.Partitions == "" {
+	if strings.Contains(line, "PARSE ERROR") || strings.Contains(line, "Partition configuration in error") &&
+		l.Partitions == "" {
 		l.Partitions = line
 	}
 	if l.Group == "" && (strings.Contains(line, "ERR 1B26") || strings.Contains(line, "Failed to create MC group")) {

@@ -36,7 +36,8 @@ var MTUCodes = map[int]int{256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
 
 // RateCodes are the codes of rates in tenths of Gb/s (IBA 1.3, PathRecord.Rate).
 // Where two codes have one rate, the one of four lanes is meant.
-var RateCodes = map[int]int{25: 2, 50: 5, 100: 3, 200: 6, 300: 4, 400: 7, 600: 8, 800: 9, 1200: 10, 140: 11, 560: 12, 1120: 13, 250: 15, 1000: 16, 2000: 17, 4000: 21}
+var RateCodes = map[int]int{25: 2, 50: 5, 100: 3, 200: 6, 300: 4, 400: 7, 600: 8, 800: 9, 1200: 10, 140: 11, 560: 12,
+	1120: 13, 250: 15, 1000: 16, 2000: 17, 4000: 21}
 
 // Member is one member of a partition.
 type Member struct {
@@ -312,7 +313,8 @@ func SameGroups(a, b []Partition) bool {
 }
 
 func same(a, b Partition) bool {
-	return a.Index0 == b.Index0 && a.MTU == b.MTU && a.Rate == b.Rate && a.SL == b.SL && a.Scope == b.Scope && a.QKey == b.QKey
+	return a.Index0 == b.Index0 && a.MTU == b.MTU && a.Rate == b.Rate && a.SL == b.SL && a.Scope == b.Scope &&
+		a.QKey == b.QKey
 }
 
 // KeysOf are the P_Keys with their membership bit that a port has after these

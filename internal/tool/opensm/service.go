@@ -124,7 +124,8 @@ func EditDefault(text string, ports []ib.GUID) string {
 		if text != "" && !strings.HasSuffix(text, "\n") {
 			b.WriteString("\n")
 		}
-		b.WriteString("# Ports with a subnet manager; Terraform (ibfabric/infiniband) adds and removes its own.\nPORTS=" + value + "\n")
+		b.WriteString("# Ports with a subnet manager; Terraform (ibfabric/infiniband) adds and removes its own.\nPORTS=" +
+			value + "\n")
 	}
 	return b.String()
 }

@@ -85,7 +85,8 @@ func TestUnits_realSystemd(t *testing.T) {
 	port := ib.MustParseGUID("0xe41d2d0300e44ed1")
 	verify := func(dropIn string) string {
 		dir := t.TempDir()
-		for name, text := range map[string]string{filepath.Base(TemplatePath): Template("# ours\n"), Unit(port) + ".d/" + filepath.Base(DropInPath(port)): dropIn} {
+		for name, text := range map[string]string{filepath.Base(TemplatePath): Template("# ours\n"),
+			Unit(port) + ".d/" + filepath.Base(DropInPath(port)): dropIn} {
 			at := filepath.Join(dir, name)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o750), os.WriteFile(at, []byte(text), 0o600)); err != nil {
 				t.Fatal(err)

@@ -38,8 +38,10 @@ func newSystem(t *testing.T) *system {
 		}
 	}
 	const file = "rdma-core-55.0-1-any.pkg.tar.gz"
-	s.pack("repo/"+file, ".PKGINFO", "pkgname = rdma-core\npkgver = 55.0-1\npkgdesc = Nothing, for a test\nsize = 0\narch = any\n")
-	s.pack("repo/lab.db", "rdma-core-55.0-1/desc", "%FILENAME%\n"+file+"\n\n%NAME%\nrdma-core\n\n%VERSION%\n55.0-1\n\n%ARCH%\nany\n\n")
+	s.pack("repo/"+file, ".PKGINFO",
+		"pkgname = rdma-core\npkgver = 55.0-1\npkgdesc = Nothing, for a test\nsize = 0\narch = any\n")
+	s.pack("repo/lab.db", "rdma-core-55.0-1/desc",
+		"%FILENAME%\n"+file+"\n\n%NAME%\nrdma-core\n\n%VERSION%\n55.0-1\n\n%ARCH%\nany\n\n")
 	s.write("pacman.conf", "[options]\nArchitecture = auto\nSigLevel = Never\n[lab]\nServer = file://"+s.path("repo")+"\n")
 	// The lists are read once, as an upgrade of the system does it.
 	if out, status := s.run([]string{"pacman", "-Sy"}); status != 0 {
@@ -75,7 +77,8 @@ func (s *system) pack(archive, name, text string) {
 
 func (s *system) run(argv []string) (string, int) {
 	s.t.Helper()
-	there := []string{"--root", s.path("root"), "--dbpath", s.path("root/db"), "--cachedir", s.path("cache"), "--config", s.path("pacman.conf"), "--logfile", s.path("log")}
+	there := []string{"--root", s.path("root"), "--dbpath", s.path("root/db"), "--cachedir", s.path("cache"), "--config",
+		s.path("pacman.conf"), "--logfile", s.path("log")}
 	out, err := exec.Command(argv[0], append(there, argv[1:]...)...).Output()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -33,7 +33,8 @@ func Client(program string, at Port, addr netip.Addr, port int, length time.Dura
 // options: -F only silences a warning about the CPU's clock; ib_*_lat knows no
 // --report_gbits.
 func options(program string, at Port, port int, length time.Duration) []string {
-	args := []string{"-F", "-d", at.Device, "-i", strconv.Itoa(at.Number), "-p", strconv.Itoa(port), "-D", strconv.Itoa(int(length.Seconds()))}
+	args := []string{"-F", "-d", at.Device, "-i", strconv.Itoa(at.Number), "-p", strconv.Itoa(port), "-D",
+		strconv.Itoa(int(length.Seconds()))}
 	if strings.HasSuffix(program, "_bw") {
 		args = append(args, "--report_gbits")
 	}

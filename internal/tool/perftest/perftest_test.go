@@ -25,7 +25,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%v %+v", err, r)
 		}
 	}
-	if _, err := Parse("Unable to find the Infiniband/RoCE device\n"); err == nil || err.Error() != "no table of perftest" {
+	if _, err := Parse("Unable to find the Infiniband/RoCE device\n"); err == nil ||
+		err.Error() != "no table of perftest" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -36,7 +37,8 @@ func TestClient_real_perftest(t *testing.T) {
 		realtool.Path(t, program)
 		c := Client(program, Port{"mlx4_77", 1}, netip.MustParseAddr("127.0.0.1"), 28515, time.Second)
 		out, err := exec.CommandContext(t.Context(), c[0], c[1:]...).CombinedOutput()
-		if text := string(out); err == nil || strings.Contains(text, "Usage") || strings.Contains(text, "invalid") || !strings.Contains(text, "device") {
+		if text := string(out); err == nil || strings.Contains(text, "Usage") || strings.Contains(text, "invalid") ||
+			!strings.Contains(text, "device") {
 			t.Errorf("%v: %v\n%s", c, err, text)
 		}
 	}

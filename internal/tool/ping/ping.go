@@ -56,7 +56,8 @@ func (p Probe) Command() shellcmd.Command {
 	if p.Interface != "" {
 		dev = p.Interface
 	}
-	args := []string{family, p.To.String(), dev, strconv.Itoa(p.Count), strconv.Itoa(p.MTU), strconv.Itoa(Headers(p.To)), strconv.Itoa(p.Guess)}
+	args := []string{family, p.To.String(), dev, strconv.Itoa(p.Count), strconv.Itoa(p.MTU), strconv.Itoa(Headers(p.To)),
+		strconv.Itoa(p.Guess)}
 	for _, s := range p.Sizes {
 		args = append(args, strconv.Itoa(s))
 	}
@@ -179,7 +180,8 @@ func ParseRun(out string) (Run, error) {
 // about the choice of the source address; what routers and this host answer
 // begins with "From".
 func complaint(line string) bool {
-	return strings.HasPrefix(line, "From ") || strings.HasPrefix(line, "ping: ") && !strings.HasPrefix(line, "ping: Warning:")
+	return strings.HasPrefix(line, "From ") || strings.HasPrefix(line, "ping: ") &&
+		!strings.HasPrefix(line, "ping: Warning:")
 }
 
 func number(s string) int {

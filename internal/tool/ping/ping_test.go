@@ -24,7 +24,8 @@ func TestParseRun(t *testing.T) {
 		{"unreachable", "From 172.16.0.20 icmp_seq=1 Destination Host Unreachable\n2 packets transmitted, 0 received, +2 errors, 100% packet loss, time 1003ms\npipe 2\n",
 			Run{Sent: 2, Errors: 2, Said: "From 172.16.0.20 icmp_seq=1 Destination Host Unreachable"}},
 		{"silence", "2 packets transmitted, 0 received, 100% packet loss, time 203ms\n", Run{Sent: 2}},
-		{"no interface", "ping: SO_BINDTODEVICE ib77: No such device\n", Run{Said: "ping: SO_BINDTODEVICE ib77: No such device"}},
+		{"no interface", "ping: SO_BINDTODEVICE ib77: No such device\n",
+			Run{Said: "ping: SO_BINDTODEVICE ib77: No such device"}},
 		{"warning", "ping: Warning: source address might be selected on device other than: lo\n1 packets transmitted, 1 received, 0% packet loss, time 0ms\nrtt min/avg/max/mdev = 1.000/1.000/1.000/0.000 ms\n",
 			Run{Sent: 1, Received: 1, Min: 1, Avg: 1, Max: 1}},
 	} {
@@ -48,7 +49,8 @@ func TestProbe_real_ping(t *testing.T) {
 		mtu, path int
 	}{{"127.0.0.1", 1500, 1500}, {"127.0.0.1", 65536, 65535}, {"::1", 1500, 1500}} {
 		p := Probe{To: netip.MustParseAddr(c.to), MTU: c.mtu, Count: 2, Sizes: []int{1000}, Interface: "lo"}
-		out, err := exec.CommandContext(t.Context(), "sh", append([]string{"-c", probe, "probe"}, p.Command().Argv()[1:]...)...).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), "sh",
+			append([]string{"-c", probe, "probe"}, p.Command().Argv()[1:]...)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -56,7 +58,8 @@ func TestProbe_real_ping(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		if a.PathMTU != c.path || a.Default.Received != 2 || a.Default.Avg == 0 || a.Sizes[1000].Received != 2 || a.Fragmented.Received != 2 && c.mtu == 1500 {
+		if a.PathMTU != c.path || a.Default.Received != 2 || a.Default.Avg == 0 || a.Sizes[1000].Received != 2 ||
+			a.Fragmented.Received != 2 && c.mtu == 1500 {
 			t.Errorf("%s with MTU %d: %+v", c.to, c.mtu, a)
 		}
 		if c.path < c.mtu && a.Full.MTU != 65535 {

@@ -20,7 +20,8 @@ func Server(port int) []string { return []string{"qperf", "-lp", strconv.Itoa(po
 // a firewall can let both through.
 func Client(addr netip.Addr, port int, length time.Duration, test string) []string {
 	return []string{
-		"qperf", "-lp", strconv.Itoa(port), "-ip", strconv.Itoa(port + 1), "-t", strconv.Itoa(int(length.Seconds())), "-uu", addr.String(), test,
+		"qperf", "-lp", strconv.Itoa(port), "-ip", strconv.Itoa(port + 1), "-t", strconv.Itoa(int(length.Seconds())), "-uu",
+		addr.String(), test,
 	}
 }
 

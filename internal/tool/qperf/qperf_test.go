@@ -18,7 +18,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%v %+v", err, r)
 		}
 	}
-	if _, err := Parse("tcp_lat:\n127.0.0.1: failed to connect\n"); err == nil || err.Error() != "neither a latency nor a bandwidth of qperf" {
+	if _, err := Parse("tcp_lat:\n127.0.0.1: failed to connect\n"); err == nil ||
+		err.Error() != "neither a latency nor a bandwidth of qperf" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -19,7 +19,8 @@ import (
 const timeout = 30 * time.Second
 
 func query(device string, port int, args ...string) shellcmd.Command {
-	return shellcmd.New("saquery", append([]string{"-C", device, "-P", strconv.Itoa(port)}, args...)...).AsRoot().WithTimeout(timeout)
+	return shellcmd.New("saquery",
+		append([]string{"-C", device, "-P", strconv.Itoa(port)}, args...)...).AsRoot().WithTimeout(timeout)
 }
 
 // Managers asks for the subnet managers of a port's fabric.

@@ -35,7 +35,8 @@ func TestParseManagers(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	for _, bad := range []string{"LID....1\n", strings.Replace(managers, "0xe41d2d0300e44ed1", "x", 1), strings.Replace(managers, "...14", "...", 1)} {
+	for _, bad := range []string{"LID....1\n", strings.Replace(managers, "0xe41d2d0300e44ed1", "x", 1),
+		strings.Replace(managers, "...14", "...", 1)} {
 		if got, err := ParseManagers(bad); err == nil {
 			t.Errorf("%q: %v", bad, got)
 		}
@@ -73,7 +74,8 @@ func TestReal(t *testing.T) {
 	if out, status := run(Managers("x", 1).Argv()); status == 0 {
 		t.Errorf("without a manager: %d %s", status, out)
 	}
-	f.StartSM(node, ibsimtest.SM{Priority: 7, Partitions: "Default=0x7fff, ipoib, mtu=5, rate=7 : ALL=full ;\nb=0x0002, ipoib : ALL=full ;\n"}).Wait("SUBNET UP")
+	f.StartSM(node, ibsimtest.SM{Priority: 7,
+		Partitions: "Default=0x7fff, ipoib, mtu=5, rate=7 : ALL=full ;\nb=0x0002, ipoib : ALL=full ;\n"}).Wait("SUBNET UP")
 	out, status := run(Managers("x", 1).Argv())
 	got, err := ParseManagers(out)
 	if len(got) != 1 || got[0] != (Manager{LID: 1, GUID: guid, Priority: 7, State: 3}) || err != nil || status != 0 {

@@ -64,7 +64,8 @@ func Parse(output string) (Info, error) {
 	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return Info{}, fmt.Errorf("answer %q: %w", strings.TrimSpace(m[0]), err)
 	}
-	return Info{LID: uint16(lid), GUID: guid, Activity: activity, Priority: priority, State: State(state), StateName: m[6]}, nil
+	return Info{LID: uint16(lid), GUID: guid, Activity: activity, Priority: priority, State: State(state),
+		StateName: m[6]}, nil
 }
 
 // NoManager reports whether sminfo proves that the fabric has no subnet manager: the
@@ -72,7 +73,8 @@ func Parse(output string) (Info, error) {
 // port itself, and it holds none. A question to a LID ("dport (Lid 7)") that nobody
 // answers is no proof: the subnet manager may hang, or the way to it may be bad.
 func NoManager(output string) bool {
-	return strings.Contains(output, "_do_madrpc failed; dport (DR path") && strings.Contains(output, "iberror: failed: query")
+	return strings.Contains(output, "_do_madrpc failed; dport (DR path") &&
+		strings.Contains(output, "iberror: failed: query")
 }
 
 // Unanswered reports whether sminfo asked at the SM LID of the port and nobody

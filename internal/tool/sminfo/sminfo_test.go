@@ -53,7 +53,8 @@ func TestFailure_is_no_proof(t *testing.T) {
 		status       int
 		output, want string
 	}{
-		{255, "ibwarn: [12] mad_rpc: _do_madrpc failed; dport (Lid 7)\nsminfo: iberror: failed: query\n", "nobody answers sminfo at the SM LID of the port"},
+		{255, "ibwarn: [12] mad_rpc: _do_madrpc failed; dport (Lid 7)\nsminfo: iberror: failed: query\n",
+			"nobody answers sminfo at the SM LID of the port"},
 		{255, "ibwarn: [12] mad_rpc_open_port: can't open UMAD port (mlx4_0:1)\nsminfo: iberror: failed: Failed to open 'mlx4_0' port '1'\n",
 			"sminfo ended with status 255: sminfo: iberror: failed: Failed to open 'mlx4_0' port '1'"},
 		{1, "sudo: a password is required\n", "sminfo ended with status 1: sudo: a password is required"},

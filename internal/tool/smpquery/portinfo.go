@@ -51,7 +51,8 @@ func ParsePorts(output string) ([]Port, error) {
 	read := map[string]bool{}
 	ends := func() error {
 		if len(all) > 0 && !read["LinkSpeedExtActive"] {
-			return tool.Errorf(0, "", "the answer about port %d has no LinkSpeedExtActive: the output is cut", all[len(all)-1].Of.Port)
+			return tool.Errorf(0, "", "the answer about port %d has no LinkSpeedExtActive: the output is cut",
+				all[len(all)-1].Of.Port)
 		}
 		return nil
 	}

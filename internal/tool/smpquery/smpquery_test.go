@@ -48,8 +48,10 @@ func TestParsePort_extendedSpeeds(t *testing.T) {
 	}
 	all := []ib.Speed{ib.SDR, ib.DDR, ib.QDR, ib.FDR10, ib.FDR}
 	want := Port{
-		Of: Address{LID: 7, Port: 1}, LID: 7, SMLID: 1, State: "Active", Physical: "LinkUp", CapMask: 0x259486a, MTU: 4096, MTUCap: 4096,
-		WidthActive: 4, WidthEnabled: []int{1, 4}, WidthSupported: []int{1, 4}, SpeedActive: ib.FDR, SpeedsEnabled: all, SpeedsSupported: all,
+		Of: Address{LID: 7, Port: 1}, LID: 7, SMLID: 1, State: "Active", Physical: "LinkUp", CapMask: 0x259486a, MTU: 4096,
+		MTUCap:      4096,
+		WidthActive: 4, WidthEnabled: []int{1, 4}, WidthSupported: []int{1,
+			4}, SpeedActive: ib.FDR, SpeedsEnabled: all, SpeedsSupported: all,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -61,9 +63,12 @@ func TestParsePort_extendedSpeeds(t *testing.T) {
 
 func TestParsePort_refusals(t *testing.T) {
 	for _, c := range []struct{ output, want string }{
-		{"smpquery: iberror: failed: operation portinfo: port info query failed\n", "want the information of one port, got 0"},
-		{fdr[:strings.Index(fdr, "LinkSpeedExtActive")], "the answer about port 1 has no LinkSpeedExtActive: the output is cut"},
-		{strings.Replace(fdr, "...7\n", "...70000\n", 1), `line 2: invalid LID "70000": "Lid:.............................70000"`},
+		{"smpquery: iberror: failed: operation portinfo: port info query failed\n",
+			"want the information of one port, got 0"},
+		{fdr[:strings.Index(fdr, "LinkSpeedExtActive")],
+			"the answer about port 1 has no LinkSpeedExtActive: the output is cut"},
+		{strings.Replace(fdr, "...7\n", "...70000\n", 1),
+			`line 2: invalid LID "70000": "Lid:.............................70000"`},
 		{strings.ReplaceAll(fdr, "0x01", "one"), `line 23: invalid number "one": "LinkSpeedSupported:..............one"`},
 	} {
 		if got, err := ParsePort(c.output); err == nil || err.Error() != c.want {
@@ -77,7 +82,8 @@ func TestParsePKeys(t *testing.T) {
 	if diff := cmp.Diff([]uint16{0xffff, 0x8001, 2}, keys); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if got, err := ParsePKeys("   0: 0xffff 0x0000\n"); err == nil || err.Error() != "no P_Key table in the answer: the output is cut, or nobody answered" {
+	if got, err := ParsePKeys("   0: 0xffff 0x0000\n"); err == nil ||
+		err.Error() != "no P_Key table in the answer: the output is cut, or nobody answered" {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -114,14 +120,17 @@ func TestAgainstTheRealTool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if up.State != "Active" || up.SMLID == 0 || up.LID == 0 || up.IsSM() || up.SpeedActive != ib.QDR || up.WidthActive != 4 || up.MTU != 2048 ||
-		!cmp.Equal(up.WidthSupported, []int{1, 2, 4, 8, 12}) || !cmp.Equal(up.SpeedsEnabled, []ib.Speed{ib.SDR, ib.DDR, ib.QDR}) {
+	if up.State != "Active" || up.SMLID == 0 || up.LID == 0 || up.IsSM() || up.SpeedActive != ib.QDR ||
+		up.WidthActive != 4 || up.MTU != 2048 ||
+		!cmp.Equal(up.WidthSupported, []int{1, 2, 4, 8, 12}) ||
+		!cmp.Equal(up.SpeedsEnabled, []ib.Speed{ib.SDR, ib.DDR, ib.QDR}) {
 		t.Errorf("%+v", up)
 	}
 	if sm, bad := ParsePort(run(query(ca, 1, "portinfo", Target{LID: up.SMLID}, "1"))); bad != nil || !sm.IsSM() {
 		t.Errorf("%+v %v", sm, bad)
 	}
-	if keys, bad := ParsePKeys(run(PKeys(ca, 1, Target{LID: up.LID}, 1))); bad != nil || !cmp.Equal(keys, []uint16{0xffff, 0x0001}) {
+	if keys, bad := ParsePKeys(run(PKeys(ca, 1, Target{LID: up.LID}, 1))); bad != nil ||
+		!cmp.Equal(keys, []uint16{0xffff, 0x0001}) {
 		t.Errorf("%#x %v", keys, bad)
 	}
 }

@@ -13,9 +13,12 @@ func TestParsePort(t *testing.T) {
 		want Port
 		err  string
 	}{
-		{"4: ACTIVE\n5: LinkUp\nInfiniBand\n0x1\n0x1\n0x0251486a\n", Port{State: "ACTIVE", Physical: "LinkUp", LinkLayer: "InfiniBand", LID: 1, SMLID: 1, IsSM: true}, ""},
-		{"2: INIT\n5: LinkUp\nInfiniBand\n0x0\n0x0\n0x02514868\n", Port{State: "INIT", Physical: "LinkUp", LinkLayer: "InfiniBand"}, ""},
-		{"1: DOWN\n2: Polling\nInfiniBand\n0xffff\n0xffff\n0x02514868\n", Port{State: "DOWN", Physical: "Polling", LinkLayer: "InfiniBand"}, ""},
+		{"4: ACTIVE\n5: LinkUp\nInfiniBand\n0x1\n0x1\n0x0251486a\n",
+			Port{State: "ACTIVE", Physical: "LinkUp", LinkLayer: "InfiniBand", LID: 1, SMLID: 1, IsSM: true}, ""},
+		{"2: INIT\n5: LinkUp\nInfiniBand\n0x0\n0x0\n0x02514868\n",
+			Port{State: "INIT", Physical: "LinkUp", LinkLayer: "InfiniBand"}, ""},
+		{"1: DOWN\n2: Polling\nInfiniBand\n0xffff\n0xffff\n0x02514868\n",
+			Port{State: "DOWN", Physical: "Polling", LinkLayer: "InfiniBand"}, ""},
 		{"4: ACTIVE\n5: LinkUp\nInfiniBand\n", Port{}, "expected 6 lines"},
 		{"ACTIVE\n5: LinkUp\nInfiniBand\n0x1\n0x1\n0x2\n", Port{}, "line 1: expected a port state"},
 		{"4: ACTIVE\nLinkUp\nInfiniBand\n0x1\n0x1\n0x2\n", Port{}, "line 2: expected a physical state"},

@@ -31,7 +31,8 @@ ActiveEnterTimestamp=
 			ID: "opensm.service", LoadState: "loaded", ActiveState: "active", SubState: "exited", UnitFileState: "enabled",
 			ActiveEnter: "Sat 2026-11-21 08:52:11 UTC",
 		},
-		"NetworkManager.service": {ID: "NetworkManager.service", LoadState: "not-found", ActiveState: "inactive", SubState: "dead"},
+		"NetworkManager.service": {ID: "NetworkManager.service", LoadState: "not-found", ActiveState: "inactive",
+			SubState: "dead"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
