@@ -65,7 +65,7 @@ func grep(_ context.Context, p *labsim.Proc, f *labsim.Flags) int {
 }
 
 func grepPrint(p *labsim.Proc, f *labsim.Flags, name, line string, many bool) {
-	if many && !f.Has("h") {
+	if many && !f.Has("h") || f.Has("H") {
 		line = name + ":" + line
 	}
 	p.Printf("%s\n", line)
