@@ -130,7 +130,9 @@ has "Base lid: $(($(cat lid)))"; has "SM lid: $(($(cat sm_lid)))"; has "Capabili
 	if got := b.on(t, "pve2", "saquery PR"); strings.Count(got, "PathRecord dump:") != 9 {
 		t.Errorf("%s", got)
 	}
-	b.on(t, "pve1", "systemctl stop opensm; [ $(($(cat "+portFiles+"cap_mask) & 2)) = 0 ]")
+	b.on(t, "pve1", "systemctl stop opensm")
+	// The emulated port learns of the closed file a moment later.
+	b.eventually(t, "pve1", "echo $(($(cat "+portFiles+"cap_mask) & 2))", "^0\n$")
 }
 
 // A standby takes over from a master that dies, and a higher priority from a
