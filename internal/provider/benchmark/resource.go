@@ -122,9 +122,9 @@ func (r *Resource) withBoth(ctx context.Context, server, client string,
 	names := []string{server, client}
 	slices.Sort(names)
 	open := map[string]*hosts.Host{}
-	return r.WithHost(ctx, names[0], func(h *hosts.Host, _ session.HostConfig) error {
+	return r.WithHost(ctx, names[0], func(h *hosts.Host) error {
 		open[names[0]] = h
-		return r.WithHost(ctx, names[1], func(h *hosts.Host, _ session.HostConfig) error {
+		return r.WithHost(ctx, names[1], func(h *hosts.Host) error {
 			open[names[1]] = h
 			return do(open[server], open[client])
 		})

@@ -103,16 +103,15 @@ func (m *model) forgetImage() {
 
 // adopt stores what a card has that is new to the state. It waits for whoever writes
 // to the host, and writes nothing.
-func (r *Resource) adopt(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+func (r *Resource) adopt(ctx context.Context, c session.Change) {
 	var plan model
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	ctx, cancel := attribute.Create.Limit(ctx, plan.Timeouts, standardTimeout).Start(ctx)
-	defer cancel()
+	c.Read(ctx, &plan, nil)
 	ref, err := attribute.ParseCardRef(plan.CardID.ValueString())
 	what := "adopt firmware of card " + plan.CardID.ValueString()
-	if err == nil && !resp.Diagnostics.HasError() {
-		err = r.WithHost(ctx, ref.Host, func(*hosts.Host, session.HostConfig) error {
-			at, now := r.look(ctx, plan.CardID, session.AsPlanned(plan.CardIdentity), what, &resp.Diagnostics)
+	if err == nil && !c.Diags.HasError() {
+		limit := c.Op.Limit(ctx, plan.Timeouts, standardTimeout)
+		err = r.WriteHost(ctx, ref.Host, limit, func(ctx context.Context, _ *hosts.Host) error {
+			at, now := r.look(ctx, plan.CardID, session.AsPlanned(plan.CardIdentity), what, c.Diags)
 			if at != nil {
 				plan.BackupPath, plan.OriginalBackup = types.StringNull(), attribute.OrNull(now.JobBackup)
 				plan.observe(ref, now)
@@ -120,9 +119,9 @@ func (r *Resource) adopt(ctx context.Context, req resource.CreateRequest, resp *
 			return nil
 		})
 	}
-	diagnostic.AddError(&resp.Diagnostics, what, err)
-	if !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	diagnostic.AddError(c.Diags, what, err)
+	if !c.Diags.HasError() {
+		c.Store(ctx, &plan)
 	}
 }
 

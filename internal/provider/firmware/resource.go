@@ -11,14 +11,12 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
 )
@@ -44,53 +42,47 @@ func New() resource.Resource {
 // Create burns the image unless the card has it; without one it adopts the card. A failure sets no state: a
 // tainted object would be destroyed and created again, and hardware cannot be.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	r.Restores.BeginApply()
-	if holds(ctx, req.Plan, &resp.Diagnostics) {
-		r.adopt(ctx, req, resp)
-		return
-	}
-	r.apply(ctx, attribute.Create, req.Plan, req.Config, model{}, &resp.State, &resp.Diagnostics)
+	r.CreateWith(ctx, req, resp, func(ctx context.Context, c session.Change) {
+		if holds(ctx, req.Plan, c.Diags) {
+			r.adopt(ctx, c)
+			return
+		}
+		r.apply(ctx, c, model{})
+	})
 }
 
 // Update does the same as Create: both converge. What only a later destroy will
 // need is stored without asking the card for anything, as is all of a resource without
 // an image.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
 	r.Restores.BeginApply()
-	if planned.OnlyStores(req, kept, places) || holds(ctx, req.Plan, &resp.Diagnostics) {
-		resp.State.Raw = req.Plan.Raw
-		return
-	}
-	var prior model
-	resp.Diagnostics.Append(req.State.Get(ctx, &prior)...)
-	if !resp.Diagnostics.HasError() {
-		r.apply(ctx, attribute.Update, req.Plan, req.Config, prior, &resp.State, &resp.Diagnostics)
-	}
+	r.UpdateWith(ctx, req, resp, func(ctx context.Context, c session.Change) {
+		var prior model
+		c.Diags.Append(req.State.Get(ctx, &prior)...)
+		switch {
+		case holds(ctx, req.Plan, c.Diags):
+			resp.State.Raw = req.Plan.Raw
+		case !c.Diags.HasError():
+			r.apply(ctx, c, prior)
+		}
+	}, kept, places)
 }
 
-func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config, prior model,
-	to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, c session.Change, prior model) {
 	var plan, config model
-	diags.Append(from.Get(ctx, &plan)...)
-	diags.Append(conf.Get(ctx, &config)...)
-	ref, err := attribute.ParseCardRef(plan.CardID.ValueString())
-	if err != nil || diags.HasError() {
-		diagnostic.AddError(diags, "burn firmware on card "+plan.CardID.ValueString(), err)
-		return
-	}
+	c.Read(ctx, &plan, &config)
 	if config.Activation.IsNull() {
 		config.Activation = types.StringValue(attribute.ActivationNone)
 	}
 	config.CardIdentity = session.AsPlanned(plan.CardIdentity)
-	err = r.WriteCard(ctx, ref, op.Limit(ctx, plan.Timeouts, standardTimeout),
-		func(ctx context.Context) error { return r.write(ctx, ref, config, prior, &plan, diags) })
-	diagnostic.AddError(diags, "burn firmware on card "+ref.String(), err)
-	if diags.HasError() {
-		return
+	_, ok := r.ChangeCard(ctx, c, "burn firmware on", plan.CardID, c.Op.Limit(ctx, plan.Timeouts, standardTimeout),
+		func(ctx context.Context, ref attribute.CardRef) error {
+			return r.write(ctx, ref, config, prior, &plan, c.Diags)
+		})
+	if ok {
+		c.Store(ctx, &plan)
 	}
-	diags.Append(to.Set(ctx, &plan)...)
 }
 
 // write writes the card when it is its turn.

@@ -79,7 +79,7 @@ func (r *Resource) take(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, d
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err = r.WithHost(ctx, ref.Host, func(*hosts.Host, session.HostConfig) error {
+	err = r.WithHost(ctx, ref.Host, func(*hosts.Host) error {
 		at := r.RecordedCard(ctx, plan.CardID, session.AsPlanned(plan.CardIdentity), what, diags)
 		if at == nil {
 			return nil

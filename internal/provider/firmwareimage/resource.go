@@ -65,7 +65,7 @@ func (r *Resource) stage(ctx context.Context, from tfsdk.Plan, to *tfsdk.State, 
 		return
 	}
 	defer content.Close() //nolint:errcheck // only read
-	err = r.WithHost(ctx, plan.Host.ValueString(), func(h *hosts.Host, _ session.HostConfig) error {
+	err = r.WithHost(ctx, plan.Host.ValueString(), func(h *hosts.Host) error {
 		return image.Stage(ctx, h, content, f.size, f.sha256)
 	})
 	if err != nil {

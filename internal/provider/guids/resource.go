@@ -10,13 +10,11 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -40,40 +38,27 @@ func New() resource.Resource {
 
 // Create writes the values unless the card has them. A failure sets no state.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
-	r.apply(ctx, attribute.Create, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+	r.CreateWith(ctx, req, resp, r.apply)
 }
 
 // Update does the same as Create: both converge. Timeouts alone are stored without a
 // change of the host.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
-	if planned.OnlyStores(req) {
-		resp.State.Raw = req.Plan.Raw
-		return
-	}
-	r.apply(ctx, attribute.Update, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+	r.UpdateWith(ctx, req, resp, r.apply)
 }
 
-func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config,
-	to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, c session.Change) {
 	var plan, config model
-	diags.Append(from.Get(ctx, &plan)...)
-	diags.Append(conf.Get(ctx, &config)...)
-	ref, err := attribute.ParseCardRef(plan.CardID.ValueString())
-	if err != nil || diags.HasError() {
-		diagnostic.AddError(diags, "set GUIDs of card "+plan.CardID.ValueString(), err)
-		return
-	}
+	c.Read(ctx, &plan, &config)
 	config.Activation, config.CardIdentity = types.StringValue(attribute.ActivationOf(config.Activation)),
 		session.AsPlanned(plan.CardIdentity)
-	err = r.WriteCard(ctx, ref, op.Limit(ctx, plan.Timeouts, standardTimeout),
-		func(ctx context.Context) error { return r.write(ctx, ref, config, &plan, diags) })
-	diagnostic.AddError(diags, "set GUIDs of card "+ref.String(), err)
-	if diags.HasError() {
-		return
+	ref, ok := r.ChangeCard(ctx, c, "set GUIDs of", plan.CardID, c.Op.Limit(ctx, plan.Timeouts, standardTimeout),
+		func(ctx context.Context, ref attribute.CardRef) error {
+			return r.write(ctx, ref, config, &plan, c.Diags)
+		})
+	if ok {
+		c.Confirm(ctx, "set GUIDs of card "+ref.String(), &plan)
 	}
-	planned.Confirm(ctx, "set GUIDs of card "+ref.String(), from, to, &plan, diags)
 }
 
 // write writes the card when it is its turn.

@@ -12,14 +12,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -47,59 +44,50 @@ func New() resource.Resource {
 
 // Create configures the interface, whatever is configured already.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
-	r.apply(ctx, attribute.Create, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+	r.CreateWith(ctx, req, resp, r.apply)
 }
 
 // Update does the same as Create: both converge. What only a later destroy will
 // need is stored without a change of the host.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
-	if planned.OnlyStores(req, kept) {
-		resp.State.Raw = req.Plan.Raw
-		return
-	}
-	r.apply(ctx, attribute.Update, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+	r.UpdateWith(ctx, req, resp, r.apply, kept)
 }
 
-func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config,
-	to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, c session.Change) {
 	var plan, config model
-	diags.Append(from.Get(ctx, &plan)...)
-	diags.Append(conf.Get(ctx, &config)...)
+	c.Read(ctx, &plan, &config)
 	d, err := plan.desired()
 	d.Consent = config.consent()
-	if err != nil || diags.HasError() {
-		diagnostic.AddError(diags, "configure IPoIB interface "+plan.PortGUID.ValueString(), err)
+	if err != nil || c.Diags.HasError() {
+		diagnostic.AddError(c.Diags, "configure IPoIB interface "+plan.PortGUID.ValueString(), err)
 		return
 	}
-	ctx, cancel := op.Limit(ctx, plan.Timeouts, standardTimeout).Start(ctx)
-	defer cancel()
+	limit := c.Op.Limit(ctx, plan.Timeouts, standardTimeout)
 	var result ops.Result
-	err = r.WithHost(ctx, d.Host, func(h *hosts.Host, _ session.HostConfig) error {
+	err = r.WriteHost(ctx, d.Host, limit, func(ctx context.Context, h *hosts.Host) error {
 		snap, lookErr := h.Snapshot(ctx)
 		if lookErr != nil {
 			return lookErr
 		}
 		settleMTU(&d, snap)
-		if !r.check(ctx, diags, snap, d) {
+		if !r.check(ctx, c.Diags, snap, d) {
 			return nil
 		}
 		var applyErr error
 		result, applyErr = ops.Apply(ctx, h, d, ops.Options{ConfirmTimeout: r.Confirm})
 		return applyErr
 	})
-	diagnostic.AddError(diags, "configure IPoIB interface "+ref(d).String(), err)
-	if diags.HasError() {
+	diagnostic.AddError(c.Diags, "configure IPoIB interface "+ref(d).String(), err)
+	if c.Diags.HasError() {
 		return
 	}
-	diagnostic.AddNotes(diags, "IPoIB interface "+ref(d).String(), result.Warnings)
+	diagnostic.AddNotes(c.Diags, "IPoIB interface "+ref(d).String(), result.Warnings)
 	if diff := result.Observed.Differences(d.Config); len(diff) > 0 {
-		addChanged(diags, ref(d).String(), diff)
+		addChanged(c.Diags, ref(d).String(), diff)
 		return
 	}
 	plan.observe(d, result.Observed, &d.Config)
-	diags.Append(to.Set(ctx, &plan)...)
+	c.Store(ctx, &plan)
 }
 
 // addChanged says that the host is not as the change has left it. The state keeps
@@ -156,10 +144,9 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		diagnostic.AddError(&resp.Diagnostics, "remove IPoIB interface "+state.ID.ValueString(), err)
 		return
 	}
-	ctx, cancel := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout).Start(ctx)
-	defer cancel()
+	limit := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout)
 	var result ops.Result
-	err = r.WithHost(ctx, d.Host, func(h *hosts.Host, _ session.HostConfig) error {
+	err = r.WriteHost(ctx, d.Host, limit, func(ctx context.Context, h *hosts.Host) error {
 		var removeErr error
 		result, removeErr = ops.Remove(ctx, h, d, ops.Options{ConfirmTimeout: r.Confirm})
 		return removeErr
@@ -172,16 +159,8 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 // ImportState takes host/port_guid, and /pkey for another partition than the default.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
 	resp *resource.ImportStateResponse) {
-	id, ok := r.ImportID(ctx, "import IPoIB interface", req, resp)
-	if !ok {
-		return
-	}
-	port, err := attribute.ParsePortRef(id)
-	diagnostic.AddError(&resp.Diagnostics, "import IPoIB interface "+id, err)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(port.String()))...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("host"), types.StringValue(port.Host))...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("port_guid"), attribute.GUIDRaw(port.GUID))...)
-	if port.PKey != "" {
+	port, ok := r.ImportPort(ctx, "import IPoIB interface", req, resp)
+	if ok && port.PKey != "" {
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("pkey"), attribute.PKeyText(port.PKey))...)
 	}
 }

@@ -9,16 +9,12 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/opensm"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -42,42 +38,34 @@ func New() resource.Resource {
 
 // Create installs, binds, starts and enables the subnet manager.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
-	r.apply(ctx, attribute.Create, req.Plan, &resp.State, &resp.Diagnostics)
+	r.CreateWith(ctx, req, resp, r.apply)
 }
 
 // Update does the same as Create: both converge. Timeouts alone are stored without a
 // change of the host.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
-	if planned.OnlyStores(req) {
-		resp.State.Raw = req.Plan.Raw
-		return
-	}
-	r.apply(ctx, attribute.Update, req.Plan, &resp.State, &resp.Diagnostics)
+	r.UpdateWith(ctx, req, resp, r.apply)
 }
 
-func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, to *tfsdk.State,
-	diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, c session.Change) {
 	var plan model
-	diags.Append(from.Get(ctx, &plan)...)
+	c.Read(ctx, &plan, nil)
 	d, err := plan.desired(ctx)
-	if err != nil || diags.HasError() {
-		diagnostic.AddError(diags, "run subnet manager "+plan.PortGUID.ValueString(), err)
+	if err != nil || c.Diags.HasError() {
+		diagnostic.AddError(c.Diags, "run subnet manager "+plan.PortGUID.ValueString(), err)
 		return
 	}
-	ctx, cancel := op.Limit(ctx, plan.Timeouts, standardTimeout).Start(ctx)
-	defer cancel()
+	limit := c.Op.Limit(ctx, plan.Timeouts, standardTimeout)
 	var result ops.Result
 	r.Turns.SMs.Coming(ref(d))
 	defer r.Turns.SMs.Done(ref(d))
-	err = r.WithHost(ctx, d.Host, func(h *hosts.Host, _ session.HostConfig) error {
+	err = r.WriteHost(ctx, d.Host, limit, func(ctx context.Context, h *hosts.Host) error {
 		snap, lookErr := h.Snapshot(ctx)
 		if lookErr != nil {
 			return lookErr
 		}
 		now := ops.Observe(snap, d.PortGUID)
-		if !r.check(ctx, diags, snap, d, satisfies(now, d)) {
+		if !r.check(ctx, c.Diags, snap, d, satisfies(now, d)) {
 			return nil
 		}
 		return r.Turns.SMs.Do(ctx, ref(d), role(now), func() (applyErr error) {
@@ -85,13 +73,13 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 			return applyErr
 		})
 	})
-	diagnostic.AddError(diags, "run subnet manager "+ref(d).String(), err)
-	if diags.HasError() {
+	diagnostic.AddError(c.Diags, "run subnet manager "+ref(d).String(), err)
+	if c.Diags.HasError() {
 		return
 	}
-	diagnostic.AddNotes(diags, "Subnet manager "+ref(d).String(), result.Warnings)
-	diags.Append(plan.observe(ctx, d, result.Observed)...)
-	planned.Confirm(ctx, "run subnet manager "+ref(d).String(), from, to, &plan, diags)
+	diagnostic.AddNotes(c.Diags, "Subnet manager "+ref(d).String(), result.Warnings)
+	c.Diags.Append(plan.observe(ctx, d, result.Observed)...)
+	c.Confirm(ctx, "run subnet manager "+ref(d).String(), &plan)
 }
 
 // Read refreshes the state; a host that answers and has nothing of ours is
@@ -134,12 +122,11 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		diagnostic.AddError(&resp.Diagnostics, "remove subnet manager "+state.ID.ValueString(), err)
 		return
 	}
-	ctx, cancel := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout).Start(ctx)
-	defer cancel()
+	limit := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout)
 	var result ops.Result
 	r.Turns.SMs.Coming(ref(d))
 	defer r.Turns.SMs.Done(ref(d))
-	err = r.WithHost(ctx, d.Host, func(h *hosts.Host, _ session.HostConfig) error {
+	err = r.WriteHost(ctx, d.Host, limit, func(ctx context.Context, h *hosts.Host) error {
 		snap, lookErr := h.Snapshot(ctx)
 		if lookErr != nil {
 			return lookErr
@@ -175,13 +162,5 @@ func role(o ops.Observed) session.SMRole {
 // ImportState takes host/port_guid.
 func (r *Resource) ImportState(ctx context.Context, req resource.ImportStateRequest,
 	resp *resource.ImportStateResponse) {
-	id, ok := r.ImportID(ctx, "import subnet manager", req, resp)
-	if !ok {
-		return
-	}
-	port, err := attribute.ParsePortRef(id)
-	diagnostic.AddError(&resp.Diagnostics, "import subnet manager "+id, err)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), types.StringValue(port.String()))...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("host"), types.StringValue(port.Host))...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("port_guid"), attribute.GUIDRaw(port.GUID))...)
+	r.ImportPort(ctx, "import subnet manager", req, resp)
 }

@@ -8,17 +8,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
 	ops "github.com/ibfabric/terraform-provider-infiniband/internal/port"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
-	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/planned"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/session"
 )
 
@@ -51,52 +48,43 @@ func New() resource.Resource {
 
 // Create makes the setting, whatever the port is.
 func (r *Resource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
-	r.apply(ctx, attribute.Create, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+	r.CreateWith(ctx, req, resp, r.apply)
 }
 
 // Update does the same as Create: both converge. Timeouts alone are stored without a
 // change of the host.
 func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	defer r.Identify(ctx, &resp.State, resp.Identity, &resp.Diagnostics)
-	if planned.OnlyStores(req) {
-		resp.State.Raw = req.Plan.Raw
-		return
-	}
-	r.apply(ctx, attribute.Update, req.Plan, req.Config, &resp.State, &resp.Diagnostics)
+	r.UpdateWith(ctx, req, resp, r.apply)
 }
 
-func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk.Plan, conf tfsdk.Config,
-	to *tfsdk.State, diags *diag.Diagnostics) {
+func (r *Resource) apply(ctx context.Context, c session.Change) {
 	var plan, config model
-	diags.Append(from.Get(ctx, &plan)...)
-	diags.Append(conf.Get(ctx, &config)...)
+	c.Read(ctx, &plan, &config)
 	d, ref, err := plan.desired(config.AllowManagement)
 	what := "set port " + id(ref, d.Number)
-	if err != nil || diags.HasError() {
-		diagnostic.AddError(diags, what, err)
+	if err != nil || c.Diags.HasError() {
+		diagnostic.AddError(c.Diags, what, err)
 		return
 	}
-	ctx, cancel := op.Limit(ctx, plan.Timeouts, standardTimeout).Start(ctx)
-	defer cancel()
+	limit := c.Op.Limit(ctx, plan.Timeouts, standardTimeout)
 	var result ops.Result
-	err = r.WithHost(ctx, ref.Host, func(h *hosts.Host, _ session.HostConfig) error {
+	err = r.WriteHost(ctx, ref.Host, limit, func(ctx context.Context, h *hosts.Host) error {
 		// What warns or refuses now belongs to the operator's screen as it did in
 		// the plan.
-		if _, ok := r.assess(ctx, plan.CardID, d, ref, diags); !ok {
+		if _, ok := r.assess(ctx, plan.CardID, d, ref, c.Diags); !ok {
 			return nil
 		}
 		var applyErr error
 		result, applyErr = ops.Apply(ctx, h, d, ops.Options{})
 		return applyErr
 	})
-	diagnostic.AddError(diags, what, err)
-	if diags.HasError() {
+	diagnostic.AddError(c.Diags, what, err)
+	if c.Diags.HasError() {
 		return
 	}
-	diagnostic.AddNotes(diags, "Port "+id(ref, d.Number), result.Warnings)
+	diagnostic.AddNotes(c.Diags, "Port "+id(ref, d.Number), result.Warnings)
 	plan.observe(ref, d.Number, result.Observed)
-	planned.Confirm(ctx, what, from, to, &plan, diags)
+	c.Confirm(ctx, what, &plan)
 }
 
 // Read refreshes what the port is, and what it will be after a restart.
@@ -137,10 +125,9 @@ func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp 
 		diagnostic.AddError(&resp.Diagnostics, what, err)
 		return
 	}
-	ctx, cancel := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout).Start(ctx)
-	defer cancel()
+	limit := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout)
 	var result ops.Result
-	err = r.WithHost(ctx, ref.Host, func(h *hosts.Host, _ session.HostConfig) error {
+	err = r.WriteHost(ctx, ref.Host, limit, func(ctx context.Context, h *hosts.Host) error {
 		var removeErr error
 		result, removeErr = ops.Remove(ctx, h, d.Card, d.Number)
 		return removeErr

@@ -193,8 +193,8 @@ func (d *Data) Look(ctx context.Context, name string) (*hosts.Host, HostConfig, 
 
 // WithHost runs do while nobody else in this process writes to the host. What was
 // known of the host is forgotten before: the wait may have been long.
-func (d *Data) WithHost(ctx context.Context, name string, do func(*hosts.Host, HostConfig) error) error {
-	h, cfg, err := d.Host(name)
+func (d *Data) WithHost(ctx context.Context, name string, do func(*hosts.Host) error) error {
+	h, _, err := d.Host(name)
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (d *Data) WithHost(ctx context.Context, name string, do func(*hosts.Host, H
 	}
 	defer unlock()
 	h.Invalidate()
-	return do(h, cfg)
+	return do(h)
 }
 
 // Resource is embedded by resources; it takes the provider's data.

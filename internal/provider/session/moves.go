@@ -66,13 +66,34 @@ func (r *Resource) AskedCard(thing string, id attribute.CardID, known bool, why 
 	return ref, true
 }
 
+// ChangeCard has write change the card that the plan names, in its turn. It is not ok if
+// that failed, which the diagnostics tell. what is verb and thing, "set GUIDs of".
+func (r *Resource) ChangeCard(ctx context.Context, c Change, what string, id attribute.CardID,
+	limit attribute.TimeLimit, write func(context.Context, attribute.CardRef) error) (ref attribute.CardRef, ok bool) {
+	what += " card "
+	ref, err := attribute.ParseCardRef(id.ValueString())
+	if err != nil || c.Diags.HasError() {
+		diagnostic.AddError(c.Diags, what+id.ValueString(), err)
+		return ref, false
+	}
+	err = r.WriteCard(ctx, ref, limit, func(ctx context.Context) error { return write(ctx, ref) })
+	diagnostic.AddError(c.Diags, what+ref.String(), err)
+	return ref, !c.Diags.HasError()
+}
+
 // WriteCard changes a card in its turn, within the time of the change, which does not
 // begin before, and alone on its host.
 func (r *Resource) WriteCard(ctx context.Context, ref attribute.CardRef, limit attribute.TimeLimit,
 	write func(context.Context) error) error {
 	return r.Turns.Do(ctx, ref, func() error {
-		limited, cancel := limit.Start(ctx)
-		defer cancel()
-		return r.WithHost(limited, ref.Host, func(*hosts.Host, HostConfig) error { return write(limited) })
+		return r.WriteHost(ctx, ref.Host, limit, func(ctx context.Context, _ *hosts.Host) error { return write(ctx) })
 	})
+}
+
+// WriteHost changes a host within the time of the change, and alone.
+func (r *Resource) WriteHost(ctx context.Context, name string, limit attribute.TimeLimit,
+	write func(context.Context, *hosts.Host) error) error {
+	limited, cancel := limit.Start(ctx)
+	defer cancel()
+	return r.WithHost(limited, name, func(h *hosts.Host) error { return write(limited, h) })
 }
