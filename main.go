@@ -1,11 +1,9 @@
-// Command terraform-provider-infiniband is the provider's plugin process.
+// Command terraform-provider-infiniband is the provider's plugin process, and the
+// commands that come with it.
 package main
 
 import (
 	"context"
-	"flag"
-	"fmt"
-	"log"
 	"os"
 	"os/signal"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
 )
 
@@ -22,18 +21,12 @@ import (
 var version = "dev"
 
 func main() {
-	debug := flag.Bool("debug", false, "serve for a debugger and print how to reattach")
-	show := flag.Bool("version", false, "print the version and exit")
-	flag.Parse()
-	if *show {
-		fmt.Println("terraform-provider-infiniband", version)
-		return
-	}
-	if err := serve(*debug); err != nil {
-		log.Print(err)
-		os.Exit(1)
-	}
+	program := command.Program{Name: "terraform-provider-infiniband", Version: version, Commands: commands, Serve: serve}
+	os.Exit(program.Main(context.Background(), os.Args[1:], command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
+
+// commands are what the binary does for a person who starts it.
+var commands = []command.Command{}
 
 func serve(debug bool) error {
 	quietLogs()

@@ -107,6 +107,8 @@ provider/diagnostic: host inventory platform finding safety +framework
 provider/attribute: ib provider/diagnostic +framework
 provider/planned: fact fwimage ib inventory safety provider/attribute provider/diagnostic +framework
 provider/session: fact fwimage ib finding safety host inventory hosts platform hca fabric memo provider/attribute provider/diagnostic provider/planned +framework +golang.org/x/sync
+command: -os/exec
+command/target: command host hosts +golang.org/x/term -os/exec
 labsim: labsim +golang.org/x/crypto +github.com/pkg/sftp +mvdan.cc/sh/v3 +github.com/goccy/go-yaml
 labsim/card: fwimage/synth ib
 bench: labsim provider +framework

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"maps"
-	"os"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -86,11 +85,11 @@ func holdsUnknown(v attr.Value) bool {
 func (s settings) text(name string) string { return attribute.StringOf(s.find(name)) }
 
 // secret is text that may also come from the environment.
-func (s settings) secret(name, variable string) string {
+func (s settings) secret(name string, variable sshhost.Variable) string {
 	if v := s.text(name); v != "" {
 		return v
 	}
-	return os.Getenv(variable)
+	return variable.Value()
 }
 
 func (s settings) number(name string) int {
@@ -135,8 +134,8 @@ func (s settings) duration(name string) time.Duration {
 // transport builds the configuration of the transport.
 func (s settings) transport() sshhost.Config {
 	cfg := s.hop()
-	cfg.Passphrase = s.secret("passphrase", "INFINIBAND_SSH_PASSPHRASE")
-	cfg.Password = s.secret("password", "INFINIBAND_SSH_PASSWORD")
+	cfg.Passphrase = s.secret("passphrase", sshhost.EnvPassphrase)
+	cfg.Password = s.secret("password", sshhost.EnvPassword)
 	jumps, ok := s.find("jump_hosts").(types.List)
 	if !ok {
 		return cfg
@@ -158,7 +157,7 @@ func (s settings) hop() sshhost.Config {
 		PrivateKey: s.text("private_key"), PrivateKeyFile: s.text("private_key_file"), Certificate: s.text("certificate"),
 		Passphrase:   s.text("passphrase"),
 		Password:     s.text("password"),
-		SudoPassword: s.secret("sudo_password", "INFINIBAND_SUDO_PASSWORD"),
+		SudoPassword: s.secret("sudo_password", sshhost.EnvSudoPassword),
 		UseAgent:     s.flag("use_agent"),
 		AgentSocket:  s.text("agent_socket"), AgentIdentity: s.text("agent_identity"),
 		IdentitiesOnly:  s.flag("identities_only"),

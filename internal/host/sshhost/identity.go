@@ -218,7 +218,7 @@ var (
 
 // keyAdvice says what to do about a configured key that cannot be used.
 func keyAdvice(err error) string {
-	const pass = "passphrase (or INFINIBAND_SSH_PASSPHRASE in the environment)"
+	const pass = "passphrase (or " + string(EnvPassphrase) + " in the environment)"
 	switch {
 	case errors.Is(err, errEncrypted):
 		return "Set " + pass + ", or leave the key to the agent: `ssh-add` it and set use_agent = true."

@@ -1,0 +1,133 @@
+// Package target opens the hosts that a command line names, as ssh takes them,
+// over the provider's own transport.
+//
+// It must not run a command on a host, or change one: hosts are in observe mode.
+package target
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/hostpool"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hosts"
+)
+
+// Target is one host of the command line.
+type Target struct {
+	// Name is unlike that of all other targets and fits as a key of the provider's
+	// hosts map: the address as it was written, without user and port.
+	Name string
+	Spec string // as it stands on the command line
+	// Config is what the command line says of the host. What is empty there comes
+	// from ~/.ssh/config, and needs no line in a provider block.
+	Config sshhost.Config
+
+	// Host and SSH are the same host, with the memory of what was found on it and
+	// without. They are nil if Err says that the configuration cannot be used.
+	Host *hosts.Host
+	SSH  *sshhost.Host
+	Err  error
+}
+
+// Set is the hosts of one command line, in its order.
+type Set struct {
+	Targets []*Target
+	pool    *hostpool.Pool
+}
+
+// Close closes every connection.
+func (s *Set) Close() { _ = s.pool.Close() }
+
+// Open reads the hosts as ssh takes them: [user@]host, [user@]host:port, or an
+// alias of ~/.ssh/config. It does not dial. Its error says what is wrong with the
+// command line; a host that ~/.ssh/config makes unusable has an Err of its own.
+func (o *Options) Open(specs []string, std command.Streams) (*Set, error) {
+	if len(specs) == 0 {
+		return nil, errors.New("no host is named")
+	}
+	base, err := o.config(std)
+	if err != nil {
+		return nil, err
+	}
+	s := &Set{}
+	configs := map[string]sshhost.Config{}
+	for _, spec := range specs {
+		t, bad := o.target(spec, base, configs)
+		if bad != nil {
+			return nil, bad
+		}
+		configs[t.Name] = t.Config
+		s.Targets = append(s.Targets, t)
+	}
+	s.pool = hostpool.New(configs)
+	memory := hosts.NewSet(s.pool.Host)
+	for _, t := range s.Targets {
+		opened, cannot := s.pool.Host(t.Name)
+		if t.Err = cannot; cannot != nil {
+			continue
+		}
+		t.SSH, _ = opened.(*sshhost.Host)
+		t.Host, t.Err = memory.Host(t.Name)
+	}
+	return s, nil
+}
+
+// target is one host, with a name that no other one has.
+func (o *Options) target(spec string, base sshhost.Config, taken map[string]sshhost.Config) (*Target, error) {
+	if strings.HasPrefix(spec, "-") {
+		return nil, fmt.Errorf("%q is no host", spec)
+	}
+	at, err := sshhost.ParseJump(spec)
+	if err != nil {
+		return nil, fmt.Errorf("host %q is not [user@]host[:port]", spec)
+	}
+	t := &Target{Name: at.Address, Spec: spec, Config: base}
+	t.Config.Address = at.Address
+	if at.User != "" {
+		t.Config.User = at.User
+	}
+	if at.Port != 0 {
+		t.Config.Port = at.Port
+	}
+	if other, twice := taken[t.Name]; twice && other.Port != t.Config.Port {
+		t.Name = net.JoinHostPort(t.Name, strconv.Itoa(t.Config.Port))
+	}
+	if _, twice := taken[t.Name]; twice {
+		return nil, fmt.Errorf("host %s is named twice", t.Name)
+	}
+	return t, nil
+}
+
+// config is what the options say of every host.
+func (o *Options) config(std command.Streams) (sshhost.Config, error) {
+	if !slices.Contains([]string{"", string(sshhost.HostKeyStrict), string(sshhost.HostKeyAcceptNew)}, o.HostKeyPolicy) {
+		return sshhost.Config{}, fmt.Errorf("-host-key-policy %q is neither strict nor accept-new", o.HostKeyPolicy)
+	}
+	if o.Port < 0 || o.Port > 65535 {
+		return sshhost.Config{}, fmt.Errorf("-port %d is not between 1 and 65535", o.Port)
+	}
+	cfg := sshhost.Config{
+		User: o.User, Port: o.Port, PrivateKeyFile: o.Identity, SSHConfigFile: o.ConfigFile,
+		HostKeyPolicy: sshhost.HostKeyPolicy(o.HostKeyPolicy), ConnectTimeout: o.ConnectTimeout,
+		Passphrase: sshhost.EnvPassphrase.Value(), Password: sshhost.EnvPassword.Value(),
+		Observe: true, Trace: o.Trace,
+	}
+	if o.Jump != "" {
+		for spec := range strings.SplitSeq(o.Jump, ",") {
+			jump, err := sshhost.ParseJump(strings.TrimSpace(spec))
+			if err != nil {
+				return sshhost.Config{}, err
+			}
+			cfg.Jumps = append(cfg.Jumps, jump)
+		}
+	}
+	var err error
+	cfg.SudoPassword, err = o.sudoPassword(std)
+	return cfg, err
+}
