@@ -166,6 +166,7 @@ func (r *faultRun) workspace() *Workspace {
 func (r *faultRun) strike() {
 	t := r.t
 	plan := cleanPlan(t, r.ws, r.cfg)
+	boots := r.m.Boots()
 	r.arm(r)
 	r.guard()
 	struck := r.m.Faults.Struck()
@@ -176,6 +177,7 @@ func (r *faultRun) strike() {
 	r.said = append(r.said, diags...)
 	untainted(t, r.ws)
 	r.settled()
+	r.restarted(boots)
 	r.bootable("after the fault")
 	if !r.misses && r.faultCounts() && r.m.Faults.Struck() == struck {
 		t.Fatalf("the fault did not strike; the apply said:\n%s", diags)
@@ -257,6 +259,21 @@ func (r *faultRun) again() {
 func (r *faultRun) settled() {
 	for range 400 {
 		if !r.m.Up() || len(r.m.Processes()) == 0 {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// restarted waits for a restart that the apply has asked for: systemd does it two
+// seconds later, and a plan that comes before it loses its connection. Some faults
+// keep the host from restarting.
+func (r *faultRun) restarted(boots int) {
+	if len(r.said.Find("The restart was asked for")) == 0 {
+		return
+	}
+	for range 200 {
+		if r.m.Boots() > boots {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)

@@ -92,6 +92,8 @@ func (f *files) Filecmd(r *sftp.Request) error {
 		}
 	case "Mkdir":
 		return wireError(f.fs().Mkdir(f.cred, r.Filepath, 0o775))
+	case "Remove":
+		return wireError(f.fs().Remove(f.cred, r.Filepath))
 	}
 	f.server.Machine.Violate("sftp: not simulated: %s", r.Method)
 	return sftp.ErrSSHFxOpUnsupported
@@ -116,6 +118,18 @@ func (f *files) RealPath(name string) (string, error) {
 		name = path.Join(f.home, name)
 	}
 	return path.Clean(name), nil
+}
+
+// StatVFS implements sftp.StatVFSFileCmder. Clients ask it after a write that
+// failed: SFTP has no status for a full disk.
+func (f *files) StatVFS(r *sftp.Request) (*sftp.StatVFS, error) {
+	limit, used, err := f.fs().Space(r.Filepath)
+	if err != nil {
+		return nil, wireError(err)
+	}
+	const block = 4096
+	free := uint64(max(limit-used, 0)) / block
+	return &sftp.StatVFS{Bsize: block, Frsize: block, Blocks: uint64(limit) / block, Bfree: free, Bavail: free, Namemax: 255}, nil
 }
 
 // wireError turns an errno into what sftp-server of OpenSSH answers.
