@@ -3,10 +3,7 @@ package job
 import (
 	"context"
 	"errors"
-	"strings"
-	"time"
 
-	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
@@ -109,16 +106,14 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 	if !out.wrote() {
 		return "It had not succeeded and wrote nothing: " + orNothing(out.Reason) + ".", "nothing was written", nil
 	}
-	facts, err := j.readCard(ctx, cards.Patiently)
+	now, err := j.readCard(ctx, cards.Patiently)
 	if err != nil {
 		return "", "", cards.WithBackup(j.unread(out, err), j.want.Backup)
 	}
-	if !whole(facts) {
-		e := j.failed(out, out.ending())
-		e.Facts = append(e.Facts, cards.Fact{"Flash", orNothing(facts.FlashError + facts.VerifyError)})
-		return "", "", cards.WithBackup(e, j.want.Backup)
+	if !now.whole() {
+		return "", "", cards.WithBackup(now.notWhole(out), j.want.Backup)
 	}
-	text = j.flashText(facts) + j.identityText(facts.InFlash().GUIDs)
+	text = now.flashText() + now.identityText()
 	if !out.done() {
 		text = "It had not succeeded. " + out.ending() + " " + text
 	}
@@ -129,50 +124,4 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 		return text + " " + l.String(), "", nil
 	}
 	return text, text, nil
-}
-
-// leaveToOwner waits until the apply that watches the job has settled it, or does not
-// live any more. Of an apply on another machine that is not known: it gets some
-// looks more, and a job that is settled twice does no harm.
-func (j *Job) leaveToOwner(ctx context.Context, record *inventory.Job, out outcome) (outcome, error) {
-	w := cards.Owner{Machine: j.want.OwnerMachine, Process: j.want.OwnerProcess}
-	here := w.Machine == j.s.Owner.Machine
-	if out.Absent || out.Settled || w == j.s.Owner || w.Process == "" || !here && fact.No(record.Running) {
-		return out, nil
-	}
-	limit := j.s.Lost
-	if !here {
-		limit = 5 * j.s.Poll
-	}
-	out, waited, err := j.awaitOwner(ctx, out, limit, func() bool { return !here || j.s.Alive(w) })
-	if err != nil || !here || !waited {
-		return out, err
-	}
-	pid, _, _ := strings.Cut(w.Process, "@")
-	return out, &safety.RefusedError{What: "take over job " + j.want.ID + " of card " + j.c.ID(),
-		Findings: []finding.Finding{
-			finding.FlashJobRunning.Find("Job %s has ended, and the apply that started it, process %s on this machine, has not "+
-				"recorded its result within %s.", j.want.ID, pid, limit),
-		}}
-}
-
-// awaitOwner looks at the job until it is settled or its owner does not live; waited
-// says that neither came about in time.
-func (j *Job) awaitOwner(ctx context.Context, out outcome, limit time.Duration,
-	lives func() bool) (last outcome, waited bool, err error) {
-	for begin := time.Now(); time.Since(begin) < limit; {
-		living := lives() // before the look: it may settle the job with its last breath
-		next, err := j.look(ctx)
-		switch {
-		case err == nil && (next.Absent || next.Settled || !living):
-			j.c.Host.Invalidate()
-			return next, false, nil
-		case err != nil && !cards.MayPass(err):
-			return out, false, err
-		}
-		if err := j.s.Pause(ctx); err != nil {
-			return out, false, err
-		}
-	}
-	return out, true, nil
 }

@@ -1,0 +1,139 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// result is what a card holds after a job, beside what it was to hold.
+type result struct {
+	request
+	safety.CardFacts
+}
+
+// whole reports whether the flash is known to hold one image that starts.
+func (r result) whole() bool {
+	return r.FlashKnown() && (r.Verified == safety.VerifyGood || r.Verified == safety.VerifyBlank)
+}
+
+// untouched reports whether the card holds just what it held before a job that was
+// to change it.
+func (r result) untouched() bool {
+	proven := r.FlashKnown() && r.Verified == safety.VerifyGood
+	same := r.InFlash().Firmware == r.want.Before
+	if r.want.Kind == journal.GUIDs {
+		return proven && same && r.InFlash().GUIDs == r.want.GUIDsBefore && r.want.GUIDsBefore != r.want.GUIDsAfter
+	}
+	return proven && same && r.want.Before != r.want.After && (r.staysBlank() || r.InFlash().GUIDs == r.want.GUIDsAfter)
+}
+
+// mismatches names what the card should hold and does not.
+func (r result) mismatches() []string {
+	var wrong []string
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
+		}
+	}
+	verified := r.Verified == safety.VerifyGood || r.staysBlank() && r.Verified == safety.VerifyBlank
+	add(!verified, "its flash does not verify: %s", r.VerifyError)
+	now := r.InFlash().Firmware
+	add(now.PSID != r.want.After.PSID, "its PSID is %q instead of %q", now.PSID, r.want.After.PSID)
+	add(now.FW != r.want.After.FW, "its version is %s instead of %s", now.FW, r.want.After.FW)
+	add(!r.staysBlank() && r.InFlash().GUIDs != r.want.GUIDsAfter, "its identity is %s instead of %s",
+		r.InFlash().GUIDs.Text(), r.want.GUIDsAfter.Text())
+	add(r.want.Checksum != "" && r.Checksum != "" && r.Checksum != r.want.Checksum,
+		"its content has checksum %s instead of %s", r.Checksum, r.want.Checksum)
+	return wrong
+}
+
+// lostIdentity reports whether a burn left other GUIDs or MACs than before, and the
+// way back is known: on later chips it would go past the running firmware.
+func (r result) lostIdentity() bool {
+	return r.want.Kind == journal.Burn && !r.staysBlank() && r.FlashKnown() && r.InFlash().ImageType == "FS2" &&
+		r.InFlash().GUIDs != r.want.GUIDsAfter && !r.setMeanwhile()
+}
+
+// staysBlank reports whether the card had no identity before a burn: it has none
+// afterwards.
+func (r result) staysBlank() bool { return r.want.Kind == journal.Burn && r.want.Blank }
+
+// setMeanwhile reports whether the card has GUIDs that had none when its burn began:
+// no burn gives it any, so that somebody has set them.
+func (r result) setMeanwhile() bool {
+	return r.want.Kind == journal.Burn && ib.UniqueGUID(r.InFlash().GUIDs.Node) && !ib.UniqueGUID(r.want.GUIDsAfter.Node)
+}
+
+// flashText says which image the flash holds that is whole.
+func (r result) flashText() string {
+	now := r.InFlash().Firmware
+	text := fmt.Sprintf("The flash of card %s holds one whole image, %s %s", r.c.ID(), now.PSID, now.FW)
+	switch {
+	case now == r.want.After && r.want.After == r.want.Before:
+		return text + ", the version from before and after being equal."
+	case now == r.want.After:
+		return text + ": the new one."
+	case now == r.want.Before:
+		return text + ": the old one."
+	}
+	return text + ", which is neither the old one nor the new one."
+}
+
+// identityText says what became of the identity after the job; empty if it is as the
+// job left it.
+func (r result) identityText() string {
+	now := r.InFlash().GUIDs
+	switch {
+	case now == r.want.GUIDsAfter, r.staysBlank():
+		return ""
+	case r.want.Kind == journal.GUIDs && now == r.want.GUIDsBefore:
+		return " It has the GUIDs and MACs from before."
+	}
+	return fmt.Sprintf(" It has %s, and the job left %s. They were set since, or lost; nothing was written.", now.Text(),
+		r.want.GUIDsAfter.Text())
+}
+
+// notHeld is the error of a card that does not hold what the tool says it has
+// written, and how the job is settled: empty unless what it holds is whole and known.
+func (r result) notHeld(out outcome, wrong []string) (e *cards.Error, how string) {
+	e = r.failed(out, "The tool says that it has written the flash, but the card does not hold what it should: "+
+		strings.Join(wrong, "; ")+".")
+	if r.untouched() {
+		e.Means = "The card holds what it held before, whole and verified: the tool wrote nothing. The host was not " +
+			"restarted."
+		e.Check = "Run the same command again; it burns again. If this happens again, do not trust the tool or the flash " +
+			"of this card."
+		return e, "the tool said done and wrote nothing"
+	}
+	if len(wrong) == 1 && r.setMeanwhile() {
+		e.What = "The flash holds the new firmware, whole and verified, but its GUIDs differ from those before the burn: " +
+			wrong[0] + "."
+		e.Means = "Somebody has set them while the card was burned. They are left as they are. The host was not restarted."
+		e.Check = "Plan again and read the new plan."
+		return e, "verified; its GUIDs were set meanwhile"
+	}
+	if now := r.InFlash().Firmware; r.whole() && now != r.want.After && now != r.want.Before {
+		text := r.flashText()
+		e.What = "The tool said that it has written the flash. " + text
+		e.Means = "Somebody else writes this card. The card boots from that image. The host was not restarted."
+		e.Check = "Find out who else writes the card, and stop that. Then plan again: if that image is not wanted, the " +
+			"plan says what comes before another burn."
+		return e, "the tool said done; " + text
+	}
+	e.Means = "Do not restart the host: the card still runs its old firmware from memory, and what is in its flash now " +
+		"may not start."
+	return e, ""
+}
+
+// notWhole is the error of a card whose flash is not known to start after a write that
+// failed.
+func (r result) notWhole(out outcome) *cards.Error {
+	e := r.failed(out, out.ending())
+	e.Facts = append(e.Facts, cards.Fact{"Flash", orNothing(r.FlashError + r.VerifyError)})
+	return e
+}

@@ -1,0 +1,160 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/cards"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// watcher looks at a job until it is over.
+type watcher struct {
+	request
+	s *cards.Session
+	// grace is how long the job may be about to begin; lost is set if the connection
+	// broke while it was started. seen says that a look has found it.
+	grace time.Duration
+	lost  error
+	seen  bool
+	said  string // the last step that was told of
+}
+
+// end watches the job to its end. One that is gone without a trace has none.
+func (w *watcher) end(ctx context.Context) (outcome, error) {
+	out, err := w.watch(ctx)
+	switch {
+	case err != nil || !out.Absent:
+		return out, err
+	case out.Seen || w.lost == nil:
+		return out, w.vanished(out)
+	}
+	e := w.notStarted("The connection was lost before the request to start it arrived.", w.lost)
+	e.Check = "Run the same command again."
+	return out, e
+}
+
+// watch looks at the job until it has ended, was interrupted, or is absent. It
+// never stops a job. A connection that breaks is dialled anew by the next
+// look; its errors say that the job goes on and where.
+//
+// For a moment a job may be there without its unit, or not yet be there, if the
+// connection broke while it was started.
+func (w *watcher) watch(ctx context.Context) (outcome, error) {
+	begin := time.Now()
+	deadline, contact := begin.Add(w.s.Deadline), begin
+	for {
+		out, err := w.look(ctx)
+		switch {
+		case err == nil:
+			contact = time.Now()
+			if out.over() && (!out.mayBegin() || time.Since(begin) >= w.grace) {
+				w.c.Host.Invalidate()
+				return out, nil
+			}
+			w.tell(ctx, out.step())
+		case ctx.Err() != nil:
+			return out, w.goesOn("this run was interrupted", context.Cause(ctx))
+		case !cards.MayPass(err):
+			return out, w.goesOn("it cannot be watched", err)
+		case time.Since(contact) > w.s.Lost:
+			return out, w.goesOn(fmt.Sprintf("the host has not answered for %s", w.s.Lost), err)
+		default:
+			redial(w.c.Host, err)
+		}
+		if time.Now().After(deadline) {
+			return out, w.goesOn(fmt.Sprintf("it has not ended within %s (%s)", w.s.Deadline, out.evidence()), err)
+		}
+		if err := w.s.Pause(ctx); err != nil {
+			return out, w.goesOn("this run was interrupted", err)
+		}
+	}
+}
+
+// look reads the job once.
+func (w *watcher) look(ctx context.Context) (outcome, error) {
+	cmd := lookCommand(w.want.ID)
+	r, err := w.c.Host.Run(ctx, cmd)
+	if err != nil {
+		return outcome{Seen: w.seen}, err
+	}
+	out, err := parseLook(w.want.ID, string(r.Stdout))
+	if err != nil {
+		return outcome{Seen: w.seen}, &host.OutputError{Host: w.c.Host.Name(), Command: cmd.String(), Problem: err.Error(),
+			Output: string(r.Stdout)}
+	}
+	w.seen = w.seen || !out.Absent
+	out.Seen = w.seen
+	return out, nil
+}
+
+// tell tells of a step that has not been told of.
+func (w *watcher) tell(ctx context.Context, step string) {
+	if step != w.said {
+		w.said = step
+		w.s.Progress(ctx, fmt.Sprintf("Job %s: %s", w.want.ID, step))
+	}
+}
+
+// leaveToOwner waits until the apply that watches the job has settled it, or does not
+// live any more. Of an apply on another machine that is not known: it gets some
+// looks more, and a job that is settled twice does no harm.
+func (w *watcher) leaveToOwner(ctx context.Context, record *inventory.Job, out outcome) (outcome, error) {
+	owner := cards.Owner{Machine: w.want.OwnerMachine, Process: w.want.OwnerProcess}
+	here := owner.Machine == w.s.Owner.Machine
+	if out.Absent || out.Settled || owner == w.s.Owner || owner.Process == "" || !here && fact.No(record.Running) {
+		return out, nil
+	}
+	limit := w.s.Lost
+	if !here {
+		limit = 5 * w.s.Poll
+	}
+	out, waited, err := w.awaitOwner(ctx, out, limit, func() bool { return !here || w.s.Alive(owner) })
+	if err != nil || !here || !waited {
+		return out, err
+	}
+	pid, _, _ := strings.Cut(owner.Process, "@")
+	return out, &safety.RefusedError{What: "take over job " + w.want.ID + " of card " + w.c.ID(),
+		Findings: []finding.Finding{
+			finding.FlashJobRunning.Find("Job %s has ended, and the apply that started it, process %s on this machine, has not "+
+				"recorded its result within %s.", w.want.ID, pid, limit),
+		}}
+}
+
+// awaitOwner looks at the job until it is settled or its owner does not live; waited
+// says that neither came about in time.
+func (w *watcher) awaitOwner(ctx context.Context, out outcome, limit time.Duration,
+	lives func() bool) (last outcome, waited bool, err error) {
+	for begin := time.Now(); time.Since(begin) < limit; {
+		living := lives() // before the look: it may settle the job with its last breath
+		next, err := w.look(ctx)
+		switch {
+		case err == nil && (next.Absent || next.Settled || !living):
+			w.c.Host.Invalidate()
+			return next, false, nil
+		case err != nil && !cards.MayPass(err):
+			return out, false, err
+		}
+		if err := w.s.Pause(ctx); err != nil {
+			return out, false, err
+		}
+	}
+	return out, true, nil
+}
+
+// redial has the next command dial anew after a failed attempt to connect, which
+// the transport otherwise remembers for some seconds. A connection that stands is
+// left alone: others may be using it.
+func redial(h host.Host, err error) {
+	var lost *host.UnreachableError
+	if errors.As(err, &lost) && lost.Op == "connect" {
+		h.Drop()
+	}
+}
