@@ -32,7 +32,7 @@ var shown = map[string][3]string{
 	"cause disabled": {"../testbed/fabric_cause_test.go", "TestFabric_names_the_cause",
 		"opensm.CauseDisabled"},
 	"cause training":       {"../opensm/cause_test.go", "TestFindCause", "CauseTraining"},
-	"cause foreign SM":     {"../opensm/cause_test.go", "TestFindCause", "CauseForeign"},
+	"cause other SM":       {"../opensm/cause_test.go", "TestFindCause", "CauseOtherSM"},
 	"cause duplicate GUID": {"../opensm/real_test.go", "TestReal_causes", "CauseDuplicate"},
 	"cause duplicate GUID, back to back": {"../ipoib/opensm_lab_test.go", "TestLab_OpenSM_namesWhatOpensmSays",
 		"opensm.CauseBackToBack"},

@@ -69,8 +69,8 @@ func Find(name string) (Test, error) {
 	return Test{}, fmt.Errorf("no test is called %q", name)
 }
 
-// Desired is one benchmark.
-type Desired struct {
+// Request is one benchmark.
+type Request struct {
 	Test    Test
 	Address netip.Addr // of the server; invalid: chosen
 	Port    int        // 0: where the program listens by itself
@@ -78,7 +78,7 @@ type Desired struct {
 	Streams int
 }
 
-func (d Desired) port() int {
+func (d Request) port() int {
 	if d.Port != 0 {
 		return d.Port
 	}
@@ -86,7 +86,7 @@ func (d Desired) port() int {
 }
 
 // ports names what a firewall has to let through.
-func (d Desired) ports() string {
+func (d Request) ports() string {
 	if d.Test.Tool == "qperf" {
 		return fmt.Sprintf("TCP %d, TCP and UDP %d", d.port(), d.port()+1)
 	}

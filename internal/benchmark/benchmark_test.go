@@ -66,7 +66,7 @@ func TestJudge_names_likely_causes(t *testing.T) {
 				From: end("a", "172.16.0.20/24", c.mode, c.rate, c.pcie), To: end("b", "172.16.0.10/24", c.mode, c.rate,
 					whole), Addr: netip.MustParseAddr("172.16.0.10"), ToKnown: true,
 			}
-			found := Judge(Desired{Test: test, Streams: 1}, c.r, c.l)
+			found := Judge(Request{Test: test, Streams: 1}, c.r, c.l)
 			if len(found) != min(len(c.says), 1) {
 				t.Fatalf("%v", found)
 			}
@@ -95,7 +95,7 @@ func TestDesired_commands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := Desired{Test: test, Length: 10 * time.Second, Streams: 4}
+		d := Request{Test: test, Length: 10 * time.Second, Streams: 4}
 		if got := [2]string{strings.Join(d.serverArgs(r), " "), strings.Join(d.clientArgs(r), " ")}; got != want {
 			t.Errorf("%s\ngot  %q\nwant %q", name, got, want)
 		}

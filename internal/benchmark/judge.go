@@ -44,11 +44,11 @@ func Check(s *inventory.Snapshot, observe bool, role string, t Test) []finding.F
 }
 
 // CheckPair finds what makes a result of little use.
-func CheckPair(client, server *inventory.Snapshot, d Desired, l Limits) []finding.Finding {
+func CheckPair(client, server *inventory.Snapshot, d Request, l Limits) []finding.Finding {
 	if d.Test.RDMA || d.Test.Latency || d.Streams > 1 {
 		return nil
 	}
-	p := connectivity.Choose(client, server, connectivity.Wanted{Address: d.Address})
+	p := connectivity.Choose(client, server, connectivity.Request{Address: d.Address})
 	least := l.of(p).minGbps
 	if p.From.Netdev == nil || p.From.Netdev.Mode != "datagram" || least == 0 {
 		return nil
@@ -59,7 +59,7 @@ func CheckPair(client, server *inventory.Snapshot, d Desired, l Limits) []findin
 }
 
 // Judge compares a result with the limits.
-func Judge(d Desired, r Result, l Limits) []finding.Finding {
+func Judge(d Request, r Result, l Limits) []finding.Finding {
 	rule := finding.BenchmarkMissed
 	if l.Warn {
 		rule = finding.BenchmarkMissedAllowed
@@ -86,7 +86,7 @@ func Judge(d Desired, r Result, l Limits) []finding.Finding {
 }
 
 // causes are what is known of both ends, the likeliest first.
-func causes(d Desired, r Result) []string {
+func causes(d Request, r Result) []string {
 	var all []string
 	if !d.Test.RDMA {
 		for _, p := range connectivity.Judge(r.Pair, nil).Problems {
@@ -108,7 +108,7 @@ func causes(d Desired, r Result) []string {
 	return all
 }
 
-func slowMode(d Desired, r Result) []string {
+func slowMode(d Request, r Result) []string {
 	n := r.Pair.From.Netdev
 	if n == nil || n.Mode != "datagram" || d.Test.Latency {
 		return nil

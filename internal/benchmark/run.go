@@ -34,7 +34,7 @@ const (
 // Run installs what is missing, starts the server, measures from the client and
 // stops the server. Whatever happens to this process, the server is ended by its
 // own time limit, and the client by its own.
-func Run(ctx context.Context, server, client *hosts.Host, d Desired, progress func(string)) (Result, error) {
+func Run(ctx context.Context, server, client *hosts.Host, d Request, progress func(string)) (Result, error) {
 	for _, h := range []*hosts.Host{server, client} {
 		if err := install(ctx, h, d.Test, progress); err != nil {
 			return Result{}, err
@@ -82,7 +82,7 @@ func install(ctx context.Context, h *hosts.Host, t Test, progress func(string)) 
 }
 
 // choose finds the two ends.
-func choose(ctx context.Context, server, client *hosts.Host, d Desired) (Result, error) {
+func choose(ctx context.Context, server, client *hosts.Host, d Request) (Result, error) {
 	var r Result
 	from, err := client.Snapshot(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func choose(ctx context.Context, server, client *hosts.Host, d Desired) (Result,
 	if err != nil {
 		return r, err
 	}
-	r.Pair = connectivity.Choose(from, to, connectivity.Wanted{Address: d.Address})
+	r.Pair = connectivity.Choose(from, to, connectivity.Request{Address: d.Address})
 	if problems := connectivity.Judge(r.Pair, nil).Blocking(); len(problems) > 0 {
 		return r, &NoWayError{server.Name(), client.Name(), strings.TrimSuffix(strings.Join(problems, " "), ".")}
 	}
@@ -144,7 +144,7 @@ func version(ctx context.Context, h *hosts.Host, t Test) (string, error) {
 // under has a program hold the lock of benchmarks: one next to another measures neither.
 func under(argv []string) []string { return flock.Under(flock.Benchmark, argv) }
 
-func (d Desired) serverArgs(r Result) []string {
+func (d Request) serverArgs(r Result) []string {
 	switch d.Test.Tool {
 	case "iperf3":
 		return iperf3.Server(r.Pair.Addr, d.port())
@@ -154,7 +154,7 @@ func (d Desired) serverArgs(r Result) []string {
 	return perftest.Server(d.Test.Program, perftest.Port(r.ServerRDMA), d.port(), d.Length)
 }
 
-func (d Desired) clientArgs(r Result) []string {
+func (d Request) clientArgs(r Result) []string {
 	switch d.Test.Tool {
 	case "iperf3":
 		return iperf3.Client(r.Pair.Addr, d.port(), d.Length, d.Streams)
@@ -182,7 +182,7 @@ func stop(ctx context.Context, server *hosts.Host) {
 }
 
 // measure runs the client, again while the server is not listening yet.
-func (d Desired) measure(ctx context.Context, server, client *hosts.Host, r *Result) error {
+func (d Request) measure(ctx context.Context, server, client *hosts.Host, r *Result) error {
 	argv := append([]string{"timeout", strconv.Itoa(int((d.Length + grace).Seconds()))}, d.clientArgs(*r)...)
 	flocked := under(argv)
 	cmd := shellcmd.New(flocked[0], flocked[1:]...).AsRoot().Changes().WithTimeout(d.Length + 2*grace)
@@ -209,7 +209,7 @@ func refused(said string) bool {
 }
 
 // once runs the client; said is what kept it from the server.
-func (d Desired) once(ctx context.Context, client *hosts.Host, cmd shellcmd.Command,
+func (d Request) once(ctx context.Context, client *hosts.Host, cmd shellcmd.Command,
 	device string) (out []byte, said string, err error) {
 	answer, err := client.Run(ctx, cmd)
 	var exit *host.ExitError
@@ -243,7 +243,7 @@ func lastLine(text string) string {
 }
 
 // ended is what a server that has ended said; empty if it runs.
-func (d Desired) ended(ctx context.Context, server *hosts.Host) string {
+func (d Request) ended(ctx context.Context, server *hosts.Host) string {
 	if _, err := server.Run(ctx, systemctl.IsActive(Unit)); err == nil {
 		return ""
 	}
@@ -254,7 +254,7 @@ func (d Desired) ended(ctx context.Context, server *hosts.Host) string {
 	return "its log is empty; it may have met another benchmark on that host"
 }
 
-func (d Desired) read(client *hosts.Host, cmd shellcmd.Command, out []byte, r *Result) error {
+func (d Request) read(client *hosts.Host, cmd shellcmd.Command, out []byte, r *Result) error {
 	var err error
 	switch d.Test.Tool {
 	case "iperf3":

@@ -11,7 +11,7 @@ import (
 // those of one subnet and P_Key, InfiniBand before others, else the first that the
 // hosts have, whose difference is then reported. to is nil if that host is not
 // managed; the address must be given then.
-func Choose(from, to *inventory.Snapshot, w Wanted) Pair {
+func Choose(from, to *inventory.Snapshot, w Request) Pair {
 	best, found := Pair{}, -1
 	for _, a := range ends(from, w.FromInterface, w) {
 		for _, b := range others(to, w) {
@@ -28,7 +28,7 @@ func Choose(from, to *inventory.Snapshot, w Wanted) Pair {
 }
 
 // others are the possible ends on the other host.
-func others(to *inventory.Snapshot, w Wanted) []End {
+func others(to *inventory.Snapshot, w Request) []End {
 	if to == nil {
 		return []End{{}}
 	}
@@ -46,7 +46,7 @@ func others(to *inventory.Snapshot, w Wanted) []End {
 
 // ends are the interfaces of a host with their addresses; at least one, which is
 // empty if there is no such interface.
-func ends(s *inventory.Snapshot, name string, w Wanted) []End {
+func ends(s *inventory.Snapshot, name string, w Request) []End {
 	var all []End
 	for i := range s.Netdevs {
 		n := &s.Netdevs[i]
@@ -82,7 +82,7 @@ func infiniband(s *inventory.Snapshot) []string {
 }
 
 // addresses are those of the wanted family.
-func (w Wanted) addresses(n *inventory.Netdev) []netip.Prefix {
+func (w Request) addresses(n *inventory.Netdev) []netip.Prefix {
 	var all []netip.Prefix
 	for _, a := range n.Addresses {
 		if a.Addr().Is6() == (w.IPv6 || w.Address.Is6()) && !a.Addr().IsLoopback() {

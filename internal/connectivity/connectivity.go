@@ -17,9 +17,9 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/sysfs"
 )
 
-// Wanted is what is to be measured. Interfaces and the address may be empty; the
+// Request is what is to be measured. Interfaces and the address may be empty; the
 // best pair is taken then.
-type Wanted struct {
+type Request struct {
 	FromInterface, ToInterface string
 	Address                    netip.Addr
 	IPv6                       bool // only if Address is not given
@@ -58,7 +58,7 @@ type Pair struct {
 }
 
 // Run measures a pair; its answer is empty where nothing could be sent.
-func Run(ctx context.Context, h *hosts.Host, p Pair, w Wanted) (*Answer, error) {
+func Run(ctx context.Context, h *hosts.Host, p Pair, w Request) (*Answer, error) {
 	if p.From.Netdev == nil || !p.Addr.IsValid() || !p.From.Netdev.Up {
 		return nil, nil
 	}

@@ -78,7 +78,7 @@ func TestJudge_names_the_cause(t *testing.T) {
 				Full: ping.Run{Sent: 3, Received: 3}}, "fragments", "a firewall drops fragments"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := Choose(snapshot("a", "172.16.0.20/24", c.from), snapshot("b", c.address, c.to), Wanted{})
+			p := Choose(snapshot("a", "172.16.0.20/24", c.from), snapshot("b", c.address, c.to), Request{})
 			r := Judge(p, c.answer)
 			var kinds, text []string
 			for _, x := range r.Problems {
@@ -116,7 +116,7 @@ func TestJudge_of_tables(t *testing.T) {
 			"limited members never hear each other"},
 		{"limited one", true, []uint16{0xffff, 0x0001}, []uint16{0xffff, 0x8001}, "unreachable", "Both ends look right."},
 	} {
-		p := Choose(snapshot("a", "172.16.0.20/24", child(c.carrier)), snapshot("b", "172.16.0.10/24", child(true)), Wanted{})
+		p := Choose(snapshot("a", "172.16.0.20/24", child(c.carrier)), snapshot("b", "172.16.0.10/24", child(true)), Request{})
 		p.From.PKeys, p.To.PKeys = c.from, c.to
 		var kinds, text []string
 		for _, x := range Judge(p, silent).Problems {
@@ -133,24 +133,24 @@ func TestChoose(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		to       *inventory.Snapshot
-		w        Wanted
+		w        Request
 		dev, dst string
 	}{
-		{"by itself", b, Wanted{}, "ib0", "172.16.0.10"},
-		{"over Ethernet", b, Wanted{FromInterface: "eno1", ToInterface: "eno1"}, "eno1", "192.0.2.9"},
-		{"a host that is not managed", nil, Wanted{Address: netip.MustParseAddr("192.0.2.77")}, "eno1", "192.0.2.77"},
-		{"no IPv6", b, Wanted{IPv6: true}, "ib0", "invalid IP"},
+		{"by itself", b, Request{}, "ib0", "172.16.0.10"},
+		{"over Ethernet", b, Request{FromInterface: "eno1", ToInterface: "eno1"}, "eno1", "192.0.2.9"},
+		{"a host that is not managed", nil, Request{Address: netip.MustParseAddr("192.0.2.77")}, "eno1", "192.0.2.77"},
+		{"no IPv6", b, Request{IPv6: true}, "ib0", "invalid IP"},
 	} {
 		p := Choose(a, c.to, c.w)
 		if p.From.Netdev == nil || p.From.Netdev.Name != c.dev || p.Addr.String() != c.dst {
 			t.Errorf("%s: %+v", c.name, p)
 		}
 	}
-	if r := Judge(Choose(a, b, Wanted{Address: netip.MustParseAddr("172.16.0.99")}), nil); len(r.Problems) != 1 ||
+	if r := Judge(Choose(a, b, Request{Address: netip.MustParseAddr("172.16.0.99")}), nil); len(r.Problems) != 1 ||
 		r.Problems[0].Message != "b does not have the address 172.16.0.99." {
 		t.Errorf("%+v", r)
 	}
-	if r := Judge(Choose(a, b, Wanted{FromInterface: "ib7"}), nil); len(r.Problems) != 1 ||
+	if r := Judge(Choose(a, b, Request{FromInterface: "ib7"}), nil); len(r.Problems) != 1 ||
 		r.Problems[0].Kind != NoInterface ||
 		!strings.Contains(r.Problems[0].Message, "a has no interface ib7; it has ib0 (port 0x0000000000000000).") {
 		t.Errorf("%+v", r)

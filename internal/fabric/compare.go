@@ -10,25 +10,25 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 )
 
-// Expected is a cable that should be there. Ends are written "NODE/PORT" or
+// ExpectedCable is a cable that should be there. Ends are written "NODE/PORT" or
 // "NODE"; NODE is a node's GUID, its description, the name of its host, or for a
 // card in a host of the provider that host's name.
-type Expected struct {
+type ExpectedCable struct {
 	A, B     string
 	MinWidth int
 	MinSpeed ib.Speed
 }
 
-// Absent is an expected cable that is not there, for drawing it: the ends as they
+// AbsentCable is an expected cable that is not there, for drawing it: the ends as they
 // were written, and their nodes as far as there are such.
-type Absent struct {
+type AbsentCable struct {
 	A, B         string
 	NodeA, NodeB *Node
 }
 
-// Absent lists the expected cables that are not there.
-func (f *Fabric) Absent(expected []Expected) []Absent {
-	var list []Absent
+// AbsentCables lists the expected cables that are not there.
+func (f *Fabric) AbsentCables(expected []ExpectedCable) []AbsentCable {
+	var list []AbsentCable
 	taken := map[*Link]bool{}
 	for _, e := range expected {
 		a, b := f.nodesNamed(e.A), f.nodesNamed(e.B)
@@ -38,7 +38,7 @@ func (f *Fabric) Absent(expected []Expected) []Absent {
 				continue
 			}
 		}
-		m := Absent{A: e.A, B: e.B}
+		m := AbsentCable{A: e.A, B: e.B}
 		if len(a) > 0 {
 			m.NodeA = a[0]
 		}
@@ -78,7 +78,7 @@ type Limits map[string]int64
 
 // Compare gives all differences. Without expected cables none is missing or
 // unexpected.
-func (f *Fabric) Compare(expected []Expected, limits Limits, before map[string]map[string]uint64) []Difference {
+func (f *Fabric) Compare(expected []ExpectedCable, limits Limits, before map[string]map[string]uint64) []Difference {
 	var all []Difference
 	add := func(kind, where, format string, args ...any) {
 		all = append(all, Difference{kind, where, fmt.Sprintf(format, args...)})
@@ -135,7 +135,7 @@ func (f *Fabric) health(add adder) {
 	}
 }
 
-func (f *Fabric) cables(expected []Expected, add adder) {
+func (f *Fabric) cables(expected []ExpectedCable, add adder) {
 	if len(expected) == 0 {
 		return
 	}
@@ -163,7 +163,7 @@ func (f *Fabric) cables(expected []Expected, add adder) {
 }
 
 // bothEnds reports whether each end is one node, and says what is wrong.
-func (f *Fabric) bothEnds(e Expected, name string, add adder) bool {
+func (f *Fabric) bothEnds(e ExpectedCable, name string, add adder) bool {
 	fine := true
 	for _, end := range []string{e.A, e.B} {
 		switch n := len(f.nodesNamed(end)); {
@@ -178,7 +178,7 @@ func (f *Fabric) bothEnds(e Expected, name string, add adder) bool {
 	return fine
 }
 
-func (e Expected) wish() string {
+func (e ExpectedCable) wish() string {
 	var words []string
 	if e.MinWidth > 0 {
 		words = append(words, fmt.Sprintf("%dX", e.MinWidth))
@@ -223,7 +223,7 @@ func (f *Fabric) nodesNamed(end string) []*Node {
 	return nil
 }
 
-func (f *Fabric) between(e Expected, taken map[*Link]bool) *Link {
+func (f *Fabric) between(e ExpectedCable, taken map[*Link]bool) *Link {
 	fits := func(p *Port, end string) bool {
 		_, port := split(end)
 		return p.Node == f.nodesNamed(end)[0] && (port == 0 || port == p.Number)
@@ -237,7 +237,7 @@ func (f *Fabric) between(e Expected, taken map[*Link]bool) *Link {
 }
 
 // instead says where the ends of a missing cable are plugged in.
-func (f *Fabric) instead(e Expected) string {
+func (f *Fabric) instead(e ExpectedCable) string {
 	var text strings.Builder
 	for _, end := range []string{e.A, e.B} {
 		name, port := split(end)

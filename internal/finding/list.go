@@ -56,12 +56,12 @@ var Families = []Family{
 		OpensmInstalled, OpensmPortsReplaced, FabricHasSubnetManager, OpensmPostponed, OpensmTakenOver,
 		OpensmUnfitForKernel, OpensmFileNotUnderstood, PartitionsWithoutDefault, DefaultPartitionWeak,
 		PartitionsContradict, BroadcastGroupUnfit, PartitionLimitedOnly, SubnetManagerCompetes, FabricGUIDTwice,
-		OpensmPortHeld, OpensmConfIgnored, FabricKeysDropped, PartitionsDiffer, PartitionFileForeign,
+		OpensmPortHeld, OpensmConfIgnored, FabricKeysDropped, PartitionsDiffer, PartitionFileUnmanaged,
 		FabricCardWithoutGUIDs, SubnetPrefixIneffective, OpensmUnfitForNDR, CompetitionUnknown,
 	}},
 	{"PO", "Ports", "For `infiniband_port`.", []*Rule{
 		PortUnsupported, PortMissing, PortEthernet, PortCarriesHost, PortHasSubnetManager, PortSpeedUnsupported,
-		PortDiagsInstalled, PortGoesDown, PortFileForeign, PortPostponed,
+		PortDiagsInstalled, PortGoesDown, PortFileUnmanaged, PortPostponed,
 	}},
 	{"BM", "Benchmarks", "For `infiniband_benchmark`.", []*Rule{
 		BenchmarkUnavailable, BenchmarkInstalled, BenchmarkSingleStream, BenchmarkMissed, BenchmarkMissedAllowed,

@@ -105,7 +105,7 @@ var (
 		Title: "Subnet managers of this configuration differ in their partitions", Attribute: "partitions",
 		Meaning: "If another subnet manager takes over, other hosts may talk to each other than before.",
 		WayOut:  "Use one value, for example a local, for all subnet managers of a fabric."}
-	PartitionFileForeign = &Rule{Code: "SM024", Severity: Warn,
+	PartitionFileUnmanaged = &Rule{Code: "SM024", Severity: Warn,
 		Title: "A partition file made outside Terraform is in force", Attribute: "partitions",
 		Meaning: "This resource has no partitions, so opensm reads its standard file.",
 		WayOut:  "Declare the partitions here, or maintain that file yourself."}

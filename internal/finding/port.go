@@ -36,7 +36,7 @@ var (
 	PortGoesDown = &Rule{Code: "PO008", Severity: Warn, Title: "The link of the port goes down",
 		Meaning: "Disabling ends all traffic on the port. New speeds or widths interrupt it for some seconds while the " +
 			"link trains."}
-	PortFileForeign = &Rule{Code: "PO009", Severity: Refuse,
+	PortFileUnmanaged = &Rule{Code: "PO009", Severity: Refuse,
 		Title: "Refusing to overwrite a file that Terraform did not write", Attribute: "port",
 		Meaning: "A unit or program of this name exists already.",
 		WayOut:  "Read the file. If nobody needs it, move it away."}

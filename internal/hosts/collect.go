@@ -74,8 +74,8 @@ func read(output string) (*inventory.Snapshot, error) {
 	}
 	s := &inventory.Snapshot{
 		UID: a.UID, Modules: a.Modules, Commands: a.Commands, Hostname: a.Values["/proc/sys/kernel/hostname"].Text,
-		Late:   a.Late,
-		NoDisk: a.NoDisk, Unread: a.Denied,
+		StaleInInitramfs: a.StaleInInitramfs,
+		NoDisk:           a.NoDisk, Unread: a.Denied,
 		BootID: a.Values["/proc/sys/kernel/random/boot_id"].Text, Cmdline: a.Values["/proc/cmdline"].Text,
 		MachineID: machineID(a),
 	}

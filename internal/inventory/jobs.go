@@ -63,8 +63,8 @@ func (j *Job) Since() string {
 // and left alone.
 const JournalVersion = "1"
 
-// Foreign is the version of a journal that this release does not read; empty for its own.
-func (j *Job) Foreign() string {
+// OtherVersion is the version of a journal that this release does not read; empty for its own.
+func (j *Job) OtherVersion() string {
 	switch v := j.Request["version"]; {
 	case j.Lost: // there is no journal to read
 		return ""

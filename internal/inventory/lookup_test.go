@@ -82,11 +82,11 @@ func TestSnapshot_unknown_is_not_none(t *testing.T) {
 func TestJob_Foreign(t *testing.T) {
 	for version, want := range map[string]string{JournalVersion: "", "": "(none)", "2": "2"} {
 		j := Job{Request: map[string]string{"version": version}}
-		if got := j.Foreign(); got != want {
+		if got := j.OtherVersion(); got != want {
 			t.Errorf("version %q: %q", version, got)
 		}
 	}
-	if j := (Job{Lost: true}); j.Foreign() != "" {
+	if j := (Job{Lost: true}); j.OtherVersion() != "" {
 		t.Error("a journal that is gone is called foreign")
 	}
 }

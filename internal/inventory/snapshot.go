@@ -42,24 +42,24 @@ type Snapshot struct {
 	KernelModules map[string]bool
 	// NoModules is true if the modules of the running kernel are not installed: the
 	// host is a container, or an upgrade has removed them and waits for a restart.
-	NoModules bool
-	MSTFlint  Tool
-	Units     map[string]Unit // systemd units that matter here, by name
-	UnitsWhy  string          // why systemd did not say the state of its units; empty if it did, or if there is none
-	Files     map[string]File // configuration files that matter here, by absolute path
-	Denied    map[string]bool // files and directories of the same that are there and could not be read
-	Late      []string        // files that are newer than the initial RAM disk, which has older copies of them
-	NoDisk    []string        // files of which the initial RAM disk may have a copy, and no such disk was found
-	Unread    map[string]bool // files that are there and could not be read
-	Jobs      []Job           // flash jobs recorded on the host, oldest first
-	Staged    []StagedImage
-	TrueNAS   *TrueNAS          // nil elsewhere
-	StateFree fact.Of[int64]    // bytes free where jobs, backups and images are kept
-	Storage   []Storage         // that this host uses over the network, and the way to each
-	Servers   fact.Of[[]Server] // of files and blocks that this host is, sorted by name
-	Pools     []Pool            // of ZFS
-	Scans     fact.Of[[]Pool]   // those that are scrubbed or resilvered
-	Battery   fact.Of[[]UPS]    // power supplies that run on battery or are low
+	NoModules        bool
+	MSTFlint         Tool
+	Units            map[string]Unit // systemd units that matter here, by name
+	UnitsWhy         string          // why the state of units is not known; empty if it is, or without systemd
+	Files            map[string]File // configuration files that matter here, by absolute path
+	Denied           map[string]bool // files and directories of the same that are there and could not be read
+	StaleInInitramfs []string        // files of which the initial RAM disk has an older copy
+	NoDisk           []string        // files of which the initial RAM disk may have a copy, and no such disk was found
+	Unread           map[string]bool // files that are there and could not be read
+	Jobs             []Job           // flash jobs recorded on the host, oldest first
+	Staged           []StagedImage
+	TrueNAS          *TrueNAS          // nil elsewhere
+	StateFree        fact.Of[int64]    // bytes free where jobs, backups and images are kept
+	Storage          []Storage         // that this host uses over the network, and the way to each
+	Servers          fact.Of[[]Server] // of files and blocks that this host is, sorted by name
+	Pools            []Pool            // of ZFS
+	Scans            fact.Of[[]Pool]   // those that are scrubbed or resilvered
+	Battery          fact.Of[[]UPS]    // power supplies that run on battery or are low
 	// Users are the programs of others that used a card while it was looked at.
 	Users fact.Of[[]CardUser]
 

@@ -47,10 +47,10 @@ func (o Options) withDefaults() Options {
 
 // Result is what Apply and Remove did.
 type Result struct {
-	Changed  bool     // something on the host was changed
-	Observed Observed // read back after the change
-	Warnings []string // what the operator should know, one sentence each
-	Left     []string // of Remove: what stays on the host, one sentence each
+	Changed  bool        // something on the host was changed
+	Observed Observation // read back after the change
+	Warnings []string    // what the operator should know, one sentence each
+	Left     []string    // of Remove: what stays on the host, one sentence each
 }
 
 // UnconfirmedError says that a change was made and not confirmed: the host
@@ -120,7 +120,7 @@ func (e *UnconfirmedError) Unwrap() error { return e.Err }
 // Apply makes the interface what d says, now and at boot. It is safe to repeat.
 // It checks d again; what blocks is *safety.RefusedError. A change that could not be
 // confirmed over a new connection is *UnconfirmedError.
-func Apply(ctx context.Context, h *hosts.Host, d Desired, o Options) (Result, error) {
+func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, error) {
 	o = o.withDefaults()
 	c, err := begin(ctx, h, d, o)
 	if err != nil {
@@ -140,7 +140,7 @@ func Apply(ctx context.Context, h *hosts.Host, d Desired, o Options) (Result, er
 
 // Remove takes away what Apply left on the host and nothing else, with the same
 // confirmation.
-func Remove(ctx context.Context, h *hosts.Host, d Desired, o Options) (Result, error) {
+func Remove(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, error) {
 	o = o.withDefaults()
 	c, err := begin(ctx, h, d, o)
 	if err != nil {
@@ -165,13 +165,13 @@ func Remove(ctx context.Context, h *hosts.Host, d Desired, o Options) (Result, e
 type change struct {
 	name     string // of this change among all, for the host
 	h        *hosts.Host
-	d        Desired
+	d        Request
 	o        Options
 	plat     platform.Platform
 	net      stack
 	s        *inventory.Snapshot
 	t        target
-	before   Observed
+	before   Observation
 	warnings []string
 	left     []string
 
@@ -189,7 +189,7 @@ type stack interface {
 	recover(ctx context.Context, c *change) (string, error)
 }
 
-func begin(ctx context.Context, h *hosts.Host, d Desired, o Options) (*change, error) {
+func begin(ctx context.Context, h *hosts.Host, d Request, o Options) (*change, error) {
 	c := &change{name: rand.Text(), h: h, d: d, o: o}
 	if err := c.look(ctx); err != nil {
 		return nil, err
@@ -229,7 +229,7 @@ func (c *change) prepare(ctx context.Context) error {
 	if c.d.Config.MTU == 0 {
 		c.d.Config.MTU = DefaultMTU(c.plat.About().Kind, c.d.Config.Mode)
 	}
-	if err := safety.Refusal("configure "+c.what(), Check(c.s, c.d, Planned{})); err != nil {
+	if err := safety.Refusal("configure "+c.what(), Check(c.s, c.d, PlanFacts{})); err != nil {
 		return err
 	}
 	modules := append([]string{"ib_ipoib"}, platform.RDMAModules(c.s)...)
@@ -252,7 +252,7 @@ func (c *change) prepare(ctx context.Context) error {
 			c.h.Name(), c.d.PortGUID, c.before.LinkLayer, c.before.Driver, err)
 	}
 	// What only the interface shows is checked now that it is there.
-	return safety.Refusal("configure "+c.what(), Check(c.s, c.d, Planned{}))
+	return safety.Refusal("configure "+c.what(), Check(c.s, c.d, PlanFacts{}))
 }
 
 // what names the interface as the operator's plan does.
@@ -265,7 +265,7 @@ func (c *change) what() string {
 }
 
 // result reads the host after a change.
-func (c *change) result(ctx context.Context, d Desired) (Result, error) {
+func (c *change) result(ctx context.Context, d Request) (Result, error) {
 	s, err := c.h.Snapshot(ctx)
 	if err != nil {
 		return Result{Changed: true, Warnings: c.warnings}, err

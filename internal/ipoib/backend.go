@@ -18,7 +18,7 @@ type backend interface {
 	// files are what makes the interface at boot, its main file first.
 	files(t target, want Config) []file
 	// own reads our files back.
-	own(s *inventory.Snapshot, t target) Persisted
+	own(s *inventory.Snapshot, t target) StoredConfig
 	// take makes the written files effective now.
 	take(ctx context.Context, c *change, want Config) error
 	// release lets go of the interface after our files were removed.

@@ -32,14 +32,14 @@ func DefaultMTU(kind platform.Kind, mode ib.IPoIBMode) int {
 	return ib.ConnectedMaxMTU
 }
 
-// Planned is what other resources of the same plan will have done before this
+// PlanFacts is what other resources of the same plan will have done before this
 // one is applied.
-type Planned struct {
+type PlanFacts struct {
 	// Port is true if the port GUID is not there yet but a resource of this plan
 	// will write it.
 	Port bool
-	// PortLater is true if it is not known yet which port it will be.
-	PortLater bool
+	// PortUnknown is true if it is not known yet which port it will be.
+	PortUnknown bool
 	// Carrier is the interface, as it is called now, of the port that will have the
 	// port GUID; empty if there is none.
 	Carrier string
@@ -52,19 +52,19 @@ type Planned struct {
 // Check finds what speaks against d on this host. It neither asks nor changes
 // the host. What cannot be seen before other resources are applied is postponed:
 // Apply checks again. While the port is not known, it judges the host and the settings.
-func Check(s *inventory.Snapshot, d Desired, p Planned) []finding.Finding {
+func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	plat, err := platform.Of(s)
 	if err != nil {
 		return []finding.Finding{finding.IPoIBUnsupported.Find("%v.", err)}
 	}
-	c := &checker{s: s, d: d, later: p.PortLater, observed: Observed{Stack: DetectStack(s)}}
-	if !c.later {
+	c := &checker{s: s, d: d, portUnknown: p.PortUnknown, observed: Observation{Stack: DetectStack(s)}}
+	if !c.portUnknown {
 		c.observed = Observe(s, d.PortGUID, d.PKey)
 	}
 	c.stack = c.observed.Stack
 	c.config()
 	c.found = append(c.found, platform.CheckPort(s, plat, d.PortGUID, "ib_ipoib")...)
-	if c.later {
+	if c.portUnknown {
 		c.anyMode()
 	} else {
 		c.port(p)
@@ -83,8 +83,8 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []finding.Finding {
 
 // CheckRemove finds what speaks against taking the configuration away: that can cut
 // the session, and storage, as well as a change can.
-func CheckRemove(s *inventory.Snapshot, d Desired) []finding.Finding {
-	c := &checker{s: s, d: Desired{Host: d.Host, PortGUID: d.PortGUID, Consent: d.Consent},
+func CheckRemove(s *inventory.Snapshot, d Request) []finding.Finding {
+	c := &checker{s: s, d: Request{Host: d.Host, PortGUID: d.PortGUID, Consent: d.Consent},
 		observed: Observe(s, d.PortGUID, d.PKey)}
 	if !c.observed.Persisted.Found {
 		return nil // nothing of ours is there
@@ -101,13 +101,13 @@ func CheckRemove(s *inventory.Snapshot, d Desired) []finding.Finding {
 }
 
 // Removable reports whether anything of ours is on the host.
-func Removable(s *inventory.Snapshot, d Desired) bool {
+func Removable(s *inventory.Snapshot, d Request) bool {
 	return Observe(s, d.PortGUID, d.PKey).Persisted.Found || len(staleFiles(s, targetOf(s, d.PortGUID, d.PKey), nil)) > 0
 }
 
 // CheckConfig finds what speaks against a configuration whatever host it is
 // for; it needs no host and may run while a configuration is validated.
-func CheckConfig(d Desired) []finding.Finding {
+func CheckConfig(d Request) []finding.Finding {
 	c := &checker{d: d}
 	c.config()
 	return c.found
@@ -121,7 +121,7 @@ type Member struct {
 }
 
 // CheckSubnet compares an interface with others of its subnets.
-func CheckSubnet(d Desired, others []Member) []finding.Finding {
+func CheckSubnet(d Request, others []Member) []finding.Finding {
 	var found []finding.Finding
 	for _, m := range others {
 		found = append(found, finding.SubnetInterfacesDiffer.Find("%s has mode = %q and mtu = %d here; %s of the same "+
@@ -139,7 +139,7 @@ type Neighbour struct {
 
 // CheckAddresses compares addresses with those of other interfaces of the
 // configuration: overlap are of the same host, same of others.
-func CheckAddresses(d Desired, overlap, same []Neighbour) []finding.Finding {
+func CheckAddresses(d Request, overlap, same []Neighbour) []finding.Finding {
 	var found []finding.Finding
 	for _, n := range overlap {
 		found = append(found, finding.SubnetTwice.Find("%s of port %s overlaps %s of %s.", joinPrefixes(d.Config.Addresses),
@@ -153,16 +153,16 @@ func CheckAddresses(d Desired, overlap, same []Neighbour) []finding.Finding {
 }
 
 type checker struct {
-	s        *inventory.Snapshot
-	d        Desired
-	later    bool // which port it will be is not known yet
-	stack    Stack
-	observed Observed
-	found    []finding.Finding
+	s           *inventory.Snapshot
+	d           Request
+	portUnknown bool // which port it will be is not known yet
+	stack       Stack
+	observed    Observation
+	found       []finding.Finding
 }
 
 func (c *checker) target() target {
-	if c.later {
+	if c.portUnknown {
 		return target{pkey: c.d.PKey}
 	}
 	return targetOf(c.s, c.d.PortGUID, c.d.PKey)
@@ -255,8 +255,8 @@ func (c *checker) mtu() {
 		c.add(finding.MTUAboveIPoIB.Find("mtu = %d, which is %d more than %d.", mtu, mtu-ib.ConnectedMaxMTU,
 			ib.ConnectedMaxMTU))
 	case mode == ib.ModeDatagram && mtu > limit:
-		f := finding.MTUAboveDatagram.Find("mtu = %d with mode = \"datagram\": datagram carries at most IB MTU − %d = %d − "+
-			"%d = %d bytes; %d is %d too many.",
+		f := finding.MTUAboveDatagram.Find("mtu = %d with mode = \"datagram\": "+
+			"datagram carries at most IB MTU − %d = %d − %d = %d bytes; %d is %d too many.",
 			mtu, ib.DatagramOverhead, largestIBMTU, ib.DatagramOverhead, limit, mtu, mtu-limit)
 		f.Summary = fmt.Sprintf("Refusing MTU %d in datagram mode", mtu)
 		f.WayOut = fmt.Sprintf("%d needs mode = \"connected\". In datagram mode use mtu = %d, which works on every fabric, "+
@@ -271,7 +271,7 @@ func (c *checker) mtu() {
 }
 
 // port checks the port and the interface as they are now.
-func (c *checker) port(p Planned) {
+func (c *checker) port(p PlanFacts) {
 	o := c.observed
 	ethernet, unknown := o.LinkLayer == "Ethernet", o.LinkLayer == "" && o.Name == "" && !o.Sleeping
 	switch {
@@ -335,16 +335,16 @@ func portsOf(s *inventory.Snapshot) string {
 
 // satisfied reports whether there is nothing to change.
 func (c *checker) satisfied() bool {
-	if c.later {
+	if c.portUnknown {
 		return InPlace(c.s, c.d)
 	}
 	return c.observed.Satisfies(c.d.Config)
 }
 
-func (c *checker) carrier(p Planned) {
+func (c *checker) carrier(p PlanFacts) {
 	o := c.observed
 	switch {
-	case p.SM, c.later:
+	case p.SM, c.portUnknown:
 	case o.LinkLayer == "InfiniBand" && o.Physical == "" && !o.Sleeping:
 		f := finding.PortWithoutSubnetManager.Find("Port %s of %s: its phys_state and sm_lid cannot be read.", c.d.PortGUID,
 			c.s.Host)
@@ -357,13 +357,13 @@ func (c *checker) carrier(p Planned) {
 }
 
 // Unserved reports whether the port has a link and no subnet manager.
-func (o Observed) Unserved() bool {
+func (o Observation) Unserved() bool {
 	return o.Physical == "LinkUp" && o.LinkLayer == "InfiniBand" && o.SMLID == 0
 }
 
 // CheckFabric finds that none of the subnet managers of the configuration, which
 // elsewhere names, is on the fabric of an unserved port.
-func CheckFabric(d Desired, elsewhere []string) []finding.Finding {
+func CheckFabric(d Request, elsewhere []string) []finding.Finding {
 	if len(elsewhere) == 0 {
 		return nil
 	}

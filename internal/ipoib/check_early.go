@@ -10,7 +10,7 @@ import (
 )
 
 // InPlace reports whether some port of the host has an interface as d wants it.
-func InPlace(s *inventory.Snapshot, d Desired) bool {
+func InPlace(s *inventory.Snapshot, d Request) bool {
 	for i := range s.Cards {
 		for _, p := range s.Cards[i].Ports {
 			if Observe(s, p.PortGUID, d.PKey).Satisfies(d.Config) {
@@ -41,7 +41,7 @@ func (c *checker) anyMode() {
 
 // mayBeOurs reports whether an interface may be that of the port that is not known yet.
 func (c *checker) mayBeOurs(name string) bool {
-	if !c.later {
+	if !c.portUnknown {
 		return false
 	}
 	// An Ethernet port of a card may become an InfiniBand one.
@@ -52,7 +52,7 @@ func (c *checker) mayBeOurs(name string) bool {
 
 // ports are the ports that the interface may be of.
 func (c *checker) ports() []ib.GUID {
-	if !c.later {
+	if !c.portUnknown {
 		return []ib.GUID{c.d.PortGUID}
 	}
 	var all []ib.GUID

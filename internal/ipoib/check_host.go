@@ -35,9 +35,9 @@ func (c *checker) trueNAS() {
 	}
 	if midclt.NothingStored(all) {
 		c.firstRow(all)
-	} else if len(c.observed.Foreign) > 0 {
+	} else if len(c.observed.Unmanaged) > 0 {
 		f := finding.InterfaceStoredByOthers.Find("%s of %s: %s.", c.observed.Name, c.s.Host,
-			strings.Join(c.observed.Foreign, "; "))
+			strings.Join(c.observed.Unmanaged, "; "))
 		c.addName(f, c.observed.Name, c.d.Consent.AdoptInterface)
 	}
 	c.udevWipe()

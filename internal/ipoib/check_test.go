@@ -98,8 +98,8 @@ func storedInterface(t *testing.T, name string, dhcp bool, live ...string) strin
 	return string(b)
 }
 
-func desired(mode ib.IPoIBMode, mtu int, addresses ...string) Desired {
-	return Desired{Host: "intel9", PortGUID: testPort, Config: Config{Mode: mode, MTU: mtu, Addresses: pfx(addresses...)}}
+func desired(mode ib.IPoIBMode, mtu int, addresses ...string) Request {
+	return Request{Host: "intel9", PortGUID: testPort, Config: Config{Mode: mode, MTU: mtu, Addresses: pfx(addresses...)}}
 }
 
 func TestCheck(t *testing.T) {
@@ -109,8 +109,8 @@ func TestCheck(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		s        *inventory.Snapshot
-		d        Desired
-		planned  Planned
+		d        Request
+		planned  PlanFacts
 		code     string // empty: nothing blocks
 		severity finding.Severity
 		text     []string
@@ -127,19 +127,19 @@ func TestCheck(t *testing.T) {
 			text: []string{"1 more than 65520"}},
 		{name: "too small", s: testHost(), d: desired(ib.ModeDatagram, 576), code: "IP007", severity: finding.Refuse,
 			text: []string{"1280"}},
-		{name: "P_Key child", s: testHost(), d: Desired{PortGUID: testPort, PKey: 0x8001, Config: connected.Config}},
-		{name: "P_Key without its bit", s: testHost(), d: Desired{PortGUID: testPort, PKey: 0x0001, Config: connected.Config},
+		{name: "P_Key child", s: testHost(), d: Request{PortGUID: testPort, PKey: 0x8001, Config: connected.Config}},
+		{name: "P_Key without its bit", s: testHost(), d: Request{PortGUID: testPort, PKey: 0x0001, Config: connected.Config},
 			code: "IP002", severity: finding.Refuse,
 			text: []string{`pkey = "0x0001"`, `Write pkey = "0x8001"`, "full or a limited member"}},
-		{name: "unknown port", s: testHost(), d: Desired{PortGUID: 0x1234, Config: connected.Config}, code: "IP003",
+		{name: "unknown port", s: testHost(), d: Request{PortGUID: 0x1234, Config: connected.Config}, code: "IP003",
 			severity: finding.Refuse,
 			text: []string{"No port of intel9 has the GUID 0x0000000000001234",
 				"0000:01:00.0 port 1: 0xe41d2d0300e44ed1 (InfiniBand)"}},
-		{name: "planned port", s: testHost(), d: Desired{PortGUID: 0x1234, Config: connected.Config},
-			planned: Planned{Port: true}, code: "IP022", severity: finding.Note, text: []string{"postponed"}},
+		{name: "planned port", s: testHost(), d: Request{PortGUID: 0x1234, Config: connected.Config},
+			planned: PlanFacts{Port: true}, code: "IP022", severity: finding.Note, text: []string{"postponed"}},
 		{name: "Ethernet port", s: testHost(ethernet), d: connected, code: "IP004", severity: finding.Refuse,
 			text: []string{"infiniband_link_type"}},
-		{name: "Ethernet port, planned", s: testHost(ethernet), d: connected, planned: Planned{LinkType: true}, code: "IP022",
+		{name: "Ethernet port, planned", s: testHost(ethernet), d: connected, planned: PlanFacts{LinkType: true}, code: "IP022",
 			severity: finding.Note, text: []string{"Ethernet mode now"}},
 		{name: "connected on mlx5", s: testHost(mlx5), d: connected, code: "IP009", severity: finding.Refuse,
 			text: []string{"bit 0x80", "mlx5_core"}},
@@ -257,7 +257,7 @@ func TestCheck_trueNAS(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		s        *inventory.Snapshot
-		d        Desired
+		d        Request
 		code     string
 		severity finding.Severity
 		text     []string
@@ -297,7 +297,7 @@ func TestCheck_trueNAS(t *testing.T) {
 		{name: "unreadable", s: testHost(onTrueNAS("{")), d: d, code: "IP001", severity: finding.Refuse,
 			text: []string{"not understood"}},
 	} {
-		t.Run(tt.name, func(t *testing.T) { mustFind(t, Check(tt.s, tt.d, Planned{}), tt.code, tt.severity, tt.text) })
+		t.Run(tt.name, func(t *testing.T) { mustFind(t, Check(tt.s, tt.d, PlanFacts{}), tt.code, tt.severity, tt.text) })
 	}
 }
 
@@ -341,11 +341,11 @@ func mustFind(t *testing.T, found []finding.Finding, code string, severity findi
 	}
 }
 
-func later(d Desired) Desired { d.PortGUID = 0; return d }
+func later(d Request) Request { d.PortGUID = 0; return d }
 
-var portLater = Planned{PortLater: true}
+var portLater = PlanFacts{PortUnknown: true}
 
-func withConsent(d Desired, c Consent) Desired { d.Consent = c; return d }
+func withConsent(d Request, c Consent) Request { d.Consent = c; return d }
 
 func ethernet(s *inventory.Snapshot) {
 	s.Cards[0].Ports[0].LinkLayer = "Ethernet"
@@ -393,7 +393,7 @@ func TestCheck_stacked(t *testing.T) {
 	} {
 		var evidence []string
 		for _, f := range Check(testHost(tt.change),
-			Desired{Host: "intel9", PortGUID: testPort, Config: Config{Mode: ib.ModeDatagram, MTU: 2044}}, Planned{}) {
+			Request{Host: "intel9", PortGUID: testPort, Config: Config{Mode: ib.ModeDatagram, MTU: 2044}}, PlanFacts{}) {
 			if f.Rule == finding.InterfaceInBond {
 				evidence = append(evidence, f.Evidence)
 			}
@@ -437,7 +437,7 @@ func TestCheck_overlapIsNotWithItself(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := desired(ib.ModeConnected, 65520, own)
-			found := slices.ContainsFunc(Check(tc.s, d, Planned{Port: true, Carrier: tc.carry}),
+			found := slices.ContainsFunc(Check(tc.s, d, PlanFacts{Port: true, Carrier: tc.carry}),
 				func(f finding.Finding) bool { return f.Rule == finding.SubnetTwice })
 			if found != tc.found {
 				t.Errorf("IP013 %t, want %t", found, tc.found)

@@ -25,7 +25,7 @@ func (ifupdownBackend) files(t target, want Config) []file {
 	return []file{{stanzaPath(t), 0o644, ifupdown.Render(platform.OwnedHeader(resourceName), settings(t, want))}}
 }
 
-func (ifupdownBackend) own(s *inventory.Snapshot, t target) (p Persisted) {
+func (ifupdownBackend) own(s *inventory.Snapshot, t target) (p StoredConfig) {
 	at := stanzaPath(t)
 	if !owned(s, at) {
 		return p
@@ -76,8 +76,8 @@ func stanzaFiles(s *inventory.Snapshot) []string {
 	return append([]string{ifupdown.MainFile}, s.FilesUnder(ifupdown.Dir)...)
 }
 
-// foreignStanzas are the stanzas of others for an interface.
-func foreignStanzas(s *inventory.Snapshot, t target) (lines []string) {
+// unmanagedStanzas are the stanzas of others for an interface.
+func unmanagedStanzas(s *inventory.Snapshot, t target) (lines []string) {
 	for _, at := range stanzaFiles(s) {
 		content := s.Files[at].Content
 		if platform.Owned(content) || t.name == "" {

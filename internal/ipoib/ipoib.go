@@ -17,8 +17,8 @@ import (
 // interface of a port.
 const DefaultPKey uint16 = 0xffff
 
-// Desired is what the configuration asks for.
-type Desired struct {
+// Request is what the configuration asks for.
+type Request struct {
 	Host     string
 	PortGUID ib.GUID
 	PKey     uint16 // of a P_Key child; zero and DefaultPKey mean the interface of the port itself
@@ -63,8 +63,8 @@ type Consent struct {
 	PrivateMTU int
 }
 
-// Observed is what is on the host.
-type Observed struct {
+// Observation is what is on the host.
+type Observation struct {
 	Stack     Stack  // what configures the network of the host
 	Silence   string // why Stack is not known; empty if it is, or if the host has none
 	Present   bool   // the interface exists
@@ -82,16 +82,16 @@ type Observed struct {
 	SMLID     uint16
 
 	// Persisted is what our own files or database rows bring back at boot.
-	Persisted Persisted
-	// Foreign is what others configured for the same interface, one line each.
-	Foreign []string
+	Persisted StoredConfig
+	// Unmanaged is what others configured for the same interface, one line each.
+	Unmanaged []string
 	// Undone says what became of an earlier change that was never confirmed:
 	// "waiting", "decided", "by the host", "at boot"; empty if there was none.
 	Undone string
 }
 
-// Persisted is the configuration that survives a reboot.
-type Persisted struct {
+// StoredConfig is the configuration that survives a reboot.
+type StoredConfig struct {
 	Found     bool // anything of ours, complete or not
 	Interface string
 	Config    Config

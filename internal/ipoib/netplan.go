@@ -28,7 +28,7 @@ func planFile(t target, want Config, renderer string) file {
 
 // ownPlan reads our file. One that is not valid any more is there and says
 // nothing; the next apply replaces it.
-func ownPlan(s *inventory.Snapshot, t target, renderer string) (p Persisted) {
+func ownPlan(s *inventory.Snapshot, t target, renderer string) (p StoredConfig) {
 	path := netplanPath(t)
 	if !owned(s, path) || t.pkey != 0 {
 		return p
@@ -54,7 +54,7 @@ func (netplanNetworkd) files(t target, want Config) []file {
 	return []file{planFile(t, want, netplan.RendererNetworkd), ruleFile(t, want.Mode)}
 }
 
-func (netplanNetworkd) own(s *inventory.Snapshot, t target) Persisted {
+func (netplanNetworkd) own(s *inventory.Snapshot, t target) StoredConfig {
 	// The rule decides the mode at boot, not netplan's infiniband-mode.
 	return withRule(s, t, ownPlan(s, t, netplan.RendererNetworkd))
 }
@@ -83,7 +83,7 @@ func (netplanNM) files(t target, want Config) []file {
 	return []file{planFile(t, want, netplan.RendererNM)}
 }
 
-func (netplanNM) own(s *inventory.Snapshot, t target) Persisted {
+func (netplanNM) own(s *inventory.Snapshot, t target) StoredConfig {
 	return ownPlan(s, t, netplan.RendererNM)
 }
 
@@ -114,8 +114,8 @@ func netplanFiles(s *inventory.Snapshot) []string {
 	return slices.Concat(s.FilesUnder(netplanDir), s.FilesUnder("/run/netplan"), s.FilesUnder("/lib/netplan"))
 }
 
-// foreignPlans are the netplan files of others for an interface.
-func foreignPlans(s *inventory.Snapshot, t target) (lines []string) {
+// unmanagedPlans are the netplan files of others for an interface.
+func unmanagedPlans(s *inventory.Snapshot, t target) (lines []string) {
 	for _, path := range netplanFiles(s) {
 		content := s.Files[path].Content
 		if path == netplanPath(t) {

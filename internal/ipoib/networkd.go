@@ -68,7 +68,7 @@ func (b networkdBackend) hooks(t target) []string {
 	return all
 }
 
-func (b networkdBackend) own(s *inventory.Snapshot, t target) (p Persisted) {
+func (b networkdBackend) own(s *inventory.Snapshot, t target) (p StoredConfig) {
 	main := networkPath(t)
 	if !owned(s, main) {
 		if t.pkey == 0 {
@@ -161,9 +161,9 @@ func (c *change) releaseNetworkd(ctx context.Context) error {
 	return nil
 }
 
-// foreignNetworks are the files of others by which networkd would configure an
+// unmanagedNetworks are the files of others by which networkd would configure an
 // interface. Those that netplan generates are netplan's.
-func foreignNetworks(s *inventory.Snapshot, t target) (lines []string) {
+func unmanagedNetworks(s *inventory.Snapshot, t target) (lines []string) {
 	for _, p := range slices.Concat(s.FilesUnder(networkd.Dir), s.FilesUnder("/run/systemd/network")) {
 		content := s.Files[p].Content
 		if platform.Owned(content) || !strings.HasSuffix(p, ".network") || strings.HasPrefix(path.Base(p), "10-netplan-") {

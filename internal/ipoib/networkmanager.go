@@ -40,7 +40,7 @@ func ownProfile(content string) bool {
 	return err == nil && p.Ours
 }
 
-func (nmBackend) own(s *inventory.Snapshot, t target) (p Persisted) {
+func (nmBackend) own(s *inventory.Snapshot, t target) (p StoredConfig) {
 	at := profilePath(t)
 	f, ok := s.Files[at]
 	if !ok || !ownProfile(f.Content) {
@@ -78,9 +78,9 @@ func (nmBackend) release(ctx context.Context, c *change) error {
 	return err
 }
 
-// foreignProfiles are the profiles of others for an interface. Those that
+// unmanagedProfiles are the profiles of others for an interface. Those that
 // netplan generates are netplan's.
-func foreignProfiles(s *inventory.Snapshot, t target) (lines []string) {
+func unmanagedProfiles(s *inventory.Snapshot, t target) (lines []string) {
 	for _, dir := range []string{nmcli.Dir, "/run/NetworkManager/system-connections", nmcli.IfcfgDir} {
 		for _, at := range s.FilesUnder(dir) {
 			content := s.Files[at].Content

@@ -14,9 +14,9 @@ import (
 )
 
 // Observe reads from a snapshot what is on the host for one port.
-func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observed {
+func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observation {
 	t := targetOf(s, port, pkey)
-	o := Observed{Stack: DetectStack(s), Parent: t.parent, Undone: s.Undos[t.id()]}
+	o := Observation{Stack: DetectStack(s), Parent: t.parent, Undone: s.Undos[t.id()]}
 	if card, p, ok := s.CardByPortGUID(port); ok {
 		o.Driver, o.LinkLayer, o.PortState, o.Physical, o.SMLID = card.Driver, p.LinkLayer, p.State, p.Physical, p.SMLID
 	} else if sleeping, ok := platform.FindSleepingPort(s, port); ok {
@@ -39,8 +39,8 @@ func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observed {
 	}
 	o.Persisted = backendOf(o.Stack, t).own(s, t)
 	for _, find := range []func(*inventory.Snapshot,
-		target) []string{foreignPlans, foreignProfiles, foreignNetworks, foreignStanzas, unread} {
-		o.Foreign = append(o.Foreign, find(s, t)...)
+		target) []string{unmanagedPlans, unmanagedProfiles, unmanagedNetworks, unmanagedStanzas, unread} {
+		o.Unmanaged = append(o.Unmanaged, find(s, t)...)
 	}
 	return o
 }
@@ -126,14 +126,14 @@ func (c Config) Same(other Config) bool {
 }
 
 // Satisfies reports whether the interface is what want says, now and at boot.
-func (o Observed) Satisfies(want Config) bool {
+func (o Observation) Satisfies(want Config) bool {
 	return o.Present && o.Up && o.Persisted.Found && o.Persisted.Interface == o.Name &&
 		len(o.Differences(want)) == 0
 }
 
 // Differences says in what the host differs from want, one line each; empty if
 // nothing has to be done.
-func (o Observed) Differences(want Config) []string {
+func (o Observation) Differences(want Config) []string {
 	var diff []string
 	add := func(format string, args ...any) { diff = append(diff, fmt.Sprintf(format, args...)) }
 	if !o.Present {
@@ -162,7 +162,7 @@ func (o Observed) Differences(want Config) []string {
 }
 
 // difference is the first thing in which the configuration for boot differs.
-func (p Persisted) difference(name string, want Config) string {
+func (p StoredConfig) difference(name string, want Config) string {
 	switch {
 	case !p.Found:
 		return "nothing brings this back at boot"
@@ -196,7 +196,7 @@ func joinPrefixes(prefixes []netip.Prefix) string {
 // known, the live value before the persisted one, so that a plan shows drift of
 // either; known itself where both agree with it, addresses in known's order.
 // With a nil known, as after an import, it is what is live, or else persisted.
-func (o Observed) Report(known *Config) Config {
+func (o Observation) Report(known *Config) Config {
 	if known == nil {
 		if !o.Present {
 			return o.Persisted.Config

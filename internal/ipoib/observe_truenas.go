@@ -39,7 +39,7 @@ func findStored(all []midclt.Interface, port ib.GUID, name string) (row midclt.I
 
 // observeTrueNAS reads what the middleware stores. Answers that do not parse
 // count as nothing stored; Check reports them.
-func observeTrueNAS(s *inventory.Snapshot, port ib.GUID, o *Observed) {
+func observeTrueNAS(s *inventory.Snapshot, port ib.GUID, o *Observation) {
 	p := &o.Persisted
 	if tunables, err := midclt.ParseTunables(s.TrueNAS.Tunables); err == nil {
 		if t, ok := findTunable(tunables, port); ok {
@@ -64,7 +64,7 @@ func observeTrueNAS(s *inventory.Snapshot, port ib.GUID, o *Observed) {
 			p.Config.MTU = *row.MTU
 		}
 	case ok && !midclt.NothingStored(all):
-		o.Foreign = append(o.Foreign, describeStored(row)...)
+		o.Unmanaged = append(o.Unmanaged, describeStored(row)...)
 	}
 }
 

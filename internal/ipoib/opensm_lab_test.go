@@ -23,8 +23,8 @@ const smDropIn = "/etc/systemd/system/opensm@0xe41d2d0300e44e01.service.d/terraf
 
 const smConf = "/etc/opensm/terraform-0xe41d2d0300e44e01.conf"
 
-func smDesired() opensm.Desired {
-	return opensm.Desired{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}
+func smDesired() opensm.Request {
+	return opensm.Request{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}
 }
 
 func TestLab_OpenSM_mendsDrift(t *testing.T) {
@@ -155,14 +155,14 @@ func TestLab_OpenSM_refusals(t *testing.T) {
 	l := startLab(t)
 	for _, tt := range []struct {
 		host string
-		d    opensm.Desired
+		d    opensm.Request
 		want []string
 	}{
-		{"xeon2zfs", opensm.Desired{Host: "xeon2zfs", PortGUID: truenasPort, Priority: 1},
+		{"xeon2zfs", opensm.Request{Host: "xeon2zfs", PortGUID: truenasPort, Priority: 1},
 			[]string{"SM001", "TrueNAS SCALE 25.10"}},
-		{"intel9", opensm.Desired{Host: "intel9", PortGUID: 0x42, Priority: 1},
+		{"intel9", opensm.Request{Host: "intel9", PortGUID: 0x42, Priority: 1},
 			[]string{"SM002", "0xe41d2d0300e44e01 (InfiniBand)"}},
-		{"intel9", opensm.Desired{Host: "intel9", PortGUID: ubuntuPort, Priority: 16}, []string{"SM004", "priority = 16"}},
+		{"intel9", opensm.Request{Host: "intel9", PortGUID: ubuntuPort, Priority: 16}, []string{"SM004", "priority = 16"}},
 	} {
 		_, err := opensm.Apply(t.Context(), l.hosts[tt.host], tt.d, opensm.Options{})
 		var refused *safety.RefusedError
@@ -183,7 +183,7 @@ func TestLab_OpenSM_wakesThePort(t *testing.T) {
 	if !o.Sleeping || o.PortPresent || o.LinkLayer != "InfiniBand" {
 		t.Fatalf("before: %+v", o)
 	}
-	for _, f := range opensm.Check(l.snapshot(t, "intel9"), smDesired(), opensm.Planned{}) {
+	for _, f := range opensm.Check(l.snapshot(t, "intel9"), smDesired(), opensm.PlanFacts{}) {
 		if f.Severity.Blocks() {
 			t.Errorf("plan refuses: %s: %s", f.Rule.Code, f.Evidence)
 		}
@@ -202,7 +202,7 @@ func TestLab_OpenSM_wakesThePort(t *testing.T) {
 
 func TestOpenSM_equalPriorities(t *testing.T) {
 	found := opensm.CheckConfig(smDesired(),
-		opensm.Planned{Rivals: []opensm.Desired{{Host: "other", PortGUID: ib.GUID(7), Priority: 14}}})
+		opensm.PlanFacts{Rivals: []opensm.Request{{Host: "other", PortGUID: ib.GUID(7), Priority: 14}}})
 	if len(found) != 1 || found[0].Rule != finding.OpensmPriorityEqual || found[0].Severity.Blocks() {
 		t.Fatalf("findings: %+v", found)
 	}

@@ -74,7 +74,7 @@ func TestLab_PersistLinkTypes_ubuntu(t *testing.T) {
 	mustContain(t, l.file("intel9", platform.ModprobePath), platform.Owner, "\noptions mlx4_core port_type_array=1,2\n")
 	l.Machine("intel9").FS.Put("/etc/modprobe.d/mlx4-ib.conf", "options mlx4_core port_type_array=1,1\n", 0o644)
 	r := p.PersistedLinkTypes(l.snapshot(t, "intel9"), pci)
-	if !r.Found || r.Types[1] != ib.LinkTypeIB || r.Types[2] != ib.LinkTypeETH || len(r.Foreign) != 2 ||
+	if !r.Found || r.Types[1] != ib.LinkTypeIB || r.Types[2] != ib.LinkTypeETH || len(r.Unmanaged) != 2 ||
 		len(r.Stronger) != 1 {
 		t.Errorf("record: %+v", r)
 	}

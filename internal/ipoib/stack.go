@@ -179,7 +179,7 @@ func (c *checker) stackFindings() {
 		c.managers(n)
 		c.stacked(n)
 	}
-	for _, line := range c.observed.Foreign {
+	for _, line := range c.observed.Unmanaged {
 		c.add(finding.InterfaceConfiguredElsewhere.Find("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, line))
 	}
 	// Who has read it once need not read it at every plan.

@@ -87,7 +87,7 @@ func routes(texts ...string) []ipconf.Route {
 	return all
 }
 
-func observe(t *testing.T, l *testLab, d ipoib.Desired) ipoib.Observed {
+func observe(t *testing.T, l *testLab, d ipoib.Request) ipoib.Observation {
 	t.Helper()
 	return ipoib.Observe(l.snapshot(t, d.Host), d.PortGUID, d.PKey)
 }
@@ -248,7 +248,7 @@ func TestLab_Stacks_cuts(t *testing.T) {
 }
 
 // survive makes a change that nobody confirms, and applies d after it.
-func survive(t *testing.T, l *testLab, c stackCase, d ipoib.Desired, cut cutCase) {
+func survive(t *testing.T, l *testLab, c stackCase, d ipoib.Request, cut cutCase) {
 	t.Helper()
 	before, text := observe(t, l, d), l.file("intel9", c.file)
 	change := d

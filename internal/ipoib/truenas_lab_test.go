@@ -18,8 +18,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/midclt"
 )
 
-func truenasDesired() ipoib.Desired {
-	return ipoib.Desired{Host: "xeon2zfs", PortGUID: truenasPort, Config: ipoib.Config{
+func truenasDesired() ipoib.Request {
+	return ipoib.Request{Host: "xeon2zfs", PortGUID: truenasPort, Config: ipoib.Config{
 		Mode: ib.ModeConnected, MTU: 9216, Addresses: prefixes("172.16.0.10/24"),
 	}}
 }

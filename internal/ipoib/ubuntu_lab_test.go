@@ -22,8 +22,8 @@ const (
 	udevFile    = "/etc/udev/rules.d/70-infiniband-e41d2d0300e44e01.rules"
 )
 
-func ubuntuDesired() ipoib.Desired {
-	return ipoib.Desired{Host: "intel9", PortGUID: ubuntuPort, Config: ipoib.Config{
+func ubuntuDesired() ipoib.Request {
+	return ipoib.Request{Host: "intel9", PortGUID: ubuntuPort, Config: ipoib.Config{
 		Mode: ib.ModeConnected, MTU: 65520, Addresses: prefixes("172.16.0.20/24"),
 	}}
 }
@@ -33,7 +33,7 @@ func withSM(t *testing.T, options ...labOption) *testLab {
 	t.Helper()
 	l := startLab(t, options...)
 	r, err := opensm.Apply(t.Context(), l.hosts["intel9"],
-		opensm.Desired{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}, opensm.Options{})
+		opensm.Request{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}, opensm.Options{})
 	if err != nil {
 		t.Fatalf("opensm: %v", err)
 	}
@@ -44,7 +44,7 @@ func withSM(t *testing.T, options ...labOption) *testLab {
 	return l
 }
 
-func apply(t *testing.T, l *testLab, d ipoib.Desired) ipoib.Result {
+func apply(t *testing.T, l *testLab, d ipoib.Request) ipoib.Result {
 	t.Helper()
 	r, err := ipoib.Apply(t.Context(), l.hosts[d.Host], d, ipoib.Options{})
 	if err != nil {
@@ -171,7 +171,7 @@ func TestLab_Apply_ubuntuSurvivesReboot(t *testing.T) {
 	if diff := ipoib.Observe(after, ubuntuPort, 0).Differences(d.Config); len(diff) > 0 {
 		t.Errorf("after the reboot: %v", diff)
 	}
-	sm := opensm.Desired{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}
+	sm := opensm.Request{Host: "intel9", PortGUID: ubuntuPort, Priority: 14}
 	if diff := opensm.Observe(after, ubuntuPort).Differences(sm); len(diff) > 0 {
 		t.Errorf("opensm after the reboot: %v", diff)
 	}

@@ -35,7 +35,7 @@ func ruleFile(t target, mode ib.IPoIBMode) file {
 
 // withRule completes what is persisted by our rule, which decides the mode where
 // networkd configures the interface.
-func withRule(s *inventory.Snapshot, t target, p Persisted) Persisted {
+func withRule(s *inventory.Snapshot, t target, p StoredConfig) StoredConfig {
 	p.Config.Mode = ""
 	if path := udevPath(t.port); owned(s, path) && (p.Found || DetectStack(s).service() == networkdUnit) {
 		p.Found, p.Sources = true, append(p.Sources, path)

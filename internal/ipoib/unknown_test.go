@@ -73,12 +73,12 @@ func TestCheck_unknown_facts(t *testing.T) {
 			if tt.truenas {
 				before = append(before, onTrueNAS(stored, free))
 			}
-			for _, f := range Check(testHost(before...), d, Planned{}) {
+			for _, f := range Check(testHost(before...), d, PlanFacts{}) {
 				if strings.Contains(f.Evidence, tt.says) {
 					t.Fatalf("also if it is known: %s", f.Evidence)
 				}
 			}
-			for _, f := range Check(testHost(append(before, tt.set...)...), d, Planned{}) {
+			for _, f := range Check(testHost(append(before, tt.set...)...), d, PlanFacts{}) {
 				if strings.Contains(f.Evidence, tt.says) {
 					if !f.Severity.Blocks() && f.Rule.Code != finding.PortWithoutSubnetManager.Code {
 						t.Errorf("%s does not block: %+v", name, f)

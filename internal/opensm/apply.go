@@ -45,16 +45,16 @@ func (o Options) withDefaults() Options {
 
 // Result is what Apply and Remove did.
 type Result struct {
-	Changed  bool     // something on the host was changed
-	Observed Observed // read back after the change
-	Warnings []string // what the operator should know, one sentence each
-	Left     []string // of Remove: what stays on the host, one sentence each
+	Changed  bool        // something on the host was changed
+	Observed Observation // read back after the change
+	Warnings []string    // what the operator should know, one sentence each
+	Left     []string    // of Remove: what stays on the host, one sentence each
 }
 
 // Apply makes the port's SM what d says, now and at boot. It is safe to repeat.
 // It checks d again; what blocks is *safety.RefusedError. An SM that was set up and
 // does not serve the port is *NotServingError.
-func Apply(ctx context.Context, h *hosts.Host, d Desired, o Options) (Result, error) {
+func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, error) {
 	o = o.withDefaults()
 	s, err := h.Snapshot(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func Apply(ctx context.Context, h *hosts.Host, d Desired, o Options) (Result, er
 }
 
 // proven reads back what was started.
-func proven(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Desired, o Options) (Result, error) {
+func proven(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request, o Options) (Result, error) {
 	notes, err := prove(ctx, h, s, d, o)
 	if err != nil {
 		return Result{Changed: true}, err
@@ -111,7 +111,7 @@ func proven(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Desired
 
 // askFabric refuses what the fabric speaks against in the moment before the start.
 // infiniband-diags, which asks, comes first; opensm would bring it along later.
-func askFabric(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Desired, o Options,
+func askFabric(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request, o Options,
 	plat platform.Platform) error {
 	if !s.Commands["sminfo"] {
 		if err := plat.Install(ctx, h, plat.PackagesFor(platform.FeatureDiagnostics, s.OS.Kernel)...); err != nil {
@@ -131,7 +131,7 @@ func askFabric(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Desi
 
 // write puts the files there and installs the package. The files come first: the
 // package starts itself at once.
-func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Desired, plat platform.Platform) error {
+func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request, plat platform.Platform) error {
 	if err := layoutOf(s).prepare(ctx, h, s, d.PortGUID); err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func write(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Desired,
 
 // effect has the instance work with the files. A signal is enough for what
 // opensm reads again; it keeps the role and the port's registrations.
-func effect(ctx context.Context, h *hosts.Host, l layout, before Observed, d Desired) error {
+func effect(ctx context.Context, h *hosts.Host, l layout, before Observation, d Request) error {
 	commands := l.starting(d.PortGUID)
 	if before.rereads(d) {
 		commands = []shellcmd.Command{systemctl.Kill("HUP", before.Unit)}
@@ -167,7 +167,7 @@ func effect(ctx context.Context, h *hosts.Host, l layout, before Observed, d Des
 }
 
 // rereads reports whether the running instance takes the change on SIGHUP.
-func (o Observed) rereads(d Desired) bool {
+func (o Observation) rereads(d Request) bool {
 	if !fact.Yes(o.Active) || !fact.Yes(o.Enabled) || !fact.Yes(o.IsSM) || o.Priority < 0 || o.PartitionError != "" {
 		return false
 	}
@@ -177,17 +177,17 @@ func (o Observed) rereads(d Desired) bool {
 			return false
 		}
 	}
-	was := Desired{PortGUID: d.PortGUID, Priority: o.Priority, Tuning: o.Tuning, Partitions: o.Partitions}
+	was := Request{PortGUID: d.PortGUID, Priority: o.Priority, Tuning: o.Tuning, Partitions: o.Partitions}
 	return !opensm.NeedsRestart(was.conf(), d.conf()) && opensm.SameGroups(o.Partitions, d.Partitions)
 }
 
 // refuse checks at the moment of the change.
-func refuse(s *inventory.Snapshot, d Desired) error {
-	return safety.Refusal("run subnet manager "+s.Host+"/"+d.PortGUID.String(), Check(s, d, Planned{}))
+func refuse(s *inventory.Snapshot, d Request) error {
+	return safety.Refusal("run subnet manager "+s.Host+"/"+d.PortGUID.String(), Check(s, d, PlanFacts{}))
 }
 
 // result reads back; an SM that has become a standby is asked about its master.
-func result(ctx context.Context, h *hosts.Host, d Desired, o Options) (Result, error) {
+func result(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, error) {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return Result{Changed: true}, err
@@ -253,7 +253,7 @@ func Remove(ctx context.Context, h *hosts.Host, port ib.GUID, _ Options) (Result
 }
 
 // stillRuns is the error of an instance that was stopped and is not known to have ended.
-func stillRuns(host string, o Observed) error {
+func stillRuns(host string, o Observation) error {
 	switch runs, known := o.Active.Get(); {
 	case !known:
 		return fmt.Errorf("%s: %s was stopped, and whether it still runs is not known: %s", host, o.Unit, o.Active.Why())

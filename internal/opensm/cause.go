@@ -35,7 +35,7 @@ const (
 	CauseDuplicate  CauseKind = "duplicate GUID"
 	CauseZeroGUID   CauseKind = "zero GUID"
 	CausePKey       CauseKind = "P_Key"
-	CauseForeign    CauseKind = "foreign SM"
+	CauseOtherSM    CauseKind = "other SM"
 	CauseTimeouts   CauseKind = "no answers"
 	CauseSM         CauseKind = "SM"
 )
@@ -122,7 +122,7 @@ var checks = []check{
 	{CauseNotBound, func(s Symptoms) bool { return !s.Sysfs.IsSM },
 		says("opensm runs without being bound to the port."),
 		"Look at the log for \"Error from osm_opensm_bind\"."},
-	{CauseForeign, func(s Symptoms) bool { return fact.Yes(s.View.Ruled) && s.View.Master.GUID != s.Port },
+	{CauseOtherSM, func(s Symptoms) bool { return fact.Yes(s.View.Ruled) && s.View.Master.GUID != s.Port },
 		func(s Symptoms) string {
 			return fmt.Sprintf("the subnet manager on port %s rules the fabric with priority %d and has not configured this "+
 				"port.", s.View.Master.GUID, s.View.Master.Priority)

@@ -85,7 +85,7 @@ func TestFindCause(t *testing.T) {
 		{"runs unbound", initialize(unbound), CauseNotBound, []string{"without being bound"}},
 		{"foreign master", initialize(func(s *Symptoms) {
 			s.View = View{Ruled: fact.Known(true), Master: saquery.Manager{GUID: 9, Priority: 15, State: 3}}
-		}), CauseForeign, []string{"priority 15", "0x0000000000000009"}},
+		}), CauseOtherSM, []string{"priority 15", "0x0000000000000009"}},
 		{"P_Keys", initialize(func(s *Symptoms) {
 			s.Wrong = []Mismatch{{Port: testPort, Where: "intel9 0000:01:00.0 port 1",
 				Wrong: []string{`is declared a limited (0x0001) member of partition "storage" and is a full (0x8001) one`},
@@ -113,10 +113,10 @@ func TestFindCause(t *testing.T) {
 
 func TestObserved_Served(t *testing.T) {
 	for _, tt := range []struct {
-		o    Observed
+		o    Observation
 		want bool
-	}{{Observed{}, false}, {Observed{SMLID: 1}, true}, {Observed{SMLID: placeholderLID, State: "Initializing"}, false},
-		{Observed{SMLID: placeholderLID, State: "Active"}, true}} {
+	}{{Observation{}, false}, {Observation{SMLID: 1}, true}, {Observation{SMLID: placeholderLID, State: "Initializing"}, false},
+		{Observation{SMLID: placeholderLID, State: "Active"}, true}} {
 		if got := tt.o.Served(); got != tt.want {
 			t.Errorf("%+v: %t", tt.o, got)
 		}
@@ -124,7 +124,7 @@ func TestObserved_Served(t *testing.T) {
 }
 
 func TestCheckFabric(t *testing.T) {
-	d := Desired{Host: "intel9", PortGUID: testPort, Priority: 5}
+	d := Request{Host: "intel9", PortGUID: testPort, Priority: 5}
 	view := View{Ruled: fact.Known(true), Listed: fact.Known(true), Duplicate: fact.Known[[]ib.GUID](nil),
 		Managers: []saquery.Manager{{LID: 1, GUID: testPort, Priority: 5, State: 3}, {LID: 2, GUID: 1, Priority: 5, State: 2},
 			{LID: 3, GUID: 2, Priority: 1, State: 2}, {LID: 4, GUID: 3, Priority: 9, State: 2}}}
@@ -147,7 +147,7 @@ func TestCheckFabric(t *testing.T) {
 
 // What could not be asked is said, as loud as the answer would have been.
 func TestCheckFabric_unknown(t *testing.T) {
-	d := Desired{Host: "intel9", PortGUID: testPort, Priority: 5}
+	d := Request{Host: "intel9", PortGUID: testPort, Priority: 5}
 	none, all := fact.Known(false), fact.Known(true)
 	no := fact.Known[[]ib.GUID](nil)
 	for name, c := range map[string]struct {
@@ -164,7 +164,7 @@ func TestCheckFabric_unknown(t *testing.T) {
 		"whether a GUID is there twice": {View{Ruled: none, Listed: all,
 			Duplicate: fact.Unknown[[]ib.GUID]("ibnetdiscover ended with status 255: discover failed")},
 			"SM019", "ibnetdiscover ended with status 255: discover failed", finding.Refuse},
-		"later": {View{Later: "infiniband-diags is not installed"}, "SM009", "infiniband-diags is not installed",
+		"later": {View{NotReady: "infiniband-diags is not installed"}, "SM009", "infiniband-diags is not installed",
 			finding.Note},
 	} {
 		found := CheckFabric(d, c.v, Lab{})

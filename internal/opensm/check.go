@@ -14,30 +14,30 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/opensm"
 )
 
-// Planned is what other resources of the same configuration say.
-type Planned struct {
+// PlanFacts is what other resources of the same configuration say.
+type PlanFacts struct {
 	// Port is true if the port GUID is not there yet but a resource of this plan
 	// will write it.
 	Port bool
-	// PortLater is true if it is not known yet which port it will be. PartitionsLater is
+	// PortUnknown is true if it is not known yet which port it will be. PartitionsLater is
 	// the same for a part of the partitions.
-	PortLater, PartitionsLater bool
+	PortUnknown, PartitionsUnknown bool
 	// LinkType is true if a resource of this plan will make the port InfiniBand.
 	LinkType bool
 	// Rivals are other SMs of the configuration that have the same priority and
 	// may be on the same fabric; of many the first few, with the number of the rest.
-	Rivals     []Desired
+	Rivals     []Request
 	MoreRivals int
 	// Lab are the ports of all managed hosts; the zero value where the hosts are
 	// not compared, because nothing is to change.
 	Lab Lab
 	// OtherPartitions is another SM of the configuration whose partitions differ.
-	OtherPartitions *Desired
+	OtherPartitions *Request
 }
 
 // Check finds what speaks against d on this host. It neither asks nor changes
 // the host. While the port is not known, it judges the host and the settings.
-func Check(s *inventory.Snapshot, d Desired, p Planned) []finding.Finding {
+func Check(s *inventory.Snapshot, d Request, p PlanFacts) []finding.Finding {
 	found := CheckConfig(d, p)
 	plat, err := platform.Of(s)
 	if err != nil {
@@ -59,10 +59,10 @@ func Check(s *inventory.Snapshot, d Desired, p Planned) []finding.Finding {
 	found = append(found, checkService(s, o)...)
 	found = append(found, checkOurs(s, o)...)
 	// An instance of ours does not read the shared file; it may be the one that is meant.
-	if ours := o.Managed || p.PortLater && managesAny(s); !ours {
+	if ours := o.Managed || p.PortUnknown && managesAny(s); !ours {
 		found = append(found, checkShared(s)...)
 	}
-	if len(d.Partitions) == 0 && !p.PartitionsLater {
+	if len(d.Partitions) == 0 && !p.PartitionsUnknown {
 		found = append(found, checkSharedPartitions(s)...)
 	}
 	return found
@@ -76,7 +76,7 @@ func managesAny(s *inventory.Snapshot) bool {
 }
 
 // InPlace reports whether some port of the host has a subnet manager as d wants it.
-func InPlace(s *inventory.Snapshot, d Desired) bool {
+func InPlace(s *inventory.Snapshot, d Request) bool {
 	for i := range s.Cards {
 		for _, p := range s.Cards[i].Ports {
 			if o := Observe(s, p.PortGUID); o.Managed && len(o.Differences(d)) == 0 {
@@ -100,7 +100,7 @@ func noPackage(s *inventory.Snapshot, plat platform.Platform) finding.Finding {
 }
 
 // CheckConfig finds what speaks against a configuration whatever host it is for.
-func CheckConfig(d Desired, p Planned) []finding.Finding {
+func CheckConfig(d Request, p PlanFacts) []finding.Finding {
 	var found []finding.Finding
 	if d.Priority < 0 || d.Priority > MaxPriority {
 		found = append(found, finding.OpensmPriorityInvalid.Find("priority = %d.", d.Priority))
@@ -120,7 +120,7 @@ func CheckConfig(d Desired, p Planned) []finding.Finding {
 }
 
 // checkPrefix is about cards whose ports do not take a subnet prefix.
-func checkPrefix(s *inventory.Snapshot, d Desired) []finding.Finding {
+func checkPrefix(s *inventory.Snapshot, d Request) []finding.Finding {
 	card, _, ok := s.CardByPortGUID(d.PortGUID)
 	if prefix := d.Tuning.SubnetPrefix; !ok || prefix == 0 || prefix == opensm.DefaultSubnetPrefix ||
 		card.Driver != "mlx5_core" || !kernelFrom(s.OS.Kernel, 4, 20) {
@@ -132,7 +132,7 @@ func checkPrefix(s *inventory.Snapshot, d Desired) []finding.Finding {
 
 // checkTaken says that the port's GIDs do not begin with the prefix that its
 // master has.
-func checkTaken(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding {
+func checkTaken(s *inventory.Snapshot, d Request, o Observation) []finding.Finding {
 	_, p, ok := s.CardByPortGUID(d.PortGUID)
 	if want := d.Tuning.SubnetPrefix; !ok || want == 0 || !o.Master() || p.Prefix == want {
 		return nil
@@ -146,7 +146,7 @@ func checkTaken(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding 
 // checkGUIDs looks for what would stop opensm, among the managed hosts. Two
 // fabrics may each have one of two cards with one GUID, so that only the port's
 // own is a reason to refuse.
-func checkGUIDs(d Desired, lab Lab) []finding.Finding {
+func checkGUIDs(d Request, lab Lab) []finding.Finding {
 	var found []finding.Finding
 	if where, twice := lab.Duplicate[d.PortGUID]; twice {
 		found = append(found, finding.FabricGUIDTwice.Find("%s is on %s.", d.PortGUID, strings.Join(where, " and on ")))
@@ -163,7 +163,7 @@ func checkGUIDs(d Desired, lab Lab) []finding.Finding {
 
 // checkRivals gives one finding however many rivals there are: a plan shows
 // each finding at length, and pairs grow with the square of the hosts.
-func checkRivals(d Desired, p Planned) []finding.Finding {
+func checkRivals(d Request, p PlanFacts) []finding.Finding {
 	if len(p.Rivals) == 0 {
 		return nil
 	}
@@ -184,9 +184,9 @@ func checkRivals(d Desired, p Planned) []finding.Finding {
 	return []finding.Finding{f}
 }
 
-func checkPort(s *inventory.Snapshot, d Desired, o Observed, p Planned) []finding.Finding {
+func checkPort(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []finding.Finding {
 	switch {
-	case p.PortLater:
+	case p.PortUnknown:
 		return nil // the plan says what waits
 	case !o.PortPresent && !o.Sleeping && (p.Port || p.LinkType):
 		return []finding.Finding{finding.OpensmPostponed.Find("No port of %s has the GUID %s yet.", s.Host, d.PortGUID)}
@@ -206,7 +206,7 @@ func checkPort(s *inventory.Snapshot, d Desired, o Observed, p Planned) []findin
 }
 
 // checkBound looks at who serves the port now.
-func checkBound(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding {
+func checkBound(s *inventory.Snapshot, d Request, o Observation) []finding.Finding {
 	switch {
 	case !fact.No(o.IsSM) && !o.Active.Known():
 		f := finding.OpensmPortHeld.Find("Whether %s of %s runs is not known: %s. So whose subnet manager serves port %s is "+
@@ -250,7 +250,7 @@ func portsOf(s *inventory.Snapshot, guid ib.GUID) string {
 	return node + " The host has " + strings.Join(ports, ", ") + "."
 }
 
-func checkService(s *inventory.Snapshot, o Observed) []finding.Finding {
+func checkService(s *inventory.Snapshot, o Observation) []finding.Finding {
 	var found []finding.Finding
 	if o.Installed == "" {
 		found = append(found, finding.OpensmInstalled.Find("opensm is not installed on %s.", s.Host))
@@ -268,7 +268,7 @@ func checkService(s *inventory.Snapshot, o Observed) []finding.Finding {
 	return append(found, checkKernel(s, o)...)
 }
 
-func checkKernel(s *inventory.Snapshot, o Observed) []finding.Finding {
+func checkKernel(s *inventory.Snapshot, o Observation) []finding.Finding {
 	for _, known := range incompatible {
 		// A subnet manager that is bound shows that this host is an exception.
 		if kernelFrom(s.OS.Kernel, known.major, known.minor) &&
@@ -288,9 +288,9 @@ var incompatible = []struct {
 }{{"3.3.23", 6, 11}, {"3.3.24", 6, 11}}
 
 // checkOurs looks at others' files in our places, and at keys in a file of ours.
-func checkOurs(s *inventory.Snapshot, o Observed) []finding.Finding {
+func checkOurs(s *inventory.Snapshot, o Observation) []finding.Finding {
 	var found []finding.Finding
-	for _, path := range o.Foreign {
+	for _, path := range o.Unmanaged {
 		f := finding.OpensmFileNotUnderstood.Find("%s of %s was not written by Terraform.", path, s.Host)
 		f.WayOut = "Move the file away, and put what it says into this resource."
 		found = append(found, f)
@@ -317,7 +317,7 @@ func checkSharedPartitions(s *inventory.Snapshot) []finding.Finding {
 	var found []finding.Finding
 	for _, path := range opensm.SharedPartitions {
 		if _, there := s.Files[path]; there {
-			f := finding.PartitionFileForeign.Find("%s of %s.", path, s.Host)
+			f := finding.PartitionFileUnmanaged.Find("%s of %s.", path, s.Host)
 			if _, err := opensm.ParsePartitions(s.Files[path].Content); err != nil {
 				f.Evidence += fmt.Sprintf(" It has an error (%v), so opensm ignores the whole file: every port is a full member "+
 					"of one partition.", err)

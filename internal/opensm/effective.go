@@ -57,7 +57,7 @@ func (f inForce) complete() bool { return len(f.wrong) == 0 && f.problem == "" }
 // provePartitions waits until the P_Key tables of the fabric's adapters and its
 // broadcast groups are as configured. It returns the ports whose tables are not in
 // the end, and what could not be compared; a group that is wrong is *NotInForceError.
-func provePartitions(ctx context.Context, h host.Host, at device, d Desired, o Options) ([]Mismatch, []string, error) {
+func provePartitions(ctx context.Context, h host.Host, at device, d Request, o Options) ([]Mismatch, []string, error) {
 	deadline := time.Now().Add(min(sweepTime, o.ProofTimeout))
 	p := prover{h: h, at: at, d: d, known: o.Lab.Known}
 	for {
@@ -84,7 +84,7 @@ func provePartitions(ctx context.Context, h host.Host, at device, d Desired, o O
 type prover struct {
 	h       host.Host
 	at      device
-	d       Desired
+	d       Request
 	known   map[ib.GUID]string
 	members *members
 }
@@ -138,7 +138,7 @@ func ownKeys(ctx context.Context, h host.Host, at device) ([]uint16, error) {
 }
 
 // groups says what is wrong with the broadcast groups; empty if nothing is.
-func groups(ctx context.Context, h host.Host, at device, d Desired) (string, error) {
+func groups(ctx context.Context, h host.Host, at device, d Request) (string, error) {
 	if !slices.ContainsFunc(d.Partitions, func(p opensm.Partition) bool { return p.IPoIB }) {
 		return "", nil
 	}

@@ -12,10 +12,10 @@ import (
 // CheckFabric finds what speaks against d in what the fabric says. A subnet
 // manager that somebody started by hand on a managed host is a rival like any
 // other.
-func CheckFabric(d Desired, v View, lab Lab) []finding.Finding {
-	if v.Later != "" {
+func CheckFabric(d Request, v View, lab Lab) []finding.Finding {
+	if v.NotReady != "" {
 		return []finding.Finding{finding.OpensmPostponed.Find("The fabric of port %s is asked at apply: %s.", d.PortGUID,
-			v.Later)}
+			v.NotReady)}
 	}
 	found := checkTwice(d, v)
 	for _, f := range []fact.Bool{v.Ruled, v.Listed} {
@@ -43,7 +43,7 @@ func CheckFabric(d Desired, v View, lab Lab) []finding.Finding {
 
 // checkTwice is about GUIDs that two nodes of the fabric have. Where a master rules
 // none keeps a subnet manager from working.
-func checkTwice(d Desired, v View) []finding.Finding {
+func checkTwice(d Request, v View) []finding.Finding {
 	if !v.Duplicate.Known() {
 		f := finding.FabricGUIDTwice.Find("Whether two nodes of the fabric of port %s have one GUID is not known: %s.",
 			d.PortGUID, v.Duplicate.Why())
@@ -77,7 +77,7 @@ func role(state int) string {
 	return "not active"
 }
 
-func outcome(d Desired, other ib.GUID, priority int) string {
+func outcome(d Request, other ib.GUID, priority int) string {
 	switch {
 	case priority > d.Priority:
 		return "the other one rules."

@@ -89,7 +89,7 @@ type members struct {
 	notes []string // what could not be compared, one sentence each
 }
 
-func findMembers(ctx context.Context, h host.Host, at device, d Desired, known map[ib.GUID]string) (members, error) {
+func findMembers(ctx context.Context, h host.Host, at device, d Request, known map[ib.GUID]string) (members, error) {
 	var m members
 	all, err := fabric.AdapterPorts(ctx, h, at.through())
 	var look *fabric.LookError
@@ -163,7 +163,7 @@ func labels(ports map[ib.GUID]bool, known map[ib.GUID]string) string {
 
 // differ asks the members for their tables. Those that are right are not asked
 // again; those that do not answer are returned as silent.
-func (m *members) differ(ctx context.Context, h host.Host, at device, d Desired,
+func (m *members) differ(ctx context.Context, h host.Host, at device, d Request,
 	known map[ib.GUID]string) (wrong []Mismatch, silent []fabric.AdapterPort, err error) {
 	tables, err := fabric.PKeyTables(ctx, h, at.through(), m.ports)
 	if err != nil {

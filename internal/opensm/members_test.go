@@ -77,8 +77,8 @@ func (n onFabric) Run(_ context.Context, cmd shellcmd.Command) (host.Result, err
 // that says something else.
 func TestReal_members(t *testing.T) {
 	const absent = ib.GUID(0xe41d2d03000000aa)
-	declared := func(storage ...Member) Desired {
-		return Desired{Host: "a", PortGUID: testPort, Partitions: []Partition{
+	declared := func(storage ...Member) Request {
+		return Request{Host: "a", PortGUID: testPort, Partitions: []Partition{
 			{Name: "Default", PKey: DefaultPKey, IPoIB: true, SL: -1, Scope: -1,
 				Members: []Member{{Port: "ALL", Membership: Full}}},
 			{Name: "storage", PKey: 1, SL: -1, Scope: -1, Members: storage},

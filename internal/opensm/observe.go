@@ -13,8 +13,8 @@ import (
 )
 
 // Observe reads from a snapshot what is on the host for one port.
-func Observe(s *inventory.Snapshot, port ib.GUID) Observed {
-	o := Observed{
+func Observe(s *inventory.Snapshot, port ib.GUID) Observation {
+	o := Observation{
 		Installed: installed(s),
 		Unit:      opensm.Unit(port),
 		ConfPath:  opensm.ConfPath(port),
@@ -45,11 +45,11 @@ func installed(s *inventory.Snapshot) string {
 }
 
 // files reads what is ours.
-func (o *Observed) files(s *inventory.Snapshot, port ib.GUID) {
+func (o *Observation) files(s *inventory.Snapshot, port ib.GUID) {
 	paths := []string{opensm.DropInPath(port), opensm.ConfPath(port), opensm.PartitionsPath(port)}
 	for _, path := range paths {
 		if f, there := s.Files[path]; there && !platform.Owned(f.Content) {
-			o.Foreign = append(o.Foreign, path)
+			o.Unmanaged = append(o.Unmanaged, path)
 		}
 	}
 	dropIn, conf := s.Files[paths[0]].Content, s.Files[paths[1]].Content
@@ -69,7 +69,7 @@ func (o *Observed) files(s *inventory.Snapshot, port ib.GUID) {
 }
 
 // conf reads our file of options and what it names.
-func (o *Observed) conf(s *inventory.Snapshot, conf string, paths []string) {
+func (o *Observation) conf(s *inventory.Snapshot, conf string, paths []string) {
 	c := opensm.ParseConf(conf)
 	o.Priority, o.Tuning = c.Priority, c.Tuning
 	if c.PartitionFile != "" {
@@ -83,7 +83,7 @@ func (o *Observed) conf(s *inventory.Snapshot, conf string, paths []string) {
 	}
 }
 
-func (o *Observed) partitions(text string) {
+func (o *Observation) partitions(text string) {
 	all, err := opensm.ParsePartitions(text)
 	if err != nil {
 		// opensm drops such a file whole: every port is a full member of one partition.
@@ -122,16 +122,16 @@ func others(s *inventory.Snapshot, port ib.GUID) []ib.GUID {
 
 // Master reports whether the SM of this port rules its fabric now: the port's SM
 // is on the port's own LID.
-func (o Observed) Master() bool {
+func (o Observation) Master() bool {
 	return fact.Yes(o.IsSM) && o.State == "Active" && o.LID != 0 && o.LID == o.SMLID
 }
 
 // Stopped reports whether the instance is known not to run.
-func (o Observed) Stopped() bool { return fact.No(o.Active) }
+func (o Observation) Stopped() bool { return fact.No(o.Active) }
 
 // Silence says why systemd did not say whether the instance runs, now and at boot; empty
 // if it did.
-func (o Observed) Silence() string {
+func (o Observation) Silence() string {
 	if !o.Active.Known() {
 		return o.Active.Why()
 	}
@@ -139,10 +139,10 @@ func (o Observed) Silence() string {
 }
 
 // Settled reports whether it is known that nothing has to be done.
-func (o Observed) Settled(d Desired) bool { return o.Silence() == "" && len(o.Differences(d)) == 0 }
+func (o Observation) Settled(d Request) bool { return o.Silence() == "" && len(o.Differences(d)) == 0 }
 
 // Differences says in what the host is known to differ from d, one line each.
-func (o Observed) Differences(d Desired) []string {
+func (o Observation) Differences(d Request) []string {
 	var diff []string
 	add := func(format string, args ...any) { diff = append(diff, fmt.Sprintf(format, args...)) }
 	if o.Installed == "" {
@@ -168,7 +168,7 @@ func (o Observed) Differences(d Desired) []string {
 
 // effective says what differs in files that have no attribute for it, and
 // whether the instance works.
-func (o Observed) effective(d Desired) []string {
+func (o Observation) effective(d Request) []string {
 	var diff []string
 	add := func(format string, args ...any) { diff = append(diff, fmt.Sprintf(format, args...)) }
 	if opensm.PartitionsText("", o.Partitions) != opensm.PartitionsText("", d.Partitions) || o.PartitionError != "" {

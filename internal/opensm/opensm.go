@@ -16,8 +16,8 @@ import (
 // MaxPriority is the highest priority of an SM (InfiniBand Architecture, SMInfo).
 const MaxPriority = 15
 
-// Desired is what the configuration asks for.
-type Desired struct {
+// Request is what the configuration asks for.
+type Request struct {
 	Host       string
 	PortGUID   ib.GUID
 	Priority   int // 0 to 15; the highest wins, of equals the lower port GUID
@@ -27,12 +27,12 @@ type Desired struct {
 
 // HandOver is how long the fabric has no subnet manager if its master dies and
 // this one is the standby, at most.
-func (d Desired) HandOver() time.Duration {
+func (d Request) HandOver() time.Duration {
 	return time.Duration(d.Tuning.HandOver()) * time.Millisecond
 }
 
 // conf is our file of options.
-func (d Desired) conf() opensm.Conf {
+func (d Request) conf() opensm.Conf {
 	c := opensm.Conf{Priority: d.Priority, Tuning: d.Tuning}
 	if len(d.Partitions) > 0 {
 		c.PartitionFile = opensm.PartitionsPath(d.PortGUID)
@@ -40,8 +40,8 @@ func (d Desired) conf() opensm.Conf {
 	return c
 }
 
-// Observed is what is on the host.
-type Observed struct {
+// Observation is what is on the host.
+type Observation struct {
 	Installed string    // version of the package; empty if it is not installed
 	Unit      string    // "opensm@0xe41d2d0300e44ed1.service"
 	Active    fact.Bool // the unit runs
@@ -57,8 +57,8 @@ type Observed struct {
 	PartitionError string
 	// Edited are the files of ours that hold something else than we write.
 	Edited []string
-	// Foreign are files of others at our paths.
-	Foreign []string
+	// Unmanaged are files of others at our paths.
+	Unmanaged []string
 	// Keys are the secrets of the fabric that this instance sets, by the file of
 	// options that it reads.
 	Keys []opensm.Key
@@ -86,7 +86,7 @@ const (
 const placeholderLID = 0x1234
 
 // Role is RoleMaster or RoleStandby; empty while the port is not served.
-func (o Observed) Role() string {
+func (o Observation) Role() string {
 	switch {
 	case o.Master():
 		return RoleMaster
@@ -97,6 +97,6 @@ func (o Observed) Role() string {
 }
 
 // Served reports whether some subnet manager serves the port.
-func (o Observed) Served() bool {
+func (o Observation) Served() bool {
 	return o.SMLID != 0 && (o.SMLID != placeholderLID || o.State == "Active")
 }

@@ -30,8 +30,8 @@ func testHost(change ...func(*inventory.Snapshot)) *inventory.Snapshot {
 }
 
 func TestCheck(t *testing.T) {
-	d := Desired{Host: "intel9", PortGUID: testPort, Priority: 14}
-	later := Desired{Host: "intel9", Priority: 14}
+	d := Request{Host: "intel9", PortGUID: testPort, Priority: 14}
+	later := Request{Host: "intel9", Priority: 14}
 	shared := func(s *inventory.Snapshot) { s.Denied = map[string]bool{opensm.SharedConf[0]: true} }
 	sharedPartitions := func(s *inventory.Snapshot) {
 		s.Files[opensm.SharedPartitions[0]] = inventory.File{Content: "Default=0x7fff, ipoib : ALL=full ;\n"}
@@ -39,8 +39,8 @@ func TestCheck(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		s        *inventory.Snapshot
-		d        Desired
-		planned  Planned
+		d        Request
+		planned  PlanFacts
 		code     string // the only finding; empty: none
 		severity finding.Severity
 		text     []string
@@ -51,21 +51,21 @@ func TestCheck(t *testing.T) {
 				"Run it on another host of the fabric", "managed switch"}},
 		{name: "another system", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "opensuse-leap"} }), d: d,
 			code: "SM001", severity: finding.Refuse, text: []string{`"opensuse-leap", which is not supported`}},
-		{name: "unknown port", s: testHost(), d: Desired{PortGUID: 0x42}, code: "SM002", severity: finding.Refuse,
+		{name: "unknown port", s: testHost(), d: Request{PortGUID: 0x42}, code: "SM002", severity: finding.Refuse,
 			text: []string{"0x0000000000000042", "0000:01:00.0 port 1: 0xe41d2d0300e44ed1 (InfiniBand)"}},
-		{name: "planned port", s: testHost(), d: Desired{PortGUID: 0x42}, planned: Planned{Port: true}, code: "SM009",
+		{name: "planned port", s: testHost(), d: Request{PortGUID: 0x42}, planned: PlanFacts{Port: true}, code: "SM009",
 			severity: finding.Note, text: []string{"postponed"}},
 		{name: "Ethernet", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].LinkLayer = "Ethernet" }), d: d,
 			code: "SM003", severity: finding.Refuse, text: []string{"infiniband_link_type"}},
 		{name: "Ethernet, planned", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].LinkLayer = "Ethernet" }),
 			d:       d,
-			planned: Planned{LinkType: true}, code: "SM009", severity: finding.Note, text: []string{"Ethernet mode now"}},
+			planned: PlanFacts{LinkType: true}, code: "SM009", severity: finding.Note, text: []string{"Ethernet mode now"}},
 		{name: "equal priority", s: testHost(), d: d,
-			planned: Planned{Rivals: []Desired{{Host: "b", PortGUID: 9, Priority: 14}}},
+			planned: PlanFacts{Rivals: []Request{{Host: "b", PortGUID: 9, Priority: 14}}},
 			code:    "SM005", severity: finding.Warn, text: []string{"(intel9 and b)", "lower port GUID wins",
 				" on intel9 and 0x0000000000000009 on b have priority 14."}},
 		{name: "many of equal priority", s: testHost(), d: d,
-			planned: Planned{Rivals: []Desired{{Host: "b", PortGUID: 9}, {Host: "c", PortGUID: 10}}, MoreRivals: 97},
+			planned: PlanFacts{Rivals: []Request{{Host: "b", PortGUID: 9}, {Host: "c", PortGUID: 10}}, MoreRivals: 97},
 			code:    "SM005", severity: finding.Warn, text: []string{"(intel9 and 99 others)",
 				"0x0000000000000009 on b, 0x000000000000000a on c and 97 more have priority 14."}},
 		{name: "not installed", s: testHost(func(s *inventory.Snapshot) { s.Packages, s.Files = nil, nil }), d: d,
@@ -83,26 +83,26 @@ func TestCheck(t *testing.T) {
 			s.Files[opensm.ConfPath(testPort)] = inventory.File{Content: d.conf().Text(header()) + "m_key 0x1234\n"}
 		}), d: d, code: "SM022", severity: finding.Refuse,
 			text: []string{"/etc/opensm/terraform-0xe41d2d0300e44ed1.conf of intel9 sets m_key", "take it out of the file"}},
-		{name: "port later", s: testHost(), d: later, planned: Planned{PortLater: true}},
-		{name: "port later, TrueNAS", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "truenas", VersionID: "25.10.3"} }), d: later, planned: Planned{PortLater: true},
+		{name: "port later", s: testHost(), d: later, planned: PlanFacts{PortUnknown: true}},
+		{name: "port later, TrueNAS", s: testHost(func(s *inventory.Snapshot) { s.OS = inventory.OS{ID: "truenas", VersionID: "25.10.3"} }), d: later, planned: PlanFacts{PortUnknown: true},
 			code: "SM001", severity: finding.Refuse, text: []string{"TrueNAS SCALE 25.10.3"}},
 		{name: "port later, not installed", s: testHost(func(s *inventory.Snapshot) { s.Packages, s.Files = nil, nil }),
-			d: later, planned: Planned{PortLater: true},
+			d: later, planned: PlanFacts{PortUnknown: true},
 			code: "SM006", severity: finding.Warn, text: []string{"will be installed"}},
 		{name: "port later, no Default", s: testHost(),
-			d:       Desired{Host: "intel9", Partitions: []opensm.Partition{{Name: "storage", PKey: 1}}},
-			planned: Planned{PortLater: true},
+			d:       Request{Host: "intel9", Partitions: []opensm.Partition{{Name: "storage", PKey: 1}}},
+			planned: PlanFacts{PortUnknown: true},
 			code:    "SM013", severity: finding.Refuse, text: []string{"partitions has storage"}},
-		{name: "port later, shared keys", s: testHost(shared), d: later, planned: Planned{PortLater: true}, code: "SM022",
+		{name: "port later, shared keys", s: testHost(shared), d: later, planned: PlanFacts{PortUnknown: true}, code: "SM022",
 			severity: finding.Refuse, text: []string{"could not be read"}},
-		{name: "port later, shared keys beside an instance of ours", d: later, planned: Planned{PortLater: true},
+		{name: "port later, shared keys beside an instance of ours", d: later, planned: PlanFacts{PortUnknown: true},
 			s: testHost(shared, func(s *inventory.Snapshot) {
 				s.Files[opensm.ConfPath(testPort)] = inventory.File{Content: d.conf().Text(header())}
 			})},
-		{name: "port later, shared partitions", s: testHost(sharedPartitions), d: later, planned: Planned{PortLater: true},
+		{name: "port later, shared partitions", s: testHost(sharedPartitions), d: later, planned: PlanFacts{PortUnknown: true},
 			code: "SM024", severity: finding.Warn},
 		{name: "partitions later, shared partitions", s: testHost(sharedPartitions), d: later,
-			planned: Planned{PortLater: true, PartitionsLater: true}},
+			planned: PlanFacts{PortUnknown: true, PartitionsUnknown: true}},
 		{name: "another master", s: testHost(func(s *inventory.Snapshot) { s.Cards[0].Ports[0].SMLID = 7 }), d: d,
 			code: "SM008", severity: finding.Note, text: []string{"SM LID 7"}},
 		{name: "runs already", s: testHost(func(s *inventory.Snapshot) {
@@ -143,7 +143,7 @@ func silentSystemd(s *inventory.Snapshot) {
 
 // A silent systemd is no instance that does not run, and none that does.
 func TestObserve_silent_systemd(t *testing.T) {
-	d := Desired{Host: "intel9", PortGUID: testPort, Priority: 14}
+	d := Request{Host: "intel9", PortGUID: testPort, Priority: 14}
 	bound := func(s *inventory.Snapshot) { s.Cards[0].Ports[0].IsSM = fact.Known(true) }
 	spoken := Observe(testHost(bound), testPort)
 	if diff := strings.Join(spoken.Differences(d), "; "); !strings.Contains(diff, "does not run") ||

@@ -55,7 +55,7 @@ func served(p sysfs.Port) bool { return p.IsSM && p.SMLID != 0 && p.State == "AC
 
 // prove waits until the port is served and the partitions are in force, and
 // finds the cause if they are not. It returns what it could not compare.
-func prove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Desired, o Options) (notes []string,
+func prove(ctx context.Context, h *hosts.Host, s *inventory.Snapshot, d Request, o Options) (notes []string,
 	err error) {
 	card, p, ok := s.CardByPortGUID(d.PortGUID)
 	if !ok || card.RDMADevice == "" {
@@ -114,7 +114,7 @@ func readPort(ctx context.Context, h host.Host, device string, number int) (sysf
 }
 
 // diagnose collects the symptoms and names the cause.
-func diagnose(ctx context.Context, h *hosts.Host, d Desired, p sysfs.Port, wrong []Mismatch,
+func diagnose(ctx context.Context, h *hosts.Host, d Request, p sysfs.Port, wrong []Mismatch,
 	waited time.Duration) error {
 	e := &NotServingError{
 		Host: h.Name(), Port: d.PortGUID, Waited: waited, Unit: opensm.Unit(d.PortGUID),

@@ -21,7 +21,7 @@ const (
 )
 
 // realSM runs opensm with the files that Apply would write.
-func realSM(f *ibsimtest.Fabric, node string, d Desired) *ibsimtest.RunningSM {
+func realSM(f *ibsimtest.Fabric, node string, d Request) *ibsimtest.RunningSM {
 	c := d.conf()
 	c.PartitionFile = "" // the rig names it on the command line
 	sm := ibsimtest.SM{Priority: d.Priority, PortGUID: d.PortGUID.String(), Conf: c.Text(header())}
@@ -55,7 +55,7 @@ func realKeys(t *testing.T, f *ibsimtest.Fabric, lid string) []uint16 {
 // they say, also after a change that is only signalled.
 func TestReal_partitions(t *testing.T) {
 	f := ibsimtest.Start(t, ibsimtest.Net(t, "two-hca-one-switch"))
-	d := Desired{Host: "a", PortGUID: testPort, Priority: 14, Partitions: realPartitions(), Tuning: Tuning{
+	d := Request{Host: "a", PortGUID: testPort, Priority: 14, Partitions: realPartitions(), Tuning: Tuning{
 		RoutingEngine: "updn", LogLevel: "info", LogMaxSize: 5, PollingTimeout: 1000, PollingRetries: 2,
 		SubnetPrefix: 0xfec0000000000001,
 	}}
@@ -103,7 +103,7 @@ func TestReal_partitions(t *testing.T) {
 }
 
 // keysFor are the keys that an adapter's port is to have.
-func keysFor(d Desired, port string, more ...string) []uint16 {
+func keysFor(d Request, port string, more ...string) []uint16 {
 	return opensm.KeysOf(d.Partitions, port, append(more, "ALL", "ALL_CAS")...)
 }
 
@@ -116,8 +116,8 @@ func sortedKeys(keys []uint16) []uint16 {
 func TestReal_handOver(t *testing.T) {
 	f := ibsimtest.Start(t, ibsimtest.Net(t, "two-hca-one-switch"))
 	tuning := Tuning{PollingTimeout: 500, PollingRetries: 2}
-	master := realSM(f, nodeB, Desired{PortGUID: portB, Priority: 14, Tuning: tuning}).Wait("SUBNET UP")
-	d := Desired{PortGUID: testPort, Priority: 5, Tuning: tuning}
+	master := realSM(f, nodeB, Request{PortGUID: portB, Priority: 14, Tuning: tuning}).Wait("SUBNET UP")
+	d := Request{PortGUID: testPort, Priority: 5, Tuning: tuning}
 	standby := realSM(f, nodeA, d).Wait("Entering STANDBY state")
 	died := time.Now()
 	master.Kill()
@@ -137,21 +137,21 @@ func TestReal_causes(t *testing.T) {
 		if m := duplicatePort.FindStringSubmatch(out.Stdout + out.Stderr); m == nil || m[1] != testPort.String() {
 			t.Errorf("ibnetdiscover does not name the duplicate:\n%s%s", out.Stdout, out.Stderr)
 		}
-		sm := realSM(f, nodeA, Desired{PortGUID: testPort}).WaitLog("is reachable from remote node")
+		sm := realSM(f, nodeA, Request{PortGUID: testPort}).WaitLog("is reachable from remote node")
 		if got := FindCause(initialize(logged(sm.Log()))); got.Kind != CauseDuplicate {
 			t.Errorf("%+v from\n%s", got, sm.Log())
 		}
 	})
 	t.Run("zero", func(t *testing.T) {
 		f := ibsimtest.Start(t, ibsimtest.Net(t, "zero-guid"))
-		sm := realSM(f, nodeA, Desired{PortGUID: testPort}).WaitLog("Got Zero Node GUID")
+		sm := realSM(f, nodeA, Request{PortGUID: testPort}).WaitLog("Got Zero Node GUID")
 		if !opensm.ParseLog(sm.Log()).ZeroGUID {
 			t.Errorf("not seen in\n%s", sm.Log())
 		}
 	})
 	t.Run("second on a port", func(t *testing.T) {
 		f := ibsimtest.Start(t, ibsimtest.Net(t, "two-hca-one-switch"))
-		sm := realSM(f, nodeA, Desired{PortGUID: 0x42})
+		sm := realSM(f, nodeA, Request{PortGUID: 0x42})
 		if status := sm.Status(); status != 0 {
 			t.Errorf("status %d", status)
 		}
@@ -172,7 +172,7 @@ func TestReal_causes(t *testing.T) {
 	})
 	t.Run("damaged cache", func(t *testing.T) {
 		f := ibsimtest.Start(t, ibsimtest.Net(t, "two-hca-one-switch"))
-		first := realSM(f, nodeA, Desired{PortGUID: testPort}).Wait("SUBNET UP")
+		first := realSM(f, nodeA, Request{PortGUID: testPort}).Wait("SUBNET UP")
 		first.Kill()
 		first.Write("guid2lid", strings.Repeat("\x00", 40))
 		again := f.StartSM(nodeA, ibsimtest.SM{PortGUID: testPort.String(), Dir: first.Dir}).Wait("FATAL")

@@ -21,8 +21,8 @@ import (
 
 // View is what a fabric says of its subnet managers through one of its ports.
 type View struct {
-	// Later says why the fabric is asked at apply only; empty if it was asked.
-	Later string
+	// NotReady says why the fabric is asked at apply only; empty if it was asked.
+	NotReady string
 	// Ruled is whether a subnet manager answers for the fabric as its master.
 	Ruled fact.Bool
 	// Master is the one that answered; the zero value if none did.
@@ -49,7 +49,7 @@ var duplicatePort = regexp.MustCompile(`Duplicate Port: Port with guid (0x[0-9a-
 // error: what it should have told is unknown in the view, with the reason.
 func Survey(ctx context.Context, h host.Host, s *inventory.Snapshot, port ib.GUID) (View, error) {
 	if later := unready(s, port); later != "" {
-		return View{Later: later}, nil
+		return View{NotReady: later}, nil
 	}
 	card, p, _ := s.CardByPortGUID(port)
 	switch {

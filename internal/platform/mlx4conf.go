@@ -107,7 +107,7 @@ func (mlx4ConfStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card i
 	case c.foreign != "":
 		return fmt.Errorf("%s: %s has a line of this card that was not written by this provider: %q; take it out", h.Name(),
 			MLX4ConfPath, c.foreign)
-	case c.ours == line && !fact.No(late(s, MLX4ConfPath)):
+	case c.ours == line && !fact.No(staleInitramfs(s, MLX4ConfPath)):
 		return rebuildInitramfs(ctx, h, MLX4ConfPath)
 	case c.ours == line:
 		return nil
@@ -124,15 +124,15 @@ func writeMLX4Conf(ctx context.Context, h *hosts.Host, content string) error {
 
 // PersistedLinkTypes implements Platform.
 func (m mlx4ConfStore) PersistedLinkTypes(s *inventory.Snapshot, card ib.PCIAddress) LinkTypeRecord {
-	r := LinkTypeRecord{StoredIn: m.LinkTypesStoredIn(), Late: fact.Known(false)}
+	r := LinkTypeRecord{StoredIn: m.LinkTypesStoredIn(), StaleInitramfs: fact.Known(false)}
 	c := parseMLX4Conf(s.Files[MLX4ConfPath].Content, card)
 	if c.foreign != "" {
-		r.Foreign = append(r.Foreign, MLX4ConfPath+": "+c.foreign)
+		r.Unmanaged = append(r.Unmanaged, MLX4ConfPath+": "+c.foreign)
 	}
 	if c.ours == "" {
 		return r
 	}
-	r.Found, r.Types, r.Late = true, map[int]ib.LinkType{}, late(s, MLX4ConfPath)
+	r.Found, r.Types, r.StaleInitramfs = true, map[int]ib.LinkType{}, staleInitramfs(s, MLX4ConfPath)
 	for i, word := range strings.Fields(c.ours)[1:] {
 		r.Types[i+1] = ib.LinkType(word)
 	}

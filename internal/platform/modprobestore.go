@@ -43,7 +43,7 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card
 		if err := WriteFile(ctx, h, ModprobePath, 0o644, text); err != nil {
 			return err
 		}
-	} else if fact.No(late(s, ModprobePath)) {
+	} else if fact.No(staleInitramfs(s, ModprobePath)) {
 		return nil
 	}
 	return rebuildInitramfs(ctx, h, ModprobePath)
@@ -54,15 +54,15 @@ func (m modprobeStore) PersistLinkTypes(ctx context.Context, h *hosts.Host, card
 // (kmod libkmod/libkmod-config.c), and of a parameter that is given twice the last
 // one counts.
 func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) LinkTypeRecord {
-	r := LinkTypeRecord{StoredIn: m.LinkTypesStoredIn(), Late: fact.Known(false)}
+	r := LinkTypeRecord{StoredIn: m.LinkTypesStoredIn(), StaleInitramfs: fact.Known(false)}
 	for _, p := range s.FilesUnder(path.Dir(ModprobePath)) {
 		value, ok := modprobe.ParseOption(s.Files[p].Content, mlx4Module, portTypeParam)
 		switch {
 		case !ok:
 		case p == ModprobePath && Owned(s.Files[p].Content):
-			r.Found, r.Types, r.Late = true, parsePortTypeArray(value), late(s, p)
+			r.Found, r.Types, r.StaleInitramfs = true, parsePortTypeArray(value), staleInitramfs(s, p)
 		default:
-			r.Foreign = append(r.Foreign, fmt.Sprintf("%s: options %s %s=%s", p, mlx4Module, portTypeParam, value))
+			r.Unmanaged = append(r.Unmanaged, fmt.Sprintf("%s: options %s %s=%s", p, mlx4Module, portTypeParam, value))
 			if setting := (LinkTypeSetting{p, parsePortTypeArray(value)}); path.Base(p) > path.Base(ModprobePath) {
 				r.Stronger = append(r.Stronger, setting)
 			} else {
@@ -73,20 +73,20 @@ func (m modprobeStore) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress
 	for word := range strings.FieldsSeq(s.Cmdline) {
 		name, value, _ := strings.Cut(word, "=")
 		if strings.ReplaceAll(name, "-", "_") == portTypeToken {
-			r.Foreign = append(r.Foreign, CommandLine+": "+word)
+			r.Unmanaged = append(r.Unmanaged, CommandLine+": "+word)
 			r.Stronger = append(r.Stronger, LinkTypeSetting{CommandLine, parsePortTypeArray(value)})
 		}
 	}
 	return r
 }
 
-// late reports whether the initial RAM disk has an older copy of a file.
-func late(s *inventory.Snapshot, file string) fact.Bool {
+// staleInitramfs reports whether the initial RAM disk has an older copy of a file.
+func staleInitramfs(s *inventory.Snapshot, file string) fact.Bool {
 	if slices.Contains(s.NoDisk, file) {
 		return fact.Unknown[bool]("no initial RAM disk of the running kernel was found below /boot, " +
 			"which may have a copy of " + file)
 	}
-	return fact.Known(slices.Contains(s.Late, file))
+	return fact.Known(slices.Contains(s.StaleInInitramfs, file))
 }
 
 // ForgetLinkTypes implements Platform.

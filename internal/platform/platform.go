@@ -89,13 +89,13 @@ type LinkTypeRecord struct {
 	StoredIn string              // "modprobe.d", "mlx4.conf" or "kernel_extra_options"
 	Found    bool                // something of ours is there
 	Types    map[int]ib.LinkType // by port from 1; "auto" is what the firmware prefers
-	// Late is true if the initial RAM disk has an older copy of the file, which is
+	// StaleInitramfs is true if the initial RAM disk has an older copy of the file, which is
 	// what the driver gets.
-	Late fact.Bool
+	StaleInitramfs fact.Bool
 	// AfterReboot is true if the running kernel was started without it.
 	AfterReboot bool
-	// Foreign names files or settings of others that set the same parameter.
-	Foreign []string
+	// Unmanaged names files or settings of others that set the same parameter.
+	Unmanaged []string
 	// Weaker and Stronger are those of them that hold without ours and in spite of
 	// it, in the order in which the last one counts.
 	Weaker, Stronger []LinkTypeSetting

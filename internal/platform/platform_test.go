@@ -273,14 +273,14 @@ func TestMLX4Conf(t *testing.T) {
 	s := &inventory.Snapshot{Files: map[string]inventory.File{MLX4ConfPath: {Content: text + "0000:0c:00.0 eth eth\n"}}}
 	r := mlx4ConfStore{}.PersistedLinkTypes(s, card)
 	if !r.Found || r.Types[1] != ib.LinkTypeIB || r.Types[2] != ib.LinkTypeETH || r.StoredIn != "mlx4.conf" ||
-		len(r.Foreign) != 0 {
+		len(r.Unmanaged) != 0 {
 		t.Errorf("%+v", r)
 	}
 	if got := parseMLX4Conf(text, card).with(""); got != stock {
 		t.Errorf("forgotten: %q", got)
 	}
 	other := mlx4ConfStore{}.PersistedLinkTypes(s, ib.MustParsePCIAddress("0000:0c:00.0"))
-	if other.Found || len(other.Foreign) != 1 || other.Foreign[0] != "/etc/rdma/mlx4.conf: 0000:0c:00.0 eth eth" {
+	if other.Found || len(other.Unmanaged) != 1 || other.Unmanaged[0] != "/etc/rdma/mlx4.conf: 0000:0c:00.0 eth eth" {
 		t.Errorf("a line of somebody else: %+v", other)
 	}
 	for _, types := range []map[int]ib.LinkType{{1: ib.LinkTypeETH, 2: ib.LinkTypeIB}, {2: ib.LinkTypeIB}} {
@@ -326,7 +326,7 @@ func TestModprobeStore_namesWhatIsStronger(t *testing.T) {
 	}
 	weaker := []LinkTypeSetting{{"/etc/modprobe.d/mlx4.conf", map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeETH}}}
 	if !reflect.DeepEqual(r.Stronger, want) || !reflect.DeepEqual(r.Weaker, weaker) || r.Types[1] != ib.LinkTypeETH ||
-		len(r.Foreign) != 3 {
+		len(r.Unmanaged) != 3 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -210,7 +210,7 @@ func withoutKey(tokens []string, key string) []string {
 // PersistedLinkTypes implements Platform. The token carries no mark of its
 // owner, so whoever set it, it is the record.
 func (t trueNAS) PersistedLinkTypes(s *inventory.Snapshot, _ ib.PCIAddress) LinkTypeRecord {
-	r := LinkTypeRecord{StoredIn: t.LinkTypesStoredIn(), Late: fact.Known(false)}
+	r := LinkTypeRecord{StoredIn: t.LinkTypesStoredIn(), StaleInitramfs: fact.Known(false)}
 	for _, tok := range kernelOptions(s) {
 		if value, ok := strings.CutPrefix(tok, portTypeToken+"="); ok {
 			r.Found, r.Types = true, parsePortTypeArray(value)

@@ -38,9 +38,9 @@ func (o Options) withDefaults() Options {
 
 // Result is what Apply and Remove did.
 type Result struct {
-	Observed Observed // read back after the change
-	Warnings []string // what the operator should know, one sentence each
-	Left     []string // of Remove: what stays on the host, one sentence each
+	Observed Observation // read back after the change
+	Warnings []string    // what the operator should know, one sentence each
+	Left     []string    // of Remove: what stays on the host, one sentence each
 }
 
 // NotSetError says that the port did not become what was asked for.
@@ -56,10 +56,10 @@ func (e *NotSetError) Error() string {
 }
 
 // Look observes a port; if speeds or widths matter, it asks the port itself.
-func Look(ctx context.Context, h *hosts.Host, d Desired) (Observed, error) {
+func Look(ctx context.Context, h *hosts.Host, d Request) (Observation, error) {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
-		return Observed{}, err
+		return Observation{}, err
 	}
 	o := Observe(s, d.Card, d.Number)
 	if !d.tuned() || !o.Present || o.LinkLayer == "Ethernet" || !s.Commands["ibportstate"] {
@@ -72,7 +72,7 @@ func Look(ctx context.Context, h *hosts.Host, d Desired) (Observed, error) {
 // Apply makes the port what d says, now and at boot. It is safe to repeat. It
 // checks d again; what blocks is *safety.RefusedError. A port that did not follow is
 // *NotSetError.
-func Apply(ctx context.Context, h *hosts.Host, d Desired, opt Options) (Result, error) {
+func Apply(ctx context.Context, h *hosts.Host, d Request, opt Options) (Result, error) {
 	opt = opt.withDefaults()
 	if err := prepare(ctx, h, d); err != nil {
 		return Result{}, err
@@ -104,7 +104,7 @@ func Apply(ctx context.Context, h *hosts.Host, d Desired, opt Options) (Result, 
 }
 
 // prepare checks d and provides what a look at the port needs.
-func prepare(ctx context.Context, h *hosts.Host, d Desired) error {
+func prepare(ctx context.Context, h *hosts.Host, d Request) error {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return err
@@ -128,22 +128,22 @@ func prepare(ctx context.Context, h *hosts.Host, d Desired) error {
 	return plat.EnsureModules(ctx, h, append([]string{"ib_umad"}, platform.RDMAModules(s)...)...)
 }
 
-func refuse(ctx context.Context, h *hosts.Host, d Desired, o Observed) error {
+func refuse(ctx context.Context, h *hosts.Host, d Request, o Observation) error {
 	s, err := h.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	return safety.Refusal(fmt.Sprintf("set port %s/%s/%d", s.Host, d.Card, d.Number), Check(s, d, o, Planned{}))
+	return safety.Refusal(fmt.Sprintf("set port %s/%s/%d", s.Host, d.Card, d.Number), Check(s, d, o, PlanFacts{}))
 }
 
 // extended reports whether the port knows speeds beyond QDR.
-func extended(o Observed) bool {
+func extended(o Observation) bool {
 	return o.Link != nil && o.Link.SpeedsSupported>>extShift != 0
 }
 
 // store has the setting made again at every boot; it comes before the change, so
 // that a run that ends in between leaves a host that is right after its next boot.
-func store(ctx context.Context, h *hosts.Host, d Desired, extended bool) error {
+func store(ctx context.Context, h *hosts.Host, d Request, extended bool) error {
 	if err := platform.WriteFile(ctx, h, ScriptPath, 0o755, script); err != nil {
 		return err
 	}
@@ -159,12 +159,12 @@ func store(ctx context.Context, h *hosts.Host, d Desired, extended bool) error {
 }
 
 // set runs the program that the service runs, from the same text.
-func set(d Desired, extended bool) shellcmd.Command {
+func set(d Request, extended bool) shellcmd.Command {
 	return shellcmd.Script("set-port", script, arguments(d, extended)...).AsRoot().Changes().WithTimeout(2 * time.Minute)
 }
 
 // wait waits until the port is as asked, and its link is up if it had one.
-func wait(ctx context.Context, h *hosts.Host, d Desired, opt Options) (Observed, error) {
+func wait(ctx context.Context, h *hosts.Host, d Request, opt Options) (Observation, error) {
 	deadline := time.Now().Add(opt.Settle)
 	for {
 		h.Invalidate()
@@ -191,7 +191,7 @@ func wait(ctx context.Context, h *hosts.Host, d Desired, opt Options) (Observed,
 // replaces it.
 const initialLID = 0x1234
 
-func remarks(d Desired, o Observed) []string {
+func remarks(d Request, o Observation) []string {
 	var all []string
 	switch {
 	case !d.Enabled:

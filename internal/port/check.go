@@ -12,16 +12,16 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
-// Planned is what other resources of the same plan will have done before this
+// PlanFacts is what other resources of the same plan will have done before this
 // one is applied.
-type Planned struct {
+type PlanFacts struct {
 	// InfiniBand is true if a resource of this plan makes the port InfiniBand.
 	InfiniBand bool
 }
 
 // Check finds what speaks against d on this host. o is what Observe gave, with
 // Link where speeds or widths are asked for and could be read.
-func Check(s *inventory.Snapshot, d Desired, o Observed, p Planned) []finding.Finding {
+func Check(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) []finding.Finding {
 	plat, err := platform.Of(s)
 	if err != nil {
 		return []finding.Finding{finding.PortUnsupported.Find("%v.", err)}
@@ -31,7 +31,7 @@ func Check(s *inventory.Snapshot, d Desired, o Observed, p Planned) []finding.Fi
 	if !present && len(packages) == 0 {
 		return []finding.Finding{finding.PortUnsupported.Find("%s runs %s, and has no ibportstate.", s.Host, plat.Name())}
 	}
-	found := foreign(s, d)
+	found := unmanagedFiles(s, d)
 	if f := portThere(s, d, o, p); f != nil {
 		return append(found, *f)
 	}
@@ -50,19 +50,19 @@ func Check(s *inventory.Snapshot, d Desired, o Observed, p Planned) []finding.Fi
 	return found
 }
 
-// foreign finds files of our names that are not ours.
-func foreign(s *inventory.Snapshot, d Desired) []finding.Finding {
+// unmanagedFiles finds files of our names that are not ours.
+func unmanagedFiles(s *inventory.Snapshot, d Request) []finding.Finding {
 	var found []finding.Finding
 	for _, path := range []string{UnitPath(d.Card, d.Number), ScriptPath} {
 		f, there := s.Files[path]
 		if there && !platform.Owned(strings.TrimPrefix(f.Content, "#!/bin/sh\n")) {
-			found = append(found, finding.PortFileForeign.Find("%s of %s.", path, s.Host))
+			found = append(found, finding.PortFileUnmanaged.Find("%s of %s.", path, s.Host))
 		}
 	}
 	return found
 }
 
-func portThere(s *inventory.Snapshot, d Desired, o Observed, p Planned) *finding.Finding {
+func portThere(s *inventory.Snapshot, d Request, o Observation, p PlanFacts) *finding.Finding {
 	var f finding.Finding
 	switch {
 	case (!o.Present || o.LinkLayer == "Ethernet") && p.InfiniBand:
@@ -77,7 +77,7 @@ func portThere(s *inventory.Snapshot, d Desired, o Observed, p Planned) *finding
 	return &f
 }
 
-func portsOf(s *inventory.Snapshot, d Desired) string {
+func portsOf(s *inventory.Snapshot, d Request) string {
 	card, ok := s.Card(d.Card)
 	if !ok {
 		return " The card is not there."
@@ -94,7 +94,7 @@ func portsOf(s *inventory.Snapshot, d Desired) string {
 	return " Its ports are " + strings.Join(ports, ", ") + "."
 }
 
-func unsupported(d Desired, o Observed) []finding.Finding {
+func unsupported(d Request, o Observation) []finding.Finding {
 	if o.Link == nil {
 		return nil
 	}
@@ -112,7 +112,7 @@ func unsupported(d Desired, o Observed) []finding.Finding {
 }
 
 // interrupts reports whether d takes away a link that may be in use.
-func interrupts(d Desired, o Observed) bool {
+func interrupts(d Request, o Observation) bool {
 	if !o.Enabled() {
 		return false
 	}
@@ -124,7 +124,7 @@ func interrupts(d Desired, o Observed) bool {
 }
 
 // users finds who loses the port.
-func users(s *inventory.Snapshot, d Desired, o Observed) []finding.Finding {
+func users(s *inventory.Snapshot, d Request, o Observation) []finding.Finding {
 	found := []finding.Finding{finding.PortGoesDown.Find("%s is %s %s.", d.Name(), o.State, o.Physical)}
 	used := uses(s, d)
 	for _, use := range used {
@@ -161,7 +161,7 @@ func devices(all []use) []string {
 type use struct{ dev, what string }
 
 // uses names what goes over the port.
-func uses(s *inventory.Snapshot, d Desired) []use {
+func uses(s *inventory.Snapshot, d Request) []use {
 	var all []use
 	devs, known := s.SSH.Devs.Get()
 	for _, dev := range devs {
@@ -194,7 +194,7 @@ func uses(s *inventory.Snapshot, d Desired) []use {
 
 // netdevOf is the interface of the port; empty if it has none, so that nothing
 // can go over it.
-func netdevOf(s *inventory.Snapshot, d Desired) string {
+func netdevOf(s *inventory.Snapshot, d Request) string {
 	for _, n := range s.Netdevs {
 		if n.PCI == d.Card && n.DevPort == d.Number-1 && n.Parent == "" {
 			return n.Name
@@ -204,7 +204,7 @@ func netdevOf(s *inventory.Snapshot, d Desired) string {
 }
 
 // on reports whether an interface, or one below it, belongs to the port.
-func on(s *inventory.Snapshot, d Desired, dev string) bool {
+func on(s *inventory.Snapshot, d Request, dev string) bool {
 	for seen := map[string]bool{}; dev != "" && !seen[dev]; {
 		seen[dev] = true
 		if card, p, ok := s.CardByNetdev(dev); ok {

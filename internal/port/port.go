@@ -14,8 +14,8 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 )
 
-// Desired is what the configuration asks for.
-type Desired struct {
+// Request is what the configuration asks for.
+type Request struct {
 	Host    string
 	Card    ib.PCIAddress
 	Number  int // from 1
@@ -27,13 +27,13 @@ type Desired struct {
 }
 
 // Name is "host/0000:01:00.0 port 1".
-func (d Desired) Name() string { return fmt.Sprintf("%s/%s port %d", d.Host, d.Card, d.Number) }
+func (d Request) Name() string { return fmt.Sprintf("%s/%s port %d", d.Host, d.Card, d.Number) }
 
 // tuned reports whether anything but the administrative state is asked for.
-func (d Desired) tuned() bool { return d.Speeds != 0 || d.Widths != 0 }
+func (d Request) tuned() bool { return d.Speeds != 0 || d.Widths != 0 }
 
-// Observed is what is on the host.
-type Observed struct {
+// Observation is what is on the host.
+type Observation struct {
 	Card      bool // the card is there
 	Present   bool // the port is there, as an RDMA port
 	LinkLayer string
@@ -49,17 +49,17 @@ type Observed struct {
 
 	Stored  bool // a unit of ours sets the port at boot
 	AtBoot  bool // that unit is enabled
-	Setting Desired
+	Setting Request
 	// Link is what the port itself says about speeds and widths; nil unless asked.
 	Link *Link
 }
 
 // Enabled reports whether the port tries to bring up its link.
-func (o Observed) Enabled() bool { return o.Physical != "Disabled" }
+func (o Observation) Enabled() bool { return o.Physical != "Disabled" }
 
 // Observe reads from a snapshot what is known about a port.
-func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observed {
-	var o Observed
+func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observation {
+	var o Observation
 	if f := s.Files[UnitPath(pci, number)]; platform.Owned(f.Content) {
 		o.Stored = true
 		o.Setting = settingOf(f.Content)
@@ -84,7 +84,7 @@ func Observe(s *inventory.Snapshot, pci ib.PCIAddress, number int) Observed {
 
 // Differences says in what the host differs from d, one line each; empty if
 // nothing has to be done.
-func (o Observed) Differences(d Desired) []string {
+func (o Observation) Differences(d Request) []string {
 	diff := o.live(d)
 	switch {
 	case !o.Stored:
@@ -98,7 +98,7 @@ func (o Observed) Differences(d Desired) []string {
 }
 
 // live gives the differences of the port itself.
-func (o Observed) live(d Desired) []string {
+func (o Observation) live(d Request) []string {
 	var diff []string
 	if o.Present && o.Enabled() != d.Enabled {
 		diff = append(diff, "it is "+word(o.Enabled()))

@@ -53,15 +53,15 @@ func TestUnit_readsBackWhatItSets(t *testing.T) {
 	plain, _ := ParseSpeeds([]string{"SDR", "DDR"})
 	widths, _ := ParseWidths([]string{"1X", "4X"})
 	for _, c := range []struct {
-		d        Desired
+		d        Request
 		extended bool
 		command  string
 	}{
-		{Desired{Enabled: true}, false, "0000:01:00.0 1 enable - - -"},
-		{Desired{}, true, "0000:01:00.0 1 disable - - -"},
-		{Desired{Enabled: true, Speeds: plain}, false, "0000:01:00.0 1 enable 3 - -"},
-		{Desired{Enabled: true, Speeds: plain}, true, "0000:01:00.0 1 enable 3 30 -"},
-		{Desired{Enabled: true, Speeds: speeds, Widths: widths}, true, "0000:01:00.0 1 enable 5 1 3"},
+		{Request{Enabled: true}, false, "0000:01:00.0 1 enable - - -"},
+		{Request{}, true, "0000:01:00.0 1 disable - - -"},
+		{Request{Enabled: true, Speeds: plain}, false, "0000:01:00.0 1 enable 3 - -"},
+		{Request{Enabled: true, Speeds: plain}, true, "0000:01:00.0 1 enable 3 30 -"},
+		{Request{Enabled: true, Speeds: speeds, Widths: widths}, true, "0000:01:00.0 1 enable 5 1 3"},
 	} {
 		c.d.Card, c.d.Number = address(t), 1
 		text := unit(c.d, c.extended)
@@ -77,7 +77,7 @@ func TestUnit_readsBackWhatItSets(t *testing.T) {
 
 func TestSettingOf_editedUnit(t *testing.T) {
 	for _, text := range []string{"", "[Service]\nExecStart=/bin/true\n", "ExecStart=" + ScriptPath + " a b\n"} {
-		if got := settingOf(text); !reflect.DeepEqual(got, Desired{}) {
+		if got := settingOf(text); !reflect.DeepEqual(got, Request{}) {
 			t.Errorf("%q reads back as %+v", text, got)
 		}
 	}
@@ -85,19 +85,19 @@ func TestSettingOf_editedUnit(t *testing.T) {
 
 func TestDifferences(t *testing.T) {
 	widths, _ := ParseWidths([]string{"4X"})
-	d := Desired{Card: address(t), Number: 1, Enabled: true, Widths: widths}
-	right := Observed{Present: true, Physical: "LinkUp", Stored: true, AtBoot: true, Setting: d,
+	d := Request{Card: address(t), Number: 1, Enabled: true, Widths: widths}
+	right := Observation{Present: true, Physical: "LinkUp", Stored: true, AtBoot: true, Setting: d,
 		Link: &Link{WidthsEnabled: widths}}
 	for name, c := range map[string]struct {
-		change func(*Observed)
+		change func(*Observation)
 		want   string
 	}{
-		"as asked":     {func(*Observed) {}, ""},
-		"disabled":     {func(o *Observed) { o.Physical = "Disabled" }, "it is disabled"},
-		"another":      {func(o *Observed) { o.Link = &Link{WidthsEnabled: 1} }, "it may negotiate 1X"},
-		"not stored":   {func(o *Observed) { o.Stored = false }, "nothing sets it at boot"},
-		"not at boot":  {func(o *Observed) { o.AtBoot = false }, "infiniband-port-0000:01:00.0-1.service is not enabled"},
-		"other stored": {func(o *Observed) { o.Setting.Enabled = false }, "another setting is stored for the next boot"},
+		"as asked":     {func(*Observation) {}, ""},
+		"disabled":     {func(o *Observation) { o.Physical = "Disabled" }, "it is disabled"},
+		"another":      {func(o *Observation) { o.Link = &Link{WidthsEnabled: 1} }, "it may negotiate 1X"},
+		"not stored":   {func(o *Observation) { o.Stored = false }, "nothing sets it at boot"},
+		"not at boot":  {func(o *Observation) { o.AtBoot = false }, "infiniband-port-0000:01:00.0-1.service is not enabled"},
+		"other stored": {func(o *Observation) { o.Setting.Enabled = false }, "another setting is stored for the next boot"},
 	} {
 		o := right
 		c.change(&o)

@@ -69,7 +69,7 @@ set_port "$state" || exit 4
 `
 
 // arguments are those of the script. A port without extended speeds takes none.
-func arguments(d Desired, extended bool) []string {
+func arguments(d Request, extended bool) []string {
 	state, speed, ext, width := "disable", "-", "-", "-"
 	if d.Enabled {
 		state = "enable"
@@ -88,7 +88,7 @@ func arguments(d Desired, extended bool) []string {
 
 // unit is the text of the service. opensm comes after it: a port that is
 // disabled while opensm starts has no SM.
-func unit(d Desired, extended bool) string {
+func unit(d Request, extended bool) string {
 	return platform.OwnedHeader(resourceName) + fmt.Sprintf(`[Unit]
 Description=Set InfiniBand port %d of %s as Terraform configured it
 After=rdma-hw.target systemd-modules-load.service
@@ -107,8 +107,8 @@ WantedBy=multi-user.target
 
 // settingOf reads back what a unit of ours asks for; the zero value if it was
 // edited beyond recognition.
-func settingOf(text string) Desired {
-	var d Desired
+func settingOf(text string) Request {
+	var d Request
 	for line := range strings.Lines(text) {
 		command, ok := strings.CutPrefix(strings.TrimSpace(line), "ExecStart="+ScriptPath+" ")
 		words := strings.Fields(command)

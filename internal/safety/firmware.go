@@ -30,7 +30,7 @@ func Firmware(in FirmwareInput) Verdict {
 	}
 	v.Findings = append(v.Findings, cardState(in.Card)...)
 	if in.Card.FlashKnown() {
-		v.Findings = append(v.Findings, later(in.Card)...)
+		v.Findings = append(v.Findings, checkConnectX4(in.Card)...)
 	}
 	v.Findings = append(v.Findings, staged(in.Card, finding.FlashNotRunning)...)
 	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)

@@ -153,7 +153,7 @@ func goodLink() LinkTypeInput {
 		Request: LinkTypeRequest{Ports: map[int]ib.LinkType{1: ib.LinkTypeIB, 2: ib.LinkTypeIB}},
 		Current: map[int]string{1: "eth",
 			2: "eth"}, Served: fact.Known(true), HasTypes: fact.Known(true), StoredIn: "mstconfig",
-		Late: fact.Known(false), Overrides: fact.Known[[]string](nil),
+		StaleInitramfs: fact.Known(false), Overrides: fact.Known[[]string](nil),
 	}
 }
 

@@ -36,7 +36,7 @@ func GUIDValues(host string, pci ib.PCIAddress, req GUIDRequest, lab LabFacts) [
 		found = append(found, finding.GUIDOfOtherCard.Find("%s", clash))
 	}
 	found = append(found, lab.secondNames(host, pci, asked(req))...)
-	for _, clash := range lab.strangers(asked(req)) {
+	for _, clash := range lab.takenGUIDs(asked(req)) {
 		found = append(found, finding.GUIDInFabric.Find("%s", clash))
 	}
 	return append(found, overlaps(host, pci, req, lab)...)

@@ -198,7 +198,7 @@ var linkCases = []struct {
 	{"LT010", finding.Warn, "other card equal", func(in *LinkTypeInput) {
 		in.StoredIn, in.Host.Cards = "modprobe.d", beside("ib", "ib")
 	}},
-	{"LT017", finding.Warn, "older copy in the initial RAM disk", func(in *LinkTypeInput) { in.Late = fact.Known(true) }},
+	{"LT017", finding.Warn, "older copy in the initial RAM disk", func(in *LinkTypeInput) { in.StaleInitramfs = fact.Known(true) }},
 	{"LT016", finding.Refuse, "kernel command line",
 		func(in *LinkTypeInput) { in.Overrides = fact.Known([]string{"kernel command line has eth on port 1"}) }},
 	{"LT011", finding.Refuse, "nothing lasts", func(in *LinkTypeInput) { in.StoredIn, in.WhyNotStored = "", "no place" }},

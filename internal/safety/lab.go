@@ -40,8 +40,8 @@ type FabricNode struct {
 	GUIDs []ib.GUID
 }
 
-// strangers names the values of want that nodes of the fabric have.
-func (l LabFacts) strangers(want ib.GUIDSet) []string {
+// takenGUIDs names the values of want that nodes of the fabric have.
+func (l LabFacts) takenGUIDs(want ib.GUIDSet) []string {
 	var out []string
 	nodes, _ := l.Fabric.Get() // unseen asks if they are not known
 	for _, n := range nodes {

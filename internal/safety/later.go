@@ -22,8 +22,8 @@ var unprovenChips = map[string]string{
 const unprovenSecure = "life cycle, security version and signatures decide whether it boots an image, which was not " +
 	"tried"
 
-// later gives the findings that concern burns of later chips only.
-func later(card CardFacts) []finding.Finding {
+// checkConnectX4 gives the findings that concern burns of later chips only.
+func checkConnectX4(card CardFacts) []finding.Finding {
 	if !laterChip(card) {
 		return nil
 	}

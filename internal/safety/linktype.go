@@ -186,11 +186,11 @@ func lasting(in LinkTypeInput) []finding.Finding {
 		found = append(found, finding.LinkTypeOverridden.Find("%s", strings.Join(over, "; ")))
 	}
 	switch {
-	case fact.Yes(in.Late):
+	case fact.Yes(in.StaleInitramfs):
 		found = append(found, finding.InitramfsOutdated.Find("Host %s, %s", in.Host.Host, cmp.Or(in.StoredIn, "its setting")))
-	case !in.Late.Known():
+	case !in.StaleInitramfs.Known():
 		found = append(found, unread(finding.InitramfsOutdated,
-			"Whether the initial RAM disk has the setting of the link types", in.Late.Why()))
+			"Whether the initial RAM disk has the setting of the link types", in.StaleInitramfs.Why()))
 	}
 	if !in.Overrides.Known() {
 		found = append(found, unread(finding.LinkTypeOverridden, "Which other settings of the driver "+in.Host.Host+" has",

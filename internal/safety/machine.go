@@ -112,9 +112,9 @@ func jobs(card CardFacts, host HostFacts) []finding.Finding {
 // ownJob gives the finding on a job of this very card that is not over.
 func ownJob(j *inventory.Job, what string) finding.Finding {
 	switch {
-	case j.Foreign() != "" && !j.Settled:
+	case j.OtherVersion() != "" && !j.Settled:
 		return finding.FlashJobOfOtherVersion.Find("%s: its journal is of version %s", what,
-			j.Foreign()).WithWayOut(foreignJournal(j.PCI, j.ID))
+			j.OtherVersion()).WithWayOut(wayOutOfOtherVersion(j.PCI, j.ID))
 	case j.Lost:
 		return finding.FlashJobUnsettled.Find("%s is running, and somebody has removed its directory. The next apply waits "+
 			"for its end and then reads the card.", what)
@@ -131,9 +131,9 @@ func ownJob(j *inventory.Job, what string) finding.Finding {
 		"full disk, or a kill.", what)
 }
 
-// foreignJournal says how a job is brought to an end that only another version of
+// wayOutOfOtherVersion says how a job is brought to an end that only another version of
 // the provider understands.
-func foreignJournal(pci ib.PCIAddress, id string) string {
+func wayOutOfOtherVersion(pci ib.PCIAddress, id string) string {
 	return fmt.Sprintf("Apply once with the version of the provider that wrote it. It records the result of the job.\n"+
 		"If there is none any more: wait until systemctl is-active infiniband-flash-%[2]s.service says inactive, look at "+
 		"the card with mstflint -d %[1]s q and mstflint -d %[1]s v, "+
@@ -147,7 +147,7 @@ func foreignJournal(pci ib.PCIAddress, id string) string {
 func waiting(card CardFacts, host HostFacts, known []finding.Finding) (v Verdict, ok bool) {
 	for i := range host.Jobs {
 		j := &host.Jobs[i]
-		if j.MayRun() && j.Foreign() == "" && j.PCI.Slot() == card.PCI.Slot() {
+		if j.MayRun() && j.OtherVersion() == "" && j.PCI.Slot() == card.PCI.Slot() {
 			return seal(Verdict{Action: ActionWait, Findings: append(known, jobs(card, host)...)}, card, false), true
 		}
 	}

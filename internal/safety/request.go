@@ -93,9 +93,9 @@ type LinkTypeInput struct {
 	// Persisted is what the ports will be after the next boot; no entry where
 	// nothing says.
 	Persisted map[int]ib.LinkType
-	// Late is true if the host's setting is stored and the initial RAM disk has an
+	// StaleInitramfs is true if the host's setting is stored and the initial RAM disk has an
 	// older copy of it.
-	Late fact.Bool
+	StaleInitramfs fact.Bool
 	// Overrides are settings of the host that decide otherwise at the next boot and
 	// win over what can be stored.
 	Overrides    fact.Of[[]string]

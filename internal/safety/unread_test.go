@@ -27,7 +27,7 @@ type facts struct {
 	lab  LabFacts
 }
 
-// requests are one of each kind, in a world that has nothing against them.
+// requests are one of each kind, in a lab that has nothing against them.
 var requests = map[string]func(f facts) Verdict{
 	"firmware": func(f facts) Verdict {
 		in := goodFirmware()
@@ -130,7 +130,7 @@ var unreadFacts = map[string]forgotten{
 	},
 	"LabFacts.Fabric": {rule: finding.GUIDInFabric,
 		except: except("the request writes no GUIDs", append(links, "firmware", "restart", "backup")...)},
-	"LinkTypeInput.Late": {rule: finding.InitramfsOutdated,
+	"LinkTypeInput.StaleInitramfs": {rule: finding.InitramfsOutdated,
 		except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
 	"LinkTypeInput.Overrides": {rule: finding.LinkTypeOverridden,
 		except: except(noParam, "firmware", "restart", "guids", "backup", "link types in the card")},
@@ -183,7 +183,7 @@ var notUnknown = map[string]string{
 	"Snapshot.Storage":  "its own facts, Storage", "Snapshot.Units": "goes with UnitsWhy",
 	"Snapshot.Jobs": "its own facts, Job",
 
-	"SSHPath.Client": anothers, "SSHPath.Server": anothers, "Snapshot.Files": anothers, "Snapshot.Late": anothers,
+	"SSHPath.Client": anothers, "SSHPath.Server": anothers, "Snapshot.Files": anothers, "Snapshot.StaleInInitramfs": anothers,
 	"Snapshot.Unread": anothers,
 	"Snapshot.Staged": anothers, "Port.State": anothers, "Port.PortGUID": anothers, "Port.Netdev": anothers,
 	"Storage.Kind": "a word for messages", "Storage.What": "a word for messages", "Storage.Where": "a word for messages",

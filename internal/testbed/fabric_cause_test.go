@@ -62,7 +62,7 @@ func TestFabric_names_the_cause(t *testing.T) {
 			}
 			defer b.forget(t, "pve1")
 			h := open(t, b, "pve1")
-			_, err := opensm.Apply(t.Context(), h, opensm.Desired{Host: "pve1", PortGUID: ib.GUID(node1 + 1), Priority: 3},
+			_, err := opensm.Apply(t.Context(), h, opensm.Request{Host: "pve1", PortGUID: ib.GUID(node1 + 1), Priority: 3},
 				opensm.Options{ProofTimeout: 8 * time.Second, Poll: 100 * time.Millisecond})
 			if c.cause == "" {
 				if err == nil || !strings.Contains(err.Error(), "SM019") ||

@@ -61,7 +61,7 @@ type layout struct {
 // edge is a cable that should be there.
 type edge struct{ a, b *box }
 
-func place(f *fabric.Fabric, missing []fabric.Absent) *layout {
+func place(f *fabric.Fabric, missing []fabric.AbsentCable) *layout {
 	l := &layout{f: f, of: map[*fabric.Node]*box{}}
 	ranks := rank(f)
 	layers := map[int][]*box{}
@@ -99,7 +99,7 @@ func place(f *fabric.Fabric, missing []fabric.Absent) *layout {
 
 // inList notes a missing cable between a switch and an adapter as a line of the
 // switch's list, where there are lists.
-func (l *layout) inList(m fabric.Absent, gone map[*fabric.Node][]string) bool {
+func (l *layout) inList(m fabric.AbsentCable, gone map[*fabric.Node][]string) bool {
 	a, b := l.of[m.NodeA], l.of[m.NodeB]
 	switch {
 	case a != nil && a.rank == 1 && (b == nil || b.rank == 0):

@@ -109,7 +109,7 @@ func lines(f *fabric.Fabric, n *fabric.Node) []string {
 }
 
 // Mermaid draws for Markdown that understands ```mermaid.
-func Mermaid(f *fabric.Fabric, missing []fabric.Absent) string {
+func Mermaid(f *fabric.Fabric, missing []fabric.AbsentCable) string {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")
 	names := ids(f)
@@ -181,7 +181,7 @@ func mermaidText(s string) string {
 }
 
 // DOT draws for the programs of Graphviz.
-func DOT(f *fabric.Fabric, missing []fabric.Absent) string {
+func DOT(f *fabric.Fabric, missing []fabric.AbsentCable) string {
 	var b strings.Builder
 	b.WriteString("graph fabric {\n  graph [rankdir=TB, ranksep=1.2, nodesep=0.4, fontname=\"Helvetica\"];\n" +
 		"  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=11, fillcolor=\"#f8fafc\", " +

@@ -162,13 +162,13 @@ func TestPictures_hostileDescriptions(t *testing.T) {
 	}
 }
 
-var absent = []fabric.Absent{{A: "pve9", B: "SwitchX -  Mellanox Technologies/9"}}
+var absent = []fabric.AbsentCable{{A: "pve9", B: "SwitchX -  Mellanox Technologies/9"}}
 
 func TestPictures_areWellFormedAndAlwaysTheSame(t *testing.T) {
 	for name, f := range samples() {
-		var missing []fabric.Absent
+		var missing []fabric.AbsentCable
 		if name == "8" {
-			missing = []fabric.Absent{{A: absent[0].A, B: absent[0].B, NodeB: f.Nodes[8]}}
+			missing = []fabric.AbsentCable{{A: absent[0].A, B: absent[0].B, NodeB: f.Nodes[8]}}
 		}
 		all := func() string { return SVG(f, missing) + Mermaid(f, missing) + DOT(f, missing) }
 		svg, first := SVG(f, missing), all()

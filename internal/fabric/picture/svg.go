@@ -12,7 +12,7 @@ import (
 
 // SVG draws a picture that needs nothing else: no fonts, scripts or styles from
 // elsewhere. Its background is white, so that it can be read in dark pages too.
-func SVG(f *fabric.Fabric, missing []fabric.Absent) string {
+func SVG(f *fabric.Fabric, missing []fabric.AbsentCable) string {
 	l := place(f, missing)
 	d := &drawing{layout: l, usual: usual(f), many: len(f.Links) > 2*fewAdapters}
 	fmt.Fprintf(&d.b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" font-family="Inter, 'Segoe UI', Helvetica, Arial, sans-serif" role="img">`+"\n",

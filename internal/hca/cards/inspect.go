@@ -19,16 +19,16 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/mstflint"
 )
 
-// Patiently bounds how often a written card is read that somebody else is reading,
+// BusyTries bounds how often a written card is read that somebody else is reading,
 // a second apart: a backup, which another apply may be taking, reads the flash
 // twice. A tool that failed may have left the semaphore set for good.
-const Patiently = 60
+const BusyTries = 60
 
-// Briefly bounds how often a reader asks for the host's lock, a second apart.
+// LockTries bounds how often a reader asks for the host's lock, a second apart.
 // A reader only ever waits for the moment in which a job takes the lock.
-const Briefly = 10
+const LockTries = 10
 
-// writeTries is Briefly for a command that writes: it also waits for readers, which
+// writeTries is LockTries for a command that writes: it also waits for readers, which
 // may be of another run, and hold the lock for as long as a verification takes. The
 // jobs wait as long.
 const writeTries = 60
@@ -93,7 +93,7 @@ func useError(err error) error {
 }
 
 func (o *Session) locked(ctx context.Context, h host.Host, cmd shellcmd.Command) (host.Result, error) {
-	tries := Briefly
+	tries := LockTries
 	if cmd.Changing() {
 		tries = writeTries
 	}

@@ -22,7 +22,7 @@ import (
 // what differs in the short look leads to another verdict.
 func (o *Session) ReadAgain(ctx context.Context, c Card,
 	first Assessment) (*inventory.Snapshot, *inventory.Card, Assessment, error) {
-	s, card, err := o.ReadFree(ctx, c, Patiently)
+	s, card, err := o.ReadFree(ctx, c, BusyTries)
 	if err != nil {
 		return nil, nil, Assessment{}, err
 	}

@@ -14,10 +14,10 @@ import (
 // platform.
 func On(h *hosts.Host, pci ib.PCIAddress, p platform.Platform, allowed bool, policy platform.RebootPolicy) Card {
 	on := onPlatform{host: h, pci: pci, platform: p, policy: policy}
-	return Card{Host: h, PCI: pci, RebootAllowed: allowed, Rebooter: on, Keeper: on}
+	return Card{Host: h, PCI: pci, RebootAllowed: allowed, Rebooter: on, TypeStore: on}
 }
 
-// onPlatform is Rebooter and Keeper of one card.
+// onPlatform is Rebooter and LinkTypeStore of one card.
 type onPlatform struct {
 	host     *hosts.Host
 	pci      ib.PCIAddress
@@ -37,15 +37,15 @@ func (o onPlatform) Keep(ctx context.Context, types map[int]ib.LinkType) error {
 	return o.platform.PersistLinkTypes(ctx, o.host, o.pci, types)
 }
 
-func (o onPlatform) Kept(s *inventory.Snapshot) map[int]ib.LinkType {
-	if r := o.platform.PersistedLinkTypes(s, o.pci); !fact.Yes(r.Late) {
+func (o onPlatform) StoredTypes(s *inventory.Snapshot) map[int]ib.LinkType {
+	if r := o.platform.PersistedLinkTypes(s, o.pci); !fact.Yes(r.StaleInitramfs) {
 		return r.Types
 	}
 	return nil
 }
 
-func (o onPlatform) Late(s *inventory.Snapshot) fact.Bool {
-	return o.platform.PersistedLinkTypes(s, o.pci).Late
+func (o onPlatform) StaleInitramfs(s *inventory.Snapshot) fact.Bool {
+	return o.platform.PersistedLinkTypes(s, o.pci).StaleInitramfs
 }
 
 func (o onPlatform) Others(s *inventory.Snapshot) (weaker, stronger []platform.LinkTypeSetting) {

@@ -30,19 +30,20 @@ type Rebooter interface {
 	Reboot(ctx context.Context, reason string) (bootID string, err error)
 }
 
-// Keeper makes link types last over a reboot where the card's own
+// LinkTypeStore makes link types last over a reboot where the card's own
 // configuration cannot. See Platform.
-type Keeper interface {
+type LinkTypeStore interface {
 	// StoredIn names the mechanism, "modprobe.d" or "kernel_extra_options"; empty,
 	// with the reason, if the platform has none.
 	StoredIn() (place, whyNot string)
 	Keep(ctx context.Context, types map[int]ib.LinkType) error
-	// Kept is what was stored, if the next boot is going to see it; Late reports
-	// whether it would not, because the initial RAM disk has an older copy.
-	Kept(s *inventory.Snapshot) map[int]ib.LinkType
-	Late(s *inventory.Snapshot) fact.Bool
-	// Others are settings of others: weaker ones, which what Keep stores wins over,
-	// and stronger ones, which win over that; of each list the last one counts.
+	// StoredTypes are the types that Keep has stored, if the next boot reads them.
+	StoredTypes(s *inventory.Snapshot) map[int]ib.LinkType
+	// StaleInitramfs reports whether the initial RAM disk has an older copy of them,
+	// which the driver then reads.
+	StaleInitramfs(s *inventory.Snapshot) fact.Bool
+	// Others are settings made outside Terraform: first those that the stored ones
+	// override, then those that override the stored ones. The last of each list counts.
 	Others(s *inventory.Snapshot) (weaker, stronger []platform.LinkTypeSetting)
 }
 
@@ -57,8 +58,8 @@ type Card struct {
 	// lines of configuration that follow it; see safety.IdentityFacts.
 	Elsewhere, Edit string
 	RebootAllowed   bool
-	Rebooter        Rebooter // may be nil if RebootAllowed is false
-	Keeper          Keeper   // may be nil
+	Rebooter        Rebooter      // may be nil if RebootAllowed is false
+	TypeStore       LinkTypeStore // may be nil
 }
 
 // ID is "host/0000:01:00.0".

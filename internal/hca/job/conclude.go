@@ -35,7 +35,7 @@ func (j *Job) conclude(ctx context.Context, out outcome) ([]string, error) {
 
 // concludeWritten verifies a write that the tool calls done.
 func (j *Job) concludeWritten(ctx context.Context, out outcome) ([]string, error) {
-	now, err := j.readCard(ctx, cards.Patiently)
+	now, err := j.readCard(ctx, cards.BusyTries)
 	if err != nil {
 		return nil, j.unread(out, err)
 	}
@@ -46,7 +46,7 @@ func (j *Job) concludeWritten(ctx context.Context, out outcome) ([]string, error
 			return nil, err
 		}
 		did = append(did, mended)
-		if now, err = j.readCard(ctx, cards.Patiently); err != nil {
+		if now, err = j.readCard(ctx, cards.BusyTries); err != nil {
 			return did, j.unread(out, err)
 		}
 	}
@@ -145,7 +145,7 @@ func (j *Job) concludeRefused(ctx context.Context, out outcome) ([]string, error
 // concludeFailed reads the card after a write that failed or was interrupted,
 // says which image it has, and settles the job if that image is whole.
 func (j *Job) concludeFailed(ctx context.Context, out outcome) ([]string, error) {
-	now, err := j.readCard(ctx, cards.Briefly)
+	now, err := j.readCard(ctx, cards.LockTries)
 	e := j.failed(out, out.ending())
 	if err != nil {
 		e.Err = err

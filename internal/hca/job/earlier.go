@@ -61,7 +61,7 @@ func closeEarlier(ctx context.Context, s *cards.Session, c cards.Card, did *[]st
 	}
 	for _, pending := range journal.Pending(snap, c.PCI) {
 		record, ok := snap.Job(pending.ID)
-		if !ok || c.Host.Observe() || record.Foreign() != "" {
+		if !ok || c.Host.Observe() || record.OtherVersion() != "" {
 			continue // a journal of another version is for the verdict to refuse
 		}
 		s.Progress(ctx, journal.ReportOf(record).String())
@@ -106,7 +106,7 @@ func (j *Job) readAfter(ctx context.Context, out outcome) (text, how string, err
 	if !out.wrote() {
 		return "It had not succeeded and wrote nothing: " + orNothing(out.Reason) + ".", "nothing was written", nil
 	}
-	now, err := j.readCard(ctx, cards.Patiently)
+	now, err := j.readCard(ctx, cards.BusyTries)
 	if err != nil {
 		return "", "", cards.WithBackup(j.unread(out, err), j.want.Backup)
 	}

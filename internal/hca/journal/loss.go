@@ -42,7 +42,7 @@ func LossOf(s *inventory.Snapshot, card *inventory.Card) *Loss {
 		return nil
 	}
 	last := lastWriter(s, card.PCI)
-	if last == nil || last.Kind != Burn || last.Settled || !fact.No(last.Running) || last.Foreign() != "" {
+	if last == nil || last.Kind != Burn || last.Settled || !fact.No(last.Running) || last.OtherVersion() != "" {
 		return nil
 	}
 	entry := Read(last)

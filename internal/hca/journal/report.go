@@ -28,8 +28,8 @@ type Report struct {
 	// Full says that the journals' file system has no space left; empty: it has, or
 	// that is not known.
 	Full string
-	// Foreign is the version of a journal that this release does not read.
-	Foreign string
+	// OtherVersion is the version of a journal that this release does not read.
+	OtherVersion string
 	// Announced is what the apply will write for the sake of the job, or may have to.
 	Announced string
 }
@@ -45,8 +45,8 @@ func (j Report) String() string {
 func (j Report) what() string {
 	what := fmt.Sprintf("Job %s (%s of card %s), started by %s at %s", j.ID, j.Kind, j.PCI, j.Operator, j.Since)
 	switch {
-	case j.Foreign != "":
-		return what + ", has a journal of version " + j.Foreign + ", and this release reads version " +
+	case j.OtherVersion != "":
+		return what + ", has a journal of version " + j.OtherVersion + ", and this release reads version " +
 			inventory.JournalVersion +
 			". This version does not touch it. Apply once with the version of the provider that wrote it. Its directory is " +
 			j.Dir + "."
@@ -116,7 +116,7 @@ func ReportOf(j *inventory.Job) Report {
 	r := Report{
 		ID: j.ID, Kind: j.Kind, PCI: j.PCI, Operator: j.Operator, Running: !fact.No(j.Running), Doubt: j.Running.Why(),
 		Lost:  j.Lost,
-		Ended: strings.TrimSpace(j.Exit) != "", Dir: Dir(j.ID), Foreign: j.Foreign(),
+		Ended: strings.TrimSpace(j.Exit) != "", Dir: Dir(j.ID), OtherVersion: j.OtherVersion(),
 	}
 	r.Interrupted = !r.Running && !r.Ended
 	if n := len(j.States); n > 0 {

@@ -139,33 +139,33 @@ func keep(ctx context.Context, o *cards.Session, l Ask, did *[]string) error {
 		}
 		*did = append(*did, "Stored the link types in card "+l.Card.ID()+" with mstconfig.")
 		// A module parameter from before would win over the card; ours wins over it.
-		if l.Card.Keeper == nil || !overridden(parameter(l.Card.Keeper, s), types) {
+		if l.Card.TypeStore == nil || !overridden(parameter(l.Card.TypeStore, s), types) {
 			return nil
 		}
 	}
-	if l.Card.Keeper == nil || place == "" {
+	if l.Card.TypeStore == nil || place == "" {
 		return failed(l.Card, "nothing on this host keeps link types over a reboot: "+whyNot, nil)
 	}
 	if err := l.Card.Confirm(ctx, "store the link types of card "+l.Card.ID()); err != nil {
 		return err
 	}
-	if err := l.Card.Keeper.Keep(ctx, types); err != nil {
+	if err := l.Card.TypeStore.Keep(ctx, types); err != nil {
 		return failed(l.Card, "the setting for the next boot could not be stored", err)
 	}
-	name, _ := l.Card.Keeper.StoredIn()
+	name, _ := l.Card.TypeStore.StoredIn()
 	*did = append(*did, fmt.Sprintf("Stored the link types for the next boot of %s (%s).", l.Card.Host.Name(), name))
 	return nil
 }
 
 // parameter is what the module parameter of our file, or of those that ours wins
 // over, has for the ports.
-func parameter(k cards.Keeper, s *inventory.Snapshot) map[int]ib.LinkType {
+func parameter(k cards.LinkTypeStore, s *inventory.Snapshot) map[int]ib.LinkType {
 	all := map[int]ib.LinkType{}
 	weaker, _ := k.Others(s)
 	for _, setting := range weaker {
 		maps.Copy(all, setting.Types)
 	}
-	maps.Copy(all, k.Kept(s))
+	maps.Copy(all, k.StoredTypes(s))
 	return all
 }
 

@@ -72,9 +72,9 @@ func Assess(ctx context.Context, o *cards.Session, l Ask) (cards.Assessment, err
 		in.Current[number] = shown
 	}
 	in.StoredIn, in.WhyNotStored = storedIn(l.Card, s, card, stored)
-	in.Late = fact.Known(false)
-	if l.Card.Keeper != nil && !decidesItself(card) {
-		in.Late = l.Card.Keeper.Late(s)
+	in.StaleInitramfs = fact.Known(false)
+	if l.Card.TypeStore != nil && !decidesItself(card) {
+		in.StaleInitramfs = l.Card.TypeStore.StaleInitramfs(s)
 	}
 	in.Persisted, in.Overrides = persistent(l.Card, s, card, stored), overrides(l, s, card)
 	err = o.Judge(ctx, l.Card.Host, &a, func(card safety.CardFacts) safety.Verdict {
@@ -117,10 +117,10 @@ func storedIn(c cards.Card, s *inventory.Snapshot, card *inventory.Card, stored 
 	if decidesItself(card) {
 		return "", "mstconfig shows no link type, and the driver of " + card.Chip.Name + " can store none"
 	}
-	if c.Keeper == nil {
+	if c.TypeStore == nil {
 		return "", "the platform of " + s.Host + " has no place to store link types"
 	}
-	return c.Keeper.StoredIn()
+	return c.TypeStore.StoredIn()
 }
 
 // persistent gives what the ports will be after the next boot. A module
@@ -131,14 +131,15 @@ func persistent(c cards.Card, s *inventory.Snapshot, card *inventory.Card,
 	stored inventory.StoredLinkTypes) map[int]ib.LinkType {
 	types := map[int]ib.LinkType{}
 	maps.Copy(types, stored.Types.Or(nil))
-	if c.Keeper == nil || decidesItself(card) {
+	if c.TypeStore == nil || decidesItself(card) {
 		return types
 	}
-	weaker, stronger := c.Keeper.Others(s)
-	if fact.Yes(c.Keeper.Late(s)) {
+	weaker, stronger := c.TypeStore.Others(s)
+	if fact.Yes(c.TypeStore.StaleInitramfs(s)) {
 		weaker = nil // the initial RAM disk may have ours of another time
 	}
-	for _, setting := range slices.Concat(weaker, []platform.LinkTypeSetting{{Types: c.Keeper.Kept(s)}}, stronger) {
+	ours := platform.LinkTypeSetting{Types: c.TypeStore.StoredTypes(s)}
+	for _, setting := range slices.Concat(weaker, []platform.LinkTypeSetting{ours}, stronger) {
 		for port, t := range setting.Types {
 			if t != ib.LinkTypeAuto {
 				types[port] = t
@@ -151,7 +152,7 @@ func persistent(c cards.Card, s *inventory.Snapshot, card *inventory.Card,
 // overrides are the settings of others that decide on a port in another way than
 // what is asked for.
 func overrides(l Ask, s *inventory.Snapshot, card *inventory.Card) fact.Of[[]string] {
-	if l.Card.Keeper == nil || decidesItself(card) {
+	if l.Card.TypeStore == nil || decidesItself(card) {
 		return fact.Known[[]string](nil)
 	}
 	for _, file := range slices.Sorted(maps.Keys(s.Unread)) {
@@ -160,7 +161,7 @@ func overrides(l Ask, s *inventory.Snapshot, card *inventory.Card) fact.Of[[]str
 		}
 	}
 	var all []string
-	_, stronger := l.Card.Keeper.Others(s)
+	_, stronger := l.Card.TypeStore.Others(s)
 	for _, setting := range stronger {
 		for _, port := range sortedPorts(setting.Types) {
 			want, asked := l.Request.Ports[port]
@@ -213,10 +214,10 @@ func byPlace(s *inventory.Snapshot, c cards.Card, card *inventory.Card,
 		}
 	}
 	add(inCardConfig, stored.Types.Or(nil))
-	if c.Keeper != nil && !decidesItself(card) {
-		name, _ := c.Keeper.StoredIn()
-		add(name, c.Keeper.Kept(s))
-		weaker, stronger := c.Keeper.Others(s)
+	if c.TypeStore != nil && !decidesItself(card) {
+		name, _ := c.TypeStore.StoredIn()
+		add(name, c.TypeStore.StoredTypes(s))
+		weaker, stronger := c.TypeStore.Others(s)
 		for _, setting := range slices.Concat(weaker, stronger) {
 			add(setting.Where, setting.Types)
 		}

@@ -50,12 +50,12 @@ func (l TimeLimit) Start(ctx context.Context) (context.Context, context.CancelFu
 // overError says which limit ended an operation.
 type overError TimeLimit
 
-func (e overError) Error() string { return e.argument + " = " + brief(e.length) + " is over" }
+func (e overError) Error() string { return e.argument + " = " + shortDuration(e.length) + " is over" }
 
 func (overError) Unwrap() error { return context.DeadlineExceeded }
 
-// brief writes a duration without the parts that are zero: 45m, and not 45m0s.
-func brief(d time.Duration) string {
+// shortDuration writes a duration without the parts that are zero: 45m, and not 45m0s.
+func shortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
@@ -104,7 +104,7 @@ func TimeoutsAttribute(ctx context.Context, apply Timed, removal *Timed) schema.
 }
 
 func (t Timed) describe(what string) string {
-	return fmt.Sprintf("%s: %s. The default is `%s`. %s", what, t.Covers, brief(t.Standard), t.AtEnd)
+	return fmt.Sprintf("%s: %s. The default is `%s`. %s", what, t.Covers, shortDuration(t.Standard), t.AtEnd)
 }
 
 // durationValidator stands in for the library's, which takes zero and negative ones.

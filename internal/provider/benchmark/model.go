@@ -90,8 +90,8 @@ func (m *model) limitsOf() []ops.LimitOf {
 	return all
 }
 
-// desired reads what is asked for; its error belongs to the attribute at.
-func (m *model) desired() (d ops.Desired, at string, err error) {
+// request reads what is asked for; its error belongs to the attribute at.
+func (m *model) request() (d ops.Request, at string, err error) {
 	if d.Test, err = ops.Find(m.Test.ValueString()); err != nil {
 		return d, "test", err
 	}
@@ -113,7 +113,7 @@ func (m *model) desired() (d ops.Desired, at string, err error) {
 
 // fits finds arguments that have no meaning for the test: they would look as if
 // they did something.
-func (m *model) fits(d ops.Desired, at *string) error {
+func (m *model) fits(d ops.Request, at *string) error {
 	switch {
 	case m.Server.Equal(m.Client):
 		*at = "server"
@@ -182,7 +182,7 @@ func (m *model) expect() {
 }
 
 // observe takes what was measured.
-func (m *model) observe(d ops.Desired, r ops.Result, missed bool) {
+func (m *model) observe(d ops.Request, r ops.Result, missed bool) {
 	m.ID, m.Missed = types.StringValue(m.identity()), types.BoolValue(missed)
 	m.Gbps, m.LatencyUS, m.Retransmits = types.Float64Null(), types.Float64Null(), types.Int64Null()
 	if d.Test.Latency {

@@ -29,7 +29,7 @@ func TestDesired_wantsLimitsOfTheTest(t *testing.T) {
 				[]attr.Value{types.ObjectValueMust(entry, map[string]attr.Value{
 					"mode": types.StringNull(), "link": types.StringValue("QDR"), "min_gbps": c.minGbps, "max_latency_us": c.maxDelay,
 				})})}
-		_, at, err := m.desired()
+		_, at, err := m.request()
 		switch {
 		case c.says == "" && err != nil:
 			t.Errorf("%s: %v", c.test, err)

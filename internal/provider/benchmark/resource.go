@@ -54,7 +54,7 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 		return
 	}
 	// The list of tests says itself what is wrong with another word.
-	if _, at, err := m.desired(); err != nil && at != "test" {
+	if _, at, err := m.request(); err != nil && at != "test" {
 		resp.Diagnostics.AddAttributeError(path.Root(at), "Invalid value for "+at, diagnostic.Sentence(err.Error()))
 	}
 }
@@ -85,7 +85,7 @@ func (r *Resource) apply(ctx context.Context, op attribute.Operation, from tfsdk
 	var plan model
 	diags.Append(from.Get(ctx, &plan)...)
 	what := "measure benchmark " + plan.identity()
-	d, _, err := plan.desired()
+	d, _, err := plan.request()
 	if err != nil || diags.HasError() {
 		diagnostic.AddError(diags, what, err)
 		return
@@ -163,7 +163,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 			"a host or a part of its setting comes from something that does not exist yet")
 		return
 	}
-	d, at, err := plan.desired()
+	d, at, err := plan.request()
 	if err != nil {
 		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root(at), "plan benchmark "+plan.identity(), err)
 		return
@@ -175,7 +175,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 
 // assess looks at both hosts and finds what speaks against the measurement; not ok
 // if one of them cannot be looked at.
-func (r *Resource) assess(ctx context.Context, plan model, d ops.Desired,
+func (r *Resource) assess(ctx context.Context, plan model, d ops.Request,
 	diags *diag.Diagnostics) (found []finding.Finding, ok bool) {
 	what := "measure benchmark " + plan.identity()
 	snaps := map[string]*inventory.Snapshot{}

@@ -62,7 +62,7 @@ func (s *DataSource) Read(ctx context.Context, req datasource.ReadRequest, resp 
 		return
 	}
 	what := "measure the connectivity of host " + m.From.ValueString()
-	w, err := m.wanted()
+	w, err := m.request()
 	if err != nil {
 		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("address"), what, err)
 		return

@@ -50,8 +50,8 @@ var (
 		"message": types.StringType}}
 )
 
-func (m *model) wanted() (ops.Wanted, error) {
-	w := ops.Wanted{
+func (m *model) request() (ops.Request, error) {
+	w := ops.Request{
 		FromInterface: m.FromInterface.ValueString(), ToInterface: m.ToInterface.ValueString(),
 		IPv6: m.Family.ValueString() == "ipv6", Count: standardCount,
 	}

@@ -83,7 +83,7 @@ var (
 
 // wanted is the part of the configuration that a fabric is compared with.
 type wanted struct {
-	links  []fabric.Expected
+	links  []fabric.ExpectedCable
 	limits fabric.Limits
 	before map[string]map[string]uint64
 }
@@ -134,7 +134,7 @@ func (m *model) detailed() bool { return m.Detail.IsNull() || m.Detail.ValueBool
 
 func (m *model) expectations() (w wanted, err error) {
 	for _, e := range m.Expected {
-		x := fabric.Expected{A: e.A.ValueString(), B: e.B.ValueString(), MinWidth: lanesOf(e.MinWidth.ValueString())}
+		x := fabric.ExpectedCable{A: e.A.ValueString(), B: e.B.ValueString(), MinWidth: lanesOf(e.MinWidth.ValueString())}
 		if text := e.MinSpeed.ValueString(); text != "" {
 			if x.MinSpeed, err = ib.ParseSpeed(text); err != nil {
 				return w, err
@@ -206,7 +206,7 @@ func (m *model) observe(f *fabric.Fabric, w wanted) {
 			m.Growth = counterValues(f.Growth(w.before))
 		}
 	}
-	missing := f.Absent(w.links)
+	missing := f.AbsentCables(w.links)
 	m.Mermaid, m.DOT, m.SVG = types.StringValue(picture.Mermaid(f, missing)), types.StringValue(picture.DOT(f, missing)),
 		types.StringValue(picture.SVG(f, missing))
 }

@@ -62,8 +62,8 @@ func (m *model) addressed() bool {
 	return !m.Addresses.IsUnknown() && !m.Routes.IsUnknown()
 }
 
-// later names what is not known yet.
-func (m *model) later() string {
+// unknownNames names what is not known yet.
+func (m *model) unknownNames() string {
 	switch {
 	case m.settled():
 		return "port_guid"
@@ -73,12 +73,12 @@ func (m *model) later() string {
 	return "a part of the settings"
 }
 
-// desired reads a configuration with defaults applied; an MTU that is null or
+// request reads a configuration with defaults applied; an MTU that is null or
 // unknown is left to the mode.
-func (m *model) desired() (ops.Desired, error) {
+func (m *model) request() (ops.Request, error) {
 	guid, err := ib.ParseGUID(m.PortGUID.ValueString())
 	if err != nil {
-		return ops.Desired{}, err
+		return ops.Request{}, err
 	}
 	d, err := m.sofar()
 	d.PortGUID = guid
@@ -87,15 +87,15 @@ func (m *model) desired() (ops.Desired, error) {
 
 // sofar is what the configuration asks for, without the port and without what is not
 // known yet. Routes are judged by the addresses, so that they wait for all of them.
-func (m *model) sofar() (ops.Desired, error) {
+func (m *model) sofar() (ops.Request, error) {
 	var err error
-	d := ops.Desired{
+	d := ops.Request{
 		Host:    m.Host.ValueString(),
 		Config:  ops.Config{Mode: ib.IPoIBMode(m.Mode.ValueString()), MTU: int(m.MTU.ValueInt64())},
 		Consent: m.consent(),
 	}
 	if d.PKey, err = pkeyOf(m.PKey); err != nil {
-		return ops.Desired{}, err
+		return ops.Request{}, err
 	}
 	for _, v := range m.Addresses.Elements() {
 		text, ok := v.(attribute.Prefix)
@@ -104,7 +104,7 @@ func (m *model) sofar() (ops.Desired, error) {
 		}
 		prefix, parseErr := netip.ParsePrefix(text.ValueString())
 		if parseErr != nil {
-			return ops.Desired{}, parseErr
+			return ops.Request{}, parseErr
 		}
 		d.Config.Addresses = append(d.Config.Addresses, prefix)
 	}
@@ -142,7 +142,7 @@ func pkeyOf(v attribute.PKey) (uint16, error) {
 	return uint16(key), err
 }
 
-func ref(d ops.Desired) attribute.PortRef {
+func ref(d ops.Request) attribute.PortRef {
 	r := attribute.PortRef{Host: d.Host, GUID: d.PortGUID}
 	if d.PKey != 0 {
 		r.PKey = fmt.Sprintf("0x%04x", d.PKey)
@@ -152,7 +152,7 @@ func ref(d ops.Desired) attribute.PortRef {
 
 // observe fills everything from what was found. known is what the state holds;
 // nil after an import.
-func (m *model) observe(d ops.Desired, o ops.Observed, known *ops.Config) {
+func (m *model) observe(d ops.Request, o ops.Observation, known *ops.Config) {
 	report := o.Report(known)
 	m.ID = types.StringValue(ref(d).String())
 	m.Mode = types.StringValue(report.Mode.String())
@@ -170,7 +170,7 @@ func (m *model) observe(d ops.Desired, o ops.Observed, known *ops.Config) {
 	m.Effective = effective(o)
 }
 
-func effective(o ops.Observed) types.Object {
+func effective(o ops.Observation) types.Object {
 	if !o.Present {
 		return types.ObjectNull(effectiveTypes)
 	}
@@ -192,7 +192,7 @@ var kept = []string{"allow_management_path"}
 
 // plan fills what follows from the configuration; what the host decides is left to
 // planned.Steady.
-func (m *model) plan(d ops.Desired) {
+func (m *model) plan(d ops.Request) {
 	m.ID = types.StringValue(ref(d).String())
 	m.MTU = types.Int64Value(int64(d.Config.MTU))
 }

@@ -43,7 +43,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		r.early(ctx, &wanted, &resp.Diagnostics)
 		return
 	}
-	d, err := wanted.desired()
+	d, err := wanted.request()
 	if err != nil {
 		return // the attributes validated themselves
 	}
@@ -84,8 +84,8 @@ func (r *Resource) early(ctx context.Context, wanted *model, diags *diag.Diagnos
 	if wanted.settled() && !ops.InPlace(snap, d) && r.OnlyRead(ctx, what, host, diags) {
 		return
 	}
-	diagnostic.AddFindings(ctx, diags, what, ops.Check(snap, d, ops.Planned{PortLater: true}))
-	diagnostic.AddPartlyPostponed(diags, "IPoIB interface on host "+host, wanted.later(),
+	diagnostic.AddFindings(ctx, diags, what, ops.Check(snap, d, ops.PlanFacts{PortUnknown: true}))
+	diagnostic.AddPartlyPostponed(diags, "IPoIB interface on host "+host, wanted.unknownNames(),
 		"the port and its interface, who else configures that, whether it leads to the host or to storage, and the other "+
 			"interfaces of this configuration")
 }
@@ -108,7 +108,7 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 	if config.Mode.IsNull() {
 		config.Mode = types.StringValue(ib.ModeDatagram.String())
 	}
-	var d ops.Desired
+	var d ops.Request
 	d.Config.Mode, d.Config.MTU = ib.IPoIBMode(config.Mode.ValueString()), int(config.MTU.ValueInt64())
 	diagnostic.AddBlocking(ctx, &resp.Diagnostics, "configure IPoIB interface on host "+config.Host.ValueString(),
 		ops.CheckConfig(d))
@@ -116,7 +116,7 @@ func (r *Resource) ValidateConfig(ctx context.Context, req resource.ValidateConf
 
 // settleMTU fills in the MTU that follows from the mode. An unknown platform
 // keeps none; its finding says why.
-func settleMTU(d *ops.Desired, snap *inventory.Snapshot) {
+func settleMTU(d *ops.Request, snap *inventory.Snapshot) {
 	if d.Config.MTU != 0 {
 		return
 	}
@@ -126,14 +126,14 @@ func settleMTU(d *ops.Desired, snap *inventory.Snapshot) {
 }
 
 // check adds what speaks against d and reports whether it may be done.
-func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Desired) bool {
+func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Request) bool {
 	what := "configure IPoIB interface " + ref(d).String()
 	if !ops.Observe(snap, d.PortGUID, d.PKey).Satisfies(d.Config) && r.OnlyRead(ctx, what, d.Host, diags) {
 		return false
 	}
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
-	planned := ops.Planned{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(snap), LinkType: port.InfiniBand,
+	planned := ops.PlanFacts{Port: port.Planned || port.InfiniBand, Carrier: port.Carrier(snap), LinkType: port.InfiniBand,
 		SM: r.Planned.HasSM()}
 	found := append(ops.Check(snap, d, planned), ops.CheckSubnet(d, r.members(d))...)
 	overlap, same := r.Planned.SetAddresses(ref(d), d.Config.Addresses)
@@ -146,7 +146,7 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 
 // members are the interfaces of the same subnets that were planned so far with
 // another setting.
-func (r *Resource) members(d ops.Desired) []ops.Member {
+func (r *Resource) members(d ops.Request) []ops.Member {
 	var all []ops.Member
 	others := r.Planned.SetIPoIB(ref(d), planned.IPoIB{Mode: d.Config.Mode.String(), MTU: d.Config.MTU},
 		d.Config.Addresses)
@@ -168,7 +168,7 @@ func neighbours(all []planned.Neighbour) []ops.Neighbour {
 // checkRemoval adds what speaks against a destroy. A host that does not answer now
 // is asked again by the destroy itself.
 func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, state *model) {
-	d, err := state.desired()
+	d, err := state.request()
 	if err != nil || r.Data == nil || !r.HostReady(state.Host) {
 		return
 	}
@@ -193,6 +193,6 @@ func (m *model) configured() (*ops.Config, error) {
 	if m.Mode.IsNull() || m.Addresses.IsNull() {
 		return nil, nil //nolint:nilnil // nothing is configured, and that is no error
 	}
-	d, err := m.desired()
+	d, err := m.request()
 	return &d.Config, err
 }

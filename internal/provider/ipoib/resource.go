@@ -56,7 +56,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 func (r *Resource) apply(ctx context.Context, c session.Change) {
 	var plan, config model
 	c.Read(ctx, &plan, &config)
-	d, err := plan.desired()
+	d, err := plan.request()
 	d.Consent = config.consent()
 	if err != nil || c.Diags.HasError() {
 		diagnostic.AddError(c.Diags, "configure IPoIB interface "+plan.PortGUID.ValueString(), err)
@@ -108,7 +108,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if resp.Diagnostics.HasError() || !r.Readable(state.Host) {
 		return
 	}
-	d, err := state.desired()
+	d, err := state.request()
 	if err != nil {
 		diagnostic.AddError(&resp.Diagnostics, "read IPoIB interface "+state.ID.ValueString(), err)
 		return
@@ -139,7 +139,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	d, err := state.desired()
+	d, err := state.request()
 	if err != nil || resp.Diagnostics.HasError() {
 		diagnostic.AddError(&resp.Diagnostics, "remove IPoIB interface "+state.ID.ValueString(), err)
 		return

@@ -80,7 +80,7 @@ func wholly(v attr.Value) bool {
 	return true
 }
 
-func (m *model) desired(ctx context.Context) (ops.Desired, error) {
+func (m *model) request(ctx context.Context) (ops.Request, error) {
 	d, err := m.sofar(ctx)
 	if err != nil {
 		return d, err
@@ -89,8 +89,8 @@ func (m *model) desired(ctx context.Context) (ops.Desired, error) {
 	return d, err
 }
 
-// later names what is not known yet.
-func (m *model) later() string {
+// unknownNames names what is not known yet.
+func (m *model) unknownNames() string {
 	var names []string
 	for _, a := range []struct {
 		name string
@@ -112,8 +112,8 @@ func (m *model) later() string {
 
 // sofar is what the configuration asks for, without the port and without what is not
 // known yet.
-func (m *model) sofar(ctx context.Context) (ops.Desired, error) {
-	d := ops.Desired{Host: m.Host.ValueString(), Priority: int(m.Priority.ValueInt64()), Tuning: ops.Tuning{
+func (m *model) sofar(ctx context.Context) (ops.Request, error) {
+	d := ops.Request{Host: m.Host.ValueString(), Priority: int(m.Priority.ValueInt64()), Tuning: ops.Tuning{
 		RoutingEngine: strings.Join(attribute.StringsOf(m.RoutingEngine),
 			","), LogLevel: m.LogLevel.ValueString(), LogMaxSize: int(m.LogMaxSize.ValueInt64()),
 		PollingTimeout: m.polling(), PollingRetries: int(m.PollingRetries.ValueInt64()),
@@ -130,11 +130,11 @@ func (m *model) sofar(ctx context.Context) (ops.Desired, error) {
 	return d, err
 }
 
-func ref(d ops.Desired) attribute.PortRef { return attribute.PortRef{Host: d.Host, GUID: d.PortGUID} }
+func ref(d ops.Request) attribute.PortRef { return attribute.PortRef{Host: d.Host, GUID: d.PortGUID} }
 
 // observe fills the computed attributes from what was found; the configured
 // ones follow what the host has.
-func (m *model) observe(ctx context.Context, d ops.Desired, o ops.Observed) (diags diag.Diagnostics) {
+func (m *model) observe(ctx context.Context, d ops.Request, o ops.Observation) (diags diag.Diagnostics) {
 	m.ID = types.StringValue(ref(d).String())
 	if o.Priority >= 0 {
 		m.Priority = types.Int64Value(int64(o.Priority))
@@ -202,7 +202,7 @@ func (m *model) observeTuning(t ops.Tuning) {
 
 // plan fills what follows from the configuration; what the host decides is left to
 // planned.Steady.
-func (m *model) plan(d ops.Desired) {
+func (m *model) plan(d ops.Request) {
 	m.ID = types.StringValue(ref(d).String())
 	m.Unit = types.StringValue(ops.UnitName(d.PortGUID))
 	m.Active = types.BoolValue(true)
@@ -214,8 +214,8 @@ func (m *model) plan(d ops.Desired) {
 
 // holds reports whether a state has what is planned, in whatever spelling: an
 // instance that runs, now and at boot, with these options.
-func (m *model) holds(ctx context.Context, plan model, want ops.Desired) bool {
-	have, err := m.desired(ctx)
+func (m *model) holds(ctx context.Context, plan model, want ops.Request) bool {
+	have, err := m.request(ctx)
 	if err != nil || m.Priority.IsNull() { // as after an import of what is not ours
 		return false
 	}
@@ -248,6 +248,6 @@ func keyReport(keys []ops.Key) types.Map {
 }
 
 // satisfies reports whether the host is as configured, now and at boot.
-func satisfies(o ops.Observed, d ops.Desired) bool {
+func satisfies(o ops.Observation, d ops.Request) bool {
 	return o.Managed && o.Settled(d)
 }

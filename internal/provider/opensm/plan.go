@@ -43,13 +43,13 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 		r.early(ctx, &plan, &resp.Diagnostics)
 		return
 	}
-	d, err := plan.desired(ctx)
+	d, err := plan.request(ctx)
 	if err != nil {
 		return // the attributes validated themselves
 	}
 	// At apply this runs once more, just before the change of a standby.
 	standby := false
-	r.Turns.SMs.Coming(ref(d))
+	r.Turns.SMs.Announce(ref(d))
 	defer func() { r.stays(d, standby, req, resp) }()
 	h, _, snap, err := r.Look(ctx, d.Host)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 
 // silent reports whether nothing but the silence of systemd stands between the host and
 // what a state holds, and warns of it.
-func silent(held bool, o ops.Observed, d ops.Desired, diags *diag.Diagnostics) bool {
+func silent(held bool, o ops.Observation, d ops.Request, diags *diag.Diagnostics) bool {
 	if !held || o.Silence() == "" || !o.Managed || len(o.Differences(d)) > 0 {
 		return false
 	}
@@ -104,17 +104,17 @@ func (r *Resource) early(ctx context.Context, plan *model, diags *diag.Diagnosti
 		return
 	}
 	diagnostic.AddFindings(ctx, diags, what,
-		ops.Check(snap, d, ops.Planned{PortLater: true, PartitionsLater: !wholly(plan.Partitions), Lab: r.lab(ctx)}))
-	diagnostic.AddPartlyPostponed(diags, "subnet manager on host "+host, plan.later(),
+		ops.Check(snap, d, ops.PlanFacts{PortUnknown: true, PartitionsUnknown: !wholly(plan.Partitions), Lab: r.lab(ctx)}))
+	diagnostic.AddPartlyPostponed(diags, "subnet manager on host "+host, plan.unknownNames(),
 		"the port and who serves it, the other subnet managers of its fabric, and what an earlier instance left")
 }
 
 // stays takes back that a subnet manager is coming, if it is no standby that this plan
 // changes.
-func (r *Resource) stays(d ops.Desired, standby bool, req resource.ModifyPlanRequest,
+func (r *Resource) stays(d ops.Request, standby bool, req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse) {
 	if !standby || resp.Diagnostics.HasError() || resp.Plan.Raw.Equal(req.State.Raw) {
-		r.Turns.SMs.Done(ref(d))
+		r.Turns.SMs.Withdraw(ref(d))
 	}
 }
 
@@ -122,7 +122,7 @@ func (r *Resource) stays(d ops.Desired, standby bool, req resource.ModifyPlanReq
 var live = []string{"package_version", "port_state", "lid", "sm_lid", "role"}
 
 // held reports whether there is a state that has what is planned.
-func (r *Resource) held(ctx context.Context, from tfsdk.State, plan model, d ops.Desired,
+func (r *Resource) held(ctx context.Context, from tfsdk.State, plan model, d ops.Request,
 	diags *diag.Diagnostics) bool {
 	if from.Raw.IsNull() {
 		return false
@@ -138,7 +138,7 @@ const namedRivals = 3
 // check adds what speaks against d and reports whether it may be done. The
 // cards of other hosts count only if something is to change: whoever plans
 // nothing waits for nobody.
-func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Desired,
+func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Request,
 	settled bool) bool {
 	what := "run subnet manager " + ref(d).String()
 	if !settled && r.OnlyRead(ctx, what, d.Host, diags) {
@@ -146,14 +146,14 @@ func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inv
 	}
 	port := r.PortPlan(snap, d.Host, d.PortGUID)
 	// A port that is Ethernet now shows no GUID, though its flash holds one.
-	planned := ops.Planned{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand}
+	planned := ops.PlanFacts{Port: port.Planned || port.InfiniBand, LinkType: port.InfiniBand}
 	rivals, total := r.Planned.RivalSMs(ref(d), namedRivals)
 	for _, other := range rivals {
-		planned.Rivals = append(planned.Rivals, ops.Desired{Host: other.Host, PortGUID: other.GUID, Priority: d.Priority})
+		planned.Rivals = append(planned.Rivals, ops.Request{Host: other.Host, PortGUID: other.GUID, Priority: d.Priority})
 	}
 	planned.MoreRivals = total - len(rivals)
 	if other, differs := r.Planned.OtherPartitions(ref(d), ops.PartitionText(d.Partitions)); differs {
-		planned.OtherPartitions = &ops.Desired{Host: other.Host, PortGUID: other.GUID}
+		planned.OtherPartitions = &ops.Request{Host: other.Host, PortGUID: other.GUID}
 	}
 	if !settled {
 		planned.Lab = r.lab(ctx)
@@ -173,7 +173,7 @@ func (r *Resource) lab(ctx context.Context) ops.Lab {
 // survey asks the fabric what it thinks of the change. A fabric that cannot be
 // asked is asked at apply again, by the port itself.
 func (r *Resource) survey(ctx context.Context, diags *diag.Diagnostics, h *hosts.Host, snap *inventory.Snapshot,
-	d ops.Desired) {
+	d ops.Request) {
 	view, err := ops.Survey(ctx, h, snap, d.PortGUID)
 	if err != nil {
 		diagnostic.AddError(diags, "ask the fabric of subnet manager "+ref(d).String(), err)
@@ -184,7 +184,7 @@ func (r *Resource) survey(ctx context.Context, diags *diag.Diagnostics, h *hosts
 
 // checkRemoval refuses a destroy on a host that is only read.
 func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, state *model) {
-	d, err := state.desired(ctx)
+	d, err := state.request(ctx)
 	if err != nil {
 		return // the destroy itself says it
 	}

@@ -50,15 +50,15 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 func (r *Resource) apply(ctx context.Context, c session.Change) {
 	var plan model
 	c.Read(ctx, &plan, nil)
-	d, err := plan.desired(ctx)
+	d, err := plan.request(ctx)
 	if err != nil || c.Diags.HasError() {
 		diagnostic.AddError(c.Diags, "run subnet manager "+plan.PortGUID.ValueString(), err)
 		return
 	}
 	limit := c.Op.Limit(ctx, plan.Timeouts, standardTimeout)
 	var result ops.Result
-	r.Turns.SMs.Coming(ref(d))
-	defer r.Turns.SMs.Done(ref(d))
+	r.Turns.SMs.Announce(ref(d))
+	defer r.Turns.SMs.Withdraw(ref(d))
 	err = r.WriteHost(ctx, d.Host, limit, func(ctx context.Context, h *hosts.Host) error {
 		snap, lookErr := h.Snapshot(ctx)
 		if lookErr != nil {
@@ -91,7 +91,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	if resp.Diagnostics.HasError() || !r.Readable(state.Host) {
 		return
 	}
-	d, err := state.desired(ctx)
+	d, err := state.request(ctx)
 	if err != nil {
 		diagnostic.AddError(&resp.Diagnostics, "read subnet manager "+state.ID.ValueString(), err)
 		return
@@ -117,15 +117,15 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	d, err := state.desired(ctx)
+	d, err := state.request(ctx)
 	if err != nil || resp.Diagnostics.HasError() {
 		diagnostic.AddError(&resp.Diagnostics, "remove subnet manager "+state.ID.ValueString(), err)
 		return
 	}
 	limit := attribute.Delete.Limit(ctx, state.Timeouts, standardTimeout)
 	var result ops.Result
-	r.Turns.SMs.Coming(ref(d))
-	defer r.Turns.SMs.Done(ref(d))
+	r.Turns.SMs.Announce(ref(d))
+	defer r.Turns.SMs.Withdraw(ref(d))
 	err = r.WriteHost(ctx, d.Host, limit, func(ctx context.Context, h *hosts.Host) error {
 		snap, lookErr := h.Snapshot(ctx)
 		if lookErr != nil {
@@ -149,7 +149,7 @@ func warnSilence(diags *diag.Diagnostics, name, why string) {
 }
 
 // role is what a subnet manager does before it is changed.
-func role(o ops.Observed) session.SMRole {
+func role(o ops.Observation) session.SMRole {
 	switch {
 	case o.Stopped():
 		return session.SMStopped

@@ -46,13 +46,13 @@ func (m *model) known() bool {
 		!m.Widths.IsUnknown()
 }
 
-// desired reads what is asked for; consent is that of the configuration.
-func (m *model) desired(consent types.List) (ops.Desired, attribute.CardRef, error) {
+// request reads what is asked for; consent is that of the configuration.
+func (m *model) request(consent types.List) (ops.Request, attribute.CardRef, error) {
 	ref, err := attribute.ParseCardRef(m.CardID.ValueString())
 	if err != nil {
-		return ops.Desired{}, ref, err
+		return ops.Request{}, ref, err
 	}
-	d := ops.Desired{
+	d := ops.Request{
 		Host: ref.Host, Card: ref.PCI, Number: int(m.Port.ValueInt64()), Enabled: m.Enabled.ValueBool(),
 		Consent: attribute.StringsOf(consent),
 	}
@@ -101,7 +101,7 @@ func parseID(text string) (attribute.CardRef, int, error) {
 
 // observe fills everything from what was read. Of a setting, what the port is now
 // shows before what it will be after the next boot.
-func (m *model) observe(ref attribute.CardRef, number int, o ops.Observed) {
+func (m *model) observe(ref attribute.CardRef, number int, o ops.Observation) {
 	m.ID = types.StringValue(id(ref, number))
 	if o.Present {
 		known := m.Enabled
@@ -120,7 +120,7 @@ func (m *model) observe(ref attribute.CardRef, number int, o ops.Observed) {
 	}
 }
 
-func (m *model) facts(o ops.Observed) {
+func (m *model) facts(o ops.Observation) {
 	m.PortGUID = attribute.NullText[attribute.GUIDKind]()
 	if !o.PortGUID.IsZero() {
 		m.PortGUID = attribute.NewText[attribute.GUIDKind](o.PortGUID.String())
@@ -136,7 +136,7 @@ func (m *model) facts(o ops.Observed) {
 // drift is what state shows of a set that the configuration names: what the port
 // may negotiate now, or what is stored if only that differs. A set that is not
 // managed stays null; after an import it is what a unit of ours says.
-func drift(known types.Set, o ops.Observed, live func(*ops.Link) []string, stored []string) types.Set {
+func drift(known types.Set, o ops.Observation, live func(*ops.Link) []string, stored []string) types.Set {
 	switch {
 	case known.IsNull() && len(stored) == 0:
 		return types.SetNull(types.StringType)

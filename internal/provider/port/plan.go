@@ -38,7 +38,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 			"the card or a part of its setting comes from something that does not exist yet")
 		return
 	}
-	d, ref, err := plan.desired(config.AllowManagement)
+	d, ref, err := plan.request(config.AllowManagement)
 	if err != nil {
 		diagnostic.AddErrorAt(&resp.Diagnostics, path.Root("speeds"), "plan port "+id(ref, d.Number), err)
 		return
@@ -54,7 +54,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 
 // checkRemoval refuses a destroy on a host that is only read.
 func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, state *model) {
-	d, ref, err := state.desired(types.ListNull(types.StringType))
+	d, ref, err := state.request(types.ListNull(types.StringType))
 	if err != nil {
 		return // the destroy itself says it
 	}
@@ -66,9 +66,9 @@ func (r *Resource) checkRemoval(ctx context.Context, diags *diag.Diagnostics, st
 var live = []string{"port_guid", "state", "physical_state", "rate", "lid", "sm_lid"}
 
 // claimed is assess for a port that no other resource has.
-func (r *Resource) claimed(ctx context.Context, card attribute.CardID, d ops.Desired, ref attribute.CardRef,
+func (r *Resource) claimed(ctx context.Context, card attribute.CardID, d ops.Request, ref attribute.CardRef,
 	req resource.ModifyPlanRequest,
-	diags *diag.Diagnostics) (ops.Observed, bool) {
+	diags *diag.Diagnostics) (ops.Observation, bool) {
 	o, ok := r.assess(ctx, card, d, ref, diags)
 	c := planned.Claim{Key: r.FunctionKey(ref) + "/" + strconv.Itoa(d.Number), Name: id(ref, d.Number), HostIn: "card_id"}
 	return o, ok && r.Claim(ctx, "plan port", c, req, diags)
@@ -83,12 +83,12 @@ func (m *model) holds(plan model) bool {
 
 // assess looks at the port and reports what speaks against d; not ok if nothing
 // may be planned.
-func (r *Resource) assess(ctx context.Context, card attribute.CardID, d ops.Desired, ref attribute.CardRef,
-	diags *diag.Diagnostics) (ops.Observed, bool) {
+func (r *Resource) assess(ctx context.Context, card attribute.CardID, d ops.Request, ref attribute.CardRef,
+	diags *diag.Diagnostics) (ops.Observation, bool) {
 	what := "set port " + id(ref, d.Number)
 	at := r.RecordedCard(ctx, card, types.StringNull(), what, diags)
 	if at == nil || diagnostic.AddFindings(ctx, diags, what, at.Strange()) {
-		return ops.Observed{}, false
+		return ops.Observation{}, false
 	}
 	o, err := ops.Look(ctx, at.Host, d)
 	if err != nil {
@@ -98,6 +98,6 @@ func (r *Resource) assess(ctx context.Context, card attribute.CardID, d ops.Desi
 	if len(o.Differences(d)) > 0 && r.OnlyRead(ctx, what, ref.Host, diags) {
 		return o, false
 	}
-	planned := ops.Planned{InfiniBand: r.Planned.Card(ref).LinkTypes[d.Number] == ib.LinkTypeIB}
+	planned := ops.PlanFacts{InfiniBand: r.Planned.Card(ref).LinkTypes[d.Number] == ib.LinkTypeIB}
 	return o, !diagnostic.AddFindings(ctx, diags, what, ops.Check(at.Snap, d, o, planned))
 }

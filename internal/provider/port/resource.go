@@ -60,7 +60,7 @@ func (r *Resource) Update(ctx context.Context, req resource.UpdateRequest, resp 
 func (r *Resource) apply(ctx context.Context, c session.Change) {
 	var plan, config model
 	c.Read(ctx, &plan, &config)
-	d, ref, err := plan.desired(config.AllowManagement)
+	d, ref, err := plan.request(config.AllowManagement)
 	what := "set port " + id(ref, d.Number)
 	if err != nil || c.Diags.HasError() {
 		diagnostic.AddError(c.Diags, what, err)
@@ -92,7 +92,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 	r.Identify(ctx, &req.State, resp.Identity, &resp.Diagnostics)
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	d, ref, err := state.desired(types.ListNull(types.StringType))
+	d, ref, err := state.request(types.ListNull(types.StringType))
 	if err != nil || resp.Diagnostics.HasError() || !r.Readable(types.StringValue(ref.Host)) {
 		diagnostic.AddError(&resp.Diagnostics, "read port "+state.ID.ValueString(), err)
 		return
@@ -119,7 +119,7 @@ func (r *Resource) Read(ctx context.Context, req resource.ReadRequest, resp *res
 func (r *Resource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state model
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	d, ref, err := state.desired(types.ListNull(types.StringType))
+	d, ref, err := state.request(types.ListNull(types.StringType))
 	what := "forget port " + id(ref, d.Number)
 	if err != nil || resp.Diagnostics.HasError() {
 		diagnostic.AddError(&resp.Diagnostics, what, err)

@@ -48,9 +48,9 @@ type Data struct {
 	// ImageFiles holds the firmware files of this machine that were read.
 	ImageFiles memo.Map[string, ImageFile]
 
-	known   known
-	fabrics memo.Map[string, []safety.FabricNode] // what is around, by the host that looked
-	lookout memo.Map[string, string]              // a host that can look at a fabric
+	known      known
+	fabrics    memo.Map[string, []safety.FabricNode] // what is around, by the host that looked
+	fabricHost memo.Map[string, string]              // a host that can look at a fabric
 }
 
 // ImageFile is what reading a firmware file of this machine gave. The parsed

@@ -35,28 +35,28 @@ type Handover struct {
 type stage int
 
 const (
-	coming  stage = iota // its host is asked what it is, or core has not begun its change
-	waiting              // it is a standby that waits for its turn or has it
+	announced stage = iota // its host is asked what it is, or core has not begun its change
+	waiting                // it is a standby that waits for its turn or has it
 )
 
-// comingTimeout bounds how long a master waits for those that are only coming: core
+// announcedTimeout bounds how long a master waits for those that are only announced: core
 // may have refused what was planned, and then does not say so.
-const comingTimeout = time.Minute
+const announcedTimeout = time.Minute
 
 // NewHandover returns a handover of which nothing is known yet.
 func NewHandover() *Handover {
 	return &Handover{busy: make(chan struct{}, 1), stages: map[attribute.PortRef]stage{}, changed: make(chan struct{})}
 }
 
-// Coming announces a subnet manager that may turn out to be a standby that will be
+// Announce announces a subnet manager that may turn out to be a standby that will be
 // changed, before its host is asked: hosts answer late.
-func (o *Handover) Coming(port attribute.PortRef) {
-	o.set(func() { o.stages[port] = coming })
+func (o *Handover) Announce(port attribute.PortRef) {
+	o.set(func() { o.stages[port] = announced })
 }
 
-// Done takes back what Coming announced: it was changed, or will not be, or is no
-// standby.
-func (o *Handover) Done(port attribute.PortRef) {
+// Withdraw takes back what Announce said: the subnet manager was changed, is not to be
+// changed, or is no standby.
+func (o *Handover) Withdraw(port attribute.PortRef) {
 	o.set(func() { delete(o.stages, port) })
 }
 
@@ -70,15 +70,15 @@ func (o *Handover) set(change func()) {
 
 // Do changes a subnet manager when it is its turn.
 func (o *Handover) Do(ctx context.Context, port attribute.PortRef, role SMRole, do func() error) error {
-	defer o.Done(port)
+	defer o.Withdraw(port)
 	switch role {
 	case SMStopped:
-		o.Done(port)
+		o.Withdraw(port)
 		return do()
 	case SMStandby:
 		o.set(func() { o.stages[port] = waiting })
 	case SMMaster:
-		o.Done(port)
+		o.Withdraw(port)
 		if err := o.standbysFirst(ctx); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (o *Handover) Do(ctx context.Context, port attribute.PortRef, role SMRole, 
 }
 
 func (o *Handover) standbysFirst(ctx context.Context) error {
-	limit := time.NewTimer(comingTimeout)
+	limit := time.NewTimer(announcedTimeout)
 	defer limit.Stop()
 	for patient := true; ; {
 		first, changed := o.first(patient)
@@ -111,7 +111,7 @@ func (o *Handover) standbysFirst(ctx context.Context) error {
 }
 
 // first reports whether any goes before a master; who is patient waits for those, too,
-// that are only coming.
+// that are only announced.
 func (o *Handover) first(patient bool) (some bool, changed <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -35,12 +35,12 @@ func TestHandover_standbyBeforeMaster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, start := NewHandover(), time.Now()
 		var order []string
-		o.Coming(masterPort)
-		o.Coming(standbyPort)
+		o.Announce(masterPort)
+		o.Announce(standbyPort)
 		begun(o, masterPort, SMMaster, &order, 0)
-		time.Sleep(comingTimeout / 2)
-		begun(o, standbyPort, SMStandby, &order, 2*comingTimeout)
-		time.Sleep(5 * comingTimeout)
+		time.Sleep(announcedTimeout / 2)
+		begun(o, standbyPort, SMStandby, &order, 2*announcedTimeout)
+		time.Sleep(5 * announcedTimeout)
 		if !slices.Equal(order, []string{"desk", "nas"}) {
 			t.Errorf("changed in the order %v after %s", order, time.Since(start))
 		}
@@ -55,10 +55,10 @@ func TestHandover_doesNotWaitForNobody(t *testing.T) {
 		wait   time.Duration
 	}{
 		"a master alone":               {func(*Handover) {}, SMMaster, 0},
-		"one that does not run":        {func(o *Handover) { o.Coming(standbyPort) }, SMStopped, 0},
-		"another that is left as is":   {func(o *Handover) { o.Coming(standbyPort); o.Done(standbyPort) }, SMMaster, 0},
-		"another that never is begun":  {func(o *Handover) { o.Coming(standbyPort) }, SMMaster, comingTimeout},
-		"a standby, beside one coming": {func(o *Handover) { o.Coming(masterPort) }, SMStandby, 0},
+		"one that does not run":        {func(o *Handover) { o.Announce(standbyPort) }, SMStopped, 0},
+		"another that is left as is":   {func(o *Handover) { o.Announce(standbyPort); o.Withdraw(standbyPort) }, SMMaster, 0},
+		"another that never is begun":  {func(o *Handover) { o.Announce(standbyPort) }, SMMaster, announcedTimeout},
+		"a standby, beside one coming": {func(o *Handover) { o.Announce(masterPort) }, SMStandby, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

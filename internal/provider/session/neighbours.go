@@ -25,7 +25,7 @@ func (d *Data) Neighbours(ctx context.Context, card attribute.CardRef) fact.Of[[
 	if _, can := d.canLook(ctx, name); !can {
 		// It is called for every card whose GUIDs change, and must not walk over all
 		// hosts each time.
-		name, _ = d.lookout.Get("", changes, func() (string, error) { return d.firstThatLooks(ctx), nil })
+		name, _ = d.fabricHost.Get("", changes, func() (string, error) { return d.firstThatLooks(ctx), nil })
 	}
 	if name == "" {
 		return fact.Known[[]safety.FabricNode](nil)
@@ -65,11 +65,11 @@ func (d *Data) lookAround(ctx context.Context, name string) ([]safety.FabricNode
 		return nil, err
 	}
 	hosts, _ := d.Snapshots(ctx)
-	return strangers(seen, hosts, fmt.Sprintf("%s %s/%d", name, through.Device, through.Port)), nil
+	return unconfiguredNodes(seen, hosts, fmt.Sprintf("%s %s/%d", name, through.Device, through.Port)), nil
 }
 
-// strangers leaves out what runs in configured hosts: those are compared as cards.
-func strangers(seen []fabric.Identity, hosts map[string]*inventory.Snapshot, via string) []safety.FabricNode {
+// unconfiguredNodes leaves out what runs in configured hosts: those are compared as cards.
+func unconfiguredNodes(seen []fabric.Identity, hosts map[string]*inventory.Snapshot, via string) []safety.FabricNode {
 	own := map[ib.GUID]bool{}
 	for _, s := range hosts {
 		for i := range s.Cards {

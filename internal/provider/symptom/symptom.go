@@ -135,7 +135,7 @@ var managers = []Row{
 		Cause: "Two subnet managers have the same priority, or a subnet manager of a switch or another host has a higher " +
 			"one.",
 		Findings: []*finding.Rule{finding.OpensmPriorityEqual,
-			finding.SubnetManagerCompetes}, Causes: []opensm.CauseKind{opensm.CauseForeign},
+			finding.SubnetManagerCompetes}, Causes: []opensm.CauseKind{opensm.CauseOtherSM},
 		Do: "Give each subnet manager its own `priority`. Stop the one that should not be there.",
 	},
 	{
@@ -158,7 +158,7 @@ var managers = []Row{
 			"limited " +
 			"one was meant", Cause: "The partition file is not in force. If it has one error, opensm ignores the whole file " +
 			"(`Partition configuration in error; retrying with default config`).",
-		Findings: []*finding.Rule{finding.PartitionFileForeign}, Causes: []opensm.CauseKind{opensm.CausePKey},
+		Findings: []*finding.Rule{finding.PartitionFileUnmanaged}, Causes: []opensm.CauseKind{opensm.CausePKey},
 		Do: "Declare `partitions` in `infiniband_opensm`. Its apply compares the P_Key tables of all ports and names those " +
 			"that differ.",
 	},

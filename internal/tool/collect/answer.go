@@ -15,23 +15,23 @@ import (
 
 // Answer is the script's output, taken apart but not interpreted.
 type Answer struct {
-	UID      int
-	Values   map[string]Value  // first line of small files, by path
-	Denied   map[string]bool   // files that are there and could not be read
-	Files    map[string]string // whole text files, by path
-	Runs     map[string]Run    // what commands printed, by name
-	Commands map[string]bool   // those that were looked for
-	Modules  map[string]bool
-	Kernel   bool     // the modules of the running kernel are installed
-	Rules    []string // paths of all files in /etc/udev/rules.d
-	Late     []string // files that are newer than the initial RAM disk, which has copies of them
-	NoDisk   []string // files of which the initial RAM disk may have a copy, and no such disk was found
-	Devices  []Device // PCI functions of makers of InfiniBand cards, as listed by the kernel
-	Netdevs  map[string]string
-	Jobs     []Job
-	Client   string // address of the SSH client; empty if unknown
-	Server   string // address of the host that the client has connected to; empty if unknown
-	Routes6  []Route6
+	UID              int
+	Values           map[string]Value  // first line of small files, by path
+	Denied           map[string]bool   // files that are there and could not be read
+	Files            map[string]string // whole text files, by path
+	Runs             map[string]Run    // what commands printed, by name
+	Commands         map[string]bool   // those that were looked for
+	Modules          map[string]bool
+	Kernel           bool     // the modules of the running kernel are installed
+	Rules            []string // paths of all files in /etc/udev/rules.d
+	StaleInInitramfs []string // files that are newer than the initial RAM disk, which has copies of them
+	NoDisk           []string // files of which the initial RAM disk may have a copy, and no such disk was found
+	Devices          []Device // PCI functions of makers of InfiniBand cards, as listed by the kernel
+	Netdevs          map[string]string
+	Jobs             []Job
+	Client           string // address of the SSH client; empty if unknown
+	Server           string // address of the host that the client has connected to; empty if unknown
+	Routes6          []Route6
 	// Users are the programs of others that were seen at a card; UsersWhy says why they
 	// could not be seen, and is empty if they could.
 	Users    []inventory.CardUser
@@ -187,7 +187,11 @@ func (r *reader) fact(n int, line, word, args string) error {
 	case "module":
 		r.answer.Modules[args] = true
 	case "rule", "late", "no-disk":
-		list := map[string]*[]string{"rule": &r.answer.Rules, "late": &r.answer.Late, "no-disk": &r.answer.NoDisk}[word]
+		list := map[string]*[]string{
+			"rule":    &r.answer.Rules,
+			"late":    &r.answer.StaleInInitramfs,
+			"no-disk": &r.answer.NoDisk,
+		}[word]
 		*list = append(*list, args)
 	default:
 		return r.object(n, line, word, args)

@@ -44,7 +44,7 @@ type Image struct {
 	OrigBaseGUID        ib.GUID
 	OrigBaseMAC         ib.MAC
 	Warnings            []string // "-W-" lines, without the mark
-	ForeignVendor       bool     // PSID and VSD are withheld: the image is not of the chip's vendor
+	OtherVendor         bool     // PSID and VSD are withheld: the image is not of the chip's vendor
 
 	seen    map[string]bool // labels read so far
 	lastKey string
@@ -182,7 +182,7 @@ func (img *Image) complete() error {
 		return errors.New(`no lines "GUIDs" and "MACs" in a query of an FS2 image`)
 	case img.Type != "FS2" && (!img.seen["Base GUID"] || !img.seen["Base MAC"]):
 		return fmt.Errorf(`no lines "Base GUID" and "Base MAC" in a query of an %s image`, img.Type)
-	case !img.seen["PSID"] && !img.ForeignVendor:
+	case !img.seen["PSID"] && !img.OtherVendor:
 		return errors.New(`no line "PSID", and no word on why`)
 	}
 	return nil
@@ -194,7 +194,7 @@ func (img *Image) warning(text string) {
 		img.BlankGUIDs = true
 	}
 	if strings.HasPrefix(text, "Not a Mellanox FW image") {
-		img.ForeignVendor = true
+		img.OtherVendor = true
 	}
 }
 

@@ -40,7 +40,7 @@ func TestParseQuery_oddities(t *testing.T) {
 		{
 			"a foreign vendor", replaced("VSD:                   \nPSID:                  MT_9090111019\n",
 				"-W- Not a Mellanox FW image (vendor_id = 0x1234). VSD and PSID are not displayed.\n"),
-			func(i Image) bool { return i.PSID == "" && i.ForeignVendor },
+			func(i Image) bool { return i.PSID == "" && i.OtherVendor },
 		},
 		{
 			"lines of uninitialized memory",

@@ -94,12 +94,12 @@ func TestObserve_foreign(t *testing.T) {
 			})
 			o := Observe(s, testPort, 0)
 			if len(tt.want) == 0 {
-				if len(o.Foreign) > 0 {
-					t.Errorf("unexpected: %q", o.Foreign)
+				if len(o.Unmanaged) > 0 {
+					t.Errorf("unexpected: %q", o.Unmanaged)
 				}
 				return
 			}
-			mustFind(t, Check(s, desired("connected", 65520), Planned{}), "IP011", finding.Refuse, tt.want)
+			mustFind(t, Check(s, desired("connected", 65520), PlanFacts{}), "IP011", finding.Refuse, tt.want)
 		})
 	}
 }
@@ -109,10 +109,10 @@ func TestObserve_unreadable(t *testing.T) {
 	for _, path := range []string{"/etc/netplan/x.yaml", "/etc/netplan", "/etc/network/interfaces", "/etc/systemd/network",
 		"/etc/NetworkManager/system-connections/x"} {
 		s := testHost(func(s *inventory.Snapshot) { s.Denied = map[string]bool{path: true, "/etc/opensm/x.conf": true} })
-		mustFind(t, Check(s, desired("connected", 65520), Planned{}), "IP011", finding.Refuse,
+		mustFind(t, Check(s, desired("connected", 65520), PlanFacts{}), "IP011", finding.Refuse,
 			[]string{path + " cannot be read"})
-		if o := Observe(s, testPort, 0); len(o.Foreign) != 1 || strings.Contains(o.Foreign[0], "opensm") {
-			t.Errorf("%q", o.Foreign)
+		if o := Observe(s, testPort, 0); len(o.Unmanaged) != 1 || strings.Contains(o.Unmanaged[0], "opensm") {
+			t.Errorf("%q", o.Unmanaged)
 		}
 	}
 }
