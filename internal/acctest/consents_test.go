@@ -59,7 +59,7 @@ func TestBinary_consents_are_write_only(t *testing.T) {
 
 	for _, extra := range []map[string]any{
 		without, {"allow_downgrade": map[string]any{"from": "2.42.5000", "to": "2.36.5000"}},
-		{"allow_reinstall": "2.42.5000"},
+		{"allow_reinstall": "2.42.5000"}, {"allow_unproven_flash": "2.42.5000"},
 	} {
 		use(extra)
 		o.says(0, "plan", "-detailed-exitcode")

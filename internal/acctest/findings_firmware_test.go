@@ -221,7 +221,7 @@ func cardFindings() []findingCase {
 		}},
 		{code: "FW054", at: "card_id", says: []string{"function 1"}, config: plain,
 			hosts: func() []labs.Host { return bought(func(h *labs.Host) { h.Cards[0].BDF = "0000:01:00.1" }) }},
-		{code: "FW055", at: "card_id", says: []string{"none"}, config: plain, hosts: func() []labs.Host { return bought() },
+		{code: "FW055", at: "card_id", says: []string{"Driver: none", "2.40.5032"}, config: plain, hosts: func() []labs.Host { return bought() },
 			prepare: func(w *Lab) { w.unbind(labs.Intel9) }},
 		{code: "FW056", at: "card_id", says: []string{"verif"}, config: older,
 			prepare: func(w *Lab) { w.mstflintSays(labs.Intel9, "0000:01:00.0 v", "", 139) }},

@@ -63,9 +63,20 @@ var (
 		Attribute: "card_id",
 		Meaning:   "All functions of a card share one flash. It is written through function 0 only.",
 		WayOut:    "Name function 0 of the card."}
-	RunningUnknown = &Rule{Code: "FW055", Severity: Warn, Title: "What the card runs is not known", Attribute: "card_id",
-		Meaning: "No driver shows the running firmware. It cannot be compared with the firmware in flash.",
-		WayOut:  "Load the driver of the card and plan again."}
+	// RunningUnknown asks for a consent of its own, and is not refused as FlashNotRunning is.
+	// Without a driver no fact decides: mstflint reads the version that the running firmware
+	// left in the card, prints it only if it differs from the flash, and prints nothing if
+	// no firmware has run at all; a PSID is never shown. Kernels without the driver would
+	// have no way to a first burn. The other consents do not serve: each names a
+	// change of PSID or version that may be right and still go over untried firmware. Later
+	// burns need none, because the journal shows that the host was restarted since.
+	RunningUnknown = &Rule{Code: "FW055", Severity: NeedsConsent, Title: "What the card runs is not known",
+		Attribute: "card_id", ConsentAttribute: "allow_unproven_flash",
+		Meaning: "No driver shows the running firmware. Somebody may have burned what is in flash after the card started. " +
+			"Then nothing proves that it works, nor that its backup is a way back.",
+		WayOut: "Load the driver of the card and plan again: it starts what is in flash and shows it. If the host has no " +
+			"driver for the card, restart the host and plan again. A card that cannot start what is in flash is then in " +
+			"recovery mode (FW041). If it is not, add to the infiniband_firmware resource:"}
 	FlashUnverified = &Rule{Code: "FW056", Severity: Refuse, Title: "Flash of the card has not been verified",
 		Attribute: "card_id",
 		Meaning:   "Nothing proves that the firmware in flash is whole.",

@@ -2,6 +2,7 @@ package hca
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -103,6 +104,65 @@ func TestAssess_without_RDMA_device(t *testing.T) {
 	}
 	if a.Verdict.Action != safety.ActionBurn || a.Card.Running.Or(ib.Firmware{}).PSID != card.PSIDEN {
 		t.Errorf("action %s, running %s", a.Verdict.Action, a.Card.Running.Or(ib.Firmware{}).PSID)
+	}
+	b.clean()
+}
+
+// TestApplyFirmware_without_a_driver: the first burn needs the consent that names what is in
+// flash. After the restart the journal says that the card has loaded it, and the next burn
+// needs none. What somebody burns by hand is refused while the card runs something else,
+// and asks again when nothing shows that any more.
+func TestApplyFirmware_without_a_driver(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, labs.Intel9, 0)
+	o := b.ops("alice")
+	unload := func() {
+		for _, module := range []string{"ib_ipoib", "ib_umad", "mlx4_ib", "mlx4_en", "mlx4_core"} {
+			if b.machine.ModuleLoaded(module) {
+				if err := b.machine.UnloadModule(module); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	restart := func() {
+		if err := b.machine.Rebuild(func() error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		unload()
+	}
+	unload()
+	f := crossFlash(b.card(ctx), b.image(card.VPI()))
+	f.Request.Activation = safety.ActivationNone
+	_, err := o.ApplyFirmware(ctx, f)
+	var refused *safety.RefusedError
+	if !errors.As(err, &refused) || !slices.ContainsFunc(refused.Findings, func(f finding.Finding) bool {
+		return f.Rule == finding.RunningUnknown && f.Consent == `allow_unproven_flash = "2.40.5032"`
+	}) || b.device().Flash.Operations() != 0 {
+		t.Fatalf("without consent: %v, %d operations", explain(err), b.device().Flash.Operations())
+	}
+	f.Request.UnprovenFlash = "2.40.5032"
+	if _, err = o.ApplyFirmware(ctx, f); err != nil {
+		t.Fatal(explain(err))
+	}
+	restart()
+	back := crossFlash(b.card(ctx), b.image(card.OldVPI()))
+	back.Request.Downgrade = &safety.Downgrade{From: vpiVersion, To: ib.MustParseFWVersion("2.36.5000")}
+	a, err := o.AssessFirmware(ctx, back)
+	if err != nil || a.Verdict.Blocked() || a.Card.StartedWith == "" || a.Card.Running.Known() {
+		t.Errorf("after the restart: %v, %+v", err, a.Verdict.Findings)
+	}
+	if err = b.device().Write(card.EN(), func(int) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	back.Request.PSIDChange, back.Request.Downgrade = &safety.PSIDChange{From: card.PSIDEN, To: card.PSIDVPI}, nil
+	for _, rule := range []*finding.Rule{finding.FlashNotRunning, finding.RunningUnknown} {
+		back.Card = b.card(ctx)
+		if a, err = o.AssessFirmware(ctx, back); err != nil || !slices.ContainsFunc(a.Verdict.Blocking(),
+			func(f finding.Finding) bool { return f.Rule == rule }) {
+			t.Errorf("burned by hand: %s is missing: %v, %+v", rule, err, a.Verdict.Findings)
+		}
+		restart()
 	}
 	b.clean()
 }

@@ -49,7 +49,7 @@ var surface = map[string]part{
 			{name: `_guid$`, form: attribute.GUIDType{}},
 			{name: `port_guids$`, form: types.MapType{ElemType: attribute.GUIDType{}}},
 			{name: `macs$`, form: types.MapType{ElemType: attribute.MACType{}}},
-			{name: `^allow_(psid_change|downgrade|branch_change|reinstall|management_path)$`, starts: "Consent to "},
+			{name: `^allow_(psid_change|downgrade|branch_change|reinstall|unproven_flash|management_path)$`, starts: "Consent to "},
 			{name: `backup_path$`, form: types.StringType, starts: "Directory "},
 			{name: `_path$`, form: types.StringType, starts: "File "},
 			{name: `^pci_address$`, form: attribute.PCIType{}},

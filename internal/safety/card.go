@@ -158,8 +158,8 @@ func secured(attrs string) string {
 }
 
 // staged compares flash and running firmware; rule is what a difference means to
-// the caller.
-func staged(card CardFacts, rule *finding.Rule) []finding.Finding {
+// the caller, and consent the version that may be written over unseen.
+func staged(card CardFacts, rule *finding.Rule, consent string) []finding.Finding {
 	if !card.FlashKnown() {
 		return nil
 	}
@@ -170,7 +170,7 @@ func staged(card CardFacts, rule *finding.Rule) []finding.Finding {
 			cmp.Or(card.InFlash().PSID, "no PSID"), card.InFlash().FW, card.StagedBy)
 	}
 	if !known {
-		return []finding.Finding{finding.RunningUnknown.Find("Driver: %s", cmp.Or(card.Driver, "none"))}
+		return []finding.Finding{unproven(card, rule, consent)}
 	}
 	if card.RunningAssumed && running == card.InFlash().Firmware {
 		return []finding.Finding{finding.RunningUnknown.Find("No RDMA device of %s shows its PSID; mstflint sees no other "+
@@ -182,6 +182,27 @@ func staged(card CardFacts, rule *finding.Rule) []finding.Finding {
 	}
 	return awaitsRestart(card, rule, "In flash: %s %s. Running: %s %s.", cmp.Or(card.InFlash().PSID, "no PSID"),
 		card.InFlash().FW, cmp.Or(running.PSID, "no PSID"), running.FW)
+}
+
+// unproven is the finding on firmware of which nothing shows that it runs. An unknown
+// answer weighs what the rule for firmware that does not run weighs: GUIDs may go into
+// such firmware, and a burn over it asks for consent.
+func unproven(card CardFacts, rule *finding.Rule, consent string) finding.Finding {
+	flash, driver := card.InFlash().FW.String(), cmp.Or(card.Driver, "none")
+	f := finding.RunningUnknown.Find("In flash: %s %s. Driver: %s.", cmp.Or(card.InFlash().PSID, "no PSID"), flash, driver)
+	switch {
+	case card.StartedWith != "":
+		f.Evidence += " Job " + card.StartedWith + " wrote it before the last start of the host."
+		return f.Granted("What the card runs is taken to be what is in its flash")
+	case !rule.Severity.Blocks():
+		f.Severity = rule.Severity
+		return f.WithWayOut("Load the driver of the card and plan again.")
+	case consent == flash:
+		return f.Granted("Burn over firmware " + flash + ", which nothing shows to have run, as allowed")
+	case consent != "":
+		f.Evidence = fmt.Sprintf("allow_unproven_flash is %q. ", consent) + f.Evidence
+	}
+	return f.WithConsent(fmt.Sprintf("allow_unproven_flash = %q", flash))
 }
 
 // awaitsRestart is the finding on firmware that the card does not run yet. It must

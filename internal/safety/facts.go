@@ -34,6 +34,9 @@ type CardFacts struct {
 	// StagedBy is the job that wrote the flash since the host started, if nothing shows
 	// what the card runs.
 	StagedBy string
+	// StartedWith is the job of an earlier start of the host that wrote what is in flash,
+	// if nothing shows what the card runs: the card has loaded it since.
+	StartedWith string
 }
 
 // Identified reports whether the flash could be read and names its board.

@@ -32,7 +32,7 @@ func Firmware(in FirmwareInput) Verdict {
 	if in.Card.FlashKnown() {
 		v.Findings = append(v.Findings, checkConnectX4(in.Card)...)
 	}
-	v.Findings = append(v.Findings, staged(in.Card, finding.FlashNotRunning)...)
+	v.Findings = append(v.Findings, staged(in.Card, finding.FlashNotRunning, in.Request.UnprovenFlash)...)
 	v.Findings = append(v.Findings, identity(in.Card, in.Lab)...)
 	if in.Card.FlashKnown() {
 		v.Findings = append(v.Findings, match(in)...)

@@ -172,15 +172,31 @@ var firmwareCases = []struct {
 		in.Card.Serial, in.Host.Commands["lspci"] = fact.Unknown[string]("lspci is not installed"), false
 	}},
 	{"FW045", finding.Refuse, "a job has written since the start, and no driver shows what runs", func(in *FirmwareInput) {
-		in.Card.Running, in.Card.Driver, in.Card.StagedBy = fact.Unknown[ib.Firmware](notRead), "", "J"
+		driverless(&in.Card)
+		in.Card.StagedBy = "J"
 	}},
 	{"FW053", finding.Refuse, "virtual function", func(in *FirmwareInput) { in.Card.Virtual = true }},
 	{"FW054", finding.Refuse, "second function",
 		func(in *FirmwareInput) { in.Card.PCI = ib.MustParsePCIAddress("0000:01:00.1") }},
 	{"FW055", finding.Note, "no RDMA device, and the tool sees no other version",
 		func(in *FirmwareInput) { in.Card.RunningAssumed = true }},
-	{"FW055", finding.Warn, "no driver",
-		func(in *FirmwareInput) { in.Card.Running, in.Card.Driver = fact.Unknown[ib.Firmware](notRead), "" }},
+	{"FW055", finding.NeedsConsent, "no driver", func(in *FirmwareInput) { driverless(&in.Card) }},
+	{"FW055", finding.NeedsConsent, "no driver, and consent to another version", func(in *FirmwareInput) {
+		driverless(&in.Card)
+		in.Request.UnprovenFlash = "2.30.8000"
+	}},
+	{"FW055", finding.Note, "no driver, as allowed", func(in *FirmwareInput) {
+		driverless(&in.Card)
+		in.Request.UnprovenFlash = fw236.String()
+	}},
+	{"FW055", finding.Note, "no driver, and our own job wrote it before the host started", func(in *FirmwareInput) {
+		driverless(&in.Card)
+		in.Card.StartedWith = "J"
+	}},
+	{"FW045", finding.Refuse, "no consent to firmware that is known not to run", func(in *FirmwareInput) {
+		driverless(&in.Card)
+		in.Card.StagedBy, in.Request.UnprovenFlash = "J", fw236.String()
+	}},
 	{"FW056", finding.Refuse, "not verified", func(in *FirmwareInput) { in.Card.Verified = VerifyUnknown }},
 	{"FW057", finding.Warn, "tool prints junk", func(in *FirmwareInput) { in.Host.MSTFlint.Version = "4.29.0" }},
 	{"FW058", finding.Warn, "kernel without mlx4", func(in *FirmwareInput) {

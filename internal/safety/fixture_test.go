@@ -188,3 +188,6 @@ func runsPSID(c *CardFacts, p ib.PSID) {
 func runsVersion(c *CardFacts, v ib.FWVersion) {
 	c.Running = fact.Known(ib.Firmware{PSID: c.Running.Or(ib.Firmware{}).PSID, FW: v})
 }
+
+// driverless makes it a card of which nothing shows what it runs.
+func driverless(c *CardFacts) { c.Running, c.Driver = fact.Unknown[ib.Firmware](notRead), "" }

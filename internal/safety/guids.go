@@ -177,7 +177,7 @@ func GUIDs(in GUIDInput) Verdict {
 	}
 	v.Findings = append(v.Findings, in.Lab.unseen(in, v.GUIDs)...)
 	v.Findings = append(v.Findings, cardState(in.Card)...)
-	v.Findings = append(v.Findings, staged(in.Card, finding.GUIDsBeforeFirstRun)...)
+	v.Findings = append(v.Findings, staged(in.Card, finding.GUIDsBeforeFirstRun, "")...)
 	if in.Card.FlashKnown() && !in.Card.Identified() {
 		v.Findings = append(v.Findings, finding.PSIDUnknown.Find("mstflint query shows no PSID"))
 	}

@@ -350,3 +350,14 @@ func TestGUIDValues_vendors(t *testing.T) {
 		}
 	}
 }
+
+// GUIDs may go into firmware that has not run (GU013), and so into one of which that is
+// not known.
+func TestGUIDs_without_a_driver(t *testing.T) {
+	in := goodGUIDs()
+	driverless(&in.Card)
+	f := expectFinding(t, GUIDs(in).Findings, "FW055", finding.Warn)
+	if f.Consent != "" || strings.Contains(f.WayOut, "add to the resource") {
+		t.Errorf("asks for a consent that the resource does not have: %+v", f)
+	}
+}

@@ -21,6 +21,9 @@ type Consents struct {
 	Downgrade  *Downgrade    // allow_downgrade = { from = "…", to = "…" }
 	Branch     *BranchChange // allow_branch_change = { from = "…", to = "…" }
 	Reinstall  string        // allow_reinstall = "<version>": same version, other content
+	// UnprovenFlash is the version in flash that may be burned over although nothing
+	// shows that it has run: allow_unproven_flash = "<version>".
+	UnprovenFlash string
 	// ManagementPath names the interfaces of this card that carry the SSH session
 	// or the default route: allow_management_path = ["<interface>"].
 	ManagementPath []string

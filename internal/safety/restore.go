@@ -32,6 +32,7 @@ func restore(in FirmwareInput) Verdict {
 	in.Request.Downgrade = &Downgrade{From: r.Left.FW, To: in.Image.FW}
 	in.Request.Branch = &BranchChange{From: r.Left.FW, To: in.Image.FW}
 	in.Request.Reinstall = in.Image.FW.String()
+	in.Request.UnprovenFlash = r.Left.FW.String() // what ran before it is what is written back
 	v := Firmware(in)
 	for i := range v.Findings {
 		v.Findings[i] = atDestroy(v.Findings[i])

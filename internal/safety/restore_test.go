@@ -90,6 +90,16 @@ func TestRestore_findings(t *testing.T) {
 	}
 }
 
+// Nothing shows what runs: the way back to what was there before is taken all the same.
+func TestRestore_without_a_driver(t *testing.T) {
+	in := goodRestore()
+	driverless(&in.Card)
+	v := Firmware(in)
+	if f := expectFinding(t, v.Findings, "FW055", finding.Note); v.Blocked() || f.Consent != "" {
+		t.Errorf("%+v", v)
+	}
+}
+
 func TestRestore_waits_for_a_running_job(t *testing.T) {
 	in := goodRestore()
 	in.Card.Flash = nil

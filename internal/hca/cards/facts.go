@@ -104,7 +104,7 @@ func CardFacts(s *inventory.Snapshot, c *inventory.Card) safety.CardFacts {
 // flash then. A burn of this boot that ended well has not run either, and one of the
 // same version under another PSID shows in no other way.
 func assumeRunning(f *safety.CardFacts, s *inventory.Snapshot, c *inventory.Card) {
-	assumed := f.Driver != "" && c.Flash.ImageType == "FS2"
+	assumed := f.Driver != "" && f.Driver == c.Chip.Driver && c.Flash.ImageType == "FS2" // vfio-pci starts no firmware
 	if v := c.Flash.RunningFW; !v.IsZero() && v != c.Flash.FW {
 		runs := ib.Firmware{FW: v}
 		if assumed {
@@ -113,26 +113,38 @@ func assumeRunning(f *safety.CardFacts, s *inventory.Snapshot, c *inventory.Card
 		f.Running, f.RunningAssumed = fact.Known(runs), assumed
 		return
 	}
-	burned, by := burnedSinceStart(s, c.PCI, c.Flash.Firmware)
-	f.StagedBy = by
+	last, burned := lastBurn(s, c)
+	if burned {
+		f.StagedBy = last
+	} else {
+		f.StartedWith = last
+	}
 	if assumed && !burned {
 		f.Running, f.RunningAssumed = fact.Known(c.Flash.Firmware), true
 	}
 }
 
-// burnedSinceStart reports whether a job has burned the card since the host started, and
-// which one wrote what is in flash.
-func burnedSinceStart(s *inventory.Snapshot, pci ib.PCIAddress, flash ib.Firmware) (burned bool, by string) {
-	for _, j := range s.JobsOf(pci) {
-		if j.Kind != journal.Burn || j.BootID != s.BootID {
+// lastBurn gives the last job that burned the card, if that one wrote what is in flash, and
+// reports whether the card has been burned since the host started.
+func lastBurn(s *inventory.Snapshot, c *inventory.Card) (by string, now bool) {
+	for _, j := range s.JobsOf(c.PCI) {
+		if j.Kind != journal.Burn {
 			continue
 		}
-		burned = true
-		if j.Exit == "0" && journal.Read(j).After == flash {
+		if j.BootID == s.BootID && !now {
+			by, now = "", true
+		}
+		e := journal.Read(j)
+		wrote := j.Exit == "0" && e.After == c.Flash.Firmware
+		like, _ := ib.Compare(e.Card, s.Identity(c))
+		switch {
+		case wrote && (now || like == ib.Same):
 			by = j.ID
+		case !now:
+			by = ""
 		}
 	}
-	return burned, by
+	return by, now
 }
 
 // hostFacts are those of the card's host, with what the configuration and this

@@ -3,6 +3,7 @@ package cards
 import (
 	"testing"
 
+	"github.com/ibfabric/terraform-provider-infiniband/internal/fact"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/hca/journal"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
@@ -11,8 +12,10 @@ import (
 
 // quietCard is a card whose driver made no RDMA device.
 func quietCard() (*inventory.Snapshot, *inventory.Card) {
+	chip, _ := ib.ChipByPCI(0x1007)
 	s := &inventory.Snapshot{Host: "intel9", BootID: "now", Cards: []inventory.Card{{
-		PCI: ib.MustParsePCIAddress("0000:01:00.0"), VendorID: ib.MellanoxVendor, DeviceID: 0x1007, Driver: "mlx4_core",
+		Chip: chip,
+		PCI:  ib.MustParsePCIAddress("0000:01:00.0"), VendorID: ib.MellanoxVendor, DeviceID: 0x1007, Driver: "mlx4_core",
 		Flash: &inventory.Flash{ImageType: "FS2",
 			Firmware: ib.Firmware{PSID: card.PSIDEN, FW: ib.MustParseFWVersion("2.40.5032")}},
 	}}}
@@ -32,6 +35,8 @@ func TestCardFacts_running_firmware_without_RDMA_device(t *testing.T) {
 		{"another version runs", func(_ *inventory.Snapshot, c *inventory.Card) { c.Flash.RunningFW = older }, true, true,
 			"2.36.5000"},
 		{"no driver", func(_ *inventory.Snapshot, c *inventory.Card) { c.Driver = "" }, false, false, "0.0.0000"},
+		{"a driver that starts no firmware",
+			func(_ *inventory.Snapshot, c *inventory.Card) { c.Driver = "vfio-pci" }, false, false, "0.0.0000"},
 		{"no driver, and another version runs",
 			func(_ *inventory.Snapshot, c *inventory.Card) {
 				c.Driver, c.Flash.RunningFW = "",
@@ -89,6 +94,46 @@ func TestCardFacts_staged_without_a_driver(t *testing.T) {
 		s.Jobs = []inventory.Job{j}
 		if f := CardFacts(s, hw); f.StagedBy != want || f.Running.Known() {
 			t.Errorf("%s: staged by %q, want %q", name, f.StagedBy, want)
+		}
+	}
+}
+
+// TestCardFacts_started_without_a_driver holds that an image that the last job burned in an
+// earlier start of the host is known to have been loaded since.
+func TestCardFacts_started_without_a_driver(t *testing.T) {
+	const who = "serial number MT1234X00001, part number MCX314A-BCCT, chip ConnectX-3 Pro"
+	for name, want := range map[string]string{
+		"before the start": "J", "failed": "", "another image": "", "another card": "", "card not named": "",
+		"burned over since": "", "since the start": "", "and again since the start": "",
+	} {
+		s, hw := quietCard()
+		hw.Driver, hw.Serial = "", fact.Known("MT1234X00001")
+		j := inventory.Job{
+			ID: "J", PCI: hw.PCI, Kind: journal.Burn, BootID: "old", Exit: "0",
+			Request: map[string]string{"to_psid": card.PSIDEN, "to_fw": "2.40.5032", "card_identity": who},
+		}
+		over := j
+		over.ID, over.Request = "K", map[string]string{"to_psid": card.PSIDVPI, "to_fw": "2.42.5000", "card_identity": who}
+		s.Jobs = []inventory.Job{over, j}
+		switch name {
+		case "failed":
+			s.Jobs[1].Exit = "1"
+		case "another image":
+			hw.Flash.FW = ib.MustParseFWVersion("2.42.5000")
+		case "another card":
+			hw.Serial = fact.Known("MT1234X00002")
+		case "card not named":
+			s.Jobs[1].Request = map[string]string{"to_psid": card.PSIDEN, "to_fw": "2.40.5032"}
+		case "burned over since":
+			s.Jobs = []inventory.Job{j, over}
+		case "since the start":
+			s.Jobs[1].BootID = s.BootID
+		case "and again since the start":
+			over.BootID = s.BootID
+			s.Jobs = append(s.Jobs, over)
+		}
+		if f := CardFacts(s, hw); f.StartedWith != want || f.Running.Known() {
+			t.Errorf("%s: started with the image of job %q, want %q", name, f.StartedWith, want)
 		}
 	}
 }

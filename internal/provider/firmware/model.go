@@ -24,6 +24,7 @@ type model struct {
 	AllowDowngrade  types.Object      `tfsdk:"allow_downgrade"`
 	AllowBranch     types.Object      `tfsdk:"allow_branch_change"`
 	AllowReinstall  attribute.Version `tfsdk:"allow_reinstall"`
+	AllowUnproven   attribute.Version `tfsdk:"allow_unproven_flash"`
 	AllowManagement types.List        `tfsdk:"allow_management_path"`
 	Activation      types.String      `tfsdk:"activation"`
 	OnDestroy       types.String      `tfsdk:"on_destroy"`
@@ -48,7 +49,8 @@ func (m *model) known() bool {
 	_, downgradeUnknown := attribute.ConsentOf(m.AllowDowngrade)
 	_, branchUnknown := attribute.ConsentOf(m.AllowBranch)
 	return !m.CardID.IsUnknown() && !m.ImageID.IsUnknown() && !psidUnknown && !downgradeUnknown && !branchUnknown &&
-		!m.AllowReinstall.IsUnknown() && !attribute.HasUnknown(m.AllowManagement) && !m.Activation.IsUnknown()
+		!m.AllowReinstall.IsUnknown() && !m.AllowUnproven.IsUnknown() &&
+		!attribute.HasUnknown(m.AllowManagement) && !m.Activation.IsUnknown()
 }
 
 // request reads what is asked and consented to. m must come from the
@@ -57,6 +59,7 @@ func (m *model) known() bool {
 func (m *model) request() (safety.FirmwareRequest, error) {
 	req := safety.FirmwareRequest{Activation: safety.Activation(m.Activation.ValueString())}
 	req.Reinstall = m.AllowReinstall.ValueString()
+	req.UnprovenFlash = m.AllowUnproven.ValueString()
 	req.ManagementPath = attribute.StringsOf(m.AllowManagement)
 	if c, _ := attribute.ConsentOf(m.AllowPSIDChange); c.From != "" || c.To != "" {
 		req.PSIDChange = &safety.PSIDChange{From: ib.PSID(c.From), To: ib.PSID(c.To)}
