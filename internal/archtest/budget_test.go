@@ -18,7 +18,7 @@ const (
 	maxFuncLines = 60
 	// A schema, a catalogue or a long list of simulated programs is one literal
 	// without logic.
-	maxLiteralLines = 150
+	maxLiteralLines = 70
 	maxCyclomatic   = 12
 	// A simulated program is mostly one switch over the flags it knows.
 	maxCyclomaticLab = 20

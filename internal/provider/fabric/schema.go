@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -36,13 +37,14 @@ func (s *DataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp 
 			"The host needs the programs of infiniband-diags (of some distributions in rdma-core). TrueNAS has none; any " +
 			"other host on the fabric sees the same. " +
 			"A read is one command on that host, and a second one for the details of the ports; nothing is changed.",
-		Attributes: s.attributes(),
+		Attributes: arguments(),
 	}
+	maps.Copy(resp.Schema.Attributes, results())
 }
 
-func (s *DataSource) attributes() map[string]schema.Attribute {
+// arguments are what a configuration says.
+func arguments() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"id": text("The name of the host."),
 		"host": schema.StringAttribute{Required: true,
 			MarkdownDescription: "Key of the host in the provider's `hosts` map that looks at the fabric."},
 		"port_guid": schema.StringAttribute{Optional: true, CustomType: attribute.GUIDType{},
@@ -56,23 +58,7 @@ func (s *DataSource) attributes() map[string]schema.Attribute {
 			MarkdownDescription: "Hosts whose cards are looked for among the nodes, for their names and for PCIe slots that " +
 				"cannot keep up with a link; all configured hosts if left out, none with `[]`. A host that does not answer is " +
 				"passed over."},
-		"expected_links": schema.ListNestedAttribute{Optional: true,
-			MarkdownDescription: "The cables that should be there; all of them, because any other is a difference of the kind " +
-				"`unexpected`. An end is `node` or `node/port`; the node is a GUID, a description, a key of the `hosts` map, or " +
-				"the first word of a card's description.",
-			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"a": schema.StringAttribute{Required: true, MarkdownDescription: "One end.",
-					Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
-				"b": schema.StringAttribute{Required: true, MarkdownDescription: "The other end.",
-					Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
-				"min_width": schema.StringAttribute{Optional: true,
-					MarkdownDescription: "Width that it must have: `1X`, `2X`, `4X`, `8X` or `12X`.",
-					Validators:          []validator.String{stringvalidator.OneOf("1X", "2X", "4X", "8X", "12X")}},
-				"min_speed": schema.StringAttribute{Optional: true,
-					MarkdownDescription: "Speed that it must have: `SDR`, `DDR`, `QDR`, `FDR10`, `FDR`, `EDR`, `HDR`, `NDR` or `XDR`.",
-					Validators: []validator.String{stringvalidator.OneOf("SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR",
-						"XDR")}},
-			}}},
+		"expected_links": expectedSchema(),
 		"max_errors": schema.MapAttribute{Optional: true, ElementType: types.Int64Type,
 			MarkdownDescription: "Counters by name with the most that is not a difference. By default 10 of " +
 				"`SymbolErrorCounter`, `LinkErrorRecoveryCounter`, `LinkDownedCounter`, `PortRcvErrors` and " +
@@ -82,6 +68,13 @@ func (s *DataSource) attributes() map[string]schema.Attribute {
 			MarkdownDescription: "An earlier `counters` to compare with: a data source has no memory. Keep one in a " +
 				"`terraform_data` whose `input` is ignored by `lifecycle`, read by another data source than this one. A counter " +
 				"below its earlier value was cleared, and all of it counts as growth."},
+	}
+}
+
+// results are what a look at the fabric gives.
+func results() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"id": text("The name of the host."),
 		"nodes": schema.MapNestedAttribute{Computed: true,
 			MarkdownDescription: "Channel adapters by node GUID. A host with two cards has two.", NestedObject: nodeSchema()},
 		"switches": schema.MapNestedAttribute{Computed: true, MarkdownDescription: "Switches by node GUID.",
@@ -125,6 +118,26 @@ func (s *DataSource) attributes() map[string]schema.Attribute {
 			"speed; the subnet manager is marked, slow links are amber, links that are down or not active and missing cables " +
 			"red."),
 	}
+}
+
+func expectedSchema() schema.ListNestedAttribute {
+	return schema.ListNestedAttribute{Optional: true,
+		MarkdownDescription: "The cables that should be there; all of them, because any other is a difference of the kind " +
+			"`unexpected`. An end is `node` or `node/port`; the node is a GUID, a description, a key of the `hosts` map, or " +
+			"the first word of a card's description.",
+		NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
+			"a": schema.StringAttribute{Required: true, MarkdownDescription: "One end.",
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
+			"b": schema.StringAttribute{Required: true, MarkdownDescription: "The other end.",
+				Validators: []validator.String{stringvalidator.LengthAtLeast(1)}},
+			"min_width": schema.StringAttribute{Optional: true,
+				MarkdownDescription: "Width that it must have: `1X`, `2X`, `4X`, `8X` or `12X`.",
+				Validators:          []validator.String{stringvalidator.OneOf("1X", "2X", "4X", "8X", "12X")}},
+			"min_speed": schema.StringAttribute{Optional: true,
+				MarkdownDescription: "Speed that it must have: `SDR`, `DDR`, `QDR`, `FDR10`, `FDR`, `EDR`, `HDR`, `NDR` or `XDR`.",
+				Validators: []validator.String{stringvalidator.OneOf("SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR",
+					"XDR")}},
+		}}}
 }
 
 func nodeSchema() schema.NestedAttributeObject {

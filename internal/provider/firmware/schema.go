@@ -2,6 +2,7 @@ package firmware
 
 import (
 	"context"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -52,74 +53,85 @@ var (
 func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
-		Attributes: map[string]schema.Attribute{
-			"id":            attribute.IDAttribute("`host/pci_address`"),
-			"card_id":       attribute.CardIDAttribute(),
-			"card_identity": attribute.CardIdentityAttribute(),
-			"image_id": schema.StringAttribute{
-				Optional: true, CustomType: attribute.ImageIDType{},
-				MarkdownDescription: "Id of the image, `host/sha256`, as `infiniband_firmware_image.….id` gives it. It must be " +
-					"staged on the card's host. Another image with the same PSID, version and content is no change. " +
-					"Without it the resource holds what is in flash and never writes to the card; see above.",
-				PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.ImageIDKind]()},
-			},
-			"allow_psid_change": attribute.ConsentToPair[attribute.PSIDKind]("Consent to a cross-flash: exactly this PSID " +
-				"`from` may become that PSID `to`."),
-			"allow_downgrade": attribute.ConsentToPair[attribute.VersionKind]("Consent to an older firmware: exactly this " +
-				"version `from` may become that version `to`."),
-			"allow_branch_change": attribute.ConsentToPair[attribute.VersionKind]("Consent to firmware of another branch, " +
-				"where both versions state one (four digits in the middle, `12.1102.6630`): exactly this version `from` may " +
-				"become that version `to`."),
-			"allow_reinstall": attribute.ConsentToVersion("Consent to burn other content of the version that is in flash " +
-				"already: that version."),
-			"allow_unproven_flash": attribute.ConsentToVersion("Consent to burn over firmware of which no driver shows that " +
-				"it has run: the version in flash. Only the first burn of a card on a host without its driver needs it."),
-			"allow_management_path": attribute.StoredConsent("Consent to change the card although the SSH session or the " +
-				"default route of the host rides on it: the names of those interfaces."),
-			"activation": attribute.ActivationAttribute(),
-			"on_destroy": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(destroyKeep),
-				MarkdownDescription: "What a destroy does with the card. `keep` (the default) leaves the firmware as it is. " +
-					"`restore` burns back what the card had before this resource first burned it, from `original_backup_path`: " +
-					"with a backup, a verdict, a job and a verification like any burn, and with the restart that " +
-					"`activation` asks for. The card keeps its present GUIDs and MACs. This argument is the consent " +
-					"to change PSID and version back, for exactly the recorded pair. Every other reason to refuse " +
-					"holds. A missing or damaged backup is refused while planning. Only a destroy whose plan " +
-					"announced the restore restores. A replace (a taint, `-replace`, another card, `create_before_destroy`) " +
-					"restores " +
-					"nothing, and a plan in which another resource has the card is refused (BK007): write a `moved` block when you " +
-					"rename one. With `-target` the plan sees only the targeted resources and cannot know of another one. " +
-					"Without `image_id` nothing is restored. " +
-					"If the restore fails, the resource stays in the state, and the next destroy goes on from there. Apply this " +
-					"argument before the destroy, and also a change of `activation`, `timeouts.delete` or `allow_management_path` " +
-					"beside it.",
-				Validators: []validator.String{stringvalidator.OneOf(destroyKeep, destroyRestore)},
-			},
-			"timeouts": attribute.TimeoutsAttribute(ctx, times, &restoreTimes),
+		Attributes:          arguments(ctx),
+	}
+	maps.Copy(resp.Schema.Attributes, results())
+}
 
-			"image_sha256": attribute.Computed("SHA-256 of the image that the configuration asks for; null without " +
-				"`image_id`."),
-			"image_psid":    attribute.ComputedPSID("PSID of that image; null without `image_id`."),
-			"image_version": attribute.ComputedVersion("Firmware version of that image; null without `image_id`."),
-			"change": attribute.Computed("The last change, or the planned one: `MT_… 2.40.7000 -> MT_… " +
-				"2.42.5000`. The plan of an update shows it, and the apply stops if the flash has changed since that plan " +
-				"(HO019). For a new resource a warning of the plan shows it. The engines keep nothing of that plan: if somebody " +
-				"changes the flash before the apply, the apply burns what the configuration and its consents allow then."),
-			"flash_psid":    attribute.ComputedPSID("PSID in flash."),
-			"flash_version": attribute.ComputedVersion("Firmware version in flash."),
-			"running_psid": attribute.ComputedPSID("PSID that the card booted; differs from flash until the next " +
-				"restart."),
-			"running_version": attribute.ComputedVersion("Firmware version that the card booted."),
-			"reboot_required": attribute.ComputedBool("Whether the host must restart before the card runs what is in " +
-				"flash. Null if no driver shows what the card runs."),
-			"backup_path": attribute.Computed("Directory on the operator's machine with the firmware that was in " +
-				"flash before the last burn, `firmware.bin`, and what was known of the card, `card.json`. Null if this resource " +
-				"has burned nothing."),
-			"original_backup_path": attribute.Computed("Directory with the firmware that was in flash before the first burn " +
-				"by this resource, which `on_destroy = \"restore\"` burns back. It stays the same over later burns. After an " +
-				"import " +
-				"or an interrupted apply it is what the host's journal says of the burn that gave the card its firmware; null if " +
-				"nothing is known."),
+// arguments are what a configuration says.
+func arguments(ctx context.Context) map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"id":            attribute.IDAttribute("`host/pci_address`"),
+		"card_id":       attribute.CardIDAttribute(),
+		"card_identity": attribute.CardIdentityAttribute(),
+		"image_id": schema.StringAttribute{
+			Optional: true, CustomType: attribute.ImageIDType{},
+			MarkdownDescription: "Id of the image, `host/sha256`, as `infiniband_firmware_image.….id` gives it. It must be " +
+				"staged on the card's host. Another image with the same PSID, version and content is no change. " +
+				"Without it the resource holds what is in flash and never writes to the card; see above.",
+			PlanModifiers: []planmodifier.String{attribute.KeepSpelling[attribute.ImageIDKind]()},
 		},
+		"allow_psid_change": attribute.ConsentToPair[attribute.PSIDKind]("Consent to a cross-flash: exactly this PSID " +
+			"`from` may become that PSID `to`."),
+		"allow_downgrade": attribute.ConsentToPair[attribute.VersionKind]("Consent to an older firmware: exactly this " +
+			"version `from` may become that version `to`."),
+		"allow_branch_change": attribute.ConsentToPair[attribute.VersionKind]("Consent to firmware of another branch, " +
+			"where both versions state one (four digits in the middle, `12.1102.6630`): exactly this version `from` may " +
+			"become that version `to`."),
+		"allow_reinstall": attribute.ConsentToVersion("Consent to burn other content of the version that is in flash " +
+			"already: that version."),
+		"allow_unproven_flash": attribute.ConsentToVersion("Consent to burn over firmware of which no driver shows that " +
+			"it has run: the version in flash. Only the first burn of a card on a host without its driver needs it."),
+		"allow_management_path": attribute.StoredConsent("Consent to change the card although the SSH session or the " +
+			"default route of the host rides on it: the names of those interfaces."),
+		"activation": attribute.ActivationAttribute(),
+		"on_destroy": schema.StringAttribute{
+			Optional: true, Computed: true, Default: stringdefault.StaticString(destroyKeep),
+			MarkdownDescription: "What a destroy does with the card. `keep` (the default) leaves the firmware as it is. " +
+				"`restore` burns back what the card had before this resource first burned it, from `original_backup_path`: " +
+				"with a backup, a verdict, a job and a verification like any burn, and with the restart that " +
+				"`activation` asks for. The card keeps its present GUIDs and MACs. This argument is the consent " +
+				"to change PSID and version back, for exactly the recorded pair. Every other reason to refuse " +
+				"holds. A missing or damaged backup is refused while planning. Only a destroy whose plan " +
+				"announced the restore restores. A replace (a taint, `-replace`, another card, `create_before_destroy`) " +
+				"restores " +
+				"nothing, and a plan in which another resource has the card is refused (BK007): write a `moved` block when you " +
+				"rename one. With `-target` the plan sees only the targeted resources and cannot know of another one. " +
+				"Without `image_id` nothing is restored. " +
+				"If the restore fails, the resource stays in the state, and the next destroy goes on from there. Apply this " +
+				"argument before the destroy, and also a change of `activation`, `timeouts.delete` or `allow_management_path` " +
+				"beside it.",
+			Validators: []validator.String{stringvalidator.OneOf(destroyKeep, destroyRestore)},
+		},
+		"timeouts": attribute.TimeoutsAttribute(ctx, times, &restoreTimes),
+	}
+}
+
+// results are what the provider reads.
+func results() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"image_sha256": attribute.Computed("SHA-256 of the image that the configuration asks for; null without " +
+			"`image_id`."),
+		"image_psid":    attribute.ComputedPSID("PSID of that image; null without `image_id`."),
+		"image_version": attribute.ComputedVersion("Firmware version of that image; null without `image_id`."),
+		"change": attribute.Computed("The last change, or the planned one: `MT_… 2.40.7000 -> MT_… " +
+			"2.42.5000`. The plan of an update shows it, and the apply stops if the flash has changed since that plan " +
+			"(HO019). For a new resource a warning of the plan shows it. The engines keep nothing of that plan: if somebody " +
+			"changes the flash before the apply, the apply burns what the configuration and its consents allow then."),
+		"flash_psid":    attribute.ComputedPSID("PSID in flash."),
+		"flash_version": attribute.ComputedVersion("Firmware version in flash."),
+		"running_psid": attribute.ComputedPSID("PSID that the card booted; differs from flash until the next " +
+			"restart."),
+		"running_version": attribute.ComputedVersion("Firmware version that the card booted."),
+		"reboot_required": attribute.ComputedBool("Whether the host must restart before the card runs what is in " +
+			"flash. Null if no driver shows what the card runs."),
+		"backup_path": attribute.Computed("Directory on the operator's machine with the firmware that was in " +
+			"flash before the last burn, `firmware.bin`, and what was known of the card, `card.json`. Null if this resource " +
+			"has burned nothing."),
+		"original_backup_path": attribute.Computed("Directory with the firmware that was in flash before the first burn " +
+			"by this resource, which `on_destroy = \"restore\"` burns back. It stays the same over later burns. After an " +
+			"import " +
+			"or an interrupted apply it is what the host's journal says of the burn that gave the card its firmware; null if " +
+			"nothing is known."),
 	}
 }

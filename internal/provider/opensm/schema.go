@@ -2,6 +2,7 @@ package opensm
 
 import (
 	"context"
+	"maps"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
@@ -97,77 +98,88 @@ var (
 func (r *Resource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: description,
-		Attributes: map[string]schema.Attribute{
-			"id":        attribute.IDAttribute("`host/port_guid`"),
-			"host":      attribute.HostAttribute(),
-			"port_guid": attribute.PortGUIDAttribute(),
-			"priority": schema.Int64Attribute{
-				Optional: true, Computed: true, Default: int64default.StaticInt64(0),
-				MarkdownDescription: "Priority, 0 to 15 (default 0). The highest of all subnet managers of the fabric is the " +
-					"master; of equals, the one with the lower port GUID.",
-				Validators: []validator.Int64{int64validator.Between(0, ops.MaxPriority)},
-			},
-			"subnet_prefix": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Subnet prefix, the upper half of every GID, such as `0xfec0000000000001` (opensm's default " +
-					"is `0xfe80000000000000`). Subnets that a router joins, and hosts on two fabrics, need different ones. " +
-					"A change restarts the instance, and every port of the fabric gets new GIDs.",
-				Validators: []validator.String{prefixValidator{}},
-			},
-			"routing_engine": schema.ListAttribute{
-				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Routing engines in the order of preference, such as `[\"ftree\", \"updn\"]` (opensm's " +
-					"default is `minhop`): `" + strings.Join(ops.RoutingEngines(), "`, `") +
-					"`. opensm falls back to `minhop` where none of them fits the fabric. A change restarts the instance.",
-				Validators: []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(),
-					listvalidator.ValueStringsAre(stringvalidator.OneOf(ops.RoutingEngines()...))},
-			},
-			"log_level": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "What goes into `/var/log/opensm.<port_guid>.log`: `error`, `info` (opensm's default), " +
-					"`verbose` or `debug`.",
-				Validators: []validator.String{stringvalidator.OneOf("error", "info", "verbose", "debug")},
-			},
-			"log_max_size": schema.Int64Attribute{
-				Optional: true,
-				MarkdownDescription: "Size in MB at which opensm empties its log, 1 to 4095; without it the log grows until it " +
-					"is rotated. The packages of opensm rotate `/var/log/opensm*.log` weekly " +
-					"by logrotate, which this resource leaves alone.",
-				Validators: []validator.Int64{int64validator.Between(1, 4095)},
-			},
-			"sminfo_polling_timeout": schema.StringAttribute{
-				Optional: true, CustomType: attribute.DurationType{},
-				MarkdownDescription: "Time between two looks of a standby at its master, `100ms` to `10m` (opensm's default is " +
-					"`10s`).",
-				Validators: []validator.String{pollingValidator{}},
-			},
-			"polling_retry_number": schema.Int64Attribute{
-				Optional:            true,
-				MarkdownDescription: "Looks without an answer before a standby takes over, 1 to 100 (opensm's default is 4).",
-				Validators:          []validator.Int64{int64validator.Between(1, 100)},
-			},
-			"partitions": partitionsAttribute(),
-			"timeouts":   attribute.TimeoutsAttribute(ctx, times, &removal),
+		Attributes:          arguments(ctx),
+	}
+	maps.Copy(resp.Schema.Attributes, results())
+}
 
-			"unit":            attribute.Computed("systemd unit of the instance."),
-			"active":          attribute.ComputedBool("Whether the instance runs."),
-			"enabled":         attribute.ComputedBool("Whether it starts at boot."),
-			"package_version": attribute.Computed("Version of the opensm package."),
-			"port_state":      attribute.Computed("State of the port: `Active` after a subnet manager has configured it."),
-			"lid":             attribute.ComputedInt("LID of the port."),
-			"sm_lid":          attribute.ComputedInt("LID of the master subnet manager; that of this port if it is the master."),
-			"role":            attribute.Computed("`master` or `standby`; null while the port is not served."),
-			"handover_time": attribute.ComputedText[attribute.DurationKind]("Longest time that the fabric has no subnet " +
-				"manager if the master dies and this one is the " +
-				"standby: `sminfo_polling_timeout` × (`polling_retry_number` + 2). Existing traffic goes on. New " +
-				"ports, joins and paths wait."),
-			"security_keys": schema.MapAttribute{
-				Computed: true, ElementType: types.StringType,
-				MarkdownDescription: "Keys that protect the fabric from other subnet managers and from changes by any host: for " +
-					"each of `m_key`, `sm_key`, `sa_key` and `cc_key` `open`, if it has the value that every opensm has, or `set`. " +
-					"It is what the file of options says, which opensm reads when it starts: a running one may not have read it " +
-					"yet. The values themselves are never read into the state, and this resource sets none.",
-			},
+// arguments are what a configuration says.
+func arguments(ctx context.Context) map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"id":        attribute.IDAttribute("`host/port_guid`"),
+		"host":      attribute.HostAttribute(),
+		"port_guid": attribute.PortGUIDAttribute(),
+		"priority": schema.Int64Attribute{
+			Optional: true, Computed: true, Default: int64default.StaticInt64(0),
+			MarkdownDescription: "Priority, 0 to 15 (default 0). The highest of all subnet managers of the fabric is the " +
+				"master; of equals, the one with the lower port GUID.",
+			Validators: []validator.Int64{int64validator.Between(0, ops.MaxPriority)},
+		},
+		"subnet_prefix": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Subnet prefix, the upper half of every GID, such as `0xfec0000000000001` (opensm's default " +
+				"is `0xfe80000000000000`). Subnets that a router joins, and hosts on two fabrics, need different ones. " +
+				"A change restarts the instance, and every port of the fabric gets new GIDs.",
+			Validators: []validator.String{prefixValidator{}},
+		},
+		"routing_engine": schema.ListAttribute{
+			Optional: true, ElementType: types.StringType,
+			MarkdownDescription: "Routing engines in the order of preference, such as `[\"ftree\", \"updn\"]` (opensm's " +
+				"default is `minhop`): `" + strings.Join(ops.RoutingEngines(), "`, `") +
+				"`. opensm falls back to `minhop` where none of them fits the fabric. A change restarts the instance.",
+			Validators: []validator.List{listvalidator.SizeAtLeast(1), listvalidator.UniqueValues(),
+				listvalidator.ValueStringsAre(stringvalidator.OneOf(ops.RoutingEngines()...))},
+		},
+		"log_level": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "What goes into `/var/log/opensm.<port_guid>.log`: `error`, `info` (opensm's default), " +
+				"`verbose` or `debug`.",
+			Validators: []validator.String{stringvalidator.OneOf("error", "info", "verbose", "debug")},
+		},
+		"log_max_size": schema.Int64Attribute{
+			Optional: true,
+			MarkdownDescription: "Size in MB at which opensm empties its log, 1 to 4095; without it the log grows until it " +
+				"is rotated. The packages of opensm rotate `/var/log/opensm*.log` weekly " +
+				"by logrotate, which this resource leaves alone.",
+			Validators: []validator.Int64{int64validator.Between(1, 4095)},
+		},
+		"sminfo_polling_timeout": schema.StringAttribute{
+			Optional: true, CustomType: attribute.DurationType{},
+			MarkdownDescription: "Time between two looks of a standby at its master, `100ms` to `10m` (opensm's default is " +
+				"`10s`).",
+			Validators: []validator.String{pollingValidator{}},
+		},
+		"polling_retry_number": schema.Int64Attribute{
+			Optional:            true,
+			MarkdownDescription: "Looks without an answer before a standby takes over, 1 to 100 (opensm's default is 4).",
+			Validators:          []validator.Int64{int64validator.Between(1, 100)},
+		},
+		"partitions": partitionsAttribute(),
+		"timeouts":   attribute.TimeoutsAttribute(ctx, times, &removal),
+	}
+}
+
+// results are what the provider reads.
+func results() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"unit":            attribute.Computed("systemd unit of the instance."),
+		"active":          attribute.ComputedBool("Whether the instance runs."),
+		"enabled":         attribute.ComputedBool("Whether it starts at boot."),
+		"package_version": attribute.Computed("Version of the opensm package."),
+		"port_state":      attribute.Computed("State of the port: `Active` after a subnet manager has configured it."),
+		"lid":             attribute.ComputedInt("LID of the port."),
+		"sm_lid":          attribute.ComputedInt("LID of the master subnet manager; that of this port if it is the master."),
+		"role":            attribute.Computed("`master` or `standby`; null while the port is not served."),
+		"handover_time": attribute.ComputedText[attribute.DurationKind]("Longest time that the fabric has no subnet " +
+			"manager if the master dies and this one is the " +
+			"standby: `sminfo_polling_timeout` × (`polling_retry_number` + 2). Existing traffic goes on. New " +
+			"ports, joins and paths wait."),
+		"security_keys": schema.MapAttribute{
+			Computed: true, ElementType: types.StringType,
+			MarkdownDescription: "Keys that protect the fabric from other subnet managers and from changes by any host: for " +
+				"each of `m_key`, `sm_key`, `sa_key` and `cc_key` `open`, if it has the value that every opensm has, or `set`. " +
+				"It is what the file of options says, which opensm reads when it starts: a running one may not have read it " +
+				"yet. The values themselves are never read into the state, and this resource sets none.",
 		},
 	}
 }
