@@ -104,6 +104,23 @@ func TestLinkType_fileOfOthers(t *testing.T) {
 	}
 }
 
+// Under kernel lockdown no tool reaches the card, and that is known: the driver and the
+// setting of the host decide.
+func TestLinkType_lockdown(t *testing.T) {
+	t.Parallel()
+	w := Start(t, Options{Hosts: vpi(func(h *labs.Host) { h.OS, h.Kernel = labsim.Debian12, "" })})
+	w.Install(labs.Intel9, "mstflint")
+	w.Run(labs.Intel9, "rm /etc/modprobe.d/mlx4.conf")
+	w.Machine(labs.Intel9).FS.Put("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n", 0o444)
+	w.mstflintSays(labs.Intel9, " q", "-E- Cannot open Device: 0000:01:00.0. Permission denied. MFE_CR_ERROR\n", 1)
+	ws, wants := w.Workspace(), w.types(labs.Intel9, "eth", "eth")
+	applied(t, ws, wants)
+	emptyPlan(t, ws, wants)
+	if got := ws.Get("infiniband_link_type.it", "stored_in"); got != "modprobe.d" {
+		t.Errorf("stored_in is %v", got)
+	}
+}
+
 // A mstconfig that does not answer says nothing of the card: the state keeps what was
 // read last, and nothing is stored in the place that would be next.
 func TestLinkType_silentTool(t *testing.T) {

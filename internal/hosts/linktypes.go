@@ -152,8 +152,18 @@ func notServed(c *inventory.Card, s *inventory.Snapshot) string {
 		return "mstconfig is not installed"
 	case c.Flash == nil && c.FlashFailure == "":
 		return c.FlashError // it has no flash that a tool would be asked for
+	case lockedOut(c, s):
+		return "the kernel is locked down (" + s.Lockdown.Or("") + "): mstconfig cannot reach the card"
 	}
 	return ""
+}
+
+// lockedOut reports whether the kernel is known to keep every tool from the card: it
+// forbids direct access to PCI devices in both modes of lockdown (Linux security/security.c,
+// "direct PCI access"), and mstflint's own module is not loaded.
+func lockedOut(c *inventory.Card, s *inventory.Snapshot) bool {
+	mode := s.Lockdown.Or("")
+	return c.Flash == nil && mode != "" && mode != "none" && !s.Modules["mstflint_access"]
 }
 
 // whyNotAsked says why mstconfig is not asked; empty if it is.

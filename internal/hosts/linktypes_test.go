@@ -150,6 +150,18 @@ func TestHost_asks_no_card_that_did_not_answer(t *testing.T) {
 		"silence": {func(c *inventory.Card, _ *inventory.Snapshot) {
 			c.Flash, c.FlashFailure, c.FlashError = nil, "timeout", "Cannot open Device"
 		}, fact.Bool{}, "mstconfig was not asked, because mstflint did not get an answer: Cannot open Device"},
+		"lockdown": {func(c *inventory.Card, s *inventory.Snapshot) {
+			c.Flash, c.FlashFailure, c.FlashError = nil, "not permitted", "Cannot open Device"
+			s.Lockdown = fact.Known("integrity")
+		}, no, "the kernel is locked down (integrity): mstconfig cannot reach the card"},
+		"lockdown with the module for it": {func(c *inventory.Card, s *inventory.Snapshot) {
+			c.Flash, c.FlashFailure, c.FlashError = nil, "not permitted", "Cannot open Device"
+			s.Lockdown, s.Modules = fact.Known("integrity"), map[string]bool{"mstflint_access": true}
+		}, fact.Bool{}, "mstconfig was not asked, because mstflint did not get an answer: Cannot open Device"},
+		"lockdown not known": {func(c *inventory.Card, s *inventory.Snapshot) {
+			c.Flash, c.FlashFailure, c.FlashError = nil, "not permitted", "Cannot open Device"
+			s.Lockdown = fact.Unknown[string]("it could not be read")
+		}, fact.Bool{}, "mstconfig was not asked, because mstflint did not get an answer: Cannot open Device"},
 	} {
 		f := &fakeHost{answer: bare}
 		h := New(f)
