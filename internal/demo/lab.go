@@ -56,6 +56,12 @@ func startLab(dir string, say func(string, ...any)) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
+	return watch(started, say), nil
+}
+
+// watch gives a lab of two hosts with what they themselves say once the example is
+// applied.
+func watch(started *labs.Lab, say func(string, ...any)) *lab {
 	l := &lab{Lab: started, say: say, pci: map[string]string{}}
 	for _, m := range l.Machines() {
 		l.pci[m.Name] = m.Config.Cards[0].BDF
@@ -82,7 +88,7 @@ func startLab(dir string, say func(string, ...any)) (*lab, error) {
 			{[]string{"ip", "addr", "show", "dev", "ibs4d1"}, contains("172.16.0.10/24")},
 		},
 	}
-	return l, nil
+	return l
 }
 
 func contains(texts ...string) func(string) error {
@@ -139,6 +145,18 @@ func (l *lab) show(ctx context.Context, host string, holds func(string) error, a
 	}
 	if err := holds(out); err != nil {
 		return fmt.Errorf("%s on %s: %w", strings.Join(argv, " "), host, err)
+	}
+	return nil
+}
+
+// evidence asks both hosts with their own tools.
+func (l *lab) evidence(ctx context.Context) error {
+	for _, host := range []string{labs.Intel9, labs.Xeon2zfs} {
+		for _, check := range l.checks[host] {
+			if err := l.show(ctx, host, check.holds, check.argv...); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
