@@ -18,6 +18,12 @@ resource "infiniband_firmware" "intel9" {
   # Also needs reboot = { allowed = true } for the host in the provider block.
   activation = "reboot"
 
+  # For a server that takes half an hour to start.
+  timeouts = {
+    create = "90m"
+    update = "90m"
+  }
+
   lifecycle {
     prevent_destroy = false # true keeps the resource from being forgotten by mistake
   }
