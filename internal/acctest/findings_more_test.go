@@ -200,11 +200,18 @@ func networkFindings() []findingCase {
 				other.Name = "other"
 				return append(ipoib(ubuntu, map[string]any{"mtu": 9216}), other)
 			}},
-		{code: "IP011", says: []string{"60-by-hand.yaml"}, config: wants(ubuntu, nil), prepare: func(w *Lab) {
-			drivers(w)
-			w.Machine(ubuntu).FS.Put("/etc/netplan/60-by-hand.yaml",
-				"network:\n  version: 2\n  ethernets:\n    ibp1s0:\n      addresses: [10.9.8.7/24]\n", 0o600)
-		}},
+		{code: "IP011", says: []string{"60-by-hand.yaml", "every interface that fits its match"},
+			config: wants(ubuntu, nil), prepare: func(w *Lab) {
+				drivers(w)
+				w.Machine(ubuntu).FS.Put("/etc/netplan/60-by-hand.yaml",
+					"network:\n  version: 2\n  ethernets:\n    all:\n      match: {name: \"ib*\"}\n      mtu: 2044\n", 0o600)
+			}},
+		{code: "IP042", says: []string{"60-by-hand.yaml", `adopt_files = ["/etc/netplan/60-by-hand.yaml"]`},
+			config: wants(ubuntu, nil), prepare: func(w *Lab) {
+				drivers(w)
+				w.Machine(ubuntu).FS.Put("/etc/netplan/60-by-hand.yaml",
+					"network:\n  version: 2\n  ethernets:\n    ibp1s0:\n      addresses: [10.9.8.7/24]\n", 0o600)
+			}},
 		{code: "IP018", at: "mtu", says: []string{"4092"}, prepare: drivers,
 			config: wants(ubuntu, map[string]any{"mode": "datagram", "mtu": 4092})},
 		{code: "IP019", says: []string{"systemd-networkd"}, config: wants(ubuntu, nil), prepare: func(w *Lab) {

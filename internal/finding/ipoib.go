@@ -185,4 +185,10 @@ var (
 		Meaning: "Two resources of this configuration give one address to two hosts. Other hosts of the subnet would reach " +
 			"one or the other by chance.",
 		WayOut: "Give each host addresses of its own."}
+	InterfaceDefinedByHand = &Rule{Code: "IP042", Severity: NeedsConsent,
+		Title: "Refusing to take over a definition made by hand",
+		Meaning: "One interface has one definition. The file is saved beside its place, under a name that the network " +
+			"stack does not read, and the file of this provider takes its place. If the change is not confirmed over " +
+			"a new connection, the host puts the file back by itself.",
+		ConsentAttribute: "adopt_files"}
 )

@@ -74,7 +74,7 @@ var Families = []Family{
 		AddressInvalid, IPoIBPostponed, NetworkStackUnknown, InterfaceOfTwoServices, NetworkFileNotRead,
 		CloudInitOwnsNetwork, NetworkChangeUnconfirmed, SubnetInterfacesDiffer, RouteInvalid, DefaultRouteTwice,
 		TrueNASRoutes, TrueNASPKey, PKeyNameTooLong, SubnetManagerElsewhere, InterfaceInBond, Ifupdown2TooOld,
-		InterfaceWouldBeLost, StorageOverInterface, AddressTaken,
+		InterfaceWouldBeLost, StorageOverInterface, AddressTaken, InterfaceDefinedByHand,
 	}},
 }
 

@@ -129,12 +129,17 @@ func Apply(ctx context.Context, h *hosts.Host, d Request, o Options) (Result, er
 	if err := c.prepare(ctx); err != nil {
 		return Result{}, err
 	}
-	if c.before.Satisfies(d.Config) {
+	if !ToDo(c.s, c.d) {
 		return Result{Observed: c.before, Warnings: c.warnings}, nil
+	}
+	c.taken = adopted(c.before, c.d)
+	if err := c.freeNames(ctx); err != nil {
+		return Result{}, err
 	}
 	if err := c.net.apply(ctx, c); err != nil {
 		return Result{Changed: true}, err
 	}
+	c.noteTaken()
 	return c.result(ctx, d)
 }
 
@@ -172,6 +177,7 @@ type change struct {
 	s        *inventory.Snapshot
 	t        target
 	before   Observation
+	taken    []Unmanaged // definitions of others that the change takes over
 	warnings []string
 	left     []string
 

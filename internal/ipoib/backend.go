@@ -21,6 +21,8 @@ type backend interface {
 	own(s *inventory.Snapshot, t target) StoredConfig
 	// take makes the written files effective now.
 	take(ctx context.Context, c *change, want Config) error
+	// note has the stack read the written files where the interface is as they say.
+	note(ctx context.Context, c *change) error
 	// release lets go of the interface after our files were removed.
 	release(ctx context.Context, c *change) error
 	// way says how an undo makes the stack take its files back.

@@ -37,7 +37,7 @@ func (c *checker) trueNAS() {
 		c.firstRow(all)
 	} else if len(c.observed.Unmanaged) > 0 {
 		f := finding.InterfaceStoredByOthers.Find("%s of %s: %s.", c.observed.Name, c.s.Host,
-			strings.Join(c.observed.Unmanaged, "; "))
+			strings.Join(lines(c.observed.Unmanaged), "; "))
 		c.addName(f, c.observed.Name, c.d.Consent.AdoptInterface)
 	}
 	c.udevWipe()

@@ -59,11 +59,14 @@ func (k fileStack) apply(ctx context.Context, c *change) error {
 	want := c.d.Config
 	files := k.files(c.t, want)
 	stale := staleFiles(c.s, c.t, files)
-	paths := stale
+	paths := slices.Concat(stale, c.takenPaths())
 	for _, f := range files {
 		paths = append(paths, f.path)
 	}
-	return c.guarded(ctx, k.way(), want, paths, func(ctx context.Context) error {
+	return c.guarded(ctx, k.way(), want, unique(paths), func(ctx context.Context) error {
+		if err := c.setAside(ctx); err != nil {
+			return err
+		}
 		for _, path := range stale {
 			if _, err := c.run(ctx, coreutils.RemoveFile(path)); err != nil {
 				return err
@@ -71,6 +74,9 @@ func (k fileStack) apply(ctx context.Context, c *change) error {
 		}
 		if err := c.write(ctx, files); err != nil {
 			return err
+		}
+		if c.keepsLive(want) {
+			return k.note(ctx, c)
 		}
 		return k.take(ctx, c, want)
 	}, func(ctx context.Context, h host.Host) error { return settled(ctx, h, c.t.name, want, c.o) })
@@ -314,6 +320,9 @@ func (k fileStack) remove(ctx context.Context, c *change) error {
 	if err != nil {
 		return err
 	}
+	if err := c.leftSaved(ctx); err != nil {
+		c.warnings = append(c.warnings, err.Error()+".")
+	}
 	if c.t.pkey == 0 {
 		c.left = append(c.left, fmt.Sprintf("The kernel modules stay loaded, now and at boot (%s), and the mode of %s stays "+
 			"until the next boot; both are harmless.",
@@ -337,9 +346,13 @@ func (c *change) stripped(ctx context.Context, h host.Host, keep Config) error {
 	return nil
 }
 
-// oldRoutes are the live routes that our files have set and want does not hold.
+// oldRoutes are the live routes that our files, or those that are taken over, have set
+// and want does not hold.
 func (c *change) oldRoutes(want Config) []ipconf.Route {
 	ours := c.before.Persisted.Config.Routes
+	for _, f := range c.taken {
+		ours = slices.Concat(ours, routesWithout(f.Config.Routes, ours))
+	}
 	return routesWithout(routesWithout(ours, routesWithout(ours, c.before.Live.Routes)), want.Routes)
 }
 

@@ -2,6 +2,7 @@ package ipoib
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ifupdown"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/iproute"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netundo"
 )
@@ -61,6 +63,9 @@ func (ifupdownBackend) take(ctx context.Context, c *change, want Config) error {
 	return c.mend(ctx, want)
 }
 
+// note has nothing to do: ifup reads its files whenever it runs.
+func (ifupdownBackend) note(context.Context, *change) error { return nil }
+
 // release takes a P_Key child away. ifupdown has no service that would hold on
 // to an interface.
 func (ifupdownBackend) release(ctx context.Context, c *change) error {
@@ -77,7 +82,7 @@ func stanzaFiles(s *inventory.Snapshot) []string {
 }
 
 // unmanagedStanzas are the stanzas of others for an interface.
-func unmanagedStanzas(s *inventory.Snapshot, t target) (lines []string) {
+func unmanagedStanzas(s *inventory.Snapshot, t target) (all []Unmanaged) {
 	for _, at := range stanzaFiles(s) {
 		content := s.Files[at].Content
 		if platform.Owned(content) || t.name == "" {
@@ -92,10 +97,42 @@ func unmanagedStanzas(s *inventory.Snapshot, t target) (lines []string) {
 			if err != nil {
 				what = " (" + strings.TrimSpace(err.Error()) + ")"
 			}
-			lines = append(lines, fmt.Sprintf("%s has a stanza for it%s%s", at, what, misread(bad)))
+			found := definition(t, at, fmt.Sprintf("%s has a stanza for it%s%s", at, what, misread(bad)), i)
+			if k := DetectStack(s); k != StackIfupdown && k != StackIfupdown2 {
+				found.Path = ""
+			}
+			found.Obstacle, found.Unkept = stanzaObstacle(at, t, f, i, errors.Join(bad, err)), f.Unkept(t.name)
+			all = append(all, found)
 		case bad != nil && slices.Contains(names, ""):
-			lines = append(lines, at+" may have a stanza for it"+misread(bad))
+			all = append(all, Unmanaged{Line: at + " may have a stanza for it" + misread(bad)})
 		}
 	}
-	return lines
+	return all
+}
+
+// stanzaObstacle says why a file with stanzas of an interface cannot be taken over.
+func stanzaObstacle(at string, t target, f ifupdown.File, i ipconf.Interface, bad error) string {
+	apart := ifupdown.Dir + "/" + strings.ReplaceAll(t.name, ".", "-")
+	isOther := func(name string) bool { return name != t.name }
+	others := slices.DeleteFunc(slices.Concat(f.Names(), f.Auto), func(name string) bool { return !isOther(name) })
+	switch {
+	case bad != nil:
+		return notUnderstood
+	case at == ifupdown.MainFile:
+		return fmt.Sprintf("%s is the main file. Move the lines of this interface (auto, allow-hotplug, iface and its "+
+			"options) to a file of their own, such as %s, then plan again.", at, apart)
+	case len(others) > 0:
+		return sharedWith(at, "lines of "+strings.Join(unique(others), ", "), apart)
+	case len(f.Sources) > 0 || f.Mappings:
+		return sharedWith(at, "lines that are of no interface (source, mapping, template)", apart)
+	case i.DHCP:
+		return byDHCP
+	}
+	for _, z := range f.Stanzas {
+		if z.Inherits || z.Method != "static" && z.Method != "manual" {
+			return fmt.Sprintf("Its stanza is not one of method static or manual that stands alone (iface %s %s %s). Write "+
+				"it out as one, then plan again.", z.Name, z.Family, z.Method)
+		}
+	}
+	return ""
 }

@@ -51,6 +51,10 @@ type Consent struct {
 	// not made by this provider, may be replaced.
 	// HCL: adopt_interface = "ibs4d1"
 	AdoptInterface string
+	// AdoptFiles names the files of definitions, not made by this provider, that may be
+	// taken over.
+	// HCL: adopt_files = ["/etc/netplan/60-ib.yaml"]
+	AdoptFiles []string
 	// KeepInterface names the management interface of a TrueNAS host without any
 	// configured interface; its present configuration is stored in the same
 	// transaction, because the first stored interface makes the middleware
@@ -83,8 +87,8 @@ type Observation struct {
 
 	// Persisted is what our own files or database rows bring back at boot.
 	Persisted StoredConfig
-	// Unmanaged is what others configured for the same interface, one line each.
-	Unmanaged []string
+	// Unmanaged is what others configured for the same interface.
+	Unmanaged []Unmanaged
 	// Undone says what became of an earlier change that was never confirmed:
 	// "waiting", "decided", "by the host", "at boot"; empty if there was none.
 	Undone string

@@ -3,13 +3,17 @@ package ipoib
 import (
 	"context"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netplan"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/netundo"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/networkd"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/nmcli"
 )
 
@@ -66,6 +70,16 @@ func (netplanNetworkd) take(ctx context.Context, c *change, want Config) error {
 	return c.takeNetworkd(ctx, want)
 }
 
+// note reloads networkd, which configures an interface anew whose file has changed and
+// keeps the addresses that stay; asked to reconfigure it, it would drop them first.
+func (netplanNetworkd) note(ctx context.Context, c *change) error {
+	if _, err := c.run(ctx, netplan.Generate()); err != nil {
+		return fmt.Errorf("netplan does not accept the configuration: %w", err)
+	}
+	_, err := c.run(ctx, networkd.Reload())
+	return err
+}
+
 func (netplanNetworkd) release(ctx context.Context, c *change) error {
 	if _, err := c.run(ctx, netplan.Generate()); err != nil {
 		return err
@@ -101,6 +115,17 @@ func (netplanNM) take(ctx context.Context, c *change, want Config) error {
 	return c.mend(ctx, want)
 }
 
+// note keeps the profile in use: netplan names it by the ID of the definition, and
+// NetworkManager knows a profile of netplan by its file.
+func (b netplanNM) note(ctx context.Context, c *change) error {
+	for _, f := range c.taken {
+		if f.id != c.t.name {
+			return b.take(ctx, c, c.d.Config)
+		}
+	}
+	return b.release(ctx, c)
+}
+
 func (netplanNM) release(ctx context.Context, c *change) error {
 	if _, err := c.run(ctx, netplan.Generate()); err != nil {
 		return err
@@ -115,29 +140,84 @@ func netplanFiles(s *inventory.Snapshot) []string {
 }
 
 // unmanagedPlans are the netplan files of others for an interface.
-func unmanagedPlans(s *inventory.Snapshot, t target) (lines []string) {
-	for _, path := range netplanFiles(s) {
-		content := s.Files[path].Content
-		if path == netplanPath(t) {
-			if !platform.Owned(content) {
-				lines = append(lines, path+" was not written by this provider")
-			}
-			continue
-		}
+func unmanagedPlans(s *inventory.Snapshot, t target) (all []Unmanaged) {
+	for _, at := range netplanFiles(s) {
+		content := s.Files[at].Content
 		if platform.Owned(content) {
-			continue // of a port GUID that has changed: the replaced resource takes it away first
+			continue // also that of a port GUID that has changed: the replaced resource takes it away first
 		}
 		devices, err := netplan.Parse(content)
 		if err != nil {
 			// netplan itself stops at such a file, whoever it belongs to.
-			lines = append(lines, fmt.Sprintf("%s is not valid: %v", path, err))
+			all = append(all, Unmanaged{Line: fmt.Sprintf("%s is not valid: %v", at, err)})
 		}
-		for _, d := range devices {
-			if d.Covers(t.link()) {
-				i := ipconf.Interface{Mode: d.Mode, MTU: d.MTU, Addresses: d.Addresses, Routes: d.Routes}
-				lines = append(lines, fmt.Sprintf("%s defines %s.%s%s", path, d.Section, d.ID, describe(i)))
+		if at == netplanPath(t) && err == nil && len(devices) == 0 {
+			all = append(all, Unmanaged{Line: at + " was not written by this provider"})
+		}
+		for i, d := range devices {
+			if d.Covers(t.link()) || at == netplanPath(t) {
+				all = append(all, unmanagedPlan(s, t, at, devices, i))
 			}
 		}
 	}
-	return lines
+	return all
+}
+
+// unmanagedPlan is the definition at an index of a file.
+func unmanagedPlan(s *inventory.Snapshot, t target, at string, devices []netplan.Device, index int) Unmanaged {
+	d := devices[index]
+	i := ipconf.Interface{Mode: d.Mode, MTU: d.MTU, Addresses: d.Addresses, Routes: d.Routes, DHCP: d.DHCP}
+	f := definition(t, at, fmt.Sprintf("%s defines %s.%s%s", at, d.Section, d.ID, describe(i)), i)
+	f.id, f.Unkept = d.ID, d.Unkept
+	if k := DetectStack(s); k != StackNetplan && k != StackNetplanNM || t.name == "" {
+		f.Path = ""
+		return f
+	}
+	f.Obstacle = planObstacle(s, t, at, d)
+	if f.Obstacle == "" && len(devices) > 1 {
+		var others []string
+		for n, other := range devices {
+			if n != index {
+				others = append(others, other.Section+"."+other.ID)
+			}
+		}
+		f.Obstacle = sharedWith(at, strings.Join(others, ", "), netplanDir+"/70-"+t.name+".yaml")
+	}
+	return f
+}
+
+// planObstacle says why a definition cannot be taken over; empty if nothing but its
+// neighbours can be in the way.
+func planObstacle(s *inventory.Snapshot, t target, at string, d netplan.Device) string {
+	content := s.Files[at].Content
+	switch {
+	case path.Dir(at) != netplanDir:
+		return writtenBy("another program", at)
+	case strings.Contains(path.Base(at), "cloud-init") || strings.Contains(content, "cloud-init"):
+		return writtenBy("cloud-init", at) + " Or disable its network part (network: {config: disabled} in " +
+			"/etc/cloud/cloud.cfg.d/99-disable-network-config.cfg) and give the file another name and no word of cloud-init."
+	case d.Section != "ethernets":
+		return fmt.Sprintf("%s.%s is not a definition of the interface itself. Take the name %s away from it.", d.Section,
+			d.ID, t.name)
+	case d.SetName != "":
+		return "It also gives the interface its name, by set-name. Name it in a .link file of systemd instead, and take " +
+			"set-name out."
+	case d.Match == nil && d.ID != t.name, d.Match != nil && !d.Match.Exactly(t.link()):
+		return matchesMore(at, "its match", "by its ID or by match: {name: "+t.name+"}")
+	case d.DHCP:
+		return byDHCP
+	}
+	if alone := planStack(lessFile(s, at)); alone != planStack(s) {
+		return fmt.Sprintf("%s also names the renderer of all files, and without it that is another one. Name the renderer "+
+			"in a file of its own, such as %s/01-renderer.yaml, then plan again.", at, netplanDir)
+	}
+	return ""
+}
+
+// lessFile is a snapshot without one file.
+func lessFile(s *inventory.Snapshot, at string) *inventory.Snapshot {
+	fewer := *s
+	fewer.Files = maps.Clone(s.Files)
+	delete(fewer.Files, at)
+	return &fewer
 }

@@ -146,6 +146,11 @@ func (c *change) takeChild(ctx context.Context, want Config) error {
 	return c.mend(ctx, want)
 }
 
+func (networkdBackend) note(ctx context.Context, c *change) error {
+	_, err := c.run(ctx, networkd.Reload())
+	return err
+}
+
 func (networkdBackend) release(ctx context.Context, c *change) error { return c.releaseNetworkd(ctx) }
 
 // releaseNetworkd has networkd let go. It leaves a child where it is.
@@ -163,7 +168,7 @@ func (c *change) releaseNetworkd(ctx context.Context) error {
 
 // unmanagedNetworks are the files of others by which networkd would configure an
 // interface. Those that netplan generates are netplan's.
-func unmanagedNetworks(s *inventory.Snapshot, t target) (lines []string) {
+func unmanagedNetworks(s *inventory.Snapshot, t target) (all []Unmanaged) {
 	for _, p := range slices.Concat(s.FilesUnder(networkd.Dir), s.FilesUnder("/run/systemd/network")) {
 		content := s.Files[p].Content
 		if platform.Owned(content) || !strings.HasSuffix(p, ".network") || strings.HasPrefix(path.Base(p), "10-netplan-") {
@@ -173,15 +178,16 @@ func unmanagedNetworks(s *inventory.Snapshot, t target) (lines []string) {
 		switch matches := f.Matches(t.link()); {
 		case fact.No(matches):
 		case !matches.Known():
-			lines = append(lines, fmt.Sprintf("%s may match it: %s%s%s", p, matches.Why(), describe(f.Interface), misread(err)))
+			all = append(all, Unmanaged{Line: fmt.Sprintf("%s may match it: %s%s%s", p, matches.Why(), describe(f.Interface),
+				misread(err))})
 		default:
-			lines = append(lines, fmt.Sprintf("%s matches it%s%s", p, describe(f.Interface), misread(err)))
+			all = append(all, Unmanaged{Line: fmt.Sprintf("%s matches it%s%s", p, describe(f.Interface), misread(err))})
 		}
 	}
 	if n, ok := s.Netdev(t.name); ok && n.NetworkdFile != "" &&
 		!strings.HasPrefix(n.NetworkdFile, "/etc/systemd/network/") &&
 		!strings.Contains(n.NetworkdFile, "/10-netplan-") {
-		lines = append(lines, "systemd-networkd configures it by "+n.NetworkdFile)
+		all = append(all, Unmanaged{Line: "systemd-networkd configures it by " + n.NetworkdFile})
 	}
-	return lines
+	return all
 }

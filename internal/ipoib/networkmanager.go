@@ -73,6 +73,11 @@ func (nmBackend) take(ctx context.Context, c *change, want Config) error {
 	return c.mend(ctx, want)
 }
 
+func (nmBackend) note(ctx context.Context, c *change) error {
+	_, err := c.run(ctx, nmcli.Reload())
+	return err
+}
+
 func (nmBackend) release(ctx context.Context, c *change) error {
 	_, err := c.run(ctx, nmcli.Reload())
 	return err
@@ -80,7 +85,7 @@ func (nmBackend) release(ctx context.Context, c *change) error {
 
 // unmanagedProfiles are the profiles of others for an interface. Those that
 // netplan generates are netplan's.
-func unmanagedProfiles(s *inventory.Snapshot, t target) (lines []string) {
+func unmanagedProfiles(s *inventory.Snapshot, t target) (all []Unmanaged) {
 	for _, dir := range []string{nmcli.Dir, "/run/NetworkManager/system-connections", nmcli.IfcfgDir} {
 		for _, at := range s.FilesUnder(dir) {
 			content := s.Files[at].Content
@@ -93,11 +98,11 @@ func unmanagedProfiles(s *inventory.Snapshot, t target) (lines []string) {
 			}
 			p, err := parse(content)
 			if profileCovers(p, t) {
-				lines = append(lines, fmt.Sprintf("%s is a profile for it%s%s", at, describe(p.Interface), misread(err)))
+				all = append(all, Unmanaged{Line: fmt.Sprintf("%s is a profile for it%s%s", at, describe(p.Interface), misread(err))})
 			}
 		}
 	}
-	return lines
+	return all
 }
 
 // profileCovers reports whether a profile could be used for an interface; one

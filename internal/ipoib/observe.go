@@ -39,7 +39,7 @@ func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observation {
 	}
 	o.Persisted = backendOf(o.Stack, t).own(s, t)
 	for _, find := range []func(*inventory.Snapshot,
-		target) []string{unmanagedPlans, unmanagedProfiles, unmanagedNetworks, unmanagedStanzas, unread} {
+		target) []Unmanaged{unmanagedPlans, unmanagedProfiles, unmanagedNetworks, unmanagedStanzas, unread} {
 		o.Unmanaged = append(o.Unmanaged, find(s, t)...)
 	}
 	return o
@@ -47,13 +47,14 @@ func Observe(s *inventory.Snapshot, port ib.GUID, pkey uint16) Observation {
 
 // unread are the files and directories of network stacks that could not be read,
 // so that what they say of an interface is not known.
-func unread(s *inventory.Snapshot, _ target) (lines []string) {
+func unread(s *inventory.Snapshot, _ target) (all []Unmanaged) {
 	for _, path := range slices.Sorted(maps.Keys(s.Denied)) {
 		if slices.ContainsFunc(stackDirs, func(dir string) bool { return strings.HasPrefix(path+"/", dir) }) {
-			lines = append(lines, path+" cannot be read, so that it is not known whether it configures the interface")
+			all = append(all, Unmanaged{Line: path + " cannot be read, so that it is not known whether it configures the " +
+				"interface"})
 		}
 	}
-	return lines
+	return all
 }
 
 // stackDirs are where network stacks keep definitions of interfaces.
@@ -192,18 +193,29 @@ func joinPrefixes(prefixes []netip.Prefix) string {
 	return strings.Join(words, ", ")
 }
 
+// imported is what an import finds. Routes may come from a daemon: those count that a
+// definition brings back, ours or one that can be taken over.
+func (o Observation) imported() Config {
+	if !o.Present {
+		return o.Persisted.Config
+	}
+	found := o.Live
+	found.Routes = o.Persisted.Config.Routes
+	for _, f := range o.Unmanaged {
+		if !o.Persisted.Found && f.Adoptable() {
+			found.Routes = ipconf.SortedRoutes(slices.Concat(found.Routes, routesWithout(f.Config.Routes, found.Routes)))
+		}
+	}
+	return found
+}
+
 // Report is what the state should show: of each setting what differs from
 // known, the live value before the persisted one, so that a plan shows drift of
 // either; known itself where both agree with it, addresses in known's order.
 // With a nil known, as after an import, it is what is live, or else persisted.
 func (o Observation) Report(known *Config) Config {
 	if known == nil {
-		if !o.Present {
-			return o.Persisted.Config
-		}
-		found := o.Live
-		found.Routes = o.Persisted.Config.Routes
-		return found
+		return o.imported()
 	}
 	report := *known
 	switch {

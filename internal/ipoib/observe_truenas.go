@@ -64,13 +64,13 @@ func observeTrueNAS(s *inventory.Snapshot, port ib.GUID, o *Observation) {
 			p.Config.MTU = *row.MTU
 		}
 	case ok && !midclt.NothingStored(all):
-		o.Unmanaged = append(o.Unmanaged, describeStored(row)...)
+		o.Unmanaged = describeStored(row)
 	}
 }
 
 // describeStored says what someone else stored for an interface; nothing if
 // the row holds nothing or there is none.
-func describeStored(i midclt.Interface) []string {
+func describeStored(i midclt.Interface) []Unmanaged {
 	var parts []string
 	if i.Description != "" {
 		parts = append(parts, fmt.Sprintf("description %q", i.Description))
@@ -87,5 +87,5 @@ func describeStored(i midclt.Interface) []string {
 	if len(parts) == 0 {
 		return nil
 	}
-	return []string{"stored with " + strings.Join(parts, ", ")}
+	return []Unmanaged{{Line: "stored with " + strings.Join(parts, ", ")}}
 }

@@ -179,9 +179,7 @@ func (c *checker) stackFindings() {
 		c.managers(n)
 		c.stacked(n)
 	}
-	for _, line := range c.observed.Unmanaged {
-		c.add(finding.InterfaceConfiguredElsewhere.Find("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, line))
-	}
+	c.foreign()
 	// Who has read it once need not read it at every plan.
 	if c.s.CloudInit == "on" && !c.observed.Persisted.Found {
 		c.add(finding.CloudInitOwnsNetwork.Find("%s: /run/cloud-init/enabled is there, and no file below /etc/cloud says "+

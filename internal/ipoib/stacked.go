@@ -45,7 +45,7 @@ func stackedBy(s *inventory.Snapshot, name string) []string {
 		}
 	}
 	for _, path := range append([]string{ifupdown.MainFile}, s.FilesUnder(ifupdown.Dir)...) {
-		// foreignStanzas names the lines that are not understood.
+		// unmanagedStanzas names the lines that are not understood.
 		f, _ := ifupdown.Parse(s.Files[path].Content)
 		for _, z := range f.Stanzas {
 			for _, o := range z.Options {
@@ -65,8 +65,8 @@ var memberOptions = []string{"bridge-ports", "bond-slaves", "slaves"}
 // fleeting finds an interface that is as asked now and that nothing brings back.
 func (c *checker) fleeting() {
 	o, want := c.observed, c.d.Config
-	if o.Persisted.Found || !o.Present || !o.Up || o.Live.Mode != want.Mode || o.Live.MTU != want.MTU ||
-		!sameAddresses(o.Live.Addresses, want.Addresses) {
+	if o.Persisted.Found || len(o.Unmanaged) > 0 || !o.Present || !o.Up || o.Live.Mode != want.Mode ||
+		o.Live.MTU != want.MTU || !sameAddresses(o.Live.Addresses, want.Addresses) {
 		return
 	}
 	c.add(finding.InterfaceWouldBeLost.Find("%s of %s has mode %s, MTU %d and %s, and no file brings them back.", o.Name,

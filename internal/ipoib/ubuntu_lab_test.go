@@ -254,7 +254,8 @@ func TestLab_Check_foreignNetplan(t *testing.T) {
 	l := withSM(t)
 	name := ipoib.Observe(l.snapshot(t, "intel9"), ubuntuPort, 0).Name
 	l.Machine("intel9").FS.Put("/etc/netplan/60-infiniband.yaml",
-		"network:\n  version: 2\n  ethernets:\n    "+name+":\n      addresses: [172.16.0.20/24]\n      mtu: 65520\n", 0o600)
+		"network:\n  version: 2\n  ethernets:\n    eno2: {dhcp4: true}\n    "+name+
+			":\n      addresses: [172.16.0.20/24]\n      mtu: 65520\n", 0o600)
 	_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], ubuntuDesired(), ipoib.Options{})
 	var refused *safety.RefusedError
 	if !errors.As(err, &refused) {

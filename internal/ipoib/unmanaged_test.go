@@ -95,11 +95,15 @@ func TestObserve_foreign(t *testing.T) {
 			o := Observe(s, testPort, 0)
 			if len(tt.want) == 0 {
 				if len(o.Unmanaged) > 0 {
-					t.Errorf("unexpected: %q", o.Unmanaged)
+					t.Errorf("unexpected: %v", o.Unmanaged)
 				}
 				return
 			}
-			mustFind(t, Check(s, desired("connected", 65520), PlanFacts{}), "IP011", finding.Refuse, tt.want)
+			code, severity := "IP011", finding.Refuse
+			if o.Unmanaged[0].Adoptable() {
+				code, severity = "IP042", finding.NeedsConsent
+			}
+			mustFind(t, Check(s, desired("connected", 65520), PlanFacts{}), code, severity, tt.want)
 		})
 	}
 }
@@ -111,8 +115,8 @@ func TestObserve_unreadable(t *testing.T) {
 		s := testHost(func(s *inventory.Snapshot) { s.Denied = map[string]bool{path: true, "/etc/opensm/x.conf": true} })
 		mustFind(t, Check(s, desired("connected", 65520), PlanFacts{}), "IP011", finding.Refuse,
 			[]string{path + " cannot be read"})
-		if o := Observe(s, testPort, 0); len(o.Unmanaged) != 1 || strings.Contains(o.Unmanaged[0], "opensm") {
-			t.Errorf("%q", o.Unmanaged)
+		if o := Observe(s, testPort, 0); len(o.Unmanaged) != 1 || strings.Contains(o.Unmanaged[0].Line, "opensm") {
+			t.Errorf("%v", o.Unmanaged)
 		}
 	}
 }

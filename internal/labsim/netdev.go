@@ -3,6 +3,7 @@ package labsim
 import (
 	"fmt"
 	"net/netip"
+	"reflect"
 	"strings"
 )
 
@@ -44,6 +45,7 @@ type Netdev struct {
 	Port        *Port // nil if not a card's
 	Master      string
 	Routes      []Route // with a gateway, but for the default route of IPv4
+	Changes     int     // how often something of it became another
 }
 
 // Route is one route with a gateway.
@@ -113,10 +115,15 @@ func (m *Machine) UpdateNetdev(name string, change func(*Netdev)) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d := m.netdev(name)
-	if d != nil {
-		change(d)
+	if d == nil {
+		return false
 	}
-	return d != nil
+	before := d.clone()
+	change(d)
+	if now := d.clone(); !reflect.DeepEqual(before, now) {
+		d.Changes++
+	}
+	return true
 }
 
 // AddNetdev creates an interface, its sysfs entries and runs OnNetdevAdd. Index

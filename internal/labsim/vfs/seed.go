@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 )
 
 // The functions of this file are for whoever builds a host: they act as root,
@@ -133,7 +134,8 @@ func (f *FS) Glob(pattern string) []string {
 	infos, _ := f.ReadDir(Root, dir)
 	var names []string
 	for _, i := range infos {
-		if ok, err := path.Match(last, i.Name()); ok && err == nil {
+		hidden := strings.HasPrefix(i.Name(), ".") && !strings.HasPrefix(last, ".") // as glob(3) passes them over
+		if ok, err := path.Match(last, i.Name()); ok && err == nil && !hidden {
 			names = append(names, dir+i.Name())
 		}
 	}

@@ -28,6 +28,7 @@ type model struct {
 
 	AllowManagement types.List   `tfsdk:"allow_management_path"`
 	AdoptInterface  types.String `tfsdk:"adopt_interface"`
+	AdoptFiles      types.List   `tfsdk:"adopt_files"`
 	TrueNAS         types.Object `tfsdk:"truenas"`
 
 	Stack     types.String `tfsdk:"network_stack"`
@@ -118,6 +119,7 @@ func (m *model) sofar() (ops.Request, error) {
 func (m *model) consent() ops.Consent {
 	c := ops.Consent{
 		ManagementPath: attribute.StringsOf(m.AllowManagement), AdoptInterface: m.AdoptInterface.ValueString(),
+		AdoptFiles:    attribute.StringsOf(m.AdoptFiles),
 		KeepInterface: attribute.StringOf(m.TrueNAS.Attributes()["keep_interface"]),
 	}
 	if mtu, ok := m.TrueNAS.Attributes()["private_mtu"].(types.Int64); ok {

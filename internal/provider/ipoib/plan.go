@@ -60,8 +60,7 @@ func (r *Resource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReques
 	r.check(ctx, &resp.Diagnostics, snap, d)
 	plan.plan(d)
 	planned.Steady{
-		Held: exists && state.holds(d.Config), ToDo: !ops.Observe(snap, d.PortGUID,
-			d.PKey).Satisfies(d.Config), Live: live, Kept: kept,
+		Held: exists && state.holds(d.Config), ToDo: ops.ToDo(snap, d), Live: live, Kept: kept,
 	}.Plan(ctx, req, resp, &plan)
 }
 
@@ -128,7 +127,7 @@ func settleMTU(d *ops.Request, snap *inventory.Snapshot) {
 // check adds what speaks against d and reports whether it may be done.
 func (r *Resource) check(ctx context.Context, diags *diag.Diagnostics, snap *inventory.Snapshot, d ops.Request) bool {
 	what := "configure IPoIB interface " + ref(d).String()
-	if !ops.Observe(snap, d.PortGUID, d.PKey).Satisfies(d.Config) && r.OnlyRead(ctx, what, d.Host, diags) {
+	if ops.ToDo(snap, d) && r.OnlyRead(ctx, what, d.Host, diags) {
 		return false
 	}
 	port := r.PortPlan(snap, d.Host, d.PortGUID)

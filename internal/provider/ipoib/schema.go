@@ -20,8 +20,9 @@ const description = "An IP-over-InfiniBand interface in the host's own network s
 	"routes, now and after every restart. " +
 	"The provider finds out what configures the network of the host: netplan (with NetworkManager or systemd-networkd), " +
 	"NetworkManager, systemd-networkd, ifupdown or ifupdown2, or the middleware of TrueNAS. " +
-	"The configuration is written to separate, marked files; `stored_in` names them. Other files are never changed. If " +
-	"another file configures the interface too, the plan is refused.\n\n" +
+	"The configuration is written to separate, marked files; `stored_in` names them. A file of somebody else that " +
+	"configures the interface is taken over with consent only (`adopt_files`), and kept beside its place. Other files " +
+	"are never changed.\n\n" +
 	"A change of the network must be confirmed over a new connection. Otherwise the host undoes it " +
 	"by itself after 90 seconds, or at its next start. The interface that carries the SSH session is " +
 	"not touched without consent. Destroying it removes this configuration and the addresses. Mode " +
@@ -104,6 +105,9 @@ func consents() map[string]schema.Attribute {
 			"carries, or may carry, the SSH session, the default route or storage: the name of the interface."),
 		"adopt_interface": attribute.ConsentToName("Consent to replace a configuration of the interface that was made " +
 			"outside Terraform, on TrueNAS: its name."),
+		"adopt_files": attribute.ConsentToNames("Consent to take over definitions of the interface that were made outside " +
+			"Terraform: the paths of their files, `[\"/etc/netplan/60-ib.yaml\"]`. Each file is kept beside its place, under a " +
+			"name that the network stack does not read."),
 		"truenas": attribute.ConsentToParts("Consents that only a host with TrueNAS asks for.", map[string]schema.Attribute{
 			"keep_interface": schema.StringAttribute{Optional: true, WriteOnly: true,
 				MarkdownDescription: "Consent to store the management interface of a host on which nothing is configured yet: " +

@@ -221,6 +221,13 @@ var interfaces = []Row{
 			"interface from the other files.",
 	},
 	{
+		Seen: "The interface is configured by hand, and should be managed here from now on", Cause: "A file that somebody " +
+			"wrote for the network stack defines it.",
+		Findings: []*finding.Rule{finding.InterfaceDefinedByHand},
+		Do: "Import it. Write what it has into the resource, and name the file in `adopt_files`. The plan says what of the " +
+			"file is kept and what ends with it.",
+	},
+	{
 		Seen:     "ifreload on Proxmox: `main exception: Length of MACAddress attribute not supported: 24`",
 		Cause:    "ifupdown2 before 3.0 fails on any InfiniBand interface.",
 		Findings: []*finding.Rule{finding.Ifupdown2TooOld}, Do: "Upgrade ifupdown2 to 3.0.0 or later.",

@@ -76,6 +76,7 @@ func renderRoutes(b *strings.Builder, routes []ipconf.Route, v4 bool) {
 // Stanza is one "iface".
 type Stanza struct {
 	Name, Family, Method string
+	Inherits             bool        // takes options of a template or of another stanza
 	Options              [][2]string // in order
 }
 
@@ -84,6 +85,9 @@ type File struct {
 	Auto    []string // interfaces of auto and allow-…
 	Stanzas []Stanza
 	Sources []string // patterns of source and source-directory
+	// Mappings is true if there are lines that belong to no interface alone: a mapping, a
+	// rename, a template.
+	Mappings bool
 }
 
 // Parse reads an interfaces file. Of one with lines that are not understood the
@@ -110,8 +114,12 @@ type reader struct {
 
 // end closes the stanza before.
 func (r *reader) end() {
-	if r.last != nil && r.name == "iface" {
+	switch {
+	case r.last == nil:
+	case r.name == "iface":
 		r.Stanzas = append(r.Stanzas, *r.last)
+	default:
+		r.Mappings = true
 	}
 	r.last = nil
 }
@@ -164,6 +172,7 @@ func newStanza(n int, line string, words []string) (Stanza, error) {
 		return s, tool.Errorf(n, line, "a stanza without a name")
 	}
 	s.Name = words[1]
+	s.Inherits = slices.Contains(words[2:], "inherits")
 	if len(words) >= 4 && words[2] != "inherits" {
 		s.Family, s.Method = words[2], words[3]
 	}
@@ -215,6 +224,8 @@ func (f File) Names() []string {
 var (
 	modeLine  = regexp.MustCompile(`^echo (datagram|connected) > /sys/class/net/(?:\$IFACE|\S+)/mode$`)
 	routeLine = regexp.MustCompile(`^ip (?:-[46] )?route (?:add|replace) (\S+) via (\S+)`)
+	routeOnly = regexp.MustCompile(routeLine.String() + `(?: dev \S+)?(?: \|\| true)?$`)
+	routeDown = regexp.MustCompile(`^ip (?:-[46] )?route del \S+(?: via \S+)?(?: dev \S+)?(?: \|\| true)?$`)
 )
 
 // Interface joins what the stanzas of one interface say.
@@ -274,6 +285,35 @@ func (s Stanza) add(i *ipconf.Interface) error {
 		}
 	}
 	return nil
+}
+
+// Unkept names the options of an interface's stanzas that Interface does not hold, nor
+// Render writes anyway. They are named without their values: one may be a password.
+func (f File) Unkept(name string) []string {
+	var all []string
+	for _, s := range f.Stanzas {
+		for _, o := range s.Options {
+			if s.Name == name && !held(o[0], o[1]) && !slices.Contains(all, o[0]) {
+				all = append(all, o[0])
+			}
+		}
+	}
+	return all
+}
+
+func held(option, value string) bool {
+	switch option {
+	case "address", "netmask", "mtu", "gateway", "network", "broadcast":
+		return true
+	case "accept_ra", "autoconf":
+		return value == "0"
+	case "pre-up", "up", "post-up":
+		return modeLine.MatchString(value) || routeOnly.MatchString(value) ||
+			value == raCommand
+	case "down", "pre-down", "post-down":
+		return routeDown.MatchString(value)
+	}
+	return false
 }
 
 func addRoute(i *ipconf.Interface, to, via string) error {

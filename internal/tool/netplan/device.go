@@ -32,6 +32,9 @@ type Device struct {
 	MTU       int
 	Addresses []netip.Prefix
 	Routes    []ipconf.Route
+	DHCP      bool // of either family
+	// Unkept are the settings that this type does not hold, by their names.
+	Unkept []string
 	// Interfaces are the parts of a bond or a bridge.
 	Interfaces []string
 }
@@ -41,6 +44,12 @@ type Match struct {
 	Name    string // a glob
 	Address string
 	Drivers []string // globs
+}
+
+// Exactly reports whether the conditions fit this interface and no other: by its name,
+// or by its hardware address.
+func (m Match) Exactly(l ipconf.Link) bool {
+	return l.Name != "" && m.Name == l.Name || m.Address != "" && l.HasAddress(m.Address)
 }
 
 // Renderers of netplan.
@@ -213,6 +222,8 @@ func parseDevice(settings any) (Device, error) {
 	if !ok && settings != nil {
 		return d, errors.New("it is not a mapping")
 	}
+	d.Unkept = unkept(m)
+	d.DHCP = isOn(m["dhcp4"]) || isOn(m["dhcp6"])
 	d.SetName, _ = m["set-name"].(string)
 	d.Renderer, _ = m["renderer"].(string)
 	if mode, ok := m["infiniband-mode"].(string); ok {
@@ -242,6 +253,16 @@ func parseDevice(settings any) (Device, error) {
 // parseRoutes reads the routes of a device that have a gateway.
 func parseRoutes(device map[string]any) ([]ipconf.Route, error) {
 	var all []ipconf.Route
+	for _, key := range []string{"gateway4", "gateway6"} {
+		if device[key] == nil {
+			continue
+		}
+		route, err := ipconf.ParseRoute("", fmt.Sprint(device[key]))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, route)
+	}
 	routes, _ := device["routes"].([]any)
 	for _, r := range routes {
 		settings, _ := r.(map[string]any)

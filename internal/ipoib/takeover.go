@@ -1,0 +1,90 @@
+package ipoib
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ifupdown"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/networkd"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/nmcli"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/savedfile"
+)
+
+// ownDirs are where an administrator keeps definitions of interfaces.
+var ownDirs = []string{netplanDir, networkd.Dir, ifupdown.Dir, nmcli.Dir, nmcli.IfcfgDir}
+
+// freeNames ends a change before it begins if a file could not be saved: what was saved
+// of an earlier takeover may be the only copy.
+func (c *change) freeNames(ctx context.Context) error {
+	for _, f := range c.taken {
+		_, err := c.h.Run(ctx, savedfile.Free(f.Saved))
+		var exit *host.ExitError
+		if errors.As(err, &exit) && exit.Status == savedfile.There {
+			return fmt.Errorf("%s of %s cannot be saved: %s is there already, from an earlier takeover. Nothing was changed. "+
+				"Move that file away, then apply again", f.Path, c.h.Name(), f.Saved)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setAside moves the files that are taken over to where they stay.
+func (c *change) setAside(ctx context.Context) error {
+	for _, f := range c.taken {
+		if _, err := c.run(ctx, savedfile.Keep(f.Path, f.Saved)); err != nil {
+			return fmt.Errorf("keeping %s as %s: %w", f.Path, f.Saved, err)
+		}
+	}
+	return nil
+}
+
+// takenPaths are the paths that a takeover changes.
+func (c *change) takenPaths() []string {
+	var all []string
+	for _, f := range c.taken {
+		all = append(all, f.Path, f.Saved)
+	}
+	return all
+}
+
+// keepsLive reports whether a takeover may leave the interface alone: it is as asked
+// already, and only who brings it back at boot changes.
+func (c *change) keepsLive(want Config) bool { return len(c.taken) > 0 && !c.before.liveDiffers(want) }
+
+// noteTaken says where the files are that were taken over.
+func (c *change) noteTaken() {
+	for _, f := range c.taken {
+		c.warnings = append(c.warnings, fmt.Sprintf("%s was taken over. It is kept as %s.", f.Path, f.Saved))
+	}
+}
+
+// leftSaved says which files of earlier takeovers stay on the host.
+func (c *change) leftSaved(ctx context.Context) error {
+	r, err := c.h.Run(ctx, savedfile.List(savedEnd(c.t), ownDirs...))
+	if err != nil {
+		return fmt.Errorf("looking for definitions that were taken over: %w", err)
+	}
+	for _, at := range strings.Split(strings.TrimSpace(string(r.Stdout)), "\n") {
+		if at == "" {
+			continue
+		}
+		dir, base := path.Split(at)
+		former := dir + strings.TrimSuffix(strings.TrimPrefix(base, "."), savedEnd(c.t))
+		c.left = append(c.left, fmt.Sprintf("The definition that was taken over stays as %s, and has no effect. To use it "+
+			"again, move it back to %s.", at, former))
+	}
+	return nil
+}
+
+// unique drops what is in a list twice.
+func unique(paths []string) []string {
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}

@@ -1,0 +1,174 @@
+package ipoib_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/ipoib"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/safety"
+)
+
+// handMade is a definition as people write it, of the interface and the settings of
+// ubuntuDesired.
+type handMade struct {
+	path, text string
+	take       string // has the stack configure the interface by it
+}
+
+const handName = "ibp1s0"
+
+var handMades = map[ipoib.Stack]handMade{
+	ipoib.StackNetplan: {"/etc/netplan/70-ib.yaml", "# storage network, ask Kim\nnetwork:\n  version: 2\n  ethernets:\n    " +
+		handName + ":\n      mtu: 65520\n      addresses: [172.16.0.20/24]\n      routes:\n        - {to: 10.20.0.0/16, " +
+		"via: 172.16.0.1}\n", "echo connected > /sys/class/net/" + handName + "/mode; netplan generate; networkctl reload; " +
+		"networkctl reconfigure " + handName},
+	ipoib.StackNetplanNM: {"/etc/netplan/70-ib.yaml", "network:\n  version: 2\n  ethernets:\n    " + handName +
+		":\n      infiniband-mode: connected\n      mtu: 65520\n      addresses: [172.16.0.20/24]\n      routes:\n        - to: " +
+		"10.20.0.0/16\n          via: 172.16.0.1\n", "netplan generate; nmcli connection reload; nmcli --wait 30 connection up id " +
+		"netplan-" + handName + " ifname " + handName},
+	ipoib.StackIfupdown: {"/etc/network/interfaces.d/storage", "auto " + handName + "\niface " + handName +
+		" inet static\n\taddress 172.16.0.20/24\n\tmtu 65520\n\tpre-up echo connected > /sys/class/net/$IFACE/mode\n\tup ip route " +
+		"add 10.20.0.0/16 via 172.16.0.1\n", "ifup --force " + handName},
+}
+
+func eachHandMade(t *testing.T, test func(*testing.T, stackCase)) {
+	t.Parallel()
+	for _, c := range stackCases {
+		if _, ok := handMades[c.stack]; ok {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				test(t, c)
+			})
+		}
+	}
+}
+
+func (c stackCase) hand(t *testing.T, l *testLab) handMade {
+	t.Helper()
+	made, ok := handMades[c.stack]
+	if !ok {
+		t.Fatalf("no definition made by hand for %s", c.stack)
+	}
+	l.Machine("intel9").FS.Put(made.path, made.text, 0o600)
+	runText(t, l, made.take)
+	return made
+}
+
+func handDesired() ipoib.Request {
+	d := ubuntuDesired()
+	d.Config.Routes = routes("10.20.0.0/16", "172.16.0.1")
+	return d
+}
+
+func savedAs(made handMade) string {
+	dir, base := made.path[:strings.LastIndex(made.path, "/")+1], made.path[strings.LastIndex(made.path, "/")+1:]
+	return dir + "." + base + ".before-infiniband-e41d2d0300e44e01"
+}
+
+// A definition made by hand is reported as it is, and refused with the line that lets it
+// be taken over. With that line the file is kept, ours takes its place, and nothing
+// happens to an interface that is as asked; a restart brings back the same. What is
+// destroyed later leaves the file where it is kept, and says so.
+func TestLab_Takeover_life(t *testing.T) {
+	eachHandMade(t, func(t *testing.T, c stackCase) {
+		l := stackLab(t, c)
+		made, d := c.hand(t, l), handDesired()
+		o := observe(t, l, d)
+		if found := o.Report(nil); !found.Same(d.Config) {
+			t.Fatalf("an import would show %+v", found)
+		}
+		_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], d, ipoib.Options{})
+		var refused *safety.RefusedError
+		if !errors.As(err, &refused) || len(refused.Findings) != 1 ||
+			refused.Findings[0].Consent != `adopt_files = ["`+made.path+`"]` {
+			t.Fatalf("without consent: %v", err)
+		}
+		mustContain(t, err.Error(), "IP042", made.path, "addresses 172.16.0.20/24", "10.20.0.0/16 via 172.16.0.1",
+			"keeps that file as "+savedAs(made), "writes "+c.file, "nothing changes on the interface")
+		d.Consent.AdoptFiles = []string{made.path}
+		before, _ := l.Machine("intel9").Netdev(handName)
+		r := apply(t, l, d)
+		mustContain(t, strings.Join(r.Warnings, " "), made.path+" was taken over", savedAs(made))
+		if now, _ := l.Machine("intel9").Netdev(handName); now.Changes != before.Changes {
+			t.Errorf("the interface was touched: %+v, was %+v", now, before)
+		}
+		if l.file("intel9", savedAs(made)) != made.text || l.file("intel9", made.path) != "" || len(r.Observed.Unmanaged) > 0 {
+			t.Errorf("the file was not kept aside, or is still read: %v", r.Observed.Unmanaged)
+		}
+		if again := apply(t, l, d); again.Changed {
+			t.Errorf("the second apply changed something: %+v", again)
+		}
+		reboot(t, l)
+		if diff := observe(t, l, d).Differences(d.Config); len(diff) > 0 {
+			t.Fatalf("after a restart: %v", diff)
+		}
+		r, err = ipoib.Remove(t.Context(), l.hosts["intel9"], d, ipoib.Options{})
+		if err != nil || r.Observed.Persisted.Found {
+			t.Fatalf("remove: %v, %+v", err, r)
+		}
+		mustContain(t, strings.Join(r.Left, " "), "stays as "+savedAs(made), "move it back to "+made.path)
+		if l.file("intel9", savedAs(made)) != made.text {
+			t.Error("the kept file went with the resource")
+		}
+		nothingOfOurs(t, l)
+	})
+}
+
+// A takeover that changes settings and that nobody confirms: the host puts back the file
+// made by hand to the byte, and the interface as it was.
+func TestLab_Takeover_unconfirmed(t *testing.T) {
+	eachHandMade(t, func(t *testing.T, c stackCase) {
+		l := stackLab(t, c, speed(20))
+		made, d := c.hand(t, l), handDesired()
+		before := observe(t, l, d)
+		d.Consent.AdoptFiles = []string{made.path}
+		d.Config = ipoib.Config{Mode: ib.ModeDatagram, MTU: 2044, Addresses: prefixes("172.16.9.20/24")}
+		for _, cut := range cutCases {
+			t.Run(cut.name, func(t *testing.T) {
+				_, err := ipoib.Apply(t.Context(), l.cutOff("intel9"), d,
+					ipoib.Options{ConfirmTimeout: 60 * time.Second, SettleTimeout: 2 * time.Second})
+				var unconfirmed *ipoib.UnconfirmedError
+				if !errors.As(err, &unconfirmed) || unconfirmed.Undone {
+					t.Fatalf("apply: %v", err)
+				}
+				cut.then(t, l)
+				if cut.says == "it was undone first" {
+					return // the next apply does it, below
+				}
+				after := observe(t, l, d)
+				if l.file("intel9", made.path) != made.text || l.file("intel9", savedAs(made)) != "" || after.Persisted.Found {
+					t.Errorf("not as before: %+v\n%s", after, l.file("intel9", made.path))
+				}
+				if !after.Live.Same(before.Live) {
+					t.Errorf("the interface has %+v, had %+v", after.Live, before.Live)
+				}
+			})
+		}
+		r := apply(t, l, d)
+		mustContain(t, strings.Join(r.Warnings, " "), "was never confirmed", "was taken over")
+		if l.file("intel9", savedAs(made)) != made.text {
+			t.Error("the file made by hand is lost")
+		}
+	})
+}
+
+// The only copy of a file is never written over.
+func TestLab_Takeover_nameTaken(t *testing.T) {
+	t.Parallel()
+	c := stackCases[0]
+	l := stackLab(t, c)
+	made, d := c.hand(t, l), handDesired()
+	l.Machine("intel9").FS.Put(savedAs(made), "an older one\n", 0o600)
+	d.Consent.AdoptFiles = []string{made.path}
+	_, err := ipoib.Apply(t.Context(), l.hosts["intel9"], d, ipoib.Options{})
+	if err == nil {
+		t.Fatal("it was taken over")
+	}
+	mustContain(t, err.Error(), savedAs(made)+" is there already", "Nothing was changed", "Move that file away")
+	if l.file("intel9", savedAs(made)) != "an older one\n" || l.file("intel9", made.path) != made.text {
+		t.Error("a file was changed")
+	}
+}

@@ -1,0 +1,137 @@
+package ipoib
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ifupdown"
+)
+
+// onNetplan and onIfupdown are testHost with another network stack.
+func onNetplan(path, text string, units ...string) *inventory.Snapshot {
+	return testHost(func(s *inventory.Snapshot) {
+		s.Netdevs[1].Address = testAddress
+		s.Commands = map[string]bool{"netplan": true}
+		s.Files["/etc/netplan/01-all.yaml"] = inventory.File{Content: "network: {version: 2, renderer: networkd}\n"}
+		s.Files[path] = inventory.File{Content: text}
+		for _, unit := range units {
+			s.Units[unit] = inventory.Unit{ActiveState: "active"}
+		}
+	})
+}
+
+func onIfupdown(path, text string) *inventory.Snapshot {
+	return testHost(func(s *inventory.Snapshot) {
+		s.Commands = map[string]bool{"ifup": true}
+		s.Units = map[string]inventory.Unit{networkingUnit: {ActiveState: "active", UnitFileState: "enabled"}}
+		s.Files = map[string]inventory.File{ifupdown.MainFile: {Content: "source /etc/network/interfaces.d/*\n"}}
+		s.Files[path] = inventory.File{Content: text}
+	})
+}
+
+// What is a definition of this interface alone can be taken over; of every other it is
+// said why not, and how to make one of it.
+func TestForeign_adoptable(t *testing.T) {
+	const (
+		plan   = "/etc/netplan/70-x.yaml"
+		stanza = "/etc/network/interfaces.d/x"
+	)
+	for name, tt := range map[string]struct {
+		s        *inventory.Snapshot
+		path     string
+		obstacle string // a part of it; empty: it can be taken over
+		unkept   string
+	}{
+		"netplan": {onNetplan(plan, "network: {version: 2, ethernets: {ibp1s0: {mtu: 2044, addresses: [10.0.0.1/24]}}}"), plan, "",
+			""},
+		"netplan by hardware address": {onNetplan(plan,
+			"network: {ethernets: {x: {match: {macaddress: \""+testAddress+"\"}, mtu: 2044}}}"), plan, "", ""},
+		"netplan by name": {onNetplan(plan, "network: {ethernets: {x: {match: {name: ibp1s0}, optional: true}}}"), plan, "", ""},
+		"netplan with settings of its own": {onNetplan(plan, "network: {ethernets: {ibp1s0: {nameservers: {addresses: "+
+			"[10.0.0.9]}, accept-ra: yes, addresses: [{10.0.0.1/24: {label: x}}], routes: [{to: 10.1.0.0/16, via: 10.0.0.2, "+
+			"metric: 5}]}}}"), plan, "", "accept-ra, nameservers, addresses.label, routes.metric"},
+		"netplan of two": {onNetplan(plan, "network: {ethernets: {ibp1s0: {mtu: 2044}, eno9: {dhcp4: true}}}"), plan,
+			plan + " also has ethernets.eno9. Move the definition of this interface to a file of its own, such as " +
+				"/etc/netplan/70-ibp1s0.yaml", ""},
+		"netplan by glob": {onNetplan(plan, "network: {ethernets: {x: {match: {name: \"ib*\"}, mtu: 2044}}}"), plan,
+			"every interface that fits its match. Write a definition of this interface alone", ""},
+		"netplan by driver": {onNetplan(plan, "network: {ethernets: {x: {match: {driver: \"mlx4*\"}}}}"), plan,
+			"every interface that fits its match", ""},
+		"netplan by DHCP":       {onNetplan(plan, "network: {ethernets: {ibp1s0: {dhcp4: yes}}}"), plan, "by DHCP", ""},
+		"netplan with set-name": {onNetplan(plan, "network: {ethernets: {x: {match: {macaddress: \""+testAddress+"\"}, set-name: ibp1s0}}}"), plan, "a .link file", ""},
+		"netplan of a program": {onNetplan("/run/netplan/x.yaml", "network: {ethernets: {ibp1s0: {mtu: 2044}}}"),
+			"/run/netplan/x.yaml", "another program writes it", ""},
+		"netplan of cloud-init": {onNetplan("/etc/netplan/50-cloud-init.yaml", "network: {ethernets: {ibp1s0: {mtu: 2044}}}"),
+			"/etc/netplan/50-cloud-init.yaml", "cloud-init writes it, and would write it again", ""},
+		"netplan with the renderer": {onNetplan(plan,
+			"network: {renderer: NetworkManager, ethernets: {ibp1s0: {mtu: 2044}}}", nmUnit), plan,
+			"also names the renderer of all files", ""},
+		"netplan of a bridge": {onNetplan(plan, "network: {bridges: {ibp1s0: {mtu: 2044}}}"), plan,
+			"bridges.ibp1s0 is not a definition of the interface itself", ""},
+
+		"stanza": {onIfupdown(stanza, "allow-hotplug ibp1s0\niface ibp1s0 inet static\n  address 10.0.0.1\n  netmask "+
+			"255.255.255.0\n  pre-up echo connected > /sys/class/net/$IFACE/mode\n  up ip route add 10.1.0.0/16 via 10.0.0.2\n  "+
+			"down ip route del 10.1.0.0/16\n"), stanza, "", ""},
+		"stanza with commands": {onIfupdown(stanza, "iface ibp1s0 inet static\n  address 10.0.0.1/24\n  dns-nameservers "+
+			"10.0.0.9\n  post-up /root/tune.sh\n"), stanza, "", "dns-nameservers, post-up"},
+		"stanza in the main file": {onIfupdown(ifupdown.MainFile, "source /etc/network/interfaces.d/*\niface ibp1s0 inet static\n"+
+			"  address 10.0.0.1/24\n"), ifupdown.MainFile, "is the main file. Move the lines of this interface", ""},
+		"stanza beside others": {onIfupdown(stanza, "auto eno9 ibp1s0\niface eno9 inet dhcp\niface ibp1s0 inet manual\n"), stanza,
+			"also has lines of eno9", ""},
+		"stanza by DHCP":       {onIfupdown(stanza, "iface ibp1s0 inet dhcp\n"), stanza, "by DHCP", ""},
+		"stanza of a template": {onIfupdown(stanza, "iface ibp1s0 inherits ib\n  address 10.0.0.1/24\n"), stanza, "stands alone", ""},
+		"stanza beside a source": {onIfupdown(stanza, "source /etc/network/more/*\niface ibp1s0 inet manual\n"), stanza,
+			"lines that are of no interface", ""},
+		"stanza, bad":                   {onIfupdown(stanza, "iface ibp1s0 inet static\n  mtu big\n"), stanza, "not understood", ""},
+		"stanza where nobody runs ifup": {onNetplan(stanza, "iface ibp1s0 inet manual\n"), "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := Observe(tt.s, testPort, 0).Unmanaged
+			if len(all) != 1 {
+				t.Fatalf("found %+v", all)
+			}
+			f := all[0]
+			if f.Path != tt.path || (f.Obstacle == "") != (tt.obstacle == "") || !strings.Contains(f.Obstacle, tt.obstacle) {
+				t.Errorf("path %q, obstacle %q", f.Path, f.Obstacle)
+			}
+			if got := strings.Join(f.Unkept, ", "); got != tt.unkept {
+				t.Errorf("not kept: %q", got)
+			}
+			found := Check(tt.s, desired("connected", 65520), PlanFacts{})
+			switch {
+			case !f.Adoptable():
+				mustFind(t, found, "IP011", finding.Refuse, []string{tt.obstacle})
+			case tt.unkept != "":
+				mustFind(t, found, "IP042", finding.NeedsConsent, []string{"end with it: " + tt.unkept})
+			default:
+				mustFind(t, found, "IP042", finding.NeedsConsent, []string{tt.path})
+			}
+		})
+	}
+}
+
+// The consent names the file: that of another one is not enough, and two files need two.
+func TestForeign_consent(t *testing.T) {
+	const one, two = "/etc/netplan/70-x.yaml", "/etc/netplan/71-y.yaml"
+	s := onNetplan(one, "network: {ethernets: {ibp1s0: {mtu: 2044}}}")
+	s.Files[two] = inventory.File{Content: "network: {ethernets: {ibp1s0: {addresses: [10.0.0.1/24]}}}"}
+	d := desired("connected", 65520)
+	for given, want := range map[string]finding.Severity{"": finding.NeedsConsent, one: finding.NeedsConsent,
+		one + " " + two: finding.Warn} {
+		d.Consent.AdoptFiles = strings.Fields(given)
+		worst := finding.Note
+		for _, f := range Check(s, d, PlanFacts{}) {
+			if f.Rule == finding.InterfaceDefinedByHand {
+				worst = max(worst, f.Severity)
+			}
+			if f.Consent != "" && f.Consent != `adopt_files = ["`+one+`", "`+two+`"]` {
+				t.Errorf("asks for %s", f.Consent)
+			}
+		}
+		if worst != want {
+			t.Errorf("with %q: %s", given, worst)
+		}
+	}
+}

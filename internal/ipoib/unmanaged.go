@@ -1,0 +1,143 @@
+package ipoib
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/finding"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/tool/ipconf"
+)
+
+// Unmanaged is something that others have configured for an interface.
+type Unmanaged struct {
+	Line string // what it is, as messages say it
+	// Path is the file if it could be taken over, were it not for Obstacle.
+	Path string
+	// Obstacle says why it cannot be taken over, and how to change that; empty if it can.
+	Obstacle string
+	// Config is what the file says of the interface.
+	Config Config
+	// Unkept are the settings that our definition will not have.
+	Unkept []string
+	// Saved is where the file is kept once it is taken over.
+	Saved string
+
+	id string // of a definition of netplan
+}
+
+// Adoptable reports whether the definition can be taken over.
+func (f Unmanaged) Adoptable() bool { return f.Path != "" && f.Obstacle == "" }
+
+func lines(all []Unmanaged) []string {
+	texts := make([]string, len(all))
+	for i, f := range all {
+		texts[i] = f.Line
+	}
+	return texts
+}
+
+// definition is a file of the host's own network stack that defines an interface.
+func definition(t target, at, line string, i ipconf.Interface) Unmanaged {
+	return Unmanaged{Line: line, Path: at, Saved: savedPath(t, at), Config: readBack(i)}
+}
+
+// savedPath is where a file stays that was taken over: beside it, under a name that no
+// network stack reads. All of them pass over hidden files, and the end of the name is
+// none that netplan, networkd or NetworkManager looks for.
+func savedPath(t target, at string) string {
+	dir, base := path.Split(at)
+	return dir + "." + base + savedEnd(t)
+}
+
+func savedEnd(t target) string { return ".before-infiniband-" + t.id() }
+
+// The obstacles that files of several network stacks share. Each says what to do.
+func writtenBy(program, at string) string {
+	return fmt.Sprintf("%s is not a file of an administrator: %s writes it, and would write it again. Take the interface "+
+		"out of what that program writes.", at, program)
+}
+
+func sharedWith(at, others, apart string) string {
+	return fmt.Sprintf("%s also has %s. Move the definition of this interface to a file of its own, such as %s, "+
+		"then plan again.", at, others, apart)
+}
+
+func matchesMore(at, how, instead string) string {
+	return fmt.Sprintf("%s is for every interface that fits %s. Write a definition of this interface alone, %s, in a "+
+		"file of its own, and keep the other from fitting it. Then plan again.", at, how, instead)
+}
+
+const (
+	byDHCP = "It gets its addresses by DHCP, and this resource sets fixed ones. Give it fixed addresses in that file " +
+		"first, and take them into use."
+	notUnderstood = "A part of the file is not understood. Mend it, or remove the interface from it."
+)
+
+// adopted are the definitions that d allows to take over.
+func adopted(o Observation, d Request) []Unmanaged {
+	var all []Unmanaged
+	for _, f := range o.Unmanaged {
+		if f.Adoptable() && slices.Contains(d.Consent.AdoptFiles, f.Path) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// ToDo reports whether an apply of d would change something on the host.
+func ToDo(s *inventory.Snapshot, d Request) bool {
+	o := Observe(s, d.PortGUID, d.PKey)
+	return !o.Satisfies(d.Config) || len(adopted(o, d)) > 0
+}
+
+// foreign finds what others configured: what can be taken over asks consent, and names
+// the file.
+func (c *checker) foreign() {
+	var paths []string
+	for _, f := range c.observed.Unmanaged {
+		if f.Adoptable() {
+			paths = append(paths, f.Path)
+		}
+	}
+	for _, f := range c.observed.Unmanaged {
+		evidence := fmt.Sprintf("%s of %s: %s.", c.nameOr("The interface"), c.s.Host, f.Line)
+		if !f.Adoptable() {
+			found := finding.InterfaceConfiguredElsewhere.Find("%s", evidence)
+			if f.Obstacle != "" {
+				found.WayOut = "It cannot be taken over as it is. " + f.Obstacle
+			}
+			c.add(found)
+			continue
+		}
+		found := finding.InterfaceDefinedByHand.Find("%s %s", evidence, c.outcome(f))
+		want, given := finding.Names(paths...), ""
+		if names := c.d.Consent.AdoptFiles; slices.Contains(names, f.Path) {
+			found.Summary = "A definition made by hand is taken over"
+			given = want
+		} else if len(names) > 0 {
+			given = finding.Names(names...)
+		}
+		c.addConsent(found, want, given)
+	}
+}
+
+// outcome says what becomes of a definition that is taken over.
+func (c *checker) outcome(f Unmanaged) string {
+	own := backendOf(c.stack, c.target()).files(c.target(), c.d.Config)[0].path
+	text := fmt.Sprintf("The apply keeps that file as %s and writes %s.", f.Saved, own)
+	if len(f.Unkept) > 0 {
+		text += " These settings of the file end with it: " + strings.Join(f.Unkept, ", ") + "."
+	}
+	if o := c.observed; !c.portUnknown && !o.liveDiffers(c.d.Config) {
+		return text + " Mode, MTU, addresses and routes are as asked already: nothing changes on the interface."
+	}
+	return text + " What the interface has and what is asked differ, so that it is configured anew."
+}
+
+// liveDiffers reports whether the interface is not as want says now.
+func (o Observation) liveDiffers(want Config) bool {
+	return !o.Present || live{Config: o.Live, Up: o.Up}.missing(want) != ""
+}

@@ -1,0 +1,45 @@
+// Package savedfile builds the commands that keep a file of somebody else beside its
+// place, under another name.
+//
+// It must not run anything.
+package savedfile
+
+import "github.com/ibfabric/terraform-provider-infiniband/internal/shellcmd"
+
+// There is the exit status of Free if something has the name.
+const There = 17 // EEXIST
+
+// Free fails with status There if something has a name already.
+func Free(name string) shellcmd.Command {
+	return shellcmd.Script("look-for-saved-file", freeScript, name).AsRoot()
+}
+
+const freeScript = `# $1 path
+[ ! -e "$1" ] || exit 17
+`
+
+// Keep gives a file another name, which must be free.
+func Keep(file, name string) shellcmd.Command {
+	return shellcmd.Script("keep-file", keepScript, file, name).AsRoot().Changes()
+}
+
+// mv alone would replace what has the name; its own switch for that is silent.
+const keepScript = `# $1 path of the file, $2 its new path
+[ ! -e "$2" ] || exit 17
+mv -- "$1" "$2"
+`
+
+// List prints the hidden files of directories whose names end so, one a line.
+func List(end string, directories ...string) shellcmd.Command {
+	return shellcmd.Script("list-saved-files", listScript, append([]string{end}, directories...)...).AsRoot()
+}
+
+const listScript = `# $1 end of the names; then directories
+end=$1
+shift
+for directory; do
+	for file in "$directory"/.*"$end"; do
+		[ ! -f "$file" ] || printf '%s\n' "$file"
+	done # of files
+done
+`
