@@ -111,7 +111,7 @@ func sshAttributes() map[string]schema.Attribute {
 		MarkdownDescription: "Hosts to pass on the way, nearest first. Each has its own login and its own host key. Keys, " +
 			"agent and known_hosts files that it leaves out are those of the host itself. " +
 			"They never get the host's passwords and `host_keys`. A user that is left out comes from `~/.ssh/config`, " +
-			"otherwise it is your own name. An empty list overrides `ProxyJump` of the configuration file.",
+			"otherwise it is your own name. An empty list overrides `ProxyJump` and `ProxyCommand` of the configuration file.",
 		NestedObject: schema.NestedAttributeObject{Attributes: hop},
 	}
 	return all
@@ -171,7 +171,8 @@ func oneHopAttributes() map[string]schema.Attribute {
 		"known_hosts_record": text("File in which `accept-new` records keys; the user's own known_hosts is written only if " +
 			"it is named here."),
 		"config_file": text("SSH client configuration to read instead of `~/.ssh/config` and the system's; `none` " +
-			"reads none."),
+			"reads none. Where the program `ssh` is installed, it is asked what the configuration says (`ssh -G`): this runs " +
+			"the commands of `Match exec` on the machine that runs Terraform. A `ProxyCommand` runs there, too."),
 		"become": schema.StringAttribute{Optional: true,
 			MarkdownDescription: "How commands get root: `auto` (the default) uses sudo unless the user is root, `sudo` " +
 				"always does, `none` never.",

@@ -133,13 +133,19 @@ func ParseJump(spec string) (Config, error) {
 	return c, nil
 }
 
+// plainName reports whether an address is one: not a user or a port with it, and no
+// option for ssh.
+func plainName(address string) bool {
+	return !strings.ContainsAny(address, " \t\n/@") && !strings.HasPrefix(address, "-")
+}
+
 // check refuses a configuration that cannot work, and fills in the defaults
 // that no other file can change.
 func (c *Config) check() error {
 	switch {
 	case c.Address == "":
 		return errors.New("no address is configured")
-	case strings.ContainsAny(c.Address, " \t\n/@"):
+	case !plainName(c.Address):
 		return fmt.Errorf("address %q is not a host name or IP address; user and port are settings of their own", c.Address)
 	case c.Port < 0 || c.Port > 65535:
 		return fmt.Errorf("port %d is not between 1 and 65535", c.Port)

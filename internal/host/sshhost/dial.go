@@ -105,8 +105,7 @@ func open(ctx context.Context, h *hop, l *link) (net.Conn, error) {
 	if n := len(l.clients); n > 0 {
 		return l.clients[n-1].DialContext(ctx, "tcp", h.address())
 	}
-	d := net.Dialer{Control: setUserTimeout(h.interval * time.Duration(h.count+1))}
-	return d.DialContext(ctx, "tcp", h.address())
+	return openFirst(ctx, h)
 }
 
 // handshake agrees on keys, checks the host's, and logs in. The library knows no
@@ -143,6 +142,9 @@ func connectError(ctx context.Context, h *hop, err error) *dialError {
 	var dns *net.DNSError
 	var refused *ssh.OpenChannelError
 	switch {
+	case h.proxy != "":
+		e.advice = "ssh would reach this host by the same program. Run it by hand, and look at ProxyCommand in the SSH " +
+			"client configuration."
 	case errors.As(err, &dns):
 		e.passes = dns.IsTemporary || dns.IsTimeout
 		e.advice = fmt.Sprintf("The name %s does not resolve here. Check the host's address, or give it a HostName in "+
@@ -186,6 +188,8 @@ func handshakeError(ctx context.Context, h *hop, t *trust, l *login, err error) 
 			advice: "The port is open, but no SSH server answered in time. Check that the port belongs to sshd, and whether " +
 				"the host is overloaded or its logins hang.",
 			passes: errors.Is(cause, os.ErrDeadlineExceeded) && t.shown == nil}
+	case t.shown == nil && h.proxy != "":
+		return connectError(ctx, h, err)
 	case t.shown == nil:
 		return &dialError{hop: h, op: host.OpConnect, err: err, passes: dropped(err),
 			advice: adviceDropped}

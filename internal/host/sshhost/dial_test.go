@@ -206,7 +206,7 @@ func TestUserConfig(t *testing.T) {
 func TestNew_refusals(t *testing.T) {
 	dir := t.TempDir()
 	loop := filepath.Join(dir, "loop")
-	write(t, loop, "Host a\n ProxyJump b\nHost b\n ProxyJump a\nHost c\n ProxyCommand nc %h %p\nHost d\n Port x\n")
+	write(t, loop, "Host a\n ProxyJump b\nHost b\n ProxyJump a\n")
 	tests := []struct {
 		name string
 		cfg  Config
@@ -222,8 +222,7 @@ func TestNew_refusals(t *testing.T) {
 		{"sudo password", Config{Address: "h", SudoPassword: "a\nb"}, "line break"},
 		{"jump host", Config{Address: "h", Jumps: []Config{{}}}, "jump host 1: no address"},
 		{"circle", Config{Address: "a", SSHConfigFile: loop}, "circle"},
-		{"proxy command", Config{Address: "c", SSHConfigFile: loop}, "ProxyCommand"},
-		{"port in the file", Config{Address: "d", SSHConfigFile: loop}, `Port "x" is not a number`},
+		{"option for a host", Config{Address: "-oProxyCommand=x"}, "is not a host name"},
 		{"file absent", Config{Address: "h", SSHConfigFile: filepath.Join(dir, "none")}, "cannot be read"},
 	}
 	for _, tt := range tests {

@@ -7,10 +7,10 @@ import "os"
 type Variable string
 
 // The variables, the same for the provider and for the commands of its binary.
-const ( //nolint:gosec // names of variables, no secrets
-	EnvPassphrase   Variable = "INFINIBAND_SSH_PASSPHRASE"
-	EnvPassword     Variable = "INFINIBAND_SSH_PASSWORD"
-	EnvSudoPassword Variable = "INFINIBAND_SUDO_PASSWORD"
+const (
+	EnvPassphrase   Variable = "INFINIBAND_SSH_PASSPHRASE" //nolint:gosec // a name, no secret
+	EnvPassword     Variable = "INFINIBAND_SSH_PASSWORD"   //nolint:gosec // a name, no secret
+	EnvSudoPassword Variable = "INFINIBAND_SUDO_PASSWORD"  //nolint:gosec // a name, no secret
 )
 
 // Value is what the environment has; empty if it has nothing.

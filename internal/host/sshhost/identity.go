@@ -49,7 +49,7 @@ func (k *keyring) close() {
 // key that cannot be used is an error, because falling back to another one would
 // hide it.
 func loadKeys(ctx context.Context, h *hop) (*keyring, error) {
-	k := &keyring{}
+	k := &keyring{notes: slices.Clone(h.keyNotes)}
 	held := k.askAgent(ctx, h)
 	var wanted []identity
 	if h.cfg.PrivateKey != "" {
@@ -256,24 +256,29 @@ func parseKey(data []byte, h *hop, source string) (identity, error) {
 // certify returns the key with its certificate, if there is one: as configured,
 // or beside the key file under OpenSSH's name.
 func certify(id identity, h *hop, k *keyring) (identity, bool) {
-	path := h.cfg.Certificate
-	if path == "" {
-		file, _, ok := strings.Cut(id.source, ", ")
-		if !ok {
-			return identity{}, false
-		}
-		path = file + "-cert.pub"
+	candidates := h.certificates
+	if file, _, ok := strings.Cut(id.source, ", "); ok && h.cfg.Certificate == "" {
+		candidates = append(slices.Clone(candidates), sourced{value: file + "-cert.pub"})
 	}
-	data, err := os.ReadFile(path)
+	for _, f := range candidates {
+		if certified, ok := certifiedBy(f, id, k); ok {
+			return certified, true
+		}
+	}
+	return identity{}, false
+}
+
+func certifiedBy(f sourced, id identity, k *keyring) (identity, bool) {
+	data, err := os.ReadFile(f.value)
 	if err != nil {
-		if h.cfg.Certificate != "" {
-			k.note("certificate: %v", err)
+		if f.source != "" { // one beside a key need not exist
+			k.note("%s: %v", f.source, err)
 		}
 		return identity{}, false
 	}
 	key, _, _, _, err := ssh.ParseAuthorizedKey(data)
 	if err != nil {
-		k.note("certificate %s: %v", path, err)
+		k.note("certificate %s: %v", f.value, err)
 		return identity{}, false
 	}
 	cert, ok := key.(*ssh.Certificate)
@@ -282,8 +287,8 @@ func certify(id identity, h *hop, k *keyring) (identity, bool) {
 	}
 	signer, err := ssh.NewCertSigner(cert, id.signer)
 	if err != nil {
-		k.note("certificate %s: %v", path, err)
+		k.note("certificate %s: %v", f.value, err)
 		return identity{}, false
 	}
-	return identity{signer, "certificate " + path}, true
+	return identity{signer, "certificate " + f.value}, true
 }

@@ -5,20 +5,26 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/kevinburke/ssh_config"
 )
 
-// userConfig is the OpenSSH client configuration: the user's file and then the
-// system's. The first value found wins, as in ssh.
+// userConfig is the OpenSSH client configuration: what the program ssh says of it, or
+// else the user's file and then the system's. The first value found wins, as in ssh.
 type userConfig struct {
-	files []configFile
+	ssh   string // the program, or empty: the files are read here
+	path  string // as for -F of ssh; empty for the two usual files
 	home  string
 	local string // name of the local user
+
+	once  sync.Once
+	files []configFile
+	err   error
 }
 
 type configFile struct {
@@ -26,32 +32,60 @@ type configFile struct {
 	cfg  *ssh_config.Config
 }
 
-// loadUserConfig reads path instead of the two usual files if it is not empty;
+// loadUserConfig takes path instead of the two usual files if it is not empty;
 // "none" reads nothing, as `ssh -F none` does.
 func loadUserConfig(path string) (*userConfig, error) {
-	u := &userConfig{}
+	u := &userConfig{path: path}
 	if home, err := os.UserHomeDir(); err == nil {
 		u.home = home
 	}
+	account := ""
 	if me, err := user.Current(); err == nil {
-		u.local = me.Username
+		u.local, account = me.Username, me.HomeDir
 	}
-	switch path {
-	case "none":
-		return u, nil
-	case "":
-		for _, p := range []string{filepath.Join(u.home, ".ssh", "config"), "/etc/ssh/ssh_config"} {
-			if err := u.read(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, err
+	if u.path != "" && u.path != "none" {
+		u.path = u.tilde(u.path)
+		f, err := os.Open(u.path)
+		if err != nil {
+			return nil, fmt.Errorf("the SSH client configuration cannot be read: %w", err)
+		}
+		_ = f.Close()
+	}
+	// For ssh, ~ is the home directory of the account, whatever HOME says; with
+	// another HOME it would read another person's file.
+	if u.home == account && (u.path != "" || exists(u.userFile()) || exists(systemFile)) {
+		u.ssh, _ = exec.LookPath("ssh")
+	}
+	if u.path == "none" {
+		u.ssh = ""
+	}
+	if u.ssh == "" {
+		return u, u.readFiles()
+	}
+	return u, nil
+}
+
+const systemFile = "/etc/ssh/ssh_config"
+
+func (u *userConfig) userFile() string { return filepath.Join(u.home, ".ssh", "config") }
+
+// readFiles reads the files without ssh, once.
+func (u *userConfig) readFiles() error {
+	u.once.Do(func() {
+		switch u.path {
+		case "none":
+		case "":
+			for _, p := range []string{u.userFile(), systemFile} {
+				if err := u.read(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					u.err = err
+					return
+				}
 			}
+		default:
+			u.err = u.read(u.path)
 		}
-		return u, nil
-	default:
-		if err := u.read(u.tilde(path)); err != nil {
-			return nil, err
-		}
-		return u, nil
-	}
+	})
+	return u.err
 }
 
 func (u *userConfig) read(path string) error {
@@ -71,23 +105,9 @@ func (u *userConfig) read(path string) error {
 	return nil
 }
 
-// get returns the first value of key for alias, and the file it stands in.
-func (u *userConfig) get(alias, key string) (value, file string, err error) {
-	for _, f := range u.files {
-		v, err := f.cfg.Get(alias, key)
-		if err != nil {
-			return "", "", fmt.Errorf("%s: %s: %w", f.path, key, err)
-		}
-		if v != "" {
-			return v, f.path, nil
-		}
-	}
-	return "", "", nil
-}
-
-// all returns every value of key for alias with its file; ssh adds up the
-// IdentityFile lines of all matching sections.
-func (u *userConfig) all(alias, key string) ([]sourced, error) {
+// lines returns every value of key for alias with its place, without quotes around
+// it as a whole.
+func (u *userConfig) lines(alias, key string) ([]sourced, error) {
 	var out []sourced
 	for _, f := range u.files {
 		vs, err := f.cfg.GetAll(alias, key)
@@ -95,6 +115,9 @@ func (u *userConfig) all(alias, key string) ([]sourced, error) {
 			return nil, fmt.Errorf("%s: %s: %w", f.path, key, err)
 		}
 		for _, v := range vs {
+			if len(v) > 1 && strings.Count(v, `"`) == 2 && strings.HasPrefix(v, `"`) && strings.HasSuffix(v, `"`) {
+				v = v[1 : len(v)-1]
+			}
 			out = append(out, sourced{v, key + " in " + f.path})
 		}
 	}
@@ -103,19 +126,6 @@ func (u *userConfig) all(alias, key string) ([]sourced, error) {
 
 // sourced is a value with the place it came from, for messages.
 type sourced struct{ value, source string }
-
-// number returns a positive integer, or 0 if key is not set.
-func (u *userConfig) number(alias, key string) (int, error) {
-	v, file, err := u.get(alias, key)
-	if err != nil || v == "" {
-		return 0, err
-	}
-	n, err := strconv.Atoi(v)
-	if err != nil || n < 0 {
-		return 0, fmt.Errorf("%s: %s %q is not a number", file, key, v)
-	}
-	return n, nil
-}
 
 // tilde replaces a leading ~ by the home directory.
 func (u *userConfig) tilde(path string) string {
@@ -126,22 +136,6 @@ func (u *userConfig) tilde(path string) string {
 		return filepath.Join(u.home, rest)
 	}
 	return path
-}
-
-// expand replaces ~, ${VARIABLE} and the % tokens that make sense before a
-// connection exists.
-func (u *userConfig) expand(text string, h *hop) string {
-	text = os.Expand(u.tilde(text), func(name string) string {
-		// Only ${NAME} is a variable to ssh; os.Expand also offers $NAME.
-		if !strings.Contains(text, "${"+name+"}") {
-			return "$" + name
-		}
-		return os.Getenv(name)
-	})
-	return strings.NewReplacer(
-		"%%", "%", "%h", h.host, "%n", h.alias, "%p", strconv.Itoa(h.port),
-		"%r", h.user, "%d", u.home, "%u", u.local,
-	).Replace(text)
 }
 
 // fields splits a value that lists several paths, honouring double quotes.

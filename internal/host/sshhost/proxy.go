@@ -1,0 +1,138 @@
+package sshhost
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// proxied is a connection through the program of a ProxyCommand: its standard input
+// and output are the line.
+type proxied struct {
+	io.WriteCloser
+	io.Reader
+	cmd  *exec.Cmd
+	said *tail
+	once sync.Once
+}
+
+// startProxy runs the program as ssh does: by the user's shell, with exec, so that
+// the program itself is what is ended.
+func startProxy(h *hop) (net.Conn, error) {
+	p := &proxied{said: &tail{}}
+	if runtime.GOOS == "windows" {
+		p.cmd = exec.Command("cmd", "/c", h.proxy) //nolint:gosec,noctx // the operator's own command, for as long as the line
+	} else {
+		shell := cmp.Or(os.Getenv("SHELL"), "/bin/sh")
+		p.cmd = exec.Command(shell, "-c", "exec "+h.proxy) //nolint:gosec,noctx // as above
+	}
+	p.cmd.Stderr = p.said
+	// What the program has started may hold its streams longer than it lives.
+	p.cmd.WaitDelay = time.Second
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.WriteCloser, p.Reader = in, out
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("ProxyCommand %q does not start: %w", h.proxy, err)
+	}
+	return p, nil
+}
+
+// Read says what the program said before it ended: that it ended says nothing.
+func (p *proxied) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	if err != nil && n == 0 {
+		_ = p.Close()
+		return 0, fmt.Errorf("the ProxyCommand ended%s: %w", p.said.text(), err)
+	}
+	return n, err
+}
+
+// lastWords is the time that a program has to say why it ends.
+const lastWords = 300 * time.Millisecond
+
+// Close ends the program: most end by themselves with the end of their input.
+func (p *proxied) Close() error {
+	p.once.Do(func() {
+		_ = p.WriteCloser.Close()
+		late := time.AfterFunc(lastWords, func() { _ = p.cmd.Process.Kill() })
+		_ = p.cmd.Wait() // its status says nothing: it may be killed
+		late.Stop()
+	})
+	return nil
+}
+
+// LocalAddr implements net.Conn.
+func (p *proxied) LocalAddr() net.Addr { return proxyAddr{} }
+
+// RemoteAddr implements net.Conn.
+func (p *proxied) RemoteAddr() net.Addr { return proxyAddr{} }
+
+// SetDeadline implements net.Conn; the caller bounds the line by closing it.
+func (p *proxied) SetDeadline(time.Time) error { return nil }
+
+// SetReadDeadline implements net.Conn.
+func (p *proxied) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline implements net.Conn.
+func (p *proxied) SetWriteDeadline(time.Time) error { return nil }
+
+type proxyAddr struct{}
+
+func (proxyAddr) Network() string { return "ProxyCommand" }
+func (proxyAddr) String() string  { return "ProxyCommand" }
+
+// tail keeps the last of what a program prints.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	const most = 2000
+	t.kept = append(t.kept, b...)
+	t.kept = t.kept[max(0, len(t.kept)-most):]
+	return len(b), nil
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := strings.Join(strings.Fields(string(t.kept)), " ")
+	if text == "" {
+		return ""
+	}
+	return "; it said: " + text
+}
+
+// openFirst reaches the first machine of a chain, over the network or by a program.
+func openFirst(ctx context.Context, h *hop) (net.Conn, error) {
+	if h.proxy != "" {
+		return startProxy(h)
+	}
+	d := net.Dialer{Control: setUserTimeout(h.interval * time.Duration(h.count+1))}
+	if h.bind != "" {
+		from, err := net.ResolveTCPAddr(h.family, net.JoinHostPort(h.bind, "0"))
+		if err != nil {
+			return nil, fmt.Errorf("BindAddress %s: %w", h.bind, err)
+		}
+		d.LocalAddr = from
+	}
+	return d.DialContext(ctx, h.family, h.address())
+}
