@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/ibfabric/terraform-provider-infiniband/internal/command"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command/adopt"
 	"github.com/ibfabric/terraform-provider-infiniband/internal/provider"
 )
 
@@ -26,7 +27,9 @@ func main() {
 }
 
 // commands are what the binary does for a person who starts it.
-var commands = []command.Command{}
+var commands = []command.Command{
+	adopt.Command(func() tfprotov6.ProviderServer { return provider.Server(provider.New(version)()) }),
+}
 
 func serve(debug bool) error {
 	quietLogs()

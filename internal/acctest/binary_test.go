@@ -50,6 +50,14 @@ type operator struct {
 
 func newOperator(t *testing.T, w *Lab, cfg Config, built string) *operator {
 	t.Helper()
+	o := newFolder(t, built)
+	o.write("main.tf", Required+HCL(w.Provider(), cfg))
+	return o
+}
+
+// newFolder is an operator who has the provider and no configuration yet.
+func newFolder(t *testing.T, built string) *operator {
+	t.Helper()
 	o := &operator{t: t, engine: Engine(t), dir: t.TempDir()}
 	bin := filepath.Join(o.dir, "bin")
 	// Of its own: an operator finds its provider's processes by this file.
@@ -57,7 +65,6 @@ func newOperator(t *testing.T, w *Lab, cfg Config, built string) *operator {
 	if err := errors.Join(os.Mkdir(bin, 0o700), copyProgram(built, o.binary)); err != nil {
 		t.Fatal(err)
 	}
-	o.write("main.tf", Required+HCL(w.Provider(), cfg))
 	// An override needs neither a registry nor init.
 	o.write("cli.tfrc", fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"registry.terraform.io/ibfabric/infiniband\" = %[1]q\n"+
 		"    \"registry.opentofu.org/ibfabric/infiniband\" = %[1]q\n  }\n  direct {}\n}\n", bin))

@@ -1,0 +1,207 @@
+package acctest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/card"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/labsim/labs"
+)
+
+// sshAliases writes an SSH configuration in which each host of the lab is an alias.
+func sshAliases(t *testing.T, w *Lab) string {
+	t.Helper()
+	var b strings.Builder
+	for _, name := range w.Names() {
+		at := w.Servers[name].Addr
+		fmt.Fprintf(&b, "Host %s\n  HostName %s\n  Port %d\n  User %s\n", name, at.IP, at.Port, w.User(name))
+	}
+	key, known := w.keys()
+	fmt.Fprintf(&b, "Host *\n  IdentityFile %s\n  IdentitiesOnly yes\n  UserKnownHostsFile %s\n", key, known)
+	path := filepath.Join(t.TempDir(), "ssh_config")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// example copies an example and writes its variables.
+func (o *operator) example(name string, w *Lab) {
+	files, err := filepath.Glob("../../examples/lab-" + name + "/*.tf")
+	if err != nil || len(files) == 0 {
+		o.t.Fatalf("no example %s: %v", name, err)
+	}
+	for _, file := range files {
+		text, bad := os.ReadFile(file)
+		if bad != nil {
+			o.t.Fatal(bad)
+		}
+		o.write(filepath.Base(file), string(text))
+	}
+	hosts := map[string]any{}
+	for _, host := range w.Names() {
+		at := w.Servers[host].Addr
+		hosts[host] = map[string]any{"address": at.IP.String(), "port": at.Port, "user": w.User(host)}
+	}
+	key, known := w.keys()
+	vars := map[string]any{"hosts": hosts, "private_key_file": key, "known_hosts_files": []string{known}}
+	if name == "crossflash" {
+		vars["image"], vars["image_sha256"] = w.Image(ImageVPI), w.Images[ImageVPI].SHA256
+		vars["allow_psid_change"] = map[string]any{"from": card.PSIDEN, "to": card.PSIDVPI}
+	}
+	text, err := json.Marshal(vars)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.write("lab.auto.tfvars.json", string(text))
+}
+
+// adopts runs the command of the built provider in the operator's folder.
+func (o *operator) adopts(w *Lab) string {
+	o.t.Helper()
+	args := append([]string{"adopt", "-config-file", sshAliases(o.t, w), "-out", o.dir}, w.Names()...)
+	cmd := exec.CommandContext(o.t.Context(), o.binary, args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		o.t.Fatalf("%v: %v\n%s", args, err, &out)
+	}
+	return out.String()
+}
+
+// The lab of each example is set up by the example. Then somebody who knows nothing of it
+// adopts it by one command: the plan imports and changes nothing, before and after the
+// apply, and the hosts are as they were.
+func TestAdopt_labs_of_the_examples(t *testing.T) {
+	t.Parallel()
+	built := buildProvider(t)
+	for name, want := range map[string]struct {
+		resources int
+		lines     []string
+	}{
+		"crossflash": {11, []string{`port_guid = infiniband_guids.xeon2zfs.port_guids["2"]`,
+			`base_mac = "e4:1d:2d:e4:4e:d0"`}},
+		"point-to-point": {5, []string{`port_guid = infiniband_card.debian1.ports["1"].port_guid`}},
+		"qlogic":         {5, nil},
+		"gpu":            {13, nil},
+		"oem":            {11, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := Start(t, Options{Hosts: labs.Named[name]()})
+			first := newFolder(t, built)
+			first.example(name, w)
+			first.says(0, "apply", "-auto-approve")
+			before := map[string]string{}
+			for _, host := range w.Names() {
+				before[host] = w.Print(host)
+			}
+			o := newFolder(t, built)
+			t.Log(o.adopts(w))
+			if text := o.says(0, "plan"); !strings.Contains(text,
+				fmt.Sprintf("%d to import, 0 to add, 0 to change, 0 to destroy", want.resources)) {
+				t.Errorf("the plan of the import:\n%s", text)
+			}
+			o.says(0, "validate")
+			o.says(0, "fmt", "-check", "-diff")
+			o.says(0, "apply", "-auto-approve")
+			o.says(0, "plan", "-detailed-exitcode")
+			all := o.text("*.tf")
+			for _, line := range want.lines {
+				if !strings.Contains(strings.Join(strings.Fields(all), " "), line) {
+					t.Errorf("no %s in\n%s", line, all)
+				}
+			}
+			for host, was := range before {
+				if now := w.Print(host); now != was {
+					t.Errorf("%s is not what it was:\n%s\nbefore:\n%s", host, now, was)
+				}
+			}
+		})
+	}
+}
+
+// text is what some files of the operator hold.
+func (o *operator) text(pattern string) string {
+	o.t.Helper()
+	files, err := filepath.Glob(filepath.Join(o.dir, pattern))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, file := range files {
+		text, bad := os.ReadFile(file)
+		if bad != nil {
+			o.t.Fatal(bad)
+		}
+		b.Write(text)
+	}
+	return b.String()
+}
+
+// The walk of the guide, command by command, on the lab that it tells of.
+func TestAdopt_guide(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../templates/guides/adopt.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := Start(t, Options{})
+	built := buildProvider(t)
+	first := newFolder(t, built)
+	first.example("crossflash", w)
+	first.says(0, "apply", "-auto-approve")
+
+	o := newFolder(t, built)
+	o.mirror()
+	var script strings.Builder
+	fmt.Fprintf(&script, "set -e\nterraform() { %q \"$@\"; }\n", o.engine)
+	fmt.Fprintf(&script, "terraform-provider-infiniband() { verb=$1; shift; %q \"$verb\" -config-file %q \"$@\"; }\n", o.binary,
+		sshAliases(t, w))
+	blocks := strings.Split(string(text), "```sh\n")[1:]
+	if len(blocks) != 5 || !strings.HasPrefix(blocks[0], "make install\n") {
+		t.Fatalf("%d blocks of commands, the first %q", len(blocks), blocks[0])
+	}
+	for _, b := range blocks[1:] { // what make install does is done above
+		commands, _, _ := strings.Cut(b, "```")
+		script.WriteString(commands)
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", script.String())
+	cmd.Dir = o.dir
+	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(o.dir, "cli.tfrc"), "CHECKPOINT_DISABLE=1",
+		"TF_INPUT=0", "TF_CLI_ARGS_apply=-auto-approve", "GIT_AUTHOR_NAME=ops", "GIT_AUTHOR_EMAIL=ops@example.com",
+		"GIT_COMMITTER_NAME=ops", "GIT_COMMITTER_EMAIL=ops@example.com")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	committed, err := exec.CommandContext(t.Context(), "git", "-C", filepath.Join(o.dir, "lab"), "ls-files").Output()
+	want := ".gitignore\n.terraform.lock.hcl\nREADME.md\ncards.tf\nfabric.tf\nnetwork.tf\nproviders.tf\n"
+	if err != nil || string(committed) != want ||
+		!strings.Contains(string(out), "11 to import, 0 to add, 0 to change, 0 to destroy") {
+		t.Errorf("committed are %s: %v\n%s", committed, err, out)
+	}
+}
+
+// mirror lets init find the built provider in a folder, as make install does.
+func (o *operator) mirror() {
+	for _, registry := range []string{"registry.terraform.io", "registry.opentofu.org"} {
+		dir := filepath.Join(o.dir, "plugins", registry, "ibfabric", "infiniband", "0.1.0", runtime.GOOS+"_"+runtime.GOARCH)
+		err := os.MkdirAll(dir, 0o700)
+		if err == nil {
+			err = copyProgram(o.binary, filepath.Join(dir, "terraform-provider-infiniband_v0.1.0"))
+		}
+		if err != nil {
+			o.t.Fatal(err)
+		}
+	}
+	o.write("cli.tfrc", fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n",
+		filepath.Join(o.dir, "plugins")))
+}

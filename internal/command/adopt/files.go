@@ -1,0 +1,181 @@
+package adopt
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+)
+
+// names are the files that may be written, in the order in which one reads them.
+var names = []string{"README.md", "providers.tf", "cards.tf", "fabric.tf", "network.tf", "imports.tf"}
+
+// ignored is the file with what is no part of a repository. One that is there stays.
+const ignored = ".gitignore"
+
+// vacant reports whether a folder can take the files: it may be missing, it must be
+// writable, and it has none of them.
+func vacant(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // a repository, for everybody to read
+		return fmt.Errorf("the folder cannot be made: %w. No host was asked", err)
+	}
+	var there []string
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(folder, name)); err == nil {
+			there = append(there, name)
+		}
+	}
+	if len(there) > 0 {
+		return fmt.Errorf("%s has %s already, and no file is overwritten. No host was asked. Name an empty folder with "+
+			"-out FOLDER", folder, strings.Join(there, ", "))
+	}
+	probe, err := os.CreateTemp(folder, ".adopt-*")
+	if err != nil {
+		return fmt.Errorf("the folder cannot be written to: %w. No host was asked", err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// write makes the files. One that has appeared meanwhile is left as it is.
+func write(folder string, files map[string][]byte) (written []string, err error) {
+	for _, name := range append(names[:len(names):len(names)], ignored) {
+		data, ok := files[name]
+		if !ok {
+			continue
+		}
+		path := filepath.Join(folder, name)
+		err := create(path, data)
+		if name == ignored && errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return written, fmt.Errorf("%w. Written until then: %s", err, strings.Join(written, ", "))
+		}
+		written = append(written, path)
+	}
+	return written, nil
+}
+
+func create(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // a repository, see above
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// files are the texts of all files by name.
+func (f *found) files() map[string][]byte {
+	out := map[string][]byte{
+		"README.md":    []byte(f.readme()),
+		ignored:        []byte(".terraform/\n*.tfstate*\nfirmware-backups/\n"),
+		"providers.tf": format(terraformBlock + "provider \"infiniband\" {\n" + f.provider().paragraphs() + "}\n"),
+	}
+	bodies, imports := map[string][]string{}, []string(nil)
+	for _, o := range f.objects {
+		file := kinds[o.Type].file
+		if o.Reason != nil {
+			bodies[file] = append(bodies[file], notAdopted(o))
+			continue
+		}
+		bodies[file] = append(bodies[file], block(o, f.forms(o)[o.form]))
+		imports = append(imports, fmt.Sprintf("import {\nto = %s\nid = %s\n}\n", o.address(), text(o.ID)))
+	}
+	for file, blocks := range bodies {
+		out[file] = format(strings.Join(blocks, "\n"))
+	}
+	out["imports.tf"] = format(comment("What is adopted. After the first apply this file has done its work and can go.") +
+		"\n" + strings.Join(imports, "\n"))
+	return out
+}
+
+const terraformBlock = `terraform {
+  required_version = ">= 1.11"
+
+  required_providers {
+    infiniband = {
+      source  = "ibfabric/infiniband"
+      version = ">= 0.1.0"
+    }
+  }
+}
+
+`
+
+// notAdopted is the comment in the place of a resource.
+func notAdopted(o *object) string {
+	return comment("Not adopted: " + o.Type + " " + o.ID + ".\n" + o.Reason.Summary + "\n\n" + o.Reason.Detail)
+}
+
+// provider is the provider block.
+func (f *found) provider() settings {
+	out := settings{{name: "backup_dir", value: "firmware-backups", written: `"${path.root}/firmware-backups"`}}
+	if ssh := ofOptions(&f.options); len(ssh) > 0 {
+		out = append(out, setting{name: "ssh", value: ssh})
+	}
+	var hosts settings
+	for _, m := range f.up() {
+		hosts = append(hosts, setting{name: m.Name, value: ofTarget(m.target, &f.options)})
+	}
+	return append(out, setting{name: "hosts", value: hosts})
+}
+
+// ofOptions is what all hosts share.
+func ofOptions(o *target.Options) settings {
+	var out settings
+	out = out.text("user", o.User).number("port", o.Port).text("private_key_file", o.Identity).
+		text("config_file", o.ConfigFile).text("host_key_policy", o.HostKeyPolicy)
+	if o.ConnectTimeout > 0 {
+		out = out.text("connect_timeout", o.ConnectTimeout.String())
+	}
+	return out
+}
+
+// ofTarget is what one host has of its own.
+func ofTarget(t *target.Target, o *target.Options) settings {
+	out := settings{{name: "address", value: t.Config.Address}}
+	if t.Config.Port != o.Port {
+		out = out.number("port", t.Config.Port)
+	}
+	if t.Config.User != o.User {
+		out = out.text("user", t.Config.User)
+	}
+	if len(t.Config.Jumps) > 0 {
+		var jumps []settings
+		for _, j := range t.Config.Jumps {
+			jumps = append(jumps, ofJump(j))
+		}
+		out = append(out, setting{name: "jump_hosts", value: jumps})
+	}
+	return out
+}
+
+func ofJump(c sshhost.Config) settings {
+	return settings{{name: "address", value: c.Address}}.number("port", c.Port).text("user", c.User)
+}
+
+func (s settings) text(name, value string) settings {
+	if value == "" {
+		return s
+	}
+	return append(s, setting{name: name, value: value})
+}
+
+func (s settings) number(name string, value int) settings {
+	if value == 0 {
+		return s
+	}
+	return append(s, setting{name: name, value: value})
+}
+
+// secret tells whether a password was used that is in no file.
+func (f *found) secret() bool {
+	return slices.ContainsFunc(f.up(), func(m *machine) bool { return m.target.Config.SudoPassword != "" })
+}

@@ -1,0 +1,272 @@
+package adopt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/command/target"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/host/sshhost"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/platform"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+)
+
+// found is the lab as it was found.
+type found struct {
+	options  target.Options
+	machines []*machine
+	objects  []*object
+	mermaid  string // the fabric; empty if no host could draw it
+	undrawn  string // why
+}
+
+// machine is one host of the command line.
+type machine struct {
+	Name  string   `json:"name"`
+	Spec  string   `json:"host"`
+	OS    string   `json:"os,omitempty"`
+	Error *problem `json:"error,omitempty"`
+
+	target *target.Target
+	snap   *inventory.Snapshot
+}
+
+// read looks at all hosts at the same time. One that fails does not stop the others.
+func (o *order) read(ctx context.Context, targets []*target.Target) *found {
+	lab := &found{options: o.Options}
+	var all sync.WaitGroup
+	for _, t := range targets {
+		m := &machine{Name: t.Name, Spec: t.Spec, target: t}
+		lab.machines = append(lab.machines, m)
+		all.Go(func() { m.look(ctx) })
+	}
+	all.Wait()
+	lab.oncePerMachine()
+	for _, m := range lab.machines {
+		if m.Error != nil {
+			o.progress("%s: left out: %s", m.Name, m.Error.Summary)
+			continue
+		}
+		here := candidates(m.Name, m.snap)
+		o.progress("%s: %s, %s", m.Name, m.OS, count(len(m.snap.Cards), "card"))
+		lab.objects = append(lab.objects, here...)
+	}
+	return lab
+}
+
+// look reads a host.
+func (m *machine) look(ctx context.Context) {
+	if m.target.Err != nil {
+		m.fail("Unable to read host "+m.Name, m.target.Err)
+		return
+	}
+	snap, err := m.target.Host.Snapshot(ctx)
+	if err != nil {
+		m.fail("Unable to read host "+m.Name, err)
+		var sudo *host.PrivilegeError
+		if errors.As(err, &sudo) {
+			m.Error.Detail += "\n\nThis command takes the password by -ask-sudo-password, -sudo-password-file FILE, or from " +
+				string(sshhost.EnvSudoPassword) + "."
+		}
+		return
+	}
+	m.snap, m.OS = snap, diagnostic.Visible(snap.OS.PrettyName)
+	if _, err = platform.Of(snap); err != nil {
+		m.fail("Unable to adopt host "+m.Name, err)
+		return
+	}
+	if len(snap.Cards) == 0 {
+		m.Error = &problem{Summary: "Unable to adopt host " + m.Name + ": it has no InfiniBand card",
+			Detail: "The host answers, and lspci shows no InfiniBand card. Check that the card is seated."}
+	}
+}
+
+func (m *machine) fail(what string, err error) {
+	m.Error = &problem{Summary: diagnostic.Plain(what), Detail: diagnostic.Plain(diagnostic.Detail(err))}
+}
+
+// oncePerMachine leaves out what is one machine under a second name: two resources would
+// manage one card.
+func (f *found) oncePerMachine() {
+	for i, m := range f.machines {
+		for _, first := range f.machines[:i] {
+			if m.Error != nil || first.Error != nil || !inventory.SameMachine(first.snap, m.snap).Or(false) {
+				continue
+			}
+			m.Error = &problem{Summary: "Host " + m.Name + " is the same machine as " + first.Name,
+				Detail: "Both names lead to one machine: machine id and card are equal. It is adopted as " + first.Name +
+					". Name each machine once."}
+		}
+	}
+}
+
+func (f *found) up() []*machine { return machines(f, func(m *machine) bool { return m.Error == nil }) }
+func (f *found) failed() []*machine {
+	return machines(f, func(m *machine) bool { return m.Error != nil })
+}
+
+func machines(f *found, is func(*machine) bool) (out []*machine) {
+	for _, m := range f.machines {
+		if is(m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func (f *found) adopted() []*object { return objects(f, (*object).adopted) }
+
+// refused are the objects that are there and cannot be adopted.
+func (f *found) refused() []*object {
+	return objects(f, func(o *object) bool { return o.Reason != nil })
+}
+
+func objects(f *found, is func(*object) bool) (out []*object) {
+	for _, o := range f.objects {
+		if is(o) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// adoptAll imports every object. What is not there is forgotten.
+func (f *found) adoptAll(ctx context.Context, w *walk) error {
+	var (
+		all  sync.WaitGroup
+		mu   sync.Mutex
+		fail error
+	)
+	for _, m := range f.up() {
+		all.Go(func() {
+			for _, o := range f.objects {
+				if o.Host != m.Name {
+					continue
+				}
+				if err := o.take(ctx, w); err != nil {
+					mu.Lock()
+					fail = err
+					mu.Unlock()
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	var there []*object
+	for _, o := range f.objects {
+		if o.card != nil && o.card.Reason != nil {
+			continue // the card's own reason says it
+		}
+		if o.Reason != nil || o.attrs != nil && o.worth() {
+			there = append(there, o)
+		}
+	}
+	f.objects = there
+	unique(there)
+	return fail
+}
+
+func (o *object) take(ctx context.Context, w *walk) error {
+	all, err := w.adopt(ctx, o)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(all.errors) > 0:
+		o.Reason = &all.errors[0]
+	case o.attrs != nil && !o.worth() && len(all.warnings) > 0: // it could not be read
+		o.Reason = &all.warnings[0]
+		o.Reason.Detail = strings.Replace(o.Reason.Detail, "The state keeps the values that were read last. ", "", 1)
+	}
+	return nil
+}
+
+// planAll plans everything that is adopted, as one configuration. What would change is
+// written in another way the next time, or is not adopted; again reports whether there
+// has to be a next time.
+func (f *found) planAll(ctx context.Context, w *walk) (again bool, err error) {
+	for _, o := range inOrder(f.adopted()) {
+		changes, all, failure := w.plan(ctx, o, f.forms(o)[o.form])
+		if failure != nil {
+			return false, failure
+		}
+		if o.warnings = all.warnings; len(all.errors) == 0 && len(changes) == 0 {
+			continue
+		}
+		again = true
+		if o.form+1 < len(f.forms(o)) {
+			o.form++
+			continue
+		}
+		o.Reason = &problem{Summary: "Its plan would change it: " + strings.Join(changes, "; "),
+			Detail: "It is not set up in the way that this resource keeps. Write the resource yourself, and look at what its " +
+				"plan changes."}
+		if len(all.errors) > 0 {
+			o.Reason = &all.errors[0]
+		}
+	}
+	return again, nil
+}
+
+// draw asks the hosts for a picture of the fabric, those with a subnet manager first.
+func (f *found) draw(ctx context.Context, w *walk) {
+	var names []string
+	for _, o := range f.adopted() {
+		if o.Type == smType {
+			names = append(names, o.Host)
+		}
+	}
+	for _, m := range f.up() {
+		names = append(names, m.Name)
+	}
+	for _, name := range names {
+		seen, err := w.data(ctx, "infiniband_fabric", map[string]any{"host": name})
+		if err == nil {
+			f.mermaid = textOf(seen["mermaid"])
+			return
+		}
+		if f.undrawn == "" {
+			f.undrawn = err.Error()
+		}
+	}
+}
+
+// result is what scripts get.
+type result struct {
+	Hosts      []*machine `json:"hosts"`
+	Adopted    []*object  `json:"adopted"`
+	NotAdopted []*object  `json:"not_adopted"`
+	Files      []string   `json:"files"`
+	Error      string     `json:"error,omitempty"`
+}
+
+func (f *found) result(written []string) *result {
+	r := &result{Hosts: f.machines, Adopted: f.adopted(), NotAdopted: f.refused(), Files: written}
+	if r.Adopted == nil {
+		r.Adopted = []*object{}
+	}
+	if r.NotAdopted == nil {
+		r.NotAdopted = []*object{}
+	}
+	if r.Files == nil {
+		r.Files = []string{}
+	}
+	return r
+}
+
+func indent(s string) string {
+	return "  " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ")
+}
+
+// count is "1 card" or "2 cards".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,308 @@
+package adopt
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/attribute"
+)
+
+// The types of the resources that can be adopted.
+const (
+	cardType     = "infiniband_card"
+	firmwareType = "infiniband_firmware"
+	guidsType    = "infiniband_guids"
+	linkType     = "infiniband_link_type"
+	portType     = "infiniband_port"
+	smType       = "infiniband_opensm"
+	ipoibType    = "infiniband_ipoib_interface"
+)
+
+// object is one thing on a host that a resource may stand for.
+type object struct {
+	Type string `json:"type"`
+	Name string `json:"name"`
+	ID   string `json:"id"`
+	Host string `json:"host"`
+	// Reason is why it is not adopted; empty if it is.
+	Reason *problem `json:"reason,omitempty"`
+
+	card     *object // that it belongs to; nil for a card and where none is known
+	suffix   string  // of its name, where the card has several of its type
+	state    tftypes.Value
+	attrs    map[string]tftypes.Value // of state
+	private  []byte
+	identity *tfprotov6.ResourceIdentityData
+	form     int // which of its forms is tried
+	warnings []problem
+}
+
+// address is what a configuration calls the resource.
+func (o *object) address() string { return o.Type + "." + o.Name }
+
+// is gives an attribute of the state as text; empty if it is null or no text.
+func (o *object) is(name string) string { return textOf(o.attrs[name]) }
+
+func textOf(v tftypes.Value) string {
+	var text string
+	if v.IsNull() || !v.IsKnown() || !v.Type().Is(tftypes.String) || v.As(&text) != nil {
+		return ""
+	}
+	return text
+}
+
+// candidates are what may be on a host. Whether it is there is for the import to say.
+func candidates(host string, s *inventory.Snapshot) []*object {
+	var out []*object
+	cards := map[string]*object{}
+	for i := range s.Cards {
+		out = append(out, ofCard(host, s, &s.Cards[i], cards)...)
+	}
+	for i := range s.Cards {
+		for _, p := range s.Cards[i].Ports {
+			if p.LinkLayer == "InfiniBand" && !p.PortGUID.IsZero() {
+				out = append(out, ofPort(smType, cards[s.Cards[i].PCI.String()], attribute.PortRef{Host: host, GUID: p.PortGUID},
+					p.Number))
+			}
+		}
+	}
+	for _, n := range s.Netdevs {
+		if !n.IB || n.PortGUID.IsZero() {
+			continue
+		}
+		ref := attribute.PortRef{Host: host, GUID: n.PortGUID}
+		if n.Parent != "" {
+			ref.PKey = n.PKey
+		}
+		of, number := (*object)(nil), 0
+		if c, p, ok := s.CardByPortGUID(n.PortGUID); ok {
+			of, number = cards[c.PCI.String()], p.Number
+		}
+		out = append(out, ofPort(ipoibType, of, ref, number))
+	}
+	return out
+}
+
+// ofCard are a card and what it has.
+func ofCard(host string, s *inventory.Snapshot, c *inventory.Card, cards map[string]*object) []*object {
+	ref := attribute.CardRef{Host: host, PCI: c.PCI}
+	name := identifier(host)
+	if len(s.Cards) > 1 {
+		name += "_" + strings.NewReplacer(":", "_", ".", "_").Replace(strings.TrimPrefix(c.PCI.String(), "0000:"))
+	}
+	card := &object{Type: cardType, Name: name, Host: host,
+		ID: attribute.CardName{CardRef: ref, Token: s.Identity(c).Token()}.String()}
+	cards[c.PCI.String()] = card
+	out := []*object{card}
+	for _, kind := range []string{firmwareType, guidsType, linkType} {
+		out = append(out, &object{Type: kind, Name: name, Host: host, ID: ref.String(), card: card})
+	}
+	for _, p := range c.Ports {
+		if p.LinkLayer == "InfiniBand" {
+			out = append(out, &object{Type: portType, Name: name, Host: host, suffix: portSuffix(p.Number),
+				ID: ref.String() + "/" + strconv.Itoa(p.Number), card: card})
+		}
+	}
+	return out
+}
+
+func ofPort(kind string, card *object, ref attribute.PortRef, number int) *object {
+	o := &object{Type: kind, Name: identifier(ref.Host), Host: ref.Host, ID: ref.String(), card: card,
+		suffix: portSuffix(number)}
+	if card != nil {
+		o.Name = card.Name
+	}
+	if ref.PKey != "" {
+		o.suffix += "_" + strings.TrimPrefix(ref.PKey, "0x")
+	}
+	return o
+}
+
+func portSuffix(number int) string { return "_port" + strconv.Itoa(number) }
+
+// identifier makes a name of a resource from that of a host.
+func identifier(host string) string {
+	name := notInName.ReplaceAllString(host, "_")
+	if !hclsyntax.ValidIdentifier(name) {
+		return "host_" + name
+	}
+	return name
+}
+
+var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+
+// unique gives every object an address of its own.
+func unique(all []*object) {
+	same := map[string]int{}
+	for _, o := range all {
+		same[o.address()]++
+	}
+	taken := map[string]bool{}
+	for _, o := range all {
+		if same[o.address()] > 1 {
+			o.Name += o.suffix
+		}
+		base := o.Name
+		for i := 2; taken[o.address()]; i++ {
+			o.Name = base + "_" + strconv.Itoa(i)
+		}
+		taken[o.address()] = true
+	}
+}
+
+// argument is one line of a resource: a value and, if it refers to another resource, the
+// reference that has this value.
+type argument struct {
+	name, reference string
+	value           tftypes.Value
+}
+
+// form is one way to write a resource.
+type form []argument
+
+// kind says how resources of one type are written.
+type kind struct {
+	file string
+	// forms are lists of arguments, the one that reads best first. All but the last are
+	// used only if the object has everything that they name.
+	forms [][]string
+	// usual are the values that need no line.
+	usual map[string]string
+}
+
+var kinds = map[string]kind{
+	cardType:     {file: "cards.tf", forms: [][]string{{"host", "pci_address"}}},
+	firmwareType: {file: "cards.tf", forms: [][]string{{"card_id"}, {"card_id", "image_id"}}},
+	guidsType: {file: "cards.tf", forms: [][]string{
+		{"card_id", "base_mac"}, {"card_id", "base_guid", "base_mac"}, {"card_id", "base_guid"},
+		{"card_id", "node_guid", "system_image_guid", "port_guids", "macs"},
+	}},
+	linkType: {file: "cards.tf", forms: [][]string{{"card_id", "ports"}}},
+	portType: {file: "fabric.tf", forms: [][]string{
+		{"card_id", "port", "enabled", "speeds", "widths"}, {"card_id", "port", "enabled", "speeds"},
+		{"card_id", "port", "enabled", "widths"}, {"card_id", "port", "enabled"},
+	}, usual: map[string]string{"enabled": "true"}},
+	smType: {file: "fabric.tf", forms: [][]string{{
+		"host", "port_guid", "priority", "subnet_prefix", "routing_engine", "log_level", "log_max_size",
+		"sminfo_polling_timeout", "polling_retry_number", "partitions",
+	}}, usual: map[string]string{"priority": "0"}},
+	ipoibType: {file: "network.tf", forms: [][]string{{
+		"host", "port_guid", "pkey", "mode", "mtu", "addresses", "routes",
+	}}, usual: map[string]string{"mode": `"datagram"`, "routes": "[]"}},
+}
+
+// forms are the ways to write an object that may be tried.
+func (f *found) forms(o *object) []form {
+	var out []form
+	names := kinds[o.Type].forms
+	for i, list := range names {
+		var args form
+		whole := true
+		for _, name := range list {
+			v := o.attrs[name]
+			if v.IsNull() {
+				whole = false
+				continue
+			}
+			if usual, has := kinds[o.Type].usual[name]; !has || expression(v) != usual {
+				args = append(args, f.argument(o, name, v))
+			}
+		}
+		if whole || i == len(names)-1 {
+			out = append(out, args)
+		}
+	}
+	return out
+}
+
+// argument refers to another resource where one has the value.
+func (f *found) argument(o *object, name string, v tftypes.Value) argument {
+	a := argument{name: name, value: v}
+	switch {
+	case name == "card_id" && o.card != nil && o.card.adopted():
+		a.value, a.reference = o.card.attrs["id"], o.card.address()+".id"
+	case name == "port_guid":
+		a.reference = f.portGUID(o, v)
+	}
+	return a
+}
+
+// portGUID is the reference to a port GUID: in the GUIDs of the card, else as the card
+// shows it.
+func (f *found) portGUID(o *object, v tftypes.Value) string {
+	if o.card == nil {
+		return ""
+	}
+	for _, other := range f.objects {
+		if other.Type == guidsType && other.card == o.card && other.adopted() {
+			if port := keyOf(other.attrs["port_guids"], v); port != "" {
+				return fmt.Sprintf("%s.port_guids[%q]", other.address(), port)
+			}
+		}
+	}
+	if !o.card.adopted() {
+		return ""
+	}
+	var ports map[string]tftypes.Value
+	if o.card.attrs["ports"].As(&ports) == nil {
+		for number, p := range ports {
+			var port map[string]tftypes.Value
+			if p.As(&port) == nil && port["port_guid"].Equal(v) {
+				return fmt.Sprintf("%s.ports[%q].port_guid", o.card.address(), number)
+			}
+		}
+	}
+	return ""
+}
+
+// keyOf finds a value in a map.
+func keyOf(in, v tftypes.Value) string {
+	var all map[string]tftypes.Value
+	if in.IsNull() || in.As(&all) != nil {
+		return ""
+	}
+	for key, value := range all {
+		if value.Equal(v) {
+			return key
+		}
+	}
+	return ""
+}
+
+// adopted reports whether an object was imported and nothing speaks against it.
+func (o *object) adopted() bool { return o.attrs != nil && o.Reason == nil }
+
+// worth reports whether an object that was imported is anything at all: a card without
+// flash has no firmware, and a port that nobody has set, and an interface that nobody has
+// configured, come by themselves.
+func (o *object) worth() bool {
+	switch o.Type {
+	case firmwareType:
+		return o.is("flash_version") != ""
+	case guidsType:
+		return expression(o.attrs["port_guids"]) != "null" || expression(o.attrs["macs"]) != "null"
+	case linkType:
+		return expression(o.attrs["ports"]) != "{}"
+	case portType:
+		return expression(o.attrs["at_boot"]) == "true"
+	case ipoibType:
+		return expression(o.attrs["stored_in"]) != "[]" || expression(o.attrs["addresses"]) != "[]"
+	}
+	return true
+}
+
+// inOrder are the objects as they depend on each other.
+func inOrder(all []*object) []*object {
+	order := []string{cardType, firmwareType, guidsType, linkType, portType, smType, ipoibType}
+	out := slices.Clone(all)
+	slices.SortStableFunc(out, func(a, b *object) int { return slices.Index(order, a.Type) - slices.Index(order, b.Type) })
+	return out
+}

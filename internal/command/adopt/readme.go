@@ -1,0 +1,107 @@
+package adopt
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibfabric/terraform-provider-infiniband/internal/inventory"
+	"github.com/ibfabric/terraform-provider-infiniband/internal/provider/diagnostic"
+)
+
+// readme says what was found.
+func (f *found) readme() string {
+	var b strings.Builder
+	b.WriteString("# The InfiniBand lab\n\n")
+	b.WriteString(wrap("This is the configuration of a lab that was there before. `terraform-provider-infiniband adopt` "+
+		"read the hosts and wrote it. Nothing was changed on them.") + "\n\n")
+	b.WriteString(wrap(fmt.Sprintf("Run `terraform init`, then `terraform plan`. The plan imports %s, and adds, changes and "+
+		"destroys nothing. After `terraform apply` the state has all of it, and `imports.tf` can go.",
+		count(len(f.adopted()), "resource"))) + "\n")
+	if f.secret() {
+		b.WriteString("\nThe password for sudo is in no file: set `INFINIBAND_SUDO_PASSWORD`.\n")
+	}
+	f.table(&b)
+	b.WriteString("\n## Fabric\n\n")
+	if f.mermaid != "" {
+		fmt.Fprintf(&b, "```mermaid\n%s\n```\n", strings.TrimSpace(f.mermaid))
+	} else {
+		b.WriteString("No host could draw it: " + oneText(f.undrawn) + "\n")
+	}
+	f.left(&b)
+	f.warned(&b)
+	return b.String()
+}
+
+// warned lists what the plan warns of.
+func (f *found) warned(b *strings.Builder) {
+	told := map[string]bool{}
+	for _, o := range f.adopted() {
+		for _, w := range o.warnings {
+			if told[w.Summary] {
+				continue
+			}
+			if len(told) == 0 {
+				b.WriteString("\n## Warnings of the plan\n\n")
+			}
+			told[w.Summary] = true
+			fmt.Fprintf(b, "- %s. %s\n", strings.TrimSuffix(oneText(w.Summary), "."), oneText(w.Detail))
+		}
+	}
+}
+
+func (f *found) table(b *strings.Builder) {
+	b.WriteString("\n## Hosts\n\n| Host | System | Card | Chip | Firmware | PSID | Ports |\n" +
+		"|---|---|---|---|---|---|---|\n")
+	for _, m := range f.up() {
+		for i := range m.snap.Cards {
+			c := &m.snap.Cards[i]
+			version, psid := c.RunningFW, string(c.RunningPSID)
+			if c.Flash != nil {
+				version, psid = c.Flash.FW.String(), string(c.Flash.PSID)
+			}
+			row := []string{m.Name, m.OS, c.PCI.String(), c.Chip.Name, version, psid, ports(c)}
+			for j := range row {
+				row[j] = cell(row[j])
+			}
+			b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+		}
+	}
+}
+
+func ports(c *inventory.Card) string {
+	var all []string
+	for _, p := range c.Ports {
+		words := strings.Join(strings.Fields(p.LinkLayer+" "+p.State), " ")
+		if p.Physical == "LinkUp" && p.Rate != "" {
+			words += ", " + p.Rate
+		}
+		all = append(all, fmt.Sprintf("%d: %s", p.Number, words))
+	}
+	return strings.Join(all, "; ")
+}
+
+// cell makes a text fit into a table.
+func cell(s string) string {
+	s = strings.ReplaceAll(diagnostic.Visible(s), "|", "\\|")
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}
+
+// left lists what is not adopted.
+func (f *found) left(b *strings.Builder) {
+	if len(f.refused()) == 0 && len(f.failed()) == 0 {
+		return
+	}
+	b.WriteString("\n## Not adopted\n\n")
+	for _, m := range f.failed() {
+		fmt.Fprintf(b, "- Host `%s`: %s. %s\n", m.Name, strings.TrimSuffix(m.Error.Summary, "."), oneText(m.Error.Detail))
+	}
+	for _, o := range f.refused() {
+		fmt.Fprintf(b, "- `%s` `%s`: %s\n", o.Type, o.ID, oneText(o.Reason.Summary))
+	}
+}
+
+// oneText puts paragraphs on one line.
+func oneText(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,237 @@
+package adopt
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// setting is one argument of the provider block. Its value is a text, a number, a truth
+// value, a list of texts, or more settings.
+type setting struct {
+	name  string
+	value any
+	// written is what stands in the file if that is not the value; it is HCL.
+	written string
+}
+
+type settings []setting
+
+// data is what the protocol takes.
+func (s settings) data() map[string]any {
+	out := map[string]any{}
+	for _, a := range s {
+		out[a.name] = a.value
+		switch below := a.value.(type) {
+		case settings:
+			out[a.name] = below.data()
+		case []settings:
+			var list []any
+			for _, item := range below {
+				list = append(list, item.data())
+			}
+			out[a.name] = list
+		}
+	}
+	return out
+}
+
+// hcl is the body of the block.
+func (s settings) hcl() string {
+	var b strings.Builder
+	for _, a := range s {
+		fmt.Fprintf(&b, "%s = %s\n", key(a.name), a.expression())
+	}
+	return b.String()
+}
+
+// paragraphs is hcl with a line between the arguments.
+func (s settings) paragraphs() string {
+	var all []string
+	for i := range s {
+		all = append(all, s[i:i+1].hcl())
+	}
+	return strings.Join(all, "\n")
+}
+
+func (a setting) expression() string {
+	if a.written != "" {
+		return a.written
+	}
+	switch v := a.value.(type) {
+	case settings:
+		return "{\n" + v.hcl() + "}"
+	case []settings:
+		var b strings.Builder
+		for _, item := range v {
+			fmt.Fprintf(&b, "{\n%s},\n", item.hcl())
+		}
+		return "[\n" + b.String() + "]"
+	case string:
+		return text(v)
+	}
+	return fmt.Sprint(a.value)
+}
+
+// text is a text as HCL writes it: with nothing in it that HCL would evaluate.
+func text(s string) string { return string(hclwrite.TokensForValue(cty.StringVal(s)).Bytes()) }
+
+// key is the key of a map or an object.
+func key(name string) string {
+	if hclsyntax.ValidIdentifier(name) {
+		return name
+	}
+	return text(name)
+}
+
+// expression is a known value as HCL writes it. Attributes that are null are left out.
+func expression(v tftypes.Value) string {
+	if v.IsNull() || !v.IsKnown() {
+		return "null"
+	}
+	var (
+		list  []tftypes.Value
+		named map[string]tftypes.Value
+	)
+	switch typ := v.Type(); {
+	case typ.Is(tftypes.Object{}) && v.As(&named) == nil:
+		return braces(named, key)
+	case typ.Is(tftypes.Map{}) && v.As(&named) == nil:
+		return braces(named, text)
+	case v.As(&list) == nil:
+		items := make([]string, len(list))
+		for i, item := range list {
+			items[i] = expression(item)
+		}
+		if typ.Is(tftypes.Set{}) {
+			slices.Sort(items)
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	}
+	return scalar(v)
+}
+
+func scalar(v tftypes.Value) string {
+	var (
+		yes    bool
+		number big.Float
+	)
+	switch {
+	case v.As(&yes) == nil:
+		return strconv.FormatBool(yes)
+	case v.As(&number) == nil:
+		return number.Text('f', -1)
+	}
+	return text(textOf(v))
+}
+
+// braces puts what is short on one line.
+func braces(named map[string]tftypes.Value, spelling func(string) string) string {
+	var items []string
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if !named[name].IsNull() {
+			items = append(items, spelling(name)+" = "+expression(named[name]))
+		}
+	}
+	all := strings.Join(items, ", ")
+	switch {
+	case len(items) == 0:
+		return "{}"
+	case strings.Contains(all, "{") || len(all) > 60:
+		return "{\n" + strings.Join(items, "\n") + "\n}"
+	}
+	return "{ " + all + " }"
+}
+
+// width is where the lines of comments and paragraphs end.
+const width = 100
+
+// wrap breaks paragraphs into lines. Lines that are indented stay as they are.
+func wrap(s string) string {
+	var out []string
+	for line := range strings.SplitSeq(strings.TrimSpace(s), "\n") {
+		if strings.HasPrefix(line, " ") {
+			out = append(out, strings.TrimRight(line, " \t\r"))
+			continue
+		}
+		now := ""
+		for _, word := range strings.Fields(line) {
+			if now != "" && len(now)+1+len(word) > width {
+				out, now = append(out, now), ""
+			}
+			now = strings.TrimSpace(now + " " + word)
+		}
+		out = append(out, now)
+	}
+	return strings.Join(out, "\n")
+}
+
+// comment makes a comment from text; nothing from no text.
+func comment(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return ""
+	}
+	var b strings.Builder
+	for line := range strings.SplitSeq(wrap(s), "\n") {
+		b.WriteString(strings.TrimRight("# "+line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// block writes a resource.
+func block(o *object, given form) string {
+	var b strings.Builder
+	b.WriteString(comment(about(o)))
+	fmt.Fprintf(&b, "resource %q %q {\n", o.Type, o.Name)
+	for _, a := range given {
+		if a.reference != "" {
+			fmt.Fprintf(&b, "%s = %s\n", a.name, a.reference)
+			continue
+		}
+		fmt.Fprintf(&b, "%s = %s\n", a.name, expression(a.value))
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// about is the comment above a resource: what a reader wants to know and its arguments
+// do not say.
+func about(o *object) string {
+	join := func(words ...string) string {
+		return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
+	}
+	switch o.Type {
+	case cardType:
+		return join(o.is("chip"), o.is("part_number"), prefixed("serial number ", o.is("serial_number")))
+	case firmwareType:
+		if o.is("image_id") != "" {
+			return "The image that was burned by this provider. Its copy is on the host; for another burn, stage a file " +
+				"with infiniband_firmware_image."
+		}
+		return join(o.is("flash_psid"), "firmware "+o.is("flash_version")) +
+			": held as it is. An image_id would burn another."
+	case ipoibType:
+		return join(o.is("interface"), o.is("network_stack"))
+	case smType:
+		return o.is("unit")
+	}
+	return ""
+}
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+// format is what terraform fmt makes of a file.
+func format(s string) []byte { return hclwrite.Format([]byte(s)) }
