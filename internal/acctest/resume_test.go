@@ -140,7 +140,8 @@ func TestInterrupted_provider_killed(t *testing.T) {
 			}
 
 			again := cleanPlan(t, ws, cfg)
-			if len(again.Diags.Warnings().Find("an earlier apply did not finish")) == 0 {
+			said := again.Diags.Warnings()
+			if len(said.Find("an earlier apply did not finish"))+len(said.Find("Another apply ", " now (job ")) == 0 {
 				t.Errorf("the plan does not say what happened:\n%s", again.Diags)
 			}
 			m.Faults.Clear()
@@ -208,7 +209,7 @@ func TestInterrupted_second_operator(t *testing.T) {
 	second := w.Workspace()
 	second.Ended = func() {}
 	plan := mustPlan(t, second, cfg)
-	if len(plan.Diags.Find("an earlier apply did not finish", "running")) == 0 {
+	if len(plan.Diags.Find("Another apply burns card "+host+"/0000:01:00.0 now (job ", "running")) == 0 {
 		t.Errorf("the second operator's plan does not mention the running job:\n%s", plan.Diags)
 	}
 	if images, _ := burns(w, host); images > 0 {

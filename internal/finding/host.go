@@ -14,12 +14,13 @@ var (
 		Meaning: "A locked-down kernel lets no tool write to a PCI device. Secure Boot usually turns lockdown on.",
 		WayOut:  "Start the host without lockdown before the change, or load a signed mstflint_access module."}
 	FlashJobRunning = &Rule{Code: "HO004", Severity: Refuse, Title: "Another flash job is running on the host",
-		Meaning: "Two writers on one host can destroy a card.",
-		WayOut:  "Wait until it ends and plan again."}
+		Meaning: "Two writers on one host can destroy a card. A job on the card itself that runs while you plan is no " +
+			"refusal: the apply waits for its end (HO005).",
+		WayOut: "Wait until it ends and plan again."}
 	FlashJobUnsettled = &Rule{Code: "HO005", Severity: Warn,
 		Title: "Result of a flash job of this card is not recorded yet",
-		Meaning: "The job began, and the provider has not read the card since. The next apply reads the card first and " +
-			"records the result."}
+		Meaning: "The job began, and the provider has not read the card since. While it runs, the next apply waits for its " +
+			"end. Then it reads the card and records the result."}
 	HostWithoutSpace = &Rule{Code: "HO006", Severity: Refuse, Title: "No space for image and backup on the host",
 		Meaning: "The backup needs space on the host's disk first. Nothing is burned without a backup.",
 		WayOut:  "Make room in /var/lib/terraform-provider-infiniband."}

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -32,6 +33,23 @@ type Report struct {
 	OtherVersion string
 	// Announced is what the apply will write for the sake of the job, or may have to.
 	Announced string
+}
+
+// Title says in one line what is the matter with a card: somebody burns it now, or an
+// apply before this one did not finish.
+func (j Report) Title(card string) string {
+	does, may := "burns", "be burning"
+	if j.Kind == GUIDs {
+		does, may = "writes the GUIDs of", "be writing the GUIDs of"
+	}
+	job := fmt.Sprintf("(job %s, since %s)", j.ID, cmp.Or(j.Since, "an unknown time"))
+	switch {
+	case j.OtherVersion != "" || !j.Running:
+		return fmt.Sprintf("Card %s: an earlier apply did not finish (job %s)", card, j.ID)
+	case j.Doubt != "" && !j.Lost:
+		return fmt.Sprintf("Another apply may %s card %s now %s", may, card, job)
+	}
+	return fmt.Sprintf("Another apply %s card %s now %s", does, card, job)
 }
 
 // String gives one sentence for a plan.

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -93,10 +92,10 @@ func WarnRestart(diags *diag.Diagnostics, ref attribute.CardRef, why string) {
 	diags.AddWarning("The apply restarts host "+ref.Host+" for card "+ref.String(), why)
 }
 
-// AddJobs warns of flash jobs that nobody has settled: what an interrupted
-// apply left.
+// AddJobs warns of flash jobs that nobody has settled: what another apply does now, or
+// an interrupted one left.
 func AddJobs(diags *diag.Diagnostics, ref attribute.CardRef, jobs []journal.Report) {
 	for _, j := range jobs {
-		diags.AddWarning(fmt.Sprintf("Card %s: an earlier apply did not finish (job %s)", ref, j.ID), j.String())
+		diags.AddWarning(j.Title(ref.String()), j.String())
 	}
 }
